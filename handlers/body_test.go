@@ -1,0 +1,112 @@
+package handlers
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	"flashsale/redisx/redistest"
+)
+
+// oracle is what encoding/json makes of a body: the verdict that every reader must share.
+func oracle(body []byte, name string) (kind byte, text string) {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(body, &object) != nil {
+		return 'e', ""
+	}
+	raw, found := object[name]
+	if !found {
+		return 0, ""
+	}
+	var s *string
+	if json.Unmarshal(raw, &s) == nil && s != nil {
+		return '"', *s
+	}
+	var n *json.Number
+	if json.Unmarshal(raw, &n) == nil && n != nil {
+		return '0', n.String()
+	}
+	return 'x', ""
+}
+
+func FuzzReadBody(f *testing.F) {
+	for _, body := range []string{
+		`{"cart_id":"abc"}`, `{"food_id":1,"count":-3}`, `{"username":"a","password":"b","username":"c"}`, `{"count":null}`,
+		`{"cart_id":"\u00e4\ud800"}`, `{"count":01}`, `{"count":-0}`, `{"count":1e3}`, `{"cart_id":"a"}x`, ` { "count" : 12 } `,
+		`{"x":{"count":1},"count":[1]}`, "{\"cart_id\":\"\xff\"}", `{"count":9223372036854775808}`, `{"count":-}`, `{"count":1,}`, `{`, ``,
+		`{"cart_id":"篮子"}`, `{"":""}`, "{\"count\":1\x00}", "\ufeff{}",
+	} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, name := range []string{"cart_id", "count"} {
+			wantKind, wantText := oracle(body, name)
+			members := []member{{name: name}}
+			if failure := readBody(body, members); failure != nil {
+				if want := errMalformedJSON; len(body) == 0 {
+					want = errEmptyRequest
+					if failure != want {
+						t.Errorf("empty body: %s", failure.body)
+					}
+				} else if failure != want || wantKind != 'e' {
+					t.Errorf("%q is refused with %s; encoding/json finds %q", body, failure.body, wantKind)
+				}
+				continue
+			}
+			m := members[0]
+			if m.kind != wantKind || string(m.text) != wantText {
+				t.Errorf("%q: %s is %q %q; encoding/json finds %q %q", body, name, m.kind, m.text, wantKind, wantText)
+			}
+			want, err := strconv.ParseInt(wantText, 10, 64)
+			if n, ok := m.integer(); ok != (wantKind == '0' && err == nil) || ok && n != want {
+				t.Errorf("%q: integer %d, %v; strconv finds %d, %v", body, n, ok, want, err)
+			}
+			var echo string
+			if m.kind == '"' && (json.Unmarshal(m.raw, &echo) != nil || echo != wantText) {
+				t.Errorf("%q: raw %q is not the JSON of %q", body, m.raw, wantText)
+			}
+		}
+	})
+}
+
+// Depth costs nothing on the stack, and no memory to speak of.
+func TestDeepBody(t *testing.T) {
+	deep := `{"x":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `,"count":1}`
+	members := []member{{name: "count"}}
+	if f := readBody([]byte(deep), members); f != nil {
+		t.Errorf("refused with %s", f.body)
+	}
+	if n, ok := members[0].integer(); !ok || n != 1 {
+		t.Errorf("count %d, %v", n, ok)
+	}
+}
+
+func TestPlainBodiesDoNotAllocate(t *testing.T) {
+	for _, body := range []string{`{"username":"用户2","password":"pass2"}`, `{"food_id":12,"count":-1}`, ` {"cart_id" : "x"} `} {
+		if n := testing.AllocsPerRun(100, func() {
+			members := [2]member{{name: "food_id"}, {name: "cart_id"}}
+			readBody([]byte(body), members[:])
+		}); n > 1 && !redistest.Race { // one for the copy of the body in this test
+			t.Errorf("%s: %v allocations", body, n)
+		}
+	}
+}
+
+func BenchmarkReadBody(b *testing.B) {
+	body := []byte(`{"food_id":12,"count":1}`)
+	b.Run("plain", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			members := [2]member{{name: "food_id"}, {name: "count"}}
+			scanPlain(body, members[:])
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			members := [2]member{{name: "food_id"}, {name: "count"}}
+			decode(body, members[:])
+		}
+	})
+}

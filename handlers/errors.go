@@ -1,0 +1,96 @@
+package handlers
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/redisx"
+)
+
+// failure is an error reply: a status and its ready-made body.
+type failure struct {
+	status int
+	body   []byte
+}
+
+func newFailure(status int, code, message string) *failure {
+	return &failure{status: status, body: fmt.Appendf(nil, `{"code":%q,"message":%q}`, code, message)}
+}
+
+var (
+	errInvalidToken   = newFailure(401, "INVALID_ACCESS_TOKEN", "无效的令牌")
+	errEmptyRequest   = newFailure(400, "EMPTY_REQUEST", "请求体为空")
+	errMalformedJSON  = newFailure(400, "MALFORMED_JSON", "格式错误")
+	errUserAuth       = newFailure(403, "USER_AUTH_FAIL", "用户名或密码错误")
+	errCartNotFound   = newFailure(404, "CART_NOT_FOUND", "篮子不存在")
+	errNotYourCart    = newFailure(401, "NOT_AUTHORIZED_TO_ACCESS_CART", "无权限访问指定的篮子")
+	errFoodNotFound   = newFailure(404, "FOOD_NOT_FOUND", "食物不存在")
+	errFoodLimit      = newFailure(403, "FOOD_OUT_OF_LIMIT", "篮子中食物数量超过了三个")
+	errCartEmpty      = newFailure(403, "CART_EMPTY", "篮子为空")
+	errFoodOutOfStock = newFailure(403, "FOOD_OUT_OF_STOCK", "食物库存不足")
+	errOrderLimit     = newFailure(403, "ORDER_OUT_OF_LIMIT", "每个用户只能下一单")
+	errUnavailable    = newFailure(503, "SERVICE_UNAVAILABLE", "服务繁忙")
+
+	errNotFound          = newFailure(404, "NOT_FOUND", "路径不存在")
+	errMethodNotAllowed  = newFailure(405, "METHOD_NOT_ALLOWED", "方法不允许")
+	errBadRequest        = newFailure(400, "BAD_REQUEST", "无法解析请求")
+	errTimeout           = newFailure(408, "REQUEST_TIMEOUT", "请求超时")
+	errBodyTooLarge      = newFailure(413, "BODY_TOO_LARGE", "请求体过大")
+	errHeadTooLarge      = newFailure(431, "HEADER_TOO_LARGE", "请求头过大")
+	errBadIdempotencyKey = newFailure(400, "INVALID_IDEMPOTENCY_KEY", "Idempotency-Key 须为1至255个字符")
+	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
+)
+
+// outcomes maps what redisx returns.
+var outcomes = []struct {
+	err     error
+	failure *failure
+}{
+	{redisx.ErrUnavailable, errUnavailable},
+	{redisx.ErrSaleGone, errUnavailable},
+	{redisx.ErrOverLimit, errFoodLimit},
+	{redisx.ErrHasOrder, errOrderLimit},
+	{redisx.ErrCartEmpty, errCartEmpty},
+	{redisx.ErrOutOfStock, errFoodOutOfStock},
+}
+
+// replyOutcome answers with the failure of an error. Faults of Redis are logged by redisx, once and not for
+// each request; what is not in the table should not happen and is logged here.
+func replyOutcome(ctx *fasthttp.RequestCtx, err error) {
+	for _, o := range outcomes {
+		if errors.Is(err, o.err) {
+			reply(ctx, o.failure)
+			return
+		}
+	}
+	slog.Error("a request failed", "method", string(ctx.Method()), "path", string(ctx.Path()), "error", err)
+	reply(ctx, errInternal)
+}
+
+func reply(ctx *fasthttp.RequestCtx, f *failure) {
+	if f == errUnavailable {
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+	}
+	ctx.SetStatusCode(f.status)
+	replyRaw(ctx, f.body)
+}
+
+// scratchBytes is room on the stack for a reply: with it the hot replies do not allocate.
+const scratchBytes = 256
+
+// replyBody answers with a JSON body, which is copied.
+func replyBody(ctx *fasthttp.RequestCtx, body []byte) {
+	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
+	ctx.Response.SetBody(body)
+}
+
+// replyRaw answers with a ready-made JSON body, which is sent from where it stands.
+func replyRaw(ctx *fasthttp.RequestCtx, body []byte) {
+	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
+	ctx.Response.SetBodyRaw(body)
+}
+
+var contentTypeJSON = []byte("application/json")

@@ -1,0 +1,39 @@
+package handlers
+
+import (
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+)
+
+// listFoods sends the ready-made list: no Redis, no lock, no JSON to write.
+func (s *Server) listFoods(ctx *fasthttp.RequestCtx) {
+	if _, ok := s.user(ctx); !ok {
+		return
+	}
+	list := s.foods.Load()
+	if list == nil {
+		reply(ctx, errUnavailable)
+		return
+	}
+	replyRaw(ctx, *list)
+}
+
+// PublishStock makes the list of GET /foods from the stock of food 1, 2, 3, ...
+func (s *Server) PublishStock(stock []int64) {
+	list := []byte("[")
+	for i, food := range s.cfg.Catalog.Foods() {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, `{"id":`...)
+		list = strconv.AppendInt(list, food.ID, 10)
+		list = append(list, `,"price":`...)
+		list = strconv.AppendInt(list, food.Price, 10)
+		list = append(list, `,"stock":`...)
+		list = strconv.AppendInt(list, stock[i], 10)
+		list = append(list, '}')
+	}
+	list = append(list, ']')
+	s.foods.Store(&list)
+}

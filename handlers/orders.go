@@ -1,0 +1,100 @@
+package handlers
+
+import (
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/redisx"
+)
+
+const idempotencyKeyMax = 255 // characters
+
+// placeOrder turns a cart of the user into the user's order.
+func (s *Server) placeOrder(ctx *fasthttp.RequestCtx) {
+	user, ok := s.user(ctx)
+	if !ok {
+		return
+	}
+	members := [1]member{{name: "cart_id"}}
+	if f := readBody(ctx.PostBody(), members[:]); f != nil {
+		reply(ctx, f)
+		return
+	}
+	id, ok := members[0].string()
+	if !ok {
+		reply(ctx, errMalformedJSON)
+		return
+	}
+	cart, f := s.cart(user, id)
+	if f != nil {
+		reply(ctx, f)
+		return
+	}
+	key := ctx.Request.Header.Peek("Idempotency-Key")
+	if len(key) > idempotencyKeyMax {
+		reply(ctx, errBadIdempotencyKey)
+		return
+	}
+	if err := s.cfg.Sale.PlaceOrder(user, cart, key); err != nil {
+		replyOutcome(ctx, err)
+		return
+	}
+	var scratch [scratchBytes]byte
+	b := append(scratch[:0], `{"id":`...)
+	b = s.appendOrderID(b, user)
+	replyBody(ctx, append(b, '}'))
+}
+
+// listOrders sends the user's order as a list of none or one.
+func (s *Server) listOrders(ctx *fasthttp.RequestCtx) {
+	user, ok := s.user(ctx)
+	if !ok {
+		return
+	}
+	items, err := s.cfg.Sale.Order(user)
+	if err != nil {
+		replyOutcome(ctx, err)
+		return
+	}
+	var scratch [scratchBytes]byte
+	b := append(scratch[:0], '[')
+	if len(items) > 0 {
+		b = append(b, `{"id":`...)
+		b = s.appendOrderID(b, user)
+		b = s.appendItems(b, items)
+		b = append(b, '}')
+	}
+	replyBody(ctx, append(b, ']'))
+}
+
+// appendOrderID appends "<sale>-<user>": unique over all sales, and nothing to store, because a user has one
+// order in a sale.
+func (s *Server) appendOrderID(dst []byte, user uint32) []byte {
+	dst = append(dst, '"')
+	dst = append(dst, s.cfg.Sale.ID()...)
+	dst = append(dst, '-')
+	dst = strconv.AppendUint(dst, uint64(user), 10)
+	return append(dst, '"')
+}
+
+// appendItems appends ,"items":[...],"total":n of an order.
+func (s *Server) appendItems(dst []byte, items []redisx.Item) []byte {
+	foods := s.cfg.Catalog.Foods()
+	total := int64(0)
+	dst = append(dst, `,"items":[`...)
+	for i, item := range items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"food_id":`...)
+		dst = strconv.AppendInt(dst, item.Food, 10)
+		dst = append(dst, `,"count":`...)
+		dst = strconv.AppendInt(dst, item.Count, 10)
+		dst = append(dst, '}')
+		// Open refused a sale of other foods, so every food sold has its price here.
+		total += foods[item.Food-1].Price * item.Count
+	}
+	dst = append(dst, `],"total":`...)
+	return strconv.AppendInt(dst, total, 10)
+}

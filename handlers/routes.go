@@ -1,0 +1,56 @@
+package handlers
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+)
+
+var cartsPath = []byte("/carts/")
+
+// route shows every URL of the service.
+func (s *Server) route(ctx *fasthttp.RequestCtx) {
+	path := ctx.Path()
+	switch string(path) { // the compiler does not copy the path here
+	case "/login":
+		s.only(ctx, fasthttp.MethodPost, s.login)
+	case "/foods":
+		s.only(ctx, fasthttp.MethodGet, s.listFoods)
+	case "/carts":
+		s.only(ctx, fasthttp.MethodPost, s.createCart)
+	case "/orders":
+		switch {
+		case ctx.IsGet():
+			s.listOrders(ctx)
+		case ctx.IsPost():
+			s.placeOrder(ctx)
+		default:
+			methodNotAllowed(ctx, "GET, POST")
+		}
+	case "/admin/orders":
+		s.only(ctx, fasthttp.MethodGet, s.listAllOrders)
+	case "/healthz":
+		s.only(ctx, fasthttp.MethodGet, s.alive)
+	case "/readyz":
+		s.only(ctx, fasthttp.MethodGet, s.ready)
+	default:
+		if id, found := bytes.CutPrefix(path, cartsPath); found && len(id) > 0 && bytes.IndexByte(id, '/') < 0 {
+			s.only(ctx, fasthttp.MethodPatch, s.addToCart)
+		} else {
+			reply(ctx, errNotFound)
+		}
+	}
+}
+
+func (s *Server) only(ctx *fasthttp.RequestCtx, method string, handle func(*fasthttp.RequestCtx)) {
+	if string(ctx.Method()) == method {
+		handle(ctx)
+	} else {
+		methodNotAllowed(ctx, method)
+	}
+}
+
+func methodNotAllowed(ctx *fasthttp.RequestCtx, allow string) {
+	ctx.Response.Header.Set(fasthttp.HeaderAllow, allow)
+	reply(ctx, errMethodNotAllowed)
+}

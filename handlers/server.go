@@ -1,0 +1,135 @@
+// Package handlers speaks HTTP and JSON: it turns requests into calls of the sale and outcomes into replies.
+// Requests enter by routes.go, one file per resource follows. It holds no facts of the sale but the ready-made
+// food list. The hot calls (login, foods, carts, add, order) do not allocate; what needs Redis waits for it,
+// at most as long as redisx allows.
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/catalog"
+	"flashsale/redisx"
+	"flashsale/tokens"
+)
+
+// Limits of a request; fasthttp has none, or larger ones, by default.
+const (
+	headBytesMax = 8 << 10  // request line and headers
+	bodyBytesMax = 64 << 10 // no call takes more than some hundred bytes
+	readTimeout  = 10 * time.Second
+	writeTimeout = 10 * time.Second
+	idleTimeout  = 75 * time.Second // longer than the 60 s for which proxies commonly keep a connection
+	drainPoll    = 5 * time.Millisecond
+)
+
+// Config is what the handlers stand on.
+type Config struct {
+	Catalog  *catalog.Catalog
+	Keys     *tokens.Keys
+	Sale     *redisx.Sale
+	TokenTTL time.Duration // how long an access token is valid
+}
+
+// Server answers the sale's HTTP calls.
+type Server struct {
+	cfg      Config
+	foods    atomic.Pointer[[]byte] // ready-made body of GET /foods; nil until the stock is known
+	draining atomic.Bool
+	http     *fasthttp.Server
+}
+
+// New makes a Server that is not ready before PublishStock was called.
+func New(cfg Config) *Server {
+	s := &Server{cfg: cfg}
+	s.http = &fasthttp.Server{
+		Handler:                      s.handle,
+		ErrorHandler:                 badRequest,
+		Logger:                       quietLogger{},
+		ReadBufferSize:               headBytesMax,
+		MaxRequestBodySize:           bodyBytesMax,
+		ReadTimeout:                  readTimeout,
+		WriteTimeout:                 writeTimeout,
+		IdleTimeout:                  idleTimeout,
+		NoDefaultServerHeader:        true,
+		NoDefaultContentType:         true,
+		DisablePreParseMultipartForm: true,
+		CloseOnShutdown:              true,
+	}
+	return s
+}
+
+// Serve answers what comes in by the listener, until Drain or until the listener fails.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.http.Serve(l); err != nil && !(s.draining.Load() && errors.Is(err, net.ErrClosed)) {
+		return fmt.Errorf("cannot accept connections: %w", err)
+	}
+	return nil
+}
+
+// Drain ends the service: it closes the listener and answers what still comes on open connections with
+// Connection: close. Connections that are idle when the context idle ends are closed; requests under way are
+// answered. An error means that ctx ended before all were.
+func (s *Server) Drain(ctx, idle context.Context, l net.Listener) error {
+	s.draining.Store(true)
+	l.Close()
+	poll := time.NewTicker(drainPoll)
+	defer poll.Stop()
+	for s.http.GetOpenConnectionsCount() > 0 && idle.Err() == nil {
+		select {
+		case <-poll.C:
+		case <-idle.Done():
+		}
+	}
+	if err := s.http.ShutdownWithContext(ctx); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("cannot drain: %d connections are still open: %w", s.http.GetOpenConnectionsCount(), err)
+	}
+	return nil
+}
+
+// handle is the entry of every request.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	defer func() {
+		if fault := recover(); fault != nil { // it would end the process and with it every other request
+			slog.Error("a request failed", "method", string(ctx.Method()), "path", string(ctx.Path()),
+				"fault", fault, "stack", string(debug.Stack()))
+			ctx.Response.Reset()
+			reply(ctx, errInternal)
+		}
+	}()
+	s.route(ctx)
+	if s.draining.Load() {
+		ctx.SetConnectionClose()
+	}
+}
+
+// badRequest answers what fasthttp could not read as a request.
+func badRequest(ctx *fasthttp.RequestCtx, err error) {
+	var tooLarge *fasthttp.ErrSmallBuffer
+	var timeout net.Error
+	switch {
+	case errors.As(err, &tooLarge):
+		reply(ctx, errHeadTooLarge)
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		reply(ctx, errBodyTooLarge)
+	case errors.As(err, &timeout) && timeout.Timeout():
+		reply(ctx, errTimeout)
+	default:
+		reply(ctx, errBadRequest)
+	}
+	ctx.SetConnectionClose()
+}
+
+// quietLogger takes what fasthttp has to say about single connections, such as resets: with a thousand
+// clients it is noise.
+type quietLogger struct{}
+
+func (quietLogger) Printf(format string, args ...any) { slog.Debug(fmt.Sprintf(format, args...)) }

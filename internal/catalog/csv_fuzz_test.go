@@ -1,0 +1,55 @@
+package catalog
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// csvTexts is a source of two texts by table name.
+type csvTexts map[string]string
+
+func (c csvTexts) String() string { return "texts" }
+
+func (c csvTexts) rows(ctx context.Context, t table, visit rowVisitor) error {
+	return readCSV(ctx, strings.NewReader(c[t.name]), t.name+"s.csv", t, visit)
+}
+
+// FuzzCSV holds the readers to: no panic, and a catalogue that is accepted keeps every promise of the package.
+func FuzzCSV(f *testing.F) {
+	f.Add(goodUsers, goodFoods)
+	f.Add("password,id,name\n\"a\"\"b\",2,ann\nx,1,root\n", "price,stock,id\n5,0,2\n3,1000000000000000,1\n")
+	f.Add("id,name,password\n1,root,r\n1,root,r\n", "id,stock,price\n1,1,1\n3,1,1\n")
+	f.Add("id,name,password\n1,root,\"r\n", goodFoods)
+	f.Add(goodUsers, "id,stock,price\n1,-1,99999999999999999999\n")
+	f.Add("\ufeffid,name,password\n", "")
+	f.Fuzz(func(t *testing.T, users, foods string) {
+		src := csvTexts{userTable.name: users, foodTable.name: foods}
+		catalog, err := load(t.Context(), src, "")
+		if err != nil {
+			return
+		}
+		for i, food := range catalog.Foods() {
+			if food.ID != int64(i+1) || food.Stock < 0 || food.Stock > amountMax || food.Price < 0 || food.Price > amountMax {
+				t.Errorf("food %d accepted as %+v", i+1, food)
+			}
+		}
+		ids := map[uint32]bool{}
+		_, err = read(t.Context(), src, "", func(_ place, user User) error {
+			if id, ok := catalog.Authenticate([]byte(user.Name), []byte(user.Password)); !ok || id != user.ID {
+				t.Errorf("user %+v authenticates as %d, %v", user, id, ok)
+			}
+			if user.ID == 0 || user.ID > catalog.MaxUserID() || ids[user.ID] || (user.ID == 1) != (user.Name == rootName) {
+				t.Errorf("user accepted as %+v", user)
+			}
+			ids[user.ID] = true
+			return nil
+		})
+		if err != nil {
+			t.Errorf("accepted by load, refused by read: %v", err)
+		}
+		if len(ids) != catalog.Users() || len(ids) == 0 || !ids[1] || len(catalog.Foods()) == 0 {
+			t.Errorf("%d ids for %d users, %d foods", len(ids), catalog.Users(), len(catalog.Foods()))
+		}
+	})
+}

@@ -1,0 +1,98 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+const (
+	connectTimeout = 5 * time.Second  // from dialling to the end of the handshake
+	stallTimeout   = 30 * time.Second // no single read from the database may take longer
+)
+
+// Database is a MySQL or MariaDB database with the tables user(id, name, password) and food(id, stock, price).
+type Database struct {
+	Host                 string
+	Port                 int
+	Name, User, Password string
+}
+
+// String names the database without its password.
+func (d Database) String() string { return "MySQL " + d.Name + "@" + d.address() }
+
+func (d Database) address() string { return net.JoinHostPort(d.Host, strconv.Itoa(d.Port)) }
+
+// open returns the database once it has answered.
+func (d Database) open(ctx context.Context) (*sql.DB, error) {
+	cfg := mysql.NewConfig()
+	cfg.Net, cfg.Addr = "tcp", d.address()
+	cfg.DBName, cfg.User, cfg.Passwd = d.Name, d.User, d.Password
+	cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout = connectTimeout, stallTimeout, stallTimeout
+	cfg.Logger = &mysql.NopLogger{} // what goes wrong is returned; the driver would write it to stderr as well
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use %v: %w", d, err)
+	}
+	db := sql.OpenDB(connector)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	if err := db.PingContext(ctx); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("cannot reach MySQL at %s as %s: %w", d.address(), d.User, err)
+	}
+	return db, nil
+}
+
+func (d Database) rows(ctx context.Context, t table, visit rowVisitor) error {
+	db, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	query := fmt.Sprintf("SELECT `%s` FROM `%s` ORDER BY `id`", strings.Join(t.columns, "`, `"), t.name)
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return fmt.Errorf("cannot read table %s of %v: %w", t.name, d, err)
+	}
+	defer rows.Close()
+	at := place{table: d.String() + ", table " + t.name + ", row "}
+	if err := visitRows(rows, at, t, visit); err != nil {
+		return err
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("cannot read table %s of %v: %w", t.name, d, err)
+	}
+	return nil
+}
+
+func visitRows(rows *sql.Rows, at place, t table, visit rowVisitor) error {
+	raw := make([]sql.RawBytes, len(t.columns)) // nil where the row has NULL
+	fields := make([]string, len(t.columns))
+	targets := make([]any, len(t.columns))
+	for i := range raw {
+		targets[i] = &raw[i]
+	}
+	for rows.Next() {
+		at.row++
+		if err := rows.Scan(targets...); err != nil {
+			return fmt.Errorf("cannot read %v: %w", at, err)
+		}
+		for i, column := range t.columns {
+			if raw[i] == nil {
+				return fmt.Errorf("%v: %s is NULL; give it a value", at, column)
+			}
+			fields[i] = string(raw[i])
+		}
+		if err := visit(at, fields); err != nil {
+			return err
+		}
+	}
+	return nil
+}

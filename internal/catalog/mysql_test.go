@@ -1,0 +1,168 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"flashsale/internal/catalog/mariadbtest"
+)
+
+const (
+	createTables = "CREATE TABLE user (id BIGINT, name TEXT, password TEXT) CHARACTER SET utf8mb4;" +
+		"CREATE TABLE food (id BIGINT, stock BIGINT, price BIGINT);"
+	goodRows = "INSERT INTO user VALUES (2, 'ann', 'a'), (1, 'root', 'r'), (30, '李雷', '密码');" +
+		"INSERT INTO food VALUES (2, 0, 4), (1, 10, 3);"
+)
+
+// makeDatabase runs statements, separated by semicolons, in a new database.
+func makeDatabase(t *testing.T, server *mariadbtest.Server, name, statements string) Database {
+	t.Helper()
+	execute(t, server.Open(t, name), statements)
+	return Database{Host: server.Host, Port: server.Port, Name: name, User: server.User, Password: server.Password}
+}
+
+func execute(t *testing.T, db *sql.DB, statements string) {
+	t.Helper()
+	for statement := range strings.SplitSeq(strings.TrimSuffix(statements, ";"), ";") {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+func TestMySQL(t *testing.T) {
+	server := mariadbtest.Start(t)
+	t.Run("load", func(t *testing.T) { testMySQLLoad(t, server) })
+	t.Run("refusals", func(t *testing.T) { testMySQLRefusals(t, server) })
+	t.Run("faults", func(t *testing.T) { testMySQLFaults(t, server) })
+	t.Run("cancel", func(t *testing.T) { testMySQLCancel(t, server) })
+}
+
+func testMySQLLoad(t *testing.T, server *mariadbtest.Server) {
+	db := makeDatabase(t, server, "eleme", createTables+goodRows)
+	catalog := mustLoad(t, Config{DB: db, Dir: "unused", RootPassword: "geheim"})
+	if want := []Food{{1, 10, 3}, {2, 0, 4}}; !slices.Equal(catalog.Foods(), want) {
+		t.Errorf("foods %v, want %v", catalog.Foods(), want)
+	}
+	if catalog.Users() != 3 || catalog.MaxUserID() != 30 {
+		t.Errorf("%d users up to %d, want 3 up to 30", catalog.Users(), catalog.MaxUserID())
+	}
+	for _, user := range []User{{1, "root", "geheim"}, {2, "ann", "a"}, {30, "李雷", "密码"}} {
+		if id, ok := catalog.Authenticate([]byte(user.Name), []byte(user.Password)); !ok || id != user.ID {
+			t.Errorf("%s: user %d, %v, want %d", user.Name, id, ok, user.ID)
+		}
+	}
+}
+
+func testMySQLRefusals(t *testing.T, server *mariadbtest.Server) {
+	tests := []struct{ name, rows, want string }{
+		{"null_name", "INSERT INTO user VALUES (3, NULL, 'x')", "table user, row 3: name is NULL; give it a value"},
+		{"null_id", "INSERT INTO user VALUES (NULL, 'x', 'x')", "table user, row 1: id is NULL; give it a value"},
+		{"null_password", "UPDATE user SET password = NULL WHERE id = 2", "table user, row 2: password is NULL; give it a value"},
+		{"null_stock", "UPDATE food SET stock = NULL WHERE id = 1", "table food, row 1: stock is NULL; give it a value"},
+		{"null_price", "UPDATE food SET price = NULL WHERE id = 2", "table food, row 2: price is NULL; give it a value"},
+		{"empty_name", "UPDATE user SET name = '' WHERE id = 2", "table user, row 2: name is empty; give the user one"},
+		{"name_twice", "INSERT INTO user VALUES (7, 'ann', 'x')",
+			`table user, row 3: name "ann" is also at MySQL DB, table user, row 2; give each user a name of its own`},
+		{"id_twice", "INSERT INTO user VALUES (30, 'bob', 'x')",
+			"table user, row 4: user 30 is also at MySQL DB, table user, row 3; give each user an id of its own"},
+		{"wide_id", "INSERT INTO user VALUES (4294967296, 'bob', 'x')",
+			`table user, row 4: id "4294967296" is not a whole number from 1 to 4294967295`},
+		{"gap", "INSERT INTO food VALUES (4, 1, 1)",
+			"table food, row 3: food 4 is here but food 3 is missing; number the foods from 1 without gaps"},
+		{"negative_stock", "UPDATE food SET stock = -1 WHERE id = 2",
+			`table food, row 2: stock "-1" is not a whole number from 0 to 1000000000000000`},
+		{"root_renamed", "UPDATE user SET name = 'admin' WHERE id = 1",
+			`table user, row 1: user 1 is named "admin"; name it root`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			db := makeDatabase(t, server, test.name, createTables+goodRows+test.rows)
+			_, err := Load(t.Context(), Config{DB: db})
+			want := "MySQL DB, " + test.want
+			wantError(t, err, strings.ReplaceAll(want, "MySQL DB", db.String()))
+		})
+	}
+}
+
+func testMySQLFaults(t *testing.T, server *mariadbtest.Server) {
+	good := makeDatabase(t, server, "faults", createTables+goodRows)
+	wrongPassword, wrongName := good, good
+	wrongPassword.Password = "guess"
+	wrongName.Name = "nowhere"
+	empty := makeDatabase(t, server, "empty", "SELECT 1")
+	noColumn := makeDatabase(t, server, "no_column", createTables+goodRows+"ALTER TABLE food DROP COLUMN price")
+	unreachable := good
+	unreachable.Port = unusedPort(t)
+	address := good.address()
+	tests := []struct {
+		name string
+		db   Database
+		want string // up to the server's own words, which differ between versions
+	}{
+		{"wrong password", wrongPassword, "cannot reach MySQL at " + address + " as root: Error 1045 (28000): "},
+		{"wrong database", wrongName, "cannot reach MySQL at " + address + " as root: Error 1049 (42000): "},
+		{"no tables", empty, "cannot read table food of MySQL empty@" + address + ": Error 1146 (42S02): "},
+		{"no column", noColumn, "cannot read table food of MySQL no_column@" + address + ": Error 1054 (42S22): "},
+		{"unreachable", unreachable, fmt.Sprintf("cannot reach MySQL at %[1]s as root: "+
+			"dial tcp %[1]s: connect: connection refused", unreachable.address())},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Load(t.Context(), Config{DB: test.db})
+			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("error %v\n want %s", err, test.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "guess") {
+				t.Errorf("error %v shows the password", err)
+			}
+		})
+	}
+}
+
+func testMySQLCancel(t *testing.T, server *mariadbtest.Server) {
+	db := makeDatabase(t, server, "cancel", createTables+goodRows+
+		"INSERT INTO user SELECT seq, CONCAT('user', seq), 'p' FROM seq_100_to_20000")
+	ctx, cancel := context.WithCancel(t.Context())
+	visits := 0
+	_, err := Read(ctx, Config{DB: db}, func(User) error {
+		visits++
+		cancel()
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v after %d users, want %v", err, visits, context.Canceled)
+	}
+}
+
+// A server that accepts and says nothing must not hold up the start.
+func TestMySQLSilent(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	db := Database{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, Name: "eleme", User: "root", Password: "toor"}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = Load(ctx, Config{DB: db})
+	wantError(t, err, "cannot reach MySQL at "+db.address()+" as root: context deadline exceeded")
+}
+
+// unusedPort returns a port that refuses connections: a listener had it a moment ago.
+func unusedPort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}

@@ -1,0 +1,155 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestMapSeesTheSameCatalogue(t *testing.T) {
+	original := mustLoad(t, builtInConfig(1000))
+	file, err := original.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapped, err := Map(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if mapped.Fingerprint() != original.Fingerprint() || !slices.Equal(mapped.Foods(), original.Foods()) {
+		t.Errorf("mapped foods %v, want %v", mapped.Foods(), original.Foods())
+	}
+	if mapped.Users() != 1000 || mapped.MaxUserID() != 1000 {
+		t.Errorf("%d users up to %d mapped, want 1000 up to 1000", mapped.Users(), mapped.MaxUserID())
+	}
+	if id, ok := mapped.Authenticate([]byte("user999"), []byte("pass999")); id != 999 || !ok {
+		t.Errorf("user999 authenticates as %d, %v", id, ok)
+	}
+	if id, ok := mapped.Authenticate([]byte("user999"), []byte("pass99")); id != 0 || ok {
+		t.Errorf("user999 with a wrong password authenticates as %d, %v", id, ok)
+	}
+}
+
+// workerVariable makes TestMapInAnotherProcess play the worker, which inherits the image as its first extra file.
+const workerVariable = "CATALOG_TEST_WORKER"
+
+func TestMapInAnotherProcess(t *testing.T) {
+	if os.Getenv(workerVariable) != "" {
+		mapped, err := Map(os.NewFile(3, "catalog"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, ok := mapped.Authenticate([]byte("user77"), []byte("pass77"))
+		fmt.Printf("\nfoods %s, user %d %v\n", mapped.Fingerprint(), id, ok)
+		return
+	}
+	original := mustLoad(t, builtInConfig(100))
+	file, err := original.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	worker := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMapInAnotherProcess$")
+	worker.Env = append(os.Environ(), workerVariable+"=1")
+	worker.ExtraFiles = []*os.File{file}
+	output, err := worker.CombinedOutput()
+	if err != nil {
+		t.Fatalf("worker: %v\n%s", err, output)
+	}
+	if want := "\nfoods " + original.Fingerprint() + ", user 77 true\n"; !strings.Contains(string(output), want) {
+		t.Errorf("worker prints %q, want %q", output, want)
+	}
+}
+
+func TestFileIsSealed(t *testing.T) {
+	file, err := mustLoad(t, builtInConfig(1)).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteAt([]byte("x"), 0); !errors.Is(err, unix.EPERM) {
+		t.Errorf("writing: %v, want %v", err, unix.EPERM)
+	}
+	if err := file.Truncate(0); !errors.Is(err, unix.EPERM) {
+		t.Errorf("truncating: %v, want %v", err, unix.EPERM)
+	}
+}
+
+func TestMapRefusesABadImage(t *testing.T) {
+	good := mustLoad(t, builtInConfig(10)).image
+	tests := []struct {
+		name   string
+		damage func(image []byte) []byte
+		want   string
+	}{
+		{"empty", func([]byte) []byte { return nil },
+			"cannot map catalogue file: 0 bytes are less than its header"},
+		{"magic", func(image []byte) []byte { image[0]++; return image },
+			"cannot map catalogue file: not a catalogue image"},
+		{"version", func(image []byte) []byte { image[headerVersion]++; return image },
+			"cannot map catalogue file: catalogue image of version 2; this program reads version 1"},
+		{"cut", func(image []byte) []byte { return image[:len(image)-1] },
+			"cannot map catalogue file: catalogue image of 2080 bytes does not match its header"},
+		{"longer", func(image []byte) []byte { return append(image, 0) },
+			"cannot map catalogue file: catalogue image of 2082 bytes does not match its header"},
+		{"records past the end", func(image []byte) []byte { return put64(image, headerRecords, 1<<63) },
+			"cannot map catalogue file: catalogue image of 2081 bytes does not match its header"},
+		{"slots past the end", func(image []byte) []byte { return put64(image, headerSlots, 1<<62+32) },
+			"cannot map catalogue file: catalogue image of 2081 bytes does not match its header"},
+		{"slots too few for an end of probing", func(image []byte) []byte {
+			binary.LittleEndian.PutUint32(image[headerUsers:], 17)
+			return image
+		}, "cannot map catalogue file: catalogue image has 32 slots for 17 users"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			file := writeImage(t, test.damage(slices.Clone(good)))
+			_, err := Map(file)
+			wantError(t, err, test.want)
+		})
+	}
+}
+
+func TestMapRefusesAPipe(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	defer writer.Close()
+	if _, err := io.WriteString(writer, imageMagic); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Map(reader)
+	wantError(t, err, "cannot map catalogue file: 0 bytes are less than its header")
+}
+
+func put64(image []byte, at int, value uint64) []byte {
+	binary.LittleEndian.PutUint64(image[at:], value)
+	return image
+}
+
+func writeImage(t *testing.T, image []byte) *os.File {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "image"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	if _, err := file.Write(image); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

@@ -1,0 +1,117 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// Config says where the catalogue comes from: the database if DB.Host is set, else CSV files if Dir is set, else
+// built in.
+type Config struct {
+	Users, Foods int    // size of the built-in catalogue
+	Stock        int    // pieces of each food in the built-in catalogue
+	Dir          string // folder with users.csv and foods.csv
+	DB           Database
+	RootPassword string // when set, the password of user 1, whatever the source; the built-in source needs it
+}
+
+// Source names the source for people to read, without secrets: "built in (10000 users, 100 foods)", "CSV in DIR" or
+// "MySQL eleme@host:3306".
+func (c Config) Source() string { return c.source().String() }
+
+// BuiltIn says that the catalogue is the built-in one.
+func (c Config) BuiltIn() bool { return c.DB.Host == "" && c.Dir == "" }
+
+// A source gives the rows of the two tables. Each row comes with its place and with its fields as text in the order
+// of the table's columns; fields is valid only until visit returns.
+type source interface {
+	String() string
+	rows(ctx context.Context, t table, visit rowVisitor) error
+}
+
+type rowVisitor func(at place, fields []string) error
+
+// table is one of the two tables of the contest.
+type table struct {
+	name    string
+	columns []string
+}
+
+var (
+	userTable = table{name: "user", columns: []string{"id", "name", "password"}}
+	foodTable = table{name: "food", columns: []string{"id", "stock", "price"}}
+)
+
+// place is where a row stands, for people who have to mend it: "users.csv:17".
+type place struct {
+	table string // with the separator before the row's number
+	row   int
+}
+
+func (p place) String() string { return p.table + strconv.Itoa(p.row) }
+
+func (c Config) source() source {
+	switch {
+	case c.DB.Host != "":
+		return c.DB
+	case c.Dir != "":
+		return csvFolder(c.Dir)
+	default:
+		return builtIn{users: c.Users, foods: c.Foods, stock: c.Stock, rootPassword: c.RootPassword}
+	}
+}
+
+// Read streams the source: all foods are read and checked first, then each user is given to visit in the order of the
+// source; the foods are returned at the end. Every row is checked for itself; only Load checks users against each
+// other. An error of visit ends the reading and is returned as it is.
+func Read(ctx context.Context, cfg Config, visit func(User) error) ([]Food, error) {
+	return read(ctx, cfg.source(), cfg.RootPassword, func(_ place, user User) error { return visit(user) })
+}
+
+// Load reads the source, checks all of it and packs it into a Catalog. Passwords stay only as keyed hashes, under a
+// key made anew by every Load.
+func Load(ctx context.Context, cfg Config) (*Catalog, error) {
+	return load(ctx, cfg.source(), cfg.RootPassword)
+}
+
+func load(ctx context.Context, src source, rootPassword string) (*Catalog, error) {
+	packer := newPacker()
+	foods, err := read(ctx, src, rootPassword, packer.add)
+	if err != nil {
+		return nil, err
+	}
+	if !packer.hasRoot {
+		return nil, fmt.Errorf("%v: user 1 is missing; add user 1 named %s", src, rootName)
+	}
+	image, err := packer.finish(foods)
+	if err != nil {
+		return nil, err
+	}
+	return view(image)
+}
+
+func read(ctx context.Context, src source, rootPassword string, visit func(place, User) error) ([]Food, error) {
+	foods, err := readFoods(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	users := 0
+	err = src.rows(ctx, userTable, func(at place, fields []string) error {
+		if users++; users > usersMax {
+			return fmt.Errorf("%v: more than %d users; remove some", at, usersMax)
+		}
+		user, err := parseUser(at, fields, rootPassword)
+		if err != nil {
+			return err
+		}
+		return visit(at, user)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if users == 0 {
+		return nil, fmt.Errorf("%v: no users; add at least user 1 named %s", src, rootName)
+	}
+	return foods, nil
+}

@@ -1,0 +1,61 @@
+// Package child starts and ends child processes that never outlive this process.
+//
+// It knows nothing of what a child does, keeps no list of children and restarts none: that is its callers' work.
+// It is slow only in that all forks of the process pass through one thread, one after another.
+package child
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+type fork struct {
+	cmd    *exec.Cmd
+	result chan<- error
+}
+
+var forks = sync.OnceValue(func() chan<- fork {
+	requests := make(chan fork)
+	go func() {
+		// The kernel sends a child its parent-death signal when the *thread* that forked it ends. A goroutine may be
+		// moved off any thread and idle threads may end, so one goroutine keeps one thread for the life of the process.
+		runtime.LockOSThread()
+		for request := range requests {
+			request.result <- request.cmd.Start()
+		}
+	}()
+	return requests
+})
+
+// Start starts cmd as a child that the kernel sends signal to when this process ends, even by kill -9.
+// The child leads a process group of its own, so that Ctrl-C in a terminal reaches only this process, which decides
+// on the order of the stop. The caller must call cmd.Wait. The error is that of cmd.Start.
+func Start(cmd *exec.Cmd, signal syscall.Signal) error {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = signal
+	cmd.SysProcAttr.Setpgid = true
+	result := make(chan error)
+	forks() <- fork{cmd, result}
+	return <-result
+}
+
+// Finish sends signal to a child, waits until ended is closed (by the caller's goroutine in cmd.Wait), and kills the
+// child when that takes longer than limit. It returns once the child has ended and reports whether it had to kill.
+func Finish(process *os.Process, ended <-chan struct{}, signal syscall.Signal, limit time.Duration) (killed bool) {
+	// The only errors are those of a process that has ended already.
+	_ = process.Signal(signal)
+	select {
+	case <-ended:
+		return false
+	case <-time.After(limit):
+		_ = process.Kill()
+		<-ended
+		return true
+	}
+}

@@ -1,0 +1,184 @@
+// Package config holds every setting of the server: one struct, one flag and one environment name for each.
+// The environment name is the flag's name in capitals with _ for -, which gives the contest's names
+// (APP_PORT, REDIS_HOST, DB_PASS, ...). A flag wins over the environment.
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/peterbourgon/ff/v3"
+
+	"flashsale/internal/catalog"
+	"flashsale/redisx"
+	"flashsale/tokens"
+)
+
+// Config is the effective configuration.
+type Config struct {
+	Host    string // to listen on
+	Port    int    // 0: any free one
+	Workers int    // processes; 0: serve in this one
+	Drain   time.Duration
+
+	DataDir string
+	Redis   redisx.Config // Address "" means the default store
+
+	Catalog catalog.Config
+
+	TokenSecret         string // "" means the one in the data folder
+	TokenSecretPrevious string
+	TokenTTL            time.Duration
+
+	SnapshotInterval time.Duration
+
+	flags *flag.FlagSet
+}
+
+// Address is the host:port to listen on.
+func (c *Config) Address() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }
+
+// Parse reads the arguments (without the program's name) and the environment. The error is one line;
+// flag.ErrHelp after the help was written to out.
+func Parse(args []string, out io.Writer) (*Config, error) {
+	c := &Config{flags: flag.NewFlagSet("flashsale", flag.ContinueOnError)}
+	c.flags.SetOutput(io.Discard) // one clear line instead of the whole help
+	c.flags.Usage = func() {}
+	redis := &redisFlags{}
+	groups := c.register(redis)
+	if err := ff.Parse(c.flags, args, ff.WithEnvVars()); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil, help(out, c.flags, groups)
+		}
+		return nil, fmt.Errorf("%w (-h lists all flags)", err)
+	}
+	if rest := c.flags.Args(); len(rest) > 0 {
+		return nil, fmt.Errorf("unexpected argument %q (-h lists all flags)", rest[0])
+	}
+	if err := redis.resolve(&c.Redis); err != nil {
+		return nil, err
+	}
+	return c, c.check()
+}
+
+func (c *Config) register(redis *redisFlags) []group {
+	fs := c.flags
+	var groups []group
+	add := func(title string, register func()) { groups = append(groups, newGroup(fs, title, register)) }
+
+	add("Listening", func() {
+		fs.StringVar(&c.Host, "app-host", "127.0.0.1", "`address` to listen on; 0.0.0.0 is every interface")
+		fs.IntVar(&c.Port, "app-port", 8080, "`port` to listen on, shared by all workers")
+		fs.IntVar(&c.Workers, "workers", runtime.NumCPU(), "`processes` that serve; 0 serves in this one process")
+		fs.DurationVar(&c.Drain, "drain", 10*time.Second, "longest `time` a stop waits for requests under way")
+	})
+	add("Store (without -redis and -redis-host: a private redis-server in the data folder)", func() {
+		fs.StringVar(&c.DataDir, "data", "flashsale-data", "`folder` of the default store, the token secret and root's password")
+		fs.StringVar(&redis.address, "redis", "", "Redis to use, `host:port` or path of a unix socket")
+		fs.StringVar(&redis.host, "redis-host", "", "`host` of the Redis to use, with -redis-port")
+		fs.IntVar(&redis.port, "redis-port", 6379, "its `port`")
+		fs.StringVar(&c.Redis.Username, "redis-username", "", "`name` to log in to Redis with")
+		fs.StringVar(&c.Redis.Password, "redis-password", "", "its `password`; better set in the environment")
+		fs.IntVar(&c.Redis.Connections, "redis-connections", 1, "`connections` of each worker to Redis")
+		fs.DurationVar(&c.Redis.Timeout, "redis-timeout", time.Second, "`time` after which a request gets 503")
+	})
+	add("Catalogue (built in, unless -catalog-dir or -db-host is set)", func() { AddCatalog(fs, &c.Catalog) })
+	add("Tokens", func() {
+		fs.StringVar(&c.TokenSecret, "token-secret", "", fmt.Sprintf("signs tokens and carts, at least %d `bytes`, the same on all servers; better set in the environment (default: made once, kept in the data folder)", tokens.SecretMin))
+		fs.StringVar(&c.TokenSecretPrevious, "token-secret-previous", "", "the secret before, which still verifies; `bytes` as above")
+		fs.DurationVar(&c.TokenTTL, "token-ttl", 24*time.Hour, "`time` an access token is valid")
+	})
+	add("Sale", func() {
+		fs.DurationVar(&c.Redis.CartTTL, "cart-ttl", time.Hour, "`time` a cart lives after its last change")
+		fs.DurationVar(&c.SnapshotInterval, "snapshot-interval", 200*time.Millisecond, "`time` between two looks at the stock for GET /foods")
+	})
+	return groups
+}
+
+// AddCatalog registers the flags of the catalogue, the same for the server and for the tools in scripts.
+func AddCatalog(fs *flag.FlagSet, c *catalog.Config) {
+	fs.IntVar(&c.Users, "users", 10_000, "`number` of users in the built-in catalogue")
+	fs.IntVar(&c.Foods, "foods", 100, "`number` of foods in the built-in catalogue")
+	fs.IntVar(&c.Stock, "stock", 1000, "`pieces` of each food in the built-in catalogue")
+	fs.StringVar(&c.RootPassword, "root-password", "", "`password` of user 1, root; better set in the environment (default: a random one at each start; with CSV and MySQL the one there)")
+	fs.StringVar(&c.Dir, "catalog-dir", "", "`folder` with users.csv (id,name,password) and foods.csv (id,stock,price)")
+	fs.StringVar(&c.DB.Host, "db-host", "", "`host` of a MySQL or MariaDB with the tables user and food")
+	fs.IntVar(&c.DB.Port, "db-port", 3306, "its `port`")
+	fs.StringVar(&c.DB.Name, "db-name", "eleme", "`name` of the database")
+	fs.StringVar(&c.DB.User, "db-user", "root", "`name` to log in with")
+	fs.StringVar(&c.DB.Password, "db-pass", "toor", "its `password`; better set in the environment")
+}
+
+func (c *Config) check() error {
+	for _, limit := range []struct {
+		flag        string
+		value       int
+		least, most int
+	}{
+		{"app-port", c.Port, 0, 65535},
+		{"workers", c.Workers, 0, 256},
+		{"redis-connections", c.Redis.Connections, 1, 64},
+		{"users", c.Catalog.Users, 1, 10_000_000},
+		{"foods", c.Catalog.Foods, 1, 100_000},
+		{"stock", c.Catalog.Stock, 0, 1_000_000_000},
+		{"db-port", c.Catalog.DB.Port, 1, 65535},
+	} {
+		if limit.value < limit.least || limit.value > limit.most {
+			return fmt.Errorf("-%s is %d; it must be from %d to %d", limit.flag, limit.value, limit.least, limit.most)
+		}
+	}
+	for _, limit := range []struct {
+		flag               string
+		value, least, most time.Duration
+	}{
+		{"drain", c.Drain, time.Millisecond, time.Hour},
+		{"redis-timeout", c.Redis.Timeout, time.Millisecond, time.Minute},
+		{"token-ttl", c.TokenTTL, time.Second, 10 * 365 * 24 * time.Hour},
+		{"cart-ttl", c.Redis.CartTTL, time.Second, 365 * 24 * time.Hour},
+		{"snapshot-interval", c.SnapshotInterval, time.Millisecond, time.Second},
+	} {
+		if limit.value < limit.least || limit.value > limit.most {
+			return fmt.Errorf("-%s is %v; it must be from %v to %v", limit.flag, limit.value, limit.least, limit.most)
+		}
+	}
+	for name, secret := range map[string]string{"token-secret": c.TokenSecret, "token-secret-previous": c.TokenSecretPrevious} {
+		if n := len(secret); n > 0 && n < tokens.SecretMin {
+			return fmt.Errorf("-%s (%s) has %d bytes; it must have at least %d", name, envName(name), n, tokens.SecretMin)
+		}
+	}
+	if c.DataDir == "" {
+		return errors.New("-data is empty; it must name a folder")
+	}
+	return nil
+}
+
+// redisFlags are the three ways to name a Redis.
+type redisFlags struct {
+	address, host string
+	port          int
+}
+
+func (r *redisFlags) resolve(c *redisx.Config) error {
+	if r.port < 1 || r.port > 65535 {
+		return fmt.Errorf("-redis-port is %d; it must be from 1 to 65535", r.port)
+	}
+	switch {
+	case strings.HasPrefix(r.address, "/"):
+		c.Network, c.Address = "unix", r.address
+	case r.address != "":
+		if _, _, err := net.SplitHostPort(r.address); err != nil {
+			return fmt.Errorf("-redis is %q; it must be host:port or the absolute path of a unix socket", r.address)
+		}
+		c.Network, c.Address = "tcp", r.address
+	case r.host != "":
+		c.Network, c.Address = "tcp", net.JoinHostPort(r.host, strconv.Itoa(r.port))
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// clearEnvironment hides what the machine sets.
+func clearEnvironment(t *testing.T) {
+	t.Helper()
+	c := &Config{flags: flag.NewFlagSet("", flag.ContinueOnError)}
+	c.register(&redisFlags{})
+	c.flags.VisitAll(func(f *flag.Flag) {
+		if value, set := os.LookupEnv(envName(f.Name)); set {
+			t.Setenv(envName(f.Name), value) // restores it after the test
+			os.Unsetenv(envName(f.Name))
+		}
+	})
+}
+
+func parse(t *testing.T, args ...string) *Config {
+	t.Helper()
+	c, err := Parse(args, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestDefaults(t *testing.T) {
+	clearEnvironment(t)
+	c := parse(t)
+	if c.Address() != "127.0.0.1:8080" || c.Redis.Address != "" || c.Catalog.Users != 10_000 || c.Catalog.Foods != 100 ||
+		c.Catalog.Stock != 1000 || c.Redis.Timeout != time.Second || c.TokenTTL != 24*time.Hour {
+		t.Errorf("defaults %+v", c)
+	}
+	if got := c.String(); got != "all defaults" {
+		t.Errorf("String() = %q", got)
+	}
+}
+
+func TestContestEnvironment(t *testing.T) {
+	clearEnvironment(t)
+	for name, value := range map[string]string{
+		"APP_HOST": "0.0.0.0", "APP_PORT": "9090", "REDIS_HOST": "cache", "REDIS_PORT": "6380",
+		"DB_HOST": "db", "DB_PORT": "3307", "DB_NAME": "shop", "DB_USER": "me", "DB_PASS": "hush",
+		"ROOT_PASSWORD": "rootpw", "TOKEN_SECRET": strings.Repeat("s", 32),
+	} {
+		t.Setenv(name, value)
+	}
+	c := parse(t, "-app-port", "9091")
+	if c.Address() != "0.0.0.0:9091" {
+		t.Errorf("address %s: a flag must win over the environment", c.Address())
+	}
+	if c.Redis.Network != "tcp" || c.Redis.Address != "cache:6380" {
+		t.Errorf("redis %s %s", c.Redis.Network, c.Redis.Address)
+	}
+	if db := c.Catalog.DB; db.Host != "db" || db.Port != 3307 || db.Name != "shop" || db.User != "me" || db.Password != "hush" {
+		t.Errorf("database %+v", db)
+	}
+	shown := c.String()
+	for _, hidden := range []string{"hush", "rootpw", "ssss"} {
+		if strings.Contains(shown, hidden) {
+			t.Errorf("%q shows a secret", shown)
+		}
+	}
+	if !strings.Contains(shown, "db-pass=(set)") || !strings.Contains(shown, "app-port=9091") {
+		t.Errorf("String() = %q", shown)
+	}
+}
+
+func TestRedisAddress(t *testing.T) {
+	clearEnvironment(t)
+	for _, tc := range []struct{ args, network, address string }{
+		{"-redis 10.0.0.1:7000", "tcp", "10.0.0.1:7000"},
+		{"-redis [::1]:7000", "tcp", "[::1]:7000"},
+		{"-redis /run/redis.sock", "unix", "/run/redis.sock"},
+		{"-redis-host cache", "tcp", "cache:6379"},
+		{"-redis-host ::1 -redis-port 7", "tcp", "[::1]:7"},
+	} {
+		if c := parse(t, strings.Fields(tc.args)...); c.Redis.Network != tc.network || c.Redis.Address != tc.address {
+			t.Errorf("%s: %s %s, want %s %s", tc.args, c.Redis.Network, c.Redis.Address, tc.network, tc.address)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	clearEnvironment(t)
+	for args, want := range map[string]string{
+		"-nonsense":                   "error parsing commandline arguments: flag provided but not defined: -nonsense (-h lists all flags)",
+		"-workers many":               `error parsing commandline arguments: invalid value "many" for flag -workers: parse error (-h lists all flags)`,
+		"-workers -1":                 "-workers is -1; it must be from 0 to 256",
+		"-app-port 65536":             "-app-port is 65536; it must be from 0 to 65535",
+		"-drain 0s":                   "-drain is 0s; it must be from 1ms to 1h0m0s",
+		"-redis-timeout 2m":           "-redis-timeout is 2m0s; it must be from 1ms to 1m0s",
+		"-snapshot-interval 2s":       "-snapshot-interval is 2s; it must be from 1ms to 1s",
+		"-token-secret short":         "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
+		"-redis nowhere":              `-redis is "nowhere"; it must be host:port or the absolute path of a unix socket`,
+		"-redis-host a -redis-port 0": "-redis-port is 0; it must be from 1 to 65535",
+		"-stock -5":                   "-stock is -5; it must be from 0 to 1000000000",
+		"-data=":                      "-data is empty; it must name a folder",
+		"serve":                       `unexpected argument "serve" (-h lists all flags)`,
+	} {
+		if _, err := Parse(strings.Fields(args), io.Discard); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", args, err, want)
+		}
+	}
+}
+
+func TestHelpNamesEveryFlag(t *testing.T) {
+	clearEnvironment(t)
+	var out strings.Builder
+	if _, err := Parse([]string{"-h"}, &out); !errors.Is(err, flag.ErrHelp) {
+		t.Fatalf("error %v, want flag.ErrHelp", err)
+	}
+	parse(t).flags.VisitAll(func(f *flag.Flag) {
+		if !strings.Contains(out.String(), "  -"+f.Name+" ") || !strings.Contains(out.String(), "["+envName(f.Name)+"]") {
+			t.Errorf("the help does not name -%s and %s", f.Name, envName(f.Name))
+		}
+		if unit, _ := flag.UnquoteUsage(f); unit == "" || unit == "value" || unit == "int" || unit == "string" || unit == "duration" {
+			t.Errorf("-%s has no unit", f.Name)
+		}
+	})
+	if strings.Contains(out.String(), "toor") {
+		t.Error("the help shows a password")
+	}
+}

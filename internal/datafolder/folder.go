@@ -1,0 +1,88 @@
+// Package datafolder is the folder (flag -data) that holds what one server keeps on disk: the default store's files,
+// the token secret and root's password.
+//
+// It must not read or write the store's own files, and it is never on the path of a request. It is slow where it
+// waits for the store of a server that has just died (see Lock).
+package datafolder
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+const (
+	lockName         = "lock"
+	tokenSecretName  = "token-secret"
+	rootPasswordName = "root-password"
+)
+
+// Folder is an open data folder.
+type Folder struct {
+	path string
+	lock *os.File // nil until locked
+}
+
+// Open makes the folder with mode 0700 when it is missing. It refuses a folder in which every user may write, for
+// such a user could put a secret of his own there.
+func Open(path string) (*Folder, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open data folder %s: %w", path, err)
+	}
+	if err := os.MkdirAll(absolute, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make data folder: %w", err)
+	}
+	info, err := os.Stat(absolute)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open data folder: %w", err)
+	}
+	if info.Mode().Perm()&0o002 != 0 {
+		return nil, fmt.Errorf("data folder %s is writable by every user (mode %04o); run chmod 700 on it or choose another with -data",
+			absolute, info.Mode().Perm())
+	}
+	return &Folder{path: absolute}, nil
+}
+
+// Path is the absolute path of the folder.
+func (f *Folder) Path() string { return f.path }
+
+// File is the absolute path of the file called name in the folder.
+func (f *Folder) File(name string) string { return filepath.Join(f.path, name) }
+
+// RootPasswordPath is the file that WriteRootPassword writes.
+func (f *Folder) RootPasswordPath() string { return f.File(rootPasswordName) }
+
+// WriteRootPassword keeps root's password, as one line with mode 0600, for programs that log in as root on this machine.
+func (f *Folder) WriteRootPassword(password string) error {
+	draft, err := f.draft(rootPasswordName, password)
+	if err != nil {
+		return fmt.Errorf("cannot write root password: %w", err)
+	}
+	// Renaming replaces the whole file at once, with its mode: nobody reads half a password.
+	if err := os.Rename(draft, f.RootPasswordPath()); err != nil {
+		os.Remove(draft)
+		return fmt.Errorf("cannot write root password: %w", err)
+	}
+	return nil
+}
+
+// draft writes line to a new file of mode 0600 in the folder, safe on disk, and returns its path.
+func (f *Folder) draft(name, line string) (string, error) {
+	file, err := os.CreateTemp(f.path, name+".*")
+	if err != nil {
+		return "", err
+	}
+	_, err = file.WriteString(line + "\n")
+	if err == nil {
+		err = file.Sync()
+	}
+	if closing := file.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		os.Remove(file.Name())
+		return "", err
+	}
+	return file.Name(), nil
+}

@@ -1,0 +1,166 @@
+package datafolder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestLockNamesTheOwner(t *testing.T) {
+	path := t.TempDir()
+	first, second := open(t, path), open(t, path)
+	if first.LockFile() != nil {
+		t.Error("lock file before Lock")
+	}
+	if err := first.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	err := second.Lock()
+	if !errors.Is(err, ErrInUse) {
+		t.Fatalf("second instance got %v, want ErrInUse", err)
+	}
+	want := fmt.Sprintf("data folder %s is in use by process %d; stop it or choose another with -data", path, os.Getpid())
+	if err.Error() != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
+	if err := first.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Lock(); err != nil {
+		t.Errorf("lock after unlock: %v", err)
+	}
+}
+
+func TestLockStaysWithAChildThatInheritedIt(t *testing.T) {
+	path := t.TempDir()
+	first, second := open(t, path), open(t, path)
+	if err := first.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	store := exec.Command("cat")
+	store.ExtraFiles = []*os.File{first.LockFile()}
+	input, err := store.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Lock(); !errors.Is(err, ErrInUse) {
+		t.Errorf("lock while the child lives: %v, want ErrInUse", err)
+	}
+	input.Close()
+	if err := store.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Lock(); err != nil {
+		t.Errorf("lock after the child's end: %v", err)
+	}
+}
+
+// abandon locks the folder as the store of a dead owner does.
+func abandon(t *testing.T, folder *Folder, owner int) *os.File {
+	t.Helper()
+	file, err := os.OpenFile(folder.File(lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString(strconv.Itoa(owner) + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// deadProcess returns the ID of a process that has just ended.
+func deadProcess(t *testing.T) int {
+	t.Helper()
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Process.Pid
+}
+
+func TestLockWaitsForTheStoreOfADeadOwner(t *testing.T) {
+	folder := open(t, t.TempDir())
+	store := abandon(t, folder, deadProcess(t))
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		go func() {
+			time.Sleep(4990 * time.Millisecond)
+			store.Close()
+		}()
+		if err := folder.Lock(); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took != 5*time.Second {
+			t.Errorf("lock took %v, want 5s", took)
+		}
+	})
+	text, err := os.ReadFile(folder.File(lockName))
+	if want := strconv.Itoa(os.Getpid()) + "\n"; err != nil || string(text) != want {
+		t.Errorf("lock file holds %q, %v; want %q", text, err, want)
+	}
+}
+
+func TestLockGivesUpOnAStoreThatStays(t *testing.T) {
+	folder := open(t, t.TempDir())
+	dead := deadProcess(t)
+	abandon(t, folder, dead)
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		err := folder.Lock()
+		if !errors.Is(err, ErrInUse) {
+			t.Errorf("error %v, want ErrInUse", err)
+		}
+		wantError(t, err, folder.Path(), fmt.Sprintf("process %d, which has ended", dead), "-data")
+		if took := time.Since(start); took != lockWait {
+			t.Errorf("lock gave up after %v, want %v", took, lockWait)
+		}
+	})
+}
+
+func TestAliveTellsAZombieFromARunningProcess(t *testing.T) {
+	if !alive(os.Getpid()) {
+		t.Error("this process is not alive")
+	}
+	cmd := exec.Command("cat")
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if !alive(cmd.Process.Pid) {
+		t.Error("running child is not alive")
+	}
+	input.Close()
+	// Wait for its end, but leave it as a zombie.
+	if err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+	if alive(cmd.Process.Pid) {
+		t.Error("zombie is alive")
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if alive(cmd.Process.Pid) {
+		t.Error("child that is gone is alive")
+	}
+}

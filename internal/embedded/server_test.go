@@ -1,0 +1,161 @@
+package embedded
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"flashsale/internal/child"
+	"flashsale/internal/datafolder"
+)
+
+// superviseStore is the process that TestServerEndsWithItsKilledParent kills.
+func superviseStore(path string) {
+	folder, err := datafolder.Open(path)
+	if err == nil {
+		err = folder.Lock()
+	}
+	if err != nil {
+		panic(err)
+	}
+	store, err := Start(context.Background(), Config{Folder: folder})
+	if err != nil {
+		panic(err)
+	}
+	if answer, err := command(store, "SET sold 42"); answer != "+OK" {
+		panic(err)
+	}
+	os.Stdout.WriteString("sold\n")
+	store.Run(context.Background())
+}
+
+// serverProcess returns the ID of the server's process.
+func serverProcess(store *Store) (int, error) {
+	info, err := command(store, "INFO server")
+	if err != nil {
+		return 0, err
+	}
+	found := regexp.MustCompile(`process_id:(\d+)`).FindStringSubmatch(info)
+	if found == nil {
+		return 0, errors.New("no process ID in INFO")
+	}
+	return strconv.Atoi(found[1])
+}
+
+func TestServerIsPrivateAndDurable(t *testing.T) {
+	needServer(t)
+	path := shortFolder(t)
+	store, _ := run(t, lock(t, path))
+	if store.Network != "unix" || store.Address != filepath.Join(path, "redis.sock") || store.Password != "" || !store.Durable {
+		t.Errorf("store %+v", store)
+	}
+	if want := "private " + store.Name + " in " + path + ": what was answered survives a power cut"; store.Description() != want {
+		t.Errorf("description %q, want %q", store.Description(), want)
+	}
+	info, err := os.Stat(store.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode := info.Mode().Perm(); mode != 0o700 {
+		t.Errorf("socket has mode %04o", mode)
+	}
+	for setting, want := range map[string]string{"port": "0", "appendonly": "yes", "appendfsync": "always", "save": "", "dir": path} {
+		wantAnswer(t, store, "CONFIG GET "+setting, want)
+	}
+}
+
+func TestServerContinuesOnTheSameFolder(t *testing.T) {
+	needServer(t)
+	folder := lock(t, shortFolder(t))
+	store, stop := run(t, folder)
+	wantAnswer(t, store, "SET sold 41", "+OK")
+	wantAnswer(t, store, "INCR sold", ":42")
+	stop()
+	if _, err := command(store, "PING"); err == nil {
+		t.Error("store answers after its stop")
+	}
+	again, _ := run(t, folder)
+	wantAnswer(t, again, "GET sold", "42")
+}
+
+func TestServerHoldsTheFoldersLock(t *testing.T) {
+	needServer(t)
+	folder := lock(t, shortFolder(t))
+	_, stop := run(t, folder)
+	if err := folder.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := datafolder.Open(folder.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Lock(); !errors.Is(err, datafolder.ErrInUse) {
+		t.Errorf("lock while the server runs: %v, want ErrInUse", err)
+	}
+	stop()
+	if err := second.Lock(); err != nil {
+		t.Errorf("lock after the server's end: %v", err)
+	}
+}
+
+func TestKilledServerIsStartedAgain(t *testing.T) {
+	needServer(t)
+	store, _ := run(t, lock(t, shortFolder(t)))
+	wantAnswer(t, store, "SET sold 0", "+OK")
+	for kills := 1; kills <= 2; kills++ {
+		wantAnswer(t, store, "INCR sold", ":"+strconv.Itoa(kills))
+		killed, err := serverProcess(store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		within(t, "restart", func() bool {
+			current, err := serverProcess(store)
+			// A server that still reads its data tells its ID already.
+			return err == nil && current != killed && answers(store.Address)
+		})
+		wantAnswer(t, store, "GET sold", strconv.Itoa(kills))
+	}
+}
+
+func TestServerEndsWithItsKilledParent(t *testing.T) {
+	needServer(t)
+	path := shortFolder(t)
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), supervisorRole+"="+path)
+	cmd.Stderr = os.Stderr
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(cmd, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(output).ReadString('\n'); line != "sold\n" {
+		t.Fatalf("process wrote %q, %v", line, err)
+	}
+	second, err := datafolder.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Lock(); err == nil || !strings.Contains(err.Error(), "in use by process "+strconv.Itoa(cmd.Process.Pid)) {
+		t.Errorf("lock of a second instance: %v", err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	// At once, as an operator would: the lock is free as soon as the server has closed its files.
+	store, _ := run(t, lock(t, path))
+	wantAnswer(t, store, "GET sold", "42")
+}

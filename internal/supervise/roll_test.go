@@ -1,0 +1,187 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// processes returns the process IDs of all workers that were started so far.
+func (s *sale) processes() []int {
+	var list []int
+	for _, start := range s.started() {
+		list = append(list, start[1])
+	}
+	return list
+}
+
+func TestRollFailsNoRequest(t *testing.T) {
+	s := startSale(t, 2, time.Minute, play{Generation: 1})
+	var asked, failed atomic.Int64
+	var clients sync.WaitGroup
+	done := make(chan struct{})
+	for i := range 8 {
+		var client *http.Client
+		if i%2 == 0 {
+			client = newcomer()
+		} else {
+			client = regular(t)
+		}
+		clients.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if _, err := s.ask(client); err != nil {
+					failed.Add(1)
+					t.Error(err)
+					return
+				}
+				asked.Add(1)
+			}
+		})
+	}
+	replaced := s.processes()
+	for generation := 2; generation <= 3; generation++ {
+		before := asked.Load()
+		if err := s.Roll(t.Context(), s.handover(play{Generation: generation})); err != nil {
+			t.Fatal(err)
+		}
+		within(t, "list of starts", func() bool { return len(s.started()) == 2*generation })
+		// The clients never pause, so each replaced worker answers its last requests and ends.
+		for _, process := range replaced {
+			within(t, "end of a replaced worker", func() bool { return gone(process) })
+		}
+		replaced = s.processes()
+		within(t, "requests", func() bool { return asked.Load() > before+100 || failed.Load() > 0 })
+	}
+	close(done)
+	clients.Wait()
+	t.Logf("%d requests, %d failed", asked.Load(), failed.Load())
+	for slot := range 2 {
+		if got := s.mustAsk(s.regularOf(slot)); got.generation != 3 || got.process != s.last(slot) {
+			t.Errorf("slot %d answered %+v, want generation 3 from process %d", slot, got, s.last(slot))
+		}
+	}
+}
+
+func TestCrashAfterRollUsesTheNewHandover(t *testing.T) {
+	s := startSale(t, 1, time.Second, play{Generation: 1})
+	if err := s.Roll(t.Context(), s.handover(play{Generation: 2})); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "list of starts", func() bool { return len(s.started()) == 2 })
+	kill(t, s.last(0))
+	within(t, "restart", func() bool { return len(s.started()) == 3 })
+	if got := s.mustAsk(newcomer()); got.generation != 2 {
+		t.Errorf("answer %+v, want generation 2", got)
+	}
+}
+
+func TestRollThatFailsLeavesTheOldWorker(t *testing.T) {
+	for name, c := range map[string]struct {
+		part  play
+		limit time.Duration
+		want  string
+	}{
+		"ends":        {play{Generation: 2, Exit: []int{0}}, readyLimit, "worker 0 ended before it was ready: exit status 3; its message is above"},
+		"never ready": {play{Generation: 2, Hang: true}, time.Second, "worker 0 was not ready within 1s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openSale(t, 2, time.Second, play{Generation: 1})
+			for _, slot := range s.slots {
+				slot.readyLimit = c.limit
+			}
+			s.run()
+			<-s.Ready()
+			within(t, "list of starts", func() bool { return len(s.started()) == 2 })
+			old := s.mustAsk(s.regularOf(0))
+			err := s.Roll(t.Context(), s.handover(c.part))
+			if want := "cannot replace worker 0, the old one stays: " + c.want; err == nil || err.Error() != want {
+				t.Errorf("Roll returned %v, want %q", err, want)
+			}
+			if got := s.mustAsk(s.regularOf(0)); got != old {
+				t.Errorf("answer %+v after the failed roll, %+v before", got, old)
+			}
+			kill(t, old.process)
+			within(t, "restart", func() bool { return s.last(0) != old.process })
+			if got := s.mustAsk(s.regularOf(0)); got.generation != 1 {
+				t.Errorf("answer %+v after a crash, want generation 1", got)
+			}
+			if list := s.started(); len(list) != 3 {
+				t.Errorf("%d workers became ready, want 3", len(list))
+			}
+		})
+	}
+}
+
+func TestReplacedWorkerServesItsConnectionsToTheirEnd(t *testing.T) {
+	s := startSale(t, 1, time.Hour, play{})
+	guest := regular(t)
+	replaced := s.mustAsk(guest).process
+	if err := s.Roll(t.Context(), s.handover(play{})); err != nil {
+		t.Fatal(err)
+	}
+	// The replaced worker goes on to answer on the open connection, and closes it with the answer after its SIGHUP.
+	if got := s.mustAsk(guest).process; got != replaced {
+		t.Errorf("open connection was answered by process %d, want the replaced %d", got, replaced)
+	}
+	within(t, "change of worker", func() bool { return s.mustAsk(guest).process != replaced })
+	within(t, "end of the replaced worker", func() bool { return gone(replaced) })
+}
+
+func TestReplacedWorkerThatStaysIsKilled(t *testing.T) {
+	s := startSale(t, 1, 10*time.Millisecond, play{Stubborn: true})
+	replaced := s.last(0)
+	if err := s.Roll(t.Context(), s.handover(play{})); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "end of the replaced worker", func() bool { return gone(replaced) })
+	within(t, "list of starts", func() bool { return len(s.started()) == 2 })
+	if got := s.mustAsk(newcomer()); got.process != s.last(0) {
+		t.Errorf("answer %+v, want process %d", got, s.last(0))
+	}
+	if list := s.started(); len(list) != 2 {
+		t.Errorf("%d workers were started, want 2: a replaced one is not started again", len(list))
+	}
+}
+
+func TestStopIncludesReplacedWorkers(t *testing.T) {
+	s := startSale(t, 1, time.Hour, play{})
+	response, err := newcomer().Get("http://" + s.Address() + "/wait")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	replaced := s.last(0)
+	if err := s.Roll(t.Context(), s.handover(play{})); err != nil {
+		t.Fatal(err)
+	}
+	if gone(replaced) {
+		t.Error("replaced worker did not wait for its connection")
+	}
+	s.stop() // would take an hour if the replaced worker were not told
+	if !gone(replaced) {
+		t.Error("replaced worker was left behind")
+	}
+	if text, err := io.ReadAll(response.Body); err != nil || string(text) != "begun done" {
+		t.Errorf("answer %q, %v; want \"begun done\"", text, err)
+	}
+}
+
+func TestRollWaitsNoLongerThanItsContext(t *testing.T) {
+	s := openSale(t, 1, time.Second, play{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Roll(ctx, s.handover(play{})); !errors.Is(err, context.Canceled) {
+		t.Errorf("Roll of a supervisor that does not run returned %v, want context.Canceled", err)
+	}
+	s.slots[0].socket.close()
+}

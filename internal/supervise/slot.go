@@ -1,0 +1,153 @@
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"flashsale/internal/child"
+)
+
+// Above this delay a slot that waits out its back-off gives up its socket.
+const socketKept = time.Second
+
+// slot is one place for a worker: its socket, the worker that serves it, and those that it replaced and that still
+// finish their connections. Only the goroutine in run uses it.
+type slot struct {
+	number     int
+	address    string
+	finish     time.Duration // what a worker gets to end by itself
+	readyLimit time.Duration
+
+	socket   socket
+	handover Handover
+	current  *process         // nil during a back-off
+	restart  <-chan time.Time // fires at the end of a back-off, else nil
+	backoff  child.Backoff
+	retiring sync.WaitGroup
+	rolls    chan roll
+}
+
+// roll asks a slot to replace its worker.
+type roll struct {
+	handover Handover
+	result   chan<- error // has room for the answer
+}
+
+// run keeps a worker in the slot until ctx is done, and calls started once, when the first is ready. It returns an
+// error only when that first worker cannot be started.
+func (s *slot) run(ctx context.Context, started func()) error {
+	defer s.retiring.Wait()
+	defer s.socket.close()
+	first, err := s.start(ctx, s.handover)
+	if ctx.Err() != nil {
+		if err == nil {
+			first.drain(s.finish)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.current = first
+	started()
+	for {
+		select {
+		case <-ctx.Done():
+			s.stop()
+			return nil
+		case <-s.ended():
+			s.crashed(ctx)
+		case <-s.restart:
+			s.revive(ctx)
+		case r := <-s.rolls:
+			r.result <- s.replace(ctx, r.handover)
+		}
+	}
+}
+
+// start starts a worker on the slot's socket and waits until it is ready.
+func (s *slot) start(ctx context.Context, handover Handover) (*process, error) {
+	if s.socket == noSocket {
+		reopened, err := listen(s.address)
+		if err != nil {
+			return nil, err
+		}
+		s.socket = reopened
+	}
+	p, err := launch(s.number, s.socket, handover)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.awaitReady(ctx, s.readyLimit); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// ended is closed when the current worker has ended, nil during a back-off.
+func (s *slot) ended() <-chan struct{} {
+	if s.current == nil {
+		return nil
+	}
+	return s.current.ended
+}
+
+func (s *slot) crashed(ctx context.Context) {
+	if ctx.Err() != nil {
+		return // stopped from outside at the same moment
+	}
+	gone := s.current
+	s.current = nil
+	delay := s.rest(time.Since(gone.started))
+	slog.Error("worker ended and is started again", "worker", s.number, "status", gone.cmd.ProcessState.String(), "delay", delay)
+}
+
+// revive starts a worker after a back-off.
+func (s *slot) revive(ctx context.Context) {
+	s.restart = nil
+	p, err := s.start(ctx, s.handover)
+	if err == nil {
+		s.current = p
+		slog.Info("worker is ready again", "worker", s.number)
+		return
+	}
+	if ctx.Err() == nil {
+		slog.Error("worker did not start again", "err", err, "delay", s.rest(0))
+	}
+}
+
+// rest begins a back-off after a worker that lived for the time alive, and returns its length.
+func (s *slot) rest(alive time.Duration) time.Duration {
+	delay := s.backoff.After(alive)
+	s.restart = time.After(delay)
+	if delay > socketKept {
+		// The kernel would go on to send this slot its share of new connections, to wait for seconds or for ever.
+		// With the socket gone they go to the other slots; the few that wait already are reset.
+		s.socket.close()
+	}
+	return delay
+}
+
+// replace puts a new worker in the slot. If that one does not become ready, all stays as it was.
+func (s *slot) replace(ctx context.Context, handover Handover) error {
+	next, err := s.start(ctx, handover)
+	if err != nil {
+		return fmt.Errorf("cannot replace worker %d, the old one stays: %w", s.number, err)
+	}
+	if old := s.current; old != nil {
+		s.retiring.Go(func() { old.retire(ctx, s.finish) })
+	}
+	s.current, s.handover, s.restart = next, handover, nil
+	return nil
+}
+
+func (s *slot) stop() {
+	// First the supervisor's copy: once the worker closes its own, connections are refused, not left waiting.
+	s.socket.close()
+	if s.current != nil {
+		s.current.drain(s.finish)
+	}
+}

@@ -1,0 +1,76 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/libp2p/go-reuseport"
+	"golang.org/x/sys/unix"
+)
+
+// socket is one worker slot's listening socket, all of which share one port; the kernel spreads new connections over
+// them. The supervisor holds it and accepts nothing: as long as one process has a listening socket open, its queue
+// lives, whereas closing a SO_REUSEPORT socket for the last time resets every connection that waits there. So
+// connections wait through a worker's crash or replacement, and the next worker answers them.
+//
+// It is a bare descriptor because a net.Listener or an os.File would stay registered with this process's poller and
+// wake the supervisor at every connection.
+type socket int
+
+const noSocket socket = -1
+
+// claim resolves address to host:port with the port that will be used, and makes sure that nobody else listens there.
+// Sockets with SO_REUSEPORT would silently share the port with another server of the same user, so this asks first
+// with one that does not.
+func claim(address string) (string, error) {
+	listener, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return "", fmt.Errorf("cannot listen on %s: another program uses that port; stop it or choose another port", address)
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot listen on %s: %w", address, err)
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}
+
+func listen(address string) (socket, error) {
+	listener, err := reuseport.Listen("tcp", address)
+	if err != nil {
+		return noSocket, fmt.Errorf("cannot listen on %s: %w", address, err)
+	}
+	defer listener.Close()
+	raw, err := listener.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		return noSocket, fmt.Errorf("cannot listen on %s: %w", address, err)
+	}
+	var copied int
+	var copying error
+	err = raw.Control(func(descriptor uintptr) {
+		copied, copying = unix.FcntlInt(descriptor, unix.F_DUPFD_CLOEXEC, 0)
+	})
+	if err = errors.Join(err, copying); err != nil {
+		return noSocket, fmt.Errorf("cannot keep socket of %s: %w", address, err)
+	}
+	return socket(copied), nil
+}
+
+// file returns a copy of the descriptor to hand to a worker; the caller closes it. Unlike (*net.TCPListener).File it
+// stays non-blocking: that flag belongs to the socket itself, and clearing it would block a running worker's accept.
+func (s socket) file() (*os.File, error) {
+	copied, err := unix.FcntlInt(uintptr(s), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot copy listening socket: %w", err)
+	}
+	return os.NewFile(uintptr(copied), "listener"), nil
+}
+
+func (s *socket) close() {
+	if *s != noSocket {
+		_ = unix.Close(int(*s))
+		*s = noSocket
+	}
+}

@@ -1,0 +1,191 @@
+package supervise
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// play is the part that a test worker plays; it travels as the handover's values. Its file 0 is the list of starts.
+type play struct {
+	Generation int
+	Exit       []int // slots whose worker ends before it is ready
+	Hang       bool  // never becomes ready
+	Stubborn   bool  // ignores every signal that can be ignored
+	Secret     string
+}
+
+func (p play) values(t *testing.T) []byte {
+	t.Helper()
+	values, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// The test binary itself is the worker, and the supervisor of the test that kills one.
+func TestMain(m *testing.M) {
+	// The race detector would make every worker's exit last a second.
+	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
+	worker, err := Inherited()
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	case worker != nil:
+		err := work(worker)
+		fmt.Fprintln(os.Stderr, "test worker:", err)
+		os.Exit(1)
+	case os.Getenv(supervisorRole) != "":
+		err := superviseUntilKilled()
+		fmt.Fprintln(os.Stderr, "test supervisor:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// work serves as a worker and returns only when something went wrong.
+func work(w *Worker) error {
+	var part play
+	if err := json.Unmarshal(w.Values, &part); err != nil {
+		return err
+	}
+	for _, slot := range part.Exit {
+		if slot == w.Slot {
+			os.Exit(3)
+		}
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	if part.Hang {
+		select {}
+	}
+
+	var open atomic.Int64
+	retiring, left, stopping := make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
+	server := &http.Server{
+		Handler: handler(w.Slot, part.Generation, retiring, stopping),
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				open.Add(1)
+			case http.StateClosed:
+				if open.Add(-1) == 0 {
+					select {
+					case left <- struct{}{}:
+					default:
+					}
+				}
+			}
+		},
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		server.Serve(w.Listener)
+	}()
+	if err := w.Ready(); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w.Files[0], "%d %d\n", w.Slot, os.Getpid()); err != nil {
+		return err
+	}
+	for got := range signals {
+		if part.Stubborn {
+			continue
+		}
+		if got == syscall.SIGTERM {
+			close(stopping)
+			if err := server.Shutdown(context.Background()); err != nil {
+				return err
+			}
+			os.Exit(0)
+		}
+		go func() {
+			close(retiring)
+			w.Listener.Close()
+			<-closed // no connection is on its way from the queue to the count any more
+			for open.Load() > 0 {
+				<-left
+			}
+			os.Exit(0)
+		}()
+	}
+	return nil
+}
+
+// handler answers "slot process generation". /wait begins its answer at once and ends it when the worker stops.
+func handler(slot, generation int, retiring, stopping <-chan struct{}) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-retiring:
+			w.Header().Set("Connection", "close")
+		default:
+		}
+		fmt.Fprintf(w, "%d %d %d", slot, os.Getpid(), generation)
+	})
+	mux.HandleFunc("/wait", func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "begun ")
+		w.(http.Flusher).Flush()
+		<-stopping
+		io.WriteString(w, "done")
+	})
+	return mux
+}
+
+func TestInheritedOutsideOfASupervisor(t *testing.T) {
+	if w, err := Inherited(); w != nil || err != nil {
+		t.Errorf("Inherited() = %v, %v in a process that is no worker", w, err)
+	}
+	for role, want := range map[string]string{"0": "cannot read handover", "first": "cannot read FLASHSALE_WORKER"} {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), roleVariable+"="+role)
+		output, err := cmd.CombinedOutput()
+		if err == nil || err.Error() != "exit status 2" {
+			t.Errorf("role %q: %v, want exit status 2", role, err)
+		}
+		if !strings.Contains(string(output), want) || !strings.Contains(string(output), "unset it") {
+			t.Errorf("role %q: message %q, want %q", role, output, want)
+		}
+	}
+}
+
+func TestHandoverArrivesWhole(t *testing.T) {
+	values := []byte(strings.Repeat("\x00é\"", handoverMost/4))
+	sent := Handover{Values: values, Files: make([]*os.File, filesMost)}
+	if err := sent.check(); err != nil || len(values) != handoverMost {
+		t.Fatalf("%d bytes: %v", len(values), err)
+	}
+	sealed, err := sent.seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sealed.Close()
+	got, err := unseal(sealed)
+	if err != nil || string(got.Values) != string(values) || got.Files != filesMost {
+		t.Errorf("got %d bytes of values and %d files, %v", len(got.Values), got.Files, err)
+	}
+}
+
+func TestHandoverLimits(t *testing.T) {
+	for want, handover := range map[string]Handover{
+		"handover to workers has 1048577 bytes of values, the limit is 1048576": {Values: make([]byte, handoverMost+1)},
+		"handover to workers has 65 files, the limit is 64":                     {Files: make([]*os.File, filesMost+1)},
+	} {
+		if _, err := New(Config{Workers: 1, Address: "127.0.0.1:0"}, handover); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}

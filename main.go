@@ -1,0 +1,344 @@
+// Flashsale is a flash-sale server: it sells a limited stock to many buyers at once over HTTP, nothing twice.
+//
+// One program in two roles. The supervisor starts the store, reads the catalogue, opens the sale and keeps the
+// worker processes; the workers, which share its port, serve. README.md says how to run it.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"flashsale/handlers"
+	"flashsale/internal/catalog"
+	"flashsale/internal/config"
+	"flashsale/internal/datafolder"
+	"flashsale/internal/embedded"
+	"flashsale/internal/supervise"
+	"flashsale/redisx"
+	"flashsale/tokens"
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "flashsale:", err)
+		os.Exit(1)
+	}
+}
+
+// run picks the role.
+func run(ctx context.Context, args []string) error {
+	worker, err := supervise.Inherited()
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Parse(args, os.Stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return nil
+	case err != nil:
+		return err
+	case worker != nil:
+		return runWorker(ctx, cfg, worker)
+	}
+	return runSupervisor(ctx, cfg)
+}
+
+// opening is an open sale, with all that a worker needs to serve it.
+type opening struct {
+	catalog *catalog.Catalog
+	handover
+}
+
+// handover is the part of an opening that a worker gets as a message; the catalogue comes as a file.
+type handover struct {
+	Redis   redisx.Config
+	Sale    string
+	Secrets [][]byte // the one that signs, then those that still verify
+}
+
+// runSupervisor starts everything, waits for a signal and stops everything in the opposite order.
+func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
+	interrupt, stopCatching := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stopCatching()
+	// With the first signal its default is back: a second one kills.
+	context.AfterFunc(interrupt, stopCatching)
+
+	folder, err := datafolder.Open(cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	store, stopStore, err := startStore(interrupt, cfg, folder)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopStore()) }()
+
+	randomRoot := cfg.Catalog.RootPassword == "" && cfg.Catalog.BuiltIn()
+	if randomRoot {
+		cfg.Catalog.RootPassword = rand.Text()
+		if err := folder.WriteRootPassword(cfg.Catalog.RootPassword); err != nil {
+			return err
+		}
+	}
+	sale, opened, err := openSale(interrupt, cfg, folder)
+	if err != nil {
+		return err
+	}
+	banner := func(address string) {
+		printBanner(os.Stdout, cfg, address, store, sale.Sale, opened, randomRoot)
+	}
+	if cfg.Workers == 0 {
+		return serveAlone(interrupt, cfg, sale, banner)
+	}
+	return superviseWorkers(interrupt, cfg, sale, banner)
+}
+
+// startStore makes cfg.Redis the Redis to use: the one named, or the default store. stop ends the latter.
+func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Folder) (description string, stop func() error, err error) {
+	if cfg.Redis.Address != "" {
+		return "Redis at " + cfg.Redis.Address + "; its own settings decide what survives a power cut", func() error { return nil }, nil
+	}
+	if err := folder.Lock(); err != nil {
+		return "", nil, err
+	}
+	store, err := embedded.Start(ctx, embedded.Config{Folder: folder})
+	if err != nil {
+		return "", nil, errors.Join(err, folder.Unlock())
+	}
+	cfg.Redis.Network, cfg.Redis.Address, cfg.Redis.Password = store.Network, store.Address, store.Password
+	running, cancel := context.WithCancel(context.Background()) // it outlives ctx: workers drain into it
+	ended := make(chan error, 1)
+	go func() { ended <- store.Run(running) }()
+	return store.Description(), func() error {
+		cancel()
+		return errors.Join(<-ended, folder.Unlock())
+	}, nil
+}
+
+// openSale reads the catalogue and the secrets and opens the sale, or joins the one that is open.
+func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder) (o *opening, opened bool, err error) {
+	o = &opening{handover: handover{Redis: cfg.Redis}}
+	if o.catalog, err = catalog.Load(ctx, cfg.Catalog); err != nil {
+		return nil, false, err
+	}
+	secret := []byte(cfg.TokenSecret)
+	if len(secret) == 0 {
+		if secret, err = folder.TokenSecret(); err != nil {
+			return nil, false, err
+		}
+	}
+	o.Secrets = [][]byte{secret}
+	if cfg.TokenSecretPrevious != "" {
+		o.Secrets = append(o.Secrets, []byte(cfg.TokenSecretPrevious))
+	}
+	var stock []int64
+	for _, food := range o.catalog.Foods() {
+		stock = append(stock, food.Stock)
+	}
+	o.Sale, opened, err = redisx.Open(ctx, cfg.Redis, o.catalog.Fingerprint(), stock)
+	return o, opened, err
+}
+
+func printBanner(out io.Writer, cfg *config.Config, address, store, sale string, opened, randomRoot bool) {
+	url, state := "http://"+address, "goes on"
+	if opened {
+		state = "opened now"
+	}
+	login := `{"username":"root","password":"..."}`
+	switch {
+	case randomRoot:
+		login = fmt.Sprintf(`{"username":"root","password":"%s"}`, cfg.Catalog.RootPassword)
+	case cfg.Catalog.BuiltIn() && cfg.Catalog.Users > 1:
+		login = `{"username":"user2","password":"pass2"}`
+	}
+	fmt.Fprintf(out, "flashsale serves on %s (workers: %d)\n", url, cfg.Workers)
+	fmt.Fprintf(out, "  sale       %s, %s\n", sale, state)
+	fmt.Fprintf(out, "  catalogue  %s\n", cfg.Catalog.Source())
+	fmt.Fprintf(out, "  store      %s\n", store)
+	if cfg.TokenSecret == "" {
+		fmt.Fprintf(out, "  tokens     signed with the secret in %s; servers of one sale must share TOKEN_SECRET\n", cfg.DataDir)
+	}
+	fmt.Fprintf(out, "  settings   %s\n", cfg)
+	fmt.Fprintf(out, "  try        curl %s/login -d '%s'\n", url, login)
+	fmt.Fprintf(out, "  stop       Ctrl-C or kill %d; kill -HUP %[1]d reads the users again and replaces the workers\n", os.Getpid())
+}
+
+// superviseWorkers runs the worker processes until ctx ends.
+func superviseWorkers(ctx context.Context, cfg *config.Config, sale *opening, banner func(address string)) error {
+	given, err := sale.pack()
+	if err != nil {
+		return err
+	}
+	supervisor, err := supervise.New(supervise.Config{Workers: cfg.Workers, Address: cfg.Address(), Drain: cfg.Drain}, given)
+	if err != nil {
+		return err
+	}
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+
+	ended := make(chan error, 1)
+	go func() { ended <- supervisor.Run(ctx) }()
+	for ready := supervisor.Ready(); ; {
+		select {
+		case err := <-ended:
+			return err
+		case <-ready:
+			ready = nil
+			banner(supervisor.Address())
+		case <-hangup:
+			// The old file stays open: a slot that was not replaced restarts with it.
+			sale.reload(ctx, cfg)
+			if given, err = sale.pack(); err == nil {
+				err = supervisor.Roll(ctx, given)
+			}
+			if err != nil {
+				slog.Error("cannot replace the workers; those that were not replaced go on", "error", err)
+			} else {
+				slog.Info("all workers are replaced")
+			}
+		}
+	}
+}
+
+// reload reads the catalogue again: users may have come. Where that fails, or the foods are no longer those of
+// the sale, the catalogue stays as it was.
+func (o *opening) reload(ctx context.Context, cfg *config.Config) {
+	fresh, err := catalog.Load(ctx, cfg.Catalog)
+	if err == nil && fresh.Fingerprint() != o.catalog.Fingerprint() {
+		err = errors.New("its foods are not those of the sale")
+	}
+	if err != nil {
+		slog.Error("cannot read the catalogue again; the workers keep the old one", "error", err)
+		return
+	}
+	o.catalog = fresh
+}
+
+func (o *opening) pack() (supervise.Handover, error) {
+	values, err := json.Marshal(o.handover)
+	if err != nil {
+		return supervise.Handover{}, fmt.Errorf("cannot pack the handover: %w", err)
+	}
+	file, err := o.catalog.File()
+	if err != nil {
+		return supervise.Handover{}, err
+	}
+	return supervise.Handover{Values: values, Files: []*os.File{file}}, nil
+}
+
+// runWorker serves what the supervisor handed over until a signal of it: SIGTERM stops, SIGHUP retires.
+func runWorker(ctx context.Context, cfg *config.Config, worker *supervise.Worker) error {
+	slog.SetDefault(slog.With("worker", worker.Slot, "pid", os.Getpid()))
+	o := &opening{}
+	if err := json.Unmarshal(worker.Values, &o.handover); err != nil {
+		return fmt.Errorf("cannot read the handover: %w", err)
+	}
+	var err error
+	if o.catalog, err = catalog.Map(worker.Files[0]); err != nil {
+		return err
+	}
+	stop, cancel := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer cancel()
+	retire, cancel := signal.NotifyContext(stop, syscall.SIGHUP)
+	defer cancel()
+	return o.serve(retire, stop, cfg, worker.Listener, worker.Ready)
+}
+
+// serveAlone serves in this process, without workers: for debuggers and tests.
+func serveAlone(ctx context.Context, cfg *config.Config, sale *opening, banner func(address string)) error {
+	signal.Ignore(syscall.SIGHUP) // there is no worker to replace
+	l, err := net.Listen("tcp", cfg.Address())
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s: %w", cfg.Address(), err)
+	}
+	return sale.serve(ctx, ctx, cfg, l, func() error {
+		banner(l.Addr().String())
+		return nil
+	})
+}
+
+// serve answers requests until retire ends. Connections may then stay idle for most of cfg.Drain, so that
+// clients learn of the end from a reply; when stop ends too, only for a moment.
+func (o *opening) serve(retire, stop context.Context, cfg *config.Config, l net.Listener, ready func() error) (err error) {
+	keys, err := tokens.New(o.Secrets[0], o.Secrets[1:]...)
+	if err != nil {
+		return err
+	}
+	sale := redisx.Join(o.Redis, o.Sale, len(o.catalog.Foods()))
+	server := handlers.New(handlers.Config{Catalog: o.catalog, Keys: keys, Sale: sale, TokenTTL: cfg.TokenTTL})
+
+	background, cancel := context.WithCancel(context.Background())
+	var rooms sync.WaitGroup
+	defer func() {
+		cancel()
+		rooms.Wait()
+	}()
+	connected, stocked := make(chan struct{}), make(chan struct{})
+	rooms.Go(func() { sale.Run(background, func() { close(connected) }) })
+	if !await(stop, connected) {
+		return nil
+	}
+	// The snapshot ends before the connections do: its calls must be answered.
+	snapshots, endSnapshots := context.WithCancel(background)
+	var snapshot sync.WaitGroup
+	defer func() {
+		endSnapshots()
+		snapshot.Wait()
+	}()
+	first := sync.OnceFunc(func() { close(stocked) })
+	snapshot.Go(func() {
+		sale.Snapshot(snapshots, cfg.SnapshotInterval, func(stock []int64) {
+			server.PublishStock(stock)
+			first()
+		})
+	})
+	if !await(stop, stocked) {
+		return nil
+	}
+
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	if err := ready(); err != nil {
+		return err
+	}
+	select {
+	case err := <-failed:
+		return err
+	case <-retire.Done():
+	}
+	return drain(stop, cfg.Drain, server, l)
+}
+
+// stopGrace is how long a stop waits for connections that are idle: a request may be on its way.
+const stopGrace = 100 * time.Millisecond
+
+func drain(stop context.Context, limit time.Duration, server *handlers.Server, l net.Listener) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	idle, cancel := context.WithTimeout(ctx, limit*3/4)
+	defer cancel()
+	context.AfterFunc(stop, func() { time.AfterFunc(stopGrace, cancel) })
+	return server.Drain(ctx, idle, l)
+}
+
+func await(ctx context.Context, done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,282 @@
+package redisx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/mediocregopher/radix/v4"
+	"github.com/mediocregopher/radix/v4/resp"
+)
+
+const (
+	queueMax  = 8192                   // calls that may wait on one connection; one more is refused at once
+	batchMax  = 256                    // calls sent as one pipeline
+	retryMin  = 10 * time.Millisecond  // pause before the first redial
+	retryMax  = 500 * time.Millisecond // and the longest one, so that service resumes within a second
+	complains = time.Second            // at most one line about error replies in this time
+)
+
+// conn is one connection to Redis and the goroutine that owns it. The owner takes one call, yields once so
+// that every handler that can run adds its own, and sends what waits as one pipeline. Nobody else touches
+// the connection, and nobody waits longer than the timeout: every batch has the deadline of its oldest call,
+// and when one fails the connection is dropped and everything that waits fails with it.
+type conn struct {
+	cfg   Config
+	greet func(*link) error // runs on each new connection before any call
+
+	queue chan *call
+	up    atomic.Bool // false: calls are refused without queueing
+
+	complained time.Time
+}
+
+func newConn(cfg Config, greet func(*link) error) *conn {
+	return &conn{cfg: cfg, greet: greet, queue: make(chan *call, queueMax)}
+}
+
+// do sends a call and waits for its replies. It returns within the timeout of the Config.
+func (c *conn) do(x *call) error {
+	if !c.up.Load() {
+		return ErrUnavailable
+	}
+	x.queued = time.Now()
+	select {
+	case c.queue <- x:
+	default:
+		return ErrUnavailable // the queue is full
+	}
+	<-x.done
+	return x.err
+}
+
+// run keeps the connection until ctx ends. Calls must have ended before: what comes later is not answered.
+// connected is called after the first success.
+func (c *conn) run(ctx context.Context, connected func()) {
+	down := false // one line when the connection goes, one when it is back
+	for delay := time.Duration(0); ; {
+		l, err := c.redial(ctx, delay)
+		if err == nil {
+			if down {
+				slog.Info("Redis answers again", "redis", c.cfg.Address)
+			}
+			down, delay = false, 0
+			c.up.Store(true)
+			connected()
+			err = c.serve(ctx, l)
+			c.up.Store(false)
+			l.Close()
+		}
+		if ctx.Err() != nil {
+			c.refuseWaiting()
+			return
+		}
+		if !down {
+			slog.Error("Redis does not answer: orders get 503 until it does", "redis", c.cfg.Address, "error", err)
+			down = true
+		}
+		delay = min(max(2*delay, retryMin), retryMax)
+	}
+}
+
+// redial dials after the delay and refuses in the meantime what still arrives.
+func (c *conn) redial(ctx context.Context, delay time.Duration) (*link, error) {
+	type result struct {
+		l   *link
+		err error
+	}
+	dialed := make(chan result, 1)
+	go func() {
+		pause := time.NewTimer(delay)
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+		l, err := dial(ctx, c.cfg)
+		if err == nil {
+			if err = c.greet(l); err != nil {
+				l.Close()
+			}
+		}
+		dialed <- result{l, err}
+	}()
+	for {
+		select {
+		case r := <-dialed:
+			return r.l, r.err
+		case x := <-c.queue:
+			x.finish(ErrUnavailable)
+		}
+	}
+}
+
+// serve answers calls until the connection fails or ctx ends.
+func (c *conn) serve(ctx context.Context, l *link) error {
+	b := &batch{calls: make([]*call, 0, batchMax)}
+	for {
+		select {
+		case x := <-c.queue:
+			// One yield lets every runnable handler queue its call first: 85 -> 65 us of CPU per order.
+			runtime.Gosched()
+			c.collect(b, x)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if len(b.calls) == 0 {
+			continue
+		}
+		if err := c.exchange(l, b); err != nil {
+			c.up.Store(false)
+			b.finish(ErrUnavailable)
+			c.refuseWaiting()
+			return err
+		}
+		c.complain(b)
+		b.finish(nil)
+	}
+}
+
+// collect gathers what waits, at most batchMax calls. A call that has already waited half its time is
+// refused: sent now it would leave its batch too little time and take the others down with it.
+func (c *conn) collect(b *batch, x *call) {
+	b.calls = b.calls[:0]
+	stale := time.Now().Add(-c.cfg.Timeout / 2)
+	for {
+		if x.queued.Before(stale) {
+			x.finish(ErrUnavailable)
+		} else if b.calls = append(b.calls, x); len(b.calls) == batchMax {
+			return
+		}
+		select {
+		case x = <-c.queue:
+		default:
+			return
+		}
+	}
+}
+
+// exchange sends the batch and reads its replies. Calls whose script Redis did not know (after SCRIPT FLUSH)
+// were not carried out: the scripts are loaded and those calls sent once more.
+func (c *conn) exchange(l *link, b *batch) error {
+	deadline := b.calls[0].queued.Add(c.cfg.Timeout)
+	if err := l.roundTrip(b, deadline); err != nil {
+		return err
+	}
+	if !b.unknownScript {
+		return nil
+	}
+	again := &batch{}
+	for _, x := range b.calls {
+		if errors.Is(x.err, errNoScript) {
+			again.calls = append(again.calls, x)
+		}
+	}
+	slog.Warn("Redis has lost the scripts; loading them again", "redis", c.cfg.Address, "calls", len(again.calls))
+	if err := c.greet(l); err != nil {
+		return err
+	}
+	return l.roundTrip(again, deadline)
+}
+
+// complain logs error replies, at most one line a second: thousands of calls may get the same one.
+func (c *conn) complain(b *batch) {
+	if !b.failed || time.Since(c.complained) < complains {
+		return
+	}
+	for _, x := range b.calls {
+		if x.err != nil {
+			slog.Error("Redis refused a command", "redis", c.cfg.Address, "error", x.err)
+			c.complained = time.Now()
+			return
+		}
+	}
+}
+
+func (c *conn) refuseWaiting() {
+	for {
+		select {
+		case x := <-c.queue:
+			x.finish(ErrUnavailable)
+		default:
+			return
+		}
+	}
+}
+
+// batch is some calls as one message of radix: it writes their requests and reads their replies.
+type batch struct {
+	calls         []*call
+	failed        bool // some call got an error reply
+	unknownScript bool // and one of those was NOSCRIPT
+	reading       bool // touched by the reader of the connection only
+}
+
+// MarshalRESP writes all requests; they are encoded already.
+func (b *batch) MarshalRESP(w io.Writer, _ *resp.Opts) error {
+	for _, x := range b.calls {
+		if _, err := w.Write(x.request); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UnmarshalRESP reads the replies of all calls. An error reply belongs to its call; what is returned is an
+// error of the connection.
+func (b *batch) UnmarshalRESP(br resp.BufferedReader, o *resp.Opts) error {
+	// After a deadline radix reads once more into what it was given, to discard the late reply; by then the
+	// calls have been answered and may be in use again.
+	if b.reading {
+		return errNoReply
+	}
+	b.reading = true
+	b.failed, b.unknownScript = false, false
+	for _, x := range b.calls {
+		if err := x.read(br, o); err != nil {
+			return err
+		}
+		if x.err != nil {
+			b.failed = true
+			b.unknownScript = b.unknownScript || errors.Is(x.err, errNoScript)
+		}
+	}
+	b.reading = false
+	return nil
+}
+
+// finish wakes the callers; err, if any, replaces what they got.
+func (b *batch) finish(err error) {
+	for _, x := range b.calls {
+		if err != nil {
+			x.err = err
+		}
+		x.done <- struct{}{}
+	}
+	clear(b.calls)
+	b.calls = b.calls[:0]
+}
+
+// dial opens a connection within the timeout.
+func dial(ctx context.Context, cfg Config) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+	defer cancel()
+	l := &link{}
+	l.deadline.Store(time.Now().Add(cfg.Timeout).UnixNano())
+	rc, err := radix.Dialer{
+		AuthUser:    cfg.Username,
+		AuthPass:    cfg.Password,
+		NetDialer:   l,
+		NewRespOpts: newRespOpts,
+	}.Dial(ctx, cfg.Network, cfg.Address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach Redis at %s: %w", cfg.Address, err)
+	}
+	l.Conn = rc
+	return l, nil
+}

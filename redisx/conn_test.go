@@ -1,0 +1,263 @@
+package redisx
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"flashsale/redisx/redistest"
+)
+
+func TestScriptFlushHealed(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, unix(server), 1000)
+	for wave := range 4 {
+		server.Do(t, "SCRIPT FLUSH SYNC")
+		var wg sync.WaitGroup
+		for i := range 50 {
+			wg.Go(func() {
+				user, cart := uint32(50*wave+i+2), cartName(50*wave+i)
+				if err := s.AddToCart(user, cart, 1, 1); err != nil {
+					t.Error(err)
+				}
+				if err := s.PlaceOrder(user, cart, nil); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	if left, err := s.Stock(); err != nil || left[0] != 800 {
+		t.Errorf("stock %v, %v; want 800", left, err)
+	}
+}
+
+// A frozen Redis: every call ends within the timeout, later ones at once; it thaws and service resumes.
+func TestFrozenRedis(t *testing.T) {
+	server := redistest.New(t)
+	cfg := unix(server)
+	cfg.Timeout = 200 * time.Millisecond
+	s := open(t, cfg, 1000)
+	server.Freeze(t)
+	var wg sync.WaitGroup
+	for i := range 500 {
+		wg.Go(func() {
+			if err := s.PlaceOrder(uint32(i+2), cartName(i), nil); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("order on a frozen Redis: %v, want ErrUnavailable", err)
+			}
+		})
+	}
+	wg.Wait() // a hang fails the test by its own limit
+	server.Thaw(t)
+	eventually(t, "orders are taken again", func() bool {
+		return errors.Is(s.PlaceOrder(2, cartName(0), nil), ErrCartEmpty)
+	})
+}
+
+// A Redis that is killed and comes back from its append-only file: every acknowledged order is there.
+func TestKilledRedis(t *testing.T) {
+	server := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
+	s := open(t, unix(server), 100_000)
+	var placed, unknown atomic.Int64
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	var users atomic.Int64
+	for range 20 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				i := users.Add(1)
+				if s.AddToCart(uint32(i), cartName(int(i)), 1, 1) != nil {
+					continue
+				}
+				switch err := s.PlaceOrder(uint32(i), cartName(int(i)), nil); {
+				case err == nil:
+					placed.Add(1)
+				case errors.Is(err, ErrUnavailable):
+					unknown.Add(1)
+				default:
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for kill := range int64(3) {
+		before := placed.Load()
+		eventually(t, fmt.Sprintf("orders flow before kill %d", kill), func() bool { return placed.Load() > before+50 })
+		server.Kill(t)
+		server.Restart(t)
+	}
+	close(stop)
+	wg.Wait()
+	eventually(t, "Redis answers", func() bool { return s.Check() == nil })
+	left, err := s.Stock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	orders := int64(0)
+	for scan := s.ScanOrders(); ; {
+		page, err := scan.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		orders += int64(len(page))
+	}
+	if sold := 100_000 - left[0]; sold != orders || orders < placed.Load() || orders > placed.Load()+unknown.Load() {
+		t.Errorf("sold %d, %d orders, %d acknowledged, %d unknown", sold, orders, placed.Load(), unknown.Load())
+	}
+}
+
+// A Redis that accepts and never answers: the case in which plain radix blocks for ever.
+func TestBlackHole(t *testing.T) {
+	hole := &proxy{target: redistest.Start(t).Socket}
+	hole.listen(t)
+	cfg := defaults
+	cfg.Network, cfg.Address, cfg.Timeout = "tcp", hole.address, 200*time.Millisecond
+	s := open(t, cfg, 1000)
+	hole.swallow.Store(true)
+	for i := range 300 {
+		if err := s.PlaceOrder(2, cartName(i), nil); !errors.Is(err, ErrUnavailable) {
+			t.Fatalf("order into the hole: %v, want ErrUnavailable", err)
+		}
+	}
+	hole.swallow.Store(false)
+	eventually(t, "orders are taken again", func() bool {
+		return errors.Is(s.PlaceOrder(2, cartName(0), nil), ErrCartEmpty)
+	})
+}
+
+// proxy stands between a test and its Redis; while swallow is set it accepts and drops what comes.
+type proxy struct {
+	target  string
+	address string
+	swallow atomic.Bool
+}
+
+func (p *proxy) listen(tb testing.TB) {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p.address = l.Addr().String()
+	tb.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go p.carry(c)
+		}
+	}()
+}
+
+func (p *proxy) carry(c net.Conn) {
+	defer c.Close()
+	up, err := net.Dial("unix", p.target)
+	if err != nil {
+		return
+	}
+	defer up.Close()
+	go io.Copy(c, up)
+	for buf := make([]byte, 64<<10); ; {
+		n, err := c.Read(buf)
+		if err != nil {
+			return
+		}
+		if p.swallow.Load() {
+			continue
+		}
+		if _, err := up.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// The queue is bounded: what does not fit is refused at once.
+func TestQueueFull(t *testing.T) {
+	c := newConn(defaults, nil)
+	c.up.Store(true)
+	var waiting sync.WaitGroup
+	for range queueMax {
+		waiting.Go(func() {
+			if err := c.do(newCall()); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("waiting call: %v", err)
+			}
+		})
+	}
+	eventually(t, "the queue is full", func() bool { return len(c.queue) == queueMax })
+	if err := c.do(newCall()); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("one call too many: %v, want ErrUnavailable", err)
+	}
+	c.refuseWaiting()
+	waiting.Wait()
+}
+
+// A call that has waited half its time is refused, and does not take the deadline of the others.
+func TestStaleCallRefused(t *testing.T) {
+	c := newConn(defaults, nil)
+	stale, fresh := newCall(), newCall()
+	stale.queued = time.Now().Add(-defaults.Timeout)
+	fresh.queued = time.Now()
+	c.queue <- fresh
+	b := &batch{}
+	c.collect(b, stale)
+	if <-stale.done; !errors.Is(stale.err, ErrUnavailable) {
+		t.Errorf("stale call: %v, want ErrUnavailable", stale.err)
+	}
+	if len(b.calls) != 1 || b.calls[0] != fresh {
+		t.Errorf("batch %v, want the fresh call", b.calls)
+	}
+}
+
+func TestErrorReplyBelongsToItsCall(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, unix(server), 5)
+	server.Do(t, "LPUSH c_"+string(cartName(1))+" x") // a wrong type under the cart's key
+	if err := s.AddToCart(1, cartName(1), 1, 1); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("add: %v, want ErrUnavailable", err)
+	}
+	if err := s.AddToCart(1, cartName(2), 1, 1); err != nil {
+		t.Errorf("the connection did not survive an error reply: %v", err)
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	s := open(t, unix(redistest.Start(t)), 1000)
+	cart := cartName(1)
+	if n := testing.AllocsPerRun(1000, func() {
+		s.AddToCart(1, cart, 1, 1)
+		s.PlaceOrder(1, cart, nil)
+	}); n != 0 && !redistest.Race {
+		t.Errorf("%v allocations per add and order, want 0", n)
+	}
+}
+
+func BenchmarkOrder(b *testing.B) {
+	s := open(b, unix(redistest.Start(b)), 1<<40, 1<<40)
+	var users atomic.Uint32
+	b.ReportAllocs()
+	b.SetParallelism(32)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			user := users.Add(1)
+			name := fmt.Appendf(nil, "cart%012d", user)
+			s.AddToCart(user, name, 1, 1)
+			s.AddToCart(user, name, 2, 1)
+			s.PlaceOrder(user, name, nil)
+		}
+	})
+}

@@ -1,0 +1,31 @@
+package redisx
+
+import "strconv"
+
+// Every key of the sale:
+//
+//	sale          hash    id, catalog (fingerprint), opened (Unix s)   for ever          Open
+//	stock_<sale>  hash    food id -> pieces left                       for ever          Open, order.lua
+//	c_<cart>      string  "food:count,food:count"                      -cart-ttl         cart.lua
+//	o_<user>      string  as the cart; then " " and the client's       for ever          order.lua
+//	                      Idempotency-Key, where it sent one
+//
+// <cart> is the name inside a cart ID (16 characters that carry user and nonce), <sale> the random id of the
+// sale. Because the stock's key carries that id, the order script needs no look at the marker: in a Redis
+// that lost the sale, or holds another one, it finds no stock and sells nothing.
+const (
+	saleKey     = "sale"
+	stockPrefix = "stock_"
+	cartPrefix  = "c_"
+	orderPrefix = "o_"
+)
+
+func appendCartKey(dst, name []byte) []byte {
+	dst = append(dst, cartPrefix...)
+	return append(dst, name...)
+}
+
+func appendOrderKey(dst []byte, user uint32) []byte {
+	dst = append(dst, orderPrefix...)
+	return strconv.AppendUint(dst, uint64(user), 10)
+}

@@ -1,0 +1,144 @@
+// Package redisx keeps the facts of a sale in Redis, and only there: stock, carts and orders. Every decision
+// that must be atomic is one Lua file beside the Go file that calls it. The package knows neither HTTP nor
+// prices nor names. A call costs one round trip, shared with all calls that wait at the same moment; it fails
+// with ErrUnavailable, within Config.Timeout, when Redis does not answer.
+package redisx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Outcomes of a call.
+var (
+	ErrUnavailable = errors.New("redis does not answer") // what was sent may have been carried out
+	ErrSaleGone    = errors.New("redis does not hold this sale")
+	ErrOverLimit   = errors.New("the cart would hold more than three pieces")
+	ErrHasOrder    = errors.New("the user has an order")
+	ErrCartEmpty   = errors.New("the cart is empty")
+	ErrOutOfStock  = errors.New("not enough stock")
+)
+
+// Config says which Redis to use and how.
+type Config struct {
+	Network     string        // "tcp" or "unix"
+	Address     string        // host:port or path of the socket
+	Username    string        // "" for none
+	Password    string        // "" for none
+	Connections int           // per process, at least 1
+	Timeout     time.Duration // in which every call is answered, one way or the other
+	CartTTL     time.Duration // lifetime of a cart after its last change, whole seconds
+}
+
+// Sale is the open sale. Its methods are safe for concurrent use.
+type Sale struct {
+	id       string
+	stockKey string
+	foods    int
+	cfg      Config
+	conns    []*conn
+	gone     atomic.Bool // Redis was seen without this sale
+
+	orderHead, cartHead []byte // the constant part of the two hot commands
+	cartTail            []byte
+}
+
+// Join makes the Sale that Open opened, as any number of processes do; foods is how many foods it has. Run
+// must run for its calls to be answered.
+func Join(cfg Config, id string, foods int) *Sale {
+	s := &Sale{id: id, stockKey: stockPrefix + id, foods: foods, cfg: cfg}
+	s.orderHead = evalHead(orderScript, 4, 3)
+	s.cartHead = evalHead(cartScript, 4, 1)
+	s.cartTail = appendBulk(nil, fmt.Sprint(int64(cfg.CartTTL/time.Second)))
+	for range cfg.Connections {
+		s.conns = append(s.conns, newConn(cfg, s.greet))
+	}
+	return s
+}
+
+// ID is the random id of the sale: 8 characters from a-z and 2-7.
+func (s *Sale) ID() string { return s.id }
+
+// Run keeps the connections until ctx ends; connected is called once, when all of them have answered. All
+// calls must have returned before ctx ends.
+func (s *Sale) Run(ctx context.Context, connected func()) {
+	var done, first sync.WaitGroup
+	first.Add(len(s.conns))
+	for _, c := range s.conns {
+		up := sync.OnceFunc(first.Done)
+		done.Go(func() {
+			defer up()
+			c.run(ctx, up)
+		})
+	}
+	first.Wait()
+	if ctx.Err() == nil {
+		connected()
+	}
+	done.Wait()
+}
+
+// Check asks Redis whether it still holds this sale: nil, ErrUnavailable or ErrSaleGone.
+func (s *Sale) Check() error {
+	var id string
+	if err := s.do(0, newCall().command(&id, "HGET", saleKey, "id")); err != nil {
+		return err
+	}
+	return s.observe(id)
+}
+
+// greet prepares a new connection: it loads the scripts and refuses a Redis that does not hold the sale.
+func (s *Sale) greet(l *link) error {
+	var id, sha string
+	x := newCall().command(&id, "HGET", saleKey, "id").
+		command(&sha, "SCRIPT", "LOAD", orderScript.source).
+		command(&sha, "SCRIPT", "LOAD", cartScript.source)
+	defer x.free()
+	if err := l.roundTrip(&batch{calls: []*call{x}}, time.Now().Add(s.cfg.Timeout)); err != nil {
+		return err
+	}
+	if x.err != nil {
+		return x.err
+	}
+	return s.observe(id)
+}
+
+// observe compares the sale found in Redis with this one; one line when it goes and one when it is back.
+func (s *Sale) observe(id string) error {
+	if id == s.id {
+		if s.gone.CompareAndSwap(true, false) {
+			slog.Info("the sale is back in Redis", "sale", s.id, "redis", s.cfg.Address)
+		}
+		return nil
+	}
+	if s.gone.CompareAndSwap(false, true) {
+		found := "no sale"
+		if id != "" {
+			found = "sale " + id
+		}
+		slog.Error("Redis has lost the sale: every order gets 503; restore its data, or restart the servers to open a new sale",
+			"sale", s.id, "found", found, "redis", s.cfg.Address)
+	}
+	return ErrSaleGone
+}
+
+// do carries out a call on the connection of the user (0: any) and frees it.
+func (s *Sale) do(user uint32, x *call) error {
+	defer x.free()
+	return s.conns[int(user)%len(s.conns)].do(x)
+}
+
+// doCode carries out a call that returns a code.
+func (s *Sale) doCode(user uint32, x *call) (int64, error) {
+	defer x.free()
+	if s.gone.Load() {
+		return 0, ErrSaleGone
+	}
+	err := s.conns[int(user)%len(s.conns)].do(x)
+	return x.code, err
+}

@@ -1,0 +1,245 @@
+package redisx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/redisx/redistest"
+)
+
+const catalogPrint = "0123456789abcdef"
+
+// onEach runs a test on a real redis-server and on the in-memory engine.
+func onEach(t *testing.T, test func(t *testing.T, cfg Config)) {
+	t.Run("redis-server", func(t *testing.T) { test(t, unix(redistest.Start(t))) })
+	t.Run("memory", func(t *testing.T) {
+		cfg := defaults
+		cfg.Network, cfg.Address = "tcp", redistest.Memory(t)
+		cfg.Timeout = 20 * time.Second // scripts run a hundred times slower there, under -race still slower
+		test(t, cfg)
+	})
+}
+
+var defaults = Config{Connections: 1, Timeout: time.Second, CartTTL: time.Hour}
+
+func unix(s *redistest.Server) Config {
+	cfg := defaults
+	cfg.Network, cfg.Address = "unix", s.Socket
+	return cfg
+}
+
+// open opens a sale and joins it with a connection that runs until the test ends.
+func open(tb testing.TB, cfg Config, stock ...int64) *Sale {
+	tb.Helper()
+	id, _, err := Open(tb.Context(), cfg, catalogPrint, stock)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return join(tb, cfg, id, len(stock))
+}
+
+func join(tb testing.TB, cfg Config, id string, foods int) *Sale {
+	tb.Helper()
+	s := Join(cfg, id, foods)
+	ctx, cancel := context.WithCancel(context.Background())
+	connected := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx, func() { close(connected) }) })
+	tb.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	<-connected
+	return s
+}
+
+// raw runs one command on a connection of its own.
+func raw(tb testing.TB, cfg Config, receiver any, args ...string) {
+	tb.Helper()
+	c, err := radix.Dial(tb.Context(), cfg.Network, cfg.Address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Do(tb.Context(), radix.Cmd(receiver, args[0], args[1:]...)); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func rawString(tb testing.TB, cfg Config, args ...string) string {
+	tb.Helper()
+	var s string
+	raw(tb, cfg, &s, args...)
+	return s
+}
+
+func cartName(i int) []byte { return fmt.Appendf(nil, "cart%012d", i) }
+
+func TestOpenOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		const servers = 3
+		var wg sync.WaitGroup
+		ids, opened := make([]string, servers), make([]bool, servers)
+		for i := range servers {
+			wg.Go(func() {
+				var err error
+				if ids[i], opened[i], err = Open(t.Context(), cfg, catalogPrint, []int64{5, 7}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if ids[0] != ids[1] || ids[1] != ids[2] || len(ids[0]) != 8 {
+			t.Errorf("ids %q, want one of 8 characters", ids)
+		}
+		count := 0
+		for _, o := range opened {
+			if o {
+				count++
+			}
+		}
+		if count != 1 {
+			t.Errorf("%d servers opened the sale, want 1", count)
+		}
+		raw(t, cfg, nil, "HINCRBY", stockPrefix+ids[0], "1", "-4")
+		if _, again, err := Open(t.Context(), cfg, catalogPrint, []int64{5, 7}); err != nil || again {
+			t.Errorf("a restart: opened %v, %v", again, err)
+		}
+		stock, err := join(t, cfg, ids[0], 2).Stock()
+		if err != nil || !slices.Equal(stock, []int64{1, 7}) {
+			t.Errorf("stock after a restart %v, %v; want [1 7]", stock, err)
+		}
+	})
+}
+
+func TestOpenManyFoods(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		want := make([]int64, 10_001)
+		for i := range want {
+			want[i] = int64(i)
+		}
+		if stock, err := open(t, cfg, want...).Stock(); err != nil || !slices.Equal(stock, want) {
+			t.Errorf("stock of %d foods differs, %v", len(stock), err)
+		}
+	})
+}
+
+func TestOpenRefusesOtherFoods(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		id, _, err := Open(t.Context(), cfg, catalogPrint, []int64{1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = Open(t.Context(), cfg, "fedcba9876543210", []int64{1})
+		want := "Redis at " + cfg.Address + " holds sale " + id + " of other foods (catalogue " + catalogPrint +
+			", here fedcba9876543210): start with the catalogue of that sale, or with an empty Redis"
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v\nwant  %s", err, want)
+		}
+	})
+}
+
+func TestOpenUnreachable(t *testing.T) {
+	cfg := defaults
+	cfg.Network, cfg.Address = "unix", "/nonexistent/redis.sock"
+	_, _, err := Open(t.Context(), cfg, catalogPrint, []int64{1})
+	if err == nil || err.Error() != "cannot reach Redis at /nonexistent/redis.sock: dial unix /nonexistent/redis.sock: connect: no such file or directory" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A Redis that was emptied sells nothing; with its data back the sale goes on.
+func TestSaleGoneAndBack(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := open(t, cfg, 5)
+		if err := s.AddToCart(2, cartName(2), 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		id := s.ID()
+		raw(t, cfg, nil, "FLUSHALL")
+		raw(t, cfg, nil, "SET", cartPrefix+string(cartName(2)), "1:1")
+		if err := s.PlaceOrder(2, cartName(2), nil); !errors.Is(err, ErrSaleGone) {
+			t.Errorf("order after FLUSHALL: %v, want ErrSaleGone", err)
+		}
+		if err := s.AddToCart(2, cartName(2), 1, 1); !errors.Is(err, ErrSaleGone) {
+			t.Errorf("add after FLUSHALL: %v, want ErrSaleGone", err)
+		}
+		if _, err := s.Order(2); !errors.Is(err, ErrSaleGone) {
+			t.Errorf("read after FLUSHALL: %v, want ErrSaleGone", err)
+		}
+		if n := rawString(t, cfg, "EXISTS", stockPrefix+id); n != "0" {
+			t.Error("the stock was put into the emptied Redis")
+		}
+		raw(t, cfg, nil, "HSET", saleKey, "id", "otherone")
+		if err := s.Check(); !errors.Is(err, ErrSaleGone) {
+			t.Errorf("check with another sale's marker: %v, want ErrSaleGone", err)
+		}
+		raw(t, cfg, nil, "HSET", saleKey, "id", id)
+		raw(t, cfg, nil, "HSET", stockPrefix+id, "1", "5")
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.PlaceOrder(2, cartName(2), nil); err != nil {
+			t.Errorf("order after the sale came back: %v", err)
+		}
+	})
+}
+
+// A Redis with another sale in it is refused before the first call.
+func TestReconnectToAnotherSale(t *testing.T) {
+	server := redistest.New(t)
+	cfg := unix(server)
+	s := open(t, cfg, 5)
+	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:1")
+	server.Kill(t)
+	server.Restart(t) // no AOF: it comes back empty
+	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:3")
+	raw(t, cfg, nil, "HSET", saleKey, "id", "otherone")
+	for range 1000 {
+		if _, err := s.Order(2); !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrSaleGone) {
+			t.Fatalf("read from another sale: %v", err)
+		}
+	}
+	raw(t, cfg, nil, "HSET", saleKey, "id", s.ID())
+	eventually(t, "the sale is served again", func() bool {
+		items, err := s.Order(2)
+		return err == nil && slices.Equal(items, []Item{{1, 3}})
+	})
+}
+
+func eventually(tb testing.TB, what string, condition func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for limit := time.After(10 * time.Second); !condition(); {
+		select {
+		case <-tick.C:
+		case <-limit:
+			tb.Fatal("not within 10 s: " + what)
+		}
+	}
+}
+
+func TestSnapshot(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := open(t, cfg, 5, 6)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		published := make(chan []int64)
+		go s.Snapshot(ctx, time.Millisecond, func(stock []int64) { published <- stock })
+		if got := <-published; !slices.Equal(got, []int64{5, 6}) {
+			t.Errorf("first snapshot %v, want [5 6]", got)
+		}
+		raw(t, cfg, nil, "HINCRBY", s.stockKey, "2", "-1")
+		if got := <-published; !slices.Equal(got, []int64{5, 5}) {
+			t.Errorf("second snapshot %v, want [5 5]", got)
+		}
+	})
+}

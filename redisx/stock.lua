@@ -1,0 +1,30 @@
+-- Opens the sale in an empty Redis: puts the stock there and the sale's marker beside it, in one step, so that
+-- of several servers that start together exactly one does it. Where a sale is open, nothing is changed.
+--
+-- KEYS[1]  the marker: hash id, catalog, opened
+-- KEYS[2]  the stock of the proposed sale: hash food id -> pieces
+-- ARGV[1]  proposed id of the sale: string
+-- ARGV[2]  fingerprint of the foods: string
+-- ARGV[3]  now: Unix seconds
+-- ARGV[4+] pieces of food 1, 2, 3, ...: integers >= 0
+--
+-- Returns {opened, id, catalog}: 1 if this call opened the sale, else 0; id and fingerprint of the open sale
+local marker, stock = KEYS[1], KEYS[2]
+local id, catalog, now = ARGV[1], ARGV[2], ARGV[3]
+local FIRST_FOOD, CHUNK = 4, 1000 -- unpack() is limited to a few thousand values
+
+if redis.call('EXISTS', marker) == 1 then
+  local open = redis.call('HMGET', marker, 'id', 'catalog')
+  return {0, open[1], open[2]}
+end
+local fields = {}
+for i = FIRST_FOOD, #ARGV do
+  fields[#fields + 1] = i - FIRST_FOOD + 1
+  fields[#fields + 1] = ARGV[i]
+  if #fields == 2 * CHUNK or i == #ARGV then
+    redis.call('HSET', stock, unpack(fields))
+    fields = {}
+  end
+end
+redis.call('HSET', marker, 'id', id, 'catalog', catalog, 'opened', now)
+return {1, id, catalog}

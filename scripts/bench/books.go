@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"flashsale/internal/catalog"
+)
+
+const (
+	booksTimeout  = 2 * time.Minute // for one reading of orders or foods
+	ordersBodyMax = 1 << 30         // bytes of /admin/orders: some ten million orders
+	foodsBodyMax  = 16 << 20        // bytes of /foods
+	loginBodyMax  = 4 << 10
+	errorBodyMax  = 200
+)
+
+// item is a food and how many pieces of it an order takes.
+type item struct {
+	FoodID int64 `json:"food_id"`
+	Count  int64 `json:"count"`
+}
+
+// order is one order as /admin/orders lists it.
+type order struct {
+	ID     string `json:"id"`
+	UserID uint32 `json:"user_id"`
+	Items  []item `json:"items"`
+	Total  int64  `json:"total"`
+}
+
+// offer is one food as /foods lists it.
+type offer struct {
+	ID    int64 `json:"id"`
+	Price int64 `json:"price"`
+	Stock int64 `json:"stock"`
+}
+
+// listing is the food list of one server.
+type listing struct {
+	server string
+	foods  []offer
+}
+
+// books is the sale as root sees it. It goes by net/http: what proves the load should share no code with it.
+type books struct {
+	servers []string
+	http    *http.Client
+	token   string
+}
+
+// openBooks logs in as root at the first server that answers. Its errors are an errUnreachable, or an errUsage when root's
+// password is not the server's.
+func openBooks(ctx context.Context, servers []string, root catalog.User) (*books, error) {
+	b := &books{servers: servers, http: &http.Client{Transport: &http.Transport{Proxy: nil}}}
+	credentials, err := json.Marshal(map[string]string{"username": root.Name, "password": root.Password})
+	if err != nil {
+		return nil, fmt.Errorf("%w: cannot encode root's login: %w", errUsage, err)
+	}
+	err = b.anywhere(func(server string) error {
+		return b.call(ctx, server, "POST", "/login", credentials, func(body io.Reader) error {
+			var login struct {
+				Token string `json:"access_token"`
+			}
+			if err := json.NewDecoder(io.LimitReader(body, loginBodyMax)).Decode(&login); err != nil {
+				return err
+			}
+			b.token = login.Token
+			return nil
+		})
+	})
+	var answer *statusError
+	if errors.As(err, &answer) && answer.status == http.StatusForbidden {
+		return nil, fmt.Errorf("%w: %s refuses root's password; set ROOT_PASSWORD as for the server", errUsage, answer.server)
+	}
+	return b, err
+}
+
+// orders reads every order of the sale from the first server that answers.
+func (b *books) orders(ctx context.Context) ([]order, error) {
+	var orders []order
+	err := b.anywhere(func(server string) error {
+		orders = nil
+		return b.call(ctx, server, "GET", "/admin/orders", nil, func(body io.Reader) error {
+			return decodeOrders(io.LimitReader(body, ordersBodyMax), func(o order) { orders = append(orders, o) })
+		})
+	})
+	return orders, err
+}
+
+// listings reads the food list of every server that answers; none is an error.
+func (b *books) listings(ctx context.Context) ([]listing, error) {
+	var all []listing
+	var failed []error
+	for _, server := range b.servers {
+		l := listing{server: server}
+		err := b.call(ctx, server, "GET", "/foods", nil, func(body io.Reader) error {
+			return json.NewDecoder(io.LimitReader(body, foodsBodyMax)).Decode(&l.foods)
+		})
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		all = append(all, l)
+	}
+	if len(all) == 0 {
+		return nil, failed[0]
+	}
+	return all, nil
+}
+
+// anywhere tries the servers in their order until one succeeds; when none does, the first one's error counts.
+func (b *books) anywhere(try func(server string) error) error {
+	var first error
+	for _, server := range b.servers {
+		err := try(server)
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// statusError is an answer other than 200 to root.
+type statusError struct {
+	server string
+	status int
+	body   []byte
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("status %d %s", e.status, e.body) }
+
+// call makes one request as root and hands the body of a 200 to decode. Its errors are an errUnreachable.
+func (b *books) call(ctx context.Context, server, method, path string, body []byte, decode func(io.Reader) error) error {
+	ctx, cancel := context.WithTimeout(ctx, booksTimeout)
+	defer cancel()
+	err := func() error {
+		request, err := http.NewRequestWithContext(ctx, method, "http://"+server+path, bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Access-Token", b.token)
+		response, err := b.http.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			text, _ := io.ReadAll(io.LimitReader(response.Body, errorBodyMax)) // part of the message, as far as it came
+			return &statusError{server, response.StatusCode, text}
+		}
+		return decode(response.Body)
+	}()
+	if err != nil {
+		return fmt.Errorf("%w: cannot read %s %s of %s: %w", errUnreachable, method, path, server, err)
+	}
+	return nil
+}
+
+// decodeOrders reads a JSON array of orders one by one, to its end.
+func decodeOrders(body io.Reader, visit func(order)) error {
+	decoder := json.NewDecoder(body)
+	if token, err := decoder.Token(); err != nil {
+		return err
+	} else if token != json.Delim('[') {
+		return fmt.Errorf("orders begin with %v, not with an array", token)
+	}
+	for decoder.More() {
+		var o order
+		if err := decoder.Decode(&o); err != nil {
+			return err
+		}
+		visit(o)
+	}
+	_, err := decoder.Token()
+	return err
+}

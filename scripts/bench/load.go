@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"flashsale/internal/catalog"
+)
+
+// load sends buyers through the sale.
+type load struct {
+	opt   options
+	foods []catalog.Food
+	users []catalog.User // each buys once
+	ended atomic.Int64   // flows that came to an end, for the progress bar
+	next  atomic.Int64   // index of the next user
+	began time.Time
+}
+
+// loadResult is what a load leaves behind.
+type loadResult struct {
+	attempts    []attempt // of the flows that were begun
+	tally       *tally
+	elapsed     time.Duration
+	cpu         time.Duration // user and system time of this process
+	interrupted bool          // by a signal
+}
+
+func newLoad(opt options, foods []catalog.Food, users []catalog.User) *load {
+	return &load{opt: opt, foods: foods, users: users}
+}
+
+// run is the closed loop: the buyers share the users out among them and each begins the next flow when its last one
+// ended. It returns when all users had their turn or, with the requests under way answered, when ctx or -duration ends.
+func (l *load) run(ctx context.Context) loadResult {
+	bounded := ctx
+	if l.opt.duration > 0 {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeout(ctx, l.opt.duration)
+		defer cancel()
+	}
+	tallies := make([]*tally, 4*runtime.GOMAXPROCS(0))
+	for i := range tallies {
+		tallies[i] = newTally()
+	}
+	attempts := make([]attempt, len(l.users))
+	cpuBefore := processCPU()
+	l.began = time.Now()
+	var buyers sync.WaitGroup
+	for i := range min(l.opt.concurrency, len(l.users)) {
+		buyers.Go(func() { l.shop(bounded, tallies[i%len(tallies)], attempts) })
+	}
+	buyers.Wait()
+
+	result := loadResult{elapsed: time.Since(l.began), cpu: processCPU() - cpuBefore, tally: newTally()}
+	for _, t := range tallies {
+		result.tally.merge(t)
+	}
+	result.tally.extend(int(result.elapsed/time.Second) + 1)
+	result.attempts = attempts[:min(int(l.next.Load()), len(attempts))]
+	result.interrupted = ctx.Err() != nil
+	return result
+}
+
+// shop is one buyer's loop. Each flow writes its own place among the attempts.
+func (l *load) shop(ctx context.Context, tally *tally, attempts []attempt) {
+	b := newBuyer(newClient(l.opt.servers, l.opt.timeout), l.opt, l.foods, tally, l.began)
+	for ctx.Err() == nil {
+		i := int(l.next.Add(1)) - 1
+		if i >= len(l.users) {
+			break
+		}
+		attempts[i] = b.buy(ctx, l.users[i])
+		l.ended.Add(1)
+	}
+	b.client.close()
+	tally.move(b.client.traffic)
+}
+
+// processCPU returns the user and system time that this process has used so far.
+func processCPU() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(fmt.Errorf("cannot read own CPU time: %w", err)) // only a wrong argument fails
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

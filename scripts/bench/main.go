@@ -1,0 +1,120 @@
+// Command bench drives a sale as the contest's clients do and then proves that it sold correctly.
+//
+// Many buyers at once, each order by another user, go through login, foods, cart, one to three adds, order, every request
+// to a random server (a closed loop: a buyer sends its next request when the last one was answered). Afterwards the audit
+// reads all orders and the food list as root and compares them with the catalogue and with what this run was told.
+//
+// It must not repeat a request silently, except that a kept-alive connection found closed is dialled once again and
+// counted. It shares nothing with the server but the catalogue and its flags: what it proves, it proves from outside.
+//
+// It is slow where the audit reads /admin/orders: the whole list is fetched before the load and at least once after it.
+//
+// Exit codes: 0 all checks passed, 1 the audit found violations, 2 bad usage, 3 no server or no order was ever answered.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+const (
+	exitAudit       = 1
+	exitUsage       = 2
+	exitUnreachable = 3
+)
+
+var (
+	errUsage       = errors.New("bad usage")
+	errUnreachable = errors.New("sale unreachable")
+	errAudit       = errors.New("audit failed")
+)
+
+func main() {
+	os.Exit(exitCode(run(os.Args[1:], os.Stdout, os.Stderr), os.Stderr))
+}
+
+// exitCode maps the end of a run to its exit code and writes its error as one line.
+func exitCode(err error, stderr io.Writer) int {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	fmt.Fprintf(stderr, "bench: %v\n", err)
+	switch {
+	case errors.Is(err, errAudit):
+		return exitAudit
+	case errors.Is(err, errUnreachable):
+		return exitUnreachable
+	default:
+		return exitUsage
+	}
+}
+
+// run is the whole command: options, catalogue, the books before, the load, the audit, the report.
+func run(args []string, stdout, stderr io.Writer) error {
+	opt, err := parseOptions(args, stdout)
+	if err != nil {
+		return err
+	}
+	ctx, restoreSignals := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer restoreSignals()
+	// The first signal ends the load early, a second one kills.
+	context.AfterFunc(ctx, restoreSignals)
+
+	sale, err := readSale(ctx, opt)
+	if err != nil {
+		return err
+	}
+	books, err := openBooks(ctx, opt.servers, sale.root)
+	if err != nil {
+		return err
+	}
+	rep := report{Servers: opt.servers}
+	ev := evidence{sale: sale}
+	if !opt.auditOnly {
+		if err := loadSale(ctx, opt, books, &ev, &rep, stderr); err != nil {
+			return err
+		}
+	}
+	restoreSignals()
+	rep.Audit, err = books.audit(context.Background(), &ev)
+	if err != nil {
+		return err
+	}
+	if err := rep.write(stdout, opt.json); err != nil {
+		return err
+	}
+	return rep.verdict()
+}
+
+// loadSale reads the books before the load, picks the buyers, runs the load and fills evidence and report.
+func loadSale(ctx context.Context, opt options, books *books, ev *evidence, rep *report, stderr io.Writer) error {
+	earlier, err := books.orders(ctx)
+	if err != nil {
+		return err
+	}
+	listings, err := books.listings(ctx)
+	if err != nil {
+		return err
+	}
+	if err := ev.sale.matches(listings); err != nil {
+		return err
+	}
+	ev.before = ordersByID(earlier)
+	buyers, err := ev.sale.buyers(opt.orders, earlier)
+	if err != nil {
+		return err
+	}
+	l := newLoad(opt, ev.sale.foods, buyers)
+	stopProgress := showProgress(stderr, len(buyers), &l.ended)
+	result := l.run(ctx)
+	stopProgress()
+	ev.attempts = result.attempts
+	rep.Load = newLoadReport(opt, result)
+	return nil
+}

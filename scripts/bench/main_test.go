@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"reflect"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"flashsale/internal/catalog"
+)
+
+// builtIn returns the foods of the built-in catalogue as a server offers them.
+func builtIn(t *testing.T, foods, stock int) []offer {
+	t.Helper()
+	list, err := catalog.Read(context.Background(), catalog.Config{Users: 2, Foods: foods, Stock: stock, RootPassword: "secret"},
+		func(catalog.User) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	offers := make([]offer, len(list))
+	for i, f := range list {
+		offers[i] = offer{ID: f.ID, Price: f.Price, Stock: f.Stock}
+	}
+	return offers
+}
+
+// bench runs the command against the shop's addresses with 201 users and returns report, text on stderr and exit code.
+func bench(t *testing.T, addresses []string, foods, stock int, args ...string) (report, string, int) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	err := run(append([]string{"-json", "-addr", strings.Join(addresses, ","), "-users", "201", "-foods", strconv.Itoa(foods),
+		"-stock", strconv.Itoa(stock), "-root-password", "secret", "-concurrency", "8", "-orders", "100", "-seed", "7"},
+		args...), &stdout, &stderr)
+	code := exitCode(err, &stderr)
+	var rep report
+	if stdout.Len() > 0 {
+		if err := json.Unmarshal(stdout.Bytes(), &rep); err != nil {
+			t.Fatalf("report is not JSON: %v\n%s", err, stdout.Bytes())
+		}
+	}
+	return rep, stderr.String(), code
+}
+
+// failed lists the names of the checks with violations.
+func failed(checks []check) []string {
+	var names []string
+	for _, c := range checks {
+		if c.Violations > 0 {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+func TestHonestShopInEveryStyle(t *testing.T) {
+	styles := map[string]struct {
+		args        []string
+		connections int64 // at least
+		look        func(requestLook) bool
+	}{
+		"default":         {nil, 2, func(l requestLook) bool { return l.tokenInQuery == 0 && l.tokenInHeader > 400 && l.bodies == 0 }},
+		"token in query":  {[]string{"-token-in-query"}, 2, func(l requestLook) bool { return l.tokenInQuery > 400 }},
+		"new connections": {[]string{"-new-connections"}, 100, func(l requestLook) bool { return l.tokenInHeader > 400 }},
+		"contest bodies":  {[]string{"-contest-bodies"}, 2, func(l requestLook) bool { return l.bodies == 200 }},
+	}
+	for name, style := range styles {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(builtIn(t, 10, 1000), honest)
+			rep, stderr, code := bench(t, []string{s.open(t), s.open(t)}, 10, 1000, style.args...)
+			if code != 0 {
+				t.Fatalf("exit %d: %s %+v", code, stderr, rep.Audit)
+			}
+			l := rep.Load
+			if l.Placed != 100 || l.Refused != 0 || l.Unknown != 0 || len(l.Refusals) != 0 || len(l.Faults) != 0 {
+				t.Errorf("load = %+v", l)
+			}
+			if l.Connections < style.connections || l.Reconnects != 0 || l.BytesSent == 0 || l.BytesReceived == 0 {
+				t.Errorf("traffic = %+v", l.traffic)
+			}
+			if len(s.orders) != 100 || !style.look(s.seen) {
+				t.Errorf("shop has %d orders and saw %+v", len(s.orders), s.seen)
+			}
+			if len(rep.Audit) != 10 || len(failed(rep.Audit)) != 0 {
+				t.Errorf("audit = %+v", rep.Audit)
+			}
+		})
+	}
+}
+
+func TestSeedDecidesPieces(t *testing.T) {
+	var pieces [3]map[uint32][]item
+	for i, seed := range []string{"7", "7", "8"} {
+		s := newShop(builtIn(t, 10, 1000), honest)
+		if _, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-seed", seed); code != 0 {
+			t.Fatal(stderr)
+		}
+		pieces[i] = map[uint32][]item{}
+		for _, o := range s.orders {
+			pieces[i][o.UserID] = o.Items
+		}
+	}
+	if !reflect.DeepEqual(pieces[0], pieces[1]) || reflect.DeepEqual(pieces[0], pieces[2]) {
+		t.Error("pieces do not follow the seed")
+	}
+}
+
+func TestSoldOutShopRefuses(t *testing.T) {
+	s := newShop(builtIn(t, 2, 20), honest)
+	rep, stderr, code := bench(t, []string{s.open(t)}, 2, 20)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	want := []eventCount{{"order", "FOOD_OUT_OF_STOCK", int64(100 - len(s.orders))}}
+	if rep.Load.Placed != len(s.orders) || !reflect.DeepEqual(rep.Load.Refusals, want) {
+		t.Errorf("placed %d of %d, refusals %+v", rep.Load.Placed, len(s.orders), rep.Load.Refusals)
+	}
+}
+
+func TestLiesAreFound(t *testing.T) {
+	const (
+		twoOrders = "every order is of a known user, and a user has one"
+		oversold  = "no food is sold over its stock"
+		stock     = "stock left + sold = initial stock, for every food on every server"
+		lost      = "every order answered 200 is there, for its user"
+		pieces    = "every order of this run has the pieces that were sent"
+		nowhere   = "no order came from nowhere, none that was refused"
+	)
+	lies := map[string]struct {
+		lie   lie
+		stock int
+		want  []string
+	}{
+		"loses an order":        {losesOrder, 1000, []string{lost}},
+		"sells twice":           {sellsTwice, 3, []string{oversold, stock}},
+		"swaps a food":          {swapsFood, 1000, []string{pieces}},
+		"takes two of one user": {takesMany, 1000, []string{twoOrders, nowhere}},
+		"keeps a refused order": {hidesOrder, 1000, []string{nowhere}},
+	}
+	for name, test := range lies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // stock that never adds up takes the whole lag to be believed
+			s := newShop(builtIn(t, 10, test.stock), test.lie)
+			rep, stderr, code := bench(t, []string{s.open(t)}, 10, test.stock)
+			if code != exitAudit || !reflect.DeepEqual(failed(rep.Audit), test.want) {
+				t.Errorf("exit %d, failed checks %q, want %q; %s", code, failed(rep.Audit), test.want, stderr)
+			}
+		})
+	}
+}
+
+func TestUnknownOutcomeIsAllowed(t *testing.T) {
+	s := newShop(builtIn(t, 10, 1000), failsOrder)
+	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000)
+	if code != 0 || rep.Load.Placed != 99 || rep.Load.Unknown != 1 || len(s.orders) != 100 {
+		t.Errorf("exit %d, load %+v; %s", code, rep.Load, stderr)
+	}
+}
+
+func TestSecondRunTakesOtherUsers(t *testing.T) {
+	s := newShop(builtIn(t, 10, 1000), honest)
+	addresses := []string{s.open(t)}
+	for n := range 2 {
+		if rep, stderr, code := bench(t, addresses, 10, 1000); code != 0 || rep.Load.Placed != 100 {
+			t.Fatalf("run %d: exit %d: %s", n, code, stderr)
+		}
+	}
+	_, stderr, code := bench(t, addresses, 10, 1000)
+	want := "bench: bad usage: only 0 users have no order yet (200 have one), -orders wants 100; ask for fewer or open a new sale\n"
+	if code != exitUsage || stderr != want {
+		t.Errorf("exit %d, stderr %q", code, stderr)
+	}
+	rep, stderr, code := bench(t, addresses, 10, 1000, "-audit-only")
+	if code != 0 || rep.Load != nil || len(rep.Audit) != 6 || rep.Audit[0].Examined != 200 {
+		t.Errorf("audit only: exit %d: %s %+v", code, stderr, rep)
+	}
+}
+
+func TestSignalEndsLoadAndAudits(t *testing.T) {
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, os.Interrupt)
+	defer signal.Stop(received)
+	s := newShop(builtIn(t, 10, 1000), honest)
+	s.onOrder = func(n int) {
+		if n == 5 {
+			if err := syscall.Kill(syscall.Getpid(), syscall.SIGINT); err != nil {
+				t.Error(err)
+			}
+			<-received
+		}
+	}
+	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-users", "5001", "-orders", "5000")
+	if code != 0 || !rep.Load.Interrupted || rep.Load.Placed < 5 || rep.Load.Placed >= 5000 || len(rep.Audit) != 10 {
+		t.Errorf("exit %d: %s, load %+v", code, stderr, rep.Load)
+	}
+}
+
+func TestDurationEndsLoad(t *testing.T) {
+	s := newShop(builtIn(t, 10, 1000), honest)
+	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-users", "100001", "-orders", "100000", "-duration", "100ms")
+	if code != 0 || rep.Load.Interrupted || rep.Load.Placed == 0 || rep.Load.Placed != len(s.orders) {
+		t.Errorf("exit %d: %s, load %+v", code, stderr, rep.Load)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	s := newShop(builtIn(t, 10, 1000), honest)
+	address := s.open(t)
+	const nobody = "127.0.0.1:1" // a port that nothing uses
+	tests := map[string]struct {
+		address string
+		args    []string
+		code    int
+		stderr  string
+	}{
+		"no server":        {nobody, nil, exitUnreachable, "connection refused"},
+		"too many orders":  {address, []string{"-orders", "201"}, exitUsage, "-orders 201 is more than the 200 users who can buy"},
+		"other password":   {address, []string{"-root-password", "wrong"}, exitUsage, "refuses root's password; set ROOT_PASSWORD"},
+		"other catalogue":  {address, []string{"-foods", "9"}, exitUsage, "sells 10 foods, the catalogue given has 9"},
+		"unknown flag":     {address, []string{"-fast"}, exitUsage, "flag provided but not defined: -fast (bench -h"},
+		"stray word":       {address, []string{"fast"}, exitUsage, `"fast" is not a flag`},
+		"help":             {address, []string{"-h"}, 0, ""},
+		"second one alone": {nobody + "," + address, []string{"-audit-only"}, 0, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			args := append([]string{"-addr", test.address, "-users", "201", "-foods", "10", "-root-password", "secret", "-orders", "9"}, test.args...)
+			code := exitCode(run(args, &stdout, &stderr), &stderr)
+			if code != test.code || !strings.Contains(stderr.String(), test.stderr) || strings.Count(stderr.String(), "\n") > 1 {
+				t.Errorf("exit %d, stderr %q", code, stderr.String())
+			}
+		})
+	}
+}
+
+func TestLoadWithoutAnyAnswerFails(t *testing.T) {
+	s := newShop(builtIn(t, 10, 1000), honest)
+	address := s.open(t)
+	s.onOrder = func(int) { panic(http.ErrAbortHandler) }
+	rep, stderr, code := bench(t, []string{address}, 10, 1000)
+	if code != exitUnreachable || !strings.Contains(stderr, "not one order was answered") {
+		t.Errorf("exit %d, stderr %q", code, stderr)
+	}
+	want := []eventCount{{"order", "closed by server", 100}}
+	if !reflect.DeepEqual(rep.Load.Faults, want) || rep.Load.Unknown != 100 || rep.Load.Reconnects == 0 {
+		t.Errorf("load = %+v", rep.Load)
+	}
+}
+
+func TestTextReport(t *testing.T) {
+	rep := report{Audit: []check{{Name: "all is well", Examined: 3}, {Name: "nothing is lost", Examined: 3, Violations: 1, Examples: []string{"order x"}}}}
+	var out bytes.Buffer
+	if err := rep.write(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	want := "audit:\n  ok   all is well (3 looked at, 0 violations)\n  FAIL nothing is lost (3 looked at, 1 violations)\n         order x\n"
+	if out.String() != want {
+		t.Errorf("got %q", out.String())
+	}
+	if err := rep.verdict(); !errors.Is(err, errAudit) || err.Error() != "audit failed: 1 of 2 checks found violations" {
+		t.Error(err)
+	}
+	rep = report{Load: &loadReport{Placed: 7, PlacedBySecond: []int64{7}, Latency: []stepLatency{{Step: "order", Count: 7, P50: 1500}},
+		Refusals: []eventCount{{"order", "FOOD_OUT_OF_STOCK", 2}}}}
+	out.Reset()
+	if err := rep.write(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"  contest's score       n/a (it takes 3 seconds, the load had 1)",
+		fmt.Sprintf("  %-8s %10d %8.2f", "order", 7, 1.5),
+		"  order             2 FOOD_OUT_OF_STOCK",
+		"transport errors: none",
+	} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("no line %q in\n%s", line, out.String())
+		}
+	}
+}

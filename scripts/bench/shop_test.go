@@ -1,0 +1,210 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// lie is a way in which a shop sells wrongly.
+type lie int
+
+const (
+	honest     lie = iota
+	losesOrder     // answers 200 to the tenth order and keeps nothing
+	sellsTwice     // never counts the stock down
+	swapsFood      // writes a food into the tenth order that was not in its cart
+	takesMany      // keeps a second order of the tenth user
+	failsOrder     // answers 503 to the tenth order, which it keeps
+	hidesOrder     // answers 403 to the tenth order, which it keeps
+)
+
+// shop is a small sale over net/http with the contract's calls, on one or more servers.
+type shop struct {
+	mu       sync.Mutex
+	lie      lie
+	foods    []offer
+	carts    map[string][]item
+	orders   []order
+	ordered  map[int]bool
+	attempts int         // orders received
+	seen     requestLook // of the requests so far
+	onOrder  func(n int) // called with every order, before it is looked at
+}
+
+// requestLook is how the requests looked.
+type requestLook struct {
+	tokenInQuery, tokenInHeader, bodies int
+}
+
+// open serves the shop on a loopback port until the test ends and returns its address.
+func (s *shop) open(t *testing.T) string {
+	server := httptest.NewServer(s.routes())
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+func newShop(foods []offer, lie lie) *shop {
+	return &shop{lie: lie, foods: foods, carts: map[string][]item{}, ordered: map[int]bool{}, onOrder: func(int) {}}
+}
+
+func (s *shop) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /login", s.login)
+	mux.HandleFunc("GET /foods", s.guard(func(w http.ResponseWriter, r *http.Request, _ int) {
+		respond(w, 200, s.foods)
+	}))
+	mux.HandleFunc("POST /carts", s.guard(func(w http.ResponseWriter, r *http.Request, user int) {
+		id := fmt.Sprintf("cart-%d-%d", user, len(s.carts))
+		s.carts[id] = nil
+		respond(w, 200, map[string]string{"cart_id": id})
+	}))
+	mux.HandleFunc("PATCH /carts/{id}", s.guard(s.add))
+	mux.HandleFunc("POST /orders", s.guard(s.order))
+	mux.HandleFunc("GET /admin/orders", s.guard(func(w http.ResponseWriter, r *http.Request, user int) {
+		if user != rootID {
+			refuse(w, 401, "INVALID_ACCESS_TOKEN")
+			return
+		}
+		respond(w, 200, append([]order{}, s.orders...))
+	}))
+	return mux
+}
+
+func respond(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+func refuse(w http.ResponseWriter, status int, code string) {
+	respond(w, status, map[string]string{"code": code, "message": "no"})
+}
+
+func (s *shop) login(w http.ResponseWriter, r *http.Request) {
+	var in struct{ Username, Password string }
+	err := json.NewDecoder(r.Body).Decode(&in)
+	id := 1
+	if in.Username != "root" {
+		id, _ = strconv.Atoi(strings.TrimPrefix(in.Username, "user"))
+	}
+	want := "pass" + strconv.Itoa(id)
+	if id == 1 {
+		want = "secret"
+	}
+	if err != nil || in.Password != want {
+		refuse(w, 403, "USER_AUTH_FAIL")
+		return
+	}
+	respond(w, 200, map[string]any{"user_id": id, "username": in.Username, "access_token": fmt.Sprintf("token-%d", id)})
+}
+
+// guard checks the token, counts how the request looks, and holds the shop's lock for the call.
+func (s *shop) guard(call func(http.ResponseWriter, *http.Request, int)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		query, header := r.URL.Query().Get("access_token"), r.Header.Get("Access-Token")
+		if query != "" {
+			s.seen.tokenInQuery++
+		} else {
+			s.seen.tokenInHeader++
+		}
+		if r.URL.Path == "/foods" && r.ContentLength == 2 || r.URL.Path == "/carts" && r.ContentLength == 2 {
+			s.seen.bodies++
+		}
+		user, err := strconv.Atoi(strings.TrimPrefix(query+header, "token-"))
+		if err != nil {
+			refuse(w, 401, "INVALID_ACCESS_TOKEN")
+			return
+		}
+		call(w, r, user)
+	}
+}
+
+func (s *shop) add(w http.ResponseWriter, r *http.Request, _ int) {
+	var in item
+	err := json.NewDecoder(r.Body).Decode(&in)
+	id := r.PathValue("id")
+	cart, found := s.carts[id]
+	if err != nil || !found || in.Count != 1 {
+		refuse(w, 404, "CART_NOT_FOUND")
+		return
+	}
+	for i := range cart {
+		if cart[i].FoodID == in.FoodID {
+			cart[i].Count++
+			w.WriteHeader(204)
+			return
+		}
+	}
+	s.carts[id] = append(cart, in)
+	w.WriteHeader(204)
+}
+
+func (s *shop) order(w http.ResponseWriter, r *http.Request, user int) {
+	var in struct {
+		CartID string `json:"cart_id"`
+	}
+	_ = json.NewDecoder(r.Body).Decode(&in)
+	s.attempts++
+	s.onOrder(s.attempts)
+	if s.ordered[user] {
+		refuse(w, 403, "ORDER_OUT_OF_LIMIT")
+		return
+	}
+	cart := s.carts[in.CartID]
+	for _, it := range cart {
+		if s.lie != sellsTwice && s.foods[it.FoodID-1].Stock < it.Count {
+			refuse(w, 403, "FOOD_OUT_OF_STOCK")
+			return
+		}
+	}
+	s.ordered[user] = true
+	placed := order{ID: fmt.Sprintf("order-%d", user), UserID: uint32(user), Items: cart}
+	s.keep(w, placed, s.attempts == 10)
+}
+
+// keep writes the order down and answers; an odd one is what the lie is about.
+func (s *shop) keep(w http.ResponseWriter, o order, odd bool) {
+	if odd && s.lie == losesOrder {
+		respond(w, 200, map[string]string{"id": o.ID})
+		return
+	}
+	if odd && s.lie == swapsFood {
+		next := int64(1)
+		for slices.ContainsFunc(o.Items, func(it item) bool { return it.FoodID == next }) {
+			next++
+		}
+		o.Items[0].FoodID = next
+	}
+	for _, it := range o.Items {
+		o.Total += s.foods[it.FoodID-1].Price * it.Count
+		if s.lie != sellsTwice {
+			s.foods[it.FoodID-1].Stock -= it.Count
+		}
+	}
+	s.orders = append(s.orders, o)
+	switch {
+	case odd && s.lie == failsOrder:
+		refuse(w, 503, "SERVICE_UNAVAILABLE")
+	case odd && s.lie == hidesOrder:
+		refuse(w, 403, "ORDER_OUT_OF_LIMIT")
+	case odd && s.lie == takesMany:
+		twin := o
+		twin.ID += "-again"
+		s.orders = append(s.orders, twin)
+		for _, it := range o.Items {
+			s.foods[it.FoodID-1].Stock -= it.Count
+		}
+		respond(w, 200, map[string]string{"id": o.ID})
+	default:
+		respond(w, 200, map[string]string{"id": o.ID})
+	}
+}

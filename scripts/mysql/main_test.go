@@ -1,0 +1,123 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"flashsale/internal/catalog"
+	"flashsale/internal/catalog/mariadbtest"
+)
+
+func environment(values map[string]string) func(string) string {
+	return func(name string) string { return values[name] }
+}
+
+// load reads the tables back and fails t unless they hold what cfg generates.
+func load(t *testing.T, db catalog.Database, cfg catalog.Config) {
+	t.Helper()
+	want, err := catalog.Load(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := catalog.Load(t.Context(), catalog.Config{DB: db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Fingerprint() != want.Fingerprint() || got.Users() != want.Users() {
+		t.Errorf("tables hold foods %s and %d users, want %s and %d",
+			got.Fingerprint(), got.Users(), want.Fingerprint(), want.Users())
+	}
+	_, err = catalog.Read(t.Context(), cfg, func(u catalog.User) error {
+		if id, ok := got.Authenticate([]byte(u.Name), []byte(u.Password)); !ok || id != u.ID {
+			t.Errorf("user %d %s: tables authenticate %d, %v", u.ID, u.Name, id, ok)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTablesHoldTheBuiltInCatalogue(t *testing.T) {
+	server := mariadbtest.Start(t)
+	db := catalog.Database{Host: server.Host, Port: server.Port, Name: "ele`me", User: server.User, Password: server.Password}
+	getenv := environment(map[string]string{
+		"DB_HOST": db.Host, "DB_PORT": strconv.Itoa(db.Port), "DB_NAME": db.Name, "DB_USER": db.User, "DB_PASS": db.Password,
+	})
+
+	var out strings.Builder
+	err := run(t.Context(), []string{"-users", "2500", "-root-password", "geheim"}, getenv, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := db.String() + " now holds the catalogue built in (2500 users, 100 foods).\n"
+	if out.String() != want {
+		t.Errorf("run prints %q, want %q", out.String(), want)
+	}
+	load(t, db, catalog.Config{Users: 2500, Foods: 100, Stock: 1000, RootPassword: "geheim"})
+
+	err = run(t.Context(), []string{"-users", "3"}, getenv, &out)
+	refusal := "table user or food exists already; pass -replace to drop both and fill them anew"
+	if err == nil || err.Error() != refusal {
+		t.Errorf("second run: %v, want %s", err, refusal)
+	}
+	load(t, db, catalog.Config{Users: 2500, Foods: 100, Stock: 1000, RootPassword: "geheim"})
+
+	out.Reset()
+	err = run(t.Context(), []string{"-users", "3", "-foods", "2", "-stock", "7", "-replace"}, getenv, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, made, found := strings.Cut(out.String(), "The password of user root is ")
+	if !found {
+		t.Fatalf("run prints %q, want the password it made", out.String())
+	}
+	load(t, db, catalog.Config{Users: 3, Foods: 2, Stock: 7, RootPassword: strings.TrimSpace(made)})
+}
+
+func TestSettings(t *testing.T) {
+	s, err := readSettings(nil, environment(nil), &strings.Builder{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	contest := catalog.Database{Host: "localhost", Port: 3306, Name: "eleme", User: "root", Password: "toor"}
+	if s.db != contest {
+		t.Errorf("without environment the database is %+v, want %+v", s.db, contest)
+	}
+	if size := (catalog.Config{Users: 10000, Foods: 100, Stock: 1000}); s.catalog != size {
+		t.Errorf("without environment the catalogue is %+v, want %+v", s.catalog, size)
+	}
+}
+
+func TestBadSettings(t *testing.T) {
+	tests := []struct {
+		name      string
+		arguments []string
+		port      string
+		want      string
+	}{
+		{name: "port", port: "sql", want: `DB_PORT is "sql"; set it to a port number`},
+		{name: "argument", arguments: []string{"localhost"}, want: `unexpected argument "localhost"; every setting is a flag`},
+		{name: "flag", arguments: []string{"-hots", "x"}, want: "flag provided but not defined: -hots"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := readSettings(test.arguments, environment(map[string]string{"DB_PORT": test.port}), &strings.Builder{})
+			if err == nil || err.Error() != test.want {
+				t.Errorf("error %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestPasswordsAreNotPrinted(t *testing.T) {
+	var out strings.Builder
+	getenv := environment(map[string]string{"DB_PASS": "hidden1", "ROOT_PASSWORD": "hidden2"})
+	if err := run(t.Context(), []string{"-h"}, getenv, &out); err != nil {
+		t.Fatal(err)
+	}
+	if help := out.String(); !strings.Contains(help, "DB_PASS") || strings.Contains(help, "hidden") {
+		t.Errorf("help must name DB_PASS and hide its value:\n%s", help)
+	}
+}

@@ -1,0 +1,196 @@
+package tokens
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+var (
+	secretA = bytes.Repeat([]byte("a"), SecretMin)
+	secretB = bytes.Repeat([]byte("b"), 100) // longer than a block of SHA-256
+	now     = time.Unix(1_800_000_000, 0)
+)
+
+func keys(tb testing.TB, secrets ...[]byte) *Keys {
+	tb.Helper()
+	k, err := New(secrets[0], secrets[1:]...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return k
+}
+
+func TestAccessRoundTrip(t *testing.T) {
+	k := keys(t, secretA)
+	for _, user := range []uint32{0, 1, 2, 10_000, math.MaxUint32} {
+		token := k.AppendAccess(nil, user, now.Add(time.Second))
+		if len(token) != Length {
+			t.Fatalf("token has %d characters, want %d", len(token), Length)
+		}
+		if got, ok := k.Access(token, now); !ok || got != user {
+			t.Errorf("Access = %d, %v; want %d, true", got, ok, user)
+		}
+		if _, ok := k.Access(token, now.Add(time.Second)); ok {
+			t.Error("an expired token is accepted")
+		}
+	}
+}
+
+func TestCartRoundTrip(t *testing.T) {
+	k := keys(t, secretB)
+	id := k.AppendCart(nil, 7, math.MaxUint64)
+	user, name, ok := k.Cart(id)
+	if !ok || user != 7 || string(name) != string(id[:CartNameLength]) {
+		t.Fatalf("Cart(%s) = %d, %s, %v", id, user, name, ok)
+	}
+	if other := k.AppendCart(nil, 7, 1); bytes.Equal(other[:CartNameLength], name) {
+		t.Error("two carts of a user have the same name")
+	}
+}
+
+func TestKindsDoNotMix(t *testing.T) {
+	k := keys(t, secretA)
+	if _, _, ok := k.Cart(k.AppendAccess(nil, 1, now.Add(time.Hour))); ok {
+		t.Error("an access token passes for a cart ID")
+	}
+	if _, ok := k.Access(k.AppendCart(nil, 1, math.MaxUint64), now); ok {
+		t.Error("a cart ID passes for an access token")
+	}
+}
+
+func TestMACIsHMAC(t *testing.T) {
+	for _, secret := range [][]byte{secretA, secretB} {
+		token := keys(t, secret).AppendAccess(nil, 42, now)
+		raw, err := base64.RawURLEncoding.DecodeString(string(token))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := hmac.New(sha256.New, secret)
+		h.Write(append([]byte{kindAccess}, raw[:accessPayload]...))
+		if want := h.Sum(nil)[:rawLength-accessPayload]; !bytes.Equal(raw[accessPayload:], want) {
+			t.Errorf("MAC %x, crypto/hmac says %x", raw[accessPayload:], want)
+		}
+	}
+}
+
+func TestSecretRotation(t *testing.T) {
+	old, other := keys(t, secretA), keys(t, secretB)
+	rotated := keys(t, secretB, secretA)
+	token, cart := old.AppendAccess(nil, 5, now.Add(time.Hour)), old.AppendCart(nil, 5, 6)
+	if _, ok := rotated.Access(token, now); !ok {
+		t.Error("a token of the previous secret is refused")
+	}
+	if _, _, ok := rotated.Cart(cart); !ok {
+		t.Error("a cart of the previous secret is refused")
+	}
+	if _, ok := other.Access(token, now); ok {
+		t.Error("a token of another secret is accepted")
+	}
+	if _, ok := other.Access(rotated.AppendAccess(nil, 5, now.Add(time.Hour)), now); !ok {
+		t.Error("the rotated keys do not sign with the current secret")
+	}
+}
+
+func TestShortSecretRefused(t *testing.T) {
+	const want = "token secret has 31 bytes; at least 32 are needed"
+	if _, err := New(secretA[1:]); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if _, err := New(secretA, secretA[1:]); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// Every change of a single character, every cut and every extension is refused.
+func TestTamperedRefused(t *testing.T) {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/.\n\r \x00\xff"
+	k := keys(t, secretA)
+	token, cart := k.AppendAccess(nil, 9, now.Add(time.Hour)), k.AppendCart(nil, 9, rand.Uint64())
+	refused := func(text []byte) {
+		t.Helper()
+		if _, ok := k.Access(text, now); ok && !bytes.Equal(text, token) {
+			t.Errorf("Access accepts %q", text)
+		}
+		if _, _, ok := k.Cart(text); ok && !bytes.Equal(text, cart) {
+			t.Errorf("Cart accepts %q", text)
+		}
+	}
+	for _, good := range [][]byte{token, cart} {
+		for i := range good {
+			refused(good[:i])
+			for j := range len(alphabet) {
+				changed := bytes.Clone(good)
+				changed[i] = alphabet[j]
+				refused(changed)
+			}
+		}
+		for j := range len(alphabet) {
+			refused(append(bytes.Clone(good), alphabet[j]))
+			refused(append([]byte{alphabet[j]}, good...))
+		}
+	}
+	for _, text := range []string{"", "-1", "null", string(bytes.Repeat([]byte("A"), Length))} {
+		refused([]byte(text))
+	}
+}
+
+func FuzzAccess(f *testing.F) {
+	k := keys(f, secretA)
+	f.Add([]byte("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"))
+	f.Add(keys(f, secretB).AppendAccess(nil, 1, now.Add(time.Hour)))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		// Only what the keys themselves would write again is accepted: 2^128 is out of a fuzzer's reach.
+		if user, ok := k.Access(text, now); ok {
+			t.Errorf("Access accepts %q for user %d", text, user)
+		}
+	})
+}
+
+func FuzzCart(f *testing.F) {
+	k := keys(f, secretA)
+	f.Add([]byte("-1"))
+	f.Add(keys(f, secretB).AppendCart(nil, 1, 2))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if user, _, ok := k.Cart(text); ok {
+			t.Errorf("Cart accepts %q for user %d", text, user)
+		}
+	})
+}
+
+func TestNoAllocations(t *testing.T) {
+	k := keys(t, secretA, secretB)
+	token, cart := k.AppendAccess(nil, 9, now.Add(time.Hour)), k.AppendCart(nil, 9, 1)
+	buf := make([]byte, 0, Length)
+	if n := testing.AllocsPerRun(100, func() {
+		k.Access(token, now)
+		k.Cart(cart)
+		buf = k.AppendAccess(buf[:0], 9, now)
+		buf = k.AppendCart(buf[:0], 9, 1)
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+func BenchmarkAccess(b *testing.B) {
+	k := keys(b, secretA)
+	token := k.AppendAccess(nil, 9, now.Add(time.Hour))
+	b.ReportAllocs()
+	for b.Loop() {
+		k.Access(token, now)
+	}
+}
+
+func BenchmarkAppendCart(b *testing.B) {
+	k := keys(b, secretA)
+	buf := make([]byte, 0, Length)
+	b.ReportAllocs()
+	for b.Loop() {
+		buf = k.AppendCart(buf[:0], 9, 1)
+	}
+}
