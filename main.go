@@ -85,6 +85,7 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, stopStore()) }()
 
+	settings := cfg.String()
 	randomRoot := cfg.Catalog.RootPassword == "" && cfg.Catalog.BuiltIn()
 	if randomRoot {
 		cfg.Catalog.RootPassword = rand.Text()
@@ -97,7 +98,7 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 		return err
 	}
 	banner := func(address string) {
-		printBanner(os.Stdout, cfg, address, store, sale.Sale, opened, randomRoot)
+		printBanner(os.Stdout, cfg, settings, address, store, sale.Sale, opened, randomRoot)
 	}
 	if cfg.Workers == 0 {
 		return serveAlone(interrupt, cfg, sale, banner)
@@ -151,7 +152,7 @@ func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder
 	return o, opened, err
 }
 
-func printBanner(out io.Writer, cfg *config.Config, address, store, sale string, opened, randomRoot bool) {
+func printBanner(out io.Writer, cfg *config.Config, settings, address, store, sale string, opened, randomRoot bool) {
 	url, state := "http://"+address, "goes on"
 	if opened {
 		state = "opened now"
@@ -170,7 +171,7 @@ func printBanner(out io.Writer, cfg *config.Config, address, store, sale string,
 	if cfg.TokenSecret == "" {
 		fmt.Fprintf(out, "  tokens     signed with the secret in %s; servers of one sale must share TOKEN_SECRET\n", cfg.DataDir)
 	}
-	fmt.Fprintf(out, "  settings   %s\n", cfg)
+	fmt.Fprintf(out, "  settings   %s\n", settings)
 	fmt.Fprintf(out, "  try        curl %s/login -d '%s'\n", url, login)
 	fmt.Fprintf(out, "  stop       Ctrl-C or kill %d; kill -HUP %[1]d reads the users again and replaces the workers\n", os.Getpid())
 }
@@ -185,6 +186,7 @@ func superviseWorkers(ctx context.Context, cfg *config.Config, sale *opening, ba
 	if err != nil {
 		return err
 	}
+	files := given.Files
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
@@ -199,18 +201,32 @@ func superviseWorkers(ctx context.Context, cfg *config.Config, sale *opening, ba
 			ready = nil
 			banner(supervisor.Address())
 		case <-hangup:
-			// The old file stays open: a slot that was not replaced restarts with it.
 			sale.reload(ctx, cfg)
-			if given, err = sale.pack(); err == nil {
-				err = supervisor.Roll(ctx, given)
-			}
-			if err != nil {
+			if err := roll(ctx, supervisor, sale, &files); err != nil {
 				slog.Error("cannot replace the workers; those that were not replaced go on", "error", err)
 			} else {
 				slog.Info("all workers are replaced")
 			}
 		}
 	}
+}
+
+// roll replaces all workers. files are the catalogues that workers may be started with: a slot that was not
+// replaced restarts with the file it had, so the old ones are closed only after a success.
+func roll(ctx context.Context, supervisor *supervise.Supervisor, sale *opening, files *[]*os.File) error {
+	given, err := sale.pack()
+	if err != nil {
+		return err
+	}
+	if err := supervisor.Roll(ctx, given); err != nil {
+		*files = append(*files, given.Files...)
+		return err
+	}
+	for _, old := range *files {
+		old.Close()
+	}
+	*files = given.Files
+	return nil
 }
 
 // reload reads the catalogue again: users may have come. Where that fails, or the foods are no longer those of

@@ -138,7 +138,7 @@ func TestOpenRefusesOtherFoods(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, err = Open(t.Context(), cfg, "fedcba9876543210", []int64{1})
-		want := "Redis at " + cfg.Address + " holds sale " + id + " of other foods (catalogue " + catalogPrint +
+		want := "the Redis at " + cfg.Address + " holds sale " + id + " of other foods (catalogue " + catalogPrint +
 			", here fedcba9876543210): start with the catalogue of that sale, or with an empty Redis"
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v\nwant  %s", err, want)

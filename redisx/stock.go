@@ -43,7 +43,7 @@ func Open(ctx context.Context, cfg Config, catalog string, stock []int64) (id st
 		return "", false, fmt.Errorf("cannot open the sale in Redis at %s: %w", cfg.Address, x.err)
 	}
 	if found != catalog {
-		return "", false, fmt.Errorf("Redis at %s holds sale %s of other foods (catalogue %s, here %s): "+
+		return "", false, fmt.Errorf("the Redis at %s holds sale %s of other foods (catalogue %s, here %s): "+
 			"start with the catalogue of that sale, or with an empty Redis", cfg.Address, id, found, catalog)
 	}
 	return id, opened, nil

@@ -111,7 +111,7 @@ fi
 
 # In the background, so that a SIGTERM to this script is not held up; Ctrl-C reaches bench by itself.
 trap : INT
-"$folder/bench" -addr "$(IFS=,; echo "${addresses[*]}")" "$@" &
+setpriv --pdeathsig TERM "$folder/bench" -addr "$(IFS=,; echo "${addresses[*]}")" "$@" &
 bench=$!
 pids+=("$bench")
 while :; do

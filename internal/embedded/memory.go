@@ -10,10 +10,12 @@ import (
 )
 
 const (
-	// The engine's keys expire up to this much too early: a key loses the whole interval in which it was made.
+	// How often expired keys are removed. A key loses the whole interval in which it was made, so it may go that much
+	// too early. The walk over all keys stops all commands, so with many keys the interval grows to keep the walk to
+	// one part in expiryShare of the time, as far as expiryMost.
 	expiryInterval = 100 * time.Millisecond
-	// Expiry walks over all keys while commands wait, so it gets at most one part in this many of the time.
-	expiryShare = 10
+	expiryShare    = 10
+	expiryMost     = time.Second
 )
 
 func startMemory() (*Store, error) {
@@ -43,10 +45,11 @@ func runMemory(ctx context.Context, engine *miniredis.Miniredis) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case now := <-time.After(pause):
+		case <-time.After(pause):
+			now := time.Now()
 			engine.FastForward(now.Sub(last))
 			last = now
-			pause = max(expiryInterval, expiryShare*time.Since(now))
+			pause = min(max(expiryInterval, expiryShare*time.Since(now)), expiryMost)
 		}
 	}
 }

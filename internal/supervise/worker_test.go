@@ -11,7 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -72,24 +72,9 @@ func work(w *Worker) error {
 		select {}
 	}
 
-	var open atomic.Int64
-	retiring, left, stopping := make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
-	server := &http.Server{
-		Handler: handler(w.Slot, part.Generation, retiring, stopping),
-		ConnState: func(_ net.Conn, state http.ConnState) {
-			switch state {
-			case http.StateNew:
-				open.Add(1)
-			case http.StateClosed:
-				if open.Add(-1) == 0 {
-					select {
-					case left <- struct{}{}:
-					default:
-					}
-				}
-			}
-		},
-	}
+	var open guests
+	retiring, stopping := make(chan struct{}), make(chan struct{})
+	server := &http.Server{Handler: handler(w.Slot, part.Generation, retiring, stopping), ConnState: open.count}
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
@@ -102,27 +87,37 @@ func work(w *Worker) error {
 		return err
 	}
 	for got := range signals {
-		if part.Stubborn {
-			continue
-		}
-		if got == syscall.SIGTERM {
+		switch {
+		case part.Stubborn:
+		case got == syscall.SIGTERM:
 			close(stopping)
 			if err := server.Shutdown(context.Background()); err != nil {
 				return err
 			}
 			os.Exit(0)
-		}
-		go func() {
+		case got == syscall.SIGHUP:
 			close(retiring)
 			w.Listener.Close()
 			<-closed // no connection is on its way from the queue to the count any more
-			for open.Load() > 0 {
-				<-left
-			}
-			os.Exit(0)
-		}()
+			go func() {
+				open.Wait()
+				os.Exit(0)
+			}()
+		}
 	}
 	return nil
+}
+
+// guests counts open connections.
+type guests struct{ sync.WaitGroup }
+
+func (g *guests) count(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		g.Add(1)
+	case http.StateClosed:
+		g.Done()
+	}
 }
 
 // handler answers "slot process generation". /wait begins its answer at once and ends it when the worker stops.

@@ -53,78 +53,80 @@ func TestSoundEvidencePasses(t *testing.T) {
 	}
 }
 
+// violations spoil the sound evidence one by one.
+var violations = map[string]struct {
+	spoil func(*evidence)
+	want  []string // first example of each check that fails
+}{
+	"lost order": {func(ev *evidence) {
+		ev.orders = ev.orders[:2]
+		ev.listings = nil
+	}, []string{`order "o4" of user 4 was answered 200 and is not there`}},
+	"order of another user": {func(ev *evidence) { ev.orders[2].UserID = 5; ev.orders[3].UserID = 4 }, []string{
+		`order "o4" was answered to user 4 and is there for user 5`,
+		`order "o4" of user 5 has (food, count) [{1 1}], sent were one piece each of [2]`,
+		`order "o5" of user 4 is there, answered was "o4"`}},
+	"listed twice": {func(ev *evidence) { ev.orders[3].ID = "o4" }, []string{
+		`order "o4" of user 4 is listed again, of user 5`,
+		`order "o4" was answered to user 4 and is there for user 5`}},
+	"no id": {func(ev *evidence) { ev.orders[3].ID = "" }, []string{`an order of user 5 has no id`}},
+	"two orders of a user": {func(ev *evidence) { ev.orders[3].UserID = 4 }, []string{
+		`user 4 has order "o4" and order "o5"`,
+		`order "o5" of user 4 has (food, count) [{2 1}], sent were one piece each of [1]`,
+		`order "o5" of user 4 is there, answered was "o4"`}},
+	"unknown user": {func(ev *evidence) { ev.orders[3].UserID = 99 }, []string{
+		`order "o5" is of user 99, who is not in the catalogue`,
+		`order "o5" of user 99, who took no part in this run, was not there before`}},
+	"unknown food": {func(ev *evidence) { ev.orders[3].Items[0].FoodID = 3; ev.orders[3].Total = 0; ev.listings = nil }, []string{
+		`order "o5" of user 5 has 1 pieces of food 3 (in the catalogue: false, listed before: false)`,
+		`order "o5" of user 5 has (food, count) [{3 1}], sent were one piece each of [2]`}},
+	"wrong pieces": {func(ev *evidence) { ev.orders[2].Items[0].FoodID = 2; ev.orders[2].Total = 5; ev.listings = nil }, []string{
+		`order "o4" of user 4 has (food, count) [{2 1}], sent were one piece each of [1]`}},
+	"too few pieces": {func(ev *evidence) { ev.orders[2].Items = nil; ev.orders[2].Total = 0; ev.listings = nil }, []string{
+		`order "o4" of user 4 has 0 pieces`,
+		`order "o4" of user 4 has (food, count) [], sent were one piece each of [1]`}},
+	"too many pieces": {func(ev *evidence) { ev.orders[0].Items[0].Count = 4; ev.orders[0].Total = 12; ev.listings = nil }, []string{
+		`order "o2" of user 2 has 4 pieces`,
+		`food 1 is sold 6 times, there were 4`,
+		`order "o2" was {o2 2 [{1 1}] 3} and is {o2 2 [{1 4}] 12}`}},
+	"food listed twice in an order": {func(ev *evidence) {
+		ev.orders[0].Items = []item{{1, 1}, {1, 1}}
+		ev.orders[0].Total = 6
+		ev.before["o2"] = ev.orders[0]
+		ev.listings = nil
+	}, []string{`order "o2" of user 2 has 1 pieces of food 1 (in the catalogue: true, listed before: true)`}},
+	"other order of foods": {func(ev *evidence) { ev.orders[1].Items = []item{{1, 1}, {2, 2}} }, []string{
+		`order "o3" of user 3 has (food, count) [{1 1} {2 2}], sent were one piece each of [2 1 2]`}},
+	"wrong total": {func(ev *evidence) { ev.orders[1].Total = 14 }, []string{
+		`order "o3" of user 3 has total 14, its pieces cost 13`}},
+	"oversold": {func(ev *evidence) {
+		ev.sale.foods[0].Stock = 2
+		ev.listings = []listing{{"a:1", []offer{{ID: 1, Stock: -1}, {ID: 2, Stock: 7}}}}
+	}, []string{`food 1 is sold 3 times, there were 2`}},
+	"stock too high": {func(ev *evidence) { ev.listings[1].foods[1].Stock = 8 }, []string{
+		`food 2 on b:1: 8 left + 3 sold is not 10`}},
+	"food not offered": {func(ev *evidence) { ev.listings[0].foods = ev.listings[0].foods[:1] }, []string{
+		`a:1 does not list food 2`}},
+	"food offered twice": {func(ev *evidence) { ev.listings[0].foods = append(ev.listings[0].foods, offer{ID: 2, Stock: 7}) }, []string{
+		`a:1 lists food 2 twice`}},
+	"strange food offered": {func(ev *evidence) { ev.listings[0].foods = append(ev.listings[0].foods, offer{ID: 3}) }, []string{
+		`a:1 lists food 3, which is not in the catalogue`}},
+	"refused and kept": {func(ev *evidence) {
+		ev.orders = append(ev.orders, order{ID: "o6", UserID: 6, Items: []item{{1, 1}}, Total: 3})
+		ev.listings = nil
+	}, []string{`order "o6" of user 6 is there, its order was refused`}},
+	"never sent and there": {func(ev *evidence) {
+		ev.orders = append(ev.orders, order{ID: "o7", UserID: 7, Items: []item{{1, 1}}, Total: 3})
+		ev.listings = nil
+	}, []string{`order "o7" of user 7 is there, none was sent`}},
+	"earlier order gone": {func(ev *evidence) { ev.orders = ev.orders[1:]; ev.listings = nil }, []string{
+		`order "o2" of user 2 was there before and is gone`}},
+	"earlier order changed": {func(ev *evidence) { ev.orders[0].Items = []item{{2, 1}}; ev.orders[0].Total = 5; ev.listings = nil }, []string{
+		`order "o2" was {o2 2 [{1 1}] 3} and is {o2 2 [{2 1}] 5}`}},
+}
+
 func TestEachViolationIsFound(t *testing.T) {
-	tests := map[string]struct {
-		spoil func(*evidence)
-		want  []string // first example of each check that fails
-	}{
-		"lost order": {func(ev *evidence) {
-			ev.orders = ev.orders[:2]
-			ev.listings = nil
-		}, []string{`order "o4" of user 4 was answered 200 and is not there`}},
-		"order of another user": {func(ev *evidence) { ev.orders[2].UserID = 5; ev.orders[3].UserID = 4 }, []string{
-			`order "o4" was answered to user 4 and is there for user 5`,
-			`order "o4" of user 5 has (food, count) [{1 1}], sent were one piece each of [2]`,
-			`order "o5" of user 4 is there, answered was "o4"`}},
-		"listed twice": {func(ev *evidence) { ev.orders[3].ID = "o4" }, []string{
-			`order "o4" of user 4 is listed again, of user 5`,
-			`order "o4" was answered to user 4 and is there for user 5`}},
-		"no id": {func(ev *evidence) { ev.orders[3].ID = "" }, []string{`an order of user 5 has no id`}},
-		"two orders of a user": {func(ev *evidence) { ev.orders[3].UserID = 4 }, []string{
-			`user 4 has order "o4" and order "o5"`,
-			`order "o5" of user 4 has (food, count) [{2 1}], sent were one piece each of [1]`,
-			`order "o5" of user 4 is there, answered was "o4"`}},
-		"unknown user": {func(ev *evidence) { ev.orders[3].UserID = 99 }, []string{
-			`order "o5" is of user 99, who is not in the catalogue`,
-			`order "o5" of user 99, who took no part in this run, was not there before`}},
-		"unknown food": {func(ev *evidence) { ev.orders[3].Items[0].FoodID = 3; ev.orders[3].Total = 0; ev.listings = nil }, []string{
-			`order "o5" of user 5 has 1 pieces of food 3 (in the catalogue: false, listed before: false)`,
-			`order "o5" of user 5 has (food, count) [{3 1}], sent were one piece each of [2]`}},
-		"wrong pieces": {func(ev *evidence) { ev.orders[2].Items[0].FoodID = 2; ev.orders[2].Total = 5; ev.listings = nil }, []string{
-			`order "o4" of user 4 has (food, count) [{2 1}], sent were one piece each of [1]`}},
-		"too few pieces": {func(ev *evidence) { ev.orders[2].Items = nil; ev.orders[2].Total = 0; ev.listings = nil }, []string{
-			`order "o4" of user 4 has 0 pieces`,
-			`order "o4" of user 4 has (food, count) [], sent were one piece each of [1]`}},
-		"too many pieces": {func(ev *evidence) { ev.orders[0].Items[0].Count = 4; ev.orders[0].Total = 12; ev.listings = nil }, []string{
-			`order "o2" of user 2 has 4 pieces`,
-			`food 1 is sold 6 times, there were 4`,
-			`order "o2" was {o2 2 [{1 1}] 3} and is {o2 2 [{1 4}] 12}`}},
-		"food listed twice in an order": {func(ev *evidence) {
-			ev.orders[0].Items = []item{{1, 1}, {1, 1}}
-			ev.orders[0].Total = 6
-			ev.before["o2"] = ev.orders[0]
-			ev.listings = nil
-		}, []string{`order "o2" of user 2 has 1 pieces of food 1 (in the catalogue: true, listed before: true)`}},
-		"other order of foods": {func(ev *evidence) { ev.orders[1].Items = []item{{1, 1}, {2, 2}} }, []string{
-			`order "o3" of user 3 has (food, count) [{1 1} {2 2}], sent were one piece each of [2 1 2]`}},
-		"wrong total": {func(ev *evidence) { ev.orders[1].Total = 14 }, []string{
-			`order "o3" of user 3 has total 14, its pieces cost 13`}},
-		"oversold": {func(ev *evidence) {
-			ev.sale.foods[0].Stock = 2
-			ev.listings = []listing{{"a:1", []offer{{ID: 1, Stock: -1}, {ID: 2, Stock: 7}}}}
-		}, []string{`food 1 is sold 3 times, there were 2`}},
-		"stock too high": {func(ev *evidence) { ev.listings[1].foods[1].Stock = 8 }, []string{
-			`food 2 on b:1: 8 left + 3 sold is not 10`}},
-		"food not offered": {func(ev *evidence) { ev.listings[0].foods = ev.listings[0].foods[:1] }, []string{
-			`a:1 does not list food 2`}},
-		"food offered twice": {func(ev *evidence) { ev.listings[0].foods = append(ev.listings[0].foods, offer{ID: 2, Stock: 7}) }, []string{
-			`a:1 lists food 2 twice`}},
-		"strange food offered": {func(ev *evidence) { ev.listings[0].foods = append(ev.listings[0].foods, offer{ID: 3}) }, []string{
-			`a:1 lists food 3, which is not in the catalogue`}},
-		"refused and kept": {func(ev *evidence) {
-			ev.orders = append(ev.orders, order{ID: "o6", UserID: 6, Items: []item{{1, 1}}, Total: 3})
-			ev.listings = nil
-		}, []string{`order "o6" of user 6 is there, its order was refused`}},
-		"never sent and there": {func(ev *evidence) {
-			ev.orders = append(ev.orders, order{ID: "o7", UserID: 7, Items: []item{{1, 1}}, Total: 3})
-			ev.listings = nil
-		}, []string{`order "o7" of user 7 is there, none was sent`}},
-		"earlier order gone": {func(ev *evidence) { ev.orders = ev.orders[1:]; ev.listings = nil }, []string{
-			`order "o2" of user 2 was there before and is gone`}},
-		"earlier order changed": {func(ev *evidence) { ev.orders[0].Items = []item{{2, 1}}; ev.orders[0].Total = 5; ev.listings = nil }, []string{
-			`order "o2" was {o2 2 [{1 1}] 3} and is {o2 2 [{2 1}] 5}`}},
-	}
-	for name, test := range tests {
+	for name, test := range violations {
 		t.Run(name, func(t *testing.T) {
 			ev := soundEvidence()
 			test.spoil(ev)

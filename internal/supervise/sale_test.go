@@ -1,0 +1,188 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// sale is a supervisor under test.
+type sale struct {
+	*Supervisor
+	t      *testing.T
+	starts *os.File // one line "slot process" per worker that became ready
+	cancel context.CancelFunc
+	result chan error
+}
+
+// openSale makes a supervisor on any free port. It does not run yet.
+func openSale(t *testing.T, workers int, drain time.Duration, part play) *sale {
+	t.Helper()
+	starts, err := os.OpenFile(filepath.Join(t.TempDir(), "starts"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { starts.Close() })
+	s := &sale{t: t, starts: starts, result: make(chan error, 1)}
+	s.Supervisor, err = New(Config{Workers: workers, Address: "127.0.0.1:0", Drain: drain}, s.handover(part))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *sale) handover(part play) Handover {
+	return Handover{Values: part.values(s.t), Files: []*os.File{s.starts}}
+}
+
+// run runs the supervisor until the end of the test at the latest.
+func (s *sale) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	go func() {
+		s.result <- s.Run(ctx)
+		close(s.result)
+	}()
+	s.t.Cleanup(func() {
+		cancel()
+		<-s.result
+	})
+}
+
+// stop ends the supervisor and fails the test if that is not in order.
+func (s *sale) stop() {
+	s.t.Helper()
+	s.cancel()
+	if err := <-s.result; err != nil {
+		s.t.Errorf("Run returned %v", err)
+	}
+}
+
+// startSale runs a supervisor and waits until all its workers are ready.
+func startSale(t *testing.T, workers int, drain time.Duration, part play) *sale {
+	t.Helper()
+	s := openSale(t, workers, drain, part)
+	s.run()
+	select {
+	case <-s.Ready():
+	case err := <-s.result:
+		t.Fatalf("Run returned %v before the workers were ready", err)
+	}
+	// Each worker writes its line just after it has said that it is ready.
+	within(t, "list of starts", func() bool { return len(s.started()) == workers })
+	return s
+}
+
+// started returns the slot and process of each worker that became ready, in that order.
+func (s *sale) started() [][2]int {
+	s.t.Helper()
+	text, err := os.ReadFile(s.starts.Name())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var list [][2]int
+	for line := range strings.Lines(string(text)) {
+		var start [2]int
+		if _, err := fmt.Sscan(line, &start[0], &start[1]); err == nil && strings.HasSuffix(line, "\n") {
+			list = append(list, start)
+		}
+	}
+	return list
+}
+
+// last returns the process of the last worker that became ready in the slot.
+func (s *sale) last(slot int) int {
+	s.t.Helper()
+	list := s.started()
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i][0] == slot {
+			return list[i][1]
+		}
+	}
+	s.t.Fatalf("no worker started in slot %d", slot)
+	return 0
+}
+
+// answer is what a test worker says about itself.
+type answer struct{ slot, process, generation int }
+
+// ask sends one request through the client.
+func (s *sale) ask(client *http.Client) (answer, error) {
+	// A POST is not sent a second time by the client when the server closes the connection under it.
+	response, err := client.Post("http://"+s.Address()+"/", "text/plain", strings.NewReader("?"))
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	var a answer
+	_, err = fmt.Sscan(string(text), &a.slot, &a.process, &a.generation)
+	return a, err
+}
+
+// mustAsk sends one request through the client.
+func (s *sale) mustAsk(client *http.Client) answer {
+	s.t.Helper()
+	a, err := s.ask(client)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return a
+}
+
+// newcomer returns a client that opens a new connection for each request.
+func newcomer() *http.Client {
+	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+}
+
+// regular returns a client that keeps one connection open.
+func regular(t *testing.T) *http.Client {
+	transport := &http.Transport{MaxConnsPerHost: 1}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Timeout: 20 * time.Second, Transport: transport}
+}
+
+// regularOf returns a client that keeps a connection to the worker of the slot.
+func (s *sale) regularOf(slot int) *http.Client {
+	s.t.Helper()
+	for range 1000 {
+		if client := regular(s.t); s.mustAsk(client).slot == slot {
+			return client
+		}
+	}
+	s.t.Fatalf("1000 connections and none went to slot %d", slot)
+	return nil
+}
+
+func kill(t *testing.T, process int) {
+	t.Helper()
+	if err := syscall.Kill(process, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// gone reports whether a process has ended and was waited for.
+func gone(process int) bool { return errors.Is(syscall.Kill(process, 0), syscall.ESRCH) }
+
+// within polls until condition holds, for at most twenty seconds.
+func within(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !condition(); <-poll.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("no %s within twenty seconds", what)
+		}
+	}
+}
