@@ -174,7 +174,7 @@ func TestSecondRunTakesOtherUsers(t *testing.T) {
 		}
 	}
 	_, stderr, code := bench(t, addresses, 10, 1000)
-	want := "bench: bad usage: only 0 users have no order yet (200 have one), -orders wants 100; ask for fewer or open a new sale\n"
+	want := "bench: bad usage: only 1 users have no order yet (200 have one), -orders wants 100; ask for fewer or open a new sale\n"
 	if code != exitUsage || stderr != want {
 		t.Errorf("exit %d, stderr %q", code, stderr)
 	}
@@ -222,7 +222,7 @@ func TestExitCodes(t *testing.T) {
 		stderr  string
 	}{
 		"no server":        {nobody, nil, exitUnreachable, "connection refused"},
-		"too many orders":  {address, []string{"-orders", "201"}, exitUsage, "-orders 201 is more than the 200 users who can buy"},
+		"too many orders":  {address, []string{"-orders", "202"}, exitUsage, "-orders 202 is more than the 201 users; each buys once"},
 		"other password":   {address, []string{"-root-password", "wrong"}, exitUsage, "refuses root's password; set ROOT_PASSWORD"},
 		"other catalogue":  {address, []string{"-foods", "9"}, exitUsage, "sells 10 foods, the catalogue given has 9"},
 		"unknown flag":     {address, []string{"-fast"}, exitUsage, "flag provided but not defined: -fast (bench -h"},

@@ -59,7 +59,7 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	fs.SetOutput(io.Discard)
 	fs.StringVar(&servers, "addr", "127.0.0.1:8080", "servers of the sale, `host:port[,host:port...]`")
 	fs.IntVar(&opt.concurrency, "concurrency", 1000, "buyers at once")
-	fs.IntVar(&opt.orders, "orders", 9999, "orders to try, each by another user (root does not buy)")
+	fs.IntVar(&opt.orders, "orders", 10_000, "orders to try, each by another user")
 	fs.DurationVar(&opt.duration, "duration", 0, "end the load after this long; 0 = when all orders are done")
 	fs.DurationVar(&opt.timeout, "timeout", 10*time.Second, "longest wait for one request")
 	fs.Uint64Var(&opt.seed, "seed", 0, "seed of every random choice; 0 = a random one, which is printed")

@@ -19,7 +19,7 @@ func TestOptionsDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := options{servers: []string{"127.0.0.1:8080"}, concurrency: 1000, orders: 9999, timeout: 10 * time.Second, seed: 7,
+	want := options{servers: []string{"127.0.0.1:8080"}, concurrency: 1000, orders: 10_000, timeout: 10 * time.Second, seed: 7,
 		data: "flashsale-data", catalog: catalog.Config{Users: 10000, Foods: 100, Stock: 1000, RootPassword: "secret",
 			DB: catalog.Database{Port: 3306, Name: "eleme", User: "root", Password: "toor"}}}
 	if !reflect.DeepEqual(opt, want) {

@@ -9,7 +9,7 @@ import (
 	"flashsale/internal/catalog"
 )
 
-// rootID is the id of the only administrator, who does not buy.
+// rootID is the id of the only administrator.
 const rootID = 1
 
 // sale is who may buy and what there is to buy when nothing has been sold yet, from the server's own catalogue.
@@ -38,9 +38,8 @@ func readSale(ctx context.Context, opt options) (sale, error) {
 	if len(foods) == 0 {
 		return s, fmt.Errorf("%w: the catalogue has no foods", errUsage)
 	}
-	if buyers := len(s.users) - 1; !opt.auditOnly && opt.orders > buyers {
-		return s, fmt.Errorf("%w: -orders %d is more than the %d users who can buy; each buys once and root does not",
-			errUsage, opt.orders, buyers)
+	if !opt.auditOnly && opt.orders > len(s.users) {
+		return s, fmt.Errorf("%w: -orders %d is more than the %d users; each buys once", errUsage, opt.orders, len(s.users))
 	}
 	s.foods = foods
 	slices.SortFunc(s.users, func(a, b catalog.User) int { return cmp.Compare(a.ID, b.ID) })
@@ -48,7 +47,7 @@ func readSale(ctx context.Context, opt options) (sale, error) {
 	return s, nil
 }
 
-// buyers picks n users, lowest ids first, who have no order among the earlier ones.
+// buyers picks n users, lowest ids first and root last, who have no order among the earlier ones.
 func (s *sale) buyers(n int, earlier []order) ([]catalog.User, error) {
 	bought := make(map[uint32]bool, len(earlier))
 	for _, o := range earlier {
@@ -56,8 +55,8 @@ func (s *sale) buyers(n int, earlier []order) ([]catalog.User, error) {
 	}
 	buyers := make([]catalog.User, 0, n)
 	left := 0
-	for _, u := range s.users {
-		if u.ID == rootID || bought[u.ID] {
+	for _, u := range append(slices.DeleteFunc(slices.Clone(s.users), s.isRoot), s.root) {
+		if bought[u.ID] {
 			continue
 		}
 		left++
@@ -71,6 +70,8 @@ func (s *sale) buyers(n int, earlier []order) ([]catalog.User, error) {
 	}
 	return buyers, nil
 }
+
+func (s *sale) isRoot(u catalog.User) bool { return u.ID == rootID }
 
 // hasUser tells whether the catalogue has a user of this id.
 func (s *sale) hasUser(id uint32) bool {
