@@ -72,6 +72,8 @@ type handover struct {
 func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 	interrupt, stopCatching := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stopCatching()
+	cfg.HideSecrets() // workers get what they need of them in the handover
+
 	// With the first signal its default is back: a second one kills.
 	context.AfterFunc(interrupt, stopCatching)
 

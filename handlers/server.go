@@ -83,14 +83,15 @@ func (s *Server) Drain(ctx, idle context.Context, l net.Listener) error {
 	l.Close()
 	poll := time.NewTicker(drainPoll)
 	defer poll.Stop()
-	for s.http.GetOpenConnectionsCount() > 0 && idle.Err() == nil {
+	// The count is one too low when Serve has returned: -1 means none.
+	for s.http.GetOpenConnectionsCount() >= 0 && idle.Err() == nil {
 		select {
 		case <-poll.C:
 		case <-idle.Done():
 		}
 	}
 	if err := s.http.ShutdownWithContext(ctx); err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("cannot drain: %d connections are still open: %w", s.http.GetOpenConnectionsCount(), err)
+		return fmt.Errorf("cannot drain: %d connections are still open: %w", s.http.GetOpenConnectionsCount()+1, err)
 	}
 	return nil
 }

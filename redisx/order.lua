@@ -23,7 +23,7 @@ local foods, counts = {}, {}
 for food, count in string.gmatch(redis.call('GET', cart) or '', '(%d+):([1-9])') do
   foods[#foods + 1], counts[#counts + 1] = food, count
 end
-if #foods == 0 then return CART_EMPTY end
+if #foods == 0 then return redis.call('EXISTS', stock) == 1 and CART_EMPTY or NO_SALE end
 
 local left = redis.call('HMGET', stock, unpack(foods))
 local taken = {}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 )
 
@@ -60,6 +61,15 @@ func (c *Config) String() string {
 		return "all defaults"
 	}
 	return strings.Join(set, " ")
+}
+
+// HideSecrets removes the secrets from the environment, so that no child process shows them in its own.
+func (c *Config) HideSecrets() {
+	c.flags.VisitAll(func(f *flag.Flag) {
+		if secret(f.Name) {
+			os.Unsetenv(envName(f.Name))
+		}
+	})
 }
 
 // secret says whether the flag's value must not be shown.

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// The sale that a load buys from.
+const (
+	loadUsers = 20_000
+	loadFoods = 10
+	loadStock = 100_000
+	loadPace  = 20 * time.Millisecond // from one order of a client to its next: light, and users last
+)
+
+var loadArgs = []string{"-users", fmt.Sprint(loadUsers), "-foods", fmt.Sprint(loadFoods), "-stock", fmt.Sprint(loadStock)}
+
+// basket is what a user buys under load: it follows from the user, so that every order found can be checked.
+func basket(user int) []item {
+	return []item{{user%loadFoods + 1, user%2 + 1}, {(user+3)%loadFoods + 1, 1}}
+}
+
+// load is clients that order one after another, each order for another user, until it is stopped.
+type load struct {
+	next    atomic.Int64 // the user who bought last
+	quit    chan struct{}
+	clients sync.WaitGroup
+
+	mu     sync.Mutex
+	placed map[int]string  // user -> order that was answered 200
+	failed map[int][]error // client -> what went wrong
+}
+
+// startLoad starts so many clients of the server, every second one with a new connection for each request if mixed.
+func startLoad(t *testing.T, s *server, clients int, mixed bool) *load {
+	l := &load{quit: make(chan struct{}), placed: map[int]string{}, failed: map[int][]error{}}
+	l.next.Store(1) // root does not buy
+	for i := range clients {
+		c := &client{address: s.address, newConnections: mixed && i%2 == 1}
+		l.clients.Go(func() { l.run(i, c) })
+	}
+	t.Cleanup(l.stop)
+	l.awaitOrders(t, clients)
+	return l
+}
+
+func (l *load) run(number int, c *client) {
+	defer c.hangUp()
+	pace := time.NewTicker(loadPace)
+	defer pace.Stop()
+	for user := int(l.next.Add(1)); user <= loadUsers; user = int(l.next.Add(1)) {
+		id, err := c.buy(user, basket(user)...)
+		l.mu.Lock()
+		if err == nil {
+			l.placed[user] = id
+		} else {
+			l.failed[number] = append(l.failed[number], fmt.Errorf("user %d: %w", user, err))
+		}
+		l.mu.Unlock()
+		select {
+		case <-pace.C:
+		case <-l.quit:
+			return
+		}
+	}
+}
+
+// stop ends the load; once is enough.
+func (l *load) stop() {
+	l.mu.Lock()
+	select {
+	case <-l.quit:
+	default:
+		close(l.quit)
+	}
+	l.mu.Unlock()
+	l.clients.Wait()
+}
+
+// awaitOrders waits for more orders from now on.
+func (l *load) awaitOrders(t *testing.T, more int) {
+	t.Helper()
+	count := func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.placed)
+	}
+	want := count() + more
+	within(t, fmt.Sprintf("%d more orders", more), func() bool { return count() >= want })
+}
+
+// audit stops the load and proves that each order answered 200 exists, that each order is what its user asked for,
+// and that the stock is what was not sold.
+func (l *load) audit(t *testing.T, s *server) {
+	t.Helper()
+	l.stop()
+	orders := s.orders(t)
+	for user, id := range l.placed {
+		if orders[user].ID != id {
+			t.Errorf("order %s of user %d was answered 200 and is not there", id, user)
+		}
+	}
+	left := map[int]int{}
+	for food := range loadFoods {
+		left[food+1] = loadStock
+	}
+	for user, o := range orders {
+		if !slices.Equal(o.Items, basket(user)) {
+			t.Errorf("user %d ordered %v and has %v", user, basket(user), o.Items)
+		}
+		for _, i := range o.Items {
+			left[i.Food] -= i.Count
+		}
+	}
+	s.awaitStock(t, left)
+}
+
+// checkFailures stops the load and fails the test for each failure but the allowed one.
+func (l *load) checkFailures(t *testing.T, allowed refusal) {
+	t.Helper()
+	l.stop()
+	for number, errs := range l.failed {
+		for _, err := range errs {
+			if !isRefused(err, allowed.status, allowed.code) {
+				t.Errorf("client %d, %v", number, err)
+			}
+		}
+	}
+}

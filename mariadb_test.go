@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"flashsale/internal/catalog/mariadbtest"
+)
+
+// A sale from the contest's tables, which scripts/mysql fills; scripts/bench buys and audits it.
+func TestSaleFromMariaDB(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	database := mariadbtest.Start(t)
+	for _, name := range []string{"mysql", "bench"} {
+		must(t, build(name, "./scripts/"+name))
+	}
+	const users, foods, orders = 500, 20, 300
+	env := []string{
+		"DB_HOST=" + database.Host, "DB_PORT=" + fmt.Sprint(database.Port), "DB_NAME=rush",
+		"DB_USER=" + database.User, "DB_PASS=" + database.Password, "ROOT_PASSWORD=" + rootPassword,
+	}
+	fill := launch(t, "mysql", env, "-users", fmt.Sprint(users), "-foods", fmt.Sprint(foods), "-stock", "1000")
+	if code := fill.wait(t); code != 0 {
+		t.Fatalf("scripts/mysql ends with %d", code)
+	}
+
+	s := setup{env: env}.serve(t)
+	if want := fmt.Sprintf("MySQL rush@%s:%d", database.Host, database.Port); s.banner(t, "catalogue") != want {
+		t.Errorf("catalogue %q, want %q", s.banner(t, "catalogue"), want)
+	}
+	bench := launch(t, "bench", env, "-addr", s.address, "-orders", fmt.Sprint(orders), "-concurrency", "20")
+	if code := bench.wait(t); code != 0 {
+		t.Errorf("scripts/bench ends with %d: its audit failed", code)
+	}
+	sold, left := 0, 0
+	for _, o := range s.orders(t) {
+		for _, i := range o.Items {
+			sold += i.Count
+		}
+	}
+	for _, pieces := range s.stock(t) {
+		left += pieces
+	}
+	if n := len(s.orders(t)); n != orders || sold < orders || sold+left != foods*1000 {
+		t.Errorf("%d orders, %d pieces sold and %d left; want %d orders, and %d pieces together", n, sold, left, orders, foods*1000)
+	}
+	s.stop(t)
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"flashsale/redisx/redistest"
+)
+
+var unavailable = refusal{503, "SERVICE_UNAVAILABLE"}
+
+// checkUnavailable sends an order that must be answered 503, as the contract writes it.
+func checkUnavailable(t *testing.T, c *client, cart string) {
+	t.Helper()
+	const body = `{"code":"SERVICE_UNAVAILABLE","message":"服务繁忙"}`
+	r, err := c.do("POST", "/orders", fmt.Sprintf(`{"cart_id":%q}`, cart))
+	must(t, err)
+	if r.status != 503 || r.body != body || r.header.Get("Retry-After") != "1" {
+		t.Errorf("order: %d %s, Retry-After %q; want 503 %s, 1", r.status, r.body, r.header.Get("Retry-After"), body)
+	}
+}
+
+func awaitReady(t *testing.T, c *client, status int) {
+	t.Helper()
+	within(t, fmt.Sprintf("%d from /readyz", status), func() bool {
+		r, err := c.do("GET", "/readyz", "")
+		must(t, err)
+		return r.status == status
+	})
+}
+
+// awaitReconnected waits until both workers of the server have lost Redis and found it again.
+func awaitReconnected(t *testing.T, s *server) {
+	t.Helper()
+	within(t, "both workers' way back to Redis", func() bool { return s.logged(t, "Redis answers again") == 2 })
+}
+
+// While Redis is frozen, what needs it gets 503 and nothing hangs; then service goes on by itself.
+func TestFrozenRedis(t *testing.T) {
+	t.Parallel()
+	const timeout, frozen = 200 * time.Millisecond, 3 * time.Second
+	redis := redistest.New(t)
+	s := setup{args: append([]string{"-redis", redis.Socket, "-redis-timeout", timeout.String(), "-workers", "2"}, loadArgs...)}.serve(t)
+	l := startLoad(t, s, 4, false)
+	const user = loadUsers // far from those of the load
+	c := s.client(t)
+	c.idempotencyKey = "once"
+	must(t, c.loginUser(user))
+	cart, err := c.fill(basket(user)...)
+	must(t, err)
+
+	redis.Freeze(t)
+	pace := time.NewTicker(loadPace)
+	defer pace.Stop()
+	for begin := time.Now(); time.Since(begin) < frozen; <-pace.C {
+		asked := time.Now()
+		checkUnavailable(t, c, cart)
+		// Ten times what is promised: a bound on what hangs, on a busy machine.
+		if took := time.Since(asked); took > 10*(timeout+500*time.Millisecond) {
+			t.Errorf("a 503 took %v with -redis-timeout %v", took, timeout)
+		}
+		if _, err := c.newCart(); err != nil {
+			t.Errorf("a new cart, which needs no Redis: %v", err)
+		}
+	}
+	redis.Thaw(t)
+	awaitReconnected(t, s)
+	l.awaitOrders(t, 20)
+	// Whether an order of those that got 503 was placed is unknown; under its key it may be asked for again.
+	if id, err := c.order(cart); err != nil || id != fmt.Sprintf("%s-%d", s.sale(t), user) {
+		t.Errorf("the order once more: %s, %v", id, err)
+	}
+	l.checkFailures(t, unavailable)
+	l.audit(t, s)
+}
+
+// startWithOneWorker starts a server on Redis with two foods of ten pieces; c is user 3 with a piece in the cart.
+func startWithOneWorker(t *testing.T, redis *redistest.Server) (s *server, c *client, cart string) {
+	t.Helper()
+	s = setup{args: []string{"-redis", redis.Socket, "-workers", "1", "-users", "10", "-foods", "2", "-stock", "10",
+		"-snapshot-interval", "1s"}}.serve(t)
+	c = s.client(t)
+	must(t, c.loginUser(3))
+	cart, err := c.fill(item{1, 1})
+	must(t, err)
+	return s, c, cart
+}
+
+// A Redis that loses the sale while servers run sells nothing until it has the sale again.
+func TestEmptiedRedis(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	s, c, cart := startWithOneWorker(t, redis)
+	id := s.sale(t)
+	_, err := s.client(t).buy(2, item{1, 2})
+	must(t, err)
+	marker := strings.TrimPrefix(redis.Do(t, `EVAL "return redis.status_reply(redis.call('HGET', 'sale', 'catalog'))" 0`), "+")
+
+	redis.Flush(t)
+	awaitReady(t, c, 503)
+	for range 20 {
+		checkUnavailable(t, c, cart)
+	}
+	if keys := redis.Do(t, "DBSIZE"); keys != ":0" {
+		t.Errorf("the emptied Redis holds %s keys, want none", keys)
+	}
+
+	redis.Do(t, "HSET sale id otherone catalog "+marker)
+	for range 20 {
+		checkUnavailable(t, c, cart)
+	}
+	if keys := redis.Do(t, "DBSIZE"); keys != ":1" {
+		t.Errorf("the Redis of another sale holds %s keys, want its marker", keys)
+	}
+	if n := s.logged(t, "Redis has lost the sale: every order gets 503"); n != 1 {
+		t.Errorf("the loss is logged %d times, want once", n)
+	}
+
+	redis.Do(t, "HSET stock_"+id+" 1 8 2 10")
+	redis.Do(t, "HSET sale id "+id+" catalog "+marker)
+	awaitReady(t, c, 200)
+	if _, err := s.client(t).buy(3, item{1, 1}); err != nil {
+		t.Errorf("order after the sale came back: %v", err)
+	}
+	s.awaitStock(t, map[int]int{1: 7, 2: 10})
+	if n := s.logged(t, "the sale is back in Redis"); n != 1 {
+		t.Errorf("the return is logged %d times, want once", n)
+	}
+}
+
+// Already the first order after the loss gets 503, although the cart is lost too and no look at the stock has noticed.
+func TestFirstOrderAfterRedisIsEmptied(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	_, c, cart := startWithOneWorker(t, redis)
+	redis.Flush(t)
+	checkUnavailable(t, c, cart)
+}
+
+// The default store keeps what was answered and is started again when it is killed.
+func TestKilledStoreIsRestarted(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	s := setup{args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
+	workers, before := s.workers(t), s.redisServer(t)
+	l := startLoad(t, s, loadClients, false)
+	if len(before) != 1 {
+		t.Fatalf("redis-server processes %v, want one", before)
+	}
+	kill(t, before[0])
+	within(t, "new store", func() bool { return s.logged(t, "store answers again") == 1 })
+	awaitReconnected(t, s)
+	l.awaitOrders(t, 50)
+	if after := s.redisServer(t); len(after) != 1 || after[0] == before[0] {
+		t.Errorf("redis-server processes %v, want another one than %v", after, before)
+	}
+	if after := s.workers(t); !slices.Equal(after, workers) {
+		t.Errorf("workers %v, want those from before, %v", after, workers)
+	}
+	l.checkFailures(t, unavailable)
+	l.audit(t, s)
+}

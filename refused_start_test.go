@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"flashsale/redisx/redistest"
+)
+
+// checkRefused expects a start to end with exit code 1 and the message as its only output.
+func checkRefused(t *testing.T, p *program, message string) {
+	t.Helper()
+	if code := p.wait(t); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	if got, want := read(t, p.stdout)+read(t, p.stderr), "flashsale: "+message+"\n"; got != want {
+		t.Errorf("output %q\nwant   %q", got, want)
+	}
+}
+
+func TestBadSettingsAreRefused(t *testing.T) {
+	t.Parallel()
+	port := closedPort(t)
+	for _, test := range []struct {
+		name, want string
+		args, env  []string
+	}{
+		{
+			name: "unknown flag", args: []string{"-nonsense"},
+			want: "error parsing commandline arguments: flag provided but not defined: -nonsense (-h lists all flags)",
+		},
+		{name: "bad value", args: []string{"-workers", "-1"}, want: "-workers is -1; it must be from 0 to 256"},
+		{
+			name: "short secret", env: []string{"TOKEN_SECRET=short"},
+			want: "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
+		},
+		{name: "argument", args: []string{"serve"}, want: `unexpected argument "serve" (-h lists all flags)`},
+		{
+			name: "unreachable Redis", env: []string{"REDIS_HOST=127.0.0.1", "REDIS_PORT=" + port},
+			want: fmt.Sprintf("cannot reach Redis at 127.0.0.1:%s: dial tcp 127.0.0.1:%[1]s: connect: connection refused", port),
+		},
+		{
+			name: "unreachable database", env: []string{"DB_HOST=127.0.0.1", "DB_PORT=" + port},
+			args: []string{"-redis", "127.0.0.1:" + port}, // no default store; the database comes first
+			want: fmt.Sprintf("cannot reach MySQL at 127.0.0.1:%s as root: dial tcp 127.0.0.1:%[1]s: connect: connection refused", port),
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			checkRefused(t, setup{env: test.env, args: test.args}.launch(t).program, test.want)
+		})
+	}
+}
+
+func TestBadCatalogueIsRefused(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	for _, test := range []struct{ name, users, foods, want string }{
+		{"negative stock", "1,root,r\n", "1,10,3\n2,-5,4\n", `foods.csv:3: stock "-5" is not a whole number from 0 to 1000000000000000`},
+		{"gap", "1,root,r\n", "1,10,3\n3,5,4\n", "foods.csv:3: food 3 is here but food 2 is missing; number the foods from 1 without gaps"},
+		{"columns", "1,root,r\n2,ann\n", "1,10,3\n", "users.csv:3: 2 columns; the header names 3"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := catalogue(t, test.users, test.foods)
+			s := setup{args: []string{"-catalog-dir", dir}}.launch(t)
+			checkRefused(t, s.program, filepath.Join(dir, test.want))
+			checkFreed(t, s.data)
+		})
+	}
+}
+
+// checkFreed opens a sale in the folder of a server that refused to start: it left no store behind.
+func checkFreed(t *testing.T, data string) {
+	t.Helper()
+	setup{data: data, args: []string{"-users", "2", "-workers", "0"}}.serve(t).stop(t)
+}
+
+func TestPortInUseIsRefused(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer plain.Close()
+	other := setup{args: []string{"-users", "2"}}.serve(t)
+	for holder, address := range map[string]string{"listener": plain.Addr().String(), "flashsale": other.address} {
+		for workers, want := range map[string]string{
+			"2": "cannot listen on " + address + ": another program uses that port; stop it or choose another port",
+			"0": "cannot listen on " + address + ": listen tcp " + address + ": bind: address already in use",
+		} {
+			t.Run(holder+" workers "+workers, func(t *testing.T) {
+				_, port, _ := net.SplitHostPort(address)
+				s := setup{args: []string{"-app-port", port, "-workers", workers}}.launch(t)
+				checkRefused(t, s.program, want)
+			})
+		}
+	}
+	if err := other.root(t).ask("GET", "/orders", "", nil); err != nil {
+		t.Errorf("the server that has the port: %v", err)
+	}
+}
+
+func TestSecondServerOnFolderIsRefused(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	first := setup{args: []string{"-users", "2"}}.serve(t)
+	second := setup{data: first.data, args: []string{"-users", "2"}}.launch(t)
+	checkRefused(t, second.program, fmt.Sprintf("data folder %s is in use by process %d; stop it or choose another with -data", first.data, first.pid()))
+	if err := first.root(t).ask("GET", "/orders", "", nil); err != nil {
+		t.Errorf("the first server: %v", err)
+	}
+}
+
+func TestSaleOfOtherFoodsIsRefused(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	args := []string{"-redis", redis.Socket, "-users", "2", "-foods"}
+	first := setup{args: append(args, "3")}.serve(t)
+	second := setup{args: append(args, "4")}.launch(t)
+	second.wait(t)
+	// The fingerprints of the two catalogues are not for a test to know.
+	message := read(t, second.stderr)
+	for _, part := range []string{
+		"flashsale: the Redis at " + redis.Socket + " holds sale " + first.sale(t) + " of other foods (catalogue ",
+		"): start with the catalogue of that sale, or with an empty Redis\n",
+	} {
+		if !strings.Contains(message, part) {
+			t.Errorf("message %q lacks %q", message, part)
+		}
+	}
+	if code := second.wait(t); code != 1 || strings.Count(message, "\n") != 1 || read(t, second.stdout) != "" {
+		t.Errorf("exit code %d, %d lines; want 1 and 1", code, strings.Count(message, "\n"))
+	}
+}
+
+// catalogue writes users.csv and foods.csv with these rows.
+func catalogue(t *testing.T, users, foods string) (dir string) {
+	t.Helper()
+	dir = folder(t)
+	write(t, filepath.Join(dir, "users.csv"), "id,name,password\n"+users)
+	write(t, filepath.Join(dir, "foods.csv"), "id,stock,price\n"+foods)
+	return dir
+}
+
+// closedPort is a port of 127.0.0.1 on which nobody listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}

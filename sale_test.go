@@ -1,0 +1,230 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+
+	"flashsale/redisx/redistest"
+)
+
+// tally counts how orders ended.
+type tally struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+func (o *tally) add(err error) {
+	outcome := "placed"
+	if err != nil {
+		outcome = err.Error()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.count == nil {
+		o.count = map[string]int{}
+	}
+	o.count[outcome]++
+}
+
+func (o *tally) check(t *testing.T, want map[string]int) {
+	t.Helper()
+	if !maps.Equal(o.count, want) {
+		t.Errorf("outcomes %v, want %v", o.count, want)
+	}
+}
+
+// serveTogether launches servers of one sale at the same moment and waits for all of them.
+func serveTogether(t *testing.T, count int, redis *redistest.Server, args ...string) []*server {
+	t.Helper()
+	var servers []*server
+	for range count {
+		servers = append(servers, setup{
+			env:  []string{"TOKEN_SECRET=" + sharedSecret, "ROOT_PASSWORD=" + rootPassword},
+			args: append([]string{"-redis", redis.Socket, "-workers", "1"}, args...),
+		}.launch(t))
+	}
+	for _, s := range servers {
+		s.awaitBanner(t)
+	}
+	return servers
+}
+
+func TestServersStartTogether(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	servers := serveTogether(t, 3, redis, "-users", "2", "-foods", "2", "-stock", "7")
+	opened, id := 0, servers[0].sale(t)
+	for _, s := range servers {
+		switch s.banner(t, "sale") {
+		case id + ", opened now":
+			opened++
+		case id + ", goes on":
+		default:
+			t.Errorf("sale %q, want %s", s.banner(t, "sale"), id)
+		}
+		s.awaitStock(t, map[int]int{1: 7, 2: 7})
+	}
+	if opened != 1 {
+		t.Errorf("%d servers opened the sale, want 1", opened)
+	}
+	if keys := redis.Do(t, "DBSIZE"); keys != ":2" {
+		t.Errorf("Redis holds %s keys, want the marker and one stock", keys)
+	}
+}
+
+// Fifty buyers on four servers order as one user at once, with a cart each and all with the same cart.
+func TestOneOrderPerUser(t *testing.T) {
+	t.Parallel()
+	const buyers, rounds, foods, stock = 50, 6, 5, 1000
+	servers := serveTogether(t, 4, redistest.New(t), "-users", "100", "-foods", fmt.Sprint(foods), "-stock", fmt.Sprint(stock))
+	left := map[int]int{}
+	for food := range foods {
+		left[food+1] = stock
+	}
+	for user := 2; user < 2+rounds; user++ {
+		clients, carts := make([]*client, buyers), make([]string, buyers)
+		for i := range buyers {
+			clients[i] = servers[i%len(servers)].client(t)
+			must(t, clients[i].loginUser(user))
+			var err error
+			if carts[i], err = clients[i].fill(item{i%foods + 1, 1}); err != nil {
+				t.Fatal(err)
+			}
+			if user%2 == 0 {
+				carts[i] = carts[0]
+			}
+		}
+		outcomes := tally{}
+		start := make(chan struct{})
+		var wait sync.WaitGroup
+		for i := range buyers {
+			wait.Go(func() {
+				<-start
+				_, err := clients[i].order(carts[i])
+				outcomes.add(err)
+			})
+		}
+		close(start)
+		wait.Wait()
+		outcomes.check(t, map[string]int{"placed": 1, "403 ORDER_OUT_OF_LIMIT": buyers - 1})
+		var orders []order
+		must(t, clients[0].ask("GET", "/orders", "", &orders))
+		if len(orders) != 1 || len(orders[0].Items) != 1 || orders[0].Items[0].Count != 1 {
+			t.Fatalf("user %d has %+v, want one order of one piece", user, orders)
+		}
+		left[orders[0].Items[0].Food]--
+	}
+	if orders := servers[0].orders(t); len(orders) != rounds {
+		t.Errorf("%d orders, want %d", len(orders), rounds)
+	}
+	for _, s := range servers {
+		s.awaitStock(t, left)
+	}
+}
+
+// More is asked for than there is, on three servers, in orders of three, two and one pieces.
+func TestNothingIsOversold(t *testing.T) {
+	t.Parallel()
+	const users, stock = 120, 20
+	servers := serveTogether(t, 3, redistest.New(t), "-users", fmt.Sprint(users+1), "-foods", "3", "-stock", fmt.Sprint(stock))
+	var outcomes tally
+	var buyers sync.WaitGroup
+	for user := 2; user < 2+users; user++ {
+		buyers.Go(func() {
+			c := &client{address: servers[user/3%3].address}
+			defer c.hangUp()
+			food := user%3 + 1
+			_, err := c.buy(user, item{food, 4 - food})
+			outcomes.add(err)
+		})
+	}
+	buyers.Wait()
+	// Of each food 20: six orders of three leave two, ten of two and twenty of one leave none.
+	outcomes.check(t, map[string]int{"placed": 6 + 10 + 20, "403 FOOD_OUT_OF_STOCK": users - 36})
+	sold := map[int]int{}
+	for user, o := range servers[0].orders(t) {
+		food := user%3 + 1
+		if len(o.Items) != 1 || o.Items[0] != (item{food, 4 - food}) {
+			t.Errorf("user %d ordered %d of food %d and has %v", user, 4-food, food, o.Items)
+		}
+		sold[food] += 4 - food
+	}
+	if want := map[int]int{1: 18, 2: 20, 3: 20}; !maps.Equal(sold, want) {
+		t.Errorf("sold %v, want %v", sold, want)
+	}
+	for _, s := range servers {
+		s.awaitStock(t, map[int]int{1: 2, 2: 0, 3: 0})
+	}
+}
+
+// The contest's clients send each step to another server, with the token in the query, on a new connection, and {} with
+// the calls that take no body.
+func TestContestClients(t *testing.T) {
+	t.Parallel()
+	servers := serveTogether(t, 3, redistest.New(t), "-users", "10", "-foods", "3", "-stock", "10")
+	steps := make([]*client, len(servers))
+	for i, s := range servers {
+		steps[i] = &client{address: s.address, tokenInQuery: true, newConnections: true, emptyObjects: true}
+	}
+	must(t, steps[0].loginUser(2))
+	steps[1].token, steps[2].token = steps[0].token, steps[0].token
+
+	var foods []struct{ ID, Price, Stock int }
+	must(t, steps[1].ask("GET", "/foods", "{}", &foods))
+	if len(foods) != 3 || foods[0].Stock != 10 {
+		t.Fatalf("foods %v, want three with 10 pieces each", foods)
+	}
+	cart, err := steps[2].newCart()
+	must(t, err)
+	for i, add := range []item{{3, 1}, {1, 1}, {1, 1}} {
+		must(t, steps[i].add(cart, add))
+	}
+	if err := steps[0].add(cart, item{2, 1}); err == nil || err.Error() != "403 FOOD_OUT_OF_LIMIT" {
+		t.Errorf("a fourth piece: %v, want 403 FOOD_OUT_OF_LIMIT", err)
+	}
+	id, err := steps[1].order(cart)
+	must(t, err)
+	want := fmt.Sprintf(`[{"id":%q,"items":[{"food_id":3,"count":1},{"food_id":1,"count":2}],"total":%d}]`,
+		id, foods[2].Price+2*foods[0].Price)
+	for _, c := range steps {
+		if r, err := c.do("GET", "/orders", ""); err != nil || r.status != 200 || r.body != want {
+			t.Errorf("orders %d %s %v\nwant 200 %s", r.status, r.body, err, want)
+		}
+	}
+}
+
+func TestAllOrdersAreListed(t *testing.T) {
+	t.Parallel()
+	const users = 20_000
+	redis := redistest.New(t)
+	s := serveTogether(t, 1, redis, "-users", fmt.Sprint(users+1), "-foods", "3", "-stock", "1000")[0]
+	_, err := s.client(t).buy(2, item{2, 3})
+	must(t, err)
+	// The other orders are put where the sale keeps them: as many purchases would take most of a minute.
+	redis.Do(t, fmt.Sprintf(`EVAL "for user = 3, %d do redis.call('SET', 'o_' .. user, '1:1,3:1') end" 0`, users+1))
+	r, err := s.root(t).do("GET", "/admin/orders", "")
+	must(t, err)
+	if chunked := r.header.Get("Content-Length") == ""; !chunked {
+		t.Error("the list of all orders is not streamed")
+	}
+	var list []order
+	must(t, json.NewDecoder(strings.NewReader(r.body)).Decode(&list))
+	seen := map[int]bool{}
+	for _, o := range list {
+		want := []item{{1, 1}, {3, 1}}
+		if o.User == 2 {
+			want = []item{{2, 3}}
+		}
+		if o.ID != fmt.Sprintf("%s-%d", s.sale(t), o.User) || fmt.Sprint(o.Items) != fmt.Sprint(want) {
+			t.Fatalf("order %+v, want items %v", o, want)
+		}
+		seen[o.User] = true
+	}
+	if len(list) != users || len(seen) != users {
+		t.Errorf("%d orders of %d users, want %d", len(list), len(seen), users)
+	}
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const bannerLinesMost = 10
+
+func TestStart(t *testing.T) {
+	needRedis(t)
+	for _, test := range []struct {
+		name, workers string
+		args          []string
+	}{
+		{"workers", fmt.Sprint(runtime.NumCPU()), nil},
+		{"alone", "0", []string{"-workers", "0"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := setup{args: test.args}.launch(t)
+			s.awaitBanner(t)
+			if first := "flashsale serves on http://" + s.address + " (workers: " + test.workers + ")\n"; !strings.HasPrefix(read(t, s.stdout), first) {
+				t.Errorf("the banner does not begin with %q", first)
+			}
+			if lines := strings.Count(read(t, s.stdout), "\n"); lines > bannerLinesMost {
+				t.Errorf("the banner has %d lines, at most %d", lines, bannerLinesMost)
+			}
+			if want := "private redis-server in " + s.data + ": what was answered survives a power cut"; s.banner(t, "store") != want {
+				t.Errorf("store %q, want %q", s.banner(t, "store"), want)
+			}
+			if want := fmt.Sprintf("Ctrl-C or kill %d; ", s.pid()); !strings.HasPrefix(s.banner(t, "stop"), want) {
+				t.Errorf("stop %q, want %q first", s.banner(t, "stop"), want)
+			}
+			c := s.client(t)
+			for path, want := range map[string]string{
+				"/healthz": `{"status":"alive"}`,
+				"/readyz":  `{"status":"ready","sale":"` + s.sale(t) + `","users":10000,"foods":100}`,
+			} {
+				if r, err := c.do("GET", path, ""); err != nil || r.status != 200 || r.body != want {
+					t.Errorf("%s: %d %s %v, want 200 %s", path, r.status, r.body, err, want)
+				}
+			}
+			checkLoginLine(t, s)
+			s.stop(t)
+			if log := read(t, s.stderr); log != "" {
+				t.Errorf("a start and a stop in order log %q", log)
+			}
+		})
+	}
+}
+
+// checkLoginLine logs in as the banner says.
+func checkLoginLine(t *testing.T, s *server) {
+	t.Helper()
+	body, found := strings.CutPrefix(s.banner(t, "try"), "curl http://"+s.address+"/login -d '")
+	body, ended := strings.CutSuffix(body, "'")
+	if !found || !ended {
+		t.Fatalf("no login to try in %q", s.banner(t, "try"))
+	}
+	var session struct {
+		ID   int    `json:"user_id"`
+		Name string `json:"username"`
+	}
+	if err := s.client(t).ask("POST", "/login", body, &session); err != nil || session.ID != 1 || session.Name != "root" {
+		t.Errorf("login %s: %+v, %v; want root", body, session, err)
+	}
+	var shown struct{ Password string }
+	must(t, json.Unmarshal([]byte(body), &shown))
+	path := filepath.Join(s.data, "root-password")
+	if kept := read(t, path); kept != shown.Password+"\n" {
+		t.Errorf("root-password holds %q, the banner shows %q", kept, shown.Password)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("root-password: %v, %v; want mode 0600", info, err)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	p := launch(t, "flashsale", nil, "-h")
+	if code := p.wait(t); code != 0 || read(t, p.stderr) != "" {
+		t.Errorf("exit code %d, errors %q; want 0 and none", code, read(t, p.stderr))
+	}
+	help := read(t, p.stdout)
+	for flag := range strings.FieldsSeq("app-host app-port workers drain data redis redis-host redis-port redis-username " +
+		"redis-password redis-connections redis-timeout users foods stock root-password catalog-dir db-host db-port db-name " +
+		"db-user db-pass token-secret token-secret-previous token-ttl cart-ttl snapshot-interval") {
+		_, line, found := strings.Cut(help, "\n  -"+flag+" ")
+		line, _, _ = strings.Cut(line, "\n")
+		if env := "  [" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) + "]"; !found || !strings.HasSuffix(line, env) {
+			t.Errorf("the help does not name -%s with its environment name", flag)
+		}
+	}
+}
+
+// Secrets that were made, and secrets that were given in the environment, are seen by nobody.
+func TestSecretsStayHidden(t *testing.T) {
+	needRedis(t)
+	given := map[string]string{
+		"TOKEN_SECRET":          "given-token-secret-of-32-bytes-or-more",
+		"TOKEN_SECRET_PREVIOUS": "given-previous-secret-of-32-bytes-or-more",
+		"ROOT_PASSWORD":         "given-root-password",
+		"REDIS_PASSWORD":        "given-redis-password",
+		"DB_PASS":               "given-database-password",
+	}
+	t.Run("made", func(t *testing.T) {
+		t.Parallel()
+		s := setup{}.launch(t)
+		s.awaitBanner(t)
+		password := strings.TrimSpace(read(t, filepath.Join(s.data, "root-password")))
+		if shown := strings.Count(read(t, s.stdout)+read(t, s.stderr), password); shown != 1 {
+			t.Errorf("root's random password is shown %d times, want once, in the login to try", shown)
+		}
+		secret := strings.TrimSpace(read(t, filepath.Join(s.data, "token-secret")))
+		if strings.Contains(read(t, s.stdout)+read(t, s.stderr), secret) {
+			t.Error("the output shows the token secret")
+		}
+		checkHidden(t, s, password, secret)
+	})
+	t.Run("given", func(t *testing.T) {
+		t.Parallel()
+		var env, secrets []string
+		for name, secret := range given {
+			env, secrets = append(env, name+"="+secret), append(secrets, secret)
+		}
+		s := setup{env: env}.launch(t)
+		s.awaitBanner(t)
+		for _, secret := range secrets {
+			if strings.Contains(read(t, s.stdout)+read(t, s.stderr), secret) {
+				t.Errorf("the output shows %s", secret)
+			}
+		}
+		checkHidden(t, s, secrets...)
+	})
+}
+
+// checkHidden looks for secrets in what other programs can see of the workers.
+func checkHidden(t *testing.T, s *server, secrets ...string) {
+	t.Helper()
+	workers := s.workers(t)
+	if len(workers) != runtime.NumCPU() {
+		t.Fatalf("%d workers, want %d", len(workers), runtime.NumCPU())
+	}
+	for _, worker := range workers {
+		for _, file := range []string{"cmdline", "environ"} {
+			visible := read(t, fmt.Sprintf("/proc/%d/%s", worker, file))
+			for _, secret := range secrets {
+				if strings.Contains(visible, secret) {
+					t.Errorf("%s of a worker shows %s", file, secret)
+				}
+			}
+		}
+	}
+}
+
+// Without a redis-server the sale is kept in memory, says so, and sells nothing twice.
+func TestWithoutRedisServer(t *testing.T) {
+	t.Parallel()
+	const users, stock = 40, 15
+	s := setup{
+		env:  []string{"PATH="},
+		args: []string{"-users", fmt.Sprint(users + 1), "-foods", "1", "-stock", fmt.Sprint(stock)},
+	}.serve(t)
+	const warning = "no redis-server on PATH: the sale is kept in memory and NOTHING survives a restart; install redis-server for a durable sale"
+	if n := s.logged(t, warning); n != 1 {
+		t.Errorf("the warning is logged %d times, want once", n)
+	}
+	if want := "in-memory engine, as there is no redis-server on PATH: NOTHING survives a restart"; s.banner(t, "store") != want {
+		t.Errorf("store %q, want %q", s.banner(t, "store"), want)
+	}
+	outcomes := tally{}
+	var buyers sync.WaitGroup
+	for user := 2; user < 2+users; user++ {
+		buyers.Go(func() {
+			c := &client{address: s.address}
+			defer c.hangUp()
+			_, err := c.buy(user, item{1, 1})
+			outcomes.add(err)
+		})
+	}
+	buyers.Wait()
+	outcomes.check(t, map[string]int{"placed": stock, "403 FOOD_OUT_OF_STOCK": users - stock})
+	if orders := s.orders(t); len(orders) != stock {
+		t.Errorf("%d orders, want %d", len(orders), stock)
+	}
+	s.awaitStock(t, map[int]int{1: 0})
+	s.stop(t)
+}
