@@ -58,6 +58,7 @@ func run(ctx context.Context, args []string) error {
 // opening is an open sale, with all that a worker needs to serve it.
 type opening struct {
 	catalog *catalog.Catalog
+	fresh   bool // no server had opened it before
 	handover
 }
 
@@ -70,10 +71,11 @@ type handover struct {
 
 // runSupervisor starts everything, waits for a signal and stops everything in the opposite order.
 func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
-	interrupt, stopCatching := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stopCatching()
+	settings := cfg.String()
 	cfg.HideSecrets() // workers get what they need of them in the handover
 
+	interrupt, stopCatching := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stopCatching()
 	// With the first signal its default is back: a second one kills.
 	context.AfterFunc(interrupt, stopCatching)
 
@@ -81,13 +83,17 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	store, stopStore, err := startStore(interrupt, cfg, folder)
+	// The port comes first: a server that cannot serve must not open a sale.
+	supervisor, err := supervise.New(supervise.Config{Workers: max(cfg.Workers, 1), Address: cfg.Address(), Drain: cfg.Drain})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stopStore()) }()
-
-	settings := cfg.String()
+	defer supervisor.Close()
+	store, err := startStore(interrupt, cfg, folder)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.stop()) }()
 	randomRoot := cfg.Catalog.RootPassword == "" && cfg.Catalog.BuiltIn()
 	if randomRoot {
 		cfg.Catalog.RootPassword = rand.Text()
@@ -95,68 +101,114 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 			return err
 		}
 	}
-	sale, opened, err := openSale(interrupt, cfg, folder)
+	sale, err := openSale(interrupt, cfg, folder, store)
 	if err != nil {
 		return err
 	}
-	banner := func(address string) {
-		printBanner(os.Stdout, cfg, settings, address, store, sale.Sale, opened, randomRoot)
+	ready := func() {
+		printBanner(os.Stdout, cfg, settings, supervisor.Address(), store, sale, randomRoot)
 	}
 	if cfg.Workers == 0 {
-		return serveAlone(interrupt, cfg, sale, banner)
+		err = serveAlone(interrupt, cfg, sale, supervisor, ready)
+	} else {
+		err = superviseWorkers(interrupt, cfg, sale, supervisor, ready)
 	}
-	return superviseWorkers(interrupt, cfg, sale, banner)
+	if err == nil {
+		fmt.Printf("flashsale has stopped; sale %s stays in its store\n", sale.Sale)
+	}
+	return err
 }
 
-// startStore makes cfg.Redis the Redis to use: the one named, or the default store. stop ends the latter.
-func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Folder) (description string, stop func() error, err error) {
+// store is the Redis in use.
+type store struct {
+	description string
+	durable     bool   // it keeps the sale when this server ends
+	newSale     string // what to do for a new sale in it
+	stop        func() error
+}
+
+// startStore makes cfg.Redis the Redis to use: the one named, or the default store.
+func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Folder) (*store, error) {
 	if cfg.Redis.Address != "" {
-		return "Redis at " + cfg.Redis.Address + "; its own settings decide what survives a power cut", func() error { return nil }, nil
+		return &store{
+			description: "Redis at " + cfg.Redis.Address + "; its own settings decide what survives a power cut",
+			durable:     true,
+			newSale:     "use an empty Redis and delete " + folder.SalePath(),
+			stop:        func() error { return nil },
+		}, nil
 	}
 	if err := folder.Lock(); err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	store, err := embedded.Start(ctx, embedded.Config{Folder: folder})
+	own, err := embedded.Start(ctx, embedded.Config{Folder: folder})
 	if err != nil {
-		return "", nil, errors.Join(err, folder.Unlock())
+		return nil, errors.Join(err, folder.Unlock())
 	}
-	cfg.Redis.Network, cfg.Redis.Address, cfg.Redis.Password = store.Network, store.Address, store.Password
+	cfg.Redis.Network, cfg.Redis.Address, cfg.Redis.Password = own.Network, own.Address, own.Password
 	running, cancel := context.WithCancel(context.Background()) // it outlives ctx: workers drain into it
 	ended := make(chan error, 1)
-	go func() { ended <- store.Run(running) }()
-	return store.Description(), func() error {
-		cancel()
-		return errors.Join(<-ended, folder.Unlock())
+	go func() { ended <- own.Run(running) }()
+	return &store{
+		description: own.Description(),
+		durable:     own.Durable,
+		newSale:     "delete " + folder.Path() + " or choose another -data",
+		stop: func() error {
+			cancel()
+			return errors.Join(<-ended, folder.Unlock())
+		},
 	}, nil
 }
 
 // openSale reads the catalogue and the secrets and opens the sale, or joins the one that is open.
-func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder) (o *opening, opened bool, err error) {
+func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store) (o *opening, err error) {
 	o = &opening{handover: handover{Redis: cfg.Redis}}
 	if o.catalog, err = catalog.Load(ctx, cfg.Catalog); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	secret := []byte(cfg.TokenSecret)
 	if len(secret) == 0 {
 		if secret, err = folder.TokenSecret(); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
 	o.Secrets = [][]byte{secret}
 	if cfg.TokenSecretPrevious != "" {
 		o.Secrets = append(o.Secrets, []byte(cfg.TokenSecretPrevious))
 	}
-	var stock []int64
-	for _, food := range o.catalog.Foods() {
-		stock = append(stock, food.Stock)
+	last, err := folder.Sale(cfg.Redis.Address)
+	if err != nil {
+		return nil, err
 	}
-	o.Sale, opened, err = redisx.Open(ctx, cfg.Redis, o.catalog.Fingerprint(), stock)
-	return o, opened, err
+	o.Sale, o.fresh, err = redisx.Open(ctx, cfg.Redis, firstStock(o.catalog, last))
+	switch {
+	case errors.Is(err, redisx.ErrOtherFoods):
+		return nil, fmt.Errorf("%w; start with the catalogue of that sale, or for a new sale %s", err, store.newSale)
+	case errors.Is(err, redisx.ErrSaleLost):
+		return nil, fmt.Errorf("%w; restore its data, or for a new sale %s", err, store.newSale)
+	case err != nil:
+		return nil, err
+	}
+	if store.durable {
+		err = folder.WriteSale(o.Sale, cfg.Redis.Address)
+	}
+	return o, err
 }
 
-func printBanner(out io.Writer, cfg *config.Config, settings, address, store, sale string, opened, randomRoot bool) {
+// firstStock is the sale as the catalogue would open it.
+func firstStock(c *catalog.Catalog, last string) redisx.Opening {
+	o := redisx.Opening{Last: last}
+	pieces := int64(0)
+	for _, food := range c.Foods() {
+		o.Stock = append(o.Stock, food.Stock)
+		pieces += food.Stock
+	}
+	o.Catalog = fmt.Sprintf("%d foods, %d pieces (%s)", len(o.Stock), pieces, c.Fingerprint())
+	return o
+}
+
+func printBanner(out io.Writer, cfg *config.Config, settings, address string, store *store, sale *opening, randomRoot bool) {
 	url, state := "http://"+address, "goes on"
-	if opened {
+	if sale.fresh {
 		state = "opened now"
 	}
 	login := `{"username":"root","password":"..."}`
@@ -167,47 +219,61 @@ func printBanner(out io.Writer, cfg *config.Config, settings, address, store, sa
 		login = `{"username":"user2","password":"pass2"}`
 	}
 	fmt.Fprintf(out, "flashsale serves on %s (workers: %d)\n", url, cfg.Workers)
-	fmt.Fprintf(out, "  sale       %s, %s\n", sale, state)
-	fmt.Fprintf(out, "  catalogue  %s\n", cfg.Catalog.Source())
-	fmt.Fprintf(out, "  store      %s\n", store)
+	fmt.Fprintf(out, "  sale       %s, %s\n", sale.Sale, state)
+	source := cfg.Catalog.Source()
+	if !cfg.Catalog.BuiltIn() {
+		source += fmt.Sprintf(" (%d users, %d foods)", sale.catalog.Users(), len(sale.catalog.Foods()))
+	}
+	fmt.Fprintf(out, "  catalogue  %s\n", source)
+	fmt.Fprintf(out, "  store      %s\n", store.description)
 	if cfg.TokenSecret == "" {
 		fmt.Fprintf(out, "  tokens     signed with the secret in %s; servers of one sale must share TOKEN_SECRET\n", cfg.DataDir)
 	}
 	fmt.Fprintf(out, "  settings   %s\n", settings)
 	fmt.Fprintf(out, "  try        curl %s/login -d '%s'\n", url, login)
-	fmt.Fprintf(out, "  stop       Ctrl-C or kill %d; kill -HUP %[1]d reads the users again and replaces the workers\n", os.Getpid())
+	fmt.Fprintf(out, "  stop       Ctrl-C or kill %d", os.Getpid())
+	if cfg.Workers > 0 {
+		fmt.Fprintf(out, "; kill -HUP %d reads the users again and replaces the workers", os.Getpid())
+	}
+	fmt.Fprintln(out)
 }
 
-// superviseWorkers runs the worker processes until ctx ends.
-func superviseWorkers(ctx context.Context, cfg *config.Config, sale *opening, banner func(address string)) error {
+// superviseWorkers runs the worker processes until ctx ends or the terminal is closed.
+func superviseWorkers(ctx context.Context, cfg *config.Config, sale *opening, supervisor *supervise.Supervisor, readied func()) error {
 	given, err := sale.pack()
 	if err != nil {
 		return err
 	}
-	supervisor, err := supervise.New(supervise.Config{Workers: cfg.Workers, Address: cfg.Address(), Drain: cfg.Drain}, given)
-	if err != nil {
-		return err
-	}
 	files := given.Files
+	terminal := supervise.Attached()
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- supervisor.Run(ctx) }()
+	go func() { ended <- supervisor.Run(ctx, given) }()
 	for ready := supervisor.Ready(); ; {
 		select {
 		case err := <-ended:
 			return err
 		case <-ready:
 			ready = nil
-			banner(supervisor.Address())
+			readied()
 		case <-hangup:
-			sale.reload(ctx, cfg)
+			if terminal && !supervise.Attached() {
+				stop() // it was the terminal's end, not somebody who wants other workers
+				continue
+			}
+			err := sale.reload(ctx, cfg)
+			if err != nil {
+				slog.Error("cannot read the catalogue again; the old one stays", "error", err)
+			}
 			if err := roll(ctx, supervisor, sale, &files); err != nil {
 				slog.Error("cannot replace the workers; those that were not replaced go on", "error", err)
 			} else {
-				slog.Info("all workers are replaced")
+				slog.Info("all workers are replaced", "users", sale.catalog.Users(), "catalogue_read", err == nil)
 			}
 		}
 	}
@@ -233,16 +299,16 @@ func roll(ctx context.Context, supervisor *supervise.Supervisor, sale *opening, 
 
 // reload reads the catalogue again: users may have come. Where that fails, or the foods are no longer those of
 // the sale, the catalogue stays as it was.
-func (o *opening) reload(ctx context.Context, cfg *config.Config) {
+func (o *opening) reload(ctx context.Context, cfg *config.Config) error {
 	fresh, err := catalog.Load(ctx, cfg.Catalog)
-	if err == nil && fresh.Fingerprint() != o.catalog.Fingerprint() {
-		err = errors.New("its foods are not those of the sale")
-	}
 	if err != nil {
-		slog.Error("cannot read the catalogue again; the workers keep the old one", "error", err)
-		return
+		return err
+	}
+	if fresh.Fingerprint() != o.catalog.Fingerprint() {
+		return errors.New("its foods, stocks or prices are not those of the sale")
 	}
 	o.catalog = fresh
+	return nil
 }
 
 func (o *opening) pack() (supervise.Handover, error) {
@@ -260,10 +326,13 @@ func (o *opening) pack() (supervise.Handover, error) {
 // runWorker serves what the supervisor handed over until a signal of it: SIGTERM stops, SIGHUP retires.
 func runWorker(ctx context.Context, cfg *config.Config, worker *supervise.Worker) error {
 	slog.SetDefault(slog.With("worker", worker.Slot, "pid", os.Getpid()))
+	// For ps and top, which would show "exe"; nothing depends on it.
+	_ = os.WriteFile("/proc/self/comm", []byte("flashsale"), 0)
 	o := &opening{}
 	if err := json.Unmarshal(worker.Values, &o.handover); err != nil {
 		return fmt.Errorf("cannot read the handover: %w", err)
 	}
+	o.Redis.Quiet = worker.Slot > 0
 	var err error
 	if o.catalog, err = catalog.Map(worker.Files[0]); err != nil {
 		return err
@@ -276,14 +345,16 @@ func runWorker(ctx context.Context, cfg *config.Config, worker *supervise.Worker
 }
 
 // serveAlone serves in this process, without workers: for debuggers and tests.
-func serveAlone(ctx context.Context, cfg *config.Config, sale *opening, banner func(address string)) error {
-	signal.Ignore(syscall.SIGHUP) // there is no worker to replace
-	l, err := net.Listen("tcp", cfg.Address())
+func serveAlone(ctx context.Context, cfg *config.Config, sale *opening, supervisor *supervise.Supervisor, readied func()) error {
+	if !supervise.Attached() {
+		signal.Ignore(syscall.SIGHUP) // there is no worker to replace
+	}
+	l, err := supervisor.Listener()
 	if err != nil {
-		return fmt.Errorf("cannot listen on %s: %w", cfg.Address(), err)
+		return err
 	}
 	return sale.serve(ctx, ctx, cfg, l, func() error {
-		banner(l.Addr().String())
+		readied()
 		return nil
 	})
 }

@@ -26,7 +26,7 @@ func TestSaleFromMariaDB(t *testing.T) {
 	}
 
 	s := setup{env: env}.serve(t)
-	if want := fmt.Sprintf("MySQL rush@%s:%d", database.Host, database.Port); s.banner(t, "catalogue") != want {
+	if want := fmt.Sprintf("MySQL rush@%s:%d (500 users, 20 foods)", database.Host, database.Port); s.banner(t, "catalogue") != want {
 		t.Errorf("catalogue %q, want %q", s.banner(t, "catalogue"), want)
 	}
 	bench := launch(t, "bench", env, "-addr", s.address, "-orders", fmt.Sprint(orders), "-concurrency", "20")

@@ -35,7 +35,7 @@ func TestStart(t *testing.T) {
 			if want := "private redis-server in " + s.data + ": what was answered survives a power cut"; s.banner(t, "store") != want {
 				t.Errorf("store %q, want %q", s.banner(t, "store"), want)
 			}
-			if want := fmt.Sprintf("Ctrl-C or kill %d; ", s.pid()); !strings.HasPrefix(s.banner(t, "stop"), want) {
+			if want := fmt.Sprintf("Ctrl-C or kill %d", s.pid()); !strings.HasPrefix(s.banner(t, "stop"), want) {
 				t.Errorf("stop %q, want %q first", s.banner(t, "stop"), want)
 			}
 			c := s.client(t)

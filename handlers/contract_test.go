@@ -52,7 +52,7 @@ func open(tb testing.TB, network, address string) *shop {
 	}
 	cfg := redisx.Config{Network: network, Address: address, Connections: 1, Timeout: 20 * time.Second, CartTTL: time.Hour}
 	stock := []int64{10, 10, 10, 10, 10}
-	id, _, err := redisx.Open(tb.Context(), cfg, users.Fingerprint(), stock)
+	id, _, err := redisx.Open(tb.Context(), cfg, redisx.Opening{Catalog: users.Fingerprint(), Stock: stock})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -108,8 +109,11 @@ func (x *call) readCode(br resp.BufferedReader) error {
 }
 
 func replyError(text string) error {
-	if len(text) >= 8 && text[:8] == "NOSCRIPT" {
+	switch {
+	case strings.HasPrefix(text, "NOSCRIPT"):
 		return errNoScript
+	case strings.HasPrefix(text, "NOAUTH"), strings.Contains(text, "unauthenticated"):
+		return fmt.Errorf("%w: it wants a password (REDIS_PASSWORD)", ErrUnavailable)
 	}
 	return fmt.Errorf("%w: %s", ErrUnavailable, text)
 }

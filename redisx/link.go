@@ -36,6 +36,15 @@ func (l *link) roundTrip(b *batch, deadline time.Time) error {
 	return err
 }
 
+// ask carries out the commands of a call alone and frees it.
+func (l *link) ask(x *call, limit time.Duration) error {
+	defer x.free()
+	if err := l.roundTrip(&batch{calls: []*call{x}}, time.Now().Add(limit)); err != nil {
+		return err
+	}
+	return x.err
+}
+
 // DialContext opens the network connection for radix.
 func (l *link) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	var d net.Dialer

@@ -33,6 +33,7 @@ type Config struct {
 	Connections int           // per process, at least 1
 	Timeout     time.Duration // in which every call is answered, one way or the other
 	CartTTL     time.Duration // lifetime of a cart after its last change, whole seconds
+	Quiet       bool          // another process of this server says when the sale goes and when it is back
 }
 
 // Sale is the open sale. Its methods are safe for concurrent use.
@@ -98,12 +99,8 @@ func (s *Sale) greet(l *link) error {
 	x := newCall().command(&id, "HGET", saleKey, "id").
 		command(&sha, "SCRIPT", "LOAD", orderScript.source).
 		command(&sha, "SCRIPT", "LOAD", cartScript.source)
-	defer x.free()
-	if err := l.roundTrip(&batch{calls: []*call{x}}, time.Now().Add(s.cfg.Timeout)); err != nil {
+	if err := l.ask(x, s.cfg.Timeout); err != nil {
 		return err
-	}
-	if x.err != nil {
-		return x.err
 	}
 	return s.observe(id)
 }
@@ -111,17 +108,17 @@ func (s *Sale) greet(l *link) error {
 // observe compares the sale found in Redis with this one; one line when it goes and one when it is back.
 func (s *Sale) observe(id string) error {
 	if id == s.id {
-		if s.gone.CompareAndSwap(true, false) {
+		if s.gone.CompareAndSwap(true, false) && !s.cfg.Quiet {
 			slog.Info("the sale is back in Redis", "sale", s.id, "redis", s.cfg.Address)
 		}
 		return nil
 	}
-	if s.gone.CompareAndSwap(false, true) {
+	if s.gone.CompareAndSwap(false, true) && !s.cfg.Quiet {
 		found := "no sale"
 		if id != "" {
 			found = "sale " + id
 		}
-		slog.Error("Redis has lost the sale: every order gets 503; restore its data, or restart the servers to open a new sale",
+		slog.Error("Redis has lost the sale: every order gets 503 until its data is restored",
 			"sale", s.id, "found", found, "redis", s.cfg.Address)
 	}
 	return ErrSaleGone

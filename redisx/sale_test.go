@@ -14,7 +14,7 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-const catalogPrint = "0123456789abcdef"
+const catalogPrint = "2 foods, 0123456789abcdef"
 
 // onEach runs a test on a real redis-server and on the in-memory engine.
 func onEach(t *testing.T, test func(t *testing.T, cfg Config)) {
@@ -38,7 +38,7 @@ func unix(s *redistest.Server) Config {
 // open opens a sale and joins it with a connection that runs until the test ends.
 func open(tb testing.TB, cfg Config, stock ...int64) *Sale {
 	tb.Helper()
-	id, _, err := Open(tb.Context(), cfg, catalogPrint, stock)
+	id, _, err := Open(tb.Context(), cfg, Opening{Catalog: catalogPrint, Stock: stock})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestOpenOnce(t *testing.T) {
 		for i := range servers {
 			wg.Go(func() {
 				var err error
-				if ids[i], opened[i], err = Open(t.Context(), cfg, catalogPrint, []int64{5, 7}); err != nil {
+				if ids[i], opened[i], err = Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5, 7}}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -109,7 +109,7 @@ func TestOpenOnce(t *testing.T) {
 			t.Errorf("%d servers opened the sale, want 1", count)
 		}
 		raw(t, cfg, nil, "HINCRBY", stockPrefix+ids[0], "1", "-4")
-		if _, again, err := Open(t.Context(), cfg, catalogPrint, []int64{5, 7}); err != nil || again {
+		if _, again, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5, 7}}); err != nil || again {
 			t.Errorf("a restart: opened %v, %v", again, err)
 		}
 		stock, err := join(t, cfg, ids[0], 2).Stock()
@@ -133,15 +133,37 @@ func TestOpenManyFoods(t *testing.T) {
 
 func TestOpenRefusesOtherFoods(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
-		id, _, err := Open(t.Context(), cfg, catalogPrint, []int64{1})
+		id, _, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{1}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = Open(t.Context(), cfg, "fedcba9876543210", []int64{1})
-		want := "the Redis at " + cfg.Address + " holds sale " + id + " of other foods (catalogue " + catalogPrint +
-			", here fedcba9876543210): start with the catalogue of that sale, or with an empty Redis"
-		if err == nil || err.Error() != want {
+		_, _, err = Open(t.Context(), cfg, Opening{Catalog: "3 foods, fedcba9876543210", Stock: []int64{1}})
+		want := "redis holds a sale of other foods: sale " + id + " at " + cfg.Address +
+			" has 2 foods, 0123456789abcdef; here are 3 foods, fedcba9876543210"
+		if !errors.Is(err, ErrOtherFoods) || err.Error() != want {
 			t.Errorf("error %v\nwant  %s", err, want)
+		}
+	})
+}
+
+// A Redis that is known to have held a sale is not given a new one.
+func TestOpenRefusesLostSale(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		o := Opening{Catalog: catalogPrint, Stock: []int64{1}}
+		id, _, err := Open(t.Context(), cfg, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Last = id
+		if again, opened, err := Open(t.Context(), cfg, o); err != nil || again != id || opened {
+			t.Errorf("a restart: %s, opened %v, %v", again, opened, err)
+		}
+		raw(t, cfg, nil, "FLUSHALL")
+		if _, _, err := Open(t.Context(), cfg, o); !errors.Is(err, ErrSaleLost) {
+			t.Errorf("a restart with the data lost: %v, want ErrSaleLost", err)
+		}
+		if n := rawString(t, cfg, "DBSIZE"); n != "0" {
+			t.Errorf("%s keys were put into Redis", n)
 		}
 	})
 }
@@ -149,7 +171,7 @@ func TestOpenRefusesOtherFoods(t *testing.T) {
 func TestOpenUnreachable(t *testing.T) {
 	cfg := defaults
 	cfg.Network, cfg.Address = "unix", "/nonexistent/redis.sock"
-	_, _, err := Open(t.Context(), cfg, catalogPrint, []int64{1})
+	_, _, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{1}})
 	if err == nil || err.Error() != "cannot reach Redis at /nonexistent/redis.sock: dial unix /nonexistent/redis.sock: connect: no such file or directory" {
 		t.Errorf("error %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,38 +16,63 @@ import (
 // openTimeout is the least time given to the script that opens a sale: it writes the stock of every food.
 const openTimeout = 10 * time.Second
 
-// Open joins the sale that Redis holds or, in a Redis without one, opens a sale with these pieces of food
-// 1, 2, 3, ... It is called once when a server starts and never again while it runs: a Redis that comes back
-// empty must not be sold a second time. catalog is the fingerprint of the foods; a sale of other foods is
-// refused. Returns the id of the sale, and whether this call opened it.
-func Open(ctx context.Context, cfg Config, catalog string, stock []int64) (id string, opened bool, err error) {
-	cfg.Timeout = max(cfg.Timeout, openTimeout)
+// What stock.lua returns.
+const (
+	stockIsOpen = 0
+	stockOpened = 1
+	stockLost   = 2
+)
+
+// Why a sale is not opened.
+var (
+	ErrOtherFoods = errors.New("redis holds a sale of other foods")
+	ErrSaleLost   = errors.New("redis has lost the sale")
+)
+
+// Opening is the sale to join or to open.
+type Opening struct {
+	Catalog string  // tells catalogues of foods apart
+	Stock   []int64 // pieces of food 1, 2, 3, ... at the start
+	Last    string  // id of the sale that this Redis is known to have held, "" for none: a new one is not opened then
+}
+
+// Open joins the sale that Redis holds or, in a Redis without one, opens it. It is called once when a server starts
+// and never again while it runs: a Redis that comes back empty must not be sold a second time. Returns the id of the
+// sale and whether this call opened it. Errors: ErrOtherFoods, ErrSaleLost, or why Redis cannot be asked.
+func Open(ctx context.Context, cfg Config, o Opening) (id string, opened bool, err error) {
 	l, err := dial(ctx, cfg)
 	if err != nil {
 		return "", false, err
 	}
 	defer l.Close()
+	var pong string
+	if err := l.ask(newCall().command(&pong, "PING"), cfg.Timeout); err != nil {
+		return "", false, fmt.Errorf("cannot reach Redis at %s: %w", cfg.Address, err)
+	}
 
 	proposed := newSaleID()
 	args := []string{"EVAL", stockSource, "2", saleKey, stockPrefix + proposed,
-		proposed, catalog, strconv.FormatInt(time.Now().Unix(), 10)}
-	for _, pieces := range stock {
+		proposed, o.Catalog, strconv.FormatInt(time.Now().Unix(), 10), o.Last}
+	for _, pieces := range o.Stock {
 		args = append(args, strconv.FormatInt(pieces, 10))
 	}
-	var found string
-	x := newCall().command(&radix.Tuple{&opened, &id, &found}, args...)
-	defer x.free()
-	if err := l.roundTrip(&batch{calls: []*call{x}}, time.Now().Add(cfg.Timeout)); err != nil {
+	var code int64
+	var catalog string
+	x := newCall().command(&radix.Tuple{&code, &id, &catalog}, args...)
+	if err := l.ask(x, max(cfg.Timeout, openTimeout)); err != nil {
 		return "", false, fmt.Errorf("cannot open the sale in Redis at %s: %w", cfg.Address, err)
 	}
-	if x.err != nil {
-		return "", false, fmt.Errorf("cannot open the sale in Redis at %s: %w", cfg.Address, x.err)
+	switch code {
+	case stockIsOpen, stockOpened:
+	case stockLost:
+		return "", false, fmt.Errorf("%w %s that was served from %s", ErrSaleLost, o.Last, cfg.Address)
+	default:
+		return "", false, unknownCode("stock.lua", code)
 	}
-	if found != catalog {
-		return "", false, fmt.Errorf("the Redis at %s holds sale %s of other foods (catalogue %s, here %s): "+
-			"start with the catalogue of that sale, or with an empty Redis", cfg.Address, id, found, catalog)
+	if catalog != o.Catalog {
+		return "", false, fmt.Errorf("%w: sale %s at %s has %s; here are %s", ErrOtherFoods, id, cfg.Address, catalog, o.Catalog)
 	}
-	return id, opened, nil
+	return id, code == stockOpened, nil
 }
 
 // newSaleID makes 8 random characters (40 bits).

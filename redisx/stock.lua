@@ -6,17 +6,23 @@
 -- ARGV[1]  proposed id of the sale: string
 -- ARGV[2]  fingerprint of the foods: string
 -- ARGV[3]  now: Unix seconds
--- ARGV[4+] pieces of food 1, 2, 3, ...: integers >= 0
+-- ARGV[4]  id of the sale that must be there: string, "" for any or none
+-- ARGV[5+] pieces of food 1, 2, 3, ...: integers >= 0
 --
--- Returns {opened, id, catalog}: 1 if this call opened the sale, else 0; id and fingerprint of the open sale
+-- Returns {code, id, catalog}, the latter two of the open sale, "" where none is
+--         0  a sale is open
+--         1  this call opened it
+--         2  there is no sale, but one must be there: nothing is changed
 local marker, stock = KEYS[1], KEYS[2]
-local id, catalog, now = ARGV[1], ARGV[2], ARGV[3]
-local FIRST_FOOD, CHUNK = 4, 1000 -- unpack() is limited to a few thousand values
+local id, catalog, now, expected = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local IS_OPEN, OPENED, LOST = 0, 1, 2
+local FIRST_FOOD, CHUNK = 5, 1000 -- unpack() is limited to a few thousand values
 
 if redis.call('EXISTS', marker) == 1 then
   local open = redis.call('HMGET', marker, 'id', 'catalog')
-  return {0, open[1], open[2]}
+  return {IS_OPEN, open[1], open[2]}
 end
+if expected ~= '' then return {LOST, '', ''} end
 local fields = {}
 for i = FIRST_FOOD, #ARGV do
   fields[#fields + 1] = i - FIRST_FOOD + 1
@@ -27,4 +33,4 @@ for i = FIRST_FOOD, #ARGV do
   end
 end
 redis.call('HSET', marker, 'id', id, 'catalog', catalog, 'opened', now)
-return {1, id, catalog}
+return {OPENED, id, catalog}

@@ -20,6 +20,9 @@ const csvBytesMax = 1 << 30
 // in any order.
 type csvFolder string
 
+// byteOrderMark is what spreadsheets put before the first column's name.
+const byteOrderMark = "\ufeff"
+
 func (f csvFolder) String() string { return "CSV in " + string(f) }
 
 func (f csvFolder) rows(ctx context.Context, t table, visit rowVisitor) error {
@@ -82,6 +85,9 @@ func readHeader(reader *csv.Reader, at *place, t table) ([]int, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(header) > 0 {
+		header[0] = strings.TrimPrefix(header[0], byteOrderMark)
 	}
 	positions := make([]int, len(t.columns))
 	wrong := len(header) != len(t.columns)

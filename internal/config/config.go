@@ -57,7 +57,7 @@ func Parse(args []string, out io.Writer) (*Config, error) {
 		if errors.Is(err, flag.ErrHelp) {
 			return nil, help(out, c.flags, groups)
 		}
-		return nil, fmt.Errorf("%w (-h lists all flags)", err)
+		return nil, fmt.Errorf("%w (-h lists all flags; a time needs its unit, as in 5s or 200ms)", err)
 	}
 	if rest := c.flags.Args(); len(rest) > 0 {
 		return nil, fmt.Errorf("unexpected argument %q (-h lists all flags)", rest[0])
@@ -153,6 +153,9 @@ func (c *Config) check() error {
 			return fmt.Errorf("-%s (%s) has %d bytes; it must have at least %d", name, envName(name), n, tokens.SecretMin)
 		}
 	}
+	if c.Catalog.Dir != "" && c.Catalog.DB.Host != "" {
+		return errors.New("-catalog-dir and -db-host are both set; choose one")
+	}
 	if c.DataDir == "" {
 		return errors.New("-data is empty; it must name a folder")
 	}
@@ -170,6 +173,8 @@ func (r *redisFlags) resolve(c *redisx.Config) error {
 		return fmt.Errorf("-redis-port is %d; it must be from 1 to 65535", r.port)
 	}
 	switch {
+	case r.address != "" && r.host != "":
+		return errors.New("-redis and -redis-host are both set; choose one")
 	case strings.HasPrefix(r.address, "/"):
 		c.Network, c.Address = "unix", r.address
 	case r.address != "":

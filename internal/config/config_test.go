@@ -92,8 +92,8 @@ func TestRedisAddress(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	clearEnvironment(t)
 	for args, want := range map[string]string{
-		"-nonsense":                   "error parsing commandline arguments: flag provided but not defined: -nonsense (-h lists all flags)",
-		"-workers many":               `error parsing commandline arguments: invalid value "many" for flag -workers: parse error (-h lists all flags)`,
+		"-nonsense":                   "error parsing commandline arguments: flag provided but not defined: -nonsense (-h lists all flags; a time needs its unit, as in 5s or 200ms)",
+		"-workers many":               `error parsing commandline arguments: invalid value "many" for flag -workers: parse error (-h lists all flags; a time needs its unit, as in 5s or 200ms)`,
 		"-workers -1":                 "-workers is -1; it must be from 0 to 256",
 		"-app-port 65536":             "-app-port is 65536; it must be from 0 to 65535",
 		"-drain 0s":                   "-drain is 0s; it must be from 1ms to 1h0m0s",
@@ -102,6 +102,8 @@ func TestRefusals(t *testing.T) {
 		"-token-secret short":         "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
 		"-redis nowhere":              `-redis is "nowhere"; it must be host:port or the absolute path of a unix socket`,
 		"-redis-host a -redis-port 0": "-redis-port is 0; it must be from 1 to 65535",
+		"-redis a:1 -redis-host b":    "-redis and -redis-host are both set; choose one",
+		"-catalog-dir a -db-host b":   "-catalog-dir and -db-host are both set; choose one",
 		"-stock -5":                   "-stock is -5; it must be from 0 to 1000000000",
 		"-data=":                      "-data is empty; it must name a folder",
 		"serve":                       `unexpected argument "serve" (-h lists all flags)`,

@@ -6,15 +6,19 @@
 package datafolder
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 const (
 	lockName         = "lock"
 	tokenSecretName  = "token-secret"
 	rootPasswordName = "root-password"
+	saleName         = "sale"
 )
 
 // Folder is an open data folder.
@@ -55,14 +59,48 @@ func (f *Folder) RootPasswordPath() string { return f.File(rootPasswordName) }
 
 // WriteRootPassword keeps root's password, as one line with mode 0600, for programs that log in as root on this machine.
 func (f *Folder) WriteRootPassword(password string) error {
-	draft, err := f.draft(rootPasswordName, password)
-	if err != nil {
+	if err := f.replace(rootPasswordName, password); err != nil {
 		return fmt.Errorf("cannot write root password: %w", err)
 	}
-	// Renaming replaces the whole file at once, with its mode: nobody reads half a password.
-	if err := os.Rename(draft, f.RootPasswordPath()); err != nil {
+	return nil
+}
+
+// SalePath is the file that WriteSale writes.
+func (f *Folder) SalePath() string { return f.File(saleName) }
+
+// WriteSale remembers which sale was served, and from which Redis.
+func (f *Folder) WriteSale(id, redis string) error {
+	if err := f.replace(saleName, id+" "+redis); err != nil {
+		return fmt.Errorf("cannot remember sale: %w", err)
+	}
+	return nil
+}
+
+// Sale returns the id of the sale that was last served from this Redis, "" when that is not known.
+func (f *Folder) Sale(redis string) (id string, err error) {
+	text, err := os.ReadFile(f.SalePath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot read which sale was served: %w", err)
+	}
+	id, last, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	if last != redis {
+		return "", nil
+	}
+	return id, nil
+}
+
+// replace writes a file of one line, mode 0600. Renaming replaces the whole file at once: nobody reads half of it.
+func (f *Folder) replace(name, line string) error {
+	draft, err := f.draft(name, line)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(draft, f.File(name)); err != nil {
 		os.Remove(draft)
-		return fmt.Errorf("cannot write root password: %w", err)
+		return err
 	}
 	return nil
 }

@@ -100,3 +100,21 @@ func wantFiles(t *testing.T, folder *Folder, names ...string) {
 		t.Errorf("folder holds %q, want %q", got, names)
 	}
 }
+
+func TestSaleIsRememberedForItsRedis(t *testing.T) {
+	f, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id, err := f.Sale("cache:6379"); err != nil || id != "" {
+		t.Errorf("before: %q, %v", id, err)
+	}
+	if err := f.WriteSale("abcdefgh", "cache:6379"); err != nil {
+		t.Fatal(err)
+	}
+	for redis, want := range map[string]string{"cache:6379": "abcdefgh", "other:6379": "", "": ""} {
+		if id, err := f.Sale(redis); err != nil || id != want {
+			t.Errorf("sale at %q is %q, %v; want %q", redis, id, err, want)
+		}
+	}
+}

@@ -9,7 +9,9 @@ package embedded
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 	"os/exec"
 
 	"flashsale/internal/datafolder"
@@ -35,6 +37,9 @@ type Store struct {
 // The programs that can be the store, in order of preference.
 var programs = []string{"redis-server", "valkey-server"}
 
+// appendFolder is where redis-server keeps its append-only files.
+const appendFolder = "appendonlydir"
+
 // Start starts the first of redis-server and valkey-server found on PATH, or the in-memory engine, and returns once it
 // answers. A store with much data may take its time; ctx ends the wait.
 func Start(ctx context.Context, cfg Config) (*Store, error) {
@@ -45,6 +50,10 @@ func Start(ctx context.Context, cfg Config) (*Store, error) {
 		if path, err := exec.LookPath(program); err == nil {
 			return startServer(ctx, program, path, cfg.Folder)
 		}
+	}
+	if _, err := os.Stat(cfg.Folder.File(appendFolder)); err == nil {
+		return nil, fmt.Errorf("there is no redis-server on PATH, but %s holds a sale that one has kept; install redis-server to go on with it, or choose another -data",
+			cfg.Folder.Path())
 	}
 	slog.Warn("no redis-server on PATH: the sale is kept in memory and NOTHING survives a restart; install redis-server for a durable sale")
 	return startMemory()

@@ -163,6 +163,21 @@ func TestMemoryWhereNoServerIsInstalled(t *testing.T) {
 	}
 }
 
+// What redis-server has kept must not be sold again from memory because redis-server is gone.
+func TestMemoryRefusesAFolderWithAKeptSale(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	folder := lock(t, shortFolder(t))
+	if err := os.Mkdir(folder.File(appendFolder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start(t.Context(), Config{Folder: folder})
+	want := "there is no redis-server on PATH, but " + folder.Path() +
+		" holds a sale that one has kept; install redis-server to go on with it, or choose another -data"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
 func TestStartTellsWhyTheServerEnded(t *testing.T) {
 	fakeServer(t, `echo "an old line" >/dev/null; echo "*** FATAL ***"; echo "Bad directive" >&2; exit 3`)
 	path := shortFolder(t)

@@ -18,6 +18,7 @@ import (
 type sale struct {
 	*Supervisor
 	t      *testing.T
+	part   play     // of the first workers
 	starts *os.File // one line "slot process" per worker that became ready
 	cancel context.CancelFunc
 	result chan error
@@ -31,8 +32,8 @@ func openSale(t *testing.T, workers int, drain time.Duration, part play) *sale {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { starts.Close() })
-	s := &sale{t: t, starts: starts, result: make(chan error, 1)}
-	s.Supervisor, err = New(Config{Workers: workers, Address: "127.0.0.1:0", Drain: drain}, s.handover(part))
+	s := &sale{t: t, part: part, starts: starts, result: make(chan error, 1)}
+	s.Supervisor, err = New(Config{Workers: workers, Address: "127.0.0.1:0", Drain: drain})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func (s *sale) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	go func() {
-		s.result <- s.Run(ctx)
+		s.result <- s.Run(ctx, s.handover(s.part))
 		close(s.result)
 	}()
 	s.t.Cleanup(func() {

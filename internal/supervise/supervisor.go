@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,13 +44,11 @@ type Supervisor struct {
 	rolling  sync.Mutex
 }
 
-// New opens the listening sockets, one per worker, on a port that nobody else uses. Connections wait in them until Run.
-func New(cfg Config, handover Handover) (*Supervisor, error) {
+// New opens the listening sockets, one per worker, on a port that nobody else uses. Connections wait in them until Run;
+// a Supervisor that will not run must be closed.
+func New(cfg Config) (*Supervisor, error) {
 	if cfg.Workers < 1 {
 		return nil, fmt.Errorf("cannot supervise %d workers, the least is 1", cfg.Workers)
-	}
-	if err := handover.check(); err != nil {
-		return nil, err
 	}
 	address, err := claim(cfg.Address)
 	if err != nil {
@@ -60,9 +59,7 @@ func New(cfg Config, handover Handover) (*Supervisor, error) {
 	for number := range cfg.Workers {
 		opened, err := listen(address)
 		if err != nil {
-			for _, slot := range s.slots {
-				slot.socket.close()
-			}
+			s.Close()
 			return nil, err
 		}
 		s.slots = append(s.slots, &slot{
@@ -71,26 +68,52 @@ func New(cfg Config, handover Handover) (*Supervisor, error) {
 			finish:     cfg.Drain + killGrace,
 			readyLimit: readyLimit,
 			socket:     opened,
-			handover:   handover,
 			rolls:      make(chan roll),
 		})
 	}
 	return s, nil
 }
 
+// Close closes the sockets of a Supervisor that has not run.
+func (s *Supervisor) Close() {
+	for _, slot := range s.slots {
+		slot.socket.close()
+	}
+}
+
 // Address is the host:port that the sockets listen on.
 func (s *Supervisor) Address() string { return s.address }
+
+// Listener gives the first socket away, to a process that serves alone instead of Run.
+func (s *Supervisor) Listener() (net.Listener, error) {
+	file, err := s.slots[0].socket.file()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	defer s.Close()
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", s.address, err)
+	}
+	return listener, nil
+}
 
 // Ready is closed when every slot's first worker has said that it is ready.
 func (s *Supervisor) Ready() <-chan struct{} { return s.ready }
 
-// Run starts the workers and keeps them running until ctx is done. Then it closes the sockets, tells all workers to
+// Run starts the workers, gives each the handover, and keeps them running until ctx is done. Then it closes the sockets, tells all workers to
 // drain and returns nil when the last has ended, killed if need be. A worker that ends before it was ever ready stops
 // everything with an error, as it would fail again and again. To be called once.
-func (s *Supervisor) Run(ctx context.Context) error {
+func (s *Supervisor) Run(ctx context.Context, handover Handover) error {
 	defer close(s.stopped)
+	if err := handover.check(); err != nil {
+		s.Close()
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, slot := range s.slots {
+		slot.handover = handover
 		group.Go(func() error { return slot.run(ctx, s.started) })
 	}
 	return group.Wait()

@@ -65,7 +65,7 @@ func TestPortInUse(t *testing.T) {
 	other := startSale(t, 1, time.Second, play{})
 	for _, address := range []string{plain.Addr().String(), other.Address()} {
 		want := "cannot listen on " + address + ": another program uses that port; stop it or choose another port"
-		if _, err := New(Config{Workers: 2, Address: address}, Handover{}); err == nil || err.Error() != want {
+		if _, err := New(Config{Workers: 2, Address: address}); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -94,7 +94,7 @@ func TestNewRefusesBadSettings(t *testing.T) {
 		"cannot supervise 0 workers, the least is 1":   {Workers: 0, Address: "127.0.0.1:0"},
 		"cannot listen on 127.0.0.1:70000: listen tcp": {Workers: 1, Address: "127.0.0.1:70000"},
 	} {
-		if _, err := New(cfg, Handover{}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := New(cfg); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -166,7 +166,7 @@ func TestStopKillsAWorkerThatDoesNotEnd(t *testing.T) {
 // superviseUntilKilled runs a supervisor whose workers hold the files inherited as descriptors 3 and 4.
 func superviseUntilKilled() error {
 	files := []*os.File{os.NewFile(3, "starts"), os.NewFile(4, "life")}
-	s, err := New(Config{Workers: 2, Address: "127.0.0.1:0"}, Handover{Values: []byte("{}"), Files: files})
+	s, err := New(Config{Workers: 2, Address: "127.0.0.1:0"})
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func superviseUntilKilled() error {
 		<-s.Ready()
 		fmt.Println(s.Address())
 	}()
-	return s.Run(context.Background())
+	return s.Run(context.Background(), Handover{Values: []byte("{}"), Files: files})
 }
 
 func TestWorkersEndWithTheirKilledSupervisor(t *testing.T) {
@@ -217,9 +217,9 @@ func TestWorkersEndWithTheirKilledSupervisor(t *testing.T) {
 	}
 	// A process that ends closes its files one by one, perhaps the pipe first.
 	within(t, "free port", func() bool {
-		next, err := New(Config{Workers: 1, Address: address}, Handover{})
+		next, err := New(Config{Workers: 1, Address: address})
 		if err == nil {
-			next.slots[0].socket.close()
+			next.Close()
 		}
 		return err == nil
 	})

@@ -179,7 +179,11 @@ func TestHandoverLimits(t *testing.T) {
 		"handover to workers has 1048577 bytes of values, the limit is 1048576": {Values: make([]byte, handoverMost+1)},
 		"handover to workers has 65 files, the limit is 64":                     {Files: make([]*os.File, filesMost+1)},
 	} {
-		if _, err := New(Config{Workers: 1, Address: "127.0.0.1:0"}, handover); err == nil || err.Error() != want {
+		s, err := New(Config{Workers: 1, Address: "127.0.0.1:0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Run(t.Context(), handover); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

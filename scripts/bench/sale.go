@@ -47,7 +47,8 @@ func readSale(ctx context.Context, opt options) (sale, error) {
 	return s, nil
 }
 
-// buyers picks n users, lowest ids first and root last, who have no order among the earlier ones.
+// buyers picks n users, highest ids first and root last, who have no order among the earlier ones. The first users are
+// thus left to whoever tries the server by hand.
 func (s *sale) buyers(n int, earlier []order) ([]catalog.User, error) {
 	bought := make(map[uint32]bool, len(earlier))
 	for _, o := range earlier {
@@ -55,7 +56,7 @@ func (s *sale) buyers(n int, earlier []order) ([]catalog.User, error) {
 	}
 	buyers := make([]catalog.User, 0, n)
 	left := 0
-	for _, u := range append(slices.DeleteFunc(slices.Clone(s.users), s.isRoot), s.root) {
+	for _, u := range slices.Backward(s.users) { // root is the lowest
 		if bought[u.ID] {
 			continue
 		}
@@ -70,8 +71,6 @@ func (s *sale) buyers(n int, earlier []order) ([]catalog.User, error) {
 	}
 	return buyers, nil
 }
-
-func (s *sale) isRoot(u catalog.User) bool { return u.ID == rootID }
 
 // hasUser tells whether the catalogue has a user of this id.
 func (s *sale) hasUser(id uint32) bool {
