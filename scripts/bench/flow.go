@@ -61,7 +61,8 @@ type buyer struct {
 	began   time.Time // of the load
 	request []byte
 	body    []byte
-	token   string // of the flow under way, fit for a URL
+	token   string    // of the flow under way, fit for a URL
+	meant   time.Time // to start, the flow under way
 }
 
 func newBuyer(client *client, opt options, foods []catalog.Food, tally *tally, began time.Time) *buyer {
@@ -71,11 +72,11 @@ func newBuyer(client *client, opt options, foods []catalog.Food, tally *tally, b
 }
 
 // buy goes through one flow as the user; it ends early when ctx is done, at the first refusal and at the first fault. The
-// random choices depend on the seed and the user only.
-func (b *buyer) buy(ctx context.Context, user catalog.User) attempt {
+// random choices depend on the seed and the user only. What the flow takes counts from its intended start.
+func (b *buyer) buy(ctx context.Context, user catalog.User, intended time.Time) attempt {
 	try := attempt{userID: user.ID}
 	b.source.Seed(b.seed, uint64(user.ID))
-	b.token = ""
+	b.token, b.meant = "", intended
 	if b.style.newConnections {
 		defer b.client.close()
 	}
@@ -117,6 +118,9 @@ func (b *buyer) buy(ctx context.Context, user catalog.User) attempt {
 func (b *buyer) order(try *attempt, cartID string) {
 	b.body = appendOrderBody(b.body[:0], cartID)
 	answer := b.call(stepOrder, "POST", "/orders", b.body)
+	if !answer.fault {
+		b.tally.finish(time.Since(b.meant))
+	}
 	try.orderID = b.need(stepOrder, answer, "id")
 	switch {
 	case try.orderID != "":

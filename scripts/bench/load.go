@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -17,9 +18,11 @@ type load struct {
 	opt   options
 	foods []catalog.Food
 	users []catalog.User // each buys once
-	ended atomic.Int64   // flows that came to an end, for the progress bar
-	next  atomic.Int64   // index of the next user
-	began time.Time
+	// Open loop: when each user's flow is meant to start, since began; nil in the closed loop.
+	starts []time.Duration
+	ended  atomic.Int64 // flows that came to an end, for the progress bar
+	next   atomic.Int64 // index of the next user
+	began  time.Time
 }
 
 // loadResult is what a load leaves behind.
@@ -32,14 +35,21 @@ type loadResult struct {
 }
 
 func newLoad(opt options, foods []catalog.Food, users []catalog.User) *load {
-	return &load{opt: opt, foods: foods, users: users}
+	l := &load{opt: opt, foods: foods, users: users}
+	if opt.rate > 0 {
+		l.starts = poissonArrivals(len(users), opt.rate, opt.seed, opt.duration)
+		l.users = users[:len(l.starts)]
+	}
+	return l
 }
 
-// run is the closed loop: the buyers share the users out among them and each begins the next flow when its last one
-// ended. It returns when all users had their turn or, with the requests under way answered, when ctx or -duration ends.
+// run is the closed loop or, with -rate, the open one. The buyers share the users out among them. In the closed loop each
+// begins the next flow when its last one ended; run returns when all users had their turn or, with the requests under way
+// answered, when ctx or -duration ends. In the open loop each waits for the intended start of its next flow, and one that
+// is late begins at once; -duration ends the intended starts and all flows come to their end, so that slow ones count.
 func (l *load) run(ctx context.Context) loadResult {
 	bounded := ctx
-	if l.opt.duration > 0 {
+	if l.opt.duration > 0 && l.starts == nil {
 		var cancel context.CancelFunc
 		bounded, cancel = context.WithTimeout(ctx, l.opt.duration)
 		defer cancel()
@@ -62,7 +72,9 @@ func (l *load) run(ctx context.Context) loadResult {
 		result.tally.merge(t)
 	}
 	result.tally.extend(int(result.elapsed/time.Second) + 1)
-	result.attempts = attempts[:min(int(l.next.Load()), len(attempts))]
+	attempts = attempts[:min(int(l.next.Load()), len(attempts))]
+	// Buyers who waited for a start when ctx ended have not begun.
+	result.attempts = slices.DeleteFunc(attempts, func(a attempt) bool { return a.userID == 0 })
 	result.interrupted = ctx.Err() != nil
 	return result
 }
@@ -70,12 +82,22 @@ func (l *load) run(ctx context.Context) loadResult {
 // shop is one buyer's loop. Each flow writes its own place among the attempts.
 func (l *load) shop(ctx context.Context, tally *tally, attempts []attempt) {
 	b := newBuyer(newClient(l.opt.servers, l.opt.timeout), l.opt, l.foods, tally, l.began)
+	var pace pacer
 	for ctx.Err() == nil {
 		i := int(l.next.Add(1)) - 1
 		if i >= len(l.users) {
 			break
 		}
-		attempts[i] = b.buy(ctx, l.users[i])
+		intended := time.Now()
+		if l.starts != nil {
+			intended = l.began.Add(l.starts[i])
+			late, ok := pace.wait(ctx, intended)
+			if !ok {
+				break
+			}
+			tally.start(late)
+		}
+		attempts[i] = b.buy(ctx, l.users[i], intended)
 		l.ended.Add(1)
 	}
 	b.client.close()

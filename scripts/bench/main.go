@@ -1,8 +1,10 @@
 // Command bench drives a sale as the contest's clients do and then proves that it sold correctly.
 //
 // Many buyers at once, each order by another user, go through login, foods, cart, one to three adds, order, every request
-// to a random server (a closed loop: a buyer sends its next request when the last one was answered). Afterwards the audit
-// reads all orders and the food list as root and compares them with the catalogue and with what this run was told.
+// to a random server. In the closed loop a buyer begins when its last flow ended; with -rate flows start when they are
+// meant to, whatever the server does, and count from then (arrivals.go). Afterwards the audit reads all orders and the food
+// list as root and compares them with the catalogue and with what this run was told. -compare starts servers itself and
+// sets their costs against each other (compare.go), with bare HTTP as the base (floor.go).
 //
 // It must not repeat a request silently, except that a kept-alive connection found closed is dialled once again and
 // counted. It shares nothing with the server but the catalogue and its flags: what it proves, it proves from outside.
@@ -21,6 +23,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 const (
@@ -57,6 +60,9 @@ func exitCode(err error, stderr io.Writer) int {
 
 // run is the whole command: options, catalogue, the books before, the load, the audit, the report.
 func run(args []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == floorProgram {
+		return runFloor(args[1:])
+	}
 	opt, err := parseOptions(args, stdout)
 	if err != nil {
 		return err
@@ -66,11 +72,18 @@ func run(args []string, stdout, stderr io.Writer) error {
 	// The first signal ends the load early, a second one kills.
 	context.AfterFunc(ctx, restoreSignals)
 
+	if len(opt.sides) > 0 {
+		return compare(ctx, opt, stdout, stderr)
+	}
 	sale, err := readSale(ctx, opt)
 	if err != nil {
 		return err
 	}
 	books, err := openBooks(ctx, opt.servers, sale.root)
+	if err != nil {
+		return err
+	}
+	page, err := createPage(opt.html)
 	if err != nil {
 		return err
 	}
@@ -89,7 +102,23 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if err := rep.write(stdout, opt.json); err != nil {
 		return err
 	}
+	if err := errors.Join(rep.writePage(page, time.Now()), page.Close()); err != nil {
+		return err
+	}
 	return rep.verdict()
+}
+
+// createPage opens the file of -html before the load, so that no load is lost to a wrong path. Without one the page goes
+// nowhere.
+func createPage(path string) (*os.File, error) {
+	if path == "" {
+		path = os.DevNull
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: cannot write -html: %w", errUsage, err)
+	}
+	return file, nil
 }
 
 // loadSale reads the books before the load, picks the buyers, runs the load and fills evidence and report.
@@ -106,12 +135,26 @@ func loadSale(ctx context.Context, opt options, books *books, ev *evidence, rep 
 		return err
 	}
 	ev.before = ordersByID(earlier)
+	if opt.idle > 0 {
+		open, err := openIdle(ctx, opt.servers, opt.idle, opt.timeout)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			rep.Idle = &idleReport{Opened: len(open), Held: open.held()}
+			open.close()
+		}()
+	}
+	if opt.ramp {
+		rep.Ramp, ev.attempts = ramp(ctx, opt, ev.sale, ev.sale.free(earlier), stderr)
+		return nil
+	}
 	buyers, err := ev.sale.buyers(opt.orders, earlier)
 	if err != nil {
 		return err
 	}
 	l := newLoad(opt, ev.sale.foods, buyers)
-	stopProgress := showProgress(stderr, len(buyers), &l.ended)
+	stopProgress := showProgress(stderr, len(l.users), &l.ended)
 	result := l.run(ctx)
 	stopProgress()
 	ev.attempts = result.attempts

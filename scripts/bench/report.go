@@ -8,23 +8,36 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // report is what a run prints, with -json as this one object.
 type report struct {
 	Servers []string    `json:"servers"` // host:port
-	Load    *loadReport `json:"load"`    // null with -audit-only
-	Audit   []check     `json:"audit"`   // one per proof; violations are 0 in all of them for a correct sale
+	Load    *loadReport `json:"load"`    // null with -audit-only and -ramp
+	Ramp    *rampReport `json:"ramp,omitempty"`
+	Idle    *idleReport `json:"idle,omitempty"`
+	Audit   []check     `json:"audit"` // one per proof; violations are 0 in all of them for a correct sale
+}
+
+// idleReport is what became of the idle connections.
+type idleReport struct {
+	Opened int `json:"opened"`
+	Held   int `json:"held"` // still open after the load
 }
 
 // loadReport is the outcome of a load.
 type loadReport struct {
 	Seed            uint64        `json:"seed"`
-	Concurrency     int           `json:"concurrency"` // buyers at once
-	Flows           int           `json:"flows"`       // begun
-	Placed          int           `json:"placed"`      // orders answered 200
-	Refused         int           `json:"refused"`     // orders answered with a reason
-	Unknown         int           `json:"unknown"`     // orders of which only the books tell
+	Concurrency     int           `json:"concurrency"`        // buyers at once
+	Rate            float64       `json:"rate"`               // flows a second meant to start; 0 in the closed loop
+	LateStarts      int64         `json:"late_starts"`        // of them, with no buyer free at that time
+	OwnLateness     stepLatency   `json:"generator_lateness"` // of the others' starts: bench's own error
+	Flows           int           `json:"flows"`              // begun
+	Placed          int           `json:"placed"`             // orders answered 200
+	Refused         int           `json:"refused"`            // orders answered with a reason
+	Unknown         int           `json:"unknown"`            // orders of which only the books tell
 	ElapsedSeconds  float64       `json:"elapsed_seconds"`
 	OrdersPerSecond float64       `json:"orders_per_second"` // mean
 	BestSecond      int64         `json:"best_second"`       // orders
@@ -32,11 +45,14 @@ type loadReport struct {
 	PlacedBySecond  []int64       `json:"placed_by_second"`
 	CPUPerOrder     float64       `json:"generator_cpu_us_per_order"` // user and system time of bench itself
 	Interrupted     bool          `json:"interrupted"`                // by a signal
-	Latency         []stepLatency `json:"latency"`
-	Refusals        []eventCount  `json:"refusals"`         // name: code of the error body, or the HTTP status
-	Faults          []eventCount  `json:"transport_errors"` // name: kind
+	Latency         []stepLatency `json:"latency"`                    // by step, then of the whole flow
+	Refusals        []eventCount  `json:"refusals"`                   // name: code of the error body, or the HTTP status
+	Faults          []eventCount  `json:"transport_errors"`           // name: kind
 	traffic
 }
+
+// flowRow is the row of whole flows, from the intended start to the order's answer.
+const flowRow = "flow"
 
 // stepLatency is the latency of one step's replies, microseconds.
 type stepLatency struct {
@@ -47,6 +63,8 @@ type stepLatency struct {
 	P99   int64  `json:"p99_us"`
 	P999  int64  `json:"p99.9_us"`
 	Max   int64  `json:"max_us"`
+
+	histogram *hdrhistogram.Histogram // of all values, for the picture
 }
 
 // eventCount is how often a step met something.
@@ -59,7 +77,7 @@ type eventCount struct {
 func newLoadReport(opt options, result loadResult) *loadReport {
 	t := result.tally
 	rep := &loadReport{
-		Seed: opt.seed, Concurrency: opt.concurrency, Flows: len(result.attempts), Interrupted: result.interrupted,
+		Seed: opt.seed, Concurrency: opt.concurrency, Rate: opt.rate, LateStarts: t.queued, OwnLateness: newStepLatency("start", t.late), Flows: len(result.attempts), Interrupted: result.interrupted,
 		ElapsedSeconds: result.elapsed.Seconds(), BestSecond: bestSecond(t.seconds), PlacedBySecond: t.seconds,
 		Refusals: countEvents(t.refusals), Faults: countEvents(t.faults), traffic: t.traffic,
 	}
@@ -81,12 +99,15 @@ func newLoadReport(opt options, result loadResult) *loadReport {
 		rep.ContestScore = &score
 	}
 	for s, h := range t.latency {
-		rep.Latency = append(rep.Latency, stepLatency{
-			Step: step(s).String(), Count: h.TotalCount(), P50: h.ValueAtPercentile(50), P90: h.ValueAtPercentile(90),
-			P99: h.ValueAtPercentile(99), P999: h.ValueAtPercentile(99.9), Max: h.Max(),
-		})
+		rep.Latency = append(rep.Latency, newStepLatency(step(s).String(), h))
 	}
+	rep.Latency = append(rep.Latency, newStepLatency(flowRow, t.flow))
 	return rep
+}
+
+func newStepLatency(name string, h *hdrhistogram.Histogram) stepLatency {
+	return stepLatency{Step: name, Count: h.TotalCount(), P50: h.ValueAtPercentile(50), P90: h.ValueAtPercentile(90),
+		P99: h.ValueAtPercentile(99), P999: h.ValueAtPercentile(99.9), Max: h.Max(), histogram: h}
 }
 
 // countEvents lists events by step, the frequent ones first.
@@ -119,6 +140,9 @@ func (r *report) verdict() error {
 	if r.Load != nil && r.Load.Placed+r.Load.Refused == 0 {
 		return fmt.Errorf("%w: not one order was answered, see refusals and transport errors", errUnreachable)
 	}
+	if r.Ramp != nil && len(r.Ramp.Steps) == 0 {
+		return fmt.Errorf("%w: no step of the ramp was made: %s", errUsage, r.Ramp.Ended)
+	}
 	return nil
 }
 
@@ -132,6 +156,12 @@ func (r *report) write(w io.Writer, asJSON bool) error {
 	printer := &printer{w: w}
 	if r.Load != nil {
 		printer.load(r.Load)
+	}
+	if r.Ramp != nil {
+		printer.ramp(r.Ramp)
+	}
+	if r.Idle != nil {
+		printer.line("idle connections: %d, %d still open after the load", r.Idle.Opened, r.Idle.Held)
 	}
 	printer.audit(r.Audit)
 	return printer.err
@@ -149,7 +179,11 @@ func (p *printer) line(format string, args ...any) {
 }
 
 func (p *printer) load(l *loadReport) {
-	p.line("load: %d flows by %d buyers at once in %.2f s, seed %d", l.Flows, l.Concurrency, l.ElapsedSeconds, l.Seed)
+	if l.Rate > 0 {
+		p.line("load: %d flows at %.0f/s by at most %d buyers at once in %.2f s, seed %d", l.Flows, l.Rate, l.Concurrency, l.ElapsedSeconds, l.Seed)
+	} else {
+		p.line("load: %d flows by %d buyers at once in %.2f s, seed %d", l.Flows, l.Concurrency, l.ElapsedSeconds, l.Seed)
+	}
 	if l.Interrupted {
 		p.line("  ended early by a signal")
 	}
@@ -162,6 +196,10 @@ func (p *printer) load(l *loadReport) {
 		p.line("  contest's score       n/a (it takes %d seconds, the load had %d)", scoreBucketsMin, len(l.PlacedBySecond))
 	}
 	p.line("  generator CPU    %8.1f us/order", l.CPUPerOrder)
+	if l.Rate > 0 {
+		p.line("  late starts      %8d, no buyer was free", l.LateStarts)
+		p.line("  generator late   %8.2f ms p50, %.2f p99, %.2f max", millis(l.OwnLateness.P50), millis(l.OwnLateness.P99), millis(l.OwnLateness.Max))
+	}
 	p.line("  connections      %8d, of these reconnects %d", l.Connections, l.Reconnects)
 	p.line("  bytes            %8d sent, %d received", l.BytesSent, l.BytesReceived)
 	p.line("latency, ms     count      p50      p90      p99    p99.9      max")

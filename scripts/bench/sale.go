@@ -38,7 +38,7 @@ func readSale(ctx context.Context, opt options) (sale, error) {
 	if len(foods) == 0 {
 		return s, fmt.Errorf("%w: the catalogue has no foods", errUsage)
 	}
-	if !opt.auditOnly && opt.orders > len(s.users) {
+	if !opt.auditOnly && !opt.ramp && opt.orders > len(s.users) {
 		return s, fmt.Errorf("%w: -orders %d is more than the %d users; each buys once", errUsage, opt.orders, len(s.users))
 	}
 	s.foods = foods
@@ -47,29 +47,26 @@ func readSale(ctx context.Context, opt options) (sale, error) {
 	return s, nil
 }
 
-// buyers picks n users, highest ids first and root last, who have no order among the earlier ones. The first users are
-// thus left to whoever tries the server by hand.
-func (s *sale) buyers(n int, earlier []order) ([]catalog.User, error) {
+// free lists the users who have no order among the earlier ones, highest ids first and so root last. The first users are
+// left to whoever tries the server by hand.
+func (s *sale) free(earlier []order) []catalog.User {
 	bought := make(map[uint32]bool, len(earlier))
 	for _, o := range earlier {
 		bought[o.UserID] = true
 	}
-	buyers := make([]catalog.User, 0, n)
-	left := 0
-	for _, u := range slices.Backward(s.users) { // root is the lowest
-		if bought[u.ID] {
-			continue
-		}
-		left++
-		if len(buyers) < n {
-			buyers = append(buyers, u)
-		}
-	}
-	if left < n {
+	users := slices.DeleteFunc(slices.Clone(s.users), func(u catalog.User) bool { return bought[u.ID] })
+	slices.Reverse(users)
+	return users
+}
+
+// buyers picks n of the free users.
+func (s *sale) buyers(n int, earlier []order) ([]catalog.User, error) {
+	free := s.free(earlier)
+	if len(free) < n {
 		return nil, fmt.Errorf("%w: only %d users have no order yet (%d have one), -orders wants %d; ask for fewer or open a new sale",
-			errUsage, left, len(bought), n)
+			errUsage, len(free), len(s.users)-len(free), n)
 	}
-	return buyers, nil
+	return free[:n], nil
 }
 
 // hasUser tells whether the catalogue has a user of this id.

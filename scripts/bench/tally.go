@@ -26,6 +26,9 @@ type event struct {
 type tally struct {
 	mu       sync.Mutex
 	latency  [stepCount]*hdrhistogram.Histogram // microseconds
+	flow     *hdrhistogram.Histogram            // from the intended start to the order's answer, microseconds
+	late     *hdrhistogram.Histogram            // of starts for which a buyer was waiting, microseconds
+	queued   int64                              // starts for which no buyer was free
 	refusals map[event]int64
 	faults   map[event]int64
 	seconds  []int64 // orders placed in each second since the load began
@@ -33,9 +36,10 @@ type tally struct {
 }
 
 func newTally() *tally {
-	t := &tally{refusals: map[event]int64{}, faults: map[event]int64{}}
+	histogram := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, latencyMax, latencyDigits) }
+	t := &tally{flow: histogram(), late: histogram(), refusals: map[event]int64{}, faults: map[event]int64{}}
 	for s := range t.latency {
-		t.latency[s] = hdrhistogram.New(1, latencyMax, latencyDigits)
+		t.latency[s] = histogram()
 	}
 	return t
 }
@@ -44,8 +48,30 @@ func newTally() *tally {
 func (t *tally) time(s step, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	record(t.latency[s], took)
+}
+
+// finish records how long a flow took up to the answer to its order.
+func (t *tally) finish(took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	record(t.flow, took)
+}
+
+// start records how a flow's start missed the intended one.
+func (t *tally) start(late lateness) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if late.free {
+		record(t.late, late.by)
+	} else {
+		t.queued++
+	}
+}
+
+func record(h *hdrhistogram.Histogram, took time.Duration) {
 	// A value within the histogram's range is always accepted.
-	_ = t.latency[s].RecordValue(min(max(took.Microseconds(), 1), latencyMax))
+	_ = h.RecordValue(min(max(took.Microseconds(), 1), latencyMax))
 }
 
 // refuse counts a reply that was not the step's success.
@@ -92,6 +118,9 @@ func (t *tally) merge(other *tally) {
 	for s := range t.latency {
 		t.latency[s].Merge(other.latency[s])
 	}
+	t.flow.Merge(other.flow)
+	t.late.Merge(other.late)
+	t.queued += other.queued
 	for e, n := range other.refusals {
 		t.refusals[e] += n
 	}

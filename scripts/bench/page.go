@@ -1,0 +1,51 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"time"
+)
+
+// page is what page.html shows.
+type page struct {
+	*report
+	Made    string
+	Verdict string
+	Charts  []chart
+}
+
+//go:embed page.html
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"millis":  func(micros int64) string { return fmt.Sprintf("%.2f", millis(micros)) },
+	"round":   func(v float64) string { return fmt.Sprintf("%.0f", v) },
+	"tenth":   func(v float64) string { return fmt.Sprintf("%.1f", v) },
+	"plot":    func() map[string]float64 { return plotFrame },
+	"latency": func(rows []stepLatency, i int) stepLatency { return rows[i] },
+}).Parse(pageText))
+
+// plotFrame is what the template needs to know of the geometry.
+var plotFrame = map[string]float64{"width": chartWidth, "height": chartHeight, "left": plotLeft, "right": plotRight,
+	"top": plotTop, "bottom": plotBottom, "xLabels": plotBottom + 18, "yLabels": plotLeft - 8,
+	"xTitle": chartHeight - 6, "middle": (plotLeft + plotRight) / 2}
+
+// writePage writes the report as one HTML page that needs nothing else.
+func (r *report) writePage(w io.Writer, made time.Time) error {
+	p := page{report: r, Made: made.Format("2006-01-02 15:04:05 MST"), Verdict: "all checks passed"}
+	if err := r.verdict(); err != nil {
+		p.Verdict = err.Error()
+	}
+	if r.Load != nil {
+		p.Charts = []chart{placedChart(r.Load), latencyChart(r.Load.Latency)}
+	}
+	if r.Ramp != nil {
+		p.Charts = rampCharts(r.Ramp)
+	}
+	if err := pageTemplate.Execute(w, p); err != nil {
+		return fmt.Errorf("cannot write page: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// percentilePoints is how many points a line over percentiles has at most.
+const percentilePoints = 200
+
+// placedChart draws the orders placed in each second.
+func placedChart(l *loadReport) chart {
+	c := chart{Title: "Orders placed, by second", XLabel: "seconds since the load began", YLabel: "orders/s"}
+	tops := roundSteps(float64(max(1, bestSecond(l.PlacedBySecond))))
+	x, y := xAxis(0, float64(len(l.PlacedBySecond))), yAxis(0, tops[len(tops)-1], false)
+	c.Y = y.ticks(tops)
+	for _, tick := range x.ticks(roundSteps(x.high)) {
+		if tick.At <= plotRight {
+			c.X = append(c.X, tick)
+		}
+	}
+	for i, n := range l.PlacedBySecond {
+		left, right, top := x.at(float64(i)), x.at(float64(i+1)), y.at(float64(n))
+		c.Bars = append(c.Bars, bar{Left: left, Top: top, Width: max(1, right-left-1), Height: plotBottom - top,
+			Title: fmt.Sprintf("second %d: %d orders", i+1, n), Part: float64(i+1) > l.ElapsedSeconds})
+	}
+	return c
+}
+
+// latencyChart draws latency by percentile as HdrHistogram plots do: each step to the right is ten times rarer.
+func latencyChart(latency []stepLatency) chart {
+	c := chart{Title: "Latency, by percentile", XLabel: "percentile", YLabel: "ms"}
+	shown := slices.DeleteFunc(slices.Clone(latency), func(s stepLatency) bool { return s.Count == 0 })
+	if len(shown) == 0 {
+		return c
+	}
+	nines, low, high := 0.0, math.Inf(1), 0.0
+	for _, s := range shown {
+		nines = max(nines, math.Log10(float64(s.Count)))
+		low, high = min(low, millis(s.histogram.Min())), max(high, millis(s.histogram.Max()))
+	}
+	scale := decades(low, high)
+	x, y := xAxis(0, max(1, nines)), yAxis(scale[0], scale[len(scale)-1], true)
+	c.Y = y.ticks(scale)
+	for i, label := range []string{"0%", "90%", "99%", "99.9%", "99.99%", "99.999%", "99.9999%"} {
+		if float64(i) <= x.high {
+			c.X = append(c.X, tick{x.at(float64(i)), label})
+		}
+	}
+	c.X = slices.Insert(c.X, 1, tick{x.at(math.Log10(2)), "50%"})
+	for _, s := range shown {
+		c.Lines = append(c.Lines, line{s.Step, percentileLine(s.histogram, x, y)})
+	}
+	return c
+}
+
+// percentileLine goes on to the percentile at which only one value is left, the greatest.
+func percentileLine(h *hdrhistogram.Histogram, x, y axis) string {
+	end := math.Log10(float64(h.TotalCount()))
+	var xs, ys []float64
+	for i := range percentilePoints + 1 {
+		nines := end * float64(i) / percentilePoints
+		xs = append(xs, nines)
+		ys = append(ys, millis(h.ValueAtPercentile(100*(1-math.Pow(10, -nines)))))
+	}
+	ys[0] = millis(h.Min())
+	ys[percentilePoints] = millis(h.Max())
+	return points(x, y, xs, ys)
+}
+
+// rampCharts draw what was placed and how long it took against the rate offered.
+func rampCharts(r *rampReport) []chart {
+	placed := chart{Title: "Orders placed, by rate offered", XLabel: "flows/s offered", YLabel: "orders/s"}
+	slow := chart{Title: "p99, by rate offered", XLabel: "flows/s offered", YLabel: "ms"}
+	var offered, goodput, order, flow []float64
+	for _, s := range r.Steps {
+		offered, goodput = append(offered, s.Offered), append(goodput, s.Goodput)
+		order = append(order, millis(max(1, s.Latency[stepOrder].P99)))
+		flow = append(flow, millis(max(1, s.Latency[stepCount].P99)))
+	}
+	if len(offered) == 0 {
+		return nil
+	}
+	rates := roundSteps(slices.Max(append(offered, goodput...)))
+	x, y := xAxis(0, rates[len(rates)-1]), yAxis(0, rates[len(rates)-1], false)
+	placed.X, placed.Y = x.ticks(rates), y.ticks(rates)
+	placed.Lines = []line{{"all that was offered", points(x, y, offered, offered)}, {"placed", points(x, y, offered, goodput)}}
+	both := append(slices.Clone(order), flow...)
+	scale := decades(slices.Min(both), slices.Max(both))
+	y = yAxis(scale[0], scale[len(scale)-1], true)
+	slow.X, slow.Y = x.ticks(rates), y.ticks(scale)
+	slow.Lines = []line{{stepOrder.String(), points(x, y, offered, order)}, {flowRow, points(x, y, offered, flow)}}
+	return []chart{placed, slow}
+}

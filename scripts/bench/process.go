@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// clockTick is the unit of times in /proc/PID/stat: USER_HZ, 100 a second on every Linux that Go runs on.
+const clockTick = 10 * time.Millisecond
+
+// process is one line of the machine's process table.
+type process struct {
+	pid, parent int
+	name        string
+	reaped      time.Duration // user and system time of its children that have ended
+}
+
+// readProcesses reads the process table from /proc.
+func readProcesses() ([]process, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("cannot read process table: %w", err)
+	}
+	var table []process
+	for _, entry := range entries {
+		if _, err := strconv.Atoi(entry.Name()); err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + entry.Name() + "/stat")
+		if gone(err) {
+			continue
+		} else if err != nil {
+			return nil, fmt.Errorf("cannot read process table: %w", err)
+		}
+		p, err := parseStat(stat)
+		if err != nil {
+			return nil, err
+		}
+		table = append(table, p)
+	}
+	return table, nil
+}
+
+// gone says that a process ended between being listed and being read.
+func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
+
+// parseStat reads /proc/PID/stat (man 5 proc). The name stands in brackets and may hold blanks and brackets itself.
+func parseStat(stat []byte) (process, error) {
+	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+	if open < 1 || end < open {
+		return process{}, fmt.Errorf("cannot read process table: no name in %.80q", stat)
+	}
+	rest := strings.Fields(string(stat[end+1:])) // from field 3 on
+	if len(rest) < 15 {
+		return process{}, fmt.Errorf("cannot read process table: too few fields in %.80q", stat)
+	}
+	pid, err1 := strconv.Atoi(strings.TrimSpace(string(stat[:open])))
+	parent, err2 := strconv.Atoi(rest[1])
+	childrenUser, err3 := strconv.ParseInt(rest[13], 10, 64)
+	childrenSystem, err4 := strconv.ParseInt(rest[14], 10, 64)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return process{}, fmt.Errorf("cannot read process table: %w", err)
+	}
+	return process{pid: pid, parent: parent, name: string(stat[open+1 : end]),
+		reaped: time.Duration(childrenUser+childrenSystem) * clockTick}, nil
+}
+
+// tree picks the roots and all that descends from them.
+func tree(table []process, roots []int) []process {
+	var picked []process
+	for _, p := range table {
+		if slices.Contains(roots, p.pid) {
+			picked = append(picked, p)
+		}
+	}
+	for i := 0; i < len(picked); i++ {
+		for _, p := range table {
+			known := slices.ContainsFunc(picked, func(q process) bool { return q.pid == p.pid })
+			if p.parent == picked[i].pid && !known {
+				picked = append(picked, p)
+			}
+		}
+	}
+	return picked
+}
+
+// cpuTime is the user and system time of a process, all its threads, since it began: the same figure that
+// /proc/PID/stat gives in ticks of 10 ms, here in nanoseconds from the process's CPU clock (man 3 clock_getcpuclockid).
+func cpuTime(pid int) (time.Duration, error) {
+	const processClock = 2 // CPUCLOCK_SCHED of a whole process
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|processClock), &t); err != nil {
+		return 0, fmt.Errorf("cannot read CPU time of process %d: %w", pid, err)
+	}
+	return time.Duration(t.Nano()), nil
+}
+
+// residentMemory is the physical memory of a process in bytes: VmRSS in /proc/PID/status.
+func residentMemory(pid int) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("cannot read memory of process %d: %w", pid, err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, found := strings.CutPrefix(line, "VmRSS:"); found {
+			kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+			return kilobytes << 10, err
+		}
+	}
+	return 0, fmt.Errorf("cannot read memory of process %d: no VmRSS, it has ended", pid)
+}

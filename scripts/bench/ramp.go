@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"flashsale/internal/catalog"
+)
+
+const (
+	rampRateDefault = 500.0 // flows a second in the first step
+	rampStepDefault = 3 * time.Second
+	rampFactor      = 1.25                  // from each step to the next
+	rampGoodputMin  = 0.95                  // of the rate offered
+	rampOrderP99Max = 50 * time.Millisecond // of the order's own request
+)
+
+// rampReport is how far a sale followed a rising rate.
+type rampReport struct {
+	Seed        uint64     `json:"seed"`
+	Concurrency int        `json:"concurrency"` // buyers at once, at most
+	Steps       []rampStep `json:"steps"`
+	Knee        *rampStep  `json:"knee"`  // the last step that held; null when none did
+	Ended       string     `json:"ended"` // why there is no further step
+}
+
+// rampStep is one open-loop load at a fixed rate.
+type rampStep struct {
+	Offered     float64       `json:"offered"` // flows a second, as the intended starts had it
+	Goodput     float64       `json:"goodput"` // orders placed a second, until the last flow ended
+	Flows       int           `json:"flows"`
+	Placed      int           `json:"placed"`
+	LateStarts  int64         `json:"late_starts"`
+	OwnLateness int64         `json:"generator_lateness_p99_us"`
+	Latency     []stepLatency `json:"latency"`
+}
+
+// ramp raises the rate step by step, each with users of their own, until a step does not hold or the users run out.
+func ramp(ctx context.Context, opt options, sale sale, users []catalog.User, stderr io.Writer) (*rampReport, []attempt) {
+	rep := &rampReport{Seed: opt.seed, Concurrency: opt.concurrency}
+	length := opt.duration
+	opt.duration = 0 // the number of flows ends a step
+	var attempts []attempt
+	for rate := opt.rate; ; rate *= rampFactor {
+		n := int(math.Ceil(rate * length.Seconds()))
+		if n > len(users) {
+			rep.Ended = fmt.Sprintf("the next step takes %d users who never bought and there are %d; start the server with more -users", n, len(users))
+			return rep, attempts
+		}
+		opt.rate = rate
+		l := newLoad(opt, sale.foods, users[:n])
+		users = users[n:]
+		result := l.run(ctx)
+		attempts = append(attempts, result.attempts...)
+		if result.interrupted {
+			rep.Ended = "ended early by a signal"
+			return rep, attempts
+		}
+		step := newRampStep(newLoadReport(opt, result), l.starts)
+		rep.Steps = append(rep.Steps, step)
+		fmt.Fprintf(stderr, "bench: offered %7.0f/s, placed %7.0f/s, p99 of an order %7.2f ms\n",
+			step.Offered, step.Goodput, millis(step.Latency[stepOrder].P99))
+		if rep.Ended = step.fault(); rep.Ended != "" {
+			return rep, attempts
+		}
+		rep.Knee = &step
+	}
+}
+
+func newRampStep(l *loadReport, starts []time.Duration) rampStep {
+	last := starts[len(starts)-1].Seconds()
+	return rampStep{
+		// By chance more or fewer flows come than the rate says; a server cannot place more than came.
+		Offered: float64(len(starts)) / last, Goodput: l.OrdersPerSecond, Flows: l.Flows, Placed: l.Placed,
+		LateStarts: l.LateStarts, OwnLateness: l.OwnLateness.P99, Latency: l.Latency,
+	}
+}
+
+// fault says why a step does not hold, "" when it does.
+func (s *rampStep) fault() string {
+	if s.Goodput < rampGoodputMin*s.Offered {
+		return fmt.Sprintf("at %.0f/s only %.0f orders/s were placed, less than %.0f%% (%d of %d flows placed one)",
+			s.Offered, s.Goodput, 100*rampGoodputMin, s.Placed, s.Flows)
+	}
+	if p99 := s.Latency[stepOrder].P99; p99 > rampOrderP99Max.Microseconds() {
+		return fmt.Sprintf("at %.0f/s the p99 of an order was %.1f ms, more than %v", s.Offered, millis(p99), rampOrderP99Max)
+	}
+	return ""
+}
+
+func (p *printer) ramp(r *rampReport) {
+	p.line("ramp: at most %d buyers at once, seed %d", r.Concurrency, r.Seed)
+	p.line("    flows/s  orders/s          order, ms       flow, ms       late  bench late")
+	p.line("    offered    placed      p50      p99     p50     p99     starts     p99, ms")
+	for _, s := range r.Steps {
+		order, flow := s.Latency[stepOrder], s.Latency[stepCount]
+		p.line("  %9.0f %9.0f %8.2f %8.2f %7.1f %7.1f %10d %11.2f", s.Offered, s.Goodput, millis(order.P50), millis(order.P99),
+			millis(flow.P50), millis(flow.P99), s.LateStarts, millis(s.OwnLateness))
+	}
+	if r.Knee != nil {
+		p.line("  knee: %.0f orders/s, p99 of an order %.2f ms", r.Knee.Goodput, millis(r.Knee.Latency[stepOrder].P99))
+	} else {
+		p.line("  knee: not found, no step held; begin lower with -rate")
+	}
+	p.line("  ended: %s", r.Ended)
+}

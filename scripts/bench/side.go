@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	sidesMax       = 16
+	floorProgram   = "floor"
+	productProgram = "product" // this repository's server, built for the comparison
+	storeVariable  = "STORE"
+)
+
+// storeKind says which Redis a side gets.
+type storeKind string
+
+const (
+	storeOff      storeKind = "off"      // private redis-server on a unix socket, nothing on disk
+	storeAlways   storeKind = "always"   // the same with its log on disk before each reply
+	storeEverysec storeKind = "everysec" // the same with its log on disk once a second
+	storeTCP      storeKind = "tcp"      // as off, on a port of 127.0.0.1
+	storeOwn      storeKind = "own"      // whatever the server starts by itself
+)
+
+var storeKinds = []storeKind{storeOff, storeAlways, storeEverysec, storeTCP, storeOwn}
+
+// side is one of the configurations that a comparison holds against each other.
+type side struct {
+	text    string   // as given, its name in the report
+	env     []string // NAME=VALUE
+	program string   // floorProgram, productProgram or the path of a server with the product's flags; "" for a foreign one
+	flags   []string
+	store   storeKind // "" where bench starts none
+
+	// Of a foreign server, which runs already and goes on running.
+	servers []string // host:port
+	pids    []int    // whose trees serve
+}
+
+func (s *side) foreign() bool { return s.program == "" }
+
+// audited says that the side sells for real and that bench knows root's password there.
+func (s *side) audited() bool { return !s.foreign() && s.program != floorProgram }
+
+// benchFlags are chosen by bench for all sides alike; a side must not set them, for then bench would not know them.
+var benchFlags = []string{"app-host", "app-port", "users", "foods", "stock", "root-password", "catalog-dir", "db-host"}
+
+// parseSides reads sides separated by |. A side is NAME=VALUE words, then a program and its flags, all without quotes.
+func parseSides(text string) ([]side, error) {
+	var sides []side
+	for part := range strings.SplitSeq(text, "|") {
+		s, err := parseSide(part)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(sides, func(other side) bool { return other.text == s.text }) {
+			return nil, fmt.Errorf("%w: -compare names the side %q twice", errUsage, s.text)
+		}
+		sides = append(sides, s)
+	}
+	if len(sides) > sidesMax {
+		return nil, fmt.Errorf("%w: -compare names %d sides, at most %d", errUsage, len(sides), sidesMax)
+	}
+	return sides, nil
+}
+
+func parseSide(text string) (side, error) {
+	words := strings.Fields(text)
+	s := side{text: strings.Join(words, " "), store: storeOff}
+	for len(words) > 0 {
+		name, value, assigned := strings.Cut(words[0], "=")
+		if !assigned || strings.HasPrefix(name, "-") || strings.Contains(name, "/") {
+			break
+		}
+		if name == storeVariable {
+			s.store = storeKind(value)
+		} else {
+			s.env = append(s.env, words[0])
+		}
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return s, fmt.Errorf("%w: -compare side %q names no program; it is %s, %s or the path of a server",
+			errUsage, s.text, floorProgram, productProgram)
+	}
+	s.program, s.flags = words[0], words[1:]
+	return s, s.check()
+}
+
+func (s *side) check() error {
+	if !slices.Contains(storeKinds, s.store) {
+		return fmt.Errorf("%w: -compare side %q: %s is one of %v", errUsage, s.text, storeVariable, storeKinds)
+	}
+	if strings.HasPrefix(s.program, "-") {
+		return fmt.Errorf("%w: -compare side %q names no program before %s", errUsage, s.text, s.program)
+	}
+	if s.program == floorProgram {
+		if s.store != storeOff {
+			return fmt.Errorf("%w: -compare side %q: the floor has no store", errUsage, s.text)
+		}
+		s.store = ""
+	}
+	for _, name := range benchFlags {
+		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		set := slices.ContainsFunc(s.env, func(pair string) bool { return strings.HasPrefix(pair, variable+"=") }) ||
+			slices.ContainsFunc(s.flags, func(word string) bool {
+				flag, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+				return strings.HasPrefix(word, "-") && flag == name
+			})
+		if set {
+			return fmt.Errorf("%w: -compare side %q sets %s, which bench sets for all sides", errUsage, s.text, name)
+		}
+	}
+	return nil
+}
