@@ -74,6 +74,11 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 	settings := cfg.String()
 	cfg.HideSecrets() // workers get what they need of them in the handover
 
+	signal.Ignore(syscall.SIGPIPE) // a log reader that ends must not end the sale
+	terminal := supervise.Attached()
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+
 	interrupt, stopCatching := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stopCatching()
 	// With the first signal its default is back: a second one kills.
@@ -109,9 +114,9 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 		printBanner(os.Stdout, cfg, settings, supervisor.Address(), store, sale, randomRoot)
 	}
 	if cfg.Workers == 0 {
-		err = serveAlone(interrupt, cfg, sale, supervisor, ready)
+		err = serveAlone(interrupt, cfg, sale, supervisor, hangups{hangup, terminal}, ready)
 	} else {
-		err = superviseWorkers(interrupt, cfg, sale, supervisor, ready)
+		err = superviseWorkers(interrupt, cfg, sale, supervisor, hangups{hangup, terminal}, ready)
 	}
 	if err == nil {
 		fmt.Printf("flashsale has stopped; sale %s stays in its store\n", sale.Sale)
@@ -238,18 +243,19 @@ func printBanner(out io.Writer, cfg *config.Config, settings, address string, st
 	fmt.Fprintln(out)
 }
 
+// hangups are the SIGHUPs of this process. With a terminal one of them may be the terminal's end.
+type hangups struct {
+	signals  <-chan os.Signal
+	terminal bool
+}
+
 // superviseWorkers runs the worker processes until ctx ends or the terminal is closed.
-func superviseWorkers(ctx context.Context, cfg *config.Config, sale *opening, supervisor *supervise.Supervisor, readied func()) error {
+func superviseWorkers(ctx context.Context, cfg *config.Config, sale *opening, supervisor *supervise.Supervisor, hangups hangups, readied func()) error {
 	given, err := sale.pack()
 	if err != nil {
 		return err
 	}
 	files := given.Files
-	terminal := supervise.Attached()
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
-
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
@@ -261,8 +267,8 @@ func superviseWorkers(ctx context.Context, cfg *config.Config, sale *opening, su
 		case <-ready:
 			ready = nil
 			readied()
-		case <-hangup:
-			if terminal && !supervise.Attached() {
+		case <-hangups.signals:
+			if hangups.terminal && !supervise.Attached() {
 				stop() // it was the terminal's end, not somebody who wants other workers
 				continue
 			}
@@ -345,10 +351,16 @@ func runWorker(ctx context.Context, cfg *config.Config, worker *supervise.Worker
 }
 
 // serveAlone serves in this process, without workers: for debuggers and tests.
-func serveAlone(ctx context.Context, cfg *config.Config, sale *opening, supervisor *supervise.Supervisor, readied func()) error {
-	if !supervise.Attached() {
-		signal.Ignore(syscall.SIGHUP) // there is no worker to replace
-	}
+func serveAlone(ctx context.Context, cfg *config.Config, sale *opening, supervisor *supervise.Supervisor, hangups hangups, readied func()) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		for range hangups.signals { // there is no worker to replace
+			if hangups.terminal && !supervise.Attached() {
+				stop()
+			}
+		}
+	}()
 	l, err := supervisor.Listener()
 	if err != nil {
 		return err
@@ -375,11 +387,8 @@ func (o *opening) serve(retire, stop context.Context, cfg *config.Config, l net.
 		cancel()
 		rooms.Wait()
 	}()
-	connected, stocked := make(chan struct{}), make(chan struct{})
-	rooms.Go(func() { sale.Run(background, func() { close(connected) }) })
-	if !await(stop, connected) {
-		return nil
-	}
+	stocked := make(chan struct{})
+	rooms.Go(func() { sale.Run(background) })
 	// The snapshot ends before the connections do: its calls must be answered.
 	snapshots, endSnapshots := context.WithCancel(background)
 	var snapshot sync.WaitGroup
@@ -394,7 +403,12 @@ func (o *opening) serve(retire, stop context.Context, cfg *config.Config, l net.
 			first()
 		})
 	})
-	if !await(stop, stocked) {
+	// Usually a moment. A worker that is started while Redis is away serves all the same: 503 is an answer.
+	select {
+	case <-stocked:
+	case <-time.After(startWait):
+		slog.Warn("Redis does not answer yet; serving without it")
+	case <-stop.Done():
 		return nil
 	}
 
@@ -411,6 +425,9 @@ func (o *opening) serve(retire, stop context.Context, cfg *config.Config, l net.
 	return drain(stop, cfg.Drain, server, l)
 }
 
+// startWait is how long a worker waits for Redis before it serves without.
+const startWait = 2 * time.Second
+
 // stopGrace is how long a stop waits for connections that are idle: a request may be on its way.
 const stopGrace = 100 * time.Millisecond
 
@@ -421,13 +438,4 @@ func drain(stop context.Context, limit time.Duration, server *handlers.Server, l
 	defer cancel()
 	context.AfterFunc(stop, func() { time.AfterFunc(stopGrace, cancel) })
 	return server.Drain(ctx, idle, l)
-}
-
-func await(ctx context.Context, done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

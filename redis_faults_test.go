@@ -163,3 +163,23 @@ func TestKilledStoreIsRestarted(t *testing.T) {
 	l.checkFailures(t, unavailable)
 	l.audit(t, s)
 }
+
+// A worker that is started again while Redis is away answers 503 and does not let its clients wait.
+func TestWorkerStartsWithoutRedis(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	s, c, _ := startWithOneWorker(t, redis)
+	redis.Freeze(t)
+	kill(t, s.workers(t)[0])
+	c.hangUp()
+	within(t, "an answer of the new worker", func() bool {
+		r, err := c.do("GET", "/healthz", "")
+		return err == nil && r.status == 200
+	})
+	awaitReady(t, c, 503)
+	redis.Thaw(t)
+	awaitReady(t, c, 200)
+	if _, err := s.client(t).buy(4, item{1, 1}); err != nil {
+		t.Errorf("order after Redis came back: %v", err)
+	}
+}

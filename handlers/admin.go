@@ -30,6 +30,15 @@ func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx) {
 		replyOutcome(ctx, err)
 		return
 	}
+	if !ctx.Request.Header.IsHTTP11() { // HTTP/1.0 knows no chunks: the whole list at once
+		body, err := io.ReadAll(list)
+		if err != nil {
+			replyOutcome(ctx, err)
+			return
+		}
+		replyRaw(ctx, body)
+		return
+	}
 	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
 	ctx.Response.SetBodyStream(list, -1)
 }

@@ -35,7 +35,7 @@ func (s *Server) addToCart(ctx *fasthttp.RequestCtx) {
 		reply(ctx, errMalformedJSON)
 		return
 	}
-	cart, f := s.cart(user, ctx.Path()[len(cartsPath):])
+	cart, f := s.cart(user, ctx.URI().PathOriginal()[len(cartsPath):])
 	if f != nil {
 		reply(ctx, f)
 		return

@@ -64,10 +64,13 @@ func open(tb testing.TB, network, address string) *shop {
 	s.PublishStock(stock)
 
 	ctx, cancel := context.WithCancel(context.Background())
-	connected := make(chan struct{})
 	var running sync.WaitGroup
-	running.Go(func() { sale.Run(ctx, func() { close(connected) }) })
-	<-connected
+	running.Go(func() { sale.Run(ctx) })
+	for limit := time.Now().Add(10 * time.Second); sale.Check() != nil; {
+		if time.Now().After(limit) {
+			tb.Fatal("the sale does not answer")
+		}
+	}
 	running.Go(func() {
 		if err := s.Serve(s.l); err != nil {
 			tb.Error(err)
@@ -279,7 +282,7 @@ func TestAddToCart(t *testing.T) {
 			s.expect(t, 2, "PATCH", cart, body, 400, malformed)
 		}
 		one := `{"food_id":1,"count":1}`
-		for _, id := range []string{"-1", "1", "garbage", s.cartOf(2)[1:], s.cartOf(2) + "A", s.token(2), strings.ToLower(s.cartOf(2)), "%00"} {
+		for _, id := range []string{"-1", "1", "garbage", s.cartOf(2)[1:], s.cartOf(2) + "A", s.token(2), strings.ToLower(s.cartOf(2)), "%00", "a%2fb"} {
 			s.expect(t, 2, "PATCH", "/carts/"+id, one, 404, noCart)
 		}
 		s.expect(t, 2, "PATCH", "/carts/"+s.cartOf(3), one, 401, notYours)
@@ -364,6 +367,8 @@ func TestIdempotencyKey(t *testing.T) {
 		s.expect(t, 2, "POST", "/orders", body, 400, `{"code":"INVALID_IDEMPOTENCY_KEY","message":"Idempotency-Key 须为1至255个字符"}`, "Idempotency-Key", long+"k")
 		s.expect(t, 2, "POST", "/orders", body, 200, id, "Idempotency-Key", long)
 		s.expect(t, 2, "POST", "/orders", body, 200, id, "Idempotency-Key", long)
+		wide := strings.Repeat("é", idempotencyKeyMax) // characters count, not bytes
+		s.expect(t, 4, "POST", "/orders", s.fill(t, 4, 2, 1), 200, `{"id":"`+s.cfg.Sale.ID()+`-4"}`, "Idempotency-Key", wide)
 		s.expect(t, 2, "POST", "/orders", body, 403, oneOrder, "Idempotency-Key", long[1:])
 		s.expect(t, 2, "POST", "/orders", body, 403, oneOrder)
 		// Another user's key means nothing, and an order without a key is not found under any.
@@ -398,7 +403,7 @@ func TestPathsAndMethods(t *testing.T) {
 		notAllowed = `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`
 	)
 	onEach(t, func(t *testing.T, s *shop) {
-		for _, path := range []string{"/", "/nothing", "/login/x", "/carts/", "/carts/a/b", "/orders/1", "/admin", "/Foods"} {
+		for _, path := range []string{"/", "/nothing", "/login/x", "/carts/", "/carts/a/b", "//foods", "/x/../foods", "/%66oods", "/orders/1", "/admin", "/Foods"} {
 			s.expect(t, 0, "GET", path, "", 404, notFound)
 			s.expect(t, 2, "POST", path, "{}", 404, notFound)
 		}

@@ -37,7 +37,6 @@ var (
 	errNotFound          = newFailure(404, "NOT_FOUND", "路径不存在")
 	errMethodNotAllowed  = newFailure(405, "METHOD_NOT_ALLOWED", "方法不允许")
 	errBadRequest        = newFailure(400, "BAD_REQUEST", "无法解析请求")
-	errTimeout           = newFailure(408, "REQUEST_TIMEOUT", "请求超时")
 	errBodyTooLarge      = newFailure(413, "BODY_TOO_LARGE", "请求体过大")
 	errHeadTooLarge      = newFailure(431, "HEADER_TOO_LARGE", "请求头过大")
 	errBadIdempotencyKey = newFailure(400, "INVALID_IDEMPOTENCY_KEY", "Idempotency-Key 须为1至255个字符")

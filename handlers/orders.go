@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
@@ -32,7 +33,7 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	key := ctx.Request.Header.Peek("Idempotency-Key")
-	if len(key) > idempotencyKeyMax {
+	if len(key) > idempotencyKeyMax && utf8.RuneCount(key) > idempotencyKeyMax {
 		reply(ctx, errBadIdempotencyKey)
 		return
 	}

@@ -21,7 +21,7 @@ import (
 	"flashsale/tokens"
 )
 
-// Limits of a request; fasthttp has none, or larger ones, by default.
+// Limits of a request; fasthttp has none, or larger ones, by default. The times are kept by the sweeper.
 const (
 	headBytesMax = 8 << 10  // request line and headers
 	bodyBytesMax = 64 << 10 // no call takes more than some hundred bytes
@@ -44,21 +44,19 @@ type Server struct {
 	cfg      Config
 	foods    atomic.Pointer[[]byte] // ready-made body of GET /foods; nil until the stock is known
 	draining atomic.Bool
+	sweeper  *sweeper
 	http     *fasthttp.Server
 }
 
 // New makes a Server that is not ready before PublishStock was called.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg}
+	s := &Server{cfg: cfg, sweeper: newSweeper()}
 	s.http = &fasthttp.Server{
 		Handler:                      s.handle,
 		ErrorHandler:                 badRequest,
 		Logger:                       quietLogger{},
 		ReadBufferSize:               headBytesMax,
 		MaxRequestBodySize:           bodyBytesMax,
-		ReadTimeout:                  readTimeout,
-		WriteTimeout:                 writeTimeout,
-		IdleTimeout:                  idleTimeout,
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,
@@ -69,7 +67,10 @@ func New(cfg Config) *Server {
 
 // Serve answers what comes in by the listener, until Drain or until the listener fails.
 func (s *Server) Serve(l net.Listener) error {
-	if err := s.http.Serve(l); err != nil && !(s.draining.Load() && errors.Is(err, net.ErrClosed)) {
+	done := make(chan struct{})
+	defer close(done)
+	go s.sweeper.run(done)
+	if err := s.http.Serve(&sweptListener{Listener: l, sweeper: s.sweeper}); err != nil && !(s.draining.Load() && errors.Is(err, net.ErrClosed)) {
 		return fmt.Errorf("cannot accept connections: %w", err)
 	}
 	return nil
@@ -83,15 +84,15 @@ func (s *Server) Drain(ctx, idle context.Context, l net.Listener) error {
 	l.Close()
 	poll := time.NewTicker(drainPoll)
 	defer poll.Stop()
-	// The count is one too low when Serve has returned: -1 means none.
-	for s.http.GetOpenConnectionsCount() >= 0 && idle.Err() == nil {
+	for s.sweeper.count() > 0 && idle.Err() == nil {
 		select {
 		case <-poll.C:
 		case <-idle.Done():
 		}
 	}
+	s.sweeper.closeIdle()
 	if err := s.http.ShutdownWithContext(ctx); err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("cannot drain: %d connections are still open: %w", s.http.GetOpenConnectionsCount()+1, err)
+		return fmt.Errorf("cannot drain: %d connections are still open: %w", s.sweeper.count(), err)
 	}
 	return nil
 }
@@ -115,14 +116,11 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 // badRequest answers what fasthttp could not read as a request.
 func badRequest(ctx *fasthttp.RequestCtx, err error) {
 	var tooLarge *fasthttp.ErrSmallBuffer
-	var timeout net.Error
 	switch {
 	case errors.As(err, &tooLarge):
 		reply(ctx, errHeadTooLarge)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		reply(ctx, errBodyTooLarge)
-	case errors.As(err, &timeout) && timeout.Timeout():
-		reply(ctx, errTimeout)
 	default:
 		reply(ctx, errBadRequest)
 	}

@@ -16,12 +16,15 @@ import (
 // errNoScript: Redis does not know the script, so nothing was carried out.
 var errNoScript = fmt.Errorf("%w: it has lost the scripts", ErrUnavailable)
 
-// call is one or more commands of one caller, sent together, and their replies.
+// call is what one caller wants: one run of a script that it shares with the others that wait, or commands of
+// its own.
 type call struct {
-	request []byte // encoded commands
-	into    []any  // a receiver for each reply (as for resp3.Unmarshal); empty: one reply, an integer, goes to code
-	code    int64
-	err     error
+	script *evaluation // nil for commands
+	keys   []byte      // its KEYS for the script, encoded
+	args   []byte      // its ARGV, or its commands, encoded
+	into   []any       // a receiver for the reply of each command (as for resp3.Unmarshal)
+	code   int64       // what the script returned for it
+	err    error
 
 	queued time.Time
 	done   chan struct{}
@@ -32,7 +35,7 @@ var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1
 
 func newCall() *call {
 	x := calls.Get().(*call)
-	x.request, x.into, x.code, x.err = x.request[:0], x.into[:0], 0, nil
+	x.script, x.keys, x.args, x.into, x.code, x.err = nil, x.keys[:0], x.args[:0], x.into[:0], 0, nil
 	return x
 }
 
@@ -48,31 +51,30 @@ func (x *call) finish(err error) {
 
 // command adds a command whose reply goes into the receiver.
 func (x *call) command(receiver any, args ...string) *call {
-	x.request = append(x.request, '*')
-	x.request = strconv.AppendInt(x.request, int64(len(args)), 10)
-	x.request = append(x.request, '\r', '\n')
+	x.args = appendHeader(x.args, '*', len(args))
 	for _, arg := range args {
-		x.request = appendBulk(x.request, arg)
+		x.args = appendBulk(x.args, arg)
 	}
 	x.into = append(x.into, receiver)
 	return x
 }
 
 func appendBulk[T string | []byte](dst []byte, arg T) []byte {
-	dst = append(dst, '$')
-	dst = strconv.AppendInt(dst, int64(len(arg)), 10)
-	dst = append(dst, '\r', '\n')
+	dst = appendHeader(dst, '$', len(arg))
 	dst = append(dst, arg...)
 	return append(dst, '\r', '\n')
 }
 
-// read takes the replies of the call off the connection. Error replies stay in the call; the error returned
-// is one of the connection.
+func appendHeader(dst []byte, kind byte, n int) []byte {
+	dst = append(dst, kind)
+	dst = strconv.AppendInt(dst, int64(n), 10)
+	return append(dst, '\r', '\n')
+}
+
+// read takes the replies of the commands off the connection. Error replies stay in the call; the error
+// returned is one of the connection.
 func (x *call) read(br resp.BufferedReader, o *resp.Opts) error {
 	x.err = nil
-	if len(x.into) == 0 {
-		return x.readCode(br)
-	}
 	for _, receiver := range x.into {
 		err := resp3.Unmarshal(br, receiver, o)
 		if err == nil {
@@ -87,25 +89,25 @@ func (x *call) read(br resp.BufferedReader, o *resp.Opts) error {
 	return nil
 }
 
-// readCode reads an integer reply without the allocations of resp3.Unmarshal.
-func (x *call) readCode(br resp.BufferedReader) error {
+// readNumber reads the number behind one of ':' and '*' without the allocations of resp3.Unmarshal. An error
+// reply is the first error, one of the connection the second.
+func readNumber(br resp.BufferedReader, kind byte) (n int64, refused, broken error) {
 	line, err := br.ReadSlice('\n')
 	if err != nil {
-		return fmt.Errorf("cannot read a reply of Redis: %w", err)
+		return 0, nil, fmt.Errorf("cannot read a reply of Redis: %w", err)
 	}
 	if len(line) < 4 || line[len(line)-2] != '\r' {
-		return fmt.Errorf("cannot read a reply of Redis: %w: %q", io.ErrUnexpectedEOF, line)
+		return 0, nil, fmt.Errorf("cannot read a reply of Redis: %w: %q", io.ErrUnexpectedEOF, line)
 	}
 	text := line[1 : len(line)-2]
 	switch line[0] {
-	case ':':
-		x.code, err = strconv.ParseInt(string(text), 10, 64)
-		return err
+	case kind:
+		n, err = strconv.ParseInt(string(text), 10, 64)
+		return n, nil, err
 	case '-':
-		x.err = replyError(string(text))
-		return nil
+		return 0, replyError(string(text)), nil
 	}
-	return fmt.Errorf("cannot read a reply of Redis: an integer is due, not %q", line)
+	return 0, nil, fmt.Errorf("cannot read a reply of Redis: %q where %q is due", line, kind)
 }
 
 func replyError(text string) error {

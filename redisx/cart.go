@@ -25,12 +25,11 @@ func (s *Sale) AddToCart(user uint32, cart []byte, food, count int64) error {
 		count = -CartMax // Lua counts in floating point: beyond 2^53 it would not be exact
 	}
 	x := newCall()
-	x.request = append(x.request, s.cartHead...)
+	x.script = s.carts
 	var scratch [40]byte
-	x.request = appendBulk(x.request, appendCartKey(scratch[:0], cart))
-	x.request = appendBulk(x.request, strconv.AppendInt(scratch[:0], food, 10))
-	x.request = appendBulk(x.request, strconv.AppendInt(scratch[:0], count, 10))
-	x.request = append(x.request, s.cartTail...)
+	x.keys = appendBulk(x.keys, appendCartKey(scratch[:0], cart))
+	x.args = appendBulk(x.args, strconv.AppendInt(scratch[:0], food, 10))
+	x.args = appendBulk(x.args, strconv.AppendInt(scratch[:0], count, 10))
 	switch code, err := s.doCode(user, x); {
 	case err != nil:
 		return err

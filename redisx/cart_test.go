@@ -3,6 +3,7 @@ package redisx
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"testing"
 )
@@ -61,13 +62,30 @@ func TestCartScript(t *testing.T) {
 	}
 }
 
+// A cart does not grow with the foods that went through it.
+func TestCartForgetsEmptyFoods(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := open(t, cfg, make([]int64, 200)...)
+		for food := range int64(200) {
+			for _, count := range []int64{1, -1} {
+				if err := s.AddToCart(1, cartName(1), food+1, count); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if cart := rawString(t, cfg, "GET", "c_"+string(cartName(1))); len(cart) > 33*len("200:0,") {
+			t.Errorf("cart of %d bytes: %s", len(cart), cart)
+		}
+	})
+}
+
 // The script refuses by itself what AddToCart already refuses without asking Redis.
 func TestCartScriptLimitsItself(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
-		var code int64
-		raw(t, cfg, &code, "EVAL", cartSource, "1", "c_x", "1", "4", "60")
-		if code != cartOverLimit {
-			t.Errorf("code %d, want %d", code, cartOverLimit)
+		var codes []int64
+		raw(t, cfg, &codes, "EVAL", cartSource, "3", "c_x", "c_y", "c_x", "60", "1", "4", "2", "3", "1", "1")
+		if want := []int64{cartOverLimit, cartDone, cartDone}; !slices.Equal(codes, want) {
+			t.Errorf("codes %v, want %v", codes, want)
 		}
 	})
 }

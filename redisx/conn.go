@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"runtime"
 	"sync/atomic"
 	"time"
 
 	"github.com/mediocregopher/radix/v4"
-	"github.com/mediocregopher/radix/v4/resp"
 )
 
 const (
@@ -27,8 +25,9 @@ const (
 // the connection, and nobody waits longer than the timeout: every batch has the deadline of its oldest call,
 // and when one fails the connection is dropped and everything that waits fails with it.
 type conn struct {
-	cfg   Config
-	greet func(*link) error // runs on each new connection before any call
+	cfg     Config
+	scripts []*evaluation     // that its calls may run
+	greet   func(*link) error // runs on each new connection before any call
 
 	queue chan *call
 	up    atomic.Bool // false: calls are refused without queueing
@@ -36,8 +35,8 @@ type conn struct {
 	complained time.Time
 }
 
-func newConn(cfg Config, greet func(*link) error) *conn {
-	return &conn{cfg: cfg, greet: greet, queue: make(chan *call, queueMax)}
+func newConn(cfg Config, scripts []*evaluation, greet func(*link) error) *conn {
+	return &conn{cfg: cfg, scripts: scripts, greet: greet, queue: make(chan *call, queueMax)}
 }
 
 // do sends a call and waits for its replies. It returns within the timeout of the Config.
@@ -56,8 +55,7 @@ func (c *conn) do(x *call) error {
 }
 
 // run keeps the connection until ctx ends. Calls must have ended before: what comes later is not answered.
-// connected is called after the first success.
-func (c *conn) run(ctx context.Context, connected func()) {
+func (c *conn) run(ctx context.Context) {
 	down := false // one line when the connection goes, one when it is back
 	for delay := time.Duration(0); ; {
 		l, err := c.redial(ctx, delay)
@@ -67,7 +65,6 @@ func (c *conn) run(ctx context.Context, connected func()) {
 			}
 			down, delay = false, 0
 			c.up.Store(true)
-			connected()
 			err = c.serve(ctx, l)
 			c.up.Store(false)
 			l.Close()
@@ -118,7 +115,7 @@ func (c *conn) redial(ctx context.Context, delay time.Duration) (*link, error) {
 
 // serve answers calls until the connection fails or ctx ends.
 func (c *conn) serve(ctx context.Context, l *link) error {
-	b := &batch{calls: make([]*call, 0, batchMax)}
+	b := newBatch(c.scripts)
 	for {
 		select {
 		case x := <-c.queue:
@@ -171,7 +168,7 @@ func (c *conn) exchange(l *link, b *batch) error {
 	if !b.unknownScript {
 		return nil
 	}
-	again := &batch{}
+	again := newBatch(c.scripts)
 	for _, x := range b.calls {
 		if errors.Is(x.err, errNoScript) {
 			again.calls = append(again.calls, x)
@@ -207,59 +204,6 @@ func (c *conn) refuseWaiting() {
 			return
 		}
 	}
-}
-
-// batch is some calls as one message of radix: it writes their requests and reads their replies.
-type batch struct {
-	calls         []*call
-	failed        bool // some call got an error reply
-	unknownScript bool // and one of those was NOSCRIPT
-	reading       bool // touched by the reader of the connection only
-}
-
-// MarshalRESP writes all requests; they are encoded already.
-func (b *batch) MarshalRESP(w io.Writer, _ *resp.Opts) error {
-	for _, x := range b.calls {
-		if _, err := w.Write(x.request); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// UnmarshalRESP reads the replies of all calls. An error reply belongs to its call; what is returned is an
-// error of the connection.
-func (b *batch) UnmarshalRESP(br resp.BufferedReader, o *resp.Opts) error {
-	// After a deadline radix reads once more into what it was given, to discard the late reply; by then the
-	// calls have been answered and may be in use again.
-	if b.reading {
-		return errNoReply
-	}
-	b.reading = true
-	b.failed, b.unknownScript = false, false
-	for _, x := range b.calls {
-		if err := x.read(br, o); err != nil {
-			return err
-		}
-		if x.err != nil {
-			b.failed = true
-			b.unknownScript = b.unknownScript || errors.Is(x.err, errNoScript)
-		}
-	}
-	b.reading = false
-	return nil
-}
-
-// finish wakes the callers; err, if any, replaces what they got.
-func (b *batch) finish(err error) {
-	for _, x := range b.calls {
-		if err != nil {
-			x.err = err
-		}
-		x.done <- struct{}{}
-	}
-	clear(b.calls)
-	b.calls = b.calls[:0]
 }
 
 // dial opens a connection within the timeout.

@@ -188,7 +188,7 @@ func (p *proxy) carry(c net.Conn) {
 
 // The queue is bounded: what does not fit is refused at once.
 func TestQueueFull(t *testing.T) {
-	c := newConn(defaults, nil)
+	c := newConn(defaults, nil, nil)
 	c.up.Store(true)
 	var waiting sync.WaitGroup
 	for range queueMax {
@@ -208,7 +208,7 @@ func TestQueueFull(t *testing.T) {
 
 // A call that has waited half its time is refused, and does not take the deadline of the others.
 func TestStaleCallRefused(t *testing.T) {
-	c := newConn(defaults, nil)
+	c := newConn(defaults, nil, nil)
 	stale, fresh := newCall(), newCall()
 	stale.queued = time.Now().Add(-defaults.Timeout)
 	fresh.queued = time.Now()

@@ -39,7 +39,7 @@ func (l *link) roundTrip(b *batch, deadline time.Time) error {
 // ask carries out the commands of a call alone and frees it.
 func (l *link) ask(x *call, limit time.Duration) error {
 	defer x.free()
-	if err := l.roundTrip(&batch{calls: []*call{x}}, time.Now().Add(limit)); err != nil {
+	if err := l.roundTrip(newBatch(nil, x), time.Now().Add(limit)); err != nil {
 		return err
 	}
 	return x.err

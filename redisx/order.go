@@ -37,12 +37,11 @@ type Order struct {
 // Errors: ErrHasOrder, ErrCartEmpty, ErrOutOfStock, ErrSaleGone (nothing is changed), ErrUnavailable (unknown).
 func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte) error {
 	x := newCall()
-	x.request = append(x.request, s.orderHead...)
+	x.script = s.orders
 	var scratch [40]byte
-	x.request = appendBulk(x.request, appendOrderKey(scratch[:0], user))
-	x.request = appendBulk(x.request, appendCartKey(scratch[:0], cart))
-	x.request = appendBulk(x.request, s.stockKey)
-	x.request = appendBulk(x.request, idempotencyKey)
+	x.keys = appendBulk(x.keys, appendOrderKey(scratch[:0], user))
+	x.keys = appendBulk(x.keys, appendCartKey(scratch[:0], cart))
+	x.args = appendBulk(x.args, idempotencyKey)
 	code, err := s.doCode(user, x)
 	if err != nil {
 		return err
@@ -67,26 +66,30 @@ func (s *Sale) Order(user uint32) ([]Item, error) {
 	if s.gone.Load() {
 		return nil, ErrSaleGone
 	}
+	var id string
 	var value []byte
 	key := appendOrderKey(nil, user)
-	err := s.do(user, newCall().command(&radix.Maybe{Rcv: &value}, "GET", string(key)))
-	if err != nil || value == nil {
+	x := newCall().command(&id, "HGET", saleKey, "id").command(&radix.Maybe{Rcv: &value}, "GET", string(key))
+	if err := s.do(user, x); err != nil {
 		return nil, err
 	}
-	return parseItems(value)
+	if err := s.observe(id); err != nil || value == nil {
+		return nil, err
+	}
+	return parseItems(value, s.foods)
 }
 
-// parseItems reads "food:count,food:count", with " " and an idempotency key behind it or not. Foods with
-// count 0 are left out.
-func parseItems(value []byte) ([]Item, error) {
+// parseItems reads "food:count,food:count" of foods 1 to foods, with " " and an idempotency key behind it or not. Foods
+// with count 0 are left out.
+func parseItems(value []byte, foods int) ([]Item, error) {
 	list, _, _ := bytes.Cut(value, []byte(" "))
 	items := make([]Item, 0, CartMax)
 	for field := range bytes.SplitSeq(list, []byte(",")) {
 		food, count, found := bytes.Cut(field, []byte(":"))
 		id, err1 := strconv.ParseInt(string(food), 10, 64)
 		n, err2 := strconv.ParseInt(string(count), 10, 64)
-		if !found || err1 != nil || err2 != nil || id < 1 || n < 0 || n > CartMax {
-			return nil, fmt.Errorf("cannot read items %q: want food:count,food:count", value)
+		if !found || err1 != nil || err2 != nil || id < 1 || id > int64(foods) || n < 0 || n > CartMax {
+			return nil, fmt.Errorf("cannot read items %q: want food:count,food:count of foods 1 to %d", value, foods)
 		}
 		if n > 0 {
 			items = append(items, Item{Food: id, Count: n})
@@ -130,13 +133,14 @@ func (o *OrderScan) Next(ctx context.Context) ([]Order, error) {
 
 // page asks for the next keys and leaves those that are new orders.
 func (o *OrderScan) page() (users []uint32, keys []string, err error) {
-	if o.sale.gone.Load() {
-		return nil, nil, ErrSaleGone
-	}
+	var id string
 	var found []string
 	reply := radix.Tuple{&o.cursor, &found}
-	x := newCall().command(&reply, "SCAN", o.cursor, "MATCH", orderPrefix+"*", "COUNT", strconv.Itoa(scanCount))
+	x := newCall().command(&id, "HGET", saleKey, "id").command(&reply, "SCAN", o.cursor, "MATCH", orderPrefix+"*", "COUNT", strconv.Itoa(scanCount))
 	if err := o.sale.do(0, x); err != nil {
+		return nil, nil, err
+	}
+	if err := o.sale.observe(id); err != nil {
 		return nil, nil, err
 	}
 	if o.cursor == "0" {
@@ -163,7 +167,7 @@ func (o *OrderScan) read(users []uint32, keys []string) ([]Order, error) {
 	}
 	orders := make([]Order, len(values))
 	for i, value := range values {
-		items, err := parseItems(value) // an order that vanished is an error too: orders are never deleted
+		items, err := parseItems(value, o.sale.foods) // an order that vanished is an error too: orders are never deleted
 		if err != nil {
 			return nil, fmt.Errorf("order of user %d: %w", users[i], err)
 		}

@@ -206,8 +206,8 @@ func TestScanOrders(t *testing.T) {
 }
 
 func TestParseItemsRefuses(t *testing.T) {
-	for _, value := range []string{"", "1", "1:", ":1", "1:4", "1:-1", "0:1", "a:1", "1:1,", "1:1;2:2", " key"} {
-		if items, err := parseItems([]byte(value)); err == nil {
+	for _, value := range []string{"", "1", "1:", ":1", "1:4", "1:-1", "0:1", "a:1", "1:1,", "1:1;2:2", " key", "10:1"} {
+		if items, err := parseItems([]byte(value), 9); err == nil {
 			t.Errorf("%q is read as %v", value, items)
 		} else if !strings.Contains(err.Error(), "want food:count,food:count") {
 			t.Errorf("%q: error %v", value, err)
@@ -218,7 +218,7 @@ func TestParseItemsRefuses(t *testing.T) {
 func FuzzParseItems(f *testing.F) {
 	f.Add([]byte("1:2,3:0,4:1 key"))
 	f.Fuzz(func(t *testing.T, value []byte) {
-		items, err := parseItems(value)
+		items, err := parseItems(value, 9)
 		for _, item := range items {
 			if err != nil || item.Food < 1 || item.Count < 1 || item.Count > CartMax {
 				t.Errorf("%q is read as %v, %v", value, items, err)

@@ -45,19 +45,18 @@ type Sale struct {
 	conns    []*conn
 	gone     atomic.Bool // Redis was seen without this sale
 
-	orderHead, cartHead []byte // the constant part of the two hot commands
-	cartTail            []byte
+	orders, carts *evaluation // the two scripts
 }
 
 // Join makes the Sale that Open opened, as any number of processes do; foods is how many foods it has. Run
 // must run for its calls to be answered.
 func Join(cfg Config, id string, foods int) *Sale {
 	s := &Sale{id: id, stockKey: stockPrefix + id, foods: foods, cfg: cfg}
-	s.orderHead = evalHead(orderScript, 4, 3)
-	s.cartHead = evalHead(cartScript, 4, 1)
-	s.cartTail = appendBulk(nil, fmt.Sprint(int64(cfg.CartTTL/time.Second)))
+	s.orders = &evaluation{script: orderScript, keys: appendBulk(nil, s.stockKey), keyCount: 1, callKeys: 2, callArgs: 1}
+	lifetime := fmt.Sprint(int64(cfg.CartTTL / time.Second))
+	s.carts = &evaluation{script: cartScript, args: appendBulk(nil, lifetime), argCount: 1, callKeys: 1, callArgs: 2}
 	for range cfg.Connections {
-		s.conns = append(s.conns, newConn(cfg, s.greet))
+		s.conns = append(s.conns, newConn(cfg, []*evaluation{s.carts, s.orders}, s.greet))
 	}
 	return s
 }
@@ -65,23 +64,13 @@ func Join(cfg Config, id string, foods int) *Sale {
 // ID is the random id of the sale: 8 characters from a-z and 2-7.
 func (s *Sale) ID() string { return s.id }
 
-// Run keeps the connections until ctx ends; connected is called once, when all of them have answered. All
-// calls must have returned before ctx ends.
-func (s *Sale) Run(ctx context.Context, connected func()) {
-	var done, first sync.WaitGroup
-	first.Add(len(s.conns))
+// Run keeps the connections until ctx ends. All calls must have returned before.
+func (s *Sale) Run(ctx context.Context) {
+	var running sync.WaitGroup
 	for _, c := range s.conns {
-		up := sync.OnceFunc(first.Done)
-		done.Go(func() {
-			defer up()
-			c.run(ctx, up)
-		})
+		running.Go(func() { c.run(ctx) })
 	}
-	first.Wait()
-	if ctx.Err() == nil {
-		connected()
-	}
-	done.Wait()
+	running.Wait()
 }
 
 // Check asks Redis whether it still holds this sale: nil, ErrUnavailable or ErrSaleGone.

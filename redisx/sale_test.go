@@ -49,14 +49,15 @@ func join(tb testing.TB, cfg Config, id string, foods int) *Sale {
 	tb.Helper()
 	s := Join(cfg, id, foods)
 	ctx, cancel := context.WithCancel(context.Background())
-	connected := make(chan struct{})
 	var running sync.WaitGroup
-	running.Go(func() { s.Run(ctx, func() { close(connected) }) })
+	running.Go(func() { s.Run(ctx) })
 	tb.Cleanup(func() {
 		cancel()
 		running.Wait()
 	})
-	<-connected
+	for _, c := range s.conns {
+		eventually(tb, "connected", c.up.Load)
+	}
 	return s
 }
 

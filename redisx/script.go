@@ -5,6 +5,7 @@ import (
 	_ "embed" // the scripts
 	"encoding/hex"
 	"fmt"
+	"strconv"
 )
 
 var (
@@ -29,12 +30,24 @@ func newScript(source string) script {
 	return script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// evalHead encodes the start of an EVALSHA that is followed by args more strings, the first keys of them keys.
-func evalHead(s script, args, keys int) []byte {
-	head := fmt.Appendf(nil, "*%d\r\n", 3+args)
-	head = appendBulk(head, "EVALSHA")
-	head = appendBulk(head, s.sha)
-	return appendBulk(head, fmt.Sprint(keys))
+// evaluation is how calls run a script: those that wait together are one EVALSHA, which returns a list with the
+// code of each. That shares the fixed cost of a script, which is as high as what an add costs by itself.
+type evaluation struct {
+	script
+	keys, args         []byte // KEYS and ARGV that all calls share, encoded; each call's own follow
+	keyCount, argCount int    // of these
+	callKeys, callArgs int    // KEYS and ARGV of each call
+}
+
+// appendHead appends the start of an EVALSHA for n calls, up to and with the shared KEYS.
+func (e *evaluation) appendHead(dst []byte, n int) []byte {
+	keys, args := e.keyCount+n*e.callKeys, e.argCount+n*e.callArgs
+	dst = appendHeader(dst, '*', 3+keys+args)
+	dst = appendBulk(dst, "EVALSHA")
+	dst = appendBulk(dst, e.sha)
+	var scratch [20]byte
+	dst = appendBulk(dst, strconv.AppendInt(scratch[:0], int64(keys), 10))
+	return append(dst, e.keys...)
 }
 
 // unknownCode is the error for a code that the script's contract does not name.

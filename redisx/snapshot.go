@@ -10,11 +10,16 @@ import (
 // While Redis does not answer the last one stands. It is also what notices, within an interval, that Redis
 // was emptied and that the sale is back.
 func (s *Sale) Snapshot(ctx context.Context, interval time.Duration, publish func(stock []int64)) {
-	tick := time.NewTicker(interval)
+	tick := time.NewTimer(0)
 	defer tick.Stop()
 	var last []int64
 	for {
-		if stock, err := s.Stock(); err == nil && !slices.Equal(stock, last) {
+		// Every process looks at the same moments of the clock, so that their lists change together.
+		tick.Reset(time.Until(time.Now().Truncate(interval).Add(interval)))
+		switch stock, err := s.Stock(); {
+		case err != nil && last == nil:
+			tick.Reset(retryMin) // nothing can be listed yet
+		case err == nil && !slices.Equal(stock, last):
 			publish(stock)
 			last = stock
 		}

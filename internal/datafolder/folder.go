@@ -27,8 +27,8 @@ type Folder struct {
 	lock *os.File // nil until locked
 }
 
-// Open makes the folder with mode 0700 when it is missing. It refuses a folder in which every user may write, for
-// such a user could put a secret of his own there.
+// Open makes the folder with mode 0700 when it is missing, and gives it that mode when others may read it. It refuses a
+// folder in which others may write, for they could have put a secret of their own there.
 func Open(path string) (*Folder, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -41,9 +41,14 @@ func Open(path string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open data folder: %w", err)
 	}
-	if info.Mode().Perm()&0o002 != 0 {
-		return nil, fmt.Errorf("data folder %s is writable by every user (mode %04o); run chmod 700 on it or choose another with -data",
+	if info.Mode().Perm()&0o022 != 0 {
+		return nil, fmt.Errorf("data folder %s is writable by others (mode %04o); run chmod 700 on it or choose another with -data",
 			absolute, info.Mode().Perm())
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(absolute, 0o700); err != nil {
+			return nil, fmt.Errorf("cannot make data folder private: %w", err)
+		}
 	}
 	return &Folder{path: absolute}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"flashsale/internal/child"
@@ -22,6 +23,7 @@ type slot struct {
 	readyLimit time.Duration
 
 	socket   socket
+	open     *atomic.Int64 // sockets of all slots
 	handover Handover
 	current  *process         // nil during a back-off
 	restart  <-chan time.Time // fires at the end of a back-off, else nil
@@ -76,6 +78,7 @@ func (s *slot) start(ctx context.Context, handover Handover) (*process, error) {
 			return nil, err
 		}
 		s.socket = reopened
+		s.open.Add(1)
 	}
 	p, err := launch(s.number, s.socket, handover)
 	if err != nil {
@@ -123,10 +126,15 @@ func (s *slot) revive(ctx context.Context) {
 func (s *slot) rest(alive time.Duration) time.Duration {
 	delay := s.backoff.After(alive)
 	s.restart = time.After(delay)
-	if delay > socketKept {
+	if delay > socketKept && s.socket != noSocket {
 		// The kernel would go on to send this slot its share of new connections, to wait for seconds or for ever.
-		// With the socket gone they go to the other slots; the few that wait already are reset.
-		s.socket.close()
+		// With the socket gone they go to the other slots; the few that wait already are reset. The last socket stays:
+		// it keeps the port from other programs.
+		if s.open.Add(-1) > 0 {
+			s.socket.close()
+		} else {
+			s.open.Add(1)
+		}
 	}
 	return delay
 }

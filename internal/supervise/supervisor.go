@@ -38,6 +38,7 @@ type Config struct {
 type Supervisor struct {
 	address  string
 	slots    []*slot
+	open     atomic.Int64 // sockets
 	starting atomic.Int64 // slots whose first worker is not ready yet
 	ready    chan struct{}
 	stopped  chan struct{}
@@ -62,12 +63,14 @@ func New(cfg Config) (*Supervisor, error) {
 			s.Close()
 			return nil, err
 		}
+		s.open.Add(1)
 		s.slots = append(s.slots, &slot{
 			number:     number,
 			address:    address,
 			finish:     cfg.Drain + killGrace,
 			readyLimit: readyLimit,
 			socket:     opened,
+			open:       &s.open,
 			rolls:      make(chan roll),
 		})
 	}

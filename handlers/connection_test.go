@@ -1,0 +1,124 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"flashsale/redisx/redistest"
+)
+
+// exhausted is a listener that is out of descriptors some times and then accepts.
+type exhausted struct {
+	net.Listener
+	times int
+	conn  net.Conn
+}
+
+func (e *exhausted) Accept() (net.Conn, error) {
+	if e.times--; e.times >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	if e.conn == nil {
+		return nil, net.ErrClosed
+	}
+	c := e.conn
+	e.conn = nil
+	return c, nil
+}
+
+func TestAcceptOutlastsExhaustion(t *testing.T) {
+	conn, _ := net.Pipe()
+	l := &sweptListener{Listener: &exhausted{times: 3, conn: conn}, sweeper: newSweeper()}
+	if c, err := l.Accept(); err != nil || c.(*connection).Conn != conn || l.sweeper.count() != 1 {
+		t.Errorf("accepted %v, %v; %d connections", c, err, l.sweeper.count())
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a closed listener: %v", err)
+	}
+}
+
+func TestSweepEndsEachStateInItsTime(t *testing.T) {
+	for state, limit := range limits {
+		s := newSweeper()
+		server, client := net.Pipe()
+		accepted, err := (&sweptListener{Listener: &exhausted{conn: server}, sweeper: s}).Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := accepted.(*connection)
+		c.enter(int64(state))
+		open := func() bool {
+			client.SetReadDeadline(time.Now().Add(time.Millisecond))
+			_, err := client.Read(make([]byte, 1))
+			return errors.Is(err, os.ErrDeadlineExceeded)
+		}
+		for range limit / sweepInterval {
+			s.sweep()
+		}
+		if !open() {
+			t.Errorf("state %d is ended before %v", state, limit)
+		}
+		s.sweep()
+		if open() {
+			t.Errorf("state %d is not ended after %v", state, limit)
+		}
+		if c.Close(); s.count() != 0 {
+			t.Error("a closed connection is still counted")
+		}
+	}
+}
+
+// Further bytes of a request give it no more time; a reply does.
+func TestConnectionStates(t *testing.T) {
+	s := newSweeper()
+	server, client := net.Pipe()
+	c := &connection{Conn: server, sweeper: s}
+	go func() {
+		client.Write([]byte("ab"))
+		io.ReadFull(client, make([]byte, 1))
+	}()
+	read := func() int64 {
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		return c.clock.Load()
+	}
+	first := read()
+	s.now.Add(5)
+	if second := read(); first%states != reading || second != first {
+		t.Errorf("clock %d after a byte, %d after the next", first, second)
+	}
+	if _, err := c.Write([]byte("c")); err != nil || c.clock.Load() != 5*states+idle {
+		t.Errorf("clock %d after a reply, %v; want %d", c.clock.Load(), err, 5*states+idle)
+	}
+}
+
+// A connection that never sent a byte does not hold a stop.
+func TestDrainClosesSilentConnections(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	silent, err := s.l.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit := time.Now().Add(10 * time.Second); s.sweeper.count() == 0; {
+		if time.Now().After(limit) {
+			t.Fatal("the connection is not accepted")
+		}
+	}
+	idle, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Drain(t.Context(), idle, s.l); err != nil && !errors.Is(err, fasthttputil.ErrInmemoryListenerClosed) {
+		t.Error(err)
+	}
+	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the silent connection reads %v, want its end", err)
+	}
+}
