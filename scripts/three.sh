@@ -15,10 +15,17 @@ readonly start_seconds=15 stop_seconds=15
 port=${PORT:-8080}
 export FRONT_PORT=${FRONT_PORT:-8000}
 with_haproxy=false
-if [[ ${1-} == -haproxy ]]; then
-	with_haproxy=true
-	shift
-fi
+bench_flags=()
+for flag in "$@"; do
+	case $flag in
+	-haproxy | --haproxy) with_haproxy=true ;;
+	-h | -help | --help)
+		sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"
+		exit 0
+		;;
+	*) bench_flags+=("$flag") ;;
+	esac
+done
 
 fail() {
 	echo "three.sh: $*" >&2
@@ -111,7 +118,7 @@ fi
 
 # In the background, so that a SIGTERM to this script is not held up; Ctrl-C reaches bench by itself.
 trap : INT
-setpriv --pdeathsig TERM "$folder/bench" -addr "$(IFS=,; echo "${addresses[*]}")" "$@" &
+setpriv --pdeathsig TERM "$folder/bench" -addr "$(IFS=,; echo "${addresses[*]}")" "${bench_flags[@]}" &
 bench=$!
 pids+=("$bench")
 while :; do
