@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"flashsale/redisx/rawio"
 )
 
 // What a connection is doing. It is kept together with since when, as one number.
@@ -104,7 +106,7 @@ func (l *sweptListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &connection{Conn: raw, sweeper: l.sweeper}
+	c := &connection{Conn: rawio.Wrap(raw), sweeper: l.sweeper}
 	c.enter(idle)
 	l.sweeper.mu.Lock()
 	l.sweeper.conns[c] = struct{}{}

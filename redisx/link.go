@@ -11,6 +11,8 @@ import (
 
 	"github.com/mediocregopher/radix/v4"
 	"github.com/mediocregopher/radix/v4/resp"
+
+	"flashsale/redisx/rawio"
 )
 
 // bufferBytes holds a whole batch of orders (about 200 bytes each), so that it leaves in one write.
@@ -52,7 +54,7 @@ func (l *link) DialContext(ctx context.Context, network, address string) (net.Co
 	if err != nil {
 		return nil, err
 	}
-	return &deadlineConn{Conn: c, deadline: &l.deadline}, nil
+	return &deadlineConn{Conn: rawio.Wrap(c), deadline: &l.deadline}, nil
 }
 
 type deadlineConn struct {
