@@ -12,32 +12,35 @@
 local DONE, OVER_LIMIT, LIMIT, REMEMBERED = 0, 1, 3, 32
 local call, lifetime = redis.call, ARGV[1]
 
-local function change(cart, food, add)
-  local items = call('GET', cart)
-  if not items and add > 0 and add <= LIMIT then -- the first piece: what most calls do
-    call('SET', cart, food .. ':' .. add, 'EX', lifetime)
+-- pieces stays the string it came as where it can: Lua formats a number as a floating point one, which is slow.
+local function change(cart, food, pieces)
+  local add, items = tonumber(pieces), call('GET', cart)
+  if not items then
+    if add > LIMIT then return OVER_LIMIT end
+    if add > 0 then call('SET', cart, food .. ':' .. pieces, 'EX', lifetime) end
     return DONE
   end
-  local total, had, changed = 0, nil, {}
-  local _, named = string.gsub(items or '', ':', '')
-  for id, count in string.gmatch(items or '', '(%d+):(%d)') do
-    if id == food then
-      had = count
-      count = math.max(count + add, 0)
-    end
-    total = total + count
-    if named < REMEMBERED or tonumber(count) > 0 then changed[#changed + 1] = id .. ':' .. count end
+
+  local total, had, named = add, nil, 0
+  for id, count in string.gmatch(items, '(%d+):(%d)') do
+    total, named = total + count, named + 1
+    if id == food then had = count end
   end
   if not had then
+    if total > LIMIT then return OVER_LIMIT end
     if add <= 0 then return DONE end
-    total = total + add
-    changed[#changed + 1] = food .. ':' .. add
+    if named >= REMEMBERED then items = string.gsub(items, '%d+:0,?', '') end
+    if items ~= '' and string.sub(items, -1) ~= ',' then items = items .. ',' end
+    items = items .. food .. ':' .. pieces
+  else
+    local has = math.max(had + add, 0)
+    if total - had - add + has > LIMIT then return OVER_LIMIT end
+    items = string.sub(string.gsub(',' .. items, ',' .. food .. ':%d', string.format(',%s:%d', food, has)), 2)
   end
-  if total > LIMIT then return OVER_LIMIT end
-  call('SET', cart, table.concat(changed, ','), 'EX', lifetime)
+  call('SET', cart, items, 'EX', lifetime)
   return DONE
 end
 
 local codes = {}
-for i = 1, #KEYS do codes[i] = change(KEYS[i], ARGV[2 * i], tonumber(ARGV[2 * i + 1])) end
+for i = 1, #KEYS do codes[i] = change(KEYS[i], ARGV[2 * i], ARGV[2 * i + 1]) end
 return codes

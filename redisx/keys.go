@@ -5,7 +5,7 @@ import "strconv"
 // Every key of the sale:
 //
 //	sale          hash    id, catalog (fingerprint), opened (Unix s)   for ever          Open
-//	stock_<sale>  hash    food id -> pieces left                       for ever          Open, order.lua
+//	stock_<sale>  hash    food id -> pieces left; note                 for ever          Open, order.lua
 //	c_<cart>      string  "food:count,food:count"                      -cart-ttl         cart.lua
 //	o_<user>      string  as the cart; then " " and the client's       for ever          order.lua
 //	                      Idempotency-Key, where it sent one

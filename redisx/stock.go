@@ -85,7 +85,7 @@ func newSaleID() string {
 // Stock returns the pieces left of food 1, 2, 3, ...; ErrSaleGone where Redis does not hold this sale.
 func (s *Sale) Stock() ([]int64, error) {
 	var id string
-	var fields map[string]int64
+	var fields map[string]string
 	x := newCall().command(&id, "HGET", saleKey, "id").command(&fields, "HGETALL", s.stockKey)
 	if err := s.do(0, x); err != nil {
 		return nil, err
@@ -95,8 +95,8 @@ func (s *Sale) Stock() ([]int64, error) {
 	}
 	stock := make([]int64, s.foods)
 	for i := range stock {
-		pieces, ok := fields[strconv.Itoa(i+1)]
-		if !ok {
+		pieces, err := strconv.ParseInt(fields[strconv.Itoa(i+1)], 10, 64)
+		if err != nil {
 			return nil, s.observe("")
 		}
 		stock[i] = pieces

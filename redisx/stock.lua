@@ -2,7 +2,7 @@
 -- of several servers that start together exactly one does it. Where a sale is open, nothing is changed.
 --
 -- KEYS[1]  the marker: hash id, catalog, opened
--- KEYS[2]  the stock of the proposed sale: hash food id -> pieces
+-- KEYS[2]  the stock of the proposed sale: hash food id -> pieces, and a note
 -- ARGV[1]  proposed id of the sale: string
 -- ARGV[2]  fingerprint of the foods: string
 -- ARGV[3]  now: Unix seconds
@@ -23,7 +23,8 @@ if redis.call('EXISTS', marker) == 1 then
   return {IS_OPEN, open[1], open[2]}
 end
 if expected ~= '' then return {LOST, '', ''} end
-local fields = {}
+-- A value of more than 64 bytes makes Redis keep the hash as a table, which finds a food at once, instead of as a list.
+local fields = {'note', 'pieces left, by food id; this long text keeps the hash out of the slower list encoding'}
 for i = FIRST_FOOD, #ARGV do
   fields[#fields + 1] = i - FIRST_FOOD + 1
   fields[#fields + 1] = ARGV[i]
