@@ -25,6 +25,7 @@ import (
 	"flashsale/internal/config"
 	"flashsale/internal/datafolder"
 	"flashsale/internal/embedded"
+	"flashsale/internal/profiling"
 	"flashsale/internal/supervise"
 	"flashsale/redisx"
 	"flashsale/tokens"
@@ -343,6 +344,9 @@ func runWorker(ctx context.Context, cfg *config.Config, worker *supervise.Worker
 	if o.catalog, err = catalog.Map(worker.Files[0]); err != nil {
 		return err
 	}
+	if err := profiling.Serve(cfg.Pprof, worker.Slot); err != nil {
+		slog.Error("no profiles of this worker", "error", err) // the one it replaces has the port until it ends
+	}
 	stop, cancel := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer cancel()
 	retire, cancel := signal.NotifyContext(stop, syscall.SIGHUP)
@@ -352,6 +356,9 @@ func runWorker(ctx context.Context, cfg *config.Config, worker *supervise.Worker
 
 // serveAlone serves in this process, without workers: for debuggers and tests.
 func serveAlone(ctx context.Context, cfg *config.Config, sale *opening, supervisor *supervise.Supervisor, hangups hangups, readied func()) error {
+	if err := profiling.Serve(cfg.Pprof, 0); err != nil {
+		return err
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {

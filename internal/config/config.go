@@ -27,6 +27,7 @@ type Config struct {
 	Port    int    // 0: any free one
 	Workers int    // processes; 0: serve in this one
 	Drain   time.Duration
+	Pprof   string // host:port of worker 0's profiles, "" for none
 
 	DataDir string
 	Redis   redisx.Config // Address "" means the default store
@@ -78,6 +79,7 @@ func (c *Config) register(redis *redisFlags) []group {
 		fs.IntVar(&c.Port, "app-port", 8080, "`port` to listen on, shared by all workers")
 		fs.IntVar(&c.Workers, "workers", runtime.NumCPU(), "`processes` that serve; 0 serves in this one process")
 		fs.DurationVar(&c.Drain, "drain", 10*time.Second, "longest `time` a stop waits for requests under way")
+		fs.StringVar(&c.Pprof, "pprof", "", "serve profiles of worker i at `host:port`+i; for this machine only")
 	})
 	add("Store (without -redis and -redis-host: a private redis-server in the data folder)", func() {
 		fs.StringVar(&c.DataDir, "data", "flashsale-data", "`folder` of the default store, the token secret and root's password")
