@@ -40,6 +40,7 @@ func main() {
 
 // run picks the role.
 func run(ctx context.Context, args []string) error {
+	signal.Ignore(syscall.SIGPIPE) // a log reader that ends must not end the sale
 	worker, err := supervise.Inherited()
 	if err != nil {
 		return err
@@ -75,7 +76,6 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 	settings := cfg.String()
 	cfg.HideSecrets() // workers get what they need of them in the handover
 
-	signal.Ignore(syscall.SIGPIPE) // a log reader that ends must not end the sale
 	terminal := supervise.Attached()
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -119,7 +119,7 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 	} else {
 		err = superviseWorkers(interrupt, cfg, sale, supervisor, hangups{hangup, terminal}, ready)
 	}
-	if err == nil {
+	if err == nil && store.durable {
 		fmt.Printf("flashsale has stopped; sale %s stays in its store\n", sale.Sale)
 	}
 	return err

@@ -1,8 +1,7 @@
 package handlers
 
 import (
-	"fmt"
-
+	"github.com/goccy/go-json"
 	"github.com/valyala/fasthttp"
 )
 
@@ -22,6 +21,18 @@ func (s *Server) ready(ctx *fasthttp.RequestCtx) {
 		replyOutcome(ctx, err)
 		return
 	}
-	replyBody(ctx, fmt.Appendf(nil, `{"status":"ready","sale":%q,"users":%d,"foods":%d}`,
-		s.cfg.Sale.ID(), s.cfg.Catalog.Users(), len(s.cfg.Catalog.Foods())))
+	body, err := json.Marshal(readiness{"ready", s.cfg.Sale.ID(), s.cfg.Catalog.Users(), len(s.cfg.Catalog.Foods())})
+	if err != nil {
+		replyOutcome(ctx, err)
+		return
+	}
+	replyRaw(ctx, body)
+}
+
+// readiness is what GET /readyz shows.
+type readiness struct {
+	Status string `json:"status"`
+	Sale   string `json:"sale"`
+	Users  int    `json:"users"`
+	Foods  int    `json:"foods"`
 }

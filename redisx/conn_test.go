@@ -245,19 +245,3 @@ func TestNoAllocations(t *testing.T) {
 		t.Errorf("%v allocations per add and order, want 0", n)
 	}
 }
-
-func BenchmarkOrder(b *testing.B) {
-	s := open(b, unix(redistest.Start(b)), 1<<40, 1<<40)
-	var users atomic.Uint32
-	b.ReportAllocs()
-	b.SetParallelism(32)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			user := users.Add(1)
-			name := fmt.Appendf(nil, "cart%012d", user)
-			s.AddToCart(user, name, 1, 1)
-			s.AddToCart(user, name, 2, 1)
-			s.PlaceOrder(user, name, nil)
-		}
-	})
-}

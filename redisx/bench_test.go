@@ -1,0 +1,61 @@
+package redisx
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"flashsale/redisx/redistest"
+)
+
+// BenchmarkOrder drives Redis alone with what an order of the contest's flow asks of it on average: two adds and the
+// order itself. redis-us/order is the CPU that redis-server takes, and so 1e6 divided by it is how many orders a second
+// its one core could carry. buyers are the calls that may wait at once: the more, the longer the batches.
+func BenchmarkOrder(b *testing.B) {
+	for _, buyers := range []int{64, 1000} {
+		b.Run(fmt.Sprintf("buyers=%d", buyers), func(b *testing.B) {
+			server := redistest.Start(b)
+			s := open(b, unix(server), 1<<40, 1<<40)
+			var users atomic.Uint32
+			b.ReportAllocs()
+			b.SetParallelism(buyers / 2)
+			before := cpuMicroseconds(b, server.Pid())
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				name := make([]byte, 0, 16)
+				for pb.Next() {
+					user := users.Add(1)
+					name = fmt.Appendf(name[:0], "cart%012d", user)
+					for food := range int64(2) {
+						if err := s.AddToCart(user, name, food+1, 1); err != nil {
+							b.Error(err)
+						}
+					}
+					if err := s.PlaceOrder(user, name, nil); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+			redis := (cpuMicroseconds(b, server.Pid()) - before) / float64(b.N)
+			b.ReportMetric(redis, "redis-us/order")
+			b.ReportMetric(1e6/redis, "orders/redis-core-s")
+		})
+	}
+}
+
+// cpuMicroseconds is what the main thread of a process has used so far; redis-server works in that one.
+func cpuMicroseconds(tb testing.TB, pid int) float64 {
+	tb.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	nanoseconds, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return nanoseconds / 1000
+}
