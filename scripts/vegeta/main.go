@@ -1,0 +1,70 @@
+// Command vegeta writes targets of one step of the contest's flow for the load generator of that name, in its JSON format:
+//
+//	go run ./scripts/vegeta -step orders -count 2000 | vegeta attack -format=json -rate 1000 -duration 2s | vegeta report
+//
+// Each target is another user's. What the step needs (logins, carts, and for orders one piece in each cart) is done over
+// HTTP before anything is written, so that the attack meets nothing but the step. The catalogue gives users and foods.
+//
+// It must not place an order itself. It is slow where it prepares: up to three requests for each target, workers at once.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "vegeta:", err)
+		os.Exit(1)
+	}
+}
+
+// run prepares the buyers and writes one target of each, in the order of their ids.
+func run(ctx context.Context, arguments []string, out, help io.Writer) error {
+	opt, err := parseOptions(arguments, help)
+	if err != nil {
+		return err
+	}
+	buyers, foods, err := readBuyers(ctx, opt)
+	if err != nil {
+		return err
+	}
+	sale := shop{base: "http://" + opt.addr, client: newClient()}
+	if err := sale.prepare(ctx, opt.step, buyers, foods); err != nil {
+		return err
+	}
+	return writeTargets(out, sale.base, opt.step, buyers, func() int64 { return foods[rand.IntN(len(foods))].ID })
+}
+
+// step is one kind of request of the flow; each needs what the ones before it gave.
+type step int
+
+const (
+	stepLogin step = iota
+	stepFoods
+	stepCarts
+	stepAdds
+	stepOrders
+)
+
+var stepNames = []string{"login", "foods", "carts", "adds", "orders"}
+
+func parseStep(name string) (step, error) {
+	i := slices.Index(stepNames, name)
+	if i < 0 {
+		return 0, fmt.Errorf("-step is %q; it must be one of %s", name, strings.Join(stepNames, ", "))
+	}
+	return step(i), nil
+}
