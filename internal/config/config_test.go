@@ -132,3 +132,17 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 		t.Error("the help shows a password")
 	}
 }
+
+// The README's table of settings is complete.
+func TestREADMENamesEveryFlag(t *testing.T) {
+	clearEnvironment(t)
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parse(t).flags.VisitAll(func(f *flag.Flag) {
+		if row := "| `-" + f.Name + "` | `" + envName(f.Name) + "` |"; !strings.Contains(string(readme), row) {
+			t.Errorf("README.md has no row %q", row)
+		}
+	})
+}
