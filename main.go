@@ -1,7 +1,8 @@
 // Flashsale is a flash-sale server: it sells a limited stock to many buyers at once over HTTP, nothing twice.
 //
 // One program in two roles. The supervisor starts the store, reads the catalogue, opens the sale and keeps the
-// worker processes; the workers, which share its port, serve. README.md says how to run it.
+// worker processes; the workers, which share its port, serve. README.md says how to run it. All of the wiring is in this
+// one file, in the order in which it happens; what is wired is elsewhere.
 package main
 
 import (
