@@ -107,6 +107,7 @@ func (l *sweptListener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	c := &connection{Conn: rawio.Wrap(raw), sweeper: l.sweeper}
+	c.raw, _ = c.Conn.(*rawio.Conn)
 	c.enter(idle)
 	l.sweeper.mu.Lock()
 	l.sweeper.conns[c] = struct{}{}
@@ -128,16 +129,50 @@ type connection struct {
 	net.Conn
 	sweeper *sweeper
 	clock   atomic.Int64 // states * (sweep at which the state began) + state
+
+	raw     *rawio.Conn // the same as Conn, nil where that is none
+	held    *[]byte     // what came with the first byte of a request, nil while none is waiting to be read
+	pending []byte      // the part of it that is not read yet
 }
+
+// requests are buffers for what comes with the first byte of a request.
+var requests = sync.Pool{New: func() any {
+	b := make([]byte, headBytesMax)
+	return &b
+}}
 
 func (c *connection) enter(state int64) { c.clock.Store(c.sweeper.now.Load()*states + state) }
 
+// Read is how fasthttp waits for a request: with a buffer of one byte, so that an idle connection holds no other. What
+// has come with that byte is read along, which saves the second system call.
 func (c *connection) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
+	if c.held == nil && len(b) == 1 && c.raw != nil {
+		held, n, err := c.raw.ReadInto(&requests)
+		if err != nil {
+			return 0, err
+		}
+		c.held, c.pending = held, (*held)[:n]
+	}
+	n, err := 0, error(nil)
+	if c.held != nil {
+		n = c.take(b)
+	} else {
+		n, err = c.Conn.Read(b)
+	}
 	if c.clock.Load()%states != reading { // further bytes of a request do not give it more time
 		c.enter(reading)
 	}
 	return n, err
+}
+
+// take reads from what is pending and gives its buffer back with the last byte.
+func (c *connection) take(b []byte) int {
+	n := copy(b, c.pending)
+	if c.pending = c.pending[n:]; len(c.pending) == 0 {
+		requests.Put(c.held)
+		c.held, c.pending = nil, nil
+	}
+	return n
 }
 
 func (c *connection) Write(b []byte) (int, error) {

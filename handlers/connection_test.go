@@ -1,11 +1,15 @@
 package handlers
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -120,5 +124,56 @@ func TestDrainClosesSilentConnections(t *testing.T) {
 	}
 	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the silent connection reads %v, want its end", err)
+	}
+}
+
+// Requests arrive whole however the network cuts them, also several at once and with a body behind the head.
+func TestRequestsInPieces(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- s.Serve(l) }()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.(*net.TCPConn).SetNoDelay(true)
+	get := "GET /healthz HTTP/1.1\r\nHost: shop\r\n\r\n"
+	body := `{"username":"nobody","password":"` + strings.Repeat("x", 3*headBytesMax) + `"}`
+	post := "POST /login HTTP/1.1\r\nHost: shop\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+	replies := bufio.NewReader(c)
+	for _, size := range []int{1, 2, 7, 100, 4096, 1 << 20} {
+		text := get + post + get + get + post
+		go func() {
+			for rest := text; len(rest) > 0; {
+				n := min(size, len(rest))
+				if n < 100 && len(rest) < len(text)-200 { // single bytes for the first head only
+					n = len(rest)
+				}
+				if _, err := c.Write([]byte(rest[:n])); err != nil {
+					t.Error(err)
+					return
+				}
+				rest = rest[n:]
+			}
+		}()
+		for i, want := range []int{200, 403, 200, 200, 403} {
+			r, err := http.ReadResponse(replies, nil)
+			if err != nil {
+				t.Fatalf("pieces of %d bytes, reply %d: %v", size, i, err)
+			}
+			if text, err := io.ReadAll(r.Body); err != nil || r.StatusCode != want {
+				t.Fatalf("pieces of %d bytes, reply %d: %d %s, %v; want %d", size, i, r.StatusCode, text, err, want)
+			}
+		}
+	}
+	s.draining.Store(true)
+	l.Close()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -57,6 +57,7 @@ func New(cfg Config) *Server {
 		Logger:                       quietLogger{},
 		ReadBufferSize:               headBytesMax,
 		MaxRequestBodySize:           bodyBytesMax,
+		ReduceMemoryUsage:            true, // an idle connection holds no buffers; see connection.Read
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,

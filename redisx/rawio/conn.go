@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 	"unsafe"
 )
@@ -21,6 +22,11 @@ type Conn struct {
 	raw               syscall.RawConn
 	read, write       transfer
 	tryRead, tryWrite func(fd uintptr) bool // made once: a closure for each call would be an allocation
+
+	// ReadInto under way.
+	tryReadInto func(fd uintptr) bool
+	pool        *sync.Pool
+	into        *[]byte
 }
 
 // transfer is one Read or Write under way.
@@ -41,6 +47,7 @@ func Wrap(c net.Conn) net.Conn {
 		return c // closed already: its own Read says so
 	}
 	w := &Conn{Conn: c, raw: raw}
+	w.tryReadInto = w.readInto
 	w.tryRead = func(fd uintptr) bool { return w.read.try(syscall.SYS_READ, fd) }
 	w.tryWrite = func(fd uintptr) bool {
 		for w.write.try(syscall.SYS_WRITE, fd) {
@@ -88,6 +95,41 @@ func (c *Conn) Read(b []byte) (int, error) {
 		return 0, io.EOF
 	}
 	return n, nil
+}
+
+// ReadInto waits for bytes and then reads them into a buffer of the pool, at most its length: a connection that waits
+// holds no buffer. The caller gives the buffer back; it is nil with an error.
+func (c *Conn) ReadInto(pool *sync.Pool) (buf *[]byte, n int, err error) {
+	c.pool = pool
+	err = c.raw.Read(c.tryReadInto)
+	buf, n = c.into, c.read.n
+	errno := c.read.errno
+	c.into, c.read.buf = nil, nil
+	switch {
+	case err != nil:
+	case errno != 0:
+		err = os.NewSyscallError("read", errno)
+	case n == 0:
+		err = io.EOF
+	default:
+		return buf, n, nil
+	}
+	if buf != nil {
+		pool.Put(buf)
+	}
+	return nil, 0, err
+}
+
+// readInto is one try of ReadInto; it keeps the buffer only when it has something in it.
+func (c *Conn) readInto(fd uintptr) bool {
+	c.into = c.pool.Get().(*[]byte)
+	c.read = transfer{buf: *c.into}
+	done := c.read.try(syscall.SYS_READ, fd)
+	if !done {
+		c.pool.Put(c.into)
+		c.into = nil
+	}
+	return done
 }
 
 func (c *Conn) Write(b []byte) (int, error) {

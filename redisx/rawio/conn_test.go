@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -87,6 +88,38 @@ func TestEnds(t *testing.T) {
 	raw.Close()
 	if _, err := raw.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("read after Close: %v", err)
+	}
+}
+
+// What is read comes in buffers of the pool; an error comes without one.
+func TestReadInto(t *testing.T) {
+	pool := &sync.Pool{New: func() any {
+		b := make([]byte, 4)
+		return &b
+	}}
+	raw, other := pair(t)
+	c := raw.(*Conn)
+	go other.Write([]byte("abcdef"))
+	got := ""
+	for len(got) < 6 {
+		buf, n, err := c.ReadInto(pool)
+		if err != nil || n > len(*buf) {
+			t.Fatalf("%d bytes, %v", n, err)
+		}
+		got += string((*buf)[:n])
+		pool.Put(buf)
+	}
+	if got != "abcdef" {
+		t.Errorf("read %q", got)
+	}
+	raw.SetReadDeadline(time.Now().Add(time.Millisecond))
+	if buf, _, err := c.ReadInto(pool); buf != nil || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("past the deadline: buffer %v, %v", buf, err)
+	}
+	raw.SetReadDeadline(time.Time{})
+	other.Close()
+	if buf, _, err := c.ReadInto(pool); buf != nil || !errors.Is(err, io.EOF) {
+		t.Errorf("after the other end closed: buffer %v, %v; want EOF", buf, err)
 	}
 }
 
