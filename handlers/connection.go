@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"flashsale/redisx/rawio"
 )
 
@@ -16,7 +18,8 @@ import (
 const (
 	idle    = iota // waits for a request
 	reading        // a request has begun
-	writing        // a reply is being sent
+	serving        // a handler works on it, or waits for Redis, which has a limit of its own
+	writing        // a part of the reply is being sent
 	states
 )
 
@@ -26,7 +29,7 @@ const (
 	acceptLog     = 10 * time.Second      // and how often that is said
 )
 
-// limits is how long a connection may stay in each state.
+// limits is how long a connection may stay in each state; 0 is no limit.
 var limits = [states]time.Duration{idle: idleTimeout, reading: readTimeout, writing: writeTimeout}
 
 // sweeper closes connections that stay too long in one state, such as clients that send a request byte by byte. One
@@ -57,7 +60,7 @@ func (s *sweeper) run(done <-chan struct{}) {
 func (s *sweeper) sweep() {
 	now := s.now.Add(1)
 	s.closeWhere(func(state, since int64) bool {
-		return time.Duration(now-since)*sweepInterval > limits[state]
+		return limits[state] > 0 && time.Duration(now-since)*sweepInterval > limits[state]
 	})
 }
 
@@ -141,6 +144,24 @@ var requests = sync.Pool{New: func() any {
 	return &b
 }}
 
+// track follows what fasthttp says of a connection: only it knows when a request begins and when the whole reply, which
+// may be a stream, has been sent.
+func track(c net.Conn, state fasthttp.ConnState) {
+	switch state {
+	case fasthttp.StateActive:
+		enter(c, reading)
+	case fasthttp.StateIdle:
+		enter(c, idle)
+	}
+}
+
+// enter notes the state of a connection, if it is one that a sweptListener has accepted.
+func enter(c net.Conn, state int64) {
+	if c, ok := c.(*connection); ok {
+		c.enter(state)
+	}
+}
+
 func (c *connection) enter(state int64) { c.clock.Store(c.sweeper.now.Load()*states + state) }
 
 // Read is how fasthttp waits for a request: with a buffer of one byte, so that an idle connection holds no other. What
@@ -153,16 +174,10 @@ func (c *connection) Read(b []byte) (int, error) {
 		}
 		c.held, c.pending = held, (*held)[:n]
 	}
-	n, err := 0, error(nil)
 	if c.held != nil {
-		n = c.take(b)
-	} else {
-		n, err = c.Conn.Read(b)
+		return c.take(b), nil
 	}
-	if c.clock.Load()%states != reading { // further bytes of a request do not give it more time
-		c.enter(reading)
-	}
-	return n, err
+	return c.Conn.Read(b)
 }
 
 // take reads from what is pending and gives its buffer back with the last byte.
@@ -178,7 +193,7 @@ func (c *connection) take(b []byte) int {
 func (c *connection) Write(b []byte) (int, error) {
 	c.enter(writing)
 	n, err := c.Conn.Write(b)
-	c.enter(idle)
+	c.enter(serving)
 	return n, err
 }
 

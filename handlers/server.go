@@ -54,6 +54,7 @@ func New(cfg Config) *Server {
 	s.http = &fasthttp.Server{
 		Handler:                      s.handle,
 		ErrorHandler:                 badRequest,
+		ConnState:                    track,
 		Logger:                       quietLogger{},
 		ReadBufferSize:               headBytesMax,
 		MaxRequestBodySize:           bodyBytesMax,
@@ -108,6 +109,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			reply(ctx, errInternal)
 		}
 	}()
+	enter(ctx.Conn(), serving)
 	s.route(ctx)
 	if s.draining.Load() {
 		ctx.SetConnectionClose()
