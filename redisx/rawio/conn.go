@@ -78,46 +78,43 @@ func (t *transfer) try(call, fd uintptr) bool {
 	}
 }
 
+// end is the outcome of a transfer whose wait ended with err.
+func (t *transfer) end(call string, err error) (int, error) {
+	t.buf = nil
+	if err == nil && t.errno != 0 {
+		err = os.NewSyscallError(call, t.errno)
+	}
+	return t.n, err
+}
+
+// readEnd is end for a read, where no bytes mean that there will be none.
+func (t *transfer) readEnd(err error) (int, error) {
+	n, err := t.end("read", err)
+	if n == 0 && err == nil {
+		err = io.EOF
+	}
+	return n, err
+}
+
 func (c *Conn) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
 	c.read = transfer{buf: b}
-	err := c.raw.Read(c.tryRead)
-	n, errno := c.read.n, c.read.errno
-	c.read.buf = nil
-	switch {
-	case err != nil:
-		return n, err
-	case errno != 0:
-		return n, os.NewSyscallError("read", errno)
-	case n == 0:
-		return 0, io.EOF
-	}
-	return n, nil
+	return c.read.readEnd(c.raw.Read(c.tryRead))
 }
 
 // ReadInto waits for bytes and then reads them into a buffer of the pool, at most its length: a connection that waits
 // holds no buffer. The caller gives the buffer back; it is nil with an error.
 func (c *Conn) ReadInto(pool *sync.Pool) (buf *[]byte, n int, err error) {
 	c.pool = pool
-	err = c.raw.Read(c.tryReadInto)
-	buf, n = c.into, c.read.n
-	errno := c.read.errno
-	c.into, c.read.buf = nil, nil
-	switch {
-	case err != nil:
-	case errno != 0:
-		err = os.NewSyscallError("read", errno)
-	case n == 0:
-		err = io.EOF
-	default:
-		return buf, n, nil
-	}
-	if buf != nil {
+	n, err = c.read.readEnd(c.raw.Read(c.tryReadInto))
+	buf, c.into = c.into, nil
+	if err != nil && buf != nil {
 		pool.Put(buf)
+		buf = nil
 	}
-	return nil, 0, err
+	return buf, n, err
 }
 
 // readInto is one try of ReadInto; it keeps the buffer only when it has something in it.
@@ -137,14 +134,5 @@ func (c *Conn) Write(b []byte) (int, error) {
 		return 0, nil
 	}
 	c.write = transfer{buf: b}
-	err := c.raw.Write(c.tryWrite)
-	n, errno := c.write.n, c.write.errno
-	c.write.buf = nil
-	switch {
-	case err != nil:
-		return n, err
-	case errno != 0:
-		return n, os.NewSyscallError("write", errno)
-	}
-	return n, nil
+	return c.write.end("write", c.raw.Write(c.tryWrite))
 }
