@@ -56,24 +56,21 @@ func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte) error {
 	case orderOutOfStock:
 		return ErrOutOfStock
 	case orderNoSale:
-		return s.observe("")
+		return s.observe(presence{})
 	}
 	return unknownCode("order.lua", code)
 }
 
 // Order returns what the user has bought: no items where there is no order.
 func (s *Sale) Order(user uint32) ([]Item, error) {
-	if s.gone.Load() {
-		return nil, ErrSaleGone
-	}
-	var id string
+	var found presence
 	var value []byte
 	key := appendOrderKey(nil, user)
-	x := newCall().command(&id, "HGET", saleKey, "id").command(&radix.Maybe{Rcv: &value}, "GET", string(key))
+	x := s.prove(newCall(), &found).command(&radix.Maybe{Rcv: &value}, "GET", string(key))
 	if err := s.do(user, x); err != nil {
 		return nil, err
 	}
-	if err := s.observe(id); err != nil || value == nil {
+	if err := s.observe(found); err != nil || value == nil {
 		return nil, err
 	}
 	return parseItems(value, s.foods)
@@ -133,20 +130,20 @@ func (o *OrderScan) Next(ctx context.Context) ([]Order, error) {
 
 // page asks for the next keys and leaves those that are new orders.
 func (o *OrderScan) page() (users []uint32, keys []string, err error) {
-	var id string
-	var found []string
-	reply := radix.Tuple{&o.cursor, &found}
-	x := newCall().command(&id, "HGET", saleKey, "id").command(&reply, "SCAN", o.cursor, "MATCH", orderPrefix+"*", "COUNT", strconv.Itoa(scanCount))
+	var found presence
+	var names []string
+	reply := radix.Tuple{&o.cursor, &names}
+	x := o.sale.prove(newCall(), &found).command(&reply, "SCAN", o.cursor, "MATCH", orderPrefix+"*", "COUNT", strconv.Itoa(scanCount))
 	if err := o.sale.do(0, x); err != nil {
 		return nil, nil, err
 	}
-	if err := o.sale.observe(id); err != nil {
+	if err := o.sale.observe(found); err != nil {
 		return nil, nil, err
 	}
 	if o.cursor == "0" {
 		o.cursor = "" // Redis says that this was the last page
 	}
-	for _, key := range found {
+	for _, key := range names {
 		id, err := strconv.ParseUint(strings.TrimPrefix(key, orderPrefix), 10, 32)
 		if err != nil {
 			continue // somebody else's key

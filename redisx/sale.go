@@ -75,40 +75,56 @@ func (s *Sale) Run(ctx context.Context) {
 
 // Check asks Redis whether it still holds this sale: nil, ErrUnavailable or ErrSaleGone.
 func (s *Sale) Check() error {
-	var id string
-	if err := s.do(0, newCall().command(&id, "HGET", saleKey, "id")); err != nil {
+	var found presence
+	if err := s.do(0, s.prove(newCall(), &found)); err != nil {
 		return err
 	}
-	return s.observe(id)
+	return s.observe(found)
 }
 
 // greet prepares a new connection: it loads the scripts and refuses a Redis that does not hold the sale.
 func (s *Sale) greet(l *link) error {
-	var id, sha string
-	x := newCall().command(&id, "HGET", saleKey, "id").
+	var found presence
+	var sha string
+	x := s.prove(newCall(), &found).
 		command(&sha, "SCRIPT", "LOAD", orderScript.source).
 		command(&sha, "SCRIPT", "LOAD", cartScript.source)
 	if err := l.ask(x, s.cfg.Timeout); err != nil {
 		return err
 	}
-	return s.observe(id)
+	return s.observe(found)
 }
 
-// observe compares the sale found in Redis with this one; one line when it goes and one when it is back.
-func (s *Sale) observe(id string) error {
-	if id == s.id {
+// presence is what Redis holds of the sale: it is there when its marker and its stock are.
+type presence struct {
+	id    string // in the marker, "" for none
+	stock int    // 1 when the stock of this sale is there
+}
+
+// prove adds the commands that fill found to a call: every reading call proves the sale in its own pipeline.
+func (s *Sale) prove(x *call, found *presence) *call {
+	return x.command(&found.id, "HGET", saleKey, "id").command(&found.stock, "EXISTS", s.stockKey)
+}
+
+// observe compares what Redis holds with this sale; one line when it goes and one when it is back.
+func (s *Sale) observe(found presence) error {
+	if found.id == s.id && found.stock == 1 {
 		if s.gone.CompareAndSwap(true, false) && !s.cfg.Quiet {
 			slog.Info("the sale is back in Redis", "sale", s.id, "redis", s.cfg.Address)
 		}
 		return nil
 	}
 	if s.gone.CompareAndSwap(false, true) && !s.cfg.Quiet {
-		found := "no sale"
-		if id != "" {
-			found = "sale " + id
+		other := "no sale"
+		switch found.id {
+		case "":
+		case s.id:
+			other = "its marker without stock"
+		default:
+			other = "sale " + found.id
 		}
 		slog.Error("Redis has lost the sale: every order gets 503 until its data is restored",
-			"sale", s.id, "found", found, "redis", s.cfg.Address)
+			"sale", s.id, "found", other, "redis", s.cfg.Address)
 	}
 	return ErrSaleGone
 }

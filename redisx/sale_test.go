@@ -205,6 +205,9 @@ func TestSaleGoneAndBack(t *testing.T) {
 			t.Errorf("check with another sale's marker: %v, want ErrSaleGone", err)
 		}
 		raw(t, cfg, nil, "HSET", saleKey, "id", id)
+		if err := s.Check(); !errors.Is(err, ErrSaleGone) {
+			t.Errorf("check with the marker and no stock: %v, want ErrSaleGone", err)
+		}
 		raw(t, cfg, nil, "HSET", stockPrefix+id, "1", "5")
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
@@ -230,6 +233,7 @@ func TestReconnectToAnotherSale(t *testing.T) {
 			t.Fatalf("read from another sale: %v", err)
 		}
 	}
+	raw(t, cfg, nil, "HSET", s.stockKey, "1", "2")
 	raw(t, cfg, nil, "HSET", saleKey, "id", s.ID())
 	eventually(t, "the sale is served again", func() bool {
 		items, err := s.Order(2)

@@ -84,20 +84,20 @@ func newSaleID() string {
 
 // Stock returns the pieces left of food 1, 2, 3, ...; ErrSaleGone where Redis does not hold this sale.
 func (s *Sale) Stock() ([]int64, error) {
-	var id string
+	var found presence
 	var fields map[string]string
-	x := newCall().command(&id, "HGET", saleKey, "id").command(&fields, "HGETALL", s.stockKey)
+	x := s.prove(newCall(), &found).command(&fields, "HGETALL", s.stockKey)
 	if err := s.do(0, x); err != nil {
 		return nil, err
 	}
-	if err := s.observe(id); err != nil {
+	if err := s.observe(found); err != nil {
 		return nil, err
 	}
 	stock := make([]int64, s.foods)
 	for i := range stock {
 		pieces, err := strconv.ParseInt(fields[strconv.Itoa(i+1)], 10, 64)
 		if err != nil {
-			return nil, s.observe("")
+			return nil, s.observe(presence{})
 		}
 		stock[i] = pieces
 	}
