@@ -1,14 +1,18 @@
 // Package tokens mints and checks the two strings a client carries: access tokens and cart IDs. Both are
-// 24 bytes in base64url (32 characters) that end in a truncated HMAC-SHA256, so any server that shares the
-// secret can check them without Redis and without allocating. The package is pure: no I/O, no clock.
+// 24 bytes in base64url (32 characters) that end in an AES-CMAC, so any server that shares the secret can check
+// them without Redis and without allocating. The package is pure: no I/O, no clock.
 package tokens
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -45,10 +49,14 @@ func New(secret []byte, previous ...[]byte) (*Keys, error) {
 		if len(s) < SecretMin {
 			return nil, fmt.Errorf("token secret has %d bytes; at least %d are needed", len(s), SecretMin)
 		}
+		made, err := newKey(s)
+		if err != nil {
+			return nil, fmt.Errorf("cannot make a key of the token secret: %w", err)
+		}
 		if i == 0 {
-			k.current = newKey(s)
+			k.current = made
 		} else {
-			k.previous = append(k.previous, newKey(s))
+			k.previous = append(k.previous, made)
 		}
 	}
 	return k, nil
@@ -114,39 +122,51 @@ func (k *Keys) verify(raw *[rawLength]byte, text []byte, kind byte, payload int)
 	return false
 }
 
-// key holds the two padded blocks of HMAC (RFC 2104). Four SHA-256 blocks on the stack cost 0.3 us and no
-// allocation; crypto/hmac would allocate its state or need a pool.
+// key computes AES-CMAC (RFC 4493) of messages of one whole block, which is one call of AES-256: with the CPU's AES
+// instructions a token costs 0.06 us to check, where HMAC-SHA256 cost 0.29 us, and an order has ten of them.
 type key struct {
-	inner, outer [sha256.BlockSize]byte
+	block cipher.Block
+	mask  [aes.BlockSize]byte // K1 of the RFC
 }
 
-func newKey(secret []byte) key {
-	if len(secret) > sha256.BlockSize {
-		sum := sha256.Sum256(secret)
-		secret = sum[:]
+// newKey derives the AES key, because secrets may be longer and need not be uniform.
+func newKey(secret []byte) (key, error) {
+	derived, err := hkdf.Key(sha256.New, secret, nil, "flashsale tokens", 32)
+	if err != nil {
+		return key{}, err
 	}
-	var k key
-	copy(k.inner[:], secret)
-	copy(k.outer[:], secret)
-	for i := range k.inner {
-		k.inner[i] ^= 0x36
-		k.outer[i] ^= 0x5c
-	}
-	return k
+	return newCMAC(derived)
 }
 
-// mac returns HMAC-SHA256(key, kind || payload). The payload is at most cartPayload bytes.
-func (k *key) mac(kind byte, payload []byte) [sha256.Size]byte {
-	var in [sha256.BlockSize + 1 + cartPayload]byte
-	copy(in[:], k.inner[:])
-	in[sha256.BlockSize] = kind
-	n := sha256.BlockSize + 1 + copy(in[sha256.BlockSize+1:], payload)
-	sum := sha256.Sum256(in[:n])
+func newCMAC(aesKey []byte) (key, error) {
+	block, err := aes.NewCipher(aesKey)
+	if err != nil {
+		return key{}, err
+	}
+	k := key{block: block}
+	k.block.Encrypt(k.mask[:], k.mask[:])
+	carry := k.mask[0] >> 7
+	for i := range k.mask[:aes.BlockSize-1] {
+		k.mask[i] = k.mask[i]<<1 | k.mask[i+1]>>7
+	}
+	k.mask[aes.BlockSize-1] = k.mask[aes.BlockSize-1]<<1 ^ carry*0x87
+	return k, nil
+}
 
-	var out [sha256.BlockSize + sha256.Size]byte
-	copy(out[:], k.outer[:])
-	copy(out[sha256.BlockSize:], sum[:])
-	return sha256.Sum256(out[:])
+// blocks are room for the cipher: what goes through its interface would be allocated anew for each token.
+var blocks = sync.Pool{New: func() any { return new([aes.BlockSize]byte) }}
+
+// mac returns the CMAC of the block kind || payload || zeros. The kind decides how long the payload is, so no two
+// messages make the same block.
+func (k *key) mac(kind byte, payload []byte) (sum [aes.BlockSize]byte) {
+	b := blocks.Get().(*[aes.BlockSize]byte)
+	*b = k.mask
+	b[0] ^= kind
+	subtle.XORBytes(b[1:], b[1:], payload)
+	k.block.Encrypt(b[:], b[:])
+	sum = *b
+	blocks.Put(b)
+	return sum
 }
 
 func (k *key) appendSigned(dst []byte, kind byte, raw *[rawLength]byte, payload int) []byte {
