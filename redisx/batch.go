@@ -139,7 +139,7 @@ func (b *batch) finish(err error) {
 		if err != nil {
 			x.err = err
 		}
-		x.done <- struct{}{}
+		x.finish()
 	}
 	clear(b.calls)
 	b.calls = b.calls[:0]

@@ -20,14 +20,16 @@ var errNoScript = fmt.Errorf("%w: it has lost the scripts", ErrUnavailable)
 // its own.
 type call struct {
 	script *evaluation // nil for commands
+	single bool        // the only command returns a number, the code
 	keys   []byte      // its KEYS for the script, encoded
 	args   []byte      // its ARGV, or its commands, encoded
 	into   []any       // a receiver for the reply of each command (as for resp3.Unmarshal)
-	code   int64       // what the script returned for it
+	code   int64       // what the script or the single command returned
 	err    error
 
-	queued time.Time
-	done   chan struct{}
+	queued   time.Time
+	detached bool // nobody waits for it
+	done     chan struct{}
 }
 
 // Calls are kept for reuse with their buffer and channel: no allocation per request.
@@ -35,7 +37,8 @@ var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1
 
 func newCall() *call {
 	x := calls.Get().(*call)
-	x.script, x.keys, x.args, x.into, x.code, x.err = nil, x.keys[:0], x.args[:0], x.into[:0], 0, nil
+	x.script, x.single, x.detached, x.code, x.err = nil, false, false, 0, nil
+	x.keys, x.args, x.into = x.keys[:0], x.args[:0], x.into[:0]
 	return x
 }
 
@@ -44,9 +47,27 @@ func (x *call) free() {
 	calls.Put(x)
 }
 
-func (x *call) finish(err error) {
-	x.err = err
-	x.done <- struct{}{}
+// finish answers the caller, or frees a call for which nobody waits.
+func (x *call) finish() {
+	if x.detached {
+		x.free()
+	} else {
+		x.done <- struct{}{}
+	}
+}
+
+func (x *call) refuse() {
+	x.err = ErrUnavailable
+	x.finish()
+}
+
+// number makes the call one command that returns a number; it does not allocate.
+func (x *call) number(name string, key, arg []byte) {
+	x.single = true
+	x.args = appendHeader(x.args, '*', 3)
+	x.args = appendBulk(x.args, name)
+	x.args = appendBulk(x.args, key)
+	x.args = appendBulk(x.args, arg)
 }
 
 // command adds a command whose reply goes into the receiver.
@@ -73,7 +94,11 @@ func appendHeader(dst []byte, kind byte, n int) []byte {
 
 // read takes the replies of the commands off the connection. Error replies stay in the call; the error
 // returned is one of the connection.
-func (x *call) read(br resp.BufferedReader, o *resp.Opts) error {
+func (x *call) read(br resp.BufferedReader, o *resp.Opts) (err error) {
+	if x.single {
+		x.code, x.err, err = readNumber(br, ':')
+		return err
+	}
 	x.err = nil
 	for _, receiver := range x.into {
 		err := resp3.Unmarshal(br, receiver, o)

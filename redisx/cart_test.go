@@ -2,90 +2,225 @@ package redisx
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 )
 
-// Each line: cart before, call, outcome, cart after ("" is no key).
-func TestCartScript(t *testing.T) {
-	for _, tc := range []struct {
-		before      string
-		food, count int64
-		want        error
-		after       string
-	}{
-		{"", 1, 1, nil, "1:1"},
-		{"", 1, 3, nil, "1:3"},
-		{"", 1, 4, ErrOverLimit, ""},
-		{"", 1, 0, nil, ""},
-		{"", 1, -1, nil, ""},
-		{"", 1, math.MinInt64, nil, ""},
-		{"", 1, math.MaxInt64, ErrOverLimit, ""},
-		{"1:1", 1, 1, nil, "1:2"},
-		{"1:1", 2, 2, nil, "1:1,2:2"},
-		{"1:1", 2, 3, ErrOverLimit, "1:1"},
-		{"1:3", 1, 1, ErrOverLimit, "1:3"},
-		{"1:3", 1, -1, nil, "1:2"},
-		{"1:1", 1, -3, nil, "1:0"},
-		{"1:3", 1, math.MinInt64, nil, "1:0"},
-		{"1:1", 2, -1, nil, "1:1"},
-		{"1:0", 1, -1, nil, "1:0"},
-		{"2:0,1:1", 2, 2, nil, "2:2,1:1"},
-		{"2:0,1:1", 2, 3, ErrOverLimit, "2:0,1:1"},
-		{"12:1,2:1", 2, 1, nil, "12:1,2:2"},
-		{"1:1,2:1,3:1", 4, 1, ErrOverLimit, "1:1,2:1,3:1"},
-		{"1:1,2:1,3:1", 4, 0, nil, "1:1,2:1,3:1"},
-		{"1:1,2:1,3:1", 2, -1, nil, "1:1,2:0,3:1"},
+// Each line: a cart's list of changes, what it amounts to, whether the last change had its effect.
+func TestSettle(t *testing.T) {
+	const script = "local foods, counts, accepted = settle(ARGV[1]) return list(foods, counts, 0) .. (accepted and ' yes' or ' no')"
+	for _, tc := range []struct{ changes, want string }{
+		{"", " yes"},
+		{"1:1,", "1:1, yes"},
+		{"1:3,                 ", "1:3, yes"},
+		{"1:4,", " no"},
+		{"1:-1,", " yes"},
+		{"1:1, 1:1, ", "1:2, yes"},
+		{"1:1,2:2,", "1:1,2:2, yes"},
+		{"1:1,2:3,", "1:1, no"},
+		{"1:1,2:3,2:2,", "1:1,2:2, yes"},
+		{"1:3,1:1,", "1:3, no"},
+		{"1:3,1:-1,", "1:2, yes"},
+		{"1:1,1:-3,", "1:0, yes"},
+		{"1:1,2:-1,", "1:1, yes"},
+		{"1:1,2:-1,2:2,", "1:1,2:2, yes"},
+		{"2:0,1:1,2:2,", "2:2,1:1, yes"},
+		{"2:0,1:1,2:3,", "2:0,1:1, no"},
+		{"12:1,2:1,2:1,", "12:1,2:2, yes"},
+		{"1:1,2:1,3:1,4:1,", "1:1,2:1,3:1, no"},
+		{"1:1,2:1,3:1,4:1,2:-1,4:1,", "1:1,2:0,3:1,4:1, yes"},
 	} {
-		t.Run(tc.before+"+"+strconv.FormatInt(tc.food, 10)+":"+strconv.FormatInt(tc.count, 10), func(t *testing.T) {
+		t.Run(tc.changes, func(t *testing.T) {
 			onEach(t, func(t *testing.T, cfg Config) {
-				s := open(t, cfg, 1000)
-				key := "c_" + string(cartName(1))
-				if tc.before != "" {
-					raw(t, cfg, nil, "SET", key, tc.before, "EX", "100")
-				}
-				if err := s.AddToCart(1, cartName(1), tc.food, tc.count); !errors.Is(err, tc.want) {
-					t.Errorf("outcome %v, want %v", err, tc.want)
-				}
-				if got := rawString(t, cfg, "GET", key); got != tc.after {
-					t.Errorf("cart %q, want %q", got, tc.after)
-				}
-				var ttl int64
-				raw(t, cfg, &ttl, "TTL", key)
-				if changed := tc.before != tc.after; changed && (ttl < 3590 || ttl > 3600) {
-					t.Errorf("lifetime of the changed cart %d s, want an hour", ttl)
+				if got := rawString(t, cfg, "EVAL", changesSource+script, "0", tc.changes); got != tc.want {
+					t.Errorf("%q, want %q", got, tc.want)
 				}
 			})
 		})
 	}
 }
 
-// A cart does not grow with the foods that went through it.
-func TestCartForgetsEmptyFoods(t *testing.T) {
+// cart is the plain form of what a cart holds: what AddToCart and the scripts must agree with.
+type cart struct {
+	foods  []int64 // in the order of first add
+	counts map[int64]int64
+}
+
+func (c *cart) add(food, count int64) error {
+	total := int64(0)
+	for _, n := range c.counts {
+		total += n
+	}
+	had, named := c.counts[food]
+	has := max(had+max(count, -CartMax), 0)
+	if count > CartMax || total-had+has > CartMax {
+		return ErrOverLimit
+	}
+	if !named && has > 0 {
+		c.foods = append(c.foods, food)
+	}
+	if named || has > 0 {
+		c.counts[food] = has
+	}
+	return nil
+}
+
+func (c *cart) items() (items []Item) {
+	for _, food := range c.foods {
+		if c.counts[food] > 0 {
+			items = append(items, Item{food, c.counts[food]})
+		}
+	}
+	return items
+}
+
+// Random changes of many carts have the outcomes of the plain form, and the orders its items.
+func TestAddToCart(t *testing.T) {
+	counts := []int64{1, 1, 1, 2, 3, -1, -1, -2, 0, 4, math.MaxInt64, math.MinInt64}
 	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, make([]int64, 200)...)
-		for food := range int64(200) {
-			for _, count := range []int64{1, -1} {
-				if err := s.AddToCart(1, cartName(1), food+1, count); err != nil {
-					t.Fatal(err)
+		for _, foods := range []int{3, 12, 1000} { // ids of one digit and of several
+			raw(t, cfg, nil, "FLUSHALL")
+			stock := slices.Repeat([]int64{1000}, foods)
+			s := open(t, cfg, stock...)
+			for i := range 60 {
+				seed := uint64(foods*1000 + i)
+				random := rand.New(rand.NewPCG(seed, 0))
+				user, want := uint32(i+2), cart{counts: map[int64]int64{}}
+				for range random.IntN(1 + i*3) {
+					food, count := 1+random.Int64N(min(int64(foods), 20)), counts[random.IntN(len(counts))]
+					if got, want := s.AddToCart(user, cartName(i), food, count), want.add(food, count); got != want {
+						t.Fatalf("seed %d: %d of food %d: %v, want %v", seed, count, food, got, want)
+					}
+				}
+				var wantErr error
+				if len(want.items()) == 0 {
+					wantErr = ErrCartEmpty
+				}
+				if err := s.PlaceOrder(user, cartName(i), nil); err != wantErr {
+					t.Fatalf("seed %d: order: %v, want %v", seed, err, wantErr)
+				}
+				items, err := s.Order(user)
+				if err != nil || !slices.Equal(items, want.items()) {
+					t.Fatalf("seed %d: items %v, %v; want %v", seed, items, err, want.items())
+				}
+				for _, item := range items {
+					stock[item.Food-1] -= item.Count
 				}
 			}
-		}
-		if cart := rawString(t, cfg, "GET", "c_"+string(cartName(1))); len(cart) > 33*len("200:0,") {
-			t.Errorf("cart of %d bytes: %s", len(cart), cart)
+			if left, err := s.Stock(); err != nil || !slices.Equal(left, stock) {
+				t.Errorf("stock %v, %v; want %v", left, err, stock)
+			}
 		}
 	})
 }
 
-// The script refuses by itself what AddToCart already refuses without asking Redis.
-func TestCartScriptLimitsItself(t *testing.T) {
+// Many adds of one piece at once: three are accepted, and those three are in the order.
+func TestAddToCartAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
+		cfg.Connections = 3
+		s := open(t, cfg, slices.Repeat([]int64{9}, 60)...)
+		var mu sync.Mutex
+		var accepted []Item
+		var wg sync.WaitGroup
+		for i := range 60 {
+			wg.Go(func() {
+				food := int64(i + 1)
+				switch err := s.AddToCart(uint32(i), cartName(1), food, 1); { // of several users: by several connections
+				case err == nil:
+					mu.Lock()
+					accepted = append(accepted, Item{food, 1})
+					mu.Unlock()
+				case !errors.Is(err, ErrOverLimit):
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if err := s.PlaceOrder(2, cartName(1), nil); err != nil {
+			t.Fatal(err)
+		}
+		items, err := s.Order(2)
+		byFood := func(a, b Item) int { return int(a.Food - b.Food) }
+		slices.SortFunc(items, byFood)
+		slices.SortFunc(accepted, byFood)
+		if err != nil || len(items) != CartMax || !slices.Equal(items, accepted) {
+			t.Errorf("items %v, %v; accepted were %v", items, err, accepted)
+		}
+	})
+}
+
+// A cart does not grow with the changes and foods that went through it, and keeps its lifetime.
+func TestCartStaysShort(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		const foods = 200
+		s := open(t, cfg, slices.Repeat([]int64{9}, foods)...)
+		key := "c_" + string(cartName(1))
+		longest := 0
+		for i := range 3 * foods {
+			for _, count := range []int64{2, -1, 3, -1} {
+				food := int64(i%foods + 1)
+				if err := s.AddToCart(1, cartName(1), food, count); err != nil && !errors.Is(err, ErrOverLimit) {
+					t.Fatal(err)
+				}
+			}
+			longest = max(longest, len(rawString(t, cfg, "GET", key)))
+		}
+		if longest > 600 {
+			t.Errorf("the cart had %d bytes", longest)
+		}
+		if ttl := rawString(t, cfg, "TTL", key); ttl != "3600" && ttl != "3599" && !strings.HasPrefix(ttl, "35") {
+			t.Errorf("lifetime %s s, want an hour", ttl)
+		}
+	})
+}
+
+// A new cart gets its lifetime soon after its first piece, and a later piece does not change it.
+func TestCartLifetime(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := open(t, cfg, 9)
+		key := "c_" + string(cartName(1))
+		add := func() {
+			if err := s.AddToCart(1, cartName(1), 1, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add()
+		if err := s.Check(); err != nil { // on the same connection, so behind it
+			t.Fatal(err)
+		}
+		if ttl := rawString(t, cfg, "TTL", key); ttl != "3600" && ttl != "3599" {
+			t.Errorf("lifetime %s s, want an hour", ttl)
+		}
+		raw(t, cfg, nil, "EXPIRE", key, "100")
+		add()
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if ttl := rawString(t, cfg, "TTL", key); ttl != "100" && ttl != "99" {
+			t.Errorf("lifetime after another piece %s s, want 100", ttl)
+		}
+	})
+}
+
+// A change whose place is gone, because the cart was ordered or shortened meanwhile, is not known.
+func TestCartScript(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		long := strings.Repeat("1:1,1:-1,", 60)
+		raw(t, cfg, nil, "MSET", "c_x", "1:2,2:2,2:1,", "c_long", long)
+		stop := strconv.Itoa(len(long))
 		var codes []int64
-		raw(t, cfg, &codes, "EVAL", cartSource, "3", "c_x", "c_y", "c_x", "60", "1", "4", "2", "3", "1", "1")
-		if want := []int64{cartOverLimit, cartDone, cartDone}; !slices.Equal(codes, want) {
+		raw(t, cfg, &codes, "EVAL", cartScript.source, "6", "c_none", "c_x", "c_x", "c_x", "c_long", "c_long", "4", "4", "8", "12", stop, stop)
+		if want := []int64{cartUnknown, cartDone, cartOverLimit, cartDone, cartDone, cartUnknown}; !slices.Equal(codes, want) {
 			t.Errorf("codes %v, want %v", codes, want)
+		}
+		if got, want := rawString(t, cfg, "GET", "c_long"), fmt.Sprintf("%-64s", "1:0,"); got != want {
+			t.Errorf("shortened to %q, want %q", got, want)
 		}
 	})
 }

@@ -41,17 +41,25 @@ func newConn(cfg Config, scripts []*evaluation, greet func(*link) error) *conn {
 
 // do sends a call and waits for its replies. It returns within the timeout of the Config.
 func (c *conn) do(x *call) error {
-	if !c.up.Load() {
+	if !c.send(x) {
 		return ErrUnavailable
+	}
+	<-x.done
+	return x.err
+}
+
+// send queues a call; false where that is not possible, and then the call stays the caller's.
+func (c *conn) send(x *call) bool {
+	if !c.up.Load() {
+		return false
 	}
 	x.queued = time.Now()
 	select {
 	case c.queue <- x:
+		return true
 	default:
-		return ErrUnavailable // the queue is full
+		return false // the queue is full
 	}
-	<-x.done
-	return x.err
 }
 
 // run keeps the connection until ctx ends. Calls must have ended before: what comes later is not answered.
@@ -108,7 +116,7 @@ func (c *conn) redial(ctx context.Context, delay time.Duration) (*link, error) {
 		case r := <-dialed:
 			return r.l, r.err
 		case x := <-c.queue:
-			x.finish(ErrUnavailable)
+			x.refuse()
 		}
 	}
 }
@@ -146,7 +154,7 @@ func (c *conn) collect(b *batch, x *call) {
 	stale := time.Now().Add(-c.cfg.Timeout / 2)
 	for {
 		if x.queued.Before(stale) {
-			x.finish(ErrUnavailable)
+			x.refuse()
 		} else if b.calls = append(b.calls, x); len(b.calls) == batchMax {
 			return
 		}
@@ -199,7 +207,7 @@ func (c *conn) refuseWaiting() {
 	for {
 		select {
 		case x := <-c.queue:
-			x.finish(ErrUnavailable)
+			x.refuse()
 		default:
 			return
 		}

@@ -6,9 +6,9 @@ import "strconv"
 //
 //	sale          hash    id, catalog (fingerprint), opened (Unix s)   for ever          Open
 //	stock_<sale>  hash    food id -> pieces left; note                 for ever          Open, order.lua
-//	c_<cart>      string  "food:count,food:count"                      -cart-ttl         cart.lua
-//	o_<user>      string  as the cart; then " " and the client's       for ever          order.lua
-//	                      Idempotency-Key, where it sent one
+//	c_<cart>      string  list of changes, see changes.lua             -cart-ttl         cart.go, order.lua
+//	o_<user>      string  "food:count,food:count,"; then "|" and the   for ever          order.lua
+//	                      client's Idempotency-Key, if it sent one
 //
 // <cart> is the name inside a cart ID (16 characters that carry user and nonce), <sale> the random id of the
 // sale. Because the stock's key carries that id, the order script needs no look at the marker: in a Redis

@@ -76,21 +76,20 @@ func (s *Sale) Order(user uint32) ([]Item, error) {
 	return parseItems(value, s.foods)
 }
 
-// parseItems reads "food:count,food:count" of foods 1 to foods, with " " and an idempotency key behind it or not. Foods
-// with count 0 are left out.
+// parseItems reads "food:count,food:count," of foods 1 to foods, with spaces between them or not, and with "|" and an
+// idempotency key behind or not.
 func parseItems(value []byte, foods int) ([]Item, error) {
-	list, _, _ := bytes.Cut(value, []byte(" "))
+	list, _, _ := bytes.Cut(value, []byte("|"))
+	list, ended := bytes.CutSuffix(bytes.TrimRight(list, " "), []byte(","))
 	items := make([]Item, 0, CartMax)
 	for field := range bytes.SplitSeq(list, []byte(",")) {
-		food, count, found := bytes.Cut(field, []byte(":"))
+		food, count, found := bytes.Cut(bytes.TrimLeft(field, " "), []byte(":"))
 		id, err1 := strconv.ParseInt(string(food), 10, 64)
 		n, err2 := strconv.ParseInt(string(count), 10, 64)
-		if !found || err1 != nil || err2 != nil || id < 1 || id > int64(foods) || n < 0 || n > CartMax {
-			return nil, fmt.Errorf("cannot read items %q: want food:count,food:count of foods 1 to %d", value, foods)
+		if !ended || !found || err1 != nil || err2 != nil || id < 1 || id > int64(foods) || n < 1 || n > CartMax {
+			return nil, fmt.Errorf("cannot read items %q: want food:count,food:count, of foods 1 to %d", value, foods)
 		}
-		if n > 0 {
-			items = append(items, Item{Food: id, Count: n})
-		}
+		items = append(items, Item{Food: id, Count: n})
 	}
 	return items, nil
 }

@@ -1,10 +1,12 @@
 -- Places orders: for each all pieces of its cart or none, one order a user. The only script that takes stock.
 -- The orders of one call are decided one after the other, as if each had come alone.
 --
--- KEYS[1]            the stock of this sale: hash food id -> pieces left
--- KEYS[2i], [2i+1]   of order i: the user's order (string as the cart, then " " and the idempotency key if there
---                    is one), and the cart (string "food:count,food:count", counts 0 to 3)
--- ARGV[i]            of order i: idempotency key: string, "" for none
+-- KEYS[1]            the stock of this sale: hash food id -> pieces left, and a note
+-- KEYS[2i], [2i+1]   of order i: the user's order (string "food:count,food:count," with spaces between or not, then
+--                    "|" and the idempotency key if there is one), and the cart (string as in changes.lua)
+-- ARGV[1]            lifetime of a cart: seconds > 0
+-- ARGV[2]            bytes that a list of changes must pass to ask for more than three pieces: integer
+-- ARGV[2+i]          of order i: idempotency key: string, "" for none
 --
 -- Returns for each order
 --         0  placed: the stock is taken and the cart has become the order
@@ -14,33 +16,43 @@
 --         4  no stock of this sale in this Redis: nothing is changed
 --         5  placed before under the same idempotency key
 local PLACED, HAS_ORDER, CART_EMPTY, OUT_OF_STOCK, NO_SALE, PLACED_BEFORE = 0, 1, 2, 3, 4, 5
-local call, stock = redis.call, KEYS[1]
+-- Up to three foods, each with its pieces, and what does not fit.
+local ITEMS = '^(%d+):([1-9]), *(%d*):?([1-9]?),? *(%d*):?([1-9]?),? *(.*)$'
+local call, stock, lifetime, plain = redis.call, KEYS[1], ARGV[1], tonumber(ARGV[2])
+local open = call('EXISTS', stock) == 1 -- once for all: this script never removes it
+
+-- take takes pieces of up to three foods from the stock or, returning false, none. Most orders find their pieces: to take
+-- first and give back costs less than to look first.
+local function take(food, pieces, food2, pieces2, food3, pieces3)
+  local enough = call('HINCRBY', stock, food, '-' .. pieces) >= 0
+  if enough and food2 ~= '' then enough = take(food2, pieces2, food3, pieces3, '', '') end
+  if not enough then call('HINCRBY', stock, food, pieces) end
+  return enough
+end
 
 local function place(order, cart, key)
   if call('EXISTS', order) == 1 then
-    if key ~= '' and string.match(call('GET', order), ' (.*)') == key then return PLACED_BEFORE end
+    if key ~= '' and string.match(call('GET', order), '|(.*)') == key then return PLACED_BEFORE end
     return HAS_ORDER
   end
-  local foods, counts = {}, {}
-  for food, count in string.gmatch(call('GET', cart) or '', '(%d+):([1-9])') do
-    foods[#foods + 1], counts[#counts + 1] = food, count
+  if not open then return NO_SALE end
+  local changes = call('GETDEL', cart)
+  local items = changes or ''
+  local f1, p1, f2, p2, f3, p3, more = string.match(items, ITEMS)
+  if more ~= '' or #items > plain or f1 == f2 or f1 == f3 or (f2 == f3 and f2 ~= '') then
+    local foods, counts = settle(items)
+    items = list(foods, counts, 1)
+    f1, p1, f2, p2, f3, p3 = string.match(items, ITEMS)
   end
-  if #foods == 0 then return call('EXISTS', stock) == 1 and CART_EMPTY or NO_SALE end
-
-  local left, taken = call('HMGET', stock, unpack(foods)), {}
-  for i = 1, #foods do
-    if not left[i] then return NO_SALE end
-    local rest = left[i] - counts[i]
-    if rest < 0 then return OUT_OF_STOCK end
-    taken[2 * i - 1], taken[2 * i] = foods[i], string.format('%d', rest) -- Redis' own way, "%.17g", is slow
+  local code = not f1 and CART_EMPTY or not take(f1, p1, f2, p2, f3, p3) and OUT_OF_STOCK or PLACED
+  if code == PLACED then
+    call('SET', order, key == '' and items or items .. '|' .. key)
+  elseif changes then
+    call('SET', cart, changes, 'EX', lifetime)
   end
-  call('HSET', stock, unpack(taken))
-  call('RENAME', cart, order)
-  call('PERSIST', order) -- the cart's lifetime came along
-  if key ~= '' then call('APPEND', order, ' ' .. key) end
-  return PLACED
+  return code
 end
 
 local codes = {}
-for i = 1, #ARGV do codes[i] = place(KEYS[2 * i], KEYS[2 * i + 1], ARGV[i]) end
+for i = 1, #ARGV - 2 do codes[i] = place(KEYS[2 * i], KEYS[2 * i + 1], ARGV[2 + i]) end
 return codes

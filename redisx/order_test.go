@@ -22,25 +22,31 @@ func TestOrderScript(t *testing.T) {
 		wantOrder, wantCart, wantTTL string // after; "" is no key
 		wantStock                    string
 	}{
-		{"placed", "", "1:2", "", 5, nil, "1:2", "", "-1", "3"},
-		{"placed with key", "", "1:1", "a b", 5, nil, "1:1 a b", "", "-1", "4"},
-		{"last pieces", "", "1:3", "", 3, nil, "1:3", "", "-1", "0"},
-		{"zero counts stay but take nothing", "", "2:0,1:1", "", 5, nil, "2:0,1:1", "", "-1", "4"},
-		{"has order", "1:1", "1:2", "", 5, ErrHasOrder, "1:1", "1:2", "-1", "5"},
-		{"has order, no cart", "1:1", "", "", 5, ErrHasOrder, "1:1", "", "-1", "5"},
-		{"has order, key never sent", "1:1", "1:2", "k", 5, ErrHasOrder, "1:1", "1:2", "-1", "5"},
-		{"has order under another key", "1:1 k1", "1:2", "k", 5, ErrHasOrder, "1:1 k1", "1:2", "-1", "5"},
-		{"has order under this key", "1:1 k", "1:2", "k", 5, nil, "1:1 k", "1:2", "-1", "5"},
-		{"has order under this key with spaces", "1:1 k  1:1", "", "k  1:1", 5, nil, "1:1 k  1:1", "", "-1", "5"},
+		{"placed", "", "1:2,", "", 5, nil, "1:2,", "", "-1", "3"},
+		{"placed, with spaces", "", "1:2,    ", "", 5, nil, "1:2,    ", "", "-1", "3"},
+		{"placed with key", "", "1:1,", "a b|c", 5, nil, "1:1,|a b|c", "", "-1", "4"},
+		{"last pieces", "", "1:3,", "", 3, nil, "1:3,", "", "-1", "0"},
+		{"one food in two changes", "", "1:1,1:1,", "", 5, nil, "1:2,", "", "-1", "3"},
+		{"one food in three changes", "", "1:1,1:1,1:1,", "", 5, nil, "1:3,", "", "-1", "2"},
+		{"a food taken away", "", "2:1,1:1,2:-1,", "", 5, nil, "1:1,", "", "-1", "4"},
+		{"a change without effect", "", "1:2,2:2,1:1,", "", 5, nil, "1:3,", "", "-1", "2"},
+		{"zero counts are left out", "", "2:0,1:1,", "", 5, nil, "1:1,", "", "-1", "4"},
+		{"has order", "1:1,", "1:2,", "", 5, ErrHasOrder, "1:1,", "1:2,", "-1", "5"},
+		{"has order, no cart", "1:1,", "", "", 5, ErrHasOrder, "1:1,", "", "-1", "5"},
+		{"has order, key never sent", "1:1,", "1:2,", "k", 5, ErrHasOrder, "1:1,", "1:2,", "-1", "5"},
+		{"has order under another key", "1:1,|k1", "1:2,", "k", 5, ErrHasOrder, "1:1,|k1", "1:2,", "-1", "5"},
+		{"has order under this key", "1:1,|k", "1:2,", "k", 5, nil, "1:1,|k", "1:2,", "-1", "5"},
+		{"has order under this key with bars", "1:1,|k||1:1,", "", "k||1:1,", 5, nil, "1:1,|k||1:1,", "", "-1", "5"},
 		{"no cart", "", "", "", 5, ErrCartEmpty, "", "", "-2", "5"},
-		{"only zero counts", "", "1:0,2:0", "", 5, ErrCartEmpty, "", "1:0,2:0", "-2", "5"},
-		{"out of stock", "", "1:3", "", 2, ErrOutOfStock, "", "1:3", "-2", "2"},
-		{"second food out of stock", "", "1:1,2:1", "", 5, ErrOutOfStock, "", "1:1,2:1", "-2", "5"},
-		{"food of another catalogue", "", "1:1,99:1", "", 5, ErrSaleGone, "", "1:1,99:1", "-2", "5"},
+		{"only zero counts", "", "1:0,2:0,", "", 5, ErrCartEmpty, "", "1:0,2:0,", "-2", "5"},
+		{"everything taken away", "", "1:1,1:-1,", "", 5, ErrCartEmpty, "", "1:1,1:-1,", "-2", "5"},
+		{"out of stock", "", "1:3,", "", 2, ErrOutOfStock, "", "1:3,", "-2", "2"},
+		{"second food out of stock", "", "1:1,2:1,", "", 5, ErrOutOfStock, "", "1:1,2:1,", "-2", "5"},
+		{"third food out of stock", "", "1:1,3:1,2:1,", "", 5, ErrOutOfStock, "", "1:1,3:1,2:1,", "-2", "5"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, cfg Config) {
-				s := open(t, cfg, tc.stock, 0)
+				s := open(t, cfg, tc.stock, 0, 7)
 				orderKey, cartKey := "o_2", "c_"+string(cartName(user))
 				if tc.order != "" {
 					raw(t, cfg, nil, "SET", orderKey, tc.order)
@@ -62,8 +68,10 @@ func TestOrderScript(t *testing.T) {
 				if got := rawString(t, cfg, "HGET", s.stockKey, "1"); got != tc.wantStock {
 					t.Errorf("stock %s, want %s", got, tc.wantStock)
 				}
-				if got := rawString(t, cfg, "HGET", s.stockKey, "2"); got != "0" {
-					t.Errorf("stock of food 2 is %s, want 0", got)
+				for food, want := range map[string]string{"2": "0", "3": "7"} {
+					if got := rawString(t, cfg, "HGET", s.stockKey, food); got != want {
+						t.Errorf("stock of food %s is %s, want %s", food, got, want)
+					}
 				}
 			})
 		})
@@ -149,7 +157,7 @@ func TestOrderRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := s.PlaceOrder(2, cartName(2), []byte("key 1:1,2:2")); err != nil {
+		if err := s.PlaceOrder(2, cartName(2), []byte("key 1:1,|2:2,")); err != nil {
 			t.Fatal(err)
 		}
 		want := []Item{{3, 2}, {1, 1}}
@@ -173,9 +181,9 @@ func TestScanOrders(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		const orders = 3000
 		s := open(t, cfg, 9)
-		args := []string{"MSET", "o_not_ours", "x", "c_0000000000000000", "1:1"}
+		args := []string{"MSET", "o_not_ours", "x", "c_0000000000000000", "1:1,"}
 		for i := range orders {
-			args = append(args, fmt.Sprintf("o_%d", i+1), fmt.Sprintf("1:%d key", i%3+1))
+			args = append(args, fmt.Sprintf("o_%d", i+1), fmt.Sprintf("1:%d,|key", i%3+1))
 		}
 		raw(t, cfg, nil, args...)
 		got := map[uint32]int64{}
@@ -206,17 +214,17 @@ func TestScanOrders(t *testing.T) {
 }
 
 func TestParseItemsRefuses(t *testing.T) {
-	for _, value := range []string{"", "1", "1:", ":1", "1:4", "1:-1", "0:1", "a:1", "1:1,", "1:1;2:2", " key", "10:1"} {
+	for _, value := range []string{"", ",", "1,", "1:,", ":1,", "1:4,", "1:-1,", "1:0,", "0:1,", "a:1,", "1:1", "1:1,,", "1:1;2:2,", "|key", "1:1|,", "10:1,"} {
 		if items, err := parseItems([]byte(value), 9); err == nil {
 			t.Errorf("%q is read as %v", value, items)
-		} else if !strings.Contains(err.Error(), "want food:count,food:count") {
+		} else if !strings.Contains(err.Error(), "want food:count,food:count,") {
 			t.Errorf("%q: error %v", value, err)
 		}
 	}
 }
 
 func FuzzParseItems(f *testing.F) {
-	f.Add([]byte("1:2,3:0,4:1 key"))
+	f.Add([]byte("1:2,  3:1,|key"))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		items, err := parseItems(value, 9)
 		for _, item := range items {

@@ -7,8 +7,8 @@ package redisx
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,7 +32,7 @@ type Config struct {
 	Password    string        // "" for none
 	Connections int           // per process, at least 1
 	Timeout     time.Duration // in which every call is answered, one way or the other
-	CartTTL     time.Duration // lifetime of a cart after its last change, whole seconds
+	CartTTL     time.Duration // lifetime of a cart from its first piece on, whole seconds
 	Quiet       bool          // another process of this server says when the sale goes and when it is back
 }
 
@@ -46,15 +46,22 @@ type Sale struct {
 	gone     atomic.Bool // Redis was seen without this sale
 
 	orders, carts *evaluation // the two scripts
+
+	lifetime    []byte // of a cart, seconds
+	changeBytes int    // of a change that adds one piece
+	plainBytes  int    // a list of changes that is no longer cannot ask for more than CartMax pieces
 }
 
 // Join makes the Sale that Open opened, as any number of processes do; foods is how many foods it has. Run
 // must run for its calls to be answered.
 func Join(cfg Config, id string, foods int) *Sale {
 	s := &Sale{id: id, stockKey: stockPrefix + id, foods: foods, cfg: cfg}
-	s.orders = &evaluation{script: orderScript, keys: appendBulk(nil, s.stockKey), keyCount: 1, callKeys: 2, callArgs: 1}
-	lifetime := fmt.Sprint(int64(cfg.CartTTL / time.Second))
-	s.carts = &evaluation{script: cartScript, args: appendBulk(nil, lifetime), argCount: 1, callKeys: 1, callArgs: 2}
+	s.changeBytes = len(strconv.Itoa(foods)) + len(":1,")
+	s.plainBytes = CartMax * s.changeBytes
+	s.lifetime = strconv.AppendInt(nil, int64(cfg.CartTTL/time.Second), 10)
+	args := appendBulk(appendBulk(nil, s.lifetime), strconv.Itoa(s.plainBytes))
+	s.orders = &evaluation{script: orderScript, keys: appendBulk(nil, s.stockKey), keyCount: 1, args: args, argCount: 2, callKeys: 2, callArgs: 1}
+	s.carts = &evaluation{script: cartScript, callKeys: 1, callArgs: 1}
 	for range cfg.Connections {
 		s.conns = append(s.conns, newConn(cfg, []*evaluation{s.carts, s.orders}, s.greet))
 	}
@@ -132,8 +139,10 @@ func (s *Sale) observe(found presence) error {
 // do carries out a call on the connection of the user (0: any) and frees it.
 func (s *Sale) do(user uint32, x *call) error {
 	defer x.free()
-	return s.conns[int(user)%len(s.conns)].do(x)
+	return s.conn(user).do(x)
 }
+
+func (s *Sale) conn(user uint32) *conn { return s.conns[int(user)%len(s.conns)] }
 
 // doCode carries out a call that returns a code.
 func (s *Sale) doCode(user uint32, x *call) (int64, error) {
@@ -141,6 +150,6 @@ func (s *Sale) doCode(user uint32, x *call) (int64, error) {
 	if s.gone.Load() {
 		return 0, ErrSaleGone
 	}
-	err := s.conns[int(user)%len(s.conns)].do(x)
+	err := s.conn(user).do(x)
 	return x.code, err
 }

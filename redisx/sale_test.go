@@ -187,7 +187,7 @@ func TestSaleGoneAndBack(t *testing.T) {
 		}
 		id := s.ID()
 		raw(t, cfg, nil, "FLUSHALL")
-		raw(t, cfg, nil, "SET", cartPrefix+string(cartName(2)), "1:1")
+		raw(t, cfg, nil, "SET", cartPrefix+string(cartName(2)), "1:1,")
 		if err := s.PlaceOrder(2, cartName(2), nil); !errors.Is(err, ErrSaleGone) {
 			t.Errorf("order after FLUSHALL: %v, want ErrSaleGone", err)
 		}
@@ -223,10 +223,10 @@ func TestReconnectToAnotherSale(t *testing.T) {
 	server := redistest.New(t)
 	cfg := unix(server)
 	s := open(t, cfg, 5)
-	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:1")
+	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:1,")
 	server.Kill(t)
 	server.Restart(t) // no AOF: it comes back empty
-	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:3")
+	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:3,")
 	raw(t, cfg, nil, "HSET", saleKey, "id", "otherone")
 	for range 1000 {
 		if _, err := s.Order(2); !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrSaleGone) {

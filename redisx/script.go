@@ -13,11 +13,13 @@ var (
 	orderSource string
 	//go:embed cart.lua
 	cartSource string
+	//go:embed changes.lua
+	changesSource string // before the two
 	//go:embed stock.lua
 	stockSource string
 
-	orderScript = newScript(orderSource)
-	cartScript  = newScript(cartSource)
+	orderScript = newScript(changesSource + orderSource)
+	cartScript  = newScript(changesSource + cartSource)
 )
 
 type script struct {
