@@ -43,12 +43,12 @@ func compared(t *testing.T, args ...string) (compareReport, string, int) {
 
 func TestCompareFloorWithProduct(t *testing.T) {
 	requireRedis(t)
-	rep, stderr, code := compared(t, "-compare", "floor | product | STORE=own product -workers 1", "-concurrency", "8,20")
+	rep, stderr, code := compared(t, "-compare", "floor | SERVERS=2 product -workers 1 | STORE=own product -workers 1", "-concurrency", "8,20")
 	if code != 0 || len(rep.Tables) != 2 || rep.Tables[0].Concurrency != 8 || rep.Tables[1].Concurrency != 20 {
 		t.Fatalf("exit %d: %s %+v", code, stderr, rep)
 	}
 	for _, table := range rep.Tables {
-		for i, name := range []string{"floor", "product", "STORE=own product -workers 1"} {
+		for i, name := range []string{"floor", "SERVERS=2 product -workers 1", "STORE=own product -workers 1"} {
 			s := table.Sides[i]
 			if s.Side != name || len(s.Trials) != 2 {
 				t.Fatalf("side %d = %+v", i, s)

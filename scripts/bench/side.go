@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -11,6 +12,8 @@ const (
 	floorProgram   = "floor"
 	productProgram = "product" // this repository's server, built for the comparison
 	storeVariable  = "STORE"
+	countVariable  = "SERVERS"
+	countMax       = 16
 )
 
 // storeKind says which Redis a side gets.
@@ -33,6 +36,7 @@ type side struct {
 	program string   // floorProgram, productProgram or the path of a server with the product's flags; "" for a foreign one
 	flags   []string
 	store   storeKind // "" where bench starts none
+	count   int       // servers of this kind, one sale on one Redis
 
 	// Of a foreign server, which runs already and goes on running.
 	servers []string // host:port
@@ -68,15 +72,18 @@ func parseSides(text string) ([]side, error) {
 
 func parseSide(text string) (side, error) {
 	words := strings.Fields(text)
-	s := side{text: strings.Join(words, " "), store: storeOff}
+	s := side{text: strings.Join(words, " "), store: storeOff, count: 1}
 	for len(words) > 0 {
 		name, value, assigned := strings.Cut(words[0], "=")
 		if !assigned || strings.HasPrefix(name, "-") || strings.Contains(name, "/") {
 			break
 		}
-		if name == storeVariable {
+		switch name {
+		case storeVariable:
 			s.store = storeKind(value)
-		} else {
+		case countVariable:
+			s.count, _ = strconv.Atoi(value) // 0, which check refuses, for what is no number
+		default:
 			s.env = append(s.env, words[0])
 		}
 		words = words[1:]
@@ -92,6 +99,10 @@ func parseSide(text string) (side, error) {
 func (s *side) check() error {
 	if !slices.Contains(storeKinds, s.store) {
 		return fmt.Errorf("%w: -compare side %q: %s is one of %v", errUsage, s.text, storeVariable, storeKinds)
+	}
+	if s.count < 1 || s.count > countMax || s.count > 1 && s.store == storeOwn {
+		return fmt.Errorf("%w: -compare side %q: %s is a number from 1 to %d, of servers that share a Redis (not %s=%s)",
+			errUsage, s.text, countVariable, countMax, storeVariable, storeOwn)
 	}
 	if strings.HasPrefix(s.program, "-") {
 		return fmt.Errorf("%w: -compare side %q names no program before %s", errUsage, s.text, s.program)

@@ -16,6 +16,9 @@ import (
 	"flashsale/internal/catalog"
 )
 
+// benchSecret signs the tokens of servers that bench starts: those of one sale must share it.
+const benchSecret = "only for sales that end with the comparison"
+
 // readyTimeout is how long one question whether a server is ready may take; the next one follows.
 const readyTimeout = 2 * time.Second
 
@@ -40,9 +43,11 @@ func (s *side) start(ctx context.Context, folder, product string, catalogue cata
 		}
 		t.daemons, redis = append(t.daemons, store), address
 	}
-	if err := t.serve(ctx, s, folder, product, redis, catalogue); err != nil {
-		t.stop()
-		return nil, err
+	for i := range s.count {
+		if err := t.serve(ctx, s, filepath.Join(folder, "data"+strconv.Itoa(i)), product, redis, catalogue); err != nil {
+			t.stop()
+			return nil, err
+		}
 	}
 	for _, d := range t.daemons {
 		t.roots = append(t.roots, d.pid())
@@ -50,7 +55,11 @@ func (s *side) start(ctx context.Context, folder, product string, catalogue cata
 	return t, nil
 }
 
+// serve starts one server, with its data and its log in the folder.
 func (t *target) serve(ctx context.Context, s *side, folder, product, redis string, catalogue catalog.Config) error {
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return fmt.Errorf("cannot make folder: %w", err)
+	}
 	port, err := freePort()
 	if err != nil {
 		return err
@@ -61,7 +70,7 @@ func (t *target) serve(ctx context.Context, s *side, folder, product, redis stri
 	if program == floorProgram {
 		program, args = "/proc/self/exe", append([]string{floorProgram}, args...)
 	} else {
-		args = append(args, "-data", filepath.Join(folder, "data"))
+		args = append(args, "-data", folder)
 		if redis != "" {
 			args = append(args, "-redis", redis)
 		}
@@ -72,14 +81,14 @@ func (t *target) serve(ctx context.Context, s *side, folder, product, redis stri
 	cmd := exec.Command(program, append(args, s.flags...)...)
 	// Nothing else of bench's environment: a setting there would count for all sides, unseen.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
-		"ROOT_PASSWORD=" + catalogue.RootPassword}
+		"ROOT_PASSWORD=" + catalogue.RootPassword, "TOKEN_SECRET=" + benchSecret}
 	cmd.Env = append(cmd.Env, s.env...)
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	d, err := startDaemon(ctx, "server", cmd, folder, func() bool { return ready(ctx, address) })
 	if err != nil {
 		return fmt.Errorf("side %q: %w", s.text, err)
 	}
-	t.servers, t.daemons = []string{address}, append(t.daemons, d)
+	t.servers, t.daemons = append(t.servers, address), append(t.daemons, d)
 	return nil
 }
 
