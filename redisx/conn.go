@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/redisx/rawio"
 )
 
 const (
@@ -20,8 +22,8 @@ const (
 	complains = time.Second            // at most one line about error replies in this time
 )
 
-// conn is one connection to Redis and the goroutine that owns it. The owner takes one call, yields once so
-// that every handler that can run adds its own, and sends what waits as one pipeline. Nobody else touches
+// conn is one connection to Redis and the goroutine that owns it. The owner takes one call, lets every
+// handler that can run add its own, and sends what waits as one pipeline. Nobody else touches
 // the connection, and nobody waits longer than the timeout: every batch has the deadline of its oldest call,
 // and when one fails the connection is dropped and everything that waits fails with it.
 type conn struct {
@@ -123,11 +125,21 @@ func (c *conn) redial(ctx context.Context, delay time.Duration) (*link, error) {
 
 // serve answers calls until the connection fails or ctx ends.
 func (c *conn) serve(ctx context.Context, l *link) error {
+	poller, err := rawio.NewPoller()
+	if err != nil {
+		return err
+	}
+	defer poller.Close()
 	b := newBatch(c.scripts)
 	for {
 		select {
 		case x := <-c.queue:
-			// One yield lets every runnable handler queue its call first: 85 -> 65 us of CPU per order.
+			// A yield lets every runnable handler queue its call first: 85 -> 65 us of CPU per order. With the look
+			// at the network before it, those join whose requests have only just arrived: 66 -> 60 us (64 buyers).
+			if err := poller.Poll(); err != nil {
+				x.refuse()
+				return err
+			}
 			runtime.Gosched()
 			c.collect(b, x)
 		case <-ctx.Done():

@@ -1,0 +1,55 @@
+package rawio
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Poller makes the scheduler look at the network. The scheduler does so only when it has nothing else to run, and a
+// goroutine that yields is something to run: a yield lets those go first that are ready, but what has arrived at the
+// sockets meanwhile stays unseen. One goroutine at a time may use it.
+type Poller struct {
+	file      *os.File // an eventfd
+	raw       syscall.RawConn
+	step      func(fd uintptr) bool // made once: a closure for each call would be an allocation
+	signalled bool
+	count     [8]byte
+}
+
+// NewPoller makes a Poller, to be closed after use.
+func NewPoller() (*Poller, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make an eventfd: %w", err)
+	}
+	p := &Poller{file: os.NewFile(uintptr(fd), "eventfd")}
+	if p.raw, err = p.file.SyscallConn(); err != nil {
+		p.file.Close()
+		return nil, fmt.Errorf("cannot poll an eventfd: %w", err)
+	}
+	p.step = func(fd uintptr) bool {
+		// The signal is given after the wait was announced, and so it cannot come too early and get lost.
+		call := uintptr(syscall.SYS_READ)
+		if !p.signalled {
+			call, p.count = syscall.SYS_WRITE, [8]byte{1} // adds to the count, which a read takes
+		}
+		t := transfer{buf: p.count[:]}
+		t.try(call, fd)
+		p.signalled = !p.signalled
+		return !p.signalled
+	}
+	return p, nil
+}
+
+// Poll returns after the scheduler has looked at the network: goroutines whose sockets had become readable before are
+// ready to run, and a yield lets them go first.
+func (p *Poller) Poll() error {
+	p.signalled = false
+	return p.raw.Read(p.step)
+}
+
+// Close frees the Poller.
+func (p *Poller) Close() error { return p.file.Close() }
