@@ -32,7 +32,8 @@ type conn struct {
 	greet   func(*link) error // runs on each new connection before any call
 
 	queue chan *call
-	up    atomic.Bool // false: calls are refused without queueing
+	up    atomic.Bool  // false: calls are refused without queueing
+	pace  atomic.Int64 // how long the last full batch took, nanoseconds
 
 	complained time.Time
 }
@@ -52,7 +53,7 @@ func (c *conn) do(x *call) error {
 
 // send queues a call; false where that is not possible, and then the call stays the caller's.
 func (c *conn) send(x *call) bool {
-	if !c.up.Load() {
+	if !c.up.Load() || c.late() {
 		return false
 	}
 	x.queued = time.Now()
@@ -62,6 +63,12 @@ func (c *conn) send(x *call) bool {
 	default:
 		return false // the queue is full
 	}
+}
+
+// late says that a call that comes now would be refused as stale in the end, because whole batches wait before it: it is
+// better refused at once, while its client still listens.
+func (c *conn) late() bool {
+	return int64(len(c.queue)/batchMax)*c.pace.Load() > int64(c.cfg.Timeout/2)
 }
 
 // run keeps the connection until ctx ends. Calls must have ended before: what comes later is not answered.
@@ -182,8 +189,12 @@ func (c *conn) collect(b *batch, x *call) {
 // were not carried out: the scripts are loaded and those calls sent once more.
 func (c *conn) exchange(l *link, b *batch) error {
 	deadline := b.calls[0].queued.Add(c.cfg.Timeout)
+	sent := time.Now()
 	if err := l.roundTrip(b, deadline); err != nil {
 		return err
+	}
+	if len(b.calls) == batchMax {
+		c.pace.Store(int64(time.Since(sent)))
 	}
 	if !b.unknownScript {
 		return nil

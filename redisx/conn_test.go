@@ -206,6 +206,35 @@ func TestQueueFull(t *testing.T) {
 	waiting.Wait()
 }
 
+// A call before which more batches wait than can be carried out in half its time is refused at once.
+func TestLateCallRefused(t *testing.T) {
+	cfg := defaults
+	cfg.Timeout = time.Second
+	for _, tc := range []struct {
+		waiting int
+		pace    time.Duration
+		late    bool
+	}{
+		{0, time.Minute, false},
+		{batchMax - 1, time.Minute, false}, // they are one batch: nobody knows how long it will take
+		{batchMax, 501 * time.Millisecond, true},
+		{batchMax, 499 * time.Millisecond, false},
+		{queueMax / 2, 10 * time.Millisecond, false},
+		{queueMax / 2, 40 * time.Millisecond, true},
+		{queueMax - 1, 0, false},
+	} {
+		c := newConn(cfg, nil, nil)
+		c.up.Store(true)
+		c.pace.Store(int64(tc.pace))
+		for range tc.waiting {
+			c.queue <- newCall()
+		}
+		if sent := c.send(newCall()); sent == tc.late {
+			t.Errorf("%d wait, %v a batch: sent %v, want %v", tc.waiting, tc.pace, sent, !tc.late)
+		}
+	}
+}
+
 // A call that has waited half its time is refused, and does not take the deadline of the others.
 func TestStaleCallRefused(t *testing.T) {
 	c := newConn(defaults, nil, nil)
