@@ -137,8 +137,15 @@ type store struct {
 // startStore makes cfg.Redis the Redis to use: the one named, or the default store.
 func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Folder) (*store, error) {
 	if cfg.Redis.Address != "" {
+		durability, err := redisx.ReadDurability(ctx, cfg.Redis)
+		if err != nil {
+			return nil, err
+		}
+		if cfg.RequireDurable && !durability.Full {
+			return nil, fmt.Errorf("-require-durable: Redis at %s: %s", cfg.Redis.Address, durability.Loss)
+		}
 		return &store{
-			description: "Redis at " + cfg.Redis.Address + "; its own settings decide what survives a power cut",
+			description: "Redis at " + cfg.Redis.Address + "; " + durability.Loss,
 			durable:     true,
 			newSale:     "use an empty Redis and delete " + folder.SalePath(),
 			stop:        func() error { return nil },
@@ -147,7 +154,7 @@ func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Fold
 	if err := folder.Lock(); err != nil {
 		return nil, err
 	}
-	own, err := embedded.Start(ctx, embedded.Config{Folder: folder})
+	own, err := embedded.Start(ctx, embedded.Config{Folder: folder, RequireDurable: cfg.RequireDurable})
 	if err != nil {
 		return nil, errors.Join(err, folder.Unlock())
 	}

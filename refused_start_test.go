@@ -48,7 +48,7 @@ func TestBadSettingsAreRefused(t *testing.T) {
 		},
 		{
 			name: "unreachable database", env: []string{"DB_HOST=127.0.0.1", "DB_PORT=" + port},
-			args: []string{"-redis", "127.0.0.1:" + port}, // no default store; the database comes first
+			args: []string{"-redis", redistest.Memory(t)}, // no default store: the folder stays free
 			want: fmt.Sprintf("cannot reach MySQL at 127.0.0.1:%s as root: dial tcp 127.0.0.1:%[1]s: connect: connection refused", port),
 		},
 	} {
@@ -104,6 +104,27 @@ func TestPortInUseIsRefused(t *testing.T) {
 	}
 	if err := other.root(t).ask("GET", "/orders", "", nil); err != nil {
 		t.Errorf("the server that has the port: %v", err)
+	}
+}
+
+// The start says what a crash of an external Redis can lose, and -require-durable refuses one that can lose anything.
+func TestDurability(t *testing.T) {
+	t.Parallel()
+	weak, full := redistest.New(t), redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
+	const loss, none = "it keeps nothing on disk: a crash loses every order", "appendfsync always: a crash loses no order that was answered"
+	checkRefused(t, setup{args: []string{"-redis", weak.Socket, "-require-durable"}}.launch(t).program,
+		"-require-durable: Redis at "+weak.Socket+": "+loss)
+	checkRefused(t, setup{args: []string{"-require-durable"}, env: []string{"PATH="}}.launch(t).program,
+		"-require-durable: there is no redis-server on PATH, and what is kept in memory is lost at a restart; install redis-server")
+	for redis, want := range map[*redistest.Server]string{weak: loss, full: none} {
+		args := []string{"-redis", redis.Socket, "-users", "2"}
+		if redis == full {
+			args = append(args, "-require-durable")
+		}
+		s := setup{args: args}.serve(t)
+		if line := "  store      Redis at " + redis.Socket + "; " + want + "\n"; !strings.Contains(read(t, s.stdout), line) {
+			t.Errorf("no line %q in %q", line, read(t, s.stdout))
+		}
 	}
 }
 

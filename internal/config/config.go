@@ -29,8 +29,9 @@ type Config struct {
 	Drain   time.Duration
 	Pprof   string // host:port of worker 0's profiles, "" for none
 
-	DataDir string
-	Redis   redisx.Config // Address "" means the default store
+	DataDir        string
+	Redis          redisx.Config // Address "" means the default store
+	RequireDurable bool          // refuse a store that can lose what was answered
 
 	Catalog catalog.Config
 
@@ -90,6 +91,7 @@ func (c *Config) register(redis *redisFlags) []group {
 		fs.StringVar(&c.Redis.Password, "redis-password", "", "its `password`; better set in the environment")
 		fs.IntVar(&c.Redis.Connections, "redis-connections", 1, "`connections` of each worker to Redis")
 		fs.DurationVar(&c.Redis.Timeout, "redis-timeout", time.Second, "`time` after which a request gets 503")
+		fs.BoolVar(&c.RequireDurable, "require-durable", false, "do not start on a store that could lose an order that was answered")
 	})
 	add("Catalogue (built in, unless -catalog-dir or -db-host is set)", func() { AddCatalog(fs, &c.Catalog) })
 	add("Tokens", func() {
@@ -98,7 +100,7 @@ func (c *Config) register(redis *redisFlags) []group {
 		fs.DurationVar(&c.TokenTTL, "token-ttl", 24*time.Hour, "`time` an access token is valid")
 	})
 	add("Sale", func() {
-		fs.DurationVar(&c.Redis.CartTTL, "cart-ttl", time.Hour, "`time` a cart lives after its last change")
+		fs.DurationVar(&c.Redis.CartTTL, "cart-ttl", time.Hour, "`time` a cart lives from its first piece on")
 		fs.DurationVar(&c.SnapshotInterval, "snapshot-interval", 200*time.Millisecond, "`time` between two looks at the stock for GET /foods")
 	})
 	return groups

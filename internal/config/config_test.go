@@ -124,6 +124,9 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 		if !strings.Contains(out.String(), "  -"+f.Name+" ") || !strings.Contains(out.String(), "["+envName(f.Name)+"]") {
 			t.Errorf("the help does not name -%s and %s", f.Name, envName(f.Name))
 		}
+		if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
+			return // it takes no value
+		}
 		if unit, _ := flag.UnquoteUsage(f); unit == "" || unit == "value" || unit == "int" || unit == "string" || unit == "duration" {
 			t.Errorf("-%s has no unit", f.Name)
 		}

@@ -19,7 +19,8 @@ import (
 
 // Config is what a store needs.
 type Config struct {
-	Folder *datafolder.Folder // locked by the caller, for as long as the store runs
+	Folder         *datafolder.Folder // locked by the caller, for as long as the store runs
+	RequireDurable bool               // no in-memory engine
 }
 
 // Store is a running store and how to reach it.
@@ -54,6 +55,9 @@ func Start(ctx context.Context, cfg Config) (*Store, error) {
 	if _, err := os.Stat(cfg.Folder.File(appendFolder)); err == nil {
 		return nil, fmt.Errorf("there is no redis-server on PATH, but %s holds a sale that one has kept; install redis-server to go on with it, or choose another -data",
 			cfg.Folder.Path())
+	}
+	if cfg.RequireDurable {
+		return nil, errors.New("-require-durable: there is no redis-server on PATH, and what is kept in memory is lost at a restart; install redis-server")
 	}
 	slog.Warn("no redis-server on PATH: the sale is kept in memory and NOTHING survives a restart; install redis-server for a durable sale")
 	return startMemory()

@@ -1,0 +1,37 @@
+package redisx
+
+import (
+	"strings"
+	"testing"
+
+	"flashsale/redisx/redistest"
+)
+
+func TestReadDurability(t *testing.T) {
+	for _, tc := range []struct {
+		settings []string
+		full     bool
+		loss     string
+	}{
+		{[]string{"--appendonly", "yes", "--appendfsync", "always"}, true, "appendfsync always: a crash loses no order that was answered"},
+		{[]string{"--appendonly", "yes", "--appendfsync", "everysec"}, false, "appendfsync everysec: "},
+		{[]string{"--appendonly", "yes", "--appendfsync", "no"}, false, "appendfsync no: "},
+		{[]string{"--appendonly", "yes", "--appendfsync", "always", "--no-appendfsync-on-rewrite", "yes"}, false, "no-appendfsync-on-rewrite yes: "},
+		{[]string{"--save", "60 1"}, false, "no append-only file: "},
+		{[]string{"--save", ""}, false, "it keeps nothing on disk: "},
+		{[]string{"--rename-command", "CONFIG", ""}, false, "it does not tell its settings ("},
+	} {
+		t.Run(strings.Join(tc.settings, " "), func(t *testing.T) {
+			server := redistest.New(t, tc.settings...)
+			got, err := ReadDurability(t.Context(), unix(server))
+			if err != nil || got.Full != tc.full || !strings.HasPrefix(got.Loss, tc.loss) {
+				t.Errorf("%+v, %v; want %v, %q", got, err, tc.full, tc.loss)
+			}
+		})
+	}
+	cfg := defaults
+	cfg.Network, cfg.Address = "unix", t.TempDir()+"/none"
+	if _, err := ReadDurability(t.Context(), cfg); err == nil {
+		t.Error("a Redis that is not there tells its settings")
+	}
+}
