@@ -4,7 +4,7 @@ import "time"
 
 const (
 	backoffFirst = 100 * time.Millisecond
-	backoffMost  = 5 * time.Second
+	backoffMost  = time.Second // service must be back within 2 s of the end of a fault
 	// A child that lived this long is healthy: when it ends, the delays begin anew.
 	healthyAge = 10 * time.Second
 )
@@ -15,7 +15,7 @@ type Backoff struct {
 }
 
 // After returns the delay before the next start of a child that ended at age alive: 100 ms, doubled at each end in a
-// row up to 5 s, and 100 ms again when the child had lived for 10 s.
+// row up to 1 s, and 100 ms again when the child had lived for 10 s.
 func (b *Backoff) After(alive time.Duration) time.Duration {
 	if b.last == 0 || alive >= healthyAge {
 		b.last = backoffFirst

@@ -142,10 +142,8 @@ func TestBackoff(t *testing.T) {
 		{0, 200 * time.Millisecond},
 		{9 * time.Second, 400 * time.Millisecond},
 		{0, 800 * time.Millisecond},
-		{0, 1600 * time.Millisecond},
-		{0, 3200 * time.Millisecond},
-		{0, 5 * time.Second},
-		{0, 5 * time.Second},
+		{0, time.Second},
+		{0, time.Second},
 		{10 * time.Second, 100 * time.Millisecond},
 		{0, 200 * time.Millisecond},
 	} {
