@@ -441,7 +441,7 @@ func (o *opening) serve(retire, stop context.Context, cfg *config.Config, l net.
 }
 
 // startWait is how long a worker waits for Redis before it serves without.
-const startWait = 2 * time.Second
+const startWait = 200 * time.Millisecond
 
 // stopGrace is how long a stop waits for connections that are idle: a request may be on its way.
 const stopGrace = 100 * time.Millisecond

@@ -1,11 +1,15 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -16,6 +20,9 @@ import (
 const (
 	socketName = "redis.sock"
 	logName    = "redis.log"
+	// What redis-server says of an append-only file that ends in the middle of a write.
+	truncatedFile  = "Unexpected end of file reading the append only file"
+	appendManifest = appendFolder + "/appendonly.aof.manifest"
 	// sockaddr_un has 108 bytes for the path and its closing zero (man 7 unix).
 	socketPathMost = 107
 
@@ -45,7 +52,7 @@ func startServer(ctx context.Context, name, program string, folder *datafolder.F
 			name, socket, len(socket), socketPathMost)
 	}
 	s := &server{name: name, program: program, folder: folder, socket: socket}
-	if err := s.start(ctx); err != nil {
+	if err := s.startRepaired(ctx); err != nil {
 		return nil, err
 	}
 	return &Store{
@@ -56,6 +63,33 @@ func startServer(ctx context.Context, name, program string, folder *datafolder.F
 		description: fmt.Sprintf("private %s in %s: what was answered survives a power cut", name, folder.Path()),
 		run:         s.run,
 	}, nil
+}
+
+// startRepaired starts the child and, where it does not because a crash has cut its append-only file off in the middle of
+// what nobody was told of yet, once more without that end.
+func (s *server) startRepaired(ctx context.Context) error {
+	err := s.start(ctx)
+	if err == nil || !strings.Contains(err.Error(), truncatedFile) {
+		return err
+	}
+	if repairErr := s.repair(ctx); repairErr != nil {
+		return errors.Join(err, repairErr)
+	}
+	return s.start(ctx)
+}
+
+// repair cuts the append-only file back to its last whole transaction, by the tool that comes with the server.
+func (s *server) repair(ctx context.Context) error {
+	tool := strings.Replace(s.name, "-server", "-check-aof", 1)
+	cmd := exec.CommandContext(ctx, filepath.Join(filepath.Dir(s.program), tool), "--fix", s.folder.File(appendManifest))
+	cmd.Stdin = strings.NewReader("y\n") // it asks
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("cannot repair the append-only file by %s: %w: %s", tool, err, bytes.TrimSpace(output))
+	}
+	slog.Warn("the append-only file ended in the middle of a write, which is undone; nothing that was answered is lost",
+		"store", s.name, "file", s.folder.File(appendManifest))
+	return nil
 }
 
 // start starts the child and waits until it answers.
@@ -75,6 +109,7 @@ func (s *server) start(ctx context.Context) error {
 	cmd := exec.Command(s.program,
 		"--port", "0", "--unixsocket", s.socket, "--unixsocketperm", "700",
 		"--dir", s.folder.Path(), "--appendonly", "yes", "--appendfsync", "always", "--save", "",
+		"--aof-load-truncated", "no", // with yes it leaves half a transaction, which the next start would complete with another
 		"--daemonize", "no", "--logfile", path)
 	// What it has to say before it has read its settings goes to the same log.
 	cmd.Stdout, cmd.Stderr = log, log
@@ -136,7 +171,7 @@ func (s *server) run(ctx context.Context) error {
 			return nil
 		case <-time.After(delay):
 		}
-		if err := s.start(ctx); err == nil {
+		if err := s.startRepaired(ctx); err == nil {
 			slog.Info("store answers again", "store", s.name)
 		} else if ctx.Err() == nil {
 			slog.Error("store did not start again", "err", err)

@@ -159,3 +159,34 @@ func TestServerEndsWithItsKilledParent(t *testing.T) {
 	store, _ := run(t, lock(t, path))
 	wantAnswer(t, store, "GET sold", "42")
 }
+
+// An append-only file that ends in the middle of a transaction loses that transaction, whole, and no later one.
+func TestCutAppendOnlyFileIsRepaired(t *testing.T) {
+	needServer(t)
+	path := shortFolder(t)
+	folder := lock(t, path)
+	store, stop := run(t, folder)
+	wantAnswer(t, store, "SET sold 1", "+OK")
+	wantAnswer(t, store, "EVAL redis.call('INCR','sold')return(redis.call('INCR','orders')) 0", ":1")
+	stop()
+	files, err := filepath.Glob(filepath.Join(path, appendFolder, "*.incr.aof"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	info, err := os.Stat(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	// EXEC and half of the last INCR.
+	if err := os.Truncate(files[0], info.Size()-int64(len("*1\r\n$4\r\nEXEC\r\n")+len("orders\r\n"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{":0", ":1", ":1"} {
+		store, stop = run(t, folder)
+		wantAnswer(t, store, "GET sold", "1")
+		wantAnswer(t, store, "EXISTS orders", ":0")
+		wantAnswer(t, store, "EXISTS other", other)
+		wantAnswer(t, store, "SET other 1", "+OK") // what half a transaction would swallow
+		stop()
+	}
+}
