@@ -110,7 +110,7 @@ func TestPortInUseIsRefused(t *testing.T) {
 // The start says what a crash of an external Redis can lose, and -require-durable refuses one that can lose anything.
 func TestDurability(t *testing.T) {
 	t.Parallel()
-	weak, full := redistest.New(t), redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
+	weak, full := redistest.New(t), redistest.New(t, "--appendonly", "yes", "--appendfsync", "always", "--aof-load-truncated", "no")
 	const loss, none = "it keeps nothing on disk: a crash loses every order", "appendfsync always: a crash loses no order that was answered"
 	checkRefused(t, setup{args: []string{"-redis", weak.Socket, "-require-durable"}}.launch(t).program,
 		"-require-durable: Redis at "+weak.Socket+": "+loss)

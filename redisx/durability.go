@@ -21,7 +21,7 @@ func ReadDurability(ctx context.Context, cfg Config) (Durability, error) {
 	}
 	defer l.Close()
 	settings := map[string]string{}
-	for _, name := range []string{"appendonly", "appendfsync", "no-appendfsync-on-rewrite", "save"} {
+	for _, name := range []string{"appendonly", "appendfsync", "no-appendfsync-on-rewrite", "aof-load-truncated", "save"} {
 		var pair map[string]string
 		x := newCall().command(&pair, "CONFIG", "GET", name)
 		if err := l.ask(x, cfg.Timeout); err != nil {
@@ -45,5 +45,9 @@ func durability(settings map[string]string) Durability {
 	case settings["no-appendfsync-on-rewrite"] == "yes":
 		return Durability{Loss: "no-appendfsync-on-rewrite yes: a power cut can lose the orders placed while it rewrites its append-only file"}
 	}
-	return Durability{Full: true, Loss: "appendfsync always: a crash loses no order that was answered"}
+	full := Durability{Full: true, Loss: "appendfsync always: a crash loses no order that was answered"}
+	if settings["aof-load-truncated"] == "yes" { // the default
+		full.Loss += " (set aof-load-truncated no as well: README.md says why)"
+	}
+	return full
 }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var errCut = errors.New("the append-only file ends inside of a command")
+
+const (
+	cutMax = 64 << 10 // bytes: the longest tail that is cut, some 200 orders
+	// execBytes is the shortest command in a transaction, its EXEC: a cut of fewer bytes behind a command is inside the next.
+	execBytes = len("*1\r\n$4\r\nEXEC\r\n")
+)
+
+// history is what an append-only file tells of the orders.
+type history struct {
+	bytes  int
+	orders []appended
+}
+
+// appended is one order in the file.
+type appended struct {
+	user string
+	end  int // offset behind the command that makes it
+	kept int // offset from which on it is kept: the end of its transaction, which is all or nothing
+}
+
+// readOrders reads an append-only file, up to a command that was being written when Redis was killed.
+func readOrders(file []byte) (h history, err error) {
+	h.bytes = len(file)
+	inside, complete := false, 0 // complete: orders whose transaction has ended
+	for at := 0; at < len(file); {
+		words, length, err := readCommand(file[at:])
+		if errors.Is(err, errCut) {
+			break
+		}
+		if err != nil {
+			return h, fmt.Errorf("cannot read append-only file at byte %d: %w", at, err)
+		}
+		at += length
+		switch {
+		case words[0] == "MULTI":
+			inside = true
+		case words[0] == "EXEC":
+			inside = false
+		case words[0] == "SET" && len(words) == 3 && strings.HasPrefix(words[1], "o_"):
+			h.orders = append(h.orders, appended{user: strings.TrimPrefix(words[1], "o_"), end: at, kept: math.MaxInt})
+		}
+		for ; !inside && complete < len(h.orders); complete++ {
+			h.orders[complete].kept = at
+		}
+	}
+	return h, nil
+}
+
+// chooseCut is an offset in the file's tail at which a crash may have ended it: inside of a command, behind an order whose
+// transaction goes on. What is cut elsewhere is easier to survive.
+func (h history) chooseCut(dice *rand.Rand) int {
+	tail := slices.IndexFunc(h.orders, func(o appended) bool { return o.end > h.bytes-min(h.bytes/4, cutMax) })
+	if tail < 0 {
+		return h.bytes // no order in the tail
+	}
+	return h.orders[tail+dice.IntN(len(h.orders)-tail)].end + 1 + dice.IntN(execBytes-1)
+}
+
+// split tells the users whose orders survive a file of keep bytes from those whose orders were in what is lost.
+func (h history) split(keep int) (survive, lost []string) {
+	for _, o := range h.orders {
+		if o.kept <= keep {
+			survive = append(survive, o.user)
+		} else {
+			lost = append(lost, o.user)
+		}
+	}
+	return survive, lost
+}
+
+// readCommand reads one command of the Redis protocol, an array of bulk strings.
+func readCommand(b []byte) (words []string, length int, err error) {
+	count, at, err := readHeader(b, '*')
+	if err != nil {
+		return nil, 0, err
+	}
+	for range count {
+		size, header, err := readHeader(b[at:], '$')
+		if err != nil {
+			return nil, 0, err
+		}
+		at += header
+		if at+size+2 > len(b) {
+			return nil, 0, errCut
+		}
+		words = append(words, string(b[at:at+size]))
+		at += size + 2
+	}
+	if len(words) == 0 {
+		return nil, 0, errors.New("a command without words")
+	}
+	return words, at, nil
+}
+
+// readHeader reads a line such as *3 or $5.
+func readHeader(b []byte, kind byte) (number, length int, err error) {
+	end := bytes.Index(b, []byte("\r\n"))
+	if end < 0 {
+		return 0, 0, errCut
+	}
+	if b[0] != kind {
+		return 0, 0, fmt.Errorf("%q where %c and a number is due", b[:min(end, 20)], kind)
+	}
+	number, err = strconv.Atoi(string(b[1:end]))
+	if err != nil || number < 0 {
+		return 0, 0, fmt.Errorf("%q where %c and a number is due", b[:min(end, 20)], kind)
+	}
+	return number, end + 2, nil
+}

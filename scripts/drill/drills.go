@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+// drill is a fault and what it may do to the sale. run makes the fault, at a moment when orders come, and returns when the
+// fault has ended: from then on service must resume by itself.
+type drill struct {
+	name, says string
+	setup      setup
+	refuses    bool // while it lasts requests get 503 or none: a drill that saw no such answer proves nothing
+	drops      bool // connections may be lost: it kills a process that holds them
+	freezes    bool // it freezes a server, which cannot answer then
+	alone      bool // not one of a pair: it needs a Redis that is not as durable, or not the drill's
+	run        func(context.Context, *stack, *rand.Rand) error
+}
+
+var (
+	one      = setup{servers: 1}
+	ownStore = setup{servers: 1, own: true}
+	network  = setup{servers: 1, proxied: true}
+)
+
+// drills are all of them, in the order in which they run.
+var drills = []drill{
+	{name: "worker-killed", says: "kill -9 of a worker", setup: one, drops: true, run: workerKilled},
+	{name: "server-killed", says: "kill -9 of the supervisor, which is started again", setup: one, drops: true, refuses: true, run: serverKilled},
+	{name: "server-killed-own", says: "the same with the server's own redis-server, which ends with it", setup: ownStore, drops: true, refuses: true, alone: true, run: serverKilled},
+	{name: "redis-killed", says: "kill -9 of Redis at random moments, started again", setup: one, refuses: true, run: redisKilled},
+	{name: "redis-killed-own", says: "kill -9 of the server's own redis-server, which it starts again", setup: ownStore, refuses: true, alone: true, run: ownRedisKilled},
+	{name: "redis-frozen", says: "SIGSTOP of Redis for 5 s", setup: one, refuses: true, run: redisFrozen},
+	{name: "black-hole", says: "the network accepts and swallows everything", setup: network, refuses: true, run: networkSwallows},
+	{name: "reset", says: "connections to Redis are reset in the middle of a pipeline", setup: network, run: connectionsReset},
+	{name: "slow-redis", says: "each reply of Redis comes 50 ms later", setup: network, run: redisSlow},
+	{name: "maxmemory", says: "Redis reaches maxmemory (noeviction)", setup: one, refuses: true, run: memoryFull},
+	{name: "disk-full-misconf", says: "the disk of Redis is full: with appendfsync everysec it answers MISCONF", setup: setup{servers: 1, everysec: true, disk: true}, refuses: true, alone: true, run: diskFull},
+	{name: "disk-full-always", says: "the disk of Redis is full: with appendfsync always it ends, again and again", setup: setup{servers: 1, disk: true}, refuses: true, run: diskFull},
+	{name: "disk-full-own", says: "the same with the server's own redis-server, which it starts again", setup: setup{servers: 1, own: true, disk: true}, refuses: true, alone: true, run: diskFull},
+	{name: "tail-cut", says: "the last bytes of the append-only file are lost, redis-check-aof repairs it; later one more restart", setup: one, refuses: true, run: tailCut},
+	{name: "tail-cut-own", says: "the same with the server's own redis-server, without anybody's help", setup: ownStore, refuses: true, drops: true, alone: true, run: tailCut},
+	{name: "emptied", says: "Redis comes back empty, later with its data", setup: one, refuses: true, run: redisEmptied},
+	{name: "script-flush", says: "SCRIPT FLUSH in mid-load", setup: one, run: scriptsFlushed},
+	{name: "frozen-server", says: "three servers of one sale, one is frozen and goes on", setup: setup{servers: 3}, drops: true, freezes: true, run: serverFrozen},
+	{name: "clock-jump", says: "the servers' clock jumps hours ahead and back", setup: setup{servers: 1, clock: true}, run: clockJumps},
+}
+
+// How often and how long, in the short form and in the long one.
+func (s *stack) times(short, long int) int {
+	if s.long {
+		return long
+	}
+	return short
+}
+
+func (s *stack) lasting(short, long time.Duration) time.Duration {
+	if s.long {
+		return long
+	}
+	return short
+}
+
+// goesWith says whether two faults can be made at once, on one stack.
+func (d drill) goesWith(other drill) bool { return !d.alone && !other.alone && d.name != other.name }
+
+// pair makes two faults at once: the second begins while the first goes on, or soon after.
+func pair(a, b drill) drill {
+	return drill{
+		name: a.name + "+" + b.name, says: a.says + "; meanwhile: " + b.says, setup: a.setup.merge(b.setup),
+		refuses: a.refuses || b.refuses, drops: a.drops || b.drops, freezes: a.freezes || b.freezes, alone: true,
+		run: func(ctx context.Context, s *stack, dice *rand.Rand) error {
+			s.paired = true
+			first, second := rand.New(rand.NewPCG(dice.Uint64(), 1)), rand.New(rand.NewPCG(dice.Uint64(), 2))
+			later := moment(dice, 2*time.Second)
+			ended := make(chan error, 1)
+			go func() { ended <- a.run(ctx, s, first) }()
+			pause(ctx, later)
+			err := b.run(ctx, s, second)
+			return errors.Join(err, <-ended)
+		},
+	}
+}

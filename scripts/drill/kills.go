@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"syscall"
+	"time"
+)
+
+// Faults of processes: killed, frozen, with a clock that jumps.
+
+func workerKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
+	for range s.times(3, 10) {
+		var workers []int
+		err := await(ctx, "worker to kill", startMax, func() bool {
+			workers = s.servers[0].workers()
+			return len(workers) > 0
+		})
+		if err != nil {
+			return err
+		}
+		_ = syscall.Kill(workers[dice.IntN(len(workers))], syscall.SIGKILL) // the only error is that it has ended
+		if err := s.awaitService(ctx); err != nil {
+			return err
+		}
+		pause(ctx, moment(dice, time.Second))
+	}
+	return nil
+}
+
+func serverKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
+	s.servers[0].kill()
+	pause(ctx, restartDelay+moment(dice, 300*time.Millisecond))
+	return s.servers[0].start()
+}
+
+func redisKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
+	kills := s.times(3, 25)
+	for range kills {
+		if err := s.killRedisOnce(ctx, dice); err != nil {
+			return err
+		}
+		if err := s.awaitService(ctx); err != nil {
+			return err
+		}
+		pause(ctx, moment(dice, time.Second))
+	}
+	s.note("%d kills of redis-server", kills)
+	return nil
+}
+
+func (s *stack) killRedisOnce(ctx context.Context, dice *rand.Rand) error {
+	s.redis.held.Lock()
+	defer s.redis.held.Unlock()
+	if err := s.redis.kill(); err != nil {
+		return err
+	}
+	pause(ctx, moment(dice, 300*time.Millisecond))
+	return s.redis.start(ctx)
+}
+
+// The server waits longer from kill to kill before it starts its Redis again, unless that lived for 10 s.
+func ownRedisKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
+	kills, calm := s.times(2, 10), s.lasting(0, 10*time.Second)
+	for range kills {
+		if err := s.redis.kill(); err != nil {
+			return err
+		}
+		if err := s.awaitRefusals(ctx); err != nil {
+			return err
+		}
+		if err := s.awaitService(ctx); err != nil {
+			return err
+		}
+		pause(ctx, calm+moment(dice, time.Second))
+	}
+	s.note("%d kills of redis-server", kills)
+	return nil
+}
+
+func redisFrozen(ctx context.Context, s *stack, dice *rand.Rand) error {
+	s.redis.held.Lock()
+	defer s.redis.held.Unlock()
+	if err := s.redis.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	pause(ctx, 5*time.Second)
+	return s.redis.signal(syscall.SIGCONT)
+}
+
+func serverFrozen(ctx context.Context, s *stack, dice *rand.Rand) error {
+	which := dice.IntN(len(s.servers) - 1) // the last one lists the foods for the drill
+	resume := s.probes.list[which].spare()
+	thaw := s.servers[which].freeze()
+	pause(ctx, s.lasting(2*time.Second, 10*time.Second)+moment(dice, time.Second))
+	thaw()
+	resume()
+	return nil
+}
+
+func clockJumps(ctx context.Context, s *stack, dice *rand.Rand) error {
+	before := s.probes.expiries()
+	const lifetime = 24 * time.Hour // of a token, -token-ttl
+	if err := s.clock.jump(lifetime + time.Hour); err != nil {
+		return err
+	}
+	if err := await(ctx, "token that expired: the clock did not jump", refusalMax, func() bool { return s.probes.expiries() > before }); err != nil {
+		return err
+	}
+	jumps := []time.Duration{-lifetime, time.Second, -time.Second}
+	for range s.times(4, 40) {
+		jumps = append(jumps, moment(dice, 4*time.Hour)-2*time.Hour)
+	}
+	for _, jump := range append(jumps, 0) {
+		if err := s.clock.jump(jump); err != nil {
+			return err
+		}
+		pause(ctx, 200*time.Millisecond+moment(dice, 300*time.Millisecond))
+	}
+	return nil
+}

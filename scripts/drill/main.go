@@ -1,0 +1,92 @@
+// Command drill makes the faults that a sale must survive, one after the other, each on a real stack under load: servers
+// built from this module, redis-server processes, scripts/bench as the buyers.
+//
+// A drill starts its stack, waits for orders, makes its fault at a moment that the seed chooses, ends it, waits for
+// service, and lets bench audit: nothing sold twice, no user with two orders, stock + sold = initial, every acknowledged
+// order there (unless the drill itself destroys data, and then no more than that). Beside the load, probes measure how
+// long answers take and when service is back; workers are watched for memory and goroutines. The table of drills is in
+// drills.go.
+//
+// It must not know how the server works inside: it kills, freezes, cuts and fills from outside. It is slow because faults
+// last seconds; drills run one after another, so that one does not spoil the times of the next.
+//
+// Exit codes: 0 every drill passed or cannot be done on this machine (the table says which), 1 some failed, 2 bad usage
+// or no stack at all.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+var (
+	errUsage  = errors.New("bad usage")
+	errFailed = errors.New("drills failed")
+	// errImpossible: this machine does not allow the fault, so the drill neither passed nor failed.
+	errImpossible = errors.New("cannot be done on this machine")
+)
+
+func main() {
+	err := run(os.Args[1:], os.Stdout)
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "drill:", err)
+	if errors.Is(err, errFailed) {
+		os.Exit(exitFailed)
+	}
+	os.Exit(exitUsage)
+}
+
+// run is the whole command: options, the programs, the drills one after the other, the table.
+func run(args []string, out io.Writer) error {
+	opt, err := parseOptions(args, out)
+	if err != nil {
+		return err
+	}
+	if opt.list {
+		listDrills(out)
+		return nil
+	}
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		return errors.New("redis-server is missing; apt-get install redis-server")
+	}
+	turns := opt.turns()
+	if needsDisk(turns) {
+		ownMounts()
+	}
+	ctx, restoreSignals := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer restoreSignals()
+	programs, err := buildPrograms(ctx)
+	if err != nil {
+		return err
+	}
+	defer programs.remove()
+
+	began := time.Now()
+	var results []result
+	for i, t := range turns {
+		fmt.Fprintf(out, "%d/%d %s, seed %d: %s\n", i+1, len(turns), t.drill.name, t.seed, t.drill.says)
+		r := perform(ctx, programs, t, opt.long)
+		r.describe(out)
+		results = append(results, r)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	printTable(out, results, time.Since(began))
+	return verdict(results, len(turns))
+}

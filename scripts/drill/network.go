@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Faults of the way to Redis.
+
+func networkSwallows(ctx context.Context, s *stack, dice *rand.Rand) error {
+	s.proxy.set(blackHole)
+	pause(ctx, s.lasting(2*time.Second, 10*time.Second)+moment(dice, time.Second))
+	s.proxy.set(passes)
+	return nil
+}
+
+func connectionsReset(ctx context.Context, s *stack, dice *rand.Rand) error {
+	for range s.times(10, 40) {
+		s.proxy.breakNext(cut{replies: dice.IntN(2) == 0, share: dice.Float64()})
+		if err := await(ctx, "traffic to be cut", refusalMax, s.proxy.broken); err != nil {
+			return err
+		}
+		pause(ctx, moment(dice, 200*time.Millisecond))
+	}
+	return nil
+}
+
+func redisSlow(ctx context.Context, s *stack, _ *rand.Rand) error {
+	s.proxy.set(slow)
+	pause(ctx, s.lasting(2*time.Second, 10*time.Second))
+	s.proxy.set(passes)
+	return nil
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"time"
+)
+
+const (
+	turnMax   = 10 * time.Minute // a bound on what hangs; the longest drill of the long form takes half of it
+	beforeMax = time.Second      // the fault comes at a random moment of this time, after the first sales
+)
+
+// perform makes one turn on a stack of its own.
+func perform(ctx context.Context, p programs, t turn, long bool) (r result) {
+	r = result{turn: t}
+	began := time.Now()
+	defer func() { r.took = time.Since(began) }()
+	ctx, cancel := context.WithTimeout(ctx, turnMax)
+	defer cancel()
+	s, err := startStack(ctx, p, t.drill.setup, long)
+	if err == nil {
+		err = s.conduct(ctx, &r)
+	}
+	s.stop()
+	switch {
+	case errors.Is(err, errImpossible):
+		r.impossible = err.Error()
+	case err != nil:
+		r.fail("%v", err)
+	}
+	r.notes = append(r.notes, s.notes...)
+	if len(r.failures) > 0 {
+		r.logs = s.logs()
+	}
+	if s.folder != "" {
+		os.RemoveAll(s.folder)
+	}
+	return r
+}
+
+// conduct is a drill from the first order to the audit.
+func (s *stack) conduct(ctx context.Context, r *result) (err error) {
+	dice := r.dice()
+	giveUp := answerPatient
+	if r.drill.freezes {
+		giveUp = time.Second
+	}
+	if s.load, err = startLoad(s, r.seed, giveUp); err != nil {
+		return err
+	}
+	watch := startWatch(ctx, s.servers)
+	defer watch.stop()
+	if err := s.awaitSales(ctx, piecesFirst); err != nil {
+		return err
+	}
+	pause(ctx, moment(dice, beforeMax))
+
+	refusals := s.probes.refusals()
+	if err := r.drill.run(ctx, s, dice); err != nil {
+		return err
+	}
+	if r.drill.refuses && s.probes.refusals() == refusals {
+		return errors.New("no request was refused: the fault was not there, and the drill proves nothing")
+	}
+	if err := s.measureResumption(ctx); err != nil {
+		return err
+	}
+	if err := s.awaitSales(ctx, piecesAfter); err != nil {
+		return err
+	}
+	rep, err := s.load.finish(ctx)
+	if err != nil {
+		return err
+	}
+	s.probes.stop()
+	watch.stop()
+	r.judge(s, rep, watch)
+	return nil
+}
+
+// moment is a random time up to most.
+func moment(dice *rand.Rand, most time.Duration) time.Duration {
+	return time.Duration(dice.Int64N(int64(most)))
+}
+
+// judge compares what was seen with what is promised.
+func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
+	r.orders, r.unknown = rep.Load.Placed, rep.Load.Unknown
+	r.resumed, r.mayLose = s.resumed, s.mayLose
+	r.memory, r.goroutines = watch.memory, watch.goroutines
+	r.judgeAudit(rep)
+	r.judgeProbes(s.probes)
+	if !r.drill.freezes {
+		for _, step := range rep.Load.Latency {
+			if step.Step != "flow" { // that is from the intended start, through all steps
+				r.slowest = max(r.slowest, time.Duration(step.Max)*time.Microsecond)
+			}
+		}
+	}
+	if r.slowest > answerMax {
+		r.fail("an answer took %v, promised is %v", r.slowest, answerMax)
+	}
+	if r.resumed > resumeMax {
+		r.fail("service was back %v after the fault, promised is %v", r.resumed, resumeMax)
+	}
+	if !r.drill.drops {
+		for _, fault := range rep.Load.Faults {
+			r.fail("bench lost the connection (%s, at %s) %d times", fault.Name, fault.Step, fault.Count)
+		}
+	}
+	r.failures = append(r.failures, watch.excess()...)
+}
+
+// judgeAudit passes on the violations, but for the orders that the drill itself destroyed.
+func (r *result) judgeAudit(rep *benchReport) {
+	known := false
+	for _, check := range rep.Audit {
+		allowed := 0
+		if check.Name == checkAcknowledged {
+			known, r.lost, allowed = true, check.Violations, r.mayLose
+		}
+		if check.Violations > allowed {
+			r.fail("%s: %d violations, such as %q", check.Name, check.Violations, check.Examples)
+		}
+	}
+	if !known {
+		r.fail("the audit of bench has no check %q; tell the drill its new name (load.go)", checkAcknowledged)
+	}
+}
+
+func (r *result) judgeProbes(p *probes) {
+	for _, one := range p.list {
+		r.slowest = max(r.slowest, one.slowest)
+		for _, unexpected := range one.unexpected {
+			r.fail("%s", unexpected)
+		}
+		if one.dropped > 0 && !r.drill.drops {
+			r.fail("%d requests of the probe were not answered", one.dropped)
+		}
+		if one.answered == 0 {
+			r.fail("the probe of %s made no request", one.shopper.address)
+		}
+	}
+}

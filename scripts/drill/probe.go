@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	probePace     = 10 * time.Millisecond // between two rounds of a probe
+	streakMin     = 10                    // rounds without a failure that count as service; each meets some worker
+	resumeWait    = 15 * time.Second      // when nobody waits for service any more
+	unexpectedMax = 5                     // kept as examples
+)
+
+// probe asks one server all the time, beside the load: for the foods, to change a cart (one write to Redis) and to place
+// an order again that was placed before under its key (the order script). What it does leaves the books as they were.
+type probe struct {
+	shopper *shopper
+	frozen  atomic.Int64 // raised when the server is frozen and when it goes on: odd while nobody can promise an answer
+
+	mu         sync.Mutex
+	slowest    time.Duration // answer
+	answered   int           // requests
+	refused    int           // answered 503
+	expired    int           // answered 401, so that the probe had to log in again
+	dropped    int           // without an answer: the connection was lost
+	unexpected []string      // answers that no fault excuses
+
+	generation int       // raised when a fault ends
+	streak     int       // rounds without a failure, all begun in this generation
+	since      time.Time // when the first of them was answered
+}
+
+// probes are those of all servers of a stack.
+type probes struct {
+	list   []*probe
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// startProbes prepares a reserved user for each server and starts asking. bench takes the last users, probes the first.
+func startProbes(ctx context.Context, servers []*server) (*probes, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	p := &probes{cancel: cancel}
+	for i, server := range servers {
+		one := &probe{shopper: newShopper(server.address, i+2)}
+		if err := one.shopper.prepare(ctx); err != nil {
+			cancel()
+			return nil, err
+		}
+		p.list = append(p.list, one)
+	}
+	for _, one := range p.list {
+		p.done.Go(func() { one.run(ctx) })
+	}
+	return p, nil
+}
+
+func (p *probes) stop() {
+	p.cancel()
+	p.done.Wait()
+}
+
+func (p *probe) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		p.round(ctx)
+		pause(ctx, probePace)
+	}
+}
+
+// round makes the three requests; it ends the streak or adds to it.
+func (p *probe) round(ctx context.Context) {
+	p.mu.Lock()
+	generation := p.generation
+	p.mu.Unlock()
+	s := p.shopper
+	// The piece was taken out by the first such change; the script writes the cart all the same.
+	good := p.ask(ctx, "GET", "/foods", "", "", http.StatusOK)
+	good = p.ask(ctx, "PATCH", "/carts/"+s.cart, `{"food_id":3,"count":-1}`, "", http.StatusNoContent) && good
+	good = p.ask(ctx, "POST", "/orders", s.orderBody(), s.key(), http.StatusOK) && good
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !good || generation != p.generation {
+		p.streak = 0
+		return
+	}
+	if p.streak++; p.streak == 1 {
+		p.since = time.Now()
+	}
+}
+
+// ask makes one request, counts how it ended and says whether the answer was the one of success.
+func (p *probe) ask(ctx context.Context, method, path, body, key string, success int) bool {
+	frozen := p.frozen.Load()
+	if frozen%2 == 1 {
+		return false
+	}
+	status, reply, took, err := p.shopper.send(ctx, method, path, body, key)
+	if ctx.Err() != nil || p.frozen.Load() != frozen {
+		return false
+	}
+	if status == http.StatusUnauthorized {
+		p.count(func() { p.expired++ })
+		_ = p.shopper.login(ctx) // the next round shows whether it went well
+		return false
+	}
+	p.count(func() {
+		p.slowest = max(p.slowest, took)
+		p.answered++
+		switch {
+		case err != nil:
+			p.dropped++
+		case status == http.StatusServiceUnavailable:
+			p.refused++
+		case status != success && len(p.unexpected) < unexpectedMax:
+			p.unexpected = append(p.unexpected, fmt.Sprintf("%s %s answered %d %s", method, path, status, reply))
+		}
+	})
+	return err == nil && status == success
+}
+
+func (p *probe) count(change func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change()
+}
+
+// spare says that the probe's server is frozen and owes no answer; the result takes that back.
+func (p *probe) spare() (resume func()) {
+	p.frozen.Add(1)
+	return func() { p.frozen.Add(1) }
+}
+
+// sum adds up a number of all probes.
+func (p *probes) sum(number func(*probe) int) (total int) {
+	for _, one := range p.list {
+		one.mu.Lock()
+		total += number(one)
+		one.mu.Unlock()
+	}
+	return total
+}
+
+func (p *probes) refusals() int {
+	return p.sum(func(one *probe) int { return one.refused + one.dropped })
+}
+func (p *probes) expiries() int { return p.sum(func(one *probe) int { return one.expired }) }
+
+// resumption waits until every server serves and returns how long after now the last one began to.
+func (p *probes) resumption(ctx context.Context) (time.Duration, error) {
+	ended := time.Now()
+	for _, one := range p.list {
+		one.count(func() { one.generation, one.streak = one.generation+1, 0 })
+	}
+	var last time.Duration
+	err := await(ctx, "service", resumeWait, func() bool {
+		last = 0
+		for _, one := range p.list {
+			one.mu.Lock()
+			serves := one.streak >= streakMin
+			last = max(last, one.since.Sub(ended))
+			one.mu.Unlock()
+			if !serves {
+				return false
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return resumeWait, fmt.Errorf("after the fault: %w", err)
+	}
+	return last, nil
+}

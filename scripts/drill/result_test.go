@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func named(name string, r result) result {
+	r.drill, r.seed = drill{name: name}, 7
+	return r
+}
+
+func TestTable(t *testing.T) {
+	results := []result{
+		named("calm", result{orders: 12, unknown: 1, slowest: 1200 * time.Millisecond, resumed: 30 * time.Millisecond, memory: 25 << 10, goroutines: 80}),
+		named("cut", result{orders: 5, lost: 2, mayLose: 3}),
+		named("broken", result{orders: 9, failures: []string{"sold twice"}}),
+		named("absent", result{impossible: "cannot be done on this machine: no clock"}),
+	}
+	var out strings.Builder
+	printTable(&out, results, 3*time.Second)
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for i, want := range []string{
+		"seed orders unknown lost slowest answer resumed after worker MB goroutines verdict drill",
+		"7 12 1 0 1.20 s 0.03 s 25 80 ok calm",
+		"7 5 0 2 of 3 cut 0.00 s 0.00 s 0 0 ok cut",
+		"7 9 0 0 0.00 s 0.00 s 0 0 FAILED broken",
+		"7 0 0 0 0.00 s 0.00 s 0 0 not done absent",
+		"",
+		"2 of 4 drills passed in 3s; not done: absent",
+	} {
+		if got := strings.Join(strings.Fields(lines[i]), " "); got != want {
+			t.Errorf("line %d: %q, want %q", i, got, want)
+		}
+	}
+	if err := verdict(results, 4); !errors.Is(err, errFailed) || !strings.HasSuffix(err.Error(), ": broken") {
+		t.Errorf("verdict %v", err)
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	calm, absent := named("calm", result{}), named("absent", result{impossible: "why"})
+	if err := verdict([]result{calm, absent}, 2); err != nil {
+		t.Errorf("a drill that cannot be done fails the run: %v", err)
+	}
+	if err := verdict([]result{calm}, 2); !errors.Is(err, errFailed) {
+		t.Errorf("an interrupted run passes: %v", err)
+	}
+}
+
+// audited is a result of a drill that lost so many acknowledged orders.
+func audited(lost, mayLose int, name string) *result {
+	r := &result{mayLose: mayLose}
+	rep := &benchReport{}
+	rep.Audit = append(rep.Audit, struct {
+		Name       string
+		Violations int
+		Examples   []string
+	}{name, lost, nil})
+	r.judgeAudit(rep)
+	return r
+}
+
+func TestJudgeAudit(t *testing.T) {
+	for _, test := range []struct {
+		lost, mayLose int
+		name          string
+		failures      int
+	}{
+		{0, 0, checkAcknowledged, 0},
+		{1, 0, checkAcknowledged, 1},
+		{3, 3, checkAcknowledged, 0},
+		{4, 3, checkAcknowledged, 1},
+		{0, 0, "another name", 1},
+		{1, 3, "no food is sold over its stock", 2}, // nothing that was destroyed excuses it
+	} {
+		if r := audited(test.lost, test.mayLose, test.name); len(r.failures) != test.failures {
+			t.Errorf("%+v: %q", test, r.failures)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	calm := func() (*stack, *benchReport, *watch) {
+		s := &stack{probes: &probes{list: []*probe{{shopper: newShopper("a", 2), answered: 1}}}}
+		rep := &benchReport{}
+		rep.Audit = append(rep.Audit, struct {
+			Name       string
+			Violations int
+			Examples   []string
+		}{checkAcknowledged, 0, nil})
+		return s, rep, &watch{}
+	}
+	for _, test := range []struct {
+		name  string
+		spoil func(*stack, *benchReport, *watch)
+		want  string
+	}{
+		{"calm", func(*stack, *benchReport, *watch) {}, ""},
+		{"late answer", func(s *stack, _ *benchReport, _ *watch) { s.probes.list[0].slowest = answerMax + 1 }, "an answer took"},
+		{"late service", func(s *stack, _ *benchReport, _ *watch) { s.resumed = resumeMax + 1 }, "service was back"},
+		{"lost connection", func(s *stack, _ *benchReport, _ *watch) { s.probes.list[0].dropped = 2 }, "2 requests of the probe"},
+		{"no probe", func(s *stack, _ *benchReport, _ *watch) { s.probes.list[0].answered = 0 }, "made no request"},
+		{"strange answer", func(s *stack, _ *benchReport, _ *watch) { s.probes.list[0].unexpected = []string{"500"} }, "500"},
+		{"memory", func(_ *stack, _ *benchReport, w *watch) { w.memory = memoryMax + 1 }, "kB of memory"},
+		{"goroutines", func(_ *stack, _ *benchReport, w *watch) { w.goroutines = goroutineMax + 1 }, "goroutines"},
+	} {
+		s, rep, w := calm()
+		test.spoil(s, rep, w)
+		r := &result{}
+		r.judge(s, rep, w)
+		if got := strings.Join(r.failures, "; "); (test.want == "") != (got == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}

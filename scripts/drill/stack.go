@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"flashsale/internal/child"
+)
+
+const (
+	resumeMax  = 2 * time.Second  // promised: from the end of a fault until every server serves again
+	refusalMax = 10 * time.Second // from the start of a fault until a server feels it
+)
+
+// setup is the stack that a drill needs.
+type setup struct {
+	servers  int  // of one sale, at least 1
+	own      bool // the server's own redis-server, in its data folder, instead of one that the drill keeps
+	proxied  bool // the servers reach Redis over TCP through the proxy, else by its unix socket
+	everysec bool // appendfsync everysec instead of always
+	disk     bool // the data of Redis lies on a small file system of its own
+	clock    bool // the servers' clock can be made to jump
+}
+
+// merge is a stack on which both drills of a pair can be made.
+func (a setup) merge(b setup) setup {
+	return setup{servers: max(a.servers, b.servers), own: a.own || b.own, proxied: a.proxied || b.proxied,
+		everysec: a.everysec || b.everysec, disk: a.disk || b.disk, clock: a.clock || b.clock}
+}
+
+// programs are the binaries under test.
+type programs struct{ folder string }
+
+func (p programs) server() string { return filepath.Join(p.folder, "flashsale") }
+func (p programs) bench() string  { return filepath.Join(p.folder, "bench") }
+func (p programs) remove()        { os.RemoveAll(p.folder) }
+
+func buildPrograms(ctx context.Context) (programs, error) {
+	folder, err := os.MkdirTemp("", "drill")
+	if err != nil {
+		return programs{}, fmt.Errorf("cannot make a folder for the programs: %w", err)
+	}
+	p := programs{folder}
+	for target, source := range map[string]string{p.server(): "flashsale", p.bench(): "flashsale/scripts/bench"} {
+		if err := goBuild(ctx, target, source); err != nil {
+			p.remove()
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+func goBuild(ctx context.Context, target, source string, flags ...string) error {
+	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", target}, flags...), source)...)
+	var output strings.Builder
+	cmd.Stdout, cmd.Stderr = &output, &output
+	err := child.Start(cmd, syscall.SIGKILL)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
+		return fmt.Errorf("cannot build %s: %w; run it inside of the module\n%s", source, err, output.String())
+	}
+	return nil
+}
+
+// stack is everything that runs for one drill.
+type stack struct {
+	programs programs
+	setup    setup
+	folder   string
+	long     bool // more and longer faults
+	paired   bool // another fault goes on at the same time
+
+	disk    *disk
+	clock   *clock
+	redis   *redis
+	proxy   *proxy
+	servers []*server
+	probes  *probes
+	load    *load
+
+	mu      sync.Mutex    // two faults of a pair write what follows
+	mayLose int           // acknowledged orders that were in what the drill destroyed
+	resumed time.Duration // the longest wait for service after a fault
+	notes   []string      // what a reader of the result should know
+}
+
+// note adds a line to the result.
+func (s *stack) note(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
+// destroyed says that the drill itself took so many orders from Redis, so that the audit may miss them.
+func (s *stack) destroyed(orders int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mayLose += orders
+}
+
+// startStack starts Redis, proxy and servers and returns once all serve. The stack must be stopped, after an error too.
+func startStack(ctx context.Context, p programs, c setup, long bool) (*stack, error) {
+	s := &stack{programs: p, setup: c, long: long}
+	var err error
+	if s.folder, err = os.MkdirTemp("", "drill"); err != nil {
+		return s, fmt.Errorf("cannot make a folder for the drill: %w", err)
+	}
+	address, err := s.startRedis(ctx)
+	if err != nil {
+		return s, err
+	}
+	program, env := p.server(), []string(nil)
+	if c.clock {
+		if s.clock, err = newClock(ctx, p, s.folder); err != nil {
+			return s, err
+		}
+		program, env = s.clock.program, s.clock.env()
+	}
+	workers := 2
+	if c.servers > 1 {
+		workers = 1 // they share one machine's processors
+	}
+	for i := range c.servers {
+		one, err := newServer(program, s.folder, i+1, workers, address, env)
+		if err != nil {
+			return s, err
+		}
+		s.servers = append(s.servers, one)
+		if c.own {
+			s.redis.owner = one
+		}
+		if err := one.start(); err != nil {
+			return s, err
+		}
+		if err := one.awaitReady(ctx); err != nil {
+			return s, err
+		}
+	}
+	s.probes, err = startProbes(ctx, s.servers)
+	return s, err
+}
+
+// startRedis starts the drill's Redis, with disk and proxy if need be, and returns what the servers' -redis says: "" where
+// the server starts its own, in its data folder.
+func (s *stack) startRedis(ctx context.Context) (address string, err error) {
+	folder := filepath.Join(s.folder, "redis")
+	if s.setup.own {
+		folder = filepath.Join(s.folder, serverName(1))
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return "", fmt.Errorf("cannot make the folder of Redis: %w", err)
+	}
+	if s.setup.disk {
+		if s.disk, err = newDisk(folder); err != nil {
+			return "", err
+		}
+	}
+	if s.setup.own {
+		s.redis = &redis{folder: folder, socket: filepath.Join(folder, "redis.sock")}
+		return "", nil
+	}
+	if s.redis, err = startRedis(ctx, folder, folder+".log", s.setup); err != nil {
+		return "", err
+	}
+	if !s.setup.proxied {
+		return s.redis.socket, nil
+	}
+	if s.proxy, err = startProxy(s.redis.socket); err != nil {
+		return "", err
+	}
+	return s.proxy.address(), nil
+}
+
+// stop ends everything in the opposite order; what was never started is left out.
+func (s *stack) stop() {
+	if s.load != nil {
+		s.load.proc.kill()
+	}
+	if s.probes != nil {
+		s.probes.stop()
+	}
+	for _, server := range s.servers {
+		server.stop()
+	}
+	if s.redis != nil && s.redis.service != nil {
+		s.redis.service.stop()
+	}
+	if s.proxy != nil {
+		s.proxy.stop()
+	}
+	if s.disk != nil {
+		s.disk.remove()
+	}
+}
+
+// logs is the end of every log, for a drill that failed.
+func (s *stack) logs() string {
+	var text strings.Builder
+	files, _ := filepath.Glob(filepath.Join(s.folder, "*.log")) // the pattern is a good one
+	own, _ := filepath.Glob(filepath.Join(s.folder, "*", "redis.log"))
+	for _, file := range append(files, own...) {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			content = []byte(err.Error())
+		}
+		fmt.Fprintf(&text, "--- %s\n%s\n", filepath.Base(file), content[max(0, len(content)-logShown):])
+	}
+	return text.String()
+}
+
+// awaitService demands that every server serves again, within resumeMax from now.
+func (s *stack) awaitService(ctx context.Context) error {
+	if s.paired {
+		pause(ctx, resumeMax/4) // the other fault may go on: only the end of both promises service
+		return nil
+	}
+	return s.measureResumption(ctx)
+}
+
+func (s *stack) measureResumption(ctx context.Context) error {
+	took, err := s.probes.resumption(ctx)
+	s.resumed = max(s.resumed, took)
+	return err
+}
+
+// awaitRefusals returns once a server has answered 503: only then the fault has reached it.
+func (s *stack) awaitRefusals(ctx context.Context) error {
+	before := s.probes.refusals()
+	return await(ctx, "503 although the fault is there", refusalMax, func() bool { return s.probes.refusals() > before })
+}
+
+func needsDisk(turns []turn) bool {
+	for _, t := range turns {
+		if t.drill.setup.disk {
+			return true
+		}
+	}
+	return false
+}
