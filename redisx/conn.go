@@ -28,8 +28,8 @@ const (
 // and when one fails the connection is dropped and everything that waits fails with it.
 type conn struct {
 	cfg     Config
-	scripts []*evaluation     // that its calls may run
-	greet   func(*link) error // runs on each new connection before any call
+	scripts []*evaluation                    // that its calls may run
+	greet   func(*link, time.Duration) error // runs on each new connection before any call, for so long at most
 
 	queue chan *call
 	up    atomic.Bool  // false: calls are refused without queueing
@@ -38,7 +38,7 @@ type conn struct {
 	complained time.Time
 }
 
-func newConn(cfg Config, scripts []*evaluation, greet func(*link) error) *conn {
+func newConn(cfg Config, scripts []*evaluation, greet func(*link, time.Duration) error) *conn {
 	return &conn{cfg: cfg, scripts: scripts, greet: greet, queue: make(chan *call, queueMax)}
 }
 
@@ -114,7 +114,7 @@ func (c *conn) redial(ctx context.Context, delay time.Duration) (*link, error) {
 		}
 		l, err := dial(ctx, c.cfg)
 		if err == nil {
-			if err = c.greet(l); err != nil {
+			if err = c.greet(l, c.cfg.Timeout); err != nil {
 				l.Close()
 			}
 		}
@@ -206,7 +206,7 @@ func (c *conn) exchange(l *link, b *batch) error {
 		}
 	}
 	slog.Warn("Redis has lost the scripts; loading them again", "redis", c.cfg.Address, "calls", len(again.calls))
-	if err := c.greet(l); err != nil {
+	if err := c.greet(l, time.Until(deadline)); err != nil {
 		return err
 	}
 	return l.roundTrip(again, deadline)

@@ -90,13 +90,13 @@ func (s *Sale) Check() error {
 }
 
 // greet prepares a new connection: it loads the scripts and refuses a Redis that does not hold the sale.
-func (s *Sale) greet(l *link) error {
+func (s *Sale) greet(l *link, limit time.Duration) error {
 	var found presence
 	var sha string
 	x := s.prove(newCall(), &found).
 		command(&sha, "SCRIPT", "LOAD", orderScript.source).
 		command(&sha, "SCRIPT", "LOAD", cartScript.source)
-	if err := l.ask(x, s.cfg.Timeout); err != nil {
+	if err := l.ask(x, limit); err != nil {
 		return err
 	}
 	return s.observe(found)
