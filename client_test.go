@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type client struct {
 	newConnections bool // one for each request
 	emptyObjects   bool // a body {} with the calls that take none
 	idempotencyKey string
+	trust          *tls.Config // nil for plain HTTP
 
 	conn   net.Conn
 	reader *bufio.Reader
@@ -57,6 +59,9 @@ func (c *client) send(method, path, body string) error {
 		conn, err := net.DialTimeout("tcp", c.address, patience)
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", method, path, err)
+		}
+		if c.trust != nil {
+			conn = tls.Client(conn, c.trust)
 		}
 		c.conn, c.reader = conn, bufio.NewReader(conn)
 	}
@@ -204,7 +209,7 @@ type order struct {
 
 // client returns a client of the server for the test's own goroutine.
 func (s *server) client(t *testing.T) *client {
-	c := &client{address: s.address}
+	c := &client{address: s.address, trust: s.trust}
 	t.Cleanup(c.hangUp)
 	return c
 }

@@ -40,7 +40,7 @@ func startLoad(t *testing.T, s *server, clients int, mixed bool) *load {
 	l := &load{quit: make(chan struct{}), placed: map[int]string{}, failed: map[int][]error{}}
 	l.next.Store(1) // root does not buy
 	for i := range clients {
-		c := &client{address: s.address, newConnections: mixed && i%2 == 1}
+		c := &client{address: s.address, trust: s.trust, newConnections: mixed && i%2 == 1}
 		l.clients.Go(func() { l.run(i, c) })
 	}
 	t.Cleanup(l.stop)

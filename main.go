@@ -67,9 +67,10 @@ type opening struct {
 
 // handover is the part of an opening that a worker gets as a message; the catalogue comes as a file.
 type handover struct {
-	Redis   redisx.Config
-	Sale    string
-	Secrets [][]byte // the one that signs, then those that still verify
+	Redis       redisx.Config
+	Sale        string
+	Secrets     [][]byte // the one that signs, then those that still verify
+	Certificate handlers.Certificate
 }
 
 // runSupervisor starts everything, waits for a signal and stops everything in the opposite order.
@@ -179,6 +180,9 @@ func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder
 	if o.catalog, err = catalog.Load(ctx, cfg.Catalog); err != nil {
 		return nil, err
 	}
+	if o.Certificate, err = handlers.ReadCertificate(cfg.TLSCert, cfg.TLSKey); err != nil {
+		return nil, err
+	}
 	secret := []byte(cfg.TokenSecret)
 	if len(secret) == 0 {
 		if secret, err = folder.TokenSecret(); err != nil {
@@ -221,7 +225,10 @@ func firstStock(c *catalog.Catalog, last string) redisx.Opening {
 }
 
 func printBanner(out io.Writer, cfg *config.Config, settings, address string, store *store, sale *opening, randomRoot bool) {
-	url, state := "http://"+address, "goes on"
+	url, curl, state := "http://"+address, "curl", "goes on"
+	if cfg.TLSCert != "" {
+		url, curl = "https://"+address, "curl -k" // the certificate is hardly for this address
+	}
 	if sale.fresh {
 		state = "opened now"
 	}
@@ -244,7 +251,7 @@ func printBanner(out io.Writer, cfg *config.Config, settings, address string, st
 		fmt.Fprintf(out, "  tokens     signed with the secret in %s; servers of one sale must share TOKEN_SECRET\n", cfg.DataDir)
 	}
 	fmt.Fprintf(out, "  settings   %s\n", settings)
-	fmt.Fprintf(out, "  try        curl %s/login -d '%s'\n", url, login)
+	fmt.Fprintf(out, "  try        %s %s/login -d '%s'\n", curl, url, login)
 	fmt.Fprintf(out, "  stop       Ctrl-C or kill %d", os.Getpid())
 	if cfg.Workers > 0 {
 		fmt.Fprintf(out, "; kill -HUP %d reads the users again and replaces the workers", os.Getpid())
@@ -284,6 +291,11 @@ func superviseWorkers(ctx context.Context, cfg *config.Config, sale *opening, su
 			err := sale.reload(ctx, cfg)
 			if err != nil {
 				slog.Error("cannot read the catalogue again; the old one stays", "error", err)
+			}
+			if fresh, err := handlers.ReadCertificate(cfg.TLSCert, cfg.TLSKey); err != nil {
+				slog.Error("cannot read the certificate again; the old one stays", "error", err)
+			} else {
+				sale.Certificate = fresh
 			}
 			if err := roll(ctx, supervisor, sale, &files); err != nil {
 				slog.Error("cannot replace the workers; those that were not replaced go on", "error", err)
@@ -389,12 +401,11 @@ func serveAlone(ctx context.Context, cfg *config.Config, sale *opening, supervis
 // serve answers requests until retire ends. Connections may then stay idle for most of cfg.Drain, so that
 // clients learn of the end from a reply; when stop ends too, only for a moment.
 func (o *opening) serve(retire, stop context.Context, cfg *config.Config, l net.Listener, ready func() error) (err error) {
-	keys, err := tokens.New(o.Secrets[0], o.Secrets[1:]...)
+	sale := redisx.Join(o.Redis, o.Sale, len(o.catalog.Foods()))
+	server, err := o.newServer(cfg, sale)
 	if err != nil {
 		return err
 	}
-	sale := redisx.Join(o.Redis, o.Sale, len(o.catalog.Foods()))
-	server := handlers.New(handlers.Config{Catalog: o.catalog, Keys: keys, Sale: sale, TokenTTL: cfg.TokenTTL})
 
 	background, cancel := context.WithCancel(context.Background())
 	var rooms sync.WaitGroup
@@ -438,6 +449,22 @@ func (o *opening) serve(retire, stop context.Context, cfg *config.Config, l net.
 	case <-retire.Done():
 	}
 	return drain(stop, cfg.Drain, server, l)
+}
+
+// newServer makes what answers requests, with the limits of one worker.
+func (o *opening) newServer(cfg *config.Config, sale *redisx.Sale) (*handlers.Server, error) {
+	keys, err := tokens.New(o.Secrets[0], o.Secrets[1:]...)
+	if err != nil {
+		return nil, err
+	}
+	encryption, err := o.Certificate.TLS()
+	if err != nil {
+		return nil, err
+	}
+	return handlers.New(handlers.Config{
+		Catalog: o.catalog, Keys: keys, Sale: sale, TokenTTL: cfg.TokenTTL, TLS: encryption,
+		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
+	}), nil
 }
 
 // startWait is how long a worker waits for Redis before it serves without.

@@ -41,6 +41,14 @@ func TestBadSettingsAreRefused(t *testing.T) {
 			name: "short secret", env: []string{"TOKEN_SECRET=short"},
 			want: "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
 		},
+		{
+			name: "key without certificate", env: []string{"TLS_KEY=/nowhere"},
+			want: "only one of -tls-cert and -tls-key is set; set both, or none for plain HTTP",
+		},
+		{
+			name: "no certificate", args: []string{"-tls-cert", "/nowhere", "-tls-key", "/nowhere", "-redis", redistest.Memory(t)},
+			want: "cannot read certificate: open /nowhere: no such file or directory",
+		},
 		{name: "argument", args: []string{"serve"}, want: `unexpected argument "serve" (-h lists all flags)`},
 		{
 			name: "unreachable Redis", env: []string{"REDIS_HOST=127.0.0.1", "REDIS_PORT=" + port},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"os"
 	"os/exec"
@@ -168,7 +169,8 @@ func (c setup) serve(t *testing.T) *server {
 type server struct {
 	*program
 	data    string
-	address string // host:port
+	address string      // host:port
+	trust   *tls.Config // what its clients trust; nil for plain HTTP
 }
 
 // awaitBanner returns once the server has said that it serves, with all lines.
@@ -183,7 +185,8 @@ func (s *server) awaitBanner(t *testing.T) {
 		text := read(t, s.stdout)
 		return strings.Contains(text, "\n  stop ") && strings.HasSuffix(text, "\n")
 	})
-	if _, err := fmt.Sscanf(read(t, s.stdout), "flashsale serves on http://%s", &s.address); err != nil {
+	_, url, found := strings.Cut(read(t, s.stdout), "://")
+	if _, err := fmt.Sscan(url, &s.address); !found || err != nil {
 		t.Fatalf("no URL in the first line of the banner: %v", err)
 	}
 }

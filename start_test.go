@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -89,8 +91,8 @@ func TestHelp(t *testing.T) {
 		t.Errorf("exit code %d, errors %q; want 0 and none", code, read(t, p.stderr))
 	}
 	help := read(t, p.stdout)
-	for flag := range strings.FieldsSeq("app-host app-port workers drain data redis redis-host redis-port redis-username " +
-		"redis-password redis-connections redis-timeout users foods stock root-password catalog-dir db-host db-port db-name " +
+	for flag := range strings.FieldsSeq("app-host app-port workers drain max-conns max-conns-per-ip tls-cert tls-key trusted-proxies " +
+		"data redis redis-host redis-port redis-username redis-password redis-connections redis-timeout users foods stock root-password catalog-dir db-host db-port db-name " +
 		"db-user db-pass token-secret token-secret-previous token-ttl cart-ttl snapshot-interval") {
 		_, line, found := strings.Cut(help, "\n  -"+flag+" ")
 		line, _, _ = strings.Cut(line, "\n")
@@ -118,11 +120,8 @@ func TestSecretsStayHidden(t *testing.T) {
 		if shown := strings.Count(read(t, s.stdout)+read(t, s.stderr), password); shown != 1 {
 			t.Errorf("root's random password is shown %d times, want once, in the login to try", shown)
 		}
-		secret := strings.TrimSpace(read(t, filepath.Join(s.data, "token-secret")))
-		if strings.Contains(read(t, s.stdout)+read(t, s.stderr), secret) {
-			t.Error("the output shows the token secret")
-		}
-		checkHidden(t, s, password, secret)
+		checkHidden(t, s, strings.TrimSpace(read(t, filepath.Join(s.data, "token-secret"))))
+		checkHiddenFromOthers(t, s, password)
 	})
 	t.Run("given", func(t *testing.T) {
 		t.Parallel()
@@ -132,28 +131,56 @@ func TestSecretsStayHidden(t *testing.T) {
 		}
 		s := setup{env: env}.launch(t)
 		s.awaitBanner(t)
-		for _, secret := range secrets {
-			if strings.Contains(read(t, s.stdout)+read(t, s.stderr), secret) {
-				t.Errorf("the output shows %s", secret)
-			}
-		}
-		checkHidden(t, s, secrets...)
+		checkHidden(t, s, append(secrets, provoke(t, s)...)...)
 	})
 }
 
-// checkHidden looks for secrets in what other programs can see of the workers.
+// provoke makes the server refuse requests with secrets in them, and returns the secrets.
+func provoke(t *testing.T, s *server) []string {
+	t.Helper()
+	c := s.client(t)
+	must(t, c.loginUser(2))
+	secrets := []string{c.token, "typed-password"}
+	if err := c.login("user2", "typed-password"); !isRefused(err, 403, "USER_AUTH_FAIL") {
+		t.Errorf("wrong password: %v", err)
+	}
+	for _, headers := range []string{"X: \x00", "Content-Length: 1\r\nTransfer-Encoding: chunked", "X: " + strings.Repeat("a", 10_000)} {
+		conn, err := net.Dial("tcp", s.address)
+		must(t, err)
+		defer conn.Close()
+		_, err = fmt.Fprintf(conn, "POST /login?access_token=%s HTTP/1.1\r\nHost: shop\r\n%s\r\nAccess-Token: %[1]s\r\n\r\ntyped-password", secrets[0], headers)
+		must(t, err)
+		if reply, _ := io.ReadAll(conn); !strings.HasPrefix(string(reply), "HTTP/1.1 4") || strings.Contains(string(reply), secrets[0]) {
+			t.Errorf("%.30q is answered with %q", headers, reply)
+		}
+	}
+	return secrets
+}
+
+// checkHidden looks for secrets in what the server says, and in what other programs can see of its processes.
 func checkHidden(t *testing.T, s *server, secrets ...string) {
 	t.Helper()
-	workers := s.workers(t)
-	if len(workers) != runtime.NumCPU() {
-		t.Fatalf("%d workers, want %d", len(workers), runtime.NumCPU())
+	for _, secret := range secrets {
+		if strings.Contains(read(t, s.stdout)+read(t, s.stderr), secret) {
+			t.Errorf("the output shows %s", secret)
+		}
 	}
-	for _, worker := range workers {
+	checkHiddenFromOthers(t, s, secrets...)
+}
+
+// checkHiddenFromOthers looks for secrets in the arguments and the environment of workers and store.
+func checkHiddenFromOthers(t *testing.T, s *server, secrets ...string) {
+	t.Helper()
+	processes := append(s.workers(t), s.redisServer(t)...)
+	if len(processes) < 2 {
+		t.Fatalf("processes %v, want workers and a store", processes)
+	}
+	for _, process := range processes {
 		for _, file := range []string{"cmdline", "environ"} {
-			visible := read(t, fmt.Sprintf("/proc/%d/%s", worker, file))
+			visible := read(t, fmt.Sprintf("/proc/%d/%s", process, file))
 			for _, secret := range secrets {
 				if strings.Contains(visible, secret) {
-					t.Errorf("%s of a worker shows %s", file, secret)
+					t.Errorf("%s of process %d shows %s", file, process, secret)
 				}
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/handlers/certtest"
 	"flashsale/redisx/redistest"
 )
 
@@ -147,13 +148,21 @@ func awaitClosed(t *testing.T, address string) {
 }
 
 func TestTerminationAnswersWhatIsInFlight(t *testing.T) {
-	for _, workers := range []string{"2", "0"} {
-		t.Run("workers "+workers, func(t *testing.T) {
+	certificate := certtest.Write(t, folder(t), time.Now().Add(time.Hour))
+	for name, args := range map[string][]string{
+		"workers": {"-workers", "2"},
+		"alone":   {"-workers", "0"},
+		"TLS":     {"-workers", "2", "-tls-cert", certificate.ChainFile, "-tls-key", certificate.KeyFile},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redis := redistest.New(t)
 			const drain = 30 * time.Second
-			s := setup{args: []string{"-redis", redis.Socket, "-users", "2", "-workers", workers,
-				"-drain", drain.String(), "-redis-timeout", "1m"}}.serve(t)
+			s := setup{args: append(args, "-redis", redis.Socket, "-users", "2",
+				"-drain", drain.String(), "-redis-timeout", "1m")}.serve(t)
+			if name == "TLS" {
+				s.trust = certtest.Trust(certificate)
+			}
 			idle := s.client(t)
 			must(t, idle.loginUser(2))
 			c := inFlight(t, s, redis)

@@ -1,12 +1,10 @@
 package handlers
 
 import (
-	"errors"
-	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -16,32 +14,33 @@ import (
 
 // What a connection is doing. It is kept together with since when, as one number.
 const (
-	idle    = iota // waits for a request
+	opening = iota // has not sent a byte of its first request; with TLS that includes the handshake
+	idle           // waits for another request
 	reading        // a request has begun
 	serving        // a handler works on it, or waits for Redis, which has a limit of its own
 	writing        // a part of the reply is being sent
 	states
 )
 
-const (
-	sweepInterval = time.Second           // how often connections are looked at: a limit holds to within this time
-	acceptRetry   = 20 * time.Millisecond // pause when the process is out of file descriptors
-	acceptLog     = 10 * time.Second      // and how often that is said
-)
+// sweepInterval is how often connections are looked at: a limit holds to within this time.
+const sweepInterval = time.Second
 
 // limits is how long a connection may stay in each state; 0 is no limit.
-var limits = [states]time.Duration{idle: idleTimeout, reading: readTimeout, writing: writeTimeout}
+var limits = [states]time.Duration{opening: readTimeout, idle: idleTimeout, reading: readTimeout, writing: writeTimeout}
 
 // sweeper closes connections that stay too long in one state, such as clients that send a request byte by byte. One
 // look a second at all connections replaces the three deadlines that fasthttp would set for every request: that saves
 // 3.4 of 61 us of CPU an order.
 type sweeper struct {
-	now   atomic.Int64 // sweeps since the start: a clock that costs a load
-	mu    sync.Mutex
-	conns map[*connection]struct{}
+	now       atomic.Int64 // sweeps since the start: a clock that costs a load
+	mu        sync.Mutex
+	conns     map[*connection]struct{}
+	addresses map[netip.Addr]int // connections of each address that is counted
 }
 
-func newSweeper() *sweeper { return &sweeper{conns: map[*connection]struct{}{}} }
+func newSweeper() *sweeper {
+	return &sweeper{conns: map[*connection]struct{}{}, addresses: map[netip.Addr]int{}}
+}
 
 // run sweeps until done is closed.
 func (s *sweeper) run(done <-chan struct{}) {
@@ -64,6 +63,39 @@ func (s *sweeper) sweep() {
 	})
 }
 
+// add takes in a connection unless there are as many as connsMax already, or as perAddressMax of its address; 0 is no
+// limit.
+func (s *sweeper) add(c *connection, connsMax, perAddressMax int) (full, crowded bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	full = connsMax > 0 && len(s.conns) >= connsMax
+	crowded = c.address.IsValid() && s.addresses[c.address] >= perAddressMax
+	if full || crowded {
+		return full, crowded
+	}
+	s.conns[c] = struct{}{}
+	if c.address.IsValid() {
+		s.addresses[c.address]++
+	}
+	return false, false
+}
+
+// remove forgets a connection that is being closed, also when it is closed twice.
+func (s *sweeper) remove(c *connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, open := s.conns[c]; !open {
+		return
+	}
+	delete(s.conns, c)
+	if !c.address.IsValid() {
+		return
+	}
+	if s.addresses[c.address]--; s.addresses[c.address] == 0 {
+		delete(s.addresses, c.address)
+	}
+}
+
 // count is how many connections are open.
 func (s *sweeper) count() int {
 	s.mu.Lock()
@@ -73,65 +105,28 @@ func (s *sweeper) count() int {
 
 // closeIdle closes the connections that wait for a request, also those that never sent one.
 func (s *sweeper) closeIdle() {
-	s.closeWhere(func(state, _ int64) bool { return state == idle })
+	s.closeWhere(func(state, _ int64) bool { return state == opening || state == idle })
 }
 
-// closeWhere closes connections; the goroutine that serves one then gets an error and ends.
+// closeWhere closes sockets; the goroutine that serves one then gets an error and ends. TLS is not told: its farewell
+// waits for a client that does not read.
 func (s *sweeper) closeWhere(condition func(state, since int64) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
 		if clock := c.clock.Load(); condition(clock%states, clock/states) {
-			c.Conn.Close()
+			c.socket.Close()
 		}
 	}
-}
-
-// sweptListener makes every connection that it accepts one of the sweeper's.
-type sweptListener struct {
-	net.Listener
-	sweeper *sweeper
-	said    time.Time // when running out of descriptors was last logged
-}
-
-// Accept also outlasts a process that is out of descriptors or memory for more connections: the ones that are open go on,
-// and a new one is accepted when another has ended. fasthttp would end the server.
-func (l *sweptListener) Accept() (net.Conn, error) {
-	raw, err := l.Listener.Accept()
-	for err != nil && isExhausted(err) {
-		if time.Since(l.said) > acceptLog {
-			slog.Error("cannot accept more connections for now; raise the limit of open files (ulimit -n)", "error", err)
-			l.said = time.Now()
-		}
-		time.Sleep(acceptRetry)
-		raw, err = l.Listener.Accept()
-	}
-	if err != nil {
-		return nil, err
-	}
-	c := &connection{Conn: rawio.Wrap(raw), sweeper: l.sweeper}
-	c.raw, _ = c.Conn.(*rawio.Conn)
-	c.enter(idle)
-	l.sweeper.mu.Lock()
-	l.sweeper.conns[c] = struct{}{}
-	l.sweeper.mu.Unlock()
-	return c, nil
-}
-
-func isExhausted(err error) bool {
-	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }
 
 // connection is a client's connection that knows what it is doing.
 type connection struct {
-	net.Conn
-	sweeper *sweeper
-	clock   atomic.Int64 // states * (sweep at which the state began) + state
+	net.Conn            // with TLS or without
+	socket   net.Conn   // below Conn
+	address  netip.Addr // under which it is counted, the zero Addr for none
+	sweeper  *sweeper
+	clock    atomic.Int64 // states * (sweep at which the state began) + state
 
 	raw     *rawio.Conn // the same as Conn, nil where that is none
 	held    *[]byte     // what came with the first byte of a request, nil while none is waiting to be read
@@ -191,15 +186,18 @@ func (c *connection) take(b []byte) int {
 }
 
 func (c *connection) Write(b []byte) (int, error) {
+	before := c.clock.Load()
 	c.enter(writing)
 	n, err := c.Conn.Write(b)
-	c.enter(serving)
+	if before%states == reading { // "100 Continue": the body has to come in the time that the request has left
+		c.clock.Store(before)
+	} else {
+		c.enter(serving)
+	}
 	return n, err
 }
 
 func (c *connection) Close() error {
-	c.sweeper.mu.Lock()
-	delete(c.sweeper.conns, c)
-	c.sweeper.mu.Unlock()
+	c.sweeper.remove(c)
 	return c.Conn.Close()
 }

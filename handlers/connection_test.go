@@ -89,10 +89,10 @@ func TestSweepEndsEachStateInItsTime(t *testing.T) {
 func TestConnectionStates(t *testing.T) {
 	s := newSweeper()
 	server, client := net.Pipe()
-	c := &connection{Conn: server, sweeper: s}
+	c := &connection{Conn: server, socket: server, sweeper: s}
 	go func() {
 		client.Write([]byte("ab"))
-		io.ReadFull(client, make([]byte, 1))
+		io.ReadFull(client, make([]byte, 2))
 	}()
 	expect := func(what string, state, since int64) {
 		t.Helper()
@@ -106,22 +106,53 @@ func TestConnectionStates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	write := func(what string) {
+		t.Helper()
+		if _, err := c.Write([]byte("c")); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	expect("before the first byte", opening, 0)
 	read()
 	track(c, fasthttp.StateActive)
 	s.now.Add(5)
 	read()
 	expect("after the second byte of a request", reading, 0)
+	write("100 Continue")
+	expect("after the reply that asks for the body", reading, 0)
 	enter(c, serving)
 	expect("in the handler", serving, 5)
 	s.now.Add(1000)
 	s.closeIdle()
 	s.sweep()
-	if _, err := c.Write([]byte("c")); err != nil {
-		t.Errorf("the reply of a slow handler: %v", err)
-	}
+	write("the reply of a slow handler")
 	expect("between two parts of a reply", serving, 1006)
 	track(c, fasthttp.StateIdle)
 	expect("after the reply", idle, 1006)
+}
+
+// A client that is told to go on with its body gets no time for it that others do not get.
+func TestContinueGivesNoTime(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	c, err := s.l.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	go io.WriteString(c, loginHead+hasLength+"Expect: 100-continue\r\n\r\n")
+	replies := bufio.NewReader(c)
+	if r, err := http.ReadResponse(replies, nil); err != nil || r.StatusCode != http.StatusContinue {
+		t.Fatalf("%v, %v; want 100", r, err)
+	}
+	for range readTimeout/sweepInterval + 1 {
+		s.sweeper.sweep()
+	}
+	if err := c.SetReadDeadline(time.Now().Add(readTimeout)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := replies.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("a body that does not come: %v, want the end of the connection", err)
+	}
 }
 
 // A connection that never sent a byte does not hold a stop.

@@ -38,6 +38,7 @@ var (
 	errMethodNotAllowed  = newFailure(405, "METHOD_NOT_ALLOWED", "方法不允许")
 	errBadRequest        = newFailure(400, "BAD_REQUEST", "无法解析请求")
 	errBodyTooLarge      = newFailure(413, "BODY_TOO_LARGE", "请求体过大")
+	errURLTooLong        = newFailure(414, "URL_TOO_LONG", "请求地址过长")
 	errHeadTooLarge      = newFailure(431, "HEADER_TOO_LARGE", "请求头过大")
 	errBadIdempotencyKey = newFailure(400, "INVALID_IDEMPOTENCY_KEY", "Idempotency-Key 须为1至255个字符")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")

@@ -6,10 +6,12 @@ package handlers
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -24,6 +26,8 @@ import (
 // Limits of a request; fasthttp has none, or larger ones, by default. The times are kept by the sweeper.
 const (
 	headBytesMax = 8 << 10  // request line and headers
+	urlBytesMax  = 1 << 10  // no call needs more than some hundred
+	headersMax   = 100      // browsers send about twenty
 	bodyBytesMax = 64 << 10 // no call takes more than some hundred bytes
 	readTimeout  = 10 * time.Second
 	writeTimeout = 10 * time.Second
@@ -37,6 +41,11 @@ type Config struct {
 	Keys     *tokens.Keys
 	Sale     *redisx.Sale
 	TokenTTL time.Duration // how long an access token is valid
+
+	TLS                *tls.Config    // nil for plain HTTP
+	ConnsMax           int            // connections at once; 0 is no limit
+	ConnsPerAddressMax int            // the same for each client address, trusted proxies excepted
+	TrustedProxies     []netip.Prefix // whose X-Forwarded-For is believed
 }
 
 // Server answers the sale's HTTP calls.
@@ -46,6 +55,8 @@ type Server struct {
 	draining atomic.Bool
 	sweeper  *sweeper
 	http     *fasthttp.Server
+
+	refusedLogins flood
 }
 
 // New makes a Server that is not ready before PublishStock was called.
@@ -59,6 +70,7 @@ func New(cfg Config) *Server {
 		ReadBufferSize:               headBytesMax,
 		MaxRequestBodySize:           bodyBytesMax,
 		ReduceMemoryUsage:            true, // an idle connection holds no buffers; see connection.Read
+		SecureErrorLogMessage:        true, // no text of a request, which may hold a token, in errors
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,
@@ -72,7 +84,9 @@ func (s *Server) Serve(l net.Listener) error {
 	done := make(chan struct{})
 	defer close(done)
 	go s.sweeper.run(done)
-	if err := s.http.Serve(&sweptListener{Listener: l, sweeper: s.sweeper}); err != nil && !(s.draining.Load() && errors.Is(err, net.ErrClosed)) {
+	swept := &sweptListener{Listener: l, sweeper: s.sweeper, tls: s.cfg.TLS,
+		connsMax: s.cfg.ConnsMax, perAddressMax: s.cfg.ConnsPerAddressMax, trustedProxies: s.cfg.TrustedProxies}
+	if err := s.http.Serve(swept); err != nil && !(s.draining.Load() && errors.Is(err, net.ErrClosed)) {
 		return fmt.Errorf("cannot accept connections: %w", err)
 	}
 	return nil
@@ -110,6 +124,11 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		}
 	}()
 	enter(ctx.Conn(), serving)
+	if f := checkHead(&ctx.Request.Header); f != nil {
+		reply(ctx, f)
+		ctx.SetConnectionClose()
+		return
+	}
 	s.route(ctx)
 	if s.draining.Load() {
 		ctx.SetConnectionClose()

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"log/slog"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
@@ -24,6 +25,9 @@ func (s *Server) login(ctx *fasthttp.RequestCtx) {
 	}
 	user, ok := s.cfg.Catalog.Authenticate(name, password)
 	if !ok {
+		if n := s.refusedLogins.due(ctx.Time()); n > 0 { // without the name: people type passwords there
+			slog.Warn("logins are refused: wrong name or password", "refused", n, "last_from", s.clientAddress(ctx))
+		}
 		reply(ctx, errUserAuth)
 		return
 	}

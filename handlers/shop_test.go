@@ -26,6 +26,7 @@ type shop struct {
 	*Server
 	keys   *tokens.Keys
 	client *http.Client
+	base   string // of its URLs
 	redis  redisx.Config
 	l      *fasthttputil.InmemoryListener
 }
@@ -54,7 +55,7 @@ func open(tb testing.TB, network, address string) *shop {
 		tb.Fatal(err)
 	}
 	sale := redisx.Join(cfg, id, len(stock))
-	s := &shop{keys: keys, redis: cfg, l: fasthttputil.NewInmemoryListener(),
+	s := &shop{keys: keys, base: "http://shop", redis: cfg, l: fasthttputil.NewInmemoryListener(),
 		Server: New(Config{Catalog: users, Keys: keys, Sale: sale, TokenTTL: time.Hour})}
 	s.client = &http.Client{Transport: &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return s.l.Dial() }}}
@@ -93,7 +94,7 @@ func (s *shop) cartOf(user uint32) string { return string(s.keys.AppendCart(nil,
 // call sends a request with the user's token (0: none) and returns status and body.
 func (s *shop) call(tb testing.TB, user uint32, method, path, body string, header ...string) (int, string, http.Header) {
 	tb.Helper()
-	r, err := http.NewRequest(method, "http://shop"+path, strings.NewReader(body))
+	r, err := http.NewRequest(method, s.base+path, strings.NewReader(body))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"runtime"
 	"strconv"
 	"strings"
@@ -29,6 +30,11 @@ type Config struct {
 	Drain   time.Duration
 	Pprof   string // host:port of worker 0's profiles, "" for none
 
+	TLSCert, TLSKey string // names of PEM files, "" for plain HTTP
+	MaxConns        int    // of all workers together; 0 is no limit
+	MaxConnsPerIP   int    // of one client address to one worker; 0 is no limit
+	TrustedProxies  []netip.Prefix
+
 	DataDir        string
 	Redis          redisx.Config // Address "" means the default store
 	RequireDurable bool          // refuse a store that can lose what was answered
@@ -41,11 +47,20 @@ type Config struct {
 
 	SnapshotInterval time.Duration
 
-	flags *flag.FlagSet
+	flags   *flag.FlagSet
+	proxies string // TrustedProxies as they were given
 }
 
 // Address is the host:port to listen on.
 func (c *Config) Address() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }
+
+// WorkerConns is each worker's share of MaxConns, at least 1; 0 is no limit.
+func (c *Config) WorkerConns() int {
+	if c.MaxConns == 0 {
+		return 0
+	}
+	return max(c.MaxConns/max(c.Workers, 1), 1)
+}
 
 // Parse reads the arguments (without the program's name) and the environment. The error is one line;
 // flag.ErrHelp after the help was written to out.
@@ -64,7 +79,11 @@ func Parse(args []string, out io.Writer) (*Config, error) {
 	if rest := c.flags.Args(); len(rest) > 0 {
 		return nil, fmt.Errorf("unexpected argument %q (-h lists all flags)", rest[0])
 	}
-	if err := redis.resolve(&c.Redis); err != nil {
+	err := redis.resolve(&c.Redis)
+	if err != nil {
+		return nil, err
+	}
+	if c.TrustedProxies, err = parseNetworks(c.proxies); err != nil {
 		return nil, err
 	}
 	return c, c.check()
@@ -81,6 +100,13 @@ func (c *Config) register(redis *redisFlags) []group {
 		fs.IntVar(&c.Workers, "workers", runtime.NumCPU(), "`processes` that serve; 0 serves in this one process")
 		fs.DurationVar(&c.Drain, "drain", 10*time.Second, "longest `time` a stop waits for requests under way")
 		fs.StringVar(&c.Pprof, "pprof", "", "serve profiles of worker i at `host:port`+i; for this machine only")
+	})
+	add("Protection", func() {
+		fs.StringVar(&c.TLSCert, "tls-cert", "", "`file` with a certificate chain in PEM: serve HTTPS; SIGHUP reads it again")
+		fs.StringVar(&c.TLSKey, "tls-key", "", "`file` with its key in PEM")
+		fs.IntVar(&c.MaxConns, "max-conns", 20_000, "most `connections` at once, in equal shares for the workers; 0 is no limit")
+		fs.IntVar(&c.MaxConnsPerIP, "max-conns-per-ip", 0, "most `connections` at once of a client address to each worker, trusted proxies excepted; 0 is no limit")
+		fs.StringVar(&c.proxies, "trusted-proxies", "", "`addresses` and networks, as 10.0.0.1,fd00::/8, whose X-Forwarded-For is believed")
 	})
 	add("Store (without -redis and -redis-host: a private redis-server in the data folder)", func() {
 		fs.StringVar(&c.DataDir, "data", "flashsale-data", "`folder` of the default store, the token secret and root's password")
@@ -128,6 +154,8 @@ func (c *Config) check() error {
 	}{
 		{"app-port", c.Port, 0, 65535},
 		{"workers", c.Workers, 0, 256},
+		{"max-conns", c.MaxConns, 0, 10_000_000},
+		{"max-conns-per-ip", c.MaxConnsPerIP, 0, 10_000_000},
 		{"redis-connections", c.Redis.Connections, 1, 64},
 		{"users", c.Catalog.Users, 1, 10_000_000},
 		{"foods", c.Catalog.Foods, 1, 100_000},
@@ -157,6 +185,9 @@ func (c *Config) check() error {
 			return fmt.Errorf("-%s (%s) has %d bytes; it must have at least %d", name, envName(name), n, tokens.SecretMin)
 		}
 	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return errors.New("only one of -tls-cert and -tls-key is set; set both, or none for plain HTTP")
+	}
 	if c.Catalog.Dir != "" && c.Catalog.DB.Host != "" {
 		return errors.New("-catalog-dir and -db-host are both set; choose one")
 	}
@@ -164,6 +195,21 @@ func (c *Config) check() error {
 		return errors.New("-data is empty; it must name a folder")
 	}
 	return nil
+}
+
+// parseNetworks reads -trusted-proxies.
+func parseNetworks(list string) (networks []netip.Prefix, err error) {
+	for text := range strings.FieldsFuncSeq(list, func(c rune) bool { return c == ',' || c == ' ' }) {
+		network, err := netip.ParsePrefix(text)
+		if address, single := netip.ParseAddr(text); single == nil {
+			network, err = address.Prefix(address.BitLen())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("-trusted-proxies has %q; it must list addresses or networks, as 10.0.0.1,fd00::/8", text)
+		}
+		networks = append(networks, network)
+	}
+	return networks, nil
 }
 
 // redisFlags are the three ways to name a Redis.

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -89,24 +90,56 @@ func TestRedisAddress(t *testing.T) {
 	}
 }
 
+func TestWorkerConns(t *testing.T) {
+	clearEnvironment(t)
+	for args, want := range map[string]int{
+		"-workers 3": 6666, "-workers 0": 20_000, "-workers 3 -max-conns 0": 0, "-workers 3 -max-conns 2": 1,
+	} {
+		if got := parse(t, strings.Fields(args)...).WorkerConns(); got != want {
+			t.Errorf("%s: %d for each worker, want %d", args, got, want)
+		}
+	}
+}
+
+func TestTrustedProxies(t *testing.T) {
+	clearEnvironment(t)
+	for list, want := range map[string]string{
+		"": "[]", "10.0.0.1": "[10.0.0.1/32]", "10.0.0.0/8, fd00::1,::1/128": "[10.0.0.0/8 fd00::1/128 ::1/128]",
+	} {
+		c := parse(t, "-trusted-proxies", list)
+		if got := fmt.Sprint(c.TrustedProxies); got != want {
+			t.Errorf("%q: %s, want %s", list, got, want)
+		}
+	}
+	if shown := parse(t, "-trusted-proxies", "::1").String(); shown != "trusted-proxies=::1" {
+		t.Errorf("String() = %q", shown)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	clearEnvironment(t)
 	for args, want := range map[string]string{
-		"-nonsense":                   "error parsing commandline arguments: flag provided but not defined: -nonsense (-h lists all flags; a time needs its unit, as in 5s or 200ms)",
-		"-workers many":               `error parsing commandline arguments: invalid value "many" for flag -workers: parse error (-h lists all flags; a time needs its unit, as in 5s or 200ms)`,
-		"-workers -1":                 "-workers is -1; it must be from 0 to 256",
-		"-app-port 65536":             "-app-port is 65536; it must be from 0 to 65535",
-		"-drain 0s":                   "-drain is 0s; it must be from 1ms to 1h0m0s",
-		"-redis-timeout 2m":           "-redis-timeout is 2m0s; it must be from 1ms to 1m0s",
-		"-snapshot-interval 2s":       "-snapshot-interval is 2s; it must be from 1ms to 1s",
-		"-token-secret short":         "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
-		"-redis nowhere":              `-redis is "nowhere"; it must be host:port or the absolute path of a unix socket`,
-		"-redis-host a -redis-port 0": "-redis-port is 0; it must be from 1 to 65535",
-		"-redis a:1 -redis-host b":    "-redis and -redis-host are both set; choose one",
-		"-catalog-dir a -db-host b":   "-catalog-dir and -db-host are both set; choose one",
-		"-stock -5":                   "-stock is -5; it must be from 0 to 1000000000",
-		"-data=":                      "-data is empty; it must name a folder",
-		"serve":                       `unexpected argument "serve" (-h lists all flags)`,
+		"-nonsense":                    "error parsing commandline arguments: flag provided but not defined: -nonsense (-h lists all flags; a time needs its unit, as in 5s or 200ms)",
+		"-workers many":                `error parsing commandline arguments: invalid value "many" for flag -workers: parse error (-h lists all flags; a time needs its unit, as in 5s or 200ms)`,
+		"-workers -1":                  "-workers is -1; it must be from 0 to 256",
+		"-app-port 65536":              "-app-port is 65536; it must be from 0 to 65535",
+		"-drain 0s":                    "-drain is 0s; it must be from 1ms to 1h0m0s",
+		"-redis-timeout 2m":            "-redis-timeout is 2m0s; it must be from 1ms to 1m0s",
+		"-snapshot-interval 2s":        "-snapshot-interval is 2s; it must be from 1ms to 1s",
+		"-token-secret short":          "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
+		"-redis nowhere":               `-redis is "nowhere"; it must be host:port or the absolute path of a unix socket`,
+		"-redis-host a -redis-port 0":  "-redis-port is 0; it must be from 1 to 65535",
+		"-redis a:1 -redis-host b":     "-redis and -redis-host are both set; choose one",
+		"-catalog-dir a -db-host b":    "-catalog-dir and -db-host are both set; choose one",
+		"-stock -5":                    "-stock is -5; it must be from 0 to 1000000000",
+		"-max-conns -1":                "-max-conns is -1; it must be from 0 to 10000000",
+		"-max-conns-per-ip -1":         "-max-conns-per-ip is -1; it must be from 0 to 10000000",
+		"-tls-cert c.pem":              "only one of -tls-cert and -tls-key is set; set both, or none for plain HTTP",
+		"-tls-key k.pem":               "only one of -tls-cert and -tls-key is set; set both, or none for plain HTTP",
+		"-trusted-proxies 10.0.0.0/33": `-trusted-proxies has "10.0.0.0/33"; it must list addresses or networks, as 10.0.0.1,fd00::/8`,
+		"-trusted-proxies ::1,proxy":   `-trusted-proxies has "proxy"; it must list addresses or networks, as 10.0.0.1,fd00::/8`,
+		"-data=":                       "-data is empty; it must name a folder",
+		"serve":                        `unexpected argument "serve" (-h lists all flags)`,
 	} {
 		if _, err := Parse(strings.Fields(args), io.Discard); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", args, err, want)

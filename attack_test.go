@@ -1,0 +1,169 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Connections that send a byte now and then, or none, are ended, and until then the sale goes on beside them.
+func TestSlowConnectionsAreEnded(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	const slow, pace = 300, 500 * time.Millisecond
+	s := setup{args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
+	var ended atomic.Int64
+	var attackers sync.WaitGroup
+	for i := range slow {
+		conn, err := net.Dial("tcp", s.address)
+		must(t, err)
+		defer conn.Close()
+		quit := make(chan struct{})
+		attackers.Go(func() {
+			_, _ = io.Copy(io.Discard, conn) // its end may be a reset
+			ended.Add(1)
+			close(quit)
+		})
+		switch i % 3 {
+		case 0: // silent
+		case 1:
+			attackers.Go(func() { drip(conn, "GET /foods HTTP/1.1\r\nHost: shop\r\nX: "+strings.Repeat("a", 1000), pace, quit) })
+		case 2: // a body that it is asked for
+			_, err := io.WriteString(conn, "POST /login HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n")
+			must(t, err)
+			attackers.Go(func() { drip(conn, strings.Repeat(" ", 1000), pace, quit) })
+		}
+	}
+	l := startLoad(t, s, loadClients, true)
+	within(t, "end of all slow connections", func() bool { return ended.Load() == slow })
+	l.awaitOrders(t, 50)
+	l.stop()
+	if len(l.failed) != 0 {
+		t.Errorf("requests failed: %v", l.failed)
+	}
+	l.audit(t, s)
+	attackers.Wait()
+}
+
+// drip sends text byte by byte.
+func drip(conn net.Conn, text string, pace time.Duration, quit <-chan struct{}) {
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for i := range len(text) {
+		if _, err := conn.Write([]byte{text[i]}); err != nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-quit:
+			return
+		}
+	}
+}
+
+// knock connects from an address. The answer, to a request that is then sent or without one, comes in the channel.
+func (s *server) knock(t *testing.T, from string) (c net.Conn, answer chan string) {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
+	c, err := dialer.Dial("tcp", s.address)
+	must(t, err)
+	t.Cleanup(func() { c.Close() })
+	answer = make(chan string, 1)
+	go func() {
+		line := make([]byte, len("HTTP/1.1 200"))
+		n, _ := io.ReadFull(c, line) // nothing comes of a refusal that a reset has overtaken
+		answer <- string(line[:n])
+	}()
+	return c, answer
+}
+
+const healthz = "GET /healthz HTTP/1.1\r\nHost: shop\r\n\r\n"
+
+// All workers together hold no more connections than they may; one that ends makes room for another.
+func TestConnectionsAreLimited(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	const limit, tried = 20, 200
+	s := setup{args: []string{"-users", "2", "-workers", "2", "-max-conns", fmt.Sprint(limit)}}.serve(t)
+	var conns []net.Conn
+	var answers []chan string
+	for range tried {
+		c, answer := s.knock(t, "127.0.0.1")
+		conns, answers = append(conns, c), append(answers, answer)
+	}
+	// Those that are refused hear of it without a request.
+	within(t, "refusal of all above the limit", func() bool { return waiting(answers) == limit })
+	var open int
+	for i, answer := range answers {
+		if len(answer) == 1 {
+			if text := <-answer; text != "HTTP/1.1 503" {
+				t.Errorf("a connection is refused with %q", text)
+			}
+			continue
+		}
+		if _, err := io.WriteString(conns[i], healthz); err != nil {
+			t.Errorf("a connection that is not refused: %v", err)
+		}
+		if text := <-answer; text != "HTTP/1.1 200" {
+			t.Errorf("a connection that is not refused is answered %q", text)
+		}
+		open++
+	}
+	if open != limit {
+		t.Errorf("%d connections are open, want %d", open, limit)
+	}
+	if n := s.logged(t, "connections are refused: all that -max-conns allows this worker are open"); n < 2 || n > 6 { // of a run that takes 20 s
+		t.Errorf("the refusals of %d connections by two workers are logged %d times", tried-limit, n)
+	}
+	for _, c := range conns {
+		c.Close()
+	}
+	within(t, "room for a client", func() bool { return s.client(t).loginUser(2) == nil })
+	s.stop(t)
+}
+
+// waiting is how many answers have not come.
+func waiting(answers []chan string) (n int) {
+	for _, answer := range answers {
+		if len(answer) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// One address has no more connections than it may, except a trusted proxy, which names its clients.
+func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	s := setup{args: []string{"-users", "2", "-workers", "1", "-max-conns-per-ip", "2", "-trusted-proxies", "127.0.0.2"}}.serve(t)
+	for i, test := range []struct{ from, want string }{
+		{"127.0.0.1", "200"}, {"127.0.0.1", "200"}, {"127.0.0.1", "503"}, {"127.0.0.3", "200"},
+		{"127.0.0.2", "200"}, {"127.0.0.2", "200"}, {"127.0.0.2", "200"}, {"127.0.0.2", "200"},
+	} {
+		c, answer := s.knock(t, test.from)
+		if test.want == "200" { // a request to a connection that is refused makes a reset, which may overtake the refusal
+			_, err := io.WriteString(c, healthz)
+			must(t, err)
+		}
+		if text := <-answer; text != "HTTP/1.1 "+test.want {
+			t.Errorf("connection %d, from %s: %q, want %s", i, test.from, text, test.want)
+		}
+	}
+	c, answer := s.knock(t, "127.0.0.2")
+	body := `{"username":"user2","password":"wrong"}`
+	_, err := fmt.Fprintf(c, "POST /login HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: 127.0.0.1, 198.51.100.1\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	must(t, err)
+	if text := <-answer; text != "HTTP/1.1 403" {
+		t.Errorf("wrong password: %q", text)
+	}
+	if n := s.logged(t, "refused=1 last_from=198.51.100.1\n"); n != 1 {
+		t.Errorf("the client behind the proxy is logged %d times, want once", n)
+	}
+	s.stop(t)
+}

@@ -1,0 +1,70 @@
+package handlers
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// pemBytesMax limits each file of a certificate. A chain has some thousand bytes.
+const pemBytesMax = 64 << 10
+
+// Certificate is a certificate chain and its key, both in PEM, in the form in which the supervisor hands it to the
+// workers: they do not read the files, which may be half replaced when one of them restarts. The zero value is none.
+type Certificate struct{ Chain, Key []byte }
+
+// ReadCertificate reads a chain and its key and refuses what could not be served: files that do not hold them or do not
+// belong together, and a certificate that has expired. Two empty names give the zero Certificate. No error holds a key.
+func ReadCertificate(chainFile, keyFile string) (Certificate, error) {
+	if chainFile == "" && keyFile == "" {
+		return Certificate{}, nil
+	}
+	chain, err := readPEM(chainFile)
+	if err != nil {
+		return Certificate{}, fmt.Errorf("cannot read certificate: %w", err)
+	}
+	key, err := readPEM(keyFile)
+	if err != nil {
+		return Certificate{}, fmt.Errorf("cannot read key of certificate: %w", err)
+	}
+	pair, err := tls.X509KeyPair(chain, key)
+	if err != nil {
+		return Certificate{}, fmt.Errorf("cannot use certificate %s with key %s: %w", chainFile, keyFile, err)
+	}
+	if end := pair.Leaf.NotAfter; time.Now().After(end) {
+		return Certificate{}, fmt.Errorf("cannot use certificate %s: it has expired on %s", chainFile, end.Format(time.DateOnly))
+	}
+	return Certificate{chain, key}, nil
+}
+
+func readPEM(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, pemBytesMax+1))
+	if err == nil && len(text) > pemBytesMax {
+		err = fmt.Errorf("%s has more than %d bytes", name, pemBytesMax)
+	}
+	return text, err
+}
+
+// TLS is how a server speaks TLS with the certificate: 1.2 or 1.3, the choice of ciphers being Go's. It is nil without a
+// certificate: plain HTTP.
+func (c Certificate) TLS() (*tls.Config, error) {
+	if len(c.Chain) == 0 {
+		return nil, nil
+	}
+	pair, err := tls.X509KeyPair(c.Chain, c.Key)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use certificate: %w", err)
+	}
+	return &tls.Config{
+		Certificates: []tls.Certificate{pair},
+		MinVersion:   tls.VersionTLS12,
+		NextProtos:   []string{"http/1.1"}, // a client that offers HTTP/2 too learns here that there is none
+	}, nil
+}

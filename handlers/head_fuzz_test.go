@@ -1,0 +1,80 @@
+package handlers
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// What RFC 9112 allows in the lines of a head, and nothing that only may be tolerated.
+var (
+	strictLines = regexp.MustCompile("^([!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\u0080-\u00ff]*\r\n)*(\r\n)?$")
+	framing     = regexp.MustCompile("(?im)^(content-length|transfer-encoding):")
+)
+
+// Where one request ends and the next begins must have one answer: what passes has strict lines and one header at most
+// that frames the body, and if net/http reads it too, the body and the bytes of the next request are the same.
+func FuzzHead(f *testing.F) {
+	for _, h := range heads {
+		if len(h.request) < 1000 {
+			f.Add([]byte(h.request + probe))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		ours := bufio.NewReaderSize(bytes.NewReader(text), headBytesMax)
+		var request fasthttp.Request
+		if err := request.ReadLimitBody(ours, bodyBytesMax); err != nil || checkHead(&request.Header) != nil {
+			return
+		}
+		// Bytes as characters of their own: a regexp reads UTF-8.
+		lines := latin1(request.Header.RawHeaders())
+		if !strictLines.MatchString(lines) || len(framing.FindAllString(lines, 2)) > 1 {
+			t.Errorf("%q passes", lines)
+		}
+		theirs := bufio.NewReader(bytes.NewReader(text))
+		other, err := http.ReadRequest(theirs)
+		if err != nil {
+			return
+		}
+		body, err := io.ReadAll(other.Body)
+		if err != nil {
+			return
+		}
+		if string(request.Header.Method()) != other.Method || string(request.Header.RequestURI()) != other.RequestURI {
+			t.Errorf("%q: %s %s; net/http has %s %s", text, request.Header.Method(), request.Header.RequestURI(), other.Method, other.RequestURI)
+		}
+		if request.MayContinue() { // its body is read later
+			return
+		}
+		if !bytes.Equal(request.Body(), body) {
+			t.Errorf("%q: body %q; net/http has %q", text, request.Body(), body)
+		}
+		if rest, theirRest := remainder(t, ours), remainder(t, theirs); rest != theirRest {
+			t.Errorf("%q: the next request is %q; net/http has %q", text, rest, theirRest)
+		}
+	})
+}
+
+func latin1(text []byte) string {
+	runes := make([]rune, len(text))
+	for i, b := range text {
+		runes[i] = rune(b)
+	}
+	return string(runes)
+}
+
+func remainder(t *testing.T, r *bufio.Reader) string {
+	t.Helper()
+	rest, err := io.ReadAll(r)
+	if err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return strings.TrimLeft(string(rest), "\r\n")
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"flashsale/handlers/certtest"
+)
+
+// serial is that of the certificate which a new connection sees.
+func (s *server) serial(t *testing.T) string {
+	t.Helper()
+	c, err := tls.Dial("tcp", s.address, s.trust)
+	must(t, err)
+	defer c.Close()
+	return c.ConnectionState().PeerCertificates[0].SerialNumber.String()
+}
+
+// awaitRoll sends SIGHUP and returns when the workers are replaced for the nth time.
+func (s *server) awaitRoll(t *testing.T, n int) {
+	t.Helper()
+	s.signal(t, syscall.SIGHUP)
+	within(t, "end of the replacement", func() bool { return s.logged(t, "all workers are replaced") == n })
+}
+
+// keyLines returns the lines that are secret in files of keys.
+func keyLines(t *testing.T, files ...string) (lines []string) {
+	t.Helper()
+	for _, file := range files {
+		for line := range strings.Lines(read(t, file)) {
+			if !strings.HasPrefix(line, "-----") {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+	}
+	if len(lines) == 0 {
+		t.Fatal("no key")
+	}
+	return lines
+}
+
+// A sale over HTTPS: the certificate is replaced without a request that fails, a broken one is not taken, and the key is
+// seen by nobody.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	old, renewed := certtest.Write(t, folder(t), time.Now().Add(time.Hour)), certtest.Write(t, folder(t), time.Now().Add(time.Hour))
+	chain, key := old.ChainFile, old.KeyFile
+	s := setup{args: append([]string{"-workers", "2", "-tls-cert", chain, "-tls-key", key}, loadArgs...)}.serve(t)
+	s.trust = certtest.Trust(old, renewed)
+	if want := "curl -k https://" + s.address + "/login"; !strings.HasPrefix(s.banner(t, "try"), want) {
+		t.Errorf("try %q, want %q first", s.banner(t, "try"), want)
+	}
+	secrets := keyLines(t, key, renewed.KeyFile)
+	l := startLoad(t, s, loadClients, true)
+	if got := s.serial(t); got != old.Leaf.SerialNumber.String() {
+		t.Errorf("certificate %s, want %s", got, old.Leaf.SerialNumber)
+	}
+
+	must(t, os.Rename(renewed.ChainFile, chain))
+	must(t, os.Rename(renewed.KeyFile, key))
+	s.awaitRoll(t, 1)
+	l.awaitOrders(t, 50)
+	write(t, key, "no key")
+	s.awaitRoll(t, 2)
+	l.awaitOrders(t, 50)
+	for range 10 { // on all workers
+		if got := s.serial(t); got != renewed.Leaf.SerialNumber.String() {
+			t.Errorf("certificate %s, want %s", got, renewed.Leaf.SerialNumber)
+		}
+	}
+	const bad = "cannot read the certificate again; the old one stays"
+	reason := fmt.Sprintf("cannot use certificate %s with key %s: tls: failed to find any PEM data in key input", chain, key)
+	if s.logged(t, bad) != 1 || s.logged(t, reason) != 1 {
+		t.Errorf("the log does not say once that the bad certificate is not taken")
+	}
+
+	l.stop()
+	if len(l.failed) != 0 {
+		t.Errorf("requests failed: %v", l.failed)
+	}
+	l.audit(t, s)
+	checkHidden(t, s, secrets...)
+	plain := &client{address: s.address}
+	defer plain.hangUp()
+	if r, err := plain.do("GET", "/healthz", ""); err == nil {
+		t.Errorf("plain HTTP is answered with %d", r.status)
+	}
+	s.stop(t)
+}
