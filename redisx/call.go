@@ -101,7 +101,7 @@ func (x *call) read(br resp.BufferedReader, o *resp.Opts) (err error) {
 	}
 	x.err = nil
 	for _, receiver := range x.into {
-		err := resp3.Unmarshal(br, receiver, o)
+		err := unmarshal(br, receiver, o)
 		if err == nil {
 			continue
 		}
@@ -112,6 +112,16 @@ func (x *call) read(br resp.BufferedReader, o *resp.Opts) (err error) {
 		x.err = replyError(usable.Error())
 	}
 	return nil
+}
+
+// unmarshal reads one reply. radix panics on some that no Redis sends; a peer that is none must not end the process.
+func unmarshal(br resp.BufferedReader, receiver any, o *resp.Opts) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("cannot read a reply of Redis: %v", fault)
+		}
+	}()
+	return resp3.Unmarshal(br, receiver, o)
 }
 
 // readNumber reads the number behind one of ':' and '*' without the allocations of resp3.Unmarshal. An error

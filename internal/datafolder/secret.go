@@ -62,9 +62,12 @@ func readSecret(path string) ([]byte, error) {
 		return nil, fmt.Errorf("token secret %s is open to other users (mode %04o); run chmod 600 on it, or remove it to have a new one made, which logs everyone out",
 			path, mode)
 	}
-	text, err := io.ReadAll(io.LimitReader(file, secretFileMost))
+	text, err := io.ReadAll(io.LimitReader(file, secretFileMost+1))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read token secret: %w", err)
+	}
+	if len(text) > secretFileMost {
+		return nil, fmt.Errorf("token secret %s has more than %d characters; remove it to have a new one made, which logs everyone out", path, secretFileMost)
 	}
 	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil {

@@ -83,11 +83,11 @@ func listening(t *testing.T, address string) int {
 
 func TestSlotInALongBackoffGetsNoConnections(t *testing.T) {
 	s := startSale(t, 2, time.Second, play{})
-	// Delays of 100, 200, 400, 800 and 1600 ms: the fifth is the first above a second.
+	// Delays of 100, 200, 400 and 800 ms: the fourth is the first above half a second.
 	for crashes := 1; ; crashes++ {
 		killed := s.last(0)
 		kill(t, killed)
-		if crashes == 5 {
+		if crashes == 4 {
 			break
 		}
 		within(t, "restart", func() bool { return s.last(0) != killed })

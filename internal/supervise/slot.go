@@ -12,7 +12,7 @@ import (
 )
 
 // Above this delay a slot that waits out its back-off gives up its socket.
-const socketKept = time.Second
+const socketKept = time.Second / 2
 
 // slot is one place for a worker: its socket, the worker that serves it, and those that it replaced and that still
 // finish their connections. Only the goroutine in run uses it.

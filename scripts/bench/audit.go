@@ -32,6 +32,7 @@ type evidence struct {
 	sale     sale
 	before   map[string]order // by id, the orders there before the load; nil without a load
 	attempts []attempt        // of this run
+	retried  bool             // with -retry
 	orders   []order
 	listings []listing
 }
@@ -68,6 +69,9 @@ func (ev *evidence) checks() []check {
 	}
 	if ev.before != nil {
 		checks = append(checks, ev.checkAcknowledged(), ev.checkSent(), ev.checkUnexpected(), ev.checkEarlier())
+	}
+	if ev.retried {
+		checks = append(checks, ev.checkSettled())
 	}
 	return checks
 }

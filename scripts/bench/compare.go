@@ -67,10 +67,16 @@ func (c *comparison) sizeCatalogue() error {
 				"give them to it and say so by -users, or lower -orders or -rounds (-users is %d)", errUsage, foreign, c.opt.rounds, c.opt.catalog.Users)
 		}
 	}
-	c.opt.catalog.Users = max(c.opt.catalog.Users, most+1) // and root
-	// Two pieces an order, spread evenly: twice the mean and some is far above what chance can ask of one food.
-	c.opt.catalog.Stock = max(c.opt.catalog.Stock, 4*most/c.opt.catalog.Foods+200)
+	c.opt.catalog = enough(c.opt.catalog, most)
 	return nil
+}
+
+// enough raises a built-in catalogue so that so many orders find a user each and no food sells out.
+func enough(c catalog.Config, orders int) catalog.Config {
+	c.Users = max(c.Users, orders+1) // and root
+	// Two pieces an order, spread evenly: twice the mean and some is far above what chance can ask of one food.
+	c.Stock = max(c.Stock, 4*orders/max(c.Foods, 1)+200)
+	return c
 }
 
 // users is how many users a run takes.

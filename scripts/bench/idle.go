@@ -32,7 +32,7 @@ func openIdle(ctx context.Context, servers []string, n int, timeout time.Duratio
 			if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 				return err
 			}
-			if _, err := conn.Write(new(style).appendRequest(nil, "GET", "/healthz", server, "", nil)); err != nil {
+			if _, err := conn.Write(new(style).appendRequest(nil, "GET", "/healthz", server, "", "", nil)); err != nil {
 				return err
 			}
 			_, err = reader.read(conn)

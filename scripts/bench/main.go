@@ -4,14 +4,17 @@
 // to a random server. In the closed loop a buyer begins when its last flow ended; with -rate flows start when they are
 // meant to, whatever the server does, and count from then (arrivals.go). Afterwards the audit reads all orders and the food
 // list as root and compares them with the catalogue and with what this run was told. -compare starts servers itself and
-// sets their costs against each other (compare.go), with bare HTTP as the base (floor.go).
+// sets their costs against each other (compare.go), with bare HTTP as the base (floor.go). -soak starts one and watches for a
+// long time that it does not grow (soak.go).
 //
 // It must not repeat a request silently, except that a kept-alive connection found closed is dialled once again and
-// counted. It shares nothing with the server but the catalogue and its flags: what it proves, it proves from outside.
+// counted; with -retry it repeats and counts whatever was left open (retry.go). It shares nothing with the server but the
+// catalogue and its flags: what it proves, it proves from outside.
 //
 // It is slow where the audit reads /admin/orders: the whole list is fetched before the load and at least once after it.
 //
-// Exit codes: 0 all checks passed, 1 the audit found violations, 2 bad usage, 3 no server or no order was ever answered.
+// Exit codes: 0 all checks passed, 1 the audit found violations or the soak found growth, 2 bad usage, 3 no server or no
+// order was ever answered.
 package main
 
 import (
@@ -58,7 +61,7 @@ func exitCode(err error, stderr io.Writer) int {
 	}
 }
 
-// run is the whole command: options, catalogue, the books before, the load, the audit, the report.
+// run is the whole command.
 func run(args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && args[0] == floorProgram {
 		return runFloor(args[1:])
@@ -75,6 +78,20 @@ func run(args []string, stdout, stderr io.Writer) error {
 	if len(opt.sides) > 0 {
 		return compare(ctx, opt, stdout, stderr)
 	}
+	if opt.soak > 0 {
+		s, err := openSoak(ctx, &opt, stderr)
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		return prove(ctx, opt, s.watch, stdout, stderr)
+	}
+	return prove(ctx, opt, func(load func() error, _ *report) error { return load() }, stdout, stderr)
+}
+
+// prove is one load of one sale: catalogue, the books before, the load, the audit, the report. around runs the load and may
+// add to the report.
+func prove(ctx context.Context, opt options, around func(load func() error, rep *report) error, stdout, stderr io.Writer) error {
 	sale, err := readSale(ctx, opt)
 	if err != nil {
 		return err
@@ -88,16 +105,21 @@ func run(args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	rep := report{Servers: opt.servers}
-	ev := evidence{sale: sale}
+	ev := evidence{sale: sale, retried: opt.retry}
 	if !opt.auditOnly {
-		if err := loadSale(ctx, opt, books, &ev, &rep, stderr); err != nil {
+		load := func() error { return loadSale(ctx, opt, books, &ev, &rep, stderr) }
+		if err := around(load, &rep); err != nil {
 			return err
 		}
 	}
-	restoreSignals()
-	rep.Audit, err = books.audit(context.Background(), &ev)
-	if err != nil {
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx) // the signal was for the load
+	}
+	if rep.Audit, err = books.audit(ctx, &ev); err != nil {
 		return err
+	}
+	if rep.Soak != nil {
+		rep.Audit = append(rep.Audit, rep.Soak.checks()...)
 	}
 	if err := rep.write(stdout, opt.json); err != nil {
 		return err

@@ -52,10 +52,12 @@ type options struct {
 	duration      time.Duration // of the load; 0 = until all orders are done
 	rate          float64       // flows a second in the open loop; 0 = closed loop
 	ramp          bool          // raise the rate, step by step of duration
+	soak          time.Duration // of a load on a server of its own, whose processes are watched; 0 = none
 	idle          int           // connections open and silent while the load runs
 	timeout       time.Duration // per request
 	seed          uint64
 	style         style
+	retry         bool
 	json          bool
 	html          string // path of the page to write; "" = none
 	auditOnly     bool
@@ -80,12 +82,14 @@ func (o *options) register(fs *flag.FlagSet, l *lists) {
 	fs.DurationVar(&o.duration, "duration", 0, "end the load after this long; 0 = when all orders are done")
 	fs.Float64Var(&o.rate, "rate", 0, "open loop: start so many `flows` a second, whether the last ones ended or not (-concurrency at once at most), and count each from its intended start")
 	fs.BoolVar(&o.ramp, "ramp", false, fmt.Sprintf("raise -rate (from %v) by a quarter every -duration (%v) until the sale no longer follows", rampRateDefault, rampStepDefault))
+	fs.DurationVar(&o.soak, "soak", 0, fmt.Sprintf("start a server and load it for so `long` at -rate (%.0f%% of a peak that is measured first), with as many users as that takes; fails if its memory, threads, files or goroutines grow", 100*soakLoadFactor))
 	fs.IntVar(&o.idle, "idle", 0, "open so many `connections` before the load and leave them idle; -compare says what memory each takes")
 	fs.DurationVar(&o.timeout, "timeout", 10*time.Second, "longest wait for one request")
 	fs.Uint64Var(&o.seed, "seed", 0, "seed of every random choice; 0 = a random one, which is printed")
 	fs.BoolVar(&o.style.tokenInQuery, "token-in-query", false, "send the token as access_token in the query, not as a header")
 	fs.BoolVar(&o.style.newConnections, "new-connections", false, "open new connections for every order")
 	fs.BoolVar(&o.style.contestBodies, "contest-bodies", false, "send {} with GET /foods and POST /carts")
+	fs.BoolVar(&o.retry, "retry", false, "send orders with an Idempotency-Key, and again whatever got no answer or a 503; the audit then wants one order of each user who was not refused")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object instead of text")
 	fs.StringVar(&o.html, "html", "", "write the report as one page with pictures to this `file`")
 	fs.BoolVar(&o.auditOnly, "audit-only", false, "no load, only the checks that need no memory of one")
@@ -214,6 +218,8 @@ func (o *options) check() error {
 		return fmt.Errorf("%w: -rate %v is not within 0 to %d", errUsage, o.rate, rateMax)
 	case o.orders < 1:
 		return fmt.Errorf("%w: -orders %d is less than 1", errUsage, o.orders)
+	case o.given["soak"] && (o.soak < soakTimeMin || o.soak > soakTimeMax):
+		return fmt.Errorf("%w: -soak %v is not within %v to %v", errUsage, o.soak, soakTimeMin, soakTimeMax)
 	case o.idle < 0 || o.idle > idleMax:
 		return fmt.Errorf("%w: -idle %d is not within 0 to %d", errUsage, o.idle, idleMax)
 	case o.timeout <= 0 || o.timeout > timeoutMax:
@@ -227,6 +233,7 @@ func (o *options) check() error {
 // checkCombinations refuses flags that would be ignored.
 func (o *options) checkCombinations() error {
 	without, with := []string{"rounds", "vs-url", "vs-pids"}, []string{"addr", "data", "audit-only", "html", "catalog-dir", "db-host"}
+	ownServer := []string{"addr", "data", "audit-only", "catalog-dir", "db-host", "compare", "ramp", "orders", "duration"}
 	for _, name := range without {
 		if o.given[name] && !o.given["compare"] {
 			return fmt.Errorf("%w: -%s belongs to -compare", errUsage, name)
@@ -237,13 +244,18 @@ func (o *options) checkCombinations() error {
 			return fmt.Errorf("%w: -%s does not go with -compare, which starts its own servers with the built-in catalogue", errUsage, name)
 		}
 	}
+	for _, name := range ownServer {
+		if o.given[name] && o.given["soak"] {
+			return fmt.Errorf("%w: -%s does not go with -soak, which starts its own server with the built-in catalogue", errUsage, name)
+		}
+	}
 	switch {
 	case o.ramp && (o.given["compare"] || o.given["orders"]):
 		return fmt.Errorf("%w: -ramp goes neither with -compare nor with -orders; the rate says how many orders a step takes", errUsage)
 	case !o.given["compare"] && len(o.concurrencies) > 1:
 		return fmt.Errorf("%w: several -concurrency belong to -compare", errUsage)
-	case o.auditOnly && (o.given["rate"] || o.ramp || o.given["idle"]):
-		return fmt.Errorf("%w: -rate, -ramp and -idle do not go with -audit-only, which sends no load", errUsage)
+	case o.auditOnly && (o.given["rate"] || o.ramp || o.given["idle"] || o.retry):
+		return fmt.Errorf("%w: -rate, -ramp, -idle and -retry do not go with -audit-only, which sends no load", errUsage)
 	case o.given["compare"] && len(o.sides) < 2:
 		return fmt.Errorf("%w: -compare needs two sides or more, such as %q", errUsage, "floor | product")
 	}
@@ -255,7 +267,7 @@ func (o *options) findRootPassword() error {
 	if o.catalog.RootPassword != "" || o.catalog.Dir != "" || o.catalog.DB.Host != "" {
 		return nil
 	}
-	if o.given["compare"] {
+	if o.given["compare"] || o.given["soak"] {
 		o.catalog.RootPassword = crand.Text() // its servers are started with it
 		return nil
 	}

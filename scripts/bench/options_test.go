@@ -73,8 +73,9 @@ func TestOptionsLimits(t *testing.T) {
 		"-concurrency=1,2":    "several -concurrency belong to -compare",
 		"-rounds=2":           "-rounds belongs to -compare",
 		"-idle=-1":            "-idle -1 is not within 0 to 100000",
-		"-audit-only -rate=5": "-rate, -ramp and -idle do not go with -audit-only, which sends no load",
-		"-audit-only -ramp":   "-rate, -ramp and -idle do not go with -audit-only, which sends no load",
+		"-audit-only -rate=5": "-rate, -ramp, -idle and -retry do not go with -audit-only, which sends no load",
+		"-audit-only -ramp":   "-rate, -ramp, -idle and -retry do not go with -audit-only, which sends no load",
+		"-audit-only -retry":  "-rate, -ramp, -idle and -retry do not go with -audit-only, which sends no load",
 		"-ramp -orders=5":     "-ramp goes neither with -compare nor with -orders; the rate says how many orders a step takes",
 		"-ramp -compare=a|b":  "-ramp goes neither with -compare nor with -orders; the rate says how many orders a step takes",
 		"-vs-url=a:1":         "-vs-url belongs to -compare",
@@ -142,7 +143,7 @@ func TestOptionsHelpNamesEveryFlag(t *testing.T) {
 	if _, err := parseOptions([]string{"-h"}, &out); !errors.Is(err, flag.ErrHelp) {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"addr", "orders", "audit-only", "db-pass", "root-password", "contest-bodies"} {
+	for _, name := range []string{"addr", "orders", "audit-only", "db-pass", "root-password", "contest-bodies", "retry", "soak"} {
 		if !strings.Contains(out.String(), "\n  -"+name) {
 			t.Errorf("no -%s in\n%s", name, out.String())
 		}

@@ -104,17 +104,25 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// residentMemory is the physical memory of a process in bytes: VmRSS in /proc/PID/status.
+// residentMemory is the physical memory of a process in bytes.
 func residentMemory(pid int) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, fmt.Errorf("cannot read memory of process %d: %w", pid, err)
 	}
+	kilobytes, err := statusField(status, "VmRSS")
+	if err != nil {
+		return 0, fmt.Errorf("cannot read memory of process %d: %w", pid, err)
+	}
+	return kilobytes << 10, nil
+}
+
+// statusField is a number in /proc/PID/status (man 5 proc); of those with a unit it is kilobytes.
+func statusField(status []byte, name string) (int64, error) {
 	for line := range strings.Lines(string(status)) {
-		if value, found := strings.CutPrefix(line, "VmRSS:"); found {
-			kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-			return kilobytes << 10, err
+		if value, found := strings.CutPrefix(line, name+":"); found {
+			return strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
 		}
 	}
-	return 0, fmt.Errorf("cannot read memory of process %d: no VmRSS, it has ended", pid)
+	return 0, fmt.Errorf("no %s: the process has ended", name)
 }

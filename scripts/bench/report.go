@@ -18,6 +18,7 @@ type report struct {
 	Load    *loadReport `json:"load"`    // null with -audit-only and -ramp
 	Ramp    *rampReport `json:"ramp,omitempty"`
 	Idle    *idleReport `json:"idle,omitempty"`
+	Soak    *soakReport `json:"soak,omitempty"`
 	Audit   []check     `json:"audit"` // one per proof; violations are 0 in all of them for a correct sale
 }
 
@@ -48,7 +49,15 @@ type loadReport struct {
 	Latency         []stepLatency `json:"latency"`                    // by step, then of the whole flow
 	Refusals        []eventCount  `json:"refusals"`                   // name: code of the error body, or the HTTP status
 	Faults          []eventCount  `json:"transport_errors"`           // name: kind
+	Settling        *settlement   `json:"settling,omitempty"`         // with -retry
 	traffic
+}
+
+// settlement is what -retry did.
+type settlement struct {
+	Settled  int          `json:"settled"`  // orders placed or refused whose outcome was unknown at first
+	Stranded int          `json:"stranded"` // flows that no try brought to their order
+	Retries  []eventCount `json:"retries"`  // name: what was done
 }
 
 // flowRow is the row of whole flows, from the intended start to the order's answer.
@@ -91,6 +100,9 @@ func newLoadReport(opt options, result loadResult) *loadReport {
 			rep.Unknown++
 		}
 	}
+	if opt.retry {
+		rep.Settling = newSettlement(result)
+	}
 	rep.OrdersPerSecond = float64(rep.Placed) / rep.ElapsedSeconds
 	if rep.Placed > 0 {
 		rep.CPUPerOrder = float64(result.cpu) / float64(time.Microsecond) / float64(rep.Placed)
@@ -103,6 +115,19 @@ func newLoadReport(opt options, result loadResult) *loadReport {
 	}
 	rep.Latency = append(rep.Latency, newStepLatency(flowRow, t.flow))
 	return rep
+}
+
+func newSettlement(result loadResult) *settlement {
+	s := &settlement{Retries: countEvents(result.tally.retries)}
+	for _, try := range result.attempts {
+		if try.settled {
+			s.Settled++
+		}
+		if try.outcome == stranded {
+			s.Stranded++
+		}
+	}
+	return s
 }
 
 func newStepLatency(name string, h *hdrhistogram.Histogram) stepLatency {
@@ -163,6 +188,9 @@ func (r *report) write(w io.Writer, asJSON bool) error {
 	if r.Idle != nil {
 		printer.line("idle connections: %d, %d still open after the load", r.Idle.Opened, r.Idle.Held)
 	}
+	if r.Soak != nil {
+		printer.soak(r.Soak)
+	}
 	printer.audit(r.Audit)
 	return printer.err
 }
@@ -209,6 +237,10 @@ func (p *printer) load(l *loadReport) {
 	}
 	p.events("refusals", l.Refusals)
 	p.events("transport errors", l.Faults)
+	if s := l.Settling; s != nil {
+		p.events("retries", s.Retries)
+		p.line("  orders settled by them %d, flows that none brought to an order %d", s.Settled, s.Stranded)
+	}
 }
 
 func millis(micros int64) float64 { return float64(micros) / 1000 }

@@ -2,9 +2,9 @@ package main
 
 import "strconv"
 
-// appendRequest appends one whole request in this style. The token is left out when empty; path and token must already be
-// fit for a URL.
-func (s style) appendRequest(b []byte, method, path, host, token string, body []byte) []byte {
+// appendRequest appends one whole request in this style. Token and idempotency key are left out when empty; path and token
+// must already be fit for a URL.
+func (s style) appendRequest(b []byte, method, path, host, token, key string, body []byte) []byte {
 	b = append(b, method...)
 	b = append(b, ' ')
 	b = append(b, path...)
@@ -17,6 +17,10 @@ func (s style) appendRequest(b []byte, method, path, host, token string, body []
 	if token != "" && !s.tokenInQuery {
 		b = append(b, "\r\nAccess-Token: "...)
 		b = append(b, token...)
+	}
+	if key != "" {
+		b = append(b, "\r\nIdempotency-Key: "...)
+		b = append(b, key...)
 	}
 	if len(body) > 0 {
 		b = append(b, "\r\nContent-Type: application/json"...)

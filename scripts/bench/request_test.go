@@ -14,17 +14,20 @@ func TestRequestsInEveryStyle(t *testing.T) {
 		style  style
 		method string
 		token  string
+		key    string
 		body   []byte
 		want   string
 	}{
-		{style{}, "GET", "t", nil, "GET /p HTTP/1.1\r\nHost: h:1\r\nAccess-Token: t\r\n\r\n"},
-		{style{}, "POST", "t", nil, "POST /p HTTP/1.1\r\nHost: h:1\r\nAccess-Token: t\r\nContent-Length: 0\r\n\r\n"},
-		{style{}, "POST", "", []byte("{}"), "POST /p HTTP/1.1\r\nHost: h:1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"},
-		{style{tokenInQuery: true}, "PATCH", "t", body, "PATCH /p?access_token=t HTTP/1.1\r\nHost: h:1\r\n" +
+		{style{}, "GET", "t", "", nil, "GET /p HTTP/1.1\r\nHost: h:1\r\nAccess-Token: t\r\n\r\n"},
+		{style{}, "POST", "t", "", nil, "POST /p HTTP/1.1\r\nHost: h:1\r\nAccess-Token: t\r\nContent-Length: 0\r\n\r\n"},
+		{style{}, "POST", "", "", []byte("{}"), "POST /p HTTP/1.1\r\nHost: h:1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"},
+		{style{}, "POST", "t", "k", []byte("{}"), "POST /p HTTP/1.1\r\nHost: h:1\r\nAccess-Token: t\r\nIdempotency-Key: k\r\n" +
+			"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"},
+		{style{tokenInQuery: true}, "PATCH", "t", "", body, "PATCH /p?access_token=t HTTP/1.1\r\nHost: h:1\r\n" +
 			"Content-Type: application/json\r\nContent-Length: 23\r\n\r\n{\"food_id\":7,\"count\":1}"},
 	}
 	for _, test := range tests {
-		got := test.style.appendRequest(nil, test.method, "/p", "h:1", test.token, test.body)
+		got := test.style.appendRequest(nil, test.method, "/p", "h:1", test.token, test.key, test.body)
 		if string(got) != test.want {
 			t.Errorf("got  %q\nwant %q", got, test.want)
 		}

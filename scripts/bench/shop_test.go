@@ -23,6 +23,9 @@ const (
 	takesMany      // keeps a second order of the tenth user
 	failsOrder     // answers 503 to the tenth order, which it keeps
 	hidesOrder     // answers 403 to the tenth order, which it keeps
+	forgetsKey     // answers 503 to the tenth order, which it keeps, and knows no Idempotency-Key
+	hangsUp        // keeps the tenth order and closes the connection without an answer
+	failsAdd       // answers 503 to the tenth add, which it keeps
 )
 
 // shop is a small sale over net/http with the contract's calls, on one or more servers.
@@ -33,9 +36,11 @@ type shop struct {
 	carts    map[string][]item
 	orders   []order
 	ordered  map[int]bool
-	attempts int         // orders received
-	seen     requestLook // of the requests so far
-	onOrder  func(n int) // called with every order, before it is looked at
+	keys     map[int]string // of orders, by user
+	attempts int            // orders received
+	adds     int            // received
+	seen     requestLook    // of the requests so far
+	onOrder  func(n int)    // called with every order, before it is looked at
 }
 
 // requestLook is how the requests looked.
@@ -51,7 +56,7 @@ func (s *shop) open(t *testing.T) string {
 }
 
 func newShop(foods []offer, lie lie) *shop {
-	return &shop{lie: lie, foods: foods, carts: map[string][]item{}, ordered: map[int]bool{}, onOrder: func(int) {}}
+	return &shop{lie: lie, foods: foods, carts: map[string][]item{}, ordered: map[int]bool{}, keys: map[int]string{}, onOrder: func(int) {}}
 }
 
 func (s *shop) routes() http.Handler {
@@ -137,14 +142,16 @@ func (s *shop) add(w http.ResponseWriter, r *http.Request, _ int) {
 		refuse(w, 404, "CART_NOT_FOUND")
 		return
 	}
-	for i := range cart {
-		if cart[i].FoodID == in.FoodID {
-			cart[i].Count++
-			w.WriteHeader(204)
-			return
-		}
+	at := slices.IndexFunc(cart, func(it item) bool { return it.FoodID == in.FoodID })
+	if at < 0 {
+		s.carts[id] = append(cart, in)
+	} else {
+		cart[at].Count++
 	}
-	s.carts[id] = append(cart, in)
+	if s.adds++; s.adds == 10 && s.lie == failsAdd {
+		refuse(w, 503, "SERVICE_UNAVAILABLE")
+		return
+	}
 	w.WriteHeader(204)
 }
 
@@ -155,7 +162,12 @@ func (s *shop) order(w http.ResponseWriter, r *http.Request, user int) {
 	_ = json.NewDecoder(r.Body).Decode(&in)
 	s.attempts++
 	s.onOrder(s.attempts)
+	key := r.Header.Get("Idempotency-Key")
 	if s.ordered[user] {
+		if key != "" && s.keys[user] == key && s.lie != forgetsKey {
+			respond(w, 200, map[string]string{"id": fmt.Sprintf("order-%d", user)})
+			return
+		}
 		refuse(w, 403, "ORDER_OUT_OF_LIMIT")
 		return
 	}
@@ -166,7 +178,7 @@ func (s *shop) order(w http.ResponseWriter, r *http.Request, user int) {
 			return
 		}
 	}
-	s.ordered[user] = true
+	s.ordered[user], s.keys[user] = true, key
 	placed := order{ID: fmt.Sprintf("order-%d", user), UserID: uint32(user), Items: cart}
 	s.keep(w, placed, s.attempts == 10)
 }
@@ -192,7 +204,9 @@ func (s *shop) keep(w http.ResponseWriter, o order, odd bool) {
 	}
 	s.orders = append(s.orders, o)
 	switch {
-	case odd && s.lie == failsOrder:
+	case odd && s.lie == hangsUp:
+		panic(http.ErrAbortHandler)
+	case odd && (s.lie == failsOrder || s.lie == forgetsKey):
 		refuse(w, 503, "SERVICE_UNAVAILABLE")
 	case odd && s.lie == hidesOrder:
 		refuse(w, 403, "ORDER_OUT_OF_LIMIT")

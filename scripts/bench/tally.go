@@ -15,7 +15,7 @@ const (
 	codeOther     = "other"
 )
 
-// event is what a request met at a step: a refusal code or a kind of transport fault.
+// event is what a request met at a step: a refusal code, a kind of transport fault, a retry.
 type event struct {
 	step step
 	name string
@@ -29,6 +29,7 @@ type tally struct {
 	flow     *hdrhistogram.Histogram            // from the intended start to the order's answer, microseconds
 	late     *hdrhistogram.Histogram            // of starts for which a buyer was waiting, microseconds
 	queued   int64                              // starts for which no buyer was free
+	retries  map[event]int64
 	refusals map[event]int64
 	faults   map[event]int64
 	seconds  []int64 // orders placed in each second since the load began
@@ -37,7 +38,7 @@ type tally struct {
 
 func newTally() *tally {
 	histogram := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, latencyMax, latencyDigits) }
-	t := &tally{flow: histogram(), late: histogram(), refusals: map[event]int64{}, faults: map[event]int64{}}
+	t := &tally{flow: histogram(), late: histogram(), refusals: map[event]int64{}, faults: map[event]int64{}, retries: map[event]int64{}}
 	for s := range t.latency {
 		t.latency[s] = histogram()
 	}
@@ -92,6 +93,13 @@ func (t *tally) fail(s step, kind string) {
 	t.faults[event{s, kind}]++
 }
 
+// again counts a retry.
+func (t *tally) again(s step, what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.retries[event{s, what}]++
+}
+
 // place counts an order answered 200, so long after the load began.
 func (t *tally) place(since time.Duration) {
 	t.mu.Lock()
@@ -126,6 +134,9 @@ func (t *tally) merge(other *tally) {
 	}
 	for e, n := range other.faults {
 		t.faults[e] += n
+	}
+	for e, n := range other.retries {
+		t.retries[e] += n
 	}
 	t.extend(len(other.seconds))
 	for i, n := range other.seconds {

@@ -129,7 +129,7 @@ func (c *comparison) audit(ctx context.Context, t *target, attempts []attempt) (
 	if err != nil {
 		return 0, err
 	}
-	ev := evidence{sale: c.sale, before: map[string]order{}, attempts: attempts}
+	ev := evidence{sale: c.sale, before: map[string]order{}, attempts: attempts, retried: c.opt.retry}
 	checks, err := books.audit(ctx, &ev)
 	if err != nil {
 		return 0, err

@@ -1,0 +1,230 @@
+package handlers
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"flashsale/redisx/redistest"
+)
+
+const (
+	badKey    = `{"code":"INVALID_IDEMPOTENCY_KEY","message":"Idempotency-Key 须为1至255个字符"}`
+	badSyntax = `{"code":"BAD_REQUEST","message":"无法解析请求"}`
+)
+
+// orderID is the answer to the user's order.
+func (s *shop) orderID(user uint32) string {
+	return fmt.Sprintf(`{"id":"%s-%d"}`, s.cfg.Sale.ID(), user)
+}
+
+// orderRaw orders with this text as the key's header line, which net/http would not send as it is.
+func (s *shop) orderRaw(tb testing.TB, user uint32, body, key string) (int, string) {
+	tb.Helper()
+	c, err := s.l.Dial()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer c.Close()
+	_, err = fmt.Fprintf(c, "POST /orders HTTP/1.1\r\nHost: shop\r\nAccess-Token: %s\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n%s",
+		s.token(user), key, len(body), body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	reply, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		tb.Fatalf("key %.40q: %v", key, err)
+	}
+	text, err := io.ReadAll(reply.Body)
+	if err != nil {
+		tb.Fatalf("key %.40q: %v", key, err)
+	}
+	return reply.StatusCode, string(text)
+}
+
+// A key is any text that a header may hold, up to the limit in characters; it is compared byte by byte, without the white
+// space around it.
+func TestIdempotencyKeyTexts(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		user := uint32(1)
+		for _, key := range []string{
+			"k", "a b", "a  b", "a\tb", `"quoted"`, "1:1,2:2", "%d+ (.*)", "$3", "*1", "\\r\\n", "é", "键", "\xe9", "\x80\xff",
+			strings.Repeat("k", 255), strings.Repeat("键", 255), strings.Repeat("\xff", 255),
+		} {
+			user++
+			body, want := s.fill(t, user, int(user)%5+1, 1), s.orderID(user)
+			expect := func(key string, status int, want string) {
+				t.Helper()
+				if gotStatus, got := s.orderRaw(t, user, body, key); gotStatus != status || got != want {
+					t.Errorf("key %.40q: %d %s, want %d %s", key, gotStatus, got, status, want)
+				}
+			}
+			expect(key, 200, want)
+			expect(key, 200, want)
+			expect(" \t"+key+" ", 200, want)
+			_, first := utf8.DecodeRuneInString(key)
+			expect(key[first:], 403, oneOrder)
+			expect("x"+key[first:], 403, oneOrder)
+			expect("", 403, oneOrder) // an empty header is as none
+		}
+		body := s.fill(t, 20, 1, 1)
+		for key, want := range map[string]string{
+			strings.Repeat("k", 256): badKey, strings.Repeat("键", 256): badKey, strings.Repeat("\xff", 256): badKey,
+			"a\x00b": badSyntax, "\x01": badSyntax, "a\x1fb": badSyntax, "\x7f": badSyntax, "a\rb": badSyntax, "a\nb": badSyntax,
+		} {
+			if status, got := s.orderRaw(t, 20, body, key); status != 400 || got != want {
+				t.Errorf("key %.40q: %d %s, want 400 %s", key, status, got, want)
+			}
+		}
+		s.expect(t, 20, "GET", "/orders", "", 200, "[]")
+	})
+}
+
+// What is checked before the key stays so, a refused order does not use its key up, and the key answers for the order that
+// was placed under it, whatever cart comes with it.
+func TestIdempotencyKeyAndCarts(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		key := []string{"Idempotency-Key", "k"}
+		mine := s.fill(t, 2, 1, 3)
+		for user, count := range map[uint32]int{3: 3, 4: 3, 5: 2} { // each under the same key, which means nothing to the others
+			s.expect(t, user, "POST", "/orders", s.fill(t, user, 1, count), 200, s.orderID(user), key...)
+		}
+		s.expect(t, 2, "POST", "/orders", mine, 403, outOfStock, key...)
+		s.fill(t, 2, 1, -1)
+		s.expect(t, 2, "POST", "/orders", mine, 200, s.orderID(2), key...)
+
+		other := string(s.keys.AppendCart(nil, 2, 99))
+		s.expect(t, 2, "PATCH", "/carts/"+other, `{"food_id":2,"count":2}`, 204, "")
+		otherBody := `{"cart_id":"` + other + `"}`
+		s.expect(t, 2, "POST", "/orders", otherBody, 200, s.orderID(2), key...)
+		s.expect(t, 2, "POST", "/orders", otherBody, 403, oneOrder, "Idempotency-Key", "K")
+		s.expect(t, 2, "POST", "/orders", `{"cart_id":"`+s.cartOf(3)+`"}`, 401, notYours, key...)
+		s.expect(t, 2, "POST", "/orders", `{"cart_id":"-1"}`, 404, noCart, key...)
+		s.expect(t, 2, "POST", "/orders", "{}", 400, malformed, key...)
+		s.expect(t, 0, "POST", "/orders", mine, 401, invalidToken, key...)
+		s.expect(t, 2, "GET", "/orders", "", 200, fmt.Sprintf(`[{"id":"%s-2","items":[{"food_id":1,"count":2}],"total":%d}]`, s.cfg.Sale.ID(), 2*s.price(1)))
+		if left, err := s.cfg.Sale.Stock(); err != nil || left[0] != 0 || left[1] != 10 {
+			t.Errorf("stock %v, %v; want 0 and 10", left, err)
+		}
+	})
+}
+
+// The same order at the same moment on three servers: under one key all are answered with it, under different keys one is.
+func TestIdempotencyKeyOnSeveralServers(t *testing.T) {
+	redis := redistest.Start(t)
+	servers := []*shop{open(t, "unix", redis.Socket), open(t, "unix", redis.Socket), open(t, "unix", redis.Socket)}
+	const tries = 30
+	s := servers[0]
+	for user := uint32(2); user <= 9; user++ {
+		oneKey := user%2 == 0
+		body := s.fill(t, user, 1, 1)
+		var placed, limited atomic.Int64
+		var wg sync.WaitGroup
+		for i := range tries {
+			wg.Go(func() {
+				key := "k"
+				if !oneKey {
+					key = fmt.Sprint("k", i)
+				}
+				switch status, got, _ := servers[i%len(servers)].call(t, user, "POST", "/orders", body, "Idempotency-Key", key); {
+				case status == 200 && got == s.orderID(user):
+					placed.Add(1)
+				case status == 403 && got == oneOrder:
+					limited.Add(1)
+				default:
+					t.Errorf("user %d: %d %s", user, status, got)
+				}
+			})
+		}
+		wg.Wait()
+		if want := int64(tries); oneKey && placed.Load() != want || !oneKey && (placed.Load() != 1 || limited.Load() != want-1) {
+			t.Errorf("user %d, one key %t: %d were placed, %d refused", user, oneKey, placed.Load(), limited.Load())
+		}
+	}
+	if left, err := s.cfg.Sale.Stock(); err != nil || left[0] != 10-8 {
+		t.Errorf("stock %v, %v; want 2", left, err)
+	}
+}
+
+// An order that was carried out but whose reply was lost is answered 503; the same key then tells that it was placed.
+func TestIdempotencyKeyAfterLostReply(t *testing.T) {
+	redis := &lossyRelay{socket: redistest.Start(t).Socket}
+	s := open(t, "tcp", redis.listen(t))
+	body := s.fill(t, 2, 1, 2)
+	redis.lose.Store(true)
+	h := s.expect(t, 2, "POST", "/orders", body, 503, unavailable, "Idempotency-Key", "k")
+	if h.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After %q, want 1", h.Get("Retry-After"))
+	}
+	for limit := time.Now().Add(10 * time.Second); s.cfg.Sale.Check() != nil; {
+		if time.Now().After(limit) {
+			t.Fatal("the sale does not answer again")
+		}
+	}
+	s.expect(t, 2, "POST", "/orders", body, 403, oneOrder)
+	s.expect(t, 2, "POST", "/orders", body, 403, oneOrder, "Idempotency-Key", "another")
+	s.expect(t, 2, "POST", "/orders", body, 200, s.orderID(2), "Idempotency-Key", "k")
+	if left, err := s.cfg.Sale.Stock(); err != nil || left[0] != 8 {
+		t.Errorf("stock %v, %v; want 8", left, err)
+	}
+}
+
+// lossyRelay stands between a server and its Redis and passes everything on, until it is told to lose a reply: it breaks
+// the connection in place of the next one.
+type lossyRelay struct {
+	socket string // of the redis-server
+	lose   atomic.Bool
+}
+
+// listen relays until the test ends and returns the host:port.
+func (r *lossyRelay) listen(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var relays sync.WaitGroup
+	relays.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			relays.Go(func() { r.relay(c) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		relays.Wait() // the server has closed its connections
+	})
+	return l.Addr().String()
+}
+
+func (r *lossyRelay) relay(c net.Conn) {
+	defer c.Close()
+	redis, err := net.Dial("unix", r.socket)
+	if err != nil {
+		return
+	}
+	defer redis.Close()
+	go func() {
+		io.Copy(redis, c)
+		redis.Close() // the server has gone: the loop below ends
+	}()
+	for reply := make([]byte, 64<<10); ; {
+		n, err := redis.Read(reply)
+		if err != nil || r.lose.CompareAndSwap(true, false) {
+			return
+		}
+		if _, err := c.Write(reply[:n]); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"net"
+	"strings"
+	"testing"
+)
+
+// FuzzParse reads any words as arguments, one a line, behind ones that set every secret. What is refused is refused in one
+// line, what is accepted is within the limits, and no secret is shown.
+func FuzzParse(f *testing.F) {
+	for _, words := range []string{
+		"", "-h", "-workers\n0", "--workers=257", "-app-port=-1", "-redis\n/x", "-redis\na:1\n-redis-host\nb", "-drain=1",
+		"-drain=1h1ns",
+		"-token-secret=short", "-db-pass", "-data=", "-catalog-dir=a\n-db-host=b", "-users=0x10", "-stock=1_000", "--", "--\nx", "-", "-=", "-redis=:1"} {
+		f.Add(words)
+	}
+	secret := strings.Repeat("hush", 8)
+	secrets := []string{"-db-pass", secret, "-root-password", secret, "-redis-password", secret,
+		"-token-secret", secret, "-token-secret-previous", secret}
+	f.Fuzz(func(t *testing.T, words string) {
+		if strings.Contains(words, "\r") {
+			return // package flag repeats the name of an unknown flag as it is
+		}
+		clearEnvironment(t)
+		args := append(secrets, strings.Split(words, "\n")...)
+		c, err := Parse(args, io.Discard)
+		if errors.Is(err, flag.ErrHelp) {
+			return
+		}
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\r\n") || strings.Contains(err.Error(), secret) {
+				t.Errorf("%q: error %q", words, err)
+			}
+			return
+		}
+		if strings.Contains(c.String(), secret) {
+			t.Errorf("%q: %s shows a secret", words, c)
+		}
+		if err := c.check(); err != nil {
+			t.Errorf("%q: accepted, %v", words, err)
+		}
+		_, _, err = net.SplitHostPort(c.Redis.Address)
+		if c.Redis.Network == "tcp" && err != nil || c.Redis.Network == "unix" && c.Redis.Address[0] != '/' {
+			t.Errorf("%q: Redis at %s %q", words, c.Redis.Network, c.Redis.Address)
+		}
+		if again, err := Parse(args, io.Discard); err != nil || again.String() != c.String() {
+			t.Errorf("%q: %s at first, then %s, %v", words, c, again, err)
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package datafolder
+
+import (
+	"bytes"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// fuzzFolder is a folder whose files the fuzzer writes, one for all its inputs.
+func fuzzFolder(f *testing.F) *Folder {
+	folder, err := Open(filepath.Join(f.TempDir(), "data"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	return folder
+}
+
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// FuzzTokenSecret reads any text as the file of the secret. What is accepted is what the text says, and what is refused is
+// not told to the log.
+func FuzzTokenSecret(f *testing.F) {
+	for _, text := range []string{
+		strings.Repeat("5e", SecretBytes) + "\n", strings.Repeat("5E", SecretBytes-1), "", "\n", " " + strings.Repeat("ab",
+			100) + " \r\n", strings.Repeat("x", 64),
+	} {
+		f.Add([]byte(text))
+	}
+	folder := fuzzFolder(f)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if len(text) > secretFileMost {
+			return
+		}
+		write(t, folder.File(tokenSecretName), text)
+		secret, err := folder.TokenSecret()
+		trimmed := strings.TrimSpace(string(text))
+		want, wantErr := hex.DecodeString(trimmed)
+		if good := wantErr == nil && len(want) >= SecretBytes; good != (err == nil) || good && !bytes.Equal(secret, want) {
+			t.Errorf("%q: secret %x, %v", text, secret, err)
+		}
+		if err != nil && len(trimmed) >= SecretBytes && strings.Contains(err.Error(), trimmed) {
+			t.Errorf("the error shows the secret: %v", err)
+		}
+	})
+}
+
+// FuzzSale reads any text as the file that remembers the sale: an id is found only for the Redis that stands behind it.
+func FuzzSale(f *testing.F) {
+	f.Add([]byte("zv2hq6ya /run/redis.sock\n"), "/run/redis.sock")
+	f.Add([]byte("zv2hq6ya"), "")
+	f.Add([]byte("a b c"), "b c")
+	f.Add([]byte{}, "x")
+	folder := fuzzFolder(f)
+	f.Fuzz(func(t *testing.T, text []byte, redis string) {
+		write(t, folder.SalePath(), text)
+		id, err := folder.Sale(redis)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := strings.TrimSpace(string(text))
+		if strings.Contains(id, " ") || id != "" && line != id+" "+redis && (redis != "" || line != id) {
+			t.Errorf("%q for Redis %q is read as sale %q", text, redis, id)
+		}
+	})
+}
+
+// FuzzOwner reads any text as the lock file: an owner is found only where a whole line names it.
+func FuzzOwner(f *testing.F) {
+	for _, text := range []string{"123\n", "123", "\n", "-1\n", "99999999999999999999\n", "12\n34\n", "+7\n", "0x10\n"} {
+		f.Add([]byte(text))
+	}
+	path := filepath.Join(f.TempDir(), lockName)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		write(t, path, text)
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		owner := readOwner(file)
+		line, _, whole := strings.Cut(string(text), "\n")
+		if said, err := strconv.Atoi(line); owner != 0 && (!whole || err != nil || owner != said) {
+			t.Errorf("%q names process %d", text, owner)
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package redisx
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+	"testing/iotest"
+
+	"github.com/mediocregopher/radix/v4/resp"
+	"github.com/mediocregopher/radix/v4/resp/resp3"
+)
+
+// FuzzReadNumber holds readNumber against radix: what radix reads as a number it reads alike, what it takes for an error
+// reply is one, and it leaves what follows on the connection. In which pieces the bytes come does not matter. (A list of
+// less than no elements is none for radix; here its number says that it is not what was due.)
+func FuzzReadNumber(f *testing.F) {
+	for _, text := range []string{
+		":0\r\n", ":-1\r\n:2\r\n", "*3\r\n:0\r\n", "-NOSCRIPT no\r\n", "-\r\n", ":\r\n", ":9223372036854775808\r\n",
+		":+1\r\n", ":1\n", "$1\r\n1\r\n", ":1", "", ":1\r\r\n", "_\r\n", ":01\r\n", "!3\r\nERR\r\n"} {
+		f.Add([]byte(text), true)
+		f.Add([]byte(text), false)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, list bool) {
+		kind := byte(':')
+		if list {
+			kind = '*'
+		}
+		br := bufio.NewReader(bytes.NewReader(text))
+		n, refused, broken := readNumber(br, kind)
+		again, againRefused, againBroken := readNumber(bufio.NewReader(iotest.OneByteReader(bytes.NewReader(text))), kind)
+		if n != again || (refused == nil) != (againRefused == nil) || (broken == nil) != (againBroken == nil) {
+			t.Errorf("%q: %d, %v, %v at once; %d, %v, %v byte by byte", text, n, refused, broken, again, againRefused, againBroken)
+		}
+		if broken == nil {
+			rest, _ := io.ReadAll(br)
+			line, want, _ := bytes.Cut(text, []byte("\n"))
+			if !bytes.Equal(rest, want) {
+				t.Errorf("%q: %q is left, want %q", text, rest, want)
+			}
+			if isError := line[0] == '-'; (refused != nil) != isError || isError && !errors.Is(refused, ErrUnavailable) {
+				t.Errorf("%q: refused with %v", text, refused)
+			}
+		}
+		if want, ok := radixNumber(text, kind); ok && !(list && n < 0) && (n != want || refused != nil || broken != nil) {
+			t.Errorf("%q: %d, %v, %v; radix reads %d", text, n, refused, broken, want)
+		}
+	})
+}
+
+// digitsMax is how many digits in a row radix is given: it takes any length it reads for true and allocates as much, and it
+// wraps numbers of more than 63 bits around.
+const digitsMax = 6
+
+func hasLongNumber(text []byte) bool {
+	digits := 0
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			digits = 0
+		} else if digits++; digits > digitsMax {
+			return true
+		}
+	}
+	return false
+}
+
+// radixNumber is what radix reads behind ':' or '*', if it reads a number there.
+func radixNumber(text []byte, kind byte) (n int64, ok bool) {
+	if len(text) == 0 || text[0] != kind || hasLongNumber(text) {
+		return 0, false
+	}
+	br, o := bufio.NewReader(bytes.NewReader(text)), resp.NewOpts()
+	if kind == '*' {
+		var head resp3.ArrayHeader
+		err := head.UnmarshalRESP(br, o)
+		return int64(head.NumElems), err == nil && !head.StreamedArrayHeader
+	}
+	var number resp3.Number
+	err := number.UnmarshalRESP(br, o)
+	return number.N, err == nil
+}
+
+// FuzzCommand encodes a command with any texts as its arguments and reads it back with radix: nothing in an argument, such
+// as an idempotency key, can end it or begin another command.
+func FuzzCommand(f *testing.F) {
+	f.Add("GET", "k", "")
+	f.Add("SET", "a\r\n$1\r\nb", "*1\r\n$8\r\nFLUSHALL\r\n")
+	f.Add("", "\x00\xff", "键")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		x := newCall().command(nil, a, b, c).command(nil, c)
+		defer x.free()
+		br := bufio.NewReader(bytes.NewReader(x.args))
+		for _, want := range [][]string{{a, b, c}, {c}} {
+			var got []string
+			if err := resp3.Unmarshal(br, &got, resp.NewOpts()); err != nil || !slices.Equal(got, want) {
+				t.Fatalf("%q is read as %q, %v", want, got, err)
+			}
+		}
+		if _, err := br.ReadByte(); !errors.Is(err, io.EOF) {
+			t.Errorf("%q, %q, %q: bytes behind the last command", a, b, c)
+		}
+	})
+}
+
+// FuzzCallReplies gives a call any bytes as the replies to its commands. It must end, and never with a success where the
+// bytes have come to an end.
+func FuzzCallReplies(f *testing.F) {
+	for _, text := range []string{
+		"$1\r\na\r\n:1\r\n", "$-1\r\n:1\r\n", "-ERR no\r\n:1\r\n", "$1\r\na\r\n-NOSCRIPT\r\n", "_\r\n_\r\n", "$9\r\na",
+		":1\r\n$1\r\n1\r\n", "%1\r\n+a\r\n+b\r\n:1\r\n",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if hasLongNumber(text) {
+			return
+		}
+		var value []byte
+		var number int64
+		x := newCall().command(&value, "GET", "k").command(&number, "EXISTS", "k")
+		defer x.free()
+		src := bytes.NewReader(text)
+		br := bufio.NewReader(src)
+		broken := x.read(br, resp.NewOpts())
+		if broken != nil {
+			return
+		}
+		if used := len(text) - src.Len() - br.Buffered(); used < len("_\r\n_\r\n") {
+			t.Errorf("%q: two replies in %d bytes", text, used)
+		}
+		if x.err != nil && !errors.Is(x.err, ErrUnavailable) {
+			t.Errorf("%q: %v is none of the outcomes", text, x.err)
+		}
+	})
+}

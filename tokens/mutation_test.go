@@ -1,0 +1,282 @@
+package tokens_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"flashsale/redisx/redistest"
+	"flashsale/tokens"
+)
+
+const (
+	mutations      = 10_000_000
+	mutationsShort = 1_000_000 // with -short, and under -race, which is ten times slower
+	victims        = 64        // users whose strings are mutated
+)
+
+// mint is what a forger may have seen: right strings of some users, expired ones, and ones of a shop with another secret.
+type mint struct {
+	keys                        *tokens.Keys
+	now                         time.Time
+	access, carts, expired      [victims][]byte
+	strangeAccess, strangeCarts [victims][]byte
+	rightAccess, rightCarts     map[string]bool
+}
+
+func newMint(tb testing.TB) *mint {
+	tb.Helper()
+	newKeys := func(letter string) *tokens.Keys {
+		k, err := tokens.New(bytes.Repeat([]byte(letter), tokens.SecretMin))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return k
+	}
+	m := &mint{keys: newKeys("a"), now: time.Unix(1_800_000_000, 0), rightAccess: map[string]bool{}, rightCarts: map[string]bool{}}
+	strange := newKeys("b")
+	for i := range m.access {
+		user := uint32(i + 1)
+		m.access[i] = m.keys.AppendAccess(nil, user, m.now.Add(time.Hour))
+		m.carts[i] = m.keys.AppendCart(nil, user, uint64(i))
+		m.expired[i] = m.keys.AppendAccess(nil, user, m.now.Add(-time.Duration(i)*time.Second))
+		m.strangeAccess[i] = strange.AppendAccess(nil, user, m.now.Add(time.Hour))
+		m.strangeCarts[i] = strange.AppendCart(nil, user, uint64(i))
+		m.rightAccess[string(m.access[i])], m.rightCarts[string(m.carts[i])] = true, true
+	}
+	return m
+}
+
+// forger makes wrong strings of the mint's right ones.
+type forger struct {
+	*mint
+	dice *rand.Rand
+	cart bool // forges cart IDs, else access tokens
+	text []byte
+	raw  []byte
+}
+
+// right is a string of a random user; other is one of the other kind.
+func (f *forger) right() []byte { return f.pick(&f.access, &f.carts) }
+func (f *forger) other() []byte { return f.pick(&f.carts, &f.access) }
+
+func (f *forger) pick(access, carts *[victims][]byte) []byte {
+	if f.cart {
+		access = carts
+	}
+	f.text = append(f.text[:0], access[f.dice.IntN(victims)]...)
+	return f.text
+}
+
+// accepts tells whether the keys take the text for what is forged.
+func (f *forger) accepts(text []byte) (ok bool) {
+	if f.cart {
+		_, _, ok = f.keys.Cart(text)
+	} else {
+		_, ok = f.keys.Access(text, f.now)
+	}
+	return ok
+}
+
+func (f *forger) isRight(text []byte) bool {
+	return f.cart && f.rightCarts[string(text)] || !f.cart && f.rightAccess[string(text)]
+}
+
+// alphabet is what tokens are made of.
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+func (f *forger) character() byte { return alphabet[f.dice.IntN(len(alphabet))] }
+func (f *forger) place() int      { return f.dice.IntN(tokens.Length) }
+
+// forgeries are the ways to make one. A few of their strings may by chance be right ones, which do not count.
+var forgeries = []struct {
+	name string
+	make func(f *forger) []byte
+}{
+	{"one bit flipped", func(f *forger) []byte { return f.flip(1) }},
+	{"some bits flipped", func(f *forger) []byte { return f.flip(2 + f.dice.IntN(8)) }},
+	{"one character changed", func(f *forger) []byte {
+		text := f.right()
+		text[f.place()] = f.character()
+		return text
+	}},
+	{"one byte changed", func(f *forger) []byte {
+		text := f.right()
+		text[f.place()] = byte(f.dice.Uint32())
+		return text
+	}},
+	{"two characters exchanged", func(f *forger) []byte {
+		text, i, j := f.right(), f.place(), f.place()
+		text[i], text[j] = text[j], text[i]
+		return text
+	}},
+	{"end replaced", func(f *forger) []byte {
+		text := f.right()
+		for i := f.place(); i < len(text); i++ {
+			text[i] = f.character()
+		}
+		return text
+	}},
+	{"truncated", func(f *forger) []byte { return f.right()[:f.place()] }},
+	{"truncated before", func(f *forger) []byte { return f.right()[1+f.place():] }},
+	{"extended", func(f *forger) []byte {
+		text := f.right()
+		for range 1 + f.place() {
+			text = append(text, f.character())
+		}
+		return text
+	}},
+	{"shifted", func(f *forger) []byte { return append(f.right()[1:], f.character()) }},
+	{"head of another user", func(f *forger) []byte {
+		head := bytes.Clone(f.right()[:1+f.dice.IntN(tokens.Length-1)])
+		return append(head, f.right()[len(head):]...)
+	}},
+	{"expired", func(f *forger) []byte { // a cart does not expire; for it this is one more of the other kind
+		f.text = append(f.text[:0], f.expired[f.dice.IntN(victims)]...)
+		return f.text
+	}},
+	{"other secret", func(f *forger) []byte { return f.pick(&f.strangeAccess, &f.strangeCarts) }},
+	{"other kind", func(f *forger) []byte { return f.other() }},
+	{"random", func(f *forger) []byte {
+		text := f.right()
+		for i := range text {
+			text[i] = f.character()
+		}
+		return text
+	}},
+}
+
+// flip changes n bits of what the text encodes.
+func (f *forger) flip(n int) []byte {
+	text := f.right()
+	f.raw, _ = base64.RawURLEncoding.AppendDecode(f.raw[:0], text)
+	for range n {
+		f.raw[f.dice.IntN(len(f.raw))] ^= 1 << f.dice.IntN(8)
+	}
+	f.text = base64.RawURLEncoding.AppendEncode(f.text[:0], f.raw)
+	return f.text
+}
+
+// run makes n forgeries, kind by kind in turn, until n were refused, and returns how many of each kind that were.
+func (f *forger) run(n int) (refused []int, err error) {
+	refused = make([]int, len(forgeries))
+	for i := range 2 * n { // twice as many: some come out right
+		kind := i % len(forgeries)
+		f.cart = i/len(forgeries)%2 == 1
+		text := forgeries[kind].make(f)
+		if !f.accepts(text) {
+			refused[kind]++
+			if n--; n == 0 {
+				return refused, nil
+			}
+		} else if !f.isRight(text) {
+			return nil, fmt.Errorf("%s: %q is accepted (as a cart: %t)", forgeries[kind].name, text, f.cart)
+		}
+	}
+	return nil, fmt.Errorf("%d forgeries too few were refused", n)
+}
+
+// Ten million wrong tokens and cart IDs, and not one is accepted.
+func TestMutationsAreRefused(t *testing.T) {
+	t.Parallel()
+	total, m := mutations, newMint(t)
+	if testing.Short() || redistest.Race {
+		total = mutationsShort
+	}
+	for i := range victims {
+		user, ok := m.keys.Access(m.access[i], m.now)
+		owner, _, cartOK := m.keys.Cart(m.carts[i])
+		if !ok || !cartOK || user != uint32(i+1) || owner != user {
+			t.Fatalf("the right strings of user %d are refused", i+1)
+		}
+	}
+	forgers := runtime.GOMAXPROCS(0)
+	sums := make([][]int, forgers)
+	var wg sync.WaitGroup
+	for i := range sums {
+		wg.Go(func() {
+			f := &forger{mint: m, dice: rand.New(rand.NewPCG(uint64(i), 0))}
+			var err error
+			if sums[i], err = f.run((total + forgers - 1) / forgers); err != nil {
+				t.Errorf("forger %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		return
+	}
+	for kind, forgery := range forgeries {
+		sum := 0
+		for _, refused := range sums {
+			sum += refused[kind]
+		}
+		if least := total / len(forgeries) * 8 / 10; sum < least {
+			t.Errorf("%s: %d were refused, want at least %d", forgery.name, sum, least)
+		}
+	}
+}
+
+// A forger who measures must not learn how much of a MAC was right: a string whose first character is wrong, so that all
+// of its MAC is, takes as long as one whose last character is wrong, so that only the last byte of the MAC is. The least
+// time of many batches is free of what else the machine does: it differs by 0.1% to 2% here, whereas a comparison that
+// stops at the first wrong byte makes 6%, every time.
+func TestRefusalTakesConstantTime(t *testing.T) {
+	if redistest.Race {
+		t.Log("not measured under -race")
+		return
+	}
+	const tolerance, attempts = 1.03, 10
+	m := newMint(t)
+	for _, cart := range []bool{false, true} {
+		f := &forger{mint: m, dice: rand.New(rand.NewPCG(1, 2)), cart: cart}
+		first, last := bytes.Clone(f.right()), bytes.Clone(f.text)
+		first[0], last[len(last)-1] = another(first[0]), another(last[len(last)-1])
+		if f.accepts(first) || f.accepts(last) {
+			t.Fatal("a wrong string is accepted")
+		}
+		var ratios []float64
+		for range attempts {
+			early, late := f.leastTimes(first, last)
+			ratio := max(float64(early), float64(late)) / min(float64(early), float64(late))
+			if ratios = append(ratios, ratio); ratio <= tolerance {
+				break
+			}
+		}
+		if ratios[len(ratios)-1] > tolerance {
+			t.Errorf("cart %t: times differ by factors of %.3f in %d attempts, want at most %v", cart, ratios, attempts, tolerance)
+		}
+	}
+}
+
+// another returns a character that is not c.
+func another(c byte) byte {
+	if c == 'A' {
+		return 'B'
+	}
+	return 'A'
+}
+
+// leastTimes measures batches of checks of a and of b in turn and returns the shortest of each.
+func (f *forger) leastTimes(a, b []byte) (leastA, leastB time.Duration) {
+	const batches, checks = 200, 1000
+	measure := func(text []byte, least time.Duration) time.Duration {
+		begin := time.Now()
+		for range checks {
+			f.accepts(text)
+		}
+		if took := time.Since(begin); least == 0 || took < least {
+			return took
+		}
+		return least
+	}
+	for range batches {
+		leastA, leastB = measure(a, leastA), measure(b, leastB)
+	}
+	return leastA, leastB
+}
