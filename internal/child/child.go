@@ -11,10 +11,13 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 type fork struct {
 	cmd    *exec.Cmd
+	batch  bool
 	result chan<- error
 }
 
@@ -25,7 +28,14 @@ var forks = sync.OnceValue(func() chan<- fork {
 		// moved off any thread and idle threads may end, so one goroutine keeps one thread for the life of the process.
 		runtime.LockOSThread()
 		for request := range requests {
-			request.result <- request.cmd.Start()
+			if request.batch { // the child inherits it from this thread
+				schedule(unix.SCHED_BATCH)
+			}
+			err := request.cmd.Start()
+			if request.batch {
+				schedule(unix.SCHED_NORMAL)
+			}
+			request.result <- err
 		}
 	}()
 	return requests
@@ -34,15 +44,27 @@ var forks = sync.OnceValue(func() chan<- fork {
 // Start starts cmd as a child that the kernel sends signal to when this process ends, even by kill -9.
 // The child leads a process group of its own, so that Ctrl-C in a terminal reaches only this process, which decides
 // on the order of the stop. The caller must call cmd.Wait. The error is that of cmd.Start.
-func Start(cmd *exec.Cmd, signal syscall.Signal) error {
+func Start(cmd *exec.Cmd, signal syscall.Signal) error { return start(cmd, signal, false) }
+
+// StartBatch is Start for a child that works through what piles up: when it wakes it does not interrupt whoever runs
+// (SCHED_BATCH). Worker and Redis wake each other 8000 times a second; with the interruptions an order costs 1.62 instead
+// of 1.49 times what HTTP alone costs (64 buyers, bench -compare).
+func StartBatch(cmd *exec.Cmd, signal syscall.Signal) error { return start(cmd, signal, true) }
+
+func start(cmd *exec.Cmd, signal syscall.Signal, batch bool) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = signal
 	cmd.SysProcAttr.Setpgid = true
 	result := make(chan error)
-	forks() <- fork{cmd, result}
+	forks() <- fork{cmd, batch, result}
 	return <-result
+}
+
+// schedule sets the policy of this thread. Where that is forbidden things go on as they are, only slower.
+func schedule(policy uint32) {
+	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy}, 0)
 }
 
 // Finish sends signal to a child, waits until ended is closed (by the caller's goroutine in cmd.Wait), and kills the

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // parentRole makes the test binary a process that starts a child and is then killed.
@@ -186,5 +188,24 @@ func within(t *testing.T, what string, condition func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no %s within ten seconds", what)
 		}
+	}
+}
+
+// Only children that ask for it are scheduled in batches; the policy of the thread that forks is as before.
+func TestStartBatch(t *testing.T) {
+	for _, test := range []struct {
+		start func(*exec.Cmd, syscall.Signal) error
+		want  uint32
+	}{{StartBatch, unix.SCHED_BATCH}, {Start, unix.SCHED_NORMAL}, {StartBatch, unix.SCHED_BATCH}} {
+		cmd := exec.Command("sleep", "60")
+		if err := test.start(cmd, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		attr, err := unix.SchedGetAttr(cmd.Process.Pid, 0)
+		if err != nil || attr.Policy != test.want {
+			t.Errorf("policy %+v, %v; want %d", attr, err, test.want)
+		}
+		cmd.Process.Kill()
+		cmd.Wait()
 	}
 }

@@ -116,7 +116,7 @@ func (s *server) start(ctx context.Context) error {
 	// The child holds the folder's lock too: after a kill -9 of this process the next one must not start a second
 	// server on the same files while this one is still closing them.
 	cmd.ExtraFiles = []*os.File{s.folder.LockFile()}
-	if err := child.Start(cmd, syscall.SIGTERM); err != nil {
+	if err := child.StartBatch(cmd, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("cannot start %s: %w", s.name, err)
 	}
 	ended := make(chan struct{})

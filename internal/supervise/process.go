@@ -49,7 +49,7 @@ func launch(slot int, s socket, handover Handover) (*process, error) {
 	// One processor each: the kernel balances the processes, and none pays to move goroutines between threads.
 	cmd.Env = append(os.Environ(), roleVariable+"="+strconv.Itoa(slot), "GOMAXPROCS=1")
 	p := &process{slot: slot, cmd: cmd, started: time.Now(), ready: make(chan struct{}), ended: make(chan struct{})}
-	if err := child.Start(cmd, syscall.SIGKILL); err != nil {
+	if err := child.StartBatch(cmd, syscall.SIGKILL); err != nil {
 		hear.Close()
 		return nil, fmt.Errorf("cannot start worker %d: %w", slot, err)
 	}

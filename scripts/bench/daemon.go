@@ -29,8 +29,11 @@ type daemon struct {
 	ended chan struct{}
 }
 
+// starter is how a daemon's process is started: child.Start, or child.StartBatch for what the server starts so.
+type starter func(*exec.Cmd, syscall.Signal) error
+
 // startDaemon starts cmd, which is to answer answers; its output goes to a file in the folder.
-func startDaemon(ctx context.Context, name string, cmd *exec.Cmd, folder string, answers func() bool) (*daemon, error) {
+func startDaemon(ctx context.Context, name string, cmd *exec.Cmd, start starter, folder string, answers func() bool) (*daemon, error) {
 	d := &daemon{name: name, cmd: cmd, log: filepath.Join(folder, name+".log"), ended: make(chan struct{})}
 	log, err := os.Create(d.log)
 	if err != nil {
@@ -38,7 +41,7 @@ func startDaemon(ctx context.Context, name string, cmd *exec.Cmd, folder string,
 	}
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := child.Start(cmd, syscall.SIGKILL); err != nil {
+	if err := start(cmd, syscall.SIGKILL); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", name, err)
 	}
 	go func() {

@@ -6,9 +6,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+
+	"flashsale/internal/child"
 )
 
-// startStore starts a redis-server of its own in the folder and returns what the server's -redis says of it.
+// startStore starts a redis-server of its own in the folder, in the way in which the server starts its default store, and returns what the server's -redis says of it.
 func startStore(ctx context.Context, kind storeKind, folder string) (*daemon, string, error) {
 	network, address := "unix", filepath.Join(folder, "redis.sock")
 	args := []string{"--dir", folder, "--save", "", "--daemonize", "no"}
@@ -28,7 +30,7 @@ func startStore(ctx context.Context, kind storeKind, folder string) (*daemon, st
 	default:
 		args = append(args, "--appendonly", "no")
 	}
-	d, err := startDaemon(ctx, "redis-server", exec.Command("redis-server", args...), folder, func() bool {
+	d, err := startDaemon(ctx, "redis-server", exec.Command("redis-server", args...), child.StartBatch, folder, func() bool {
 		conn, err := net.Dial(network, address)
 		if err != nil {
 			return false

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/child"
 )
 
 // benchSecret signs the tokens of servers that bench starts: those of one sale must share it.
@@ -84,7 +85,7 @@ func (t *target) serve(ctx context.Context, s *side, folder, product, redis stri
 		"ROOT_PASSWORD=" + catalogue.RootPassword, "TOKEN_SECRET=" + benchSecret}
 	cmd.Env = append(cmd.Env, s.env...)
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	d, err := startDaemon(ctx, "server", cmd, folder, func() bool { return ready(ctx, address) })
+	d, err := startDaemon(ctx, "server", cmd, child.Start, folder, func() bool { return ready(ctx, address) })
 	if err != nil {
 		return fmt.Errorf("side %q: %w", s.text, err)
 	}
