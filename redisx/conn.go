@@ -142,7 +142,7 @@ func (c *conn) serve(ctx context.Context, l *link) error {
 		select {
 		case x := <-c.queue:
 			// A yield lets every runnable handler queue its call first: 85 -> 65 us of CPU per order. With the look
-			// at the network before it, those join whose requests have only just arrived: 66 -> 60 us (64 buyers).
+			// at the network before it, those join whose requests have only just arrived: 0.95 of that (64 buyers).
 			if err := poller.Poll(); err != nil {
 				x.refuse()
 				return err

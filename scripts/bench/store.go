@@ -10,7 +10,8 @@ import (
 	"flashsale/internal/child"
 )
 
-// startStore starts a redis-server of its own in the folder, in the way in which the server starts its default store, and returns what the server's -redis says of it.
+// startStore starts a redis-server of its own in the folder, in the way in which the server starts its default store, and
+// returns what the server's -redis says of it.
 func startStore(ctx context.Context, kind storeKind, folder string) (*daemon, string, error) {
 	network, address := "unix", filepath.Join(folder, "redis.sock")
 	args := []string{"--dir", folder, "--save", "", "--daemonize", "no"}
