@@ -26,6 +26,7 @@ import (
 	"flashsale/internal/config"
 	"flashsale/internal/datafolder"
 	"flashsale/internal/embedded"
+	"flashsale/internal/ledger"
 	"flashsale/internal/profiling"
 	"flashsale/internal/supervise"
 	"flashsale/redisx"
@@ -33,6 +34,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "audit" {
+		os.Exit(audit(context.Background(), os.Args[2:]))
+	}
 	if err := run(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "flashsale:", err)
 		os.Exit(1)
@@ -91,6 +95,11 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	database, err := ledger.Open(interrupt, cfg.Ledger)
+	if err != nil {
+		return err
+	}
+	defer database.Close()
 	// The port comes first: a server that cannot serve must not open a sale.
 	supervisor, err := supervise.New(supervise.Config{Workers: max(cfg.Workers, 1), Address: cfg.Address(), Drain: cfg.Drain})
 	if err != nil {
@@ -113,8 +122,13 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	stopLedger, err := keepLedger(interrupt, database, sale, supervisor.Address())
+	if err != nil {
+		return err
+	}
+	defer stopLedger()
 	ready := func() {
-		printBanner(os.Stdout, cfg, settings, supervisor.Address(), store, sale, randomRoot)
+		printBanner(os.Stdout, cfg, settings, supervisor.Address(), store, sale, database, randomRoot)
 	}
 	if cfg.Workers == 0 {
 		err = serveAlone(interrupt, cfg, sale, supervisor, hangups{hangup, terminal}, ready)
@@ -224,7 +238,107 @@ func firstStock(c *catalog.Catalog, last string) redisx.Opening {
 	return o
 }
 
-func printBanner(out io.Writer, cfg *config.Config, settings, address string, store *store, sale *opening, randomRoot bool) {
+// keepLedger switches the sale's ledger on and writes it until stop; without a database it does nothing.
+func keepLedger(ctx context.Context, database *ledger.Database, sale *opening, address string) (stop func(), err error) {
+	if database == nil {
+		return func() {}, nil
+	}
+	l, err := ledger.New(ctx, ledger.Config{
+		Database: database, Redis: sale.Redis, Sale: sale.Sale, Prices: prices(sale.catalog), Address: address,
+	})
+	if err != nil {
+		return nil, err
+	}
+	// It outlives ctx: workers drain into Redis, and what they leave there is written last.
+	running, cancel := context.WithCancel(context.Background())
+	var room sync.WaitGroup
+	room.Go(func() { l.Run(running) })
+	return func() {
+		cancel()
+		room.Wait()
+	}, nil
+}
+
+// prices are those of food 1, 2, 3, ...
+func prices(c *catalog.Catalog) []int64 {
+	var list []int64
+	for _, food := range c.Foods() {
+		list = append(list, food.Price)
+	}
+	return list
+}
+
+// The exit codes of flashsale audit.
+const (
+	auditEqual = iota
+	auditDiffers
+	auditFailed
+)
+
+// audit compares the orders in Redis with those in the ledger's database.
+func audit(ctx context.Context, args []string) (code int) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	result, err := compare(ctx, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return auditEqual
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "flashsale audit:", err)
+		return auditFailed
+	}
+	result.Print(os.Stdout)
+	if !result.Equal() {
+		return auditDiffers
+	}
+	return auditEqual
+}
+
+func compare(ctx context.Context, args []string) (result *ledger.Audit, err error) {
+	cfg, err := config.Parse(args, os.Stdout)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Ledger == "" {
+		return nil, errors.New("-ledger (LEDGER) is not set; it names the database to compare with")
+	}
+	cfg.HideSecrets()
+	database, err := ledger.NewDatabase(cfg.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	defer database.Close()
+	folder, err := datafolder.Open(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(folder.SalePath()); err != nil && cfg.Redis.Address == "" {
+		return nil, fmt.Errorf("no sale was served from %s; name its folder (-data) or its Redis (-redis)", folder.Path())
+	}
+	store, err := startStore(ctx, cfg, folder)
+	switch {
+	case errors.Is(err, datafolder.ErrInUse): // by a server that runs, whose store answers us too
+		cfg.Redis.Network, cfg.Redis.Address = "unix", embedded.Socket(folder)
+	case err != nil:
+		return nil, err
+	default:
+		defer func() { err = errors.Join(err, store.stop()) }()
+	}
+	if cfg.Catalog.RootPassword == "" && cfg.Catalog.BuiltIn() {
+		cfg.Catalog.RootPassword = rand.Text() // nobody logs in here
+	}
+	c, err := catalog.Load(ctx, cfg.Catalog)
+	if err != nil {
+		return nil, err
+	}
+	sale, err := redisx.Find(ctx, cfg.Redis, firstStock(c, "").Catalog)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.Compare(ctx, ledger.AuditConfig{Database: database, Redis: cfg.Redis, Sale: sale, Prices: prices(c)})
+}
+
+func printBanner(out io.Writer, cfg *config.Config, settings, address string, store *store, sale *opening, database *ledger.Database, randomRoot bool) {
 	url, curl, state := "http://"+address, "curl", "goes on"
 	if cfg.TLSCert != "" {
 		url, curl = "https://"+address, "curl -k" // the certificate is hardly for this address
@@ -247,6 +361,9 @@ func printBanner(out io.Writer, cfg *config.Config, settings, address string, st
 	}
 	fmt.Fprintf(out, "  catalogue  %s\n", source)
 	fmt.Fprintf(out, "  store      %s\n", store.description)
+	if database != nil {
+		fmt.Fprintf(out, "  ledger     every order goes to %s\n", database)
+	}
 	if cfg.TokenSecret == "" {
 		fmt.Fprintf(out, "  tokens     signed with the secret in %s; servers of one sale must share TOKEN_SECRET\n", cfg.DataDir)
 	}

@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"time"
+
 	"github.com/goccy/go-json"
 	"github.com/valyala/fasthttp"
 )
@@ -21,7 +23,16 @@ func (s *Server) ready(ctx *fasthttp.RequestCtx) {
 		replyOutcome(ctx, err)
 		return
 	}
-	body, err := json.Marshal(readiness{"ready", s.cfg.Sale.ID(), s.cfg.Catalog.Users(), len(s.cfg.Catalog.Foods())})
+	backlog, err := s.cfg.Sale.Backlog()
+	if err != nil {
+		replyOutcome(ctx, err)
+		return
+	}
+	detail := readiness{Status: "ready", Sale: s.cfg.Sale.ID(), Users: s.cfg.Catalog.Users(), Foods: len(s.cfg.Catalog.Foods())}
+	if backlog.Kept { // a database that is behind does not hold up the sale: ready all the same
+		detail.Ledger = &ledgerLag{backlog.Orders, backlog.Age(time.Now()).Seconds()}
+	}
+	body, err := json.Marshal(detail)
 	if err != nil {
 		replyOutcome(ctx, err)
 		return
@@ -35,4 +46,12 @@ type readiness struct {
 	Sale   string `json:"sale"`
 	Users  int    `json:"users"`
 	Foods  int    `json:"foods"`
+
+	Ledger *ledgerLag `json:"ledger,omitempty"` // of a sale that keeps one
+}
+
+// ledgerLag is what is not in the database yet.
+type ledgerLag struct {
+	Waiting int     `json:"orders_waiting"`
+	Oldest  float64 `json:"oldest_seconds"` // how long the oldest of them waits
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"flashsale/redisx/redistest"
 )
@@ -16,33 +17,72 @@ import (
 // its one core could carry. buyers are the calls that may wait at once: the more, the longer the batches.
 func BenchmarkOrder(b *testing.B) {
 	for _, buyers := range []int{64, 1000} {
-		b.Run(fmt.Sprintf("buyers=%d", buyers), func(b *testing.B) {
-			server := redistest.Start(b)
-			s := open(b, unix(server), 1<<40, 1<<40)
-			var users atomic.Uint32
-			b.ReportAllocs()
-			b.SetParallelism(buyers / 2)
-			before := cpuMicroseconds(b, server.Pid())
-			b.ResetTimer()
-			b.RunParallel(func(pb *testing.PB) {
-				name := make([]byte, 0, 16)
-				for pb.Next() {
-					user := users.Add(1)
-					name = fmt.Appendf(name[:0], "cart%012d", user)
-					for food := range int64(2) {
-						if err := s.AddToCart(user, name, food+1, 1); err != nil {
-							b.Error(err)
-						}
-					}
-					if err := s.PlaceOrder(user, name, nil); err != nil {
-						b.Error(err)
-					}
+		b.Run(fmt.Sprintf("buyers=%d", buyers), func(b *testing.B) { benchmarkOrder(b, buyers, false) })
+		b.Run(fmt.Sprintf("buyers=%d,ledger", buyers), func(b *testing.B) { benchmarkOrder(b, buyers, true) })
+	}
+}
+
+// benchmarkOrder with ledger puts each order into the stream as well, from which a consumer takes it.
+func benchmarkOrder(b *testing.B, buyers int, ledger bool) {
+	server := redistest.Start(b)
+	s := open(b, unix(server), 1<<40, 1<<40)
+	if ledger {
+		defer consume(b, openStream(b, unix(server), s, "bench"))()
+	}
+	var users atomic.Uint32
+	b.ReportAllocs()
+	b.SetParallelism(buyers / 2)
+	before := cpuMicroseconds(b, server.Pid())
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		name := make([]byte, 0, 16)
+		for pb.Next() {
+			user := users.Add(1)
+			name = fmt.Appendf(name[:0], "cart%012d", user)
+			for food := range int64(2) {
+				if err := s.AddToCart(user, name, food+1, 1); err != nil {
+					b.Error(err)
 				}
-			})
-			redis := (cpuMicroseconds(b, server.Pid()) - before) / float64(b.N)
-			b.ReportMetric(redis, "redis-us/order")
-			b.ReportMetric(1e6/redis, "orders/redis-core-s")
-		})
+			}
+			if err := s.PlaceOrder(user, name, nil); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	redis := (cpuMicroseconds(b, server.Pid()) - before) / float64(b.N)
+	b.ReportMetric(redis, "redis-us/order")
+	b.ReportMetric(1e6/redis, "orders/redis-core-s")
+}
+
+// consume takes orders from the stream until stop, without writing them anywhere.
+func consume(b *testing.B, stream *Stream) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		look := time.NewTicker(100 * time.Millisecond)
+		defer look.Stop()
+		for {
+			orders, err := stream.Read(false, 1000)
+			if err == nil {
+				err = stream.Done(orders)
+			}
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			if len(orders) > 0 {
+				continue
+			}
+			select {
+			case <-look.C:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
 	}
 }
 

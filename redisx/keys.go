@@ -4,11 +4,14 @@ import "strconv"
 
 // Every key of the sale:
 //
-//	sale          hash    id, catalog (fingerprint), opened (Unix s)   for ever          Open
+//	sale          hash    id, catalog (fingerprint), opened (Unix s);  for ever          Open, ledger.lua
+//	                      ledger "filling" or "on" when it keeps one
 //	stock_<sale>  hash    food id -> pieces left; note                 for ever          Open, order.lua
 //	c_<cart>      string  list of changes, see changes.lua             -cart-ttl         cart.go, order.lua
 //	o_<user>      string  "food:count,food:count,"; then "|" and the   for ever          order.lua
 //	                      client's Idempotency-Key, if it sent one
+//	orders_<sale> stream  user, items of each order that is not in     for ever          ledger.lua, order.lua,
+//	                      the ledger yet; only where one is kept                         done.lua
 //
 // <cart> is the name inside a cart ID (16 characters that carry user and nonce), <sale> the random id of the
 // sale. Because the stock's key carries that id, the order script needs no look at the marker: in a Redis
@@ -18,6 +21,9 @@ const (
 	stockPrefix = "stock_"
 	cartPrefix  = "c_"
 	orderPrefix = "o_"
+
+	streamPrefix = "orders_"
+	streamGroup  = "ledger" // the one consumer group of the stream
 )
 
 func appendCartKey(dst, name []byte) []byte {

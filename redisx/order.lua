@@ -2,7 +2,9 @@
 -- The orders of one call are decided one after the other, as if each had come alone.
 --
 -- KEYS[1]            the stock of this sale: hash food id -> pieces left, and a note
--- KEYS[2i], [2i+1]   of order i: the user's order (string "food:count,food:count," with spaces between or not, then
+-- KEYS[2]            the stream of orders for the ledger: entries user, items as in the order without the key; where
+--                    there is no such stream, the sale keeps no ledger
+-- KEYS[2i+1], [2i+2] of order i: the user's order (string "food:count,food:count," with spaces between or not, then
 --                    "|" and the idempotency key if there is one), and the cart (string as in changes.lua)
 -- ARGV[1]            lifetime of a cart: seconds > 0
 -- ARGV[2]            bytes that a list of changes must pass to ask for more than three pieces: integer
@@ -18,8 +20,10 @@
 local PLACED, HAS_ORDER, CART_EMPTY, OUT_OF_STOCK, NO_SALE, PLACED_BEFORE = 0, 1, 2, 3, 4, 5
 -- Up to three foods, each with its pieces, and what does not fit.
 local ITEMS = '^(%d+):([1-9]), *(%d*):?([1-9]?),? *(%d*):?([1-9]?),? *(.*)$'
-local call, stock, lifetime, plain = redis.call, KEYS[1], ARGV[1], tonumber(ARGV[2])
-local open = call('EXISTS', stock) == 1 -- once for all: this script never removes it
+local call, stock, stream, lifetime, plain = redis.call, KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2])
+-- Once for all: this script never removes them. A key named twice counts twice, so that one call answers for both.
+local found = call('EXISTS', stock, stock, stream)
+local open, ledger = found >= 2, found == 3
 
 -- take takes pieces of up to three foods from the stock or, returning false, none. Most orders find their pieces: to take
 -- first and give back costs less than to look first.
@@ -47,6 +51,7 @@ local function place(order, cart, key)
   local code = not f1 and CART_EMPTY or not take(f1, p1, f2, p2, f3, p3) and OUT_OF_STOCK or PLACED
   if code == PLACED then
     call('SET', order, key == '' and items or items .. '|' .. key)
+    if ledger then call('XADD', stream, '*', 'user', string.sub(order, 3), 'items', items) end
   elseif changes then
     call('SET', cart, changes, 'EX', lifetime)
   end
@@ -54,5 +59,5 @@ local function place(order, cart, key)
 end
 
 local codes = {}
-for i = 1, #ARGV - 2 do codes[i] = place(KEYS[2 * i], KEYS[2 * i + 1], ARGV[2 + i]) end
+for i = 1, #ARGV - 2 do codes[i] = place(KEYS[2 * i + 1], KEYS[2 * i + 2], ARGV[2 + i]) end
 return codes

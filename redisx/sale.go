@@ -60,7 +60,8 @@ func Join(cfg Config, id string, foods int) *Sale {
 	s.plainBytes = CartMax * s.changeBytes
 	s.lifetime = strconv.AppendInt(nil, int64(cfg.CartTTL/time.Second), 10)
 	args := appendBulk(appendBulk(nil, s.lifetime), strconv.Itoa(s.plainBytes))
-	s.orders = &evaluation{script: orderScript, keys: appendBulk(nil, s.stockKey), keyCount: 1, args: args, argCount: 2, callKeys: 2, callArgs: 1}
+	keys := appendBulk(appendBulk(nil, s.stockKey), streamPrefix+id)
+	s.orders = &evaluation{script: orderScript, keys: keys, keyCount: 2, args: args, argCount: 2, callKeys: 2, callArgs: 1}
 	s.carts = &evaluation{script: cartScript, callKeys: 1, callArgs: 1}
 	for range cfg.Connections {
 		s.conns = append(s.conns, newConn(cfg, []*evaluation{s.carts, s.orders}, s.greet))

@@ -17,6 +17,10 @@ var (
 	changesSource string // before the two
 	//go:embed stock.lua
 	stockSource string
+	//go:embed ledger.lua
+	ledgerSource string
+	//go:embed done.lua
+	doneSource string
 
 	orderScript = newScript(changesSource + orderSource)
 	cartScript  = newScript(changesSource + cartSource)

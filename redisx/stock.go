@@ -27,6 +27,7 @@ const (
 var (
 	ErrOtherFoods = errors.New("redis holds a sale of other foods")
 	ErrSaleLost   = errors.New("redis has lost the sale")
+	ErrNoSale     = errors.New("redis holds no sale")
 )
 
 // Opening is the sale to join or to open.
@@ -70,9 +71,34 @@ func Open(ctx context.Context, cfg Config, o Opening) (id string, opened bool, e
 		return "", false, unknownCode("stock.lua", code)
 	}
 	if catalog != o.Catalog {
-		return "", false, fmt.Errorf("%w: sale %s at %s has %s; here are %s", ErrOtherFoods, id, cfg.Address, catalog, o.Catalog)
+		return "", false, otherFoods(id, cfg, catalog, o.Catalog)
 	}
 	return id, code == stockOpened, nil
+}
+
+// Find returns the id of the sale that Redis holds, without opening one. Errors: ErrNoSale, ErrOtherFoods, or why Redis
+// cannot be asked.
+func Find(ctx context.Context, cfg Config, catalog string) (id string, err error) {
+	l, err := dial(ctx, cfg)
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	var marker []string
+	if err := l.ask(newCall().command(&marker, "HMGET", saleKey, "id", "catalog"), cfg.Timeout); err != nil {
+		return "", fmt.Errorf("cannot reach Redis at %s: %w", cfg.Address, err)
+	}
+	switch {
+	case marker[0] == "":
+		return "", fmt.Errorf("%w: %s", ErrNoSale, cfg.Address)
+	case marker[1] != catalog:
+		return "", otherFoods(marker[0], cfg, marker[1], catalog)
+	}
+	return marker[0], nil
+}
+
+func otherFoods(id string, cfg Config, there, here string) error {
+	return fmt.Errorf("%w: sale %s at %s has %s; here are %s", ErrOtherFoods, id, cfg.Address, there, here)
 }
 
 // newSaleID makes 8 random characters (40 bits).

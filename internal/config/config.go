@@ -47,6 +47,8 @@ type Config struct {
 
 	SnapshotInterval time.Duration
 
+	Ledger string // data source name of the database that gets the orders, "" for none
+
 	flags   *flag.FlagSet
 	proxies string // TrustedProxies as they were given
 }
@@ -128,6 +130,9 @@ func (c *Config) register(redis *redisFlags) []group {
 	add("Sale", func() {
 		fs.DurationVar(&c.Redis.CartTTL, "cart-ttl", time.Hour, "`time` a cart lives from its first piece on")
 		fs.DurationVar(&c.SnapshotInterval, "snapshot-interval", 200*time.Millisecond, "`time` between two looks at the stock for GET /foods")
+	})
+	add("Ledger", func() {
+		fs.StringVar(&c.Ledger, "ledger", "", "MySQL or MariaDB that gets every order, `dsn` as in user:password@tcp(host:3306)/name; better set in the environment")
 	})
 	return groups
 }

@@ -51,6 +51,7 @@ func TestContestEnvironment(t *testing.T) {
 		"APP_HOST": "0.0.0.0", "APP_PORT": "9090", "REDIS_HOST": "cache", "REDIS_PORT": "6380",
 		"DB_HOST": "db", "DB_PORT": "3307", "DB_NAME": "shop", "DB_USER": "me", "DB_PASS": "hush",
 		"ROOT_PASSWORD": "rootpw", "TOKEN_SECRET": strings.Repeat("s", 32),
+		"LEDGER": "me:quiet@tcp(db)/shop",
 	} {
 		t.Setenv(name, value)
 	}
@@ -65,7 +66,7 @@ func TestContestEnvironment(t *testing.T) {
 		t.Errorf("database %+v", db)
 	}
 	shown := c.String()
-	for _, hidden := range []string{"hush", "rootpw", "ssss"} {
+	for _, hidden := range []string{"hush", "rootpw", "ssss", "quiet"} {
 		if strings.Contains(shown, hidden) {
 			t.Errorf("%q shows a secret", shown)
 		}

@@ -31,6 +31,7 @@ func newGroup(fs *flag.FlagSet, title string, register func()) group {
 // help writes all flags with their environment names and returns flag.ErrHelp.
 func help(out io.Writer, fs *flag.FlagSet, groups []group) error {
 	fmt.Fprintln(out, "flashsale opens a sale over HTTP. A flag wins over its environment name, which stands in brackets.")
+	fmt.Fprintln(out, "flashsale audit, with the same flags, compares the orders in Redis with those in the database of -ledger.")
 	for _, g := range groups {
 		fmt.Fprintf(out, "\n%s\n", g.title)
 		for _, name := range g.names {
@@ -74,7 +75,7 @@ func (c *Config) HideSecrets() {
 
 // secret says whether the flag's value must not be shown.
 func secret(name string) bool {
-	return strings.Contains(name, "secret") || strings.Contains(name, "pass")
+	return strings.Contains(name, "secret") || strings.Contains(name, "pass") || name == "ledger" // a password is in it
 }
 
 func envName(flagName string) string {

@@ -33,6 +33,9 @@ const (
 	stopLimit = 10 * time.Second
 )
 
+// Socket is the path of the socket in the folder on which a redis-server of Start answers.
+func Socket(folder *datafolder.Folder) string { return folder.File(socketName) }
+
 // server is the redis-server child. Only the goroutine in startServer, and later the one in run, uses it.
 type server struct {
 	name    string
@@ -46,7 +49,7 @@ type server struct {
 }
 
 func startServer(ctx context.Context, name, program string, folder *datafolder.Folder) (*Store, error) {
-	socket := folder.File(socketName)
+	socket := Socket(folder)
 	if len(socket) > socketPathMost {
 		return nil, fmt.Errorf("cannot start %s: the path of its socket, %s, has %d bytes and the limit is %d; choose a shorter -data",
 			name, socket, len(socket), socketPathMost)

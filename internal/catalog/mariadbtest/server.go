@@ -32,11 +32,16 @@ type Server struct {
 	Host           string
 	Port           int
 	User, Password string
+
+	folder    string
+	arguments []string
+	daemon    *child
 }
 
 // Start runs a server on a port of 127.0.0.1 until tb and its subtests are over, and never longer than this process.
-// Where mariadbd is not installed it skips tb, or fails it if REQUIRE_REAL=1 is set.
-func Start(tb testing.TB) *Server {
+// Where mariadbd is not installed it skips tb, or fails it if REQUIRE_REAL=1 is set. arguments are added to its command
+// line; by default a commit is not on disk yet when it is answered.
+func Start(tb testing.TB, arguments ...string) *Server {
 	tb.Helper()
 	for _, program := range []string{"mariadbd", "mariadb-install-db"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -52,18 +57,36 @@ func Start(tb testing.TB) *Server {
 		tb.Fatal(err)
 	}
 	for range startAttempts {
-		server := &Server{Host: "127.0.0.1", User: "root", Password: "toor"}
+		server := &Server{Host: "127.0.0.1", User: "root", Password: "toor", folder: folder, arguments: arguments}
 		if server.Port, err = freePort(); err != nil {
 			continue
 		}
-		var daemon *child
-		if daemon, err = server.launch(tb.Context(), folder); err == nil {
-			tb.Cleanup(daemon.kill)
+		if server.daemon, err = server.launch(tb.Context(), folder); err == nil {
+			tb.Cleanup(server.Kill)
 			return server
 		}
 	}
 	tb.Fatalf("cannot start mariadbd: %v", err)
 	return nil
+}
+
+// Kill ends the server at once, as kill -9 does.
+func (s *Server) Kill() { s.daemon.kill() }
+
+// Freeze stops the server without ending it, as an overloaded machine would; Thaw lets it go on.
+func (s *Server) Freeze() { _ = s.daemon.process.Signal(syscall.SIGSTOP) } // fails only if it is gone
+
+// Thaw lets a frozen server go on.
+func (s *Server) Thaw() { _ = s.daemon.process.Signal(syscall.SIGCONT) }
+
+// Restart starts a killed server again, on the same port and folder.
+func (s *Server) Restart(tb testing.TB) {
+	tb.Helper()
+	daemon, err := s.launch(tb.Context(), s.folder)
+	if err != nil {
+		tb.Fatalf("cannot start mariadbd again: %v", err)
+	}
+	s.daemon = daemon
 }
 
 func missing(tb testing.TB, program string) {
@@ -144,7 +167,7 @@ func (s *Server) launch(ctx context.Context, folder string) (*child, error) {
 		"--socket=" + filepath.Join(folder, "s"), "--pid-file=" + filepath.Join(folder, "pid"),
 		"--init-file=" + filepath.Join(folder, "account.sql"),
 		"--bind-address=" + s.Host, "--port=" + strconv.Itoa(s.Port), "--skip-name-resolve",
-		"--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0"}, account()...)
+		"--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0"}, append(account(), s.arguments...)...)
 	daemon, err := startChild("mariadbd", arguments)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,32 @@
+package ledger
+
+import (
+	"strconv"
+	"time"
+
+	"flashsale/redisx"
+)
+
+// entry is one order as the tables have it.
+type entry struct {
+	id     string
+	user   uint32
+	total  int64
+	placed time.Time // zero when it is not known
+	items  []redisx.Item
+}
+
+// book makes entries of a sale's orders.
+type book struct {
+	sale   string
+	prices []int64 // of food 1, 2, 3, ...
+}
+
+// entry prices an order. Its foods are those of the sale: redisx has checked.
+func (b book) entry(order redisx.Order, placed time.Time) entry {
+	e := entry{id: b.sale + "-" + strconv.FormatUint(uint64(order.User), 10), user: order.User, placed: placed, items: order.Items}
+	for _, item := range order.Items {
+		e.total += b.prices[item.Food-1] * item.Count
+	}
+	return e
+}

@@ -1,0 +1,208 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+const (
+	connectTimeout = 5 * time.Second  // from dialling to the end of the handshake, where the DSN names no other
+	stallTimeout   = 10 * time.Second // for a single read or write, likewise
+	connectionsMax = 2                // one writes; the other is for the audit
+)
+
+// Statements that make the tables. placed_at is UTC, and NULL for an order whose time nobody has kept. The id of an
+// order is made of letters, digits and one "-".
+var tables = []string{
+	`CREATE TABLE IF NOT EXISTS orders (
+		id VARCHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+		user_id BIGINT UNSIGNED NOT NULL,
+		total BIGINT NOT NULL,
+		placed_at DATETIME(3) NULL,
+		PRIMARY KEY (id)
+	) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`,
+	`CREATE TABLE IF NOT EXISTS order_items (
+		order_id VARCHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+		food_id BIGINT NOT NULL,
+		count BIGINT NOT NULL,
+		PRIMARY KEY (order_id, food_id)
+	) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`,
+}
+
+const (
+	insertOrders = "INSERT INTO orders (id, user_id, total, placed_at) VALUES "
+	keepOrders   = " ON DUPLICATE KEY UPDATE placed_at = COALESCE(orders.placed_at, VALUES(placed_at))"
+	insertItems  = "INSERT INTO order_items (order_id, food_id, `count`) VALUES "
+	keepItems    = " ON DUPLICATE KEY UPDATE order_id = order_items.order_id"
+)
+
+const errNoTable = 1146
+
+// What a server answers when waiting for it does not help.
+var misconfigured = []uint16{
+	1044, // no access to the database
+	1045, // wrong user or password
+	1049, // no such database
+	1054, // a table has other columns
+	1142, // no right to use the table
+	1143, // no right to use a column
+	1698, // wrong user or password, by a plugin
+}
+
+// ErrMisconfigured marks an error that lasts until somebody changes the DSN or the database.
+var ErrMisconfigured = errors.New("mend -ledger or the database")
+
+// Database is the database with the tables orders and order_items.
+type Database struct {
+	name     string
+	db       *sql.DB
+	prepared bool // touched by the one who prepares only
+}
+
+// NewDatabase reads a data source name, "user:password@tcp(host:3306)/name". It does not connect. The error does not
+// show it.
+func NewDatabase(dsn string) (*Database, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read -ledger: %w (it must be user:password@tcp(host:3306)/name)", err)
+	}
+	if cfg.DBName == "" {
+		return nil, errors.New("cannot use -ledger: it names no database (it must be user:password@tcp(host:3306)/name)")
+	}
+	for _, limit := range []struct {
+		of *time.Duration
+		to time.Duration
+	}{{&cfg.Timeout, connectTimeout}, {&cfg.ReadTimeout, stallTimeout}, {&cfg.WriteTimeout, stallTimeout}} {
+		if *limit.of == 0 {
+			*limit.of = limit.to
+		}
+	}
+	cfg.Loc = time.UTC
+	cfg.InterpolateParams = true    // one round trip instead of three
+	cfg.Logger = &mysql.NopLogger{} // what goes wrong is returned; the driver would write it to stderr as well
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use -ledger: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(connectionsMax)
+	return &Database{name: "MySQL " + cfg.DBName + "@" + cfg.Addr, db: db}, nil
+}
+
+// Open returns the database with its tables, nil where dsn is "". One that cannot become the ledger by waiting is refused with
+// ErrMisconfigured; one that is away now is logged, as the sale can go on without it.
+func Open(ctx context.Context, dsn string) (*Database, error) {
+	if dsn == "" {
+		return nil, nil
+	}
+	d, err := NewDatabase(dsn)
+	if err != nil {
+		return nil, err
+	}
+	switch err := d.Prepare(ctx); {
+	case errors.Is(err, ErrMisconfigured):
+		return nil, errors.Join(err, d.Close())
+	case err != nil:
+		slog.Warn("the sale goes on without its database; orders wait in Redis", "error", err)
+	}
+	return d, nil
+}
+
+// String names the database without its password.
+func (d *Database) String() string { return d.name }
+
+// Close ends its connections, where there are any.
+func (d *Database) Close() error {
+	if d == nil {
+		return nil
+	}
+	return d.db.Close()
+}
+
+// Prepare makes the tables where they are missing. Errors: ErrMisconfigured, or why the database cannot be asked.
+func (d *Database) Prepare(ctx context.Context) error {
+	if d.prepared {
+		return nil
+	}
+	err := d.probe(ctx)
+	var refused *mysql.MySQLError
+	if errors.As(err, &refused) && refused.Number == errNoTable {
+		for _, statement := range tables {
+			if _, err = d.db.ExecContext(ctx, statement); err != nil {
+				break
+			}
+		}
+	}
+	switch {
+	case errors.As(err, &refused) && slices.Contains(misconfigured, refused.Number):
+		return fmt.Errorf("cannot keep the ledger in %v: %w: %w", d, err, ErrMisconfigured)
+	case err != nil:
+		return fmt.Errorf("cannot keep the ledger in %v: %w", d, err)
+	}
+	d.prepared = true
+	var flush int
+	if err := d.db.QueryRowContext(ctx, "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit").Scan(&flush); err == nil && flush != 1 {
+		slog.Warn("the database commits before it writes to disk: its crash may lose orders; set innodb_flush_log_at_trx_commit=1",
+			"database", d, "innodb_flush_log_at_trx_commit", flush)
+	}
+	return nil
+}
+
+// probe looks whether both tables have the columns. A user without the right to make tables may use those there are.
+func (d *Database) probe(ctx context.Context) error {
+	for _, query := range []string{
+		"SELECT id, user_id, total, placed_at FROM orders LIMIT 0",
+		"SELECT order_id, food_id, `count` FROM order_items LIMIT 0",
+	} {
+		rows, err := d.db.QueryContext(ctx, query)
+		if err != nil {
+			return err
+		}
+		if err := rows.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write puts entries into the tables in one transaction. Those that are there stay as they are, but for a time that was
+// not known before. After an error the outcome is unknown: write them again.
+func (d *Database) write(ctx context.Context, entries []entry) error {
+	var orders, items []any
+	for _, e := range entries {
+		orders = append(orders, e.id, e.user, e.total, sql.NullTime{Time: e.placed, Valid: !e.placed.IsZero()})
+		for _, item := range e.items {
+			items = append(items, e.id, item.Food, item.Count)
+		}
+	}
+	tx, err := d.db.BeginTx(ctx, nil)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, insertOrders+rowsOf(len(entries), 4)+keepOrders, orders...)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, insertItems+rowsOf(len(items)/3, 3)+keepItems, items...)
+		}
+		if err == nil {
+			err = tx.Commit()
+		} else {
+			_ = tx.Rollback() // it ends with the connection if not by this
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %d orders to %v: %w", len(entries), d, err)
+	}
+	return nil
+}
+
+// rowsOf makes "(?,?),(?,?)" of so many rows and columns.
+func rowsOf(rows, columns int) string {
+	row := "(" + strings.TrimSuffix(strings.Repeat("?,", columns), ",") + ")"
+	return strings.TrimSuffix(strings.Repeat(row+",", rows), ",")
+}

@@ -1,0 +1,72 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"flashsale/redisx"
+)
+
+// joinPause is the time between two questions whether the connection to the sale stands.
+const joinPause = 10 * time.Millisecond
+
+// fill writes every order of the sale, because some were placed before the stream was there. When they were is not
+// known. Those that are in the stream as well keep, or get, their time.
+func (l *Ledger) fill(ctx context.Context, stream *redisx.Stream) error {
+	sale, leave, err := join(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices))
+	if err != nil {
+		return err
+	}
+	defer leave()
+	count := 0
+	for scan := sale.ScanOrders(); ; {
+		page, err := scan.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		for start := 0; start < len(page); start += batchMax { // SCAN may return more keys than it was asked for
+			var entries []entry
+			for _, order := range page[start:min(start+batchMax, len(page))] {
+				entries = append(entries, l.book.entry(order, time.Time{}))
+			}
+			if err := l.cfg.Database.write(ctx, entries); err != nil {
+				return err
+			}
+		}
+		count += len(page)
+	}
+	if count > 0 {
+		slog.Info("the ledger was just switched on: the orders that were there are in the database", "orders", count)
+	}
+	return stream.Filled()
+}
+
+// join connects to the sale, for as long as Redis may take to answer a call.
+func join(ctx context.Context, cfg redisx.Config, id string, foods int) (sale *redisx.Sale, leave func(), err error) {
+	sale = redisx.Join(cfg, id, foods)
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { sale.Run(ctx) })
+	leave = func() {
+		cancel()
+		running.Wait()
+	}
+	for limit := time.Now().Add(cfg.Timeout); ; time.Sleep(joinPause) {
+		if err = sale.Check(); err == nil || errors.Is(err, redisx.ErrSaleGone) || time.Now().After(limit) {
+			break
+		}
+	}
+	if err != nil {
+		leave()
+		return nil, nil, fmt.Errorf("cannot read the orders of sale %s: %w", id, err)
+	}
+	return sale, leave, nil
+}

@@ -1,0 +1,178 @@
+// Package ledger writes the orders of a sale into a MySQL or MariaDB database, each exactly once.
+//
+// It stands behind the sale, not in its way: an order is placed in Redis and put into a stream by the same script; from
+// there one consumer of each server takes it in batches to the database. An order leaves the stream only after the
+// commit, and the tables' primary keys make a batch that is written twice count once. So the end of any of the three
+// at any moment costs nothing but time: what is not committed is still in the stream. While the database is away the
+// sale goes on and the stream grows, in Redis' memory.
+//
+// It must not be asked by a request, and it never changes what is in Redis but the stream. It is slow where many orders
+// were placed before the ledger was switched on: it looks at every order of the sale then (about 20,000 a second).
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"flashsale/redisx"
+)
+
+const (
+	batchMax      = 1000                   // orders in one transaction
+	pause         = 100 * time.Millisecond // between two looks at the stream, so that batches are long and Redis has peace
+	retryMin      = 100 * time.Millisecond // pause after a fault
+	retryMax      = time.Second            // and the longest one
+	takeOverIdle  = 15 * time.Second       // a batch that is not done in this time is taken from its consumer: more than writing one may take
+	takeOverEvery = 5 * time.Second
+	flushLimit    = 5 * time.Second  // how long a stop goes on writing
+	behindAfter   = 5 * time.Second  // the age from which an order that waits is worth a line in the log
+	behindEvery   = 10 * time.Second // between two such lines
+)
+
+// Config is what a Ledger needs.
+type Config struct {
+	Database *Database
+	Redis    redisx.Config
+	Sale     string
+	Prices   []int64 // of food 1, 2, 3, ...
+	Address  string  // host:port of this server, which tells it from the others on this machine
+}
+
+// Ledger is one server's writer of the sale's orders.
+type Ledger struct {
+	cfg      Config
+	book     book
+	consumer string // name of this server among those of the sale, the same after its restart
+
+	takeOverIdle, takeOverEvery, behindAfter, behindEvery, flushLimit time.Duration // the constants, but in tests
+}
+
+// New switches the ledger of the sale on in Redis, for all its servers. The database need not answer.
+func New(ctx context.Context, cfg Config) (*Ledger, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("cannot name this server for the ledger: %w", err)
+	}
+	l := &Ledger{cfg: cfg, book: book{sale: cfg.Sale, prices: cfg.Prices}, consumer: host + " " + cfg.Address,
+		takeOverIdle: takeOverIdle, takeOverEvery: takeOverEvery, behindAfter: behindAfter, behindEvery: behindEvery, flushLimit: flushLimit}
+	stream, err := l.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stream.Close()
+	return l, nil
+}
+
+func (l *Ledger) open(ctx context.Context) (*redisx.Stream, error) {
+	return redisx.OpenStream(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices), l.consumer)
+}
+
+// Run writes orders until ctx ends and then what is still in the stream, for flushLimit at most. Faults of Redis and of
+// the database are logged, and it tries again for as long as they last.
+func (l *Ledger) Run(ctx context.Context) {
+	write, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	context.AfterFunc(ctx, func() { time.AfterFunc(l.flushLimit, stop) })
+	var watching sync.WaitGroup
+	watching.Go(func() { l.watch(ctx) })
+	defer watching.Wait()
+
+	failing := false // one line when it begins and one when it ends
+	for delay := retryMin; ; delay = min(2*delay, retryMax) {
+		err := l.session(ctx, write, func() {
+			if failing {
+				slog.Info("orders go to the database again", "database", l.cfg.Database)
+			}
+			failing, delay = false, retryMin
+		})
+		if ctx.Err() != nil {
+			if err != nil {
+				slog.Warn("the ledger stops before all orders are in the database; they stay in Redis", "error", err)
+			}
+			return
+		}
+		if !failing {
+			slog.Error("orders do not get into the database; they wait in Redis", "database", l.cfg.Database, "error", err)
+			failing = true
+		}
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// session writes orders on one connection to Redis until something fails, or until ctx has ended and none is left. It
+// calls progress when what had stopped an earlier one is overcome.
+func (l *Ledger) session(ctx, write context.Context, progress func()) error {
+	stream, err := l.open(write)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	if err := l.cfg.Database.Prepare(write); err != nil {
+		return err
+	}
+	if stream.Filling() {
+		if err := l.fill(write, stream); err != nil {
+			return err
+		}
+	}
+	return l.consume(ctx, write, stream, progress)
+}
+
+// consume moves batches: first those that this consumer was given before, for a fault may have stopped it halfway.
+func (l *Ledger) consume(ctx, write context.Context, stream *redisx.Stream, progress func()) error {
+	look := time.NewTicker(pause)
+	defer look.Stop()
+	var tookOver time.Time
+	for before := true; ; {
+		orders, err := stream.Read(before, batchMax)
+		if err == nil {
+			err = l.move(write, stream, orders)
+		}
+		if err != nil {
+			return err
+		}
+		switch {
+		case before:
+			before = len(orders) > 0
+			continue
+		case time.Since(tookOver) >= l.takeOverEvery:
+			if err := stream.TakeOver(l.takeOverIdle, batchMax); err != nil {
+				return err
+			}
+			before, tookOver = true, time.Now()
+			continue
+		case len(orders) == batchMax:
+			progress()
+			continue
+		case len(orders) == 0 && ctx.Err() != nil:
+			return nil
+		}
+		progress()
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// move writes a batch and only then takes it from the stream.
+func (l *Ledger) move(ctx context.Context, stream *redisx.Stream, orders []redisx.PlacedOrder) error {
+	if len(orders) == 0 {
+		return nil
+	}
+	entries := make([]entry, len(orders))
+	for i, order := range orders {
+		entries[i] = l.book.entry(order.Order, order.Placed)
+	}
+	if err := l.cfg.Database.write(ctx, entries); err != nil {
+		return err
+	}
+	return stream.Done(orders)
+}

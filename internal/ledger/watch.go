@@ -1,0 +1,41 @@
+package ledger
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"flashsale/redisx"
+)
+
+// watch logs how far the database is behind, one line in behindEvery at most.
+func (l *Ledger) watch(ctx context.Context) {
+	look := time.NewTicker(l.behindEvery)
+	defer look.Stop()
+	for behind := false; ; {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+		backlog, err := l.backlog(ctx)
+		switch age := backlog.Age(time.Now()); {
+		case err != nil: // Redis is away, and that is said already
+		case age >= l.behindAfter:
+			slog.Warn("the database is behind the sale", "orders", backlog.Orders, "oldest", age.Round(time.Millisecond), "database", l.cfg.Database)
+			behind = true
+		case behind:
+			slog.Info("the database is no longer behind the sale", "database", l.cfg.Database)
+			behind = false
+		}
+	}
+}
+
+func (l *Ledger) backlog(ctx context.Context) (redisx.Backlog, error) {
+	stream, err := l.open(ctx)
+	if err != nil {
+		return redisx.Backlog{}, err
+	}
+	defer stream.Close()
+	return stream.Backlog()
+}

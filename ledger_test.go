@@ -1,0 +1,367 @@
+package main
+
+import (
+	"cmp"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"flashsale/internal/catalog/mariadbtest"
+	"flashsale/redisx/redistest"
+)
+
+// durable makes MariaDB keep what it has committed, also when it is killed.
+const durable = "--innodb-flush-log-at-trx-commit=1"
+
+// books is a database that gets the orders of a sale.
+type books struct {
+	*sql.DB
+	dsn string
+}
+
+func openBooks(t *testing.T, server *mariadbtest.Server, name string) *books {
+	t.Helper()
+	dsn := fmt.Sprintf("%s:%s@tcp(%s:%d)/%s", server.User, server.Password, server.Host, server.Port, name)
+	return &books{server.Open(t, name), dsn}
+}
+
+// env is the environment of a server that writes into the books.
+func (b *books) env() []string { return []string{"LEDGER=" + b.dsn, "TOKEN_SECRET=" + sharedSecret} }
+
+// orders reads all orders from the tables, by user.
+func (b *books) orders(t *testing.T) map[int]order {
+	t.Helper()
+	rows, err := b.Query("SELECT o.id, o.user_id, o.total, i.food_id, i.count FROM orders o JOIN order_items i ON i.order_id = o.id")
+	must(t, err)
+	defer rows.Close()
+	byUser := map[int]order{}
+	for rows.Next() {
+		var o order
+		var i item
+		must(t, rows.Scan(&o.ID, &o.User, &o.Total, &i.Food, &i.Count))
+		o.Items = append(byUser[o.User].Items, i)
+		byUser[o.User] = o
+	}
+	must(t, rows.Err())
+	return byUser
+}
+
+// await waits until the tables hold as many orders as wanted and compares all of them.
+func (b *books) await(t *testing.T, want map[int]order) {
+	t.Helper()
+	within(t, fmt.Sprintf("%d orders in the database", len(want)), func() bool {
+		var n int
+		return b.QueryRow("SELECT COUNT(*) FROM orders").Scan(&n) == nil && n >= len(want)
+	})
+	byFood := func(items []item) []item {
+		return slices.SortedFunc(slices.Values(items), func(a, b item) int { return cmp.Compare(a.Food, b.Food) })
+	}
+	got := b.orders(t)
+	if !maps.EqualFunc(got, want, func(x, y order) bool {
+		return x.ID == y.ID && x.Total == y.Total && slices.Equal(byFood(x.Items), byFood(y.Items))
+	}) {
+		t.Errorf("%d orders in the database are not the %d of the sale: %.500v\nwant %.500v", len(got), len(want), got, want)
+	}
+}
+
+// waiting returns what /readyz says of the ledger; false where it says nothing.
+func (s *server) waiting(t *testing.T) (orders int, oldest float64, told bool) {
+	t.Helper()
+	r, err := s.client(t).do("GET", "/readyz", "")
+	must(t, err)
+	var detail struct {
+		Ledger *struct {
+			Waiting int     `json:"orders_waiting"`
+			Oldest  float64 `json:"oldest_seconds"`
+		}
+	}
+	if r.status != 200 {
+		t.Errorf("/readyz: %d %s, want 200", r.status, r.body)
+	}
+	must(t, json.Unmarshal([]byte(r.body), &detail))
+	if detail.Ledger == nil {
+		return 0, 0, false
+	}
+	return detail.Ledger.Waiting, detail.Ledger.Oldest, true
+}
+
+// samePort are the arguments that start a server once more on the port of this one.
+func (s *server) samePort(t *testing.T) []string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(s.address)
+	must(t, err)
+	return []string{"-app-port", port}
+}
+
+// One database server for all cases: it takes seconds to start.
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	server := mariadbtest.Start(t, durable)
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, b *books)
+	}{
+		{"workers", func(t *testing.T, b *books) { testLedgerWrites(t, b, "2") }},
+		{"alone", func(t *testing.T, b *books) { testLedgerWrites(t, b, "0") }},
+		{"midsale", testLedgerInMidSale},
+		{"together", testLedgerOfThreeServers},
+		{"supervisor", testLedgerSupervisorKilled},
+		{"store", testLedgerStoreKilled},
+		{"audit", testLedgerAudit},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(t, openBooks(t, server, test.name))
+		})
+	}
+}
+
+// An order that was placed over HTTP is in the database; the password of the database is nowhere.
+func testLedgerWrites(t *testing.T, b *books, workers string) {
+	redis := redistest.New(t)
+	s := setup{env: b.env(), args: []string{"-redis", redis.Socket, "-workers", workers}}.serve(t)
+	_, err := s.client(t).buy(2, item{1, 2}, item{3, 1})
+	must(t, err)
+	b.await(t, s.orders(t))
+	within(t, "empty stream", func() bool { orders, _, told := s.waiting(t); return told && orders == 0 })
+	if want := "every order goes to MySQL "; !strings.HasPrefix(s.banner(t, "ledger"), want) {
+		t.Errorf("ledger %q, want %q first", s.banner(t, "ledger"), want)
+	}
+	for _, worker := range s.workers(t) {
+		for _, file := range []string{"cmdline", "environ"} {
+			if strings.Contains(read(t, fmt.Sprintf("/proc/%d/%s", worker, file)), "toor") {
+				t.Errorf("%s of a worker shows the password of the database", file)
+			}
+		}
+	}
+	_, err = s.client(t).buy(3, item{2, 1})
+	must(t, err)
+	s.stop(t)
+	if got := b.orders(t); len(got) != 2 {
+		t.Errorf("%d orders in the database after the stop, want 2", len(got))
+	}
+	if strings.Contains(read(t, s.stdout)+read(t, s.stderr), "toor") {
+		t.Error("the output shows the password of the database")
+	}
+	if strings.Contains(read(t, s.stderr), "level=ERROR") {
+		t.Error("errors are logged")
+	}
+}
+
+// A second server switches the ledger on. The first knows nothing of it and goes on selling: all its orders, from before
+// and from then on, get into the database too.
+func testLedgerInMidSale(t *testing.T, b *books) {
+	redis := redistest.New(t)
+	args := append([]string{"-redis", redis.Socket, "-workers", "1"}, loadArgs...)
+	plain := setup{env: []string{"TOKEN_SECRET=" + sharedSecret}, args: args}.serve(t)
+	l := startLoad(t, plain, loadClients, false)
+	l.awaitOrders(t, 100)
+	if _, _, told := plain.waiting(t); told {
+		t.Error("/readyz tells of a ledger that nobody keeps")
+	}
+	setup{env: b.env(), args: args}.serve(t)
+	l.awaitOrders(t, 100)
+	l.checkFailures(t, refusal{})
+	l.audit(t, plain)
+	b.await(t, plain.orders(t))
+	if _, _, told := plain.waiting(t); !told {
+		t.Error("/readyz of the server without -ledger does not tell of the ledger")
+	}
+}
+
+// Three servers write; one of them is killed with what it was given and does not come back.
+func testLedgerOfThreeServers(t *testing.T, b *books) {
+	redis := redistest.New(t)
+	var servers []*server
+	for range 3 {
+		servers = append(servers, setup{env: b.env(), args: append([]string{"-redis", redis.Socket, "-workers", "1"}, loadArgs...)}.serve(t))
+	}
+	l := startLoad(t, servers[0], loadClients, false)
+	l.awaitOrders(t, 100)
+	kill(t, servers[2].pid())
+	l.awaitOrders(t, 100)
+	l.checkFailures(t, refusal{})
+	l.audit(t, servers[0])
+	b.await(t, servers[1].orders(t))
+}
+
+// The whole server is killed under load and started again.
+func testLedgerSupervisorKilled(t *testing.T, b *books) {
+	needRedis(t)
+	s := setup{env: b.env(), args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
+	for range 3 {
+		l := startLoad(t, s, loadClients, false)
+		l.awaitOrders(t, 50)
+		workers := s.workers(t)
+		kill(t, s.pid())
+		l.stop()
+		s.wait(t)
+		awaitEnd(t, workers...)
+		s = setup{data: s.data, env: b.env(), args: append(append([]string{"-workers", "2"}, loadArgs...), s.samePort(t)...)}.serve(t)
+		orders := s.orders(t)
+		for user, id := range l.placed {
+			if orders[user].ID != id {
+				t.Errorf("order %s of user %d was answered 200 and is not there", id, user)
+			}
+		}
+		b.await(t, orders)
+	}
+}
+
+// Redis is killed under load; nothing that was answered is missing in the database.
+func testLedgerStoreKilled(t *testing.T, b *books) {
+	needRedis(t)
+	s := setup{env: b.env(), args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
+	l := startLoad(t, s, loadClients, false)
+	for killed := range 3 {
+		l.awaitOrders(t, 50)
+		kill(t, s.redisServer(t)[0])
+		within(t, "new store", func() bool { return s.logged(t, "store answers again") == killed+1 })
+	}
+	l.awaitOrders(t, 50)
+	l.checkFailures(t, unavailable)
+	l.audit(t, s)
+	b.await(t, s.orders(t))
+}
+
+// runAudit runs "flashsale audit" and returns its exit code and what it prints.
+func runAudit(t *testing.T, b *books, args ...string) (code int, output string) {
+	t.Helper()
+	p := launch(t, "flashsale", []string{"LEDGER=" + b.dsn}, append([]string{"audit"}, args...)...)
+	code = p.wait(t)
+	return code, read(t, p.stdout) + read(t, p.stderr)
+}
+
+// Exit codes of the audit, with the default store, while its server runs and after it has stopped.
+func testLedgerAudit(t *testing.T, b *books) {
+	needRedis(t)
+	s := setup{env: b.env(), args: []string{"-workers", "1"}}.serve(t)
+	for user := 2; user < 12; user++ {
+		_, err := s.client(t).buy(user, item{user, 1})
+		must(t, err)
+	}
+	b.await(t, s.orders(t))
+	want := "audit of sale " + s.sale(t) + "\n  orders in Redis               10\n  orders in the database        10\n" +
+		"  on the way                     0\n  missing                        0\n  extra                          0\n  different                      0\n"
+	if code, output := runAudit(t, b, "-data", s.data); code != 0 || output != want {
+		t.Errorf("audit of a running server: exit code %d\n%swant 0\n%s", code, output, want)
+	}
+	s.stop(t)
+	if code, output := runAudit(t, b, "-data", s.data); code != 0 || output != want {
+		t.Errorf("audit of a stopped server: exit code %d\n%swant 0\n%s", code, output, want)
+	}
+	_, err := b.Exec("DELETE FROM orders WHERE user_id = 5")
+	must(t, err)
+	if code, output := runAudit(t, b, "-data", s.data); code != 1 || !strings.Contains(output, "missing: order "+s.sale(t)+"-5\n") {
+		t.Errorf("audit with a missing order: exit code %d, want 1\n%s", code, output)
+	}
+	for _, test := range []struct{ name, want string }{
+		{"-data " + folder(t), "flashsale audit: no sale was served from "},
+		{"-redis " + redistest.New(t).Socket, "flashsale audit: redis holds no sale: "},
+		{"-foods 3 -data " + s.data, "flashsale audit: redis holds a sale of other foods: "},
+		{"-data " + s.data + " -ledger=", "flashsale audit: -ledger (LEDGER) is not set; it names the database to compare with\n"},
+		{"-data " + s.data + " -ledger root:guess@tcp(" + closedAddress(t) + ")/x", "flashsale audit: cannot read the orders in MySQL x@"},
+		{"-nonsense", "flashsale audit: error parsing commandline arguments: "},
+	} {
+		if code, output := runAudit(t, b, strings.Fields(test.name)...); code != 2 || !strings.HasPrefix(output, test.want) || strings.Contains(output, "guess") {
+			t.Errorf("audit %s: exit code %d, want 2\n%swant %s", test.name, code, output, test.want)
+		}
+	}
+	if code, output := runAudit(t, b, "-h"); code != 0 || !strings.Contains(output, "-ledger dsn") {
+		t.Errorf("audit -h: exit code %d\n%s", code, output)
+	}
+}
+
+func closedAddress(t *testing.T) string { return net.JoinHostPort("127.0.0.1", closedPort(t)) }
+
+// The sale opens and goes on without its database, and says so; a database that comes, is killed and comes again gets
+// every order once.
+func TestLedgerWithoutDatabase(t *testing.T) {
+	t.Parallel()
+	server := mariadbtest.Start(t, durable)
+	b := openBooks(t, server, "shop")
+	server.Kill()
+	s := setup{env: b.env(), args: append([]string{"-redis", redistest.New(t).Socket, "-workers", "2"}, loadArgs...)}.serve(t)
+	if n := s.logged(t, "the sale goes on without its database; orders wait in Redis"); n != 1 {
+		t.Errorf("the missing database is logged %d times, want once", n)
+	}
+	l := startLoad(t, s, loadClients, false)
+	l.awaitOrders(t, 100)
+	if orders, oldest, told := s.waiting(t); !told || orders < 100 || oldest <= 0 {
+		t.Errorf("/readyz says that %d orders wait, the oldest for %v s; want all", orders, oldest)
+	}
+	server.Restart(t)
+	within(t, "orders in the database", func() bool { orders, _, _ := s.waiting(t); return orders < 50 })
+	for range 2 {
+		l.awaitOrders(t, 50)
+		server.Kill()
+		l.awaitOrders(t, 50)
+		server.Restart(t)
+	}
+	l.awaitOrders(t, 50)
+	l.checkFailures(t, refusal{})
+	l.audit(t, s)
+	b.await(t, s.orders(t))
+}
+
+// While the database is away the log says how far behind it is, seldom.
+func TestLedgerBehindIsLogged(t *testing.T) {
+	t.Parallel()
+	dsn := "root:guess@tcp(" + closedAddress(t) + ")/shop"
+	s := setup{env: []string{"LEDGER=" + dsn}, args: []string{"-redis", redistest.New(t).Socket, "-workers", "1"}}.serve(t)
+	var buyers sync.WaitGroup
+	for user := 2; user < 9; user++ {
+		buyers.Go(func() {
+			c := &client{address: s.address}
+			defer c.hangUp()
+			if _, err := c.buy(user, item{1, 1}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	buyers.Wait()
+	const line = `the database is behind the sale" orders=7 oldest=`
+	within(t, "line about the backlog", func() bool {
+		return strings.Contains(strings.ReplaceAll(read(t, s.stderr), "sale orders", `sale" orders`), line)
+	})
+	s.signal(t, syscall.SIGTERM)
+	if code := s.wait(t); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	for text, want := range map[string]int{
+		"orders do not get into the database; they wait in Redis":                    1,
+		"the ledger stops before all orders are in the database; they stay in Redis": 1,
+		"guess": 0,
+	} {
+		if n := s.logged(t, text); n != want {
+			t.Errorf("%q is logged %d times, want %d", text, n, want)
+		}
+	}
+}
+
+// A database that cannot become the ledger by waiting is refused before a sale is opened.
+func TestBadLedgerIsRefused(t *testing.T) {
+	t.Parallel()
+	server := mariadbtest.Start(t)
+	at := fmt.Sprintf("%s:%d", server.Host, server.Port)
+	redis := redistest.New(t)
+	for dsn, want := range map[string]string{
+		"root:guess":                 "cannot read -ledger: invalid DSN: missing the slash separating the database name (it must be user:password@tcp(host:3306)/name)",
+		"root:toor@tcp(" + at + ")/": "cannot use -ledger: it names no database (it must be user:password@tcp(host:3306)/name)",
+		"root:toor@tcp(" + at + ")/x": "cannot keep the ledger in MySQL x@" + at +
+			": Error 1049 (42000): Unknown database 'x': mend -ledger or the database",
+	} {
+		s := setup{env: []string{"LEDGER=" + dsn}, args: []string{"-redis", redis.Socket}}.launch(t)
+		checkRefused(t, s.program, want)
+	}
+	if keys := redis.Do(t, "DBSIZE"); keys != ":0" {
+		t.Errorf("a refused server has left %s keys in Redis", keys)
+	}
+}
