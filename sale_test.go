@@ -205,7 +205,7 @@ func TestAllOrdersAreListed(t *testing.T) {
 	_, err := s.client(t).buy(2, item{2, 3})
 	must(t, err)
 	// The other orders are put where the sale keeps them: as many purchases would take most of a minute.
-	redis.Do(t, fmt.Sprintf(`EVAL "for user = 3, %d do redis.call('SET', 'o_' .. user, '1:1,3:1') end" 0`, users+1))
+	redis.Do(t, fmt.Sprintf(`EVAL "for user = 3, %d do redis.call('SET', 'o_' .. user, '1:1,3:1,') end" 0`, users+1))
 	r, err := s.root(t).do("GET", "/admin/orders", "")
 	must(t, err)
 	if chunked := r.header.Get("Content-Length") == ""; !chunked {
