@@ -94,7 +94,7 @@ func (o *options) register(fs *flag.FlagSet, l *lists) {
 	fs.StringVar(&o.html, "html", "", "write the report as one page with pictures to this `file`")
 	fs.BoolVar(&o.auditOnly, "audit-only", false, "no load, only the checks that need no memory of one")
 	fs.StringVar(&o.data, "data", "flashsale-data", "data `folder` of the server, where it leaves a root password it made itself")
-	fs.StringVar(&l.sides, "compare", "", "start and compare `sides`, separated by |, the first is the base. A side is floor, product or the path of a server, with NAME=VALUE before and flags behind; STORE=off, always, everysec, tcp or own; SERVERS=n of them on one Redis")
+	fs.StringVar(&l.sides, "compare", "", "start and compare `sides`, separated by |, the first is the base. A side is floor, product or the path of a server, with NAME=VALUE before and flags behind; STORE=off, always, everysec, tcp or own; SERVERS=n of them on one Redis; SLOW=n connections of an attacker, a byte a second each")
 	fs.IntVar(&o.rounds, "rounds", 5, "runs of each side with -compare")
 	fs.StringVar(&l.vsServers, "vs-url", "", "with -compare: a server that runs already as one more side, `host:port[,host:port...]`")
 	fs.StringVar(&l.vsPids, "vs-pids", "", "its processes on this machine, `number[,number...]`, children are found")

@@ -13,6 +13,7 @@ const (
 	productProgram = "product" // this repository's server, built for the comparison
 	storeVariable  = "STORE"
 	countVariable  = "SERVERS"
+	slowVariable   = "SLOW"
 	countMax       = 16
 )
 
@@ -37,6 +38,7 @@ type side struct {
 	flags   []string
 	store   storeKind // "" where bench starts none
 	count   int       // servers of this kind, one sale on one Redis
+	slow    int       // connections of an attacker during the load
 
 	// Of a foreign server, which runs already and goes on running.
 	servers []string // host:port
@@ -83,6 +85,10 @@ func parseSide(text string) (side, error) {
 			s.store = storeKind(value)
 		case countVariable:
 			s.count, _ = strconv.Atoi(value) // 0, which check refuses, for what is no number
+		case slowVariable:
+			if s.slow, _ = strconv.Atoi(value); s.slow < 1 || s.slow > slowMax {
+				return s, fmt.Errorf("%w: -compare side %q: %s is a number of slow connections from 1 to %d", errUsage, s.text, slowVariable, slowMax)
+			}
 		default:
 			s.env = append(s.env, words[0])
 		}

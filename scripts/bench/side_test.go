@@ -7,13 +7,13 @@ import (
 )
 
 func TestParseSides(t *testing.T) {
-	got, err := parseSides(" floor |SERVERS=2 GOGC=400  product -workers 1|STORE=always A=b=c ./old/server -redis-connections=2 X=Y")
+	got, err := parseSides(" floor |SERVERS=2 SLOW=7 GOGC=400  product -workers 1|STORE=always A=b=c ./old/server -redis-connections=2 X=Y")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []side{
 		{text: "floor", program: "floor", flags: []string{}, count: 1},
-		{text: "SERVERS=2 GOGC=400 product -workers 1", env: []string{"GOGC=400"}, program: "product", flags: []string{"-workers", "1"}, store: storeOff, count: 2},
+		{text: "SERVERS=2 SLOW=7 GOGC=400 product -workers 1", slow: 7, env: []string{"GOGC=400"}, program: "product", flags: []string{"-workers", "1"}, store: storeOff, count: 2},
 		{text: "STORE=always A=b=c ./old/server -redis-connections=2 X=Y", env: []string{"A=b=c"}, program: "./old/server",
 			flags: []string{"-redis-connections=2", "X=Y"}, store: storeAlways, count: 1},
 	}
@@ -32,6 +32,7 @@ func TestParseSidesRefuses(t *testing.T) {
 		"SERVERS=0 product":                 `-compare side "SERVERS=0 product": SERVERS is a number from 1 to 16, of servers that share a Redis (not STORE=own)`,
 		"SERVERS=x product":                 `-compare side "SERVERS=x product": SERVERS is a number from 1 to 16, of servers that share a Redis (not STORE=own)`,
 		"STORE=own SERVERS=2 product":       `-compare side "STORE=own SERVERS=2 product": SERVERS is a number from 1 to 16, of servers that share a Redis (not STORE=own)`,
+		"SLOW=-1 floor":                     `-compare side "SLOW=-1 floor": SLOW is a number of slow connections from 1 to 20000`,
 		"STORE=tcp floor":                   `-compare side "STORE=tcp floor": the floor has no store`,
 		"product -users 7":                  `-compare side "product -users 7" sets users, which bench sets for all sides`,
 		"product --app-port=7":              `-compare side "product --app-port=7" sets app-port, which bench sets for all sides`,

@@ -53,6 +53,8 @@ func (c *comparison) try(ctx context.Context, s *side, opt options, users []cata
 		return trial{}, err
 	}
 	defer held.close()
+	attack := attackSlowly(ctx, t.servers, s.slow)
+	defer attack.end()
 	unpaced := opt
 	unpaced.rate, unpaced.duration = 0, 0
 	attempts := newLoad(unpaced, c.sale.foods, users[:warm]).run(ctx).attempts
