@@ -174,6 +174,10 @@ func testLedgerInMidSale(t *testing.T, b *books) {
 	if _, _, told := plain.waiting(t); !told {
 		t.Error("/readyz of the server without -ledger does not tell of the ledger")
 	}
+	late := setup{env: []string{"TOKEN_SECRET=" + sharedSecret}, args: args}.serve(t)
+	if late.logged(t, "this sale keeps a ledger, but -ledger is not set here") != 1 || plain.logged(t, "-ledger is not set here") != 0 {
+		t.Error("a server without -ledger does not say at its start that the sale keeps a ledger")
+	}
 }
 
 // Three servers write; one of them is killed with what it was given and does not come back.

@@ -241,7 +241,12 @@ func firstStock(c *catalog.Catalog, last string) redisx.Opening {
 // keepLedger switches the sale's ledger on and writes it until stop; without a database it does nothing.
 func keepLedger(ctx context.Context, database *ledger.Database, sale *opening, address string) (stop func(), err error) {
 	if database == nil {
-		return func() {}, nil
+		backlog, err := redisx.ReadBacklog(ctx, sale.Redis, sale.Sale)
+		if err == nil && backlog.Kept {
+			slog.Warn("this sale keeps a ledger, but -ledger is not set here: orders wait in Redis until a server with it runs",
+				"sale", sale.Sale, "orders_waiting", backlog.Orders)
+		}
+		return func() {}, err
 	}
 	l, err := ledger.New(ctx, ledger.Config{
 		Database: database, Redis: sale.Redis, Sale: sale.Sale, Prices: prices(sale.catalog), Address: address,
@@ -308,6 +313,9 @@ func compare(ctx context.Context, args []string) (result *ledger.Audit, err erro
 		return nil, err
 	}
 	defer database.Close()
+	if _, err := os.Stat(cfg.DataDir); err != nil && cfg.Redis.Address == "" { // which Open would make
+		return nil, fmt.Errorf("no sale was served from %s; name its folder (-data) or its Redis (-redis)", cfg.DataDir)
+	}
 	folder, err := datafolder.Open(cfg.DataDir)
 	if err != nil {
 		return nil, err
@@ -405,9 +413,9 @@ func superviseWorkers(ctx context.Context, cfg *config.Config, sale *opening, su
 				stop() // it was the terminal's end, not somebody who wants other workers
 				continue
 			}
-			err := sale.reload(ctx, cfg)
-			if err != nil {
-				slog.Error("cannot read the catalogue again; the old one stays", "error", err)
+			unread := sale.reload(ctx, cfg)
+			if unread != nil {
+				slog.Error("cannot read the catalogue again; the old one stays", "error", unread)
 			}
 			if fresh, err := handlers.ReadCertificate(cfg.TLSCert, cfg.TLSKey); err != nil {
 				slog.Error("cannot read the certificate again; the old one stays", "error", err)
@@ -417,7 +425,7 @@ func superviseWorkers(ctx context.Context, cfg *config.Config, sale *opening, su
 			if err := roll(ctx, supervisor, sale, &files); err != nil {
 				slog.Error("cannot replace the workers; those that were not replaced go on", "error", err)
 			} else {
-				slog.Info("all workers are replaced", "users", sale.catalog.Users(), "catalogue_read", err == nil)
+				slog.Info("all workers are replaced", "users", sale.catalog.Users(), "catalogue_read", unread == nil)
 			}
 		}
 	}

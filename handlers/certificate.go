@@ -16,7 +16,7 @@ const pemBytesMax = 64 << 10
 type Certificate struct{ Chain, Key []byte }
 
 // ReadCertificate reads a chain and its key and refuses what could not be served: files that do not hold them or do not
-// belong together, and a certificate that has expired. Two empty names give the zero Certificate. No error holds a key.
+// belong together, and a certificate that has expired or is not valid yet. Two empty names give the zero Certificate. No error holds a key.
 func ReadCertificate(chainFile, keyFile string) (Certificate, error) {
 	if chainFile == "" && keyFile == "" {
 		return Certificate{}, nil
@@ -35,6 +35,9 @@ func ReadCertificate(chainFile, keyFile string) (Certificate, error) {
 	}
 	if end := pair.Leaf.NotAfter; time.Now().After(end) {
 		return Certificate{}, fmt.Errorf("cannot use certificate %s: it has expired on %s", chainFile, end.Format(time.DateOnly))
+	}
+	if begin := pair.Leaf.NotBefore; time.Now().Before(begin) {
+		return Certificate{}, fmt.Errorf("cannot use certificate %s: it is valid from %s on", chainFile, begin.Format(time.RFC3339))
 	}
 	return Certificate{chain, key}, nil
 }

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 )
 
-// Durability is what a crash of Redis, or of its machine, can take of what was answered.
+// Durability is what a crash of Redis or of its machine, or a full memory, can take of what was answered.
 type Durability struct {
 	Full bool   // nothing
 	Loss string // in words, for the log
@@ -21,7 +22,7 @@ func ReadDurability(ctx context.Context, cfg Config) (Durability, error) {
 	}
 	defer l.Close()
 	settings := map[string]string{}
-	for _, name := range []string{"appendonly", "appendfsync", "no-appendfsync-on-rewrite", "aof-load-truncated", "save"} {
+	for _, name := range []string{"appendonly", "appendfsync", "no-appendfsync-on-rewrite", "aof-load-truncated", "maxmemory-policy", "save"} {
 		var pair map[string]string
 		x := newCall().command(&pair, "CONFIG", "GET", name)
 		if err := l.ask(x, cfg.Timeout); err != nil {
@@ -34,6 +35,8 @@ func ReadDurability(ctx context.Context, cfg Config) (Durability, error) {
 
 func durability(settings map[string]string) Durability {
 	switch {
+	case strings.HasPrefix(settings["maxmemory-policy"], "allkeys-"): // volatile-* throws away carts only: orders have no lifetime
+		return Durability{Loss: "maxmemory-policy " + settings["maxmemory-policy"] + ": it throws orders away when its memory is full; set noeviction"}
 	case settings["appendonly"] != "yes" && settings["save"] == "":
 		return Durability{Loss: "it keeps nothing on disk: a crash loses every order"}
 	case settings["appendonly"] != "yes":

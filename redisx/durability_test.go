@@ -20,6 +20,8 @@ func TestReadDurability(t *testing.T) {
 		{[]string{"--appendonly", "yes", "--appendfsync", "everysec"}, false, "appendfsync everysec: "},
 		{[]string{"--appendonly", "yes", "--appendfsync", "no"}, false, "appendfsync no: "},
 		{[]string{"--appendonly", "yes", "--appendfsync", "always", "--no-appendfsync-on-rewrite", "yes"}, false, "no-appendfsync-on-rewrite yes: "},
+		{[]string{"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "allkeys-lru"}, false, "maxmemory-policy allkeys-lru: "},
+		{[]string{"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "volatile-lru"}, true, "appendfsync always: "},
 		{[]string{"--save", "60 1"}, false, "no append-only file: "},
 		{[]string{"--save", ""}, false, "it keeps nothing on disk: "},
 		{[]string{"--rename-command", "CONFIG", ""}, false, "it does not tell its settings ("},

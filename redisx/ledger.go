@@ -171,6 +171,18 @@ func (s *Stream) Close() { s.link.Close() }
 
 func (s *Stream) ask(x *call) error { return s.link.ask(x, max(s.cfg.Timeout, streamTimeout)) }
 
+// ReadBacklog asks a Redis what of the sale is not in its ledger yet.
+func ReadBacklog(ctx context.Context, cfg Config, sale string) (Backlog, error) {
+	l, err := dial(ctx, cfg)
+	if err != nil {
+		return Backlog{}, err
+	}
+	defer l.Close()
+	var found Backlog
+	err = l.ask(found.ask(newCall(), streamPrefix+sale), cfg.Timeout)
+	return found, err
+}
+
 // Backlog is what is not in the ledger yet. Errors: ErrUnavailable.
 func (s *Sale) Backlog() (Backlog, error) {
 	var found Backlog

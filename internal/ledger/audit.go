@@ -86,6 +86,18 @@ func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
+	missing := map[string]bool{}
+	for _, order := range placed {
+		missing[order.id] = true
+	}
+	err = cfg.Database.orphans(ctx, cfg.Sale, func(id string) {
+		if !missing[id] { // the order that is missing is what counts
+			a.found(&a.Extra, "extra: items of order %s, which is not there", id)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
 	for _, user := range sortedUsers(placed) {
 		if onTheWay[user] {
 			a.OnTheWay++
@@ -150,6 +162,27 @@ func sortedUsers(placed map[uint32]entry) []uint32 {
 	}
 	slices.Sort(users)
 	return users
+}
+
+// orphans calls visit with the order of items whose order is not in the database.
+func (d *Database) orphans(ctx context.Context, sale string, visit func(id string)) error {
+	rows, err := d.db.QueryContext(ctx, "SELECT DISTINCT i.order_id FROM order_items i LEFT JOIN orders o ON o.id = i.order_id "+
+		"WHERE i.order_id LIKE ? AND o.id IS NULL ORDER BY i.order_id", sale+"-%")
+	if err != nil {
+		return fmt.Errorf("cannot read the items in %v: %w", d, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return fmt.Errorf("cannot read the items in %v: %w", d, err)
+		}
+		visit(id)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("cannot read the items in %v: %w", d, err)
+	}
+	return nil
 }
 
 // read calls visit with every order of the sale in the database, its items by food.

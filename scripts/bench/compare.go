@@ -30,6 +30,11 @@ func compare(ctx context.Context, opt options, stdout, stderr io.Writer) error {
 	if c.sale, err = readSale(ctx, c.opt); err != nil {
 		return err
 	}
+	for _, s := range opt.sides {
+		if err := s.exists(); err != nil {
+			return err
+		}
+	}
 	if c.folder, err = os.MkdirTemp("", "bench"); err != nil {
 		return fmt.Errorf("cannot make folder: %w", err)
 	}

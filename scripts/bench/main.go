@@ -116,7 +116,8 @@ func prove(ctx context.Context, opt options, around func(load func() error, rep 
 		ctx = context.WithoutCancel(ctx) // the signal was for the load
 	}
 	if rep.Audit, err = books.audit(ctx, &ev); err != nil {
-		return err
+		_ = rep.write(stdout, opt.json) // the load was made, whatever hinders the audit
+		return fmt.Errorf("cannot audit: %w", err)
 	}
 	if rep.Soak != nil {
 		rep.Audit = append(rep.Audit, rep.Soak.checks()...)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,6 +50,17 @@ func (s *side) foreign() bool { return s.program == "" }
 
 // audited says that the side sells for real and that bench knows root's password there.
 func (s *side) audited() bool { return !s.foreign() && s.program != floorProgram }
+
+// exists says whether the side's program is there, so that no other side runs in vain.
+func (s *side) exists() error {
+	if s.foreign() || s.program == floorProgram || s.program == productProgram {
+		return nil
+	}
+	if _, err := exec.LookPath(s.program); err != nil {
+		return fmt.Errorf("%w: -compare side %q: %w", errUsage, s.text, err)
+	}
+	return nil
+}
 
 // benchFlags are chosen by bench for all sides alike; a side must not set them, for then bench would not know them.
 var benchFlags = []string{"app-host", "app-port", "users", "foods", "stock", "root-password", "catalog-dir", "db-host"}
