@@ -1,14 +1,12 @@
 package embedded
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -20,9 +18,8 @@ import (
 const (
 	socketName = "redis.sock"
 	logName    = "redis.log"
-	// What redis-server says of an append-only file that ends in the middle of a write.
-	truncatedFile  = "Unexpected end of file reading the append only file"
-	appendManifest = appendFolder + "/appendonly.aof.manifest"
+	// What redis-server says of an append-only file that seems to end in the middle of a write.
+	truncatedFile = "Unexpected end of file reading the append only file"
 	// sockaddr_un has 108 bytes for the path and its closing zero (man 7 unix).
 	socketPathMost = 107
 
@@ -69,7 +66,7 @@ func startServer(ctx context.Context, name, program string, folder *datafolder.F
 }
 
 // startRepaired starts the child and, where it does not because a crash has cut its append-only file off in the middle of
-// what nobody was told of yet, once more without that end.
+// a write, once more without that end.
 func (s *server) startRepaired(ctx context.Context) error {
 	err := s.start(ctx)
 	if err == nil || !strings.Contains(err.Error(), truncatedFile) {
@@ -79,20 +76,6 @@ func (s *server) startRepaired(ctx context.Context) error {
 		return errors.Join(err, repairErr)
 	}
 	return s.start(ctx)
-}
-
-// repair cuts the append-only file back to its last whole transaction, by the tool that comes with the server.
-func (s *server) repair(ctx context.Context) error {
-	tool := strings.Replace(s.name, "-server", "-check-aof", 1)
-	cmd := exec.CommandContext(ctx, filepath.Join(filepath.Dir(s.program), tool), "--fix", s.folder.File(appendManifest))
-	cmd.Stdin = strings.NewReader("y\n") // it asks
-	output, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("cannot repair the append-only file by %s: %w: %s", tool, err, bytes.TrimSpace(output))
-	}
-	slog.Warn("the append-only file ended in the middle of a write, which is undone; nothing that was answered is lost",
-		"store", s.name, "file", s.folder.File(appendManifest))
-	return nil
 }
 
 // start starts the child and waits until it answers.

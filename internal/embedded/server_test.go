@@ -2,8 +2,10 @@ package embedded
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -183,10 +185,69 @@ func TestCutAppendOnlyFileIsRepaired(t *testing.T) {
 	}
 	for _, other := range []string{":0", ":1", ":1"} {
 		store, stop = run(t, folder)
+		if kept, err := filepath.Glob(filepath.Join(path, "cut-off-*.aof")); err != nil || len(kept) != 1 {
+			t.Errorf("kept: %v, %v; want one file", kept, err)
+		}
 		wantAnswer(t, store, "GET sold", "1")
 		wantAnswer(t, store, "EXISTS orders", ":0")
 		wantAnswer(t, store, "EXISTS other", other)
 		wantAnswer(t, store, "SET other 1", "+OK") // what half a transaction would swallow
 		stop()
+	}
+}
+
+// A file that is damaged before its end is left as it is, and the start refused: what stands behind was answered.
+func TestDamagedAppendOnlyFileIsRefused(t *testing.T) {
+	needServer(t)
+	for name, change := range map[string][2]string{
+		"a length in the middle":     {"$6\r\nsold_5", "$999999999"},
+		"the length of the last end": {"$4\r\nEXEC\r\n", "$5\r\nEXEC\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := shortFolder(t)
+			folder := lock(t, path)
+			store, stop := run(t, folder)
+			for i := range 10 {
+				wantAnswer(t, store, fmt.Sprintf("EVAL redis.call('SET','sold_%d',1)return(redis.call('INCR','orders')) 0", i), fmt.Sprintf(":%d", i+1))
+			}
+			stop()
+			files, err := filepath.Glob(filepath.Join(path, appendFolder, "*.incr.aof"))
+			if err != nil || len(files) != 1 {
+				t.Fatalf("files %v, %v", files, err)
+			}
+			text, err := os.ReadFile(files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := bytes.LastIndex(text, []byte(change[0]))
+			if at < 0 {
+				t.Fatalf("no %q in the file", change[0])
+			}
+			copy(text[at:], change[1])
+			if err := os.WriteFile(files[0], text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err = Start(t.Context(), Config{Folder: folder})
+			if err == nil || !strings.Contains(err.Error(), "is damaged at byte ") {
+				t.Errorf("error %v", err)
+			}
+			if after, err := os.ReadFile(files[0]); err != nil || !bytes.Equal(after, text) {
+				t.Errorf("the file was changed: %d of %d bytes, %v", len(after), len(text), err)
+			}
+		})
+	}
+}
+
+func TestUnfinished(t *testing.T) {
+	const multi, exec = "*1\r\n$5\r\nMULTI\r\n", "*1\r\n$4\r\nEXEC\r\n"
+	const set = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n"
+	for tail, want := range map[string]bool{
+		multi + set + set: true, multi + set + set[:9]: true, multi: true, multi + set + exec[:len(exec)-1]: true,
+		"*": true, set[:len(set)-1]: true, multi[:5]: true,
+		multi + set + exec: false, multi + set + multi + set: false, set + set: false, "*3\r\n$9\r\nSET\r\n" + set: false,
+	} {
+		if got := unfinished([]byte(tail)); got != want {
+			t.Errorf("%q: %v, want %v", tail, got, want)
+		}
 	}
 }

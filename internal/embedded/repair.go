@@ -1,0 +1,102 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const appendManifest = appendFolder + "/appendonly.aof.manifest"
+
+// damage is what the end of an append-only file has of it.
+type damage struct {
+	file  string // path
+	whole int64  // bytes up to the last whole command or transaction
+	tail  []byte // what follows
+}
+
+// repair cuts the append-only file back to its last whole transaction, by the tool that comes with the server, and keeps
+// what it cuts off. It refuses a file in which more is wrong than that its last write was not finished: of that nobody was
+// told, but behind a damaged place stand orders that were answered.
+func (s *server) repair(ctx context.Context) error {
+	d, err := s.examine(ctx)
+	if err != nil {
+		return err
+	}
+	if !unfinished(d.tail) {
+		return fmt.Errorf("%s is damaged at byte %d, and not by a write that was not finished: its other %d bytes hold orders that were answered; restore a copy of the folder %s",
+			d.file, d.whole, len(d.tail), s.folder.Path())
+	}
+	kept := s.folder.File("cut-off-" + time.Now().UTC().Format("20060102T150405.000") + ".aof")
+	if err := os.WriteFile(kept, d.tail, 0o600); err != nil {
+		return fmt.Errorf("cannot keep the end of the append-only file: %w", err)
+	}
+	if output, err := s.check(ctx, "--fix"); err != nil {
+		return fmt.Errorf("cannot repair the append-only file: %w: %s", err, bytes.TrimSpace(output))
+	}
+	slog.Warn("the append-only file ended in a write that was not finished; that write, which was not answered, is undone",
+		"store", s.name, "file", d.file, "bytes", len(d.tail), "kept_in", kept)
+	return nil
+}
+
+// check runs redis-check-aof or valkey-check-aof.
+func (s *server) check(ctx context.Context, options ...string) (output []byte, err error) {
+	tool := filepath.Join(filepath.Dir(s.program), strings.Replace(s.name, "-server", "-check-aof", 1))
+	cmd := exec.CommandContext(ctx, tool, append(options, s.folder.File(appendManifest))...)
+	cmd.Stdin = strings.NewReader("y\n") // --fix asks
+	return cmd.CombinedOutput()
+}
+
+// analyzed is what the tool says of each file.
+var analyzed = regexp.MustCompile(`AOF analyzed: filename=(\S+), size=(\d+), ok_up_to=(\d+)`)
+
+// examine finds where the last file that the tool has looked at, the damaged one, is whole.
+func (s *server) examine(ctx context.Context) (d damage, err error) {
+	output, _ := s.check(ctx) // its status says that there is a damage
+	found := analyzed.FindAllSubmatch(output, -1)
+	if len(found) == 0 {
+		return d, fmt.Errorf("cannot examine the append-only file: %s", bytes.TrimSpace(output))
+	}
+	last := found[len(found)-1]
+	d.file = s.folder.File(filepath.Join(appendFolder, string(last[1])))
+	if d.whole, err = strconv.ParseInt(string(last[3]), 10, 64); err != nil {
+		return d, fmt.Errorf("cannot examine the append-only file: %w", err)
+	}
+	file, err := os.Open(d.file)
+	if err != nil {
+		return d, fmt.Errorf("cannot examine the append-only file: %w", err)
+	}
+	defer file.Close()
+	size, err := strconv.ParseInt(string(last[2]), 10, 64)
+	if err == nil {
+		d.tail, err = io.ReadAll(io.NewSectionReader(file, d.whole, size-d.whole))
+	}
+	if err != nil {
+		return d, fmt.Errorf("cannot examine the append-only file: %w", err)
+	}
+	return d, nil
+}
+
+var (
+	multi       = []byte("*1\r\n$5\r\nMULTI\r\n")
+	execute     = []byte("\r\nEXEC\r\n")
+	nextCommand = regexp.MustCompile(`\r\n\*\d+\r\n\$\d+\r\n`)
+)
+
+// unfinished says that the tail is the beginning of one write and nothing else: a transaction without its EXEC, or a part
+// of a single command. An order is always a transaction.
+func unfinished(tail []byte) bool {
+	if rest, inside := bytes.CutPrefix(tail, multi); inside {
+		return !bytes.Contains(rest, execute) && !bytes.Contains(rest, multi)
+	}
+	return !nextCommand.Match(tail)
+}
