@@ -117,7 +117,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	if open != limit {
 		t.Errorf("%d connections are open, want %d", open, limit)
 	}
-	if n := s.logged(t, "connections are refused: all that -max-conns allows this worker are open"); n < 2 || n > 6 { // of a run that takes 20 s
+	if n := s.logged(t, "connections are refused: all that -max-conns and the limit of open files"); n < 2 || n > 6 { // of a run that takes 20 s
 		t.Errorf("the refusals of %d connections by two workers are logged %d times", tried-limit, n)
 	}
 	for _, c := range conns {

@@ -109,6 +109,8 @@ var heads = []struct {
 	{"broken absolute URL", "GET http://[/healthz HTTP/1.1\r\n" + shopHost + "\r\n", []int{400}, true},
 	{"authority for URL", "CONNECT shop:80 HTTP/1.1\r\n" + shopHost + "\r\n", []int{404}, false},
 	{"asterisk for URL", "OPTIONS * HTTP/1.1\r\n" + shopHost + "\r\n", []int{404}, false},
+	{"URL with a host and no scheme", "GET //x/healthz HTTP/1.1\r\n" + shopHost + "\r\n", []int{404}, false},
+	{"the same without a host", "GET //x/healthz HTTP/1.0\r\n\r\n", []int{404}, true},
 	{"no host", "GET /healthz HTTP/1.1\r\n\r\n", []int{400}, true},
 	{"empty host", "GET /healthz HTTP/1.1\r\nHost:\r\n\r\n", []int{400}, true},
 	{"two hosts", getHead + shopHost + "\r\n", []int{400}, true},

@@ -19,10 +19,6 @@ func (s *Server) ready(ctx *fasthttp.RequestCtx) {
 		reply(ctx, errUnavailable)
 		return
 	}
-	if err := s.cfg.Sale.Check(); err != nil {
-		replyOutcome(ctx, err)
-		return
-	}
 	backlog, err := s.cfg.Sale.Backlog()
 	if err != nil {
 		replyOutcome(ctx, err)

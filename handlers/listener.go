@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/netip"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"flashsale/redisx/rawio"
 )
 
 const (
 	acceptRetry    = 20 * time.Millisecond // pause when the process is out of file descriptors
+	filesSpared    = 64                    // descriptors that clients do not get: for Redis, logs, what the runtime has open
 	refusalTimeout = time.Second           // for a line of refusal, which fits the empty buffer of a new socket
 )
 
@@ -55,6 +59,20 @@ func (l *sweptListener) Accept() (net.Conn, error) {
 	}
 }
 
+// connsLimit is how many connections there may be: most (0 for no limit), and never so many that none of the process's
+// file descriptors would be left for a new connection to Redis.
+func connsLimit(most int) int {
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return most
+	}
+	room := max(int(min(files.Cur, math.MaxInt32))-filesSpared, 1)
+	if most == 0 {
+		return room
+	}
+	return min(most, room)
+}
+
 func isExhausted(err error) bool {
 	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		if errors.Is(err, e) {
@@ -88,7 +106,7 @@ func (l *sweptListener) admit(socket net.Conn) net.Conn {
 	socket.Close()
 	if full {
 		if n := l.full.due(time.Now()); n > 0 {
-			slog.Warn("connections are refused: all that -max-conns allows this worker are open", "refused", n, "open", l.connsMax)
+			slog.Warn("connections are refused: all that -max-conns and the limit of open files (ulimit -n) allow this worker are open", "refused", n, "open", l.connsMax)
 		}
 	} else if n := l.crowded.due(time.Now()); n > 0 {
 		slog.Warn("connections are refused: their address has all that -max-conns-per-ip allows", "refused", n, "last_from", c.address)

@@ -6,12 +6,19 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-var cartsPath = []byte("/carts/")
+var (
+	cartsPath   = []byte("/carts/")
+	doubleSlash = []byte("//")
+)
 
 // route shows every URL of the service.
 func (s *Server) route(ctx *fasthttp.RequestCtx) {
 	// The path as it was sent: //admin/orders is not a way around a proxy's rule for /admin/orders.
 	path := ctx.URI().PathOriginal()
+	if bytes.HasPrefix(ctx.RequestURI(), doubleSlash) { // nor is //x/admin/orders, of which fasthttp takes x for the host
+		reply(ctx, errNotFound)
+		return
+	}
 	switch string(path) { // the compiler does not copy the path here
 	case "/login":
 		s.only(ctx, fasthttp.MethodPost, s.login)

@@ -43,7 +43,7 @@ type Config struct {
 	TokenTTL time.Duration // how long an access token is valid
 
 	TLS                *tls.Config    // nil for plain HTTP
-	ConnsMax           int            // connections at once; 0 is no limit
+	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors
 	ConnsPerAddressMax int            // the same for each client address, trusted proxies excepted
 	TrustedProxies     []netip.Prefix // whose X-Forwarded-For is believed
 }
@@ -85,7 +85,7 @@ func (s *Server) Serve(l net.Listener) error {
 	defer close(done)
 	go s.sweeper.run(done)
 	swept := &sweptListener{Listener: l, sweeper: s.sweeper, tls: s.cfg.TLS,
-		connsMax: s.cfg.ConnsMax, perAddressMax: s.cfg.ConnsPerAddressMax, trustedProxies: s.cfg.TrustedProxies}
+		connsMax: connsLimit(s.cfg.ConnsMax), perAddressMax: s.cfg.ConnsPerAddressMax, trustedProxies: s.cfg.TrustedProxies}
 	if err := s.http.Serve(swept); err != nil && !(s.draining.Load() && errors.Is(err, net.ErrClosed)) {
 		return fmt.Errorf("cannot accept connections: %w", err)
 	}

@@ -27,8 +27,8 @@ type call struct {
 	code   int64       // what the script or the single command returned
 	err    error
 
-	queued   time.Time
-	detached bool // nobody waits for it
+	queued   time.Time // from when its time counts; zero: from when it is sent
+	detached bool      // nobody waits for it
 	done     chan struct{}
 }
 
@@ -38,7 +38,7 @@ var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1
 func newCall() *call {
 	x := calls.Get().(*call)
 	x.script, x.single, x.detached, x.code, x.err = nil, false, false, 0, nil
-	x.keys, x.args, x.into = x.keys[:0], x.args[:0], x.into[:0]
+	x.keys, x.args, x.into, x.queued = x.keys[:0], x.args[:0], x.into[:0], time.Time{}
 	return x
 }
 

@@ -215,8 +215,10 @@ func TestCartScript(t *testing.T) {
 		raw(t, cfg, nil, "MSET", "c_x", "1:2,2:2,2:1,", "c_long", long)
 		stop := strconv.Itoa(len(long))
 		var codes []int64
-		raw(t, cfg, &codes, "EVAL", cartScript.source, "6", "c_none", "c_x", "c_x", "c_x", "c_long", "c_long", "4", "4", "8", "12", stop, stop)
-		if want := []int64{cartUnknown, cartDone, cartOverLimit, cartDone, cartDone, cartUnknown}; !slices.Equal(codes, want) {
+		raw(t, cfg, &codes, "EVAL", cartScript.source, "8",
+			"c_none", "c_x", "c_x", "c_x", "c_x", "c_long", "c_long", "c_long",
+			"4", "1:2,", "4", "1:2,", "8", "2:2,", "12", "2:1,", "8", "2:1,", "4", "1:1,", stop, "1:-1,", stop, "1:-1,")
+		if want := []int64{cartUnknown, cartDone, cartOverLimit, cartDone, cartUnknown, cartDone, cartDone, cartUnknown}; !slices.Equal(codes, want) {
 			t.Errorf("codes %v, want %v", codes, want)
 		}
 		if got, want := rawString(t, cfg, "GET", "c_long"), fmt.Sprintf("%-64s", "1:0,"); got != want {

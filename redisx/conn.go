@@ -56,7 +56,9 @@ func (c *conn) send(x *call) bool {
 	if !c.up.Load() || c.late() {
 		return false
 	}
-	x.queued = time.Now()
+	if x.queued.IsZero() {
+		x.queued = time.Now()
+	}
 	select {
 	case c.queue <- x:
 		return true

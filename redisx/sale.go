@@ -62,7 +62,7 @@ func Join(cfg Config, id string, foods int) *Sale {
 	args := appendBulk(appendBulk(nil, s.lifetime), strconv.Itoa(s.plainBytes))
 	keys := appendBulk(appendBulk(nil, s.stockKey), streamPrefix+id)
 	s.orders = &evaluation{script: orderScript, keys: keys, keyCount: 2, args: args, argCount: 2, callKeys: 2, callArgs: 1}
-	s.carts = &evaluation{script: cartScript, callKeys: 1, callArgs: 1}
+	s.carts = &evaluation{script: cartScript, callKeys: 1, callArgs: 2}
 	for range cfg.Connections {
 		s.conns = append(s.conns, newConn(cfg, []*evaluation{s.carts, s.orders}, s.greet))
 	}
