@@ -15,11 +15,12 @@ import (
 )
 
 const (
-	queueMax  = 8192                   // calls that may wait on one connection; one more is refused at once
-	batchMax  = 256                    // calls sent as one pipeline
-	retryMin  = 10 * time.Millisecond  // pause before the first redial
-	retryMax  = 500 * time.Millisecond // and the longest one, so that service resumes within a second
-	complains = time.Second            // at most one line about error replies in this time
+	queueMax   = 8192                   // calls that may wait on one connection; one more is refused at once
+	paceWeight = 8                      // a batch counts for so much of the pace: 1/8
+	batchMax   = 256                    // calls sent as one pipeline
+	retryMin   = 10 * time.Millisecond  // pause before the first redial
+	retryMax   = 500 * time.Millisecond // and the longest one, so that service resumes within a second
+	complains  = time.Second            // at most one line about error replies in this time
 )
 
 // conn is one connection to Redis and the goroutine that owns it. The owner takes one call, lets every
@@ -33,7 +34,7 @@ type conn struct {
 
 	queue chan *call
 	up    atomic.Bool  // false: calls are refused without queueing
-	pace  atomic.Int64 // how long the last full batch took, nanoseconds
+	pace  atomic.Int64 // how long full batches take, smoothed, nanoseconds; the owner writes it
 
 	complained time.Time
 }
@@ -196,7 +197,8 @@ func (c *conn) exchange(l *link, b *batch) error {
 		return err
 	}
 	if len(b.calls) == batchMax {
-		c.pace.Store(int64(time.Since(sent)))
+		// Smoothed: one slow write to a disk says nothing of the next batches.
+		c.pace.Add((int64(time.Since(sent)) - c.pace.Load()) / paceWeight)
 	}
 	if !b.unknownScript {
 		return nil
