@@ -111,12 +111,9 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.stop()) }()
-	randomRoot := cfg.Catalog.RootPassword == "" && cfg.Catalog.BuiltIn()
-	if randomRoot {
-		cfg.Catalog.RootPassword = rand.Text()
-		if err := folder.WriteRootPassword(cfg.Catalog.RootPassword); err != nil {
-			return err
-		}
+	randomRoot, err := chooseRootPassword(cfg, folder)
+	if err != nil {
+		return err
 	}
 	sale, err := openSale(interrupt, cfg, folder, store)
 	if err != nil {
@@ -139,6 +136,15 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 		fmt.Printf("flashsale has stopped; sale %s stays in its store\n", sale.Sale)
 	}
 	return err
+}
+
+// chooseRootPassword gives root of the built-in catalogue a random password, where none is set.
+func chooseRootPassword(cfg *config.Config, folder *datafolder.Folder) (random bool, err error) {
+	if cfg.Catalog.RootPassword != "" || !cfg.Catalog.BuiltIn() {
+		return false, nil
+	}
+	cfg.Catalog.RootPassword = rand.Text()
+	return true, folder.WriteRootPassword(cfg.Catalog.RootPassword)
 }
 
 // store is the Redis in use.
