@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/mediocregopher/radix/v4/resp"
 )
@@ -62,6 +64,12 @@ func (b *batch) writeScript(w io.Writer, e *evaluation) error {
 		}
 	}
 	return err
+}
+
+// oldest is from when the time of its oldest call counts. That is not always the first one: the second step of an add
+// comes with the time of its first.
+func (b *batch) oldest() time.Time {
+	return slices.MinFunc(b.calls, func(x, y *call) int { return x.queued.Compare(y.queued) }).queued
 }
 
 func (b *batch) count(e *evaluation) (n int) {

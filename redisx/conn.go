@@ -191,7 +191,7 @@ func (c *conn) collect(b *batch, x *call) {
 // exchange sends the batch and reads its replies. Calls whose script Redis did not know (after SCRIPT FLUSH)
 // were not carried out: the scripts are loaded and those calls sent once more.
 func (c *conn) exchange(l *link, b *batch) error {
-	deadline := b.calls[0].queued.Add(c.cfg.Timeout)
+	deadline := b.oldest().Add(c.cfg.Timeout)
 	sent := time.Now()
 	if err := l.roundTrip(b, deadline); err != nil {
 		return err

@@ -252,6 +252,20 @@ func TestStaleCallRefused(t *testing.T) {
 	}
 }
 
+// The second step of an add may stand behind calls that are younger than its first: the batch keeps its time too.
+func TestBatchHasTheTimeOfItsOldestCall(t *testing.T) {
+	now := time.Now()
+	b := newBatch(nil)
+	for _, age := range []time.Duration{1, 3, 2} {
+		x := newCall()
+		x.queued = now.Add(-age * time.Millisecond)
+		b.calls = append(b.calls, x)
+	}
+	if want := now.Add(-3 * time.Millisecond); !b.oldest().Equal(want) {
+		t.Errorf("oldest %v, want %v", b.oldest(), want)
+	}
+}
+
 func TestErrorReplyBelongsToItsCall(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, unix(server), 5)
