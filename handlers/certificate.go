@@ -16,7 +16,8 @@ const pemBytesMax = 64 << 10
 type Certificate struct{ Chain, Key []byte }
 
 // ReadCertificate reads a chain and its key and refuses what could not be served: files that do not hold them or do not
-// belong together, and a certificate that has expired or is not valid yet. Two empty names give the zero Certificate. No error holds a key.
+// belong together, and a certificate that has expired or is not valid yet. Two empty names give the zero Certificate. No
+// error holds a key.
 func ReadCertificate(chainFile, keyFile string) (Certificate, error) {
 	if chainFile == "" && keyFile == "" {
 		return Certificate{}, nil

@@ -21,13 +21,17 @@ func ReadDurability(ctx context.Context, cfg Config) (Durability, error) {
 		return Durability{}, err
 	}
 	defer l.Close()
+	names := []string{"appendonly", "appendfsync", "no-appendfsync-on-rewrite", "aof-load-truncated", "maxmemory-policy", "save"}
+	pairs := make([]map[string]string, len(names))
+	x := newCall()
+	for i, name := range names {
+		x.command(&pairs[i], "CONFIG", "GET", name)
+	}
+	if err := l.ask(x, cfg.Timeout); err != nil {
+		return Durability{Loss: fmt.Sprintf("it does not tell its settings (%v), so what a crash can lose is not known", err)}, nil
+	}
 	settings := map[string]string{}
-	for _, name := range []string{"appendonly", "appendfsync", "no-appendfsync-on-rewrite", "aof-load-truncated", "maxmemory-policy", "save"} {
-		var pair map[string]string
-		x := newCall().command(&pair, "CONFIG", "GET", name)
-		if err := l.ask(x, cfg.Timeout); err != nil {
-			return Durability{Loss: fmt.Sprintf("it does not tell its settings (%v), so what a crash can lose is not known", err)}, nil
-		}
+	for _, pair := range pairs {
 		maps.Copy(settings, pair)
 	}
 	return durability(settings), nil
