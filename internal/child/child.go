@@ -1,4 +1,4 @@
-// Package child starts and ends child processes that never outlive this process.
+// Package child starts, finds and ends child processes; those that it starts never outlive this process.
 //
 // It knows nothing of what a child does, keeps no list of children and restarts none: that is its callers' work.
 // It is slow only in that all forks of the process pass through one thread, one after another.

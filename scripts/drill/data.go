@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"flashsale/internal/child"
 )
 
 // Faults of what Redis keeps.
@@ -110,7 +112,7 @@ func (s *stack) crash(ctx context.Context) (start func(context.Context) error, e
 	_ = syscall.Kill(pid, syscall.SIGKILL) // the only error is that it has ended
 	s.redis.owner.kill()
 	start = func(context.Context) error { return s.redis.owner.start() }
-	return start, await(ctx, "end of redis-server", stopMax, func() bool { _, alive := parentOf(pid); return !alive })
+	return start, await(ctx, "end of redis-server", stopMax, func() bool { _, alive := child.Parent(pid); return !alive })
 }
 
 // repair cuts an append-only file back to its last complete transaction.

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -97,50 +95,6 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-time.After(d):
 	case <-ctx.Done():
 	}
-}
-
-// children returns the living children of a process whose program has this name.
-func children(parent int, name string) []int {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	var found []int
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		if of, alive := parentOf(pid); alive && of == parent && nameOf(pid) == name {
-			found = append(found, pid)
-		}
-	}
-	return found
-}
-
-// parentOf returns the parent of a process; not alive when it has ended, also when nobody has waited for it yet.
-func parentOf(pid int) (parent int, alive bool) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, false
-	}
-	// "ID (command) state parent ...", where the command may hold anything (man 5 proc).
-	var state string
-	if _, err := fmt.Sscan(string(stat[bytes.LastIndexByte(stat, ')')+1:]), &state, &parent); err != nil {
-		return 0, false
-	}
-	return parent, state != "Z" && state != "X"
-}
-
-// nameOf is the program's name in the command line, where redis-server puts its address behind it.
-func nameOf(pid int) string {
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil {
-		return "" // it has just ended
-	}
-	first, _, _ := bytes.Cut(line, []byte("\x00"))
-	first, _, _ = bytes.Cut(first, []byte(" "))
-	return filepath.Base(string(first))
 }
 
 // statusField reads a number of /proc/PID/status, such as VmRSS (kB) and Threads; 0 when the process has ended.

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"flashsale/internal/child"
 )
 
 const (
@@ -71,7 +73,11 @@ func (r *redis) kill() error {
 // pid is the process that is the Redis now.
 func (r *redis) pid() (int, error) {
 	if r.owner != nil {
-		if pids := children(r.owner.pid(), "redis-server"); len(pids) > 0 {
+		pids, err := child.Find(r.owner.pid(), "redis-server")
+		if err != nil {
+			return 0, err
+		}
+		if len(pids) > 0 {
 			return pids[0], nil
 		}
 		return 0, errors.New("cannot find the server's own redis-server: it has ended")

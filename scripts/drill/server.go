@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"flashsale/internal/child"
 )
 
 // The sale of every drill: enough users that no load runs out of them, enough stock that the sale is still on at the end.
@@ -105,7 +107,10 @@ func (s *server) awaitReady(ctx context.Context) error {
 	})
 }
 
-func (s *server) workers() []int { return children(s.pid(), "flashsale") }
+func (s *server) workers() []int {
+	pids, _ := child.Find(s.pid(), "flashsale") // without a process table there are none to be found
+	return pids
+}
 
 // freeze stops all its processes as a stalled machine would; the result lets them go on.
 func (s *server) freeze() (thaw func()) {
