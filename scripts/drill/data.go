@@ -188,3 +188,27 @@ func scriptsFlushed(ctx context.Context, s *stack, dice *rand.Rand) error {
 	}
 	return nil
 }
+
+// sellOut takes away what is left of a food. restock puts it back and returns once the list of foods shows it.
+func (s *stack) sellOut(ctx context.Context, food int) (restock func() error, err error) {
+	sale, err := s.redis.ask(ctx, "HGET", "sale", "id")
+	if err != nil {
+		return nil, err
+	}
+	key, field := "stock_"+sale, fmt.Sprint(food)
+	const takeAll = `local left = redis.call('HGET', KEYS[1], ARGV[1]) redis.call('HSET', KEYS[1], ARGV[1], 0) return left`
+	left, err := s.redis.ask(ctx, "EVAL", takeAll, "1", key, field)
+	if err != nil {
+		return nil, err
+	}
+	lists := s.probes.list[len(s.probes.list)-1].shopper
+	return func() error {
+		if _, err := s.redis.ask(ctx, "HINCRBY", key, field, left); err != nil {
+			return err
+		}
+		return await(ctx, "food back in the list", refusalMax, func() bool {
+			stock, err := lists.stock(ctx)
+			return err == nil && len(stock) == foods && stock[food-1] > 0
+		})
+	}, nil
+}

@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// drill is a fault and what it may do to the sale. run makes the fault, at a moment when orders come, and returns when the
-// fault has ended: from then on service must resume by itself.
+// drill is a fault, or an attack, and what it may do to the sale. run makes the fault, at a moment when orders come, and
+// returns when the fault has ended: from then on service must resume by itself.
 type drill struct {
 	name, says string
 	setup      setup
 	refuses    bool // while it lasts requests get 503 or none: a drill that saw no such answer proves nothing
 	drops      bool // connections may be lost: it kills a process that holds them
 	freezes    bool // it freezes a server, which cannot answer then
-	alone      bool // not one of a pair: it needs a Redis that is not as durable, or not the drill's
+	alone      bool // not one of a pair: it measures, or needs a Redis that is not as durable, or not the drill's
+	healthy    bool // it makes no fault, only requests: no answer to anybody may be a 5xx
 	run        func(context.Context, *stack, *rand.Rand) error
 }
 
@@ -23,6 +24,7 @@ var (
 	one      = setup{servers: 1}
 	ownStore = setup{servers: 1, own: true}
 	network  = setup{servers: 1, proxied: true}
+	crowded  = setup{servers: 1, probes: 4} // enough answers of other buyers for a p99
 )
 
 // drills are all of them, in the order in which they run.
@@ -46,6 +48,10 @@ var drills = []drill{
 	{name: "script-flush", says: "SCRIPT FLUSH in mid-load", setup: one, run: scriptsFlushed},
 	{name: "frozen-server", says: "three servers of one sale, one is frozen and goes on", setup: setup{servers: 3}, drops: true, freezes: true, run: serverFrozen},
 	{name: "clock-jump", says: "the servers' clock jumps hours ahead and back", setup: setup{servers: 1, clock: true}, run: clockJumps},
+	{name: "cart-races", says: "carts are changed and ordered at the same moment on two connections", setup: one, healthy: true, alone: true, run: cartRaces},
+	{name: "one-cart", says: "256 connections change one cart as fast as they can", setup: crowded, healthy: true, alone: true, run: oneCart},
+	{name: "many-carts", says: "one user fills carts from 64 connections as fast as possible", setup: crowded, healthy: true, alone: true, run: manyCarts},
+	{name: "readyz-flood", says: "256 connections ask /readyz as fast as they can", setup: crowded, healthy: true, alone: true, run: readyzFlood},
 }
 
 // How often and how long, in the short form and in the long one.

@@ -22,8 +22,9 @@ const (
 	salesMax    = 10 * time.Second
 	auditMax    = time.Minute
 
-	// The checks of bench that a drill which destroys data may fail, by name.
+	// The checks of bench, by name, that fail where a drill itself destroyed orders or placed some.
 	checkAcknowledged = "every order answered 200 is there, for its user"
+	checkUnexpected   = "no order came from nowhere, none that was refused"
 )
 
 // load is bench at work on the servers of the stack, with the audit when it is stopped.
@@ -42,7 +43,7 @@ func startLoad(s *stack, seed uint64, giveUp time.Duration) (*load, error) {
 	}
 	cmd := exec.Command(s.programs.bench(), "-addr", strings.Join(addresses, ","), "-json",
 		"-seed", strconv.FormatUint(max(seed, 1), 10), "-rate", strconv.Itoa(loadRate), "-concurrency", strconv.Itoa(loadBuyer),
-		"-orders", strconv.Itoa(users-100), // the others are for the probes
+		"-orders", strconv.Itoa(users-reserved), // bench takes the last users first
 		"-timeout", giveUp.String(), "-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock))
 	cmd.Env = saleEnv()
 	output, err := os.Create(l.report)
@@ -79,16 +80,20 @@ type benchReport struct {
 			Step string
 			Max  int64 `json:"max_us"`
 		}
-		Faults []struct {
-			Step, Name string
-			Count      int
-		} `json:"transport_errors"`
+		Refusals []eventCount
+		Faults   []eventCount `json:"transport_errors"`
 	}
 	Audit []struct {
 		Name       string
 		Violations int
 		Examples   []string
 	}
+}
+
+// eventCount is how often bench met a refusal, by its code, or a fault in transport, by its kind.
+type eventCount struct {
+	Step, Name string
+	Count      int
 }
 
 // finish ends the load and returns what bench reports after its audit.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -32,6 +33,7 @@ func perform(ctx context.Context, p programs, t turn, long bool) (r result) {
 		r.fail("%v", err)
 	}
 	r.notes = append(r.notes, s.notes...)
+	r.failures = append(r.failures, s.broken...)
 	if len(r.failures) > 0 {
 		r.logs = s.logs()
 	}
@@ -56,7 +58,9 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	if err := s.awaitSales(ctx, piecesFirst); err != nil {
 		return err
 	}
-	pause(ctx, moment(dice, beforeMax))
+	if !r.drill.healthy {
+		pause(ctx, moment(dice, beforeMax))
+	}
 
 	refusals := s.probes.refusals()
 	if err := r.drill.run(ctx, s, dice); err != nil {
@@ -89,7 +93,7 @@ func moment(dice *rand.Rand, most time.Duration) time.Duration {
 // judge compares what was seen with what is promised.
 func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
 	r.orders, r.unknown = rep.Load.Placed, rep.Load.Unknown
-	r.resumed, r.mayLose = s.resumed, s.mayLose
+	r.resumed, r.mayLose, r.placed = s.resumed, s.mayLose, s.placed
 	r.memory, r.goroutines = watch.memory, watch.goroutines
 	r.judgeAudit(rep)
 	r.judgeProbes(s.probes)
@@ -111,16 +115,36 @@ func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
 			r.fail("bench lost the connection (%s, at %s) %d times", fault.Name, fault.Step, fault.Count)
 		}
 	}
+	if r.drill.healthy {
+		r.judgeHealth(s.probes, rep)
+	}
 	r.failures = append(r.failures, watch.excess()...)
 }
 
-// judgeAudit passes on the violations, but for the orders that the drill itself destroyed.
+// judgeHealth allows no 5xx: nothing is broken, so nobody may be told that it is.
+func (r *result) judgeHealth(p *probes, rep *benchReport) {
+	for _, one := range p.list {
+		if one.refused > 0 {
+			r.fail("%d of %d requests of a probe were answered 503", one.refused, one.answered)
+		}
+	}
+	for _, refusal := range rep.Load.Refusals {
+		if refusal.Name == "SERVICE_UNAVAILABLE" || refusal.Name == "INTERNAL_ERROR" || strings.HasPrefix(refusal.Name, "HTTP 5") {
+			r.fail("bench was answered %s (at %s) %d times", refusal.Name, refusal.Step, refusal.Count)
+		}
+	}
+}
+
+// judgeAudit passes on the violations, but for the orders that the drill itself destroyed or placed: these bench must find.
 func (r *result) judgeAudit(rep *benchReport) {
-	known := false
+	known, found := false, 0
 	for _, check := range rep.Audit {
 		allowed := 0
-		if check.Name == checkAcknowledged {
+		switch check.Name {
+		case checkAcknowledged:
 			known, r.lost, allowed = true, check.Violations, r.mayLose
+		case checkUnexpected:
+			found, allowed = check.Violations, r.placed
 		}
 		if check.Violations > allowed {
 			r.fail("%s: %d violations, such as %q", check.Name, check.Violations, check.Examples)
@@ -128,6 +152,9 @@ func (r *result) judgeAudit(rep *benchReport) {
 	}
 	if !known {
 		r.fail("the audit of bench has no check %q; tell the drill its new name (load.go)", checkAcknowledged)
+	}
+	if found < r.placed {
+		r.fail("the audit of bench found %d orders of others (check %q), the drill placed %d", found, checkUnexpected, r.placed)
 	}
 }
 

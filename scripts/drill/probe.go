@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,9 @@ type probe struct {
 	dropped    int           // without an answer: the connection was lost
 	unexpected []string      // answers that no fault excuses
 
+	measured bool            // whether times are kept
+	times    []time.Duration // of answers for which the server asked Redis
+
 	generation int       // raised when a fault ends
 	streak     int       // rounds without a failure, all begun in this generation
 	since      time.Time // when the first of them was answered
@@ -42,12 +46,12 @@ type probes struct {
 	done   sync.WaitGroup
 }
 
-// startProbes prepares a reserved user for each server and starts asking. bench takes the last users, probes the first.
-func startProbes(ctx context.Context, servers []*server) (*probes, error) {
+// startProbes prepares so many reserved users for each server and starts asking.
+func startProbes(ctx context.Context, servers []*server, each int) (*probes, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &probes{cancel: cancel}
-	for i, server := range servers {
-		one := &probe{shopper: newShopper(server.address, i+2)}
+	for i := range len(servers) * each {
+		one := &probe{shopper: newShopper(servers[i%len(servers)].address, firstProbe+i)}
 		if err := one.shopper.prepare(ctx); err != nil {
 			cancel()
 			return nil, err
@@ -111,6 +115,9 @@ func (p *probe) ask(ctx context.Context, method, path, body, key string, success
 	p.count(func() {
 		p.slowest = max(p.slowest, took)
 		p.answered++
+		if p.measured && method != "GET" {
+			p.times = append(p.times, took)
+		}
 		switch {
 		case err != nil:
 			p.dropped++
@@ -149,6 +156,24 @@ func (p *probes) refusals() int {
 	return p.sum(func(one *probe) int { return one.refused + one.dropped })
 }
 func (p *probes) expiries() int { return p.sum(func(one *probe) int { return one.expired }) }
+
+// measure keeps the times of the answers to changes and orders, of all probes, until the result is called, which returns
+// them in order.
+func (p *probes) measure() (end func() []time.Duration) {
+	for _, one := range p.list {
+		one.count(func() { one.measured, one.times = true, nil })
+	}
+	return func() (all []time.Duration) {
+		for _, one := range p.list {
+			one.count(func() {
+				one.measured = false
+				all = append(all, one.times...)
+			})
+		}
+		slices.Sort(all)
+		return all
+	}
+}
 
 // resumption waits until every server serves and returns how long after now the last one began to.
 func (p *probes) resumption(ctx context.Context) (time.Duration, error) {

@@ -12,7 +12,7 @@ import (
 type result struct {
 	turn
 	orders, unknown, lost int
-	mayLose               int // acknowledged orders that the drill itself destroyed
+	mayLose, placed       int // orders that the drill itself destroyed, though acknowledged, and that it placed
 	slowest, resumed      time.Duration
 	took                  time.Duration
 	memory                int64 // kB, of the largest worker

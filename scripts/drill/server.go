@@ -18,7 +18,12 @@ import (
 // The sale of every drill: enough users that no load runs out of them, enough stock that the sale is still on at the end.
 const (
 	users = 200_000
-	stock = 5_000 // of each of the 100 foods
+	foods = 100
+	stock = 5_000 // of each food
+
+	reserved      = 12_000 // users, the first ones, whom bench leaves alone: 1 is root
+	firstProbe    = 2
+	firstNewcomer = 100 // see newcomers
 
 	redisTimeout = time.Second // -redis-timeout, its default
 	rootPassword = "root-of-the-drills"

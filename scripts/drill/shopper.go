@@ -33,13 +33,29 @@ func newShopper(address string, user int) *shopper {
 	return &shopper{address: address, user: user, http: http.Client{Transport: transport, Timeout: answerPatient}}
 }
 
+// regular is the same user on one connection of its own, which is kept.
+func (s *shopper) regular() *shopper {
+	transport := &http.Transport{MaxConnsPerHost: 1}
+	return &shopper{address: s.address, user: s.user, token: s.token, http: http.Client{Transport: transport, Timeout: answerPatient}}
+}
+
+// as is a regular of another user on the same connection.
+func (s *shopper) as(user *shopper) *shopper {
+	return &shopper{address: s.address, user: user.user, token: user.token, http: s.http}
+}
+
+// leave closes the connection of a regular.
+func (s *shopper) leave() { s.http.CloseIdleConnections() }
+
 // send sends one request and returns the status, the body and how long that took. err is one of transport.
 func (s *shopper) send(ctx context.Context, method, path, body, key string) (status int, reply []byte, took time.Duration, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+s.address+path, bytes.NewReader([]byte(body)))
 	if err != nil {
 		return 0, nil, 0, err
 	}
-	request.Header.Set("Access-Token", s.token)
+	if s.token != "" {
+		request.Header.Set("Access-Token", s.token)
+	}
 	if key != "" {
 		request.Header["Idempotency-Key"] = []string{key}
 		request.GetBody = nil // net/http would send a request with this header twice
@@ -105,21 +121,51 @@ func (s *shopper) prepare(ctx context.Context) error {
 }
 
 func (s *shopper) key() string       { return fmt.Sprintf("drill-%d", s.user) }
-func (s *shopper) orderBody() string { return fmt.Sprintf(`{"cart_id":%q}`, s.ordered) }
+func (s *shopper) orderBody() string { return orderOf(s.ordered).body }
 
-// pieces counts what is left of all foods, as the server lists it.
-func (s *shopper) pieces(ctx context.Context) (int64, error) {
+// stock is what is left of each food, as the server lists it.
+func (s *shopper) stock(ctx context.Context) (left []int64, err error) {
 	status, reply, _, err := s.send(ctx, "GET", "/foods", "", "")
 	if err != nil || status != http.StatusOK {
-		return 0, fmt.Errorf("cannot list the foods of %s: status %d, %v", s.address, status, err)
+		return nil, fmt.Errorf("cannot list the foods of %s: status %d, %v", s.address, status, err)
 	}
 	var foods []struct{ Stock int64 }
 	if err := json.Unmarshal(reply, &foods); err != nil {
-		return 0, fmt.Errorf("cannot list the foods of %s: %w", s.address, err)
+		return nil, fmt.Errorf("cannot list the foods of %s: %w", s.address, err)
 	}
-	left := int64(0)
 	for _, food := range foods {
-		left += food.Stock
+		left = append(left, food.Stock)
 	}
 	return left, nil
+}
+
+// pieces counts what is left of all foods.
+func (s *shopper) pieces(ctx context.Context) (left int64, err error) {
+	stock, err := s.stock(ctx)
+	for _, pieces := range stock {
+		left += pieces
+	}
+	return left, err
+}
+
+// item is some pieces of a food, in an order or as a change of a cart.
+type item struct {
+	Food  int `json:"food_id"`
+	Count int `json:"count"`
+}
+
+// bought is what the user has ordered, nil for no order.
+func (s *shopper) bought(ctx context.Context) ([]item, error) {
+	status, reply, _, err := s.send(ctx, "GET", "/orders", "", "")
+	if err != nil || status != http.StatusOK {
+		return nil, fmt.Errorf("cannot list the orders of user %d: status %d, %v", s.user, status, err)
+	}
+	var orders []struct{ Items []item }
+	if err := json.Unmarshal(reply, &orders); err != nil || len(orders) > 1 {
+		return nil, fmt.Errorf("cannot list the orders of user %d: %q, %v", s.user, reply, err)
+	}
+	if len(orders) == 0 {
+		return nil, nil
+	}
+	return orders[0].Items, nil
 }

@@ -22,6 +22,7 @@ const (
 // setup is the stack that a drill needs.
 type setup struct {
 	servers  int  // of one sale, at least 1
+	probes   int  // of each server; 0 is 1
 	own      bool // the server's own redis-server, in its data folder, instead of one that the drill keeps
 	proxied  bool // the servers reach Redis over TCP through the proxy, else by its unix socket
 	everysec bool // appendfsync everysec instead of always
@@ -31,8 +32,16 @@ type setup struct {
 
 // merge is a stack on which both drills of a pair can be made.
 func (a setup) merge(b setup) setup {
-	return setup{servers: max(a.servers, b.servers), own: a.own || b.own, proxied: a.proxied || b.proxied,
-		everysec: a.everysec || b.everysec, disk: a.disk || b.disk, clock: a.clock || b.clock}
+	return setup{servers: max(a.servers, b.servers), probes: max(a.probes, b.probes), own: a.own || b.own,
+		proxied: a.proxied || b.proxied, everysec: a.everysec || b.everysec, disk: a.disk || b.disk, clock: a.clock || b.clock}
+}
+
+// workers are those of each server. Several servers share one machine's processors.
+func (c setup) workers() int {
+	if c.servers > 1 {
+		return 1
+	}
+	return 2
 }
 
 // programs are the binaries under test.
@@ -89,8 +98,10 @@ type stack struct {
 
 	mu      sync.Mutex    // two faults of a pair write what follows
 	mayLose int           // acknowledged orders that were in what the drill destroyed
+	placed  int           // orders of newcomers
 	resumed time.Duration // the longest wait for service after a fault
 	notes   []string      // what a reader of the result should know
+	broken  []string      // promises that were seen broken, beside those that are judged at the end
 }
 
 // note adds a line to the result.
@@ -98,6 +109,13 @@ func (s *stack) note(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
+// breaks adds a broken promise to the result; the drill goes on.
+func (s *stack) breaks(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = append(s.broken, fmt.Sprintf(format, args...))
 }
 
 // destroyed says that the drill itself took so many orders from Redis, so that the audit may miss them.
@@ -125,12 +143,8 @@ func startStack(ctx context.Context, p programs, c setup, long bool) (*stack, er
 		}
 		program, env = s.clock.program, s.clock.env()
 	}
-	workers := 2
-	if c.servers > 1 {
-		workers = 1 // they share one machine's processors
-	}
 	for i := range c.servers {
-		one, err := newServer(program, s.folder, i+1, workers, address, env)
+		one, err := newServer(program, s.folder, i+1, c.workers(), address, env)
 		if err != nil {
 			return s, err
 		}
@@ -145,7 +159,7 @@ func startStack(ctx context.Context, p programs, c setup, long bool) (*stack, er
 			return s, err
 		}
 	}
-	s.probes, err = startProbes(ctx, s.servers)
+	s.probes, err = startProbes(ctx, s.servers, max(c.probes, 1))
 	return s, err
 }
 

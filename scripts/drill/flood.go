@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	crowdSize = 256 // connections of an attacker
+	// What an attack may do to the p99 of other buyers: slowdownMax times what a harmless load of as many requests does,
+	// and slowdownFloor, which keeps noise from deciding.
+	slowdownMax   = 2
+	slowdownFloor = 5 * time.Millisecond
+	// How long the load is watched before an attack.
+	calmShort, calmLong = 500 * time.Millisecond, 2 * time.Second
+)
+
+// call is a request, and answer what came back: the status, and behind it the code of a refusal. noAnswer is a lost connection.
+type (
+	call   struct{ method, path, body string }
+	answer string
+)
+
+const noAnswer answer = "no answer"
+
+// hurts reports whether the answer tells of a fault of the server.
+func (a answer) hurts() bool { return a == noAnswer || a >= "500" }
+
+func addTo(cart string, i item) call {
+	return call{"PATCH", "/carts/" + cart, fmt.Sprintf(`{"food_id":%d,"count":%d}`, i.Food, i.Count)}
+}
+
+func orderOf(cart string) call { return call{"POST", "/orders", fmt.Sprintf(`{"cart_id":%q}`, cart)} }
+
+// ask makes a call.
+func (s *shopper) ask(ctx context.Context, c call) (a answer, reply []byte, took time.Duration) {
+	status, reply, took, err := s.send(ctx, c.method, c.path, c.body, "")
+	if err != nil {
+		return noAnswer, nil, took
+	}
+	a = answer(strconv.Itoa(status))
+	if status >= http.StatusBadRequest {
+		var refusal struct{ Code string }
+		_ = json.Unmarshal(reply, &refusal) // what is no JSON has no code, and no answer that is right
+		a += answer(" " + refusal.Code)
+	}
+	return a, reply, took
+}
+
+// newcomers are n reserved users from the first on, logged in. A drill has them once.
+func (s *stack) newcomers(ctx context.Context, n int) ([]*shopper, error) {
+	if firstNewcomer+n > reserved {
+		return nil, fmt.Errorf("cannot have %d users: %d are reserved", n, reserved-firstNewcomer)
+	}
+	list := make([]*shopper, n)
+	door := newShopper(s.servers[0].address, 0)
+	err := inParallel(ctx, n, func(ctx context.Context, i int) error {
+		list[i] = door.as(&shopper{user: firstNewcomer + i})
+		return list[i].login(ctx)
+	})
+	return list, err
+}
+
+// inParallel does it for 0 to n-1, some at a time, until all is done or one fails.
+func inParallel(ctx context.Context, n int, it func(ctx context.Context, i int) error) error {
+	const hands = 32
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(hands)
+	for i := range n {
+		group.Go(func() error { return it(ctx, i) })
+	}
+	return group.Wait()
+}
+
+// order orders a cart for a newcomer, and remembers the order for the audit.
+func (s *stack) order(ctx context.Context, user *shopper, cart string) answer {
+	a, _, _ := user.ask(ctx, orderOf(cart))
+	if a == "200" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.placed++
+	}
+	return a
+}
+
+// flood is a crowd of which each member sends one request after the other on a connection of its own.
+type flood struct {
+	crowd []*shopper
+	next  func(member, n int) call          // the n-th request of a member
+	heard func(member, n int, reply []byte) // what a success of it says; nil: nobody listens
+	right []answer                          // all others break a promise
+}
+
+// crowdOf gives each user a connection of its own; users may be the same one many times.
+func crowdOf(users []*shopper) (crowd []*shopper) {
+	for _, user := range users {
+		crowd = append(crowd, user.regular())
+	}
+	return crowd
+}
+
+// tide is what became of a flood.
+type tide struct {
+	sent     int
+	took     time.Duration
+	answers  map[answer]int
+	others   time.Duration // p99 of the answers to changes and orders of other buyers meanwhile
+	measured int           // how many answers that is taken from
+}
+
+func (t *tide) rate() float64 { return float64(t.sent) / t.took.Seconds() }
+
+func (t *tide) String() string {
+	return fmt.Sprintf("%d requests, %.0f/s; p99 of others %.1f ms of %d", t.sent, t.rate(), milliseconds(t.others), t.measured)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// run floods for so long, as fast as the crowd can or, with a rate above 0, with at most so many requests a second. It
+// returns when every request is answered.
+func (s *stack) run(ctx context.Context, f flood, lasting time.Duration, rate float64) *tide {
+	t := &tide{answers: map[answer]int{}}
+	measured := s.probes.measure()
+	began := time.Now()
+	var crowd sync.WaitGroup
+	var mu sync.Mutex
+	for member := range f.crowd {
+		crowd.Go(func() {
+			answers := f.send(ctx, member, began, lasting, rate)
+			mu.Lock()
+			defer mu.Unlock()
+			for a, n := range answers {
+				t.answers[a] += n
+				t.sent += n
+			}
+		})
+	}
+	crowd.Wait()
+	t.took = time.Since(began)
+	times := measured()
+	t.others, t.measured = percentile99(times), len(times)
+	for _, one := range f.crowd {
+		one.leave()
+	}
+	for _, a := range slices.Sorted(maps.Keys(t.answers)) {
+		if !slices.Contains(f.right, a) {
+			s.breaks("%d of %d requests were answered %s", t.answers[a], t.sent, a)
+		}
+	}
+	return t
+}
+
+// send is one member's part.
+func (f *flood) send(ctx context.Context, member int, began time.Time, lasting time.Duration, rate float64) map[answer]int {
+	answers := map[answer]int{}
+	for n := 0; ctx.Err() == nil; n++ {
+		due := time.Now()
+		if rate > 0 {
+			due = began.Add(time.Duration(float64(n*len(f.crowd)+member) / rate * float64(time.Second)))
+		}
+		if due.Sub(began) >= lasting {
+			break
+		}
+		pause(ctx, time.Until(due))
+		a, reply, _ := f.crowd[member].ask(ctx, f.next(member, n))
+		if ctx.Err() != nil {
+			break
+		}
+		answers[a]++
+		if f.heard != nil && a < "300" {
+			f.heard(member, n, reply)
+		}
+	}
+	return answers
+}
+
+// percentile99 of times in order; 0 of none.
+func percentile99(times []time.Duration) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	return times[len(times)*99/100]
+}
+
+// contrast notes two figures, under an attack and under the harmless load, and judges them where there was time enough to
+// measure: a busy machine must not decide a short run.
+func (s *stack) contrast(what string, attacked, harmless time.Duration) {
+	s.note("%s: p99 %.1f ms under the attack, %.1f ms under as many harmless requests",
+		what, milliseconds(attacked), milliseconds(harmless))
+	if bound := slowdownMax*harmless + slowdownFloor; s.long && attacked > bound {
+		s.breaks("%s: p99 %.1f ms under the attack, the bound is %.1f ms", what, milliseconds(attacked), milliseconds(bound))
+	}
+}
