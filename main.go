@@ -532,7 +532,7 @@ func serveAlone(ctx context.Context, cfg *config.Config, sale *opening, supervis
 // serve answers requests until retire ends. Connections may then stay idle for most of cfg.Drain, so that
 // clients learn of the end from a reply; when stop ends too, only for a moment.
 func (o *opening) serve(retire, stop context.Context, cfg *config.Config, l net.Listener, ready func() error) (err error) {
-	sale := redisx.Join(o.Redis, o.Sale, len(o.catalog.Foods()))
+	sale := redisx.Join(o.Redis, o.Sale, len(o.catalog.Foods()), o.catalog.Users())
 	server, err := o.newServer(cfg, sale)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func open(tb testing.TB, network, address string) *shop {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	sale := redisx.Join(cfg, id, len(stock))
+	sale := redisx.Join(cfg, id, len(stock), 20)
 	s := &shop{keys: keys, base: "http://shop", redis: cfg, l: fasthttputil.NewInmemoryListener(),
 		Server: New(Config{Catalog: users, Keys: keys, Sale: sale, TokenTTL: time.Hour})}
 	s.client = &http.Client{Transport: &http.Transport{

@@ -1,6 +1,7 @@
 package redisx
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,14 @@ import (
 	"github.com/mediocregopher/radix/v4/resp/resp3"
 )
 
-// errNoScript: Redis does not know the script, so nothing was carried out.
-var errNoScript = fmt.Errorf("%w: it has lost the scripts", ErrUnavailable)
+var (
+	// Redis does not know the script, so nothing was carried out.
+	errNoScript = fmt.Errorf("%w: it has lost the scripts", ErrUnavailable)
+	// The key holds something of another type than the command is for.
+	errWrongType = fmt.Errorf("%w: a key holds a value of another type", ErrUnavailable)
+)
+
+var wrongTypeReply = []byte("WRONGTYPE")
 
 // call is what one caller wants: one run of a script that it shares with the others that wait, or commands of
 // its own.
@@ -61,13 +68,17 @@ func (x *call) refuse() {
 	x.finish()
 }
 
+// wrongType is the code of a single command whose key holds something of another type.
+const wrongType = -1
+
 // number makes the call one command that returns a number; it does not allocate.
-func (x *call) number(name string, key, arg []byte) {
+func (x *call) number(name string, args ...[]byte) {
 	x.single = true
-	x.args = appendHeader(x.args, '*', 3)
+	x.args = appendHeader(x.args, '*', 1+len(args))
 	x.args = appendBulk(x.args, name)
-	x.args = appendBulk(x.args, key)
-	x.args = appendBulk(x.args, arg)
+	for _, arg := range args {
+		x.args = appendBulk(x.args, arg)
+	}
 }
 
 // command adds a command whose reply goes into the receiver.
@@ -97,6 +108,9 @@ func appendHeader(dst []byte, kind byte, n int) []byte {
 func (x *call) read(br resp.BufferedReader, o *resp.Opts) (err error) {
 	if x.single {
 		x.code, x.err, err = readNumber(br, ':')
+		if errors.Is(x.err, errWrongType) { // for the caller an answer like others, and none for the log
+			x.code, x.err = wrongType, nil
+		}
 		return err
 	}
 	x.err = nil
@@ -140,6 +154,9 @@ func readNumber(br resp.BufferedReader, kind byte) (n int64, refused, broken err
 		n, err = strconv.ParseInt(string(text), 10, 64)
 		return n, nil, err
 	case '-':
+		if bytes.HasPrefix(text, wrongTypeReply) {
+			return 0, errWrongType, nil
+		}
 		return 0, replyError(string(text)), nil
 	}
 	return 0, nil, fmt.Errorf("cannot read a reply of Redis: %q where %q is due", line, kind)

@@ -280,11 +280,23 @@ func TestErrorReplyBelongsToItsCall(t *testing.T) {
 
 func TestNoAllocations(t *testing.T) {
 	s := open(t, unix(redistest.Start(t)), 1000)
-	cart := cartName(1)
-	if n := testing.AllocsPerRun(1000, func() {
-		s.AddToCart(1, cart, 1, 1)
-		s.PlaceOrder(1, cart, nil)
-	}); n != 0 && !redistest.Race {
-		t.Errorf("%v allocations per add and order, want 0", n)
+	user := uint32(0)
+	var carts [1100][]byte
+	for i := range carts {
+		carts[i] = cartName(i)
+	}
+	for name, call := range map[string]func(){
+		"adds and an order": func() {
+			user++
+			for range CartMax + 1 { // the last one is refused
+				s.AddToCart(user, carts[user], 1, 1)
+			}
+			s.PlaceOrder(user, carts[user], nil)
+		},
+		"an add to a full cart": func() { s.AddToCart(1, carts[0], 1, 1) },
+	} {
+		if n := testing.AllocsPerRun(900, call); n != 0 && !redistest.Race {
+			t.Errorf("%v allocations for %s, want 0", n, name)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import "strconv"
 //	                      ledger "filling" or "on" when it keeps one
 //	stock_<sale>  hash    food id -> pieces left; note                 for ever          Open, order.lua
 //	c_<cart>      string  list of changes, see changes.lua             -cart-ttl         cart.go, order.lua
+//	              hash    the same, settled: changes, items            -cart-ttl         cart.lua, order.lua
 //	o_<user>      string  "food:count,food:count,"; then "|" and the   for ever          order.lua
 //	                      client's Idempotency-Key, if it sent one
 //	orders_<sale> stream  user, items of each order that is not in     for ever          ledger.lua, order.lua,

@@ -19,6 +19,7 @@ const (
 	orderOutOfStock   = 3
 	orderNoSale       = 4
 	orderPlacedBefore = 5
+	orderTooManyFoods = 6
 )
 
 // Item is some pieces of a food.
@@ -57,6 +58,8 @@ func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte) error {
 		return ErrOutOfStock
 	case orderNoSale:
 		return s.observe(presence{})
+	case orderTooManyFoods:
+		return fmt.Errorf("cannot place order of user %d: its cart holds more foods than order.lua takes", user)
 	}
 	return unknownCode("order.lua", code)
 }

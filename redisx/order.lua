@@ -5,10 +5,11 @@
 -- KEYS[2]            the stream of orders for the ledger: entries user, items as in the order without the key; where
 --                    there is no such stream, the sale keeps no ledger
 -- KEYS[2i+1], [2i+2] of order i: the user's order (string "food:count,food:count," with spaces between or not, then
---                    "|" and the idempotency key if there is one), and the cart (string as in changes.lua)
--- ARGV[1]            lifetime of a cart: seconds > 0
--- ARGV[2]            bytes that a list of changes must pass to ask for more than three pieces: integer
--- ARGV[2+i]          of order i: idempotency key: string, "" for none
+--                    "|" and the idempotency key if there is one), and the cart (string or hash as in changes.lua)
+-- ARGV[1]            pieces that a cart may hold: 1 to 9
+-- ARGV[2]            lifetime of a cart: seconds > 0
+-- ARGV[3]            bytes that a list of changes must pass to ask for more pieces than that: integer
+-- ARGV[3+i]          of order i: idempotency key: string, "" for none
 --
 -- Returns for each order
 --         0  placed: the stock is taken and the cart has become the order
@@ -17,10 +18,12 @@
 --         3  not enough of some food: nothing is changed
 --         4  no stock of this sale in this Redis: nothing is changed
 --         5  placed before under the same idempotency key
-local PLACED, HAS_ORDER, CART_EMPTY, OUT_OF_STOCK, NO_SALE, PLACED_BEFORE = 0, 1, 2, 3, 4, 5
+--         6  the cart holds more than three foods, which this script does not sell: nothing is changed
+local PLACED, HAS_ORDER, CART_EMPTY, OUT_OF_STOCK, NO_SALE, PLACED_BEFORE, TOO_MANY_FOODS = 0, 1, 2, 3, 4, 5, 6
 -- Up to three foods, each with its pieces, and what does not fit.
 local ITEMS = '^(%d+):([1-9]), *(%d*):?([1-9]?),? *(%d*):?([1-9]?),? *(.*)$'
-local call, stock, stream, lifetime, plain = redis.call, KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2])
+local call, try, stock, stream = redis.call, redis.pcall, KEYS[1], KEYS[2]
+local limit, lifetime, plain = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 -- Once for all: this script never removes them. A key named twice counts twice, so that one call answers for both.
 local found = call('EXISTS', stock, stock, stream)
 local open, ledger = found >= 2, found == 3
@@ -40,24 +43,27 @@ local function place(order, cart, key)
     return HAS_ORDER
   end
   if not open then return NO_SALE end
-  local changes = call('GETDEL', cart)
-  local items = changes or ''
+  local changes = try('GETDEL', cart) -- an error for a settled cart, which stays
+  local settled = type(changes) == 'table'
+  local items = settled and call('HGET', cart, 'items') or changes or ''
   local f1, p1, f2, p2, f3, p3, more = string.match(items, ITEMS)
-  if more ~= '' or #items > plain or f1 == f2 or f1 == f3 or (f2 == f3 and f2 ~= '') then
-    local foods, counts = settle(items)
+  if settled or more ~= '' or #items > plain or f1 == f2 or f1 == f3 or (f2 == f3 and f2 ~= '') then
+    local foods, counts = settle(items, limit)
     items = list(foods, counts, 1)
-    f1, p1, f2, p2, f3, p3 = string.match(items, ITEMS)
+    f1, p1, f2, p2, f3, p3, more = string.match(items, ITEMS)
   end
-  local code = not f1 and CART_EMPTY or not take(f1, p1, f2, p2, f3, p3) and OUT_OF_STOCK or PLACED
+  local code = not f1 and CART_EMPTY or more ~= '' and TOO_MANY_FOODS
+    or not take(f1, p1, f2, p2, f3, p3) and OUT_OF_STOCK or PLACED
   if code == PLACED then
     call('SET', order, key == '' and items or items .. '|' .. key)
     if ledger then call('XADD', stream, '*', 'user', string.sub(order, 3), 'items', items) end
-  elseif changes then
+    if settled then call('DEL', cart) end
+  elseif changes and not settled then
     call('SET', cart, changes, 'EX', lifetime)
   end
   return code
 end
 
 local codes = {}
-for i = 1, #ARGV - 2 do codes[i] = place(KEYS[2 * i + 1], KEYS[2 * i + 2], ARGV[2 + i]) end
+for i = 1, #ARGV - 3 do codes[i] = place(KEYS[2 * i + 1], KEYS[2 * i + 2], ARGV[3 + i]) end
 return codes

@@ -78,6 +78,34 @@ func TestOrderScript(t *testing.T) {
 	}
 }
 
+// A cart that may hold more foods than order.lua takes is not sold in part.
+func TestOrderScriptRefusesManyFoods(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		id := open(t, cfg, 9, 9, 9, 9, 9).ID()
+		s := runSale(t, join(cfg, id, 5, 1000, 5))
+		for food := range int64(5) {
+			if err := s.AddToCart(2, cartName(1), food+1, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := s.PlaceOrder(2, cartName(1), nil)
+		if want := "cannot place order of user 2: its cart holds more foods than order.lua takes"; err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		if stock, err := s.Stock(); err != nil || !slices.Equal(stock, []int64{9, 9, 9, 9, 9}) {
+			t.Errorf("stock %v, %v; want all of it", stock, err)
+		}
+		for food := range int64(2) {
+			if err := s.AddToCart(2, cartName(1), food+1, -1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.PlaceOrder(2, cartName(1), nil); err != nil {
+			t.Errorf("an order of three foods: %v", err)
+		}
+	})
+}
+
 // Many users and more pieces wanted than there are: each piece is sold once, to the last one.
 func TestNeverOversell(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {

@@ -18,7 +18,7 @@ import (
 var (
 	ErrUnavailable = errors.New("redis does not answer") // what was sent may have been carried out
 	ErrSaleGone    = errors.New("redis does not hold this sale")
-	ErrOverLimit   = errors.New("the cart would hold more than three pieces")
+	ErrOverLimit   = errors.New("the cart would hold more than CartMax pieces")
 	ErrHasOrder    = errors.New("the user has an order")
 	ErrCartEmpty   = errors.New("the cart is empty")
 	ErrOutOfStock  = errors.New("not enough stock")
@@ -47,22 +47,30 @@ type Sale struct {
 
 	orders, carts *evaluation // the two scripts
 
+	cartMax     int    // CartMax, but for tests
 	lifetime    []byte // of a cart, seconds
 	changeBytes int    // of a change that adds one piece
-	plainBytes  int    // a list of changes that is no longer cannot ask for more than CartMax pieces
+	plainBytes  int    // a list of changes that is no longer cannot ask for more than cartMax pieces
+
+	changing changing // carts to which an APPEND is under way
+	begun    *begunCarts
 }
 
-// Join makes the Sale that Open opened, as any number of processes do; foods is how many foods it has. Run
-// must run for its calls to be answered.
-func Join(cfg Config, id string, foods int) *Sale {
-	s := &Sale{id: id, stockKey: stockPrefix + id, foods: foods, cfg: cfg}
+// Join makes the Sale that Open opened, as any number of processes do; it has the foods 1 to foods and the users 1 to
+// users. Run must run for its calls to be answered.
+func Join(cfg Config, id string, foods, users int) *Sale { return join(cfg, id, foods, users, CartMax) }
+
+func join(cfg Config, id string, foods, users, cartMax int) *Sale {
+	s := &Sale{id: id, stockKey: stockPrefix + id, foods: foods, cfg: cfg, cartMax: cartMax}
+	s.begun = newBegunCarts(users)
 	s.changeBytes = len(strconv.Itoa(foods)) + len(":1,")
-	s.plainBytes = CartMax * s.changeBytes
+	s.plainBytes = cartMax * s.changeBytes
 	s.lifetime = strconv.AppendInt(nil, int64(cfg.CartTTL/time.Second), 10)
-	args := appendBulk(appendBulk(nil, s.lifetime), strconv.Itoa(s.plainBytes))
+	args := appendBulk(nil, strconv.Itoa(cartMax))
+	args = appendBulk(appendBulk(args, s.lifetime), strconv.Itoa(s.plainBytes))
 	keys := appendBulk(appendBulk(nil, s.stockKey), streamPrefix+id)
-	s.orders = &evaluation{script: orderScript, keys: keys, keyCount: 2, args: args, argCount: 2, callKeys: 2, callArgs: 1}
-	s.carts = &evaluation{script: cartScript, callKeys: 1, callArgs: 2}
+	s.orders = &evaluation{script: orderScript, keys: keys, keyCount: 2, args: args, argCount: 3, callKeys: 2, callArgs: 1}
+	s.carts = &evaluation{script: cartScript, args: args, argCount: 3, callKeys: 2, callArgs: 2}
 	for range cfg.Connections {
 		s.conns = append(s.conns, newConn(cfg, []*evaluation{s.carts, s.orders}, s.greet))
 	}
@@ -144,6 +152,14 @@ func (s *Sale) do(user uint32, x *call) error {
 }
 
 func (s *Sale) conn(user uint32) *conn { return s.conns[int(user)%len(s.conns)] }
+
+// doDetached sends a call for which nothing waits. Where it cannot be sent it is dropped.
+func (s *Sale) doDetached(user uint32, x *call) {
+	x.detached = true
+	if !s.conn(user).send(x) {
+		x.free()
+	}
+}
 
 // doCode carries out a call that returns a code.
 func (s *Sale) doCode(user uint32, x *call) (int64, error) {

@@ -42,12 +42,17 @@ func open(tb testing.TB, cfg Config, stock ...int64) *Sale {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return join(tb, cfg, id, len(stock))
+	return joinSale(tb, cfg, id, len(stock))
 }
 
-func join(tb testing.TB, cfg Config, id string, foods int) *Sale {
+func joinSale(tb testing.TB, cfg Config, id string, foods int) *Sale {
 	tb.Helper()
-	s := Join(cfg, id, foods)
+	return runSale(tb, Join(cfg, id, foods, 1_000_000))
+}
+
+// runSale runs a sale until the test ends.
+func runSale(tb testing.TB, s *Sale) *Sale {
+	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { s.Run(ctx) })
@@ -113,7 +118,7 @@ func TestOpenOnce(t *testing.T) {
 		if _, again, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5, 7}}); err != nil || again {
 			t.Errorf("a restart: opened %v, %v", again, err)
 		}
-		stock, err := join(t, cfg, ids[0], 2).Stock()
+		stock, err := joinSale(t, cfg, ids[0], 2).Stock()
 		if err != nil || !slices.Equal(stock, []int64{1, 7}) {
 			t.Errorf("stock after a restart %v, %v; want [1 7]", stock, err)
 		}

@@ -51,7 +51,7 @@ func (l *Ledger) fill(ctx context.Context, stream *redisx.Stream) error {
 
 // join connects to the sale, for as long as Redis may take to answer a call.
 func join(ctx context.Context, cfg redisx.Config, id string, foods int) (sale *redisx.Sale, leave func(), err error) {
-	sale = redisx.Join(cfg, id, foods)
+	sale = redisx.Join(cfg, id, foods, 0) // carts are none of its business
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { sale.Run(ctx) })

@@ -1,0 +1,71 @@
+package redisx
+
+import (
+	"errors"
+	"sync"
+	"testing"
+)
+
+// A cart does not grow with the connections that change it at once.
+func TestCartStaysShortUnderAttack(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		const attackers, tries = 64, 20
+		servers := openServers(t, cfg, 3, 9, 9)
+		key := "c_" + string(cartName(1))
+		var wg sync.WaitGroup
+		for i := range attackers {
+			wg.Go(func() {
+				for n := range tries {
+					count := []int64{3, 1, -1}[(i+n)%3]
+					err := servers[i%3].AddToCart(2, cartName(1), 1+int64(n%2), count)
+					if err != nil && !errors.Is(err, ErrOverLimit) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		// The first list, with one change of each server too many, and the items.
+		if n, most := cartBytes(t, cfg, key), len("changesitems")+(3+3)*len("1:3,        ")+len("1:3,2:3,"); n > most {
+			t.Errorf("the cart has %d bytes, want at most %d", n, most)
+		}
+		for food := range int64(2) {
+			if err := servers[0].AddToCart(2, cartName(1), food+1, -3); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := servers[0].PlaceOrder(2, cartName(1), nil); !errors.Is(err, ErrCartEmpty) {
+			t.Errorf("an order with everything taken away: %v, want ErrCartEmpty", err)
+		}
+	})
+}
+
+// What one user holds in Redis is bounded, and others lose nothing.
+func TestCartsOfOneUser(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		const carts = 200
+		s := open(t, cfg, 9, 9)
+		if err := s.AddToCart(3, []byte("of another user."), 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		for i := range carts {
+			if err := s.AddToCart(2, cartName(i), 1, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Check(); err != nil { // on the same connection, so behind all that was sent
+			t.Fatal(err)
+		}
+		var keys []string
+		raw(t, cfg, &keys, "KEYS", "c_*")
+		if len(keys) != cartsFree+cartsFollowed+1 {
+			t.Errorf("%d carts are left, want %d of the one user and 1 of the other", len(keys), cartsFree+cartsFollowed)
+		}
+		if err := s.PlaceOrder(2, cartName(carts-1), nil); err != nil {
+			t.Errorf("an order of the last cart: %v", err)
+		}
+		if err := s.PlaceOrder(3, []byte("of another user."), nil); err != nil {
+			t.Errorf("an order of the other user: %v", err)
+		}
+	})
+}
