@@ -24,8 +24,8 @@ const (
 
 func cartKey(cart string) string { return "c_" + cart[:cartNameBytes] }
 
-// cartKeys is the pattern of the keys of all carts of a user: a name is base64url of the user, 4 bytes, and 8 bytes that
-// tell the carts apart. The sixth character has two bits of the user.
+// cartKeys is the pattern of the keys of all carts of a user: a name is base64url of the user, 4 bytes, and 8 bytes
+// that tell the carts apart. The sixth character has two bits of the user.
 func cartKeys(user int) string {
 	name := func(low byte) string {
 		return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint32(nil, uint32(user)), low))
@@ -93,7 +93,7 @@ func (s *stack) judgeWrites(cart string) error {
 	}
 	s.note("the cart was written %d times, at most %d bytes", writes, longest)
 	if writes == 0 {
-		s.breaks("the append-only file has no write of %s: that its writes are short proves nothing", cartKey(cart))
+		s.breaks("the append-only file has no write of %s: the drill proves nothing", cartKey(cart))
 	}
 	if longest > cartWriteMax {
 		s.breaks("a write of the cart had %d bytes, the bound is %d", longest, cartWriteMax)

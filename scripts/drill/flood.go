@@ -16,21 +16,20 @@ import (
 
 const (
 	crowdSize = 256 // connections of an attacker
-	// What an attack may do to the p99 of other buyers: slowdownMax times what a harmless load of as many requests does,
-	// and slowdownFloor, which keeps noise from deciding.
+	// What an attack may do to the p99 of other buyers: slowdownMax times what a harmless load of as many requests
+	// does, and slowdownFloor, which keeps noise from deciding.
 	slowdownMax   = 2
 	slowdownFloor = 5 * time.Millisecond
 	// How long the load is watched before an attack.
 	calmShort, calmLong = 500 * time.Millisecond, 2 * time.Second
 )
 
-// call is a request, and answer what came back: the status, and behind it the code of a refusal. noAnswer is a lost connection.
 type (
 	call   struct{ method, path, body string }
-	answer string
+	answer string // the status, and behind it the code of a refusal
 )
 
-const noAnswer answer = "no answer"
+const noAnswer answer = "no answer" // the connection was lost
 
 // hurts reports whether the answer tells of a fault of the server.
 func (a answer) hurts() bool { return a == noAnswer || a >= "500" }
@@ -120,13 +119,14 @@ type tide struct {
 func (t *tide) rate() float64 { return float64(t.sent) / t.took.Seconds() }
 
 func (t *tide) String() string {
-	return fmt.Sprintf("%d requests, %.0f/s; p99 of others %.1f ms of %d", t.sent, t.rate(), milliseconds(t.others), t.measured)
+	return fmt.Sprintf("%d requests, %.0f/s; p99 of others %.1f ms of %d",
+		t.sent, t.rate(), milliseconds(t.others), t.measured)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// run floods for so long, as fast as the crowd can or, with a rate above 0, with at most so many requests a second. It
-// returns when every request is answered.
+// run floods for so long, as fast as the crowd can or, with a rate above 0, with at most so many requests a second.
+// It returns when every request is answered.
 func (s *stack) run(ctx context.Context, f flood, lasting time.Duration, rate float64) *tide {
 	t := &tide{answers: map[answer]int{}}
 	measured := s.probes.measure()
@@ -160,8 +160,10 @@ func (s *stack) run(ctx context.Context, f flood, lasting time.Duration, rate fl
 }
 
 // send is one member's part.
-func (f *flood) send(ctx context.Context, member int, began time.Time, lasting time.Duration, rate float64) map[answer]int {
-	answers := map[answer]int{}
+func (f *flood) send(
+	ctx context.Context, member int, began time.Time, lasting time.Duration, rate float64,
+) (answers map[answer]int) {
+	answers = map[answer]int{}
 	for n := 0; ctx.Err() == nil; n++ {
 		due := time.Now()
 		if rate > 0 {
@@ -191,12 +193,13 @@ func percentile99(times []time.Duration) time.Duration {
 	return times[len(times)*99/100]
 }
 
-// contrast notes two figures, under an attack and under the harmless load, and judges them where there was time enough to
-// measure: a busy machine must not decide a short run.
+// contrast notes two figures, under an attack and under the harmless load, and judges them where there was time
+// enough to measure: a busy machine must not decide a short run.
 func (s *stack) contrast(what string, attacked, harmless time.Duration) {
 	s.note("%s: p99 %.1f ms under the attack, %.1f ms under as many harmless requests",
 		what, milliseconds(attacked), milliseconds(harmless))
 	if bound := slowdownMax*harmless + slowdownFloor; s.long && attacked > bound {
-		s.breaks("%s: p99 %.1f ms under the attack, the bound is %.1f ms", what, milliseconds(attacked), milliseconds(bound))
+		s.breaks("%s: p99 %.1f ms under the attack, the bound is %.1f ms",
+			what, milliseconds(attacked), milliseconds(bound))
 	}
 }

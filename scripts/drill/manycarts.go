@@ -12,7 +12,7 @@ import (
 const (
 	hoarderConns = 64
 	cartsMax     = 32 // of one user that each worker keeps
-	// What the memory of Redis may grow by: twice what the load alone makes it grow, and the doubling of a table of keys.
+	// By how much Redis may grow: twice as much as under the load alone, and the doubling of a table of keys.
 	growthMax   = 2
 	growthFloor = 512 << 10 // bytes
 )
@@ -29,19 +29,21 @@ func manyCarts(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	calm, err := s.memoryGrowth(ctx, func() { pause(ctx, s.lasting(calmShort, calmLong)) })
+	watched := s.lasting(calmShort, calmLong)
+	calm, err := s.memoryGrowth(ctx, func() { pause(ctx, watched) })
 	if err != nil {
 		return err
 	}
-	user := users[0]
+	hostile := fillMany(crowdOf(slices.Repeat(users[:1], hoarderConns)))
 	var attack *tide
 	growth, err := s.memoryGrowth(ctx, func() {
-		attack = s.run(ctx, fillMany(crowdOf(slices.Repeat(users[:1], hoarderConns))), s.lasting(2*time.Second, 10*time.Second), 0)
+		attack = s.run(ctx, hostile, s.lasting(2*time.Second, 10*time.Second), 0)
 	})
 	if err != nil {
 		return err
 	}
-	if err := s.judgeHoard(ctx, user, growth, int64(float64(calm)*attack.took.Seconds()/s.lasting(calmShort, calmLong).Seconds())); err != nil {
+	ordinary := int64(float64(calm) * attack.took.Seconds() / watched.Seconds())
+	if err := s.judgeHoard(ctx, users[0], growth, ordinary); err != nil {
 		return err
 	}
 	harmless, err := changeOwn(ctx, users[1:])

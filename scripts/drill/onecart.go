@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -12,8 +13,8 @@ const attackedFood = 1
 // cartCounts are what an attacker asks for, again and again: most of it is refused.
 var cartCounts = []int{3, 3, 3, 1, 3, -1, 3, 3, 2, -3}
 
-// oneCart lets 256 connections of one user change one cart, then as many of 256 users a cart each. Meanwhile the food is
-// sold out, and the cart is ordered again and again.
+// oneCart lets 256 connections of one user change one cart, then as many of 256 users a cart each. Meanwhile the food
+// is sold out, and the cart is ordered again and again.
 func oneCart(ctx context.Context, s *stack, dice *rand.Rand) error {
 	if _, err := s.redis.ask(ctx, "CONFIG", "SET", "auto-aof-rewrite-percentage", "0"); err != nil {
 		return err // what is written is read at the end
@@ -32,9 +33,10 @@ func oneCart(ctx context.Context, s *stack, dice *rand.Rand) error {
 	}
 	first := dice.IntN(len(cartCounts))
 	crowd := func(users []*shopper, cart func(member int) string) flood {
-		return flood{crowd: crowdOf(users), right: []answer{"204", "403 FOOD_OUT_OF_LIMIT"}, next: func(member, n int) call {
+		next := func(member, n int) call {
 			return addTo(cart(member), item{attackedFood, cartCounts[(first+member+n)%len(cartCounts)]})
-		}}
+		}
+		return flood{crowd: crowdOf(users), right: []answer{"204", "403 FOOD_OUT_OF_LIMIT"}, next: next}
 	}
 	attacker, lasting := users[0], s.lasting(3*time.Second, 10*time.Second)
 	hostile := crowd(slices.Repeat(users[:1], crowdSize), func(int) string { return carts[0] })
@@ -72,8 +74,8 @@ func fillAll(ctx context.Context, users []*shopper) ([]string, error) {
 	return carts, err
 }
 
-// orderAttacked demands of the cart after the attack that it is refused while its food is sold out, and becomes an order of
-// one to three pieces once there is some.
+// orderAttacked demands of the cart after the attack that it is refused while its food is sold out, and becomes an
+// order of one to three pieces once there is some.
 func (s *stack) orderAttacked(ctx context.Context, user *shopper, cart string, restock func() error) error {
 	user = user.regular()
 	defer user.leave()
@@ -91,7 +93,7 @@ func (s *stack) orderAttacked(ctx context.Context, user *shopper, cart string, r
 		s.breaks("after the attack an order of the cart is answered %s", a)
 	}
 	items, err := user.bought(ctx)
-	if err == nil && (len(items) != 1 || items[0].Food != attackedFood || items[0].Count < 1 || items[0].Count > 3) {
+	if err == nil && !slices.Contains([]string{"[{1 1}]", "[{1 2}]", "[{1 3}]"}, fmt.Sprint(items)) {
 		s.breaks("the attacked cart became the order %v, want one to three pieces of food %d", items, attackedFood)
 	}
 	return err
@@ -116,8 +118,8 @@ func (s *stack) orderMeanwhile(ctx context.Context, user *shopper, cart string) 
 	}
 }
 
-// changeAllFoods puts a piece of each food into a cart and takes it out again, several times: a cart may not grow with the
-// foods that were once in it either.
+// changeAllFoods puts a piece of each food into a cart and takes it out again: a cart may not grow with the foods that
+// were once in it either.
 func (s *stack) changeAllFoods(ctx context.Context, user *shopper) error {
 	const last = 7
 	user = user.regular()

@@ -23,8 +23,8 @@ type race struct {
 	change item   // the one that races with the order
 }
 
-// races are carts of all kinds: plain and corrected, empty and full, with a change that is refused, and with one that
-// shows in which order foods came.
+// races are carts of all kinds: plain and corrected, empty and full, with a change that is refused, and with one
+// that shows in which order foods came.
 var races = []race{
 	{[]item{{0, 1}}, item{1, 1}},
 	{[]item{{0, 2}, {1, 1}}, item{2, 1}},
@@ -69,7 +69,8 @@ func cartRaces(ctx context.Context, s *stack, dice *rand.Rand) error {
 			defer a.leave()
 			defer b.leave()
 			for i := int(next.Add(1)) - 1; i < len(users) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				if err := s.race(ctx, &t, a.as(users[i]), b.as(users[i]), races[(first+i)%len(races)]); err != nil {
+				r := races[(first+i)%len(races)]
+				if err := s.race(ctx, &t, a.as(users[i]), b.as(users[i]), r); err != nil {
 					return err
 				}
 			}
@@ -81,7 +82,7 @@ func cartRaces(ctx context.Context, s *stack, dice *rand.Rand) error {
 	}
 	s.note("%d races: in %d the change came first, in %d the order", len(users), t.changeFirst, t.orderFirst)
 	if t.broken > 0 {
-		s.breaks("%d of %d races are explained by neither order of events, %d of them have a 5xx or no answer, such as%s",
+		s.breaks("%d of %d races are explained by neither order of events, %d of them have a 5xx or no answer%s",
 			t.broken, len(users), t.faults, t.examples)
 	}
 	if t.changeFirst == 0 || t.orderFirst == 0 {
@@ -153,7 +154,8 @@ func (t *tally) judge(user int, r race, seen, changeFirst, orderFirst outcome) {
 		t.faults++
 	}
 	if t.broken <= examplesMax {
-		t.examples += fmt.Sprintf("\n      user %d, %v: %+v; want %+v or %+v", user, r, seen, changeFirst, orderFirst)
+		t.examples += fmt.Sprintf("\n      user %d, %v: %+v; want %+v or %+v",
+			user, r, seen, changeFirst, orderFirst)
 	}
 }
 

@@ -16,11 +16,13 @@ const (
 	commandNoise = 1.25
 )
 
-// readyzFlood asks /readyz as fast as 256 connections can, then as often /healthz, for which nobody asks Redis.
+// readyzFlood asks /readyz as fast as 256 connections can, then as often /healthz, which needs no Redis.
 func readyzFlood(ctx context.Context, s *stack, _ *rand.Rand) error {
-	crowd := crowdOf(slices.Repeat([]*shopper{newShopper(s.servers[0].address, 0)}, crowdSize)) // without a token
+	anybody := newShopper(s.servers[0].address, 0) // without a token
+	crowd := crowdOf(slices.Repeat([]*shopper{anybody}, crowdSize))
 	asks := func(path string) flood {
-		return flood{crowd: crowd, right: []answer{"200"}, next: func(int, int) call { return call{method: "GET", path: path} }}
+		next := func(int, int) call { return call{method: "GET", path: path} }
+		return flood{crowd: crowd, right: []answer{"200"}, next: next}
 	}
 	calm, err := s.commandRates(ctx, func() { pause(ctx, s.lasting(calmShort, calmLong)) })
 	if err != nil {
@@ -46,8 +48,8 @@ func readyzFlood(ctx context.Context, s *stack, _ *rand.Rand) error {
 	return nil
 }
 
-// extraCommands is by how many commands a second the flood's rates are above what the load alone explains. Each kind counts
-// by itself, so that what the load seldom sends shows clearly.
+// extraCommands is by how many commands a second the flood's rates are above what the load alone explains. Each kind
+// counts by itself, so that what the load seldom sends shows clearly.
 func extraCommands(calm, flooded map[string]float64) (extra float64) {
 	for name, rate := range flooded {
 		extra += max(0, rate-commandNoise*calm[name])

@@ -75,8 +75,45 @@ func TestJudgeAudit(t *testing.T) {
 		{4, 3, checkAcknowledged, 1},
 		{0, 0, "another name", 1},
 		{1, 3, "no food is sold over its stock", 2}, // nothing that was destroyed excuses it
+		{1, 0, checkUnexpected, 2},
 	} {
 		if r := audited(test.lost, test.mayLose, test.name); len(r.failures) != test.failures {
+			t.Errorf("%+v: %q", test, r.failures)
+		}
+	}
+}
+
+// The orders that the drill placed must all be found by the audit, and no others.
+func TestJudgePlaced(t *testing.T) {
+	for _, test := range []struct{ found, placed, failures int }{{0, 0, 0}, {3, 3, 0}, {4, 3, 1}, {2, 3, 1}} {
+		r, rep := &result{placed: test.placed}, &benchReport{}
+		for name, violations := range map[string]int{checkAcknowledged: 0, checkUnexpected: test.found} {
+			rep.Audit = append(rep.Audit, struct {
+				Name       string
+				Violations int
+				Examples   []string
+			}{name, violations, nil})
+		}
+		if r.judgeAudit(rep); len(r.failures) != test.failures {
+			t.Errorf("%+v: %q", test, r.failures)
+		}
+	}
+}
+
+// Where nothing is broken, no answer may be a 5xx.
+func TestJudgeHealth(t *testing.T) {
+	for _, test := range []struct {
+		refused  int
+		name     string
+		failures int
+	}{
+		{0, "FOOD_OUT_OF_STOCK", 0}, {1, "FOOD_OUT_OF_STOCK", 1}, {0, "SERVICE_UNAVAILABLE", 1},
+		{0, "INTERNAL_ERROR", 1}, {0, "HTTP 502", 1}, {0, "HTTP 404", 0},
+	} {
+		r, rep := &result{}, &benchReport{}
+		rep.Load.Refusals = []eventCount{{"order", test.name, 1}}
+		r.judgeHealth(&probes{list: []*probe{{refused: test.refused}}}, rep)
+		if len(r.failures) != test.failures {
 			t.Errorf("%+v: %q", test, r.failures)
 		}
 	}

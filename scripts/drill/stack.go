@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -111,11 +112,13 @@ func (s *stack) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-// breaks adds a broken promise to the result; the drill goes on.
+// breaks adds a broken promise to the result, the same words once; the drill goes on.
 func (s *stack) breaks(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.broken = append(s.broken, fmt.Sprintf(format, args...))
+	if text := fmt.Sprintf(format, args...); !slices.Contains(s.broken, text) {
+		s.broken = append(s.broken, text)
+	}
 }
 
 // destroyed says that the drill itself took so many orders from Redis, so that the audit may miss them.
