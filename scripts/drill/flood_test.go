@@ -70,19 +70,30 @@ func TestPercentile99(t *testing.T) {
 	}
 }
 
-// Only the long form judges times.
+// Only the long form judges times, and only when they are bad each time.
 func TestContrast(t *testing.T) {
-	harmless := 10 * time.Millisecond
-	bound := slowdownMax*harmless + slowdownFloor
+	harmless := tide{others: 10 * time.Millisecond, orders: 20 * time.Millisecond}
+	good := tide{others: slowdownMax*harmless.others + slowdownFloor, orders: slowdownMax*harmless.orders + slowdownFloor}
+	late, lateOrders := good, good
+	late.others, lateOrders.orders = good.others+1, good.orders+1
 	for _, test := range []struct {
-		long     bool
-		attacked time.Duration
-		broken   int
-	}{{false, time.Second, 0}, {true, bound, 0}, {true, bound + 1, 1}} {
-		s := &stack{long: test.long}
-		s.contrast("other buyers", test.attacked, harmless)
-		if len(s.broken) != test.broken || len(s.notes) != 1 {
-			t.Errorf("%+v: broken %q, noted %q", test, s.broken, s.notes)
+		long  bool
+		tides []tide
+		want  string
+	}{
+		{false, []tide{late}, ""},
+		{true, []tide{good}, ""},
+		{true, []tide{late, lateOrders, good}, ""},
+		{true, []tide{late, late, late}, "other buyers: p99 25.0 ms under the attack, the bound is 25.0 ms"},
+		{true, []tide{late, late, lateOrders}, "orders of the cart: p99 45.0 ms under the attack, the bound is 45.0 ms"},
+	} {
+		s, tries := &stack{long: test.long}, 0
+		err := s.contrast(func() (*tide, error) {
+			tries++
+			return &test.tides[tries-1], nil
+		}, func(float64) *tide { return &harmless })
+		if err != nil || tries != len(test.tides) || strings.Join(s.broken, "|") != test.want {
+			t.Errorf("%d tries of %d, broken %q, want %q; %v", tries, len(test.tides), s.broken, test.want, err)
 		}
 	}
 }

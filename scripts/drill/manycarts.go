@@ -34,25 +34,33 @@ func manyCarts(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	hostile := fillMany(crowdOf(slices.Repeat(users[:1], hoarderConns)))
-	var attack *tide
-	growth, err := s.memoryGrowth(ctx, func() {
-		attack = s.run(ctx, hostile, s.lasting(2*time.Second, 10*time.Second), 0)
+	own, err := changeOwn(ctx, users[1:])
+	if err != nil {
+		return err
+	}
+	err = s.contrast(func() (attack *tide, err error) {
+		hostile := fillMany(crowdOf(slices.Repeat(users[:1], hoarderConns)))
+		growth, err := s.memoryGrowth(ctx, func() {
+			attack = s.run(ctx, hostile, s.lasting(2*time.Second, 10*time.Second), 0)
+		})
+		if err == nil {
+			ordinary := int64(float64(calm) * attack.took.Seconds() / watched.Seconds())
+			err = s.judgeHoard(ctx, users[0], growth, ordinary)
+		}
+		return attack, err
+	}, func(rate float64) *tide {
+		return s.run(ctx, own, s.lasting(calmShort, 10*time.Second), rate)
 	})
 	if err != nil {
 		return err
 	}
-	ordinary := int64(float64(calm) * attack.took.Seconds() / watched.Seconds())
-	if err := s.judgeHoard(ctx, users[0], growth, ordinary); err != nil {
-		return err
-	}
-	harmless, err := changeOwn(ctx, users[1:])
+	newest, err := users[0].fill(ctx, attackedFood)
 	if err != nil {
 		return err
 	}
-	same := s.run(ctx, harmless, s.lasting(calmShort, 10*time.Second), attack.rate())
-	s.note("one user's carts: %v; a cart for each of %d users: %v", attack, hoarderConns, same)
-	s.contrast("other buyers", attack.others, same.others)
+	if a := s.order(ctx, users[0], newest); a != "200" {
+		s.breaks("an order of the newest cart is answered %s", a)
+	}
 	return nil
 }
 
@@ -94,7 +102,7 @@ func changeOwn(ctx context.Context, users []*shopper) (flood, error) {
 	}, err
 }
 
-// judgeHoard counts what Redis has kept of the user's carts, and demands that the newest one can be ordered.
+// judgeHoard counts what Redis has kept of the user's carts. ordinary is by how much the load alone makes Redis grow.
 func (s *stack) judgeHoard(ctx context.Context, user *shopper, growth, ordinary int64) error {
 	reply, err := s.redis.ask(ctx, "EVAL", cartsHeld, "0", cartKeys(user.user))
 	if err != nil {
@@ -111,15 +119,6 @@ func (s *stack) judgeHoard(ctx context.Context, user *shopper, growth, ordinary 
 	}
 	if most := growthMax*max(ordinary, 0) + growthFloor; growth > most {
 		s.breaks("Redis grew by %d KB, the bound is %d KB", growth>>10, most>>10)
-	}
-	user = user.regular()
-	defer user.leave()
-	cart, err := user.fill(ctx, attackedFood)
-	if err != nil {
-		return err
-	}
-	if a := s.order(ctx, user, cart); a != "200" {
-		s.breaks("an order of the newest cart is answered %s", a)
 	}
 	return nil
 }

@@ -38,20 +38,27 @@ func oneCart(ctx context.Context, s *stack, dice *rand.Rand) error {
 		}
 		return flood{crowd: crowdOf(users), right: []answer{"204", "403 FOOD_OUT_OF_LIMIT"}, next: next}
 	}
-	attacker, lasting := users[0], s.lasting(3*time.Second, 10*time.Second)
+	attacker := users[0]
 	hostile := crowd(slices.Repeat(users[:1], crowdSize), func(int) string { return carts[0] })
 	harmless := crowd(users[1:], func(member int) string { return carts[1+member] })
 
 	sizes := s.watchCart(ctx, carts[0])
-	orders := s.orderMeanwhile(ctx, attacker, carts[0])
-	attack := s.run(ctx, hostile, lasting, 0)
-	ordered, largest := orders(), sizes()
-	orders = s.orderMeanwhile(ctx, users[1], carts[1])
-	calm := s.run(ctx, harmless, s.lasting(time.Second, 10*time.Second), attack.rate())
-	s.note("one cart: %v; %d carts: %v", attack, crowdSize, calm)
+	err = s.contrast(func() (t *tide, err error) {
+		orders := s.orderMeanwhile(ctx, attacker, carts[0])
+		t = s.run(ctx, hostile, s.lasting(3*time.Second, 10*time.Second), 0)
+		t.orders = orders()
+		return t, nil
+	}, func(rate float64) *tide {
+		orders := s.orderMeanwhile(ctx, users[1], carts[1])
+		t := s.run(ctx, harmless, s.lasting(time.Second, 10*time.Second), rate)
+		t.orders = orders()
+		return t
+	})
+	largest := sizes()
+	if err != nil {
+		return err
+	}
 	s.note("the list of the cart had at most %d bytes", largest)
-	s.contrast("other buyers", attack.others, calm.others)
-	s.contrast("orders of the cart", ordered, orders())
 	if largest > cartBytesMax {
 		s.breaks("the list of the cart had %d bytes, the bound is %d", largest, cartBytesMax)
 	}

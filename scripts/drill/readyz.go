@@ -28,24 +28,23 @@ func readyzFlood(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	var attack *tide
-	flooded, err := s.commandRates(ctx, func() {
-		attack = s.run(ctx, asks("/readyz"), s.lasting(2*time.Second, 10*time.Second), 0)
+	return s.contrast(func() (attack *tide, err error) {
+		flooded, err := s.commandRates(ctx, func() {
+			attack = s.run(ctx, asks("/readyz"), s.lasting(2*time.Second, 10*time.Second), 0)
+		})
+		if err != nil {
+			return nil, err
+		}
+		extra := extraCommands(calm, flooded)
+		most := float64(looksMax * lookCommands * s.setup.workers() * s.setup.servers)
+		s.note("the flood made Redis carry out %.0f commands a second more, the bound is %.0f", extra, most)
+		if extra > most {
+			s.breaks("the flood made Redis carry out %.0f commands a second more, the bound is %.0f", extra, most)
+		}
+		return attack, nil
+	}, func(rate float64) *tide {
+		return s.run(ctx, asks("/healthz"), s.lasting(calmShort, 10*time.Second), rate)
 	})
-	if err != nil {
-		return err
-	}
-	same := s.run(ctx, asks("/healthz"), s.lasting(calmShort, 10*time.Second), attack.rate())
-	s.note("/readyz: %v; /healthz: %v", attack, same)
-	s.contrast("other buyers", attack.others, same.others)
-
-	extra := extraCommands(calm, flooded)
-	most := float64(looksMax * lookCommands * s.setup.workers() * s.setup.servers)
-	s.note("the flood made Redis carry out %.0f commands a second more, the bound is %.0f", extra, most)
-	if extra > most {
-		s.breaks("the flood made Redis carry out %.0f commands a second more, the bound is %.0f", extra, most)
-	}
-	return nil
 }
 
 // extraCommands is by how many commands a second the flood's rates are above what the load alone explains. Each kind
