@@ -141,16 +141,17 @@ func TestCommandCounts(t *testing.T) {
 	}
 }
 
-// What the load sends explains a quarter more of the same, but nothing of another kind.
+// What the load sends explains a quarter more of the same, at the pace of its APPENDs, but nothing of another kind.
 func TestExtraCommands(t *testing.T) {
-	calm := map[string]float64{"append": 1000, "hget": 4}
+	calm := map[string]float64{"append": 1000, "get": 1000, "hget": 4}
 	for _, test := range []struct {
 		flooded map[string]float64
 		want    float64
 	}{
 		{map[string]float64{"append": 1250, "hget": 5}, 0},
 		{map[string]float64{"append": 100, "hget": 105}, 100},
-		{map[string]float64{"append": 1300, "exists": 20}, 70},
+		{map[string]float64{"append": 900, "get": 1300, "exists": 20}, 70},
+		{map[string]float64{"append": 2000, "get": 2500, "hget": 11}, 1},
 	} {
 		if got := extraCommands(calm, test.flooded); got != test.want {
 			t.Errorf("%v: %v commands more, want %v", test.flooded, got, test.want)
