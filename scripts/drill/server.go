@@ -25,9 +25,10 @@ const (
 	firstProbe    = 2
 	firstNewcomer = 100 // see newcomers
 
-	redisTimeout = time.Second // -redis-timeout, its default
-	rootPassword = "root-of-the-drills"
-	tokenSecret  = "a secret that the servers of a drill share"
+	redisTimeout   = time.Second // -redis-timeout, its default
+	patientTimeout = 5 * time.Second
+	rootPassword   = "root-of-the-drills"
+	tokenSecret    = "a secret that the servers of a drill share"
 )
 
 // server is one flashsale server with its workers.
@@ -39,7 +40,11 @@ type server struct {
 }
 
 // newServer describes a server; redis is its -redis, "" for one of its own.
-func newServer(program, folder string, number, workers int, redis string, env []string) (*server, error) {
+func newServer(program, folder string, number int, c setup, redis string, env []string) (*server, error) {
+	workers, timeout := c.workers(), redisTimeout
+	if c.patient {
+		timeout = patientTimeout
+	}
 	port, err := freePorts(1)
 	if err != nil {
 		return nil, err
@@ -55,7 +60,7 @@ func newServer(program, folder string, number, workers int, redis string, env []
 		data:     filepath.Join(folder, name),
 	}
 	args := []string{"-app-host", "127.0.0.1", "-app-port", strconv.Itoa(port), "-workers", strconv.Itoa(workers),
-		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock), "-redis-timeout", redisTimeout.String(),
+		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock), "-redis-timeout", timeout.String(),
 		"-data", s.data, "-pprof", s.profiles}
 	if redis != "" {
 		args = append(args, "-redis", redis)

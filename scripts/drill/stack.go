@@ -29,12 +29,14 @@ type setup struct {
 	everysec bool // appendfsync everysec instead of always
 	disk     bool // the data of Redis lies on a small file system of its own
 	clock    bool // the servers' clock can be made to jump
+	patient  bool // the servers wait longer for Redis: no 503 because the machine is busy
 }
 
 // merge is a stack on which both drills of a pair can be made.
 func (a setup) merge(b setup) setup {
 	return setup{servers: max(a.servers, b.servers), probes: max(a.probes, b.probes), own: a.own || b.own,
-		proxied: a.proxied || b.proxied, everysec: a.everysec || b.everysec, disk: a.disk || b.disk, clock: a.clock || b.clock}
+		proxied: a.proxied || b.proxied, everysec: a.everysec || b.everysec, disk: a.disk || b.disk,
+		clock: a.clock || b.clock, patient: a.patient || b.patient}
 }
 
 // workers are those of each server. Several servers share one machine's processors.
@@ -147,7 +149,7 @@ func startStack(ctx context.Context, p programs, c setup, long bool) (*stack, er
 		program, env = s.clock.program, s.clock.env()
 	}
 	for i := range c.servers {
-		one, err := newServer(program, s.folder, i+1, c.workers(), address, env)
+		one, err := newServer(program, s.folder, i+1, c, address, env)
 		if err != nil {
 			return s, err
 		}
