@@ -50,11 +50,11 @@ func open(tb testing.TB, network, address string) *shop {
 	}
 	cfg := redisx.Config{Network: network, Address: address, Connections: 1, Timeout: 20 * time.Second, CartTTL: time.Hour}
 	stock := []int64{10, 10, 10, 10, 10}
-	id, _, err := redisx.Open(tb.Context(), cfg, redisx.Opening{Catalog: users.Fingerprint(), Stock: stock})
+	opened, err := redisx.Open(tb.Context(), cfg, redisx.Opening{Catalog: users.Fingerprint(), Stock: stock})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	sale := redisx.Join(cfg, id, len(stock))
+	sale := redisx.Join(cfg, opened.Sale, len(stock))
 	s := &shop{keys: keys, base: "http://shop", redis: cfg, l: fasthttputil.NewInmemoryListener(),
 		Server: New(Config{Catalog: users, Keys: keys, Sale: sale, TokenTTL: time.Hour})}
 	s.client = &http.Client{Transport: &http.Transport{
