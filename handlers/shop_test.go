@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/logtest"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 	"flashsale/tokens"
@@ -40,6 +41,7 @@ func onEach(t *testing.T, test func(t *testing.T, s *shop)) {
 // open opens a sale of 5 foods with 10 pieces each for 20 users and serves it until the test ends.
 func open(tb testing.TB, network, address string) *shop {
 	tb.Helper()
+	logtest.Keep(tb)
 	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10, RootPassword: "toor"})
 	if err != nil {
 		tb.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/logtest"
 	"flashsale/redisx/redistest"
 )
 
@@ -62,6 +63,7 @@ func TestOpenBesideOtherKeys(t *testing.T) {
 
 // The search asks so many times and no more, in a Redis with more keys than that.
 func TestLeftoverSearchIsBounded(t *testing.T) {
+	logtest.Keep(t)
 	cfg := unix(redistest.New(t))
 	raw(t, cfg, nil, "EVAL", `for i = 1, 20000 do redis.call('SET', 'other' .. i, 1) end`, "0")
 	l, err := dial(t.Context(), cfg)

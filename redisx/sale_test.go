@@ -11,6 +11,7 @@ import (
 
 	"github.com/mediocregopher/radix/v4"
 
+	"flashsale/internal/logtest"
 	"flashsale/redisx/redistest"
 )
 
@@ -47,6 +48,7 @@ func open(tb testing.TB, cfg Config, stock ...int64) *Sale {
 
 func join(tb testing.TB, cfg Config, id string, foods int) *Sale {
 	tb.Helper()
+	logtest.Keep(tb)
 	s := Join(cfg, id, foods)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog/mariadbtest"
+	"flashsale/internal/logtest"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
@@ -31,6 +32,7 @@ type shop struct {
 // openShop opens the sale in a Redis and creates the database.
 func openShop(t *testing.T, redis redisx.Config, server *mariadbtest.Server, name string) *shop {
 	t.Helper()
+	logtest.Keep(t)
 	redis.Connections, redis.Timeout, redis.CartTTL = 1, time.Second, time.Hour
 	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6, 1e6, 1e6}})
 	if err != nil {
