@@ -24,7 +24,8 @@ type member struct {
 // restart stops the server, if it runs, and starts it in its folder with these secrets.
 func (m *member) restart(t *testing.T, secret, previous string, env ...string) {
 	t.Helper()
-	start := setup{args: m.args, env: append([]string{"TOKEN_SECRET=" + secret, "TOKEN_SECRET_PREVIOUS=" + previous}, env...)}
+	secrets := []string{"TOKEN_SECRET=" + secret, "TOKEN_SECRET_PREVIOUS=" + previous}
+	start := setup{args: m.args, env: append(secrets, env...)}
 	if m.server != nil {
 		m.stop(t)
 		start.data = m.data
@@ -32,7 +33,8 @@ func (m *member) restart(t *testing.T, secret, previous string, env ...string) {
 	m.server = start.serve(t)
 }
 
-// The secret is changed as the README has it, server by server. Nobody is logged out, no cart is lost, nothing is warned of.
+// The secret is changed as the README has it, server by server. Nobody is logged out, no cart is lost,
+// nothing is warned of.
 func TestSecretIsRotated(t *testing.T) {
 	t.Parallel()
 	args := []string{"-redis", redistest.New(t).Socket, "-workers", "1", "-users", "9"}
@@ -78,13 +80,16 @@ func TestServersThatDisagree(t *testing.T) {
 	redis := redistest.New(t)
 	args := []string{"-redis", redis.Socket, "-workers", "1", "-users", "3"}
 	first := setup{args: args, env: []string{"TOKEN_SECRET=" + sharedSecret}}.serve(t)
-	stranger := setup{args: args, env: []string{"TOKEN_SECRET=" + newSecret, "ROOT_PASSWORD=" + rootPassword}}
+	stranger := setup{args: args, env: []string{"TOKEN_SECRET=" + newSecret}}
 	for range 2 {
-		checkRefused(t, stranger.launch(t).program, "the servers of the sale have other token secrets: sale "+first.sale(t)+" at "+redis.Socket+
-			", so it would refuse what they sign; set TOKEN_SECRET to theirs, or TOKEN_SECRET_PREVIOUS on the way to a new one "+
-			"(if theirs is lost, stop all servers and run HDEL sale server in Redis: everyone has to log in again)")
+		checkRefused(t, stranger.launch(t).program,
+			"the servers of the sale have other token secrets: sale "+first.sale(t)+" at "+redis.Socket+
+				", so it would refuse what they sign; set TOKEN_SECRET to theirs, or TOKEN_SECRET_PREVIOUS on the way "+
+				"to a new one (if theirs is lost, stop all servers and run HDEL sale server in Redis: "+
+				"everyone has to log in again)")
 	}
-	const root, users = "root's password is another one than on the sale's other servers", "the users are other ones than on the sale's other servers"
+	const root, users = "root's password is another one than on the sale's other servers",
+		"the users are other ones than on the sale's other servers"
 	const theyRefuse = "the sale's other servers do not know the token secret that signs here"
 	const weRefuse = "this server does not know the token secret that signs on another server of the sale"
 	for _, test := range []struct {
@@ -96,7 +101,8 @@ func TestServersThatDisagree(t *testing.T) {
 		{"root", []string{"TOKEN_SECRET=" + sharedSecret, "ROOT_PASSWORD=other"}, []string{root}},
 		{"root again", []string{"TOKEN_SECRET=" + sharedSecret, "ROOT_PASSWORD=other"}, nil},
 		{"root and users", []string{"TOKEN_SECRET=" + sharedSecret, "USERS=4"}, []string{root, users}},
-		{"too early", []string{"TOKEN_SECRET=" + newSecret, "TOKEN_SECRET_PREVIOUS=" + sharedSecret, "USERS=4"}, []string{theyRefuse}},
+		{"too early", []string{"TOKEN_SECRET=" + newSecret, "TOKEN_SECRET_PREVIOUS=" + sharedSecret,
+			"USERS=4"}, []string{theyRefuse}},
 		{"too late", []string{"TOKEN_SECRET=" + sharedSecret, "USERS=4"}, []string{weRefuse}},
 	} {
 		with := setup{args: args[:4], env: append([]string{"USERS=3"}, test.env...)}.serve(t)
@@ -127,7 +133,8 @@ func TestPrivateSaleTakesAnotherSecret(t *testing.T) {
 	needRedis(t)
 	first := setup{args: []string{"-users", "3"}}.serve(t)
 	first.stop(t)
-	again := setup{data: first.data, args: []string{"-users", "4"}, env: []string{"TOKEN_SECRET=" + newSecret, "ROOT_PASSWORD=other"}}.serve(t)
+	again := setup{data: first.data, args: []string{"-users", "4"},
+		env: []string{"TOKEN_SECRET=" + newSecret, "ROOT_PASSWORD=other"}}.serve(t)
 	const warning = "the token secret is another one than before: everyone has to log in again and to fill a new cart"
 	if log := read(t, again.stderr); strings.Count(log, "\n") != 1 || !strings.Contains(log, warning) {
 		t.Errorf("the log is %q, want %q alone", log, warning)
@@ -147,7 +154,8 @@ func users(number int) string {
 	return text.String()
 }
 
-// A list of users that was cut off is not taken by SIGHUP, unless that is asked for; the log tells what was taken.
+// A list of users that was cut off is not taken by SIGHUP, unless that is asked for; the log tells what was
+// taken.
 func TestHangupTakesNoCutOffUsers(t *testing.T) {
 	t.Parallel()
 	const before, after = 100, 89
@@ -159,7 +167,9 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 			env := []string{"TOKEN_SECRET=" + sharedSecret}
 			s := setup{env: env, args: append(args, fmt.Sprint("-force-reload=", force))}.serve(t)
 			write(t, filepath.Join(dir, "users.csv"), "id,name,password\n"+users(after))
+			old := s.workers(t)
 			s.awaitRoll(t, 1)
+			awaitEnd(t, old...) // they still know the users from before
 			want, left := map[string]int{
 				fmt.Sprintf(`"more than a tenth of the users are missing: %d before, %d in CSV in %s; complete it, or start with -force-reload"`, before, after, dir): 1,
 				"the users are read again": 0,
@@ -169,8 +179,10 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 				left = false
 				want = map[string]int{
 					"cannot read the catalogue again": 0,
-					fmt.Sprintf("the users are read again users_before=%d users_after=%d\n", before, after): 1,
-					fmt.Sprintf("all workers are replaced users=%d catalogue_read=true\n", after):           1,
+					fmt.Sprintf("the users are read again users_before=%d users_after=%d\n", before,
+						after): 1,
+					fmt.Sprintf("all workers are replaced users=%d catalogue_read=true\n",
+						after): 1,
 				}
 			}
 			for text, times := range want {
@@ -190,14 +202,15 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 	}
 }
 
-// The kernel kills a server with its parent, if the parent asked for that, also when the server has started itself again to
-// hide its secrets.
+// The kernel kills a server with its parent, if the parent asked for that, also when the server has started
+// itself again to hide its secrets.
 func TestServerEndsWithItsParent(t *testing.T) {
 	t.Parallel()
 	data := folder(t)
 	stdout := filepath.Join(folder(t), "stdout")
 	script := `setpriv --pdeathsig KILL "$0" "$@" >"$OUT" & wait`
-	cmd := exec.Command("sh", "-c", script, filepath.Join(built, "flashsale"), "-app-port", "0", "-users", "2", "-workers", "1",
+	cmd := exec.Command("sh", "-c", script, filepath.Join(built, "flashsale"), "-app-port", "0",
+		"-users", "2", "-workers", "1",
 		"-data", data, "-redis", redistest.New(t).Socket)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "OUT=" + stdout, "TOKEN_SECRET=" + sharedSecret}
 	must(t, child.Start(cmd, syscall.SIGKILL))

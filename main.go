@@ -43,7 +43,8 @@ func main() {
 		slog.Warn("other programs of this user can see secrets", "error", err)
 	}
 	runtime.UnlockOSThread()
-	// For ps and top, which would show "exe" of a program that was started by its descriptor; nothing depends on it.
+	// For ps and top, which would show "exe" of a program that was started by its descriptor; nothing
+	// depends on it.
 	_ = os.WriteFile("/proc/self/comm", []byte("flashsale"), 0)
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -129,8 +130,9 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 	}
 	defer supervisor.Close()
 	if cfg.Guessable(supervisor.Address()) {
-		slog.Warn("anyone who reaches this server can log in as any buyer: the built-in users have the passwords pass<i>; "+
-			"give the sale users of its own (-catalog-dir, DB_HOST), or listen on 127.0.0.1", "address", supervisor.Address())
+		slog.Warn("anyone who reaches this server can log in as any buyer: the built-in users have the passwords "+
+			"pass<i>; give the sale users of its own (-catalog-dir, DB_HOST), or listen on 127.0.0.1",
+			"address", supervisor.Address())
 	}
 	store, err := startStore(interrupt, cfg, folder)
 	if err != nil {
@@ -182,7 +184,8 @@ type store struct {
 	stop        func() error
 }
 
-// startStore makes cfg.Redis the Redis to use: the one named, or the default store in the folder, which must be locked.
+// startStore makes cfg.Redis the Redis to use: the one named, or the default store in the folder, which
+// must be locked.
 func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Folder) (*store, error) {
 	if cfg.Redis.Address != "" {
 		return useRedis(ctx, cfg, folder.SalePath())
@@ -222,8 +225,9 @@ func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*stor
 	return &store{
 		description: "Redis at " + cfg.Redis.Address + "; " + durability.Loss,
 		durable:     true,
-		newSale:     "use an empty Redis database (or delete the keys " + redisx.SaleKeys + " in this one) and delete " + remembered,
-		stop:        func() error { return nil },
+		newSale: "use an empty Redis database (or delete the keys " + redisx.SaleKeys +
+			" in this one) and delete " + remembered,
+		stop: func() error { return nil },
 	}, nil
 }
 
@@ -231,11 +235,12 @@ func newPrivateSale(folder *datafolder.Folder) string {
 	return "delete " + folder.Path() + " or choose another -data"
 }
 
-// refuseEmptyStore refuses to start the default store in a folder that served a sale from another Redis and keeps none
-// itself: most likely REDIS_HOST was forgotten.
+// refuseEmptyStore refuses to start the default store in a folder that served a sale from another Redis and
+// keeps none itself: most likely REDIS_HOST was forgotten.
 func refuseEmptyStore(cfg *config.Config, folder *datafolder.Folder) error {
 	served, err := folder.Served()
-	if err != nil || served.Sale == "" || served.Redis == embedded.Socket(folder) || embedded.Holds(folder) || cfg.Sale != "" {
+	own := served.Redis == embedded.Socket(folder) || embedded.Holds(folder)
+	if err != nil || served.Sale == "" || own || cfg.Sale != "" {
 		return err
 	}
 	return otherRedis(folder, served)
@@ -247,7 +252,8 @@ func otherRedis(folder *datafolder.Folder, served datafolder.Served) error {
 	if served.Redis == embedded.Socket(folder) {
 		cure = "start without REDIS_HOST"
 	}
-	return fmt.Errorf("this folder served sale %s from %s; %s, or delete %s for a new sale", served.Sale, served.Redis, cure, folder.SalePath())
+	return fmt.Errorf("this folder served sale %s from %s; %s, or delete %s for a new sale",
+		served.Sale, served.Redis, cure, folder.SalePath())
 }
 
 // openSale reads the catalogue and the secrets and opens the sale, or joins the one that is open.
@@ -278,8 +284,11 @@ func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder
 	return o, err
 }
 
-// join opens the sale in Redis, or joins the one that -sale names, that the folder remembers, or that is there.
-func (o *opening) join(ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store) error {
+// join opens the sale in Redis, or joins the one that -sale names, that the folder remembers, or that is
+// there.
+func (o *opening) join(
+	ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store,
+) error {
 	served, err := folder.Served()
 	if err != nil {
 		return err
@@ -316,14 +325,17 @@ func (o *opening) join(ctx context.Context, cfg *config.Config, folder *datafold
 func refusedSale(err error, store *store) error {
 	switch {
 	case errors.Is(err, redisx.ErrOtherFoods):
-		return fmt.Errorf("%w; start with the catalogue of that sale, or for a new sale %s", err, store.newSale)
+		return fmt.Errorf("%w; start with the catalogue of that sale, or for a new sale %s", err,
+			store.newSale)
 	case errors.Is(err, redisx.ErrSaleLost):
 		return fmt.Errorf("%w; restore its data, or for a new sale %s", err, store.newSale)
 	case errors.Is(err, redisx.ErrLeftover):
-		return fmt.Errorf("%w, and a new sale would list its orders as its own; restore its data, or for a new sale %s", err, store.newSale)
+		return fmt.Errorf("%w, and a new sale would list its orders as its own; "+
+			"restore its data, or for a new sale %s", err, store.newSale)
 	case errors.Is(err, redisx.ErrOtherSecrets):
-		return fmt.Errorf("%w, so it would refuse what they sign; set TOKEN_SECRET to theirs, or TOKEN_SECRET_PREVIOUS on the way to a new one "+
-			"(if theirs is lost, stop all servers and run HDEL sale server in Redis: everyone has to log in again)", err)
+		return fmt.Errorf("%w, so it would refuse what they sign; set TOKEN_SECRET to theirs, or TOKEN_SECRET_PREVIOUS "+
+			"on the way to a new one (if theirs is lost, stop all servers and run HDEL sale server in Redis: "+
+			"everyone has to log in again)", err)
 	}
 	return err
 }
@@ -345,7 +357,8 @@ func (o *opening) fingerprints() (list []redisx.Fingerprint, err error) {
 func warnOf(d redisx.Differences, alone bool) {
 	if alone { // there is no other server: all has been changed on purpose
 		if d.WeRefuse {
-			slog.Warn("the token secret is another one than before: everyone has to log in again and to fill a new cart")
+			slog.Warn("the token secret is another one than before: " +
+				"everyone has to log in again and to fill a new cart")
 		}
 		return
 	}
@@ -353,14 +366,14 @@ func warnOf(d redisx.Differences, alone bool) {
 		found bool
 		text  string
 	}{
-		{d.TheyRefuse, "the sale's other servers do not know the token secret that signs here: they refuse logins and carts of this server, " +
-			"until they are restarted with it as TOKEN_SECRET_PREVIOUS"},
-		{d.WeRefuse, "this server does not know the token secret that signs on another server of the sale: it refuses logins and carts of that one; " +
-			"set TOKEN_SECRET_PREVIOUS to it"},
-		{d.Root, "root's password is another one than on the sale's other servers: root can log in only where it is the right one; " +
-			"set ROOT_PASSWORD to the same on all"},
-		{d.Users, "the users are other ones than on the sale's other servers: who is missing on a server, or has another password there, " +
-			"cannot log in there; give all servers the same users (SIGHUP reads them again)"},
+		{d.TheyRefuse, "the sale's other servers do not know the token secret that signs here: they refuse logins and " +
+			"carts of this server, until they are restarted with it as TOKEN_SECRET_PREVIOUS"},
+		{d.WeRefuse, "this server does not know the token secret that signs on another server of the sale: it refuses " +
+			"logins and carts of that one; set TOKEN_SECRET_PREVIOUS to it"},
+		{d.Root, "root's password is another one than on the sale's other servers: root can log in only where it is " +
+			"the right one; set ROOT_PASSWORD to the same on all"},
+		{d.Users, "the users are other ones than on the sale's other servers: who is missing on a server, or has " +
+			"another password there, cannot log in there; give all servers the same users (SIGHUP reads them again)"},
 	} {
 		if difference.found {
 			slog.Warn(difference.text)
@@ -473,7 +486,9 @@ func compare(ctx context.Context, args []string) (result *ledger.Audit, newSale 
 	if err != nil {
 		return nil, "", refusedSale(err, store)
 	}
-	result, err = ledger.Compare(ctx, ledger.AuditConfig{Database: database, Redis: cfg.Redis, Sale: sale, Prices: prices(c)})
+	result, err = ledger.Compare(ctx, ledger.AuditConfig{
+		Database: database, Redis: cfg.Redis, Sale: sale, Prices: prices(c),
+	})
 	return result, store.newSale, err
 }
 
@@ -482,7 +497,8 @@ func findStore(ctx context.Context, cfg *config.Config) (*store, error) {
 	if cfg.Redis.Address != "" {
 		return useRedis(ctx, cfg, "the file sale in the data folder of each server")
 	}
-	unserved := fmt.Errorf("no sale was served from %s; name its folder (-data) or its Redis (-redis)", cfg.DataDir)
+	unserved := fmt.Errorf("no sale was served from %s; name its folder (-data) or its Redis (-redis)",
+		cfg.DataDir)
 	if _, err := os.Stat(cfg.DataDir); err != nil { // which Open would make
 		return nil, unserved
 	}
@@ -612,8 +628,8 @@ func roll(ctx context.Context, supervisor *supervise.Supervisor, sale *opening, 
 	return nil
 }
 
-// reload reads the catalogue and the certificate again. What cannot be taken stays as it was. It returns what was taken,
-// as attributes for the log.
+// reload reads the catalogue and the certificate again. What cannot be taken stays as it was. It returns
+// what was taken, as attributes for the log.
 func (o *opening) reload(ctx context.Context, cfg *config.Config) (taken []any) {
 	before := o.catalog.Users()
 	fresh, err := o.catalog.Reload(ctx, cfg.Catalog, cfg.ForceReload)

@@ -109,7 +109,8 @@ func TestVersion(t *testing.T) {
 	if code := p.wait(t); code != 0 || read(t, p.stderr) != "" {
 		t.Errorf("exit code %d, errors %q; want 0 and none", code, read(t, p.stderr))
 	}
-	want := regexp.MustCompile(`^flashsale \S+, commit .+, ` + regexp.QuoteMeta(runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH) + "\n$")
+	want := regexp.MustCompile(`^flashsale \S+, commit .+, ` +
+		regexp.QuoteMeta(runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH) + "\n$")
 	if got := read(t, p.stdout); !want.MatchString(got) {
 		t.Errorf("%q does not match %s", got, want)
 	}
@@ -188,7 +189,8 @@ func checkHidden(t *testing.T, s *server, secrets ...string) {
 	checkHiddenFromOthers(t, s, secrets...)
 }
 
-// checkHiddenFromOthers looks for secrets in the arguments and the environment of supervisor, workers and store.
+// checkHiddenFromOthers looks for secrets in the arguments and the environment of supervisor, workers and
+// store.
 func checkHiddenFromOthers(t *testing.T, s *server, secrets ...string) {
 	t.Helper()
 	processes := append(append(s.workers(t), s.redisServer(t)...), s.pid())

@@ -20,7 +20,8 @@ func checkEmpty(t *testing.T, redis *redistest.Server) {
 	}
 }
 
-// A server that forgets its Redis, or is given another one, does not open a second sale, and its folder still knows the first.
+// A server that forgets its Redis, or is given another one, does not open a second sale, and its folder
+// still knows the first.
 func TestForgottenRedisIsRefused(t *testing.T) {
 	t.Parallel()
 	redis, other := redistest.New(t), redistest.New(t)
@@ -40,7 +41,8 @@ func TestForgottenRedisIsRefused(t *testing.T) {
 	checkEmpty(t, other)
 	setup{args: append(args, "-redis", other.Socket)}.serve(t).stop(t)
 	refused := setup{data: data, args: append(args, "-redis", other.Socket)}.launch(t)
-	if code := refused.wait(t); code != 1 || refused.logged(t, "redis holds another sale: ") != 1 || refused.logged(t, cure) != 1 {
+	if code := refused.wait(t); code != 1 || refused.logged(t, "redis holds another sale: ") != 1 ||
+		refused.logged(t, cure) != 1 {
 		t.Errorf("exit code %d, %q; want 1 and %q", code, read(t, refused.stderr), cure)
 	}
 	if got, want := read(t, memory), sale+" "+redis.Socket+"\n"; got != want {
@@ -67,7 +69,8 @@ func TestRedisInsteadOfOwnStoreIsRefused(t *testing.T) {
 	args := []string{"-users", "2", "-workers", "1"}
 	first := setup{args: args}.serve(t)
 	first.stop(t)
-	checkRefused(t, setup{data: first.data, args: append(args, "-redis", redis.Socket)}.launch(t).program, fmt.Sprintf(
+	elsewhere := setup{data: first.data, args: append(args, "-redis", redis.Socket)}.launch(t)
+	checkRefused(t, elsewhere.program, fmt.Sprintf(
 		"redis holds no sale: %s; this folder served sale %s from %s/redis.sock; start without REDIS_HOST, or delete %[3]s/sale for a new sale",
 		redis.Socket, first.sale(t), first.data))
 	checkEmpty(t, redis)
@@ -82,9 +85,11 @@ func TestNamedSale(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
 	join := func(id string) setup {
-		return setup{args: []string{"-users", "2", "-workers", "1", "-redis", redis.Socket}, env: []string{"TOKEN_SECRET=" + sharedSecret, "SALE=" + id}}
+		return setup{args: []string{"-users", "2", "-workers", "1", "-redis", redis.Socket},
+			env: []string{"TOKEN_SECRET=" + sharedSecret, "SALE=" + id}}
 	}
-	checkRefused(t, join("abcdefgh").launch(t).program, "-sale abcdefgh: redis holds no sale: "+redis.Socket+"; it joins that sale only")
+	checkRefused(t, join("abcdefgh").launch(t).program,
+		"-sale abcdefgh: redis holds no sale: "+redis.Socket+"; it joins that sale only")
 	checkEmpty(t, redis)
 	first := join("").serve(t)
 	refused := join("abcdefgh")
@@ -102,7 +107,8 @@ func TestFolderIsLockedWithAnyRedis(t *testing.T) {
 	redis := redistest.New(t)
 	args := []string{"-users", "2", "-workers", "1", "-redis", redis.Socket}
 	first := setup{args: args}.serve(t)
-	want := fmt.Sprintf("data folder %s is in use by process %d; stop it or choose another with -data", first.data, first.pid())
+	want := fmt.Sprintf("data folder %s is in use by process %d; stop it or choose another with -data",
+		first.data, first.pid())
 	checkRefused(t, setup{data: first.data, args: args}.launch(t).program, want)
 	kill(t, first.pid())
 	first.wait(t)
@@ -148,7 +154,8 @@ func TestBuiltInUsersAreWarnedOf(t *testing.T) {
 	const warning = "anyone who reaches this server can log in as any buyer"
 	dir := catalogue(t, "1,root,r\n2,ann,a\n", "1,1,1\n")
 	for args, want := range map[string]int{
-		"-users 2 -app-host 0.0.0.0": 1, "-users 2 -app-host 127.0.0.1": 0, "-app-host 0.0.0.0 -catalog-dir " + dir: 0,
+		"-users 2 -app-host 0.0.0.0": 1, "-users 2 -app-host 127.0.0.1": 0,
+		"-app-host 0.0.0.0 -catalog-dir " + dir: 0,
 	} {
 		redis.Flush(t)
 		s := setup{args: append(strings.Fields(args), "-workers", "1", "-redis", redis.Socket)}.serve(t)

@@ -62,11 +62,12 @@ func (s *Server) user(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 	return 0, false
 }
 
-// tellRefusedToken logs that tokens are refused, at most once in floodInterval and without their text: they are forged or
-// have expired, or another server of the sale signs with a secret that this one does not have.
+// tellRefusedToken logs that tokens are refused, at most once in floodInterval and without their text: they
+// are forged or have expired, or another server of the sale signs with a secret that this one does not
+// have.
 func (s *Server) tellRefusedToken(ctx *fasthttp.RequestCtx) {
 	if n := s.refusedTokens.due(ctx.Time()); n > 0 {
-		slog.Warn("access tokens are refused: forged, expired, or signed with a secret that this server does not have",
+		slog.Warn("access tokens are refused: forged, expired, or signed with a secret unknown here",
 			"refused", n, "last_from", s.clientAddress(ctx))
 	}
 }

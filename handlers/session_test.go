@@ -89,7 +89,8 @@ func capture(t *testing.T) *bytes.Buffer {
 	return &log
 }
 
-// Refused tokens leave one line, whatever their number, and nothing of their text; calls without a token leave none.
+// Refused tokens leave one line, whatever their number, and nothing of their text; calls without a token
+// leave none.
 func TestRefusedTokensAreLogged(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	log := capture(t)
@@ -105,12 +106,14 @@ func TestRefusedTokensAreLogged(t *testing.T) {
 		t.Errorf("log %q, want none", log)
 	}
 	for _, call := range []struct{ path, token string }{
-		{"/orders?access_token=" + foreign, ""}, {"/orders", foreign}, {"/foods?access_token=short", "long" + foreign},
+		{"/orders?access_token=" + foreign, ""}, {"/orders", foreign},
+		{"/foods?access_token=short", "long" + foreign},
 	} {
 		s.expect(t, 0, "GET", call.path, "", 401, invalidToken, "Access-Token", call.token)
 	}
 	lines := slices.Collect(strings.Lines(log.String()))
-	if len(lines) != 1 || !strings.Contains(lines[0], "access tokens are refused") || !strings.Contains(lines[0], "refused=1 last_from=") {
+	if len(lines) != 1 || !strings.Contains(lines[0], "access tokens are refused") ||
+		!strings.Contains(lines[0], "refused=1 last_from=") {
 		t.Errorf("log %q, want one line", lines)
 	}
 	if strings.Contains(log.String(), foreign[:8]) {

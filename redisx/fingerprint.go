@@ -2,8 +2,8 @@ package redisx
 
 import "strings"
 
-// Fingerprint is what servers of one sale must agree on, under one of a server's token secrets: each 16 hex digits that
-// tell nothing of what they were made of. Only those under the same secret can be compared.
+// Fingerprint is what servers of one sale must agree on, under one of a server's token secrets: each 16 hex
+// digits that tell nothing of what they were made of. Only those under the same secret can be compared.
 type Fingerprint struct {
 	Secret string // of the token secret
 	Root   string // of root's password, keyed by the secret

@@ -11,15 +11,16 @@ import (
 	"github.com/mediocregopher/radix/v4"
 )
 
-// ErrLeftover is the outcome of opening a sale beside keys of another one, which lost its marker: the orders there would
-// pass for the new sale's.
+// ErrLeftover is the outcome of opening a sale beside keys of another one, which lost its marker: the
+// orders there would pass for the new sale's.
 var ErrLeftover = errors.New("redis holds keys of a sale, but not the sale")
 
 // SaleKeys names all keys of a sale, for people who begin the next one in the same Redis.
 const SaleKeys = "sale, stock_*, orders_*, o_* and c_*"
 
-// The search for leftovers is bounded, for Redis may hold any number of other keys. SCAN walks them in the order of a
-// hash, so that what it has seen stands for the rest: orders that are there in any number are found at once.
+// The search for leftovers is bounded, for Redis may hold any number of other keys. SCAN walks them in the
+// order of a hash, so that what it has seen stands for the rest: orders that are there in any number are
+// found at once.
 const (
 	leftoverGlob  = "[cos]*_*"       // all that leftoverKey may match
 	leftoverStep  = 1000             // keys that one SCAN looks at: about 0.3 ms of Redis
@@ -38,7 +39,8 @@ func findLeftover(ctx context.Context, l *link, cfg Config, steps int) (key stri
 		}
 		var names []string
 		reply := radix.Tuple{&cursor, &names}
-		x := newCall().command(&reply, "SCAN", cursor, "MATCH", leftoverGlob, "COUNT", strconv.Itoa(leftoverStep))
+		x := newCall().command(&reply, "SCAN", cursor, "MATCH", leftoverGlob,
+			"COUNT", strconv.Itoa(leftoverStep))
 		if err := l.ask(x, cfg.Timeout); err != nil {
 			return "", fmt.Errorf("cannot search Redis at %s for keys of another sale: %w", cfg.Address, err)
 		}

@@ -31,7 +31,8 @@ func TestOpenRefusesLeftovers(t *testing.T) {
 		}
 		for left := len(keys); left > 0; left-- { // each of them alone too
 			_, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5}})
-			if !errors.Is(err, ErrLeftover) || !strings.Contains(strings.Join(keys[:left], " "), strings.Fields(err.Error()[len(ErrLeftover.Error())+2:])[0]) {
+			if !errors.Is(err, ErrLeftover) || !strings.Contains(strings.Join(keys[:left], " "),
+				strings.Fields(err.Error()[len(ErrLeftover.Error())+2:])[0]) {
 				t.Errorf("beside %q: %v, want ErrLeftover that names one", keys[:left], err)
 			}
 			if _, err := Find(t.Context(), cfg, catalogPrint, ""); !errors.Is(err, ErrLeftover) {
@@ -42,7 +43,8 @@ func TestOpenRefusesLeftovers(t *testing.T) {
 			}
 			raw(t, cfg, nil, "DEL", keys[left-1])
 		}
-		if opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5}}); err != nil || !opened.Fresh {
+		if opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint,
+			Stock: []int64{5}}); err != nil || !opened.Fresh {
 			t.Errorf("after the last key: %+v, %v", opened, err)
 		}
 	})
@@ -51,11 +53,13 @@ func TestOpenRefusesLeftovers(t *testing.T) {
 // Keys of other programs do not keep a sale from being opened.
 func TestOpenBesideOtherKeys(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
-		for _, key := range []string{"o_", "o_x", "o_1x", "xo_1", "c_cache", "c_0123456789abcdefg", "stock_prices", "stock_", "orders_2024",
+		for _, key := range []string{"o_", "o_x", "o_1x", "xo_1", "c_cache", "c_0123456789abcdefg",
+			"stock_prices", "stock_", "orders_2024",
 			"orders_abcdefg1", "session_17", "sale_1"} {
 			raw(t, cfg, nil, "SET", key, "theirs")
 		}
-		if opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5}}); err != nil || !opened.Fresh {
+		if opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint,
+			Stock: []int64{5}}); err != nil || !opened.Fresh {
 			t.Errorf("%+v, %v", opened, err)
 		}
 	})

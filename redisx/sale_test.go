@@ -113,7 +113,8 @@ func TestOpenOnce(t *testing.T) {
 			t.Errorf("%d servers opened the sale, want 1", count)
 		}
 		raw(t, cfg, nil, "HINCRBY", stockPrefix+ids[0], "1", "-4")
-		if again, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5, 7}}); err != nil || again.Fresh {
+		if again, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5,
+			7}}); err != nil || again.Fresh {
 			t.Errorf("a restart: opened %+v, %v", again, err)
 		}
 		stock, err := join(t, cfg, ids[0], 2).Stock()

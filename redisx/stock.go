@@ -42,7 +42,7 @@ type Opening struct {
 	Only    string  // id of the one sale to join, "" for any: none is opened then
 
 	Server []Fingerprint // one for each token secret, first the one that signs; none are not compared
-	Alone  bool          // no other server has to agree with this one: nothing in Server is a reason to refuse it
+	Alone  bool          // no other server has to agree with this one: it is never refused for Server
 }
 
 // Opened is an open sale.
@@ -52,9 +52,10 @@ type Opened struct {
 	Differs Differences // from the server that joined before
 }
 
-// Open joins the sale that Redis holds or, in a Redis without one, opens it. It is called when a server starts; while it
-// runs only with Only, to tell of new fingerprints: a Redis that comes back empty must not be sold a second time. Errors:
-// ErrOtherFoods, ErrOtherSale, ErrOtherSecrets, ErrSaleLost, ErrNoSale, ErrLeftover, or why Redis cannot be asked.
+// Open joins the sale that Redis holds or, in a Redis without one, opens it. It is called when a server
+// starts; while it runs only with Only, to tell of new fingerprints: a Redis that comes back empty must not
+// be sold a second time. Errors: ErrOtherFoods, ErrOtherSale, ErrOtherSecrets, ErrSaleLost, ErrNoSale,
+// ErrLeftover, or why Redis cannot be asked.
 func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 	l, err := dial(ctx, cfg)
 	if err != nil {
@@ -88,8 +89,8 @@ func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 
 // run asks stock.lua to join the sale or, unless proposed is "", to open it under that id.
 func (o *Opening) run(l *link, cfg Config, proposed string) (opened Opened, err error) {
-	args := []string{"EVAL", stockSource, "2", saleKey, stockPrefix + proposed,
-		proposed, o.Catalog, strconv.FormatInt(time.Now().Unix(), 10), o.Only, encodeFingerprints(o.Server), flag(o.Alone)}
+	args := []string{"EVAL", stockSource, "2", saleKey, stockPrefix + proposed, proposed, o.Catalog,
+		strconv.FormatInt(time.Now().Unix(), 10), o.Only, encodeFingerprints(o.Server), flag(o.Alone)}
 	if proposed != "" {
 		for _, pieces := range o.Stock {
 			args = append(args, strconv.FormatInt(pieces, 10))
@@ -117,8 +118,9 @@ func (o *Opening) run(l *link, cfg Config, proposed string) (opened Opened, err 
 	return opened, nil
 }
 
-// Find returns the id of the sale that Redis holds, without opening or joining one; only is the one to find, "" for any.
-// Errors: ErrNoSale, ErrLeftover, ErrOtherSale, ErrOtherFoods, or why Redis cannot be asked.
+// Find returns the id of the sale that Redis holds, without opening or joining one; only is the one to
+// find, "" for any. Errors: ErrNoSale, ErrLeftover, ErrOtherSale, ErrOtherFoods, or why Redis cannot be
+// asked.
 func Find(ctx context.Context, cfg Config, catalog, only string) (id string, err error) {
 	l, err := dial(ctx, cfg)
 	if err != nil {

@@ -7,9 +7,11 @@ import (
 	"testing"
 )
 
-// Equal secrets have equal fingerprints, others have others, and none shows the secret or the key that signs tokens.
+// Equal secrets have equal fingerprints, others have others, and none shows the secret or the key that
+// signs tokens.
 func TestFingerprint(t *testing.T) {
-	secrets := []string{strings.Repeat("s", SecretMin), strings.Repeat("s", SecretMin+1), "S" + strings.Repeat("s", SecretMin-1)}
+	secrets := []string{strings.Repeat("s", SecretMin), strings.Repeat("s", SecretMin+1), "S" +
+		strings.Repeat("s", SecretMin-1)}
 	names, keys := map[string]string{}, map[string]string{}
 	for _, secret := range secrets {
 		name, key, err := Fingerprint([]byte(secret))

@@ -9,8 +9,8 @@ import (
 
 const fingerprintBytes = 8
 
-// digest is a hash over users that does not depend on their order, which a database is free to change: the sum of their
-// hashes in four lanes. It never leaves this process; Fingerprints puts it under a key.
+// digest is a hash over users that does not depend on their order, which a database is free to change: the
+// sum of their hashes in four lanes. It never leaves this process; Fingerprints puts it under a key.
 type digest [4]uint64
 
 func (d *digest) add(user User) {
@@ -33,9 +33,9 @@ func (d *digest) under(key []byte, kind string) string {
 	return hex.EncodeToString(mac.Sum(nil)[:fingerprintBytes])
 }
 
-// UserFingerprints returns 16 hex digits each for root's password and for ids, names and passwords of all other users.
-// Servers whose fingerprints under a key are equal have the same ones; without the key they tell nothing. The
-// catalogue must come from Load.
+// UserFingerprints returns 16 hex digits each for root's password and for ids, names and passwords of all
+// other users. Servers whose fingerprints under a key are equal have the same ones; without the key they
+// tell nothing. The catalogue must come from Load.
 func (c *Catalog) UserFingerprints(key []byte) (root, users string) {
 	return c.root.under(key, "root"), c.others.under(key, "users")
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Fingerprints are equal for the same users in any order, and each shows what it is of: root's password or the others.
+// Fingerprints are equal for the same users in any order, and each shows what it is of: root's password or
+// the others.
 func TestUserFingerprints(t *testing.T) {
 	const key, head = "0123456789abcdef", "id,name,password\n"
 	rootOf := func(users, key string) (string, string) {

@@ -24,10 +24,12 @@ func TestReload(t *testing.T) {
 		users int
 		force bool
 		taken bool
-	}{{100, false, true}, {150, false, true}, {90, false, true}, {89, false, false}, {1, false, false}, {89, true, true}, {1, true, true}} {
+	}{{100, false, true}, {150, false, true}, {90, false, true}, {89, false, false}, {1, false, false},
+		{89, true, true}, {1, true, true}} {
 		cfg := Config{Dir: writeCSV(t, usersText(100), goodFoods)}
 		c := mustLoad(t, cfg)
-		if err := os.WriteFile(filepath.Join(cfg.Dir, "users.csv"), []byte(usersText(test.users)), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(cfg.Dir, "users.csv"), []byte(usersText(test.users)),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		fresh, err := c.Reload(t.Context(), cfg, test.force)
@@ -50,10 +52,12 @@ func TestReload(t *testing.T) {
 func TestReloadRefusesOtherFoods(t *testing.T) {
 	cfg := Config{Dir: writeCSV(t, goodUsers, goodFoods)}
 	c := mustLoad(t, cfg)
-	if err := os.WriteFile(filepath.Join(cfg.Dir, "foods.csv"), []byte(goodFoods+"2,5,5\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(cfg.Dir, "foods.csv"), []byte(goodFoods+"2,5,5\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Reload(t.Context(), cfg, true); err == nil || err.Error() != "its foods, stocks or prices are not those of the sale" {
+	if _, err := c.Reload(t.Context(), cfg, true); err == nil ||
+		err.Error() != "its foods, stocks or prices are not those of the sale" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -58,8 +58,8 @@ type Config struct {
 // Address is the host:port to listen on.
 func (c *Config) Address() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }
 
-// Guessable reports whether people on other machines can log in as the built-in users, whose passwords are known, when the
-// server listens on this host:port.
+// Guessable reports whether people on other machines can log in as the built-in users, whose passwords are
+// known, when the server listens on this host:port.
 func (c *Config) Guessable(address string) bool {
 	listens, err := netip.ParseAddrPort(address)
 	return c.Catalog.BuiltIn() && c.Catalog.Users > 1 && !(err == nil && listens.Addr().IsLoopback())
@@ -132,7 +132,8 @@ func (c *Config) register(redis *redisFlags) []group {
 	})
 	add("Catalogue (built in, unless -catalog-dir or -db-host is set)", func() {
 		AddCatalog(fs, &c.Catalog)
-		fs.BoolVar(&c.ForceReload, "force-reload", false, "a SIGHUP takes a list of users that lost more than a tenth, too")
+		fs.BoolVar(&c.ForceReload, "force-reload", false,
+			"a SIGHUP takes a list of users that lost more than a tenth, too")
 	})
 	add("Tokens", func() {
 		fs.StringVar(&c.TokenSecret, "token-secret", "", fmt.Sprintf("signs tokens and carts, at least %d `bytes`, the same on all servers; better set in the environment (default: made once, kept in the data folder)", tokens.SecretMin))
@@ -140,7 +141,8 @@ func (c *Config) register(redis *redisFlags) []group {
 		fs.DurationVar(&c.TokenTTL, "token-ttl", 24*time.Hour, "`time` an access token is valid")
 	})
 	add("Sale", func() {
-		fs.StringVar(&c.Sale, "sale", "", "`id` of the sale to join: the start fails if Redis does not hold it, and no other is opened")
+		fs.StringVar(&c.Sale, "sale", "",
+			"`id` of the sale to join: the start fails if Redis does not hold it, and no other is opened")
 		fs.DurationVar(&c.Redis.CartTTL, "cart-ttl", time.Hour, "`time` a cart lives from its first piece on")
 		fs.DurationVar(&c.SnapshotInterval, "snapshot-interval", 200*time.Millisecond, "`time` between two looks at the stock for GET /foods")
 	})

@@ -109,7 +109,8 @@ func TestGuessable(t *testing.T) {
 		want          bool
 	}{
 		{"", "127.0.0.1:8080", false}, {"", "127.0.0.3:8080", false}, {"", "[::1]:8080", false},
-		{"", "0.0.0.0:8080", true}, {"", "[::]:8080", true}, {"", "10.0.0.1:8080", true}, {"", "[fe80::1%eth0]:1", true}, {"", "?", true},
+		{"", "0.0.0.0:8080", true}, {"", "[::]:8080", true}, {"", "10.0.0.1:8080", true}, {"",
+			"[fe80::1%eth0]:1", true}, {"", "?", true},
 		{"-users 1", "0.0.0.0:8080", false}, // root, who has a password of his own
 		{"-catalog-dir x", "0.0.0.0:8080", false}, {"-db-host x", "0.0.0.0:8080", false},
 	} {

@@ -20,11 +20,12 @@ const secretsVariable = "FLASHSALE_SECRETS"
 // secretsMost is far more than the secrets take, in bytes.
 const secretsMost = 1 << 20
 
-// ClearEnvironment keeps secrets out of /proc/<pid>/environ. The kernel shows there what a program was started with, whatever
-// it unsets later. So where the environment has secrets, this starts the program again in the same process, without them,
-// and does not return; the second time it takes them over from a file in memory and sets them as if they had come in the
-// environment, for Parse. Call it first, on the main thread: another one would lose the signal that the kernel
-// sends when the parent ends. After an error the secrets are set, but can be seen.
+// ClearEnvironment keeps secrets out of /proc/<pid>/environ. The kernel shows there what a program was
+// started with, whatever it unsets later. So where the environment has secrets, this starts the program
+// again in the same process, without them, and does not return; the second time it takes them over from a
+// file in memory and sets them as if they had come in the environment, for Parse. Call it first, on the
+// main thread: another one would lose the signal that the kernel sends when the parent ends. After an error
+// the secrets are set, but can be seen.
 func ClearEnvironment() error {
 	if descriptor, again := os.LookupEnv(secretsVariable); again {
 		return takeOver(descriptor)
@@ -65,7 +66,8 @@ func startAgain(environment []string, secrets map[string]string) error {
 		return err
 	}
 	// The running binary, even when its file was replaced since.
-	return syscall.Exec("/proc/self/exe", os.Args, append(environment, secretsVariable+"="+strconv.Itoa(descriptor)))
+	environment = append(environment, secretsVariable+"="+strconv.Itoa(descriptor))
+	return syscall.Exec("/proc/self/exe", os.Args, environment)
 }
 
 // takeOver sets what startAgain has left in the descriptor.
@@ -79,7 +81,8 @@ func takeOver(descriptor string) error {
 	defer file.Close()
 	var secrets map[string]string
 	if err := json.NewDecoder(io.LimitReader(file, secretsMost)).Decode(&secrets); err != nil {
-		return fmt.Errorf("cannot take over the secrets of the environment: %w (only this program sets %s: unset it)", err, secretsVariable)
+		return fmt.Errorf("cannot take over the secrets of the environment: %w (only this program sets %s: unset it)",
+			err, secretsVariable)
 	}
 	for name, value := range secrets {
 		if err := os.Setenv(name, value); err != nil {

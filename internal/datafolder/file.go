@@ -11,12 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkOwner refuses what belongs to a user who could put secrets of his own there. Root may write everywhere anyway.
+// checkOwner refuses what belongs to a user who could put secrets of his own there. Root may write
+// everywhere anyway.
 func checkOwner(what string, info os.FileInfo) error {
 	owner := int(info.Sys().(*syscall.Stat_t).Uid)
 	if owner != 0 && owner != os.Geteuid() {
-		return fmt.Errorf("%s belongs to user %d, and this server runs as user %d; run chown on it or choose another folder with -data",
-			what, owner, os.Geteuid())
+		return fmt.Errorf("%s belongs to user %d, and this server runs as user %d; "+
+			"run chown on it or choose another folder with -data", what, owner, os.Geteuid())
 	}
 	return nil
 }
@@ -39,8 +40,8 @@ func linkError(path string) error {
 	return fmt.Errorf("%s is a symbolic link; remove it, or choose another folder with -data", path)
 }
 
-// OpenFile opens the file called name in the folder, for os.OpenFile with flags and mode 0600. It refuses a symbolic
-// link, whatever is not a regular file, and a file of another owner.
+// OpenFile opens the file called name in the folder, for os.OpenFile with flags and mode 0600. It refuses a
+// symbolic link, whatever is not a regular file, and a file of another owner.
 func (f *Folder) OpenFile(name string, flags int) (*os.File, error) {
 	path := f.File(name)
 	// Without O_NONBLOCK a pipe would be waited for.

@@ -30,9 +30,9 @@ type Folder struct {
 // saleMost is more than WriteSale writes, in bytes: an id and the path of a socket or a host:port.
 const saleMost = 4096
 
-// Open makes the folder with mode 0700 when it is missing, and gives it that mode when others may read it. It refuses a
-// folder of another owner or in which others may write, for they could have put a secret of their own there, and one
-// with a symbolic link in it. The folder itself may be reached by a link.
+// Open makes the folder with mode 0700 when it is missing, and gives it that mode when others may read it.
+// It refuses a folder of another owner or in which others may write, for they could have put a secret of
+// their own there, and one with a symbolic link in it. The folder itself may be reached by a link.
 func Open(path string) (*Folder, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -91,7 +91,8 @@ func (f *Folder) WriteSale(id, redis string) error {
 	return nil
 }
 
-// Served is the sale that was last served from a folder, and the address of its Redis. Both are "" where there was none.
+// Served is the sale that was last served from a folder, and the address of its Redis. Both are "" where
+// there was none.
 type Served struct{ Sale, Redis string }
 
 // Served returns what WriteSale has remembered last.

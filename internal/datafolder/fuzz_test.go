@@ -70,7 +70,8 @@ func FuzzSale(f *testing.F) {
 			t.Fatal(err)
 		}
 		line := strings.TrimSpace(string(text))
-		if line != served.Sale+" "+served.Redis && (served.Redis != "" || line != served.Sale) || strings.Contains(served.Sale, " ") {
+		if line != served.Sale+" "+served.Redis && (served.Redis != "" || line != served.Sale) ||
+			strings.Contains(served.Sale, " ") {
 			t.Errorf("%q is read as %+v", text, served)
 		}
 	})

@@ -34,7 +34,8 @@ func openShop(t *testing.T, redis redisx.Config, server *mariadbtest.Server, nam
 	t.Helper()
 	logtest.Keep(t)
 	redis.Connections, redis.Timeout, redis.CartTTL = 1, time.Second, time.Hour
-	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6, 1e6, 1e6}})
+	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6,
+		1e6, 1e6}})
 	if err != nil {
 		t.Fatal(err)
 	}

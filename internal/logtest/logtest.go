@@ -16,8 +16,8 @@ var kept = struct {
 	tests   map[*bytes.Buffer]struct{} // of the tests that run
 }{tests: map[*bytes.Buffer]struct{}{}}
 
-// Keep holds back what is logged from now until tb ends, and shows it only if tb has failed. A log knows no tests: those that
-// run at the same time hold each other's lines too.
+// Keep holds back what is logged from now until tb ends, and shows it only if tb has failed. A log knows no
+// tests: those that run at the same time hold each other's lines too.
 func Keep(tb testing.TB) {
 	tb.Helper()
 	kept.install.Do(func() { slog.SetDefault(slog.New(slog.NewTextHandler(writer{}, nil))) })

@@ -34,7 +34,8 @@ func TestKeep(t *testing.T) {
 	if passes.shown != "" || silent.shown != "" {
 		t.Errorf("shown by a test that passed %q, by one without a log %q", passes.shown, silent.shown)
 	}
-	for text, want := range map[string]bool{"level=INFO msg=one n=1": true, "level=WARN msg=two": true, "three": false} {
+	for text, want := range map[string]bool{"level=INFO msg=one n=1": true, "level=WARN msg=two": true,
+		"three": false} {
 		if strings.Contains(fails.shown, text) != want {
 			t.Errorf("shown by a test that failed: %q; want %q in it: %v", fails.shown, text, want)
 		}

@@ -1,4 +1,5 @@
-// Package version tells which build of the program this is. It knows only what the Go toolchain has put into the binary.
+// Package version tells which build of the program this is. It knows only what the Go toolchain has put
+// into the binary.
 package version
 
 import (
@@ -7,7 +8,8 @@ import (
 	"runtime/debug"
 )
 
-// String returns one line: the module's version, the commit it was built from, the Go version and the platform.
+// String returns one line: the module's version, the commit it was built from, the Go version and the
+// platform.
 func String() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -32,5 +34,6 @@ func describe(info *debug.BuildInfo) string {
 			commit += " with changes"
 		}
 	}
-	return fmt.Sprintf("flashsale %s, commit %s, %s %s/%s", version, commit, info.GoVersion, settings["GOOS"], settings["GOARCH"])
+	return fmt.Sprintf("flashsale %s, commit %s, %s %s/%s",
+		version, commit, info.GoVersion, settings["GOOS"], settings["GOARCH"])
 }

@@ -19,7 +19,8 @@ func TestDescribe(t *testing.T) {
 		{"(devel)", modified, "flashsale (devel), commit 0123abcd with changes, go1.26.8 linux/arm64"},
 		{"", platform, "flashsale (devel), commit unknown, go1.26.8 linux/arm64"},
 	} {
-		info := &debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Version: test.version}, Settings: test.settings}
+		info := &debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Version: test.version},
+			Settings: test.settings}
 		if got := describe(info); got != test.want {
 			t.Errorf("%s, want %s", got, test.want)
 		}
