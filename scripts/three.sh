@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Three servers of one sale on 127.0.0.1, .2 and .3 with one Redis: starts them, loads them, audits, stops everything.
 #
-#   scripts/three.sh [-haproxy] [flags of scripts/bench...]
+#   scripts/three.sh [-haproxy] [-keep] [flags of scripts/bench...]
 #
+# -keep leaves everything running after the audit and prints how to load it again and how to stop it.
 # -haproxy puts HAProxy in front, as scripts/deploy/haproxy.cfg says, and loads through it.
 # PORT (8080) is the servers' port, FRONT_PORT (8000) that of HAProxy; the catalogue's variables (USERS, FOODS, STOCK,
 # CATALOG_DIR, DB_HOST, ...) reach servers and bench alike. Ctrl-C ends the load early and still audits.
@@ -14,11 +15,12 @@ readonly hosts=(127.0.0.1 127.0.0.2 127.0.0.3)
 readonly start_seconds=15 stop_seconds=15
 port=${PORT:-8080}
 export FRONT_PORT=${FRONT_PORT:-8000}
-with_haproxy=false
+with_haproxy=false keep=false
 bench_flags=()
 for flag in "$@"; do
 	case $flag in
 	-haproxy | --haproxy) with_haproxy=true ;;
+	-keep | --keep) keep=true ;;
 	-h | -help | --help)
 		sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"
 		exit 0
@@ -27,8 +29,10 @@ for flag in "$@"; do
 	esac
 done
 
+say() { echo "three.sh: $*" >&2; }
+
 fail() {
-	echo "three.sh: $*" >&2
+	say "$*"
 	exit 3
 }
 
@@ -41,10 +45,12 @@ if $with_haproxy; then require haproxy haproxy; fi
 folder=$(mktemp -d)
 pids=()
 
-# start NAME COMMAND...: runs it in the background, its output in NAME.log. Its own session keeps Ctrl-C from it, and the
-# kernel kills it with this script, whatever ends that.
+# start NAME COMMAND...: runs it in the background, its output in NAME.log. Its own session keeps Ctrl-C from it, and without
+# -keep the kernel kills it with this script, whatever ends that.
 start() {
-	setsid setpriv --pdeathsig KILL "${@:2}" >"$folder/$1.log" 2>&1 &
+	local tie=(setpriv --pdeathsig KILL)
+	if $keep; then tie=(); fi
+	setsid "${tie[@]}" "${@:2}" </dev/null >"$folder/$1.log" 2>&1 &
 	pids+=($!)
 }
 
@@ -62,6 +68,25 @@ stop() {
 	rm -rf "$folder"
 }
 trap stop EXIT
+
+# leave goes without stopping anything. The file that it leaves for that purpose stops Redis last.
+leave() {
+	local i order=()
+	for ((i = ${#pids[@]} - 1; i >= 0; i--)); do order+=("${pids[i]}"); done
+	cat >"$folder/stop" <<-EOF
+		#!/bin/sh
+		for pid in ${order[*]}; do
+			kill "\$pid" 2>/dev/null
+			while grep -qs '^State:.[^ZX]' "/proc/\$pid/status"; do sleep 0.05; done
+		done
+		rm -rf '$folder'
+	EOF
+	chmod +x "$folder/stop"
+	trap - EXIT
+	say "left running on ${addresses[*]}, logs in $folder"
+	say "audit again: go run ./scripts/bench -audit-only -addr $(IFS=,; echo "${addresses[*]}") -data $folder"
+	say "stop:        $folder/stop"
+}
 trap 'exit 143' TERM
 
 # answers HOST PORT: whether GET /readyz is answered 200 there.
@@ -86,12 +111,14 @@ await() {
 	done
 }
 
+say "building"
 go build -o "$folder/flashsale" .
 go build -o "$folder/bench" ./scripts/bench
 
 TOKEN_SECRET=$(head -c 32 /dev/urandom | base64 -w 0)
 ROOT_PASSWORD=${ROOT_PASSWORD:-$(head -c 12 /dev/urandom | base64 -w 0)}
 export TOKEN_SECRET ROOT_PASSWORD
+if $keep; then printf '%s\n' "$ROOT_PASSWORD" >"$folder/root-password"; fi
 
 start redis redis-server --port 0 --unixsocket "$folder/redis.sock" --dir "$folder" \
 	--save '' --appendonly yes --appendfsync always
@@ -99,6 +126,7 @@ until [[ -S $folder/redis.sock ]]; do
 	kill -0 "${pids[0]}" 2>/dev/null || { cat "$folder/redis.log" >&2; fail "redis-server did not start"; }
 	sleep 0.05
 done
+say "redis-server is ready"
 
 addresses=()
 for i in "${!hosts[@]}"; do
@@ -107,6 +135,7 @@ for i in "${!hosts[@]}"; do
 		-redis "$folder/redis.sock" -data "$folder/server-$((i + 1))"
 	await "server-$((i + 1))" "${hosts[i]}" "$port"
 	addresses+=("${hosts[i]}:$port")
+	say "server $((i + 1)) of ${#hosts[@]} is ready on ${hosts[i]}:$port"
 done
 
 if $with_haproxy; then
@@ -114,8 +143,10 @@ if $with_haproxy; then
 		start haproxy haproxy -db -f scripts/deploy/haproxy.cfg
 	await haproxy 127.0.0.1 "$FRONT_PORT"
 	addresses=("127.0.0.1:$FRONT_PORT")
+	say "HAProxy is ready on ${addresses[0]}"
 fi
 
+say "load and audit"
 # In the background, so that a SIGTERM to this script is not held up; Ctrl-C reaches bench by itself.
 trap : INT
 setpriv --pdeathsig TERM "$folder/bench" -addr "$(IFS=,; echo "${addresses[*]}")" "${bench_flags[@]}" &
@@ -127,4 +158,5 @@ while :; do
 	kill -0 "$bench" 2>/dev/null || break
 done
 unset 'pids[-1]' # its number is free for other processes now
+if $keep; then leave; fi
 exit "$code"

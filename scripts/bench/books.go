@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ const (
 	ordersBodyMax = 1 << 30         // bytes of /admin/orders: some ten million orders
 	foodsBodyMax  = 16 << 20        // bytes of /foods
 	loginBodyMax  = 4 << 10
+	readyBodyMax  = 64 << 10
 	errorBodyMax  = 200
 )
 
@@ -51,14 +53,19 @@ type listing struct {
 // books is the sale as root sees it. It goes by net/http: what proves the load should share no code with it.
 type books struct {
 	servers []string
+	scheme  string
 	http    *http.Client
 	token   string
 }
 
 // openBooks logs in as root at the first server that answers. Its errors are an errUnreachable, or an errUsage when root's
-// password is not the server's.
-func openBooks(ctx context.Context, servers []string, root catalog.User) (*books, error) {
-	b := &books{servers: servers, http: &http.Client{Transport: &http.Transport{Proxy: nil}}}
+// password is not the server's or TLS is spoken on one side only.
+func openBooks(ctx context.Context, opt options, root catalog.User) (*books, error) {
+	transport := &http.Transport{TLSClientConfig: opt.tls}
+	b := &books{servers: opt.servers, scheme: "http://", http: &http.Client{Transport: transport}}
+	if opt.tls != nil {
+		b.scheme = "https://"
+	}
 	credentials, err := json.Marshal(map[string]string{"username": root.Name, "password": root.Password})
 	if err != nil {
 		return nil, fmt.Errorf("%w: cannot encode root's login: %w", errUsage, err)
@@ -76,10 +83,34 @@ func openBooks(ctx context.Context, servers []string, root catalog.User) (*books
 		})
 	})
 	var answer *statusError
-	if errors.As(err, &answer) && answer.status == http.StatusForbidden {
-		return nil, fmt.Errorf("%w: %s refuses root's password; set ROOT_PASSWORD as for the server", errUsage, answer.server)
+	var noTLS tls.RecordHeaderError
+	switch {
+	case err == nil:
+		return b, nil
+	case errors.As(err, &answer) && answer.status == http.StatusForbidden:
+		return nil, fmt.Errorf("%w: %s refuses root's password (from %s); set ROOT_PASSWORD as for the server, "+
+			"or -data to its folder", errUsage, answer.server, opt.rootFrom)
+	case opt.tls == nil && speaksTLS(ctx, opt.servers[0]):
+		return nil, fmt.Errorf("%w: %s speaks TLS and bench plain HTTP; add -tls", errUsage, opt.servers[0])
+	case errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &noTLS):
+		return nil, fmt.Errorf("%w: %s speaks plain HTTP and bench TLS; leave out -tls and -tls-ca", errUsage, opt.servers[0])
 	}
-	return b, err
+	return nil, err
+}
+
+// readiness is what each server tells of itself at GET /readyz, by its address; a server without that call is left out.
+func (b *books) readiness(ctx context.Context) map[string]map[string]any {
+	all := map[string]map[string]any{}
+	for _, server := range b.servers {
+		var answer map[string]any
+		err := b.call(ctx, server, "GET", "/readyz", nil, func(body io.Reader) error {
+			return json.NewDecoder(io.LimitReader(body, readyBodyMax)).Decode(&answer)
+		})
+		if err == nil {
+			all[server] = answer
+		}
+	}
+	return all
 }
 
 // orders reads every order of the sale from the first server that answers.
@@ -144,7 +175,7 @@ func (b *books) call(ctx context.Context, server, method, path string, body []by
 	ctx, cancel := context.WithTimeout(ctx, booksTimeout)
 	defer cancel()
 	err := func() error {
-		request, err := http.NewRequestWithContext(ctx, method, "http://"+server+path, bytes.NewReader(body))
+		request, err := http.NewRequestWithContext(ctx, method, b.scheme+server+path, bytes.NewReader(body))
 		if err != nil {
 			return err
 		}

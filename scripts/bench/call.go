@@ -48,7 +48,7 @@ func (b *buyer) ask(ctx context.Context, s step, method, path string, body []byt
 
 // again counts a retry and waits for its time.
 func (b *buyer) again(s step, n int, what string) {
-	b.tally.again(s, what)
+	b.tally.again(s, what, time.Since(b.began))
 	time.Sleep(b.retries.pause(n, b.dice.Int64N))
 }
 
@@ -62,17 +62,19 @@ func (b *buyer) call(s step, method, path string, body []byte) answer {
 	b.request = b.style.appendRequest(b.request[:0], method, path, b.client.servers[server], b.token, key, body)
 	sent := time.Now()
 	rep, twice, err := b.client.send(server, b.request)
+	took := time.Since(sent)
+	since := sent.Sub(b.began) + took
 	if err != nil {
-		b.tally.fail(s, faultKind(err))
+		b.tally.fail(s, faultKind(err), since)
 		return answer{fault: true, twice: twice}
 	}
-	b.tally.time(s, time.Since(sent))
+	b.tally.time(s, took, since)
 	if rep.status != successOf[s] {
 		code := textField(rep.body, "code")
 		if code == "" {
 			code = "HTTP " + strconv.Itoa(rep.status)
 		}
-		b.tally.refuse(s, code)
+		b.tally.refuse(s, code, since)
 	}
 	return answer{reply: rep, twice: twice}
 }
@@ -84,7 +86,7 @@ func (b *buyer) need(s step, a answer, name string) string {
 	}
 	text := textField(a.body, name)
 	if text == "" {
-		b.tally.fail(s, "malformed reply")
+		b.tally.fail(s, "malformed reply", time.Since(b.began))
 	}
 	return text
 }

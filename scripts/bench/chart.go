@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,8 @@ const (
 	plotRight   = chartWidth - 20
 	plotTop     = 12.0
 	plotBottom  = chartHeight - 44
+
+	dotsMax = 32
 )
 
 // chart is a picture as the page's template draws it: everything in SVG units already.
@@ -37,9 +40,29 @@ type bar struct {
 	Part                     bool   // of a second that was not whole
 }
 
-// line joins points "x,y x,y"; its colour goes by its place in the chart.
+// line joins points; its colour goes by its place in the chart.
 type line struct {
-	Name, Points string
+	Name   string
+	Points []point
+}
+
+type point struct{ X, Y float64 }
+
+// Join is the value of a polyline's attribute points.
+func (l line) Join() string {
+	var b strings.Builder
+	for _, p := range l.Points {
+		fmt.Fprintf(&b, "%g,%g ", p.X, p.Y)
+	}
+	return strings.TrimSuffix(b.String(), " ")
+}
+
+// Dots are the points to mark: all of a line with few of them, above all the only one, which no line would show.
+func (l line) Dots() []point {
+	if len(l.Points) > dotsMax {
+		return nil
+	}
+	return l.Points
 }
 
 // axis maps values onto a length.
@@ -63,22 +86,34 @@ func (a axis) at(value float64) float64 {
 	return math.Round(at*100) / 100
 }
 
-// points draws values against each other.
-func points(x, y axis, xs, ys []float64) string {
-	var b strings.Builder
+// points draws values against each other, those at the same place once.
+func points(x, y axis, xs, ys []float64) []point {
+	var all []point
 	for i := range xs {
-		fmt.Fprintf(&b, "%g,%g ", x.at(xs[i]), y.at(ys[i]))
+		all = append(all, point{x.at(xs[i]), y.at(ys[i])})
 	}
-	return strings.TrimSuffix(b.String(), " ")
+	return slices.Compact(all)
 }
 
 // ticks labels the values given.
 func (a axis) ticks(values []float64) []tick {
 	ticks := make([]tick, len(values))
 	for i, v := range values {
-		ticks[i] = tick{a.at(v), fmt.Sprintf("%.12g", v)}
+		ticks[i] = tick{a.at(v), grouped(fmt.Sprintf("%.12g", v))}
 	}
 	return ticks
+}
+
+// grouped puts commas between the thousands of a decimal number that is not negative.
+func grouped(number string) string {
+	whole, rest, fraction := strings.Cut(number, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if fraction {
+		whole += "." + rest
+	}
+	return whole
 }
 
 // roundSteps are some four to nine round values from 0 to high or a little more, at distances of 1, 2 or 5 times a power of

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -37,9 +38,9 @@ func (ev *evidence) checkUsers() check {
 	return c
 }
 
-// checkPieces: an order has 1 to 3 pieces of foods of the catalogue, each food listed once.
+// checkPieces: an order has 1 to piecesMax pieces of foods of the catalogue, each food listed once.
 func (ev *evidence) checkPieces() check {
-	c := check{Name: "every order has 1 to 3 pieces of known foods", Examined: len(ev.orders)}
+	c := check{Name: fmt.Sprintf("every order has 1 to %d pieces of known foods", piecesMax), Examined: len(ev.orders)}
 	for _, o := range ev.orders {
 		pieces := int64(0)
 		for i, it := range o.Items {
@@ -50,7 +51,7 @@ func (ev *evidence) checkPieces() check {
 					o.ID, o.UserID, it.Count, it.FoodID, known, again)
 			}
 		}
-		if pieces < 1 || pieces > addsMax {
+		if pieces < 1 || pieces > piecesMax {
 			c.violate("order %q of user %d has %d pieces", o.ID, o.UserID, pieces)
 		}
 	}

@@ -17,11 +17,11 @@ func soundEvidence() *evidence {
 		},
 		before: map[string]order{"o2": {ID: "o2", UserID: 2, Items: []item{{1, 1}}, Total: 3}},
 		attempts: []attempt{
-			{userID: 3, outcome: placed, orderID: "o3", adds: 3, foods: [addsMax]int64{2, 1, 2}},
-			{userID: 4, outcome: placed, orderID: "o4", adds: 1, foods: [addsMax]int64{1}},
-			{userID: 5, outcome: unknown, adds: 1, foods: [addsMax]int64{2}},
-			{userID: 6, outcome: refused, adds: 1, foods: [addsMax]int64{1}},
-			{userID: 7, outcome: notOrdered, adds: 1, foods: [addsMax]int64{1}},
+			{userID: 3, outcome: placed, orderID: "o3", adds: 3, foods: [piecesMax]int64{2, 1, 2}},
+			{userID: 4, outcome: placed, orderID: "o4", adds: 1, foods: [piecesMax]int64{1}},
+			{userID: 5, outcome: unknown, adds: 1, foods: [piecesMax]int64{2}},
+			{userID: 6, outcome: refused, adds: 1, foods: [piecesMax]int64{1}},
+			{userID: 7, outcome: notOrdered, adds: 1, foods: [piecesMax]int64{1}},
 		},
 		orders: []order{
 			{ID: "o2", UserID: 2, Items: []item{{1, 1}}, Total: 3},
@@ -144,7 +144,7 @@ func TestEachViolationIsFound(t *testing.T) {
 }
 
 func TestAddSentTwiceMayCountDouble(t *testing.T) {
-	try := attempt{adds: 2, foods: [addsMax]int64{7, 8}, twice: [addsMax]bool{false, true}}
+	try := attempt{adds: 2, foods: [piecesMax]int64{7, 8}, twice: [piecesMax]bool{false, true}}
 	tests := []struct {
 		items []item
 		want  bool

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"syscall"
 	"time"
 )
+
+// errConnect is a connection that did not come about, TLS handshake included.
+var errConnect = errors.New("cannot connect")
 
 // traffic counts what went over a buyer's connections.
 type traffic struct {
@@ -27,15 +33,16 @@ func (t *traffic) add(other traffic) {
 // client is one buyer's HTTP client: at most one connection per server, one request at a time. Writing and reading the
 // connection directly costs a third of what net/http costs, and that is CPU the servers on the same machine need.
 type client struct {
-	servers []string   // host:port
-	conns   []net.Conn // by server; nil = not connected
+	servers []string    // host:port
+	tls     *tls.Config // nil = plain HTTP
+	conns   []net.Conn  // by server; nil = not connected
 	reader  replyReader
 	timeout time.Duration // per request, dialling included
 	traffic traffic
 }
 
-func newClient(servers []string, timeout time.Duration) *client {
-	return &client{servers: servers, conns: make([]net.Conn, len(servers)), timeout: timeout}
+func newClient(servers []string, config *tls.Config, timeout time.Duration) *client {
+	return &client{servers: servers, tls: config, conns: make([]net.Conn, len(servers)), timeout: timeout}
 }
 
 // send sends a request to a server, by its index, and reads the reply, whose body is valid until the next send. A
@@ -60,8 +67,8 @@ func (c *client) exchange(server int, request []byte, deadline time.Time) (reply
 	if conn == nil {
 		dialer := net.Dialer{Deadline: deadline, KeepAlive: -1}
 		var err error
-		if conn, err = dialer.Dial("tcp", c.servers[server]); err != nil {
-			return reply{}, err
+		if conn, err = dial(context.Background(), dialer, c.servers[server], c.tls); err != nil {
+			return reply{}, fmt.Errorf("%w: %w", errConnect, err)
 		}
 		c.conns[server] = conn
 		c.traffic.Connections++
@@ -98,22 +105,22 @@ func (c *client) close() {
 	}
 }
 
-// closedByServer tells whether the other side had ended the connection.
+// closedByServer tells whether the other side had ended the connection, under TLS also without a word.
 func closedByServer(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // faultKind names a transport error for the report.
 func faultKind(err error) string {
-	var op *net.OpError
 	switch {
-	case errors.As(err, &op) && op.Op == "dial":
+	case errors.Is(err, errConnect):
 		return "connect"
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return "timeout"
 	case errors.Is(err, errMalformed):
 		return "malformed reply"
-	case closedByServer(err), errors.Is(err, io.ErrUnexpectedEOF):
+	case closedByServer(err):
 		return "closed by server"
 	default:
 		return "other"

@@ -78,7 +78,7 @@ func TestClientConnections(t *testing.T) {
 			if test.fault == "timeout" {
 				timeout = 300 * time.Millisecond
 			}
-			c := newClient([]string{serveScripts(t, test.scripts...)}, timeout)
+			c := newClient([]string{serveScripts(t, test.scripts...)}, nil, timeout)
 			defer c.close()
 			if rep, twice, err := c.send(0, []byte("request")); err != nil || twice || rep.status != 200 || string(rep.body) != "ok" {
 				t.Fatalf("first request: %+v, %t, %v", rep, twice, err)
@@ -101,7 +101,7 @@ func TestClientConnections(t *testing.T) {
 }
 
 func TestClientCountsBytes(t *testing.T) {
-	c := newClient([]string{serveScripts(t, script{fine, fine})}, 20*time.Second)
+	c := newClient([]string{serveScripts(t, script{fine, fine})}, nil, 20*time.Second)
 	defer c.close()
 	for range 2 {
 		if _, _, err := c.send(0, []byte("request")); err != nil {
@@ -114,7 +114,7 @@ func TestClientCountsBytes(t *testing.T) {
 }
 
 func TestClientNobodyListens(t *testing.T) {
-	c := newClient([]string{"127.0.0.1:1"}, 20*time.Second)
+	c := newClient([]string{"127.0.0.1:1"}, nil, 20*time.Second)
 	_, twice, err := c.send(0, []byte("request"))
 	if err == nil || twice || faultKind(err) != "connect" {
 		t.Errorf("twice %t, %v", twice, err)

@@ -9,8 +9,9 @@ import (
 	"flashsale/internal/catalog"
 )
 
-// addsMax is the most pieces in a cart, and so the most adds in a flow, each of one piece.
-const addsMax = 3
+// piecesMax is the contract's limit of pieces in a cart. The load sends at most as many adds, of one piece each, and the audit
+// holds every order to it; it is not the server's constant, for bench proves from outside.
+const piecesMax = 3
 
 // step is one kind of request of the flow.
 type step int
@@ -49,9 +50,9 @@ type attempt struct {
 	outcome outcome
 	orderID string // when placed
 	adds    int8
-	foods   [addsMax]int64 // one piece of each, in the order sent
-	twice   [addsMax]bool  // the server may have seen this add two times
-	settled bool           // by sending the order again, whose outcome was unknown at first
+	foods   [piecesMax]int64 // one piece of each, in the order sent
+	twice   [piecesMax]bool  // the server may have seen this add two times
+	settled bool             // by sending the order again, whose outcome was unknown at first
 }
 
 // buyer goes through flows one after the other on its own connections.
@@ -113,10 +114,10 @@ func (b *buyer) buy(ctx context.Context, user catalog.User, intended time.Time) 
 	return try
 }
 
-// choose picks the flow's pieces, 1 to addsMax foods.
+// choose picks the flow's pieces, 1 to piecesMax foods.
 func (b *buyer) choose() []catalog.Food {
 	b.pieces = b.pieces[:0]
-	for range 1 + b.dice.IntN(addsMax) {
+	for range 1 + b.dice.IntN(piecesMax) {
 		b.pieces = append(b.pieces, b.foods[b.dice.IntN(len(b.foods))])
 	}
 	return b.pieces

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"time"
@@ -15,21 +16,20 @@ const idleMax = 100_000
 // idle are kept-alive connections on which nothing comes any more, as of buyers who wait for the sale to begin.
 type idle []net.Conn
 
-// openIdle opens n connections, spread over the servers, and sends one request for /healthz on each: the server has then
-// done for it what it does for a buyer. Any reply will do. A server may close them when they idle too long for its taste.
-func openIdle(ctx context.Context, servers []string, n int, timeout time.Duration) (idle, error) {
+// openIdle opens the connections of -idle, spread over the servers, and sends one request for /healthz on each: the server has
+// then done for it what it does for a buyer. Any reply will do. A server may close them when they idle too long for its taste.
+func openIdle(ctx context.Context, opt options) (idle, error) {
 	var open idle
 	var reader replyReader
-	for i := range n {
-		server := servers[i%len(servers)]
+	for i := range opt.idle {
+		server := opt.servers[i%len(opt.servers)]
 		err := func() error {
-			dialer := net.Dialer{Timeout: timeout, KeepAlive: -1}
-			conn, err := dialer.DialContext(ctx, "tcp", server)
+			conn, err := dial(ctx, net.Dialer{Timeout: opt.timeout, KeepAlive: -1}, server, opt.tls)
 			if err != nil {
 				return err
 			}
 			open = append(open, conn)
-			if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+			if err := conn.SetDeadline(time.Now().Add(opt.timeout)); err != nil {
 				return err
 			}
 			if _, err := conn.Write(new(style).appendRequest(nil, "GET", "/healthz", server, "", "", nil)); err != nil {
@@ -40,7 +40,8 @@ func openIdle(ctx context.Context, servers []string, n int, timeout time.Duratio
 		}()
 		if err != nil {
 			open.close()
-			return nil, fmt.Errorf("%w: cannot open idle connection %d of %d (ulimit -n limits them): %w", errUnreachable, i+1, n, err)
+			return nil, fmt.Errorf("%w: cannot open idle connection %d of %d (ulimit -n limits them): %w",
+				errUnreachable, i+1, opt.idle, err)
 		}
 	}
 	return open, nil
@@ -50,6 +51,9 @@ func openIdle(ctx context.Context, servers []string, n int, timeout time.Duratio
 func (open idle) held() int {
 	held := 0
 	for _, conn := range open {
+		if encrypted, ok := conn.(*tls.Conn); ok {
+			conn = encrypted.NetConn()
+		}
 		raw, err := conn.(*net.TCPConn).SyscallConn()
 		if err != nil {
 			continue // closed on this side, which close does only when all is over

@@ -11,7 +11,8 @@ func TestIdleConnections(t *testing.T) {
 	s := newShop(builtIn(t, 10, 1000), honest)
 	server := httptest.NewServer(s.routes()) // answers /healthz with 404, as foreign servers may
 	defer server.Close()
-	open, err := openIdle(t.Context(), []string{strings.TrimPrefix(server.URL, "http://"), s.open(t)}, 20, 20*time.Second)
+	opt := options{servers: []string{strings.TrimPrefix(server.URL, "http://"), s.open(t)}, idle: 20, timeout: 20 * time.Second}
+	open, err := openIdle(t.Context(), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,8 @@ func TestIdleConnections(t *testing.T) {
 			t.Fatalf("%d held, of the server that closed 10", open.held())
 		}
 	}
-	if _, err := openIdle(t.Context(), []string{"127.0.0.1:1"}, 20, 20*time.Second); err == nil ||
+	opt.servers = []string{"127.0.0.1:1"}
+	if _, err := openIdle(t.Context(), opt); err == nil ||
 		!strings.HasPrefix(err.Error(), "sale unreachable: cannot open idle connection 1 of 20 (ulimit -n limits them): ") {
 		t.Error(err)
 	}

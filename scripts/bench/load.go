@@ -71,7 +71,9 @@ func (l *load) run(ctx context.Context) loadResult {
 	for _, t := range tallies {
 		result.tally.merge(t)
 	}
-	result.tally.extend(int(result.elapsed/time.Second) + 1)
+	seconds := int(result.elapsed/time.Second) + 1
+	result.tally.placed = result.tally.placed.extend(seconds)
+	result.tally.second(seconds - 1)
 	attempts = attempts[:min(int(l.next.Load()), len(attempts))]
 	// Buyers who waited for a start when ctx ended have not begun.
 	result.attempts = slices.DeleteFunc(attempts, func(a attempt) bool { return a.userID == 0 })
@@ -81,7 +83,7 @@ func (l *load) run(ctx context.Context) loadResult {
 
 // shop is one buyer's loop. Each flow writes its own place among the attempts.
 func (l *load) shop(ctx context.Context, tally *tally, attempts []attempt) {
-	b := newBuyer(newClient(l.opt.servers, l.opt.timeout), l.opt, l.foods, tally, l.began)
+	b := newBuyer(newClient(l.opt.servers, l.opt.tls, l.opt.timeout), l.opt, l.foods, tally, l.began)
 	var pace pacer
 	for ctx.Err() == nil {
 		i := int(l.next.Add(1)) - 1

@@ -96,7 +96,7 @@ func prove(ctx context.Context, opt options, around func(load func() error, rep 
 	if err != nil {
 		return err
 	}
-	books, err := openBooks(ctx, opt.servers, sale.root)
+	books, err := openBooks(ctx, opt, sale.root)
 	if err != nil {
 		return err
 	}
@@ -104,21 +104,26 @@ func prove(ctx context.Context, opt options, around func(load func() error, rep 
 	if err != nil {
 		return err
 	}
-	rep := report{Servers: opt.servers}
+	rep := report{Command: opt.command, Servers: opt.servers, Readiness: books.readiness(ctx)}
 	ev := evidence{sale: sale, retried: opt.retry}
+	if err := books.read(ctx, &ev); err != nil {
+		return err
+	}
+	if err := ev.matches(rep.Readiness); err != nil {
+		return err
+	}
 	if !opt.auditOnly {
-		load := func() error { return loadSale(ctx, opt, books, &ev, &rep, stderr) }
+		load := func() error { return loadSale(ctx, opt, &ev, &rep, stderr) }
 		if err := around(load, &rep); err != nil {
 			return err
 		}
+		// A signal was for the load.
+		if err := books.read(context.WithoutCancel(ctx), &ev); err != nil {
+			_ = rep.write(stdout, opt.json) // the load was made, whatever hinders the audit
+			return fmt.Errorf("cannot audit: %w", err)
+		}
 	}
-	if ctx.Err() != nil {
-		ctx = context.WithoutCancel(ctx) // the signal was for the load
-	}
-	if rep.Audit, err = books.audit(ctx, &ev); err != nil {
-		_ = rep.write(stdout, opt.json) // the load was made, whatever hinders the audit
-		return fmt.Errorf("cannot audit: %w", err)
-	}
+	rep.Audit = ev.checks()
 	if rep.Soak != nil {
 		rep.Audit = append(rep.Audit, rep.Soak.checks()...)
 	}
@@ -144,22 +149,12 @@ func createPage(path string) (*os.File, error) {
 	return file, nil
 }
 
-// loadSale reads the books before the load, picks the buyers, runs the load and fills evidence and report.
-func loadSale(ctx context.Context, opt options, books *books, ev *evidence, rep *report, stderr io.Writer) error {
-	earlier, err := books.orders(ctx)
-	if err != nil {
-		return err
-	}
-	listings, err := books.listings(ctx)
-	if err != nil {
-		return err
-	}
-	if err := ev.sale.matches(listings); err != nil {
-		return err
-	}
-	ev.before = ordersByID(earlier)
+// loadSale picks the buyers, runs the load and fills evidence and report; ev has the books from before it.
+func loadSale(ctx context.Context, opt options, ev *evidence, rep *report, stderr io.Writer) error {
+	ev.before = ordersByID(ev.orders)
+	free := ev.sale.free(ev.orders)
 	if opt.idle > 0 {
-		open, err := openIdle(ctx, opt.servers, opt.idle, opt.timeout)
+		open, err := openIdle(ctx, opt)
 		if err != nil {
 			return err
 		}
@@ -169,10 +164,10 @@ func loadSale(ctx context.Context, opt options, books *books, ev *evidence, rep 
 		}()
 	}
 	if opt.ramp {
-		rep.Ramp, ev.attempts = ramp(ctx, opt, ev.sale, ev.sale.free(earlier), stderr)
+		rep.Ramp, ev.attempts = ramp(ctx, opt, ev.sale, free, stderr)
 		return nil
 	}
-	buyers, err := ev.sale.buyers(opt.orders, earlier)
+	buyers, err := ev.sale.buyers(opt.orders, free, stderr)
 	if err != nil {
 		return err
 	}
@@ -182,5 +177,6 @@ func loadSale(ctx context.Context, opt options, books *books, ev *evidence, rep 
 	stopProgress()
 	ev.attempts = result.attempts
 	rep.Load = newLoadReport(opt, result)
+	rep.Load.Skipped = len(ev.sale.users) - len(free)
 	return nil
 }

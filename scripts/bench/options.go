@@ -1,7 +1,7 @@
 package main
 
 import (
-	crand "crypto/rand"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -9,8 +9,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -32,9 +30,6 @@ const (
 	ordersDefault        = 10_000
 	compareOrdersDefault = 20_000
 )
-
-// passwordFile is where the server leaves the password it made for root, in its data folder.
-const passwordFile = "root-password"
 
 // style says in which of the ways known from the contest's clients the requests are sent.
 type style struct {
@@ -61,21 +56,27 @@ type options struct {
 	json          bool
 	html          string // path of the page to write; "" = none
 	auditOnly     bool
-	data          string // the server's data folder, for root's password
+	data          string      // the server's data folder, for root's password
+	rootFrom      string      // where that password stands
+	tls           *tls.Config // nil = plain HTTP
 	catalog       catalog.Config
 
 	sides  []side // to compare, none = one load of the servers
 	rounds int    // of a comparison
 
-	given map[string]bool // flags set, by name
+	given   map[string]bool // flags set, by name
+	command string          // all that is not a default, as flags
 }
 
-// lists are the options that are lists in text.
-type lists struct {
+// raw are the options that are taken apart after they were read.
+type raw struct {
 	servers, concurrencies, sides, vsServers, vsPids string
+
+	tls   bool
+	tlsCA string
 }
 
-func (o *options) register(fs *flag.FlagSet, l *lists) {
+func (o *options) register(fs *flag.FlagSet, l *raw) {
 	fs.StringVar(&l.servers, "addr", "127.0.0.1:8080", "servers of the sale, `host:port[,host:port...]`")
 	fs.StringVar(&l.concurrencies, "concurrency", "1000", "buyers at once, `number`; with -compare also several, each gives a table")
 	fs.IntVar(&o.orders, "orders", ordersDefault, fmt.Sprintf("orders to try, each by another user (with -compare %d in each run)", compareOrdersDefault))
@@ -94,6 +95,8 @@ func (o *options) register(fs *flag.FlagSet, l *lists) {
 	fs.StringVar(&o.html, "html", "", "write the report as one page with pictures to this `file`")
 	fs.BoolVar(&o.auditOnly, "audit-only", false, "no load, only the checks that need no memory of one")
 	fs.StringVar(&o.data, "data", "flashsale-data", "data `folder` of the server, where it leaves a root password it made itself")
+	fs.BoolVar(&l.tls, "tls", false, "speak TLS; the certificate is not verified")
+	fs.StringVar(&l.tlsCA, "tls-ca", "", "speak TLS and verify with the certificates in this PEM `file`")
 	fs.StringVar(&l.sides, "compare", "", "start and compare `sides`, separated by |, the first is the base. A side is floor, product or the path of a server, with NAME=VALUE before and flags behind; STORE=off, always, everysec, tcp or own; SERVERS=n of them on one Redis; SLOW=n connections of an attacker, a byte a second each")
 	fs.IntVar(&o.rounds, "rounds", 5, "runs of each side with -compare")
 	fs.StringVar(&l.vsServers, "vs-url", "", "with -compare: a server that runs already as one more side, `host:port[,host:port...]`")
@@ -105,7 +108,7 @@ func (o *options) register(fs *flag.FlagSet, l *lists) {
 // other error is an errUsage.
 func parseOptions(args []string, out io.Writer) (options, error) {
 	opt := options{given: map[string]bool{}}
-	var l lists
+	var l raw
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	opt.register(fs, &l)
@@ -126,6 +129,7 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	if opt.seed == 0 {
 		opt.seed = rand.Uint64()
 	}
+	opt.command = commandLine(fs)
 	if err := opt.split(l); err != nil {
 		return opt, err
 	}
@@ -135,8 +139,27 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	return opt, opt.findRootPassword()
 }
 
+// commandLine gives every setting that is not a default as a flag, whether it came from one or from the environment.
+// Passwords are left out.
+func commandLine(fs *flag.FlagSet) string {
+	line := "bench"
+	fs.VisitAll(func(f *flag.Flag) {
+		value := f.Value.String()
+		switch {
+		case value == f.DefValue:
+			return
+		case strings.Contains(f.Name, "pass"):
+			value = "(set)"
+		case strings.ContainsAny(value, " |&;<>()$`\\\"'*?"):
+			value = strconv.Quote(value)
+		}
+		line += " -" + f.Name + "=" + value
+	})
+	return line
+}
+
 // split takes the lists apart.
-func (o *options) split(l lists) (err error) {
+func (o *options) split(l raw) (err error) {
 	if o.servers, err = splitServers("addr", l.servers); err != nil {
 		return err
 	}
@@ -144,6 +167,11 @@ func (o *options) split(l lists) (err error) {
 		return err
 	}
 	o.concurrency = o.concurrencies[0]
+	if l.tls || l.tlsCA != "" {
+		if o.tls, err = tlsConfig(l.tlsCA); err != nil {
+			return err
+		}
+	}
 	if o.ramp && o.rate == 0 {
 		o.rate = rampRateDefault
 	}
@@ -232,8 +260,8 @@ func (o *options) check() error {
 
 // checkCombinations refuses flags that would be ignored.
 func (o *options) checkCombinations() error {
-	without, with := []string{"rounds", "vs-url", "vs-pids"}, []string{"addr", "data", "audit-only", "html", "catalog-dir", "db-host"}
-	ownServer := []string{"addr", "data", "audit-only", "catalog-dir", "db-host", "compare", "ramp", "orders", "duration"}
+	without, started := []string{"rounds", "vs-url", "vs-pids"}, []string{"addr", "data", "audit-only", "catalog-dir", "db-host", "tls", "tls-ca"}
+	with, ownServer := append(started, "html"), append(started, "compare", "ramp", "orders", "duration")
 	for _, name := range without {
 		if o.given[name] && !o.given["compare"] {
 			return fmt.Errorf("%w: -%s belongs to -compare", errUsage, name)
@@ -259,22 +287,5 @@ func (o *options) checkCombinations() error {
 	case o.given["compare"] && len(o.sides) < 2:
 		return fmt.Errorf("%w: -compare needs two sides or more, such as %q", errUsage, "floor | product")
 	}
-	return nil
-}
-
-// findRootPassword fills in root's password for the built-in catalogue; the other sources hold it themselves.
-func (o *options) findRootPassword() error {
-	if o.catalog.RootPassword != "" || o.catalog.Dir != "" || o.catalog.DB.Host != "" {
-		return nil
-	}
-	if o.given["compare"] || o.given["soak"] {
-		o.catalog.RootPassword = crand.Text() // its servers are started with it
-		return nil
-	}
-	text, err := os.ReadFile(filepath.Join(o.data, passwordFile))
-	if err != nil {
-		return fmt.Errorf("%w: cannot read root's password: %w; set ROOT_PASSWORD as for the server, or -data to its folder", errUsage, err)
-	}
-	o.catalog.RootPassword = strings.TrimSpace(string(text))
 	return nil
 }

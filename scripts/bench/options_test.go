@@ -20,7 +20,8 @@ func TestOptionsDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := options{servers: []string{"127.0.0.1:8080"}, concurrency: 1000, concurrencies: []int{1000}, orders: 10_000,
-		timeout: 10 * time.Second, seed: 7, rounds: 5, given: map[string]bool{"root-password": true, "seed": true}, data: "flashsale-data", catalog: catalog.Config{Users: 10000, Foods: 100, Stock: 1000, RootPassword: "secret",
+		timeout: 10 * time.Second, seed: 7, rounds: 5, given: map[string]bool{"root-password": true, "seed": true}, data: "flashsale-data", command: "bench -root-password=(set) -seed=7", rootFrom: "ROOT_PASSWORD or -root-password",
+		catalog: catalog.Config{Users: 10000, Foods: 100, Stock: 1000, RootPassword: "secret",
 			DB: catalog.Database{Port: 3306, Name: "eleme", User: "root", Password: "toor"}}}
 	if !reflect.DeepEqual(opt, want) {
 		t.Errorf("got  %+v\nwant %+v", opt, want)
@@ -55,6 +56,9 @@ func TestOptionsRootPasswordFile(t *testing.T) {
 	if err != nil || opt.catalog.RootPassword != "made up" {
 		t.Errorf("password %q, %v", opt.catalog.RootPassword, err)
 	}
+	if want := filepath.Join(folder, "root-password"); opt.rootFrom != want {
+		t.Errorf("root's password is from %q, want %q", opt.rootFrom, want)
+	}
 	opt, err = parseOptions([]string{"-data", folder, "-catalog-dir", "x"}, io.Discard)
 	if err != nil || opt.catalog.RootPassword != "" {
 		t.Errorf("with another source: password %q, %v", opt.catalog.RootPassword, err)
@@ -85,6 +89,10 @@ func TestOptionsLimits(t *testing.T) {
 		"-duration=-1s":       "-duration -1s is negative",
 		"-timeout=0s":         "-timeout 0s is not within 0 to 10m0s",
 		"-timeout=11m":        "-timeout 11m0s is not within 0 to 10m0s",
+		"-tls-ca=/dev/null":   "-tls-ca /dev/null has no certificate in PEM",
+		"-tls-ca=/none":       "cannot read -tls-ca: open /none: no such file or directory",
+		"-tls -compare=a|b":   "-tls does not go with -compare, which starts its own servers with the built-in catalogue",
+		"-tls -soak=1m":       "-tls does not go with -soak, which starts its own server with the built-in catalogue",
 	}
 	for arg, want := range tests {
 		_, err := parseOptions(append([]string{"-root-password=x"}, strings.Fields(arg)...), io.Discard)

@@ -2,9 +2,12 @@ package main
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -20,12 +23,27 @@ type page struct {
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"millis":  func(micros int64) string { return fmt.Sprintf("%.2f", millis(micros)) },
-	"round":   func(v float64) string { return fmt.Sprintf("%.0f", v) },
-	"tenth":   func(v float64) string { return fmt.Sprintf("%.1f", v) },
+	"millis":  func(micros int64) string { return grouped(fmt.Sprintf("%.2f", millis(micros))) },
+	"round":   func(v float64) string { return grouped(fmt.Sprintf("%.0f", v)) },
+	"tenth":   func(v float64) string { return grouped(fmt.Sprintf("%.1f", v)) },
+	"count":   func(n any) string { return grouped(fmt.Sprint(n)) },
+	"setting": setting,
+	"words":   strings.Fields,
 	"plot":    func() map[string]float64 { return plotFrame },
 	"latency": func(rows []stepLatency, i int) stepLatency { return rows[i] },
 }).Parse(pageText))
+
+// setting is a value of GET /readyz as a person reads it.
+func setting(value any) string {
+	switch value := value.(type) {
+	case float64:
+		return grouped(strconv.FormatFloat(value, 'f', -1, 64))
+	case string:
+		return value
+	}
+	text, _ := json.Marshal(value) // what came as JSON goes as JSON
+	return string(text)
+}
 
 // plotFrame is what the template needs to know of the geometry.
 var plotFrame = map[string]float64{"width": chartWidth, "height": chartHeight, "left": plotLeft, "right": plotRight,
@@ -39,7 +57,10 @@ func (r *report) writePage(w io.Writer, made time.Time) error {
 		p.Verdict = err.Error()
 	}
 	if r.Load != nil {
-		p.Charts = []chart{placedChart(r.Load), latencyChart(r.Load.Latency)}
+		p.Charts = []chart{placedChart(r.Load), orderChart(r.Load), latencyChart(r.Load.Latency)}
+		if len(r.Load.Refusals)+len(r.Load.Faults) > 0 {
+			p.Charts = append(p.Charts, refusalChart(r.Load))
+		}
 	}
 	if r.Ramp != nil {
 		p.Charts = rampCharts(r.Ramp)

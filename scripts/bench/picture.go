@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -11,21 +13,81 @@ import (
 // percentilePoints is how many points a line over percentiles has at most.
 const percentilePoints = 200
 
-// placedChart draws the orders placed in each second.
-func placedChart(l *loadReport) chart {
-	c := chart{Title: "Orders placed, by second", XLabel: "seconds since the load began", YLabel: "orders/s"}
-	tops := roundSteps(float64(max(1, bestSecond(l.PlacedBySecond))))
-	x, y := xAxis(0, float64(len(l.PlacedBySecond))), yAxis(0, tops[len(tops)-1], false)
-	c.Y = y.ticks(tops)
+// refusalLinesMax is how many lines the chart of refusals has at most, as many as there are colours.
+const refusalLinesMax = 6
+
+// secondsChart is a chart over the seconds of a load, without its content.
+func secondsChart(title, yLabel string, seconds int) (chart, axis) {
+	c := chart{Title: title + ", by second", XLabel: "seconds since the load began", YLabel: yLabel}
+	x := xAxis(0, float64(seconds))
 	for _, tick := range x.ticks(roundSteps(x.high)) {
 		if tick.At <= plotRight {
 			c.X = append(c.X, tick)
 		}
 	}
+	return c, x
+}
+
+// placedChart draws the orders placed in each second.
+func placedChart(l *loadReport) chart {
+	c, x := secondsChart("Orders placed", "orders/s", len(l.PlacedBySecond))
+	tops := roundSteps(float64(max(1, bestSecond(l.PlacedBySecond))))
+	y := yAxis(0, tops[len(tops)-1], false)
+	c.Y = y.ticks(tops)
 	for i, n := range l.PlacedBySecond {
 		left, right, top := x.at(float64(i)), x.at(float64(i+1)), y.at(float64(n))
 		c.Bars = append(c.Bars, bar{Left: left, Top: top, Width: max(1, right-left-1), Height: plotBottom - top,
-			Title: fmt.Sprintf("second %d: %d orders", i+1, n), Part: float64(i+1) > l.ElapsedSeconds})
+			Title: fmt.Sprintf("second %d: %s orders", i+1, grouped(fmt.Sprint(n))), Part: float64(i+1) > l.ElapsedSeconds})
+	}
+	return c
+}
+
+// orderChart draws how long the orders took that were answered in each second.
+func orderChart(l *loadReport) chart {
+	c, x := secondsChart("Latency of orders", "ms", len(l.OrderBySecond))
+	var at, p50, p99, most []float64
+	for i, s := range l.OrderBySecond {
+		if s.Count > 0 {
+			at = append(at, float64(i)+0.5)
+			p50, p99, most = append(p50, millis(s.P50)), append(p99, millis(s.P99)), append(most, millis(s.Max))
+		}
+	}
+	if len(at) == 0 {
+		return c
+	}
+	scale := decades(slices.Min(p50), slices.Max(most))
+	y := yAxis(scale[0], scale[len(scale)-1], true)
+	c.Y = y.ticks(scale)
+	c.Lines = []line{{"p50", points(x, y, at, p50)}, {"p99", points(x, y, at, p99)}, {"max", points(x, y, at, most)}}
+	return c
+}
+
+// refusalChart draws what was refused or failed in each second: the most frequent ones, and the others as one line.
+func refusalChart(l *loadReport) chart {
+	c, x := secondsChart("Refusals and transport errors", "requests/s", len(l.PlacedBySecond))
+	events := slices.Concat(l.Refusals, l.Faults)
+	slices.SortStableFunc(events, func(a, b eventCount) int { return cmp.Compare(b.Count, a.Count) })
+	if len(events) > refusalLinesMax {
+		others := eventCount{Name: "all others"}
+		for _, e := range events[refusalLinesMax-1:] {
+			others.seconds = others.seconds.merge(e.seconds)
+		}
+		events = append(events[:refusalLinesMax-1], others)
+	}
+	most := int64(1)
+	for i := range events {
+		events[i].seconds = events[i].seconds.extend(len(l.PlacedBySecond))
+		most = max(most, slices.Max(events[i].seconds))
+	}
+	tops := roundSteps(float64(most))
+	y := yAxis(0, tops[len(tops)-1], false)
+	c.Y = y.ticks(tops)
+	for _, e := range events {
+		var at, counts []float64
+		for i, n := range e.seconds {
+			at, counts = append(at, float64(i)+0.5), append(counts, float64(n))
+		}
+		c.Lines = append(c.Lines, line{strings.TrimSpace(e.Step + " " + e.Name), points(x, y, at, counts)})
 	}
 	return c
 }
@@ -58,8 +120,11 @@ func latencyChart(latency []stepLatency) chart {
 }
 
 // percentileLine goes on to the percentile at which only one value is left, the greatest.
-func percentileLine(h *hdrhistogram.Histogram, x, y axis) string {
+func percentileLine(h *hdrhistogram.Histogram, x, y axis) []point {
 	end := math.Log10(float64(h.TotalCount()))
+	if end == 0 {
+		return points(x, y, []float64{0}, []float64{millis(h.Max())})
+	}
 	var xs, ys []float64
 	for i := range percentilePoints + 1 {
 		nines := end * float64(i) / percentilePoints
@@ -77,6 +142,9 @@ func rampCharts(r *rampReport) []chart {
 	slow := chart{Title: "p99, by rate offered", XLabel: "flows/s offered", YLabel: "ms"}
 	var offered, goodput, order, flow []float64
 	for _, s := range r.Steps {
+		if s.Repeated {
+			continue
+		}
 		offered, goodput = append(offered, s.Offered), append(goodput, s.Goodput)
 		order = append(order, millis(max(1, s.Latency[stepOrder].P99)))
 		flow = append(flow, millis(max(1, s.Latency[stepCount].P99)))

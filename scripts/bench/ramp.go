@@ -16,6 +16,8 @@ const (
 	rampFactor      = 1.25                  // from each step to the next
 	rampGoodputMin  = 0.95                  // of the rate offered
 	rampOrderP99Max = 50 * time.Millisecond // of the order's own request
+	rampOwnP99Max   = 5 * time.Millisecond  // of bench's own lateness, in a step that may be the knee
+	rampTriesMax    = 3                     // of one step
 )
 
 // rampReport is how far a sale followed a rising rate.
@@ -35,38 +37,62 @@ type rampStep struct {
 	Placed      int           `json:"placed"`
 	LateStarts  int64         `json:"late_starts"`
 	OwnLateness int64         `json:"generator_lateness_p99_us"`
+	Repeated    bool          `json:"repeated"` // because bench itself was late
 	Latency     []stepLatency `json:"latency"`
 }
 
 // ramp raises the rate step by step, each with users of their own, until a step does not hold or the users run out.
 func ramp(ctx context.Context, opt options, sale sale, users []catalog.User, stderr io.Writer) (*rampReport, []attempt) {
 	rep := &rampReport{Seed: opt.seed, Concurrency: opt.concurrency}
-	length := opt.duration
+	rate, length := opt.rate, opt.duration
 	opt.duration = 0 // the number of flows ends a step
 	var attempts []attempt
-	for rate := opt.rate; ; rate *= rampFactor {
-		n := int(math.Ceil(rate * length.Seconds()))
-		if n > len(users) {
-			rep.Ended = fmt.Sprintf("the next step takes %d users who never bought and there are %d; start the server with more -users", n, len(users))
-			return rep, attempts
-		}
+	rep.climb(rate, length, users, stderr, func(rate float64, users []catalog.User) (step rampStep, interrupted bool) {
 		opt.rate = rate
-		l := newLoad(opt, sale.foods, users[:n])
-		users = users[n:]
+		l := newLoad(opt, sale.foods, users)
 		result := l.run(ctx)
 		attempts = append(attempts, result.attempts...)
-		if result.interrupted {
-			rep.Ended = "ended early by a signal"
-			return rep, attempts
+		return newRampStep(newLoadReport(opt, result), l.starts), result.interrupted
+	})
+	return rep, attempts
+}
+
+// climb makes the steps by try. A step that does not hold because bench itself was late says nothing of the sale, so it is
+// made again, rampTriesMax times in all.
+func (r *rampReport) climb(rate float64, length time.Duration, users []catalog.User, stderr io.Writer,
+	try func(rate float64, users []catalog.User) (step rampStep, interrupted bool)) {
+	for tries := 1; ; tries++ {
+		n := int(math.Ceil(rate * length.Seconds()))
+		if n > len(users) {
+			r.Ended = fmt.Sprintf("the next step takes %d users who never bought and there are %d; start the server with more -users",
+				n, len(users))
+			return
 		}
-		step := newRampStep(newLoadReport(opt, result), l.starts)
-		rep.Steps = append(rep.Steps, step)
+		step, interrupted := try(rate, users[:n])
+		users = users[n:]
+		if interrupted {
+			r.Ended = "ended early by a signal"
+			return
+		}
 		fmt.Fprintf(stderr, "bench: offered %7.0f/s, placed %7.0f/s, p99 of an order %7.2f ms\n",
 			step.Offered, step.Goodput, millis(step.Latency[stepOrder].P99))
-		if rep.Ended = step.fault(); rep.Ended != "" {
-			return rep, attempts
+		fault := step.fault()
+		late := fault != "" && step.late()
+		step.Repeated = late && tries < rampTriesMax
+		r.Steps = append(r.Steps, step)
+		switch {
+		case step.Repeated:
+			fmt.Fprintf(stderr, "bench: bench itself was late (%.2f ms p99), so this step is made again\n", millis(step.OwnLateness))
+			continue
+		case late:
+			r.Ended = fmt.Sprintf("%s; but bench itself was late in each of %d tries, so the sale may carry more", fault, tries)
+			return
+		case fault != "":
+			r.Ended = fault
+			return
 		}
-		rep.Knee = &step
+		r.Knee = &step
+		rate, tries = rate*rampFactor, 0
 	}
 }
 
@@ -91,14 +117,23 @@ func (s *rampStep) fault() string {
 	return ""
 }
 
+// late reports whether bench's own delays may be why a step does not hold. They cannot be why flows ended without an order.
+func (s *rampStep) late() bool {
+	return s.OwnLateness > rampOwnP99Max.Microseconds() && float64(s.Placed) >= rampGoodputMin*float64(s.Flows)
+}
+
 func (p *printer) ramp(r *rampReport) {
 	p.line("ramp: at most %d buyers at once, seed %d", r.Concurrency, r.Seed)
 	p.line("    flows/s  orders/s          order, ms       flow, ms       late  bench late")
 	p.line("    offered    placed      p50      p99     p50     p99     starts     p99, ms")
 	for _, s := range r.Steps {
 		order, flow := s.Latency[stepOrder], s.Latency[stepCount]
-		p.line("  %9.0f %9.0f %8.2f %8.2f %7.1f %7.1f %10d %11.2f", s.Offered, s.Goodput, millis(order.P50), millis(order.P99),
-			millis(flow.P50), millis(flow.P99), s.LateStarts, millis(s.OwnLateness))
+		repeated := ""
+		if s.Repeated {
+			repeated = "  repeated"
+		}
+		p.line("  %9.0f %9.0f %8.2f %8.2f %7.1f %7.1f %10d %11.2f%s", s.Offered, s.Goodput, millis(order.P50), millis(order.P99),
+			millis(flow.P50), millis(flow.P99), s.LateStarts, millis(s.OwnLateness), repeated)
 	}
 	if r.Knee != nil {
 		p.line("  knee: %.0f orders/s, p99 of an order %.2f ms", r.Knee.Goodput, millis(r.Knee.Latency[stepOrder].P99))

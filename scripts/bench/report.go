@@ -14,12 +14,14 @@ import (
 
 // report is what a run prints, with -json as this one object.
 type report struct {
-	Servers []string    `json:"servers"` // host:port
-	Load    *loadReport `json:"load"`    // null with -audit-only and -ramp
-	Ramp    *rampReport `json:"ramp,omitempty"`
-	Idle    *idleReport `json:"idle,omitempty"`
-	Soak    *soakReport `json:"soak,omitempty"`
-	Audit   []check     `json:"audit"` // one per proof; violations are 0 in all of them for a correct sale
+	Command   string                    `json:"command"` // every setting that is not a default, as flags
+	Servers   []string                  `json:"servers"` // host:port
+	Readiness map[string]map[string]any `json:"readyz"`  // by server: what it told at GET /readyz, before the load
+	Load      *loadReport               `json:"load"`    // null with -audit-only and -ramp
+	Ramp      *rampReport               `json:"ramp,omitempty"`
+	Idle      *idleReport               `json:"idle,omitempty"`
+	Soak      *soakReport               `json:"soak,omitempty"`
+	Audit     []check                   `json:"audit"` // one per proof; violations are 0 in all of them for a correct sale
 }
 
 // idleReport is what became of the idle connections.
@@ -36,6 +38,7 @@ type loadReport struct {
 	LateStarts      int64         `json:"late_starts"`        // of them, with no buyer free at that time
 	OwnLateness     stepLatency   `json:"generator_lateness"` // of the others' starts: bench's own error
 	Flows           int           `json:"flows"`              // begun
+	Skipped         int           `json:"users_skipped"`      // who had an order before the load
 	Placed          int           `json:"placed"`             // orders answered 200
 	Refused         int           `json:"refused"`            // orders answered with a reason
 	Unknown         int           `json:"unknown"`            // orders of which only the books tell
@@ -43,7 +46,8 @@ type loadReport struct {
 	OrdersPerSecond float64       `json:"orders_per_second"` // mean
 	BestSecond      int64         `json:"best_second"`       // orders
 	ContestScore    *float64      `json:"contest_score"`     // orders/s; null when the load lasted less than three seconds
-	PlacedBySecond  []int64       `json:"placed_by_second"`
+	PlacedBySecond  series        `json:"placed_by_second"`
+	OrderBySecond   []stepLatency `json:"order_by_second"`            // latency of the orders answered in each second, within 6%
 	CPUPerOrder     float64       `json:"generator_cpu_us_per_order"` // user and system time of bench itself
 	Interrupted     bool          `json:"interrupted"`                // by a signal
 	Latency         []stepLatency `json:"latency"`                    // by step, then of the whole flow
@@ -81,13 +85,15 @@ type eventCount struct {
 	Step  string `json:"step"`
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
+
+	seconds series // for the picture
 }
 
 func newLoadReport(opt options, result loadResult) *loadReport {
 	t := result.tally
 	rep := &loadReport{
 		Seed: opt.seed, Concurrency: opt.concurrency, Rate: opt.rate, LateStarts: t.queued, OwnLateness: newStepLatency("start", t.late), Flows: len(result.attempts), Interrupted: result.interrupted,
-		ElapsedSeconds: result.elapsed.Seconds(), BestSecond: bestSecond(t.seconds), PlacedBySecond: t.seconds,
+		ElapsedSeconds: result.elapsed.Seconds(), BestSecond: bestSecond(t.placed), PlacedBySecond: t.placed,
 		Refusals: countEvents(t.refusals), Faults: countEvents(t.faults), traffic: t.traffic,
 	}
 	for _, try := range result.attempts {
@@ -107,13 +113,16 @@ func newLoadReport(opt options, result loadResult) *loadReport {
 	if rep.Placed > 0 {
 		rep.CPUPerOrder = float64(result.cpu) / float64(time.Microsecond) / float64(rep.Placed)
 	}
-	if score, ok := contestScore(t.seconds); ok {
+	if score, ok := contestScore(t.placed); ok {
 		rep.ContestScore = &score
 	}
 	for s, h := range t.latency {
 		rep.Latency = append(rep.Latency, newStepLatency(step(s).String(), h))
 	}
 	rep.Latency = append(rep.Latency, newStepLatency(flowRow, t.flow))
+	for _, h := range t.orders {
+		rep.OrderBySecond = append(rep.OrderBySecond, newStepLatency(stepOrder.String(), h))
+	}
 	return rep
 }
 
@@ -136,17 +145,17 @@ func newStepLatency(name string, h *hdrhistogram.Histogram) stepLatency {
 }
 
 // countEvents lists events by step, the frequent ones first.
-func countEvents(counts map[event]int64) []eventCount {
+func countEvents(counts map[event]series) []eventCount {
 	events := make([]event, 0, len(counts))
 	for e := range counts {
 		events = append(events, e)
 	}
 	slices.SortFunc(events, func(a, b event) int {
-		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(counts[b], counts[a]), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(counts[b].total(), counts[a].total()), cmp.Compare(a.name, b.name))
 	})
 	list := make([]eventCount, len(events))
 	for i, e := range events {
-		list[i] = eventCount{e.step.String(), e.name, counts[e]}
+		list[i] = eventCount{e.step.String(), e.name, counts[e].total(), counts[e]}
 	}
 	return list
 }
@@ -215,13 +224,14 @@ func (p *printer) load(l *loadReport) {
 	if l.Interrupted {
 		p.line("  ended early by a signal")
 	}
+	if l.Skipped > 0 {
+		p.line("  users skipped    %8d, who had an order before", l.Skipped)
+	}
 	p.line("  orders placed    %8d, refused %d, outcome unknown %d", l.Placed, l.Refused, l.Unknown)
 	p.line("  orders/s mean    %8.0f", l.OrdersPerSecond)
 	p.line("  best second      %8d", l.BestSecond)
 	if l.ContestScore != nil {
 		p.line("  contest's score  %8.0f", *l.ContestScore)
-	} else {
-		p.line("  contest's score       n/a (it takes %d seconds, the load had %d)", scoreBucketsMin, len(l.PlacedBySecond))
 	}
 	p.line("  generator CPU    %8.1f us/order", l.CPUPerOrder)
 	if l.Rate > 0 {

@@ -33,10 +33,10 @@ func TestRetrySettles(t *testing.T) {
 		failed  []string
 	}{
 		"nothing open":         {honest, []eventCount{}, 0, nil},
-		"order answered 503":   {failsOrder, []eventCount{{"order", retryRequest, 1}}, 1, nil},
+		"order answered 503":   {failsOrder, []eventCount{{Step: "order", Name: retryRequest, Count: 1}}, 1, nil},
 		"order without answer": {hangsUp, nil, 0, nil}, // the client itself sends it again, on a new connection
-		"add answered 503":     {failsAdd, []eventCount{{"add", retryCart, 1}}, 0, nil},
-		"key not known": {forgetsKey, []eventCount{{"order", retryRequest, 1}}, 1,
+		"add answered 503":     {failsAdd, []eventCount{{Step: "add", Name: retryCart, Count: 1}}, 0, nil},
+		"key not known": {forgetsKey, []eventCount{{Step: "order", Name: retryRequest, Count: 1}}, 1,
 			[]string{"no order came from nowhere, none that was refused"}},
 	}
 	for name, test := range tests {
@@ -92,7 +92,7 @@ func TestTriesAreBounded(t *testing.T) {
 					io.WriteString(w, `{"access_token":"t","cart_id":"c","id":"o"}`)
 				}
 			}))
-			b := newBuyer(newClient([]string{strings.TrimPrefix(shop.URL, "http://")}, 20*time.Second), options{},
+			b := newBuyer(newClient([]string{strings.TrimPrefix(shop.URL, "http://")}, nil, 20*time.Second), options{},
 				[]catalog.Food{{ID: 1}}, newTally(), time.Now())
 			b.retries = retrying{triesMax: tries, pauseMin: time.Microsecond, pauseMax: time.Microsecond}
 			try := b.buy(t.Context(), catalog.User{ID: 7, Name: "user7", Password: "pass7"}, time.Now())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"flashsale/internal/catalog"
@@ -38,9 +39,6 @@ func readSale(ctx context.Context, opt options) (sale, error) {
 	if len(foods) == 0 {
 		return s, fmt.Errorf("%w: the catalogue has no foods", errUsage)
 	}
-	if !opt.auditOnly && !opt.ramp && opt.orders > len(s.users) {
-		return s, fmt.Errorf("%w: -orders %d is more than the %d users; each buys once", errUsage, opt.orders, len(s.users))
-	}
 	s.foods = foods
 	slices.SortFunc(s.users, func(a, b catalog.User) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.foods, func(a, b catalog.Food) int { return cmp.Compare(a.ID, b.ID) })
@@ -59,14 +57,18 @@ func (s *sale) free(earlier []order) []catalog.User {
 	return users
 }
 
-// buyers picks n of the free users.
-func (s *sale) buyers(n int, earlier []order) ([]catalog.User, error) {
-	free := s.free(earlier)
-	if len(free) < n {
-		return nil, fmt.Errorf("%w: only %d users have no order yet (%d have one), -orders wants %d; ask for fewer or open a new sale",
-			errUsage, len(free), len(s.users)-len(free), n)
+// buyers picks n of the free users, all of them when there are fewer, and says on stderr how many are skipped. None at all
+// is an errUsage.
+func (s *sale) buyers(n int, free []catalog.User, stderr io.Writer) ([]catalog.User, error) {
+	all, ordered := len(s.users), len(s.users)-len(free)
+	if len(free) == 0 {
+		return nil, fmt.Errorf("%w: all %d users have an order and each buys once; open a new sale", errUsage, all)
 	}
-	return free[:n], nil
+	if ordered > 0 || len(free) < n {
+		fmt.Fprintf(stderr, "bench: %d users buy, -orders asks for %d; %d of %d have an order already and are skipped\n",
+			min(n, len(free)), n, ordered, all)
+	}
+	return free[:min(n, len(free))], nil
 }
 
 // hasUser tells whether the catalogue has a user of this id.
@@ -82,21 +84,4 @@ func (s *sale) food(id int64) (catalog.Food, bool) {
 		return catalog.Food{}, false
 	}
 	return s.foods[i], true
-}
-
-// matches refuses, as an errUsage, servers that sell other foods or at other prices than the catalogue given.
-func (s *sale) matches(listings []listing) error {
-	for _, l := range listings {
-		if len(l.foods) != len(s.foods) {
-			return fmt.Errorf("%w: %s sells %d foods, the catalogue given has %d; give bench the server's catalogue flags",
-				errUsage, l.server, len(l.foods), len(s.foods))
-		}
-		for _, offered := range l.foods {
-			if f, found := s.food(offered.ID); !found || f.Price != offered.Price {
-				return fmt.Errorf("%w: %s sells food %d at %d, the catalogue given has it at %d; give bench the server's catalogue flags",
-					errUsage, l.server, offered.ID, offered.Price, f.Price)
-			}
-		}
-	}
-	return nil
 }

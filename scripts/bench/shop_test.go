@@ -2,9 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +37,7 @@ const (
 type shop struct {
 	mu       sync.Mutex
 	lie      lie
+	users    int // told at GET /readyz; 0 = no such call
 	foods    []offer
 	carts    map[string][]item
 	orders   []order
@@ -46,6 +52,19 @@ type shop struct {
 // requestLook is how the requests looked.
 type requestLook struct {
 	tokenInQuery, tokenInHeader, bodies int
+}
+
+// openTLS is open with a certificate, and gives a PEM file of that.
+func (s *shop) openTLS(t *testing.T) (address, caFile string) {
+	server := httptest.NewTLSServer(s.routes())
+	t.Cleanup(server.Close)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	caFile = filepath.Join(t.TempDir(), "ca.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(caFile, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(server.URL, "https://"), caFile
 }
 
 // open serves the shop on a loopback port until the test ends and returns its address.
@@ -79,6 +98,13 @@ func (s *shop) routes() http.Handler {
 		}
 		respond(w, 200, append([]order{}, s.orders...))
 	}))
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if s.users == 0 {
+			refuse(w, 404, "NOT_FOUND")
+			return
+		}
+		respond(w, 200, map[string]any{"sale": "shop", "users": s.users})
+	})
 	return mux
 }
 

@@ -14,9 +14,9 @@ func TestTalliesMergeAsIfOne(t *testing.T) {
 	shards := []*tally{newTally(), newTally(), newTally()}
 	for i := range 3000 {
 		for _, to := range []*tally{one, shards[i%3]} {
-			to.time(stepOrder, time.Duration(i)*time.Microsecond)
-			to.refuse(step(i%2), "CODE")
-			to.fail(stepAdd, "timeout")
+			to.time(stepOrder, time.Duration(i)*time.Microsecond, time.Duration(i)*time.Millisecond)
+			to.refuse(step(i%2), "CODE", time.Duration(i)*time.Millisecond)
+			to.fail(stepAdd, "timeout", time.Duration(i)*time.Millisecond)
 			to.place(time.Duration(i) * time.Millisecond)
 			to.move(traffic{Connections: 1, Reconnects: 2, BytesSent: 3, BytesReceived: 4})
 		}
@@ -32,13 +32,19 @@ func TestTalliesMergeAsIfOne(t *testing.T) {
 	if got := merged.latency[stepOrder].ValueAtPercentile(50); got < 1490 || got > 1510 {
 		t.Errorf("median = %d us, want about 1500", got)
 	}
-	wantRefusals := map[event]int64{{stepLogin, "CODE"}: 1500, {stepFoods, "CODE"}: 1500}
-	wantFaults := map[event]int64{{stepAdd, "timeout"}: 3000}
+	wantRefusals := map[event]series{{stepLogin, "CODE"}: {500, 500, 500}, {stepFoods, "CODE"}: {500, 500, 500}}
+	wantFaults := map[event]series{{stepAdd, "timeout"}: {1000, 1000, 1000}}
 	if !reflect.DeepEqual(merged.refusals, wantRefusals) || !reflect.DeepEqual(merged.faults, wantFaults) {
 		t.Errorf("refusals %v, faults %v", merged.refusals, merged.faults)
 	}
-	if !reflect.DeepEqual(merged.seconds, []int64{1000, 1000, 1000}) {
-		t.Errorf("seconds = %v", merged.seconds)
+	if !reflect.DeepEqual(merged.placed, series{1000, 1000, 1000}) {
+		t.Errorf("placed = %v", merged.placed)
+	}
+	for second, want := range []int64{500, 1500, 2500} {
+		h := merged.orders[second]
+		if got := h.ValueAtPercentile(50); h.TotalCount() != 1000 || got < want*93/100 || got > want*107/100 {
+			t.Errorf("second %d: %d orders, median %d us, want about %d", second, h.TotalCount(), got, want)
+		}
 	}
 	if want := (traffic{3000, 6000, 9000, 12000}); merged.traffic != want {
 		t.Errorf("traffic = %+v", merged.traffic)
@@ -51,33 +57,33 @@ func TestTallyTakesConcurrentBuyers(t *testing.T) {
 	for range 8 {
 		buyers.Go(func() {
 			for range 500 {
-				shared.time(stepLogin, time.Millisecond)
+				shared.time(stepLogin, time.Millisecond, time.Second)
 				shared.place(time.Second)
 			}
 		})
 	}
 	buyers.Wait()
-	if n := shared.latency[stepLogin].TotalCount(); n != 4000 || shared.seconds[1] != 4000 {
-		t.Errorf("%d latencies, %v", n, shared.seconds)
+	if n := shared.latency[stepLogin].TotalCount(); n != 4000 || shared.placed[1] != 4000 {
+		t.Errorf("%d latencies, %v", n, shared.placed)
 	}
 }
 
 func TestTallyLimits(t *testing.T) {
 	full := newTally()
 	for i := range codesMax + 10 {
-		full.refuse(stepOrder, strconv.Itoa(i))
+		full.refuse(stepOrder, strconv.Itoa(i), 0)
 	}
-	full.refuse(stepOrder, "1")
-	if full.refusals[event{stepOrder, codeOther}] != 10 || full.refusals[event{stepOrder, "1"}] != 2 || len(full.refusals) != codesMax+1 {
+	full.refuse(stepOrder, "1", 0)
+	if full.refusals[event{stepOrder, codeOther}].total() != 10 || full.refusals[event{stepOrder, "1"}].total() != 2 || len(full.refusals) != codesMax+1 {
 		t.Errorf("refusals = %v", full.refusals)
 	}
 	long := newTally()
-	long.refuse(stepOrder, strings.Repeat("x", codeLengthMax+1))
-	if long.refusals[event{stepOrder, codeOther}] != 1 {
+	long.refuse(stepOrder, strings.Repeat("x", codeLengthMax+1), 0)
+	if long.refusals[event{stepOrder, codeOther}].total() != 1 {
 		t.Errorf("refusals = %v", long.refusals)
 	}
-	long.time(stepFoods, 0)
-	long.time(stepFoods, 100*timeoutMax)
+	long.time(stepFoods, 0, 0)
+	long.time(stepFoods, 100*timeoutMax, 0)
 	if h := long.latency[stepFoods]; h.TotalCount() != 2 || h.Min() != 1 || h.Max() < latencyMax {
 		t.Errorf("latency from %d to %d, %d values", h.Min(), h.Max(), h.TotalCount())
 	}

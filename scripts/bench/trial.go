@@ -92,7 +92,7 @@ func (c *comparison) hold(ctx context.Context, t *target, opt options) (idle, fl
 	if err != nil {
 		return nil, 0, err
 	}
-	open, err := openIdle(ctx, t.servers, opt.idle, opt.timeout)
+	open, err := openIdle(ctx, opt)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -127,15 +127,17 @@ func newTrial(opt options, result loadResult, before, after usage) (trial, error
 
 // audit proves that the side sold correctly, so that nothing fast but wrong is compared, and returns the number of checks.
 func (c *comparison) audit(ctx context.Context, t *target, attempts []attempt) (int, error) {
-	books, err := openBooks(ctx, t.servers, c.sale.root)
+	opt := c.opt
+	opt.servers = t.servers
+	books, err := openBooks(ctx, opt, c.sale.root)
 	if err != nil {
 		return 0, err
 	}
 	ev := evidence{sale: c.sale, before: map[string]order{}, attempts: attempts, retried: c.opt.retry}
-	checks, err := books.audit(ctx, &ev)
-	if err != nil {
+	if err := books.read(ctx, &ev); err != nil {
 		return 0, err
 	}
+	checks := ev.checks()
 	for _, check := range checks {
 		if check.Violations > 0 {
 			return 0, fmt.Errorf("%w: %s: %d violations, such as: %s", errAudit, check.Name, check.Violations, check.Examples[0])

@@ -3,7 +3,8 @@
 --   wrk -t2 -c64 -d5s -s scripts/wrk/flow.lua http://127.0.0.1:8080 [-- first-user last-user]
 --
 -- Users are given by id (default: 2 10000, all of the built-in catalogue but root). The threads draw them from one counter,
--- so no two use the same. A user buys once, so the next run needs other users or a new sale.
+-- so no two use the same. A user buys once, so the next run needs other users or a new sale. Ids that the server does not
+-- have end wrk before the load; those that have an order already are named after it.
 --
 -- How a flow goes on. wrk tells response() neither the connection nor the request, and a thread has many connections. So a
 -- flow belongs to its thread, not to a connection: a user whose step was answered waits in the queue of the next step, and
@@ -25,6 +26,7 @@
 
 local waveSeconds = 2
 
+local logins = dofile((debug.getinfo(1, "S").source:match("^@(.*/)") or "") .. "users.lua")
 local ffi = require("ffi")
 ffi.cdef [[
 typedef struct { long seconds, nanoseconds; } flow_time;
@@ -46,6 +48,7 @@ number, counterAddress = 0, 0  -- of this thread, from 1; of the counter that al
 counts = {}                    -- replies by status and step or code
 began, lastOrder, orders = 0, 0, 0
 outOfUsers = false
+unsold = {}                    -- users whose order was sent and not answered with its id, by id
 
 local threads, counter = {}, nil
 
@@ -134,6 +137,7 @@ local function nextOf(step)
 end
 
 local function orderRequest(user)
+   unsold[user.id] = true
    return wrk.format("POST", "/orders", user.headers, ('{"cart_id":"%s"}'):format(user.cart))
 end
 
@@ -163,10 +167,7 @@ local function flowRequest()
 end
 
 function init(args)
-   firstUser, lastUser = tonumber(args[1] or 2), tonumber(args[2] or 10000)
-   if not (firstUser and lastUser and 1 < firstUser and firstUser <= lastUser) then
-      error("first-user and last-user must be ids from 2 on, in this order")
-   end
+   firstUser, lastUser = logins.range(args)
    counter = ffi.cast("flow_counter *", counterAddress)
    math.randomseed(number)
 end
@@ -219,13 +220,15 @@ function replies.cart_id(body)
    local id = ownerOf(cart)
    local user = users[id]
    if not user then return "cart of nobody under way" end
-   user.cart, users[id] = cart, nil
+   user.cart, user.id, users[id] = cart, id, nil
    push("add", user)
    return "cart"
 end
 
-function replies.id()
+function replies.id(body)
    orders, lastOrder = orders + 1, now()
+   local id = body:match('%-(%d+)"}')  -- the user's, with which the server's order ids end
+   if id then unsold[tonumber(id)] = nil end
    return "order"
 end
 
@@ -253,11 +256,12 @@ function response(status, _, body)
 end
 
 function done()
-   local total, placed, first, last, ranOut = {}, 0, math.huge, 0, false
+   local total, without, placed, first, last, ranOut = {}, {}, 0, math.huge, 0, false
    for _, thread in ipairs(threads) do
       for key, count in pairs(thread:get("counts")) do
          total[key] = (total[key] or 0) + count
       end
+      for id in pairs(thread:get("unsold")) do without[id] = true end
       placed = placed + thread:get("orders")
       if thread:get("orders") > 0 then
          first, last = math.min(first, thread:get("began")), math.max(last, thread:get("lastOrder"))
@@ -271,5 +275,8 @@ function done()
    for _, key in ipairs(keys) do print(("  %-32s %9d"):format(key, total[key])) end
    local seconds = math.max(last - first, 0)
    print(("Orders placed: %d in %.2fs, orders/s: %.2f"):format(placed, seconds, placed > 0 and placed / seconds or 0))
+   if total["403 ORDER_OUT_OF_LIMIT"] then
+      print("Users who got no order now, most of whom had one before: " .. logins.ranges(without))
+   end
    if ranOut then print("The users ran out; a longer run needs a larger catalogue.") end
 end

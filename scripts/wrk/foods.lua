@@ -5,22 +5,10 @@
 -- Each thread logs in once, with curl, before the load (default: user2 pass2), so that the load is one ready-made request
 -- and wrk need not parse the replies. wrk counts refusals as "Non-2xx".
 
-local function shellQuoted(text)
-   return "'" .. text:gsub("'", "'\\''") .. "'"
-end
-
--- logIn returns an access token of the server under load.
-local function logIn(user, password)
-   local url = ("%s://%s/login"):format(wrk.scheme, wrk.headers["Host"])
-   local body = ('{"username":"%s","password":"%s"}'):format(user, password)
-   local pipe = assert(io.popen("curl -s -m 5 " .. shellQuoted(url) .. " -d " .. shellQuoted(body)))
-   local reply = pipe:read("*a")
-   pipe:close()
-   local token = reply:match('"access_token":"([^"]+)"')
-   return token or error(("cannot log in as %s with curl at %s: %s"):format(user, url, reply))
-end
+local users = dofile((debug.getinfo(1, "S").source:match("^@(.*/)") or "") .. "users.lua")
 
 function init(args)
+   local name, password = args[1] or "user2", args[2] or "pass2"
    wrk.path = "/foods"
-   wrk.headers["Access-Token"] = logIn(args[1] or "user2", args[2] or "pass2")
+   wrk.headers["Access-Token"] = users.logIn(name, password) or users.fail("the server refuses the login of %s", name)
 end
