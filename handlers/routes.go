@@ -15,7 +15,8 @@ var (
 func (s *Server) route(ctx *fasthttp.RequestCtx) {
 	// The path as it was sent: //admin/orders is not a way around a proxy's rule for /admin/orders.
 	path := ctx.URI().PathOriginal()
-	if bytes.HasPrefix(ctx.RequestURI(), doubleSlash) { // nor is //x/admin/orders, of which fasthttp takes x for the host
+	// Nor is //x/admin/orders, of which fasthttp takes x for the host.
+	if bytes.HasPrefix(ctx.RequestURI(), doubleSlash) {
 		reply(ctx, errNotFound)
 		return
 	}

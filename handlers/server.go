@@ -1,7 +1,8 @@
 // Package handlers speaks HTTP and JSON: it turns requests into calls of the sale and outcomes into replies.
-// Requests enter by routes.go, one file per resource follows. It holds no facts of the sale but the ready-made
-// food list. The hot calls (login, foods, carts, add, order) do not allocate; what needs Redis waits for it,
-// at most as long as redisx allows.
+// A connection hands fasthttp whole requests, those that internal/framing accepts; they enter by routes.go, and
+// one file per resource follows. The package holds no facts of the sale but the ready-made food list. The hot
+// calls (login, foods, carts, add, order) do not allocate; what needs Redis waits for it, at most as long as
+// redisx allows.
 package handlers
 
 import (
