@@ -32,22 +32,35 @@ type conversation struct {
 	err     error // nil for a close after a whole reply
 }
 
-// talk sends first on a new connection, then only when a 100 has come or a reply that keeps the connection, and reads
-// until the server closes.
-func talk(t *testing.T, address, first, then string) *conversation {
+// dialProbe connects for as long as any probe takes.
+func dialProbe(t *testing.T, address string) *net.TCPConn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(func() { c.Close() })
 	if err := c.SetDeadline(time.Now().Add(talkLimit)); err != nil {
 		t.Fatal(err)
 	}
+	return c.(*net.TCPConn)
+}
+
+// talk sends first on a new connection, then only when a 100 has come or a reply that keeps the connection, and reads
+// until the server closes.
+func talk(t *testing.T, address, first, then string) *conversation {
+	t.Helper()
+	c := dialProbe(t, address)
+	defer c.Close()
 	go io.WriteString(c, first) // fails where the server closes before it has read all
+	method, _, _ := strings.Cut(first, " ")
+	return listen(c, method, then)
+}
+
+// listen reads the replies to a request of this method and to what follows it, until the server closes.
+func listen(c *net.TCPConn, method, then string) *conversation {
 	heard := &conversation{}
 	replies := bufio.NewReader(io.TeeReader(c, &heard.raw))
-	method, _, _ := strings.Cut(first, " ")
 	for {
 		if _, err := replies.Peek(1); err != nil {
 			if !errors.Is(err, io.EOF) && (!errors.Is(err, syscall.ECONNRESET) || len(heard.replies) == 0) {
@@ -118,16 +131,14 @@ func (heard *conversation) matches(got, outcome []string) bool {
 	return len(want) > 0
 }
 
-// name is what probes call the reply.
+// name is what probes call the reply. Of a reply to HEAD only the length can be compared.
 func (r *heardReply) name() string {
 	for _, a := range rawAnswers {
-		before, after, _ := strings.Cut(a.body, "…")
-		same := r.body == a.body
-		if before != a.body {
-			same = strings.HasPrefix(r.body, before) && strings.HasSuffix(r.body, after)
-		}
-		if r.Request.Method == http.MethodHead { // its length tells what a GET would bring
-			same = r.body == "" && (before != a.body || r.ContentLength == int64(len(a.body)))
+		before, after, open := strings.Cut(a.body, "…")
+		same := strings.HasPrefix(r.body, before) && strings.HasSuffix(r.body,
+			after) && (open || r.body == a.body)
+		if r.Request.Method == http.MethodHead {
+			same = r.body == "" && !open && r.ContentLength == int64(len(a.body))
 		}
 		if a.status == r.StatusCode && same {
 			return a.name

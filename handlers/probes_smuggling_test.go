@@ -23,6 +23,9 @@ var pipelineProbes = []rawProbe{
 	{"9112 9.3.2", "many with bodies", strings.Repeat(rawPost(rawLength, rawLogin)+rawPost(rawChunked,
 		rawOneShot), 20),
 		strings.Repeat("login ", 40) + "keep"},
+	{"9112 9.3.2", "more than a buffer holds", strings.Repeat(rawPost(rawLength, rawLogin)+
+		rawPost(rawChunked, rawOneShot)+rawPieces(rawPadded(1000), 99), 50), strings.Repeat("login ",
+		150) + "keep"},
 	{"9112 9.3.2", "of all kinds", rawGet("") + rawPost(rawLength,
 		rawLogin) + rawLine("GET /nothing HTTP/1.1") + rawLine("PUT /foods HTTP/1.1") +
 		rawPost(rawChunked, rawOneShot) + rawPost("Content-Length: 2\r\n",

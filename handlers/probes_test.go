@@ -86,16 +86,18 @@ func each(rule, name string, send func(value string) string, want string, values
 	return probes
 }
 
+var rawTopics = map[string][]rawProbe{
+	"request line": requestLineProbes, "target": targetProbes, "version": versionProbes,
+	"host": hostProbes, "fields": fieldProbes, "length": lengthProbes, "coding": codingProbes,
+	"chunks": chunkProbes, "trailers": trailerProbes, "connection": connectionProbes,
+	"paths": pathProbes, "methods": methodProbes, "pipelines": pipelineProbes,
+	"expect": expectWholeProbes, "limits": limitProbes,
+}
+
 func TestProbes(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	address, fill := s.listen(t), s.filler()
-	for topic, probes := range map[string][]rawProbe{
-		"request line": requestLineProbes, "target": targetProbes, "version": versionProbes,
-		"host": hostProbes, "fields": fieldProbes, "length": lengthProbes, "coding": codingProbes,
-		"chunks": chunkProbes, "trailers": trailerProbes, "connection": connectionProbes,
-		"paths": pathProbes, "methods": methodProbes, "pipelines": pipelineProbes,
-		"expect": expectWholeProbes, "limits": limitProbes,
-	} {
+	for topic, probes := range rawTopics {
 		t.Run(topic, func(t *testing.T) {
 			for _, p := range probes {
 				t.Run(p.rule+" "+p.name, func(t *testing.T) {
