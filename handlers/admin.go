@@ -30,6 +30,10 @@ func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx) {
 		replyOutcome(ctx, err)
 		return
 	}
+	if ctx.IsHead() { // fasthttp would end a stream that it does not send
+		ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
+		return
+	}
 	if !ctx.Request.Header.IsHTTP11() { // HTTP/1.0 knows no chunks: the whole list at once
 		body, err := io.ReadAll(list)
 		if err != nil {

@@ -1,6 +1,9 @@
 package handlers
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -9,16 +12,18 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/framing"
 	"flashsale/redisx/rawio"
 )
 
 // What a connection is doing. It is kept together with since when, as one number.
 const (
-	opening = iota // has not sent a byte of its first request; with TLS that includes the handshake
-	idle           // waits for another request
-	reading        // a request has begun
-	serving        // a handler works on it, or waits for Redis, which has a limit of its own
-	writing        // a part of the reply is being sent
+	opening   = iota // has not sent a byte of its first request; with TLS that includes the handshake
+	idle             // waits for another request
+	reading          // a request has begun
+	serving          // a handler works on it, or waits for Redis, which has a limit of its own
+	writing          // a part of the reply is being sent
+	lingering        // a request was refused, and what else the client sends is dropped
 	states
 )
 
@@ -26,7 +31,10 @@ const (
 const sweepInterval = time.Second
 
 // limits is how long a connection may stay in each state; 0 is no limit.
-var limits = [states]time.Duration{opening: readTimeout, idle: idleTimeout, reading: readTimeout, writing: writeTimeout}
+var limits = [states]time.Duration{
+	opening: readTimeout, idle: idleTimeout, reading: readTimeout, writing: writeTimeout,
+	lingering: lingerTimeout,
+}
 
 // sweeper closes connections that stay too long in one state, such as clients that send a request byte by byte. One
 // look a second at all connections replaces the three deadlines that fasthttp would set for every request: that saves
@@ -103,9 +111,10 @@ func (s *sweeper) count() int {
 	return len(s.conns)
 }
 
-// closeIdle closes the connections that wait for a request, also those that never sent one.
+// closeIdle closes the connections that wait for a request, also those that never sent one or are refused
+// already.
 func (s *sweeper) closeIdle() {
-	s.closeWhere(func(state, _ int64) bool { return state == opening || state == idle })
+	s.closeWhere(func(state, _ int64) bool { return state == opening || state == idle || state == lingering })
 }
 
 // closeWhere closes sockets; the goroutine that serves one then gets an error and ends. TLS is not told: its farewell
@@ -120,7 +129,8 @@ func (s *sweeper) closeWhere(condition func(state, since int64) bool) {
 	}
 }
 
-// connection is a client's connection that knows what it is doing.
+// connection is a client's connection that knows what it is doing. fasthttp reads whole requests from it,
+// each one that framing has accepted and nothing else.
 type connection struct {
 	net.Conn            // with TLS or without
 	socket   net.Conn   // below Conn
@@ -128,72 +138,159 @@ type connection struct {
 	sweeper  *sweeper
 	clock    atomic.Int64 // states * (sweep at which the state began) + state
 
-	raw     *rawio.Conn // the same as Conn, nil where that is none
-	held    *[]byte     // what came with the first byte of a request, nil while none is waiting to be read
-	pending []byte      // the part of it that is not read yet
+	raw   *rawio.Conn // the same as Conn, nil where that is none
+	first [1]byte     // of a request, where raw is nil
+
+	received *[]byte // what has come, nil while a request is waited for
+	read     int     // in received, up to here fasthttp has read
+	end      int     // of the request that fasthttp reads; the next one begins here
+	filled   int     // end of what has come
+	request  framing.Request
+	handed   bool // fasthttp reads a request that is not served yet
 }
 
-// requests are buffers for what comes with the first byte of a request.
+var requestLimits = framing.Limits{
+	Head: headBytesMax, URL: urlBytesMax, Headers: headersMax, Body: bodyBytesMax,
+}
+
+// requests are buffers for one request, and for what has come behind it.
 var requests = sync.Pool{New: func() any {
-	b := make([]byte, headBytesMax)
+	b := make([]byte, headBytesMax+bodyBytesMax)
 	return &b
 }}
 
-// track follows what fasthttp says of a connection: only it knows when a request begins and when the whole reply, which
-// may be a stream, has been sent.
+// track notes when the whole reply, which may be a stream, has been sent: only fasthttp knows.
 func track(c net.Conn, state fasthttp.ConnState) {
-	switch state {
-	case fasthttp.StateActive:
-		enter(c, reading)
-	case fasthttp.StateIdle:
-		enter(c, idle)
-	}
-}
-
-// enter notes the state of a connection, if it is one that a sweptListener has accepted.
-func enter(c net.Conn, state int64) {
-	if c, ok := c.(*connection); ok {
-		c.enter(state)
+	if c, ok := c.(*connection); ok && state == fasthttp.StateIdle {
+		c.enter(idle)
 	}
 }
 
 func (c *connection) enter(state int64) { c.clock.Store(c.sweeper.now.Load()*states + state) }
 
-// Read is how fasthttp waits for a request: with a buffer of one byte, so that an idle connection holds no other. What
-// has come with that byte is read along, which saves the second system call.
+// errLonger is for a request that fasthttp takes to be longer than it is.
+var errLonger = errors.New("the request has ended")
+
+// Read is how fasthttp waits for a request: with a buffer of one byte, so that an idle connection holds no
+// other. What has come with that byte is read along, which saves the second system call. The rest of the
+// request follows.
 func (c *connection) Read(b []byte) (int, error) {
-	if c.held == nil && len(b) == 1 && c.raw != nil {
-		held, n, err := c.raw.ReadInto(&requests)
-		if err != nil {
+	if c.read == c.end {
+		if len(b) != 1 {
+			return 0, errLonger
+		}
+		if err := c.receive(); err != nil {
+			c.release()
 			return 0, err
 		}
-		c.held, c.pending = held, (*held)[:n]
+		c.handed = true
 	}
-	if c.held != nil {
-		return c.take(b), nil
+	n := copy(b, (*c.received)[c.read:c.end])
+	if c.read += n; c.read == c.filled {
+		c.release()
 	}
-	return c.Conn.Read(b)
+	return n, nil
 }
 
-// take reads from what is pending and gives its buffer back with the last byte.
-func (c *connection) take(b []byte) int {
-	n := copy(b, c.pending)
-	if c.pending = c.pending[n:]; len(c.pending) == 0 {
-		requests.Put(c.held)
-		c.held, c.pending = nil, nil
+func (c *connection) release() {
+	if c.received != nil {
+		requests.Put(c.received)
 	}
-	return n
+	c.received, c.read, c.end, c.filled = nil, 0, 0, 0
+}
+
+// receive waits for a whole request. One that must not be served is answered here, and ends the connection.
+func (c *connection) receive() error {
+	if c.received == nil {
+		if err := c.wait(); err != nil {
+			return err
+		}
+	}
+	c.enter(reading)
+	c.request = framing.Request{}
+	for {
+		switch v := c.request.Scan((*c.received)[c.end:c.filled], &requestLimits); v {
+		case framing.Whole:
+			c.hand()
+			return nil
+		case framing.Continue: // the body has to come in the time that the request has left
+			if _, err := c.Conn.Write(goOn); err != nil {
+				return err
+			}
+		case framing.More:
+			if err := c.fill(); err != nil {
+				return err
+			}
+		default:
+			c.refuse(v)
+			return io.EOF
+		}
+	}
+}
+
+var goOn = []byte("HTTP/1.1 100 Continue\r\n\r\n")
+
+// wait waits for the first bytes of a request and takes a buffer only then.
+func (c *connection) wait() (err error) {
+	if c.raw != nil {
+		c.received, c.filled, err = c.raw.ReadInto(&requests)
+		return err
+	}
+	if _, err := io.ReadFull(c.Conn, c.first[:]); err != nil {
+		return err
+	}
+	c.received = requests.Get().(*[]byte)
+	c.filled = copy(*c.received, c.first[:])
+	return nil
+}
+
+// fill reads more of a request. There is room for it: framing refuses what is longer than the buffer.
+func (c *connection) fill() error {
+	buffer := *c.received
+	if c.end > 0 { // requests that came before it make room
+		c.filled = copy(buffer, buffer[c.end:c.filled])
+		c.read, c.end = 0, 0
+	}
+	n, err := c.Conn.Read(buffer[c.filled:])
+	c.filled += n
+	if n > 0 {
+		return nil
+	}
+	if errors.Is(err, io.EOF) && len(bytes.Trim(buffer[:c.filled], "\r\n")) > 0 {
+		c.refuse(framing.BadRequest) // it is cut, and the client may still read
+	}
+	return err
+}
+
+// hand makes the request that is whole the one that fasthttp reads, without what is settled here: fasthttp
+// would ask for the body once more, and take trailers for headers.
+func (c *connection) hand() {
+	text := (*c.received)[c.end:c.filled]
+	size, expect, trailers := c.request.Size(), c.request.Expect, c.request.Trailers
+	for i := expect.From; i < expect.To; i++ {
+		text[i] = ' '
+	}
+	if cut := trailers.To - trailers.From; cut > 0 {
+		copy(text[trailers.From:], text[trailers.To:])
+		c.filled -= cut
+		size -= cut
+	}
+	c.read, c.end = c.end, c.end+size
+}
+
+// serve notes that a handler begins. It reports whether the request is one that framing has found: where
+// fasthttp took a request to be shorter than it is, the rest would come as another one.
+func (c *connection) serve() bool {
+	c.enter(serving)
+	handed := c.handed && c.read == c.end
+	c.handed = false
+	return handed
 }
 
 func (c *connection) Write(b []byte) (int, error) {
-	before := c.clock.Load()
 	c.enter(writing)
 	n, err := c.Conn.Write(b)
-	if before%states == reading { // "100 Continue": the body has to come in the time that the request has left
-		c.clock.Store(before)
-	} else {
-		c.enter(serving)
-	}
+	c.enter(serving)
 	return n, err
 }
 

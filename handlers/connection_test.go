@@ -3,7 +3,9 @@ package handlers
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -84,51 +86,65 @@ func TestSweepEndsEachStateInItsTime(t *testing.T) {
 	}
 }
 
-// Further bytes of a request give it no more time, a handler has all it takes, and each part of a reply has its own. Only
-// when the whole reply is sent is a connection idle: a stop must not cut what is on its way.
+// Further bytes of a request give it no more time, nor does being told to go on; a handler has all the time
+// it takes, and each part of a reply has its own. Only when the whole reply is sent is a connection idle: a
+// stop must not cut what is on its way.
 func TestConnectionStates(t *testing.T) {
 	s := newSweeper()
 	server, client := net.Pipe()
 	c := &connection{Conn: server, socket: server, sweeper: s}
-	go func() {
-		client.Write([]byte("ab"))
-		io.ReadFull(client, make([]byte, 2))
-	}()
 	expect := func(what string, state, since int64) {
 		t.Helper()
 		if got := c.clock.Load(); got != since*states+state {
 			t.Errorf("%s: state %d since %d, want %d since %d", what, got%states, got/states, state, since)
 		}
 	}
-	read := func() {
+	send := func(text string) {
 		t.Helper()
-		if _, err := c.Read(make([]byte, 1)); err != nil {
+		if _, err := io.WriteString(client, text); err != nil { // returns when all is read
 			t.Fatal(err)
 		}
 	}
-	write := func(what string) {
-		t.Helper()
-		if _, err := c.Write([]byte("c")); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
+	head := loginHead + hasLength + "Expect: 100-continue\r\n\r\n"
+	got := make(chan string)
+	go func() {
+		first, rest := make([]byte, 1), make([]byte, headBytesMax)
+		_, err := c.Read(first)
+		n, _ := c.Read(rest)
+		got <- fmt.Sprint(string(first)+string(rest[:n]), err)
+	}()
 	expect("before the first byte", opening, 0)
-	read()
-	track(c, fasthttp.StateActive)
-	s.now.Add(5)
-	read()
-	expect("after the second byte of a request", reading, 0)
-	write("100 Continue")
-	expect("after the reply that asks for the body", reading, 0)
-	enter(c, serving)
-	expect("in the handler", serving, 5)
+	s.now.Add(2)
+	send(head[:10])
+	s.now.Add(3)
+	send(head[10:])
+	reply := make([]byte, len(goOn))
+	if _, err := io.ReadFull(client, reply); err != nil || string(reply) != string(goOn) {
+		t.Errorf("%q, %v", reply, err)
+	}
+	s.now.Add(1)
+	send(loginBody)
+	if text := <-got; text != strings.Replace(head, " 100-continue", strings.Repeat(" ", 13), 1)+loginBody+"<nil>" {
+		t.Errorf("fasthttp reads %q", text)
+	}
+	expect("after the whole request", reading, 2)
+	if !c.serve() {
+		t.Error("the request is not known")
+	}
+	expect("in the handler", serving, 6)
 	s.now.Add(1000)
 	s.closeIdle()
 	s.sweep()
-	write("the reply of a slow handler")
-	expect("between two parts of a reply", serving, 1006)
+	go io.ReadFull(client, make([]byte, 1))
+	if _, err := c.Write([]byte("c")); err != nil {
+		t.Errorf("the reply of a slow handler: %v", err)
+	}
+	expect("between two parts of a reply", serving, 1007)
 	track(c, fasthttp.StateIdle)
-	expect("after the reply", idle, 1006)
+	expect("after the reply", idle, 1007)
+	if c.received != nil {
+		t.Error("an idle connection holds a buffer")
+	}
 }
 
 // A client that is told to go on with its body gets no time for it that others do not get.
@@ -177,41 +193,50 @@ func TestDrainClosesSilentConnections(t *testing.T) {
 	}
 }
 
-// Requests arrive whole however the network cuts them, also several at once and with a body behind the head.
+// Requests arrive whole however the network cuts them, with TLS or without, also several at once and with a
+// body behind the head.
 func TestRequestsInPieces(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	plain, err := net.Dial("tcp", s.listen(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error)
-	go func() { ended <- s.Serve(l) }()
-	c, err := net.Dial("tcp", l.Addr().String())
+	defer plain.Close()
+	plain.(*net.TCPConn).SetNoDelay(true)
+	testPieces(t, plain)
+	address, trust, _ := s.encrypted(t)
+	encrypted, err := tls.Dial("tcp", address, trust)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	c.(*net.TCPConn).SetNoDelay(true)
-	get := "GET /healthz HTTP/1.1\r\nHost: shop\r\n\r\n"
-	body := `{"username":"nobody","password":"` + strings.Repeat("x", 3*headBytesMax) + `"}`
-	post := "POST /login HTTP/1.1\r\nHost: shop\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+	defer encrypted.Close()
+	testPieces(t, encrypted)
+}
+
+func testPieces(t *testing.T, c net.Conn) {
+	t.Helper()
+	get := getHead + "\r\n"
+	body := `{"username":"nobody","password":"` + strings.Repeat("x", 4000) + `"}`
+	head := loginHead + "Content-Length: " + strconv.Itoa(len(body)) + "\r\n"
+	long := "X: " + strings.Repeat("x", 7000) + "\r\n\r\n"
+	chunks := loginHead + isChunked + long + fmt.Sprintf("%x;a=b\r\n%s\r\n0\r\nX: y\r\n\r\n", len(body), body)
 	replies := bufio.NewReader(c)
 	for _, size := range []int{1, 2, 7, 100, 4096, 1 << 20} {
-		text := get + post + get + get + post
+		text := get + head + "\r\n" + body + get + get + "\r\n" + chunks + head + "\r\n" + body
 		go func() {
 			for rest := text; len(rest) > 0; {
 				n := min(size, len(rest))
 				if n < 100 && len(rest) < len(text)-200 { // single bytes for the first head only
 					n = len(rest)
 				}
-				if _, err := c.Write([]byte(rest[:n])); err != nil {
+				if _, err := io.WriteString(c, rest[:n]); err != nil {
 					t.Error(err)
 					return
 				}
 				rest = rest[n:]
 			}
 		}()
-		for i, want := range []int{200, 403, 200, 200, 403} {
+		for i, want := range []int{200, 403, 200, 200, 403, 403} {
 			r, err := http.ReadResponse(replies, nil)
 			if err != nil {
 				t.Fatalf("pieces of %d bytes, reply %d: %v", size, i, err)
@@ -220,10 +245,5 @@ func TestRequestsInPieces(t *testing.T) {
 				t.Fatalf("pieces of %d bytes, reply %d: %d %s, %v; want %d", size, i, r.StatusCode, text, err, want)
 			}
 		}
-	}
-	s.draining.Store(true)
-	l.Close()
-	if err := <-ended; err != nil {
-		t.Error(err)
 	}
 }

@@ -19,6 +19,11 @@ func (s *Server) route(ctx *fasthttp.RequestCtx) {
 		reply(ctx, errNotFound)
 		return
 	}
+	if bytes.IndexByte(path, '%') >= 0 {
+		if path = unescape(ctx, path); path == nil {
+			return
+		}
+	}
 	switch string(path) { // the compiler does not copy the path here
 	case "/login":
 		s.only(ctx, fasthttp.MethodPost, s.login)
@@ -28,12 +33,12 @@ func (s *Server) route(ctx *fasthttp.RequestCtx) {
 		s.only(ctx, fasthttp.MethodPost, s.createCart)
 	case "/orders":
 		switch {
-		case ctx.IsGet():
+		case ctx.IsGet(), ctx.IsHead():
 			s.listOrders(ctx)
 		case ctx.IsPost():
 			s.placeOrder(ctx)
 		default:
-			methodNotAllowed(ctx, "GET, POST")
+			otherMethod(ctx, "GET, HEAD, OPTIONS, POST")
 		}
 	case "/admin/orders":
 		s.only(ctx, fasthttp.MethodGet, s.listAllOrders)
@@ -41,6 +46,8 @@ func (s *Server) route(ctx *fasthttp.RequestCtx) {
 		s.only(ctx, fasthttp.MethodGet, s.alive)
 	case "/readyz":
 		s.only(ctx, fasthttp.MethodGet, s.ready)
+	case "*": // the server itself
+		otherMethod(ctx, "GET, HEAD, OPTIONS, PATCH, POST")
 	default:
 		if id, found := bytes.CutPrefix(path, cartsPath); found && len(id) > 0 && bytes.IndexByte(id, '/') < 0 {
 			s.only(ctx, fasthttp.MethodPatch, s.addToCart)
@@ -50,15 +57,24 @@ func (s *Server) route(ctx *fasthttp.RequestCtx) {
 	}
 }
 
+// only serves a URL that has one method. HEAD is GET without the body, which fasthttp leaves out.
 func (s *Server) only(ctx *fasthttp.RequestCtx, method string, handle func(*fasthttp.RequestCtx)) {
-	if string(ctx.Method()) == method {
+	switch {
+	case string(ctx.Method()) == method, ctx.IsHead() && method == fasthttp.MethodGet:
 		handle(ctx)
-	} else {
-		methodNotAllowed(ctx, method)
+	case method == fasthttp.MethodGet:
+		otherMethod(ctx, "GET, HEAD, OPTIONS")
+	default:
+		otherMethod(ctx, "OPTIONS, "+method)
 	}
 }
 
-func methodNotAllowed(ctx *fasthttp.RequestCtx, allow string) {
+// otherMethod answers OPTIONS with the methods of a URL, and refuses a method that is none of them.
+func otherMethod(ctx *fasthttp.RequestCtx, allow string) {
 	ctx.Response.Header.Set(fasthttp.HeaderAllow, allow)
-	reply(ctx, errMethodNotAllowed)
+	if ctx.IsOptions() {
+		ctx.SetStatusCode(fasthttp.StatusNoContent)
+	} else {
+		reply(ctx, errMethodNotAllowed)
+	}
 }

@@ -25,14 +25,17 @@ import (
 
 // Limits of a request; fasthttp has none, or larger ones, by default. The times are kept by the sweeper.
 const (
-	headBytesMax = 8 << 10  // request line and headers
-	urlBytesMax  = 1 << 10  // no call needs more than some hundred
-	headersMax   = 100      // browsers send about twenty
-	bodyBytesMax = 64 << 10 // no call takes more than some hundred bytes
+	headBytesMax = 8 << 10 // request line and headers
+	urlBytesMax  = 1 << 10 // no call needs more than some hundred
+	headersMax   = 100     // browsers send about twenty
+	bodyBytesMax = 4 << 10 // no call takes more than some hundred bytes
 	readTimeout  = 10 * time.Second
 	writeTimeout = 10 * time.Second
 	idleTimeout  = 75 * time.Second // longer than the 60 s for which proxies commonly keep a connection
 	drainPoll    = 5 * time.Millisecond
+
+	lingerTimeout  = 5 * time.Second // for the rest of a request that is refused
+	lingerBytesMax = 32 << 20        // of that rest
 )
 
 // Config is what the handlers stand on.
@@ -121,13 +124,17 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 				"fault", fault, "stack", string(debug.Stack()))
 			ctx.Response.Reset()
 			reply(ctx, errInternal)
+			ctx.SetConnectionClose()
 		}
 	}()
-	enter(ctx.Conn(), serving)
-	if f := checkHead(&ctx.Request.Header); f != nil {
-		reply(ctx, f)
-		ctx.SetConnectionClose()
-		return
+	if c, ok := ctx.Conn().(*connection); ok {
+		if !c.serve() {
+			badRequest(ctx, nil)
+			return
+		}
+		if c.request.Close { // said on any of several lines; fasthttp goes by the last
+			ctx.SetConnectionClose()
+		}
 	}
 	s.route(ctx)
 	if s.draining.Load() {
@@ -135,17 +142,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// badRequest answers what fasthttp could not read as a request.
-func badRequest(ctx *fasthttp.RequestCtx, err error) {
-	var tooLarge *fasthttp.ErrSmallBuffer
-	switch {
-	case errors.As(err, &tooLarge):
-		reply(ctx, errHeadTooLarge)
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		reply(ctx, errBodyTooLarge)
-	default:
-		reply(ctx, errBadRequest)
-	}
+// badRequest answers a request that cannot be read, such as the few that framing lets pass and fasthttp does not.
+func badRequest(ctx *fasthttp.RequestCtx, _ error) {
+	reply(ctx, errBadRequest)
 	ctx.SetConnectionClose()
 }
 

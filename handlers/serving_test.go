@@ -12,13 +12,14 @@ func TestPathsAndMethods(t *testing.T) {
 		notAllowed = `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`
 	)
 	onEach(t, func(t *testing.T, s *shop) {
-		for _, path := range []string{"/", "/nothing", "/login/x", "/carts/", "/carts/a/b", "//foods", "/x/../foods", "/%66oods", "/orders/1", "/admin", "/Foods"} {
+		for _, path := range []string{"/", "/nothing", "/login/x", "/carts/", "/carts/a/b", "//foods", "/x/../foods", "/%66ood", "/orders/1", "/admin", "/Foods"} {
 			s.expect(t, 0, "GET", path, "", 404, notFound)
 			s.expect(t, 2, "POST", path, "{}", 404, notFound)
 		}
 		for _, tc := range []struct{ method, path, allow string }{
-			{"GET", "/login", "POST"}, {"POST", "/foods", "GET"}, {"DELETE", "/foods", "GET"}, {"GET", "/carts", "POST"},
-			{"POST", "/carts/x", "PATCH"}, {"PUT", "/orders", "GET, POST"}, {"POST", "/admin/orders", "GET"}, {"POST", "/readyz", "GET"},
+			{"GET", "/login", "OPTIONS, POST"}, {"POST", "/foods", "GET, HEAD, OPTIONS"}, {"DELETE", "/foods", "GET, HEAD, OPTIONS"},
+			{"GET", "/carts", "OPTIONS, POST"}, {"POST", "/carts/x", "OPTIONS, PATCH"}, {"PUT", "/orders", "GET, HEAD, OPTIONS, POST"},
+			{"POST", "/admin/orders", "GET, HEAD, OPTIONS"}, {"POST", "/readyz", "GET, HEAD, OPTIONS"},
 		} {
 			h := s.expect(t, 0, tc.method, tc.path, "", 405, notAllowed)
 			if h.Get("Allow") != tc.allow {

@@ -1,0 +1,54 @@
+package handlers
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+)
+
+var adminPath = []byte("/admin")
+
+// unescape decodes a path with encoded characters, once, and makes it the path of the request. It returns
+// nil where the request is answered here: a path that is not UTF-8 is refused, and one under /admin must be
+// spelled out, because a proxy's rule for /admin/orders may go by the letters.
+func unescape(ctx *fasthttp.RequestCtx, path []byte) []byte {
+	decoded, ok := decodePath(path)
+	if !ok {
+		badRequest(ctx, nil)
+		return nil
+	}
+	if bytes.HasPrefix(decoded, adminPath) {
+		reply(ctx, errNotFound)
+		return nil
+	}
+	ctx.URI().SetPathBytes(decoded)
+	return ctx.URI().PathOriginal()
+}
+
+// decodePath decodes each encoded character of a path. A slash and control characters stay encoded: a proxy
+// may take them for what they are not, and no URL of the service has one.
+func decodePath(path []byte) (decoded []byte, ok bool) {
+	for len(path) > 0 {
+		size, c := 1, path[0]
+		if c == '%' {
+			if len(path) < len("%00") {
+				return nil, false
+			}
+			n, err := strconv.ParseUint(string(path[1:3]), 16, 8)
+			if err != nil {
+				return nil, false
+			}
+			if size = 3; n < ' ' || n == 0x7f || n == '/' {
+				decoded = append(decoded, path[:2]...)
+				c = path[2]
+			} else {
+				c = byte(n)
+			}
+		}
+		decoded = append(decoded, c)
+		path = path[size:]
+	}
+	return decoded, utf8.Valid(decoded)
+}

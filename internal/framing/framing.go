@@ -1,0 +1,202 @@
+// Package framing finds where a request of HTTP/1.1 or 1.0 ends in the bytes that have come on a
+// connection, and refuses every request that RFC 9112 does not allow. Where a proxy in front reads a
+// request otherwise than this server, the one's body is the other's next request, so nothing that can be
+// read in two ways is accepted. The package reads bytes only: it has no connection, no reply and no memory
+// of its own, and allocates nothing (but for an IPv6 address as host). The bytes of a request are looked at
+// once, however the network cuts them.
+package framing
+
+import "bytes"
+
+// Verdict is what is known of a request after a Scan.
+type Verdict uint8
+
+const (
+	More         Verdict = iota // the request has not come whole
+	Continue                    // the same, and the client waits for a "100 Continue"; at most once
+	Whole                       // the first Size bytes are the request
+	BadRequest                  // refused: not a request by the letter of the RFC
+	BodyTooLarge                // refused: over Limits.Body
+	URLTooLong                  // refused: over Limits.URL
+	HeadTooLarge                // refused: over Limits.Head or Limits.Headers
+
+	advance // the next part of the request can be read
+)
+
+// Limits bounds a request. No request is longer than Head + Body bytes: when so many have come, the verdict
+// is not More.
+type Limits struct {
+	Head    int // bytes of the request line, the headers and the trailers, with their line ends
+	URL     int // bytes of the request target
+	Headers int // lines of headers and trailers
+	Body    int // bytes of the body as it is sent, with the lines of its chunks
+}
+
+// Span is a part of the bytes of a request. It is empty where there is no such part.
+type Span struct{ From, To int }
+
+// Request is one request on its way. The zero value is ready for its first byte.
+type Request struct {
+	Close    bool // the client wants no reply after the one to this request; known when the request is whole
+	IsHead   bool // the method is HEAD: the reply has no body
+	Expect   Span // value of the first header Expect
+	Trailers Span // trailers, without the empty line at their end
+
+	stage    stage
+	at       int // what stands before is read; a line, the end of a chunk or of the body is next
+	searched int // what stands from at to here is read too, or has no end of a line
+	colon    int // of a header or a trailer, 0 before it has come
+	head     int // bytes up to the body
+	fields   int // lines of headers and trailers
+	length   int // Content-Length
+
+	http10, hasHost, hasLength, chunked bool
+	close, keepAlive                    bool // options of Connection
+	expects                             bool // a "100 Continue" that was not asked for yet
+}
+
+// stage is the part of a request that is read next.
+type stage uint8
+
+const (
+	requestLine stage = iota
+	headers
+	sizedBody
+	chunkLine
+	chunkEnd // the CRLF behind the bytes of a chunk
+	trailers
+	whole
+)
+
+// Size is how many bytes the request has, when it is whole.
+func (r *Request) Size() int { return r.at }
+
+// Scan reads on in a request. received is all that has come of it, from its first byte on and with what has
+// come behind it: the same bytes as at the Scan before, and more. After a refusal or Whole there is nothing
+// more to scan.
+func (r *Request) Scan(received []byte, limits *Limits) Verdict {
+	v := advance
+	for v == advance {
+		switch r.stage {
+		case requestLine:
+			v = r.scanRequestLine(received, limits)
+		case headers:
+			v = r.scanHeaders(received, limits)
+		case sizedBody:
+			v = r.scanSizedBody(received)
+		case chunkLine:
+			v = r.scanChunkLine(received, limits)
+		case chunkEnd:
+			v = r.scanChunkEnd(received)
+		case trailers:
+			v = r.scanTrailers(received, limits)
+		case whole:
+			v = Whole
+		}
+	}
+	if v == More && r.expects && r.head > 0 {
+		r.expects = false
+		return Continue
+	}
+	return v
+}
+
+// line reads a line, which is returned without its end. It must end before limit; if it does not, the
+// verdict is tooLong.
+func (r *Request) line(received []byte, limit int, tooLong Verdict) ([]byte, Verdict) {
+	end := min(len(received), limit)
+	n := bytes.IndexByte(received[r.searched:end], '\n')
+	if n < 0 {
+		r.searched = end
+		if end == limit {
+			return nil, tooLong
+		}
+		return nil, More
+	}
+	n += r.searched
+	if n == r.at || received[n-1] != '\r' {
+		return nil, BadRequest
+	}
+	line := received[r.at : n-1]
+	r.skipTo(n + 1)
+	return line, advance
+}
+
+func (r *Request) skipTo(at int) { r.at, r.searched = at, at }
+
+// beginBody is the end of the head, where the headers decide how long the body is (RFC 9112, 6.3).
+func (r *Request) beginBody(limits *Limits) Verdict {
+	if !r.hasHost && !r.http10 || r.chunked && (r.hasLength || r.http10) {
+		return BadRequest
+	}
+	if r.length > limits.Body {
+		return BodyTooLarge
+	}
+	r.head = r.at
+	r.Close = r.close || r.http10 && !r.keepAlive
+	r.expects = r.expects && !r.http10
+	r.stage = sizedBody
+	if r.chunked {
+		r.stage = chunkLine
+	}
+	return advance
+}
+
+func (r *Request) scanSizedBody(received []byte) Verdict {
+	if len(received) < r.head+r.length {
+		return More
+	}
+	r.at = r.head + r.length
+	r.stage = whole
+	return advance
+}
+
+// scanChunkLine reads the line before the bytes of a chunk. A chunk of no bytes is the last.
+func (r *Request) scanChunkLine(received []byte, limits *Limits) Verdict {
+	line, v := r.line(received, r.head+limits.Body, BodyTooLarge)
+	if v != advance {
+		return v
+	}
+	size, ok := chunkSize(line)
+	switch left := r.head + limits.Body - r.at - len("\r\n"); {
+	case !ok:
+		return BadRequest
+	case size == 0:
+		r.Trailers = Span{r.at, r.at}
+		r.stage = trailers
+	case left < 0 || size > uint64(left):
+		return BodyTooLarge
+	default:
+		r.skipTo(r.at + int(size))
+		r.stage = chunkEnd
+	}
+	return advance
+}
+
+func (r *Request) scanChunkEnd(received []byte) Verdict {
+	if len(received) < r.at+len("\r\n") {
+		return More
+	}
+	if received[r.at] != '\r' || received[r.at+1] != '\n' {
+		return BadRequest
+	}
+	r.skipTo(r.at + len("\r\n"))
+	r.stage = chunkLine
+	return advance
+}
+
+// scanTrailers reads what stands behind the last chunk: lines with the form of headers, and the empty line
+// at the end.
+func (r *Request) scanTrailers(received []byte, limits *Limits) Verdict {
+	for {
+		empty, v := r.field(received, r.Trailers.From+limits.Head-r.head, limits.Headers)
+		if v != advance {
+			return v
+		}
+		if empty {
+			r.stage = whole
+			return advance
+		}
+		r.Trailers.To = r.at
+	}
+}
