@@ -1,0 +1,164 @@
+package handlers
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"flashsale/redisx/redistest"
+)
+
+// The contract's limits, as a client counts them: 1 KB of URL, 8 KB of head, 100 fields, 4 KB of body.
+func rawPath(bytes int) string { return "/" + strings.Repeat("a", bytes-1) }
+
+func rawFields(count int) string { return strings.Repeat("a: b\r\n", count) }
+
+func rawSpaces(count int) string { return strings.Repeat(" ", count) }
+
+// rawPadded is a login of so many bytes.
+func rawPadded(bytes int) string { return rawLogin + rawSpaces(bytes-len(rawLogin)) }
+
+// rawHead is a request of so many bytes.
+func rawHead(bytes int) string {
+	return rawGet("X: " + strings.Repeat("a", bytes-len(rawGet("X: \r\n"))) + "\r\n")
+}
+
+// rawPieces sends data in chunks of so many bytes.
+func rawPieces(data string, bytes int) string {
+	var chunks strings.Builder
+	for chunk := range slices.Chunk([]byte(data), bytes) {
+		chunks.WriteString(rawChunk(string(chunk)))
+	}
+	return rawChunks(chunks.String() + "0\r\n\r\n")
+}
+
+const mayBeTooLarge = wantLogin + " or BODY_TOO_LARGE close"
+
+var limitProbes = []rawProbe{
+	{"9110 15.5.15", "longest URL", rawCall("GET", rawPath(1024), "", ""), wantAbsent},
+	{"9110 15.5.15", "longest URL with a query", rawCall("GET", "/healthz?"+strings.Repeat("a", 1024-9), "",
+		""), wantAlive},
+	{"9110 15.5.15", "URL one byte too long", rawCall("GET", rawPath(1025), "", ""), "URL_TOO_LONG close"},
+	{"9110 15.5.15", "query too long", rawCall("GET", "/healthz?"+strings.Repeat("a", 1024-8), "", ""),
+		"URL_TOO_LONG close"},
+	{"9110 15.5.15", "URL of 5 KB", rawCall("GET", rawPath(5000), "", ""), "URL_TOO_LONG close"},
+	{"9110 15.5.15", "URL too long of a POST", rawCall("POST", rawPath(2000), rawLength, rawLogin),
+		"URL_TOO_LONG close"},
+	{"9110 15.5.15", "absolute URL too long", rawCall("GET", "http://shop"+rawPath(2000), "", ""),
+		"URL_TOO_LONG close"},
+	// Both limits are passed.
+	{"9112 3", "URL longer than a head", rawCall("GET", rawPath(9000), "", ""),
+		"URL_TOO_LONG close or HEAD_TOO_LARGE close"},
+	{"9112 3", "URL of 1 MB", rawCall("GET", rawPath(1<<20), "", ""),
+		"URL_TOO_LONG close or HEAD_TOO_LARGE close"},
+	{"9112 3", "method of 2 KB", rawCall(strings.Repeat("A", 2000), "/healthz", "", ""),
+		"NO_METHOD keep or 501 keep or 501 close or HEAD_TOO_LARGE close or " + wantBad},
+	{"9112 3", "method of 9 KB", rawCall(strings.Repeat("A", 9000), "/healthz", "", ""),
+		"501 close or HEAD_TOO_LARGE close or " + wantBad},
+
+	{"6585 5", "long head", rawHead(8000), wantAlive},
+	{"6585 5", "head too long", rawHead(8<<10 + 100), "HEAD_TOO_LARGE close"},
+	{"6585 5", "head of 64 KB", rawHead(64 << 10), "HEAD_TOO_LARGE close"},
+	{"6585 5", "head of 2 MB", rawHead(2 << 20), "HEAD_TOO_LARGE close"},
+	{"6585 5", "name of 9 KB", rawGet(strings.Repeat("a", 9000) + ": b\r\n"), "HEAD_TOO_LARGE close"},
+	{"6585 5", "head too long of a POST", rawPost(rawLength+"X: "+strings.Repeat("a", 9000)+"\r\n",
+		rawLogin), "HEAD_TOO_LARGE close"},
+	{"6585 5", "100 fields", rawGet(rawFields(99)), wantAlive},
+	{"6585 5", "101 fields", rawGet(rawFields(100)), "HEAD_TOO_LARGE close"},
+	{"6585 5", "1000 fields", rawGet(rawFields(1000)), "HEAD_TOO_LARGE close"},
+	{"6585 5", "101 fields of a POST", rawPost(rawLength+rawFields(100), rawLogin), "HEAD_TOO_LARGE close"},
+
+	{"9110 15.5.14", "longest body", rawPost("Content-Length: 4096\r\n", rawPadded(4096)), wantLogin},
+	{"9110 15.5.14", "body one byte too long", rawPost("Content-Length: 4097\r\n", rawPadded(4097)),
+		"BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "body of 64 KB", rawPost("Content-Length: 65536\r\n", rawPadded(65536)),
+		"BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "body of 3 MB", rawPost("Content-Length: 3000000\r\n", rawPadded(3000000)),
+		"BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "body too long of a GET", rawCall("GET", "/healthz", "Content-Length: 5000\r\n",
+		rawSpaces(5000)), "BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "body too long that goes nowhere", rawCall("POST", "/nothing",
+		"Content-Length: 5000\r\n", rawSpaces(5000)), "BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "body too long in HTTP/1.0", "POST /login HTTP/1.0\r\nContent-Length: 5000\r\n\r\n" +
+		rawSpaces(5000), "BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "half a body in a chunk", rawPieces(rawPadded(2048), 2048), wantLogin},
+	{"9110 15.5.14", "half a body in chunks", rawPieces(rawPadded(2048), 100), wantLogin},
+	// Of a body in chunks the lines may count as well.
+	{"9110 15.5.14", "longest body in a chunk", rawPieces(rawPadded(4096), 4096), mayBeTooLarge},
+	{"9110 15.5.14", "longest body in chunks", rawPieces(rawPadded(4096), 512), mayBeTooLarge},
+	{"9110 15.5.14", "longest body in chunks of one byte", rawPieces(rawPadded(4096), 1), mayBeTooLarge},
+	{"9110 15.5.14", "chunk one byte too long", rawPieces(rawPadded(4097), 4097), "BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "chunks too long", rawPieces(rawPadded(4097), 512), "BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "chunks of 1 MB", rawPieces(rawPadded(1<<20), 1<<10), "BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "a chunk of 1 MB", rawPieces(rawPadded(1<<20), 1<<20), "BODY_TOO_LARGE close"},
+
+	// Extensions and trailers have limits (9112 7.1.1, 7.1.2).
+	{"9112 7.1.1", "extension of 10 KB", rawChunkLine("27;a=" + strings.Repeat("b", 10<<10)), wantLimit},
+	{"9112 7.1.1", "extension of 1 MB", rawChunkLine("27;a=" + strings.Repeat("b", 1<<20)), wantLimit},
+	{"9112 7.1.1", "quoted extension of 1 MB", rawChunkLine(`27;a="` + strings.Repeat("b", 1<<20) + `"`),
+		wantLimit},
+	{"9112 7.1.1", "thousands of extensions", rawChunkLine("27" + strings.Repeat(";a=b", 5000)), wantLimit},
+	{"9112 7.1.1", "extension of 300 bytes with every byte", rawExtended(";a=" + strings.Repeat("b", 300)),
+		wantLimit},
+	{"9112 7.1.1", "extension of 10 KB of the last chunk", rawChunks("27\r\n" + rawLogin + "\r\n0;a=" +
+		strings.Repeat("b", 10<<10) + "\r\n\r\n"), wantLimit},
+	{"9112 7.1", "size of 1 MB of zeros", rawChunkLine(strings.Repeat("0", 1<<20) + "27"), wantLimit},
+	{"9112 7.1.2", "trailer of 10 KB", rawTrailers("X: " + strings.Repeat("a", 10<<10) + "\r\n"),
+		wantLimit},
+	{"9112 7.1.2", "trailer of 1 MB", rawTrailers("X: " + strings.Repeat("a", 1<<20) + "\r\n"), wantLimit},
+	{"9112 7.1.2", "1000 trailers", rawTrailers(rawFields(1000)), wantLimit},
+	{"9112 7.1.2", "20,000 trailers", rawTrailers(rawFields(20000)), wantLimit},
+	{"9112 2.2", "20,000 empty lines", strings.Repeat("\r\n", 20000) + rawGet(""),
+		mayAlive + " or HEAD_TOO_LARGE close"},
+}
+
+// A client that has not read before its whole request is written reads a 413 all the same (9112 9.6). Nothing is reset.
+func TestBodyFarTooLargeIsAnswered(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	address := s.listen(t)
+	body := make([]byte, 20<<20)
+	chunk := fmt.Appendf(nil, "%x\r\n%s\r\n0\r\n\r\n", len(body), body)
+	for name, request := range map[string]struct {
+		head string
+		body []byte
+	}{
+		"length": {rawPost(fmt.Sprintf("Content-Length: %d\r\n", len(body)), ""), body},
+		"chunks": {rawPost(rawChunked, ""), chunk},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n := range 20 {
+				status, err := writeThenRead(t, address, request.head, request.body)
+				if err != nil || status != 413 {
+					t.Errorf("request %d: %d, %v", n+1, status, err)
+				}
+			}
+		})
+	}
+}
+
+// writeThenRead sends a request in full before it reads the status and the body of the only reply.
+func writeThenRead(t *testing.T, address, head string, body []byte) (status int, err error) {
+	c := dialProbe(t, address)
+	defer c.Close()
+	for _, part := range [][]byte{[]byte(head), body} {
+		if _, err := c.Write(part); err != nil {
+			return 0, err
+		}
+	}
+	replies := bufio.NewReader(c)
+	r, err := http.ReadResponse(replies, nil)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		return r.StatusCode, err
+	}
+	if _, err := replies.ReadByte(); err != io.EOF {
+		return r.StatusCode, fmt.Errorf("behind the reply: %w", err)
+	}
+	return r.StatusCode, nil
+}
