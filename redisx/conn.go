@@ -245,7 +245,7 @@ func (c *conn) refuseWaiting() {
 func dial(ctx context.Context, cfg Config) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()
-	l := &link{}
+	l := &link{foods: cfg.foods}
 	l.deadline.Store(time.Now().Add(cfg.Timeout).UnixNano())
 	rc, err := radix.Dialer{
 		AuthUser:    cfg.Username,

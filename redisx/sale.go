@@ -34,6 +34,8 @@ type Config struct {
 	Timeout     time.Duration // in which every call is answered, one way or the other
 	CartTTL     time.Duration // lifetime of a cart from its first piece on, whole seconds
 	Quiet       bool          // another process of this server says when the sale goes and when it is back
+
+	foods int // of the sale, set by Join: it bounds the reply with the stock
 }
 
 // Sale is the open sale. Its methods are safe for concurrent use.
@@ -55,6 +57,7 @@ type Sale struct {
 // Join makes the Sale that Open opened, as any number of processes do; foods is how many foods it has. Run
 // must run for its calls to be answered.
 func Join(cfg Config, id string, foods int) *Sale {
+	cfg.foods = foods
 	s := &Sale{id: id, stockKey: stockPrefix + id, foods: foods, cfg: cfg}
 	s.changeBytes = len(strconv.Itoa(foods)) + len(":1,")
 	s.plainBytes = CartMax * s.changeBytes
