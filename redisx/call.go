@@ -3,18 +3,13 @@ package redisx
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/mediocregopher/radix/v4/resp"
 	"github.com/mediocregopher/radix/v4/resp/resp3"
 )
-
-// errNoScript: Redis does not know the script, so nothing was carried out.
-var errNoScript = fmt.Errorf("%w: it has lost the scripts", ErrUnavailable)
 
 // call is what one caller wants: one run of a script that it shares with the others that wait, or commands of
 // its own.
@@ -118,7 +113,7 @@ func (x *call) read(br resp.BufferedReader, o *resp.Opts) (err error) {
 func unmarshal(br resp.BufferedReader, receiver any, o *resp.Opts) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			err = fmt.Errorf("cannot read a reply of Redis: %v", fault)
+			err = fmt.Errorf("%w: %v", errBadReply, fault)
 		}
 	}()
 	return resp3.Unmarshal(br, receiver, o)
@@ -132,7 +127,7 @@ func readNumber(br resp.BufferedReader, kind byte) (n int64, refused, broken err
 		return 0, nil, fmt.Errorf("cannot read a reply of Redis: %w", err)
 	}
 	if len(line) < 4 || line[len(line)-2] != '\r' {
-		return 0, nil, fmt.Errorf("cannot read a reply of Redis: %w: %q", io.ErrUnexpectedEOF, line)
+		return 0, nil, badReply(line, kind)
 	}
 	text := line[1 : len(line)-2]
 	switch line[0] {
@@ -142,15 +137,5 @@ func readNumber(br resp.BufferedReader, kind byte) (n int64, refused, broken err
 	case '-':
 		return 0, replyError(string(text)), nil
 	}
-	return 0, nil, fmt.Errorf("cannot read a reply of Redis: %q where %q is due", line, kind)
-}
-
-func replyError(text string) error {
-	switch {
-	case strings.HasPrefix(text, "NOSCRIPT"):
-		return errNoScript
-	case strings.HasPrefix(text, "NOAUTH"), strings.Contains(text, "unauthenticated"):
-		return fmt.Errorf("%w: it wants a password (REDIS_PASSWORD)", ErrUnavailable)
-	}
-	return fmt.Errorf("%w: %s", ErrUnavailable, text)
+	return 0, nil, badReply(line, kind)
 }

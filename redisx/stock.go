@@ -48,7 +48,7 @@ func Open(ctx context.Context, cfg Config, o Opening) (id string, opened bool, e
 	defer l.Close()
 	var pong string
 	if err := l.ask(newCall().command(&pong, "PING"), cfg.Timeout); err != nil {
-		return "", false, fmt.Errorf("cannot reach Redis at %s: %w", cfg.Address, err)
+		return "", false, fmt.Errorf("cannot use Redis at %s: %w", cfg.Address, err)
 	}
 
 	proposed := newSaleID()
@@ -86,7 +86,7 @@ func Find(ctx context.Context, cfg Config, catalog string) (id string, err error
 	defer l.Close()
 	var marker []string
 	if err := l.ask(newCall().command(&marker, "HMGET", saleKey, "id", "catalog"), cfg.Timeout); err != nil {
-		return "", fmt.Errorf("cannot reach Redis at %s: %w", cfg.Address, err)
+		return "", fmt.Errorf("cannot use Redis at %s: %w", cfg.Address, err)
 	}
 	switch {
 	case marker[0] == "":
