@@ -60,18 +60,25 @@ var outcomes = []struct {
 // replyOutcome answers with the failure of an error. Faults of Redis are logged by redisx, once and not for
 // each request; what is not in the table should not happen and is logged here.
 func replyOutcome(ctx *fasthttp.RequestCtx, err error) {
+	f := failureOf(err)
+	if f == errInternal {
+		slog.Error("a request failed", "method", string(ctx.Method()), "path", string(ctx.Path()), "error", err)
+	}
+	reply(ctx, f)
+}
+
+// failureOf finds an error in the table; errInternal if it is not there.
+func failureOf(err error) *failure {
 	for _, o := range outcomes {
 		if errors.Is(err, o.err) {
-			reply(ctx, o.failure)
-			return
+			return o.failure
 		}
 	}
-	slog.Error("a request failed", "method", string(ctx.Method()), "path", string(ctx.Path()), "error", err)
-	reply(ctx, errInternal)
+	return errInternal
 }
 
 func reply(ctx *fasthttp.RequestCtx, f *failure) {
-	if f == errUnavailable {
+	if f.status == fasthttp.StatusServiceUnavailable {
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 	}
 	ctx.SetStatusCode(f.status)

@@ -56,6 +56,7 @@ type Server struct {
 	sweeper  *sweeper
 	http     *fasthttp.Server
 
+	looks         looks
 	refusedLogins flood
 }
 
