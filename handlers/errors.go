@@ -41,6 +41,7 @@ var (
 	errURLTooLong        = newFailure(414, "URL_TOO_LONG", "请求地址过长")
 	errHeadTooLarge      = newFailure(431, "HEADER_TOO_LARGE", "请求头过大")
 	errBadIdempotencyKey = newFailure(400, "INVALID_IDEMPOTENCY_KEY", "Idempotency-Key 须为1至255个字符")
+	errTooManyRequests   = newFailure(429, "TOO_MANY_REQUESTS", "请求过于频繁")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 
@@ -78,7 +79,7 @@ func failureOf(err error) *failure {
 }
 
 func reply(ctx *fasthttp.RequestCtx, f *failure) {
-	if f.status == fasthttp.StatusServiceUnavailable {
+	if f.status == fasthttp.StatusServiceUnavailable || f.status == fasthttp.StatusTooManyRequests {
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 	}
 	ctx.SetStatusCode(f.status)

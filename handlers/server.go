@@ -57,7 +57,9 @@ type Server struct {
 	http     *fasthttp.Server
 
 	looks         looks
+	lists         atomic.Int64 // of all orders, that are being sent
 	refusedLogins flood
+	brokenLists   flood
 }
 
 // New makes a Server that is not ready before PublishStock was called.
