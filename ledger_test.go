@@ -357,10 +357,10 @@ func TestBadLedgerIsRefused(t *testing.T) {
 	at := fmt.Sprintf("%s:%d", server.Host, server.Port)
 	redis := redistest.New(t)
 	for dsn, want := range map[string]string{
-		"root:guess":                 "cannot read -ledger: invalid DSN: missing the slash separating the database name (it must be user:password@tcp(host:3306)/name)",
-		"root:toor@tcp(" + at + ")/": "cannot use -ledger: it names no database (it must be user:password@tcp(host:3306)/name)",
+		"root:guess":                 "cannot read -ledger (LEDGER): invalid DSN: missing the slash separating the database name (it must be user:password@tcp(host:3306)/name)",
+		"root:toor@tcp(" + at + ")/": "cannot use -ledger (LEDGER): it names no database (it must be user:password@tcp(host:3306)/name)",
 		"root:toor@tcp(" + at + ")/x": "cannot keep the ledger in MySQL x@" + at +
-			": Error 1049 (42000): Unknown database 'x': mend -ledger or the database",
+			": Error 1049 (42000): Unknown database 'x': mend -ledger (LEDGER) or the database",
 	} {
 		s := setup{env: []string{"LEDGER=" + dsn}, args: []string{"-redis", redis.Socket}}.launch(t)
 		checkRefused(t, s.program, want)
