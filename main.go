@@ -353,7 +353,8 @@ func compare(ctx context.Context, args []string) (result *ledger.Audit, err erro
 	return ledger.Compare(ctx, ledger.AuditConfig{Database: database, Redis: cfg.Redis, Sale: sale, Prices: prices(c)})
 }
 
-func printBanner(out io.Writer, cfg *config.Config, settings string, addresses []string, store *store, sale *opening, database *ledger.Database, randomRoot bool) {
+func printBanner(out io.Writer, cfg *config.Config, settings string, addresses []string,
+	store *store, sale *opening, database *ledger.Database, randomRoot bool) {
 	scheme, curl, state := "http://", "curl", "goes on"
 	if cfg.TLSCert != "" {
 		scheme, curl = "https://", "curl -k" // the certificate is hardly for this address

@@ -64,7 +64,8 @@ func TestStart(t *testing.T) {
 func TestBannerOnEveryAddress(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
-	s := setup{args: []string{"-redis", redis.Socket, "-app-host", "0.0.0.0", "-users", "2", "-workers", "1"}}.serve(t)
+	args := []string{"-redis", redis.Socket, "-app-host", "0.0.0.0", "-users", "2", "-workers", "1"}
+	s := setup{args: args}.serve(t)
 	if !strings.HasPrefix(s.address, "127.0.0.1:") {
 		t.Errorf("the banner begins with %s, want 127.0.0.1", s.address)
 	}

@@ -18,7 +18,7 @@ import (
 
 const (
 	rootUser = 1
-	listsMax = 2 // lists of all orders at once: each reads all keys of Redis and remembers every user it has seen
+	listsMax = 2 // lists of all orders at once: each reads all keys of Redis and remembers every user
 )
 
 // listAllOrders streams every order of the sale to root, a page of Redis at a time.
@@ -56,8 +56,8 @@ func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx) {
 	streamed = true
 }
 
-// sendToEnd sends a list to a client of HTTP/1.0, which knows no chunks: the list ends where the connection does. One that
-// breaks off ends in a reset, so that nobody takes the part for the whole.
+// sendToEnd sends a list to a client of HTTP/1.0, which knows no chunks: the list ends where the connection
+// does. One that breaks off ends in a reset, so that nobody takes the part for the whole.
 func sendToEnd(ctx *fasthttp.RequestCtx, list *orderList) {
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(net.Conn) {}) // all that fasthttp does then is to close the connection

@@ -202,8 +202,8 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// abort closes a connection so that the client cannot take it for an end in order: with a reset, and with TLS without a
-// farewell.
+// abort closes a connection so that the client cannot take it for an end in order: with a reset, and with
+// TLS without a farewell.
 func abort(c net.Conn) {
 	if c, ok := c.(*connection); ok {
 		if tcp, ok := c.socket.(*net.TCPConn); ok {

@@ -16,8 +16,8 @@ var aliveBody = []byte(`{"status":"alive"}`)
 // alive reports that the process answers.
 func (s *Server) alive(ctx *fasthttp.RequestCtx) { replyRaw(ctx, aliveBody) }
 
-// ready reports whether a sale can be served: Redis answers, holds it and takes writes, the catalogue and the stock are
-// loaded, and the server is not about to stop.
+// ready reports whether a sale can be served: Redis answers, holds it and takes writes, the catalogue and
+// the stock are loaded, and the server is not about to stop.
 func (s *Server) ready(ctx *fasthttp.RequestCtx) {
 	if s.foods.Load() == nil || s.draining.Load() {
 		reply(ctx, errUnavailable)
@@ -49,8 +49,8 @@ func (s *Server) look() (body []byte, f *failure) {
 	return body, nil
 }
 
-// writesRefused has the words of Redis as its message, and not in the log alone: who asks, a person with curl or the load
-// balancer, is who has to know. They hold nothing secret.
+// writesRefused has the words of Redis as its message, and not in the log alone: who asks, a person with
+// curl or the load balancer, is who has to know. They hold nothing secret.
 func writesRefused(err error) *failure {
 	body, err := json.MarshalWithOption(struct {
 		Code    string `json:"code"`
@@ -62,7 +62,8 @@ func writesRefused(err error) *failure {
 	return &failure{status: errUnavailable.status, body: body}
 }
 
-// lookInterval is the least time between two looks at Redis for /readyz: anybody may ask for it, without a token.
+// lookInterval is the least time between two looks at Redis for /readyz: anybody may ask for it, without a
+// token.
 const lookInterval = 100 * time.Millisecond
 
 // looks lets all who ask within lookInterval share one look. The zero value is ready.
@@ -80,8 +81,8 @@ type look struct {
 	failure *failure
 }
 
-// take returns the last look if that is recent or under way, else one that this caller makes with ask. It takes as long as
-// ask at most.
+// take returns the last look if that is recent or under way, else one that this caller makes with ask. It
+// takes as long as ask at most.
 func (l *looks) take(ask func() ([]byte, *failure)) *look {
 	l.mu.Lock()
 	if last := l.last; last != nil && (!last.over() || time.Since(last.begun) < lookInterval) {
@@ -89,7 +90,8 @@ func (l *looks) take(ask func() ([]byte, *failure)) *look {
 		<-last.done
 		return last
 	}
-	mine := &look{begun: time.Now(), done: make(chan struct{}), failure: errInternal} // which stands if ask panics
+	// errInternal stands if ask panics.
+	mine := &look{begun: time.Now(), done: make(chan struct{}), failure: errInternal}
 	l.last = mine
 	l.mu.Unlock()
 	defer close(mine.done)

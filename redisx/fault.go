@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// refusal is an error reply: Redis answers, and its answer is OOM, READONLY, WRONGTYPE, MISCONF, LOADING or the like. For
-// callers it is an ErrUnavailable, as an outage is; its text keeps the two apart.
+// refusal is an error reply: Redis answers, and its answer is OOM, READONLY, WRONGTYPE, MISCONF, LOADING or
+// the like. For callers it is an ErrUnavailable, as an outage is; its text keeps the two apart.
 type refusal string
 
 func (r refusal) Error() string { return "redis answers with an error: " + string(r) }
@@ -44,7 +44,8 @@ func replyError(text string) error {
 	return refusal(text)
 }
 
-// outage is the time in which a connection does not serve. The log gets one line for each reason, and one when it is over.
+// outage is the time in which a connection does not serve. The log gets one line for each reason, and one
+// when it is over.
 type outage struct {
 	redis  string
 	logged []string // the reasons, none while the connection serves

@@ -104,8 +104,8 @@ func FuzzCommand(f *testing.F) {
 	})
 }
 
-// FuzzCallReplies gives a call any bytes as the replies to its commands, behind the guard. It must end, and never with a
-// success where the bytes have come to an end.
+// FuzzCallReplies gives a call any bytes as the replies to its commands, behind the guard. It must end, and
+// never with a success where the bytes have come to an end.
 func FuzzCallReplies(f *testing.F) {
 	for _, text := range []string{
 		"$1\r\na\r\n:1\r\n", "$-1\r\n:1\r\n", "-ERR no\r\n:1\r\n", "$1\r\na\r\n-NOSCRIPT\r\n", "_\r\n_\r\n", "$9\r\na",

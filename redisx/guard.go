@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// Limits of one reply. What a sale asks for stays far below them; the stock's reply grows with the foods and has more.
+// Limits of one reply. What a sale asks for stays far below them; the stock's reply grows with the foods and
+// has more.
 const (
 	replyLineMax     = 16 << 10 // bytes of a line: a status, an error, a number, a length
 	replyStringMax   = 1 << 20  // bytes of a string
@@ -24,8 +25,9 @@ var errBadReply = errors.New("cannot read a reply of Redis")
 
 var lineEnd = []byte("\r\n")
 
-// replyGuard follows the replies of Redis (RESP 2) on their way to radix, which allocates what a length claims before it
-// has seen a byte of it, and panics on a negative one. A guard that has found a fault finds it for ever.
+// replyGuard follows the replies of Redis (RESP 2) on their way to radix, which allocates what a length
+// claims before it has seen a byte of it, and panics on a negative one. A guard that has found a fault finds
+// it for ever.
 type replyGuard struct {
 	elementsMax, bytesMax int
 
@@ -40,7 +42,10 @@ type replyGuard struct {
 
 // newReplyGuard makes a guard for replies about the stock of so many foods.
 func newReplyGuard(foods int) *replyGuard {
-	return &replyGuard{elementsMax: replyElementsMax + foods*stockElements, bytesMax: replyBytesMax + foods*stockBytes}
+	return &replyGuard{
+		elementsMax: replyElementsMax + foods*stockElements,
+		bytesMax:    replyBytesMax + foods*stockBytes,
+	}
 }
 
 // check takes the next bytes from Redis, in any pieces. Errors: errBadReply, with the limit's name.

@@ -57,8 +57,10 @@ var evilReplies = []struct {
 	name, want string
 	reply      func() io.Reader
 }{
-	{"bulk of a terabyte", "a string of 999999999999, more than 1048576 (replyStringMax)", text("$999999999999\r\n")},
-	{"bulk of more than 64 bits", "a string of 99999999999999999999, more than 1048576 (replyStringMax)", text("$99999999999999999999\r\n")},
+	{"bulk of a terabyte", "a string of 999999999999, more than 1048576 (replyStringMax)",
+		text("$999999999999\r\n")},
+	{"bulk of more than 64 bits", "a string of 99999999999999999999, more than 1048576 (replyStringMax)",
+		text("$99999999999999999999\r\n")},
 	{"bulk of less than nothing", `a string of the length "-2"`, text("$-2\r\n")},
 	{"bulk of far less", `a string of the length "-99999999999999999999"`, text("$-99999999999999999999\r\n")},
 	{"bulk of no number", `a string of the length "1x"`, text("$1x\r\n")},
@@ -74,12 +76,16 @@ var evilReplies = []struct {
 	{"length of 50 MB", "a line of more than 16384 bytes (replyLineMax)", func() io.Reader {
 		return io.MultiReader(strings.NewReader("$"), repeat("0", 50<<20))
 	}},
-	{"list of a terabyte", "a list of 999999999999, more than 65536 (replyElementsMax)", text("*999999999999\r\n")},
+	{"list of a terabyte", "a list of 999999999999, more than 65536 (replyElementsMax)",
+		text("*999999999999\r\n")},
 	{"list of less than nothing", `a list of the length "-5"`, text("*-5\r\n")},
-	{"lists that claim much together", "a reply of more than 65536 elements (replyElementsMax)", func() io.Reader { return repeat("*60000\r\n", 2) }},
-	{"lists without end", "more than 8 lists inside each other (replyDepthMax)", func() io.Reader { return repeat("*1\r\n", 1<<20) }},
+	{"lists that claim much together", "a reply of more than 65536 elements (replyElementsMax)",
+		text("*60000\r\n*60000\r\n")},
+	{"lists without end", "more than 8 lists inside each other (replyDepthMax)",
+		func() io.Reader { return repeat("*1\r\n", 1<<20) }},
 	{"many strings", "a reply of more than 8388608 bytes (replyBytesMax)", func() io.Reader {
-		return io.MultiReader(strings.NewReader("*60000\r\n"), repeat("$1000000\r\n"+strings.Repeat("x", 1_000_000)+"\r\n", 60))
+		megabyte := "$1000000\r\n" + strings.Repeat("x", 1_000_000) + "\r\n"
+		return io.MultiReader(strings.NewReader("*60000\r\n"), repeat(megabyte, 60))
 	}},
 	{"map", `the line "%60000000\r\n"`, text("%60000000\r\n")},
 	{"verbatim string", `the line "=999999999999\r\n"`, text("=999999999999\r\n")},
@@ -181,11 +187,12 @@ func TestEvilReplyDropsTheConnection(t *testing.T) {
 // Replies at the limits are read.
 func TestLargestReplies(t *testing.T) {
 	list := func(n int) string { return fmt.Sprintf("*%d\r\n", n) + strings.Repeat("$1\r\nx\r\n", n) }
+	longest := fmt.Sprintf("$%d\r\n%s\r\n", replyStringMax, strings.Repeat("x", replyStringMax))
 	for name, tc := range map[string]struct {
 		foods int
 		reply string
 	}{
-		"string": {0, fmt.Sprintf("$%d\r\n%s\r\n", replyStringMax, strings.Repeat("x", replyStringMax))},
+		"string": {0, longest},
 		"line":   {0, "+" + strings.Repeat("x", replyLineMax-3) + "\r\n"},
 		"list":   {0, list(replyElementsMax)},
 		"depth":  {0, strings.Repeat("*1\r\n", replyDepthMax) + ":1\r\n"},
@@ -193,18 +200,19 @@ func TestLargestReplies(t *testing.T) {
 			strings.Repeat("$7\r\n1000000\r\n$16\r\n1000000000000000\r\n", 1_000_001)},
 		"nothing":            {0, "$-1\r\n*-1\r\n*0\r\n$0\r\n\r\n"},
 		"one after another":  {0, strings.Repeat(list(replyElementsMax), 3)},
-		"strings in a row":   {0, strings.Repeat(fmt.Sprintf("$%d\r\n%s\r\n", replyStringMax, strings.Repeat("x", replyStringMax)), 20)},
+		"strings in a row":   {0, strings.Repeat(longest, 20)},
 		"an entry's fields":  {0, "*1\r\n*2\r\n$1\r\ns\r\n*1\r\n*2\r\n$3\r\n1-1\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n"},
 		"an error in a list": {0, "*2\r\n-ERR no\r\n:1\r\n"},
 	} {
-		if _, err := io.Copy(io.Discard, guarded{strings.NewReader(tc.reply), newReplyGuard(tc.foods)}); err != nil {
+		replies := guarded{strings.NewReader(tc.reply), newReplyGuard(tc.foods)}
+		if _, err := io.Copy(io.Discard, replies); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// What a guard does to a short reply of a number, which is what the order path reads, is not worth naming: it allocates
-// nothing.
+// What a guard does to a short reply of a number, which is what the order path reads, is not worth naming:
+// it allocates nothing.
 func TestGuardDoesNotAllocate(t *testing.T) {
 	reply := []byte("*3\r\n:0\r\n:0\r\n:0\r\n:7\r\n")
 	g := newReplyGuard(100)
@@ -227,8 +235,8 @@ func BenchmarkGuard(b *testing.B) {
 	}
 }
 
-// FuzzReplyGuard gives the guard any bytes. Its verdict does not depend on the pieces in which they come, and what it lets
-// through radix reads into whatever it is given, without a panic.
+// FuzzReplyGuard gives the guard any bytes. Its verdict does not depend on the pieces in which they come,
+// and what it lets through radix reads into whatever it is given, without a panic.
 func FuzzReplyGuard(f *testing.F) {
 	for _, tc := range evilReplies {
 		seed, err := io.ReadAll(io.LimitReader(tc.reply(), 64))
@@ -246,8 +254,8 @@ func FuzzReplyGuard(f *testing.F) {
 			t.Errorf("%q: %v at once, %v byte by byte", replies, whole, pieces)
 		}
 		for _, receiver := range []any{
-			new(string), new([]byte), new(int), new(any), new([]string), new(map[string]string), new([]radix.StreamEntries),
-			&radix.Tuple{new(int64), new(string)}, &radix.Maybe{Rcv: new(string)}, nil,
+			new(string), new([]byte), new(int), new(any), new([]string), new(map[string]string),
+			new([]radix.StreamEntries), &radix.Tuple{new(int64), new(string)}, &radix.Maybe{Rcv: new(string)}, nil,
 		} {
 			br := bufio.NewReaderSize(guarded{bytes.NewReader(replies), newReplyGuard(1)}, bufferBytes)
 			for err := error(nil); err == nil; {

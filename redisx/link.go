@@ -63,7 +63,8 @@ func (l *link) DialContext(ctx context.Context, network, address string) (net.Co
 	return &guardedConn{Conn: rawio.Wrap(c), link: l, guard: newReplyGuard(l.foods)}, nil
 }
 
-// guardedConn is the network connection below a link: it keeps the link's deadline and its replies within their limits.
+// guardedConn is the network connection below a link: it keeps the link's deadline and its replies within
+// their limits.
 type guardedConn struct {
 	net.Conn
 	link  *link

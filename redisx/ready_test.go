@@ -45,7 +45,8 @@ func checkWritesRefused(t *testing.T, s *Sale, begin, end func(), reply string) 
 		return s.AddToCart(user, cartName(int(user)), 1, 1) != nil
 	})
 	_, err := s.Ready()
-	if want := "writes are refused: " + reply; !errors.Is(err, ErrWritesRefused) || !strings.HasPrefix(err.Error(), want) {
+	want := "writes are refused: " + reply
+	if !errors.Is(err, ErrWritesRefused) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("ready: %v\nwant  %s", err, want)
 	}
 	end()
@@ -60,8 +61,10 @@ func checkWritesRefused(t *testing.T, s *Sale, begin, end func(), reply string) 
 
 func TestReadyAsksForWrites(t *testing.T) {
 	for name, tc := range map[string]struct{ begin, end, reply string }{
-		"memory":  {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "OOM command not allowed when used memory > 'maxmemory'."},
-		"replica": {"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "READONLY You can't write against a read only replica."},
+		"memory": {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0",
+			"OOM command not allowed when used memory > 'maxmemory'."},
+		"replica": {"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE",
+			"READONLY You can't write against a read only replica."},
 		"replicas of its own": {"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0",
 			"NOREPLICAS Not enough good replicas to write."},
 	} {
@@ -92,12 +95,13 @@ func TestReadyWithoutSnapshots(t *testing.T) {
 
 // A limit on the size of its files fails the writes of Redis as a full disk does.
 func TestReadyOnAFullDisk(t *testing.T) {
-	signal.Ignore(syscall.SIGXFSZ) // for redis-server, which inherits it: a write over the limit is then an error
+	signal.Ignore(syscall.SIGXFSZ) // redis-server inherits that: a write over the limit is then an error
 	server := redistest.New(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	signal.Reset(syscall.SIGXFSZ)
 	s := open(t, unix(server), 10)
 	limit := func(bytes uint64) {
-		if err := sys.Prlimit(server.Pid(), sys.RLIMIT_FSIZE, &sys.Rlimit{Cur: bytes, Max: sys.RLIM_INFINITY}, nil); err != nil {
+		limits := sys.Rlimit{Cur: bytes, Max: sys.RLIM_INFINITY}
+		if err := sys.Prlimit(server.Pid(), sys.RLIMIT_FSIZE, &limits, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

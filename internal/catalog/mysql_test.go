@@ -108,8 +108,10 @@ func testMySQLFaults(t *testing.T, server *mariadbtest.Server) {
 		want string // up to the server's own words, which differ between versions
 		end  string // behind them
 	}{
-		{"wrong password", wrongPassword, "cannot reach MySQL at " + address + " as root: Error 1045 (28000): ", " (check DB_USER and DB_PASS)"},
-		{"wrong database", wrongName, "cannot reach MySQL at " + address + " as root: Error 1049 (42000): ", " (check DB_NAME)"},
+		{"wrong password", wrongPassword, "cannot reach MySQL at " + address + " as root: Error 1045 (28000): ",
+			" (check DB_USER and DB_PASS)"},
+		{"wrong database", wrongName, "cannot reach MySQL at " + address + " as root: Error 1049 (42000): ",
+			" (check DB_NAME)"},
 		{"no tables", empty, "cannot read table food of MySQL empty@" + address + ": Error 1146 (42S02): ", ""},
 		{"no column", noColumn, "cannot read table food of MySQL no_column@" + address + ": Error 1054 (42S22): ", ""},
 		{"unreachable", unreachable, fmt.Sprintf("cannot reach MySQL at %[1]s as root: "+

@@ -93,7 +93,8 @@ func (c *Config) register(redis *redisFlags) []group {
 	add := func(title string, register func()) { groups = append(groups, newGroup(fs, title, register)) }
 
 	add("Listening", func() {
-		fs.StringVar(&c.Host, "app-host", "127.0.0.1", "`address` to listen on; 0.0.0.0 is every IPv4 address of the machine, :: every one, of IPv4 and IPv6")
+		fs.StringVar(&c.Host, "app-host", "127.0.0.1",
+			"`address` to listen on; 0.0.0.0 is every IPv4 address of the machine, :: every one, of IPv4 and IPv6")
 		fs.IntVar(&c.Port, "app-port", 8080, "`port` to listen on, shared by all workers")
 		fs.IntVar(&c.Workers, "workers", runtime.NumCPU(), "`processes` that serve; 0 serves in this one process")
 		fs.DurationVar(&c.Drain, "drain", 10*time.Second, "longest `time` a stop waits for requests under way")
@@ -164,7 +165,8 @@ func (c *Config) check() error {
 		{"db-port", c.Catalog.DB.Port, 1, 65535},
 	} {
 		if limit.value < limit.least || limit.value > limit.most {
-			return fmt.Errorf("%s is %d; it must be from %d to %d", c.source(limit.flag), limit.value, limit.least, limit.most)
+			return fmt.Errorf("%s is %d; it must be from %d to %d",
+				c.source(limit.flag), limit.value, limit.least, limit.most)
 		}
 	}
 	for _, limit := range []struct {
@@ -178,7 +180,8 @@ func (c *Config) check() error {
 		{"snapshot-interval", c.SnapshotInterval, time.Millisecond, time.Second},
 	} {
 		if limit.value < limit.least || limit.value > limit.most {
-			return fmt.Errorf("%s is %v; it must be from %v to %v", c.source(limit.flag), limit.value, limit.least, limit.most)
+			return fmt.Errorf("%s is %v; it must be from %v to %v",
+				c.source(limit.flag), limit.value, limit.least, limit.most)
 		}
 	}
 	for name, secret := range map[string]string{"token-secret": c.TokenSecret, "token-secret-previous": c.TokenSecretPrevious} {
@@ -232,7 +235,8 @@ func (r *redisFlags) resolve(c *redisx.Config, source func(flag string) string) 
 		c.Network, c.Address = "unix", r.address
 	case r.address != "":
 		if _, _, err := net.SplitHostPort(r.address); err != nil {
-			return fmt.Errorf("%s is %q; it must be host:port or the absolute path of a unix socket", source("redis"), r.address)
+			return fmt.Errorf("%s is %q; it must be host:port or the absolute path of a unix socket",
+				source("redis"), r.address)
 		}
 		c.Network, c.Address = "tcp", r.address
 	case hasPort == nil:

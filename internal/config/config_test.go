@@ -181,7 +181,8 @@ func TestRefusedEnvironment(t *testing.T) {
 	if c := parse(t, "-workers", "3"); c.Workers != 3 {
 		t.Errorf("%d workers, want 3", c.Workers)
 	}
-	if _, err := Parse([]string{"-workers", "-1"}, io.Discard); err == nil || err.Error() != "-workers is -1; it must be from 0 to 256" {
+	_, err := Parse([]string{"-workers", "-1"}, io.Discard)
+	if err == nil || err.Error() != "-workers is -1; it must be from 0 to 256" {
 		t.Errorf("a flag above the environment: %v", err)
 	}
 }

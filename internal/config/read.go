@@ -11,8 +11,8 @@ import (
 	"github.com/peterbourgon/ff/v3"
 )
 
-// read sets the flags from the arguments, and those that are not among them from the environment. The error is one line
-// that names the flag or the variable, whichever it was.
+// read sets the flags from the arguments, and those that are not among them from the environment. The error
+// is one line that names the flag or the variable, whichever it was.
 func (c *Config) read(args []string) error {
 	// ff would read the arguments too, but its error does not tell what was wrong with which flag.
 	if err := c.flags.Parse(args); err != nil {
@@ -54,7 +54,8 @@ func (c *Config) wrongFlag(err error) error {
 // wrongVariable explains an error of ff.
 func (c *Config) wrongVariable(err error) error {
 	var name string
-	if n, _ := fmt.Sscanf(err.Error(), "error parsing environment variables: error setting flag %q", &name); n != 1 {
+	const format = "error parsing environment variables: error setting flag %q"
+	if n, _ := fmt.Sscanf(err.Error(), format, &name); n != 1 {
 		return err
 	}
 	return wrongType(envName(name), os.Getenv(envName(name)), c.flags.Lookup(name))

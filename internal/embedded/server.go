@@ -154,8 +154,8 @@ func (s *server) run(ctx context.Context) error {
 			return nil
 		}
 		delay := backoff.After(time.Since(s.started))
-		slog.Error("store ended and is started again", "store", s.name, "status", s.cmd.ProcessState.String(), "delay", delay,
-			"log", s.log(), "its_end", lastLines(s.log(), s.logStart))
+		slog.Error("store ended and is started again", "store", s.name, "status", s.cmd.ProcessState.String(),
+			"delay", delay, "log", s.log(), "its_end", lastLines(s.log(), s.logStart))
 		select {
 		case <-ctx.Done():
 			return nil

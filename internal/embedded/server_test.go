@@ -150,14 +150,16 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// The log line on a store that has ended in mid-sale has the last words of its own log, and none of an earlier start.
+// The log line on a store that has ended in mid-sale has the last words of its own log, and none of an
+// earlier start.
 func TestLastWordsOfAServerThatEnds(t *testing.T) {
 	needServer(t)
 	log, before := &journal{}, slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
 	path := shortFolder(t)
-	if err := os.WriteFile(filepath.Join(path, logName), []byte("line of an earlier start\n"), 0o600); err != nil {
+	earlier := []byte("line of an earlier start\n")
+	if err := os.WriteFile(filepath.Join(path, logName), earlier, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	store, stop := run(t, lock(t, path))
@@ -168,7 +170,8 @@ func TestLastWordsOfAServerThatEnds(t *testing.T) {
 	stop()
 	_, line, found := strings.Cut(log.String(), `msg="store ended and is started again"`)
 	line, _, _ = strings.Cut(line, "\n")
-	if !found || !strings.HasSuffix(line, `# Redis is now ready to exit, bye bye..."`) || strings.Contains(line, "earlier start") {
+	const last = `# Redis is now ready to exit, bye bye..."`
+	if !found || !strings.HasSuffix(line, last) || strings.Contains(line, "earlier start") {
 		t.Errorf("log %s", log)
 	}
 }

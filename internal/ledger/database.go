@@ -71,15 +71,18 @@ type Database struct {
 	prepared bool // touched by the one who prepares only
 }
 
+// dsnForm is what a data source name looks like.
+const dsnForm = "user:password@tcp(host:3306)/name"
+
 // NewDatabase reads a data source name, "user:password@tcp(host:3306)/name". It does not connect. The error does not
 // show it.
 func NewDatabase(dsn string) (*Database, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read -ledger (LEDGER): %w (it must be user:password@tcp(host:3306)/name)", err)
+		return nil, fmt.Errorf("cannot read -ledger (LEDGER): %w (it must be %s)", err, dsnForm)
 	}
 	if cfg.DBName == "" {
-		return nil, errors.New("cannot use -ledger (LEDGER): it names no database (it must be user:password@tcp(host:3306)/name)")
+		return nil, fmt.Errorf("cannot use -ledger (LEDGER): it names no database (it must be %s)", dsnForm)
 	}
 	for _, limit := range []struct {
 		of *time.Duration

@@ -13,8 +13,8 @@ func network(address string) string {
 	return "tcp"
 }
 
-// Reachable returns where clients can connect, as host:port: 127.0.0.1 and the machine's own addresses where it listens on
-// all of them, otherwise its Address.
+// Reachable returns where clients can connect, as host:port: 127.0.0.1 and the machine's own addresses where
+// it listens on all of them, otherwise its Address.
 func (s *Supervisor) Reachable() []string {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {

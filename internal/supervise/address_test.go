@@ -60,7 +60,8 @@ func TestUnspecifiedAddress(t *testing.T) {
 
 func TestReachable(t *testing.T) {
 	var machine []net.Addr
-	for _, address := range []string{"127.0.0.1/8", "::1/128", "192.0.2.7/24", "169.254.1.1/16", "2001:db8::7/64", "fe80::1/64", "fd00::2/8"} {
+	for _, address := range []string{"127.0.0.1/8", "::1/128", "192.0.2.7/24", "169.254.1.1/16",
+		"2001:db8::7/64", "fe80::1/64", "fd00::2/8"} {
 		ip, mask, err := net.ParseCIDR(address)
 		if err != nil {
 			t.Fatal(err)
@@ -68,7 +69,8 @@ func TestReachable(t *testing.T) {
 		machine = append(machine, &net.IPNet{IP: ip, Mask: mask.Mask})
 	}
 	for address, want := range map[string]string{
-		"192.0.2.7:80": "192.0.2.7:80", "127.0.0.1:80": "127.0.0.1:80", "[::1]:80": "[::1]:80", "shop:80": "shop:80",
+		"192.0.2.7:80": "192.0.2.7:80", "127.0.0.1:80": "127.0.0.1:80",
+		"[::1]:80": "[::1]:80", "shop:80": "shop:80",
 		"0.0.0.0:80": "127.0.0.1:80 192.0.2.7:80",
 		"[::]:80":    "127.0.0.1:80 192.0.2.7:80 [2001:db8::7]:80 [fd00::2]:80",
 	} {
