@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -153,7 +154,7 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 	}
 	defer stopLedger()
 	ready := func() {
-		printBanner(os.Stdout, cfg, settings, supervisor.Address(), store, sale, database, randomRoot)
+		printBanner(os.Stdout, cfg, settings, supervisor.Reachable(), store, sale, database, randomRoot)
 	}
 	if cfg.Workers == 0 {
 		err = serveAlone(interrupt, cfg, sale, supervisor, hangups{hangup, terminal}, ready)
@@ -533,11 +534,13 @@ func findStore(ctx context.Context, cfg *config.Config) (*store, error) {
 	return found, nil
 }
 
-func printBanner(out io.Writer, cfg *config.Config, settings, address string, store *store, sale *opening, database *ledger.Database, randomRoot bool) {
-	url, curl, state := "http://"+address, "curl", "goes on"
+func printBanner(out io.Writer, cfg *config.Config, settings string, addresses []string,
+	store *store, sale *opening, database *ledger.Database, randomRoot bool) {
+	scheme, curl, state := "http://", "curl", "goes on"
 	if cfg.TLSCert != "" {
-		url, curl = "https://"+address, "curl -k" // the certificate is hardly for this address
+		scheme, curl = "https://", "curl -k" // the certificate is hardly for this address
 	}
+	url := scheme + addresses[0]
 	if sale.fresh {
 		state = "opened now"
 	}
@@ -549,6 +552,9 @@ func printBanner(out io.Writer, cfg *config.Config, settings, address string, st
 		login = `{"username":"user2","password":"pass2"}`
 	}
 	fmt.Fprintf(out, "flashsale serves on %s (workers: %d)\n", url, cfg.Workers)
+	if others := addresses[1:]; len(others) > 0 {
+		fmt.Fprintf(out, "  also on    %s%s\n", scheme, strings.Join(others, " "+scheme))
+	}
 	fmt.Fprintf(out, "  sale       %s, %s\n", sale.Sale, state)
 	source := cfg.Catalog.Source()
 	if !cfg.Catalog.BuiltIn() {

@@ -28,15 +28,35 @@ func checkRefused(t *testing.T, p *program, message string) {
 func TestBadSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	port := closedPort(t)
+	closed := redistest.New(t)
+	closed.Do(t, "CONFIG SET requirepass right")
 	for _, test := range []struct {
 		name, want string
 		args, env  []string
 	}{
 		{
 			name: "unknown flag", args: []string{"-nonsense"},
-			want: "error parsing commandline arguments: flag provided but not defined: -nonsense (-h lists all flags; a time needs its unit, as in 5s or 200ms)",
+			want: "flag provided but not defined: -nonsense (-h lists all flags)",
 		},
 		{name: "bad value", args: []string{"-workers", "-1"}, want: "-workers is -1; it must be from 0 to 256"},
+		{
+			name: "bad value in the environment", env: []string{"WORKERS=many"},
+			want: `WORKERS is "many"; it must be a whole number`,
+		},
+		{
+			name: "host of Redis with a port", env: []string{"REDIS_HOST=127.0.0.1:6379"},
+			want: "REDIS_HOST is 127.0.0.1:6379; it must be a host without port (REDIS_PORT)",
+		},
+		{
+			name: "no password for Redis", args: []string{"-redis", closed.Socket},
+			want: "cannot use Redis at " + closed.Socket + ": redis answers with an error: " +
+				"NOAUTH Authentication required. (set REDIS_PASSWORD)",
+		},
+		{
+			name: "wrong password for Redis", args: []string{"-redis", closed.Socket}, env: []string{"REDIS_PASSWORD=wrong"},
+			want: "cannot log in to Redis at " + closed.Socket + ": redis answers with an error: " +
+				"WRONGPASS invalid username-password pair or user is disabled. (check REDIS_PASSWORD and REDIS_USERNAME)",
+		},
 		{
 			name: "short secret", env: []string{"TOKEN_SECRET=short"},
 			want: "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
@@ -97,7 +117,8 @@ func TestPortInUseIsRefused(t *testing.T) {
 	defer plain.Close()
 	other := setup{args: []string{"-users", "2"}}.serve(t)
 	for holder, address := range map[string]string{"listener": plain.Addr().String(), "flashsale": other.address} {
-		want := "cannot listen on " + address + ": another program uses that port; stop it or choose another port"
+		want := "cannot listen on " + address + ": another program uses that port; " +
+			"stop it or choose another with -app-port (APP_PORT)"
 		for _, workers := range []string{"2", "0"} {
 			t.Run(holder+" workers "+workers, func(t *testing.T) {
 				_, port, _ := net.SplitHostPort(address)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"flashsale/redisx/redistest"
 )
 
 const bannerLinesMost = 10
@@ -56,6 +58,30 @@ func TestStart(t *testing.T) {
 				t.Errorf("a start and a stop in order log %q", log)
 			}
 		})
+	}
+}
+
+// On every address of the machine the banner names those that one can open, 127.0.0.1 first.
+func TestBannerOnEveryAddress(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	args := []string{"-redis", redis.Socket, "-app-host", "0.0.0.0", "-users", "2", "-workers", "1"}
+	s := setup{args: args}.serve(t)
+	if !strings.HasPrefix(s.address, "127.0.0.1:") {
+		t.Errorf("the banner begins with %s, want 127.0.0.1", s.address)
+	}
+	banner := read(t, s.stdout)
+	if strings.Contains(banner, "://0.0.0.0") || strings.Contains(banner, "://[::]") {
+		t.Errorf("the banner has an address that nobody can open: %s", banner)
+	}
+	_, others, _ := strings.Cut(banner, "  also on ")
+	others, _, _ = strings.Cut(others, "\n  sale ")
+	for _, url := range append(strings.Fields(others), "http://"+s.address) {
+		c := client{address: strings.TrimPrefix(url, "http://")}
+		if r, err := c.do("GET", "/healthz", ""); err != nil || r.status != 200 {
+			t.Errorf("%s: %v, %v", url, r, err)
+		}
+		c.hangUp()
 	}
 }
 

@@ -3,16 +3,23 @@ package handlers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"flashsale/redisx"
 )
 
-const rootUser = 1
+const (
+	rootUser = 1
+	listsMax = 2 // lists of all orders at once: each reads all keys of Redis and remembers every user
+)
 
 // listAllOrders streams every order of the sale to root, a page of Redis at a time.
 func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx) {
@@ -24,8 +31,18 @@ func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx) {
 		reply(ctx, errInvalidToken)
 		return
 	}
+	list := s.newOrderList()
+	if list == nil {
+		reply(ctx, errTooManyRequests)
+		return
+	}
+	streamed := false
+	defer func() {
+		if !streamed {
+			list.Close()
+		}
+	}()
 	// The first page is read before the status is sent: a Redis that does not answer is a 503.
-	list := &orderList{server: s, scan: s.cfg.Sale.ScanOrders(), text: []byte("[")}
 	if err := list.more(); err != nil && !errors.Is(err, io.EOF) {
 		replyOutcome(ctx, err)
 		return
@@ -34,17 +51,29 @@ func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx) {
 		ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
 		return
 	}
-	if !ctx.Request.Header.IsHTTP11() { // HTTP/1.0 knows no chunks: the whole list at once
-		body, err := io.ReadAll(list)
-		if err != nil {
-			replyOutcome(ctx, err)
-			return
-		}
-		replyRaw(ctx, body)
+	if !ctx.Request.Header.IsHTTP11() {
+		sendToEnd(ctx, list)
 		return
 	}
 	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
-	ctx.Response.SetBodyStream(list, -1)
+	ctx.Response.SetBodyStream(list, -1) // fasthttp closes it, whatever becomes of the connection
+	streamed = true
+}
+
+// sendToEnd sends a list to a client of HTTP/1.0, which knows no chunks: the list ends where the connection
+// does. One that breaks off ends in a reset, so that nobody takes the part for the whole.
+func sendToEnd(ctx *fasthttp.RequestCtx, list *orderList) {
+	ctx.HijackSetNoResponse(true)
+	ctx.Hijack(func(net.Conn) {}) // all that fasthttp does then is to close the connection
+	head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nDate: %s\r\nContent-Type: %s\r\nConnection: close\r\n\r\n",
+		fasthttp.AppendHTTPDate(nil, time.Now()), contentTypeJSON)
+	c := ctx.Conn()
+	if _, err := c.Write(head); err != nil {
+		return // the client has gone
+	}
+	if _, err := io.Copy(c, list); err != nil {
+		abort(c)
+	}
 }
 
 // orderList is the JSON list of all orders as it is read. When Redis fails on the way, the error ends the
@@ -55,18 +84,45 @@ type orderList struct {
 	text   []byte // what is not read yet
 	err    error  // what follows the text
 	orders int
+	closed bool
 }
 
-func (l *orderList) Read(p []byte) (int, error) {
+// newOrderList begins a list, nil where there are listsMax already. It must be closed.
+func (s *Server) newOrderList() *orderList {
+	if s.lists.Add(1) > listsMax {
+		s.lists.Add(-1)
+		return nil
+	}
+	return &orderList{server: s, scan: s.cfg.Sale.ScanOrders(), text: []byte("[")}
+}
+
+// Close lets another list begin.
+func (l *orderList) Close() error {
+	if !l.closed {
+		l.closed = true
+		l.server.lists.Add(-1)
+	}
+	return nil
+}
+
+func (l *orderList) Read(p []byte) (n int, err error) {
+	defer func() {
+		if fault := recover(); fault != nil { // fasthttp would say nothing of it
+			slog.Error("the list of all orders failed", "fault", fault, "stack", string(debug.Stack()))
+			n, err = 0, io.ErrUnexpectedEOF
+		}
+	}()
 	for len(l.text) == 0 {
 		if l.err != nil {
 			return 0, l.err
 		}
 		if err := l.more(); err != nil && !errors.Is(err, io.EOF) {
-			slog.Error("the list of all orders breaks off", "orders", l.orders, "error", err)
+			if lists := l.server.brokenLists.due(time.Now()); lists > 0 {
+				slog.Error("the list of all orders breaks off", "orders", l.orders, "lists", lists, "error", err)
+			}
 		}
 	}
-	n := copy(p, l.text)
+	n = copy(p, l.text)
 	l.text = l.text[n:]
 	return n, nil
 }

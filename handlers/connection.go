@@ -298,3 +298,14 @@ func (c *connection) Close() error {
 	c.sweeper.remove(c)
 	return c.Conn.Close()
 }
+
+// abort closes a connection so that the client cannot take it for an end in order: with a reset, and with
+// TLS without a farewell.
+func abort(c net.Conn) {
+	if c, ok := c.(*connection); ok {
+		if tcp, ok := c.socket.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // it fails on a closed connection only
+		}
+		c.socket.Close()
+	}
+}

@@ -41,6 +41,7 @@ var (
 	errURLTooLong        = newFailure(414, "URL_TOO_LONG", "请求地址过长")
 	errHeadTooLarge      = newFailure(431, "HEADER_TOO_LARGE", "请求头过大")
 	errBadIdempotencyKey = newFailure(400, "INVALID_IDEMPOTENCY_KEY", "Idempotency-Key 须为1至255个字符")
+	errTooManyRequests   = newFailure(429, "TOO_MANY_REQUESTS", "请求过于频繁")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 
@@ -60,18 +61,25 @@ var outcomes = []struct {
 // replyOutcome answers with the failure of an error. Faults of Redis are logged by redisx, once and not for
 // each request; what is not in the table should not happen and is logged here.
 func replyOutcome(ctx *fasthttp.RequestCtx, err error) {
+	f := failureOf(err)
+	if f == errInternal {
+		slog.Error("a request failed", "method", string(ctx.Method()), "path", string(ctx.Path()), "error", err)
+	}
+	reply(ctx, f)
+}
+
+// failureOf finds an error in the table; errInternal if it is not there.
+func failureOf(err error) *failure {
 	for _, o := range outcomes {
 		if errors.Is(err, o.err) {
-			reply(ctx, o.failure)
-			return
+			return o.failure
 		}
 	}
-	slog.Error("a request failed", "method", string(ctx.Method()), "path", string(ctx.Path()), "error", err)
-	reply(ctx, errInternal)
+	return errInternal
 }
 
 func reply(ctx *fasthttp.RequestCtx, f *failure) {
-	if f == errUnavailable {
+	if f.status == fasthttp.StatusServiceUnavailable || f.status == fasthttp.StatusTooManyRequests {
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 	}
 	ctx.SetStatusCode(f.status)

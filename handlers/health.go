@@ -1,39 +1,111 @@
 package handlers
 
 import (
+	"errors"
+	"sync"
 	"time"
 
 	"github.com/goccy/go-json"
 	"github.com/valyala/fasthttp"
+
+	"flashsale/redisx"
 )
 
 var aliveBody = []byte(`{"status":"alive"}`)
 
-// alive says that the process answers.
+// alive reports that the process answers.
 func (s *Server) alive(ctx *fasthttp.RequestCtx) { replyRaw(ctx, aliveBody) }
 
-// ready says that a sale can be served: Redis answers and holds it, the catalogue and the stock are loaded,
-// and the server is not about to stop.
+// ready reports whether a sale can be served: Redis answers, holds it and takes writes, the catalogue and
+// the stock are loaded, and the server is not about to stop.
 func (s *Server) ready(ctx *fasthttp.RequestCtx) {
 	if s.foods.Load() == nil || s.draining.Load() {
 		reply(ctx, errUnavailable)
 		return
 	}
-	backlog, err := s.cfg.Sale.Backlog()
-	if err != nil {
-		replyOutcome(ctx, err)
-		return
+	if l := s.looks.take(s.look); l.failure != nil {
+		reply(ctx, l.failure)
+	} else {
+		replyRaw(ctx, l.body)
+	}
+}
+
+// look asks Redis.
+func (s *Server) look() (body []byte, f *failure) {
+	backlog, err := s.cfg.Sale.Ready()
+	switch {
+	case errors.Is(err, redisx.ErrWritesRefused):
+		return nil, writesRefused(err)
+	case err != nil:
+		return nil, failureOf(err)
 	}
 	detail := readiness{Status: "ready", Sale: s.cfg.Sale.ID(), Users: s.cfg.Catalog.Users(), Foods: len(s.cfg.Catalog.Foods())}
 	if backlog.Kept { // a database that is behind does not hold up the sale: ready all the same
 		detail.Ledger = &ledgerLag{backlog.Orders, backlog.Age(time.Now()).Seconds()}
 	}
-	body, err := json.Marshal(detail)
-	if err != nil {
-		replyOutcome(ctx, err)
-		return
+	if body, err = json.Marshal(detail); err != nil {
+		return nil, failureOf(err)
 	}
-	replyRaw(ctx, body)
+	return body, nil
+}
+
+// writesRefused has the words of Redis as its message, and not in the log alone: who asks, a person with
+// curl or the load balancer, is who has to know. They hold nothing secret.
+func writesRefused(err error) *failure {
+	body, err := json.MarshalWithOption(struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}{"SERVICE_UNAVAILABLE", err.Error()}, json.DisableHTMLEscape())
+	if err != nil {
+		return failureOf(err)
+	}
+	return &failure{status: errUnavailable.status, body: body}
+}
+
+// lookInterval is the least time between two looks at Redis for /readyz: anybody may ask for it, without a
+// token.
+const lookInterval = 100 * time.Millisecond
+
+// looks lets all who ask within lookInterval share one look. The zero value is ready.
+type looks struct {
+	mu   sync.Mutex
+	last *look
+}
+
+// look is one look at Redis.
+type look struct {
+	begun time.Time
+	done  chan struct{} // closed when the outcome is there
+
+	body    []byte
+	failure *failure
+}
+
+// take returns the last look if that is recent or under way, else one that this caller makes with ask. It
+// takes as long as ask at most.
+func (l *looks) take(ask func() ([]byte, *failure)) *look {
+	l.mu.Lock()
+	if last := l.last; last != nil && (!last.over() || time.Since(last.begun) < lookInterval) {
+		l.mu.Unlock()
+		<-last.done
+		return last
+	}
+	// errInternal stands if ask panics.
+	mine := &look{begun: time.Now(), done: make(chan struct{}), failure: errInternal}
+	l.last = mine
+	l.mu.Unlock()
+	defer close(mine.done)
+	mine.body, mine.failure = ask()
+	return mine
+}
+
+func (l *look) over() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // readiness is what GET /readyz shows.

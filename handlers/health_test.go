@@ -1,9 +1,15 @@
 package handlers
 
 import (
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"flashsale/redisx"
+	"flashsale/redisx/redistest"
 )
 
 // A sale that keeps a ledger tells how far the database is behind and is ready all the same.
@@ -17,4 +23,111 @@ func TestReadyTellsOfTheLedger(t *testing.T) {
 		ready := `{"status":"ready","sale":"` + s.cfg.Sale.ID() + `","users":20,"foods":5,"ledger":{"orders_waiting":0,"oldest_seconds":0}}`
 		s.expect(t, 0, "GET", "/readyz", "", 200, ready)
 	})
+}
+
+// A Redis that answers and refuses writes is not ready, in its own words.
+func TestReadySaysThatWritesAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct{ do, reason string }{
+		"memory":  {"CONFIG SET maxmemory 1", `OOM command not allowed when used memory > 'maxmemory'.`},
+		"replica": {"REPLICAOF 127.0.0.1 1", `READONLY You can't write against a read only replica.`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.New(t)
+			s := open(t, "unix", server.Socket)
+			server.Do(t, tc.do)
+			h := s.expect(t, 0, "GET", "/readyz", "", 503,
+				`{"code":"SERVICE_UNAVAILABLE","message":"writes are refused: `+tc.reason+`"}`)
+			if h.Get("Retry-After") != "1" {
+				t.Errorf("Retry-After %q, want 1", h.Get("Retry-After"))
+			}
+			s.expect(t, 2, "PATCH", "/carts/"+s.cartOf(2), `{"food_id":1,"count":1}`, 503, unavailable)
+		})
+	}
+}
+
+// Redis gets one look each lookInterval, however many ask.
+func TestReadyFlood(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, "unix", server.Socket)
+	ready := `{"status":"ready","sale":"` + s.cfg.Sale.ID() + `","users":20,"foods":5}`
+	server.Do(t, "CONFIG RESETSTAT")
+	begin := time.Now()
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			for range 40 {
+				s.expect(t, 0, "GET", "/readyz", "", 200, ready)
+			}
+		})
+	}
+	wg.Wait()
+	most := int(time.Since(begin)/lookInterval) + 1
+	if n := commandCalls(t, server, "lpushx"); n < 1 || n > most {
+		t.Errorf("%d looks for 2000 calls, want 1 to %d", n, most)
+	}
+}
+
+// commandCalls is how often Redis has carried out a command, since it was asked to forget its statistics.
+func commandCalls(t *testing.T, server *redistest.Server, command string) int {
+	t.Helper()
+	reply := server.Do(t, `EVAL "local stats = redis.call('INFO', 'commandstats') `+
+		`return tonumber(string.match(stats, 'cmdstat_`+command+`:calls=(%d+)') or 0)" 0`)
+	n, err := strconv.Atoi(strings.TrimPrefix(reply, ":"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l looks
+		asked, answer := 0, make(chan string)
+		ask := func() ([]byte, *failure) {
+			asked++
+			return []byte(<-answer), nil
+		}
+		// All who come while a look is under way get its outcome, however long it takes.
+		got := make(chan string, 10)
+		for range cap(got) {
+			go func() { got <- string(l.take(ask).body) }()
+			time.Sleep(lookInterval)
+		}
+		synctest.Wait()
+		answer <- "first"
+		for range cap(got) {
+			if body := <-got; body != "first" {
+				t.Errorf("%q, want the first look", body)
+			}
+		}
+		// It began long ago: the next one looks again, and those who follow within the interval do not.
+		go func() { answer <- "second" }()
+		for range 3 {
+			if body := string(l.take(ask).body); body != "second" {
+				t.Errorf("%q, want the second look", body)
+			}
+			time.Sleep(lookInterval / 3)
+		}
+		time.Sleep(lookInterval)
+		go func() { answer <- "third" }()
+		if body := string(l.take(ask).body); body != "third" || asked != 3 {
+			t.Errorf("%q after %d looks, want the third", body, asked)
+		}
+	})
+}
+
+// A look that panics leaves nobody waiting.
+func TestLookPanics(t *testing.T) {
+	var l looks
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		l.take(func() ([]byte, *failure) { panic("in a look") })
+	}()
+	if got := l.take(nil).failure; got != errInternal {
+		t.Errorf("outcome %v, want errInternal", got)
+	}
 }

@@ -60,8 +60,11 @@ type Server struct {
 	sweeper  *sweeper
 	http     *fasthttp.Server
 
+	looks         looks
+	lists         atomic.Int64 // of all orders, that are being sent
 	refusedLogins flood
 	refusedTokens flood
+	brokenLists   flood
 }
 
 // New makes a Server that is not ready before PublishStock was called.

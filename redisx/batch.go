@@ -118,7 +118,7 @@ func (b *batch) readScript(br resp.BufferedReader, e *evaluation) error {
 		return err
 	}
 	if refused == nil && codes != int64(n) {
-		return fmt.Errorf("cannot read a reply of Redis: %d codes for %d calls of a script", codes, n)
+		return fmt.Errorf("%w: %d codes for %d calls of a script", errBadReply, codes, n)
 	}
 	b.note(refused)
 	for _, x := range b.calls {

@@ -4,21 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/mediocregopher/radix/v4/resp"
 	"github.com/mediocregopher/radix/v4/resp/resp3"
-)
-
-var (
-	// Redis does not know the script, so nothing was carried out.
-	errNoScript = fmt.Errorf("%w: it has lost the scripts", ErrUnavailable)
-	// The key holds something of another type than the command is for.
-	errWrongType = fmt.Errorf("%w: a key holds a value of another type", ErrUnavailable)
 )
 
 var wrongTypeReply = []byte("WRONGTYPE")
@@ -132,7 +123,7 @@ func (x *call) read(br resp.BufferedReader, o *resp.Opts) (err error) {
 func unmarshal(br resp.BufferedReader, receiver any, o *resp.Opts) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			err = fmt.Errorf("cannot read a reply of Redis: %v", fault)
+			err = fmt.Errorf("%w: %v", errBadReply, fault)
 		}
 	}()
 	return resp3.Unmarshal(br, receiver, o)
@@ -146,7 +137,7 @@ func readNumber(br resp.BufferedReader, kind byte) (n int64, refused, broken err
 		return 0, nil, fmt.Errorf("cannot read a reply of Redis: %w", err)
 	}
 	if len(line) < 4 || line[len(line)-2] != '\r' {
-		return 0, nil, fmt.Errorf("cannot read a reply of Redis: %w: %q", io.ErrUnexpectedEOF, line)
+		return 0, nil, badReply(line, kind)
 	}
 	text := line[1 : len(line)-2]
 	switch line[0] {
@@ -159,15 +150,5 @@ func readNumber(br resp.BufferedReader, kind byte) (n int64, refused, broken err
 		}
 		return 0, replyError(string(text)), nil
 	}
-	return 0, nil, fmt.Errorf("cannot read a reply of Redis: %q where %q is due", line, kind)
-}
-
-func replyError(text string) error {
-	switch {
-	case strings.HasPrefix(text, "NOSCRIPT"):
-		return errNoScript
-	case strings.HasPrefix(text, "NOAUTH"), strings.Contains(text, "unauthenticated"):
-		return fmt.Errorf("%w: it wants a password (REDIS_PASSWORD)", ErrUnavailable)
-	}
-	return fmt.Errorf("%w: %s", ErrUnavailable, text)
+	return 0, nil, badReply(line, kind)
 }

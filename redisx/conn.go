@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mediocregopher/radix/v4"
+	"github.com/mediocregopher/radix/v4/resp/resp3"
 
 	"flashsale/redisx/rawio"
 )
@@ -76,14 +77,12 @@ func (c *conn) late() bool {
 
 // run keeps the connection until ctx ends. Calls must have ended before: what comes later is not answered.
 func (c *conn) run(ctx context.Context) {
-	down := false // one line when the connection goes, one when it is back
+	out := outage{redis: c.cfg.Address}
 	for delay := time.Duration(0); ; {
 		l, err := c.redial(ctx, delay)
 		if err == nil {
-			if down {
-				slog.Info("Redis answers again", "redis", c.cfg.Address)
-			}
-			down, delay = false, 0
+			out.end()
+			delay = 0
 			c.up.Store(true)
 			err = c.serve(ctx, l)
 			c.up.Store(false)
@@ -93,10 +92,7 @@ func (c *conn) run(ctx context.Context) {
 			c.refuseWaiting()
 			return
 		}
-		if !down {
-			slog.Error("Redis does not answer: orders get 503 until it does", "redis", c.cfg.Address, "error", err)
-			down = true
-		}
+		out.note(err)
 		delay = min(max(2*delay, retryMin), retryMax)
 	}
 }
@@ -245,7 +241,7 @@ func (c *conn) refuseWaiting() {
 func dial(ctx context.Context, cfg Config) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()
-	l := &link{}
+	l := &link{foods: cfg.foods}
 	l.deadline.Store(time.Now().Add(cfg.Timeout).UnixNano())
 	rc, err := radix.Dialer{
 		AuthUser:    cfg.Username,
@@ -253,7 +249,11 @@ func dial(ctx context.Context, cfg Config) (*link, error) {
 		NetDialer:   l,
 		NewRespOpts: newRespOpts,
 	}.Dial(ctx, cfg.Network, cfg.Address)
-	if err != nil {
+	var refused resp3.SimpleError // to the password
+	switch {
+	case errors.As(err, &refused):
+		return nil, fmt.Errorf("cannot log in to Redis at %s: %w", cfg.Address, replyError(refused.S))
+	case err != nil:
 		return nil, fmt.Errorf("cannot reach Redis at %s: %w", cfg.Address, err)
 	}
 	l.Conn = rc

@@ -183,16 +183,6 @@ func ReadBacklog(ctx context.Context, cfg Config, sale string) (Backlog, error) 
 	return found, err
 }
 
-// Backlog is what is not in the ledger yet, of a sale that Redis holds. Errors: ErrUnavailable, ErrSaleGone.
-func (s *Sale) Backlog() (Backlog, error) {
-	var held presence
-	var found Backlog
-	if err := s.do(0, found.ask(s.prove(newCall(), &held), streamPrefix+s.id)); err != nil {
-		return Backlog{}, err
-	}
-	return found, s.observe(held)
-}
-
 // StreamedUsers calls visit with the user of every order that is in the stream, none where the sale keeps no ledger.
 func (s *Sale) StreamedUsers(ctx context.Context, visit func(user uint32)) error {
 	for from := "-"; ctx.Err() == nil; {

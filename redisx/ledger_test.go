@@ -70,7 +70,7 @@ func TestLedgerIsSwitchedOn(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 9, 9)
 		buy(t, s, 2)
-		if found, err := s.Backlog(); err != nil || found.Kept || found.Orders != 0 || found.Age(time.Now()) != 0 {
+		if found, err := s.Ready(); err != nil || found.Kept || found.Orders != 0 || found.Age(time.Now()) != 0 {
 			t.Errorf("backlog without a ledger %+v, %v", found, err)
 		}
 		if n := rawString(t, cfg, "EXISTS", streamPrefix+s.ID()); n != "0" {
@@ -87,7 +87,7 @@ func TestLedgerIsSwitchedOn(t *testing.T) {
 		if o := orders[0]; !slices.Equal(o.Items, []Item{{1, 1}}) || o.Placed.Before(start) || o.Placed.After(time.Now().Add(time.Second)) {
 			t.Errorf("order %+v, want one piece of food 1, placed now", o)
 		}
-		if found, err := s.Backlog(); err != nil || !found.Kept || found.Orders != 1 || found.Age(orders[0].Placed.Add(time.Minute)) != time.Minute {
+		if found, err := s.Ready(); err != nil || !found.Kept || found.Orders != 1 || found.Age(orders[0].Placed.Add(time.Minute)) != time.Minute {
 			t.Errorf("backlog %+v, %v; want one order", found, err)
 		}
 		if again := openStream(t, cfg, s, "b"); !again.Filling() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -26,13 +27,18 @@ var errNoReply = errors.New("no reply in time")
 type link struct {
 	radix.Conn
 	deadline atomic.Int64 // Unix nanoseconds
+	foods    int          // the stock's reply may hold so many
+	broken   atomic.Pointer[error]
 }
 
 // roundTrip sends the batch and reads its replies. After an error the link must be closed.
 func (l *link) roundTrip(b *batch, deadline time.Time) error {
 	l.deadline.Store(deadline.UnixNano())
 	err := l.EncodeDecode(context.Background(), b, b)
-	if errors.Is(err, context.Canceled) { // what radix makes of a deadline that passed
+	switch broken := l.broken.Load(); {
+	case err != nil && broken != nil: // radix may return no more than that it has closed the connection
+		return *broken
+	case errors.Is(err, context.Canceled): // what radix makes of a deadline that passed
 		return errNoReply
 	}
 	return err
@@ -54,24 +60,39 @@ func (l *link) DialContext(ctx context.Context, network, address string) (net.Co
 	if err != nil {
 		return nil, err
 	}
-	return &deadlineConn{Conn: rawio.Wrap(c), deadline: &l.deadline}, nil
+	return &guardedConn{Conn: rawio.Wrap(c), link: l, guard: newReplyGuard(l.foods)}, nil
 }
 
-type deadlineConn struct {
+// guardedConn is the network connection below a link: it keeps the link's deadline and its replies within
+// their limits.
+type guardedConn struct {
 	net.Conn
-	deadline *atomic.Int64
+	link  *link
+	guard *replyGuard
 }
 
-func (c *deadlineConn) SetReadDeadline(t time.Time) error {
-	limit := time.Unix(0, c.deadline.Load())
+func (c *guardedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if fault := c.guard.check(b[:n]); fault != nil {
+		n, err = 0, fault
+	}
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		broken := err // err itself would be an allocation for every Read
+		c.link.broken.CompareAndSwap(nil, &broken)
+	}
+	return n, err
+}
+
+func (c *guardedConn) SetReadDeadline(t time.Time) error {
+	limit := time.Unix(0, c.link.deadline.Load())
 	if t.IsZero() || t.After(limit) {
 		t = limit
 	}
 	return c.Conn.SetReadDeadline(t)
 }
 
-func (c *deadlineConn) Write(b []byte) (int, error) {
-	if err := c.Conn.SetWriteDeadline(time.Unix(0, c.deadline.Load())); err != nil {
+func (c *guardedConn) Write(b []byte) (int, error) {
+	if err := c.Conn.SetWriteDeadline(time.Unix(0, c.link.deadline.Load())); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(b)

@@ -34,6 +34,8 @@ type Config struct {
 	Timeout     time.Duration // in which every call is answered, one way or the other
 	CartTTL     time.Duration // lifetime of a cart from its first piece on, whole seconds
 	Quiet       bool          // another process of this server says when the sale goes and when it is back
+
+	foods int // of the sale, set by Join: it bounds the reply with the stock
 }
 
 // Sale is the open sale. Its methods are safe for concurrent use.
@@ -61,6 +63,7 @@ type Sale struct {
 func Join(cfg Config, id string, foods, users int) *Sale { return join(cfg, id, foods, users, CartMax) }
 
 func join(cfg Config, id string, foods, users, cartMax int) *Sale {
+	cfg.foods = foods
 	s := &Sale{id: id, stockKey: stockPrefix + id, foods: foods, cfg: cfg, cartMax: cartMax}
 	s.begun = newBegunCarts(users)
 	s.changeBytes = len(strconv.Itoa(foods)) + len(":1,")

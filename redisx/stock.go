@@ -64,7 +64,7 @@ func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 	defer l.Close()
 	var pong string
 	if err := l.ask(newCall().command(&pong, "PING"), cfg.Timeout); err != nil {
-		return Opened{}, fmt.Errorf("cannot reach Redis at %s: %w", cfg.Address, err)
+		return Opened{}, fmt.Errorf("cannot use Redis at %s: %w", cfg.Address, err)
 	}
 	opened, err := o.run(l, cfg, "")
 	if !errors.Is(err, ErrNoSale) || o.Only != "" {

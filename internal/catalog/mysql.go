@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -45,9 +46,23 @@ func (d Database) open(ctx context.Context) (*sql.DB, error) {
 	defer cancel()
 	if err := db.PingContext(ctx); err != nil {
 		db.Close()
-		return nil, fmt.Errorf("cannot reach MySQL at %s as %s: %w", d.address(), d.User, err)
+		return nil, fmt.Errorf("cannot reach MySQL at %s as %s: %w%s", d.address(), d.User, err, advice(err))
 	}
 	return db, nil
+}
+
+// advice names the setting that the server has refused, if it is one.
+func advice(err error) string {
+	var refused *mysql.MySQLError
+	if errors.As(err, &refused) {
+		switch refused.Number {
+		case 1045, 1698: // 1698 is by a plugin
+			return " (check DB_USER and DB_PASS)"
+		case 1044, 1049:
+			return " (check DB_NAME)"
+		}
+	}
+	return ""
 }
 
 func (d Database) rows(ctx context.Context, t table, visit rowVisitor) error {

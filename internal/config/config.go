@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/peterbourgon/ff/v3"
-
 	"flashsale/internal/catalog"
 	"flashsale/redisx"
 	"flashsale/tokens"
@@ -52,7 +50,8 @@ type Config struct {
 	Ledger string // data source name of the database that gets the orders, "" for none
 
 	flags   *flag.FlagSet
-	proxies string // TrustedProxies as they were given
+	given   map[string]bool // flags that are among the arguments
+	proxies string          // TrustedProxies as they were given
 }
 
 // Address is the host:port to listen on.
@@ -76,21 +75,18 @@ func (c *Config) WorkerConns() int {
 // Parse reads the arguments (without the program's name) and the environment. The error is one line;
 // flag.ErrHelp after the help was written to out.
 func Parse(args []string, out io.Writer) (*Config, error) {
-	c := &Config{flags: flag.NewFlagSet("flashsale", flag.ContinueOnError)}
+	c := &Config{flags: flag.NewFlagSet("flashsale", flag.ContinueOnError), given: map[string]bool{}}
 	c.flags.SetOutput(io.Discard) // one clear line instead of the whole help
 	c.flags.Usage = func() {}
 	redis := &redisFlags{}
 	groups := c.register(redis)
-	if err := ff.Parse(c.flags, args, ff.WithEnvVars()); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return nil, help(out, c.flags, groups)
-		}
-		return nil, fmt.Errorf("%w (-h lists all flags; a time needs its unit, as in 5s or 200ms)", err)
+	switch err := c.read(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return nil, help(out, c.flags, groups)
+	case err != nil:
+		return nil, err
 	}
-	if rest := c.flags.Args(); len(rest) > 0 {
-		return nil, fmt.Errorf("unexpected argument %q (-h lists all flags)", rest[0])
-	}
-	err := redis.resolve(&c.Redis)
+	err := redis.resolve(&c.Redis, c.source)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +102,8 @@ func (c *Config) register(redis *redisFlags) []group {
 	add := func(title string, register func()) { groups = append(groups, newGroup(fs, title, register)) }
 
 	add("Listening", func() {
-		fs.StringVar(&c.Host, "app-host", "127.0.0.1", "`address` to listen on; 0.0.0.0 is every interface")
+		fs.StringVar(&c.Host, "app-host", "127.0.0.1",
+			"`address` to listen on; 0.0.0.0 is every IPv4 address of the machine, :: every one, of IPv4 and IPv6")
 		fs.IntVar(&c.Port, "app-port", 8080, "`port` to listen on, shared by all workers")
 		fs.IntVar(&c.Workers, "workers", runtime.NumCPU(), "`processes` that serve; 0 serves in this one process")
 		fs.DurationVar(&c.Drain, "drain", 10*time.Second, "longest `time` a stop waits for requests under way")
@@ -183,7 +180,8 @@ func (c *Config) check() error {
 		{"db-port", c.Catalog.DB.Port, 1, 65535},
 	} {
 		if limit.value < limit.least || limit.value > limit.most {
-			return fmt.Errorf("-%s is %d; it must be from %d to %d", limit.flag, limit.value, limit.least, limit.most)
+			return fmt.Errorf("%s is %d; it must be from %d to %d",
+				c.source(limit.flag), limit.value, limit.least, limit.most)
 		}
 	}
 	for _, limit := range []struct {
@@ -197,7 +195,8 @@ func (c *Config) check() error {
 		{"snapshot-interval", c.SnapshotInterval, time.Millisecond, time.Second},
 	} {
 		if limit.value < limit.least || limit.value > limit.most {
-			return fmt.Errorf("-%s is %v; it must be from %v to %v", limit.flag, limit.value, limit.least, limit.most)
+			return fmt.Errorf("%s is %v; it must be from %v to %v",
+				c.source(limit.flag), limit.value, limit.least, limit.most)
 		}
 	}
 	for name, secret := range map[string]string{"token-secret": c.TokenSecret, "token-secret-previous": c.TokenSecretPrevious} {
@@ -238,10 +237,12 @@ type redisFlags struct {
 	port          int
 }
 
-func (r *redisFlags) resolve(c *redisx.Config) error {
+// resolve sets the address; source names where a flag's value comes from.
+func (r *redisFlags) resolve(c *redisx.Config, source func(flag string) string) error {
 	if r.port < 1 || r.port > 65535 {
-		return fmt.Errorf("-redis-port is %d; it must be from 1 to 65535", r.port)
+		return fmt.Errorf("%s is %d; it must be from 1 to 65535", source("redis-port"), r.port)
 	}
+	_, _, hasPort := net.SplitHostPort(r.host)
 	switch {
 	case r.address != "" && r.host != "":
 		return errors.New("-redis and -redis-host are both set; choose one")
@@ -249,9 +250,14 @@ func (r *redisFlags) resolve(c *redisx.Config) error {
 		c.Network, c.Address = "unix", r.address
 	case r.address != "":
 		if _, _, err := net.SplitHostPort(r.address); err != nil {
-			return fmt.Errorf("-redis is %q; it must be host:port or the absolute path of a unix socket", r.address)
+			return fmt.Errorf("%s is %q; it must be host:port or the absolute path of a unix socket",
+				source("redis"), r.address)
 		}
 		c.Network, c.Address = "tcp", r.address
+	case hasPort == nil:
+		host := source("redis-host")
+		port := strings.NewReplacer("host", "port", "HOST", "PORT").Replace(host)
+		return fmt.Errorf("%s is %s; it must be a host without port (%s)", host, r.host, port)
 	case r.host != "":
 		c.Network, c.Address = "tcp", net.JoinHostPort(r.host, strconv.Itoa(r.port))
 	}

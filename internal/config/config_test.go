@@ -138,8 +138,14 @@ func TestTrustedProxies(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	clearEnvironment(t)
 	for args, want := range map[string]string{
-		"-nonsense":                    "error parsing commandline arguments: flag provided but not defined: -nonsense (-h lists all flags; a time needs its unit, as in 5s or 200ms)",
-		"-workers many":                `error parsing commandline arguments: invalid value "many" for flag -workers: parse error (-h lists all flags; a time needs its unit, as in 5s or 200ms)`,
+		"-nonsense":                    "flag provided but not defined: -nonsense (-h lists all flags)",
+		"-workers":                     "flag needs an argument: -workers (-h lists all flags)",
+		"-workers many":                `-workers is "many"; it must be a whole number`,
+		"-users 99999999999999999999":  `-users is "99999999999999999999"; it must be a whole number`,
+		"-drain 5":                     `-drain is "5"; it must be a time with its unit, as in 5s or 200ms`,
+		"-require-durable=maybe":       `-require-durable is "maybe"; it must be true or false`,
+		"-redis-host a:6379":           "-redis-host is a:6379; it must be a host without port (-redis-port)",
+		"-redis-host [::1]:1":          "-redis-host is [::1]:1; it must be a host without port (-redis-port)",
 		"-workers -1":                  "-workers is -1; it must be from 0 to 256",
 		"-app-port 65536":              "-app-port is 65536; it must be from 0 to 65535",
 		"-drain 0s":                    "-drain is 0s; it must be from 1ms to 1h0m0s",
@@ -163,6 +169,39 @@ func TestRefusals(t *testing.T) {
 		if _, err := Parse(strings.Fields(args), io.Discard); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", args, err, want)
 		}
+	}
+}
+
+// What is wrong in the environment is named by its name there; a flag that stands above it makes it right.
+func TestRefusedEnvironment(t *testing.T) {
+	for variable, want := range map[string]string{
+		"WORKERS=many":          `WORKERS is "many"; it must be a whole number`,
+		"WORKERS=2 4":           `WORKERS is "2 4"; it must be a whole number`,
+		"DRAIN=5":               `DRAIN is "5"; it must be a time with its unit, as in 5s or 200ms`,
+		"REQUIRE_DURABLE=maybe": `REQUIRE_DURABLE is "maybe"; it must be true or false`,
+		"WORKERS=-1":            "WORKERS is -1; it must be from 0 to 256",
+		"REDIS_TIMEOUT=2m":      "REDIS_TIMEOUT is 2m0s; it must be from 1ms to 1m0s",
+		"REDIS_PORT=0":          "REDIS_PORT is 0; it must be from 1 to 65535",
+		"REDIS=nowhere":         `REDIS is "nowhere"; it must be host:port or the absolute path of a unix socket`,
+		"REDIS_HOST=a:6379":     "REDIS_HOST is a:6379; it must be a host without port (REDIS_PORT)",
+	} {
+		t.Run(variable, func(t *testing.T) {
+			clearEnvironment(t)
+			name, value, _ := strings.Cut(variable, "=")
+			t.Setenv(name, value)
+			if _, err := Parse(nil, io.Discard); err == nil || err.Error() != want {
+				t.Errorf("\n got %v\nwant %s", err, want)
+			}
+		})
+	}
+	clearEnvironment(t)
+	t.Setenv("WORKERS", "many")
+	if c := parse(t, "-workers", "3"); c.Workers != 3 {
+		t.Errorf("%d workers, want 3", c.Workers)
+	}
+	_, err := Parse([]string{"-workers", "-1"}, io.Discard)
+	if err == nil || err.Error() != "-workers is -1; it must be from 0 to 256" {
+		t.Errorf("a flag above the environment: %v", err)
 	}
 }
 

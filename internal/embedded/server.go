@@ -40,9 +40,10 @@ type server struct {
 	folder  *datafolder.Folder
 	socket  string
 
-	cmd     *exec.Cmd
-	started time.Time
-	ended   chan struct{} // closed when cmd has ended
+	cmd      *exec.Cmd
+	started  time.Time
+	logStart int64         // where in its log cmd began
+	ended    chan struct{} // closed when cmd has ended
 }
 
 func startServer(ctx context.Context, name, program string, folder *datafolder.Folder) (*Store, error) {
@@ -81,7 +82,7 @@ func (s *server) startRepaired(ctx context.Context) error {
 // start starts the child and waits until it answers.
 func (s *server) start(ctx context.Context) error {
 	s.started = time.Now()
-	path := s.folder.File(logName)
+	path := s.log()
 	log, err := s.folder.OpenFile(logName, os.O_WRONLY|os.O_APPEND|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("cannot open log of %s: %w", s.name, err)
@@ -110,13 +111,15 @@ func (s *server) start(ctx context.Context) error {
 		_ = cmd.Wait() // its status is in cmd.ProcessState
 		close(ended)
 	}()
-	s.cmd, s.ended = cmd, ended
-	return s.awaitAnswer(ctx, path, before.Size())
+	s.cmd, s.ended, s.logStart = cmd, ended, before.Size()
+	return s.awaitAnswer(ctx)
 }
+
+func (s *server) log() string { return s.folder.File(logName) }
 
 // awaitAnswer returns once the child serves commands. There is no limit to the wait while the child lives: it may
 // have any amount of data to read.
-func (s *server) awaitAnswer(ctx context.Context, log string, logStart int64) error {
+func (s *server) awaitAnswer(ctx context.Context) error {
 	slow := time.After(slowStart)
 	poll := time.NewTicker(answerPoll)
 	defer poll.Stop()
@@ -130,9 +133,9 @@ func (s *server) awaitAnswer(ctx context.Context, log string, logStart int64) er
 			return fmt.Errorf("cannot start %s: %w", s.name, ctx.Err())
 		case <-s.ended:
 			return fmt.Errorf("%s ended before it answered (%s); the end of its log %s: %s",
-				s.name, s.cmd.ProcessState, log, lastLines(log, logStart))
+				s.name, s.cmd.ProcessState, s.log(), lastLines(s.log(), s.logStart))
 		case <-slow:
-			slog.Info("store is still reading its data", "store", s.name, "log", log)
+			slog.Info("store is still reading its data", "store", s.name, "log", s.log())
 		case <-poll.C:
 		}
 	}
@@ -151,7 +154,8 @@ func (s *server) run(ctx context.Context) error {
 			return nil
 		}
 		delay := backoff.After(time.Since(s.started))
-		slog.Error("store ended and is started again", "store", s.name, "status", s.cmd.ProcessState.String(), "delay", delay)
+		slog.Error("store ended and is started again", "store", s.name, "status", s.cmd.ProcessState.String(),
+			"delay", delay, "log", s.log(), "its_end", lastLines(s.log(), s.logStart))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -160,7 +164,7 @@ func (s *server) run(ctx context.Context) error {
 		if err := s.startRepaired(ctx); err == nil {
 			slog.Info("store answers again", "store", s.name)
 		} else if ctx.Err() == nil {
-			slog.Error("store did not start again", "err", err)
+			slog.Error("store did not start again", "error", err)
 		}
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -127,6 +129,50 @@ func TestKilledServerIsStartedAgain(t *testing.T) {
 			return err == nil && current != killed && answers(store.Address)
 		})
 		wantAnswer(t, store, "GET sold", strconv.Itoa(kills))
+	}
+}
+
+// journal takes what is logged while a store runs.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// The log line on a store that has ended in mid-sale has the last words of its own log, and none of an
+// earlier start.
+func TestLastWordsOfAServerThatEnds(t *testing.T) {
+	needServer(t)
+	log, before := &journal{}, slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	path := shortFolder(t)
+	earlier := []byte("line of an earlier start\n")
+	if err := os.WriteFile(filepath.Join(path, logName), earlier, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store, stop := run(t, lock(t, path))
+	if _, err := command(store, "SHUTDOWN"); err == nil {
+		t.Error("SHUTDOWN is answered")
+	}
+	within(t, "restart", func() bool { return strings.Contains(log.String(), "store answers again") })
+	stop()
+	_, line, found := strings.Cut(log.String(), `msg="store ended and is started again"`)
+	line, _, _ = strings.Cut(line, "\n")
+	const last = `# Redis is now ready to exit, bye bye..."`
+	if !found || !strings.HasSuffix(line, last) || strings.Contains(line, "earlier start") {
+		t.Errorf("log %s", log)
 	}
 }
 

@@ -126,7 +126,7 @@ var cases = []struct {
 	// Limits.
 	{"GET /" + strings.Repeat("a", 1023) + " HTTP/1.1\r\nHost: h\r\n\r\n", Whole},
 	{"GET /" + strings.Repeat("a", 1024) + " HTTP/1.1\r\n", URLTooLong},
-	{"GET /" + strings.Repeat("a", 1024+64), URLTooLong}, {strings.Repeat("A", 2000), URLTooLong},
+	{"GET /" + strings.Repeat("a", 1024+64), URLTooLong}, {strings.Repeat("A", 2000), BadRequest},
 	{get + "X: " + strings.Repeat("a", 8<<10-len(get)-7) + "\r\n\r\n", Whole},
 	{get + "X: " + strings.Repeat("a", 8<<10-len(get)-6) + "\r\n\r\n", HeadTooLarge},
 	{get + strings.Repeat("a", 8<<10), HeadTooLarge}, {strings.Repeat("\r\n", 4<<10), HeadTooLarge},

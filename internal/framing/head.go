@@ -12,12 +12,20 @@ func (r *Request) scanRequestLine(received []byte, limits *Limits) Verdict {
 	if limit > limits.Head {
 		limit, tooLong = limits.Head, HeadTooLarge
 	}
+	start := r.at
 	line, v := r.line(received, limit, tooLong)
-	if v != advance || len(line) == 0 {
+	if v == More || v == advance && len(line) == 0 {
+		return v
+	}
+	space := tokenLength(received[start:min(limit, len(received))])
+	r.IsHead = string(received[start:start+space]) == "HEAD"
+	if v == URLTooLong && space > aroundURL {
+		return BadRequest // the method is too long, not the URL
+	}
+	if v != advance {
 		return v
 	}
 	r.stage = headers
-	space := tokenLength(line)
 	version := len(line) - len(" HTTP/1.1")
 	if space == 0 || version < space+len(" *") || line[space] != ' ' {
 		return BadRequest
@@ -36,7 +44,6 @@ func (r *Request) scanRequestLine(received []byte, limits *Limits) Verdict {
 	if !validTarget(method, target) {
 		return BadRequest
 	}
-	r.IsHead = string(method) == "HEAD"
 	return advance
 }
 

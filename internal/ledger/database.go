@@ -49,16 +49,20 @@ const errNoTable = 1146
 // What a server answers when waiting for it does not help.
 var misconfigured = []uint16{
 	1044, // no access to the database
-	1045, // wrong user or password
 	1049, // no such database
 	1054, // a table has other columns
 	1142, // no right to use the table
 	1143, // no right to use a column
-	1698, // wrong user or password, by a plugin
 }
 
+// The same for a wrong user or password; 1698 is by a plugin.
+var loginRefused = []uint16{1045, 1698}
+
 // ErrMisconfigured marks an error that lasts until somebody changes the DSN or the database.
-var ErrMisconfigured = errors.New("mend -ledger or the database")
+var ErrMisconfigured = errors.New("mend -ledger (LEDGER) or the database")
+
+// errLogin is the ErrMisconfigured of a wrong user or password.
+var errLogin = fmt.Errorf("wrong user or password: %w", ErrMisconfigured)
 
 // Database is the database with the tables orders and order_items.
 type Database struct {
@@ -67,15 +71,18 @@ type Database struct {
 	prepared bool // touched by the one who prepares only
 }
 
+// dsnForm is what a data source name looks like.
+const dsnForm = "user:password@tcp(host:3306)/name"
+
 // NewDatabase reads a data source name, "user:password@tcp(host:3306)/name". It does not connect. The error does not
 // show it.
 func NewDatabase(dsn string) (*Database, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read -ledger: %w (it must be user:password@tcp(host:3306)/name)", err)
+		return nil, fmt.Errorf("cannot read -ledger (LEDGER): %w (it must be %s)", err, dsnForm)
 	}
 	if cfg.DBName == "" {
-		return nil, errors.New("cannot use -ledger: it names no database (it must be user:password@tcp(host:3306)/name)")
+		return nil, fmt.Errorf("cannot use -ledger (LEDGER): it names no database (it must be %s)", dsnForm)
 	}
 	for _, limit := range []struct {
 		of *time.Duration
@@ -90,7 +97,7 @@ func NewDatabase(dsn string) (*Database, error) {
 	cfg.Logger = &mysql.NopLogger{} // what goes wrong is returned; the driver would write it to stderr as well
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("cannot use -ledger: %w", err)
+		return nil, fmt.Errorf("cannot use -ledger (LEDGER): %w", err)
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(connectionsMax)
@@ -142,6 +149,8 @@ func (d *Database) Prepare(ctx context.Context) error {
 		}
 	}
 	switch {
+	case errors.As(err, &refused) && slices.Contains(loginRefused, refused.Number):
+		return fmt.Errorf("cannot keep the ledger in %v: %w: %w", d, err, errLogin)
 	case errors.As(err, &refused) && slices.Contains(misconfigured, refused.Number):
 		return fmt.Errorf("cannot keep the ledger in %v: %w: %w", d, err, ErrMisconfigured)
 	case err != nil:

@@ -101,7 +101,7 @@ func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 	s.buy(t, users(3, 100)...)
 	within(t, "line about the fault", func() bool { return log.count("orders do not get into the database; they wait in Redis") == 1 })
 	within(t, "line about the backlog", func() bool { return log.count(`"the database is behind the sale" orders=98 oldest=`) > 2 })
-	if found, err := s.Backlog(); err != nil || found.Orders != 98 || found.Age(time.Now()) <= 0 {
+	if found, err := s.Ready(); err != nil || found.Orders != 98 || found.Age(time.Now()) <= 0 {
 		t.Errorf("backlog %+v, %v; want 98 orders", found, err)
 	}
 	server.Restart(t)
@@ -134,7 +134,7 @@ func testDatabaseFrozen(t *testing.T, server *mariadbtest.Server) {
 	if took := time.Since(start); took > stallTimeout/2 {
 		t.Errorf("a stop took %v", took)
 	}
-	if found, err := s.Backlog(); err != nil || found.Orders != 48 {
+	if found, err := s.Ready(); err != nil || found.Orders != 48 {
 		t.Errorf("%d orders in the stream, %v; want 48", found.Orders, err)
 	}
 	run(t, s.ledger(t, "a"))

@@ -107,7 +107,7 @@ func testFlush(t *testing.T, server *mariadbtest.Server) {
 	s.buy(t, users(2, 300)...)
 	stop()
 	s.check(t, users(2, 300)...)
-	if found, err := s.Backlog(); err != nil || found.Orders != 0 {
+	if found, err := s.Ready(); err != nil || found.Orders != 0 {
 		t.Errorf("%d orders in the stream after the stop, %v", found.Orders, err)
 	}
 }

@@ -119,7 +119,7 @@ func (s *shop) await(t *testing.T, orders int) {
 	t.Helper()
 	within(t, fmt.Sprintf("%d orders in the database", orders), func() bool {
 		var n int
-		found, err := s.Backlog()
+		found, err := s.Ready()
 		return err == nil && found.Kept && found.Orders == 0 && s.db.QueryRow("SELECT COUNT(*) FROM orders").Scan(&n) == nil && n >= orders
 	})
 }

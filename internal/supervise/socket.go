@@ -22,13 +22,15 @@ type socket int
 
 const noSocket socket = -1
 
-// claim resolves address to host:port with the port that will be used, and makes sure that nobody else listens there.
-// Sockets with SO_REUSEPORT would silently share the port with another server of the same user, so this asks first
-// with one that does not.
+// claim resolves address to host:port with the port that will be used, and makes sure that nobody else
+// listens there. The host 0.0.0.0 is every IPv4 address of the machine; :: or none is every address, of IPv4
+// and IPv6. Sockets with SO_REUSEPORT would silently share the port with another server of the same user, so
+// this asks first with one that does not.
 func claim(address string) (string, error) {
-	listener, err := net.Listen("tcp", address)
+	listener, err := net.Listen(network(address), address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return "", fmt.Errorf("cannot listen on %s: another program uses that port; stop it or choose another port", address)
+		return "", fmt.Errorf("cannot listen on %s: another program uses that port; "+
+			"stop it or choose another with -app-port (APP_PORT)", address)
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot listen on %s: %w", address, err)
@@ -38,7 +40,7 @@ func claim(address string) (string, error) {
 }
 
 func listen(address string) (socket, error) {
-	listener, err := reuseport.Listen("tcp", address)
+	listener, err := reuseport.Listen(network(address), address)
 	if err != nil {
 		return noSocket, fmt.Errorf("cannot listen on %s: %w", address, err)
 	}

@@ -64,7 +64,8 @@ func TestPortInUse(t *testing.T) {
 	defer plain.Close()
 	other := startSale(t, 1, time.Second, play{})
 	for _, address := range []string{plain.Addr().String(), other.Address()} {
-		want := "cannot listen on " + address + ": another program uses that port; stop it or choose another port"
+		want := "cannot listen on " + address + ": another program uses that port; " +
+			"stop it or choose another with -app-port (APP_PORT)"
 		if _, err := New(Config{Workers: 2, Address: address}); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %q", err, want)
 		}

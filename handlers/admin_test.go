@@ -1,0 +1,207 @@
+package handlers
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"flashsale/internal/catalog"
+	"flashsale/redisx/redistest"
+)
+
+const tooMany = `{"code":"TOO_MANY_REQUESTS","message":"请求过于频繁"}`
+
+// openWithOrders opens a sale in which so many users have an order, each of a piece of the food.
+func openWithOrders(t *testing.T, server *redistest.Server, orders, food int) *shop {
+	t.Helper()
+	s := open(t, "unix", server.Socket)
+	script := fmt.Sprintf(`for user = 100, 99 + %d do redis.call('SET', 'o_' .. user, '%d:1,') end return 1`, orders, food)
+	server.Do(t, `EVAL "`+script+`" 0`)
+	return s
+}
+
+// beginList asks for all orders over HTTP 1.1 or 1.0 and returns when the reply has begun.
+func beginList(t *testing.T, s *shop, version string, c net.Conn) *http.Response {
+	t.Helper()
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	const request = "GET /admin/orders HTTP/%s\r\nHost: shop\r\nAccess-Token: %s\r\n\r\n"
+	if _, err := fmt.Fprintf(c, request, version, s.token(rootUser)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version == "1.0" && (len(r.TransferEncoding) > 0 || r.ContentLength != -1 || !r.Close) {
+		t.Errorf("HTTP/1.0 is answered with %v", r)
+	}
+	return r
+}
+
+// inside connects to the shop where nothing is buffered on the way: a list waits until it is read.
+func (s *shop) inside(t *testing.T) net.Conn {
+	t.Helper()
+	c, err := s.l.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func checkList(t *testing.T, body io.Reader, orders int) {
+	t.Helper()
+	var list []struct {
+		User int `json:"user_id"`
+	}
+	if err := json.NewDecoder(body).Decode(&list); err != nil || len(list) != orders {
+		t.Errorf("%d orders, %v; want %d", len(list), err, orders)
+	}
+	if rest, err := io.ReadAll(body); err != nil || len(rest) > 0 {
+		t.Errorf("behind the list: %q, %v", rest, err)
+	}
+}
+
+func awaitNoLists(t *testing.T, s *shop) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for limit := time.Now().Add(10 * time.Second); s.lists.Load() != 0; {
+		if (<-tick.C).After(limit) {
+			t.Fatalf("%d lists are still counted", s.lists.Load())
+		}
+	}
+}
+
+// A few lists at once, no more; each gives its place back, also when its client has gone.
+func TestListsMax(t *testing.T) {
+	const orders = 5000
+	s := openWithOrders(t, redistest.Start(t), orders, 1)
+	for _, version := range []string{"1.1", "1.0"} {
+		t.Run("HTTP/"+version, func(t *testing.T) {
+			var lists []*http.Response
+			var conns []net.Conn
+			for range listsMax {
+				conns = append(conns, s.inside(t))
+				r := beginList(t, s, version, conns[len(conns)-1])
+				if r.StatusCode != 200 {
+					t.Fatalf("status %d", r.StatusCode)
+				}
+				lists = append(lists, r)
+			}
+			for range 3 {
+				if h := s.expect(t, rootUser, "GET", "/admin/orders", "", 429, tooMany); h.Get("Retry-After") != "1" {
+					t.Errorf("Retry-After %q, want 1", h.Get("Retry-After"))
+				}
+			}
+			s.expect(t, 2, "GET", "/admin/orders", "", 401, invalidToken)
+			conns[0].Close()
+			for _, list := range lists[1:] {
+				checkList(t, list.Body, orders)
+			}
+			awaitNoLists(t, s)
+			checkList(t, beginList(t, s, version, s.inside(t)).Body, orders)
+			awaitNoLists(t, s)
+		})
+	}
+}
+
+// The list is read from Redis as the client takes it, also for HTTP/1.0.
+func TestListIsNotHeld(t *testing.T) {
+	server := redistest.Start(t)
+	const orders = 20_000 // 40 pages
+	s := openWithOrders(t, server, orders, 1)
+	for _, version := range []string{"1.1", "1.0"} {
+		server.Do(t, "CONFIG RESETSTAT")
+		r := beginList(t, s, version, s.inside(t))
+		if pages := commandCalls(t, server, "mget"); pages > 20 {
+			t.Errorf("HTTP/%s: %d pages of 40 were read before the client has taken any", version, pages)
+		}
+		checkList(t, r.Body, orders)
+	}
+}
+
+// journal takes what is logged by several goroutines.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) count(text string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Count(j.text.String(), text)
+}
+
+// A list that breaks off cannot be taken for the whole, is logged once for many, and gives its place back.
+func TestBrokenLists(t *testing.T) {
+	server := redistest.New(t)
+	s := openWithOrders(t, server, 100_000, 1)
+	address := s.listen(t)
+	log := &journal{}
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
+	defer slog.SetDefault(before)
+	var lists []*http.Response
+	for _, version := range []string{"1.1", "1.0"} {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists = append(lists, beginList(t, s, version, c))
+	}
+	server.Kill(t)
+	for i, want := range []error{io.ErrUnexpectedEOF, syscall.ECONNRESET} {
+		if n, err := io.Copy(io.Discard, lists[i].Body); !errors.Is(err, want) {
+			t.Errorf("%s: %d bytes, then %v, want %v", lists[i].Proto, n, err, want)
+		}
+	}
+	awaitNoLists(t, s)
+	if n := log.count("the list of all orders breaks off"); n != 1 {
+		t.Errorf("%d lines, want 1", n)
+	}
+}
+
+// A panic gives the place back: before the reply has begun it is a 500, later the list breaks off.
+func TestListPanics(t *testing.T) {
+	s := openWithOrders(t, redistest.Start(t), 1, 5)
+	all := s.cfg.Catalog
+	one, err := catalog.Load(t.Context(), catalog.Config{Users: 20, Foods: 1, Stock: 10, RootPassword: "toor"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cfg.Catalog = one // the order is of a food that it does not have
+	for range listsMax + 1 {
+		s.expect(t, rootUser, "GET", "/admin/orders", "", 500, `{"code":"INTERNAL_ERROR","message":"内部错误"}`)
+	}
+	s.cfg.Catalog = all
+	list := s.newOrderList()
+	list.text, list.scan = nil, nil
+	if n, err := list.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("read %d, %v", n, err)
+	}
+	list.Close()
+	list.Close()
+	awaitNoLists(t, s)
+	s.expect(t, rootUser, "GET", "/admin/orders", "", 200,
+		fmt.Sprintf(`[{"id":"%s-100","user_id":100,"items":[{"food_id":5,"count":1}],"total":%d}]`,
+			s.cfg.Sale.ID(), s.price(5)))
+}

@@ -1,0 +1,75 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/peterbourgon/ff/v3"
+)
+
+// read sets the flags from the arguments, and those that are not among them from the environment. The error
+// is one line that names the flag or the variable, whichever it was.
+func (c *Config) read(args []string) error {
+	// ff would read the arguments too, but its error does not tell what was wrong with which flag.
+	if err := c.flags.Parse(args); err != nil {
+		return c.wrongFlag(err)
+	}
+	if rest := c.flags.Args(); len(rest) > 0 {
+		return fmt.Errorf("unexpected argument %q (-h lists all flags)", rest[0])
+	}
+	c.flags.Visit(func(f *flag.Flag) { c.given[f.Name] = true })
+	if err := ff.Parse(c.flags, nil, ff.WithEnvVars()); err != nil {
+		return c.wrongVariable(err)
+	}
+	return nil
+}
+
+// source names where the value of a flag comes from: "-redis-host" or "REDIS_HOST".
+func (c *Config) source(name string) string {
+	if !c.given[name] && os.Getenv(envName(name)) != "" {
+		return envName(name)
+	}
+	return "-" + name
+}
+
+// wrongFlag explains an error of package flag, which has no type but its text.
+func (c *Config) wrongFlag(err error) error {
+	var value, name string
+	for _, format := range []string{"invalid value %q for flag -%s", "invalid boolean value %q for -%s"} {
+		if n, _ := fmt.Sscanf(err.Error(), format, &value, &name); n == 2 {
+			name = strings.TrimSuffix(name, ":")
+			return wrongType("-"+name, value, c.flags.Lookup(name))
+		}
+	}
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	return fmt.Errorf("%w (-h lists all flags)", err)
+}
+
+// wrongVariable explains an error of ff.
+func (c *Config) wrongVariable(err error) error {
+	var name string
+	const format = "error parsing environment variables: error setting flag %q"
+	if n, _ := fmt.Sscanf(err.Error(), format, &name); n != 1 {
+		return err
+	}
+	return wrongType(envName(name), os.Getenv(envName(name)), c.flags.Lookup(name))
+}
+
+func wrongType(source, value string, f *flag.Flag) error {
+	due := "another"
+	switch f.Value.(flag.Getter).Get().(type) {
+	case int:
+		due = "a whole number"
+	case bool:
+		due = "true or false"
+	case time.Duration:
+		due = "a time with its unit, as in 5s or 200ms"
+	}
+	return fmt.Errorf("%s is %q; it must be %s", source, value, due)
+}

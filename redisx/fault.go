@@ -1,0 +1,90 @@
+package redisx
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+)
+
+// refusal is an error reply: Redis answers, and its answer is OOM, READONLY, WRONGTYPE, MISCONF, LOADING or
+// the like. For callers it is an ErrUnavailable, as an outage is; its text keeps the two apart.
+type refusal string
+
+func (r refusal) Error() string { return "redis answers with an error: " + string(r) }
+
+func (r refusal) Is(target error) bool { return target == ErrUnavailable }
+
+const (
+	// Redis does not know the script, so nothing was carried out.
+	errNoScript = refusal("NOSCRIPT it has lost the scripts")
+	// The key holds something of another type than the command is for.
+	errWrongType = refusal("WRONGTYPE a key holds a value of another type")
+)
+
+const refusalBytesMax = 300 // of an error reply, for the log and /readyz
+
+// advice is what to do about error replies that a setting of this server causes.
+var advice = []struct{ reply, advice string }{
+	{"WRONGPASS", "check REDIS_PASSWORD and REDIS_USERNAME"},
+	{"NOAUTH", "set REDIS_PASSWORD"},
+	{"ERR Protocol error: unauthenticated", "set REDIS_PASSWORD"},
+	{"ERR AUTH", "REDIS_PASSWORD is set, but this Redis has none"},
+	{"NOPERM", "the user of REDIS_USERNAME needs the right to do so"},
+}
+
+// replyError makes an error of the text of an error reply.
+func replyError(text string) error {
+	if strings.HasPrefix(text, "NOSCRIPT") {
+		return errNoScript
+	}
+	text = text[:min(len(text), refusalBytesMax)]
+	for _, a := range advice {
+		if strings.HasPrefix(text, a.reply) {
+			return refusal(text + " (" + a.advice + ")")
+		}
+	}
+	return refusal(text)
+}
+
+// outage is the time in which a connection does not serve. The log gets one line for each reason, and one
+// when it is over.
+type outage struct {
+	redis  string
+	logged []string // the reasons, none while the connection serves
+}
+
+// note logs what ended a connection or kept it from being opened.
+func (o *outage) note(err error) {
+	if reason := outageReason(err); !slices.Contains(o.logged, reason) {
+		slog.Error(reason+": orders get 503 until it does", "redis", o.redis, "error", err)
+		o.logged = append(o.logged, reason)
+	}
+}
+
+// end logs that the connection serves again, if it did not.
+func (o *outage) end() {
+	if len(o.logged) > 0 {
+		slog.Info("Redis answers again", "redis", o.redis)
+		o.logged = nil
+	}
+}
+
+func outageReason(err error) string {
+	var refused refusal
+	switch {
+	case errors.As(err, &refused):
+		return "Redis refuses to serve"
+	case errors.Is(err, ErrSaleGone):
+		return "Redis does not hold the sale"
+	case errors.Is(err, errBadReply):
+		return "Redis does not keep to its protocol"
+	}
+	return "Redis does not answer"
+}
+
+// badReply is an errBadReply with a line that is not what was due; of a long line it shows the start.
+func badReply(line []byte, due byte) error {
+	return fmt.Errorf("%w: %.40q where %q is due", errBadReply, line, due)
+}

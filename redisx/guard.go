@@ -1,0 +1,181 @@
+package redisx
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Limits of one reply. What a sale asks for stays far below them; the stock's reply grows with the foods and
+// has more.
+const (
+	replyLineMax     = 16 << 10 // bytes of a line: a status, an error, a number, a length
+	replyStringMax   = 1 << 20  // bytes of a string
+	replyDepthMax    = 8        // lists inside lists; the stream of orders has five
+	replyElementsMax = 64 << 10 // elements of all its lists
+	replyBytesMax    = 8 << 20  // bytes in all
+
+	stockElements = 2  // more elements for each food: its id and its pieces
+	stockBytes    = 64 // more bytes for each food
+)
+
+// errBadReply marks bytes from Redis that are no reply, or none that anybody here has asked for.
+var errBadReply = errors.New("cannot read a reply of Redis")
+
+var lineEnd = []byte("\r\n")
+
+// replyGuard follows the replies of Redis (RESP 2) on their way to radix, which allocates what a length
+// claims before it has seen a byte of it, and panics on a negative one. A guard that has found a fault finds
+// it for ever.
+type replyGuard struct {
+	elementsMax, bytesMax int
+
+	line  []byte             // the start of a line whose end has not come yet
+	text  int                // bytes of a string that are still to come, with its line end
+	due   [replyDepthMax]int // elements that are still to come, of each list that is under way
+	depth int                // how many lists these are
+
+	elements, bytes int // of the reply under way
+	fault           error
+}
+
+// newReplyGuard makes a guard for replies about the stock of so many foods.
+func newReplyGuard(foods int) *replyGuard {
+	return &replyGuard{
+		elementsMax: replyElementsMax + foods*stockElements,
+		bytesMax:    replyBytesMax + foods*stockBytes,
+	}
+}
+
+// check takes the next bytes from Redis, in any pieces. Errors: errBadReply, with the limit's name.
+func (g *replyGuard) check(b []byte) error {
+	for len(b) > 0 && g.fault == nil {
+		var n int
+		if g.text > 0 {
+			n = g.takeText(b)
+		} else {
+			n = g.takeLine(b)
+		}
+		b = b[n:]
+	}
+	return g.fault
+}
+
+// takeText takes what b has of a string.
+func (g *replyGuard) takeText(b []byte) int {
+	n := min(len(b), g.text)
+	end := g.text - len(lineEnd) // where the line end begins in b
+	for i := max(end, 0); i < n; i++ {
+		if b[i] != lineEnd[i-end] {
+			g.refuse("a string is longer than it was said to be")
+		}
+	}
+	if g.text -= n; g.text == 0 {
+		g.endElement()
+	}
+	return n
+}
+
+// takeLine takes what b has of a line.
+func (g *replyGuard) takeLine(b []byte) int {
+	n := bytes.IndexByte(b, '\n') + 1
+	if n == 0 {
+		n = len(b)
+	}
+	if len(g.line)+n > replyLineMax {
+		g.refuse("a line of more than %d bytes (replyLineMax)", replyLineMax)
+		return n
+	}
+	line := b[:n]
+	if len(g.line) > 0 || b[n-1] != '\n' {
+		g.line = append(g.line, line...)
+		line = g.line
+	}
+	if b[n-1] == '\n' {
+		g.takeHeader(line)
+		g.line = g.line[:0]
+	}
+	return n
+}
+
+// takeHeader takes a whole line: a reply, or the start of one.
+func (g *replyGuard) takeHeader(line []byte) {
+	if len(line) < 3 || line[len(line)-2] != '\r' {
+		g.refuse("the line %.40q", line)
+		return
+	}
+	g.count(0, len(line))
+	content := line[:len(line)-2]
+	switch content[0] {
+	case '+', '-', ':':
+		g.endElement()
+	case '$':
+		if n := g.length(content, "a string", replyStringMax, "replyStringMax"); n < 0 {
+			g.endElement()
+		} else {
+			g.text = n + len(lineEnd)
+			g.count(0, g.text)
+		}
+	case '*':
+		n := g.length(content, "a list", g.elementsMax, "replyElementsMax")
+		g.count(max(n, 0), 0)
+		g.beginList(n)
+	default:
+		g.refuse("the line %.40q", line)
+	}
+}
+
+// beginList expects n elements; fewer than one make no list.
+func (g *replyGuard) beginList(n int) {
+	switch {
+	case n < 1:
+		g.endElement()
+	case g.depth == replyDepthMax:
+		g.refuse("more than %d lists inside each other (replyDepthMax)", replyDepthMax)
+	default:
+		g.due[g.depth] = n
+		g.depth++
+	}
+}
+
+// endElement ends an element, and with it the lists that it is the last one of.
+func (g *replyGuard) endElement() {
+	for g.depth > 0 {
+		if g.due[g.depth-1]--; g.due[g.depth-1] > 0 {
+			return
+		}
+		g.depth--
+	}
+	g.elements, g.bytes = 0, 0
+}
+
+// length reads the number behind the first byte of a header; -1 stands for nothing.
+func (g *replyGuard) length(header []byte, what string, most int, limit string) int {
+	n, err := strconv.Atoi(string(header[1:]))
+	switch {
+	case n > most: // also where it does not fit an int
+		g.refuse("%s of %.40s, more than %d (%s)", what, header[1:], most, limit)
+	case err != nil || n < -1:
+		g.refuse("%s of the length %.40q", what, header[1:])
+	}
+	return n
+}
+
+// count adds to what the reply holds, or claims to.
+func (g *replyGuard) count(elements, bytes int) {
+	g.elements += elements
+	g.bytes += bytes
+	if g.elements > g.elementsMax {
+		g.refuse("a reply of more than %d elements (replyElementsMax)", g.elementsMax)
+	} else if g.bytes > g.bytesMax {
+		g.refuse("a reply of more than %d bytes (replyBytesMax)", g.bytesMax)
+	}
+}
+
+// refuse notes a fault; the first one stands.
+func (g *replyGuard) refuse(format string, args ...any) {
+	if g.fault == nil {
+		g.fault = fmt.Errorf("%w: "+format, append([]any{errBadReply}, args...)...)
+	}
+}

@@ -1,0 +1,110 @@
+package redisx
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+
+	sys "golang.org/x/sys/unix"
+
+	"flashsale/redisx/redistest"
+)
+
+func TestReady(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := open(t, cfg, 5)
+		before := rawString(t, cfg, "DBSIZE")
+		for range 3 {
+			if backlog, err := s.Ready(); err != nil || backlog.Kept {
+				t.Errorf("ready: %+v, %v", backlog, err)
+			}
+		}
+		if after := rawString(t, cfg, "DBSIZE"); after != before {
+			t.Errorf("%s keys before, %s after", before, after)
+		}
+		raw(t, cfg, nil, "FLUSHALL")
+		if _, err := s.Ready(); !errors.Is(err, ErrSaleGone) {
+			t.Errorf("without the sale: %v, want ErrSaleGone", err)
+		}
+	})
+}
+
+// checkWritesRefused expects Ready to agree with what an add meets, before and after.
+func checkWritesRefused(t *testing.T, s *Sale, begin, end func(), reply string) {
+	t.Helper()
+	if _, err := s.Ready(); err != nil {
+		t.Fatal(err)
+	}
+	begin()
+	user := uint32(2)
+	eventually(t, "an add is refused", func() bool {
+		user++
+		return s.AddToCart(user, cartName(int(user)), 1, 1) != nil
+	})
+	_, err := s.Ready()
+	want := "writes are refused: " + reply
+	if !errors.Is(err, ErrWritesRefused) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("ready: %v\nwant  %s", err, want)
+	}
+	end()
+	eventually(t, "the sale is ready again", func() bool {
+		_, err := s.Ready()
+		return err == nil
+	})
+	if err := s.AddToCart(1, cartName(1), 1, 1); err != nil {
+		t.Errorf("an add on a ready sale: %v", err)
+	}
+}
+
+func TestReadyAsksForWrites(t *testing.T) {
+	for name, tc := range map[string]struct{ begin, end, reply string }{
+		"memory": {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0",
+			"OOM command not allowed when used memory > 'maxmemory'."},
+		"replica": {"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE",
+			"READONLY You can't write against a read only replica."},
+		"replicas of its own": {"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0",
+			"NOREPLICAS Not enough good replicas to write."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.New(t)
+			s := open(t, unix(server), 10)
+			checkWritesRefused(t, s, func() { server.Do(t, tc.begin) }, func() { server.Do(t, tc.end) }, tc.reply)
+		})
+	}
+}
+
+// The folder for its snapshots is gone, and Redis takes no writes because it cannot save them.
+func TestReadyWithoutSnapshots(t *testing.T) {
+	folder := t.TempDir() + "/snapshots"
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	server := redistest.New(t, "--dir", folder, "--save", "3600 1000000")
+	s := open(t, unix(server), 10)
+	checkWritesRefused(t, s, func() {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Fatal(err)
+		}
+		server.Do(t, "BGSAVE")
+	}, func() { server.Do(t, "CONFIG SET stop-writes-on-bgsave-error no") },
+		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.")
+}
+
+// A limit on the size of its files fails the writes of Redis as a full disk does.
+func TestReadyOnAFullDisk(t *testing.T) {
+	signal.Ignore(syscall.SIGXFSZ) // redis-server inherits that: a write over the limit is then an error
+	server := redistest.New(t, "--appendonly", "yes", "--appendfsync", "everysec")
+	signal.Reset(syscall.SIGXFSZ)
+	s := open(t, unix(server), 10)
+	limit := func(bytes uint64) {
+		limits := sys.Rlimit{Cur: bytes, Max: sys.RLIM_INFINITY}
+		if err := sys.Prlimit(server.Pid(), sys.RLIMIT_FSIZE, &limits, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkWritesRefused(t, s, func() { limit(1) }, func() { limit(sys.RLIM_INFINITY) },
+		"MISCONF Errors writing to the AOF file: File too large")
+}
