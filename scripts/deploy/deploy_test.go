@@ -4,6 +4,7 @@ package deploy
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -216,7 +217,10 @@ func get(client *http.Client, url string) int {
 // run carries out a command in a folder, with env added to the environment, and returns what it writes.
 func run(t *testing.T, folder string, env []string, command ...string) string {
 	t.Helper()
-	cmd := exec.Command(command[0], command[1:]...)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.WaitDelay = time.Second // for what it left behind with its output open
 	cmd.Dir, cmd.Env = folder, append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

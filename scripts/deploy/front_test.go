@@ -46,7 +46,7 @@ func startNginx(t *testing.T, servers [3]string, admin string, changes ...string
 }
 
 // runNginx runs nginx with a configuration, as whoever runs the tests, with its working files beside the configuration.
-func runNginx(t *testing.T, file string) {
+func runNginx(t *testing.T, file string) *process {
 	t.Helper()
 	dir := filepath.Dir(file)
 	paths := "http {\n"
@@ -65,7 +65,7 @@ func runNginx(t *testing.T, file string) {
 		text = strings.Replace(text, "user www-data;\n", "", 1)
 	}
 	write(t, file, text)
-	start(t, nil, program(t, "nginx"), "-p", dir, "-c", file, "-e", "stderr", "-g", "daemon off; pid "+dir+"/pid;")
+	return start(t, nil, program(t, "nginx"), "-p", dir, "-c", file, "-e", "stderr", "-g", "daemon off; pid "+dir+"/pid;")
 }
 
 func awaitListener(t *testing.T, address string) string {
