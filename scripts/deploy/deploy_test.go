@@ -1,5 +1,5 @@
-// Package deploy holds the files with which a sale is installed and the guide that says how. Its tests give the files to
-// the programs that read them and carry out the guide, block by block.
+// Package deploy holds the files with which a sale is installed and the guide that says how. Its tests
+// give the files to the programs that read them and carry out the guide, block by block.
 package deploy
 
 import (
@@ -46,7 +46,8 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// program finds a program, or skips the test, which fails instead where REQUIRE_REAL=1 wants every real part.
+// program finds a program, or skips the test, which fails instead where REQUIRE_REAL=1 wants every real
+// part.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -68,7 +69,11 @@ type process struct {
 // start runs a program with PATH and env as its whole environment.
 func start(t *testing.T, env []string, name string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(name, args...), ended: make(chan struct{}), log: filepath.Join(t.TempDir(), "log")}
+	p := &process{
+		cmd:   exec.Command(name, args...),
+		ended: make(chan struct{}),
+		log:   filepath.Join(t.TempDir(), "log"),
+	}
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
 	log, err := os.Create(p.log)
 	if err != nil {
@@ -118,8 +123,8 @@ func await(t *testing.T, what string, condition func() bool) {
 
 var networks atomic.Int64
 
-// newNetwork returns the first three bytes of loopback addresses that no other test uses, as "127.7.1.": each of its
-// addresses has all ports free.
+// newNetwork returns the first three bytes of loopback addresses that no other test uses, as "127.7.1.":
+// each of its addresses has all ports free.
 func newNetwork() string {
 	pid := int64(os.Getpid())
 	return fmt.Sprintf("127.%d.%d.", 1+pid%250, (pid/250+networks.Add(1))%256)
@@ -159,8 +164,8 @@ func changed(t *testing.T, file string, pairs ...string) string {
 	return path
 }
 
-// exchange sends raw bytes to an address and returns all that comes back until the connection is closed, or until the
-// reply is whole when it stays open.
+// exchange sends raw bytes to an address and returns all that comes back until the connection is closed,
+// or until the reply is whole when it stays open.
 func exchange(t *testing.T, address, raw string) (reply string, closed bool) {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", address, patience)

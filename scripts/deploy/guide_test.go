@@ -20,7 +20,8 @@ import (
 // block returns the text that the guide marks with a name.
 func block(t *testing.T, name string) string {
 	t.Helper()
-	found := regexp.MustCompile("(?s)<!-- block: " + regexp.QuoteMeta(name) + " -->\n```[a-z]*\n(.*?)```").FindStringSubmatch(read(t, "README.md"))
+	fenced := regexp.MustCompile("(?s)<!-- block: " + regexp.QuoteMeta(name) + " -->\n```[a-z]*\n(.*?)```")
+	found := fenced.FindStringSubmatch(read(t, "README.md"))
 	if found == nil {
 		t.Fatalf("the guide has no block %q", name)
 	}
@@ -47,7 +48,8 @@ func TestGuideNamesLogLines(t *testing.T) {
 	if len(lines) < 5 {
 		t.Fatalf("the guide names %d lines", len(lines))
 	}
-	program := run(t, "../..", nil, "grep", "-rhE", "--include=*.go", "--exclude=*_test.go", `slog\.(Info|Warn|Error)\(`, ".")
+	program := run(t, "../..", nil,
+		"grep", "-rhE", "--include=*.go", "--exclude=*_test.go", `slog\.(Info|Warn|Error)\(`, ".")
 	for _, line := range lines {
 		if !strings.Contains(program, line[1]) {
 			t.Errorf("no log line of the program has %q", line[1])
@@ -99,9 +101,9 @@ func (s *site) watch(t *testing.T) {
 	t.Helper()
 	out := s.desk(t, "watch")
 	for _, want := range []string{
-		s.machine("11") + " 200 ", s.machine("13") + " 200 ", "used_memory_human:", "maxmemory_human:4.00G", "connected_clients:",
-		"instantaneous_ops_per_sec:", "aof_last_write_status:ok", "aof_last_bgrewrite_status:ok", "aof_delayed_fsync:", "evicted_keys:0",
-		"rejected_connections:", "1\t500\n",
+		s.machine("11") + " 200 ", s.machine("13") + " 200 ", "used_memory_human:", "maxmemory_human:4.00G",
+		"connected_clients:", "instantaneous_ops_per_sec:", "aof_last_write_status:ok",
+		"aof_last_bgrewrite_status:ok", "aof_delayed_fsync:", "evicted_keys:0", "rejected_connections:", "1\t500\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in what the guide watches:\n%s", want, out)
@@ -113,11 +115,13 @@ func (s *site) watch(t *testing.T) {
 func (s *site) upgrade(t *testing.T) {
 	t.Helper()
 	// The front as the servers are loaded through it, without TLS, which bench does not speak.
-	front := startHAProxy(t, [3]string{s.machine("11") + ":8080", s.machine("12") + ":8080", s.machine("13") + ":8080"}, "127.0.0.0/8")
+	servers := [3]string{s.machine("11") + ":8080", s.machine("12") + ":8080", s.machine("13") + ":8080"}
+	front := startHAProxy(t, servers, everywhere)
 	write(t, s.path("flashsale"), read(t, s.path("flashsale"))+"\x00") // an ELF file may have more at its end
 	s.reload(t)
 	before := s.programs(t)
-	bench := start(t, []string{"ROOT_PASSWORD=" + s.setting(t, "ROOT_PASSWORD")}, filepath.Join(built, "bench"), "-addr", front,
+	root := []string{"ROOT_PASSWORD=" + s.setting(t, "ROOT_PASSWORD")}
+	bench := start(t, root, filepath.Join(built, "bench"), "-addr", front,
 		"-catalog-dir", s.desktop, "-retry", "-concurrency", "20", "-rate", "200", "-orders", "4900")
 	await(t, "the load has begun", func() bool { return s.countOrders(t) > 100 })
 	s.desk(t, "upgrade")
@@ -157,7 +161,9 @@ func (s *site) reload(t *testing.T) {
 	before := workers()
 	run(t, s.root, nil, "bash", "-c", "cp desktop/flashsale new && mv new usr/local/bin/flashsale")
 	s.control(t, s.machine("11"), "reload flashsale")
-	await(t, "the workers are replaced", func() bool { return strings.Contains(read(t, server.log), "all workers are replaced") })
+	await(t, "the workers are replaced", func() bool {
+		return strings.Contains(read(t, server.log), "all workers are replaced")
+	})
 	await(t, "the old worker has ended", func() bool { return len(workers()) == 1 })
 	if after := workers(); len(before) != 1 || after[0] != before[0] {
 		t.Errorf("after SIGHUP the worker runs %v, before %v", after, before)
@@ -245,7 +251,8 @@ func (s *site) setting(t *testing.T, name string) string {
 // countOrders counts the keys of orders in Redis.
 func (s *site) countOrders(t *testing.T) int {
 	t.Helper()
-	out := run(t, s.desktop, nil, "sh", "-c", `. ./operator.env; redis-cli -h $redis --scan --pattern 'o_*' | wc -l`)
+	out := run(t, s.desktop, nil, "sh", "-c",
+		`. ./operator.env; redis-cli -h $redis --scan --pattern 'o_*' | wc -l`)
 	n, err := strconv.Atoi(strings.TrimSpace(out))
 	if err != nil {
 		t.Fatal(err)
@@ -277,7 +284,7 @@ func inode(t *testing.T, pid int) string {
 func (s *site) deskFails(t *testing.T, name string) {
 	t.Helper()
 	cmd := exec.Command("bash", "-c", s.place(block(t, name)))
-	cmd.Dir, cmd.Env = s.desktop, s.env
+	cmd.Dir, cmd.Env = s.desktop, append(os.Environ(), s.env...)
 	if out, err := cmd.CombinedOutput(); err == nil {
 		t.Errorf("block %s passed:\n%s", name, out)
 	}

@@ -54,7 +54,8 @@ func (s *site) startFront(t *testing.T, service string) {
 			delete(s.services, name)
 		}
 	}
-	config := s.root + "/etc/" + service + "/" + map[string]string{"haproxy": "haproxy.cfg", "nginx": "nginx.conf"}[service]
+	file := map[string]string{"haproxy": "haproxy.cfg", "nginx": "nginx.conf"}[service]
+	config := s.root + "/etc/" + service + "/" + file
 	write(t, config, s.place(read(t, config)))
 	if service == "nginx" {
 		s.services[service] = runNginx(t, config)
@@ -65,8 +66,8 @@ func (s *site) startFront(t *testing.T, service string) {
 	awaitListener(t, s.machine("9")+":8443")
 }
 
-// startUnit starts what the installed unit starts, with the environment and the credentials that the unit gives it. The one
-// thing that differs from systemd's way: it listens on the machine's own address only.
+// startUnit starts what the installed unit starts, with the environment and the credentials that the unit
+// gives it. The one thing that differs from systemd's way: it listens on the machine's own address only.
 func (s *site) startUnit(t *testing.T, machine string) *process {
 	unit := read(t, s.root+"/etc/systemd/system/flashsale.service")
 	credentials := filepath.Join(t.TempDir(), "credentials")

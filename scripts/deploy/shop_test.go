@@ -67,7 +67,8 @@ func (b *buyer) field(method, path, body, name string) (string, error) {
 }
 
 func (b *buyer) login(name, password string) (err error) {
-	b.token, err = b.field("POST", "/login", fmt.Sprintf(`{"username":%q,"password":%q}`, name, password), "access_token")
+	body := fmt.Sprintf(`{"username":%q,"password":%q}`, name, password)
+	b.token, err = b.field("POST", "/login", body, "access_token")
 	return err
 }
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// site is what the guide is about: the operator's desktop and the machines. All machines share one file system under root;
-// each has an address of its own.
+// site is what the guide is about: the operator's desktop and the machines. All machines share one file
+// system under root; each has an address of its own.
 type site struct {
 	root, desktop string
 	network       string
@@ -24,19 +24,27 @@ type site struct {
 	services map[string]*process
 }
 
-// stubs stand for programs that reach other machines or would change this one.
+// stubs stand for programs that reach other machines or would change this one. A file without a folder
+// goes to the home of root, which is one for all machines as well.
 var stubs = map[string]string{
-	"ssh":       `host=${1#*@}; shift; cd "$SITE" && MACHINE=$host exec bash -c "$*"`,
-	"scp":       `for to; do :; done; while [ $# -gt 1 ]; do cp "$1" "$(case ${to#*:} in "") echo "$SITE/";; *) echo "${to#*:}";; esac)" || exit; shift; done`,
+	"ssh": `host=${1#*@}; shift; cd "$SITE" && MACHINE=$host exec bash -c "$*"`,
+	"scp": `set -e
+		to=${!#}; to=${to#*:}
+		cp "${@:1:$#-1}" "${to:-$SITE/}"`,
 	"systemctl": `curl -sS --fail-with-body --data "$*" "$MANAGER/$MACHINE"`,
 	"chown":     `true`,
 	"sysctl":    `true`,
 }
 
+// programs are those of the machines.
+var programs = []string{
+	"redis-server", "redis-cli", "redis-check-aof", "haproxy", "nginx", "openssl", "curl", "bash",
+}
+
 // newSite makes a site whose machines have what a Debian package would have put there.
 func newSite(t *testing.T) *site {
 	t.Helper()
-	for _, name := range []string{"redis-server", "redis-cli", "redis-check-aof", "haproxy", "nginx", "openssl", "curl", "bash"} {
+	for _, name := range programs {
 		program(t, name)
 	}
 	root, err := os.MkdirTemp("", "site") // short: the path of a unix socket is limited
@@ -45,25 +53,7 @@ func newSite(t *testing.T) *site {
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
 	s := &site{root: root, desktop: root + "/desktop", network: newNetwork(), services: map[string]*process{}}
-	for name, script := range stubs {
-		write(t, root+"/stubs/"+name, "#!/bin/bash\n"+script+"\n")
-		executable(t, root+"/stubs/"+name)
-	}
-	for _, folder := range []string{
-		"/etc/redis", "/etc/haproxy", "/etc/nginx", "/etc/default", "/etc/systemd/system", "/var/lib/redis", "/var/lib/flashsale", "/usr/local/bin",
-		"/home", "/desktop",
-	} {
-		if err := os.MkdirAll(root+folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(t, root+"/etc/redis/redis.conf", "dir "+root+"/var/lib/redis\ndaemonize no\n")
-	for name, from := range map[string]string{
-		"flashsale": filepath.Join(built, "flashsale"), "flashsale.service": "flashsale.service", "haproxy.cfg": "haproxy.cfg", "nginx.conf": "nginx.conf",
-	} {
-		write(t, s.path(name), read(t, from))
-		executable(t, s.path(name))
-	}
+	s.furnish(t)
 	s.writeCatalogue(t)
 	s.manager = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		command, err := io.ReadAll(r.Body)
@@ -75,9 +65,34 @@ func newSite(t *testing.T) *site {
 		}
 	}))
 	t.Cleanup(s.manager.Close)
-	s.env = append(os.Environ(), "PATH="+root+"/stubs:"+os.Getenv("PATH"), "SITE="+root+"/home", "MANAGER="+s.manager.URL,
-		"CURL_CA_BUNDLE="+s.path("sale.crt"), "TMPDIR="+root)
+	s.env = []string{
+		"PATH=" + root + "/stubs:" + os.Getenv("PATH"), "SITE=" + root + "/home", "MANAGER=" + s.manager.URL,
+		"CURL_CA_BUNDLE=" + s.path("sale.crt"),
+	}
 	return s
+}
+
+// furnish puts files where Debian's packages and the operator would have put them.
+func (s *site) furnish(t *testing.T) {
+	t.Helper()
+	for _, folder := range []string{
+		"/etc/redis", "/etc/haproxy", "/etc/nginx", "/etc/default", "/etc/systemd/system",
+		"/var/lib/redis", "/var/lib/flashsale", "/usr/local/bin", "/home", "/desktop",
+	} {
+		if err := os.MkdirAll(s.root+folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, s.root+"/etc/redis/redis.conf", "dir "+s.root+"/var/lib/redis\ndaemonize no\n")
+	for name, script := range stubs {
+		write(t, s.root+"/stubs/"+name, "#!/bin/bash\n"+script+"\n")
+		executable(t, s.root+"/stubs/"+name)
+	}
+	for _, name := range []string{"flashsale.service", "haproxy.cfg", "nginx.conf"} {
+		write(t, s.path(name), read(t, name))
+	}
+	write(t, s.path("flashsale"), read(t, filepath.Join(built, "flashsale")))
+	executable(t, s.path("flashsale"))
 }
 
 func (s *site) writeCatalogue(t *testing.T) {
@@ -120,20 +135,21 @@ func (s *site) machine(last string) string { return s.network + last }
 
 // place puts the addresses and paths of this site in the place of the guide's.
 func (s *site) place(text string) string {
+	front, root := s.machine("9"), s.root
 	return strings.NewReplacer(
-		"10.0.0.0/24", "127.0.0.0/8", "https://sale.example", "https://"+s.machine("9")+":8443", "FRONT_HOST=0.0.0.0", "FRONT_HOST="+s.machine("9"),
-		"FRONT_PORT=443", "FRONT_PORT=8443", "listen 443", "listen "+s.machine("9")+":8443", "10.0.0.", s.network,
-		" /var/lib/flashsale/", " "+s.root+"/var/lib/$MACHINE/flashsale/", // one file system for all machines
-		" /etc/", " "+s.root+"/etc/", ":/etc/", ":"+s.root+"/etc/", "crt /etc/", "crt "+s.root+"/etc/", ":/usr/local/", ":"+s.root+"/usr/local/",
-		" /usr/local/", " "+s.root+"/usr/local/", " /var/lib/", " "+s.root+"/var/lib/", " /backup", " "+s.root+"/backup",
-		"maxconn 5000", "maxconn 500",
+		"10.0.0.0/24", everywhere, "https://sale.example", "https://"+front+":8443",
+		"FRONT_HOST=0.0.0.0", "FRONT_HOST="+front, "FRONT_PORT=443", "FRONT_PORT=8443",
+		"listen 443", "listen "+front+":8443", "10.0.0.", s.network, "maxconn 5000", "maxconn 500",
+		" /var/lib/flashsale/", " "+root+"/var/lib/$MACHINE/flashsale/", // one file system for all machines
+		" /etc/", " "+root+"/etc/", ":/etc/", ":"+root+"/etc/", " /usr/local/", " "+root+"/usr/local/",
+		":/usr/local/", ":"+root+"/usr/local/", " /var/lib/", " "+root+"/var/lib/", " /backup", " "+root+"/backup",
 	).Replace(text)
 }
 
 // desk carries out a block on the operator's desktop and returns what it writes.
 func (s *site) desk(t *testing.T, name string) string {
 	t.Helper()
-	return run(t, s.desktop, s.env[len(os.Environ()):], "bash", "-c", s.place(block(t, name)))
+	return run(t, s.desktop, s.env, "bash", "-c", s.place(block(t, name)))
 }
 
 // control is what an operator types on a machine.

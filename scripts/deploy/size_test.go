@@ -93,7 +93,8 @@ func measure(t *testing.T, redis *redistest.Server) (s size) {
 func redisInfo(t *testing.T, args ...string) map[string]int {
 	t.Helper()
 	fields := map[string]int{}
-	out := run(t, filepath.Dir(built), nil, append([]string{program(t, "redis-cli")}, append(args, "INFO")...)...)
+	command := append([]string{program(t, "redis-cli")}, args...)
+	out := run(t, filepath.Dir(built), nil, append(command, "INFO")...)
 	for line := range strings.Lines(out) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		if number, err := strconv.Atoi(value); err == nil {
