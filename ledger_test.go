@@ -253,7 +253,8 @@ func testLedgerAudit(t *testing.T, b *books) {
 	}
 	b.await(t, s.orders(t))
 	want := "audit of sale " + s.sale(t) + "\n  orders in Redis               10\n  orders in the database        10\n" +
-		"  on the way                     0\n  missing                        0\n  extra                          0\n  different                      0\n"
+		"  on the way                     0\n  missing                        0\n  extra                          0\n  different                      0\n" +
+		"for the next sale stop all servers and delete " + s.data + " or choose another -data\n"
 	if code, output := runAudit(t, b, "-data", s.data); code != 0 || output != want {
 		t.Errorf("audit of a running server: exit code %d\n%swant 0\n%s", code, output, want)
 	}

@@ -17,6 +17,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -29,13 +30,30 @@ import (
 	"flashsale/internal/ledger"
 	"flashsale/internal/profiling"
 	"flashsale/internal/supervise"
+	"flashsale/internal/version"
 	"flashsale/redisx"
 	"flashsale/tokens"
 )
 
+// With this main runs on the main thread, see config.ClearEnvironment.
+func init() { runtime.LockOSThread() }
+
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "audit" {
-		os.Exit(audit(context.Background(), os.Args[2:]))
+	if err := config.ClearEnvironment(); err != nil {
+		slog.Warn("other programs of this user can see secrets", "error", err)
+	}
+	runtime.UnlockOSThread()
+	// For ps and top, which would show "exe" of a program that was started by its descriptor; nothing
+	// depends on it.
+	_ = os.WriteFile("/proc/self/comm", []byte("flashsale"), 0)
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "audit":
+			os.Exit(audit(context.Background(), os.Args[2:]))
+		case "-version", "--version":
+			fmt.Println(version.String())
+			return
+		}
 	}
 	if err := run(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "flashsale:", err)
@@ -66,6 +84,7 @@ func run(ctx context.Context, args []string) error {
 type opening struct {
 	catalog *catalog.Catalog
 	fresh   bool // no server had opened it before
+	alone   bool // no other server can take part in it
 	handover
 }
 
@@ -95,6 +114,10 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := folder.Lock(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Unlock()) }()
 	database, err := ledger.Open(interrupt, cfg.Ledger)
 	if err != nil {
 		return err
@@ -106,6 +129,11 @@ func runSupervisor(ctx context.Context, cfg *config.Config) (err error) {
 		return err
 	}
 	defer supervisor.Close()
+	if cfg.Guessable(supervisor.Address()) {
+		slog.Warn("anyone who reaches this server can log in as any buyer: the built-in users have the passwords "+
+			"pass<i>; give the sale users of its own (-catalog-dir, DB_HOST), or listen on 127.0.0.1",
+			"address", supervisor.Address())
+	}
 	store, err := startStore(interrupt, cfg, folder)
 	if err != nil {
 		return err
@@ -150,34 +178,24 @@ func chooseRootPassword(cfg *config.Config, folder *datafolder.Folder) (random b
 // store is the Redis in use.
 type store struct {
 	description string
+	private     bool   // no other server can use it
 	durable     bool   // it keeps the sale when this server ends
 	newSale     string // what to do for a new sale in it
 	stop        func() error
 }
 
-// startStore makes cfg.Redis the Redis to use: the one named, or the default store.
+// startStore makes cfg.Redis the Redis to use: the one named, or the default store in the folder, which
+// must be locked.
 func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Folder) (*store, error) {
 	if cfg.Redis.Address != "" {
-		durability, err := redisx.ReadDurability(ctx, cfg.Redis)
-		if err != nil {
-			return nil, err
-		}
-		if cfg.RequireDurable && !durability.Full {
-			return nil, fmt.Errorf("-require-durable: Redis at %s: %s", cfg.Redis.Address, durability.Loss)
-		}
-		return &store{
-			description: "Redis at " + cfg.Redis.Address + "; " + durability.Loss,
-			durable:     true,
-			newSale:     "use an empty Redis and delete " + folder.SalePath(),
-			stop:        func() error { return nil },
-		}, nil
+		return useRedis(ctx, cfg, folder.SalePath())
 	}
-	if err := folder.Lock(); err != nil {
+	if err := refuseEmptyStore(cfg, folder); err != nil {
 		return nil, err
 	}
 	own, err := embedded.Start(ctx, embedded.Config{Folder: folder, RequireDurable: cfg.RequireDurable})
 	if err != nil {
-		return nil, errors.Join(err, folder.Unlock())
+		return nil, err
 	}
 	cfg.Redis.Network, cfg.Redis.Address, cfg.Redis.Password = own.Network, own.Address, own.Password
 	running, cancel := context.WithCancel(context.Background()) // it outlives ctx: workers drain into it
@@ -185,18 +203,62 @@ func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Fold
 	go func() { ended <- own.Run(running) }()
 	return &store{
 		description: own.Description(),
+		private:     true,
 		durable:     own.Durable,
-		newSale:     "delete " + folder.Path() + " or choose another -data",
+		newSale:     newPrivateSale(folder),
 		stop: func() error {
 			cancel()
-			return errors.Join(<-ended, folder.Unlock())
+			return <-ended
 		},
 	}, nil
 }
 
+// useRedis looks at the Redis that cfg names. Servers remember the sale in the file remembered.
+func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*store, error) {
+	durability, err := redisx.ReadDurability(ctx, cfg.Redis)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.RequireDurable && !durability.Full {
+		return nil, fmt.Errorf("-require-durable: Redis at %s: %s", cfg.Redis.Address, durability.Loss)
+	}
+	return &store{
+		description: "Redis at " + cfg.Redis.Address + "; " + durability.Loss,
+		durable:     true,
+		newSale: "use an empty Redis database (or delete the keys " + redisx.SaleKeys +
+			" in this one) and delete " + remembered,
+		stop: func() error { return nil },
+	}, nil
+}
+
+func newPrivateSale(folder *datafolder.Folder) string {
+	return "delete " + folder.Path() + " or choose another -data"
+}
+
+// refuseEmptyStore refuses to start the default store in a folder that served a sale from another Redis and
+// keeps none itself: most likely REDIS_HOST was forgotten.
+func refuseEmptyStore(cfg *config.Config, folder *datafolder.Folder) error {
+	served, err := folder.Served()
+	own := served.Redis == embedded.Socket(folder) || embedded.Holds(folder)
+	if err != nil || served.Sale == "" || own || cfg.Sale != "" {
+		return err
+	}
+	return otherRedis(folder, served)
+}
+
+// otherRedis is the error for a folder that remembers a sale which the Redis in use does not hold.
+func otherRedis(folder *datafolder.Folder, served datafolder.Served) error {
+	cure := "set REDIS_HOST"
+	if served.Redis == embedded.Socket(folder) {
+		cure = "start without REDIS_HOST"
+	}
+	return fmt.Errorf("this folder served sale %s from %s; %s, or delete %s for a new sale",
+		served.Sale, served.Redis, cure, folder.SalePath())
+}
+
 // openSale reads the catalogue and the secrets and opens the sale, or joins the one that is open.
 func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store) (o *opening, err error) {
-	o = &opening{handover: handover{Redis: cfg.Redis}}
+	o = &opening{alone: store.private, handover: handover{Redis: cfg.Redis}}
 	if o.catalog, err = catalog.Load(ctx, cfg.Catalog); err != nil {
 		return nil, err
 	}
@@ -213,17 +275,7 @@ func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder
 	if cfg.TokenSecretPrevious != "" {
 		o.Secrets = append(o.Secrets, []byte(cfg.TokenSecretPrevious))
 	}
-	last, err := folder.Sale(cfg.Redis.Address)
-	if err != nil {
-		return nil, err
-	}
-	o.Sale, o.fresh, err = redisx.Open(ctx, cfg.Redis, firstStock(o.catalog, last))
-	switch {
-	case errors.Is(err, redisx.ErrOtherFoods):
-		return nil, fmt.Errorf("%w; start with the catalogue of that sale, or for a new sale %s", err, store.newSale)
-	case errors.Is(err, redisx.ErrSaleLost):
-		return nil, fmt.Errorf("%w; restore its data, or for a new sale %s", err, store.newSale)
-	case err != nil:
+	if err := o.join(ctx, cfg, folder, store); err != nil {
 		return nil, err
 	}
 	if store.durable {
@@ -232,9 +284,106 @@ func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder
 	return o, err
 }
 
+// join opens the sale in Redis, or joins the one that -sale names, that the folder remembers, or that is
+// there.
+func (o *opening) join(
+	ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store,
+) error {
+	served, err := folder.Served()
+	if err != nil {
+		return err
+	}
+	wanted := firstStock(o.catalog)
+	wanted.Alone = o.alone
+	if wanted.Server, err = o.fingerprints(); err != nil {
+		return err
+	}
+	switch {
+	case cfg.Sale != "":
+		wanted.Only = cfg.Sale
+	case served.Redis == cfg.Redis.Address:
+		wanted.Last = served.Sale
+	default: // the same sale may have moved to another Redis
+		wanted.Only = served.Sale
+	}
+	opened, err := redisx.Open(ctx, cfg.Redis, wanted)
+	moved := errors.Is(err, redisx.ErrNoSale) || errors.Is(err, redisx.ErrOtherSale)
+	switch {
+	case moved && cfg.Sale != "":
+		return fmt.Errorf("-sale %s: %w; it joins that sale only", cfg.Sale, err)
+	case moved:
+		return fmt.Errorf("%w; %w", err, otherRedis(folder, served))
+	case err != nil:
+		return refusedSale(err, store)
+	}
+	o.Sale, o.fresh = opened.Sale, opened.Fresh
+	warnOf(opened.Differs, o.alone)
+	return nil
+}
+
+// refusedSale adds what to do to the reason why a sale is not opened.
+func refusedSale(err error, store *store) error {
+	switch {
+	case errors.Is(err, redisx.ErrOtherFoods):
+		return fmt.Errorf("%w; start with the catalogue of that sale, or for a new sale %s", err,
+			store.newSale)
+	case errors.Is(err, redisx.ErrSaleLost):
+		return fmt.Errorf("%w; restore its data, or for a new sale %s", err, store.newSale)
+	case errors.Is(err, redisx.ErrLeftover):
+		return fmt.Errorf("%w, and a new sale would list its orders as its own; "+
+			"restore its data, or for a new sale %s", err, store.newSale)
+	case errors.Is(err, redisx.ErrOtherSecrets):
+		return fmt.Errorf("%w, so it would refuse what they sign; set TOKEN_SECRET to theirs, or TOKEN_SECRET_PREVIOUS "+
+			"on the way to a new one (if theirs is lost, stop all servers and run HDEL sale server in Redis: "+
+			"everyone has to log in again)", err)
+	}
+	return err
+}
+
+// fingerprints are what the servers of the sale must agree on.
+func (o *opening) fingerprints() (list []redisx.Fingerprint, err error) {
+	for _, secret := range o.Secrets {
+		name, key, err := tokens.Fingerprint(secret)
+		if err != nil {
+			return nil, err
+		}
+		root, users := o.catalog.UserFingerprints(key)
+		list = append(list, redisx.Fingerprint{Secret: name, Root: root, Users: users})
+	}
+	return list, nil
+}
+
+// warnOf tells what this server and the one that joined the sale before it do not have in common.
+func warnOf(d redisx.Differences, alone bool) {
+	if alone { // there is no other server: all has been changed on purpose
+		if d.WeRefuse {
+			slog.Warn("the token secret is another one than before: " +
+				"everyone has to log in again and to fill a new cart")
+		}
+		return
+	}
+	for _, difference := range []struct {
+		found bool
+		text  string
+	}{
+		{d.TheyRefuse, "the sale's other servers do not know the token secret that signs here: they refuse logins and " +
+			"carts of this server, until they are restarted with it as TOKEN_SECRET_PREVIOUS"},
+		{d.WeRefuse, "this server does not know the token secret that signs on another server of the sale: it refuses " +
+			"logins and carts of that one; set TOKEN_SECRET_PREVIOUS to it"},
+		{d.Root, "root's password is another one than on the sale's other servers: root can log in only where it is " +
+			"the right one; set ROOT_PASSWORD to the same on all"},
+		{d.Users, "the users are other ones than on the sale's other servers: who is missing on a server, or has " +
+			"another password there, cannot log in there; give all servers the same users (SIGHUP reads them again)"},
+	} {
+		if difference.found {
+			slog.Warn(difference.text)
+		}
+	}
+}
+
 // firstStock is the sale as the catalogue would open it.
-func firstStock(c *catalog.Catalog, last string) redisx.Opening {
-	o := redisx.Opening{Last: last}
+func firstStock(c *catalog.Catalog) redisx.Opening {
+	o := redisx.Opening{}
 	pieces := int64(0)
 	for _, food := range c.Foods() {
 		o.Stock = append(o.Stock, food.Stock)
@@ -290,7 +439,7 @@ const (
 func audit(ctx context.Context, args []string) (code int) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	result, err := compare(ctx, args)
+	result, newSale, err := compare(ctx, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return auditEqual
@@ -302,54 +451,86 @@ func audit(ctx context.Context, args []string) (code int) {
 	if !result.Equal() {
 		return auditDiffers
 	}
+	fmt.Printf("for the next sale stop all servers and %s\n", newSale)
 	return auditEqual
 }
 
-func compare(ctx context.Context, args []string) (result *ledger.Audit, err error) {
+// compare audits the sale and says what to do for the next one.
+func compare(ctx context.Context, args []string) (result *ledger.Audit, newSale string, err error) {
 	cfg, err := config.Parse(args, os.Stdout)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if cfg.Ledger == "" {
-		return nil, errors.New("-ledger (LEDGER) is not set; it names the database to compare with")
+		return nil, "", errors.New("-ledger (LEDGER) is not set; it names the database to compare with")
 	}
 	cfg.HideSecrets()
 	database, err := ledger.NewDatabase(cfg.Ledger)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer database.Close()
-	if _, err := os.Stat(cfg.DataDir); err != nil && cfg.Redis.Address == "" { // which Open would make
-		return nil, fmt.Errorf("no sale was served from %s; name its folder (-data) or its Redis (-redis)", cfg.DataDir)
-	}
-	folder, err := datafolder.Open(cfg.DataDir)
+	store, err := findStore(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	if _, err := os.Stat(folder.SalePath()); err != nil && cfg.Redis.Address == "" {
-		return nil, fmt.Errorf("no sale was served from %s; name its folder (-data) or its Redis (-redis)", folder.Path())
-	}
-	store, err := startStore(ctx, cfg, folder)
-	switch {
-	case errors.Is(err, datafolder.ErrInUse): // by a server that runs, whose store answers us too
-		cfg.Redis.Network, cfg.Redis.Address = "unix", embedded.Socket(folder)
-	case err != nil:
-		return nil, err
-	default:
-		defer func() { err = errors.Join(err, store.stop()) }()
-	}
+	defer func() { err = errors.Join(err, store.stop()) }()
 	if cfg.Catalog.RootPassword == "" && cfg.Catalog.BuiltIn() {
 		cfg.Catalog.RootPassword = rand.Text() // nobody logs in here
 	}
 	c, err := catalog.Load(ctx, cfg.Catalog)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	sale, err := redisx.Find(ctx, cfg.Redis, firstStock(c, "").Catalog)
+	sale, err := redisx.Find(ctx, cfg.Redis, firstStock(c).Catalog, cfg.Sale)
+	if err != nil {
+		return nil, "", refusedSale(err, store)
+	}
+	result, err = ledger.Compare(ctx, ledger.AuditConfig{
+		Database: database, Redis: cfg.Redis, Sale: sale, Prices: prices(c),
+	})
+	return result, store.newSale, err
+}
+
+// findStore is startStore for the audit: the default store of a folder runs already when its server does.
+func findStore(ctx context.Context, cfg *config.Config) (*store, error) {
+	if cfg.Redis.Address != "" {
+		return useRedis(ctx, cfg, "the file sale in the data folder of each server")
+	}
+	unserved := fmt.Errorf("no sale was served from %s; name its folder (-data) or its Redis (-redis)",
+		cfg.DataDir)
+	if _, err := os.Stat(cfg.DataDir); err != nil { // which Open would make
+		return nil, unserved
+	}
+	folder, err := datafolder.Open(cfg.DataDir)
 	if err != nil {
 		return nil, err
 	}
-	return ledger.Compare(ctx, ledger.AuditConfig{Database: database, Redis: cfg.Redis, Sale: sale, Prices: prices(c)})
+	served, err := folder.Served()
+	switch {
+	case err != nil:
+		return nil, err
+	case served.Sale == "":
+		return nil, unserved
+	}
+	if err := refuseEmptyStore(cfg, folder); err != nil {
+		return nil, err
+	}
+	err = folder.Lock()
+	if errors.Is(err, datafolder.ErrInUse) {
+		cfg.Redis.Network, cfg.Redis.Address = "unix", embedded.Socket(folder)
+		return &store{newSale: newPrivateSale(folder), stop: func() error { return nil }}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := startStore(ctx, cfg, folder)
+	if err != nil {
+		return nil, errors.Join(err, folder.Unlock())
+	}
+	stop := found.stop
+	found.stop = func() error { return errors.Join(stop(), folder.Unlock()) }
+	return found, nil
 }
 
 func printBanner(out io.Writer, cfg *config.Config, settings, address string, store *store, sale *opening, database *ledger.Database, randomRoot bool) {
@@ -419,19 +600,11 @@ func superviseWorkers(ctx context.Context, cfg *config.Config, sale *opening, su
 				stop() // it was the terminal's end, not somebody who wants other workers
 				continue
 			}
-			unread := sale.reload(ctx, cfg)
-			if unread != nil {
-				slog.Error("cannot read the catalogue again; the old one stays", "error", unread)
-			}
-			if fresh, err := handlers.ReadCertificate(cfg.TLSCert, cfg.TLSKey); err != nil {
-				slog.Error("cannot read the certificate again; the old one stays", "error", err)
-			} else {
-				sale.Certificate = fresh
-			}
+			taken := sale.reload(ctx, cfg)
 			if err := roll(ctx, supervisor, sale, &files); err != nil {
 				slog.Error("cannot replace the workers; those that were not replaced go on", "error", err)
 			} else {
-				slog.Info("all workers are replaced", "users", sale.catalog.Users(), "catalogue_read", unread == nil)
+				slog.Info("all workers are replaced", taken...)
 			}
 		}
 	}
@@ -455,18 +628,42 @@ func roll(ctx context.Context, supervisor *supervise.Supervisor, sale *opening, 
 	return nil
 }
 
-// reload reads the catalogue again: users may have come. Where that fails, or the foods are no longer those of
-// the sale, the catalogue stays as it was.
-func (o *opening) reload(ctx context.Context, cfg *config.Config) error {
-	fresh, err := catalog.Load(ctx, cfg.Catalog)
+// reload reads the catalogue and the certificate again. What cannot be taken stays as it was. It returns
+// what was taken, as attributes for the log.
+func (o *opening) reload(ctx context.Context, cfg *config.Config) (taken []any) {
+	before := o.catalog.Users()
+	fresh, err := o.catalog.Reload(ctx, cfg.Catalog, cfg.ForceReload)
 	if err != nil {
-		return err
+		slog.Error("cannot read the catalogue again; the old one stays", "users", before, "error", err)
+	} else {
+		o.catalog = fresh
+		slog.Info("the users are read again", "users_before", before, "users_after", fresh.Users())
+		o.tellUsers(ctx)
 	}
-	if fresh.Fingerprint() != o.catalog.Fingerprint() {
-		return errors.New("its foods, stocks or prices are not those of the sale")
+	taken = []any{"users", o.catalog.Users(), "catalogue_read", err == nil}
+	if cfg.TLSCert == "" {
+		return taken
 	}
-	o.catalog = fresh
-	return nil
+	certificate, err := handlers.ReadCertificate(cfg.TLSCert, cfg.TLSKey)
+	if err != nil {
+		slog.Error("cannot read the certificate again; the old one stays", "error", err)
+	} else {
+		o.Certificate = certificate
+	}
+	return append(taken, "certificate_read", err == nil)
+}
+
+// tellUsers makes the users of this server those that a server which joins the sale is compared with.
+func (o *opening) tellUsers(ctx context.Context) {
+	this := firstStock(o.catalog)
+	this.Only, this.Alone = o.Sale, o.alone
+	var err error
+	if this.Server, err = o.fingerprints(); err == nil {
+		_, err = redisx.Open(ctx, o.Redis, this)
+	}
+	if err != nil {
+		slog.Warn("the sale's other servers are still compared with the users before", "error", err)
+	}
 }
 
 func (o *opening) pack() (supervise.Handover, error) {
@@ -484,8 +681,6 @@ func (o *opening) pack() (supervise.Handover, error) {
 // runWorker serves what the supervisor handed over until a signal of it: SIGTERM stops, SIGHUP retires.
 func runWorker(ctx context.Context, cfg *config.Config, worker *supervise.Worker) error {
 	slog.SetDefault(slog.With("worker", worker.Slot, "pid", os.Getpid()))
-	// For ps and top, which would show "exe"; nothing depends on it.
-	_ = os.WriteFile("/proc/self/comm", []byte("flashsale"), 0)
 	o := &opening{}
 	if err := json.Unmarshal(worker.Values, &o.handover); err != nil {
 		return fmt.Errorf("cannot read the handover: %w", err)

@@ -159,7 +159,7 @@ func TestSaleOfOtherFoodsIsRefused(t *testing.T) {
 	for _, part := range []string{
 		"flashsale: redis holds a sale of other foods: sale " + first.sale(t) + " at " + redis.Socket + " has 3 foods, 3000 pieces (",
 		"); here are 4 foods, 4000 pieces (",
-		"); start with the catalogue of that sale, or for a new sale use an empty Redis and delete " + second.data + "/sale\n",
+		"); start with the catalogue of that sale, or for a new sale " + newSale(second.data) + "\n",
 	} {
 		if !strings.Contains(message, part) {
 			t.Errorf("message %q lacks %q", message, part)
@@ -168,6 +168,11 @@ func TestSaleOfOtherFoodsIsRefused(t *testing.T) {
 	if code := second.wait(t); code != 1 || strings.Count(message, "\n") != 1 || read(t, second.stdout) != "" {
 		t.Errorf("exit code %d, %d lines; want 1 and 1", code, strings.Count(message, "\n"))
 	}
+}
+
+// newSale is what a server with a Redis of one's own advises for a new sale.
+func newSale(data string) string {
+	return "use an empty Redis database (or delete the keys sale, stock_*, orders_*, o_* and c_* in this one) and delete " + data + "/sale"
 }
 
 // catalogue writes users.csv and foods.csv with these rows.
@@ -202,7 +207,7 @@ func TestLostSaleIsNotOpenedAgain(t *testing.T) {
 	redis.Flush(t)
 	again := setup{data: first.data, args: args}.launch(t)
 	checkRefused(t, again.program, "redis has lost the sale "+first.sale(t)+" that was served from "+redis.Socket+
-		"; restore its data, or for a new sale use an empty Redis and delete "+first.data+"/sale")
+		"; restore its data, or for a new sale "+newSale(first.data))
 	if keys := redis.Do(t, "DBSIZE"); keys != ":0" {
 		t.Errorf("%s keys were put into Redis", keys)
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -93,12 +94,25 @@ func TestHelp(t *testing.T) {
 	help := read(t, p.stdout)
 	for flag := range strings.FieldsSeq("app-host app-port workers drain max-conns max-conns-per-ip tls-cert tls-key trusted-proxies " +
 		"data redis redis-host redis-port redis-username redis-password redis-connections redis-timeout users foods stock root-password catalog-dir db-host db-port db-name " +
-		"db-user db-pass token-secret token-secret-previous token-ttl cart-ttl snapshot-interval") {
+		"db-user db-pass force-reload token-secret token-secret-previous token-ttl cart-ttl sale snapshot-interval") {
 		_, line, found := strings.Cut(help, "\n  -"+flag+" ")
 		line, _, _ = strings.Cut(line, "\n")
 		if env := "  [" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) + "]"; !found || !strings.HasSuffix(line, env) {
 			t.Errorf("the help does not name -%s with its environment name", flag)
 		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	p := launch(t, "flashsale", nil, "-version")
+	if code := p.wait(t); code != 0 || read(t, p.stderr) != "" {
+		t.Errorf("exit code %d, errors %q; want 0 and none", code, read(t, p.stderr))
+	}
+	want := regexp.MustCompile(`^flashsale \S+, commit .+, ` +
+		regexp.QuoteMeta(runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH) + "\n$")
+	if got := read(t, p.stdout); !want.MatchString(got) {
+		t.Errorf("%q does not match %s", got, want)
 	}
 }
 
@@ -132,6 +146,13 @@ func TestSecretsStayHidden(t *testing.T) {
 		s := setup{env: env}.launch(t)
 		s.awaitBanner(t)
 		checkHidden(t, s, append(secrets, provoke(t, s)...)...)
+		// The server has started itself again without them, as the same process.
+		if want := fmt.Sprintf("kill %d;", s.pid()); !strings.Contains(s.banner(t, "stop"), want) {
+			t.Errorf("stop %q, want %q in it", s.banner(t, "stop"), want)
+		}
+		if err := s.client(t).login("root", given["ROOT_PASSWORD"]); err != nil {
+			t.Errorf("root's given password: %v", err)
+		}
 	})
 }
 
@@ -168,12 +189,13 @@ func checkHidden(t *testing.T, s *server, secrets ...string) {
 	checkHiddenFromOthers(t, s, secrets...)
 }
 
-// checkHiddenFromOthers looks for secrets in the arguments and the environment of workers and store.
+// checkHiddenFromOthers looks for secrets in the arguments and the environment of supervisor, workers and
+// store.
 func checkHiddenFromOthers(t *testing.T, s *server, secrets ...string) {
 	t.Helper()
-	processes := append(s.workers(t), s.redisServer(t)...)
-	if len(processes) < 2 {
-		t.Fatalf("processes %v, want workers and a store", processes)
+	processes := append(append(s.workers(t), s.redisServer(t)...), s.pid())
+	if len(processes) < 3 {
+		t.Fatalf("processes %v, want workers, a store and the supervisor", processes)
 	}
 	for _, process := range processes {
 		for _, file := range []string{"cmdline", "environ"} {

@@ -79,6 +79,12 @@ func TestTLS(t *testing.T) {
 	if s.logged(t, bad) != 1 || s.logged(t, reason) != 1 {
 		t.Errorf("the log does not say once that the bad certificate is not taken")
 	}
+	for _, line := range []string{"catalogue_read=true certificate_read=true\n",
+		"catalogue_read=true certificate_read=false\n"} {
+		if s.logged(t, line) != 1 {
+			t.Errorf("the log does not say once %q", line)
+		}
+	}
 
 	l.stop()
 	if len(l.failed) != 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
 
+	"flashsale/internal/logtest"
 	"flashsale/redisx/redistest"
 )
 
@@ -40,6 +41,7 @@ func (e *exhausted) Accept() (net.Conn, error) {
 }
 
 func TestAcceptOutlastsExhaustion(t *testing.T) {
+	logtest.Keep(t)
 	conn, _ := net.Pipe()
 	l := &sweptListener{Listener: &exhausted{times: 3, conn: conn}, sweeper: newSweeper()}
 	if c, err := l.Accept(); err != nil || c.(*connection).Conn != conn || l.sweeper.count() != 1 {

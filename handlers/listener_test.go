@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"flashsale/internal/logtest"
 )
 
 // door is a listener with limits on a port of this machine.
@@ -16,6 +18,7 @@ type door struct {
 
 func openDoor(t *testing.T) *door {
 	t.Helper()
+	logtest.Keep(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -57,6 +57,7 @@ type Server struct {
 	http     *fasthttp.Server
 
 	refusedLogins flood
+	refusedTokens flood
 }
 
 // New makes a Server that is not ready before PublishStock was called.

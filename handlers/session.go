@@ -45,14 +45,29 @@ func (s *Server) login(ctx *fasthttp.RequestCtx) {
 // Where neither is, the request is answered here.
 func (s *Server) user(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 	now := ctx.Time()
-	if token := ctx.QueryArgs().Peek("access_token"); len(token) == tokens.Length {
-		if user, ok = s.cfg.Keys.Access(token, now); ok {
+	query := ctx.QueryArgs().Peek("access_token")
+	if len(query) == tokens.Length {
+		if user, ok = s.cfg.Keys.Access(query, now); ok {
 			return user, true
 		}
 	}
-	if user, ok = s.cfg.Keys.Access(ctx.Request.Header.Peek("Access-Token"), now); ok {
+	header := ctx.Request.Header.Peek("Access-Token")
+	if user, ok = s.cfg.Keys.Access(header, now); ok {
 		return user, true
+	}
+	if len(query)+len(header) > 0 {
+		s.tellRefusedToken(ctx)
 	}
 	reply(ctx, errInvalidToken)
 	return 0, false
+}
+
+// tellRefusedToken logs that tokens are refused, at most once in floodInterval and without their text: they
+// are forged or have expired, or another server of the sale signs with a secret that this one does not
+// have.
+func (s *Server) tellRefusedToken(ctx *fasthttp.RequestCtx) {
+	if n := s.refusedTokens.due(ctx.Time()); n > 0 {
+		slog.Warn("access tokens are refused: forged, expired, or signed with a secret unknown here",
+			"refused", n, "last_from", s.clientAddress(ctx))
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/redisx/redistest"
+	"flashsale/tokens"
 )
 
 // attempt is a login that is refused, and what it costs at least.
@@ -79,13 +80,51 @@ func TestLoginTellsNoNames(t *testing.T) {
 	t.Errorf("a known and an unknown name differ by %v, hashing costs %v (for %d logins)", difference, hashing, batch)
 }
 
-// Refused logins leave one line, whatever their number, and nothing of what was typed.
-func TestRefusedLoginsAreLogged(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+// capture collects the log until the test ends.
+func capture(t *testing.T) *bytes.Buffer {
 	var log bytes.Buffer
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	defer slog.SetDefault(before)
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return &log
+}
+
+// Refused tokens leave one line, whatever their number, and nothing of their text; calls without a token
+// leave none.
+func TestRefusedTokensAreLogged(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	log := capture(t)
+	other, err := tokens.New(bytes.Repeat([]byte("o"), tokens.SecretMin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := string(other.AppendAccess(nil, 2, time.Now().Add(time.Hour)))
+	s.expect(t, 0, "GET", "/orders", "", 401, invalidToken)
+	s.expect(t, 2, "GET", "/orders", "", 200, "[]")
+	s.expect(t, 2, "GET", "/orders?access_token="+foreign, "", 200, "[]") // one of the two is right
+	if log.Len() > 0 {
+		t.Errorf("log %q, want none", log)
+	}
+	for _, call := range []struct{ path, token string }{
+		{"/orders?access_token=" + foreign, ""}, {"/orders", foreign},
+		{"/foods?access_token=short", "long" + foreign},
+	} {
+		s.expect(t, 0, "GET", call.path, "", 401, invalidToken, "Access-Token", call.token)
+	}
+	lines := slices.Collect(strings.Lines(log.String()))
+	if len(lines) != 1 || !strings.Contains(lines[0], "access tokens are refused") ||
+		!strings.Contains(lines[0], "refused=1 last_from=") {
+		t.Errorf("log %q, want one line", lines)
+	}
+	if strings.Contains(log.String(), foreign[:8]) {
+		t.Errorf("log %q holds a token", log)
+	}
+}
+
+// Refused logins leave one line, whatever their number, and nothing of what was typed.
+func TestRefusedLoginsAreLogged(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	log := capture(t)
 	for range 5 {
 		s.expect(t, 0, "POST", "/login", `{"username":"typed-name","password":"typed-password"}`, 403, authFail)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/logtest"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 	"flashsale/tokens"
@@ -40,6 +41,7 @@ func onEach(t *testing.T, test func(t *testing.T, s *shop)) {
 // open opens a sale of 5 foods with 10 pieces each for 20 users and serves it until the test ends.
 func open(tb testing.TB, network, address string) *shop {
 	tb.Helper()
+	logtest.Keep(tb)
 	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10, RootPassword: "toor"})
 	if err != nil {
 		tb.Fatal(err)
@@ -50,11 +52,11 @@ func open(tb testing.TB, network, address string) *shop {
 	}
 	cfg := redisx.Config{Network: network, Address: address, Connections: 1, Timeout: 20 * time.Second, CartTTL: time.Hour}
 	stock := []int64{10, 10, 10, 10, 10}
-	id, _, err := redisx.Open(tb.Context(), cfg, redisx.Opening{Catalog: users.Fingerprint(), Stock: stock})
+	opened, err := redisx.Open(tb.Context(), cfg, redisx.Opening{Catalog: users.Fingerprint(), Stock: stock})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	sale := redisx.Join(cfg, id, len(stock))
+	sale := redisx.Join(cfg, opened.Sale, len(stock))
 	s := &shop{keys: keys, base: "http://shop", redis: cfg, l: fasthttputil.NewInmemoryListener(),
 		Server: New(Config{Catalog: users, Keys: keys, Sale: sale, TokenTTL: time.Hour})}
 	s.client = &http.Client{Transport: &http.Transport{

@@ -5,6 +5,7 @@ import "strconv"
 // Every key of the sale:
 //
 //	sale          hash    id, catalog (fingerprint), opened (Unix s);  for ever          Open, ledger.lua
+//	                      server (fingerprints, see stock.lua);
 //	                      ledger "filling" or "on" when it keeps one
 //	stock_<sale>  hash    food id -> pieces left; note                 for ever          Open, order.lua
 //	c_<cart>      string  list of changes, see changes.lua             -cart-ttl         cart.go, order.lua

@@ -232,7 +232,7 @@ func TestStreamOfNoSale(t *testing.T) {
 		if n := rawString(t, cfg, "DBSIZE"); n != "0" {
 			t.Errorf("%s keys were put into Redis", n)
 		}
-		if _, err := Find(t.Context(), cfg, catalogPrint); !errors.Is(err, ErrNoSale) {
+		if _, err := Find(t.Context(), cfg, catalogPrint, ""); !errors.Is(err, ErrNoSale) {
 			t.Errorf("no sale is found: %v, want ErrNoSale", err)
 		}
 	})
@@ -241,10 +241,10 @@ func TestStreamOfNoSale(t *testing.T) {
 func TestFind(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 9)
-		if id, err := Find(t.Context(), cfg, catalogPrint); err != nil || id != s.ID() {
+		if id, err := Find(t.Context(), cfg, catalogPrint, ""); err != nil || id != s.ID() {
 			t.Errorf("found %q, %v; want %q", id, err, s.ID())
 		}
-		if _, err := Find(t.Context(), cfg, "other foods"); !errors.Is(err, ErrOtherFoods) {
+		if _, err := Find(t.Context(), cfg, "other foods", ""); !errors.Is(err, ErrOtherFoods) {
 			t.Errorf("other foods: %v, want ErrOtherFoods", err)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mediocregopher/radix/v4"
 
+	"flashsale/internal/logtest"
 	"flashsale/redisx/redistest"
 )
 
@@ -38,15 +39,16 @@ func unix(s *redistest.Server) Config {
 // open opens a sale and joins it with a connection that runs until the test ends.
 func open(tb testing.TB, cfg Config, stock ...int64) *Sale {
 	tb.Helper()
-	id, _, err := Open(tb.Context(), cfg, Opening{Catalog: catalogPrint, Stock: stock})
+	opened, err := Open(tb.Context(), cfg, Opening{Catalog: catalogPrint, Stock: stock})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return join(tb, cfg, id, len(stock))
+	return join(tb, cfg, opened.Sale, len(stock))
 }
 
 func join(tb testing.TB, cfg Config, id string, foods int) *Sale {
 	tb.Helper()
+	logtest.Keep(tb)
 	s := Join(cfg, id, foods)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -87,13 +89,14 @@ func TestOpenOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		const servers = 3
 		var wg sync.WaitGroup
-		ids, opened := make([]string, servers), make([]bool, servers)
+		ids, fresh := make([]string, servers), make([]bool, servers)
 		for i := range servers {
 			wg.Go(func() {
-				var err error
-				if ids[i], opened[i], err = Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5, 7}}); err != nil {
+				opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5, 7}})
+				if err != nil {
 					t.Error(err)
 				}
+				ids[i], fresh[i] = opened.Sale, opened.Fresh
 			})
 		}
 		wg.Wait()
@@ -101,8 +104,8 @@ func TestOpenOnce(t *testing.T) {
 			t.Errorf("ids %q, want one of 8 characters", ids)
 		}
 		count := 0
-		for _, o := range opened {
-			if o {
+		for _, f := range fresh {
+			if f {
 				count++
 			}
 		}
@@ -110,8 +113,9 @@ func TestOpenOnce(t *testing.T) {
 			t.Errorf("%d servers opened the sale, want 1", count)
 		}
 		raw(t, cfg, nil, "HINCRBY", stockPrefix+ids[0], "1", "-4")
-		if _, again, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5, 7}}); err != nil || again {
-			t.Errorf("a restart: opened %v, %v", again, err)
+		if again, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5,
+			7}}); err != nil || again.Fresh {
+			t.Errorf("a restart: opened %+v, %v", again, err)
 		}
 		stock, err := join(t, cfg, ids[0], 2).Stock()
 		if err != nil || !slices.Equal(stock, []int64{1, 7}) {
@@ -134,12 +138,12 @@ func TestOpenManyFoods(t *testing.T) {
 
 func TestOpenRefusesOtherFoods(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
-		id, _, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{1}})
+		opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{1}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = Open(t.Context(), cfg, Opening{Catalog: "3 foods, fedcba9876543210", Stock: []int64{1}})
-		want := "redis holds a sale of other foods: sale " + id + " at " + cfg.Address +
+		_, err = Open(t.Context(), cfg, Opening{Catalog: "3 foods, fedcba9876543210", Stock: []int64{1}})
+		want := "redis holds a sale of other foods: sale " + opened.Sale + " at " + cfg.Address +
 			" has 2 foods, 0123456789abcdef; here are 3 foods, fedcba9876543210"
 		if !errors.Is(err, ErrOtherFoods) || err.Error() != want {
 			t.Errorf("error %v\nwant  %s", err, want)
@@ -151,16 +155,16 @@ func TestOpenRefusesOtherFoods(t *testing.T) {
 func TestOpenRefusesLostSale(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		o := Opening{Catalog: catalogPrint, Stock: []int64{1}}
-		id, _, err := Open(t.Context(), cfg, o)
+		first, err := Open(t.Context(), cfg, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Last = id
-		if again, opened, err := Open(t.Context(), cfg, o); err != nil || again != id || opened {
-			t.Errorf("a restart: %s, opened %v, %v", again, opened, err)
+		o.Last = first.Sale
+		if again, err := Open(t.Context(), cfg, o); err != nil || again.Sale != first.Sale || again.Fresh {
+			t.Errorf("a restart: %+v, %v", again, err)
 		}
 		raw(t, cfg, nil, "FLUSHALL")
-		if _, _, err := Open(t.Context(), cfg, o); !errors.Is(err, ErrSaleLost) {
+		if _, err := Open(t.Context(), cfg, o); !errors.Is(err, ErrSaleLost) {
 			t.Errorf("a restart with the data lost: %v, want ErrSaleLost", err)
 		}
 		if n := rawString(t, cfg, "DBSIZE"); n != "0" {
@@ -172,7 +176,7 @@ func TestOpenRefusesLostSale(t *testing.T) {
 func TestOpenUnreachable(t *testing.T) {
 	cfg := defaults
 	cfg.Network, cfg.Address = "unix", "/nonexistent/redis.sock"
-	_, _, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{1}})
+	_, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{1}})
 	if err == nil || err.Error() != "cannot reach Redis at /nonexistent/redis.sock: dial unix /nonexistent/redis.sock: connect: no such file or directory" {
 		t.Errorf("error %v", err)
 	}

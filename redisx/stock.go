@@ -18,83 +18,139 @@ const openTimeout = 10 * time.Second
 
 // What stock.lua returns.
 const (
-	stockIsOpen = 0
-	stockOpened = 1
-	stockLost   = 2
+	stockIsOpen   = 0
+	stockOpened   = 1
+	stockNone     = 2
+	stockOther    = 3
+	stockStranger = 4
 )
 
-// Why a sale is not opened.
+// Why a sale is neither opened nor joined; ErrLeftover is another reason.
 var (
-	ErrOtherFoods = errors.New("redis holds a sale of other foods")
-	ErrSaleLost   = errors.New("redis has lost the sale")
-	ErrNoSale     = errors.New("redis holds no sale")
+	ErrOtherFoods   = errors.New("redis holds a sale of other foods")
+	ErrOtherSale    = errors.New("redis holds another sale")
+	ErrOtherSecrets = errors.New("the servers of the sale have other token secrets")
+	ErrSaleLost     = errors.New("redis has lost the sale")
+	ErrNoSale       = errors.New("redis holds no sale")
 )
 
-// Opening is the sale to join or to open.
+// Opening is the sale to join or to open, and the server that does.
 type Opening struct {
 	Catalog string  // tells catalogues of foods apart
 	Stock   []int64 // pieces of food 1, 2, 3, ... at the start
 	Last    string  // id of the sale that this Redis is known to have held, "" for none: a new one is not opened then
+	Only    string  // id of the one sale to join, "" for any: none is opened then
+
+	Server []Fingerprint // one for each token secret, first the one that signs; none are not compared
+	Alone  bool          // no other server has to agree with this one: it is never refused for Server
 }
 
-// Open joins the sale that Redis holds or, in a Redis without one, opens it. It is called once when a server starts
-// and never again while it runs: a Redis that comes back empty must not be sold a second time. Returns the id of the
-// sale and whether this call opened it. Errors: ErrOtherFoods, ErrSaleLost, or why Redis cannot be asked.
-func Open(ctx context.Context, cfg Config, o Opening) (id string, opened bool, err error) {
+// Opened is an open sale.
+type Opened struct {
+	Sale    string      // its id
+	Fresh   bool        // this call opened it
+	Differs Differences // from the server that joined before
+}
+
+// Open joins the sale that Redis holds or, in a Redis without one, opens it. It is called when a server
+// starts; while it runs only with Only, to tell of new fingerprints: a Redis that comes back empty must not
+// be sold a second time. Errors: ErrOtherFoods, ErrOtherSale, ErrOtherSecrets, ErrSaleLost, ErrNoSale,
+// ErrLeftover, or why Redis cannot be asked.
+func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 	l, err := dial(ctx, cfg)
 	if err != nil {
-		return "", false, err
+		return Opened{}, err
 	}
 	defer l.Close()
 	var pong string
 	if err := l.ask(newCall().command(&pong, "PING"), cfg.Timeout); err != nil {
-		return "", false, fmt.Errorf("cannot reach Redis at %s: %w", cfg.Address, err)
+		return Opened{}, fmt.Errorf("cannot reach Redis at %s: %w", cfg.Address, err)
 	}
-
-	proposed := newSaleID()
-	args := []string{"EVAL", stockSource, "2", saleKey, stockPrefix + proposed,
-		proposed, o.Catalog, strconv.FormatInt(time.Now().Unix(), 10), o.Last}
-	for _, pieces := range o.Stock {
-		args = append(args, strconv.FormatInt(pieces, 10))
+	opened, err := o.run(l, cfg, "")
+	if !errors.Is(err, ErrNoSale) || o.Only != "" {
+		return opened, err
 	}
-	var code int64
-	var catalog string
-	x := newCall().command(&radix.Tuple{&code, &id, &catalog}, args...)
-	if err := l.ask(x, max(cfg.Timeout, openTimeout)); err != nil {
-		return "", false, fmt.Errorf("cannot open the sale in Redis at %s: %w", cfg.Address, err)
+	if o.Last != "" {
+		return Opened{}, fmt.Errorf("%w %s that was served from %s", ErrSaleLost, o.Last, cfg.Address)
 	}
-	switch code {
-	case stockIsOpen, stockOpened:
-	case stockLost:
-		return "", false, fmt.Errorf("%w %s that was served from %s", ErrSaleLost, o.Last, cfg.Address)
-	default:
-		return "", false, unknownCode("stock.lua", code)
+	leftover, err := findLeftover(ctx, l, cfg, leftoverSteps)
+	if err != nil {
+		return Opened{}, err
 	}
-	if catalog != o.Catalog {
-		return "", false, otherFoods(id, cfg, catalog, o.Catalog)
+	if leftover == "" {
+		return o.run(l, cfg, newSaleID())
 	}
-	return id, code == stockOpened, nil
+	// It may be of a sale that another server has opened in this moment.
+	if opened, err := o.run(l, cfg, ""); !errors.Is(err, ErrNoSale) {
+		return opened, err
+	}
+	return Opened{}, leftoverError(cfg, leftover)
 }
 
-// Find returns the id of the sale that Redis holds, without opening one. Errors: ErrNoSale, ErrOtherFoods, or why Redis
-// cannot be asked.
-func Find(ctx context.Context, cfg Config, catalog string) (id string, err error) {
+// run asks stock.lua to join the sale or, unless proposed is "", to open it under that id.
+func (o *Opening) run(l *link, cfg Config, proposed string) (opened Opened, err error) {
+	args := []string{"EVAL", stockSource, "2", saleKey, stockPrefix + proposed, proposed, o.Catalog,
+		strconv.FormatInt(time.Now().Unix(), 10), o.Only, encodeFingerprints(o.Server), flag(o.Alone)}
+	if proposed != "" {
+		for _, pieces := range o.Stock {
+			args = append(args, strconv.FormatInt(pieces, 10))
+		}
+	}
+	var code, differences int64
+	var catalog string
+	x := newCall().command(&radix.Tuple{&code, &opened.Sale, &catalog, &differences}, args...)
+	if err := l.ask(x, max(cfg.Timeout, openTimeout)); err != nil {
+		return Opened{}, fmt.Errorf("cannot open the sale in Redis at %s: %w", cfg.Address, err)
+	}
+	opened.Fresh, opened.Differs = code == stockOpened, readDifferences(differences)
+	switch {
+	case code == stockNone:
+		return Opened{}, fmt.Errorf("%w: %s", ErrNoSale, cfg.Address)
+	case code == stockOther:
+		return Opened{}, fmt.Errorf("%w: %s at %s", ErrOtherSale, opened.Sale, cfg.Address)
+	case code < stockIsOpen || code > stockStranger:
+		return Opened{}, unknownCode("stock.lua", code)
+	case catalog != o.Catalog:
+		return Opened{}, otherFoods(opened.Sale, cfg, catalog, o.Catalog)
+	case code == stockStranger:
+		return Opened{}, fmt.Errorf("%w: sale %s at %s", ErrOtherSecrets, opened.Sale, cfg.Address)
+	}
+	return opened, nil
+}
+
+// Find returns the id of the sale that Redis holds, without opening or joining one; only is the one to
+// find, "" for any. Errors: ErrNoSale, ErrLeftover, ErrOtherSale, ErrOtherFoods, or why Redis cannot be
+// asked.
+func Find(ctx context.Context, cfg Config, catalog, only string) (id string, err error) {
 	l, err := dial(ctx, cfg)
 	if err != nil {
 		return "", err
 	}
 	defer l.Close()
-	var marker []string
-	if err := l.ask(newCall().command(&marker, "HMGET", saleKey, "id", "catalog"), cfg.Timeout); err != nil {
-		return "", fmt.Errorf("cannot reach Redis at %s: %w", cfg.Address, err)
+	opened, none := (&Opening{Catalog: catalog, Only: only}).run(l, cfg, "")
+	if !errors.Is(none, ErrNoSale) {
+		return opened.Sale, none
 	}
+	leftover, err := findLeftover(ctx, l, cfg, leftoverSteps)
 	switch {
-	case marker[0] == "":
-		return "", fmt.Errorf("%w: %s", ErrNoSale, cfg.Address)
-	case marker[1] != catalog:
-		return "", otherFoods(marker[0], cfg, marker[1], catalog)
+	case err != nil:
+		return "", err
+	case leftover != "":
+		return "", leftoverError(cfg, leftover)
 	}
-	return marker[0], nil
+	return "", none
+}
+
+func leftoverError(cfg Config, key string) error {
+	return fmt.Errorf("%w: %s at %s", ErrLeftover, key, cfg.Address)
+}
+
+// flag is a boolean as the scripts read it.
+func flag(set bool) string {
+	if set {
+		return "1"
+	}
+	return "0"
 }
 
 func otherFoods(id string, cfg Config, there, here string) error {

@@ -1,29 +1,70 @@
--- Opens the sale in an empty Redis: puts the stock there and the sale's marker beside it, in one step, so that
--- of several servers that start together exactly one does it. Where a sale is open, nothing is changed.
+-- Joins the sale that Redis holds or, where there is none and it may, opens one: puts the stock there and
+-- the sale's marker beside it, in one step, so that of several servers that start together exactly one does it.
+-- A server that joins is compared with the one that joined before it; the next one is compared with this one.
 --
--- KEYS[1]  the marker: hash id, catalog, opened
+-- KEYS[1]  the marker: hash id, catalog, opened, server
 -- KEYS[2]  the stock of the proposed sale: hash food id -> pieces, and a note
--- ARGV[1]  proposed id of the sale: string
+-- ARGV[1]  proposed id of the sale: string, "" when none may be opened
 -- ARGV[2]  fingerprint of the foods: string
 -- ARGV[3]  now: Unix seconds
--- ARGV[4]  id of the sale that must be there: string, "" for any or none
--- ARGV[5+] pieces of food 1, 2, 3, ...: integers >= 0
+-- ARGV[4]  id of the one sale to join: string, "" for any
+-- ARGV[5]  fingerprints of this server: string "secret:root:users,...", each 16 hex digits, for each of its
+--          token secrets, first the one that signs; "" for none
+-- ARGV[6]  1 when no other server has to agree with this one, else 0
+-- ARGV[7+] pieces of food 1, 2, 3, ...: integers >= 0, only with ARGV[1]
 --
--- Returns {code, id, catalog}, the latter two of the open sale, "" where none is
+-- Returns {code, id, catalog, differences}; id and catalog are those of the open sale, "" where none is
 --         0  a sale is open
 --         1  this call opened it
---         2  there is no sale, but one must be there: nothing is changed
+--         2  there is no sale: nothing is changed
+--         3  another sale than ARGV[4] is open: nothing is changed
+--         4  this server shares no secret with those of the sale: nothing is changed
+--         differences: sum of 1 the other servers refuse what this one signs, 2 this one refuses what
+--         another signs, 4 root's password differs, 8 the users differ
 local marker, stock = KEYS[1], KEYS[2]
-local id, catalog, now, expected = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local IS_OPEN, OPENED, LOST = 0, 1, 2
-local FIRST_FOOD, CHUNK = 5, 1000 -- unpack() is limited to a few thousand values
+local proposed, catalog, now, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local server, alone = ARGV[5], ARGV[6] == '1'
+local IS_OPEN, OPENED, NONE, OTHER, STRANGER = 0, 1, 2, 3, 4
+local THEY_REFUSE, WE_REFUSE, ROOT, USERS = 1, 2, 4, 8
+local FIRST_FOOD, CHUNK = 7, 1000 -- unpack() is limited to a few thousand values
 
-if redis.call('EXISTS', marker) == 1 then
-  local open = redis.call('HMGET', marker, 'id', 'catalog')
-  return {IS_OPEN, open[1], open[2]}
+-- fingerprints reads ARGV[5]: those of root and of the users by secret, and the secret that signs.
+local function fingerprints(text)
+  local root, users, signs = {}, {}, nil
+  for secret, r, u in string.gmatch(text, '(%x+):(%x+):(%x+)') do
+    root[secret], users[secret], signs = r, u, signs or secret
+  end
+  return root, users, signs
 end
-if expected ~= '' then return {LOST, '', ''} end
--- A value of more than 64 bytes makes Redis keep the hash as a table, which finds a food at once, instead of as a list.
+
+-- compare returns the differences from the server before, and whether the two share a secret.
+local function compare(before)
+  local their_root, their_users, they_sign = fingerprints(before)
+  local our_root, our_users, we_sign = fingerprints(server)
+  if not they_sign or not we_sign then return 0, true end
+  local shared
+  for secret in pairs(our_root) do
+    if their_root[secret] then shared = secret end
+  end
+  local found = 0
+  if not their_root[we_sign] then found = found + THEY_REFUSE end
+  if not our_root[they_sign] then found = found + WE_REFUSE end
+  if shared and their_root[shared] ~= our_root[shared] then found = found + ROOT end
+  if shared and their_users[shared] ~= our_users[shared] then found = found + USERS end
+  return found, shared ~= nil
+end
+
+local open = redis.call('HMGET', marker, 'id', 'catalog', 'server')
+local their_catalog = open[2] or ''
+if open[1] then
+  if wanted ~= '' and wanted ~= open[1] then return {OTHER, open[1], their_catalog, 0} end
+  local differences, related = compare(open[3] or '')
+  if not related and not alone then return {STRANGER, open[1], their_catalog, differences} end
+  if server ~= '' and their_catalog == catalog then redis.call('HSET', marker, 'server', server) end
+  return {IS_OPEN, open[1], their_catalog, differences}
+end
+if proposed == '' then return {NONE, '', '', 0} end
+-- A value of more than 64 bytes makes Redis keep the hash as a table, which finds a food at once, not a list.
 local fields = {'note', 'pieces left, by food id; this long text keeps the hash out of the slower list encoding'}
 for i = FIRST_FOOD, #ARGV do
   fields[#fields + 1] = i - FIRST_FOOD + 1
@@ -33,5 +74,6 @@ for i = FIRST_FOOD, #ARGV do
     fields = {}
   end
 end
-redis.call('HSET', marker, 'id', id, 'catalog', catalog, 'opened', now)
-return {OPENED, id, catalog}
+redis.call('HSET', marker, 'id', proposed, 'catalog', catalog, 'opened', now)
+if server ~= '' then redis.call('HSET', marker, 'server', server) end
+return {OPENED, proposed, catalog, 0}

@@ -30,6 +30,8 @@ type Catalog struct {
 	layout layout
 	foods  []Food
 	hasher hasher
+
+	root, others digest // of root and of all other users; only Load knows them
 }
 
 // Foods returns all foods by id: Foods()[id-1]. The slice is shared; callers must not change it.

@@ -15,6 +15,8 @@ type packer struct {
 	hasher  hasher
 	image   []byte
 	hasRoot bool
+	root    digest
+	others  digest
 	table   string   // place.table of the users, for errors
 	origins []uint64 // per user in the order of the source: id in the high half, row in the low half
 }
@@ -37,6 +39,9 @@ func (p *packer) add(at place, user User) error {
 			return fmt.Errorf("%v: user 1 is named %.40q; name it %s", at, user.Name, rootName)
 		}
 		p.hasRoot = true
+		p.root.add(user)
+	} else {
+		p.others.add(user)
 	}
 	hash := p.hasher.hash([]byte(user.Name), []byte(user.Password))
 	p.image = binary.LittleEndian.AppendUint32(p.image, user.ID)

@@ -88,7 +88,12 @@ func load(ctx context.Context, src source, rootPassword string) (*Catalog, error
 	if err != nil {
 		return nil, err
 	}
-	return view(image)
+	c, err := view(image)
+	if err != nil {
+		return nil, err
+	}
+	c.root, c.others = packer.root, packer.others
+	return c, nil
 }
 
 func read(ctx context.Context, src source, rootPassword string, visit func(place, User) error) ([]Food, error) {

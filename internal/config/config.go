@@ -39,12 +39,14 @@ type Config struct {
 	Redis          redisx.Config // Address "" means the default store
 	RequireDurable bool          // refuse a store that can lose what was answered
 
-	Catalog catalog.Config
+	Catalog     catalog.Config
+	ForceReload bool // a SIGHUP takes a list of users that lost more than a tenth, too
 
 	TokenSecret         string // "" means the one in the data folder
 	TokenSecretPrevious string
 	TokenTTL            time.Duration
 
+	Sale             string // id of the one to join, "" for any: it is opened if need be
 	SnapshotInterval time.Duration
 
 	Ledger string // data source name of the database that gets the orders, "" for none
@@ -55,6 +57,13 @@ type Config struct {
 
 // Address is the host:port to listen on.
 func (c *Config) Address() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }
+
+// Guessable reports whether people on other machines can log in as the built-in users, whose passwords are
+// known, when the server listens on this host:port.
+func (c *Config) Guessable(address string) bool {
+	listens, err := netip.ParseAddrPort(address)
+	return c.Catalog.BuiltIn() && c.Catalog.Users > 1 && !(err == nil && listens.Addr().IsLoopback())
+}
 
 // WorkerConns is each worker's share of MaxConns, at least 1; 0 is no limit.
 func (c *Config) WorkerConns() int {
@@ -121,13 +130,19 @@ func (c *Config) register(redis *redisFlags) []group {
 		fs.DurationVar(&c.Redis.Timeout, "redis-timeout", time.Second, "`time` after which a request gets 503")
 		fs.BoolVar(&c.RequireDurable, "require-durable", false, "do not start on a store that could lose an order that was answered")
 	})
-	add("Catalogue (built in, unless -catalog-dir or -db-host is set)", func() { AddCatalog(fs, &c.Catalog) })
+	add("Catalogue (built in, unless -catalog-dir or -db-host is set)", func() {
+		AddCatalog(fs, &c.Catalog)
+		fs.BoolVar(&c.ForceReload, "force-reload", false,
+			"a SIGHUP takes a list of users that lost more than a tenth, too")
+	})
 	add("Tokens", func() {
 		fs.StringVar(&c.TokenSecret, "token-secret", "", fmt.Sprintf("signs tokens and carts, at least %d `bytes`, the same on all servers; better set in the environment (default: made once, kept in the data folder)", tokens.SecretMin))
 		fs.StringVar(&c.TokenSecretPrevious, "token-secret-previous", "", "the secret before, which still verifies; `bytes` as above")
 		fs.DurationVar(&c.TokenTTL, "token-ttl", 24*time.Hour, "`time` an access token is valid")
 	})
 	add("Sale", func() {
+		fs.StringVar(&c.Sale, "sale", "",
+			"`id` of the sale to join: the start fails if Redis does not hold it, and no other is opened")
 		fs.DurationVar(&c.Redis.CartTTL, "cart-ttl", time.Hour, "`time` a cart lives from its first piece on")
 		fs.DurationVar(&c.SnapshotInterval, "snapshot-interval", 200*time.Millisecond, "`time` between two looks at the stock for GET /foods")
 	})

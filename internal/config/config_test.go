@@ -102,6 +102,24 @@ func TestWorkerConns(t *testing.T) {
 	}
 }
 
+func TestGuessable(t *testing.T) {
+	clearEnvironment(t)
+	for _, test := range []struct {
+		args, address string
+		want          bool
+	}{
+		{"", "127.0.0.1:8080", false}, {"", "127.0.0.3:8080", false}, {"", "[::1]:8080", false},
+		{"", "0.0.0.0:8080", true}, {"", "[::]:8080", true}, {"", "10.0.0.1:8080", true}, {"",
+			"[fe80::1%eth0]:1", true}, {"", "?", true},
+		{"-users 1", "0.0.0.0:8080", false}, // root, who has a password of his own
+		{"-catalog-dir x", "0.0.0.0:8080", false}, {"-db-host x", "0.0.0.0:8080", false},
+	} {
+		if got := parse(t, strings.Fields(test.args)...).Guessable(test.address); got != test.want {
+			t.Errorf("%q on %s: %v, want %v", test.args, test.address, got, test.want)
+		}
+	}
+}
+
 func TestTrustedProxies(t *testing.T) {
 	clearEnvironment(t)
 	for list, want := range map[string]string{

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 )
 
@@ -32,6 +31,7 @@ func newGroup(fs *flag.FlagSet, title string, register func()) group {
 func help(out io.Writer, fs *flag.FlagSet, groups []group) error {
 	fmt.Fprintln(out, "flashsale opens a sale over HTTP. A flag wins over its environment name, which stands in brackets.")
 	fmt.Fprintln(out, "flashsale audit, with the same flags, compares the orders in Redis with those in the database of -ledger.")
+	fmt.Fprintln(out, "flashsale -version tells which build this is.")
 	for _, g := range groups {
 		fmt.Fprintf(out, "\n%s\n", g.title)
 		for _, name := range g.names {
@@ -62,15 +62,6 @@ func (c *Config) String() string {
 		return "all defaults"
 	}
 	return strings.Join(set, " ")
-}
-
-// HideSecrets removes the secrets from the environment, so that no child process shows them in its own.
-func (c *Config) HideSecrets() {
-	c.flags.VisitAll(func(f *flag.Flag) {
-		if secret(f.Name) {
-			os.Unsetenv(envName(f.Name))
-		}
-	})
 }
 
 // secret says whether the flag's value must not be shown.

@@ -27,8 +27,12 @@ type Folder struct {
 	lock *os.File // nil until locked
 }
 
-// Open makes the folder with mode 0700 when it is missing, and gives it that mode when others may read it. It refuses a
-// folder in which others may write, for they could have put a secret of their own there.
+// saleMost is more than WriteSale writes, in bytes: an id and the path of a socket or a host:port.
+const saleMost = 4096
+
+// Open makes the folder with mode 0700 when it is missing, and gives it that mode when others may read it.
+// It refuses a folder of another owner or in which others may write, for they could have put a secret of
+// their own there, and one with a symbolic link in it. The folder itself may be reached by a link.
 func Open(path string) (*Folder, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -41,6 +45,9 @@ func Open(path string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open data folder: %w", err)
 	}
+	if err := checkOwner("data folder "+absolute, info); err != nil {
+		return nil, err
+	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return nil, fmt.Errorf("data folder %s is writable by others (mode %04o); run chmod 700 on it or choose another with -data",
 			absolute, info.Mode().Perm())
@@ -49,6 +56,9 @@ func Open(path string) (*Folder, error) {
 		if err := os.Chmod(absolute, 0o700); err != nil {
 			return nil, fmt.Errorf("cannot make data folder private: %w", err)
 		}
+	}
+	if err := checkLinks(absolute); err != nil {
+		return nil, err
 	}
 	return &Folder{path: absolute}, nil
 }
@@ -81,20 +91,21 @@ func (f *Folder) WriteSale(id, redis string) error {
 	return nil
 }
 
-// Sale returns the id of the sale that was last served from this Redis, "" when that is not known.
-func (f *Folder) Sale(redis string) (id string, err error) {
-	text, err := os.ReadFile(f.SalePath())
+// Served is the sale that was last served from a folder, and the address of its Redis. Both are "" where
+// there was none.
+type Served struct{ Sale, Redis string }
+
+// Served returns what WriteSale has remembered last.
+func (f *Folder) Served() (Served, error) {
+	text, err := f.readFile(saleName, saleMost)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return Served{}, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot read which sale was served: %w", err)
+		return Served{}, fmt.Errorf("cannot read which sale was served: %w", err)
 	}
-	id, last, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	if last != redis {
-		return "", nil
-	}
-	return id, nil
+	id, redis, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	return Served{id, redis}, nil
 }
 
 // replace writes a file of one line, mode 0600. Renaming replaces the whole file at once: nobody reads half of it.

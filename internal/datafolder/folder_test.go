@@ -1,10 +1,14 @@
 package datafolder
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func open(t *testing.T, path string) *Folder {
@@ -101,20 +105,107 @@ func wantFiles(t *testing.T, folder *Folder, names ...string) {
 	}
 }
 
-func TestSaleIsRememberedForItsRedis(t *testing.T) {
-	f, err := Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
+func TestSaleIsRemembered(t *testing.T) {
+	f := open(t, t.TempDir())
+	if served, err := f.Served(); err != nil || served != (Served{}) {
+		t.Errorf("before: %+v, %v", served, err)
 	}
-	if id, err := f.Sale("cache:6379"); err != nil || id != "" {
-		t.Errorf("before: %q, %v", id, err)
-	}
-	if err := f.WriteSale("abcdefgh", "cache:6379"); err != nil {
-		t.Fatal(err)
-	}
-	for redis, want := range map[string]string{"cache:6379": "abcdefgh", "other:6379": "", "": ""} {
-		if id, err := f.Sale(redis); err != nil || id != want {
-			t.Errorf("sale at %q is %q, %v; want %q", redis, id, err, want)
+	for _, want := range []Served{{"abcdefgh", "cache:6379"}, {"ijklmnop", "/run/a redis.sock"}} {
+		if err := f.WriteSale(want.Sale, want.Redis); err != nil {
+			t.Fatal(err)
 		}
+		if served, err := f.Served(); err != nil || served != want {
+			t.Errorf("%+v, %v; want %+v", served, err, want)
+		}
+	}
+}
+
+// A link that somebody left in the folder is not followed, neither when the folder is opened nor later.
+func TestLinksAreRefused(t *testing.T) {
+	for _, name := range []string{lockName, tokenSecretName, saleName, rootPasswordName, "redis.log",
+		"appendonlydir"} {
+		t.Run(name, func(t *testing.T) {
+			folder, elsewhere := open(t, t.TempDir()), filepath.Join(t.TempDir(), "elsewhere")
+			write(t, elsewhere, []byte(strings.Repeat("5e", SecretBytes)+"\n"))
+			if err := os.Symlink(elsewhere, folder.File(name)); err != nil {
+				t.Fatal(err)
+			}
+			want := folder.File(name) + " is a symbolic link; remove it, or choose another folder with -data"
+			_, err := Open(folder.Path())
+			wantError(t, err, want)
+			uses := map[string]func() error{
+				lockName:        folder.Lock,
+				tokenSecretName: func() error { _, err := folder.TokenSecret(); return err },
+				saleName:        func() error { _, err := folder.Served(); return err },
+			}
+			if use, found := uses[name]; found {
+				wantError(t, use(), want)
+			}
+			_, err = folder.OpenFile(name, os.O_RDWR)
+			wantError(t, err, want)
+			if err := folder.WriteRootPassword("root's"); err != nil {
+				t.Fatal(err)
+			}
+			if err := folder.WriteSale("abcdefgh", "cache:6379"); err != nil {
+				t.Fatal(err)
+			}
+			if text, err := os.ReadFile(elsewhere); err != nil || string(text) != strings.Repeat("5e", 32)+"\n" {
+				t.Errorf("the file behind the link holds %q, %v", text, err)
+			}
+		})
+	}
+}
+
+func TestOnlyRegularFilesAreOpened(t *testing.T) {
+	folder := open(t, t.TempDir())
+	if err := unix.Mkfifo(folder.File(tokenSecretName), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := folder.TokenSecret()
+	wantError(t, err, folder.File(tokenSecretName)+" is not a regular file")
+}
+
+// owned is a file of this user.
+type owned struct {
+	os.FileInfo
+	user uint32
+}
+
+func (o owned) Sys() any { return &syscall.Stat_t{Uid: o.user} }
+
+func TestOtherOwnersAreRefused(t *testing.T) {
+	me := uint32(os.Geteuid())
+	for _, user := range []uint32{0, me} {
+		if err := checkOwner("data folder x", owned{user: user}); err != nil {
+			t.Errorf("user %d: %v", user, err)
+		}
+	}
+	err := checkOwner("data folder x", owned{user: me + 1})
+	wantError(t, err, fmt.Sprintf("data folder x belongs to user %d, and this server runs as user %d; run chown on it or choose another folder with -data", me+1, me))
+	if me != 0 {
+		return // only root can give a file away
+	}
+	folder := open(t, t.TempDir())
+	if err := os.Chown(folder.Path(), 12345, -1); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(folder.Path())
+	wantError(t, err, "data folder "+folder.Path()+" belongs to user 12345")
+	write(t, folder.File(tokenSecretName), []byte(strings.Repeat("5e", SecretBytes)))
+	if err := os.Chown(folder.File(tokenSecretName), 12345, -1); err != nil {
+		t.Fatal(err)
+	}
+	_, err = folder.TokenSecret()
+	wantError(t, err, folder.File(tokenSecretName)+" belongs to user 12345")
+}
+
+// The folder itself may be a link: systemd's state directories are.
+func TestFolderByLink(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(t.TempDir(), link); err != nil {
+		t.Fatal(err)
+	}
+	if f := open(t, link); f.Path() != link {
+		t.Errorf("path %s", f.Path())
 	}
 }

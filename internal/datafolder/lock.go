@@ -24,7 +24,7 @@ var ErrInUse = errors.New("in use")
 // at once, with that server's process ID. When the server is dead but its store is still closing, Lock waits for the
 // store for up to 5 s.
 func (f *Folder) Lock() error {
-	file, err := os.OpenFile(f.File(lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := f.OpenFile(lockName, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("cannot lock data folder: %w", err)
 	}

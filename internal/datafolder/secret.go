@@ -23,12 +23,12 @@ const (
 // the same one. A file that others may read, or that is too short, is refused.
 func (f *Folder) TokenSecret() ([]byte, error) {
 	path := f.File(tokenSecretName)
-	secret, err := readSecret(path)
+	secret, err := f.readSecret()
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := f.makeSecret(path); err != nil {
 			return nil, fmt.Errorf("cannot make token secret: %w", err)
 		}
-		secret, err = readSecret(path)
+		secret, err = f.readSecret()
 	}
 	return secret, err
 }
@@ -48,8 +48,9 @@ func (f *Folder) makeSecret(path string) error {
 	return nil
 }
 
-func readSecret(path string) ([]byte, error) {
-	file, err := os.Open(path)
+func (f *Folder) readSecret() ([]byte, error) {
+	path := f.File(tokenSecretName)
+	file, err := f.OpenFile(tokenSecretName, os.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read token secret: %w", err)
 	}

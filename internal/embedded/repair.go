@@ -3,6 +3,7 @@ package embedded
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -36,8 +37,8 @@ func (s *server) repair(ctx context.Context) error {
 		return fmt.Errorf("%s is damaged at byte %d, and not by a write that was not finished: its other %d bytes hold orders that were answered; restore a copy of the folder %s",
 			d.file, d.whole, len(d.tail), s.folder.Path())
 	}
-	kept := s.folder.File("cut-off-" + time.Now().UTC().Format("20060102T150405.000") + ".aof")
-	if err := os.WriteFile(kept, d.tail, 0o600); err != nil {
+	kept, err := s.keep(d.tail)
+	if err != nil {
 		return fmt.Errorf("cannot keep the end of the append-only file: %w", err)
 	}
 	if output, err := s.check(ctx, "--fix"); err != nil {
@@ -46,6 +47,17 @@ func (s *server) repair(ctx context.Context) error {
 	slog.Warn("the append-only file ended in a write that was not finished; that write, which was not answered, is undone",
 		"store", s.name, "file", d.file, "bytes", len(d.tail), "kept_in", kept)
 	return nil
+}
+
+// keep writes what is cut off to a new file and returns its path.
+func (s *server) keep(tail []byte) (path string, err error) {
+	name := "cut-off-" + time.Now().UTC().Format("20060102T150405.000") + ".aof"
+	file, err := s.folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(tail)
+	return s.folder.File(name), errors.Join(err, file.Close())
 }
 
 // check runs redis-check-aof or valkey-check-aof.
@@ -67,11 +79,12 @@ func (s *server) examine(ctx context.Context) (d damage, err error) {
 		return d, fmt.Errorf("cannot examine the append-only file: %s", bytes.TrimSpace(output))
 	}
 	last := found[len(found)-1]
-	d.file = s.folder.File(filepath.Join(appendFolder, string(last[1])))
+	name := filepath.Join(appendFolder, string(last[1]))
+	d.file = s.folder.File(name)
 	if d.whole, err = strconv.ParseInt(string(last[3]), 10, 64); err != nil {
 		return d, fmt.Errorf("cannot examine the append-only file: %w", err)
 	}
-	file, err := os.Open(d.file)
+	file, err := s.folder.OpenFile(name, os.O_RDONLY)
 	if err != nil {
 		return d, fmt.Errorf("cannot examine the append-only file: %w", err)
 	}

@@ -82,7 +82,7 @@ func (s *server) startRepaired(ctx context.Context) error {
 func (s *server) start(ctx context.Context) error {
 	s.started = time.Now()
 	path := s.folder.File(logName)
-	log, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	log, err := s.folder.OpenFile(logName, os.O_WRONLY|os.O_APPEND|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("cannot open log of %s: %w", s.name, err)
 	}

@@ -52,7 +52,7 @@ func Start(ctx context.Context, cfg Config) (*Store, error) {
 			return startServer(ctx, program, path, cfg.Folder)
 		}
 	}
-	if _, err := os.Stat(cfg.Folder.File(appendFolder)); err == nil {
+	if Holds(cfg.Folder) {
 		return nil, fmt.Errorf("there is no redis-server on PATH, but %s holds a sale that one has kept; install redis-server to go on with it, or choose another -data",
 			cfg.Folder.Path())
 	}
@@ -61,6 +61,12 @@ func Start(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	slog.Warn("no redis-server on PATH: the sale is kept in memory and NOTHING survives a restart; install redis-server for a durable sale")
 	return startMemory()
+}
+
+// Holds reports whether a redis-server has kept data in the folder.
+func Holds(folder *datafolder.Folder) bool {
+	_, err := os.Stat(folder.File(appendFolder))
+	return err == nil
 }
 
 // Description is one line for people: which store runs and whether it survives a power cut.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"flashsale/internal/datafolder"
+	"flashsale/internal/logtest"
 )
 
 // supervisorRole makes the test binary a process that runs a store on the folder named there, until it is killed.
@@ -51,6 +52,7 @@ func shortFolder(t *testing.T) string {
 
 func lock(t *testing.T, path string) *datafolder.Folder {
 	t.Helper()
+	logtest.Keep(t)
 	folder, err := datafolder.Open(path)
 	if err != nil {
 		t.Fatal(err)

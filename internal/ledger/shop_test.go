@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog/mariadbtest"
+	"flashsale/internal/logtest"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
@@ -31,12 +32,14 @@ type shop struct {
 // openShop opens the sale in a Redis and creates the database.
 func openShop(t *testing.T, redis redisx.Config, server *mariadbtest.Server, name string) *shop {
 	t.Helper()
+	logtest.Keep(t)
 	redis.Connections, redis.Timeout, redis.CartTTL = 1, time.Second, time.Hour
-	id, _, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6, 1e6, 1e6}})
+	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6,
+		1e6, 1e6}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sale, leave, err := join(t.Context(), redis, id, len(prices))
+	sale, leave, err := join(t.Context(), redis, opened.Sale, len(prices))
 	if err != nil {
 		t.Fatal(err)
 	}

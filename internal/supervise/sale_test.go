@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"flashsale/internal/logtest"
 )
 
 // sale is a supervisor under test.
@@ -27,6 +29,7 @@ type sale struct {
 // openSale makes a supervisor on any free port. It does not run yet.
 func openSale(t *testing.T, workers int, drain time.Duration, part play) *sale {
 	t.Helper()
+	logtest.Keep(t)
 	starts, err := os.OpenFile(filepath.Join(t.TempDir(), "starts"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		t.Fatal(err)

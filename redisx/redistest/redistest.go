@@ -4,6 +4,7 @@ package redistest
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -32,6 +33,7 @@ type Server struct {
 var shared struct {
 	once   sync.Once
 	server *Server
+	life   io.Closer // open as long as this process lives
 	err    error
 }
 
@@ -42,6 +44,9 @@ func Start(tb testing.TB) *Server {
 	require(tb)
 	shared.once.Do(func() {
 		dir, err := os.MkdirTemp("", "redistest")
+		if err == nil {
+			shared.life, err = removeAtExit(dir)
+		}
 		if err != nil {
 			shared.err = err
 			return
@@ -53,6 +58,18 @@ func Start(tb testing.TB) *Server {
 	}
 	shared.server.Flush(tb)
 	return shared.server
+}
+
+// removeAtExit starts a shell that removes the folder when this process has ended, in whatever way: no test
+// knows that it is the last. The shell waits for the end of its standard input, of which only this process
+// has the other end, life.
+func removeAtExit(dir string) (life io.Closer, err error) {
+	cmd := exec.Command("sh", "-c", `read -r line; rm -rf -- "$0"`, dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // not to be ended by Ctrl-C
+	if life, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	return life, cmd.Start()
 }
 
 // New starts a redis-server for one test, which may stop, freeze and restart it. args are added to its

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"flashsale/internal/child"
+	"flashsale/redisx/redistest"
+)
+
+const newSecret = "another secret that servers of one sale share"
+
+// member is a server of a sale that is restarted with other settings.
+type member struct {
+	*server
+	args []string
+}
+
+// restart stops the server, if it runs, and starts it in its folder with these secrets.
+func (m *member) restart(t *testing.T, secret, previous string, env ...string) {
+	t.Helper()
+	secrets := []string{"TOKEN_SECRET=" + secret, "TOKEN_SECRET_PREVIOUS=" + previous}
+	start := setup{args: m.args, env: append(secrets, env...)}
+	if m.server != nil {
+		m.stop(t)
+		start.data = m.data
+	}
+	m.server = start.serve(t)
+}
+
+// The secret is changed as the README has it, server by server. Nobody is logged out, no cart is lost,
+// nothing is warned of.
+func TestSecretIsRotated(t *testing.T) {
+	t.Parallel()
+	args := []string{"-redis", redistest.New(t).Socket, "-workers", "1", "-users", "9"}
+	members := []*member{{args: args}, {args: args}, {args: args}}
+	for _, m := range members {
+		m.restart(t, sharedSecret, "")
+	}
+	buyer := members[0].client(t)
+	must(t, buyer.loginUser(2))
+	cart, err := buyer.fill(item{1, 1})
+	must(t, err)
+	rounds := [][2]string{{sharedSecret, newSecret}, {newSecret, sharedSecret}}
+	for _, round := range rounds {
+		for i, m := range members {
+			m.restart(t, round[0], round[1])
+			fresh := m.client(t)
+			must(t, fresh.loginUser(3+i))
+			for _, other := range members { // each takes what any other has signed
+				c := other.client(t)
+				c.token = fresh.token
+				must(t, c.ask("GET", "/orders", "", nil))
+				c.token = buyer.token
+				must(t, c.add(cart, item{1, 1}))
+				must(t, c.add(cart, item{1, -1}))
+			}
+			if log := read(t, m.stderr); log != "" {
+				t.Errorf("server %d logs %q", i, log)
+			}
+		}
+	}
+	if _, err := func() (string, error) {
+		c := members[2].client(t)
+		c.token = buyer.token
+		return c.order(cart)
+	}(); err != nil {
+		t.Errorf("the cart from before: %v", err)
+	}
+}
+
+// A server with another secret is refused and changes nothing; other differences are warned of.
+func TestServersThatDisagree(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	args := []string{"-redis", redis.Socket, "-workers", "1", "-users", "3"}
+	first := setup{args: args, env: []string{"TOKEN_SECRET=" + sharedSecret}}.serve(t)
+	stranger := setup{args: args, env: []string{"TOKEN_SECRET=" + newSecret}}
+	for range 2 {
+		checkRefused(t, stranger.launch(t).program,
+			"the servers of the sale have other token secrets: sale "+first.sale(t)+" at "+redis.Socket+
+				", so it would refuse what they sign; set TOKEN_SECRET to theirs, or TOKEN_SECRET_PREVIOUS on the way "+
+				"to a new one (if theirs is lost, stop all servers and run HDEL sale server in Redis: "+
+				"everyone has to log in again)")
+	}
+	const root, users = "root's password is another one than on the sale's other servers",
+		"the users are other ones than on the sale's other servers"
+	const theyRefuse = "the sale's other servers do not know the token secret that signs here"
+	const weRefuse = "this server does not know the token secret that signs on another server of the sale"
+	for _, test := range []struct {
+		name string
+		env  []string
+		want []string
+	}{
+		{"the same", []string{"TOKEN_SECRET=" + sharedSecret}, nil},
+		{"root", []string{"TOKEN_SECRET=" + sharedSecret, "ROOT_PASSWORD=other"}, []string{root}},
+		{"root again", []string{"TOKEN_SECRET=" + sharedSecret, "ROOT_PASSWORD=other"}, nil},
+		{"root and users", []string{"TOKEN_SECRET=" + sharedSecret, "USERS=4"}, []string{root, users}},
+		{"too early", []string{"TOKEN_SECRET=" + newSecret, "TOKEN_SECRET_PREVIOUS=" + sharedSecret,
+			"USERS=4"}, []string{theyRefuse}},
+		{"too late", []string{"TOKEN_SECRET=" + sharedSecret, "USERS=4"}, []string{weRefuse}},
+	} {
+		with := setup{args: args[:4], env: append([]string{"USERS=3"}, test.env...)}.serve(t)
+		log := read(t, with.stderr)
+		if lines := strings.Count(log, "\n"); lines != len(test.want) {
+			t.Errorf("%s: %d lines, want %d: %s", test.name, lines, len(test.want), log)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(log, want) {
+				t.Errorf("%s: no warning that %s in %q", test.name, want, log)
+			}
+		}
+	}
+	marker := redis.Do(t, `EVAL "return {ok = table.concat(redis.call('HGETALL', 'sale'), ' ')}" 0`)
+	if !strings.Contains(marker, "server ") {
+		t.Errorf("the marker %q has no fingerprints", marker)
+	}
+	for _, secret := range []string{sharedSecret, newSecret, rootPassword} {
+		if strings.Contains(marker, secret) {
+			t.Errorf("Redis holds %s", secret)
+		}
+	}
+}
+
+// Whoever has the default store for himself may change what he likes, and is told what that costs.
+func TestPrivateSaleTakesAnotherSecret(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	first := setup{args: []string{"-users", "3"}}.serve(t)
+	first.stop(t)
+	again := setup{data: first.data, args: []string{"-users", "4"},
+		env: []string{"TOKEN_SECRET=" + newSecret, "ROOT_PASSWORD=other"}}.serve(t)
+	const warning = "the token secret is another one than before: everyone has to log in again and to fill a new cart"
+	if log := read(t, again.stderr); strings.Count(log, "\n") != 1 || !strings.Contains(log, warning) {
+		t.Errorf("the log is %q, want %q alone", log, warning)
+	}
+	if again.banner(t, "sale") != first.sale(t)+", goes on" {
+		t.Errorf("sale %q, want %s", again.banner(t, "sale"), first.sale(t))
+	}
+}
+
+// users is a users.csv of root and as many others as make this number, without its header.
+func users(number int) string {
+	var text strings.Builder
+	text.WriteString("1,root,r\n")
+	for user := 2; user <= number; user++ {
+		fmt.Fprintf(&text, "%d,user%[1]d,pass%[1]d\n", user)
+	}
+	return text.String()
+}
+
+// A list of users that was cut off is not taken by SIGHUP, unless that is asked for; the log tells what was
+// taken.
+func TestHangupTakesNoCutOffUsers(t *testing.T) {
+	t.Parallel()
+	const before, after = 100, 89
+	for _, force := range []bool{false, true} {
+		t.Run(fmt.Sprint("force ", force), func(t *testing.T) {
+			t.Parallel()
+			dir, redis := catalogue(t, users(before), "1,1,1\n"), redistest.New(t)
+			args := []string{"-redis", redis.Socket, "-workers", "1", "-catalog-dir", dir}
+			env := []string{"TOKEN_SECRET=" + sharedSecret}
+			s := setup{env: env, args: append(args, fmt.Sprint("-force-reload=", force))}.serve(t)
+			write(t, filepath.Join(dir, "users.csv"), "id,name,password\n"+users(after))
+			old := s.workers(t)
+			s.awaitRoll(t, 1)
+			awaitEnd(t, old...) // they still know the users from before
+			want, left := map[string]int{
+				fmt.Sprintf(`"more than a tenth of the users are missing: %d before, %d in CSV in %s; complete it, or start with -force-reload"`, before, after, dir): 1,
+				"the users are read again": 0,
+				fmt.Sprintf("all workers are replaced users=%d catalogue_read=false\n", before): 1,
+			}, true
+			if force {
+				left = false
+				want = map[string]int{
+					"cannot read the catalogue again": 0,
+					fmt.Sprintf("the users are read again users_before=%d users_after=%d\n", before,
+						after): 1,
+					fmt.Sprintf("all workers are replaced users=%d catalogue_read=true\n",
+						after): 1,
+				}
+			}
+			for text, times := range want {
+				if n := s.logged(t, text); n != times {
+					t.Errorf("%q is logged %d times, want %d", text, n, times)
+				}
+			}
+			if err := s.client(t).loginUser(before); (err == nil) != left {
+				t.Errorf("login of the last user: %v, want it to work: %v", err, left)
+			}
+			// What the sale's servers are compared with is what was taken.
+			next := setup{env: env, args: args}.serve(t)
+			if warned := strings.Contains(read(t, next.stderr), "the users are other ones"); warned != left {
+				t.Errorf("a server with the new users is warned of: %v, want %v", warned, left)
+			}
+		})
+	}
+}
+
+// The kernel kills a server with its parent, if the parent asked for that, also when the server has started
+// itself again to hide its secrets.
+func TestServerEndsWithItsParent(t *testing.T) {
+	t.Parallel()
+	data := folder(t)
+	stdout := filepath.Join(folder(t), "stdout")
+	script := `setpriv --pdeathsig KILL "$0" "$@" >"$OUT" & wait`
+	cmd := exec.Command("sh", "-c", script, filepath.Join(built, "flashsale"), "-app-port", "0",
+		"-users", "2", "-workers", "1",
+		"-data", data, "-redis", redistest.New(t).Socket)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "OUT=" + stdout, "TOKEN_SECRET=" + sharedSecret}
+	must(t, child.Start(cmd, syscall.SIGKILL))
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	var server int
+	within(t, "banner", func() bool {
+		text, _ := os.ReadFile(stdout)
+		_, stop, found := strings.Cut(string(text), "\n  stop ")
+		if found {
+			_, err := fmt.Sscanf(strings.TrimSpace(stop), "Ctrl-C or kill %d;", &server)
+			must(t, err)
+		}
+		return found
+	})
+	kill(t, cmd.Process.Pid)
+	awaitEnd(t, server)
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// secretsVariable names the descriptor in which the secrets of the environment come, see ClearEnvironment.
+const secretsVariable = "FLASHSALE_SECRETS"
+
+// secretsMost is far more than the secrets take, in bytes.
+const secretsMost = 1 << 20
+
+// ClearEnvironment keeps secrets out of /proc/<pid>/environ. The kernel shows there what a program was
+// started with, whatever it unsets later. So where the environment has secrets, this starts the program
+// again in the same process, without them, and does not return; the second time it takes them over from a
+// file in memory and sets them as if they had come in the environment, for Parse. Call it first, on the
+// main thread: another one would lose the signal that the kernel sends when the parent ends. After an error
+// the secrets are set, but can be seen.
+func ClearEnvironment() error {
+	if descriptor, again := os.LookupEnv(secretsVariable); again {
+		return takeOver(descriptor)
+	}
+	secrets := map[string]string{}
+	var rest []string
+	names := secretNames()
+	for _, variable := range os.Environ() {
+		name, value, _ := strings.Cut(variable, "=")
+		if value != "" && slices.Contains(names, name) {
+			secrets[name] = value
+		} else {
+			rest = append(rest, variable)
+		}
+	}
+	if len(secrets) == 0 {
+		return nil
+	}
+	if err := startAgain(rest, secrets); err != nil {
+		return fmt.Errorf("cannot hide the secrets of the environment: %w", err)
+	}
+	return nil
+}
+
+// startAgain replaces this program by itself; it returns only with an error.
+func startAgain(environment []string, secrets map[string]string) error {
+	text, err := json.Marshal(secrets)
+	if err != nil {
+		return err
+	}
+	descriptor, err := unix.MemfdCreate("secrets", 0) // inherited: not closed on exec
+	if err != nil {
+		return err
+	}
+	file := os.NewFile(uintptr(descriptor), "secrets")
+	defer file.Close()
+	if _, err := file.WriteAt(text, 0); err != nil {
+		return err
+	}
+	// The running binary, even when its file was replaced since.
+	environment = append(environment, secretsVariable+"="+strconv.Itoa(descriptor))
+	return syscall.Exec("/proc/self/exe", os.Args, environment)
+}
+
+// takeOver sets what startAgain has left in the descriptor.
+func takeOver(descriptor string) error {
+	os.Unsetenv(secretsVariable)
+	number, err := strconv.Atoi(descriptor)
+	if err != nil || number <= 2 {
+		return fmt.Errorf("%s is %q, which only this program sets: unset it", secretsVariable, descriptor)
+	}
+	file := os.NewFile(uintptr(number), "secrets")
+	defer file.Close()
+	var secrets map[string]string
+	if err := json.NewDecoder(io.LimitReader(file, secretsMost)).Decode(&secrets); err != nil {
+		return fmt.Errorf("cannot take over the secrets of the environment: %w (only this program sets %s: unset it)",
+			err, secretsVariable)
+	}
+	for name, value := range secrets {
+		if err := os.Setenv(name, value); err != nil {
+			return fmt.Errorf("cannot take over %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// secretNames are the environment names of the settings that must not be shown.
+func secretNames() (names []string) {
+	c := &Config{flags: flag.NewFlagSet("", flag.ContinueOnError)}
+	c.register(&redisFlags{})
+	c.flags.VisitAll(func(f *flag.Flag) {
+		if secret(f.Name) {
+			names = append(names, envName(f.Name))
+		}
+	})
+	return names
+}
+
+// HideSecrets removes the secrets from the environment that child processes get.
+func (c *Config) HideSecrets() {
+	for _, name := range secretNames() {
+		os.Unsetenv(name)
+	}
+}

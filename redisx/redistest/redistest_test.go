@@ -1,0 +1,61 @@
+package redistest
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// inner makes this test binary a process of tests that use the shared server.
+const inner = "REDISTEST_INNER"
+
+func TestSharedServer(t *testing.T) {
+	if s := Start(t); s.Do(t, "SET k v") != "+OK" || Start(t).Do(t, "DBSIZE") != ":0" {
+		t.Error("the shared server is not flushed")
+	}
+	if os.Getenv(inner) == "killed" {
+		os.Stdout.WriteString("started\n")
+		select {}
+	}
+}
+
+// The folder of the shared server goes with the process, also when that is killed.
+func TestFoldersAreRemoved(t *testing.T) {
+	for _, end := range []string{"ends", "killed"} {
+		dir := t.TempDir()
+		cmd := exec.Command(os.Args[0], "-test.run=^TestSharedServer$")
+		cmd.Env = append(os.Environ(), "TMPDIR="+dir, inner+"="+end)
+		output, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := output.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if end == "killed" {
+			if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+				t.Errorf("the folder holds %v, %v; want that of the server", entries, err)
+			}
+			cmd.Process.Kill()
+		}
+		cmd.Wait() // the outcome is in the folder
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for limit := time.Now().Add(startLimit); ; <-tick.C {
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(entries) == 0 {
+				break
+			}
+			if time.Now().After(limit) {
+				t.Fatalf("%s: %v is left", end, entries)
+			}
+		}
+	}
+}

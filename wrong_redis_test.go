@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"flashsale/redisx/redistest"
+)
+
+// checkEmpty fails when something was put into a Redis.
+func checkEmpty(t *testing.T, redis *redistest.Server) {
+	t.Helper()
+	if keys := redis.Do(t, "DBSIZE"); keys != ":0" {
+		t.Errorf("%s keys were put into Redis", keys)
+	}
+}
+
+// A server that forgets its Redis, or is given another one, does not open a second sale, and its folder
+// still knows the first.
+func TestForgottenRedisIsRefused(t *testing.T) {
+	t.Parallel()
+	redis, other := redistest.New(t), redistest.New(t)
+	args := []string{"-users", "2", "-workers", "1"}
+	first := setup{args: append(args, "-redis", redis.Socket)}.serve(t)
+	first.stop(t)
+	sale, data := first.sale(t), first.data
+	memory := filepath.Join(data, "sale")
+	cure := fmt.Sprintf("this folder served sale %s from %s; set REDIS_HOST, or delete %s for a new sale", sale, redis.Socket, memory)
+
+	checkRefused(t, setup{data: data, args: args}.launch(t).program, cure)
+	if _, err := os.Stat(filepath.Join(data, "appendonlydir")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a store was started: %v", err)
+	}
+	checkRefused(t, setup{data: data, args: append(args, "-redis", other.Socket)}.launch(t).program,
+		"redis holds no sale: "+other.Socket+"; "+cure)
+	checkEmpty(t, other)
+	setup{args: append(args, "-redis", other.Socket)}.serve(t).stop(t)
+	refused := setup{data: data, args: append(args, "-redis", other.Socket)}.launch(t)
+	if code := refused.wait(t); code != 1 || refused.logged(t, "redis holds another sale: ") != 1 ||
+		refused.logged(t, cure) != 1 {
+		t.Errorf("exit code %d, %q; want 1 and %q", code, read(t, refused.stderr), cure)
+	}
+	if got, want := read(t, memory), sale+" "+redis.Socket+"\n"; got != want {
+		t.Errorf("the folder remembers %q, want %q", got, want)
+	}
+
+	// The same Redis under another address is the same sale.
+	alias := filepath.Join(folder(t), "alias")
+	must(t, os.Symlink(redis.Socket, alias))
+	again := setup{data: data, args: append(args, "-redis", alias)}.serve(t)
+	if want := sale + ", goes on"; again.banner(t, "sale") != want {
+		t.Errorf("sale %q, want %q", again.banner(t, "sale"), want)
+	}
+	if got, want := read(t, memory), sale+" "+alias+"\n"; got != want {
+		t.Errorf("the folder remembers %q, want %q", got, want)
+	}
+}
+
+// The other way round: the folder holds a sale in its own store.
+func TestRedisInsteadOfOwnStoreIsRefused(t *testing.T) {
+	t.Parallel()
+	needRedis(t)
+	redis := redistest.New(t)
+	args := []string{"-users", "2", "-workers", "1"}
+	first := setup{args: args}.serve(t)
+	first.stop(t)
+	elsewhere := setup{data: first.data, args: append(args, "-redis", redis.Socket)}.launch(t)
+	checkRefused(t, elsewhere.program, fmt.Sprintf(
+		"redis holds no sale: %s; this folder served sale %s from %s/redis.sock; start without REDIS_HOST, or delete %[3]s/sale for a new sale",
+		redis.Socket, first.sale(t), first.data))
+	checkEmpty(t, redis)
+	again := setup{data: first.data, args: args}.serve(t)
+	if want := first.sale(t) + ", goes on"; again.banner(t, "sale") != want {
+		t.Errorf("sale %q, want %q", again.banner(t, "sale"), want)
+	}
+}
+
+// -sale joins that sale and no other, and opens none.
+func TestNamedSale(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	join := func(id string) setup {
+		return setup{args: []string{"-users", "2", "-workers", "1", "-redis", redis.Socket},
+			env: []string{"TOKEN_SECRET=" + sharedSecret, "SALE=" + id}}
+	}
+	checkRefused(t, join("abcdefgh").launch(t).program,
+		"-sale abcdefgh: redis holds no sale: "+redis.Socket+"; it joins that sale only")
+	checkEmpty(t, redis)
+	first := join("").serve(t)
+	refused := join("abcdefgh")
+	refused.env = append(refused.env, "ROOT_PASSWORD="+rootPassword)
+	checkRefused(t, refused.launch(t).program,
+		"-sale abcdefgh: redis holds another sale: "+first.sale(t)+" at "+redis.Socket+"; it joins that sale only")
+	if second := join(first.sale(t)).serve(t); second.banner(t, "sale") != first.sale(t)+", goes on" {
+		t.Errorf("sale %q, want %s", second.banner(t, "sale"), first.sale(t))
+	}
+}
+
+// Two servers must not share a folder, whichever Redis they use.
+func TestFolderIsLockedWithAnyRedis(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	args := []string{"-users", "2", "-workers", "1", "-redis", redis.Socket}
+	first := setup{args: args}.serve(t)
+	want := fmt.Sprintf("data folder %s is in use by process %d; stop it or choose another with -data",
+		first.data, first.pid())
+	checkRefused(t, setup{data: first.data, args: args}.launch(t).program, want)
+	kill(t, first.pid())
+	first.wait(t)
+	setup{data: first.data, args: args}.serve(t)
+}
+
+// A Redis that has lost the marker of its sale, and not the orders, is not given a new sale.
+func TestHalfEmptiedRedisIsRefused(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	args := []string{"-users", "3", "-workers", "1", "-redis", redis.Socket}
+	first := setup{args: args}.serve(t)
+	_, err := first.client(t).buy(2, item{1, 1})
+	must(t, err)
+	first.stop(t)
+	redis.Do(t, "DEL sale")
+	redis.Do(t, "DEL stock_"+first.sale(t))
+	again := setup{args: args}.launch(t)
+	checkRefused(t, again.program, "redis holds keys of a sale, but not the sale: o_2 at "+redis.Socket+
+		", and a new sale would list its orders as its own; restore its data, or for a new sale "+newSale(again.data))
+	redis.Do(t, "DEL o_2")
+	if orders := (setup{args: args}).serve(t).orders(t); len(orders) != 0 {
+		t.Errorf("the new sale has orders %v", orders)
+	}
+}
+
+// A link in the data folder, which somebody else may have left there, is not followed.
+func TestLinkInDataFolderIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"sale", "lock", "token-secret", "root-password", "redis.log"} {
+		data := folder(t)
+		path := filepath.Join(data, name)
+		must(t, os.Symlink(filepath.Join(folder(t), "elsewhere"), path))
+		checkRefused(t, setup{data: data, args: []string{"-users", "2"}}.launch(t).program,
+			path+" is a symbolic link; remove it, or choose another folder with -data")
+	}
+}
+
+// Built-in users on an address that others can reach are warned of.
+func TestBuiltInUsersAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	const warning = "anyone who reaches this server can log in as any buyer"
+	dir := catalogue(t, "1,root,r\n2,ann,a\n", "1,1,1\n")
+	for args, want := range map[string]int{
+		"-users 2 -app-host 0.0.0.0": 1, "-users 2 -app-host 127.0.0.1": 0,
+		"-app-host 0.0.0.0 -catalog-dir " + dir: 0,
+	} {
+		redis.Flush(t)
+		s := setup{args: append(strings.Fields(args), "-workers", "1", "-redis", redis.Socket)}.serve(t)
+		if n := s.logged(t, warning); n != want {
+			t.Errorf("%s: the warning is logged %d times, want %d", args, n, want)
+		}
+		s.stop(t)
+	}
+}
