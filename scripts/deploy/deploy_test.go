@@ -1,13 +1,13 @@
-// Package deploy holds the files with which a sale is installed; its tests give them to the programs that read them.
+// Package deploy holds the files with which a sale is installed and the guide that says how. Its tests
+// give the files to the programs that read them and carry out the guide, block by block.
 package deploy
 
 import (
 	"bytes"
+	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,10 +20,34 @@ import (
 	"flashsale/internal/child"
 )
 
-// readyTimeout bounds the wait for HAProxy to listen and to have checked its servers.
-const readyTimeout = 20 * time.Second
+const (
+	// Bounds on what hangs, not expectations.
+	patience = 40 * time.Second
+	poll     = 10 * time.Millisecond
+)
 
-// program finds a program, or skips the test, which fails instead where REQUIRE_REAL=1 wants every real part.
+// built is the folder of the programs under test.
+var built string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	var err error
+	if built, err = os.MkdirTemp("", "deploy-built"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(built)
+	cmd := exec.Command("go", "build", "-o", built+"/", "../..", "../bench")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "cannot build: %v\n%s", err, output)
+		return 1
+	}
+	return m.Run()
+}
+
+// program finds a program, or skips the test, which fails instead where REQUIRE_REAL=1 wants every real
+// part.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -35,110 +59,154 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// spoiled returns the path of a copy of the file with one text replaced.
-func spoiled(t *testing.T, file, old, new string) string {
+// process is one run of a program. It ends with the test at the latest.
+type process struct {
+	cmd   *exec.Cmd
+	ended chan struct{}
+	log   string // the file that takes what it writes
+}
+
+// start runs a program with PATH and env as its whole environment.
+func start(t *testing.T, env []string, name string, args ...string) *process {
 	t.Helper()
-	text, err := os.ReadFile(file)
+	p := &process{
+		cmd:   exec.Command(name, args...),
+		ended: make(chan struct{}),
+		log:   filepath.Join(t.TempDir(), "log"),
+	}
+	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	log, err := os.Create(p.log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Contains(text, []byte(old)) {
-		t.Fatalf("%s has no %q", file, old)
-	}
-	path := filepath.Join(t.TempDir(), file)
-	if err := os.WriteFile(path, bytes.Replace(text, []byte(old), []byte(new), 1), 0o600); err != nil {
+	defer log.Close()
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if err := child.Start(p.cmd, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	go func() {
+		_ = p.cmd.Wait() // its status is in p.cmd.ProcessState
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.stop(t)
+		if t.Failed() {
+			t.Logf("%v\n%s", p.cmd.Args, read(t, p.log))
+		}
+	})
+	return p
+}
+
+// stop ends the process in order. It may have ended before.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	if child.Finish(p.cmd.Process, p.ended, syscall.SIGTERM, patience) {
+		t.Errorf("%v did not end by itself", p.cmd.Args)
+	}
+}
+
+// kill ends the process at once.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // the only error is that it has ended already
+	<-p.ended
+}
+
+// await polls until the condition holds.
+func await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(poll) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+var networks atomic.Int64
+
+// newNetwork returns the first three bytes of loopback addresses that no other test uses, as "127.7.1.":
+// each of its addresses has all ports free.
+func newNetwork() string {
+	pid := int64(os.Getpid())
+	return fmt.Sprintf("127.%d.%d.", 1+pid%250, (pid/250+networks.Add(1))%256)
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// changed returns the path of a copy of the file with texts replaced, given in pairs.
+func changed(t *testing.T, file string, pairs ...string) string {
+	t.Helper()
+	text := read(t, file)
+	for i := 0; i < len(pairs); i += 2 {
+		if !strings.Contains(text, pairs[i]) {
+			t.Fatalf("%s has no %q", file, pairs[i])
+		}
+		text = strings.ReplaceAll(text, pairs[i], pairs[i+1])
+	}
+	path := filepath.Join(t.TempDir(), file)
+	write(t, path, text)
 	return path
 }
 
-func TestHAProxyAcceptsConfiguration(t *testing.T) {
-	haproxy := program(t, "haproxy")
-	if out, err := exec.Command(haproxy, "-c", "-f", "haproxy.cfg").CombinedOutput(); err != nil || bytes.Contains(out, []byte("WARNING")) {
-		t.Errorf("%v\n%s", err, out)
-	}
-	if out, err := exec.Command(haproxy, "-c", "-f", spoiled(t, "haproxy.cfg", "http-reuse", "http-refuse")).CombinedOutput(); err == nil {
-		t.Errorf("an unknown word passed\n%s", out)
-	}
-}
-
-func TestSystemdAcceptsUnit(t *testing.T) {
-	analyze := program(t, "systemd-analyze")
-	const binary = "ExecStart=/usr/local/bin/flashsale" // need not be installed where this runs
-	complaints := func(path string) string {
-		out, err := exec.Command(analyze, "verify", path).CombinedOutput()
-		var about []string // verify also looks at the units of the machine that this one names
-		for line := range strings.Lines(string(out)) {
-			if strings.Contains(line, "flashsale.service") {
-				about = append(about, line)
-			}
-		}
-		if err != nil && len(about) == 0 {
-			t.Fatalf("cannot verify: %v\n%s", err, out)
-		}
-		return strings.Join(about, "")
-	}
-	if about := complaints(spoiled(t, "flashsale.service", binary, "ExecStart=/bin/true")); about != "" {
-		t.Error(about)
-	}
-	// Its verdict on a wrong line is a warning and exit code 0, so the silence above has to be worth something.
-	wrong := spoiled(t, "flashsale.service", "KillMode=mixed", "KillMode=fixed")
-	if about := complaints(wrong); !strings.Contains(about, "kill mode") {
-		t.Errorf("an unknown KillMode passed: %q", about)
-	}
-}
-
-// backend is a server that counts its requests and is ready or not.
-type backend struct {
-	address string
-	ready   atomic.Bool
-	served  atomic.Int64
-	opened  atomic.Int64 // connections
-}
-
-func newBackend(t *testing.T, ready bool) *backend {
-	b := &backend{}
-	b.ready.Store(ready)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/readyz" {
-			b.served.Add(1)
-		} else if !b.ready.Load() {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	}))
-	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			b.opened.Add(1)
-		}
-	}
-	server.Start()
-	t.Cleanup(server.Close)
-	b.address = strings.TrimPrefix(server.URL, "http://")
-	return b
-}
-
-// startHAProxy runs HAProxy with the configuration before the backends and returns its URL.
-func startHAProxy(t *testing.T, backends [3]*backend) string {
-	haproxy := program(t, "haproxy")
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+// exchange sends raw bytes to an address and returns all that comes back until the connection is closed,
+// or until the reply is whole when it stays open.
+func exchange(t *testing.T, address, raw string) (reply string, closed bool) {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", address, patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, port, _ := net.SplitHostPort(free.Addr().String())
-	free.Close()
-	cmd := exec.Command(haproxy, "-db", "-f", "haproxy.cfg")
-	cmd.Env = append(os.Environ(), "FRONT_PORT="+port)
-	for i, b := range backends {
-		cmd.Env = append(cmd.Env, fmt.Sprintf("SERVER_%d=%s", i+1, b.address))
-	}
-	if err := child.Start(cmd, syscall.SIGKILL); err != nil {
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	return "http://127.0.0.1:" + port
+	if _, err := conn.Write([]byte(raw)); err != nil {
+		t.Fatal(err)
+	}
+	var all bytes.Buffer
+	buffer := make([]byte, 4096)
+	for {
+		n, err := conn.Read(buffer)
+		all.Write(buffer[:n])
+		if err != nil { // also a reset: what came before it counts
+			return all.String(), true
+		}
+		if whole(all.String()) && !strings.Contains(strings.ToLower(all.String()), "connection: close") {
+			return all.String(), false
+		}
+	}
+}
+
+// whole reports whether a reply with a Content-Length has all of its body.
+func whole(reply string) bool {
+	head, body, found := strings.Cut(reply, "\r\n\r\n")
+	length := -1
+	for line := range strings.Lines(strings.ToLower(head)) {
+		_, _ = fmt.Sscanf(line, "content-length: %d", &length)
+	}
+	return found && length >= 0 && len(body) >= length
+}
+
+// status is the number in the first line of a reply.
+func status(reply string) (code int) {
+	_, _ = fmt.Sscanf(reply, "HTTP/1.1 %d", &code)
+	return code
 }
 
 // get returns the status, 0 when there is no answer.
@@ -147,56 +215,21 @@ func get(client *http.Client, url string) int {
 	if err != nil {
 		return 0
 	}
-	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body)
+	response.Body.Close()
 	return response.StatusCode
 }
 
-// await polls until the condition holds.
-func await(t *testing.T, what string, condition func() bool) {
+// run carries out a command in a folder, with env added to the environment, and returns what it writes.
+func run(t *testing.T, folder string, env []string, command ...string) string {
 	t.Helper()
-	for deadline := time.Now().Add(readyTimeout); !condition(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", readyTimeout, what)
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.WaitDelay = time.Second // for what it left behind with its output open
+	cmd.Dir, cmd.Env = folder, append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", command, err, out)
 	}
-}
-
-func TestHAProxySpreadsOverReadyServers(t *testing.T) {
-	backends := [3]*backend{newBackend(t, true), newBackend(t, false), newBackend(t, true)}
-	url := startHAProxy(t, backends)
-	newConnections := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: readyTimeout}
-	served := func() (n [3]int64) {
-		for i, b := range backends {
-			n[i] = b.served.Load()
-		}
-		return n
-	}
-	await(t, "HAProxy leaves out the server that is not ready", func() bool {
-		before := served()
-		for range 3 {
-			if get(newConnections, url) != http.StatusOK {
-				return false
-			}
-		}
-		return served()[1] == before[1]
-	})
-	before, opened := served(), backends[0].opened.Load()+backends[2].opened.Load()
-	for range 40 {
-		if status := get(newConnections, url); status != http.StatusOK {
-			t.Fatalf("status %d", status)
-		}
-	}
-	after := served()
-	if after[0] == before[0] || after[2] == before[2] || after[1] != before[1] {
-		t.Errorf("served %v, then %v", before, after)
-	}
-	// The checks open connections too, two in a second; forty would be one for each request.
-	if more := backends[0].opened.Load() + backends[2].opened.Load() - opened; more > 30 {
-		t.Errorf("%d connections to the servers for 40 requests", more)
-	}
-	backends[1].ready.Store(true)
-	await(t, "HAProxy takes in the server that became ready", func() bool {
-		return get(newConnections, url) == http.StatusOK && backends[1].served.Load() > after[1]
-	})
+	return string(out)
 }

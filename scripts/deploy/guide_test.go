@@ -1,0 +1,296 @@
+package deploy
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"flashsale/internal/child"
+)
+
+// block returns the text that the guide marks with a name.
+func block(t *testing.T, name string) string {
+	t.Helper()
+	fenced := regexp.MustCompile("(?s)<!-- block: " + regexp.QuoteMeta(name) + " -->\n```[a-z]*\n(.*?)```")
+	found := fenced.FindStringSubmatch(read(t, "README.md"))
+	if found == nil {
+		t.Fatalf("the guide has no block %q", name)
+	}
+	return found[1]
+}
+
+// Every block is in a test: a new one is not forgotten.
+func TestGuideHasNoOtherBlocks(t *testing.T) {
+	guide, tests := read(t, "README.md"), read(t, "guide_test.go")
+	marks := regexp.MustCompile("<!-- block: (.*) -->\n```").FindAllStringSubmatch(guide, -1)
+	if fences := strings.Count(guide, "\n```") / 2; fences != len(marks) {
+		t.Errorf("%d fenced blocks, %d of them with a name", fences, len(marks))
+	}
+	for _, mark := range marks {
+		if !strings.Contains(tests, `"`+mark[1]+`"`) {
+			t.Errorf("block %q is in no test", mark[1])
+		}
+	}
+}
+
+// The log lines that the guide tells to look for are those of the program.
+func TestGuideNamesLogLines(t *testing.T) {
+	lines := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(read(t, "README.md"), -1)
+	if len(lines) < 5 {
+		t.Fatalf("the guide names %d lines", len(lines))
+	}
+	program := run(t, "../..", nil, "grep", "-rh", "--include=*.go", "--exclude=*_test.go", `"`, ".")
+	for _, line := range lines {
+		if !strings.Contains(program, line[1]) {
+			t.Errorf("no log line of the program has %q", line[1])
+		}
+	}
+}
+
+// TestGuide carries out the guide: what is a machine there is an address of this one.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.desk(t, "secrets")
+	write(t, s.path("redis-sale.conf"), s.place(block(t, "redis-sale.conf")))
+	s.desk(t, "redis")
+	s.desk(t, "servers")
+	s.desk(t, "certificate")
+	s.desk(t, "haproxy")
+	s.checkList(t)
+	s.watch(t)
+	s.upgrade(t)
+	s.desk(t, "backup")
+	orders := s.countOrders(t)
+	if out, want := s.desk(t, "drill"), fmt.Sprintf("orders: %d\n", orders); !strings.Contains(out, want) {
+		t.Errorf("the copy has other orders, want %s:\n%s", want, out)
+	}
+	s.loseRedis(t, orders)
+	s.desk(t, "nginx")
+	s.desk(t, "after")
+	if list := read(t, s.glob(t, "orders-*.json")); strings.Count(list, `"user_id"`) != s.countOrders(t) {
+		t.Errorf("the list has %d orders, Redis %d", strings.Count(list, `"user_id"`), s.countOrders(t))
+	}
+	s.nextSale(t)
+}
+
+func (s *site) checkList(t *testing.T) {
+	t.Helper()
+	if out := s.desk(t, "check"); !strings.Contains(out, "ready to sell: [{\"id\":1,") {
+		t.Errorf("the check list ends with\n%s", out)
+	}
+	server := s.machine("12")
+	s.control(t, server, "stop flashsale")
+	s.deskFails(t, "check")
+	s.control(t, server, "start flashsale")
+	s.awaitReady(t)
+	s.desk(t, "check")
+}
+
+func (s *site) watch(t *testing.T) {
+	t.Helper()
+	out := s.desk(t, "watch")
+	for _, want := range []string{
+		s.machine("11") + " 200 ", s.machine("13") + " 200 ", "used_memory_human:", "maxmemory_human:4.00G",
+		"connected_clients:", "instantaneous_ops_per_sec:", "aof_last_write_status:ok",
+		"aof_last_bgrewrite_status:ok", "aof_delayed_fsync:", "evicted_keys:0", "rejected_connections:", "1\t500\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in what the guide watches:\n%s", want, out)
+		}
+	}
+}
+
+// upgrade restarts the servers one by one, with another program, while clients buy through the front.
+func (s *site) upgrade(t *testing.T) {
+	t.Helper()
+	// The front as the servers are loaded through it, without TLS, which bench does not speak.
+	servers := [3]string{s.machine("11") + ":8080", s.machine("12") + ":8080", s.machine("13") + ":8080"}
+	front := startHAProxy(t, servers, everywhere)
+	write(t, s.path("flashsale"), read(t, s.path("flashsale"))+"\x00") // an ELF file may have more at its end
+	s.reload(t)
+	before := s.programs(t)
+	root := []string{"ROOT_PASSWORD=" + s.setting(t, "ROOT_PASSWORD")}
+	bench := start(t, root, filepath.Join(built, "bench"), "-addr", front,
+		"-catalog-dir", s.desktop, "-retry", "-concurrency", "20", "-rate", "200", "-orders", "4900")
+	await(t, "the load has begun", func() bool { return s.countOrders(t) > 100 })
+	s.desk(t, "upgrade")
+	if err := bench.cmd.Process.Signal(os.Interrupt); err != nil { // it ends the load early and audits
+		t.Fatal(err)
+	}
+	select {
+	case <-bench.ended:
+	case <-time.After(2 * patience):
+		t.Fatal("the load does not end")
+	}
+	if code := bench.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("bench ends with %d:\n%s", code, read(t, bench.log))
+	}
+	for server, program := range s.programs(t) {
+		if program == before[server] {
+			t.Errorf("%s runs the program from before", server)
+		}
+	}
+}
+
+// reload replaces the program of a server and sends SIGHUP: its new workers run the old program.
+func (s *site) reload(t *testing.T) {
+	t.Helper()
+	name := "flashsale on " + s.machine("11")
+	server := s.service(name)
+	workers := func() (programs []string) {
+		pids, err := child.Find(server.cmd.Process.Pid, "flashsale")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pid := range pids {
+			if program := inode(pid); program != "" {
+				programs = append(programs, program)
+			}
+		}
+		return programs
+	}
+	before := workers()
+	run(t, s.root, nil, "bash", "-c", "cp desktop/flashsale new && mv new usr/local/bin/flashsale")
+	s.control(t, s.machine("11"), "reload flashsale")
+	await(t, "the workers are replaced", func() bool {
+		return strings.Contains(read(t, server.log), "all workers are replaced")
+	})
+	await(t, "the old worker has ended", func() bool { return len(workers()) == 1 })
+	if after := workers(); len(before) != 1 || after[0] != before[0] {
+		t.Errorf("after SIGHUP the worker runs %v, before %v", after, before)
+	}
+}
+
+// loseRedis takes the disk of Redis away and brings the newest backup, with so many orders, back.
+func (s *site) loseRedis(t *testing.T, orders int) {
+	t.Helper()
+	s.service("redis-server").kill()
+	if err := os.RemoveAll(s.root + "/var/lib/redis/appendonlydir"); err != nil {
+		t.Fatal(err)
+	}
+	s.control(t, s.machine("10"), "restart redis-server") // empty
+	b := s.buyer(t)
+	await(t, "the servers have noticed", func() bool {
+		status, _ := b.call("GET", "/orders", "")
+		return status == http.StatusServiceUnavailable
+	})
+	if status, _ := b.call("GET", "/foods", ""); status != http.StatusOK {
+		t.Errorf("GET /foods without the sale: %d", status)
+	}
+	s.desk(t, "restore")
+	await(t, "orders go on", func() bool {
+		status, _ := b.call("GET", "/orders", "")
+		return status == http.StatusOK
+	})
+	if n := s.countOrders(t); n != orders {
+		t.Errorf("%d orders after the restore, want %d", n, orders)
+	}
+	s.awaitReady(t)
+}
+
+// nextSale puts the sale away and opens another one.
+func (s *site) nextSale(t *testing.T) {
+	t.Helper()
+	last := s.setting(t, "SALE")
+	s.desk(t, "next")
+	if text := read(t, s.path("flashsale.env")); strings.Contains(text, "SALE=") {
+		t.Errorf("the settings still name a sale:\n%s", text)
+	}
+	s.desk(t, "servers")
+	if id := s.setting(t, "SALE"); id == last || id == "" || s.countOrders(t) != 0 {
+		t.Errorf("sale %q after %q, with %d orders", id, last, s.countOrders(t))
+	}
+	if out := s.desk(t, "check"); !strings.Contains(out, "ready to sell") {
+		t.Error(out)
+	}
+	if _, err := os.Stat(s.root + "/backup/sale-" + last + "/appendonly.aof.manifest"); err != nil {
+		t.Error(err)
+	}
+}
+
+// buyer is a buyer who has logged in through the front.
+func (s *site) buyer(t *testing.T) *buyer {
+	t.Helper()
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(read(t, s.path("sale.crt")))) {
+		t.Fatal("no certificate in sale.crt")
+	}
+	b := &buyer{url: s.place("https://sale.example"), client: &http.Client{Timeout: patience,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}}
+	if err := b.login("user2", "secret2"); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (s *site) service(name string) *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.services[name]
+}
+
+// setting is a value in the file of settings.
+func (s *site) setting(t *testing.T, name string) string {
+	t.Helper()
+	values := settings(read(t, s.path("flashsale.env")), name)
+	if len(values) != 1 {
+		t.Fatalf("%s has the values %q", name, values)
+	}
+	return values[0]
+}
+
+// countOrders counts the keys of orders in Redis.
+func (s *site) countOrders(t *testing.T) int {
+	t.Helper()
+	out := run(t, s.desktop, nil, "sh", "-c",
+		`. ./operator.env; redis-cli -h $redis --scan --pattern 'o_*' | wc -l`)
+	n, err := strconv.Atoi(strings.TrimSpace(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// programs are the inodes of the programs that the servers run.
+func (s *site) programs(t *testing.T) map[string]string {
+	t.Helper()
+	programs := map[string]string{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, p := range s.services {
+		if strings.HasPrefix(name, "flashsale") {
+			programs[name] = inode(p.cmd.Process.Pid)
+		}
+	}
+	return programs
+}
+
+// inode tells the files apart that processes run; "" when the process has ended.
+func inode(pid int) string {
+	info, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.Sys().(*syscall.Stat_t).Ino)
+}
+
+// deskFails carries out a block that must end with an error.
+func (s *site) deskFails(t *testing.T, name string) {
+	t.Helper()
+	cmd := exec.Command("bash", "-c", s.place(block(t, name)))
+	cmd.Dir, cmd.Env = s.desktop, append(os.Environ(), s.env...)
+	if out, err := cmd.CombinedOutput(); err == nil {
+		t.Errorf("block %s passed:\n%s", name, out)
+	}
+}

@@ -1,0 +1,104 @@
+package deploy
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// manage does for a machine of the site what systemctl does: a command is a verb and a service.
+func (s *site) manage(t *testing.T, machine, command string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	verb, service, _ := strings.Cut(command, " ")
+	name := service
+	if service == "flashsale" {
+		name += " on " + machine
+	}
+	if running := s.services[name]; running != nil && (verb == "stop" || verb == "restart") {
+		running.stop(t)
+		delete(s.services, name)
+	}
+	switch {
+	case verb == "start" || verb == "restart":
+	case verb == "reload" && s.services[name] != nil:
+		return s.services[name].cmd.Process.Signal(syscall.SIGHUP)
+	case verb == "stop" || verb == "enable" || command == "daemon-reload":
+		return nil
+	default:
+		return fmt.Errorf("systemctl %s is not known here", command)
+	}
+	switch service {
+	case "redis-server":
+		s.services[name] = start(t, nil, "redis-server", s.root+"/etc/redis/redis.conf")
+		run(t, s.desktop, s.env, "timeout", "30", "bash", "-c", s.place(`. ./operator.env
+			until redis-cli -h $redis PING | grep -q PONG; do sleep 0.05; done`))
+	case "flashsale":
+		s.services[name] = s.startUnit(t, machine)
+	case "haproxy", "nginx":
+		s.startFront(t, service)
+	default:
+		return fmt.Errorf("there is no service %s", service)
+	}
+	return nil
+}
+
+// startFront starts a proxy on the machine of the front, in the place of the one that runs there.
+func (s *site) startFront(t *testing.T, service string) {
+	for _, name := range []string{"haproxy", "nginx"} {
+		if running := s.services[name]; running != nil {
+			running.stop(t)
+			delete(s.services, name)
+		}
+	}
+	file := map[string]string{"haproxy": "haproxy.cfg", "nginx": "nginx.conf"}[service]
+	config := s.root + "/etc/" + service + "/" + file
+	write(t, config, s.place(read(t, config)))
+	if service == "nginx" {
+		s.services[service] = runNginx(t, config)
+	} else {
+		env := environment(read(t, s.root+"/etc/default/haproxy"))
+		s.services[service] = start(t, env, "haproxy", "-db", "-f", config)
+	}
+	awaitListener(t, s.machine("9")+":8443")
+}
+
+// startUnit starts what the installed unit starts, with the environment and the credentials that the unit
+// gives it. The one thing that differs from systemd's way: it listens on the machine's own address only.
+func (s *site) startUnit(t *testing.T, machine string) *process {
+	unit := read(t, s.root+"/etc/systemd/system/flashsale.service")
+	credentials := filepath.Join(t.TempDir(), "credentials")
+	for _, credential := range settings(unit, "LoadCredential") {
+		name, from, _ := strings.Cut(credential, ":")
+		write(t, filepath.Join(credentials, name), read(t, s.root+from))
+	}
+	state := s.root + "/var/lib" // of all machines: the folder of each is one below
+	expand := strings.NewReplacer("%d", credentials, "%S", state+"/"+machine).Replace
+	var env []string
+	for _, line := range settings(unit, "Environment") {
+		env = append(env, strings.Fields(expand(line))...)
+	}
+	for _, file := range settings(unit, "EnvironmentFile") {
+		env = append(env, environment(read(t, s.root+file))...)
+	}
+	env = append(env, "APP_HOST="+machine)
+	command := strings.Fields(expand(settings(unit, "ExecStart")[0]))
+	if err := os.MkdirAll(command[2], 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return start(t, env, s.root+command[0], append(command[1:], "-workers", "1")...)
+}
+
+// environment reads an environment file as systemd does, as far as the guide's files go.
+func environment(text string) (env []string) {
+	for line := range strings.Lines(text) {
+		name, value, found := strings.Cut(strings.TrimSpace(line), "=")
+		if found && !strings.HasPrefix(name, "#") {
+			env = append(env, name+"="+strings.Trim(value, `"`))
+		}
+	}
+	return env
+}
