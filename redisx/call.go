@@ -145,7 +145,7 @@ func readNumber(br resp.BufferedReader, kind byte) (n int64, refused, broken err
 		n, err = strconv.ParseInt(string(text), 10, 64)
 		return n, nil, err
 	case '-':
-		if bytes.HasPrefix(text, wrongTypeReply) {
+		if kind == ':' && bytes.HasPrefix(text, wrongTypeReply) {
 			return 0, errWrongType, nil
 		}
 		return 0, replyError(string(text)), nil

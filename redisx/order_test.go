@@ -145,7 +145,7 @@ func TestNeverOversell(t *testing.T) {
 
 func TestOneOrderPerUser(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
-		const tries = 50
+		const tries = cartsFree + cartsFollowed // carts that the user may have at once
 		s := open(t, cfg, 1000)
 		for i := range tries {
 			if err := s.AddToCart(2, cartName(i), 1, 1); err != nil {
