@@ -117,7 +117,7 @@ func (l *orderList) Read(p []byte) (n int, err error) {
 			return 0, l.err
 		}
 		if err := l.more(); err != nil && !errors.Is(err, io.EOF) {
-			if lists := l.server.brokenLists.due(time.Now()); lists > 0 {
+			if lists := l.server.brokenLists.Due(time.Now()); lists > 0 {
 				slog.Error("the list of all orders breaks off", "orders", l.orders, "lists", lists, "error", err)
 			}
 		}

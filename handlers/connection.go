@@ -13,7 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/framing"
-	"flashsale/redisx/rawio"
+	"flashsale/internal/rawio"
 )
 
 // What a connection is doing. It is kept together with since when, as one number.

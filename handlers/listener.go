@@ -13,7 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"flashsale/redisx/rawio"
+	"flashsale/internal/logpace"
+	"flashsale/internal/rawio"
 )
 
 const (
@@ -35,7 +36,7 @@ type sweptListener struct {
 	perAddressMax  int            // at once of one client address; 0 is no limit
 	trustedProxies []netip.Prefix // not counted by address: theirs are many clients' connections
 
-	exhausted, full, crowded flood
+	exhausted, full, crowded logpace.Pace
 }
 
 // Accept also outlasts a process that is out of descriptors or memory for more connections: the ones that are open go on,
@@ -49,7 +50,7 @@ func (l *sweptListener) Accept() (net.Conn, error) {
 				return c, nil
 			}
 		case isExhausted(err):
-			if l.exhausted.due(time.Now()) > 0 {
+			if l.exhausted.Due(time.Now()) > 0 {
 				slog.Error("cannot accept more connections for now; raise the limit of open files (ulimit -n)", "error", err)
 			}
 			time.Sleep(acceptRetry)
@@ -105,10 +106,10 @@ func (l *sweptListener) admit(socket net.Conn) net.Conn {
 	}
 	socket.Close()
 	if full {
-		if n := l.full.due(time.Now()); n > 0 {
+		if n := l.full.Due(time.Now()); n > 0 {
 			slog.Warn("connections are refused: all that -max-conns and the limit of open files (ulimit -n) allow this worker are open", "refused", n, "open", l.connsMax)
 		}
-	} else if n := l.crowded.due(time.Now()); n > 0 {
+	} else if n := l.crowded.Due(time.Now()); n > 0 {
 		slog.Warn("connections are refused: their address has all that -max-conns-per-ip allows", "refused", n, "last_from", c.address)
 	}
 	return nil

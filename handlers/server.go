@@ -20,6 +20,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/logpace"
 	"flashsale/redisx"
 	"flashsale/tokens"
 )
@@ -62,9 +63,9 @@ type Server struct {
 
 	looks         looks
 	lists         atomic.Int64 // of all orders, that are being sent
-	refusedLogins flood
-	refusedTokens flood
-	brokenLists   flood
+	refusedLogins logpace.Pace
+	refusedTokens logpace.Pace
+	brokenLists   logpace.Pace
 }
 
 // New makes a Server that is not ready before PublishStock was called.

@@ -25,7 +25,7 @@ func (s *Server) login(ctx *fasthttp.RequestCtx) {
 	}
 	user, ok := s.cfg.Catalog.Authenticate(name, password)
 	if !ok {
-		if n := s.refusedLogins.due(ctx.Time()); n > 0 { // without the name: people type passwords there
+		if n := s.refusedLogins.Due(ctx.Time()); n > 0 { // without the name: people type passwords there
 			slog.Warn("logins are refused: wrong name or password", "refused", n, "last_from", s.clientAddress(ctx))
 		}
 		reply(ctx, errUserAuth)
@@ -62,11 +62,11 @@ func (s *Server) user(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 	return 0, false
 }
 
-// tellRefusedToken logs that tokens are refused, at most once in floodInterval and without their text: they
+// tellRefusedToken logs that tokens are refused, at most once in logpace.Interval and without their text: they
 // are forged or have expired, or another server of the sale signs with a secret that this one does not
 // have.
 func (s *Server) tellRefusedToken(ctx *fasthttp.RequestCtx) {
-	if n := s.refusedTokens.due(ctx.Time()); n > 0 {
+	if n := s.refusedTokens.Due(ctx.Time()); n > 0 {
 		slog.Warn("access tokens are refused: forged, expired, or signed with a secret unknown here",
 			"refused", n, "last_from", s.clientAddress(ctx))
 	}

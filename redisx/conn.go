@@ -12,7 +12,7 @@ import (
 	"github.com/mediocregopher/radix/v4"
 	"github.com/mediocregopher/radix/v4/resp/resp3"
 
-	"flashsale/redisx/rawio"
+	"flashsale/internal/rawio"
 )
 
 const (

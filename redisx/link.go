@@ -13,7 +13,7 @@ import (
 	"github.com/mediocregopher/radix/v4"
 	"github.com/mediocregopher/radix/v4/resp"
 
-	"flashsale/redisx/rawio"
+	"flashsale/internal/rawio"
 )
 
 // bufferBytes holds a whole batch of orders (about 200 bytes each), so that it leaves in one write.

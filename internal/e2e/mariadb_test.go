@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ func TestSaleFromMariaDB(t *testing.T) {
 	needRedis(t)
 	database := mariadbtest.Start(t)
 	for _, name := range []string{"mysql", "bench"} {
-		must(t, build(name, "./scripts/"+name))
+		must(t, build(name, module+"/scripts/"+name))
 	}
 	const users, foods, orders = 500, 20, 300
 	env := []string{

@@ -1,4 +1,4 @@
-package main
+package e2e
 
 import (
 	"bytes"
@@ -26,6 +26,9 @@ const (
 	sharedSecret = "a secret that servers of one sale share"
 )
 
+// root is the top of the repository, seen from this package.
+const root = "../../"
+
 // built is the folder of the programs under test.
 var built string
 
@@ -38,7 +41,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(built)
-	if err := build("flashsale", "."); err != nil {
+	if err := build("flashsale", module); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
