@@ -1,11 +1,11 @@
 package main
 
 import (
-	"errors"
 	"net"
 	"strings"
 	"testing"
-	"time"
+
+	"flashsale/scripts/bench/load"
 )
 
 func TestLoadOverTLS(t *testing.T) {
@@ -13,7 +13,7 @@ func TestLoadOverTLS(t *testing.T) {
 	address, caFile := s.openTLS(t)
 	for i, flags := range [][]string{{"-tls"}, {"-tls-ca", caFile}} {
 		rep, stderr, code := bench(t, []string{address}, 10, 1000, append(flags, "-idle", "5")...)
-		if code != 0 || rep.Load.Placed != 100 || len(rep.Load.Faults) != 0 || *rep.Idle != (idleReport{Opened: 5, Held: 5}) || len(s.orders) != 100*(i+1) {
+		if code != 0 || rep.Load.Placed != 100 || len(rep.Load.Faults) != 0 || *rep.Idle != (load.IdleReport{Opened: 5, Held: 5}) || len(s.orders) != 100*(i+1) {
 			t.Fatalf("%v: exit %d: %s, load %+v, idle %+v", flags, code, stderr, rep.Load, rep.Idle)
 		}
 	}
@@ -40,18 +40,5 @@ func TestWrongTLSIsNamed(t *testing.T) {
 				t.Errorf("exit %d, stderr %q", code, stderr)
 			}
 		})
-	}
-}
-
-// A handshake that fails is no reply that was lost: nothing was sent.
-func TestClientNamesFailedHandshake(t *testing.T) {
-	config, err := tlsConfig("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newClient([]string{serveScripts(t, script{fine})}, config, 20*time.Second)
-	_, twice, err := c.send(0, []byte("request"))
-	if !errors.Is(err, errConnect) || twice || faultKind(err) != "connect" {
-		t.Errorf("twice %t, %v", twice, err)
 	}
 }

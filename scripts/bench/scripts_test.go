@@ -14,9 +14,10 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
+	"flashsale/scripts/bench/process"
 )
 
-// requireTool is requireRedis for another program.
+// requireTool wants a program on PATH: with REQUIRE_REAL=1 its absence fails, else it skips.
 func requireTool(t *testing.T, name string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err == nil {
@@ -49,7 +50,7 @@ func wrk(t *testing.T, server, script string, args ...string) string {
 // The audit of README's section on wrk finds the server of that section sound after its load, and the scripts name the ids
 // that are wrong.
 func TestWrkAndAuditOfREADME(t *testing.T) {
-	requireRedis(t)
+	requireTool(t, "redis-server")
 	requireTool(t, "wrk")
 	requireTool(t, "curl")
 	readme, err := os.ReadFile("../../README.md")
@@ -64,11 +65,11 @@ func TestWrkAndAuditOfREADME(t *testing.T) {
 		t.Fatal(err)
 	}
 	sale.RootPassword = "secret"
-	product, err := buildProduct(t.Context(), t.TempDir())
+	product, err := process.Build(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := served(t, "product", product, sale).servers[0]
+	server := served(t, "product", product, sale).Servers[0]
 
 	users := strings.Fields(found(t, `flow\.lua http://127\.0\.0\.1:8080 -- (\d+ \d+)`, section))
 	if output := wrk(t, server, "flow.lua", users...); !regexp.MustCompile(`Orders placed: [1-9]`).MatchString(output) {
@@ -103,7 +104,7 @@ func TestWrkAndAuditOfREADME(t *testing.T) {
 func portOfThree(t *testing.T) string {
 	t.Helper()
 	for range 100 {
-		port, err := freePort()
+		port, err := process.FreePorts(1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +125,7 @@ func portOfThree(t *testing.T) string {
 }
 
 func TestThreeServersKept(t *testing.T) {
-	requireRedis(t)
+	requireTool(t, "redis-server")
 	port := portOfThree(t)
 	three := exec.Command("../three.sh", "-keep", "-orders", "200", "-concurrency", "10")
 	three.Env = append(os.Environ(), "PORT="+port, "TMPDIR="+t.TempDir())
@@ -153,7 +154,7 @@ func TestThreeServersKept(t *testing.T) {
 		last = at
 	}
 	for _, server := range servers {
-		if !ready(t.Context(), server) {
+		if !process.Ready(t.Context(), server) {
 			t.Errorf("%s is not left running", server)
 		}
 	}

@@ -38,7 +38,7 @@ func TestWrongFlagsAreNoViolation(t *testing.T) {
 			}
 			want := "bench: bad usage: " + addresses[0] + " " + want +
 				"; give bench the server's catalogue settings (-users, -foods, -stock, ...)\n"
-			for _, mode := range []string{"-audit-only=false", "-audit-only"} {
+			for _, mode := range []string{"load", "audit"} {
 				runs.Go(func() {
 					if _, stderr, code := bench(t, addresses, 10, 1000, mode, flag); code != exitUsage || stderr != want {
 						t.Errorf("%s sale, %s %s: exit %d, stderr %q, want %q", sale, mode, flag, code, stderr, want)
@@ -57,7 +57,7 @@ func TestWrongFlagsAreNoViolation(t *testing.T) {
 func TestAuditOnlyFindsOversell(t *testing.T) {
 	s := newShop(builtIn(t, 10, 3), sellsTwice)
 	addresses := []string{s.open(t)}
-	for _, mode := range []string{"-audit-only=false", "-audit-only"} {
+	for _, mode := range []string{"load", "audit"} {
 		rep, stderr, code := bench(t, addresses, 10, 3, mode)
 		if code != exitAudit || len(failed(rep.Audit)) != 2 {
 			t.Errorf("%s: exit %d: %s %+v", mode, code, stderr, rep.Audit)
