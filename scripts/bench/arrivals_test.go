@@ -6,8 +6,8 @@ import (
 	"flashsale/scripts/bench/load"
 )
 
-// All flows are meant to start at once and one buyer goes through them: the last one took the whole load, although none of
-// its requests took long. In a closed loop it would look as fast as the first.
+// All flows are meant to start at once and one buyer goes through them: the last one took the whole load,
+// although none of its requests took long. In a closed loop it would look as fast as the first.
 func TestOpenLoopCountsFromIntendedStart(t *testing.T) {
 	s := newShop(builtIn(t, 10, 1000), honest)
 	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-rate", "1000000", "-concurrency", "1")

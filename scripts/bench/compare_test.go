@@ -17,11 +17,13 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
-// compared runs a comparison of 200 orders by 8 buyers in two rounds and returns the report, stderr and the exit code.
+// compared runs a comparison of 200 orders by 8 buyers in two rounds and returns the report, stderr and the
+// exit code.
 func compared(t *testing.T, sides string, args ...string) (compare.Report, string, int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := exitCode(run(append([]string{"compare", sides, "-json", "-rounds", "2", "-orders", "200", "-concurrency", "8", "-seed", "7"}, args...),
+	code := exitCode(run(append([]string{"compare", sides, "-json", "-rounds", "2", "-orders", "200",
+		"-concurrency", "8", "-seed", "7"}, args...),
 		&stdout, &stderr), &stderr)
 	var rep compare.Report
 	if stdout.Len() > 0 {
@@ -34,30 +36,37 @@ func compared(t *testing.T, sides string, args ...string) (compare.Report, strin
 
 func TestCompareFloorWithProduct(t *testing.T) {
 	requireTool(t, "redis-server")
-	rep, stderr, code := compared(t, "floor | SERVERS=2 product -workers 1 | STORE=own product -workers 1", "-concurrency", "8,20")
-	if code != 0 || len(rep.Tables) != 2 || rep.Tables[0].Concurrency != 8 || rep.Tables[1].Concurrency != 20 {
+	rep, stderr, code := compared(t, "floor | SERVERS=2 product -workers 1 | STORE=own product -workers 1",
+		"-concurrency", "8,20")
+	if code != 0 || len(rep.Tables) != 2 || rep.Tables[0].Concurrency != 8 ||
+		rep.Tables[1].Concurrency != 20 {
 		t.Fatalf("exit %d: %s %+v", code, stderr, rep)
 	}
 	for _, table := range rep.Tables {
-		for i, name := range []string{"floor", "SERVERS=2 product -workers 1", "STORE=own product -workers 1"} {
+		for i, name := range []string{"floor", "SERVERS=2 product -workers 1",
+			"STORE=own product -workers 1"} {
 			s := table.Sides[i]
 			if s.Side != name || len(s.Trials) != 2 {
 				t.Fatalf("side %d = %+v", i, s)
 			}
 			for n, trial := range s.Trials {
 				sells := i > 0
-				if trial.Round != n+1 || trial.Flows != 200 || trial.Placed != 200 || (trial.Checks == 10) != sells ||
+				if trial.Round != n+1 || trial.Flows != 200 || trial.Placed != 200 ||
+					(trial.Checks == 10) != sells ||
 					trial.CPU.App <= 0 || (trial.CPU.Redis > 0) != sells || trial.CPU.Generator <= 0 ||
-					trial.CPU.Total < trial.CPU.App || trial.WorkerMemory < 1<<20 || trial.OrderP99 < trial.OrderP50 {
+					trial.CPU.Total < trial.CPU.App || trial.WorkerMemory < 1<<20 ||
+					trial.OrderP99 < trial.OrderP50 {
 					t.Errorf("%s: trial %+v", name, trial)
 				}
 			}
 		}
-		if base := table.Sides[0]; base.CPURatio != (compare.Spread{Median: 1, Min: 1, Max: 1}) || base.OrdersRatio != (compare.Spread{Median: 1, Min: 1, Max: 1}) {
+		if base := table.Sides[0]; base.CPURatio != (compare.Spread{Median: 1, Min: 1, Max: 1}) ||
+			base.OrdersRatio != (compare.Spread{Median: 1, Min: 1, Max: 1}) {
 			t.Errorf("base against itself: %+v, %+v", base.CPURatio, base.OrdersRatio)
 		}
 		product, base := table.Sides[1], table.Sides[0]
-		first, second := product.Trials[0].CPU.Total/base.Trials[0].CPU.Total, product.Trials[1].CPU.Total/base.Trials[1].CPU.Total
+		first, second := product.Trials[0].CPU.Total/base.Trials[0].CPU.Total,
+			product.Trials[1].CPU.Total/base.Trials[1].CPU.Total
 		if want := compare.NewSpread([]float64{first, second}); product.CPURatio != want {
 			t.Errorf("an order of the product costs %v of the floor's, want %v", product.CPURatio, want)
 		}
@@ -77,8 +86,8 @@ func TestCompareWithForeignServer(t *testing.T) {
 		}
 	}
 	_, stderr, code = compared(t, "floor -workers 1", append(foreign, "-users", "440")...)
-	want := "bench: bad usage: the server of -vs-url needs 440 users who never bought, and root, in 2 rounds; " +
-		"give them to it and say so by -users, or lower -orders or -rounds (-users is 440)\n"
+	want := "bench: bad usage: the server of -vs-url needs 440 users who never bought, and root, in 2 " +
+		"rounds; give them to it and say so by -users, or lower -orders or -rounds (-users is 440)\n"
 	if code != exitUsage || stderr != want {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
@@ -86,7 +95,8 @@ func TestCompareWithForeignServer(t *testing.T) {
 
 func TestCompareReportsServerThatDoesNotStart(t *testing.T) {
 	_, stderr, code := compared(t, "floor | floor -workers 0")
-	want := `round 1 of side "floor -workers 0": sale unreachable: side "floor -workers 0": server ended before it answered (exit status 2): ` +
+	want := `round 1 of side "floor -workers 0": sale unreachable: side "floor -workers 0": server ended ` +
+		`before it answered (exit status 2): ` +
 		"bench: bad usage: -workers 0 is not within 1 to 256\n"
 	if code != exitUnreachable || !strings.HasSuffix(stderr, want) {
 		t.Errorf("exit %d: %s", code, stderr)
@@ -97,13 +107,15 @@ func TestCompareReportsServerThatDoesNotStart(t *testing.T) {
 func TestComparisonAuditFails(t *testing.T) {
 	s := newShop(builtIn(t, 10, 1000), losesOrder)
 	opt := load.Options{Servers: []string{s.open(t)}, Concurrency: 4, Timeout: load.TimeoutMax, Seed: 7}
-	onSale, err := sale.Read(t.Context(), catalog.Config{Users: 101, Foods: 10, Stock: 1000, RootPassword: "secret"})
+	onSale, err := sale.Read(t.Context(), catalog.Config{Users: 101, Foods: 10, Stock: 1000,
+		RootPassword: "secret"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	attempts := load.New(opt, onSale.Foods, onSale.Users[1:]).Run(t.Context()).Attempts
 	_, err = compare.Prove(t.Context(), opt.Servers, onSale, attempts, false)
-	if !errors.Is(err, audit.ErrFailed) || !strings.HasPrefix(err.Error(), "audit failed: "+audit.Acknowledged+": 1 violations, such as: order ") {
+	if !errors.Is(err, audit.ErrFailed) || !strings.HasPrefix(err.Error(),
+		"audit failed: "+audit.Acknowledged+": 1 violations, such as: order ") {
 		t.Error(err)
 	}
 }

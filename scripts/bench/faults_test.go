@@ -16,7 +16,8 @@ import (
 	"flashsale/scripts/bench/report"
 )
 
-// A load through a Redis that freezes, one that is killed and started again, and a killed worker: every user has an order.
+// A load through a Redis that freezes, one that is killed and started again, and a killed worker: every user
+// has an order.
 func TestRetryThroughFaults(t *testing.T) {
 	const users, orders = 10_001, 8000
 	redis := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -25,7 +26,8 @@ func TestRetryThroughFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	catalogue := catalog.Config{Users: users, Foods: 10, Stock: 5000, RootPassword: "secret"}
-	s, err := compare.ParseSide(compare.OwnProduct + " -redis-timeout 200ms -workers 2 -redis " + redis.Socket)
+	s, err := compare.ParseSide(compare.OwnProduct +
+		" -redis-timeout 200ms -workers 2 -redis " + redis.Socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +87,9 @@ func awaitKeys(t *testing.T, redis *redistest.Server, least int) {
 
 func awaitReady(t *testing.T, address string, want bool) {
 	t.Helper()
-	within(t, fmt.Sprintf("ready %t", want), func() bool { return process.Ready(t.Context(), address) == want })
+	within(t, fmt.Sprintf("ready %t", want), func() bool {
+		return process.Ready(t.Context(), address) == want
+	})
 }
 
 // killWorker ends one of the processes that serve, at once.

@@ -26,8 +26,8 @@ type subcommand struct {
 // task is a subcommand at work, with its own options.
 type task interface {
 	register(fs *flag.FlagSet)
-	// resolve takes the options apart and checks them. given are the flags that were set, line is the whole command. Its
-	// errors are a sale.ErrUsage.
+	// resolve takes the options apart and checks them. given are the flags that were set, line is the whole
+	// command. Its errors are a sale.ErrUsage.
 	resolve(operand string, given map[string]bool, line string) error
 	run(ctx context.Context, stdout, stderr io.Writer) error
 }
@@ -40,8 +40,8 @@ func (s *subcommand) flags(t task) *flag.FlagSet {
 	return fs
 }
 
-// parse reads a command line and the environment. After -h it writes the usage to out and returns flag.ErrHelp; any other
-// error is a sale.ErrUsage.
+// parse reads a command line and the environment. After -h it writes the usage to out and returns
+// flag.ErrHelp; any other error is a sale.ErrUsage.
 func parse(args []string, out io.Writer) (task, error) {
 	sub, args := choose(args)
 	operand := ""
@@ -58,16 +58,19 @@ func parse(args []string, out io.Writer) (task, error) {
 	case err != nil:
 		return nil, sub.refusal(err)
 	case fs.NArg() > 0:
-		return nil, fmt.Errorf("%w: %q is not a flag (bench %s -h lists all flags)", sale.ErrUsage, fs.Arg(0), sub.name)
+		return nil, fmt.Errorf("%w: %q is not a flag (bench %s -h lists all flags)", sale.ErrUsage,
+			fs.Arg(0), sub.name)
 	case sub.operand != "" && operand == "":
-		return nil, fmt.Errorf("%w: bench %s wants %s behind its name (bench %[2]s -h)", sale.ErrUsage, sub.name, sub.operand)
+		return nil, fmt.Errorf("%w: bench %s wants %s behind its name (bench %[2]s -h)", sale.ErrUsage,
+			sub.name, sub.operand)
 	}
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	return t, t.resolve(operand, given, sub.line(operand, fs))
 }
 
-// choose finds the subcommand of a command line, by its name or by an old flag, and the arguments that belong to it.
+// choose finds the subcommand of a command line, by its name or by an old flag, and the arguments that
+// belong to it.
 func choose(args []string) (*subcommand, []string) {
 	if len(args) > 0 {
 		if sub := find(args[0]); sub != nil {
@@ -108,7 +111,8 @@ func find(name string) *subcommand {
 // help writes the usage of the subcommand, of the first one with the list of all.
 func (s *subcommand) help(fs *flag.FlagSet, out io.Writer) {
 	if s == &subcommands[0] {
-		fmt.Fprintln(out, "bench [subcommand] [flags]; bench subcommand -h lists its flags. Subcommands, the first by default:")
+		fmt.Fprintln(out, "bench [subcommand] [flags]; bench subcommand -h lists its flags. Subcommands, "+
+			"the first by default:")
 		for _, sub := range subcommands {
 			fmt.Fprintf(out, "  %-8s %s\n", sub.name, sub.does)
 		}
@@ -120,11 +124,13 @@ func (s *subcommand) help(fs *flag.FlagSet, out io.Writer) {
 	fs.PrintDefaults()
 }
 
-// refusal is the error of arguments that cannot be read. A flag that only others have is told from an unknown one.
+// refusal is the error of arguments that cannot be read. A flag that only others have is told from an
+// unknown one.
 func (s *subcommand) refusal(err error) error {
 	_, name, unknown := strings.Cut(err.Error(), "flag provided but not defined: -")
 	if other := oldFlags[name]; other != "" {
-		return fmt.Errorf("%w: -%s means bench %s, but bench %s is named", sale.ErrUsage, name, other, s.name)
+		return fmt.Errorf("%w: -%s means bench %s, but bench %s is named", sale.ErrUsage, name,
+			other, s.name)
 	}
 	var owners []string
 	for i := range subcommands {
@@ -139,8 +145,8 @@ func (s *subcommand) refusal(err error) error {
 	return fmt.Errorf("%w: %w (bench %s -h lists all flags)", sale.ErrUsage, err, s.name)
 }
 
-// line gives the command with every setting that is not a default as a flag, whether it came from one or from the
-// environment. Passwords are left out.
+// line gives the command with every setting that is not a default as a flag, whether it came from one or
+// from the environment. Passwords are left out.
 func (s *subcommand) line(operand string, fs *flag.FlagSet) string {
 	words := []string{"bench"}
 	if s != &subcommands[0] {

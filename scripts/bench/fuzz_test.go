@@ -12,14 +12,15 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
-// FuzzOptions reads any words as arguments, one a line: what is refused is bad usage in one line, what is accepted is within
-// the limits, and root's password is not shown.
+// FuzzOptions reads any words as arguments, one a line: what is refused is bad usage in one line, what is
+// accepted is within the limits, and root's password is not shown.
 func FuzzOptions(f *testing.F) {
 	for _, words := range []string{
 		"", "-h", "-addr\na:1,[::1]:2", "-addr=a:65536", "-concurrency=1,2\n-compare=floor|product",
 		"-compare=A=b STORE=tcp product -workers 1|floor", "-compare=|", "-rate=1e9", "-rate=NaN", "-ramp",
 		"-duration=1h\n-rate=5",
-		"-seed=18446744073709551615", "-orders=0", "-timeout=-1s", "-vs-url=a:1\n-vs-pids=1\n-compare=floor", "-retry\n-audit-only"} {
+		"-seed=18446744073709551615", "-orders=0", "-timeout=-1s", "-vs-url=a:1\n-vs-pids=1\n-compare=floor",
+		"-retry\n-audit-only"} {
 		f.Add(words)
 	}
 	const secret = "hushhushhush"
@@ -33,7 +34,8 @@ func FuzzOptions(f *testing.F) {
 			return
 		}
 		if err != nil {
-			if !errors.Is(err, sale.ErrUsage) || strings.ContainsAny(err.Error(), "\r\n") || strings.Contains(err.Error(), secret) {
+			if !errors.Is(err, sale.ErrUsage) || strings.ContainsAny(err.Error(), "\r\n") ||
+				strings.Contains(err.Error(), secret) {
 				t.Errorf("%q: error %q", words, err)
 			}
 			return
@@ -42,7 +44,8 @@ func FuzzOptions(f *testing.F) {
 		switch got := got.(type) {
 		case *loadTask:
 			opt = got.load
-			if n := len(opt.Servers); n == 0 || n > sale.ServersMax || strings.Contains(got.proof.line, secret) {
+			if n := len(opt.Servers); n == 0 || n > sale.ServersMax ||
+				strings.Contains(got.proof.line, secret) {
 				t.Errorf("%q: %+v, %+v", words, opt, got.proof)
 			}
 		case *compareTask:
@@ -55,7 +58,8 @@ func FuzzOptions(f *testing.F) {
 		default:
 			return
 		}
-		if err := opt.Resolve(nil); err != nil || opt.Concurrency < 1 || opt.Concurrency > load.ConcurrencyMax {
+		if err := opt.Resolve(nil); err != nil || opt.Concurrency < 1 ||
+			opt.Concurrency > load.ConcurrencyMax {
 			t.Errorf("%q: accepted %+v, %v", words, opt, err)
 		}
 	})

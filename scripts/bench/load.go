@@ -31,7 +31,7 @@ func (t *loadTask) register(fs *flag.FlagSet) {
 		t.load.Register(fs)
 		return
 	}
-	t.load.Register(fs, "orders") // the rate decides how many a step takes
+	t.load.Register(fs, "orders") // the rate decides the number of a step
 	for name, value := range map[string]string{"rate": rampRateDefault, "duration": rampDurationDefault} {
 		f := fs.Lookup(name)
 		f.DefValue = value
@@ -52,13 +52,15 @@ func (t *loadTask) resolve(_ string, given map[string]bool, line string) error {
 }
 
 func (t *loadTask) run(ctx context.Context, stdout, stderr io.Writer) error {
-	return t.proof.prove(ctx, &t.access, func(ctx context.Context, ev *audit.Evidence, rep *report.Report) error {
+	return t.proof.prove(ctx, &t.access, func(ctx context.Context, ev *audit.Evidence,
+		rep *report.Report) error {
 		return loadSale(ctx, t.load, t.ramp, ev, rep, stderr)
 	}, stdout)
 }
 
 // loadSale picks the buyers, runs the load and fills evidence and report; ev has the books from before it.
-func loadSale(ctx context.Context, opt load.Options, ramp bool, ev *audit.Evidence, rep *report.Report, stderr io.Writer) error {
+func loadSale(ctx context.Context, opt load.Options, ramp bool, ev *audit.Evidence, rep *report.Report,
+	stderr io.Writer) error {
 	free := ev.Sale.Free(ev.Bought())
 	if opt.Idle > 0 {
 		open, err := load.OpenIdle(ctx, opt)

@@ -2,8 +2,8 @@
 //
 // It shares nothing with the server but the catalogue and its flags: what it proves, it proves from outside.
 //
-// Exit codes: 0 all checks passed, 1 the audit found violations or the soak found growth, 2 bad usage, 3 no server or no
-// order was ever answered.
+// Exit codes: 0 all checks passed, 1 the audit found violations or the soak found growth, 2 bad usage, 3 no
+// server or no order was ever answered.
 package main
 
 import (

@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 // builtIn returns the foods of the built-in catalogue as a server offers them.
 func builtIn(t *testing.T, foods, stock int) []audit.Offer {
 	t.Helper()
-	list, err := catalog.Read(context.Background(), catalog.Config{Users: 2, Foods: foods, Stock: stock, RootPassword: "secret"},
+	list, err := catalog.Read(context.Background(),
+		catalog.Config{Users: 2, Foods: foods, Stock: stock, RootPassword: "secret"},
 		func(catalog.User) error { return nil })
 	if err != nil {
 		t.Fatal(err)
@@ -44,11 +45,12 @@ func builtIn(t *testing.T, foods, stock int) []audit.Offer {
 	return offers
 }
 
-// bench loads the shop at the addresses with 201 users, or runs another subcommand that args begin with, and returns report,
-// text on stderr and exit code.
+// bench loads the shop at the addresses with 201 users, or runs another subcommand that args begin with, and
+// returns report, text on stderr and exit code.
 func bench(t *testing.T, addresses []string, foods, stock int, args ...string) (report.Report, string, int) {
 	t.Helper()
-	line := []string{"-json", "-addr", strings.Join(addresses, ","), "-users", "201", "-foods", strconv.Itoa(foods),
+	line := []string{"-json", "-addr", strings.Join(addresses, ","), "-users", "201", "-foods",
+		strconv.Itoa(foods),
 		"-stock", strconv.Itoa(stock), "-root-password", "secret"}
 	name := "load"
 	if len(args) > 0 && find(args[0]) != nil {
@@ -85,10 +87,15 @@ func TestHonestShopInEveryStyle(t *testing.T) {
 		connections int64 // at least
 		look        func(requestLook) bool
 	}{
-		"default":         {nil, 2, func(l requestLook) bool { return l.tokenInQuery == 0 && l.tokenInHeader > 400 && l.bodies == 0 }},
-		"token in query":  {[]string{"-token-in-query"}, 2, func(l requestLook) bool { return l.tokenInQuery > 400 }},
-		"new connections": {[]string{"-new-connections"}, 100, func(l requestLook) bool { return l.tokenInHeader > 400 }},
-		"contest bodies":  {[]string{"-contest-bodies"}, 2, func(l requestLook) bool { return l.bodies == 200 }},
+		"default": {nil, 2, func(l requestLook) bool {
+			return l.tokenInQuery == 0 && l.tokenInHeader > 400 && l.bodies == 0
+		}},
+		"token in query": {[]string{"-token-in-query"}, 2,
+			func(l requestLook) bool { return l.tokenInQuery > 400 }},
+		"new connections": {[]string{"-new-connections"}, 100,
+			func(l requestLook) bool { return l.tokenInHeader > 400 }},
+		"contest bodies": {[]string{"-contest-bodies"}, 2,
+			func(l requestLook) bool { return l.bodies == 200 }},
 	}
 	for name, style := range styles {
 		t.Run(name, func(t *testing.T) {
@@ -98,10 +105,12 @@ func TestHonestShopInEveryStyle(t *testing.T) {
 				t.Fatalf("exit %d: %s %+v", code, stderr, rep.Audit)
 			}
 			l := rep.Load
-			if l.Placed != 100 || l.Refused != 0 || l.Unknown != 0 || len(l.Refusals) != 0 || len(l.Faults) != 0 {
+			if l.Placed != 100 || l.Refused != 0 || l.Unknown != 0 || len(l.Refusals) != 0 ||
+				len(l.Faults) != 0 {
 				t.Errorf("load = %+v", l)
 			}
-			if l.Connections < style.connections || l.Reconnects != 0 || l.BytesSent == 0 || l.BytesReceived == 0 {
+			if l.Connections < style.connections || l.Reconnects != 0 || l.BytesSent == 0 ||
+				l.BytesReceived == 0 {
 				t.Errorf("traffic = %+v", l.Traffic)
 			}
 			if len(s.orders) != 100 || !style.look(s.seen) {
@@ -161,7 +170,8 @@ func TestLiesAreFound(t *testing.T) {
 			s := newShop(builtIn(t, 10, test.stock), test.lie)
 			rep, stderr, code := bench(t, []string{s.open(t)}, 10, test.stock)
 			if code != exitAudit || !reflect.DeepEqual(failed(rep.Audit), test.want) {
-				t.Errorf("exit %d, failed checks %q, want %q; %s", code, failed(rep.Audit), test.want, stderr)
+				t.Errorf("exit %d, failed checks %q, want %q; %s", code, failed(rep.Audit),
+					test.want, stderr)
 			}
 		})
 	}
@@ -213,14 +223,16 @@ func TestSignalEndsLoadAndAudits(t *testing.T) {
 		}
 	}
 	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-users", "5001", "-orders", "5000")
-	if code != 0 || !rep.Load.Interrupted || rep.Load.Placed < 5 || rep.Load.Placed >= 5000 || len(rep.Audit) != 10 {
+	if code != 0 || !rep.Load.Interrupted || rep.Load.Placed < 5 || rep.Load.Placed >= 5000 ||
+		len(rep.Audit) != 10 {
 		t.Errorf("exit %d: %s, load %+v", code, stderr, rep.Load)
 	}
 }
 
 func TestDurationEndsLoad(t *testing.T) {
 	s := newShop(builtIn(t, 10, 1000), honest)
-	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-users", "100001", "-orders", "100000", "-duration", "100ms")
+	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-users", "100001", "-orders", "100000",
+		"-duration", "100ms")
 	if code != 0 || rep.Load.Interrupted || rep.Load.Placed == 0 || rep.Load.Placed != len(s.orders) {
 		t.Errorf("exit %d: %s, load %+v", code, stderr, rep.Load)
 	}
@@ -237,10 +249,13 @@ func TestExitCodes(t *testing.T) {
 		stderr  string
 	}{
 		"no server": {nobody, nil, exitUnreachable, "connection refused"},
-		"other password": {address, []string{"-root-password", "wrong"}, exitUsage, "refuses root's password (from ROOT_PASSWORD or " +
-			"-root-password); set ROOT_PASSWORD as for the server, or -data to its folder\n"},
-		"other catalogue":  {address, []string{"-foods", "9"}, exitUsage, "sells 10 foods, bench was told 9; give bench the server's catalogue settings"},
-		"unknown flag":     {address, []string{"-fast"}, exitUsage, "flag provided but not defined: -fast (bench load -h"},
+		"other password": {address, []string{"-root-password", "wrong"}, exitUsage,
+			"refuses root's password (from ROOT_PASSWORD or " +
+				"-root-password); set ROOT_PASSWORD as for the server, or -data to its folder\n"},
+		"other catalogue": {address, []string{"-foods", "9"}, exitUsage,
+			"sells 10 foods, bench was told 9; give bench the server's catalogue settings"},
+		"unknown flag": {address, []string{"-fast"}, exitUsage,
+			"flag provided but not defined: -fast (bench load -h"},
 		"stray word":       {address, []string{"fast"}, exitUsage, `"fast" is not a flag`},
 		"help":             {address, []string{"-h"}, 0, ""},
 		"second one alone": {nobody + "," + address, []string{"-audit-only"}, 0, ""},
@@ -248,9 +263,11 @@ func TestExitCodes(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			args := append([]string{"-addr", test.address, "-users", "201", "-foods", "10", "-root-password", "secret"}, test.args...)
+			args := append([]string{"-addr", test.address, "-users", "201", "-foods", "10", "-root-password",
+				"secret"}, test.args...)
 			code := exitCode(run(args, &stdout, &stderr), &stderr)
-			if code != test.code || !strings.Contains(stderr.String(), test.stderr) || strings.Count(stderr.String(), "\n") > 1 {
+			if code != test.code || !strings.Contains(stderr.String(), test.stderr) ||
+				strings.Count(stderr.String(), "\n") > 1 {
 				t.Errorf("exit %d, stderr %q", code, stderr.String())
 			}
 		})

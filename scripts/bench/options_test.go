@@ -41,13 +41,15 @@ func refusals(t *testing.T, tests map[string]string) {
 
 func TestOptionsDefaults(t *testing.T) {
 	got := parsed[*loadTask](t, "-root-password", "secret", "-seed", "7")
-	wantLoad := load.Options{Servers: []string{"127.0.0.1:8080"}, Concurrency: 1000, Orders: 10_000, Timeout: 10 * time.Second, Seed: 7}
+	wantLoad := load.Options{Servers: []string{"127.0.0.1:8080"}, Concurrency: 1000, Orders: 10_000,
+		Timeout: 10 * time.Second, Seed: 7}
 	if !reflect.DeepEqual(got.load, wantLoad) || got.ramp {
 		t.Errorf("got  %+v\nwant %+v", got.load, wantLoad)
 	}
 	wantCatalog := catalog.Config{Users: 10000, Foods: 100, Stock: 1000, RootPassword: "secret",
 		DB: catalog.Database{Port: 3306, Name: "eleme", User: "root", Password: "toor"}}
-	if a := got.access; !reflect.DeepEqual(a.Catalog, wantCatalog) || !slices.Equal(a.Servers, wantLoad.Servers) || a.TLS != nil ||
+	if a := got.access; !reflect.DeepEqual(a.Catalog, wantCatalog) ||
+		!slices.Equal(a.Servers, wantLoad.Servers) || a.TLS != nil ||
 		a.RootFrom != "ROOT_PASSWORD or -root-password" {
 		t.Errorf("access = %+v", a)
 	}
@@ -64,14 +66,16 @@ func TestOptionsFromEnvironment(t *testing.T) {
 	t.Setenv("ORDERS", "5")
 	got := parsed[*loadTask](t, "-orders", "6")
 	if !slices.Equal(got.load.Servers, []string{"a:1", "b:2"}) || got.access.Catalog.DB.Host != "db" ||
-		got.access.Catalog.DB.Password != "hidden" || !got.load.Style.TokenInQuery || got.load.Orders != 6 || got.load.Seed == 0 {
+		got.access.Catalog.DB.Password != "hidden" || !got.load.Style.TokenInQuery || got.load.Orders != 6 ||
+		got.load.Seed == 0 {
 		t.Errorf("options = %+v, access = %+v", got.load, got.access)
 	}
 }
 
 func TestOptionsRootPasswordFile(t *testing.T) {
 	folder := t.TempDir()
-	if _, err := parse([]string{"-data", folder}, io.Discard); !errors.Is(err, sale.ErrUsage) || !strings.Contains(err.Error(), "set ROOT_PASSWORD") {
+	if _, err := parse([]string{"-data", folder}, io.Discard); !errors.Is(err, sale.ErrUsage) ||
+		!strings.Contains(err.Error(), "set ROOT_PASSWORD") {
 		t.Errorf("without file: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(folder, "root-password"), []byte("made up\n"), 0o600); err != nil {
@@ -123,7 +127,8 @@ func TestOptionsLimits(t *testing.T) {
 		"soak long":           `soak "long" is no duration, such as 10m`,
 	})
 	for _, number := range []string{"many", "1,2"} {
-		if _, err := parse([]string{"-concurrency", number}, io.Discard); !errors.Is(err, sale.ErrUsage) || !strings.Contains(err.Error(), `"`+number+`" for flag -concurrency`) {
+		if _, err := parse([]string{"-concurrency", number}, io.Discard); !errors.Is(err, sale.ErrUsage) ||
+			!strings.Contains(err.Error(), `"`+number+`" for flag -concurrency`) {
 			t.Errorf("-concurrency %s: %v", number, err)
 		}
 	}
@@ -152,12 +157,14 @@ func TestOptionsOfOpenLoop(t *testing.T) {
 			t.Errorf("%s: %d orders at %v", text, opt.Orders, opt.Rate)
 		}
 	}
-	if got := parsed[*loadTask](t, "ramp"); !got.ramp || got.load.Rate != 500 || got.load.Duration != 3*time.Second || got.proof.line != "bench ramp -root-password=(set)" {
+	if got := parsed[*loadTask](t, "ramp"); !got.ramp || got.load.Rate != 500 ||
+		got.load.Duration != 3*time.Second || got.proof.line != "bench ramp -root-password=(set)" {
 		t.Errorf("ramp = %+v", got)
 	}
 }
 
-// The flags with which bench was told what to do before it had subcommands mean the same, wherever they stand.
+// The flags with which bench was told what to do before it had subcommands mean the same, wherever they
+// stand.
 func TestOldFlags(t *testing.T) {
 	t.Setenv("ROOT_PASSWORD", "x")
 	for old, want := range map[string]string{
@@ -181,18 +188,25 @@ func TestOldFlags(t *testing.T) {
 }
 
 func TestOptionsOfComparison(t *testing.T) {
-	got := parsed[*compareTask](t, "compare", "floor|product", "-concurrency", "64,1000", "-vs-url", "a:1,b:2", "-vs-pids", "7,8").opt
-	if len(got.Sides) != 3 || got.Load.Orders != 20_000 || got.Load.Concurrency != 64 || !slices.Equal(got.Concurrencies, []int{64, 1000}) {
+	got := parsed[*compareTask](t, "compare", "floor|product", "-concurrency", "64,1000", "-vs-url",
+		"a:1,b:2", "-vs-pids", "7,8").opt
+	if len(got.Sides) != 3 || got.Load.Orders != 20_000 || got.Load.Concurrency != 64 ||
+		!slices.Equal(got.Concurrencies, []int{64, 1000}) {
 		t.Errorf("options = %+v", got)
 	}
 	refusals(t, map[string]string{
-		`compare floor`:                        `compare needs two sides or more, such as "floor | product"`,
-		`compare floor|x -rounds=0`:            `-rounds 0 is not within 1 to 1000`,
-		`compare floor|x -addr=a:1`:            `-addr is a flag of bench load, ramp, audit, not of bench compare`,
-		`compare floor|x -data=x`:              `-data is a flag of bench load, ramp, audit, not of bench compare`,
-		`compare floor|x -html=x`:              `-html is a flag of bench load, ramp, audit, soak, not of bench compare`,
-		`compare floor|x -db-host=x`:           `-db-host is a flag of bench load, ramp, audit, not of bench compare`,
-		`compare floor|x -catalog-dir=x`:       `-catalog-dir is a flag of bench load, ramp, audit, not of bench compare`,
+		`compare floor`:             `compare needs two sides or more, such as "floor | product"`,
+		`compare floor|x -rounds=0`: `-rounds 0 is not within 1 to 1000`,
+		`compare floor|x -addr=a:1`: `-addr is a flag of bench load, ramp, audit, not of ` +
+			`bench compare`,
+		`compare floor|x -data=x`: `-data is a flag of bench load, ramp, audit, not of ` +
+			`bench compare`,
+		`compare floor|x -html=x`: `-html is a flag of bench load, ramp, audit, soak, not ` +
+			`of bench compare`,
+		`compare floor|x -db-host=x`: `-db-host is a flag of bench load, ramp, audit, not of ` +
+			`bench compare`,
+		`compare floor|x -catalog-dir=x`: `-catalog-dir is a flag of bench load, ramp, audit, not ` +
+			`of bench compare`,
 		`compare floor|x -audit-only`:          `-audit-only means bench audit, but bench compare is named`,
 		`compare floor|x -concurrency=many`:    `-concurrency "many" is not a number`,
 		`compare floor -vs-pids=1`:             `-vs-url "" is not host:port`,
@@ -203,7 +217,8 @@ func TestOptionsOfComparison(t *testing.T) {
 
 func TestOptionsHelpNamesEveryFlag(t *testing.T) {
 	for name, flags := range map[string][]string{
-		"load":    {"addr", "orders", "rate", "db-pass", "root-password", "contest-bodies", "retry", "json", "html", "tls-ca"},
+		"load": {"addr", "orders", "rate", "db-pass", "root-password", "contest-bodies", "retry", "json",
+			"html", "tls-ca"},
 		"ramp":    {"addr", "rate", "duration", "idle"},
 		"audit":   {"addr", "data", "users", "json"},
 		"compare": {"concurrency", "rounds", "vs-url", "stock", "orders"},

@@ -11,14 +11,15 @@ import (
 
 const progressInterval = 200 * time.Millisecond
 
-// showProgress draws a bar of the flows that ended while the load runs, if out is a terminal, and returns what stops it.
-// It looks at a counter now and then, so the buyers never wait for the terminal.
+// showProgress draws a bar of the flows that ended while the load runs, if out is a terminal, and returns
+// what stops it. It looks at a counter now and then, so the buyers never wait for the terminal.
 func showProgress(out io.Writer, total int, ended func() int64) (stop func()) {
 	file, isFile := out.(*os.File)
 	if !isFile || !term.IsTerminal(int(file.Fd())) {
 		return func() {}
 	}
-	bar := progressbar.NewOptions(total, progressbar.OptionSetWriter(file), progressbar.OptionSetDescription("orders"),
+	bar := progressbar.NewOptions(total, progressbar.OptionSetWriter(file),
+		progressbar.OptionSetDescription("orders"),
 		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionClearOnFinish())
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -14,7 +14,8 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
-// proof is what all subcommands do with a sale: the books before, a load, the books after, the checks, the report.
+// proof is what all subcommands do with a sale: the books before, a load, the books after, the checks, the
+// report.
 type proof struct {
 	json    bool
 	html    string // path of the page to write; "" = none
@@ -76,8 +77,8 @@ func (p *proof) prove(ctx context.Context, access *sale.Access, load loader, std
 	return rep.Verdict()
 }
 
-// createPage opens the file of -html before the load, so that no load is lost to a wrong path. Without one the page goes
-// nowhere.
+// createPage opens the file of -html before the load, so that no load is lost to a wrong path. Without one
+// the page goes nowhere.
 func (p *proof) createPage() (*os.File, error) {
 	path := p.html
 	if path == "" {

@@ -10,13 +10,15 @@ import (
 func TestRampTakesOtherUsersInEachStep(t *testing.T) {
 	s := newShop(builtIn(t, 10, 1000), honest)
 	address := s.open(t)
-	common := []string{"-addr", address, "-users", "201", "-foods", "10", "-stock", "1000", "-root-password", "secret", "-seed", "7",
+	common := []string{"-addr", address, "-users", "201", "-foods", "10", "-stock", "1000", "-root-password",
+		"secret", "-seed", "7",
 		"-ramp", "-duration", "200ms"}
 	var stdout, stderr bytes.Buffer
 	if code := exitCode(run(append(common, "-rate", "500"), &stdout, &stderr), &stderr); code != 0 {
 		t.Fatalf("exit %d: %s", code, &stderr)
 	}
-	if n := len(s.orders); n != 100 && n != 200 || !strings.Contains(stdout.String(), "  ended: ") || strings.Contains(stdout.String(), "FAIL") {
+	if n := len(s.orders); n != 100 && n != 200 || !strings.Contains(stdout.String(), "  ended: ") ||
+		strings.Contains(stdout.String(), "FAIL") {
 		t.Errorf("%d orders\n%s", len(s.orders), &stdout)
 	}
 	stdout.Reset()
@@ -33,12 +35,14 @@ func TestRampTakesOtherUsersInEachStep(t *testing.T) {
 // There are 100 pieces for 100 orders of two on average, so about half of the first step is refused.
 func TestRampEndsAtTheKnee(t *testing.T) {
 	s := newShop(builtIn(t, 10, 10), honest)
-	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 10, "ramp", "-users", "1001", "-concurrency", "10", "-rate", "500",
+	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 10, "ramp", "-users", "1001", "-concurrency",
+		"10", "-rate", "500",
 		"-duration", "200ms", "-timeout", "1m", "-seed", "7")
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	if r := rep.Ramp; len(r.Steps) != 1 || r.Knee != nil || r.Steps[0].Flows != 100 || r.Steps[0].Placed != len(s.orders) ||
+	if r := rep.Ramp; len(r.Steps) != 1 || r.Knee != nil || r.Steps[0].Flows != 100 ||
+		r.Steps[0].Placed != len(s.orders) ||
 		!strings.Contains(r.Ended, "less than 95%") {
 		t.Errorf("%d orders, ramp = %+v", len(s.orders), r)
 	}

@@ -42,22 +42,23 @@ func found(t *testing.T, pattern, text string) string {
 // wrk runs a script of scripts/wrk for a second and returns what it printed.
 func wrk(t *testing.T, server, script string, args ...string) string {
 	t.Helper()
-	words := append([]string{"-t2", "-c16", "-d1s", "-s", filepath.Join("..", "wrk", script), "http://" + server, "--"}, args...)
+	words := append([]string{"-t2", "-c16", "-d1s", "-s", filepath.Join("..", "wrk", script), "http://" +
+		server, "--"}, args...)
 	output, _ := exec.Command("wrk", words...).CombinedOutput() // a refusal is an exit code too
 	return string(output)
 }
 
-// The audit of README's section on wrk finds the server of that section sound after its load, and the scripts name the ids
-// that are wrong.
+// The audit of README's section on wrk finds the server of that section sound after its load, and the
+// scripts name the ids that are wrong.
 func TestWrkAndAuditOfREADME(t *testing.T) {
 	requireTool(t, "redis-server")
 	requireTool(t, "wrk")
 	requireTool(t, "curl")
-	readme, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	section := found(t, `(?s)### wrk and vegeta(.*?)\n## `, string(readme))
+	section := found(t, `(?s)## wrk and vegeta\n(.*)`, string(readme))
 	var sale catalog.Config
 	flags := flag.NewFlagSet("README", flag.ContinueOnError)
 	config.AddCatalog(flags, &sale)
@@ -72,30 +73,40 @@ func TestWrkAndAuditOfREADME(t *testing.T) {
 	server := served(t, "product", product, sale).Servers[0]
 
 	users := strings.Fields(found(t, `flow\.lua http://127\.0\.0\.1:8080 -- (\d+ \d+)`, section))
-	if output := wrk(t, server, "flow.lua", users...); !regexp.MustCompile(`Orders placed: [1-9]`).MatchString(output) {
+	sold := regexp.MustCompile(`Orders placed: [1-9]`)
+	if output := wrk(t, server, "flow.lua", users...); !sold.MatchString(output) {
 		t.Errorf("wrk sold nothing:\n%s", output)
 	}
+	const refused = "wrk: the server refuses the login of ids 100001 to 100500; give first and last up to " +
+		"100000 behind --\n"
 	for _, run := range []struct{ script, args, want string }{
-		{"flow.lua", users[0] + " " + users[0], "Users who got no order now, most of whom had one before: " + users[0] + "\n"},
-		{"flow.lua", "99000 100500", "wrk: the server refuses the login of ids 100001 to 100500; give first and last up to 100000 behind --\n"},
-		{"login.lua", "99000 100500", "wrk: the server refuses the login of ids 100001 to 100500; give first and last up to 100000 behind --\n"},
-		{"login.lua", "100001 100500", "wrk: the server refuses the login of id 100001, the first of 100001 to 100500 (name user100001, password pass100001)\n"},
+		{"flow.lua", users[0] + " " + users[0],
+			"Users who got no order now, most of whom had one before: " + users[0] + "\n"},
+		{"flow.lua", "99000 100500", refused},
+		{"login.lua", "99000 100500", refused},
+		{"login.lua", "100001 100500", "wrk: the server refuses the login of id 100001, the first of " +
+			"100001 to 100500 (name user100001, password pass100001)\n"},
 		{"login.lua", "9 8", "wrk: first-user and last-user must be ids from 2 on, in this order\n"},
 		{"foods.lua", "nobody x", "wrk: the server refuses the login of nobody\n"},
 	} {
-		if output := wrk(t, server, run.script, strings.Fields(run.args)...); !strings.Contains(output, run.want) {
+		output := wrk(t, server, run.script, strings.Fields(run.args)...)
+		if !strings.Contains(output, run.want) {
 			t.Errorf("%s %s: got\n%swant %q", run.script, run.args, output, run.want)
 		}
 	}
+	answered := regexp.MustCompile(`Requests/sec: +[1-9]`)
 	for _, script := range []string{"login.lua", "foods.lua"} {
-		if output := wrk(t, server, script); !regexp.MustCompile(`Requests/sec: +[1-9]`).MatchString(output) || strings.Contains(output, "Non-2xx") {
+		output := wrk(t, server, script)
+		if !answered.MatchString(output) || strings.Contains(output, "Non-2xx") {
 			t.Errorf("%s:\n%s", script, output)
 		}
 	}
 
 	var stdout, stderr bytes.Buffer
-	args := append(strings.Fields(found(t, "go run ./scripts/bench (-audit-only[^`]*)`", section)), "-addr", server, "-root-password", "secret")
-	if code := exitCode(run(args, &stdout, &stderr), &stderr); code != 0 || strings.Contains(stdout.String(), "listed once (0 looked at") {
+	args := append(strings.Fields(found(t, "go run ./scripts/bench (audit[^`]*)`", section)),
+		"-addr", server, "-root-password", "secret")
+	code := exitCode(run(args, &stdout, &stderr), &stderr)
+	if code != 0 || strings.Contains(stdout.String(), "listed once (0 looked at") {
 		t.Errorf("%q: exit %d: %s%s", args, code, stderr.String(), stdout.String())
 	}
 }
@@ -145,8 +156,9 @@ func TestThreeServersKept(t *testing.T) {
 	}
 	servers := []string{"127.0.0.1:" + port, "127.0.0.2:" + port, "127.0.0.3:" + port}
 	last := 0
-	for _, want := range []string{"building", "redis-server is ready", "server 1 of 3 is ready on " + servers[0],
-		"server 2 of 3 is ready on " + servers[1], "server 3 of 3 is ready on " + servers[2], "load and audit", "left running"} {
+	for _, want := range []string{"building", "redis-server is ready",
+		"server 1 of 3 is ready on " + servers[0], "server 2 of 3 is ready on " + servers[1],
+		"server 3 of 3 is ready on " + servers[2], "load and audit", "left running"} {
 		at := strings.Index(said, "three.sh: "+want)
 		if at < last {
 			t.Errorf("%q is missing or in the wrong place:\n%s", want, said)
@@ -160,7 +172,8 @@ func TestThreeServersKept(t *testing.T) {
 	}
 	var audit bytes.Buffer
 	args := strings.Fields(found(t, `audit again: go run \./scripts/bench (.+)`, said))
-	if err := run(args, &audit, &audit); err != nil || !strings.Contains(audit.String(), "listed once (200 looked at, 0 violations)") {
+	err = run(args, &audit, &audit)
+	if err != nil || !strings.Contains(audit.String(), "listed once (200 looked at, 0 violations)") {
 		t.Errorf("%q: %v\n%s", args, err, audit.String())
 	}
 	output, err := exec.Command(stop).CombinedOutput()

@@ -19,11 +19,12 @@ import (
 // The subcommands that start servers.
 
 const (
-	compareDoes = "starts and compares sides, separated by |, the first is the base. A side is floor, product or the path of a " +
-		"server, with NAME=VALUE before and flags behind; STORE=off, always, everysec, tcp or own; SERVERS=n of them on one " +
-		"Redis; SLOW=n connections of an attacker, a byte a second each"
-	soakDoes = "starts a server and loads it for so long at -rate (0 = 70% of a peak that is measured first), with as many users " +
-		"as that takes; fails if its memory, threads, files or goroutines grow"
+	compareDoes = "starts and compares sides, separated by |, the first is the base. A side is floor, " +
+		"product or the path of a server, with NAME=VALUE before and flags behind; STORE=off, always, " +
+		"everysec, tcp or own; SERVERS=n of them on one Redis; SLOW=n connections of an attacker, a byte " +
+		"a second each"
+	soakDoes = "starts a server and loads it for so long at -rate (0 = 70% of a peak that is measured " +
+		"first), with as many users as that takes; fails if its memory, threads, files or goroutines grow"
 )
 
 // compareTask is bench compare.
@@ -72,7 +73,8 @@ func (t *soakTask) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	defer s.Close()
 	access := &sale.Access{Servers: t.opt.Load.Servers, Catalog: t.opt.Catalog}
-	return t.proof.prove(ctx, access, func(ctx context.Context, ev *audit.Evidence, rep *report.Report) error {
+	return t.proof.prove(ctx, access, func(ctx context.Context, ev *audit.Evidence,
+		rep *report.Report) error {
 		rep.Soak, err = s.Watch(func() (*load.Report, error) {
 			err := loadSale(ctx, t.opt.Load, false, ev, rep, stderr)
 			return rep.Load, err

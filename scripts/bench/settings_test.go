@@ -17,7 +17,8 @@ func TestMoreOrdersThanUsers(t *testing.T) {
 	}
 }
 
-// A wrong flag is named as such, before a sale and in the middle of one, with a load and without: it is no violation.
+// A wrong flag is named as such, before a sale and in the middle of one, with a load and without: it is no
+// violation.
 func TestWrongFlagsAreNoViolation(t *testing.T) {
 	flags := map[string]string{
 		"-foods=9":    "sells 10 foods, bench was told 9",
@@ -40,8 +41,10 @@ func TestWrongFlagsAreNoViolation(t *testing.T) {
 				"; give bench the server's catalogue settings (-users, -foods, -stock, ...)\n"
 			for _, mode := range []string{"load", "audit"} {
 				runs.Go(func() {
-					if _, stderr, code := bench(t, addresses, 10, 1000, mode, flag); code != exitUsage || stderr != want {
-						t.Errorf("%s sale, %s %s: exit %d, stderr %q, want %q", sale, mode, flag, code, stderr, want)
+					if _, stderr, code := bench(t, addresses, 10, 1000, mode, flag); code != exitUsage ||
+						stderr != want {
+						t.Errorf("%s sale, %s %s: exit %d, stderr %q, want %q", sale, mode, flag,
+							code, stderr, want)
 					}
 				})
 			}
@@ -72,12 +75,13 @@ func TestCommandLineInReport(t *testing.T) {
 	t.Setenv("DB_PASS", "hidden")
 	t.Setenv("TIMEOUT", "5s")
 	rep, stderr, code := bench(t, []string{address}, 10, 1000, "-retry", "-html", "/dev/null")
-	want := "bench -addr=" + address + " -concurrency=8 -db-pass=(set) -foods=10 -html=/dev/null -json=true -orders=100 " +
-		"-retry=true -root-password=(set) -seed=7 -timeout=5s -users=201"
+	want := "bench -addr=" + address + " -concurrency=8 -db-pass=(set) -foods=10 -html=/dev/null " +
+		"-json=true -orders=100 -retry=true -root-password=(set) -seed=7 -timeout=5s -users=201"
 	if code != 0 || rep.Command != want {
 		t.Errorf("exit %d: %s\ngot  %s\nwant %s", code, stderr, rep.Command, want)
 	}
-	if ready := rep.Readiness[address]; !reflect.DeepEqual(ready, map[string]any{"sale": "shop", "users": 201.0}) {
+	if ready := rep.Readiness[address]; !reflect.DeepEqual(ready,
+		map[string]any{"sale": "shop", "users": 201.0}) {
 		t.Errorf("readiness %v", rep.Readiness)
 	}
 }

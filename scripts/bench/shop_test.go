@@ -78,7 +78,8 @@ func (s *shop) open(t *testing.T) string {
 }
 
 func newShop(foods []audit.Offer, lie lie) *shop {
-	return &shop{lie: lie, foods: foods, carts: map[string][]audit.Item{}, ordered: map[int]bool{}, keys: map[int]string{}, onOrder: func(int) {}}
+	return &shop{lie: lie, foods: foods, carts: map[string][]audit.Item{}, ordered: map[int]bool{},
+		keys: map[int]string{}, onOrder: func(int) {}}
 }
 
 func (s *shop) routes() http.Handler {
@@ -136,7 +137,8 @@ func (s *shop) login(w http.ResponseWriter, r *http.Request) {
 		refuse(w, 403, "USER_AUTH_FAIL")
 		return
 	}
-	respond(w, 200, map[string]any{"user_id": id, "username": in.Username, "access_token": fmt.Sprintf("token-%d", id)})
+	respond(w, 200, map[string]any{"user_id": id, "username": in.Username,
+		"access_token": fmt.Sprintf("token-%d", id)})
 }
 
 // guard checks the token, counts how the request looks, and holds the shop's lock for the call.

@@ -18,7 +18,8 @@ import (
 func TestSoakOfProduct(t *testing.T) {
 	requireTool(t, "redis-server")
 	var stdout, stderr bytes.Buffer
-	err := run([]string{"-json", "-soak", "3s", "-rate", "300", "-concurrency", "20", "-retry", "-seed", "7"}, &stdout, &stderr)
+	err := run([]string{"-json", "-soak", "3s", "-rate", "300", "-concurrency", "20", "-retry", "-seed",
+		"7"}, &stdout, &stderr)
 	if err != nil {
 		t.Fatalf("%v: %s%s", err, stdout.String(), stderr.String())
 	}
@@ -27,7 +28,8 @@ func TestSoakOfProduct(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, l := rep.Soak, rep.Load
-	if l.Placed != l.Flows || l.Flows < 700 || s.Samples < 6 || s.Rate != 300 || s.Peak != 0 || s.Seconds < 2.5 || len(rep.Audit) != 13 {
+	if l.Placed != l.Flows || l.Flows < 700 || s.Samples < 6 || s.Rate != 300 || s.Peak != 0 ||
+		s.Seconds < 2.5 || len(rep.Audit) != 13 {
 		t.Errorf("load %+v, soak %+v, %d checks", l, s, len(rep.Audit))
 	}
 	rows := map[string]int{}
@@ -35,7 +37,8 @@ func TestSoakOfProduct(t *testing.T) {
 		kind, _, _ := strings.Cut(g.Process, " ")
 		rows[kind+" "+string(g.Measure)]++
 	}
-	for row, least := range map[string]int{"flashsale memory, MB": 2, "flashsale threads": 2, "flashsale files": 2, "worker goroutines": 1,
+	for row, least := range map[string]int{"flashsale memory, MB": 2, "flashsale threads": 2,
+		"flashsale files": 2, "worker goroutines": 1,
 		"redis-server memory, MB": 1, "redis-server threads": 1, "redis-server files": 1} {
 		if rows[row] < least {
 			t.Errorf("%d rows of %s in %+v", rows[row], row, s.Growth)
@@ -54,15 +57,18 @@ func TestOptionsOfSoak(t *testing.T) {
 		"soak 1m -compare=a|b":    "-compare means bench compare, but bench soak is named",
 		"soak 1m -retry -idle=-1": "-idle -1 is not within 0 to 100000",
 	})
-	if _, err := parse(strings.Fields("soak 1m -concurrency=1,2"), io.Discard); !errors.Is(err, sale.ErrUsage) {
+	if _, err := parse(strings.Fields("soak 1m -concurrency=1,2"), io.Discard); !errors.Is(err,
+		sale.ErrUsage) {
 		t.Errorf("two numbers of buyers: %v", err)
 	}
 	got := parsed[*soakTask](t, "-soak", "10m", "-rate", "5").opt
 	if got.Time != 10*time.Minute || got.Load.Rate != 5 {
 		t.Errorf("%+v", got)
 	}
-	_, err := soak.Open(t.Context(), &soak.Options{Time: time.Hour, Load: load.Options{Rate: 1e5}}, io.Discard)
-	if want := "bad usage: soak 1h0m0s at 100000 flows/s takes 360094869 users, at most 9999999; shorten it or lower -rate"; err == nil || err.Error() != want {
+	_, err := soak.Open(t.Context(), &soak.Options{Time: time.Hour,
+		Load: load.Options{Rate: 1e5}}, io.Discard)
+	if want := "bad usage: soak 1h0m0s at 100000 flows/s takes 360094869 users, at most 9999999; shorten " +
+		"it or lower -rate"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -1,8 +1,9 @@
-// Package audit proves from outside that a sale sold correctly. It reads all orders and the food lists as root and compares
-// them with the catalogue and with what the load was told. It shares no code with the load: neither its client nor its
-// parsers.
+// Package audit proves from outside that a sale sold correctly. It reads all orders and the food lists as
+// root and compares them with the catalogue and with what the load was told. It shares no code with the
+// load: neither its client nor its parsers.
 //
-// It is slow where it reads /admin/orders: the whole list is fetched before the load and at least once after it.
+// It is slow where it reads /admin/orders: the whole list is fetched before the load and at least once after
+// it.
 package audit
 
 import (
@@ -15,7 +16,8 @@ import (
 )
 
 const (
-	stockLag      = 3 * time.Second // how long food lists may lag the orders before that counts as a violation
+	// how long food lists may lag the orders before that counts as a violation
+	stockLag      = 3 * time.Second
 	auditInterval = 100 * time.Millisecond
 	examplesMax   = 10 // violations shown per check
 )
@@ -23,7 +25,8 @@ const (
 // ErrFailed is a sale with violations.
 var ErrFailed = errors.New("audit failed")
 
-// Check is one proof: its claim, the number of things that it looked at, and the number of those that contradict it.
+// Check is one proof: its claim, the number of things that it looked at, and the number of those that
+// contradict it.
 type Check struct {
 	Name       string   `json:"name"`
 	Examined   int      `json:"examined"`
@@ -69,8 +72,9 @@ func ordersByID(orders []Order) map[string]Order {
 	return byID
 }
 
-// Read reads the books into ev. Food lists lag, and an order without an answer may still be under way, so while the stock
-// does not add up it reads again, for stockLag at most. An error means that the books could not be read.
+// Read reads the books into ev. Food lists lag, and an order without an answer may still be under way, so
+// while the stock does not add up it reads again, for stockLag at most. An error means that the books could
+// not be read.
 func (b *Books) Read(ctx context.Context, ev *Evidence) error {
 	for deadline := time.Now().Add(stockLag); ; time.Sleep(auditInterval) {
 		var err error
@@ -89,10 +93,12 @@ func (b *Books) Read(ctx context.Context, ev *Evidence) error {
 // Checks runs every check for which there is evidence.
 func (ev *Evidence) Checks() []Check {
 	checks := []Check{
-		ev.checkIDs(), ev.checkUsers(), ev.checkPieces(), ev.checkTotals(), ev.checkOversold(), ev.checkStock(),
+		ev.checkIDs(), ev.checkUsers(), ev.checkPieces(), ev.checkTotals(), ev.checkOversold(),
+		ev.checkStock(),
 	}
 	if ev.before != nil {
-		checks = append(checks, ev.checkAcknowledged(), ev.checkSent(), ev.checkUnexpected(), ev.checkEarlier())
+		checks = append(checks, ev.checkAcknowledged(), ev.checkSent(), ev.checkUnexpected(),
+			ev.checkEarlier())
 	}
 	if ev.Retried {
 		checks = append(checks, ev.checkSettled())

@@ -52,7 +52,7 @@ type listing struct {
 	foods  []Offer
 }
 
-// Books is the sale as root sees it. It goes by net/http: what proves the load should share no code with it.
+// Books is the sale as root sees it. It speaks net/http: what proves the load shares no code with it.
 type Books struct {
 	servers []string
 	scheme  string
@@ -60,8 +60,8 @@ type Books struct {
 	token   string
 }
 
-// Open logs in as root at the first server that answers. Its errors are an ErrUnreachable, or an ErrUsage when root's
-// password is not the server's or TLS is spoken on one side only.
+// Open logs in as root at the first server that answers. Its errors are an ErrUnreachable, or an ErrUsage
+// when root's password is not the server's or TLS is spoken on one side only.
 func Open(ctx context.Context, access *sale.Access, root catalog.User) (*Books, error) {
 	transport := &http.Transport{TLSClientConfig: access.TLS}
 	b := &Books{servers: access.Servers, scheme: "http://", http: &http.Client{Transport: transport}}
@@ -90,17 +90,20 @@ func Open(ctx context.Context, access *sale.Access, root catalog.User) (*Books, 
 	case err == nil:
 		return b, nil
 	case errors.As(err, &answer) && answer.status == http.StatusForbidden:
-		return nil, fmt.Errorf("%w: %s refuses root's password (from %s); set ROOT_PASSWORD as for the server, "+
-			"or -data to its folder", sale.ErrUsage, answer.server, access.RootFrom)
+		return nil, fmt.Errorf("%w: %s refuses root's password (from %s); set ROOT_PASSWORD as for the "+
+			"server, or -data to its folder", sale.ErrUsage, answer.server, access.RootFrom)
 	case access.TLS == nil && speaksTLS(ctx, access.Servers[0]):
-		return nil, fmt.Errorf("%w: %s speaks TLS and bench plain HTTP; add -tls", sale.ErrUsage, access.Servers[0])
+		return nil, fmt.Errorf("%w: %s speaks TLS and bench plain HTTP; add -tls", sale.ErrUsage,
+			access.Servers[0])
 	case errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &noTLS):
-		return nil, fmt.Errorf("%w: %s speaks plain HTTP and bench TLS; leave out -tls and -tls-ca", sale.ErrUsage, access.Servers[0])
+		return nil, fmt.Errorf("%w: %s speaks plain HTTP and bench TLS; leave out -tls and -tls-ca",
+			sale.ErrUsage, access.Servers[0])
 	}
 	return nil, err
 }
 
-// Readiness is what each server answers at GET /readyz, by its address; a server without that call is left out.
+// Readiness is what each server answers at GET /readyz, by its address; a server without that call is left
+// out.
 func (b *Books) Readiness(ctx context.Context) map[string]map[string]any {
 	all := map[string]map[string]any{}
 	for _, server := range b.servers {
@@ -121,7 +124,8 @@ func (b *Books) orders(ctx context.Context) ([]Order, error) {
 	err := b.anywhere(func(server string) error {
 		orders = nil
 		return b.call(ctx, server, "GET", "/admin/orders", nil, func(body io.Reader) error {
-			return decodeOrders(io.LimitReader(body, ordersBodyMax), func(o Order) { orders = append(orders, o) })
+			return decodeOrders(io.LimitReader(body, ordersBodyMax),
+				func(o Order) { orders = append(orders, o) })
 		})
 	})
 	return orders, err
@@ -148,7 +152,8 @@ func (b *Books) listings(ctx context.Context) ([]listing, error) {
 	return all, nil
 }
 
-// anywhere tries the servers in their order until one succeeds; when none does, the first one's error counts.
+// anywhere tries the servers in their order until one succeeds; when none does, the first one's error
+// counts.
 func (b *Books) anywhere(try func(server string) error) error {
 	var first error
 	for _, server := range b.servers {
@@ -173,7 +178,8 @@ type statusError struct {
 func (e *statusError) Error() string { return fmt.Sprintf("status %d %s", e.status, e.body) }
 
 // call makes one request as root and hands the body of a 200 to decode. Its errors are an ErrUnreachable.
-func (b *Books) call(ctx context.Context, server, method, path string, body []byte, decode func(io.Reader) error) error {
+func (b *Books) call(ctx context.Context, server, method, path string, body []byte,
+	decode func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, booksTimeout)
 	defer cancel()
 	err := func() error {
@@ -188,7 +194,8 @@ func (b *Books) call(ctx context.Context, server, method, path string, body []by
 		}
 		defer response.Body.Close()
 		if response.StatusCode != http.StatusOK {
-			text, _ := io.ReadAll(io.LimitReader(response.Body, errorBodyMax)) // part of the message, as far as it came
+			// part of the message, as far as it came
+			text, _ := io.ReadAll(io.LimitReader(response.Body, errorBodyMax))
 			return &statusError{server, response.StatusCode, text}
 		}
 		return decode(response.Body)

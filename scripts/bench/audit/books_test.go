@@ -11,7 +11,8 @@ func TestDecodeOrders(t *testing.T) {
 		want int // orders, -1 = an error
 	}{
 		{`[]`, 0},
-		{`[{"id":"a","user_id":2,"items":[{"food_id":1,"count":2}],"total":6},{"id":"b","user_id":3,"items":[],"total":0}]`, 2},
+		{`[{"id":"a","user_id":2,"items":[{"food_id":1,"count":2}],"total":6},` +
+			`{"id":"b","user_id":3,"items":[],"total":0}]`, 2},
 		{`[{"id":"a","user_id":2,"items":[],"total":6}`, -1},
 		{`[{"id":"a"},`, -1},
 		{`{}`, -1},

@@ -39,16 +39,18 @@ func (ev *Evidence) checkUsers() Check {
 	return c
 }
 
-// checkPieces: an order has 1 to piecesMax pieces of foods of the catalogue, each food listed once.
+// checkPieces: an order has 1 to sale.PiecesMax pieces of foods of the catalogue, each food listed once.
 func (ev *Evidence) checkPieces() Check {
 	c := Check{Name: Pieces, Examined: len(ev.orders)}
 	for _, o := range ev.orders {
 		pieces := int64(0)
 		for i, it := range o.Items {
 			pieces += it.Count
-			again := slices.ContainsFunc(o.Items[:i], func(other Item) bool { return other.FoodID == it.FoodID })
+			again := slices.ContainsFunc(o.Items[:i],
+				func(other Item) bool { return other.FoodID == it.FoodID })
 			if _, known := ev.Sale.Food(it.FoodID); !known || again || it.Count < 1 {
-				c.Violate("order %q of user %d has %d pieces of food %d (in the catalogue: %t, listed before: %t)",
+				c.Violate("order %q of user %d has %d pieces of food %d (in the catalogue: %t, listed "+
+					"before: %t)",
 					o.ID, o.UserID, it.Count, it.FoodID, known, again)
 			}
 		}
@@ -98,7 +100,7 @@ func (ev *Evidence) checkOversold() Check {
 	return c
 }
 
-// checkStock: on every server, what is left and what is sold is what there was.
+// checkStock: on every server, the pieces left and the pieces sold add up to the initial stock.
 func (ev *Evidence) checkStock() Check {
 	c := Check{Name: Stock}
 	sold := ev.sold()
@@ -116,7 +118,8 @@ func (ev *Evidence) checkStock() Check {
 			if !listed {
 				c.Violate("%s does not list food %d", l.server, f.ID)
 			} else if stock+sold[f.ID] != f.Stock {
-				c.Violate("food %d on %s: %d left + %d sold is not %d", f.ID, l.server, stock, sold[f.ID], f.Stock)
+				c.Violate("food %d on %s: %d left + %d sold is not %d", f.ID, l.server, stock,
+					sold[f.ID], f.Stock)
 			}
 			delete(left, f.ID)
 		}

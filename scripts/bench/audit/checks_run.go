@@ -8,7 +8,8 @@ import (
 
 // Checks of the books against what this run was told.
 
-// checkAcknowledged: an order answered 200 is in the books, under the id answered and for the user who placed it.
+// checkAcknowledged: an order answered 200 is in the books, under the id answered and for the user who
+// placed it.
 func (ev *Evidence) checkAcknowledged() Check {
 	c := Check{Name: Acknowledged}
 	byID := ordersByID(ev.orders)
@@ -20,13 +21,15 @@ func (ev *Evidence) checkAcknowledged() Check {
 		if o, found := byID[try.OrderID]; !found {
 			c.Violate("order %q of user %d was answered 200 and is not there", try.OrderID, try.UserID)
 		} else if o.UserID != try.UserID {
-			c.Violate("order %q was answered to user %d and is there for user %d", try.OrderID, try.UserID, o.UserID)
+			c.Violate("order %q was answered to user %d and is there for user %d", try.OrderID,
+				try.UserID, o.UserID)
 		}
 	}
 	return c
 }
 
-// checkSent: an order of this run, answered or not, has the pieces that its user put into the cart, by order of first add.
+// checkSent: an order of this run, answered or not, has the pieces that its user put into the cart, by order
+// of first add.
 func (ev *Evidence) checkSent() Check {
 	c := Check{Name: Sent}
 	tries := make(map[uint32]*sale.Attempt, len(ev.Attempts))
@@ -52,8 +55,8 @@ func (ev *Evidence) checkSent() Check {
 	return c
 }
 
-// explains reports whether the items are what the adds of the attempt make. An add that the server may have seen two times may
-// count double.
+// explains reports whether the items are what the adds of the attempt make. An add that the server may have
+// seen two times may count double.
 func explains(a *sale.Attempt, items []Item) bool {
 	var want, most []Item
 	for i, food := range a.Foods[:a.Adds] {
@@ -79,7 +82,8 @@ func explains(a *sale.Attempt, items []Item) bool {
 	return true
 }
 
-// checkUnexpected: an order that was not there before was answered 200 to this run, or its outcome was unknown.
+// checkUnexpected: an order that was not there before was answered 200 to this run, or its outcome was
+// unknown.
 func (ev *Evidence) checkUnexpected() Check {
 	c := Check{Name: Unexpected}
 	tries := make(map[uint32]*sale.Attempt, len(ev.Attempts))
@@ -94,7 +98,8 @@ func (ev *Evidence) checkUnexpected() Check {
 		try, ours := tries[o.UserID]
 		switch {
 		case !ours:
-			c.Violate("order %q of user %d, who took no part in this run, was not there before", o.ID, o.UserID)
+			c.Violate("order %q of user %d, who took no part in this run, was not there before",
+				o.ID, o.UserID)
 		case try.Outcome == sale.Refused:
 			c.Violate("order %q of user %d is there, its order was refused", o.ID, o.UserID)
 		case try.Outcome == sale.NotOrdered || try.Outcome == sale.Stranded:
@@ -106,7 +111,8 @@ func (ev *Evidence) checkUnexpected() Check {
 	return c
 }
 
-// checkSettled: with -retry no outcome stays open. Flows that the end of the load cut off before their order do not count.
+// checkSettled: with -retry no outcome stays open. Flows that the end of the load cut off before their order
+// do not count.
 func (ev *Evidence) checkSettled() Check {
 	c := Check{Name: Settled}
 	count := make(map[uint32]int, len(ev.orders))
@@ -118,7 +124,8 @@ func (ev *Evidence) checkSettled() Check {
 			continue
 		}
 		if c.Examined++; count[try.UserID] != 1 {
-			c.Violate("user %d has %d orders; the outcome of its flow: %v", try.UserID, count[try.UserID], try.Outcome)
+			c.Violate("user %d has %d orders; the outcome of its flow: %v", try.UserID,
+				count[try.UserID], try.Outcome)
 		}
 	}
 	return c

@@ -8,8 +8,8 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
-// soundEvidence is a small sale that went well: users 2 to 6, of whom user 2 had bought before and 3 to 5 bought now; the answer
-// to user 5 was lost; user 6 was refused.
+// soundEvidence is a small sale that went well: users 2 to 6, of whom user 2 had bought before and 3 to 5
+// bought now; the answer to user 5 was lost; user 6 was refused.
 func soundEvidence() *Evidence {
 	return &Evidence{
 		Sale: &sale.Sale{
@@ -63,10 +63,11 @@ var violations = map[string]struct {
 		ev.orders = ev.orders[:2]
 		ev.listings = nil
 	}, []string{`order "o4" of user 4 was answered 200 and is not there`}},
-	"order of another user": {func(ev *Evidence) { ev.orders[2].UserID = 5; ev.orders[3].UserID = 4 }, []string{
-		`order "o4" was answered to user 4 and is there for user 5`,
-		`order "o4" of user 5 has (food, count) [{1 1}], sent were one piece each of [2]`,
-		`order "o5" of user 4 is there, answered was "o4"`}},
+	"order of another user": {func(ev *Evidence) { ev.orders[2].UserID = 5; ev.orders[3].UserID = 4 },
+		[]string{
+			`order "o4" was answered to user 4 and is there for user 5`,
+			`order "o4" of user 5 has (food, count) [{1 1}], sent were one piece each of [2]`,
+			`order "o5" of user 4 is there, answered was "o4"`}},
 	"listed twice": {func(ev *Evidence) { ev.orders[3].ID = "o4" }, []string{
 		`order "o4" of user 4 is listed again, of user 5`,
 		`order "o4" was answered to user 4 and is there for user 5`}},
@@ -78,15 +79,31 @@ var violations = map[string]struct {
 	"unknown user": {func(ev *Evidence) { ev.orders[3].UserID = 99 }, []string{
 		`order "o5" is of user 99, who is not in the catalogue`,
 		`order "o5" of user 99, who took no part in this run, was not there before`}},
-	"unknown food": {func(ev *Evidence) { ev.orders[3].Items[0].FoodID = 3; ev.orders[3].Total = 0; ev.listings = nil }, []string{
+	"unknown food": {func(ev *Evidence) {
+		ev.orders[3].Items[0].FoodID = 3
+		ev.orders[3].Total = 0
+		ev.listings = nil
+	}, []string{
 		`order "o5" of user 5 has 1 pieces of food 3 (in the catalogue: false, listed before: false)`,
 		`order "o5" of user 5 has (food, count) [{3 1}], sent were one piece each of [2]`}},
-	"wrong pieces": {func(ev *Evidence) { ev.orders[2].Items[0].FoodID = 2; ev.orders[2].Total = 5; ev.listings = nil }, []string{
+	"wrong pieces": {func(ev *Evidence) {
+		ev.orders[2].Items[0].FoodID = 2
+		ev.orders[2].Total = 5
+		ev.listings = nil
+	}, []string{
 		`order "o4" of user 4 has (food, count) [{2 1}], sent were one piece each of [1]`}},
-	"too few pieces": {func(ev *Evidence) { ev.orders[2].Items = nil; ev.orders[2].Total = 0; ev.listings = nil }, []string{
+	"too few pieces": {func(ev *Evidence) {
+		ev.orders[2].Items = nil
+		ev.orders[2].Total = 0
+		ev.listings = nil
+	}, []string{
 		`order "o4" of user 4 has 0 pieces`,
 		`order "o4" of user 4 has (food, count) [], sent were one piece each of [1]`}},
-	"too many pieces": {func(ev *Evidence) { ev.orders[0].Items[0].Count = 4; ev.orders[0].Total = 12; ev.listings = nil }, []string{
+	"too many pieces": {func(ev *Evidence) {
+		ev.orders[0].Items[0].Count = 4
+		ev.orders[0].Total = 12
+		ev.listings = nil
+	}, []string{
 		`order "o2" of user 2 has 4 pieces`,
 		`food 1 is sold 6 times, there were 4`,
 		`order "o2" was {o2 2 [{1 1}] 3} and is {o2 2 [{1 4}] 12}`}},
@@ -95,7 +112,8 @@ var violations = map[string]struct {
 		ev.orders[0].Total = 6
 		ev.before["o2"] = ev.orders[0]
 		ev.listings = nil
-	}, []string{`order "o2" of user 2 has 1 pieces of food 1 (in the catalogue: true, listed before: true)`}},
+	}, []string{`order "o2" of user 2 has 1 pieces of food 1 (in the catalogue: true, listed before: ` +
+		`true)`}},
 	"other order of foods": {func(ev *Evidence) { ev.orders[1].Items = []Item{{1, 1}, {2, 2}} }, []string{
 		`order "o3" of user 3 has (food, count) [{1 1} {2 2}], sent were one piece each of [2 1 2]`}},
 	"wrong total": {func(ev *Evidence) { ev.orders[1].Total = 14 }, []string{
@@ -108,9 +126,13 @@ var violations = map[string]struct {
 		`food 2 on b:1: 8 left + 3 sold is not 10`}},
 	"food not offered": {func(ev *Evidence) { ev.listings[0].foods = ev.listings[0].foods[:1] }, []string{
 		`a:1 does not list food 2`}},
-	"food offered twice": {func(ev *Evidence) { ev.listings[0].foods = append(ev.listings[0].foods, Offer{ID: 2, Stock: 7}) }, []string{
+	"food offered twice": {func(ev *Evidence) {
+		ev.listings[0].foods = append(ev.listings[0].foods, Offer{ID: 2, Stock: 7})
+	}, []string{
 		`a:1 lists food 2 twice`}},
-	"strange food offered": {func(ev *Evidence) { ev.listings[0].foods = append(ev.listings[0].foods, Offer{ID: 3}) }, []string{
+	"strange food offered": {func(ev *Evidence) {
+		ev.listings[0].foods = append(ev.listings[0].foods, Offer{ID: 3})
+	}, []string{
 		`a:1 lists food 3, which is not in the catalogue`}},
 	"refused and kept": {func(ev *Evidence) {
 		ev.orders = append(ev.orders, Order{ID: "o6", UserID: 6, Items: []Item{{1, 1}}, Total: 3})
@@ -122,7 +144,11 @@ var violations = map[string]struct {
 	}, []string{`order "o7" of user 7 is there, none was sent`}},
 	"earlier order gone": {func(ev *Evidence) { ev.orders = ev.orders[1:]; ev.listings = nil }, []string{
 		`order "o2" of user 2 was there before and is gone`}},
-	"earlier order changed": {func(ev *Evidence) { ev.orders[0].Items = []Item{{2, 1}}; ev.orders[0].Total = 5; ev.listings = nil }, []string{
+	"earlier order changed": {func(ev *Evidence) {
+		ev.orders[0].Items = []Item{{2, 1}}
+		ev.orders[0].Total = 5
+		ev.listings = nil
+	}, []string{
 		`order "o2" was {o2 2 [{1 1}] 3} and is {o2 2 [{2 1}] 5}`}},
 }
 
@@ -145,7 +171,8 @@ func TestEachViolationIsFound(t *testing.T) {
 }
 
 func TestAddSentTwiceMayCountDouble(t *testing.T) {
-	try := sale.Attempt{Adds: 2, Foods: [sale.PiecesMax]int64{7, 8}, Twice: [sale.PiecesMax]bool{false, true}}
+	try := sale.Attempt{Adds: 2, Foods: [sale.PiecesMax]int64{7, 8},
+		Twice: [sale.PiecesMax]bool{false, true}}
 	tests := []struct {
 		items []Item
 		want  bool
@@ -179,12 +206,16 @@ func TestSettledCheck(t *testing.T) {
 		spoil func(*Evidence)
 		want  []string
 	}{
-		"sound":            {func(*Evidence) {}, nil},
-		"unknown and lost": {func(ev *Evidence) { ev.orders = ev.orders[:3] }, []string{"user 5 has 0 orders; the outcome of its flow: unknown"}},
+		"sound": {func(*Evidence) {}, nil},
+		"unknown and lost": {func(ev *Evidence) { ev.orders = ev.orders[:3] },
+			[]string{"user 5 has 0 orders; the outcome of its flow: unknown"}},
 		"placed and lost": {func(ev *Evidence) { ev.orders = ev.orders[3:] }, []string{
-			"user 3 has 0 orders; the outcome of its flow: placed", "user 4 has 0 orders; the outcome of its flow: placed"}},
-		"twice":    {func(ev *Evidence) { ev.orders[0].UserID = 5 }, []string{"user 5 has 2 orders; the outcome of its flow: unknown"}},
-		"stranded": {func(ev *Evidence) { ev.Attempts[4].Outcome = sale.Stranded }, []string{"user 7 has 0 orders; the outcome of its flow: stranded"}},
+			"user 3 has 0 orders; the outcome of its flow: placed",
+			"user 4 has 0 orders; the outcome of its flow: placed"}},
+		"twice": {func(ev *Evidence) { ev.orders[0].UserID = 5 },
+			[]string{"user 5 has 2 orders; the outcome of its flow: unknown"}},
+		"stranded": {func(ev *Evidence) { ev.Attempts[4].Outcome = sale.Stranded },
+			[]string{"user 7 has 0 orders; the outcome of its flow: stranded"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ev := soundEvidence()
@@ -196,7 +227,8 @@ func TestSettledCheck(t *testing.T) {
 			if name == "stranded" {
 				examined = 4
 			}
-			if len(checks) != 11 || c.Name != Settled || c.Examined != examined || !reflect.DeepEqual(c.Examples, test.want) {
+			if len(checks) != 11 || c.Name != Settled || c.Examined != examined ||
+				!reflect.DeepEqual(c.Examples, test.want) {
 				t.Errorf("%+v, want %q", c, test.want)
 			}
 		})

@@ -1,7 +1,7 @@
 // Package compare starts servers and sets what an order costs each of them against the others.
 //
-// The sides run in turn, A B C A B C ..., each time with a new server, a new Redis and an audit. Bare HTTP is the floor below
-// which no server built on fasthttp can fall (floor.go).
+// The sides run in turn, A B C A B C ..., each time with a new server, a new Redis and an audit. Bare HTTP
+// is the floor below which no server built on fasthttp can fall (floor.go).
 package compare
 
 import (
@@ -16,8 +16,9 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
-// comparison runs the sides in turn and sets what each costs against the first. The sides of a round run within the same
-// minute, so that a machine shared with others disturbs all of them and the ratios by round stay true.
+// comparison runs the sides in turn and sets what each costs against the first. The sides of a round run
+// within the same minute, so that a machine shared with others disturbs all of them and the ratios by round
+// stay true.
 type comparison struct {
 	opt     Options
 	sale    *sale.Sale
@@ -65,8 +66,8 @@ func Run(ctx context.Context, opt Options, stderr io.Writer) (*Report, error) {
 	return rep, nil
 }
 
-// sizeCatalogue raises the built-in catalogue so that every flow of a run finds a user and no food sells out. A foreign
-// server has the users it has: too few of them are an ErrUsage.
+// sizeCatalogue raises the built-in catalogue so that every flow of a run finds a user and no food sells
+// out. A foreign server has the users it has: too few of them are an ErrUsage.
 func (c *comparison) sizeCatalogue() error {
 	most, foreign := 0, 0
 	for _, concurrency := range c.opt.Concurrencies {
@@ -75,8 +76,8 @@ func (c *comparison) sizeCatalogue() error {
 	}
 	for _, s := range c.opt.Sides {
 		if s.foreign() && c.opt.Catalog.Users <= foreign {
-			return fmt.Errorf("%w: the server of -vs-url needs %d users who never bought, and root, in %d rounds; "+
-				"give them to it and say so by -users, or lower -orders or -rounds (-users is %d)",
+			return fmt.Errorf("%w: the server of -vs-url needs %d users who never bought, and root, in %d "+
+				"rounds; give them to it and say so by -users, or lower -orders or -rounds (-users is %d)",
 				sale.ErrUsage, foreign, c.opt.Rounds, c.opt.Catalog.Users)
 		}
 	}
@@ -110,7 +111,8 @@ func (c *comparison) table(ctx context.Context, concurrency int) (Table, error) 
 			}
 			measured.Round = round + 1
 			trials[i] = append(trials[i], measured)
-			fmt.Fprintf(c.stderr, "bench: %d buyers, round %d of %d: %7.0f orders/s, CPU %6.1f us/order  %s\n",
+			fmt.Fprintf(c.stderr, "bench: %d buyers, round %d of %d: %7.0f orders/s, CPU %6.1f us/order  "+
+				"%s\n",
 				concurrency, round+1, c.opt.Rounds, measured.OrdersPerSecond, measured.CPU.Total, s.text)
 		}
 		c.used += n

@@ -28,11 +28,11 @@ const (
 	idLength            = 32 // characters of an access token and of a cart ID
 )
 
-// Floor is what HTTP alone costs: a bare fasthttp server that answers the calls of the flow with ready-made replies of the
-// same status, Content-Type and size as the product's. It looks at nothing of a request but its path: no token, no body, no
-// check, no timeout, no Redis. Like the product it is one process per worker, each with GOMAXPROCS=1, on one port by
-// SO_REUSEPORT. No server built on fasthttp can be cheaper, so an order's cost is given as a multiple of the floor's, measured
-// in the same minute on the same machine.
+// Floor is what HTTP alone costs: a bare fasthttp server that answers the calls of the flow with ready-made
+// replies of the same status, Content-Type and size as the product's. It looks at nothing of a request but
+// its path: no token, no body, no check, no timeout, no Redis. Like the product it is one process per
+// worker, each with GOMAXPROCS=1, on one port by SO_REUSEPORT. No server built on fasthttp can be cheaper,
+// so an order's cost is given as a multiple of the floor's, measured in the same minute on the same machine.
 type Floor struct {
 	host          string
 	port, workers int
@@ -58,8 +58,8 @@ func (f *Floor) Serve() error {
 	return startFloorWorkers(net.JoinHostPort(f.host, strconv.Itoa(f.port)), f.workers)
 }
 
-// startFloorWorkers opens all sockets before any worker runs, because connections are spread over the sockets that are
-// there when they come. It returns when a worker ends; the others end with this process.
+// startFloorWorkers opens all sockets before any worker runs, because connections are spread over the
+// sockets that are there when they come. It returns when a worker ends; the others end with this process.
 func startFloorWorkers(address string, workers int) error {
 	sockets := make([]*os.File, workers)
 	for i := range sockets {
@@ -98,7 +98,8 @@ func serveFloor(catalogue catalog.Config) error {
 		return err
 	}
 	// Without the two headers that the product does not send either, the replies have the same size.
-	server := &fasthttp.Server{Handler: replies.answer, NoDefaultServerHeader: true, NoDefaultContentType: true}
+	server := &fasthttp.Server{Handler: replies.answer, NoDefaultServerHeader: true,
+		NoDefaultContentType: true}
 	return server.Serve(listener)
 }
 

@@ -35,11 +35,15 @@ func (o *Options) Register(fs *flag.FlagSet) {
 	o.Load.Register(fs, "concurrency")
 	sale.RegisterBuiltIn(fs, &o.Catalog)
 	orders := fs.Lookup("orders")
-	o.Load.Orders, orders.DefValue, orders.Usage = ordersDefault, strconv.Itoa(ordersDefault), "orders of each run"
-	fs.StringVar(&o.concurrencies, "concurrency", "1000", "buyers at once, `number[,number...]`; each gives a table")
+	o.Load.Orders, orders.DefValue, orders.Usage = ordersDefault, strconv.Itoa(ordersDefault),
+		"orders of each run"
+	fs.StringVar(&o.concurrencies, "concurrency", "1000",
+		"buyers at once, `number[,number...]`; each gives a table")
 	fs.IntVar(&o.Rounds, "rounds", 5, "runs of each side")
-	fs.StringVar(&o.vsServers, "vs-url", "", "a server that runs already as one more side, `host:port[,host:port...]`")
-	fs.StringVar(&o.vsPids, "vs-pids", "", "its processes on this machine, `number[,number...]`, children are found")
+	fs.StringVar(&o.vsServers, "vs-url", "", "a server that runs already as one more side, "+
+		"`host:port[,host:port...]`")
+	fs.StringVar(&o.vsPids, "vs-pids", "", "its processes on this machine, `number[,number...]`, "+
+		"children are found")
 }
 
 // Resolve takes the sides and the lists apart and checks the limits. Its errors are an ErrUsage.
@@ -58,7 +62,8 @@ func (o *Options) Resolve(sides string, given map[string]bool) (err error) {
 		return err
 	}
 	if len(o.Sides) < 2 {
-		return fmt.Errorf("%w: compare needs two sides or more, such as %q", sale.ErrUsage, "floor | product")
+		return fmt.Errorf("%w: compare needs two sides or more, such as %q", sale.ErrUsage,
+			"floor | product")
 	}
 	return o.Load.Resolve(given)
 }
@@ -91,7 +96,8 @@ func splitNumbers(name, text string, most int) ([]int, error) {
 		numbers = append(numbers, number)
 	}
 	if len(numbers) > numbersMax {
-		return nil, fmt.Errorf("%w: -%s has %d numbers, at most %d", sale.ErrUsage, name, len(numbers), numbersMax)
+		return nil, fmt.Errorf("%w: -%s has %d numbers, at most %d", sale.ErrUsage, name,
+			len(numbers), numbersMax)
 	}
 	return numbers, nil
 }

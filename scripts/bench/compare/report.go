@@ -9,7 +9,7 @@ type Report struct {
 	Tables []Table `json:"tables"` // one per -concurrency
 }
 
-// Table holds the sides against each other; the first is the base.
+// Table compares the sides; the first is the base.
 type Table struct {
 	Concurrency int           `json:"concurrency"` // buyers at once
 	Sides       []SideFigures `json:"sides"`

@@ -39,9 +39,10 @@ var storeKinds = []storeKind{storeOff, storeAlways, storeEverysec, storeTCP, sto
 
 // Side is one of the configurations that a comparison holds against each other.
 type Side struct {
-	text    string   // as given, its name in the report
-	env     []string // NAME=VALUE
-	program string   // floorProgram, productProgram or the path of a server with the product's flags; "" for a foreign one
+	text string   // as given, its name in the report
+	env  []string // NAME=VALUE
+	// floorProgram, productProgram or the path of a server with the product's flags; "" for a foreign one
+	program string
 	flags   []string
 	store   storeKind // "" where bench starts none
 	count   int       // servers of this kind, one sale on one Redis
@@ -49,7 +50,7 @@ type Side struct {
 
 	// Of a foreign server, which runs already and goes on running.
 	servers []string // host:port
-	pids    []int    // whose trees serve
+	pids    []int    // of the processes that serve; their children count too
 }
 
 func (s *Side) foreign() bool { return s.program == "" }
@@ -69,9 +70,11 @@ func (s *Side) exists() error {
 }
 
 // benchFlags are set by bench, alike for all sides. A side must not set them: bench would not know of it.
-var benchFlags = []string{"app-host", "app-port", "users", "foods", "stock", "root-password", "catalog-dir", "db-host"}
+var benchFlags = []string{"app-host", "app-port", "users", "foods", "stock", "root-password",
+	"catalog-dir", "db-host"}
 
-// parseSides reads sides separated by |. A side is NAME=VALUE words, then a program and its flags, all without quotes.
+// parseSides reads sides separated by |. A side is NAME=VALUE words, then a program and its flags, all
+// without quotes.
 func parseSides(text string) ([]Side, error) {
 	var sides []Side
 	for part := range strings.SplitSeq(text, "|") {
@@ -85,7 +88,8 @@ func parseSides(text string) ([]Side, error) {
 		sides = append(sides, s)
 	}
 	if len(sides) > SidesMax {
-		return nil, fmt.Errorf("%w: -compare names %d sides, at most %d", sale.ErrUsage, len(sides), SidesMax)
+		return nil, fmt.Errorf("%w: -compare names %d sides, at most %d", sale.ErrUsage,
+			len(sides), SidesMax)
 	}
 	return sides, nil
 }
@@ -106,7 +110,8 @@ func ParseSide(text string) (Side, error) {
 			s.count, _ = strconv.Atoi(value) // 0, which check refuses, for what is no number
 		case slowVariable:
 			if s.slow, _ = strconv.Atoi(value); s.slow < 1 || s.slow > slowMax {
-				return s, fmt.Errorf("%w: -compare side %q: %s is a number of slow connections from 1 to %d", sale.ErrUsage, s.text, slowVariable, slowMax)
+				return s, fmt.Errorf("%w: -compare side %q: %s is a number of slow connections from 1 to %d",
+					sale.ErrUsage, s.text, slowVariable, slowMax)
 			}
 		default:
 			s.env = append(s.env, words[0])
@@ -123,14 +128,17 @@ func ParseSide(text string) (Side, error) {
 
 func (s *Side) check() error {
 	if !slices.Contains(storeKinds, s.store) {
-		return fmt.Errorf("%w: -compare side %q: %s is one of %v", sale.ErrUsage, s.text, storeVariable, storeKinds)
+		return fmt.Errorf("%w: -compare side %q: %s is one of %v", sale.ErrUsage, s.text,
+			storeVariable, storeKinds)
 	}
 	if s.count < 1 || s.count > countMax || s.count > 1 && s.store == storeOwn {
-		return fmt.Errorf("%w: -compare side %q: %s is a number from 1 to %d, of servers that share a Redis (not %s=%s)",
+		return fmt.Errorf("%w: -compare side %q: %s is a number from 1 to %d, of servers that share a "+
+			"Redis (not %s=%s)",
 			sale.ErrUsage, s.text, countVariable, countMax, storeVariable, storeOwn)
 	}
 	if strings.HasPrefix(s.program, "-") {
-		return fmt.Errorf("%w: -compare side %q names no program before %s", sale.ErrUsage, s.text, s.program)
+		return fmt.Errorf("%w: -compare side %q names no program before %s", sale.ErrUsage,
+			s.text, s.program)
 	}
 	if s.program == FloorProgram {
 		if s.store != storeOff {
@@ -140,13 +148,16 @@ func (s *Side) check() error {
 	}
 	for _, name := range benchFlags {
 		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-		set := slices.ContainsFunc(s.env, func(pair string) bool { return strings.HasPrefix(pair, variable+"=") }) ||
+		set := slices.ContainsFunc(s.env, func(pair string) bool {
+			return strings.HasPrefix(pair, variable+"=")
+		}) ||
 			slices.ContainsFunc(s.flags, func(word string) bool {
 				flag, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 				return strings.HasPrefix(word, "-") && flag == name
 			})
 		if set {
-			return fmt.Errorf("%w: -compare side %q sets %s, which bench sets for all sides", sale.ErrUsage, s.text, name)
+			return fmt.Errorf("%w: -compare side %q sets %s, which bench sets for all sides",
+				sale.ErrUsage, s.text, name)
 		}
 	}
 	return nil

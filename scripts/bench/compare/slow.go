@@ -12,16 +12,18 @@ const (
 	slowInterval = time.Second // between two bytes
 )
 
-// slowRequest is what an attacker's connection sends, byte by byte, and never comes to the end of.
+// slowRequest is what an attacker's connection sends, byte by byte; it never ends.
 const slowRequest = "GET /foods HTTP/1.1\r\nHost: sale\r\nX-Slow: "
 
-// slow is an attack by connections that send a request a byte a second ("slowloris") and are opened again when ended.
+// slow is an attack by connections that send a request a byte a second ("slowloris") and are opened again
+// when the server ends them.
 type slow struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
 
-// attackSlowly holds n slow connections, spread over the servers, until stop; it returns when each was opened once.
+// attackSlowly holds n slow connections, spread over the servers, until stop; it returns when each was
+// opened once.
 func attackSlowly(ctx context.Context, servers []string, n int) *slow {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &slow{stop: cancel}

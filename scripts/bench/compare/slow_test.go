@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Every connection is opened before the attack counts as begun, sends its request in pieces, and comes again when ended.
+// Every connection is opened before the attack counts as begun, sends its request in pieces, and comes again
+// when ended.
 func TestSlowAttack(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

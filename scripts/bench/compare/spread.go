@@ -29,7 +29,8 @@ func figures(trials []Trial, figure func(Trial) float64) []float64 {
 	return numbers
 }
 
-// ratio divides a figure by the base's of the same round: what slows the machine for a minute slows both.
+// ratio divides a figure by the base's of the same round, because what slows the machine for a minute slows
+// both.
 func ratio(trials, base []Trial, figure func(Trial) float64) Spread {
 	numbers := figures(trials, figure)
 	for i, of := range figures(base, figure) {

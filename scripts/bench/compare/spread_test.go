@@ -23,8 +23,9 @@ func TestSpread(t *testing.T) {
 func TestRatioIsByRound(t *testing.T) {
 	cost := func(total float64) Trial { return Trial{CPU: OrderCPU{Total: total}} }
 	base := []Trial{cost(40), cost(80), cost(50)}
-	Side := []Trial{cost(60), cost(120), cost(100)}
-	if got, want := ratio(Side, base, func(t Trial) float64 { return t.CPU.Total }), (Spread{1.5, 1.5, 2}); got != want {
+	side := []Trial{cost(60), cost(120), cost(100)}
+	if got, want := ratio(side, base, func(t Trial) float64 { return t.CPU.Total }),
+		(Spread{1.5, 1.5, 2}); got != want {
 		t.Errorf("ratio = %v, want %v", got, want)
 	}
 }

@@ -20,12 +20,13 @@ const benchSecret = "only for sales that end with the comparison"
 // Target is a side that serves.
 type Target struct {
 	Servers []string // host:port
-	Roots   []int    // processes whose trees serve
+	Roots   []int    // processes that serve; their children count too
 	daemons []*process.Server
 }
 
 // Start starts the side's processes, all new, with their files in the folder. A foreign side runs already.
-func (s *Side) Start(ctx context.Context, folder, product string, catalogue catalog.Config) (*Target, error) {
+func (s *Side) Start(ctx context.Context, folder, product string,
+	catalogue catalog.Config) (*Target, error) {
 	if s.foreign() {
 		return &Target{Servers: s.servers, Roots: s.pids}, nil
 	}
@@ -39,7 +40,8 @@ func (s *Side) Start(ctx context.Context, folder, product string, catalogue cata
 		t.daemons, redis = append(t.daemons, store), address
 	}
 	for i := range s.count {
-		if err := t.serve(ctx, s, filepath.Join(folder, "data"+strconv.Itoa(i)), product, redis, catalogue); err != nil {
+		if err := t.serve(ctx, s, filepath.Join(folder, "data"+strconv.Itoa(i)), product, redis,
+			catalogue); err != nil {
 			t.Stop()
 			return nil, err
 		}
@@ -60,7 +62,8 @@ func (s *Side) startStore(ctx context.Context, folder string) (*process.Server, 
 }
 
 // serve starts one server, with its data and its log in the folder.
-func (t *Target) serve(ctx context.Context, s *Side, folder, product, redis string, catalogue catalog.Config) error {
+func (t *Target) serve(ctx context.Context, s *Side, folder, product, redis string,
+	catalogue catalog.Config) error {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return fmt.Errorf("cannot make folder: %w", err)
 	}
@@ -69,7 +72,8 @@ func (t *Target) serve(ctx context.Context, s *Side, folder, product, redis stri
 		return err
 	}
 	args := []string{"-app-port", strconv.Itoa(port), "-workers", strconv.Itoa(runtime.NumCPU()),
-		"-users", strconv.Itoa(catalogue.Users), "-foods", strconv.Itoa(catalogue.Foods), "-stock", strconv.Itoa(catalogue.Stock)}
+		"-users", strconv.Itoa(catalogue.Users), "-foods", strconv.Itoa(catalogue.Foods), "-stock",
+		strconv.Itoa(catalogue.Stock)}
 	program := s.program
 	if program == FloorProgram {
 		program, args = "/proc/self/exe", append([]string{FloorProgram}, args...)

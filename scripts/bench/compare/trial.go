@@ -24,9 +24,11 @@ type Trial struct {
 	WorkerMemory    int64    `json:"worker_rss_bytes"` // of the largest worker, after the load
 	OrderP50        int64    `json:"order_p50_us"`
 	OrderP99        int64    `json:"order_p99_us"`
-	IdleHeld        int      `json:"idle_held"`         // idle connections still open after the load
-	IdleMemory      float64  `json:"idle_memory_bytes"` // that the workers together grew by with each idle connection
-	Checks          int      `json:"audit_checks"`      // that found no violation; 0 for a side that is not audited
+	IdleHeld        int      `json:"idle_held"` // idle connections still open after the load
+	// the workers together, by each idle connection
+	IdleMemory float64 `json:"idle_memory_bytes"`
+	// without a violation; 0 for a side that is not audited
+	Checks int `json:"audit_checks"`
 }
 
 // OrderCPU is user and system time by order placed, microseconds.
@@ -38,7 +40,8 @@ type OrderCPU struct {
 }
 
 // try makes one trial of a side with the users given.
-func (c *comparison) try(ctx context.Context, s *Side, opt load.Options, users []catalog.User) (Trial, error) {
+func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
+	users []catalog.User) (Trial, error) {
 	folder, err := os.MkdirTemp(c.folder, "trial")
 	if err != nil {
 		return Trial{}, fmt.Errorf("cannot make folder: %w", err)
@@ -86,8 +89,8 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options, users [
 	return measured, err
 }
 
-// hold opens the idle connections and measures by how much the workers grow with each, bytes. It comes before any load:
-// what a load has left free in a worker's heap would hide some of it.
+// hold opens the idle connections and measures by how much the workers grow with each, bytes. It comes
+// before any load: what a load has left free in a worker's heap would hide some of it.
 func (c *comparison) hold(ctx context.Context, t *Target, opt load.Options) (load.Idle, float64, error) {
 	if opt.Idle == 0 {
 		return nil, 0, nil
@@ -121,17 +124,19 @@ func newTrial(result load.Result, before, after process.Usage) (Trial, error) {
 		return float64(cpu) / float64(time.Microsecond) / float64(rep.Placed)
 	}
 	app, redis := after.App-before.App, after.Redis-before.Redis
-	Order := rep.Latency[load.StepOrder]
+	order := rep.Latency[load.StepOrder]
 	return Trial{
 		Flows: rep.Flows, Placed: rep.Placed, OrdersPerSecond: rep.OrdersPerSecond,
-		CPU:          OrderCPU{Total: perOrder(app + redis), App: perOrder(app), Redis: perOrder(redis), Generator: rep.CPUPerOrder},
-		WorkerMemory: after.LargestWorker(), OrderP50: Order.P50, OrderP99: Order.P99,
+		CPU: OrderCPU{Total: perOrder(app + redis), App: perOrder(app), Redis: perOrder(redis),
+			Generator: rep.CPUPerOrder},
+		WorkerMemory: after.LargestWorker(), OrderP50: order.P50, OrderP99: order.P99,
 	}, nil
 }
 
-// Prove audits servers that were new before the attempts, so that nothing fast but wrong is compared. It returns the number
-// of checks; a violation is an audit.ErrFailed.
-func Prove(ctx context.Context, servers []string, onSale *sale.Sale, attempts []sale.Attempt, retried bool) (int, error) {
+// Prove audits servers that were new before the attempts, so that nothing fast but wrong is compared. It
+// returns the number of checks; a violation is an audit.ErrFailed.
+func Prove(ctx context.Context, servers []string, onSale *sale.Sale, attempts []sale.Attempt,
+	retried bool) (int, error) {
 	books, err := audit.Open(ctx, &sale.Access{Servers: servers}, onSale.Root)
 	if err != nil {
 		return 0, err
@@ -144,7 +149,8 @@ func Prove(ctx context.Context, servers []string, onSale *sale.Sale, attempts []
 	checks := ev.Checks()
 	for _, check := range checks {
 		if check.Violations > 0 {
-			return 0, fmt.Errorf("%w: %s: %d violations, such as: %s", audit.ErrFailed, check.Name, check.Violations, check.Examples[0])
+			return 0, fmt.Errorf("%w: %s: %d violations, such as: %s", audit.ErrFailed, check.Name,
+				check.Violations, check.Examples[0])
 		}
 	}
 	return len(checks), nil

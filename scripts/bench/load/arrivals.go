@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// PoissonArrivals are the intended starts of n flows, rate a second, as times since the load began: independent buyers,
-// who come by a Poisson process, its gaps from the seed. With a limit the ones after it are left out.
+// PoissonArrivals are the intended starts of n flows, rate a second, as times since the load began:
+// independent buyers, who come by a Poisson process, its gaps from the seed. With a limit the ones after it
+// are left out.
 func PoissonArrivals(n int, rate float64, seed uint64, limit time.Duration) []time.Duration {
 	dice := rand.New(rand.NewPCG(seed, 0)) // users have ids from 1, so no user's dice fall alike
 	starts := make([]time.Duration, 0, n)
@@ -29,8 +30,8 @@ type lateness struct {
 	free bool          // a buyer was waiting for it, so being late is the generator's own doing
 }
 
-// pacer holds a buyer back until the intended start of its next flow. It sleeps, so it costs nothing while it waits; timers
-// of the runtime fire up to a millisecond late.
+// pacer holds a buyer back until the intended start of its next flow. It sleeps, so it costs nothing while
+// it waits; timers of the runtime fire a little late.
 type pacer struct{ timer *time.Timer }
 
 // wait returns at the intended start, at once when that has passed. ok is false when ctx ended first.

@@ -12,13 +12,15 @@ import (
 func TestPoissonArrivals(t *testing.T) {
 	const n, rate = 100_000, 500.0
 	starts := PoissonArrivals(n, rate, 7, 0)
-	if len(starts) != n || !slices.IsSorted(starts) || !slices.Equal(starts, PoissonArrivals(n, rate, 7, 0)) {
+	if len(starts) != n || !slices.IsSorted(starts) ||
+		!slices.Equal(starts, PoissonArrivals(n, rate, 7, 0)) {
 		t.Fatalf("%d starts, or not sorted, or not the same for the same seed", len(starts))
 	}
 	if slices.Equal(starts[:10], PoissonArrivals(10, rate, 8, 0)) {
 		t.Error("another seed gives the same starts")
 	}
-	// Mean and standard deviation of the gaps of a Poisson process are both 1/rate; 2% are six standard errors.
+	// Mean and standard deviation of the gaps of a Poisson process are both 1/rate; 2% are six standard
+	// errors.
 	var sum, squares float64
 	last := time.Duration(0)
 	for _, start := range starts {

@@ -33,8 +33,8 @@ func (a answer) open() bool { return a.fault || a.status >= 500 }
 // successOf is the status that each step answers when it went well.
 var successOf = [StepCount]int{StepLogin: 200, StepFoods: 200, StepCart: 200, StepAdd: 204, StepOrder: 200}
 
-// ask is call with retries, for requests that may come twice. Once the load has ended only orders are sent again: they
-// would otherwise stay unknown.
+// ask is call with retries, for requests that the server may see twice. Once the load has ended only orders
+// are sent again: they would otherwise stay unknown.
 func (b *buyer) ask(ctx context.Context, s Step, method, path string, body []byte) answer {
 	for n := 1; ; n++ {
 		a := b.call(s, method, path, body)
@@ -59,7 +59,8 @@ func (b *buyer) call(s Step, method, path string, body []byte) answer {
 	if s == StepOrder {
 		key = b.key
 	}
-	b.request = b.style.appendRequest(b.request[:0], method, path, b.client.servers[server], b.token, key, body)
+	b.request = b.style.appendRequest(b.request[:0], method, path, b.client.servers[server],
+		b.token, key, body)
 	sent := time.Now()
 	rep, twice, err := b.client.send(server, b.request)
 	took := time.Since(sent)
@@ -79,7 +80,8 @@ func (b *buyer) call(s Step, method, path string, body []byte) answer {
 	return answer{reply: rep, twice: twice}
 }
 
-// need returns a text of a successful answer's body, "" when the step did not succeed; a success without it is a fault.
+// need returns a text of a successful answer's body, "" when the step did not succeed; a success without it
+// is a fault.
 func (b *buyer) need(s Step, a answer, name string) string {
 	if !a.answered(successOf[s]) {
 		return ""

@@ -12,13 +12,14 @@ import (
 	"time"
 )
 
-// errConnect is a connection that did not come about, TLS handshake included.
+// errConnect is a connection that could not be opened, TLS handshake included.
 var errConnect = errors.New("cannot connect")
 
 // Traffic counts what went over a buyer's connections.
 type Traffic struct {
-	Connections   int64 `json:"connections"`    // opened
-	Reconnects    int64 `json:"reconnects"`     // among them those in place of one that the server had closed while idle
+	Connections int64 `json:"connections"` // opened
+	// among them those in place of one that the server had closed while idle
+	Reconnects    int64 `json:"reconnects"`
 	BytesSent     int64 `json:"bytes_sent"`     // HTTP bytes
 	BytesReceived int64 `json:"bytes_received"` // HTTP bytes
 }
@@ -30,8 +31,9 @@ func (t *Traffic) add(other Traffic) {
 	t.BytesReceived += other.BytesReceived
 }
 
-// client is one buyer's HTTP client: at most one connection per server, one request at a time. Writing and reading the
-// connection directly leaves the CPU that net/http would take to the servers on the same machine (TUNING.md).
+// client is one buyer's HTTP client: at most one connection per server, one request at a time. Writing and
+// reading the connection directly leaves the CPU that net/http would take to the servers on the same machine
+// (TUNING.md).
 type client struct {
 	servers []string    // host:port
 	tls     *tls.Config // nil = plain HTTP
@@ -45,9 +47,9 @@ func newClient(servers []string, config *tls.Config, timeout time.Duration) *cli
 	return &client{servers: servers, tls: config, conns: make([]net.Conn, len(servers)), timeout: timeout}
 }
 
-// send sends a request to a server, by its index, and reads the reply, whose body is valid until the next send. A
-// kept-alive connection found closed before any byte of the reply is dialled again once, as every HTTP client does: twice
-// then reports that the server may have seen the request two times.
+// send sends a request to a server, by its index, and reads the reply, whose body is valid until the next
+// send. A kept-alive connection found closed before any byte of the reply is dialled again once, as every
+// HTTP client does: twice then reports that the server may have seen the request two times.
 func (c *client) send(server int, request []byte) (rep reply, twice bool, err error) {
 	deadline := time.Now().Add(c.timeout)
 	kept := c.conns[server] != nil

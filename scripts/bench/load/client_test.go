@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// script is what a server does on one connection: one answer per request read; after the last one it closes. An empty
-// answer closes at once, "silence" answers nothing until the client goes away.
+// script is what a server does on one connection: one answer per request read; after the last one it closes.
+// An empty answer closes at once, "silence" answers nothing until the client goes away.
 type script []string
 
 // serveScripts plays one script per connection, in the order of the connections, and returns the address.
@@ -63,14 +63,15 @@ func TestClientConnections(t *testing.T) {
 		opened     int64
 		reconnects int64
 	}{
-		"kept alive":             {[]script{{fine, fine}}, false, "", 1, 0},
-		"closed as announced":    {[]script{{closing}, {fine}}, false, "", 2, 0},
-		"closed while idle":      {[]script{{fine}, {fine}}, true, "", 2, 1},
-		"closed at the request":  {[]script{{fine, ""}, {fine}}, true, "", 2, 1},
-		"closed twice":           {[]script{{fine}, {""}, {fine}}, true, "closed by server", 2, 1},
-		"closed within a reply":  {[]script{{fine, fine[:20]}, {fine}}, false, "closed by server", 1, 0},
-		"silent":                 {[]script{{fine, "silence"}, {fine}}, false, "timeout", 1, 0},
-		"malformed":              {[]script{{fine, "what?\r\n\r\n"}, {fine}}, false, "malformed reply", 1, 0},
+		"kept alive":            {[]script{{fine, fine}}, false, "", 1, 0},
+		"closed as announced":   {[]script{{closing}, {fine}}, false, "", 2, 0},
+		"closed while idle":     {[]script{{fine}, {fine}}, true, "", 2, 1},
+		"closed at the request": {[]script{{fine, ""}, {fine}}, true, "", 2, 1},
+		"closed twice":          {[]script{{fine}, {""}, {fine}}, true, "closed by server", 2, 1},
+		"closed within a reply": {[]script{{fine, fine[:20]}, {fine}}, false, "closed by server", 1, 0},
+		"silent":                {[]script{{fine, "silence"}, {fine}}, false, "timeout", 1, 0},
+		"malformed": {[]script{{fine, "what?\r\n\r\n"}, {fine}}, false,
+			"malformed reply", 1, 0},
 		"closed without another": {[]script{{fine, ""}}, true, "timeout", 2, 1},
 	}
 	for name, test := range tests {
@@ -82,11 +83,13 @@ func TestClientConnections(t *testing.T) {
 			}
 			c := newClient([]string{serveScripts(t, test.scripts...)}, nil, timeout)
 			defer c.close()
-			if rep, twice, err := c.send(0, []byte("request")); err != nil || twice || rep.status != 200 || string(rep.body) != "ok" {
+			if rep, twice, err := c.send(0, []byte("request")); err != nil || twice || rep.status != 200 ||
+				string(rep.body) != "ok" {
 				t.Fatalf("first request: %+v, %t, %v", rep, twice, err)
 			}
 			rep, twice, err := c.send(0, []byte("request"))
-			if twice != test.twice || (err == nil) != (test.fault == "") || err == nil && string(rep.body) != "ok" {
+			if twice != test.twice || (err == nil) != (test.fault == "") || err == nil &&
+				string(rep.body) != "ok" {
 				t.Errorf("second request: %+v, twice %t, %v", rep, twice, err)
 			}
 			if err != nil && faultKind(err) != test.fault {
@@ -110,7 +113,8 @@ func TestClientCountsBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := (Traffic{Connections: 1, BytesSent: 14, BytesReceived: int64(2 * len(fine))}); c.traffic != want {
+	if want := (Traffic{Connections: 1, BytesSent: 14,
+		BytesReceived: int64(2 * len(fine))}); c.traffic != want {
 		t.Errorf("traffic = %+v, want %+v", c.traffic, want)
 	}
 }
@@ -125,7 +129,8 @@ func TestClientNobodyListens(t *testing.T) {
 
 // A handshake that fails is no reply that was lost: nothing was sent.
 func TestClientNamesFailedHandshake(t *testing.T) {
-	c := newClient([]string{serveScripts(t, script{fine})}, &tls.Config{InsecureSkipVerify: true}, 20*time.Second)
+	c := newClient([]string{serveScripts(t, script{fine})}, &tls.Config{InsecureSkipVerify: true},
+		20*time.Second)
 	_, twice, err := c.send(0, []byte("request"))
 	if !errors.Is(err, errConnect) || twice || faultKind(err) != "connect" {
 		t.Errorf("twice %t, %v", twice, err)

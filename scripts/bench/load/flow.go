@@ -26,7 +26,7 @@ func (s Step) String() string {
 	return [StepCount]string{"login", "foods", "cart", "add", "order"}[s]
 }
 
-// buyer goes through flows one after the other on its own connections.
+// buyer makes flows one after the other on its own connections.
 type buyer struct {
 	client  *client
 	style   Style
@@ -55,8 +55,9 @@ func newBuyer(client *client, opt Options, foods []catalog.Food, tally *Tally, b
 	return b
 }
 
-// buy goes through one flow as the user; it ends early when ctx is done, at the first refusal and at the first fault that
-// no retry mends. The pieces depend on the seed and the user only. What the flow takes counts from its intended start.
+// buy goes through one flow as the user; it ends early when ctx is done, at the first refusal and at the
+// first fault that no retry mends. The pieces depend on the seed and the user only. What the flow takes
+// counts from its intended start.
 func (b *buyer) buy(ctx context.Context, user catalog.User, intended time.Time) sale.Attempt {
 	try := sale.Attempt{UserID: user.ID}
 	b.source.Seed(b.seed, uint64(user.ID))
@@ -74,7 +75,8 @@ func (b *buyer) buy(ctx context.Context, user catalog.User, intended time.Time) 
 	if b.token == "" || ctx.Err() != nil {
 		return b.leave(ctx, try, login)
 	}
-	if list := b.ask(ctx, StepFoods, "GET", "/foods", b.emptyBody()); !list.answered(200) || ctx.Err() != nil {
+	if list := b.ask(ctx, StepFoods, "GET", "/foods", b.emptyBody()); !list.answered(200) ||
+		ctx.Err() != nil {
 		return b.leave(ctx, try, list)
 	}
 	cartID, last := b.fill(ctx, &try, foods)
@@ -85,7 +87,7 @@ func (b *buyer) buy(ctx context.Context, user catalog.User, intended time.Time) 
 	return try
 }
 
-// choose picks the flow's pieces, 1 to piecesMax foods.
+// choose picks the flow's pieces, 1 to sale.PiecesMax foods.
 func (b *buyer) choose() []catalog.Food {
 	b.pieces = b.pieces[:0]
 	for range 1 + b.dice.IntN(sale.PiecesMax) {
@@ -94,7 +96,8 @@ func (b *buyer) choose() []catalog.Food {
 	return b.pieces
 }
 
-// leave ends a flow before its order. With retries it is stranded, unless its last answer refused it or the load has ended.
+// leave ends a flow before its order. With retries it is stranded, unless its last answer refused it or the
+// load has ended.
 func (b *buyer) leave(ctx context.Context, try sale.Attempt, last answer) sale.Attempt {
 	if b.retries.on() && !last.refused() && ctx.Err() == nil {
 		try.Outcome = sale.Stranded
@@ -102,9 +105,11 @@ func (b *buyer) leave(ctx context.Context, try sale.Attempt, last answer) sale.A
 	return try
 }
 
-// fill puts the pieces into a new cart and returns its ID, "" when that did not succeed, with the last answer. An add may
-// not be sent again, because it would count twice: with retries, one whose outcome is unknown costs the cart.
-func (b *buyer) fill(ctx context.Context, try *sale.Attempt, foods []catalog.Food) (cartID string, last answer) {
+// fill puts the pieces into a new cart and returns its ID, "" when that did not succeed, with the last
+// answer. An add may not be sent again, because it would count twice: with retries, one whose outcome is
+// unknown costs the cart.
+func (b *buyer) fill(ctx context.Context, try *sale.Attempt,
+	foods []catalog.Food) (cartID string, last answer) {
 	for n := 1; ; n++ {
 		cart := b.ask(ctx, StepCart, "POST", "/carts", b.emptyBody())
 		if cartID = b.need(StepCart, cart, "cart_id"); cartID == "" {
@@ -122,7 +127,8 @@ func (b *buyer) fill(ctx context.Context, try *sale.Attempt, foods []catalog.Foo
 }
 
 // add sends the adds of a cart, up to the first that does not succeed for certain.
-func (b *buyer) add(ctx context.Context, try *sale.Attempt, cartID string, foods []catalog.Food) (last answer) {
+func (b *buyer) add(ctx context.Context, try *sale.Attempt, cartID string,
+	foods []catalog.Food) (last answer) {
 	try.Adds = 0
 	path := "/carts/" + url.PathEscape(cartID)
 	for _, food := range foods {
@@ -154,8 +160,8 @@ func (b *buyer) order(ctx context.Context, try *sale.Attempt, cartID string) {
 		try.Outcome = sale.Placed
 		b.tally.Place(time.Since(b.began))
 	case answer.refused() && !again, answer.answered(403) && b.key != "":
-		// Sent two times, a refusal may only mean that the first one was taken; not so under a key: then 403 is
-		// what became of it.
+		// Sent two times, a refusal may only mean that the first one was taken; not so under a key: then 403
+		// is what became of it.
 		try.Outcome = sale.Refused
 	default:
 		try.Outcome = sale.Unknown

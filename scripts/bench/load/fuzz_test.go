@@ -7,12 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzTextField holds the search in a reply's text against encoding/json: in a flat object with each name once they find
-// the same.
+// FuzzTextField compares the search in a reply's text with encoding/json: in a flat object with each name
+// once they find the same.
 func FuzzTextField(f *testing.F) {
 	for _, body := range []string{
-		`{"id":"order-7"}`, `{"user_id":3,"username":"id","id":"x"}`, `{ "id" : "a" }`, `{"x":"\"id\":\"no\"","id":"yes"}`,
-		`{"id":"a\u0062"}`, `{"xid":"a","id":"b"}`, `{"id":null}`, `{"id":7,"a":"id"}`, `[]`, `{"a":{"id":"in"}}`} {
+		`{"id":"order-7"}`, `{"user_id":3,"username":"id","id":"x"}`, `{ "id" : "a" }`,
+		`{"x":"\"id\":\"no\"","id":"yes"}`,
+		`{"id":"a\u0062"}`, `{"xid":"a","id":"b"}`, `{"id":null}`, `{"id":7,"a":"id"}`, `[]`,
+		`{"a":{"id":"in"}}`} {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -30,7 +32,8 @@ func FuzzTextField(f *testing.F) {
 	})
 }
 
-// isFlatObject says that the text begins with an object of UTF-8 that holds no other one, no list and no name twice.
+// isFlatObject reports whether the text begins with an object of UTF-8 that holds no other one, no list and
+// no name twice.
 func isFlatObject(text []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') || !utf8.Valid(text) {

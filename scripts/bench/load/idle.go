@@ -12,7 +12,8 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
-// Idle are kept-alive connections on which nothing comes any more, as of buyers who wait for the sale to begin.
+// Idle are kept-alive connections on which nothing comes any more, as of buyers who wait for the sale to
+// begin.
 type Idle []net.Conn
 
 // IdleReport is what became of the idle connections.
@@ -21,8 +22,9 @@ type IdleReport struct {
 	Held   int `json:"held"` // still open after the load
 }
 
-// OpenIdle opens the connections of -idle, spread over the servers, and sends one request for /healthz on each: the server has
-// then done for it what it does for a buyer. Any reply will do. A server may close them when they have been idle for too long.
+// OpenIdle opens the connections of -idle, spread over the servers, and sends one request for /healthz on
+// each: the server has then done for it what it does for a buyer. Any reply will do. A server may close them
+// when they have been idle for too long.
 func OpenIdle(ctx context.Context, opt Options) (Idle, error) {
 	var open Idle
 	var reader replyReader
@@ -37,7 +39,8 @@ func OpenIdle(ctx context.Context, opt Options) (Idle, error) {
 			if err := conn.SetDeadline(time.Now().Add(opt.Timeout)); err != nil {
 				return err
 			}
-			if _, err := conn.Write(new(Style).appendRequest(nil, "GET", "/healthz", server, "", "", nil)); err != nil {
+			if _, err := conn.Write(new(Style).appendRequest(nil, "GET", "/healthz", server, "", "",
+				nil)); err != nil {
 				return err
 			}
 			_, err = reader.read(conn)
@@ -65,7 +68,8 @@ func (open Idle) Held() int {
 		}
 		_ = raw.Control(func(descriptor uintptr) {
 			// Nothing to read yet means open; the end of the stream reads as no bytes.
-			if _, _, err := unix.Recvfrom(int(descriptor), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT); err == unix.EAGAIN {
+			if _, _, err := unix.Recvfrom(int(descriptor), make([]byte, 1),
+				unix.MSG_PEEK|unix.MSG_DONTWAIT); err == unix.EAGAIN {
 				held++
 			}
 		})

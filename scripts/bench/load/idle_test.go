@@ -13,7 +13,8 @@ func TestIdleConnections(t *testing.T) {
 	defer server.Close()
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
-	opt := Options{Servers: []string{strings.TrimPrefix(server.URL, "http://"), strings.TrimPrefix(other.URL, "http://")},
+	opt := Options{Servers: []string{strings.TrimPrefix(server.URL, "http://"),
+		strings.TrimPrefix(other.URL, "http://")},
 		Idle: 20, Timeout: 20 * time.Second}
 	open, err := OpenIdle(t.Context(), opt)
 	if err != nil {
@@ -31,7 +32,8 @@ func TestIdleConnections(t *testing.T) {
 	}
 	opt.Servers = []string{"127.0.0.1:1"}
 	if _, err := OpenIdle(t.Context(), opt); err == nil ||
-		!strings.HasPrefix(err.Error(), "sale unreachable: cannot open idle connection 1 of 20 (ulimit -n limits them): ") {
+		!strings.HasPrefix(err.Error(), "sale unreachable: cannot open idle connection 1 of 20 (ulimit "+
+			"-n limits them): ") {
 		t.Error(err)
 	}
 }

@@ -51,10 +51,11 @@ func New(opt Options, foods []catalog.Food, users []catalog.User) *Load {
 	return l
 }
 
-// Run is the closed loop or, with -rate, the open one. The buyers share the users out among them. In the closed loop each
-// begins the next flow when its last one ended; Run returns when all users had their turn or, with the requests under way
-// answered, when ctx or -duration ends. In the open loop each waits for the intended start of its next flow, and one that
-// is late begins at once; -duration ends the intended starts and all flows come to their end, so that slow ones count.
+// Run is the closed loop or, with -rate, the open one. The buyers share the users out among them. In the
+// closed loop each begins the next flow when its last one ended; Run returns when all users had their turn
+// or, with the requests under way answered, when ctx or -duration ends. In the open loop each waits for the
+// intended start of its next flow, and one that is late begins at once; -duration ends the intended starts
+// and all flows come to their end, so that slow ones count.
 func (l *Load) Run(ctx context.Context) Result {
 	bounded := ctx
 	if l.opt.Duration > 0 && l.starts == nil {
@@ -75,7 +76,8 @@ func (l *Load) Run(ctx context.Context) Result {
 	}
 	buyers.Wait()
 
-	result := Result{opt: l.opt, Elapsed: time.Since(l.began), CPU: process.OwnCPU() - cpuBefore, Tally: NewTally()}
+	result := Result{opt: l.opt, Elapsed: time.Since(l.began), CPU: process.OwnCPU() - cpuBefore,
+		Tally: NewTally()}
 	for _, t := range tallies {
 		result.Tally.Merge(t)
 	}

@@ -23,8 +23,10 @@ func TestRampStepHolds(t *testing.T) {
 	}{
 		{stepAt(1000, 990, 5*time.Millisecond), ""},
 		{stepAt(1000, 950, 50*time.Millisecond), ""},
-		{stepAt(1000, 949, 5*time.Millisecond), "at 1000/s only 949 orders/s were placed, less than 95% (270 of 300 flows placed one)"},
-		{stepAt(1000, 990, 50100*time.Microsecond), "at 1000/s the p99 of an order was 50.1 ms, more than 50ms"},
+		{stepAt(1000, 949, 5*time.Millisecond),
+			"at 1000/s only 949 orders/s were placed, less than 95% (270 of 300 flows placed one)"},
+		{stepAt(1000, 990, 50100*time.Microsecond),
+			"at 1000/s the p99 of an order was 50.1 ms, more than 50ms"},
 	}
 	for _, test := range tests {
 		if got := test.step.fault(); got != test.want {
@@ -34,13 +36,15 @@ func TestRampStepHolds(t *testing.T) {
 }
 
 func TestRampOfferedIsByIntendedStarts(t *testing.T) {
-	s := newRampStep(&Report{OrdersPerSecond: 40}, []time.Duration{time.Second, 2 * time.Second, 2500 * time.Millisecond})
+	s := newRampStep(&Report{OrdersPerSecond: 40},
+		[]time.Duration{time.Second, 2 * time.Second, 2500 * time.Millisecond})
 	if s.Offered != 1.2 || s.Goodput != 40 {
 		t.Errorf("step = %+v", s)
 	}
 }
 
-// climbed makes the steps of a ramp from 100/s on, a second each, by what it is told of each try, with so many users.
+// climbed makes the steps of a ramp from 100/s on, a second each, by what it is told of each try, with so
+// many users.
 func climbed(users int, tries ...RampStep) (rep RampReport, rates []float64, ids []uint32) {
 	all := make([]catalog.User, users)
 	for i := range all {
@@ -66,7 +70,8 @@ func TestRampRepeatsStepsInWhichBenchWasLate(t *testing.T) {
 		return s
 	}
 	good := whole(stepAt(100, 99, time.Millisecond), 2*own) // late or not, it holds
-	slow, late := whole(stepAt(100, 90, time.Millisecond), own), whole(stepAt(100, 90, time.Millisecond), own+time.Microsecond)
+	slow, late := whole(stepAt(100, 90, time.Millisecond), own),
+		whole(stepAt(100, 90, time.Millisecond), own+time.Microsecond)
 	refused := late
 	refused.Placed = 90
 	const fault = "at 100/s only 90 orders/s were placed, less than 95% (99 of 100 flows placed one)"
@@ -76,15 +81,20 @@ func TestRampRepeatsStepsInWhichBenchWasLate(t *testing.T) {
 		repeated int
 		ended    string
 	}{
-		"holds":             {[]RampStep{good}, []float64{100, 125}, 0, "ended early by a signal"},
-		"the knee":          {[]RampStep{good, slow}, []float64{100, 125}, 0, fault},
-		"late once":         {[]RampStep{late, good}, []float64{100, 100, 125}, 1, "ended early by a signal"},
-		"late, then slow":   {[]RampStep{late, late, slow}, []float64{100, 100, 100}, 2, fault},
-		"late at two steps": {[]RampStep{late, late, good, late, late, slow}, []float64{100, 100, 100, 125, 125, 125}, 4, fault},
+		"holds":    {[]RampStep{good}, []float64{100, 125}, 0, "ended early by a signal"},
+		"the knee": {[]RampStep{good, slow}, []float64{100, 125}, 0, fault},
+		"late once": {[]RampStep{late, good}, []float64{100, 100, 125}, 1,
+			"ended early by a signal"},
+		"late, then slow": {[]RampStep{late, late, slow}, []float64{100, 100, 100}, 2, fault},
+		"late at two steps": {[]RampStep{late, late, good, late, late, slow},
+			[]float64{100, 100, 100, 125, 125, 125}, 4, fault},
 		"late for good": {[]RampStep{late, late, late}, []float64{100, 100, 100}, 2,
 			fault + "; but bench itself was late in each of 3 tries, so the sale may carry more"},
-		"late and refused": {[]RampStep{refused}, []float64{100}, 0, strings.Replace(fault, "99 of", "90 of", 1)},
-		"out of users":     {[]RampStep{good, good, good, good}, []float64{100, 125, 156.25, 195.3125}, 0, "the next step takes 245 users who never bought and there are 222; start the server with more -users"},
+		"late and refused": {[]RampStep{refused}, []float64{100}, 0,
+			strings.Replace(fault, "99 of", "90 of", 1)},
+		"out of users": {[]RampStep{good, good, good, good}, []float64{100, 125, 156.25, 195.3125}, 0,
+			"the next step takes 245 users who never bought and there are 222; start the server with more " +
+				"-users"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +108,8 @@ func TestRampRepeatsStepsInWhichBenchWasLate(t *testing.T) {
 			if !slices.Equal(rates, test.rates) || repeated != test.repeated || rep.Ended != test.ended {
 				t.Errorf("rates %v, %d repeated, ended %q", rates, repeated, rep.Ended)
 			}
-			if held := slices.ContainsFunc(test.tries, func(s RampStep) bool { return s.Goodput == good.Goodput }); held != (rep.Knee != nil) {
+			if held := slices.ContainsFunc(test.tries,
+				func(s RampStep) bool { return s.Goodput == good.Goodput }); held != (rep.Knee != nil) {
 				t.Errorf("knee = %+v", rep.Knee)
 			}
 			if unique := slices.Compact(slices.Sorted(slices.Values(ids))); len(unique) != len(ids) {

@@ -12,28 +12,32 @@ import (
 
 // Report is the outcome of a load.
 type Report struct {
-	Seed            uint64        `json:"seed"`
-	Concurrency     int           `json:"concurrency"`        // buyers at once
-	Rate            float64       `json:"rate"`               // flows a second meant to start; 0 in the closed loop
-	LateStarts      int64         `json:"late_starts"`        // of them, with no buyer free at that time
-	OwnLateness     StepLatency   `json:"generator_lateness"` // of the others' starts: bench's own error
-	Flows           int           `json:"flows"`              // begun
-	Skipped         int           `json:"users_skipped"`      // who had an order before the load
-	Placed          int           `json:"placed"`             // orders answered 200
-	Refused         int           `json:"refused"`            // orders answered with a reason
-	Unknown         int           `json:"unknown"`            // orders of which only the books tell
-	ElapsedSeconds  float64       `json:"elapsed_seconds"`
-	OrdersPerSecond float64       `json:"orders_per_second"` // mean
-	BestSecond      int64         `json:"best_second"`       // orders
-	ContestScore    *float64      `json:"contest_score"`     // orders/s; null when the load lasted less than three seconds
-	PlacedBySecond  Series        `json:"placed_by_second"`
-	OrderBySecond   []StepLatency `json:"order_by_second"`            // latency of the orders answered in each second, within 6%
-	CPUPerOrder     float64       `json:"generator_cpu_us_per_order"` // user and system time of bench itself
-	Interrupted     bool          `json:"interrupted"`                // by a signal
-	Latency         []StepLatency `json:"latency"`                    // by step, then of the whole flow
-	Refusals        []EventCount  `json:"refusals"`                   // name: code of the error body, or the HTTP status
-	Faults          []EventCount  `json:"transport_errors"`           // name: kind
-	Settling        *Settlement   `json:"settling,omitempty"`         // with -retry
+	Seed        uint64 `json:"seed"`
+	Concurrency int    `json:"concurrency"` // buyers at once
+	// flows a second meant to start; 0 in the closed loop
+	Rate            float64     `json:"rate"`
+	LateStarts      int64       `json:"late_starts"`        // of them, with no buyer free at that time
+	OwnLateness     StepLatency `json:"generator_lateness"` // of the others' starts: bench's own error
+	Flows           int         `json:"flows"`              // begun
+	Skipped         int         `json:"users_skipped"`      // who had an order before the load
+	Placed          int         `json:"placed"`             // orders answered 200
+	Refused         int         `json:"refused"`            // orders answered with a reason
+	Unknown         int         `json:"unknown"`            // orders without an answer that decides: only the books tell
+	ElapsedSeconds  float64     `json:"elapsed_seconds"`
+	OrdersPerSecond float64     `json:"orders_per_second"` // mean
+	BestSecond      int64       `json:"best_second"`       // orders
+	// orders/s; null when the load lasted less than three seconds
+	ContestScore   *float64 `json:"contest_score"`
+	PlacedBySecond Series   `json:"placed_by_second"`
+	// latency of the orders answered in each second, within 6%
+	OrderBySecond []StepLatency `json:"order_by_second"`
+	CPUPerOrder   float64       `json:"generator_cpu_us_per_order"` // user and system time of bench itself
+	Interrupted   bool          `json:"interrupted"`                // by a signal
+	Latency       []StepLatency `json:"latency"`                    // by step, then of the whole flow
+	// name: code of the error body, or the HTTP status
+	Refusals []EventCount `json:"refusals"`
+	Faults   []EventCount `json:"transport_errors"`   // name: kind
+	Settling *Settlement  `json:"settling,omitempty"` // with -retry
 	Traffic
 }
 
@@ -123,7 +127,8 @@ func newSettlement(r Result) *Settlement {
 
 // NewStepLatency sums up a histogram of microseconds.
 func NewStepLatency(name string, h *hdrhistogram.Histogram) StepLatency {
-	return StepLatency{Step: name, Count: h.TotalCount(), P50: h.ValueAtPercentile(50), P90: h.ValueAtPercentile(90),
+	return StepLatency{Step: name, Count: h.TotalCount(), P50: h.ValueAtPercentile(50),
+		P90: h.ValueAtPercentile(90),
 		P99: h.ValueAtPercentile(99), P999: h.ValueAtPercentile(99.9), Max: h.Max(), Histogram: h}
 }
 
@@ -134,7 +139,8 @@ func countEvents(counts map[event]Series) []EventCount {
 		events = append(events, e)
 	}
 	slices.SortFunc(events, func(a, b event) int {
-		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(counts[b].total(), counts[a].total()), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(counts[b].total(), counts[a].total()),
+			cmp.Compare(a.name, b.name))
 	})
 	list := make([]EventCount, len(events))
 	for i, e := range events {

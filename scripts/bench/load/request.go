@@ -2,8 +2,8 @@ package load
 
 import "strconv"
 
-// appendRequest appends one whole request in this style. Token and idempotency key are left out when empty; path and token
-// must already be fit for a URL.
+// appendRequest appends one whole request in this style. Token and idempotency key are left out when empty;
+// path and token must already be fit for a URL.
 func (s Style) appendRequest(b []byte, method, path, host, token, key string, body []byte) []byte {
 	b = append(b, method...)
 	b = append(b, ' ')

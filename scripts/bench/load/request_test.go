@@ -19,12 +19,17 @@ func TestRequestsInEveryStyle(t *testing.T) {
 		want   string
 	}{
 		{Style{}, "GET", "t", "", nil, "GET /p HTTP/1.1\r\nHost: h:1\r\nAccess-Token: t\r\n\r\n"},
-		{Style{}, "POST", "t", "", nil, "POST /p HTTP/1.1\r\nHost: h:1\r\nAccess-Token: t\r\nContent-Length: 0\r\n\r\n"},
-		{Style{}, "POST", "", "", []byte("{}"), "POST /p HTTP/1.1\r\nHost: h:1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"},
-		{Style{}, "POST", "t", "k", []byte("{}"), "POST /p HTTP/1.1\r\nHost: h:1\r\nAccess-Token: t\r\nIdempotency-Key: k\r\n" +
-			"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"},
-		{Style{TokenInQuery: true}, "PATCH", "t", "", body, "PATCH /p?access_token=t HTTP/1.1\r\nHost: h:1\r\n" +
-			"Content-Type: application/json\r\nContent-Length: 23\r\n\r\n{\"food_id\":7,\"count\":1}"},
+		{Style{}, "POST", "t", "", nil, "POST /p HTTP/1.1\r\nHost: h:1\r\nAccess-Token: " +
+			"t\r\nContent-Length: 0\r\n\r\n"},
+		{Style{}, "POST", "", "", []byte("{}"),
+			"POST /p HTTP/1.1\r\nHost: h:1\r\nContent-Type: application/json\r\nContent-Length: " +
+				"2\r\n\r\n{}"},
+		{Style{}, "POST", "t", "k", []byte("{}"),
+			"POST /p HTTP/1.1\r\nHost: h:1\r\nAccess-Token: t\r\nIdempotency-Key: k\r\n" +
+				"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"},
+		{Style{TokenInQuery: true}, "PATCH", "t", "", body,
+			"PATCH /p?access_token=t HTTP/1.1\r\nHost: h:1\r\n" +
+				"Content-Type: application/json\r\nContent-Length: 23\r\n\r\n{\"food_id\":7,\"count\":1}"},
 	}
 	for _, test := range tests {
 		got := test.style.appendRequest(nil, test.method, "/p", "h:1", test.token, test.key, test.body)

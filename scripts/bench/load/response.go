@@ -24,22 +24,23 @@ type reply struct {
 	closes bool // the connection cannot carry another request
 }
 
-// replyHead is what the head says that matters for finding the end of the body.
+// replyHead is what a reader must know of a head to find the end of the body.
 type replyHead struct {
 	status  int
-	length  int // of the body, -1 = not said
+	length  int // of the body, -1 = not given
 	chunked bool
 	closes  bool
 }
 
-// replyReader reads replies one at a time into one buffer, used again for each: no allocation once it has grown.
+// replyReader reads replies one at a time into one buffer, used again for each: no allocation once it has
+// grown.
 type replyReader struct {
 	buf    []byte
 	filled int // bytes of the reply read so far
 }
 
-// read reads one reply. A connection that ends before the first byte gives io.EOF, later io.ErrUnexpectedEOF. Bytes
-// after the reply are errMalformed, for nobody asked for them.
+// read reads one reply. A connection that ends before the first byte gives io.EOF, later
+// io.ErrUnexpectedEOF. Bytes after the reply are errMalformed: there was no request for them.
 func (r *replyReader) read(src io.Reader) (reply, error) {
 	r.filled = 0
 	start, err := r.readHead(src)
@@ -125,7 +126,8 @@ func (r *replyReader) readHead(src io.Reader) (int, error) {
 		if err := r.more(src); err != nil {
 			return 0, err
 		}
-		if i := bytes.Index(r.buf[searched:r.filled], []byte("\r\n\r\n")); i >= 0 && searched+i <= replyHeadMax {
+		if i := bytes.Index(r.buf[searched:r.filled], []byte("\r\n\r\n")); i >= 0 &&
+			searched+i <= replyHeadMax {
 			return searched + i + 4, nil
 		}
 		if r.filled > replyHeadMax {
@@ -135,7 +137,8 @@ func (r *replyReader) readHead(src io.Reader) (int, error) {
 	}
 }
 
-// readChunks decodes a chunked body in place, from start, and returns where the body and where the reply end.
+// readChunks decodes a chunked body in place, from start, and returns where the body and where the reply
+// end.
 func (r *replyReader) readChunks(src io.Reader, start int) (bodyEnd, end int, err error) {
 	bodyEnd, end = start, start
 	for {
@@ -210,7 +213,8 @@ func parseSize(line []byte) (int, error) {
 func parseHead(b []byte) (replyHead, error) {
 	head := replyHead{length: -1}
 	line, rest, _ := bytes.Cut(b, []byte("\r\n"))
-	if len(line) < 12 || string(line[:7]) != "HTTP/1." || (line[7] != '0' && line[7] != '1') || line[8] != ' ' ||
+	if len(line) < 12 || string(line[:7]) != "HTTP/1." || (line[7] != '0' && line[7] != '1') ||
+		line[8] != ' ' ||
 		(len(line) > 12 && line[12] != ' ') || bytes.IndexByte(line, '\n') >= 0 {
 		return head, fmt.Errorf("%w: status line %.40q", errMalformed, line)
 	}

@@ -15,7 +15,8 @@ import (
 func TestPausesGrowToTheirLimit(t *testing.T) {
 	least := func(int64) int64 { return 0 }
 	most := func(n int64) int64 { return n - 1 }
-	for n, want := range map[int]time.Duration{1: 50 * time.Millisecond, 2: 100 * time.Millisecond, 5: 800 * time.Millisecond,
+	for n, want := range map[int]time.Duration{1: 50 * time.Millisecond, 2: 100 * time.Millisecond,
+		5: 800 * time.Millisecond,
 		6: time.Second, 19: time.Second, 100: time.Second} {
 		if low, high := settling.pause(n, least), settling.pause(n, most); low != want/2 || high != want {
 			t.Errorf("pause %d is %v to %v, want %v to %v", n, low, high, want/2, want)
@@ -23,7 +24,8 @@ func TestPausesGrowToTheirLimit(t *testing.T) {
 	}
 }
 
-// Whom no try reached is stranded, one whose order no try settled stays unknown, after as many tries as there may be.
+// A user whom no try reached is stranded; an order that no try settled stays unknown; both after as many
+// tries as there may be.
 func TestTriesAreBounded(t *testing.T) {
 	const tries = 3
 	for name, test := range map[string]struct {
@@ -42,7 +44,7 @@ func TestTriesAreBounded(t *testing.T) {
 		"add refused":     {StepAdd, []int{503, 403}, sale.NotOrdered, 2},
 		"order at last":   {StepOrder, []int{503, 200}, sale.Placed, 2},
 		"order refused":   {StepOrder, []int{503, 403}, sale.Refused, 2},
-		"order, no token": {StepOrder, []int{503, 401}, sale.Unknown, 2}, // says nothing of the first try
+		"order, no token": {StepOrder, []int{503, 401}, sale.Unknown, 2}, // leaves the first try open
 	} {
 		t.Run(name, func(t *testing.T) {
 			var sent [StepCount]int
@@ -58,14 +60,16 @@ func TestTriesAreBounded(t *testing.T) {
 					io.WriteString(w, `{"access_token":"t","cart_id":"c","id":"o"}`)
 				}
 			}))
-			b := newBuyer(newClient([]string{strings.TrimPrefix(shop.URL, "http://")}, nil, 20*time.Second), Options{},
+			b := newBuyer(newClient([]string{strings.TrimPrefix(shop.URL, "http://")}, nil,
+				20*time.Second), Options{},
 				[]catalog.Food{{ID: 1}}, NewTally(), time.Now())
 			b.retries = retrying{triesMax: tries, pauseMin: time.Microsecond, pauseMax: time.Microsecond}
 			try := b.buy(t.Context(), catalog.User{ID: 7, Name: "user7", Password: "pass7"}, time.Now())
 			b.client.close()
 			shop.Close()
 			if try.Outcome != test.want || sent[test.step] != test.sent {
-				t.Errorf("the outcome is %v after %d requests, want %v after %d", try.Outcome, sent[test.step], test.want, test.sent)
+				t.Errorf("the outcome is %v after %d requests, want %v after %d", try.Outcome,
+					sent[test.step], test.want, test.sent)
 			}
 			if test.step == StepAdd && sent[StepCart] != test.sent {
 				t.Errorf("%d carts for %d first adds", sent[StepCart], test.sent)

@@ -7,8 +7,9 @@ const (
 	scoreTop        = 5
 )
 
-// contestScore is the score of the 2015 contest: of the orders placed in each second, the best and the worst second are
-// dropped, and the mean of the top five of the rest counts. It does not exist for fewer than three seconds.
+// contestScore is the score of the 2015 contest: of the orders placed in each second, the best and the worst
+// second are dropped, and the mean of the top five of the rest counts. It does not exist for fewer than
+// three seconds.
 func contestScore(seconds []int64) (score float64, ok bool) {
 	if len(seconds) < scoreBucketsMin {
 		return 0, false

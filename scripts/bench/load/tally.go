@@ -10,7 +10,8 @@ import (
 const (
 	latencyMax    = int64(2 * TimeoutMax / time.Microsecond) // above it a latency is recorded as this
 	latencyDigits = 3
-	secondDigits  = 1  // of the latencies by second: coarse is enough for a picture, and each second takes memory
+	// of the latencies by second: coarse is enough for a picture, and each second takes memory
+	secondDigits  = 1
 	codesMax      = 64 // different codes counted by themselves; further ones count as codeOther
 	codeLengthMax = 64 // bytes
 	codeOther     = "other"
@@ -52,14 +53,15 @@ func (s Series) total() (sum int64) {
 	return sum
 }
 
-// Tally counts what the flows met. Buyers share a few of them, each behind its lock, which are merged at the end: one per
-// buyer would need half a megabyte for each of thousands.
+// Tally counts what the flows met. Buyers share a few of them, each behind its lock, which are merged at the
+// end: one per buyer would need half a megabyte for each of thousands.
 type Tally struct {
-	mu       sync.Mutex
-	latency  [StepCount]*hdrhistogram.Histogram // microseconds
-	flow     *hdrhistogram.Histogram            // from the intended start to the order's answer, microseconds
-	late     *hdrhistogram.Histogram            // of starts for which a buyer was waiting, microseconds
-	queued   int64                              // starts for which no buyer was free
+	mu      sync.Mutex
+	latency [StepCount]*hdrhistogram.Histogram // microseconds
+	// from the intended start to the order's answer, microseconds
+	flow     *hdrhistogram.Histogram
+	late     *hdrhistogram.Histogram // of starts for which a buyer was waiting, microseconds
+	queued   int64                   // starts for which no buyer was free
 	retries  map[event]Series
 	refusals map[event]Series
 	faults   map[event]Series

@@ -32,7 +32,8 @@ func TestTalliesMergeAsIfOne(t *testing.T) {
 	if got := merged.latency[StepOrder].ValueAtPercentile(50); got < 1490 || got > 1510 {
 		t.Errorf("median = %d us, want about 1500", got)
 	}
-	wantRefusals := map[event]Series{{StepLogin, "CODE"}: {500, 500, 500}, {StepFoods, "CODE"}: {500, 500, 500}}
+	wantRefusals := map[event]Series{{StepLogin, "CODE"}: {500, 500, 500},
+		{StepFoods, "CODE"}: {500, 500, 500}}
 	wantFaults := map[event]Series{{StepAdd, "timeout"}: {1000, 1000, 1000}}
 	if !reflect.DeepEqual(merged.refusals, wantRefusals) || !reflect.DeepEqual(merged.faults, wantFaults) {
 		t.Errorf("refusals %v, faults %v", merged.refusals, merged.faults)
@@ -42,7 +43,8 @@ func TestTalliesMergeAsIfOne(t *testing.T) {
 	}
 	for second, want := range []int64{500, 1500, 2500} {
 		h := merged.orders[second]
-		if got := h.ValueAtPercentile(50); h.TotalCount() != 1000 || got < want*93/100 || got > want*107/100 {
+		if got := h.ValueAtPercentile(50); h.TotalCount() != 1000 || got < want*93/100 ||
+			got > want*107/100 {
 			t.Errorf("second %d: %d orders, median %d us, want about %d", second, h.TotalCount(), got, want)
 		}
 	}
@@ -74,7 +76,8 @@ func TestTallyLimits(t *testing.T) {
 		full.Refuse(StepOrder, strconv.Itoa(i), 0)
 	}
 	full.Refuse(StepOrder, "1", 0)
-	if full.refusals[event{StepOrder, codeOther}].total() != 10 || full.refusals[event{StepOrder, "1"}].total() != 2 || len(full.refusals) != codesMax+1 {
+	if full.refusals[event{StepOrder, codeOther}].total() != 10 ||
+		full.refusals[event{StepOrder, "1"}].total() != 2 || len(full.refusals) != codesMax+1 {
 		t.Errorf("refusals = %v", full.refusals)
 	}
 	long := NewTally()

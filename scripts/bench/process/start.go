@@ -36,18 +36,21 @@ type Server struct {
 	ended chan struct{}
 }
 
-// starter is how a server's process is started: child.Start, or child.StartBatch for what the product starts so.
+// starter is how a server's process is started: child.Start, or child.StartBatch for what the product starts
+// so.
 type starter func(*exec.Cmd, syscall.Signal) error
 
-// StartHTTP starts a server of the sale that is to be ready at the address; its output goes to a file in the folder.
+// StartHTTP starts a server of the sale that is to be ready at the address; its output goes to a file in the
+// folder.
 func StartHTTP(ctx context.Context, cmd *exec.Cmd, folder, address string) (*Server, error) {
 	return start(ctx, "server", cmd, child.Start, folder, func() bool { return Ready(ctx, address) })
 }
 
-// StartRedis starts a redis-server in the folder, in the way in which the product starts its own. appendfsync is always,
-// everysec, or empty for no log on disk. The address is what the product's -redis takes: a socket in the folder or, with
-// tcp, a port of 127.0.0.1.
-func StartRedis(ctx context.Context, folder, appendfsync string, tcp bool) (s *Server, address string, err error) {
+// StartRedis starts a redis-server in the folder, in the way in which the product starts its own.
+// appendfsync is always, everysec, or empty for no log on disk. The address is what the product's -redis
+// takes: a socket in the folder or, with tcp, a port of 127.0.0.1.
+func StartRedis(ctx context.Context, folder, appendfsync string,
+	tcp bool) (s *Server, address string, err error) {
 	network, address := "unix", filepath.Join(folder, "redis.sock")
 	args := []string{"--dir", folder, "--save", "", "--daemonize", "no"}
 	if tcp {
@@ -77,7 +80,8 @@ func StartRedis(ctx context.Context, folder, appendfsync string, tcp bool) (s *S
 	return s, address, err
 }
 
-func start(ctx context.Context, name string, cmd *exec.Cmd, start starter, folder string, answers func() bool) (*Server, error) {
+func start(ctx context.Context, name string, cmd *exec.Cmd, start starter, folder string,
+	answers func() bool) (*Server, error) {
 	s := &Server{name: name, cmd: cmd, log: filepath.Join(folder, name+".log"), ended: make(chan struct{})}
 	log, err := os.Create(s.log)
 	if err != nil {
@@ -109,7 +113,8 @@ func (s *Server) await(ctx context.Context, answers func() bool) error {
 		case <-ctx.Done():
 			return fmt.Errorf("cannot start %s: %w", s.name, ctx.Err())
 		case <-s.ended:
-			return fmt.Errorf("%s ended before it answered (%v): %s", s.name, s.cmd.ProcessState, s.lastWords())
+			return fmt.Errorf("%s ended before it answered (%v): %s", s.name, s.cmd.ProcessState,
+				s.lastWords())
 		case <-limit:
 			return fmt.Errorf("%s does not answer after %v: %s", s.name, StartMax, s.lastWords())
 		}
@@ -135,7 +140,8 @@ func (s *Server) Stop() { child.Finish(s.cmd.Process, s.ended, syscall.SIGTERM, 
 
 // Ready asks a server whether it can serve the sale.
 func Ready(ctx context.Context, address string) bool {
-	client := http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}, Timeout: readyTimeout}
+	client := http.Client{Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true},
+		Timeout: readyTimeout}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
 	if err != nil {
 		return false
@@ -153,7 +159,8 @@ func Build(ctx context.Context, folder string) (string, error) {
 	path := filepath.Join(folder, "flashsale")
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "flashsale")
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("cannot build the product (run bench within its repository): %w: %s", err, bytes.TrimSpace(output))
+		return "", fmt.Errorf("cannot build the product (run bench within its repository): %w: %s", err,
+			bytes.TrimSpace(output))
 	}
 	return path, nil
 }

@@ -1,4 +1,5 @@
-// Package process starts the servers that bench needs and measures what processes use, from the kernel's own accounts.
+// Package process starts the servers that bench needs and measures what processes use, from the kernel's own
+// accounts.
 package process
 
 import (
@@ -54,7 +55,8 @@ func Read() ([]Process, error) {
 // gone reports whether a process ended between being listed and being read.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
-// parseStat reads /proc/PID/stat (man 5 proc). The name stands in brackets and may hold blanks and brackets itself.
+// parseStat reads /proc/PID/stat (man 5 proc). The name stands in brackets and may hold blanks and brackets
+// itself.
 func parseStat(stat []byte) (Process, error) {
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if open < 1 || end < open {
@@ -95,7 +97,8 @@ func Tree(table []Process, roots []int) []Process {
 }
 
 // CPUTime is the user and system time of a process, all its threads, since it began: the same figure that
-// /proc/PID/stat gives in ticks of 10 ms, here in nanoseconds from the process's CPU clock (man 3 clock_getcpuclockid).
+// /proc/PID/stat gives in ticks of 10 ms, here in nanoseconds from the process's CPU clock (man 3
+// clock_getcpuclockid).
 func CPUTime(pid int) (time.Duration, error) {
 	const processClock = 2 // CPUCLOCK_SCHED of a whole process
 	var t unix.Timespec
@@ -131,7 +134,8 @@ func ResidentMemory(pid int) (int64, error) {
 func StatusField(status []byte, name string) (int64, error) {
 	for line := range strings.Lines(string(status)) {
 		if value, found := strings.CutPrefix(line, name+":"); found {
-			return strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+			return strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value),
+				"kB")), 10, 64)
 		}
 	}
 	return 0, fmt.Errorf("no %s: the process has ended", name)

@@ -34,7 +34,8 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestTree(t *testing.T) {
-	table := []Process{{PID: 9, Parent: 7}, {PID: 1}, {PID: 7, Parent: 5}, {PID: 5, Parent: 1}, {PID: 8, Parent: 1}, {PID: 6, Parent: 5}}
+	table := []Process{{PID: 9, Parent: 7}, {PID: 1}, {PID: 7, Parent: 5}, {PID: 5, Parent: 1},
+		{PID: 8, Parent: 1}, {PID: 6, Parent: 5}}
 	var pids []int
 	for _, p := range Tree(table, []int{5, 7}) {
 		pids = append(pids, p.PID)
@@ -69,7 +70,8 @@ func TestResidentMemoryOfOwnProcess(t *testing.T) {
 		t.Fatalf("resident memory %d, %v", before, err)
 	}
 	const more = 32 << 20
-	block, err := syscall.Mmap(-1, 0, more, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	block, err := syscall.Mmap(-1, 0, more, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}

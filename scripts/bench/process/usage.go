@@ -14,8 +14,9 @@ type Usage struct {
 	Workers    []int64       // resident memory of each process that serves HTTP, bytes
 }
 
-// ReadUsage adds up the trees under the roots. Time of a child that ends is the parent's from then on, so the difference
-// of two readings is right even when processes came and went between them, as long as the roots live.
+// ReadUsage adds up the trees under the roots. Time of a child that ends is the parent's from then on, so
+// the difference of two readings is right even when processes came and went between them, as long as the
+// roots live.
 func ReadUsage(roots []int) (Usage, error) {
 	table, err := Read()
 	if err != nil {

@@ -57,7 +57,8 @@ func (l line) Join() string {
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// Dots are the points to mark: all of a line with few of them, above all the only one, which no line would show.
+// Dots are the points to mark: all of a line with few of them, above all the only one, which no line would
+// show.
 func (l line) Dots() []point {
 	if len(l.Points) > dotsMax {
 		return nil
@@ -116,8 +117,8 @@ func grouped(number string) string {
 	return whole
 }
 
-// roundSteps are some four to nine round values from 0 to high or a little more, at distances of 1, 2 or 5 times a power of
-// ten and never less than 1.
+// roundSteps are some four to nine round values from 0 to high or a little more, at distances of 1, 2 or 5
+// times a power of ten and never less than 1.
 func roundSteps(high float64) []float64 {
 	step := 1.0
 	for grow := []float64{2, 2.5, 2}; high/step > 8; {

@@ -48,8 +48,9 @@ func setting(value any) string {
 }
 
 // plotFrame is what the template needs to know of the geometry.
-var plotFrame = map[string]float64{"width": chartWidth, "height": chartHeight, "left": plotLeft, "right": plotRight,
-	"top": plotTop, "bottom": plotBottom, "xLabels": plotBottom + 18, "yLabels": plotLeft - 8,
+var plotFrame = map[string]float64{"width": chartWidth, "height": chartHeight, "left": plotLeft,
+	"right": plotRight,
+	"top":   plotTop, "bottom": plotBottom, "xLabels": plotBottom + 18, "yLabels": plotLeft - 8,
 	"xTitle": chartHeight - 6, "middle": (plotLeft + plotRight) / 2}
 
 // WritePage writes the report as one HTML page that needs nothing else.

@@ -77,7 +77,8 @@ func TestPlacedChart(t *testing.T) {
 }
 
 func TestGrouped(t *testing.T) {
-	for number, want := range map[string]string{"0": "0", "999": "999", "1000": "1,000", "123456": "123,456", "1234567.89": "1,234,567.89", "0.001": "0.001"} {
+	for number, want := range map[string]string{"0": "0", "999": "999", "1000": "1,000", "123456": "123,456",
+		"1234567.89": "1,234,567.89", "0.001": "0.001"} {
 		if got := grouped(number); got != want {
 			t.Errorf("grouped(%s) = %s, want %s", number, got, want)
 		}
@@ -97,19 +98,22 @@ func oneSecond() *load.Report {
 func TestChartsDrawOnePoint(t *testing.T) {
 	l := oneSecond()
 	alone := load.RampStep{Offered: 100, Goodput: 90, Latency: l.Latency}
-	for _, c := range append(rampCharts(&load.RampReport{Steps: []load.RampStep{alone}}), orderChart(l), refusalChart(l), latencyChart(l.Latency[:5])) {
+	for _, c := range append(rampCharts(&load.RampReport{Steps: []load.RampStep{alone}}), orderChart(l),
+		refusalChart(l), latencyChart(l.Latency[:5])) {
 		if len(c.Lines) == 0 {
 			t.Errorf("%s: no line", c.Title)
 		}
 		for _, line := range c.Lines {
-			if dots := line.Dots(); len(dots) != 1 || len(line.Points) != 1 || dots[0].X < plotLeft || dots[0].X > plotRight ||
+			if dots := line.Dots(); len(dots) != 1 || len(line.Points) != 1 || dots[0].X < plotLeft ||
+				dots[0].X > plotRight ||
 				dots[0].Y < plotTop || dots[0].Y > plotBottom {
 				t.Errorf("%s, line %s: points %v, dots %v", c.Title, line.Name, line.Points, dots)
 			}
 		}
 	}
 	var out strings.Builder
-	if err := (&Report{Load: l}).WritePage(&out, time.Now()); err != nil || strings.Count(out.String(), "<circle") != 5 || strings.Contains(out.String(), "NaN") {
+	if err := (&Report{Load: l}).WritePage(&out, time.Now()); err != nil ||
+		strings.Count(out.String(), "<circle") != 5 || strings.Contains(out.String(), "NaN") {
 		t.Errorf("%v, page\n%s", err, out.String())
 	}
 }
@@ -118,13 +122,15 @@ func TestOrderChartIsBySecond(t *testing.T) {
 	full := load.NewTally()
 	for second, micros := range []int{100, 0, 10_000} {
 		for range 50 * min(micros, 1) {
-			full.Time(load.StepOrder, time.Duration(micros)*time.Microsecond, time.Duration(second)*time.Second)
+			full.Time(load.StepOrder, time.Duration(micros)*time.Microsecond,
+				time.Duration(second)*time.Second)
 		}
 	}
 	c := orderChart(load.Result{Tally: full, Elapsed: 3 * time.Second}.Report())
 	// Decades from 0.01 to 100 ms; nothing in the second second.
 	for _, line := range c.Lines {
-		if len(line.Points) != 2 || line.Points[0].X != 198.33 || line.Points[1].X != 711.67 || line.Points[0].Y-line.Points[1].Y < 100 {
+		if len(line.Points) != 2 || line.Points[0].X != 198.33 || line.Points[1].X != 711.67 ||
+			line.Points[0].Y-line.Points[1].Y < 100 {
 			t.Errorf("line %s: %v", line.Name, line.Points)
 		}
 	}
@@ -172,7 +178,8 @@ func TestLatencyChart(t *testing.T) {
 		t.Fatalf("lines = %+v", c.Lines)
 	}
 	// From the least, 1 us, at the left to the greatest, 1 ms, at the right: three decades.
-	if p := c.Lines[0].Join(); !strings.HasPrefix(p, "70,256 ") || !strings.HasSuffix(p, " 840,12") || strings.Count(p, " ") < percentilePoints/2 {
+	if p := c.Lines[0].Join(); !strings.HasPrefix(p, "70,256 ") || !strings.HasSuffix(p, " 840,12") ||
+		strings.Count(p, " ") < percentilePoints/2 {
 		t.Errorf("points = %s", p)
 	}
 	var labels []string
@@ -196,14 +203,17 @@ func TestPageOfRamp(t *testing.T) {
 		return rows
 	}
 	first := load.RampStep{Offered: 1000, Goodput: 999, Latency: row(2000)}
-	rep := Report{Servers: []string{"<a>"}, Ramp: &load.RampReport{Knee: &first, Ended: "for want of <users>",
+	rep := Report{Servers: []string{"<a>"}, Ramp: &load.RampReport{Knee: &first,
+		Ended: "for want of <users>",
 		Steps: []load.RampStep{first, {Offered: 2000, Goodput: 1500, Latency: row(90_000)}}}}
 	var out strings.Builder
 	if err := rep.WritePage(&out, time.Date(2015, 11, 11, 0, 0, 0, 0, time.UTC)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Knee: 999 orders/s. Ended: for want of &lt;users&gt;", "&lt;a&gt;", "2015-11-11 00:00:00 UTC",
-		`points="455,134 840,12"`, `points="455,134.12 840,73"`, "<td>2,000</td><td>1,500</td><td>0.00</td><td>90.00</td>"} {
+	for _, want := range []string{"Knee: 999 orders/s. Ended: for want of &lt;users&gt;", "&lt;a&gt;",
+		"2015-11-11 00:00:00 UTC",
+		`points="455,134 840,12"`, `points="455,134.12 840,73"`,
+		"<td>2,000</td><td>1,500</td><td>0.00</td><td>90.00</td>"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

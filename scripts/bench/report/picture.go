@@ -38,8 +38,10 @@ func placedChart(l *load.Report) chart {
 	c.Y = y.ticks(tops)
 	for i, n := range l.PlacedBySecond {
 		left, right, top := x.at(float64(i)), x.at(float64(i+1)), y.at(float64(n))
-		c.Bars = append(c.Bars, bar{Left: left, Top: top, Width: max(1, right-left-1), Height: plotBottom - top,
-			Title: fmt.Sprintf("second %d: %s orders", i+1, grouped(fmt.Sprint(n))), Part: float64(i+1) > l.ElapsedSeconds})
+		c.Bars = append(c.Bars, bar{Left: left, Top: top, Width: max(1, right-left-1),
+			Height: plotBottom - top,
+			Title:  fmt.Sprintf("second %d: %s orders", i+1, grouped(fmt.Sprint(n))),
+			Part:   float64(i+1) > l.ElapsedSeconds})
 	}
 	return c
 }
@@ -51,7 +53,8 @@ func orderChart(l *load.Report) chart {
 	for i, s := range l.OrderBySecond {
 		if s.Count > 0 {
 			at = append(at, float64(i)+0.5)
-			p50, p99, most = append(p50, load.Millis(s.P50)), append(p99, load.Millis(s.P99)), append(most, load.Millis(s.Max))
+			p50, p99, most = append(p50, load.Millis(s.P50)), append(p99, load.Millis(s.P99)),
+				append(most, load.Millis(s.Max))
 		}
 	}
 	if len(at) == 0 {
@@ -60,11 +63,13 @@ func orderChart(l *load.Report) chart {
 	scale := decades(slices.Min(p50), slices.Max(most))
 	y := yAxis(scale[0], scale[len(scale)-1], true)
 	c.Y = y.ticks(scale)
-	c.Lines = []line{{"p50", points(x, y, at, p50)}, {"p99", points(x, y, at, p99)}, {"max", points(x, y, at, most)}}
+	c.Lines = []line{{"p50", points(x, y, at, p50)}, {"p99", points(x, y, at, p99)},
+		{"max", points(x, y, at, most)}}
 	return c
 }
 
-// refusalChart draws what was refused or failed in each second: the most frequent ones, and the others as one line.
+// refusalChart draws what was refused or failed in each second: the most frequent ones, and the others as
+// one line.
 func refusalChart(l *load.Report) chart {
 	c, x := secondsChart("Refusals and transport errors", "requests/s", len(l.PlacedBySecond))
 	events := slices.Concat(l.Refusals, l.Faults)
@@ -94,7 +99,8 @@ func refusalChart(l *load.Report) chart {
 	return c
 }
 
-// latencyChart draws latency by percentile as HdrHistogram plots do: each step to the right is ten times rarer.
+// latencyChart draws latency by percentile as HdrHistogram plots do: each step to the right is ten times
+// rarer.
 func latencyChart(latency []load.StepLatency) chart {
 	c := chart{Title: "Latency, by percentile", XLabel: "percentile", YLabel: "ms"}
 	shown := slices.DeleteFunc(slices.Clone(latency), func(s load.StepLatency) bool { return s.Count == 0 })
@@ -157,11 +163,13 @@ func rampCharts(r *load.RampReport) []chart {
 	rates := roundSteps(slices.Max(append(offered, goodput...)))
 	x, y := xAxis(0, rates[len(rates)-1]), yAxis(0, rates[len(rates)-1], false)
 	placed.X, placed.Y = x.ticks(rates), y.ticks(rates)
-	placed.Lines = []line{{"all that was offered", points(x, y, offered, offered)}, {"placed", points(x, y, offered, goodput)}}
+	placed.Lines = []line{{"all that was offered", points(x, y, offered, offered)},
+		{"placed", points(x, y, offered, goodput)}}
 	both := append(slices.Clone(order), flow...)
 	scale := decades(slices.Min(both), slices.Max(both))
 	y = yAxis(scale[0], scale[len(scale)-1], true)
 	slow.X, slow.Y = x.ticks(rates), y.ticks(scale)
-	slow.Lines = []line{{load.StepOrder.String(), points(x, y, offered, order)}, {load.FlowRow, points(x, y, offered, flow)}}
+	slow.Lines = []line{{load.StepOrder.String(), points(x, y, offered, order)},
+		{load.FlowRow, points(x, y, offered, flow)}}
 	return []chart{placed, slow}
 }

@@ -15,17 +15,20 @@ import (
 
 // Report is what a run prints, with -json as this one object.
 type Report struct {
-	Command   string                    `json:"command"` // every setting that is not a default, as flags
-	Servers   []string                  `json:"servers"` // host:port
-	Readiness map[string]map[string]any `json:"readyz"`  // by server: its answer at GET /readyz, before the load
-	Load      *load.Report              `json:"load"`    // null for audit and ramp
+	Command string   `json:"command"` // every setting that is not a default, as flags
+	Servers []string `json:"servers"` // host:port
+	// by server: its answer at GET /readyz, before the load
+	Readiness map[string]map[string]any `json:"readyz"`
+	Load      *load.Report              `json:"load"` // null for audit and ramp
 	Ramp      *load.RampReport          `json:"ramp,omitempty"`
 	Idle      *load.IdleReport          `json:"idle,omitempty"`
 	Soak      *soak.Report              `json:"soak,omitempty"`
-	Audit     []audit.Check             `json:"audit"` // one per proof; violations are 0 in all of them for a correct sale
+	// one per proof; violations are 0 in all of them for a correct sale
+	Audit []audit.Check `json:"audit"`
 }
 
-// Verdict is the error with which the command ends: violations, or a load that never reached an order, which proves nothing.
+// Verdict is the error with which the command ends: violations, or a load that never reached an order, which
+// proves nothing.
 func (r *Report) Verdict() error {
 	failed := 0
 	for _, c := range r.Audit {
@@ -37,7 +40,8 @@ func (r *Report) Verdict() error {
 		return fmt.Errorf("%w: %d of %d checks found violations", audit.ErrFailed, failed, len(r.Audit))
 	}
 	if r.Load != nil && r.Load.Placed+r.Load.Refused == 0 {
-		return fmt.Errorf("%w: not one order was answered, see refusals and transport errors", sale.ErrUnreachable)
+		return fmt.Errorf("%w: not one order was answered, see refusals and transport errors",
+			sale.ErrUnreachable)
 	}
 	if r.Ramp != nil && len(r.Ramp.Steps) == 0 {
 		return fmt.Errorf("%w: no step of the ramp was made: %s", sale.ErrUsage, r.Ramp.Ended)

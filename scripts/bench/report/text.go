@@ -27,7 +27,8 @@ func (p *printer) load(l *load.Report) {
 		p.line("load: %d flows at %.0f/s by at most %d buyers at once in %.2f s, seed %d",
 			l.Flows, l.Rate, l.Concurrency, l.ElapsedSeconds, l.Seed)
 	} else {
-		p.line("load: %d flows by %d buyers at once in %.2f s, seed %d", l.Flows, l.Concurrency, l.ElapsedSeconds, l.Seed)
+		p.line("load: %d flows by %d buyers at once in %.2f s, seed %d", l.Flows, l.Concurrency,
+			l.ElapsedSeconds, l.Seed)
 	}
 	if l.Interrupted {
 		p.line("  ended early by a signal")
@@ -51,7 +52,8 @@ func (p *printer) load(l *load.Report) {
 	p.line("  bytes            %8d sent, %d received", l.BytesSent, l.BytesReceived)
 	p.line("latency, ms     count      p50      p90      p99    p99.9      max")
 	for _, s := range l.Latency {
-		p.line("  %-8s %10d %8.2f %8.2f %8.2f %8.2f %8.2f", s.Step, s.Count, load.Millis(s.P50), load.Millis(s.P90), load.Millis(s.P99),
+		p.line("  %-8s %10d %8.2f %8.2f %8.2f %8.2f %8.2f", s.Step, s.Count, load.Millis(s.P50),
+			load.Millis(s.P90), load.Millis(s.P99),
 			load.Millis(s.P999), load.Millis(s.Max))
 	}
 	p.events("refusals", l.Refusals)
@@ -97,11 +99,13 @@ func (p *printer) ramp(r *load.RampReport) {
 		if s.Repeated {
 			repeated = "  repeated"
 		}
-		p.line("  %9.0f %9.0f %8.2f %8.2f %7.1f %7.1f %10d %11.2f%s", s.Offered, s.Goodput, load.Millis(order.P50), load.Millis(order.P99),
+		p.line("  %9.0f %9.0f %8.2f %8.2f %7.1f %7.1f %10d %11.2f%s", s.Offered, s.Goodput,
+			load.Millis(order.P50), load.Millis(order.P99),
 			load.Millis(flow.P50), load.Millis(flow.P99), s.LateStarts, load.Millis(s.OwnLateness), repeated)
 	}
 	if r.Knee != nil {
-		p.line("  knee: %.0f orders/s, p99 of an order %.2f ms", r.Knee.Goodput, load.Millis(r.Knee.Latency[load.StepOrder].P99))
+		p.line("  knee: %.0f orders/s, p99 of an order %.2f ms", r.Knee.Goodput,
+			load.Millis(r.Knee.Latency[load.StepOrder].P99))
 	} else {
 		p.line("  knee: not found, no step held; begin lower with -rate")
 	}
@@ -110,10 +114,12 @@ func (p *printer) ramp(r *load.RampReport) {
 
 func (p *printer) soak(r *soak.Report) {
 	if r.Peak > 0 {
-		p.line("soak: %.0f s at %.0f flows/s, %.0f%% of the peak of %.0f orders/s; %d samples, medians of the first and the last third",
+		p.line("soak: %.0f s at %.0f flows/s, %.0f%% of the peak of %.0f orders/s; %d samples, medians "+
+			"of the first and the last third",
 			r.Seconds, r.Rate, 100*r.Rate/r.Peak, r.Peak, r.Samples)
 	} else {
-		p.line("soak: %.0f s at %.0f flows/s; %d samples, medians of the first and the last third", r.Seconds, r.Rate, r.Samples)
+		p.line("soak: %.0f s at %.0f flows/s; %d samples, medians of the first and the last third",
+			r.Seconds, r.Rate, r.Samples)
 	}
 	p.line("  %-22s %-12s %10s %10s %10s", "process", "", "first", "last", "at most")
 	for _, g := range r.Growth {
@@ -121,12 +127,14 @@ func (p *printer) soak(r *soak.Report) {
 		if g.Last > g.Limit {
 			verdict = "GROWS"
 		}
-		p.line("  %-22s %-12s %10.1f %10.1f %10.1f  %s", g.Process, g.Measure, g.First, g.Last, g.Limit, verdict)
+		p.line("  %-22s %-12s %10.1f %10.1f %10.1f  %s", g.Process, g.Measure, g.First, g.Last,
+			g.Limit, verdict)
 	}
 }
 
 func (p *printer) idleTable(opened int, t compare.Table) {
-	p.line("  %d idle connections: KB of the workers with each, still open after the load (fewest of all runs)", opened)
+	p.line("  %d idle connections: KB of the workers with each, still open after the load (fewest of all "+
+		"runs)", opened)
 	for _, s := range t.Sides {
 		held := opened
 		for _, trial := range s.Trials {
@@ -141,7 +149,8 @@ func (p *printer) compareTable(t compare.Table) {
 	p.line("  orders/s    total     app   redis  bench     p50     p99   worker MB  side")
 	runs, checks, missing := 0, 0, 0
 	for _, s := range t.Sides {
-		p.line("  %8.0f  %7.1f %7.1f %7.1f %6.1f %7.2f %7.2f   %9.1f  %s", s.OrdersPerSecond, s.CPU.Total, s.CPU.App, s.CPU.Redis,
+		p.line("  %8.0f  %7.1f %7.1f %7.1f %6.1f %7.2f %7.2f   %9.1f  %s", s.OrdersPerSecond, s.CPU.Total,
+			s.CPU.App, s.CPU.Redis,
 			s.CPU.Generator, s.OrderP50/1000, s.OrderP99/1000, s.WorkerMemory/(1<<20), s.Side)
 		for _, trial := range s.Trials {
 			missing += trial.Flows - trial.Placed
@@ -152,7 +161,8 @@ func (p *printer) compareTable(t compare.Table) {
 	}
 	p.line("  CPU per order  min   max   orders/s  min   max   against %s", t.Sides[0].Side)
 	for _, s := range t.Sides[1:] {
-		p.line("          %5.2f %5.2f %5.2f      %5.2f %5.2f %5.2f   %s", s.CPURatio.Median, s.CPURatio.Min, s.CPURatio.Max,
+		p.line("          %5.2f %5.2f %5.2f      %5.2f %5.2f %5.2f   %s", s.CPURatio.Median, s.CPURatio.Min,
+			s.CPURatio.Max,
 			s.OrdersRatio.Median, s.OrdersRatio.Min, s.OrdersRatio.Max, s.Side)
 	}
 	if missing > 0 {

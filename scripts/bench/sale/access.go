@@ -50,7 +50,8 @@ func (a *Access) registerTLS(fs *flag.FlagSet) {
 	fs.StringVar(&a.caFile, "tls-ca", "", "speak TLS and verify with the certificates in this PEM `file`")
 }
 
-// Resolve reads what the flags name: the list of servers, the certificates, root's password. Its errors are an ErrUsage.
+// Resolve reads what the flags name: the list of servers, the certificates, root's password. Its errors are
+// an ErrUsage.
 func (a *Access) Resolve() (err error) {
 	if a.Servers, err = SplitServers("addr", a.addr); err != nil {
 		return err
@@ -63,7 +64,8 @@ func (a *Access) Resolve() (err error) {
 	return a.findRootPassword()
 }
 
-// findRootPassword fills in root's password for the built-in catalogue; the other sources hold it themselves.
+// findRootPassword fills in root's password for the built-in catalogue; the other sources hold it
+// themselves.
 func (a *Access) findRootPassword() error {
 	switch {
 	case a.Catalog.RootPassword != "":
@@ -76,7 +78,8 @@ func (a *Access) findRootPassword() error {
 	a.RootFrom = filepath.Join(a.data, passwordFile)
 	text, err := os.ReadFile(a.RootFrom)
 	if err != nil {
-		return fmt.Errorf("%w: cannot read root's password: %w; set ROOT_PASSWORD as for the server, or -data to its folder",
+		return fmt.Errorf("%w: cannot read root's password: %w; set ROOT_PASSWORD as for the server, or "+
+			"-data to its folder",
 			ErrUsage, err)
 	}
 	a.Catalog.RootPassword = strings.TrimSpace(string(text))
@@ -93,10 +96,12 @@ func RegisterBuiltIn(fs *flag.FlagSet, c *catalog.Config) {
 	}
 }
 
-// BuiltIn readies that catalogue for so many orders: each finds a user, no food sells out, and root has a password.
+// BuiltIn makes that catalogue large enough for so many orders: each finds a user, no food sells out, and
+// root has a password.
 func BuiltIn(c catalog.Config, orders int) catalog.Config {
 	c.Users = max(c.Users, orders+1) // and root
-	// Two pieces an order, spread evenly: twice the mean and some is far above what chance can ask of one food.
+	// Two pieces an order, spread evenly: twice the mean and some is far above what chance can ask of one
+	// food.
 	c.Stock = max(c.Stock, 4*orders/max(c.Foods, 1)+200)
 	if c.RootPassword == "" {
 		c.RootPassword = rand.Text()
@@ -108,7 +113,8 @@ func BuiltIn(c catalog.Config, orders int) catalog.Config {
 func SplitServers(name, text string) ([]string, error) {
 	servers := strings.Split(text, ",")
 	if len(servers) > ServersMax {
-		return nil, fmt.Errorf("%w: -%s names %d servers, at most %d", ErrUsage, name, len(servers), ServersMax)
+		return nil, fmt.Errorf("%w: -%s names %d servers, at most %d", ErrUsage, name,
+			len(servers), ServersMax)
 	}
 	for _, server := range servers {
 		host, port, err := net.SplitHostPort(server)
@@ -120,7 +126,8 @@ func SplitServers(name, text string) ([]string, error) {
 	return servers, nil
 }
 
-// tlsConfig is how connections are encrypted: any certificate will do, unless a file names those to verify with.
+// tlsConfig is how connections are encrypted: any certificate will do, unless a file names those to verify
+// with.
 func tlsConfig(caFile string) (*tls.Config, error) {
 	if caFile == "" {
 		return &tls.Config{InsecureSkipVerify: true}, nil

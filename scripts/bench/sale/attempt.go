@@ -1,7 +1,7 @@
 package sale
 
-// PiecesMax is the contract's limit of pieces in a cart. The load sends at most that many adds, of one piece each, and the
-// audit holds every order to it. It is not the server's constant: bench proves from outside.
+// PiecesMax is the contract's limit of pieces in a cart. The load sends at most that many adds, of one piece
+// each, and the audit holds every order to it. It is not the server's constant: bench proves from outside.
 const PiecesMax = 3
 
 // Outcome is what a buyer knows of its order.

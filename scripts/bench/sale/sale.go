@@ -1,5 +1,5 @@
-// Package sale is what the load and the audit must agree on: who may buy what, where the servers are, and what each flow
-// met. It sends no request.
+// Package sale is what the load and the audit must agree on: who may buy what, where the servers are, and
+// what each flow met. It sends no request.
 package sale
 
 import (
@@ -23,7 +23,8 @@ var (
 	ErrUnreachable = errors.New("sale unreachable")
 )
 
-// Sale is who may buy and what there is to buy when nothing has been sold yet, from the server's own catalogue.
+// Sale is who may buy and what there is to buy when nothing has been sold yet, from the server's own
+// catalogue.
 type Sale struct {
 	Users []catalog.User // by id
 	Foods []catalog.Food // by id, ids contiguous from 1
@@ -44,7 +45,8 @@ func Read(ctx context.Context, c catalog.Config) (*Sale, error) {
 		return nil, fmt.Errorf("%w: cannot read catalogue: %w", ErrUsage, err)
 	}
 	if s.Root.ID != RootID {
-		return nil, fmt.Errorf("%w: the catalogue has no user %d, the administrator whom the audit needs", ErrUsage, RootID)
+		return nil, fmt.Errorf("%w: the catalogue has no user %d, the administrator whom the audit needs",
+			ErrUsage, RootID)
 	}
 	if len(foods) == 0 {
 		return nil, fmt.Errorf("%w: the catalogue has no foods", ErrUsage)
@@ -55,23 +57,25 @@ func Read(ctx context.Context, c catalog.Config) (*Sale, error) {
 	return s, nil
 }
 
-// Free lists the users who have not bought, highest ids first and so root last. The first users are left to whoever tries
-// the server by hand.
+// Free lists the users who have not bought, highest ids first and so root last. The first users are left to
+// whoever tries the server by hand.
 func (s *Sale) Free(bought map[uint32]bool) []catalog.User {
 	users := slices.DeleteFunc(slices.Clone(s.Users), func(u catalog.User) bool { return bought[u.ID] })
 	slices.Reverse(users)
 	return users
 }
 
-// Buyers picks n of the free users, all of them when there are fewer, and reports on stderr how many are skipped. Without
-// any free user the error is an ErrUsage.
+// Buyers picks n of the free users, all of them when there are fewer, and reports on stderr the number of
+// those skipped. Without any free user the error is an ErrUsage.
 func (s *Sale) Buyers(n int, free []catalog.User, stderr io.Writer) ([]catalog.User, error) {
 	all, ordered := len(s.Users), len(s.Users)-len(free)
 	if len(free) == 0 {
-		return nil, fmt.Errorf("%w: all %d users have an order and each buys once; open a new sale", ErrUsage, all)
+		return nil, fmt.Errorf("%w: all %d users have an order and each buys once; open a new sale",
+			ErrUsage, all)
 	}
 	if ordered > 0 || len(free) < n {
-		fmt.Fprintf(stderr, "bench: %d users buy, -orders asks for %d; %d of %d have an order already and are skipped\n",
+		fmt.Fprintf(stderr, "bench: %d users buy, -orders asks for %d; %d of %d have an order already "+
+			"and are skipped\n",
 			min(n, len(free)), n, ordered, all)
 	}
 	return free[:min(n, len(free))], nil
@@ -79,13 +83,15 @@ func (s *Sale) Buyers(n int, free []catalog.User, stderr io.Writer) ([]catalog.U
 
 // HasUser reports whether the catalogue has a user of this id.
 func (s *Sale) HasUser(id uint32) bool {
-	_, found := slices.BinarySearchFunc(s.Users, id, func(u catalog.User, id uint32) int { return cmp.Compare(u.ID, id) })
+	_, found := slices.BinarySearchFunc(s.Users, id,
+		func(u catalog.User, id uint32) int { return cmp.Compare(u.ID, id) })
 	return found
 }
 
 // Food finds a food by its id.
 func (s *Sale) Food(id int64) (catalog.Food, bool) {
-	i, found := slices.BinarySearchFunc(s.Foods, id, func(f catalog.Food, id int64) int { return cmp.Compare(f.ID, id) })
+	i, found := slices.BinarySearchFunc(s.Foods, id,
+		func(f catalog.Food, id int64) int { return cmp.Compare(f.ID, id) })
 	if !found {
 		return catalog.Food{}, false
 	}

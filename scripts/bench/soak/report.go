@@ -12,8 +12,9 @@ import (
 
 // What is left out of the comparison, and by how much the last third may pass the first one.
 const (
-	settling   = 0.1 // of the samples: connections open, heaps and pools find their size
-	orderBytes = 256 // of the store's memory, for each order that came between: it is kept for ever (TUNING.md)
+	settling = 0.1 // of the samples: connections open, heaps and pools find their size
+	// of the store's memory, for each order that came between: it is kept for ever (TUNING.md)
+	orderBytes = 256
 )
 
 // tolerances are what is allowed: first x factor + slack.
@@ -31,7 +32,8 @@ type Report struct {
 	Peak    float64  `json:"peak,omitempty"` // orders a second of the closed loop before
 	Samples int      `json:"samples"`
 	Growth  []Growth `json:"growth"`
-	Missing []string `json:"missing,omitempty"` // gauges that are not in every sample: a process that ended or came
+	// gauges that are not in every sample: a process that ended or came
+	Missing []string `json:"missing,omitempty"`
 }
 
 // Growth is one figure of one process.
@@ -55,11 +57,13 @@ func newReport(samples []sample, placed int) (*Report, error) {
 	settled := samples[int(settling*float64(len(samples))):]
 	third := len(settled) / 3
 	if third == 0 {
-		return nil, fmt.Errorf("%w: %d samples are too few to tell growth from chance; let the soak be longer", sale.ErrUsage, len(samples))
+		return nil, fmt.Errorf("%w: %d samples are too few to tell growth from chance; let the soak be "+
+			"longer", sale.ErrUsage, len(samples))
 	}
 	for g, n := range seen {
 		if n < len(samples) {
-			rep.Missing = append(rep.Missing, fmt.Sprintf("%s: %s in %d of %d samples", g.process, g.measure, n, len(samples)))
+			rep.Missing = append(rep.Missing,
+				fmt.Sprintf("%s: %s in %d of %d samples", g.process, g.measure, n, len(samples)))
 			continue
 		}
 		first, last := g.median(settled[:third]), g.median(settled[len(settled)-third:])
@@ -80,7 +84,8 @@ func (g gauge) median(samples []sample) float64 {
 	return compare.NewSpread(numbers).Median
 }
 
-// limit is what the last third may show. Between the middles of the thirds two thirds of the orders come.
+// limit is the most that the last third may show. Between the middles of the thirds two thirds of the orders
+// come.
 func (g gauge) limit(first float64, placed int) float64 {
 	limit := first*tolerances[g.measure].factor + tolerances[g.measure].slack
 	if g.store && g.measure == memory {
@@ -91,11 +96,13 @@ func (g gauge) limit(first float64, placed int) float64 {
 
 // Checks are the soak's part of the verdict.
 func (r *Report) Checks() []audit.Check {
-	lived := audit.Check{Name: "every process lived through the soak", Examined: len(r.Growth) + len(r.Missing)}
+	lived := audit.Check{Name: "every process lived through the soak", Examined: len(r.Growth) +
+		len(r.Missing)}
 	for _, missing := range r.Missing {
 		lived.Violate("%s", missing)
 	}
-	flat := audit.Check{Name: "no process has grown: memory, threads, files, goroutines", Examined: len(r.Growth)}
+	flat := audit.Check{Name: "no process has grown: memory, threads, files, goroutines",
+		Examined: len(r.Growth)}
 	for _, g := range r.Growth {
 		if g.Last > g.Limit {
 			flat.Violate("%s: %s %.1f in the first third, %.1f in the last one, at most %.1f are allowed",

@@ -64,8 +64,9 @@ type Soak struct {
 	peak    float64 // orders a second; 0 when -rate was given
 }
 
-// Open measures the peak on one server, unless -rate is given, and starts another one with a user for each flow: a user buys
-// once, and only orders that are placed go the whole way. opt is left as the load of that server takes it.
+// Open measures the peak on one server, unless -rate is given, and starts another one with a user for each
+// flow: a user buys once, and only orders that are placed go the whole way. opt is left as the load of that
+// server takes it.
 func Open(ctx context.Context, opt *Options, stderr io.Writer) (*Soak, error) {
 	s := &Soak{}
 	var err error
@@ -96,7 +97,8 @@ func (s *Soak) open(ctx context.Context, opt *Options, stderr io.Writer) error {
 	mean := l.Rate * l.Duration.Seconds()
 	l.Orders = int(mean + 5*math.Sqrt(mean) + 1) // chance brings more than that once in three million soaks
 	if l.Orders >= usersMax {
-		return fmt.Errorf("%w: soak %v at %.0f flows/s takes %d users, at most %d; shorten it or lower -rate",
+		return fmt.Errorf("%w: soak %v at %.0f flows/s takes %d users, at most %d; shorten it or lower "+
+			"-rate",
 			sale.ErrUsage, opt.Time, l.Rate, l.Orders, usersMax-1)
 	}
 	opt.Catalog = sale.BuiltIn(opt.Catalog, l.Orders)
@@ -114,7 +116,8 @@ func (s *Soak) open(ctx context.Context, opt *Options, stderr io.Writer) error {
 }
 
 // start starts the product with its default store, the one that it looks after itself.
-func (s *Soak) start(ctx context.Context, product string, catalogue catalog.Config, flags ...string) (*compare.Target, error) {
+func (s *Soak) start(ctx context.Context, product string, catalogue catalog.Config,
+	flags ...string) (*compare.Target, error) {
 	folder, err := os.MkdirTemp(s.folder, "server")
 	if err != nil {
 		return nil, fmt.Errorf("cannot make folder: %w", err)
@@ -150,7 +153,8 @@ func (s *Soak) measurePeak(ctx context.Context, opt Options, product string, ord
 	}
 	rep := result.Report()
 	if rep.Placed == 0 {
-		return 0, fmt.Errorf("%w: not one order was placed while the peak was measured; refusals %v, transport errors %v",
+		return 0, fmt.Errorf("%w: not one order was placed while the peak was measured; refusals %v, "+
+			"transport errors %v",
 			sale.ErrUnreachable, rep.Refusals, rep.Faults)
 	}
 	return rep.OrdersPerSecond, nil

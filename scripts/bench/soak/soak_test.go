@@ -25,18 +25,35 @@ func TestSoakReportFindsGrowth(t *testing.T) {
 		change func(i int, s sample)
 		want   []string // examples of the two checks
 	}{
-		"steady":        {func(int, sample) {}, nil},
-		"a spike":       {func(i int, s sample) { s[gauge{"flashsale 7", false, memory}] += map[bool]float64{true: 900}[i == 95] }, nil},
-		"shrinks":       {func(i int, s sample) { s[gauge{"flashsale 7", false, files}] -= float64(i) }, nil},
-		"within limits": {func(i int, s sample) { s[gauge{"flashsale 7", false, memory}] += 0.08 * float64(i) }, nil},
-		"memory": {func(i int, s sample) { s[gauge{"flashsale 7", false, memory}] += 0.2 * float64(i) }, []string{
-			"flashsale 7: memory, MB 24.9 in the first third, 36.9 in the last one, at most 31.4 are allowed"}},
-		"store": {func(i int, s sample) { s[gauge{"redis-server 8", true, memory}] = 10 * float64(i) }, []string{
-			"redis-server 8: memory, MB 245.0 in the first third, 845.0 in the last one, at most 444.2 are allowed"}},
-		"threads": {func(i int, s sample) { s[gauge{"flashsale 7", false, threads}] += float64(i / 10) }, []string{
+		"steady": {func(int, sample) {}, nil},
+		"a spike": {func(i int, s sample) {
+			s[gauge{"flashsale 7", false, memory}] += map[bool]float64{true: 900}[i == 95]
+		}, nil},
+		"shrinks": {func(i int, s sample) {
+			s[gauge{"flashsale 7", false, files}] -= float64(i)
+		}, nil},
+		"within limits": {func(i int, s sample) {
+			s[gauge{"flashsale 7", false, memory}] += 0.08 * float64(i)
+		}, nil},
+		"memory": {func(i int, s sample) {
+			s[gauge{"flashsale 7", false, memory}] += 0.2 * float64(i)
+		}, []string{
+			"flashsale 7: memory, MB 24.9 in the first third, 36.9 in the last one, at most 31.4 are " +
+				"allowed"}},
+		"store": {func(i int, s sample) {
+			s[gauge{"redis-server 8", true, memory}] = 10 * float64(i)
+		}, []string{
+			"redis-server 8: memory, MB 245.0 in the first third, 845.0 in the last one, at most 444.2 " +
+				"are allowed"}},
+		"threads": {func(i int, s sample) {
+			s[gauge{"flashsale 7", false, threads}] += float64(i / 10)
+		}, []string{
 			"flashsale 7: threads 10.0 in the first third, 16.0 in the last one, at most 14.0 are allowed"}},
-		"goroutines": {func(i int, s sample) { s[gauge{"worker 0", false, goroutines}] += float64(i) }, []string{
-			"worker 0: goroutines 624.5 in the first third, 684.5 in the last one, at most 671.7 are allowed"}},
+		"goroutines": {func(i int, s sample) {
+			s[gauge{"worker 0", false, goroutines}] += float64(i)
+		}, []string{
+			"worker 0: goroutines 624.5 in the first third, 684.5 in the last one, at most 671.7 are " +
+				"allowed"}},
 		"ended": {func(i int, s sample) {
 			if i > 50 {
 				delete(s, gauge{"worker 0", false, goroutines})
@@ -77,7 +94,8 @@ func steady(n int) []sample {
 	samples := make([]sample, n)
 	for i := range samples {
 		samples[i] = sample{
-			{"flashsale 7", false, memory}: 20, {"flashsale 7", false, threads}: 8, {"flashsale 7", false, files}: 500,
+			{"flashsale 7", false, memory}: 20, {"flashsale 7", false, threads}: 8,
+			{"flashsale 7", false, files}:    500,
 			{"redis-server 8", true, memory}: 10 + float64(i), {"worker 0", false, goroutines}: 600,
 		}
 	}
@@ -120,8 +138,9 @@ func TestWatcherSeesGrowth(t *testing.T) {
 		t.Fatal(err)
 	}
 	self := fmt.Sprintf("soak.test %d", os.Getpid())
-	for g, least := range map[gauge]float64{{self, false, files}: more - 5, {"worker 0", false, goroutines}: more - 5,
-		{self, false, threads}: -5, {self, false, memory}: -100} {
+	for g, least := range map[gauge]float64{{self, false, files}: more - 5,
+		{"worker 0", false, goroutines}: more - 5,
+		{self, false, threads}:          -5, {self, false, memory}: -100} {
 		if was, is := before[g], after[g]; was <= 0 || is-was < least || is-was > least+200 {
 			t.Errorf("%s of %s went from %.1f to %.1f", g.measure, g.process, was, is)
 		}
@@ -137,9 +156,11 @@ func TestSoakMeasuresPeak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := Options{Load: load.Options{Concurrency: 8, Timeout: 10 * time.Second, Seed: 7}, Catalog: catalog.Config{Foods: 100}}
+	opt := Options{Load: load.Options{Concurrency: 8, Timeout: 10 * time.Second, Seed: 7},
+		Catalog: catalog.Config{Foods: 100}}
 	s := &Soak{folder: t.TempDir()}
-	if peak, err := s.measurePeak(t.Context(), opt, product, 300); err != nil || peak < 10 || peak > 100_000 {
+	if peak, err := s.measurePeak(t.Context(), opt, product, 300); err != nil || peak < 10 ||
+		peak > 100_000 {
 		t.Errorf("peak %.0f, %v", peak, err)
 	}
 }

@@ -26,7 +26,8 @@ func watchInterval(d time.Duration) time.Duration { return max(watchIntervalMin,
 type Measure string
 
 const (
-	memory     Measure = "memory, MB" // resident, without the catalogue's image, which all processes share and touch bit by bit
+	// resident, without the catalogue's image, which all processes share and touch bit by bit
+	memory     Measure = "memory, MB"
 	threads    Measure = "threads"
 	files      Measure = "files"
 	goroutines Measure = "goroutines"
@@ -49,7 +50,7 @@ type watcher struct {
 	samples  []sample
 }
 
-// sample is what the gauges showed at one time. One that could not be read is not in it.
+// sample is one reading of all gauges. A gauge that could not be read is not in it.
 type sample map[gauge]float64
 
 func newWatcher(roots []int, profiles, workers int, interval time.Duration) *watcher {
@@ -95,7 +96,8 @@ func (w *watcher) look() (sample, error) {
 	now := sample{}
 	picked := process.Tree(table, w.roots)
 	for _, p := range picked {
-		ofStore := slices.ContainsFunc(picked, func(other process.Process) bool { return other.PID == p.Parent && process.IsStore(other.Name) })
+		ofStore := slices.ContainsFunc(picked,
+			func(other process.Process) bool { return other.PID == p.Parent && process.IsStore(other.Name) })
 		if !ofStore {
 			now.addProcess(p)
 		}
@@ -126,7 +128,8 @@ func (s sample) addProcess(p process.Process) {
 
 // goroutines asks a worker for their number.
 func (w *watcher) goroutines(worker int) (n int, err error) {
-	response, err := w.http.Get(fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/goroutine?debug=1", w.profiles+worker))
+	response, err := w.http.Get(fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/goroutine?debug=1",
+		w.profiles+worker))
 	if err != nil {
 		return 0, err
 	}
