@@ -64,7 +64,7 @@ func (s *Side) exists() error {
 		return nil
 	}
 	if _, err := exec.LookPath(s.program); err != nil {
-		return fmt.Errorf("%w: -compare side %q: %w", sale.ErrUsage, s.text, err)
+		return fmt.Errorf("%w: compare side %q: %w", sale.ErrUsage, s.text, err)
 	}
 	return nil
 }
@@ -83,12 +83,12 @@ func parseSides(text string) ([]Side, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(sides, func(other Side) bool { return other.text == s.text }) {
-			return nil, fmt.Errorf("%w: -compare names the side %q twice", sale.ErrUsage, s.text)
+			return nil, fmt.Errorf("%w: compare names the side %q twice", sale.ErrUsage, s.text)
 		}
 		sides = append(sides, s)
 	}
 	if len(sides) > SidesMax {
-		return nil, fmt.Errorf("%w: -compare names %d sides, at most %d", sale.ErrUsage,
+		return nil, fmt.Errorf("%w: compare names %d sides, at most %d", sale.ErrUsage,
 			len(sides), SidesMax)
 	}
 	return sides, nil
@@ -110,7 +110,7 @@ func ParseSide(text string) (Side, error) {
 			s.count, _ = strconv.Atoi(value) // 0, which check refuses, for what is no number
 		case slowVariable:
 			if s.slow, _ = strconv.Atoi(value); s.slow < 1 || s.slow > slowMax {
-				return s, fmt.Errorf("%w: -compare side %q: %s is a number of slow connections from 1 to %d",
+				return s, fmt.Errorf("%w: compare side %q: %s is a number of slow connections from 1 to %d",
 					sale.ErrUsage, s.text, slowVariable, slowMax)
 			}
 		default:
@@ -119,7 +119,7 @@ func ParseSide(text string) (Side, error) {
 		words = words[1:]
 	}
 	if len(words) == 0 {
-		return s, fmt.Errorf("%w: -compare side %q names no program; it is %s, %s or the path of a server",
+		return s, fmt.Errorf("%w: compare side %q names no program; it is %s, %s or the path of a server",
 			sale.ErrUsage, s.text, FloorProgram, productProgram)
 	}
 	s.program, s.flags = words[0], words[1:]
@@ -128,21 +128,21 @@ func ParseSide(text string) (Side, error) {
 
 func (s *Side) check() error {
 	if !slices.Contains(storeKinds, s.store) {
-		return fmt.Errorf("%w: -compare side %q: %s is one of %v", sale.ErrUsage, s.text,
+		return fmt.Errorf("%w: compare side %q: %s is one of %v", sale.ErrUsage, s.text,
 			storeVariable, storeKinds)
 	}
 	if s.count < 1 || s.count > countMax || s.count > 1 && s.store == storeOwn {
-		return fmt.Errorf("%w: -compare side %q: %s is a number from 1 to %d, of servers that share a "+
+		return fmt.Errorf("%w: compare side %q: %s is a number from 1 to %d, of servers that share a "+
 			"Redis (not %s=%s)",
 			sale.ErrUsage, s.text, countVariable, countMax, storeVariable, storeOwn)
 	}
 	if strings.HasPrefix(s.program, "-") {
-		return fmt.Errorf("%w: -compare side %q names no program before %s", sale.ErrUsage,
+		return fmt.Errorf("%w: compare side %q names no program before %s", sale.ErrUsage,
 			s.text, s.program)
 	}
 	if s.program == FloorProgram {
 		if s.store != storeOff {
-			return fmt.Errorf("%w: -compare side %q: the floor has no store", sale.ErrUsage, s.text)
+			return fmt.Errorf("%w: compare side %q: the floor has no store", sale.ErrUsage, s.text)
 		}
 		s.store = ""
 	}
@@ -156,7 +156,7 @@ func (s *Side) check() error {
 				return strings.HasPrefix(word, "-") && flag == name
 			})
 		if set {
-			return fmt.Errorf("%w: -compare side %q sets %s, which bench sets for all sides",
+			return fmt.Errorf("%w: compare side %q sets %s, which bench sets for all sides",
 				sale.ErrUsage, s.text, name)
 		}
 	}

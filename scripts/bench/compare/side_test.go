@@ -29,30 +29,30 @@ func TestParseSides(t *testing.T) {
 
 func TestParseSidesRefuses(t *testing.T) {
 	tests := map[string]string{
-		"": `-compare side "" names no program; it is floor, product or ` +
+		"": `compare side "" names no program; it is floor, product or ` +
 			`the path of a server`,
-		"floor | A=1": `-compare side "A=1" names no program; it is floor, product ` +
+		"floor | A=1": `compare side "A=1" names no program; it is floor, product ` +
 			`or the path of a server`,
-		"-workers 1":    `-compare side "-workers 1" names no program before -workers`,
-		"floor|  floor": `-compare names the side "floor" twice`,
-		"STORE=disk product": `-compare side "STORE=disk product": STORE is one of [off ` +
+		"-workers 1":    `compare side "-workers 1" names no program before -workers`,
+		"floor|  floor": `compare names the side "floor" twice`,
+		"STORE=disk product": `compare side "STORE=disk product": STORE is one of [off ` +
 			`always everysec tcp own]`,
-		"SERVERS=0 product": `-compare side "SERVERS=0 product": SERVERS is a number ` +
+		"SERVERS=0 product": `compare side "SERVERS=0 product": SERVERS is a number ` +
 			`from 1 to 16, of servers that share a Redis (not STORE=own)`,
-		"SERVERS=x product": `-compare side "SERVERS=x product": SERVERS is a number ` +
+		"SERVERS=x product": `compare side "SERVERS=x product": SERVERS is a number ` +
 			`from 1 to 16, of servers that share a Redis (not STORE=own)`,
-		"STORE=own SERVERS=2 product": `-compare side "STORE=own SERVERS=2 product": SERVERS is a ` +
+		"STORE=own SERVERS=2 product": `compare side "STORE=own SERVERS=2 product": SERVERS is a ` +
 			`number from 1 to 16, of servers that share a Redis (not STORE=own)`,
-		"SLOW=-1 floor": `-compare side "SLOW=-1 floor": SLOW is a number of slow ` +
+		"SLOW=-1 floor": `compare side "SLOW=-1 floor": SLOW is a number of slow ` +
 			`connections from 1 to 20000`,
-		"STORE=tcp floor": `-compare side "STORE=tcp floor": the floor has no store`,
-		"product -users 7": `-compare side "product -users 7" sets users, which bench ` +
+		"STORE=tcp floor": `compare side "STORE=tcp floor": the floor has no store`,
+		"product -users 7": `compare side "product -users 7" sets users, which bench ` +
 			`sets for all sides`,
-		"product --app-port=7": `-compare side "product --app-port=7" sets app-port, which ` +
+		"product --app-port=7": `compare side "product --app-port=7" sets app-port, which ` +
 			`bench sets for all sides`,
-		"DB_HOST=x product": `-compare side "DB_HOST=x product" sets db-host, which ` +
+		"DB_HOST=x product": `compare side "DB_HOST=x product" sets db-host, which ` +
 			`bench sets for all sides`,
-		"1|2|3|4|5|6|7|8|9|a|b|c|d|e|f|g|h": "-compare names 17 sides, at most 16",
+		"1|2|3|4|5|6|7|8|9|a|b|c|d|e|f|g|h": "compare names 17 sides, at most 16",
 	}
 	for text, want := range tests {
 		_, err := parseSides(text)
