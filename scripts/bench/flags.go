@@ -26,9 +26,9 @@ type subcommand struct {
 // task is a subcommand at work, with its own options.
 type task interface {
 	register(fs *flag.FlagSet)
-	// resolve takes the options apart and checks them. given are the flags that were set, line is the whole
-	// command. Its errors are a sale.ErrUsage.
-	resolve(operand string, given map[string]bool, line string) error
+	// resolve takes the options apart and checks them. given are the flags that were set; line gives the
+	// whole command, with what resolve has filled in. Its errors are a sale.ErrUsage.
+	resolve(operand string, given map[string]bool, line func() string) error
 	run(ctx context.Context, stdout, stderr io.Writer) error
 }
 
@@ -66,7 +66,7 @@ func parse(args []string, out io.Writer) (task, error) {
 	}
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	return t, t.resolve(operand, given, sub.line(operand, fs))
+	return t, t.resolve(operand, given, func() string { return sub.line(operand, fs) })
 }
 
 // choose finds the subcommand of a command line, by its name or by an old flag, and the arguments that

@@ -39,7 +39,7 @@ func (t *loadTask) register(fs *flag.FlagSet) {
 	}
 }
 
-func (t *loadTask) resolve(_ string, given map[string]bool, line string) error {
+func (t *loadTask) resolve(_ string, given map[string]bool, line func() string) error {
 	if err := t.load.Resolve(given); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (t *loadTask) resolve(_ string, given map[string]bool, line string) error {
 		return err
 	}
 	t.load.Servers, t.load.TLS = t.access.Servers, t.access.TLS
-	t.proof.line, t.proof.retried = line, t.load.Retry
+	t.proof.line, t.proof.retried = line(), t.load.Retry
 	return nil
 }
 
@@ -101,8 +101,8 @@ func (t *auditTask) register(fs *flag.FlagSet) {
 	t.proof.register(fs)
 }
 
-func (t *auditTask) resolve(_ string, _ map[string]bool, line string) error {
-	t.proof.line = line
+func (t *auditTask) resolve(_ string, _ map[string]bool, line func() string) error {
+	t.proof.line = line()
 	return t.access.Resolve()
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -157,8 +158,8 @@ func TestOptionsOfOpenLoop(t *testing.T) {
 			t.Errorf("%s: %d orders at %v", text, opt.Orders, opt.Rate)
 		}
 	}
-	if got := parsed[*loadTask](t, "ramp"); !got.ramp || got.load.Rate != 500 ||
-		got.load.Duration != 3*time.Second || got.proof.line != "bench ramp -root-password=(set)" {
+	if got := parsed[*loadTask](t, "ramp", "-seed=7"); !got.ramp || got.load.Rate != 500 ||
+		got.load.Duration != 3*time.Second || got.proof.line != "bench ramp -root-password=(set) -seed=7" {
 		t.Errorf("ramp = %+v", got)
 	}
 }
@@ -184,6 +185,15 @@ func TestOldFlags(t *testing.T) {
 		if _, err := parse(strings.Fields(old), io.Discard); err != nil {
 			t.Errorf("%s: %v", old, err)
 		}
+	}
+}
+
+// A seed that bench chose stands in the line that repeats the run.
+func TestRandomSeedIsInTheLine(t *testing.T) {
+	got := parsed[*loadTask](t, "-root-password=x")
+	if want := fmt.Sprintf("bench -root-password=(set) -seed=%d", got.load.Seed); got.load.Seed == 0 ||
+		got.proof.line != want {
+		t.Errorf("line %q, want %q", got.proof.line, want)
 	}
 }
 

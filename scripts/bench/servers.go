@@ -38,7 +38,7 @@ func (t *compareTask) register(fs *flag.FlagSet) {
 	fs.BoolVar(&t.json, "json", false, "print one JSON object instead of text")
 }
 
-func (t *compareTask) resolve(sides string, given map[string]bool, _ string) error {
+func (t *compareTask) resolve(sides string, given map[string]bool, _ func() string) error {
 	return t.opt.Resolve(sides, given)
 }
 
@@ -61,9 +61,10 @@ func (t *soakTask) register(fs *flag.FlagSet) {
 	t.proof.register(fs)
 }
 
-func (t *soakTask) resolve(length string, given map[string]bool, line string) error {
-	t.proof.line, t.proof.retried = line, t.opt.Load.Retry
-	return t.opt.Resolve(length, given)
+func (t *soakTask) resolve(length string, given map[string]bool, line func() string) error {
+	err := t.opt.Resolve(length, given)
+	t.proof.line, t.proof.retried = line(), t.opt.Load.Retry
+	return err
 }
 
 func (t *soakTask) run(ctx context.Context, stdout, stderr io.Writer) error {
@@ -86,8 +87,9 @@ func (t *soakTask) run(ctx context.Context, stdout, stderr io.Writer) error {
 // floorTask is bench floor.
 type floorTask struct{ floor compare.Floor }
 
-func (t *floorTask) register(fs *flag.FlagSet)                     { t.floor.Register(fs) }
-func (t *floorTask) resolve(string, map[string]bool, string) error { return nil }
+func (t *floorTask) register(fs *flag.FlagSet) { t.floor.Register(fs) }
+
+func (t *floorTask) resolve(string, map[string]bool, func() string) error { return nil }
 
 func (t *floorTask) run(context.Context, io.Writer, io.Writer) error {
 	signal.Reset(os.Interrupt, syscall.SIGTERM) // they end it at once: it has nothing to finish

@@ -22,7 +22,7 @@ type Report struct {
 	Skipped         int         `json:"users_skipped"`      // who had an order before the load
 	Placed          int         `json:"placed"`             // orders answered 200
 	Refused         int         `json:"refused"`            // orders answered with a reason
-	Unknown         int         `json:"unknown"`            // orders without an answer that decides: only the books tell
+	Unknown         int         `json:"unknown"`            // orders left open: only the books tell
 	ElapsedSeconds  float64     `json:"elapsed_seconds"`
 	OrdersPerSecond float64     `json:"orders_per_second"` // mean
 	BestSecond      int64       `json:"best_second"`       // orders

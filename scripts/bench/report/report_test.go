@@ -21,10 +21,11 @@ func TestSoakTable(t *testing.T) {
 	if err := rep.Write(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	want := "soak: 600 s at 700 flows/s, 70% of the peak of 1000 orders/s; 120 samples, medians of the " +
-		"first and the last third\n  process                                  first       last    at " +
-		"most\n  flashsale 7            memory, MB         20.0       21.0       26.0  flat\n  worker 0               " +
-		"goroutines        600.0      700.0      646.0  GROWS\naudit:\n"
+	want := "soak: 600 s at 700 flows/s, 70% of the peak of 1000 orders/s; 120 samples, " +
+		"medians of the first and the last third\n" +
+		"  process                                  first       last    at most\n" +
+		"  flashsale 7            memory, MB         20.0       21.0       26.0  flat\n" +
+		"  worker 0               goroutines        600.0      700.0      646.0  GROWS\naudit:\n"
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
