@@ -10,29 +10,35 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/redisx/redistest"
+	"flashsale/scripts/bench/audit"
+	"flashsale/scripts/bench/compare"
+	"flashsale/scripts/bench/process"
+	"flashsale/scripts/bench/report"
 )
 
-// A load through a Redis that freezes, one that is killed and started again, and a killed worker: every user has an order.
+// A load through a Redis that freezes, one that is killed and started again, and a killed worker: every user
+// has an order.
 func TestRetryThroughFaults(t *testing.T) {
 	const users, orders = 10_001, 8000
 	redis := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
-	product, err := buildProduct(t.Context(), t.TempDir())
+	product, err := process.Build(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	catalogue := catalog.Config{Users: users, Foods: 10, Stock: 5000, RootPassword: "secret"}
-	s, err := parseSide(ownProduct + " -redis-timeout 200ms -workers 2 -redis " + redis.Socket)
+	s, err := compare.ParseSide(compare.OwnProduct +
+		" -redis-timeout 200ms -workers 2 -redis " + redis.Socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := s.start(t.Context(), t.TempDir(), product, catalogue)
+	server, err := s.Start(t.Context(), t.TempDir(), product, catalogue)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.stop()
+	defer server.Stop()
 
 	type end struct {
-		report report
+		report report.Report
 		stderr string
 		code   int
 	}
@@ -40,11 +46,11 @@ func TestRetryThroughFaults(t *testing.T) {
 	go func() {
 		defer close(ended)
 		// In a closed loop by many buyers there are orders under way whenever a fault comes.
-		rep, stderr, code := bench(t, server.servers, 10, 5000, "-retry",
+		rep, stderr, code := bench(t, server.Servers, 10, 5000, "-retry",
 			"-users", strconv.Itoa(users), "-orders", strconv.Itoa(orders), "-concurrency", "50")
 		ended <- end{rep, stderr, code}
 	}()
-	address := server.servers[0]
+	address := server.Servers[0]
 	awaitKeys(t, redis, 500)
 	redis.Freeze(t)
 	awaitReady(t, address, false)
@@ -66,7 +72,7 @@ func TestRetryThroughFaults(t *testing.T) {
 	if l.Placed != orders || l.Settling.Stranded != 0 || l.Settling.Settled == 0 {
 		t.Errorf("load %+v, settling %+v", l, l.Settling)
 	}
-	if check := got.report.Audit[10]; check.Name != settledCheck || check.Examined != orders {
+	if check := got.report.Audit[10]; check.Name != audit.Settled || check.Examined != orders {
 		t.Errorf("last check %+v", check)
 	}
 }
@@ -81,20 +87,22 @@ func awaitKeys(t *testing.T, redis *redistest.Server, least int) {
 
 func awaitReady(t *testing.T, address string, want bool) {
 	t.Helper()
-	within(t, fmt.Sprintf("ready %t", want), func() bool { return ready(t.Context(), address) == want })
+	within(t, fmt.Sprintf("ready %t", want), func() bool {
+		return process.Ready(t.Context(), address) == want
+	})
 }
 
 // killWorker ends one of the processes that serve, at once.
-func killWorker(t *testing.T, server *target) {
+func killWorker(t *testing.T, server *compare.Target) {
 	t.Helper()
-	table, err := readProcesses()
+	table, err := process.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
-	picked := tree(table, server.roots)
+	picked := process.Tree(table, server.Roots)
 	for _, p := range picked {
-		if p.pid != server.roots[0] && isWorker(p, picked) {
-			if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil {
+		if p.PID != server.Roots[0] && process.IsWorker(p, picked) {
+			if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			return
@@ -106,11 +114,11 @@ func killWorker(t *testing.T, server *target) {
 // within polls until the condition holds.
 func within(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	poll := time.NewTicker(daemonPoll)
+	poll := time.NewTicker(process.Poll)
 	defer poll.Stop()
-	for limit := time.Now().Add(daemonStartMax); !condition(); <-poll.C {
+	for limit := time.Now().Add(process.StartMax); !condition(); <-poll.C {
 		if time.Now().After(limit) {
-			t.Fatalf("no %s within %v", what, daemonStartMax)
+			t.Fatalf("no %s within %v", what, process.StartMax)
 		}
 	}
 }

@@ -2,115 +2,110 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"runtime"
-	"slices"
-	"sync"
-	"sync/atomic"
-	"syscall"
-	"time"
+	"flag"
+	"io"
 
-	"flashsale/internal/catalog"
+	"flashsale/scripts/bench/audit"
+	"flashsale/scripts/bench/load"
+	"flashsale/scripts/bench/report"
+	"flashsale/scripts/bench/sale"
 )
 
-// load sends buyers through the sale.
-type load struct {
-	opt   options
-	foods []catalog.Food
-	users []catalog.User // each buys once
-	// Open loop: when each user's flow is meant to start, since began; nil in the closed loop.
-	starts []time.Duration
-	ended  atomic.Int64 // flows that came to an end, for the progress bar
-	next   atomic.Int64 // index of the next user
-	began  time.Time
+const (
+	rampRateDefault     = "500" // flows a second in the first step
+	rampDurationDefault = "3s"  // of a step
+)
+
+// loadTask is bench load and bench ramp.
+type loadTask struct {
+	ramp   bool // raise the rate, step by step
+	access sale.Access
+	load   load.Options
+	proof  proof
 }
 
-// loadResult is what a load leaves behind.
-type loadResult struct {
-	attempts    []attempt // of the flows that were begun
-	tally       *tally
-	elapsed     time.Duration
-	cpu         time.Duration // user and system time of this process
-	interrupted bool          // by a signal
+func (t *loadTask) register(fs *flag.FlagSet) {
+	t.access.Register(fs)
+	t.proof.register(fs)
+	if !t.ramp {
+		t.load.Register(fs)
+		return
+	}
+	t.load.Register(fs, "orders") // the rate decides the number of a step
+	for name, value := range map[string]string{"rate": rampRateDefault, "duration": rampDurationDefault} {
+		f := fs.Lookup(name)
+		f.DefValue = value
+		_ = f.Value.Set(value) // it is well formed
+	}
 }
 
-func newLoad(opt options, foods []catalog.Food, users []catalog.User) *load {
-	l := &load{opt: opt, foods: foods, users: users}
-	if opt.rate > 0 {
-		l.starts = poissonArrivals(len(users), opt.rate, opt.seed, opt.duration)
-		l.users = users[:len(l.starts)]
+func (t *loadTask) resolve(_ string, given map[string]bool, line func() string) error {
+	if err := t.load.Resolve(given); err != nil {
+		return err
 	}
-	return l
+	if err := t.access.Resolve(); err != nil {
+		return err
+	}
+	t.load.Servers, t.load.TLS = t.access.Servers, t.access.TLS
+	t.proof.line, t.proof.retried = line(), t.load.Retry
+	return nil
 }
 
-// run is the closed loop or, with -rate, the open one. The buyers share the users out among them. In the closed loop each
-// begins the next flow when its last one ended; run returns when all users had their turn or, with the requests under way
-// answered, when ctx or -duration ends. In the open loop each waits for the intended start of its next flow, and one that
-// is late begins at once; -duration ends the intended starts and all flows come to their end, so that slow ones count.
-func (l *load) run(ctx context.Context) loadResult {
-	bounded := ctx
-	if l.opt.duration > 0 && l.starts == nil {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, l.opt.duration)
-		defer cancel()
-	}
-	tallies := make([]*tally, 4*runtime.GOMAXPROCS(0))
-	for i := range tallies {
-		tallies[i] = newTally()
-	}
-	attempts := make([]attempt, len(l.users))
-	cpuBefore := processCPU()
-	l.began = time.Now()
-	var buyers sync.WaitGroup
-	for i := range min(l.opt.concurrency, len(l.users)) {
-		buyers.Go(func() { l.shop(bounded, tallies[i%len(tallies)], attempts) })
-	}
-	buyers.Wait()
-
-	result := loadResult{elapsed: time.Since(l.began), cpu: processCPU() - cpuBefore, tally: newTally()}
-	for _, t := range tallies {
-		result.tally.merge(t)
-	}
-	seconds := int(result.elapsed/time.Second) + 1
-	result.tally.placed = result.tally.placed.extend(seconds)
-	result.tally.second(seconds - 1)
-	attempts = attempts[:min(int(l.next.Load()), len(attempts))]
-	// Buyers who waited for a start when ctx ended have not begun.
-	result.attempts = slices.DeleteFunc(attempts, func(a attempt) bool { return a.userID == 0 })
-	result.interrupted = ctx.Err() != nil
-	return result
+func (t *loadTask) run(ctx context.Context, stdout, stderr io.Writer) error {
+	return t.proof.prove(ctx, &t.access, func(ctx context.Context, ev *audit.Evidence,
+		rep *report.Report) error {
+		return loadSale(ctx, t.load, t.ramp, ev, rep, stderr)
+	}, stdout)
 }
 
-// shop is one buyer's loop. Each flow writes its own place among the attempts.
-func (l *load) shop(ctx context.Context, tally *tally, attempts []attempt) {
-	b := newBuyer(newClient(l.opt.servers, l.opt.tls, l.opt.timeout), l.opt, l.foods, tally, l.began)
-	var pace pacer
-	for ctx.Err() == nil {
-		i := int(l.next.Add(1)) - 1
-		if i >= len(l.users) {
-			break
+// loadSale picks the buyers, runs the load and fills evidence and report; ev has the books from before it.
+func loadSale(ctx context.Context, opt load.Options, ramp bool, ev *audit.Evidence, rep *report.Report,
+	stderr io.Writer) error {
+	free := ev.Sale.Free(ev.Bought())
+	if opt.Idle > 0 {
+		open, err := load.OpenIdle(ctx, opt)
+		if err != nil {
+			return err
 		}
-		intended := time.Now()
-		if l.starts != nil {
-			intended = l.began.Add(l.starts[i])
-			late, ok := pace.wait(ctx, intended)
-			if !ok {
-				break
-			}
-			tally.start(late)
-		}
-		attempts[i] = b.buy(ctx, l.users[i], intended)
-		l.ended.Add(1)
+		defer func() {
+			rep.Idle = &load.IdleReport{Opened: len(open), Held: open.Held()}
+			open.Close()
+		}()
 	}
-	b.client.close()
-	tally.move(b.client.traffic)
+	if ramp {
+		rep.Ramp, ev.Attempts = load.Ramp(ctx, opt, ev.Sale.Foods, free, stderr)
+		return nil
+	}
+	buyers, err := ev.Sale.Buyers(opt.Orders, free, stderr)
+	if err != nil {
+		return err
+	}
+	l := load.New(opt, ev.Sale.Foods, buyers)
+	stopProgress := showProgress(stderr, l.Flows(), l.Ended)
+	result := l.Run(ctx)
+	stopProgress()
+	ev.Attempts = result.Attempts
+	rep.Load = result.Report()
+	rep.Load.Skipped = len(ev.Sale.Users) - len(free)
+	return nil
 }
 
-// processCPU returns the user and system time that this process has used so far.
-func processCPU() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(fmt.Errorf("cannot read own CPU time: %w", err)) // only a wrong argument fails
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+// auditTask is bench audit.
+type auditTask struct {
+	access sale.Access
+	proof  proof
+}
+
+func (t *auditTask) register(fs *flag.FlagSet) {
+	t.access.Register(fs)
+	t.proof.register(fs)
+}
+
+func (t *auditTask) resolve(_ string, _ map[string]bool, line func() string) error {
+	t.proof.line = line()
+	return t.access.Resolve()
+}
+
+func (t *auditTask) run(ctx context.Context, stdout, _ io.Writer) error {
+	return t.proof.prove(ctx, &t.access, nil, stdout)
 }

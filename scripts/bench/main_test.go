@@ -4,52 +4,64 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"flashsale/internal/catalog"
+	"flashsale/scripts/bench/audit"
+	"flashsale/scripts/bench/compare"
+	"flashsale/scripts/bench/load"
+	"flashsale/scripts/bench/report"
 )
 
 // TestMain lets the test binary be the floor as well, which bench starts as a copy of itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == floorProgram {
+	if len(os.Args) > 1 && os.Args[1] == compare.FloorProgram {
 		main()
 	}
 	os.Exit(m.Run())
 }
 
 // builtIn returns the foods of the built-in catalogue as a server offers them.
-func builtIn(t *testing.T, foods, stock int) []offer {
+func builtIn(t *testing.T, foods, stock int) []audit.Offer {
 	t.Helper()
-	list, err := catalog.Read(context.Background(), catalog.Config{Users: 2, Foods: foods, Stock: stock, RootPassword: "secret"},
+	list, err := catalog.Read(context.Background(),
+		catalog.Config{Users: 2, Foods: foods, Stock: stock, RootPassword: "secret"},
 		func(catalog.User) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	offers := make([]offer, len(list))
+	offers := make([]audit.Offer, len(list))
 	for i, f := range list {
-		offers[i] = offer{ID: f.ID, Price: f.Price, Stock: f.Stock}
+		offers[i] = audit.Offer{ID: f.ID, Price: f.Price, Stock: f.Stock}
 	}
 	return offers
 }
 
-// bench runs the command against the shop's addresses with 201 users and returns report, text on stderr and exit code.
-func bench(t *testing.T, addresses []string, foods, stock int, args ...string) (report, string, int) {
+// bench loads the shop at the addresses with 201 users, or runs another subcommand that args begin with, and
+// returns report, text on stderr and exit code.
+func bench(t *testing.T, addresses []string, foods, stock int, args ...string) (report.Report, string, int) {
 	t.Helper()
+	line := []string{"-json", "-addr", strings.Join(addresses, ","), "-users", "201", "-foods",
+		strconv.Itoa(foods),
+		"-stock", strconv.Itoa(stock), "-root-password", "secret"}
+	name := "load"
+	if len(args) > 0 && find(args[0]) != nil {
+		name, args = args[0], args[1:]
+	}
+	if name == "load" {
+		line = append(line, "-concurrency", "8", "-orders", "100", "-seed", "7")
+	}
 	var stdout, stderr bytes.Buffer
-	err := run(append([]string{"-json", "-addr", strings.Join(addresses, ","), "-users", "201", "-foods", strconv.Itoa(foods),
-		"-stock", strconv.Itoa(stock), "-root-password", "secret", "-concurrency", "8", "-orders", "100", "-seed", "7"},
-		args...), &stdout, &stderr)
-	code := exitCode(err, &stderr)
-	var rep report
+	code := exitCode(run(slices.Concat([]string{name}, line, args), &stdout, &stderr), &stderr)
+	var rep report.Report
 	if stdout.Len() > 0 {
 		if err := json.Unmarshal(stdout.Bytes(), &rep); err != nil {
 			t.Fatalf("report is not JSON: %v\n%s", err, stdout.Bytes())
@@ -59,7 +71,7 @@ func bench(t *testing.T, addresses []string, foods, stock int, args ...string) (
 }
 
 // failed lists the names of the checks with violations.
-func failed(checks []check) []string {
+func failed(checks []audit.Check) []string {
 	var names []string
 	for _, c := range checks {
 		if c.Violations > 0 {
@@ -75,10 +87,15 @@ func TestHonestShopInEveryStyle(t *testing.T) {
 		connections int64 // at least
 		look        func(requestLook) bool
 	}{
-		"default":         {nil, 2, func(l requestLook) bool { return l.tokenInQuery == 0 && l.tokenInHeader > 400 && l.bodies == 0 }},
-		"token in query":  {[]string{"-token-in-query"}, 2, func(l requestLook) bool { return l.tokenInQuery > 400 }},
-		"new connections": {[]string{"-new-connections"}, 100, func(l requestLook) bool { return l.tokenInHeader > 400 }},
-		"contest bodies":  {[]string{"-contest-bodies"}, 2, func(l requestLook) bool { return l.bodies == 200 }},
+		"default": {nil, 2, func(l requestLook) bool {
+			return l.tokenInQuery == 0 && l.tokenInHeader > 400 && l.bodies == 0
+		}},
+		"token in query": {[]string{"-token-in-query"}, 2,
+			func(l requestLook) bool { return l.tokenInQuery > 400 }},
+		"new connections": {[]string{"-new-connections"}, 100,
+			func(l requestLook) bool { return l.tokenInHeader > 400 }},
+		"contest bodies": {[]string{"-contest-bodies"}, 2,
+			func(l requestLook) bool { return l.bodies == 200 }},
 	}
 	for name, style := range styles {
 		t.Run(name, func(t *testing.T) {
@@ -88,11 +105,13 @@ func TestHonestShopInEveryStyle(t *testing.T) {
 				t.Fatalf("exit %d: %s %+v", code, stderr, rep.Audit)
 			}
 			l := rep.Load
-			if l.Placed != 100 || l.Refused != 0 || l.Unknown != 0 || len(l.Refusals) != 0 || len(l.Faults) != 0 {
+			if l.Placed != 100 || l.Refused != 0 || l.Unknown != 0 || len(l.Refusals) != 0 ||
+				len(l.Faults) != 0 {
 				t.Errorf("load = %+v", l)
 			}
-			if l.Connections < style.connections || l.Reconnects != 0 || l.BytesSent == 0 || l.BytesReceived == 0 {
-				t.Errorf("traffic = %+v", l.traffic)
+			if l.Connections < style.connections || l.Reconnects != 0 || l.BytesSent == 0 ||
+				l.BytesReceived == 0 {
+				t.Errorf("traffic = %+v", l.Traffic)
 			}
 			if len(s.orders) != 100 || !style.look(s.seen) {
 				t.Errorf("shop has %d orders and saw %+v", len(s.orders), s.seen)
@@ -105,13 +124,13 @@ func TestHonestShopInEveryStyle(t *testing.T) {
 }
 
 func TestSeedDecidesPieces(t *testing.T) {
-	var pieces [3]map[uint32][]item
+	var pieces [3]map[uint32][]audit.Item
 	for i, seed := range []string{"7", "7", "8"} {
 		s := newShop(builtIn(t, 10, 1000), honest)
 		if _, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-seed", seed); code != 0 {
 			t.Fatal(stderr)
 		}
-		pieces[i] = map[uint32][]item{}
+		pieces[i] = map[uint32][]audit.Item{}
 		for _, o := range s.orders {
 			pieces[i][o.UserID] = o.Items
 		}
@@ -127,31 +146,23 @@ func TestSoldOutShopRefuses(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	want := []eventCount{{Step: "order", Name: "FOOD_OUT_OF_STOCK", Count: int64(100 - len(s.orders))}}
+	want := []load.EventCount{{Step: "order", Name: "FOOD_OUT_OF_STOCK", Count: int64(100 - len(s.orders))}}
 	if rep.Load.Placed != len(s.orders) || !reflect.DeepEqual(rep.Load.Refusals, want) {
 		t.Errorf("placed %d of %d, refusals %+v", rep.Load.Placed, len(s.orders), rep.Load.Refusals)
 	}
 }
 
 func TestLiesAreFound(t *testing.T) {
-	const (
-		twoOrders = "every order is of a known user, and a user has one"
-		oversold  = "no food is sold over its stock"
-		stock     = "stock left + sold = initial stock, for every food on every server"
-		lost      = "every order answered 200 is there, for its user"
-		pieces    = "every order of this run has the pieces that were sent"
-		nowhere   = "no order came from nowhere, none that was refused"
-	)
 	lies := map[string]struct {
 		lie   lie
 		stock int
 		want  []string
 	}{
-		"loses an order":        {losesOrder, 1000, []string{lost}},
-		"sells twice":           {sellsTwice, 3, []string{oversold, stock}},
-		"swaps a food":          {swapsFood, 1000, []string{pieces}},
-		"takes two of one user": {takesMany, 1000, []string{twoOrders, nowhere}},
-		"keeps a refused order": {hidesOrder, 1000, []string{nowhere}},
+		"loses an order":        {losesOrder, 1000, []string{audit.Acknowledged}},
+		"sells twice":           {sellsTwice, 3, []string{audit.Oversold, audit.Stock}},
+		"swaps a food":          {swapsFood, 1000, []string{audit.Sent}},
+		"takes two of one user": {takesMany, 1000, []string{audit.OnePerUser, audit.Unexpected}},
+		"keeps a refused order": {hidesOrder, 1000, []string{audit.Unexpected}},
 	}
 	for name, test := range lies {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +170,8 @@ func TestLiesAreFound(t *testing.T) {
 			s := newShop(builtIn(t, 10, test.stock), test.lie)
 			rep, stderr, code := bench(t, []string{s.open(t)}, 10, test.stock)
 			if code != exitAudit || !reflect.DeepEqual(failed(rep.Audit), test.want) {
-				t.Errorf("exit %d, failed checks %q, want %q; %s", code, failed(rep.Audit), test.want, stderr)
+				t.Errorf("exit %d, failed checks %q, want %q; %s", code, failed(rep.Audit),
+					test.want, stderr)
 			}
 		})
 	}
@@ -191,7 +203,7 @@ func TestSecondRunTakesOtherUsers(t *testing.T) {
 	if code != exitUsage || stderr != want {
 		t.Errorf("exit %d, stderr %q", code, stderr)
 	}
-	rep, stderr, code = bench(t, addresses, 10, 1000, "-audit-only")
+	rep, stderr, code = bench(t, addresses, 10, 1000, "audit")
 	if code != 0 || rep.Load != nil || len(rep.Audit) != 6 || rep.Audit[0].Examined != 201 {
 		t.Errorf("audit only: exit %d: %s %+v", code, stderr, rep)
 	}
@@ -211,14 +223,16 @@ func TestSignalEndsLoadAndAudits(t *testing.T) {
 		}
 	}
 	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-users", "5001", "-orders", "5000")
-	if code != 0 || !rep.Load.Interrupted || rep.Load.Placed < 5 || rep.Load.Placed >= 5000 || len(rep.Audit) != 10 {
+	if code != 0 || !rep.Load.Interrupted || rep.Load.Placed < 5 || rep.Load.Placed >= 5000 ||
+		len(rep.Audit) != 10 {
 		t.Errorf("exit %d: %s, load %+v", code, stderr, rep.Load)
 	}
 }
 
 func TestDurationEndsLoad(t *testing.T) {
 	s := newShop(builtIn(t, 10, 1000), honest)
-	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-users", "100001", "-orders", "100000", "-duration", "100ms")
+	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-users", "100001", "-orders", "100000",
+		"-duration", "100ms")
 	if code != 0 || rep.Load.Interrupted || rep.Load.Placed == 0 || rep.Load.Placed != len(s.orders) {
 		t.Errorf("exit %d: %s, load %+v", code, stderr, rep.Load)
 	}
@@ -235,10 +249,13 @@ func TestExitCodes(t *testing.T) {
 		stderr  string
 	}{
 		"no server": {nobody, nil, exitUnreachable, "connection refused"},
-		"other password": {address, []string{"-root-password", "wrong"}, exitUsage, "refuses root's password (from ROOT_PASSWORD or " +
-			"-root-password); set ROOT_PASSWORD as for the server, or -data to its folder\n"},
-		"other catalogue":  {address, []string{"-foods", "9"}, exitUsage, "sells 10 foods, bench was told 9; give bench the server's catalogue settings"},
-		"unknown flag":     {address, []string{"-fast"}, exitUsage, "flag provided but not defined: -fast (bench -h"},
+		"other password": {address, []string{"-root-password", "wrong"}, exitUsage,
+			"refuses root's password (from ROOT_PASSWORD or " +
+				"-root-password); set ROOT_PASSWORD as for the server, or -data to its folder\n"},
+		"other catalogue": {address, []string{"-foods", "9"}, exitUsage,
+			"sells 10 foods, bench was told 9; give bench the server's catalogue settings"},
+		"unknown flag": {address, []string{"-fast"}, exitUsage,
+			"flag provided but not defined: -fast (bench load -h"},
 		"stray word":       {address, []string{"fast"}, exitUsage, `"fast" is not a flag`},
 		"help":             {address, []string{"-h"}, 0, ""},
 		"second one alone": {nobody + "," + address, []string{"-audit-only"}, 0, ""},
@@ -246,9 +263,11 @@ func TestExitCodes(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			args := append([]string{"-addr", test.address, "-users", "201", "-foods", "10", "-root-password", "secret", "-orders", "9"}, test.args...)
+			args := append([]string{"-addr", test.address, "-users", "201", "-foods", "10", "-root-password",
+				"secret"}, test.args...)
 			code := exitCode(run(args, &stdout, &stderr), &stderr)
-			if code != test.code || !strings.Contains(stderr.String(), test.stderr) || strings.Count(stderr.String(), "\n") > 1 {
+			if code != test.code || !strings.Contains(stderr.String(), test.stderr) ||
+				strings.Count(stderr.String(), "\n") > 1 {
 				t.Errorf("exit %d, stderr %q", code, stderr.String())
 			}
 		})
@@ -263,41 +282,8 @@ func TestLoadWithoutAnyAnswerFails(t *testing.T) {
 	if code != exitUnreachable || !strings.Contains(stderr, "not one order was answered") {
 		t.Errorf("exit %d, stderr %q", code, stderr)
 	}
-	want := []eventCount{{Step: "order", Name: "closed by server", Count: 100}}
+	want := []load.EventCount{{Step: "order", Name: "closed by server", Count: 100}}
 	if !reflect.DeepEqual(rep.Load.Faults, want) || rep.Load.Unknown != 100 || rep.Load.Reconnects == 0 {
 		t.Errorf("load = %+v", rep.Load)
-	}
-}
-
-func TestTextReport(t *testing.T) {
-	rep := report{Audit: []check{{Name: "all is well", Examined: 3}, {Name: "nothing is lost", Examined: 3, Violations: 1, Examples: []string{"order x"}}}}
-	var out bytes.Buffer
-	if err := rep.write(&out, false); err != nil {
-		t.Fatal(err)
-	}
-	want := "audit:\n  ok   all is well (3 looked at, 0 violations)\n  FAIL nothing is lost (3 looked at, 1 violations)\n         order x\n"
-	if out.String() != want {
-		t.Errorf("got %q", out.String())
-	}
-	if err := rep.verdict(); !errors.Is(err, errAudit) || err.Error() != "audit failed: 1 of 2 checks found violations" {
-		t.Error(err)
-	}
-	rep = report{Load: &loadReport{Placed: 7, PlacedBySecond: []int64{7}, Latency: []stepLatency{{Step: "order", Count: 7, P50: 1500}},
-		Refusals: []eventCount{{Step: "order", Name: "FOOD_OUT_OF_STOCK", Count: 2}}}}
-	out.Reset()
-	if err := rep.write(&out, false); err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range []string{
-		fmt.Sprintf("  %-8s %10d %8.2f", "order", 7, 1.5),
-		"  order             2 FOOD_OUT_OF_STOCK",
-		"transport errors: none",
-	} {
-		if !strings.Contains(out.String(), line) {
-			t.Errorf("no line %q in\n%s", line, out.String())
-		}
-	}
-	if strings.Contains(out.String(), "score") {
-		t.Errorf("a load of one second has a score:\n%s", out.String())
 	}
 }

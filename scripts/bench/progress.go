@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -12,14 +11,15 @@ import (
 
 const progressInterval = 200 * time.Millisecond
 
-// showProgress draws a bar of the flows that ended while the load runs, if out is a terminal, and returns what stops it.
-// It looks at a counter now and then, so the buyers never wait for the terminal.
-func showProgress(out io.Writer, total int, ended *atomic.Int64) (stop func()) {
+// showProgress draws a bar of the flows that ended while the load runs, if out is a terminal, and returns
+// what stops it. It looks at a counter now and then, so the buyers never wait for the terminal.
+func showProgress(out io.Writer, total int, ended func() int64) (stop func()) {
 	file, isFile := out.(*os.File)
 	if !isFile || !term.IsTerminal(int(file.Fd())) {
 		return func() {}
 	}
-	bar := progressbar.NewOptions(total, progressbar.OptionSetWriter(file), progressbar.OptionSetDescription("orders"),
+	bar := progressbar.NewOptions(total, progressbar.OptionSetWriter(file),
+		progressbar.OptionSetDescription("orders"),
 		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionClearOnFinish())
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -29,7 +29,7 @@ func showProgress(out io.Writer, total int, ended *atomic.Int64) (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				_ = bar.Set64(ended.Load()) // a terminal gone away must not end the load
+				_ = bar.Set64(ended()) // a terminal gone away must not end the load
 			case <-done:
 				_ = bar.Clear()
 				return

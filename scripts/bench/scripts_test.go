@@ -14,9 +14,10 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
+	"flashsale/scripts/bench/process"
 )
 
-// requireTool is requireRedis for another program.
+// requireTool wants a program on PATH: with REQUIRE_REAL=1 its absence fails, else it skips.
 func requireTool(t *testing.T, name string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err == nil {
@@ -41,22 +42,23 @@ func found(t *testing.T, pattern, text string) string {
 // wrk runs a script of scripts/wrk for a second and returns what it printed.
 func wrk(t *testing.T, server, script string, args ...string) string {
 	t.Helper()
-	words := append([]string{"-t2", "-c16", "-d1s", "-s", filepath.Join("..", "wrk", script), "http://" + server, "--"}, args...)
+	words := append([]string{"-t2", "-c16", "-d1s", "-s", filepath.Join("..", "wrk", script), "http://" +
+		server, "--"}, args...)
 	output, _ := exec.Command("wrk", words...).CombinedOutput() // a refusal is an exit code too
 	return string(output)
 }
 
-// The audit of README's section on wrk finds the server of that section sound after its load, and the scripts name the ids
-// that are wrong.
+// The audit of README's section on wrk finds the server of that section sound after its load, and the
+// scripts name the ids that are wrong.
 func TestWrkAndAuditOfREADME(t *testing.T) {
-	requireRedis(t)
+	requireTool(t, "redis-server")
 	requireTool(t, "wrk")
 	requireTool(t, "curl")
-	readme, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	section := found(t, `(?s)### wrk and vegeta(.*?)\n## `, string(readme))
+	section := found(t, `(?s)## wrk and vegeta\n(.*)`, string(readme))
 	var sale catalog.Config
 	flags := flag.NewFlagSet("README", flag.ContinueOnError)
 	config.AddCatalog(flags, &sale)
@@ -64,37 +66,47 @@ func TestWrkAndAuditOfREADME(t *testing.T) {
 		t.Fatal(err)
 	}
 	sale.RootPassword = "secret"
-	product, err := buildProduct(t.Context(), t.TempDir())
+	product, err := process.Build(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := served(t, "product", product, sale).servers[0]
+	server := served(t, "product", product, sale).Servers[0]
 
 	users := strings.Fields(found(t, `flow\.lua http://127\.0\.0\.1:8080 -- (\d+ \d+)`, section))
-	if output := wrk(t, server, "flow.lua", users...); !regexp.MustCompile(`Orders placed: [1-9]`).MatchString(output) {
+	sold := regexp.MustCompile(`Orders placed: [1-9]`)
+	if output := wrk(t, server, "flow.lua", users...); !sold.MatchString(output) {
 		t.Errorf("wrk sold nothing:\n%s", output)
 	}
+	const refused = "wrk: the server refuses the login of ids 100001 to 100500; give first and last up to " +
+		"100000 behind --\n"
 	for _, run := range []struct{ script, args, want string }{
-		{"flow.lua", users[0] + " " + users[0], "Users who got no order now, most of whom had one before: " + users[0] + "\n"},
-		{"flow.lua", "99000 100500", "wrk: the server refuses the login of ids 100001 to 100500; give first and last up to 100000 behind --\n"},
-		{"login.lua", "99000 100500", "wrk: the server refuses the login of ids 100001 to 100500; give first and last up to 100000 behind --\n"},
-		{"login.lua", "100001 100500", "wrk: the server refuses the login of id 100001, the first of 100001 to 100500 (name user100001, password pass100001)\n"},
+		{"flow.lua", users[0] + " " + users[0],
+			"Users who got no order now, most of whom had one before: " + users[0] + "\n"},
+		{"flow.lua", "99000 100500", refused},
+		{"login.lua", "99000 100500", refused},
+		{"login.lua", "100001 100500", "wrk: the server refuses the login of id 100001, the first of " +
+			"100001 to 100500 (name user100001, password pass100001)\n"},
 		{"login.lua", "9 8", "wrk: first-user and last-user must be ids from 2 on, in this order\n"},
 		{"foods.lua", "nobody x", "wrk: the server refuses the login of nobody\n"},
 	} {
-		if output := wrk(t, server, run.script, strings.Fields(run.args)...); !strings.Contains(output, run.want) {
+		output := wrk(t, server, run.script, strings.Fields(run.args)...)
+		if !strings.Contains(output, run.want) {
 			t.Errorf("%s %s: got\n%swant %q", run.script, run.args, output, run.want)
 		}
 	}
+	answered := regexp.MustCompile(`Requests/sec: +[1-9]`)
 	for _, script := range []string{"login.lua", "foods.lua"} {
-		if output := wrk(t, server, script); !regexp.MustCompile(`Requests/sec: +[1-9]`).MatchString(output) || strings.Contains(output, "Non-2xx") {
+		output := wrk(t, server, script)
+		if !answered.MatchString(output) || strings.Contains(output, "Non-2xx") {
 			t.Errorf("%s:\n%s", script, output)
 		}
 	}
 
 	var stdout, stderr bytes.Buffer
-	args := append(strings.Fields(found(t, "go run ./scripts/bench (-audit-only[^`]*)`", section)), "-addr", server, "-root-password", "secret")
-	if code := exitCode(run(args, &stdout, &stderr), &stderr); code != 0 || strings.Contains(stdout.String(), "listed once (0 looked at") {
+	args := append(strings.Fields(found(t, "go run ./scripts/bench (audit[^`]*)`", section)),
+		"-addr", server, "-root-password", "secret")
+	code := exitCode(run(args, &stdout, &stderr), &stderr)
+	if code != 0 || strings.Contains(stdout.String(), "listed once (0 looked at") {
 		t.Errorf("%q: exit %d: %s%s", args, code, stderr.String(), stdout.String())
 	}
 }
@@ -103,7 +115,7 @@ func TestWrkAndAuditOfREADME(t *testing.T) {
 func portOfThree(t *testing.T) string {
 	t.Helper()
 	for range 100 {
-		port, err := freePort()
+		port, err := process.FreePorts(1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +136,7 @@ func portOfThree(t *testing.T) string {
 }
 
 func TestThreeServersKept(t *testing.T) {
-	requireRedis(t)
+	requireTool(t, "redis-server")
 	port := portOfThree(t)
 	three := exec.Command("../three.sh", "-keep", "-orders", "200", "-concurrency", "10")
 	three.Env = append(os.Environ(), "PORT="+port, "TMPDIR="+t.TempDir())
@@ -144,8 +156,9 @@ func TestThreeServersKept(t *testing.T) {
 	}
 	servers := []string{"127.0.0.1:" + port, "127.0.0.2:" + port, "127.0.0.3:" + port}
 	last := 0
-	for _, want := range []string{"building", "redis-server is ready", "server 1 of 3 is ready on " + servers[0],
-		"server 2 of 3 is ready on " + servers[1], "server 3 of 3 is ready on " + servers[2], "load and audit", "left running"} {
+	for _, want := range []string{"building", "redis-server is ready",
+		"server 1 of 3 is ready on " + servers[0], "server 2 of 3 is ready on " + servers[1],
+		"server 3 of 3 is ready on " + servers[2], "load and audit", "left running"} {
 		at := strings.Index(said, "three.sh: "+want)
 		if at < last {
 			t.Errorf("%q is missing or in the wrong place:\n%s", want, said)
@@ -153,13 +166,14 @@ func TestThreeServersKept(t *testing.T) {
 		last = at
 	}
 	for _, server := range servers {
-		if !ready(t.Context(), server) {
+		if !process.Ready(t.Context(), server) {
 			t.Errorf("%s is not left running", server)
 		}
 	}
 	var audit bytes.Buffer
 	args := strings.Fields(found(t, `audit again: go run \./scripts/bench (.+)`, said))
-	if err := run(args, &audit, &audit); err != nil || !strings.Contains(audit.String(), "listed once (200 looked at, 0 violations)") {
+	err = run(args, &audit, &audit)
+	if err != nil || !strings.Contains(audit.String(), "listed once (200 looked at, 0 violations)") {
 		t.Errorf("%q: %v\n%s", args, err, audit.String())
 	}
 	output, err := exec.Command(stop).CombinedOutput()

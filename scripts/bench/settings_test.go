@@ -17,7 +17,8 @@ func TestMoreOrdersThanUsers(t *testing.T) {
 	}
 }
 
-// A wrong flag is named as such, before a sale and in the middle of one, with a load and without: it is no violation.
+// A wrong flag is named as such, before a sale and in the middle of one, with a load and without: it is no
+// violation.
 func TestWrongFlagsAreNoViolation(t *testing.T) {
 	flags := map[string]string{
 		"-foods=9":    "sells 10 foods, bench was told 9",
@@ -38,10 +39,12 @@ func TestWrongFlagsAreNoViolation(t *testing.T) {
 			}
 			want := "bench: bad usage: " + addresses[0] + " " + want +
 				"; give bench the server's catalogue settings (-users, -foods, -stock, ...)\n"
-			for _, mode := range []string{"-audit-only=false", "-audit-only"} {
+			for _, mode := range []string{"load", "audit"} {
 				runs.Go(func() {
-					if _, stderr, code := bench(t, addresses, 10, 1000, mode, flag); code != exitUsage || stderr != want {
-						t.Errorf("%s sale, %s %s: exit %d, stderr %q, want %q", sale, mode, flag, code, stderr, want)
+					if _, stderr, code := bench(t, addresses, 10, 1000, mode, flag); code != exitUsage ||
+						stderr != want {
+						t.Errorf("%s sale, %s %s: exit %d, stderr %q, want %q", sale, mode, flag,
+							code, stderr, want)
 					}
 				})
 			}
@@ -57,7 +60,7 @@ func TestWrongFlagsAreNoViolation(t *testing.T) {
 func TestAuditOnlyFindsOversell(t *testing.T) {
 	s := newShop(builtIn(t, 10, 3), sellsTwice)
 	addresses := []string{s.open(t)}
-	for _, mode := range []string{"-audit-only=false", "-audit-only"} {
+	for _, mode := range []string{"load", "audit"} {
 		rep, stderr, code := bench(t, addresses, 10, 3, mode)
 		if code != exitAudit || len(failed(rep.Audit)) != 2 {
 			t.Errorf("%s: exit %d: %s %+v", mode, code, stderr, rep.Audit)
@@ -72,12 +75,13 @@ func TestCommandLineInReport(t *testing.T) {
 	t.Setenv("DB_PASS", "hidden")
 	t.Setenv("TIMEOUT", "5s")
 	rep, stderr, code := bench(t, []string{address}, 10, 1000, "-retry", "-html", "/dev/null")
-	want := "bench -addr=" + address + " -concurrency=8 -db-pass=(set) -foods=10 -html=/dev/null -json=true -orders=100 " +
-		"-retry=true -root-password=(set) -seed=7 -timeout=5s -users=201"
+	want := "bench -addr=" + address + " -concurrency=8 -db-pass=(set) -foods=10 -html=/dev/null " +
+		"-json=true -orders=100 -retry=true -root-password=(set) -seed=7 -timeout=5s -users=201"
 	if code != 0 || rep.Command != want {
 		t.Errorf("exit %d: %s\ngot  %s\nwant %s", code, stderr, rep.Command, want)
 	}
-	if ready := rep.Readiness[address]; !reflect.DeepEqual(ready, map[string]any{"sale": "shop", "users": 201.0}) {
+	if ready := rep.Readiness[address]; !reflect.DeepEqual(ready,
+		map[string]any{"sale": "shop", "users": 201.0}) {
 		t.Errorf("readiness %v", rep.Readiness)
 	}
 }

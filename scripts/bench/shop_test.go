@@ -15,6 +15,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"flashsale/scripts/bench/audit"
+	"flashsale/scripts/bench/sale"
 )
 
 // lie is a way in which a shop sells wrongly.
@@ -38,9 +41,9 @@ type shop struct {
 	mu       sync.Mutex
 	lie      lie
 	users    int // told at GET /readyz; 0 = no such call
-	foods    []offer
-	carts    map[string][]item
-	orders   []order
+	foods    []audit.Offer
+	carts    map[string][]audit.Item
+	orders   []audit.Order
 	ordered  map[int]bool
 	keys     map[int]string // of orders, by user
 	attempts int            // orders received
@@ -74,8 +77,9 @@ func (s *shop) open(t *testing.T) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func newShop(foods []offer, lie lie) *shop {
-	return &shop{lie: lie, foods: foods, carts: map[string][]item{}, ordered: map[int]bool{}, keys: map[int]string{}, onOrder: func(int) {}}
+func newShop(foods []audit.Offer, lie lie) *shop {
+	return &shop{lie: lie, foods: foods, carts: map[string][]audit.Item{}, ordered: map[int]bool{},
+		keys: map[int]string{}, onOrder: func(int) {}}
 }
 
 func (s *shop) routes() http.Handler {
@@ -92,11 +96,11 @@ func (s *shop) routes() http.Handler {
 	mux.HandleFunc("PATCH /carts/{id}", s.guard(s.add))
 	mux.HandleFunc("POST /orders", s.guard(s.order))
 	mux.HandleFunc("GET /admin/orders", s.guard(func(w http.ResponseWriter, r *http.Request, user int) {
-		if user != rootID {
+		if user != sale.RootID {
 			refuse(w, 401, "INVALID_ACCESS_TOKEN")
 			return
 		}
-		respond(w, 200, append([]order{}, s.orders...))
+		respond(w, 200, append([]audit.Order{}, s.orders...))
 	}))
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		if s.users == 0 {
@@ -133,7 +137,8 @@ func (s *shop) login(w http.ResponseWriter, r *http.Request) {
 		refuse(w, 403, "USER_AUTH_FAIL")
 		return
 	}
-	respond(w, 200, map[string]any{"user_id": id, "username": in.Username, "access_token": fmt.Sprintf("token-%d", id)})
+	respond(w, 200, map[string]any{"user_id": id, "username": in.Username,
+		"access_token": fmt.Sprintf("token-%d", id)})
 }
 
 // guard checks the token, counts how the request looks, and holds the shop's lock for the call.
@@ -160,7 +165,7 @@ func (s *shop) guard(call func(http.ResponseWriter, *http.Request, int)) http.Ha
 }
 
 func (s *shop) add(w http.ResponseWriter, r *http.Request, _ int) {
-	var in item
+	var in audit.Item
 	err := json.NewDecoder(r.Body).Decode(&in)
 	id := r.PathValue("id")
 	cart, found := s.carts[id]
@@ -168,7 +173,7 @@ func (s *shop) add(w http.ResponseWriter, r *http.Request, _ int) {
 		refuse(w, 404, "CART_NOT_FOUND")
 		return
 	}
-	at := slices.IndexFunc(cart, func(it item) bool { return it.FoodID == in.FoodID })
+	at := slices.IndexFunc(cart, func(it audit.Item) bool { return it.FoodID == in.FoodID })
 	if at < 0 {
 		s.carts[id] = append(cart, in)
 	} else {
@@ -205,19 +210,19 @@ func (s *shop) order(w http.ResponseWriter, r *http.Request, user int) {
 		}
 	}
 	s.ordered[user], s.keys[user] = true, key
-	placed := order{ID: fmt.Sprintf("order-%d", user), UserID: uint32(user), Items: cart}
+	placed := audit.Order{ID: fmt.Sprintf("order-%d", user), UserID: uint32(user), Items: cart}
 	s.keep(w, placed, s.attempts == 10)
 }
 
 // keep writes the order down and answers; an odd one is what the lie is about.
-func (s *shop) keep(w http.ResponseWriter, o order, odd bool) {
+func (s *shop) keep(w http.ResponseWriter, o audit.Order, odd bool) {
 	if odd && s.lie == losesOrder {
 		respond(w, 200, map[string]string{"id": o.ID})
 		return
 	}
 	if odd && s.lie == swapsFood {
 		next := int64(1)
-		for slices.ContainsFunc(o.Items, func(it item) bool { return it.FoodID == next }) {
+		for slices.ContainsFunc(o.Items, func(it audit.Item) bool { return it.FoodID == next }) {
 			next++
 		}
 		o.Items[0].FoodID = next

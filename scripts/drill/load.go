@@ -21,10 +21,6 @@ const (
 	piecesFirst = 50 // sold before a fault
 	salesMax    = 10 * time.Second
 	auditMax    = time.Minute
-
-	// The checks of bench, by name, that fail where a drill itself destroyed orders or placed some.
-	checkAcknowledged = "every order answered 200 is there, for its user"
-	checkUnexpected   = "no order came from nowhere, none that was refused"
 )
 
 // load is bench at work on the servers of the stack, with the audit when it is stopped.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"flashsale/scripts/bench/audit"
 )
 
 const (
@@ -143,9 +145,9 @@ func (r *result) judgeAudit(rep *benchReport) {
 	for _, check := range rep.Audit {
 		allowed := 0
 		switch check.Name {
-		case checkAcknowledged:
+		case audit.Acknowledged:
 			known, r.lost, allowed = true, check.Violations, r.mayLose
-		case checkUnexpected:
+		case audit.Unexpected:
 			found, allowed = check.Violations, r.placed
 		}
 		if check.Violations > allowed {
@@ -153,10 +155,10 @@ func (r *result) judgeAudit(rep *benchReport) {
 		}
 	}
 	if !known {
-		r.fail("the audit of bench has no check %q; tell the drill its new name (load.go)", checkAcknowledged)
+		r.fail("the audit of bench made no check %q", audit.Acknowledged)
 	}
 	if found < r.placed {
-		r.fail("the audit of bench found %d orders of others (check %q), the drill placed %d", found, checkUnexpected, r.placed)
+		r.fail("the audit of bench found %d orders of others (check %q), the drill placed %d", found, audit.Unexpected, r.placed)
 	}
 }
 

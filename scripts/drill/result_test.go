@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"flashsale/scripts/bench/audit"
 )
 
 func named(name string, r result) result {
@@ -69,13 +71,13 @@ func TestJudgeAudit(t *testing.T) {
 		name          string
 		failures      int
 	}{
-		{0, 0, checkAcknowledged, 0},
-		{1, 0, checkAcknowledged, 1},
-		{3, 3, checkAcknowledged, 0},
-		{4, 3, checkAcknowledged, 1},
+		{0, 0, audit.Acknowledged, 0},
+		{1, 0, audit.Acknowledged, 1},
+		{3, 3, audit.Acknowledged, 0},
+		{4, 3, audit.Acknowledged, 1},
 		{0, 0, "another name", 1},
 		{1, 3, "no food is sold over its stock", 2}, // nothing that was destroyed excuses it
-		{1, 0, checkUnexpected, 2},
+		{1, 0, audit.Unexpected, 2},
 	} {
 		if r := audited(test.lost, test.mayLose, test.name); len(r.failures) != test.failures {
 			t.Errorf("%+v: %q", test, r.failures)
@@ -87,7 +89,7 @@ func TestJudgeAudit(t *testing.T) {
 func TestJudgePlaced(t *testing.T) {
 	for _, test := range []struct{ found, placed, failures int }{{0, 0, 0}, {3, 3, 0}, {4, 3, 1}, {2, 3, 1}} {
 		r, rep := &result{placed: test.placed}, &benchReport{}
-		for name, violations := range map[string]int{checkAcknowledged: 0, checkUnexpected: test.found} {
+		for name, violations := range map[string]int{audit.Acknowledged: 0, audit.Unexpected: test.found} {
 			rep.Audit = append(rep.Audit, struct {
 				Name       string
 				Violations int
@@ -127,7 +129,7 @@ func TestJudge(t *testing.T) {
 			Name       string
 			Violations int
 			Examples   []string
-		}{checkAcknowledged, 0, nil})
+		}{audit.Acknowledged, 0, nil})
 		return s, rep, &watch{}
 	}
 	for _, test := range []struct {

@@ -13,8 +13,8 @@ import (
 
 const (
 	watchEvery = 250 * time.Millisecond
-	// Bounds of one worker: a calm one has 20 to 30 MB (200,000 users are 3 of them), a goroutine for each connection and
-	// some 20 more, and about as many threads as processors.
+	// Bounds of one worker, far above a calm one (scripts/bench/TUNING.md), which has a goroutine for each
+	// connection and some 20 more, and about as many threads as processors.
 	memoryMax    = 96 << 10 // kB, resident
 	goroutineMax = 3*loadBuyer + 100
 	threadMax    = 64

@@ -1,28 +1,31 @@
--- The contest's whole flow: login, food list, cart, one to three adds of one piece, order; each order by another user.
+-- The contest's whole flow: login, food list, cart, one to three adds of one piece, order; each order by
+-- another user.
 --
 --   wrk -t2 -c64 -d5s -s scripts/wrk/flow.lua http://127.0.0.1:8080 [-- first-user last-user]
 --
--- Users are given by id (default: 2 10000, all of the built-in catalogue but root). The threads draw them from one counter,
--- so no two use the same. A user buys once, so the next run needs other users or a new sale. Ids that the server does not
--- have end wrk before the load; those that have an order already are named after it.
+-- Users are given by id (default: 2 10000, all of the built-in catalogue but root). The threads draw them
+-- from one counter, so no two use the same. A user buys once, so the next run needs other users or a new
+-- sale. Ids that the server does not have end wrk before the load; those that have an order already are
+-- named after it.
 --
--- How a flow goes on. wrk tells response() neither the connection nor the request, and a thread has many connections. So a
--- flow belongs to its thread, not to a connection: a user whose step was answered waits in the queue of the next step, and
--- whichever connection is free next sends it. Whose reply it was is told
+-- How a flow goes on. wrk tells response() neither the connection nor the request, and a thread has many
+-- connections. So a flow belongs to its thread, not to a connection: a user with an answer waits in the
+-- queue of the next step, and the connection that is free next sends it. Which user a reply is for is told
 --   - by the reply itself: a login's has the user id, a cart ID begins with it;
---   - not at all for the food list and the adds. These go out in waves: a wave takes whoever waits, closes when nobody
---     does, and its last reply lets all of its users go on.
+--   - not at all for the food list and the adds. These go out in waves: a wave takes the users who wait,
+--     closes when none is left, and its last reply lets all of its users go on.
 -- So no step of a user is sent before the one before it was answered.
 -- With as many threads as connections (-t64 -c64) each flow is alone on its connection.
 --
 -- Limits:
---   - names and passwords of the built-in catalogue only; carts only of a server that puts the user id into the cart ID;
---   - a refused request ends its flow, nothing is tried again; an error does not say which step it refused, so it is counted
---     by code only;
+--   - names and passwords of the built-in catalogue only; carts only of a server that puts the user id into
+--     the cart ID;
+--   - a refused request ends its flow, nothing is tried again; an error does not name the step that it refused,
+--     so it is counted by code only;
 --   - a wave that misses replies (lost connections, errors) lets its users go on after waveSeconds;
---   - when the users run out the threads end: orders/s counts up to the last order, wrk's Requests/sec to the end of -d;
---     until the last replies are in, idle connections send GET /healthz, counted as such;
---   - no audit: scripts/bench -audit-only checks the sale afterwards.
+--   - when the users run out the threads end: orders/s counts up to the last order, wrk's Requests/sec to the
+--     end of -d; until the last replies are in, idle connections send GET /healthz, counted as such;
+--   - no audit: scripts/bench audit checks the sale afterwards.
 
 local waveSeconds = 2
 
@@ -48,12 +51,12 @@ number, counterAddress = 0, 0  -- of this thread, from 1; of the counter that al
 counts = {}                    -- replies by status and step or code
 began, lastOrder, orders = 0, 0, 0
 outOfUsers = false
-unsold = {}                    -- users whose order was sent and not answered with its id, by id
+unsold = {}                    -- users without an id for the order that they sent, by id
 
 local threads, counter = {}, nil
 
--- Memory is shared by its address: wrk starts each thread before it sets up the next, so none knows how many there will be.
--- Zeroed memory is an unlocked mutex on Linux.
+-- Memory is shared by its address: wrk starts each thread before it sets up the next, so none knows how many
+-- there will be. Zeroed memory is an unlocked mutex on Linux.
 function setup(thread)
    counter = counter or ffi.C.calloc(1, ffi.sizeof("flow_counter"))
    threads[#threads + 1] = thread
@@ -152,11 +155,14 @@ local function foodsRequest(user) return wrk.format("GET", "/foods", user.header
 
 local function loginRequest()
    local id = drawUser()
-   return id and wrk.format("POST", "/login", nil, ('{"username":"user%d","password":"pass%d"}'):format(id, id))
+   local body = id and ('{"username":"user%d","password":"pass%d"}'):format(id, id)
+   return id and wrk.format("POST", "/login", nil, body)
 end
 
 -- Flows under way come before new ones, so that no more are under way than the connections need.
-local steps = { { "order", orderRequest }, { "add", addRequest }, { "cart", cartRequest }, { "foods", foodsRequest } }
+local steps = {
+   { "order", orderRequest }, { "add", addRequest }, { "cart", cartRequest }, { "foods", foodsRequest },
+}
 
 local function flowRequest()
    for _, step in ipairs(steps) do
@@ -175,7 +181,7 @@ end
 local probed = false
 
 function request()
-   -- wrk asks the first thread for one request that it never sends, to see how many it pipelines.
+   -- wrk asks the first thread for one request that it never sends, to see the number that it pipelines.
    if number == 1 and not probed then
       probed = true
       return wrk.format("GET", "/healthz")
@@ -191,11 +197,13 @@ function request()
 end
 
 local alphabet = {}            -- of base64url: value by byte
-for value, letter in ipairs { ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"):byte(1, 64) } do
+local letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+for value, letter in ipairs { letters:byte(1, 64) } do
    alphabet[letter] = value - 1
 end
 
--- ownerOf reads the user id out of a cart ID: its first 32 bits, which are five letters and two bits of the sixth.
+-- ownerOf reads the user id out of a cart ID: its first 32 bits, which are five letters and two bits of the
+-- sixth.
 local function ownerOf(cart)
    local id = 0
    for i = 1, 5 do
@@ -274,7 +282,8 @@ function done()
    print("Replies by status and step or code:")
    for _, key in ipairs(keys) do print(("  %-32s %9d"):format(key, total[key])) end
    local seconds = math.max(last - first, 0)
-   print(("Orders placed: %d in %.2fs, orders/s: %.2f"):format(placed, seconds, placed > 0 and placed / seconds or 0))
+   local rate = placed > 0 and placed / seconds or 0
+   print(("Orders placed: %d in %.2fs, orders/s: %.2f"):format(placed, seconds, rate))
    if total["403 ORDER_OUT_OF_LIMIT"] then
       print("Users who got no order now, most of whom had one before: " .. logins.ranges(without))
    end

@@ -2,8 +2,9 @@
 --
 --   wrk -t2 -c64 -d5s -s scripts/wrk/login.lua http://127.0.0.1:8080 [-- first-user last-user]
 --
--- Users are given by id (default: 2 10000, all of the built-in catalogue but root); from the last one it starts over. A
--- login changes nothing on the server, so threads share the users. Ids that the server refuses end wrk before the load.
+-- Users are given by id (default: 2 10000, all of the built-in catalogue but root); from the last one it
+-- starts over. A login changes nothing on the server, so threads share the users. Ids that the server
+-- refuses end wrk before the load.
 
 local users = dofile((debug.getinfo(1, "S").source:match("^@(.*/)") or "") .. "users.lua")
 local firstUser, lastUser, user

@@ -12,7 +12,8 @@ local function shellQuoted(text)
    return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
--- logIn returns an access token of the server under load, nil when that refuses the user; no answer ends wrk.
+-- logIn returns an access token of the server under load, nil when that refuses the user; no answer ends
+-- wrk.
 function users.logIn(name, password)
    local url = ("%s://%s/login"):format(wrk.scheme, wrk.headers["Host"])
    local body = ('{"username":"%s","password":"%s"}'):format(name, password)
@@ -28,8 +29,8 @@ end
 
 local function exists(id) return users.logIn("user" .. id, "pass" .. id) end
 
--- range reads the ids of the built-in users to take, first and last (default: 2 10000). It logs in as both, so that a load
--- by users whom the server does not have ends before it begins and says which ids are wrong.
+-- range reads the ids of the built-in users to take, first and last (default: 2 10000). It logs in as both,
+-- so that a load by users whom the server does not have ends before it begins and names the wrong ids.
 function users.range(args)
    local first, last = tonumber(args[1] or 2), tonumber(args[2] or 10000)
    if not (first and last and 1 < first and first <= last and first % 1 == 0 and last % 1 == 0) then
@@ -37,15 +38,16 @@ function users.range(args)
    end
    if exists(last) and exists(first) then return first, last end
    if not exists(first) then
-      users.fail("the server refuses the login of id %d, the first of %d to %d (name user%d, password pass%d)",
-         first, first, last, first, first)
+      users.fail("the server refuses the login of id %d, the first of %d to %d " ..
+         "(name user%d, password pass%d)", first, first, last, first, first)
    end
    local known, refused = first, last
    while refused - known > 1 do
       local middle = math.floor((known + refused) / 2)
       if exists(middle) then known = middle else refused = middle end
    end
-   users.fail("the server refuses the login of ids %d to %d; give first and last up to %d behind --", refused, last, known)
+   users.fail("the server refuses the login of ids %d to %d; give first and last up to %d behind --",
+      refused, last, known)
 end
 
 local rangesMax = 20

@@ -1,0 +1,107 @@
+// Package audit proves from outside that a sale sold correctly. It reads all orders and the food lists as
+// root and compares them with the catalogue and with what the load was told. It shares no code with the
+// load: neither its client nor its parsers.
+//
+// It is slow where it reads /admin/orders: the whole list is fetched before the load and at least once after
+// it.
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"flashsale/scripts/bench/sale"
+)
+
+const (
+	// how long food lists may lag the orders before that counts as a violation
+	stockLag      = 3 * time.Second
+	auditInterval = 100 * time.Millisecond
+	examplesMax   = 10 // violations shown per check
+)
+
+// ErrFailed is a sale with violations.
+var ErrFailed = errors.New("audit failed")
+
+// Check is one proof: its claim, the number of things that it looked at, and the number of those that
+// contradict it.
+type Check struct {
+	Name       string   `json:"name"`
+	Examined   int      `json:"examined"`
+	Violations int      `json:"violations"`
+	Examples   []string `json:"examples,omitempty"`
+}
+
+// Violate counts a violation and keeps the first ones as examples.
+func (c *Check) Violate(format string, args ...any) {
+	c.Violations++
+	if len(c.Examples) < examplesMax {
+		c.Examples = append(c.Examples, fmt.Sprintf(format, args...))
+	}
+}
+
+// Evidence is all that the checks compare: what was on sale, what this run knows, what the books say.
+type Evidence struct {
+	Sale     *sale.Sale
+	before   map[string]Order // by id, the orders there before the load; nil without a load
+	Attempts []sale.Attempt   // of this run
+	Retried  bool             // with -retry
+	orders   []Order
+	listings []listing
+}
+
+// Begin takes the orders there as those from before the load.
+func (ev *Evidence) Begin() { ev.before = ordersByID(ev.orders) }
+
+// Bought is the set of users who have an order.
+func (ev *Evidence) Bought() map[uint32]bool {
+	bought := make(map[uint32]bool, len(ev.orders))
+	for _, o := range ev.orders {
+		bought[o.UserID] = true
+	}
+	return bought
+}
+
+func ordersByID(orders []Order) map[string]Order {
+	byID := make(map[string]Order, len(orders))
+	for _, o := range orders {
+		byID[o.ID] = o
+	}
+	return byID
+}
+
+// Read reads the books into ev. Food lists lag, and an order without an answer may still be under way, so
+// while the stock does not add up it reads again, for stockLag at most. An error means that the books could
+// not be read.
+func (b *Books) Read(ctx context.Context, ev *Evidence) error {
+	for deadline := time.Now().Add(stockLag); ; time.Sleep(auditInterval) {
+		var err error
+		if ev.orders, err = b.orders(ctx); err != nil {
+			return err
+		}
+		if ev.listings, err = b.listings(ctx); err != nil {
+			return err
+		}
+		if ev.checkStock().Violations == 0 || ev.matchFoods() != nil || time.Now().After(deadline) {
+			return nil
+		}
+	}
+}
+
+// Checks runs every check for which there is evidence.
+func (ev *Evidence) Checks() []Check {
+	checks := []Check{
+		ev.checkIDs(), ev.checkUsers(), ev.checkPieces(), ev.checkTotals(), ev.checkOversold(),
+		ev.checkStock(),
+	}
+	if ev.before != nil {
+		checks = append(checks, ev.checkAcknowledged(), ev.checkSent(), ev.checkUnexpected(),
+			ev.checkEarlier())
+	}
+	if ev.Retried {
+		checks = append(checks, ev.checkSettled())
+	}
+	return checks
+}

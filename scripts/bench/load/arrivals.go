@@ -1,0 +1,54 @@
+package load
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// PoissonArrivals are the intended starts of n flows, rate a second, as times since the load began:
+// independent buyers, who come by a Poisson process, its gaps from the seed. With a limit the ones after it
+// are left out.
+func PoissonArrivals(n int, rate float64, seed uint64, limit time.Duration) []time.Duration {
+	dice := rand.New(rand.NewPCG(seed, 0)) // users have ids from 1, so no user's dice fall alike
+	starts := make([]time.Duration, 0, n)
+	var seconds float64
+	for range n {
+		seconds += dice.ExpFloat64() / rate
+		start := time.Duration(seconds * float64(time.Second))
+		if limit > 0 && start >= limit {
+			break
+		}
+		starts = append(starts, start)
+	}
+	return starts
+}
+
+// lateness is how a flow's start missed the intended one.
+type lateness struct {
+	by   time.Duration // never negative
+	free bool          // a buyer was waiting for it, so being late is the generator's own doing
+}
+
+// pacer holds a buyer back until the intended start of its next flow. It sleeps, so it costs nothing while
+// it waits; timers of the runtime fire a little late.
+type pacer struct{ timer *time.Timer }
+
+// wait returns at the intended start, at once when that has passed. ok is false when ctx ended first.
+func (p *pacer) wait(ctx context.Context, intended time.Time) (late lateness, ok bool) {
+	left := time.Until(intended)
+	if left <= 0 {
+		return lateness{by: -left}, ctx.Err() == nil
+	}
+	if p.timer == nil {
+		p.timer = time.NewTimer(left)
+	} else {
+		p.timer.Reset(left)
+	}
+	select {
+	case <-p.timer.C:
+		return lateness{by: max(0, time.Since(intended)), free: true}, true
+	case <-ctx.Done():
+		return lateness{}, false
+	}
+}

@@ -1,0 +1,94 @@
+package load
+
+import (
+	"context"
+	"strconv"
+	"time"
+)
+
+// emptyBody is what old clients send with the calls that take no body.
+func (b *buyer) emptyBody() []byte {
+	if b.style.ContestBodies {
+		return []byte("{}")
+	}
+	return nil
+}
+
+// answer is the end of one request: a reply, or a fault in transport. The body is valid until the next call.
+type answer struct {
+	reply
+	twice bool // the server may have seen the request two times
+	fault bool
+	tries int // of ask
+}
+
+func (a answer) answered(status int) bool { return !a.fault && a.status == status }
+
+// refused reports whether the answer gives a reason.
+func (a answer) refused() bool { return !a.fault && a.status >= 400 && a.status < 500 }
+
+// open reports whether the request may or may not have been carried out.
+func (a answer) open() bool { return a.fault || a.status >= 500 }
+
+// successOf is the status that each step answers when it went well.
+var successOf = [StepCount]int{StepLogin: 200, StepFoods: 200, StepCart: 200, StepAdd: 204, StepOrder: 200}
+
+// ask is call with retries, for requests that the server may see twice. Once the load has ended only orders
+// are sent again: they would otherwise stay unknown.
+func (b *buyer) ask(ctx context.Context, s Step, method, path string, body []byte) answer {
+	for n := 1; ; n++ {
+		a := b.call(s, method, path, body)
+		a.tries = n
+		if !a.open() || n >= b.retries.triesMax || ctx.Err() != nil && s != StepOrder {
+			return a
+		}
+		b.again(s, n, retryRequest)
+	}
+}
+
+// again counts a retry and waits for its time.
+func (b *buyer) again(s Step, n int, what string) {
+	b.tally.Again(s, what, time.Since(b.began))
+	time.Sleep(b.retries.pause(n, b.dice.Int64N))
+}
+
+// call sends one request to a random server, records its latency and counts a refusal or a fault.
+func (b *buyer) call(s Step, method, path string, body []byte) answer {
+	server := b.dice.IntN(len(b.client.servers))
+	key := ""
+	if s == StepOrder {
+		key = b.key
+	}
+	b.request = b.style.appendRequest(b.request[:0], method, path, b.client.servers[server],
+		b.token, key, body)
+	sent := time.Now()
+	rep, twice, err := b.client.send(server, b.request)
+	took := time.Since(sent)
+	since := sent.Sub(b.began) + took
+	if err != nil {
+		b.tally.Fail(s, faultKind(err), since)
+		return answer{fault: true, twice: twice}
+	}
+	b.tally.Time(s, took, since)
+	if rep.status != successOf[s] {
+		code := textField(rep.body, "code")
+		if code == "" {
+			code = "HTTP " + strconv.Itoa(rep.status)
+		}
+		b.tally.Refuse(s, code, since)
+	}
+	return answer{reply: rep, twice: twice}
+}
+
+// need returns a text of a successful answer's body, "" when the step did not succeed; a success without it
+// is a fault.
+func (b *buyer) need(s Step, a answer, name string) string {
+	if !a.answered(successOf[s]) {
+		return ""
+	}
+	text := textField(a.body, name)
+	if text == "" {
+		b.tally.Fail(s, "malformed reply", time.Since(b.began))
+	}
+	return text
+}

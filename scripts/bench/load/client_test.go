@@ -1,0 +1,138 @@
+package load
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// script is what a server does on one connection: one answer per request read; after the last one it closes.
+// An empty answer closes at once, "silence" answers nothing until the client goes away.
+type script []string
+
+// serveScripts plays one script per connection, in the order of the connections, and returns the address.
+func serveScripts(t *testing.T, scripts ...script) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for _, s := range scripts {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			play(conn, s)
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func play(conn net.Conn, s script) {
+	defer conn.Close()
+	request := make([]byte, len("request"))
+	for _, answer := range s {
+		if _, err := io.ReadFull(conn, request); err != nil || answer == "" {
+			return
+		}
+		if answer == "silence" {
+			_, _ = io.Copy(io.Discard, conn)
+			return
+		}
+		if _, err := conn.Write([]byte(answer)); err != nil {
+			return
+		}
+	}
+}
+
+const (
+	fine    = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	closing = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"
+)
+
+func TestClientConnections(t *testing.T) {
+	tests := map[string]struct {
+		scripts    []script
+		twice      bool   // of the second request
+		fault      string // of the second request
+		opened     int64
+		reconnects int64
+	}{
+		"kept alive":            {[]script{{fine, fine}}, false, "", 1, 0},
+		"closed as announced":   {[]script{{closing}, {fine}}, false, "", 2, 0},
+		"closed while idle":     {[]script{{fine}, {fine}}, true, "", 2, 1},
+		"closed at the request": {[]script{{fine, ""}, {fine}}, true, "", 2, 1},
+		"closed twice":          {[]script{{fine}, {""}, {fine}}, true, "closed by server", 2, 1},
+		"closed within a reply": {[]script{{fine, fine[:20]}, {fine}}, false, "closed by server", 1, 0},
+		"silent":                {[]script{{fine, "silence"}, {fine}}, false, "timeout", 1, 0},
+		"malformed": {[]script{{fine, "what?\r\n\r\n"}, {fine}}, false,
+			"malformed reply", 1, 0},
+		"closed without another": {[]script{{fine, ""}}, true, "timeout", 2, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			timeout := 20 * time.Second
+			if test.fault == "timeout" {
+				timeout = 300 * time.Millisecond
+			}
+			c := newClient([]string{serveScripts(t, test.scripts...)}, nil, timeout)
+			defer c.close()
+			if rep, twice, err := c.send(0, []byte("request")); err != nil || twice || rep.status != 200 ||
+				string(rep.body) != "ok" {
+				t.Fatalf("first request: %+v, %t, %v", rep, twice, err)
+			}
+			rep, twice, err := c.send(0, []byte("request"))
+			if twice != test.twice || (err == nil) != (test.fault == "") || err == nil &&
+				string(rep.body) != "ok" {
+				t.Errorf("second request: %+v, twice %t, %v", rep, twice, err)
+			}
+			if err != nil && faultKind(err) != test.fault {
+				t.Errorf("fault %q of %v, want %q", faultKind(err), err, test.fault)
+			}
+			if err != nil && c.conns[0] != nil {
+				t.Error("the failed connection is kept")
+			}
+			if c.traffic.Connections != test.opened || c.traffic.Reconnects != test.reconnects {
+				t.Errorf("traffic = %+v", c.traffic)
+			}
+		})
+	}
+}
+
+func TestClientCountsBytes(t *testing.T) {
+	c := newClient([]string{serveScripts(t, script{fine, fine})}, nil, 20*time.Second)
+	defer c.close()
+	for range 2 {
+		if _, _, err := c.send(0, []byte("request")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := (Traffic{Connections: 1, BytesSent: 14,
+		BytesReceived: int64(2 * len(fine))}); c.traffic != want {
+		t.Errorf("traffic = %+v, want %+v", c.traffic, want)
+	}
+}
+
+func TestClientNobodyListens(t *testing.T) {
+	c := newClient([]string{"127.0.0.1:1"}, nil, 20*time.Second)
+	_, twice, err := c.send(0, []byte("request"))
+	if err == nil || twice || faultKind(err) != "connect" {
+		t.Errorf("twice %t, %v", twice, err)
+	}
+}
+
+// A handshake that fails is no reply that was lost: nothing was sent.
+func TestClientNamesFailedHandshake(t *testing.T) {
+	c := newClient([]string{serveScripts(t, script{fine})}, &tls.Config{InsecureSkipVerify: true},
+		20*time.Second)
+	_, twice, err := c.send(0, []byte("request"))
+	if !errors.Is(err, errConnect) || twice || faultKind(err) != "connect" {
+		t.Errorf("twice %t, %v", twice, err)
+	}
+}

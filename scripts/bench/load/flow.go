@@ -1,0 +1,170 @@
+package load
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/url"
+	"time"
+
+	"flashsale/internal/catalog"
+	"flashsale/scripts/bench/sale"
+)
+
+// Step is one kind of request of the flow.
+type Step int
+
+const (
+	StepLogin Step = iota
+	StepFoods
+	StepCart
+	StepAdd
+	StepOrder
+	StepCount
+)
+
+func (s Step) String() string {
+	return [StepCount]string{"login", "foods", "cart", "add", "order"}[s]
+}
+
+// buyer makes flows one after the other on its own connections.
+type buyer struct {
+	client  *client
+	style   Style
+	retries retrying
+	foods   []catalog.Food
+	seed    uint64
+	source  *rand.PCG
+	dice    *rand.Rand
+	pieces  []catalog.Food // of the flow under way
+	tally   *Tally
+	began   time.Time // of the load
+	request []byte
+	body    []byte
+	token   string    // of the flow under way, fit for a URL
+	key     string    // of its order, with retries
+	meant   time.Time // to start, the flow under way
+}
+
+func newBuyer(client *client, opt Options, foods []catalog.Food, tally *Tally, began time.Time) *buyer {
+	source := rand.NewPCG(0, 0)
+	b := &buyer{client: client, style: opt.Style, foods: foods, seed: opt.Seed, source: source,
+		dice: rand.New(source), tally: tally, began: began}
+	if opt.Retry {
+		b.retries = settling
+	}
+	return b
+}
+
+// buy goes through one flow as the user; it ends early when ctx is done, at the first refusal and at the
+// first fault that no retry mends. The pieces depend on the seed and the user only. What the flow takes
+// counts from its intended start.
+func (b *buyer) buy(ctx context.Context, user catalog.User, intended time.Time) sale.Attempt {
+	try := sale.Attempt{UserID: user.ID}
+	b.source.Seed(b.seed, uint64(user.ID))
+	b.token, b.key, b.meant = "", "", intended
+	if b.retries.on() {
+		b.key = orderKey(b.seed, user.ID)
+	}
+	if b.style.NewConnections {
+		defer b.client.close()
+	}
+	foods := b.choose()
+	b.body = appendLoginBody(b.body[:0], user.Name, user.Password)
+	login := b.ask(ctx, StepLogin, "POST", "/login", b.body)
+	b.token = url.QueryEscape(b.need(StepLogin, login, "access_token"))
+	if b.token == "" || ctx.Err() != nil {
+		return b.leave(ctx, try, login)
+	}
+	if list := b.ask(ctx, StepFoods, "GET", "/foods", b.emptyBody()); !list.answered(200) ||
+		ctx.Err() != nil {
+		return b.leave(ctx, try, list)
+	}
+	cartID, last := b.fill(ctx, &try, foods)
+	if cartID == "" || ctx.Err() != nil {
+		return b.leave(ctx, try, last)
+	}
+	b.order(ctx, &try, cartID)
+	return try
+}
+
+// choose picks the flow's pieces, 1 to sale.PiecesMax foods.
+func (b *buyer) choose() []catalog.Food {
+	b.pieces = b.pieces[:0]
+	for range 1 + b.dice.IntN(sale.PiecesMax) {
+		b.pieces = append(b.pieces, b.foods[b.dice.IntN(len(b.foods))])
+	}
+	return b.pieces
+}
+
+// leave ends a flow before its order. With retries it is stranded, unless its last answer refused it or the
+// load has ended.
+func (b *buyer) leave(ctx context.Context, try sale.Attempt, last answer) sale.Attempt {
+	if b.retries.on() && !last.refused() && ctx.Err() == nil {
+		try.Outcome = sale.Stranded
+	}
+	return try
+}
+
+// fill puts the pieces into a new cart and returns its ID, "" when that did not succeed, with the last
+// answer. An add may not be sent again, because it would count twice: with retries, one whose outcome is
+// unknown costs the cart.
+func (b *buyer) fill(ctx context.Context, try *sale.Attempt,
+	foods []catalog.Food) (cartID string, last answer) {
+	for n := 1; ; n++ {
+		cart := b.ask(ctx, StepCart, "POST", "/carts", b.emptyBody())
+		if cartID = b.need(StepCart, cart, "cart_id"); cartID == "" {
+			return "", cart
+		}
+		last = b.add(ctx, try, cartID, foods)
+		switch {
+		case int(try.Adds) == len(foods):
+			return cartID, last
+		case n >= b.retries.triesMax || ctx.Err() != nil || last.refused() && !last.twice:
+			return "", last
+		}
+		b.again(StepAdd, n, retryCart)
+	}
+}
+
+// add sends the adds of a cart, up to the first that does not succeed for certain.
+func (b *buyer) add(ctx context.Context, try *sale.Attempt, cartID string,
+	foods []catalog.Food) (last answer) {
+	try.Adds = 0
+	path := "/carts/" + url.PathEscape(cartID)
+	for _, food := range foods {
+		if ctx.Err() != nil {
+			return last
+		}
+		b.body = appendAddBody(b.body[:0], food.ID)
+		last = b.call(StepAdd, "PATCH", path, b.body)
+		if !last.answered(204) || last.twice && b.retries.on() {
+			return last
+		}
+		try.Foods[try.Adds], try.Twice[try.Adds] = food.ID, last.twice
+		try.Adds++
+	}
+	return last
+}
+
+// order sends the flow's order and settles its outcome.
+func (b *buyer) order(ctx context.Context, try *sale.Attempt, cartID string) {
+	b.body = appendOrderBody(b.body[:0], cartID)
+	answer := b.ask(ctx, StepOrder, "POST", "/orders", b.body)
+	if !answer.fault {
+		b.tally.Finish(time.Since(b.meant))
+	}
+	try.OrderID = b.need(StepOrder, answer, "id")
+	again := answer.twice || answer.tries > 1
+	switch {
+	case try.OrderID != "":
+		try.Outcome = sale.Placed
+		b.tally.Place(time.Since(b.began))
+	case answer.refused() && !again, answer.answered(403) && b.key != "":
+		// Sent two times, a refusal may only mean that the first one was taken; not so under a key: then 403
+		// is what became of it.
+		try.Outcome = sale.Refused
+	default:
+		try.Outcome = sale.Unknown
+	}
+	try.Settled = answer.tries > 1 && try.Outcome != sale.Unknown
+}

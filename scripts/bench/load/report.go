@@ -1,0 +1,153 @@
+package load
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"flashsale/scripts/bench/sale"
+)
+
+// Report is the outcome of a load.
+type Report struct {
+	Seed        uint64 `json:"seed"`
+	Concurrency int    `json:"concurrency"` // buyers at once
+	// flows a second meant to start; 0 in the closed loop
+	Rate            float64     `json:"rate"`
+	LateStarts      int64       `json:"late_starts"`        // of them, with no buyer free at that time
+	OwnLateness     StepLatency `json:"generator_lateness"` // of the others' starts: bench's own error
+	Flows           int         `json:"flows"`              // begun
+	Skipped         int         `json:"users_skipped"`      // who had an order before the load
+	Placed          int         `json:"placed"`             // orders answered 200
+	Refused         int         `json:"refused"`            // orders answered with a reason
+	Unknown         int         `json:"unknown"`            // orders left open: only the books tell
+	ElapsedSeconds  float64     `json:"elapsed_seconds"`
+	OrdersPerSecond float64     `json:"orders_per_second"` // mean
+	BestSecond      int64       `json:"best_second"`       // orders
+	// orders/s; null when the load lasted less than three seconds
+	ContestScore   *float64 `json:"contest_score"`
+	PlacedBySecond Series   `json:"placed_by_second"`
+	// latency of the orders answered in each second, within 6%
+	OrderBySecond []StepLatency `json:"order_by_second"`
+	CPUPerOrder   float64       `json:"generator_cpu_us_per_order"` // user and system time of bench itself
+	Interrupted   bool          `json:"interrupted"`                // by a signal
+	Latency       []StepLatency `json:"latency"`                    // by step, then of the whole flow
+	// name: code of the error body, or the HTTP status
+	Refusals []EventCount `json:"refusals"`
+	Faults   []EventCount `json:"transport_errors"`   // name: kind
+	Settling *Settlement  `json:"settling,omitempty"` // with -retry
+	Traffic
+}
+
+// Settlement is what -retry did.
+type Settlement struct {
+	Settled  int          `json:"settled"`  // orders placed or refused whose outcome was unknown at first
+	Stranded int          `json:"stranded"` // flows that no try brought to their order
+	Retries  []EventCount `json:"retries"`  // name: what was done
+}
+
+// FlowRow is the row of whole flows, from the intended start to the order's answer.
+const FlowRow = "flow"
+
+// StepLatency is the latency of one step's replies, microseconds.
+type StepLatency struct {
+	Step  string `json:"step"`
+	Count int64  `json:"count"`
+	P50   int64  `json:"p50_us"`
+	P90   int64  `json:"p90_us"`
+	P99   int64  `json:"p99_us"`
+	P999  int64  `json:"p99.9_us"`
+	Max   int64  `json:"max_us"`
+
+	Histogram *hdrhistogram.Histogram `json:"-"` // of all values, for the picture
+}
+
+// EventCount is how often a step met something.
+type EventCount struct {
+	Step  string `json:"step"`
+	Name  string `json:"name"`
+	Count int64  `json:"count"`
+
+	Seconds Series `json:"-"` // for the picture
+}
+
+// Report is the outcome in numbers.
+func (r Result) Report() *Report {
+	t, opt := r.Tally, r.opt
+	rep := &Report{
+		Seed: opt.Seed, Concurrency: opt.Concurrency, Rate: opt.Rate, LateStarts: t.queued,
+		OwnLateness: NewStepLatency("start", t.late), Flows: len(r.Attempts), Interrupted: r.Interrupted,
+		ElapsedSeconds: r.Elapsed.Seconds(), BestSecond: BestSecond(t.placed), PlacedBySecond: t.placed,
+		Refusals: countEvents(t.refusals), Faults: countEvents(t.faults), Traffic: t.traffic,
+	}
+	for _, try := range r.Attempts {
+		switch try.Outcome {
+		case sale.Placed:
+			rep.Placed++
+		case sale.Refused:
+			rep.Refused++
+		case sale.Unknown:
+			rep.Unknown++
+		}
+	}
+	if opt.Retry {
+		rep.Settling = newSettlement(r)
+	}
+	rep.OrdersPerSecond = float64(rep.Placed) / rep.ElapsedSeconds
+	if rep.Placed > 0 {
+		rep.CPUPerOrder = float64(r.CPU) / float64(time.Microsecond) / float64(rep.Placed)
+	}
+	if score, ok := contestScore(t.placed); ok {
+		rep.ContestScore = &score
+	}
+	for s, h := range t.latency {
+		rep.Latency = append(rep.Latency, NewStepLatency(Step(s).String(), h))
+	}
+	rep.Latency = append(rep.Latency, NewStepLatency(FlowRow, t.flow))
+	for _, h := range t.orders {
+		rep.OrderBySecond = append(rep.OrderBySecond, NewStepLatency(StepOrder.String(), h))
+	}
+	return rep
+}
+
+func newSettlement(r Result) *Settlement {
+	s := &Settlement{Retries: countEvents(r.Tally.retries)}
+	for _, try := range r.Attempts {
+		if try.Settled {
+			s.Settled++
+		}
+		if try.Outcome == sale.Stranded {
+			s.Stranded++
+		}
+	}
+	return s
+}
+
+// NewStepLatency sums up a histogram of microseconds.
+func NewStepLatency(name string, h *hdrhistogram.Histogram) StepLatency {
+	return StepLatency{Step: name, Count: h.TotalCount(), P50: h.ValueAtPercentile(50),
+		P90: h.ValueAtPercentile(90),
+		P99: h.ValueAtPercentile(99), P999: h.ValueAtPercentile(99.9), Max: h.Max(), Histogram: h}
+}
+
+// countEvents lists events by step, the frequent ones first.
+func countEvents(counts map[event]Series) []EventCount {
+	events := make([]event, 0, len(counts))
+	for e := range counts {
+		events = append(events, e)
+	}
+	slices.SortFunc(events, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(counts[b].total(), counts[a].total()),
+			cmp.Compare(a.name, b.name))
+	})
+	list := make([]EventCount, len(events))
+	for i, e := range events {
+		list[i] = EventCount{e.step.String(), e.name, counts[e].total(), counts[e]}
+	}
+	return list
+}
+
+// Millis turns microseconds into milliseconds.
+func Millis(micros int64) float64 { return float64(micros) / 1000 }

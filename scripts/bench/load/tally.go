@@ -1,0 +1,187 @@
+package load
+
+import (
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+const (
+	latencyMax    = int64(2 * TimeoutMax / time.Microsecond) // above it a latency is recorded as this
+	latencyDigits = 3
+	// of the latencies by second: coarse is enough for a picture, and each second takes memory
+	secondDigits  = 1
+	codesMax      = 64 // different codes counted by themselves; further ones count as codeOther
+	codeLengthMax = 64 // bytes
+	codeOther     = "other"
+)
+
+// event is what a request met at a step: a refusal code, a kind of transport fault, a retry.
+type event struct {
+	step Step
+	name string
+}
+
+// Series counts by second since the load began.
+type Series []int64
+
+func (s Series) add(since time.Duration) Series {
+	s = s.Extend(int(since/time.Second) + 1)
+	s[since/time.Second]++
+	return s
+}
+
+// Extend makes the series at least that many seconds long.
+func (s Series) Extend(seconds int) Series {
+	return append(s, make(Series, max(0, seconds-len(s)))...)
+}
+
+// Merge adds another series, second by second.
+func (s Series) Merge(other Series) Series {
+	s = s.Extend(len(other))
+	for i, n := range other {
+		s[i] += n
+	}
+	return s
+}
+
+func (s Series) total() (sum int64) {
+	for _, n := range s {
+		sum += n
+	}
+	return sum
+}
+
+// Tally counts what the flows met. Buyers share a few of them, each behind its lock, which are merged at the
+// end: one per buyer would need half a megabyte for each of thousands.
+type Tally struct {
+	mu      sync.Mutex
+	latency [StepCount]*hdrhistogram.Histogram // microseconds
+	// from the intended start to the order's answer, microseconds
+	flow     *hdrhistogram.Histogram
+	late     *hdrhistogram.Histogram // of starts for which a buyer was waiting, microseconds
+	queued   int64                   // starts for which no buyer was free
+	retries  map[event]Series
+	refusals map[event]Series
+	faults   map[event]Series
+	placed   Series                    // orders answered 200
+	orders   []*hdrhistogram.Histogram // latency of the orders answered in each second, microseconds
+	traffic  Traffic
+}
+
+// NewTally makes an empty tally.
+func NewTally() *Tally {
+	histogram := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, latencyMax, latencyDigits) }
+	t := &Tally{flow: histogram(), late: histogram(),
+		refusals: map[event]Series{}, faults: map[event]Series{}, retries: map[event]Series{}}
+	for s := range t.latency {
+		t.latency[s] = histogram()
+	}
+	return t
+}
+
+// Time records how long a reply took, and when it came after the load began.
+func (t *Tally) Time(s Step, took, since time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	record(t.latency[s], took)
+	if s == StepOrder {
+		record(t.second(int(since/time.Second)), took)
+	}
+}
+
+func (t *Tally) second(i int) *hdrhistogram.Histogram {
+	for len(t.orders) <= i {
+		t.orders = append(t.orders, hdrhistogram.New(1, latencyMax, secondDigits))
+	}
+	return t.orders[i]
+}
+
+// Finish records how long a flow took up to the answer to its order.
+func (t *Tally) Finish(took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	record(t.flow, took)
+}
+
+// Start records how a flow's start missed the intended one.
+func (t *Tally) Start(late lateness) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if late.free {
+		record(t.late, late.by)
+	} else {
+		t.queued++
+	}
+}
+
+func record(h *hdrhistogram.Histogram, took time.Duration) {
+	// A value within the histogram's range is always accepted.
+	_ = h.RecordValue(min(max(took.Microseconds(), 1), latencyMax))
+}
+
+// Refuse counts a reply that was not the step's success.
+func (t *Tally) Refuse(s Step, code string, since time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := event{s, code}
+	if _, known := t.refusals[e]; !known && (len(t.refusals) >= codesMax || len(code) > codeLengthMax) {
+		e.name = codeOther
+	}
+	t.refusals[e] = t.refusals[e].add(since)
+}
+
+// Fail counts a request that got no usable reply.
+func (t *Tally) Fail(s Step, kind string, since time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := event{s, kind}
+	t.faults[e] = t.faults[e].add(since)
+}
+
+// Again counts a retry.
+func (t *Tally) Again(s Step, what string, since time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := event{s, what}
+	t.retries[e] = t.retries[e].add(since)
+}
+
+// Place counts an order answered 200, by the time since the load began.
+func (t *Tally) Place(since time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.placed = t.placed.add(since)
+}
+
+// Move counts a buyer's traffic.
+func (t *Tally) Move(traffic Traffic) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.traffic.add(traffic)
+}
+
+// Merge adds another tally, which must no longer change.
+func (t *Tally) Merge(other *Tally) {
+	for s := range t.latency {
+		t.latency[s].Merge(other.latency[s])
+	}
+	t.flow.Merge(other.flow)
+	t.late.Merge(other.late)
+	t.queued += other.queued
+	mergeEvents(t.refusals, other.refusals)
+	mergeEvents(t.faults, other.faults)
+	mergeEvents(t.retries, other.retries)
+	t.placed = t.placed.Merge(other.placed)
+	for i, h := range other.orders {
+		t.second(i).Merge(h)
+	}
+	t.traffic.add(other.traffic)
+}
+
+func mergeEvents(to, from map[event]Series) {
+	for e, n := range from {
+		to[e] = to[e].Merge(n)
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"flashsale/scripts/bench/audit"
+	"flashsale/scripts/bench/report"
+	"flashsale/scripts/bench/sale"
+)
+
+// proof is what all subcommands do with a sale: the books before, a load, the books after, the checks, the
+// report.
+type proof struct {
+	json    bool
+	html    string // path of the page to write; "" = none
+	line    string // the whole command
+	retried bool
+}
+
+func (p *proof) register(fs *flag.FlagSet) {
+	fs.BoolVar(&p.json, "json", false, "print one JSON object instead of text")
+	fs.StringVar(&p.html, "html", "", "write the report as one page with pictures to this `file`")
+}
+
+// loader makes a load and fills evidence and report.
+type loader func(context.Context, *audit.Evidence, *report.Report) error
+
+// prove audits a sale before and after the load; a nil load is an audit alone.
+func (p *proof) prove(ctx context.Context, access *sale.Access, load loader, stdout io.Writer) error {
+	onSale, err := sale.Read(ctx, access.Catalog)
+	if err != nil {
+		return err
+	}
+	books, err := audit.Open(ctx, access, onSale.Root)
+	if err != nil {
+		return err
+	}
+	page, err := p.createPage()
+	if err != nil {
+		return err
+	}
+	rep := &report.Report{Command: p.line, Servers: access.Servers, Readiness: books.Readiness(ctx)}
+	ev := &audit.Evidence{Sale: onSale, Retried: p.retried}
+	if err := books.Read(ctx, ev); err != nil {
+		return err
+	}
+	if err := ev.Matches(rep.Readiness); err != nil {
+		return err
+	}
+	if load != nil {
+		ev.Begin()
+		if err := load(ctx, ev, rep); err != nil {
+			return err
+		}
+		// A signal was for the load.
+		if err := books.Read(context.WithoutCancel(ctx), ev); err != nil {
+			_ = rep.Write(stdout, p.json) // the load was made, whatever hinders the audit
+			return fmt.Errorf("cannot audit: %w", err)
+		}
+	}
+	rep.Audit = ev.Checks()
+	if rep.Soak != nil {
+		rep.Audit = append(rep.Audit, rep.Soak.Checks()...)
+	}
+	if err := rep.Write(stdout, p.json); err != nil {
+		return err
+	}
+	if err := errors.Join(rep.WritePage(page, time.Now()), page.Close()); err != nil {
+		return err
+	}
+	return rep.Verdict()
+}
+
+// createPage opens the file of -html before the load, so that no load is lost to a wrong path. Without one
+// the page goes nowhere.
+func (p *proof) createPage() (*os.File, error) {
+	path := p.html
+	if path == "" {
+		path = os.DevNull
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: cannot write -html: %w", sale.ErrUsage, err)
+	}
+	return file, nil
+}
