@@ -142,7 +142,7 @@ func (c *docCheck) span(code, paragraph string) {
 }
 
 // path checks a word that looks like a path of this repository: it begins with a name of the top level, or it
-// is the name of a source file.
+// is the name of a source file in any folder.
 func (c *docCheck) path(word string) {
 	word = strings.TrimSuffix(strings.TrimPrefix(word, "./"), "/")
 	first, _, _ := strings.Cut(word, "/")
@@ -152,6 +152,9 @@ func (c *docCheck) path(word string) {
 	}
 	c.counts["path"]++
 	if !slices.ContainsFunc(c.facts.files, func(name string) bool {
+		if !strings.Contains(word, "/") {
+			name = path.Base(name)
+		}
 		top, _ := path.Match(word, name)
 		beside, _ := path.Match(path.Join(path.Dir(c.of), word), name)
 		return top || beside

@@ -104,6 +104,7 @@ func TestDocsChecksFindFaults(t *testing.T) {
 		{"README.md", "`handlers/gone.go`", "path handlers/gone.go: there is no such file"},
 		{"README.md", "`go test ./gone ./scripts/gone`", "path scripts/gone: there is no such file"},
 		{"README.md", "`handlers/*.lua`", "path handlers/*.lua: there is no such file"},
+		{"README.md", "`routes.go`", ""},
 		{"README.md", "`gone.go`", "path gone.go: there is no such file"},
 		{"README.md", "```sh\ncat handlers/gone.go\n```", ""},
 		{"README.md", "`-data` and `-data=x`", ""},
