@@ -34,12 +34,12 @@ func (s *Sale) AddToCart(user uint32, cart []byte, food, count int64) error {
 		return s.decideChange(begin, user, cart, change, 0)
 	}
 	defer s.changing.leave(cart)
-	length, err := s.appendToCart(begin, user, cart, change)
+	length, err := s.appendToCart(begin, cart, change)
 	switch {
 	case err != nil:
 		return err
 	case length == int64(len(change)):
-		s.expireCart(user, cart)
+		s.expireCart(cart)
 		s.beginCart(user, cart)
 		return nil
 	case length == wrongType: // a settled cart
@@ -66,12 +66,12 @@ func (s *Sale) appendChange(dst []byte, food, count int64) []byte {
 
 // appendToCart returns the length of the cart's list with the change, or wrongType. A plain APPEND instead of a script
 // that reads and writes the cart: an order takes 13 instead of 21 us of Redis (two adds, 12 calls waiting together).
-func (s *Sale) appendToCart(begin time.Time, user uint32, cart, change []byte) (length int64, err error) {
+func (s *Sale) appendToCart(begin time.Time, cart, change []byte) (length int64, err error) {
 	x := newCall()
 	x.queued = begin
 	var scratch [64]byte
 	x.number("APPEND", appendCartKey(scratch[:0], cart), change)
-	return s.doCode(user, x)
+	return s.doCode(x)
 }
 
 // decideChange has cart.lua decide about a change that ends at length in the cart's list, or is in none (0).
@@ -83,7 +83,7 @@ func (s *Sale) decideChange(begin time.Time, user uint32, cart, change []byte, l
 	x.keys = appendBulk(x.keys, appendCartKey(scratch[:0], cart))
 	x.args = appendBulk(x.args, strconv.AppendInt(scratch[:0], length, 10))
 	x.args = appendBulk(x.args, change)
-	code, err := s.doCode(user, x)
+	code, err := s.doCode(x)
 	switch {
 	case err != nil:
 		return err
@@ -100,11 +100,11 @@ func (s *Sale) decideChange(begin time.Time, user uint32, cart, change []byte, l
 
 // expireCart gives a new cart its lifetime. Should that get lost with the connection, an abandoned cart of some bytes
 // stays.
-func (s *Sale) expireCart(user uint32, cart []byte) {
+func (s *Sale) expireCart(cart []byte) {
 	x := newCall()
 	var scratch [64]byte
 	x.number("EXPIRE", appendCartKey(scratch[:0], cart), s.lifetime)
-	s.doDetached(user, x)
+	s.doDetached(x)
 }
 
 // beginCart counts a new cart of the user and drops the one that has to go for it.
@@ -116,5 +116,5 @@ func (s *Sale) beginCart(user uint32, cart []byte) {
 	x := newCall()
 	var scratch [64]byte
 	x.number("UNLINK", appendCartKey(scratch[:0], []byte(oldest)))
-	s.doDetached(user, x)
+	s.doDetached(x)
 }

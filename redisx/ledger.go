@@ -188,7 +188,7 @@ func (s *Sale) StreamedUsers(ctx context.Context, visit func(user uint32)) error
 	for from := "-"; ctx.Err() == nil; {
 		var page []radix.StreamEntry
 		x := newCall().command(&page, "XRANGE", streamPrefix+s.id, from, "+", "COUNT", strconv.Itoa(scanCount))
-		if err := s.do(0, x); err != nil {
+		if err := s.do(x); err != nil {
 			return err
 		}
 		for _, entry := range page {

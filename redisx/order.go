@@ -43,7 +43,7 @@ func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte) error {
 	x.keys = appendBulk(x.keys, appendOrderKey(scratch[:0], user))
 	x.keys = appendBulk(x.keys, appendCartKey(scratch[:0], cart))
 	x.args = appendBulk(x.args, idempotencyKey)
-	code, err := s.doCode(user, x)
+	code, err := s.doCode(x)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (s *Sale) Order(user uint32) ([]Item, error) {
 	var value []byte
 	key := appendOrderKey(nil, user)
 	x := s.prove(newCall(), &found).command(&radix.Maybe{Rcv: &value}, "GET", string(key))
-	if err := s.do(user, x); err != nil {
+	if err := s.do(x); err != nil {
 		return nil, err
 	}
 	if err := s.observe(found); err != nil || value == nil {
@@ -136,7 +136,7 @@ func (o *OrderScan) page() (users []uint32, keys []string, err error) {
 	var names []string
 	reply := radix.Tuple{&o.cursor, &names}
 	x := o.sale.prove(newCall(), &found).command(&reply, "SCAN", o.cursor, "MATCH", orderPrefix+"*", "COUNT", strconv.Itoa(scanCount))
-	if err := o.sale.do(0, x); err != nil {
+	if err := o.sale.do(x); err != nil {
 		return nil, nil, err
 	}
 	if err := o.sale.observe(found); err != nil {
@@ -161,7 +161,7 @@ func (o *OrderScan) page() (users []uint32, keys []string, err error) {
 
 func (o *OrderScan) read(users []uint32, keys []string) ([]Order, error) {
 	var values [][]byte
-	if err := o.sale.do(0, newCall().command(&values, append([]string{"MGET"}, keys...)...)); err != nil {
+	if err := o.sale.do(newCall().command(&values, append([]string{"MGET"}, keys...)...)); err != nil {
 		return nil, err
 	}
 	orders := make([]Order, len(values))

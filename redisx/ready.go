@@ -22,7 +22,7 @@ func (s *Sale) Ready() (Backlog, error) {
 	// it would judge an order, and knows its memory, disk, role and rights better than what INFO shows of
 	// them.
 	x.command(&write, "LPUSHX", cartPrefix, "")
-	if err := s.do(0, x); err != nil {
+	if err := s.do(x); err != nil {
 		return Backlog{}, err
 	}
 	if err := s.observe(held); err != nil {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -26,14 +25,13 @@ var (
 
 // Config says which Redis to use and how.
 type Config struct {
-	Network     string        // "tcp" or "unix"
-	Address     string        // host:port or path of the socket
-	Username    string        // "" for none
-	Password    string        // "" for none
-	Connections int           // per process, at least 1
-	Timeout     time.Duration // in which every call is answered, one way or the other
-	CartTTL     time.Duration // lifetime of a cart from its first piece on, whole seconds
-	Quiet       bool          // another process of this server says when the sale goes and when it is back
+	Network  string        // "tcp" or "unix"
+	Address  string        // host:port or path of the socket
+	Username string        // "" for none
+	Password string        // "" for none
+	Timeout  time.Duration // in which every call is answered, one way or the other
+	CartTTL  time.Duration // lifetime of a cart from its first piece on, whole seconds
+	Quiet    bool          // another process of this server says when the sale goes and when it is back
 
 	foods int // of the sale, set by Join: it bounds the reply with the stock
 }
@@ -44,7 +42,7 @@ type Sale struct {
 	stockKey string
 	foods    int
 	cfg      Config
-	conns    []*conn
+	conn     *conn
 	gone     atomic.Bool // Redis was seen without this sale
 
 	orders, carts *evaluation // the two scripts
@@ -74,28 +72,20 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 	keys := appendBulk(appendBulk(nil, s.stockKey), streamPrefix+id)
 	s.orders = &evaluation{script: orderScript, keys: keys, keyCount: 2, args: args, argCount: 3, callKeys: 2, callArgs: 1}
 	s.carts = &evaluation{script: cartScript, args: args, argCount: 3, callKeys: 2, callArgs: 2}
-	for range cfg.Connections {
-		s.conns = append(s.conns, newConn(cfg, []*evaluation{s.carts, s.orders}, s.greet))
-	}
+	s.conn = newConn(cfg, []*evaluation{s.carts, s.orders}, s.greet)
 	return s
 }
 
 // ID is the random id of the sale: 8 characters from a-z and 2-7.
 func (s *Sale) ID() string { return s.id }
 
-// Run keeps the connections until ctx ends. All calls must have returned before.
-func (s *Sale) Run(ctx context.Context) {
-	var running sync.WaitGroup
-	for _, c := range s.conns {
-		running.Go(func() { c.run(ctx) })
-	}
-	running.Wait()
-}
+// Run keeps the connection until ctx ends. All calls must have returned before.
+func (s *Sale) Run(ctx context.Context) { s.conn.run(ctx) }
 
 // Check asks Redis whether it still holds this sale: nil, ErrUnavailable or ErrSaleGone.
 func (s *Sale) Check() error {
 	var found presence
-	if err := s.do(0, s.prove(newCall(), &found)); err != nil {
+	if err := s.do(s.prove(newCall(), &found)); err != nil {
 		return err
 	}
 	return s.observe(found)
@@ -148,28 +138,26 @@ func (s *Sale) observe(found presence) error {
 	return ErrSaleGone
 }
 
-// do carries out a call on the connection of the user (0: any) and frees it.
-func (s *Sale) do(user uint32, x *call) error {
+// do carries out a call and frees it.
+func (s *Sale) do(x *call) error {
 	defer x.free()
-	return s.conn(user).do(x)
+	return s.conn.do(x)
 }
 
-func (s *Sale) conn(user uint32) *conn { return s.conns[int(user)%len(s.conns)] }
-
 // doDetached sends a call for which nothing waits. Where it cannot be sent it is dropped.
-func (s *Sale) doDetached(user uint32, x *call) {
+func (s *Sale) doDetached(x *call) {
 	x.detached = true
-	if !s.conn(user).send(x) {
+	if !s.conn.send(x) {
 		x.free()
 	}
 }
 
 // doCode carries out a call that returns a code.
-func (s *Sale) doCode(user uint32, x *call) (int64, error) {
+func (s *Sale) doCode(x *call) (int64, error) {
 	defer x.free()
 	if s.gone.Load() {
 		return 0, ErrSaleGone
 	}
-	err := s.conn(user).do(x)
+	err := s.conn.do(x)
 	return x.code, err
 }

@@ -28,7 +28,7 @@ func onEach(t *testing.T, test func(t *testing.T, cfg Config)) {
 	})
 }
 
-var defaults = Config{Connections: 1, Timeout: time.Second, CartTTL: time.Hour}
+var defaults = Config{Timeout: time.Second, CartTTL: time.Hour}
 
 func unix(s *redistest.Server) Config {
 	cfg := defaults
@@ -62,9 +62,7 @@ func runSale(tb testing.TB, s *Sale) *Sale {
 		cancel()
 		running.Wait()
 	})
-	for _, c := range s.conns {
-		eventually(tb, "connected", c.up.Load)
-	}
+	eventually(tb, "connected", s.conn.up.Load)
 	return s
 }
 

@@ -169,7 +169,7 @@ func (s *Sale) Stock() ([]int64, error) {
 	var found presence
 	var fields map[string]string
 	x := s.prove(newCall(), &found).command(&fields, "HGETALL", s.stockKey)
-	if err := s.do(0, x); err != nil {
+	if err := s.do(x); err != nil {
 		return nil, err
 	}
 	if err := s.observe(found); err != nil {

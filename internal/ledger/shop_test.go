@@ -33,7 +33,7 @@ type shop struct {
 func openShop(t *testing.T, redis redisx.Config, server *mariadbtest.Server, name string) *shop {
 	t.Helper()
 	logtest.Keep(t)
-	redis.Connections, redis.Timeout, redis.CartTTL = 1, time.Second, time.Hour
+	redis.Timeout, redis.CartTTL = time.Second, time.Hour
 	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6,
 		1e6, 1e6}})
 	if err != nil {
