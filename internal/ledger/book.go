@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"strconv"
 	"time"
 
 	"flashsale/redisx"
@@ -24,7 +23,7 @@ type book struct {
 
 // entry prices an order. Its foods are those of the sale: redisx has checked.
 func (b book) entry(order redisx.Order, placed time.Time) entry {
-	e := entry{id: b.sale + "-" + strconv.FormatUint(uint64(order.User), 10), user: order.User, placed: placed, items: order.Items}
+	e := entry{id: string(redisx.AppendOrderID(nil, b.sale, order.User)), user: order.User, placed: placed, items: order.Items}
 	for _, item := range order.Items {
 		e.total += b.prices[item.Food-1] * item.Count
 	}

@@ -13,6 +13,7 @@ import (
 	"flashsale/internal/catalog/mariadbtest"
 	"flashsale/internal/logtest"
 	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
 
@@ -49,10 +50,12 @@ func openShop(t *testing.T, redis redisx.Config, server *mariadbtest.Server, nam
 }
 
 func unix(s *redistest.Server) redisx.Config {
-	return redisx.Config{Network: "unix", Address: s.Socket}
+	return redisx.Config{Config: pipeline.Config{Network: "unix", Address: s.Socket}}
 }
 
-func tcp(address string) redisx.Config { return redisx.Config{Network: "tcp", Address: address} }
+func tcp(address string) redisx.Config {
+	return redisx.Config{Config: pipeline.Config{Network: "tcp", Address: address}}
+}
 
 // ledger switches the ledger of the shop on, for a consumer.
 func (s *shop) ledger(t *testing.T, consumer string) *Ledger {

@@ -18,7 +18,7 @@ func (l *Ledger) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		backlog, err := l.backlog(ctx)
+		backlog, err := redisx.ReadBacklog(ctx, l.cfg.Redis, l.cfg.Sale)
 		switch age := backlog.Age(time.Now()); {
 		case err != nil: // Redis is away, and that is said already
 		case age >= l.behindAfter:
@@ -29,13 +29,4 @@ func (l *Ledger) watch(ctx context.Context) {
 			behind = false
 		}
 	}
-}
-
-func (l *Ledger) backlog(ctx context.Context) (redisx.Backlog, error) {
-	stream, err := l.open(ctx)
-	if err != nil {
-		return redisx.Backlog{}, err
-	}
-	defer stream.Close()
-	return stream.Backlog()
 }

@@ -1,4 +1,4 @@
-package redisx
+package pipeline
 
 import (
 	"bufio"
@@ -89,8 +89,8 @@ func FuzzCommand(f *testing.F) {
 	f.Add("SET", "a\r\n$1\r\nb", "*1\r\n$8\r\nFLUSHALL\r\n")
 	f.Add("", "\x00\xff", "键")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
-		x := newCall().command(nil, a, b, c).command(nil, c)
-		defer x.free()
+		x := Command(nil, a, b, c).Command(nil, c)
+		defer x.Free()
 		br := bufio.NewReader(bytes.NewReader(x.args))
 		for _, want := range [][]string{{a, b, c}, {c}} {
 			var got []string
@@ -116,8 +116,8 @@ func FuzzCallReplies(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var value []byte
 		var number int64
-		x := newCall().command(&value, "GET", "k").command(&number, "EXISTS", "k")
-		defer x.free()
+		x := Command(&value, "GET", "k").Command(&number, "EXISTS", "k")
+		defer x.Free()
 		src := bytes.NewReader(text)
 		br := bufio.NewReader(guarded{src, newReplyGuard(0)})
 		broken := x.read(br, resp.NewOpts())
