@@ -7,12 +7,14 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// CartMax is the largest number of pieces in a cart, over all foods: 1 to 9. The scripts get it as an argument.
+// CartMax is the largest number of pieces in a cart, over all foods: 1 to 9. The scripts get it as an
+// argument.
 const CartMax = 3
 
-// AddToCart adds count pieces of a food to a cart of the user, or takes them away where count is negative; a food never
-// falls below 0. The cart begins with its first piece and lives CartTTL from then on. A cart that is ordered at the same
-// moment stays as it is. Errors: ErrOverLimit (nothing is changed), ErrUnavailable, ErrSaleGone.
+// AddToCart adds count pieces of a food to a cart of the user, or takes them away where count is
+// negative; a food never falls below 0. The cart begins with its first piece and lives CartTTL from then
+// on. A cart that is ordered at the same moment stays as it is. Errors: ErrOverLimit (nothing is
+// changed), ErrUnavailable, ErrSaleGone.
 func (s *Sale) AddToCart(user uint32, cart []byte, food, count int64) error {
 	// Two outcomes are the same for every cart: Redis is not asked.
 	switch {
@@ -44,16 +46,16 @@ func (s *Sale) AddToCart(user uint32, cart []byte, food, count int64) error {
 	return s.checkChange(begin, user, cart, change, length)
 }
 
-// appendToCart returns the length of the cart's list with the change, or pipeline.WrongType. A plain APPEND takes less of
-// Redis than a script that reads and writes the cart.
+// appendToCart returns the length of the cart's list with the change, or pipeline.WrongType. A plain
+// APPEND takes less of Redis than a script that reads and writes the cart.
 func (s *Sale) appendToCart(begin time.Time, cart, change []byte) (length int64, err error) {
 	var scratch [64]byte
 	key := appendCartKey(scratch[:0], cart)
 	return s.change(pipeline.NewCall().Since(begin).Integer("APPEND", key, change))
 }
 
-// expireCart gives a new cart its lifetime. If the command is lost with the connection, an abandoned cart of some bytes
-// stays in Redis.
+// expireCart gives a new cart its lifetime. If the command is lost with the connection, an abandoned cart
+// of some bytes stays in Redis.
 func (s *Sale) expireCart(cart []byte) {
 	var scratch [64]byte
 	s.redis.Detach(pipeline.NewCall().Integer("EXPIRE", appendCartKey(scratch[:0], cart), s.lifetime))
@@ -69,9 +71,9 @@ func (s *Sale) beginCart(user uint32, cart []byte) {
 	s.redis.Detach(pipeline.NewCall().Integer("UNLINK", appendCartKey(scratch[:0], []byte(oldest))))
 }
 
-// changeList is how the list of changes of a cart is written, which changes.lua reads. A change that adds pieces is
-// padded with spaces to changeBytes for each of them. So the length of a list alone shows that its changes never asked
-// for more than cartMax pieces: most carts need not be read.
+// changeList is how the list of changes of a cart is written, which changes.lua reads. A change that adds
+// pieces is padded with spaces to changeBytes for each of them. So the length of a list alone shows that
+// its changes never asked for more than cartMax pieces: most carts need not be read.
 type changeList struct {
 	cartMax     int // CartMax, except in tests
 	changeBytes int // length of a change that adds one piece

@@ -20,8 +20,8 @@ const (
 	cartBegan     = 2
 )
 
-// checkChange has cart_check.lua decide about a change that was appended to the cart's list and ends there at length, or
-// was not appended (0). Errors: as of AddToCart.
+// checkChange has cart_check.lua decide about a change that was appended to the cart's list and ends
+// there at length, or was not appended (0). Errors: as of AddToCart.
 func (s *Sale) checkChange(begin time.Time, user uint32, cart, change []byte, length int64) error {
 	var scratch [64]byte
 	x := s.checks.Call().Since(begin)

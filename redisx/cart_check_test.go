@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Each line: a cart before, a change, its code, the cart after. An appended change stands in the cart already.
+// Each line: a cart before, a change, its code, the cart after. An appended change stands in the cart
+// already.
 func TestCartScript(t *testing.T) {
 	const gone = "1:1,1:1," // a list to which the change was appended, and which is gone
 	for _, tc := range []struct {

@@ -2,8 +2,9 @@ package redisx
 
 import "strings"
 
-// Fingerprint is what the servers of one sale must agree on, under one of a server's token secrets. Each field has 16 hex
-// digits that reveal nothing of what they were made of. Only fingerprints under the same secret can be compared.
+// Fingerprint is what the servers of one sale must agree on, under one of a server's token secrets. Each
+// field has 16 hex digits that reveal nothing of what they were made of. Only fingerprints under the same
+// secret can be compared.
 type Fingerprint struct {
 	Secret string // of the token secret
 	Root   string // of root's password, keyed by the secret

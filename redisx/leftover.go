@@ -13,15 +13,16 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// ErrLeftover is the outcome of opening a sale beside keys of another one that has lost its marker: the orders there would
-// pass for the new sale's.
+// ErrLeftover is the outcome of opening a sale beside keys of another one that has lost its marker: the
+// orders there would pass for the new sale's.
 var ErrLeftover = errors.New("redis holds keys of a sale, but not the sale")
 
 // SaleKeys names all keys of a sale, for people who start the next one in the same Redis.
 const SaleKeys = "sale, stock_*, orders_*, o_* and c_*"
 
-// The search for leftovers is bounded, because Redis may hold any number of other keys. SCAN walks the keys in the order
-// of a hash, so what it has seen is a fair sample of the rest: where there are many orders, it soon meets one.
+// The search for leftovers is bounded, because Redis may hold any number of other keys. SCAN walks the
+// keys in the order of a hash, so what it has seen is a fair sample of the rest: where there are many
+// orders, it soon meets one.
 const (
 	leftoverGlob  = "[cos]*_*"       // all that leftoverKey may match
 	leftoverStep  = 1000             // keys that one SCAN looks at: a fraction of a millisecond of Redis

@@ -66,7 +66,7 @@ func TestOpenBesideOtherKeys(t *testing.T) {
 	})
 }
 
-// The search asks so many times and no more, in a Redis with more keys than that.
+// In a Redis with very many keys the search stops after its number of steps.
 func TestLeftoverSearchIsBounded(t *testing.T) {
 	logtest.Keep(t)
 	cfg := unix(redistest.New(t))

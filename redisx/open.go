@@ -46,8 +46,8 @@ var (
 type Opening struct {
 	Catalog string  // tells catalogues of foods apart
 	Stock   []int64 // pieces of food 1, 2, 3, ... at the start
-	Last    string  // id of the sale that this Redis is known to have held, "" for none: a new one is not opened then
-	Only    string  // id of the one sale to join, "" for any: none is opened then
+	Last    string  // id of the sale that this Redis is known to have held, "" for none; with it none is opened
+	Only    string  // id of the one sale to join, "" for any; with it none is opened
 
 	Server []Fingerprint // one for each token secret, first the one that signs; none: nothing is compared
 	Alone  bool          // no other server has to agree with this one: it is never refused for Server
@@ -60,10 +60,10 @@ type Opened struct {
 	Differs Differences // from the server that joined before
 }
 
-// Open joins the sale that Redis holds or, in a Redis without one, opens it. It is called when a server starts. A running
-// server calls it only with Only set, to publish new fingerprints: if Redis comes back empty, no second sale of the same
-// stock must be opened there. Errors: ErrOtherFoods, ErrOtherSale, ErrOtherSecrets, ErrSaleLost, ErrNoSale, ErrLeftover,
-// or why Redis cannot be asked.
+// Open joins the sale that Redis holds or, in a Redis without one, opens it. It is called when a server
+// starts. A running server calls it only with Only set, to publish new fingerprints: if Redis comes back
+// empty, no second sale of the same stock must be opened there. Errors: ErrOtherFoods, ErrOtherSale,
+// ErrOtherSecrets, ErrSaleLost, ErrNoSale, ErrLeftover, or why Redis cannot be asked.
 func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
@@ -127,8 +127,9 @@ func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Ope
 	return opened, nil
 }
 
-// Find returns the id of the sale that Redis holds, without opening or joining one; only is the id of the one sale to find,
-// "" for any. Errors: ErrNoSale, ErrLeftover, ErrOtherSale, ErrOtherFoods, or why Redis cannot be asked.
+// Find returns the id of the sale that Redis holds, without opening or joining one; only is the id of the
+// one sale to find, "" for any. Errors: ErrNoSale, ErrLeftover, ErrOtherSale, ErrOtherFoods, or why Redis
+// cannot be asked.
 func Find(ctx context.Context, cfg Config, catalog, only string) (id string, err error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {

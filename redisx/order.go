@@ -38,19 +38,21 @@ type Order struct {
 	Items []Item
 }
 
-// AppendOrderID appends the id of a user's order, "<sale>-<user>": unique over all sales, and nothing to store, because a
-// user has one order in a sale. It does not allocate.
+// AppendOrderID appends the id of a user's order, "<sale>-<user>": unique over all sales, and nothing to
+// store, because a user has one order in a sale. It does not allocate.
 func AppendOrderID(dst []byte, sale string, user uint32) []byte {
 	dst = append(append(dst, sale...), '-')
 	return strconv.AppendUint(dst, uint64(user), 10)
 }
 
-// PlaceOrder turns the user's cart into the user's order and takes its pieces from the stock, all or none. A
-// second call with the same idempotency key (any bytes; empty for none) succeeds without doing anything.
-// Errors: ErrHasOrder, ErrCartEmpty, ErrOutOfStock, ErrSaleGone (nothing is changed), ErrUnavailable (unknown).
+// PlaceOrder turns the user's cart into the user's order and takes its pieces from the stock, all or
+// none. A second call with the same idempotency key (any bytes; empty for none) succeeds without doing
+// anything. Errors: ErrHasOrder, ErrCartEmpty, ErrOutOfStock, ErrSaleGone (nothing is changed),
+// ErrUnavailable (unknown).
 func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte) error {
 	var scratch [40]byte
-	x := s.orders.Call().Key(appendOrderKey(scratch[:0], user)).Key(appendCartKey(scratch[:0], cart)).Arg(idempotencyKey)
+	x := s.orders.Call().Arg(idempotencyKey)
+	x.Key(appendOrderKey(scratch[:0], user)).Key(appendCartKey(scratch[:0], cart))
 	code, err := s.change(x)
 	if err != nil {
 		return err
@@ -67,7 +69,8 @@ func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte) error {
 	case orderNoSale:
 		return s.observe(presence{})
 	case orderTooManyFoods:
-		return fmt.Errorf("cannot place order of user %d: its cart holds more foods than order.lua takes", user)
+		return fmt.Errorf("cannot place order of user %d: "+
+			"its cart holds more foods than order.lua takes", user)
 	}
 	return unknownCode("order.lua", code)
 }
@@ -84,8 +87,8 @@ func (s *Sale) Order(user uint32) ([]Item, error) {
 	return parseItems(value, s.foods)
 }
 
-// parseItems reads "food:count,food:count," of foods 1 to foods. There may be spaces between them, and "|" with an
-// idempotency key behind them.
+// parseItems reads "food:count,food:count," of foods 1 to foods. There may be spaces between them, and
+// "|" with an idempotency key behind them.
 func parseItems(value []byte, foods int) ([]Item, error) {
 	list, _, _ := bytes.Cut(value, []byte("|"))
 	list, ended := bytes.CutSuffix(bytes.TrimRight(list, " "), []byte(","))
@@ -94,8 +97,10 @@ func parseItems(value []byte, foods int) ([]Item, error) {
 		food, count, found := bytes.Cut(bytes.TrimLeft(field, " "), []byte(":"))
 		id, err1 := strconv.ParseInt(string(food), 10, 64)
 		n, err2 := strconv.ParseInt(string(count), 10, 64)
-		if !ended || !found || err1 != nil || err2 != nil || id < 1 || id > int64(foods) || n < 1 || n > CartMax {
-			return nil, fmt.Errorf("cannot read items %q: want food:count,food:count, of foods 1 to %d", value, foods)
+		outside := id < 1 || id > int64(foods) || n < 1 || n > CartMax
+		if !ended || !found || err1 != nil || err2 != nil || outside {
+			return nil, fmt.Errorf("cannot read items %q: "+
+				"want food:count,food:count, of foods 1 to %d", value, foods)
 		}
 		items = append(items, Item{Food: id, Count: n})
 	}

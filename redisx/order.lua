@@ -1,11 +1,11 @@
--- Places orders: each takes all pieces of its cart or none, one order a user. The only script that takes stock.
--- The orders of one call are decided one after the other, as if each had come alone.
+-- Places orders: each takes all pieces of its cart or none, one order a user. The only script that takes
+-- stock. The orders of one call are decided one after the other, as if each had come alone.
 --
 -- KEYS[1]     the stock of this sale: hash food id -> pieces left, and a note
--- KEYS[2]     the stream of orders for the ledger: entries user, items (as in the order, without the key); where there
---             is no such stream, the sale keeps no ledger
--- KEYS[2i+1]  of order i: the user's order: string "food:count,food:count," with or without spaces between them, then
---             "|" and the idempotency key if there is one
+-- KEYS[2]     the stream of orders for the ledger: entries user, items (as in the order, without the key);
+--             where there is no such stream, the sale keeps no ledger
+-- KEYS[2i+1]  of order i: the user's order: string "food:count,food:count," with or without spaces between
+--             them, then "|" and the idempotency key if there is one
 -- KEYS[2i+2]  of order i: the cart: string or hash as in changes.lua
 -- ARGV[1]     the limit, pieces that a cart may hold: integer, 1 to 9
 -- ARGV[2]     lifetime of a cart: seconds > 0
@@ -26,13 +26,13 @@ local NO_SALE, PLACED_BEFORE, TOO_MANY_FOODS = 4, 5, 6
 local ITEMS = '^(%d+):([1-9]), *(%d*):?([1-9]?),? *(%d*):?([1-9]?),? *(.*)$'
 local call, try, stock, stream = redis.call, redis.pcall, KEYS[1], KEYS[2]
 local limit, lifetime, plain = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
--- Once for all orders: this script never removes these keys. The stock is named twice and counts twice, so that one call
--- tells which of the two keys are there.
+-- Once for all orders: this script never removes these keys. The stock is named twice and counts twice,
+-- so that one call tells which of the two keys are there.
 local found = call('EXISTS', stock, stock, stream)
 local open, ledger = found >= 2, found == 3
 
--- take takes pieces of up to three foods from the stock, all or none, and returns whether it did. Most orders find their
--- pieces: to take first and give back costs less than to look first.
+-- take takes pieces of up to three foods from the stock, all or none, and returns whether it did. Most
+-- orders find their pieces: to take first and give back costs less than to look first.
 local function take(food, pieces, food2, pieces2, food3, pieces3)
   local enough = call('HINCRBY', stock, food, '-' .. pieces) >= 0
   if enough and food2 ~= '' then enough = take(food2, pieces2, food3, pieces3, '', '') end

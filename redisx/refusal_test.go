@@ -72,7 +72,7 @@ func TestRefusedLogin(t *testing.T) {
 	}
 }
 
-// A Redis that wants another password in mid-sale answers, and the log says what.
+// A Redis that wants another password in mid-sale answers, and the log has its words.
 func TestPasswordChangedInMidSale(t *testing.T) {
 	log := logtest.Capture(t)
 	server := redistest.New(t)

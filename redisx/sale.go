@@ -1,7 +1,7 @@
-// Package redisx keeps the facts of a sale in Redis, and only there: stock, carts and orders. Every decision
-// that must be atomic is one Lua file beside the Go file that calls it. The package knows neither HTTP nor
-// prices nor names. A call costs one round trip, shared with all calls that wait at the same moment; it fails
-// with ErrUnavailable, within Config.Timeout, when Redis does not answer.
+// Package redisx keeps the facts of a sale in Redis, and only there: stock, carts and orders. Every
+// decision that must be atomic is one Lua file beside the Go file that calls it. The package knows
+// neither HTTP nor prices nor names. A call costs one round trip, shared with all calls that wait at the
+// same moment; it fails with ErrUnavailable, within Config.Timeout, when Redis does not answer.
 package redisx
 
 import (
@@ -56,7 +56,8 @@ type Sale struct {
 	begun    *begunCarts
 }
 
-// Join makes the Sale that Open opened; any number of processes may join it. It has the foods 1 to foods and the users
+// Join makes the Sale that Open opened; any number of processes may join it. It has the foods 1 to foods
+// and the users
 // 1 to users. Run must run for its calls to be answered.
 func Join(cfg Config, id string, foods, users int) *Sale { return join(cfg, id, foods, users, CartMax) }
 
@@ -116,7 +117,8 @@ func (s *Sale) prove(x *pipeline.Call, found *presence) *pipeline.Call {
 	return x.Command(&found.id, "HGET", saleKey, "id").Command(&found.stock, "EXISTS", s.stockKey)
 }
 
-// observe compares what Redis holds with this sale. It logs one line when the sale goes and one when it is back.
+// observe compares what Redis holds with this sale. It logs one line when the sale goes and one when it
+// is back.
 func (s *Sale) observe(found presence) error {
 	if found.id == s.id && found.stock == 1 {
 		if s.gone.CompareAndSwap(true, false) && !s.cfg.Quiet {

@@ -12,11 +12,12 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// scanCount is the number of keys that one SCAN looks at: a fraction of a millisecond, and then Redis serves others.
+// scanCount is the number of keys that one SCAN looks at: a fraction of a millisecond, and then Redis
+// serves others.
 const scanCount = 500
 
-// OrderScan reads all orders of the sale, one page at a time: it holds no more than a page, and keeps Redis busy for no
-// longer than a page takes.
+// OrderScan reads all orders of the sale, one page at a time: it holds no more than a page, and keeps
+// Redis busy for no longer than a page takes.
 type OrderScan struct {
 	sale   *Sale
 	cursor string

@@ -31,9 +31,9 @@ func (s *Sale) Stock() ([]int64, error) {
 	return stock, nil
 }
 
-// Snapshot hands the stock to publish, at once and then every interval in which it changed, until ctx ends. While Redis
-// does not answer, the last stock stands. Snapshot also notices, within an interval, that Redis was emptied or that the
-// sale is back.
+// Snapshot hands the stock to publish, at once and then every interval in which it changed, until ctx
+// ends. While Redis does not answer, the last stock stands. Snapshot also notices, within an interval,
+// that Redis was emptied or that the sale is back.
 func (s *Sale) Snapshot(ctx context.Context, interval time.Duration, publish func(stock []int64)) {
 	tick := time.NewTimer(0)
 	defer tick.Stop()

@@ -30,14 +30,15 @@ const (
 	streamFilling = 2
 )
 
-// streamTimeout is the least time in which Redis must answer a consumer: batches are large, and no client waits for them.
+// streamTimeout is the least time in which Redis must answer a consumer: batches are large, and no client
+// waits for them.
 const streamTimeout = 5 * time.Second
 
-// Stream is the stream of orders that are not in the ledger yet, seen by one of its consumers, on a connection of its
-// own. It is for one goroutine; after an error it must be closed and opened anew.
+// Stream is the stream of orders that are not in the ledger yet, seen by one of its consumers, on a
+// connection of its own. It is for one goroutine; after an error it must be closed and opened anew.
 //
-// An order is put there by order.lua in the step that places it, and leaves it after Done. Read gives it to one consumer,
-// TakeOver takes it from one that has died.
+// An order is put there by order.lua in the step that places it, and leaves it after Done. Read gives it
+// to one consumer, TakeOver takes it from one that has died.
 type Stream struct {
 	link     *pipeline.Link
 	cfg      Config
@@ -55,9 +56,10 @@ type PlacedOrder struct {
 	entry string // its id in the stream
 }
 
-// OpenStream switches the ledger of the sale on, if it is not, and connects to its stream. From then on every server of
-// the sale puts its orders there. Consumers of one name share what they were given: each process should have a name of its
-// own, the same after a restart. Errors: ErrSaleGone, or why Redis cannot be asked.
+// OpenStream switches the ledger of the sale on, if it is not, and connects to its stream. From then on
+// every server of the sale puts its orders there. Consumers of one name share what they were given: each
+// process should have a name of its own, the same after a restart. Errors: ErrSaleGone, or why Redis
+// cannot be asked.
 func OpenStream(ctx context.Context, cfg Config, sale string, foods int, consumer string) (*Stream, error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
@@ -88,8 +90,8 @@ func (s *Stream) switchedOn(code int64) error {
 	return nil
 }
 
-// Filling reports whether orders placed before the ledger was switched on may be missing in it. ScanOrders finds them;
-// call Filled once they are there.
+// Filling reports whether orders placed before the ledger was switched on may be missing in it.
+// ScanOrders finds them; call Filled once they are there.
 func (s *Stream) Filling() bool { return s.filling }
 
 // Filled ends Filling, for all servers and for ever.
@@ -102,8 +104,8 @@ func (s *Stream) Filled() error {
 	return nil
 }
 
-// Read returns at most count orders: with before those that this consumer was given earlier and that are not Done, else
-// new ones, which no consumer was given yet. It does not wait for any.
+// Read returns at most count orders: with before those that this consumer was given earlier and that are
+// not Done, else new ones, which no consumer was given yet. It does not wait for any.
 func (s *Stream) Read(before bool, count int) ([]PlacedOrder, error) {
 	from := ">"
 	if before {
@@ -122,8 +124,8 @@ func (s *Stream) Read(before bool, count int) ([]PlacedOrder, error) {
 			orders = append(orders, order)
 			continue
 		}
-		// No order of the sale; it must not hold up the entries behind it. If it was an order after all, the audit
-		// reports it as missing.
+		// No order of the sale; it must not hold up the entries behind it. If it was an order after all,
+		// the audit reports it as missing.
 		slog.Error("an entry of the stream of orders is thrown away",
 			"stream", s.key, "entry", entry.ID.String(), "error", err)
 		if err := s.Done([]PlacedOrder{{entry: entry.ID.String()}}); err != nil {
@@ -153,8 +155,8 @@ func userOf(entry radix.StreamEntry) (uint32, error) {
 	return uint32(user), nil
 }
 
-// TakeOver gives this consumer at most count orders that another one was given at least idle ago and that are not Done.
-// Read with before returns them.
+// TakeOver gives this consumer at most count orders that another one was given at least idle ago and that
+// are not Done. Read with before returns them.
 func (s *Stream) TakeOver(idle time.Duration, count int) error {
 	var taken any
 	return s.do(pipeline.Command(&taken, "XAUTOCLAIM", s.key, streamGroup, s.consumer,
@@ -179,11 +181,13 @@ func (s *Stream) Close() { s.link.Close() }
 
 func (s *Stream) do(x *pipeline.Call) error { return s.link.Do(x, max(s.cfg.Timeout, streamTimeout)) }
 
-// StreamedUsers calls visit with the user of every order that is in the stream, none where the sale keeps no ledger.
+// StreamedUsers calls visit with the user of every order that is in the stream, none where the sale keeps
+// no ledger.
 func (s *Sale) StreamedUsers(ctx context.Context, visit func(user uint32)) error {
 	for from := "-"; ctx.Err() == nil; {
 		var page []radix.StreamEntry
-		x := pipeline.Command(&page, "XRANGE", streamPrefix+s.id, from, "+", "COUNT", strconv.Itoa(scanCount))
+		x := pipeline.Command(&page, "XRANGE", streamPrefix+s.id, from, "+",
+			"COUNT", strconv.Itoa(scanCount))
 		if err := s.redis.Do(x); err != nil {
 			return err
 		}

@@ -1,5 +1,5 @@
--- Switches the sale's ledger on, once: makes the stream of orders. From then on order.lua puts every order there,
--- whatever server it comes from. A stream that has been lost is made again.
+-- Switches the sale's ledger on, once: makes the stream of orders. From then on order.lua puts every
+-- order there, whatever server it comes from. A stream that has been lost is made again.
 --
 -- KEYS[1]  the marker: hash id, ledger
 -- KEYS[2]  the stream of orders

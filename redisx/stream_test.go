@@ -65,7 +65,8 @@ func done(tb testing.TB, stream *Stream, orders []PlacedOrder) {
 	}
 }
 
-// A sale without a ledger has no stream; once a server has switched it on, the orders of all others go there.
+// A sale without a ledger has no stream; once a server has switched it on, the orders of all others go
+// there.
 func TestLedgerIsSwitchedOn(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 9, 9)
@@ -91,7 +92,7 @@ func TestLedgerIsSwitchedOn(t *testing.T) {
 			t.Errorf("backlog %+v, %v; want one order", found, err)
 		}
 		if again := openStream(t, cfg, s, "b"); !again.Filling() {
-			t.Error("nobody has filled the ledger, and it is not filling")
+			t.Error("the ledger is not filled yet, and it is not filling")
 		}
 		if err := stream.Filled(); err != nil {
 			t.Fatal(err)

@@ -117,7 +117,7 @@ func basket(user uint32) []redisx.Item {
 	return []redisx.Item{{Food: food + 1, Count: int64(user)%2 + 1}, {Food: (food+1)%3 + 1, Count: 1}}
 }
 
-// await waits until nothing is in the stream any more and so many orders are in the database.
+// await waits until the stream is empty and the database has that number of orders.
 func (s *shop) await(t *testing.T, orders int) {
 	t.Helper()
 	within(t, fmt.Sprintf("%d orders in the database", orders), func() bool {

@@ -9,8 +9,8 @@ import (
 	"github.com/mediocregopher/radix/v4/resp"
 )
 
-// batch is some calls as one message of radix: it writes their requests and reads their replies. First come the
-// commands, then one EVALSHA for each shared script.
+// batch is some calls as one message of radix: it writes their requests and reads their replies. First
+// come the commands, then one EVALSHA for each shared script.
 type batch struct {
 	calls    []*Call // all, in the order in which they came
 	commands []*Call // those of no shared script
@@ -40,8 +40,8 @@ func newBatch(shared []*Shared, calls ...*Call) *batch {
 	return b
 }
 
-// add takes a call in. The batch has the time of its oldest call. That is not always the first one: the second step of
-// a task comes with the time of its first.
+// add takes a call in. The batch has the time of its oldest call. That is not always the first one: the
+// second step of a task comes with the time of its first.
 func (b *batch) add(x *Call) {
 	if len(b.calls) == 0 || x.queued.Before(b.oldest) {
 		b.oldest = x.queued
@@ -91,8 +91,8 @@ func (g *group) write(w io.Writer, head []byte) error {
 	return err
 }
 
-// UnmarshalRESP reads the replies of all calls. An error reply belongs to its call, or to all calls of its script; the
-// error returned is one of the connection.
+// UnmarshalRESP reads the replies of all calls. An error reply belongs to its call, or to all calls of
+// its script; the error returned is one of the connection.
 func (b *batch) UnmarshalRESP(br resp.BufferedReader, o *resp.Opts) error {
 	// After a deadline radix reads once more into what it was given, to discard the late reply; by then the
 	// calls have been answered and may be in use again.
@@ -120,8 +120,8 @@ func (b *batch) UnmarshalRESP(br resp.BufferedReader, o *resp.Opts) error {
 	return nil
 }
 
-// read takes the reply of the group's script off the connection. An error reply is the first error, one of the
-// connection the second.
+// read takes the reply of the group's script off the connection. An error reply is the first error, one
+// of the connection the second.
 func (g *group) read(br resp.BufferedReader) (refused, broken error) {
 	n, refused, err := readNumber(br, '*')
 	if err != nil {
@@ -147,8 +147,8 @@ func (b *batch) note(err error) {
 	}
 }
 
-// complete hands all calls to their callers, with err, unless it is nil, in the place of what they got. The batch is
-// empty afterwards.
+// complete hands all calls to their callers, with err, unless it is nil, in the place of what they got.
+// The batch is empty afterwards.
 func (b *batch) complete(err error) {
 	for _, x := range b.calls {
 		x.complete(err)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Call is what one caller wants of Redis: one run of a script, or commands of its own. It comes from NewCall,
-// Script.Call or Shared.Call and goes back by Free; in between it is sent once.
+// Call is what one caller wants of Redis: one run of a script, or commands of its own. It comes from
+// NewCall, Script.Call or Shared.Call and goes back by Free; in between it is sent once.
 type Call struct {
 	script  *Script // the one that it runs, nil for commands
 	shared  *Shared // the same where others run it too
@@ -25,8 +25,8 @@ type Call struct {
 
 // Completion learns that a call is answered.
 type Completion interface {
-	// Complete gets the call with its Result, and frees it. It runs on the goroutine that owns the connection, so it
-	// must not wait: all other calls would wait with it.
+	// Complete gets the call with its Result, and frees it. It runs on the goroutine that owns the
+	// connection, so it must not wait: all other calls would wait with it.
 	Complete(x *Call)
 }
 
@@ -51,12 +51,12 @@ func (x *Call) Free() {
 	calls.Put(x)
 }
 
-// Result returns what the call got: the integer of a Shared script or of Integer, and the error. Other replies are in
-// their receivers. Errors: ErrUnavailable, also for an error reply, with its words.
+// Result returns what the call got: the integer of a Shared script or of Integer, and the error. Other
+// replies are in their receivers. Errors: ErrUnavailable, also for an error reply, with its words.
 func (x *Call) Result() (int64, error) { return x.integer, x.err }
 
-// Since counts the call's time from an earlier moment than the one at which it is sent: the second step of a task has
-// what the first one left.
+// Since counts the call's time from an earlier moment than the one at which it is sent: the second step
+// of a task has what the first one left.
 func (x *Call) Since(begin time.Time) *Call {
 	x.queued = begin
 	return x
@@ -125,8 +125,8 @@ func appendBulk(dst []byte, arg string) []byte {
 	return append(dst, '\r', '\n')
 }
 
-// appendBytes is appendBulk for bytes. With one generic function for both, the arguments of callers in other packages
-// would go to the heap.
+// appendBytes is appendBulk for bytes. With one generic function for both, the arguments of callers in
+// other packages would go to the heap.
 func appendBytes(dst, arg []byte) []byte {
 	dst = append(appendHeader(dst, '$', len(arg)), arg...)
 	return append(dst, '\r', '\n')

@@ -16,8 +16,8 @@ type Options struct {
 	Scripts []*Script // that calls run by themselves
 	Shared  []*Shared // that calls run together; they belong to this Conn only
 
-	// Greet, unless nil, runs on each new connection before any call, for limit at most. After an error the connection
-	// is closed and dialled again. It also runs when Redis has lost its scripts.
+	// Greet, unless nil, runs on each new connection before any call, for limit at most. After an error
+	// the connection is closed and dialled again. It also runs when Redis has lost its scripts.
 	Greet func(l *Link, limit time.Duration) error
 	// Reason, unless nil, names an error of Greet in the log; "" leaves it to the Conn's own words.
 	Reason func(err error) string

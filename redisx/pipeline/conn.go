@@ -1,10 +1,11 @@
-// Package pipeline is the one client of Redis in this house. The sale has one, and every room that keeps something in
-// Redis has one of its own, so that a slow room cannot delay an order. It knows commands, scripts and replies, and
-// nothing of a sale.
+// Package pipeline is the one client of Redis in this house. The sale has one, and every room that keeps
+// something in Redis has one of its own, so that a slow room cannot delay an order. It knows commands,
+// scripts and replies, and nothing of a sale.
 //
-// A Conn sends what waits at the same moment as one pipeline: a call costs a share of one round trip. Every call is
-// answered within Config.Timeout, with ErrUnavailable where Redis does not answer in time. A Link is a connection
-// without that, for one goroutine: for calls at the start, and for those that take longer.
+// A Conn sends what waits at the same moment as one pipeline: a call costs a share of one round trip.
+// Every call is answered within Config.Timeout, with ErrUnavailable where Redis does not answer in time.
+// A Link is a connection without that, for one goroutine: for calls at the start, and for those that take
+// longer.
 //
 // It is slow where one caller sends its calls one after another: each of them waits for a round trip then.
 package pipeline
@@ -30,10 +31,10 @@ const (
 	retryMax   = 500 * time.Millisecond // the longest pause: service resumes within a second
 )
 
-// Conn is one connection to Redis and the goroutine that owns it, Run. The owner takes one call, lets every
-// goroutine that can run add its own, and sends what waits as one pipeline. Only the owner touches the connection.
-// Every batch has the deadline of its oldest call; when one fails, the connection is dropped and everything that
-// waits fails with it. Its other methods are safe for concurrent use.
+// Conn is one connection to Redis and the goroutine that owns it, Run. The owner takes one call, lets
+// every goroutine that can run add its own, and sends what waits as one pipeline. Only the owner touches
+// the connection. Every batch has the deadline of its oldest call; when one fails, the connection is
+// dropped and everything that waits fails with it. Its other methods are safe for concurrent use.
 type Conn struct {
 	cfg  Config
 	opts Options
@@ -55,8 +56,8 @@ func New(cfg Config, opts Options) *Conn {
 	return &Conn{cfg: cfg, opts: opts, queue: make(chan *Call, queueMax)}
 }
 
-// Do sends a call, waits for its replies and frees it. It returns within Config.Timeout. Errors: ErrUnavailable, also
-// for an error reply, with its words.
+// Do sends a call, waits for its replies and frees it. It returns within Config.Timeout. Errors:
+// ErrUnavailable, also for an error reply, with its words.
 func (c *Conn) Do(x *Call) error {
 	_, err := c.DoInteger(x)
 	return err
@@ -79,8 +80,8 @@ func (c *Conn) Detach(x *Call) {
 	}
 }
 
-// Send queues a call, to be completed within Config.Timeout. It reports whether it could: where not, because Redis is
-// away or too much waits, the call stays the caller's and is not completed.
+// Send queues a call, to be completed within Config.Timeout. It reports whether it could: where not,
+// because Redis is away or too much waits, the call stays the caller's and is not completed.
 func (c *Conn) Send(x *Call, completion Completion) bool {
 	if !c.up.Load() || c.late() {
 		return false
@@ -97,14 +98,14 @@ func (c *Conn) Send(x *Call, completion Completion) bool {
 	}
 }
 
-// late reports whether so many batches wait that a new call would be refused as stale when its turn comes. It is better
-// refused at once, while its client still listens.
+// late reports whether a new call would be refused as stale when its turn comes, because whole batches wait
+// before it. It is better refused at once, while its client still listens.
 func (c *Conn) late() bool {
 	return int64(len(c.queue)/batchMax)*c.pace.Load() > int64(c.cfg.Timeout/2)
 }
 
-// Run keeps the connection until ctx ends, and returns nil then. Calls must have ended before: later ones are not
-// answered.
+// Run keeps the connection until ctx ends, and returns nil then. Calls must have ended before: later ones
+// are not answered.
 func (c *Conn) Run(ctx context.Context) error {
 	out := outage{redis: c.cfg.Address, effect: c.opts.Outage, reason: c.opts.Reason}
 	for delay := time.Duration(0); ; {
@@ -180,9 +181,9 @@ func (c *Conn) serve(ctx context.Context, l *Link) error {
 	for {
 		select {
 		case x := <-c.queue:
-			// A yield lets every runnable goroutine queue its call first. The look at the network before it lets those
-			// join that have only just got their request. Both make batches longer and a call cheaper: the tuning table
-			// (scripts/bench/TUNING.md) has the figures.
+			// A yield lets every runnable goroutine queue its call first. The look at the network before
+			// it lets those join that have only just got their request. Both make batches longer and a
+			// call cheaper: the tuning table (scripts/bench/TUNING.md) has the figures.
 			if err := poller.Poll(); err != nil {
 				x.complete(ErrUnavailable)
 				return err
@@ -206,8 +207,9 @@ func (c *Conn) serve(ctx context.Context, l *Link) error {
 	}
 }
 
-// collect gathers what waits, at most batchMax calls. A call that has already waited half its time is refused: sent now
-// it would leave its batch too little time, and all calls of the batch would fail with it.
+// collect gathers what waits, at most batchMax calls. A call that has already waited half its time is
+// refused: sent now it would leave its batch too little time, and all calls of the batch would fail with
+// it.
 func (c *Conn) collect(b *batch, x *Call) {
 	stale := time.Now().Add(-c.cfg.Timeout / 2)
 	for {
@@ -224,8 +226,8 @@ func (c *Conn) collect(b *batch, x *Call) {
 	}
 }
 
-// exchange sends the batch and reads its replies. Calls of a script that Redis did not know (after SCRIPT FLUSH) were
-// not carried out: the scripts are loaded and those calls sent once more.
+// exchange sends the batch and reads its replies. Calls of a script that Redis did not know (after SCRIPT
+// FLUSH) were not carried out: the scripts are loaded and those calls sent once more.
 func (c *Conn) exchange(l *Link, b *batch) error {
 	deadline := b.oldest.Add(c.cfg.Timeout)
 	sent := time.Now()
@@ -245,14 +247,16 @@ func (c *Conn) exchange(l *Link, b *batch) error {
 			again.add(x)
 		}
 	}
-	slog.Warn("Redis has lost the scripts; loading them again", "redis", c.cfg.Address, "calls", len(again.calls))
+	slog.Warn("Redis has lost the scripts; loading them again",
+		"redis", c.cfg.Address, "calls", len(again.calls))
 	if err := c.prepare(l, time.Until(deadline)); err != nil {
 		return err
 	}
 	return l.roundTrip(again, deadline)
 }
 
-// complain logs error replies, at most one line in logpace.Interval: thousands of calls may get the same one.
+// complain logs error replies, at most one line in logpace.Interval: thousands of calls may get the same
+// one.
 func (c *Conn) complain(b *batch) {
 	if !b.failed {
 		return

@@ -201,7 +201,8 @@ func TestErrorOfASharedScript(t *testing.T) {
 			t.Errorf("call %d: %v", i, err)
 		}
 	}
-	// A list of another length than there are calls ends the connection: it is not known which code is missing.
+	// A list of another length than there are calls ends the connection: it is not known which code is
+	// missing.
 	b = newBatch(shared, short.Call().Key([]byte("a")), short.Call().Key([]byte("b")))
 	if err := l.roundTrip(b, time.Now().Add(time.Second)); !errors.Is(err, errBadReply) {
 		t.Errorf("one integer for two calls: %v, want errBadReply", err)
@@ -260,7 +261,8 @@ func TestCompletions(t *testing.T) {
 	eventually(t, "Redis answers again", func() bool { return c.Do(Command(nil, "PING")) == nil })
 }
 
-// A connection serves only after its greeting; one that is refused is dialled again, and the log has one line for it.
+// A connection serves only after its greeting; one that is refused is dialled again, and the log has one
+// line for it.
 func TestGreeting(t *testing.T) {
 	log := logtest.Capture(t)
 	stranger := errors.New("a stranger")
@@ -329,7 +331,7 @@ func TestLateCallRefused(t *testing.T) {
 		late    bool
 	}{
 		{0, time.Minute, false},
-		{batchMax - 1, time.Minute, false}, // they are one batch: nobody knows how long it will take
+		{batchMax - 1, time.Minute, false}, // they are one batch: how long it will take is not known
 		{batchMax, 501 * time.Millisecond, true},
 		{batchMax, 499 * time.Millisecond, false},
 		{queueMax / 2, 10 * time.Millisecond, false},
@@ -366,7 +368,8 @@ func TestStaleCallRefused(t *testing.T) {
 	}
 }
 
-// The second step of an add may stand behind calls that are younger than its first: the batch keeps its time too.
+// The second step of an add may stand behind calls that are younger than its first: the batch keeps its
+// time too.
 func TestBatchHasTheTimeOfItsOldestCall(t *testing.T) {
 	now := time.Now()
 	b := newBatch(nil)

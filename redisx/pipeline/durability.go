@@ -9,7 +9,8 @@ import (
 
 // durabilitySettings are the settings of Redis that decide what survives.
 var durabilitySettings = []string{
-	"appendonly", "appendfsync", "no-appendfsync-on-rewrite", "aof-load-truncated", "maxmemory-policy", "save",
+	"appendonly", "appendfsync", "no-appendfsync-on-rewrite", "aof-load-truncated",
+	"maxmemory-policy", "save",
 }
 
 // Durability is what a crash of Redis or of its machine, or a full memory, can destroy of what was answered.
@@ -18,8 +19,8 @@ type Durability struct {
 	Loss string // what can be lost, in words for the log
 }
 
-// ReadDurability asks Redis how it keeps its data. It fails where Redis cannot be reached. A Redis that does not show its
-// settings is not Full.
+// ReadDurability asks Redis how it keeps its data. It fails where Redis cannot be reached. A Redis that
+// does not show its settings is not Full.
 func ReadDurability(ctx context.Context, cfg Config) (Durability, error) {
 	l, err := Dial(ctx, cfg)
 	if err != nil {
@@ -45,7 +46,7 @@ func ReadDurability(ctx context.Context, cfg Config) (Durability, error) {
 func durability(settings map[string]string) Durability {
 	fsync, policy := settings["appendfsync"], settings["maxmemory-policy"]
 	switch {
-	case strings.HasPrefix(policy, "allkeys-"): // volatile-* deletes only what has a lifetime: orders have none
+	case strings.HasPrefix(policy, "allkeys-"): // volatile-* spares what has no lifetime, as orders
 		return Durability{Loss: "maxmemory-policy " + policy +
 			": it throws orders away when its memory is full; set noeviction"}
 	case settings["appendonly"] != "yes" && settings["save"] == "":
@@ -55,7 +56,8 @@ func durability(settings map[string]string) Durability {
 	case fsync == "everysec":
 		return Durability{Loss: "appendfsync everysec: a crash can lose the orders of the last two seconds"}
 	case fsync != "always":
-		return Durability{Loss: "appendfsync " + fsync + ": a power cut can lose the orders of the last half minute"}
+		return Durability{Loss: "appendfsync " + fsync +
+			": a power cut can lose the orders of the last half minute"}
 	case settings["no-appendfsync-on-rewrite"] == "yes":
 		return Durability{Loss: "no-appendfsync-on-rewrite yes: " +
 			"a power cut can lose the orders placed while it rewrites its append-only file"}

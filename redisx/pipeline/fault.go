@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ErrUnavailable is the error of a call that got no answer in time, or an error reply. What was sent may have been
-// carried out.
+// ErrUnavailable is the error of a call that got no answer in time, or an error reply. What was sent may
+// have been carried out.
 var ErrUnavailable = errors.New("redis does not answer")
 
 // refusal is an error reply: Redis answers, and its answer is OOM, READONLY, WRONGTYPE, MISCONF, LOADING or
@@ -52,8 +52,8 @@ func replyError(text string) error {
 	return refusal(text)
 }
 
-// outage is the time in which a connection does not serve. The log gets one line for each reason, and one when it is
-// over.
+// outage is the time in which a connection does not serve. The log gets one line for each reason, and one
+// when it is over.
 type outage struct {
 	redis  string
 	effect string                 // what the owner cannot do meanwhile, "" for nothing to log

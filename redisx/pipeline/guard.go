@@ -25,13 +25,13 @@ var errBadReply = errors.New("cannot read a reply of Redis")
 
 var lineEnd = []byte("\r\n")
 
-// replyGuard follows the replies of Redis (RESP 2) on their way to radix, which allocates what a length claims before
-// it has seen a byte of it, and panics on a negative one. Once a guard has found a fault, every further check returns
-// it.
+// replyGuard follows the replies of Redis (RESP 2) on their way to radix, which allocates what a length
+// claims before it has seen a byte of it, and panics on a negative one. Once a guard has found a fault,
+// every further check returns it.
 type replyGuard struct {
 	elementsMax, bytesMax int
 
-	line  []byte             // the start of a line whose end has not come yet
+	line  []byte             // a line that has not come to its end yet
 	text  int                // bytes of a string that are still to come, with its line end
 	due   [replyDepthMax]int // elements that are still to come, of each list that is under way
 	depth int                // number of these lists
@@ -40,7 +40,7 @@ type replyGuard struct {
 	fault           error
 }
 
-// newReplyGuard makes a guard for replies with hashes of at most so many fields.
+// newReplyGuard makes a guard for replies with hashes of at most fieldsMax fields.
 func newReplyGuard(fieldsMax int) *replyGuard {
 	return &replyGuard{
 		elementsMax: replyElementsMax + fieldsMax*fieldElements,

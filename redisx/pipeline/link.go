@@ -23,10 +23,10 @@ const bufferBytes = 64 << 10
 
 var errNoReply = errors.New("no reply in time")
 
-// Link is one connection to Redis, for one goroutine. After an error of the connection it must be closed and dialled
-// anew. Its deadlines hold: radix clears the read deadline before it reads, and a server that accepts and never
-// answers then blocks it for ever (radix issue 284). Below radix the link turns "no deadline" into the deadline of the
-// batch under way, for reads and writes.
+// Link is one connection to Redis, for one goroutine. After an error of the connection it must be closed
+// and dialled anew. Its deadlines hold: radix clears the read deadline before it reads, and a server that
+// accepts and never answers then blocks it for ever (radix issue 284). Below radix the link turns "no
+// deadline" into the deadline of the batch under way, for reads and writes.
 type Link struct {
 	conn     radix.Conn
 	deadline atomic.Int64 // Unix nanoseconds
@@ -36,7 +36,7 @@ type Link struct {
 // Dial connects within the Timeout of the Config, and logs in.
 func Dial(ctx context.Context, cfg Config) (*Link, error) { return dial(ctx, cfg, 0) }
 
-// dial is Dial for replies with hashes of so many fields.
+// dial is Dial with Options.FieldsMax.
 func dial(ctx context.Context, cfg Config, fieldsMax int) (*Link, error) {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()
@@ -59,8 +59,8 @@ func dial(ctx context.Context, cfg Config, fieldsMax int) (*Link, error) {
 	return l, nil
 }
 
-// Do carries out a call within the limit and frees it. A script must come by Script.Eval. An error reply is an
-// ErrUnavailable with its words; the link stays usable.
+// Do carries out a call within the limit and frees it. A script must come by Script.Eval. An error reply
+// is an ErrUnavailable with its words; the link stays usable.
 func (l *Link) Do(x *Call, limit time.Duration) error {
 	defer x.Free()
 	if err := l.roundTrip(newBatch(nil, x), time.Now().Add(limit)); err != nil {
@@ -113,7 +113,8 @@ func (d guardedDialer) DialContext(ctx context.Context, network, address string)
 	return &guardedConn{Conn: rawio.Wrap(c), link: d.link, guard: newReplyGuard(d.fieldsMax)}, nil
 }
 
-// guardedConn is the network connection below a link: it keeps the link's deadline, and the limits on replies.
+// guardedConn is the network connection below a link: it keeps the link's deadline, and the limits on
+// replies.
 type guardedConn struct {
 	net.Conn
 	link  *Link
@@ -149,7 +150,11 @@ func (c *guardedConn) Write(b []byte) (int, error) {
 
 func newRespOpts() *resp.Opts {
 	o := resp.NewOpts()
-	o.GetBufferedReader = func(r io.Reader) resp.BufferedReader { return bufio.NewReaderSize(r, bufferBytes) }
-	o.GetBufferedWriter = func(w io.Writer) resp.BufferedWriter { return bufio.NewWriterSize(w, bufferBytes) }
+	o.GetBufferedReader = func(r io.Reader) resp.BufferedReader {
+		return bufio.NewReaderSize(r, bufferBytes)
+	}
+	o.GetBufferedWriter = func(w io.Writer) resp.BufferedWriter {
+		return bufio.NewWriterSize(w, bufferBytes)
+	}
 	return o
 }

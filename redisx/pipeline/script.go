@@ -18,13 +18,14 @@ func NewScript(source string) *Script {
 	return &Script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// Call makes a call that runs the script by itself; its reply goes into the receiver, as with Call.Command. The script
-// must be among the Scripts of the Conn.
+// Call makes a call that runs the script by itself; its reply goes into the receiver, as with
+// Call.Command. The script must be among the Scripts of the Conn.
 func (s *Script) Call(receiver any, keys []string, args ...string) *Call {
 	return s.call("EVALSHA", s.sha, receiver, keys, args)
 }
 
-// Eval is Call with the whole source in the command: for scripts that run seldom, and on a Link, which loads none.
+// Eval is Call with the whole source in the command: for scripts that run seldom, and on a Link, which
+// loads none.
 func (s *Script) Eval(receiver any, keys []string, args ...string) *Call {
 	return s.call("EVAL", s.source, receiver, keys, args)
 }
@@ -40,8 +41,9 @@ func (s *Script) call(command, name string, receiver any, keys, args []string) *
 	return x
 }
 
-// Shared is a script that calls run together: those that wait at the same moment are one EVALSHA, which returns a list
-// with an integer for each of them. That shares the fixed cost of a script. A Shared belongs to one Conn.
+// Shared is a script that calls run together: those that wait at the same moment are one EVALSHA, which
+// returns a list with an integer for each of them. That shares the fixed cost of a script. A Shared
+// belongs to one Conn.
 type Shared struct {
 	*Script
 	slot               int    // its place in each batch of the Conn
@@ -50,7 +52,8 @@ type Shared struct {
 	callKeys, callArgs int    // of each call
 }
 
-// Share makes a Shared of the script. keys and args come first, once for all calls; behind them each call has callKeys
+// Share makes a Shared of the script. keys and args come first, once for all calls; behind them each call
+// has callKeys
 // KEYS and callArgs ARGV of its own.
 func (s *Script) Share(keys, args []string, callKeys, callArgs int) *Shared {
 	return &Shared{
@@ -59,8 +62,8 @@ func (s *Script) Share(keys, args []string, callKeys, callArgs int) *Shared {
 	}
 }
 
-// Call makes a call that runs the script together with others. Call.Key and Call.Arg add what is its own; its integer
-// is the result.
+// Call makes a call that runs the script together with others. Call.Key and Call.Arg add what is its own;
+// its integer is the result.
 func (s *Shared) Call() *Call {
 	x := NewCall()
 	x.script, x.shared = s.Script, s
