@@ -106,7 +106,9 @@ func closedShop(tb testing.TB) (*Server, *strings.Replacer) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	sale := redisx.Join(redisx.Config{Connections: 1, Timeout: time.Second, CartTTL: time.Hour}, "aaaaaaaa", 5, 20)
+	redis := redisx.Config{CartTTL: time.Hour}
+	redis.Timeout = time.Second
+	sale := redisx.Join(redis, "aaaaaaaa", 5, 20)
 	s := New(Config{Catalog: users, Keys: keys, Sale: sale, TokenTTL: time.Hour})
 	s.PublishStock([]int64{10, 10, 10, 10, 10})
 	return s, strings.NewReplacer("TOKEN", string(keys.AppendAccess(nil, 2, time.Now().Add(24*time.Hour))), "CART", string(keys.AppendCart(nil, 2, 2)))

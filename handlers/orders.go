@@ -69,14 +69,9 @@ func (s *Server) listOrders(ctx *fasthttp.RequestCtx) {
 	replyBody(ctx, append(b, ']'))
 }
 
-// appendOrderID appends "<sale>-<user>": unique over all sales, and nothing to store, because a user has one
-// order in a sale.
+// appendOrderID appends the id of the user's order as a JSON string.
 func (s *Server) appendOrderID(dst []byte, user uint32) []byte {
-	dst = append(dst, '"')
-	dst = append(dst, s.cfg.Sale.ID()...)
-	dst = append(dst, '-')
-	dst = strconv.AppendUint(dst, uint64(user), 10)
-	return append(dst, '"')
+	return append(redisx.AppendOrderID(append(dst, '"'), s.cfg.Sale.ID(), user), '"')
 }
 
 // appendItems appends ,"items":[...],"total":n of an order.

@@ -50,7 +50,8 @@ func open(tb testing.TB, network, address string) *shop {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cfg := redisx.Config{Network: network, Address: address, Connections: 1, Timeout: 20 * time.Second, CartTTL: time.Hour}
+	cfg := redisx.Config{CartTTL: time.Hour}
+	cfg.Network, cfg.Address, cfg.Timeout = network, address, 20*time.Second
 	stock := []int64{10, 10, 10, 10, 10}
 	opened, err := redisx.Open(tb.Context(), cfg, redisx.Opening{Catalog: users.Fingerprint(), Stock: stock})
 	if err != nil {

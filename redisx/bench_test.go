@@ -12,9 +12,10 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// BenchmarkOrder drives Redis alone with what an order of the contest's flow asks of it on average: two adds and the
-// order itself. redis-us/order is the CPU that redis-server takes, and so 1e6 divided by it is how many orders a second
-// its one core could carry. buyers are the calls that may wait at once: the more, the longer the batches.
+// BenchmarkOrder drives Redis alone with what an order of the contest's flow asks of it on average: two
+// adds and the order itself. redis-us/order is the CPU that redis-server takes, and so 1e6 divided by it
+// is how many orders a second its one core could carry. buyers are the calls that may wait at once: the
+// more, the longer the batches.
 func BenchmarkOrder(b *testing.B) {
 	for _, buyers := range []int{64, 1000} {
 		b.Run(fmt.Sprintf("buyers=%d", buyers), func(b *testing.B) { benchmarkOrder(b, buyers, false) })

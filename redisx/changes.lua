@@ -1,18 +1,19 @@
--- The rules of a cart. No script by itself: script.go puts it before those that need it.
+-- The rules of a cart. This is no script by itself: Go puts it before order.lua and cart_check.lua.
 --
--- A cart begins as the list of all changes that were asked of it: a string "food:pieces," for each, with spaces
--- between them or not. Adding to one is then a plain APPEND; what the list amounts to is worked out here, change by
--- change in their order:
--- - one that would bring the cart above the limit of pieces has no effect;
+-- A cart begins as the list of all changes that were asked of it: a string with "food:pieces," for each,
+-- and perhaps spaces between them. Adding to it is then a plain APPEND. What the list amounts to is
+-- worked out here, change by change in their order:
+-- - a change that would bring the cart above the limit of pieces has no effect;
 -- - negative pieces take away, and a food never falls below 0;
 -- - foods are listed in the order in which they were first added, also when none is left.
 --
--- A list that may ask for more than the limit is settled: it becomes a hash, to which nothing can be appended, so that
--- it stays as short as it is. Its fields are
+-- A list that may ask for more than the limit is settled: it becomes a hash, and as nothing can be
+-- appended to a hash, it does not grow. Its fields are
 --   items    what the cart amounts to, as a list of changes
---   changes  the list as it was, which tells late askers what became of their change
+--   changes  the list as it was, by which a late call finds out what became of its change
 
--- settle(changes, limit) returns: list of food ids, map food id -> pieces, whether the last change had its effect.
+-- settle(changes, limit) returns: list of food ids, map food id -> pieces, whether the last change had
+-- its effect.
 local function settle(changes, limit)
   local foods, counts, total, accepted = {}, {}, 0, true
   for food, pieces in string.gmatch(changes, '(%d+):(%-?%d),') do
@@ -30,7 +31,8 @@ local function settle(changes, limit)
   return foods, counts, accepted
 end
 
--- list(foods, counts, least) returns the list of changes that makes the foods with at least so many pieces.
+-- list(foods, counts, least) returns a list of changes that makes all foods with at least that number of
+-- pieces.
 local function list(foods, counts, least)
   local changes = {}
   for _, food in ipairs(foods) do

@@ -2,15 +2,16 @@ package redisx
 
 import "strings"
 
-// Fingerprint is what servers of one sale must agree on, under one of a server's token secrets: each 16 hex
-// digits that tell nothing of what they were made of. Only those under the same secret can be compared.
+// Fingerprint is what the servers of one sale must agree on, under one of a server's token secrets. Each
+// field has 16 hex digits that reveal nothing of what they were made of. Only fingerprints under the same
+// secret can be compared.
 type Fingerprint struct {
 	Secret string // of the token secret
 	Root   string // of root's password, keyed by the secret
 	Users  string // of all other users, keyed by the secret
 }
 
-// Differences is what a server that joins has not in common with the one that joined the sale before it.
+// Differences is where a server that joins the sale differs from the one that joined before it.
 type Differences struct {
 	TheyRefuse bool // the others refuse tokens and carts that this one signs
 	WeRefuse   bool // this one refuses tokens and carts that another signs
@@ -18,7 +19,7 @@ type Differences struct {
 	Users      bool // the other users
 }
 
-// The bits in which stock.lua returns them.
+// The bits in which open.lua returns them.
 const (
 	differTheyRefuse = 1 << iota
 	differWeRefuse
@@ -35,7 +36,7 @@ func readDifferences(bits int64) Differences {
 	}
 }
 
-// encodeFingerprints writes them as stock.lua reads them.
+// encodeFingerprints writes them as open.lua reads them.
 func encodeFingerprints(list []Fingerprint) string {
 	var texts []string
 	for _, f := range list {

@@ -4,19 +4,19 @@ import "strconv"
 
 // Every key of the sale:
 //
-//	sale          hash    id, catalog (fingerprint), opened (Unix s);  for ever          Open, ledger.lua
-//	                      server (fingerprints, see stock.lua);
+//	sale          hash    id, catalog (fingerprint), opened (Unix s);  for ever   open.lua,
+//	                      server (fingerprints, see open.lua);                    stream_open.lua
 //	                      ledger "filling" or "on" when it keeps one
-//	stock_<sale>  hash    food id -> pieces left; note                 for ever          Open, order.lua
-//	c_<cart>      string  list of changes, see changes.lua             -cart-ttl         cart.go, order.lua
-//	              hash    the same, settled: changes, items            -cart-ttl         cart.lua, order.lua
-//	o_<user>      string  "food:count,food:count,"; then "|" and the   for ever          order.lua
+//	stock_<sale>  hash    food id -> pieces left; note                 for ever   open.lua, order.lua
+//	c_<cart>      string  list of changes, see changes.lua             -cart-ttl  cart.go, order.lua
+//	              hash    the same, settled: changes, items            -cart-ttl  cart_check.lua, order.lua
+//	o_<user>      string  "food:count,food:count,"; then "|" and the   for ever   order.lua
 //	                      client's Idempotency-Key, if it sent one
-//	orders_<sale> stream  user, items of each order that is not in     for ever          ledger.lua, order.lua,
-//	                      the ledger yet; only where one is kept                         done.lua
+//	orders_<sale> stream  user, items of each order that is not in     for ever   stream_open.lua,
+//	                      the ledger yet; only where one is kept                  order.lua, stream_done.lua
 //
-// <cart> is the name inside a cart ID (16 characters that carry user and nonce), <sale> the random id of the
-// sale. Because the stock's key carries that id, the order script needs no look at the marker: in a Redis
+// <cart> is the name inside a cart ID (16 characters that carry user and nonce), <sale> the random id of
+// the sale. The stock's key carries that id, so the order script needs no look at the marker: in a Redis
 // that lost the sale, or holds another one, it finds no stock and sells nothing.
 const (
 	saleKey     = "sale"

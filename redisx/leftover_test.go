@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"flashsale/internal/logtest"
+	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
 
@@ -65,12 +66,12 @@ func TestOpenBesideOtherKeys(t *testing.T) {
 	})
 }
 
-// The search asks so many times and no more, in a Redis with more keys than that.
+// In a Redis with very many keys the search stops after its number of steps.
 func TestLeftoverSearchIsBounded(t *testing.T) {
 	logtest.Keep(t)
 	cfg := unix(redistest.New(t))
 	raw(t, cfg, nil, "EVAL", `for i = 1, 20000 do redis.call('SET', 'other' .. i, 1) end`, "0")
-	l, err := dial(t.Context(), cfg)
+	l, err := pipeline.Dial(t.Context(), cfg.Config)
 	if err != nil {
 		t.Fatal(err)
 	}

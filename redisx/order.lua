@@ -1,15 +1,16 @@
--- Places orders: for each all pieces of its cart or none, one order a user. The only script that takes stock.
--- The orders of one call are decided one after the other, as if each had come alone.
+-- Places orders: each takes all pieces of its cart or none, one order a user. The only script that takes
+-- stock. The orders of one call are decided one after the other, as if each had come alone.
 --
--- KEYS[1]            the stock of this sale: hash food id -> pieces left, and a note
--- KEYS[2]            the stream of orders for the ledger: entries user, items as in the order without the key; where
---                    there is no such stream, the sale keeps no ledger
--- KEYS[2i+1], [2i+2] of order i: the user's order (string "food:count,food:count," with spaces between or not, then
---                    "|" and the idempotency key if there is one), and the cart (string or hash as in changes.lua)
--- ARGV[1]            pieces that a cart may hold: 1 to 9
--- ARGV[2]            lifetime of a cart: seconds > 0
--- ARGV[3]            bytes that a list of changes must pass to ask for more pieces than that: integer
--- ARGV[3+i]          of order i: idempotency key: string, "" for none
+-- KEYS[1]     the stock of this sale: hash food id -> pieces left, and a note
+-- KEYS[2]     the stream of orders for the ledger: entries user, items (as in the order, without the key);
+--             where there is no such stream, the sale keeps no ledger
+-- KEYS[2i+1]  of order i: the user's order: string "food:count,food:count," with or without spaces between
+--             them, then "|" and the idempotency key if there is one
+-- KEYS[2i+2]  of order i: the cart: string or hash as in changes.lua
+-- ARGV[1]     the limit, pieces that a cart may hold: integer, 1 to 9
+-- ARGV[2]     lifetime of a cart: seconds > 0
+-- ARGV[3]     a list of changes up to this length never asks for more than the limit: bytes > 0
+-- ARGV[3+i]   of order i: idempotency key: string, "" for none
 --
 -- Returns for each order
 --         0  placed: the stock is taken and the cart has become the order
@@ -19,17 +20,19 @@
 --         4  no stock of this sale in this Redis: nothing is changed
 --         5  placed before under the same idempotency key
 --         6  the cart holds more than three foods, which this script does not sell: nothing is changed
-local PLACED, HAS_ORDER, CART_EMPTY, OUT_OF_STOCK, NO_SALE, PLACED_BEFORE, TOO_MANY_FOODS = 0, 1, 2, 3, 4, 5, 6
+local PLACED, HAS_ORDER, CART_EMPTY, OUT_OF_STOCK = 0, 1, 2, 3
+local NO_SALE, PLACED_BEFORE, TOO_MANY_FOODS = 4, 5, 6
 -- Up to three foods, each with its pieces, and what does not fit.
 local ITEMS = '^(%d+):([1-9]), *(%d*):?([1-9]?),? *(%d*):?([1-9]?),? *(.*)$'
 local call, try, stock, stream = redis.call, redis.pcall, KEYS[1], KEYS[2]
 local limit, lifetime, plain = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
--- Once for all: this script never removes them. A key named twice counts twice, so that one call answers for both.
+-- Once for all orders: this script never removes these keys. The stock is named twice and counts twice,
+-- so that one call tells which of the two keys are there.
 local found = call('EXISTS', stock, stock, stream)
 local open, ledger = found >= 2, found == 3
 
--- take takes pieces of up to three foods from the stock or, returning false, none. Most orders find their pieces: to take
--- first and give back costs less than to look first.
+-- take takes pieces of up to three foods from the stock, all or none, and returns whether it did. Most
+-- orders find their pieces: to take first and give back costs less than to look first.
 local function take(food, pieces, food2, pieces2, food3, pieces3)
   local enough = call('HINCRBY', stock, food, '-' .. pieces) >= 0
   if enough and food2 ~= '' then enough = take(food2, pieces2, food3, pieces3, '', '') end
@@ -43,7 +46,7 @@ local function place(order, cart, key)
     return HAS_ORDER
   end
   if not open then return NO_SALE end
-  local changes = try('GETDEL', cart) -- an error for a settled cart, which stays
+  local changes = try('GETDEL', cart) -- for a settled cart an error: it stays
   local settled = type(changes) == 'table'
   local items = settled and call('HGET', cart, 'items') or changes or ''
   local f1, p1, f2, p2, f3, p3, more = string.match(items, ITEMS)

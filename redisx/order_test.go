@@ -110,7 +110,6 @@ func TestOrderScriptRefusesManyFoods(t *testing.T) {
 func TestNeverOversell(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		const users, stock = 300, 100
-		cfg.Connections = 3
 		s := open(t, cfg, stock, stock)
 		var sold [2]atomic.Int64
 		var wg sync.WaitGroup

@@ -1,22 +1,25 @@
-// Package redisx keeps the facts of a sale in Redis, and only there: stock, carts and orders. Every decision
-// that must be atomic is one Lua file beside the Go file that calls it. The package knows neither HTTP nor
-// prices nor names. A call costs one round trip, shared with all calls that wait at the same moment; it fails
-// with ErrUnavailable, within Config.Timeout, when Redis does not answer.
+// Package redisx keeps the facts of a sale in Redis, and only there: stock, carts and orders. Every
+// decision that must be atomic is one Lua file beside the Go file that calls it. The package knows
+// neither HTTP nor prices nor names. A call costs one round trip, shared with all calls that wait at the
+// same moment; it fails with ErrUnavailable, within Config.Timeout, when Redis does not answer.
 package redisx
 
 import (
 	"context"
+	_ "embed" // the rules of a cart
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"flashsale/redisx/pipeline"
 )
 
 // Outcomes of a call.
 var (
-	ErrUnavailable = errors.New("redis does not answer") // what was sent may have been carried out
+	ErrUnavailable = pipeline.ErrUnavailable // what was sent may have been carried out
 	ErrSaleGone    = errors.New("redis does not hold this sale")
 	ErrOverLimit   = errors.New("the cart would hold more than CartMax pieces")
 	ErrHasOrder    = errors.New("the user has an order")
@@ -26,17 +29,15 @@ var (
 
 // Config says which Redis to use and how.
 type Config struct {
-	Network     string        // "tcp" or "unix"
-	Address     string        // host:port or path of the socket
-	Username    string        // "" for none
-	Password    string        // "" for none
-	Connections int           // per process, at least 1
-	Timeout     time.Duration // in which every call is answered, one way or the other
-	CartTTL     time.Duration // lifetime of a cart from its first piece on, whole seconds
-	Quiet       bool          // another process of this server says when the sale goes and when it is back
-
-	foods int // of the sale, set by Join: it bounds the reply with the stock
+	pipeline.Config
+	CartTTL time.Duration // lifetime of a cart from its first piece on, whole seconds
+	Quiet   bool          // another process of this server logs when the sale goes and when it is back
 }
+
+// changesSource is the rules of a cart, for the scripts that apply them.
+//
+//go:embed changes.lua
+var changesSource string
 
 // Sale is the open sale. Its methods are safe for concurrent use.
 type Sale struct {
@@ -44,74 +45,65 @@ type Sale struct {
 	stockKey string
 	foods    int
 	cfg      Config
-	conns    []*conn
+	redis    *pipeline.Conn
 	gone     atomic.Bool // Redis was seen without this sale
 
-	orders, carts *evaluation // the two scripts
+	orders, checks *pipeline.Shared // order.lua and cart_check.lua
 
-	cartMax     int    // CartMax, but for tests
-	lifetime    []byte // of a cart, seconds
-	changeBytes int    // of a change that adds one piece
-	plainBytes  int    // a list of changes that is no longer cannot ask for more than cartMax pieces
-
+	list     changeList
+	lifetime []byte   // of a cart, seconds
 	changing changing // carts to which an APPEND is under way
 	begun    *begunCarts
 }
 
-// Join makes the Sale that Open opened, as any number of processes do; it has the foods 1 to foods and the users 1 to
-// users. Run must run for its calls to be answered.
+// Join makes the Sale that Open opened; any number of processes may join it. It has the foods 1 to foods
+// and the users
+// 1 to users. Run must run for its calls to be answered.
 func Join(cfg Config, id string, foods, users int) *Sale { return join(cfg, id, foods, users, CartMax) }
 
 func join(cfg Config, id string, foods, users, cartMax int) *Sale {
-	cfg.foods = foods
-	s := &Sale{id: id, stockKey: stockPrefix + id, foods: foods, cfg: cfg, cartMax: cartMax}
+	s := &Sale{id: id, stockKey: stockPrefix + id, foods: foods, cfg: cfg}
+	s.list = newChangeList(foods, cartMax)
 	s.begun = newBegunCarts(users)
-	s.changeBytes = len(strconv.Itoa(foods)) + len(":1,")
-	s.plainBytes = cartMax * s.changeBytes
-	s.lifetime = strconv.AppendInt(nil, int64(cfg.CartTTL/time.Second), 10)
-	args := appendBulk(nil, strconv.Itoa(cartMax))
-	args = appendBulk(appendBulk(args, s.lifetime), strconv.Itoa(s.plainBytes))
-	keys := appendBulk(appendBulk(nil, s.stockKey), streamPrefix+id)
-	s.orders = &evaluation{script: orderScript, keys: keys, keyCount: 2, args: args, argCount: 3, callKeys: 2, callArgs: 1}
-	s.carts = &evaluation{script: cartScript, args: args, argCount: 3, callKeys: 2, callArgs: 2}
-	for range cfg.Connections {
-		s.conns = append(s.conns, newConn(cfg, []*evaluation{s.carts, s.orders}, s.greet))
-	}
+	lifetime := strconv.Itoa(int(cfg.CartTTL / time.Second))
+	s.lifetime = []byte(lifetime)
+	rules := []string{strconv.Itoa(cartMax), lifetime, strconv.Itoa(s.list.plainBytes)}
+	s.orders = orderScript.Share([]string{s.stockKey, streamPrefix + id}, rules, 2, 1)
+	s.checks = cartCheckScript.Share(nil, rules, 2, 2)
+	s.redis = pipeline.New(cfg.Config, pipeline.Options{
+		Shared: []*pipeline.Shared{s.checks, s.orders}, Greet: s.greet, Reason: outageReason,
+		Outage: "orders get 503", FieldsMax: foods,
+	})
 	return s
 }
 
 // ID is the random id of the sale: 8 characters from a-z and 2-7.
 func (s *Sale) ID() string { return s.id }
 
-// Run keeps the connections until ctx ends. All calls must have returned before.
-func (s *Sale) Run(ctx context.Context) {
-	var running sync.WaitGroup
-	for _, c := range s.conns {
-		running.Go(func() { c.run(ctx) })
-	}
-	running.Wait()
-}
+// Run keeps the connection until ctx ends, and returns nil then. All calls must have returned before.
+func (s *Sale) Run(ctx context.Context) error { return s.redis.Run(ctx) }
 
 // Check asks Redis whether it still holds this sale: nil, ErrUnavailable or ErrSaleGone.
 func (s *Sale) Check() error {
 	var found presence
-	if err := s.do(0, s.prove(newCall(), &found)); err != nil {
+	return s.read(s.prove(pipeline.NewCall(), &found), &found)
+}
+
+// greet refuses a new connection to a Redis that does not hold the sale.
+func (s *Sale) greet(l *pipeline.Link, limit time.Duration) error {
+	var found presence
+	if err := l.Do(s.prove(pipeline.NewCall(), &found), limit); err != nil {
 		return err
 	}
 	return s.observe(found)
 }
 
-// greet prepares a new connection: it loads the scripts and refuses a Redis that does not hold the sale.
-func (s *Sale) greet(l *link, limit time.Duration) error {
-	var found presence
-	var sha string
-	x := s.prove(newCall(), &found).
-		command(&sha, "SCRIPT", "LOAD", orderScript.source).
-		command(&sha, "SCRIPT", "LOAD", cartScript.source)
-	if err := l.ask(x, limit); err != nil {
-		return err
+// outageReason names the error of greet for the log.
+func outageReason(err error) string {
+	if errors.Is(err, ErrSaleGone) {
+		return "Redis does not hold the sale"
 	}
-	return s.observe(found)
+	return ""
 }
 
 // presence is what Redis holds of the sale: it is there when its marker and its stock are.
@@ -121,11 +113,12 @@ type presence struct {
 }
 
 // prove adds the commands that fill found to a call: every reading call proves the sale in its own pipeline.
-func (s *Sale) prove(x *call, found *presence) *call {
-	return x.command(&found.id, "HGET", saleKey, "id").command(&found.stock, "EXISTS", s.stockKey)
+func (s *Sale) prove(x *pipeline.Call, found *presence) *pipeline.Call {
+	return x.Command(&found.id, "HGET", saleKey, "id").Command(&found.stock, "EXISTS", s.stockKey)
 }
 
-// observe compares what Redis holds with this sale; one line when it goes and one when it is back.
+// observe compares what Redis holds with this sale. It logs one line when the sale goes and one when it
+// is back.
 func (s *Sale) observe(found presence) error {
 	if found.id == s.id && found.stock == 1 {
 		if s.gone.CompareAndSwap(true, false) && !s.cfg.Quiet {
@@ -148,28 +141,24 @@ func (s *Sale) observe(found presence) error {
 	return ErrSaleGone
 }
 
-// do carries out a call on the connection of the user (0: any) and frees it.
-func (s *Sale) do(user uint32, x *call) error {
-	defer x.free()
-	return s.conn(user).do(x)
-}
-
-func (s *Sale) conn(user uint32) *conn { return s.conns[int(user)%len(s.conns)] }
-
-// doDetached sends a call for which nothing waits. Where it cannot be sent it is dropped.
-func (s *Sale) doDetached(user uint32, x *call) {
-	x.detached = true
-	if !s.conn(user).send(x) {
-		x.free()
+// read carries out a call that began with prove, and judges what that has found.
+func (s *Sale) read(x *pipeline.Call, found *presence) error {
+	if err := s.redis.Do(x); err != nil {
+		return err
 	}
+	return s.observe(*found)
 }
 
-// doCode carries out a call that returns a code.
-func (s *Sale) doCode(user uint32, x *call) (int64, error) {
-	defer x.free()
+// change carries out a call that changes something and returns its integer. It does not allocate.
+func (s *Sale) change(x *pipeline.Call) (int64, error) {
 	if s.gone.Load() {
+		x.Free()
 		return 0, ErrSaleGone
 	}
-	err := s.conn(user).do(x)
-	return x.code, err
+	return s.redis.DoInteger(x)
+}
+
+// unknownCode is the error for a code that the script's contract does not name.
+func unknownCode(name string, code int64) error {
+	return fmt.Errorf("%s returned the unknown code %d", name, code)
 }

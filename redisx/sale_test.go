@@ -12,6 +12,7 @@ import (
 	"github.com/mediocregopher/radix/v4"
 
 	"flashsale/internal/logtest"
+	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
 
@@ -28,7 +29,7 @@ func onEach(t *testing.T, test func(t *testing.T, cfg Config)) {
 	})
 }
 
-var defaults = Config{Connections: 1, Timeout: time.Second, CartTTL: time.Hour}
+var defaults = Config{Config: pipeline.Config{Timeout: time.Second}, CartTTL: time.Hour}
 
 func unix(s *redistest.Server) Config {
 	cfg := defaults
@@ -62,9 +63,7 @@ func runSale(tb testing.TB, s *Sale) *Sale {
 		cancel()
 		running.Wait()
 	})
-	for _, c := range s.conns {
-		eventually(tb, "connected", c.up.Load)
-	}
+	eventually(tb, "connected", func() bool { return !errors.Is(s.Check(), ErrUnavailable) })
 	return s
 }
 
@@ -229,6 +228,7 @@ func TestSaleGoneAndBack(t *testing.T) {
 
 // A Redis with another sale in it is refused before the first call.
 func TestReconnectToAnotherSale(t *testing.T) {
+	log := logtest.Capture(t)
 	server := redistest.New(t)
 	cfg := unix(server)
 	s := open(t, cfg, 5)
@@ -242,6 +242,9 @@ func TestReconnectToAnotherSale(t *testing.T) {
 			t.Fatalf("read from another sale: %v", err)
 		}
 	}
+	eventually(t, "the reason is logged", func() bool {
+		return log.Count("Redis does not hold the sale: orders get 503 until it does") == 1
+	})
 	raw(t, cfg, nil, "HSET", s.stockKey, "1", "2")
 	raw(t, cfg, nil, "HSET", saleKey, "id", s.ID())
 	eventually(t, "the sale is served again", func() bool {

@@ -30,6 +30,7 @@ import (
 	"flashsale/internal/supervise"
 	"flashsale/internal/version"
 	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
 	"flashsale/tokens"
 )
 
@@ -212,7 +213,7 @@ func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Fold
 
 // useRedis looks at the Redis that cfg names. Servers remember the sale in the file remembered.
 func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*store, error) {
-	durability, err := redisx.ReadDurability(ctx, cfg.Redis)
+	durability, err := pipeline.ReadDurability(ctx, cfg.Redis.Config)
 	if err != nil {
 		return nil, err
 	}

@@ -123,7 +123,6 @@ func (c *Config) register(redis *redisFlags) []group {
 		fs.IntVar(&redis.port, "redis-port", 6379, "its `port`")
 		fs.StringVar(&c.Redis.Username, "redis-username", "", "`name` to log in to Redis with")
 		fs.StringVar(&c.Redis.Password, "redis-password", "", "its `password`; better set in the environment")
-		fs.IntVar(&c.Redis.Connections, "redis-connections", 1, "`connections` of each worker to Redis")
 		fs.DurationVar(&c.Redis.Timeout, "redis-timeout", time.Second, "`time` after which a request gets 503")
 		fs.BoolVar(&c.RequireDurable, "require-durable", false, "do not start on a store that could lose an order that was answered")
 	})
@@ -173,7 +172,6 @@ func (c *Config) check() error {
 		{"workers", c.Workers, 0, 256},
 		{"max-conns", c.MaxConns, 0, 10_000_000},
 		{"max-conns-per-ip", c.MaxConnsPerIP, 0, 10_000_000},
-		{"redis-connections", c.Redis.Connections, 1, 64},
 		{"users", c.Catalog.Users, 1, 10_000_000},
 		{"foods", c.Catalog.Foods, 1, 100_000},
 		{"stock", c.Catalog.Stock, 0, 1_000_000_000},

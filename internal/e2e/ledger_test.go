@@ -362,7 +362,7 @@ func TestBadLedgerIsRefused(t *testing.T) {
 		"root:guess":                 "cannot read -ledger (LEDGER): invalid DSN: missing the slash separating the database name " + form,
 		"root:toor@tcp(" + at + ")/": "cannot use -ledger (LEDGER): it names no database " + form,
 		"root:toor@tcp(" + at + ")/x": "cannot keep the ledger in MySQL x@" + at +
-			": Error 1049 (42000): Unknown database 'x': mend -ledger (LEDGER) or the database",
+			": Error 1049 (42000): Unknown database 'x': fix -ledger (LEDGER) or the database",
 	} {
 		s := setup{env: []string{"LEDGER=" + dsn}, args: []string{"-redis", redis.Socket}}.launch(t)
 		checkRefused(t, s.program, want)

@@ -119,7 +119,7 @@ func TestHelp(t *testing.T) {
 	}
 	help := read(t, p.stdout)
 	for flag := range strings.FieldsSeq("app-host app-port workers drain max-conns max-conns-per-ip tls-cert tls-key trusted-proxies " +
-		"data redis redis-host redis-port redis-username redis-password redis-connections redis-timeout users foods stock root-password catalog-dir db-host db-port db-name " +
+		"data redis redis-host redis-port redis-username redis-password redis-timeout users foods stock root-password catalog-dir db-host db-port db-name " +
 		"db-user db-pass force-reload token-secret token-secret-previous token-ttl cart-ttl sale snapshot-interval") {
 		_, line, found := strings.Cut(help, "\n  -"+flag+" ")
 		line, _, _ = strings.Cut(line, "\n")

@@ -23,8 +23,8 @@ type AuditConfig struct {
 	Prices   []int64 // of food 1, 2, 3, ...
 }
 
-// Audit is what a comparison of all orders of a sale in Redis with those in the database has found. The sale may go on
-// meanwhile.
+// Audit is the outcome of a comparison of all orders of a sale in Redis with those in the database. The sale
+// may go on meanwhile.
 type Audit struct {
 	Sale      string
 	Orders    int      // in Redis
@@ -36,14 +36,22 @@ type Audit struct {
 	Examples  []string // the first differences
 }
 
-// Equal says that every order is in the database, or on its way there, exactly as it was placed, and nothing else is.
+// Equal reports whether every order is in the database, or on its way there, exactly as it was placed, and
+// nothing else is.
 func (a *Audit) Equal() bool { return a.Missing+a.Extra+a.Different == 0 }
 
 // Print writes the audit for people.
 func (a *Audit) Print(out io.Writer) {
-	fmt.Fprintf(out, "audit of sale %s\n  orders in Redis         %8d\n  orders in the database  %8d\n  on the way              %8d\n",
-		a.Sale, a.Orders, a.Rows, a.OnTheWay)
-	fmt.Fprintf(out, "  missing                 %8d\n  extra                   %8d\n  different               %8d\n", a.Missing, a.Extra, a.Different)
+	fmt.Fprintf(out, "audit of sale %s\n", a.Sale)
+	for _, line := range []struct {
+		name  string
+		count int
+	}{
+		{"orders in Redis", a.Orders}, {"orders in the database", a.Rows}, {"on the way", a.OnTheWay},
+		{"missing", a.Missing}, {"extra", a.Extra}, {"different", a.Different},
+	} {
+		fmt.Fprintf(out, "  %-22s  %8d\n", line.name, line.count)
+	}
 	for _, example := range a.Examples {
 		fmt.Fprintln(out, "  ", example)
 	}
@@ -59,10 +67,11 @@ func (a *Audit) found(counter *int, format string, args ...any) {
 	}
 }
 
-// Compare audits. It holds all orders of the sale in memory, about 200 bytes each, and reads 100,000 a second.
+// Compare audits. It holds all orders of the sale in memory, about 200 bytes each.
 //
-// The order of its looks makes it right while orders are placed: one that is in Redis at the first look and not in the
-// stream at the second has been committed by the third. One that only the third has seen is looked up in Redis again.
+// It is right while orders are placed because of the order in which it looks: an order that is in Redis at the
+// first look and not in the stream at the second was committed before the third, the one at the database. An
+// order that only the third look has seen is looked up in Redis again.
 func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	sale, leave, err := join(ctx, cfg.Redis, cfg.Sale, len(cfg.Prices))
 	if err != nil {
@@ -164,9 +173,10 @@ func sortedUsers(placed map[uint32]entry) []uint32 {
 	return users
 }
 
-// orphans calls visit with the order of items whose order is not in the database.
+// orphans calls visit with the id of every order that has items in the database and is not there itself.
 func (d *Database) orphans(ctx context.Context, sale string, visit func(id string)) error {
-	rows, err := d.db.QueryContext(ctx, "SELECT DISTINCT i.order_id FROM order_items i LEFT JOIN orders o ON o.id = i.order_id "+
+	rows, err := d.db.QueryContext(ctx, "SELECT DISTINCT i.order_id "+
+		"FROM order_items i LEFT JOIN orders o ON o.id = i.order_id "+
 		"WHERE i.order_id LIKE ? AND o.id IS NULL ORDER BY i.order_id", sale+"-%")
 	if err != nil {
 		return fmt.Errorf("cannot read the items in %v: %w", d, err)

@@ -81,7 +81,7 @@ func testAudit(t *testing.T, server *mariadbtest.Server) {
 		a.Print(&text)
 		if want := strings.ReplaceAll(step.text, "SALE", s.ID()); !strings.Contains(text.String(), want) ||
 			!strings.HasPrefix(text.String(), strings.ReplaceAll(head, "SALE", s.ID())) {
-			t.Errorf("%s: audit says\n%swant %q", step.name, text.String(), want)
+			t.Errorf("%s: audit\n%swant %q", step.name, text.String(), want)
 		}
 		equal := step.want.Missing+step.want.Extra+step.want.Different == 0
 		if len(a.Examples) != step.want.Missing+step.want.Extra+step.want.Different || a.Equal() != equal {

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"strconv"
 	"time"
 
 	"flashsale/redisx"
@@ -22,9 +21,10 @@ type book struct {
 	prices []int64 // of food 1, 2, 3, ...
 }
 
-// entry prices an order. Its foods are those of the sale: redisx has checked.
+// entry prices an order. redisx has checked that its foods are those of the sale.
 func (b book) entry(order redisx.Order, placed time.Time) entry {
-	e := entry{id: b.sale + "-" + strconv.FormatUint(uint64(order.User), 10), user: order.User, placed: placed, items: order.Items}
+	id := string(redisx.AppendOrderID(nil, b.sale, order.User))
+	e := entry{id: id, user: order.User, placed: placed, items: order.Items}
 	for _, item := range order.Items {
 		e.total += b.prices[item.Food-1] * item.Count
 	}

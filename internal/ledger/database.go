@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	connectTimeout = 5 * time.Second  // from dialling to the end of the handshake, where the DSN names no other
+	connectTimeout = 5 * time.Second  // from dialling to the end of the handshake; the DSN may name another
 	stallTimeout   = 10 * time.Second // for a single read or write, likewise
 	connectionsMax = 2                // one writes; the other is for the audit
 )
 
-// Statements that make the tables. placed_at is UTC, and NULL for an order whose time nobody has kept. The id of an
+// Statements that make the tables. placed_at is UTC, and NULL for an order without a known time. The id of an
 // order is made of letters, digits and one "-".
 var tables = []string{
 	`CREATE TABLE IF NOT EXISTS orders (
@@ -46,7 +46,7 @@ const (
 
 const errNoTable = 1146
 
-// What a server answers when waiting for it does not help.
+// Error numbers of a server for which waiting does not help.
 var misconfigured = []uint16{
 	1044, // no access to the database
 	1049, // no such database
@@ -58,8 +58,8 @@ var misconfigured = []uint16{
 // The same for a wrong user or password; 1698 is by a plugin.
 var loginRefused = []uint16{1045, 1698}
 
-// ErrMisconfigured marks an error that lasts until somebody changes the DSN or the database.
-var ErrMisconfigured = errors.New("mend -ledger (LEDGER) or the database")
+// ErrMisconfigured marks an error that lasts until the DSN or the database is changed.
+var ErrMisconfigured = errors.New("fix -ledger (LEDGER) or the database")
 
 // errLogin is the ErrMisconfigured of a wrong user or password.
 var errLogin = fmt.Errorf("wrong user or password: %w", ErrMisconfigured)
@@ -68,14 +68,14 @@ var errLogin = fmt.Errorf("wrong user or password: %w", ErrMisconfigured)
 type Database struct {
 	name     string
 	db       *sql.DB
-	prepared bool // touched by the one who prepares only
+	prepared bool // touched only by the goroutine that prepares
 }
 
 // dsnForm is what a data source name looks like.
 const dsnForm = "user:password@tcp(host:3306)/name"
 
-// NewDatabase reads a data source name, "user:password@tcp(host:3306)/name". It does not connect. The error does not
-// show it.
+// NewDatabase reads a data source name, "user:password@tcp(host:3306)/name". It does not connect. The error
+// does not show the name, which has the password in it.
 func NewDatabase(dsn string) (*Database, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -94,7 +94,7 @@ func NewDatabase(dsn string) (*Database, error) {
 	}
 	cfg.Loc = time.UTC
 	cfg.InterpolateParams = true    // one round trip instead of three
-	cfg.Logger = &mysql.NopLogger{} // what goes wrong is returned; the driver would write it to stderr as well
+	cfg.Logger = &mysql.NopLogger{} // faults are returned; the driver would write them to stderr as well
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use -ledger (LEDGER): %w", err)
@@ -104,8 +104,9 @@ func NewDatabase(dsn string) (*Database, error) {
 	return &Database{name: "MySQL " + cfg.DBName + "@" + cfg.Addr, db: db}, nil
 }
 
-// Open returns the database with its tables, nil where dsn is "". One that cannot become the ledger by waiting is refused with
-// ErrMisconfigured; one that is away now is logged, as the sale can go on without it.
+// Open returns the database with its tables, nil where dsn is "". A database that cannot take orders until
+// something is changed is refused with ErrMisconfigured. One that is away now is only logged: the sale can go on
+// without it.
 func Open(ctx context.Context, dsn string) (*Database, error) {
 	if dsn == "" {
 		return nil, nil
@@ -134,7 +135,8 @@ func (d *Database) Close() error {
 	return d.db.Close()
 }
 
-// Prepare makes the tables where they are missing. Errors: ErrMisconfigured, or why the database cannot be asked.
+// Prepare makes the tables where they are missing. Errors: ErrMisconfigured, or why the database cannot
+// be asked.
 func (d *Database) Prepare(ctx context.Context) error {
 	if d.prepared {
 		return nil
@@ -158,14 +160,16 @@ func (d *Database) Prepare(ctx context.Context) error {
 	}
 	d.prepared = true
 	var flush int
-	if err := d.db.QueryRowContext(ctx, "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit").Scan(&flush); err == nil && flush != 1 {
-		slog.Warn("the database commits before it writes to disk: its crash may lose orders; set innodb_flush_log_at_trx_commit=1",
+	err = d.db.QueryRowContext(ctx, "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit").Scan(&flush)
+	if err == nil && flush != 1 {
+		slog.Warn("the database commits before it writes to disk: its crash may lose orders; "+
+			"set innodb_flush_log_at_trx_commit=1",
 			"database", d, "innodb_flush_log_at_trx_commit", flush)
 	}
 	return nil
 }
 
-// probe looks whether both tables have the columns. A user without the right to make tables may use those there are.
+// probe looks whether both tables have the columns. A user who may not make tables can use existing ones.
 func (d *Database) probe(ctx context.Context) error {
 	for _, query := range []string{
 		"SELECT id, user_id, total, placed_at FROM orders LIMIT 0",
@@ -182,12 +186,13 @@ func (d *Database) probe(ctx context.Context) error {
 	return nil
 }
 
-// write puts entries into the tables in one transaction. Those that are there stay as they are, but for a time that was
-// not known before. After an error the outcome is unknown: write them again.
+// write puts entries into the tables in one transaction. An entry that is there already only gets its time, if
+// that was not known before. After an error the outcome is unknown: write the entries again.
 func (d *Database) write(ctx context.Context, entries []entry) error {
 	var orders, items []any
 	for _, e := range entries {
-		orders = append(orders, e.id, e.user, e.total, sql.NullTime{Time: e.placed, Valid: !e.placed.IsZero()})
+		placed := sql.NullTime{Time: e.placed, Valid: !e.placed.IsZero()}
+		orders = append(orders, e.id, e.user, e.total, placed)
 		for _, item := range e.items {
 			items = append(items, e.id, item.Food, item.Count)
 		}
@@ -210,7 +215,7 @@ func (d *Database) write(ctx context.Context, entries []entry) error {
 	return nil
 }
 
-// rowsOf makes "(?,?),(?,?)" of so many rows and columns.
+// rowsOf makes "(?,?),(?,?)" for a number of rows and columns.
 func rowsOf(rows, columns int) string {
 	row := "(" + strings.TrimSuffix(strings.Repeat("?,", columns), ",") + ")"
 	return strings.TrimSuffix(strings.Repeat(row+",", rows), ",")

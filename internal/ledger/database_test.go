@@ -13,7 +13,7 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// A time is unknown only as long as nobody knows it.
+// A time that was unknown is filled in; a known one stays.
 func testFillKeepsTime(t *testing.T, server *mariadbtest.Server) {
 	s := openShop(t, unix(redistest.Start(t)), server, "filltime")
 	db := s.database(t)
@@ -60,7 +60,7 @@ func testIdempotent(t *testing.T, server *mariadbtest.Server) {
 func testRefusedDatabase(t *testing.T, server *mariadbtest.Server) {
 	at := fmt.Sprintf("%s:%d", server.Host, server.Port)
 	server.Open(t, "columns").ExecContext(t.Context(), "CREATE TABLE orders (id INT PRIMARY KEY)")
-	const mend = ": mend -ledger (LEDGER) or the database"
+	const mend = ": fix -ledger (LEDGER) or the database"
 	for _, test := range []struct{ dsn, want, end string }{
 		{"root:guess@tcp(" + at + ")/writes", "writes@" + at + ": Error 1045 (28000): ", ": wrong user or password" + mend},
 		{"root:toor@tcp(" + at + ")/nowhere", "nowhere@" + at + ": Error 1049 (42000): ", "'nowhere'" + mend},

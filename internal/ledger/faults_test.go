@@ -1,46 +1,17 @@
 package ledger
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"flashsale/internal/catalog/mariadbtest"
+	"flashsale/internal/logtest"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
-
-// logged takes what is logged until the test ends.
-func logged(t *testing.T) *journal {
-	t.Helper()
-	j := &journal{}
-	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(j, nil)))
-	t.Cleanup(func() { slog.SetDefault(before) })
-	return j
-}
-
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) count(text string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Count(j.text.String(), text)
-}
 
 // A consumer that dies between the commit and Done writes the batch again after its restart.
 func testCommitWithoutDone(t *testing.T, server *mariadbtest.Server) {
@@ -90,7 +61,7 @@ func testDeadConsumer(t *testing.T, server *mariadbtest.Server) {
 
 // The sale goes on without its database, one line says how far behind it is, and then everything is there.
 func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
-	log := logged(t)
+	log := logtest.Capture(t)
 	s := openShop(t, unix(redistest.Start(t)), server, "away")
 	l := s.ledger(t, "a")
 	l.behindAfter, l.behindEvery = 500*time.Millisecond, 20*time.Millisecond
@@ -99,22 +70,22 @@ func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 	s.await(t, 1)
 	server.Kill()
 	s.buy(t, users(3, 100)...)
-	within(t, "line about the fault", func() bool { return log.count("orders do not get into the database; they wait in Redis") == 1 })
-	within(t, "line about the backlog", func() bool { return log.count(`"the database is behind the sale" orders=98 oldest=`) > 2 })
+	within(t, "line about the fault", func() bool { return log.Count("orders do not get into the database; they wait in Redis") == 1 })
+	within(t, "line about the backlog", func() bool { return log.Count(`"the database is behind the sale" orders=98 oldest=`) > 2 })
 	if found, err := s.Ready(); err != nil || found.Orders != 98 || found.Age(time.Now()) <= 0 {
 		t.Errorf("backlog %+v, %v; want 98 orders", found, err)
 	}
 	server.Restart(t)
 	s.await(t, 99)
 	s.check(t, users(2, 100)...)
-	within(t, "line about the end", func() bool { return log.count("the database is no longer behind the sale") == 1 })
-	if n := log.count("orders do not get into the database"); n != 1 {
+	within(t, "line about the end", func() bool { return log.Count("the database is no longer behind the sale") == 1 })
+	if n := log.Count("orders do not get into the database"); n != 1 {
 		t.Errorf("the fault is logged %d times, want once", n)
 	}
-	if n := log.count("orders go to the database again"); n != 1 {
+	if n := log.Count("orders go to the database again"); n != 1 {
 		t.Errorf("its end is logged %d times, want once", n)
 	}
-	if n := log.count("toor"); n != 0 {
+	if n := log.Count("toor"); n != 0 {
 		t.Error("the log shows the password")
 	}
 }
@@ -177,7 +148,8 @@ func (s *shop) load(t *testing.T, first, last uint32, fault func()) (placed []ui
 	return placed
 }
 
-// settle orders until the outcome is known: true when the user has an order. A cart may have been lost on the way.
+// settle orders until the outcome is known: true when the user has an order. A cart may have been lost on
+// the way.
 func (s *shop) settle(user uint32) bool {
 	for try := 0; ; try++ {
 		err := s.order(user)
@@ -219,7 +191,8 @@ func testDatabaseKilled(t *testing.T, server *mariadbtest.Server) {
 	s.check(t, users(2, 6001)...)
 }
 
-// With appendfsync always no acknowledged order is lost, neither from the sale nor on its way to the database.
+// With appendfsync always no acknowledged order is lost, neither from the sale nor on its way to the
+// database.
 func testRedisKilled(t *testing.T, server *mariadbtest.Server) {
 	redis := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := openShop(t, unix(redis), server, "redis")
@@ -235,7 +208,8 @@ func testRedisKilled(t *testing.T, server *mariadbtest.Server) {
 		})
 	}
 	s.await(t, 3000)
-	// What was bought is asked of Redis: a cart whose answer was lost may have got other pieces than planned.
+	// What was bought is asked of Redis: a cart whose answer was lost may have got other pieces than
+	// planned.
 	a, err := Compare(t.Context(), AuditConfig{Database: s.database(t), Redis: s.redis, Sale: s.ID(), Prices: prices})
 	if err != nil || !a.Equal() || a.Orders != 3000 || a.Rows != 3000 {
 		t.Errorf("audit %+v, %v; want 3000 orders in both", a, err)

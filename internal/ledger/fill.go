@@ -12,11 +12,11 @@ import (
 	"flashsale/redisx"
 )
 
-// joinPause is the time between two questions whether the connection to the sale stands.
+// joinPause is the time between two looks whether the sale answers.
 const joinPause = 10 * time.Millisecond
 
-// fill writes every order of the sale, because some were placed before the stream was there. When they were is not
-// known. Those that are in the stream as well keep, or get, their time.
+// fill writes every order of the sale, because some were placed before the stream was there. Their time is
+// not known. Orders that are in the stream too keep their time, or get it from there.
 func (l *Ledger) fill(ctx context.Context, stream *redisx.Stream) error {
 	sale, leave, err := join(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices))
 	if err != nil {
@@ -32,7 +32,8 @@ func (l *Ledger) fill(ctx context.Context, stream *redisx.Stream) error {
 		if err != nil {
 			return err
 		}
-		for start := 0; start < len(page); start += batchMax { // SCAN may return more keys than it was asked for
+		// SCAN may return more keys than it was asked for.
+		for start := 0; start < len(page); start += batchMax {
 			var entries []entry
 			for _, order := range page[start:min(start+batchMax, len(page))] {
 				entries = append(entries, l.book.entry(order, time.Time{}))
@@ -44,14 +45,17 @@ func (l *Ledger) fill(ctx context.Context, stream *redisx.Stream) error {
 		count += len(page)
 	}
 	if count > 0 {
-		slog.Info("the ledger was just switched on: the orders that were there are in the database", "orders", count)
+		slog.Info("the ledger was just switched on: the orders that were there are in the database",
+			"orders", count)
 	}
 	return stream.Filled()
 }
 
-// join connects to the sale, for as long as Redis may take to answer a call.
-func join(ctx context.Context, cfg redisx.Config, id string, foods int) (sale *redisx.Sale, leave func(), err error) {
-	sale = redisx.Join(cfg, id, foods, 0) // carts are none of its business
+// join connects to the sale until leave. It waits as long as Redis may take to answer a call.
+func join(ctx context.Context, cfg redisx.Config, id string, foods int) (
+	sale *redisx.Sale, leave func(), err error,
+) {
+	sale = redisx.Join(cfg, id, foods, 0) // without users: it changes no carts
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { sale.Run(ctx) })

@@ -1,13 +1,13 @@
 // Package ledger writes the orders of a sale into a MySQL or MariaDB database, each exactly once.
 //
-// It stands behind the sale, not in its way: an order is placed in Redis and put into a stream by the same script; from
-// there one consumer of each server takes it in batches to the database. An order leaves the stream only after the
-// commit, and the tables' primary keys make a batch that is written twice count once. So the end of any of the three
-// at any moment costs nothing but time: what is not committed is still in the stream. While the database is away the
-// sale goes on and the stream grows, in Redis' memory.
+// It stands behind the sale, not in its way. One script places an order in Redis and puts it into a stream; one
+// consumer of each server takes the orders from there to the database, in batches. An order leaves the stream
+// only after the commit, and the tables' primary keys make a batch that is written twice count once. So the end
+// of any of the three at any moment costs only time: what is not committed is still in the stream. While the
+// database is away the sale goes on, and the stream grows in the memory of Redis.
 //
-// It must not be asked by a request, and it never changes what is in Redis but the stream. It is slow where many orders
-// were placed before the ledger was switched on: it looks at every order of the sale then (about 20,000 a second).
+// No request may ask it, and it changes nothing in Redis but the stream. It is slow where many orders were
+// placed before the ledger was switched on: then it looks at every order of the sale.
 package ledger
 
 import (
@@ -23,14 +23,14 @@ import (
 
 const (
 	batchMax      = 1000                   // orders in one transaction
-	pause         = 100 * time.Millisecond // between two looks at the stream, so that batches are long and Redis has peace
-	retryMin      = 100 * time.Millisecond // pause after a fault
-	retryMax      = time.Second            // and the longest one
-	takeOverIdle  = 15 * time.Second       // a batch that is not done in this time is taken from its consumer: more than writing one may take
-	takeOverEvery = 5 * time.Second
-	flushLimit    = 5 * time.Second  // how long a stop goes on writing
-	behindAfter   = 5 * time.Second  // the age from which an order that waits is worth a line in the log
-	behindEvery   = 10 * time.Second // between two such lines
+	pause         = 100 * time.Millisecond // between two looks at the stream: batches are longer, Redis has less to do
+	retryMin      = 100 * time.Millisecond // first pause after a fault
+	retryMax      = time.Second            // longest pause after a fault
+	takeOverIdle  = 15 * time.Second       // after it a batch that is not done goes to another consumer
+	takeOverEvery = 5 * time.Second        // between two looks for such batches
+	flushLimit    = 5 * time.Second        // longest time that a stop goes on writing
+	behindAfter   = 5 * time.Second        // age of a waiting order from which the log names it
+	behindEvery   = 10 * time.Second       // between two such lines
 )
 
 // Config is what a Ledger needs.
@@ -48,7 +48,8 @@ type Ledger struct {
 	book     book
 	consumer string // name of this server among those of the sale, the same after its restart
 
-	takeOverIdle, takeOverEvery, behindAfter, behindEvery, flushLimit time.Duration // the constants, but in tests
+	// The constants, except in tests.
+	takeOverIdle, takeOverEvery, behindAfter, behindEvery, flushLimit time.Duration
 }
 
 // New switches the ledger of the sale on in Redis, for all its servers. The database need not answer.
@@ -57,8 +58,11 @@ func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot name this server for the ledger: %w", err)
 	}
-	l := &Ledger{cfg: cfg, book: book{sale: cfg.Sale, prices: cfg.Prices}, consumer: host + " " + cfg.Address,
-		takeOverIdle: takeOverIdle, takeOverEvery: takeOverEvery, behindAfter: behindAfter, behindEvery: behindEvery, flushLimit: flushLimit}
+	l := &Ledger{
+		cfg: cfg, book: book{sale: cfg.Sale, prices: cfg.Prices}, consumer: host + " " + cfg.Address,
+		takeOverIdle: takeOverIdle, takeOverEvery: takeOverEvery,
+		behindAfter: behindAfter, behindEvery: behindEvery, flushLimit: flushLimit,
+	}
 	stream, err := l.open(ctx)
 	if err != nil {
 		return nil, err
@@ -71,9 +75,9 @@ func (l *Ledger) open(ctx context.Context) (*redisx.Stream, error) {
 	return redisx.OpenStream(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices), l.consumer)
 }
 
-// Run writes orders until ctx ends and then what is still in the stream, for flushLimit at most. Faults of Redis and of
-// the database are logged, and it tries again for as long as they last.
-func (l *Ledger) Run(ctx context.Context) {
+// Run writes orders until ctx ends, and then what is still in the stream, for flushLimit at most. It logs
+// faults of Redis and of the database and tries again for as long as they last; it returns nil.
+func (l *Ledger) Run(ctx context.Context) error {
 	write, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	context.AfterFunc(ctx, func() { time.AfterFunc(l.flushLimit, stop) })
@@ -91,12 +95,14 @@ func (l *Ledger) Run(ctx context.Context) {
 		})
 		if ctx.Err() != nil {
 			if err != nil {
-				slog.Warn("the ledger stops before all orders are in the database; they stay in Redis", "error", err)
+				slog.Warn("the ledger stops before all orders are in the database; they stay in Redis",
+					"error", err)
 			}
-			return
+			return nil
 		}
 		if !failing {
-			slog.Error("orders do not get into the database; they wait in Redis", "database", l.cfg.Database, "error", err)
+			slog.Error("orders do not get into the database; they wait in Redis",
+				"database", l.cfg.Database, "error", err)
 			failing = true
 		}
 		select {
@@ -106,8 +112,8 @@ func (l *Ledger) Run(ctx context.Context) {
 	}
 }
 
-// session writes orders on one connection to Redis until something fails, or until ctx has ended and none is left. It
-// calls progress when what had stopped an earlier one is overcome.
+// session writes orders on one connection to Redis until something fails, or until ctx has ended and none is
+// left. It calls progress once it has got past what stopped an earlier session.
 func (l *Ledger) session(ctx, write context.Context, progress func()) error {
 	stream, err := l.open(write)
 	if err != nil {
@@ -125,7 +131,8 @@ func (l *Ledger) session(ctx, write context.Context, progress func()) error {
 	return l.consume(ctx, write, stream, progress)
 }
 
-// consume moves batches: first those that this consumer was given before, for a fault may have stopped it halfway.
+// consume moves batches: first those that this consumer was given before, because a fault may have stopped
+// it halfway.
 func (l *Ledger) consume(ctx, write context.Context, stream *redisx.Stream, progress func()) error {
 	look := time.NewTicker(pause)
 	defer look.Stop()

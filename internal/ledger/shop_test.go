@@ -13,6 +13,7 @@ import (
 	"flashsale/internal/catalog/mariadbtest"
 	"flashsale/internal/logtest"
 	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
 
@@ -33,7 +34,7 @@ type shop struct {
 func openShop(t *testing.T, redis redisx.Config, server *mariadbtest.Server, name string) *shop {
 	t.Helper()
 	logtest.Keep(t)
-	redis.Connections, redis.Timeout, redis.CartTTL = 1, time.Second, time.Hour
+	redis.Timeout, redis.CartTTL = time.Second, time.Hour
 	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6,
 		1e6, 1e6}})
 	if err != nil {
@@ -49,10 +50,12 @@ func openShop(t *testing.T, redis redisx.Config, server *mariadbtest.Server, nam
 }
 
 func unix(s *redistest.Server) redisx.Config {
-	return redisx.Config{Network: "unix", Address: s.Socket}
+	return redisx.Config{Config: pipeline.Config{Network: "unix", Address: s.Socket}}
 }
 
-func tcp(address string) redisx.Config { return redisx.Config{Network: "tcp", Address: address} }
+func tcp(address string) redisx.Config {
+	return redisx.Config{Config: pipeline.Config{Network: "tcp", Address: address}}
+}
 
 // ledger switches the ledger of the shop on, for a consumer.
 func (s *shop) ledger(t *testing.T, consumer string) *Ledger {
@@ -114,7 +117,7 @@ func basket(user uint32) []redisx.Item {
 	return []redisx.Item{{Food: food + 1, Count: int64(user)%2 + 1}, {Food: (food+1)%3 + 1, Count: 1}}
 }
 
-// await waits until nothing is in the stream any more and so many orders are in the database.
+// await waits until the stream is empty and the database has that number of orders.
 func (s *shop) await(t *testing.T, orders int) {
 	t.Helper()
 	within(t, fmt.Sprintf("%d orders in the database", orders), func() bool {

@@ -18,24 +18,16 @@ func (l *Ledger) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		backlog, err := l.backlog(ctx)
+		backlog, err := redisx.ReadBacklog(ctx, l.cfg.Redis, l.cfg.Sale)
 		switch age := backlog.Age(time.Now()); {
-		case err != nil: // Redis is away, and that is said already
+		case err != nil: // Redis is away: Run has logged it
 		case age >= l.behindAfter:
-			slog.Warn("the database is behind the sale", "orders", backlog.Orders, "oldest", age.Round(time.Millisecond), "database", l.cfg.Database)
+			slog.Warn("the database is behind the sale", "orders", backlog.Orders,
+				"oldest", age.Round(time.Millisecond), "database", l.cfg.Database)
 			behind = true
 		case behind:
 			slog.Info("the database is no longer behind the sale", "database", l.cfg.Database)
 			behind = false
 		}
 	}
-}
-
-func (l *Ledger) backlog(ctx context.Context) (redisx.Backlog, error) {
-	stream, err := l.open(ctx)
-	if err != nil {
-		return redisx.Backlog{}, err
-	}
-	defer stream.Close()
-	return stream.Backlog()
 }

@@ -20,7 +20,7 @@ var kept = struct {
 // tests: those that run at the same time hold each other's lines too.
 func Keep(tb testing.TB) {
 	tb.Helper()
-	kept.install.Do(func() { slog.SetDefault(slog.New(slog.NewTextHandler(writer{}, nil))) })
+	install()
 	lines := &bytes.Buffer{}
 	kept.mu.Lock()
 	kept.tests[lines] = struct{}{}
@@ -33,6 +33,11 @@ func Keep(tb testing.TB) {
 			tb.Logf("the log:\n%s", lines)
 		}
 	})
+}
+
+// install makes the log go to the tests, once.
+func install() {
+	kept.install.Do(func() { slog.SetDefault(slog.New(slog.NewTextHandler(writer{}, nil))) })
 }
 
 // writer gives each line to the tests that run, or to the standard error where none does.

@@ -2,6 +2,6 @@
 
 package redistest
 
-// Race says that the race detector is on: sync.Pool then drops what it holds at random, and counts of
+// Race reports whether the race detector is on. sync.Pool then drops what it holds at random, and counts of
 // allocations mean nothing.
 const Race = false

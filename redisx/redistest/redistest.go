@@ -61,8 +61,8 @@ func Start(tb testing.TB) *Server {
 }
 
 // removeAtExit starts a shell that removes the folder when this process has ended, in whatever way: no test
-// knows that it is the last. The shell waits for the end of its standard input, of which only this process
-// has the other end, life.
+// knows that it is the last. The shell waits for the end of its standard input, and only this process holds the
+// other end, life.
 func removeAtExit(dir string) (life io.Closer, err error) {
 	cmd := exec.Command("sh", "-c", `read -r line; rm -rf -- "$0"`, dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // not to be ended by Ctrl-C
@@ -109,8 +109,9 @@ func require(tb testing.TB) {
 }
 
 func start(dir string, args ...string) (*Server, error) {
-	s := &Server{Socket: filepath.Join(dir, "s"), args: append([]string{
-		"--port", "0", "--unixsocket", filepath.Join(dir, "s"), "--dir", dir, "--save", "", "--appendonly", "no"}, args...)}
+	s := &Server{Socket: filepath.Join(dir, "s")}
+	s.args = append([]string{"--port", "0", "--unixsocket", s.Socket, "--dir", dir,
+		"--save", "", "--appendonly", "no"}, args...)
 	return s, s.run()
 }
 

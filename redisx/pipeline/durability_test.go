@@ -1,8 +1,9 @@
-package redisx
+package pipeline
 
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"flashsale/redisx/redistest"
 )
@@ -34,9 +35,7 @@ func TestReadDurability(t *testing.T) {
 			}
 		})
 	}
-	cfg := defaults
-	cfg.Network, cfg.Address = "unix", t.TempDir()+"/none"
-	if _, err := ReadDurability(t.Context(), cfg); err == nil {
+	if _, err := ReadDurability(t.Context(), Config{Network: "unix", Address: t.TempDir() + "/none", Timeout: time.Second}); err == nil {
 		t.Error("a Redis that is not there tells its settings")
 	}
 }

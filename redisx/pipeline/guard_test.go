@@ -1,4 +1,4 @@
-package redisx
+package pipeline
 
 import (
 	"bufio"
@@ -16,8 +16,6 @@ import (
 	"github.com/mediocregopher/radix/v4"
 	"github.com/mediocregopher/radix/v4/resp"
 	"github.com/mediocregopher/radix/v4/resp/resp3"
-
-	"flashsale/redisx/redistest"
 )
 
 // guarded is a reader behind a guard, as a guardedConn is.
@@ -52,7 +50,7 @@ func (r *repeated) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// evilReplies are what no Redis sends to a sale, with the words in which each is refused.
+// evilReplies are what no Redis sends, with the words in which each is refused.
 var evilReplies = []struct {
 	name, want string
 	reply      func() io.Reader
@@ -123,9 +121,7 @@ func impostor(t *testing.T, reply func() io.Reader) (cfg Config, dropped <-chan 
 			}
 		}
 	}()
-	cfg = defaults
-	cfg.Network, cfg.Address, cfg.Timeout = "tcp", l.Addr().String(), 10*time.Second
-	return cfg, gone
+	return Config{Network: "tcp", Address: l.Addr().String(), Timeout: 10 * time.Second}, gone
 }
 
 // spentMax is what an evil reply may cost: the buffers of a connection and what the limits allow.
@@ -144,13 +140,13 @@ func TestEvilReplies(t *testing.T) {
 		for _, tc := range evilReplies {
 			t.Run(receiver.name+"/"+tc.name, func(t *testing.T) {
 				cfg, dropped := impostor(t, tc.reply)
-				l, err := dial(t.Context(), cfg)
+				l, err := Dial(t.Context(), cfg)
 				if err != nil {
 					t.Fatal(err)
 				}
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				err = l.ask(newCall().command(receiver.make(), "GET", "k"), cfg.Timeout)
+				err = l.Do(Command(receiver.make(), "GET", "k"), cfg.Timeout)
 				runtime.ReadMemStats(&after)
 				if !errors.Is(err, errBadReply) || err.Error() != errBadReply.Error()+": "+tc.want {
 					t.Errorf("error %v\nwant  %s", err, tc.want)
@@ -163,25 +159,6 @@ func TestEvilReplies(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A sale drops the connection on which it was sent an evil reply, and serves again on the next one.
-func TestEvilReplyDropsTheConnection(t *testing.T) {
-	redis := redistest.Start(t)
-	between := &proxy{target: redis.Socket}
-	between.listen(t)
-	cfg := defaults
-	cfg.Network, cfg.Address = "tcp", between.address
-	s := open(t, cfg, 5)
-	raw(t, unix(redis), nil, "SET", "o_7", strings.Repeat("x", replyStringMax+1))
-	if _, err := s.Order(7); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("an order of a megabyte: %v, want ErrUnavailable", err)
-	}
-	redis.Do(t, "SET o_7 1:2,")
-	eventually(t, "the sale is served again", func() bool {
-		items, err := s.Order(7)
-		return err == nil && len(items) == 1 && items[0] == Item{1, 2}
-	})
 }
 
 // Replies at the limits are read.
@@ -211,8 +188,7 @@ func TestLargestReplies(t *testing.T) {
 	}
 }
 
-// What a guard does to a short reply of a number, which is what the order path reads, is not worth naming:
-// it allocates nothing.
+// The order path reads short replies of a number: the guard allocates nothing for them.
 func TestGuardDoesNotAllocate(t *testing.T) {
 	reply := []byte("*3\r\n:0\r\n:0\r\n:0\r\n:7\r\n")
 	g := newReplyGuard(100)

@@ -1,16 +1,17 @@
--- Takes orders that are in the ledger out of the stream: acknowledges them, and cuts off the start of the stream in which
--- all are acknowledged. To delete each by itself (XDEL) would cost as much as all the rest of the ledger.
+-- Takes orders that are in the ledger out of the stream: acknowledges them, and cuts off the start of the
+-- stream up to the first entry that is not acknowledged. To delete each entry by itself (XDEL) costs
+-- more: see the tuning table.
 --
--- KEYS[1]  the stream
+-- KEYS[1]  the stream of orders
 -- ARGV[1]  name of the consumer group: string
--- ARGV[2+] ids of the entries: at most some thousands
+-- ARGV[2+] ids of the entries: strings, at most some thousands
 --
--- Returns how many entries were cut off
+-- Returns the number of entries that were cut off: integer >= 0
 local stream, group = KEYS[1], ARGV[1]
 local call = redis.call
 
--- uncut is the first id that somebody still needs: the oldest that was given to a consumer and is not acknowledged, or
--- else whatever follows the last that was given to one.
+-- uncut is the first id that is still needed: the oldest one that a consumer was given and has not
+-- acknowledged, or else the first behind the last that a consumer was given.
 local function uncut()
   local pending = call('XPENDING', stream, group)
   if pending[1] > 0 then return pending[2] end

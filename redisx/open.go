@@ -3,6 +3,7 @@ package redisx
 import (
 	"context"
 	"crypto/rand"
+	_ "embed" // the script
 	"encoding/base32"
 	"errors"
 	"fmt"
@@ -11,18 +12,25 @@ import (
 	"time"
 
 	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/redisx/pipeline"
 )
+
+//go:embed open.lua
+var openSource string
+
+var openScript = pipeline.NewScript(openSource)
 
 // openTimeout is the least time given to the script that opens a sale: it writes the stock of every food.
 const openTimeout = 10 * time.Second
 
-// What stock.lua returns.
+// What open.lua returns.
 const (
-	stockIsOpen   = 0
-	stockOpened   = 1
-	stockNone     = 2
-	stockOther    = 3
-	stockStranger = 4
+	openIsOpen   = 0
+	openOpened   = 1
+	openNone     = 2
+	openOther    = 3
+	openStranger = 4
 )
 
 // Why a sale is neither opened nor joined; ErrLeftover is another reason.
@@ -38,10 +46,10 @@ var (
 type Opening struct {
 	Catalog string  // tells catalogues of foods apart
 	Stock   []int64 // pieces of food 1, 2, 3, ... at the start
-	Last    string  // id of the sale that this Redis is known to have held, "" for none: a new one is not opened then
-	Only    string  // id of the one sale to join, "" for any: none is opened then
+	Last    string  // id of the sale that this Redis is known to have held, "" for none; with it none is opened
+	Only    string  // id of the one sale to join, "" for any; with it none is opened
 
-	Server []Fingerprint // one for each token secret, first the one that signs; none are not compared
+	Server []Fingerprint // one for each token secret, first the one that signs; none: nothing is compared
 	Alone  bool          // no other server has to agree with this one: it is never refused for Server
 }
 
@@ -53,17 +61,17 @@ type Opened struct {
 }
 
 // Open joins the sale that Redis holds or, in a Redis without one, opens it. It is called when a server
-// starts; while it runs only with Only, to tell of new fingerprints: a Redis that comes back empty must not
-// be sold a second time. Errors: ErrOtherFoods, ErrOtherSale, ErrOtherSecrets, ErrSaleLost, ErrNoSale,
-// ErrLeftover, or why Redis cannot be asked.
+// starts. A running server calls it only with Only set, to publish new fingerprints: if Redis comes back
+// empty, no second sale of the same stock must be opened there. Errors: ErrOtherFoods, ErrOtherSale,
+// ErrOtherSecrets, ErrSaleLost, ErrNoSale, ErrLeftover, or why Redis cannot be asked.
 func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
-	l, err := dial(ctx, cfg)
+	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
 		return Opened{}, err
 	}
 	defer l.Close()
 	var pong string
-	if err := l.ask(newCall().command(&pong, "PING"), cfg.Timeout); err != nil {
+	if err := l.Do(pipeline.Command(&pong, "PING"), cfg.Timeout); err != nil {
 		return Opened{}, fmt.Errorf("cannot use Redis at %s: %w", cfg.Address, err)
 	}
 	opened, err := o.run(l, cfg, "")
@@ -80,17 +88,17 @@ func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 	if leftover == "" {
 		return o.run(l, cfg, newSaleID())
 	}
-	// It may be of a sale that another server has opened in this moment.
+	// The key may be of a sale that another server has just opened.
 	if opened, err := o.run(l, cfg, ""); !errors.Is(err, ErrNoSale) {
 		return opened, err
 	}
 	return Opened{}, leftoverError(cfg, leftover)
 }
 
-// run asks stock.lua to join the sale or, unless proposed is "", to open it under that id.
-func (o *Opening) run(l *link, cfg Config, proposed string) (opened Opened, err error) {
-	args := []string{"EVAL", stockSource, "2", saleKey, stockPrefix + proposed, proposed, o.Catalog,
-		strconv.FormatInt(time.Now().Unix(), 10), o.Only, encodeFingerprints(o.Server), flag(o.Alone)}
+// run asks open.lua to join the sale or, unless proposed is "", to open it under that id.
+func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Opened, err error) {
+	args := []string{proposed, o.Catalog, strconv.FormatInt(time.Now().Unix(), 10), o.Only,
+		encodeFingerprints(o.Server), flag(o.Alone)}
 	if proposed != "" {
 		for _, pieces := range o.Stock {
 			args = append(args, strconv.FormatInt(pieces, 10))
@@ -98,31 +106,32 @@ func (o *Opening) run(l *link, cfg Config, proposed string) (opened Opened, err 
 	}
 	var code, differences int64
 	var catalog string
-	x := newCall().command(&radix.Tuple{&code, &opened.Sale, &catalog, &differences}, args...)
-	if err := l.ask(x, max(cfg.Timeout, openTimeout)); err != nil {
+	reply := radix.Tuple{&code, &opened.Sale, &catalog, &differences}
+	x := openScript.Eval(&reply, []string{saleKey, stockPrefix + proposed}, args...)
+	if err := l.Do(x, max(cfg.Timeout, openTimeout)); err != nil {
 		return Opened{}, fmt.Errorf("cannot open the sale in Redis at %s: %w", cfg.Address, err)
 	}
-	opened.Fresh, opened.Differs = code == stockOpened, readDifferences(differences)
+	opened.Fresh, opened.Differs = code == openOpened, readDifferences(differences)
 	switch {
-	case code == stockNone:
+	case code == openNone:
 		return Opened{}, fmt.Errorf("%w: %s", ErrNoSale, cfg.Address)
-	case code == stockOther:
+	case code == openOther:
 		return Opened{}, fmt.Errorf("%w: %s at %s", ErrOtherSale, opened.Sale, cfg.Address)
-	case code < stockIsOpen || code > stockStranger:
-		return Opened{}, unknownCode("stock.lua", code)
+	case code < openIsOpen || code > openStranger:
+		return Opened{}, unknownCode("open.lua", code)
 	case catalog != o.Catalog:
 		return Opened{}, otherFoods(opened.Sale, cfg, catalog, o.Catalog)
-	case code == stockStranger:
+	case code == openStranger:
 		return Opened{}, fmt.Errorf("%w: sale %s at %s", ErrOtherSecrets, opened.Sale, cfg.Address)
 	}
 	return opened, nil
 }
 
-// Find returns the id of the sale that Redis holds, without opening or joining one; only is the one to
-// find, "" for any. Errors: ErrNoSale, ErrLeftover, ErrOtherSale, ErrOtherFoods, or why Redis cannot be
-// asked.
+// Find returns the id of the sale that Redis holds, without opening or joining one; only is the id of the
+// one sale to find, "" for any. Errors: ErrNoSale, ErrLeftover, ErrOtherSale, ErrOtherFoods, or why Redis
+// cannot be asked.
 func Find(ctx context.Context, cfg Config, catalog, only string) (id string, err error) {
-	l, err := dial(ctx, cfg)
+	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
 		return "", err
 	}
@@ -162,26 +171,4 @@ func newSaleID() string {
 	var b [5]byte
 	rand.Read(b[:])
 	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
-}
-
-// Stock returns the pieces left of food 1, 2, 3, ...; ErrSaleGone where Redis does not hold this sale.
-func (s *Sale) Stock() ([]int64, error) {
-	var found presence
-	var fields map[string]string
-	x := s.prove(newCall(), &found).command(&fields, "HGETALL", s.stockKey)
-	if err := s.do(0, x); err != nil {
-		return nil, err
-	}
-	if err := s.observe(found); err != nil {
-		return nil, err
-	}
-	stock := make([]int64, s.foods)
-	for i := range stock {
-		pieces, err := strconv.ParseInt(fields[strconv.Itoa(i+1)], 10, 64)
-		if err != nil {
-			return nil, s.observe(presence{})
-		}
-		stock[i] = pieces
-	}
-	return stock, nil
 }

@@ -1,6 +1,7 @@
 -- Joins the sale that Redis holds or, where there is none and it may, opens one: puts the stock there and
--- the sale's marker beside it, in one step, so that of several servers that start together exactly one does it.
--- A server that joins is compared with the one that joined before it; the next one is compared with this one.
+-- the sale's marker beside it, in one step, so that of several servers that start together exactly one
+-- opens it. A server that joins is compared with the one that joined before it; the next one is compared
+-- with this one.
 --
 -- KEYS[1]  the marker: hash id, catalog, opened, server
 -- KEYS[2]  the stock of the proposed sale: hash food id -> pieces, and a note
@@ -19,8 +20,8 @@
 --         2  there is no sale: nothing is changed
 --         3  another sale than ARGV[4] is open: nothing is changed
 --         4  this server shares no secret with those of the sale: nothing is changed
---         differences: sum of 1 the other servers refuse what this one signs, 2 this one refuses what
---         another signs, 4 root's password differs, 8 the users differ
+--         differences: sum of 1 the other servers refuse what this one signs, 2 this one refuses what another
+--         signs, 4 root's password differs, 8 the users differ
 local marker, stock = KEYS[1], KEYS[2]
 local proposed, catalog, now, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local server, alone = ARGV[5], ARGV[6] == '1'
@@ -64,8 +65,10 @@ if open[1] then
   return {IS_OPEN, open[1], their_catalog, differences}
 end
 if proposed == '' then return {NONE, '', '', 0} end
--- A value of more than 64 bytes makes Redis keep the hash as a table, which finds a food at once, not a list.
-local fields = {'note', 'pieces left, by food id; this long text keeps the hash out of the slower list encoding'}
+-- A value of more than 64 bytes makes Redis keep the hash as a table instead of a list: a table finds a
+-- food at once.
+local NOTE = 'pieces left, by food id; this long text keeps the hash out of the slower list encoding'
+local fields = {'note', NOTE}
 for i = FIRST_FOOD, #ARGV do
   fields[#fields + 1] = i - FIRST_FOOD + 1
   fields[#fields + 1] = ARGV[i]

@@ -1,31 +1,36 @@
--- Decides about changes of carts, where a plain APPEND cannot: what became of a change whose list may ask for more than
--- the limit, and a change of a cart that is settled already or that another call is changing at this moment.
--- For any number of changes, one after the other. The work for each does not depend on how many came before it.
+-- Decides about changes of carts where a plain APPEND cannot: about a change in a list that may ask for
+-- more than the limit, and about a change of a cart that is settled or that another call is changing at
+-- this moment. It takes any number of changes, one after the other. The work for each does not depend on
+-- how many came before it.
 --
--- KEYS[2i-1], [2i]  of change i: the order of the cart's user (string), and the cart (string or hash as in changes.lua)
--- ARGV[1]           pieces that a cart may hold: 1 to 9
--- ARGV[2]           lifetime of a cart: seconds > 0
--- ARGV[3]           bytes that a list of changes must pass to ask for more pieces than that: integer
--- ARGV[2i+2]        of change i: where it ends in the list to which it was appended: bytes > 0; 0 when it was not
--- ARGV[2i+3]        of change i: the change itself: string; one alone never asks for more than the limit
+-- KEYS[2i-1]  of change i: the order of the cart's user: string
+-- KEYS[2i]    of change i: the cart: string or hash as in changes.lua
+-- ARGV[1]     the limit, pieces that a cart may hold: integer, 1 to 9
+-- ARGV[2]     lifetime of a cart: seconds > 0
+-- ARGV[3]     a list of changes up to this length never asks for more than the limit: bytes > 0
+-- ARGV[2i+2]  of change i: where it ends in the list to which it was appended: bytes > 0; 0 when it was not
+--             appended
+-- ARGV[2i+3]  of change i: the change: string; one alone never asks for more than the limit
 --
 -- Returns for each change
---         0  it had its effect, or its cart has been ordered meanwhile and stays as it is
---         1  the cart would have held more than the limit: it had none
+--         0  done: it had its effect, or its cart has been ordered meanwhile and stays as it is
+--         1  over the limit: it had no effect
 --         2  as 0, and it began a new cart
 local DONE, OVER_LIMIT, BEGAN = 0, 1, 2
 local limit, lifetime, plain = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local call = redis.call
--- While a cart has named no more foods than this, it remembers the place of those that are gone.
+-- A cart that has named up to this number of foods remembers the place of those that are gone.
 local REMEMBERED = 32
 
--- items works out what a list of changes amounts to, as a list of changes, and whether the last one had its effect.
+-- items returns the list of changes that makes what a list amounts to, and whether the last change had
+-- its effect.
 local function items(changes)
   local foods, counts, accepted = settle(changes, limit)
   return list(foods, counts, #foods > REMEMBERED and 1 or 0), accepted
 end
 
--- read returns the cart's list of changes, and of a settled cart also its items; nothing where there is no cart.
+-- read returns the cart's list of changes, and of a settled cart also its items; nothing where there is
+-- no cart.
 local function read(cart)
   local changes = redis.pcall('GET', cart)
   if type(changes) ~= 'table' then return changes end
@@ -68,7 +73,8 @@ local function decide(order, cart, stop, change)
     local _, accepted = items(string.sub(changes, 1, stop))
     return accepted and DONE or OVER_LIMIT
   end
-  -- The list is gone. Was it ordered, then either the change is in the order, or it came too late and changes nothing.
+  -- The list is gone. If it was ordered, either the change is in the order, or it came too late and
+  -- changes nothing.
   if call('EXISTS', order) == 1 then return DONE end
   return add(cart, change, changes, settled) -- it has expired
 end

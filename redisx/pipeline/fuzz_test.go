@@ -1,4 +1,4 @@
-package redisx
+package pipeline
 
 import (
 	"bufio"
@@ -13,9 +13,10 @@ import (
 	"github.com/mediocregopher/radix/v4/resp/resp3"
 )
 
-// FuzzReadNumber holds readNumber against radix: what radix reads as a number it reads alike, what it takes for an error
-// reply is one, and it leaves what follows on the connection. In which pieces the bytes come does not matter. (A list of
-// less than no elements is none for radix; here its number says that it is not what was due.)
+// FuzzReadNumber holds readNumber against radix: what radix reads as a number it reads alike, what it
+// takes for an error reply is one, and it leaves what follows on the connection. In which pieces the
+// bytes come does not matter. (A list of less than no elements is none for radix; here its number says
+// that it is not what was due.)
 func FuzzReadNumber(f *testing.F) {
 	for _, text := range []string{
 		":0\r\n", ":-1\r\n:2\r\n", "*3\r\n:0\r\n", "-NOSCRIPT no\r\n", "-\r\n", ":\r\n", ":9223372036854775808\r\n",
@@ -50,8 +51,8 @@ func FuzzReadNumber(f *testing.F) {
 	})
 }
 
-// digitsMax is how many digits in a row radix is given: it takes any length it reads for true and allocates as much, and it
-// wraps numbers of more than 63 bits around.
+// digitsMax is how many digits in a row radix is given: it takes any length it reads for true and
+// allocates as much, and it wraps numbers of more than 63 bits around.
 const digitsMax = 6
 
 func hasLongNumber(text []byte) bool {
@@ -82,15 +83,15 @@ func radixNumber(text []byte, kind byte) (n int64, ok bool) {
 	return number.N, err == nil
 }
 
-// FuzzCommand encodes a command with any texts as its arguments and reads it back with radix: nothing in an argument, such
-// as an idempotency key, can end it or begin another command.
+// FuzzCommand encodes a command with any texts as its arguments and reads it back with radix: nothing in
+// an argument, such as an idempotency key, can end it or begin another command.
 func FuzzCommand(f *testing.F) {
 	f.Add("GET", "k", "")
 	f.Add("SET", "a\r\n$1\r\nb", "*1\r\n$8\r\nFLUSHALL\r\n")
 	f.Add("", "\x00\xff", "键")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
-		x := newCall().command(nil, a, b, c).command(nil, c)
-		defer x.free()
+		x := Command(nil, a, b, c).Command(nil, c)
+		defer x.Free()
 		br := bufio.NewReader(bytes.NewReader(x.args))
 		for _, want := range [][]string{{a, b, c}, {c}} {
 			var got []string
@@ -116,8 +117,8 @@ func FuzzCallReplies(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var value []byte
 		var number int64
-		x := newCall().command(&value, "GET", "k").command(&number, "EXISTS", "k")
-		defer x.free()
+		x := Command(&value, "GET", "k").Command(&number, "EXISTS", "k")
+		defer x.Free()
 		src := bytes.NewReader(text)
 		br := bufio.NewReader(guarded{src, newReplyGuard(0)})
 		broken := x.read(br, resp.NewOpts())

@@ -51,9 +51,9 @@ func wantUsers(tb testing.TB, what string, got []uint32, want ...uint32) {
 	}
 }
 
-func wantWaiting(tb testing.TB, stream *Stream, want int) {
+func wantWaiting(tb testing.TB, cfg Config, s *Sale, want int) {
 	tb.Helper()
-	if found, err := stream.Backlog(); err != nil || found.Orders != want {
+	if found, err := ReadBacklog(tb.Context(), cfg, s.ID()); err != nil || found.Orders != want {
 		tb.Errorf("%d orders wait, %v; want %d", found.Orders, err, want)
 	}
 }
@@ -65,7 +65,8 @@ func done(tb testing.TB, stream *Stream, orders []PlacedOrder) {
 	}
 }
 
-// A sale without a ledger has no stream; once a server has switched it on, the orders of all others go there.
+// A sale without a ledger has no stream; once a server has switched it on, the orders of all others go
+// there.
 func TestLedgerIsSwitchedOn(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 9, 9)
@@ -91,7 +92,7 @@ func TestLedgerIsSwitchedOn(t *testing.T) {
 			t.Errorf("backlog %+v, %v; want one order", found, err)
 		}
 		if again := openStream(t, cfg, s, "b"); !again.Filling() {
-			t.Error("nobody has filled the ledger, and it is not filling")
+			t.Error("the ledger is not filled yet, and it is not filling")
 		}
 		if err := stream.Filled(); err != nil {
 			t.Fatal(err)
@@ -139,16 +140,16 @@ func TestStreamGivesEachOrderToOne(t *testing.T) {
 		_, users = readStream(t, a, true, 2)
 		wantUsers(t, "a again", users, 2, 3)
 		done(t, b, second)
-		wantWaiting(t, b, 5) // the start of the stream is still a's
+		wantWaiting(t, cfg, s, 5) // the start of the stream is still a's
 		_, users = readStream(t, b, true, 9)
 		wantUsers(t, "b after it is done", users)
 		done(t, a, first)
-		wantWaiting(t, a, 1)
+		wantWaiting(t, cfg, s, 1)
 		third, users := readStream(t, a, false, 9)
 		wantUsers(t, "the last", users, 6)
 		done(t, a, third)
 		done(t, a, third) // as after an answer that was lost
-		wantWaiting(t, a, 0)
+		wantWaiting(t, cfg, s, 0)
 		buy(t, s, 7)
 		_, users = readStream(t, b, false, 9)
 		wantUsers(t, "after an empty stream", users, 7)
@@ -179,7 +180,7 @@ func TestTakeOver(t *testing.T) {
 		wantUsers(t, "all", users, 2, 3)
 		done(t, dead, left) // it was not dead: both have written them
 		done(t, alive, taken)
-		wantWaiting(t, alive, 1)
+		wantWaiting(t, cfg, s, 1)
 	})
 }
 
@@ -196,7 +197,7 @@ func TestForeignEntry(t *testing.T) {
 		orders, users := readStream(t, stream, false, 10)
 		wantUsers(t, "behind foreign entries", users, 2)
 		done(t, stream, orders)
-		wantWaiting(t, stream, 0)
+		wantWaiting(t, cfg, s, 0)
 	})
 }
 

@@ -1,8 +1,8 @@
--- Switches the sale's ledger on, once: makes the stream of orders, into which order.lua then puts every order, from
--- whatever server it comes. Where the stream has been lost it is made again.
+-- Switches the sale's ledger on, once: makes the stream of orders. From then on order.lua puts every
+-- order there, whatever server it comes from. A stream that has been lost is made again.
 --
 -- KEYS[1]  the marker: hash id, ledger
--- KEYS[2]  the stream
+-- KEYS[2]  the stream of orders
 -- ARGV[1]  id of the sale that must be there: string
 -- ARGV[2]  name of the consumer group: string
 --

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -186,84 +187,23 @@ func (p *proxy) carry(c net.Conn) {
 	}
 }
 
-// The queue is bounded: what does not fit is refused at once.
-func TestQueueFull(t *testing.T) {
-	c := newConn(defaults, nil, nil)
-	c.up.Store(true)
-	var waiting sync.WaitGroup
-	for range queueMax {
-		waiting.Go(func() {
-			if err := c.do(newCall()); !errors.Is(err, ErrUnavailable) {
-				t.Errorf("waiting call: %v", err)
-			}
-		})
-	}
-	eventually(t, "the queue is full", func() bool { return len(c.queue) == queueMax })
-	if err := c.do(newCall()); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("one call too many: %v, want ErrUnavailable", err)
-	}
-	c.refuseWaiting()
-	waiting.Wait()
-}
-
-// A call before which more batches wait than can be carried out in half its time is refused at once.
-func TestLateCallRefused(t *testing.T) {
+// A sale drops the connection on which it was sent an evil reply, and serves again on the next one.
+func TestEvilReplyDropsTheConnection(t *testing.T) {
+	redis := redistest.Start(t)
+	between := &proxy{target: redis.Socket}
+	between.listen(t)
 	cfg := defaults
-	cfg.Timeout = time.Second
-	for _, tc := range []struct {
-		waiting int
-		pace    time.Duration
-		late    bool
-	}{
-		{0, time.Minute, false},
-		{batchMax - 1, time.Minute, false}, // they are one batch: nobody knows how long it will take
-		{batchMax, 501 * time.Millisecond, true},
-		{batchMax, 499 * time.Millisecond, false},
-		{queueMax / 2, 10 * time.Millisecond, false},
-		{queueMax / 2, 40 * time.Millisecond, true},
-		{queueMax - 1, 0, false},
-	} {
-		c := newConn(cfg, nil, nil)
-		c.up.Store(true)
-		c.pace.Store(int64(tc.pace))
-		for range tc.waiting {
-			c.queue <- newCall()
-		}
-		if sent := c.send(newCall()); sent == tc.late {
-			t.Errorf("%d wait, %v a batch: sent %v, want %v", tc.waiting, tc.pace, sent, !tc.late)
-		}
+	cfg.Network, cfg.Address = "tcp", between.address
+	s := open(t, cfg, 5)
+	raw(t, unix(redis), nil, "SET", "o_7", strings.Repeat("x", 1<<20+1)) // over the limit on a string
+	if _, err := s.Order(7); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("an order of a megabyte: %v, want ErrUnavailable", err)
 	}
-}
-
-// A call that has waited half its time is refused, and does not take the deadline of the others.
-func TestStaleCallRefused(t *testing.T) {
-	c := newConn(defaults, nil, nil)
-	stale, fresh := newCall(), newCall()
-	stale.queued = time.Now().Add(-defaults.Timeout)
-	fresh.queued = time.Now()
-	c.queue <- fresh
-	b := &batch{}
-	c.collect(b, stale)
-	if <-stale.done; !errors.Is(stale.err, ErrUnavailable) {
-		t.Errorf("stale call: %v, want ErrUnavailable", stale.err)
-	}
-	if len(b.calls) != 1 || b.calls[0] != fresh {
-		t.Errorf("batch %v, want the fresh call", b.calls)
-	}
-}
-
-// The second step of an add may stand behind calls that are younger than its first: the batch keeps its time too.
-func TestBatchHasTheTimeOfItsOldestCall(t *testing.T) {
-	now := time.Now()
-	b := newBatch(nil)
-	for _, age := range []time.Duration{1, 3, 2} {
-		x := newCall()
-		x.queued = now.Add(-age * time.Millisecond)
-		b.calls = append(b.calls, x)
-	}
-	if want := now.Add(-3 * time.Millisecond); !b.oldest().Equal(want) {
-		t.Errorf("oldest %v, want %v", b.oldest(), want)
-	}
+	redis.Do(t, "SET o_7 1:2,")
+	eventually(t, "the sale is served again", func() bool {
+		items, err := s.Order(7)
+		return err == nil && len(items) == 1 && items[0] == Item{1, 2}
+	})
 }
 
 func TestErrorReplyBelongsToItsCall(t *testing.T) {

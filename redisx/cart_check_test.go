@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Each line: a cart before, a change, its code, the cart after. An appended change stands in the cart already.
+// Each line: a cart before, a change, its code, the cart after. An appended change stands in the cart
+// already.
 func TestCartScript(t *testing.T) {
 	const gone = "1:1,1:1," // a list to which the change was appended, and which is gone
 	for _, tc := range []struct {
@@ -48,7 +49,7 @@ func TestCartScript(t *testing.T) {
 					raw(t, cfg, nil, "SET", "c_x", tc.changes)
 				}
 				var codes []int64
-				raw(t, cfg, &codes, "EVAL", cartScript.source, "2", "o_2", "c_x",
+				raw(t, cfg, &codes, "EVAL", changesSource+cartCheckSource, "2", "o_2", "c_x",
 					"3", "3600", "12", strconv.Itoa(tc.stop), tc.change)
 				if !slices.Equal(codes, []int64{tc.want}) {
 					t.Errorf("codes %v, want %d", codes, tc.want)

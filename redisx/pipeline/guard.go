@@ -1,4 +1,4 @@
-package redisx
+package pipeline
 
 import (
 	"bytes"
@@ -7,44 +7,44 @@ import (
 	"strconv"
 )
 
-// Limits of one reply. What a sale asks for stays far below them; the stock's reply grows with the foods and
-// has more.
+// Limits on one reply. What is asked for stays far below them. A hash that is read whole may need more: see
+// Options.FieldsMax.
 const (
 	replyLineMax     = 16 << 10 // bytes of a line: a status, an error, a number, a length
 	replyStringMax   = 1 << 20  // bytes of a string
-	replyDepthMax    = 8        // lists inside lists; the stream of orders has five
+	replyDepthMax    = 8        // lists inside lists; a stream has five
 	replyElementsMax = 64 << 10 // elements of all its lists
 	replyBytesMax    = 8 << 20  // bytes in all
 
-	stockElements = 2  // more elements for each food: its id and its pieces
-	stockBytes    = 64 // more bytes for each food
+	fieldElements = 2  // more elements for each field of a hash: its name and its value
+	fieldBytes    = 64 // more bytes for each field
 )
 
-// errBadReply marks bytes from Redis that are no reply, or none that anybody here has asked for.
+// errBadReply marks bytes from Redis that are no reply, or not the reply to what was asked.
 var errBadReply = errors.New("cannot read a reply of Redis")
 
 var lineEnd = []byte("\r\n")
 
 // replyGuard follows the replies of Redis (RESP 2) on their way to radix, which allocates what a length
-// claims before it has seen a byte of it, and panics on a negative one. A guard that has found a fault finds
-// it for ever.
+// claims before it has seen a byte of it, and panics on a negative one. Once a guard has found a fault,
+// every further check returns it.
 type replyGuard struct {
 	elementsMax, bytesMax int
 
-	line  []byte             // the start of a line whose end has not come yet
+	line  []byte             // a line that has not come to its end yet
 	text  int                // bytes of a string that are still to come, with its line end
 	due   [replyDepthMax]int // elements that are still to come, of each list that is under way
-	depth int                // how many lists these are
+	depth int                // number of these lists
 
 	elements, bytes int // of the reply under way
 	fault           error
 }
 
-// newReplyGuard makes a guard for replies about the stock of so many foods.
-func newReplyGuard(foods int) *replyGuard {
+// newReplyGuard makes a guard for replies with hashes of at most fieldsMax fields.
+func newReplyGuard(fieldsMax int) *replyGuard {
 	return &replyGuard{
-		elementsMax: replyElementsMax + foods*stockElements,
-		bytesMax:    replyBytesMax + foods*stockBytes,
+		elementsMax: replyElementsMax + fieldsMax*fieldElements,
+		bytesMax:    replyBytesMax + fieldsMax*fieldBytes,
 	}
 }
 
@@ -139,7 +139,7 @@ func (g *replyGuard) beginList(n int) {
 	}
 }
 
-// endElement ends an element, and with it the lists that it is the last one of.
+// endElement ends an element, and with it each list that it completes.
 func (g *replyGuard) endElement() {
 	for g.depth > 0 {
 		if g.due[g.depth-1]--; g.due[g.depth-1] > 0 {
@@ -150,7 +150,7 @@ func (g *replyGuard) endElement() {
 	g.elements, g.bytes = 0, 0
 }
 
-// length reads the number behind the first byte of a header; -1 stands for nothing.
+// length reads the number behind the first byte of a header; -1 stands for a missing string or list.
 func (g *replyGuard) length(header []byte, what string, most int, limit string) int {
 	n, err := strconv.Atoi(string(header[1:]))
 	switch {
@@ -162,7 +162,7 @@ func (g *replyGuard) length(header []byte, what string, most int, limit string) 
 	return n
 }
 
-// count adds to what the reply holds, or claims to.
+// count adds to what the reply holds or claims to hold.
 func (g *replyGuard) count(elements, bytes int) {
 	g.elements += elements
 	g.bytes += bytes

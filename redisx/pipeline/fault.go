@@ -1,4 +1,4 @@
-package redisx
+package pipeline
 
 import (
 	"errors"
@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 )
+
+// ErrUnavailable is the error of a call that got no answer in time, or an error reply. What was sent may
+// have been carried out.
+var ErrUnavailable = errors.New("redis does not answer")
 
 // refusal is an error reply: Redis answers, and its answer is OOM, READONLY, WRONGTYPE, MISCONF, LOADING or
 // the like. For callers it is an ErrUnavailable, as an outage is; its text keeps the two apart.
@@ -52,15 +56,23 @@ func replyError(text string) error {
 // when it is over.
 type outage struct {
 	redis  string
-	logged []string // the reasons, none while the connection serves
+	effect string                 // what the owner cannot do meanwhile, "" for nothing to log
+	reason func(err error) string // the owner's name for an error, "" for none; may be nil
+	logged []string               // the reasons, none while the connection serves
 }
 
 // note logs what ended a connection or kept it from being opened.
 func (o *outage) note(err error) {
-	if reason := outageReason(err); !slices.Contains(o.logged, reason) {
-		slog.Error(reason+": orders get 503 until it does", "redis", o.redis, "error", err)
-		o.logged = append(o.logged, reason)
+	reason := o.reasonOf(err)
+	if slices.Contains(o.logged, reason) {
+		return
 	}
+	o.logged = append(o.logged, reason)
+	text := reason
+	if o.effect != "" {
+		text += ": " + o.effect + " until it does"
+	}
+	slog.Error(text, "redis", o.redis, "error", err)
 }
 
 // end logs that the connection serves again, if it did not.
@@ -71,20 +83,23 @@ func (o *outage) end() {
 	}
 }
 
-func outageReason(err error) string {
+func (o *outage) reasonOf(err error) string {
+	if o.reason != nil {
+		if reason := o.reason(err); reason != "" {
+			return reason
+		}
+	}
 	var refused refusal
 	switch {
 	case errors.As(err, &refused):
 		return "Redis refuses to serve"
-	case errors.Is(err, ErrSaleGone):
-		return "Redis does not hold the sale"
 	case errors.Is(err, errBadReply):
 		return "Redis does not keep to its protocol"
 	}
 	return "Redis does not answer"
 }
 
-// badReply is an errBadReply with a line that is not what was due; of a long line it shows the start.
+// badReply is an errBadReply with the line that is not what was due; of a long line it shows the start.
 func badReply(line []byte, due byte) error {
 	return fmt.Errorf("%w: %.40q where %q is due", errBadReply, line, due)
 }

@@ -1,0 +1,167 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/mediocregopher/radix/v4/resp"
+)
+
+// batch is some calls as one message of radix: it writes their requests and reads their replies. First
+// come the commands, then one EVALSHA for each shared script.
+type batch struct {
+	calls    []*Call // all, in the order in which they came
+	commands []*Call // those of no shared script
+	groups   []group // the others, one group for each shared script, by slot
+	oldest   time.Time
+	head     []byte // scratch
+
+	failed        bool // some call got an error reply
+	unknownScript bool // one of those was NOSCRIPT
+	reading       bool // touched by the reader of the connection only
+}
+
+// group is the calls of one shared script.
+type group struct {
+	shared *Shared
+	calls  []*Call
+}
+
+func newBatch(shared []*Shared, calls ...*Call) *batch {
+	b := &batch{groups: make([]group, len(shared))}
+	for i, s := range shared {
+		b.groups[i].shared = s
+	}
+	for _, x := range calls {
+		b.add(x)
+	}
+	return b
+}
+
+// add takes a call in. The batch has the time of its oldest call. That is not always the first one: the
+// second step of a task comes with the time of its first.
+func (b *batch) add(x *Call) {
+	if len(b.calls) == 0 || x.queued.Before(b.oldest) {
+		b.oldest = x.queued
+	}
+	b.calls = append(b.calls, x)
+	if x.shared == nil {
+		b.commands = append(b.commands, x)
+		return
+	}
+	g := &b.groups[x.shared.slot]
+	g.calls = append(g.calls, x)
+}
+
+// MarshalRESP writes all requests.
+func (b *batch) MarshalRESP(w io.Writer, _ *resp.Opts) error {
+	for _, x := range b.commands {
+		if _, err := w.Write(x.args); err != nil {
+			return err
+		}
+	}
+	for i := range b.groups {
+		if g := &b.groups[i]; len(g.calls) > 0 {
+			b.head = g.shared.appendHead(b.head[:0], len(g.calls))
+			if err := g.write(w, b.head); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (g *group) write(w io.Writer, head []byte) error {
+	_, err := w.Write(head)
+	for _, x := range g.calls {
+		if err == nil {
+			_, err = w.Write(x.keys)
+		}
+	}
+	if err == nil {
+		_, err = w.Write(g.shared.args)
+	}
+	for _, x := range g.calls {
+		if err == nil {
+			_, err = w.Write(x.args)
+		}
+	}
+	return err
+}
+
+// UnmarshalRESP reads the replies of all calls. An error reply belongs to its call, or to all calls of
+// its script; the error returned is one of the connection.
+func (b *batch) UnmarshalRESP(br resp.BufferedReader, o *resp.Opts) error {
+	// After a deadline radix reads once more into what it was given, to discard the late reply; by then the
+	// calls have been answered and may be in use again.
+	if b.reading {
+		return errNoReply
+	}
+	b.reading = true
+	b.failed, b.unknownScript = false, false
+	for _, x := range b.commands {
+		if err := x.read(br, o); err != nil {
+			return err
+		}
+		b.note(x.err)
+	}
+	for i := range b.groups {
+		if g := &b.groups[i]; len(g.calls) > 0 {
+			refused, err := g.read(br)
+			if err != nil {
+				return err
+			}
+			b.note(refused)
+		}
+	}
+	b.reading = false
+	return nil
+}
+
+// read takes the reply of the group's script off the connection. An error reply is the first error, one
+// of the connection the second.
+func (g *group) read(br resp.BufferedReader) (refused, broken error) {
+	n, refused, err := readNumber(br, '*')
+	if err != nil {
+		return nil, err
+	}
+	if refused == nil && n != int64(len(g.calls)) {
+		return nil, fmt.Errorf("%w: %d integers for %d calls of a script", errBadReply, n, len(g.calls))
+	}
+	for _, x := range g.calls {
+		if x.err = refused; refused == nil {
+			if x.integer, x.err, err = readNumber(br, ':'); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return refused, nil
+}
+
+func (b *batch) note(err error) {
+	if err != nil {
+		b.failed = true
+		b.unknownScript = b.unknownScript || errors.Is(err, errNoScript)
+	}
+}
+
+// complete hands all calls to their callers, with err, unless it is nil, in the place of what they got.
+// The batch is empty afterwards.
+func (b *batch) complete(err error) {
+	for _, x := range b.calls {
+		x.complete(err)
+	}
+	b.calls = empty(b.calls)
+	b.commands = empty(b.commands)
+	for i := range b.groups {
+		b.groups[i].calls = empty(b.groups[i].calls)
+	}
+}
+
+// empty returns the list for reuse, without its calls.
+func empty(calls []*Call) []*Call {
+	clear(calls)
+	return calls[:0]
+}

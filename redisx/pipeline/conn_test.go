@@ -1,0 +1,384 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/internal/logtest"
+	"flashsale/redisx/redistest"
+)
+
+// patience is the longest time that a test waits for a state.
+const patience = 10 * time.Second
+
+var defaults = Config{Timeout: time.Second}
+
+func unix(s *redistest.Server) Config {
+	return Config{Network: "unix", Address: s.Socket, Timeout: time.Second}
+}
+
+// onEach runs a test on a real redis-server and on the in-memory engine.
+func onEach(t *testing.T, test func(t *testing.T, cfg Config)) {
+	t.Run("redis-server", func(t *testing.T) { test(t, unix(redistest.Start(t))) })
+	t.Run("memory", func(t *testing.T) {
+		test(t, Config{Network: "tcp", Address: redistest.Memory(t), Timeout: 20 * time.Second})
+	})
+}
+
+// connect runs a Conn until the test ends and waits until it serves.
+func connect(tb testing.TB, cfg Config, opts Options) *Conn {
+	tb.Helper()
+	logtest.Keep(tb)
+	c := New(cfg, opts)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := c.Run(ctx); err != nil {
+			tb.Error(err)
+		}
+	})
+	tb.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	eventually(tb, "connected", c.up.Load)
+	return c
+}
+
+func eventually(tb testing.TB, what string, condition func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for limit := time.After(patience); !condition(); {
+		select {
+		case <-tick.C:
+		case <-limit:
+			tb.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+func TestCommands(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		c := connect(t, cfg, Options{})
+		var ok, text string
+		var missing []byte
+		var n int
+		x := Command(&ok, "SET", "k", "v").Command(&text, "GET", "k").
+			Command(&radix.Maybe{Rcv: &missing}, "GET", "none").Command(&n, "EXISTS", "k", "k")
+		if err := c.Do(x); err != nil || ok != "OK" || text != "v" || missing != nil || n != 2 {
+			t.Errorf("%q, %q, %q, %d, %v", ok, text, missing, n, err)
+		}
+		if n, err := c.DoInteger(NewCall().Integer("APPEND", []byte("k"), []byte("w"))); err != nil || n != 2 {
+			t.Errorf("an integer: %d, %v; want 2", n, err)
+		}
+		c.Detach(NewCall().Integer("APPEND", []byte("k"), []byte("x")))
+		if err := c.Do(Command(&text, "GET", "k")); err != nil || text != "vwx" {
+			t.Errorf("behind a detached call: %q, %v; want vwx", text, err)
+		}
+		if err := c.Do(Command(&n, "LPUSH", "list", "x")); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := c.DoInteger(NewCall().Integer("APPEND", []byte("list"), []byte("w"))); err != nil || n != WrongType {
+			t.Errorf("an integer of a list: %d, %v; want WrongType", n, err)
+		}
+		var refused, taken Verdict
+		x = Command(&refused, "LPUSHX", "k", "x").Command(&taken, "LPUSHX", "list", "x")
+		if err := c.Do(x); err != nil || refused.Refused == "" || taken.Refused != "" {
+			t.Errorf("verdicts %+v, %+v, %v", refused, taken, err)
+		}
+		if err := c.Do(Command(&text, "GET", "list").Command(&n, "EXISTS", "k")); !errors.Is(err, ErrUnavailable) || n != 1 {
+			t.Errorf("an error reply among others: %d, %v; want 1, ErrUnavailable", n, err)
+		}
+	})
+}
+
+// A script returns what it likes, on its own.
+func TestScript(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		echo := NewScript("return {KEYS[1], ARGV[1], ARGV[2], #KEYS + #ARGV}")
+		c := connect(t, cfg, Options{Scripts: []*Script{echo}})
+		l, err := Dial(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		for name, do := range map[string]func(reply *radix.Tuple) error{
+			"by its name":   func(reply *radix.Tuple) error { return c.Do(echo.Call(reply, []string{"k"}, "a", "b\r\n")) },
+			"by its source": func(reply *radix.Tuple) error { return c.Do(echo.Eval(reply, []string{"k"}, "a", "b\r\n")) },
+			"on a link": func(reply *radix.Tuple) error {
+				return l.Do(echo.Eval(reply, []string{"k"}, "a", "b\r\n"), cfg.Timeout)
+			},
+		} {
+			var key, a, b string
+			var n int64
+			if err := do(&radix.Tuple{&key, &a, &b, &n}); err != nil || key != "k" || a != "a" || b != "b\r\n" || n != 3 {
+				t.Errorf("%s: %q, %q, %q, %d, %v", name, key, a, b, n, err)
+			}
+		}
+	})
+}
+
+// counter adds each call's argument to the call's own key and to the shared one, up to the shared limit.
+const counter = `
+local codes = {}
+for i = 1, #ARGV - 1 do
+  local sum = redis.call('INCRBY', KEYS[1 + i], ARGV[1 + i])
+  codes[i] = sum > tonumber(ARGV[1]) and -1 or sum
+  redis.call('INCRBY', KEYS[1], ARGV[1 + i])
+end
+return codes`
+
+// Calls of two shared scripts and commands, many at once, also after the scripts were lost.
+func TestSharedScripts(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		ones := NewScript(counter).Share([]string{"ones"}, []string{"1000"}, 1, 1)
+		twos := NewScript(counter+" -- the other").Share([]string{"twos"}, []string{"1"}, 1, 1)
+		last := NewScript("return redis.call('INCR', KEYS[1])")
+		c := connect(t, cfg, Options{Scripts: []*Script{last}, Shared: []*Shared{ones, twos}})
+		const waves, callers = 3, 100
+		for range waves {
+			var wg sync.WaitGroup
+			for i := range callers {
+				wg.Go(func() {
+					key := fmt.Appendf(nil, "k%d", i)
+					if n, err := c.DoInteger(ones.Call().Key(key).Arg([]byte("1"))); err != nil || n < 1 {
+						t.Errorf("ones: %d, %v", n, err)
+					}
+					if n, err := c.DoInteger(twos.Call().Key(key).Arg([]byte("2"))); err != nil || n != -1 {
+						t.Errorf("twos: %d, %v; want -1", n, err)
+					}
+					var n int64
+					if err := c.Do(last.Call(&n, []string{"last"})); err != nil || n < 1 {
+						t.Errorf("alone: %d, %v", n, err)
+					}
+				})
+			}
+			wg.Wait()
+			if err := c.Do(Command(nil, "SCRIPT", "FLUSH")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := make([]string, 4)
+		x := Command(&got[0], "GET", "ones").Command(&got[1], "GET", "twos").
+			Command(&got[2], "GET", "last").Command(&got[3], "GET", "k7")
+		if err := c.Do(x); err != nil || !slices.Equal(got, []string{"300", "600", "300", "9"}) {
+			t.Errorf("sums %q, %v; want 300, 600, 300, 9", got, err)
+		}
+	})
+}
+
+// An error reply of a shared script belongs to all its calls, and to no others.
+func TestErrorOfASharedScript(t *testing.T) {
+	cfg := unix(redistest.Start(t))
+	broken := NewScript("return redis.error_reply('ERR no')").Share(nil, nil, 1, 0)
+	short := NewScript("return {1}").Share(nil, nil, 1, 0)
+	shared := New(cfg, Options{Shared: []*Shared{broken, short}}).opts.Shared
+	l, err := Dial(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var n int64
+	calls := []*Call{broken.Call().Key([]byte("a")), broken.Call().Key([]byte("b")), Command(&n, "INCR", "k")}
+	if err := l.load([]*Script{broken.Script, short.Script}, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	b := newBatch(shared, calls...)
+	if err := l.roundTrip(b, time.Now().Add(time.Second)); err != nil || n != 1 || !b.failed || b.unknownScript {
+		t.Errorf("%d, %v; the batch has failed %v", n, err, b.failed)
+	}
+	for i, want := range []bool{true, true, false} {
+		if _, err := calls[i].Result(); errors.Is(err, ErrUnavailable) != want {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	// A list of another length than there are calls ends the connection: it is not known which code is
+	// missing.
+	b = newBatch(shared, short.Call().Key([]byte("a")), short.Call().Key([]byte("b")))
+	if err := l.roundTrip(b, time.Now().Add(time.Second)); !errors.Is(err, errBadReply) {
+		t.Errorf("one integer for two calls: %v, want errBadReply", err)
+	}
+}
+
+// tally is a Completion for many calls.
+type tally struct {
+	answered, refused atomic.Int64
+	sum               atomic.Int64
+}
+
+func (s *tally) Complete(x *Call) {
+	if n, err := x.Result(); err != nil {
+		s.refused.Add(1)
+	} else {
+		s.answered.Add(1)
+		s.sum.Add(n)
+	}
+	x.Free()
+}
+
+// Every call that was sent is completed once, whatever becomes of Redis.
+func TestCompletions(t *testing.T) {
+	server := redistest.New(t)
+	cfg := unix(server)
+	cfg.Timeout = 200 * time.Millisecond
+	c := connect(t, cfg, Options{})
+	var got tally
+	sent := int64(0)
+	send := func() {
+		if x := NewCall().Integer("EXISTS", []byte("k"), []byte("k")); c.Send(x, &got) {
+			sent++
+		} else {
+			x.Free()
+		}
+	}
+	server.Do(t, "SET k v")
+	for range 1000 {
+		send()
+	}
+	completed := func() bool { return got.answered.Load()+got.refused.Load() == sent }
+	eventually(t, "all calls are answered", completed)
+	if got.answered.Load() != 1000 || got.sum.Load() != 2000 {
+		t.Errorf("%d answers, sum %d; want 1000, 2000", got.answered.Load(), got.sum.Load())
+	}
+	server.Freeze(t)
+	for range 1000 {
+		send()
+	}
+	eventually(t, "all calls into a frozen Redis are refused", completed)
+	if got.refused.Load() == 0 {
+		t.Error("a frozen Redis has answered everything")
+	}
+	server.Thaw(t)
+	eventually(t, "Redis answers again", func() bool { return c.Do(Command(nil, "PING")) == nil })
+}
+
+// A connection serves only after its greeting; one that is refused is dialled again, and the log has one
+// line for it.
+func TestGreeting(t *testing.T) {
+	log := logtest.Capture(t)
+	stranger := errors.New("a stranger")
+	var greeted atomic.Int64
+	server := redistest.Start(t)
+	c := connect(t, unix(server), Options{
+		Scripts: []*Script{NewScript("return 7")},
+		Greet: func(l *Link, limit time.Duration) error {
+			var reply string
+			if err := l.Do(Command(&reply, "PING"), limit); err != nil || reply != "PONG" {
+				t.Errorf("%q, %v on a greeted connection", reply, err)
+			}
+			if greeted.Add(1) <= 3 {
+				return stranger
+			}
+			return nil
+		},
+		Reason: func(err error) string {
+			if errors.Is(err, stranger) {
+				return "Redis does not know us"
+			}
+			return ""
+		},
+		Outage: "nothing is done",
+	})
+	if n := greeted.Load(); n != 4 {
+		t.Errorf("%d greetings, want 4", n)
+	}
+	if log.Count(`"Redis does not know us: nothing is done until it does"`) != 1 || log.Count("Redis answers again") != 1 {
+		t.Errorf("log %s", log)
+	}
+	server.Do(t, "SCRIPT FLUSH SYNC")
+	var n int64
+	if err := c.Do(c.opts.Scripts[0].Call(&n, nil)); err != nil || n != 7 || greeted.Load() != 5 {
+		t.Errorf("%d, %v after %d greetings; want 7, 5 greetings", n, err, greeted.Load())
+	}
+}
+
+// The queue is bounded: what does not fit is refused at once.
+func TestQueueFull(t *testing.T) {
+	c := New(defaults, Options{})
+	c.up.Store(true)
+	var waiting sync.WaitGroup
+	for range queueMax {
+		waiting.Go(func() {
+			if err := c.Do(NewCall()); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("waiting call: %v", err)
+			}
+		})
+	}
+	eventually(t, "the queue is full", func() bool { return len(c.queue) == queueMax })
+	if err := c.Do(NewCall()); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("one call too many: %v, want ErrUnavailable", err)
+	}
+	c.refuseWaiting()
+	waiting.Wait()
+}
+
+// A call before which more batches wait than can be carried out in half its time is refused at once.
+func TestLateCallRefused(t *testing.T) {
+	cfg := defaults
+	cfg.Timeout = time.Second
+	for _, tc := range []struct {
+		waiting int
+		pace    time.Duration
+		late    bool
+	}{
+		{0, time.Minute, false},
+		{batchMax - 1, time.Minute, false}, // they are one batch: how long it will take is not known
+		{batchMax, 501 * time.Millisecond, true},
+		{batchMax, 499 * time.Millisecond, false},
+		{queueMax / 2, 10 * time.Millisecond, false},
+		{queueMax / 2, 40 * time.Millisecond, true},
+		{queueMax - 1, 0, false},
+	} {
+		c := New(cfg, Options{})
+		c.up.Store(true)
+		c.pace.Store(int64(tc.pace))
+		for range tc.waiting {
+			c.queue <- NewCall()
+		}
+		if sent := c.Send(NewCall(), wakes{}); sent == tc.late {
+			t.Errorf("%d wait, %v a batch: sent %v, want %v", tc.waiting, tc.pace, sent, !tc.late)
+		}
+	}
+}
+
+// A call that has waited half its time is refused, and does not take the deadline of the others.
+func TestStaleCallRefused(t *testing.T) {
+	c := New(defaults, Options{})
+	stale, fresh := NewCall(), NewCall()
+	stale.completion, fresh.completion = wakes{}, wakes{}
+	stale.queued = time.Now().Add(-defaults.Timeout)
+	fresh.queued = time.Now()
+	c.queue <- fresh
+	b := newBatch(nil)
+	c.collect(b, stale)
+	if <-stale.done; !errors.Is(stale.err, ErrUnavailable) {
+		t.Errorf("stale call: %v, want ErrUnavailable", stale.err)
+	}
+	if len(b.calls) != 1 || b.calls[0] != fresh {
+		t.Errorf("batch %v, want the fresh call", b.calls)
+	}
+}
+
+// The second step of an add may stand behind calls that are younger than its first: the batch keeps its
+// time too.
+func TestBatchHasTheTimeOfItsOldestCall(t *testing.T) {
+	now := time.Now()
+	b := newBatch(nil)
+	for _, age := range []time.Duration{1, 3, 2} {
+		x := NewCall()
+		x.queued = now.Add(-age * time.Millisecond)
+		b.add(x)
+	}
+	if want := now.Add(-3 * time.Millisecond); !b.oldest.Equal(want) {
+		t.Errorf("oldest %v, want %v", b.oldest, want)
+	}
+}

@@ -1,0 +1,160 @@
+package pipeline
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/mediocregopher/radix/v4"
+	"github.com/mediocregopher/radix/v4/resp"
+	"github.com/mediocregopher/radix/v4/resp/resp3"
+
+	"flashsale/internal/rawio"
+)
+
+// bufferBytes holds a whole batch of orders (about 200 bytes each), so that it leaves in one write.
+const bufferBytes = 64 << 10
+
+var errNoReply = errors.New("no reply in time")
+
+// Link is one connection to Redis, for one goroutine. After an error of the connection it must be closed
+// and dialled anew. Its deadlines hold: radix clears the read deadline before it reads, and a server that
+// accepts and never answers then blocks it for ever (radix issue 284). Below radix the link turns "no
+// deadline" into the deadline of the batch under way, for reads and writes.
+type Link struct {
+	conn     radix.Conn
+	deadline atomic.Int64 // Unix nanoseconds
+	broken   atomic.Pointer[error]
+}
+
+// Dial connects within the Timeout of the Config, and logs in.
+func Dial(ctx context.Context, cfg Config) (*Link, error) { return dial(ctx, cfg, 0) }
+
+// dial is Dial with Options.FieldsMax.
+func dial(ctx context.Context, cfg Config, fieldsMax int) (*Link, error) {
+	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+	defer cancel()
+	l := &Link{}
+	l.deadline.Store(time.Now().Add(cfg.Timeout).UnixNano())
+	var err error
+	l.conn, err = radix.Dialer{
+		AuthUser:    cfg.Username,
+		AuthPass:    cfg.Password,
+		NetDialer:   guardedDialer{link: l, fieldsMax: fieldsMax},
+		NewRespOpts: newRespOpts,
+	}.Dial(ctx, cfg.Network, cfg.Address)
+	var refused resp3.SimpleError // to the password
+	switch {
+	case errors.As(err, &refused):
+		return nil, fmt.Errorf("cannot log in to Redis at %s: %w", cfg.Address, replyError(refused.S))
+	case err != nil:
+		return nil, fmt.Errorf("cannot reach Redis at %s: %w", cfg.Address, err)
+	}
+	return l, nil
+}
+
+// Do carries out a call within the limit and frees it. A script must come by Script.Eval. An error reply
+// is an ErrUnavailable with its words; the link stays usable.
+func (l *Link) Do(x *Call, limit time.Duration) error {
+	defer x.Free()
+	if err := l.roundTrip(newBatch(nil, x), time.Now().Add(limit)); err != nil {
+		return err
+	}
+	return x.err
+}
+
+// load loads scripts, so that EVALSHA finds them.
+func (l *Link) load(scripts []*Script, limit time.Duration) error {
+	if len(scripts) == 0 {
+		return nil
+	}
+	x := NewCall()
+	var sha string
+	for _, s := range scripts {
+		x.Command(&sha, "SCRIPT", "LOAD", s.source)
+	}
+	return l.Do(x, limit)
+}
+
+// Close ends the connection.
+func (l *Link) Close() { l.conn.Close() }
+
+// roundTrip sends the batch and reads its replies. After an error the link must be closed.
+func (l *Link) roundTrip(b *batch, deadline time.Time) error {
+	l.deadline.Store(deadline.UnixNano())
+	err := l.conn.EncodeDecode(context.Background(), b, b)
+	switch broken := l.broken.Load(); {
+	case err != nil && broken != nil: // radix may return no more than that it has closed the connection
+		return *broken
+	case errors.Is(err, context.Canceled): // what radix makes of a deadline that passed
+		return errNoReply
+	}
+	return err
+}
+
+// guardedDialer opens the network connection below a link.
+type guardedDialer struct {
+	link      *Link
+	fieldsMax int
+}
+
+func (d guardedDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	var plain net.Dialer
+	c, err := plain.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &guardedConn{Conn: rawio.Wrap(c), link: d.link, guard: newReplyGuard(d.fieldsMax)}, nil
+}
+
+// guardedConn is the network connection below a link: it keeps the link's deadline, and the limits on
+// replies.
+type guardedConn struct {
+	net.Conn
+	link  *Link
+	guard *replyGuard
+}
+
+func (c *guardedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if fault := c.guard.check(b[:n]); fault != nil {
+		n, err = 0, fault
+	}
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		broken := err // err itself would be an allocation for every Read
+		c.link.broken.CompareAndSwap(nil, &broken)
+	}
+	return n, err
+}
+
+func (c *guardedConn) SetReadDeadline(t time.Time) error {
+	limit := time.Unix(0, c.link.deadline.Load())
+	if t.IsZero() || t.After(limit) {
+		t = limit
+	}
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c *guardedConn) Write(b []byte) (int, error) {
+	if err := c.Conn.SetWriteDeadline(time.Unix(0, c.link.deadline.Load())); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}
+
+func newRespOpts() *resp.Opts {
+	o := resp.NewOpts()
+	o.GetBufferedReader = func(r io.Reader) resp.BufferedReader {
+		return bufio.NewReaderSize(r, bufferBytes)
+	}
+	o.GetBufferedWriter = func(w io.Writer) resp.BufferedWriter {
+		return bufio.NewWriterSize(w, bufferBytes)
+	}
+	return o
+}

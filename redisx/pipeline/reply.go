@@ -1,0 +1,89 @@
+package pipeline
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/mediocregopher/radix/v4/resp"
+	"github.com/mediocregopher/radix/v4/resp/resp3"
+)
+
+var wrongTypeReply = []byte("WRONGTYPE")
+
+// read takes the replies to the commands off the connection. An error reply becomes the call's error; the
+// error returned is one of the connection.
+func (x *Call) read(br resp.BufferedReader, o *resp.Opts) (err error) {
+	if x.single {
+		x.integer, x.err, err = readNumber(br, ':')
+		if errors.Is(x.err, errWrongType) { // an answer like others for the caller, and no line in the log
+			x.integer, x.err = WrongType, nil
+		}
+		return err
+	}
+	x.err = nil
+	for _, receiver := range x.into {
+		err := unmarshal(br, receiver, o)
+		if err == nil {
+			continue
+		}
+		var usable resp.ErrConnUsable
+		if !errors.As(err, &usable) {
+			return err
+		}
+		x.err = replyError(usable.Error())
+	}
+	return nil
+}
+
+// unmarshal reads one reply. radix panics on some replies that no Redis sends; another program in its
+// place must not end the process.
+func unmarshal(br resp.BufferedReader, receiver any, o *resp.Opts) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("%w: %v", errBadReply, fault)
+		}
+	}()
+	return resp3.Unmarshal(br, receiver, o)
+}
+
+// readNumber reads the number behind ':' or '*', whichever kind is due, without the allocations of
+// resp3.Unmarshal. An error reply is the first error, one of the connection the second.
+func readNumber(br resp.BufferedReader, kind byte) (n int64, refused, broken error) {
+	line, err := br.ReadSlice('\n')
+	if err != nil {
+		return 0, nil, fmt.Errorf("cannot read a reply of Redis: %w", err)
+	}
+	if len(line) < 4 || line[len(line)-2] != '\r' {
+		return 0, nil, badReply(line, kind)
+	}
+	text := line[1 : len(line)-2]
+	switch line[0] {
+	case kind:
+		n, err = strconv.ParseInt(string(text), 10, 64)
+		return n, nil, err
+	case '-':
+		if kind == ':' && bytes.HasPrefix(text, wrongTypeReply) {
+			return 0, errWrongType, nil
+		}
+		return 0, replyError(string(text)), nil
+	}
+	return 0, nil, badReply(line, kind)
+}
+
+// Verdict receives the integer reply of a command that Redis may refuse: a refusal is a result there, no
+// error of the call.
+type Verdict struct {
+	Refused string // the words of Redis, "" where it has carried the command out
+}
+
+// UnmarshalRESP reads the reply.
+func (v *Verdict) UnmarshalRESP(br resp.BufferedReader, _ *resp.Opts) error {
+	_, err, broken := readNumber(br, ':')
+	var refused refusal
+	if errors.As(err, &refused) {
+		v.Refused = string(refused)
+	}
+	return broken
+}

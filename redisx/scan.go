@@ -1,0 +1,91 @@
+package redisx
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/redisx/pipeline"
+)
+
+// scanCount is the number of keys that one SCAN looks at: a fraction of a millisecond, and then Redis
+// serves others.
+const scanCount = 500
+
+// OrderScan reads all orders of the sale, one page at a time: it holds no more than a page, and keeps
+// Redis busy for no longer than a page takes.
+type OrderScan struct {
+	sale   *Sale
+	cursor string
+	seen   map[uint32]struct{} // SCAN may show a key twice
+}
+
+// ScanOrders starts a scan. Orders placed meanwhile may be missing.
+func (s *Sale) ScanOrders() *OrderScan {
+	return &OrderScan{sale: s, cursor: "0", seen: map[uint32]struct{}{}}
+}
+
+// Next returns the next orders, at least one, in no particular order; io.EOF after the last.
+func (o *OrderScan) Next(ctx context.Context) ([]Order, error) {
+	for o.cursor != "" {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		users, keys, err := o.page()
+		if err != nil {
+			return nil, err
+		}
+		if len(keys) > 0 {
+			return o.read(users, keys)
+		}
+	}
+	return nil, io.EOF
+}
+
+// page asks for the next keys and returns those of orders that were not there before.
+func (o *OrderScan) page() (users []uint32, keys []string, err error) {
+	var found presence
+	var names []string
+	x := o.sale.prove(pipeline.NewCall(), &found).Command(&radix.Tuple{&o.cursor, &names},
+		"SCAN", o.cursor, "MATCH", orderPrefix+"*", "COUNT", strconv.Itoa(scanCount))
+	if err := o.sale.read(x, &found); err != nil {
+		return nil, nil, err
+	}
+	if o.cursor == "0" {
+		o.cursor = "" // the cursor behind the last page
+	}
+	for _, key := range names {
+		id, err := strconv.ParseUint(strings.TrimPrefix(key, orderPrefix), 10, 32)
+		if err != nil {
+			continue // a key of another program
+		}
+		user := uint32(id)
+		if _, twice := o.seen[user]; !twice {
+			o.seen[user] = struct{}{}
+			users, keys = append(users, user), append(keys, key)
+		}
+	}
+	return users, keys, nil
+}
+
+// read reads the orders of a page.
+func (o *OrderScan) read(users []uint32, keys []string) ([]Order, error) {
+	var values [][]byte
+	if err := o.sale.redis.Do(pipeline.Command(&values, append([]string{"MGET"}, keys...)...)); err != nil {
+		return nil, err
+	}
+	orders := make([]Order, len(values))
+	for i, value := range values {
+		// An order that has vanished is an error too: orders are never deleted.
+		items, err := parseItems(value, o.sale.foods)
+		if err != nil {
+			return nil, fmt.Errorf("order of user %d: %w", users[i], err)
+		}
+		orders[i] = Order{User: users[i], Items: items}
+	}
+	return orders, nil
+}
