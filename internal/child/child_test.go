@@ -18,8 +18,11 @@ import (
 const parentRole = "CHILD_TEST_PARENT"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(parentRole) != "" {
+	switch {
+	case os.Getenv(parentRole) != "":
 		parent()
+	case os.Getenv(programRole) != "":
+		tellProgram()
 	}
 	os.Exit(m.Run())
 }
