@@ -173,15 +173,15 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 			want, left := map[string]int{
 				fmt.Sprintf(`"more than a tenth of the users are missing: %d before, %d in CSV in %s; complete it, or start with -force-reload"`, before, after, dir): 1,
 				"the users are read again": 0,
-				fmt.Sprintf("all workers are replaced users=%d catalogue_read=false\n", before): 1,
+				fmt.Sprintf("all workers are replaced\" users=%d catalogue_read=false\n", before): 1,
 			}, true
 			if force {
 				left = false
 				want = map[string]int{
 					"cannot read the catalogue again": 0,
-					fmt.Sprintf("the users are read again users_before=%d users_after=%d\n", before,
+					fmt.Sprintf("the users are read again\" users_before=%d users_after=%d\n", before,
 						after): 1,
-					fmt.Sprintf("all workers are replaced users=%d catalogue_read=true\n",
+					fmt.Sprintf("all workers are replaced\" users=%d catalogue_read=true\n",
 						after): 1,
 				}
 			}

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is one worker slot's listening socket, all of which share one port; the kernel spreads new connections over
-// them. The supervisor holds it and accepts nothing: as long as one process has a listening socket open, its queue
-// lives, whereas closing a SO_REUSEPORT socket for the last time resets every connection that waits there. So
+// socket is the listening socket of one slot. All sockets of a role share one port, and the kernel spreads new connections
+// over them. The supervisor holds the socket and accepts nothing. A queue of connections lives as long as one process has
+// its socket open; closing a SO_REUSEPORT socket for the last time resets every connection that waits there. So
 // connections wait through a worker's crash or replacement, and the next worker answers them.
 //
 // It is a bare descriptor because a net.Listener or an os.File would stay registered with this process's poller and
@@ -22,10 +22,10 @@ type socket int
 
 const noSocket socket = -1
 
-// claim resolves address to host:port with the port that will be used, and makes sure that nobody else
-// listens there. The host 0.0.0.0 is every IPv4 address of the machine; :: or none is every address, of IPv4
-// and IPv6. Sockets with SO_REUSEPORT would silently share the port with another server of the same user, so
-// this asks first with one that does not.
+// claim resolves address to host:port with the port that will be used, and makes sure that no other program listens
+// there. The host 0.0.0.0 is every IPv4 address of the machine; :: or none is every address, of IPv4 and IPv6. Sockets
+// with SO_REUSEPORT would silently share the port with another server of the same user, so this tries first with a socket
+// without it.
 func claim(address string) (string, error) {
 	listener, err := net.Listen(network(address), address)
 	if errors.Is(err, syscall.EADDRINUSE) {
