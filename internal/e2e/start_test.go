@@ -170,10 +170,39 @@ func TestSecretsStayHidden(t *testing.T) {
 		if want := fmt.Sprintf("kill %d;", s.pid()); !strings.Contains(s.banner(t, "stop"), want) {
 			t.Errorf("stop %q, want %q in it", s.banner(t, "stop"), want)
 		}
+		checkNames(t, s)
 		if err := s.client(t).login("root", given["ROOT_PASSWORD"]); err != nil {
 			t.Errorf("root's given password: %v", err)
 		}
 	})
+}
+
+// checkNames checks that ps and pgrep show the program's name, although its processes have started it once more.
+func checkNames(t *testing.T, s *server) {
+	t.Helper()
+	for _, process := range append(s.workers(t), s.pid()) {
+		if name := read(t, fmt.Sprintf("/proc/%d/comm", process)); name != "flashsale\n" {
+			t.Errorf("process %d is called %q", process, name)
+		}
+	}
+}
+
+// With -log-format json every line of every process is an object; those of a worker name it.
+func TestLogInJSON(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	s := setup{args: []string{"-redis", redis.Socket, "-users", "2", "-workers", "1", "-log-format", "json"}}.serve(t)
+	worker := s.workers(t)[0]
+	redis.Kill(t)
+	within(t, "line of a worker", func() bool { return s.logged(t, fmt.Sprintf(`"pid":%d,`, worker)) > 0 })
+	kill(t, worker)
+	within(t, "line of the supervisor", func() bool { return s.logged(t, `"msg":"worker is ready again"`) == 1 })
+	for line := range strings.Lines(read(t, s.stderr)) {
+		var entry struct{ Time, Level, Msg string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Time == "" || entry.Level == "" || entry.Msg == "" {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
 }
 
 // provoke makes the server refuse requests with secrets in them, and returns the secrets.
