@@ -1,6 +1,7 @@
-// Package app wires the program: everything it puts together is made elsewhere. One binary has several commands, and as
-// a server two roles: the supervisor starts the store, reads the catalogue, opens the sale and keeps the worker processes;
-// the workers, which share its port, serve. rooms.go lists what runs in each.
+// Package app wires the program: everything it puts together is made elsewhere. One binary has several
+// commands, and as a server two roles: the supervisor starts the store, reads the catalogue, opens the
+// sale and keeps the worker processes; the workers, which share its port, serve. rooms.go lists what runs
+// in each.
 package app
 
 import (
@@ -83,7 +84,7 @@ func runRole(ctx context.Context, p *program, args []string) error {
 	return fmt.Errorf("this program has no role %q: its supervisor is of another version", worker.Role)
 }
 
-// settings reads the settings and sets up the log as they say.
+// settings reads the settings and sets up the log.
 func (p *program) settings(args []string, worker *supervise.Worker) (*config.Config, error) {
 	cfg, err := config.Parse(args, p.stdout)
 	if err != nil {

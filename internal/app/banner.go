@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// printBanner tells people what was started and how to use it.
+// printBanner shows what was started and how to use it.
 func (s *supervisor) printBanner(out io.Writer) {
 	scheme, curl, state := "http://", "curl", "goes on"
 	if s.cfg.TLSCert != "" {

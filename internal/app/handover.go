@@ -16,7 +16,7 @@ const catalogFile = "catalog"
 type handover struct {
 	Redis       redisx.Config
 	Sale        string
-	Secrets     [][]byte // the one that signs, then those that still verify
+	Secrets     [][]byte // the current one, which signs, then older ones, which still verify
 	Certificate handlers.Certificate
 }
 

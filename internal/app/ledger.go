@@ -24,7 +24,7 @@ func openLedger(ctx context.Context, database *ledger.Database, sale *opening, a
 	})
 }
 
-// prices are those of food 1, 2, 3, ...
+// prices returns the prices of food 1, 2, 3, ...
 func prices(c *catalog.Catalog) []int64 {
 	var list []int64
 	for _, food := range c.Foods() {

@@ -23,7 +23,8 @@ func (s *supervisor) reloads() []reload {
 	return list
 }
 
-// reload reads everything again, as SIGHUP asks for, and replaces the workers. The last line names what was taken.
+// reload reads everything again, as SIGHUP asks for, and replaces the workers. The last line names what
+// was taken.
 func (s *supervisor) reload(ctx context.Context) {
 	var taken []any
 	for _, r := range s.reloads() {
@@ -41,8 +42,8 @@ func (s *supervisor) reload(ctx context.Context) {
 	slog.Info("all workers are replaced", taken...)
 }
 
-// replaceWorkers hands everything over to new workers. A slot that was not replaced restarts with the catalogue it had, so
-// the old files are closed only after a success.
+// replaceWorkers hands everything over to new workers. A slot that was not replaced restarts with the
+// catalogue it had, so the old files are closed only after a success.
 func (s *supervisor) replaceWorkers(ctx context.Context) error {
 	next, err := s.sale.pack()
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *supervisor) readCertificate(context.Context) error {
 	return err
 }
 
-// tellUsers makes the users of this server those with which the next server that joins the sale is compared.
+// tellUsers publishes the users of this server: the next server that joins the sale is compared with them.
 func (o *opening) tellUsers(ctx context.Context) {
 	this := firstStock(o.catalog)
 	this.Only, this.Alone = o.Sale, o.alone

@@ -10,8 +10,8 @@ import (
 // saleRole is the role of the workers that serve the sale.
 const saleRole = "sale"
 
-// The store is the supervisor's first room, because a sale is opened in it; these follow. The workers stop first and drain
-// into Redis, the ledger writes what they leave there, and the store ends last.
+// The store is the supervisor's first room, because a sale is opened in it; these follow. The workers
+// stop first and drain into Redis, the ledger writes what they leave there, and the store ends last.
 func (s *supervisor) rooms() []room {
 	var list []room
 	if s.ledger != nil {
@@ -29,15 +29,16 @@ func (w *worker) rooms(stop context.Context) []room {
 	}
 }
 
-// A room runs in the background of a process. run works until its context ends, finishes what it has begun and returns.
-// When it returns before, with or without an error, the whole process stops.
+// A room runs in the background of a process. run works until its context ends, finishes what it has
+// begun and returns. When it returns before, with or without an error, the whole process stops.
 type room struct {
 	name string
 	run  func(context.Context) error
 }
 
-// rooms are the rooms of one process, in the order in which they were started. They stop in the reverse order, each after
-// the one before it in that order has ended; so a room may use every room that stands before it to its own end.
+// rooms are the rooms of one process, in the order in which they were started. They stop in the reverse
+// order, each after the one before it in that order has ended; so a room may use every room that stands
+// before it to its own end.
 type rooms struct {
 	running []running
 	over    chan struct{} // closed when a room has ended by itself

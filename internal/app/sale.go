@@ -53,7 +53,7 @@ func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder
 	return o, err
 }
 
-// secrets are the one that signs, then those that still verify.
+// secrets returns the current secret, which signs, then older ones, which still verify.
 func secrets(cfg *config.Config, folder *datafolder.Folder) (list [][]byte, err error) {
 	secret := []byte(cfg.TokenSecret)
 	if len(secret) == 0 {
@@ -68,8 +68,8 @@ func secrets(cfg *config.Config, folder *datafolder.Folder) (list [][]byte, err 
 	return list, nil
 }
 
-// join opens the sale in Redis, or joins the one that named, the flag -sale, says, that the folder remembers, or that is
-// there.
+// join opens the sale in Redis or joins it: the sale that the flag -sale has named, else the one that the
+// folder remembers, else the one that is there.
 func (o *opening) join(ctx context.Context, named string, folder *datafolder.Folder, store *store) error {
 	served, err := folder.Served()
 	if err != nil {
@@ -121,7 +121,7 @@ func refusedSale(err error, store *store) error {
 	return err
 }
 
-// fingerprints are of all that the servers of the sale must agree on.
+// fingerprints returns the fingerprints of everything that the servers of the sale must agree on.
 func (o *opening) fingerprints() (list []redisx.Fingerprint, err error) {
 	for _, secret := range o.Secrets {
 		name, key, err := tokens.Fingerprint(secret)
@@ -146,8 +146,8 @@ func firstStock(c *catalog.Catalog) redisx.Opening {
 	return o
 }
 
-// differences are the warnings to a server that joins a sale and does not have everything in common with the server that
-// joined before it.
+// differences are the warnings to a server that joins a sale and does not have everything in common with
+// the server that joined before it.
 var differences = []struct {
 	found func(redisx.Differences) bool
 	text  string
@@ -159,10 +159,10 @@ var differences = []struct {
 		"this server does not know the token secret that signs on another server of the sale: it refuses " +
 			"logins and carts of that one; set TOKEN_SECRET_PREVIOUS to it"},
 	{func(d redisx.Differences) bool { return d.Root },
-		"root's password is another one than on the sale's other servers: root can log in only where it is " +
+		"root's password is not the same as on the sale's other servers: root can log in only where it is " +
 			"the right one; set ROOT_PASSWORD to the same on all"},
 	{func(d redisx.Differences) bool { return d.Users },
-		"the users are other ones than on the sale's other servers: who is missing on a server, or has " +
+		"the users are not the same as on the sale's other servers: a user who is missing on a server, or has " +
 			"another password there, cannot log in there; give all servers the same users (SIGHUP reads them again)"},
 }
 
@@ -170,7 +170,7 @@ var differences = []struct {
 func warnOf(d redisx.Differences, alone bool) {
 	if alone { // there is no other server: all has been changed on purpose
 		if d.WeRefuse {
-			slog.Warn("the token secret is another one than before: everyone has to log in again and to fill a new cart")
+			slog.Warn("the token secret is not the same as before: everyone has to log in again and to fill a new cart")
 		}
 		return
 	}

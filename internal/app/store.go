@@ -22,8 +22,8 @@ type store struct {
 	run         func(context.Context) error // its room
 }
 
-// startStore starts the Redis to use, or looks at it: the one named, or the default store in the folder, which must be
-// locked.
+// startStore returns the Redis to use: the one that cfg names, or else the default store in the folder,
+// which it starts. The folder must be locked.
 func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Folder) (*store, error) {
 	if cfg.Redis.Address != "" {
 		return useRedis(ctx, cfg, folder.SalePath())
@@ -47,7 +47,8 @@ func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Fold
 	}, nil
 }
 
-// useRedis looks at the Redis that cfg names. Servers remember the sale in the file remembered.
+// useRedis reads how durable the Redis is that cfg names. remembered is the file in which servers
+// remember the sale.
 func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*store, error) {
 	durability, err := redisx.ReadDurability(ctx, cfg.Redis)
 	if err != nil {
@@ -97,8 +98,8 @@ func otherRedis(folder *datafolder.Folder, served datafolder.Served) error {
 		served.Sale, served.Redis, cure, folder.SalePath())
 }
 
-// findStore is startStore for the audit: the default store of a folder runs already when its server does. free gives the
-// folder back when the store has ended.
+// findStore is startStore for the audit: the default store of a folder runs already when its server does.
+// free gives the folder back when the store has ended.
 func findStore(ctx context.Context, cfg *config.Config) (found *store, free func() error, err error) {
 	free = func() error { return nil }
 	if cfg.Redis.Address != "" {

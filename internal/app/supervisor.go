@@ -69,8 +69,8 @@ func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (e
 // listen opens the port.
 func (s *supervisor) listen() (err error) {
 	s.processes, err = supervise.New(supervise.Config{
-		// One processor for each worker: the kernel balances the processes, and no process pays for moving goroutines
-		// between threads.
+		// One processor for each worker: the kernel balances the processes, and no process pays for
+		// moving goroutines between threads.
 		Roles: []supervise.Role{{Name: saleRole, Count: s.cfg.Workers, Address: s.cfg.Address(), Processors: 1}},
 		Drain: s.cfg.Drain,
 	})

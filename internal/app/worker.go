@@ -89,8 +89,9 @@ func (w *worker) publishStock(ctx context.Context) error {
 	return nil
 }
 
-// serve is the room that answers requests. When ctx ends it drains: connections may then stay idle for most of the time
-// that -drain allows, so that clients learn of the end from a reply; once stop has ended too, only for a moment.
+// serve is the room that answers requests. When ctx ends it drains: connections may then stay idle for
+// most of the time that -drain allows, so that clients learn of the end from a reply; once stop has ended
+// too, only for a moment.
 func (w *worker) serve(ctx, stop context.Context) error {
 	// Usually a moment. A worker that is started while Redis is away serves all the same: 503 is an answer.
 	select {

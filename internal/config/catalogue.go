@@ -39,5 +39,6 @@ func (f *Flags) Catalog(c *catalog.Config) {
 	f.Secret(&c.DB.Password, "db-pass", "toor", "its `password`; better set in the environment")
 }
 
-// AddCatalog adds the flags of the catalogue to a set of package flag, without their environment names and ranges.
+// AddCatalog adds the flags of the catalogue to a set of package flag, without their environment names
+// and ranges.
 func AddCatalog(fs *flag.FlagSet, c *catalog.Config) { (&Flags{set: fs}).Catalog(c) }

@@ -1,8 +1,9 @@
-// Package config holds every setting of the server: one struct, one file per group of flags. A group's file has the
-// settings, their flags with defaults and ranges, and what is checked beyond a range. -h lists them all (testdata/help.txt).
+// Package config holds every setting of the server: one struct, one file per group of flags. A group's
+// file has the settings, their flags with defaults and ranges, and all further checks. -h lists them all
+// (testdata/help.txt).
 //
-// Each flag has an environment name: the flag's name in capitals with _ for -, which gives the contest's names (APP_PORT,
-// REDIS_HOST, DB_PASS, ...). A flag wins over the environment.
+// Each flag has an environment name: the flag's name in capitals with _ for -, which gives the contest's
+// names (APP_PORT, REDIS_HOST, DB_PASS, ...). A flag wins over the environment.
 package config
 
 import (
@@ -29,8 +30,8 @@ flashsale audit, with the same flags, compares the orders in Redis with those in
 flashsale -version prints which build this is.
 `
 
-// Parse reads the arguments (without the program's name) and the environment. The error is one line; it is flag.ErrHelp
-// after the help was written to out.
+// Parse reads the arguments (without the program's name) and the environment. The error is one line; it
+// is flag.ErrHelp after the help was written to out.
 func Parse(args []string, out io.Writer) (*Config, error) {
 	c := newConfig()
 	if err := c.flags.Parse(args, out, usage); err != nil {
@@ -56,8 +57,8 @@ func newConfig() *Config {
 // String lists the settings that differ from their default, secrets masked, for the log.
 func (c *Config) String() string { return c.flags.String() }
 
-// Guessable reports whether people on other machines can log in as the built-in users, who have known passwords, when
-// the server listens on this host:port.
+// Guessable reports whether people on other machines can log in as the built-in users, who have known
+// passwords, when the server listens on this host:port.
 func (c *Config) Guessable(address string) bool {
 	listens, err := netip.ParseAddrPort(address)
 	return c.Catalog.BuiltIn() && c.Catalog.Users > 1 && !(err == nil && listens.Addr().IsLoopback())

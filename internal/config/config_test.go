@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// clearEnvironment hides what the machine sets.
+// clearEnvironment hides the settings in the machine's environment.
 func clearEnvironment(t *testing.T) {
 	t.Helper()
 	newConfig().flags.set.VisitAll(func(f *flag.Flag) {
@@ -173,7 +173,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What is wrong in the environment is named by its name there; a flag that stands above it makes it right.
+// A wrong value in the environment is named by its variable; a flag takes precedence over it.
 func TestRefusedEnvironment(t *testing.T) {
 	for variable, want := range map[string]string{
 		"WORKERS=many":          `WORKERS is "many"; it must be a whole number`,

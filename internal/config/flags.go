@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Flags are a program's flags. They come in groups, for the help; each has an environment name, numbers and times have
-// a range.
+// Flags are a program's flags. They come in groups, for the help; each has an environment name, numbers
+// and times have a range.
 type Flags struct {
 	set     *flag.FlagSet
 	groups  []group
@@ -90,11 +90,11 @@ func limit[T cmp.Ordered](f *Flags, p *T, name string, least, most T) {
 	})
 }
 
-// Check adds a check of what was parsed, beyond the range of one flag; it may also derive a setting from it.
+// Check adds a check that runs after all flags were parsed; it may also derive a setting from them.
 func (f *Flags) Check(check func() error) { f.checks = append(f.checks, check) }
 
-// Parse reads the arguments (without the program's name) and the environment and checks them. The error is one line; it
-// is flag.ErrHelp after the usage and all flags were written to out.
+// Parse reads the arguments (without the program's name) and the environment and checks them. The error
+// is one line; it is flag.ErrHelp after the usage and all flags were written to out.
 func (f *Flags) Parse(args []string, out io.Writer, usage string) error {
 	err := f.read(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -122,7 +122,8 @@ func (f *Flags) added(name string) {
 	}
 }
 
-// help writes all flags with their environment names. A usage that tells the default itself is not given another.
+// help writes all flags with their environment names. A usage that tells the default itself is not given
+// another.
 func (f *Flags) help(out io.Writer, usage string) {
 	fmt.Fprint(out, usage)
 	for _, g := range f.groups {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzParse reads any words as arguments, one a line, behind others that set every secret. A refusal is one line, accepted
-// values are within the limits, and no secret is shown.
+// FuzzParse reads any words as arguments, one a line, behind others that set every secret. A refusal is
+// one line, accepted values are within the limits, and no secret is shown.
 func FuzzParse(f *testing.F) {
 	for _, words := range []string{
 		"", "-h", "-workers\n0", "--workers=257", "-app-port=-1", "-redis\n/x", "-redis\na:1\n-redis-host\nb", "-drain=1",

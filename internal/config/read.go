@@ -11,8 +11,8 @@ import (
 	"github.com/peterbourgon/ff/v3"
 )
 
-// read sets the flags from the arguments, and those that are not among them from the environment. The error is one line
-// that names the flag or the variable.
+// read sets the flags from the arguments, and those that are not among them from the environment. The
+// error is one line that names the flag or the variable.
 func (f *Flags) read(args []string) error {
 	// ff would read the arguments too, but its error names neither the flag nor what is wrong with it.
 	if err := f.set.Parse(args); err != nil {

@@ -14,7 +14,7 @@ import (
 type storeFlags struct {
 	DataDir        string
 	Redis          redisx.Config // without an Address the default store is used
-	RequireDurable bool          // refuse a store that can lose what was answered
+	RequireDurable bool          // refuse a store that can lose an order that was answered
 
 	redis, redisHost string // the ways to name a Redis
 	redisPort        int

@@ -13,8 +13,8 @@ func network(address string) string {
 	return "tcp"
 }
 
-// Reachable returns the addresses to which clients of a role can connect, as host:port: 127.0.0.1 and the machine's own
-// addresses where the role listens on all of them, otherwise its Address.
+// Reachable returns the addresses to which clients of a role can connect, as host:port: 127.0.0.1 and the
+// machine's own addresses where the role listens on all of them, otherwise its Address.
 func (s *Supervisor) Reachable(role string) []string {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {

@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	// roleVariable tells a process that it is a worker: its role and its slot's number, as sale/0. Everything else comes by
-	// descriptor, for ps shows arguments and environment to other users.
+	// roleVariable tells a process that it is a worker: its role and its slot's number, as sale/0.
+	// Everything else comes by descriptor, for ps shows arguments and environment to other users.
 	roleVariable = "FLASHSALE_WORKER"
 
-	// Descriptors that a worker inherits. The listening socket follows, if its role has one, then the handover's files.
+	// Descriptors that a worker inherits. The listening socket follows, if its role has one, then the
+	// handover's files.
 	handoverDescriptor = 3
 	readyDescriptor    = 4
 	firstDescriptor    = 5
@@ -29,10 +30,10 @@ const (
 	envelopeMost = valueMost + 16*filesMost*fileNameMost
 )
 
-// Handover is what the supervisor passes to each worker at its start: one Parcel for each role.
+// Handover holds a Parcel for each role. The supervisor passes it to each worker at its start.
 type Handover map[string]Parcel
 
-// Parcel is what each worker of a role gets.
+// Parcel is the handover to each worker of a role.
 type Parcel struct {
 	Value any                 // anything that becomes JSON, of at most 1 MiB: secrets and computed settings
 	Files map[string]*os.File // by name, at most 64; they must stay open while workers are started with this handover
@@ -105,8 +106,8 @@ func encode(value any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
-// seal writes the parcel to a file without a name in memory, for one worker to read. A pipe would need a goroutine that
-// writes while the worker reads.
+// seal writes the parcel to a file without a name in memory, for one worker to read. A pipe would need a
+// goroutine that writes while the worker reads.
 func (p packed) seal() (*os.File, error) {
 	descriptor, err := unix.MemfdCreate("handover", unix.MFD_CLOEXEC)
 	if err != nil {

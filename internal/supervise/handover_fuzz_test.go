@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// FuzzHandover reads any text as a handover. Accepted ones are within the limits and the same when they are sealed again.
+// FuzzHandover reads any text as a handover. Accepted ones are within the limits and the same when they
+// are sealed again.
 func FuzzHandover(f *testing.F) {
 	for _, text := range []string{
 		`{"Values":"e30=","Files":1}`, `{"Values":null,"Files":0}`, `{"Values":"e30","Files":0}`, `{"Files":-1}`,
@@ -59,7 +60,7 @@ func reseal(e envelope) (*os.File, error) {
 	return packed{text: text}.seal()
 }
 
-// decoded is the value, whatever spaces are in its text; none is null.
+// decoded is the value without regard to spaces in its text; no text is null.
 func decoded(t *testing.T, text json.RawMessage) (value any) {
 	if len(text) == 0 {
 		return nil

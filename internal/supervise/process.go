@@ -30,12 +30,12 @@ func launch(s *slot, parcel packed) (*process, error) {
 		return nil, err
 	}
 	defer sealed.Close()
-	hear, say, err := os.Pipe()
+	hear, tell, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("cannot make pipe to %s: %w", s.name(), err)
 	}
-	defer say.Close()
-	files := []*os.File{sealed, say}
+	defer tell.Close()
+	files := []*os.File{sealed, tell}
 	if s.port != nil {
 		listener, err := s.socket.file()
 		if err != nil {
@@ -101,8 +101,8 @@ func (p *process) drain(limit time.Duration) {
 	}
 }
 
-// retire tells a worker that has been replaced to finish its connections, and kills it after limit. When ctx is done
-// before, it is drained like every other worker.
+// retire tells a worker that has been replaced to finish its connections, and kills it after limit. When
+// ctx is done before, it is drained like every other worker.
 func (p *process) retire(ctx context.Context, limit time.Duration) {
 	p.signal(syscall.SIGHUP)
 	select {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// clock is the part of a worker of the second role. Its slots are counted from clockSlots in the list of starts.
+// clock is the part of a worker of the second role. Its slots are counted from clockSlots in the list of
+// starts.
 type clock struct{ Tick int }
 
 const clockSlots = 100
@@ -71,7 +72,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// A crash in one role is none of the others' business.
+// A crash in one role does not disturb the others.
 func TestCrashInAnotherRole(t *testing.T) {
 	s := startRoles(t)
 	guest := s.regularOf(0)
@@ -115,7 +116,7 @@ func TestRollReplacesEveryRole(t *testing.T) {
 	}
 }
 
-// A role whose workers cannot start ends the others.
+// When the worker of one role cannot start, all roles end.
 func TestFirstWorkerOfARoleEndsBeforeItIsReady(t *testing.T) {
 	clocks := Role{Name: clockRole, Count: 1}
 	s := openRoles(t, time.Second, play{}, saleWorkers(1, "127.0.0.1:0"), clocks) // no tick: the clock refuses its part

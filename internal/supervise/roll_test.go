@@ -129,7 +129,8 @@ func TestReplacedWorkerServesItsConnectionsToTheirEnd(t *testing.T) {
 	if err := s.Roll(t.Context(), s.handover(play{})); err != nil {
 		t.Fatal(err)
 	}
-	// The replaced worker goes on to answer on the open connection, and closes it with the answer after its SIGHUP.
+	// The replaced worker goes on to answer on the open connection, and closes it with the answer after
+	// its SIGHUP.
 	if got := s.mustAsk(guest).process; got != replaced {
 		t.Errorf("open connection was answered by process %d, want the replaced %d", got, replaced)
 	}

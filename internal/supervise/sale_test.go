@@ -141,7 +141,7 @@ func (s *sale) last(slot int) int {
 	return 0
 }
 
-// answer is what a test worker says about itself.
+// answer is a test worker's reply.
 type answer struct{ slot, process, generation int }
 
 // ask sends one request through the client.

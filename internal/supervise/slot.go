@@ -13,8 +13,8 @@ import (
 // Above this delay a slot that waits out its back-off gives up its socket.
 const socketKept = time.Second / 2
 
-// slot is one place for a worker: its socket, the worker that serves it, and the replaced workers that still finish
-// their connections. Only the goroutine in run uses it.
+// slot is one place for a worker: its socket, the worker that serves it, and the replaced workers that
+// still finish their connections. Only the goroutine in run uses it.
 type slot struct {
 	role       Role
 	number     int           // in its role, from 0
@@ -56,8 +56,8 @@ func (s *slot) listen() error {
 	return nil
 }
 
-// run keeps a worker in the slot until ctx is done, and calls started once, when the first is ready. It returns an
-// error only when that first worker cannot be started.
+// run keeps a worker in the slot until ctx is done, and calls started once, when the first is ready. It
+// returns an error only when that first worker cannot be started.
 func (s *slot) run(ctx context.Context, started func()) error {
 	defer s.retiring.Wait()
 	defer s.socket.close()
@@ -140,9 +140,9 @@ func (s *slot) rest(alive time.Duration) time.Duration {
 	delay := s.backoff.After(alive)
 	s.restart = time.After(delay)
 	if delay > socketKept && s.socket != noSocket {
-		// The kernel would go on to send this slot its share of new connections, to wait for seconds or for ever.
-		// With the socket closed they go to the other slots; the few that wait already are reset. The last socket stays:
-		// it keeps the port from other programs.
+		// The kernel would go on to send this slot its share of new connections, to wait for seconds or
+		// for ever. With the socket closed they go to the other slots; the few that wait already are
+		// reset. The last socket stays: it keeps the port from other programs.
 		if s.port.open.Add(-1) > 0 {
 			s.socket.close()
 		} else {
@@ -166,7 +166,8 @@ func (s *slot) replace(ctx context.Context, parcel packed) error {
 }
 
 func (s *slot) stop() {
-	// First the supervisor's copy: once the worker closes its own, connections are refused, not left waiting.
+	// First the supervisor's copy: once the worker closes its own, connections are refused, not left
+	// waiting.
 	s.socket.close()
 	if s.current != nil {
 		s.current.drain(s.finish)

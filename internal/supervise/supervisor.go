@@ -1,9 +1,9 @@
-// Package supervise runs the server as worker processes: it holds their listening sockets, starts them, restarts those
-// that crash with a back-off, replaces them one by one and stops them. Workers come in roles; those of a role share a port
-// and get the same handover.
+// Package supervise runs the server as worker processes: it holds their listening sockets, starts them,
+// restarts those that crash with a back-off, replaces them one by one and stops them. Workers come in
+// roles; the workers of a role share a port and get the same handover.
 //
-// It must not serve requests or know what workers do, and it is never on the path of a request. It is slow where it
-// waits for workers to become ready or to finish their connections.
+// It must not serve requests or know what workers do, and it is never on the path of a request. It is
+// slow where it waits for workers to become ready or to finish their connections.
 package supervise
 
 import (
@@ -26,7 +26,7 @@ const (
 // ErrStopped is the outcome of a Roll when the supervisor has ended.
 var ErrStopped = errors.New("supervisor has stopped")
 
-// Config says what to run.
+// Config lists the workers to run.
 type Config struct {
 	Roles []Role
 	Drain time.Duration // for a worker to answer requests in flight; it is killed one second later
@@ -42,8 +42,8 @@ type Supervisor struct {
 	rolling  sync.Mutex
 }
 
-// New opens the listening sockets, one per worker, on ports that no other program uses. Connections wait in them until
-// Run; a Supervisor that will not run must be closed.
+// New opens the listening sockets, one per worker, on ports that no other program uses. Connections wait
+// in them until Run; a Supervisor that will not run must be closed.
 func New(cfg Config) (*Supervisor, error) {
 	if err := checkRoles(cfg.Roles); err != nil {
 		return nil, err
@@ -95,9 +95,10 @@ func (s *Supervisor) Address(role string) string {
 // Ready is closed when the first worker of every slot is ready.
 func (s *Supervisor) Ready() <-chan struct{} { return s.ready }
 
-// Run starts the workers, gives each the parcel of its role, and keeps them running until ctx is done. Then it closes the
-// sockets, tells all workers to drain, kills those that take too long, and returns nil when the last has ended. A worker
-// that ends before it was ever ready stops everything with an error, as it would fail again and again. To be called once.
+// Run starts the workers, gives each the parcel of its role, and keeps them running until ctx is done.
+// Then it closes the sockets, tells all workers to drain, kills those that take too long, and returns nil
+// when the last has ended. A worker that ends before it was ever ready stops everything with an error, as
+// it would fail again and again. To be called once.
 func (s *Supervisor) Run(ctx context.Context, handover Handover) error {
 	defer close(s.stopped)
 	parcels, err := s.pack(handover)
@@ -119,10 +120,11 @@ func (s *Supervisor) started() {
 	}
 }
 
-// Roll replaces the workers one by one. Each new one gets the parcel of its role and the old one's socket; once it is
-// ready, the old one gets SIGHUP and finishes its connections. A new one that does not become ready leaves the old one in
-// place and ends the roll with an error. Workers started later get the handover with which their slot last succeeded, so
-// the files of an earlier handover may be closed only after a Roll without error.
+// Roll replaces the workers one by one. Each new one gets the parcel of its role and the old one's
+// socket; once it is ready, the old one gets SIGHUP and finishes its connections. A new one that does not
+// become ready leaves the old one in place and ends the roll with an error. Workers started later get the
+// handover with which their slot last succeeded, so the files of an earlier handover may be closed only
+// after a Roll without error.
 func (s *Supervisor) Roll(ctx context.Context, handover Handover) error {
 	parcels, err := s.pack(handover)
 	if err != nil {

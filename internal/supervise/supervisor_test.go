@@ -167,7 +167,8 @@ func TestStopKillsAWorkerThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// superviseUntilKilled runs a supervisor whose workers hold the files inherited as descriptors 3 and 4.
+// superviseUntilKilled runs a supervisor; its workers hold the files that it inherited as descriptors 3
+// and 4.
 func superviseUntilKilled() error {
 	files := map[string]*os.File{"starts": os.NewFile(3, "starts"), "life": os.NewFile(4, "life")}
 	s, err := New(Config{Roles: []Role{saleWorkers(2, "127.0.0.1:0")}})

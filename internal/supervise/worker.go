@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Worker is this process as a worker: what its supervisor passed to it.
+// Worker is this process as a worker, with everything that its supervisor passed to it.
 type Worker struct {
 	Role     string
 	Slot     int                 // from 0
@@ -22,11 +22,12 @@ type Worker struct {
 	ready *os.File
 }
 
-// Inherited returns what the supervisor handed over, nil when this process is not a worker. Call it once, before
-// anything else: the descriptors it takes over and the environment variable it removes are not there a second time.
+// Inherited returns what the supervisor handed over, nil when this process is not a worker. Call it once,
+// before anything else: the descriptors it takes over and the environment variable it removes are not
+// there a second time.
 //
-// SIGTERM tells a worker to answer the requests in flight and to end. SIGHUP tells it that another worker has taken its
-// place: it then closes its listener and ends when its connections have.
+// SIGTERM tells a worker to answer the requests in flight and to end. SIGHUP tells it that another worker
+// has taken its place: it then closes its listener and ends when its connections have.
 func Inherited() (*Worker, error) {
 	text, isWorker := os.LookupEnv(roleVariable)
 	if !isWorker {

@@ -16,10 +16,11 @@ import (
 	"testing"
 )
 
-// play is the part that a test worker plays; it travels as the handover's value, with the list of starts as a file.
+// play is the part that a test worker plays; it travels as the handover's value, with the list of starts
+// as a file.
 type play struct {
 	Generation int
-	Exit       []int // slots whose worker ends before it is ready
+	Exit       []int // slots in which the worker ends before it is ready
 	Hang       bool  // never becomes ready
 	Stubborn   bool  // ignores every signal that can be ignored
 	Secret     string
@@ -114,7 +115,8 @@ func (g *guests) count(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// handler answers "slot process generation". /wait begins its answer at once and ends it when the worker stops.
+// handler answers "slot process generation". /wait begins its answer at once and ends it when the worker
+// stops.
 func handler(slot, generation int, retiring, stopping <-chan struct{}) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

@@ -1,5 +1,6 @@
-// Command mysql fills a MySQL or MariaDB database with the contest's two tables, user and food. They hold the catalogue of
-// the given settings, those of the server: the built-in one by -users, -foods and -stock, or CSV files by -catalog-dir.
+// Command mysql fills a MySQL or MariaDB database with the contest's two tables, user and food. The
+// catalogue is chosen as for the server: the built-in one by -users, -foods and -stock, or CSV files by
+// -catalog-dir.
 //
 //	go run ./scripts/mysql -root-password secret
 package main
@@ -33,7 +34,7 @@ type settings struct {
 	replace bool
 }
 
-// run reads the flags, fills the tables and reports on out what they hold.
+// run reads the flags, fills the tables and writes a line about them to out.
 func run(ctx context.Context, arguments []string, out io.Writer) error {
 	s, err := readSettings(arguments, out)
 	if errors.Is(err, flag.ErrHelp) {
