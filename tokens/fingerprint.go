@@ -7,11 +7,11 @@ import (
 	"fmt"
 )
 
-const fingerprintBytes = 8 // tells secrets apart; too few to be of use for anything else
+const fingerprintBytes = 8 // enough to tell secrets apart, too few to attack the secret
 
-// Fingerprint returns a name of the secret, 16 hex digits, and a key for the fingerprints of what servers
-// with this secret must agree on. The two may be compared with those of other servers; neither tells the
-// secret, nor what a token is signed with.
+// Fingerprint returns a name of the secret, 16 hex digits, and a key for the fingerprints of everything
+// that servers with this secret must agree on. Servers may compare both; neither shows the secret or the
+// key that signs tokens.
 func Fingerprint(secret []byte) (name string, key []byte, err error) {
 	short, err := hkdf.Key(sha256.New, secret, nil, "flashsale fingerprint", fingerprintBytes)
 	if err == nil {

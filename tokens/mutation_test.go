@@ -20,7 +20,8 @@ const (
 	victims        = 64        // users whose strings are mutated
 )
 
-// mint is what a forger may have seen: right strings of some users, expired ones, and ones of a shop with another secret.
+// mint holds strings that a forger may have seen: valid ones of some users, expired ones, and ones under
+// another secret.
 type mint struct {
 	keys                        *tokens.Keys
 	now                         time.Time
@@ -73,7 +74,7 @@ func (f *forger) pick(access, carts *[victims][]byte) []byte {
 	return f.text
 }
 
-// accepts tells whether the keys take the text for what is forged.
+// accepts reports whether the keys accept the forged text.
 func (f *forger) accepts(text []byte) (ok bool) {
 	if f.cart {
 		_, _, ok = f.keys.Cart(text)
@@ -93,7 +94,8 @@ const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 func (f *forger) character() byte { return alphabet[f.dice.IntN(len(alphabet))] }
 func (f *forger) place() int      { return f.dice.IntN(tokens.Length) }
 
-// forgeries are the ways to make one. A few of their strings may by chance be right ones, which do not count.
+// forgeries are the ways to make one. A few of their strings may by chance be right ones, which do not
+// count.
 var forgeries = []struct {
 	name string
 	make func(f *forger) []byte
@@ -151,7 +153,7 @@ var forgeries = []struct {
 	}},
 }
 
-// flip changes n bits of what the text encodes.
+// flip changes n bits of the bytes that the text encodes.
 func (f *forger) flip(n int) []byte {
 	text := f.right()
 	f.raw, _ = base64.RawURLEncoding.AppendDecode(f.raw[:0], text)
@@ -162,7 +164,7 @@ func (f *forger) flip(n int) []byte {
 	return f.text
 }
 
-// run makes n forgeries, kind by kind in turn, until n were refused, and returns how many of each kind that were.
+// run makes forgeries, kind by kind in turn, until n were refused, and returns the number of each kind.
 func (f *forger) run(n int) (refused []int, err error) {
 	refused = make([]int, len(forgeries))
 	for i := range 2 * n { // twice as many: some come out right
@@ -222,9 +224,9 @@ func TestMutationsAreRefused(t *testing.T) {
 	}
 }
 
-// A forger who measures must not learn how much of a MAC was right: a string whose first character is wrong, so that all
-// of its MAC is, takes as long as one whose last character is wrong, so that only the last byte of the MAC is. The least
-// time of many batches is free of what else the machine does: it differs by 0.1% to 2% here, whereas a comparison that
+// A forger who measures must not learn how much of a MAC was right. A wrong first character makes the
+// whole MAC wrong, a wrong last one only its last byte: both must take as long. The least time of many
+// batches is free of other work of the machine: it differs by 0.1% to 2% here, whereas a comparison that
 // stops at the first wrong byte makes 6%, every time.
 func TestRefusalTakesConstantTime(t *testing.T) {
 	if redistest.Race {

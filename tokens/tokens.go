@@ -1,6 +1,6 @@
 // Package tokens mints and checks the two strings a client carries: access tokens and cart IDs. Both are
-// 24 bytes in base64url (32 characters) that end in an AES-CMAC, so any server that shares the secret can check
-// them without Redis and without allocating. The package is pure: no I/O, no clock.
+// 24 bytes in base64url (32 characters) that end in an AES-CMAC, so any server that shares the secret can
+// check them without Redis and without allocating. The package is pure: no I/O, no clock.
 package tokens
 
 import (
@@ -29,20 +29,21 @@ const (
 	cartPayload   = 12 // user id, nonce; the 12 bytes behind are the MAC (96 bits)
 )
 
-// The first byte of what is signed: an access token can never pass for a cart ID or the other way round.
+// The first byte of the signed message: an access token can never pass for a cart ID or the other way round.
 const (
 	kindAccess = 'a'
 	kindCart   = 'c'
 )
 
-// Keys signs with the current secret and accepts what the current or a previous one has signed.
+// Keys signs with the current secret and accepts signatures of the current and of previous ones.
 // It is immutable and safe for concurrent use.
 type Keys struct {
 	current  key
 	previous []key
 }
 
-// New makes Keys of a secret and of the secrets that still verify. Each must have at least SecretMin bytes.
+// New makes Keys of the current secret and of previous ones, which still verify. Each must have at least
+// SecretMin bytes.
 func New(secret []byte, previous ...[]byte) (*Keys, error) {
 	k := &Keys{}
 	for i, s := range append([][]byte{secret}, previous...) {
@@ -122,8 +123,9 @@ func (k *Keys) verify(raw *[rawLength]byte, text []byte, kind byte, payload int)
 	return false
 }
 
-// key computes AES-CMAC (RFC 4493) of messages of one whole block, which is one call of AES-256: with the CPU's AES
-// instructions a token costs 0.06 us to check, where HMAC-SHA256 cost 0.29 us, and an order has ten of them.
+// key computes AES-CMAC (RFC 4493) of messages of one whole block. That is one call of AES-256, which the
+// CPU has instructions for, and much cheaper than HMAC-SHA256; an order checks ten tokens. The figures
+// are in scripts/bench/TUNING.md.
 type key struct {
 	block cipher.Block
 	mask  [aes.BlockSize]byte // K1 of the RFC
@@ -153,11 +155,11 @@ func newCMAC(aesKey []byte) (key, error) {
 	return k, nil
 }
 
-// blocks are room for the cipher: what goes through its interface would be allocated anew for each token.
+// blocks are buffers for the cipher. Its interface makes a buffer escape, so each token would allocate one.
 var blocks = sync.Pool{New: func() any { return new([aes.BlockSize]byte) }}
 
-// mac returns the CMAC of the block kind || payload || zeros. The kind decides how long the payload is, so no two
-// messages make the same block.
+// mac returns the CMAC of the block kind || payload || zeros. The kind decides the length of the payload,
+// so no two messages make the same block.
 func (k *key) mac(kind byte, payload []byte) (sum [aes.BlockSize]byte) {
 	b := blocks.Get().(*[aes.BlockSize]byte)
 	*b = k.mask

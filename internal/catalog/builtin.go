@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// builtIn is the generated catalogue, the same every time: user 1 is root, user i is user<i> with password pass<i>.
+// builtIn is the generated catalogue, the same every time: user 1 is root, user i is user<i> with
+// password pass<i>.
 type builtIn struct {
 	users, foods, stock int
 	rootPassword        string

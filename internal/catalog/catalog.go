@@ -1,11 +1,12 @@
 // Package catalog knows the users and the foods of a sale: built in, from CSV files, or from MySQL tables.
 //
-// It reads the source once, refuses it whole at the first bad row, and packs it into one flat image of bytes
-// (image.go) that the supervisor shares with every worker process. What is sold lives elsewhere: the catalogue never
-// changes after Load, and it must never keep, log or return a password (only Read hands them out, to the load harness).
+// It reads the source once, refuses it whole at the first bad row, and packs it into one flat image of
+// bytes (image.go) that the supervisor shares with every worker process. It knows nothing of sold pieces:
+// the catalogue never changes after Load. It must never keep, log or return a password; only Read hands
+// them out, to programs that log in.
 //
-// Load is slow (about a second per million users, most of it hashing passwords) and belongs to the start of a
-// server; Map takes no time, and Authenticate costs four blocks of SHA-256 and no allocation.
+// Load is slow with many users, because it hashes their passwords, and belongs to the start of a server;
+// Map takes no time, and Authenticate costs four blocks of SHA-256 and no allocation.
 package catalog
 
 import (
@@ -15,7 +16,8 @@ import (
 	"encoding/hex"
 )
 
-// Food is one food as it stands before the sale. ID counts from 1 without gaps; Stock is in pieces, Price per piece.
+// Food is one food as it stands before the sale. ID counts from 1 without gaps; Stock is in pieces, Price
+// per piece.
 type Food struct{ ID, Stock, Price int64 }
 
 // User is one user with the plain password. IDs are 1 to 4294967295, names are unique; user 1 is root.
@@ -24,7 +26,7 @@ type User struct {
 	Name, Password string
 }
 
-// Catalog is an immutable catalogue, safe for concurrent use. It is a view on one image of bytes.
+// Catalog is an immutable catalogue, safe for concurrent use: a view of one image of bytes.
 type Catalog struct {
 	image  []byte
 	layout layout
@@ -37,18 +39,16 @@ type Catalog struct {
 // Foods returns all foods by id: Foods()[id-1]. The slice is shared; callers must not change it.
 func (c *Catalog) Foods() []Food { return c.foods }
 
-// Users returns how many users there are.
+// Users returns the number of users.
 func (c *Catalog) Users() int { return int(c.layout.users) }
 
-// MaxUserID returns the highest user id, which is above Users() where ids have gaps.
-func (c *Catalog) MaxUserID() uint32 { return c.layout.maxUserID }
-
-// Authenticate returns the id of the user with this name and password; ok is false when there is none, with no word
-// on which of the two is wrong. An unknown name, or one too long, costs the same hashing as a wrong password.
+// Authenticate returns the id of the user with this name and password. ok is false when either is wrong;
+// callers cannot learn which. An unknown name, or one too long, costs the same hashing as a wrong
+// password.
 func (c *Catalog) Authenticate(name, password []byte) (userID uint32, ok bool) {
 	records, slots := c.layout.records(c.image), c.layout.slots(c.image)
 	_, offset := probe(records, slots, name)
-	entry := records[offset:] // of an unknown name the dummy record, whose hash is random
+	entry := records[offset:] // for an unknown name the dummy record, which has a random hash
 
 	given := c.hasher.hash(name, password)
 	same := subtle.ConstantTimeCompare(given[:], entry[recordHash:recordName]) == 1
@@ -59,7 +59,8 @@ func (c *Catalog) Authenticate(name, password []byte) (userID uint32, ok bool) {
 	return binary.LittleEndian.Uint32(entry), true
 }
 
-// Fingerprint returns 16 hex digits of a hash over id, price and stock of all foods: servers of one sale must agree.
+// Fingerprint returns 16 hex digits of a hash over id, price and stock of all foods: servers of one sale
+// must agree.
 func (c *Catalog) Fingerprint() string {
 	hash := sha256.New()
 	var row [24]byte

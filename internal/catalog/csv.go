@@ -13,11 +13,12 @@ import (
 	"strings"
 )
 
-// csvBytesMax bounds one file, because a quote that is never closed makes the rest of the file one field in memory.
+// csvBytesMax bounds one file, because a quote that is never closed makes the rest of the file one field
+// in memory.
 const csvBytesMax = 1 << 30
 
-// csvFolder is a folder with users.csv and foods.csv: a header row naming the table's columns in any order, then rows
-// in any order.
+// csvFolder is a folder with users.csv and foods.csv: a header row naming the table's columns in any
+// order, then rows in any order.
 type csvFolder string
 
 // byteOrderMark is what spreadsheets put before the first column's name.
@@ -42,11 +43,12 @@ func (f csvFolder) rows(ctx context.Context, t table, visit rowVisitor) error {
 	return readCSV(ctx, file, path, t, visit)
 }
 
-// readCSV gives the rows of one CSV text, called path in errors, to visit with the fields in the order of t.columns.
+// readCSV gives the rows of one CSV text, called path in errors, to visit with the fields in the order of
+// t.columns.
 func readCSV(ctx context.Context, text io.Reader, path string, t table, visit rowVisitor) error {
 	reader := csv.NewReader(bufio.NewReaderSize(text, 1<<16))
 	reader.ReuseRecord = true
-	reader.FieldsPerRecord = -1 // checked below, where the message can name what is expected
+	reader.FieldsPerRecord = -1 // checked below, with a better message
 	at := place{table: path + ":"}
 	columns, err := readHeader(reader, &at, t)
 	if err != nil {
@@ -112,7 +114,7 @@ func readRecord(reader *csv.Reader, at *place) ([]string, error) {
 		return record, nil
 	case errors.As(err, &broken):
 		at.row = broken.Line
-		return nil, fmt.Errorf("%v: column %d: %w; mend the quotes", *at, broken.Column, broken.Err)
+		return nil, fmt.Errorf("%v: column %d: %w; fix the quotes", *at, broken.Column, broken.Err)
 	case errors.Is(err, io.EOF):
 		return nil, io.EOF
 	default:

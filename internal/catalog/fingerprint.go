@@ -34,8 +34,8 @@ func (d *digest) under(key []byte, kind string) string {
 }
 
 // UserFingerprints returns 16 hex digits each for root's password and for ids, names and passwords of all
-// other users. Servers whose fingerprints under a key are equal have the same ones; without the key they
-// tell nothing. The catalogue must come from Load.
+// other users. Two servers have the same ones if their fingerprints under a key are equal; without the
+// key a fingerprint shows nothing. The catalogue must come from Load.
 func (c *Catalog) UserFingerprints(key []byte) (root, users string) {
 	return c.root.under(key, "root"), c.others.under(key, "users")
 }

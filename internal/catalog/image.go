@@ -6,14 +6,13 @@ import (
 	"fmt"
 )
 
-// The image holds the whole catalogue in one piece without pointers: processes can share it and the garbage collector
-// has nothing to walk. All integers are little-endian.
+// The image holds the whole catalogue in one piece without pointers: processes can share it and the
+// garbage collector has nothing to walk. All integers are little-endian.
 //
 //	header   magic "flashcat"            8 bytes
 //	         version                     uint32
 //	         users                       uint32
 //	         foods                       uint32
-//	         highest user id             uint32
 //	         records, in bytes           uint64
 //	         slots                       uint64, a power of two, at least twice the users
 //	         key of the password hashes  32 bytes
@@ -27,16 +26,15 @@ import (
 //	                                     uint32
 const (
 	imageMagic   = "flashcat"
-	imageVersion = 1
+	imageVersion = 2
 
-	headerVersion   = 8
-	headerUsers     = 12
-	headerFoods     = 16
-	headerMaxUserID = 20
-	headerRecords   = 24
-	headerSlots     = 32
-	headerKey       = 40
-	headerBytes     = headerKey + keyBytes
+	headerVersion = 8
+	headerUsers   = 12
+	headerFoods   = 16
+	headerRecords = 20
+	headerSlots   = 28
+	headerKey     = 36
+	headerBytes   = headerKey + keyBytes
 
 	recordHash   = 4
 	recordName   = recordHash + hashBytes
@@ -53,8 +51,8 @@ const (
 
 // layout is the decoded header.
 type layout struct {
-	users, foods, maxUserID uint32
-	recordBytes, slotCount  uint64
+	users, foods           uint32
+	recordBytes, slotCount uint64
 }
 
 func (l layout) records(image []byte) []byte {
@@ -79,13 +77,12 @@ func (l layout) put(header []byte, key []byte) {
 	binary.LittleEndian.PutUint32(header[headerVersion:], imageVersion)
 	binary.LittleEndian.PutUint32(header[headerUsers:], l.users)
 	binary.LittleEndian.PutUint32(header[headerFoods:], l.foods)
-	binary.LittleEndian.PutUint32(header[headerMaxUserID:], l.maxUserID)
 	binary.LittleEndian.PutUint64(header[headerRecords:], l.recordBytes)
 	binary.LittleEndian.PutUint64(header[headerSlots:], l.slotCount)
 	copy(header[headerKey:headerBytes], key)
 }
 
-// readLayout decodes the header and checks that the image is as long as it says.
+// readLayout decodes the header and checks the length of the image against it.
 func readLayout(image []byte) (layout, error) {
 	if len(image) < headerBytes || string(image[:headerVersion]) != imageMagic {
 		return layout{}, errors.New("not a catalogue image")
@@ -96,7 +93,6 @@ func readLayout(image []byte) (layout, error) {
 	l := layout{
 		users:       binary.LittleEndian.Uint32(image[headerUsers:]),
 		foods:       binary.LittleEndian.Uint32(image[headerFoods:]),
-		maxUserID:   binary.LittleEndian.Uint32(image[headerMaxUserID:]),
 		recordBytes: binary.LittleEndian.Uint64(image[headerRecords:]),
 		slotCount:   binary.LittleEndian.Uint64(image[headerSlots:]),
 	}
@@ -130,7 +126,8 @@ func view(image []byte) (*Catalog, error) {
 	return c, nil
 }
 
-// probe returns the slot where name is or belongs, and the offset of its record: dummyRecord if the name is unknown.
+// probe returns the slot where name is or belongs, and the offset of its record: dummyRecord if the name
+// is unknown.
 func probe(records, slots, name []byte) (slot uint64, offset uint32) {
 	mask := uint64(len(slots)/slotBytes) - 1
 	for slot = nameHash(name) & mask; ; slot = (slot + 1) & mask {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzImage holds view to: no panic, and an image that is accepted is divided into its parts without a byte left over or
-// read twice. The seeds are whole images, so that the fuzzer gets behind the header.
+// FuzzImage holds view to: no panic, and an image that is accepted is divided into its parts without a
+// byte left over or read twice. The seeds are whole images, so that the fuzzer gets behind the header.
 func FuzzImage(f *testing.F) {
 	for _, cfg := range []Config{builtInConfig(1), builtInConfig(3), {Users: 2, Foods: 1, Stock: 0, RootPassword: "r"}} {
 		image := mustLoad(f, cfg).image

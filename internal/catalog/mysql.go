@@ -18,7 +18,8 @@ const (
 	stallTimeout   = 30 * time.Second // no single read from the database may take longer
 )
 
-// Database is a MySQL or MariaDB database with the tables user(id, name, password) and food(id, stock, price).
+// Database is a MySQL or MariaDB database with the tables user(id, name, password) and food(id, stock,
+// price).
 type Database struct {
 	Host                 string
 	Port                 int

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// packer builds an image. Users go straight into the image's one growing buffer, because a second copy of a million
-// of them would double the memory of a start.
+// packer builds an image. Users go straight into the image's one growing buffer, because a second copy of
+// a million of them would double the memory of a start.
 type packer struct {
 	key     [keyBytes]byte
 	hasher  hasher
@@ -32,7 +32,7 @@ func newPacker() *packer {
 	return p
 }
 
-// add appends a user whose row has been checked.
+// add appends a user; its row must have been checked.
 func (p *packer) add(at place, user User) error {
 	if user.ID == 1 {
 		if user.Name != rootName {
@@ -74,7 +74,6 @@ func (p *packer) finish(foods []Food) ([]byte, error) {
 	if err := p.checkIDs(); err != nil {
 		return nil, err
 	}
-	l.maxUserID = uint32(p.origins[users-1] >> 32)
 	l.put(p.image, p.key[:])
 	return p.image, nil
 }
@@ -94,7 +93,7 @@ func (p *packer) fillSlots(records, slots []byte) error {
 	return nil
 }
 
-// checkIDs sorts origins; nothing may ask for the row of a user by position afterwards.
+// checkIDs sorts origins, so the row of a user cannot be found by position afterwards.
 func (p *packer) checkIDs() error {
 	slices.Sort(p.origins)
 	for i := 1; i < len(p.origins); i++ {
@@ -109,7 +108,8 @@ func (p *packer) at(i int) place {
 	return place{table: p.table, row: int(uint32(p.origins[i]))}
 }
 
-// position returns which user, counted from 0 in the order of the source, has the record at offset.
+// position returns the number of the user with the record at offset, counted from 0 in the order of the
+// source.
 func position(records []byte, offset uint32) int {
 	i := 0
 	for next := recordMin; next != int(offset); i++ {

@@ -23,8 +23,9 @@ func newHasher(key []byte) hasher {
 	return h
 }
 
-// hash returns the truncated HMAC of length of name (one byte), name, password. The length keeps ("ab", "c") apart
-// from ("a", "bc"). What is longer than its limit is cut: the caller refuses it, after the same work.
+// hash returns the truncated HMAC of length of name (one byte), name, password. The length keeps ("ab",
+// "c") apart from ("a", "bc"). What is longer than its limit is cut: the caller refuses it, after the
+// same work.
 func (h *hasher) hash(name, password []byte) (truncated [hashBytes]byte) {
 	name = name[:min(len(name), nameBytesMax)]
 	password = password[:min(len(password), passwordBytesMax)]

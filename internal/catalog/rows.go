@@ -17,7 +17,8 @@ const (
 	userIDMax        = math.MaxUint32
 	nameBytesMax     = 255
 	passwordBytesMax = 255
-	// amountMax bounds stock and price: three pieces at this price are still exact in the doubles of Lua and JSON.
+	// amountMax bounds stock and price: three pieces at this price are still exact in the doubles of Lua
+	// and JSON.
 	amountMax = 1_000_000_000_000_000
 )
 
@@ -77,7 +78,7 @@ type foodRow struct {
 	at place
 }
 
-// readFoods returns the foods by id, whatever their order in the source.
+// readFoods returns the foods by id. They may be in any order in the source.
 func readFoods(ctx context.Context, src source) ([]Food, error) {
 	var rows []foodRow
 	err := src.rows(ctx, foodTable, func(at place, fields []string) error {
@@ -98,7 +99,7 @@ func readFoods(ctx context.Context, src source) ([]Food, error) {
 	return contiguous(rows)
 }
 
-// contiguous strips the places of sorted rows whose ids are 1, 2, 3 and so on.
+// contiguous returns the foods of sorted rows. Their ids must be 1, 2, 3 and so on.
 func contiguous(rows []foodRow) ([]Food, error) {
 	foods := make([]Food, 0, len(rows))
 	for i, row := range rows {

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File returns a sealed file in memory that holds the image, to hand to a worker process. Nobody can change, grow or
-// shrink it any more. The caller closes it; it is not inherited by exec unless passed on (exec.Cmd.ExtraFiles).
+// File returns a sealed file in memory that holds the image, to hand to a worker process. No process can
+// change, grow or shrink it any more. The caller closes it; it is not inherited by exec unless passed on
+// (exec.Cmd.ExtraFiles).
 func (c *Catalog) File() (*os.File, error) {
 	fd, err := unix.MemfdCreate("catalog", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -27,8 +28,8 @@ func (c *Catalog) File() (*os.File, error) {
 	return file, nil
 }
 
-// Map returns the catalogue in a file made by File. All processes that map it share its memory. The caller may close
-// f at once; the mapping stays for the life of the process.
+// Map returns the catalogue in a file made by File. All processes that map it share its memory. The
+// caller may close f at once; the mapping stays for the life of the process.
 func Map(f *os.File) (*Catalog, error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -6,25 +6,25 @@ import (
 	"strconv"
 )
 
-// Config says where the catalogue comes from: the database if DB.Host is set, else CSV files if Dir is set, else
-// built in.
+// Config names the source of the catalogue: the database if DB.Host is set, else CSV files if Dir is set,
+// else built in.
 type Config struct {
 	Users, Foods int    // size of the built-in catalogue
 	Stock        int    // pieces of each food in the built-in catalogue
 	Dir          string // folder with users.csv and foods.csv
 	DB           Database
-	RootPassword string // when set, the password of user 1, whatever the source; the built-in source needs it
+	RootPassword string // when set, the password of user 1 in place of the source's; the built-in source needs it
 }
 
-// Source names the source for people to read, without secrets: "built in (10000 users, 100 foods)", "CSV in DIR" or
-// "MySQL eleme@host:3306".
+// Source names the source for people to read, without secrets: "built in (10000 users, 100 foods)", "CSV
+// in DIR" or "MySQL eleme@host:3306".
 func (c Config) Source() string { return c.source().String() }
 
-// BuiltIn says that the catalogue is the built-in one.
+// BuiltIn reports whether the catalogue is the built-in one.
 func (c Config) BuiltIn() bool { return c.DB.Host == "" && c.Dir == "" }
 
-// A source gives the rows of the two tables. Each row comes with its place and with its fields as text in the order
-// of the table's columns; fields is valid only until visit returns.
+// A source gives the rows of the two tables. Each row comes with its place and with its fields as text in
+// the order of the table's columns; fields is valid only until visit returns.
 type source interface {
 	String() string
 	rows(ctx context.Context, t table, visit rowVisitor) error
@@ -43,7 +43,7 @@ var (
 	foodTable = table{name: "food", columns: []string{"id", "stock", "price"}}
 )
 
-// place is where a row stands, for people who have to mend it: "users.csv:17".
+// place is the place of a row, for people who have to fix it: "users.csv:17".
 type place struct {
 	table string // with the separator before the row's number
 	row   int
@@ -62,15 +62,15 @@ func (c Config) source() source {
 	}
 }
 
-// Read streams the source: all foods are read and checked first, then each user is given to visit in the order of the
-// source; the foods are returned at the end. Every row is checked for itself; only Load checks users against each
-// other. An error of visit ends the reading and is returned as it is.
+// Read streams the source: all foods are read and checked first, then each user is given to visit in the
+// order of the source; the foods are returned at the end. Every row is checked for itself; only Load
+// checks users against each other. An error of visit ends the reading and is returned as it is.
 func Read(ctx context.Context, cfg Config, visit func(User) error) ([]Food, error) {
 	return read(ctx, cfg.source(), cfg.RootPassword, func(_ place, user User) error { return visit(user) })
 }
 
-// Load reads the source, checks all of it and packs it into a Catalog. Passwords stay only as keyed hashes, under a
-// key made anew by every Load.
+// Load reads the source, checks all of it and packs it into a Catalog. Passwords stay only as keyed
+// hashes, under a key made anew by every Load.
 func Load(ctx context.Context, cfg Config) (*Catalog, error) {
 	return load(ctx, cfg.source(), cfg.RootPassword)
 }

@@ -9,13 +9,14 @@ const (
 	healthyAge = 10 * time.Second
 )
 
-// Backoff tells how long to wait before a child that ended is started again. The zero value is ready for use.
+// Backoff computes the delays before a child that ended is started again. The zero value is ready for use.
 type Backoff struct {
 	last time.Duration
 }
 
-// After returns the delay before the next start of a child that ended at age alive: 100 ms, doubled at each end in a
-// row up to 1 s, and 100 ms again when the child had lived for 10 s.
+// After returns the delay before the next start of a child that ended at age alive. It is backoffFirst,
+// doubles at each end in a row up to backoffMost, and is backoffFirst again when the child had lived for
+// healthyAge.
 func (b *Backoff) After(alive time.Duration) time.Duration {
 	if b.last == 0 || alive >= healthyAge {
 		b.last = backoffFirst

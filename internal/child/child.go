@@ -1,7 +1,7 @@
-// Package child starts, finds and ends child processes; those that it starts never outlive this process.
+// Package child starts, finds and ends child processes. A child that it starts never outlives this process.
 //
-// It knows nothing of what a child does, keeps no list of children and restarts none: that is its callers' work.
-// It is slow only in that all forks of the process pass through one thread, one after another.
+// It does not know the work of a child, keeps no list of children and restarts none: that is up to its
+// callers. It is slow only in that all forks of the process pass through one thread, one after another.
 package child
 
 import (
@@ -24,8 +24,9 @@ type fork struct {
 var forks = sync.OnceValue(func() chan<- fork {
 	requests := make(chan fork)
 	go func() {
-		// The kernel sends a child its parent-death signal when the *thread* that forked it ends. A goroutine may be
-		// moved off any thread and idle threads may end, so one goroutine keeps one thread for the life of the process.
+		// The kernel sends a child its parent-death signal when the *thread* that forked it ends. A
+		// goroutine may be moved off any thread and idle threads may end, so one goroutine keeps one
+		// thread for the life of the process.
 		runtime.LockOSThread()
 		for request := range requests {
 			if request.batch { // the child inherits it from this thread
@@ -42,13 +43,13 @@ var forks = sync.OnceValue(func() chan<- fork {
 })
 
 // Start starts cmd as a child that the kernel sends signal to when this process ends, even by kill -9.
-// The child leads a process group of its own, so that Ctrl-C in a terminal reaches only this process, which decides
-// on the order of the stop. The caller must call cmd.Wait. The error is that of cmd.Start.
+// The child leads a process group of its own, so that Ctrl-C in a terminal reaches only this process,
+// which decides on the order of the stop. The caller must call cmd.Wait. The error is that of cmd.Start.
 func Start(cmd *exec.Cmd, signal syscall.Signal) error { return start(cmd, signal, false) }
 
-// StartBatch is Start for a child that works through what piles up: when it wakes it does not interrupt whoever runs
-// (SCHED_BATCH). Worker and Redis wake each other 8000 times a second; with the interruptions an order costs 1.62 instead
-// of 1.49 times what HTTP alone costs (64 buyers, bench -compare).
+// StartBatch is Start for a child that works off a queue: when it wakes it does not interrupt the process
+// that runs (SCHED_BATCH). Worker and Redis wake each other so often that the interruptions would make an
+// order dearer; the figures are in scripts/bench/TUNING.md.
 func StartBatch(cmd *exec.Cmd, signal syscall.Signal) error { return start(cmd, signal, true) }
 
 func start(cmd *exec.Cmd, signal syscall.Signal, batch bool) error {
@@ -62,15 +63,16 @@ func start(cmd *exec.Cmd, signal syscall.Signal, batch bool) error {
 	return <-result
 }
 
-// schedule sets the policy of this thread. Where that is forbidden things go on as they are, only slower.
+// schedule sets the policy of this thread. Where that is forbidden the child is only slower.
 func schedule(policy uint32) {
 	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy}, 0)
 }
 
-// Finish sends signal to a child, waits until ended is closed (by the caller's goroutine in cmd.Wait), and kills the
-// child when that takes longer than limit. It returns once the child has ended and reports whether it had to kill.
+// Finish sends signal to a child, waits until ended is closed (by the caller's goroutine in cmd.Wait),
+// and kills the child when that takes longer than limit. It returns once the child has ended and reports
+// whether it had to kill.
 func Finish(process *os.Process, ended <-chan struct{}, signal syscall.Signal, limit time.Duration) (killed bool) {
-	// The only errors are those of a process that has ended already.
+	// The only possible error is that the process has ended already.
 	_ = process.Signal(signal)
 	select {
 	case <-ended:

@@ -18,8 +18,11 @@ import (
 const parentRole = "CHILD_TEST_PARENT"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(parentRole) != "" {
+	switch {
+	case os.Getenv(parentRole) != "":
 		parent()
+	case os.Getenv(programRole) != "":
+		tellProgram()
 	}
 	os.Exit(m.Run())
 }
@@ -35,7 +38,7 @@ func parent() {
 }
 
 func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
-	// The pipe ends when nobody holds its other end any more: neither the parent nor its child.
+	// The pipe ends once neither the parent nor its child holds its other end.
 	life, held, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -155,8 +158,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// shell starts a script that writes "ready" and waits until it has. Its standard input stays open, so that the script
-// can wait by reading from it.
+// shell starts a script that writes "ready" and waits until it has. Its standard input stays open, so
+// that the script can wait by reading from it.
 func shell(t *testing.T, script string) (*exec.Cmd, <-chan struct{}) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)

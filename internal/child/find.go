@@ -27,7 +27,8 @@ func Find(parent int, name string) ([]int, error) {
 	return found, nil
 }
 
-// Parent returns the parent of a process; not alive when it has ended, also when nobody has waited for it yet.
+// Parent returns the parent of a process; not alive when it has ended, also when nobody has waited for it
+// yet.
 func Parent(pid int) (parent int, alive bool) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -41,7 +42,8 @@ func Parent(pid int) (parent int, alive bool) {
 	return parent, state != "Z" && state != "X"
 }
 
-// nameOf is the program's name as it stands in the command line, where redis-server puts its address behind it.
+// nameOf is the program's name as it stands in the command line, where redis-server puts its address
+// behind it.
 func nameOf(pid int) string {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {

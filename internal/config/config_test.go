@@ -6,17 +6,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// clearEnvironment hides what the machine sets.
+// clearEnvironment hides the settings in the machine's environment.
 func clearEnvironment(t *testing.T) {
 	t.Helper()
-	c := &Config{flags: flag.NewFlagSet("", flag.ContinueOnError)}
-	c.register(&redisFlags{})
-	c.flags.VisitAll(func(f *flag.Flag) {
+	newConfig().flags.set.VisitAll(func(f *flag.Flag) {
 		if value, set := os.LookupEnv(envName(f.Name)); set {
 			t.Setenv(envName(f.Name), value) // restores it after the test
 			os.Unsetenv(envName(f.Name))
@@ -94,7 +93,7 @@ func TestRedisAddress(t *testing.T) {
 func TestWorkerConns(t *testing.T) {
 	clearEnvironment(t)
 	for args, want := range map[string]int{
-		"-workers 3": 6666, "-workers 0": 20_000, "-workers 3 -max-conns 0": 0, "-workers 3 -max-conns 2": 1,
+		"-workers 3": 6666, "-workers 1": 20_000, "-workers 3 -max-conns 0": 0, "-workers 3 -max-conns 2": 1,
 	} {
 		if got := parse(t, strings.Fields(args)...).WorkerConns(); got != want {
 			t.Errorf("%s: %d for each worker, want %d", args, got, want)
@@ -146,7 +145,9 @@ func TestRefusals(t *testing.T) {
 		"-require-durable=maybe":       `-require-durable is "maybe"; it must be true or false`,
 		"-redis-host a:6379":           "-redis-host is a:6379; it must be a host without port (-redis-port)",
 		"-redis-host [::1]:1":          "-redis-host is [::1]:1; it must be a host without port (-redis-port)",
-		"-workers -1":                  "-workers is -1; it must be from 0 to 256",
+		"-workers -1":                  "-workers is -1; it must be from 1 to 256",
+		"-workers 0":                   "-workers is 0; it must be from 1 to 256",
+		"-log-format xml":              `-log-format is "xml"; it must be text or json`,
 		"-app-port 65536":              "-app-port is 65536; it must be from 0 to 65535",
 		"-drain 0s":                    "-drain is 0s; it must be from 1ms to 1h0m0s",
 		"-redis-timeout 2m":            "-redis-timeout is 2m0s; it must be from 1ms to 1m0s",
@@ -172,14 +173,14 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What is wrong in the environment is named by its name there; a flag that stands above it makes it right.
+// A wrong value in the environment is named by its variable; a flag takes precedence over it.
 func TestRefusedEnvironment(t *testing.T) {
 	for variable, want := range map[string]string{
 		"WORKERS=many":          `WORKERS is "many"; it must be a whole number`,
 		"WORKERS=2 4":           `WORKERS is "2 4"; it must be a whole number`,
 		"DRAIN=5":               `DRAIN is "5"; it must be a time with its unit, as in 5s or 200ms`,
 		"REQUIRE_DURABLE=maybe": `REQUIRE_DURABLE is "maybe"; it must be true or false`,
-		"WORKERS=-1":            "WORKERS is -1; it must be from 0 to 256",
+		"WORKERS=-1":            "WORKERS is -1; it must be from 1 to 256",
 		"REDIS_TIMEOUT=2m":      "REDIS_TIMEOUT is 2m0s; it must be from 1ms to 1m0s",
 		"REDIS_PORT=0":          "REDIS_PORT is 0; it must be from 1 to 65535",
 		"REDIS=nowhere":         `REDIS is "nowhere"; it must be host:port or the absolute path of a unix socket`,
@@ -200,8 +201,56 @@ func TestRefusedEnvironment(t *testing.T) {
 		t.Errorf("%d workers, want 3", c.Workers)
 	}
 	_, err := Parse([]string{"-workers", "-1"}, io.Discard)
-	if err == nil || err.Error() != "-workers is -1; it must be from 0 to 256" {
+	if err == nil || err.Error() != "-workers is -1; it must be from 1 to 256" {
 		t.Errorf("a flag above the environment: %v", err)
+	}
+}
+
+// Of several things that are wrong the same one is named each time: the first in the order of the help.
+func TestRefusalsComeInOrder(t *testing.T) {
+	clearEnvironment(t)
+	wrong := []struct{ arg, want string }{
+		{"-workers=0", "-workers is 0; "},
+		{"-tls-key=k.pem", "only one of -tls-cert and -tls-key is set; "},
+		{"-data=", "-data is empty; "},
+		{"-stock=-5", "-stock is -5; "},
+		{"-token-secret=short", "-token-secret (TOKEN_SECRET) has 5 bytes; "},
+		{"-token-secret-previous=short", "-token-secret-previous (TOKEN_SECRET_PREVIOUS) has 5 bytes; "},
+		{"-cart-ttl=0s", "-cart-ttl is 0s; "},
+		{"-log-format=xml", `-log-format is "xml"; `},
+	}
+	for first := range wrong {
+		var args []string
+		for _, w := range wrong[first:] {
+			args = append([]string{w.arg}, args...)
+		}
+		if _, err := Parse(args, io.Discard); err == nil || !strings.HasPrefix(err.Error(), wrong[first].want) {
+			t.Errorf("%v:\n got %v\nwant %s...", args, err, wrong[first].want)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write testdata/help.txt anew")
+
+// The help is in testdata/help.txt, where people read it too; go test ./internal/config -update writes it.
+func TestHelp(t *testing.T) {
+	clearEnvironment(t)
+	var out strings.Builder
+	if _, err := Parse([]string{"-h"}, &out); !errors.Is(err, flag.ErrHelp) {
+		t.Fatalf("error %v, want flag.ErrHelp", err)
+	}
+	const golden = "testdata/help.txt"
+	if *update {
+		if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != string(want) {
+		t.Errorf("the help is not what %s holds (-update writes it anew):\n%s", golden, out.String())
 	}
 }
 
@@ -211,14 +260,15 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	if _, err := Parse([]string{"-h"}, &out); !errors.Is(err, flag.ErrHelp) {
 		t.Fatalf("error %v, want flag.ErrHelp", err)
 	}
-	parse(t).flags.VisitAll(func(f *flag.Flag) {
+	parse(t).flags.set.VisitAll(func(f *flag.Flag) {
 		if !strings.Contains(out.String(), "  -"+f.Name+" ") || !strings.Contains(out.String(), "["+envName(f.Name)+"]") {
 			t.Errorf("the help does not name -%s and %s", f.Name, envName(f.Name))
 		}
 		if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
 			return // it takes no value
 		}
-		if unit, _ := flag.UnquoteUsage(f); unit == "" || unit == "value" || unit == "int" || unit == "string" || unit == "duration" {
+		unit, _ := flag.UnquoteUsage(f)
+		if slices.Contains([]string{"", "value", "int", "string", "duration"}, unit) {
 			t.Errorf("-%s has no unit", f.Name)
 		}
 	})
@@ -227,16 +277,13 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	}
 }
 
-// The README's table of settings is complete.
-func TestREADMENamesEveryFlag(t *testing.T) {
-	clearEnvironment(t)
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	parse(t).flags.VisitAll(func(f *flag.Flag) {
-		if row := "| `-" + f.Name + "` | `" + envName(f.Name) + "` |"; !strings.Contains(string(readme), row) {
-			t.Errorf("README.md has no row %q", row)
+// A flag that holds a secret is registered as one.
+func TestSecretFlags(t *testing.T) {
+	f := newConfig().flags
+	f.set.VisitAll(func(found *flag.Flag) {
+		named := strings.Contains(found.Name, "secret") || strings.Contains(found.Name, "pass") || found.Name == "ledger"
+		if f.secret(found.Name) != named {
+			t.Errorf("-%s is a secret: %v, want %v", found.Name, !named, named)
 		}
 	})
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -12,20 +11,22 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"flashsale/internal/child"
 )
 
-// secretsVariable names the descriptor in which the secrets of the environment come, see ClearEnvironment.
+// secretsVariable holds the number of the descriptor from which the secrets are read, see ClearEnvironment.
 const secretsVariable = "FLASHSALE_SECRETS"
 
-// secretsMost is far more than the secrets take, in bytes.
+// secretsMost limits the secrets, in bytes, to far more than they take.
 const secretsMost = 1 << 20
 
-// ClearEnvironment keeps secrets out of /proc/<pid>/environ. The kernel shows there what a program was
-// started with, whatever it unsets later. So where the environment has secrets, this starts the program
-// again in the same process, without them, and does not return; the second time it takes them over from a
-// file in memory and sets them as if they had come in the environment, for Parse. Call it first, on the
-// main thread: another one would lose the signal that the kernel sends when the parent ends. After an error
-// the secrets are set, but can be seen.
+// ClearEnvironment keeps secrets out of /proc/<pid>/environ. The kernel shows there the environment that
+// a program was started with, even after it unsets a variable. So where the environment has secrets, this
+// starts the program again in the same process, without them, and does not return. The second time it
+// reads them from a file in memory and sets them as if they had come in the environment, for Parse. Call
+// it first, on the main thread: another thread would lose the signal that the kernel sends when the
+// parent ends. After an error the secrets are set, but can be seen.
 func ClearEnvironment() error {
 	if descriptor, again := os.LookupEnv(secretsVariable); again {
 		return takeOver(descriptor)
@@ -65,9 +66,8 @@ func startAgain(environment []string, secrets map[string]string) error {
 	if _, err := file.WriteAt(text, 0); err != nil {
 		return err
 	}
-	// The running binary, even when its file was replaced since.
 	environment = append(environment, secretsVariable+"="+strconv.Itoa(descriptor))
-	return syscall.Exec("/proc/self/exe", os.Args, environment)
+	return syscall.Exec(child.Program(), os.Args, environment)
 }
 
 // takeOver sets what startAgain has left in the descriptor.
@@ -94,13 +94,9 @@ func takeOver(descriptor string) error {
 
 // secretNames are the environment names of the settings that must not be shown.
 func secretNames() (names []string) {
-	c := &Config{flags: flag.NewFlagSet("", flag.ContinueOnError)}
-	c.register(&redisFlags{})
-	c.flags.VisitAll(func(f *flag.Flag) {
-		if secret(f.Name) {
-			names = append(names, envName(f.Name))
-		}
-	})
+	for _, name := range newConfig().flags.secrets {
+		names = append(names, envName(name))
+	}
 	return names
 }
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzParse reads any words as arguments, one a line, behind ones that set every secret. What is refused is refused in one
-// line, what is accepted is within the limits, and no secret is shown.
+// FuzzParse reads any words as arguments, one a line, behind others that set every secret. A refusal is
+// one line, accepted values are within the limits, and no secret is shown.
 func FuzzParse(f *testing.F) {
 	for _, words := range []string{
 		"", "-h", "-workers\n0", "--workers=257", "-app-port=-1", "-redis\n/x", "-redis\na:1\n-redis-host\nb", "-drain=1",
@@ -40,7 +40,7 @@ func FuzzParse(f *testing.F) {
 		if strings.Contains(c.String(), secret) {
 			t.Errorf("%q: %s shows a secret", words, c)
 		}
-		if err := c.check(); err != nil {
+		if err := c.flags.check(); err != nil {
 			t.Errorf("%q: accepted, %v", words, err)
 		}
 		_, _, err = net.SplitHostPort(c.Redis.Address)

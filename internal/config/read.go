@@ -11,38 +11,38 @@ import (
 	"github.com/peterbourgon/ff/v3"
 )
 
-// read sets the flags from the arguments, and those that are not among them from the environment. The error
-// is one line that names the flag or the variable, whichever it was.
-func (c *Config) read(args []string) error {
-	// ff would read the arguments too, but its error does not tell what was wrong with which flag.
-	if err := c.flags.Parse(args); err != nil {
-		return c.wrongFlag(err)
+// read sets the flags from the arguments, and those that are not among them from the environment. The
+// error is one line that names the flag or the variable.
+func (f *Flags) read(args []string) error {
+	// ff would read the arguments too, but its error names neither the flag nor what is wrong with it.
+	if err := f.set.Parse(args); err != nil {
+		return f.wrongFlag(err)
 	}
-	if rest := c.flags.Args(); len(rest) > 0 {
+	if rest := f.set.Args(); len(rest) > 0 {
 		return fmt.Errorf("unexpected argument %q (-h lists all flags)", rest[0])
 	}
-	c.flags.Visit(func(f *flag.Flag) { c.given[f.Name] = true })
-	if err := ff.Parse(c.flags, nil, ff.WithEnvVars()); err != nil {
-		return c.wrongVariable(err)
+	f.set.Visit(func(found *flag.Flag) { f.given[found.Name] = true })
+	if err := ff.Parse(f.set, nil, ff.WithEnvVars()); err != nil {
+		return f.wrongVariable(err)
 	}
 	return nil
 }
 
 // source names where the value of a flag comes from: "-redis-host" or "REDIS_HOST".
-func (c *Config) source(name string) string {
-	if !c.given[name] && os.Getenv(envName(name)) != "" {
+func (f *Flags) source(name string) string {
+	if !f.given[name] && os.Getenv(envName(name)) != "" {
 		return envName(name)
 	}
 	return "-" + name
 }
 
 // wrongFlag explains an error of package flag, which has no type but its text.
-func (c *Config) wrongFlag(err error) error {
+func (f *Flags) wrongFlag(err error) error {
 	var value, name string
 	for _, format := range []string{"invalid value %q for flag -%s", "invalid boolean value %q for -%s"} {
 		if n, _ := fmt.Sscanf(err.Error(), format, &value, &name); n == 2 {
 			name = strings.TrimSuffix(name, ":")
-			return wrongType("-"+name, value, c.flags.Lookup(name))
+			return wrongType("-"+name, value, f.set.Lookup(name))
 		}
 	}
 	if errors.Is(err, flag.ErrHelp) {
@@ -52,13 +52,13 @@ func (c *Config) wrongFlag(err error) error {
 }
 
 // wrongVariable explains an error of ff.
-func (c *Config) wrongVariable(err error) error {
+func (f *Flags) wrongVariable(err error) error {
 	var name string
 	const format = "error parsing environment variables: error setting flag %q"
 	if n, _ := fmt.Sscanf(err.Error(), format, &name); n != 1 {
 		return err
 	}
-	return wrongType(envName(name), os.Getenv(envName(name)), c.flags.Lookup(name))
+	return wrongType(envName(name), os.Getenv(envName(name)), f.set.Lookup(name))
 }
 
 func wrongType(source, value string, f *flag.Flag) error {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkOwner refuses what belongs to a user who could put secrets of his own there. Root may write
-// everywhere anyway.
+// checkOwner refuses a file or folder of another user, who could put secrets of his own there. Root may
+// write everywhere anyway.
 func checkOwner(what string, info os.FileInfo) error {
 	owner := int(info.Sys().(*syscall.Stat_t).Uid)
 	if owner != 0 && owner != os.Geteuid() {
@@ -22,7 +22,7 @@ func checkOwner(what string, info os.FileInfo) error {
 	return nil
 }
 
-// checkLinks refuses a folder with a symbolic link in it: what is written through it would land elsewhere.
+// checkLinks refuses a folder with a symbolic link in it: a write through it would land elsewhere.
 func checkLinks(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -40,11 +40,11 @@ func linkError(path string) error {
 	return fmt.Errorf("%s is a symbolic link; remove it, or choose another folder with -data", path)
 }
 
-// OpenFile opens the file called name in the folder, for os.OpenFile with flags and mode 0600. It refuses a
-// symbolic link, whatever is not a regular file, and a file of another owner.
+// OpenFile opens the file called name in the folder, as os.OpenFile with flags and mode 0600. It refuses
+// everything that is not a regular file, symbolic links too, and a file of another owner.
 func (f *Folder) OpenFile(name string, flags int) (*os.File, error) {
 	path := f.File(name)
-	// Without O_NONBLOCK a pipe would be waited for.
+	// Without O_NONBLOCK a pipe would block the open.
 	file, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if errors.Is(err, unix.ELOOP) {
 		return nil, linkError(path)

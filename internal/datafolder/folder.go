@@ -1,8 +1,8 @@
-// Package datafolder is the folder (flag -data) that holds what one server keeps on disk: the default store's files,
-// the token secret and root's password.
+// Package datafolder is the folder (flag -data) of one server's files on disk: those of the default
+// store, the token secret and root's password.
 //
-// It must not read or write the store's own files, and it is never on the path of a request. It is slow where it
-// waits for the store of a server that has just died (see Lock).
+// It must not read or write the store's own files, and it is never on the path of a request. It is slow
+// where it waits for the store of a server that has just died (see Lock).
 package datafolder
 
 import (
@@ -30,9 +30,10 @@ type Folder struct {
 // saleMost is more than WriteSale writes, in bytes: an id and the path of a socket or a host:port.
 const saleMost = 4096
 
-// Open makes the folder with mode 0700 when it is missing, and gives it that mode when others may read it.
-// It refuses a folder of another owner or in which others may write, for they could have put a secret of
-// their own there, and one with a symbolic link in it. The folder itself may be reached by a link.
+// Open makes the folder with mode 0700 when it is missing, and gives it that mode when others may read
+// it. It refuses a folder of another owner, or one in which others may write: they could have put a
+// secret of their own there. It also refuses a folder with a symbolic link in it; the folder itself may
+// be reached by a link.
 func Open(path string) (*Folder, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -69,10 +70,8 @@ func (f *Folder) Path() string { return f.path }
 // File is the absolute path of the file called name in the folder.
 func (f *Folder) File(name string) string { return filepath.Join(f.path, name) }
 
-// RootPasswordPath is the file that WriteRootPassword writes.
-func (f *Folder) RootPasswordPath() string { return f.File(rootPasswordName) }
-
-// WriteRootPassword keeps root's password, as one line with mode 0600, for programs that log in as root on this machine.
+// WriteRootPassword keeps root's password, as one line with mode 0600, for programs that log in as root
+// on this machine.
 func (f *Folder) WriteRootPassword(password string) error {
 	if err := f.replace(rootPasswordName, password); err != nil {
 		return fmt.Errorf("cannot write root password: %w", err)
@@ -92,10 +91,10 @@ func (f *Folder) WriteSale(id, redis string) error {
 }
 
 // Served is the sale that was last served from a folder, and the address of its Redis. Both are "" where
-// there was none.
+// no sale was served.
 type Served struct{ Sale, Redis string }
 
-// Served returns what WriteSale has remembered last.
+// Served returns the last sale of WriteSale.
 func (f *Folder) Served() (Served, error) {
 	text, err := f.readFile(saleName, saleMost)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +107,8 @@ func (f *Folder) Served() (Served, error) {
 	return Served{id, redis}, nil
 }
 
-// replace writes a file of one line, mode 0600. Renaming replaces the whole file at once: nobody reads half of it.
+// replace writes a file of one line, mode 0600. Renaming replaces the whole file at once: no reader gets
+// half of it.
 func (f *Folder) replace(name, line string) error {
 	draft, err := f.draft(name, line)
 	if err != nil {

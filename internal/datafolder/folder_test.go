@@ -80,11 +80,11 @@ func TestWriteRootPassword(t *testing.T) {
 		if err := folder.WriteRootPassword(password); err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(folder.RootPasswordPath())
+		text, err := os.ReadFile(folder.File("root-password"))
 		if err != nil || string(text) != password+"\n" {
 			t.Errorf("file holds %q, %v", text, err)
 		}
-		wantMode(t, folder.RootPasswordPath(), 0o600)
+		wantMode(t, folder.File("root-password"), 0o600)
 	}
 	wantFiles(t, folder, "root-password")
 }
@@ -120,7 +120,7 @@ func TestSaleIsRemembered(t *testing.T) {
 	}
 }
 
-// A link that somebody left in the folder is not followed, neither when the folder is opened nor later.
+// A link in the folder is not followed, neither when the folder is opened nor later.
 func TestLinksAreRefused(t *testing.T) {
 	for _, name := range []string{lockName, tokenSecretName, saleName, rootPasswordName, "redis.log",
 		"appendonlydir"} {

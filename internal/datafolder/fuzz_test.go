@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// fuzzFolder is a folder whose files the fuzzer writes, one for all its inputs.
+// fuzzFolder is the folder in which the fuzzer writes files, one for all its inputs.
 func fuzzFolder(f *testing.F) *Folder {
 	folder, err := Open(filepath.Join(f.TempDir(), "data"))
 	if err != nil {
@@ -26,8 +26,8 @@ func write(t *testing.T, path string, text []byte) {
 	}
 }
 
-// FuzzTokenSecret reads any text as the file of the secret. What is accepted is what the text says, and what is refused is
-// not told to the log.
+// FuzzTokenSecret reads any text as the file of the secret. What is accepted is what the text says, and
+// what is refused is not told to the log.
 func FuzzTokenSecret(f *testing.F) {
 	for _, text := range []string{
 		strings.Repeat("5e", SecretBytes) + "\n", strings.Repeat("5E", SecretBytes-1), "", "\n", " " + strings.Repeat("ab",

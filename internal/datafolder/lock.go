@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// How long Lock waits for the store of a server that was killed: it is asked to end at the same moment.
+	// The time that Lock waits for the store of a server that was killed: the store is asked to end at
+	// that moment.
 	lockWait  = 5 * time.Second
 	lockRetry = 20 * time.Millisecond
 )
@@ -20,9 +21,9 @@ const (
 // ErrInUse is the outcome of locking a folder that another server, or the store it left behind, still uses.
 var ErrInUse = errors.New("in use")
 
-// Lock takes the folder for this process until Unlock or its end. A folder that a running server holds gives ErrInUse
-// at once, with that server's process ID. When the server is dead but its store is still closing, Lock waits for the
-// store for up to 5 s.
+// Lock takes the folder for this process until Unlock or its end. A folder that a running server holds
+// gives ErrInUse at once, with that server's process ID. When the server is dead but its store is still
+// closing, Lock waits for the store for up to 5 s.
 func (f *Folder) Lock() error {
 	file, err := f.OpenFile(lockName, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -36,8 +37,8 @@ func (f *Folder) Lock() error {
 	return nil
 }
 
-// LockFile is the file whose open descriptor is the lock, nil while the folder is not locked. The store's process
-// inherits it, so that the folder stays locked for as long as a store still runs on it.
+// LockFile is the locked file, nil while the folder is not locked. Its open descriptor is the lock. The
+// store's process inherits it, so that the folder stays locked while a store still runs on it.
 func (f *Folder) LockFile() *os.File { return f.lock }
 
 // Unlock gives the folder back. It stays locked while a process that inherited the lock lives.
@@ -59,7 +60,8 @@ func (f *Folder) acquire(file *os.File) error {
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return fmt.Errorf("cannot lock data folder %s: %w", f.path, err)
 		}
-		// The new owner writes its ID just after it got the lock: an unknown or dead owner may be alive on the next look.
+		// The new owner writes its ID just after it got the lock: an unknown or dead owner may be alive
+		// on the next look.
 		owner := readOwner(file)
 		if alive(owner) {
 			return fmt.Errorf("data folder %s is %w by process %d; stop it or choose another with -data", f.path, ErrInUse, owner)
@@ -94,8 +96,9 @@ func readOwner(file *os.File) int {
 	return owner
 }
 
-// alive reports whether the process runs. One that was killed but not yet waited for by its parent does not: it would
-// make a restart fail for as long as a careless parent lives, and signal 0 cannot tell it apart.
+// alive reports whether the process runs. One that was killed but not yet waited for by its parent does
+// not: it would make a restart fail for as long as a careless parent lives, and signal 0 cannot tell it
+// apart.
 func alive(process int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
 	if err != nil {

@@ -18,9 +18,9 @@ const (
 	secretFileMost = 4096
 )
 
-// TokenSecret returns the secret under which tokens are signed, at least 32 bytes. It is random, made at the first
-// call and kept as hexadecimal text in a file of mode 0600; callers in several processes at the same moment all get
-// the same one. A file that others may read, or that is too short, is refused.
+// TokenSecret returns the secret under which tokens are signed, at least 32 bytes. It is random, made at
+// the first call and kept as hexadecimal text in a file of mode 0600; callers in several processes at the
+// same moment all get the same one. A file that others may read, or that is too short, is refused.
 func (f *Folder) TokenSecret() ([]byte, error) {
 	path := f.File(tokenSecretName)
 	secret, err := f.readSecret()
@@ -41,7 +41,8 @@ func (f *Folder) makeSecret(path string) error {
 		return err
 	}
 	defer os.Remove(draft)
-	// A link appears whole and never replaces: of several makers the first wins and the others read its secret.
+	// A link appears whole and never replaces: of several makers the first wins and the others read its
+	// secret.
 	if err := os.Link(draft, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}

@@ -88,8 +88,8 @@ func TestServersThatDisagree(t *testing.T) {
 				"to a new one (if theirs is lost, stop all servers and run HDEL sale server in Redis: "+
 				"everyone has to log in again)")
 	}
-	const root, users = "root's password is another one than on the sale's other servers",
-		"the users are other ones than on the sale's other servers"
+	const root, users = "root's password is not the same as on the sale's other servers",
+		"the users are not the same as on the sale's other servers"
 	const theyRefuse = "the sale's other servers do not know the token secret that signs here"
 	const weRefuse = "this server does not know the token secret that signs on another server of the sale"
 	for _, test := range []struct {
@@ -135,7 +135,7 @@ func TestPrivateSaleTakesAnotherSecret(t *testing.T) {
 	first.stop(t)
 	again := setup{data: first.data, args: []string{"-users", "4"},
 		env: []string{"TOKEN_SECRET=" + newSecret, "ROOT_PASSWORD=other"}}.serve(t)
-	const warning = "the token secret is another one than before: everyone has to log in again and to fill a new cart"
+	const warning = "the token secret is not the same as before: everyone has to log in again and to fill a new cart"
 	if log := read(t, again.stderr); strings.Count(log, "\n") != 1 || !strings.Contains(log, warning) {
 		t.Errorf("the log is %q, want %q alone", log, warning)
 	}
@@ -173,15 +173,15 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 			want, left := map[string]int{
 				fmt.Sprintf(`"more than a tenth of the users are missing: %d before, %d in CSV in %s; complete it, or start with -force-reload"`, before, after, dir): 1,
 				"the users are read again": 0,
-				fmt.Sprintf("all workers are replaced users=%d catalogue_read=false\n", before): 1,
+				fmt.Sprintf("all workers are replaced\" users=%d catalogue_read=false\n", before): 1,
 			}, true
 			if force {
 				left = false
 				want = map[string]int{
 					"cannot read the catalogue again": 0,
-					fmt.Sprintf("the users are read again users_before=%d users_after=%d\n", before,
+					fmt.Sprintf("the users are read again\" users_before=%d users_after=%d\n", before,
 						after): 1,
-					fmt.Sprintf("all workers are replaced users=%d catalogue_read=true\n",
+					fmt.Sprintf("all workers are replaced\" users=%d catalogue_read=true\n",
 						after): 1,
 				}
 			}
@@ -195,7 +195,7 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 			}
 			// What the sale's servers are compared with is what was taken.
 			next := setup{env: env, args: args}.serve(t)
-			if warned := strings.Contains(read(t, next.stderr), "the users are other ones"); warned != left {
+			if warned := strings.Contains(read(t, next.stderr), "the users are not the same"); warned != left {
 				t.Errorf("a server with the new users is warned of: %v, want %v", warned, left)
 			}
 		})

@@ -109,7 +109,7 @@ func TestLedger(t *testing.T) {
 		run  func(t *testing.T, b *books)
 	}{
 		{"workers", func(t *testing.T, b *books) { testLedgerWrites(t, b, "2") }},
-		{"alone", func(t *testing.T, b *books) { testLedgerWrites(t, b, "0") }},
+		{"one", func(t *testing.T, b *books) { testLedgerWrites(t, b, "1") }},
 		{"midsale", testLedgerInMidSale},
 		{"together", testLedgerOfThreeServers},
 		{"supervisor", testLedgerSupervisorKilled},
@@ -334,7 +334,7 @@ func TestLedgerBehindIsLogged(t *testing.T) {
 	buyers.Wait()
 	const line = `the database is behind the sale" orders=7 oldest=`
 	within(t, "line about the backlog", func() bool {
-		return strings.Contains(strings.ReplaceAll(read(t, s.stderr), "sale orders", `sale" orders`), line)
+		return strings.Contains(read(t, s.stderr), line)
 	})
 	s.signal(t, syscall.SIGTERM)
 	if code := s.wait(t); code != 0 {

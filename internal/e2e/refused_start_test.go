@@ -38,7 +38,7 @@ func TestBadSettingsAreRefused(t *testing.T) {
 			name: "unknown flag", args: []string{"-nonsense"},
 			want: "flag provided but not defined: -nonsense (-h lists all flags)",
 		},
-		{name: "bad value", args: []string{"-workers", "-1"}, want: "-workers is -1; it must be from 0 to 256"},
+		{name: "bad value", args: []string{"-workers", "-1"}, want: "-workers is -1; it must be from 1 to 256"},
 		{
 			name: "bad value in the environment", env: []string{"WORKERS=many"},
 			want: `WORKERS is "many"; it must be a whole number`,
@@ -106,7 +106,7 @@ func TestBadCatalogueIsRefused(t *testing.T) {
 // checkFreed opens a sale in the folder of a server that refused to start: it left no store behind.
 func checkFreed(t *testing.T, data string) {
 	t.Helper()
-	setup{data: data, args: []string{"-users", "2", "-workers", "0"}}.serve(t).stop(t)
+	setup{data: data, args: []string{"-users", "2", "-workers", "1"}}.serve(t).stop(t)
 }
 
 func TestPortInUseIsRefused(t *testing.T) {
@@ -119,7 +119,7 @@ func TestPortInUseIsRefused(t *testing.T) {
 	for holder, address := range map[string]string{"listener": plain.Addr().String(), "flashsale": other.address} {
 		want := "cannot listen on " + address + ": another program uses that port; " +
 			"stop it or choose another with -app-port (APP_PORT)"
-		for _, workers := range []string{"2", "0"} {
+		for _, workers := range []string{"2", "1"} {
 			t.Run(holder+" workers "+workers, func(t *testing.T) {
 				_, port, _ := net.SplitHostPort(address)
 				s := setup{args: []string{"-app-port", port, "-workers", workers}}.launch(t)

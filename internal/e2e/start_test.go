@@ -25,7 +25,7 @@ func TestStart(t *testing.T) {
 		args          []string
 	}{
 		{"workers", fmt.Sprint(runtime.NumCPU()), nil},
-		{"alone", "0", []string{"-workers", "0"}},
+		{"one", "1", []string{"-workers", "1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -111,21 +111,15 @@ func checkLoginLine(t *testing.T, s *server) {
 	}
 }
 
+// The program prints the help that internal/config keeps for people to read.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	p := launch(t, "flashsale", nil, "-h")
 	if code := p.wait(t); code != 0 || read(t, p.stderr) != "" {
 		t.Errorf("exit code %d, errors %q; want 0 and none", code, read(t, p.stderr))
 	}
-	help := read(t, p.stdout)
-	for flag := range strings.FieldsSeq("app-host app-port workers drain max-conns max-conns-per-ip tls-cert tls-key trusted-proxies " +
-		"data redis redis-host redis-port redis-username redis-password redis-timeout users foods stock root-password catalog-dir db-host db-port db-name " +
-		"db-user db-pass force-reload token-secret token-secret-previous token-ttl cart-ttl sale snapshot-interval") {
-		_, line, found := strings.Cut(help, "\n  -"+flag+" ")
-		line, _, _ = strings.Cut(line, "\n")
-		if env := "  [" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) + "]"; !found || !strings.HasSuffix(line, env) {
-			t.Errorf("the help does not name -%s with its environment name", flag)
-		}
+	if want := read(t, root+"internal/config/testdata/help.txt"); read(t, p.stdout) != want {
+		t.Errorf("the help is\n%s", read(t, p.stdout))
 	}
 }
 
@@ -176,10 +170,39 @@ func TestSecretsStayHidden(t *testing.T) {
 		if want := fmt.Sprintf("kill %d;", s.pid()); !strings.Contains(s.banner(t, "stop"), want) {
 			t.Errorf("stop %q, want %q in it", s.banner(t, "stop"), want)
 		}
+		checkNames(t, s)
 		if err := s.client(t).login("root", given["ROOT_PASSWORD"]); err != nil {
 			t.Errorf("root's given password: %v", err)
 		}
 	})
+}
+
+// checkNames checks that ps and pgrep show the program's name, although its processes have started it once more.
+func checkNames(t *testing.T, s *server) {
+	t.Helper()
+	for _, process := range append(s.workers(t), s.pid()) {
+		if name := read(t, fmt.Sprintf("/proc/%d/comm", process)); name != "flashsale\n" {
+			t.Errorf("process %d is called %q", process, name)
+		}
+	}
+}
+
+// With -log-format json every line of every process is an object; those of a worker name it.
+func TestLogInJSON(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	s := setup{args: []string{"-redis", redis.Socket, "-users", "2", "-workers", "1", "-log-format", "json"}}.serve(t)
+	worker := s.workers(t)[0]
+	redis.Kill(t)
+	within(t, "line of a worker", func() bool { return s.logged(t, fmt.Sprintf(`"pid":%d,`, worker)) > 0 })
+	kill(t, worker)
+	within(t, "line of the supervisor", func() bool { return s.logged(t, `"msg":"worker is ready again"`) == 1 })
+	for line := range strings.Lines(read(t, s.stderr)) {
+		var entry struct{ Time, Level, Msg string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Time == "" || entry.Level == "" || entry.Msg == "" {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
 }
 
 // provoke makes the server refuse requests with secrets in them, and returns the secrets.

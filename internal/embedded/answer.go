@@ -15,8 +15,8 @@ const (
 	logTailBytes = 4096
 )
 
-// answers reports whether the server behind the unix socket serves commands. One that still reads its data accepts
-// connections already, but answers -LOADING.
+// answers reports whether the server behind the unix socket serves commands. One that still reads its
+// data accepts connections already, but answers -LOADING.
 func answers(socket string) bool {
 	conn, err := net.DialTimeout("unix", socket, pingLimit)
 	if err != nil {
@@ -34,7 +34,7 @@ func answers(socket string) bool {
 	return err == nil && string(line) == "+PONG\r\n"
 }
 
-// lastLines returns, as one line, the end of what was written to the log from the offset start on.
+// lastLines returns the end of the log as one line, without the part before the offset start.
 func lastLines(path string, start int64) string {
 	log, err := os.Open(path)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// command sends one command, of words without blanks, and returns the answer: a status, an error or a number as its
-// line, a bulk string as its text, an array as its last element.
+// command sends one command, of words without blanks, and returns the answer: a status, an error or a
+// number as its line, a bulk string as its text, an array as its last element.
 func command(store *Store, words string) (string, error) {
 	conn, err := net.DialTimeout(store.Network, store.Address, 5*time.Second)
 	if err != nil {

@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// How often expired keys are removed. A key loses the whole interval in which it was made, so it may go that much
-	// too early. The walk over all keys stops all commands, so with many keys the interval grows to keep the walk to
-	// one part in expiryShare of the time, as far as expiryMost.
+	// The interval at which expired keys are removed. A key loses the whole interval in which it was
+	// made, so it may expire too early by that time. The walk over all keys stops all commands. With many
+	// keys the interval grows, up to expiryMost, so that the walk takes one part in expiryShare of the
+	// time.
 	expiryInterval = 100 * time.Millisecond
 	expiryShare    = 10
 	expiryMost     = time.Second
@@ -36,8 +37,8 @@ func startMemory() (*Store, error) {
 	}, nil
 }
 
-// runMemory lets time pass for the lifetimes of the engine's keys, which stand still by themselves. The engine's own
-// ClockTTL would do so at each command, with a walk over all keys each time.
+// runMemory lets the engine's keys expire, which they do not do by themselves. The engine's own ClockTTL
+// would walk over all keys at each command.
 func runMemory(ctx context.Context, engine *miniredis.Miniredis) error {
 	defer engine.Close()
 	pause := expiryInterval

@@ -18,23 +18,24 @@ import (
 
 const appendManifest = appendFolder + "/appendonly.aof.manifest"
 
-// damage is what the end of an append-only file has of it.
+// damage is a damaged end of an append-only file.
 type damage struct {
 	file  string // path
 	whole int64  // bytes up to the last whole command or transaction
 	tail  []byte // what follows
 }
 
-// repair cuts the append-only file back to its last whole transaction, by the tool that comes with the server, and keeps
-// what it cuts off. It refuses a file in which more is wrong than that its last write was not finished: of that nobody was
-// told, but behind a damaged place stand orders that were answered.
+// repair cuts the append-only file back to its last whole transaction, by the tool that comes with the
+// server, and keeps the end that it cuts off. That is allowed only for a last write that was not
+// finished, because no client got an answer to it. It refuses any other damage: orders that were answered
+// may stand behind it.
 func (s *server) repair(ctx context.Context) error {
 	d, err := s.examine(ctx)
 	if err != nil {
 		return err
 	}
 	if !unfinished(d.tail) {
-		return fmt.Errorf("%s is damaged at byte %d, and not by a write that was not finished: its other %d bytes hold orders that were answered; restore a copy of the folder %s",
+		return fmt.Errorf("%s is damaged at byte %d, and not by an unfinished write: its other %d bytes hold orders that were answered; restore a copy of the folder %s",
 			d.file, d.whole, len(d.tail), s.folder.Path())
 	}
 	kept, err := s.keep(d.tail)
@@ -44,12 +45,12 @@ func (s *server) repair(ctx context.Context) error {
 	if output, err := s.check(ctx, "--fix"); err != nil {
 		return fmt.Errorf("cannot repair the append-only file: %w: %s", err, bytes.TrimSpace(output))
 	}
-	slog.Warn("the append-only file ended in a write that was not finished; that write, which was not answered, is undone",
+	slog.Warn("the append-only file ended in an unfinished write; that write, which was not answered, is undone",
 		"store", s.name, "file", d.file, "bytes", len(d.tail), "kept_in", kept)
 	return nil
 }
 
-// keep writes what is cut off to a new file and returns its path.
+// keep writes the end that is cut off to a new file and returns its path.
 func (s *server) keep(tail []byte) (path string, err error) {
 	name := "cut-off-" + time.Now().UTC().Format("20060102T150405.000") + ".aof"
 	file, err := s.folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
@@ -68,12 +69,12 @@ func (s *server) check(ctx context.Context, options ...string) (output []byte, e
 	return cmd.CombinedOutput()
 }
 
-// analyzed is what the tool says of each file.
+// analyzed matches the tool's line about each file.
 var analyzed = regexp.MustCompile(`AOF analyzed: filename=(\S+), size=(\d+), ok_up_to=(\d+)`)
 
-// examine finds where the last file that the tool has looked at, the damaged one, is whole.
+// examine finds the damage in the last file that the tool has looked at.
 func (s *server) examine(ctx context.Context) (d damage, err error) {
-	output, _ := s.check(ctx) // its status says that there is a damage
+	output, _ := s.check(ctx) // its status only reports the damage
 	found := analyzed.FindAllSubmatch(output, -1)
 	if len(found) == 0 {
 		return d, fmt.Errorf("cannot examine the append-only file: %s", bytes.TrimSpace(output))
@@ -105,8 +106,8 @@ var (
 	nextCommand = regexp.MustCompile(`\r\n\*\d+\r\n\$\d+\r\n`)
 )
 
-// unfinished says that the tail is the beginning of one write and nothing else: a transaction without its EXEC, or a part
-// of a single command. An order is always a transaction.
+// unfinished reports whether the tail is the beginning of one write and nothing else: a transaction
+// without its EXEC, or a part of a single command. An order is always a transaction.
 func unfinished(tail []byte) bool {
 	if rest, inside := bytes.CutPrefix(tail, multi); inside {
 		return !bytes.Contains(rest, execute) && !bytes.Contains(rest, multi)

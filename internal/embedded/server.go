@@ -18,19 +18,20 @@ import (
 const (
 	socketName = "redis.sock"
 	logName    = "redis.log"
-	// What redis-server says of an append-only file that seems to end in the middle of a write.
+	// The words of redis-server for an append-only file that seems to end in the middle of a write.
 	truncatedFile = "Unexpected end of file reading the append only file"
 	// sockaddr_un has 108 bytes for the path and its closing zero (man 7 unix).
 	socketPathMost = 107
 
 	answerPoll = 10 * time.Millisecond
-	// A server that reads much data is mentioned once after this time, so that nobody takes the start for hung.
+	// A server that reads much data is logged once after this time, so that the start does not look hung.
 	slowStart = 3 * time.Second
-	// A server that does not end by itself in this time is killed. That loses nothing: each answer is on disk already.
+	// A server that does not end by itself in this time is killed. That loses nothing: everything
+	// answered is on disk.
 	stopLimit = 10 * time.Second
 )
 
-// Socket is the path of the socket in the folder on which a redis-server of Start answers.
+// Socket is the path in the folder of the socket on which the redis-server of Start answers.
 func Socket(folder *datafolder.Folder) string { return folder.File(socketName) }
 
 // server is the redis-server child. Only the goroutine in startServer, and later the one in run, uses it.
@@ -66,8 +67,8 @@ func startServer(ctx context.Context, name, program string, folder *datafolder.F
 	}, nil
 }
 
-// startRepaired starts the child and, where it does not because a crash has cut its append-only file off in the middle of
-// a write, once more without that end.
+// startRepaired starts the child and, where it does not because a crash has cut its append-only file off
+// in the middle of a write, once more without that end.
 func (s *server) startRepaired(ctx context.Context) error {
 	err := s.start(ctx)
 	if err == nil || !strings.Contains(err.Error(), truncatedFile) {
@@ -98,10 +99,10 @@ func (s *server) start(ctx context.Context) error {
 		"--dir", s.folder.Path(), "--appendonly", "yes", "--appendfsync", "always", "--save", "",
 		"--aof-load-truncated", "no", // with yes it leaves half a transaction, which the next start would complete with another
 		"--daemonize", "no", "--logfile", path)
-	// What it has to say before it has read its settings goes to the same log.
+	// Its messages from before it has read its settings go to the same log.
 	cmd.Stdout, cmd.Stderr = log, log
-	// The child holds the folder's lock too: after a kill -9 of this process the next one must not start a second
-	// server on the same files while this one is still closing them.
+	// The child holds the folder's lock too: after a kill -9 of this process the next one must not start
+	// a second server on the same files while this one is still closing them.
 	cmd.ExtraFiles = []*os.File{s.folder.LockFile()}
 	if err := child.StartBatch(cmd, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("cannot start %s: %w", s.name, err)
@@ -117,8 +118,8 @@ func (s *server) start(ctx context.Context) error {
 
 func (s *server) log() string { return s.folder.File(logName) }
 
-// awaitAnswer returns once the child serves commands. There is no limit to the wait while the child lives: it may
-// have any amount of data to read.
+// awaitAnswer returns once the child serves commands. There is no limit to the wait while the child
+// lives: it may have any amount of data to read.
 func (s *server) awaitAnswer(ctx context.Context) error {
 	slow := time.After(slowStart)
 	poll := time.NewTicker(answerPoll)

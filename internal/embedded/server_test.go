@@ -132,7 +132,7 @@ func TestKilledServerIsStartedAgain(t *testing.T) {
 	}
 }
 
-// journal takes what is logged while a store runs.
+// journal takes the log while a store runs.
 type journal struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -208,7 +208,8 @@ func TestServerEndsWithItsKilledParent(t *testing.T) {
 	wantAnswer(t, store, "GET sold", "42")
 }
 
-// An append-only file that ends in the middle of a transaction loses that transaction, whole, and no later one.
+// An append-only file that ends in the middle of a transaction loses that transaction, whole, and no
+// later one.
 func TestCutAppendOnlyFileIsRepaired(t *testing.T) {
 	needServer(t)
 	path := shortFolder(t)
@@ -242,7 +243,8 @@ func TestCutAppendOnlyFileIsRepaired(t *testing.T) {
 	}
 }
 
-// A file that is damaged before its end is left as it is, and the start refused: what stands behind was answered.
+// A file that is damaged before its end is left as it is, and the start refused: what stands behind was
+// answered.
 func TestDamagedAppendOnlyFileIsRefused(t *testing.T) {
 	needServer(t)
 	for name, change := range map[string][2]string{

@@ -1,9 +1,9 @@
-// Package embedded is the default store of a server that was given no Redis: a private redis-server (or valkey-server)
-// child on a unix socket in the data folder, else an in-memory engine inside this process.
+// Package embedded is the default store of a server that was given no Redis: a private redis-server (or
+// valkey-server) child on a unix socket in the data folder, else an in-memory engine inside this process.
 //
-// It starts the store, keeps it running and ends it; it must not know what the sale keeps there. It is slow at a start
-// on a folder with much data, which redis-server reads before it answers, and the in-memory engine runs scripts at a
-// few thousand a second: it is a last resort.
+// It starts the store, keeps it running and ends it; it must not know the sale's keys. It is slow at a
+// start on a folder with much data, which redis-server reads before it answers. The in-memory engine is
+// slow at every script: it is a last resort.
 package embedded
 
 import (
@@ -17,7 +17,7 @@ import (
 	"flashsale/internal/datafolder"
 )
 
-// Config is what a store needs.
+// Config is the input of Start.
 type Config struct {
 	Folder         *datafolder.Folder // locked by the caller, for as long as the store runs
 	RequireDurable bool               // no in-memory engine
@@ -41,8 +41,8 @@ var programs = []string{"redis-server", "valkey-server"}
 // appendFolder is where redis-server keeps its append-only files.
 const appendFolder = "appendonlydir"
 
-// Start starts the first of redis-server and valkey-server found on PATH, or the in-memory engine, and returns once it
-// answers. A store with much data may take its time; ctx ends the wait.
+// Start starts the first of redis-server and valkey-server found on PATH, or the in-memory engine, and
+// returns once it answers. A store with much data may take its time; ctx ends the wait.
 func Start(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.Folder.LockFile() == nil {
 		return nil, errors.New("cannot start store: its data folder is not locked")
@@ -53,7 +53,7 @@ func Start(ctx context.Context, cfg Config) (*Store, error) {
 		}
 	}
 	if Holds(cfg.Folder) {
-		return nil, fmt.Errorf("there is no redis-server on PATH, but %s holds a sale that one has kept; install redis-server to go on with it, or choose another -data",
+		return nil, fmt.Errorf("there is no redis-server on PATH, but %s holds a sale of a redis-server; install redis-server to go on with it, or choose another -data",
 			cfg.Folder.Path())
 	}
 	if cfg.RequireDurable {
@@ -72,6 +72,6 @@ func Holds(folder *datafolder.Folder) bool {
 // Description is one line for people: which store runs and whether it survives a power cut.
 func (s *Store) Description() string { return s.description }
 
-// Run keeps the store running until ctx is done and then ends it; what was answered by then is kept if the store is
-// Durable. Cancel ctx only after the last user of the store has stopped.
+// Run keeps the store running until ctx is done and then ends it. A Durable store keeps everything that
+// was answered by then. Cancel ctx only after the last user of the store has stopped.
 func (s *Store) Run(ctx context.Context) error { return s.run(ctx) }

@@ -15,7 +15,8 @@ import (
 	"flashsale/internal/logtest"
 )
 
-// supervisorRole makes the test binary a process that runs a store on the folder named there, until it is killed.
+// supervisorRole makes the test binary a process that runs a store on the folder named there, until it is
+// killed.
 const supervisorRole = "EMBEDDED_TEST_FOLDER"
 
 func TestMain(m *testing.M) {
@@ -39,7 +40,8 @@ func needServer(t *testing.T) {
 	t.Skip("no redis-server on PATH")
 }
 
-// shortFolder is a new folder with a path short enough for a socket, whatever the name of the test.
+// shortFolder is a new folder with a path short enough for a socket; t.TempDir has the test's name in its
+// path.
 func shortFolder(t *testing.T) string {
 	t.Helper()
 	path, err := os.MkdirTemp("", "store")
@@ -174,7 +176,7 @@ func TestMemoryRefusesAFolderWithAKeptSale(t *testing.T) {
 	}
 	_, err := Start(t.Context(), Config{Folder: folder})
 	want := "there is no redis-server on PATH, but " + folder.Path() +
-		" holds a sale that one has kept; install redis-server to go on with it, or choose another -data"
+		" holds a sale of a redis-server; install redis-server to go on with it, or choose another -data"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
 	}

@@ -1,5 +1,5 @@
-// Package profiling serves the runtime's profiles (net/http/pprof) on an address of its own. It is off by default: a
-// profile shows what is in memory, so the address must not be reachable by others.
+// Package profiling serves the runtime's profiles (net/http/pprof) on an address of its own. It is off by
+// default: a profile shows the contents of memory, so others must not reach the address.
 package profiling
 
 import (
@@ -10,8 +10,9 @@ import (
 	"strconv"
 )
 
-// Serve serves profiles of this process until the process ends. address is host:port; worker 0 takes that port, worker 1
-// the next one and so on, because each is a process of its own. "" serves nothing.
+// Serve serves profiles of this process until the process ends. address is host:port; worker 0 takes that
+// port, worker 1 the next one and so on, because each worker is a process of its own. With "" it does
+// nothing.
 func Serve(address string, worker int) error {
 	if address == "" {
 		return nil

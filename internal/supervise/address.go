@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// network is what to listen with: "tcp" would make 0.0.0.0 every address, of IPv6 too.
+// network is the network to listen on. With "tcp" 0.0.0.0 would be every address, of IPv6 too.
 func network(address string) string {
 	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().Is4() {
 		return "tcp4"
@@ -13,14 +13,14 @@ func network(address string) string {
 	return "tcp"
 }
 
-// Reachable returns where clients can connect, as host:port: 127.0.0.1 and the machine's own addresses where
-// it listens on all of them, otherwise its Address.
-func (s *Supervisor) Reachable() []string {
+// Reachable returns the addresses to which clients of a role can connect, as host:port: 127.0.0.1 and the
+// machine's own addresses where the role listens on all of them, otherwise its Address.
+func (s *Supervisor) Reachable(role string) []string {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
-		return reachable(s.address, nil) // the machine's addresses are only for the reader's convenience
+		return reachable(s.Address(role), nil) // the machine's addresses are only for the reader's convenience
 	}
-	return reachable(s.address, addresses)
+	return reachable(s.Address(role), addresses)
 }
 
 func reachable(address string, machine []net.Addr) []string {

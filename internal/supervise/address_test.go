@@ -26,12 +26,12 @@ func TestUnspecifiedAddress(t *testing.T) {
 		if both && !ipv6 {
 			continue
 		}
-		s, err := New(Config{Workers: 2, Address: address})
+		s, err := New(Config{Roles: []Role{saleWorkers(2, address)}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		_, port, err := net.SplitHostPort(s.Address())
+		_, port, err := net.SplitHostPort(s.Address(saleRole))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestUnspecifiedAddress(t *testing.T) {
 				c.Close()
 			}
 		}
-		for _, reached := range s.Reachable() { // also those of the machine
+		for _, reached := range s.Reachable(saleRole) { // also those of the machine
 			c, err := net.Dial("tcp", reached)
 			if err != nil {
 				t.Errorf("%s: %v", address, err)
@@ -52,7 +52,7 @@ func TestUnspecifiedAddress(t *testing.T) {
 			}
 			c.Close()
 		}
-		if first := s.Reachable()[0]; first != "127.0.0.1:"+port {
+		if first := s.Reachable(saleRole)[0]; first != "127.0.0.1:"+port {
 			t.Errorf("%s: %s is named first", address, first)
 		}
 	}

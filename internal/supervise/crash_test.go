@@ -13,7 +13,7 @@ import (
 
 func TestCrashedWorkerIsReplacedAndItsQueueAnswered(t *testing.T) {
 	s := startSale(t, 1, time.Second, play{})
-	watch, err := net.Dial("tcp", s.Address())
+	watch, err := net.Dial("tcp", s.address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestCrashedWorkerIsReplacedAndItsQueueAnswered(t *testing.T) {
 	}
 	killed := s.last(0)
 	kill(t, killed)
-	// The connection ends with the worker, so from here on nobody accepts until the next worker starts.
+	// The connection ends with the worker, so from here on no process accepts until the next worker starts.
 	for err == nil {
 		_, err = reader.ReadByte()
 	}
@@ -92,14 +92,14 @@ func TestSlotInALongBackoffGetsNoConnections(t *testing.T) {
 		}
 		within(t, "restart", func() bool { return s.last(0) != killed })
 	}
-	within(t, "closed socket", func() bool { return listening(t, s.Address()) == 1 })
+	within(t, "closed socket", func() bool { return listening(t, s.address) == 1 })
 	for range 32 {
 		if got := s.mustAsk(newcomer()); got.slot != 1 {
 			t.Fatalf("answer %+v while slot 0 is in its back-off", got)
 		}
 	}
 	within(t, "return of slot 0", func() bool { return s.mustAsk(newcomer()).slot == 0 })
-	if got := listening(t, s.Address()); got != 2 {
+	if got := listening(t, s.address); got != 2 {
 		t.Errorf("%d sockets listen, want 2", got)
 	}
 }

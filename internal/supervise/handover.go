@@ -1,61 +1,120 @@
 package supervise
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
 const (
-	// Names a process as a worker, by its slot's number. Everything else comes by descriptor, for ps shows arguments
-	// and environment to other users.
+	// roleVariable tells a process that it is a worker: its role and its slot's number, as sale/0.
+	// Everything else comes by descriptor, for ps shows arguments and environment to other users.
 	roleVariable = "FLASHSALE_WORKER"
 
-	// Descriptors that a worker inherits; the handover's files follow.
-	listenerDescriptor = 3
-	handoverDescriptor = 4
-	readyDescriptor    = 5
-	filesDescriptor    = 6
+	// Descriptors that a worker inherits. The listening socket follows, if its role has one, then the
+	// handover's files.
+	handoverDescriptor = 3
+	readyDescriptor    = 4
+	firstDescriptor    = 5
 
-	handoverMost = 1 << 20 // bytes of values
+	valueMost    = 1 << 20 // bytes of JSON
 	filesMost    = 64
+	fileNameMost = 64 // bytes
+	envelopeMost = valueMost + 16*filesMost*fileNameMost
 )
 
-// Handover is what the supervisor passes to each worker at its start.
-type Handover struct {
-	Values []byte     // JSON for the worker, at most 1 MiB: secrets and computed settings
-	Files  []*os.File // at most 64; must stay open for as long as workers are started with this handover
+// Handover holds a Parcel for each role. The supervisor passes it to each worker at its start.
+type Handover map[string]Parcel
+
+// Parcel is the handover to each worker of a role.
+type Parcel struct {
+	Value any                 // anything that becomes JSON, of at most 1 MiB: secrets and computed settings
+	Files map[string]*os.File // by name, at most 64; they must stay open while workers are started with this handover
 }
 
-// envelope is the form in which a handover travels.
+// envelope is the form in which a parcel travels.
 type envelope struct {
-	Values []byte
-	Files  int
+	Value   json.RawMessage
+	Files   []string // their names, in the order of the descriptors
+	Listens bool     // a listening socket comes with it
 }
 
-func (h Handover) check() error {
-	if len(h.Values) > handoverMost {
-		return fmt.Errorf("handover to workers has %d bytes of values, the limit is %d", len(h.Values), handoverMost)
+func (e envelope) check() error {
+	if len(e.Value) > valueMost {
+		return fmt.Errorf("its value has %d bytes, the limit is %d", len(e.Value), valueMost)
 	}
-	if len(h.Files) > filesMost {
-		return fmt.Errorf("handover to workers has %d files, the limit is %d", len(h.Files), filesMost)
+	if len(e.Files) > filesMost {
+		return fmt.Errorf("it has %d files, the limit is %d", len(e.Files), filesMost)
+	}
+	seen := map[string]bool{}
+	for _, name := range e.Files {
+		if name == "" || len(name) > fileNameMost || seen[name] {
+			return fmt.Errorf("it has a file named %.*q; a name has 1 to %d bytes and is there once", fileNameMost, name, fileNameMost)
+		}
+		seen[name] = true
 	}
 	return nil
 }
 
-// seal writes the handover to a file without a name in memory, for one worker to read. A pipe would do too, but
-// needs somebody to keep writing while the worker reads.
-func (h Handover) seal() (*os.File, error) {
+// packed is a parcel that is ready to be sent to any number of workers.
+type packed struct {
+	text  []byte // an envelope in JSON
+	files []*os.File
+}
+
+// pack makes the parcel of a role ready.
+func (h Handover) pack(role Role) (packed, error) {
+	fail := func(err error) (packed, error) {
+		return packed{}, fmt.Errorf("cannot hand over to %s workers: %w", role.Name, err)
+	}
+	parcel, found := h[role.Name]
+	if !found {
+		return fail(errors.New("the handover has nothing for them"))
+	}
+	value, err := encode(parcel.Value)
+	if err != nil {
+		return fail(err)
+	}
+	e := envelope{Value: value, Files: slices.Sorted(maps.Keys(parcel.Files)), Listens: role.Address != ""}
+	if err := e.check(); err != nil {
+		return fail(err)
+	}
+	var p packed
+	for _, name := range e.Files {
+		p.files = append(p.files, parcel.Files[name])
+	}
+	p.text, err = encode(e)
+	if err != nil {
+		return fail(err)
+	}
+	return p, nil
+}
+
+// encode is json.Marshal without the escapes for HTML, which would lengthen a value that has been measured.
+func encode(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
+}
+
+// seal writes the parcel to a file without a name in memory, for one worker to read. A pipe would need a
+// goroutine that writes while the worker reads.
+func (p packed) seal() (*os.File, error) {
 	descriptor, err := unix.MemfdCreate("handover", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make handover: %w", err)
 	}
 	file := os.NewFile(uintptr(descriptor), "handover")
-	err = json.NewEncoder(file).Encode(envelope{h.Values, len(h.Files)})
-	if err == nil {
+	if _, err = file.Write(p.text); err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
@@ -68,10 +127,9 @@ func (h Handover) seal() (*os.File, error) {
 // unseal reads what seal wrote.
 func unseal(file *os.File) (envelope, error) {
 	var e envelope
-	// Base64 makes four bytes of three; the rest of the envelope is small.
-	err := json.NewDecoder(io.LimitReader(file, 2*handoverMost)).Decode(&e)
-	if err == nil && (e.Files < 0 || e.Files > filesMost) {
-		err = fmt.Errorf("%d files, the limit is %d", e.Files, filesMost)
+	err := json.NewDecoder(io.LimitReader(file, envelopeMost)).Decode(&e)
+	if err == nil {
+		err = e.check()
 	}
 	if err != nil {
 		return envelope{}, fmt.Errorf("cannot read handover: %w (%s is set by the supervisor only: unset it)", err, roleVariable)

@@ -1,18 +1,24 @@
 package supervise
 
 import (
-	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 )
 
-// FuzzHandover reads any text as a handover: what is accepted is within the limits, and sealed again it is the same.
+// FuzzHandover reads any text as a handover. Accepted ones are within the limits and the same when they
+// are sealed again.
 func FuzzHandover(f *testing.F) {
 	for _, text := range []string{
 		`{"Values":"e30=","Files":1}`, `{"Values":null,"Files":0}`, `{"Values":"e30","Files":0}`, `{"Files":-1}`,
 		`{"Files":65}`, `{"Files":1e9}`,
-		`{"Values":"","Values":"e30="}{}`, "", "{", `{"values":"e30=","files":64}`} {
+		`{"Values":"","Values":"e30="}{}`, "", "{", `{"values":"e30=","files":64}`,
+		`{"Value":{"a":1},"Files":["catalog"],"Listens":true}`, `{"Value": [1, "<\u2028"] ,"Files":null}`, `{"Files":["a","a"]}`,
+		`{"Files":[""]}`, `{"value":1e999}`, `{"Value":"\ud800"}`} {
 		f.Add([]byte(text))
 	}
 	path := filepath.Join(f.TempDir(), "handover")
@@ -29,17 +35,38 @@ func FuzzHandover(f *testing.F) {
 		if err != nil {
 			return
 		}
-		h := Handover{Values: read.Values, Files: make([]*os.File, read.Files)}
-		if err := h.check(); err != nil {
+		sealed, err := reseal(read)
+		if err != nil {
 			t.Fatalf("%q: accepted, %v", text, err)
 		}
-		sealed, err := h.seal()
-		if err != nil {
-			t.Fatal(err)
-		}
 		defer sealed.Close()
-		if again, err := unseal(sealed); err != nil || again.Files != read.Files || !bytes.Equal(again.Values, read.Values) {
+		again, err := unseal(sealed)
+		if err != nil || !slices.Equal(again.Files, read.Files) || again.Listens != read.Listens ||
+			!reflect.DeepEqual(decoded(t, again.Value), decoded(t, read.Value)) {
 			t.Errorf("%q: %+v comes back as %+v, %v", text, read, again, err)
 		}
 	})
+}
+
+// reseal seals an envelope that was read.
+func reseal(e envelope) (*os.File, error) {
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	text, err := encode(e)
+	if err != nil {
+		return nil, err
+	}
+	return packed{text: text}.seal()
+}
+
+// decoded is the value without regard to spaces in its text; no text is null.
+func decoded(t *testing.T, text json.RawMessage) (value any) {
+	if len(text) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(text, &value); err != nil && !strings.Contains(err.Error(), "cannot unmarshal number") {
+		t.Errorf("%q: %v", text, err)
+	}
+	return value
 }

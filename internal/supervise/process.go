@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -16,42 +15,55 @@ import (
 
 // process is one worker process, from its start to its end.
 type process struct {
-	slot    int
+	name    string // as "sale worker 0"
 	cmd     *exec.Cmd
+	log     *slog.Logger
 	started time.Time
-	ready   chan struct{} // closed when the worker has said that it is ready
+	ready   chan struct{} // closed when the worker is ready
 	ended   chan struct{} // closed when it has ended; its status is then in cmd.ProcessState
 }
 
 // launch starts a worker on the slot's socket.
-func launch(slot int, s socket, handover Handover) (*process, error) {
-	listener, err := s.file()
-	if err != nil {
-		return nil, err
-	}
-	defer listener.Close()
-	sealed, err := handover.seal()
+func launch(s *slot, parcel packed) (*process, error) {
+	sealed, err := parcel.seal()
 	if err != nil {
 		return nil, err
 	}
 	defer sealed.Close()
-	hear, say, err := os.Pipe()
+	hear, tell, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("cannot make pipe to worker %d: %w", slot, err)
+		return nil, fmt.Errorf("cannot make pipe to %s: %w", s.name(), err)
 	}
-	defer say.Close()
+	defer tell.Close()
+	files := []*os.File{sealed, tell}
+	if s.port != nil {
+		listener, err := s.socket.file()
+		if err != nil {
+			hear.Close()
+			return nil, err
+		}
+		defer listener.Close()
+		files = append(files, listener)
+	}
 
-	// The running binary, even when its file was replaced or removed since.
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd := exec.Command(child.Program(), os.Args[1:]...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.ExtraFiles = append([]*os.File{listener, sealed, say}, handover.Files...)
-	// One processor each: the kernel balances the processes, and none pays to move goroutines between threads.
-	cmd.Env = append(os.Environ(), roleVariable+"="+strconv.Itoa(slot), "GOMAXPROCS=1")
-	p := &process{slot: slot, cmd: cmd, started: time.Now(), ready: make(chan struct{}), ended: make(chan struct{})}
+	cmd.ExtraFiles = append(files, parcel.files...)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s/%d", roleVariable, s.role.Name, s.number))
+	if s.role.Processors > 0 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("GOMAXPROCS=%d", s.role.Processors))
+	}
+	return watch(s, cmd, hear)
+}
+
+// watch starts cmd and follows it by its end of the pipe, hear, and by its status.
+func watch(s *slot, cmd *exec.Cmd, hear *os.File) (*process, error) {
+	p := &process{name: s.name(), cmd: cmd, log: s.log(), started: time.Now(),
+		ready: make(chan struct{}), ended: make(chan struct{})}
 	if err := child.StartBatch(cmd, syscall.SIGKILL); err != nil {
 		hear.Close()
-		return nil, fmt.Errorf("cannot start worker %d: %w", slot, err)
+		return nil, fmt.Errorf("cannot start %s: %w", p.name, err)
 	}
 	go func() {
 		defer hear.Close()
@@ -72,12 +84,12 @@ func (p *process) awaitReady(ctx context.Context, limit time.Duration) error {
 	case <-p.ready:
 		return nil
 	case <-p.ended:
-		return fmt.Errorf("worker %d ended before it was ready: %s; its message is above", p.slot, p.cmd.ProcessState)
+		return fmt.Errorf("%s ended before it was ready: %s; its message is above", p.name, p.cmd.ProcessState)
 	case <-time.After(limit):
 		p.kill()
-		return fmt.Errorf("worker %d was not ready within %s", p.slot, limit)
+		return fmt.Errorf("%s was not ready within %s", p.name, limit)
 	case <-ctx.Done():
-		p.kill() // it serves nobody yet
+		p.kill() // it has no connections yet
 		return ctx.Err()
 	}
 }
@@ -85,18 +97,18 @@ func (p *process) awaitReady(ctx context.Context, limit time.Duration) error {
 // drain tells the worker to stop and kills it when that takes longer than limit.
 func (p *process) drain(limit time.Duration) {
 	if child.Finish(p.cmd.Process, p.ended, syscall.SIGTERM, limit) {
-		slog.Warn("worker did not end in time and was killed", "worker", p.slot, "limit", limit)
+		p.log.Warn("worker did not end in time and was killed", "limit", limit)
 	}
 }
 
-// retire tells a worker that has been replaced to finish its connections, and ends it after limit. When ctx is done
-// before, it is drained like every other.
+// retire tells a worker that has been replaced to finish its connections, and kills it after limit. When
+// ctx is done before, it is drained like every other worker.
 func (p *process) retire(ctx context.Context, limit time.Duration) {
 	p.signal(syscall.SIGHUP)
 	select {
 	case <-p.ended:
 	case <-time.After(limit):
-		slog.Warn("replaced worker did not end in time and was killed", "worker", p.slot, "limit", limit)
+		p.log.Warn("replaced worker did not end in time and was killed", "limit", limit)
 		p.kill()
 	case <-ctx.Done():
 		p.drain(limit)
@@ -110,6 +122,6 @@ func (p *process) kill() {
 
 func (p *process) signal(signal syscall.Signal) {
 	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		slog.Error("cannot signal worker", "worker", p.slot, "signal", signal, "err", err)
+		p.log.Error("cannot signal worker", "signal", signal, "error", err)
 	}
 }

@@ -91,8 +91,8 @@ func TestRollThatFailsLeavesTheOldWorker(t *testing.T) {
 		limit time.Duration
 		want  string
 	}{
-		"ends":        {play{Generation: 2, Exit: []int{0}}, readyLimit, "worker 0 ended before it was ready: exit status 3; its message is above"},
-		"never ready": {play{Generation: 2, Hang: true}, time.Second, "worker 0 was not ready within 1s"},
+		"ends":        {play{Generation: 2, Exit: []int{0}}, readyLimit, "sale worker 0 ended before it was ready: exit status 3; its message is above"},
+		"never ready": {play{Generation: 2, Hang: true}, time.Second, "sale worker 0 was not ready within 1s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openSale(t, 2, time.Second, play{Generation: 1})
@@ -104,7 +104,7 @@ func TestRollThatFailsLeavesTheOldWorker(t *testing.T) {
 			within(t, "list of starts", func() bool { return len(s.started()) == 2 })
 			old := s.mustAsk(s.regularOf(0))
 			err := s.Roll(t.Context(), s.handover(c.part))
-			if want := "cannot replace worker 0, the old one stays: " + c.want; err == nil || err.Error() != want {
+			if want := "cannot replace sale worker 0, the old one stays: " + c.want; err == nil || err.Error() != want {
 				t.Errorf("Roll returned %v, want %q", err, want)
 			}
 			if got := s.mustAsk(s.regularOf(0)); got != old {
@@ -129,7 +129,8 @@ func TestReplacedWorkerServesItsConnectionsToTheirEnd(t *testing.T) {
 	if err := s.Roll(t.Context(), s.handover(play{})); err != nil {
 		t.Fatal(err)
 	}
-	// The replaced worker goes on to answer on the open connection, and closes it with the answer after its SIGHUP.
+	// The replaced worker goes on to answer on the open connection, and closes it with the answer after
+	// its SIGHUP.
 	if got := s.mustAsk(guest).process; got != replaced {
 		t.Errorf("open connection was answered by process %d, want the replaced %d", got, replaced)
 	}
@@ -155,7 +156,7 @@ func TestReplacedWorkerThatStaysIsKilled(t *testing.T) {
 
 func TestStopIncludesReplacedWorkers(t *testing.T) {
 	s := startSale(t, 1, time.Hour, play{})
-	response, err := newcomer().Get("http://" + s.Address() + "/wait")
+	response, err := newcomer().Get("http://" + s.address + "/wait")
 	if err != nil {
 		t.Fatal(err)
 	}

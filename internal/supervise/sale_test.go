@@ -16,18 +16,34 @@ import (
 	"flashsale/internal/logtest"
 )
 
+// The roles of the tests: the workers of a sale, and another kind without sockets.
+const (
+	saleRole  = "sale"
+	clockRole = "clock"
+)
+
 // sale is a supervisor under test.
 type sale struct {
 	*Supervisor
-	t      *testing.T
-	part   play     // of the first workers
-	starts *os.File // one line "slot process" per worker that became ready
-	cancel context.CancelFunc
-	result chan error
+	address string
+	t       *testing.T
+	part    play     // of the first workers
+	starts  *os.File // one line "slot process" per worker that became ready
+	cancel  context.CancelFunc
+	result  chan error
 }
 
-// openSale makes a supervisor on any free port. It does not run yet.
+// openSale makes a supervisor of a sale on any free port. It does not run yet.
 func openSale(t *testing.T, workers int, drain time.Duration, part play) *sale {
+	t.Helper()
+	return openRoles(t, drain, part, saleWorkers(workers, "127.0.0.1:0"))
+}
+
+func saleWorkers(count int, address string) Role {
+	return Role{Name: saleRole, Count: count, Address: address, Processors: 1}
+}
+
+func openRoles(t *testing.T, drain time.Duration, part play, roles ...Role) *sale {
 	t.Helper()
 	logtest.Keep(t)
 	starts, err := os.OpenFile(filepath.Join(t.TempDir(), "starts"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
@@ -36,15 +52,20 @@ func openSale(t *testing.T, workers int, drain time.Duration, part play) *sale {
 	}
 	t.Cleanup(func() { starts.Close() })
 	s := &sale{t: t, part: part, starts: starts, result: make(chan error, 1)}
-	s.Supervisor, err = New(Config{Workers: workers, Address: "127.0.0.1:0", Drain: drain})
+	s.Supervisor, err = New(Config{Roles: roles, Drain: drain})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.address = s.Address(saleRole)
 	return s
 }
 
+// handover gives every role its part and the list of starts, and the clocks a file of their own before it.
 func (s *sale) handover(part play) Handover {
-	return Handover{Values: part.values(s.t), Files: []*os.File{s.starts}}
+	return Handover{
+		saleRole:  {Value: part, Files: map[string]*os.File{"starts": s.starts}},
+		clockRole: {Value: clock{Tick: part.Generation}, Files: map[string]*os.File{"starts": s.starts, "a": os.Stdin}},
+	}
 }
 
 // run runs the supervisor until the end of the test at the latest.
@@ -73,15 +94,20 @@ func (s *sale) stop() {
 // startSale runs a supervisor and waits until all its workers are ready.
 func startSale(t *testing.T, workers int, drain time.Duration, part play) *sale {
 	t.Helper()
-	s := openSale(t, workers, drain, part)
+	return openSale(t, workers, drain, part).start()
+}
+
+// start runs the supervisor and waits until all its workers are ready.
+func (s *sale) start() *sale {
+	s.t.Helper()
 	s.run()
 	select {
 	case <-s.Ready():
 	case err := <-s.result:
-		t.Fatalf("Run returned %v before the workers were ready", err)
+		s.t.Fatalf("Run returned %v before the workers were ready", err)
 	}
-	// Each worker writes its line just after it has said that it is ready.
-	within(t, "list of starts", func() bool { return len(s.started()) == workers })
+	// Each worker writes its line just after it has told that it is ready.
+	within(s.t, "list of starts", func() bool { return len(s.started()) == len(s.slots) })
 	return s
 }
 
@@ -115,13 +141,13 @@ func (s *sale) last(slot int) int {
 	return 0
 }
 
-// answer is what a test worker says about itself.
+// answer is a test worker's reply.
 type answer struct{ slot, process, generation int }
 
 // ask sends one request through the client.
 func (s *sale) ask(client *http.Client) (answer, error) {
 	// A POST is not sent a second time by the client when the server closes the connection under it.
-	response, err := client.Post("http://"+s.Address()+"/", "text/plain", strings.NewReader("?"))
+	response, err := client.Post("http://"+s.address+"/", "text/plain", strings.NewReader("?"))
 	if err != nil {
 		return answer{}, err
 	}

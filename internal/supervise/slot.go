@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"flashsale/internal/child"
@@ -14,17 +13,17 @@ import (
 // Above this delay a slot that waits out its back-off gives up its socket.
 const socketKept = time.Second / 2
 
-// slot is one place for a worker: its socket, the worker that serves it, and those that it replaced and that still
-// finish their connections. Only the goroutine in run uses it.
+// slot is one place for a worker: its socket, the worker that serves it, and the replaced workers that
+// still finish their connections. Only the goroutine in run uses it.
 type slot struct {
-	number     int
-	address    string
-	finish     time.Duration // what a worker gets to end by itself
+	role       Role
+	number     int           // in its role, from 0
+	port       *port         // of the role; nil for one without sockets
+	finish     time.Duration // for a worker to end by itself
 	readyLimit time.Duration
 
 	socket   socket
-	open     *atomic.Int64 // sockets of all slots
-	handover Handover
+	parcel   packed
 	current  *process         // nil during a back-off
 	restart  <-chan time.Time // fires at the end of a back-off, else nil
 	backoff  child.Backoff
@@ -34,16 +33,35 @@ type slot struct {
 
 // roll asks a slot to replace its worker.
 type roll struct {
-	handover Handover
-	result   chan<- error // has room for the answer
+	parcel packed
+	result chan<- error // has room for the answer
 }
 
-// run keeps a worker in the slot until ctx is done, and calls started once, when the first is ready. It returns an
-// error only when that first worker cannot be started.
+// name is the slot's worker in words.
+func (s *slot) name() string { return fmt.Sprintf("%s worker %d", s.role.Name, s.number) }
+
+func (s *slot) log() *slog.Logger { return slog.With("role", s.role.Name, "worker", s.number) }
+
+// listen opens the slot's socket, if its role has any and it is not open.
+func (s *slot) listen() error {
+	if s.port == nil || s.socket != noSocket {
+		return nil
+	}
+	opened, err := listen(s.port.address)
+	if err != nil {
+		return err
+	}
+	s.socket = opened
+	s.port.open.Add(1)
+	return nil
+}
+
+// run keeps a worker in the slot until ctx is done, and calls started once, when the first is ready. It
+// returns an error only when that first worker cannot be started.
 func (s *slot) run(ctx context.Context, started func()) error {
 	defer s.retiring.Wait()
 	defer s.socket.close()
-	first, err := s.start(ctx, s.handover)
+	first, err := s.start(ctx, s.parcel)
 	if ctx.Err() != nil {
 		if err == nil {
 			first.drain(s.finish)
@@ -65,22 +83,17 @@ func (s *slot) run(ctx context.Context, started func()) error {
 		case <-s.restart:
 			s.revive(ctx)
 		case r := <-s.rolls:
-			r.result <- s.replace(ctx, r.handover)
+			r.result <- s.replace(ctx, r.parcel)
 		}
 	}
 }
 
 // start starts a worker on the slot's socket and waits until it is ready.
-func (s *slot) start(ctx context.Context, handover Handover) (*process, error) {
-	if s.socket == noSocket {
-		reopened, err := listen(s.address)
-		if err != nil {
-			return nil, err
-		}
-		s.socket = reopened
-		s.open.Add(1)
+func (s *slot) start(ctx context.Context, parcel packed) (*process, error) {
+	if err := s.listen(); err != nil {
+		return nil, err
 	}
-	p, err := launch(s.number, s.socket, handover)
+	p, err := launch(s, parcel)
 	if err != nil {
 		return nil, err
 	}
@@ -105,20 +118,20 @@ func (s *slot) crashed(ctx context.Context) {
 	gone := s.current
 	s.current = nil
 	delay := s.rest(time.Since(gone.started))
-	slog.Error("worker ended and is started again", "worker", s.number, "status", gone.cmd.ProcessState.String(), "delay", delay)
+	s.log().Error("worker ended and is started again", "status", gone.cmd.ProcessState.String(), "delay", delay)
 }
 
 // revive starts a worker after a back-off.
 func (s *slot) revive(ctx context.Context) {
 	s.restart = nil
-	p, err := s.start(ctx, s.handover)
+	p, err := s.start(ctx, s.parcel)
 	if err == nil {
 		s.current = p
-		slog.Info("worker is ready again", "worker", s.number)
+		s.log().Info("worker is ready again")
 		return
 	}
 	if ctx.Err() == nil {
-		slog.Error("worker did not start again", "err", err, "delay", s.rest(0))
+		s.log().Error("worker did not start again", "error", err, "delay", s.rest(0))
 	}
 }
 
@@ -127,33 +140,34 @@ func (s *slot) rest(alive time.Duration) time.Duration {
 	delay := s.backoff.After(alive)
 	s.restart = time.After(delay)
 	if delay > socketKept && s.socket != noSocket {
-		// The kernel would go on to send this slot its share of new connections, to wait for seconds or for ever.
-		// With the socket gone they go to the other slots; the few that wait already are reset. The last socket stays:
-		// it keeps the port from other programs.
-		if s.open.Add(-1) > 0 {
+		// The kernel would go on to send this slot its share of new connections, to wait for seconds or
+		// for ever. With the socket closed they go to the other slots; the few that wait already are
+		// reset. The last socket stays: it keeps the port from other programs.
+		if s.port.open.Add(-1) > 0 {
 			s.socket.close()
 		} else {
-			s.open.Add(1)
+			s.port.open.Add(1)
 		}
 	}
 	return delay
 }
 
 // replace puts a new worker in the slot. If that one does not become ready, all stays as it was.
-func (s *slot) replace(ctx context.Context, handover Handover) error {
-	next, err := s.start(ctx, handover)
+func (s *slot) replace(ctx context.Context, parcel packed) error {
+	next, err := s.start(ctx, parcel)
 	if err != nil {
-		return fmt.Errorf("cannot replace worker %d, the old one stays: %w", s.number, err)
+		return fmt.Errorf("cannot replace %s, the old one stays: %w", s.name(), err)
 	}
 	if old := s.current; old != nil {
 		s.retiring.Go(func() { old.retire(ctx, s.finish) })
 	}
-	s.current, s.handover, s.restart = next, handover, nil
+	s.current, s.parcel, s.restart = next, parcel, nil
 	return nil
 }
 
 func (s *slot) stop() {
-	// First the supervisor's copy: once the worker closes its own, connections are refused, not left waiting.
+	// First the supervisor's copy: once the worker closes its own, connections are refused, not left
+	// waiting.
 	s.socket.close()
 	if s.current != nil {
 		s.current.drain(s.finish)

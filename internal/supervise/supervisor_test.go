@@ -41,14 +41,14 @@ func TestWorkersServeOnePort(t *testing.T) {
 		if strings.Contains(visible, "correct horse") {
 			t.Error("a value of the handover is visible to ps")
 		}
-		for _, want := range []string{os.Args[0], "GOMAXPROCS=1", fmt.Sprintf("%s=%d", roleVariable, slot)} {
+		for _, want := range []string{os.Args[0], "GOMAXPROCS=1", fmt.Sprintf("%s=sale/%d", roleVariable, slot)} {
 			if !strings.Contains(visible, want) {
 				t.Errorf("arguments and environment of worker %d lack %s", slot, want)
 			}
 		}
 	}
 	s.stop()
-	if conn, err := net.Dial("tcp", s.Address()); !errors.Is(err, syscall.ECONNREFUSED) {
+	if conn, err := net.Dial("tcp", s.address); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("dial after the stop: %v, %v; want connection refused", conn, err)
 	}
 	if list := s.started(); len(list) != 3 {
@@ -63,10 +63,10 @@ func TestPortInUse(t *testing.T) {
 	}
 	defer plain.Close()
 	other := startSale(t, 1, time.Second, play{})
-	for _, address := range []string{plain.Addr().String(), other.Address()} {
+	for _, address := range []string{plain.Addr().String(), other.address} {
 		want := "cannot listen on " + address + ": another program uses that port; " +
 			"stop it or choose another with -app-port (APP_PORT)"
-		if _, err := New(Config{Workers: 2, Address: address}); err == nil || err.Error() != want {
+		if _, err := New(Config{Roles: []Role{saleWorkers(2, address)}}); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -91,11 +91,14 @@ func TestSocketStaysNonBlockingWhenHandedOver(t *testing.T) {
 }
 
 func TestNewRefusesBadSettings(t *testing.T) {
-	for want, cfg := range map[string]Config{
-		"cannot supervise 0 workers, the least is 1":   {Workers: 0, Address: "127.0.0.1:0"},
-		"cannot listen on 127.0.0.1:70000: listen tcp": {Workers: 1, Address: "127.0.0.1:70000"},
+	for want, roles := range map[string][]Role{
+		"cannot supervise 0 sale workers, the least is 1":                 {saleWorkers(0, "127.0.0.1:0")},
+		"cannot listen on 127.0.0.1:70000: listen tcp":                    {saleWorkers(1, "127.0.0.1:70000")},
+		"cannot supervise without a role":                                 {},
+		`cannot supervise role "": each role needs a name of its own`:     {{Count: 1}},
+		`cannot supervise role "sale": each role needs a name of its own`: {saleWorkers(1, ""), saleWorkers(1, "")},
 	} {
-		if _, err := New(cfg); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := New(Config{Roles: roles}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -104,7 +107,7 @@ func TestNewRefusesBadSettings(t *testing.T) {
 func TestFirstWorkerEndsBeforeItIsReady(t *testing.T) {
 	s := openSale(t, 2, time.Second, play{Exit: []int{1}})
 	s.run()
-	want := "worker 1 ended before it was ready: exit status 3; its message is above"
+	want := "sale worker 1 ended before it was ready: exit status 3; its message is above"
 	if err := <-s.result; err == nil || err.Error() != want {
 		t.Errorf("Run returned %v, want %q", err, want)
 	}
@@ -127,7 +130,7 @@ func TestFirstWorkerIsNeverReady(t *testing.T) {
 	s := openSale(t, 1, time.Second, play{Hang: true})
 	s.slots[0].readyLimit = 100 * time.Millisecond
 	s.run()
-	want := "worker 0 was not ready within 100ms"
+	want := "sale worker 0 was not ready within 100ms"
 	if err := <-s.result; err == nil || err.Error() != want {
 		t.Errorf("Run returned %v, want %q", err, want)
 	}
@@ -141,7 +144,7 @@ func TestStopBeforeTheFirstWorkerIsReady(t *testing.T) {
 
 func TestStopAnswersWhatIsInFlight(t *testing.T) {
 	s := startSale(t, 1, time.Minute, play{})
-	response, err := newcomer().Get("http://" + s.Address() + "/wait")
+	response, err := newcomer().Get("http://" + s.address + "/wait")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,22 +167,23 @@ func TestStopKillsAWorkerThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// superviseUntilKilled runs a supervisor whose workers hold the files inherited as descriptors 3 and 4.
+// superviseUntilKilled runs a supervisor; its workers hold the files that it inherited as descriptors 3
+// and 4.
 func superviseUntilKilled() error {
-	files := []*os.File{os.NewFile(3, "starts"), os.NewFile(4, "life")}
-	s, err := New(Config{Workers: 2, Address: "127.0.0.1:0"})
+	files := map[string]*os.File{"starts": os.NewFile(3, "starts"), "life": os.NewFile(4, "life")}
+	s, err := New(Config{Roles: []Role{saleWorkers(2, "127.0.0.1:0")}})
 	if err != nil {
 		return err
 	}
 	go func() {
 		<-s.Ready()
-		fmt.Println(s.Address())
+		fmt.Println(s.Address(saleRole))
 	}()
-	return s.Run(context.Background(), Handover{Values: []byte("{}"), Files: files})
+	return s.Run(context.Background(), Handover{saleRole: {play{}, files}})
 }
 
 func TestWorkersEndWithTheirKilledSupervisor(t *testing.T) {
-	// The pipe ends when nobody holds its other end any more: neither the supervisor nor a worker.
+	// The pipe ends once neither the supervisor nor a worker holds its other end.
 	life, held, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +211,7 @@ func TestWorkersEndWithTheirKilledSupervisor(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := strings.TrimSpace(line)
-	s := &sale{Supervisor: &Supervisor{address: address}, t: t}
+	s := &sale{address: address, t: t}
 	s.mustAsk(newcomer())
 
 	kill(t, cmd.Process.Pid)
@@ -218,7 +222,7 @@ func TestWorkersEndWithTheirKilledSupervisor(t *testing.T) {
 	}
 	// A process that ends closes its files one by one, perhaps the pipe first.
 	within(t, "free port", func() bool {
-		next, err := New(Config{Workers: 1, Address: address})
+		next, err := New(Config{Roles: []Role{saleWorkers(1, address)}})
 		if err == nil {
 			next.Close()
 		}

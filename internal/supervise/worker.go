@@ -1,61 +1,82 @@
 package supervise
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// Worker is this process seen as a worker: what it got from its supervisor.
+// Worker is this process as a worker, with everything that its supervisor passed to it.
 type Worker struct {
-	Slot     int // from 0
-	Listener net.Listener
-	Values   []byte
-	Files    []*os.File
+	Role     string
+	Slot     int                 // from 0
+	Listener net.Listener        // nil for a role without sockets
+	Files    map[string]*os.File // of the Parcel
 
+	value json.RawMessage
 	ready *os.File
 }
 
-// Inherited returns what the supervisor handed over, nil when this process is not a worker. Call it once, before
-// anything else: the descriptors it takes over and the environment variable it removes are not there a second time.
+// Inherited returns what the supervisor handed over, nil when this process is not a worker. Call it once,
+// before anything else: the descriptors it takes over and the environment variable it removes are not
+// there a second time.
 //
-// A worker gets SIGTERM when it is to answer what is in flight and end, and SIGHUP when another worker has taken its
-// place: it then closes its listener and ends when its connections have.
+// SIGTERM tells a worker to answer the requests in flight and to end. SIGHUP tells it that another worker
+// has taken its place: it then closes its listener and ends when its connections have.
 func Inherited() (*Worker, error) {
-	role, isWorker := os.LookupEnv(roleVariable)
+	text, isWorker := os.LookupEnv(roleVariable)
 	if !isWorker {
 		return nil, nil
 	}
-	// Whatever this process may start is not a worker.
+	// No program that this process starts is a worker.
 	if err := os.Unsetenv(roleVariable); err != nil {
 		return nil, fmt.Errorf("cannot unset %s: %w", roleVariable, err)
 	}
-	slot, err := strconv.Atoi(role)
+	role, number, _ := strings.Cut(text, "/")
+	slot, err := strconv.Atoi(number)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w (it is set by the supervisor only: unset it)", roleVariable, err)
 	}
 	handover := inherit(handoverDescriptor, "handover")
-	sealed, err := unseal(handover)
+	e, err := unseal(handover)
 	if err != nil {
 		return nil, err
 	}
 	handover.Close()
+	w := &Worker{Role: role, Slot: slot, Files: map[string]*os.File{}, value: e.Value, ready: inherit(readyDescriptor, "ready")}
+	return w, w.inherit(e)
+}
 
-	socket := inherit(listenerDescriptor, "listener")
-	listener, err := net.FileListener(socket)
-	if err != nil {
-		return nil, fmt.Errorf("cannot inherit listening socket: %w", err)
+// inherit takes over the listening socket and the files.
+func (w *Worker) inherit(e envelope) error {
+	next := firstDescriptor
+	if e.Listens {
+		socket := inherit(next, "listener")
+		next++
+		listener, err := net.FileListener(socket)
+		if err != nil {
+			return fmt.Errorf("cannot inherit listening socket: %w", err)
+		}
+		socket.Close() // the listener has a copy
+		w.Listener = listener
 	}
-	socket.Close() // the listener has a copy
+	for i, name := range e.Files {
+		w.Files[name] = inherit(next+i, name)
+	}
+	return nil
+}
 
-	w := &Worker{Slot: slot, Listener: listener, Values: sealed.Values, ready: inherit(readyDescriptor, "ready")}
-	for i := range sealed.Files {
-		w.Files = append(w.Files, inherit(filesDescriptor+i, "handover file "+strconv.Itoa(i)))
+// Value decodes the value of the Parcel into what v points to.
+func (w *Worker) Value(v any) error {
+	if err := json.Unmarshal(w.value, v); err != nil {
+		return fmt.Errorf("cannot read handover: %w", err)
 	}
-	return w, nil
+	return nil
 }
 
 // Ready tells the supervisor that this worker serves. To be called once.

@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -10,28 +9,21 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 )
 
-// play is the part that a test worker plays; it travels as the handover's values. Its file 0 is the list of starts.
+// play is the part that a test worker plays; it travels as the handover's value, with the list of starts
+// as a file.
 type play struct {
 	Generation int
-	Exit       []int // slots whose worker ends before it is ready
+	Exit       []int // slots in which the worker ends before it is ready
 	Hang       bool  // never becomes ready
 	Stubborn   bool  // ignores every signal that can be ignored
 	Secret     string
-}
-
-func (p play) values(t *testing.T) []byte {
-	t.Helper()
-	values, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return values
 }
 
 // The test binary itself is the worker, and the supervisor of the test that kills one.
@@ -58,7 +50,10 @@ func TestMain(m *testing.M) {
 // work serves as a worker and returns only when something went wrong.
 func work(w *Worker) error {
 	var part play
-	if err := json.Unmarshal(w.Values, &part); err != nil {
+	if w.Role == clockRole {
+		return tick(w)
+	}
+	if err := w.Value(&part); err != nil {
 		return err
 	}
 	for _, slot := range part.Exit {
@@ -83,7 +78,7 @@ func work(w *Worker) error {
 	if err := w.Ready(); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(w.Files[0], "%d %d\n", w.Slot, os.Getpid()); err != nil {
+	if _, err := fmt.Fprintf(w.Files["starts"], "%d %d\n", w.Slot, os.Getpid()); err != nil {
 		return err
 	}
 	for got := range signals {
@@ -120,7 +115,8 @@ func (g *guests) count(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// handler answers "slot process generation". /wait begins its answer at once and ends it when the worker stops.
+// handler answers "slot process generation". /wait begins its answer at once and ends it when the worker
+// stops.
 func handler(slot, generation int, retiring, stopping <-chan struct{}) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -144,7 +140,8 @@ func TestInheritedOutsideOfASupervisor(t *testing.T) {
 	if w, err := Inherited(); w != nil || err != nil {
 		t.Errorf("Inherited() = %v, %v in a process that is no worker", w, err)
 	}
-	for role, want := range map[string]string{"0": "cannot read handover", "first": "cannot read FLASHSALE_WORKER"} {
+	for role, want := range map[string]string{"sale/0": "cannot read handover", "sale/first": "cannot read FLASHSALE_WORKER",
+		"0": "cannot read FLASHSALE_WORKER"} {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = append(os.Environ(), roleVariable+"="+role)
 		output, err := cmd.CombinedOutput()
@@ -158,10 +155,16 @@ func TestInheritedOutsideOfASupervisor(t *testing.T) {
 }
 
 func TestHandoverArrivesWhole(t *testing.T) {
-	values := []byte(strings.Repeat("\x00é\"", handoverMost/4))
-	sent := Handover{Values: values, Files: make([]*os.File, filesMost)}
-	if err := sent.check(); err != nil || len(values) != handoverMost {
-		t.Fatalf("%d bytes: %v", len(values), err)
+	value := strings.Repeat("<é\"", (valueMost-2)/5)
+	files := map[string]*os.File{}
+	var names []string
+	for i := range filesMost {
+		name := fmt.Sprintf("%0*d", fileNameMost, i)
+		names, files[name] = append(names, name), os.Stdin
+	}
+	sent, err := Handover{saleRole: {value, files}}.pack(saleWorkers(1, "127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	sealed, err := sent.seal()
 	if err != nil {
@@ -169,20 +172,32 @@ func TestHandoverArrivesWhole(t *testing.T) {
 	}
 	defer sealed.Close()
 	got, err := unseal(sealed)
-	if err != nil || string(got.Values) != string(values) || got.Files != filesMost {
-		t.Errorf("got %d bytes of values and %d files, %v", len(got.Values), got.Files, err)
+	if err != nil || !slices.Equal(got.Files, names) || !got.Listens {
+		t.Fatalf("got files %q, a socket %v, %v", got.Files, got.Listens, err)
+	}
+	var arrived string
+	if err := (&Worker{value: got.Value}).Value(&arrived); err != nil || arrived != value {
+		t.Errorf("got %d bytes of %d, %v", len(arrived), len(value), err)
 	}
 }
 
 func TestHandoverLimits(t *testing.T) {
+	many := map[string]*os.File{}
+	for i := range filesMost + 1 {
+		many[fmt.Sprint(i)] = os.Stdin
+	}
 	for want, handover := range map[string]Handover{
-		"handover to workers has 1048577 bytes of values, the limit is 1048576": {Values: make([]byte, handoverMost+1)},
-		"handover to workers has 65 files, the limit is 64":                     {Files: make([]*os.File, filesMost+1)},
+		"its value has 1048577 bytes, the limit is 1048576":                  {saleRole: {Value: strings.Repeat("a", valueMost-1)}},
+		"it has 65 files, the limit is 64":                                   {saleRole: {Files: many}},
+		`it has a file named ""; a name has 1 to 64 bytes and is there once`: {saleRole: {Files: map[string]*os.File{"": os.Stdin}}},
+		"json: unsupported type: chan int":                                   {saleRole: {Value: make(chan int)}},
+		"the handover has nothing for them":                                  {},
 	} {
-		s, err := New(Config{Workers: 1, Address: "127.0.0.1:0"})
+		s, err := New(Config{Roles: []Role{saleWorkers(1, "127.0.0.1:0")}})
 		if err != nil {
 			t.Fatal(err)
 		}
+		want = "cannot hand over to sale workers: " + want
 		if err := s.Run(t.Context(), handover); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %q", err, want)
 		}

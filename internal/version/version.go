@@ -1,5 +1,5 @@
-// Package version tells which build of the program this is. It knows only what the Go toolchain has put
-// into the binary.
+// Package version describes this build of the program, from the facts that the Go toolchain puts into the
+// binary.
 package version
 
 import (

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,8 +11,13 @@ import (
 	"flashsale/internal/catalog/mariadbtest"
 )
 
-func environment(values map[string]string) func(string) string {
-	return func(name string) string { return values[name] }
+// environment is the whole environment of the settings, as far as the machine sets it.
+func environment(t *testing.T, values map[string]string) {
+	t.Helper()
+	for _, name := range []string{"USERS", "FOODS", "STOCK", "ROOT_PASSWORD", "CATALOG_DIR", "DB_HOST", "DB_PORT", "DB_NAME",
+		"DB_USER", "DB_PASS", "REPLACE_TABLES"} {
+		t.Setenv(name, values[name])
+	}
 }
 
 // load reads the tables back and fails t unless they hold what cfg generates.
@@ -42,12 +49,12 @@ func load(t *testing.T, db catalog.Database, cfg catalog.Config) {
 func TestTablesHoldTheBuiltInCatalogue(t *testing.T) {
 	server := mariadbtest.Start(t)
 	db := catalog.Database{Host: server.Host, Port: server.Port, Name: "ele`me", User: server.User, Password: server.Password}
-	getenv := environment(map[string]string{
+	environment(t, map[string]string{
 		"DB_HOST": db.Host, "DB_PORT": strconv.Itoa(db.Port), "DB_NAME": db.Name, "DB_USER": db.User, "DB_PASS": db.Password,
 	})
 
 	var out strings.Builder
-	err := run(t.Context(), []string{"-users", "2500", "-root-password", "geheim"}, getenv, &out)
+	err := run(t.Context(), []string{"-users", "2500", "-root-password", "geheim"}, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,15 +64,15 @@ func TestTablesHoldTheBuiltInCatalogue(t *testing.T) {
 	}
 	load(t, db, catalog.Config{Users: 2500, Foods: 100, Stock: 1000, RootPassword: "geheim"})
 
-	err = run(t.Context(), []string{"-users", "3"}, getenv, &out)
-	refusal := "table user or food exists already; pass -replace to drop both and fill them anew"
+	err = run(t.Context(), []string{"-users", "3"}, &out)
+	refusal := "table user or food exists already; pass -replace-tables to drop both and fill them anew"
 	if err == nil || err.Error() != refusal {
 		t.Errorf("second run: %v, want %s", err, refusal)
 	}
 	load(t, db, catalog.Config{Users: 2500, Foods: 100, Stock: 1000, RootPassword: "geheim"})
 
 	out.Reset()
-	err = run(t.Context(), []string{"-users", "3", "-foods", "2", "-stock", "7", "-replace"}, getenv, &out)
+	err = run(t.Context(), []string{"-users", "3", "-foods", "2", "-stock", "7", "-replace-tables"}, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,10 +81,28 @@ func TestTablesHoldTheBuiltInCatalogue(t *testing.T) {
 		t.Fatalf("run prints %q, want the password it made", out.String())
 	}
 	load(t, db, catalog.Config{Users: 3, Foods: 2, Stock: 7, RootPassword: strings.TrimSpace(made)})
+
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"users.csv": "id,name,password\n1,root,r\n7,ann,a\n", "foods.csv": "id,stock,price\n1,5,9\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out.Reset()
+	if err := run(t.Context(), []string{"-catalog-dir", dir, "-replace-tables"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if want := db.String() + " now holds the catalogue CSV in " + dir + ".\n"; out.String() != want {
+		t.Errorf("run prints %q, want %q", out.String(), want)
+	}
+	load(t, db, catalog.Config{Dir: dir})
 }
 
 func TestSettings(t *testing.T) {
-	s, err := readSettings(nil, environment(nil), &strings.Builder{})
+	environment(t, nil)
+	s, err := readSettings(nil, &strings.Builder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,13 +122,15 @@ func TestBadSettings(t *testing.T) {
 		port      string
 		want      string
 	}{
-		{name: "port", port: "sql", want: `DB_PORT is "sql"; set it to a port number`},
-		{name: "argument", arguments: []string{"localhost"}, want: `unexpected argument "localhost"; every setting is a flag`},
-		{name: "flag", arguments: []string{"-hots", "x"}, want: "flag provided but not defined: -hots"},
+		{name: "port", port: "sql", want: `DB_PORT is "sql"; it must be a whole number`},
+		{name: "argument", arguments: []string{"localhost"}, want: `unexpected argument "localhost" (-h lists all flags)`},
+		{name: "flag", arguments: []string{"-hots", "x"}, want: "flag provided but not defined: -hots (-h lists all flags)"},
+		{name: "range", arguments: []string{"-users", "0"}, want: "-users is 0; it must be from 1 to 10000000"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := readSettings(test.arguments, environment(map[string]string{"DB_PORT": test.port}), &strings.Builder{})
+			environment(t, map[string]string{"DB_PORT": test.port})
+			_, err := readSettings(test.arguments, &strings.Builder{})
 			if err == nil || err.Error() != test.want {
 				t.Errorf("error %v, want %s", err, test.want)
 			}
@@ -113,8 +140,8 @@ func TestBadSettings(t *testing.T) {
 
 func TestPasswordsAreNotPrinted(t *testing.T) {
 	var out strings.Builder
-	getenv := environment(map[string]string{"DB_PASS": "hidden1", "ROOT_PASSWORD": "hidden2"})
-	if err := run(t.Context(), []string{"-h"}, getenv, &out); err != nil {
+	environment(t, map[string]string{"DB_PASS": "hidden1", "ROOT_PASSWORD": "hidden2"})
+	if err := run(t.Context(), []string{"-h"}, &out); err != nil {
 		t.Fatal(err)
 	}
 	if help := out.String(); !strings.Contains(help, "DB_PASS") || strings.Contains(help, "hidden") {

@@ -1,5 +1,6 @@
-// Package mariadbtest runs a private MariaDB server for tests. It is slow to start (one to three seconds), so a
-// package starts one for all its cases. It must not be used outside tests: nothing on it survives.
+// Package mariadbtest runs a private MariaDB server for tests. It is slow to start (one to three
+// seconds), so a package starts one for all its cases. It must not be used outside tests: nothing on it
+// survives.
 package mariadbtest
 
 import (
@@ -38,9 +39,9 @@ type Server struct {
 	daemon    *child
 }
 
-// Start runs a server on a port of 127.0.0.1 until tb and its subtests are over, and never longer than this process.
-// Where mariadbd is not installed it skips tb, or fails it if REQUIRE_REAL=1 is set. arguments are added to its command
-// line; by default a commit is not on disk yet when it is answered.
+// Start runs a server on a port of 127.0.0.1 until tb and its subtests are over, and never longer than
+// this process. Where mariadbd is not installed it skips tb, or fails it if REQUIRE_REAL=1 is set.
+// arguments are added to its command line; by default a commit is not on disk yet when it is answered.
 func Start(tb testing.TB, arguments ...string) *Server {
 	tb.Helper()
 	for _, program := range []string{"mariadbd", "mariadb-install-db"} {
@@ -143,8 +144,8 @@ func install(ctx context.Context, folder string) error {
 	return os.WriteFile(filepath.Join(folder, "account.sql"), []byte(statements), 0o600)
 }
 
-// account names the user to run as where the server would refuse to run as root. It stays root: a change of user
-// would clear the death signal of the child.
+// account names the user to run as where the server would refuse to run as root. It stays root: a change
+// of user would clear the death signal of the child.
 func account() []string {
 	if os.Geteuid() == 0 {
 		return []string{"--user=root"}
@@ -179,7 +180,8 @@ func (s *Server) launch(ctx context.Context, folder string) (*child, error) {
 	return daemon, nil
 }
 
-// await returns once the server with this socket answers: another one may have taken the port, with the same account.
+// await returns once the server with this socket answers: another one may have taken the port, with the
+// same account.
 func (s *Server) await(ctx context.Context, daemon *child, socket string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -217,8 +219,8 @@ func startChild(program string, arguments []string) (*child, error) {
 	c := &child{done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// Linux sends the death signal when the thread that made the child ends, not the process: this goroutine
-		// keeps its thread until the child is gone.
+		// Linux sends the death signal when the thread that made the child ends, not the process: this
+		// goroutine keeps its thread until the child is gone.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(c.done)

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"os/signal"
+	"syscall"
+
+	"flashsale/internal/catalog"
+	"flashsale/internal/config"
+	"flashsale/internal/ledger"
+	"flashsale/redisx"
+)
+
+// The exit codes of flashsale audit.
+const (
+	auditEqual = iota
+	auditDiffers
+	auditFailed
+)
+
+// audit is the command that compares the orders in Redis with those in the ledger's database.
+func audit(ctx context.Context, p *program, args []string) (code int) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	result, newSale, err := p.audit(ctx, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return auditEqual
+	case err != nil:
+		fmt.Fprintln(p.stderr, "flashsale audit:", err)
+		return auditFailed
+	}
+	result.Print(p.stdout)
+	if !result.Equal() {
+		return auditDiffers
+	}
+	fmt.Fprintf(p.stdout, "for the next sale stop all servers and %s\n", newSale)
+	return auditEqual
+}
+
+// audit audits the sale and returns what to do for the next one.
+func (p *program) audit(ctx context.Context, args []string) (result *ledger.Audit, newSale string, err error) {
+	cfg, err := p.settings(args, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	if cfg.Ledger == "" {
+		return nil, "", errors.New("-ledger (LEDGER) is not set; it names the database to compare with")
+	}
+	cfg.HideSecrets()
+	database, err := ledger.NewDatabase(cfg.Ledger)
+	if err != nil {
+		return nil, "", err
+	}
+	defer database.Close()
+	store, free, err := findStore(ctx, cfg)
+	if err != nil {
+		return nil, "", err
+	}
+	rooms := newRooms()
+	rooms.start(room{"store", store.run})
+	defer func() { err = errors.Join(err, rooms.stop(), free()) }()
+	result, err = compare(ctx, cfg, database, store)
+	return result, store.newSale, err
+}
+
+func compare(ctx context.Context, cfg *config.Config, database *ledger.Database, store *store) (*ledger.Audit, error) {
+	source := cfg.Catalog
+	if source.RootPassword == "" && source.BuiltIn() {
+		source.RootPassword = rand.Text() // for a catalogue in which nothing logs in
+	}
+	c, err := catalog.Load(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	sale, err := redisx.Find(ctx, store.redis, firstStock(c).Catalog, cfg.Sale)
+	if err != nil {
+		return nil, refusedSale(err, store)
+	}
+	return ledger.Compare(ctx, ledger.AuditConfig{
+		Database: database, Redis: store.redis, Sale: sale, Prices: prices(c),
+	})
+}

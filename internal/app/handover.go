@@ -1,0 +1,47 @@
+package app
+
+import (
+	"os"
+
+	"flashsale/handlers"
+	"flashsale/internal/catalog"
+	"flashsale/internal/supervise"
+	"flashsale/redisx"
+)
+
+// catalogFile is the name of the catalogue among the files of a handover.
+const catalogFile = "catalog"
+
+// handover is the part of an opening that a worker gets as a value; the catalogue comes as a file.
+type handover struct {
+	Redis       redisx.Config
+	Sale        string
+	Secrets     [][]byte // the current one, which signs, then older ones, which still verify
+	Certificate handlers.Certificate
+}
+
+// pack makes the handover to all workers. Its files are open.
+func (o *opening) pack() (supervise.Handover, error) {
+	file, err := o.catalog.File()
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]*os.File{catalogFile: file}
+	return supervise.Handover{saleRole: {Value: o.handover, Files: files}}, nil
+}
+
+// catalogFiles are the catalogues in a handover.
+func catalogFiles(h supervise.Handover) []*os.File { return []*os.File{h[saleRole].Files[catalogFile]} }
+
+// unpack returns what pack has handed over.
+func unpack(w *supervise.Worker) (*opening, error) {
+	o := &opening{}
+	if err := w.Value(&o.handover); err != nil {
+		return nil, err
+	}
+	file := w.Files[catalogFile]
+	defer file.Close()
+	var err error
+	o.catalog, err = catalog.Map(file)
+	return o, err
+}

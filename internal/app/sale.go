@@ -1,0 +1,182 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"flashsale/handlers"
+	"flashsale/internal/catalog"
+	"flashsale/internal/config"
+	"flashsale/internal/datafolder"
+	"flashsale/redisx"
+	"flashsale/tokens"
+)
+
+// opening is an open sale, with all that a worker needs to serve it.
+type opening struct {
+	handover
+	catalog *catalog.Catalog
+
+	source     catalog.Config // of the catalogue, with root's password
+	randomRoot bool           // that password was made at this start
+	fresh      bool           // no server had opened the sale before
+	alone      bool           // no other server can take part in it
+}
+
+// openSale reads the catalogue and the secrets and opens the sale, or joins the one that is open.
+func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store) (o *opening, err error) {
+	o = &opening{handover: handover{Redis: store.redis}, source: cfg.Catalog, alone: store.private}
+	if o.source.RootPassword == "" && o.source.BuiltIn() {
+		o.source.RootPassword, o.randomRoot = rand.Text(), true
+		if err := folder.WriteRootPassword(o.source.RootPassword); err != nil {
+			return nil, err
+		}
+	}
+	if o.catalog, err = catalog.Load(ctx, o.source); err != nil {
+		return nil, err
+	}
+	if o.Certificate, err = handlers.ReadCertificate(cfg.TLSCert, cfg.TLSKey); err != nil {
+		return nil, err
+	}
+	if o.Secrets, err = secrets(cfg, folder); err != nil {
+		return nil, err
+	}
+	if err := o.join(ctx, cfg.Sale, folder, store); err != nil {
+		return nil, err
+	}
+	if store.durable {
+		err = folder.WriteSale(o.Sale, store.redis.Address)
+	}
+	return o, err
+}
+
+// secrets returns the current secret, which signs, then older ones, which still verify.
+func secrets(cfg *config.Config, folder *datafolder.Folder) (list [][]byte, err error) {
+	secret := []byte(cfg.TokenSecret)
+	if len(secret) == 0 {
+		if secret, err = folder.TokenSecret(); err != nil {
+			return nil, err
+		}
+	}
+	list = [][]byte{secret}
+	if cfg.TokenSecretPrevious != "" {
+		list = append(list, []byte(cfg.TokenSecretPrevious))
+	}
+	return list, nil
+}
+
+// join opens the sale in Redis or joins it: the sale that the flag -sale has named, else the one that the
+// folder remembers, else the one that is there.
+func (o *opening) join(ctx context.Context, named string, folder *datafolder.Folder, store *store) error {
+	served, err := folder.Served()
+	if err != nil {
+		return err
+	}
+	wanted := firstStock(o.catalog)
+	wanted.Alone = o.alone
+	if wanted.Server, err = o.fingerprints(); err != nil {
+		return err
+	}
+	switch {
+	case named != "":
+		wanted.Only = named
+	case served.Redis == o.Redis.Address:
+		wanted.Last = served.Sale
+	default: // the same sale may have moved to another Redis
+		wanted.Only = served.Sale
+	}
+	opened, err := redisx.Open(ctx, o.Redis, wanted)
+	moved := errors.Is(err, redisx.ErrNoSale) || errors.Is(err, redisx.ErrOtherSale)
+	switch {
+	case moved && named != "":
+		return fmt.Errorf("-sale %s: %w; it joins that sale only", named, err)
+	case moved:
+		return fmt.Errorf("%w; %w", err, otherRedis(folder, served))
+	case err != nil:
+		return refusedSale(err, store)
+	}
+	o.Sale, o.fresh = opened.Sale, opened.Fresh
+	warnOf(opened.Differs, o.alone)
+	return nil
+}
+
+// refusedSale adds what to do to the reason why a sale is not opened.
+func refusedSale(err error, store *store) error {
+	switch {
+	case errors.Is(err, redisx.ErrOtherFoods):
+		return fmt.Errorf("%w; start with the catalogue of that sale, or for a new sale %s", err, store.newSale)
+	case errors.Is(err, redisx.ErrSaleLost):
+		return fmt.Errorf("%w; restore its data, or for a new sale %s", err, store.newSale)
+	case errors.Is(err, redisx.ErrLeftover):
+		return fmt.Errorf("%w, and a new sale would list its orders as its own; restore its data, or for a new sale %s",
+			err, store.newSale)
+	case errors.Is(err, redisx.ErrOtherSecrets):
+		return fmt.Errorf("%w, so it would refuse what they sign; set TOKEN_SECRET to theirs, or TOKEN_SECRET_PREVIOUS "+
+			"on the way to a new one (if theirs is lost, stop all servers and run HDEL sale server in Redis: "+
+			"everyone has to log in again)", err)
+	}
+	return err
+}
+
+// fingerprints returns the fingerprints of everything that the servers of the sale must agree on.
+func (o *opening) fingerprints() (list []redisx.Fingerprint, err error) {
+	for _, secret := range o.Secrets {
+		name, key, err := tokens.Fingerprint(secret)
+		if err != nil {
+			return nil, err
+		}
+		root, users := o.catalog.UserFingerprints(key)
+		list = append(list, redisx.Fingerprint{Secret: name, Root: root, Users: users})
+	}
+	return list, nil
+}
+
+// firstStock is the sale as the catalogue would open it.
+func firstStock(c *catalog.Catalog) redisx.Opening {
+	o := redisx.Opening{}
+	pieces := int64(0)
+	for _, food := range c.Foods() {
+		o.Stock = append(o.Stock, food.Stock)
+		pieces += food.Stock
+	}
+	o.Catalog = fmt.Sprintf("%d foods, %d pieces (%s)", len(o.Stock), pieces, c.Fingerprint())
+	return o
+}
+
+// differences are the warnings to a server that joins a sale and does not have everything in common with
+// the server that joined before it.
+var differences = []struct {
+	found func(redisx.Differences) bool
+	text  string
+}{
+	{func(d redisx.Differences) bool { return d.TheyRefuse },
+		"the sale's other servers do not know the token secret that signs here: they refuse logins and " +
+			"carts of this server, until they are restarted with it as TOKEN_SECRET_PREVIOUS"},
+	{func(d redisx.Differences) bool { return d.WeRefuse },
+		"this server does not know the token secret that signs on another server of the sale: it refuses " +
+			"logins and carts of that one; set TOKEN_SECRET_PREVIOUS to it"},
+	{func(d redisx.Differences) bool { return d.Root },
+		"root's password is not the same as on the sale's other servers: root can log in only where it is " +
+			"the right one; set ROOT_PASSWORD to the same on all"},
+	{func(d redisx.Differences) bool { return d.Users },
+		"the users are not the same as on the sale's other servers: a user who is missing on a server, or has " +
+			"another password there, cannot log in there; give all servers the same users (SIGHUP reads them again)"},
+}
+
+// warnOf logs the differences.
+func warnOf(d redisx.Differences, alone bool) {
+	if alone { // there is no other server: all has been changed on purpose
+		if d.WeRefuse {
+			slog.Warn("the token secret is not the same as before: everyone has to log in again and to fill a new cart")
+		}
+		return
+	}
+	for _, difference := range differences {
+		if difference.found(d) {
+			slog.Warn(difference.text)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"flashsale/internal/config"
+	"flashsale/internal/datafolder"
+	"flashsale/internal/embedded"
+	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
+)
+
+// store is the Redis in use.
+type store struct {
+	redis       redisx.Config // how to reach it
+	description string
+	private     bool                        // no other server can use it
+	durable     bool                        // it keeps the sale when this server ends
+	newSale     string                      // what to do for a new sale in it
+	run         func(context.Context) error // its room
+}
+
+// startStore returns the Redis to use: the one that cfg names, or else the default store in the folder,
+// which it starts. The folder must be locked.
+func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Folder) (*store, error) {
+	if cfg.Redis.Address != "" {
+		return useRedis(ctx, cfg, folder.SalePath())
+	}
+	if err := refuseEmptyStore(cfg, folder); err != nil {
+		return nil, err
+	}
+	own, err := embedded.Start(ctx, embedded.Config{Folder: folder, RequireDurable: cfg.RequireDurable})
+	if err != nil {
+		return nil, err
+	}
+	redis := cfg.Redis
+	redis.Network, redis.Address, redis.Password = own.Network, own.Address, own.Password
+	return &store{
+		redis:       redis,
+		description: own.Description(),
+		private:     true,
+		durable:     own.Durable,
+		newSale:     newPrivateSale(folder),
+		run:         own.Run,
+	}, nil
+}
+
+// useRedis reads how durable the Redis is that cfg names. remembered is the file in which servers
+// remember the sale.
+func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*store, error) {
+	durability, err := pipeline.ReadDurability(ctx, cfg.Redis.Config)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.RequireDurable && !durability.Full {
+		return nil, fmt.Errorf("-require-durable: Redis at %s: %s", cfg.Redis.Address, durability.Loss)
+	}
+	return &store{
+		redis:       cfg.Redis,
+		description: "Redis at " + cfg.Redis.Address + "; " + durability.Loss,
+		durable:     true,
+		newSale: "use an empty Redis database (or delete the keys " + redisx.SaleKeys +
+			" in this one) and delete " + remembered,
+		run: kept,
+	}, nil
+}
+
+// kept is the room of a store that another process keeps.
+func kept(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+func newPrivateSale(folder *datafolder.Folder) string {
+	return "delete " + folder.Path() + " or choose another -data"
+}
+
+// refuseEmptyStore refuses to start the default store in a folder that served a sale from another Redis and
+// keeps none itself: most likely REDIS_HOST was forgotten.
+func refuseEmptyStore(cfg *config.Config, folder *datafolder.Folder) error {
+	served, err := folder.Served()
+	own := served.Redis == embedded.Socket(folder) || embedded.Holds(folder)
+	if err != nil || served.Sale == "" || own || cfg.Sale != "" {
+		return err
+	}
+	return otherRedis(folder, served)
+}
+
+// otherRedis is the error for a folder that remembers a sale which the Redis in use does not hold.
+func otherRedis(folder *datafolder.Folder, served datafolder.Served) error {
+	cure := "set REDIS_HOST"
+	if served.Redis == embedded.Socket(folder) {
+		cure = "start without REDIS_HOST"
+	}
+	return fmt.Errorf("this folder served sale %s from %s; %s, or delete %s for a new sale",
+		served.Sale, served.Redis, cure, folder.SalePath())
+}
+
+// findStore is startStore for the audit: the default store of a folder runs already when its server does.
+// free gives the folder back when the store has ended.
+func findStore(ctx context.Context, cfg *config.Config) (found *store, free func() error, err error) {
+	free = func() error { return nil }
+	if cfg.Redis.Address != "" {
+		found, err = useRedis(ctx, cfg, "the file sale in the data folder of each server")
+		return found, free, err
+	}
+	folder, err := findFolder(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = folder.Lock()
+	if errors.Is(err, datafolder.ErrInUse) {
+		redis := cfg.Redis
+		redis.Network, redis.Address = "unix", embedded.Socket(folder)
+		return &store{redis: redis, newSale: newPrivateSale(folder), run: kept}, free, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err = startStore(ctx, cfg, folder)
+	if err != nil {
+		return nil, nil, errors.Join(err, folder.Unlock())
+	}
+	return found, folder.Unlock, nil
+}
+
+// findFolder opens the data folder of a server that has served a sale of its own.
+func findFolder(cfg *config.Config) (*datafolder.Folder, error) {
+	unserved := fmt.Errorf("no sale was served from %s; name its folder (-data) or its Redis (-redis)", cfg.DataDir)
+	if _, err := os.Stat(cfg.DataDir); err != nil { // Open would make it
+		return nil, unserved
+	}
+	folder, err := datafolder.Open(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	served, err := folder.Served()
+	switch {
+	case err != nil:
+		return nil, err
+	case served.Sale == "":
+		return nil, unserved
+	}
+	return folder, refuseEmptyStore(cfg, folder)
+}

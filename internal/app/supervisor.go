@@ -1,0 +1,147 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"flashsale/internal/config"
+	"flashsale/internal/datafolder"
+	"flashsale/internal/ledger"
+	"flashsale/internal/supervise"
+)
+
+// supervisor is the process that people start and stop. It serves no request.
+type supervisor struct {
+	cfg       *config.Config
+	settings  string // for the banner
+	processes *supervise.Supervisor
+	store     *store
+	sale      *opening
+	database  *ledger.Database // nil without a ledger
+	ledger    *ledger.Ledger   // nil without a ledger
+
+	handedOver supervise.Handover
+	catalogs   []*os.File // that workers may be started with
+}
+
+// runSupervisor starts everything, waits for a signal and stops everything in the opposite order.
+func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (err error) {
+	s := &supervisor{cfg: cfg, settings: cfg.String()}
+	cfg.HideSecrets() // workers get the secrets they need in the handover
+	hangups := catchHangups()
+	interrupt, stopCatching := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stopCatching()
+	// With the first signal its default is back: a second one kills.
+	context.AfterFunc(interrupt, stopCatching)
+
+	folder, err := datafolder.Open(cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	if err := folder.Lock(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Unlock()) }()
+	if s.database, err = ledger.Open(interrupt, cfg.Ledger); err != nil {
+		return err
+	}
+	defer s.database.Close()
+	// The port comes first: a server that cannot serve must not open a sale.
+	if err := s.listen(); err != nil {
+		return err
+	}
+	defer s.processes.Close()
+	if err := s.run(interrupt, folder, hangups, stdout); err != nil {
+		return err
+	}
+	if s.store.durable {
+		fmt.Fprintf(stdout, "flashsale has stopped; sale %s stays in its store\n", s.sale.Sale)
+	}
+	return nil
+}
+
+// listen opens the port.
+func (s *supervisor) listen() (err error) {
+	s.processes, err = supervise.New(supervise.Config{
+		// One processor for each worker: the kernel balances the processes, and no process pays for
+		// moving goroutines between threads.
+		Roles: []supervise.Role{{Name: saleRole, Count: s.cfg.Workers, Address: s.cfg.Address(), Processors: 1}},
+		Drain: s.cfg.Drain,
+	})
+	if err != nil {
+		return err
+	}
+	if s.cfg.Guessable(s.address()) {
+		slog.Warn("anyone who reaches this server can log in as any buyer: the built-in users have the passwords "+
+			"pass<i>; give the sale users of its own (-catalog-dir, DB_HOST), or listen on 127.0.0.1",
+			"address", s.address())
+	}
+	return nil
+}
+
+func (s *supervisor) address() string { return s.processes.Address(saleRole) }
+
+// run opens the sale in its store and keeps all rooms until a signal.
+func (s *supervisor) run(ctx context.Context, folder *datafolder.Folder, hangups hangups, stdout io.Writer) (err error) {
+	if s.store, err = startStore(ctx, s.cfg, folder); err != nil {
+		return err
+	}
+	rooms := newRooms()
+	defer func() { err = errors.Join(err, rooms.stop()) }()
+	rooms.start(room{"store", s.store.run})
+	if s.sale, err = openSale(ctx, s.cfg, folder, s.store); err != nil {
+		return err
+	}
+	if s.ledger, err = openLedger(ctx, s.database, s.sale, s.address()); err != nil {
+		return err
+	}
+	if s.handedOver, err = s.sale.pack(); err != nil {
+		return err
+	}
+	s.catalogs = catalogFiles(s.handedOver)
+	rooms.start(s.rooms()...)
+	for ready := s.processes.Ready(); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-rooms.over:
+			return nil
+		case <-ready:
+			ready = nil
+			s.printBanner(stdout)
+		case <-hangups.signals:
+			if hangups.endOfTerminal() {
+				return nil
+			}
+			s.reload(ctx)
+		}
+	}
+}
+
+// keepWorkers is the room of the worker processes.
+func (s *supervisor) keepWorkers(ctx context.Context) error {
+	return s.processes.Run(ctx, s.handedOver)
+}
+
+// hangups are the SIGHUPs of this process. With a terminal one of them may be the terminal's end.
+type hangups struct {
+	signals  <-chan os.Signal
+	terminal bool
+}
+
+func catchHangups() hangups {
+	h := hangups{terminal: supervise.Attached()}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	h.signals = signals
+	return h
+}
+
+// endOfTerminal reports whether a SIGHUP that has come was the terminal's end and not a request to reload.
+func (h hangups) endOfTerminal() bool { return h.terminal && !supervise.Attached() }

@@ -1,0 +1,124 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"flashsale/handlers"
+	"flashsale/internal/config"
+	"flashsale/internal/profiling"
+	"flashsale/internal/supervise"
+	"flashsale/redisx"
+	"flashsale/tokens"
+)
+
+const (
+	startWait = 200 * time.Millisecond // for Redis, before a worker serves without it
+	stopGrace = 100 * time.Millisecond // for idle connections at a stop: a request may be on its way
+)
+
+// worker is a process that serves the sale.
+type worker struct {
+	cfg      *config.Config
+	sale     *redisx.Sale
+	server   *handlers.Server
+	listener net.Listener
+	ready    func() error
+	stocked  chan struct{} // closed when the stock is known
+}
+
+// runWorker serves what the supervisor handed over until a signal from it: SIGTERM stops, SIGHUP retires.
+func runWorker(ctx context.Context, cfg *config.Config, inherited *supervise.Worker) error {
+	o, err := unpack(inherited)
+	if err != nil {
+		return err
+	}
+	w, err := newWorker(cfg, o, inherited)
+	if err != nil {
+		return err
+	}
+	if err := profiling.Serve(cfg.Pprof, inherited.Slot); err != nil {
+		slog.Error("no profiles of this worker", "error", err) // the one it replaces has the port until it ends
+	}
+	stop, cancel := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer cancel()
+	retire, cancel := signal.NotifyContext(stop, syscall.SIGHUP)
+	defer cancel()
+	rooms := newRooms()
+	rooms.start(w.rooms(stop)...)
+	select {
+	case <-retire.Done():
+	case <-rooms.over:
+	}
+	return rooms.stop()
+}
+
+// newWorker makes a worker of an opening, with the limits of one worker.
+func newWorker(cfg *config.Config, o *opening, inherited *supervise.Worker) (*worker, error) {
+	keys, err := tokens.New(o.Secrets[0], o.Secrets[1:]...)
+	if err != nil {
+		return nil, err
+	}
+	encryption, err := o.Certificate.TLS()
+	if err != nil {
+		return nil, err
+	}
+	redis := o.Redis
+	redis.Quiet = inherited.Slot > 0
+	sale := redisx.Join(redis, o.Sale, len(o.catalog.Foods()), o.catalog.Users())
+	server := handlers.New(handlers.Config{
+		Catalog: o.catalog, Keys: keys, Sale: sale, TokenTTL: cfg.TokenTTL, TLS: encryption,
+		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
+	})
+	return &worker{cfg: cfg, sale: sale, server: server, listener: inherited.Listener, ready: inherited.Ready,
+		stocked: make(chan struct{})}, nil
+}
+
+// publishStock is the room that looks at the stock.
+func (w *worker) publishStock(ctx context.Context) error {
+	first := sync.OnceFunc(func() { close(w.stocked) })
+	w.sale.Snapshot(ctx, w.cfg.SnapshotInterval, func(stock []int64) {
+		w.server.PublishStock(stock)
+		first()
+	})
+	return nil
+}
+
+// serve is the room that answers requests. When ctx ends it drains: connections may then stay idle for
+// most of the time that -drain allows, so that clients learn of the end from a reply; once stop has ended
+// too, only for a moment.
+func (w *worker) serve(ctx, stop context.Context) error {
+	// Usually a moment. A worker that is started while Redis is away serves all the same: 503 is an answer.
+	select {
+	case <-w.stocked:
+	case <-time.After(startWait):
+		slog.Warn("Redis does not answer yet; serving without it")
+	case <-ctx.Done():
+		return nil
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- w.server.Serve(w.listener) }()
+	if err := w.ready(); err != nil {
+		return err
+	}
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	return w.drain(stop)
+}
+
+func (w *worker) drain(stop context.Context) error {
+	ctx, cancel := context.WithTimeout(context.Background(), w.cfg.Drain)
+	defer cancel()
+	idle, cancel := context.WithTimeout(ctx, w.cfg.Drain*3/4)
+	defer cancel()
+	context.AfterFunc(stop, func() { time.AfterFunc(stopGrace, cancel) })
+	return w.server.Drain(ctx, idle, w.listener)
+}

@@ -1,0 +1,44 @@
+package config
+
+import (
+	"errors"
+	"flag"
+
+	"flashsale/internal/catalog"
+)
+
+type catalogFlags struct {
+	Catalog     catalog.Config
+	ForceReload bool // a SIGHUP takes a list of users that lost more than a tenth, too
+}
+
+func (c *catalogFlags) add(f *Flags) {
+	f.Group("Catalogue (built in, unless -catalog-dir or -db-host is set)")
+	f.Catalog(&c.Catalog)
+	f.Switch(&c.ForceReload, "force-reload", "a SIGHUP takes a list of users that lost more than a tenth, too")
+	f.Check(func() error {
+		if c.Catalog.Dir != "" && c.Catalog.DB.Host != "" {
+			return errors.New("-catalog-dir and -db-host are both set; choose one")
+		}
+		return nil
+	})
+}
+
+// Catalog adds the flags of the catalogue, the same for the server and for the tools in scripts.
+func (f *Flags) Catalog(c *catalog.Config) {
+	f.Number(&c.Users, "users", 10_000, 1, 10_000_000, "`number` of users in the built-in catalogue")
+	f.Number(&c.Foods, "foods", 100, 1, 100_000, "`number` of foods in the built-in catalogue")
+	f.Number(&c.Stock, "stock", 1000, 0, 1_000_000_000, "`pieces` of each food in the built-in catalogue")
+	f.Secret(&c.RootPassword, "root-password", "", "`password` of user 1, root; better set in the environment "+
+		"(default: a random one at each start; with CSV and MySQL the one there)")
+	f.Text(&c.Dir, "catalog-dir", "", "`folder` with users.csv (id,name,password) and foods.csv (id,stock,price)")
+	f.Text(&c.DB.Host, "db-host", "", "`host` of a MySQL or MariaDB with the tables user and food")
+	f.Number(&c.DB.Port, "db-port", 3306, 1, 65535, "its `port`")
+	f.Text(&c.DB.Name, "db-name", "eleme", "`name` of the database")
+	f.Text(&c.DB.User, "db-user", "root", "`name` to log in with")
+	f.Secret(&c.DB.Password, "db-pass", "toor", "its `password`; better set in the environment")
+}
+
+// AddCatalog adds the flags of the catalogue to a set of package flag, without their environment names
+// and ranges.
+func AddCatalog(fs *flag.FlagSet, c *catalog.Config) { (&Flags{set: fs}).Catalog(c) }

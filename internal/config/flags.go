@@ -1,0 +1,167 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Flags are a program's flags. They come in groups, for the help; each has an environment name, numbers
+// and times have a range.
+type Flags struct {
+	set     *flag.FlagSet
+	groups  []group
+	secrets []string       // names of the flags with values that must not be shown
+	checks  []func() error // after parsing, in the order in which they were added
+	given   map[string]bool
+}
+
+// group is some flags under a title of the help.
+type group struct {
+	title string
+	names []string
+}
+
+// NewFlags makes an empty set for a program.
+func NewFlags(program string) *Flags {
+	f := &Flags{set: flag.NewFlagSet(program, flag.ContinueOnError), given: map[string]bool{}}
+	f.set.SetOutput(io.Discard) // one clear line instead of the whole help
+	f.set.Usage = func() {}
+	return f
+}
+
+// Group begins a group: the flags that are added from here on stand under the title.
+func (f *Flags) Group(title string) { f.groups = append(f.groups, group{title: title}) }
+
+// Text adds a flag for any text.
+func (f *Flags) Text(p *string, name, value, usage string) {
+	f.set.StringVar(p, name, value, usage)
+	f.added(name)
+}
+
+// Secret adds a flag for a text that is never shown, its default included.
+func (f *Flags) Secret(p *string, name, value, usage string) {
+	f.secrets = append(f.secrets, name)
+	f.Text(p, name, value, usage)
+}
+
+// Choice adds a flag for one of some words; the first is the default.
+func (f *Flags) Choice(p *string, name string, words []string, usage string) {
+	f.Text(p, name, words[0], usage)
+	f.Check(func() error {
+		if !slices.Contains(words, *p) {
+			return fmt.Errorf("%s is %q; it must be %s", f.source(name), *p, strings.Join(words, " or "))
+		}
+		return nil
+	})
+}
+
+// Switch adds a flag that is off by default.
+func (f *Flags) Switch(p *bool, name, usage string) {
+	f.set.BoolVar(p, name, false, usage)
+	f.added(name)
+}
+
+// Number adds a flag for a whole number from least to most.
+func (f *Flags) Number(p *int, name string, value, least, most int, usage string) {
+	f.set.IntVar(p, name, value, usage)
+	f.added(name)
+	limit(f, p, name, least, most)
+}
+
+// Time adds a flag for a time from least to most.
+func (f *Flags) Time(p *time.Duration, name string, value, least, most time.Duration, usage string) {
+	f.set.DurationVar(p, name, value, usage)
+	f.added(name)
+	limit(f, p, name, least, most)
+}
+
+func limit[T cmp.Ordered](f *Flags, p *T, name string, least, most T) {
+	f.Check(func() error {
+		if *p < least || *p > most {
+			return fmt.Errorf("%s is %v; it must be from %v to %v", f.source(name), *p, least, most)
+		}
+		return nil
+	})
+}
+
+// Check adds a check that runs after all flags were parsed; it may also derive a setting from them.
+func (f *Flags) Check(check func() error) { f.checks = append(f.checks, check) }
+
+// Parse reads the arguments (without the program's name) and the environment and checks them. The error
+// is one line; it is flag.ErrHelp after the usage and all flags were written to out.
+func (f *Flags) Parse(args []string, out io.Writer, usage string) error {
+	err := f.read(args)
+	if errors.Is(err, flag.ErrHelp) {
+		f.help(out, usage)
+	}
+	if err != nil {
+		return err
+	}
+	return f.check()
+}
+
+func (f *Flags) check() error {
+	for _, check := range f.checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// added puts a flag into the group of this moment.
+func (f *Flags) added(name string) {
+	if n := len(f.groups); n > 0 {
+		f.groups[n-1].names = append(f.groups[n-1].names, name)
+	}
+}
+
+// help writes all flags with their environment names. A usage that tells the default itself is not given
+// another.
+func (f *Flags) help(out io.Writer, usage string) {
+	fmt.Fprint(out, usage)
+	for _, g := range f.groups {
+		fmt.Fprintf(out, "\n%s\n", g.title)
+		for _, name := range g.names {
+			found := f.set.Lookup(name)
+			unit, text := flag.UnquoteUsage(found)
+			if unit != "" {
+				unit = " " + unit
+			}
+			if found.DefValue != "" && !f.secret(name) && !strings.Contains(text, "(default") {
+				text += fmt.Sprintf(" (default %s)", found.DefValue)
+			}
+			fmt.Fprintf(out, "  -%s%s  [%s]\n        %s\n", name, unit, envName(name), text)
+		}
+	}
+}
+
+// String lists the settings that differ from their default, secrets masked.
+func (f *Flags) String() string {
+	var set []string
+	f.set.VisitAll(func(found *flag.Flag) {
+		switch value := found.Value.String(); {
+		case value == found.DefValue:
+		case f.secret(found.Name):
+			set = append(set, found.Name+"=(set)")
+		default:
+			set = append(set, found.Name+"="+value)
+		}
+	})
+	if len(set) == 0 {
+		return "all defaults"
+	}
+	return strings.Join(set, " ")
+}
+
+func (f *Flags) secret(name string) bool { return slices.Contains(f.secrets, name) }
+
+func envName(flagName string) string {
+	return strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
+}

@@ -1,0 +1,11 @@
+package config
+
+type ledgerFlags struct {
+	Ledger string // data source name of the database that gets the orders, "" for none; a password is in it
+}
+
+func (c *ledgerFlags) add(f *Flags) {
+	f.Group("Ledger")
+	f.Secret(&c.Ledger, "ledger", "", "MySQL or MariaDB that gets every order, `dsn` as in "+
+		"user:password@tcp(host:3306)/name; better set in the environment")
+}

@@ -1,0 +1,33 @@
+package config
+
+import (
+	"net"
+	"runtime"
+	"strconv"
+	"time"
+)
+
+const workersMax = 256
+
+type listeningFlags struct {
+	Host    string // to listen on
+	Port    int    // 0: any free one
+	Workers int    // processes that serve
+	Drain   time.Duration
+	Pprof   string // host:port of worker 0's profiles, "" for none
+}
+
+func (c *listeningFlags) add(f *Flags) {
+	f.Group("Listening")
+	f.Text(&c.Host, "app-host", "127.0.0.1",
+		"`address` to listen on; 0.0.0.0 is every IPv4 address of the machine, :: every one, of IPv4 and IPv6")
+	f.Number(&c.Port, "app-port", 8080, 0, 65535, "`port` to listen on, shared by all workers; 0 is any free one")
+	f.Number(&c.Workers, "workers", min(runtime.NumCPU(), workersMax), 1, workersMax,
+		"`processes` that serve (default: one per CPU)")
+	f.Time(&c.Drain, "drain", 10*time.Second, time.Millisecond, time.Hour,
+		"longest `time` a stop waits for requests under way")
+	f.Text(&c.Pprof, "pprof", "", "serve profiles of worker i at `host:port`+i; for this machine only")
+}
+
+// Address is the host:port to listen on.
+func (c *listeningFlags) Address() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }
