@@ -20,7 +20,7 @@ local DONE, OVER_LIMIT, BEGAN = 0, 1, 2
 local limit, lifetime, plain = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local call = redis.call
 -- A cart that has named up to this number of foods remembers the place of those that are gone.
-local REMEMBERED = 32
+local REMEMBERED = 8
 
 -- items returns the list of changes that makes what a list amounts to, and whether the last change had
 -- its effect.

@@ -61,7 +61,9 @@ if open[1] then
   if wanted ~= '' and wanted ~= open[1] then return {OTHER, open[1], their_catalog, 0} end
   local differences, related = compare(open[3] or '')
   if not related and not alone then return {STRANGER, open[1], their_catalog, differences} end
-  if server ~= '' and their_catalog == catalog then redis.call('HSET', marker, 'server', server) end
+  if server ~= '' and their_catalog == catalog and open[3] ~= server then
+    redis.pcall('HSET', marker, 'server', server) -- a Redis that takes no writes keeps no server from joining
+  end
   return {IS_OPEN, open[1], their_catalog, differences}
 end
 if proposed == '' then return {NONE, '', '', 0} end

@@ -38,6 +38,24 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
+// A server joins an open sale also where Redis takes no writes, and an order of a full cart is still placed there.
+func TestJoinAndOrderWithoutMemory(t *testing.T) {
+	logtest.Keep(t)
+	server := redistest.New(t)
+	s := open(t, unix(server), 10)
+	if err := s.AddToCart(2, cartName(2), 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	server.Do(t, "CONFIG SET maxmemory 1")
+	other := Opening{Catalog: catalogPrint, Stock: []int64{10}, Server: []Fingerprint{{"ab", "cd", "ef"}}}
+	if opened, err := Open(t.Context(), unix(server), other); err != nil || opened.Sale != s.ID() {
+		t.Errorf("joined %+v, %v", opened, err)
+	}
+	if err := s.PlaceOrder(2, cartName(2), nil); err != nil {
+		t.Errorf("order: %v", err)
+	}
+}
+
 func TestRefusedLogin(t *testing.T) {
 	const (
 		login     = "cannot log in to Redis at %s: redis answers with an error: "

@@ -117,6 +117,9 @@ func (b *batch) UnmarshalRESP(br resp.BufferedReader, o *resp.Opts) error {
 		}
 	}
 	b.reading = false
+	if n := br.Buffered(); n > 0 { // later replies would go to the wrong calls
+		return fmt.Errorf("%w: %d bytes behind the last one that was due", errBadReply, n)
+	}
 	return nil
 }
 

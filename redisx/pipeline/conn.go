@@ -44,6 +44,7 @@ type Conn struct {
 	pace  atomic.Int64 // smoothed time that a full batch takes, nanoseconds; the owner writes it
 
 	complaints logpace.Pace
+	overload   logpace.Pace
 }
 
 // New makes a Conn. Run must run for its calls to be answered.
@@ -83,7 +84,11 @@ func (c *Conn) Detach(x *Call) {
 // Send queues a call, to be completed within Config.Timeout. It reports whether it could: where not,
 // because Redis is away or too much waits, the call stays the caller's and is not completed.
 func (c *Conn) Send(x *Call, completion Completion) bool {
-	if !c.up.Load() || c.late() {
+	if !c.up.Load() {
+		return false
+	}
+	if c.late() {
+		c.noteOverload()
 		return false
 	}
 	x.completion = completion
@@ -93,8 +98,17 @@ func (c *Conn) Send(x *Call, completion Completion) bool {
 	select {
 	case c.queue <- x:
 		return true
-	default:
-		return false // the queue is full
+	default: // the queue is full
+		c.noteOverload()
+		return false
+	}
+}
+
+// noteOverload logs that calls are refused because too many wait.
+func (c *Conn) noteOverload() {
+	if n := c.overload.Due(time.Now()); n > 0 {
+		slog.Warn("calls to Redis are refused: more wait than it answers in half of -redis-timeout",
+			"redis", c.cfg.Address, "refused", n)
 	}
 }
 
@@ -214,6 +228,7 @@ func (c *Conn) collect(b *batch, x *Call) {
 	stale := time.Now().Add(-c.cfg.Timeout / 2)
 	for {
 		if x.queued.Before(stale) {
+			c.noteOverload()
 			x.complete(ErrUnavailable)
 		} else if b.add(x); len(b.calls) == batchMax {
 			return

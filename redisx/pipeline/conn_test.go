@@ -303,6 +303,7 @@ func TestGreeting(t *testing.T) {
 
 // The queue is bounded: what does not fit is refused at once.
 func TestQueueFull(t *testing.T) {
+	log := logtest.Capture(t)
 	c := New(defaults, Options{})
 	c.up.Store(true)
 	var waiting sync.WaitGroup
@@ -319,10 +320,14 @@ func TestQueueFull(t *testing.T) {
 	}
 	c.refuseWaiting()
 	waiting.Wait()
+	if n := log.Count("calls to Redis are refused: more wait than it answers in half of -redis-timeout"); n != 1 {
+		t.Errorf("%d lines about the overload, want 1", n)
+	}
 }
 
 // A call before which more batches wait than can be carried out in half its time is refused at once.
 func TestLateCallRefused(t *testing.T) {
+	logtest.Keep(t)
 	cfg := defaults
 	cfg.Timeout = time.Second
 	for _, tc := range []struct {
@@ -352,6 +357,7 @@ func TestLateCallRefused(t *testing.T) {
 
 // A call that has waited half its time is refused, and does not take the deadline of the others.
 func TestStaleCallRefused(t *testing.T) {
+	logtest.Keep(t)
 	c := New(defaults, Options{})
 	stale, fresh := NewCall(), NewCall()
 	stale.completion, fresh.completion = wakes{}, wakes{}

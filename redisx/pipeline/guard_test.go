@@ -240,3 +240,26 @@ func FuzzReplyGuard(f *testing.F) {
 		}
 	})
 }
+
+// What is not due is no answer of Redis: a reply of another type is named as that, and bytes behind the last
+// reply end the connection, because they would be taken for the next ones.
+func TestReplyThatIsNotDue(t *testing.T) {
+	for reply, want := range map[string]string{
+		"+OK\r\n":          ErrUnavailable.Error() + ": " + errBadReply.Error() + ": ",
+		"*0\r\n:0\r\n":     errBadReply.Error() + ": 4 bytes behind the last one that was due",
+		"-ERR no such\r\n": "redis answers with an error: ERR no such",
+	} {
+		cfg, dropped := impostor(t, text(reply))
+		l, err := Dial(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []string
+		err = l.Do(Command(&list, "KEYS", "*"), cfg.Timeout)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %s", reply, err, want)
+		}
+		l.Close()
+		<-dropped
+	}
+}

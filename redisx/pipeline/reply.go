@@ -29,10 +29,15 @@ func (x *Call) read(br resp.BufferedReader, o *resp.Opts) (err error) {
 			continue
 		}
 		var usable resp.ErrConnUsable
-		if !errors.As(err, &usable) {
+		var refused resp3.SimpleError
+		switch {
+		case !errors.As(err, &usable):
 			return err
+		case errors.As(err, &refused):
+			x.err = replyError(refused.S)
+		default: // a reply that is not of the type that was due
+			x.err = fmt.Errorf("%w: %w: %w", ErrUnavailable, errBadReply, err)
 		}
-		x.err = replyError(usable.Error())
 	}
 	return nil
 }
