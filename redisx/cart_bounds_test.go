@@ -26,7 +26,8 @@ func TestCartStaysShortUnderAttack(t *testing.T) {
 		}
 		wg.Wait()
 		// The first list, with one change of each server too many, and the items.
-		if n, most := cartBytes(t, cfg, key), len("changesitems")+(3+3)*len("1:3,        ")+len("1:3,2:3,"); n > most {
+		most := len("changesitems") + (3+3)*len("1:3,        ") + len("1:3,2:3,")
+		if n := cartBytes(t, cfg, key); n > most {
 			t.Errorf("the cart has %d bytes, want at most %d", n, most)
 		}
 		for food := range int64(2) {
@@ -59,7 +60,8 @@ func TestCartsOfOneUser(t *testing.T) {
 		var keys []string
 		raw(t, cfg, &keys, "KEYS", "c_*")
 		if len(keys) != cartsFree+cartsFollowed+1 {
-			t.Errorf("%d carts are left, want %d of the one user and 1 of the other", len(keys), cartsFree+cartsFollowed)
+			t.Errorf("%d carts are left, want %d of the one user and 1 of the other",
+				len(keys), cartsFree+cartsFollowed)
 		}
 		if err := s.PlaceOrder(2, cartName(carts-1), nil); err != nil {
 			t.Errorf("an order of the last cart: %v", err)

@@ -12,7 +12,8 @@ import (
 
 // Each line: a cart's list of changes, what it amounts to, whether the last change had its effect.
 func TestSettle(t *testing.T) {
-	const script = "local foods, counts, accepted = settle(ARGV[1], 3) return list(foods, counts, 0) .. (accepted and ' yes' or ' no')"
+	const script = "local foods, counts, accepted = settle(ARGV[1], 3) " +
+		"return list(foods, counts, 0) .. (accepted and ' yes' or ' no')"
 	for _, tc := range []struct{ changes, want string }{
 		{"", " yes"},
 		{"1:1,", "1:1, yes"},

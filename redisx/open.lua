@@ -20,8 +20,8 @@
 --         2  there is no sale: nothing is changed
 --         3  another sale than ARGV[4] is open: nothing is changed
 --         4  this server shares no secret with those of the sale: nothing is changed
---         differences: sum of 1 the other servers refuse what this one signs, 2 this one refuses what another
---         signs, 4 root's password differs, 8 the users differ
+--         differences: sum of 1 the other servers refuse what this one signs, 2 this one refuses what
+--         another signs, 4 root's password differs, 8 the users differ
 local marker, stock = KEYS[1], KEYS[2]
 local proposed, catalog, now, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local server, alone = ARGV[5], ARGV[6] == '1'

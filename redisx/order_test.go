@@ -36,7 +36,8 @@ func TestOrderScript(t *testing.T) {
 		{"has order, key never sent", "1:1,", "1:2,", "k", 5, ErrHasOrder, "1:1,", "1:2,", "-1", "5"},
 		{"has order under another key", "1:1,|k1", "1:2,", "k", 5, ErrHasOrder, "1:1,|k1", "1:2,", "-1", "5"},
 		{"has order under this key", "1:1,|k", "1:2,", "k", 5, nil, "1:1,|k", "1:2,", "-1", "5"},
-		{"has order under this key with bars", "1:1,|k||1:1,", "", "k||1:1,", 5, nil, "1:1,|k||1:1,", "", "-1", "5"},
+		{"has order under this key with bars", "1:1,|k||1:1,", "", "k||1:1,", 5, nil,
+			"1:1,|k||1:1,", "", "-1", "5"},
 		{"no cart", "", "", "", 5, ErrCartEmpty, "", "", "-2", "5"},
 		{"only zero counts", "", "1:0,2:0,", "", 5, ErrCartEmpty, "", "1:0,2:0,", "-2", "5"},
 		{"everything taken away", "", "1:1,1:-1,", "", 5, ErrCartEmpty, "", "1:1,1:-1,", "-2", "5"},
@@ -89,7 +90,8 @@ func TestOrderScriptRefusesManyFoods(t *testing.T) {
 			}
 		}
 		err := s.PlaceOrder(2, cartName(1), nil)
-		if want := "cannot place order of user 2: its cart holds more foods than order.lua takes"; err == nil || err.Error() != want {
+		const want = "cannot place order of user 2: its cart holds more foods than order.lua takes"
+		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
 		if stock, err := s.Stock(); err != nil || !slices.Equal(stock, []int64{9, 9, 9, 9, 9}) {
@@ -241,7 +243,8 @@ func TestScanOrders(t *testing.T) {
 }
 
 func TestParseItemsRefuses(t *testing.T) {
-	for _, value := range []string{"", ",", "1,", "1:,", ":1,", "1:4,", "1:-1,", "1:0,", "0:1,", "a:1,", "1:1", "1:1,,", "1:1;2:2,", "|key", "1:1|,", "10:1,"} {
+	for _, value := range []string{"", ",", "1,", "1:,", ":1,", "1:4,", "1:-1,", "1:0,", "0:1,", "a:1,",
+		"1:1", "1:1,,", "1:1;2:2,", "|key", "1:1|,", "10:1,"} {
 		if items, err := parseItems([]byte(value), 9); err == nil {
 			t.Errorf("%q is read as %v", value, items)
 		} else if !strings.Contains(err.Error(), "want food:count,food:count,") {

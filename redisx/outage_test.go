@@ -93,7 +93,8 @@ func TestKilledRedis(t *testing.T) {
 	}
 	for kill := range int64(3) {
 		before := placed.Load()
-		eventually(t, fmt.Sprintf("orders flow before kill %d", kill), func() bool { return placed.Load() > before+50 })
+		flowing := func() bool { return placed.Load() > before+50 }
+		eventually(t, fmt.Sprintf("orders flow before kill %d", kill), flowing)
 		server.Kill(t)
 		server.Restart(t)
 	}
@@ -115,7 +116,8 @@ func TestKilledRedis(t *testing.T) {
 		}
 		orders += int64(len(page))
 	}
-	if sold := 100_000 - left[0]; sold != orders || orders < placed.Load() || orders > placed.Load()+unknown.Load() {
+	sold, least, most := 100_000-left[0], placed.Load(), placed.Load()+unknown.Load()
+	if sold != orders || orders < least || orders > most {
 		t.Errorf("sold %d, %d orders, %d acknowledged, %d unknown", sold, orders, placed.Load(), unknown.Load())
 	}
 }

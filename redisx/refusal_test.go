@@ -15,8 +15,9 @@ func TestRefusedWrites(t *testing.T) {
 	for name, tc := range map[string]struct{ do, reply string }{
 		"memory":  {"CONFIG SET maxmemory 1", "OOM command not allowed when used memory > 'maxmemory'."},
 		"replica": {"REPLICAOF 127.0.0.1 1", "READONLY You can't write against a read only replica."},
-		"rights": {"ACL SETUSER default -append", "NOPERM this user has no permissions to run the 'append' command " +
-			"(the user of REDIS_USERNAME needs the right to do so)"},
+		"rights": {"ACL SETUSER default -append",
+			"NOPERM this user has no permissions to run the 'append' command " +
+				"(the user of REDIS_USERNAME needs the right to do so)"},
 		"type": {"LPUSH c_" + string(cartName(2)) + " x", // the rest is where in the script
 			"WRONGTYPE Operation against a key holding the wrong kind of value script: "},
 	} {
@@ -31,7 +32,8 @@ func TestRefusedWrites(t *testing.T) {
 				err.Error() != want && (place < 0 || !strings.HasPrefix(err.Error(), want)) {
 				t.Errorf("add: %v\nwant %s", err, tc.reply)
 			}
-			if log.Count("Redis refused a command") != 1 || log.Count(tc.reply[:8]) != 1 || log.Count("does not answer") != 0 {
+			once := log.Count("Redis refused a command") == 1 && log.Count(tc.reply[:8]) == 1
+			if !once || log.Count("does not answer") != 0 {
 				t.Errorf("log %s", log)
 			}
 		})
@@ -58,8 +60,9 @@ func TestJoinAndOrderWithoutMemory(t *testing.T) {
 
 func TestRefusedLogin(t *testing.T) {
 	const (
-		login     = "cannot log in to Redis at %s: redis answers with an error: "
-		noPass    = "cannot use Redis at %s: redis answers with an error: NOAUTH Authentication required. (set REDIS_PASSWORD)"
+		login  = "cannot log in to Redis at %s: redis answers with an error: "
+		noPass = "cannot use Redis at %s: redis answers with an error: NOAUTH Authentication required. " +
+			"(set REDIS_PASSWORD)"
 		wrongPass = login + "WRONGPASS invalid username-password pair or user is disabled. " +
 			"(check REDIS_PASSWORD and REDIS_USERNAME)"
 		noneSet = login + "ERR AUTH <password> called without any password configured for the default user. " +

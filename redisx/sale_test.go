@@ -181,7 +181,9 @@ func TestOpenUnreachable(t *testing.T) {
 	cfg := defaults
 	cfg.Network, cfg.Address = "unix", "/nonexistent/redis.sock"
 	_, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{1}})
-	if err == nil || err.Error() != "cannot reach Redis at /nonexistent/redis.sock: dial unix /nonexistent/redis.sock: connect: no such file or directory" {
+	const want = "cannot reach Redis at /nonexistent/redis.sock: " +
+		"dial unix /nonexistent/redis.sock: connect: no such file or directory"
+	if err == nil || err.Error() != want {
 		t.Errorf("error %v", err)
 	}
 }

@@ -32,12 +32,13 @@ func buy(tb testing.TB, s *Sale, users ...int) {
 }
 
 // readStream returns what Read does and the users of these orders.
-func readStream(tb testing.TB, stream *Stream, before bool, count int) (orders []PlacedOrder, users []uint32) {
+func readStream(tb testing.TB, stream *Stream, before bool, count int) ([]PlacedOrder, []uint32) {
 	tb.Helper()
 	orders, err := stream.Read(before, count)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	var users []uint32
 	for _, order := range orders {
 		users = append(users, order.User)
 	}
@@ -85,10 +86,13 @@ func TestLedgerIsSwitchedOn(t *testing.T) {
 		buy(t, s, 3)
 		orders, users := readStream(t, stream, false, 10)
 		wantUsers(t, "after the switch", users, 3)
-		if o := orders[0]; !slices.Equal(o.Items, []Item{{1, 1}}) || o.Placed.Before(start) || o.Placed.After(time.Now().Add(time.Second)) {
+		o, now := orders[0], time.Now().Add(time.Second)
+		if !slices.Equal(o.Items, []Item{{1, 1}}) || o.Placed.Before(start) || o.Placed.After(now) {
 			t.Errorf("order %+v, want one piece of food 1, placed now", o)
 		}
-		if found, err := s.Ready(); err != nil || !found.Kept || found.Orders != 1 || found.Age(orders[0].Placed.Add(time.Minute)) != time.Minute {
+		found, err := s.Ready()
+		age := found.Age(o.Placed.Add(time.Minute))
+		if err != nil || !found.Kept || found.Orders != 1 || age != time.Minute {
 			t.Errorf("backlog %+v, %v; want one order", found, err)
 		}
 		if again := openStream(t, cfg, s, "b"); !again.Filling() {
@@ -190,7 +194,9 @@ func TestForeignEntry(t *testing.T) {
 		s := open(t, cfg, 9, 9)
 		stream := openStream(t, cfg, s, "a")
 		key := streamPrefix + s.ID()
-		for _, fields := range [][]string{{"x", "y"}, {"user", "two", "items", "1:1,"}, {"user", "2", "items", "3:1,"}} {
+		for _, fields := range [][]string{
+			{"x", "y"}, {"user", "two", "items", "1:1,"}, {"user", "2", "items", "3:1,"},
+		} {
 			raw(t, cfg, nil, append([]string{"XADD", key, "*"}, fields...)...)
 		}
 		buy(t, s, 2)
@@ -266,7 +272,8 @@ func TestStreamedUsers(t *testing.T) {
 		var want []uint32
 		for user := range uint32(2*scanCount + 1) {
 			want = append(want, user)
-			raw(t, cfg, nil, "XADD", key, "*", "user", string(appendOrderKey(nil, user)[len(orderPrefix):]), "items", "1:1,")
+			name := string(appendOrderKey(nil, user)[len(orderPrefix):])
+			raw(t, cfg, nil, "XADD", key, "*", "user", name, "items", "1:1,")
 		}
 		wantUsers(t, "more than two pages", streamed(), want...)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -23,8 +23,8 @@ type AuditConfig struct {
 	Prices   []int64 // of food 1, 2, 3, ...
 }
 
-// Audit is the outcome of a comparison of all orders of a sale in Redis with those in the database. The sale
-// may go on meanwhile.
+// Audit is the outcome of a comparison of all orders of a sale in Redis with those in the database. The
+// sale may go on meanwhile.
 type Audit struct {
 	Sale      string
 	Orders    int      // in Redis
@@ -69,9 +69,9 @@ func (a *Audit) found(counter *int, format string, args ...any) {
 
 // Compare audits. It holds all orders of the sale in memory, about 200 bytes each.
 //
-// It is right while orders are placed because of the order in which it looks: an order that is in Redis at the
-// first look and not in the stream at the second was committed before the third, the one at the database. An
-// order that only the third look has seen is looked up in Redis again.
+// It is right while orders are placed because of the order in which it looks: an order that is in Redis
+// at the first look and not in the stream at the second was committed before the third, the one at the
+// database. An order that only the third look has seen is looked up in Redis again.
 func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	sale, leave, err := join(ctx, cfg.Redis, cfg.Sale, len(cfg.Prices))
 	if err != nil {

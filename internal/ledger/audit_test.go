@@ -11,11 +11,16 @@ import (
 
 func (s *shop) audit(t *testing.T) *Audit {
 	t.Helper()
-	a, err := Compare(t.Context(), AuditConfig{Database: s.database(t), Redis: s.redis, Sale: s.ID(), Prices: prices})
+	a, err := Compare(t.Context(), s.auditConfig(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
+}
+
+func (s *shop) auditConfig(t *testing.T) AuditConfig {
+	t.Helper()
+	return AuditConfig{Database: s.database(t), Redis: s.redis, Sale: s.ID(), Prices: prices}
 }
 
 func (s *shop) execute(t *testing.T, statement string) {
@@ -37,20 +42,28 @@ var auditSteps = []struct {
 }{
 	{"equal", "", Audit{Orders: 19, Rows: 19}, ""},
 	{"on the way", "order", Audit{Orders: 20, Rows: 19, OnTheWay: 1}, ""},
-	{"missing", "DELETE FROM orders WHERE id = 'SALE-5'", Audit{Orders: 20, Rows: 18, OnTheWay: 1, Missing: 1}, "missing: order SALE-5"},
-	{"other total", "UPDATE orders SET total = total + 1 WHERE id = 'SALE-6'", Audit{Orders: 20, Rows: 18, OnTheWay: 1, Missing: 1, Different: 1},
+	{"missing", "DELETE FROM orders WHERE id = 'SALE-5'",
+		Audit{Orders: 20, Rows: 18, OnTheWay: 1, Missing: 1}, "missing: order SALE-5"},
+	{"other total", "UPDATE orders SET total = total + 1 WHERE id = 'SALE-6'",
+		Audit{Orders: 20, Rows: 18, OnTheWay: 1, Missing: 1, Different: 1},
 		"different: order SALE-6 has [{1 1} {2 1}], total 13; in the database [{1 1} {2 1}], total 14"},
-	{"other count", "UPDATE order_items SET count = 3 WHERE order_id = 'SALE-7' AND food_id = 2", Audit{Orders: 20, Rows: 18, OnTheWay: 1, Missing: 1, Different: 2},
+	{"other count", "UPDATE order_items SET count = 3 WHERE order_id = 'SALE-7' AND food_id = 2",
+		Audit{Orders: 20, Rows: 18, OnTheWay: 1, Missing: 1, Different: 2},
 		"different: order SALE-7 has [{2 2} {3 1}], total 120; in the database [{2 3} {3 1}], total 120"},
-	{"an item is missing", "DELETE FROM order_items WHERE order_id = 'SALE-8' AND food_id = 1", Audit{Orders: 20, Rows: 18, OnTheWay: 1, Missing: 1, Different: 3},
+	{"an item is missing", "DELETE FROM order_items WHERE order_id = 'SALE-8' AND food_id = 1",
+		Audit{Orders: 20, Rows: 18, OnTheWay: 1, Missing: 1, Different: 3},
 		"different: order SALE-8 has [{1 1} {3 1}], total 103; in the database [{3 1}], total 103"},
-	{"extra", "INSERT INTO orders VALUES ('SALE-99', 99, 3, NULL)", Audit{Orders: 20, Rows: 19, OnTheWay: 1, Missing: 1, Different: 3, Extra: 1},
+	{"extra", "INSERT INTO orders VALUES ('SALE-99', 99, 3, NULL)",
+		Audit{Orders: 20, Rows: 19, OnTheWay: 1, Missing: 1, Different: 3, Extra: 1},
 		"extra: order SALE-99 of user 99"},
-	{"other user", "UPDATE orders SET user_id = 98 WHERE id = 'SALE-9'", Audit{Orders: 20, Rows: 19, OnTheWay: 1, Missing: 2, Different: 3, Extra: 2},
+	{"other user", "UPDATE orders SET user_id = 98 WHERE id = 'SALE-9'",
+		Audit{Orders: 20, Rows: 19, OnTheWay: 1, Missing: 2, Different: 3, Extra: 2},
 		"extra: order SALE-9 of user 98"},
-	{"a user twice", "INSERT INTO orders VALUES ('SALE-100', 10, 3, NULL)", Audit{Orders: 20, Rows: 20, OnTheWay: 1, Missing: 2, Different: 3, Extra: 3},
+	{"a user twice", "INSERT INTO orders VALUES ('SALE-100', 10, 3, NULL)",
+		Audit{Orders: 20, Rows: 20, OnTheWay: 1, Missing: 2, Different: 3, Extra: 3},
 		"extra: order SALE-100 of user 10, whose order is SALE-10"},
-	{"items without order", "INSERT INTO order_items VALUES ('SALE-88', 1, 1)", Audit{Orders: 20, Rows: 20, OnTheWay: 1, Missing: 2, Different: 3, Extra: 4},
+	{"items without order", "INSERT INTO order_items VALUES ('SALE-88', 1, 1)",
+		Audit{Orders: 20, Rows: 20, OnTheWay: 1, Missing: 2, Different: 3, Extra: 4},
 		"extra: items of order SALE-88, which is not there"},
 }
 
@@ -58,7 +71,7 @@ var auditSteps = []struct {
 func testAudit(t *testing.T, server *mariadbtest.Server) {
 	redis := redistest.Start(t)
 	s := openShop(t, unix(redis), server, "audit")
-	if _, err := Compare(t.Context(), AuditConfig{Database: s.database(t), Redis: s.redis, Sale: s.ID(), Prices: prices}); err == nil ||
+	if _, err := Compare(t.Context(), s.auditConfig(t)); err == nil ||
 		!strings.HasPrefix(err.Error(), "cannot read the orders in MySQL audit@") {
 		t.Errorf("audit without tables: %v", err)
 	}
@@ -87,8 +100,8 @@ func testAudit(t *testing.T, server *mariadbtest.Server) {
 		if len(a.Examples) != step.want.Missing+step.want.Extra+step.want.Different || a.Equal() != equal {
 			t.Errorf("%s: examples %q, equal %v", step.name, a.Examples, a.Equal())
 		}
-		if got := (Audit{Orders: a.Orders, Rows: a.Rows, OnTheWay: a.OnTheWay, Missing: a.Missing, Extra: a.Extra, Different: a.Different}); got.counts() != step.want.counts() {
-			t.Errorf("%s: %v, want %v", step.name, got.counts(), step.want.counts())
+		if a.counts() != step.want.counts() {
+			t.Errorf("%s: %v, want %v", step.name, a.counts(), step.want.counts())
 		}
 	}
 	// The examples are bounded.
@@ -99,7 +112,8 @@ func testAudit(t *testing.T, server *mariadbtest.Server) {
 	a := s.audit(t)
 	a.Print(&text)
 	if len(a.Examples) != examplesMax || !strings.HasSuffix(text.String(), "\n   and 8 more\n") {
-		t.Errorf("%d examples of %d differences:\n%s", len(a.Examples), a.Missing+a.Extra+a.Different, text.String())
+		differences := a.Missing + a.Extra + a.Different
+		t.Errorf("%d examples of %d differences:\n%s", len(a.Examples), differences, text.String())
 	}
 }
 

@@ -19,8 +19,8 @@ const (
 	connectionsMax = 2                // one writes; the other is for the audit
 )
 
-// Statements that make the tables. placed_at is UTC, and NULL for an order without a known time. The id of an
-// order is made of letters, digits and one "-".
+// Statements that make the tables. placed_at is UTC, and NULL for an order without a known time. The id
+// of an order is made of letters, digits and one "-".
 var tables = []string{
 	`CREATE TABLE IF NOT EXISTS orders (
 		id VARCHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -104,9 +104,9 @@ func NewDatabase(dsn string) (*Database, error) {
 	return &Database{name: "MySQL " + cfg.DBName + "@" + cfg.Addr, db: db}, nil
 }
 
-// Open returns the database with its tables, nil where dsn is "". A database that cannot take orders until
-// something is changed is refused with ErrMisconfigured. One that is away now is only logged: the sale can go on
-// without it.
+// Open returns the database with its tables, nil where dsn is "". A database that cannot take orders
+// until something is changed is refused with ErrMisconfigured. One that is away now is only logged: the
+// sale can go on without it.
 func Open(ctx context.Context, dsn string) (*Database, error) {
 	if dsn == "" {
 		return nil, nil
@@ -186,8 +186,8 @@ func (d *Database) probe(ctx context.Context) error {
 	return nil
 }
 
-// write puts entries into the tables in one transaction. An entry that is there already only gets its time, if
-// that was not known before. After an error the outcome is unknown: write the entries again.
+// write puts entries into the tables in one transaction. An entry that is there already only gets its
+// time, if that was not known before. After an error the outcome is unknown: write the entries again.
 func (d *Database) write(ctx context.Context, entries []entry) error {
 	var orders, items []any
 	for _, e := range entries {

@@ -32,7 +32,8 @@ func testFillKeepsTime(t *testing.T, server *mariadbtest.Server) {
 			t.Fatal(err)
 		}
 		var got sql.NullString
-		if err := s.db.QueryRow("SELECT placed_at FROM orders WHERE id = 'x-2'").Scan(&got); err != nil || got.String != step.want {
+		err := s.db.QueryRow("SELECT placed_at FROM orders WHERE id = 'x-2'").Scan(&got)
+		if err != nil || got.String != step.want {
 			t.Errorf("placed at %q, %v; want %q", got.String, err, step.want)
 		}
 	}
@@ -60,11 +61,12 @@ func testIdempotent(t *testing.T, server *mariadbtest.Server) {
 func testRefusedDatabase(t *testing.T, server *mariadbtest.Server) {
 	at := fmt.Sprintf("%s:%d", server.Host, server.Port)
 	server.Open(t, "columns").ExecContext(t.Context(), "CREATE TABLE orders (id INT PRIMARY KEY)")
-	const mend = ": fix -ledger (LEDGER) or the database"
+	const fix = ": fix -ledger (LEDGER) or the database"
 	for _, test := range []struct{ dsn, want, end string }{
-		{"root:guess@tcp(" + at + ")/writes", "writes@" + at + ": Error 1045 (28000): ", ": wrong user or password" + mend},
-		{"root:toor@tcp(" + at + ")/nowhere", "nowhere@" + at + ": Error 1049 (42000): ", "'nowhere'" + mend},
-		{"root:toor@tcp(" + at + ")/columns", "columns@" + at + ": Error 1054 (42S22): ", mend},
+		{"root:guess@tcp(" + at + ")/writes", "writes@" + at + ": Error 1045 (28000): ",
+			": wrong user or password" + fix},
+		{"root:toor@tcp(" + at + ")/nowhere", "nowhere@" + at + ": Error 1049 (42000): ", "'nowhere'" + fix},
+		{"root:toor@tcp(" + at + ")/columns", "columns@" + at + ": Error 1054 (42S22): ", fix},
 	} {
 		db, err := NewDatabase(test.dsn)
 		if err != nil {
@@ -72,7 +74,8 @@ func testRefusedDatabase(t *testing.T, server *mariadbtest.Server) {
 		}
 		defer db.Close()
 		want := "cannot keep the ledger in MySQL " + test.want
-		if err := db.Prepare(t.Context()); !errors.Is(err, ErrMisconfigured) || !strings.HasPrefix(err.Error(), want) ||
+		err = db.Prepare(t.Context())
+		if !errors.Is(err, ErrMisconfigured) || !strings.HasPrefix(err.Error(), want) ||
 			!strings.HasSuffix(err.Error(), test.end) || strings.Contains(err.Error(), "guess") {
 			t.Errorf("error %v\nwant  %s...%s", err, want, test.end)
 		}
@@ -85,7 +88,10 @@ func testExistingTables(t *testing.T, server *mariadbtest.Server) {
 	if err := s.database(t).Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range []string{"CREATE USER clerk@'127.0.0.1' IDENTIFIED BY 'c'", "GRANT SELECT, INSERT, UPDATE ON granted.* TO clerk@'127.0.0.1'"} {
+	for _, statement := range []string{
+		"CREATE USER clerk@'127.0.0.1' IDENTIFIED BY 'c'",
+		"GRANT SELECT, INSERT, UPDATE ON granted.* TO clerk@'127.0.0.1'",
+	} {
 		if _, err := s.db.Exec(statement); err != nil {
 			t.Fatal(err)
 		}
@@ -98,8 +104,8 @@ func testExistingTables(t *testing.T, server *mariadbtest.Server) {
 }
 
 func TestNewDatabase(t *testing.T) {
-	const noSlash = "cannot read -ledger (LEDGER): invalid DSN: missing the slash separating the database name " +
-		"(it must be user:password@tcp(host:3306)/name)"
+	const noSlash = "cannot read -ledger (LEDGER): invalid DSN: " +
+		"missing the slash separating the database name (it must be user:password@tcp(host:3306)/name)"
 	for dsn, want := range map[string]string{
 		"hush":             noSlash,
 		"me:hush@tcp(h:1)": noSlash,

@@ -39,7 +39,8 @@ func (s *shop) half(t *testing.T, l *Ledger) {
 	if err := l.cfg.Database.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.cfg.Database.write(t.Context(), []entry{l.book.entry(orders[0].Order, orders[0].Placed)}); err != nil {
+	first := []entry{l.book.entry(orders[0].Order, orders[0].Placed)}
+	if err := l.cfg.Database.write(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -70,15 +71,21 @@ func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 	s.await(t, 1)
 	server.Kill()
 	s.buy(t, users(3, 100)...)
-	within(t, "line about the fault", func() bool { return log.Count("orders do not get into the database; they wait in Redis") == 1 })
-	within(t, "line about the backlog", func() bool { return log.Count(`"the database is behind the sale" orders=98 oldest=`) > 2 })
+	within(t, "line about the fault", func() bool {
+		return log.Count("orders do not get into the database; they wait in Redis") == 1
+	})
+	within(t, "line about the backlog", func() bool {
+		return log.Count(`"the database is behind the sale" orders=98 oldest=`) > 2
+	})
 	if found, err := s.Ready(); err != nil || found.Orders != 98 || found.Age(time.Now()) <= 0 {
 		t.Errorf("backlog %+v, %v; want 98 orders", found, err)
 	}
 	server.Restart(t)
 	s.await(t, 99)
 	s.check(t, users(2, 100)...)
-	within(t, "line about the end", func() bool { return log.Count("the database is no longer behind the sale") == 1 })
+	within(t, "line about the end", func() bool {
+		return log.Count("the database is no longer behind the sale") == 1
+	})
 	if n := log.Count("orders do not get into the database"); n != 1 {
 		t.Errorf("the fault is logged %d times, want once", n)
 	}
@@ -210,7 +217,7 @@ func testRedisKilled(t *testing.T, server *mariadbtest.Server) {
 	s.await(t, 3000)
 	// What was bought is asked of Redis: a cart whose answer was lost may have got other pieces than
 	// planned.
-	a, err := Compare(t.Context(), AuditConfig{Database: s.database(t), Redis: s.redis, Sale: s.ID(), Prices: prices})
+	a, err := Compare(t.Context(), s.auditConfig(t))
 	if err != nil || !a.Equal() || a.Orders != 3000 || a.Rows != 3000 {
 		t.Errorf("audit %+v, %v; want 3000 orders in both", a, err)
 	}

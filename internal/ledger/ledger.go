@@ -1,10 +1,11 @@
 // Package ledger writes the orders of a sale into a MySQL or MariaDB database, each exactly once.
 //
-// It stands behind the sale, not in its way. One script places an order in Redis and puts it into a stream; one
-// consumer of each server takes the orders from there to the database, in batches. An order leaves the stream
-// only after the commit, and the tables' primary keys make a batch that is written twice count once. So the end
-// of any of the three at any moment costs only time: what is not committed is still in the stream. While the
-// database is away the sale goes on, and the stream grows in the memory of Redis.
+// It stands behind the sale, not in its way. One script places an order in Redis and puts it into a
+// stream; one consumer of each server takes the orders from there to the database, in batches. An order
+// leaves the stream only after the commit, and the tables' primary keys make a batch that is written
+// twice count once. So the end of any of the three at any moment costs only time: what is not committed
+// is still in the stream. While the database is away the sale goes on, and the stream grows in the memory
+// of Redis.
 //
 // No request may ask it, and it changes nothing in Redis but the stream. It is slow where many orders were
 // placed before the ledger was switched on: then it looks at every order of the sale.
@@ -23,7 +24,7 @@ import (
 
 const (
 	batchMax      = 1000                   // orders in one transaction
-	pause         = 100 * time.Millisecond // between two looks at the stream: batches are longer, Redis has less to do
+	pause         = 100 * time.Millisecond // between two looks at the stream: makes batches longer
 	retryMin      = 100 * time.Millisecond // first pause after a fault
 	retryMax      = time.Second            // longest pause after a fault
 	takeOverIdle  = 15 * time.Second       // after it a batch that is not done goes to another consumer
@@ -112,8 +113,8 @@ func (l *Ledger) Run(ctx context.Context) error {
 	}
 }
 
-// session writes orders on one connection to Redis until something fails, or until ctx has ended and none is
-// left. It calls progress once it has got past what stopped an earlier session.
+// session writes orders on one connection to Redis until something fails, or until ctx has ended and none
+// is left. It calls progress once it has got past what stopped an earlier session.
 func (l *Ledger) session(ctx, write context.Context, progress func()) error {
 	stream, err := l.open(write)
 	if err != nil {

@@ -48,8 +48,11 @@ func testWrites(t *testing.T, server *mariadbtest.Server) {
 	s.await(t, 49)
 	s.check(t, users(2, 50)...)
 	var odd int
-	if err := s.db.QueryRow("SELECT COUNT(*) FROM orders WHERE placed_at IS NULL OR placed_at < ? OR placed_at > ?",
-		start.Format(time.DateTime), time.Now().UTC().Add(time.Second).Format(time.DateTime)).Scan(&odd); err != nil || odd != 0 {
+	end := time.Now().UTC().Add(time.Second)
+	const odds = "SELECT COUNT(*) FROM orders WHERE placed_at IS NULL OR placed_at < ? OR placed_at > ?"
+	err := s.db.QueryRow(odds,
+		start.Format(time.DateTime), end.Format(time.DateTime)).Scan(&odd)
+	if err != nil || odd != 0 {
 		t.Errorf("%d orders were not placed just now, %v", odd, err)
 	}
 }
@@ -88,7 +91,8 @@ func testTwoServers(t *testing.T, server *mariadbtest.Server) {
 	s := openShop(t, unix(redistest.Start(t)), server, "two")
 	for _, name := range []string{"a", "b"} {
 		l := s.ledger(t, name)
-		l.takeOverIdle, l.takeOverEvery = time.Millisecond, time.Millisecond // they steal from each other all the time
+		// They steal from each other all the time.
+		l.takeOverIdle, l.takeOverEvery = time.Millisecond, time.Millisecond
 		run(t, l)
 	}
 	var buying sync.WaitGroup

@@ -87,15 +87,17 @@ func TestCommands(t *testing.T) {
 		if err := c.Do(Command(&n, "LPUSH", "list", "x")); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := c.DoInteger(NewCall().Integer("APPEND", []byte("list"), []byte("w"))); err != nil || n != WrongType {
-			t.Errorf("an integer of a list: %d, %v; want WrongType", n, err)
+		integer, err := c.DoInteger(NewCall().Integer("APPEND", []byte("list"), []byte("w")))
+		if err != nil || integer != WrongType {
+			t.Errorf("an integer of a list: %d, %v; want WrongType", integer, err)
 		}
 		var refused, taken Verdict
 		x = Command(&refused, "LPUSHX", "k", "x").Command(&taken, "LPUSHX", "list", "x")
 		if err := c.Do(x); err != nil || refused.Refused == "" || taken.Refused != "" {
 			t.Errorf("verdicts %+v, %+v, %v", refused, taken, err)
 		}
-		if err := c.Do(Command(&text, "GET", "list").Command(&n, "EXISTS", "k")); !errors.Is(err, ErrUnavailable) || n != 1 {
+		err = c.Do(Command(&text, "GET", "list").Command(&n, "EXISTS", "k"))
+		if !errors.Is(err, ErrUnavailable) || n != 1 {
 			t.Errorf("an error reply among others: %d, %v; want 1, ErrUnavailable", n, err)
 		}
 	})
@@ -111,16 +113,16 @@ func TestScript(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		for name, do := range map[string]func(reply *radix.Tuple) error{
-			"by its name":   func(reply *radix.Tuple) error { return c.Do(echo.Call(reply, []string{"k"}, "a", "b\r\n")) },
-			"by its source": func(reply *radix.Tuple) error { return c.Do(echo.Eval(reply, []string{"k"}, "a", "b\r\n")) },
-			"on a link": func(reply *radix.Tuple) error {
-				return l.Do(echo.Eval(reply, []string{"k"}, "a", "b\r\n"), cfg.Timeout)
-			},
+		keys, args := []string{"k"}, []string{"a", "b\r\n"}
+		for name, do := range map[string]func(reply any) error{
+			"by its name":   func(reply any) error { return c.Do(echo.Call(reply, keys, args...)) },
+			"by its source": func(reply any) error { return c.Do(echo.Eval(reply, keys, args...)) },
+			"on a link":     func(reply any) error { return l.Do(echo.Eval(reply, keys, args...), cfg.Timeout) },
 		} {
 			var key, a, b string
 			var n int64
-			if err := do(&radix.Tuple{&key, &a, &b, &n}); err != nil || key != "k" || a != "a" || b != "b\r\n" || n != 3 {
+			err := do(&radix.Tuple{&key, &a, &b, &n})
+			if err != nil || key != "k" || a != "a" || b != "b\r\n" || n != 3 {
 				t.Errorf("%s: %q, %q, %q, %d, %v", name, key, a, b, n, err)
 			}
 		}
@@ -193,7 +195,8 @@ func TestErrorOfASharedScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBatch(shared, calls...)
-	if err := l.roundTrip(b, time.Now().Add(time.Second)); err != nil || n != 1 || !b.failed || b.unknownScript {
+	err = l.roundTrip(b, time.Now().Add(time.Second))
+	if err != nil || n != 1 || !b.failed || b.unknownScript {
 		t.Errorf("%d, %v; the batch has failed %v", n, err, b.failed)
 	}
 	for i, want := range []bool{true, true, false} {
@@ -291,7 +294,8 @@ func TestGreeting(t *testing.T) {
 	if n := greeted.Load(); n != 4 {
 		t.Errorf("%d greetings, want 4", n)
 	}
-	if log.Count(`"Redis does not know us: nothing is done until it does"`) != 1 || log.Count("Redis answers again") != 1 {
+	away := log.Count(`"Redis does not know us: nothing is done until it does"`)
+	if away != 1 || log.Count("Redis answers again") != 1 {
 		t.Errorf("log %s", log)
 	}
 	server.Do(t, "SCRIPT FLUSH SYNC")

@@ -15,14 +15,18 @@ func TestReadDurability(t *testing.T) {
 		loss     string
 	}{
 		{[]string{"--appendonly", "yes", "--appendfsync", "always"}, true,
-			"appendfsync always: a crash loses no order that was answered (set aof-load-truncated no as well: README.md says why)"},
+			"appendfsync always: a crash loses no order that was answered " +
+				"(set aof-load-truncated no as well: README.md says why)"},
 		{[]string{"--appendonly", "yes", "--appendfsync", "always", "--aof-load-truncated", "no"}, true,
 			"appendfsync always: a crash loses no order that was answered"},
 		{[]string{"--appendonly", "yes", "--appendfsync", "everysec"}, false, "appendfsync everysec: "},
 		{[]string{"--appendonly", "yes", "--appendfsync", "no"}, false, "appendfsync no: "},
-		{[]string{"--appendonly", "yes", "--appendfsync", "always", "--no-appendfsync-on-rewrite", "yes"}, false, "no-appendfsync-on-rewrite yes: "},
-		{[]string{"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "allkeys-lru"}, false, "maxmemory-policy allkeys-lru: "},
-		{[]string{"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "volatile-lru"}, true, "appendfsync always: "},
+		{[]string{"--appendonly", "yes", "--appendfsync", "always", "--no-appendfsync-on-rewrite", "yes"}, false,
+			"no-appendfsync-on-rewrite yes: "},
+		{[]string{"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "allkeys-lru"}, false,
+			"maxmemory-policy allkeys-lru: "},
+		{[]string{"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "volatile-lru"}, true,
+			"appendfsync always: "},
 		{[]string{"--save", "60 1"}, false, "no append-only file: "},
 		{[]string{"--save", ""}, false, "it keeps nothing on disk: "},
 		{[]string{"--rename-command", "CONFIG", ""}, false, "it does not tell its settings ("},
@@ -35,7 +39,8 @@ func TestReadDurability(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ReadDurability(t.Context(), Config{Network: "unix", Address: t.TempDir() + "/none", Timeout: time.Second}); err == nil {
+	none := Config{Network: "unix", Address: t.TempDir() + "/none", Timeout: time.Second}
+	if _, err := ReadDurability(t.Context(), none); err == nil {
 		t.Error("a Redis that is not there tells its settings")
 	}
 }

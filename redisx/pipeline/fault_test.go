@@ -20,9 +20,10 @@ func TestReplyError(t *testing.T) {
 		"LOADING Redis is loading the dataset in memory":                    "",
 		"NOPERM this user has no permissions to run the 'append' command": " (the user of REDIS_USERNAME " +
 			"needs the right to do so)",
-		"WRONGPASS invalid username-password pair or user is disabled.": " (check REDIS_PASSWORD and REDIS_USERNAME)",
-		"NOAUTH Authentication required.":                               " (set REDIS_PASSWORD)",
-		"ERR Protocol error: unauthenticated multibulk length":          " (set REDIS_PASSWORD)",
+		"WRONGPASS invalid username-password pair or user is disabled.": " (check REDIS_PASSWORD " +
+			"and REDIS_USERNAME)",
+		"NOAUTH Authentication required.":                      " (set REDIS_PASSWORD)",
+		"ERR Protocol error: unauthenticated multibulk length": " (set REDIS_PASSWORD)",
 		"ERR AUTH <password> called without any password configured for the...": " (REDIS_PASSWORD is set, " +
 			"but this Redis has none)",
 	} {
@@ -70,7 +71,8 @@ func TestOutage(t *testing.T) {
 	}
 	want := []string{
 		`"Redis does not answer: orders get 503 until it does" redis=here error=EOF`,
-		`"Redis refuses to serve: orders get 503 until it does" redis=here error="redis answers with an error: LOADING"`,
+		`"Redis refuses to serve: orders get 503 until it does" redis=here ` +
+			`error="redis answers with an error: LOADING"`,
 		`"Redis answers again" redis=here`,
 		`"Redis does not hold the sale: orders get 503 until it does" redis=here error="it holds another one"`,
 		`"Redis answers again" redis=here`,

@@ -19,7 +19,8 @@ import (
 // that it is not what was due.)
 func FuzzReadNumber(f *testing.F) {
 	for _, text := range []string{
-		":0\r\n", ":-1\r\n:2\r\n", "*3\r\n:0\r\n", "-NOSCRIPT no\r\n", "-\r\n", ":\r\n", ":9223372036854775808\r\n",
+		":0\r\n", ":-1\r\n:2\r\n", "*3\r\n:0\r\n", "-NOSCRIPT no\r\n", "-\r\n", ":\r\n",
+		":9223372036854775808\r\n",
 		":+1\r\n", ":1\n", "$1\r\n1\r\n", ":1", "", ":1\r\r\n", "_\r\n", ":01\r\n", "!3\r\nERR\r\n"} {
 		f.Add([]byte(text), true)
 		f.Add([]byte(text), false)
@@ -31,9 +32,11 @@ func FuzzReadNumber(f *testing.F) {
 		}
 		br := bufio.NewReader(bytes.NewReader(text))
 		n, refused, broken := readNumber(br, kind)
-		again, againRefused, againBroken := readNumber(bufio.NewReader(iotest.OneByteReader(bytes.NewReader(text))), kind)
+		slow := bufio.NewReader(iotest.OneByteReader(bytes.NewReader(text)))
+		again, againRefused, againBroken := readNumber(slow, kind)
 		if n != again || (refused == nil) != (againRefused == nil) || (broken == nil) != (againBroken == nil) {
-			t.Errorf("%q: %d, %v, %v at once; %d, %v, %v byte by byte", text, n, refused, broken, again, againRefused, againBroken)
+			t.Errorf("%q: %d, %v, %v at once; %d, %v, %v byte by byte",
+				text, n, refused, broken, again, againRefused, againBroken)
 		}
 		if broken == nil {
 			rest, _ := io.ReadAll(br)
@@ -41,11 +44,13 @@ func FuzzReadNumber(f *testing.F) {
 			if !bytes.Equal(rest, want) {
 				t.Errorf("%q: %q is left, want %q", text, rest, want)
 			}
-			if isError := line[0] == '-'; (refused != nil) != isError || isError && !errors.Is(refused, ErrUnavailable) {
+			isError := line[0] == '-'
+			if (refused != nil) != isError || isError && !errors.Is(refused, ErrUnavailable) {
 				t.Errorf("%q: refused with %v", text, refused)
 			}
 		}
-		if want, ok := radixNumber(text, kind); ok && !(list && n < 0) && (n != want || refused != nil || broken != nil) {
+		want, ok := radixNumber(text, kind)
+		if ok && !(list && n < 0) && (n != want || refused != nil || broken != nil) {
 			t.Errorf("%q: %d, %v, %v; radix reads %d", text, n, refused, broken, want)
 		}
 	})
@@ -109,7 +114,8 @@ func FuzzCommand(f *testing.F) {
 // never with a success where the bytes have come to an end.
 func FuzzCallReplies(f *testing.F) {
 	for _, text := range []string{
-		"$1\r\na\r\n:1\r\n", "$-1\r\n:1\r\n", "-ERR no\r\n:1\r\n", "$1\r\na\r\n-NOSCRIPT\r\n", "_\r\n_\r\n", "$9\r\na",
+		"$1\r\na\r\n:1\r\n", "$-1\r\n:1\r\n", "-ERR no\r\n:1\r\n", "$1\r\na\r\n-NOSCRIPT\r\n",
+		"_\r\n_\r\n", "$9\r\na",
 		":1\r\n$1\r\n1\r\n", "%1\r\n+a\r\n+b\r\n:1\r\n",
 	} {
 		f.Add([]byte(text))

@@ -60,9 +60,9 @@ func Start(tb testing.TB) *Server {
 	return shared.server
 }
 
-// removeAtExit starts a shell that removes the folder when this process has ended, in whatever way: no test
-// knows that it is the last. The shell waits for the end of its standard input, and only this process holds the
-// other end, life.
+// removeAtExit starts a shell that removes the folder when this process has ended, in whatever way: no
+// test knows that it is the last. The shell waits for the end of its standard input, and only this
+// process holds the other end, life.
 func removeAtExit(dir string) (life io.Closer, err error) {
 	cmd := exec.Command("sh", "-c", `read -r line; rm -rf -- "$0"`, dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // not to be ended by Ctrl-C
