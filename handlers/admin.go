@@ -72,7 +72,9 @@ func sendToEnd(ctx *fasthttp.RequestCtx, list *orderList) {
 		return // the client has gone
 	}
 	if _, err := io.Copy(c, list); err != nil {
-		abort(c)
+		if c, ok := c.(*framedConn); ok {
+			c.Abort()
+		}
 	}
 }
 

@@ -72,7 +72,7 @@ func FuzzRequest(f *testing.F) {
 			return // its replies have lengths without bodies, so the next one is found only by who knows what was asked
 		}
 		c := &recording{in: strings.NewReader(replace.Replace(string(text)))}
-		_ = s.http.ServeConn(&connection{Conn: c, socket: c, sweeper: s.sweeper}) // an error is the end of the connection
+		_ = s.http.ServeConn(&framedConn{Conn: s.limiter.NewConn(c)}) // an error is the end of the connection
 		replies := bufio.NewReader(&c.out)
 		for {
 			if _, err := replies.Peek(1); errors.Is(err, io.EOF) {

@@ -33,7 +33,7 @@ func FuzzHead(f *testing.F) {
 		if len(text) > headBytesMax+bodyBytesMax {
 			return
 		}
-		c := &connection{received: requests.Get().(*[]byte), filled: len(text)}
+		c := &framedConn{received: requests.Get().(*[]byte), filled: len(text)}
 		copy(*c.received, text)
 		if c.request.Scan(text, &requestLimits) != framing.Whole {
 			return

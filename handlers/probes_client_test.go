@@ -14,10 +14,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"flashsale/internal/listener"
 )
 
 // talkLimit is longer than the server waits for the rest of a request: its silent close then tells itself from a reply.
-const talkLimit = 3 * readTimeout
+const talkLimit = 3 * listener.RequestTimeout
 
 // heardReply is one reply as net/http reads it.
 type heardReply struct {

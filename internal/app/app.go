@@ -26,6 +26,7 @@ import (
 	"flashsale/internal/datafolder"
 	"flashsale/internal/embedded"
 	"flashsale/internal/ledger"
+	"flashsale/internal/listener"
 	"flashsale/internal/profiling"
 	"flashsale/internal/supervise"
 	"flashsale/internal/version"
@@ -90,7 +91,7 @@ type handover struct {
 	Redis       redisx.Config
 	Sale        string
 	Secrets     [][]byte // the one that signs, then those that still verify
-	Certificate handlers.Certificate
+	Certificate listener.Certificate
 }
 
 // runSupervisor starts everything, waits for a signal and stops everything in the opposite order.
@@ -259,7 +260,7 @@ func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder
 	if o.catalog, err = catalog.Load(ctx, cfg.Catalog); err != nil {
 		return nil, err
 	}
-	if o.Certificate, err = handlers.ReadCertificate(cfg.TLSCert, cfg.TLSKey); err != nil {
+	if o.Certificate, err = listener.ReadCertificate(cfg.TLSCert, cfg.TLSKey); err != nil {
 		return nil, err
 	}
 	secret := []byte(cfg.TokenSecret)
@@ -646,7 +647,7 @@ func (o *opening) reload(ctx context.Context, cfg *config.Config) (taken []any) 
 	if cfg.TLSCert == "" {
 		return taken
 	}
-	certificate, err := handlers.ReadCertificate(cfg.TLSCert, cfg.TLSKey)
+	certificate, err := listener.ReadCertificate(cfg.TLSCert, cfg.TLSKey)
 	if err != nil {
 		slog.Error("cannot read the certificate again; the old one stays", "error", err)
 	} else {

@@ -1,17 +1,16 @@
-package handlers
+package listener
 
 import (
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
-
-	"github.com/valyala/fasthttp"
 )
 
 func TestClientAddress(t *testing.T) {
-	s := &Server{cfg: Config{TrustedProxies: []netip.Prefix{
+	trusted := []netip.Prefix{
 		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32"), netip.MustParsePrefix("fd00::/8"),
-	}}}
+	}
 	for _, test := range []struct {
 		name, peer, want string
 		forwarded        []string
@@ -35,16 +34,14 @@ func TestClientAddress(t *testing.T) {
 		{"zone", "fd00::1%eth0", "2001:db8::1", []string{"2001:db8::1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var request fasthttp.Request
-			for _, list := range test.forwarded {
-				request.Header.Add("X-Forwarded-For", list)
-			}
-			var ctx fasthttp.RequestCtx
-			ctx.Init(&request, net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(test.peer), 1)), nil)
-			if got := s.clientAddress(&ctx).String(); got != test.want {
+			peer := AddressOf(net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(test.peer), 1)))
+			if got := ClientAddress(peer, strings.Join(test.forwarded, ","), trusted); got.String() != test.want {
 				t.Errorf("client %s, want %s", got, test.want)
 			}
 		})
+	}
+	if got := ClientAddress(AddressOf(&net.UnixAddr{}), "198.51.100.1", trusted); got.IsValid() {
+		t.Errorf("a peer without an address is %s", got)
 	}
 }
 
