@@ -131,3 +131,13 @@ func TestLookPanics(t *testing.T) {
 		t.Errorf("outcome %v, want errInternal", got)
 	}
 }
+
+func TestHealth(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		s.expect(t, 0, "GET", "/healthz", "", 200, `{"status":"alive"}`)
+		s.expect(t, 0, "GET", "/readyz", "", 200, `{"status":"ready","sale":"`+s.cfg.Sale.ID()+`","users":20,"foods":5}`)
+		s.foods.Store(nil)
+		s.expect(t, 0, "GET", "/readyz", "", 503, unavailable)
+		s.expect(t, 0, "GET", "/healthz", "", 200, `{"status":"alive"}`)
+	})
+}

@@ -13,7 +13,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/redisx/redistest"
-	"flashsale/tokens"
 )
 
 // attempt is a login that is refused, and what it costs at least.
@@ -87,38 +86,6 @@ func capture(t *testing.T) *bytes.Buffer {
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
 	return &log
-}
-
-// Refused tokens leave one line, whatever their number, and nothing of their text; calls without a token
-// leave none.
-func TestRefusedTokensAreLogged(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
-	log := capture(t)
-	other, err := tokens.New(bytes.Repeat([]byte("o"), tokens.SecretMin))
-	if err != nil {
-		t.Fatal(err)
-	}
-	foreign := string(other.AppendAccess(nil, 2, time.Now().Add(time.Hour)))
-	s.expect(t, 0, "GET", "/orders", "", 401, invalidToken)
-	s.expect(t, 2, "GET", "/orders", "", 200, "[]")
-	s.expect(t, 2, "GET", "/orders?access_token="+foreign, "", 200, "[]") // one of the two is right
-	if log.Len() > 0 {
-		t.Errorf("log %q, want none", log)
-	}
-	for _, call := range []struct{ path, token string }{
-		{"/orders?access_token=" + foreign, ""}, {"/orders", foreign},
-		{"/foods?access_token=short", "long" + foreign},
-	} {
-		s.expect(t, 0, "GET", call.path, "", 401, invalidToken, "Access-Token", call.token)
-	}
-	lines := slices.Collect(strings.Lines(log.String()))
-	if len(lines) != 1 || !strings.Contains(lines[0], "access tokens are refused") ||
-		!strings.Contains(lines[0], "refused=1 last_from=") {
-		t.Errorf("log %q, want one line", lines)
-	}
-	if strings.Contains(log.String(), foreign[:8]) {
-		t.Errorf("log %q holds a token", log)
-	}
 }
 
 // Refused logins leave one line, whatever their number, and nothing of what was typed.

@@ -156,3 +156,26 @@ func TestDecodePath(t *testing.T) {
 		}
 	}
 }
+
+func TestPathsAndMethods(t *testing.T) {
+	const (
+		notFound   = `{"code":"NOT_FOUND","message":"路径不存在"}`
+		notAllowed = `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`
+	)
+	onEach(t, func(t *testing.T, s *shop) {
+		for _, path := range []string{"/", "/nothing", "/login/x", "/carts/", "/carts/a/b", "//foods", "/x/../foods", "/%66ood", "/orders/1", "/admin", "/Foods"} {
+			s.expect(t, 0, "GET", path, "", 404, notFound)
+			s.expect(t, 2, "POST", path, "{}", 404, notFound)
+		}
+		for _, tc := range []struct{ method, path, allow string }{
+			{"GET", "/login", "OPTIONS, POST"}, {"POST", "/foods", "GET, HEAD, OPTIONS"}, {"DELETE", "/foods", "GET, HEAD, OPTIONS"},
+			{"GET", "/carts", "OPTIONS, POST"}, {"POST", "/carts/x", "OPTIONS, PATCH"}, {"PUT", "/orders", "GET, HEAD, OPTIONS, POST"},
+			{"POST", "/admin/orders", "GET, HEAD, OPTIONS"}, {"POST", "/readyz", "GET, HEAD, OPTIONS"},
+		} {
+			h := s.expect(t, 0, tc.method, tc.path, "", 405, notAllowed)
+			if h.Get("Allow") != tc.allow {
+				t.Errorf("%s %s: Allow %q, want %q", tc.method, tc.path, h.Get("Allow"), tc.allow)
+			}
+		}
+	})
+}

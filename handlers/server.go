@@ -40,6 +40,8 @@ type Config struct {
 	Sale     *redisx.Sale
 	TokenTTL time.Duration // how long an access token is valid
 
+	ServiceToken string // of other programs that use the rooms; "" lets none in
+
 	TLS                *tls.Config    // nil for plain HTTP
 	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors
 	ConnsPerAddressMax int            // the same for each client address, trusted proxies excepted
@@ -52,13 +54,13 @@ type Server struct {
 	foods    atomic.Pointer[[]byte] // ready-made body of GET /foods; nil until the stock is known
 	draining atomic.Bool
 	limiter  *listener.Limiter
+	router   *router
 	http     *fasthttp.Server
 
-	looks         looks
-	lists         atomic.Int64 // lists of all orders that are being sent
-	refusedLogins logpace.Pace
-	refusedTokens logpace.Pace
-	brokenLists   logpace.Pace
+	looks looks
+	lists atomic.Int64 // lists of all orders that are being sent
+
+	refusedLogins, refusedTokens, refusedServices, brokenLists logpace.Pace
 }
 
 // New makes a Server. It is not ready until PublishStock is called.
@@ -67,6 +69,7 @@ func New(cfg Config) *Server {
 		TLS: cfg.TLS, ConnsMax: cfg.ConnsMax, ConnsPerAddressMax: cfg.ConnsPerAddressMax,
 		TrustedProxies: cfg.TrustedProxies, Refusal: tooManyConns,
 	})}
+	s.router = newRouter(s.table())
 	s.http = &fasthttp.Server{
 		Handler:                      s.handle,
 		ErrorHandler:                 badRequest,

@@ -92,6 +92,8 @@ type handover struct {
 	Sale        string
 	Secrets     [][]byte // the one that signs, then those that still verify
 	Certificate listener.Certificate
+
+	ServiceToken string // of other programs, "" for none
 }
 
 // runSupervisor starts everything, waits for a signal and stops everything in the opposite order.
@@ -256,7 +258,7 @@ func otherRedis(folder *datafolder.Folder, served datafolder.Served) error {
 
 // openSale reads the catalogue and the secrets and opens the sale, or joins the one that is open.
 func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store) (o *opening, err error) {
-	o = &opening{alone: store.private, handover: handover{Redis: cfg.Redis}}
+	o = &opening{alone: store.private, handover: handover{Redis: cfg.Redis, ServiceToken: cfg.ServiceToken}}
 	if o.catalog, err = catalog.Load(ctx, cfg.Catalog); err != nil {
 		return nil, err
 	}
@@ -792,7 +794,8 @@ func (o *opening) newServer(cfg *config.Config, sale *redisx.Sale) (*handlers.Se
 	}
 	return handlers.New(handlers.Config{
 		Catalog: o.catalog, Keys: keys, Sale: sale, TokenTTL: cfg.TokenTTL, TLS: encryption,
-		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
+		ServiceToken: o.ServiceToken,
+		ConnsMax:     cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
 	}), nil
 }
 

@@ -43,6 +43,7 @@ type Config struct {
 	TokenSecret         string // "" means the one in the data folder
 	TokenSecretPrevious string
 	TokenTTL            time.Duration
+	ServiceToken        string // of other programs that use the rooms, "" for none
 
 	Sale             string // id of the one to join, "" for any: it is opened if need be
 	SnapshotInterval time.Duration
@@ -136,6 +137,8 @@ func (c *Config) register(redis *redisFlags) []group {
 		fs.StringVar(&c.TokenSecret, "token-secret", "", fmt.Sprintf("signs tokens and carts, at least %d `bytes`, the same on all servers; better set in the environment (default: made once, kept in the data folder)", tokens.SecretMin))
 		fs.StringVar(&c.TokenSecretPrevious, "token-secret-previous", "", "the secret before, which still verifies; `bytes` as above")
 		fs.DurationVar(&c.TokenTTL, "token-ttl", 24*time.Hour, "`time` an access token is valid")
+		fs.StringVar(&c.ServiceToken, "service-token", "", fmt.Sprintf("lets other programs in (Authorization: Bearer ...), "+
+			"at least %d `bytes`; better set in the environment (default: none is let in)", tokens.SecretMin))
 	})
 	add("Sale", func() {
 		fs.StringVar(&c.Sale, "sale", "",
@@ -199,10 +202,15 @@ func (c *Config) check() error {
 				c.source(limit.flag), limit.value, limit.least, limit.most)
 		}
 	}
-	for name, secret := range map[string]string{"token-secret": c.TokenSecret, "token-secret-previous": c.TokenSecretPrevious} {
+	for name, secret := range map[string]string{
+		"token-secret": c.TokenSecret, "token-secret-previous": c.TokenSecretPrevious, "service-token": c.ServiceToken,
+	} {
 		if n := len(secret); n > 0 && n < tokens.SecretMin {
 			return fmt.Errorf("-%s (%s) has %d bytes; it must have at least %d", name, envName(name), n, tokens.SecretMin)
 		}
+	}
+	if strings.ContainsFunc(c.ServiceToken, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return errors.New("-service-token (SERVICE_TOKEN) must be visible ASCII characters: it is sent in a header")
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return errors.New("only one of -tls-cert and -tls-key is set; set both, or none for plain HTTP")

@@ -64,9 +64,10 @@ func (c *Config) String() string {
 	return strings.Join(set, " ")
 }
 
-// secret says whether the flag's value must not be shown.
+// secret reports whether the flag's value must not be shown.
 func secret(name string) bool {
-	return strings.Contains(name, "secret") || strings.Contains(name, "pass") || name == "ledger" // a password is in it
+	return strings.Contains(name, "secret") || strings.Contains(name, "pass") || name == "service-token" ||
+		name == "ledger" // a password is in it
 }
 
 func envName(flagName string) string {
