@@ -71,9 +71,21 @@ func validTarget(method, target []byte) bool {
 	return false
 }
 
-// scanHeaders reads the headers up to the empty line behind the last.
+// scanHeaders reads the headers up to the empty line behind the last. Mostly all of them are there: their lines are read
+// in one go, and field reads what comes in pieces, the empty line, and what is to be refused.
 func (r *Request) scanHeaders(received []byte, limits *Limits) Verdict {
+	head := received[:min(len(received), limits.Head)]
 	for {
+		for r.searched == r.at {
+			name, line := wholeField(head[r.at:])
+			if line == 0 {
+				break
+			}
+			r.colon = r.at + name
+			if v := r.endField(head, r.at+line, limits.Headers); v != advance {
+				return v
+			}
+		}
 		empty, v := r.field(received, limits.Head, limits.Headers)
 		if v != advance {
 			return v
@@ -123,6 +135,22 @@ func (r *Request) field(received []byte, limit, fieldsMax int) (empty bool, v Ve
 	}
 }
 
+// wholeField returns the lengths of a field's name and of its line, without the line's end, where b begins with a line
+// that has come whole and can be accepted; else it returns 0.
+func wholeField(b []byte) (name, line int) {
+	for name < len(b) && classes[b[name]]&tokenChar != 0 {
+		name++
+	}
+	if name == 0 || name == len(b) || b[name] != ':' {
+		return 0, 0
+	}
+	line = name + 1 + valueLength(b[name+1:])
+	if line+1 < len(b) && b[line] == '\r' && b[line+1] == '\n' {
+		return name, line
+	}
+	return 0, 0
+}
+
 // endField reads the header or trailer that stands from r.at to end.
 func (r *Request) endField(received []byte, end, fieldsMax int) Verdict {
 	name, value := received[r.at:r.colon], Span{r.colon + 1, end}
@@ -131,8 +159,10 @@ func (r *Request) endField(received []byte, end, fieldsMax int) Verdict {
 	if r.fields++; r.fields > fieldsMax {
 		return HeadTooLarge
 	}
-	switch len(name) {
-	case len("host"), len("expect"), len("connection"), len("content-length"), len("transfer-encoding"):
+	// Most headers have no say in how the request is read, which their length and first letter tell.
+	switch len(name)<<8 | int(name[0]|0x20) {
+	case len("host")<<8 | 'h', len("expect")<<8 | 'e', len("connection")<<8 | 'c', len("content-length")<<8 | 'c',
+		len("transfer-encoding")<<8 | 't':
 		if !r.special(name, trimSpace(received[value.From:value.To]), value) {
 			return BadRequest
 		}
