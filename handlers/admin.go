@@ -110,7 +110,8 @@ func (l *orderList) Read(p []byte) (n int, err error) {
 		}
 		if err := l.more(); err != nil && !errors.Is(err, io.EOF) {
 			if lists := l.server.brokenLists.Due(time.Now()); lists > 0 {
-				slog.Error("the list of all orders breaks off", "orders", l.orders, "lists", lists, "error", err)
+				slog.Error("the list of all orders breaks off", "orders", l.orders, "lists", lists,
+					"error", err)
 			}
 		}
 	}

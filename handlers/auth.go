@@ -13,14 +13,15 @@ import (
 
 const rootUser = 1
 
-// access decides who may make a call; a line of the table names one. It returns the user who calls, 0 for none. Where the
-// caller may not, it has answered the request.
+// access decides who may make a call; a line of the table names one. It returns the user who calls, 0 for
+// none. Where the caller may not, it has answered the request.
 type access func(*fasthttp.RequestCtx) (user uint32, ok bool)
 
 // anybody lets every request pass.
 func (s *Server) anybody(*fasthttp.RequestCtx) (user uint32, ok bool) { return 0, true }
 
-// user lets users pass: the request carries an access token as query parameter or as header. Either one valid is enough.
+// user lets users pass: the request carries an access token as query parameter or as header. Either one
+// valid is enough.
 func (s *Server) user(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 	now := ctx.Time()
 	query := ctx.QueryArgs().Peek("access_token")
@@ -70,8 +71,9 @@ func (s *Server) rootOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bool) 
 	return user, ok
 }
 
-// hasServiceToken reports whether a request has the service token, as "Authorization: Bearer <token>". The tokens are
-// hashed, so that the comparison takes the same time whatever their lengths and however much of them is right.
+// hasServiceToken reports whether a request has the service token, as "Authorization: Bearer <token>". The
+// tokens are hashed, so that the comparison takes the same time whatever their lengths and however much of
+// them is right.
 func (s *Server) hasServiceToken(ctx *fasthttp.RequestCtx) bool {
 	if s.cfg.ServiceToken == "" {
 		return false
@@ -85,8 +87,9 @@ func (s *Server) hasServiceToken(ctx *fasthttp.RequestCtx) bool {
 	return subtle.ConstantTimeCompare(given[:], wanted[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// logRefusedToken logs that tokens are refused, at most once in logpace.Interval and without their text: they are forged or
-// have expired, or another server of the sale signs with a secret that this one does not have.
+// logRefusedToken logs that tokens are refused, at most once in logpace.Interval and without their text:
+// they are forged or have expired, or another server of the sale signs with a secret that this one does not
+// have.
 func (s *Server) logRefusedToken(ctx *fasthttp.RequestCtx) {
 	if n := s.refusedTokens.Due(ctx.Time()); n > 0 {
 		slog.Warn("access tokens are refused: forged, expired, or signed with a secret unknown here",

@@ -48,7 +48,8 @@ func TestRefusedTokensAreLogged(t *testing.T) {
 
 var serviceToken = strings.Repeat("t", 32)
 
-// Other programs read all orders with the service token; it opens nothing that is for users, and no other token will do.
+// Other programs read all orders with the service token; it opens nothing that is for users, and no other
+// token will do.
 func TestServiceToken(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	const path = "/admin/orders"
@@ -57,13 +58,16 @@ func TestServiceToken(t *testing.T) {
 	s.cfg.ServiceToken = serviceToken
 	s.expect(t, 0, "GET", path, "", 200, "[]", "Authorization", right)
 	s.expect(t, 0, "GET", path, "", 200, "[]", "Authorization", "bearer "+serviceToken)
-	s.expect(t, 2, "GET", path, "", 200, "[]", "Authorization", right)                        // either one valid is enough
+	// either one valid is enough
+	s.expect(t, 2, "GET", path, "", 200, "[]", "Authorization", right)
 	s.expect(t, 1, "GET", path, "", 200, "[]", "Authorization", "Basic cHJveHk6cGFzc3dvcmQ=") // of a proxy
 	s.expect(t, 0, "GET", "/orders", "", 401, invalidToken, "Authorization", right)
 	s.expect(t, 0, "GET", path+"?access_token="+serviceToken, "", 401, invalidToken)
 	for _, header := range []string{
-		"", "Bearer", "Bearer ", serviceToken, "Bearer  " + serviceToken, "Basic " + serviceToken, "Bearer" + serviceToken,
-		"Bearer " + serviceToken[1:], "Bearer " + serviceToken + "t", "Bearer " + serviceToken + ", Bearer " + serviceToken,
+		"", "Bearer", "Bearer ", serviceToken, "Bearer  " + serviceToken, "Basic " + serviceToken,
+		"Bearer" + serviceToken,
+		"Bearer " + serviceToken[1:], "Bearer " + serviceToken + "t",
+		"Bearer " + serviceToken + ", Bearer " + serviceToken,
 		"Bearer " + strings.ToUpper(serviceToken), "Bearer " + s.token(rootUser), "Bearer\t" + serviceToken,
 	} {
 		s.expect(t, 0, "GET", path, "", 401, invalidToken, "Authorization", header)
@@ -72,7 +76,8 @@ func TestServiceToken(t *testing.T) {
 	}
 	c := dial(t, s.listen(t))
 	twice := strings.Repeat("Authorization: "+right+"\r\n", 2)
-	if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\n"+shopHost+"Connection: close\r\n"+twice+"\r\n"); err != nil {
+	if _, err := io.WriteString(c,
+		"GET "+path+" HTTP/1.1\r\n"+shopHost+"Connection: close\r\n"+twice+"\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := io.ReadAll(c); err != nil || !bytes.HasPrefix(text, []byte("HTTP/1.1 401 ")) {
@@ -95,7 +100,8 @@ func TestRefusedServiceTokensAreLogged(t *testing.T) {
 		s.expect(t, 0, "GET", "/admin/orders", "", 401, invalidToken, "Authorization", "Bearer typed-token")
 	}
 	lines := slices.Collect(strings.Lines(log.String()))
-	if len(lines) != 1 || !strings.Contains(lines[0], "service tokens are refused") || strings.Contains(lines[0], "typed") {
+	if len(lines) != 1 || !strings.Contains(lines[0], "service tokens are refused") ||
+		strings.Contains(lines[0], "typed") {
 		t.Errorf("log %q, want one line", lines)
 	}
 }
@@ -109,7 +115,8 @@ func TestAccess(t *testing.T) {
 		access access
 		want   string // for a call without a token, of user 2, of root and of a service
 	}{
-		{"anybody", s.anybody, "yes yes yes yes"}, {"user", s.user, "no yes yes no"}, {"root", s.root, "no no yes no"},
+		{"anybody", s.anybody, "yes yes yes yes"}, {"user", s.user, "no yes yes no"},
+		{"root", s.root, "no no yes no"},
 		{"service", s.service, "no no no yes"}, {"root or service", s.rootOrService, "no no yes yes"},
 	} {
 		var got []string
@@ -129,7 +136,8 @@ func TestAccess(t *testing.T) {
 				t.Errorf("%s: user %d, want %d", test.name, found, user)
 			}
 			if !ok && (ctx.Response.StatusCode() != 401 || string(ctx.Response.Body()) != invalidToken) {
-				t.Errorf("%s: refused with %d %s", test.name, ctx.Response.StatusCode(), ctx.Response.Body())
+				t.Errorf("%s: refused with %d %s", test.name, ctx.Response.StatusCode(),
+					ctx.Response.Body())
 			}
 		}
 		if strings.Join(got, " ") != test.want {

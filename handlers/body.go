@@ -64,8 +64,8 @@ func decode(body []byte, members []member) bool {
 }
 
 // scanPlain reads what clients send in fact: a flat object of strings without escapes and integers. It does
-// not allocate and costs 50 ns where decode costs 1,000. False means that it is not sure, never that the body
-// is wrong; decode has the last word.
+// not allocate and costs 50 ns where decode costs 1,000. False means that it is not sure, never that the
+// body is wrong; decode has the last word.
 func scanPlain(body []byte, members []member) bool {
 	s := scanner{rest: body}
 	if !s.next('{') {

@@ -34,8 +34,8 @@ func (l framedListener) Accept() (net.Conn, error) {
 	return &framedConn{Conn: c.(*listener.Conn)}, nil
 }
 
-// framedConn is a connection from which fasthttp reads whole requests: each one that framing has accepted, and nothing
-// else. It answers the others itself.
+// framedConn is a connection from which fasthttp reads whole requests: each one that framing has accepted,
+// and nothing else. It answers the others itself.
 type framedConn struct {
 	*listener.Conn
 
@@ -57,8 +57,9 @@ func trackState(c net.Conn, state fasthttp.ConnState) {
 // errLonger is for a request that fasthttp takes to be longer than it is.
 var errLonger = errors.New("the request has ended")
 
-// Read is how fasthttp waits for a request: with a buffer of one byte, so that an idle connection holds no other one.
-// What has come with that byte is read along, which saves the second system call. The rest of the request follows.
+// Read is how fasthttp waits for a request: with a buffer of one byte, so that an idle connection holds no
+// other one. What has come with that byte is read along, which saves the second system call. The rest of
+// the request follows.
 func (c *framedConn) Read(b []byte) (int, error) {
 	if c.read == c.end {
 		if len(b) != 1 {
@@ -132,8 +133,8 @@ func (c *framedConn) fill() error {
 	return err
 }
 
-// hand gives the whole request to fasthttp, without what is settled here: fasthttp would ask for the body once more, and
-// take trailers for headers.
+// hand gives the whole request to fasthttp, without what is settled here: fasthttp would ask for the body
+// once more, and take trailers for headers.
 func (c *framedConn) hand() {
 	text := (*c.received)[c.end:c.filled]
 	size, expect, trailers := c.request.Size(), c.request.Expect, c.request.Trailers
@@ -148,8 +149,8 @@ func (c *framedConn) hand() {
 	c.read, c.end = c.end, c.end+size
 }
 
-// serve notes that a handler begins. It reports whether fasthttp has read all of the request that framing has found: if
-// it took the request to be shorter, the rest would come as another one.
+// serve notes that a handler begins. It reports whether fasthttp has read all of the request that framing
+// has found: if it took the request to be shorter, the rest would come as another one.
 func (c *framedConn) serve() bool {
 	c.EnterServing()
 	whole := c.handed && c.read == c.end

@@ -76,7 +76,8 @@ func TestConnectionStates(t *testing.T) {
 	}
 	pass(1)
 	send(loginBody)
-	if text := <-got; text != strings.Replace(head, " 100-continue", strings.Repeat(" ", 13), 1)+loginBody+"<nil>" {
+	if text := <-got; text != strings.Replace(head, " 100-continue", strings.Repeat(" ", 13),
+		1)+loginBody+"<nil>" {
 		t.Errorf("fasthttp reads %q", text)
 	}
 	expect("after the whole request", listener.Reading, 2)
@@ -137,7 +138,8 @@ func TestDrainClosesSilentConnections(t *testing.T) {
 	}
 	idle, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Drain(t.Context(), idle, s.l); err != nil && !errors.Is(err, fasthttputil.ErrInmemoryListenerClosed) {
+	if err := s.Drain(t.Context(), idle, s.l); err != nil &&
+		!errors.Is(err, fasthttputil.ErrInmemoryListenerClosed) {
 		t.Error(err)
 	}
 	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -171,7 +173,8 @@ func testPieces(t *testing.T, c net.Conn) {
 	body := `{"username":"nobody","password":"` + strings.Repeat("x", 4000) + `"}`
 	head := loginHead + "Content-Length: " + strconv.Itoa(len(body)) + "\r\n"
 	long := "X: " + strings.Repeat("x", 7000) + "\r\n\r\n"
-	chunks := loginHead + isChunked + long + fmt.Sprintf("%x;a=b\r\n%s\r\n0\r\nX: y\r\n\r\n", len(body), body)
+	chunks := loginHead + isChunked + long + fmt.Sprintf("%x;a=b\r\n%s\r\n0\r\nX: y\r\n\r\n", len(body),
+		body)
 	replies := bufio.NewReader(c)
 	for _, size := range []int{1, 2, 7, 100, 4096, 1 << 20} {
 		text := get + head + "\r\n" + body + get + get + "\r\n" + chunks + head + "\r\n" + body
@@ -194,7 +197,8 @@ func testPieces(t *testing.T, c net.Conn) {
 				t.Fatalf("pieces of %d bytes, reply %d: %v", size, i, err)
 			}
 			if text, err := io.ReadAll(r.Body); err != nil || r.StatusCode != want {
-				t.Fatalf("pieces of %d bytes, reply %d: %d %s, %v; want %d", size, i, r.StatusCode, text, err, want)
+				t.Fatalf("pieces of %d bytes, reply %d: %d %s, %v; want %d", size, i, r.StatusCode, text,
+					err, want)
 			}
 		}
 	}

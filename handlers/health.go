@@ -39,7 +39,8 @@ func (s *Server) look() (body []byte, f *failure) {
 	case err != nil:
 		return nil, failureOf(err)
 	}
-	detail := readiness{Status: "ready", Sale: s.cfg.Sale.ID(), Users: s.cfg.Catalog.Users(), Foods: len(s.cfg.Catalog.Foods())}
+	detail := readiness{Status: "ready", Sale: s.cfg.Sale.ID(), Users: s.cfg.Catalog.Users(),
+		Foods: len(s.cfg.Catalog.Foods())}
 	if backlog.Kept { // a database that is behind does not hold up the sale: ready all the same
 		detail.Ledger = &ledgerLag{backlog.Orders, backlog.Age(time.Now()).Seconds()}
 	}

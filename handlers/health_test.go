@@ -20,7 +20,8 @@ func TestReadyTellsOfTheLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer stream.Close()
-		ready := `{"status":"ready","sale":"` + s.cfg.Sale.ID() + `","users":20,"foods":5,"ledger":{"orders_waiting":0,"oldest_seconds":0}}`
+		ready := `{"status":"ready","sale":"` + s.cfg.Sale.ID() +
+			`","users":20,"foods":5,"ledger":{"orders_waiting":0,"oldest_seconds":0}}`
 		s.expect(t, 0, "GET", "/readyz", "", 200, ready)
 	})
 }
@@ -135,7 +136,8 @@ func TestLookPanics(t *testing.T) {
 func TestHealth(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		s.expect(t, 0, "GET", "/healthz", "", 200, `{"status":"alive"}`)
-		s.expect(t, 0, "GET", "/readyz", "", 200, `{"status":"ready","sale":"`+s.cfg.Sale.ID()+`","users":20,"foods":5}`)
+		s.expect(t, 0, "GET", "/readyz", "", 200,
+			`{"status":"ready","sale":"`+s.cfg.Sale.ID()+`","users":20,"foods":5}`)
 		s.foods.Store(nil)
 		s.expect(t, 0, "GET", "/readyz", "", 503, unavailable)
 		s.expect(t, 0, "GET", "/healthz", "", 200, `{"status":"alive"}`)

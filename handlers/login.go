@@ -7,8 +7,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// login checks name and password and mints an access token. It needs no Redis: the users are in memory and tokens are
-// signed.
+// login checks name and password and mints an access token. It needs no Redis: the users are in memory and
+// tokens are signed.
 func (s *Server) login(ctx *fasthttp.RequestCtx) {
 	members := [2]member{{name: "username"}, {name: "password"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {

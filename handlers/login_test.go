@@ -41,10 +41,10 @@ func (a *attempt) reply(s *shop) string {
 	return fmt.Sprintf("%d %s %s", r.StatusCode(), r.Header.ContentType(), r.Body())
 }
 
-// A wrong password is answered in the same words and after the same work whether there is a user of that name or not. No
-// time decides alone: a login that is refused before any hashing shows what hashing costs on this machine at this moment,
-// and the two must not differ by a good part of that. The least of many short batches in turn leaves out what else the
-// machine does.
+// A wrong password is answered in the same words and after the same work whether there is a user of that
+// name or not. No time decides alone: a login that is refused before any hashing shows what hashing costs
+// on this machine at this moment, and the two must not differ by a good part of that. The least of many
+// short batches in turn leaves out what else the machine does.
 func TestLoginTellsNoNames(t *testing.T) {
 	const batches, batch, tries = 200, 50, 5
 	s := open(t, "unix", redistest.Start(t).Socket)
@@ -71,12 +71,14 @@ func TestLoginTellsNoNames(t *testing.T) {
 				a.least = min(a.least, time.Since(start))
 			}
 		}
-		difference, hashing = (known.least - unknown.least).Abs(), min(known.least, unknown.least)-unhashed.least
+		difference, hashing = (known.least - unknown.least).Abs(), min(known.least,
+			unknown.least)-unhashed.least
 		if difference < hashing/4 {
 			return
 		}
 	}
-	t.Errorf("a known and an unknown name differ by %v, hashing costs %v (for %d logins)", difference, hashing, batch)
+	t.Errorf("a known and an unknown name differ by %v, hashing costs %v (for %d logins)", difference,
+		hashing, batch)
 }
 
 // capture collects the log until the test ends.
@@ -93,10 +95,12 @@ func TestRefusedLoginsAreLogged(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	log := capture(t)
 	for range 5 {
-		s.expect(t, 0, "POST", "/login", `{"username":"typed-name","password":"typed-password"}`, 403, authFail)
+		s.expect(t, 0, "POST", "/login", `{"username":"typed-name","password":"typed-password"}`, 403,
+			authFail)
 	}
 	lines := slices.Collect(strings.Lines(log.String()))
-	if len(lines) != 1 || !strings.Contains(lines[0], "logins are refused") || !strings.Contains(lines[0], "refused=1 ") {
+	if len(lines) != 1 || !strings.Contains(lines[0], "logins are refused") ||
+		!strings.Contains(lines[0], "refused=1 ") {
 		t.Errorf("log %q, want one line", lines)
 	}
 	if strings.Contains(log.String(), "typed") {

@@ -70,6 +70,7 @@ func (s *Server) listOrders(ctx *fasthttp.RequestCtx) {
 }
 
 // appendOrderID appends "<sale>-<user>": unique over all sales, and nothing to store, because a user has one
+
 // order in a sale.
 func (s *Server) appendOrderID(dst []byte, user uint32) []byte {
 	dst = append(dst, '"')

@@ -18,7 +18,8 @@ import (
 	"flashsale/internal/listener"
 )
 
-// talkLimit is longer than the server waits for the rest of a request: its silent close then tells itself from a reply.
+// talkLimit is longer than the server waits for the rest of a request: its silent close then tells itself
+// from a reply.
 const talkLimit = 3 * listener.RequestTimeout
 
 // heardReply is one reply as net/http reads it.
@@ -48,8 +49,8 @@ func dialProbe(t *testing.T, address string) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// talk sends first on a new connection, then only when a 100 has come or a reply that keeps the connection, and reads
-// until the server closes.
+// talk sends first on a new connection, then only when a 100 has come or a reply that keeps the connection,
+// and reads until the server closes.
 func talk(t *testing.T, address, first, then string) *conversation {
 	t.Helper()
 	c := dialProbe(t, address)

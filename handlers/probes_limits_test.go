@@ -116,7 +116,8 @@ var limitProbes = []rawProbe{
 		mayAlive + " or HEAD_TOO_LARGE close"},
 }
 
-// A client that has not read before its whole request is written reads a 413 all the same (9112 9.6). Nothing is reset.
+// A client that has not read before its whole request is written reads a 413 all the same (9112 9.6).
+// Nothing is reset.
 func TestBodyFarTooLargeIsAnswered(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	address := s.listen(t)

@@ -216,7 +216,8 @@ func TestContinue(t *testing.T) {
 			"head that is refused", loginHead + hasLength + "Expect: 100-continue\r\nX : a\r\n\r\n",
 			"", false, []int{400},
 		},
-		{"body that is there", loginHead + hasLength + "Expect: 100-continue\r\n\r\n" + loginBody, "", false, []int{200}},
+		{"body that is there", loginHead + hasLength + "Expect: 100-continue\r\n\r\n" + loginBody, "", false,
+			[]int{200}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := dial(t, address)
@@ -225,7 +226,8 @@ func TestContinue(t *testing.T) {
 				t.Fatal(err)
 			}
 			if test.asked {
-				if r, err := http.ReadResponse(replies, nil); err != nil || r.StatusCode != http.StatusContinue {
+				if r, err := http.ReadResponse(replies, nil); err != nil ||
+					r.StatusCode != http.StatusContinue {
 					t.Fatalf("%v, %v; want 100", r, err)
 				}
 			}

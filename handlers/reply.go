@@ -20,12 +20,13 @@ func reply(ctx *fasthttp.RequestCtx, f *failure) {
 	replyRaw(ctx, f.body)
 }
 
-// replyOutcome answers with the failure of an error. redisx logs the faults of Redis, once and not for each request; an
-// error that is not in the table of outcomes should not happen and is logged here.
+// replyOutcome answers with the failure of an error. redisx logs the faults of Redis, once and not for each
+// request; an error that is not in the table of outcomes should not happen and is logged here.
 func replyOutcome(ctx *fasthttp.RequestCtx, err error) {
 	f := failureOf(err)
 	if f == errInternal {
-		slog.Error("a request failed", "method", string(ctx.Method()), "path", string(ctx.Path()), "error", err)
+		slog.Error("a request failed", "method", string(ctx.Method()), "path", string(ctx.Path()),
+			"error", err)
 	}
 	reply(ctx, f)
 }

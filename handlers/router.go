@@ -10,8 +10,9 @@ import (
 
 // route is one line of the table.
 type route struct {
-	method  string
-	pattern string // /threads/:id/posts/:n; a part that begins with a colon stands for any text without a slash
+	method string
+	// /threads/:id/posts/:n; a part that begins with a colon stands for any text without a slash
+	pattern string
 	access  access
 	handle  func(*fasthttp.RequestCtx, call)
 }
@@ -23,8 +24,8 @@ type call struct {
 	values []string
 }
 
-// param returns the part of the path that the pattern names, decoded. A slash or a control character in it is still
-// encoded.
+// param returns the part of the path that the pattern names, decoded. A slash or a control character in it
+// is still encoded.
 func (c call) param(name string) string {
 	for i, part := range c.parts {
 		if part[0] == ':' && part[1:] == name {
@@ -42,7 +43,8 @@ type resource struct {
 	allow   string // value of the header Allow
 }
 
-// router finds the route of a request. It takes a few steps for each pattern and allocates: it is not for the hot calls.
+// router finds the route of a request. It takes a few steps for each pattern and allocates: it is not for
+// the hot calls.
 type router struct {
 	resources []*resource
 	allow     string // of the server as a whole
@@ -84,7 +86,8 @@ func (r *router) add(line route) {
 	known.routes = append(known.routes, line)
 }
 
-// allowed lists methods as the header Allow does: with OPTIONS, which every URL has, and HEAD where there is GET.
+// allowed lists methods as the header Allow does: with OPTIONS, which every URL has, and HEAD where there
+// is GET.
 func allowed(methods []string) string {
 	methods = append(methods, fasthttp.MethodOptions)
 	if slices.Contains(methods, fasthttp.MethodGet) {

@@ -47,7 +47,8 @@ func TestTable(t *testing.T) {
 	s.expect(t, 3, "PUT", "/threads/a-b/posts/12", "", 200, `"post 3 id=a-b n=12"`)
 	s.expect(t, 1, "GET", "/admin/users/user2", "", 200, `"user 1 name=user2"`)
 	for _, path := range []string{
-		"/threads/", "/threads/7/", "/threads//posts/1", "/threads/7/posts", "/threads/7/posts/", "/threads/7/posts/1/2",
+		"/threads/", "/threads/7/", "/threads//posts/1", "/threads/7/posts", "/threads/7/posts/",
+		"/threads/7/posts/1/2",
 		"//threads", "//threads/7", "/x/threads", "/Threads", "/threads/7/x/1", "/admin/users/",
 	} {
 		s.expect(t, 1, "GET", path, "", 404, unknownPath)
@@ -62,14 +63,16 @@ func TestTableAllow(t *testing.T) {
 	s := openTable(t)
 	for _, test := range []struct{ path, allow, other string }{
 		{"/threads", "GET, HEAD, OPTIONS, POST", "PATCH"}, {"/threads/new", "GET, HEAD, OPTIONS", "DELETE"},
-		{"/threads/7", "DELETE, GET, HEAD, OPTIONS", "POST"}, {"/threads/7/posts/1", "OPTIONS, PUT", "HEAD"},
+		{"/threads/7", "DELETE, GET, HEAD, OPTIONS", "POST"},
+		{"/threads/7/posts/1", "OPTIONS, PUT", "HEAD"},
 	} {
 		if h := s.expect(t, 0, "OPTIONS", test.path, "", 204, ""); h.Get("Allow") != test.allow {
 			t.Errorf("OPTIONS %s: Allow %q, want %q", test.path, h.Get("Allow"), test.allow)
 		}
 		status, _, h := s.call(t, 0, test.other, test.path, "") // no token is asked for
 		if status != 405 || h.Get("Allow") != test.allow {
-			t.Errorf("%s %s: %d, Allow %q; want 405, %q", test.other, test.path, status, h.Get("Allow"), test.allow)
+			t.Errorf("%s %s: %d, Allow %q; want 405, %q", test.other, test.path, status, h.Get("Allow"),
+				test.allow)
 		}
 	}
 	if want := "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"; s.router.allow != want {
@@ -77,18 +80,23 @@ func TestTableAllow(t *testing.T) {
 	}
 }
 
-// Encoded characters are decoded once, a slash and control characters never, and nothing under /admin has another name.
+// Encoded characters are decoded once, a slash and control characters never, and nothing under /admin has
+// another name.
 func TestTableDecodes(t *testing.T) {
 	s := openTable(t)
 	for path, id := range map[string]string{
-		"/threads/%e7%af%ae": "篮", "/%74hreads/a%20b": "a b", "/threads/%2561": "%61", "/threads/a%2Fb": "a%2Fb",
-		"/threads/%2F": "%2F", "/threads/%00": "%00", "/threads/%3Aid": ":id", "/threads/..": "..", "/threads/%2e": ".",
+		"/threads/%e7%af%ae": "篮", "/%74hreads/a%20b": "a b", "/threads/%2561": "%61",
+		"/threads/a%2Fb": "a%2Fb",
+		"/threads/%2F":   "%2F", "/threads/%00": "%00", "/threads/%3Aid": ":id", "/threads/..": "..",
+		"/threads/%2e": ".",
 	} {
 		s.expect(t, 0, "GET", path, "", 200, `"thread 0 id=`+id+`"`)
 	}
 	for _, path := range []string{
-		"/%61dmin/users/user2", "/admin/user%73/user2", "/admin/users/%75ser2", "/admin%2fusers/user2", "//admin/users/user2",
-		"/admin//users/user2", "/threads/..%2fadmin", "/threads/../admin/users/user2", "//x/admin/users/user2",
+		"/%61dmin/users/user2", "/admin/user%73/user2", "/admin/users/%75ser2", "/admin%2fusers/user2",
+		"//admin/users/user2",
+		"/admin//users/user2", "/threads/..%2fadmin", "/threads/../admin/users/user2",
+		"//x/admin/users/user2",
 	} {
 		want, status := unknownPath, 404
 		if strings.HasSuffix(path, "%2fadmin") {

@@ -1,13 +1,14 @@
-// Package handlers speaks HTTP and JSON: it turns requests into calls of the sale and outcomes into replies. Every URL is
-// in this file, and one file for each resource holds its handlers.
+// Package handlers speaks HTTP and JSON: it turns requests into calls of the sale and outcomes into
+// replies. Every URL is in this file, and one file for each resource holds its handlers.
 //
-// To add an endpoint: write its handler in the file of its resource, and add a line to table below: method, pattern, who
-// may call, handler. Matching, decoding of the path, 404, 405, Allow, OPTIONS, HEAD and the check of the caller come from
-// the table. An error that the handler can answer with is a line in errors.go.
+// To add an endpoint: write its handler in the file of its resource, and add a line to table below: method,
+// pattern, who may call, handler. Matching, decoding of the path, 404, 405, Allow, OPTIONS, HEAD and the
+// check of the caller come from the table. An error that the handler can answer with is a line in
+// errors.go.
 //
-// A connection hands fasthttp whole requests, which internal/framing has accepted. The package holds no facts of the sale
-// but the ready-made food list. The hot calls (login, foods, carts, add, order) do not allocate; what needs Redis waits
-// for it, at most as long as redisx allows.
+// A connection hands fasthttp whole requests, which internal/framing has accepted. The package holds no
+// facts of the sale but the ready-made food list. The hot calls (login, foods, carts, add, order) do not
+// allocate; what needs Redis waits for it, at most as long as redisx allows.
 package handlers
 
 import (
@@ -16,8 +17,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// table is every URL but those of the contest, which route matches by itself. Of two patterns that match a path, the
-// first one counts.
+// table is every URL but those of the contest, which route matches by itself. Of two patterns that match a
+// path, the first one counts.
 func (s *Server) table() []route {
 	return []route{
 		{"GET", "/admin/orders", s.rootOrService, s.listAllOrders},
@@ -65,7 +66,8 @@ func (s *Server) route(ctx *fasthttp.RequestCtx) {
 			otherMethod(ctx, "GET, HEAD, OPTIONS, POST")
 		}
 	default:
-		if id, found := bytes.CutPrefix(path, cartsPath); found && len(id) > 0 && bytes.IndexByte(id, '/') < 0 {
+		if id, found := bytes.CutPrefix(path, cartsPath); found && len(id) > 0 &&
+			bytes.IndexByte(id, '/') < 0 {
 			s.only(ctx, fasthttp.MethodPatch, s.addToCart)
 		} else {
 			s.router.serve(ctx, string(path))

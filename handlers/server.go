@@ -88,8 +88,10 @@ func New(cfg Config) *Server {
 }
 
 // tooManyConns is the reply to a connection over a limit of number.
-var tooManyConns = fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"+
-	"Content-Length: %d\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s", len(errUnavailable.body), errUnavailable.body)
+var tooManyConns = fmt.Appendf(nil,
+	"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"+
+		"Content-Length: %d\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s", len(errUnavailable.body),
+	errUnavailable.body)
 
 // Serve answers the requests that come in by the listener, until Drain or until the listener fails.
 func (s *Server) Serve(l net.Listener) error {
@@ -104,8 +106,8 @@ func (s *Server) Serve(l net.Listener) error {
 }
 
 // Drain ends the service: it closes the listener and answers what still comes on open connections with
-// Connection: close. When the context idle ends, it closes the connections that are idle; requests under way are
-// answered. An error means that ctx ended before all were.
+// Connection: close. When the context idle ends, it closes the connections that are idle; requests under
+// way are answered. An error means that ctx ended before all were.
 func (s *Server) Drain(ctx, idle context.Context, l net.Listener) error {
 	s.draining.Store(true)
 	l.Close()
@@ -150,13 +152,15 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// badRequest answers a request that cannot be read, such as the few that framing lets pass and fasthttp does not.
+// badRequest answers a request that cannot be read, such as the few that framing lets pass and fasthttp
+// does not.
 func badRequest(ctx *fasthttp.RequestCtx, _ error) {
 	reply(ctx, errBadRequest)
 	ctx.SetConnectionClose()
 }
 
-// quietLogger takes what fasthttp logs about single connections, such as resets: with a thousand clients it is noise.
+// quietLogger takes what fasthttp logs about single connections, such as resets: with a thousand clients it
+// is noise.
 type quietLogger struct{}
 
 func (quietLogger) Printf(format string, args ...any) { slog.Debug(fmt.Sprintf(format, args...)) }

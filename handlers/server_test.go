@@ -14,7 +14,8 @@ func TestRedisGone(t *testing.T) {
 	s := open(t, "unix", server.Socket)
 	server.Kill(t)
 	for _, c := range []struct{ method, path, body string }{
-		{"PATCH", "/carts/" + s.cartOf(1), `{"food_id":1,"count":1}`}, {"POST", "/orders", `{"cart_id":"` + s.cartOf(1) + `"}`},
+		{"PATCH", "/carts/" + s.cartOf(1), `{"food_id":1,"count":1}`},
+		{"POST", "/orders", `{"cart_id":"` + s.cartOf(1) + `"}`},
 		{"GET", "/orders", ""}, {"GET", "/admin/orders", ""}, {"GET", "/readyz", ""},
 	} {
 		if h := s.expect(t, 1, c.method, c.path, c.body, 503, unavailable); h.Get("Retry-After") != "1" {
@@ -24,7 +25,8 @@ func TestRedisGone(t *testing.T) {
 	if status, _, _ := s.call(t, 1, "GET", "/foods", ""); status != 200 {
 		t.Errorf("GET /foods: %d", status)
 	}
-	if status, _, _ := s.call(t, 0, "POST", "/login", `{"username":"user2","password":"pass2"}`); status != 200 {
+	if status, _, _ := s.call(t, 0, "POST", "/login",
+		`{"username":"user2","password":"pass2"}`); status != 200 {
 		t.Errorf("POST /login: %d", status)
 	}
 	if status, _, _ := s.call(t, 1, "POST", "/carts", ""); status != 200 {
@@ -61,8 +63,8 @@ func TestTooManyConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	const want = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 55\r\n" +
-		"Retry-After: 1\r\nConnection: close\r\n\r\n" + unavailable
+	const want = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n" +
+		"Content-Length: 55\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" + unavailable
 	if text, err := io.ReadAll(c); err != nil || string(text) != want {
 		t.Errorf("refused with %q, %v; want %q", text, err, want)
 	}

@@ -44,7 +44,8 @@ func TestTLS(t *testing.T) {
 	over.base = "https://" + address
 	over.expect(t, 2, "POST", "/orders", over.fill(t, 2, 1, 2), 200, `{"id":"`+s.cfg.Sale.ID()+`-2"}`)
 	over.expect(t, 2, "GET", "/orders", "", 200,
-		fmt.Sprintf(`[{"id":"%s-2","items":[{"food_id":1,"count":2}],"total":%d}]`, s.cfg.Sale.ID(), 2*s.price(1)))
+		fmt.Sprintf(`[{"id":"%s-2","items":[{"food_id":1,"count":2}],"total":%d}]`, s.cfg.Sale.ID(),
+			2*s.price(1)))
 	over.expect(t, 0, "POST", "/login", strings.Repeat(" ", bodyBytesMax), 400, malformed)
 	over.expect(t, 0, "GET", "/orders", "", 401, invalidToken)
 
@@ -54,17 +55,21 @@ func TestTLS(t *testing.T) {
 		protocol string
 		refused  bool
 	}{
-		{"TLS 1.1", func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS11, tls.VersionTLS11 }, "", true},
+		{"TLS 1.1", func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS11, tls.VersionTLS11 },
+			"", true},
 		{"TLS 1.2", func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }, "", false},
 		{"TLS 1.2 with CBC only", func(c *tls.Config) {
 			c.MaxVersion = tls.VersionTLS12
 			c.CipherSuites = []uint16{
-				tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA,
-				tls.TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256, tls.TLS_RSA_WITH_AES_128_CBC_SHA,
+				tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA,
+				tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA,
+				tls.TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256,
+				tls.TLS_RSA_WITH_AES_128_CBC_SHA,
 			}
 		}, "", true},
 		{"TLS 1.3", func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 }, "", false},
-		{"HTTP/2 or 1.1", func(c *tls.Config) { c.NextProtos = []string{"h2", "http/1.1"} }, "http/1.1", false},
+		{"HTTP/2 or 1.1", func(c *tls.Config) { c.NextProtos = []string{"h2", "http/1.1"} }, "http/1.1",
+			false},
 		{"only HTTP/2", func(c *tls.Config) { c.NextProtos = []string{"h2"} }, "", true},
 	} {
 		client := trust.Clone()
@@ -82,8 +87,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// Connections with TLS have the limits of time of the others: here a handshake that does not go on and a connection that is
-// idle. Neither holds the connections of others.
+// Connections with TLS have the limits of time of the others: here a handshake that does not go on and a
+// connection that is idle. Neither holds the connections of others.
 func TestTLSHasLimitsOfTime(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	address, trust, server := s.encrypted(t)

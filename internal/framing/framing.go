@@ -37,7 +37,8 @@ type Span struct{ From, To int }
 
 // Request is one request on its way. The zero value is ready for its first byte.
 type Request struct {
-	Close    bool // the client wants no reply after the one to this request; known when the request is whole
+	// the client wants no reply after the one to this request; known when the request is whole
+	Close    bool
 	IsHead   bool // the method is HEAD: the reply has no body
 	Expect   Span // value of the first header Expect
 	Trailers Span // trailers, without the empty line at their end

@@ -71,8 +71,9 @@ func validTarget(method, target []byte) bool {
 	return false
 }
 
-// scanHeaders reads the headers up to the empty line behind the last. Mostly all of them are there: their lines are read
-// in one go, and field reads what comes in pieces, the empty line, and what is to be refused.
+// scanHeaders reads the headers up to the empty line behind the last. Mostly all of them are there: their
+// lines are read in one go, and field reads what comes in pieces, the empty line, and what is to be
+// refused.
 func (r *Request) scanHeaders(received []byte, limits *Limits) Verdict {
 	head := received[:min(len(received), limits.Head)]
 	for {
@@ -135,8 +136,8 @@ func (r *Request) field(received []byte, limit, fieldsMax int) (empty bool, v Ve
 	}
 }
 
-// wholeField returns the lengths of a field's name and of its line, without the line's end, where b begins with a line
-// that has come whole and can be accepted; else it returns 0.
+// wholeField returns the lengths of a field's name and of its line, without the line's end, where b begins
+// with a line that has come whole and can be accepted; else it returns 0.
 func wholeField(b []byte) (name, line int) {
 	for name < len(b) && classes[b[name]]&tokenChar != 0 {
 		name++
@@ -161,8 +162,8 @@ func (r *Request) endField(received []byte, end, fieldsMax int) Verdict {
 	}
 	// Most headers have no say in how the request is read, which their length and first letter tell.
 	switch len(name)<<8 | int(name[0]|0x20) {
-	case len("host")<<8 | 'h', len("expect")<<8 | 'e', len("connection")<<8 | 'c', len("content-length")<<8 | 'c',
-		len("transfer-encoding")<<8 | 't':
+	case len("host")<<8 | 'h', len("expect")<<8 | 'e', len("connection")<<8 | 'c',
+		len("content-length")<<8 | 'c', len("transfer-encoding")<<8 | 't':
 		if !r.special(name, trimSpace(received[value.From:value.To]), value) {
 			return BadRequest
 		}

@@ -10,9 +10,10 @@ import (
 // subscriberBits is the IPv6 network that one client has to itself (RFC 6177).
 const subscriberBits = 64
 
-// ClientAddress returns who sent a request: the peer of its connection, or behind trusted proxies the last address of
-// the list that is not one of them. The list is X-Forwarded-For, several headers joined by commas. Anyone may have written
-// what stands left of that address, and all that a peer sends which is not trusted.
+// ClientAddress returns who sent a request: the peer of its connection, or behind trusted proxies the last
+// address of the list that is not one of them. The list is X-Forwarded-For, several headers joined by
+// commas. Anyone may have written what stands left of that address, and all that a peer sends which is not
+// trusted.
 func ClientAddress(peer netip.Addr, forwarded string, trusted []netip.Prefix) netip.Addr {
 	client := peer
 	for forwarded != "" && within(client, trusted) {
@@ -39,8 +40,8 @@ func within(a netip.Addr, networks []netip.Prefix) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// subscriber returns what one client has of an address: with IPv4 the address, with IPv6 the network, in which the client
-// may choose any address.
+// subscriber returns what one client has of an address: with IPv4 the address, with IPv6 the network, in
+// which the client may choose any address.
 func subscriber(a netip.Addr) netip.Addr {
 	if !a.Is6() {
 		return a

@@ -9,7 +9,8 @@ import (
 
 func TestClientAddress(t *testing.T) {
 	trusted := []netip.Prefix{
-		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32"), netip.MustParsePrefix("fd00::/8"),
+		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32"),
+		netip.MustParsePrefix("fd00::/8"),
 	}
 	for _, test := range []struct {
 		name, peer, want string
@@ -21,8 +22,10 @@ func TestClientAddress(t *testing.T) {
 		{"a proxy that says nothing", "10.0.0.1", "10.0.0.1", nil},
 		{"one proxy", "10.0.0.1", "198.51.100.1", []string{"198.51.100.1"}},
 		{"two proxies", "10.0.0.1", "198.51.100.1", []string{"198.51.100.1, 192.0.2.7"}},
-		{"what the client wrote", "10.0.0.1", "198.51.100.1", []string{"127.0.0.1, 10.9.9.9, 198.51.100.1"}},
-		{"in headers of their own", "10.0.0.1", "198.51.100.1", []string{"1.1.1.1", " 198.51.100.1", "10.0.0.2"}},
+		{"what the client wrote", "10.0.0.1", "198.51.100.1",
+			[]string{"127.0.0.1, 10.9.9.9, 198.51.100.1"}},
+		{"in headers of their own", "10.0.0.1", "198.51.100.1",
+			[]string{"1.1.1.1", " 198.51.100.1", "10.0.0.2"}},
 		{"only proxies", "10.0.0.1", "10.0.0.3", []string{"10.0.0.3,10.0.0.2"}},
 		{"garbage", "10.0.0.1", "10.0.0.2", []string{"198.51.100.1, unknown, 10.0.0.2"}},
 		{"empty", "10.0.0.1", "10.0.0.1", []string{""}},
@@ -34,8 +37,10 @@ func TestClientAddress(t *testing.T) {
 		{"zone", "fd00::1%eth0", "2001:db8::1", []string{"2001:db8::1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			peer := AddressOf(net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(test.peer), 1)))
-			if got := ClientAddress(peer, strings.Join(test.forwarded, ","), trusted); got.String() != test.want {
+			peer := AddressOf(net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(test.peer),
+				1)))
+			if got := ClientAddress(peer, strings.Join(test.forwarded, ","),
+				trusted); got.String() != test.want {
 				t.Errorf("client %s, want %s", got, test.want)
 			}
 		})

@@ -30,9 +30,9 @@ const (
 // lingerBytesMax limits what is dropped of a refused request, in bytes.
 const lingerBytesMax = 32 << 20
 
-// Conn is a client's connection that knows what it is doing, so that its Limiter can end it in time. Reads and writes
-// set most of the states; the server on top sets the others. As with any net.Conn, one goroutine may read while another
-// one writes.
+// Conn is a client's connection that knows what it is doing, so that its Limiter can end it in time. Reads
+// and writes set most of the states; the server on top sets the others. As with any net.Conn, one goroutine
+// may read while another one writes.
 type Conn struct {
 	net.Conn            // with TLS or without
 	socket   net.Conn   // below Conn
@@ -44,7 +44,8 @@ type Conn struct {
 	first [1]byte     // of a request, where raw is nil
 }
 
-// NewConn makes a Conn of a connection that no Listener has accepted, as in tests. It is not counted and not closed.
+// NewConn makes a Conn of a connection that no Listener has accepted, as in tests. It is not counted and
+// not closed.
 func (l *Limiter) NewConn(c net.Conn) *Conn { return &Conn{Conn: c, socket: c, limiter: l} }
 
 // State returns what the connection is doing, and the tick of its Limiter at which that began.
@@ -55,11 +56,12 @@ func (c *Conn) State() (state State, since int64) {
 
 func (c *Conn) enter(s State) { c.clock.Store(c.limiter.ticks.Load()<<stateBits | int64(s)) }
 
-// EnterReading notes that a request has begun. Read does it with the first bytes; it is for bytes of a request that came
-// together with the one before.
+// EnterReading notes that a request has begun. Read does it with the first bytes; it is for bytes of a
+// request that came together with the one before.
 func (c *Conn) EnterReading() { c.enter(Reading) }
 
 // EnterServing notes that a request has come whole. From here on it has all the time that its handler takes.
+
 func (c *Conn) EnterServing() { c.enter(Serving) }
 
 // EnterIdle notes that the whole reply is sent.
@@ -74,9 +76,9 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadInto waits for the first bytes of a request and reads them into a buffer of the pool, a *[]byte. It takes the
-// buffer only when there are bytes, so that an idle connection holds none. The caller gives the buffer back to the pool;
-// it is nil with an error.
+// ReadInto waits for the first bytes of a request and reads them into a buffer of the pool, a *[]byte. It
+// takes the buffer only when there are bytes, so that an idle connection holds none. The caller gives the
+// buffer back to the pool; it is nil with an error.
 func (c *Conn) ReadInto(pool *sync.Pool) (buffer *[]byte, n int, err error) {
 	if c.raw != nil {
 		buffer, n, err = c.raw.ReadInto(pool)
@@ -123,9 +125,9 @@ func (c *Conn) CloseWrite() error {
 	return socket.CloseWrite()
 }
 
-// Linger ends what is sent and drops what still comes, into the buffer, up to lingerBytesMax and for LingerTimeout. Many
-// clients send all of a body before they read: if their connection were closed at once, it would be reset and the reply
-// lost with it (RFC 9112, 9.6).
+// Linger ends what is sent and drops what still comes, into the buffer, up to lingerBytesMax and for
+// LingerTimeout. Many clients send all of a body before they read: if their connection were closed at once,
+// it would be reset and the reply lost with it (RFC 9112, 9.6).
 func (c *Conn) Linger(buffer []byte) {
 	c.enter(Lingering)
 	if c.CloseWrite() != nil {
@@ -146,7 +148,8 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Abort ends the connection by a reset, and with TLS without a farewell: the client cannot take that for an end in order.
+// Abort ends the connection by a reset, and with TLS without a farewell: the client cannot take that for an
+// end in order.
 func (c *Conn) Abort() {
 	if tcp, ok := c.socket.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // it fails on a closed connection only

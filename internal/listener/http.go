@@ -9,9 +9,10 @@ import (
 // httpHeadBytesMax limits the request line and the headers of a net/http server, in bytes.
 const httpHeadBytesMax = 8 << 10
 
-// NewHTTPServer makes a net/http server for a Listener. The Limiter keeps the times for the first byte, for a request's
-// head, for replies and between requests. The time for a body is the server's own ReadTimeout, because only net/http knows
-// when it reads one. A connection that a handler hijacks, as for a websocket, has no limit but that of each Write.
+// NewHTTPServer makes a net/http server for a Listener. The Limiter keeps the times for the first byte, for
+// a request's head, for replies and between requests. The time for a body is the server's own ReadTimeout,
+// because only net/http knows when it reads one. A connection that a handler hijacks, as for a websocket,
+// has no limit but that of each Write.
 func NewHTTPServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:        handler,

@@ -103,7 +103,8 @@ func send(t *testing.T, c net.Conn, text string) {
 
 // A net/http server has the same limits of time, with TLS and without.
 func TestHTTPTimes(t *testing.T) {
-	files := certtest.Write(t, t.TempDir(), time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC)) // bubbles begin at 0:00
+	// bubbles begin at 0:00
+	files := certtest.Write(t, t.TempDir(), time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC))
 	bubble := func(name string, encrypted bool, test func(t *testing.T, dial func() net.Conn)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -127,7 +128,8 @@ func TestHTTPTimes(t *testing.T) {
 	}
 	for name, encrypted := range map[string]bool{"plain": false, "TLS": true} {
 		for request, text := range map[string]string{
-			"head": "POST / HTTP/1.1\r\nHost: a", "body": "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\nab",
+			"head": "POST / HTTP/1.1\r\nHost: a",
+			"body": "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\nab",
 		} {
 			bubble(name+"/half a "+request, encrypted, func(t *testing.T, dial func() net.Conn) {
 				c := dial()
@@ -169,7 +171,8 @@ func TestHTTPTimes(t *testing.T) {
 	bubble("reply", false, func(t *testing.T, dial func() net.Conn) {
 		c := dial()
 		size := 1 << 20
-		send(t, c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1048576\r\n\r\n"+strings.Repeat("x", size))
+		send(t, c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1048576\r\n\r\n"+strings.Repeat("x",
+			size))
 		time.Sleep(WriteTimeout + 2*TickInterval)
 		if n, err := io.Copy(io.Discard, c); n >= int64(size) || err != nil {
 			t.Errorf("%d bytes of a reply that was not read, %v", n, err)

@@ -11,7 +11,8 @@ import (
 
 // How long a connection may stay in each of its states. A limit holds to within TickInterval.
 const (
-	FirstByteTimeout = 10 * time.Second // until the first byte of the first request; includes the TLS handshake
+	// until the first byte of the first request; includes the TLS handshake
+	FirstByteTimeout = 10 * time.Second
 	RequestTimeout   = 10 * time.Second // from the first byte of a request to its last
 	WriteTimeout     = 10 * time.Second // for each part of a reply
 	IdleTimeout      = 75 * time.Second // between requests; proxies commonly keep a connection for 60 s
@@ -26,9 +27,10 @@ var timeouts = [states]time.Duration{
 	Lingering: LingerTimeout,
 }
 
-// Limiter knows the open connections of its listeners. It refuses those over the limits of number and closes those that
-// stay in one state for too long, such as a client that sends a request byte by byte. One look a second at all
-// connections replaces deadlines for every request; scripts/bench/TUNING.md has what that saves.
+// Limiter knows the open connections of its listeners. It refuses those over the limits of number and
+// closes those that stay in one state for too long, such as a client that sends a request byte by byte. One
+// look a second at all connections replaces deadlines for every request; scripts/bench/TUNING.md has what
+// that saves.
 type Limiter struct {
 	cfg   Config
 	ticks atomic.Int64 // since the start: a clock that costs a load
@@ -64,6 +66,7 @@ func (l *Limiter) Run(ctx context.Context) error {
 }
 
 // Tick moves the clock on by TickInterval and closes the connections that are over their time. Run calls it.
+
 func (l *Limiter) Tick() {
 	now := l.ticks.Add(1)
 	l.closeWhere(func(state State, since int64) bool {
@@ -78,14 +81,17 @@ func (l *Limiter) Count() int {
 	return len(l.conns)
 }
 
-// CloseIdle closes the connections on which no request is under way: those that wait for one, never sent one, or were
-// refused.
+// CloseIdle closes the connections on which no request is under way: those that wait for one, never sent
+// one, or were refused.
 func (l *Limiter) CloseIdle() {
-	l.closeWhere(func(state State, _ int64) bool { return state == Opening || state == Idle || state == Lingering })
+	l.closeWhere(func(state State, _ int64) bool {
+		return state == Opening || state == Idle ||
+			state == Lingering
+	})
 }
 
-// closeWhere closes sockets; the goroutine that serves one then gets an error and ends. It closes below TLS: the farewell
-// of TLS would wait for a client that does not read.
+// closeWhere closes sockets; the goroutine that serves one then gets an error and ends. It closes below
+// TLS: the farewell of TLS would wait for a client that does not read.
 func (l *Limiter) closeWhere(condition func(state State, since int64) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +102,8 @@ func (l *Limiter) closeWhere(condition func(state State, since int64) bool) {
 	}
 }
 
-// add takes a connection in unless the limit of all connections is reached (full) or that of its address (crowded).
+// add takes a connection in unless the limit of all connections is reached (full) or that of its address
+// (crowded).
 func (l *Limiter) add(c *Conn) (full, crowded bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,11 +1,12 @@
-// Package listener accepts the connections of clients and holds them to limits: of their number (in all and of one
-// address), and of the time that they may take to send a request, to read a reply and to stay idle. It speaks TLS where a
-// certificate is given, and it finds the client's address behind proxies. Every port of the server uses it, so that all of
-// them have the same protection.
+// Package listener accepts the connections of clients and holds them to limits: of their number (in all and
+// of one address), and of the time that they may take to send a request, to read a reply and to stay idle.
+// It speaks TLS where a certificate is given, and it finds the client's address behind proxies. Every port
+// of the server uses it, so that all of them have the same protection.
 //
-// It knows no HTTP: what it hands out are plain net.Conn values. The server on top tells a Conn when a request is served
-// and when its reply is sent, by EnterServing and EnterIdle; NewHTTPServer makes a net/http server that does. A connection
-// costs no deadline and no timer for each request: the Limiter looks at all of them once a second.
+// It knows no HTTP: what it hands out are plain net.Conn values. The server on top tells a Conn when a
+// request is served and when its reply is sent, by EnterServing and EnterIdle; NewHTTPServer makes a
+// net/http server that does. A connection costs no deadline and no timer for each request: the Limiter
+// looks at all of them once a second.
 package listener
 
 import (
@@ -36,7 +37,8 @@ type Config struct {
 	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors
 	ConnsPerAddressMax int            // connections at once of one client address; 0 is no limit
 	TrustedProxies     []netip.Prefix // not counted by address: they bring the connections of many clients
-	Refusal            []byte         // sent to a connection over a limit before it is closed; with TLS nothing is
+	// sent to a connection over a limit before it is closed; with TLS nothing is
+	Refusal []byte
 }
 
 // Listener accepts the connections of one socket. Its Limiter holds them to the limits.
@@ -47,8 +49,8 @@ type Listener struct {
 	exhausted, full, crowded logpace.Pace
 }
 
-// Accept returns the next connection within the limits, a *Conn. When the process is out of descriptors or memory it
-// waits until another connection has ended: an error would end the server.
+// Accept returns the next connection within the limits, a *Conn. When the process is out of descriptors or
+// memory it waits until another connection has ended: an error would end the server.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		socket, err := l.Listener.Accept()
@@ -59,7 +61,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 			}
 		case isExhausted(err):
 			if l.exhausted.Due(time.Now()) > 0 {
-				slog.Error("cannot accept more connections for now; raise the limit of open files (ulimit -n)",
+				slog.Error("cannot accept more connections for now; raise the limit of open files "+
+					"(ulimit -n)",
 					"error", err)
 			}
 			time.Sleep(acceptRetry)
@@ -69,8 +72,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// connsLimit returns the most connections that the process has file descriptors for, and that most allows (0 for no
-// limit). A few descriptors are kept, so that a new connection to Redis is always possible.
+// connsLimit returns the most connections that the process has file descriptors for, and that most allows
+// (0 for no limit). A few descriptors are kept, so that a new connection to Redis is always possible.
 func connsLimit(most int) int {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
@@ -92,8 +95,8 @@ func isExhausted(err error) bool {
 	return false
 }
 
-// admit takes a connection in. Over a limit it refuses the connection and returns nil. The TLS handshake is left to the
-// first Read, in the connection's own goroutine: a slow client must not hold up the others.
+// admit takes a connection in. Over a limit it refuses the connection and returns nil. The TLS handshake is
+// left to the first Read, in the connection's own goroutine: a slow client must not hold up the others.
 func (l *Listener) admit(socket net.Conn) net.Conn {
 	cfg := &l.limiter.cfg
 	c := &Conn{Conn: rawio.Wrap(socket), socket: socket, limiter: l.limiter}
@@ -102,7 +105,8 @@ func (l *Listener) admit(socket net.Conn) net.Conn {
 	} else {
 		c.Conn = tls.Server(c.Conn, cfg.TLS)
 	}
-	if peer := AddressOf(socket.RemoteAddr()); cfg.ConnsPerAddressMax > 0 && !within(peer, cfg.TrustedProxies) {
+	if peer := AddressOf(socket.RemoteAddr()); cfg.ConnsPerAddressMax > 0 &&
+		!within(peer, cfg.TrustedProxies) {
 		c.address = subscriber(peer)
 	}
 	c.enter(Opening)
@@ -122,8 +126,8 @@ func (l *Listener) admit(socket net.Conn) net.Conn {
 func (l *Listener) logRefusal(full bool, from netip.Addr) {
 	if full {
 		if n := l.full.Due(time.Now()); n > 0 {
-			slog.Warn("connections are refused: all that -max-conns and the limit of open files (ulimit -n) allow this "+
-				"worker are open", "refused", n, "open", l.limiter.cfg.ConnsMax)
+			slog.Warn("connections are refused: all that -max-conns and the limit of open files "+
+				"(ulimit -n) allow this worker are open", "refused", n, "open", l.limiter.cfg.ConnsMax)
 		}
 	} else if n := l.crowded.Due(time.Now()); n > 0 {
 		slog.Warn("connections are refused: their address has all that -max-conns-per-ip allows",
