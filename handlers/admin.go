@@ -51,10 +51,10 @@ func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, _ call) {
 }
 
 // sendToEnd sends a list to a client of HTTP/1.0, which knows no chunks: the list ends where the connection
-// does. One that breaks off ends in a reset, so that nobody takes the part for the whole.
+// does. A list that breaks off ends in a reset, so that no client takes the part for the whole.
 func sendToEnd(ctx *fasthttp.RequestCtx, list *orderList) {
 	ctx.HijackSetNoResponse(true)
-	ctx.Hijack(func(net.Conn) {}) // all that fasthttp does then is to close the connection
+	ctx.Hijack(func(net.Conn) {}) // fasthttp then only closes the connection
 	head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nDate: %s\r\nContent-Type: %s\r\nConnection: close\r\n\r\n",
 		fasthttp.AppendHTTPDate(nil, time.Now()), contentTypeJSON)
 	c := ctx.Conn()
@@ -73,7 +73,7 @@ func sendToEnd(ctx *fasthttp.RequestCtx, list *orderList) {
 type orderList struct {
 	server *Server
 	scan   *redisx.OrderScan
-	text   []byte // what is not read yet
+	text   []byte // not read yet
 	err    error  // what follows the text
 	orders int
 	closed bool
@@ -99,7 +99,7 @@ func (l *orderList) Close() error {
 
 func (l *orderList) Read(p []byte) (n int, err error) {
 	defer func() {
-		if fault := recover(); fault != nil { // fasthttp would say nothing of it
+		if fault := recover(); fault != nil { // fasthttp would not log it
 			slog.Error("the list of all orders failed", "fault", fault, "stack", string(debug.Stack()))
 			n, err = 0, io.ErrUnexpectedEOF
 		}

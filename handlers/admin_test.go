@@ -21,7 +21,7 @@ import (
 
 const tooMany = `{"code":"TOO_MANY_REQUESTS","message":"请求过于频繁"}`
 
-// openWithOrders opens a sale in which so many users have an order, each of a piece of the food.
+// openWithOrders opens a sale with this number of orders, each of one piece of the food.
 func openWithOrders(t *testing.T, server *redistest.Server, orders, food int) *shop {
 	t.Helper()
 	s := open(t, "unix", server.Socket)

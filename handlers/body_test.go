@@ -9,7 +9,7 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// oracle is what encoding/json makes of a body: the verdict that every reader must share.
+// oracle returns how encoding/json reads a body: the verdict that every reader must share.
 func oracle(body []byte, name string) (kind byte, text string) {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(body, &object) != nil {

@@ -42,7 +42,7 @@ func forgeries(t *testing.T, mine, theirs string) map[string]string {
 	}
 }
 
-// strangeKeys are those of a shop with another secret.
+// strangeKeys returns keys with another secret.
 func strangeKeys(t *testing.T) *tokens.Keys {
 	t.Helper()
 	keys, err := tokens.New(bytes.Repeat([]byte("o"), tokens.SecretMin))

@@ -17,7 +17,7 @@ var requestLimits = framing.Limits{
 	Head: headBytesMax, URL: urlBytesMax, Headers: headersMax, Body: bodyBytesMax,
 }
 
-// requests are buffers for one request, and for what has come behind it.
+// requests are buffers for one request and for the bytes behind it.
 var requests = sync.Pool{New: func() any {
 	b := make([]byte, headBytesMax+bodyBytesMax)
 	return &b
@@ -39,10 +39,10 @@ func (l framedListener) Accept() (net.Conn, error) {
 type framedConn struct {
 	*listener.Conn
 
-	received *[]byte // what has come, nil while a request is waited for
-	read     int     // in received, up to here fasthttp has read
-	end      int     // of the request that fasthttp reads; the next one begins here
-	filled   int     // end of what has come
+	received *[]byte // bytes of requests, nil while the connection waits for one
+	read     int     // fasthttp has read received up to here
+	end      int     // end of the request that fasthttp reads; the next one begins here
+	filled   int     // end of the bytes in received
 	request  framing.Request
 	handed   bool // fasthttp reads a request that is not served yet
 }
@@ -54,12 +54,12 @@ func trackState(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// errLonger is for a request that fasthttp takes to be longer than it is.
+// errLonger ends a request that fasthttp takes to be longer than it is.
 var errLonger = errors.New("the request has ended")
 
-// Read is how fasthttp waits for a request: with a buffer of one byte, so that an idle connection holds no
-// other one. What has come with that byte is read along, which saves the second system call. The rest of
-// the request follows.
+// Read waits for a request when fasthttp reads with a buffer of one byte: that is how fasthttp waits, so
+// that an idle connection holds no other buffer. What comes with that byte is read along, which saves the
+// second system call. Further reads deliver the rest of the request.
 func (c *framedConn) Read(b []byte) (int, error) {
 	if c.read == c.end {
 		if len(b) != 1 {
@@ -88,7 +88,7 @@ func (c *framedConn) release() {
 // receive waits for a whole request. One that must not be served is answered here and ends the connection.
 func (c *framedConn) receive() (err error) {
 	if c.received != nil {
-		c.EnterReading() // it came together with the one before
+		c.EnterReading() // it came together with the last one
 	} else if c.received, c.filled, err = c.ReadInto(&requests); err != nil {
 		return err
 	}
@@ -133,8 +133,8 @@ func (c *framedConn) fill() error {
 	return err
 }
 
-// hand gives the whole request to fasthttp, without what is settled here: fasthttp would ask for the body
-// once more, and take trailers for headers.
+// hand gives the whole request to fasthttp, without the parts that are settled here: fasthttp would answer
+// an Expect once more, and take trailers for headers.
 func (c *framedConn) hand() {
 	text := (*c.received)[c.end:c.filled]
 	size, expect, trailers := c.request.Size(), c.request.Expect, c.request.Trailers
@@ -149,8 +149,8 @@ func (c *framedConn) hand() {
 	c.read, c.end = c.end, c.end+size
 }
 
-// serve notes that a handler begins. It reports whether fasthttp has read all of the request that framing
-// has found: if it took the request to be shorter, the rest would come as another one.
+// serve notes that a handler begins. It reports whether fasthttp has read exactly the request that framing
+// has found. If fasthttp took it to be shorter, the rest would come as another request.
 func (c *framedConn) serve() bool {
 	c.EnterServing()
 	whole := c.handed && c.read == c.end

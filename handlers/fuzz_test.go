@@ -108,8 +108,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// closedShop is a Server whose Redis is away, so that requests end where they would ask it, and what stands
-// for the strings that a fuzzer cannot guess.
+// closedShop returns a Server without a Redis, so that requests end where they would ask it. The Replacer
+// puts in the strings that a fuzzer cannot guess.
 func closedShop(tb testing.TB) (*Server, *strings.Replacer) {
 	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10,
 		RootPassword: "toor"})

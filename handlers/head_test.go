@@ -288,7 +288,7 @@ var heads = []struct {
 		[]int{431}, true},
 }
 
-// probe is a request whose reply is told from the others.
+// probe is a request with a reply of its own.
 const (
 	probe     = "GET /readyz HTTP/1.1\r\n" + shopHost + "\r\n"
 	probeBody = `{"status":"ready"`

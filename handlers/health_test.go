@@ -46,7 +46,7 @@ func TestReadySaysThatWritesAreRefused(t *testing.T) {
 	}
 }
 
-// Redis gets one look each lookInterval, however many ask.
+// Redis gets one look each lookInterval, whatever the number of callers.
 func TestReadyFlood(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, "unix", server.Socket)
@@ -68,7 +68,7 @@ func TestReadyFlood(t *testing.T) {
 	}
 }
 
-// commandCalls is how often Redis has carried out a command, since it was asked to forget its statistics.
+// commandCalls returns the number of times that Redis has carried out a command since CONFIG RESETSTAT.
 func commandCalls(t *testing.T, server *redistest.Server, command string) int {
 	t.Helper()
 	reply := server.Do(t, `EVAL "local stats = redis.call('INFO', 'commandstats') `+
@@ -117,7 +117,7 @@ func TestLooks(t *testing.T) {
 	})
 }
 
-// A look that panics leaves nobody waiting.
+// A look that panics leaves no caller waiting.
 func TestLookPanics(t *testing.T) {
 	var l looks
 	func() {

@@ -167,8 +167,8 @@ func TestIdempotencyKeyOnSeveralServers(t *testing.T) {
 	}
 }
 
-// An order that was carried out but whose reply was lost is answered 503; the same key then tells that it
-// was placed.
+// An order that was carried out is answered 503 if its reply was lost; the same key then shows that it was
+// placed.
 func TestIdempotencyKeyAfterLostReply(t *testing.T) {
 	redis := &lossyRelay{socket: redistest.Start(t).Socket}
 	s := open(t, "tcp", redis.listen(t))

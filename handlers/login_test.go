@@ -33,7 +33,7 @@ func newAttempt(name, body string, status int) *attempt {
 	return a
 }
 
-// reply is what is answered.
+// reply carries out the login and returns its status, type and body.
 func (a *attempt) reply(s *shop) string {
 	a.ctx.Response.Reset()
 	s.handle(&a.ctx)

@@ -88,8 +88,8 @@ var chunkProbes = slices.Concat([]rawProbe{
 		"27;a=b;c=d", `27;a="q;r"`, `27;a=""`,
 		`27;a="q\"r"`, `27;a="q\\"`, "27;a=1;b", "27;!#$%&'*+-.^_`|~=0", `27;a="b c	d"`,
 		"27;a="+strings.Repeat("b", 64)),
-	// Bad white space must be parsed (7.1.1), but a line with a space has two readings. Nobody needs
-	// obs-text or so many zeros.
+	// Bad white space must be parsed (7.1.1), but a line with a space has two readings. Neither obs-text
+	// nor that many zeros are of use to a client.
 	each("9112 7.1.1", "line", rawChunkLine, mayLogin, "27 ;a=b", "27; a=b", "27;a =b", "27;a= b",
 		"27\t;\ta\t=\tb", `27;a="é"`,
 		`27;a="\é"`, "0000000000000000000000000027"),

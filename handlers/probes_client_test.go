@@ -28,7 +28,7 @@ type heardReply struct {
 	body string
 }
 
-// conversation is what a connection answered until it was closed.
+// conversation is all that a connection answered until it was closed.
 type conversation struct {
 	replies []heardReply
 	raw     bytes.Buffer
@@ -117,7 +117,8 @@ func (heard *conversation) check(t *testing.T, want string) {
 	t.Errorf("heard %q, want %s; in full:\n%s", got, want, heard.raw.Bytes())
 }
 
-// matches reports whether the replies are those of an outcome, only the last of them announcing a close.
+// matches reports whether the replies are the ones of an outcome, with only the last one announcing a
+// close.
 func (heard *conversation) matches(got, outcome []string) bool {
 	want, end := outcome[:len(outcome)-1], outcome[len(outcome)-1]
 	if end == "keep" {

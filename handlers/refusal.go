@@ -14,7 +14,7 @@ var refusals = map[framing.Verdict]*failure{
 	framing.HeadTooLarge: errHeadTooLarge,
 }
 
-// refuse answers a request that is not served. The connection is to be closed after it.
+// refuse answers a request that is not served. The caller closes the connection after it.
 func (c *framedConn) refuse(v framing.Verdict) {
 	f := refusals[v]
 	r := fasthttp.AcquireResponse()

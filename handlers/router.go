@@ -17,7 +17,7 @@ type route struct {
 	handle  func(*fasthttp.RequestCtx, call)
 }
 
-// call is what the router found out about a request.
+// call is the router's knowledge of a request.
 type call struct {
 	user   uint32 // who calls; 0 where a call is open to anybody or was made by another program
 	parts  []string

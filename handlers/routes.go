@@ -17,7 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// table is every URL but those of the contest, which route matches by itself. Of two patterns that match a
+// table has every URL but those of the contest, which route matches by itself. Where two patterns match a
 // path, the first one counts.
 func (s *Server) table() []route {
 	return []route{
@@ -39,7 +39,7 @@ var (
 func (s *Server) route(ctx *fasthttp.RequestCtx) {
 	// The path as it was sent: //admin/orders is not a way around a proxy's rule for /admin/orders.
 	path := ctx.URI().PathOriginal()
-	// Nor is //x/admin/orders, of which fasthttp takes x for the host.
+	// Nor is //x/admin/orders: fasthttp takes x for the host.
 	if bytes.HasPrefix(ctx.RequestURI(), doubleSlash) {
 		reply(ctx, errNotFound)
 		return

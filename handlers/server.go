@@ -33,7 +33,7 @@ const (
 // drainPoll is the time between two looks at whether a drain has ended.
 const drainPoll = 5 * time.Millisecond
 
-// Config is what the handlers stand on.
+// Config is what the handlers need.
 type Config struct {
 	Catalog  *catalog.Catalog
 	Keys     *tokens.Keys

@@ -147,7 +147,7 @@ var cases = []struct {
 	{chunked + "0\r\n" + strings.Repeat("a:\r\n", 99), HeadTooLarge},
 }
 
-// scan feeds a request in pieces of so many bytes until there is a verdict.
+// scan feeds a request in pieces of this number of bytes until there is a verdict.
 func scan(t *testing.T, text string, piece int, limits *Limits) (*Request, Verdict) {
 	t.Helper()
 	r := &Request{}

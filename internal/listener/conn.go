@@ -12,7 +12,7 @@ import (
 	"flashsale/internal/rawio"
 )
 
-// State is what a connection is doing.
+// State is what a connection does at the moment.
 type State int64
 
 const (

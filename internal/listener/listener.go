@@ -31,7 +31,7 @@ const (
 	refusalTimeout = time.Second           // for the refusal, which fits the empty buffer of a new socket
 )
 
-// Config is what a port's connections are held to.
+// Config has the limits of a port and its TLS.
 type Config struct {
 	TLS                *tls.Config    // nil for plain text
 	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors
