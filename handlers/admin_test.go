@@ -21,11 +21,12 @@ import (
 
 const tooMany = `{"code":"TOO_MANY_REQUESTS","message":"请求过于频繁"}`
 
-// openWithOrders opens a sale in which so many users have an order, each of a piece of the food.
+// openWithOrders opens a sale with this number of orders, each of one piece of the food.
 func openWithOrders(t *testing.T, server *redistest.Server, orders, food int) *shop {
 	t.Helper()
 	s := open(t, "unix", server.Socket)
-	script := fmt.Sprintf(`for user = 100, 99 + %d do redis.call('SET', 'o_' .. user, '%d:1,') end return 1`, orders, food)
+	script := fmt.Sprintf(`for user = 100, 99 + %d do redis.call('SET', 'o_' .. user, '%d:1,') end return 1`,
+		orders, food)
 	server.Do(t, `EVAL "`+script+`" 0`)
 	return s
 }
@@ -102,7 +103,8 @@ func TestListsMax(t *testing.T) {
 				lists = append(lists, r)
 			}
 			for range 3 {
-				if h := s.expect(t, rootUser, "GET", "/admin/orders", "", 429, tooMany); h.Get("Retry-After") != "1" {
+				if h := s.expect(t, rootUser, "GET", "/admin/orders", "", 429,
+					tooMany); h.Get("Retry-After") != "1" {
 					t.Errorf("Retry-After %q, want 1", h.Get("Retry-After"))
 				}
 			}
@@ -184,7 +186,8 @@ func TestBrokenLists(t *testing.T) {
 func TestListPanics(t *testing.T) {
 	s := openWithOrders(t, redistest.Start(t), 1, 5)
 	all := s.cfg.Catalog
-	one, err := catalog.Load(t.Context(), catalog.Config{Users: 20, Foods: 1, Stock: 10, RootPassword: "toor"})
+	one, err := catalog.Load(t.Context(), catalog.Config{Users: 20, Foods: 1, Stock: 10,
+		RootPassword: "toor"})
 	if err != nil {
 		t.Fatal(err)
 	}

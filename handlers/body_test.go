@@ -9,7 +9,7 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// oracle is what encoding/json makes of a body: the verdict that every reader must share.
+// oracle returns how encoding/json reads a body: the verdict that every reader must share.
 func oracle(body []byte, name string) (kind byte, text string) {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(body, &object) != nil {
@@ -32,9 +32,12 @@ func oracle(body []byte, name string) (kind byte, text string) {
 
 func FuzzReadBody(f *testing.F) {
 	for _, body := range []string{
-		`{"cart_id":"abc"}`, `{"food_id":1,"count":-3}`, `{"username":"a","password":"b","username":"c"}`, `{"count":null}`,
-		`{"cart_id":"\u00e4\ud800"}`, `{"count":01}`, `{"count":-0}`, `{"count":1e3}`, `{"cart_id":"a"}x`, ` { "count" : 12 } `,
-		`{"x":{"count":1},"count":[1]}`, "{\"cart_id\":\"\xff\"}", `{"count":9223372036854775808}`, `{"count":-}`, `{"count":1,}`, `{`, ``,
+		`{"cart_id":"abc"}`, `{"food_id":1,"count":-3}`, `{"username":"a","password":"b","username":"c"}`,
+		`{"count":null}`,
+		`{"cart_id":"\u00e4\ud800"}`, `{"count":01}`, `{"count":-0}`, `{"count":1e3}`, `{"cart_id":"a"}x`,
+		` { "count" : 12 } `,
+		`{"x":{"count":1},"count":[1]}`, "{\"cart_id\":\"\xff\"}", `{"count":9223372036854775808}`,
+		`{"count":-}`, `{"count":1,}`, `{`, ``,
 		`{"cart_id":"篮子"}`, `{"":""}`, "{\"count\":1\x00}", "\ufeff{}",
 	} {
 		f.Add([]byte(body))
@@ -56,7 +59,8 @@ func FuzzReadBody(f *testing.F) {
 			}
 			m := members[0]
 			if m.kind != wantKind || string(m.text) != wantText {
-				t.Errorf("%q: %s is %q %q; encoding/json finds %q %q", body, name, m.kind, m.text, wantKind, wantText)
+				t.Errorf("%q: %s is %q %q; encoding/json finds %q %q", body, name, m.kind, m.text, wantKind,
+					wantText)
 			}
 			want, err := strconv.ParseInt(wantText, 10, 64)
 			if n, ok := m.integer(); ok != (wantKind == '0' && err == nil) || ok && n != want {
@@ -83,7 +87,8 @@ func TestDeepBody(t *testing.T) {
 }
 
 func TestPlainBodiesDoNotAllocate(t *testing.T) {
-	for _, body := range []string{`{"username":"用户2","password":"pass2"}`, `{"food_id":12,"count":-1}`, ` {"cart_id" : "x"} `} {
+	for _, body := range []string{`{"username":"用户2","password":"pass2"}`, `{"food_id":12,"count":-1}`,
+		` {"cart_id" : "x"} `} {
 		if n := testing.AllocsPerRun(100, func() {
 			members := [2]member{{name: "food_id"}, {name: "cart_id"}}
 			readBody([]byte(body), members[:])

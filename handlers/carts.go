@@ -6,7 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// createCart mints a cart ID. The cart begins in Redis with its first piece, so this asks nobody.
+// createCart mints a cart ID. It needs no Redis: the cart begins there with its first piece.
 func (s *Server) createCart(ctx *fasthttp.RequestCtx) {
 	user, ok := s.user(ctx)
 	if !ok {

@@ -59,7 +59,8 @@ func TestLogin(t *testing.T) {
 		}
 		for _, body := range []string{
 			`{"username":"user2","password":"pass3"}`, `{"username":"nobody","password":"pass2"}`,
-			`{"username":"","password":""}`, `{"username":"user2","password":"` + strings.Repeat("x", 4000) + `"}`,
+			`{"username":"","password":""}`,
+			`{"username":"user2","password":"` + strings.Repeat("x", 4000) + `"}`,
 		} {
 			s.expect(t, 0, "POST", "/login", body, 403, authFail)
 		}
@@ -71,7 +72,8 @@ func TestLogin(t *testing.T) {
 			`{"\u0075sername":"\u0075ser2","password":"pass2"}`,
 		} {
 			status, got, _ := s.call(t, 0, "POST", "/login", body)
-			token := strings.TrimSuffix(strings.TrimPrefix(got, `{"user_id":2,"username":"user2","access_token":"`), `"}`)
+			token := strings.TrimSuffix(strings.TrimPrefix(got,
+				`{"user_id":2,"username":"user2","access_token":"`), `"}`)
 			if user, ok := s.keys.Access([]byte(token), time.Now()); status != 200 || !ok || user != 2 {
 				t.Errorf("%s: %d %s", body, status, got)
 			}
@@ -87,13 +89,15 @@ func TestToken(t *testing.T) {
 		}
 		now := time.Now()
 		bad := map[string]string{
-			"none": "", "id": "2", "name": "user2", "password": "pass2", "garbage": strings.Repeat("A", tokens.Length),
+			"none": "", "id": "2", "name": "user2", "password": "pass2",
+			"garbage":      strings.Repeat("A", tokens.Length),
 			"expired":      string(s.keys.AppendAccess(nil, 2, now.Add(-time.Second))),
 			"other secret": string(other.AppendAccess(nil, 2, now.Add(time.Hour))),
 			"cart":         s.cartOf(2), "cut": s.token(2)[1:], "extended": s.token(2) + "A",
 		}
 		calls := []struct{ method, path, body string }{
-			{"GET", "/foods", ""}, {"POST", "/carts", ""}, {"PATCH", "/carts/-1", ""}, {"PATCH", "/carts/" + s.cartOf(2), "{"},
+			{"GET", "/foods", ""}, {"POST", "/carts", ""}, {"PATCH", "/carts/-1", ""},
+			{"PATCH", "/carts/" + s.cartOf(2), "{"},
 			{"POST", "/orders", ""}, {"GET", "/orders", ""}, {"GET", "/admin/orders", ""},
 		}
 		for name, token := range bad {
@@ -106,7 +110,8 @@ func TestToken(t *testing.T) {
 		}
 		// Either one valid is enough.
 		for _, tc := range []struct{ query, header string }{
-			{s.token(3), ""}, {"", s.token(3)}, {s.token(3), "x"}, {bad["expired"], s.token(3)}, {s.token(3), s.token(4)},
+			{s.token(3), ""}, {"", s.token(3)}, {s.token(3), "x"}, {bad["expired"], s.token(3)},
+			{s.token(3), s.token(4)},
 		} {
 			path := "/orders"
 			if tc.query != "" {
@@ -117,7 +122,9 @@ func TestToken(t *testing.T) {
 	})
 }
 
-const foodList = `[{"id":1,"price":%d,"stock":10},{"id":2,"price":%d,"stock":10},{"id":3,"price":%d,"stock":10},{"id":4,"price":%d,"stock":10},{"id":5,"price":%d,"stock":10}]`
+const foodList = `[{"id":1,"price":%d,"stock":10},` +
+	`{"id":2,"price":%d,"stock":10},{"id":3,"price":%d,"stock":10},` +
+	`{"id":4,"price":%d,"stock":10},{"id":5,"price":%d,"stock":10}]`
 
 func (s *shop) price(food int64) int64 { return s.cfg.Catalog.Foods()[food-1].Price }
 
@@ -156,18 +163,23 @@ func TestAddToCart(t *testing.T) {
 			s.expect(t, 2, "PATCH", "/carts/-1", body, 400, want) // the body is checked before the cart
 		}
 		for _, body := range []string{
-			`{"food_id":1}`, `{"count":1}`, `{"food_id":"1","count":1}`, `{"food_id":1,"count":"1"}`, `{"food_id":null,"count":1}`,
-			`{"food_id":1,"count":1.0}`, `{"food_id":1,"count":1e0}`, `{"food_id":01,"count":1}`, `{"food_id":+1,"count":1}`,
-			`{"food_id":9223372036854775808,"count":1}`, `{"food_id":1,"count":-9223372036854775809}`, `{"food_id":1,"count":[1]}`,
+			`{"food_id":1}`, `{"count":1}`, `{"food_id":"1","count":1}`, `{"food_id":1,"count":"1"}`,
+			`{"food_id":null,"count":1}`,
+			`{"food_id":1,"count":1.0}`, `{"food_id":1,"count":1e0}`, `{"food_id":01,"count":1}`,
+			`{"food_id":+1,"count":1}`,
+			`{"food_id":9223372036854775808,"count":1}`, `{"food_id":1,"count":-9223372036854775809}`,
+			`{"food_id":1,"count":[1]}`,
 		} {
 			s.expect(t, 2, "PATCH", cart, body, 400, malformed)
 		}
 		one := `{"food_id":1,"count":1}`
-		for _, id := range []string{"-1", "1", "garbage", s.cartOf(2)[1:], s.cartOf(2) + "A", s.token(2), strings.ToLower(s.cartOf(2)), "%00", "a%2fb"} {
+		for _, id := range []string{"-1", "1", "garbage", s.cartOf(2)[1:], s.cartOf(2) + "A", s.token(2),
+			strings.ToLower(s.cartOf(2)), "%00", "a%2fb"} {
 			s.expect(t, 2, "PATCH", "/carts/"+id, one, 404, noCart)
 		}
 		s.expect(t, 2, "PATCH", "/carts/"+s.cartOf(3), one, 401, notYours)
-		s.expect(t, 2, "PATCH", "/carts/"+s.cartOf(3), `{"food_id":99,"count":9}`, 401, notYours) // before the food
+		// before the food
+		s.expect(t, 2, "PATCH", "/carts/"+s.cartOf(3), `{"food_id":99,"count":9}`, 401, notYours)
 		for _, food := range []string{"0", "-1", "6", "9223372036854775807", "-9223372036854775808"} {
 			s.expect(t, 2, "PATCH", cart, `{"food_id":`+food+`,"count":9}`, 404, noFood) // before the limit
 		}
@@ -175,7 +187,8 @@ func TestAddToCart(t *testing.T) {
 			food, count int64
 			refused     bool
 		}{
-			{1, 4, true}, {1, math.MaxInt64, true}, {1, 0, false}, {2, -1, false}, {2, math.MinInt64, false},
+			{1, 4, true}, {1, math.MaxInt64, true}, {1, 0, false}, {2, -1, false},
+			{2, math.MinInt64, false},
 			{3, 1, false}, {1, 2, false}, {5, 1, true}, {1, 1, true}, {5, 0, false},
 			{3, -5, false}, {5, 1, false}, {3, 1, true}, {1, -1, false}, {3, 1, false},
 		} {
@@ -189,9 +202,11 @@ func TestAddToCart(t *testing.T) {
 			}
 		}
 		// Listed in the order of first add; food 3 went and came back to its place; food 2 was never added.
-		s.expect(t, 2, "POST", "/orders", `{"cart_id":"`+s.cartOf(2)+`"}`, 200, `{"id":"`+s.cfg.Sale.ID()+`-2"}`)
+		s.expect(t, 2, "POST", "/orders", `{"cart_id":"`+s.cartOf(2)+`"}`, 200,
+			`{"id":"`+s.cfg.Sale.ID()+`-2"}`)
 		s.expect(t, 2, "GET", "/orders", "", 200, fmt.Sprintf(
-			`[{"id":"%s-2","items":[{"food_id":3,"count":1},{"food_id":1,"count":1},{"food_id":5,"count":1}],"total":%d}]`,
+			`[{"id":"%s-2","items":[{"food_id":3,"count":1},{"food_id":1,"count":1},`+
+				`{"food_id":5,"count":1}],"total":%d}]`,
 			s.cfg.Sale.ID(), s.price(3)+s.price(1)+s.price(5)))
 	})
 }

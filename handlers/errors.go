@@ -3,9 +3,6 @@ package handlers
 import (
 	"errors"
 	"fmt"
-	"log/slog"
-
-	"github.com/valyala/fasthttp"
 
 	"flashsale/redisx"
 )
@@ -45,7 +42,7 @@ var (
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 
-// outcomes maps what redisx returns.
+// outcomes maps the errors of redisx to replies.
 var outcomes = []struct {
 	err     error
 	failure *failure
@@ -58,17 +55,7 @@ var outcomes = []struct {
 	{redisx.ErrOutOfStock, errFoodOutOfStock},
 }
 
-// replyOutcome answers with the failure of an error. Faults of Redis are logged by redisx, once and not for
-// each request; what is not in the table should not happen and is logged here.
-func replyOutcome(ctx *fasthttp.RequestCtx, err error) {
-	f := failureOf(err)
-	if f == errInternal {
-		slog.Error("a request failed", "method", string(ctx.Method()), "path", string(ctx.Path()), "error", err)
-	}
-	reply(ctx, f)
-}
-
-// failureOf finds an error in the table; errInternal if it is not there.
+// failureOf finds an error in the table of outcomes; errInternal if it is not there.
 func failureOf(err error) *failure {
 	for _, o := range outcomes {
 		if errors.Is(err, o.err) {
@@ -77,28 +64,3 @@ func failureOf(err error) *failure {
 	}
 	return errInternal
 }
-
-func reply(ctx *fasthttp.RequestCtx, f *failure) {
-	if f.status == fasthttp.StatusServiceUnavailable || f.status == fasthttp.StatusTooManyRequests {
-		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
-	}
-	ctx.SetStatusCode(f.status)
-	replyRaw(ctx, f.body)
-}
-
-// scratchBytes is room on the stack for a reply: with it the hot replies do not allocate.
-const scratchBytes = 256
-
-// replyBody answers with a JSON body, which is copied.
-func replyBody(ctx *fasthttp.RequestCtx, body []byte) {
-	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
-	ctx.Response.SetBody(body)
-}
-
-// replyRaw answers with a ready-made JSON body, which is sent from where it stands.
-func replyRaw(ctx *fasthttp.RequestCtx, body []byte) {
-	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
-	ctx.Response.SetBodyRaw(body)
-}
-
-var contentTypeJSON = []byte("application/json")

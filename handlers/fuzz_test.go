@@ -17,11 +17,14 @@ import (
 	"flashsale/tokens"
 )
 
-// FuzzCallBodies reads a body for each call as its handler does, all members at once, and holds it against encoding/json.
+// FuzzCallBodies reads a body for each call as its handler does, all members at once, and holds it against
+// encoding/json.
 func FuzzCallBodies(f *testing.F) {
 	for _, body := range []string{
-		`{"username":"user2","password":"pass2"}`, `{"password":"b","username":"a","password":"c"}`, `{"username":"a","password":1}`,
-		`{"food_id":1,"count":-3}`, `{"count":1,"food_id":1,"count":"2"}`, `{"cart_id":"\u0061","cart_id":"b"}`, `{"cart_id":"a","x":{}}`,
+		`{"username":"user2","password":"pass2"}`, `{"password":"b","username":"a","password":"c"}`,
+		`{"username":"a","password":1}`,
+		`{"food_id":1,"count":-3}`, `{"count":1,"food_id":1,"count":"2"}`,
+		`{"cart_id":"\u0061","cart_id":"b"}`, `{"cart_id":"a","x":{}}`,
 	} {
 		f.Add([]byte(body))
 	}
@@ -39,7 +42,8 @@ func FuzzCallBodies(f *testing.F) {
 					t.Fatalf("%q: read %t, encoding/json finds %q", body, read, kind)
 				}
 				if read && (members[i].kind != kind || string(members[i].text) != text) {
-					t.Errorf("%q: %s is %q %q, encoding/json finds %q %q", body, name, members[i].kind, members[i].text, kind, text)
+					t.Errorf("%q: %s is %q %q, encoding/json finds %q %q", body, name, members[i].kind,
+						members[i].text, kind, text)
 				}
 			}
 		}
@@ -47,32 +51,40 @@ func FuzzCallBodies(f *testing.F) {
 }
 
 // statuses are all that the server answers; 500 is not among them.
-var statuses = map[int]bool{100: true, 200: true, 204: true, 400: true, 401: true, 403: true, 404: true, 405: true, 413: true,
+var statuses = map[int]bool{100: true, 200: true, 204: true, 400: true, 401: true, 403: true, 404: true,
+	405: true, 413: true,
 	414: true, 431: true, 503: true}
 
-// FuzzRequest sends any bytes as what comes on a connection. In them TOKEN stands for a token of user 2 and CART for a
-// cart. Each reply must be one that net/http reads, with a status and a body as the contract has them, and none may give
-// away anything without the token.
+// FuzzRequest sends any bytes as what comes on a connection. In them TOKEN stands for a token of user 2 and
+// CART for a cart. Each reply must be one that net/http reads, with a status and a body as the contract has
+// them, and none may give away anything without the token.
 func FuzzRequest(f *testing.F) {
 	for _, text := range []string{
 		"GET /foods HTTP/1.1\r\nHost: shop\r\nAccess-Token: TOKEN\r\n\r\n",
 		"GET /foods?access_token=TOKEN HTTP/1.1\r\nHost: shop\r\n\r\nGET /readyz HTTP/1.0\r\n\r\n",
-		"POST /login HTTP/1.1\r\nHost: shop\r\nContent-Length: 39\r\n\r\n{\"username\":\"user2\",\"password\":\"pass2\"}",
-		"PATCH /carts/CART HTTP/1.1\r\nHost: shop\r\naccess-token: TOKEN\r\nContent-Length: 23\r\n\r\n{\"food_id\":1,\"count\":1}",
-		"POST /orders HTTP/1.1\r\nHost: shop\r\nAccess-Token: TOKEN\r\nIdempotency-Key: k\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-		"POST /carts HTTP/1.1\r\nHost: shop\r\nAccess-Token: TOKEN\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n",
+		"POST /login HTTP/1.1\r\nHost: shop\r\nContent-Length: 39\r\n\r\n" +
+			"{\"username\":\"user2\",\"password\":\"pass2\"}",
+		"PATCH /carts/CART HTTP/1.1\r\nHost: shop\r\naccess-token: TOKEN\r\nContent-Length: 23\r\n\r\n" +
+			"{\"food_id\":1,\"count\":1}",
+		"POST /orders HTTP/1.1\r\nHost: shop\r\nAccess-Token: TOKEN\r\nIdempotency-Key: k\r\n" +
+			"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+		"POST /carts HTTP/1.1\r\nHost: shop\r\nAccess-Token: TOKEN\r\nExpect: 100-continue\r\n" +
+			"Content-Length: 0\r\n\r\n",
 		"GET /%66oods#x HTTP/1.1\r\nHost: shop\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-		"DELETE http://shop/orders?a=%zz&access_token=%41 HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x16\x03\x01\x02\x00",
+		"DELETE http://shop/orders?a=%zz&access_token=%41 HTTP/1.1\r\n\r\n",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x16\x03\x01\x02\x00",
 	} {
 		f.Add([]byte(text))
 	}
 	s, replace := closedShop(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if bytes.Contains(text, []byte("HEAD")) {
-			return // its replies have lengths without bodies, so the next one is found only by who knows what was asked
+			// Its replies have lengths without bodies: one must know the request to find the next one.
+			return
 		}
 		c := &recording{in: strings.NewReader(replace.Replace(string(text)))}
-		_ = s.http.ServeConn(&connection{Conn: c, socket: c, sweeper: s.sweeper}) // an error is the end of the connection
+		// an error is the end of the connection
+		_ = s.http.ServeConn(&framedConn{Conn: s.limiter.NewConn(c)})
 		replies := bufio.NewReader(&c.out)
 		for {
 			if _, err := replies.Peek(1); errors.Is(err, io.EOF) {
@@ -87,7 +99,8 @@ func FuzzRequest(f *testing.F) {
 				t.Fatalf("%q: a reply is cut: %v", text, err)
 			}
 			checkReply(t, reply, body)
-			given := bytes.HasPrefix(body, []byte("[")) || bytes.HasPrefix(body, []byte(`{"cart_id"`)) || reply.StatusCode == 204
+			given := bytes.HasPrefix(body, []byte("[")) || bytes.HasPrefix(body, []byte(`{"cart_id"`)) ||
+				reply.StatusCode == 204
 			if given && !bytes.Contains(text, []byte("TOKEN")) {
 				t.Errorf("%q: answered %d %s without a token", text, reply.StatusCode, body)
 			}
@@ -95,10 +108,11 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// closedShop is a Server whose Redis is away, so that requests end where they would ask it, and what stands for the
-// strings that a fuzzer cannot guess.
+// closedShop returns a Server without a Redis, so that requests end where they would ask it. The Replacer
+// puts in the strings that a fuzzer cannot guess.
 func closedShop(tb testing.TB) (*Server, *strings.Replacer) {
-	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10, RootPassword: "toor"})
+	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10,
+		RootPassword: "toor"})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -111,7 +125,8 @@ func closedShop(tb testing.TB) (*Server, *strings.Replacer) {
 	sale := redisx.Join(redis, "aaaaaaaa", 5, 20)
 	s := New(Config{Catalog: users, Keys: keys, Sale: sale, TokenTTL: time.Hour})
 	s.PublishStock([]int64{10, 10, 10, 10, 10})
-	return s, strings.NewReplacer("TOKEN", string(keys.AppendAccess(nil, 2, time.Now().Add(24*time.Hour))), "CART", string(keys.AppendCart(nil, 2, 2)))
+	return s, strings.NewReplacer("TOKEN", string(keys.AppendAccess(nil, 2, time.Now().Add(24*time.Hour))),
+		"CART", string(keys.AppendCart(nil, 2, 2)))
 }
 
 // checkReply fails the test for what no reply may be.
@@ -125,7 +140,8 @@ func checkReply(t *testing.T, reply *http.Response, body []byte) {
 	}
 	var refusal map[string]string
 	decoder := json.NewDecoder(bytes.NewReader(body))
-	if err := decoder.Decode(&refusal); err != nil || len(refusal) != 2 || refusal["code"] == "" || refusal["message"] == "" {
+	if err := decoder.Decode(&refusal); err != nil || len(refusal) != 2 || refusal["code"] == "" ||
+		refusal["message"] == "" {
 		t.Errorf("status %d with body %q, %v; want code and message", reply.StatusCode, body, err)
 	}
 	if reply.Header.Get("Content-Type") != "application/json" {
@@ -143,8 +159,12 @@ type recording struct {
 func (c *recording) Read(b []byte) (int, error)  { return c.in.Read(b) }
 func (c *recording) Write(b []byte) (int, error) { return c.out.Write(b) }
 func (c *recording) Close() error                { return nil }
-func (c *recording) LocalAddr() net.Addr         { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
-func (c *recording) RemoteAddr() net.Addr        { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2} }
+func (c *recording) LocalAddr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
+}
+func (c *recording) RemoteAddr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2}
+}
 
 func (c *recording) SetDeadline(time.Time) error      { return nil }
 func (c *recording) SetReadDeadline(time.Time) error  { return nil }

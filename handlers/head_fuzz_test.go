@@ -16,13 +16,14 @@ import (
 
 // What RFC 9112 allows in the lines of a head, and nothing that only may be tolerated.
 var (
-	strictLines   = regexp.MustCompile("^([!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\u0080-\u00ff]*\r\n)*(\r\n)?$")
+	strictLines = regexp.MustCompile("^([!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\u0080-\u00ff]*\r\n)*" +
+		"(\r\n)?$")
 	framingHeader = regexp.MustCompile("(?im)^(content-length|transfer-encoding):")
 )
 
-// Where one request ends and the next begins must have one answer: what passes has strict lines and one header at most
-// that frames the body, fasthttp takes all of it for one request, and if net/http reads it too, the body and the bytes of
-// the next request are the same.
+// Where one request ends and the next begins must have one answer: what passes has strict lines and one
+// header at most that frames the body, fasthttp takes all of it for one request, and if net/http reads it
+// too, the body and the bytes of the next request are the same.
 func FuzzHead(f *testing.F) {
 	for _, h := range heads {
 		if len(h.request) < 1000 {
@@ -33,7 +34,7 @@ func FuzzHead(f *testing.F) {
 		if len(text) > headBytesMax+bodyBytesMax {
 			return
 		}
-		c := &connection{received: requests.Get().(*[]byte), filled: len(text)}
+		c := &framedConn{received: requests.Get().(*[]byte), filled: len(text)}
 		copy(*c.received, text)
 		if c.request.Scan(text, &requestLimits) != framing.Whole {
 			return
@@ -65,8 +66,9 @@ func FuzzHead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if string(request.Header.Method()) != other.Method || string(request.Header.RequestURI()) != other.RequestURI {
-			t.Errorf("%q: %s %s; net/http has %s %s", text, request.Header.Method(), request.Header.RequestURI(), other.Method, other.RequestURI)
+		method, target := string(request.Header.Method()), string(request.Header.RequestURI())
+		if method != other.Method || target != other.RequestURI {
+			t.Errorf("%q: %s %s; net/http has %s %s", text, method, target, other.Method, other.RequestURI)
 		}
 		if !bytes.Equal(request.Body(), body) {
 			t.Errorf("%q: body %q; net/http has %q", text, request.Body(), body)

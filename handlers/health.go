@@ -14,11 +14,11 @@ import (
 var aliveBody = []byte(`{"status":"alive"}`)
 
 // alive reports that the process answers.
-func (s *Server) alive(ctx *fasthttp.RequestCtx) { replyRaw(ctx, aliveBody) }
+func (s *Server) alive(ctx *fasthttp.RequestCtx, _ call) { replyRaw(ctx, aliveBody) }
 
 // ready reports whether a sale can be served: Redis answers, holds it and takes writes, the catalogue and
 // the stock are loaded, and the server is not about to stop.
-func (s *Server) ready(ctx *fasthttp.RequestCtx) {
+func (s *Server) ready(ctx *fasthttp.RequestCtx, _ call) {
 	if s.foods.Load() == nil || s.draining.Load() {
 		reply(ctx, errUnavailable)
 		return
@@ -39,8 +39,9 @@ func (s *Server) look() (body []byte, f *failure) {
 	case err != nil:
 		return nil, failureOf(err)
 	}
-	detail := readiness{Status: "ready", Sale: s.cfg.Sale.ID(), Users: s.cfg.Catalog.Users(), Foods: len(s.cfg.Catalog.Foods())}
-	if backlog.Kept { // a database that is behind does not hold up the sale: ready all the same
+	detail := readiness{Status: "ready", Sale: s.cfg.Sale.ID(), Users: s.cfg.Catalog.Users(),
+		Foods: len(s.cfg.Catalog.Foods())}
+	if backlog.Kept { // a database that is behind does not hold up the sale
 		detail.Ledger = &ledgerLag{backlog.Orders, backlog.Age(time.Now()).Seconds()}
 	}
 	if body, err = json.Marshal(detail); err != nil {
@@ -49,8 +50,8 @@ func (s *Server) look() (body []byte, f *failure) {
 	return body, nil
 }
 
-// writesRefused has the words of Redis as its message, and not in the log alone: who asks, a person with
-// curl or the load balancer, is who has to know. They hold nothing secret.
+// writesRefused has the words of Redis as its message: the one who asks, a person with curl or a load
+// balancer, needs to know them, and not only the log. They hold nothing secret.
 func writesRefused(err error) *failure {
 	body, err := json.MarshalWithOption(struct {
 		Code    string `json:"code"`
@@ -62,11 +63,11 @@ func writesRefused(err error) *failure {
 	return &failure{status: errUnavailable.status, body: body}
 }
 
-// lookInterval is the least time between two looks at Redis for /readyz: anybody may ask for it, without a
-// token.
+// lookInterval is the shortest time between two looks at Redis for /readyz, which anybody may call without
+// a token.
 const lookInterval = 100 * time.Millisecond
 
-// looks lets all who ask within lookInterval share one look. The zero value is ready.
+// looks lets all callers within lookInterval share one look. The zero value is ready.
 type looks struct {
 	mu   sync.Mutex
 	last *look
@@ -81,7 +82,7 @@ type look struct {
 	failure *failure
 }
 
-// take returns the last look if that is recent or under way, else one that this caller makes with ask. It
+// take returns the last look if it is recent or under way. Otherwise this caller makes one with ask. It
 // takes as long as ask at most.
 func (l *looks) take(ask func() ([]byte, *failure)) *look {
 	l.mu.Lock()
@@ -108,7 +109,7 @@ func (l *look) over() bool {
 	}
 }
 
-// readiness is what GET /readyz shows.
+// readiness is the body of GET /readyz.
 type readiness struct {
 	Status string `json:"status"`
 	Sale   string `json:"sale"`
@@ -118,8 +119,8 @@ type readiness struct {
 	Ledger *ledgerLag `json:"ledger,omitempty"` // of a sale that keeps one
 }
 
-// ledgerLag is what is not in the database yet.
+// ledgerLag describes the orders that are not in the database yet.
 type ledgerLag struct {
 	Waiting int     `json:"orders_waiting"`
-	Oldest  float64 `json:"oldest_seconds"` // how long the oldest of them waits
+	Oldest  float64 `json:"oldest_seconds"` // age of the oldest of them
 }

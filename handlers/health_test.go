@@ -20,7 +20,8 @@ func TestReadyTellsOfTheLedger(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer stream.Close()
-		ready := `{"status":"ready","sale":"` + s.cfg.Sale.ID() + `","users":20,"foods":5,"ledger":{"orders_waiting":0,"oldest_seconds":0}}`
+		ready := `{"status":"ready","sale":"` + s.cfg.Sale.ID() +
+			`","users":20,"foods":5,"ledger":{"orders_waiting":0,"oldest_seconds":0}}`
 		s.expect(t, 0, "GET", "/readyz", "", 200, ready)
 	})
 }
@@ -45,7 +46,7 @@ func TestReadySaysThatWritesAreRefused(t *testing.T) {
 	}
 }
 
-// Redis gets one look each lookInterval, however many ask.
+// Redis gets one look each lookInterval, whatever the number of callers.
 func TestReadyFlood(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, "unix", server.Socket)
@@ -67,7 +68,7 @@ func TestReadyFlood(t *testing.T) {
 	}
 }
 
-// commandCalls is how often Redis has carried out a command, since it was asked to forget its statistics.
+// commandCalls returns the number of times that Redis has carried out a command since CONFIG RESETSTAT.
 func commandCalls(t *testing.T, server *redistest.Server, command string) int {
 	t.Helper()
 	reply := server.Do(t, `EVAL "local stats = redis.call('INFO', 'commandstats') `+
@@ -116,7 +117,7 @@ func TestLooks(t *testing.T) {
 	})
 }
 
-// A look that panics leaves nobody waiting.
+// A look that panics leaves no caller waiting.
 func TestLookPanics(t *testing.T) {
 	var l looks
 	func() {
@@ -130,4 +131,15 @@ func TestLookPanics(t *testing.T) {
 	if got := l.take(nil).failure; got != errInternal {
 		t.Errorf("outcome %v, want errInternal", got)
 	}
+}
+
+func TestHealth(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		s.expect(t, 0, "GET", "/healthz", "", 200, `{"status":"alive"}`)
+		s.expect(t, 0, "GET", "/readyz", "", 200,
+			`{"status":"ready","sale":"`+s.cfg.Sale.ID()+`","users":20,"foods":5}`)
+		s.foods.Store(nil)
+		s.expect(t, 0, "GET", "/readyz", "", 503, unavailable)
+		s.expect(t, 0, "GET", "/healthz", "", 200, `{"status":"alive"}`)
+	})
 }

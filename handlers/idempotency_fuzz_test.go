@@ -10,8 +10,8 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// FuzzIdempotencyKey orders under one key, again under it, and then under another one: the order is placed once and found
-// under its own key only.
+// FuzzIdempotencyKey orders under one key, again under it, and then under another one: the order is placed
+// once and found under its own key only.
 func FuzzIdempotencyKey(f *testing.F) {
 	f.Add("k", "K")
 	f.Add("a b", "a  b")
@@ -35,7 +35,8 @@ func FuzzIdempotencyKey(f *testing.F) {
 				status, want = 400, refusal
 			}
 			if gotStatus, got := s.orderRaw(t, user, body, key); gotStatus != status || got != want {
-				t.Errorf("keys %q and %q, now %q: %d %s, want %d %s", key, other, key, gotStatus, got, status, want)
+				t.Errorf("keys %q and %q, now %q: %d %s, want %d %s", key, other, key, gotStatus, got,
+					status, want)
 			}
 		}
 		expect(key, 200, s.orderID(user))

@@ -34,7 +34,9 @@ func (s *shop) orderRaw(tb testing.TB, user uint32, body, key string) (int, stri
 		tb.Fatal(err)
 	}
 	defer c.Close()
-	_, err = fmt.Fprintf(c, "POST /orders HTTP/1.1\r\nHost: shop\r\nAccess-Token: %s\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n%s",
+	_, err = fmt.Fprintf(c,
+		"POST /orders HTTP/1.1\r\nHost: shop\r\nAccess-Token: %s\r\n"+
+			"Idempotency-Key: %s\r\nContent-Length: %d\r\n\r\n%s",
 		s.token(user), key, len(body), body)
 	if err != nil {
 		tb.Fatal(err)
@@ -50,13 +52,14 @@ func (s *shop) orderRaw(tb testing.TB, user uint32, body, key string) (int, stri
 	return reply.StatusCode, string(text)
 }
 
-// A key is any text that a header may hold, up to the limit in characters; it is compared byte by byte, without the white
-// space around it.
+// A key is any text that a header may hold, up to the limit in characters; it is compared byte by byte,
+// without the white space around it.
 func TestIdempotencyKeyTexts(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		user := uint32(1)
 		for _, key := range []string{
-			"k", "a b", "a  b", "a\tb", `"quoted"`, "1:1,2:2", "%d+ (.*)", "$3", "*1", "\\r\\n", "é", "键", "\xe9", "\x80\xff",
+			"k", "a b", "a  b", "a\tb", `"quoted"`, "1:1,2:2", "%d+ (.*)", "$3", "*1", "\\r\\n", "é", "键",
+			"\xe9", "\x80\xff",
 			strings.Repeat("k", 255), strings.Repeat("键", 255), strings.Repeat("\xff", 255),
 		} {
 			user++
@@ -77,8 +80,10 @@ func TestIdempotencyKeyTexts(t *testing.T) {
 		}
 		body := s.fill(t, 20, 1, 1)
 		for key, want := range map[string]string{
-			strings.Repeat("k", 256): badKey, strings.Repeat("键", 256): badKey, strings.Repeat("\xff", 256): badKey,
-			"a\x00b": badSyntax, "\x01": badSyntax, "a\x1fb": badSyntax, "\x7f": badSyntax, "a\rb": badSyntax, "a\nb": badSyntax,
+			strings.Repeat("k", 256): badKey, strings.Repeat("键", 256): badKey, strings.Repeat("\xff",
+				256): badKey,
+			"a\x00b": badSyntax, "\x01": badSyntax, "a\x1fb": badSyntax, "\x7f": badSyntax,
+			"a\rb": badSyntax, "a\nb": badSyntax,
 		} {
 			if status, got := s.orderRaw(t, 20, body, key); status != 400 || got != want {
 				t.Errorf("key %.40q: %d %s, want 400 %s", key, status, got, want)
@@ -88,13 +93,14 @@ func TestIdempotencyKeyTexts(t *testing.T) {
 	})
 }
 
-// What is checked before the key stays so, a refused order does not use its key up, and the key answers for the order that
-// was placed under it, whatever cart comes with it.
+// What is checked before the key stays so, a refused order does not use its key up, and the key answers for
+// the order that was placed under it, whatever cart comes with it.
 func TestIdempotencyKeyAndCarts(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
 		key := []string{"Idempotency-Key", "k"}
 		mine := s.fill(t, 2, 1, 3)
-		for user, count := range map[uint32]int{3: 3, 4: 3, 5: 2} { // each under the same key, which means nothing to the others
+		// each under the same key, which means nothing to the others
+		for user, count := range map[uint32]int{3: 3, 4: 3, 5: 2} {
 			s.expect(t, user, "POST", "/orders", s.fill(t, user, 1, count), 200, s.orderID(user), key...)
 		}
 		s.expect(t, 2, "POST", "/orders", mine, 403, outOfStock, key...)
@@ -110,17 +116,21 @@ func TestIdempotencyKeyAndCarts(t *testing.T) {
 		s.expect(t, 2, "POST", "/orders", `{"cart_id":"-1"}`, 404, noCart, key...)
 		s.expect(t, 2, "POST", "/orders", "{}", 400, malformed, key...)
 		s.expect(t, 0, "POST", "/orders", mine, 401, invalidToken, key...)
-		s.expect(t, 2, "GET", "/orders", "", 200, fmt.Sprintf(`[{"id":"%s-2","items":[{"food_id":1,"count":2}],"total":%d}]`, s.cfg.Sale.ID(), 2*s.price(1)))
+		s.expect(t, 2, "GET", "/orders", "", 200,
+			fmt.Sprintf(`[{"id":"%s-2","items":[{"food_id":1,"count":2}],"total":%d}]`, s.cfg.Sale.ID(),
+				2*s.price(1)))
 		if left, err := s.cfg.Sale.Stock(); err != nil || left[0] != 0 || left[1] != 10 {
 			t.Errorf("stock %v, %v; want 0 and 10", left, err)
 		}
 	})
 }
 
-// The same order at the same moment on three servers: under one key all are answered with it, under different keys one is.
+// The same order at the same moment on three servers: under one key all are answered with it, under
+// different keys one is.
 func TestIdempotencyKeyOnSeveralServers(t *testing.T) {
 	redis := redistest.Start(t)
-	servers := []*shop{open(t, "unix", redis.Socket), open(t, "unix", redis.Socket), open(t, "unix", redis.Socket)}
+	servers := []*shop{open(t, "unix", redis.Socket), open(t, "unix", redis.Socket),
+		open(t, "unix", redis.Socket)}
 	const tries = 30
 	s := servers[0]
 	for user := uint32(2); user <= 9; user++ {
@@ -134,7 +144,8 @@ func TestIdempotencyKeyOnSeveralServers(t *testing.T) {
 				if !oneKey {
 					key = fmt.Sprint("k", i)
 				}
-				switch status, got, _ := servers[i%len(servers)].call(t, user, "POST", "/orders", body, "Idempotency-Key", key); {
+				switch status, got, _ := servers[i%len(servers)].call(t, user, "POST", "/orders", body,
+					"Idempotency-Key", key); {
 				case status == 200 && got == s.orderID(user):
 					placed.Add(1)
 				case status == 403 && got == oneOrder:
@@ -145,8 +156,10 @@ func TestIdempotencyKeyOnSeveralServers(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if want := int64(tries); oneKey && placed.Load() != want || !oneKey && (placed.Load() != 1 || limited.Load() != want-1) {
-			t.Errorf("user %d, one key %t: %d were placed, %d refused", user, oneKey, placed.Load(), limited.Load())
+		if want := int64(tries); oneKey && placed.Load() != want || !oneKey &&
+			(placed.Load() != 1 || limited.Load() != want-1) {
+			t.Errorf("user %d, one key %t: %d were placed, %d refused", user, oneKey, placed.Load(),
+				limited.Load())
 		}
 	}
 	if left, err := s.cfg.Sale.Stock(); err != nil || left[0] != 10-8 {
@@ -154,12 +167,14 @@ func TestIdempotencyKeyOnSeveralServers(t *testing.T) {
 	}
 }
 
-// An order that was carried out but whose reply was lost is answered 503; the same key then tells that it was placed.
+// An order that was carried out is answered 503 if its reply was lost; the same key then shows that it was
+// placed.
 func TestIdempotencyKeyAfterLostReply(t *testing.T) {
 	redis := &lossyRelay{socket: redistest.Start(t).Socket}
 	s := open(t, "tcp", redis.listen(t))
 	body := s.fill(t, 2, 1, 2)
-	if err := s.cfg.Sale.Check(); err != nil { // behind it no reply is due any more, also not that to the cart's lifetime
+	// behind it no reply is due any more, also not that to the cart's lifetime
+	if err := s.cfg.Sale.Check(); err != nil {
 		t.Fatal(err)
 	}
 	redis.lose.Store(true)
@@ -180,8 +195,8 @@ func TestIdempotencyKeyAfterLostReply(t *testing.T) {
 	}
 }
 
-// lossyRelay stands between a server and its Redis and passes everything on, until it is told to lose a reply: it breaks
-// the connection in place of the next one.
+// lossyRelay stands between a server and its Redis and passes everything on, until it is told to lose a
+// reply: it breaks the connection in place of the next one.
 type lossyRelay struct {
 	socket string // of the redis-server
 	lose   atomic.Bool

@@ -9,7 +9,8 @@ import (
 // fill puts pieces of a food into the user's cart and returns the body that orders it.
 func (s *shop) fill(tb testing.TB, user uint32, food, count int) string {
 	tb.Helper()
-	s.expect(tb, user, "PATCH", "/carts/"+s.cartOf(user), fmt.Sprintf(`{"food_id":%d,"count":%d}`, food, count), 204, "")
+	s.expect(tb, user, "PATCH", "/carts/"+s.cartOf(user),
+		fmt.Sprintf(`{"food_id":%d,"count":%d}`, food, count), 204, "")
 	return `{"cart_id":"` + s.cartOf(user) + `"}`
 }
 
@@ -19,7 +20,8 @@ func TestPlaceOrder(t *testing.T) {
 		for body, want := range badBodies(`{"cart_id":"x"}`) {
 			s.expect(t, 2, "POST", "/orders", body, 400, want)
 		}
-		for _, body := range []string{`{"cart_id":1}`, `{"cart_id":null}`, `{"cart":"x"}`, `{"cart_id":{}}`} {
+		for _, body := range []string{`{"cart_id":1}`, `{"cart_id":null}`, `{"cart":"x"}`,
+			`{"cart_id":{}}`} {
 			s.expect(t, 2, "POST", "/orders", body, 400, malformed)
 		}
 		for _, cart := range []string{"", "-1", "garbage", s.cartOf(2)[1:]} {
@@ -32,12 +34,18 @@ func TestPlaceOrder(t *testing.T) {
 		s.fill(t, 2, 1, 2)
 		s.expect(t, 2, "POST", "/orders", mine, 200, id(2))
 		s.expect(t, 2, "POST", "/orders", mine, 403, oneOrder)
-		s.expect(t, 2, "POST", "/orders", `{"cart_id":"`+string(s.keys.AppendCart(nil, 2, 999))+`"}`, 403, oneOrder) // before an empty cart
-		s.fill(t, 2, 2, 3)                                                                                           // a placed order never changes
+		// before an empty cart
+		s.expect(t, 2, "POST", "/orders", `{"cart_id":"`+string(s.keys.AppendCart(nil, 2, 999))+`"}`, 403,
+			oneOrder)
+		// a placed order never changes
+		s.fill(t, 2, 2, 3)
 		s.expect(t, 2, "POST", "/orders", mine, 403, oneOrder)
-		s.expect(t, 2, "GET", "/orders", "", 200, fmt.Sprintf(`[{"id":"%s-2","items":[{"food_id":1,"count":2}],"total":%d}]`, s.cfg.Sale.ID(), 2*s.price(1)))
+		s.expect(t, 2, "GET", "/orders", "", 200,
+			fmt.Sprintf(`[{"id":"%s-2","items":[{"food_id":1,"count":2}],"total":%d}]`, s.cfg.Sale.ID(),
+				2*s.price(1)))
 
-		// 10 pieces of food 1, 2 are sold: three users take 3, 3 and 2; the next one finds none and may change the cart.
+		// 10 pieces of food 1, 2 are sold: three users take 3, 3 and 2; the next one finds none and may
+		// change the cart.
 		for user, count := range map[int]int{4: 3, 5: 3, 6: 2} {
 			s.expect(t, uint32(user), "POST", "/orders", s.fill(t, uint32(user), 1, count), 200, id(user))
 		}
@@ -55,11 +63,14 @@ func TestIdempotencyKey(t *testing.T) {
 		id := `{"id":"` + s.cfg.Sale.ID() + `-2"}`
 		body := s.fill(t, 2, 1, 1)
 		long := strings.Repeat("k", idempotencyKeyMax)
-		s.expect(t, 2, "POST", "/orders", body, 400, `{"code":"INVALID_IDEMPOTENCY_KEY","message":"Idempotency-Key 须为1至255个字符"}`, "Idempotency-Key", long+"k")
+		s.expect(t, 2, "POST", "/orders", body, 400,
+			`{"code":"INVALID_IDEMPOTENCY_KEY","message":"Idempotency-Key 须为1至255个字符"}`, "Idempotency-Key",
+			long+"k")
 		s.expect(t, 2, "POST", "/orders", body, 200, id, "Idempotency-Key", long)
 		s.expect(t, 2, "POST", "/orders", body, 200, id, "Idempotency-Key", long)
 		wide := strings.Repeat("é", idempotencyKeyMax) // characters count, not bytes
-		s.expect(t, 4, "POST", "/orders", s.fill(t, 4, 2, 1), 200, `{"id":"`+s.cfg.Sale.ID()+`-4"}`, "Idempotency-Key", wide)
+		s.expect(t, 4, "POST", "/orders", s.fill(t, 4, 2, 1), 200, `{"id":"`+s.cfg.Sale.ID()+`-4"}`,
+			"Idempotency-Key", wide)
 		s.expect(t, 2, "POST", "/orders", body, 403, oneOrder, "Idempotency-Key", long[1:])
 		s.expect(t, 2, "POST", "/orders", body, 403, oneOrder)
 		// Another user's key means nothing, and an order without a key is not found under any.
@@ -77,10 +88,12 @@ func TestAllOrders(t *testing.T) {
 		s.expect(t, 2, "GET", "/admin/orders", "", 401, invalidToken)
 		s.expect(t, 1, "GET", "/admin/orders", "", 200, "[]")
 		s.expect(t, 2, "POST", "/orders", s.fill(t, 2, 3, 2), 200, `{"id":"`+s.cfg.Sale.ID()+`-2"}`)
-		first := fmt.Sprintf(`{"id":"%s-2","user_id":2,"items":[{"food_id":3,"count":2}],"total":%d}`, s.cfg.Sale.ID(), 2*s.price(3))
+		first := fmt.Sprintf(`{"id":"%s-2","user_id":2,"items":[{"food_id":3,"count":2}],"total":%d}`,
+			s.cfg.Sale.ID(), 2*s.price(3))
 		s.expect(t, 1, "GET", "/admin/orders", "", 200, "["+first+"]")
 		s.expect(t, 1, "POST", "/orders", s.fill(t, 1, 1, 1), 200, `{"id":"`+s.cfg.Sale.ID()+`-1"}`)
-		second := fmt.Sprintf(`{"id":"%s-1","user_id":1,"items":[{"food_id":1,"count":1}],"total":%d}`, s.cfg.Sale.ID(), s.price(1))
+		second := fmt.Sprintf(`{"id":"%s-1","user_id":1,"items":[{"food_id":1,"count":1}],"total":%d}`,
+			s.cfg.Sale.ID(), s.price(1))
 		status, got, _ := s.call(t, 1, "GET", "/admin/orders", "")
 		if status != 200 || got != "["+first+","+second+"]" && got != "["+second+","+first+"]" {
 			t.Errorf("%d %s", status, got)

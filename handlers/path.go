@@ -10,9 +10,9 @@ import (
 
 var adminPath = []byte("/admin")
 
-// unescape decodes a path with encoded characters, once, and makes it the path of the request. It returns
-// nil where the request is answered here: a path that is not UTF-8 is refused, and one under /admin must be
-// spelled out, because a proxy's rule for /admin/orders may go by the letters.
+// unescape decodes a path with encoded characters, once, and makes it the path of the request. It answers
+// the request and returns nil where the path is refused: one that is not UTF-8, and one under /admin, which
+// must be spelled out because a proxy's rule for /admin/orders may compare letters.
 func unescape(ctx *fasthttp.RequestCtx, path []byte) []byte {
 	decoded, ok := decodePath(path)
 	if !ok {
@@ -28,7 +28,7 @@ func unescape(ctx *fasthttp.RequestCtx, path []byte) []byte {
 }
 
 // decodePath decodes each encoded character of a path. A slash and control characters stay encoded: a proxy
-// may take them for what they are not, and no URL of the service has one.
+// may read them in another way, and no URL of the service has one.
 func decodePath(path []byte) (decoded []byte, ok bool) {
 	for len(path) > 0 {
 		size, c := 1, path[0]

@@ -22,8 +22,8 @@ func rawExtended(extension string) string {
 	return rawChunks(chunks.String() + "0\r\n\r\n")
 }
 
-// chunk = 1*HEXDIG [ chunk-ext ] CRLF chunk-data CRLF (9112 7.1); what is anything else gets 400 and a close. A list of
-// chunk lines that servers were smuggled through: "Funky chunks" (2025) and http-garden.
+// chunk = 1*HEXDIG [ chunk-ext ] CRLF chunk-data CRLF (9112 7.1); what is anything else gets 400 and a
+// close. A list of chunk lines that servers were smuggled through: "Funky chunks" (2025) and http-garden.
 var chunkProbes = slices.Concat([]rawProbe{
 	{"9112 7.1", "several", rawFirstChunk("5\r\n" + rawLogin[:5] + "\r\n"), wantLogin},
 	{"9112 7.1", "of one byte each", rawExtended(""), wantLogin},
@@ -88,7 +88,8 @@ var chunkProbes = slices.Concat([]rawProbe{
 		"27;a=b;c=d", `27;a="q;r"`, `27;a=""`,
 		`27;a="q\"r"`, `27;a="q\\"`, "27;a=1;b", "27;!#$%&'*+-.^_`|~=0", `27;a="b c	d"`,
 		"27;a="+strings.Repeat("b", 64)),
-	// Bad white space must be parsed (7.1.1), but a line with a space has two readings. Nobody needs obs-text or so many zeros.
+	// Bad white space must be parsed (7.1.1), but a line with a space has two readings. Neither obs-text
+	// nor that many zeros are of use to a client.
 	each("9112 7.1.1", "line", rawChunkLine, mayLogin, "27 ;a=b", "27; a=b", "27;a =b", "27;a= b",
 		"27\t;\ta\t=\tb", `27;a="é"`,
 		`27;a="\é"`, "0000000000000000000000000027"),
@@ -121,7 +122,8 @@ func rawTrailers(lines string) string {
 		"\r\n")
 }
 
-// Trailers are field lines like those of the head (9112 7.1.2), dropped or refused, never merged into it (9110 6.5.1).
+// Trailers are field lines like those of the head (9112 7.1.2), dropped or refused, never merged into it
+// (9110 6.5.1).
 var trailerProbes = slices.Concat([]rawProbe{
 	{"9110 6.5.1", "a token", "POST /carts HTTP/1.1\r\nHost: shop\r\n" + rawChunked +
 		"\r\n2\r\n{}\r\n0\r\nAccess-Token: {token}\r\n\r\n",
@@ -139,7 +141,8 @@ var trailerProbes = slices.Concat([]rawProbe{
 		"X: \t a \t\r\n", "X: a\tb\r\n",
 		"X: é\r\n", "Digest: sha-256=abc\r\n", "x-checksum: 1\r\nx-checksum: 2\r\n",
 		"x!#$%&'*+-.^_`|~: a\r\n"),
-	// What frames, routes or authenticates must not come in a trailer (9110 6.5.1); it is ignored or refused.
+	// What frames, routes or authenticates must not come in a trailer (9110 6.5.1); it is ignored or
+	// refused.
 	each("9110 6.5.1", "forbidden", rawTrailers, mayLogin, "Content-Length: 5\r\n", "Content-Length: x\r\n",
 		"Transfer-Encoding: chunked\r\n",
 		"Transfer-Encoding: gzip\r\n", "Host: evil\r\n", "Connection: close\r\n",

@@ -14,10 +14,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"flashsale/internal/listener"
 )
 
-// talkLimit is longer than the server waits for the rest of a request: its silent close then tells itself from a reply.
-const talkLimit = 3 * readTimeout
+// talkLimit is longer than the server waits for the rest of a request: its silent close then tells itself
+// from a reply.
+const talkLimit = 3 * listener.RequestTimeout
 
 // heardReply is one reply as net/http reads it.
 type heardReply struct {
@@ -25,7 +28,7 @@ type heardReply struct {
 	body string
 }
 
-// conversation is what a connection answered until it was closed.
+// conversation is all that a connection answered until it was closed.
 type conversation struct {
 	replies []heardReply
 	raw     bytes.Buffer
@@ -46,8 +49,8 @@ func dialProbe(t *testing.T, address string) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// talk sends first on a new connection, then only when a 100 has come or a reply that keeps the connection, and reads
-// until the server closes.
+// talk sends first on a new connection, then only when a 100 has come or a reply that keeps the connection,
+// and reads until the server closes.
 func talk(t *testing.T, address, first, then string) *conversation {
 	t.Helper()
 	c := dialProbe(t, address)
@@ -114,7 +117,8 @@ func (heard *conversation) check(t *testing.T, want string) {
 	t.Errorf("heard %q, want %s; in full:\n%s", got, want, heard.raw.Bytes())
 }
 
-// matches reports whether the replies are those of an outcome, only the last of them announcing a close.
+// matches reports whether the replies are the ones of an outcome, with only the last one announcing a
+// close.
 func (heard *conversation) matches(got, outcome []string) bool {
 	want, end := outcome[:len(outcome)-1], outcome[len(outcome)-1]
 	if end == "keep" {

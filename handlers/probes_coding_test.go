@@ -13,8 +13,8 @@ func rawCodingField(field string) string { return rawPost(field, rawOneShot) }
 // rawCodingHidden has a coding that another reader may see, beside a length that is right without it.
 func rawCodingHidden(field string) string { return rawPost(rawLength+field, rawLogin) }
 
-// A request whose last coding is not chunked has no end that both sides agree on: 400 and close (9112 6.3). The variants
-// are those of "HTTP Desync Attacks" (PortSwigger), smuggler and http-garden.
+// A request with a last coding other than chunked has no end that both sides agree on: 400 and close (9112
+// 6.3). The variants come from "HTTP Desync Attacks" (PortSwigger), smuggler and http-garden.
 var codingProbes = slices.Concat([]rawProbe{
 	{"9112 7.1", "plain", rawPost(rawChunked, rawOneShot), wantLogin},
 	{"9112 7.1", "of a GET", rawGet(rawChunked) + "0\r\n\r\n", wantAlive},

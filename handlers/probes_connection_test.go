@@ -11,8 +11,8 @@ func rawConnection(value string) string { return rawGet("Connection: " + value +
 
 func rawOld(fields string) string { return "GET /healthz HTTP/1.0\r\nHost: shop\r\n" + fields + "\r\n" }
 
-// Connection is a list of options without regard to case (9110 7.6.1). With "close" among them the server ends the
-// connection after its reply and says so (9112 9.6).
+// Connection is a list of options without regard to case (9110 7.6.1). With "close" among them the server
+// ends the connection after its reply and says so (9112 9.6).
 var connectionProbes = slices.Concat([]rawProbe{
 	{"9112 9.3", "none", rawGet(""), wantAlive},
 	{"9112 9.6", "close and a body", rawPost("Connection: close\r\n"+rawLength, rawLogin), "login close"},
@@ -42,7 +42,8 @@ var connectionProbes = slices.Concat([]rawProbe{
 	{"9110 7.6.1", "keep-alive, then a request that closes", rawConnection("keep-alive") +
 		rawConnection("close"), "alive alive close"},
 
-	// Fields that Connection names are the proxy's to drop (9110 7.6.1); here they count, or the request is suspected.
+	// Fields that Connection names are the proxy's to drop (9110 7.6.1); here they count, or the request is
+	// suspected.
 	{"9110 7.6.1", "names the length", rawPost("Connection: content-length\r\n"+rawLength, rawLogin),
 		mayLogin},
 	{"9110 7.6.1", "names the coding", rawPost("Connection: transfer-encoding\r\n"+rawChunked, rawOneShot),
@@ -163,8 +164,8 @@ func TestProbesThatExpect(t *testing.T) {
 	})
 }
 
-// These are sent whole: the server may leave out a 100 when the body is there already, or there is none. It may answer
-// 417 to an expectation that it does not know.
+// These are sent whole: the server may leave out a 100 when the body is there already, or there is none. It
+// may answer 417 to an expectation that it does not know.
 var expectWholeProbes = slices.Concat([]rawProbe{
 	{"9110 10.1.1", "with the body", rawPost(rawLength+"Expect: 100-continue\r\n", rawLogin),
 		"100 login keep or login keep"},

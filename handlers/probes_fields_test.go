@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// field-line = field-name ":" OWS field-value OWS (9112 5). What does not match the grammar gets 400 (9112 2.2): a proxy
-// that reads it otherwise would see another request.
+// field-line = field-name ":" OWS field-value OWS (9112 5). What does not match the grammar gets 400 (9112
+// 2.2): a proxy that reads it otherwise would see another request.
 var fieldProbes = slices.Concat([]rawProbe{
 	{"9112 5", "ordinary", rawGet("Accept: */*\r\nUser-Agent: x\r\n"), wantAlive},
 	{"9112 5", "empty value", rawGet("X:\r\n"), wantAlive},

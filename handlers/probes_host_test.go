@@ -4,8 +4,8 @@ import "slices"
 
 func rawHost(value string) string { return "GET /healthz HTTP/1.1\r\nHost: " + value + "\r\n\r\n" }
 
-// A request without Host, with two, or with one that is invalid gets 400 (9112 3.2). Host = uri-host [ ":" port ]
-// (9110 7.2) without user information (4.2.4).
+// A request without Host, with two, or with one that is invalid gets 400 (9112 3.2). Host = uri-host [ ":"
+// port ] (9110 7.2) without user information (4.2.4).
 var hostProbes = slices.Concat([]rawProbe{
 	{"9112 3.2", "none", "GET /healthz HTTP/1.1\r\n\r\n", wantBad},
 	{"9112 3.2", "none but other fields", "GET /healthz HTTP/1.1\r\nX-Host: shop\r\nAccept: */*\r\n\r\n",

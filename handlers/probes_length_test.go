@@ -4,8 +4,8 @@ import "slices"
 
 func rawLengthOf(value string) string { return rawPost("Content-Length:"+value+"\r\n", rawLogin) }
 
-// Content-Length = 1*DIGIT (9110 8.6). One that is invalid gets 400 and a close (9112 6.3): what follows might be a body
-// or a request.
+// Content-Length = 1*DIGIT (9110 8.6). One that is invalid gets 400 and a close (9112 6.3): what follows
+// might be a body or a request.
 var lengthProbes = slices.Concat([]rawProbe{
 	{"9112 6.2", "plain", rawPost(rawLength, rawLogin), wantLogin},
 	{"9110 5.1", "small letters", rawPost("content-length: 39\r\n", rawLogin), wantLogin},

@@ -19,15 +19,15 @@ func rawFields(count int) string { return strings.Repeat("a: b\r\n", count) }
 
 func rawSpaces(count int) string { return strings.Repeat(" ", count) }
 
-// rawPadded is a login of so many bytes.
+// rawPadded is a login with this number of bytes.
 func rawPadded(bytes int) string { return rawLogin + rawSpaces(bytes-len(rawLogin)) }
 
-// rawHead is a request of so many bytes.
+// rawHead is a request with this number of bytes.
 func rawHead(bytes int) string {
 	return rawGet("X: " + strings.Repeat("a", bytes-len(rawGet("X: \r\n"))) + "\r\n")
 }
 
-// rawPieces sends data in chunks of so many bytes.
+// rawPieces sends data in chunks of this number of bytes.
 func rawPieces(data string, bytes int) string {
 	var chunks strings.Builder
 	for chunk := range slices.Chunk([]byte(data), bytes) {
@@ -116,7 +116,8 @@ var limitProbes = []rawProbe{
 		mayAlive + " or HEAD_TOO_LARGE close"},
 }
 
-// A client that has not read before its whole request is written reads a 413 all the same (9112 9.6). Nothing is reset.
+// A client that has not read before its whole request is written reads a 413 all the same (9112 9.6).
+// Nothing is reset.
 func TestBodyFarTooLargeIsAnswered(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	address := s.listen(t)

@@ -19,7 +19,8 @@ const (
 	rawRoot  = "Access-Token: {root}\r\n"
 )
 
-// HEAD is GET without the body (9110 9.3.2), OPTIONS is 204, an unknown path 404 and another method 405 (the contract).
+// HEAD is GET without the body (9110 9.3.2), OPTIONS is 204, an unknown path 404 and another method 405
+// (the contract).
 var methodProbes = slices.Concat([]rawProbe{
 	{"9110 9.3.2", "HEAD", rawCall("HEAD", "/healthz", "", ""), wantAlive},
 	{"9110 9.3.2", "HEAD of the food list", rawCall("HEAD", "/foods", rawToken, ""), "200 keep"},

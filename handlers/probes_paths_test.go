@@ -14,8 +14,8 @@ func rawAdd(path string) string {
 		`{"food_id":1,"count":0}`
 }
 
-// A path is decoded once (RFC 3986 2.4), its letters count (9110 4.2.3). /admin/orders is meant only where it stands
-// literally: a proxy's rule for it must not be walked around.
+// A path is decoded once (RFC 3986 2.4), its letters count (9110 4.2.3). /admin/orders is meant only where
+// it stands literally: a proxy's rule for it must not be walked around.
 var pathProbes = slices.Concat([]rawProbe{
 	{"3986 2.4", "encoded food list", rawLine("GET /%66oods HTTP/1.1\r\nAccess-Token: {token}"),
 		"foods keep"},
@@ -93,7 +93,8 @@ var pathProbes = slices.Concat([]rawProbe{
 		"http://shop/./admin/orders", "//shop/admin/orders",
 		"/admin/orders%3Fa", "/%C1%A1dmin/orders", "/admin/orders%0a", "/carts/../admin/orders"),
 
-	// Bytes above 0x7F stand in no target (9112 3.2); UTF-8 that is longer than it must be hides a character (RFC 3629 3).
+	// Bytes above 0x7F stand in no target (9112 3.2); UTF-8 that is longer than it must be hides a
+	// character (RFC 3629 3).
 	each("9112 3.2", "raw byte above 0x7F", rawPathOf, wantBad, "/篮", "/foods\xe7\xaf\xae", "/\xff",
 		"/\x80", "/healthz\xa0", "/\xc0\xafhealthz",
 		"/\xc1\xa8ealthz", "/\xe9", "/é?a=b", "/foods/\xf0\x9f\x8d\x9c", "\xc0\xafhealthz",

@@ -44,8 +44,8 @@ func talkInPieces(t *testing.T, address, text string) *conversation {
 	return listen(c, method, "")
 }
 
-// A client that ends its side after a whole request reads the reply (9112 9.6). A request that is cut is not acted on
-// (9112 8): it gets a 400, or nothing.
+// A client that ends its side after a whole request reads the reply (9112 9.6). A request that is cut is
+// not acted on (9112 8): it gets a 400, or nothing.
 func TestProbesThatAreCut(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	address := s.listen(t)

@@ -59,6 +59,7 @@ var pipelineProbes = []rawProbe{
 }
 
 // bodyProbes have a request in the body of another. A body is read even where the call takes none, or fails.
+
 func bodyProbes(hidden string) []rawProbe {
 	return []rawProbe{
 		{"9112 6", "in the body of GET", rawSized("GET", "/healthz", "", hidden), wantAlive},

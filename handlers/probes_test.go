@@ -8,9 +8,9 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// rawProbe is what an outside client sends over one connection, byte by byte, and the outcomes that the RFC allows. The
-// expectations come from RFC 9110 and 9112 and the contract, not from the code: where the RFC leaves a choice, each
-// choice passes.
+// rawProbe is what an outside client sends over one connection, byte by byte, and the outcomes that the RFC
+// allows. The expectations come from RFC 9110 and 9112 and the contract, not from the code: where the RFC
+// leaves a choice, each choice passes.
 type rawProbe struct {
 	rule string // RFC and section
 	name string

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/listener"
 	"flashsale/redisx/redistest"
 )
 
@@ -30,7 +31,7 @@ func dial(t *testing.T, address string) *net.TCPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(readTimeout / 2)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(listener.RequestTimeout / 2)); err != nil {
 		t.Fatal(err)
 	}
 	return c.(*net.TCPConn)
@@ -152,10 +153,10 @@ func TestLingeringIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectRefusal(t, silent, 400, badRequestBody)
-	for range lingerTimeout/sweepInterval + 1 {
-		s.sweeper.sweep()
+	for range listener.LingerTimeout/listener.TickInterval + 1 {
+		s.limiter.Tick()
 	}
-	for limit := time.Now().Add(10 * time.Second); s.sweeper.count() > 0; {
+	for limit := time.Now().Add(10 * time.Second); s.limiter.Count() > 0; {
 		if time.Now().After(limit) {
 			t.Fatal("the connection is not ended")
 		}
@@ -215,7 +216,8 @@ func TestContinue(t *testing.T) {
 			"head that is refused", loginHead + hasLength + "Expect: 100-continue\r\nX : a\r\n\r\n",
 			"", false, []int{400},
 		},
-		{"body that is there", loginHead + hasLength + "Expect: 100-continue\r\n\r\n" + loginBody, "", false, []int{200}},
+		{"body that is there", loginHead + hasLength + "Expect: 100-continue\r\n\r\n" + loginBody, "", false,
+			[]int{200}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := dial(t, address)
@@ -224,7 +226,8 @@ func TestContinue(t *testing.T) {
 				t.Fatal(err)
 			}
 			if test.asked {
-				if r, err := http.ReadResponse(replies, nil); err != nil || r.StatusCode != http.StatusContinue {
+				if r, err := http.ReadResponse(replies, nil); err != nil ||
+					r.StatusCode != http.StatusContinue {
 					t.Fatalf("%v, %v; want 100", r, err)
 				}
 			}
@@ -291,7 +294,7 @@ func TestRefusedHead(t *testing.T) {
 func TestParsersThatDisagree(t *testing.T) {
 	s, _ := closedShop(t)
 	in := &recording{in: strings.NewReader("")}
-	c := &connection{Conn: in, socket: in, sweeper: s.sweeper, received: requests.Get().(*[]byte), handed: true}
+	c := &framedConn{Conn: s.limiter.NewConn(in), received: requests.Get().(*[]byte), handed: true}
 	c.filled = copy(*c.received, getHead+"\r\n"+getHead+"\r\n")
 	c.end = c.filled
 	_ = s.http.ServeConn(c)

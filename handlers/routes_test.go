@@ -44,19 +44,23 @@ func TestHead(t *testing.T) {
 			if err != nil || method == "HEAD" && len(body) > 0 {
 				t.Errorf("%s %s: body %q, %v", method, test.path, body, err)
 			}
-			if method == "GET" && r.ContentLength >= 0 && r.Header.Get("Content-Length") != strconv.Itoa(len(body)) {
-				t.Errorf("GET %s: Content-Length %q of %d bytes", test.path, r.Header.Get("Content-Length"), len(body))
+			if method == "GET" && r.ContentLength >= 0 &&
+				r.Header.Get("Content-Length") != strconv.Itoa(len(body)) {
+				t.Errorf("GET %s: Content-Length %q of %d bytes", test.path, r.Header.Get("Content-Length"),
+					len(body))
 			}
 			r.Header.Del("Date")
 			got[i] = r
 		}
 		get, head := got[0], got[1]
 		if get.StatusCode != head.StatusCode || len(get.Header) != len(head.Header) {
-			t.Errorf("%s: GET %d %v, HEAD %d %v", test.path, get.StatusCode, get.Header, head.StatusCode, head.Header)
+			t.Errorf("%s: GET %d %v, HEAD %d %v", test.path, get.StatusCode, get.Header, head.StatusCode,
+				head.Header)
 		}
 		for name := range get.Header {
 			if get.Header.Get(name) != head.Header.Get(name) && test.path != "/login" {
-				t.Errorf("%s: %s %q, HEAD has %q", test.path, name, get.Header.Get(name), head.Header.Get(name))
+				t.Errorf("%s: %s %q, HEAD has %q", test.path, name, get.Header.Get(name),
+					head.Header.Get(name))
 			}
 		}
 	}
@@ -155,4 +159,30 @@ func TestDecodePath(t *testing.T) {
 			t.Errorf("%s is %q", path, got)
 		}
 	}
+}
+
+func TestPathsAndMethods(t *testing.T) {
+	const (
+		notFound   = `{"code":"NOT_FOUND","message":"路径不存在"}`
+		notAllowed = `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`
+	)
+	onEach(t, func(t *testing.T, s *shop) {
+		for _, path := range []string{"/", "/nothing", "/login/x", "/carts/", "/carts/a/b", "//foods",
+			"/x/../foods", "/%66ood", "/orders/1", "/admin", "/Foods"} {
+			s.expect(t, 0, "GET", path, "", 404, notFound)
+			s.expect(t, 2, "POST", path, "{}", 404, notFound)
+		}
+		for _, tc := range []struct{ method, path, allow string }{
+			{"GET", "/login", "OPTIONS, POST"}, {"POST", "/foods", "GET, HEAD, OPTIONS"},
+			{"DELETE", "/foods", "GET, HEAD, OPTIONS"},
+			{"GET", "/carts", "OPTIONS, POST"}, {"POST", "/carts/x", "OPTIONS, PATCH"},
+			{"PUT", "/orders", "GET, HEAD, OPTIONS, POST"},
+			{"POST", "/admin/orders", "GET, HEAD, OPTIONS"}, {"POST", "/readyz", "GET, HEAD, OPTIONS"},
+		} {
+			h := s.expect(t, 0, tc.method, tc.path, "", 405, notAllowed)
+			if h.Get("Allow") != tc.allow {
+				t.Errorf("%s %s: Allow %q, want %q", tc.method, tc.path, h.Get("Allow"), tc.allow)
+			}
+		}
+	})
 }

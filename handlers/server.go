@@ -1,8 +1,3 @@
-// Package handlers speaks HTTP and JSON: it turns requests into calls of the sale and outcomes into replies.
-// A connection hands fasthttp whole requests, those that internal/framing accepts; they enter by routes.go, and
-// one file per resource follows. The package holds no facts of the sale but the ready-made food list. The hot
-// calls (login, foods, carts, add, order) do not allocate; what needs Redis waits for it, at most as long as
-// redisx allows.
 package handlers
 
 import (
@@ -20,37 +15,37 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/listener"
 	"flashsale/internal/logpace"
 	"flashsale/redisx"
 	"flashsale/tokens"
 )
 
-// Limits of a request; fasthttp has none, or larger ones, by default. The times are kept by the sweeper.
+// Limits of a request; fasthttp has none, or larger ones, by default. The limits of time and number are in
+// internal/listener.
 const (
 	headBytesMax = 8 << 10 // request line and headers
 	urlBytesMax  = 1 << 10 // no call needs more than some hundred
 	headersMax   = 100     // browsers send about twenty
 	bodyBytesMax = 4 << 10 // no call takes more than some hundred bytes
-	readTimeout  = 10 * time.Second
-	writeTimeout = 10 * time.Second
-	idleTimeout  = 75 * time.Second // longer than the 60 s for which proxies commonly keep a connection
-	drainPoll    = 5 * time.Millisecond
-
-	lingerTimeout  = 5 * time.Second // for the rest of a request that is refused
-	lingerBytesMax = 32 << 20        // of that rest
 )
 
-// Config is what the handlers stand on.
+// drainPoll is the time between two looks at whether a drain has ended.
+const drainPoll = 5 * time.Millisecond
+
+// Config is what the handlers need.
 type Config struct {
 	Catalog  *catalog.Catalog
 	Keys     *tokens.Keys
 	Sale     *redisx.Sale
 	TokenTTL time.Duration // how long an access token is valid
 
+	ServiceToken string // of other programs that use the rooms; "" lets none in
+
 	TLS                *tls.Config    // nil for plain HTTP
 	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors
 	ConnsPerAddressMax int            // the same for each client address, trusted proxies excepted
-	TrustedProxies     []netip.Prefix // whose X-Forwarded-For is believed
+	TrustedProxies     []netip.Prefix // their X-Forwarded-For is believed
 }
 
 // Server answers the sale's HTTP calls.
@@ -58,27 +53,31 @@ type Server struct {
 	cfg      Config
 	foods    atomic.Pointer[[]byte] // ready-made body of GET /foods; nil until the stock is known
 	draining atomic.Bool
-	sweeper  *sweeper
+	limiter  *listener.Limiter
+	router   *router
 	http     *fasthttp.Server
 
-	looks         looks
-	lists         atomic.Int64 // of all orders, that are being sent
-	refusedLogins logpace.Pace
-	refusedTokens logpace.Pace
-	brokenLists   logpace.Pace
+	looks looks
+	lists atomic.Int64 // lists of all orders that are being sent
+
+	refusedLogins, refusedTokens, refusedServices, brokenLists logpace.Pace
 }
 
-// New makes a Server that is not ready before PublishStock was called.
+// New makes a Server. It is not ready until PublishStock is called.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg, sweeper: newSweeper()}
+	s := &Server{cfg: cfg, limiter: listener.NewLimiter(listener.Config{
+		TLS: cfg.TLS, ConnsMax: cfg.ConnsMax, ConnsPerAddressMax: cfg.ConnsPerAddressMax,
+		TrustedProxies: cfg.TrustedProxies, Refusal: tooManyConns,
+	})}
+	s.router = newRouter(s.table())
 	s.http = &fasthttp.Server{
 		Handler:                      s.handle,
 		ErrorHandler:                 badRequest,
-		ConnState:                    track,
+		ConnState:                    trackState,
 		Logger:                       quietLogger{},
 		ReadBufferSize:               headBytesMax,
 		MaxRequestBodySize:           bodyBytesMax,
-		ReduceMemoryUsage:            true, // an idle connection holds no buffers; see connection.Read
+		ReduceMemoryUsage:            true, // an idle connection holds no buffers; see framedConn.Read
 		SecureErrorLogMessage:        true, // no text of a request, which may hold a token, in errors
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
@@ -88,36 +87,41 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Serve answers what comes in by the listener, until Drain or until the listener fails.
+// tooManyConns is the reply to a connection over a limit of number.
+var tooManyConns = fmt.Appendf(nil,
+	"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"+
+		"Content-Length: %d\r\nRetry-After: 1\r\nConnection: close\r\n\r\n%s", len(errUnavailable.body),
+	errUnavailable.body)
+
+// Serve answers the requests that come in by the listener, until Drain or until the listener fails.
 func (s *Server) Serve(l net.Listener) error {
-	done := make(chan struct{})
-	defer close(done)
-	go s.sweeper.run(done)
-	swept := &sweptListener{Listener: l, sweeper: s.sweeper, tls: s.cfg.TLS,
-		connsMax: connsLimit(s.cfg.ConnsMax), perAddressMax: s.cfg.ConnsPerAddressMax, trustedProxies: s.cfg.TrustedProxies}
-	if err := s.http.Serve(swept); err != nil && !(s.draining.Load() && errors.Is(err, net.ErrClosed)) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go s.limiter.Run(ctx)
+	err := s.http.Serve(framedListener{s.limiter.Listen(l)})
+	if err != nil && !(s.draining.Load() && errors.Is(err, net.ErrClosed)) {
 		return fmt.Errorf("cannot accept connections: %w", err)
 	}
 	return nil
 }
 
 // Drain ends the service: it closes the listener and answers what still comes on open connections with
-// Connection: close. Connections that are idle when the context idle ends are closed; requests under way are
-// answered. An error means that ctx ended before all were.
+// Connection: close. When the context idle ends, it closes the connections that are idle; requests under
+// way are answered. An error means that ctx ended before all were.
 func (s *Server) Drain(ctx, idle context.Context, l net.Listener) error {
 	s.draining.Store(true)
 	l.Close()
 	poll := time.NewTicker(drainPoll)
 	defer poll.Stop()
-	for s.sweeper.count() > 0 && idle.Err() == nil {
+	for s.limiter.Count() > 0 && idle.Err() == nil {
 		select {
 		case <-poll.C:
 		case <-idle.Done():
 		}
 	}
-	s.sweeper.closeIdle()
+	s.limiter.CloseIdle()
 	if err := s.http.ShutdownWithContext(ctx); err != nil && !errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("cannot drain: %d connections are still open: %w", s.sweeper.count(), err)
+		return fmt.Errorf("cannot drain: %d connections are still open: %w", s.limiter.Count(), err)
 	}
 	return nil
 }
@@ -133,12 +137,12 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			ctx.SetConnectionClose()
 		}
 	}()
-	if c, ok := ctx.Conn().(*connection); ok {
+	if c, ok := ctx.Conn().(*framedConn); ok {
 		if !c.serve() {
 			badRequest(ctx, nil)
 			return
 		}
-		if c.request.Close { // said on any of several lines; fasthttp goes by the last
+		if c.request.Close { // it may stand on any of several lines; fasthttp goes by the last one
 			ctx.SetConnectionClose()
 		}
 	}
@@ -148,14 +152,15 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// badRequest answers a request that cannot be read, such as the few that framing lets pass and fasthttp does not.
+// badRequest answers a request that cannot be read, such as the few that framing lets pass and fasthttp
+// does not.
 func badRequest(ctx *fasthttp.RequestCtx, _ error) {
 	reply(ctx, errBadRequest)
 	ctx.SetConnectionClose()
 }
 
-// quietLogger takes what fasthttp has to say about single connections, such as resets: with a thousand
-// clients it is noise.
+// quietLogger takes what fasthttp logs about single connections, such as resets: with a thousand clients it
+// is noise.
 type quietLogger struct{}
 
 func (quietLogger) Printf(format string, args ...any) { slog.Debug(fmt.Sprintf(format, args...)) }

@@ -42,7 +42,8 @@ func onEach(t *testing.T, test func(t *testing.T, s *shop)) {
 func open(tb testing.TB, network, address string) *shop {
 	tb.Helper()
 	logtest.Keep(tb)
-	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10, RootPassword: "toor"})
+	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10,
+		RootPassword: "toor"})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -53,7 +54,8 @@ func open(tb testing.TB, network, address string) *shop {
 	cfg := redisx.Config{CartTTL: time.Hour}
 	cfg.Network, cfg.Address, cfg.Timeout = network, address, 20*time.Second
 	stock := []int64{10, 10, 10, 10, 10}
-	opened, err := redisx.Open(tb.Context(), cfg, redisx.Opening{Catalog: users.Fingerprint(), Stock: stock})
+	opened, err := redisx.Open(tb.Context(), cfg,
+		redisx.Opening{Catalog: users.Fingerprint(), Stock: stock})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -79,7 +81,8 @@ func open(tb testing.TB, network, address string) *shop {
 	})
 	tb.Cleanup(func() {
 		s.client.CloseIdleConnections()
-		if err := s.Drain(context.Background(), context.Background(), s.l); err != nil && !errors.Is(err, fasthttputil.ErrInmemoryListenerClosed) {
+		if err := s.Drain(context.Background(), context.Background(), s.l); err != nil &&
+			!errors.Is(err, fasthttputil.ErrInmemoryListenerClosed) {
 			tb.Error(err)
 		}
 		cancel()
@@ -95,7 +98,8 @@ func (s *shop) token(user uint32) string {
 func (s *shop) cartOf(user uint32) string { return string(s.keys.AppendCart(nil, user, uint64(user))) }
 
 // call sends a request with the user's token (0: none) and returns status and body.
-func (s *shop) call(tb testing.TB, user uint32, method, path, body string, header ...string) (int, string, http.Header) {
+func (s *shop) call(tb testing.TB, user uint32, method, path, body string, header ...string) (int, string,
+	http.Header) {
 	tb.Helper()
 	r, err := http.NewRequest(method, s.base+path, strings.NewReader(body))
 	if err != nil {
@@ -119,11 +123,13 @@ func (s *shop) call(tb testing.TB, user uint32, method, path, body string, heade
 	return reply.StatusCode, string(text), reply.Header
 }
 
-func (s *shop) expect(tb testing.TB, user uint32, method, path, body string, status int, want string, header ...string) http.Header {
+func (s *shop) expect(tb testing.TB, user uint32, method, path, body string, status int, want string,
+	header ...string) http.Header {
 	tb.Helper()
 	gotStatus, got, h := s.call(tb, user, method, path, body, header...)
 	if gotStatus != status || got != want {
-		tb.Errorf("%s %s %s (user %d):\n got %d %s\nwant %d %s", method, path, body, user, gotStatus, got, status, want)
+		tb.Errorf("%s %s %s (user %d):\n got %d %s\nwant %d %s", method, path, body, user, gotStatus, got,
+			status, want)
 	}
 	if want != "" && h.Get("Content-Type") != "application/json" {
 		tb.Errorf("%s %s: Content-Type %q", method, path, h.Get("Content-Type"))

@@ -3,8 +3,8 @@ package app
 import (
 	"os"
 
-	"flashsale/handlers"
 	"flashsale/internal/catalog"
+	"flashsale/internal/listener"
 	"flashsale/internal/supervise"
 	"flashsale/redisx"
 )
@@ -17,7 +17,9 @@ type handover struct {
 	Redis       redisx.Config
 	Sale        string
 	Secrets     [][]byte // the current one, which signs, then older ones, which still verify
-	Certificate handlers.Certificate
+	Certificate listener.Certificate
+
+	ServiceToken string // of other programs, "" for none
 }
 
 // pack makes the handover to all workers. Its files are open.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"flashsale/handlers"
+	"flashsale/internal/listener"
 	"flashsale/redisx"
 )
 
@@ -74,7 +74,7 @@ func (s *supervisor) readCatalogue(ctx context.Context) error {
 }
 
 func (s *supervisor) readCertificate(context.Context) error {
-	certificate, err := handlers.ReadCertificate(s.cfg.TLSCert, s.cfg.TLSKey)
+	certificate, err := listener.ReadCertificate(s.cfg.TLSCert, s.cfg.TLSKey)
 	if err == nil {
 		s.sale.Certificate = certificate
 	}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 
-	"flashsale/handlers"
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
 	"flashsale/internal/datafolder"
+	"flashsale/internal/listener"
 	"flashsale/redisx"
 	"flashsale/tokens"
 )
@@ -28,7 +28,7 @@ type opening struct {
 
 // openSale reads the catalogue and the secrets and opens the sale, or joins the one that is open.
 func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store) (o *opening, err error) {
-	o = &opening{handover: handover{Redis: store.redis}, source: cfg.Catalog, alone: store.private}
+	o = &opening{handover: handover{Redis: store.redis, ServiceToken: cfg.ServiceToken}, source: cfg.Catalog, alone: store.private}
 	if o.source.RootPassword == "" && o.source.BuiltIn() {
 		o.source.RootPassword, o.randomRoot = rand.Text(), true
 		if err := folder.WriteRootPassword(o.source.RootPassword); err != nil {
@@ -38,7 +38,7 @@ func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder
 	if o.catalog, err = catalog.Load(ctx, o.source); err != nil {
 		return nil, err
 	}
-	if o.Certificate, err = handlers.ReadCertificate(cfg.TLSCert, cfg.TLSKey); err != nil {
+	if o.Certificate, err = listener.ReadCertificate(cfg.TLSCert, cfg.TLSKey); err != nil {
 		return nil, err
 	}
 	if o.Secrets, err = secrets(cfg, folder); err != nil {

@@ -73,7 +73,8 @@ func newWorker(cfg *config.Config, o *opening, inherited *supervise.Worker) (*wo
 	sale := redisx.Join(redis, o.Sale, len(o.catalog.Foods()), o.catalog.Users())
 	server := handlers.New(handlers.Config{
 		Catalog: o.catalog, Keys: keys, Sale: sale, TokenTTL: cfg.TokenTTL, TLS: encryption,
-		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
+		ServiceToken: o.ServiceToken,
+		ConnsMax:     cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
 	})
 	return &worker{cfg: cfg, sale: sale, server: server, listener: inherited.Listener, ready: inherited.Ready,
 		stocked: make(chan struct{})}, nil

@@ -50,7 +50,7 @@ func TestContestEnvironment(t *testing.T) {
 		"APP_HOST": "0.0.0.0", "APP_PORT": "9090", "REDIS_HOST": "cache", "REDIS_PORT": "6380",
 		"DB_HOST": "db", "DB_PORT": "3307", "DB_NAME": "shop", "DB_USER": "me", "DB_PASS": "hush",
 		"ROOT_PASSWORD": "rootpw", "TOKEN_SECRET": strings.Repeat("s", 32),
-		"LEDGER": "me:quiet@tcp(db)/shop",
+		"LEDGER": "me:quiet@tcp(db)/shop", "SERVICE_TOKEN": strings.Repeat("v", 32),
 	} {
 		t.Setenv(name, value)
 	}
@@ -65,7 +65,7 @@ func TestContestEnvironment(t *testing.T) {
 		t.Errorf("database %+v", db)
 	}
 	shown := c.String()
-	for _, hidden := range []string{"hush", "rootpw", "ssss", "quiet"} {
+	for _, hidden := range []string{"hush", "rootpw", "ssss", "quiet", "vvvv"} {
 		if strings.Contains(shown, hidden) {
 			t.Errorf("%q shows a secret", shown)
 		}
@@ -137,21 +137,24 @@ func TestTrustedProxies(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	clearEnvironment(t)
 	for args, want := range map[string]string{
-		"-nonsense":                    "flag provided but not defined: -nonsense (-h lists all flags)",
-		"-workers":                     "flag needs an argument: -workers (-h lists all flags)",
-		"-workers many":                `-workers is "many"; it must be a whole number`,
-		"-users 99999999999999999999":  `-users is "99999999999999999999"; it must be a whole number`,
-		"-drain 5":                     `-drain is "5"; it must be a time with its unit, as in 5s or 200ms`,
-		"-require-durable=maybe":       `-require-durable is "maybe"; it must be true or false`,
-		"-redis-host a:6379":           "-redis-host is a:6379; it must be a host without port (-redis-port)",
-		"-redis-host [::1]:1":          "-redis-host is [::1]:1; it must be a host without port (-redis-port)",
-		"-workers -1":                  "-workers is -1; it must be from 1 to 256",
-		"-workers 0":                   "-workers is 0; it must be from 1 to 256",
-		"-log-format xml":              `-log-format is "xml"; it must be text or json`,
-		"-app-port 65536":              "-app-port is 65536; it must be from 0 to 65535",
-		"-drain 0s":                    "-drain is 0s; it must be from 1ms to 1h0m0s",
-		"-redis-timeout 2m":            "-redis-timeout is 2m0s; it must be from 1ms to 1m0s",
-		"-snapshot-interval 2s":        "-snapshot-interval is 2s; it must be from 1ms to 1s",
+		"-nonsense":                   "flag provided but not defined: -nonsense (-h lists all flags)",
+		"-workers":                    "flag needs an argument: -workers (-h lists all flags)",
+		"-workers many":               `-workers is "many"; it must be a whole number`,
+		"-users 99999999999999999999": `-users is "99999999999999999999"; it must be a whole number`,
+		"-drain 5":                    `-drain is "5"; it must be a time with its unit, as in 5s or 200ms`,
+		"-require-durable=maybe":      `-require-durable is "maybe"; it must be true or false`,
+		"-redis-host a:6379":          "-redis-host is a:6379; it must be a host without port (-redis-port)",
+		"-redis-host [::1]:1":         "-redis-host is [::1]:1; it must be a host without port (-redis-port)",
+		"-workers -1":                 "-workers is -1; it must be from 1 to 256",
+		"-workers 0":                  "-workers is 0; it must be from 1 to 256",
+		"-log-format xml":             `-log-format is "xml"; it must be text or json`,
+		"-app-port 65536":             "-app-port is 65536; it must be from 0 to 65535",
+		"-drain 0s":                   "-drain is 0s; it must be from 1ms to 1h0m0s",
+		"-redis-timeout 2m":           "-redis-timeout is 2m0s; it must be from 1ms to 1m0s",
+		"-snapshot-interval 2s":       "-snapshot-interval is 2s; it must be from 1ms to 1s",
+		"-service-token short":        "-service-token (SERVICE_TOKEN) has 5 bytes; it must have at least 32",
+		"-service-token " + strings.Repeat("é", 16): "-service-token (SERVICE_TOKEN) must be visible ASCII characters: " +
+			"it is sent in a header",
 		"-token-secret short":          "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
 		"-redis nowhere":               `-redis is "nowhere"; it must be host:port or the absolute path of a unix socket`,
 		"-redis-host a -redis-port 0":  "-redis-port is 0; it must be from 1 to 65535",

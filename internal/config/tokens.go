@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"flashsale/tokens"
@@ -11,6 +13,7 @@ type tokenFlags struct {
 	TokenSecret         string // "" means the one in the data folder
 	TokenSecretPrevious string
 	TokenTTL            time.Duration
+	ServiceToken        string // of other programs that use the rooms, "" for none
 }
 
 func (c *tokenFlags) add(f *Flags) {
@@ -23,6 +26,15 @@ func (c *tokenFlags) add(f *Flags) {
 	f.Check(func() error { return checkSecret("token-secret", c.TokenSecret) })
 	f.Check(func() error { return checkSecret("token-secret-previous", c.TokenSecretPrevious) })
 	f.Time(&c.TokenTTL, "token-ttl", 24*time.Hour, time.Second, 10*365*24*time.Hour, "`time` an access token is valid")
+	f.Secret(&c.ServiceToken, "service-token", "", fmt.Sprintf("lets other programs in (Authorization: Bearer ...), "+
+		"at least %d `bytes`; better set in the environment (default: none is let in)", tokens.SecretMin))
+	f.Check(func() error { return checkSecret("service-token", c.ServiceToken) })
+	f.Check(func() error {
+		if strings.ContainsFunc(c.ServiceToken, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return errors.New("-service-token (SERVICE_TOKEN) must be visible ASCII characters: it is sent in a header")
+		}
+		return nil
+	})
 }
 
 func checkSecret(name, secret string) error {

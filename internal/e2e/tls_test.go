@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/handlers/certtest"
+	"flashsale/internal/listener/certtest"
 )
 
 // serial is that of the certificate which a new connection sees.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/handlers/certtest"
+	"flashsale/internal/listener/certtest"
 	"flashsale/redisx/redistest"
 )
 

@@ -1,21 +1,21 @@
-// Package framing finds where a request of HTTP/1.1 or 1.0 ends in the bytes that have come on a
-// connection, and refuses every request that RFC 9112 does not allow. Where a proxy in front reads a
-// request otherwise than this server, the one's body is the other's next request, so nothing that can be
-// read in two ways is accepted. The package reads bytes only: it has no connection, no reply and no memory
-// of its own, and allocates nothing (but for an IPv6 address as host). The bytes of a request are looked at
-// once, however the network cuts them.
+// Package framing finds where a request of HTTP/1.1 or 1.0 ends in the bytes of a connection, and refuses
+// every request that RFC 9112 does not allow. If a proxy in front reads a request otherwise than this
+// server, the body of one is the next request of the other. So nothing that can be read in two ways is
+// accepted. The package reads bytes only: it has no connection, no reply and no memory of its own, and
+// allocates nothing (but for an IPv6 address as host). Its work grows with the bytes of a request and not
+// with the number of pieces in which they come.
 package framing
 
 import "bytes"
 
-// Verdict is what is known of a request after a Scan.
+// Verdict is the outcome of a Scan.
 type Verdict uint8
 
 const (
-	More         Verdict = iota // the request has not come whole
+	More         Verdict = iota // a part of the request has not come yet
 	Continue                    // the same, and the client waits for a "100 Continue"; at most once
 	Whole                       // the first Size bytes are the request
-	BadRequest                  // refused: not a request by the letter of the RFC
+	BadRequest                  // refused: RFC 9112 does not allow it
 	BodyTooLarge                // refused: over Limits.Body
 	URLTooLong                  // refused: over Limits.URL
 	HeadTooLarge                // refused: over Limits.Head or Limits.Headers
@@ -23,8 +23,8 @@ const (
 	advance // the next part of the request can be read
 )
 
-// Limits bounds a request. No request is longer than Head + Body bytes: when so many have come, the verdict
-// is not More.
+// Limits bounds a request. No request is longer than Head + Body bytes: when that many have come, the
+// verdict is not More.
 type Limits struct {
 	Head    int // bytes of the request line, the headers and the trailers, with their line ends
 	URL     int // bytes of the request target
@@ -35,16 +35,17 @@ type Limits struct {
 // Span is a part of the bytes of a request. It is empty where there is no such part.
 type Span struct{ From, To int }
 
-// Request is one request on its way. The zero value is ready for its first byte.
+// Request is one request that is being read. The zero value is ready for its first byte.
 type Request struct {
-	Close    bool // the client wants no reply after the one to this request; known when the request is whole
+	// the client wants no further replies; known when the request is whole
+	Close    bool
 	IsHead   bool // the method is HEAD: the reply has no body
 	Expect   Span // value of the first header Expect
 	Trailers Span // trailers, without the empty line at their end
 
 	stage    stage
-	at       int // what stands before is read; a line, the end of a chunk or of the body is next
-	searched int // what stands from at to here is read too, or has no end of a line
+	at       int // all before it is read; a line, or the end of a chunk or of the body is next
+	searched int // from at to here is read too, or has no end of a line
 	colon    int // of a header or a trailer, 0 before it has come
 	head     int // bytes up to the body
 	fields   int // lines of headers and trailers
@@ -52,7 +53,7 @@ type Request struct {
 
 	http10, hasHost, hasLength, chunked bool
 	close, keepAlive                    bool // options of Connection
-	expects                             bool // a "100 Continue" that was not asked for yet
+	expects                             bool // a "100 Continue" is due
 }
 
 // stage is the part of a request that is read next.
@@ -68,12 +69,12 @@ const (
 	whole
 )
 
-// Size is how many bytes the request has, when it is whole.
+// Size returns the number of bytes of a request that is whole.
 func (r *Request) Size() int { return r.at }
 
-// Scan reads on in a request. received is all that has come of it, from its first byte on and with what has
-// come behind it: the same bytes as at the Scan before, and more. After a refusal or Whole there is nothing
-// more to scan.
+// Scan continues to read a request. received has all bytes of the request so far, from its first one, and
+// maybe bytes behind it: the same as at the Scan before, and more. After Whole or a refusal there is
+// nothing more to scan.
 func (r *Request) Scan(received []byte, limits *Limits) Verdict {
 	v := advance
 	for v == advance {
@@ -101,8 +102,8 @@ func (r *Request) Scan(received []byte, limits *Limits) Verdict {
 	return v
 }
 
-// line reads a line, which is returned without its end. It must end before limit; if it does not, the
-// verdict is tooLong.
+// line reads a line and returns it without its end. The line must end before limit; otherwise the verdict
+// is tooLong.
 func (r *Request) line(received []byte, limit int, tooLong Verdict) ([]byte, Verdict) {
 	end := min(len(received), limit)
 	n := bytes.IndexByte(received[r.searched:end], '\n')
@@ -124,7 +125,7 @@ func (r *Request) line(received []byte, limit int, tooLong Verdict) ([]byte, Ver
 
 func (r *Request) skipTo(at int) { r.at, r.searched = at, at }
 
-// beginBody is the end of the head, where the headers decide how long the body is (RFC 9112, 6.3).
+// beginBody ends the head: the headers decide how long the body is (RFC 9112, 6.3).
 func (r *Request) beginBody(limits *Limits) Verdict {
 	if !r.hasHost && !r.http10 || r.chunked && (r.hasLength || r.http10) {
 		return BadRequest
@@ -185,8 +186,8 @@ func (r *Request) scanChunkEnd(received []byte) Verdict {
 	return advance
 }
 
-// scanTrailers reads what stands behind the last chunk: lines with the form of headers, and the empty line
-// at the end.
+// scanTrailers reads the lines behind the last chunk, which have the form of headers, and the empty line at
+// the end.
 func (r *Request) scanTrailers(received []byte, limits *Limits) Verdict {
 	for {
 		empty, v := r.field(received, r.Trailers.From+limits.Head-r.head, limits.Headers)

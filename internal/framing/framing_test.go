@@ -35,7 +35,8 @@ var cases = []struct {
 	{post + "Content-Length: 0\r\n\r\n", Whole},
 	{post + "Content-Length:\t002 \r\n\r\n{}", Whole},
 	{chunked + "2\r\n{}\r\n0\r\n\r\n|x", Whole},
-	{chunked + "002;a;b=c;d=\"e\\\"\tf;\"\r\n{}\r\nA\r\n0123456789\r\n000;x\r\nX:a\r\nY:\r\n\r\n|\r\n", Whole},
+	{chunked + "002;a;b=c;d=\"e\\\"\tf;\"\r\n{}\r\nA\r\n0123456789\r\n000;x\r\nX:a\r\nY:\r\n\r\n|\r\n",
+		Whole},
 	{"OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", Whole},
 	{"CONNECT h:80 HTTP/1.1\r\nHost: h\r\n\r\n", Whole},
 	{"CONNECT [::1]:80 HTTP/1.1\r\nHost: h\r\n\r\n", Whole},
@@ -146,7 +147,7 @@ var cases = []struct {
 	{chunked + "0\r\n" + strings.Repeat("a:\r\n", 99), HeadTooLarge},
 }
 
-// scan feeds a request in pieces of so many bytes until there is a verdict.
+// scan feeds a request in pieces of this number of bytes until there is a verdict.
 func scan(t *testing.T, text string, piece int, limits *Limits) (*Request, Verdict) {
 	t.Helper()
 	r := &Request{}
@@ -285,12 +286,16 @@ func TestParts(t *testing.T) {
 }
 
 const (
-	plainGet = "GET /foods HTTP/1.1\r\nHost: shop.example.com:8080\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n" +
+	plainGet = "GET /foods HTTP/1.1\r\nHost: shop.example.com:8080\r\n" +
+		"User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n" +
 		"Accept: application/json\r\n" +
-		"Accept-Encoding: gzip, deflate\r\nConnection: keep-alive\r\nAccess-Token: AAAAAmsB8P1-Q1xqtPjRO6i9IePT7ku_\r\n\r\n"
-	plainPost = "POST /orders HTTP/1.1\r\nHost: shop.example.com:8080\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n" +
+		"Accept-Encoding: gzip, deflate\r\nConnection: keep-alive\r\n" +
+		"Access-Token: AAAAAmsB8P1-Q1xqtPjRO6i9IePT7ku_\r\n\r\n"
+	plainPost = "POST /orders HTTP/1.1\r\nHost: shop.example.com:8080\r\n" +
+		"User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n" +
 		"Accept: application/json\r\n" +
-		"Content-Type: application/json\r\nContent-Length: 46\r\nAccess-Token: AAAAAmsB8P1-Q1xqtPjRO6i9IePT7ku_\r\n\r\n" +
+		"Content-Type: application/json\r\nContent-Length: 46\r\n" +
+		"Access-Token: AAAAAmsB8P1-Q1xqtPjRO6i9IePT7ku_\r\n\r\n" +
 		`{"cart_id":"AAAAAq5uL3tVd5YIk6Fd3WmYGnMxR1Zz"}`
 )
 

@@ -40,7 +40,7 @@ var classes = func() (table [256]uint8) {
 	return table
 }()
 
-// tokenLength is how many characters of a token stand at the beginning.
+// tokenLength returns the number of characters at the beginning that can stand in a token.
 func tokenLength(b []byte) int { return classLength(b, tokenChar) }
 
 func classLength(b []byte, class uint8) int {
@@ -57,14 +57,14 @@ const (
 	highs = 0x8080808080808080
 )
 
-// valueLength is how many characters at the beginning can stand in the value of a header: all up to the
-// first control character but TAB. It looks at eight bytes at a time.
+// valueLength returns the number of characters at the beginning that can stand in the value of a header:
+// all up to the first control character but TAB. It looks at eight bytes at a time.
 func valueLength(b []byte) int {
 	n := 0
 	for n+8 <= len(b) {
 		w := binary.LittleEndian.Uint64(b[n:])
-		// The lowest high bit is in the first byte that is below ' ' or DEL, or in one before it that is
-		// suspected in vain.
+		// The lowest high bit is in the first byte that is DEL or below ' '. It can also be in a byte
+		// before that one which is neither.
 		suspect := (w - ' '*ones | w + ones) &^ w & highs
 		if suspect == 0 {
 			n += 8
@@ -105,7 +105,7 @@ func validHost(b []byte) bool {
 	return n > 0 && (n == len(b) || b[n] == ':' && allDigits(b[n+1:]))
 }
 
-// literalLength is the length of an IPv6 address in brackets, at the beginning of b, -1 where there is
+// literalLength returns the length of the IPv6 address in brackets at the beginning of b, -1 if there is
 // none.
 func literalLength(b []byte) int {
 	const longest = len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]")
@@ -130,8 +130,8 @@ func hasPort(host []byte) bool {
 	return n > 0 && n < len(host) && host[n-1] == ':'
 }
 
-// chunkSize reads the line of a chunk: its size and extensions, of which nothing is used (RFC 9112, 7.1).
-// The white space that a recipient may tolerate in them is refused.
+// chunkSize reads the line of a chunk: its size, and extensions, which are not used (RFC 9112, 7.1). White
+// space in them, which a recipient may tolerate, is refused.
 func chunkSize(line []byte) (size uint64, ok bool) {
 	const digitsMax = 15 // more than any size needs, and no overflow
 	n := 0
@@ -154,8 +154,8 @@ func chunkSize(line []byte) (size uint64, ok bool) {
 	return size, true
 }
 
-// extensionLength is the length of a chunk extension at the beginning of b: ;name, ;name=token or
-// ;name="text". It is -1 where there is none.
+// extensionLength returns the length of the chunk extension at the beginning of b: ;name, ;name=token or
+// ;name="text". It returns -1 if there is none.
 func extensionLength(b []byte) int {
 	if b[0] != ';' {
 		return -1
@@ -182,7 +182,7 @@ func extensionLength(b []byte) int {
 	return n + value
 }
 
-// quotedLength is the length of a quoted string at the beginning of b, -1 where it has no end.
+// quotedLength returns the length of the quoted string at the beginning of b, -1 if it has no end.
 func quotedLength(b []byte) int {
 	for n := 1; n < len(b); n++ {
 		switch c := b[n]; {
@@ -197,7 +197,8 @@ func quotedLength(b []byte) int {
 	return -1
 }
 
-// listHas reports whether a list of values separated by commas has this one, in any case (RFC 9110, 5.6.1).
+// listHas reports whether a list of values separated by commas contains a value, in any case (RFC 9110,
+// 5.6.1).
 func listHas(list []byte, value string) bool {
 	for len(list) > 0 {
 		n := 0
@@ -222,7 +223,7 @@ func trimSpace(b []byte) []byte {
 	return b
 }
 
-// equalFold reports whether b is the text, which has no capital letters, in any case.
+// equalFold reports whether b is the text in any case. The text has no capital letters.
 func equalFold(b []byte, text string) bool {
 	if len(b) != len(text) {
 		return false
@@ -251,7 +252,7 @@ func allDigits(b []byte) bool {
 	return true
 }
 
-// hexValue is the value of a hexadecimal digit, -1 of any other character.
+// hexValue returns the value of a hexadecimal digit, -1 for any other character.
 func hexValue(c byte) int {
 	switch {
 	case isDigit(c):

@@ -2,8 +2,8 @@ package framing
 
 import "math"
 
-// aroundURL is room in a request line for what is not its target: a method, spaces, a version, the line's
-// end.
+// aroundURL is room in a request line for all but its target: a method, spaces, a version, the end of the
+// line.
 const aroundURL = 64
 
 // scanRequestLine reads the request line, or an empty line before it (RFC 9112, 2.2).
@@ -71,9 +71,21 @@ func validTarget(method, target []byte) bool {
 	return false
 }
 
-// scanHeaders reads the headers up to the empty line behind the last.
+// scanHeaders reads the headers up to the empty line behind the last one. Most lines have come whole and
+// are read in one go. field reads the others: lines in pieces, the empty line, and lines to be refused.
 func (r *Request) scanHeaders(received []byte, limits *Limits) Verdict {
+	head := received[:min(len(received), limits.Head)]
 	for {
+		for r.searched == r.at {
+			name, line := wholeField(head[r.at:])
+			if line == 0 {
+				break
+			}
+			r.colon = r.at + name
+			if v := r.endField(head, r.at+line, limits.Headers); v != advance {
+				return v
+			}
+		}
 		empty, v := r.field(received, limits.Head, limits.Headers)
 		if v != advance {
 			return v
@@ -84,8 +96,8 @@ func (r *Request) scanHeaders(received []byte, limits *Limits) Verdict {
 	}
 }
 
-// field reads the line of a header or a trailer, or the empty line behind them. Each byte is looked at
-// once, in the order in which they come, so that it makes no difference how many of them are there. A line
+// field reads the line of a header or a trailer, or the empty line behind them. It looks at each byte once
+// and in their order, so that the verdict does not depend on the number of bytes that are there. A line
 // that begins with white space, the second half of a folded header, has no name.
 func (r *Request) field(received []byte, limit, fieldsMax int) (empty bool, v Verdict) {
 	received, more := received[:min(len(received), limit)], More
@@ -123,6 +135,22 @@ func (r *Request) field(received []byte, limit, fieldsMax int) (empty bool, v Ve
 	}
 }
 
+// wholeField returns the length of a field's name and of its line without the line's end. It returns 0
+// unless b begins with a line that has come whole and can be accepted.
+func wholeField(b []byte) (name, line int) {
+	for name < len(b) && classes[b[name]]&tokenChar != 0 {
+		name++
+	}
+	if name == 0 || name == len(b) || b[name] != ':' {
+		return 0, 0
+	}
+	line = name + 1 + valueLength(b[name+1:])
+	if line+1 < len(b) && b[line] == '\r' && b[line+1] == '\n' {
+		return name, line
+	}
+	return 0, 0
+}
+
 // endField reads the header or trailer that stands from r.at to end.
 func (r *Request) endField(received []byte, end, fieldsMax int) Verdict {
 	name, value := received[r.at:r.colon], Span{r.colon + 1, end}
@@ -131,8 +159,11 @@ func (r *Request) endField(received []byte, end, fieldsMax int) Verdict {
 	if r.fields++; r.fields > fieldsMax {
 		return HeadTooLarge
 	}
-	switch len(name) {
-	case len("host"), len("expect"), len("connection"), len("content-length"), len("transfer-encoding"):
+	// Length and first letter of a name rule out most headers: they have no part in how the request is
+	// read.
+	switch len(name)<<8 | int(name[0]|0x20) {
+	case len("host")<<8 | 'h', len("expect")<<8 | 'e', len("connection")<<8 | 'c',
+		len("content-length")<<8 | 'c', len("transfer-encoding")<<8 | 't':
 		if !r.special(name, trimSpace(received[value.From:value.To]), value) {
 			return BadRequest
 		}
@@ -140,7 +171,7 @@ func (r *Request) endField(received []byte, end, fieldsMax int) Verdict {
 	return advance
 }
 
-// special reads the value of a header that says how the request is to be read. A trailer cannot do that.
+// special reads a header that decides how the request is to be read. Such a header must not be a trailer.
 func (r *Request) special(name, value []byte, at Span) bool {
 	switch {
 	case equalFold(name, "host"):
@@ -173,8 +204,8 @@ func (r *Request) special(name, value []byte, at Span) bool {
 	return r.stage != trailers
 }
 
-// parseLength reads a Content-Length. One that is too large for a body, but fits 63 bits, is a number all
-// the same.
+// parseLength reads a Content-Length. It accepts any number of 63 bits, also one that is too large for a
+// body.
 func parseLength(text []byte) (length int, ok bool) {
 	if len(text) == 0 {
 		return 0, false

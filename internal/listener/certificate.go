@@ -1,4 +1,4 @@
-package handlers
+package listener
 
 import (
 	"crypto/tls"
@@ -11,13 +11,14 @@ import (
 // pemBytesMax limits each file of a certificate. A chain has some thousand bytes.
 const pemBytesMax = 64 << 10
 
-// Certificate is a certificate chain and its key, both in PEM, in the form in which the supervisor hands it to the
-// workers: they do not read the files, which may be half replaced when one of them restarts. The zero value is none.
+// Certificate is a certificate chain and its key, both in PEM. The supervisor hands it to the workers,
+// which do not read the files: those may be half replaced when a worker restarts. The zero value is no
+// certificate.
 type Certificate struct{ Chain, Key []byte }
 
-// ReadCertificate reads a chain and its key and refuses what could not be served: files that do not hold them or do not
-// belong together, and a certificate that has expired or is not valid yet. Two empty names give the zero Certificate. No
-// error holds a key.
+// ReadCertificate reads a chain and its key. It refuses what could not be served: files without a chain or
+// a key, a key that belongs to another chain, and a certificate that has expired or is not valid yet. Two
+// empty names give the zero Certificate. No error holds a key.
 func ReadCertificate(chainFile, keyFile string) (Certificate, error) {
 	if chainFile == "" && keyFile == "" {
 		return Certificate{}, nil
@@ -32,13 +33,16 @@ func ReadCertificate(chainFile, keyFile string) (Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair(chain, key)
 	if err != nil {
-		return Certificate{}, fmt.Errorf("cannot use certificate %s with key %s: %w", chainFile, keyFile, err)
+		return Certificate{}, fmt.Errorf("cannot use certificate %s with key %s: %w", chainFile, keyFile,
+			err)
 	}
 	if end := pair.Leaf.NotAfter; time.Now().After(end) {
-		return Certificate{}, fmt.Errorf("cannot use certificate %s: it has expired on %s", chainFile, end.Format(time.DateOnly))
+		return Certificate{}, fmt.Errorf("cannot use certificate %s: it has expired on %s",
+			chainFile, end.Format(time.DateOnly))
 	}
 	if begin := pair.Leaf.NotBefore; time.Now().Before(begin) {
-		return Certificate{}, fmt.Errorf("cannot use certificate %s: it is valid from %s on", chainFile, begin.Format(time.RFC3339))
+		return Certificate{}, fmt.Errorf("cannot use certificate %s: it is valid from %s on",
+			chainFile, begin.Format(time.RFC3339))
 	}
 	return Certificate{chain, key}, nil
 }
@@ -56,15 +60,15 @@ func readPEM(name string) ([]byte, error) {
 	return text, err
 }
 
-// suites are the ciphers of TLS 1.2: those of Go without CBC, which is open to attacks. TLS 1.3 has none of that kind.
+// suites are the ciphers of TLS 1.2: those of Go without CBC, which is open to attacks. TLS 1.3 has no CBC.
 var suites = []uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
 	tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
 	tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 }
 
-// TLS is how a server speaks TLS with the certificate: 1.2 or 1.3, with authenticated encryption. It is nil without a
-// certificate: plain HTTP.
+// TLS returns the configuration of a server with the certificate: TLS 1.2 or 1.3, with authenticated
+// encryption. Without a certificate it is nil, for plain HTTP.
 func (c Certificate) TLS() (*tls.Config, error) {
 	if len(c.Chain) == 0 {
 		return nil, nil
@@ -77,6 +81,7 @@ func (c Certificate) TLS() (*tls.Config, error) {
 		Certificates: []tls.Certificate{pair},
 		MinVersion:   tls.VersionTLS12,
 		CipherSuites: suites,
-		NextProtos:   []string{"http/1.1"}, // a client that offers HTTP/2 too learns here that there is none
+		// a client that offers HTTP/2 too learns here that there is none
+		NextProtos: []string{"http/1.1"},
 	}, nil
 }

@@ -9,96 +9,46 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
 
-	"flashsale/internal/logtest"
+	"flashsale/internal/listener"
 	"flashsale/redisx/redistest"
 )
 
-// exhausted is a listener that is out of descriptors some times and then accepts.
-type exhausted struct {
+// single is a listener that accepts one connection.
+type single struct {
 	net.Listener
-	times int
-	conn  net.Conn
+	conn net.Conn
 }
 
-func (e *exhausted) Accept() (net.Conn, error) {
-	if e.times--; e.times >= 0 {
-		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
-	}
-	if e.conn == nil {
-		return nil, net.ErrClosed
-	}
-	c := e.conn
-	e.conn = nil
-	return c, nil
-}
-
-func TestAcceptOutlastsExhaustion(t *testing.T) {
-	logtest.Keep(t)
-	conn, _ := net.Pipe()
-	l := &sweptListener{Listener: &exhausted{times: 3, conn: conn}, sweeper: newSweeper()}
-	if c, err := l.Accept(); err != nil || c.(*connection).Conn != conn || l.sweeper.count() != 1 {
-		t.Errorf("accepted %v, %v; %d connections", c, err, l.sweeper.count())
-	}
-	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a closed listener: %v", err)
-	}
-}
-
-func TestSweepEndsEachStateInItsTime(t *testing.T) {
-	for state, limit := range limits {
-		if limit == 0 {
-			continue // TestConnectionStates
-		}
-		s := newSweeper()
-		server, client := net.Pipe()
-		accepted, err := (&sweptListener{Listener: &exhausted{conn: server}, sweeper: s}).Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := accepted.(*connection)
-		c.enter(int64(state))
-		open := func() bool {
-			client.SetReadDeadline(time.Now().Add(time.Millisecond))
-			_, err := client.Read(make([]byte, 1))
-			return errors.Is(err, os.ErrDeadlineExceeded)
-		}
-		for range limit / sweepInterval {
-			s.sweep()
-		}
-		if !open() {
-			t.Errorf("state %d is ended before %v", state, limit)
-		}
-		s.sweep()
-		if open() {
-			t.Errorf("state %d is not ended after %v", state, limit)
-		}
-		if c.Close(); s.count() != 0 {
-			t.Error("a closed connection is still counted")
-		}
-	}
-}
+func (l *single) Accept() (net.Conn, error) { return l.conn, nil }
 
 // Further bytes of a request give it no more time, nor does being told to go on; a handler has all the time
 // it takes, and each part of a reply has its own. Only when the whole reply is sent is a connection idle: a
 // stop must not cut what is on its way.
 func TestConnectionStates(t *testing.T) {
-	s := newSweeper()
+	s := listener.NewLimiter(listener.Config{})
 	server, client := net.Pipe()
-	c := &connection{Conn: server, socket: server, sweeper: s}
-	expect := func(what string, state, since int64) {
+	accepted, err := framedListener{s.Listen(&single{conn: server})}.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := accepted.(*framedConn)
+	expect := func(what string, state listener.State, since int64) {
 		t.Helper()
-		if got := c.clock.Load(); got != since*states+state {
-			t.Errorf("%s: state %d since %d, want %d since %d", what, got%states, got/states, state, since)
+		if got, at := c.State(); got != state || at != since {
+			t.Errorf("%s: state %d since %d, want %d since %d", what, got, at, state, since)
+		}
+	}
+	pass := func(ticks int) {
+		for range ticks {
+			s.Tick()
 		}
 	}
 	send := func(text string) {
@@ -115,35 +65,36 @@ func TestConnectionStates(t *testing.T) {
 		n, _ := c.Read(rest)
 		got <- fmt.Sprint(string(first)+string(rest[:n]), err)
 	}()
-	expect("before the first byte", opening, 0)
-	s.now.Add(2)
+	expect("before the first byte", listener.Opening, 0)
+	pass(2)
 	send(head[:10])
-	s.now.Add(3)
+	pass(3)
 	send(head[10:])
 	reply := make([]byte, len(goOn))
 	if _, err := io.ReadFull(client, reply); err != nil || string(reply) != string(goOn) {
 		t.Errorf("%q, %v", reply, err)
 	}
-	s.now.Add(1)
+	pass(1)
 	send(loginBody)
-	if text := <-got; text != strings.Replace(head, " 100-continue", strings.Repeat(" ", 13), 1)+loginBody+"<nil>" {
+	if text := <-got; text != strings.Replace(head, " 100-continue", strings.Repeat(" ", 13),
+		1)+loginBody+"<nil>" {
 		t.Errorf("fasthttp reads %q", text)
 	}
-	expect("after the whole request", reading, 2)
+	expect("after the whole request", listener.Reading, 2)
 	if !c.serve() {
 		t.Error("the request is not known")
 	}
-	expect("in the handler", serving, 6)
-	s.now.Add(1000)
-	s.closeIdle()
-	s.sweep()
+	expect("in the handler", listener.Serving, 6)
+	pass(1000)
+	s.CloseIdle()
+	s.Tick()
 	go io.ReadFull(client, make([]byte, 1))
 	if _, err := c.Write([]byte("c")); err != nil {
 		t.Errorf("the reply of a slow handler: %v", err)
 	}
-	expect("between two parts of a reply", serving, 1007)
-	track(c, fasthttp.StateIdle)
-	expect("after the reply", idle, 1007)
+	expect("between two parts of a reply", listener.Serving, 1007)
+	trackState(c, fasthttp.StateIdle)
+	expect("after the reply", listener.Idle, 1007)
 	if c.received != nil {
 		t.Error("an idle connection holds a buffer")
 	}
@@ -162,10 +113,10 @@ func TestContinueGivesNoTime(t *testing.T) {
 	if r, err := http.ReadResponse(replies, nil); err != nil || r.StatusCode != http.StatusContinue {
 		t.Fatalf("%v, %v; want 100", r, err)
 	}
-	for range readTimeout/sweepInterval + 1 {
-		s.sweeper.sweep()
+	for range listener.RequestTimeout/listener.TickInterval + 1 {
+		s.limiter.Tick()
 	}
-	if err := c.SetReadDeadline(time.Now().Add(readTimeout)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(listener.RequestTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := replies.ReadByte(); !errors.Is(err, io.EOF) {
@@ -180,14 +131,15 @@ func TestDrainClosesSilentConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for limit := time.Now().Add(10 * time.Second); s.sweeper.count() == 0; {
+	for limit := time.Now().Add(10 * time.Second); s.limiter.Count() == 0; {
 		if time.Now().After(limit) {
 			t.Fatal("the connection is not accepted")
 		}
 	}
 	idle, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Drain(t.Context(), idle, s.l); err != nil && !errors.Is(err, fasthttputil.ErrInmemoryListenerClosed) {
+	if err := s.Drain(t.Context(), idle, s.l); err != nil &&
+		!errors.Is(err, fasthttputil.ErrInmemoryListenerClosed) {
 		t.Error(err)
 	}
 	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -221,7 +173,8 @@ func testPieces(t *testing.T, c net.Conn) {
 	body := `{"username":"nobody","password":"` + strings.Repeat("x", 4000) + `"}`
 	head := loginHead + "Content-Length: " + strconv.Itoa(len(body)) + "\r\n"
 	long := "X: " + strings.Repeat("x", 7000) + "\r\n\r\n"
-	chunks := loginHead + isChunked + long + fmt.Sprintf("%x;a=b\r\n%s\r\n0\r\nX: y\r\n\r\n", len(body), body)
+	chunks := loginHead + isChunked + long + fmt.Sprintf("%x;a=b\r\n%s\r\n0\r\nX: y\r\n\r\n", len(body),
+		body)
 	replies := bufio.NewReader(c)
 	for _, size := range []int{1, 2, 7, 100, 4096, 1 << 20} {
 		text := get + head + "\r\n" + body + get + get + "\r\n" + chunks + head + "\r\n" + body
@@ -244,7 +197,8 @@ func testPieces(t *testing.T, c net.Conn) {
 				t.Fatalf("pieces of %d bytes, reply %d: %v", size, i, err)
 			}
 			if text, err := io.ReadAll(r.Body); err != nil || r.StatusCode != want {
-				t.Fatalf("pieces of %d bytes, reply %d: %d %s, %v; want %d", size, i, r.StatusCode, text, err, want)
+				t.Fatalf("pieces of %d bytes, reply %d: %d %s, %v; want %d", size, i, r.StatusCode, text,
+					err, want)
 			}
 		}
 	}

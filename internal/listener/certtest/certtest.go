@@ -40,18 +40,22 @@ func Write(tb testing.TB, folder string, end time.Time) Certificate {
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	fatal(tb, err)
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "flashsale"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: end.Add(-24 * time.Hour), NotAfter: end,
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "flashsale"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   end.Add(-24 * time.Hour), NotAfter: end,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	fatal(tb, err)
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
 	fatal(tb, err)
-	c := Certificate{ChainFile: filepath.Join(folder, "chain.pem"), KeyFile: filepath.Join(folder, "key.pem")}
+	c := Certificate{ChainFile: filepath.Join(folder, "chain.pem"),
+		KeyFile: filepath.Join(folder, "key.pem")}
 	c.Leaf, err = x509.ParseCertificate(der)
 	fatal(tb, err)
-	fatal(tb, os.WriteFile(c.ChainFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644))
-	fatal(tb, os.WriteFile(c.KeyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), 0o600))
+	fatal(tb, os.WriteFile(c.ChainFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		0o644))
+	fatal(tb, os.WriteFile(c.KeyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}),
+		0o600))
 	return c
 }
 

@@ -1,33 +1,36 @@
-package handlers
+package listener
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/netip"
+	"os"
+	"syscall"
 	"testing"
 	"time"
 
 	"flashsale/internal/logtest"
 )
 
+const refusal = "HTTP/1.1 503 Service Unavailable\r\n\r\n"
+
 // door is a listener with limits on a port of this machine.
 type door struct {
-	sweptListener
+	*Listener
 	accepted chan net.Conn
 }
 
-func openDoor(t *testing.T) *door {
+// openDoor accepts connections until the test ends.
+func openDoor(t *testing.T, cfg Config) *door {
 	t.Helper()
 	logtest.Keep(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &door{sweptListener: sweptListener{Listener: l, sweeper: newSweeper()}, accepted: make(chan net.Conn)}
-}
-
-// run accepts until the test ends.
-func (d *door) run(t *testing.T) {
+	cfg.Refusal = []byte(refusal)
+	d := &door{Listener: NewLimiter(cfg).Listen(l), accepted: make(chan net.Conn)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -43,6 +46,7 @@ func (d *door) run(t *testing.T) {
 		d.Close()
 		<-ended
 	})
+	return d
 }
 
 // knock connects from an address and returns the server's end, nil when the client is refused.
@@ -64,19 +68,15 @@ func (d *door) knock(t *testing.T, from string) (accepted net.Conn) {
 		t.Cleanup(func() { c.Close() })
 		return c
 	case text := <-refused:
-		const want = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 55\r\nRetry-After: 1\r\n" +
-			"Connection: close\r\n\r\n" + unavailable
-		if text != want {
-			t.Errorf("refused with %q, want %q", text, want)
+		if text != refusal {
+			t.Errorf("refused with %q, want %q", text, refusal)
 		}
 		return nil
 	}
 }
 
 func TestConnsMax(t *testing.T) {
-	d := openDoor(t)
-	d.connsMax = 2
-	d.run(t)
+	d := openDoor(t, Config{ConnsMax: 2})
 	first := d.knock(t, "127.0.0.1")
 	if first == nil || d.knock(t, "127.0.0.2") == nil {
 		t.Fatal("refused below the limit")
@@ -89,15 +89,15 @@ func TestConnsMax(t *testing.T) {
 	if d.knock(t, "127.0.0.3") == nil {
 		t.Error("refused after another has ended")
 	}
-	if d.knock(t, "127.0.0.3") != nil || d.sweeper.count() != 2 {
-		t.Errorf("accepted above the limit: %d are open", d.sweeper.count())
+	if d.knock(t, "127.0.0.3") != nil || d.limiter.Count() != 2 {
+		t.Errorf("accepted above the limit: %d are open", d.limiter.Count())
 	}
 }
 
 func TestConnsPerAddressMax(t *testing.T) {
-	d := openDoor(t)
-	d.perAddressMax, d.trustedProxies = 1, []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}
-	d.run(t)
+	d := openDoor(t, Config{
+		ConnsPerAddressMax: 1, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")},
+	})
 	first := d.knock(t, "127.0.0.1")
 	if first == nil || d.knock(t, "127.0.0.2") == nil {
 		t.Fatal("refused below the limit")
@@ -114,7 +114,38 @@ func TestConnsPerAddressMax(t *testing.T) {
 	if d.knock(t, "127.0.0.1") == nil {
 		t.Error("refused after the other of its address has ended")
 	}
-	if n := len(d.sweeper.addresses); n != 2 {
+	if n := len(d.limiter.addresses); n != 2 {
 		t.Errorf("%d addresses are counted, want 2", n)
+	}
+}
+
+// exhausted is a listener that is out of descriptors some times and then accepts.
+type exhausted struct {
+	net.Listener
+	times int
+	conn  net.Conn
+}
+
+func (e *exhausted) Accept() (net.Conn, error) {
+	if e.times--; e.times >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	if e.conn == nil {
+		return nil, net.ErrClosed
+	}
+	c := e.conn
+	e.conn = nil
+	return c, nil
+}
+
+func TestAcceptOutlastsExhaustion(t *testing.T) {
+	logtest.Keep(t)
+	conn, _ := net.Pipe()
+	l := NewLimiter(Config{}).Listen(&exhausted{times: 3, conn: conn})
+	if c, err := l.Accept(); err != nil || c.(*Conn).Conn != conn || l.limiter.Count() != 1 {
+		t.Errorf("accepted %v, %v; %d connections", c, err, l.limiter.Count())
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a closed listener: %v", err)
 	}
 }

@@ -9,55 +9,20 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"flashsale/handlers/certtest"
+	"flashsale/internal/listener"
+	"flashsale/internal/listener/certtest"
 	"flashsale/redisx/redistest"
 )
-
-func TestReadCertificate(t *testing.T) {
-	if c, err := ReadCertificate("", ""); c.Chain != nil || err != nil {
-		t.Errorf("no files: %v, %v", c, err)
-	}
-	good := certtest.Write(t, t.TempDir(), time.Now().Add(time.Hour))
-	other := certtest.Write(t, t.TempDir(), time.Now().Add(time.Hour))
-	expired := certtest.Write(t, t.TempDir(), time.Date(2020, 2, 29, 0, 0, 0, 0, time.UTC))
-	huge := filepath.Join(t.TempDir(), "huge.pem")
-	if err := os.WriteFile(huge, make([]byte, pemBytesMax+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ReadCertificate(good.ChainFile, good.KeyFile); err != nil {
-		t.Error(err)
-	}
-	for _, test := range []struct{ name, chain, key, want string }{
-		{"no such chain", "/nowhere", good.KeyFile, "cannot read certificate: open /nowhere: no such file or directory"},
-		{"no such key", good.ChainFile, "/nowhere", "cannot read key of certificate: open /nowhere: no such file or directory"},
-		{"a folder", good.ChainFile, "/", "cannot read key of certificate: read /: is a directory"},
-		{"too large", huge, good.KeyFile, "cannot read certificate: " + huge + " has more than 65536 bytes"},
-		{
-			"another's key", good.ChainFile, other.KeyFile,
-			"cannot use certificate " + good.ChainFile + " with key " + other.KeyFile + ": tls: private key does not match public key",
-		},
-		{
-			"swapped", good.KeyFile, good.ChainFile, "cannot use certificate " + good.KeyFile + " with key " + good.ChainFile +
-				`: tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched`,
-		},
-		{"expired", expired.ChainFile, expired.KeyFile, "cannot use certificate " + expired.ChainFile + ": it has expired on 2020-02-29"},
-	} {
-		if c, err := ReadCertificate(test.chain, test.key); err == nil || err.Error() != test.want || c.Chain != nil {
-			t.Errorf("%s:\n got %v\nwant %s", test.name, err, test.want)
-		}
-	}
-}
 
 // encrypted serves the shop with TLS and returns what a client needs.
 func (s *shop) encrypted(t *testing.T) (address string, trust *tls.Config, server *Server) {
 	t.Helper()
 	files := certtest.Write(t, t.TempDir(), time.Now().Add(time.Hour))
-	certificate, err := ReadCertificate(files.ChainFile, files.KeyFile)
+	certificate, err := listener.ReadCertificate(files.ChainFile, files.KeyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +44,8 @@ func TestTLS(t *testing.T) {
 	over.base = "https://" + address
 	over.expect(t, 2, "POST", "/orders", over.fill(t, 2, 1, 2), 200, `{"id":"`+s.cfg.Sale.ID()+`-2"}`)
 	over.expect(t, 2, "GET", "/orders", "", 200,
-		fmt.Sprintf(`[{"id":"%s-2","items":[{"food_id":1,"count":2}],"total":%d}]`, s.cfg.Sale.ID(), 2*s.price(1)))
+		fmt.Sprintf(`[{"id":"%s-2","items":[{"food_id":1,"count":2}],"total":%d}]`, s.cfg.Sale.ID(),
+			2*s.price(1)))
 	over.expect(t, 0, "POST", "/login", strings.Repeat(" ", bodyBytesMax), 400, malformed)
 	over.expect(t, 0, "GET", "/orders", "", 401, invalidToken)
 
@@ -89,17 +55,21 @@ func TestTLS(t *testing.T) {
 		protocol string
 		refused  bool
 	}{
-		{"TLS 1.1", func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS11, tls.VersionTLS11 }, "", true},
+		{"TLS 1.1", func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS11, tls.VersionTLS11 },
+			"", true},
 		{"TLS 1.2", func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }, "", false},
 		{"TLS 1.2 with CBC only", func(c *tls.Config) {
 			c.MaxVersion = tls.VersionTLS12
 			c.CipherSuites = []uint16{
-				tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA, tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA,
-				tls.TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256, tls.TLS_RSA_WITH_AES_128_CBC_SHA,
+				tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA,
+				tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA,
+				tls.TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256,
+				tls.TLS_RSA_WITH_AES_128_CBC_SHA,
 			}
 		}, "", true},
 		{"TLS 1.3", func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 }, "", false},
-		{"HTTP/2 or 1.1", func(c *tls.Config) { c.NextProtos = []string{"h2", "http/1.1"} }, "http/1.1", false},
+		{"HTTP/2 or 1.1", func(c *tls.Config) { c.NextProtos = []string{"h2", "http/1.1"} }, "http/1.1",
+			false},
 		{"only HTTP/2", func(c *tls.Config) { c.NextProtos = []string{"h2"} }, "", true},
 	} {
 		client := trust.Clone()
@@ -117,9 +87,9 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// The sweeper ends connections with TLS in every state as it does others: here a handshake that does not go on and one
-// that is idle. Neither holds the connections of others.
-func TestTLSIsSwept(t *testing.T) {
+// Connections with TLS have the limits of time of the others: here a handshake that does not go on and a
+// connection that is idle. Neither holds the connections of others.
+func TestTLSHasLimitsOfTime(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	address, trust, server := s.encrypted(t)
 	silent, err := net.Dial("tcp", address)
@@ -142,8 +112,8 @@ func TestTLSIsSwept(t *testing.T) {
 	if err != nil || r.StatusCode != 200 {
 		t.Fatalf("%v, %v", r, err)
 	}
-	for range idleTimeout/sweepInterval + 1 {
-		server.sweeper.sweep()
+	for range listener.IdleTimeout/listener.TickInterval + 1 {
+		server.limiter.Tick()
 	}
 	for name, c := range map[string]net.Conn{"silent": silent, "idle": idle} {
 		if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {

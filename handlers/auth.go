@@ -1,0 +1,109 @@
+package handlers
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"log/slog"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/tokens"
+)
+
+const rootUser = 1
+
+// access decides who may make a call; a line of the table names one. It returns the user who calls, 0 for
+// none. Where the caller may not, it has answered the request.
+type access func(*fasthttp.RequestCtx) (user uint32, ok bool)
+
+// anybody lets every request pass.
+func (s *Server) anybody(*fasthttp.RequestCtx) (user uint32, ok bool) { return 0, true }
+
+// user lets users pass: the request carries an access token as query parameter or as header. Either one
+// valid is enough.
+func (s *Server) user(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
+	now := ctx.Time()
+	query := ctx.QueryArgs().Peek("access_token")
+	if len(query) == tokens.Length {
+		if user, ok = s.cfg.Keys.Access(query, now); ok {
+			return user, true
+		}
+	}
+	header := ctx.Request.Header.Peek("Access-Token")
+	if user, ok = s.cfg.Keys.Access(header, now); ok {
+		return user, true
+	}
+	if len(query)+len(header) > 0 {
+		s.logRefusedToken(ctx)
+	}
+	reply(ctx, errInvalidToken)
+	return 0, false
+}
+
+// root lets user 1 pass, the only administrator.
+func (s *Server) root(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
+	if user, ok = s.user(ctx); ok && user != rootUser {
+		reply(ctx, errInvalidToken)
+		return 0, false
+	}
+	return user, ok
+}
+
+// service lets other programs pass, which carry the service token.
+func (s *Server) service(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
+	if s.hasServiceToken(ctx) {
+		return 0, true
+	}
+	s.logRefusedService(ctx)
+	reply(ctx, errInvalidToken)
+	return 0, false
+}
+
+// rootOrService lets other programs pass, and root.
+func (s *Server) rootOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
+	if s.hasServiceToken(ctx) {
+		return 0, true
+	}
+	if user, ok = s.root(ctx); !ok {
+		s.logRefusedService(ctx)
+	}
+	return user, ok
+}
+
+// hasServiceToken reports whether a request has the service token, as "Authorization: Bearer <token>". The
+// tokens are hashed, so that the comparison takes the same time whatever their lengths and however much of
+// them is right.
+func (s *Server) hasServiceToken(ctx *fasthttp.RequestCtx) bool {
+	if s.cfg.ServiceToken == "" {
+		return false
+	}
+	headers := ctx.Request.Header.PeekAll(fasthttp.HeaderAuthorization)
+	if len(headers) != 1 { // a proxy may have checked another one
+		return false
+	}
+	scheme, token, _ := strings.Cut(string(headers[0]), " ")
+	given, wanted := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.cfg.ServiceToken))
+	return subtle.ConstantTimeCompare(given[:], wanted[:]) == 1 && strings.EqualFold(scheme, "Bearer")
+}
+
+// logRefusedToken logs that tokens are refused, at most once in logpace.Interval and without their text:
+// they are forged or have expired, or another server of the sale signs with a secret that this one does not
+// have.
+func (s *Server) logRefusedToken(ctx *fasthttp.RequestCtx) {
+	if n := s.refusedTokens.Due(ctx.Time()); n > 0 {
+		slog.Warn("access tokens are refused: forged, expired, or signed with a secret unknown here",
+			"refused", n, "last_from", s.clientAddress(ctx))
+	}
+}
+
+// logRefusedService does the same for other programs.
+func (s *Server) logRefusedService(ctx *fasthttp.RequestCtx) {
+	if len(ctx.Request.Header.Peek(fasthttp.HeaderAuthorization)) == 0 {
+		return
+	}
+	if n := s.refusedServices.Due(ctx.Time()); n > 0 {
+		slog.Warn("service tokens are refused: -service-token is not set here, or is another one",
+			"refused", n, "last_from", s.clientAddress(ctx))
+	}
+}

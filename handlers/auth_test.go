@@ -1,0 +1,147 @@
+package handlers
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/redisx/redistest"
+	"flashsale/tokens"
+)
+
+// Refused tokens leave one line, whatever their number, and nothing of their text; calls without a token
+// leave none.
+func TestRefusedTokensAreLogged(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	log := capture(t)
+	other, err := tokens.New(bytes.Repeat([]byte("o"), tokens.SecretMin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := string(other.AppendAccess(nil, 2, time.Now().Add(time.Hour)))
+	s.expect(t, 0, "GET", "/orders", "", 401, invalidToken)
+	s.expect(t, 2, "GET", "/orders", "", 200, "[]")
+	s.expect(t, 2, "GET", "/orders?access_token="+foreign, "", 200, "[]") // one of the two is right
+	if log.Len() > 0 {
+		t.Errorf("log %q, want none", log)
+	}
+	for _, call := range []struct{ path, token string }{
+		{"/orders?access_token=" + foreign, ""}, {"/orders", foreign},
+		{"/foods?access_token=short", "long" + foreign},
+	} {
+		s.expect(t, 0, "GET", call.path, "", 401, invalidToken, "Access-Token", call.token)
+	}
+	lines := slices.Collect(strings.Lines(log.String()))
+	if len(lines) != 1 || !strings.Contains(lines[0], "access tokens are refused") ||
+		!strings.Contains(lines[0], "refused=1 last_from=") {
+		t.Errorf("log %q, want one line", lines)
+	}
+	if strings.Contains(log.String(), foreign[:8]) {
+		t.Errorf("log %q holds a token", log)
+	}
+}
+
+var serviceToken = strings.Repeat("t", 32)
+
+// Other programs read all orders with the service token; it opens nothing that is for users, and no other
+// token will do.
+func TestServiceToken(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	const path = "/admin/orders"
+	right := "Bearer " + serviceToken
+	s.expect(t, 0, "GET", path, "", 401, invalidToken, "Authorization", right) // none is set
+	s.cfg.ServiceToken = serviceToken
+	s.expect(t, 0, "GET", path, "", 200, "[]", "Authorization", right)
+	s.expect(t, 0, "GET", path, "", 200, "[]", "Authorization", "bearer "+serviceToken)
+	// either one valid is enough
+	s.expect(t, 2, "GET", path, "", 200, "[]", "Authorization", right)
+	s.expect(t, 1, "GET", path, "", 200, "[]", "Authorization", "Basic cHJveHk6cGFzc3dvcmQ=") // of a proxy
+	s.expect(t, 0, "GET", "/orders", "", 401, invalidToken, "Authorization", right)
+	s.expect(t, 0, "GET", path+"?access_token="+serviceToken, "", 401, invalidToken)
+	for _, header := range []string{
+		"", "Bearer", "Bearer ", serviceToken, "Bearer  " + serviceToken, "Basic " + serviceToken,
+		"Bearer" + serviceToken,
+		"Bearer " + serviceToken[1:], "Bearer " + serviceToken + "t",
+		"Bearer " + serviceToken + ", Bearer " + serviceToken,
+		"Bearer " + strings.ToUpper(serviceToken), "Bearer " + s.token(rootUser), "Bearer\t" + serviceToken,
+	} {
+		s.expect(t, 0, "GET", path, "", 401, invalidToken, "Authorization", header)
+		s.expect(t, 2, "GET", path, "", 401, invalidToken, "Authorization", header)
+		s.expect(t, 1, "GET", path, "", 200, "[]", "Authorization", header)
+	}
+	c := dial(t, s.listen(t))
+	twice := strings.Repeat("Authorization: "+right+"\r\n", 2)
+	if _, err := io.WriteString(c,
+		"GET "+path+" HTTP/1.1\r\n"+shopHost+"Connection: close\r\n"+twice+"\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(c); err != nil || !bytes.HasPrefix(text, []byte("HTTP/1.1 401 ")) {
+		t.Errorf("two headers: %q, %v", text, err)
+	}
+}
+
+// Refused service tokens leave one line, and nothing of their text.
+func TestRefusedServiceTokensAreLogged(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	log := capture(t)
+	s.cfg.ServiceToken = serviceToken
+	s.expect(t, 0, "GET", "/admin/orders", "", 401, invalidToken)
+	s.expect(t, 0, "GET", "/admin/orders", "", 200, "[]", "Authorization", "Bearer "+serviceToken)
+	s.expect(t, 1, "GET", "/admin/orders", "", 200, "[]", "Authorization", "Bearer other")
+	if log.Len() > 0 {
+		t.Errorf("log %q, want none", log)
+	}
+	for range 3 {
+		s.expect(t, 0, "GET", "/admin/orders", "", 401, invalidToken, "Authorization", "Bearer typed-token")
+	}
+	lines := slices.Collect(strings.Lines(log.String()))
+	if len(lines) != 1 || !strings.Contains(lines[0], "service tokens are refused") ||
+		strings.Contains(lines[0], "typed") {
+		t.Errorf("log %q, want one line", lines)
+	}
+}
+
+// Each kind of access lets in those whom it names.
+func TestAccess(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	s.cfg.ServiceToken = serviceToken
+	for _, test := range []struct {
+		name   string
+		access access
+		want   string // for a call without a token, of user 2, of root and of a service
+	}{
+		{"anybody", s.anybody, "yes yes yes yes"}, {"user", s.user, "no yes yes no"},
+		{"root", s.root, "no no yes no"},
+		{"service", s.service, "no no no yes"}, {"root or service", s.rootOrService, "no no yes yes"},
+	} {
+		var got []string
+		for caller, user := range []uint32{0, 2, rootUser, 0} {
+			var request fasthttp.Request
+			if user > 0 {
+				request.Header.Set("Access-Token", s.token(user))
+			}
+			if caller == 3 {
+				request.Header.Set("Authorization", "Bearer "+serviceToken)
+			}
+			var ctx fasthttp.RequestCtx
+			ctx.Init(&request, nil, nil)
+			found, ok := test.access(&ctx)
+			got = append(got, map[bool]string{true: "yes", false: "no"}[ok])
+			if ok && test.name != "anybody" && found != user {
+				t.Errorf("%s: user %d, want %d", test.name, found, user)
+			}
+			if !ok && (ctx.Response.StatusCode() != 401 || string(ctx.Response.Body()) != invalidToken) {
+				t.Errorf("%s: refused with %d %s", test.name, ctx.Response.StatusCode(),
+					ctx.Response.Body())
+			}
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s: %v, want %s", test.name, got, test.want)
+		}
+	}
+}

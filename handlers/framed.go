@@ -1,0 +1,159 @@
+package handlers
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/framing"
+	"flashsale/internal/listener"
+)
+
+var requestLimits = framing.Limits{
+	Head: headBytesMax, URL: urlBytesMax, Headers: headersMax, Body: bodyBytesMax,
+}
+
+// requests are buffers for one request and for the bytes behind it.
+var requests = sync.Pool{New: func() any {
+	b := make([]byte, headBytesMax+bodyBytesMax)
+	return &b
+}}
+
+// framedListener gives fasthttp connections that deliver whole requests.
+type framedListener struct{ *listener.Listener }
+
+func (l framedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &framedConn{Conn: c.(*listener.Conn)}, nil
+}
+
+// framedConn is a connection from which fasthttp reads whole requests: each one that framing has accepted,
+// and nothing else. It answers the others itself.
+type framedConn struct {
+	*listener.Conn
+
+	received *[]byte // bytes of requests, nil while the connection waits for one
+	read     int     // fasthttp has read received up to here
+	end      int     // end of the request that fasthttp reads; the next one begins here
+	filled   int     // end of the bytes in received
+	request  framing.Request
+	handed   bool // fasthttp reads a request that is not served yet
+}
+
+// trackState notes when the whole reply, which may be a stream, has been sent: only fasthttp knows.
+func trackState(c net.Conn, state fasthttp.ConnState) {
+	if c, ok := c.(*framedConn); ok && state == fasthttp.StateIdle {
+		c.EnterIdle()
+	}
+}
+
+// errLonger ends a request that fasthttp takes to be longer than it is.
+var errLonger = errors.New("the request has ended")
+
+// Read waits for a request when fasthttp reads with a buffer of one byte: that is how fasthttp waits, so
+// that an idle connection holds no other buffer. What comes with that byte is read along, which saves the
+// second system call. Further reads deliver the rest of the request.
+func (c *framedConn) Read(b []byte) (int, error) {
+	if c.read == c.end {
+		if len(b) != 1 {
+			return 0, errLonger
+		}
+		if err := c.receive(); err != nil {
+			c.release()
+			return 0, err
+		}
+		c.handed = true
+	}
+	n := copy(b, (*c.received)[c.read:c.end])
+	if c.read += n; c.read == c.filled {
+		c.release()
+	}
+	return n, nil
+}
+
+func (c *framedConn) release() {
+	if c.received != nil {
+		requests.Put(c.received)
+	}
+	c.received, c.read, c.end, c.filled = nil, 0, 0, 0
+}
+
+// receive waits for a whole request. One that must not be served is answered here and ends the connection.
+func (c *framedConn) receive() (err error) {
+	if c.received != nil {
+		c.EnterReading() // it came together with the last one
+	} else if c.received, c.filled, err = c.ReadInto(&requests); err != nil {
+		return err
+	}
+	c.request = framing.Request{}
+	for {
+		switch v := c.request.Scan((*c.received)[c.end:c.filled], &requestLimits); v {
+		case framing.Whole:
+			c.hand()
+			return nil
+		case framing.Continue: // the body has to come in the time that the request has left
+			if err := c.WriteInterim(goOn); err != nil {
+				return err
+			}
+		case framing.More:
+			if err := c.fill(); err != nil {
+				return err
+			}
+		default:
+			c.refuse(v)
+			return io.EOF
+		}
+	}
+}
+
+var goOn = []byte("HTTP/1.1 100 Continue\r\n\r\n")
+
+// fill reads more of a request. There is room for it: framing refuses what is longer than the buffer.
+func (c *framedConn) fill() error {
+	buffer := *c.received
+	if c.end > 0 { // requests that came before it make room
+		c.filled = copy(buffer, buffer[c.end:c.filled])
+		c.read, c.end = 0, 0
+	}
+	n, err := c.Conn.Read(buffer[c.filled:])
+	c.filled += n
+	if n > 0 {
+		return nil
+	}
+	if errors.Is(err, io.EOF) && len(bytes.Trim(buffer[:c.filled], "\r\n")) > 0 {
+		c.refuse(framing.BadRequest) // it is cut, and the client may still read
+	}
+	return err
+}
+
+// hand gives the whole request to fasthttp, without the parts that are settled here: fasthttp would answer
+// an Expect once more, and take trailers for headers.
+func (c *framedConn) hand() {
+	text := (*c.received)[c.end:c.filled]
+	size, expect, trailers := c.request.Size(), c.request.Expect, c.request.Trailers
+	for i := expect.From; i < expect.To; i++ {
+		text[i] = ' '
+	}
+	if cut := trailers.To - trailers.From; cut > 0 {
+		copy(text[trailers.From:], text[trailers.To:])
+		c.filled -= cut
+		size -= cut
+	}
+	c.read, c.end = c.end, c.end+size
+}
+
+// serve notes that a handler begins. It reports whether fasthttp has read exactly the request that framing
+// has found. If fasthttp took it to be shorter, the rest would come as another request.
+func (c *framedConn) serve() bool {
+	c.EnterServing()
+	whole := c.handed && c.read == c.end
+	c.handed = false
+	return whole
+}

@@ -1,0 +1,41 @@
+package handlers
+
+import (
+	"log/slog"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+)
+
+// login checks name and password and mints an access token. It needs no Redis: the users are in memory and
+// tokens are signed.
+func (s *Server) login(ctx *fasthttp.RequestCtx) {
+	members := [2]member{{name: "username"}, {name: "password"}}
+	if f := readBody(ctx.PostBody(), members[:]); f != nil {
+		reply(ctx, f)
+		return
+	}
+	name, ok1 := members[0].string()
+	password, ok2 := members[1].string()
+	if !ok1 || !ok2 {
+		reply(ctx, errMalformedJSON)
+		return
+	}
+	user, ok := s.cfg.Catalog.Authenticate(name, password)
+	if !ok {
+		if n := s.refusedLogins.Due(ctx.Time()); n > 0 { // without the name: people type passwords there
+			slog.Warn("logins are refused: wrong name or password",
+				"refused", n, "last_from", s.clientAddress(ctx))
+		}
+		reply(ctx, errUserAuth)
+		return
+	}
+	var scratch [scratchBytes]byte
+	b := append(scratch[:0], `{"user_id":`...)
+	b = strconv.AppendUint(b, uint64(user), 10)
+	b = append(b, `,"username":`...)
+	b = append(b, members[0].raw...)
+	b = append(b, `,"access_token":"`...)
+	b = s.cfg.Keys.AppendAccess(b, user, ctx.Time().Add(s.cfg.TokenTTL))
+	replyBody(ctx, append(b, `"}`...))
+}

@@ -1,0 +1,44 @@
+package handlers
+
+import (
+	"log/slog"
+
+	"github.com/valyala/fasthttp"
+)
+
+// scratchBytes is room on the stack for a reply: with it the hot replies do not allocate.
+const scratchBytes = 256
+
+var contentTypeJSON = []byte("application/json")
+
+// reply answers with an error.
+func reply(ctx *fasthttp.RequestCtx, f *failure) {
+	if f.status == fasthttp.StatusServiceUnavailable || f.status == fasthttp.StatusTooManyRequests {
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+	}
+	ctx.SetStatusCode(f.status)
+	replyRaw(ctx, f.body)
+}
+
+// replyOutcome answers with the failure of an error. redisx logs the faults of Redis, once and not for each
+// request; an error that is not in the table of outcomes should not happen and is logged here.
+func replyOutcome(ctx *fasthttp.RequestCtx, err error) {
+	f := failureOf(err)
+	if f == errInternal {
+		slog.Error("a request failed", "method", string(ctx.Method()), "path", string(ctx.Path()),
+			"error", err)
+	}
+	reply(ctx, f)
+}
+
+// replyBody answers with a JSON body, which is copied.
+func replyBody(ctx *fasthttp.RequestCtx, body []byte) {
+	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
+	ctx.Response.SetBody(body)
+}
+
+// replyRaw answers with a ready-made JSON body, which is sent from where it stands.
+func replyRaw(ctx *fasthttp.RequestCtx, body []byte) {
+	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
+	ctx.Response.SetBodyRaw(body)
+}

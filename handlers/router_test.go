@@ -1,0 +1,125 @@
+package handlers
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/redisx/redistest"
+)
+
+// openTable opens a shop with other routes behind the contest's.
+func openTable(t *testing.T) *shop {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	show := func(name string, params ...string) func(*fasthttp.RequestCtx, call) {
+		return func(ctx *fasthttp.RequestCtx, c call) {
+			b := fmt.Appendf(nil, `"%s %d`, name, c.user)
+			for _, param := range params {
+				b = fmt.Appendf(b, " %s=%s", param, c.param(param))
+			}
+			replyBody(ctx, append(b, '"'))
+		}
+	}
+	s.router = newRouter([]route{
+		{"GET", "/threads", s.anybody, show("list")},
+		{"POST", "/threads", s.user, show("begin")},
+		{"GET", "/threads/new", s.anybody, show("new")},
+		{"GET", "/threads/:id", s.anybody, show("thread", "id")},
+		{"DELETE", "/threads/:id", s.root, show("delete", "id")},
+		{"PUT", "/threads/:id/posts/:n", s.user, show("post", "id", "n")},
+		{"GET", "/admin/users/:name", s.root, show("user", "name")},
+	})
+	return s
+}
+
+func TestTable(t *testing.T) {
+	s := openTable(t)
+	s.expect(t, 0, "GET", "/threads", "", 200, `"list 0"`)
+	s.expect(t, 2, "POST", "/threads", "", 200, `"begin 2"`)
+	s.expect(t, 0, "POST", "/threads", "", 401, invalidToken)
+	s.expect(t, 0, "GET", "/threads/new", "", 200, `"new 0"`)
+	s.expect(t, 0, "GET", "/threads/7", "", 200, `"thread 0 id=7"`)
+	s.expect(t, 0, "GET", "/threads/7?id=8", "", 200, `"thread 0 id=7"`)
+	s.expect(t, 1, "DELETE", "/threads/7", "", 200, `"delete 1 id=7"`)
+	s.expect(t, 2, "DELETE", "/threads/7", "", 401, invalidToken)
+	s.expect(t, 3, "PUT", "/threads/a-b/posts/12", "", 200, `"post 3 id=a-b n=12"`)
+	s.expect(t, 1, "GET", "/admin/users/user2", "", 200, `"user 1 name=user2"`)
+	for _, path := range []string{
+		"/threads/", "/threads/7/", "/threads//posts/1", "/threads/7/posts", "/threads/7/posts/",
+		"/threads/7/posts/1/2",
+		"//threads", "//threads/7", "/x/threads", "/Threads", "/threads/7/x/1", "/admin/users/",
+	} {
+		s.expect(t, 1, "GET", path, "", 404, unknownPath)
+		s.expect(t, 1, "OPTIONS", path, "", 404, unknownPath)
+	}
+	if status, text, _ := s.call(t, 0, "HEAD", "/threads/7", ""); status != 200 || text != "" {
+		t.Errorf("HEAD: %d %q", status, text)
+	}
+}
+
+func TestTableAllow(t *testing.T) {
+	s := openTable(t)
+	for _, test := range []struct{ path, allow, other string }{
+		{"/threads", "GET, HEAD, OPTIONS, POST", "PATCH"}, {"/threads/new", "GET, HEAD, OPTIONS", "DELETE"},
+		{"/threads/7", "DELETE, GET, HEAD, OPTIONS", "POST"},
+		{"/threads/7/posts/1", "OPTIONS, PUT", "HEAD"},
+	} {
+		if h := s.expect(t, 0, "OPTIONS", test.path, "", 204, ""); h.Get("Allow") != test.allow {
+			t.Errorf("OPTIONS %s: Allow %q, want %q", test.path, h.Get("Allow"), test.allow)
+		}
+		status, _, h := s.call(t, 0, test.other, test.path, "") // no token is asked for
+		if status != 405 || h.Get("Allow") != test.allow {
+			t.Errorf("%s %s: %d, Allow %q; want 405, %q", test.other, test.path, status, h.Get("Allow"),
+				test.allow)
+		}
+	}
+	if want := "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"; s.router.allow != want {
+		t.Errorf("the server's methods %q, want %q", s.router.allow, want)
+	}
+}
+
+// Encoded characters are decoded once, a slash and control characters never, and nothing under /admin has
+// another name.
+func TestTableDecodes(t *testing.T) {
+	s := openTable(t)
+	for path, id := range map[string]string{
+		"/threads/%e7%af%ae": "篮", "/%74hreads/a%20b": "a b", "/threads/%2561": "%61",
+		"/threads/a%2Fb": "a%2Fb",
+		"/threads/%2F":   "%2F", "/threads/%00": "%00", "/threads/%3Aid": ":id", "/threads/..": "..",
+		"/threads/%2e": ".",
+	} {
+		s.expect(t, 0, "GET", path, "", 200, `"thread 0 id=`+id+`"`)
+	}
+	for _, path := range []string{
+		"/%61dmin/users/user2", "/admin/user%73/user2", "/admin/users/%75ser2", "/admin%2fusers/user2",
+		"//admin/users/user2",
+		"/admin//users/user2", "/threads/..%2fadmin", "/threads/../admin/users/user2",
+		"//x/admin/users/user2",
+	} {
+		want, status := unknownPath, 404
+		if strings.HasSuffix(path, "%2fadmin") {
+			want, status = `"thread 0 id=..%2fadmin"`, 200 // a name, and no way out of it
+		}
+		s.expect(t, 1, "GET", path, "", status, want)
+	}
+	s.expect(t, 0, "GET", "/threads/%ff", "", 400, badRequestBody)
+}
+
+func TestTableRefusesLines(t *testing.T) {
+	for name, lines := range map[string][]route{
+		"twice":   {{method: "GET", pattern: "/a/:b"}, {method: "GET", pattern: "/a/:b"}},
+		"covered": {{method: "GET", pattern: "/a/:b"}, {method: "POST", pattern: "/a/b"}},
+		"renamed": {{method: "GET", pattern: "/a/:b"}, {method: "POST", pattern: "/a/:c"}},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			newRouter(lines)
+		}()
+	}
+}

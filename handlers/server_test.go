@@ -1,0 +1,71 @@
+package handlers
+
+import (
+	"io"
+	"net"
+	"testing"
+
+	"flashsale/redisx/redistest"
+)
+
+// With Redis gone every call that needs it gets 503 in time; the others go on.
+func TestRedisGone(t *testing.T) {
+	server := redistest.New(t)
+	s := open(t, "unix", server.Socket)
+	server.Kill(t)
+	for _, c := range []struct{ method, path, body string }{
+		{"PATCH", "/carts/" + s.cartOf(1), `{"food_id":1,"count":1}`},
+		{"POST", "/orders", `{"cart_id":"` + s.cartOf(1) + `"}`},
+		{"GET", "/orders", ""}, {"GET", "/admin/orders", ""}, {"GET", "/readyz", ""},
+	} {
+		if h := s.expect(t, 1, c.method, c.path, c.body, 503, unavailable); h.Get("Retry-After") != "1" {
+			t.Errorf("%s %s: Retry-After %q, want 1", c.method, c.path, h.Get("Retry-After"))
+		}
+	}
+	if status, _, _ := s.call(t, 1, "GET", "/foods", ""); status != 200 {
+		t.Errorf("GET /foods: %d", status)
+	}
+	if status, _, _ := s.call(t, 0, "POST", "/login",
+		`{"username":"user2","password":"pass2"}`); status != 200 {
+		t.Errorf("POST /login: %d", status)
+	}
+	if status, _, _ := s.call(t, 1, "POST", "/carts", ""); status != 200 {
+		t.Errorf("POST /carts: %d", status)
+	}
+}
+
+// A panic in a handler is a 500 for its request and nothing to the others.
+func TestPanic(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	list := s.cfg.Keys
+	s.cfg.Keys = nil
+	s.expect(t, 1, "GET", "/foods", "", 500, `{"code":"INTERNAL_ERROR","message":"内部错误"}`)
+	s.cfg.Keys = list
+	s.expect(t, 1, "GET", "/orders", "", 200, "[]")
+}
+
+// A connection over the limit gets a reply of 503 and is closed.
+func TestTooManyConnections(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	cfg := s.cfg
+	cfg.ConnsMax = 1
+	twin := &shop{Server: New(cfg)}
+	address := twin.listen(t)
+	first := dial(t, address)
+	if _, err := io.WriteString(first, getHead+"\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(first, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const want = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n" +
+		"Content-Length: 55\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" + unavailable
+	if text, err := io.ReadAll(c); err != nil || string(text) != want {
+		t.Errorf("refused with %q, %v; want %q", text, err, want)
+	}
+}

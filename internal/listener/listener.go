@@ -1,0 +1,136 @@
+// Package listener accepts the connections of clients and holds them to limits: of their number (in all and
+// of one address), and of the time that they may take to send a request, to read a reply and to stay idle.
+// It speaks TLS where a certificate is given, and it finds the client's address behind proxies. Every port
+// of the server uses it, so that all of them have the same protection.
+//
+// It knows no HTTP: what it hands out are plain net.Conn values. The server on top tells a Conn when a
+// request is served and when its reply is sent, by EnterServing and EnterIdle; NewHTTPServer makes a
+// net/http server that does. A connection costs no deadline and no timer for each request: the Limiter
+// looks at all of them once a second.
+package listener
+
+import (
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"math"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"flashsale/internal/logpace"
+	"flashsale/internal/rawio"
+)
+
+const (
+	acceptRetry    = 20 * time.Millisecond // pause when the process is out of file descriptors
+	filesSpared    = 64                    // descriptors kept for Redis, logs and what the runtime has open
+	refusalTimeout = time.Second           // for the refusal, which fits the empty buffer of a new socket
+)
+
+// Config has the limits of a port and its TLS.
+type Config struct {
+	TLS                *tls.Config    // nil for plain text
+	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors
+	ConnsPerAddressMax int            // connections at once of one client address; 0 is no limit
+	TrustedProxies     []netip.Prefix // not counted by address: they bring the connections of many clients
+	// sent to a connection over a limit before it is closed; with TLS nothing is
+	Refusal []byte
+}
+
+// Listener accepts the connections of one socket. Its Limiter holds them to the limits.
+type Listener struct {
+	net.Listener
+	limiter *Limiter
+
+	exhausted, full, crowded logpace.Pace
+}
+
+// Accept returns the next connection within the limits, a *Conn. When the process is out of descriptors or
+// memory it waits until another connection has ended: an error would end the server.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		socket, err := l.Listener.Accept()
+		switch {
+		case err == nil:
+			if c := l.admit(socket); c != nil {
+				return c, nil
+			}
+		case isExhausted(err):
+			if l.exhausted.Due(time.Now()) > 0 {
+				slog.Error("cannot accept more connections for now; raise the limit of open files "+
+					"(ulimit -n)",
+					"error", err)
+			}
+			time.Sleep(acceptRetry)
+		default:
+			return nil, err
+		}
+	}
+}
+
+// connsLimit returns the most connections that the process has file descriptors for, and that most allows
+// (0 for no limit). A few descriptors are kept, so that a new connection to Redis is always possible.
+func connsLimit(most int) int {
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return most
+	}
+	room := max(int(min(files.Cur, math.MaxInt32))-filesSpared, 1)
+	if most == 0 {
+		return room
+	}
+	return min(most, room)
+}
+
+func isExhausted(err error) bool {
+	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// admit takes a connection in. Over a limit it refuses the connection and returns nil. The TLS handshake is
+// left to the first Read, in the connection's own goroutine: a slow client must not hold up the others.
+func (l *Listener) admit(socket net.Conn) net.Conn {
+	cfg := &l.limiter.cfg
+	c := &Conn{Conn: rawio.Wrap(socket), socket: socket, limiter: l.limiter}
+	if cfg.TLS == nil {
+		c.raw, _ = c.Conn.(*rawio.Conn)
+	} else {
+		c.Conn = tls.Server(c.Conn, cfg.TLS)
+	}
+	if peer := AddressOf(socket.RemoteAddr()); cfg.ConnsPerAddressMax > 0 &&
+		!within(peer, cfg.TrustedProxies) {
+		c.address = subscriber(peer)
+	}
+	c.enter(Opening)
+	full, crowded := l.limiter.add(c)
+	if !full && !crowded {
+		return c
+	}
+	if cfg.TLS == nil { // before the handshake a client cannot read anything
+		_ = socket.SetWriteDeadline(time.Now().Add(refusalTimeout))
+		_, _ = socket.Write(cfg.Refusal)
+	}
+	socket.Close()
+	l.logRefusal(full, c.address)
+	return nil
+}
+
+func (l *Listener) logRefusal(full bool, from netip.Addr) {
+	if full {
+		if n := l.full.Due(time.Now()); n > 0 {
+			slog.Warn("connections are refused: all that -max-conns and the limit of open files "+
+				"(ulimit -n) allow this worker are open", "refused", n, "open", l.limiter.cfg.ConnsMax)
+		}
+	} else if n := l.crowded.Due(time.Now()); n > 0 {
+		slog.Warn("connections are refused: their address has all that -max-conns-per-ip allows",
+			"refused", n, "last_from", from)
+	}
+}
