@@ -22,12 +22,14 @@ func (c *tokenFlags) add(f *Flags) {
 		"the secret before, which still verifies; `bytes` as above")
 	f.Check(func() error { return checkSecret("token-secret", c.TokenSecret) })
 	f.Check(func() error { return checkSecret("token-secret-previous", c.TokenSecretPrevious) })
-	f.Time(&c.TokenTTL, "token-ttl", 24*time.Hour, time.Second, 10*365*24*time.Hour, "`time` an access token is valid")
+	f.Time(&c.TokenTTL, "token-ttl", 24*time.Hour, time.Second, 10*365*24*time.Hour,
+		"`time` an access token is valid")
 }
 
 func checkSecret(name, secret string) error {
 	if n := len(secret); n > 0 && n < tokens.SecretMin {
-		return fmt.Errorf("-%s (%s) has %d bytes; it must have at least %d", name, envName(name), n, tokens.SecretMin)
+		return fmt.Errorf("-%s (%s) has %d bytes; it must have at least %d", name, envName(name), n,
+			tokens.SecretMin)
 	}
 	return nil
 }
