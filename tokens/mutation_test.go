@@ -39,7 +39,8 @@ func newMint(tb testing.TB) *mint {
 		}
 		return k
 	}
-	m := &mint{keys: newKeys("a"), now: time.Unix(1_800_000_000, 0), rightAccess: map[string]bool{}, rightCarts: map[string]bool{}}
+	m := &mint{keys: newKeys("a"), now: time.Unix(1_800_000_000, 0), rightAccess: map[string]bool{},
+		rightCarts: map[string]bool{}}
 	strange := newKeys("b")
 	for i := range m.access {
 		user := uint32(i + 1)
@@ -251,7 +252,8 @@ func TestRefusalTakesConstantTime(t *testing.T) {
 			}
 		}
 		if ratios[len(ratios)-1] > tolerance {
-			t.Errorf("cart %t: times differ by factors of %.3f in %d attempts, want at most %v", cart, ratios, attempts, tolerance)
+			t.Errorf("cart %t: times differ by factors of %.3f in %d attempts, want at most %v", cart, ratios,
+				attempts, tolerance)
 		}
 	}
 }

@@ -24,7 +24,8 @@ const (
 	// CartNameLength is the length in characters of the part of a cart ID that names the cart.
 	CartNameLength = 16
 
-	rawLength     = 24 // bytes of a token before base64: a multiple of 3, so no two texts decode to the same bytes
+	// Bytes of a token before base64: a multiple of 3, so no two texts decode to the same bytes.
+	rawLength     = 24
 	accessPayload = 8  // user id, expiry; the 16 bytes behind are the MAC (128 bits)
 	cartPayload   = 12 // user id, nonce; the 12 bytes behind are the MAC (96 bits)
 )

@@ -43,7 +43,9 @@ func audit(ctx context.Context, p *program, args []string) (code int) {
 }
 
 // audit audits the sale and returns what to do for the next one.
-func (p *program) audit(ctx context.Context, args []string) (result *ledger.Audit, newSale string, err error) {
+func (p *program) audit(
+	ctx context.Context, args []string,
+) (result *ledger.Audit, newSale string, err error) {
 	cfg, err := p.settings(args, nil)
 	if err != nil {
 		return nil, "", err
@@ -68,7 +70,9 @@ func (p *program) audit(ctx context.Context, args []string) (result *ledger.Audi
 	return result, store.newSale, err
 }
 
-func compare(ctx context.Context, cfg *config.Config, database *ledger.Database, store *store) (*ledger.Audit, error) {
+func compare(
+	ctx context.Context, cfg *config.Config, database *ledger.Database, store *store,
+) (*ledger.Audit, error) {
 	source := cfg.Catalog
 	if source.RootPassword == "" && source.BuiltIn() {
 		source.RootPassword = rand.Text() // for a catalogue in which nothing logs in

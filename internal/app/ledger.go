@@ -10,11 +10,14 @@ import (
 )
 
 // openLedger switches the sale's ledger on. Without a database it returns nil.
-func openLedger(ctx context.Context, database *ledger.Database, sale *opening, address string) (*ledger.Ledger, error) {
+func openLedger(
+	ctx context.Context, database *ledger.Database, sale *opening, address string,
+) (*ledger.Ledger, error) {
 	if database == nil {
 		backlog, err := redisx.ReadBacklog(ctx, sale.Redis, sale.Sale)
 		if err == nil && backlog.Kept {
-			slog.Warn("this sale keeps a ledger, but -ledger is not set here: orders wait in Redis until a server with it runs",
+			slog.Warn("this sale keeps a ledger, but -ledger is not set here: "+
+				"orders wait in Redis until a server with it runs",
 				"sale", sale.Sale, "orders_waiting", backlog.Orders)
 		}
 		return nil, err

@@ -30,7 +30,8 @@ func TestLogJSONOfAWorker(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
 		t.Fatal(err)
 	}
-	if line.Level != "INFO" || line.Msg != "ready" || line.Worker != 3 || line.PID != os.Getpid() || line.Users != 7 {
+	if line.Level != "INFO" || line.Msg != "ready" || line.Worker != 3 || line.PID != os.Getpid() ||
+		line.Users != 7 {
 		t.Errorf("%s is read as %+v", out.Bytes(), line)
 	}
 }

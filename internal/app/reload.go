@@ -36,7 +36,8 @@ func (s *supervisor) reload(ctx context.Context) {
 	}
 	taken = append([]any{"users", s.sale.catalog.Users()}, taken...)
 	if err := s.replaceWorkers(ctx); err != nil {
-		slog.Error("cannot replace the workers; those that were not replaced go on", append(taken, "error", err)...)
+		slog.Error("cannot replace the workers; those that were not replaced go on",
+			append(taken, "error", err)...)
 		return
 	}
 	slog.Info("all workers are replaced", taken...)

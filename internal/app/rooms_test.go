@@ -31,7 +31,8 @@ func TestRoomsStopInReverse(t *testing.T) {
 			synctest.Wait()
 		}
 		err := rooms.stop()
-		want := []string{"store starts", "ledger starts", "workers starts", "workers ends", "ledger ends", "store ends"}
+		want := []string{"store starts", "ledger starts", "workers starts", "workers ends", "ledger ends",
+			"store ends"}
 		if !slices.Equal(d.lines, want) {
 			t.Errorf("the rooms did %q, want %q", d.lines, want)
 		}

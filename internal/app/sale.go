@@ -27,8 +27,11 @@ type opening struct {
 }
 
 // openSale reads the catalogue and the secrets and opens the sale, or joins the one that is open.
-func openSale(ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store) (o *opening, err error) {
-	o = &opening{handover: handover{Redis: store.redis, ServiceToken: cfg.ServiceToken}, source: cfg.Catalog, alone: store.private}
+func openSale(
+	ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store,
+) (o *opening, err error) {
+	o = &opening{handover: handover{Redis: store.redis, ServiceToken: cfg.ServiceToken},
+		source: cfg.Catalog, alone: store.private}
 	if o.source.RootPassword == "" && o.source.BuiltIn() {
 		o.source.RootPassword, o.randomRoot = rand.Text(), true
 		if err := folder.WriteRootPassword(o.source.RootPassword); err != nil {
@@ -111,11 +114,13 @@ func refusedSale(err error, store *store) error {
 	case errors.Is(err, redisx.ErrSaleLost):
 		return fmt.Errorf("%w; restore its data, or for a new sale %s", err, store.newSale)
 	case errors.Is(err, redisx.ErrLeftover):
-		return fmt.Errorf("%w, and a new sale would list its orders as its own; restore its data, or for a new sale %s",
+		return fmt.Errorf("%w, and a new sale would list its orders as its own; "+
+			"restore its data, or for a new sale %s",
 			err, store.newSale)
 	case errors.Is(err, redisx.ErrOtherSecrets):
-		return fmt.Errorf("%w, so it would refuse what they sign; set TOKEN_SECRET to theirs, or TOKEN_SECRET_PREVIOUS "+
-			"on the way to a new one (if theirs is lost, stop all servers and run HDEL sale server in Redis: "+
+		return fmt.Errorf("%w, so it would refuse what they sign; set TOKEN_SECRET to theirs, or "+
+			"TOKEN_SECRET_PREVIOUS on the way to a new one (if theirs is lost, stop all servers and "+
+			"run HDEL sale server in Redis: "+
 			"everyone has to log in again)", err)
 	}
 	return err
@@ -170,7 +175,8 @@ var differences = []struct {
 func warnOf(d redisx.Differences, alone bool) {
 	if alone { // there is no other server: all has been changed on purpose
 		if d.WeRefuse {
-			slog.Warn("the token secret is not the same as before: everyone has to log in again and to fill a new cart")
+			slog.Warn("the token secret is not the same as before: " +
+				"everyone has to log in again and to fill a new cart")
 		}
 		return
 	}

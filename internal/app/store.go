@@ -129,7 +129,8 @@ func findStore(ctx context.Context, cfg *config.Config) (found *store, free func
 
 // findFolder opens the data folder of a server that has served a sale of its own.
 func findFolder(cfg *config.Config) (*datafolder.Folder, error) {
-	unserved := fmt.Errorf("no sale was served from %s; name its folder (-data) or its Redis (-redis)", cfg.DataDir)
+	unserved := fmt.Errorf("no sale was served from %s; name its folder (-data) or its Redis (-redis)",
+		cfg.DataDir)
 	if _, err := os.Stat(cfg.DataDir); err != nil { // Open would make it
 		return nil, unserved
 	}

@@ -88,7 +88,9 @@ func (s *supervisor) listen() (err error) {
 func (s *supervisor) address() string { return s.processes.Address(saleRole) }
 
 // run opens the sale in its store and keeps all rooms until a signal.
-func (s *supervisor) run(ctx context.Context, folder *datafolder.Folder, hangups hangups, stdout io.Writer) (err error) {
+func (s *supervisor) run(
+	ctx context.Context, folder *datafolder.Folder, hangups hangups, stdout io.Writer,
+) (err error) {
 	if s.store, err = startStore(ctx, s.cfg, folder); err != nil {
 		return err
 	}

@@ -9,10 +9,11 @@ import (
 
 func TestBuiltIn(t *testing.T) {
 	var users []User
-	foods, err := Read(t.Context(), Config{Users: 3, Foods: 4, Stock: 50, RootPassword: "geheim"}, func(u User) error {
-		users = append(users, u)
-		return nil
-	})
+	foods, err := Read(t.Context(), Config{Users: 3, Foods: 4, Stock: 50, RootPassword: "geheim"},
+		func(u User) error {
+			users = append(users, u)
+			return nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,8 @@ func TestBuiltInRefusals(t *testing.T) {
 		{"no root password", Config{Users: 1, Foods: 1}, "built in: root has no password; set one"},
 		{"no users", Config{Foods: 1, RootPassword: "r"},
 			"built in (0 users, 1 foods): no users; add at least user 1 named root"},
-		{"no foods", Config{Users: 1, RootPassword: "r"}, "built in (1 users, 0 foods): no foods; add at least one"},
+		{"no foods", Config{Users: 1, RootPassword: "r"},
+			"built in (1 users, 0 foods): no foods; add at least one"},
 		{"negative stock", Config{Users: 1, Foods: 1, Stock: -1, RootPassword: "r"},
 			`built in, table food, row 1: stock "-1" is not a whole number from 0 to 1000000000000000`},
 		{"too many foods", Config{Users: 1, Foods: 1_000_001, RootPassword: "r"},

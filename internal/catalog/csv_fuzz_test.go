@@ -31,7 +31,8 @@ func FuzzCSV(f *testing.F) {
 			return
 		}
 		for i, food := range catalog.Foods() {
-			if food.ID != int64(i+1) || food.Stock < 0 || food.Stock > amountMax || food.Price < 0 || food.Price > amountMax {
+			if food.ID != int64(i+1) || food.Stock < 0 || food.Stock > amountMax || food.Price < 0 ||
+				food.Price > amountMax {
 				t.Errorf("food %d accepted as %+v", i+1, food)
 			}
 		}

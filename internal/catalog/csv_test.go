@@ -37,7 +37,8 @@ func TestCSV(t *testing.T) {
 	if catalog.Users() != 3 {
 		t.Errorf("%d users, want 3", catalog.Users())
 	}
-	for _, user := range []User{{7, `Smith, "J"`, "two\nlines"}, {1, "root", "secret"}, {4294967295, "李雷", "密码"}} {
+	for _, user := range []User{{7, `Smith, "J"`, "two\nlines"}, {1, "root", "secret"},
+		{4294967295, "李雷", "密码"}} {
 		if id, ok := catalog.Authenticate([]byte(user.Name), []byte(user.Password)); !ok || id != user.ID {
 			t.Errorf("%s: user %d, %v, want %d", user.Name, id, ok, user.ID)
 		}
@@ -45,7 +46,8 @@ func TestCSV(t *testing.T) {
 }
 
 func TestRootPasswordReplacesThatOfTheSource(t *testing.T) {
-	catalog := mustLoad(t, Config{Dir: writeCSV(t, "id,name,password\n1,root,\n2,ann,a\n", goodFoods), RootPassword: "new"})
+	catalog := mustLoad(t, Config{Dir: writeCSV(t, "id,name,password\n1,root,\n2,ann,a\n", goodFoods),
+		RootPassword: "new"})
 	for password, want := range map[string]bool{"new": true, "": false} {
 		if _, ok := catalog.Authenticate([]byte("root"), []byte(password)); ok != want {
 			t.Errorf("root with password %q: %v, want %v", password, ok, want)

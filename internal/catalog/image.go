@@ -16,13 +16,13 @@ import (
 //	         records, in bytes           uint64
 //	         slots                       uint64, a power of two, at least twice the users
 //	         key of the password hashes  32 bytes
-//	records  one per user, back to back in the order of the source, after a dummy that stands for unknown names:
+//	records  one per user, back to back in the order of the source, after a dummy for unknown names:
 //	         id                          uint32, 0 in the dummy
 //	         hash of name and password   16 bytes, random in the dummy
 //	         length of name              1 byte
 //	         name                        that many bytes
 //	foods    by id: stock, price         2 x uint64
-//	slots    open addressing by hash of name, linear probing: offset of the user's record in records, 0 if free
+//	slots    open addressing by hash of name, linear probing: offset of the user's record, 0 if free
 //	                                     uint32
 const (
 	imageMagic   = "flashcat"
@@ -88,7 +88,8 @@ func readLayout(image []byte) (layout, error) {
 		return layout{}, errors.New("not a catalogue image")
 	}
 	if version := binary.LittleEndian.Uint32(image[headerVersion:]); version != imageVersion {
-		return layout{}, fmt.Errorf("catalogue image of version %d; this program reads version %d", version, imageVersion)
+		return layout{}, fmt.Errorf("catalogue image of version %d; this program reads version %d", version,
+			imageVersion)
 	}
 	l := layout{
 		users:       binary.LittleEndian.Uint32(image[headerUsers:]),

@@ -25,7 +25,8 @@ const (
 func makeDatabase(t *testing.T, server *mariadbtest.Server, name, statements string) Database {
 	t.Helper()
 	execute(t, server.Open(t, name), statements)
-	return Database{Host: server.Host, Port: server.Port, Name: name, User: server.User, Password: server.Password}
+	return Database{Host: server.Host, Port: server.Port, Name: name, User: server.User,
+		Password: server.Password}
 }
 
 func execute(t *testing.T, db *sql.DB, statements string) {
@@ -63,12 +64,17 @@ func testMySQLLoad(t *testing.T, server *mariadbtest.Server) {
 
 func testMySQLRefusals(t *testing.T, server *mariadbtest.Server) {
 	tests := []struct{ name, rows, want string }{
-		{"null_name", "INSERT INTO user VALUES (3, NULL, 'x')", "table user, row 3: name is NULL; give it a value"},
+		{"null_name", "INSERT INTO user VALUES (3, NULL, 'x')",
+			"table user, row 3: name is NULL; give it a value"},
 		{"null_id", "INSERT INTO user VALUES (NULL, 'x', 'x')", "table user, row 1: id is NULL; give it a value"},
-		{"null_password", "UPDATE user SET password = NULL WHERE id = 2", "table user, row 2: password is NULL; give it a value"},
-		{"null_stock", "UPDATE food SET stock = NULL WHERE id = 1", "table food, row 1: stock is NULL; give it a value"},
-		{"null_price", "UPDATE food SET price = NULL WHERE id = 2", "table food, row 2: price is NULL; give it a value"},
-		{"empty_name", "UPDATE user SET name = '' WHERE id = 2", "table user, row 2: name is empty; give the user one"},
+		{"null_password", "UPDATE user SET password = NULL WHERE id = 2",
+			"table user, row 2: password is NULL; give it a value"},
+		{"null_stock", "UPDATE food SET stock = NULL WHERE id = 1",
+			"table food, row 1: stock is NULL; give it a value"},
+		{"null_price", "UPDATE food SET price = NULL WHERE id = 2",
+			"table food, row 2: price is NULL; give it a value"},
+		{"empty_name", "UPDATE user SET name = '' WHERE id = 2",
+			"table user, row 2: name is empty; give the user one"},
 		{"name_twice", "INSERT INTO user VALUES (7, 'ann', 'x')",
 			`table user, row 3: name "ann" is also at MySQL DB, table user, row 2; give each user a name of its own`},
 		{"id_twice", "INSERT INTO user VALUES (30, 'bob', 'x')",
@@ -113,7 +119,8 @@ func testMySQLFaults(t *testing.T, server *mariadbtest.Server) {
 		{"wrong database", wrongName, "cannot reach MySQL at " + address + " as root: Error 1049 (42000): ",
 			" (check DB_NAME)"},
 		{"no tables", empty, "cannot read table food of MySQL empty@" + address + ": Error 1146 (42S02): ", ""},
-		{"no column", noColumn, "cannot read table food of MySQL no_column@" + address + ": Error 1054 (42S22): ", ""},
+		{"no column", noColumn, "cannot read table food of MySQL no_column@" + address + ": Error 1054 (42S22): ",
+			""},
 		{"unreachable", unreachable, fmt.Sprintf("cannot reach MySQL at %[1]s as root: "+
 			"dial tcp %[1]s: connect: connection refused", unreachable.address()), ""},
 	}
@@ -152,7 +159,8 @@ func TestMySQLSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	db := Database{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, Name: "eleme", User: "root", Password: "toor"}
+	db := Database{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, Name: "eleme", User: "root",
+		Password: "toor"}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err = Load(ctx, Config{DB: db})

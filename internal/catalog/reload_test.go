@@ -42,7 +42,8 @@ func TestReload(t *testing.T) {
 			}
 			continue
 		}
-		want := fmt.Sprintf("more than a tenth of the users are missing: 100 before, %d in CSV in %s; complete it, or start with -force-reload", test.users, cfg.Dir)
+		want := fmt.Sprintf("more than a tenth of the users are missing: 100 before, %d in CSV in %s; complete "+
+			"it, or start with -force-reload", test.users, cfg.Dir)
 		if !errors.Is(err, ErrFewerUsers) || err.Error() != want {
 			t.Errorf("%+v: error %v\nwant %s", test, err, want)
 		}

@@ -105,10 +105,12 @@ func contiguous(rows []foodRow) ([]Food, error) {
 	for i, row := range rows {
 		want := int64(i + 1)
 		if row.ID < want {
-			return nil, fmt.Errorf("%v: food %d is also at %v; give each food an id of its own", row.at, row.ID, rows[i-1].at)
+			return nil, fmt.Errorf("%v: food %d is also at %v; give each food an id of its own", row.at, row.ID,
+				rows[i-1].at)
 		}
 		if row.ID > want {
-			return nil, fmt.Errorf("%v: food %d is here but food %d is missing; number the foods from 1 without gaps", row.at, row.ID, want)
+			return nil, fmt.Errorf("%v: food %d is here but food %d is missing; number the foods from 1 without gaps",
+				row.at, row.ID, want)
 		}
 		foods = append(foods, row.Food)
 	}

@@ -69,7 +69,8 @@ func TestMapInAnotherProcess(t *testing.T) {
 	if err != nil {
 		t.Fatalf("worker: %v\n%s", err, output)
 	}
-	if want := "\nfoods " + original.Fingerprint() + ", user 77 true\n"; !strings.Contains(string(output), want) {
+	want := "\nfoods " + original.Fingerprint() + ", user 77 true\n"
+	if !strings.Contains(string(output), want) {
 		t.Errorf("worker prints %q, want %q", output, want)
 	}
 }

@@ -13,7 +13,7 @@ type Config struct {
 	Stock        int    // pieces of each food in the built-in catalogue
 	Dir          string // folder with users.csv and foods.csv
 	DB           Database
-	RootPassword string // when set, the password of user 1 in place of the source's; the built-in source needs it
+	RootPassword string // of user 1; when set, in place of the source's; the built-in source needs it
 }
 
 // Source names the source for people to read, without secrets: "built in (10000 users, 100 foods)", "CSV
@@ -96,7 +96,9 @@ func load(ctx context.Context, src source, rootPassword string) (*Catalog, error
 	return c, nil
 }
 
-func read(ctx context.Context, src source, rootPassword string, visit func(place, User) error) ([]Food, error) {
+func read(
+	ctx context.Context, src source, rootPassword string, visit func(place, User) error,
+) ([]Food, error) {
 	foods, err := readFoods(ctx, src)
 	if err != nil {
 		return nil, err

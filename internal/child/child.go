@@ -71,7 +71,9 @@ func schedule(policy uint32) {
 // Finish sends signal to a child, waits until ended is closed (by the caller's goroutine in cmd.Wait),
 // and kills the child when that takes longer than limit. It returns once the child has ended and reports
 // whether it had to kill.
-func Finish(process *os.Process, ended <-chan struct{}, signal syscall.Signal, limit time.Duration) (killed bool) {
+func Finish(
+	process *os.Process, ended <-chan struct{}, signal syscall.Signal, limit time.Duration,
+) (killed bool) {
 	// The only possible error is that the process has ended already.
 	_ = process.Signal(signal)
 	select {

@@ -31,7 +31,8 @@ func (f *Flags) Catalog(c *catalog.Config) {
 	f.Number(&c.Stock, "stock", 1000, 0, 1_000_000_000, "`pieces` of each food in the built-in catalogue")
 	f.Secret(&c.RootPassword, "root-password", "", "`password` of user 1, root; better set in the environment "+
 		"(default: a random one at each start; with CSV and MySQL the one there)")
-	f.Text(&c.Dir, "catalog-dir", "", "`folder` with users.csv (id,name,password) and foods.csv (id,stock,price)")
+	f.Text(&c.Dir, "catalog-dir", "", "`folder` with users.csv (id,name,password) and foods.csv "+
+		"(id,stock,price)")
 	f.Text(&c.DB.Host, "db-host", "", "`host` of a MySQL or MariaDB with the tables user and food")
 	f.Number(&c.DB.Port, "db-port", 3306, 1, 65535, "its `port`")
 	f.Text(&c.DB.Name, "db-name", "eleme", "`name` of the database")

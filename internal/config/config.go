@@ -25,9 +25,10 @@ type Config struct {
 	flags *Flags
 }
 
-const usage = `flashsale opens a sale over HTTP. A flag wins over its environment name, which stands in brackets.
+const usage = `flashsale opens a sale over HTTP.
 flashsale audit, with the same flags, compares the orders in Redis with those in the database of -ledger.
-flashsale -version prints which build this is.
+flashsale -version prints the build of this program.
+A flag wins over its environment name, which stands in brackets.
 `
 
 // Parse reads the arguments (without the program's name) and the environment. The error is one line; it

@@ -35,7 +35,8 @@ func parse(t *testing.T, args ...string) *Config {
 func TestDefaults(t *testing.T) {
 	clearEnvironment(t)
 	c := parse(t)
-	if c.Address() != "127.0.0.1:8080" || c.Redis.Address != "" || c.Catalog.Users != 10_000 || c.Catalog.Foods != 100 ||
+	if c.Address() != "127.0.0.1:8080" || c.Redis.Address != "" || c.Catalog.Users != 10_000 ||
+		c.Catalog.Foods != 100 ||
 		c.Catalog.Stock != 1000 || c.Redis.Timeout != time.Second || c.TokenTTL != 24*time.Hour {
 		t.Errorf("defaults %+v", c)
 	}
@@ -61,7 +62,8 @@ func TestContestEnvironment(t *testing.T) {
 	if c.Redis.Network != "tcp" || c.Redis.Address != "cache:6380" {
 		t.Errorf("redis %s %s", c.Redis.Network, c.Redis.Address)
 	}
-	if db := c.Catalog.DB; db.Host != "db" || db.Port != 3307 || db.Name != "shop" || db.User != "me" || db.Password != "hush" {
+	if db := c.Catalog.DB; db.Host != "db" || db.Port != 3307 || db.Name != "shop" || db.User != "me" ||
+		db.Password != "hush" {
 		t.Errorf("database %+v", db)
 	}
 	shown := c.String()
@@ -84,7 +86,8 @@ func TestRedisAddress(t *testing.T) {
 		{"-redis-host cache", "tcp", "cache:6379"},
 		{"-redis-host ::1 -redis-port 7", "tcp", "[::1]:7"},
 	} {
-		if c := parse(t, strings.Fields(tc.args)...); c.Redis.Network != tc.network || c.Redis.Address != tc.address {
+		if c := parse(t, strings.Fields(tc.args)...); c.Redis.Network != tc.network ||
+			c.Redis.Address != tc.address {
 			t.Errorf("%s: %s %s, want %s %s", tc.args, c.Redis.Network, c.Redis.Address, tc.network, tc.address)
 		}
 	}
@@ -155,20 +158,25 @@ func TestRefusals(t *testing.T) {
 		"-service-token short":        "-service-token (SERVICE_TOKEN) has 5 bytes; it must have at least 32",
 		"-service-token " + strings.Repeat("é", 16): "-service-token (SERVICE_TOKEN) must be visible ASCII characters: " +
 			"it is sent in a header",
-		"-token-secret short":          "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
-		"-redis nowhere":               `-redis is "nowhere"; it must be host:port or the absolute path of a unix socket`,
-		"-redis-host a -redis-port 0":  "-redis-port is 0; it must be from 1 to 65535",
-		"-redis a:1 -redis-host b":     "-redis and -redis-host are both set; choose one",
-		"-catalog-dir a -db-host b":    "-catalog-dir and -db-host are both set; choose one",
-		"-stock -5":                    "-stock is -5; it must be from 0 to 1000000000",
-		"-max-conns -1":                "-max-conns is -1; it must be from 0 to 10000000",
-		"-max-conns-per-ip -1":         "-max-conns-per-ip is -1; it must be from 0 to 10000000",
-		"-tls-cert c.pem":              "only one of -tls-cert and -tls-key is set; set both, or none for plain HTTP",
-		"-tls-key k.pem":               "only one of -tls-cert and -tls-key is set; set both, or none for plain HTTP",
-		"-trusted-proxies 10.0.0.0/33": `-trusted-proxies has "10.0.0.0/33"; it must list addresses or networks, as 10.0.0.1,fd00::/8`,
-		"-trusted-proxies ::1,proxy":   `-trusted-proxies has "proxy"; it must list addresses or networks, as 10.0.0.1,fd00::/8`,
-		"-data=":                       "-data is empty; it must name a folder",
-		"serve":                        `unexpected argument "serve" (-h lists all flags)`,
+		"-token-secret short": "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
+		"-redis nowhere": `-redis is "nowhere"; ` +
+			"it must be host:port or the absolute path of a unix socket",
+		"-redis-host a -redis-port 0": "-redis-port is 0; it must be from 1 to 65535",
+		"-redis a:1 -redis-host b":    "-redis and -redis-host are both set; choose one",
+		"-catalog-dir a -db-host b":   "-catalog-dir and -db-host are both set; choose one",
+		"-stock -5":                   "-stock is -5; it must be from 0 to 1000000000",
+		"-max-conns -1":               "-max-conns is -1; it must be from 0 to 10000000",
+		"-max-conns-per-ip -1":        "-max-conns-per-ip is -1; it must be from 0 to 10000000",
+		"-tls-cert c.pem": "only one of -tls-cert and -tls-key is set; set both, or none for plain " +
+			"HTTP",
+		"-tls-key k.pem": "only one of -tls-cert and -tls-key is set; set both, or none for plain " +
+			"HTTP",
+		"-trusted-proxies 10.0.0.0/33": `-trusted-proxies has "10.0.0.0/33"; ` +
+			"it must list addresses or networks, as 10.0.0.1,fd00::/8",
+		"-trusted-proxies ::1,proxy": `-trusted-proxies has "proxy"; ` +
+			"it must list addresses or networks, as 10.0.0.1,fd00::/8",
+		"-data=": "-data is empty; it must name a folder",
+		"serve":  `unexpected argument "serve" (-h lists all flags)`,
 	} {
 		if _, err := Parse(strings.Fields(args), io.Discard); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", args, err, want)
@@ -186,8 +194,9 @@ func TestRefusedEnvironment(t *testing.T) {
 		"WORKERS=-1":            "WORKERS is -1; it must be from 1 to 256",
 		"REDIS_TIMEOUT=2m":      "REDIS_TIMEOUT is 2m0s; it must be from 1ms to 1m0s",
 		"REDIS_PORT=0":          "REDIS_PORT is 0; it must be from 1 to 65535",
-		"REDIS=nowhere":         `REDIS is "nowhere"; it must be host:port or the absolute path of a unix socket`,
-		"REDIS_HOST=a:6379":     "REDIS_HOST is a:6379; it must be a host without port (REDIS_PORT)",
+		"REDIS=nowhere": `REDIS is "nowhere"; ` +
+			"it must be host:port or the absolute path of a unix socket",
+		"REDIS_HOST=a:6379": "REDIS_HOST is a:6379; it must be a host without port (REDIS_PORT)",
 	} {
 		t.Run(variable, func(t *testing.T) {
 			clearEnvironment(t)
@@ -264,7 +273,8 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 		t.Fatalf("error %v, want flag.ErrHelp", err)
 	}
 	parse(t).flags.set.VisitAll(func(f *flag.Flag) {
-		if !strings.Contains(out.String(), "  -"+f.Name+" ") || !strings.Contains(out.String(), "["+envName(f.Name)+"]") {
+		if !strings.Contains(out.String(), "  -"+f.Name+" ") || !strings.Contains(out.String(),
+			"["+envName(f.Name)+"]") {
 			t.Errorf("the help does not name -%s and %s", f.Name, envName(f.Name))
 		}
 		if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
@@ -284,7 +294,8 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 func TestSecretFlags(t *testing.T) {
 	f := newConfig().flags
 	f.set.VisitAll(func(found *flag.Flag) {
-		named := strings.Contains(found.Name, "secret") || strings.Contains(found.Name, "pass") || found.Name == "ledger"
+		named := strings.Contains(found.Name, "secret") || strings.Contains(found.Name, "pass") ||
+			found.Name == "ledger"
 		if f.secret(found.Name) != named {
 			t.Errorf("-%s is a secret: %v, want %v", found.Name, !named, named)
 		}

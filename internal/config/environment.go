@@ -81,7 +81,8 @@ func takeOver(descriptor string) error {
 	defer file.Close()
 	var secrets map[string]string
 	if err := json.NewDecoder(io.LimitReader(file, secretsMost)).Decode(&secrets); err != nil {
-		return fmt.Errorf("cannot take over the secrets of the environment: %w (only this program sets %s: unset it)",
+		return fmt.Errorf("cannot take over the secrets of the environment: %w (only this program sets %s: "+
+			"unset it)",
 			err, secretsVariable)
 	}
 	for name, value := range secrets {

@@ -13,9 +13,11 @@ import (
 // one line, accepted values are within the limits, and no secret is shown.
 func FuzzParse(f *testing.F) {
 	for _, words := range []string{
-		"", "-h", "-workers\n0", "--workers=257", "-app-port=-1", "-redis\n/x", "-redis\na:1\n-redis-host\nb", "-drain=1",
+		"", "-h", "-workers\n0", "--workers=257", "-app-port=-1", "-redis\n/x",
+		"-redis\na:1\n-redis-host\nb", "-drain=1",
 		"-drain=1h1ns",
-		"-token-secret=short", "-db-pass", "-data=", "-catalog-dir=a\n-db-host=b", "-users=0x10", "-stock=1_000", "--", "--\nx", "-", "-=", "-redis=:1"} {
+		"-token-secret=short", "-db-pass", "-data=", "-catalog-dir=a\n-db-host=b",
+		"-users=0x10", "-stock=1_000", "--", "--\nx", "-", "-=", "-redis=:1"} {
 		f.Add(words)
 	}
 	secret := strings.Repeat("hush", 8)

@@ -21,7 +21,8 @@ func (c *listeningFlags) add(f *Flags) {
 	f.Group("Listening")
 	f.Text(&c.Host, "app-host", "127.0.0.1",
 		"`address` to listen on; 0.0.0.0 is every IPv4 address of the machine, :: every one, of IPv4 and IPv6")
-	f.Number(&c.Port, "app-port", 8080, 0, 65535, "`port` to listen on, shared by all workers; 0 is any free one")
+	f.Number(&c.Port, "app-port", 8080, 0, 65535, "`port` to listen on, shared by all workers; 0 is any free "+
+		"one")
 	f.Number(&c.Workers, "workers", min(runtime.NumCPU(), workersMax), 1, workersMax,
 		"`processes` that serve (default: one per CPU)")
 	f.Time(&c.Drain, "drain", 10*time.Second, time.Millisecond, time.Hour,

@@ -12,5 +12,6 @@ type loggingFlags struct {
 
 func (c *loggingFlags) add(f *Flags) {
 	f.Group("Logging")
-	f.Choice(&c.LogFormat, "log-format", []string{LogText, LogJSON}, "`format` of the log on standard error: text or json")
+	f.Choice(&c.LogFormat, "log-format", []string{LogText, LogJSON},
+		"`format` of the log on standard error: text or json")
 }

@@ -20,7 +20,8 @@ type protectionFlags struct {
 
 func (c *protectionFlags) add(f *Flags) {
 	f.Group("Protection")
-	f.Text(&c.TLSCert, "tls-cert", "", "`file` with a certificate chain in PEM: serve HTTPS; SIGHUP reads it again")
+	f.Text(&c.TLSCert, "tls-cert", "", "`file` with a certificate chain in PEM: serve HTTPS; SIGHUP reads it "+
+		"again")
 	f.Text(&c.TLSKey, "tls-key", "", "`file` with its key in PEM")
 	f.Check(func() error {
 		if (c.TLSCert == "") != (c.TLSKey == "") {

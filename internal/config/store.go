@@ -31,7 +31,8 @@ func (c *storeFlags) add(f *Flags) {
 	f.Secret(&c.Redis.Password, "redis-password", "", "its `password`; better set in the environment")
 	f.Time(&c.Redis.Timeout, "redis-timeout", time.Second, time.Millisecond, time.Minute,
 		"`time` after which a request gets 503")
-	f.Switch(&c.RequireDurable, "require-durable", "do not start on a store that could lose an order that was answered")
+	f.Switch(&c.RequireDurable, "require-durable", "do not start on a store that could lose an order that "+
+		"was answered")
 	f.Check(func() error {
 		if c.DataDir == "" {
 			return errors.New("-data is empty; it must name a folder")

@@ -25,13 +25,15 @@ func (c *tokenFlags) add(f *Flags) {
 		"the secret before, which still verifies; `bytes` as above")
 	f.Check(func() error { return checkSecret("token-secret", c.TokenSecret) })
 	f.Check(func() error { return checkSecret("token-secret-previous", c.TokenSecretPrevious) })
-	f.Time(&c.TokenTTL, "token-ttl", 24*time.Hour, time.Second, 10*365*24*time.Hour, "`time` an access token is valid")
+	f.Time(&c.TokenTTL, "token-ttl", 24*time.Hour, time.Second, 10*365*24*time.Hour,
+		"`time` an access token is valid")
 	f.Secret(&c.ServiceToken, "service-token", "", fmt.Sprintf("lets other programs in (Authorization: Bearer ...), "+
 		"at least %d `bytes`; better set in the environment (default: none is let in)", tokens.SecretMin))
 	f.Check(func() error { return checkSecret("service-token", c.ServiceToken) })
 	f.Check(func() error {
 		if strings.ContainsFunc(c.ServiceToken, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return errors.New("-service-token (SERVICE_TOKEN) must be visible ASCII characters: it is sent in a header")
+			return errors.New("-service-token (SERVICE_TOKEN) must be visible ASCII characters: " +
+				"it is sent in a header")
 		}
 		return nil
 	})
@@ -39,7 +41,8 @@ func (c *tokenFlags) add(f *Flags) {
 
 func checkSecret(name, secret string) error {
 	if n := len(secret); n > 0 && n < tokens.SecretMin {
-		return fmt.Errorf("-%s (%s) has %d bytes; it must have at least %d", name, envName(name), n, tokens.SecretMin)
+		return fmt.Errorf("-%s (%s) has %d bytes; it must have at least %d", name, envName(name), n,
+			tokens.SecretMin)
 	}
 	return nil
 }

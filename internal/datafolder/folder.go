@@ -50,7 +50,8 @@ func Open(path string) (*Folder, error) {
 		return nil, err
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("data folder %s is writable by others (mode %04o); run chmod 700 on it or choose another with -data",
+		return nil, fmt.Errorf("data folder %s is writable by others (mode %04o); run chmod 700 on it or choose "+
+			"another with -data",
 			absolute, info.Mode().Perm())
 	}
 	if info.Mode().Perm()&0o077 != 0 {

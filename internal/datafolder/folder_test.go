@@ -181,7 +181,8 @@ func TestOtherOwnersAreRefused(t *testing.T) {
 		}
 	}
 	err := checkOwner("data folder x", owned{user: me + 1})
-	wantError(t, err, fmt.Sprintf("data folder x belongs to user %d, and this server runs as user %d; run chown on it or choose another folder with -data", me+1, me))
+	wantError(t, err, fmt.Sprintf("data folder x belongs to user %d, and this server runs as user %d; run "+
+		"chown on it or choose another folder with -data", me+1, me))
 	if me != 0 {
 		return // only root can give a file away
 	}

@@ -30,8 +30,9 @@ func write(t *testing.T, path string, text []byte) {
 // what is refused is not told to the log.
 func FuzzTokenSecret(f *testing.F) {
 	for _, text := range []string{
-		strings.Repeat("5e", SecretBytes) + "\n", strings.Repeat("5E", SecretBytes-1), "", "\n", " " + strings.Repeat("ab",
-			100) + " \r\n", strings.Repeat("x", 64),
+		strings.Repeat("5e", SecretBytes) + "\n", strings.Repeat("5E", SecretBytes-1), "", "\n", " " +
+			strings.Repeat("ab",
+				100) + " \r\n", strings.Repeat("x", 64),
 	} {
 		f.Add([]byte(text))
 	}
@@ -44,7 +45,8 @@ func FuzzTokenSecret(f *testing.F) {
 		secret, err := folder.TokenSecret()
 		trimmed := strings.TrimSpace(string(text))
 		want, wantErr := hex.DecodeString(trimmed)
-		if good := wantErr == nil && len(want) >= SecretBytes; good != (err == nil) || good && !bytes.Equal(secret, want) {
+		if good := wantErr == nil && len(want) >= SecretBytes; good != (err == nil) || good &&
+			!bytes.Equal(secret, want) {
 			t.Errorf("%q: secret %x, %v", text, secret, err)
 		}
 		if err != nil && len(trimmed) >= SecretBytes && strings.Contains(err.Error(), trimmed) {
@@ -79,7 +81,8 @@ func FuzzSale(f *testing.F) {
 
 // FuzzOwner reads any text as the lock file: an owner is found only where a whole line names it.
 func FuzzOwner(f *testing.F) {
-	for _, text := range []string{"123\n", "123", "\n", "-1\n", "99999999999999999999\n", "12\n34\n", "+7\n", "0x10\n"} {
+	for _, text := range []string{"123\n", "123", "\n", "-1\n", "99999999999999999999\n", "12\n34\n", "+7\n",
+		"0x10\n"} {
 		f.Add([]byte(text))
 	}
 	path := filepath.Join(f.TempDir(), lockName)

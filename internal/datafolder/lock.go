@@ -64,10 +64,12 @@ func (f *Folder) acquire(file *os.File) error {
 		// on the next look.
 		owner := readOwner(file)
 		if alive(owner) {
-			return fmt.Errorf("data folder %s is %w by process %d; stop it or choose another with -data", f.path, ErrInUse, owner)
+			return fmt.Errorf("data folder %s is %w by process %d; stop it or choose another with -data", f.path,
+				ErrInUse, owner)
 		}
 		if time.Since(start) >= lockWait {
-			return fmt.Errorf("data folder %s is still %w by the store of process %d, which has ended; stop that store or choose another folder with -data",
+			return fmt.Errorf("data folder %s is still %w by the store of process %d, which has ended; stop that "+
+				"store or choose another folder with -data",
 				f.path, ErrInUse, owner)
 		}
 	}

@@ -26,7 +26,8 @@ func TestLockNamesTheOwner(t *testing.T) {
 	if !errors.Is(err, ErrInUse) {
 		t.Fatalf("second instance got %v, want ErrInUse", err)
 	}
-	want := fmt.Sprintf("data folder %s is in use by process %d; stop it or choose another with -data", path, os.Getpid())
+	want := fmt.Sprintf("data folder %s is in use by process %d; stop it or choose another with -data", path,
+		os.Getpid())
 	if err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}

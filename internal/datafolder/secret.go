@@ -61,7 +61,8 @@ func (f *Folder) readSecret() ([]byte, error) {
 		return nil, fmt.Errorf("cannot read token secret: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("token secret %s is open to other users (mode %04o); run chmod 600 on it, or remove it to have a new one made, which logs everyone out",
+		return nil, fmt.Errorf("token secret %s is open to other users (mode %04o); run chmod 600 on it, or "+
+			"remove it to have a new one made, which logs everyone out",
 			path, mode)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, secretFileMost+1))
@@ -69,14 +70,17 @@ func (f *Folder) readSecret() ([]byte, error) {
 		return nil, fmt.Errorf("cannot read token secret: %w", err)
 	}
 	if len(text) > secretFileMost {
-		return nil, fmt.Errorf("token secret %s has more than %d characters; remove it to have a new one made, which logs everyone out", path, secretFileMost)
+		return nil, fmt.Errorf("token secret %s has more than %d characters; remove it to have a new one made, "+
+			"which logs everyone out", path, secretFileMost)
 	}
 	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil {
-		return nil, fmt.Errorf("token secret %s is not hexadecimal text; remove it to have a new one made, which logs everyone out", path)
+		return nil, fmt.Errorf("token secret %s is not hexadecimal text; remove it to have a new one made, "+
+			"which logs everyone out", path)
 	}
 	if len(secret) < SecretBytes {
-		return nil, fmt.Errorf("token secret %s has %d bytes, the least is %d; remove it to have a new one made, which logs everyone out",
+		return nil, fmt.Errorf("token secret %s has %d bytes, the least is %d; remove it to have a new one "+
+			"made, which logs everyone out",
 			path, len(secret), SecretBytes)
 	}
 	return secret, nil

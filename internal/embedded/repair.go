@@ -35,7 +35,8 @@ func (s *server) repair(ctx context.Context) error {
 		return err
 	}
 	if !unfinished(d.tail) {
-		return fmt.Errorf("%s is damaged at byte %d, and not by an unfinished write: its other %d bytes hold orders that were answered; restore a copy of the folder %s",
+		return fmt.Errorf("%s is damaged at byte %d, and not by an unfinished write: its other %d bytes hold "+
+			"orders that were answered; restore a copy of the folder %s",
 			d.file, d.whole, len(d.tail), s.folder.Path())
 	}
 	kept, err := s.keep(d.tail)
@@ -45,7 +46,8 @@ func (s *server) repair(ctx context.Context) error {
 	if output, err := s.check(ctx, "--fix"); err != nil {
 		return fmt.Errorf("cannot repair the append-only file: %w: %s", err, bytes.TrimSpace(output))
 	}
-	slog.Warn("the append-only file ended in an unfinished write; that write, which was not answered, is undone",
+	slog.Warn("the append-only file ended in an unfinished write; that write, which was not answered, is "+
+		"undone",
 		"store", s.name, "file", d.file, "bytes", len(d.tail), "kept_in", kept)
 	return nil
 }

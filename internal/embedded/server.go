@@ -50,7 +50,8 @@ type server struct {
 func startServer(ctx context.Context, name, program string, folder *datafolder.Folder) (*Store, error) {
 	socket := Socket(folder)
 	if len(socket) > socketPathMost {
-		return nil, fmt.Errorf("cannot start %s: the path of its socket, %s, has %d bytes and the limit is %d; choose a shorter -data",
+		return nil, fmt.Errorf("cannot start %s: the path of its socket, %s, has %d bytes and the limit is %d; "+
+			"choose a shorter -data",
 			name, socket, len(socket), socketPathMost)
 	}
 	s := &server{name: name, program: program, folder: folder, socket: socket}
@@ -97,7 +98,8 @@ func (s *server) start(ctx context.Context) error {
 	cmd := exec.Command(s.program,
 		"--port", "0", "--unixsocket", s.socket, "--unixsocketperm", "700",
 		"--dir", s.folder.Path(), "--appendonly", "yes", "--appendfsync", "always", "--save", "",
-		"--aof-load-truncated", "no", // with yes it leaves half a transaction, which the next start would complete with another
+		// With yes it leaves half a transaction, which the next start would complete with another one.
+		"--aof-load-truncated", "no",
 		"--daemonize", "no", "--logfile", path)
 	// Its messages from before it has read its settings go to the same log.
 	cmd.Stdout, cmd.Stderr = log, log

@@ -58,10 +58,12 @@ func TestServerIsPrivateAndDurable(t *testing.T) {
 	needServer(t)
 	path := shortFolder(t)
 	store, _ := run(t, lock(t, path))
-	if store.Network != "unix" || store.Address != filepath.Join(path, "redis.sock") || store.Password != "" || !store.Durable {
+	if store.Network != "unix" || store.Address != filepath.Join(path, "redis.sock") || store.Password != "" ||
+		!store.Durable {
 		t.Errorf("store %+v", store)
 	}
-	if want := "private " + store.Name + " in " + path + ": what was answered survives a power cut"; store.Description() != want {
+	want := "private " + store.Name + " in " + path + ": what was answered survives a power cut"
+	if store.Description() != want {
 		t.Errorf("description %q, want %q", store.Description(), want)
 	}
 	info, err := os.Stat(store.Address)
@@ -71,7 +73,8 @@ func TestServerIsPrivateAndDurable(t *testing.T) {
 	if mode := info.Mode().Perm(); mode != 0o700 {
 		t.Errorf("socket has mode %04o", mode)
 	}
-	for setting, want := range map[string]string{"port": "0", "appendonly": "yes", "appendfsync": "always", "save": "", "dir": path} {
+	for setting, want := range map[string]string{"port": "0", "appendonly": "yes", "appendfsync": "always",
+		"save": "", "dir": path} {
 		wantAnswer(t, store, "CONFIG GET "+setting, want)
 	}
 }
@@ -196,7 +199,8 @@ func TestServerEndsWithItsKilledParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Lock(); err == nil || !strings.Contains(err.Error(), "in use by process "+strconv.Itoa(cmd.Process.Pid)) {
+	if err := second.Lock(); err == nil || !strings.Contains(err.Error(),
+		"in use by process "+strconv.Itoa(cmd.Process.Pid)) {
 		t.Errorf("lock of a second instance: %v", err)
 	}
 	if err := cmd.Process.Kill(); err != nil {
@@ -227,7 +231,8 @@ func TestCutAppendOnlyFileIsRepaired(t *testing.T) {
 		t.Fatal(err)
 	}
 	// EXEC and half of the last INCR.
-	if err := os.Truncate(files[0], info.Size()-int64(len("*1\r\n$4\r\nEXEC\r\n")+len("orders\r\n"))); err != nil {
+	cut := int64(len("*1\r\n$4\r\nEXEC\r\n") + len("orders\r\n"))
+	if err := os.Truncate(files[0], info.Size()-cut); err != nil {
 		t.Fatal(err)
 	}
 	for _, other := range []string{":0", ":1", ":1"} {
@@ -256,7 +261,8 @@ func TestDamagedAppendOnlyFileIsRefused(t *testing.T) {
 			folder := lock(t, path)
 			store, stop := run(t, folder)
 			for i := range 10 {
-				wantAnswer(t, store, fmt.Sprintf("EVAL redis.call('SET','sold_%d',1)return(redis.call('INCR','orders')) 0", i), fmt.Sprintf(":%d", i+1))
+				const order = "EVAL redis.call('SET','sold_%d',1)return(redis.call('INCR','orders')) 0"
+				wantAnswer(t, store, fmt.Sprintf(order, i), fmt.Sprintf(":%d", i+1))
 			}
 			stop()
 			files, err := filepath.Glob(filepath.Join(path, appendFolder, "*.incr.aof"))
@@ -292,7 +298,8 @@ func TestUnfinished(t *testing.T) {
 	for tail, want := range map[string]bool{
 		multi + set + set: true, multi + set + set[:9]: true, multi: true, multi + set + exec[:len(exec)-1]: true,
 		"*": true, set[:len(set)-1]: true, multi[:5]: true,
-		multi + set + exec: false, multi + set + multi + set: false, set + set: false, "*3\r\n$9\r\nSET\r\n" + set: false,
+		multi + set + exec: false, multi + set + multi + set: false, set + set: false, "*3\r\n$9\r\nSET\r\n" +
+			set: false,
 	} {
 		if got := unfinished([]byte(tail)); got != want {
 			t.Errorf("%q: %v, want %v", tail, got, want)

@@ -53,13 +53,16 @@ func Start(ctx context.Context, cfg Config) (*Store, error) {
 		}
 	}
 	if Holds(cfg.Folder) {
-		return nil, fmt.Errorf("there is no redis-server on PATH, but %s holds a sale of a redis-server; install redis-server to go on with it, or choose another -data",
+		return nil, fmt.Errorf("there is no redis-server on PATH, but %s holds a sale of a redis-server; "+
+			"install redis-server to go on with it, or choose another -data",
 			cfg.Folder.Path())
 	}
 	if cfg.RequireDurable {
-		return nil, errors.New("-require-durable: there is no redis-server on PATH, and what is kept in memory is lost at a restart; install redis-server")
+		return nil, errors.New("-require-durable: there is no redis-server on PATH, and what is kept in memory " +
+			"is lost at a restart; install redis-server")
 	}
-	slog.Warn("no redis-server on PATH: the sale is kept in memory and NOTHING survives a restart; install redis-server for a durable sale")
+	slog.Warn("no redis-server on PATH: the sale is kept in memory and NOTHING survives a restart; install " +
+		"redis-server for a durable sale")
 	return startMemory()
 }
 

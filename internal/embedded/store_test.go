@@ -123,7 +123,8 @@ func within(t *testing.T, what string, condition func() bool) {
 func fakeServer(t *testing.T, script string) {
 	t.Helper()
 	programs := t.TempDir()
-	if err := os.WriteFile(filepath.Join(programs, "redis-server"), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(programs, "redis-server"), []byte("#!/bin/sh\n"+script+"\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
@@ -141,7 +142,8 @@ func TestStartRefusesAFolderThatIsNotLocked(t *testing.T) {
 func TestMemoryWhereNoServerIsInstalled(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	store, stop := run(t, lock(t, shortFolder(t)))
-	if store.Network != "tcp" || !strings.HasPrefix(store.Address, "127.0.0.1:") || store.Durable || len(store.Password) < 20 {
+	if store.Network != "tcp" || !strings.HasPrefix(store.Address, "127.0.0.1:") || store.Durable ||
+		len(store.Password) < 20 {
 		t.Errorf("store %+v", store)
 	}
 	if !strings.Contains(store.Description(), "NOTHING survives a restart") {
@@ -185,11 +187,13 @@ func TestMemoryRefusesAFolderWithAKeptSale(t *testing.T) {
 func TestStartTellsWhyTheServerEnded(t *testing.T) {
 	fakeServer(t, `echo "an old line" >/dev/null; echo "*** FATAL ***"; echo "Bad directive" >&2; exit 3`)
 	path := shortFolder(t)
-	if err := os.WriteFile(filepath.Join(path, logName), []byte("line of an earlier start\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(path, logName), []byte("line of an earlier start\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Start(t.Context(), Config{Folder: lock(t, path)})
-	wantError(t, err, "redis-server ended before it answered (exit status 3)", logName, "*** FATAL *** | Bad directive")
+	wantError(t, err, "redis-server ended before it answered (exit status 3)", logName,
+		"*** FATAL *** | Bad directive")
 	if strings.Contains(err.Error(), "earlier start") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %q", err)
 	}

@@ -35,8 +35,9 @@ type Handover map[string]Parcel
 
 // Parcel is the handover to each worker of a role.
 type Parcel struct {
-	Value any                 // anything that becomes JSON, of at most 1 MiB: secrets and computed settings
-	Files map[string]*os.File // by name, at most 64; they must stay open while workers are started with this handover
+	Value any // anything that becomes JSON, of at most 1 MiB: secrets and computed settings
+	// Files are at most 64. They must stay open while workers are started with this handover.
+	Files map[string]*os.File
 }
 
 // envelope is the form in which a parcel travels.
@@ -56,7 +57,8 @@ func (e envelope) check() error {
 	seen := map[string]bool{}
 	for _, name := range e.Files {
 		if name == "" || len(name) > fileNameMost || seen[name] {
-			return fmt.Errorf("it has a file named %.*q; a name has 1 to %d bytes and is there once", fileNameMost, name, fileNameMost)
+			return fmt.Errorf("it has a file named %.*q; a name has 1 to %d bytes and is there once", fileNameMost,
+				name, fileNameMost)
 		}
 		seen[name] = true
 	}
@@ -132,7 +134,8 @@ func unseal(file *os.File) (envelope, error) {
 		err = e.check()
 	}
 	if err != nil {
-		return envelope{}, fmt.Errorf("cannot read handover: %w (%s is set by the supervisor only: unset it)", err, roleVariable)
+		return envelope{}, fmt.Errorf("cannot read handover: %w (%s is set by the supervisor only: unset it)", err,
+			roleVariable)
 	}
 	return e, nil
 }

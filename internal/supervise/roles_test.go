@@ -119,7 +119,8 @@ func TestRollReplacesEveryRole(t *testing.T) {
 // When the worker of one role cannot start, all roles end.
 func TestFirstWorkerOfARoleEndsBeforeItIsReady(t *testing.T) {
 	clocks := Role{Name: clockRole, Count: 1}
-	s := openRoles(t, time.Second, play{}, saleWorkers(1, "127.0.0.1:0"), clocks) // no tick: the clock refuses its part
+	// no tick: the clock refuses its part
+	s := openRoles(t, time.Second, play{}, saleWorkers(1, "127.0.0.1:0"), clocks)
 	s.run()
 	want := "clock worker 0 ended before it was ready: exit status 1; its message is above"
 	if err := <-s.result; err == nil || err.Error() != want {

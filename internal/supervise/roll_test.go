@@ -91,7 +91,8 @@ func TestRollThatFailsLeavesTheOldWorker(t *testing.T) {
 		limit time.Duration
 		want  string
 	}{
-		"ends":        {play{Generation: 2, Exit: []int{0}}, readyLimit, "sale worker 0 ended before it was ready: exit status 3; its message is above"},
+		"ends": {play{Generation: 2, Exit: []int{0}}, readyLimit,
+			"sale worker 0 ended before it was ready: exit status 3; its message is above"},
 		"never ready": {play{Generation: 2, Hang: true}, time.Second, "sale worker 0 was not ready within 1s"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +105,8 @@ func TestRollThatFailsLeavesTheOldWorker(t *testing.T) {
 			within(t, "list of starts", func() bool { return len(s.started()) == 2 })
 			old := s.mustAsk(s.regularOf(0))
 			err := s.Roll(t.Context(), s.handover(c.part))
-			if want := "cannot replace sale worker 0, the old one stays: " + c.want; err == nil || err.Error() != want {
+			if want := "cannot replace sale worker 0, the old one stays: " + c.want; err == nil ||
+				err.Error() != want {
 				t.Errorf("Roll returned %v, want %q", err, want)
 			}
 			if got := s.mustAsk(s.regularOf(0)); got != old {

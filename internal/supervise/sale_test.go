@@ -63,8 +63,9 @@ func openRoles(t *testing.T, drain time.Duration, part play, roles ...Role) *sal
 // handover gives every role its part and the list of starts, and the clocks a file of their own before it.
 func (s *sale) handover(part play) Handover {
 	return Handover{
-		saleRole:  {Value: part, Files: map[string]*os.File{"starts": s.starts}},
-		clockRole: {Value: clock{Tick: part.Generation}, Files: map[string]*os.File{"starts": s.starts, "a": os.Stdin}},
+		saleRole: {Value: part, Files: map[string]*os.File{"starts": s.starts}},
+		clockRole: {Value: clock{Tick: part.Generation}, Files: map[string]*os.File{"starts": s.starts,
+			"a": os.Stdin}},
 	}
 }
 

@@ -92,11 +92,12 @@ func TestSocketStaysNonBlockingWhenHandedOver(t *testing.T) {
 
 func TestNewRefusesBadSettings(t *testing.T) {
 	for want, roles := range map[string][]Role{
-		"cannot supervise 0 sale workers, the least is 1":                 {saleWorkers(0, "127.0.0.1:0")},
-		"cannot listen on 127.0.0.1:70000: listen tcp":                    {saleWorkers(1, "127.0.0.1:70000")},
-		"cannot supervise without a role":                                 {},
-		`cannot supervise role "": each role needs a name of its own`:     {{Count: 1}},
-		`cannot supervise role "sale": each role needs a name of its own`: {saleWorkers(1, ""), saleWorkers(1, "")},
+		"cannot supervise 0 sale workers, the least is 1":             {saleWorkers(0, "127.0.0.1:0")},
+		"cannot listen on 127.0.0.1:70000: listen tcp":                {saleWorkers(1, "127.0.0.1:70000")},
+		"cannot supervise without a role":                             {},
+		`cannot supervise role "": each role needs a name of its own`: {{Count: 1}},
+		`cannot supervise role "sale": each role needs a name of its own`: {saleWorkers(1, ""),
+			saleWorkers(1, "")},
 	} {
 		if _, err := New(Config{Roles: roles}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

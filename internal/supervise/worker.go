@@ -40,7 +40,8 @@ func Inherited() (*Worker, error) {
 	role, number, _ := strings.Cut(text, "/")
 	slot, err := strconv.Atoi(number)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w (it is set by the supervisor only: unset it)", roleVariable, err)
+		return nil, fmt.Errorf("cannot read %s: %w (it is set by the supervisor only: unset it)", roleVariable,
+			err)
 	}
 	handover := inherit(handoverDescriptor, "handover")
 	e, err := unseal(handover)
@@ -48,7 +49,8 @@ func Inherited() (*Worker, error) {
 		return nil, err
 	}
 	handover.Close()
-	w := &Worker{Role: role, Slot: slot, Files: map[string]*os.File{}, value: e.Value, ready: inherit(readyDescriptor, "ready")}
+	w := &Worker{Role: role, Slot: slot, Files: map[string]*os.File{}, value: e.Value,
+		ready: inherit(readyDescriptor, "ready")}
 	return w, w.inherit(e)
 }
 

@@ -140,8 +140,9 @@ func TestInheritedOutsideOfASupervisor(t *testing.T) {
 	if w, err := Inherited(); w != nil || err != nil {
 		t.Errorf("Inherited() = %v, %v in a process that is no worker", w, err)
 	}
-	for role, want := range map[string]string{"sale/0": "cannot read handover", "sale/first": "cannot read FLASHSALE_WORKER",
-		"0": "cannot read FLASHSALE_WORKER"} {
+	for role, want := range map[string]string{"sale/0": "cannot read handover",
+		"sale/first": "cannot read FLASHSALE_WORKER",
+		"0":          "cannot read FLASHSALE_WORKER"} {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = append(os.Environ(), roleVariable+"="+role)
 		output, err := cmd.CombinedOutput()
@@ -187,11 +188,13 @@ func TestHandoverLimits(t *testing.T) {
 		many[fmt.Sprint(i)] = os.Stdin
 	}
 	for want, handover := range map[string]Handover{
-		"its value has 1048577 bytes, the limit is 1048576":                  {saleRole: {Value: strings.Repeat("a", valueMost-1)}},
-		"it has 65 files, the limit is 64":                                   {saleRole: {Files: many}},
-		`it has a file named ""; a name has 1 to 64 bytes and is there once`: {saleRole: {Files: map[string]*os.File{"": os.Stdin}}},
-		"json: unsupported type: chan int":                                   {saleRole: {Value: make(chan int)}},
-		"the handover has nothing for them":                                  {},
+		"its value has 1048577 bytes, the limit is 1048576": {
+			saleRole: {Value: strings.Repeat("a", valueMost-1)}},
+		"it has 65 files, the limit is 64": {saleRole: {Files: many}},
+		`it has a file named ""; a name has 1 to 64 bytes and is there once`: {
+			saleRole: {Files: map[string]*os.File{"": os.Stdin}}},
+		"json: unsupported type: chan int":  {saleRole: {Value: make(chan int)}},
+		"the handover has nothing for them": {},
 	} {
 		s, err := New(Config{Roles: []Role{saleWorkers(1, "127.0.0.1:0")}})
 		if err != nil {

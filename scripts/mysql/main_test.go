@@ -14,7 +14,8 @@ import (
 // environment is the whole environment of the settings, as far as the machine sets it.
 func environment(t *testing.T, values map[string]string) {
 	t.Helper()
-	for _, name := range []string{"USERS", "FOODS", "STOCK", "ROOT_PASSWORD", "CATALOG_DIR", "DB_HOST", "DB_PORT", "DB_NAME",
+	for _, name := range []string{"USERS", "FOODS", "STOCK", "ROOT_PASSWORD", "CATALOG_DIR", "DB_HOST",
+		"DB_PORT", "DB_NAME",
 		"DB_USER", "DB_PASS", "REPLACE_TABLES"} {
 		t.Setenv(name, values[name])
 	}
@@ -48,9 +49,11 @@ func load(t *testing.T, db catalog.Database, cfg catalog.Config) {
 
 func TestTablesHoldTheBuiltInCatalogue(t *testing.T) {
 	server := mariadbtest.Start(t)
-	db := catalog.Database{Host: server.Host, Port: server.Port, Name: "ele`me", User: server.User, Password: server.Password}
+	db := catalog.Database{Host: server.Host, Port: server.Port, Name: "ele`me", User: server.User,
+		Password: server.Password}
 	environment(t, map[string]string{
-		"DB_HOST": db.Host, "DB_PORT": strconv.Itoa(db.Port), "DB_NAME": db.Name, "DB_USER": db.User, "DB_PASS": db.Password,
+		"DB_HOST": db.Host, "DB_PORT": strconv.Itoa(db.Port), "DB_NAME": db.Name,
+		"DB_USER": db.User, "DB_PASS": db.Password,
 	})
 
 	var out strings.Builder
@@ -123,8 +126,10 @@ func TestBadSettings(t *testing.T) {
 		want      string
 	}{
 		{name: "port", port: "sql", want: `DB_PORT is "sql"; it must be a whole number`},
-		{name: "argument", arguments: []string{"localhost"}, want: `unexpected argument "localhost" (-h lists all flags)`},
-		{name: "flag", arguments: []string{"-hots", "x"}, want: "flag provided but not defined: -hots (-h lists all flags)"},
+		{name: "argument", arguments: []string{"localhost"},
+			want: `unexpected argument "localhost" (-h lists all flags)`},
+		{name: "flag", arguments: []string{"-hots", "x"},
+			want: "flag provided but not defined: -hots (-h lists all flags)"},
 		{name: "range", arguments: []string{"-users", "0"}, want: "-users is 0; it must be from 1 to 10000000"},
 	}
 	for _, test := range tests {

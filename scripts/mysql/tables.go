@@ -96,7 +96,8 @@ func createTables(ctx context.Context, db *sql.DB, replace bool) error {
 		return fmt.Errorf("cannot look for tables: %w", err)
 	}
 	if existing > 0 && !replace {
-		return errors.New("table user or food exists already; pass -replace-tables to drop both and fill them anew")
+		return errors.New("table user or food exists already; " +
+			"pass -replace-tables to drop both and fill them anew")
 	}
 	for _, statement := range []string{"DROP TABLE IF EXISTS `user`, `food`", createUser, createFood} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {

@@ -168,7 +168,8 @@ func (s *Server) launch(ctx context.Context, folder string) (*child, error) {
 		"--socket=" + filepath.Join(folder, "s"), "--pid-file=" + filepath.Join(folder, "pid"),
 		"--init-file=" + filepath.Join(folder, "account.sql"),
 		"--bind-address=" + s.Host, "--port=" + strconv.Itoa(s.Port), "--skip-name-resolve",
-		"--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0"}, append(account(), s.arguments...)...)
+		"--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0"},
+		append(account(), s.arguments...)...)
 	daemon, err := startChild("mariadbd", arguments)
 	if err != nil {
 		return nil, err
