@@ -5,13 +5,13 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/child"
+	"flashsale/internal/proc"
 )
 
 // children returns the child processes that call themselves by this name.
 func children(t *testing.T, parent int, name string) []int {
 	t.Helper()
-	found, err := child.Find(parent, name)
+	found, err := proc.Children(parent, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func children(t *testing.T, parent int, name string) []int {
 func awaitEnd(t *testing.T, pids ...int) {
 	t.Helper()
 	for _, pid := range pids {
-		within(t, fmt.Sprintf("end of process %d", pid), func() bool { _, alive := child.Parent(pid); return !alive })
+		within(t, fmt.Sprintf("end of process %d", pid), func() bool { return !proc.Alive(pid) })
 	}
 }
 

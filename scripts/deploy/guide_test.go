@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/child"
+	"flashsale/internal/proc"
 )
 
 // block returns the text that the guide marks with a name.
@@ -149,7 +149,7 @@ func (s *site) reload(t *testing.T) {
 	name := "flashsale on " + s.machine("11")
 	server := s.service(name)
 	workers := func() (programs []string) {
-		pids, err := child.Find(server.cmd.Process.Pid, "flashsale")
+		pids, err := proc.Children(server.cmd.Process.Pid, "flashsale")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/child"
+	"flashsale/internal/proc"
 )
 
 // Faults of what Redis keeps.
@@ -112,7 +112,7 @@ func (s *stack) crash(ctx context.Context) (start func(context.Context) error, e
 	_ = syscall.Kill(pid, syscall.SIGKILL) // the only error is that it has ended
 	s.redis.owner.kill()
 	start = func(context.Context) error { return s.redis.owner.start() }
-	return start, await(ctx, "end of redis-server", stopMax, func() bool { _, alive := child.Parent(pid); return !alive })
+	return start, await(ctx, "end of redis-server", stopMax, func() bool { return !proc.Alive(pid) })
 }
 
 // repair cuts an append-only file back to its last complete transaction.

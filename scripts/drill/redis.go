@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/child"
+	"flashsale/internal/proc"
 )
 
 const (
@@ -73,7 +73,7 @@ func (r *redis) kill() error {
 // pid is the process that is the Redis now.
 func (r *redis) pid() (int, error) {
 	if r.owner != nil {
-		pids, err := child.Find(r.owner.pid(), "redis-server")
+		pids, err := proc.Children(r.owner.pid(), "redis-server")
 		if err != nil {
 			return 0, err
 		}

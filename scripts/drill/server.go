@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/child"
+	"flashsale/internal/proc"
 )
 
 // The sale of every drill: enough users that no load runs out of them, enough stock that the sale is still on at the end.
@@ -118,7 +118,7 @@ func (s *server) awaitReady(ctx context.Context) error {
 }
 
 func (s *server) workers() []int {
-	pids, _ := child.Find(s.pid(), "flashsale") // without a process table there are none to be found
+	pids, _ := proc.Children(s.pid(), "flashsale") // without a process table there are none to be found
 	return pids
 }
 
