@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/catalog/mariadbtest"
+	"flashsale/internal/mariadbtest"
 	"flashsale/redisx/redistest"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"flashsale/internal/catalog/mariadbtest"
+	"flashsale/internal/mariadbtest"
 )
 
 // A sale from the contest's tables, which scripts/mysql fills; scripts/bench buys and audits it.

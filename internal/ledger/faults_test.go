@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/catalog/mariadbtest"
+	"flashsale/internal/mariadbtest"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"flashsale/internal/child"
+	"flashsale/internal/stand"
 )
 
 const (
@@ -94,7 +95,7 @@ type stack struct {
 	disk    *disk
 	clock   *clock
 	redis   *redis
-	proxy   *proxy
+	proxy   *stand.Proxy
 	servers []*server
 	probes  *probes
 	load    *load
@@ -193,10 +194,10 @@ func (s *stack) startRedis(ctx context.Context) (address string, err error) {
 	if !s.setup.proxied {
 		return s.redis.socket, nil
 	}
-	if s.proxy, err = startProxy(s.redis.socket); err != nil {
+	if s.proxy, err = stand.StartProxy("unix", s.redis.socket); err != nil {
 		return "", err
 	}
-	return s.proxy.address(), nil
+	return s.proxy.Address(), nil
 }
 
 // stop ends everything in the opposite order; what was never started is left out.
@@ -214,7 +215,7 @@ func (s *stack) stop() {
 		s.redis.service.stop()
 	}
 	if s.proxy != nil {
-		s.proxy.stop()
+		s.proxy.Stop()
 	}
 	if s.disk != nil {
 		s.disk.remove()

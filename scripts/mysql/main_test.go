@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/catalog/mariadbtest"
+	"flashsale/internal/mariadbtest"
 )
 
 func environment(values map[string]string) func(string) string {
