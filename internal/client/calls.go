@@ -29,6 +29,9 @@ type Item struct {
 	Count int `json:"count"`
 }
 
+// Pieces is an item.
+func Pieces(food, count int) Item { return Item{food, count} }
+
 // Order is an order that was placed.
 type Order struct {
 	ID    string `json:"id"`

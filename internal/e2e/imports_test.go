@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"flashsale/internal/child"
+	"flashsale/internal/stand"
 )
 
 const module = "flashsale"
@@ -142,7 +143,7 @@ func goList(t *testing.T) [][]string {
 	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, module+"/...")
 	var output, faults bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &faults
-	must(t, child.Start(cmd, syscall.SIGKILL))
+	stand.Must(t, child.Start(cmd, syscall.SIGKILL))
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("go list: %v\n%s", err, faults.Bytes())
 	}
@@ -210,11 +211,11 @@ func TestImportRules(t *testing.T) {
 func TestTopLevel(t *testing.T) {
 	t.Parallel()
 	allowed := []string{"main.go", "handlers", "redisx", "tokens", "scripts", "internal", "go.mod", "go.sum", "README.md"}
-	for ignored := range strings.FieldsSeq(read(t, root+".gitignore")) {
+	for ignored := range strings.FieldsSeq(stand.ReadFile(t, root+".gitignore")) {
 		allowed = append(allowed, strings.Trim(ignored, "/"))
 	}
 	entries, err := os.ReadDir(root)
-	must(t, err)
+	stand.Must(t, err)
 	for _, entry := range entries {
 		if name := entry.Name(); !slices.Contains(allowed, name) && !strings.HasPrefix(name, ".") {
 			t.Errorf("%s is at the top level, where the plan has no place for it", name)
