@@ -99,7 +99,7 @@ func readReply(r *bufio.Reader) (string, error) {
 	case '+', ':':
 		return rest, nil
 	case '-':
-		return "", errors.New("redis refuses: " + rest)
+		return "", errors.New("Redis refuses: " + rest)
 	case '$':
 		length, err := strconv.Atoi(rest)
 		if err != nil || length < 0 {

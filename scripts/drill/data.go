@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"flashsale/internal/polltest"
 	"flashsale/internal/proc"
 )
 
@@ -112,7 +113,7 @@ func (s *stack) crash(ctx context.Context) (start func(context.Context) error, e
 	_ = syscall.Kill(pid, syscall.SIGKILL) // the only error is that it has ended
 	s.redis.owner.kill()
 	start = func(context.Context) error { return s.redis.owner.start() }
-	return start, await(ctx, "end of redis-server", stopMax, func() bool { return !proc.Alive(pid) })
+	return start, polltest.Await(ctx, "end of redis-server", stopMax, func() bool { return !proc.Alive(pid) })
 }
 
 // repair cuts an append-only file back to its last complete transaction.
@@ -201,13 +202,16 @@ func (s *stack) sellOut(ctx context.Context, food int) (restock func() error, er
 	if err != nil {
 		return nil, err
 	}
-	lists := s.probes.list[len(s.probes.list)-1].shopper
+	lists, err := s.lister()
+	if err != nil {
+		return nil, err
+	}
 	return func() error {
 		if _, err := s.redis.ask(ctx, "HINCRBY", key, field, left); err != nil {
 			return err
 		}
-		return await(ctx, "food back in the list", refusalMax, func() bool {
-			stock, err := lists.stock(ctx)
+		return polltest.Await(ctx, "food back in the list", refusalMax, func() bool {
+			stock, err := lists.stock()
 			return err == nil && len(stock) == foods && stock[food-1] > 0
 		})
 	}, nil

@@ -29,6 +29,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"flashsale/internal/stand"
 )
 
 const (
@@ -74,17 +76,17 @@ func run(args []string, out io.Writer) error {
 	}
 	ctx, restoreSignals := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restoreSignals()
-	programs, err := buildPrograms(ctx)
-	if err != nil {
-		return err
+	for _, source := range []string{stand.ServerSource, benchSource} { // here, so that no drill waits for it
+		if _, err := stand.Build(ctx, source); err != nil {
+			return err
+		}
 	}
-	defer programs.remove()
 
 	began := time.Now()
 	var results []result
 	for i, t := range turns {
 		fmt.Fprintf(out, "%d/%d %s, seed %d: %s\n", i+1, len(turns), t.drill.name, t.seed, t.drill.says)
-		r := perform(ctx, programs, t, opt.long)
+		r := perform(ctx, t, opt.long)
 		r.describe(out)
 		results = append(results, r)
 		if ctx.Err() != nil {

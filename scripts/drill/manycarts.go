@@ -54,7 +54,7 @@ func manyCarts(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	newest, err := users[0].fill(ctx, attackedFood)
+	newest, err := users[0].fill(attackedFood)
 	if err != nil {
 		return err
 	}
@@ -75,13 +75,13 @@ func fillMany(crowd []*shopper) flood {
 			if n%2 == 0 {
 				return newCart
 			}
-			return addTo(carts[member], item{1 + n%foods, 1})
+			return addTo(carts[member], item(1+n%foods, 1))
 		},
-		heard: func(member, n int, reply []byte) {
+		heard: func(member, n int, reply string) {
 			var cart struct {
 				ID string `json:"cart_id"`
 			}
-			if n%2 == 0 && json.Unmarshal(reply, &cart) == nil {
+			if n%2 == 0 && json.Unmarshal([]byte(reply), &cart) == nil {
 				carts[member] = cart.ID
 			}
 		},
@@ -97,7 +97,7 @@ func changeOwn(ctx context.Context, users []*shopper) (flood, error) {
 			if n%2 == 0 {
 				return newCart
 			}
-			return addTo(carts[member], item{attackedFood, n%4 - 2})
+			return addTo(carts[member], item(attackedFood, n%4-2))
 		},
 	}, err
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
 )
 
@@ -20,7 +21,7 @@ func networkSwallows(ctx context.Context, s *stack, dice *rand.Rand) error {
 func connectionsReset(ctx context.Context, s *stack, dice *rand.Rand) error {
 	for range s.times(10, 40) {
 		s.proxy.BreakNext(stand.Cut{Replies: dice.IntN(2) == 0, Share: dice.Float64()})
-		if err := await(ctx, "traffic to be cut", refusalMax, s.proxy.Broken); err != nil {
+		if err := polltest.Await(ctx, "traffic to be cut", refusalMax, s.proxy.Broken); err != nil {
 			return err
 		}
 		pause(ctx, moment(dice, 200*time.Millisecond))

@@ -11,11 +11,14 @@ import (
 
 const (
 	turnMax   = 10 * time.Minute // a bound on what hangs; the longest drill of the long form takes half of it
-	beforeMax = time.Second      // the fault comes at a random moment of this time, after the first sales
+	startMax  = 20 * time.Second // a bound on what hangs: a start takes a tenth of a second
+	stopMax   = 10 * time.Second
+	logShown  = 2000        // bytes of the end of each log of a failed drill
+	beforeMax = time.Second // the fault comes at a random moment of this time, after the first sales
 )
 
 // perform makes one turn on a stack of its own.
-func perform(ctx context.Context, p programs, t turn, long bool) (r result) {
+func perform(ctx context.Context, t turn, long bool) (r result) {
 	r = result{turn: t}
 	began := time.Now()
 	defer func() { r.took = time.Since(began) }()
@@ -23,7 +26,7 @@ func perform(ctx context.Context, p programs, t turn, long bool) (r result) {
 	defer cancel()
 	setup := t.drill.setup
 	setup.patient = setup.patient || t.drill.healthy && !long // the short form judges no times, nor what comes of them
-	s, err := startStack(ctx, p, setup, long)
+	s, err := startStack(ctx, setup, long)
 	if err == nil {
 		err = s.conduct(ctx, &r)
 	}
@@ -52,7 +55,7 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	if r.drill.freezes {
 		giveUp = time.Second
 	}
-	if s.load, err = startLoad(s, r.seed, giveUp); err != nil {
+	if s.load, err = startLoad(ctx, s, r.seed, giveUp); err != nil {
 		return err
 	}
 	watch := startWatch(ctx, s.servers)
@@ -85,6 +88,14 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	watch.stop()
 	r.judge(s, rep, watch)
 	return nil
+}
+
+// pause waits for d; ctx ends it early, and what comes next will notice.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }
 
 // moment is a random time up to most.
@@ -170,7 +181,7 @@ func (r *result) judgeProbes(p *probes) {
 			r.fail("%d requests of the probe were not answered", one.dropped)
 		}
 		if one.answered == 0 {
-			r.fail("the probe of %s made no request", one.shopper.address)
+			r.fail("the probe of %s made no request", one.shopper.Address)
 		}
 	}
 }

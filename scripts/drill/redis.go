@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,7 +12,9 @@ import (
 	"syscall"
 	"time"
 
+	"flashsale/internal/polltest"
 	"flashsale/internal/proc"
+	"flashsale/internal/stand"
 )
 
 const (
@@ -34,19 +32,19 @@ type redis struct {
 	held sync.Mutex // by a fault that takes it down or touches its data, so that two of a pair take turns
 }
 
-// startRedis starts a redis-server on a folder; its socket lies beside that.
-func startRedis(ctx context.Context, folder, log string, c setup) (*redis, error) {
+// startRedis starts a redis-server on a folder; its socket and its log lie beside that, as the folder may be a full disk.
+func startRedis(ctx context.Context, folder string, c setup) (*redis, error) {
 	r := &redis{folder: folder, socket: folder + ".sock"}
 	fsync := "always"
 	if c.everysec {
 		fsync = "everysec"
 	}
-	args := []string{"--port", "0", "--unixsocket", r.socket, "--dir", folder, "--save", "",
-		"--appendonly", "yes", "--appendfsync", fsync, "--aof-load-truncated", "no", "--daemonize", "no"}
-	r.service = &service{name: "redis-server", log: log, command: func() *exec.Cmd {
-		// A file that reaches a size limit must give an error, as a full disk does, not a signal.
-		return exec.Command("sh", append([]string{"-c", `trap "" XFSZ; exec redis-server "$@"`, "sh"}, args...)...)
-	}}
+	program := stand.NewRedis(folder, "--unixsocket", r.socket, "--appendonly", "yes", "--appendfsync", fsync,
+		"--aof-load-truncated", "no").Program
+	// A file that reaches a size limit must give an error, as a full disk does, not a signal.
+	program.Args = append([]string{"-c", `trap "" XFSZ; exec "$0" "$@"`, program.Path}, program.Args...)
+	program.Path, program.Log = "sh", folder+".log"
+	r.service = &service{name: "redis-server", program: program}
 	return r, r.start(ctx)
 }
 
@@ -55,7 +53,7 @@ func (r *redis) start(ctx context.Context) error {
 	if err := r.service.start(); err != nil {
 		return err
 	}
-	return await(ctx, "answer of redis-server", startMax, func() bool {
+	return polltest.Await(ctx, "answer of redis-server", startMax, func() bool {
 		_, err := r.try("PING")
 		return err == nil
 	})
@@ -98,7 +96,7 @@ func (r *redis) signal(s syscall.Signal) error {
 
 // ask sends a command until it is answered: another fault may be in its way.
 func (r *redis) ask(ctx context.Context, words ...string) (reply string, err error) {
-	waited := await(ctx, "answer of Redis to "+words[0], askMax, func() bool {
+	waited := polltest.Await(ctx, "answer of Redis to "+words[0], askMax, func() bool {
 		reply, err = r.try(words...)
 		return err == nil
 	})
@@ -119,50 +117,7 @@ func (r *redis) number(ctx context.Context, words ...string) (int64, error) {
 
 // try sends one command on a connection of its own. An error reply is an error.
 func (r *redis) try(words ...string) (string, error) {
-	c, err := net.DialTimeout("unix", r.socket, askTimeout)
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(askTimeout)); err != nil {
-		return "", err
-	}
-	var request strings.Builder
-	fmt.Fprintf(&request, "*%d\r\n", len(words))
-	for _, word := range words {
-		fmt.Fprintf(&request, "$%d\r\n%s\r\n", len(word), word)
-	}
-	if _, err := io.WriteString(c, request.String()); err != nil {
-		return "", err
-	}
-	return readReply(bufio.NewReader(c))
-}
-
-// readReply reads a reply that is one status, number or text.
-func readReply(r *bufio.Reader) (string, error) {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		return "", err
-	}
-	line = strings.TrimSuffix(line, "\r\n")
-	if line == "" {
-		return "", errors.New("cannot read a reply of Redis: empty line")
-	}
-	switch kind, rest := line[0], line[1:]; kind {
-	case '+', ':':
-		return rest, nil
-	case '-':
-		return "", errors.New("Redis refuses: " + rest)
-	case '$':
-		length, err := strconv.Atoi(rest)
-		if err != nil || length < 0 {
-			return "", fmt.Errorf("cannot read a reply of Redis: %q", line)
-		}
-		text := make([]byte, length)
-		_, err = io.ReadFull(r, text)
-		return string(text), err
-	}
-	return "", fmt.Errorf("cannot read a reply of Redis: %q", line)
+	return stand.AskRedis(r.socket, askTimeout, words...)
 }
 
 // appendFile is the file to which orders are being added.

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"flashsale/internal/proc"
 )
 
 const (
@@ -52,10 +54,14 @@ func (w *watch) look(ctx context.Context, s *server) {
 	host, text, _ := net.SplitHostPort(s.profiles)
 	first, _ := strconv.Atoi(text) // the drill itself has made this address
 	for i, pid := range s.workers() {
-		memory, threads := statusField(pid, "VmRSS"), statusField(pid, "Threads")
+		status, err := proc.ReadStatus(pid)
+		if err != nil {
+			continue // it has just ended
+		}
 		goroutines := countGoroutines(ctx, net.JoinHostPort(host, strconv.Itoa(first+i)))
 		w.mu.Lock()
-		w.memory, w.threads, w.goroutines = max(w.memory, memory), max(w.threads, threads), max(w.goroutines, goroutines)
+		w.memory, w.threads = max(w.memory, status.Resident>>10), max(w.threads, status.Threads)
+		w.goroutines = max(w.goroutines, goroutines)
 		w.mu.Unlock()
 	}
 }
