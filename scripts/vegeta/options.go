@@ -30,7 +30,8 @@ type options struct {
 	catalog catalog.Config
 }
 
-// parseOptions reads flags first, then the environment. After -h it writes the usage to help and returns flag.ErrHelp.
+// parseOptions reads flags first, then the environment. After -h it writes the usage to help and returns
+// flag.ErrHelp.
 func parseOptions(arguments []string, help io.Writer) (options, error) {
 	var opt options
 	fs := flag.NewFlagSet("vegeta", flag.ContinueOnError)
@@ -73,7 +74,8 @@ func (o *options) check() error {
 	return nil
 }
 
-// readBuyers picks count users from the catalogue, from the id -first on and in the catalogue's order, and returns the foods.
+// readBuyers picks count users from the catalogue, from the id -first on and in the catalogue's order, and returns the
+// foods.
 func readBuyers(ctx context.Context, opt options) ([]buyer, []catalog.Food, error) {
 	var buyers []buyer
 	foods, err := catalog.Read(ctx, opt.catalog, func(user catalog.User) error {
@@ -86,8 +88,8 @@ func readBuyers(ctx context.Context, opt options) ([]buyer, []catalog.Food, erro
 		return nil, nil, fmt.Errorf("cannot read catalogue: %w", err)
 	}
 	if len(buyers) < opt.count {
-		return nil, nil, fmt.Errorf("-count is %d, but the catalogue has only %d users from id %d on; ask for fewer or give the server's catalogue flags",
-			opt.count, len(buyers), opt.first)
+		return nil, nil, fmt.Errorf("-count is %d, but the catalogue has only %d users from id %d on; "+
+			"ask for fewer or give the server's catalogue flags", opt.count, len(buyers), opt.first)
 	}
 	if len(foods) == 0 {
 		return nil, nil, errors.New("the catalogue has no foods")
