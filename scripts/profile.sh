@@ -3,8 +3,8 @@
 #
 #   scripts/profile.sh [seconds]
 #
-# Writes cpu.pprof and allocs.pprof of worker 0 to the folder named by OUT (by default a new one) and prints the top of
-# each. PORT (18090) is the server's port, PORT+1 that of the profiles.
+# Writes cpu.pprof and allocs.pprof of worker 0 to the folder named by OUT (by default a new one) and prints the top
+# of each. PORT (18090) is the server's port, PORT+1 that of the profiles.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stand.sh
@@ -20,7 +20,8 @@ start server "$folder/flashsale" -data "$folder/data" -redis "$folder/redis.sock
 	-pprof "127.0.0.1:$((port + 1))"
 await server ready 127.0.0.1 "$port"
 
-start load "$folder/bench" -addr "127.0.0.1:$port" -concurrency 64 -orders $((USERS - 1000)) -duration "$((seconds + 2))s"
+start load "$folder/bench" -addr "127.0.0.1:$port" -concurrency 64 -orders $((USERS - 1000)) \
+	-duration "$((seconds + 2))s"
 sleep 1
 profiles=http://127.0.0.1:$((port + 1))/debug/pprof
 curl -sf "$profiles/profile?seconds=$seconds" >"$out/cpu.pprof"
@@ -28,6 +29,7 @@ curl -sf "$profiles/allocs" >"$out/allocs.pprof"
 wait "${pids[-1]}"
 unset 'pids[-1]'
 grep -E 'orders/s mean|orders placed' "$folder/load.log"
-go tool pprof -top -nodecount 25 "$folder/flashsale" "$out/cpu.pprof" 2>/dev/null
-go tool pprof -sample_index=alloc_space -top -nodecount 15 "$folder/flashsale" "$out/allocs.pprof" 2>/dev/null
+top() { go tool pprof -top "$@" 2>/dev/null; }
+top -nodecount 25 "$folder/flashsale" "$out/cpu.pprof"
+top -nodecount 15 -sample_index=alloc_space "$folder/flashsale" "$out/allocs.pprof"
 echo "profiles: $out"

@@ -47,8 +47,8 @@ type Food struct {
 	Stock int `json:"stock"`
 }
 
-// Call sends one request and reads a JSON answer into the receiver, nil for an answer without a body or one that does
-// not matter. A status from 400 on is a Refusal.
+// Call sends one request and reads a JSON answer into the receiver, nil for an answer without a body or one
+// that does not matter. A status from 400 on is a Refusal.
 func (c *Client) Call(method, path, body string, into any) error {
 	r, err := c.Do(method, path, body)
 	switch {

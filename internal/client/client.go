@@ -1,8 +1,9 @@
-// Package client speaks the sale's API as a buyer does: for the end-to-end tests, the drills and the tools that prepare a
-// load.
+// Package client speaks the sale's API as a buyer does: for the end-to-end tests, the drills and the tools
+// that prepare a load.
 //
-// It sends each request once, on a plain connection, so that no failure stays unseen; net/http would send some again. It
-// must not be used to generate load: it builds texts for every request. One goroutine at a time may use a Client.
+// It sends each request once, on a plain connection, so that no failure stays unseen; net/http would send
+// some again. It must not be used to generate load: it builds texts for every request. One goroutine at a
+// time may use a Client.
 package client
 
 import (
@@ -46,8 +47,8 @@ type Reply struct {
 	Close  bool // the server closes the connection
 }
 
-// Do sends one request and reads its answer, whatever its status. After an error the outcome is unknown, and the next
-// request opens a new connection.
+// Do sends one request and reads its answer, whatever its status. After an error the outcome is unknown, and
+// the next request opens a new connection.
 func (c *Client) Do(method, path, body string) (Reply, error) {
 	if err := c.Send(method, path, body); err != nil {
 		return Reply{}, err

@@ -69,7 +69,8 @@ func TestFlow(t *testing.T) {
 	if err := errors.Join(err, err1, err2); err != nil || id != "O" || !c.Ready() {
 		t.Fatalf("order %s, %v", id, err)
 	}
-	if len(orders) != 1 || orders[0].ID != "O" || orders[0].Total != 8 || !slices.Equal(orders[0].Items, []Item{{1, 2}}) {
+	if len(orders) != 1 || orders[0].ID != "O" || orders[0].Total != 8 ||
+		!slices.Equal(orders[0].Items, []Item{{1, 2}}) {
 		t.Errorf("orders %+v", orders)
 	}
 	if !slices.Equal(foods, []Food{{1, 4, 9}}) {
@@ -83,7 +84,8 @@ func TestFlow(t *testing.T) {
 	if !slices.Equal(s.seen, want) || s.connections.Load() != 1 {
 		t.Errorf("%d connections, requests\n%q\nwant\n%q", s.connections.Load(), s.seen, want)
 	}
-	if _, err := c.AllOrders(); !IsRefused(err, 404, "NOT_FOUND") || err.Error() != "404 NOT_FOUND" || IsRefused(err, 404, "") {
+	if _, err := c.AllOrders(); !IsRefused(err, 404, "NOT_FOUND") || err.Error() != "404 NOT_FOUND" ||
+		IsRefused(err, 404, "") {
 		t.Errorf("a refusal is %v", err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"flashsale/internal/stand"
 )
 
-// Connections that send a byte now and then, or none, are ended, and until then the sale goes on beside them.
+// Connections that send a byte now and then, or none, are ended, and until then the sale goes on beside
+// them.
 func TestSlowConnectionsAreEnded(t *testing.T) {
 	t.Parallel()
 	stand.Need(t, "redis-server")
@@ -35,9 +36,12 @@ func TestSlowConnectionsAreEnded(t *testing.T) {
 		switch i % 3 {
 		case 0: // silent
 		case 1:
-			attackers.Go(func() { drip(conn, "GET /foods HTTP/1.1\r\nHost: shop\r\nX: "+strings.Repeat("a", 1000), pace, quit) })
+			attackers.Go(func() {
+				drip(conn, "GET /foods HTTP/1.1\r\nHost: shop\r\nX: "+strings.Repeat("a", 1000), pace, quit)
+			})
 		case 2: // a body that it is asked for
-			_, err := io.WriteString(conn, "POST /login HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n")
+			_, err := io.WriteString(conn,
+				"POST /login HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n")
 			stand.Must(t, err)
 			attackers.Go(func() { drip(conn, strings.Repeat(" ", 1000), pace, quit) })
 		}
@@ -69,7 +73,8 @@ func drip(conn net.Conn, text string, pace time.Duration, quit <-chan struct{}) 
 	}
 }
 
-// knock connects from an address. The answer, to a request that is then sent or without one, comes in the channel.
+// knock connects from an address. The answer, to a request that is then sent or without one, comes in the
+// channel.
 func (s *server) knock(t *testing.T, from string) (c net.Conn, answer chan string) {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: polltest.Patience}
@@ -120,7 +125,9 @@ func TestConnectionsAreLimited(t *testing.T) {
 	if open != limit {
 		t.Errorf("%d connections are open, want %d", open, limit)
 	}
-	if n := s.Logged(t, "connections are refused: all that -max-conns and the limit of open files"); n < 2 || n > 6 { // of a run that takes 20 s
+	// of a run that takes 20 s
+	n := s.Logged(t, "connections are refused: all that -max-conns and the limit of open files")
+	if n < 2 || n > 6 {
 		t.Errorf("the refusals of %d connections by two workers are logged %d times", tried-limit, n)
 	}
 	for _, c := range conns {
@@ -144,13 +151,15 @@ func waiting(answers []chan string) (n int) {
 func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	stand.Need(t, "redis-server")
-	s := setup{args: []string{"-users", "2", "-workers", "1", "-max-conns-per-ip", "2", "-trusted-proxies", "127.0.0.2"}}.serve(t)
+	s := setup{args: []string{"-users", "2", "-workers", "1", "-max-conns-per-ip", "2",
+		"-trusted-proxies", "127.0.0.2"}}.serve(t)
 	for i, test := range []struct{ from, want string }{
 		{"127.0.0.1", "200"}, {"127.0.0.1", "200"}, {"127.0.0.1", "503"}, {"127.0.0.3", "200"},
 		{"127.0.0.2", "200"}, {"127.0.0.2", "200"}, {"127.0.0.2", "200"}, {"127.0.0.2", "200"},
 	} {
 		c, answer := s.knock(t, test.from)
-		if test.want == "200" { // a request to a connection that is refused makes a reset, which may overtake the refusal
+		// a request to a connection that is refused makes a reset, which may overtake the refusal
+		if test.want == "200" {
 			_, err := io.WriteString(c, healthz)
 			stand.Must(t, err)
 		}
@@ -160,7 +169,8 @@ func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
 	}
 	c, answer := s.knock(t, "127.0.0.2")
 	body := `{"username":"user2","password":"wrong"}`
-	_, err := fmt.Fprintf(c, "POST /login HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: 127.0.0.1, 198.51.100.1\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	_, err := fmt.Fprintf(c, "POST /login HTTP/1.1\r\nHost: shop\r\n"+
+		"X-Forwarded-For: 127.0.0.1, 198.51.100.1\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	stand.Must(t, err)
 	if text := <-answer; text != "HTTP/1.1 403" {
 		t.Errorf("wrong password: %q", text)

@@ -137,7 +137,8 @@ func TestPrivateSaleTakesAnotherSecret(t *testing.T) {
 	first.End(t)
 	again := setup{data: first.Data, args: []string{"-users", "4"},
 		env: []string{"TOKEN_SECRET=" + newSecret, "ROOT_PASSWORD=other"}}.serve(t)
-	const warning = "the token secret is another one than before: everyone has to log in again and to fill a new cart"
+	const warning = "the token secret is another one than before: " +
+		"everyone has to log in again and to fill a new cart"
 	if log := stand.ReadFile(t, again.Log); strings.Count(log, "\n") != 1 || !strings.Contains(log, warning) {
 		t.Errorf("the log is %q, want %q alone", log, warning)
 	}
@@ -173,7 +174,8 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 			s.awaitRoll(t, 1)
 			awaitEnd(t, old...) // they still know the users from before
 			want, left := map[string]int{
-				fmt.Sprintf(`"more than a tenth of the users are missing: %d before, %d in CSV in %s; complete it, or start with -force-reload"`, before, after, dir): 1,
+				fmt.Sprintf(`"more than a tenth of the users are missing: %d before, %d in CSV in %s; `+
+					`complete it, or start with -force-reload"`, before, after, dir): 1,
 				"the users are read again": 0,
 				fmt.Sprintf("all workers are replaced users=%d catalogue_read=false\n", before): 1,
 			}, true

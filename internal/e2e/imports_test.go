@@ -53,21 +53,23 @@ var libraries = []struct {
 	{
 		[]string{"database/sql", "github.com/go-sql-driver/mysql"},
 		func(of string) bool {
-			return of == "internal/catalog" || of == "internal/ledger" || below(of, "scripts") || kind(of) == "test kit"
+			return of == "internal/catalog" || of == "internal/ledger" || below(of, "scripts") ||
+				kind(of) == "test kit"
 		},
 		"internal/catalog, internal/ledger, scripts and test kits",
 	},
 }
 
-// TestImports holds the lines of the plan: main -> app -> config, handlers, rooms -> redisx -> pipeline -> leaves, and
-// handlers -> tokens.
+// TestImports holds the lines of the plan: main -> app -> config, handlers, rooms -> redisx -> pipeline ->
+// leaves, and handlers -> tokens.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	for _, line := range goList(t) {
 		of, imports := ours(line[0]), line[1:]
 		for _, imported := range imports {
 			for _, library := range libraries {
-				if slices.ContainsFunc(library.prefixes, func(p string) bool { return below(imported, p) }) && !library.allowed(of) {
+				is := slices.ContainsFunc(library.prefixes, func(p string) bool { return below(imported, p) })
+				if is && !library.allowed(of) {
 					t.Errorf("%s imports %s, which is for %s only", line[0], imported, library.where)
 				}
 			}
@@ -210,7 +212,8 @@ func TestImportRules(t *testing.T) {
 // The top level holds what the plan allows, what .gitignore names, and dot files.
 func TestTopLevel(t *testing.T) {
 	t.Parallel()
-	allowed := []string{"main.go", "handlers", "redisx", "tokens", "scripts", "internal", "go.mod", "go.sum", "README.md"}
+	allowed := []string{"main.go", "handlers", "redisx", "tokens", "scripts", "internal", "go.mod", "go.sum",
+		"README.md"}
 	for ignored := range strings.FieldsSeq(stand.ReadFile(t, root+".gitignore")) {
 		allowed = append(allowed, strings.Trim(ignored, "/"))
 	}

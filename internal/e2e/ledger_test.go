@@ -41,7 +41,8 @@ func (b *books) env() []string { return []string{"LEDGER=" + b.dsn, "TOKEN_SECRE
 // orders reads all orders from the tables, by user.
 func (b *books) orders(t *testing.T) map[int]client.Order {
 	t.Helper()
-	rows, err := b.Query("SELECT o.id, o.user_id, o.total, i.food_id, i.count FROM orders o JOIN order_items i ON i.order_id = o.id")
+	rows, err := b.Query("SELECT o.id, o.user_id, o.total, i.food_id, i.count " +
+		"FROM orders o JOIN order_items i ON i.order_id = o.id")
 	stand.Must(t, err)
 	defer rows.Close()
 	byUser := map[int]client.Order{}
@@ -64,13 +65,16 @@ func (b *books) await(t *testing.T, want map[int]client.Order) {
 		return b.QueryRow("SELECT COUNT(*) FROM orders").Scan(&n) == nil && n >= len(want)
 	})
 	byFood := func(items []client.Item) []client.Item {
-		return slices.SortedFunc(slices.Values(items), func(a, b client.Item) int { return cmp.Compare(a.Food, b.Food) })
+		return slices.SortedFunc(slices.Values(items), func(a, b client.Item) int {
+			return cmp.Compare(a.Food, b.Food)
+		})
 	}
 	got := b.orders(t)
 	if !maps.EqualFunc(got, want, func(x, y client.Order) bool {
 		return x.ID == y.ID && x.Total == y.Total && slices.Equal(byFood(x.Items), byFood(y.Items))
 	}) {
-		t.Errorf("%d orders in the database are not the %d of the sale: %.500v\nwant %.500v", len(got), len(want), got, want)
+		t.Errorf("%d orders in the database are not the %d of the sale: %.500v\nwant %.500v", len(got), len(want),
+			got, want)
 	}
 }
 
@@ -133,7 +137,10 @@ func testLedgerWrites(t *testing.T, b *books, workers string) {
 	_, err := s.client(t).Buy(2, item(1, 2), item(3, 1))
 	stand.Must(t, err)
 	b.await(t, s.orders(t))
-	polltest.Until(t, "empty stream", func() bool { orders, _, told := s.waiting(t); return told && orders == 0 })
+	polltest.Until(t, "empty stream", func() bool {
+		orders, _, told := s.waiting(t)
+		return told && orders == 0
+	})
 	if want := "every order goes to MySQL "; !strings.HasPrefix(s.Banner(t, "ledger"), want) {
 		t.Errorf("ledger %q, want %q first", s.Banner(t, "ledger"), want)
 	}
@@ -156,8 +163,8 @@ func testLedgerWrites(t *testing.T, b *books, workers string) {
 	}
 }
 
-// A second server switches the ledger on. The first knows nothing of it and goes on selling: all its orders, from before
-// and from then on, get into the database too.
+// A second server switches the ledger on. The first knows nothing of it and goes on selling: all its orders,
+// from before and from then on, get into the database too.
 func testLedgerInMidSale(t *testing.T, b *books) {
 	redis := redistest.New(t)
 	args := append([]string{"-redis", redis.Socket, "-workers", "1"}, loadArgs...)
@@ -176,7 +183,8 @@ func testLedgerInMidSale(t *testing.T, b *books) {
 		t.Error("/readyz of the server without -ledger does not tell of the ledger")
 	}
 	late := setup{env: []string{"TOKEN_SECRET=" + sharedSecret}, args: args}.serve(t)
-	if late.Logged(t, "this sale keeps a ledger, but -ledger is not set here") != 1 || plain.Logged(t, "-ledger is not set here") != 0 {
+	if late.Logged(t, "this sale keeps a ledger, but -ledger is not set here") != 1 ||
+		plain.Logged(t, "-ledger is not set here") != 0 {
 		t.Error("a server without -ledger does not say at its start that the sale keeps a ledger")
 	}
 }
@@ -186,7 +194,8 @@ func testLedgerOfThreeServers(t *testing.T, b *books) {
 	redis := redistest.New(t)
 	var servers []*server
 	for range 3 {
-		servers = append(servers, setup{env: b.env(), args: append([]string{"-redis", redis.Socket, "-workers", "1"}, loadArgs...)}.serve(t))
+		args := append([]string{"-redis", redis.Socket, "-workers", "1"}, loadArgs...)
+		servers = append(servers, setup{env: b.env(), args: args}.serve(t))
 	}
 	l := startLoad(t, servers[0], loadClients, false)
 	l.awaitOrders(t, 100)
@@ -209,7 +218,8 @@ func testLedgerSupervisorKilled(t *testing.T, b *books) {
 		l.stop()
 		s.ExitCode(t)
 		awaitEnd(t, workers...)
-		s = setup{data: s.Data, env: b.env(), args: append(append([]string{"-workers", "2"}, loadArgs...), s.samePort(t)...)}.serve(t)
+		s = setup{data: s.Data, env: b.env(), args: append(append([]string{"-workers", "2"}, loadArgs...),
+			s.samePort(t)...)}.serve(t)
 		orders := s.orders(t)
 		for user, id := range l.placed {
 			if orders[user].ID != id {
@@ -253,8 +263,10 @@ func testLedgerAudit(t *testing.T, b *books) {
 		stand.Must(t, err)
 	}
 	b.await(t, s.orders(t))
-	want := "audit of sale " + s.Sale(t) + "\n  orders in Redis               10\n  orders in the database        10\n" +
-		"  on the way                     0\n  missing                        0\n  extra                          0\n  different                      0\n" +
+	want := "audit of sale " + s.Sale(t) +
+		"\n  orders in Redis               10\n  orders in the database        10\n" +
+		"  on the way                     0\n  missing                        0\n" +
+		"  extra                          0\n  different                      0\n" +
 		"for the next sale stop all servers and delete " + s.Data + " or choose another -data\n"
 	if code, output := runAudit(t, b, "-data", s.Data); code != 0 || output != want {
 		t.Errorf("audit of a running server: exit code %d\n%swant 0\n%s", code, output, want)
@@ -265,18 +277,22 @@ func testLedgerAudit(t *testing.T, b *books) {
 	}
 	_, err := b.Exec("DELETE FROM orders WHERE user_id = 5")
 	stand.Must(t, err)
-	if code, output := runAudit(t, b, "-data", s.Data); code != 1 || !strings.Contains(output, "missing: order "+s.Sale(t)+"-5\n") {
+	if code, output := runAudit(t, b, "-data", s.Data); code != 1 ||
+		!strings.Contains(output, "missing: order "+s.Sale(t)+"-5\n") {
 		t.Errorf("audit with a missing order: exit code %d, want 1\n%s", code, output)
 	}
 	for _, test := range []struct{ name, want string }{
 		{"-data " + stand.Folder(t), "flashsale audit: no sale was served from "},
 		{"-redis " + redistest.New(t).Socket, "flashsale audit: redis holds no sale: "},
 		{"-foods 3 -data " + s.Data, "flashsale audit: redis holds a sale of other foods: "},
-		{"-data " + s.Data + " -ledger=", "flashsale audit: -ledger (LEDGER) is not set; it names the database to compare with\n"},
-		{"-data " + s.Data + " -ledger root:guess@tcp(" + closedAddress(t) + ")/x", "flashsale audit: cannot read the orders in MySQL x@"},
+		{"-data " + s.Data + " -ledger=",
+			"flashsale audit: -ledger (LEDGER) is not set; it names the database to compare with\n"},
+		{"-data " + s.Data + " -ledger root:guess@tcp(" + closedAddress(t) + ")/x",
+			"flashsale audit: cannot read the orders in MySQL x@"},
 		{"-nonsense", "flashsale audit: flag provided but not defined: -nonsense"},
 	} {
-		if code, output := runAudit(t, b, strings.Fields(test.name)...); code != 2 || !strings.HasPrefix(output, test.want) || strings.Contains(output, "guess") {
+		code, output := runAudit(t, b, strings.Fields(test.name)...)
+		if code != 2 || !strings.HasPrefix(output, test.want) || strings.Contains(output, "guess") {
 			t.Errorf("audit %s: exit code %d, want 2\n%swant %s", test.name, code, output, test.want)
 		}
 	}
@@ -287,14 +303,15 @@ func testLedgerAudit(t *testing.T, b *books) {
 
 func closedAddress(t *testing.T) string { return net.JoinHostPort("127.0.0.1", stand.ClosedPort(t)) }
 
-// The sale opens and goes on without its database, and says so; a database that comes, is killed and comes again gets
-// every order once.
+// The sale opens and goes on without its database, and says so; a database that comes, is killed and comes
+// again gets every order once.
 func TestLedgerWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	server := mariadbtest.Start(t, durable)
 	b := openBooks(t, server, "shop")
 	server.Kill()
-	s := setup{env: b.env(), args: append([]string{"-redis", redistest.New(t).Socket, "-workers", "2"}, loadArgs...)}.serve(t)
+	s := setup{env: b.env(), args: append([]string{"-redis", redistest.New(t).Socket,
+		"-workers", "2"}, loadArgs...)}.serve(t)
 	if n := s.Logged(t, "the sale goes on without its database; orders wait in Redis"); n != 1 {
 		t.Errorf("the missing database is logged %d times, want once", n)
 	}
@@ -304,7 +321,10 @@ func TestLedgerWithoutDatabase(t *testing.T) {
 		t.Errorf("/readyz says that %d orders wait, the oldest for %v s; want all", orders, oldest)
 	}
 	server.Restart(t)
-	polltest.Until(t, "orders in the database", func() bool { orders, _, _ := s.waiting(t); return orders < 50 })
+	polltest.Until(t, "orders in the database", func() bool {
+		orders, _, _ := s.waiting(t)
+		return orders < 50
+	})
 	for range 2 {
 		l.awaitOrders(t, 50)
 		server.Kill()
@@ -321,7 +341,8 @@ func TestLedgerWithoutDatabase(t *testing.T) {
 func TestLedgerBehindIsLogged(t *testing.T) {
 	t.Parallel()
 	dsn := "root:guess@tcp(" + closedAddress(t) + ")/shop"
-	s := setup{env: []string{"LEDGER=" + dsn}, args: []string{"-redis", redistest.New(t).Socket, "-workers", "1"}}.serve(t)
+	s := setup{env: []string{"LEDGER=" + dsn}, args: []string{"-redis", redistest.New(t).Socket,
+		"-workers", "1"}}.serve(t)
 	var buyers sync.WaitGroup
 	for user := 2; user < 9; user++ {
 		buyers.Go(func() {
@@ -360,7 +381,8 @@ func TestBadLedgerIsRefused(t *testing.T) {
 	redis := redistest.New(t)
 	const form = "(it must be user:password@tcp(host:3306)/name)"
 	for dsn, want := range map[string]string{
-		"root:guess":                 "cannot read -ledger (LEDGER): invalid DSN: missing the slash separating the database name " + form,
+		"root:guess": "cannot read -ledger (LEDGER): invalid DSN: missing the slash " +
+			"separating the database name " + form,
 		"root:toor@tcp(" + at + ")/": "cannot use -ledger (LEDGER): it names no database " + form,
 		"root:toor@tcp(" + at + ")/x": "cannot keep the ledger in MySQL x@" + at +
 			": Error 1049 (42000): Unknown database 'x': mend -ledger (LEDGER) or the database",

@@ -20,7 +20,8 @@ const (
 	loadPace  = 20 * time.Millisecond // from one order of a client to its next: light, and users last
 )
 
-var loadArgs = []string{"-users", fmt.Sprint(loadUsers), "-foods", fmt.Sprint(loadFoods), "-stock", fmt.Sprint(loadStock)}
+var loadArgs = []string{"-users", fmt.Sprint(loadUsers), "-foods", fmt.Sprint(loadFoods),
+	"-stock", fmt.Sprint(loadStock)}
 
 // basket is what a user buys under load: it follows from the user, so that every order found can be checked.
 func basket(user int) []client.Item {
@@ -38,7 +39,8 @@ type load struct {
 	failed map[int][]error // client -> what went wrong
 }
 
-// startLoad starts so many clients of the server, every second one with a new connection for each request if mixed.
+// startLoad starts so many clients of the server, every second one with a new connection for each request if
+// mixed.
 func startLoad(t *testing.T, s *server, clients int, mixed bool) *load {
 	l := &load{quit: make(chan struct{}), placed: map[int]string{}, failed: map[int][]error{}}
 	l.next.Store(1) // root does not buy
@@ -96,8 +98,8 @@ func (l *load) awaitOrders(t *testing.T, more int) {
 	polltest.Until(t, fmt.Sprintf("%d more orders", more), func() bool { return count() >= want })
 }
 
-// audit stops the load and proves that each order answered 200 exists, that each order is what its user asked for,
-// and that the stock is what was not sold.
+// audit stops the load and proves that each order answered 200 exists, that each order is what its user
+// asked for, and that the stock is what was not sold.
 func (l *load) audit(t *testing.T, s *server) {
 	t.Helper()
 	l.stop()

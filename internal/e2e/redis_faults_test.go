@@ -22,7 +22,8 @@ func checkUnavailable(t *testing.T, c *client.Client, cart string) {
 	r, err := c.Do("POST", "/orders", fmt.Sprintf(`{"cart_id":%q}`, cart))
 	stand.Must(t, err)
 	if r.Status != 503 || r.Body != body || r.Header.Get("Retry-After") != "1" {
-		t.Errorf("order: %d %s, Retry-After %q; want 503 %s, 1", r.Status, r.Body, r.Header.Get("Retry-After"), body)
+		t.Errorf("order: %d %s, Retry-After %q; want 503 %s, 1", r.Status, r.Body, r.Header.Get("Retry-After"),
+			body)
 	}
 }
 
@@ -38,7 +39,9 @@ func awaitReady(t *testing.T, c *client.Client, status int) {
 // awaitReconnected waits until both workers of the server have lost Redis and found it again.
 func awaitReconnected(t *testing.T, s *server) {
 	t.Helper()
-	polltest.Until(t, "both workers' way back to Redis", func() bool { return s.Logged(t, "Redis answers again") == 2 })
+	polltest.Until(t, "both workers' way back to Redis", func() bool {
+		return s.Logged(t, "Redis answers again") == 2
+	})
 }
 
 // While Redis is frozen, what needs it gets 503 and nothing hangs; then service goes on by itself.
@@ -46,7 +49,8 @@ func TestFrozenRedis(t *testing.T) {
 	t.Parallel()
 	const timeout, frozen = 200 * time.Millisecond, 3 * time.Second
 	redis := redistest.New(t)
-	s := setup{args: append([]string{"-redis", redis.Socket, "-redis-timeout", timeout.String(), "-workers", "2"}, loadArgs...)}.serve(t)
+	s := setup{args: append([]string{"-redis", redis.Socket, "-redis-timeout", timeout.String(),
+		"-workers", "2"}, loadArgs...)}.serve(t)
 	l := startLoad(t, s, 4, false)
 	const user = loadUsers // far from those of the load
 	c := s.client(t)
@@ -80,10 +84,12 @@ func TestFrozenRedis(t *testing.T) {
 	l.audit(t, s)
 }
 
-// startWithOneWorker starts a server on Redis with two foods of ten pieces; c is user 3 with a piece in the cart.
+// startWithOneWorker starts a server on Redis with two foods of ten pieces; c is user 3 with a piece in the
+// cart.
 func startWithOneWorker(t *testing.T, redis *redistest.Server) (s *server, c *client.Client, cart string) {
 	t.Helper()
-	s = setup{args: []string{"-redis", redis.Socket, "-workers", "1", "-users", "10", "-foods", "2", "-stock", "10",
+	s = setup{args: []string{"-redis", redis.Socket, "-workers", "1", "-users", "10", "-foods", "2",
+		"-stock", "10",
 		"-snapshot-interval", "1s"}}.serve(t)
 	c = s.client(t)
 	stand.Must(t, c.LoginUser(3))
@@ -100,7 +106,8 @@ func TestEmptiedRedis(t *testing.T) {
 	id := s.Sale(t)
 	_, err := s.client(t).Buy(2, item(1, 2))
 	stand.Must(t, err)
-	marker := strings.TrimPrefix(redis.Do(t, `EVAL "return redis.status_reply(redis.call('HGET', 'sale', 'catalog'))" 0`), "+")
+	marker := strings.TrimPrefix(redis.Do(t,
+		`EVAL "return redis.status_reply(redis.call('HGET', 'sale', 'catalog'))" 0`), "+")
 
 	redis.Flush(t)
 	awaitReady(t, c, 503)
@@ -134,7 +141,8 @@ func TestEmptiedRedis(t *testing.T) {
 	}
 }
 
-// Already the first order after the loss gets 503, although the cart is lost too and no look at the stock has noticed.
+// Already the first order after the loss gets 503, although the cart is lost too and no look at the stock
+// has noticed.
 func TestFirstOrderAfterRedisIsEmptied(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)

@@ -21,7 +21,7 @@ func checkRefused(t *testing.T, p *stand.Process, message string) {
 	if code := p.ExitCode(t); code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
-	if got, want := stand.ReadFile(t, p.Stdout)+stand.ReadFile(t, p.Log), "flashsale: "+message+"\n"; got != want {
+	if got, want := p.Written(t), "flashsale: "+message+"\n"; got != want {
 		t.Errorf("output %q\nwant   %q", got, want)
 	}
 }
@@ -54,9 +54,11 @@ func TestBadSettingsAreRefused(t *testing.T) {
 				"NOAUTH Authentication required. (set REDIS_PASSWORD)",
 		},
 		{
-			name: "wrong password for Redis", args: []string{"-redis", closed.Socket}, env: []string{"REDIS_PASSWORD=wrong"},
+			name: "wrong password for Redis", args: []string{"-redis", closed.Socket},
+			env: []string{"REDIS_PASSWORD=wrong"},
 			want: "cannot log in to Redis at " + closed.Socket + ": redis answers with an error: " +
-				"WRONGPASS invalid username-password pair or user is disabled. (check REDIS_PASSWORD and REDIS_USERNAME)",
+				"WRONGPASS invalid username-password pair or user is disabled. " +
+				"(check REDIS_PASSWORD and REDIS_USERNAME)",
 		},
 		{
 			name: "short secret", env: []string{"TOKEN_SECRET=short"},
@@ -67,18 +69,21 @@ func TestBadSettingsAreRefused(t *testing.T) {
 			want: "only one of -tls-cert and -tls-key is set; set both, or none for plain HTTP",
 		},
 		{
-			name: "no certificate", args: []string{"-tls-cert", "/nowhere", "-tls-key", "/nowhere", "-redis", redistest.Memory(t)},
+			name: "no certificate", args: []string{"-tls-cert", "/nowhere", "-tls-key", "/nowhere", "-redis",
+				redistest.Memory(t)},
 			want: "cannot read certificate: open /nowhere: no such file or directory",
 		},
 		{name: "argument", args: []string{"serve"}, want: `unexpected argument "serve" (-h lists all flags)`},
 		{
 			name: "unreachable Redis", env: []string{"REDIS_HOST=127.0.0.1", "REDIS_PORT=" + port},
-			want: fmt.Sprintf("cannot reach Redis at 127.0.0.1:%s: dial tcp 127.0.0.1:%[1]s: connect: connection refused", port),
+			want: fmt.Sprintf("cannot reach Redis at 127.0.0.1:%s: "+
+				"dial tcp 127.0.0.1:%[1]s: connect: connection refused", port),
 		},
 		{
 			name: "unreachable database", env: []string{"DB_HOST=127.0.0.1", "DB_PORT=" + port},
 			args: []string{"-redis", redistest.Memory(t)}, // no default store: the folder stays free
-			want: fmt.Sprintf("cannot reach MySQL at 127.0.0.1:%s as root: dial tcp 127.0.0.1:%[1]s: connect: connection refused", port),
+			want: fmt.Sprintf("cannot reach MySQL at 127.0.0.1:%s as root: "+
+				"dial tcp 127.0.0.1:%[1]s: connect: connection refused", port),
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -91,8 +96,10 @@ func TestBadCatalogueIsRefused(t *testing.T) {
 	t.Parallel()
 	stand.Need(t, "redis-server")
 	for _, test := range []struct{ name, users, foods, want string }{
-		{"negative stock", "1,root,r\n", "1,10,3\n2,-5,4\n", `foods.csv:3: stock "-5" is not a whole number from 0 to 1000000000000000`},
-		{"gap", "1,root,r\n", "1,10,3\n3,5,4\n", "foods.csv:3: food 3 is here but food 2 is missing; number the foods from 1 without gaps"},
+		{"negative stock", "1,root,r\n", "1,10,3\n2,-5,4\n",
+			`foods.csv:3: stock "-5" is not a whole number from 0 to 1000000000000000`},
+		{"gap", "1,root,r\n", "1,10,3\n3,5,4\n",
+			"foods.csv:3: food 3 is here but food 2 is missing; number the foods from 1 without gaps"},
 		{"columns", "1,root,r\n2,ann\n", "1,10,3\n", "users.csv:3: 2 columns; the header names 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -117,7 +124,8 @@ func TestPortInUseIsRefused(t *testing.T) {
 	stand.Must(t, err)
 	defer plain.Close()
 	other := setup{args: []string{"-users", "2"}}.serve(t)
-	for holder, address := range map[string]string{"listener": plain.Addr().String(), "flashsale": other.Address} {
+	holders := map[string]string{"listener": plain.Addr().String(), "flashsale": other.Address}
+	for holder, address := range holders {
 		want := "cannot listen on " + address + ": another program uses that port; " +
 			"stop it or choose another with -app-port (APP_PORT)"
 		for _, workers := range []string{"2", "1"} {
@@ -137,23 +145,29 @@ func TestPortInUseIsRefused(t *testing.T) {
 	}
 }
 
-// The start says what a crash of an external Redis can lose, and -require-durable refuses one that can lose anything.
+// The start says what a crash of an external Redis can lose, and -require-durable refuses one that can lose
+// anything.
 func TestDurability(t *testing.T) {
 	t.Parallel()
-	weak, full := redistest.New(t), redistest.New(t, "--appendonly", "yes", "--appendfsync", "always", "--aof-load-truncated", "no")
-	const loss, none = "it keeps nothing on disk: a crash loses every order", "appendfsync always: a crash loses no order that was answered"
+	weak, full := redistest.New(t), redistest.New(t, "--appendonly", "yes", "--appendfsync", "always",
+		"--aof-load-truncated", "no")
+	const (
+		loss = "it keeps nothing on disk: a crash loses every order"
+		none = "appendfsync always: a crash loses no order that was answered"
+	)
 	checkRefused(t, setup{args: []string{"-redis", weak.Socket, "-require-durable"}}.launch(t).Process,
 		"-require-durable: Redis at "+weak.Socket+": "+loss)
 	checkRefused(t, setup{args: []string{"-require-durable"}, env: []string{"PATH="}}.launch(t).Process,
-		"-require-durable: there is no redis-server on PATH, and what is kept in memory is lost at a restart; install redis-server")
+		"-require-durable: there is no redis-server on PATH, "+
+			"and what is kept in memory is lost at a restart; install redis-server")
 	for redis, want := range map[*redistest.Server]string{weak: loss, full: none} {
 		args := []string{"-redis", redis.Socket, "-users", "2"}
 		if redis == full {
 			args = append(args, "-require-durable")
 		}
 		s := setup{args: args}.serve(t)
-		if line := "  store      Redis at " + redis.Socket + "; " + want + "\n"; !strings.Contains(stand.ReadFile(t, s.Stdout), line) {
-			t.Errorf("no line %q in %q", line, stand.ReadFile(t, s.Stdout))
+		if line := "Redis at " + redis.Socket + "; " + want; s.Banner(t, "store") != line {
+			t.Errorf("store %q, want %q", s.Banner(t, "store"), line)
 		}
 	}
 }
@@ -163,7 +177,8 @@ func TestSecondServerOnFolderIsRefused(t *testing.T) {
 	stand.Need(t, "redis-server")
 	first := setup{args: []string{"-users", "2"}}.serve(t)
 	second := setup{data: first.Data, args: []string{"-users", "2"}}.launch(t)
-	checkRefused(t, second.Process, fmt.Sprintf("data folder %s is in use by process %d; stop it or choose another with -data", first.Data, first.Pid()))
+	checkRefused(t, second.Process, fmt.Sprintf(
+		"data folder %s is in use by process %d; stop it or choose another with -data", first.Data, first.Pid()))
 	if err := first.root(t).Call("GET", "/orders", "", nil); err != nil {
 		t.Errorf("the first server: %v", err)
 	}
@@ -179,7 +194,8 @@ func TestSaleOfOtherFoodsIsRefused(t *testing.T) {
 	// The fingerprints of the two catalogues are not for a test to know.
 	message := stand.ReadFile(t, second.Log)
 	for _, part := range []string{
-		"flashsale: redis holds a sale of other foods: sale " + first.Sale(t) + " at " + redis.Socket + " has 3 foods, 3000 pieces (",
+		"flashsale: redis holds a sale of other foods: sale " + first.Sale(t) + " at " + redis.Socket +
+			" has 3 foods, 3000 pieces (",
 		"); here are 4 foods, 4000 pieces (",
 		"); start with the catalogue of that sale, or for a new sale " + newSale(second.Data) + "\n",
 	} {
@@ -187,14 +203,15 @@ func TestSaleOfOtherFoodsIsRefused(t *testing.T) {
 			t.Errorf("message %q lacks %q", message, part)
 		}
 	}
-	if code := second.ExitCode(t); code != 1 || strings.Count(message, "\n") != 1 || stand.ReadFile(t, second.Stdout) != "" {
+	if code := second.ExitCode(t); code != 1 || strings.Count(second.Written(t), "\n") != 1 {
 		t.Errorf("exit code %d, %d lines; want 1 and 1", code, strings.Count(message, "\n"))
 	}
 }
 
 // newSale is what a server with a Redis of one's own advises for a new sale.
 func newSale(data string) string {
-	return "use an empty Redis database (or delete the keys sale, stock_*, orders_*, o_* and c_* in this one) and delete " + data + "/sale"
+	return "use an empty Redis database (or delete the keys sale, stock_*, orders_*, o_* and c_* " +
+		"in this one) and delete " + data + "/sale"
 }
 
 // catalogue writes users.csv and foods.csv with these rows.
@@ -218,7 +235,8 @@ func TestLostSaleIsNotOpenedAgain(t *testing.T) {
 	}
 	redis.Flush(t)
 	again := setup{data: first.Data, args: args}.launch(t)
-	checkRefused(t, again.Process, "redis has lost the sale "+first.Sale(t)+" that was served from "+redis.Socket+
+	checkRefused(t, again.Process, "redis has lost the sale "+first.Sale(t)+" that was served from "+
+		redis.Socket+
 		"; restore its data, or for a new sale "+newSale(first.Data))
 	if keys := redis.Do(t, "DBSIZE"); keys != ":0" {
 		t.Errorf("%s keys were put into Redis", keys)

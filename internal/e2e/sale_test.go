@@ -82,7 +82,8 @@ func TestServersStartTogether(t *testing.T) {
 func TestOneOrderPerUser(t *testing.T) {
 	t.Parallel()
 	const buyers, rounds, foods, stock = 50, 6, 5, 1000
-	servers := serveTogether(t, 4, redistest.New(t), "-users", "100", "-foods", fmt.Sprint(foods), "-stock", fmt.Sprint(stock))
+	servers := serveTogether(t, 4, redistest.New(t), "-users", "100", "-foods", fmt.Sprint(foods),
+		"-stock", fmt.Sprint(stock))
 	left := map[int]int{}
 	for food := range foods {
 		left[food+1] = stock
@@ -132,7 +133,8 @@ func TestOneOrderPerUser(t *testing.T) {
 func TestNothingIsOversold(t *testing.T) {
 	t.Parallel()
 	const users, stock = 120, 20
-	servers := serveTogether(t, 3, redistest.New(t), "-users", fmt.Sprint(users+1), "-foods", "3", "-stock", fmt.Sprint(stock))
+	servers := serveTogether(t, 3, redistest.New(t), "-users", fmt.Sprint(users+1), "-foods", "3",
+		"-stock", fmt.Sprint(stock))
 	var outcomes tally
 	var buyers sync.WaitGroup
 	for user := 2; user < 2+users; user++ {
@@ -163,8 +165,8 @@ func TestNothingIsOversold(t *testing.T) {
 	}
 }
 
-// The contest's clients send each step to another server, with the token in the query, on a new connection, and {} with
-// the calls that take no body.
+// The contest's clients send each step to another server, with the token in the query, on a new connection,
+// and {} with the calls that take no body.
 func TestContestClients(t *testing.T) {
 	t.Parallel()
 	servers := serveTogether(t, 3, redistest.New(t), "-users", "10", "-foods", "3", "-stock", "10")
@@ -207,7 +209,8 @@ func TestAllOrdersAreListed(t *testing.T) {
 	_, err := s.client(t).Buy(2, item(2, 3))
 	stand.Must(t, err)
 	// The other orders are put where the sale keeps them: as many purchases would take most of a minute.
-	redis.Do(t, fmt.Sprintf(`EVAL "for user = 3, %d do redis.call('SET', 'o_' .. user, '1:1,3:1,') end" 0`, users+1))
+	redis.Do(t, fmt.Sprintf(`EVAL "for user = 3, %d do redis.call('SET', 'o_' .. user, '1:1,3:1,') end" 0`,
+		users+1))
 	r, err := s.root(t).Do("GET", "/admin/orders", "")
 	stand.Must(t, err)
 	if chunked := r.Header.Get("Content-Length") == ""; !chunked {

@@ -36,13 +36,15 @@ func TestStart(t *testing.T) {
 			t.Parallel()
 			s := setup{args: test.args}.launch(t)
 			s.Serves(t)
-			if first := "flashsale serves on http://" + s.Address + " (workers: " + test.workers + ")\n"; !strings.HasPrefix(stand.ReadFile(t, s.Stdout), first) {
+			first := "flashsale serves on http://" + s.Address + " (workers: " + test.workers + ")\n"
+			if !strings.HasPrefix(stand.ReadFile(t, s.Stdout), first) {
 				t.Errorf("the banner does not begin with %q", first)
 			}
 			if lines := strings.Count(stand.ReadFile(t, s.Stdout), "\n"); lines > bannerLinesMost {
 				t.Errorf("the banner has %d lines, at most %d", lines, bannerLinesMost)
 			}
-			if want := "private redis-server in " + s.Data + ": what was answered survives a power cut"; s.Banner(t, "store") != want {
+			want := "private redis-server in " + s.Data + ": what was answered survives a power cut"
+			if s.Banner(t, "store") != want {
 				t.Errorf("store %q, want %q", s.Banner(t, "store"), want)
 			}
 			if want := fmt.Sprintf("Ctrl-C or kill %d", s.Pid()); !strings.HasPrefix(s.Banner(t, "stop"), want) {
@@ -102,7 +104,8 @@ func checkLoginLine(t *testing.T, s *server) {
 		ID   int    `json:"user_id"`
 		Name string `json:"username"`
 	}
-	if err := s.client(t).Call("POST", "/login", body, &session); err != nil || session.ID != 1 || session.Name != "root" {
+	err := s.client(t).Call("POST", "/login", body, &session)
+	if err != nil || session.ID != 1 || session.Name != "root" {
 		t.Errorf("login %s: %+v, %v; want root", body, session, err)
 	}
 	var shown struct{ Password string }
@@ -130,7 +133,8 @@ func TestHelp(t *testing.T) {
 		}
 		flags++
 		name, _, _ := strings.Cut(flag, " ")
-		if env := "  [" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "]\n"; !strings.HasSuffix(line, env) {
+		env := "  [" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "]\n"
+		if !strings.HasSuffix(line, env) {
 			t.Errorf("the help does not name -%s with its environment name: %q", name, line)
 		}
 	}
@@ -201,20 +205,24 @@ func provoke(t *testing.T, s *server) []string {
 	if err := c.Login("user2", "typed-password"); !client.IsRefused(err, 403, "USER_AUTH_FAIL") {
 		t.Errorf("wrong password: %v", err)
 	}
-	for _, headers := range []string{"X: \x00", "Content-Length: 1\r\nTransfer-Encoding: chunked", "X: " + strings.Repeat("a", 10_000)} {
+	twoLengths, long := "Content-Length: 1\r\nTransfer-Encoding: chunked", "X: "+strings.Repeat("a", 10_000)
+	for _, headers := range []string{"X: \x00", twoLengths, long} {
 		conn, err := net.Dial("tcp", s.Address)
 		stand.Must(t, err)
 		defer conn.Close()
-		_, err = fmt.Fprintf(conn, "POST /login?access_token=%s HTTP/1.1\r\nHost: shop\r\n%s\r\nAccess-Token: %[1]s\r\n\r\ntyped-password", secrets[0], headers)
+		_, err = fmt.Fprintf(conn, "POST /login?access_token=%s HTTP/1.1\r\nHost: shop\r\n%s\r\n"+
+			"Access-Token: %[1]s\r\n\r\ntyped-password", secrets[0], headers)
 		stand.Must(t, err)
-		if reply, _ := io.ReadAll(conn); !strings.HasPrefix(string(reply), "HTTP/1.1 4") || strings.Contains(string(reply), secrets[0]) {
+		if reply, _ := io.ReadAll(conn); !strings.HasPrefix(string(reply), "HTTP/1.1 4") ||
+			strings.Contains(string(reply), secrets[0]) {
 			t.Errorf("%.30q is answered with %q", headers, reply)
 		}
 	}
 	return secrets
 }
 
-// checkHidden looks for secrets in what the server says, and in what other programs can see of its processes.
+// checkHidden looks for secrets in what the server says, and in what other programs can see of its
+// processes.
 func checkHidden(t *testing.T, s *server, secrets ...string) {
 	t.Helper()
 	for _, secret := range secrets {
@@ -251,11 +259,13 @@ func TestWithoutRedisServer(t *testing.T) {
 		env:  []string{"PATH="},
 		args: []string{"-users", fmt.Sprint(users + 1), "-foods", "1", "-stock", fmt.Sprint(stock)},
 	}.serve(t)
-	const warning = "no redis-server on PATH: the sale is kept in memory and NOTHING survives a restart; install redis-server for a durable sale"
+	const warning = "no redis-server on PATH: the sale is kept in memory and NOTHING survives a restart; " +
+		"install redis-server for a durable sale"
 	if n := s.Logged(t, warning); n != 1 {
 		t.Errorf("the warning is logged %d times, want once", n)
 	}
-	if want := "in-memory engine, as there is no redis-server on PATH: NOTHING survives a restart"; s.Banner(t, "store") != want {
+	want := "in-memory engine, as there is no redis-server on PATH: NOTHING survives a restart"
+	if s.Banner(t, "store") != want {
 		t.Errorf("store %q, want %q", s.Banner(t, "store"), want)
 	}
 	outcomes := tally{}

@@ -28,7 +28,9 @@ func (s *server) serial(t *testing.T) string {
 func (s *server) awaitRoll(t *testing.T, n int) {
 	t.Helper()
 	s.Send(t, syscall.SIGHUP)
-	polltest.Until(t, "end of the replacement", func() bool { return s.Logged(t, "all workers are replaced") == n })
+	polltest.Until(t, "end of the replacement", func() bool {
+		return s.Logged(t, "all workers are replaced") == n
+	})
 }
 
 // keyLines returns the lines that are secret in files of keys.
@@ -47,14 +49,16 @@ func keyLines(t *testing.T, files ...string) (lines []string) {
 	return lines
 }
 
-// A sale over HTTPS: the certificate is replaced without a request that fails, a broken one is not taken, and the key is
-// seen by nobody.
+// A sale over HTTPS: the certificate is replaced without a request that fails, a broken one is not taken,
+// and the key is seen by nobody.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	stand.Need(t, "redis-server")
-	old, renewed := certtest.Write(t, stand.Folder(t), time.Now().Add(time.Hour)), certtest.Write(t, stand.Folder(t), time.Now().Add(time.Hour))
+	end := time.Now().Add(time.Hour)
+	old, renewed := certtest.Write(t, stand.Folder(t), end), certtest.Write(t, stand.Folder(t), end)
 	chain, key := old.ChainFile, old.KeyFile
-	s := setup{args: append([]string{"-workers", "2", "-tls-cert", chain, "-tls-key", key}, loadArgs...)}.serve(t)
+	s := setup{args: append([]string{"-workers", "2", "-tls-cert", chain, "-tls-key", key},
+		loadArgs...)}.serve(t)
 	s.trust = certtest.Trust(old, renewed)
 	if want := "curl -k https://" + s.Address + "/login"; !strings.HasPrefix(s.Banner(t, "try"), want) {
 		t.Errorf("try %q, want %q first", s.Banner(t, "try"), want)
@@ -78,7 +82,8 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	const bad = "cannot read the certificate again; the old one stays"
-	reason := fmt.Sprintf("cannot use certificate %s with key %s: tls: failed to find any PEM data in key input", chain, key)
+	reason := fmt.Sprintf("cannot use certificate %s with key %s: "+
+		"tls: failed to find any PEM data in key input", chain, key)
 	if s.Logged(t, bad) != 1 || s.Logged(t, reason) != 1 {
 		t.Errorf("the log does not say once that the bad certificate is not taken")
 	}

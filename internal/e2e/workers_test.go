@@ -20,7 +20,8 @@ import (
 
 const loadClients = 12
 
-// A worker that is killed takes only its own connections with it: each of those fails once, the others never.
+// A worker that is killed takes only its own connections with it: each of those fails once, the others
+// never.
 func TestKilledWorkerIsReplaced(t *testing.T) {
 	t.Parallel()
 	stand.Need(t, "redis-server")
@@ -81,8 +82,8 @@ func checkNewcomer(t *testing.T, s *server, want string) {
 	}
 }
 
-// No request fails while the workers are replaced, and the new ones know the users that have come; a catalogue that is
-// broken, or not that of the sale, leaves the old one in place.
+// No request fails while the workers are replaced, and the new ones know the users that have come; a
+// catalogue that is broken, or not that of the sale, leaves the old one in place.
 func TestHangupReplacesWorkers(t *testing.T) {
 	t.Parallel()
 	stand.Need(t, "redis-server")
@@ -96,7 +97,9 @@ func TestHangupReplacesWorkers(t *testing.T) {
 		before := s.Workers()
 		s.Send(t, syscall.SIGHUP)
 		rolls++
-		polltest.Until(t, "end of the replacement", func() bool { return s.Logged(t, "all workers are replaced") == rolls })
+		polltest.Until(t, "end of the replacement", func() bool {
+			return s.Logged(t, "all workers are replaced") == rolls
+		})
 		l.awaitOrders(t, 50)
 		awaitEnd(t, before...)
 		checkNewcomer(t, s, "200")
@@ -112,7 +115,8 @@ func TestHangupReplacesWorkers(t *testing.T) {
 	stand.WriteFile(t, foodsFile, "id,stock,price\n"+foods+fmt.Sprintf("%d,1,1\n", loadFoods+1))
 	roll()
 
-	twice := fmt.Sprintf(`name \"newcomer\" is also at %s:%d; give each user a name of its own`, usersFile, loadUsers+2)
+	twice := fmt.Sprintf(`name \"newcomer\" is also at %s:%d; give each user a name of its own`, usersFile,
+		loadUsers+2)
 	for _, reason := range []string{twice, "its foods, stocks or prices are not those of the sale"} {
 		if n := s.Logged(t, reason); n != 1 {
 			t.Errorf("the log says %d times, not once, that %s", n, reason)
@@ -194,17 +198,20 @@ func TestTerminationAnswersWhatIsInFlight(t *testing.T) {
 func TestSecondSignalKills(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
-	s := setup{args: []string{"-redis", redis.Socket, "-users", "2", "-workers", "2", "-drain", "1h", "-redis-timeout", "1m"}}.serve(t)
+	s := setup{args: []string{"-redis", redis.Socket, "-users", "2", "-workers", "2", "-drain", "1h",
+		"-redis-timeout", "1m"}}.serve(t)
 	workers := s.Workers()
 	inFlight(t, s, redis)
 	s.Send(t, syscall.SIGTERM)
 	awaitClosed(t, s.Address)
-	// The default is restored with the first signal, but not in the same moment: until then others are swallowed.
+	// The default is restored with the first signal, but not in the same moment: until then others are
+	// swallowed.
 	polltest.Until(t, "end by a second signal", func() bool {
 		_ = s.Signal(syscall.SIGTERM)
 		return !s.Running()
 	})
-	if status := s.State().Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGTERM {
+	if status := s.State().Sys().(syscall.WaitStatus); !status.Signaled() ||
+		status.Signal() != syscall.SIGTERM {
 		t.Errorf("the server ended with %v, want by SIGTERM", s.State())
 	}
 	awaitEnd(t, workers...)

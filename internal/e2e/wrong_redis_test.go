@@ -31,7 +31,8 @@ func TestForgottenRedisIsRefused(t *testing.T) {
 	first.End(t)
 	sale, data := first.Sale(t), first.Data
 	memory := filepath.Join(data, "sale")
-	cure := fmt.Sprintf("this folder served sale %s from %s; set REDIS_HOST, or delete %s for a new sale", sale, redis.Socket, memory)
+	cure := fmt.Sprintf("this folder served sale %s from %s; set REDIS_HOST, or delete %s for a new sale", sale,
+		redis.Socket, memory)
 
 	checkRefused(t, setup{data: data, args: args}.launch(t).Process, cure)
 	if _, err := os.Stat(filepath.Join(data, "appendonlydir")); !errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +73,8 @@ func TestRedisInsteadOfOwnStoreIsRefused(t *testing.T) {
 	first.End(t)
 	elsewhere := setup{data: first.Data, args: append(args, "-redis", redis.Socket)}.launch(t)
 	checkRefused(t, elsewhere.Process, fmt.Sprintf(
-		"redis holds no sale: %s; this folder served sale %s from %s/redis.sock; start without REDIS_HOST, or delete %[3]s/sale for a new sale",
+		"redis holds no sale: %s; this folder served sale %s from %s/redis.sock; "+
+			"start without REDIS_HOST, or delete %[3]s/sale for a new sale",
 		redis.Socket, first.Sale(t), first.Data))
 	checkEmpty(t, redis)
 	again := setup{data: first.Data, args: args}.serve(t)
@@ -129,7 +131,8 @@ func TestHalfEmptiedRedisIsRefused(t *testing.T) {
 	redis.Do(t, "DEL stock_"+first.Sale(t))
 	again := setup{args: args}.launch(t)
 	checkRefused(t, again.Process, "redis holds keys of a sale, but not the sale: o_2 at "+redis.Socket+
-		", and a new sale would list its orders as its own; restore its data, or for a new sale "+newSale(again.Data))
+		", and a new sale would list its orders as its own; "+
+		"restore its data, or for a new sale "+newSale(again.Data))
 	redis.Do(t, "DEL o_2")
 	if orders := (setup{args: args}).serve(t).orders(t); len(orders) != 0 {
 		t.Errorf("the new sale has orders %v", orders)

@@ -1,5 +1,5 @@
-// Package mariadbtest runs a private MariaDB server for tests. It is slow to start (one to three seconds), so a
-// package starts one for all its cases. It must not be used outside tests: nothing on it survives.
+// Package mariadbtest runs a private MariaDB server for tests. It is slow to start (one to three seconds),
+// so a package starts one for all its cases. It must not be used outside tests: nothing on it survives.
 package mariadbtest
 
 import (
@@ -37,13 +37,14 @@ type Server struct {
 	process   *stand.Process
 }
 
-// Start runs a server on a port of 127.0.0.1 until tb and its subtests are over, and never longer than this process.
-// Where mariadbd is not installed it skips tb, or fails it if REQUIRE_REAL=1 is set. arguments are added to its command
-// line; by default a commit is not on disk yet when it is answered.
+// Start runs a server on a port of 127.0.0.1 until tb and its subtests are over, and never longer than this
+// process. Where mariadbd is not installed it skips tb, or fails it if REQUIRE_REAL=1 is set. arguments are
+// added to its command line; by default a commit is not on disk yet when it is answered.
 func Start(tb testing.TB, arguments ...string) *Server {
 	tb.Helper()
 	needMariaDB(tb)
-	s := &Server{Host: "127.0.0.1", User: "root", Password: "toor", folder: stand.Folder(tb), arguments: arguments}
+	s := &Server{Host: "127.0.0.1", User: "root", Password: "toor", folder: stand.Folder(tb),
+		arguments: arguments}
 	stand.Must(tb, s.install())
 	var err error
 	for range tries {
@@ -71,7 +72,8 @@ func needMariaDB(tb testing.TB) {
 func (s *Server) Kill() { s.process.Kill() }
 
 // Freeze stops the server without ending it, as an overloaded machine would; Thaw lets it go on.
-func (s *Server) Freeze() { _ = s.process.Signal(syscall.SIGSTOP) } // cannot fail: it is this process's child
+// cannot fail: it is this process's child
+func (s *Server) Freeze() { _ = s.process.Signal(syscall.SIGSTOP) }
 
 // Thaw lets a frozen server go on.
 func (s *Server) Thaw() { _ = s.process.Signal(syscall.SIGCONT) }
@@ -117,7 +119,8 @@ func (s *Server) install() error {
 	if err != nil {
 		return err
 	}
-	err = polltest.Await(context.Background(), "end of mariadb-install-db", startMax, func() bool { return !run.Running() })
+	ended := func() bool { return !run.Running() }
+	err = polltest.Await(context.Background(), "end of mariadb-install-db", startMax, ended)
 	if err != nil || !run.State().Success() {
 		run.Kill()
 		text, _ := os.ReadFile(log) // only to explain
@@ -129,8 +132,8 @@ func (s *Server) install() error {
 	return os.WriteFile(filepath.Join(s.folder, "account.sql"), []byte(statements), 0o600)
 }
 
-// account names the user to run as where the server would refuse to run as root. It stays root: a change of user
-// would clear the signal that ends it with this process.
+// account names the user to run as where the server would refuse to run as root. It stays root: a change of
+// user would clear the signal that ends it with this process.
 func account() []string {
 	if os.Geteuid() == 0 {
 		return []string{"--user=root"}
@@ -142,9 +145,11 @@ func account() []string {
 func (s *Server) launch(ctx context.Context) (err error) {
 	in := func(name string) string { return filepath.Join(s.folder, name) }
 	s.process, err = stand.Program{Path: "mariadbd", Log: in("log"), Args: append([]string{"--no-defaults",
-		"--datadir=" + in("data"), "--socket=" + in("s"), "--pid-file=" + in("pid"), "--init-file=" + in("account.sql"),
+		"--datadir=" + in("data"), "--socket=" + in("s"), "--pid-file=" + in("pid"),
+		"--init-file=" + in("account.sql"),
 		"--bind-address=" + s.Host, "--port=" + strconv.Itoa(s.Port), "--skip-name-resolve",
-		"--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0"}, append(account(), s.arguments...)...),
+		"--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0"},
+		append(account(), s.arguments...)...),
 	}.Start()
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package polltest waits for a state that another goroutine or process brings about. It looks again and again, so that
-// a test waits no longer than it must and never sleeps a fixed time.
+// Package polltest waits for a state that another goroutine or process brings about. It looks again and
+// again, so that a test waits no longer than it must and never sleeps a fixed time.
 package polltest
 
 import (
@@ -16,8 +16,8 @@ const (
 	pace = 5 * time.Millisecond // between two looks
 )
 
-// Until returns once the condition holds; it ends the test when that takes longer than Patience. what names the state in
-// the message.
+// Until returns once the condition holds; it ends the test when that takes longer than Patience. what names
+// the state in the message.
 func Until(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	if err := Await(context.Background(), what, Patience, holds); err != nil {
@@ -25,7 +25,8 @@ func Until(tb testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Await returns once the condition holds. It is an error when that takes longer than limit or ctx ends before.
+// Await returns once the condition holds. It is an error when that takes longer than limit or ctx ends
+// before.
 func Await(ctx context.Context, what string, limit time.Duration, holds func() bool) error {
 	tick := time.NewTicker(pace)
 	defer tick.Stop()

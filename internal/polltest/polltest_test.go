@@ -27,7 +27,8 @@ func TestAwait(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 12*time.Millisecond)
 		defer cancel()
-		if err := Await(ctx, "state", time.Second, func() bool { return false }); !errors.Is(err, context.DeadlineExceeded) {
+		err = Await(ctx, "state", time.Second, func() bool { return false })
+		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a context that ended: %v", err)
 		}
 	})

@@ -1,8 +1,8 @@
-// Package proc reads what Linux tells about processes in /proc (man 5 proc): who they are, what they use, what they
-// were started with.
+// Package proc reads what Linux tells about processes in /proc (man 5 proc): who they are, what they use,
+// what they were started with.
 //
-// It only looks: it starts, signals and waits for nothing. A process may end between two looks, so every figure comes
-// with an error. It is slow where it lists all processes of the machine, one file for each.
+// It only looks: it starts, signals and waits for nothing. A process may end between two looks, so every
+// figure comes with an error. It is slow where it lists all processes of the machine, one file for each.
 package proc
 
 import (
@@ -41,7 +41,8 @@ func Read(pid int) (Stat, error) {
 	return Parse(line)
 }
 
-// Parse reads a line of /proc/PID/stat. The name stands in brackets and may hold blanks, brackets and line ends itself.
+// Parse reads a line of /proc/PID/stat. The name stands in brackets and may hold blanks, brackets and line
+// ends itself.
 func Parse(line []byte) (Stat, error) {
 	begin, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
 	if begin < 1 || end < begin {
@@ -68,8 +69,8 @@ func Parse(line []byte) (Stat, error) {
 // Dead reports whether the process has ended and only waits for its parent to notice.
 func (s Stat) Dead() bool { return s.State == 'Z' || s.State == 'X' }
 
-// Alive reports whether the process runs or is stopped. Signal 0 does not tell: a process that has ended takes it until
-// its parent waits for it, and a careless parent never does.
+// Alive reports whether the process runs or is stopped. Signal 0 does not tell: a process that has ended
+// takes it until its parent waits for it, and a careless parent never does.
 func Alive(pid int) bool {
 	s, err := Read(pid)
 	return err == nil && !s.Dead()
@@ -129,8 +130,8 @@ func Children(parent int, program string) ([]int, error) {
 	return found, err
 }
 
-// programOf is the program's name as it stands in the command line, where redis-server puts its address behind it;
-// "" when the process has ended.
+// programOf is the program's name as it stands in the command line, where redis-server puts its address
+// behind it; "" when the process has ended.
 func programOf(pid int) string {
 	arguments, err := Arguments(pid)
 	if err != nil || len(arguments) == 0 {
@@ -143,7 +144,8 @@ func programOf(pid int) string {
 // Arguments are the words of the process's command line as others see them.
 func Arguments(pid int) ([]string, error) { return words(pid, "cmdline") }
 
-// Environ is the environment that the process was started with, as NAME=value; only its owner and root may read it.
+// Environ is the environment that the process was started with, as NAME=value; only its owner and root may
+// read it.
 func Environ(pid int) ([]string, error) { return words(pid, "environ") }
 
 func words(pid int, file string) ([]string, error) {

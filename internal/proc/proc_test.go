@@ -24,7 +24,8 @@ func TestParse(t *testing.T) {
 		"":             "42 ()" + rest,
 	} {
 		got, err := Parse([]byte(line))
-		want := Stat{PID: 42, Parent: 7, Name: name, State: 'S', CPU: 1500 * time.Millisecond, ReapedCPU: 300 * time.Millisecond}
+		want := Stat{PID: 42, Parent: 7, Name: name, State: 'S', CPU: 1500 * time.Millisecond,
+			ReapedCPU: 300 * time.Millisecond}
 		if err != nil || got != want {
 			t.Errorf("%q: %+v, %v; want %+v", line, got, err, want)
 		}
@@ -143,7 +144,8 @@ func TestChildren(t *testing.T) {
 }
 
 func TestTree(t *testing.T) {
-	table := []Stat{{PID: 4, Parent: 3}, {PID: 1}, {PID: 2, Parent: 1}, {PID: 3, Parent: 2}, {PID: 5, Parent: 1}}
+	table := []Stat{{PID: 4, Parent: 3}, {PID: 1}, {PID: 2, Parent: 1}, {PID: 3, Parent: 2},
+		{PID: 5, Parent: 1}}
 	var picked []int
 	for _, s := range Tree(table, 2) {
 		picked = append(picked, s.PID)
@@ -179,7 +181,8 @@ func TestWords(t *testing.T) {
 func TestUsage(t *testing.T) {
 	pid := os.Getpid()
 	status, err := ReadStatus(pid)
-	if err != nil || status.Resident < 1<<20 || status.Resident > 1<<32 || status.Threads < 1 || status.Shared < 0 {
+	if err != nil || status.Resident < 1<<20 || status.Resident > 1<<32 || status.Threads < 1 ||
+		status.Shared < 0 {
 		t.Errorf("status %+v, %v", status, err)
 	}
 	before, err := Files(pid)
@@ -197,10 +200,12 @@ func TestUsage(t *testing.T) {
 	whole, err1 := CPUTime(pid)
 	thread, err2 := MainThreadTime(pid)
 	stat, err3 := Read(pid)
-	if err := errors.Join(err1, err2, err3); err != nil || whole <= 0 || thread <= 0 || stat.CPU > whole+time.Second {
+	if err := errors.Join(err1, err2, err3); err != nil || whole <= 0 || thread <= 0 ||
+		stat.CPU > whole+time.Second {
 		t.Errorf("CPU time %v, of the main thread %v, in ticks %v; %v", whole, thread, stat.CPU, err)
 	}
-	for _, text := range []string{"", "Name:\tx\nThreads:\t1\n", "Name:\tx\nVmRSS:\tx kB\nRssShmem:\t0 kB\nThreads:\t1\n", "\nVmRSS:"} {
+	for _, text := range []string{"", "Name:\tx\nThreads:\t1\n",
+		"Name:\tx\nVmRSS:\tx kB\nRssShmem:\t0 kB\nThreads:\t1\n", "\nVmRSS:"} {
 		if s, err := parseStatus(text); err == nil {
 			t.Errorf("%q is read as %+v", text, s)
 		}

@@ -17,7 +17,8 @@ type Status struct {
 	Threads  int64
 }
 
-// ReadStatus reads the status of a process; one that has ended is an error, also while its parent has not waited for it.
+// ReadStatus reads the status of a process; one that has ended is an error, also while its parent has not
+// waited for it.
 func ReadStatus(pid int) (Status, error) {
 	text, err := readFile(pid, "status")
 	if err != nil {
@@ -55,8 +56,8 @@ func Files(pid int) (int, error) {
 	return len(descriptors), nil
 }
 
-// CPUTime is the user and system time of a process, all its threads, since it began: Stat.CPU in nanoseconds, from the
-// process's own clock (man 3 clock_getcpuclockid).
+// CPUTime is the user and system time of a process, all its threads, since it began: Stat.CPU in
+// nanoseconds, from the process's own clock (man 3 clock_getcpuclockid).
 func CPUTime(pid int) (time.Duration, error) {
 	const processClock = 2 // CPUCLOCK_SCHED of a whole process
 	var t unix.Timespec

@@ -22,9 +22,9 @@ var builds struct {
 	done   map[string]func() (string, error)
 }
 
-// Build builds a package of this module, such as "flashsale/scripts/bench", and returns the path of the program, which
-// has the last part of that name. Each is built once per process, under the race detector if this process is, and
-// removed when the process ends. flags go to "go build".
+// Build builds a package of this module, such as "flashsale/scripts/bench", and returns the path of the
+// program, which has the last part of that name. Each is built once per process, under the race detector if
+// this process is, and removed when the process ends. flags go to "go build".
 func Build(ctx context.Context, source string, flags ...string) (string, error) {
 	key := source + " " + strings.Join(flags, " ")
 	builds.Lock()
@@ -78,8 +78,9 @@ var lives struct {
 	pipes []io.Closer
 }
 
-// LastingFolder makes a folder that is removed when this process has ended, in whatever way: no test knows that it is the
-// last. A shell does that. It waits for the end of its standard input, and only this process has the other end of it.
+// LastingFolder makes a folder that is removed when this process has ended, in whatever way: no test knows
+// that it is the last. A shell does that. It waits for the end of its standard input, and only this process
+// has the other end of it.
 func LastingFolder(name string) (string, error) {
 	folder, err := os.MkdirTemp("", name)
 	if err != nil {

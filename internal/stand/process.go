@@ -1,9 +1,10 @@
-// Package stand builds and starts what a sale stands on: the server and other programs of this module, redis-server, a
-// proxy with faults between them, free ports. Tests and scripts use it, so that there is one way to start each.
+// Package stand builds and starts what a sale stands on: the server and other programs of this module,
+// redis-server, a proxy with faults between them, free ports. Tests and scripts use it, so that there is one
+// way to start each.
 //
-// Its functions return errors; testing.go has the face for tests, which ends them instead. What it starts never outlives
-// this process. It knows no fault but those of the network: to kill, freeze and restart is its callers' work. Slow is the
-// first build of a program.
+// Its functions return errors; testing.go has the face for tests, which ends them instead. What it starts
+// never outlives this process. It knows no fault but those of the network: to kill, freeze and restart is
+// its callers' work. Slow is the first build of a program.
 package stand
 
 import (
@@ -109,8 +110,8 @@ func (p *Process) SignalTree(signal syscall.Signal) error {
 	return nil
 }
 
-// Kill ends the process at once, frozen or not, and returns when it has ended. Those that child.Start has started for
-// it end with it.
+// Kill ends the process at once, frozen or not, and returns when it has ended. Those that child.Start has
+// started for it end with it.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // the only error is that it has ended
 	<-p.ended
@@ -125,8 +126,8 @@ func (p *Process) Stop() (killed bool) {
 // State is how the process has ended; it must have.
 func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
 
-// Await waits for a state that the process brings about. It is an error, with the end of the log, when that takes longer
-// than limit or the process ends instead.
+// Await waits for a state that the process brings about. It is an error, with the end of the log, when that
+// takes longer than limit or the process ends instead.
 func (p *Process) Await(ctx context.Context, what string, limit time.Duration, holds func() bool) error {
 	held := false
 	err := polltest.Await(ctx, what, limit, func() bool {

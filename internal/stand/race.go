@@ -2,6 +2,6 @@
 
 package stand
 
-// Race reports whether the race detector is on. sync.Pool then drops what it holds at random, so that counts of
-// allocations mean nothing.
+// Race reports whether the race detector is on. sync.Pool then drops what it holds at random, so that counts
+// of allocations mean nothing.
 const Race = true

@@ -25,12 +25,14 @@ type Redis struct {
 	*Process
 }
 
-// NewRedis describes a redis-server with its data, its socket and its log in a folder, which must have a short name. It
-// keeps nothing on disk unless args, added to its command line, say so.
+// NewRedis describes a redis-server with its data, its socket and its log in a folder, which must have a
+// short name. It keeps nothing on disk unless args, added to its command line, say so.
 func NewRedis(folder string, args ...string) *Redis {
 	socket := filepath.Join(folder, "s")
-	return &Redis{Socket: socket, Program: Program{Path: "redis-server", Log: filepath.Join(folder, "log"), Args: append(
-		[]string{"--port", "0", "--unixsocket", socket, "--dir", folder, "--save", "", "--appendonly", "no"}, args...)}}
+	plain := []string{"--port", "0", "--unixsocket", socket, "--dir", folder,
+		"--save", "", "--appendonly", "no"}
+	program := Program{Path: "redis-server", Args: append(plain, args...), Log: filepath.Join(folder, "log")}
+	return &Redis{Socket: socket, Program: program}
 }
 
 // Start starts the server, the first time or once more, and returns when it answers.
@@ -44,8 +46,8 @@ func (r *Redis) Start(ctx context.Context) (err error) {
 	})
 }
 
-// AskRedis sends one command on a connection of its own and returns the reply, which must be a status, a number or a
-// text. An error reply is an error.
+// AskRedis sends one command on a connection of its own and returns the reply, which must be a status, a
+// number or a text. An error reply is an error.
 func AskRedis(socket string, timeout time.Duration, words ...string) (reply string, err error) {
 	var request strings.Builder
 	fmt.Fprintf(&request, "*%d\r\n", len(words))
@@ -59,8 +61,8 @@ func AskRedis(socket string, timeout time.Duration, words ...string) (reply stri
 	return reply, err
 }
 
-// InlineRedis sends one command as a person would type it, on a connection of its own, and returns the first line of the
-// reply with its kind, as "+OK" or ":3".
+// InlineRedis sends one command as a person would type it, on a connection of its own, and returns the first
+// line of the reply with its kind, as "+OK" or ":3".
 func InlineRedis(socket string, timeout time.Duration, command string) (line string, err error) {
 	err = exchange(socket, timeout, command+"\r\n", func(r *bufio.Reader) error {
 		line, err = r.ReadString('\n')

@@ -19,7 +19,8 @@ func TestReadReply(t *testing.T) {
 		{"$5\r\nab", "", "unexpected EOF"},
 	} {
 		got, err := readReply(bufio.NewReader(strings.NewReader(test.reply)))
-		if (err == nil) != (test.fault == "") || err == nil && got != test.want || err != nil && !strings.Contains(err.Error(), test.fault) {
+		if (err == nil) != (test.fault == "") || err == nil && got != test.want ||
+			err != nil && !strings.Contains(err.Error(), test.fault) {
 			t.Errorf("%q: %q, %v; want %q, %q", test.reply, got, err, test.want, test.fault)
 		}
 	}

@@ -27,7 +27,8 @@ func TestProgramGetsItsEnvironmentAndFiles(t *testing.T) {
 	if code := p.ExitCode(t); code != 7 {
 		t.Errorf("exit code %d, want 7", code)
 	}
-	if out, err := ReadFile(t, p.Stdout), ReadFile(t, p.Log); out != "out 1\n" || err != "err\n" || p.Written(t) != out+err {
+	if out, err := ReadFile(t, p.Stdout), ReadFile(t, p.Log); out != "out 1\n" || err != "err\n" ||
+		p.Written(t) != out+err {
 		t.Errorf("written: %q, %q", out, err)
 	}
 	if p.Logged(t, "err") != 1 || p.Running() {
@@ -87,8 +88,8 @@ func TestSignalTree(t *testing.T) {
 	polltest.Until(t, "end of both", func() bool { return !p.Running() && !proc.Alive(children[0]) })
 }
 
-// A program that ends while its state is awaited is an error with its log, and a state that it has reached before its end
-// is none.
+// A program that ends while its state is awaited is an error with its log, and a state that it has reached
+// before its end is none.
 func TestAwaitSeesTheEnd(t *testing.T) {
 	p := shell("echo broken >&2; exit 1").Launch(t)
 	err := p.Await(t.Context(), "answer", time.Minute, func() bool { return false })
@@ -115,7 +116,8 @@ func TestBuild(t *testing.T) {
 	if code := (Program{Path: path, Args: []string{"-h"}}).Launch(t).ExitCode(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	if _, err := Build(t.Context(), "flashsale/nowhere"); err == nil || !strings.Contains(err.Error(), "flashsale/nowhere") {
+	_, err := Build(t.Context(), "flashsale/nowhere")
+	if err == nil || !strings.Contains(err.Error(), "flashsale/nowhere") {
 		t.Errorf("a package that is not there: %v", err)
 	}
 }

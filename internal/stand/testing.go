@@ -13,8 +13,8 @@ import (
 	"flashsale/internal/polltest"
 )
 
-// What follows is the face for tests: it ends a test where the rest of the package returns an error, and what it starts
-// ends with the test.
+// What follows is the face for tests: it ends a test where the rest of the package returns an error, and
+// what it starts ends with the test.
 
 // Need finds a program on PATH. Without it the test is skipped; with REQUIRE_REAL=1 it fails.
 func Need(tb testing.TB, program string) (path string) {
@@ -53,8 +53,8 @@ func ClosedPort(tb testing.TB) string {
 	return fmt.Sprint(port)
 }
 
-// Launch starts a program. Without Log and Stdout in it each gets a new file. When the test ends it has ended in order,
-// without a data race or a panic; a test that failed shows what it wrote.
+// Launch starts a program. Without Log and Stdout in it each gets a new file. When the test ends it has
+// ended in order, without a data race or a panic; a test that failed shows what it wrote.
 func (p Program) Launch(tb testing.TB) *Process {
 	tb.Helper()
 	if p.Log == "" {
@@ -80,8 +80,8 @@ func (p *Process) finish(tb testing.TB) {
 	}
 }
 
-// LaunchServer starts a server on a data folder, "" for a new one, without waiting for it. Without -app-port in args it
-// takes any free port.
+// LaunchServer starts a server on a data folder, "" for a new one, without waiting for it. Without -app-port
+// in args it takes any free port.
 func LaunchServer(tb testing.TB, data string, env []string, args ...string) *Server {
 	tb.Helper()
 	if data == "" {

@@ -1,5 +1,5 @@
-// Package redistest gives tests a Redis of their own: a private redis-server on a unix socket, and the in-memory engine
-// that ships as the last-resort default. Tests that share a server flush it between them.
+// Package redistest gives tests a Redis of their own: a private redis-server on a unix socket, and the
+// in-memory engine that ships as the last-resort default. Tests that share a server flush it between them.
 package redistest
 
 import (
@@ -45,7 +45,8 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// New starts a redis-server for one test, which may stop, freeze and restart it. args are added to its command line.
+// New starts a redis-server for one test, which may stop, freeze and restart it. args are added to its
+// command line.
 func New(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	stand.Need(tb, "redis-server")

@@ -206,7 +206,9 @@ func TestFrontsServeWithoutRedis(t *testing.T) {
 		if name == "haproxy" { // nginx makes no checks: it learns from requests
 			const enough = 3 * 2 * 2 // two failures in a row of each of the three take it out
 			since := relay.checks.Load()
-			polltest.Until(t, "the servers are checked again", func() bool { return relay.checks.Load() >= since+enough })
+			polltest.Until(t, "the servers are checked again", func() bool {
+				return relay.checks.Load() >= since+enough
+			})
 		}
 		for range 5 {
 			if status, reply := call(b, "PATCH", "/carts/x", `{"food_id":1,"count":1}`); status != 404 {
@@ -218,7 +220,8 @@ func TestFrontsServeWithoutRedis(t *testing.T) {
 			if err := b.Login("user3", "pass3"); err != nil {
 				t.Error(err)
 			}
-			if status, reply := call(b, "GET", "/foods", ""); status != 200 || !strings.HasPrefix(reply, `[{"id":1,`) {
+			if status, reply := call(b, "GET", "/foods", ""); status != 200 ||
+				!strings.HasPrefix(reply, `[{"id":1,`) {
 				t.Errorf("GET /foods: %d %s", status, reply)
 			}
 		}

@@ -46,7 +46,8 @@ func TestGuideHasNoOtherBlocks(t *testing.T) {
 
 // The log lines that the guide tells to look for are those of the program.
 func TestGuideNamesLogLines(t *testing.T) {
-	lines := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(stand.ReadFile(t, "README.md"), -1)
+	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
+	lines := row.FindAllStringSubmatch(stand.ReadFile(t, "README.md"), -1)
 	if len(lines) < 5 {
 		t.Fatalf("the guide names %d lines", len(lines))
 	}
@@ -79,8 +80,9 @@ func TestGuide(t *testing.T) {
 	s.loseRedis(t, orders)
 	s.desk(t, "nginx")
 	s.desk(t, "after")
-	if list := stand.ReadFile(t, s.glob(t, "orders-*.json")); strings.Count(list, `"user_id"`) != s.countOrders(t) {
-		t.Errorf("the list has %d orders, Redis %d", strings.Count(list, `"user_id"`), s.countOrders(t))
+	listed := strings.Count(stand.ReadFile(t, s.glob(t, "orders-*.json")), `"user_id"`)
+	if n := s.countOrders(t); listed != n {
+		t.Errorf("the list has %d orders, Redis %d", listed, n)
 	}
 	s.nextSale(t)
 }
@@ -104,7 +106,8 @@ func (s *site) watch(t *testing.T) {
 	for _, want := range []string{
 		s.machine("11") + " 200 ", s.machine("13") + " 200 ", "used_memory_human:", "maxmemory_human:4.00G",
 		"connected_clients:", "instantaneous_ops_per_sec:", "aof_last_write_status:ok",
-		"aof_last_bgrewrite_status:ok", "aof_delayed_fsync:", "evicted_keys:0", "rejected_connections:", "1\t500\n",
+		"aof_last_bgrewrite_status:ok", "aof_delayed_fsync:", "evicted_keys:0",
+		"rejected_connections:", "1\t500\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in what the guide watches:\n%s", want, out)
@@ -118,7 +121,8 @@ func (s *site) upgrade(t *testing.T) {
 	// The front as the servers are loaded through it, without TLS, which bench does not speak.
 	servers := [3]string{s.machine("11") + ":8080", s.machine("12") + ":8080", s.machine("13") + ":8080"}
 	front := startHAProxy(t, servers, everywhere)
-	stand.WriteFile(t, s.path("flashsale"), stand.ReadFile(t, s.path("flashsale"))+"\x00") // an ELF file may have more at its end
+	// An ELF file may have more at its end.
+	stand.WriteFile(t, s.path("flashsale"), stand.ReadFile(t, s.path("flashsale"))+"\x00")
 	s.reload(t)
 	before := s.programs(t)
 	root := []string{"ROOT_PASSWORD=" + s.setting(t, "ROOT_PASSWORD")}

@@ -55,7 +55,8 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
-	s := &site{root: root, desktop: root + "/desktop", network: newNetwork(), services: map[string]*stand.Process{}}
+	s := &site{root: root, desktop: root + "/desktop", network: newNetwork(),
+		services: map[string]*stand.Process{}}
 	s.furnish(t)
 	s.writeCatalogue(t)
 	s.manager = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

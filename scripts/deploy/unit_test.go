@@ -19,7 +19,8 @@ const (
 func uncommented(t *testing.T) string {
 	t.Helper()
 	pairs := []string{unitBinary, "/bin/true"}
-	for _, line := range regexp.MustCompile(`(?m)^#[A-Z]\w+=.*$`).FindAllString(stand.ReadFile(t, unitFile), -1) {
+	setting := regexp.MustCompile(`(?m)^#[A-Z]\w+=.*$`)
+	for _, line := range setting.FindAllString(stand.ReadFile(t, unitFile), -1) {
 		pairs = append(pairs, line+"\n", line[1:]+"\n")
 	}
 	return changed(t, unitFile, pairs...)

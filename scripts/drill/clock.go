@@ -19,8 +19,9 @@ import (
 // clockVariable names, to the servers, the file that says how far their clock has jumped.
 const clockVariable = "DRILL_CLOCK"
 
-// The one line of package time by which every wall clock reading of a Go program passes, and what stands behind it in the
-// server of a clock drill. The monotonic reading stays, as it does when a real clock is set.
+// The one line of package time by which every wall clock reading of a Go program passes, and what stands
+// behind it in the server of a clock drill. The monotonic reading stays, as it does when a real clock is
+// set.
 const (
 	readsClock  = "sec, nsec, mono := runtimeNow()\n"
 	clockJumped = readsClock + "\tsec += clockJump()\n"
@@ -58,9 +59,10 @@ func clockJump() int64 {
 }
 `
 
-// clock is the wall clock of the servers of a drill. To set that of the machine would disturb everything else on it, a time
-// namespace does not shift it and libfaketime does not reach a Go program, so the server is built with a package time whose
-// wall clock is shifted by a number in a file that all its processes map. The rest of it is the server as it is.
+// clock is the wall clock of the servers of a drill. To set that of the machine would disturb everything
+// else on it, a time namespace does not shift it and libfaketime does not reach a Go program, so the server
+// is built with a package time whose wall clock is shifted by a number in a file that all its processes map.
+// The rest of it is the server as it is.
 type clock struct{ file *os.File }
 
 func newClock(folder string) (*clock, error) {
@@ -94,7 +96,8 @@ var clockOverlay = sync.OnceValues(func() (overlay string, err error) {
 	}
 	shifted, found := shiftClock(string(source))
 	if !found {
-		return "", fmt.Errorf("%w: package time of this Go reads its clock in another way than Go 1.26", errImpossible)
+		return "", fmt.Errorf("%w: package time of this Go reads its clock in another way than Go 1.26",
+			errImpossible)
 	}
 	folder, err := stand.LastingFolder("clock")
 	if err != nil {

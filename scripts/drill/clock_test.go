@@ -18,7 +18,8 @@ func TestClockCanBeShifted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shifted, found := shiftClock(string(source)); !found || len(shifted) != len(source)+len(clockJumped)-len(readsClock) {
+	if shifted, found := shiftClock(string(source)); !found ||
+		len(shifted) != len(source)+len(clockJumped)-len(readsClock) {
 		t.Error("package time of this Go reads its clock in another way; see clock.go")
 	}
 	if _, found := shiftClock("package time"); found {

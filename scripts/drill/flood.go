@@ -14,8 +14,8 @@ import (
 
 const (
 	crowdSize = 256 // connections of an attacker
-	// What an attack may do to the p99 of other buyers: slowdownMax times what a harmless load of as many requests
-	// does, and slowdownFloor, which keeps noise from deciding.
+	// What an attack may do to the p99 of other buyers: slowdownMax times what a harmless load of as many
+	// requests does, and slowdownFloor, which keeps noise from deciding.
 	slowdownMax   = 2
 	slowdownFloor = 5 * time.Millisecond
 	contrastTries = 3
@@ -97,8 +97,8 @@ func (t *tide) String() string {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// run floods for so long, as fast as the crowd can or, with a rate above 0, with at most so many requests a second.
-// It returns when every request is answered.
+// run floods for so long, as fast as the crowd can or, with a rate above 0, with at most so many requests a
+// second. It returns when every request is answered.
 func (s *stack) run(ctx context.Context, f flood, lasting time.Duration, rate float64) *tide {
 	t := &tide{answers: map[answer]int{}}
 	measured := s.probes.measure()
@@ -179,8 +179,8 @@ func (t *tide) slower(harmless *tide) (found []string) {
 	return found
 }
 
-// contrast makes an attack, and then harmless requests at the rate that it had. The long form judges the times: when
-// they are bad three times in a row, it was not another program on the machine.
+// contrast makes an attack, and then harmless requests at the rate that it had. The long form judges the
+// times: when they are bad three times in a row, it was not another program on the machine.
 func (s *stack) contrast(attack func() (*tide, error), harmless func(rate float64) *tide) error {
 	for try := 1; ; try++ {
 		hostile, err := attack()

@@ -106,7 +106,9 @@ func clockJumps(ctx context.Context, s *stack, dice *rand.Rand) error {
 	if err := s.clock.jump(lifetime + time.Hour); err != nil {
 		return err
 	}
-	if err := polltest.Await(ctx, "token that expired: the clock did not jump", refusalMax, func() bool { return s.probes.expiries() > before }); err != nil {
+	if err := polltest.Await(ctx, "token that expired: the clock did not jump", refusalMax, func() bool {
+		return s.probes.expiries() > before
+	}); err != nil {
 		return err
 	}
 	jumps := []time.Duration{-lifetime, time.Second, -time.Second}

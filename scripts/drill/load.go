@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	loadRate  = 1000 // flows a second, a fifth of what two processors can do: the drill measures faults, not a full machine
-	loadBuyer = 128  // at once
-	// What came over before service is back counts too: so many pieces more must be sold by the load afterwards.
+	// flows a second, a fifth of what two processors can do: the drill measures faults, not a full machine
+	loadRate  = 1000
+	loadBuyer = 128 // at once
+	// What came over before service is back counts too: so many pieces more must be sold by the load
+	// afterwards.
 	piecesAfter = 100
 	piecesFirst = 50 // sold before a fault
 	salesMax    = 10 * time.Second
@@ -35,7 +37,8 @@ const benchSource = "flashsale/scripts/bench"
 // load is bench at work on the servers of the stack, with the audit when it is stopped.
 type load struct{ run *stand.Process }
 
-// startLoad starts bench. Its open loop goes on until finish. giveUp is when a buyer no longer waits for an answer.
+// startLoad starts bench. Its open loop goes on until finish. giveUp is when a buyer no longer waits for an
+// answer.
 func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration) (*load, error) {
 	path, err := stand.Build(ctx, benchSource)
 	if err != nil {
@@ -47,7 +50,8 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 	}
 	args := []string{"-addr", strings.Join(addresses, ","), "-json",
 		"-seed", strconv.FormatUint(max(seed, 1), 10), "-rate", strconv.Itoa(loadRate),
-		"-concurrency", strconv.Itoa(loadBuyer), "-orders", strconv.Itoa(users - reserved), // it takes the last users first
+		// it takes the last users first
+		"-concurrency", strconv.Itoa(loadBuyer), "-orders", strconv.Itoa(users - reserved),
 		"-timeout", giveUp.String(), "-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock)}
 	run, err := stand.Program{Path: path, Args: args, Env: saleEnv,
 		Stdout: filepath.Join(s.folder, "bench.json"), Log: filepath.Join(s.folder, "bench.log")}.Start()
@@ -109,7 +113,9 @@ func (l *load) finish(ctx context.Context) (*benchReport, error) {
 	if err := l.run.Signal(syscall.SIGINT); err != nil {
 		return nil, err
 	}
-	if err := polltest.Await(ctx, "end of bench", auditMax, func() bool { return !l.run.Running() }); err != nil {
+	if err := polltest.Await(ctx, "end of bench", auditMax, func() bool {
+		return !l.run.Running()
+	}); err != nil {
 		return nil, err
 	}
 	text, err := os.ReadFile(l.run.Stdout)

@@ -88,7 +88,8 @@ func fillMany(crowd []*shopper) flood {
 	}
 }
 
-// changeOwn is a flood of the same calls, but each user puts the pieces into the same cart or takes them out.
+// changeOwn is a flood of the same calls, but each user puts the pieces into the same cart or takes them
+// out.
 func changeOwn(ctx context.Context, users []*shopper) (flood, error) {
 	carts, err := fillAll(ctx, users)
 	return flood{
@@ -102,7 +103,8 @@ func changeOwn(ctx context.Context, users []*shopper) (flood, error) {
 	}, err
 }
 
-// judgeHoard counts what Redis has kept of the user's carts. ordinary is by how much the load alone makes Redis grow.
+// judgeHoard counts what Redis has kept of the user's carts. ordinary is by how much the load alone makes
+// Redis grow.
 func (s *stack) judgeHoard(ctx context.Context, user *shopper, growth, ordinary int64) error {
 	reply, err := s.redis.ask(ctx, "EVAL", cartsHeld, "0", cartKeys(user.user))
 	if err != nil {

@@ -15,8 +15,8 @@ const attackedFood = 1
 // cartCounts are what an attacker asks for, again and again: most of it is refused.
 var cartCounts = []int{3, 3, 3, 1, 3, -1, 3, 3, 2, -3}
 
-// oneCart lets 256 connections of one user change one cart, then as many of 256 users a cart each. Meanwhile the food
-// is sold out, and the cart is ordered again and again.
+// oneCart lets 256 connections of one user change one cart, then as many of 256 users a cart each. Meanwhile
+// the food is sold out, and the cart is ordered again and again.
 func oneCart(ctx context.Context, s *stack, dice *rand.Rand) error {
 	if _, err := s.redis.ask(ctx, "CONFIG", "SET", "auto-aof-rewrite-percentage", "0"); err != nil {
 		return err // what is written is read at the end
@@ -83,8 +83,8 @@ func fillAll(ctx context.Context, users []*shopper) ([]string, error) {
 	return carts, err
 }
 
-// orderAttacked demands of the cart after the attack that it is refused while its food is sold out, and becomes an
-// order of one to three pieces once there is some.
+// orderAttacked demands of the cart after the attack that it is refused while its food is sold out, and
+// becomes an order of one to three pieces once there is some.
 func (s *stack) orderAttacked(ctx context.Context, user *shopper, cart string, restock func() error) error {
 	user = user.regular()
 	defer user.HangUp()
@@ -127,8 +127,8 @@ func (s *stack) orderMeanwhile(ctx context.Context, user *shopper, cart string) 
 	}
 }
 
-// changeAllFoods puts a piece of each food into a cart and takes it out again: a cart may not grow with the foods that
-// were once in it either.
+// changeAllFoods puts a piece of each food into a cart and takes it out again: a cart may not grow with the
+// foods that were once in it either.
 func (s *stack) changeAllFoods(ctx context.Context, user *shopper) error {
 	const last = 7
 	user = user.regular()

@@ -25,7 +25,8 @@ func perform(ctx context.Context, t turn, long bool) (r result) {
 	ctx, cancel := context.WithTimeout(ctx, turnMax)
 	defer cancel()
 	setup := t.drill.setup
-	setup.patient = setup.patient || t.drill.healthy && !long // the short form judges no times, nor what comes of them
+	// the short form judges no times, nor what comes of them
+	setup.patient = setup.patient || t.drill.healthy && !long
 	s, err := startStack(ctx, setup, long)
 	if err == nil {
 		err = s.conduct(ctx, &r)
@@ -142,13 +143,15 @@ func (r *result) judgeHealth(p *probes, rep *benchReport) {
 		}
 	}
 	for _, refusal := range rep.Load.Refusals {
-		if refusal.Name == "SERVICE_UNAVAILABLE" || refusal.Name == "INTERNAL_ERROR" || strings.HasPrefix(refusal.Name, "HTTP 5") {
+		if refusal.Name == "SERVICE_UNAVAILABLE" || refusal.Name == "INTERNAL_ERROR" ||
+			strings.HasPrefix(refusal.Name, "HTTP 5") {
 			r.fail("bench was answered %s (at %s) %d times", refusal.Name, refusal.Step, refusal.Count)
 		}
 	}
 }
 
-// judgeAudit passes on the violations, but for the orders that the drill itself destroyed or placed: these bench must find.
+// judgeAudit passes on the violations, but for the orders that the drill itself destroyed or placed: these
+// bench must find.
 func (r *result) judgeAudit(rep *benchReport) {
 	known, found := false, 0
 	for _, check := range rep.Audit {
@@ -167,7 +170,8 @@ func (r *result) judgeAudit(rep *benchReport) {
 		r.fail("the audit of bench has no check %q; tell the drill its new name (load.go)", checkAcknowledged)
 	}
 	if found < r.placed {
-		r.fail("the audit of bench found %d orders of others (check %q), the drill placed %d", found, checkUnexpected, r.placed)
+		r.fail("the audit of bench found %d orders of others (check %q), the drill placed %d", found,
+			checkUnexpected, r.placed)
 	}
 }
 

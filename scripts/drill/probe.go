@@ -13,17 +13,20 @@ import (
 )
 
 const (
-	probePace     = 10 * time.Millisecond // between two rounds of a probe
-	streakMin     = 10                    // rounds without a failure that count as service; each meets some worker
-	resumeWait    = 15 * time.Second      // when nobody waits for service any more
-	unexpectedMax = 5                     // kept as examples
+	probePace = 10 * time.Millisecond // between two rounds of a probe
+	// rounds without a failure that count as service; each meets some worker
+	streakMin     = 10
+	resumeWait    = 15 * time.Second // when nobody waits for service any more
+	unexpectedMax = 5                // kept as examples
 )
 
-// probe asks one server all the time, beside the load: for the foods, to change a cart (one write to Redis) and to place
-// an order again that was placed before under its key (the order script). What it does leaves the books as they were.
+// probe asks one server all the time, beside the load: for the foods, to change a cart (one write to Redis)
+// and to place an order again that was placed before under its key (the order script). What it does leaves
+// the books as they were.
 type probe struct {
 	shopper *shopper
-	frozen  atomic.Int64 // raised when the server is frozen and when it goes on: odd while nobody can promise an answer
+	// raised when the server is frozen and when it goes on: odd while nobody can promise an answer
+	frozen atomic.Int64
 
 	mu         sync.Mutex
 	slowest    time.Duration // answer
@@ -99,8 +102,8 @@ func (p *probe) round(ctx context.Context) {
 	}
 }
 
-// ask makes one call, under an idempotency key unless that is "", counts how it ended and reports whether the answer was
-// the one of success.
+// ask makes one call, under an idempotency key unless that is "", counts how it ended and reports whether
+// the answer was the one of success.
 func (p *probe) ask(ctx context.Context, c call, key string, success answer) bool {
 	frozen := p.frozen.Load()
 	if frozen%2 == 1 {
@@ -161,8 +164,8 @@ func (p *probes) refusals() int {
 }
 func (p *probes) expiries() int { return p.sum(func(one *probe) int { return one.expired }) }
 
-// measure keeps the times of the answers to changes and orders, of all probes, until the result is called, which returns
-// them in order.
+// measure keeps the times of the answers to changes and orders, of all probes, until the result is called,
+// which returns them in order.
 func (p *probes) measure() (end func() []time.Duration) {
 	for _, one := range p.list {
 		one.count(func() { one.measured, one.times = true, nil })

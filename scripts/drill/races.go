@@ -19,14 +19,15 @@ const (
 	cartPieceMax = 3 // pieces that a cart may hold
 )
 
-// race is a cart that is changed and ordered at the same moment. Food n stands for the n-th food of the user.
+// race is a cart that is changed and ordered at the same moment. Food n stands for the n-th food of the
+// user.
 type race struct {
 	before []client.Item // changes that are made first
 	change client.Item   // the one that races with the order
 }
 
-// races are carts of all kinds: plain and corrected, empty and full, with a change that is refused, and with one
-// that shows in which order foods came.
+// races are carts of all kinds: plain and corrected, empty and full, with a change that is refused, and with
+// one that shows in which order foods came.
 var races = []race{
 	{[]client.Item{item(0, 1)}, item(1, 1)},
 	{[]client.Item{item(0, 2), item(1, 1)}, item(2, 1)},
@@ -119,7 +120,8 @@ func (s *stack) race(ctx context.Context, t *tally, a, b *shopper, r race) error
 }
 
 // play is the race itself, and then a look at what came of it.
-func (s *stack) play(ctx context.Context, a, b *shopper, cart string, change client.Item) (seen outcome, err error) {
+func (s *stack) play(ctx context.Context, a, b *shopper, cart string, change client.Item) (seen outcome,
+	err error) {
 	start, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -186,7 +188,8 @@ func expect(before []client.Item, change client.Item, orderFirst bool) (o outcom
 
 // model is the contract for one user with one cart, called by one at a time.
 type model struct {
-	cart    []client.Item // in the order in which they were first added; a food keeps its place when no piece is left
+	// in the order in which they were first added; a food keeps its place when no piece is left
+	cart    []client.Item
 	ordered []client.Item
 }
 

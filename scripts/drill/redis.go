@@ -22,7 +22,8 @@ const (
 	askMax     = 15 * time.Second // a fault of a pair may be in its way so long
 )
 
-// redis is the Redis of a stack: a redis-server that the drill keeps, or the one that the server started itself.
+// redis is the Redis of a stack: a redis-server that the drill keeps, or the one that the server started
+// itself.
 type redis struct {
 	socket  string
 	folder  string   // its data
@@ -32,7 +33,8 @@ type redis struct {
 	held sync.Mutex // by a fault that takes it down or touches its data, so that two of a pair take turns
 }
 
-// startRedis starts a redis-server on a folder; its socket and its log lie beside that, as the folder may be a full disk.
+// startRedis starts a redis-server on a folder; its socket and its log lie beside that, as the folder may be
+// a full disk.
 func startRedis(ctx context.Context, folder string, c setup) (*redis, error) {
 	r := &redis{folder: folder, socket: folder + ".sock"}
 	fsync := "always"
@@ -59,7 +61,8 @@ func (r *redis) start(ctx context.Context) error {
 	})
 }
 
-// kill kills the redis-server. The drill's own stays down until start; that of a server is started again by it.
+// kill kills the redis-server. The drill's own stays down until start; that of a server is started again by
+// it.
 func (r *redis) kill() error {
 	if r.owner == nil {
 		r.service.kill()
@@ -124,7 +127,8 @@ func (r *redis) try(words ...string) (string, error) {
 func (r *redis) appendFile() (string, error) {
 	files, err := filepath.Glob(filepath.Join(r.folder, "appendonlydir", "*.incr.aof"))
 	if err != nil || len(files) != 1 {
-		return "", fmt.Errorf("cannot find the append-only file in %s: %d files, %w", r.folder, len(files), errors.Join(err, os.ErrNotExist))
+		return "", fmt.Errorf("cannot find the append-only file in %s: %d files, %w", r.folder, len(files),
+			errors.Join(err, os.ErrNotExist))
 	}
 	return files[0], nil
 }

@@ -13,7 +13,8 @@ import (
 	"flashsale/internal/stand"
 )
 
-// The sale of every drill: enough users for the longest load, enough stock that the sale is still on at the end.
+// The sale of every drill: enough users for the longest load, enough stock that the sale is still on at the
+// end.
 const (
 	users = 200_000
 	foods = 100
@@ -30,7 +31,8 @@ const (
 	tokenSecret    = "a secret that the servers of a drill share"
 )
 
-// saleEnv is the environment of servers and bench: what the caller has set for a sale must not change a drill.
+// saleEnv is the environment of servers and bench: what the caller has set for a sale must not change a
+// drill.
 var saleEnv = []string{"ROOT_PASSWORD=" + rootPassword, "TOKEN_SECRET=" + tokenSecret}
 
 // server is one flashsale server with its workers.
@@ -61,13 +63,15 @@ func newServer(program, folder string, number int, c setup, redis string, env []
 		profiles: net.JoinHostPort("127.0.0.1", strconv.Itoa(profiles)),
 		data:     filepath.Join(folder, name),
 	}
-	args := []string{"-app-host", "127.0.0.1", "-app-port", strconv.Itoa(port), "-workers", strconv.Itoa(workers),
+	args := []string{"-app-host", "127.0.0.1", "-app-port", strconv.Itoa(port), "-workers",
+		strconv.Itoa(workers),
 		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock), "-redis-timeout", timeout.String(),
 		"-data", s.data, "-pprof", s.profiles}
 	if redis != "" {
 		args = append(args, "-redis", redis)
 	}
-	s.name, s.program = name, stand.Program{Path: program, Args: args, Env: append(env, saleEnv...), Log: s.data + ".log"}
+	s.name, s.program = name, stand.Program{Path: program, Args: args, Env: append(env, saleEnv...),
+		Log: s.data + ".log"}
 	return s, nil
 }
 

@@ -7,12 +7,12 @@ import (
 	"flashsale/internal/stand"
 )
 
-// restartDelay is RestartSec of systemd as it comes; scripts/deploy has a second, to spare the log of a server without
-// Redis.
+// restartDelay is RestartSec of systemd as it comes; scripts/deploy has a second, to spare the log of a
+// server without Redis.
 const restartDelay = 100 * time.Millisecond
 
-// service is a program that is started again when it ends by itself, as systemd would do it, but not when the drill ended
-// it.
+// service is a program that is started again when it ends by itself, as systemd would do it, but not when
+// the drill ended it.
 type service struct {
 	name    string
 	program stand.Program

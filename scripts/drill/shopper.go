@@ -27,14 +27,17 @@ type shopper struct {
 	cart    string // another one, which is changed again and again
 }
 
-// newShopper makes a shopper with a new connection for each request, so that all workers of the server are met.
+// newShopper makes a shopper with a new connection for each request, so that all workers of the server are
+// met.
 func newShopper(address string, user int) *shopper {
-	return &shopper{user: user, Client: &client.Client{Address: address, Timeout: answerPatient, NewConnections: true}}
+	return &shopper{user: user, Client: &client.Client{Address: address, Timeout: answerPatient,
+		NewConnections: true}}
 }
 
 // regular is the same user on one connection, which is kept until HangUp.
 func (s *shopper) regular() *shopper {
-	return &shopper{user: s.user, Client: &client.Client{Address: s.Address, Timeout: answerPatient, Token: s.Token}}
+	return &shopper{user: s.user, Client: &client.Client{Address: s.Address, Timeout: answerPatient,
+		Token: s.Token}}
 }
 
 // as makes a shopper go on for another user, on the same connection.

@@ -92,7 +92,8 @@ func (s *stack) destroyed(orders int) {
 	s.mayLose += orders
 }
 
-// startStack starts Redis, proxy and servers and returns once all serve. The stack must be stopped, after an error too.
+// startStack starts Redis, proxy and servers and returns once all serve. The stack must be stopped, after an
+// error too.
 func startStack(ctx context.Context, c setup, long bool) (*stack, error) {
 	s := &stack{setup: c, long: long}
 	var err error
@@ -140,8 +141,8 @@ func (s *stack) serverProgram(ctx context.Context) (path string, env []string, e
 	return path, s.clock.env(), err
 }
 
-// startRedis starts the drill's Redis, with disk and proxy if need be, and returns what the servers' -redis says: "" where
-// the server starts its own, in its data folder.
+// startRedis starts the drill's Redis, with disk and proxy if need be, and returns what the servers' -redis
+// says: "" where the server starts its own, in its data folder.
 func (s *stack) startRedis(ctx context.Context) (address string, err error) {
 	folder := filepath.Join(s.folder, "redis")
 	if s.setup.own {
@@ -226,7 +227,9 @@ func (s *stack) measureResumption(ctx context.Context) error {
 // awaitRefusals returns once a server has answered 503: only then the fault has reached it.
 func (s *stack) awaitRefusals(ctx context.Context) error {
 	before := s.probes.refusals()
-	return polltest.Await(ctx, "503 although the fault is there", refusalMax, func() bool { return s.probes.refusals() > before })
+	return polltest.Await(ctx, "503 although the fault is there", refusalMax, func() bool {
+		return s.probes.refusals() > before
+	})
 }
 
 func needsDisk(turns []turn) bool {

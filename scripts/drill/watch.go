@@ -15,8 +15,8 @@ import (
 
 const (
 	watchEvery = 250 * time.Millisecond
-	// Bounds of one worker: a calm one has 20 to 30 MB (200,000 users are 3 of them), a goroutine for each connection and
-	// some 20 more, and about as many threads as processors.
+	// Bounds of one worker: a calm one has 20 to 30 MB (200,000 users are 3 of them), a goroutine for each
+	// connection and some 20 more, and about as many threads as processors.
 	memoryMax    = 96 << 10 // kB, resident
 	goroutineMax = 3*loadBuyer + 100
 	threadMax    = 64
@@ -70,7 +70,8 @@ func (w *watch) look(ctx context.Context, s *server) {
 func countGoroutines(ctx context.Context, address string) (n int64) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+"/debug/pprof/goroutine?debug=1", nil)
+	request, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+"/debug/pprof/goroutine?debug=1",
+		nil)
 	if err != nil {
 		return 0
 	}
@@ -91,10 +92,12 @@ func (w *watch) excess() (found []string) {
 		what      string
 		seen, max int64
 	}{
-		{"kB of memory", w.memory, memoryMax}, {"goroutines", w.goroutines, goroutineMax}, {"threads", w.threads, threadMax},
+		{"kB of memory", w.memory, memoryMax}, {"goroutines", w.goroutines, goroutineMax}, {"threads", w.threads,
+			threadMax},
 	} {
 		if bound.seen > bound.max {
-			found = append(found, fmt.Sprintf("a worker had %d %s, the bound is %d", bound.seen, bound.what, bound.max))
+			found = append(found, fmt.Sprintf("a worker had %d %s, the bound is %d", bound.seen, bound.what,
+				bound.max))
 		}
 	}
 	return found

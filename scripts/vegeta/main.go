@@ -1,10 +1,12 @@
-// Command vegeta writes targets of one step of the contest's flow for the load generator of that name, in its JSON
-// format:
+// Command vegeta writes targets of one step of the contest's flow for the load generator of that name, in
+// its JSON format:
 //
-//	go run ./scripts/vegeta -step orders -count 2000 | vegeta attack -format=json -rate 1000 -duration 2s | vegeta report
+//	go run ./scripts/vegeta -step orders -count 2000 |
+//		vegeta attack -format=json -rate 1000 -duration 2s | vegeta report
 //
-// Each target is another user's. What the step needs (logins, carts, and for orders one piece in each cart) is done over
-// HTTP before anything is written, so that the attack meets nothing but the step. The catalogue gives users and foods.
+// Each target is another user's. What the step needs (logins, carts, and for orders one piece in each cart)
+// is done over HTTP before anything is written, so that the attack meets nothing but the step. The catalogue
+// gives users and foods.
 //
 // It must not place an order itself. It is slow where it prepares: up to three requests for each target.
 package main

@@ -24,7 +24,8 @@ type buyer struct {
 	cart  string
 }
 
-// prepare takes every buyer through all that the step needs, at a server (host:port). The first refusal or fault ends it.
+// prepare takes every buyer through all that the step needs, at a server (host:port). The first refusal or
+// fault ends it.
 func prepare(ctx context.Context, address string, wanted step, buyers []buyer, foods []catalog.Food) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

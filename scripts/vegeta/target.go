@@ -18,7 +18,8 @@ type target struct {
 	Header http.Header `json:"header,omitempty"`
 }
 
-// newTarget is the buyer's request of a step; base is http://host:port. An add puts one piece of the food into the cart.
+// newTarget is the buyer's request of a step; base is http://host:port. An add puts one piece of the food
+// into the cart.
 func newTarget(base string, s step, b buyer, food int64) target {
 	header := http.Header{"Access-Token": {b.token}}
 	switch s {
@@ -29,7 +30,8 @@ func newTarget(base string, s step, b buyer, food int64) target {
 	case stepCarts:
 		return target{"POST", base + "/carts", nil, header}
 	case stepAdds:
-		return target{"PATCH", base + client.CartPath(b.cart), []byte(client.JSON(client.Pieces(int(food), 1))), header}
+		return target{"PATCH", base + client.CartPath(b.cart), []byte(client.JSON(client.Pieces(int(food), 1))),
+			header}
 	default:
 		return target{"POST", base + "/orders", []byte(client.OrderBody(b.cart)), header}
 	}
