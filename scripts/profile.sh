@@ -3,8 +3,8 @@
 #
 #   scripts/profile.sh [seconds]
 #
-# Writes cpu.pprof and allocs.pprof of worker 0 to the folder named by OUT (by default a new one) and prints the top
-# of each. PORT (18090) is the server's port, PORT+1 that of the profiles.
+# Writes cpu.pprof and allocs.pprof of worker 0 to the folder named by OUT (by default a new one) and prints
+# the top of each. PORT (18090) is the server's port, PORT+1 that of the profiles.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stand.sh

@@ -1,5 +1,5 @@
-# What the shell scripts share: they source it to start programs, wait until each is ready, and stop all of them.
-# It is the shell's internal/stand.
+# What the shell scripts share: they source it to start programs, wait until each is ready, and stop all of
+# them. It is the shell's internal/stand.
 #
 # It makes $folder for logs and data and removes it at the end of the script, after the programs have ended.
 
@@ -26,8 +26,8 @@ build() {
 	go build -o "$folder/bench" ./scripts/bench
 }
 
-# start NAME COMMAND...: runs it in the background, its output in NAME.log. A session of its own keeps Ctrl-C from it,
-# and the kernel kills it with this script, whatever ends that, unless $keep is true.
+# start NAME COMMAND...: runs it in the background, its output in NAME.log. A session of its own keeps Ctrl-C
+# from it, and the kernel kills it with this script, whatever ends that, unless $keep is true.
 start() {
 	local tie=(setpriv --pdeathsig KILL)
 	if $keep; then tie=(); fi
@@ -35,8 +35,8 @@ start() {
 	pids+=($!)
 }
 
-# start_redis FSYNC: redis-server on $folder/redis.sock. FSYNC is that of its append-only file; with "" it keeps
-# nothing on disk.
+# start_redis FSYNC: redis-server on $folder/redis.sock. FSYNC is that of its append-only file; with "" it
+# keeps nothing on disk.
 start_redis() {
 	local log=(--appendonly no)
 	if [[ $1 ]]; then log=(--appendonly yes --appendfsync "$1"); fi

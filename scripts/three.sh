@@ -5,10 +5,10 @@
 #   scripts/three.sh [-haproxy] [-keep] [flags of scripts/bench...]
 #
 # -keep leaves everything running after the audit and prints how to load it again and how to stop it.
-# -haproxy puts HAProxy in front, as scripts/deploy/haproxy.cfg says, and loads through it.
-# PORT (8080) is the servers' port, FRONT_PORT (8000) that of HAProxy; the catalogue's variables (USERS, FOODS,
-# STOCK, CATALOG_DIR, DB_HOST, ...) reach servers and bench alike. Ctrl-C ends the load early and still audits.
-# The exit code is that of bench: 0 = the audit passed.
+# -haproxy puts HAProxy in front, as scripts/deploy/haproxy.cfg says, and loads through it. PORT (8080) is
+# the servers' port, FRONT_PORT (8000) that of HAProxy; the catalogue's variables (USERS, FOODS, STOCK,
+# CATALOG_DIR, DB_HOST, ...) reach servers and bench alike. Ctrl-C ends the load early and still audits. The
+# exit code is that of bench: 0 = the audit passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stand.sh

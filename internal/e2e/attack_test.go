@@ -104,7 +104,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		c, answer := s.knock(t, "127.0.0.1")
 		conns, answers = append(conns, c), append(answers, answer)
 	}
-	// Those that are refused hear of it without a request.
+	// Those that are refused get their answer without a request.
 	polltest.Until(t, "refusal of all above the limit", func() bool { return waiting(answers) == limit })
 	var open int
 	for i, answer := range answers {
@@ -137,7 +137,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	s.End(t)
 }
 
-// waiting is how many answers have not come.
+// waiting counts the answers that have not come.
 func waiting(answers []chan string) (n int) {
 	for _, answer := range answers {
 		if len(answer) == 0 {

@@ -35,8 +35,8 @@ func (m *member) restart(t *testing.T, secret, previous string, env ...string) {
 	m.server = start.serve(t)
 }
 
-// The secret is changed as the README has it, server by server. Nobody is logged out, no cart is lost,
-// nothing is warned of.
+// The secret is changed as the README has it, server by server. All users stay logged in, no cart is lost,
+// and there is no warning.
 func TestSecretIsRotated(t *testing.T) {
 	t.Parallel()
 	args := []string{"-redis", redistest.New(t).Socket, "-workers", "1", "-users", "9"}
@@ -129,7 +129,7 @@ func TestServersThatDisagree(t *testing.T) {
 	}
 }
 
-// Whoever has the default store for himself may change what he likes, and is told what that costs.
+// A server with a store of its own may change all secrets; the log names the cost.
 func TestPrivateSaleTakesAnotherSecret(t *testing.T) {
 	t.Parallel()
 	stand.Need(t, "redis-server")
@@ -157,8 +157,8 @@ func users(number int) string {
 	return text.String()
 }
 
-// A list of users that was cut off is not taken by SIGHUP, unless that is asked for; the log tells what was
-// taken.
+// A list of users that was cut off is not taken by SIGHUP, unless a flag asks for it; the log shows which
+// list serves.
 func TestHangupTakesNoCutOffUsers(t *testing.T) {
 	t.Parallel()
 	const before, after = 100, 89
@@ -197,7 +197,7 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 			if err := s.client(t).LoginUser(before); (err == nil) != left {
 				t.Errorf("login of the last user: %v, want it to work: %v", err, left)
 			}
-			// What the sale's servers are compared with is what was taken.
+			// The next server is compared with the list that was taken.
 			next := setup{env: env, args: args}.serve(t)
 			if warned := strings.Contains(stand.ReadFile(t, next.Log), "the users are other ones"); warned != left {
 				t.Errorf("a server with the new users is warned of: %v, want %v", warned, left)

@@ -78,7 +78,7 @@ func (b *books) await(t *testing.T, want map[int]client.Order) {
 	}
 }
 
-// waiting returns what /readyz says of the ledger; false where it says nothing.
+// waiting returns the backlog of the ledger by /readyz; told is false where it shows none.
 func (s *server) waiting(t *testing.T) (orders int, oldest float64, told bool) {
 	t.Helper()
 	r, err := s.client(t).Do("GET", "/readyz", "")
@@ -303,7 +303,7 @@ func testLedgerAudit(t *testing.T, b *books) {
 
 func closedAddress(t *testing.T) string { return net.JoinHostPort("127.0.0.1", stand.ClosedPort(t)) }
 
-// The sale opens and goes on without its database, and says so; a database that comes, is killed and comes
+// The sale opens and goes on without its database and logs that; a database that comes, is killed and comes
 // again gets every order once.
 func TestLedgerWithoutDatabase(t *testing.T) {
 	t.Parallel()
@@ -337,7 +337,7 @@ func TestLedgerWithoutDatabase(t *testing.T) {
 	b.await(t, s.orders(t))
 }
 
-// While the database is away the log says how far behind it is, seldom.
+// While the database is away the log shows the backlog from time to time.
 func TestLedgerBehindIsLogged(t *testing.T) {
 	t.Parallel()
 	dsn := "root:guess@tcp(" + closedAddress(t) + ")/shop"

@@ -23,7 +23,8 @@ const (
 var loadArgs = []string{"-users", fmt.Sprint(loadUsers), "-foods", fmt.Sprint(loadFoods),
 	"-stock", fmt.Sprint(loadStock)}
 
-// basket is what a user buys under load: it follows from the user, so that every order found can be checked.
+// basket lists the pieces that a user buys under load. They follow from the user, so that every order found
+// can be checked.
 func basket(user int) []client.Item {
 	return []client.Item{item(user%loadFoods+1, user%2+1), item((user+3)%loadFoods+1, 1)}
 }
@@ -39,7 +40,7 @@ type load struct {
 	failed map[int][]error // client -> what went wrong
 }
 
-// startLoad starts so many clients of the server, every second one with a new connection for each request if
+// startLoad starts clients of the server, every second one with a new connection for each request if
 // mixed.
 func startLoad(t *testing.T, s *server, clients int, mixed bool) *load {
 	l := &load{quit: make(chan struct{}), placed: map[int]string{}, failed: map[int][]error{}}
@@ -98,8 +99,8 @@ func (l *load) awaitOrders(t *testing.T, more int) {
 	polltest.Until(t, fmt.Sprintf("%d more orders", more), func() bool { return count() >= want })
 }
 
-// audit stops the load and proves that each order answered 200 exists, that each order is what its user
-// asked for, and that the stock is what was not sold.
+// audit stops the load and proves that each order answered 200 exists, that each order has the pieces that
+// its user asked for, and that stock and sold pieces make the initial stock.
 func (l *load) audit(t *testing.T, s *server) {
 	t.Helper()
 	l.stop()

@@ -11,7 +11,7 @@ import (
 	"flashsale/internal/stand"
 )
 
-// visible is what other programs of the same user can see of how a process was started.
+// visible is the part of a process's start that other programs of the same user can see.
 func visible(t *testing.T, pid int) string {
 	t.Helper()
 	arguments, err := proc.Arguments(pid)

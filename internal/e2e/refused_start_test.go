@@ -145,8 +145,7 @@ func TestPortInUseIsRefused(t *testing.T) {
 	}
 }
 
-// The start says what a crash of an external Redis can lose, and -require-durable refuses one that can lose
-// anything.
+// The banner names the loss that a crash of an external Redis may bring, and -require-durable accepts none.
 func TestDurability(t *testing.T) {
 	t.Parallel()
 	weak, full := redistest.New(t), redistest.New(t, "--appendonly", "yes", "--appendfsync", "always",
@@ -208,7 +207,7 @@ func TestSaleOfOtherFoodsIsRefused(t *testing.T) {
 	}
 }
 
-// newSale is what a server with a Redis of one's own advises for a new sale.
+// newSale is the advice for a new sale of a server with an external Redis.
 func newSale(data string) string {
 	return "use an empty Redis database (or delete the keys sale, stock_*, orders_*, o_* and c_* " +
 		"in this one) and delete " + data + "/sale"

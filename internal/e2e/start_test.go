@@ -156,7 +156,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// Secrets that were made, and secrets that were given in the environment, are seen by nobody.
+// Secrets that were made, and secrets that were given in the environment, stay hidden.
 func TestSecretsStayHidden(t *testing.T) {
 	stand.Need(t, "redis-server")
 	given := map[string]string{
@@ -251,7 +251,7 @@ func checkHiddenFromOthers(t *testing.T, s *server, secrets ...string) {
 	}
 }
 
-// Without a redis-server the sale is kept in memory, says so, and sells nothing twice.
+// Without a redis-server the sale is kept in memory, with a warning, and sells nothing twice.
 func TestWithoutRedisServer(t *testing.T) {
 	t.Parallel()
 	const users, stock = 40, 15

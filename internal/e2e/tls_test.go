@@ -50,7 +50,7 @@ func keyLines(t *testing.T, files ...string) (lines []string) {
 }
 
 // A sale over HTTPS: the certificate is replaced without a request that fails, a broken one is not taken,
-// and the key is seen by nobody.
+// and the key stays hidden.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	stand.Need(t, "redis-server")

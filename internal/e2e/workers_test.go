@@ -141,7 +141,7 @@ func inFlight(t *testing.T, s *server, redis *redistest.Server) *client.Client {
 	return c
 }
 
-// awaitClosed waits until nobody listens at the address.
+// awaitClosed waits until the address refuses connections.
 func awaitClosed(t *testing.T, address string) {
 	t.Helper()
 	polltest.Until(t, "refusal of connections", func() bool {

@@ -1,5 +1,5 @@
-// Package proc reads what Linux tells about processes in /proc (man 5 proc): who they are, what they use,
-// what they were started with.
+// Package proc reads about processes in /proc (man 5 proc): their parents and states, the CPU time, memory
+// and files that they use, the arguments and environment that they were started with.
 //
 // It only looks: it starts, signals and waits for nothing. A process may end between two looks, so every
 // figure comes with an error. It is slow where it lists all processes of the machine, one file for each.

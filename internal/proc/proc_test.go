@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The name is what stands between the first opening and the last closing bracket.
+// The name stands between the first opening and the last closing bracket.
 func FuzzParse(f *testing.F) {
 	line, err := os.ReadFile("/proc/self/stat")
 	if err != nil {

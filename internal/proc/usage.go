@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Status is what /proc/PID/status tells about the memory and the threads of a process.
+// Status is the memory and the threads of a process, from /proc/PID/status.
 type Status struct {
 	Resident int64 // bytes of physical memory
 	Shared   int64 // bytes of it that are shared memory, counted for each process that maps them

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Condition is what a proxy does with what passes.
+// Condition is the way in which a proxy treats all traffic.
 type Condition int
 
 // The conditions of a proxy.

@@ -44,7 +44,7 @@ func TestGuideHasNoOtherBlocks(t *testing.T) {
 	}
 }
 
-// The log lines that the guide tells to look for are those of the program.
+// The program has the log lines that the guide names.
 func TestGuideNamesLogLines(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
 	lines := row.FindAllStringSubmatch(stand.ReadFile(t, "README.md"), -1)
@@ -59,7 +59,7 @@ func TestGuideNamesLogLines(t *testing.T) {
 	}
 }
 
-// TestGuide carries out the guide: what is a machine there is an address of this one.
+// TestGuide carries out the guide: each of its machines is an address of this one.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -170,7 +170,7 @@ func (s *site) reload(t *testing.T) {
 	}
 }
 
-// loseRedis takes the disk of Redis away and brings the newest backup, with so many orders, back.
+// loseRedis takes the disk of Redis away and brings the newest backup back, with this number of orders.
 func (s *site) loseRedis(t *testing.T, orders int) {
 	t.Helper()
 	s.service("redis-server").Kill()
@@ -272,7 +272,7 @@ func (s *site) programs(t *testing.T) map[string]string {
 	return programs
 }
 
-// inode tells the files apart that processes run; "" when the process has ended.
+// inode identifies the file that a process runs; "" when the process has ended.
 func inode(pid int) string {
 	info, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {

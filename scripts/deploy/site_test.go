@@ -15,7 +15,7 @@ import (
 	"flashsale/internal/stand"
 )
 
-// site is what the guide is about: the operator's desktop and the machines. All machines share one file
+// site is the operator's desktop and the machines of the guide. All machines share one file
 // system under root; each has an address of its own.
 type site struct {
 	root, desktop string
@@ -44,7 +44,7 @@ var programs = []string{
 	"redis-server", "redis-cli", "redis-check-aof", "haproxy", "nginx", "openssl", "curl", "bash",
 }
 
-// newSite makes a site whose machines have what a Debian package would have put there.
+// newSite makes a site with the files that Debian packages put on the machines.
 func newSite(t *testing.T) *site {
 	t.Helper()
 	for _, name := range programs {
@@ -156,7 +156,7 @@ func (s *site) desk(t *testing.T, name string) string {
 	return run(t, s.desktop, s.env, "bash", "-c", s.place(block(t, name)))
 }
 
-// control is what an operator types on a machine.
+// control carries out systemctl on a machine, with the words of command.
 func (s *site) control(t *testing.T, machine, command string) {
 	t.Helper()
 	if err := s.manage(t, machine, command); err != nil {

@@ -55,7 +55,7 @@ func TestReadOrdersRefusesGarbage(t *testing.T) {
 	}
 }
 
-// A cut falls inside of a command, behind an order of the tail whose transaction goes on.
+// A cut falls inside of a command, behind an order of the tail, before its transaction has ended.
 func TestChooseCut(t *testing.T) {
 	var file strings.Builder
 	var ends []int

@@ -16,7 +16,7 @@ import (
 	"flashsale/internal/stand"
 )
 
-// clockVariable names, to the servers, the file that says how far their clock has jumped.
+// clockVariable names the file with the jump of the servers' clock, in their environment.
 const clockVariable = "DRILL_CLOCK"
 
 // The one line of package time by which every wall clock reading of a Go program passes, and what stands
@@ -61,8 +61,8 @@ func clockJump() int64 {
 
 // clock is the wall clock of the servers of a drill. To set that of the machine would disturb everything
 // else on it, a time namespace does not shift it and libfaketime does not reach a Go program, so the server
-// is built with a package time whose wall clock is shifted by a number in a file that all its processes map.
-// The rest of it is the server as it is.
+// is built with a changed package time: all its processes map a file, and a number in it shifts their wall
+// clock. The rest of it is the server as it is.
 type clock struct{ file *os.File }
 
 func newClock(folder string) (*clock, error) {
@@ -83,7 +83,7 @@ func buildWithClock(ctx context.Context) (path string, err error) {
 	return stand.Build(ctx, stand.ServerSource, "-overlay", overlay)
 }
 
-// clockOverlay writes the changed package time, once, and returns the file that tells "go build" of it.
+// clockOverlay writes the changed package time, once, and returns the overlay file for "go build".
 var clockOverlay = sync.OnceValues(func() (overlay string, err error) {
 	output, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

@@ -53,8 +53,9 @@ func diskFull(ctx context.Context, s *stack, _ *rand.Rand) error {
 	return s.disk.free(s.redis)
 }
 
-// tailCut is what a power cut may leave, and after it one more restart. The drill's own Redis refuses such a
-// file (aof-load-truncated no) and is repaired as the README says; the server's own must do that by itself.
+// tailCut makes the file that a power cut may leave; after it comes one more restart. The drill's own Redis
+// refuses such a file (aof-load-truncated no) and is repaired as the README says; the server's own must do
+// that by itself.
 func tailCut(ctx context.Context, s *stack, dice *rand.Rand) error {
 	s.redis.held.Lock()
 	defer s.redis.held.Unlock()

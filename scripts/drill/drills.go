@@ -12,7 +12,7 @@ import (
 type drill struct {
 	name, says string
 	setup      setup
-	refuses    bool // while it lasts requests get 503 or none: a drill that saw no such answer proves nothing
+	refuses    bool // requests get 503 or no answer meanwhile: a drill that saw none of that proves nothing
 	drops      bool // connections may be lost: it kills a process that holds them
 	freezes    bool // it freezes a server, which cannot answer then
 	// not one of a pair: it measures, or needs a Redis that is not as durable, or not the drill's
@@ -92,7 +92,7 @@ func (s *stack) lasting(short, long time.Duration) time.Duration {
 	return short
 }
 
-// goesWith says whether two faults can be made at once, on one stack.
+// goesWith reports whether two faults can be made at once, on one stack.
 func (d drill) goesWith(other drill) bool { return !d.alone && !other.alone && d.name != other.name }
 
 // pair makes two faults at once: the second begins while the first goes on, or soon after.

@@ -58,11 +58,11 @@ func (s *stack) order(ctx context.Context, user *shopper, cart string) answer {
 	return a
 }
 
-// flood is a crowd of which each member sends one request after the other on a connection of its own.
+// flood is a crowd: each member sends one request after the other on a connection of its own.
 type flood struct {
 	crowd []*shopper
 	next  func(member, n int) call          // the n-th request of a member
-	heard func(member, n int, reply string) // what a success of it says; nil: nobody listens
+	heard func(member, n int, reply string) // gets the answer to a success; may be nil
 	right []answer                          // all others break a promise
 }
 
@@ -74,7 +74,7 @@ func crowdOf(users []*shopper) (crowd []*shopper) {
 	return crowd
 }
 
-// tide is what became of a flood.
+// tide is the outcome of a flood.
 type tide struct {
 	sent     int
 	took     time.Duration
@@ -97,8 +97,8 @@ func (t *tide) String() string {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// run floods for so long, as fast as the crowd can or, with a rate above 0, with at most so many requests a
-// second. It returns when every request is answered.
+// run floods for a time: as fast as the crowd can, or with a rate above 0 at that many requests a second. It
+// returns when every request is answered.
 func (s *stack) run(ctx context.Context, f flood, lasting time.Duration, rate float64) *tide {
 	t := &tide{answers: map[answer]int{}}
 	measured := s.probes.measure()

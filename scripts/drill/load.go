@@ -19,8 +19,7 @@ const (
 	// flows a second, a fifth of what two processors can do: the drill measures faults, not a full machine
 	loadRate  = 1000
 	loadBuyer = 128 // at once
-	// What came over before service is back counts too: so many pieces more must be sold by the load
-	// afterwards.
+	// The load must sell that many pieces more once service is back: what was sold before does not count.
 	piecesAfter = 100
 	piecesFirst = 50 // sold before a fault
 	salesMax    = 10 * time.Second
@@ -64,7 +63,7 @@ func (s *stack) lister() (*shopper, error) {
 	return one, one.login()
 }
 
-// awaitSales waits until so many pieces more are sold, by the list of foods of the last server.
+// awaitSales waits until the list of foods of the last server shows that this number of pieces more is sold.
 func (s *stack) awaitSales(ctx context.Context, pieces int64) error {
 	shopper, err := s.lister()
 	if err != nil {
@@ -80,7 +79,7 @@ func (s *stack) awaitSales(ctx context.Context, pieces int64) error {
 	})
 }
 
-// benchReport is what bench -json prints, as far as a drill needs it.
+// benchReport is the part of bench -json that a drill needs.
 type benchReport struct {
 	Load struct {
 		Placed  int

@@ -8,14 +8,14 @@
 // for memory and goroutines. The table of drills is in drills.go.
 //
 // Some drills are attacks: they make no fault but send what any client may send, much of it or at a bad
-// moment. Nobody may get a 5xx then. What an attack does to the times of other buyers is compared with as
-// many requests that hurt nobody, and judged in the long form only.
+// moment. No client may get a 5xx then. The times of other buyers under the attack are compared with those
+// under as many harmless requests, and judged in the long form only.
 //
 // It must not know how the server works inside: it kills, freezes, cuts, fills and looks from outside. It is
 // slow because faults last seconds; drills run one after another, so that one does not spoil the times of
 // the next.
 //
-// Exit codes: 0 every drill passed or cannot be done on this machine (the table says which), 1 some failed,
+// Exit codes: 0 every drill passed or cannot be done on this machine (the table shows which), 1 some failed,
 // 2 bad usage or no stack at all.
 package main
 

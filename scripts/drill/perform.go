@@ -135,7 +135,7 @@ func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
 	r.failures = append(r.failures, watch.excess()...)
 }
 
-// judgeHealth allows no 5xx: nothing is broken, so nobody may be told that it is.
+// judgeHealth allows no 5xx: nothing is broken, so no answer may be one.
 func (r *result) judgeHealth(p *probes, rep *benchReport) {
 	for _, one := range p.list {
 		if one.refused > 0 {

@@ -16,16 +16,16 @@ const (
 	probePace = 10 * time.Millisecond // between two rounds of a probe
 	// rounds without a failure that count as service; each meets some worker
 	streakMin     = 10
-	resumeWait    = 15 * time.Second // when nobody waits for service any more
+	resumeWait    = 15 * time.Second // then service counts as lost
 	unexpectedMax = 5                // kept as examples
 )
 
 // probe asks one server all the time, beside the load: for the foods, to change a cart (one write to Redis)
-// and to place an order again that was placed before under its key (the order script). What it does leaves
-// the books as they were.
+// and to place an order again that was placed before under its key (the order script). No order or piece
+// comes or goes by that.
 type probe struct {
 	shopper *shopper
-	// raised when the server is frozen and when it goes on: odd while nobody can promise an answer
+	// raised when the server is frozen and when it goes on: odd while no answer is promised
 	frozen atomic.Int64
 
 	mu         sync.Mutex
@@ -51,7 +51,7 @@ type probes struct {
 	done   sync.WaitGroup
 }
 
-// startProbes prepares so many reserved users for each server and starts asking.
+// startProbes prepares a number of reserved users for each server and starts asking.
 func startProbes(ctx context.Context, servers []*server, each int) (*probes, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &probes{cancel: cancel}
@@ -143,7 +143,7 @@ func (p *probe) count(change func()) {
 	change()
 }
 
-// spare says that the probe's server is frozen and owes no answer; the result takes that back.
+// spare marks the probe's server as frozen, so that it owes no answer; the result takes that back.
 func (p *probe) spare() (resume func()) {
 	p.frozen.Add(1)
 	return func() { p.frozen.Add(1) }

@@ -6,7 +6,7 @@ import (
 	"flashsale/internal/client"
 )
 
-// The model is what the contract says, in both orders of events.
+// The model follows the contract, in both orders of events.
 func TestExpect(t *testing.T) {
 	const full, empty = "403 FOOD_OUT_OF_LIMIT", "403 CART_EMPTY"
 	for _, test := range []struct {

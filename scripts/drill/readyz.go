@@ -50,7 +50,7 @@ func readyzFlood(ctx context.Context, s *stack, _ *rand.Rand) error {
 	})
 }
 
-// extraCommands is by how many commands a second the flood's rates are above what the load alone explains.
+// extraCommands is the number of commands a second that the load alone does not explain.
 // Each kind counts by itself, so that what the load seldom sends shows clearly.
 func extraCommands(calm, flooded map[string]float64) (extra float64) {
 	pace := 1.0
@@ -63,7 +63,7 @@ func extraCommands(calm, flooded map[string]float64) (extra float64) {
 	return extra
 }
 
-// commandRates is how many commands of each kind Redis carries out a second while something is done.
+// commandRates counts the commands of each kind that Redis carries out per second while do runs.
 func (s *stack) commandRates(ctx context.Context, do func()) (map[string]float64, error) {
 	before, err := s.commandCounts(ctx)
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 type redis struct {
 	socket  string
 	folder  string   // its data
-	owner   *server  // whose own it is; nil: the drill's
+	owner   *server  // the server that started it; nil: the drill
 	service *service // nil when it is a server's own
 
 	held sync.Mutex // by a fault that takes it down or touches its data, so that two of a pair take turns
@@ -133,7 +133,7 @@ func (r *redis) appendFile() (string, error) {
 	return files[0], nil
 }
 
-// usedMemory is what the data and the connections take, in bytes.
+// usedMemory is the memory of the data and the connections, in bytes.
 func (r *redis) usedMemory(ctx context.Context) (int64, error) {
 	info, err := r.ask(ctx, "INFO", "memory")
 	if err != nil {

@@ -51,7 +51,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// audited is a result of a drill that lost so many acknowledged orders.
+// audited is the result of a drill that lost a number of acknowledged orders.
 func audited(lost, mayLose int, name string) *result {
 	r := &result{mayLose: mayLose}
 	rep := &benchReport{}

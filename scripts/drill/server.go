@@ -88,6 +88,6 @@ func (s *server) workers() []int {
 // freeze stops all its processes as a stalled machine would; the result lets them go on.
 func (s *server) freeze() (thaw func()) {
 	run := s.process()
-	_ = run.SignalTree(syscall.SIGSTOP) // without a process table nothing is frozen, and the drill says so
+	_ = run.SignalTree(syscall.SIGSTOP) // if that fails nothing is frozen, which the probes notice
 	return func() { _ = run.SignalTree(syscall.SIGCONT) }
 }

@@ -113,7 +113,7 @@ func (s *shopper) prepare() (err error) {
 
 func (s *shopper) key() string { return fmt.Sprintf("drill-%d", s.user) }
 
-// stock is what is left of each food, as the server lists it.
+// stock lists the pieces left of each food.
 func (s *shopper) stock() (left []int64, err error) {
 	list, err := s.Foods()
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *shopper) pieces() (left int64, err error) {
 	return left, err
 }
 
-// bought is what the user has ordered, nil for no order.
+// bought is the content of the user's order, nil for no order.
 func (s *shopper) bought() ([]client.Item, error) {
 	orders, err := s.Orders()
 	if err != nil || len(orders) > 1 {

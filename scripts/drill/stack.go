@@ -85,7 +85,7 @@ func (s *stack) breaks(format string, args ...any) {
 	}
 }
 
-// destroyed says that the drill itself took so many orders from Redis, so that the audit may miss them.
+// destroyed notes that the drill itself took orders from Redis, so that the audit may miss that many.
 func (s *stack) destroyed(orders int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
