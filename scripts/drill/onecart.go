@@ -33,16 +33,10 @@ func oneCart(ctx context.Context, s *stack, dice *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	first := dice.IntN(len(cartCounts))
-	crowd := func(users []*shopper, cart func(member int) string) flood {
-		next := func(member, n int) call {
-			return addTo(cart(member), item(attackedFood, cartCounts[(first+member+n)%len(cartCounts)]))
-		}
-		return flood{crowd: crowdOf(users), right: []answer{"204", "403 FOOD_OUT_OF_LIMIT"}, next: next}
-	}
 	attacker := users[0]
-	hostile := crowd(slices.Repeat(users[:1], crowdSize), func(int) string { return carts[0] })
-	harmless := crowd(users[1:], func(member int) string { return carts[1+member] })
+	first := dice.IntN(len(cartCounts))
+	hostile := changeCarts(slices.Repeat(users[:1], crowdSize), slices.Repeat(carts[:1], crowdSize), first)
+	harmless := changeCarts(users[1:], carts[1:], first)
 
 	sizes := s.watchCart(ctx, carts[0])
 	err = s.contrast(func() (t *tide, err error) {
@@ -71,6 +65,15 @@ func oneCart(ctx context.Context, s *stack, dice *rand.Rand) error {
 		return err
 	}
 	return s.changeAllFoods(ctx, users[2])
+}
+
+// changeCarts is a flood of changes: each user has the cart of the same number, and cartCounts are asked for
+// from the first on.
+func changeCarts(users []*shopper, carts []string, first int) flood {
+	next := func(member, n int) call {
+		return addTo(carts[member], item(attackedFood, cartCounts[(first+member+n)%len(cartCounts)]))
+	}
+	return flood{crowd: crowdOf(users), right: []answer{"204", "403 FOOD_OUT_OF_LIMIT"}, next: next}
 }
 
 // fillAll makes a cart of each user, with a piece in it.
