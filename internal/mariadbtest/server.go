@@ -115,7 +115,7 @@ func (s *Server) install() error {
 	arguments := append([]string{"--no-defaults", "--datadir=" + filepath.Join(s.folder, "data"),
 		"--skip-test-db", "--auth-root-authentication-method=normal"}, account()...)
 	log := filepath.Join(s.folder, "install.log")
-	run, err := stand.Program{Path: "mariadb-install-db", Args: arguments, Log: log}.Start()
+	run, err := stand.Program{Path: "mariadb-install-db", Args: arguments, Env: s.env(), Log: log}.Start()
 	if err != nil {
 		return err
 	}
@@ -132,6 +132,10 @@ func (s *Server) install() error {
 	return os.WriteFile(filepath.Join(s.folder, "account.sql"), []byte(statements), 0o600)
 }
 
+// env gives the server a folder for its temporary files: in a shared one each server that starts removes
+// those of others.
+func (s *Server) env() []string { return []string{"TMPDIR=" + s.folder} }
+
 // account names the user to run as where the server would refuse to run as root. It stays root: a change of
 // user would clear the signal that ends it with this process.
 func account() []string {
@@ -144,7 +148,8 @@ func account() []string {
 // launch starts mariadbd and returns when it answers.
 func (s *Server) launch(ctx context.Context) (err error) {
 	in := func(name string) string { return filepath.Join(s.folder, name) }
-	s.process, err = stand.Program{Path: "mariadbd", Log: in("log"), Args: append([]string{"--no-defaults",
+	s.process, err = stand.Program{Path: "mariadbd", Env: s.env(), Log: in("log"), Args: append([]string{
+		"--no-defaults",
 		"--datadir=" + in("data"), "--socket=" + in("s"), "--pid-file=" + in("pid"),
 		"--init-file=" + in("account.sql"),
 		"--bind-address=" + s.Host, "--port=" + strconv.Itoa(s.Port), "--skip-name-resolve",
