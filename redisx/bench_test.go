@@ -2,13 +2,11 @@ package redisx
 
 import (
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"flashsale/internal/proc"
 	"flashsale/redisx/redistest"
 )
 
@@ -90,13 +88,9 @@ func consume(b *testing.B, stream *Stream) (stop func()) {
 // cpuMicroseconds is what the main thread of a process has used so far; redis-server works in that one.
 func cpuMicroseconds(tb testing.TB, pid int) float64 {
 	tb.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
+	used, err := proc.MainThreadTime(pid)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	nanoseconds, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return nanoseconds / 1000
+	return float64(used.Nanoseconds()) / 1000
 }

@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
-# Three servers of one sale on 127.0.0.1, .2 and .3 with one Redis: starts them, loads them, audits, stops everything.
+# Three servers of one sale on 127.0.0.1, .2 and .3 with one Redis: starts, loads and audits them, then stops
+# everything.
 #
 #   scripts/three.sh [-haproxy] [-keep] [flags of scripts/bench...]
 #
 # -keep leaves everything running after the audit and prints how to load it again and how to stop it.
-# -haproxy puts HAProxy in front, as scripts/deploy/haproxy.cfg says, and loads through it.
-# PORT (8080) is the servers' port, FRONT_PORT (8000) that of HAProxy; the catalogue's variables (USERS, FOODS, STOCK,
-# CATALOG_DIR, DB_HOST, ...) reach servers and bench alike. Ctrl-C ends the load early and still audits.
-# The exit code is that of bench: 0 = the audit passed.
+# -haproxy puts HAProxy in front, as scripts/deploy/haproxy.cfg says, and loads through it. PORT (8080) is
+# the servers' port, FRONT_PORT (8000) that of HAProxy; the catalogue's variables (USERS, FOODS, STOCK,
+# CATALOG_DIR, DB_HOST, ...) reach servers and bench alike. Ctrl-C ends the load early and still audits. The
+# exit code is that of bench: 0 = the audit passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/stand.sh
 
 readonly hosts=(127.0.0.1 127.0.0.2 127.0.0.3)
-readonly start_seconds=15 stop_seconds=15
 port=${PORT:-8080}
 export FRONT_PORT=${FRONT_PORT:-8000}
-with_haproxy=false keep=false
+with_haproxy=false
 bench_flags=()
 for flag in "$@"; do
 	case $flag in
@@ -28,46 +29,7 @@ for flag in "$@"; do
 	*) bench_flags+=("$flag") ;;
 	esac
 done
-
-say() { echo "three.sh: $*" >&2; }
-
-fail() {
-	say "$*"
-	exit 3
-}
-
-require() {
-	command -v "$1" >/dev/null || fail "$1 is missing; apt-get install $2"
-}
-require redis-server redis-server
 if $with_haproxy; then require haproxy haproxy; fi
-
-folder=$(mktemp -d)
-pids=()
-
-# start NAME COMMAND...: runs it in the background, its output in NAME.log. Its own session keeps Ctrl-C from it, and without
-# -keep the kernel kills it with this script, whatever ends that.
-start() {
-	local tie=(setpriv --pdeathsig KILL)
-	if $keep; then tie=(); fi
-	setsid "${tie[@]}" "${@:2}" </dev/null >"$folder/$1.log" 2>&1 &
-	pids+=($!)
-}
-
-# stop ends what was started, the last one first, so that no server loses its Redis before it is gone.
-stop() {
-	trap '' INT TERM
-	local i pid deadline
-	for ((i = ${#pids[@]} - 1; i >= 0; i--)); do
-		pid=${pids[i]} deadline=$((SECONDS + stop_seconds))
-		kill -TERM "$pid" 2>/dev/null || true
-		while kill -0 "$pid" 2>/dev/null && ((SECONDS < deadline)); do sleep 0.05; done
-		kill -KILL "$pid" 2>/dev/null || true
-		wait "$pid" 2>/dev/null || true
-	done
-	rm -rf "$folder"
-}
-trap stop EXIT
 
 # leave goes without stopping anything. The file that it leaves for that purpose stops Redis last.
 leave() {
@@ -83,57 +45,27 @@ leave() {
 	EOF
 	chmod +x "$folder/stop"
 	trap - EXIT
+	local all
+	all=$(IFS=,; echo "${addresses[*]}")
 	say "left running on ${addresses[*]}, logs in $folder"
-	say "audit again: go run ./scripts/bench -audit-only -addr $(IFS=,; echo "${addresses[*]}") -data $folder"
+	say "audit again: go run ./scripts/bench -audit-only -addr $all -data $folder"
 	say "stop:        $folder/stop"
 }
-trap 'exit 143' TERM
 
-# answers HOST PORT: whether GET /readyz is answered 200 there.
-answers() {
-	(
-		exec 3<>"/dev/tcp/$1/$2"
-		printf 'GET /readyz HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n' "$1" >&3
-		read -r -t 2 _ status _ <&3
-		[[ $status == 200 ]]
-	) 2>/dev/null
-}
-
-# await NAME HOST PORT: waits until the process started last is ready there.
-await() {
-	local deadline=$((SECONDS + start_seconds)) pid=${pids[-1]}
-	until answers "$2" "$3"; do
-		if ! kill -0 "$pid" 2>/dev/null || ((SECONDS >= deadline)); then
-			cat "$folder/$1.log" >&2
-			fail "$1 is not ready on $2:$3"
-		fi
-		sleep 0.05
-	done
-}
-
-say "building"
-go build -o "$folder/flashsale" .
-go build -o "$folder/bench" ./scripts/bench
-
+build
 TOKEN_SECRET=$(head -c 32 /dev/urandom | base64 -w 0)
 ROOT_PASSWORD=${ROOT_PASSWORD:-$(head -c 12 /dev/urandom | base64 -w 0)}
 export TOKEN_SECRET ROOT_PASSWORD
 if $keep; then printf '%s\n' "$ROOT_PASSWORD" >"$folder/root-password"; fi
-
-start redis redis-server --port 0 --unixsocket "$folder/redis.sock" --dir "$folder" \
-	--save '' --appendonly yes --appendfsync always
-until [[ -S $folder/redis.sock ]]; do
-	kill -0 "${pids[0]}" 2>/dev/null || { cat "$folder/redis.log" >&2; fail "redis-server did not start"; }
-	sleep 0.05
-done
-say "redis-server is ready"
+start_redis always
 
 addresses=()
 for i in "${!hosts[@]}"; do
+	name=server-$((i + 1))
 	# One worker each: the three share one machine's processors.
-	start "server-$((i + 1))" "$folder/flashsale" -app-host "${hosts[i]}" -app-port "$port" -workers 1 \
-		-redis "$folder/redis.sock" -data "$folder/server-$((i + 1))"
-	await "server-$((i + 1))" "${hosts[i]}" "$port"
+	start "$name" "$folder/flashsale" -app-host "${hosts[i]}" -app-port "$port" -workers 1 \
+		-redis "$folder/redis.sock" -data "$folder/$name"
+	await "$name" ready "${hosts[i]}" "$port"
 	addresses+=("${hosts[i]}:$port")
 	say "server $((i + 1)) of ${#hosts[@]} is ready on ${hosts[i]}:$port"
 done
@@ -141,7 +73,7 @@ done
 if $with_haproxy; then
 	SERVER_1=${addresses[0]} SERVER_2=${addresses[1]} SERVER_3=${addresses[2]} \
 		start haproxy haproxy -db -f scripts/deploy/haproxy.cfg
-	await haproxy 127.0.0.1 "$FRONT_PORT"
+	await haproxy ready 127.0.0.1 "$FRONT_PORT"
 	addresses=("127.0.0.1:$FRONT_PORT")
 	say "HAProxy is ready on ${addresses[0]}"
 fi

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/catalog/mariadbtest"
+	"flashsale/internal/mariadbtest"
 )
 
 const (

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"flashsale/internal/proc"
 )
 
 const (
@@ -63,14 +65,13 @@ func (f *Folder) acquire(file *os.File) error {
 		// The new owner writes its ID just after it got the lock: an unknown or dead owner may be alive
 		// on the next look.
 		owner := readOwner(file)
-		if alive(owner) {
-			return fmt.Errorf("data folder %s is %w by process %d; stop it or choose another with -data", f.path,
-				ErrInUse, owner)
+		if proc.Alive(owner) {
+			return fmt.Errorf("data folder %s is %w by process %d; stop it or choose another with -data",
+				f.path, ErrInUse, owner)
 		}
 		if time.Since(start) >= lockWait {
-			return fmt.Errorf("data folder %s is still %w by the store of process %d, which has ended; stop that "+
-				"store or choose another folder with -data",
-				f.path, ErrInUse, owner)
+			return fmt.Errorf("data folder %s is still %w by the store of process %d, which has ended; "+
+				"stop that store or choose another folder with -data", f.path, ErrInUse, owner)
 		}
 	}
 }
@@ -96,17 +97,4 @@ func readOwner(file *os.File) int {
 		return 0
 	}
 	return owner
-}
-
-// alive reports whether the process runs. One that was killed but not yet waited for by its parent does
-// not: it would make a restart fail for as long as a careless parent lives, and signal 0 cannot tell it
-// apart.
-func alive(process int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
-	if err != nil {
-		return false
-	}
-	// "ID (command) state …", where the command may hold anything, parentheses too.
-	state := stat[bytes.LastIndexByte(stat, ')')+1:]
-	return !bytes.HasPrefix(state, []byte(" Z"))
 }

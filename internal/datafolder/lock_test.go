@@ -134,34 +134,3 @@ func TestLockGivesUpOnAStoreThatStays(t *testing.T) {
 		}
 	})
 }
-
-func TestAliveTellsAZombieFromARunningProcess(t *testing.T) {
-	if !alive(os.Getpid()) {
-		t.Error("this process is not alive")
-	}
-	cmd := exec.Command("cat")
-	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if !alive(cmd.Process.Pid) {
-		t.Error("running child is not alive")
-	}
-	input.Close()
-	// Wait for its end, but leave it as a zombie.
-	if err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
-		t.Fatal(err)
-	}
-	if alive(cmd.Process.Pid) {
-		t.Error("zombie is alive")
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	if alive(cmd.Process.Pid) {
-		t.Error("child that is gone is alive")
-	}
-}

@@ -9,19 +9,23 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 )
 
-// Connections that send a byte now and then, or none, are ended, and until then the sale goes on beside them.
+// Connections that send a byte now and then, or none, are ended, and until then the sale goes on beside
+// them.
 func TestSlowConnectionsAreEnded(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
+	stand.Need(t, "redis-server")
 	const slow, pace = 300, 500 * time.Millisecond
 	s := setup{args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 	var ended atomic.Int64
 	var attackers sync.WaitGroup
 	for i := range slow {
-		conn, err := net.Dial("tcp", s.address)
-		must(t, err)
+		conn, err := net.Dial("tcp", s.Address)
+		stand.Must(t, err)
 		defer conn.Close()
 		quit := make(chan struct{})
 		attackers.Go(func() {
@@ -32,15 +36,18 @@ func TestSlowConnectionsAreEnded(t *testing.T) {
 		switch i % 3 {
 		case 0: // silent
 		case 1:
-			attackers.Go(func() { drip(conn, "GET /foods HTTP/1.1\r\nHost: shop\r\nX: "+strings.Repeat("a", 1000), pace, quit) })
+			attackers.Go(func() {
+				drip(conn, "GET /foods HTTP/1.1\r\nHost: shop\r\nX: "+strings.Repeat("a", 1000), pace, quit)
+			})
 		case 2: // a body that it is asked for
-			_, err := io.WriteString(conn, "POST /login HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n")
-			must(t, err)
+			_, err := io.WriteString(conn,
+				"POST /login HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n")
+			stand.Must(t, err)
 			attackers.Go(func() { drip(conn, strings.Repeat(" ", 1000), pace, quit) })
 		}
 	}
 	l := startLoad(t, s, loadClients, true)
-	within(t, "end of all slow connections", func() bool { return ended.Load() == slow })
+	polltest.Until(t, "end of all slow connections", func() bool { return ended.Load() == slow })
 	l.awaitOrders(t, 50)
 	l.stop()
 	if len(l.failed) != 0 {
@@ -66,12 +73,13 @@ func drip(conn net.Conn, text string, pace time.Duration, quit <-chan struct{}) 
 	}
 }
 
-// knock connects from an address. The answer, to a request that is then sent or without one, comes in the channel.
+// knock connects from an address. The answer, to a request that is then sent or without one, comes in the
+// channel.
 func (s *server) knock(t *testing.T, from string) (c net.Conn, answer chan string) {
 	t.Helper()
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
-	c, err := dialer.Dial("tcp", s.address)
-	must(t, err)
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: polltest.Patience}
+	c, err := dialer.Dial("tcp", s.Address)
+	stand.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	answer = make(chan string, 1)
 	go func() {
@@ -87,7 +95,7 @@ const healthz = "GET /healthz HTTP/1.1\r\nHost: shop\r\n\r\n"
 // All workers together hold no more connections than they may; one that ends makes room for another.
 func TestConnectionsAreLimited(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
+	stand.Need(t, "redis-server")
 	const limit, tried = 20, 200
 	s := setup{args: []string{"-users", "2", "-workers", "2", "-max-conns", fmt.Sprint(limit)}}.serve(t)
 	var conns []net.Conn
@@ -96,8 +104,8 @@ func TestConnectionsAreLimited(t *testing.T) {
 		c, answer := s.knock(t, "127.0.0.1")
 		conns, answers = append(conns, c), append(answers, answer)
 	}
-	// Those that are refused hear of it without a request.
-	within(t, "refusal of all above the limit", func() bool { return waiting(answers) == limit })
+	// Those that are refused get their answer without a request.
+	polltest.Until(t, "refusal of all above the limit", func() bool { return waiting(answers) == limit })
 	var open int
 	for i, answer := range answers {
 		if len(answer) == 1 {
@@ -117,17 +125,19 @@ func TestConnectionsAreLimited(t *testing.T) {
 	if open != limit {
 		t.Errorf("%d connections are open, want %d", open, limit)
 	}
-	if n := s.logged(t, "connections are refused: all that -max-conns and the limit of open files"); n < 2 || n > 6 { // of a run that takes 20 s
+	// of a run that takes 20 s
+	n := s.Logged(t, "connections are refused: all that -max-conns and the limit of open files")
+	if n < 2 || n > 6 {
 		t.Errorf("the refusals of %d connections by two workers are logged %d times", tried-limit, n)
 	}
 	for _, c := range conns {
 		c.Close()
 	}
-	within(t, "room for a client", func() bool { return s.client(t).loginUser(2) == nil })
-	s.stop(t)
+	polltest.Until(t, "room for a client", func() bool { return s.client(t).LoginUser(2) == nil })
+	s.End(t)
 }
 
-// waiting is how many answers have not come.
+// waiting counts the answers that have not come.
 func waiting(answers []chan string) (n int) {
 	for _, answer := range answers {
 		if len(answer) == 0 {
@@ -140,16 +150,18 @@ func waiting(answers []chan string) (n int) {
 // One address has no more connections than it may, except a trusted proxy, which names its clients.
 func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
-	s := setup{args: []string{"-users", "2", "-workers", "1", "-max-conns-per-ip", "2", "-trusted-proxies", "127.0.0.2"}}.serve(t)
+	stand.Need(t, "redis-server")
+	s := setup{args: []string{"-users", "2", "-workers", "1", "-max-conns-per-ip", "2",
+		"-trusted-proxies", "127.0.0.2"}}.serve(t)
 	for i, test := range []struct{ from, want string }{
 		{"127.0.0.1", "200"}, {"127.0.0.1", "200"}, {"127.0.0.1", "503"}, {"127.0.0.3", "200"},
 		{"127.0.0.2", "200"}, {"127.0.0.2", "200"}, {"127.0.0.2", "200"}, {"127.0.0.2", "200"},
 	} {
 		c, answer := s.knock(t, test.from)
-		if test.want == "200" { // a request to a connection that is refused makes a reset, which may overtake the refusal
+		// a request to a connection that is refused makes a reset, which may overtake the refusal
+		if test.want == "200" {
 			_, err := io.WriteString(c, healthz)
-			must(t, err)
+			stand.Must(t, err)
 		}
 		if text := <-answer; text != "HTTP/1.1 "+test.want {
 			t.Errorf("connection %d, from %s: %q, want %s", i, test.from, text, test.want)
@@ -157,13 +169,14 @@ func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
 	}
 	c, answer := s.knock(t, "127.0.0.2")
 	body := `{"username":"user2","password":"wrong"}`
-	_, err := fmt.Fprintf(c, "POST /login HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: 127.0.0.1, 198.51.100.1\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	must(t, err)
+	_, err := fmt.Fprintf(c, "POST /login HTTP/1.1\r\nHost: shop\r\n"+
+		"X-Forwarded-For: 127.0.0.1, 198.51.100.1\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	stand.Must(t, err)
 	if text := <-answer; text != "HTTP/1.1 403" {
 		t.Errorf("wrong password: %q", text)
 	}
-	if n := s.logged(t, "refused=1 last_from=198.51.100.1\n"); n != 1 {
+	if n := s.Logged(t, "refused=1 last_from=198.51.100.1\n"); n != 1 {
 		t.Errorf("the client behind the proxy is logged %d times, want once", n)
 	}
-	s.stop(t)
+	s.End(t)
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"flashsale/internal/child"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -27,14 +29,14 @@ func (m *member) restart(t *testing.T, secret, previous string, env ...string) {
 	secrets := []string{"TOKEN_SECRET=" + secret, "TOKEN_SECRET_PREVIOUS=" + previous}
 	start := setup{args: m.args, env: append(secrets, env...)}
 	if m.server != nil {
-		m.stop(t)
-		start.data = m.data
+		m.End(t)
+		start.data = m.Data
 	}
 	m.server = start.serve(t)
 }
 
-// The secret is changed as the README has it, server by server. Nobody is logged out, no cart is lost,
-// nothing is warned of.
+// The secret is changed as the README has it, server by server. All users stay logged in, no cart is lost,
+// and there is no warning.
 func TestSecretIsRotated(t *testing.T) {
 	t.Parallel()
 	args := []string{"-redis", redistest.New(t).Socket, "-workers", "1", "-users", "9"}
@@ -43,32 +45,32 @@ func TestSecretIsRotated(t *testing.T) {
 		m.restart(t, sharedSecret, "")
 	}
 	buyer := members[0].client(t)
-	must(t, buyer.loginUser(2))
-	cart, err := buyer.fill(item{1, 1})
-	must(t, err)
+	stand.Must(t, buyer.LoginUser(2))
+	cart, err := buyer.Fill(item(1, 1))
+	stand.Must(t, err)
 	rounds := [][2]string{{sharedSecret, newSecret}, {newSecret, sharedSecret}}
 	for _, round := range rounds {
 		for i, m := range members {
 			m.restart(t, round[0], round[1])
 			fresh := m.client(t)
-			must(t, fresh.loginUser(3+i))
+			stand.Must(t, fresh.LoginUser(3+i))
 			for _, other := range members { // each takes what any other has signed
 				c := other.client(t)
-				c.token = fresh.token
-				must(t, c.ask("GET", "/orders", "", nil))
-				c.token = buyer.token
-				must(t, c.add(cart, item{1, 1}))
-				must(t, c.add(cart, item{1, -1}))
+				c.Token = fresh.Token
+				stand.Must(t, c.Call("GET", "/orders", "", nil))
+				c.Token = buyer.Token
+				stand.Must(t, c.Add(cart, item(1, 1)))
+				stand.Must(t, c.Add(cart, item(1, -1)))
 			}
-			if log := read(t, m.stderr); log != "" {
+			if log := stand.ReadFile(t, m.Log); log != "" {
 				t.Errorf("server %d logs %q", i, log)
 			}
 		}
 	}
 	if _, err := func() (string, error) {
 		c := members[2].client(t)
-		c.token = buyer.token
-		return c.order(cart)
+		c.Token = buyer.Token
+		return c.Order(cart)
 	}(); err != nil {
 		t.Errorf("the cart from before: %v", err)
 	}
@@ -82,8 +84,8 @@ func TestServersThatDisagree(t *testing.T) {
 	first := setup{args: args, env: []string{"TOKEN_SECRET=" + sharedSecret}}.serve(t)
 	stranger := setup{args: args, env: []string{"TOKEN_SECRET=" + newSecret}}
 	for range 2 {
-		checkRefused(t, stranger.launch(t).program,
-			"the servers of the sale have other token secrets: sale "+first.sale(t)+" at "+redis.Socket+
+		checkRefused(t, stranger.launch(t).Process,
+			"the servers of the sale have other token secrets: sale "+first.Sale(t)+" at "+redis.Socket+
 				", so it would refuse what they sign; set TOKEN_SECRET to theirs, or TOKEN_SECRET_PREVIOUS on the way "+
 				"to a new one (if theirs is lost, stop all servers and run HDEL sale server in Redis: "+
 				"everyone has to log in again)")
@@ -106,7 +108,7 @@ func TestServersThatDisagree(t *testing.T) {
 		{"too late", []string{"TOKEN_SECRET=" + sharedSecret, "USERS=4"}, []string{weRefuse}},
 	} {
 		with := setup{args: args[:4], env: append([]string{"USERS=3"}, test.env...)}.serve(t)
-		log := read(t, with.stderr)
+		log := stand.ReadFile(t, with.Log)
 		if lines := strings.Count(log, "\n"); lines != len(test.want) {
 			t.Errorf("%s: %d lines, want %d: %s", test.name, lines, len(test.want), log)
 		}
@@ -127,20 +129,21 @@ func TestServersThatDisagree(t *testing.T) {
 	}
 }
 
-// Whoever has the default store for himself may change what he likes, and is told what that costs.
+// A server with a store of its own may change all secrets; the log names the cost.
 func TestPrivateSaleTakesAnotherSecret(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
+	stand.Need(t, "redis-server")
 	first := setup{args: []string{"-users", "3"}}.serve(t)
-	first.stop(t)
-	again := setup{data: first.data, args: []string{"-users", "4"},
+	first.End(t)
+	again := setup{data: first.Data, args: []string{"-users", "4"},
 		env: []string{"TOKEN_SECRET=" + newSecret, "ROOT_PASSWORD=other"}}.serve(t)
-	const warning = "the token secret is not the same as before: everyone has to log in again and to fill a new cart"
-	if log := read(t, again.stderr); strings.Count(log, "\n") != 1 || !strings.Contains(log, warning) {
+	const warning = "the token secret is not the same as before: " +
+		"everyone has to log in again and to fill a new cart"
+	if log := stand.ReadFile(t, again.Log); strings.Count(log, "\n") != 1 || !strings.Contains(log, warning) {
 		t.Errorf("the log is %q, want %q alone", log, warning)
 	}
-	if again.banner(t, "sale") != first.sale(t)+", goes on" {
-		t.Errorf("sale %q, want %s", again.banner(t, "sale"), first.sale(t))
+	if again.Banner(t, "sale") != first.Sale(t)+", goes on" {
+		t.Errorf("sale %q, want %s", again.Banner(t, "sale"), first.Sale(t))
 	}
 }
 
@@ -154,8 +157,8 @@ func users(number int) string {
 	return text.String()
 }
 
-// A list of users that was cut off is not taken by SIGHUP, unless that is asked for; the log tells what was
-// taken.
+// A list of users that was cut off is not taken by SIGHUP, unless a flag asks for it; the log shows which
+// list serves.
 func TestHangupTakesNoCutOffUsers(t *testing.T) {
 	t.Parallel()
 	const before, after = 100, 89
@@ -166,12 +169,13 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 			args := []string{"-redis", redis.Socket, "-workers", "1", "-catalog-dir", dir}
 			env := []string{"TOKEN_SECRET=" + sharedSecret}
 			s := setup{env: env, args: append(args, fmt.Sprint("-force-reload=", force))}.serve(t)
-			write(t, filepath.Join(dir, "users.csv"), "id,name,password\n"+users(after))
-			old := s.workers(t)
+			stand.WriteFile(t, filepath.Join(dir, "users.csv"), "id,name,password\n"+users(after))
+			old := s.Workers()
 			s.awaitRoll(t, 1)
 			awaitEnd(t, old...) // they still know the users from before
 			want, left := map[string]int{
-				fmt.Sprintf(`"more than a tenth of the users are missing: %d before, %d in CSV in %s; complete it, or start with -force-reload"`, before, after, dir): 1,
+				fmt.Sprintf(`"more than a tenth of the users are missing: %d before, %d in CSV in %s; `+
+					`complete it, or start with -force-reload"`, before, after, dir): 1,
 				"the users are read again": 0,
 				fmt.Sprintf("all workers are replaced\" users=%d catalogue_read=false\n", before): 1,
 			}, true
@@ -186,16 +190,16 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 				}
 			}
 			for text, times := range want {
-				if n := s.logged(t, text); n != times {
+				if n := s.Logged(t, text); n != times {
 					t.Errorf("%q is logged %d times, want %d", text, n, times)
 				}
 			}
-			if err := s.client(t).loginUser(before); (err == nil) != left {
+			if err := s.client(t).LoginUser(before); (err == nil) != left {
 				t.Errorf("login of the last user: %v, want it to work: %v", err, left)
 			}
-			// What the sale's servers are compared with is what was taken.
+			// The next server is compared with the list that was taken.
 			next := setup{env: env, args: args}.serve(t)
-			if warned := strings.Contains(read(t, next.stderr), "the users are not the same"); warned != left {
+			if warned := strings.Contains(stand.ReadFile(t, next.Log), "the users are not the same"); warned != left {
 				t.Errorf("a server with the new users is warned of: %v, want %v", warned, left)
 			}
 		})
@@ -206,25 +210,25 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 // itself again to hide its secrets.
 func TestServerEndsWithItsParent(t *testing.T) {
 	t.Parallel()
-	data := folder(t)
-	stdout := filepath.Join(folder(t), "stdout")
+	data := stand.Folder(t)
+	stdout := filepath.Join(stand.Folder(t), "stdout")
 	script := `setpriv --pdeathsig KILL "$0" "$@" >"$OUT" & wait`
-	cmd := exec.Command("sh", "-c", script, filepath.Join(built, "flashsale"), "-app-port", "0",
+	cmd := exec.Command("sh", "-c", script, stand.Built(t, module), "-app-port", "0",
 		"-users", "2", "-workers", "1",
 		"-data", data, "-redis", redistest.New(t).Socket)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "OUT=" + stdout, "TOKEN_SECRET=" + sharedSecret}
-	must(t, child.Start(cmd, syscall.SIGKILL))
+	stand.Must(t, child.Start(cmd, syscall.SIGKILL))
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
 	var server int
-	within(t, "banner", func() bool {
+	polltest.Until(t, "banner", func() bool {
 		text, _ := os.ReadFile(stdout)
 		_, stop, found := strings.Cut(string(text), "\n  stop ")
 		if found {
 			_, err := fmt.Sscanf(strings.TrimSpace(stop), "Ctrl-C or kill %d;", &server)
-			must(t, err)
+			stand.Must(t, err)
 		}
 		return found
 	})

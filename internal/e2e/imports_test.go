@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"flashsale/internal/child"
+	"flashsale/internal/stand"
 )
 
 const module = "flashsale"
@@ -52,21 +53,23 @@ var libraries = []struct {
 	{
 		[]string{"database/sql", "github.com/go-sql-driver/mysql"},
 		func(of string) bool {
-			return of == "internal/catalog" || of == "internal/ledger" || below(of, "scripts") || kind(of) == "test kit"
+			return of == "internal/catalog" || of == "internal/ledger" || below(of, "scripts") ||
+				kind(of) == "test kit"
 		},
 		"internal/catalog, internal/ledger, scripts and test kits",
 	},
 }
 
-// TestImports holds the lines of the plan: main -> app -> config, handlers, rooms -> redisx -> pipeline -> leaves, and
-// handlers -> tokens.
+// TestImports holds the lines of the plan: main -> app -> config, handlers, rooms -> redisx -> pipeline ->
+// leaves, and handlers -> tokens.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	for _, line := range goList(t) {
 		of, imports := ours(line[0]), line[1:]
 		for _, imported := range imports {
 			for _, library := range libraries {
-				if slices.ContainsFunc(library.prefixes, func(p string) bool { return below(imported, p) }) && !library.allowed(of) {
+				is := slices.ContainsFunc(library.prefixes, func(p string) bool { return below(imported, p) })
+				if is && !library.allowed(of) {
 					t.Errorf("%s imports %s, which is for %s only", line[0], imported, library.where)
 				}
 			}
@@ -144,7 +147,7 @@ func goList(t *testing.T) [][]string {
 	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, module+"/...")
 	var output, faults bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &faults
-	must(t, child.Start(cmd, syscall.SIGKILL))
+	stand.Must(t, child.Start(cmd, syscall.SIGKILL))
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("go list: %v\n%s", err, faults.Bytes())
 	}
@@ -212,12 +215,13 @@ func TestImportRules(t *testing.T) {
 // The top level holds what the plan allows, what .gitignore names, and dot files.
 func TestTopLevel(t *testing.T) {
 	t.Parallel()
-	allowed := []string{"main.go", "handlers", "redisx", "tokens", "scripts", "internal", "go.mod", "go.sum", "README.md"}
-	for ignored := range strings.FieldsSeq(read(t, root+".gitignore")) {
+	allowed := []string{"main.go", "handlers", "redisx", "tokens", "scripts", "internal", "go.mod", "go.sum",
+		"README.md"}
+	for ignored := range strings.FieldsSeq(stand.ReadFile(t, root+".gitignore")) {
 		allowed = append(allowed, strings.Trim(ignored, "/"))
 	}
 	entries, err := os.ReadDir(root)
-	must(t, err)
+	stand.Must(t, err)
 	for _, entry := range entries {
 		if name := entry.Name(); !slices.Contains(allowed, name) && !strings.HasPrefix(name, ".") {
 			t.Errorf("%s is at the top level, where the plan has no place for it", name)

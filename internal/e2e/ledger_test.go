@@ -13,7 +13,10 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/catalog/mariadbtest"
+	"flashsale/internal/client"
+	"flashsale/internal/mariadbtest"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -36,56 +39,60 @@ func openBooks(t *testing.T, server *mariadbtest.Server, name string) *books {
 func (b *books) env() []string { return []string{"LEDGER=" + b.dsn, "TOKEN_SECRET=" + sharedSecret} }
 
 // orders reads all orders from the tables, by user.
-func (b *books) orders(t *testing.T) map[int]order {
+func (b *books) orders(t *testing.T) map[int]client.Order {
 	t.Helper()
-	rows, err := b.Query("SELECT o.id, o.user_id, o.total, i.food_id, i.count FROM orders o JOIN order_items i ON i.order_id = o.id")
-	must(t, err)
+	rows, err := b.Query("SELECT o.id, o.user_id, o.total, i.food_id, i.count " +
+		"FROM orders o JOIN order_items i ON i.order_id = o.id")
+	stand.Must(t, err)
 	defer rows.Close()
-	byUser := map[int]order{}
+	byUser := map[int]client.Order{}
 	for rows.Next() {
-		var o order
-		var i item
-		must(t, rows.Scan(&o.ID, &o.User, &o.Total, &i.Food, &i.Count))
+		var o client.Order
+		var i client.Item
+		stand.Must(t, rows.Scan(&o.ID, &o.User, &o.Total, &i.Food, &i.Count))
 		o.Items = append(byUser[o.User].Items, i)
 		byUser[o.User] = o
 	}
-	must(t, rows.Err())
+	stand.Must(t, rows.Err())
 	return byUser
 }
 
 // await waits until the tables hold as many orders as wanted and compares all of them.
-func (b *books) await(t *testing.T, want map[int]order) {
+func (b *books) await(t *testing.T, want map[int]client.Order) {
 	t.Helper()
-	within(t, fmt.Sprintf("%d orders in the database", len(want)), func() bool {
+	polltest.Until(t, fmt.Sprintf("%d orders in the database", len(want)), func() bool {
 		var n int
 		return b.QueryRow("SELECT COUNT(*) FROM orders").Scan(&n) == nil && n >= len(want)
 	})
-	byFood := func(items []item) []item {
-		return slices.SortedFunc(slices.Values(items), func(a, b item) int { return cmp.Compare(a.Food, b.Food) })
+	byFood := func(items []client.Item) []client.Item {
+		return slices.SortedFunc(slices.Values(items), func(a, b client.Item) int {
+			return cmp.Compare(a.Food, b.Food)
+		})
 	}
 	got := b.orders(t)
-	if !maps.EqualFunc(got, want, func(x, y order) bool {
+	if !maps.EqualFunc(got, want, func(x, y client.Order) bool {
 		return x.ID == y.ID && x.Total == y.Total && slices.Equal(byFood(x.Items), byFood(y.Items))
 	}) {
-		t.Errorf("%d orders in the database are not the %d of the sale: %.500v\nwant %.500v", len(got), len(want), got, want)
+		t.Errorf("%d orders in the database are not the %d of the sale: %.500v\nwant %.500v", len(got), len(want),
+			got, want)
 	}
 }
 
-// waiting returns what /readyz says of the ledger; false where it says nothing.
+// waiting returns the backlog of the ledger by /readyz; told is false where it shows none.
 func (s *server) waiting(t *testing.T) (orders int, oldest float64, told bool) {
 	t.Helper()
-	r, err := s.client(t).do("GET", "/readyz", "")
-	must(t, err)
+	r, err := s.client(t).Do("GET", "/readyz", "")
+	stand.Must(t, err)
 	var detail struct {
 		Ledger *struct {
 			Waiting int     `json:"orders_waiting"`
 			Oldest  float64 `json:"oldest_seconds"`
 		}
 	}
-	if r.status != 200 {
-		t.Errorf("/readyz: %d %s, want 200", r.status, r.body)
+	if r.Status != 200 {
+		t.Errorf("/readyz: %d %s, want 200", r.Status, r.Body)
 	}
-	must(t, json.Unmarshal([]byte(r.body), &detail))
+	stand.Must(t, json.Unmarshal([]byte(r.Body), &detail))
 	if detail.Ledger == nil {
 		return 0, 0, false
 	}
@@ -95,8 +102,8 @@ func (s *server) waiting(t *testing.T) (orders int, oldest float64, told bool) {
 // samePort are the arguments that start a server once more on the port of this one.
 func (s *server) samePort(t *testing.T) []string {
 	t.Helper()
-	_, port, err := net.SplitHostPort(s.address)
-	must(t, err)
+	_, port, err := net.SplitHostPort(s.Address)
+	stand.Must(t, err)
 	return []string{"-app-port", port}
 }
 
@@ -109,7 +116,7 @@ func TestLedger(t *testing.T) {
 		run  func(t *testing.T, b *books)
 	}{
 		{"workers", func(t *testing.T, b *books) { testLedgerWrites(t, b, "2") }},
-		{"one", func(t *testing.T, b *books) { testLedgerWrites(t, b, "1") }},
+		{"alone", func(t *testing.T, b *books) { testLedgerWrites(t, b, "1") }},
 		{"midsale", testLedgerInMidSale},
 		{"together", testLedgerOfThreeServers},
 		{"supervisor", testLedgerSupervisorKilled},
@@ -127,36 +134,37 @@ func TestLedger(t *testing.T) {
 func testLedgerWrites(t *testing.T, b *books, workers string) {
 	redis := redistest.New(t)
 	s := setup{env: b.env(), args: []string{"-redis", redis.Socket, "-workers", workers}}.serve(t)
-	_, err := s.client(t).buy(2, item{1, 2}, item{3, 1})
-	must(t, err)
+	_, err := s.client(t).Buy(2, item(1, 2), item(3, 1))
+	stand.Must(t, err)
 	b.await(t, s.orders(t))
-	within(t, "empty stream", func() bool { orders, _, told := s.waiting(t); return told && orders == 0 })
-	if want := "every order goes to MySQL "; !strings.HasPrefix(s.banner(t, "ledger"), want) {
-		t.Errorf("ledger %q, want %q first", s.banner(t, "ledger"), want)
+	polltest.Until(t, "empty stream", func() bool {
+		orders, _, told := s.waiting(t)
+		return told && orders == 0
+	})
+	if want := "every order goes to MySQL "; !strings.HasPrefix(s.Banner(t, "ledger"), want) {
+		t.Errorf("ledger %q, want %q first", s.Banner(t, "ledger"), want)
 	}
-	for _, worker := range s.workers(t) {
-		for _, file := range []string{"cmdline", "environ"} {
-			if strings.Contains(read(t, fmt.Sprintf("/proc/%d/%s", worker, file)), "toor") {
-				t.Errorf("%s of a worker shows the password of the database", file)
-			}
+	for _, worker := range s.Workers() {
+		if strings.Contains(visible(t, worker), "toor") {
+			t.Error("a worker's arguments or environment show the password of the database")
 		}
 	}
-	_, err = s.client(t).buy(3, item{2, 1})
-	must(t, err)
-	s.stop(t)
+	_, err = s.client(t).Buy(3, item(2, 1))
+	stand.Must(t, err)
+	s.End(t)
 	if got := b.orders(t); len(got) != 2 {
 		t.Errorf("%d orders in the database after the stop, want 2", len(got))
 	}
-	if strings.Contains(read(t, s.stdout)+read(t, s.stderr), "toor") {
+	if strings.Contains(stand.ReadFile(t, s.Stdout)+stand.ReadFile(t, s.Log), "toor") {
 		t.Error("the output shows the password of the database")
 	}
-	if strings.Contains(read(t, s.stderr), "level=ERROR") {
+	if strings.Contains(stand.ReadFile(t, s.Log), "level=ERROR") {
 		t.Error("errors are logged")
 	}
 }
 
-// A second server switches the ledger on. The first knows nothing of it and goes on selling: all its orders, from before
-// and from then on, get into the database too.
+// A second server switches the ledger on. The first knows nothing of it and goes on selling: all its orders,
+// from before and from then on, get into the database too.
 func testLedgerInMidSale(t *testing.T, b *books) {
 	redis := redistest.New(t)
 	args := append([]string{"-redis", redis.Socket, "-workers", "1"}, loadArgs...)
@@ -168,14 +176,15 @@ func testLedgerInMidSale(t *testing.T, b *books) {
 	}
 	setup{env: b.env(), args: args}.serve(t)
 	l.awaitOrders(t, 100)
-	l.checkFailures(t, refusal{})
+	l.checkFailures(t, client.Refusal{})
 	l.audit(t, plain)
 	b.await(t, plain.orders(t))
 	if _, _, told := plain.waiting(t); !told {
 		t.Error("/readyz of the server without -ledger does not tell of the ledger")
 	}
 	late := setup{env: []string{"TOKEN_SECRET=" + sharedSecret}, args: args}.serve(t)
-	if late.logged(t, "this sale keeps a ledger, but -ledger is not set here") != 1 || plain.logged(t, "-ledger is not set here") != 0 {
+	if late.Logged(t, "this sale keeps a ledger, but -ledger is not set here") != 1 ||
+		plain.Logged(t, "-ledger is not set here") != 0 {
 		t.Error("a server without -ledger does not say at its start that the sale keeps a ledger")
 	}
 }
@@ -185,30 +194,32 @@ func testLedgerOfThreeServers(t *testing.T, b *books) {
 	redis := redistest.New(t)
 	var servers []*server
 	for range 3 {
-		servers = append(servers, setup{env: b.env(), args: append([]string{"-redis", redis.Socket, "-workers", "1"}, loadArgs...)}.serve(t))
+		args := append([]string{"-redis", redis.Socket, "-workers", "1"}, loadArgs...)
+		servers = append(servers, setup{env: b.env(), args: args}.serve(t))
 	}
 	l := startLoad(t, servers[0], loadClients, false)
 	l.awaitOrders(t, 100)
-	kill(t, servers[2].pid())
+	kill(t, servers[2].Pid())
 	l.awaitOrders(t, 100)
-	l.checkFailures(t, refusal{})
+	l.checkFailures(t, client.Refusal{})
 	l.audit(t, servers[0])
 	b.await(t, servers[1].orders(t))
 }
 
 // The whole server is killed under load and started again.
 func testLedgerSupervisorKilled(t *testing.T, b *books) {
-	needRedis(t)
+	stand.Need(t, "redis-server")
 	s := setup{env: b.env(), args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 	for range 3 {
 		l := startLoad(t, s, loadClients, false)
 		l.awaitOrders(t, 50)
-		workers := s.workers(t)
-		kill(t, s.pid())
+		workers := s.Workers()
+		kill(t, s.Pid())
 		l.stop()
-		s.wait(t)
+		s.ExitCode(t)
 		awaitEnd(t, workers...)
-		s = setup{data: s.data, env: b.env(), args: append(append([]string{"-workers", "2"}, loadArgs...), s.samePort(t)...)}.serve(t)
+		s = setup{data: s.Data, env: b.env(), args: append(append([]string{"-workers", "2"}, loadArgs...),
+			s.samePort(t)...)}.serve(t)
 		orders := s.orders(t)
 		for user, id := range l.placed {
 			if orders[user].ID != id {
@@ -221,13 +232,13 @@ func testLedgerSupervisorKilled(t *testing.T, b *books) {
 
 // Redis is killed under load; nothing that was answered is missing in the database.
 func testLedgerStoreKilled(t *testing.T, b *books) {
-	needRedis(t)
+	stand.Need(t, "redis-server")
 	s := setup{env: b.env(), args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 	l := startLoad(t, s, loadClients, false)
 	for killed := range 3 {
 		l.awaitOrders(t, 50)
-		kill(t, s.redisServer(t)[0])
-		within(t, "new store", func() bool { return s.logged(t, "store answers again") == killed+1 })
+		kill(t, s.Stores()[0])
+		polltest.Until(t, "new store", func() bool { return s.Logged(t, "store answers again") == killed+1 })
 	}
 	l.awaitOrders(t, 50)
 	l.checkFailures(t, unavailable)
@@ -235,66 +246,16 @@ func testLedgerStoreKilled(t *testing.T, b *books) {
 	b.await(t, s.orders(t))
 }
 
-// runAudit runs "flashsale audit" and returns its exit code and what it prints.
-func runAudit(t *testing.T, b *books, args ...string) (code int, output string) {
-	t.Helper()
-	p := launch(t, "flashsale", []string{"LEDGER=" + b.dsn}, append([]string{"audit"}, args...)...)
-	code = p.wait(t)
-	return code, read(t, p.stdout) + read(t, p.stderr)
-}
-
-// Exit codes of the audit, with the default store, while its server runs and after it has stopped.
-func testLedgerAudit(t *testing.T, b *books) {
-	needRedis(t)
-	s := setup{env: b.env(), args: []string{"-workers", "1"}}.serve(t)
-	for user := 2; user < 12; user++ {
-		_, err := s.client(t).buy(user, item{user, 1})
-		must(t, err)
-	}
-	b.await(t, s.orders(t))
-	want := "audit of sale " + s.sale(t) + "\n  orders in Redis               10\n  orders in the database        10\n" +
-		"  on the way                     0\n  missing                        0\n  extra                          0\n  different                      0\n" +
-		"for the next sale stop all servers and delete " + s.data + " or choose another -data\n"
-	if code, output := runAudit(t, b, "-data", s.data); code != 0 || output != want {
-		t.Errorf("audit of a running server: exit code %d\n%swant 0\n%s", code, output, want)
-	}
-	s.stop(t)
-	if code, output := runAudit(t, b, "-data", s.data); code != 0 || output != want {
-		t.Errorf("audit of a stopped server: exit code %d\n%swant 0\n%s", code, output, want)
-	}
-	_, err := b.Exec("DELETE FROM orders WHERE user_id = 5")
-	must(t, err)
-	if code, output := runAudit(t, b, "-data", s.data); code != 1 || !strings.Contains(output, "missing: order "+s.sale(t)+"-5\n") {
-		t.Errorf("audit with a missing order: exit code %d, want 1\n%s", code, output)
-	}
-	for _, test := range []struct{ name, want string }{
-		{"-data " + folder(t), "flashsale audit: no sale was served from "},
-		{"-redis " + redistest.New(t).Socket, "flashsale audit: redis holds no sale: "},
-		{"-foods 3 -data " + s.data, "flashsale audit: redis holds a sale of other foods: "},
-		{"-data " + s.data + " -ledger=", "flashsale audit: -ledger (LEDGER) is not set; it names the database to compare with\n"},
-		{"-data " + s.data + " -ledger root:guess@tcp(" + closedAddress(t) + ")/x", "flashsale audit: cannot read the orders in MySQL x@"},
-		{"-nonsense", "flashsale audit: flag provided but not defined: -nonsense"},
-	} {
-		if code, output := runAudit(t, b, strings.Fields(test.name)...); code != 2 || !strings.HasPrefix(output, test.want) || strings.Contains(output, "guess") {
-			t.Errorf("audit %s: exit code %d, want 2\n%swant %s", test.name, code, output, test.want)
-		}
-	}
-	if code, output := runAudit(t, b, "-h"); code != 0 || !strings.Contains(output, "-ledger dsn") {
-		t.Errorf("audit -h: exit code %d\n%s", code, output)
-	}
-}
-
-func closedAddress(t *testing.T) string { return net.JoinHostPort("127.0.0.1", closedPort(t)) }
-
-// The sale opens and goes on without its database, and says so; a database that comes, is killed and comes again gets
-// every order once.
+// The sale opens and goes on without its database and logs that; a database that comes, is killed and comes
+// again gets every order once.
 func TestLedgerWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	server := mariadbtest.Start(t, durable)
 	b := openBooks(t, server, "shop")
 	server.Kill()
-	s := setup{env: b.env(), args: append([]string{"-redis", redistest.New(t).Socket, "-workers", "2"}, loadArgs...)}.serve(t)
-	if n := s.logged(t, "the sale goes on without its database; orders wait in Redis"); n != 1 {
+	s := setup{env: b.env(), args: append([]string{"-redis", redistest.New(t).Socket,
+		"-workers", "2"}, loadArgs...)}.serve(t)
+	if n := s.Logged(t, "the sale goes on without its database; orders wait in Redis"); n != 1 {
 		t.Errorf("the missing database is logged %d times, want once", n)
 	}
 	l := startLoad(t, s, loadClients, false)
@@ -303,7 +264,10 @@ func TestLedgerWithoutDatabase(t *testing.T) {
 		t.Errorf("/readyz says that %d orders wait, the oldest for %v s; want all", orders, oldest)
 	}
 	server.Restart(t)
-	within(t, "orders in the database", func() bool { orders, _, _ := s.waiting(t); return orders < 50 })
+	polltest.Until(t, "orders in the database", func() bool {
+		orders, _, _ := s.waiting(t)
+		return orders < 50
+	})
 	for range 2 {
 		l.awaitOrders(t, 50)
 		server.Kill()
@@ -311,33 +275,34 @@ func TestLedgerWithoutDatabase(t *testing.T) {
 		server.Restart(t)
 	}
 	l.awaitOrders(t, 50)
-	l.checkFailures(t, refusal{})
+	l.checkFailures(t, client.Refusal{})
 	l.audit(t, s)
 	b.await(t, s.orders(t))
 }
 
-// While the database is away the log says how far behind it is, seldom.
+// While the database is away the log shows the backlog from time to time.
 func TestLedgerBehindIsLogged(t *testing.T) {
 	t.Parallel()
 	dsn := "root:guess@tcp(" + closedAddress(t) + ")/shop"
-	s := setup{env: []string{"LEDGER=" + dsn}, args: []string{"-redis", redistest.New(t).Socket, "-workers", "1"}}.serve(t)
+	s := setup{env: []string{"LEDGER=" + dsn}, args: []string{"-redis", redistest.New(t).Socket,
+		"-workers", "1"}}.serve(t)
 	var buyers sync.WaitGroup
 	for user := 2; user < 9; user++ {
 		buyers.Go(func() {
-			c := &client{address: s.address}
-			defer c.hangUp()
-			if _, err := c.buy(user, item{1, 1}); err != nil {
+			c := &client.Client{Address: s.Address}
+			defer c.HangUp()
+			if _, err := c.Buy(user, item(1, 1)); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	buyers.Wait()
 	const line = `the database is behind the sale" orders=7 oldest=`
-	within(t, "line about the backlog", func() bool {
-		return strings.Contains(read(t, s.stderr), line)
+	polltest.Until(t, "line about the backlog", func() bool {
+		return strings.Contains(stand.ReadFile(t, s.Log), line)
 	})
-	s.signal(t, syscall.SIGTERM)
-	if code := s.wait(t); code != 0 {
+	s.Send(t, syscall.SIGTERM)
+	if code := s.ExitCode(t); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	for text, want := range map[string]int{
@@ -345,7 +310,7 @@ func TestLedgerBehindIsLogged(t *testing.T) {
 		"the ledger stops before all orders are in the database; they stay in Redis": 1,
 		"guess": 0,
 	} {
-		if n := s.logged(t, text); n != want {
+		if n := s.Logged(t, text); n != want {
 			t.Errorf("%q is logged %d times, want %d", text, n, want)
 		}
 	}
@@ -359,13 +324,14 @@ func TestBadLedgerIsRefused(t *testing.T) {
 	redis := redistest.New(t)
 	const form = "(it must be user:password@tcp(host:3306)/name)"
 	for dsn, want := range map[string]string{
-		"root:guess":                 "cannot read -ledger (LEDGER): invalid DSN: missing the slash separating the database name " + form,
+		"root:guess": "cannot read -ledger (LEDGER): invalid DSN: missing the slash " +
+			"separating the database name " + form,
 		"root:toor@tcp(" + at + ")/": "cannot use -ledger (LEDGER): it names no database " + form,
 		"root:toor@tcp(" + at + ")/x": "cannot keep the ledger in MySQL x@" + at +
 			": Error 1049 (42000): Unknown database 'x': fix -ledger (LEDGER) or the database",
 	} {
 		s := setup{env: []string{"LEDGER=" + dsn}, args: []string{"-redis", redis.Socket}}.launch(t)
-		checkRefused(t, s.program, want)
+		checkRefused(t, s.Process, want)
 	}
 	if keys := redis.Do(t, "DBSIZE"); keys != ":0" {
 		t.Errorf("a refused server has left %s keys in Redis", keys)

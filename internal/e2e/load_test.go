@@ -7,6 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"flashsale/internal/client"
+	"flashsale/internal/polltest"
 )
 
 // The sale that a load buys from.
@@ -17,11 +20,13 @@ const (
 	loadPace  = 20 * time.Millisecond // from one order of a client to its next: light, and users last
 )
 
-var loadArgs = []string{"-users", fmt.Sprint(loadUsers), "-foods", fmt.Sprint(loadFoods), "-stock", fmt.Sprint(loadStock)}
+var loadArgs = []string{"-users", fmt.Sprint(loadUsers), "-foods", fmt.Sprint(loadFoods),
+	"-stock", fmt.Sprint(loadStock)}
 
-// basket is what a user buys under load: it follows from the user, so that every order found can be checked.
-func basket(user int) []item {
-	return []item{{user%loadFoods + 1, user%2 + 1}, {(user+3)%loadFoods + 1, 1}}
+// basket lists the pieces that a user buys under load. They follow from the user, so that every order found
+// can be checked.
+func basket(user int) []client.Item {
+	return []client.Item{item(user%loadFoods+1, user%2+1), item((user+3)%loadFoods+1, 1)}
 }
 
 // load is clients that order one after another, each order for another user, until it is stopped.
@@ -35,12 +40,13 @@ type load struct {
 	failed map[int][]error // client -> what went wrong
 }
 
-// startLoad starts so many clients of the server, every second one with a new connection for each request if mixed.
+// startLoad starts clients of the server, every second one with a new connection for each request if
+// mixed.
 func startLoad(t *testing.T, s *server, clients int, mixed bool) *load {
 	l := &load{quit: make(chan struct{}), placed: map[int]string{}, failed: map[int][]error{}}
 	l.next.Store(1) // root does not buy
 	for i := range clients {
-		c := &client{address: s.address, trust: s.trust, newConnections: mixed && i%2 == 1}
+		c := &client.Client{Address: s.Address, TLS: s.trust, NewConnections: mixed && i%2 == 1}
 		l.clients.Go(func() { l.run(i, c) })
 	}
 	t.Cleanup(l.stop)
@@ -48,12 +54,12 @@ func startLoad(t *testing.T, s *server, clients int, mixed bool) *load {
 	return l
 }
 
-func (l *load) run(number int, c *client) {
-	defer c.hangUp()
+func (l *load) run(number int, c *client.Client) {
+	defer c.HangUp()
 	pace := time.NewTicker(loadPace)
 	defer pace.Stop()
 	for user := int(l.next.Add(1)); user <= loadUsers; user = int(l.next.Add(1)) {
-		id, err := c.buy(user, basket(user)...)
+		id, err := c.Buy(user, basket(user)...)
 		l.mu.Lock()
 		if err == nil {
 			l.placed[user] = id
@@ -90,11 +96,11 @@ func (l *load) awaitOrders(t *testing.T, more int) {
 		return len(l.placed)
 	}
 	want := count() + more
-	within(t, fmt.Sprintf("%d more orders", more), func() bool { return count() >= want })
+	polltest.Until(t, fmt.Sprintf("%d more orders", more), func() bool { return count() >= want })
 }
 
-// audit stops the load and proves that each order answered 200 exists, that each order is what its user asked for,
-// and that the stock is what was not sold.
+// audit stops the load and proves that each order answered 200 exists, that each order has the pieces that
+// its user asked for, and that stock and sold pieces make the initial stock.
 func (l *load) audit(t *testing.T, s *server) {
 	t.Helper()
 	l.stop()
@@ -120,12 +126,12 @@ func (l *load) audit(t *testing.T, s *server) {
 }
 
 // checkFailures stops the load and fails the test for each failure but the allowed one.
-func (l *load) checkFailures(t *testing.T, allowed refusal) {
+func (l *load) checkFailures(t *testing.T, allowed client.Refusal) {
 	t.Helper()
 	l.stop()
 	for number, errs := range l.failed {
 		for _, err := range errs {
-			if !isRefused(err, allowed.status, allowed.code) {
+			if !client.IsRefused(err, allowed.Status, allowed.Code) {
 				t.Errorf("client %d, %v", number, err)
 			}
 		}

@@ -4,33 +4,34 @@ import (
 	"fmt"
 	"testing"
 
-	"flashsale/internal/catalog/mariadbtest"
+	"flashsale/internal/mariadbtest"
+	"flashsale/internal/stand"
 )
 
 // A sale from the contest's tables, which scripts/mysql fills; scripts/bench buys and audits it.
 func TestSaleFromMariaDB(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
+	stand.Need(t, "redis-server")
 	database := mariadbtest.Start(t)
-	for _, name := range []string{"mysql", "bench"} {
-		must(t, build(name, module+"/scripts/"+name))
-	}
 	const users, foods, orders = 500, 20, 300
 	env := []string{
 		"DB_HOST=" + database.Host, "DB_PORT=" + fmt.Sprint(database.Port), "DB_NAME=rush",
 		"DB_USER=" + database.User, "DB_PASS=" + database.Password, "ROOT_PASSWORD=" + rootPassword,
 	}
-	fill := launch(t, "mysql", env, "-users", fmt.Sprint(users), "-foods", fmt.Sprint(foods), "-stock", "1000")
-	if code := fill.wait(t); code != 0 {
+	fill := launch(t, module+"/scripts/mysql", env, "-users", fmt.Sprint(users), "-foods", fmt.Sprint(foods),
+		"-stock", "1000")
+	if code := fill.ExitCode(t); code != 0 {
 		t.Fatalf("scripts/mysql ends with %d", code)
 	}
 
 	s := setup{env: env}.serve(t)
-	if want := fmt.Sprintf("MySQL rush@%s:%d (500 users, 20 foods)", database.Host, database.Port); s.banner(t, "catalogue") != want {
-		t.Errorf("catalogue %q, want %q", s.banner(t, "catalogue"), want)
+	want := fmt.Sprintf("MySQL rush@%s:%d (500 users, 20 foods)", database.Host, database.Port)
+	if s.Banner(t, "catalogue") != want {
+		t.Errorf("catalogue %q, want %q", s.Banner(t, "catalogue"), want)
 	}
-	bench := launch(t, "bench", env, "-addr", s.address, "-orders", fmt.Sprint(orders), "-concurrency", "20")
-	if code := bench.wait(t); code != 0 {
+	bench := launch(t, module+"/scripts/bench", env, "-addr", s.Address, "-orders", fmt.Sprint(orders),
+		"-concurrency", "20")
+	if code := bench.ExitCode(t); code != 0 {
 		t.Errorf("scripts/bench ends with %d: its audit failed", code)
 	}
 	sold, left := 0, 0
@@ -43,7 +44,8 @@ func TestSaleFromMariaDB(t *testing.T) {
 		left += pieces
 	}
 	if n := len(s.orders(t)); n != orders || sold < orders || sold+left != foods*1000 {
-		t.Errorf("%d orders, %d pieces sold and %d left; want %d orders, and %d pieces together", n, sold, left, orders, foods*1000)
+		t.Errorf("%d orders, %d pieces sold and %d left; want %d orders, and %d pieces together", n, sold, left,
+			orders, foods*1000)
 	}
-	s.stop(t)
+	s.End(t)
 }

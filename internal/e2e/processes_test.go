@@ -2,32 +2,33 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 
-	"flashsale/internal/child"
+	"flashsale/internal/polltest"
+	"flashsale/internal/proc"
+	"flashsale/internal/stand"
 )
 
-// children returns the child processes that call themselves by this name.
-func children(t *testing.T, parent int, name string) []int {
+// visible is the part of a process's start that other programs of the same user can see.
+func visible(t *testing.T, pid int) string {
 	t.Helper()
-	found, err := child.Find(parent, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
+	arguments, err := proc.Arguments(pid)
+	stand.Must(t, err)
+	environment, err := proc.Environ(pid)
+	stand.Must(t, err)
+	return strings.Join(append(arguments, environment...), "\n")
 }
 
 func awaitEnd(t *testing.T, pids ...int) {
 	t.Helper()
 	for _, pid := range pids {
-		within(t, fmt.Sprintf("end of process %d", pid), func() bool { _, alive := child.Parent(pid); return !alive })
+		polltest.Until(t, fmt.Sprintf("end of process %d", pid), func() bool { return !proc.Alive(pid) })
 	}
 }
 
 func kill(t *testing.T, pid int) {
 	t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, syscall.Kill(pid, syscall.SIGKILL))
 }

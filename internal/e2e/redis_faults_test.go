@@ -7,35 +7,41 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/client"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
 )
 
-var unavailable = refusal{503, "SERVICE_UNAVAILABLE"}
+var unavailable = client.Refusal{Status: 503, Code: "SERVICE_UNAVAILABLE"}
 
 // checkUnavailable sends an order that must be answered 503, as the contract writes it.
-func checkUnavailable(t *testing.T, c *client, cart string) {
+func checkUnavailable(t *testing.T, c *client.Client, cart string) {
 	t.Helper()
 	const body = `{"code":"SERVICE_UNAVAILABLE","message":"服务繁忙"}`
-	r, err := c.do("POST", "/orders", fmt.Sprintf(`{"cart_id":%q}`, cart))
-	must(t, err)
-	if r.status != 503 || r.body != body || r.header.Get("Retry-After") != "1" {
-		t.Errorf("order: %d %s, Retry-After %q; want 503 %s, 1", r.status, r.body, r.header.Get("Retry-After"), body)
+	r, err := c.Do("POST", "/orders", fmt.Sprintf(`{"cart_id":%q}`, cart))
+	stand.Must(t, err)
+	if r.Status != 503 || r.Body != body || r.Header.Get("Retry-After") != "1" {
+		t.Errorf("order: %d %s, Retry-After %q; want 503 %s, 1", r.Status, r.Body, r.Header.Get("Retry-After"),
+			body)
 	}
 }
 
-func awaitReady(t *testing.T, c *client, status int) {
+func awaitReady(t *testing.T, c *client.Client, status int) {
 	t.Helper()
-	within(t, fmt.Sprintf("%d from /readyz", status), func() bool {
-		r, err := c.do("GET", "/readyz", "")
-		must(t, err)
-		return r.status == status
+	polltest.Until(t, fmt.Sprintf("%d from /readyz", status), func() bool {
+		r, err := c.Do("GET", "/readyz", "")
+		stand.Must(t, err)
+		return r.Status == status
 	})
 }
 
 // awaitReconnected waits until both workers of the server have lost Redis and found it again.
 func awaitReconnected(t *testing.T, s *server) {
 	t.Helper()
-	within(t, "both workers' way back to Redis", func() bool { return s.logged(t, "Redis answers again") == 2 })
+	polltest.Until(t, "both workers' way back to Redis", func() bool {
+		return s.Logged(t, "Redis answers again") == 2
+	})
 }
 
 // While Redis is frozen, what needs it gets 503 and nothing hangs; then service goes on by itself.
@@ -43,14 +49,15 @@ func TestFrozenRedis(t *testing.T) {
 	t.Parallel()
 	const timeout, frozen = 200 * time.Millisecond, 3 * time.Second
 	redis := redistest.New(t)
-	s := setup{args: append([]string{"-redis", redis.Socket, "-redis-timeout", timeout.String(), "-workers", "2"}, loadArgs...)}.serve(t)
+	s := setup{args: append([]string{"-redis", redis.Socket, "-redis-timeout", timeout.String(),
+		"-workers", "2"}, loadArgs...)}.serve(t)
 	l := startLoad(t, s, 4, false)
 	const user = loadUsers // far from those of the load
 	c := s.client(t)
-	c.idempotencyKey = "once"
-	must(t, c.loginUser(user))
-	cart, err := c.fill(basket(user)...)
-	must(t, err)
+	c.IdempotencyKey = "once"
+	stand.Must(t, c.LoginUser(user))
+	cart, err := c.Fill(basket(user)...)
+	stand.Must(t, err)
 
 	redis.Freeze(t)
 	pace := time.NewTicker(loadPace)
@@ -62,7 +69,7 @@ func TestFrozenRedis(t *testing.T) {
 		if took := time.Since(asked); took > 10*(timeout+500*time.Millisecond) {
 			t.Errorf("a 503 took %v with -redis-timeout %v", took, timeout)
 		}
-		if _, err := c.newCart(); err != nil {
+		if _, err := c.NewCart(); err != nil {
 			t.Errorf("a new cart, which needs no Redis: %v", err)
 		}
 	}
@@ -70,22 +77,24 @@ func TestFrozenRedis(t *testing.T) {
 	awaitReconnected(t, s)
 	l.awaitOrders(t, 20)
 	// Whether an order of those that got 503 was placed is unknown; under its key it may be asked for again.
-	if id, err := c.order(cart); err != nil || id != fmt.Sprintf("%s-%d", s.sale(t), user) {
+	if id, err := c.Order(cart); err != nil || id != fmt.Sprintf("%s-%d", s.Sale(t), user) {
 		t.Errorf("the order once more: %s, %v", id, err)
 	}
 	l.checkFailures(t, unavailable)
 	l.audit(t, s)
 }
 
-// startWithOneWorker starts a server on Redis with two foods of ten pieces; c is user 3 with a piece in the cart.
-func startWithOneWorker(t *testing.T, redis *redistest.Server) (s *server, c *client, cart string) {
+// startWithOneWorker starts a server on Redis with two foods of ten pieces; c is user 3 with a piece in the
+// cart.
+func startWithOneWorker(t *testing.T, redis *redistest.Server) (s *server, c *client.Client, cart string) {
 	t.Helper()
-	s = setup{args: []string{"-redis", redis.Socket, "-workers", "1", "-users", "10", "-foods", "2", "-stock", "10",
+	s = setup{args: []string{"-redis", redis.Socket, "-workers", "1", "-users", "10", "-foods", "2",
+		"-stock", "10",
 		"-snapshot-interval", "1s"}}.serve(t)
 	c = s.client(t)
-	must(t, c.loginUser(3))
-	cart, err := c.fill(item{1, 1})
-	must(t, err)
+	stand.Must(t, c.LoginUser(3))
+	cart, err := c.Fill(item(1, 1))
+	stand.Must(t, err)
 	return s, c, cart
 }
 
@@ -94,10 +103,11 @@ func TestEmptiedRedis(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
 	s, c, cart := startWithOneWorker(t, redis)
-	id := s.sale(t)
-	_, err := s.client(t).buy(2, item{1, 2})
-	must(t, err)
-	marker := strings.TrimPrefix(redis.Do(t, `EVAL "return redis.status_reply(redis.call('HGET', 'sale', 'catalog'))" 0`), "+")
+	id := s.Sale(t)
+	_, err := s.client(t).Buy(2, item(1, 2))
+	stand.Must(t, err)
+	marker := strings.TrimPrefix(redis.Do(t,
+		`EVAL "return redis.status_reply(redis.call('HGET', 'sale', 'catalog'))" 0`), "+")
 
 	redis.Flush(t)
 	awaitReady(t, c, 503)
@@ -115,23 +125,24 @@ func TestEmptiedRedis(t *testing.T) {
 	if keys := redis.Do(t, "DBSIZE"); keys != ":1" {
 		t.Errorf("the Redis of another sale holds %s keys, want its marker", keys)
 	}
-	if n := s.logged(t, "Redis has lost the sale: every order gets 503"); n != 1 {
+	if n := s.Logged(t, "Redis has lost the sale: every order gets 503"); n != 1 {
 		t.Errorf("the loss is logged %d times, want once", n)
 	}
 
 	redis.Do(t, "HSET stock_"+id+" 1 8 2 10")
 	redis.Do(t, "HSET sale id "+id+" catalog "+marker)
 	awaitReady(t, c, 200)
-	if _, err := s.client(t).buy(3, item{1, 1}); err != nil {
+	if _, err := s.client(t).Buy(3, item(1, 1)); err != nil {
 		t.Errorf("order after the sale came back: %v", err)
 	}
 	s.awaitStock(t, map[int]int{1: 7, 2: 10})
-	if n := s.logged(t, "the sale is back in Redis"); n != 1 {
+	if n := s.Logged(t, "the sale is back in Redis"); n != 1 {
 		t.Errorf("the return is logged %d times, want once", n)
 	}
 }
 
-// Already the first order after the loss gets 503, although the cart is lost too and no look at the stock has noticed.
+// Already the first order after the loss gets 503, although the cart is lost too and no look at the stock
+// has noticed.
 func TestFirstOrderAfterRedisIsEmptied(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
@@ -143,21 +154,21 @@ func TestFirstOrderAfterRedisIsEmptied(t *testing.T) {
 // The default store keeps what was answered and is started again when it is killed.
 func TestKilledStoreIsRestarted(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
+	stand.Need(t, "redis-server")
 	s := setup{args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
-	workers, before := s.workers(t), s.redisServer(t)
+	workers, before := s.Workers(), s.Stores()
 	l := startLoad(t, s, loadClients, false)
 	if len(before) != 1 {
 		t.Fatalf("redis-server processes %v, want one", before)
 	}
 	kill(t, before[0])
-	within(t, "new store", func() bool { return s.logged(t, "store answers again") == 1 })
+	polltest.Until(t, "new store", func() bool { return s.Logged(t, "store answers again") == 1 })
 	awaitReconnected(t, s)
 	l.awaitOrders(t, 50)
-	if after := s.redisServer(t); len(after) != 1 || after[0] == before[0] {
+	if after := s.Stores(); len(after) != 1 || after[0] == before[0] {
 		t.Errorf("redis-server processes %v, want another one than %v", after, before)
 	}
-	if after := s.workers(t); !slices.Equal(after, workers) {
+	if after := s.Workers(); !slices.Equal(after, workers) {
 		t.Errorf("workers %v, want those from before, %v", after, workers)
 	}
 	l.checkFailures(t, unavailable)
@@ -170,16 +181,16 @@ func TestWorkerStartsWithoutRedis(t *testing.T) {
 	redis := redistest.New(t)
 	s, c, _ := startWithOneWorker(t, redis)
 	redis.Freeze(t)
-	kill(t, s.workers(t)[0])
-	c.hangUp()
-	within(t, "an answer of the new worker", func() bool {
-		r, err := c.do("GET", "/healthz", "")
-		return err == nil && r.status == 200
+	kill(t, s.Workers()[0])
+	c.HangUp()
+	polltest.Until(t, "an answer of the new worker", func() bool {
+		r, err := c.Do("GET", "/healthz", "")
+		return err == nil && r.Status == 200
 	})
 	awaitReady(t, c, 503)
 	redis.Thaw(t)
 	awaitReady(t, c, 200)
-	if _, err := s.client(t).buy(4, item{1, 1}); err != nil {
+	if _, err := s.client(t).Buy(4, item(1, 1)); err != nil {
 		t.Errorf("order after Redis came back: %v", err)
 	}
 }

@@ -11,23 +11,24 @@ import (
 	"syscall"
 	"testing"
 
+	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
 )
 
 // checkRefused expects a start to end with exit code 1 and the message as its only output.
-func checkRefused(t *testing.T, p *program, message string) {
+func checkRefused(t *testing.T, p *stand.Process, message string) {
 	t.Helper()
-	if code := p.wait(t); code != 1 {
+	if code := p.ExitCode(t); code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
-	if got, want := read(t, p.stdout)+read(t, p.stderr), "flashsale: "+message+"\n"; got != want {
+	if got, want := p.Written(t), "flashsale: "+message+"\n"; got != want {
 		t.Errorf("output %q\nwant   %q", got, want)
 	}
 }
 
 func TestBadSettingsAreRefused(t *testing.T) {
 	t.Parallel()
-	port := closedPort(t)
+	port := stand.ClosedPort(t)
 	closed := redistest.New(t)
 	closed.Do(t, "CONFIG SET requirepass right")
 	for _, test := range []struct {
@@ -53,9 +54,11 @@ func TestBadSettingsAreRefused(t *testing.T) {
 				"NOAUTH Authentication required. (set REDIS_PASSWORD)",
 		},
 		{
-			name: "wrong password for Redis", args: []string{"-redis", closed.Socket}, env: []string{"REDIS_PASSWORD=wrong"},
+			name: "wrong password for Redis", args: []string{"-redis", closed.Socket},
+			env: []string{"REDIS_PASSWORD=wrong"},
 			want: "cannot log in to Redis at " + closed.Socket + ": redis answers with an error: " +
-				"WRONGPASS invalid username-password pair or user is disabled. (check REDIS_PASSWORD and REDIS_USERNAME)",
+				"WRONGPASS invalid username-password pair or user is disabled. " +
+				"(check REDIS_PASSWORD and REDIS_USERNAME)",
 		},
 		{
 			name: "short secret", env: []string{"TOKEN_SECRET=short"},
@@ -66,39 +69,44 @@ func TestBadSettingsAreRefused(t *testing.T) {
 			want: "only one of -tls-cert and -tls-key is set; set both, or none for plain HTTP",
 		},
 		{
-			name: "no certificate", args: []string{"-tls-cert", "/nowhere", "-tls-key", "/nowhere", "-redis", redistest.Memory(t)},
+			name: "no certificate", args: []string{"-tls-cert", "/nowhere", "-tls-key", "/nowhere", "-redis",
+				redistest.Memory(t)},
 			want: "cannot read certificate: open /nowhere: no such file or directory",
 		},
 		{name: "argument", args: []string{"serve"}, want: `unexpected argument "serve" (-h lists all flags)`},
 		{
 			name: "unreachable Redis", env: []string{"REDIS_HOST=127.0.0.1", "REDIS_PORT=" + port},
-			want: fmt.Sprintf("cannot reach Redis at 127.0.0.1:%s: dial tcp 127.0.0.1:%[1]s: connect: connection refused", port),
+			want: fmt.Sprintf("cannot reach Redis at 127.0.0.1:%s: "+
+				"dial tcp 127.0.0.1:%[1]s: connect: connection refused", port),
 		},
 		{
 			name: "unreachable database", env: []string{"DB_HOST=127.0.0.1", "DB_PORT=" + port},
 			args: []string{"-redis", redistest.Memory(t)}, // no default store: the folder stays free
-			want: fmt.Sprintf("cannot reach MySQL at 127.0.0.1:%s as root: dial tcp 127.0.0.1:%[1]s: connect: connection refused", port),
+			want: fmt.Sprintf("cannot reach MySQL at 127.0.0.1:%s as root: "+
+				"dial tcp 127.0.0.1:%[1]s: connect: connection refused", port),
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			checkRefused(t, setup{env: test.env, args: test.args}.launch(t).program, test.want)
+			checkRefused(t, setup{env: test.env, args: test.args}.launch(t).Process, test.want)
 		})
 	}
 }
 
 func TestBadCatalogueIsRefused(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
+	stand.Need(t, "redis-server")
 	for _, test := range []struct{ name, users, foods, want string }{
-		{"negative stock", "1,root,r\n", "1,10,3\n2,-5,4\n", `foods.csv:3: stock "-5" is not a whole number from 0 to 1000000000000000`},
-		{"gap", "1,root,r\n", "1,10,3\n3,5,4\n", "foods.csv:3: food 3 is here but food 2 is missing; number the foods from 1 without gaps"},
+		{"negative stock", "1,root,r\n", "1,10,3\n2,-5,4\n",
+			`foods.csv:3: stock "-5" is not a whole number from 0 to 1000000000000000`},
+		{"gap", "1,root,r\n", "1,10,3\n3,5,4\n",
+			"foods.csv:3: food 3 is here but food 2 is missing; number the foods from 1 without gaps"},
 		{"columns", "1,root,r\n2,ann\n", "1,10,3\n", "users.csv:3: 2 columns; the header names 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := catalogue(t, test.users, test.foods)
 			s := setup{args: []string{"-catalog-dir", dir}}.launch(t)
-			checkRefused(t, s.program, filepath.Join(dir, test.want))
-			checkFreed(t, s.data)
+			checkRefused(t, s.Process, filepath.Join(dir, test.want))
+			checkFreed(t, s.Data)
 		})
 	}
 }
@@ -106,64 +114,71 @@ func TestBadCatalogueIsRefused(t *testing.T) {
 // checkFreed opens a sale in the folder of a server that refused to start: it left no store behind.
 func checkFreed(t *testing.T, data string) {
 	t.Helper()
-	setup{data: data, args: []string{"-users", "2", "-workers", "1"}}.serve(t).stop(t)
+	setup{data: data, args: []string{"-users", "2", "-workers", "1"}}.serve(t).End(t)
 }
 
 func TestPortInUseIsRefused(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
+	stand.Need(t, "redis-server")
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	stand.Must(t, err)
 	defer plain.Close()
 	other := setup{args: []string{"-users", "2"}}.serve(t)
-	for holder, address := range map[string]string{"listener": plain.Addr().String(), "flashsale": other.address} {
+	holders := map[string]string{"listener": plain.Addr().String(), "flashsale": other.Address}
+	for holder, address := range holders {
 		want := "cannot listen on " + address + ": another program uses that port; " +
 			"stop it or choose another with -app-port (APP_PORT)"
 		for _, workers := range []string{"2", "1"} {
 			t.Run(holder+" workers "+workers, func(t *testing.T) {
 				_, port, _ := net.SplitHostPort(address)
 				s := setup{args: []string{"-app-port", port, "-workers", workers}}.launch(t)
-				checkRefused(t, s.program, want)
+				checkRefused(t, s.Process, want)
 				// A server that cannot serve must not have opened a sale.
-				if _, err := os.Stat(filepath.Join(s.data, "sale")); !errors.Is(err, fs.ErrNotExist) {
+				if _, err := os.Stat(filepath.Join(s.Data, "sale")); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("a sale was opened: %v", err)
 				}
 			})
 		}
 	}
-	if err := other.root(t).ask("GET", "/orders", "", nil); err != nil {
+	if err := other.root(t).Call("GET", "/orders", "", nil); err != nil {
 		t.Errorf("the server that has the port: %v", err)
 	}
 }
 
-// The start says what a crash of an external Redis can lose, and -require-durable refuses one that can lose anything.
+// The banner names the loss that a crash of an external Redis may bring, and -require-durable accepts none.
 func TestDurability(t *testing.T) {
 	t.Parallel()
-	weak, full := redistest.New(t), redistest.New(t, "--appendonly", "yes", "--appendfsync", "always", "--aof-load-truncated", "no")
-	const loss, none = "it keeps nothing on disk: a crash loses every order", "appendfsync always: a crash loses no order that was answered"
-	checkRefused(t, setup{args: []string{"-redis", weak.Socket, "-require-durable"}}.launch(t).program,
+	weak, full := redistest.New(t), redistest.New(t, "--appendonly", "yes", "--appendfsync", "always",
+		"--aof-load-truncated", "no")
+	const (
+		loss = "it keeps nothing on disk: a crash loses every order"
+		none = "appendfsync always: a crash loses no order that was answered"
+	)
+	checkRefused(t, setup{args: []string{"-redis", weak.Socket, "-require-durable"}}.launch(t).Process,
 		"-require-durable: Redis at "+weak.Socket+": "+loss)
-	checkRefused(t, setup{args: []string{"-require-durable"}, env: []string{"PATH="}}.launch(t).program,
-		"-require-durable: there is no redis-server on PATH, and what is kept in memory is lost at a restart; install redis-server")
+	checkRefused(t, setup{args: []string{"-require-durable"}, env: []string{"PATH="}}.launch(t).Process,
+		"-require-durable: there is no redis-server on PATH, "+
+			"and what is kept in memory is lost at a restart; install redis-server")
 	for redis, want := range map[*redistest.Server]string{weak: loss, full: none} {
 		args := []string{"-redis", redis.Socket, "-users", "2"}
 		if redis == full {
 			args = append(args, "-require-durable")
 		}
 		s := setup{args: args}.serve(t)
-		if line := "  store      Redis at " + redis.Socket + "; " + want + "\n"; !strings.Contains(read(t, s.stdout), line) {
-			t.Errorf("no line %q in %q", line, read(t, s.stdout))
+		if line := "Redis at " + redis.Socket + "; " + want; s.Banner(t, "store") != line {
+			t.Errorf("store %q, want %q", s.Banner(t, "store"), line)
 		}
 	}
 }
 
 func TestSecondServerOnFolderIsRefused(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
+	stand.Need(t, "redis-server")
 	first := setup{args: []string{"-users", "2"}}.serve(t)
-	second := setup{data: first.data, args: []string{"-users", "2"}}.launch(t)
-	checkRefused(t, second.program, fmt.Sprintf("data folder %s is in use by process %d; stop it or choose another with -data", first.data, first.pid()))
-	if err := first.root(t).ask("GET", "/orders", "", nil); err != nil {
+	second := setup{data: first.Data, args: []string{"-users", "2"}}.launch(t)
+	checkRefused(t, second.Process, fmt.Sprintf(
+		"data folder %s is in use by process %d; stop it or choose another with -data", first.Data, first.Pid()))
+	if err := first.root(t).Call("GET", "/orders", "", nil); err != nil {
 		t.Errorf("the first server: %v", err)
 	}
 }
@@ -174,45 +189,37 @@ func TestSaleOfOtherFoodsIsRefused(t *testing.T) {
 	args := []string{"-redis", redis.Socket, "-users", "2", "-foods"}
 	first := setup{args: append(args, "3")}.serve(t)
 	second := setup{args: append(args, "4")}.launch(t)
-	second.wait(t)
+	second.ExitCode(t)
 	// The fingerprints of the two catalogues are not for a test to know.
-	message := read(t, second.stderr)
+	message := stand.ReadFile(t, second.Log)
 	for _, part := range []string{
-		"flashsale: redis holds a sale of other foods: sale " + first.sale(t) + " at " + redis.Socket + " has 3 foods, 3000 pieces (",
+		"flashsale: redis holds a sale of other foods: sale " + first.Sale(t) + " at " + redis.Socket +
+			" has 3 foods, 3000 pieces (",
 		"); here are 4 foods, 4000 pieces (",
-		"); start with the catalogue of that sale, or for a new sale " + newSale(second.data) + "\n",
+		"); start with the catalogue of that sale, or for a new sale " + newSale(second.Data) + "\n",
 	} {
 		if !strings.Contains(message, part) {
 			t.Errorf("message %q lacks %q", message, part)
 		}
 	}
-	if code := second.wait(t); code != 1 || strings.Count(message, "\n") != 1 || read(t, second.stdout) != "" {
+	if code := second.ExitCode(t); code != 1 || strings.Count(second.Written(t), "\n") != 1 {
 		t.Errorf("exit code %d, %d lines; want 1 and 1", code, strings.Count(message, "\n"))
 	}
 }
 
-// newSale is what a server with a Redis of one's own advises for a new sale.
+// newSale is the advice for a new sale of a server with an external Redis.
 func newSale(data string) string {
-	return "use an empty Redis database (or delete the keys sale, stock_*, orders_*, o_* and c_* in this one) and delete " + data + "/sale"
+	return "use an empty Redis database (or delete the keys sale, stock_*, orders_*, o_* and c_* " +
+		"in this one) and delete " + data + "/sale"
 }
 
 // catalogue writes users.csv and foods.csv with these rows.
 func catalogue(t *testing.T, users, foods string) (dir string) {
 	t.Helper()
-	dir = folder(t)
-	write(t, filepath.Join(dir, "users.csv"), "id,name,password\n"+users)
-	write(t, filepath.Join(dir, "foods.csv"), "id,stock,price\n"+foods)
+	dir = stand.Folder(t)
+	stand.WriteFile(t, filepath.Join(dir, "users.csv"), "id,name,password\n"+users)
+	stand.WriteFile(t, filepath.Join(dir, "foods.csv"), "id,stock,price\n"+foods)
 	return dir
-}
-
-// closedPort is a port of 127.0.0.1 on which nobody listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }
 
 // A Redis that has lost its data while the server was down is not given a second sale by the next start.
@@ -221,19 +228,20 @@ func TestLostSaleIsNotOpenedAgain(t *testing.T) {
 	redis := redistest.New(t)
 	args := []string{"-redis", redis.Socket, "-users", "2"}
 	first := setup{args: args}.serve(t)
-	first.signal(t, syscall.SIGTERM)
-	if code := first.wait(t); code != 0 {
+	first.Send(t, syscall.SIGTERM)
+	if code := first.ExitCode(t); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 	redis.Flush(t)
-	again := setup{data: first.data, args: args}.launch(t)
-	checkRefused(t, again.program, "redis has lost the sale "+first.sale(t)+" that was served from "+redis.Socket+
-		"; restore its data, or for a new sale "+newSale(first.data))
+	again := setup{data: first.Data, args: args}.launch(t)
+	checkRefused(t, again.Process, "redis has lost the sale "+first.Sale(t)+" that was served from "+
+		redis.Socket+
+		"; restore its data, or for a new sale "+newSale(first.Data))
 	if keys := redis.Do(t, "DBSIZE"); keys != ":0" {
 		t.Errorf("%s keys were put into Redis", keys)
 	}
-	if err := os.Remove(filepath.Join(first.data, "sale")); err != nil {
+	if err := os.Remove(filepath.Join(first.Data, "sale")); err != nil {
 		t.Fatal(err)
 	}
-	setup{data: first.data, args: args}.serve(t)
+	setup{data: first.Data, args: args}.serve(t)
 }

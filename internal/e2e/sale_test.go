@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"flashsale/internal/client"
+	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -48,7 +50,7 @@ func serveTogether(t *testing.T, count int, redis *redistest.Server, args ...str
 		}.launch(t))
 	}
 	for _, s := range servers {
-		s.awaitBanner(t)
+		s.Serves(t)
 	}
 	return servers
 }
@@ -57,14 +59,14 @@ func TestServersStartTogether(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
 	servers := serveTogether(t, 3, redis, "-users", "2", "-foods", "2", "-stock", "7")
-	opened, id := 0, servers[0].sale(t)
+	opened, id := 0, servers[0].Sale(t)
 	for _, s := range servers {
-		switch s.banner(t, "sale") {
+		switch s.Banner(t, "sale") {
 		case id + ", opened now":
 			opened++
 		case id + ", goes on":
 		default:
-			t.Errorf("sale %q, want %s", s.banner(t, "sale"), id)
+			t.Errorf("sale %q, want %s", s.Banner(t, "sale"), id)
 		}
 		s.awaitStock(t, map[int]int{1: 7, 2: 7})
 	}
@@ -80,18 +82,19 @@ func TestServersStartTogether(t *testing.T) {
 func TestOneOrderPerUser(t *testing.T) {
 	t.Parallel()
 	const buyers, rounds, foods, stock = 50, 6, 5, 1000
-	servers := serveTogether(t, 4, redistest.New(t), "-users", "100", "-foods", fmt.Sprint(foods), "-stock", fmt.Sprint(stock))
+	servers := serveTogether(t, 4, redistest.New(t), "-users", "100", "-foods", fmt.Sprint(foods),
+		"-stock", fmt.Sprint(stock))
 	left := map[int]int{}
 	for food := range foods {
 		left[food+1] = stock
 	}
 	for user := 2; user < 2+rounds; user++ {
-		clients, carts := make([]*client, buyers), make([]string, buyers)
+		clients, carts := make([]*client.Client, buyers), make([]string, buyers)
 		for i := range buyers {
 			clients[i] = servers[i%len(servers)].client(t)
-			must(t, clients[i].loginUser(user))
+			stand.Must(t, clients[i].LoginUser(user))
 			var err error
-			if carts[i], err = clients[i].fill(item{i%foods + 1, 1}); err != nil {
+			if carts[i], err = clients[i].Fill(item(i%foods+1, 1)); err != nil {
 				t.Fatal(err)
 			}
 			if user%2 == 0 {
@@ -104,15 +107,15 @@ func TestOneOrderPerUser(t *testing.T) {
 		for i := range buyers {
 			wait.Go(func() {
 				<-start
-				_, err := clients[i].order(carts[i])
+				_, err := clients[i].Order(carts[i])
 				outcomes.add(err)
 			})
 		}
 		close(start)
 		wait.Wait()
 		outcomes.check(t, map[string]int{"placed": 1, "403 ORDER_OUT_OF_LIMIT": buyers - 1})
-		var orders []order
-		must(t, clients[0].ask("GET", "/orders", "", &orders))
+		var orders []client.Order
+		stand.Must(t, clients[0].Call("GET", "/orders", "", &orders))
 		if len(orders) != 1 || len(orders[0].Items) != 1 || orders[0].Items[0].Count != 1 {
 			t.Fatalf("user %d has %+v, want one order of one piece", user, orders)
 		}
@@ -130,15 +133,16 @@ func TestOneOrderPerUser(t *testing.T) {
 func TestNothingIsOversold(t *testing.T) {
 	t.Parallel()
 	const users, stock = 120, 20
-	servers := serveTogether(t, 3, redistest.New(t), "-users", fmt.Sprint(users+1), "-foods", "3", "-stock", fmt.Sprint(stock))
+	servers := serveTogether(t, 3, redistest.New(t), "-users", fmt.Sprint(users+1), "-foods", "3",
+		"-stock", fmt.Sprint(stock))
 	var outcomes tally
 	var buyers sync.WaitGroup
 	for user := 2; user < 2+users; user++ {
 		buyers.Go(func() {
-			c := &client{address: servers[user/3%3].address}
-			defer c.hangUp()
+			c := &client.Client{Address: servers[user/3%3].Address}
+			defer c.HangUp()
 			food := user%3 + 1
-			_, err := c.buy(user, item{food, 4 - food})
+			_, err := c.Buy(user, item(food, 4-food))
 			outcomes.add(err)
 		})
 	}
@@ -148,7 +152,7 @@ func TestNothingIsOversold(t *testing.T) {
 	sold := map[int]int{}
 	for user, o := range servers[0].orders(t) {
 		food := user%3 + 1
-		if len(o.Items) != 1 || o.Items[0] != (item{food, 4 - food}) {
+		if len(o.Items) != 1 || o.Items[0] != (item(food, 4-food)) {
 			t.Errorf("user %d ordered %d of food %d and has %v", user, 4-food, food, o.Items)
 		}
 		sold[food] += 4 - food
@@ -161,38 +165,38 @@ func TestNothingIsOversold(t *testing.T) {
 	}
 }
 
-// The contest's clients send each step to another server, with the token in the query, on a new connection, and {} with
-// the calls that take no body.
+// The contest's clients send each step to another server, with the token in the query, on a new connection,
+// and {} with the calls that take no body.
 func TestContestClients(t *testing.T) {
 	t.Parallel()
 	servers := serveTogether(t, 3, redistest.New(t), "-users", "10", "-foods", "3", "-stock", "10")
-	steps := make([]*client, len(servers))
+	steps := make([]*client.Client, len(servers))
 	for i, s := range servers {
-		steps[i] = &client{address: s.address, tokenInQuery: true, newConnections: true, emptyObjects: true}
+		steps[i] = &client.Client{Address: s.Address, TokenInQuery: true, NewConnections: true, EmptyObjects: true}
 	}
-	must(t, steps[0].loginUser(2))
-	steps[1].token, steps[2].token = steps[0].token, steps[0].token
+	stand.Must(t, steps[0].LoginUser(2))
+	steps[1].Token, steps[2].Token = steps[0].Token, steps[0].Token
 
 	var foods []struct{ ID, Price, Stock int }
-	must(t, steps[1].ask("GET", "/foods", "{}", &foods))
+	stand.Must(t, steps[1].Call("GET", "/foods", "{}", &foods))
 	if len(foods) != 3 || foods[0].Stock != 10 {
 		t.Fatalf("foods %v, want three with 10 pieces each", foods)
 	}
-	cart, err := steps[2].newCart()
-	must(t, err)
-	for i, add := range []item{{3, 1}, {1, 1}, {1, 1}} {
-		must(t, steps[i].add(cart, add))
+	cart, err := steps[2].NewCart()
+	stand.Must(t, err)
+	for i, add := range []client.Item{item(3, 1), item(1, 1), item(1, 1)} {
+		stand.Must(t, steps[i].Add(cart, add))
 	}
-	if err := steps[0].add(cart, item{2, 1}); err == nil || err.Error() != "403 FOOD_OUT_OF_LIMIT" {
+	if err := steps[0].Add(cart, item(2, 1)); err == nil || err.Error() != "403 FOOD_OUT_OF_LIMIT" {
 		t.Errorf("a fourth piece: %v, want 403 FOOD_OUT_OF_LIMIT", err)
 	}
-	id, err := steps[1].order(cart)
-	must(t, err)
+	id, err := steps[1].Order(cart)
+	stand.Must(t, err)
 	want := fmt.Sprintf(`[{"id":%q,"items":[{"food_id":3,"count":1},{"food_id":1,"count":2}],"total":%d}]`,
 		id, foods[2].Price+2*foods[0].Price)
 	for _, c := range steps {
-		if r, err := c.do("GET", "/orders", ""); err != nil || r.status != 200 || r.body != want {
-			t.Errorf("orders %d %s %v\nwant 200 %s", r.status, r.body, err, want)
+		if r, err := c.Do("GET", "/orders", ""); err != nil || r.Status != 200 || r.Body != want {
+			t.Errorf("orders %d %s %v\nwant 200 %s", r.Status, r.Body, err, want)
 		}
 	}
 }
@@ -202,24 +206,25 @@ func TestAllOrdersAreListed(t *testing.T) {
 	const users = 20_000
 	redis := redistest.New(t)
 	s := serveTogether(t, 1, redis, "-users", fmt.Sprint(users+1), "-foods", "3", "-stock", "1000")[0]
-	_, err := s.client(t).buy(2, item{2, 3})
-	must(t, err)
+	_, err := s.client(t).Buy(2, item(2, 3))
+	stand.Must(t, err)
 	// The other orders are put where the sale keeps them: as many purchases would take most of a minute.
-	redis.Do(t, fmt.Sprintf(`EVAL "for user = 3, %d do redis.call('SET', 'o_' .. user, '1:1,3:1,') end" 0`, users+1))
-	r, err := s.root(t).do("GET", "/admin/orders", "")
-	must(t, err)
-	if chunked := r.header.Get("Content-Length") == ""; !chunked {
+	redis.Do(t, fmt.Sprintf(`EVAL "for user = 3, %d do redis.call('SET', 'o_' .. user, '1:1,3:1,') end" 0`,
+		users+1))
+	r, err := s.root(t).Do("GET", "/admin/orders", "")
+	stand.Must(t, err)
+	if chunked := r.Header.Get("Content-Length") == ""; !chunked {
 		t.Error("the list of all orders is not streamed")
 	}
-	var list []order
-	must(t, json.NewDecoder(strings.NewReader(r.body)).Decode(&list))
+	var list []client.Order
+	stand.Must(t, json.NewDecoder(strings.NewReader(r.Body)).Decode(&list))
 	seen := map[int]bool{}
 	for _, o := range list {
-		want := []item{{1, 1}, {3, 1}}
+		want := []client.Item{item(1, 1), item(3, 1)}
 		if o.User == 2 {
-			want = []item{{2, 3}}
+			want = []client.Item{item(2, 3)}
 		}
-		if o.ID != fmt.Sprintf("%s-%d", s.sale(t), o.User) || fmt.Sprint(o.Items) != fmt.Sprint(want) {
+		if o.ID != fmt.Sprintf("%s-%d", s.Sale(t), o.User) || fmt.Sprint(o.Items) != fmt.Sprint(want) {
 			t.Fatalf("order %+v, want items %v", o, want)
 		}
 		seen[o.User] = true

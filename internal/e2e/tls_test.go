@@ -10,13 +10,16 @@ import (
 	"time"
 
 	"flashsale/internal/listener/certtest"
+	"flashsale/internal/client"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 )
 
 // serial is that of the certificate which a new connection sees.
 func (s *server) serial(t *testing.T) string {
 	t.Helper()
-	c, err := tls.Dial("tcp", s.address, s.trust)
-	must(t, err)
+	c, err := tls.Dial("tcp", s.Address, s.trust)
+	stand.Must(t, err)
 	defer c.Close()
 	return c.ConnectionState().PeerCertificates[0].SerialNumber.String()
 }
@@ -24,15 +27,17 @@ func (s *server) serial(t *testing.T) string {
 // awaitRoll sends SIGHUP and returns when the workers are replaced for the nth time.
 func (s *server) awaitRoll(t *testing.T, n int) {
 	t.Helper()
-	s.signal(t, syscall.SIGHUP)
-	within(t, "end of the replacement", func() bool { return s.logged(t, "all workers are replaced") == n })
+	s.Send(t, syscall.SIGHUP)
+	polltest.Until(t, "end of the replacement", func() bool {
+		return s.Logged(t, "all workers are replaced") == n
+	})
 }
 
 // keyLines returns the lines that are secret in files of keys.
 func keyLines(t *testing.T, files ...string) (lines []string) {
 	t.Helper()
 	for _, file := range files {
-		for line := range strings.Lines(read(t, file)) {
+		for line := range strings.Lines(stand.ReadFile(t, file)) {
 			if !strings.HasPrefix(line, "-----") {
 				lines = append(lines, strings.TrimSpace(line))
 			}
@@ -44,17 +49,19 @@ func keyLines(t *testing.T, files ...string) (lines []string) {
 	return lines
 }
 
-// A sale over HTTPS: the certificate is replaced without a request that fails, a broken one is not taken, and the key is
-// seen by nobody.
+// A sale over HTTPS: the certificate is replaced without a request that fails, a broken one is not taken,
+// and the key stays hidden.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
-	old, renewed := certtest.Write(t, folder(t), time.Now().Add(time.Hour)), certtest.Write(t, folder(t), time.Now().Add(time.Hour))
+	stand.Need(t, "redis-server")
+	end := time.Now().Add(time.Hour)
+	old, renewed := certtest.Write(t, stand.Folder(t), end), certtest.Write(t, stand.Folder(t), end)
 	chain, key := old.ChainFile, old.KeyFile
-	s := setup{args: append([]string{"-workers", "2", "-tls-cert", chain, "-tls-key", key}, loadArgs...)}.serve(t)
+	s := setup{args: append([]string{"-workers", "2", "-tls-cert", chain, "-tls-key", key},
+		loadArgs...)}.serve(t)
 	s.trust = certtest.Trust(old, renewed)
-	if want := "curl -k https://" + s.address + "/login"; !strings.HasPrefix(s.banner(t, "try"), want) {
-		t.Errorf("try %q, want %q first", s.banner(t, "try"), want)
+	if want := "curl -k https://" + s.Address + "/login"; !strings.HasPrefix(s.Banner(t, "try"), want) {
+		t.Errorf("try %q, want %q first", s.Banner(t, "try"), want)
 	}
 	secrets := keyLines(t, key, renewed.KeyFile)
 	l := startLoad(t, s, loadClients, true)
@@ -62,11 +69,11 @@ func TestTLS(t *testing.T) {
 		t.Errorf("certificate %s, want %s", got, old.Leaf.SerialNumber)
 	}
 
-	must(t, os.Rename(renewed.ChainFile, chain))
-	must(t, os.Rename(renewed.KeyFile, key))
+	stand.Must(t, os.Rename(renewed.ChainFile, chain))
+	stand.Must(t, os.Rename(renewed.KeyFile, key))
 	s.awaitRoll(t, 1)
 	l.awaitOrders(t, 50)
-	write(t, key, "no key")
+	stand.WriteFile(t, key, "no key")
 	s.awaitRoll(t, 2)
 	l.awaitOrders(t, 50)
 	for range 10 { // on all workers
@@ -75,13 +82,14 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	const bad = "cannot read the certificate again; the old one stays"
-	reason := fmt.Sprintf("cannot use certificate %s with key %s: tls: failed to find any PEM data in key input", chain, key)
-	if s.logged(t, bad) != 1 || s.logged(t, reason) != 1 {
+	reason := fmt.Sprintf("cannot use certificate %s with key %s: "+
+		"tls: failed to find any PEM data in key input", chain, key)
+	if s.Logged(t, bad) != 1 || s.Logged(t, reason) != 1 {
 		t.Errorf("the log does not say once that the bad certificate is not taken")
 	}
 	for _, line := range []string{"catalogue_read=true certificate_read=true\n",
 		"catalogue_read=true certificate_read=false\n"} {
-		if s.logged(t, line) != 1 {
+		if s.Logged(t, line) != 1 {
 			t.Errorf("the log does not say once %q", line)
 		}
 	}
@@ -92,10 +100,10 @@ func TestTLS(t *testing.T) {
 	}
 	l.audit(t, s)
 	checkHidden(t, s, secrets...)
-	plain := &client{address: s.address}
-	defer plain.hangUp()
-	if r, err := plain.do("GET", "/healthz", ""); err == nil {
-		t.Errorf("plain HTTP is answered with %d", r.status)
+	plain := &client.Client{Address: s.Address}
+	defer plain.HangUp()
+	if r, err := plain.Do("GET", "/healthz", ""); err == nil {
+		t.Errorf("plain HTTP is answered with %d", r.Status)
 	}
-	s.stop(t)
+	s.End(t)
 }

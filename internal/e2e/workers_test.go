@@ -3,7 +3,6 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"path/filepath"
 	"slices"
@@ -13,30 +12,34 @@ import (
 	"time"
 
 	"flashsale/internal/listener/certtest"
+	"flashsale/internal/client"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
 )
 
 const loadClients = 12
 
-// A worker that is killed takes only its own connections with it: each of those fails once, the others never.
+// A worker that is killed takes only its own connections with it: each of those fails once, the others
+// never.
 func TestKilledWorkerIsReplaced(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
+	stand.Need(t, "redis-server")
 	s := setup{args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 	l := startLoad(t, s, loadClients, false)
-	before := s.workers(t)
+	before := s.Workers()
 	if len(before) != 2 {
 		t.Fatalf("workers %v, want two", before)
 	}
 	kill(t, before[0])
 	l.awaitOrders(t, 50)
-	within(t, "new worker", func() bool { return s.logged(t, "worker is ready again") == 1 })
+	polltest.Until(t, "new worker", func() bool { return s.Logged(t, "worker is ready again") == 1 })
 	l.awaitOrders(t, 50)
-	after := s.workers(t)
+	after := s.Workers()
 	if len(after) != 2 || slices.Contains(after, before[0]) || !slices.Contains(after, before[1]) {
 		t.Errorf("workers %v, want %d and a new one in place of %d", after, before[1], before[0])
 	}
-	if n := s.logged(t, "worker ended and is started again"); n != 1 {
+	if n := s.Logged(t, "worker ended and is started again"); n != 1 {
 		t.Errorf("the end of the worker is logged %d times, want once", n)
 	}
 	l.audit(t, s)
@@ -68,9 +71,9 @@ func loadCatalogue(t *testing.T) (dir, users, foods string) {
 func checkNewcomer(t *testing.T, s *server, want string) {
 	t.Helper()
 	for range 10 {
-		c := &client{address: s.address, newConnections: true}
+		c := &client.Client{Address: s.Address, NewConnections: true}
 		outcome := "200"
-		if err := c.login("newcomer", "hello"); err != nil {
+		if err := c.Login("newcomer", "hello"); err != nil {
 			outcome = err.Error()
 		}
 		if outcome != want {
@@ -79,11 +82,11 @@ func checkNewcomer(t *testing.T, s *server, want string) {
 	}
 }
 
-// No request fails while the workers are replaced, and the new ones know the users that have come; a catalogue that is
-// broken, or not that of the sale, leaves the old one in place.
+// No request fails while the workers are replaced, and the new ones know the users that have come; a
+// catalogue that is broken, or not that of the sale, leaves the old one in place.
 func TestHangupReplacesWorkers(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
+	stand.Need(t, "redis-server")
 	dir, users, foods := loadCatalogue(t)
 	usersFile, foodsFile := filepath.Join(dir, "users.csv"), filepath.Join(dir, "foods.csv")
 	s := setup{args: []string{"-workers", "2", "-catalog-dir", dir}}.serve(t)
@@ -91,10 +94,12 @@ func TestHangupReplacesWorkers(t *testing.T) {
 	rolls := 0
 	roll := func() {
 		t.Helper()
-		before := s.workers(t)
-		s.signal(t, syscall.SIGHUP)
+		before := s.Workers()
+		s.Send(t, syscall.SIGHUP)
 		rolls++
-		within(t, "end of the replacement", func() bool { return s.logged(t, "all workers are replaced") == rolls })
+		polltest.Until(t, "end of the replacement", func() bool {
+			return s.Logged(t, "all workers are replaced") == rolls
+		})
 		l.awaitOrders(t, 50)
 		awaitEnd(t, before...)
 		checkNewcomer(t, s, "200")
@@ -102,17 +107,18 @@ func TestHangupReplacesWorkers(t *testing.T) {
 
 	checkNewcomer(t, s, "403 USER_AUTH_FAIL")
 	users += "30000,newcomer,hello\n"
-	write(t, usersFile, "id,name,password\n"+users)
+	stand.WriteFile(t, usersFile, "id,name,password\n"+users)
 	roll()
-	write(t, usersFile, "id,name,password\n"+users+"30001,newcomer,again\n")
+	stand.WriteFile(t, usersFile, "id,name,password\n"+users+"30001,newcomer,again\n")
 	roll()
-	write(t, usersFile, "id,name,password\n1,root,r\n")
-	write(t, foodsFile, "id,stock,price\n"+foods+fmt.Sprintf("%d,1,1\n", loadFoods+1))
+	stand.WriteFile(t, usersFile, "id,name,password\n1,root,r\n")
+	stand.WriteFile(t, foodsFile, "id,stock,price\n"+foods+fmt.Sprintf("%d,1,1\n", loadFoods+1))
 	roll()
 
-	twice := fmt.Sprintf(`name \"newcomer\" is also at %s:%d; give each user a name of its own`, usersFile, loadUsers+2)
+	twice := fmt.Sprintf(`name \"newcomer\" is also at %s:%d; give each user a name of its own`, usersFile,
+		loadUsers+2)
 	for _, reason := range []string{twice, "its foods, stocks or prices are not those of the sale"} {
-		if n := s.logged(t, reason); n != 1 {
+		if n := s.Logged(t, reason); n != 1 {
 			t.Errorf("the log says %d times, not once, that %s", n, reason)
 		}
 	}
@@ -124,21 +130,21 @@ func TestHangupReplacesWorkers(t *testing.T) {
 }
 
 // inFlight freezes Redis and sends a request that can be answered only once Redis goes on.
-func inFlight(t *testing.T, s *server, redis *redistest.Server) *client {
+func inFlight(t *testing.T, s *server, redis *redistest.Server) *client.Client {
 	t.Helper()
 	c := s.client(t)
-	must(t, c.loginUser(2))
-	cart, err := c.newCart()
-	must(t, err)
+	stand.Must(t, c.LoginUser(2))
+	cart, err := c.NewCart()
+	stand.Must(t, err)
 	redis.Freeze(t)
-	must(t, c.send("PATCH", "/carts/"+cart, `{"food_id":1,"count":1}`))
+	stand.Must(t, c.Send("PATCH", "/carts/"+cart, `{"food_id":1,"count":1}`))
 	return c
 }
 
-// awaitClosed waits until nobody listens at the address.
+// awaitClosed waits until the address refuses connections.
 func awaitClosed(t *testing.T, address string) {
 	t.Helper()
-	within(t, "refusal of connections", func() bool {
+	polltest.Until(t, "refusal of connections", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			conn.Close()
@@ -148,10 +154,10 @@ func awaitClosed(t *testing.T, address string) {
 }
 
 func TestTerminationAnswersWhatIsInFlight(t *testing.T) {
-	certificate := certtest.Write(t, folder(t), time.Now().Add(time.Hour))
+	certificate := certtest.Write(t, stand.Folder(t), time.Now().Add(time.Hour))
 	for name, args := range map[string][]string{
 		"workers": {"-workers", "2"},
-		"one":     {"-workers", "1"},
+		"alone":   {"-workers", "1"},
 		"TLS":     {"-workers", "2", "-tls-cert", certificate.ChainFile, "-tls-key", certificate.KeyFile},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,25 +170,25 @@ func TestTerminationAnswersWhatIsInFlight(t *testing.T) {
 				s.trust = certtest.Trust(certificate)
 			}
 			idle := s.client(t)
-			must(t, idle.loginUser(2))
+			stand.Must(t, idle.LoginUser(2))
 			c := inFlight(t, s, redis)
 			begin := time.Now()
-			s.signal(t, syscall.SIGTERM)
-			awaitClosed(t, s.address)
-			if n, err := idle.reader.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-				t.Errorf("an idle connection reads %d bytes, %v; want its end", n, err)
+			s.Send(t, syscall.SIGTERM)
+			awaitClosed(t, s.Address)
+			if err := idle.AwaitEnd(); err != nil {
+				t.Errorf("an idle connection: %v", err)
 			}
 			redis.Thaw(t)
-			if r, err := c.receive("PATCH"); err != nil || r.status != 204 || !r.close {
-				t.Errorf("the request in flight: %d, close %v, %v; want 204 and close", r.status, r.close, err)
+			if r, err := c.Receive("PATCH"); err != nil || r.Status != 204 || !r.Close {
+				t.Errorf("the request in flight: %d, close %v, %v; want 204 and close", r.Status, r.Close, err)
 			}
-			if code := s.wait(t); code != 0 {
+			if code := s.ExitCode(t); code != 0 {
 				t.Errorf("exit code %d, want 0", code)
 			}
 			if took := time.Since(begin); took > drain {
 				t.Errorf("the stop took %v, longer than -drain %v", took, drain)
 			}
-			if log := read(t, s.stderr); log != "" {
+			if log := stand.ReadFile(t, s.Log); log != "" {
 				t.Errorf("a stop in order logs %q", log)
 			}
 		})
@@ -192,23 +198,21 @@ func TestTerminationAnswersWhatIsInFlight(t *testing.T) {
 func TestSecondSignalKills(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
-	s := setup{args: []string{"-redis", redis.Socket, "-users", "2", "-workers", "2", "-drain", "1h", "-redis-timeout", "1m"}}.serve(t)
-	workers := s.workers(t)
+	s := setup{args: []string{"-redis", redis.Socket, "-users", "2", "-workers", "2", "-drain", "1h",
+		"-redis-timeout", "1m"}}.serve(t)
+	workers := s.Workers()
 	inFlight(t, s, redis)
-	s.signal(t, syscall.SIGTERM)
-	awaitClosed(t, s.address)
-	// The default is restored with the first signal, but not in the same moment: until then others are swallowed.
-	within(t, "end by a second signal", func() bool {
-		_ = s.cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-s.ended:
-			return true
-		default:
-			return false
-		}
+	s.Send(t, syscall.SIGTERM)
+	awaitClosed(t, s.Address)
+	// The default is restored with the first signal, but not in the same moment: until then others are
+	// swallowed.
+	polltest.Until(t, "end by a second signal", func() bool {
+		_ = s.Signal(syscall.SIGTERM)
+		return !s.Running()
 	})
-	if status := s.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGTERM {
-		t.Errorf("the server ended with %v, want by SIGTERM", s.cmd.ProcessState)
+	if status := s.State().Sys().(syscall.WaitStatus); !status.Signaled() ||
+		status.Signal() != syscall.SIGTERM {
+		t.Errorf("the server ended with %v, want by SIGTERM", s.State())
 	}
 	awaitEnd(t, workers...)
 }
@@ -216,33 +220,33 @@ func TestSecondSignalKills(t *testing.T) {
 // A supervisor that is killed takes all its processes with it, and the sale goes on where it was.
 func TestKilledSupervisorIsRestarted(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
+	stand.Need(t, "redis-server")
 	s := setup{args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 	l := startLoad(t, s, loadClients, false)
 	buyer := s.client(t)
 	const user = loadUsers // far from those of the load
-	id, err := buyer.buy(user, basket(user)...)
-	must(t, err)
-	workers, stores := s.workers(t), s.redisServer(t)
+	id, err := buyer.Buy(user, basket(user)...)
+	stand.Must(t, err)
+	workers, stores := s.Workers(), s.Stores()
 	if len(workers) != 2 || len(stores) != 1 {
 		t.Fatalf("workers %v, redis-server %v; want two and one", workers, stores)
 	}
-	kill(t, s.pid())
-	s.wait(t)
+	kill(t, s.Pid())
+	s.ExitCode(t)
 	l.stop()
 	awaitEnd(t, append(workers, stores...)...)
 
-	again := setup{data: s.data, args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
-	if want := s.sale(t) + ", goes on"; again.banner(t, "sale") != want {
-		t.Errorf("sale %q, want %q", again.banner(t, "sale"), want)
+	again := setup{data: s.Data, args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
+	if want := s.Sale(t) + ", goes on"; again.Banner(t, "sale") != want {
+		t.Errorf("sale %q, want %q", again.Banner(t, "sale"), want)
 	}
 	old := again.client(t)
-	old.token = buyer.token
-	var orders []order
-	if err := old.ask("GET", "/orders", "", &orders); err != nil || len(orders) != 1 || orders[0].ID != id {
+	old.Token = buyer.Token
+	var orders []client.Order
+	if err := old.Call("GET", "/orders", "", &orders); err != nil || len(orders) != 1 || orders[0].ID != id {
 		t.Errorf("orders by the old token: %+v, %v; want %s", orders, err, id)
 	}
-	if _, err := again.client(t).buy(user, basket(user)...); !isRefused(err, 403, "ORDER_OUT_OF_LIMIT") {
+	if _, err := again.client(t).Buy(user, basket(user)...); !client.IsRefused(err, 403, "ORDER_OUT_OF_LIMIT") {
 		t.Errorf("second order after the restart: %v, want 403 ORDER_OUT_OF_LIMIT", err)
 	}
 	l.audit(t, again)

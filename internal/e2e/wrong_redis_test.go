@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -27,36 +28,37 @@ func TestForgottenRedisIsRefused(t *testing.T) {
 	redis, other := redistest.New(t), redistest.New(t)
 	args := []string{"-users", "2", "-workers", "1"}
 	first := setup{args: append(args, "-redis", redis.Socket)}.serve(t)
-	first.stop(t)
-	sale, data := first.sale(t), first.data
+	first.End(t)
+	sale, data := first.Sale(t), first.Data
 	memory := filepath.Join(data, "sale")
-	cure := fmt.Sprintf("this folder served sale %s from %s; set REDIS_HOST, or delete %s for a new sale", sale, redis.Socket, memory)
+	cure := fmt.Sprintf("this folder served sale %s from %s; set REDIS_HOST, or delete %s for a new sale", sale,
+		redis.Socket, memory)
 
-	checkRefused(t, setup{data: data, args: args}.launch(t).program, cure)
+	checkRefused(t, setup{data: data, args: args}.launch(t).Process, cure)
 	if _, err := os.Stat(filepath.Join(data, "appendonlydir")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a store was started: %v", err)
 	}
-	checkRefused(t, setup{data: data, args: append(args, "-redis", other.Socket)}.launch(t).program,
+	checkRefused(t, setup{data: data, args: append(args, "-redis", other.Socket)}.launch(t).Process,
 		"redis holds no sale: "+other.Socket+"; "+cure)
 	checkEmpty(t, other)
-	setup{args: append(args, "-redis", other.Socket)}.serve(t).stop(t)
+	setup{args: append(args, "-redis", other.Socket)}.serve(t).End(t)
 	refused := setup{data: data, args: append(args, "-redis", other.Socket)}.launch(t)
-	if code := refused.wait(t); code != 1 || refused.logged(t, "redis holds another sale: ") != 1 ||
-		refused.logged(t, cure) != 1 {
-		t.Errorf("exit code %d, %q; want 1 and %q", code, read(t, refused.stderr), cure)
+	if code := refused.ExitCode(t); code != 1 || refused.Logged(t, "redis holds another sale: ") != 1 ||
+		refused.Logged(t, cure) != 1 {
+		t.Errorf("exit code %d, %q; want 1 and %q", code, stand.ReadFile(t, refused.Log), cure)
 	}
-	if got, want := read(t, memory), sale+" "+redis.Socket+"\n"; got != want {
+	if got, want := stand.ReadFile(t, memory), sale+" "+redis.Socket+"\n"; got != want {
 		t.Errorf("the folder remembers %q, want %q", got, want)
 	}
 
 	// The same Redis under another address is the same sale.
-	alias := filepath.Join(folder(t), "alias")
-	must(t, os.Symlink(redis.Socket, alias))
+	alias := filepath.Join(stand.Folder(t), "alias")
+	stand.Must(t, os.Symlink(redis.Socket, alias))
 	again := setup{data: data, args: append(args, "-redis", alias)}.serve(t)
-	if want := sale + ", goes on"; again.banner(t, "sale") != want {
-		t.Errorf("sale %q, want %q", again.banner(t, "sale"), want)
+	if want := sale + ", goes on"; again.Banner(t, "sale") != want {
+		t.Errorf("sale %q, want %q", again.Banner(t, "sale"), want)
 	}
-	if got, want := read(t, memory), sale+" "+alias+"\n"; got != want {
+	if got, want := stand.ReadFile(t, memory), sale+" "+alias+"\n"; got != want {
 		t.Errorf("the folder remembers %q, want %q", got, want)
 	}
 }
@@ -64,19 +66,20 @@ func TestForgottenRedisIsRefused(t *testing.T) {
 // The other way round: the folder holds a sale in its own store.
 func TestRedisInsteadOfOwnStoreIsRefused(t *testing.T) {
 	t.Parallel()
-	needRedis(t)
+	stand.Need(t, "redis-server")
 	redis := redistest.New(t)
 	args := []string{"-users", "2", "-workers", "1"}
 	first := setup{args: args}.serve(t)
-	first.stop(t)
-	elsewhere := setup{data: first.data, args: append(args, "-redis", redis.Socket)}.launch(t)
-	checkRefused(t, elsewhere.program, fmt.Sprintf(
-		"redis holds no sale: %s; this folder served sale %s from %s/redis.sock; start without REDIS_HOST, or delete %[3]s/sale for a new sale",
-		redis.Socket, first.sale(t), first.data))
+	first.End(t)
+	elsewhere := setup{data: first.Data, args: append(args, "-redis", redis.Socket)}.launch(t)
+	checkRefused(t, elsewhere.Process, fmt.Sprintf(
+		"redis holds no sale: %s; this folder served sale %s from %s/redis.sock; "+
+			"start without REDIS_HOST, or delete %[3]s/sale for a new sale",
+		redis.Socket, first.Sale(t), first.Data))
 	checkEmpty(t, redis)
-	again := setup{data: first.data, args: args}.serve(t)
-	if want := first.sale(t) + ", goes on"; again.banner(t, "sale") != want {
-		t.Errorf("sale %q, want %q", again.banner(t, "sale"), want)
+	again := setup{data: first.Data, args: args}.serve(t)
+	if want := first.Sale(t) + ", goes on"; again.Banner(t, "sale") != want {
+		t.Errorf("sale %q, want %q", again.Banner(t, "sale"), want)
 	}
 }
 
@@ -88,16 +91,16 @@ func TestNamedSale(t *testing.T) {
 		return setup{args: []string{"-users", "2", "-workers", "1", "-redis", redis.Socket},
 			env: []string{"TOKEN_SECRET=" + sharedSecret, "SALE=" + id}}
 	}
-	checkRefused(t, join("abcdefgh").launch(t).program,
+	checkRefused(t, join("abcdefgh").launch(t).Process,
 		"-sale abcdefgh: redis holds no sale: "+redis.Socket+"; it joins that sale only")
 	checkEmpty(t, redis)
 	first := join("").serve(t)
 	refused := join("abcdefgh")
 	refused.env = append(refused.env, "ROOT_PASSWORD="+rootPassword)
-	checkRefused(t, refused.launch(t).program,
-		"-sale abcdefgh: redis holds another sale: "+first.sale(t)+" at "+redis.Socket+"; it joins that sale only")
-	if second := join(first.sale(t)).serve(t); second.banner(t, "sale") != first.sale(t)+", goes on" {
-		t.Errorf("sale %q, want %s", second.banner(t, "sale"), first.sale(t))
+	checkRefused(t, refused.launch(t).Process,
+		"-sale abcdefgh: redis holds another sale: "+first.Sale(t)+" at "+redis.Socket+"; it joins that sale only")
+	if second := join(first.Sale(t)).serve(t); second.Banner(t, "sale") != first.Sale(t)+", goes on" {
+		t.Errorf("sale %q, want %s", second.Banner(t, "sale"), first.Sale(t))
 	}
 }
 
@@ -108,11 +111,11 @@ func TestFolderIsLockedWithAnyRedis(t *testing.T) {
 	args := []string{"-users", "2", "-workers", "1", "-redis", redis.Socket}
 	first := setup{args: args}.serve(t)
 	want := fmt.Sprintf("data folder %s is in use by process %d; stop it or choose another with -data",
-		first.data, first.pid())
-	checkRefused(t, setup{data: first.data, args: args}.launch(t).program, want)
-	kill(t, first.pid())
-	first.wait(t)
-	setup{data: first.data, args: args}.serve(t)
+		first.Data, first.Pid())
+	checkRefused(t, setup{data: first.Data, args: args}.launch(t).Process, want)
+	kill(t, first.Pid())
+	first.ExitCode(t)
+	setup{data: first.Data, args: args}.serve(t)
 }
 
 // A Redis that has lost the marker of its sale, and not the orders, is not given a new sale.
@@ -121,14 +124,15 @@ func TestHalfEmptiedRedisIsRefused(t *testing.T) {
 	redis := redistest.New(t)
 	args := []string{"-users", "3", "-workers", "1", "-redis", redis.Socket}
 	first := setup{args: args}.serve(t)
-	_, err := first.client(t).buy(2, item{1, 1})
-	must(t, err)
-	first.stop(t)
+	_, err := first.client(t).Buy(2, item(1, 1))
+	stand.Must(t, err)
+	first.End(t)
 	redis.Do(t, "DEL sale")
-	redis.Do(t, "DEL stock_"+first.sale(t))
+	redis.Do(t, "DEL stock_"+first.Sale(t))
 	again := setup{args: args}.launch(t)
-	checkRefused(t, again.program, "redis holds keys of a sale, but not the sale: o_2 at "+redis.Socket+
-		", and a new sale would list its orders as its own; restore its data, or for a new sale "+newSale(again.data))
+	checkRefused(t, again.Process, "redis holds keys of a sale, but not the sale: o_2 at "+redis.Socket+
+		", and a new sale would list its orders as its own; "+
+		"restore its data, or for a new sale "+newSale(again.Data))
 	redis.Do(t, "DEL o_2")
 	if orders := (setup{args: args}).serve(t).orders(t); len(orders) != 0 {
 		t.Errorf("the new sale has orders %v", orders)
@@ -139,10 +143,10 @@ func TestHalfEmptiedRedisIsRefused(t *testing.T) {
 func TestLinkInDataFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"sale", "lock", "token-secret", "root-password", "redis.log"} {
-		data := folder(t)
+		data := stand.Folder(t)
 		path := filepath.Join(data, name)
-		must(t, os.Symlink(filepath.Join(folder(t), "elsewhere"), path))
-		checkRefused(t, setup{data: data, args: []string{"-users", "2"}}.launch(t).program,
+		stand.Must(t, os.Symlink(filepath.Join(stand.Folder(t), "elsewhere"), path))
+		checkRefused(t, setup{data: data, args: []string{"-users", "2"}}.launch(t).Process,
 			path+" is a symbolic link; remove it, or choose another folder with -data")
 	}
 }
@@ -159,9 +163,9 @@ func TestBuiltInUsersAreWarnedOf(t *testing.T) {
 	} {
 		redis.Flush(t)
 		s := setup{args: append(strings.Fields(args), "-workers", "1", "-redis", redis.Socket)}.serve(t)
-		if n := s.logged(t, warning); n != want {
+		if n := s.Logged(t, warning); n != want {
 			t.Errorf("%s: the warning is logged %d times, want %d", args, n, want)
 		}
-		s.stop(t)
+		s.End(t)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/internal/catalog/mariadbtest"
+	"flashsale/internal/mariadbtest"
 	"flashsale/redisx/redistest"
 )
 

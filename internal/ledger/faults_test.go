@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/catalog/mariadbtest"
 	"flashsale/internal/logtest"
+	"flashsale/internal/mariadbtest"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/catalog/mariadbtest"
+	"flashsale/internal/mariadbtest"
 	"flashsale/redisx/redistest"
 )
 

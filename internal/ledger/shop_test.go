@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/catalog/mariadbtest"
 	"flashsale/internal/logtest"
+	"flashsale/internal/mariadbtest"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"

@@ -3,12 +3,7 @@
 package redistest
 
 import (
-	"fmt"
-	"io"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"context"
 	"sync"
 	"syscall"
 	"testing"
@@ -16,79 +11,48 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"flashsale/internal/child"
+	"flashsale/internal/stand"
 )
 
-// startLimit is how long a redis-server may take until it answers.
-const startLimit = 20 * time.Second
+// Race reports whether the race detector is on.
+const Race = stand.Race
+
+// answerMax bounds how long a command may hang.
+const answerMax = 20 * time.Second
 
 // Server is a private redis-server.
 type Server struct {
 	Socket string // its only address
-	args   []string
-	cmd    *exec.Cmd
-	ended  chan struct{}
+	redis  *stand.Redis
 }
 
-var shared struct {
-	once   sync.Once
-	server *Server
-	life   io.Closer // open as long as this process lives
-	err    error
-}
+var shared = sync.OnceValues(func() (*Server, error) {
+	folder, err := stand.LastingFolder("redistest")
+	if err != nil {
+		return nil, err
+	}
+	return start(folder)
+})
 
 // Start returns the redis-server that the tests of the process share, flushed. It ends with the process.
 // Without redis-server on this machine the test is skipped; with REQUIRE_REAL=1 it fails.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	require(tb)
-	shared.once.Do(func() {
-		dir, err := os.MkdirTemp("", "redistest")
-		if err == nil {
-			shared.life, err = removeAtExit(dir)
-		}
-		if err != nil {
-			shared.err = err
-			return
-		}
-		shared.server, shared.err = start(dir)
-	})
-	if shared.err != nil {
-		tb.Fatal(shared.err)
-	}
-	shared.server.Flush(tb)
-	return shared.server
-}
-
-// removeAtExit starts a shell that removes the folder when this process has ended, in whatever way: no
-// test knows that it is the last. The shell waits for the end of its standard input, and only this
-// process holds the other end, life.
-func removeAtExit(dir string) (life io.Closer, err error) {
-	cmd := exec.Command("sh", "-c", `read -r line; rm -rf -- "$0"`, dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // not to be ended by Ctrl-C
-	if life, err = cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	return life, cmd.Start()
+	stand.Need(tb, "redis-server")
+	s, err := shared()
+	stand.Must(tb, err)
+	s.Flush(tb)
+	return s
 }
 
 // New starts a redis-server for one test, which may stop, freeze and restart it. args are added to its
 // command line.
 func New(tb testing.TB, args ...string) *Server {
 	tb.Helper()
-	require(tb)
-	dir, err := os.MkdirTemp("", "redistest")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s, err := start(dir, args...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		s.Kill(tb)
-		os.RemoveAll(dir)
-	})
+	stand.Need(tb, "redis-server")
+	s, err := start(stand.Folder(tb), args...)
+	stand.Must(tb, err)
+	tb.Cleanup(func() { s.Kill(tb) })
 	return s
 }
 
@@ -98,113 +62,37 @@ func Memory(tb testing.TB) string {
 	return miniredis.RunT(tb).Addr()
 }
 
-func require(tb testing.TB) {
-	tb.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		if os.Getenv("REQUIRE_REAL") == "1" {
-			tb.Fatal("REQUIRE_REAL=1, but there is no redis-server on PATH: install it")
-		}
-		tb.Skip("no redis-server on PATH: this runs on the in-memory engine only")
-	}
-}
-
-func start(dir string, args ...string) (*Server, error) {
-	s := &Server{Socket: filepath.Join(dir, "s")}
-	s.args = append([]string{"--port", "0", "--unixsocket", s.Socket, "--dir", dir,
-		"--save", "", "--appendonly", "no"}, args...)
-	return s, s.run()
-}
-
-func (s *Server) run() error {
-	s.cmd = exec.Command("redis-server", s.args...)
-	if err := child.Start(s.cmd, syscall.SIGKILL); err != nil {
-		return err
-	}
-	s.ended = make(chan struct{})
-	go func(cmd *exec.Cmd, ended chan struct{}) {
-		cmd.Wait()
-		close(ended)
-	}(s.cmd, s.ended)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(startLimit)
-	for {
-		if reply, err := s.ask("PING"); err == nil && reply == "+PONG" {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-s.ended:
-			return fmt.Errorf("redis-server %q has ended: %v", s.args, s.cmd.ProcessState)
-		case <-limit:
-			return fmt.Errorf("redis-server %q does not answer after %v", s.args, startLimit)
-		}
-	}
+func start(folder string, args ...string) (*Server, error) {
+	s := &Server{redis: stand.NewRedis(folder, args...)}
+	s.Socket = s.redis.Socket
+	return s, s.redis.Start(context.Background())
 }
 
 // Pid is the server's process.
-func (s *Server) Pid() int { return s.cmd.Process.Pid }
+func (s *Server) Pid() int { return s.redis.Pid() }
 
 // Flush removes all keys.
 func (s *Server) Flush(tb testing.TB) { s.Do(tb, "FLUSHALL") }
 
-// Do sends an inline command and returns the first line of its reply.
+// Do sends an inline command and returns the first line of its reply, as "+OK" or ":3".
 func (s *Server) Do(tb testing.TB, command string) string {
 	tb.Helper()
-	reply, err := s.ask(command)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	reply, err := stand.InlineRedis(s.Socket, answerMax, command)
+	stand.Must(tb, err)
 	return reply
 }
 
 // Freeze stops the process without ending it, as an overloaded machine would; Thaw lets it go on.
-func (s *Server) Freeze(tb testing.TB) { s.signal(tb, syscall.SIGSTOP) }
+func (s *Server) Freeze(tb testing.TB) { s.redis.Send(tb, syscall.SIGSTOP) }
 
 // Thaw lets a frozen server go on.
-func (s *Server) Thaw(tb testing.TB) { s.signal(tb, syscall.SIGCONT) }
+func (s *Server) Thaw(tb testing.TB) { s.redis.Send(tb, syscall.SIGCONT) }
 
-// Kill ends the server at once and waits until it has ended.
-func (s *Server) Kill(testing.TB) {
-	s.cmd.Process.Kill() // the only error is that it has ended already
-	<-s.ended
-}
+// Kill ends the server at once and returns when it has ended.
+func (s *Server) Kill(testing.TB) { s.redis.Kill() }
 
 // Restart starts a killed server again, in the same folder.
 func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
-	if err := s.run(); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-func (s *Server) signal(tb testing.TB, sig syscall.Signal) {
-	tb.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-func (s *Server) ask(command string) (string, error) {
-	c, err := net.Dial("unix", s.Socket)
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(startLimit)); err != nil {
-		return "", err
-	}
-	if _, err := fmt.Fprintf(c, "%s\r\n", command); err != nil {
-		return "", err
-	}
-	var line []byte
-	for one := make([]byte, 1); ; {
-		if _, err := c.Read(one); err != nil {
-			return "", err
-		}
-		if one[0] == '\r' {
-			return string(line), nil
-		}
-		line = append(line, one[0])
-	}
+	stand.Must(tb, s.redis.Start(context.Background()))
 }

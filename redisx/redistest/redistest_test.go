@@ -4,7 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"time"
+
+	"flashsale/internal/polltest"
 )
 
 // inner makes this test binary a process of tests that use the shared server.
@@ -43,19 +44,12 @@ func TestFoldersAreRemoved(t *testing.T) {
 			cmd.Process.Kill()
 		}
 		cmd.Wait() // the outcome is in the folder
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for limit := time.Now().Add(startLimit); ; <-tick.C {
+		polltest.Until(t, "removal of the folder after a process that "+end, func() bool {
 			entries, err := os.ReadDir(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(entries) == 0 {
-				break
-			}
-			if time.Now().After(limit) {
-				t.Fatalf("%s: %v is left", end, entries)
-			}
-		}
+			return len(entries) == 0
+		})
 	}
 }

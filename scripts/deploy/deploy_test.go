@@ -1,4 +1,4 @@
-// Package deploy holds the files with which a sale is installed and the guide that says how. Its tests
+// Package deploy holds the files with which a sale is installed and the guide to that. Its tests
 // give the files to the programs that read them and carry out the guide, block by block.
 package deploy
 
@@ -13,112 +13,20 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
-	"flashsale/internal/child"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 )
 
-const (
-	// Bounds on what hangs, not expectations.
-	patience = 40 * time.Second
-	poll     = 10 * time.Millisecond
-)
+// patience bounds what hangs.
+const patience = polltest.Patience
 
-// built is the folder of the programs under test.
-var built string
-
-func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
-
-func buildAndRun(m *testing.M) int {
-	var err error
-	if built, err = os.MkdirTemp("", "deploy-built"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(built)
-	cmd := exec.Command("go", "build", "-o", built+"/", "../..", "../bench")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "cannot build: %v\n%s", err, output)
-		return 1
-	}
-	return m.Run()
-}
-
-// program finds a program, or skips the test, which fails instead where REQUIRE_REAL=1 wants every real
-// part.
-func program(t *testing.T, name string) string {
+// start runs a program with PATH and env as its whole environment. It ends with the test at the latest.
+func start(t *testing.T, env []string, name string, args ...string) *stand.Process {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil && os.Getenv("REQUIRE_REAL") == "1" {
-		t.Fatalf("%s is missing", name)
-	} else if err != nil {
-		t.Skipf("%s is missing", name)
-	}
-	return path
-}
-
-// process is one run of a program. It ends with the test at the latest.
-type process struct {
-	cmd   *exec.Cmd
-	ended chan struct{}
-	log   string // the file that takes what it writes
-}
-
-// start runs a program with PATH and env as its whole environment.
-func start(t *testing.T, env []string, name string, args ...string) *process {
-	t.Helper()
-	p := &process{
-		cmd:   exec.Command(name, args...),
-		ended: make(chan struct{}),
-		log:   filepath.Join(t.TempDir(), "log"),
-	}
-	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
-	log, err := os.Create(p.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	if err := child.Start(p.cmd, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_ = p.cmd.Wait() // its status is in p.cmd.ProcessState
-		close(p.ended)
-	}()
-	t.Cleanup(func() {
-		p.stop(t)
-		if t.Failed() {
-			t.Logf("%v\n%s", p.cmd.Args, read(t, p.log))
-		}
-	})
-	return p
-}
-
-// stop ends the process in order. It may have ended before.
-func (p *process) stop(t *testing.T) {
-	t.Helper()
-	if child.Finish(p.cmd.Process, p.ended, syscall.SIGTERM, patience) {
-		t.Errorf("%v did not end by itself", p.cmd.Args)
-	}
-}
-
-// kill ends the process at once.
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // the only error is that it has ended already
-	<-p.ended
-}
-
-// await polls until the condition holds.
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(poll) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
+	return stand.Program{Path: name, Args: args, Env: env}.Launch(t)
 }
 
 var networks atomic.Int64
@@ -130,29 +38,10 @@ func newNetwork() string {
 	return fmt.Sprintf("127.%d.%d.", 1+pid%250, (pid/250+networks.Add(1))%256)
 }
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // changed returns the path of a copy of the file with texts replaced, given in pairs.
 func changed(t *testing.T, file string, pairs ...string) string {
 	t.Helper()
-	text := read(t, file)
+	text := stand.ReadFile(t, file)
 	for i := 0; i < len(pairs); i += 2 {
 		if !strings.Contains(text, pairs[i]) {
 			t.Fatalf("%s has no %q", file, pairs[i])
@@ -160,7 +49,7 @@ func changed(t *testing.T, file string, pairs ...string) string {
 		text = strings.ReplaceAll(text, pairs[i], pairs[i+1])
 	}
 	path := filepath.Join(t.TempDir(), file)
-	write(t, path, text)
+	stand.WriteFile(t, path, text)
 	return path
 }
 

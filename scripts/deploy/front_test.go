@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -17,7 +19,7 @@ const (
 )
 
 func TestHAProxyAcceptsConfiguration(t *testing.T) {
-	haproxy := program(t, "haproxy")
+	haproxy := stand.Need(t, "haproxy")
 	out, err := exec.Command(haproxy, "-c", "-f", "haproxy.cfg").CombinedOutput()
 	if err != nil || strings.Contains(string(out), "WARNING") {
 		t.Errorf("%v\n%s", err, out)
@@ -133,12 +135,12 @@ func TestFrontsGuardTheAdministratorsList(t *testing.T) {
 		servers := [3]string{server, server, server}
 		open := fronts[name](t, servers, everywhere)
 		closed := fronts[name](t, servers, "192.0.2.0/24")
-		root := &buyer{client: &http.Client{}, url: "http://" + open}
-		if err := root.login("root", rootPassword); err != nil {
+		root := newBuyer(t, open)
+		if err := root.Login("root", rootPassword); err != nil {
 			t.Fatal(err)
 		}
 		list := func(front, path string) string {
-			reply, _ := exchange(t, front, "GET "+path+" HTTP/1.1\r\nHost: a\r\nAccess-Token: "+root.token+
+			reply, _ := exchange(t, front, "GET "+path+" HTTP/1.1\r\nHost: a\r\nAccess-Token: "+root.Token+
 				"\r\nConnection: close\r\n\r\n")
 			return reply
 		}
@@ -193,30 +195,33 @@ func TestFrontsServeWithoutRedis(t *testing.T) {
 		newServer(t, redis.Socket, host)
 		relay := newRelay(t, host+":8080")
 		front := fronts[name](t, [3]string{relay.address, relay.address, relay.address}, everywhere)
-		b := &buyer{client: &http.Client{}, url: "http://" + front}
-		if err := b.login("user2", "pass2"); err != nil {
+		b := newBuyer(t, front)
+		if err := b.Login("user2", "pass2"); err != nil {
 			t.Fatal(err)
 		}
 		redis.Kill(t)
-		await(t, "the server has noticed", func() bool {
+		polltest.Until(t, "the server has noticed", func() bool {
 			return get(http.DefaultClient, "http://"+host+":8080/readyz") == http.StatusServiceUnavailable
 		})
 		if name == "haproxy" { // nginx makes no checks: it learns from requests
 			const enough = 3 * 2 * 2 // two failures in a row of each of the three take it out
 			since := relay.checks.Load()
-			await(t, "the servers are checked again", func() bool { return relay.checks.Load() >= since+enough })
+			polltest.Until(t, "the servers are checked again", func() bool {
+				return relay.checks.Load() >= since+enough
+			})
 		}
 		for range 5 {
-			if status, reply := b.call("PATCH", "/carts/x", `{"food_id":1,"count":1}`); status != 404 {
+			if status, reply := call(b, "PATCH", "/carts/x", `{"food_id":1,"count":1}`); status != 404 {
 				t.Errorf("a cart that nobody made: %d %s", status, reply)
 			}
-			if status, reply := b.call("GET", "/orders", ""); status != 503 || reply != unavailable {
+			if status, reply := call(b, "GET", "/orders", ""); status != 503 || reply != unavailable {
 				t.Errorf("what needs Redis: %d %s", status, reply)
 			}
-			if err := b.login("user3", "pass3"); err != nil {
+			if err := b.Login("user3", "pass3"); err != nil {
 				t.Error(err)
 			}
-			if status, reply := b.call("GET", "/foods", ""); status != 200 || !strings.HasPrefix(reply, `[{"id":1,`) {
+			if status, reply := call(b, "GET", "/foods", ""); status != 200 ||
+				!strings.HasPrefix(reply, `[{"id":1,`) {
 				t.Errorf("GET /foods: %d %s", status, reply)
 			}
 		}
@@ -235,7 +240,7 @@ func TestHAProxySpreadsOverLivingServers(t *testing.T) {
 		}
 		return n
 	}
-	await(t, "HAProxy leaves out the server that fails its check", func() bool {
+	polltest.Until(t, "HAProxy leaves out the server that fails its check", func() bool {
 		before := served()
 		for range 3 {
 			if get(newConnections, url) != http.StatusOK {
@@ -262,7 +267,7 @@ func TestHAProxySpreadsOverLivingServers(t *testing.T) {
 		t.Errorf("%d connections to the servers for 40 requests", more)
 	}
 	backends[1].alive.Store(true)
-	await(t, "HAProxy takes in the server that passes its check", func() bool {
+	polltest.Until(t, "HAProxy takes in the server that passes its check", func() bool {
 		return get(newConnections, url) == http.StatusOK && backends[1].served.Load() > after[1]
 	})
 }
@@ -272,10 +277,10 @@ func TestNginxLeavesOutServersThatAreAway(t *testing.T) {
 	away := newNetwork() + "1:8080"
 	behind := newBackend(t, true)
 	front := startNginx(t, [3]string{away, behind.address, away}, everywhere)
-	b := &buyer{client: &http.Client{}, url: "http://" + front}
+	b := newBuyer(t, front)
 	const calls = 30
 	for range calls {
-		if status, reply := b.call("POST", "/orders", "{}"); status != 200 {
+		if status, reply := call(b, "POST", "/orders", "{}"); status != 200 {
 			t.Errorf("%d %s", status, reply)
 		}
 	}

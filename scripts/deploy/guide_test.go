@@ -7,22 +7,23 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"flashsale/internal/child"
+	"flashsale/internal/client"
+	"flashsale/internal/polltest"
+	"flashsale/internal/proc"
+	"flashsale/internal/stand"
 )
 
 // block returns the text that the guide marks with a name.
 func block(t *testing.T, name string) string {
 	t.Helper()
 	fenced := regexp.MustCompile("(?s)<!-- block: " + regexp.QuoteMeta(name) + " -->\n```[a-z]*\n(.*?)```")
-	found := fenced.FindStringSubmatch(read(t, "README.md"))
+	found := fenced.FindStringSubmatch(stand.ReadFile(t, "README.md"))
 	if found == nil {
 		t.Fatalf("the guide has no block %q", name)
 	}
@@ -31,7 +32,7 @@ func block(t *testing.T, name string) string {
 
 // Every block is in a test: a new one is not forgotten.
 func TestGuideHasNoOtherBlocks(t *testing.T) {
-	guide, tests := read(t, "README.md"), read(t, "guide_test.go")
+	guide, tests := stand.ReadFile(t, "README.md"), stand.ReadFile(t, "guide_test.go")
 	marks := regexp.MustCompile("<!-- block: (.*) -->\n```").FindAllStringSubmatch(guide, -1)
 	if fences := strings.Count(guide, "\n```") / 2; fences != len(marks) {
 		t.Errorf("%d fenced blocks, %d of them with a name", fences, len(marks))
@@ -43,9 +44,10 @@ func TestGuideHasNoOtherBlocks(t *testing.T) {
 	}
 }
 
-// The log lines that the guide tells to look for are those of the program.
+// The program has the log lines that the guide names.
 func TestGuideNamesLogLines(t *testing.T) {
-	lines := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(read(t, "README.md"), -1)
+	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
+	lines := row.FindAllStringSubmatch(stand.ReadFile(t, "README.md"), -1)
 	if len(lines) < 5 {
 		t.Fatalf("the guide names %d lines", len(lines))
 	}
@@ -57,12 +59,12 @@ func TestGuideNamesLogLines(t *testing.T) {
 	}
 }
 
-// TestGuide carries out the guide: what is a machine there is an address of this one.
+// TestGuide carries out the guide: each of its machines is an address of this one.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.desk(t, "secrets")
-	write(t, s.path("redis-sale.conf"), s.place(block(t, "redis-sale.conf")))
+	stand.WriteFile(t, s.path("redis-sale.conf"), s.place(block(t, "redis-sale.conf")))
 	s.desk(t, "redis")
 	s.desk(t, "servers")
 	s.desk(t, "certificate")
@@ -78,8 +80,9 @@ func TestGuide(t *testing.T) {
 	s.loseRedis(t, orders)
 	s.desk(t, "nginx")
 	s.desk(t, "after")
-	if list := read(t, s.glob(t, "orders-*.json")); strings.Count(list, `"user_id"`) != s.countOrders(t) {
-		t.Errorf("the list has %d orders, Redis %d", strings.Count(list, `"user_id"`), s.countOrders(t))
+	listed := strings.Count(stand.ReadFile(t, s.glob(t, "orders-*.json")), `"user_id"`)
+	if n := s.countOrders(t); listed != n {
+		t.Errorf("the list has %d orders, Redis %d", listed, n)
 	}
 	s.nextSale(t)
 }
@@ -103,7 +106,8 @@ func (s *site) watch(t *testing.T) {
 	for _, want := range []string{
 		s.machine("11") + " 200 ", s.machine("13") + " 200 ", "used_memory_human:", "maxmemory_human:4.00G",
 		"connected_clients:", "instantaneous_ops_per_sec:", "aof_last_write_status:ok",
-		"aof_last_bgrewrite_status:ok", "aof_delayed_fsync:", "evicted_keys:0", "rejected_connections:", "1\t500\n",
+		"aof_last_bgrewrite_status:ok", "aof_delayed_fsync:", "evicted_keys:0",
+		"rejected_connections:", "1\t500\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in what the guide watches:\n%s", want, out)
@@ -117,24 +121,18 @@ func (s *site) upgrade(t *testing.T) {
 	// The front as the servers are loaded through it, without TLS, which bench does not speak.
 	servers := [3]string{s.machine("11") + ":8080", s.machine("12") + ":8080", s.machine("13") + ":8080"}
 	front := startHAProxy(t, servers, everywhere)
-	write(t, s.path("flashsale"), read(t, s.path("flashsale"))+"\x00") // an ELF file may have more at its end
+	// An ELF file may have more at its end.
+	stand.WriteFile(t, s.path("flashsale"), stand.ReadFile(t, s.path("flashsale"))+"\x00")
 	s.reload(t)
 	before := s.programs(t)
 	root := []string{"ROOT_PASSWORD=" + s.setting(t, "ROOT_PASSWORD")}
-	bench := start(t, root, filepath.Join(built, "bench"), "-addr", front,
+	bench := start(t, root, stand.Built(t, "flashsale/scripts/bench"), "-addr", front,
 		"-catalog-dir", s.desktop, "-retry", "-concurrency", "20", "-rate", "200", "-orders", "4900")
-	await(t, "the load has begun", func() bool { return s.countOrders(t) > 100 })
+	polltest.Until(t, "the load has begun", func() bool { return s.countOrders(t) > 100 })
 	s.desk(t, "upgrade")
-	if err := bench.cmd.Process.Signal(os.Interrupt); err != nil { // it ends the load early and audits
-		t.Fatal(err)
-	}
-	select {
-	case <-bench.ended:
-	case <-time.After(2 * patience):
-		t.Fatal("the load does not end")
-	}
-	if code := bench.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("bench ends with %d:\n%s", code, read(t, bench.log))
+	bench.Send(t, os.Interrupt) // it ends the load early and audits
+	if code := bench.ExitCode(t); code != 0 {
+		t.Errorf("bench ends with %d:\n%s", code, bench.Written(t))
 	}
 	for server, program := range s.programs(t) {
 		if program == before[server] {
@@ -149,7 +147,7 @@ func (s *site) reload(t *testing.T) {
 	name := "flashsale on " + s.machine("11")
 	server := s.service(name)
 	workers := func() (programs []string) {
-		pids, err := child.Find(server.cmd.Process.Pid, "flashsale")
+		pids, err := proc.Children(server.Pid(), "flashsale")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,34 +161,34 @@ func (s *site) reload(t *testing.T) {
 	before := workers()
 	run(t, s.root, nil, "bash", "-c", "cp desktop/flashsale new && mv new usr/local/bin/flashsale")
 	s.control(t, s.machine("11"), "reload flashsale")
-	await(t, "the workers are replaced", func() bool {
-		return strings.Contains(read(t, server.log), "all workers are replaced")
+	polltest.Until(t, "the workers are replaced", func() bool {
+		return strings.Contains(stand.ReadFile(t, server.Log), "all workers are replaced")
 	})
-	await(t, "the old worker has ended", func() bool { return len(workers()) == 1 })
+	polltest.Until(t, "the old worker has ended", func() bool { return len(workers()) == 1 })
 	if after := workers(); len(before) != 1 || after[0] != before[0] {
 		t.Errorf("after SIGHUP the worker runs %v, before %v", after, before)
 	}
 }
 
-// loseRedis takes the disk of Redis away and brings the newest backup, with so many orders, back.
+// loseRedis takes the disk of Redis away and brings the newest backup back, with this number of orders.
 func (s *site) loseRedis(t *testing.T, orders int) {
 	t.Helper()
-	s.service("redis-server").kill()
+	s.service("redis-server").Kill()
 	if err := os.RemoveAll(s.root + "/var/lib/redis/appendonlydir"); err != nil {
 		t.Fatal(err)
 	}
 	s.control(t, s.machine("10"), "restart redis-server") // empty
 	b := s.buyer(t)
-	await(t, "the servers have noticed", func() bool {
-		status, _ := b.call("GET", "/orders", "")
+	polltest.Until(t, "the servers have noticed", func() bool {
+		status, _ := call(b, "GET", "/orders", "")
 		return status == http.StatusServiceUnavailable
 	})
-	if status, _ := b.call("GET", "/foods", ""); status != http.StatusOK {
+	if status, _ := call(b, "GET", "/foods", ""); status != http.StatusOK {
 		t.Errorf("GET /foods without the sale: %d", status)
 	}
 	s.desk(t, "restore")
-	await(t, "orders go on", func() bool {
-		status, _ := b.call("GET", "/orders", "")
+	polltest.Until(t, "orders go on", func() bool {
+		status, _ := call(b, "GET", "/orders", "")
 		return status == http.StatusOK
 	})
 	if n := s.countOrders(t); n != orders {
@@ -204,7 +202,7 @@ func (s *site) nextSale(t *testing.T) {
 	t.Helper()
 	last := s.setting(t, "SALE")
 	s.desk(t, "next")
-	if text := read(t, s.path("flashsale.env")); strings.Contains(text, "SALE=") {
+	if text := stand.ReadFile(t, s.path("flashsale.env")); strings.Contains(text, "SALE=") {
 		t.Errorf("the settings still name a sale:\n%s", text)
 	}
 	s.desk(t, "servers")
@@ -220,21 +218,19 @@ func (s *site) nextSale(t *testing.T) {
 }
 
 // buyer is a buyer who has logged in through the front.
-func (s *site) buyer(t *testing.T) *buyer {
+func (s *site) buyer(t *testing.T) *client.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM([]byte(read(t, s.path("sale.crt")))) {
+	if !roots.AppendCertsFromPEM([]byte(stand.ReadFile(t, s.path("sale.crt")))) {
 		t.Fatal("no certificate in sale.crt")
 	}
-	b := &buyer{url: s.place("https://sale.example"), client: &http.Client{Timeout: patience,
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}}
-	if err := b.login("user2", "secret2"); err != nil {
-		t.Fatal(err)
-	}
+	b := newBuyer(t, s.machine("9")+":8443")
+	b.TLS = &tls.Config{RootCAs: roots, ServerName: s.machine("9")}
+	stand.Must(t, b.Login("user2", "secret2"))
 	return b
 }
 
-func (s *site) service(name string) *process {
+func (s *site) service(name string) *stand.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.services[name]
@@ -243,7 +239,7 @@ func (s *site) service(name string) *process {
 // setting is a value in the file of settings.
 func (s *site) setting(t *testing.T, name string) string {
 	t.Helper()
-	values := settings(read(t, s.path("flashsale.env")), name)
+	values := settings(stand.ReadFile(t, s.path("flashsale.env")), name)
 	if len(values) != 1 {
 		t.Fatalf("%s has the values %q", name, values)
 	}
@@ -270,13 +266,13 @@ func (s *site) programs(t *testing.T) map[string]string {
 	defer s.mu.Unlock()
 	for name, p := range s.services {
 		if strings.HasPrefix(name, "flashsale") {
-			programs[name] = inode(p.cmd.Process.Pid)
+			programs[name] = inode(p.Pid())
 		}
 	}
 	return programs
 }
 
-// inode tells the files apart that processes run; "" when the process has ended.
+// inode identifies the file that a process runs; "" when the process has ended.
 func inode(pid int) string {
 	info, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {

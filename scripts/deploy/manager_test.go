@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"flashsale/internal/stand"
 )
 
 // manage does for a machine of the site what systemctl does: a command is a verb and a service.
@@ -19,13 +21,13 @@ func (s *site) manage(t *testing.T, machine, command string) error {
 		name += " on " + machine
 	}
 	if running := s.services[name]; running != nil && (verb == "stop" || verb == "restart") {
-		running.stop(t)
+		running.Stop()
 		delete(s.services, name)
 	}
 	switch {
 	case verb == "start" || verb == "restart":
 	case verb == "reload" && s.services[name] != nil:
-		return s.services[name].cmd.Process.Signal(syscall.SIGHUP)
+		return s.services[name].Signal(syscall.SIGHUP)
 	case verb == "stop" || verb == "enable" || command == "daemon-reload":
 		return nil
 	default:
@@ -50,17 +52,17 @@ func (s *site) manage(t *testing.T, machine, command string) error {
 func (s *site) startFront(t *testing.T, service string) {
 	for _, name := range []string{"haproxy", "nginx"} {
 		if running := s.services[name]; running != nil {
-			running.stop(t)
+			running.Stop()
 			delete(s.services, name)
 		}
 	}
 	file := map[string]string{"haproxy": "haproxy.cfg", "nginx": "nginx.conf"}[service]
 	config := s.root + "/etc/" + service + "/" + file
-	write(t, config, s.place(read(t, config)))
+	stand.WriteFile(t, config, s.place(stand.ReadFile(t, config)))
 	if service == "nginx" {
 		s.services[service] = runNginx(t, config)
 	} else {
-		env := environment(read(t, s.root+"/etc/default/haproxy"))
+		env := environment(stand.ReadFile(t, s.root+"/etc/default/haproxy"))
 		s.services[service] = start(t, env, "haproxy", "-db", "-f", config)
 	}
 	awaitListener(t, s.machine("9")+":8443")
@@ -68,12 +70,12 @@ func (s *site) startFront(t *testing.T, service string) {
 
 // startUnit starts what the installed unit starts, with the environment and the credentials that the unit
 // gives it. The one thing that differs from systemd's way: it listens on the machine's own address only.
-func (s *site) startUnit(t *testing.T, machine string) *process {
-	unit := read(t, s.root+"/etc/systemd/system/flashsale.service")
+func (s *site) startUnit(t *testing.T, machine string) *stand.Process {
+	unit := stand.ReadFile(t, s.root+"/etc/systemd/system/flashsale.service")
 	credentials := filepath.Join(t.TempDir(), "credentials")
 	for _, credential := range settings(unit, "LoadCredential") {
 		name, from, _ := strings.Cut(credential, ":")
-		write(t, filepath.Join(credentials, name), read(t, s.root+from))
+		stand.WriteFile(t, filepath.Join(credentials, name), stand.ReadFile(t, s.root+from))
 	}
 	state := s.root + "/var/lib" // of all machines: the folder of each is one below
 	expand := strings.NewReplacer("%d", credentials, "%S", state+"/"+machine).Replace
@@ -82,7 +84,7 @@ func (s *site) startUnit(t *testing.T, machine string) *process {
 		env = append(env, strings.Fields(expand(line))...)
 	}
 	for _, file := range settings(unit, "EnvironmentFile") {
-		env = append(env, environment(read(t, s.root+file))...)
+		env = append(env, environment(stand.ReadFile(t, s.root+file))...)
 	}
 	env = append(env, "APP_HOST="+machine)
 	command := strings.Fields(expand(settings(unit, "ExecStart")[0]))

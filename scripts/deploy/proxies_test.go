@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 )
 
 // everywhere is the network of all clients of a test.
@@ -27,7 +30,7 @@ func startHAProxy(t *testing.T, servers [3]string, admin string, changes ...stri
 		env = append(env, fmt.Sprintf("SERVER_%d=%s", i+1, server))
 	}
 	file := changed(t, "haproxy.cfg", append([]string{"maxconn 5000", "maxconn 500"}, changes...)...)
-	start(t, env, program(t, "haproxy"), "-db", "-f", file)
+	start(t, env, stand.Need(t, "haproxy"), "-db", "-f", file)
 	return awaitListener(t, host+":8000")
 }
 
@@ -47,14 +50,14 @@ func startNginx(t *testing.T, servers [3]string, admin string, changes ...string
 
 // runNginx runs nginx with a configuration, as whoever runs the tests, with its working files beside the
 // configuration.
-func runNginx(t *testing.T, file string) *process {
+func runNginx(t *testing.T, file string) *stand.Process {
 	t.Helper()
 	dir := filepath.Dir(file)
 	paths := "http {\n"
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		paths += kind + "_temp_path " + dir + "/" + kind + ";\n"
 	}
-	text := strings.Replace(read(t, file), "http {\n", paths, 1)
+	text := strings.Replace(stand.ReadFile(t, file), "http {\n", paths, 1)
 	text = strings.Replace(text, "worker_processes auto;", "worker_processes 1;", 1)
 	text = strings.Replace(text, "worker_rlimit_nofile 65536;\n", "", 1) // only root may
 	text = strings.Replace(text, "worker_connections 16384;", "worker_connections 1000;", 1)
@@ -65,14 +68,14 @@ func runNginx(t *testing.T, file string) *process {
 	} else {
 		text = strings.Replace(text, "user www-data;\n", "", 1)
 	}
-	write(t, file, text)
+	stand.WriteFile(t, file, text)
 	globals := "daemon off; pid " + dir + "/pid;"
-	return start(t, nil, program(t, "nginx"), "-p", dir, "-c", file, "-e", "stderr", "-g", globals)
+	return start(t, nil, stand.Need(t, "nginx"), "-p", dir, "-c", file, "-e", "stderr", "-g", globals)
 }
 
 func awaitListener(t *testing.T, address string) string {
 	t.Helper()
-	await(t, address+" listens", func() bool {
+	polltest.Until(t, address+" listens", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			conn.Close()

@@ -10,9 +10,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 )
 
-// site is what the guide is about: the operator's desktop and the machines. All machines share one file
+// site is the operator's desktop and the machines of the guide. All machines share one file
 // system under root; each has an address of its own.
 type site struct {
 	root, desktop string
@@ -21,7 +24,7 @@ type site struct {
 	manager       *httptest.Server // takes what the machines ask systemctl for
 
 	mu       sync.Mutex
-	services map[string]*process
+	services map[string]*stand.Process
 }
 
 // stubs stand for programs that reach other machines or would change this one. A file without a folder
@@ -41,18 +44,19 @@ var programs = []string{
 	"redis-server", "redis-cli", "redis-check-aof", "haproxy", "nginx", "openssl", "curl", "bash",
 }
 
-// newSite makes a site whose machines have what a Debian package would have put there.
+// newSite makes a site with the files that Debian packages put on the machines.
 func newSite(t *testing.T) *site {
 	t.Helper()
 	for _, name := range programs {
-		program(t, name)
+		stand.Need(t, name)
 	}
 	root, err := os.MkdirTemp("", "site") // short: the path of a unix socket is limited
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
-	s := &site{root: root, desktop: root + "/desktop", network: newNetwork(), services: map[string]*process{}}
+	s := &site{root: root, desktop: root + "/desktop", network: newNetwork(),
+		services: map[string]*stand.Process{}}
 	s.furnish(t)
 	s.writeCatalogue(t)
 	s.manager = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,15 +87,15 @@ func (s *site) furnish(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(t, s.root+"/etc/redis/redis.conf", "dir "+s.root+"/var/lib/redis\ndaemonize no\n")
+	stand.WriteFile(t, s.root+"/etc/redis/redis.conf", "dir "+s.root+"/var/lib/redis\ndaemonize no\n")
 	for name, script := range stubs {
-		write(t, s.root+"/stubs/"+name, "#!/bin/bash\n"+script+"\n")
+		stand.WriteFile(t, s.root+"/stubs/"+name, "#!/bin/bash\n"+script+"\n")
 		executable(t, s.root+"/stubs/"+name)
 	}
 	for _, name := range []string{"flashsale.service", "haproxy.cfg", "nginx.conf"} {
-		write(t, s.path(name), read(t, name))
+		stand.WriteFile(t, s.path(name), stand.ReadFile(t, name))
 	}
-	write(t, s.path("flashsale"), read(t, filepath.Join(built, "flashsale")))
+	stand.WriteFile(t, s.path("flashsale"), stand.ReadFile(t, stand.Built(t, stand.ServerSource)))
 	executable(t, s.path("flashsale"))
 }
 
@@ -106,8 +110,8 @@ func (s *site) writeCatalogue(t *testing.T) {
 	for id := 1; id <= 50; id++ {
 		fmt.Fprintf(&foods, "%d,500,%d\n", id, 3+id%20)
 	}
-	write(t, s.path("users.csv"), users.String())
-	write(t, s.path("foods.csv"), foods.String())
+	stand.WriteFile(t, s.path("users.csv"), users.String())
+	stand.WriteFile(t, s.path("foods.csv"), foods.String())
 }
 
 // path is a file on the desktop.
@@ -152,7 +156,7 @@ func (s *site) desk(t *testing.T, name string) string {
 	return run(t, s.desktop, s.env, "bash", "-c", s.place(block(t, name)))
 }
 
-// control is what an operator types on a machine.
+// control carries out systemctl on a machine, with the words of command.
 func (s *site) control(t *testing.T, machine, command string) {
 	t.Helper()
 	if err := s.manage(t, machine, command); err != nil {
@@ -164,7 +168,7 @@ func (s *site) control(t *testing.T, machine, command string) {
 func (s *site) awaitReady(t *testing.T) {
 	t.Helper()
 	for _, last := range []string{"11", "12", "13"} {
-		await(t, "server "+last+" is ready", func() bool {
+		polltest.Until(t, "server "+last+" is ready", func() bool {
 			return get(http.DefaultClient, "http://"+s.machine(last)+":8080/readyz") == http.StatusOK
 		})
 	}

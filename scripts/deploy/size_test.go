@@ -1,15 +1,14 @@
 package deploy
 
 import (
-	"fmt"
-	"net/http"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"flashsale/internal/client"
+	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -24,10 +23,10 @@ func TestSizeInRedis(t *testing.T) {
 		var group sync.WaitGroup
 		for first := range atOnce {
 			group.Go(func() {
-				client := &http.Client{Transport: &http.Transport{}}
-				defer client.CloseIdleConnections()
+				b := &client.Client{Address: host + ":8080"}
+				defer b.HangUp()
 				for user := 2 + first; user <= buyers; user += atOnce {
-					if err := visit(client, host, user, buy); err != nil {
+					if err := visit(b, user, buy); err != nil {
 						t.Error(err)
 						return
 					}
@@ -44,7 +43,7 @@ func TestSizeInRedis(t *testing.T) {
 		return
 	}
 	per := func(from, to int) int { return (to - from) / (buyers - 1) }
-	guide := read(t, "README.md")
+	guide := stand.ReadFile(t, "README.md")
 	for _, figure := range []struct {
 		what     string
 		measured int
@@ -67,19 +66,18 @@ func TestSizeInRedis(t *testing.T) {
 }
 
 // visit fills a cart with three foods and, where buy is set, orders it.
-func visit(client *http.Client, host string, user int, buy bool) error {
-	b := &buyer{client: client, url: "http://" + host + ":8080"}
-	if err := b.login(fmt.Sprintf("user%d", user), fmt.Sprintf("pass%d", user)); err != nil {
+func visit(b *client.Client, user int, buy bool) error {
+	if err := b.LoginUser(user); err != nil {
 		return err
 	}
-	cart, err := b.fill(1+user%97, 2+user%97, 3+user%97)
+	cart, err := b.Fill(client.Pieces(1+user%97, 1), client.Pieces(2+user%97, 1), client.Pieces(3+user%97, 1))
 	if err == nil && buy {
-		_, err = b.order(cart)
+		_, err = b.Order(cart)
 	}
 	return err
 }
 
-// size is what Redis holds, in bytes.
+// size is the size of the data of Redis, in bytes.
 type size struct{ memory, disk int }
 
 func measure(t *testing.T, redis *redistest.Server) (s size) {
@@ -89,12 +87,12 @@ func measure(t *testing.T, redis *redistest.Server) (s size) {
 	return s
 }
 
-// redisInfo is what INFO says in numbers; args tell redis-cli which Redis to ask.
+// redisInfo returns the numbers of INFO; args tell redis-cli which Redis to ask.
 func redisInfo(t *testing.T, args ...string) map[string]int {
 	t.Helper()
 	fields := map[string]int{}
-	command := append([]string{program(t, "redis-cli")}, args...)
-	out := run(t, filepath.Dir(built), nil, append(command, "INFO")...)
+	command := append([]string{stand.Need(t, "redis-cli")}, args...)
+	out := run(t, ".", nil, append(command, "INFO")...)
 	for line := range strings.Lines(out) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		if number, err := strconv.Atoi(value); err == nil {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"flashsale/internal/stand"
 )
 
 const (
@@ -17,14 +19,15 @@ const (
 func uncommented(t *testing.T) string {
 	t.Helper()
 	pairs := []string{unitBinary, "/bin/true"}
-	for _, line := range regexp.MustCompile(`(?m)^#[A-Z]\w+=.*$`).FindAllString(read(t, unitFile), -1) {
+	setting := regexp.MustCompile(`(?m)^#[A-Z]\w+=.*$`)
+	for _, line := range setting.FindAllString(stand.ReadFile(t, unitFile), -1) {
 		pairs = append(pairs, line+"\n", line[1:]+"\n")
 	}
 	return changed(t, unitFile, pairs...)
 }
 
 func TestSystemdAcceptsUnit(t *testing.T) {
-	analyze := program(t, "systemd-analyze")
+	analyze := stand.Need(t, "systemd-analyze")
 	complaints := func(path string) string {
 		out, err := exec.Command(analyze, "verify", path).CombinedOutput()
 		var about []string // verify also looks at the units of the machine that this one names
@@ -52,7 +55,7 @@ func TestSystemdAcceptsUnit(t *testing.T) {
 
 // The exposure that systemd-analyze finds, from 0 (none) to 10.
 func TestSystemdFindsUnitSecure(t *testing.T) {
-	analyze := program(t, "systemd-analyze")
+	analyze := stand.Need(t, "systemd-analyze")
 	for path, most := range map[string]float64{unitFile: 1.6, uncommented(t): 1.8} {
 		out, err := exec.Command(analyze, "security", "--offline=true", path).CombinedOutput()
 		var level float64
@@ -67,12 +70,12 @@ func TestSystemdFindsUnitSecure(t *testing.T) {
 }
 
 func TestUnitSettings(t *testing.T) {
-	for _, text := range []string{read(t, unitFile), read(t, uncommented(t))} {
+	for _, text := range []string{stand.ReadFile(t, unitFile), stand.ReadFile(t, uncommented(t))} {
 		if files := settings(text, "EnvironmentFile"); len(files) != 1 || files[0] != "/etc/flashsale.env" {
 			t.Errorf("environment files %q: it must be required, without a leading -", files)
 		}
 	}
-	all := read(t, uncommented(t))
+	all := stand.ReadFile(t, uncommented(t))
 	for name, want := range map[string]string{
 		"LoadCredential": "tls.crt:/etc/flashsale/tls.crt tls.key:/etc/flashsale/tls.key " +
 			"users.csv:/etc/flashsale/users.csv foods.csv:/etc/flashsale/foods.csv",

@@ -15,11 +15,12 @@ var errCut = errors.New("the append-only file ends inside of a command")
 
 const (
 	cutMax = 64 << 10 // bytes: the longest tail that is cut, some 200 orders
-	// execBytes is the shortest command in a transaction, its EXEC: a cut of fewer bytes behind a command is inside the next.
+	// execBytes is the shortest command in a transaction, its EXEC: a cut of fewer bytes behind a command is
+	// inside the next.
 	execBytes = len("*1\r\n$4\r\nEXEC\r\n")
 )
 
-// history is what an append-only file tells of the orders.
+// history is the orders in an append-only file.
 type history struct {
 	bytes  int
 	orders []appended
@@ -35,7 +36,7 @@ type appended struct {
 // readOrders reads an append-only file, up to a command that was being written when Redis was killed.
 func readOrders(file []byte) (h history, err error) {
 	h.bytes = len(file)
-	inside, complete := false, 0 // complete: orders whose transaction has ended
+	inside, complete := false, 0 // complete: orders with a transaction that has ended
 	for at := 0; at < len(file); {
 		words, length, err := readCommand(file[at:])
 		if errors.Is(err, errCut) {
@@ -51,7 +52,8 @@ func readOrders(file []byte) (h history, err error) {
 		case words[0] == "EXEC":
 			inside = false
 		case words[0] == "SET" && len(words) == 3 && strings.HasPrefix(words[1], "o_"):
-			h.orders = append(h.orders, appended{user: strings.TrimPrefix(words[1], "o_"), end: at, kept: math.MaxInt})
+			h.orders = append(h.orders, appended{user: strings.TrimPrefix(words[1], "o_"), end: at,
+				kept: math.MaxInt})
 		}
 		for ; !inside && complete < len(h.orders); complete++ {
 			h.orders[complete].kept = at
@@ -60,8 +62,8 @@ func readOrders(file []byte) (h history, err error) {
 	return h, nil
 }
 
-// chooseCut is an offset in the file's tail at which a crash may have ended it: inside of a command, behind an order whose
-// transaction goes on. What is cut elsewhere is easier to survive.
+// chooseCut chooses an offset in the file's tail at which a crash may have ended it: inside of a command,
+// behind an order with an open transaction. A cut elsewhere is easier to survive.
 func (h history) chooseCut(dice *rand.Rand) int {
 	tail := slices.IndexFunc(h.orders, func(o appended) bool { return o.end > h.bytes-min(h.bytes/4, cutMax) })
 	if tail < 0 {
@@ -70,7 +72,8 @@ func (h history) chooseCut(dice *rand.Rand) int {
 	return h.orders[tail+dice.IntN(len(h.orders)-tail)].end + 1 + dice.IntN(execBytes-1)
 }
 
-// split tells the users whose orders survive a file of keep bytes from those whose orders were in what is lost.
+// split returns the users with an order in the first keep bytes, and those with an order in the rest, which
+// is lost.
 func (h history) split(keep int) (survive, lost []string) {
 	for _, o := range h.orders {
 		if o.kept <= keep {

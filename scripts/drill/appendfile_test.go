@@ -41,7 +41,8 @@ func TestSplitOrders(t *testing.T) {
 		h, err := readOrders([]byte(test.file))
 		survive, lost := h.split(test.keep)
 		if err != nil || strings.Join(survive, " ") != test.survive || strings.Join(lost, " ") != test.lost {
-			t.Errorf("%d of %d bytes: %v survive, %v lost, %v; want %s and %s", test.keep, len(test.file), survive, lost, err, test.survive, test.lost)
+			t.Errorf("%d of %d bytes: %v survive, %v lost, %v; want %s and %s", test.keep, len(test.file), survive,
+				lost, err, test.survive, test.lost)
 		}
 	}
 }
@@ -54,7 +55,7 @@ func TestReadOrdersRefusesGarbage(t *testing.T) {
 	}
 }
 
-// A cut falls inside of a command, behind an order of the tail whose transaction goes on.
+// A cut falls inside of a command, behind an order of the tail, before its transaction has ended.
 func TestChooseCut(t *testing.T) {
 	var file strings.Builder
 	var ends []int

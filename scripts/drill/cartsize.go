@@ -24,8 +24,8 @@ const (
 
 func cartKey(cart string) string { return "c_" + cart[:cartNameBytes] }
 
-// cartKeys is the pattern of the keys of all carts of a user: a name is base64url of the user, 4 bytes, and 8 bytes
-// that tell the carts apart. The sixth character has two bits of the user.
+// cartKeys is the pattern of the keys of all carts of a user: a name is base64url of the user, 4 bytes, and
+// 8 bytes that tell the carts apart. The sixth character has two bits of the user.
 func cartKeys(user int) string {
 	name := func(low byte) string {
 		return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint32(nil, uint32(user)), low))
@@ -77,7 +77,8 @@ func repeat(ctx context.Context, it func()) (stop func()) {
 	}
 }
 
-// judgeWrites looks through the append-only file for writes of the cart that are longer than its list may be.
+// judgeWrites looks through the append-only file for writes of the cart that are longer than its list may
+// be.
 func (s *stack) judgeWrites(cart string) error {
 	path, err := s.redis.appendFile()
 	if err != nil {
@@ -101,7 +102,8 @@ func (s *stack) judgeWrites(cart string) error {
 	return nil
 }
 
-// longestWrite is the length of the longest command about a key in an append-only file, and how many there are.
+// longestWrite is the length of the longest command about a key in an append-only file, and how many there
+// are.
 func longestWrite(file []byte, key string) (longest, writes int, err error) {
 	for at := 0; at < len(file); {
 		words, length, err := readCommand(file[at:])

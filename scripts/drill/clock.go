@@ -4,19 +4,24 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
+
+	"flashsale/internal/stand"
 )
 
-// clockVariable names, to the servers, the file that says how far their clock has jumped.
+// clockVariable names the file with the jump of the servers' clock, in their environment.
 const clockVariable = "DRILL_CLOCK"
 
-// The one line of package time by which every wall clock reading of a Go program passes, and what stands behind it in the
-// server of a clock drill. The monotonic reading stays, as it does when a real clock is set.
+// The one line of package time by which every wall clock reading of a Go program passes, and what stands
+// behind it in the server of a clock drill. The monotonic reading stays, as it does when a real clock is
+// set.
 const (
 	readsClock  = "sec, nsec, mono := runtimeNow()\n"
 	clockJumped = readsClock + "\tsec += clockJump()\n"
@@ -54,60 +59,63 @@ func clockJump() int64 {
 }
 `
 
-// clock is the wall clock of the servers of a drill. To set that of the machine would disturb everything else on it, a time
-// namespace does not shift it and libfaketime does not reach a Go program, so the server is built with a package time whose
-// wall clock is shifted by a number in a file that all its processes map. The rest of it is the server as it is.
-type clock struct {
-	program string
-	file    *os.File
-}
+// clock is the wall clock of the servers of a drill. To set that of the machine would disturb everything
+// else on it, a time namespace does not shift it and libfaketime does not reach a Go program, so the server
+// is built with a changed package time: all its processes map a file, and a number in it shifts their wall
+// clock. The rest of it is the server as it is.
+type clock struct{ file *os.File }
 
-// newClock builds that server, once; without a build cache it takes half a minute.
-func newClock(ctx context.Context, p programs, folder string) (*clock, error) {
-	c := &clock{program: filepath.Join(p.folder, "clock", "flashsale")}
-	if _, err := os.Stat(c.program); err != nil {
-		if err := c.build(ctx, filepath.Dir(c.program)); err != nil {
-			return nil, err
-		}
-	}
-	var err error
-	if c.file, err = os.Create(filepath.Join(folder, "clock")); err != nil {
+func newClock(folder string) (*clock, error) {
+	file, err := os.Create(filepath.Join(folder, "clock"))
+	if err != nil {
 		return nil, fmt.Errorf("cannot make a clock: %w", err)
 	}
+	c := &clock{file}
 	return c, c.jump(0)
 }
 
-func (c *clock) build(ctx context.Context, folder string) error {
-	output, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+// buildWithClock builds that server; without a build cache it takes half a minute.
+func buildWithClock(ctx context.Context) (path string, err error) {
+	overlay, err := clockOverlay()
 	if err != nil {
-		return fmt.Errorf("cannot find the sources of Go: %w", err)
+		return "", err
+	}
+	return stand.Build(ctx, stand.ServerSource, "-overlay", overlay)
+}
+
+// clockOverlay writes the changed package time, once, and returns the overlay file for "go build".
+var clockOverlay = sync.OnceValues(func() (overlay string, err error) {
+	output, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", fmt.Errorf("cannot find the sources of Go: %w", err)
 	}
 	original := filepath.Join(strings.TrimSpace(string(output)), "src", "time", "time.go")
 	source, err := os.ReadFile(original)
 	if err != nil {
-		return fmt.Errorf("%w: the sources of package time: %w", errImpossible, err)
+		return "", fmt.Errorf("%w: the sources of package time: %w", errImpossible, err)
 	}
 	shifted, found := shiftClock(string(source))
 	if !found {
-		return fmt.Errorf("%w: package time of this Go reads its clock in another way than Go 1.26", errImpossible)
+		return "", fmt.Errorf("%w: package time of this Go reads its clock in another way than Go 1.26",
+			errImpossible)
 	}
-	patch, added, overlay := filepath.Join(folder, "time.go"), filepath.Join(folder, "jump.go"), filepath.Join(folder, "overlay.json")
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {
-		original: patch, filepath.Join(filepath.Dir(original), "jump.go"): added,
-	}})
+	folder, err := stand.LastingFolder("clock")
 	if err != nil {
-		return fmt.Errorf("cannot write overlay: %w", err)
+		return "", err
 	}
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		return fmt.Errorf("cannot write overlay: %w", err)
+	changed, added := filepath.Join(folder, "time.go"), filepath.Join(folder, "jump.go")
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {
+		original: changed, filepath.Join(filepath.Dir(original), "jump.go"): added,
+	}})
+	overlay = filepath.Join(folder, "overlay.json")
+	for path, text := range map[string]string{changed: shifted, added: clockSource, overlay: string(replace)} {
+		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600))
 	}
-	for path, text := range map[string]string{patch: shifted, added: clockSource, overlay: string(replace)} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			return fmt.Errorf("cannot write overlay: %w", err)
-		}
+	if err != nil {
+		return "", fmt.Errorf("cannot write overlay: %w", err)
 	}
-	return goBuild(ctx, c.program, "flashsale", "-overlay", overlay)
-}
+	return overlay, nil
+})
 
 // shiftClock adds the jump to the source of package time.
 func shiftClock(source string) (shifted string, found bool) {

@@ -13,7 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/child"
+	"flashsale/internal/polltest"
+	"flashsale/internal/proc"
 )
 
 // Faults of what Redis keeps.
@@ -24,7 +25,8 @@ func memoryFull(ctx context.Context, s *stack, dice *rand.Rand) error {
 		return err
 	}
 	room := dice.Int64N(100 << 10) // the load itself is to reach the limit
-	if _, err := s.redis.ask(ctx, "CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", strconv.FormatInt(used+room, 10)); err != nil {
+	if _, err := s.redis.ask(ctx, "CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory",
+		strconv.FormatInt(used+room, 10)); err != nil {
 		return err
 	}
 	if err := s.awaitRefusals(ctx); err != nil {
@@ -38,7 +40,8 @@ func memoryFull(ctx context.Context, s *stack, dice *rand.Rand) error {
 func diskFull(ctx context.Context, s *stack, _ *rand.Rand) error {
 	s.note("%s", s.disk.describe())
 	if !s.disk.mounted && !s.setup.everysec {
-		return fmt.Errorf("%w: no mount is permitted, and a redis-server that ends loses its file size limit", errImpossible)
+		return fmt.Errorf("%w: no mount is permitted, and a redis-server that ends loses its file size limit",
+			errImpossible)
 	}
 	if err := s.disk.fill(s.redis); err != nil {
 		return err
@@ -50,8 +53,9 @@ func diskFull(ctx context.Context, s *stack, _ *rand.Rand) error {
 	return s.disk.free(s.redis)
 }
 
-// tailCut is what a power cut may leave, and after it one more restart. The drill's own Redis refuses such a file
-// (aof-load-truncated no) and is repaired as the README says; the server's own must do that by itself.
+// tailCut makes the file that a power cut may leave; after it comes one more restart. The drill's own Redis
+// refuses such a file (aof-load-truncated no) and is repaired as the README says; the server's own must do
+// that by itself.
 func tailCut(ctx context.Context, s *stack, dice *rand.Rand) error {
 	s.redis.held.Lock()
 	defer s.redis.held.Unlock()
@@ -77,7 +81,8 @@ func tailCut(ctx context.Context, s *stack, dice *rand.Rand) error {
 		return fmt.Errorf("cannot cut the append-only file: %w", err)
 	}
 	s.destroyed(len(lost))
-	s.note("cut the last %d of %d bytes; %d orders were before the cut, %d in it", len(file)-keep, len(file), len(survive), len(lost))
+	s.note("cut the last %d of %d bytes; %d orders were before the cut, %d in it", len(file)-keep, len(file),
+		len(survive), len(lost))
 	if s.redis.owner == nil {
 		if err := repair(ctx, filepath.Dir(path)); err != nil {
 			return err
@@ -99,7 +104,8 @@ func tailCut(ctx context.Context, s *stack, dice *rand.Rand) error {
 	return start(ctx)
 }
 
-// crash kills Redis, with the server where Redis is its own, as a power cut does; the result starts it again.
+// crash kills Redis, with the server where Redis is its own, as a power cut does; the result starts it
+// again.
 func (s *stack) crash(ctx context.Context) (start func(context.Context) error, err error) {
 	if s.redis.owner == nil {
 		s.redis.service.kill()
@@ -112,15 +118,17 @@ func (s *stack) crash(ctx context.Context) (start func(context.Context) error, e
 	_ = syscall.Kill(pid, syscall.SIGKILL) // the only error is that it has ended
 	s.redis.owner.kill()
 	start = func(context.Context) error { return s.redis.owner.start() }
-	return start, await(ctx, "end of redis-server", stopMax, func() bool { _, alive := child.Parent(pid); return !alive })
+	return start, polltest.Await(ctx, "end of redis-server", stopMax, func() bool { return !proc.Alive(pid) })
 }
 
 // repair cuts an append-only file back to its last complete transaction.
 func repair(ctx context.Context, folder string) error {
-	cmd := exec.CommandContext(ctx, "redis-check-aof", "--fix", filepath.Join(folder, "appendonly.aof.manifest"))
+	cmd := exec.CommandContext(ctx, "redis-check-aof", "--fix",
+		filepath.Join(folder, "appendonly.aof.manifest"))
 	cmd.Stdin = strings.NewReader("y\n")
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot repair the append-only file: %w; apt-get install redis-tools if it is missing\n%s", err, output)
+		return fmt.Errorf("cannot repair the append-only file: %w; "+
+			"apt-get install redis-tools if it is missing\n%s", err, output)
 	}
 	return nil
 }
@@ -133,7 +141,8 @@ func (s *stack) demandOrders(ctx context.Context, users []string) error {
 	}
 	found, err := s.redis.number(ctx, words...)
 	if err == nil && found != int64(len(users)) {
-		err = fmt.Errorf("the cut took more than it held: %d of %d orders from before it are there", found, len(users))
+		err = fmt.Errorf("the cut took more than it held: %d of %d orders from before it are there", found,
+			len(users))
 	}
 	return err
 }
@@ -189,25 +198,32 @@ func scriptsFlushed(ctx context.Context, s *stack, dice *rand.Rand) error {
 	return nil
 }
 
-// sellOut takes away what is left of a food. restock puts it back and returns once the list of foods shows it.
+// sellOut takes away what is left of a food. restock puts it back and returns once the list of foods shows
+// it.
 func (s *stack) sellOut(ctx context.Context, food int) (restock func() error, err error) {
 	sale, err := s.redis.ask(ctx, "HGET", "sale", "id")
 	if err != nil {
 		return nil, err
 	}
 	key, field := "stock_"+sale, fmt.Sprint(food)
-	const takeAll = `local left = redis.call('HGET', KEYS[1], ARGV[1]) redis.call('HSET', KEYS[1], ARGV[1], 0) return left`
+	const takeAll = `
+local left = redis.call('HGET', KEYS[1], ARGV[1])
+redis.call('HSET', KEYS[1], ARGV[1], 0)
+return left`
 	left, err := s.redis.ask(ctx, "EVAL", takeAll, "1", key, field)
 	if err != nil {
 		return nil, err
 	}
-	lists := s.probes.list[len(s.probes.list)-1].shopper
+	lists, err := s.lister()
+	if err != nil {
+		return nil, err
+	}
 	return func() error {
 		if _, err := s.redis.ask(ctx, "HINCRBY", key, field, left); err != nil {
 			return err
 		}
-		return await(ctx, "food back in the list", refusalMax, func() bool {
-			stock, err := lists.stock(ctx)
+		return polltest.Await(ctx, "food back in the list", refusalMax, func() bool {
+			stock, err := lists.stock()
 			return err == nil && len(stock) == foods && stock[food-1] > 0
 		})
 	}, nil

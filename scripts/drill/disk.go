@@ -19,11 +19,11 @@ const (
 	roomLeft = 64 << 10
 )
 
-// ownMountsDone in the environment says that this process has a mount namespace of its own.
+// ownMountsDone is in the environment of a process that has a mount namespace of its own.
 const ownMountsDone = "DRILL_OWN_MOUNTS"
 
-// ownMounts starts this program anew in a mount namespace of its own, where the machine allows it: its file systems then
-// end with it, whatever ends it. Where it is not allowed, newDisk finds that out.
+// ownMounts starts this program anew in a mount namespace of its own, where the machine allows it: its file
+// systems then end with it, however it ends. Where that is not allowed, newDisk notices.
 func ownMounts() {
 	if os.Getenv(ownMountsDone) != "" {
 		return
@@ -36,7 +36,8 @@ func ownMounts() {
 		if exec.Command(path, append(flags, "true")...).Run() != nil {
 			continue
 		}
-		command := append(append([]string{"unshare"}, flags...), append([]string{"/proc/self/exe"}, os.Args[1:]...)...)
+		command := append(append([]string{"unshare"}, flags...), append([]string{"/proc/self/exe"},
+			os.Args[1:]...)...)
 		// /proc/self/exe of unshare would be unshare.
 		if self, err := os.Executable(); err == nil {
 			command[1+len(flags)] = self
@@ -45,8 +46,8 @@ func ownMounts() {
 	}
 }
 
-// disk is the file system of a Redis' data: a small tmpfs, or where mounting is not permitted, a limit on the size of the
-// files that redis-server may write, which fails its writes just so.
+// disk is the file system of a Redis' data: a small tmpfs, or where mounting is not permitted, a limit on
+// the size of the files that redis-server may write, which fails its writes just so.
 type disk struct {
 	folder  string
 	mounted bool
@@ -138,7 +139,7 @@ func setSizeLimit(r *redis, bytes uint64) error {
 	return nil
 }
 
-// describe says which of the two ways this is.
+// describe names the way in which the disk gets full.
 func (d *disk) describe() string {
 	if d.mounted {
 		return fmt.Sprintf("disk: a tmpfs of %d MB, filled", diskBytes>>20)

@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// drill is a fault, or an attack, and what it may do to the sale. run makes the fault, at a moment when orders come, and
-// returns when the fault has ended: from then on service must resume by itself.
+// drill is a fault, or an attack, and what it may do to the sale. run makes the fault, at a moment when
+// orders come, and returns when the fault has ended: from then on service must resume by itself.
 type drill struct {
 	name, says string
 	setup      setup
-	refuses    bool // while it lasts requests get 503 or none: a drill that saw no such answer proves nothing
+	refuses    bool // requests get 503 or no answer meanwhile: a drill that saw none of that proves nothing
 	drops      bool // connections may be lost: it kills a process that holds them
 	freezes    bool // it freezes a server, which cannot answer then
-	alone      bool // not one of a pair: it measures, or needs a Redis that is not as durable, or not the drill's
-	healthy    bool // it makes no fault, only requests: no answer to anybody may be a 5xx
-	run        func(context.Context, *stack, *rand.Rand) error
+	// not one of a pair: it measures, or needs a Redis that is not as durable, or not the drill's
+	alone   bool
+	healthy bool // it makes no fault, only requests: no answer to anybody may be a 5xx
+	run     func(context.Context, *stack, *rand.Rand) error
 }
 
 var (
@@ -32,28 +33,48 @@ var (
 // drills are all of them, in the order in which they run.
 var drills = []drill{
 	{name: "worker-killed", says: "kill -9 of a worker", setup: one, drops: true, run: workerKilled},
-	{name: "server-killed", says: "kill -9 of the supervisor, which is started again", setup: one, drops: true, refuses: true, run: serverKilled},
-	{name: "server-killed-own", says: "the same with the server's own redis-server, which ends with it", setup: ownStore, drops: true, refuses: true, alone: true, run: serverKilled},
-	{name: "redis-killed", says: "kill -9 of Redis at random moments, started again", setup: one, refuses: true, run: redisKilled},
-	{name: "redis-killed-own", says: "kill -9 of the server's own redis-server, which it starts again", setup: ownStore, refuses: true, alone: true, run: ownRedisKilled},
+	{name: "server-killed", says: "kill -9 of the supervisor, which is started again", setup: one, drops: true,
+		refuses: true, run: serverKilled},
+	{name: "server-killed-own", says: "the same with the server's own redis-server, which ends with it",
+		setup: ownStore, drops: true, refuses: true, alone: true, run: serverKilled},
+	{name: "redis-killed", says: "kill -9 of Redis at random moments, started again", setup: one, refuses: true,
+		run: redisKilled},
+	{name: "redis-killed-own", says: "kill -9 of the server's own redis-server, which it starts again",
+		setup: ownStore, refuses: true, alone: true, run: ownRedisKilled},
 	{name: "redis-frozen", says: "SIGSTOP of Redis for 5 s", setup: one, refuses: true, run: redisFrozen},
-	{name: "black-hole", says: "the network accepts and swallows everything", setup: network, refuses: true, run: networkSwallows},
-	{name: "reset", says: "connections to Redis are reset in the middle of a pipeline", setup: network, run: connectionsReset},
+	{name: "black-hole", says: "the network accepts and swallows everything", setup: network, refuses: true,
+		run: networkSwallows},
+	{name: "reset", says: "connections to Redis are reset in the middle of a pipeline", setup: network,
+		run: connectionsReset},
 	{name: "slow-redis", says: "each reply of Redis comes 50 ms later", setup: network, run: redisSlow},
-	{name: "maxmemory", says: "Redis reaches maxmemory (noeviction)", setup: one, refuses: true, run: memoryFull},
-	{name: "disk-full-misconf", says: "the disk of Redis is full: with appendfsync everysec it answers MISCONF", setup: setup{servers: 1, everysec: true, disk: true}, refuses: true, alone: true, run: diskFull},
-	{name: "disk-full-always", says: "the disk of Redis is full: with appendfsync always it ends, again and again", setup: setup{servers: 1, disk: true}, refuses: true, run: diskFull},
-	{name: "disk-full-own", says: "the same with the server's own redis-server, which it starts again", setup: setup{servers: 1, own: true, disk: true}, refuses: true, alone: true, run: diskFull},
-	{name: "tail-cut", says: "the last bytes of the append-only file are lost, redis-check-aof repairs it; later one more restart", setup: one, refuses: true, run: tailCut},
-	{name: "tail-cut-own", says: "the same with the server's own redis-server, without anybody's help", setup: ownStore, refuses: true, drops: true, alone: true, run: tailCut},
-	{name: "emptied", says: "Redis comes back empty, later with its data", setup: one, refuses: true, run: redisEmptied},
+	{name: "maxmemory", says: "Redis reaches maxmemory (noeviction)", setup: one, refuses: true,
+		run: memoryFull},
+	{name: "disk-full-misconf", says: "the disk of Redis is full: with appendfsync everysec it answers MISCONF",
+		setup: setup{servers: 1, everysec: true, disk: true}, refuses: true, alone: true, run: diskFull},
+	{name: "disk-full-always",
+		says:  "the disk of Redis is full: with appendfsync always it ends, again and again",
+		setup: setup{servers: 1, disk: true}, refuses: true, run: diskFull},
+	{name: "disk-full-own", says: "the same with the server's own redis-server, which it starts again",
+		setup: setup{servers: 1, own: true, disk: true}, refuses: true, alone: true, run: diskFull},
+	{name: "tail-cut", says: "the last bytes of the append-only file are lost, redis-check-aof repairs it; " +
+		"later one more restart", setup: one, refuses: true, run: tailCut},
+	{name: "tail-cut-own", says: "the same with the server's own redis-server, without anybody's help",
+		setup: ownStore, refuses: true, drops: true, alone: true, run: tailCut},
+	{name: "emptied", says: "Redis comes back empty, later with its data", setup: one, refuses: true,
+		run: redisEmptied},
 	{name: "script-flush", says: "SCRIPT FLUSH in mid-load", setup: one, run: scriptsFlushed},
-	{name: "frozen-server", says: "three servers of one sale, one is frozen and goes on", setup: setup{servers: 3}, drops: true, freezes: true, run: serverFrozen},
-	{name: "clock-jump", says: "the servers' clock jumps hours ahead and back", setup: setup{servers: 1, clock: true}, run: clockJumps},
-	{name: "cart-races", says: "carts are changed and ordered at the same moment on two connections", setup: racing, healthy: true, alone: true, run: cartRaces},
-	{name: "one-cart", says: "256 connections change one cart as fast as they can", setup: crowded, healthy: true, alone: true, run: oneCart},
-	{name: "many-carts", says: "one user fills carts from 64 connections as fast as possible", setup: crowded, healthy: true, alone: true, run: manyCarts},
-	{name: "readyz-flood", says: "256 connections ask /readyz as fast as they can", setup: crowded, healthy: true, alone: true, run: readyzFlood},
+	{name: "frozen-server", says: "three servers of one sale, one is frozen and goes on",
+		setup: setup{servers: 3}, drops: true, freezes: true, run: serverFrozen},
+	{name: "clock-jump", says: "the servers' clock jumps hours ahead and back",
+		setup: setup{servers: 1, clock: true}, run: clockJumps},
+	{name: "cart-races", says: "carts are changed and ordered at the same moment on two connections",
+		setup: racing, healthy: true, alone: true, run: cartRaces},
+	{name: "one-cart", says: "256 connections change one cart as fast as they can", setup: crowded,
+		healthy: true, alone: true, run: oneCart},
+	{name: "many-carts", says: "one user fills carts from 64 connections as fast as possible", setup: crowded,
+		healthy: true, alone: true, run: manyCarts},
+	{name: "readyz-flood", says: "256 connections ask /readyz as fast as they can", setup: crowded,
+		healthy: true, alone: true, run: readyzFlood},
 }
 
 // How often and how long, in the short form and in the long one.
@@ -71,7 +92,7 @@ func (s *stack) lasting(short, long time.Duration) time.Duration {
 	return short
 }
 
-// goesWith says whether two faults can be made at once, on one stack.
+// goesWith reports whether two faults can be made at once, on one stack.
 func (d drill) goesWith(other drill) bool { return !d.alone && !other.alone && d.name != other.name }
 
 // pair makes two faults at once: the second begins while the first goes on, or soon after.

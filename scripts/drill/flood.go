@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,8 +14,8 @@ import (
 
 const (
 	crowdSize = 256 // connections of an attacker
-	// What an attack may do to the p99 of other buyers: slowdownMax times what a harmless load of as many requests
-	// does, and slowdownFloor, which keeps noise from deciding.
+	// What an attack may do to the p99 of other buyers: slowdownMax times what a harmless load of as many
+	// requests does, and slowdownFloor, which keeps noise from deciding.
 	slowdownMax   = 2
 	slowdownFloor = 5 * time.Millisecond
 	contrastTries = 3
@@ -26,47 +23,15 @@ const (
 	calmShort, calmLong = 500 * time.Millisecond, 2 * time.Second
 )
 
-type (
-	call   struct{ method, path, body string }
-	answer string // the status, and behind it the code of a refusal
-)
-
-const noAnswer answer = "no answer" // the connection was lost
-
-// hurts reports whether the answer tells of a fault of the server.
-func (a answer) hurts() bool { return a == noAnswer || a >= "500" }
-
-func addTo(cart string, i item) call {
-	return call{"PATCH", "/carts/" + cart, fmt.Sprintf(`{"food_id":%d,"count":%d}`, i.Food, i.Count)}
-}
-
-func orderOf(cart string) call { return call{"POST", "/orders", fmt.Sprintf(`{"cart_id":%q}`, cart)} }
-
-// ask makes a call.
-func (s *shopper) ask(ctx context.Context, c call) (a answer, reply []byte, took time.Duration) {
-	status, reply, took, err := s.send(ctx, c.method, c.path, c.body, "")
-	if err != nil {
-		return noAnswer, nil, took
-	}
-	a = answer(strconv.Itoa(status))
-	if status >= http.StatusBadRequest {
-		var refusal struct{ Code string }
-		_ = json.Unmarshal(reply, &refusal) // what is no JSON has no code, and no answer that is right
-		a += answer(" " + refusal.Code)
-	}
-	return a, reply, took
-}
-
 // newcomers are n reserved users from the first on, logged in. A drill has them once.
 func (s *stack) newcomers(ctx context.Context, n int) ([]*shopper, error) {
 	if firstNewcomer+n > reserved {
 		return nil, fmt.Errorf("cannot have %d users: %d are reserved", n, reserved-firstNewcomer)
 	}
 	list := make([]*shopper, n)
-	door := newShopper(s.servers[0].address, 0)
 	err := inParallel(ctx, n, func(ctx context.Context, i int) error {
-		list[i] = door.as(&shopper{user: firstNewcomer + i})
-		return list[i].login(ctx)
+		list[i] = newShopper(s.servers[0].address, firstNewcomer+i)
+		return list[i].login()
 	})
 	return list, err
 }
@@ -84,7 +49,7 @@ func inParallel(ctx context.Context, n int, it func(ctx context.Context, i int) 
 
 // order orders a cart for a newcomer, and remembers the order for the audit.
 func (s *stack) order(ctx context.Context, user *shopper, cart string) answer {
-	a, _, _ := user.ask(ctx, orderOf(cart))
+	a, _, _ := user.ask(orderOf(cart))
 	if a == "200" {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -93,11 +58,11 @@ func (s *stack) order(ctx context.Context, user *shopper, cart string) answer {
 	return a
 }
 
-// flood is a crowd of which each member sends one request after the other on a connection of its own.
+// flood is a crowd: each member sends one request after the other on a connection of its own.
 type flood struct {
 	crowd []*shopper
 	next  func(member, n int) call          // the n-th request of a member
-	heard func(member, n int, reply []byte) // what a success of it says; nil: nobody listens
+	heard func(member, n int, reply string) // gets the answer to a success; may be nil
 	right []answer                          // all others break a promise
 }
 
@@ -109,7 +74,7 @@ func crowdOf(users []*shopper) (crowd []*shopper) {
 	return crowd
 }
 
-// tide is what became of a flood.
+// tide is the outcome of a flood.
 type tide struct {
 	sent     int
 	took     time.Duration
@@ -132,8 +97,8 @@ func (t *tide) String() string {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// run floods for so long, as fast as the crowd can or, with a rate above 0, with at most so many requests a second.
-// It returns when every request is answered.
+// run floods for a time: as fast as the crowd can, or with a rate above 0 at that many requests a second. It
+// returns when every request is answered.
 func (s *stack) run(ctx context.Context, f flood, lasting time.Duration, rate float64) *tide {
 	t := &tide{answers: map[answer]int{}}
 	measured := s.probes.measure()
@@ -156,7 +121,7 @@ func (s *stack) run(ctx context.Context, f flood, lasting time.Duration, rate fl
 	times := measured()
 	t.others, t.measured = percentile99(times), len(times)
 	for _, one := range f.crowd {
-		one.leave()
+		one.HangUp()
 	}
 	for _, a := range slices.Sorted(maps.Keys(t.answers)) {
 		if !slices.Contains(f.right, a) {
@@ -180,7 +145,7 @@ func (f *flood) send(
 			break
 		}
 		pause(ctx, time.Until(due))
-		a, reply, _ := f.crowd[member].ask(ctx, f.next(member, n))
+		a, reply, _ := f.crowd[member].ask(f.next(member, n))
 		if ctx.Err() != nil {
 			break
 		}
@@ -214,8 +179,8 @@ func (t *tide) slower(harmless *tide) (found []string) {
 	return found
 }
 
-// contrast makes an attack, and then harmless requests at the rate that it had. The long form judges the times: when
-// they are bad three times in a row, it was not another program on the machine.
+// contrast makes an attack, and then harmless requests at the rate that it had. The long form judges the
+// times: when they are bad three times in a row, it was not another program on the machine.
 func (s *stack) contrast(attack func() (*tide, error), harmless func(rate float64) *tide) error {
 	for try := 1; ; try++ {
 		hostile, err := attack()

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// floodOf floods a server of this handler with two members, and returns what became of it. Of 100 requests a second
-// five are due within 50 ms, at 0, 10, 20, 30 and 40 ms.
+// floodOf floods a server of this handler with two members, and returns what became of it. Of 100 requests a
+// second five are due within 50 ms, at 0, 10, 20, 30 and 40 ms.
 func floodOf(t *testing.T, handler http.HandlerFunc) (*stack, *tide) {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -73,7 +73,8 @@ func TestPercentile99(t *testing.T) {
 // Only the long form judges times, and only when they are bad each time.
 func TestContrast(t *testing.T) {
 	harmless := tide{others: 10 * time.Millisecond, orders: 20 * time.Millisecond}
-	good := tide{others: slowdownMax*harmless.others + slowdownFloor, orders: slowdownMax*harmless.orders + slowdownFloor}
+	good := tide{others: slowdownMax*harmless.others + slowdownFloor, orders: slowdownMax*harmless.orders +
+		slowdownFloor}
 	late, lateOrders := good, good
 	late.others, lateOrders.orders = good.others+1, good.orders+1
 	for _, test := range []struct {
@@ -85,7 +86,8 @@ func TestContrast(t *testing.T) {
 		{true, []tide{good}, ""},
 		{true, []tide{late, lateOrders, good}, ""},
 		{true, []tide{late, late, late}, "other buyers: p99 25.0 ms under the attack, the bound is 25.0 ms"},
-		{true, []tide{late, late, lateOrders}, "orders of the cart: p99 45.0 ms under the attack, the bound is 45.0 ms"},
+		{true, []tide{late, late, lateOrders},
+			"orders of the cart: p99 45.0 ms under the attack, the bound is 45.0 ms"},
 	} {
 		s, tries := &stack{long: test.long}, 0
 		err := s.contrast(func() (*tide, error) {
@@ -141,7 +143,8 @@ func TestCommandCounts(t *testing.T) {
 	}
 }
 
-// What the load sends explains a quarter more of the same, at the pace of its APPENDs, but nothing of another kind.
+// What the load sends explains a quarter more of the same, at the pace of its APPENDs, but nothing of
+// another kind.
 func TestExtraCommands(t *testing.T) {
 	calm := map[string]float64{"append": 1000, "get": 1000, "hget": 4}
 	for _, test := range []struct {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"syscall"
 	"time"
+
+	"flashsale/internal/polltest"
 )
 
 // Faults of processes: killed, frozen, with a clock that jumps.
@@ -12,7 +14,7 @@ import (
 func workerKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
 	for range s.times(3, 10) {
 		var workers []int
-		err := await(ctx, "worker to kill", startMax, func() bool {
+		err := polltest.Await(ctx, "worker to kill", startMax, func() bool {
 			workers = s.servers[0].workers()
 			return len(workers) > 0
 		})
@@ -104,7 +106,9 @@ func clockJumps(ctx context.Context, s *stack, dice *rand.Rand) error {
 	if err := s.clock.jump(lifetime + time.Hour); err != nil {
 		return err
 	}
-	if err := await(ctx, "token that expired: the clock did not jump", refusalMax, func() bool { return s.probes.expiries() > before }); err != nil {
+	if err := polltest.Await(ctx, "token that expired: the clock did not jump", refusalMax, func() bool {
+		return s.probes.expiries() > before
+	}); err != nil {
 		return err
 	}
 	jumps := []time.Duration{-lifetime, time.Second, -time.Second}

@@ -5,69 +5,77 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 )
 
 const (
-	loadRate  = 1000 // flows a second, a fifth of what two processors can do: the drill measures faults, not a full machine
-	loadBuyer = 128  // at once
-	// What came over before service is back counts too: so many pieces more must be sold by the load afterwards.
+	// flows a second, a fifth of what two processors can do: the drill measures faults, not a full machine
+	loadRate  = 1000
+	loadBuyer = 128 // at once
+	// The load must sell that many pieces more once service is back: what was sold before does not count.
 	piecesAfter = 100
 	piecesFirst = 50 // sold before a fault
 	salesMax    = 10 * time.Second
 	auditMax    = time.Minute
 )
 
-// load is bench at work on the servers of the stack, with the audit when it is stopped.
-type load struct {
-	proc   *process
-	report string // path of its JSON
-	log    string
-}
+// benchSource is the package of the buyers.
+const benchSource = "flashsale/scripts/bench"
 
-// startLoad starts bench. Its open loop goes on until finish. giveUp is when a buyer no longer waits for an answer.
-func startLoad(s *stack, seed uint64, giveUp time.Duration) (*load, error) {
-	l := &load{report: filepath.Join(s.folder, "bench.json"), log: filepath.Join(s.folder, "bench.log")}
+// load is bench at work on the servers of the stack, with the audit when it is stopped.
+type load struct{ run *stand.Process }
+
+// startLoad starts bench. Its open loop goes on until finish. giveUp is when a buyer no longer waits for an
+// answer.
+func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration) (*load, error) {
+	path, err := stand.Build(ctx, benchSource)
+	if err != nil {
+		return nil, err
+	}
 	var addresses []string
 	for _, server := range s.servers {
 		addresses = append(addresses, server.address)
 	}
-	cmd := exec.Command(s.programs.bench(), "-addr", strings.Join(addresses, ","), "-json",
-		"-seed", strconv.FormatUint(max(seed, 1), 10), "-rate", strconv.Itoa(loadRate), "-concurrency", strconv.Itoa(loadBuyer),
-		"-orders", strconv.Itoa(users-reserved), // bench takes the last users first
-		"-timeout", giveUp.String(), "-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock))
-	cmd.Env = saleEnv()
-	output, err := os.Create(l.report)
-	if err != nil {
-		return nil, fmt.Errorf("cannot start bench: %w", err)
-	}
-	defer output.Close()
-	cmd.Stdout = output
-	if l.proc, err = startProcess("bench", cmd, l.log); err != nil {
-		return nil, err
-	}
-	return l, nil
+	args := []string{"-addr", strings.Join(addresses, ","), "-json",
+		"-seed", strconv.FormatUint(max(seed, 1), 10), "-rate", strconv.Itoa(loadRate),
+		// it takes the last users first
+		"-concurrency", strconv.Itoa(loadBuyer), "-orders", strconv.Itoa(users - reserved),
+		"-timeout", giveUp.String(), "-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock)}
+	run, err := stand.Program{Path: path, Args: args, Env: saleEnv,
+		Stdout: filepath.Join(s.folder, "bench.json"), Log: filepath.Join(s.folder, "bench.log")}.Start()
+	return &load{run}, err
 }
 
-// awaitSales waits until so many pieces more are sold, by the list of foods of the last server.
+// lister is a user who reads the list of foods of the last server.
+func (s *stack) lister() (*shopper, error) {
+	one := newShopper(s.servers[len(s.servers)-1].address, lister)
+	return one, one.login()
+}
+
+// awaitSales waits until the list of foods of the last server shows that this number of pieces more is sold.
 func (s *stack) awaitSales(ctx context.Context, pieces int64) error {
-	shopper := s.probes.list[len(s.probes.list)-1].shopper
-	before, err := shopper.pieces(ctx)
+	shopper, err := s.lister()
 	if err != nil {
 		return err
 	}
-	return await(ctx, fmt.Sprintf("sale of %d pieces", pieces), salesMax, func() bool {
-		left, err := shopper.pieces(ctx)
+	before, err := shopper.pieces()
+	if err != nil {
+		return err
+	}
+	return polltest.Await(ctx, fmt.Sprintf("sale of %d pieces", pieces), salesMax, func() bool {
+		left, err := shopper.pieces()
 		return err == nil && before-left >= pieces
 	})
 }
 
-// benchReport is what bench -json prints, as far as a drill needs it.
+// benchReport is the part of bench -json that a drill needs.
 type benchReport struct {
 	Load struct {
 		Placed  int
@@ -94,23 +102,27 @@ type eventCount struct {
 
 // finish ends the load and returns what bench reports after its audit.
 func (l *load) finish(ctx context.Context) (*benchReport, error) {
-	if !l.proc.running() {
-		return nil, fmt.Errorf("bench ended before the drill did: %v", l.proc.cmd.ProcessState)
+	if !l.run.Running() {
+		return nil, fmt.Errorf("bench ended before the drill did: %v", l.run.State())
 	}
-	_ = l.proc.cmd.Process.Signal(syscall.SIGINT) // the only error is that it has ended just now
-	if err := await(ctx, "end of bench", auditMax, func() bool { return !l.proc.running() }); err != nil {
+	if err := l.run.Signal(syscall.SIGINT); err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(l.report)
+	if err := polltest.Await(ctx, "end of bench", auditMax, func() bool {
+		return !l.run.Running()
+	}); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(l.run.Stdout)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the report of bench: %w", err)
 	}
 	rep := &benchReport{}
 	if err := json.Unmarshal(text, rep); err != nil {
-		return nil, fmt.Errorf("cannot read the report of bench (%v): %w", l.proc.cmd.ProcessState, err)
+		return nil, fmt.Errorf("cannot read the report of bench (%v): %w", l.run.State(), err)
 	}
 	if len(rep.Audit) == 0 {
-		return nil, fmt.Errorf("bench made no audit (%v)", l.proc.cmd.ProcessState)
+		return nil, fmt.Errorf("bench made no audit (%v)", l.run.State())
 	}
 	return rep, nil
 }

@@ -1,21 +1,22 @@
-// Command drill makes the faults that a sale must survive, one after the other, each on a real stack under load: servers
-// built from this module, redis-server processes, scripts/bench as the buyers.
+// Command drill makes the faults that a sale must survive, one after the other, each on a real stack under
+// load: servers built from this module, redis-server processes, scripts/bench as the buyers.
 //
-// A drill starts its stack, waits for orders, makes its fault at a moment that the seed chooses, ends it, waits for
-// service, and lets bench audit: nothing sold twice, no user with two orders, stock + sold = initial, every acknowledged
-// order there (unless the drill itself destroys data, and then no more than that). Beside the load, probes measure how
-// long answers take and when service is back; workers are watched for memory and goroutines. The table of drills is in
-// drills.go.
+// A drill starts its stack, waits for orders, makes its fault at a moment that the seed chooses, ends it,
+// waits for service, and lets bench audit: nothing sold twice, no user with two orders, stock + sold =
+// initial, every acknowledged order there (unless the drill itself destroys data, and then no more than
+// that). Beside the load, probes measure how long answers take and when service is back; workers are watched
+// for memory and goroutines. The table of drills is in drills.go.
 //
-// Some drills are attacks: they make no fault but send what any client may send, much of it or at a bad moment. Nobody may
-// get a 5xx then. What an attack does to the times of other buyers is compared with as many requests that hurt nobody, and
-// judged in the long form only.
+// Some drills are attacks: they make no fault but send what any client may send, much of it or at a bad
+// moment. No client may get a 5xx then. The times of other buyers under the attack are compared with those
+// under as many harmless requests, and judged in the long form only.
 //
-// It must not know how the server works inside: it kills, freezes, cuts, fills and looks from outside. It is slow because faults
-// last seconds; drills run one after another, so that one does not spoil the times of the next.
+// It must not know how the server works inside: it kills, freezes, cuts, fills and looks from outside. It is
+// slow because faults last seconds; drills run one after another, so that one does not spoil the times of
+// the next.
 //
-// Exit codes: 0 every drill passed or cannot be done on this machine (the table says which), 1 some failed, 2 bad usage
-// or no stack at all.
+// Exit codes: 0 every drill passed or cannot be done on this machine (the table shows which), 1 some failed,
+// 2 bad usage or no stack at all.
 package main
 
 import (
@@ -29,6 +30,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"flashsale/internal/stand"
 )
 
 const (
@@ -74,17 +77,17 @@ func run(args []string, out io.Writer) error {
 	}
 	ctx, restoreSignals := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restoreSignals()
-	programs, err := buildPrograms(ctx)
-	if err != nil {
-		return err
+	for _, source := range []string{stand.ServerSource, benchSource} { // here, so that no drill waits for it
+		if _, err := stand.Build(ctx, source); err != nil {
+			return err
+		}
 	}
-	defer programs.remove()
 
 	began := time.Now()
 	var results []result
 	for i, t := range turns {
 		fmt.Fprintf(out, "%d/%d %s, seed %d: %s\n", i+1, len(turns), t.drill.name, t.seed, t.drill.says)
-		r := perform(ctx, programs, t, opt.long)
+		r := perform(ctx, t, opt.long)
 		r.describe(out)
 		results = append(results, r)
 		if ctx.Err() != nil {

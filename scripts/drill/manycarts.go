@@ -54,7 +54,7 @@ func manyCarts(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	newest, err := users[0].fill(ctx, attackedFood)
+	newest, err := users[0].fill(attackedFood)
 	if err != nil {
 		return err
 	}
@@ -75,20 +75,21 @@ func fillMany(crowd []*shopper) flood {
 			if n%2 == 0 {
 				return newCart
 			}
-			return addTo(carts[member], item{1 + n%foods, 1})
+			return addTo(carts[member], item(1+n%foods, 1))
 		},
-		heard: func(member, n int, reply []byte) {
+		heard: func(member, n int, reply string) {
 			var cart struct {
 				ID string `json:"cart_id"`
 			}
-			if n%2 == 0 && json.Unmarshal(reply, &cart) == nil {
+			if n%2 == 0 && json.Unmarshal([]byte(reply), &cart) == nil {
 				carts[member] = cart.ID
 			}
 		},
 	}
 }
 
-// changeOwn is a flood of the same calls, but each user puts the pieces into the same cart or takes them out.
+// changeOwn is a flood of the same calls, but each user puts the pieces into the same cart or takes them
+// out.
 func changeOwn(ctx context.Context, users []*shopper) (flood, error) {
 	carts, err := fillAll(ctx, users)
 	return flood{
@@ -97,12 +98,13 @@ func changeOwn(ctx context.Context, users []*shopper) (flood, error) {
 			if n%2 == 0 {
 				return newCart
 			}
-			return addTo(carts[member], item{attackedFood, n%4 - 2})
+			return addTo(carts[member], item(attackedFood, n%4-2))
 		},
 	}, err
 }
 
-// judgeHoard counts what Redis has kept of the user's carts. ordinary is by how much the load alone makes Redis grow.
+// judgeHoard counts what Redis has kept of the user's carts. ordinary is by how much the load alone makes
+// Redis grow.
 func (s *stack) judgeHoard(ctx context.Context, user *shopper, growth, ordinary int64) error {
 	reply, err := s.redis.ask(ctx, "EVAL", cartsHeld, "0", cartKeys(user.user))
 	if err != nil {

@@ -4,21 +4,24 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 )
 
 // Faults of the way to Redis.
 
 func networkSwallows(ctx context.Context, s *stack, dice *rand.Rand) error {
-	s.proxy.set(blackHole)
+	s.proxy.Set(stand.BlackHole)
 	pause(ctx, s.lasting(2*time.Second, 10*time.Second)+moment(dice, time.Second))
-	s.proxy.set(passes)
+	s.proxy.Set(stand.Passes)
 	return nil
 }
 
 func connectionsReset(ctx context.Context, s *stack, dice *rand.Rand) error {
 	for range s.times(10, 40) {
-		s.proxy.breakNext(cut{replies: dice.IntN(2) == 0, share: dice.Float64()})
-		if err := await(ctx, "traffic to be cut", refusalMax, s.proxy.broken); err != nil {
+		s.proxy.BreakNext(stand.Cut{Replies: dice.IntN(2) == 0, Share: dice.Float64()})
+		if err := polltest.Await(ctx, "traffic to be cut", refusalMax, s.proxy.Broken); err != nil {
 			return err
 		}
 		pause(ctx, moment(dice, 200*time.Millisecond))
@@ -27,8 +30,8 @@ func connectionsReset(ctx context.Context, s *stack, dice *rand.Rand) error {
 }
 
 func redisSlow(ctx context.Context, s *stack, _ *rand.Rand) error {
-	s.proxy.set(slow)
+	s.proxy.Set(stand.Slow)
 	pause(ctx, s.lasting(2*time.Second, 10*time.Second))
-	s.proxy.set(passes)
+	s.proxy.Set(stand.Passes)
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"flashsale/internal/client"
 )
 
 const attackedFood = 1
@@ -13,8 +15,8 @@ const attackedFood = 1
 // cartCounts are what an attacker asks for, again and again: most of it is refused.
 var cartCounts = []int{3, 3, 3, 1, 3, -1, 3, 3, 2, -3}
 
-// oneCart lets 256 connections of one user change one cart, then as many of 256 users a cart each. Meanwhile the food
-// is sold out, and the cart is ordered again and again.
+// oneCart lets 256 connections of one user change one cart, then as many of 256 users a cart each. Meanwhile
+// the food is sold out, and the cart is ordered again and again.
 func oneCart(ctx context.Context, s *stack, dice *rand.Rand) error {
 	if _, err := s.redis.ask(ctx, "CONFIG", "SET", "auto-aof-rewrite-percentage", "0"); err != nil {
 		return err // what is written is read at the end
@@ -31,16 +33,10 @@ func oneCart(ctx context.Context, s *stack, dice *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	first := dice.IntN(len(cartCounts))
-	crowd := func(users []*shopper, cart func(member int) string) flood {
-		next := func(member, n int) call {
-			return addTo(cart(member), item{attackedFood, cartCounts[(first+member+n)%len(cartCounts)]})
-		}
-		return flood{crowd: crowdOf(users), right: []answer{"204", "403 FOOD_OUT_OF_LIMIT"}, next: next}
-	}
 	attacker := users[0]
-	hostile := crowd(slices.Repeat(users[:1], crowdSize), func(int) string { return carts[0] })
-	harmless := crowd(users[1:], func(member int) string { return carts[1+member] })
+	first := dice.IntN(len(cartCounts))
+	hostile := changeCarts(slices.Repeat(users[:1], crowdSize), slices.Repeat(carts[:1], crowdSize), first)
+	harmless := changeCarts(users[1:], carts[1:], first)
 
 	sizes := s.watchCart(ctx, carts[0])
 	err = s.contrast(func() (t *tide, err error) {
@@ -71,23 +67,32 @@ func oneCart(ctx context.Context, s *stack, dice *rand.Rand) error {
 	return s.changeAllFoods(ctx, users[2])
 }
 
+// changeCarts is a flood of changes: each user has the cart of the same number, and cartCounts are asked for
+// from the first on.
+func changeCarts(users []*shopper, carts []string, first int) flood {
+	next := func(member, n int) call {
+		return addTo(carts[member], item(attackedFood, cartCounts[(first+member+n)%len(cartCounts)]))
+	}
+	return flood{crowd: crowdOf(users), right: []answer{"204", "403 FOOD_OUT_OF_LIMIT"}, next: next}
+}
+
 // fillAll makes a cart of each user, with a piece in it.
 func fillAll(ctx context.Context, users []*shopper) ([]string, error) {
 	carts := make([]string, len(users))
 	err := inParallel(ctx, len(users), func(ctx context.Context, i int) (err error) {
-		carts[i], err = users[i].fill(ctx, attackedFood)
+		carts[i], err = users[i].fill(attackedFood)
 		return err
 	})
 	return carts, err
 }
 
-// orderAttacked demands of the cart after the attack that it is refused while its food is sold out, and becomes an
-// order of one to three pieces once there is some.
+// orderAttacked demands of the cart after the attack that it is refused while its food is sold out, and
+// becomes an order of one to three pieces once there is some.
 func (s *stack) orderAttacked(ctx context.Context, user *shopper, cart string, restock func() error) error {
 	user = user.regular()
-	defer user.leave()
+	defer user.HangUp()
 	// The cart is not empty from here on.
-	if a, _, _ := user.ask(ctx, addTo(cart, item{attackedFood, 3})); a != "204" && a != "403 FOOD_OUT_OF_LIMIT" {
+	if a, _, _ := user.ask(addTo(cart, item(attackedFood, 3))); a != "204" && a != "403 FOOD_OUT_OF_LIMIT" {
 		s.breaks("after the attack a change of the cart is answered %s", a)
 	}
 	if a := s.order(ctx, user, cart); a != "403 FOOD_OUT_OF_STOCK" {
@@ -99,7 +104,7 @@ func (s *stack) orderAttacked(ctx context.Context, user *shopper, cart string, r
 	if a := s.order(ctx, user, cart); a != "200" {
 		s.breaks("after the attack an order of the cart is answered %s", a)
 	}
-	items, err := user.bought(ctx)
+	items, err := user.bought()
 	if err == nil && !slices.Contains([]string{"[{1 1}]", "[{1 2}]", "[{1 3}]"}, fmt.Sprint(items)) {
 		s.breaks("the attacked cart became the order %v, want one to three pieces of food %d", items, attackedFood)
 	}
@@ -111,7 +116,7 @@ func (s *stack) orderMeanwhile(ctx context.Context, user *shopper, cart string) 
 	var times []time.Duration
 	user = user.regular()
 	stop := repeat(ctx, func() {
-		a, _, took := user.ask(ctx, orderOf(cart)) // refused, or the drill fails
+		a, _, took := user.ask(orderOf(cart)) // refused, or the drill fails
 		times = append(times, took)
 		if ctx.Err() == nil && a != "403 FOOD_OUT_OF_STOCK" && a != "403 CART_EMPTY" {
 			s.breaks("an order of the cart is answered %s while its food is sold out", a)
@@ -119,41 +124,41 @@ func (s *stack) orderMeanwhile(ctx context.Context, user *shopper, cart string) 
 	})
 	return func() time.Duration {
 		stop()
-		user.leave()
+		user.HangUp()
 		slices.Sort(times)
 		return percentile99(times)
 	}
 }
 
-// changeAllFoods puts a piece of each food into a cart and takes it out again: a cart may not grow with the foods that
-// were once in it either.
+// changeAllFoods puts a piece of each food into a cart and takes it out again: a cart may not grow with the
+// foods that were once in it either.
 func (s *stack) changeAllFoods(ctx context.Context, user *shopper) error {
 	const last = 7
 	user = user.regular()
-	defer user.leave()
-	cart, err := user.fill(ctx)
+	defer user.HangUp()
+	cart, err := user.fill()
 	if err != nil {
 		return err
 	}
-	add := func(i item) {
-		if a, _, _ := user.ask(ctx, addTo(cart, i)); a != "204" {
+	add := func(i client.Item) {
+		if a, _, _ := user.ask(addTo(cart, i)); a != "204" {
 			s.breaks("a change of a cart by %v is answered %s, want 204", i, a)
 		}
 	}
 	stop := s.watchCart(ctx, cart)
 	for i := range s.times(1, 4) * foods {
-		add(item{1 + i%foods, 1})
-		add(item{1 + i%foods, -1})
+		add(item(1+i%foods, 1))
+		add(item(1+i%foods, -1))
 	}
-	add(item{last, 1})
+	add(item(last, 1))
 	if largest := stop(); largest > cartBytesMax {
 		s.breaks("the list of a cart that had all foods has %d bytes, the bound is %d", largest, cartBytesMax)
 	}
 	if a := s.order(ctx, user, cart); a != "200" {
 		s.breaks("an order of a cart that had all foods is answered %s", a)
 	}
-	items, err := user.bought(ctx)
-	if err == nil && !slices.Equal(items, []item{{last, 1}}) {
+	items, err := user.bought()
+	if err == nil && !slices.Equal(items, []client.Item{item(last, 1)}) {
 		s.breaks("a cart that had all foods became the order %v, want a piece of food %d", items, last)
 	}
 	return err

@@ -13,10 +13,10 @@ import (
 const (
 	pairsMax   = 1000
 	longRounds = 4  // turns of each drill with -long
-	longPairs  = 50 // pairs with -long, unless -pairs says otherwise
+	longPairs  = 50 // pairs with -long and without -pairs
 )
 
-// options is everything the command line says.
+// options is the command line.
 type options struct {
 	only  []drill // empty = all
 	seed  uint64
@@ -38,7 +38,7 @@ func (t turn) dice() *rand.Rand {
 	return rand.New(rand.NewPCG(t.seed, name.Sum64()))
 }
 
-const usage = `drill makes the faults that a sale must survive, each on a real stack under load, and audits after each.
+const usage = `drill makes the faults that a sale must survive, each on a real stack under load, and audits.
 
   go run ./scripts/drill                              every drill once
   go run ./scripts/drill -only redis-killed -seed 7   that one again, as it was
@@ -47,7 +47,8 @@ const usage = `drill makes the faults that a sale must survive, each on a real s
 
 `
 
-// parseOptions reads the flags. After -h it writes the usage to out and returns flag.ErrHelp; any other error is an errUsage.
+// parseOptions reads the flags. After -h it writes the usage to out and returns flag.ErrHelp; any other
+// error is an errUsage.
 func parseOptions(args []string, out io.Writer) (options, error) {
 	var opt options
 	var only string
@@ -56,8 +57,9 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	fs.Usage = func() {}
 	fs.StringVar(&only, "only", "", "run these drills, `name[,name...]`; name+name is a pair")
 	fs.Uint64Var(&opt.seed, "seed", 0, "seed of every random choice; 0 = a random one, which is printed")
-	fs.BoolVar(&opt.long, "long", false, fmt.Sprintf("every drill %d times with more and longer faults, then %d pairs", longRounds, longPairs))
-	fs.IntVar(&opt.pairs, "pairs", 0, "then so many pairs of faults at once, chosen by the seed, `number`")
+	fs.BoolVar(&opt.long, "long", false,
+		fmt.Sprintf("every drill %d times with more and longer faults, then %d pairs", longRounds, longPairs))
+	fs.IntVar(&opt.pairs, "pairs", 0, "then make this `number` of pairs of faults at once, chosen by the seed")
 	fs.BoolVar(&opt.list, "list", false, "list the drills and do nothing")
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(out, usage)
@@ -107,7 +109,8 @@ func findDrill(name string) (drill, error) {
 	case paired && len(found) == 2 && found[0].goesWith(found[1]):
 		return pair(found[0], found[1]), nil
 	case paired && len(found) == 2:
-		return drill{}, fmt.Errorf("%w: -only %q: these two cannot be made at once (-list says which cannot)", errUsage, name)
+		return drill{}, fmt.Errorf("%w: -only %q: these two cannot be made at once (-list marks such drills)",
+			errUsage, name)
 	}
 	return drill{}, fmt.Errorf("%w: -only %q is no drill (-list lists all)", errUsage, name)
 }

@@ -47,7 +47,8 @@ func TestListNamesEveryDrill(t *testing.T) {
 		t.Fatalf("%d lines for %d drills", len(lines), len(drills))
 	}
 	for i, line := range lines {
-		if d := drills[i]; !strings.HasPrefix(line, d.name+" ") || strings.HasSuffix(line, "(not in pairs)") != d.alone {
+		if d := drills[i]; !strings.HasPrefix(line, d.name+" ") || strings.HasSuffix(line,
+			"(not in pairs)") != d.alone {
 			t.Errorf("line %q for %s", line, d.name)
 		}
 	}
@@ -88,9 +89,11 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// The same seed chooses the same pairs and falls the same in each drill, whatever runs beside it; another seed does not.
+// The same seed chooses the same pairs and falls the same in each drill, whatever runs beside it; another
+// seed does not.
 func TestSeedDecides(t *testing.T) {
-	first, again, other := turnsOf(t, "-pairs 20 -seed 1"), turnsOf(t, "-pairs 20 -seed 1"), turnsOf(t, "-pairs 20 -seed 2")
+	first, again, other := turnsOf(t, "-pairs 20 -seed 1"), turnsOf(t, "-pairs 20 -seed 1"), turnsOf(t,
+		"-pairs 20 -seed 2")
 	if strings.Join(names(first), " ") != strings.Join(names(again), " ") {
 		t.Error("the same seed chooses other pairs")
 	}

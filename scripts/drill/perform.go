@@ -13,19 +13,23 @@ import (
 
 const (
 	turnMax   = 10 * time.Minute // a bound on what hangs; the longest drill of the long form takes half of it
-	beforeMax = time.Second      // the fault comes at a random moment of this time, after the first sales
+	startMax  = 20 * time.Second // a bound on what hangs: a start takes a tenth of a second
+	stopMax   = 10 * time.Second
+	logShown  = 2000        // bytes of the end of each log of a failed drill
+	beforeMax = time.Second // the fault comes at a random moment of this time, after the first sales
 )
 
 // perform makes one turn on a stack of its own.
-func perform(ctx context.Context, p programs, t turn, long bool) (r result) {
+func perform(ctx context.Context, t turn, long bool) (r result) {
 	r = result{turn: t}
 	began := time.Now()
 	defer func() { r.took = time.Since(began) }()
 	ctx, cancel := context.WithTimeout(ctx, turnMax)
 	defer cancel()
 	setup := t.drill.setup
-	setup.patient = setup.patient || t.drill.healthy && !long // the short form judges no times, nor what comes of them
-	s, err := startStack(ctx, p, setup, long)
+	// the short form judges no times, nor what comes of them
+	setup.patient = setup.patient || t.drill.healthy && !long
+	s, err := startStack(ctx, setup, long)
 	if err == nil {
 		err = s.conduct(ctx, &r)
 	}
@@ -54,7 +58,7 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	if r.drill.freezes {
 		giveUp = time.Second
 	}
-	if s.load, err = startLoad(s, r.seed, giveUp); err != nil {
+	if s.load, err = startLoad(ctx, s, r.seed, giveUp); err != nil {
 		return err
 	}
 	watch := startWatch(ctx, s.servers)
@@ -87,6 +91,14 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	watch.stop()
 	r.judge(s, rep, watch)
 	return nil
+}
+
+// pause waits for d; ctx ends it early, and what comes next will notice.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }
 
 // moment is a random time up to most.
@@ -125,7 +137,7 @@ func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
 	r.failures = append(r.failures, watch.excess()...)
 }
 
-// judgeHealth allows no 5xx: nothing is broken, so nobody may be told that it is.
+// judgeHealth allows no 5xx: nothing is broken, so no answer may be one.
 func (r *result) judgeHealth(p *probes, rep *benchReport) {
 	for _, one := range p.list {
 		if one.refused > 0 {
@@ -133,13 +145,15 @@ func (r *result) judgeHealth(p *probes, rep *benchReport) {
 		}
 	}
 	for _, refusal := range rep.Load.Refusals {
-		if refusal.Name == "SERVICE_UNAVAILABLE" || refusal.Name == "INTERNAL_ERROR" || strings.HasPrefix(refusal.Name, "HTTP 5") {
+		if refusal.Name == "SERVICE_UNAVAILABLE" || refusal.Name == "INTERNAL_ERROR" ||
+			strings.HasPrefix(refusal.Name, "HTTP 5") {
 			r.fail("bench was answered %s (at %s) %d times", refusal.Name, refusal.Step, refusal.Count)
 		}
 	}
 }
 
-// judgeAudit passes on the violations, but for the orders that the drill itself destroyed or placed: these bench must find.
+// judgeAudit passes on the violations, but for the orders that the drill itself destroyed or placed: these
+// bench must find.
 func (r *result) judgeAudit(rep *benchReport) {
 	known, found := false, 0
 	for _, check := range rep.Audit {
@@ -158,7 +172,8 @@ func (r *result) judgeAudit(rep *benchReport) {
 		r.fail("the audit of bench made no check %q", audit.Acknowledged)
 	}
 	if found < r.placed {
-		r.fail("the audit of bench found %d orders of others (check %q), the drill placed %d", found, audit.Unexpected, r.placed)
+		r.fail("the audit of bench found %d orders of others (check %q), the drill placed %d", found,
+			audit.Unexpected, r.placed)
 	}
 }
 
@@ -172,7 +187,7 @@ func (r *result) judgeProbes(p *probes) {
 			r.fail("%d requests of the probe were not answered", one.dropped)
 		}
 		if one.answered == 0 {
-			r.fail("the probe of %s made no request", one.shopper.address)
+			r.fail("the probe of %s made no request", one.shopper.Address)
 		}
 	}
 }

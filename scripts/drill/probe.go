@@ -3,25 +3,30 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"flashsale/internal/polltest"
 )
 
 const (
-	probePace     = 10 * time.Millisecond // between two rounds of a probe
-	streakMin     = 10                    // rounds without a failure that count as service; each meets some worker
-	resumeWait    = 15 * time.Second      // when nobody waits for service any more
-	unexpectedMax = 5                     // kept as examples
+	probePace = 10 * time.Millisecond // between two rounds of a probe
+	// rounds without a failure that count as service; each meets some worker
+	streakMin     = 10
+	resumeWait    = 15 * time.Second // then service counts as lost
+	unexpectedMax = 5                // kept as examples
 )
 
-// probe asks one server all the time, beside the load: for the foods, to change a cart (one write to Redis) and to place
-// an order again that was placed before under its key (the order script). What it does leaves the books as they were.
+// probe asks one server all the time, beside the load: for the foods, to change a cart (one write to Redis)
+// and to place an order again that was placed before under its key (the order script). No order or piece
+// comes or goes by that.
 type probe struct {
 	shopper *shopper
-	frozen  atomic.Int64 // raised when the server is frozen and when it goes on: odd while nobody can promise an answer
+	// raised when the server is frozen and when it goes on: odd while no answer is promised
+	frozen atomic.Int64
 
 	mu         sync.Mutex
 	slowest    time.Duration // answer
@@ -46,13 +51,13 @@ type probes struct {
 	done   sync.WaitGroup
 }
 
-// startProbes prepares so many reserved users for each server and starts asking.
+// startProbes prepares a number of reserved users for each server and starts asking.
 func startProbes(ctx context.Context, servers []*server, each int) (*probes, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &probes{cancel: cancel}
 	for i := range len(servers) * each {
 		one := &probe{shopper: newShopper(servers[i%len(servers)].address, firstProbe+i)}
-		if err := one.shopper.prepare(ctx); err != nil {
+		if err := one.shopper.prepare(); err != nil {
 			cancel()
 			return nil, err
 		}
@@ -82,10 +87,10 @@ func (p *probe) round(ctx context.Context) {
 	generation := p.generation
 	p.mu.Unlock()
 	s := p.shopper
+	good := p.ask(ctx, call{"GET", "/foods", ""}, "", "200")
 	// The piece was taken out by the first such change; the script writes the cart all the same.
-	good := p.ask(ctx, "GET", "/foods", "", "", http.StatusOK)
-	good = p.ask(ctx, "PATCH", "/carts/"+s.cart, `{"food_id":3,"count":-1}`, "", http.StatusNoContent) && good
-	good = p.ask(ctx, "POST", "/orders", s.orderBody(), s.key(), http.StatusOK) && good
+	good = p.ask(ctx, addTo(s.cart, item(3, -1)), "", "204") && good
+	good = p.ask(ctx, orderOf(s.ordered), s.key(), "200") && good
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !good || generation != p.generation {
@@ -97,37 +102,39 @@ func (p *probe) round(ctx context.Context) {
 	}
 }
 
-// ask makes one request, counts how it ended and says whether the answer was the one of success.
-func (p *probe) ask(ctx context.Context, method, path, body, key string, success int) bool {
+// ask makes one call, under an idempotency key unless that is "", counts how it ended and reports whether
+// the answer was the one of success.
+func (p *probe) ask(ctx context.Context, c call, key string, success answer) bool {
 	frozen := p.frozen.Load()
 	if frozen%2 == 1 {
 		return false
 	}
-	status, reply, took, err := p.shopper.send(ctx, method, path, body, key)
+	p.shopper.IdempotencyKey = key
+	a, reply, took := p.shopper.ask(c)
 	if ctx.Err() != nil || p.frozen.Load() != frozen {
 		return false
 	}
-	if status == http.StatusUnauthorized {
+	if strings.HasPrefix(string(a), "401") {
 		p.count(func() { p.expired++ })
-		_ = p.shopper.login(ctx) // the next round shows whether it went well
+		_ = p.shopper.login() // the next round shows whether it went well
 		return false
 	}
 	p.count(func() {
 		p.slowest = max(p.slowest, took)
 		p.answered++
-		if p.measured && method != "GET" {
+		if p.measured && c.method != "GET" {
 			p.times = append(p.times, took)
 		}
 		switch {
-		case err != nil:
+		case a == noAnswer:
 			p.dropped++
-		case status == http.StatusServiceUnavailable:
+		case strings.HasPrefix(string(a), "503"):
 			p.refused++
-		case status != success && len(p.unexpected) < unexpectedMax:
-			p.unexpected = append(p.unexpected, fmt.Sprintf("%s %s answered %d %s", method, path, status, reply))
+		case a != success && len(p.unexpected) < unexpectedMax:
+			p.unexpected = append(p.unexpected, fmt.Sprintf("%s %s was answered %s %s", c.method, c.path, a, reply))
 		}
 	})
-	return err == nil && status == success
+	return a == success
 }
 
 func (p *probe) count(change func()) {
@@ -136,7 +143,7 @@ func (p *probe) count(change func()) {
 	change()
 }
 
-// spare says that the probe's server is frozen and owes no answer; the result takes that back.
+// spare marks the probe's server as frozen, so that it owes no answer; the result takes that back.
 func (p *probe) spare() (resume func()) {
 	p.frozen.Add(1)
 	return func() { p.frozen.Add(1) }
@@ -157,8 +164,8 @@ func (p *probes) refusals() int {
 }
 func (p *probes) expiries() int { return p.sum(func(one *probe) int { return one.expired }) }
 
-// measure keeps the times of the answers to changes and orders, of all probes, until the result is called, which returns
-// them in order.
+// measure keeps the times of the answers to changes and orders, of all probes, until the result is called,
+// which returns them in order.
 func (p *probes) measure() (end func() []time.Duration) {
 	for _, one := range p.list {
 		one.count(func() { one.measured, one.times = true, nil })
@@ -182,7 +189,7 @@ func (p *probes) resumption(ctx context.Context) (time.Duration, error) {
 		one.count(func() { one.generation, one.streak = one.generation+1, 0 })
 	}
 	var last time.Duration
-	err := await(ctx, "service", resumeWait, func() bool {
+	err := polltest.Await(ctx, "service", resumeWait, func() bool {
 		last = 0
 		for _, one := range p.list {
 			one.mu.Lock()

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"flashsale/internal/client"
 )
 
 const (
@@ -17,23 +19,24 @@ const (
 	cartPieceMax = 3 // pieces that a cart may hold
 )
 
-// race is a cart that is changed and ordered at the same moment. Food n stands for the n-th food of the user.
+// race is a cart that is changed and ordered at the same moment. Food n stands for the n-th food of the
+// user.
 type race struct {
-	before []item // changes that are made first
-	change item   // the one that races with the order
+	before []client.Item // changes that are made first
+	change client.Item   // the one that races with the order
 }
 
-// races are carts of all kinds: plain and corrected, empty and full, with a change that is refused, and with one
-// that shows in which order foods came.
+// races are carts of all kinds: plain and corrected, empty and full, with a change that is refused, and with
+// one that shows in which order foods came.
 var races = []race{
-	{[]item{{0, 1}}, item{1, 1}},
-	{[]item{{0, 2}, {1, 1}}, item{2, 1}},
-	{nil, item{1, 1}},
-	{[]item{{0, 1}}, item{0, -1}},
-	{[]item{{0, 2}, {0, -1}}, item{1, 2}},
-	{[]item{{0, 1}}, item{1, 3}},
-	{[]item{{0, 1}, {1, 1}}, item{0, -1}},
-	{[]item{{0, 3}, {0, -3}, {1, 1}}, item{0, 1}},
+	{[]client.Item{item(0, 1)}, item(1, 1)},
+	{[]client.Item{item(0, 2), item(1, 1)}, item(2, 1)},
+	{nil, item(1, 1)},
+	{[]client.Item{item(0, 1)}, item(0, -1)},
+	{[]client.Item{item(0, 2), item(0, -1)}, item(1, 2)},
+	{[]client.Item{item(0, 1)}, item(1, 3)},
+	{[]client.Item{item(0, 1), item(1, 1)}, item(0, -1)},
+	{[]client.Item{item(0, 3), item(0, -3), item(1, 1)}, item(0, 1)},
 }
 
 // outcome is all that a user sees of a race.
@@ -66,8 +69,8 @@ func cartRaces(ctx context.Context, s *stack, dice *rand.Rand) error {
 	for range racers {
 		racing.Go(func() error {
 			a, b := users[0].regular(), users[0].regular()
-			defer a.leave()
-			defer b.leave()
+			defer a.HangUp()
+			defer b.HangUp()
 			for i := int(next.Add(1)) - 1; i < len(users) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				r := races[(first+i)%len(races)]
 				if err := s.race(ctx, &t, a.as(users[i]), b.as(users[i]), r); err != nil {
@@ -93,15 +96,17 @@ func cartRaces(ctx context.Context, s *stack, dice *rand.Rand) error {
 
 // race makes one race and judges it.
 func (s *stack) race(ctx context.Context, t *tally, a, b *shopper, r race) error {
-	shift := func(i item) item { return item{1 + (a.user+i.Food)%foods, i.Count} } // so that no food sells out
-	cart, err := a.fill(ctx)
+	shift := func(i client.Item) client.Item { // so that no food sells out
+		return item(1+(a.user+i.Food)%foods, i.Count)
+	}
+	cart, err := a.fill()
 	if err != nil {
 		return err
 	}
-	var before []item
+	var before []client.Item
 	for _, i := range r.before {
 		before = append(before, shift(i))
-		if answer, _, _ := a.ask(ctx, addTo(cart, shift(i))); answer != "204" {
+		if answer, _, _ := a.ask(addTo(cart, shift(i))); answer != "204" {
 			return fmt.Errorf("cannot fill a cart of user %d: %s", a.user, answer)
 		}
 	}
@@ -115,24 +120,25 @@ func (s *stack) race(ctx context.Context, t *tally, a, b *shopper, r race) error
 }
 
 // play is the race itself, and then a look at what came of it.
-func (s *stack) play(ctx context.Context, a, b *shopper, cart string, change item) (seen outcome, err error) {
+func (s *stack) play(ctx context.Context, a, b *shopper, cart string, change client.Item) (seen outcome,
+	err error) {
 	start, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		<-start
-		seen.changed, _, _ = a.ask(ctx, addTo(cart, change))
+		seen.changed, _, _ = a.ask(addTo(cart, change))
 	}()
 	close(start)
 	seen.ordered = s.order(ctx, b, cart)
 	<-done
-	items, err := a.bought(ctx)
+	items, err := a.bought()
 	if err != nil {
 		return seen, err
 	}
 	seen.bought = fmt.Sprint(items)
 	if items == nil {
 		seen.again = s.order(ctx, b, cart)
-		items, err = b.bought(ctx)
+		items, err = b.bought()
 	}
 	seen.finally = fmt.Sprint(items)
 	return seen, err
@@ -160,7 +166,7 @@ func (t *tally) judge(user int, r race, seen, changeFirst, orderFirst outcome) {
 }
 
 // expect is the outcome by the contract when one of the two calls comes wholly before the other.
-func expect(before []item, change item, orderFirst bool) (o outcome) {
+func expect(before []client.Item, change client.Item, orderFirst bool) (o outcome) {
 	var m model
 	for _, i := range before {
 		m.change(i)
@@ -182,16 +188,17 @@ func expect(before []item, change item, orderFirst bool) (o outcome) {
 
 // model is the contract for one user with one cart, called by one at a time.
 type model struct {
-	cart    []item // in the order in which they were first added; a food keeps its place when no piece is left
-	ordered []item
+	// in the order in which they were first added; a food keeps its place when no piece is left
+	cart    []client.Item
+	ordered []client.Item
 }
 
 // change adds pieces or takes them away. An ordered cart takes a change that changes nothing.
-func (m *model) change(c item) answer {
+func (m *model) change(c client.Item) answer {
 	if m.ordered != nil {
 		return "204"
 	}
-	at := slices.IndexFunc(m.cart, func(i item) bool { return i.Food == c.Food })
+	at := slices.IndexFunc(m.cart, func(i client.Item) bool { return i.Food == c.Food })
 	total, had := 0, 0
 	for _, i := range m.cart {
 		total += i.Count
@@ -206,7 +213,7 @@ func (m *model) change(c item) answer {
 	case at >= 0:
 		m.cart[at].Count = has
 	case has > 0:
-		m.cart = append(m.cart, item{c.Food, has})
+		m.cart = append(m.cart, item(c.Food, has))
 	}
 	return "204"
 }

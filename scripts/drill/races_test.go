@@ -1,33 +1,37 @@
 package main
 
-import "testing"
+import (
+	"testing"
 
-// The model is what the contract says, in both orders of events.
+	"flashsale/internal/client"
+)
+
+// The model follows the contract, in both orders of events.
 func TestExpect(t *testing.T) {
 	const full, empty = "403 FOOD_OUT_OF_LIMIT", "403 CART_EMPTY"
 	for _, test := range []struct {
 		race                    race
 		changeFirst, orderFirst outcome
 	}{
-		{race{[]item{{1, 1}}, item{2, 1}},
+		{race{[]client.Item{item(1, 1)}, item(2, 1)},
 			outcome{"204", "200", "[{1 1} {2 1}]", "", "[{1 1} {2 1}]"},
 			outcome{"204", "200", "[{1 1}]", "", "[{1 1}]"}},
-		{race{[]item{{1, 2}, {2, 1}}, item{3, 1}},
+		{race{[]client.Item{item(1, 2), item(2, 1)}, item(3, 1)},
 			outcome{full, "200", "[{1 2} {2 1}]", "", "[{1 2} {2 1}]"},
 			outcome{"204", "200", "[{1 2} {2 1}]", "", "[{1 2} {2 1}]"}},
-		{race{nil, item{2, 1}},
+		{race{nil, item(2, 1)},
 			outcome{"204", "200", "[{2 1}]", "", "[{2 1}]"},
 			outcome{"204", empty, "[]", "200", "[{2 1}]"}},
-		{race{[]item{{1, 1}}, item{1, -1}},
+		{race{[]client.Item{item(1, 1)}, item(1, -1)},
 			outcome{"204", empty, "[]", empty, "[]"},
 			outcome{"204", "200", "[{1 1}]", "", "[{1 1}]"}},
-		{race{[]item{{1, 1}}, item{1, -3}},
+		{race{[]client.Item{item(1, 1)}, item(1, -3)},
 			outcome{"204", empty, "[]", empty, "[]"},
 			outcome{"204", "200", "[{1 1}]", "", "[{1 1}]"}},
-		{race{[]item{{1, 3}, {1, -3}, {2, 1}}, item{1, 1}},
+		{race{[]client.Item{item(1, 3), item(1, -3), item(2, 1)}, item(1, 1)},
 			outcome{"204", "200", "[{1 1} {2 1}]", "", "[{1 1} {2 1}]"},
 			outcome{"204", "200", "[{2 1}]", "", "[{2 1}]"}},
-		{race{[]item{{1, -1}, {2, 1}}, item{1, 1}},
+		{race{[]client.Item{item(1, -1), item(2, 1)}, item(1, 1)},
 			outcome{"204", "200", "[{2 1} {1 1}]", "", "[{2 1} {1 1}]"},
 			outcome{"204", "200", "[{2 1}]", "", "[{2 1}]"}},
 	} {
@@ -50,7 +54,7 @@ func TestRacesTell(t *testing.T) {
 }
 
 func TestTally(t *testing.T) {
-	r := race{[]item{{1, 1}}, item{2, 3}}
+	r := race{[]client.Item{item(1, 1)}, item(2, 3)}
 	changeFirst, orderFirst := expect(r.before, r.change, false), expect(r.before, r.change, true)
 	fault, mixed := changeFirst, changeFirst
 	fault.changed, mixed.bought = "503 SERVICE_UNAVAILABLE", "[{1 1} {2 3}]"

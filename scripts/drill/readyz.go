@@ -14,7 +14,8 @@ const (
 	lookCommands = 6  // of Redis for each look
 	// commandNoise is by how much more commands of a kind the load may send from one second to the next.
 	commandNoise = 1.25
-	// loadCommand is sent for each piece that is put into a cart, and never for /readyz: it shows the pace of the load.
+	// loadCommand is sent for each piece that is put into a cart, and never for /readyz: it shows the pace of
+	// the load.
 	loadCommand = "append"
 )
 
@@ -49,8 +50,8 @@ func readyzFlood(ctx context.Context, s *stack, _ *rand.Rand) error {
 	})
 }
 
-// extraCommands is by how many commands a second the flood's rates are above what the load alone explains. Each kind
-// counts by itself, so that what the load seldom sends shows clearly.
+// extraCommands is the number of commands a second that the load alone does not explain.
+// Each kind counts by itself, so that what the load seldom sends shows clearly.
 func extraCommands(calm, flooded map[string]float64) (extra float64) {
 	pace := 1.0
 	if calm[loadCommand] > 0 {
@@ -62,7 +63,7 @@ func extraCommands(calm, flooded map[string]float64) (extra float64) {
 	return extra
 }
 
-// commandRates is how many commands of each kind Redis carries out a second while something is done.
+// commandRates counts the commands of each kind that Redis carries out per second while do runs.
 func (s *stack) commandRates(ctx context.Context, do func()) (map[string]float64, error) {
 	before, err := s.commandCounts(ctx)
 	if err != nil {

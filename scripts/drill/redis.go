@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,7 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/child"
+	"flashsale/internal/polltest"
+	"flashsale/internal/proc"
+	"flashsale/internal/stand"
 )
 
 const (
@@ -24,29 +22,31 @@ const (
 	askMax     = 15 * time.Second // a fault of a pair may be in its way so long
 )
 
-// redis is the Redis of a stack: a redis-server that the drill keeps, or the one that the server started itself.
+// redis is the Redis of a stack: a redis-server that the drill keeps, or the one that the server started
+// itself.
 type redis struct {
 	socket  string
 	folder  string   // its data
-	owner   *server  // whose own it is; nil: the drill's
+	owner   *server  // the server that started it; nil: the drill
 	service *service // nil when it is a server's own
 
 	held sync.Mutex // by a fault that takes it down or touches its data, so that two of a pair take turns
 }
 
-// startRedis starts a redis-server on a folder; its socket lies beside that.
-func startRedis(ctx context.Context, folder, log string, c setup) (*redis, error) {
+// startRedis starts a redis-server on a folder; its socket and its log lie beside that, as the folder may be
+// a full disk.
+func startRedis(ctx context.Context, folder string, c setup) (*redis, error) {
 	r := &redis{folder: folder, socket: folder + ".sock"}
 	fsync := "always"
 	if c.everysec {
 		fsync = "everysec"
 	}
-	args := []string{"--port", "0", "--unixsocket", r.socket, "--dir", folder, "--save", "",
-		"--appendonly", "yes", "--appendfsync", fsync, "--aof-load-truncated", "no", "--daemonize", "no"}
-	r.service = &service{name: "redis-server", log: log, command: func() *exec.Cmd {
-		// A file that reaches a size limit must give an error, as a full disk does, not a signal.
-		return exec.Command("sh", append([]string{"-c", `trap "" XFSZ; exec redis-server "$@"`, "sh"}, args...)...)
-	}}
+	program := stand.NewRedis(folder, "--unixsocket", r.socket, "--appendonly", "yes", "--appendfsync", fsync,
+		"--aof-load-truncated", "no").Program
+	// A file that reaches a size limit must give an error, as a full disk does, not a signal.
+	program.Args = append([]string{"-c", `trap "" XFSZ; exec "$0" "$@"`, program.Path}, program.Args...)
+	program.Path, program.Log = "sh", folder+".log"
+	r.service = &service{name: "redis-server", program: program}
 	return r, r.start(ctx)
 }
 
@@ -55,13 +55,14 @@ func (r *redis) start(ctx context.Context) error {
 	if err := r.service.start(); err != nil {
 		return err
 	}
-	return await(ctx, "answer of redis-server", startMax, func() bool {
+	return polltest.Await(ctx, "answer of redis-server", startMax, func() bool {
 		_, err := r.try("PING")
 		return err == nil
 	})
 }
 
-// kill kills the redis-server. The drill's own stays down until start; that of a server is started again by it.
+// kill kills the redis-server. The drill's own stays down until start; that of a server is started again by
+// it.
 func (r *redis) kill() error {
 	if r.owner == nil {
 		r.service.kill()
@@ -73,7 +74,7 @@ func (r *redis) kill() error {
 // pid is the process that is the Redis now.
 func (r *redis) pid() (int, error) {
 	if r.owner != nil {
-		pids, err := child.Find(r.owner.pid(), "redis-server")
+		pids, err := proc.Children(r.owner.pid(), "redis-server")
 		if err != nil {
 			return 0, err
 		}
@@ -98,7 +99,7 @@ func (r *redis) signal(s syscall.Signal) error {
 
 // ask sends a command until it is answered: another fault may be in its way.
 func (r *redis) ask(ctx context.Context, words ...string) (reply string, err error) {
-	waited := await(ctx, "answer of Redis to "+words[0], askMax, func() bool {
+	waited := polltest.Await(ctx, "answer of Redis to "+words[0], askMax, func() bool {
 		reply, err = r.try(words...)
 		return err == nil
 	})
@@ -119,62 +120,20 @@ func (r *redis) number(ctx context.Context, words ...string) (int64, error) {
 
 // try sends one command on a connection of its own. An error reply is an error.
 func (r *redis) try(words ...string) (string, error) {
-	c, err := net.DialTimeout("unix", r.socket, askTimeout)
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(askTimeout)); err != nil {
-		return "", err
-	}
-	var request strings.Builder
-	fmt.Fprintf(&request, "*%d\r\n", len(words))
-	for _, word := range words {
-		fmt.Fprintf(&request, "$%d\r\n%s\r\n", len(word), word)
-	}
-	if _, err := io.WriteString(c, request.String()); err != nil {
-		return "", err
-	}
-	return readReply(bufio.NewReader(c))
-}
-
-// readReply reads a reply that is one status, number or text.
-func readReply(r *bufio.Reader) (string, error) {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		return "", err
-	}
-	line = strings.TrimSuffix(line, "\r\n")
-	if line == "" {
-		return "", errors.New("cannot read a reply of Redis: empty line")
-	}
-	switch kind, rest := line[0], line[1:]; kind {
-	case '+', ':':
-		return rest, nil
-	case '-':
-		return "", errors.New("Redis refuses: " + rest)
-	case '$':
-		length, err := strconv.Atoi(rest)
-		if err != nil || length < 0 {
-			return "", fmt.Errorf("cannot read a reply of Redis: %q", line)
-		}
-		text := make([]byte, length)
-		_, err = io.ReadFull(r, text)
-		return string(text), err
-	}
-	return "", fmt.Errorf("cannot read a reply of Redis: %q", line)
+	return stand.AskRedis(r.socket, askTimeout, words...)
 }
 
 // appendFile is the file to which orders are being added.
 func (r *redis) appendFile() (string, error) {
 	files, err := filepath.Glob(filepath.Join(r.folder, "appendonlydir", "*.incr.aof"))
 	if err != nil || len(files) != 1 {
-		return "", fmt.Errorf("cannot find the append-only file in %s: %d files, %w", r.folder, len(files), errors.Join(err, os.ErrNotExist))
+		return "", fmt.Errorf("cannot find the append-only file in %s: %d files, %w", r.folder, len(files),
+			errors.Join(err, os.ErrNotExist))
 	}
 	return files[0], nil
 }
 
-// usedMemory is what the data and the connections take, in bytes.
+// usedMemory is the memory of the data and the connections, in bytes.
 func (r *redis) usedMemory(ctx context.Context) (int64, error) {
 	info, err := r.ask(ctx, "INFO", "memory")
 	if err != nil {

@@ -58,7 +58,8 @@ func (r *result) describe(out io.Writer) {
 func printTable(out io.Writer, results []result, took time.Duration) {
 	fmt.Fprintln(out)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "seed\torders\tunknown\tlost\tslowest answer\tresumed after\tworker MB\tgoroutines\tverdict\t  drill")
+	fmt.Fprintln(table, "seed\torders\tunknown\tlost\tslowest answer\tresumed after\tworker MB\tgoroutines\t"+
+		"verdict\t  drill")
 	passed, notDone := 0, []string(nil)
 	for i := range results {
 		r := &results[i]

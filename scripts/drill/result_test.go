@@ -16,7 +16,8 @@ func named(name string, r result) result {
 
 func TestTable(t *testing.T) {
 	results := []result{
-		named("calm", result{orders: 12, unknown: 1, slowest: 1200 * time.Millisecond, resumed: 30 * time.Millisecond, memory: 25 << 10, goroutines: 80}),
+		named("calm", result{orders: 12, unknown: 1, slowest: 1200 * time.Millisecond,
+			resumed: 30 * time.Millisecond, memory: 25 << 10, goroutines: 80}),
 		named("cut", result{orders: 5, lost: 2, mayLose: 3}),
 		named("broken", result{orders: 9, failures: []string{"sold twice"}}),
 		named("absent", result{impossible: "cannot be done on this machine: no clock"}),
@@ -52,7 +53,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// audited is a result of a drill that lost so many acknowledged orders.
+// audited is the result of a drill that lost a number of acknowledged orders.
 func audited(lost, mayLose int, name string) *result {
 	r := &result{mayLose: mayLose}
 	rep := &benchReport{}
@@ -138,11 +139,18 @@ func TestJudge(t *testing.T) {
 		want  string
 	}{
 		{"calm", func(*stack, *benchReport, *watch) {}, ""},
-		{"late answer", func(s *stack, _ *benchReport, _ *watch) { s.probes.list[0].slowest = answerMax + 1 }, "an answer took"},
-		{"late service", func(s *stack, _ *benchReport, _ *watch) { s.resumed = resumeMax + 1 }, "service was back"},
-		{"lost connection", func(s *stack, _ *benchReport, _ *watch) { s.probes.list[0].dropped = 2 }, "2 requests of the probe"},
-		{"no probe", func(s *stack, _ *benchReport, _ *watch) { s.probes.list[0].answered = 0 }, "made no request"},
-		{"strange answer", func(s *stack, _ *benchReport, _ *watch) { s.probes.list[0].unexpected = []string{"500"} }, "500"},
+		{"late answer", func(s *stack, _ *benchReport, _ *watch) { s.probes.list[0].slowest = answerMax + 1 },
+			"an answer took"},
+		{"late service", func(s *stack, _ *benchReport, _ *watch) { s.resumed = resumeMax + 1 },
+			"service was back"},
+		{"lost connection", func(s *stack, _ *benchReport, _ *watch) { s.probes.list[0].dropped = 2 },
+			"2 requests of the probe"},
+		{"no probe", func(s *stack, _ *benchReport, _ *watch) { s.probes.list[0].answered = 0 },
+			"made no request"},
+		{"strange answer", func(s *stack, _ *benchReport,
+			_ *watch) {
+			s.probes.list[0].unexpected = []string{"500"}
+		}, "500"},
 		{"memory", func(_ *stack, _ *benchReport, w *watch) { w.memory = memoryMax + 1 }, "kB of memory"},
 		{"goroutines", func(_ *stack, _ *benchReport, w *watch) { w.goroutines = goroutineMax + 1 }, "goroutines"},
 	} {
@@ -150,7 +158,8 @@ func TestJudge(t *testing.T) {
 		test.spoil(s, rep, w)
 		r := &result{}
 		r.judge(s, rep, w)
-		if got := strings.Join(r.failures, "; "); (test.want == "") != (got == "") || !strings.Contains(got, test.want) {
+		if got := strings.Join(r.failures, "; "); (test.want == "") != (got == "") || !strings.Contains(got,
+			test.want) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}

@@ -1,21 +1,24 @@
 package main
 
 import (
-	"os/exec"
 	"sync"
 	"time"
+
+	"flashsale/internal/stand"
 )
 
-// restartDelay is RestartSec of systemd as it comes; scripts/deploy has a second, to spare the log of a server without Redis.
+// restartDelay is RestartSec of systemd as it comes; scripts/deploy has a second, to spare the log of a
+// server without Redis.
 const restartDelay = 100 * time.Millisecond
 
-// service is a process that is started again when it ends by itself, as systemd would do it, but not when the drill ended it.
+// service is a program that is started again when it ends by itself, as systemd would do it, but not when
+// the drill ended it.
 type service struct {
-	name, log string
-	command   func() *exec.Cmd
+	name    string
+	program stand.Program
 
 	mu   sync.Mutex
-	proc *process
+	run  *stand.Process
 	kept bool
 }
 
@@ -26,45 +29,48 @@ func (s *service) start() error {
 }
 
 func (s *service) startLocked() error {
-	proc, err := startProcess(s.name, s.command(), s.log)
+	run, err := s.program.Start()
 	if err != nil {
 		return err
 	}
-	s.proc, s.kept = proc, true
-	go s.keep(proc)
+	s.run, s.kept = run, true
+	go s.keep(run)
 	return nil
 }
 
-func (s *service) keep(proc *process) {
-	<-proc.ended
+func (s *service) keep(run *stand.Process) {
+	<-run.Ended()
 	time.Sleep(restartDelay)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kept && s.proc == proc {
-		_ = s.startLocked() // a program that was started before; who waits for its answer will see
+	if s.kept && s.run == run {
+		_ = s.startLocked() // it was started before; who waits for its answer will see
 	}
 }
 
-// release makes the process one that may end, and returns it; nil when none was started.
-func (s *service) release() *process {
+// process is the run of now, nil when none was started.
+func (s *service) process() *stand.Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.run
+}
+
+// release lets the process end, and returns it; nil when none was started.
+func (s *service) release() *stand.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept = false
-	return s.proc
+	return s.run
 }
 
 // kill ends the process at once; only start starts it again.
-func (s *service) kill() { s.release().kill() }
+func (s *service) kill() { s.release().Kill() }
 
 // stop ends the process in order.
 func (s *service) stop() {
-	if proc := s.release(); proc != nil {
-		proc.stop()
+	if run := s.release(); run != nil {
+		run.Stop()
 	}
 }
 
-func (s *service) pid() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.proc.pid()
-}
+func (s *service) pid() int { return s.process().Pid() }

@@ -4,15 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
-	"flashsale/internal/child"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 )
 
 const (
@@ -47,54 +46,17 @@ func (c setup) workers() int {
 	return 2
 }
 
-// programs are the binaries under test.
-type programs struct{ folder string }
-
-func (p programs) server() string { return filepath.Join(p.folder, "flashsale") }
-func (p programs) bench() string  { return filepath.Join(p.folder, "bench") }
-func (p programs) remove()        { os.RemoveAll(p.folder) }
-
-func buildPrograms(ctx context.Context) (programs, error) {
-	folder, err := os.MkdirTemp("", "drill")
-	if err != nil {
-		return programs{}, fmt.Errorf("cannot make a folder for the programs: %w", err)
-	}
-	p := programs{folder}
-	for target, source := range map[string]string{p.server(): "flashsale", p.bench(): "flashsale/scripts/bench"} {
-		if err := goBuild(ctx, target, source); err != nil {
-			p.remove()
-			return p, err
-		}
-	}
-	return p, nil
-}
-
-func goBuild(ctx context.Context, target, source string, flags ...string) error {
-	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", target}, flags...), source)...)
-	var output strings.Builder
-	cmd.Stdout, cmd.Stderr = &output, &output
-	err := child.Start(cmd, syscall.SIGKILL)
-	if err == nil {
-		err = cmd.Wait()
-	}
-	if err != nil {
-		return fmt.Errorf("cannot build %s: %w; run it inside of the module\n%s", source, err, output.String())
-	}
-	return nil
-}
-
 // stack is everything that runs for one drill.
 type stack struct {
-	programs programs
-	setup    setup
-	folder   string
-	long     bool // more and longer faults
-	paired   bool // another fault goes on at the same time
+	setup  setup
+	folder string
+	long   bool // more and longer faults
+	paired bool // another fault goes on at the same time
 
 	disk    *disk
 	clock   *clock
 	redis   *redis
-	proxy   *proxy
+	proxy   *stand.Proxy
 	servers []*server
 	probes  *probes
 	load    *load
@@ -123,16 +85,17 @@ func (s *stack) breaks(format string, args ...any) {
 	}
 }
 
-// destroyed says that the drill itself took so many orders from Redis, so that the audit may miss them.
+// destroyed notes that the drill itself took orders from Redis, so that the audit may miss that many.
 func (s *stack) destroyed(orders int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mayLose += orders
 }
 
-// startStack starts Redis, proxy and servers and returns once all serve. The stack must be stopped, after an error too.
-func startStack(ctx context.Context, p programs, c setup, long bool) (*stack, error) {
-	s := &stack{programs: p, setup: c, long: long}
+// startStack starts Redis, proxy and servers and returns once all serve. The stack must be stopped, after an
+// error too.
+func startStack(ctx context.Context, c setup, long bool) (*stack, error) {
+	s := &stack{setup: c, long: long}
 	var err error
 	if s.folder, err = os.MkdirTemp("", "drill"); err != nil {
 		return s, fmt.Errorf("cannot make a folder for the drill: %w", err)
@@ -141,12 +104,9 @@ func startStack(ctx context.Context, p programs, c setup, long bool) (*stack, er
 	if err != nil {
 		return s, err
 	}
-	program, env := p.server(), []string(nil)
-	if c.clock {
-		if s.clock, err = newClock(ctx, p, s.folder); err != nil {
-			return s, err
-		}
-		program, env = s.clock.program, s.clock.env()
+	program, env, err := s.serverProgram(ctx)
+	if err != nil {
+		return s, err
 	}
 	for i := range c.servers {
 		one, err := newServer(program, s.folder, i+1, c, address, env)
@@ -168,8 +128,21 @@ func startStack(ctx context.Context, p programs, c setup, long bool) (*stack, er
 	return s, err
 }
 
-// startRedis starts the drill's Redis, with disk and proxy if need be, and returns what the servers' -redis says: "" where
-// the server starts its own, in its data folder.
+// serverProgram is the program of the servers and what it needs in the environment.
+func (s *stack) serverProgram(ctx context.Context) (path string, env []string, err error) {
+	if !s.setup.clock {
+		path, err = stand.Build(ctx, stand.ServerSource)
+		return path, nil, err
+	}
+	if path, err = buildWithClock(ctx); err != nil {
+		return "", nil, err
+	}
+	s.clock, err = newClock(s.folder)
+	return path, s.clock.env(), err
+}
+
+// startRedis starts the drill's Redis, with disk and proxy if need be, and returns what the servers' -redis
+// says: "" where the server starts its own, in its data folder.
 func (s *stack) startRedis(ctx context.Context) (address string, err error) {
 	folder := filepath.Join(s.folder, "redis")
 	if s.setup.own {
@@ -187,22 +160,22 @@ func (s *stack) startRedis(ctx context.Context) (address string, err error) {
 		s.redis = &redis{folder: folder, socket: filepath.Join(folder, "redis.sock")}
 		return "", nil
 	}
-	if s.redis, err = startRedis(ctx, folder, folder+".log", s.setup); err != nil {
+	if s.redis, err = startRedis(ctx, folder, s.setup); err != nil {
 		return "", err
 	}
 	if !s.setup.proxied {
 		return s.redis.socket, nil
 	}
-	if s.proxy, err = startProxy(s.redis.socket); err != nil {
+	if s.proxy, err = stand.StartProxy("unix", s.redis.socket); err != nil {
 		return "", err
 	}
-	return s.proxy.address(), nil
+	return s.proxy.Address(), nil
 }
 
 // stop ends everything in the opposite order; what was never started is left out.
 func (s *stack) stop() {
 	if s.load != nil {
-		s.load.proc.kill()
+		s.load.run.Kill()
 	}
 	if s.probes != nil {
 		s.probes.stop()
@@ -214,7 +187,7 @@ func (s *stack) stop() {
 		s.redis.service.stop()
 	}
 	if s.proxy != nil {
-		s.proxy.stop()
+		s.proxy.Stop()
 	}
 	if s.disk != nil {
 		s.disk.remove()
@@ -254,7 +227,9 @@ func (s *stack) measureResumption(ctx context.Context) error {
 // awaitRefusals returns once a server has answered 503: only then the fault has reached it.
 func (s *stack) awaitRefusals(ctx context.Context) error {
 	before := s.probes.refusals()
-	return await(ctx, "503 although the fault is there", refusalMax, func() bool { return s.probes.refusals() > before })
+	return polltest.Await(ctx, "503 although the fault is there", refusalMax, func() bool {
+		return s.probes.refusals() > before
+	})
 }
 
 func needsDisk(turns []turn) bool {

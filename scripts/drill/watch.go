@@ -9,11 +9,13 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"flashsale/internal/proc"
 )
 
 const (
 	watchEvery = 250 * time.Millisecond
-	// Bounds of one worker, far above a calm one (scripts/bench/TUNING.md), which has a goroutine for each
+	// Bounds of one worker: a calm one has 20 to 30 MB (200,000 users are 3 of them), a goroutine for each
 	// connection and some 20 more, and about as many threads as processors.
 	memoryMax    = 96 << 10 // kB, resident
 	goroutineMax = 3*loadBuyer + 100
@@ -52,10 +54,14 @@ func (w *watch) look(ctx context.Context, s *server) {
 	host, text, _ := net.SplitHostPort(s.profiles)
 	first, _ := strconv.Atoi(text) // the drill itself has made this address
 	for i, pid := range s.workers() {
-		memory, threads := statusField(pid, "VmRSS"), statusField(pid, "Threads")
+		status, err := proc.ReadStatus(pid)
+		if err != nil {
+			continue // it has just ended
+		}
 		goroutines := countGoroutines(ctx, net.JoinHostPort(host, strconv.Itoa(first+i)))
 		w.mu.Lock()
-		w.memory, w.threads, w.goroutines = max(w.memory, memory), max(w.threads, threads), max(w.goroutines, goroutines)
+		w.memory, w.threads = max(w.memory, status.Resident>>10), max(w.threads, status.Threads)
+		w.goroutines = max(w.goroutines, goroutines)
 		w.mu.Unlock()
 	}
 }
@@ -64,7 +70,8 @@ func (w *watch) look(ctx context.Context, s *server) {
 func countGoroutines(ctx context.Context, address string) (n int64) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+"/debug/pprof/goroutine?debug=1", nil)
+	request, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+"/debug/pprof/goroutine?debug=1",
+		nil)
 	if err != nil {
 		return 0
 	}
@@ -85,10 +92,12 @@ func (w *watch) excess() (found []string) {
 		what      string
 		seen, max int64
 	}{
-		{"kB of memory", w.memory, memoryMax}, {"goroutines", w.goroutines, goroutineMax}, {"threads", w.threads, threadMax},
+		{"kB of memory", w.memory, memoryMax}, {"goroutines", w.goroutines, goroutineMax}, {"threads", w.threads,
+			threadMax},
 	} {
 		if bound.seen > bound.max {
-			found = append(found, fmt.Sprintf("a worker had %d %s, the bound is %d", bound.seen, bound.what, bound.max))
+			found = append(found, fmt.Sprintf("a worker had %d %s, the bound is %d", bound.seen, bound.what,
+				bound.max))
 		}
 	}
 	return found

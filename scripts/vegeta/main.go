@@ -1,11 +1,14 @@
-// Command vegeta writes targets of one step of the contest's flow for the load generator of that name, in its JSON format:
+// Command vegeta writes targets of one step of the contest's flow for the load generator of that name, in
+// its JSON format:
 //
-//	go run ./scripts/vegeta -step orders -count 2000 | vegeta attack -format=json -rate 1000 -duration 2s | vegeta report
+//	go run ./scripts/vegeta -step orders -count 2000 |
+//		vegeta attack -format=json -rate 1000 -duration 2s | vegeta report
 //
-// Each target is another user's. What the step needs (logins, carts, and for orders one piece in each cart) is done over
-// HTTP before anything is written, so that the attack meets nothing but the step. The catalogue gives users and foods.
+// Each target is another user's. What the step needs (logins, carts, and for orders one piece in each cart)
+// is done over HTTP before anything is written, so that the attack meets nothing but the step. The catalogue
+// gives users and foods.
 //
-// It must not place an order itself. It is slow where it prepares: up to three requests for each target, workers at once.
+// It must not place an order itself. It is slow where it prepares: up to three requests for each target.
 package main
 
 import (
@@ -41,11 +44,11 @@ func run(ctx context.Context, arguments []string, out, help io.Writer) error {
 	if err != nil {
 		return err
 	}
-	sale := shop{base: "http://" + opt.addr, client: newClient()}
-	if err := sale.prepare(ctx, opt.step, buyers, foods); err != nil {
+	if err := prepare(ctx, opt.addr, opt.step, buyers, foods); err != nil {
 		return err
 	}
-	return writeTargets(out, sale.base, opt.step, buyers, func() int64 { return foods[rand.IntN(len(foods))].ID })
+	food := func() int64 { return foods[rand.IntN(len(foods))].ID }
+	return writeTargets(out, "http://"+opt.addr, opt.step, buyers, food)
 }
 
 // step is one kind of request of the flow; each needs what the ones before it gave.

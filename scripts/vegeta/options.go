@@ -30,15 +30,18 @@ type options struct {
 	catalog catalog.Config
 }
 
-// parseOptions reads flags first, then the environment. After -h it writes the usage to help and returns flag.ErrHelp.
+// parseOptions reads flags first, then the environment. After -h it writes the usage to help and returns
+// flag.ErrHelp.
 func parseOptions(arguments []string, help io.Writer) (options, error) {
 	var opt options
 	fs := flag.NewFlagSet("vegeta", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // a bad flag is reported once, by the caller
 	fs.StringVar(&opt.addr, "addr", "127.0.0.1:8080", "server of the sale, `host:port`")
 	stepName := fs.String("step", "", "`step` to write targets of: "+strings.Join(stepNames, ", "))
-	fs.IntVar(&opt.count, "count", 1000, "`number` of targets, each of another user; vegeta starts over after the last")
-	fs.UintVar(&opt.first, "first", rootID+1, "lowest user `id` to take; those who have an order already cannot order again")
+	fs.IntVar(&opt.count, "count", 1000,
+		"`number` of targets, each of another user; vegeta starts over after the last")
+	fs.UintVar(&opt.first, "first", rootID+1,
+		"lowest user `id` to take; those who have an order already cannot order again")
 	config.AddCatalog(fs, &opt.catalog)
 	err := ff.Parse(fs, arguments, ff.WithEnvVars())
 	if errors.Is(err, flag.ErrHelp) {
@@ -73,7 +76,8 @@ func (o *options) check() error {
 	return nil
 }
 
-// readBuyers picks count users from the catalogue, from the id -first on and in the catalogue's order, and returns the foods.
+// readBuyers picks count users from the catalogue, from the id -first on and in the catalogue's order, and
+// returns the foods.
 func readBuyers(ctx context.Context, opt options) ([]buyer, []catalog.Food, error) {
 	var buyers []buyer
 	foods, err := catalog.Read(ctx, opt.catalog, func(user catalog.User) error {
@@ -86,8 +90,8 @@ func readBuyers(ctx context.Context, opt options) ([]buyer, []catalog.Food, erro
 		return nil, nil, fmt.Errorf("cannot read catalogue: %w", err)
 	}
 	if len(buyers) < opt.count {
-		return nil, nil, fmt.Errorf("-count is %d, but the catalogue has only %d users from id %d on; ask for fewer or give the server's catalogue flags",
-			opt.count, len(buyers), opt.first)
+		return nil, nil, fmt.Errorf("-count is %d, but the catalogue has only %d users from id %d on; "+
+			"ask for fewer or give the server's catalogue flags", opt.count, len(buyers), opt.first)
 	}
 	if len(foods) == 0 {
 		return nil, nil, errors.New("the catalogue has no foods")

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
+
+	"flashsale/internal/client"
 )
 
 // target is one request as a line of vegeta's JSON format has it; Body becomes base64.
@@ -17,37 +18,26 @@ type target struct {
 	Header http.Header `json:"header,omitempty"`
 }
 
-// newTarget is the buyer's request of a step; base is http://host:port, food what an add puts into the cart, one piece.
+// newTarget is the buyer's request of a step; base is http://host:port. An add puts one piece of the food
+// into the cart.
 func newTarget(base string, s step, b buyer, food int64) target {
 	header := http.Header{"Access-Token": {b.token}}
 	switch s {
 	case stepLogin:
-		return target{"POST", base + "/login", jsonBody(struct {
-			Username string `json:"username"`
-			Password string `json:"password"`
-		}{b.user.Name, b.user.Password}), nil}
+		return target{"POST", base + "/login", []byte(client.LoginBody(b.user.Name, b.user.Password)), nil}
 	case stepFoods:
 		return target{"GET", base + "/foods", nil, header}
 	case stepCarts:
 		return target{"POST", base + "/carts", nil, header}
 	case stepAdds:
-		return target{"PATCH", base + "/carts/" + url.PathEscape(b.cart), jsonBody(struct {
-			Food  int64 `json:"food_id"`
-			Count int   `json:"count"`
-		}{food, 1}), header}
+		return target{"PATCH", base + client.CartPath(b.cart), []byte(client.JSON(client.Pieces(int(food), 1))),
+			header}
 	default:
-		return target{"POST", base + "/orders", jsonBody(struct {
-			Cart string `json:"cart_id"`
-		}{b.cart}), header}
+		return target{"POST", base + "/orders", []byte(client.OrderBody(b.cart)), header}
 	}
 }
 
-func jsonBody(fields any) []byte {
-	body, _ := json.Marshal(fields) // texts and numbers always encode
-	return body
-}
-
-// writeTargets writes one line for each buyer; food is asked for the food of each.
+// writeTargets writes one line for each buyer; food chooses the food of each.
 func writeTargets(out io.Writer, base string, s step, buyers []buyer, food func() int64) error {
 	buffered := bufio.NewWriter(out)
 	encoder := json.NewEncoder(buffered)

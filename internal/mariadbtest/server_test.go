@@ -10,7 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"flashsale/internal/polltest"
+	"flashsale/internal/proc"
 )
 
 // parentVariable makes TestServerDiesWithItsProcess play the process that is killed.
@@ -22,11 +24,7 @@ func TestServerDiesWithItsProcess(t *testing.T) {
 		fmt.Printf("\nport %d\n", server.Port)
 		select {}
 	}
-	for _, program := range []string{"mariadbd", "mariadb-install-db"} {
-		if _, err := exec.LookPath(program); err != nil {
-			missing(t, program)
-		}
-	}
+	needMariaDB(t)
 	temporary, err := os.MkdirTemp("", "maria") // the killed process cannot clean up after itself
 	if err != nil {
 		t.Fatal(err)
@@ -49,12 +47,12 @@ func TestServerDiesWithItsProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = parent.Wait() // killed
-	awaitGone(t, pid)
+	polltest.Until(t, "end of mariadbd after its parent's", func() bool { return !proc.Alive(pid) })
 }
 
 func serverProcess(t *testing.T, temporary string) int {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(temporary, "maria*", "pid"))
+	files, err := filepath.Glob(filepath.Join(temporary, "sale*", "pid"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("pid files are %q, want one", files)
 	}
@@ -66,27 +64,8 @@ func serverProcess(t *testing.T, temporary string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(pid, 0); err != nil {
-		t.Fatalf("mariadbd %d does not run before its parent is killed: %v", pid, err)
+	if !proc.Alive(pid) {
+		t.Fatalf("mariadbd %d does not run before its parent is killed", pid)
 	}
 	return pid
-}
-
-func awaitGone(t *testing.T, pid int) {
-	t.Helper()
-	poll := time.NewTicker(pollInterval)
-	defer poll.Stop()
-	deadline := time.After(startTimeout)
-	for {
-		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		// A zombie is dead too; in a container nobody may be there to reap it.
-		if err != nil || strings.Contains(string(state), ") Z ") {
-			return
-		}
-		select {
-		case <-poll.C:
-		case <-deadline:
-			t.Fatalf("mariadbd %d outlived its parent", pid)
-		}
-	}
 }

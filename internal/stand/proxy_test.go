@@ -1,4 +1,4 @@
-package main
+package stand
 
 import (
 	"bytes"
@@ -15,14 +15,9 @@ import (
 const testPatience = 10 * time.Second // a bound on what hangs
 
 // echo starts a proxy before a server that sends back what it gets, and returns a connection through it.
-func echo(t *testing.T) (*proxy, net.Conn) {
+func echo(t *testing.T) (*Proxy, net.Conn) {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "drill") // t.TempDir may be too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
-	l, err := net.Listen("unix", filepath.Join(folder, "s"))
+	l, err := net.Listen("unix", filepath.Join(Folder(t), "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,17 +34,17 @@ func echo(t *testing.T) (*proxy, net.Conn) {
 			}()
 		}
 	}()
-	p, err := startProxy(l.Addr().String())
+	p, err := StartProxy("unix", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.stop)
+	t.Cleanup(p.Stop)
 	return p, dialProxy(t, p)
 }
 
-func dialProxy(t *testing.T, p *proxy) net.Conn {
+func dialProxy(t *testing.T, p *Proxy) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", p.address())
+	c, err := net.Dial("tcp", p.Address())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,14 +79,14 @@ func TestProxyPasses(t *testing.T) {
 
 func TestProxyDelaysReplies(t *testing.T) {
 	p, c := echo(t)
-	p.set(slow)
+	p.Set(Slow)
 	began := time.Now()
 	say(t, c, "a")
 	hear(t, c, "a")
-	if took := time.Since(began); took < slowDelay || took > 20*slowDelay {
-		t.Errorf("the reply took %v, want about %v", took, slowDelay)
+	if took := time.Since(began); took < SlowDelay || took > 20*SlowDelay {
+		t.Errorf("the reply took %v, want about %v", took, SlowDelay)
 	}
-	p.set(passes)
+	p.Set(Passes)
 	say(t, c, "b")
 	hear(t, c, "b")
 }
@@ -101,7 +96,7 @@ func TestProxyBlackHole(t *testing.T) {
 	p, old := echo(t)
 	say(t, old, "before")
 	hear(t, old, "before")
-	p.set(blackHole)
+	p.Set(BlackHole)
 	fresh := dialProxy(t, p)
 	for _, c := range []net.Conn{old, fresh} {
 		say(t, c, "into the hole")
@@ -112,7 +107,7 @@ func TestProxyBlackHole(t *testing.T) {
 			t.Errorf("read %d bytes, %v; want none", n, err)
 		}
 	}
-	p.set(passes)
+	p.Set(Passes)
 	for _, c := range []net.Conn{old, fresh} {
 		if err := c.SetReadDeadline(time.Now().Add(testPatience)); err != nil {
 			t.Fatal(err)
@@ -128,13 +123,13 @@ func TestProxyBlackHole(t *testing.T) {
 
 func TestProxyResetsInMidReply(t *testing.T) {
 	p, c := echo(t)
-	p.breakNext(cut{replies: true, share: 0.5})
+	p.BreakNext(Cut{Replies: true, Share: 0.5})
 	say(t, c, "0123456789")
 	got, err := io.ReadAll(c)
 	if !errors.Is(err, syscall.ECONNRESET) || len(got) > 5 {
 		t.Errorf("%q, %v; want at most half of the reply and a reset", got, err)
 	}
-	if !p.broken() {
+	if !p.Broken() {
 		t.Error("the cut is still to come")
 	}
 	after := dialProxy(t, p)
@@ -144,7 +139,7 @@ func TestProxyResetsInMidReply(t *testing.T) {
 
 func TestProxyResetsInMidRequest(t *testing.T) {
 	p, c := echo(t)
-	p.breakNext(cut{share: 0.5})
+	p.BreakNext(Cut{Share: 0.5})
 	say(t, c, "0123456789")
 	if got, err := io.ReadAll(c); !errors.Is(err, syscall.ECONNRESET) || len(got) > 5 {
 		t.Errorf("%q, %v; want at most half of the echo and a reset", got, err)

@@ -1,0 +1,180 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// Refusal is an error of the contract: a status from 400 on and the code in its body.
+type Refusal struct {
+	Status int
+	Code   string
+}
+
+// Error is the status and the code, as "403 CART_EMPTY".
+func (r Refusal) Error() string { return fmt.Sprintf("%d %s", r.Status, r.Code) }
+
+// IsRefused reports whether an error is this refusal.
+func IsRefused(err error, status int, code string) bool {
+	var r Refusal
+	return errors.As(err, &r) && r == Refusal{status, code}
+}
+
+// Item is some pieces of a food, in an order or as a change of a cart.
+type Item struct {
+	Food  int `json:"food_id"`
+	Count int `json:"count"`
+}
+
+// Pieces is an item.
+func Pieces(food, count int) Item { return Item{food, count} }
+
+// Order is an order that was placed.
+type Order struct {
+	ID    string `json:"id"`
+	User  int    `json:"user_id"` // 0 in a user's own list
+	Items []Item `json:"items"`
+	Total int    `json:"total"`
+}
+
+// Food is a line of the list of foods.
+type Food struct {
+	ID    int `json:"id"`
+	Price int `json:"price"`
+	Stock int `json:"stock"`
+}
+
+// Call sends one request and reads a JSON answer into the receiver, nil for an answer without a body or one
+// that does not matter. A status from 400 on is a Refusal.
+func (c *Client) Call(method, path, body string, into any) error {
+	r, err := c.Do(method, path, body)
+	switch {
+	case err != nil:
+		return err
+	case r.Status >= http.StatusBadRequest:
+		var told struct{ Code string }
+		if err := json.Unmarshal([]byte(r.Body), &told); err != nil {
+			return fmt.Errorf("%s %s: status %d, body %q: %w", method, path, r.Status, r.Body, err)
+		}
+		return Refusal{r.Status, told.Code}
+	case into == nil:
+		return nil
+	}
+	if err := json.Unmarshal([]byte(r.Body), into); err != nil {
+		return fmt.Errorf("%s %s: body %q: %w", method, path, r.Body, err)
+	}
+	return nil
+}
+
+// Login gets the token that later requests carry.
+func (c *Client) Login(name, password string) error {
+	var session struct {
+		Token string `json:"access_token"`
+	}
+	c.Token = ""
+	err := c.Call("POST", "/login", LoginBody(name, password), &session)
+	c.Token = session.Token
+	return err
+}
+
+// LoginUser logs in as a user of the built-in catalogue.
+func (c *Client) LoginUser(user int) error {
+	return c.Login(fmt.Sprint("user", user), fmt.Sprint("pass", user))
+}
+
+// NewCart returns the ID of a new cart.
+func (c *Client) NewCart() (id string, err error) {
+	var cart struct {
+		ID string `json:"cart_id"`
+	}
+	body := ""
+	if c.EmptyObjects {
+		body = "{}"
+	}
+	err = c.Call("POST", "/carts", body, &cart)
+	return cart.ID, err
+}
+
+// Add changes a cart.
+func (c *Client) Add(cart string, i Item) error {
+	return c.Call("PATCH", CartPath(cart), JSON(i), nil)
+}
+
+// Order places an order and returns its ID.
+func (c *Client) Order(cart string) (id string, err error) {
+	var order struct{ ID string }
+	err = c.Call("POST", "/orders", OrderBody(cart), &order)
+	return order.ID, err
+}
+
+// Fill makes a cart with these items.
+func (c *Client) Fill(items ...Item) (cart string, err error) {
+	if cart, err = c.NewCart(); err != nil {
+		return "", err
+	}
+	for _, i := range items {
+		if err := c.Add(cart, i); err != nil {
+			return "", err
+		}
+	}
+	return cart, nil
+}
+
+// Buy logs in as a user of the built-in catalogue and orders these items.
+func (c *Client) Buy(user int, items ...Item) (order string, err error) {
+	if err := c.LoginUser(user); err != nil {
+		return "", err
+	}
+	cart, err := c.Fill(items...)
+	if err != nil {
+		return "", err
+	}
+	return c.Order(cart)
+}
+
+// Foods lists all foods with what is left of them.
+func (c *Client) Foods() ([]Food, error) { return list[Food](c, "/foods") }
+
+// Orders lists the user's own orders: one or none.
+func (c *Client) Orders() ([]Order, error) { return list[Order](c, "/orders") }
+
+// AllOrders lists every order of the sale, for root.
+func (c *Client) AllOrders() ([]Order, error) { return list[Order](c, "/admin/orders") }
+
+func list[T any](c *Client, path string) (all []T, err error) {
+	err = c.Call("GET", path, "", &all)
+	return all, err
+}
+
+// Ready reports whether the server serves the sale now.
+func (c *Client) Ready() bool {
+	r, err := c.Do("GET", "/readyz", "")
+	return err == nil && r.Status == http.StatusOK
+}
+
+// CartPath is the path of a cart.
+func CartPath(cart string) string { return "/carts/" + url.PathEscape(cart) }
+
+// LoginBody is the body of a login.
+func LoginBody(name, password string) string {
+	return JSON(struct {
+		Username string `json:"username"`
+		Password string `json:"password"`
+	}{name, password})
+}
+
+// OrderBody is the body of an order.
+func OrderBody(cart string) string {
+	return JSON(struct {
+		Cart string `json:"cart_id"`
+	}{cart})
+}
+
+// JSON is the text of a value that always has one: strings and numbers.
+func JSON(fields any) string {
+	text, _ := json.Marshal(fields)
+	return string(text)
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The clock drill stands on one line of package time: this fails with the first Go that has it no more.
+func TestClockCanBeShifted(t *testing.T) {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "src", "time", "time.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shifted, found := shiftClock(string(source)); !found ||
+		len(shifted) != len(source)+len(clockJumped)-len(readsClock) {
+		t.Error("package time of this Go reads its clock in another way; see clock.go")
+	}
+	if _, found := shiftClock("package time"); found {
+		t.Error("a clock is found where there is none")
+	}
+}
