@@ -148,6 +148,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	given := map[string]string{
 		"TOKEN_SECRET":          "given-token-secret-of-32-bytes-or-more",
 		"TOKEN_SECRET_PREVIOUS": "given-previous-secret-of-32-bytes-or-more",
+		"SERVICE_TOKEN":         "given-service-token-of-32-bytes-or-more",
 		"ROOT_PASSWORD":         "given-root-password",
 		"REDIS_PASSWORD":        "given-redis-password",
 		"DB_PASS":               "given-database-password",
