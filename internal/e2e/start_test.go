@@ -14,14 +14,12 @@ import (
 	"testing"
 
 	"flashsale/internal/client"
+	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
 )
 
-const (
-	bannerLinesMost = 10
-	flagsLeast      = 30
-)
+const bannerLinesMost = 10
 
 func TestStart(t *testing.T) {
 	stand.Need(t, "redis-server")
@@ -119,27 +117,16 @@ func checkLoginLine(t *testing.T, s *server) {
 	}
 }
 
+// The program prints the help that internal/config keeps for people to read.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	p := launch(t, module, nil, "-h")
 	if code := p.ExitCode(t); code != 0 || stand.ReadFile(t, p.Log) != "" {
 		t.Errorf("exit code %d, errors %q; want 0 and none", code, stand.ReadFile(t, p.Log))
 	}
-	flags := 0
-	for line := range strings.Lines(stand.ReadFile(t, p.Stdout)) {
-		flag, isFlag := strings.CutPrefix(line, "  -")
-		if !isFlag {
-			continue
-		}
-		flags++
-		name, _, _ := strings.Cut(flag, " ")
-		env := "  [" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "]\n"
-		if !strings.HasSuffix(line, env) {
-			t.Errorf("the help does not name -%s with its environment name: %q", name, line)
-		}
-	}
-	if flags < flagsLeast {
-		t.Errorf("the help names %d flags, at least %d", flags, flagsLeast)
+	want := stand.ReadFile(t, root+"internal/config/testdata/help.txt")
+	if help := stand.ReadFile(t, p.Stdout); help != want {
+		t.Errorf("the help is\n%s", help)
 	}
 }
 
@@ -162,6 +149,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	given := map[string]string{
 		"TOKEN_SECRET":          "given-token-secret-of-32-bytes-or-more",
 		"TOKEN_SECRET_PREVIOUS": "given-previous-secret-of-32-bytes-or-more",
+		"SERVICE_TOKEN":         "given-service-token-of-32-bytes-or-more",
 		"ROOT_PASSWORD":         "given-root-password",
 		"REDIS_PASSWORD":        "given-redis-password",
 		"DB_PASS":               "given-database-password",
@@ -190,10 +178,44 @@ func TestSecretsStayHidden(t *testing.T) {
 		if want := fmt.Sprintf("kill %d;", s.Pid()); !strings.Contains(s.Banner(t, "stop"), want) {
 			t.Errorf("stop %q, want %q in it", s.Banner(t, "stop"), want)
 		}
+		checkNames(t, s)
 		if err := s.client(t).Login("root", given["ROOT_PASSWORD"]); err != nil {
 			t.Errorf("root's given password: %v", err)
 		}
 	})
+}
+
+// checkNames checks that ps and pgrep show the program's name, although its processes have started it once more.
+func checkNames(t *testing.T, s *server) {
+	t.Helper()
+	for _, process := range append(s.Workers(), s.Pid()) {
+		if name := stand.ReadFile(t, fmt.Sprintf("/proc/%d/comm", process)); name != "flashsale\n" {
+			t.Errorf("process %d is called %q", process, name)
+		}
+	}
+}
+
+// With -log-format json every line of every process is an object; those of a worker name it.
+func TestLogInJSON(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	s := setup{args: []string{"-redis", redis.Socket, "-users", "2", "-workers", "1", "-log-format", "json"}}.serve(t)
+	worker := s.Workers()[0]
+	redis.Kill(t)
+	polltest.Until(t, "line of a worker", func() bool {
+		return s.Logged(t, fmt.Sprintf(`"pid":%d,`, worker)) > 0
+	})
+	kill(t, worker)
+	polltest.Until(t, "line of the supervisor", func() bool {
+		return s.Logged(t, `"msg":"worker is ready again"`) == 1
+	})
+	for line := range strings.Lines(stand.ReadFile(t, s.Log)) {
+		var entry struct{ Time, Level, Msg string }
+		err := json.Unmarshal([]byte(line), &entry)
+		if err != nil || entry.Time == "" || entry.Level == "" || entry.Msg == "" {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
 }
 
 // provoke makes the server refuse requests with secrets in them, and returns the secrets.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/listener/certtest"
 	"flashsale/internal/client"
+	"flashsale/internal/listener/certtest"
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
 )

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/listener/certtest"
 	"flashsale/internal/client"
+	"flashsale/internal/listener/certtest"
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
