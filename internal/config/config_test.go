@@ -295,7 +295,7 @@ func TestSecretFlags(t *testing.T) {
 	f := newConfig().flags
 	f.set.VisitAll(func(found *flag.Flag) {
 		named := strings.Contains(found.Name, "secret") || strings.Contains(found.Name, "pass") ||
-			found.Name == "ledger"
+			found.Name == "ledger" || found.Name == "service-token"
 		if f.secret(found.Name) != named {
 			t.Errorf("-%s is a secret: %v, want %v", found.Name, !named, named)
 		}
