@@ -62,7 +62,8 @@ if open[1] then
   local differences, related = compare(open[3] or '')
   if not related and not alone then return {STRANGER, open[1], their_catalog, differences} end
   if server ~= '' and their_catalog == catalog and open[3] ~= server then
-    redis.pcall('HSET', marker, 'server', server) -- a Redis that takes no writes keeps no server from joining
+    -- A Redis that takes no writes keeps no server from joining.
+    redis.pcall('HSET', marker, 'server', server)
   end
   return {IS_OPEN, open[1], their_catalog, differences}
 end

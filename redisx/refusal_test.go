@@ -40,7 +40,8 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
-// A server joins an open sale also where Redis takes no writes, and an order of a full cart is still placed there.
+// A server joins an open sale also where Redis takes no writes, and an order of a full cart is still placed
+// there.
 func TestJoinAndOrderWithoutMemory(t *testing.T) {
 	logtest.Keep(t)
 	server := redistest.New(t)

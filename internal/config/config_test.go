@@ -156,8 +156,8 @@ func TestRefusals(t *testing.T) {
 		"-redis-timeout 2m":           "-redis-timeout is 2m0s; it must be from 1ms to 1m0s",
 		"-snapshot-interval 2s":       "-snapshot-interval is 2s; it must be from 1ms to 1s",
 		"-service-token short":        "-service-token (SERVICE_TOKEN) has 5 bytes; it must have at least 32",
-		"-service-token " + strings.Repeat("é", 16): "-service-token (SERVICE_TOKEN) must be visible ASCII characters: " +
-			"it is sent in a header",
+		"-service-token " + strings.Repeat("é", 16): "-service-token (SERVICE_TOKEN) must be " +
+			"visible ASCII characters: it is sent in a header",
 		"-token-secret short": "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
 		"-redis nowhere": `-redis is "nowhere"; ` +
 			"it must be host:port or the absolute path of a unix socket",

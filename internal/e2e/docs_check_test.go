@@ -141,8 +141,8 @@ func (c *docCheck) span(code, paragraph string) {
 	}
 }
 
-// path checks a word that looks like a path of this repository: it begins with a name of the top level, or it
-// is the name of a source file in any folder.
+// path checks a word that looks like a path of this repository: it begins with a name of the top level, or
+// it is the name of a source file in any folder.
 func (c *docCheck) path(word string) {
 	word = strings.TrimSuffix(strings.TrimPrefix(word, "./"), "/")
 	first, _, _ := strings.Cut(word, "/")

@@ -92,7 +92,8 @@ func TestDocsChecksFindFaults(t *testing.T) {
 	for _, test := range []struct{ of, text, fault string }{
 		{"README.md", "[x](scripts/drill/README.md)", ""},
 		{"README.md", "[x](scripts/gone/README.md)", "link to scripts/gone/README.md: there is no such file"},
-		{"README.md", "[x](scripts/drill/README.md#fault-drills) [y](scripts/drill/README.md#why-x) [z](#top)", ""},
+		{"README.md", "[x](scripts/drill/README.md#fault-drills) " +
+			"[y](scripts/drill/README.md#why-x) [z](#top)", ""},
 		{"README.md", "[x](scripts/drill/README.md#twice-1)", ""},
 		{"README.md", "[x](scripts/drill/README.md#twice-2)",
 			"link to scripts/drill/README.md#twice-2: there is no such heading"},

@@ -185,7 +185,8 @@ func TestSecretsStayHidden(t *testing.T) {
 	})
 }
 
-// checkNames checks that ps and pgrep show the program's name, although its processes have started it once more.
+// checkNames checks that ps and pgrep show the program's name, although its processes have started it once
+// more.
 func checkNames(t *testing.T, s *server) {
 	t.Helper()
 	for _, process := range append(s.Workers(), s.Pid()) {
@@ -199,7 +200,8 @@ func checkNames(t *testing.T, s *server) {
 func TestLogInJSON(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
-	s := setup{args: []string{"-redis", redis.Socket, "-users", "2", "-workers", "1", "-log-format", "json"}}.serve(t)
+	args := []string{"-redis", redis.Socket, "-users", "2", "-workers", "1", "-log-format", "json"}
+	s := setup{args: args}.serve(t)
 	worker := s.Workers()[0]
 	redis.Kill(t)
 	polltest.Until(t, "line of a worker", func() bool {

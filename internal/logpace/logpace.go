@@ -1,5 +1,5 @@
-// Package logpace keeps an event that may happen by the thousand from filling the log: it counts the events of one kind
-// and lets one line through in ten seconds.
+// Package logpace keeps an event that may happen by the thousand from filling the log: it counts the events of
+// one kind and lets one line through in ten seconds.
 package logpace
 
 import (
@@ -18,8 +18,8 @@ type Pace struct {
 	quiet  atomic.Int64 // ns since processStart until which nothing is logged
 }
 
-// Due counts one event. Once in an Interval it returns the number of events since it last did, this one included: then a
-// line is due. Otherwise it returns 0.
+// Due counts one event. Once in an Interval it returns the number of events since it last did, this one
+// included: then a line is due. Otherwise it returns 0.
 func (p *Pace) Due(now time.Time) (events int64) {
 	p.events.Add(1)
 	quiet, at := p.quiet.Load(), int64(now.Sub(processStart))

@@ -1,9 +1,9 @@
 // Package rawio reads and writes a socket without telling the Go scheduler.
 //
-// A read or write of package net tells the scheduler that the thread may block, and wakes the runtime's monitor thread,
-// which then takes the processor away when the call lasts. A non-blocking socket does not block, so with one processor
-// per process all of that is waste: without it an order costs 1.88 instead of 2.33 times what HTTP alone costs (64 buyers,
-// bench -compare). It must be used only for sockets, which are non-blocking in Go.
+// A read or write of package net tells the scheduler that the thread may block, and wakes the runtime's
+// monitor thread, which takes the processor away when the call lasts. A non-blocking socket does not block,
+// so with one processor per process all of that is waste; scripts/bench/TUNING.md has the gain. It must be
+// used only for sockets, which are non-blocking in Go.
 package rawio
 
 import (
@@ -15,8 +15,8 @@ import (
 	"unsafe"
 )
 
-// Conn is a connection whose Read and Write go straight to the kernel; waiting, deadlines and Close are as before. One
-// goroutine at a time may read and one may write.
+// Conn is a connection with a Read and a Write that go straight to the kernel; waiting, deadlines and Close are
+// as before. One goroutine at a time may read and one may write.
 type Conn struct {
 	net.Conn
 	raw               syscall.RawConn
@@ -104,8 +104,8 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return c.read.readEnd(c.raw.Read(c.tryRead))
 }
 
-// ReadInto waits for bytes and then reads them into a buffer of the pool, at most its length: a connection that waits
-// holds no buffer. The caller gives the buffer back; it is nil with an error.
+// ReadInto waits for bytes and then reads them into a buffer of the pool, at most its length: a connection
+// that waits holds no buffer. The caller gives the buffer back; it is nil with an error.
 func (c *Conn) ReadInto(pool *sync.Pool) (buf *[]byte, n int, err error) {
 	c.pool = pool
 	n, err = c.read.readEnd(c.raw.Read(c.tryReadInto))

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Poller makes the scheduler look at the network. The scheduler does so only when it has nothing else to run, and a
-// goroutine that yields is something to run: a yield lets those go first that are ready, but what has arrived at the
-// sockets meanwhile stays unseen. One goroutine at a time may use it.
+// Poller makes the scheduler look at the network. The scheduler does so only when it has nothing else to
+// run, and a goroutine that yields is something to run: a yield lets those go first that are ready, but does
+// not see what has arrived at the sockets meanwhile. One goroutine at a time may use it.
 type Poller struct {
 	file      *os.File // an eventfd
 	raw       syscall.RawConn
@@ -44,8 +44,8 @@ func NewPoller() (*Poller, error) {
 	return p, nil
 }
 
-// Poll returns after the scheduler has looked at the network: goroutines whose sockets had become readable before are
-// ready to run, and a yield lets them go first.
+// Poll returns after the scheduler has looked at the network: goroutines with sockets that had become readable
+// before are ready to run, and a yield lets them go first.
 func (p *Poller) Poll() error {
 	p.signalled = false
 	return p.raw.Read(p.step)

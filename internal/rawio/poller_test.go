@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// With one processor, a goroutine whose socket has become readable gets its turn after Poll and a yield. (After a yield
+// With one processor, a goroutine with a readable socket gets its turn after Poll and a yield. (After a yield
 // alone it does not. The scheduler may still prefer a goroutine that has yielded, once in 61 turns.)
 func TestPollLetsReadersGoFirst(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

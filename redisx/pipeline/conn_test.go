@@ -324,7 +324,7 @@ func TestQueueFull(t *testing.T) {
 	}
 	c.refuseWaiting()
 	waiting.Wait()
-	if n := log.Count("calls to Redis are refused: more wait than it answers in half of -redis-timeout"); n != 1 {
+	if n := log.Count("calls to Redis are refused: more wait than it answers"); n != 1 {
 		t.Errorf("%d lines about the overload, want 1", n)
 	}
 }

@@ -20,11 +20,11 @@
 -- Limits:
 --   - names and passwords of the built-in catalogue only; carts only of a server that puts the user id into
 --     the cart ID;
---   - a refused request ends its flow, nothing is tried again; an error does not name the step that it refused,
---     so it is counted by code only;
+--   - a refused request ends its flow, nothing is tried again; an error does not name the step that it
+--     refused, so it is counted by code only;
 --   - a wave that misses replies (lost connections, errors) lets its users go on after waveSeconds;
---   - when the users run out the threads end: orders/s counts up to the last order, wrk's Requests/sec to the
---     end of -d; until the last replies are in, idle connections send GET /healthz, counted as such;
+--   - when the users run out the threads end: orders/s counts up to the last order, wrk's Requests/sec to
+--     the end of -d; until the last replies are in, idle connections send GET /healthz, counted as such;
 --   - no audit: scripts/bench audit checks the sale afterwards.
 
 local waveSeconds = 2
