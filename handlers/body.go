@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"unicode/utf8"
@@ -35,30 +36,64 @@ func (m *member) integer() (n int64, ok bool) {
 	return n, err == nil
 }
 
-// decode reads any JSON object. Of a name that occurs twice the last value counts.
+// decode reads any JSON object. Of a name that occurs twice the last value counts. encoding/json has the last
+// word on what is JSON; what it says is valid is only walked through, because to unmarshal a body of many
+// members would cost ten times as much, and anyone may send one to the login.
 func decode(body []byte, members []member) bool {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(body, &object); err != nil {
+	if !json.Valid(body) {
 		return false
 	}
 	for i := range members {
-		m := &members[i]
-		raw, found := object[m.name]
-		switch {
-		case !found:
-			m.kind = 0
-		case raw[0] == '"':
-			var text string
-			if err := json.Unmarshal(raw, &text); err != nil {
-				return false
+		members[i].kind, members[i].raw = 0, nil
+	}
+	s := scanner{rest: body}
+	if !s.next('{') {
+		return s.next('n') // null is an object without members for encoding/json
+	}
+	for more := !s.next('}'); more; more = s.next(',') {
+		name := s.value()
+		s.next(':')
+		raw := s.value()
+		for i := range members {
+			if isName(name, members[i].name) {
+				members[i].raw = raw
 			}
-			m.kind, m.text = '"', []byte(text)
-			m.raw, _ = json.Marshal(text) // a string can always be written
-		case raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9':
-			m.kind, m.text, m.raw = '0', raw, raw
-		default:
-			m.kind = 'x'
 		}
+	}
+	for i := range members {
+		if !members[i].read() {
+			return false
+		}
+	}
+	return true
+}
+
+// isName reports whether the JSON string raw is the name.
+func isName(raw []byte, name string) bool {
+	const longestEscape = len(`\u0061`)
+	text := raw[1 : len(raw)-1]
+	if bytes.IndexByte(text, '\\') < 0 {
+		return string(text) == name
+	}
+	var decoded string
+	return len(text) <= longestEscape*len(name) && json.Unmarshal(raw, &decoded) == nil && decoded == name
+}
+
+// read finds out what raw holds, unless it is missing.
+func (m *member) read() bool {
+	switch {
+	case m.raw == nil:
+	case m.raw[0] == '"':
+		var text string
+		if err := json.Unmarshal(m.raw, &text); err != nil {
+			return false
+		}
+		m.kind, m.text = '"', []byte(text)
+		m.raw, _ = json.Marshal(text) // a string can always be written
+	case m.raw[0] == '-' || m.raw[0] >= '0' && m.raw[0] <= '9':
+		m.kind, m.text = '0', m.raw
+	default:
+		m.kind = 'x'
 	}
 	return true
 }
@@ -145,6 +180,34 @@ func (s *scanner) string() ([]byte, bool) {
 	}
 	return nil, false
 }
+
+// value takes a value of valid JSON.
+func (s *scanner) value() []byte {
+	n, depth, quoted := 0, 0, false
+	for ; n < len(s.rest); n++ {
+		switch c := s.rest[n]; {
+		case quoted && c == '\\':
+			n++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case depth > 0 && (c == '}' || c == ']'):
+			depth--
+		case depth == 0 && bytes.IndexByte(valueEnds, c) >= 0:
+			value := s.rest[:n]
+			s.rest = s.rest[n:]
+			return value
+		}
+	}
+	value := s.rest
+	s.rest = nil
+	return value
+}
+
+// valueEnds are the characters behind a value that is no part of an array.
+var valueEnds = []byte(",:} \t\r\n")
 
 // integer takes digits, with a minus sign or not and without leading zeros.
 func (s *scanner) integer() ([]byte, bool) {

@@ -38,6 +38,8 @@ func FuzzReadBody(f *testing.F) {
 		` { "count" : 12 } `,
 		`{"x":{"count":1},"count":[1]}`, "{\"cart_id\":\"\xff\"}", `{"count":9223372036854775808}`,
 		`{"count":-}`, `{"count":1,}`, `{`, ``,
+		`{"c\u006funt":1,"cart_\u0069d":"b"}`, ` null `, `{"x":{"a":"}]"},"count":[],"count":2}`,
+		`{ }`, `[{"count":1}]`,
 		`{"cart_id":"篮子"}`, `{"":""}`, "{\"count\":1\x00}", "\ufeff{}",
 	} {
 		f.Add([]byte(body))
@@ -105,6 +107,14 @@ func BenchmarkReadBody(b *testing.B) {
 		for b.Loop() {
 			members := [2]member{{name: "food_id"}, {name: "count"}}
 			scanPlain(body, members[:])
+		}
+	})
+	many := []byte("{" + strings.Repeat(`"":[],`, 660) + `"count":1}`)
+	b.Run("many members", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			members := [2]member{{name: "food_id"}, {name: "count"}}
+			readBody(many, members[:])
 		}
 	})
 	b.Run("decode", func(b *testing.B) {

@@ -107,8 +107,8 @@ func tableCalls(text string) map[string]bool {
 }
 
 // servedCalls are the calls that routes.go names: cases of a switch with a path, each with the methods in
-// its body, and rows of a table with a method and a path. A path that ends with a slash is a prefix, which the
-// switch's default serves.
+// its body, and rows of a table with a method and a path. A path that ends with a slash is a prefix, which
+// the switch's default serves.
 func servedCalls(t *testing.T, source []byte) map[string]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "routes.go", source, 0)

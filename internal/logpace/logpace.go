@@ -1,5 +1,5 @@
-// Package logpace keeps an event that may happen by the thousand from filling the log: it counts the events of
-// one kind and lets one line through in ten seconds.
+// Package logpace keeps an event that may happen by the thousand from filling the log: it counts the events
+// of one kind and lets one line through in ten seconds.
 package logpace
 
 import (

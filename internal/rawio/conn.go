@@ -15,8 +15,8 @@ import (
 	"unsafe"
 )
 
-// Conn is a connection with a Read and a Write that go straight to the kernel; waiting, deadlines and Close are
-// as before. One goroutine at a time may read and one may write.
+// Conn is a connection with a Read and a Write that go straight to the kernel; waiting, deadlines and Close
+// are as before. One goroutine at a time may read and one may write.
 type Conn struct {
 	net.Conn
 	raw               syscall.RawConn

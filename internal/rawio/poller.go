@@ -44,8 +44,8 @@ func NewPoller() (*Poller, error) {
 	return p, nil
 }
 
-// Poll returns after the scheduler has looked at the network: goroutines with sockets that had become readable
-// before are ready to run, and a yield lets them go first.
+// Poll returns after the scheduler has looked at the network: goroutines with sockets that had become
+// readable before are ready to run, and a yield lets them go first.
 func (p *Poller) Poll() error {
 	p.signalled = false
 	return p.raw.Read(p.step)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// With one processor, a goroutine with a readable socket gets its turn after Poll and a yield. (After a yield
-// alone it does not. The scheduler may still prefer a goroutine that has yielded, once in 61 turns.)
+// With one processor, a goroutine with a readable socket gets its turn after Poll and a yield. (After a
+// yield alone it does not. The scheduler may still prefer a goroutine that has yielded, once in 61 turns.)
 func TestPollLetsReadersGoFirst(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const rounds = 1000

@@ -60,7 +60,8 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 const defaultHost = "localhost"
 
 const usage = `mysql fills the tables user and food of a MySQL or MariaDB database, which
-is made if it is missing. -db-host is ` + defaultHost + ` by default. A flag wins over its environment name, which stands in brackets.
+is made if it is missing. -db-host is ` + defaultHost + ` by default.
+A flag wins over its environment name, which stands in brackets.
 `
 
 func readSettings(arguments []string, out io.Writer) (s settings, err error) {
