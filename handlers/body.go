@@ -36,9 +36,9 @@ func (m *member) integer() (n int64, ok bool) {
 	return n, err == nil
 }
 
-// decode reads any JSON object. Of a name that occurs twice the last value counts. encoding/json has the last
-// word on what is JSON; what it says is valid is only walked through, because to unmarshal a body of many
-// members would cost ten times as much, and anyone may send one to the login.
+// decode reads any JSON object. Of a name that occurs twice the last value counts. encoding/json has the
+// last word on what is JSON. Valid JSON is only walked through: to unmarshal a body of many members would
+// cost several times as much, and anyone may send one to the login.
 func decode(body []byte, members []member) bool {
 	if !json.Valid(body) {
 		return false

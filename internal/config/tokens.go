@@ -28,8 +28,8 @@ func (c *tokenFlags) add(f *Flags) {
 	f.Time(&c.TokenTTL, "token-ttl", 24*time.Hour, time.Second, 10*365*24*time.Hour,
 		"`time` an access token is valid")
 	f.Secret(&c.ServiceToken, "service-token", "", fmt.Sprintf("lets other programs in "+
-		"(Authorization: Bearer ...), at least %d `bytes`; better set in the environment (default: none is let in)",
-		tokens.SecretMin))
+		"(Authorization: Bearer ...), at least %d `bytes`; better set in the environment "+
+		"(default: none is let in)", tokens.SecretMin))
 	f.Check(func() error { return checkSecret("service-token", c.ServiceToken) })
 	f.Check(func() error {
 		if strings.ContainsFunc(c.ServiceToken, func(r rune) bool { return r <= ' ' || r > '~' }) {
