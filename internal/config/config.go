@@ -7,8 +7,10 @@
 package config
 
 import (
+	"errors"
 	"io"
 	"net/netip"
+	"strings"
 )
 
 // Config is the effective configuration.
@@ -34,7 +36,11 @@ flashsale -version prints which build this is.
 // is flag.ErrHelp after the help was written to out.
 func Parse(args []string, out io.Writer) (*Config, error) {
 	c := newConfig()
-	if err := c.flags.Parse(args, out, usage); err != nil {
+	err := c.flags.Parse(args, out, usage)
+	if err != nil && strings.HasPrefix(err.Error(), "flag provided but not defined: -version ") {
+		return nil, errors.New("-version stands alone: flashsale -version prints which build this is")
+	}
+	if err != nil {
 		return nil, err
 	}
 	return c, nil
