@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -175,6 +177,34 @@ func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
 	if err := s.run(); err != nil {
 		tb.Fatal(err)
+	}
+}
+
+// Load makes the server answer LOADING, as it does while it reads its data after a start, until finish is
+// called. It must have been started with --enable-debug-command yes.
+func (s *Server) Load(tb testing.TB) (finish func()) {
+	tb.Helper()
+	for _, command := range []string{"DEBUG POPULATE 20000 key 100",
+		"CONFIG SET loading-process-events-interval-bytes 1024", "CONFIG SET key-load-delay 1000"} {
+		if reply := s.Do(tb, command); reply != "+OK" {
+			tb.Fatalf("%s: %s", command, reply)
+		}
+	}
+	loaded := make(chan struct{})
+	go func() {
+		defer close(loaded)
+		s.ask("DEBUG RELOAD") // without a reply when the test ends before
+	}()
+	limit := time.Now().Add(startLimit)
+	for !strings.HasPrefix(s.Do(tb, "PING"), "-LOADING") {
+		if time.Now().After(limit) {
+			tb.Fatal("redis-server does not load its data")
+		}
+		runtime.Gosched()
+	}
+	return func() {
+		s.Do(tb, "CONFIG SET key-load-delay 0")
+		<-loaded
 	}
 }
 
