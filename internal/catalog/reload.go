@@ -11,8 +11,8 @@ import (
 var ErrFewerUsers = errors.New("more than a tenth of the users are missing")
 
 // Reload reads the source again: users may have come, while the foods of a sale are fixed. It returns a new
-// catalogue and leaves c as it is. Errors: ErrFewerUsers and that of CutOff unless force is set, other foods,
-// or why the source cannot be read.
+// catalogue and leaves c as it is. Errors: ErrFewerUsers and that of CutOff unless force is set, other
+// foods, or why the source cannot be read.
 func (c *Catalog) Reload(ctx context.Context, cfg Config, force bool) (*Catalog, error) {
 	fresh, err := Load(ctx, cfg)
 	if err != nil {

@@ -93,8 +93,8 @@ func Read(ctx context.Context, cfg Config, visit func(User) error) ([]Food, erro
 	return read(ctx, src, cfg.RootPassword, func(_ place, user User) error { return visit(user) })
 }
 
-// Load reads the source, checks all of it and packs it into a Catalog, also where CutOff is not nil. Passwords stay only as keyed
-// hashes, under a key made anew by every Load.
+// Load reads the source, checks all of it and packs it into a Catalog. Passwords stay only as keyed hashes,
+// under a key made anew by every Load. It takes a source that may be cut off, too: see CutOff.
 func Load(ctx context.Context, cfg Config) (*Catalog, error) {
 	return load(ctx, cfg.source(), cfg.RootPassword)
 }

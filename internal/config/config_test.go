@@ -134,6 +134,11 @@ func TestTrustedProxies(t *testing.T) {
 	}
 }
 
+const (
+	noRedis = "-redis-host (REDIS_HOST) or -redis (REDIS); set both, or neither"
+	noPort  = "; it must be host:port, as 127.0.0.1:6060, with a port from 1 to 65534"
+)
+
 func TestRefusals(t *testing.T) {
 	clearEnvironment(t)
 	for args, want := range map[string]string{
@@ -171,15 +176,15 @@ func TestRefusals(t *testing.T) {
 		"-users 2 -version":            "-version stands alone: flashsale -version prints which build this is",
 		"--version=true":               "-version stands alone: flashsale -version prints which build this is",
 		"-sale=":                       "-sale is empty; name a sale, or leave it out to join or open any",
-		"-pprof x":                     `-pprof is "x"; it must be host:port, as 127.0.0.1:6060, with a port from 1 to 65534`,
-		"-pprof :x":                    `-pprof is ":x"; it must be host:port, as 127.0.0.1:6060, with a port from 1 to 65534`,
-		"-pprof :0":                    `-pprof is ":0"; it must be host:port, as 127.0.0.1:6060, with a port from 1 to 65534`,
-		"-pprof :65535":                `-pprof is ":65535"; it must be host:port, as 127.0.0.1:6060, with a port from 1 to 65534`,
-		"-redis-port 19050":            "-redis-port is set without -redis-host (REDIS_HOST) or -redis (REDIS); set both, or neither",
-		"-redis-port 6379":             "-redis-port is set without -redis-host (REDIS_HOST) or -redis (REDIS); set both, or neither",
-		"-redis-password x":            "-redis-password is set without -redis-host (REDIS_HOST) or -redis (REDIS); set both, or neither",
-		"-redis-username x":            "-redis-username is set without -redis-host (REDIS_HOST) or -redis (REDIS); set both, or neither",
-		"-redis-host= -redis-port 1":   "-redis-port is set without -redis-host (REDIS_HOST) or -redis (REDIS); set both, or neither",
+		"-pprof x":                     `-pprof is "x"` + noPort,
+		"-pprof :x":                    `-pprof is ":x"` + noPort,
+		"-pprof :0":                    `-pprof is ":0"` + noPort,
+		"-pprof :65535":                `-pprof is ":65535"` + noPort,
+		"-redis-port 19050":            "-redis-port is set without " + noRedis,
+		"-redis-port 6379":             "-redis-port is set without " + noRedis,
+		"-redis-password x":            "-redis-password is set without " + noRedis,
+		"-redis-username x":            "-redis-username is set without " + noRedis,
+		"-redis-host= -redis-port 1":   "-redis-port is set without " + noRedis,
 		"-db-port 1":                   "-db-port is set without -db-host (DB_HOST); set both, or neither",
 		"-db-name x -catalog-dir y":    "-db-name is set without -db-host (DB_HOST); set both, or neither",
 		"-db-user x":                   "-db-user is set without -db-host (DB_HOST); set both, or neither",
@@ -206,8 +211,8 @@ func TestRefusedEnvironment(t *testing.T) {
 		"REDIS=nowhere":         `REDIS is "nowhere"; it must be host:port or the absolute path of a unix socket`,
 		"TOKEN_TTL=10000000h":   "TOKEN_TTL is 10000000h; it must be from 1s to 87600h0m0s",
 		"SALE=":                 "SALE is empty; name a sale, or leave it out to join or open any",
-		"REDIS_PORT=19050":      "REDIS_PORT is set without -redis-host (REDIS_HOST) or -redis (REDIS); set both, or neither",
-		"REDIS_PASSWORD=x":      "REDIS_PASSWORD is set without -redis-host (REDIS_HOST) or -redis (REDIS); set both, or neither",
+		"REDIS_PORT=19050":      "REDIS_PORT is set without " + noRedis,
+		"REDIS_PASSWORD=x":      "REDIS_PASSWORD is set without " + noRedis,
 		"DB_PASS=x":             "DB_PASS is set without -db-host (DB_HOST); set both, or neither",
 		"REDIS_HOST=a:6379":     "REDIS_HOST is a:6379; it must be a host without port (REDIS_PORT)",
 	} {

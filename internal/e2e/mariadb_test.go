@@ -26,6 +26,7 @@ func TestSaleFromMariaDB(t *testing.T) {
 	}
 
 	s := setup{env: env}.serve(t)
+	checkHidden(t, s, database.Password)
 	if want := fmt.Sprintf("MySQL rush@%s:%d (500 users, 20 foods)", database.Host, database.Port); s.banner(t, "catalogue") != want {
 		t.Errorf("catalogue %q, want %q", s.banner(t, "catalogue"), want)
 	}

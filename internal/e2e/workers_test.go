@@ -111,7 +111,9 @@ func TestHangupReplacesWorkers(t *testing.T) {
 	roll()
 
 	twice := fmt.Sprintf(`name \"newcomer\" is also at %s:%d; give each user a name of its own`, usersFile, loadUsers+2)
-	for _, reason := range []string{twice, "its foods, stocks or prices are not those of the sale"} {
+	other := fmt.Sprintf("its foods, stocks or prices are not those of the sale: %s: the sale has no food %d",
+		foodsFile, loadFoods+1)
+	for _, reason := range []string{twice, other} {
 		if n := s.logged(t, reason); n != 1 {
 			t.Errorf("the log says %d times, not once, that %s", n, reason)
 		}
