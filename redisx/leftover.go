@@ -15,7 +15,7 @@ import (
 
 // ErrLeftover is the outcome of opening a sale beside keys of another one that has lost its marker: the
 // orders there would pass for the new sale's.
-var ErrLeftover = errors.New("redis holds keys of a sale, but not the sale")
+var ErrLeftover = errors.New("redis holds keys of a sale, but not its key " + saleKey)
 
 // SaleKeys names all keys of a sale, for people who start the next one in the same Redis.
 const SaleKeys = "sale, stock_*, orders_*, o_* and c_*"

@@ -37,8 +37,9 @@ const (
 var (
 	ErrOtherFoods   = errors.New("redis holds a sale of other foods")
 	ErrOtherSale    = errors.New("redis holds another sale")
-	ErrOtherSecrets = errors.New("the servers of the sale have other token secrets")
+	ErrOtherSecrets = errors.New("the server that joined the sale last has other token secrets")
 	ErrSaleLost     = errors.New("redis has lost the sale")
+	ErrMarkerLost   = errors.New("redis has lost the key " + saleKey)
 	ErrNoSale       = errors.New("redis holds no sale")
 )
 
@@ -63,23 +64,22 @@ type Opened struct {
 // Open joins the sale that Redis holds or, in a Redis without one, opens it. It is called when a server
 // starts. A running server calls it only with Only set, to publish new fingerprints: if Redis comes back
 // empty, no second sale of the same stock must be opened there. Errors: ErrOtherFoods, ErrOtherSale,
-// ErrOtherSecrets, ErrSaleLost, ErrNoSale, ErrLeftover, or why Redis cannot be asked.
+// ErrOtherSecrets, ErrSaleLost, ErrMarkerLost, ErrNoSale, ErrLeftover, or why Redis cannot be asked.
 func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
 		return Opened{}, err
 	}
 	defer l.Close()
-	var pong string
-	if err := l.Do(pipeline.Command(&pong, "PING"), cfg.Timeout); err != nil {
-		return Opened{}, fmt.Errorf("cannot use Redis at %s: %w", cfg.Address, err)
+	if err := sayPing(l, cfg); err != nil {
+		return Opened{}, err
 	}
 	opened, err := o.run(l, cfg, "")
 	if !errors.Is(err, ErrNoSale) || o.Only != "" {
 		return opened, err
 	}
 	if o.Last != "" {
-		return Opened{}, fmt.Errorf("%w %s that was served from %s", ErrSaleLost, o.Last, cfg.Address)
+		return Opened{}, o.lost(l, cfg)
 	}
 	leftover, err := findLeftover(ctx, l, cfg, leftoverSteps)
 	if err != nil {
@@ -93,6 +93,21 @@ func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 		return opened, err
 	}
 	return Opened{}, leftoverError(cfg, leftover)
+}
+
+// lost is the error for a Redis that does not hold the sale any more. Where the stock is still there, a
+// person has deleted the marker, and the error shows how to put it back.
+func (o *Opening) lost(l *pipeline.Link, cfg Config) error {
+	var stock int
+	if err := l.Do(pipeline.Command(&stock, "EXISTS", stockPrefix+o.Last), cfg.Timeout); err != nil {
+		return fmt.Errorf("cannot look for the stock in Redis at %s: %w", cfg.Address, err)
+	}
+	if stock == 0 {
+		return fmt.Errorf("%w %s that was served from %s", ErrSaleLost, o.Last, cfg.Address)
+	}
+	return fmt.Errorf("%w; the stock of sale %s, which was served from %s, is still there: if these foods are "+
+		"that sale's, put the key back with HSET %s id %[2]s catalog %[5]q", ErrMarkerLost, o.Last, cfg.Address,
+		saleKey, o.Catalog)
 }
 
 // run asks open.lua to join the sale or, unless proposed is "", to open it under that id.

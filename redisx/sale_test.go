@@ -177,6 +177,30 @@ func TestOpenRefusesLostSale(t *testing.T) {
 	})
 }
 
+// Where somebody has deleted the marker alone, the error names a command that puts it back.
+func TestOpenWithoutMarker(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		o := Opening{Catalog: catalogPrint, Stock: []int64{5}}
+		first, err := Open(t.Context(), cfg, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw(t, cfg, nil, "DEL", saleKey)
+		o.Last = first.Sale
+		_, err = Open(t.Context(), cfg, o)
+		want := fmt.Sprintf(`redis has lost the key sale; the stock of sale %s, which was served from %s, `+
+			`is still there: if these foods are that sale's, put the key back with HSET sale id %[1]s catalog %[3]q`,
+			first.Sale, cfg.Address, catalogPrint)
+		if !errors.Is(err, ErrMarkerLost) || err.Error() != want {
+			t.Fatalf("\n got %v\nwant %s", err, want)
+		}
+		raw(t, cfg, nil, "HSET", saleKey, "id", first.Sale, "catalog", catalogPrint)
+		if again, err := Open(t.Context(), cfg, o); err != nil || again.Sale != first.Sale || again.Fresh {
+			t.Errorf("with the key: %+v, %v", again, err)
+		}
+	})
+}
+
 func TestOpenUnreachable(t *testing.T) {
 	cfg := defaults
 	cfg.Network, cfg.Address = "unix", "/nonexistent/redis.sock"

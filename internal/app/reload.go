@@ -70,6 +70,7 @@ func (s *supervisor) readCatalogue(ctx context.Context) error {
 	}
 	o.catalog = fresh
 	slog.Info("the users are read again", "users_before", before, "users_after", fresh.Users())
+	o.warnOfCutOff()
 	o.tellUsers(ctx)
 	return nil
 }

@@ -41,6 +41,7 @@ func openSale(
 	if o.catalog, err = catalog.Load(ctx, o.source); err != nil {
 		return nil, err
 	}
+	o.warnOfCutOff()
 	if o.Certificate, err = listener.ReadCertificate(cfg.TLSCert, cfg.TLSKey); err != nil {
 		return nil, err
 	}
@@ -54,6 +55,13 @@ func openSale(
 		err = folder.WriteSale(o.Sale, store.redis.Address)
 	}
 	return o, err
+}
+
+// warnOfCutOff logs that the source of the catalogue may be incomplete.
+func (o *opening) warnOfCutOff() {
+	if err := o.catalog.CutOff(); err != nil {
+		slog.Warn(err.Error())
+	}
 }
 
 // secrets returns the current secret, which signs, then older ones, which still verify.
@@ -95,7 +103,8 @@ func (o *opening) join(ctx context.Context, named string, folder *datafolder.Fol
 	moved := errors.Is(err, redisx.ErrNoSale) || errors.Is(err, redisx.ErrOtherSale)
 	switch {
 	case moved && named != "":
-		return fmt.Errorf("-sale %s: %w; it joins that sale only", named, err)
+		return fmt.Errorf("-sale (SALE) is %s: %w; name the sale that is there, or the Redis that holds this one "+
+			"(REDIS_HOST), or leave -sale out to join or open any", named, err)
 	case moved:
 		return fmt.Errorf("%w; %w", err, otherRedis(folder, served))
 	case err != nil:
@@ -114,14 +123,14 @@ func refusedSale(err error, store *store) error {
 	case errors.Is(err, redisx.ErrSaleLost):
 		return fmt.Errorf("%w; restore its data, or for a new sale %s", err, store.newSale)
 	case errors.Is(err, redisx.ErrLeftover):
-		return fmt.Errorf("%w, and a new sale would list its orders as its own; "+
-			"restore its data, or for a new sale %s",
-			err, store.newSale)
+		return fmt.Errorf("%w, and a new sale would list its orders as its own; restore what is missing, "+
+			"or for a new sale %s", err, store.newSale)
+	case errors.Is(err, redisx.ErrMarkerLost):
+		return fmt.Errorf("%w, or for a new sale %s", err, store.newSale)
 	case errors.Is(err, redisx.ErrOtherSecrets):
-		return fmt.Errorf("%w, so it would refuse what they sign; set TOKEN_SECRET to theirs, or "+
-			"TOKEN_SECRET_PREVIOUS on the way to a new one (if theirs is lost, stop all servers and "+
-			"run HDEL sale server in Redis: "+
-			"everyone has to log in again)", err)
+		return fmt.Errorf("%w, so this one would refuse what it signs; set TOKEN_SECRET to that of the "+
+			"others, or TOKEN_SECRET_PREVIOUS on the way to a new one (if theirs is lost, stop all servers and run "+
+			"HDEL sale server in Redis: everyone has to log in again)", err)
 	}
 	return err
 }
@@ -152,23 +161,24 @@ func firstStock(c *catalog.Catalog) redisx.Opening {
 }
 
 // differences are the warnings to a server that joins a sale and does not have everything in common with
-// the server that joined before it.
+// the server that joined before it, which may run no more.
 var differences = []struct {
 	found func(redisx.Differences) bool
 	text  string
 }{
 	{func(d redisx.Differences) bool { return d.TheyRefuse },
-		"the sale's other servers do not know the token secret that signs here: they refuse logins and " +
-			"carts of this server, until they are restarted with it as TOKEN_SECRET_PREVIOUS"},
+		"the server that joined last does not know the token secret that signs here: it refuses logins and " +
+			"carts of this server, until it is restarted with that secret as TOKEN_SECRET_PREVIOUS"},
 	{func(d redisx.Differences) bool { return d.WeRefuse },
-		"this server does not know the token secret that signs on another server of the sale: it refuses " +
-			"logins and carts of that one; set TOKEN_SECRET_PREVIOUS to it"},
+		"this server does not know the token secret that signs on the server that joined last: it refuses " +
+			"logins and carts of that one; set TOKEN_SECRET_PREVIOUS to that secret"},
 	{func(d redisx.Differences) bool { return d.Root },
-		"root's password is not the same as on the sale's other servers: root can log in only where it is " +
+		"root has another password than on the server that joined last: root can log in only where it is " +
 			"the right one; set ROOT_PASSWORD to the same on all"},
 	{func(d redisx.Differences) bool { return d.Users },
-		"the users are not the same as on the sale's other servers: a user who is missing on a server, or has " +
-			"another password there, cannot log in there; give all servers the same users (SIGHUP reads them again)"},
+		"the users are other ones than on the server that joined last: a user who is missing on a server, or " +
+			"has another password there, cannot log in there; give all servers the same users " +
+			"(SIGHUP reads them again)"},
 }
 
 // warnOf logs the differences.

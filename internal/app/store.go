@@ -15,8 +15,9 @@ import (
 
 // store is the Redis in use.
 type store struct {
-	redis       redisx.Config // how to reach it
-	description string
+	redis       redisx.Config               // how to reach it
+	name        string                      // for people
+	description string                      // the name, and what a crash can lose
 	private     bool                        // no other server can use it
 	durable     bool                        // it keeps the sale when this server ends
 	newSale     string                      // what to do for a new sale in it
@@ -27,7 +28,7 @@ type store struct {
 // which it starts. The folder must be locked.
 func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Folder) (*store, error) {
 	if cfg.Redis.Address != "" {
-		return useRedis(ctx, cfg, folder.SalePath())
+		return useRedis(ctx, cfg, rememberedIn(folder))
 	}
 	if err := refuseEmptyStore(cfg, folder); err != nil {
 		return nil, err
@@ -40,6 +41,7 @@ func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Fold
 	redis.Network, redis.Address, redis.Password = own.Network, own.Address, own.Password
 	return &store{
 		redis:       redis,
+		name:        folder.Path(),
 		description: own.Description(),
 		private:     true,
 		durable:     own.Durable,
@@ -48,24 +50,48 @@ func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Fold
 	}, nil
 }
 
-// useRedis reads how durable the Redis is that cfg names. remembered is the file in which servers
-// remember the sale.
+// useRedis waits for the Redis that cfg names to serve, and reads how durable it is. remembered is the file
+// in which servers remember the sale, "" where there is none.
 func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*store, error) {
+	if err := redisx.AwaitLoaded(ctx, cfg.Redis); err != nil {
+		return nil, unusable(err)
+	}
 	durability, err := pipeline.ReadDurability(ctx, cfg.Redis.Config)
 	if err != nil {
-		return nil, err
+		return nil, unusable(err)
 	}
+	newSale := "use an empty Redis database (or delete the keys " + redisx.SaleKeys + " in this one)"
+	if remembered != "" {
+		newSale += " and delete " + remembered
+	}
+	name := "Redis at " + cfg.Redis.Address
 	if cfg.RequireDurable && !durability.Full {
 		return nil, fmt.Errorf("-require-durable: Redis at %s: %s", cfg.Redis.Address, durability.Loss)
 	}
 	return &store{
 		redis:       cfg.Redis,
-		description: "Redis at " + cfg.Redis.Address + "; " + durability.Loss,
+		name:        name,
+		description: name + "; " + durability.Loss,
 		durable:     true,
-		newSale: "use an empty Redis database (or delete the keys " + redisx.SaleKeys +
-			" in this one) and delete " + remembered,
-		run: kept,
+		newSale:     newSale,
+		run:         kept,
 	}, nil
+}
+
+// unusable adds what to do to the reason why Redis cannot be asked. An answer of Redis has its own advice.
+func unusable(err error) error {
+	if errors.Is(err, redisx.ErrUnavailable) {
+		return err
+	}
+	return fmt.Errorf("%w; start that Redis, or set REDIS_HOST and REDIS_PORT (or -redis) to the right one", err)
+}
+
+// rememberedIn is the file in which the folder remembers a sale, "" where there is none.
+func rememberedIn(folder *datafolder.Folder) string {
+	if _, err := os.Stat(folder.SalePath()); err != nil {
+		return ""
+	}
+	return folder.SalePath()
 }
 
 // kept is the room of a store that another process keeps.

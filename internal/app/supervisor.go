@@ -61,7 +61,7 @@ func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (e
 		return err
 	}
 	if s.store.durable {
-		fmt.Fprintf(stdout, "flashsale has stopped; sale %s stays in its store\n", s.sale.Sale)
+		fmt.Fprintf(stdout, "flashsale has stopped; sale %s was served from %s\n", s.sale.Sale, s.store.name)
 	}
 	return nil
 }

@@ -25,6 +25,8 @@ func (b builtIn) String() string {
 	return fmt.Sprintf("built in (%d users, %d foods)", b.users, b.foods)
 }
 
+func (b builtIn) name(t table) string { return "built in, table " + t.name }
+
 func (b builtIn) rows(ctx context.Context, t table, visit rowVisitor) error {
 	if b.rootPassword == "" {
 		return errors.New("built in: root has no password; set one")
@@ -33,7 +35,7 @@ func (b builtIn) rows(ctx context.Context, t table, visit rowVisitor) error {
 	if t.name == userTable.name {
 		count, fill = b.users, b.user
 	}
-	at := place{table: "built in, table " + t.name + ", row "}
+	at := place{table: b.name(t) + ", row "}
 	fields := make([]string, len(t.columns))
 	for i := 1; i <= count; i++ {
 		if err := ctx.Err(); err != nil {

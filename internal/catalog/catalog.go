@@ -34,10 +34,15 @@ type Catalog struct {
 	hasher hasher
 
 	root, others digest // of root and of all other users; only Load knows them
+	cutOff       error  // see CutOff
 }
 
 // Foods returns all foods by id: Foods()[id-1]. The slice is shared; callers must not change it.
 func (c *Catalog) Foods() []Food { return c.foods }
+
+// CutOff returns why the source was most likely cut off within its last row, nil if it was not. Only a
+// catalogue of Load knows it.
+func (c *Catalog) CutOff() error { return c.cutOff }
 
 // Users returns the number of users.
 func (c *Catalog) Users() int { return int(c.layout.users) }

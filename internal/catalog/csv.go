@@ -26,8 +26,10 @@ const byteOrderMark = "\ufeff"
 
 func (f csvFolder) String() string { return "CSV in " + string(f) }
 
+func (f csvFolder) name(t table) string { return filepath.Join(string(f), t.name+"s.csv") }
+
 func (f csvFolder) rows(ctx context.Context, t table, visit rowVisitor) error {
-	path := filepath.Join(string(f), t.name+"s.csv")
+	path := f.name(t)
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("cannot read catalogue: %w", err)
@@ -43,10 +45,25 @@ func (f csvFolder) rows(ctx context.Context, t table, visit rowVisitor) error {
 	return readCSV(ctx, file, path, t, visit)
 }
 
+// ending is a text that remembers its last byte.
+type ending struct {
+	io.Reader
+	last byte
+}
+
+func (e *ending) Read(b []byte) (int, error) {
+	n, err := e.Reader.Read(b)
+	if n > 0 {
+		e.last = b[n-1]
+	}
+	return n, err
+}
+
 // readCSV gives the rows of one CSV text, called path in errors, to visit with the fields in the order of
-// t.columns.
+// t.columns. It returns cutOff when all rows are good and no line break follows the last one.
 func readCSV(ctx context.Context, text io.Reader, path string, t table, visit rowVisitor) error {
-	reader := csv.NewReader(bufio.NewReaderSize(text, 1<<16))
+	end := &ending{Reader: text}
+	reader := csv.NewReader(bufio.NewReaderSize(end, 1<<16))
 	reader.ReuseRecord = true
 	reader.FieldsPerRecord = -1 // checked below, with a better message
 	at := place{table: path + ":"}
@@ -60,17 +77,23 @@ func readCSV(ctx context.Context, text io.Reader, path string, t table, visit ro
 			return fmt.Errorf("cannot read catalogue: %w", err)
 		}
 		record, err := readRecord(reader, &at)
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF) && end.last != '\n':
+			return cutOff(fmt.Sprintf("%s ends in the middle of line %d; end it with a line break if it is whole",
+				path, at.row))
+		case errors.Is(err, io.EOF):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
-		}
-		if len(record) != len(columns) {
+		case len(record) != len(columns):
 			return fmt.Errorf("%v: %d columns; the header names %d", at, len(record), len(columns))
 		}
 		for i, column := range columns {
 			fields[i] = record[column]
+			// A person who logs in types no such space, and in the file it cannot be seen.
+			if strings.TrimSpace(fields[i]) != fields[i] {
+				return fmt.Errorf("%v: %s begins or ends with white space; remove it", at, t.columns[i])
+			}
 		}
 		if err := visit(at, fields); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,6 +78,14 @@ func TestCSVRefusals(t *testing.T) {
 			`DIR/users.csv:3: name has 256 bytes; shorten it to at most 255`},
 		{"long password", head + "2,ann," + strings.Repeat("p", 256) + "\n", goodFoods,
 			`DIR/users.csv:3: password has 256 bytes; shorten it to at most 255`},
+		{"space before a name", head + "2, ann,a\n", goodFoods,
+			`DIR/users.csv:3: name begins or ends with white space; remove it`},
+		{"space after a password", head + "2,ann,a \n", goodFoods,
+			`DIR/users.csv:3: password begins or ends with white space; remove it`},
+		{"space within quotes", head + "2,ann,\"\ta\"\n", goodFoods,
+			`DIR/users.csv:3: password begins or ends with white space; remove it`},
+		{"space before an id", head + " 2,ann,a\n", goodFoods,
+			`DIR/users.csv:3: id begins or ends with white space; remove it`},
 		{"too few columns", head + "2,ann\n", goodFoods, `DIR/users.csv:3: 2 columns; the header names 3`},
 		{"too many columns", head + "2,ann,a,b\n", goodFoods, `DIR/users.csv:3: 4 columns; the header names 3`},
 		{"bare quote", head + "2,a\"nn,a\n", goodFoods,
@@ -145,4 +154,34 @@ func TestCSVFileTooLarge(t *testing.T) {
 	}
 	_, err := Load(t.Context(), Config{Dir: dir})
 	wantError(t, err, path+": 1073741825 bytes; at most 1073741824 are read")
+}
+
+// A file without a line break at its end is taken by Load, which tells that it may be cut off.
+func TestCSVCutOff(t *testing.T) {
+	const cut = "%s ends in the middle of line %d; end it with a line break if it is whole"
+	for _, test := range []struct {
+		name, users, foods string
+		file               string
+		line               int
+	}{
+		{"whole", goodUsers, goodFoods, "", 0},
+		{"whole, from a spreadsheet", strings.ReplaceAll(goodUsers, "\n", "\r\n"), goodFoods, "", 0},
+		{"users", goodUsers[:len(goodUsers)-3], goodFoods, "users.csv", 3},
+		{"users, the line break alone", strings.TrimSuffix(goodUsers, "\n"), goodFoods, "users.csv", 3},
+		{"foods", goodUsers, strings.TrimSuffix(goodFoods, "\n"), "foods.csv", 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cfg := Config{Dir: writeCSV(t, test.users, test.foods)}
+			c := mustLoad(t, cfg)
+			switch {
+			case test.file != "":
+				wantError(t, c.CutOff(), fmt.Sprintf(cut, filepath.Join(cfg.Dir, test.file), test.line))
+			case c.CutOff() != nil:
+				t.Errorf("cut off: %v", c.CutOff())
+			}
+			if _, err := Read(t.Context(), cfg, func(User) error { return nil }); err != nil {
+				t.Errorf("Read: %v", err)
+			}
+		})
+	}
 }

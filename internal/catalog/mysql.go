@@ -66,6 +66,8 @@ func advice(err error) string {
 	return ""
 }
 
+func (d Database) name(t table) string { return d.String() + ", table " + t.name }
+
 func (d Database) rows(ctx context.Context, t table, visit rowVisitor) error {
 	db, err := d.open(ctx)
 	if err != nil {
@@ -78,7 +80,7 @@ func (d Database) rows(ctx context.Context, t table, visit rowVisitor) error {
 		return fmt.Errorf("cannot read table %s of %v: %w", t.name, d, err)
 	}
 	defer rows.Close()
-	at := place{table: d.String() + ", table " + t.name + ", row "}
+	at := place{table: d.name(t) + ", row "}
 	if err := visitRows(rows, at, t, visit); err != nil {
 		return err
 	}

@@ -11,19 +11,40 @@ import (
 var ErrFewerUsers = errors.New("more than a tenth of the users are missing")
 
 // Reload reads the source again: users may have come, while the foods of a sale are fixed. It returns a new
-// catalogue and leaves c as it is. Errors: ErrFewerUsers unless force is set, other foods, or why the
-// source cannot be read.
+// catalogue and leaves c as it is. Errors: ErrFewerUsers and that of CutOff unless force is set, other
+// foods, or why the source cannot be read.
 func (c *Catalog) Reload(ctx context.Context, cfg Config, force bool) (*Catalog, error) {
 	fresh, err := Load(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	if fresh.Fingerprint() != c.Fingerprint() {
-		return nil, errors.New("its foods, stocks or prices are not those of the sale")
+	if fresh.cutOff != nil && !force {
+		return nil, fresh.cutOff
+	}
+	if there := firstOther(fresh.foods, c.foods); there != "" {
+		return nil, fmt.Errorf("its foods, stocks or prices are not those of the sale: %s: %s",
+			cfg.source().name(foodTable), there)
 	}
 	if before, after := c.Users(), fresh.Users(); 10*after < 9*before && !force {
 		return nil, fmt.Errorf("%w: %d before, %d in %s; complete it, or start with -force-reload",
 			ErrFewerUsers, before, after, cfg.Source())
 	}
 	return fresh, nil
+}
+
+// firstOther describes the first food that is not the same here and in the sale, "" where all are.
+func firstOther(here, sale []Food) string {
+	for i := range max(len(here), len(sale)) {
+		switch {
+		case i >= len(here):
+			return fmt.Sprintf("food %d is missing", i+1)
+		case i >= len(sale):
+			return fmt.Sprintf("the sale has no food %d", i+1)
+		case here[i].Stock != sale[i].Stock:
+			return fmt.Sprintf("food %d has stock %d; in the sale it has %d", i+1, here[i].Stock, sale[i].Stock)
+		case here[i].Price != sale[i].Price:
+			return fmt.Sprintf("food %d has price %d; in the sale it has %d", i+1, here[i].Price, sale[i].Price)
+		}
+	}
+	return ""
 }

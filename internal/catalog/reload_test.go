@@ -51,14 +51,36 @@ func TestReload(t *testing.T) {
 }
 
 func TestReloadRefusesOtherFoods(t *testing.T) {
-	cfg := Config{Dir: writeCSV(t, goodUsers, goodFoods)}
+	const foods = "id,stock,price\n1,10,3\n2,5,4\n"
+	for other, want := range map[string]string{
+		foods + "3,5,5\n":                   "the sale has no food 3",
+		"id,stock,price\n1,10,3\n":          "food 2 is missing",
+		"id,stock,price\n2,6,9\n1,10,3\n":   "food 2 has stock 6; in the sale it has 5",
+		"id,price,stock\n1,30,10\n2,40,5\n": "food 1 has price 30; in the sale it has 3",
+	} {
+		cfg := Config{Dir: writeCSV(t, goodUsers, foods)}
+		c := mustLoad(t, cfg)
+		path := filepath.Join(cfg.Dir, "foods.csv")
+		if err := os.WriteFile(path, []byte(other), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.Reload(t.Context(), cfg, true)
+		wantError(t, err, "its foods, stocks or prices are not those of the sale: "+path+": "+want)
+	}
+}
+
+// A list of users that was cut off within its last row would change a password.
+func TestReloadRefusesCutOffUsers(t *testing.T) {
+	cfg := Config{Dir: writeCSV(t, usersText(100), goodFoods)}
 	c := mustLoad(t, cfg)
-	if err := os.WriteFile(filepath.Join(cfg.Dir, "foods.csv"), []byte(goodFoods+"2,5,5\n"),
-		0o600); err != nil {
+	path, whole := filepath.Join(cfg.Dir, "users.csv"), usersText(100)+"101,user101,password\n"
+	if err := os.WriteFile(path, []byte(whole[:len(whole)-5]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Reload(t.Context(), cfg, true); err == nil ||
-		err.Error() != "its foods, stocks or prices are not those of the sale" {
-		t.Errorf("error %v", err)
+	_, err := c.Reload(t.Context(), cfg, false)
+	wantError(t, err, path+" ends in the middle of line 102; end it with a line break if it is whole")
+	fresh, err := c.Reload(t.Context(), cfg, true)
+	if err != nil || fresh.Users() != 101 || fresh.CutOff() == nil {
+		t.Errorf("by force: %v, cut off %v", err, fresh.CutOff())
 	}
 }

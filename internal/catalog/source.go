@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 )
@@ -27,7 +28,29 @@ func (c Config) BuiltIn() bool { return c.DB.Host == "" && c.Dir == "" }
 // the order of the table's columns; fields is valid only until visit returns.
 type source interface {
 	String() string
+	name(t table) string // of the table or its file, for people
 	rows(ctx context.Context, t table, visit rowVisitor) error
+}
+
+// cutOff is the outcome of reading a table to its end when the last row may be only a part of one. All rows
+// were visited.
+type cutOff string
+
+func (c cutOff) Error() string { return string(c) }
+
+// tolerant reads a source that may be cut off, and remembers that it was.
+type tolerant struct {
+	source
+	cutOff error
+}
+
+func (s *tolerant) rows(ctx context.Context, t table, visit rowVisitor) error {
+	err := s.source.rows(ctx, t, visit)
+	var found cutOff
+	if errors.As(err, &found) {
+		s.cutOff, err = found, nil
+	}
+	return err
 }
 
 type rowVisitor func(at place, fields []string) error
@@ -66,16 +89,18 @@ func (c Config) source() source {
 // order of the source; the foods are returned at the end. Every row is checked for itself; only Load
 // checks users against each other. An error of visit ends the reading and is returned as it is.
 func Read(ctx context.Context, cfg Config, visit func(User) error) ([]Food, error) {
-	return read(ctx, cfg.source(), cfg.RootPassword, func(_ place, user User) error { return visit(user) })
+	src := &tolerant{source: cfg.source()}
+	return read(ctx, src, cfg.RootPassword, func(_ place, user User) error { return visit(user) })
 }
 
-// Load reads the source, checks all of it and packs it into a Catalog. Passwords stay only as keyed
-// hashes, under a key made anew by every Load.
+// Load reads the source, checks all of it and packs it into a Catalog. Passwords stay only as keyed hashes,
+// under a key made anew by every Load. It takes a source that may be cut off, too: see CutOff.
 func Load(ctx context.Context, cfg Config) (*Catalog, error) {
 	return load(ctx, cfg.source(), cfg.RootPassword)
 }
 
-func load(ctx context.Context, src source, rootPassword string) (*Catalog, error) {
+func load(ctx context.Context, from source, rootPassword string) (*Catalog, error) {
+	src := &tolerant{source: from}
 	packer := newPacker()
 	foods, err := read(ctx, src, rootPassword, packer.add)
 	if err != nil {
@@ -92,7 +117,7 @@ func load(ctx context.Context, src source, rootPassword string) (*Catalog, error
 	if err != nil {
 		return nil, err
 	}
-	c.root, c.others = packer.root, packer.others
+	c.root, c.others, c.cutOff = packer.root, packer.others, src.cutOff
 	return c, nil
 }
 

@@ -9,19 +9,21 @@ import (
 
 type catalogFlags struct {
 	Catalog     catalog.Config
-	ForceReload bool // a SIGHUP takes a list of users that lost more than a tenth, too
+	ForceReload bool // a SIGHUP takes a source that was most likely cut off, too
 }
 
 func (c *catalogFlags) add(f *Flags) {
 	f.Group("Catalogue (built in, unless -catalog-dir or -db-host is set)")
 	f.Catalog(&c.Catalog)
-	f.Switch(&c.ForceReload, "force-reload", "a SIGHUP takes a list of users that lost more than a tenth, too")
+	f.Switch(&c.ForceReload, "force-reload", "a SIGHUP takes a list of users that lost more than a tenth, "+
+		"or a CSV file that ends within a line, too")
 	f.Check(func() error {
 		if c.Catalog.Dir != "" && c.Catalog.DB.Host != "" {
 			return errors.New("-catalog-dir and -db-host are both set; choose one")
 		}
 		return nil
 	})
+	f.needs([]string{"db-host"}, "db-port", "db-name", "db-user", "db-pass")
 }
 
 // Catalog adds the flags of the catalogue, the same for the server and for the tools in scripts.
@@ -42,4 +44,6 @@ func (f *Flags) Catalog(c *catalog.Config) {
 
 // AddCatalog adds the flags of the catalogue to a set of package flag, without their environment names
 // and ranges.
-func AddCatalog(fs *flag.FlagSet, c *catalog.Config) { (&Flags{set: fs}).Catalog(c) }
+func AddCatalog(fs *flag.FlagSet, c *catalog.Config) {
+	(&Flags{set: fs, ranges: map[string]string{}}).Catalog(c)
+}

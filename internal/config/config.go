@@ -7,8 +7,10 @@
 package config
 
 import (
+	"errors"
 	"io"
 	"net/netip"
+	"strings"
 )
 
 // Config is the effective configuration.
@@ -35,7 +37,11 @@ A flag wins over its environment name, which stands in brackets.
 // is flag.ErrHelp after the help was written to out.
 func Parse(args []string, out io.Writer) (*Config, error) {
 	c := newConfig()
-	if err := c.flags.Parse(args, out, usage); err != nil {
+	err := c.flags.Parse(args, out, usage)
+	if err != nil && strings.HasPrefix(err.Error(), "flag provided but not defined: -version ") {
+		return nil, errors.New("-version stands alone: flashsale -version prints which build this is")
+	}
+	if err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -137,13 +137,18 @@ func TestTrustedProxies(t *testing.T) {
 	}
 }
 
+const (
+	noRedis = "-redis-host (REDIS_HOST) or -redis (REDIS); set both, or neither"
+	noPort  = "; it must be host:port, as 127.0.0.1:6060, with a port from 1 to 65534"
+)
+
 func TestRefusals(t *testing.T) {
 	clearEnvironment(t)
 	for args, want := range map[string]string{
 		"-nonsense":                   "flag provided but not defined: -nonsense (-h lists all flags)",
 		"-workers":                    "flag needs an argument: -workers (-h lists all flags)",
 		"-workers many":               `-workers is "many"; it must be a whole number`,
-		"-users 99999999999999999999": `-users is "99999999999999999999"; it must be a whole number`,
+		"-users 99999999999999999999": "-users is 99999999999999999999; it must be from 1 to 10000000",
 		"-drain 5":                    `-drain is "5"; it must be a time with its unit, as in 5s or 200ms`,
 		"-require-durable=maybe":      `-require-durable is "maybe"; it must be true or false`,
 		"-redis-host a:6379":          "-redis-host is a:6379; it must be a host without port (-redis-port)",
@@ -158,27 +163,42 @@ func TestRefusals(t *testing.T) {
 		"-service-token short":        "-service-token (SERVICE_TOKEN) has 5 bytes; it must have at least 32",
 		"-service-token " + strings.Repeat("é", 16): "-service-token (SERVICE_TOKEN) must be " +
 			"visible ASCII characters: it is sent in a header",
-		"-token-secret short": "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
-		"-redis nowhere": `-redis is "nowhere"; ` +
-			"it must be host:port or the absolute path of a unix socket",
-		"-redis-host a -redis-port 0": "-redis-port is 0; it must be from 1 to 65535",
-		"-redis a:1 -redis-host b":    "-redis and -redis-host are both set; choose one",
-		"-catalog-dir a -db-host b":   "-catalog-dir and -db-host are both set; choose one",
-		"-stock -5":                   "-stock is -5; it must be from 0 to 1000000000",
-		"-max-conns -1":               "-max-conns is -1; it must be from 0 to 10000000",
-		"-max-conns-per-ip -1":        "-max-conns-per-ip is -1; it must be from 0 to 10000000",
-		"-tls-cert c.pem": "only one of -tls-cert and -tls-key is set; set both, or none for plain " +
-			"HTTP",
-		"-tls-key k.pem": "only one of -tls-cert and -tls-key is set; set both, or none for plain " +
-			"HTTP",
-		"-trusted-proxies 10.0.0.0/33": `-trusted-proxies has "10.0.0.0/33"; ` +
-			"it must list addresses or networks, as 10.0.0.1,fd00::/8",
-		"-trusted-proxies ::1,proxy": `-trusted-proxies has "proxy"; ` +
-			"it must list addresses or networks, as 10.0.0.1,fd00::/8",
-		"-data=": "-data is empty; it must name a folder",
-		"serve":  `unexpected argument "serve" (-h lists all flags)`,
+		"-token-secret short":          "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
+		"-redis nowhere":               `-redis is "nowhere"; it must be host:port or the absolute path of a unix socket`,
+		"-redis-host a -redis-port 0":  "-redis-port is 0; it must be from 1 to 65535",
+		"-redis a:1 -redis-host b":     "-redis and -redis-host are both set; choose one",
+		"-catalog-dir a -db-host b":    "-catalog-dir and -db-host are both set; choose one",
+		"-stock -5":                    "-stock is -5; it must be from 0 to 1000000000",
+		"-max-conns -1":                "-max-conns is -1; it must be from 0 to 10000000",
+		"-max-conns-per-ip -1":         "-max-conns-per-ip is -1; it must be from 0 to 10000000",
+		"-tls-cert c.pem":              "only one of -tls-cert and -tls-key is set; set both, or none for plain HTTP",
+		"-tls-key k.pem":               "only one of -tls-cert and -tls-key is set; set both, or none for plain HTTP",
+		"-trusted-proxies 10.0.0.0/33": `-trusted-proxies has "10.0.0.0/33"; it must list addresses or networks, as 10.0.0.1,fd00::/8`,
+		"-trusted-proxies ::1,proxy":   `-trusted-proxies has "proxy"; it must list addresses or networks, as 10.0.0.1,fd00::/8`,
+		"-data=":                       "-data is empty; it must name a folder",
+		"-token-ttl 10000000h":         "-token-ttl is 10000000h; it must be from 1s to 87600h0m0s",
+		"-token-ttl 10000000":          `-token-ttl is "10000000"; it must be a time with its unit, as in 5s or 200ms`,
+		"-cart-ttl 1500ms":             "-cart-ttl is 1.5s; it must be a whole number of seconds",
+		"-users 2 -version":            "-version stands alone: flashsale -version prints which build this is",
+		"--version=true":               "-version stands alone: flashsale -version prints which build this is",
+		"-sale=":                       "-sale is empty; name a sale, or leave it out to join or open any",
+		"-pprof x":                     `-pprof is "x"` + noPort,
+		"-pprof :x":                    `-pprof is ":x"` + noPort,
+		"-pprof :0":                    `-pprof is ":0"` + noPort,
+		"-pprof :65535":                `-pprof is ":65535"` + noPort,
+		"-redis-port 19050":            "-redis-port is set without " + noRedis,
+		"-redis-port 6379":             "-redis-port is set without " + noRedis,
+		"-redis-password x":            "-redis-password is set without " + noRedis,
+		"-redis-username x":            "-redis-username is set without " + noRedis,
+		"-redis-host= -redis-port 1":   "-redis-port is set without " + noRedis,
+		"-db-port 1":                   "-db-port is set without -db-host (DB_HOST); set both, or neither",
+		"-db-name x -catalog-dir y":    "-db-name is set without -db-host (DB_HOST); set both, or neither",
+		"-db-user x":                   "-db-user is set without -db-host (DB_HOST); set both, or neither",
+		"-db-pass x":                   "-db-pass is set without -db-host (DB_HOST); set both, or neither",
+		"serve":                        `unexpected argument "serve" (-h lists all flags)`,
 	} {
-		if _, err := Parse(strings.Fields(args), io.Discard); err == nil || err.Error() != want {
+		fields := append([]string{"-workers", "2"}, strings.Fields(args)...)
+		if _, err := Parse(fields, io.Discard); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", args, err, want)
 		}
 	}
@@ -194,9 +214,13 @@ func TestRefusedEnvironment(t *testing.T) {
 		"WORKERS=-1":            "WORKERS is -1; it must be from 1 to 256",
 		"REDIS_TIMEOUT=2m":      "REDIS_TIMEOUT is 2m0s; it must be from 1ms to 1m0s",
 		"REDIS_PORT=0":          "REDIS_PORT is 0; it must be from 1 to 65535",
-		"REDIS=nowhere": `REDIS is "nowhere"; ` +
-			"it must be host:port or the absolute path of a unix socket",
-		"REDIS_HOST=a:6379": "REDIS_HOST is a:6379; it must be a host without port (REDIS_PORT)",
+		"REDIS=nowhere":         `REDIS is "nowhere"; it must be host:port or the absolute path of a unix socket`,
+		"TOKEN_TTL=10000000h":   "TOKEN_TTL is 10000000h; it must be from 1s to 87600h0m0s",
+		"SALE=":                 "SALE is empty; name a sale, or leave it out to join or open any",
+		"REDIS_PORT=19050":      "REDIS_PORT is set without " + noRedis,
+		"REDIS_PASSWORD=x":      "REDIS_PASSWORD is set without " + noRedis,
+		"DB_PASS=x":             "DB_PASS is set without -db-host (DB_HOST); set both, or neither",
+		"REDIS_HOST=a:6379":     "REDIS_HOST is a:6379; it must be a host without port (REDIS_PORT)",
 	} {
 		t.Run(variable, func(t *testing.T) {
 			clearEnvironment(t)
@@ -208,6 +232,13 @@ func TestRefusedEnvironment(t *testing.T) {
 		})
 	}
 	clearEnvironment(t)
+	t.Setenv("SALE", "")
+	if c := parse(t, "-sale", "abcdefgh"); c.Sale != "abcdefgh" {
+		t.Errorf("sale %q", c.Sale)
+	}
+	os.Unsetenv("SALE")
+	t.Setenv("REDIS_PORT", "") // an empty variable counts as unset
+	parse(t, "-redis-password", "")
 	t.Setenv("WORKERS", "many")
 	if c := parse(t, "-workers", "3"); c.Workers != 3 {
 		t.Errorf("%d workers, want 3", c.Workers)

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -16,8 +17,9 @@ import (
 type Flags struct {
 	set     *flag.FlagSet
 	groups  []group
-	secrets []string       // names of the flags with values that must not be shown
-	checks  []func() error // after parsing, in the order in which they were added
+	secrets []string          // names of the flags with values that must not be shown
+	ranges  map[string]string // by the name of a number or a time: "from 1 to 256"
+	checks  []func() error    // after parsing, in the order in which they were added
 	given   map[string]bool
 }
 
@@ -29,7 +31,8 @@ type group struct {
 
 // NewFlags makes an empty set for a program.
 func NewFlags(program string) *Flags {
-	f := &Flags{set: flag.NewFlagSet(program, flag.ContinueOnError), given: map[string]bool{}}
+	f := &Flags{set: flag.NewFlagSet(program, flag.ContinueOnError)}
+	f.ranges, f.given = map[string]string{}, map[string]bool{}
 	f.set.SetOutput(io.Discard) // one clear line instead of the whole help
 	f.set.Usage = func() {}
 	return f
@@ -82,9 +85,48 @@ func (f *Flags) Time(p *time.Duration, name string, value, least, most time.Dura
 }
 
 func limit[T cmp.Ordered](f *Flags, p *T, name string, least, most T) {
+	f.ranges[name] = fmt.Sprintf("from %v to %v", least, most)
 	f.Check(func() error {
 		if *p < least || *p > most {
-			return fmt.Errorf("%s is %v; it must be from %v to %v", f.source(name), *p, least, most)
+			return fmt.Errorf("%s is %v; it must be %s", f.source(name), *p, f.ranges[name])
+		}
+		return nil
+	})
+}
+
+// needs refuses each of the flags that is set where none of the hosts is: alone it would be ignored.
+func (f *Flags) needs(hosts []string, names ...string) {
+	f.Check(func() error {
+		alone := slices.IndexFunc(names, f.isSet)
+		if alone < 0 || slices.ContainsFunc(hosts, f.isSet) {
+			return nil
+		}
+		var missing []string
+		for _, host := range hosts {
+			missing = append(missing, fmt.Sprintf("-%s (%s)", host, envName(host)))
+		}
+		return fmt.Errorf("%s is set without %s; set both, or neither",
+			f.source(names[alone]), strings.Join(missing, " or "))
+	})
+}
+
+// isSet reports whether the flag or its variable has a value, even if that is the default.
+func (f *Flags) isSet(name string) (set bool) {
+	f.set.Visit(func(found *flag.Flag) { set = set || found.Name == name && found.Value.String() != "" })
+	return set
+}
+
+// refuseEmpty refuses the flag with an empty value, and its variable too. Elsewhere an empty variable counts
+// as unset; here it would take away a protection without a word.
+func (f *Flags) refuseEmpty(name, cure string) {
+	f.Check(func() error {
+		source := "-" + name
+		_, set := os.LookupEnv(envName(name))
+		if !f.given[name] && set {
+			source = envName(name)
+		}
+		if f.set.Lookup(name).Value.String() == "" && (f.given[name] || set) {
+			return fmt.Errorf("%s is empty; %s", source, cure)
 		}
 		return nil
 	})

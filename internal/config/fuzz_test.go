@@ -9,19 +9,21 @@ import (
 	"testing"
 )
 
-// FuzzParse reads any words as arguments, one a line, behind others that set every secret. A refusal is
+// FuzzParse reads any words as arguments, one a line, behind others that set every secret and the hosts
+// they are for. A refusal is
 // one line, accepted values are within the limits, and no secret is shown.
 func FuzzParse(f *testing.F) {
 	for _, words := range []string{
-		"", "-h", "-workers\n0", "--workers=257", "-app-port=-1", "-redis\n/x",
-		"-redis\na:1\n-redis-host\nb", "-drain=1",
+		"", "-h", "-workers\n0", "--workers=257", "-app-port=-1", "-redis\n/x", "-redis-host=\n-redis\n/x",
+		"-redis-host=\n-redis=a:1", "-redis\na:1\n-redis-host\nb", "-drain=1",
 		"-drain=1h1ns",
-		"-token-secret=short", "-db-pass", "-data=", "-catalog-dir=a\n-db-host=b",
-		"-users=0x10", "-stock=1_000", "--", "--\nx", "-", "-=", "-redis=:1"} {
+		"-token-secret=short", "-db-pass", "-data=", "-catalog-dir=a\n-db-host=b", "-pprof=:1", "-sale=",
+		"-cart-ttl=1.5s", "-users=0x10", "-stock=1_000", "--", "--\nx", "-", "-=", "-redis=:1"} {
 		f.Add(words)
 	}
 	secret := strings.Repeat("hush", 8)
-	secrets := []string{"-db-pass", secret, "-root-password", secret, "-redis-password", secret,
+	secrets := []string{"-redis-host", "cache", "-db-host", "db",
+		"-db-pass", secret, "-root-password", secret, "-redis-password", secret,
 		"-token-secret", secret, "-token-secret-previous", secret}
 	f.Fuzz(func(t *testing.T, words string) {
 		if strings.Contains(words, "\r") {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net"
 	"runtime"
 	"strconv"
@@ -28,6 +29,21 @@ func (c *listeningFlags) add(f *Flags) {
 	f.Time(&c.Drain, "drain", 10*time.Second, time.Millisecond, time.Hour,
 		"longest `time` a stop waits for requests under way")
 	f.Text(&c.Pprof, "pprof", "", "serve profiles of worker i at `host:port`+i; for this machine only")
+	f.Check(func() error { return c.checkPprof(f) })
+}
+
+// checkPprof refuses an address that has no port for each worker.
+func (c *listeningFlags) checkPprof(f *Flags) error {
+	if c.Pprof == "" {
+		return nil
+	}
+	_, text, err := net.SplitHostPort(c.Pprof)
+	port, wrong := strconv.Atoi(text)
+	if most := 65536 - c.Workers; err != nil || wrong != nil || port < 1 || port > most {
+		return fmt.Errorf("%s is %q; it must be host:port, as 127.0.0.1:6060, with a port from 1 to %d",
+			f.source("pprof"), c.Pprof, most)
+	}
+	return nil
 }
 
 // Address is the host:port to listen on.

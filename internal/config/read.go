@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,7 +44,7 @@ func (f *Flags) wrongFlag(err error) error {
 	for _, format := range []string{"invalid value %q for flag -%s", "invalid boolean value %q for -%s"} {
 		if n, _ := fmt.Sscanf(err.Error(), format, &value, &name); n == 2 {
 			name = strings.TrimSuffix(name, ":")
-			return wrongType("-"+name, value, f.set.Lookup(name))
+			return f.wrongType("-"+name, value, f.set.Lookup(name))
 		}
 	}
 	if errors.Is(err, flag.ErrHelp) {
@@ -58,18 +60,25 @@ func (f *Flags) wrongVariable(err error) error {
 	if n, _ := fmt.Sscanf(err.Error(), format, &name); n != 1 {
 		return err
 	}
-	return wrongType(envName(name), os.Getenv(envName(name)), f.set.Lookup(name))
+	return f.wrongType(envName(name), os.Getenv(envName(name)), f.set.Lookup(name))
 }
 
-func wrongType(source, value string, f *flag.Flag) error {
-	due := "another"
-	switch f.Value.(flag.Getter).Get().(type) {
+// duration is the syntax of time.ParseDuration. A time that has it and is still refused is too large.
+var duration = regexp.MustCompile(`^[+-]?((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$`)
+
+func (f *Flags) wrongType(source, value string, found *flag.Flag) error {
+	due, large := "another", false
+	switch found.Value.(flag.Getter).Get().(type) {
 	case int:
-		due = "a whole number"
+		_, err := strconv.ParseInt(value, 0, strconv.IntSize)
+		due, large = "a whole number", errors.Is(err, strconv.ErrRange)
 	case bool:
 		due = "true or false"
 	case time.Duration:
-		due = "a time with its unit, as in 5s or 200ms"
+		due, large = "a time with its unit, as in 5s or 200ms", duration.MatchString(value)
+	}
+	if large {
+		return fmt.Errorf("%s is %s; it must be %s", source, value, f.ranges[found.Name])
 	}
 	return fmt.Errorf("%s is %q; it must be %s", source, value, due)
 }

@@ -39,6 +39,7 @@ func (c *storeFlags) add(f *Flags) {
 		}
 		return c.resolve(f)
 	})
+	f.needs([]string{"redis-host", "redis"}, "redis-port", "redis-username", "redis-password")
 }
 
 // resolve sets the address of Redis.

@@ -11,7 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"regexp"
 )
 
 const (
@@ -95,7 +95,10 @@ func (f *Folder) WriteSale(id, redis string) error {
 // no sale was served.
 type Served struct{ Sale, Redis string }
 
-// Served returns the last sale of WriteSale.
+// servedLine is a line of WriteSale: the sale's id, then the address of its Redis.
+var servedLine = regexp.MustCompile(`^([a-z2-7]{8}) (\S.*)\n$`)
+
+// Served returns the last sale of WriteSale. It refuses a file that WriteSale has not written.
 func (f *Folder) Served() (Served, error) {
 	text, err := f.readFile(saleName, saleMost)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,8 +107,12 @@ func (f *Folder) Served() (Served, error) {
 	if err != nil {
 		return Served{}, fmt.Errorf("cannot read which sale was served: %w", err)
 	}
-	id, redis, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	return Served{id, redis}, nil
+	words := servedLine.FindSubmatch(text)
+	if words == nil {
+		return Served{}, fmt.Errorf("%s does not name a sale and its Redis, as it should; restore it, "+
+			"or make sure that REDIS_HOST is right and delete it", f.SalePath())
+	}
+	return Served{string(words[1]), string(words[2])}, nil
 }
 
 // replace writes a file of one line, mode 0600. Renaming replaces the whole file at once: no reader gets

@@ -120,6 +120,18 @@ func TestSaleIsRemembered(t *testing.T) {
 	}
 }
 
+// What did not come from WriteSale is refused: the server would take it for a sale of an unknown Redis.
+func TestDamagedSaleIsRefused(t *testing.T) {
+	f := open(t, t.TempDir())
+	for _, text := range []string{"garbage\n", "", "abcdefgh", "abcdefgh \n", "abcdefgh cache:6379",
+		"ABCDEFGH cache:6379\n", "abcdefgh  \n", "a\nbcdefgh cache:6379\n", "abcdefgh cache\n:6379\n"} {
+		write(t, f.SalePath(), []byte(text))
+		_, err := f.Served()
+		wantError(t, err, f.SalePath()+" does not name a sale and its Redis, as it should; restore it, "+
+			"or make sure that REDIS_HOST is right and delete it")
+	}
+}
+
 // A link in the folder is not followed, neither when the folder is opened nor later.
 func TestLinksAreRefused(t *testing.T) {
 	for _, name := range []string{lockName, tokenSecretName, saleName, rootPasswordName, "redis.log",

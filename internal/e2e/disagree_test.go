@@ -85,15 +85,15 @@ func TestServersThatDisagree(t *testing.T) {
 	stranger := setup{args: args, env: []string{"TOKEN_SECRET=" + newSecret}}
 	for range 2 {
 		checkRefused(t, stranger.launch(t).Process,
-			"the servers of the sale have other token secrets: sale "+first.Sale(t)+" at "+redis.Socket+
-				", so it would refuse what they sign; set TOKEN_SECRET to theirs, or TOKEN_SECRET_PREVIOUS on the way "+
-				"to a new one (if theirs is lost, stop all servers and run HDEL sale server in Redis: "+
+			"the server that joined the sale last has other token secrets: sale "+first.Sale(t)+" at "+redis.Socket+
+				", so this one would refuse what it signs; set TOKEN_SECRET to that of the others, "+
+				"or TOKEN_SECRET_PREVIOUS on the way to a new one (if theirs is lost, stop all servers and run HDEL sale server in Redis: "+
 				"everyone has to log in again)")
 	}
-	const root, users = "root's password is not the same as on the sale's other servers",
-		"the users are not the same as on the sale's other servers"
-	const theyRefuse = "the sale's other servers do not know the token secret that signs here"
-	const weRefuse = "this server does not know the token secret that signs on another server of the sale"
+	const root, users = "root has another password than on the server that joined last",
+		"the users are other ones than on the server that joined last"
+	const theyRefuse = "the server that joined last does not know the token secret that signs here"
+	const weRefuse = "this server does not know the token secret that signs on the server that joined last"
 	for _, test := range []struct {
 		name string
 		env  []string
@@ -199,7 +199,7 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 			}
 			// The next server is compared with the list that was taken.
 			next := setup{env: env, args: args}.serve(t)
-			if warned := strings.Contains(stand.ReadFile(t, next.Log), "the users are not the same"); warned != left {
+			if warned := strings.Contains(stand.ReadFile(t, next.Log), "the users are other ones"); warned != left {
 				t.Errorf("a server with the new users is warned of: %v, want %v", warned, left)
 			}
 		})

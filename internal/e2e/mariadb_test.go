@@ -25,6 +25,7 @@ func TestSaleFromMariaDB(t *testing.T) {
 	}
 
 	s := setup{env: env}.serve(t)
+	checkHidden(t, s, database.Password)
 	want := fmt.Sprintf("MySQL rush@%s:%d (500 users, 20 foods)", database.Host, database.Port)
 	if s.Banner(t, "catalogue") != want {
 		t.Errorf("catalogue %q, want %q", s.Banner(t, "catalogue"), want)

@@ -76,8 +76,8 @@ func TestBadSettingsAreRefused(t *testing.T) {
 		{name: "argument", args: []string{"serve"}, want: `unexpected argument "serve" (-h lists all flags)`},
 		{
 			name: "unreachable Redis", env: []string{"REDIS_HOST=127.0.0.1", "REDIS_PORT=" + port},
-			want: fmt.Sprintf("cannot reach Redis at 127.0.0.1:%s: "+
-				"dial tcp 127.0.0.1:%[1]s: connect: connection refused", port),
+			want: fmt.Sprintf("cannot reach Redis at 127.0.0.1:%s: dial tcp 127.0.0.1:%[1]s: connect: connection refused; "+
+				"start that Redis, or set REDIS_HOST and REDIS_PORT (or -redis) to the right one", port),
 		},
 		{
 			name: "unreachable database", env: []string{"DB_HOST=127.0.0.1", "DB_PORT=" + port},
@@ -196,7 +196,7 @@ func TestSaleOfOtherFoodsIsRefused(t *testing.T) {
 		"flashsale: redis holds a sale of other foods: sale " + first.Sale(t) + " at " + redis.Socket +
 			" has 3 foods, 3000 pieces (",
 		"); here are 4 foods, 4000 pieces (",
-		"); start with the catalogue of that sale, or for a new sale " + newSale(second.Data) + "\n",
+		"); start with the catalogue of that sale, or for a new sale " + newSale + "\n",
 	} {
 		if !strings.Contains(message, part) {
 			t.Errorf("message %q lacks %q", message, part)
@@ -207,11 +207,8 @@ func TestSaleOfOtherFoodsIsRefused(t *testing.T) {
 	}
 }
 
-// newSale is the advice for a new sale of a server with an external Redis.
-func newSale(data string) string {
-	return "use an empty Redis database (or delete the keys sale, stock_*, orders_*, o_* and c_* " +
-		"in this one) and delete " + data + "/sale"
-}
+// newSale is what a server with a Redis of one's own advises for a new sale, where its folder remembers none.
+const newSale = "use an empty Redis database (or delete the keys sale, stock_*, orders_*, o_* and c_* in this one)"
 
 // catalogue writes users.csv and foods.csv with these rows.
 func catalogue(t *testing.T, users, foods string) (dir string) {
@@ -234,9 +231,8 @@ func TestLostSaleIsNotOpenedAgain(t *testing.T) {
 	}
 	redis.Flush(t)
 	again := setup{data: first.Data, args: args}.launch(t)
-	checkRefused(t, again.Process, "redis has lost the sale "+first.Sale(t)+" that was served from "+
-		redis.Socket+
-		"; restore its data, or for a new sale "+newSale(first.Data))
+	checkRefused(t, again.Process, "redis has lost the sale "+first.Sale(t)+" that was served from "+redis.Socket+
+		"; restore its data, or for a new sale "+newSale+" and delete "+first.Data+"/sale")
 	if keys := redis.Do(t, "DBSIZE"); keys != ":0" {
 		t.Errorf("%s keys were put into Redis", keys)
 	}

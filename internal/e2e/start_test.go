@@ -151,8 +151,6 @@ func TestSecretsStayHidden(t *testing.T) {
 		"TOKEN_SECRET_PREVIOUS": "given-previous-secret-of-32-bytes-or-more",
 		"SERVICE_TOKEN":         "given-service-token-of-32-bytes-or-more",
 		"ROOT_PASSWORD":         "given-root-password",
-		"REDIS_PASSWORD":        "given-redis-password",
-		"DB_PASS":               "given-database-password",
 	}
 	t.Run("made", func(t *testing.T) {
 		t.Parallel()
@@ -182,6 +180,14 @@ func TestSecretsStayHidden(t *testing.T) {
 		if err := s.client(t).Login("root", given["ROOT_PASSWORD"]); err != nil {
 			t.Errorf("root's given password: %v", err)
 		}
+	})
+	t.Run("of a Redis", func(t *testing.T) { // that of a database: see TestSaleFromMariaDB
+		t.Parallel()
+		const password = "given-redis-password"
+		redis := redistest.New(t)
+		redis.Do(t, "CONFIG SET requirepass "+password)
+		s := setup{env: []string{"REDIS_PASSWORD=" + password}, args: []string{"-redis", redis.Socket, "-workers", "2"}}.serve(t)
+		checkHidden(t, s, append(provoke(t, s), password)...)
 	})
 }
 

@@ -88,17 +88,23 @@ func TestNamedSale(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
 	join := func(id string) setup {
-		return setup{args: []string{"-users", "2", "-workers", "1", "-redis", redis.Socket},
-			env: []string{"TOKEN_SECRET=" + sharedSecret, "SALE=" + id}}
+		s := setup{args: []string{"-users", "2", "-workers", "1", "-redis", redis.Socket},
+			env: []string{"TOKEN_SECRET=" + sharedSecret}}
+		if id != "" {
+			s.env = append(s.env, "SALE="+id)
+		}
+		return s
 	}
+	const cure = "; name the sale that is there, or the Redis that holds this one (REDIS_HOST), " +
+		"or leave -sale out to join or open any"
 	checkRefused(t, join("abcdefgh").launch(t).Process,
-		"-sale abcdefgh: redis holds no sale: "+redis.Socket+"; it joins that sale only")
+		"-sale (SALE) is abcdefgh: redis holds no sale: "+redis.Socket+cure)
 	checkEmpty(t, redis)
 	first := join("").serve(t)
 	refused := join("abcdefgh")
 	refused.env = append(refused.env, "ROOT_PASSWORD="+rootPassword)
 	checkRefused(t, refused.launch(t).Process,
-		"-sale abcdefgh: redis holds another sale: "+first.Sale(t)+" at "+redis.Socket+"; it joins that sale only")
+		"-sale (SALE) is abcdefgh: redis holds another sale: "+first.Sale(t)+" at "+redis.Socket+cure)
 	if second := join(first.Sale(t)).serve(t); second.Banner(t, "sale") != first.Sale(t)+", goes on" {
 		t.Errorf("sale %q, want %s", second.Banner(t, "sale"), first.Sale(t))
 	}
@@ -126,13 +132,16 @@ func TestHalfEmptiedRedisIsRefused(t *testing.T) {
 	first := setup{args: args}.serve(t)
 	_, err := first.client(t).Buy(2, item(1, 1))
 	stand.Must(t, err)
-	first.End(t)
 	redis.Do(t, "DEL sale")
+	first.End(t)
+	end := "flashsale has stopped; sale " + first.Sale(t) + " was served from Redis at " + redis.Socket + "\n"
+	if !strings.HasSuffix(stand.ReadFile(t, first.Stdout), end) {
+		t.Errorf("output %q does not end with %q", stand.ReadFile(t, first.Stdout), end)
+	}
 	redis.Do(t, "DEL stock_"+first.Sale(t))
 	again := setup{args: args}.launch(t)
-	checkRefused(t, again.Process, "redis holds keys of a sale, but not the sale: o_2 at "+redis.Socket+
-		", and a new sale would list its orders as its own; "+
-		"restore its data, or for a new sale "+newSale(again.Data))
+	checkRefused(t, again.Process, "redis holds keys of a sale, but not its key sale: o_2 at "+redis.Socket+
+		", and a new sale would list its orders as its own; restore what is missing, or for a new sale "+newSale)
 	redis.Do(t, "DEL o_2")
 	if orders := (setup{args: args}).serve(t).orders(t); len(orders) != 0 {
 		t.Errorf("the new sale has orders %v", orders)

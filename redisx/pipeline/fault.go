@@ -12,13 +12,28 @@ import (
 // have been carried out.
 var ErrUnavailable = errors.New("redis does not answer")
 
+// ErrLoading is the answer of a Redis that has just started and still reads its data from disk. It is an
+// ErrUnavailable too.
+var ErrLoading = errors.New("redis is loading its data")
+
 // refusal is an error reply: Redis answers, and its answer is OOM, READONLY, WRONGTYPE, MISCONF, LOADING or
-// the like. For callers it is an ErrUnavailable, as an outage is; its text keeps the two apart.
+// the like. It holds the words of Redis, and Error adds advice. For callers it is an ErrUnavailable, as an
+// outage is; its text keeps the two apart.
 type refusal string
 
-func (r refusal) Error() string { return "redis answers with an error: " + string(r) }
+func (r refusal) Error() string {
+	text := "redis answers with an error: " + string(r)
+	for _, a := range advice {
+		if strings.HasPrefix(string(r), a.reply) {
+			return text + " (" + a.advice + ")"
+		}
+	}
+	return text
+}
 
-func (r refusal) Is(target error) bool { return target == ErrUnavailable }
+func (r refusal) Is(target error) bool {
+	return target == ErrUnavailable || target == ErrLoading && strings.HasPrefix(string(r), "LOADING")
+}
 
 const (
 	// Redis does not know the script, so nothing was carried out.
@@ -29,13 +44,16 @@ const (
 
 const refusalBytesMax = 300 // of an error reply, for the log and /readyz
 
-// advice is what to do about error replies that a setting of this server causes.
+// advice is what to do about error replies that a setting causes, of this server or of Redis.
 var advice = []struct{ reply, advice string }{
 	{"WRONGPASS", "check REDIS_PASSWORD and REDIS_USERNAME"},
 	{"NOAUTH", "set REDIS_PASSWORD"},
 	{"ERR Protocol error: unauthenticated", "set REDIS_PASSWORD"},
 	{"ERR AUTH", "REDIS_PASSWORD is set, but this Redis has none"},
 	{"NOPERM", "the user of REDIS_USERNAME needs the right to do so"},
+	{"OOM", "raise maxmemory of this Redis"},
+	{"MISCONF", "this Redis cannot write to its disk: look at its log"},
+	{"READONLY", "this Redis is a replica: name its master in REDIS_HOST or -redis"},
 }
 
 // replyError makes an error of the text of an error reply.
@@ -43,13 +61,7 @@ func replyError(text string) error {
 	if strings.HasPrefix(text, "NOSCRIPT") {
 		return errNoScript
 	}
-	text = text[:min(len(text), refusalBytesMax)]
-	for _, a := range advice {
-		if strings.HasPrefix(text, a.reply) {
-			return refusal(text + " (" + a.advice + ")")
-		}
-	}
-	return refusal(text)
+	return refusal(text[:min(len(text), refusalBytesMax)])
 }
 
 // outage is the time in which a connection does not serve. The log gets one line for each reason, and one

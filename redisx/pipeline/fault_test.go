@@ -13,10 +13,10 @@ import (
 
 func TestReplyError(t *testing.T) {
 	for reply, want := range map[string]string{
-		"OOM command not allowed when used memory > 'maxmemory'.":           "",
-		"READONLY You can't write against a read only replica.":             "",
+		"OOM command not allowed when used memory > 'maxmemory'.":           " (raise maxmemory of this Redis)",
+		"READONLY You can't write against a read only replica.":             " (this Redis is a replica: name its master in REDIS_HOST or -redis)",
 		"WRONGTYPE Operation against a key holding the wrong kind of value": "",
-		"MISCONF Errors writing to the AOF file: No space left on device":   "",
+		"MISCONF Errors writing to the AOF file: No space left on device":   " (this Redis cannot write to its disk: look at its log)",
 		"LOADING Redis is loading the dataset in memory":                    "",
 		"NOPERM this user has no permissions to run the 'append' command": " (the user of REDIS_USERNAME " +
 			"needs the right to do so)",
@@ -30,6 +30,9 @@ func TestReplyError(t *testing.T) {
 		err := replyError(reply)
 		if got := err.Error(); got != "redis answers with an error: "+reply+want {
 			t.Errorf("%s:\n got %s", reply, got)
+		}
+		if loading := strings.HasPrefix(reply, "LOADING"); errors.Is(err, ErrLoading) != loading {
+			t.Errorf("%s is taken for ErrLoading: %v, want %v", reply, !loading, loading)
 		}
 		if !errors.Is(err, ErrUnavailable) || (&outage{}).reasonOf(err) != "Redis refuses to serve" {
 			t.Errorf("%s is not taken for an answer of Redis that is a 503", reply)

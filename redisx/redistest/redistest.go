@@ -4,6 +4,7 @@ package redistest
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
 )
 
@@ -95,4 +97,28 @@ func (s *Server) Kill(testing.TB) { s.redis.Kill() }
 func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
 	stand.Must(tb, s.redis.Start(context.Background()))
+}
+
+// Load makes the server answer LOADING, as it does while it reads its data after a start, until finish is
+// called. It must have been started with --enable-debug-command yes.
+func (s *Server) Load(tb testing.TB) (finish func()) {
+	tb.Helper()
+	for _, command := range []string{"DEBUG POPULATE 20000 key 100",
+		"CONFIG SET loading-process-events-interval-bytes 1024", "CONFIG SET key-load-delay 1000"} {
+		if reply := s.Do(tb, command); reply != "+OK" {
+			tb.Fatalf("%s: %s", command, reply)
+		}
+	}
+	loaded := make(chan struct{})
+	go func() {
+		defer close(loaded)
+		_, _ = stand.InlineRedis(s.Socket, answerMax, "DEBUG RELOAD") // fails when the test ends before
+	}()
+	polltest.Until(tb, "redis-server loads its data", func() bool {
+		return strings.HasPrefix(s.Do(tb, "PING"), "-LOADING")
+	})
+	return func() {
+		s.Do(tb, "CONFIG SET key-load-delay 0")
+		<-loaded
+	}
 }

@@ -1,0 +1,55 @@
+package redisx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"flashsale/internal/logpace"
+	"flashsale/redisx/pipeline"
+)
+
+// loadingRetry is the pause between two looks at a Redis that reads its data.
+const loadingRetry = 100 * time.Millisecond
+
+// AwaitLoaded returns once Redis serves commands. A Redis that was started just now and reads its data from
+// disk is waited for until ctx ends, with a line in the log at once and then every ten seconds. Any other
+// fault is returned at once.
+func AwaitLoaded(ctx context.Context, cfg Config) error {
+	var pace logpace.Pace
+	for {
+		err := ping(ctx, cfg)
+		if !errors.Is(err, pipeline.ErrLoading) {
+			return err
+		}
+		if pace.Due(time.Now()) > 0 {
+			slog.Warn("Redis still reads its data from disk; the start goes on when it is ready",
+				"redis", cfg.Address)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("stopped while Redis was reading its data: %w", err)
+		case <-time.After(loadingRetry):
+		}
+	}
+}
+
+func ping(ctx context.Context, cfg Config) error {
+	l, err := pipeline.Dial(ctx, cfg.Config)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	return sayPing(l, cfg)
+}
+
+// sayPing asks Redis for any answer, for an error that has nothing to do with the sale.
+func sayPing(l *pipeline.Link, cfg Config) error {
+	var pong string
+	if err := l.Do(pipeline.Command(&pong, "PING"), cfg.Timeout); err != nil {
+		return fmt.Errorf("cannot use Redis at %s: %w", cfg.Address, err)
+	}
+	return nil
+}

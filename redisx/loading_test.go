@@ -1,0 +1,66 @@
+package redisx
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"flashsale/internal/logtest"
+	"flashsale/redisx/pipeline"
+	"flashsale/redisx/redistest"
+)
+
+// A start waits for a Redis that reads its data, and the log tells why.
+func TestAwaitLoaded(t *testing.T) {
+	log := logtest.Capture(t)
+	server := redistest.New(t, "--enable-debug-command", "yes")
+	cfg := unix(server)
+	if err := AwaitLoaded(t.Context(), cfg); err != nil || log.String() != "" {
+		t.Errorf("before: %v, log %q", err, log)
+	}
+	finish := server.Load(t)
+	lines := 0
+	begin := func() (stop context.CancelFunc, result chan error) {
+		ctx, stop := context.WithCancel(t.Context())
+		result = make(chan error, 1)
+		go func() { result <- AwaitLoaded(ctx, cfg) }()
+		lines++
+		eventually(t, "a line in the log", func() bool { return log.Count("\n") == lines })
+		return stop, result
+	}
+	stop, stopped := begin()
+	stop()
+	if err := <-stopped; err == nil {
+		t.Error("a stop does not end the wait")
+	}
+	stop, result := begin()
+	defer stop()
+	select {
+	case err := <-result:
+		t.Fatalf("while Redis reads its data: %v", err)
+	default:
+	}
+	finish()
+	if err := <-result; err != nil {
+		t.Errorf("in the end: %v", err)
+	}
+	if log.Count("Redis still reads its data from disk; the start goes on when it is ready") != log.Count("\n") {
+		t.Errorf("log %s", log)
+	}
+}
+
+func TestAwaitLoadedFails(t *testing.T) {
+	cfg := defaults
+	cfg.Network, cfg.Address = "unix", "/nonexistent/redis.sock"
+	if err := AwaitLoaded(t.Context(), cfg); err == nil || errors.Is(err, ErrUnavailable) {
+		t.Errorf("without Redis: %v", err)
+	}
+	server := redistest.New(t)
+	server.Do(t, "CONFIG SET requirepass right")
+	const want = "NOAUTH Authentication required. (set REDIS_PASSWORD)"
+	err := AwaitLoaded(t.Context(), unix(server))
+	if !errors.Is(err, ErrUnavailable) || errors.Is(err, pipeline.ErrLoading) || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("without the password: %v", err)
+	}
+}
