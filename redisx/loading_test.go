@@ -45,7 +45,8 @@ func TestAwaitLoaded(t *testing.T) {
 	if err := <-result; err != nil {
 		t.Errorf("in the end: %v", err)
 	}
-	if log.Count("Redis still reads its data from disk; the start goes on when it is ready") != log.Count("\n") {
+	const line = "Redis still reads its data from disk; the start goes on when it is ready"
+	if log.Count(line) != log.Count("\n") {
 		t.Errorf("log %s", log)
 	}
 }
@@ -60,7 +61,8 @@ func TestAwaitLoadedFails(t *testing.T) {
 	server.Do(t, "CONFIG SET requirepass right")
 	const want = "NOAUTH Authentication required. (set REDIS_PASSWORD)"
 	err := AwaitLoaded(t.Context(), unix(server))
-	if !errors.Is(err, ErrUnavailable) || errors.Is(err, pipeline.ErrLoading) || !strings.HasSuffix(err.Error(), want) {
+	if !errors.Is(err, ErrUnavailable) || errors.Is(err, pipeline.ErrLoading) ||
+		!strings.HasSuffix(err.Error(), want) {
 		t.Errorf("without the password: %v", err)
 	}
 }

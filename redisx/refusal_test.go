@@ -17,8 +17,9 @@ func TestRefusedWrites(t *testing.T) {
 			"(raise maxmemory of this Redis)"},
 		"replica": {"REPLICAOF 127.0.0.1 1", "READONLY You can't write against a read only replica. " +
 			"(this Redis is a replica: name its master in REDIS_HOST or -redis)"},
-		"rights": {"ACL SETUSER default -append", "NOPERM this user has no permissions to run the 'append' command " +
-			"(the user of REDIS_USERNAME needs the right to do so)"},
+		"rights": {"ACL SETUSER default -append",
+			"NOPERM this user has no permissions to run the 'append' command " +
+				"(the user of REDIS_USERNAME needs the right to do so)"},
 		"type": {"LPUSH c_" + string(cartName(2)) + " x", // the rest is where in the script
 			"WRONGTYPE Operation against a key holding the wrong kind of value script: "},
 	} {

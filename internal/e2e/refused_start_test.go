@@ -231,7 +231,8 @@ func TestLostSaleIsNotOpenedAgain(t *testing.T) {
 	}
 	redis.Flush(t)
 	again := setup{data: first.Data, args: args}.launch(t)
-	checkRefused(t, again.Process, "redis has lost the sale "+first.Sale(t)+" that was served from "+redis.Socket+
+	checkRefused(t, again.Process, "redis has lost the sale "+first.Sale(t)+" that was served from "+
+		redis.Socket+
 		"; restore its data, or for a new sale "+newSale+" and delete "+first.Data+"/sale")
 	if keys := redis.Do(t, "DBSIZE"); keys != ":0" {
 		t.Errorf("%s keys were put into Redis", keys)

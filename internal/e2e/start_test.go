@@ -186,7 +186,8 @@ func TestSecretsStayHidden(t *testing.T) {
 		const password = "given-redis-password"
 		redis := redistest.New(t)
 		redis.Do(t, "CONFIG SET requirepass "+password)
-		s := setup{env: []string{"REDIS_PASSWORD=" + password}, args: []string{"-redis", redis.Socket, "-workers", "2"}}.serve(t)
+		s := setup{env: []string{"REDIS_PASSWORD=" + password},
+			args: []string{"-redis", redis.Socket, "-workers", "2"}}.serve(t)
 		checkHidden(t, s, append(provoke(t, s), password)...)
 	})
 }

@@ -115,7 +115,8 @@ func TestHangupReplacesWorkers(t *testing.T) {
 	stand.WriteFile(t, foodsFile, "id,stock,price\n"+foods+fmt.Sprintf("%d,1,1\n", loadFoods+1))
 	roll()
 
-	twice := fmt.Sprintf(`name \"newcomer\" is also at %s:%d; give each user a name of its own`, usersFile, loadUsers+2)
+	twice := fmt.Sprintf(`name \"newcomer\" is also at %s:%d; give each user a name of its own`,
+		usersFile, loadUsers+2)
 	other := fmt.Sprintf("its foods, stocks or prices are not those of the sale: %s: the sale has no food %d",
 		foodsFile, loadFoods+1)
 	for _, reason := range []string{twice, other} {

@@ -13,11 +13,13 @@ import (
 
 func TestReplyError(t *testing.T) {
 	for reply, want := range map[string]string{
-		"OOM command not allowed when used memory > 'maxmemory'.":           " (raise maxmemory of this Redis)",
-		"READONLY You can't write against a read only replica.":             " (this Redis is a replica: name its master in REDIS_HOST or -redis)",
+		"OOM command not allowed when used memory > 'maxmemory'.": " (raise maxmemory of this Redis)",
+		"READONLY You can't write against a read only replica.": " (this Redis is a replica: name its " +
+			"master in REDIS_HOST or -redis)",
 		"WRONGTYPE Operation against a key holding the wrong kind of value": "",
-		"MISCONF Errors writing to the AOF file: No space left on device":   " (this Redis cannot write to its disk: look at its log)",
-		"LOADING Redis is loading the dataset in memory":                    "",
+		"MISCONF Errors writing to the AOF file: No space left on device": " (this Redis cannot write to its " +
+			"disk: look at its log)",
+		"LOADING Redis is loading the dataset in memory": "",
 		"NOPERM this user has no permissions to run the 'append' command": " (the user of REDIS_USERNAME " +
 			"needs the right to do so)",
 		"WRONGPASS invalid username-password pair or user is disabled.": " (check REDIS_PASSWORD " +
