@@ -30,7 +30,7 @@ func (s *supervisor) reload(ctx context.Context) {
 	for _, r := range s.reloads() {
 		err := r.read(ctx)
 		if err != nil {
-			slog.Error("cannot read the "+r.name+" again; the old one stays", "error", err)
+			slog.Error("cannot read again; the old value stays", "what", r.name, "error", err)
 		}
 		taken = append(taken, r.name+"_read", err == nil)
 	}

@@ -87,7 +87,8 @@ func TestServersThatDisagree(t *testing.T) {
 		checkRefused(t, stranger.launch(t).Process,
 			"the server that joined the sale last has other token secrets: sale "+first.Sale(t)+" at "+redis.Socket+
 				", so this one would refuse what it signs; set TOKEN_SECRET to that of the others, "+
-				"or TOKEN_SECRET_PREVIOUS on the way to a new one (if theirs is lost, stop all servers and run HDEL sale server in Redis: "+
+				"or TOKEN_SECRET_PREVIOUS on the way to a new one (if theirs is lost, stop all servers and "+
+				"run HDEL sale server in Redis: "+
 				"everyone has to log in again)")
 	}
 	const root, users = "root has another password than on the server that joined last",
@@ -182,7 +183,7 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 			if force {
 				left = false
 				want = map[string]int{
-					"cannot read the catalogue again": 0,
+					"cannot read again": 0,
 					fmt.Sprintf("the users are read again\" users_before=%d users_after=%d\n", before,
 						after): 1,
 					fmt.Sprintf("all workers are replaced\" users=%d catalogue_read=true\n",

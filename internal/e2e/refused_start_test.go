@@ -76,7 +76,8 @@ func TestBadSettingsAreRefused(t *testing.T) {
 		{name: "argument", args: []string{"serve"}, want: `unexpected argument "serve" (-h lists all flags)`},
 		{
 			name: "unreachable Redis", env: []string{"REDIS_HOST=127.0.0.1", "REDIS_PORT=" + port},
-			want: fmt.Sprintf("cannot reach Redis at 127.0.0.1:%s: dial tcp 127.0.0.1:%[1]s: connect: connection refused; "+
+			want: fmt.Sprintf("cannot reach Redis at 127.0.0.1:%s: "+
+				"dial tcp 127.0.0.1:%[1]s: connect: connection refused; "+
 				"start that Redis, or set REDIS_HOST and REDIS_PORT (or -redis) to the right one", port),
 		},
 		{
@@ -207,8 +208,9 @@ func TestSaleOfOtherFoodsIsRefused(t *testing.T) {
 	}
 }
 
-// newSale is what a server with a Redis of one's own advises for a new sale, where its folder remembers none.
-const newSale = "use an empty Redis database (or delete the keys sale, stock_*, orders_*, o_* and c_* in this one)"
+// newSale is the advice of a server with an external Redis for a new sale, where its folder remembers none.
+const newSale = "use an empty Redis database (or delete the keys sale, stock_*, orders_*, o_* and c_* " +
+	"in this one)"
 
 // catalogue writes users.csv and foods.csv with these rows.
 func catalogue(t *testing.T, users, foods string) (dir string) {

@@ -81,7 +81,7 @@ func TestTLS(t *testing.T) {
 			t.Errorf("certificate %s, want %s", got, renewed.Leaf.SerialNumber)
 		}
 	}
-	const bad = "cannot read the certificate again; the old one stays"
+	const bad = `"cannot read again; the old value stays" what=certificate`
 	reason := fmt.Sprintf("cannot use certificate %s with key %s: "+
 		"tls: failed to find any PEM data in key input", chain, key)
 	if s.Logged(t, bad) != 1 || s.Logged(t, reason) != 1 {
