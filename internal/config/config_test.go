@@ -163,16 +163,19 @@ func TestRefusals(t *testing.T) {
 		"-service-token short":        "-service-token (SERVICE_TOKEN) has 5 bytes; it must have at least 32",
 		"-service-token " + strings.Repeat("é", 16): "-service-token (SERVICE_TOKEN) must be " +
 			"visible ASCII characters: it is sent in a header",
-		"-token-secret short":         "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
-		"-redis nowhere":              `-redis is "nowhere"; it must be host:port or the absolute path of a unix socket`,
+		"-token-secret short": "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
+		"-redis nowhere": `-redis is "nowhere"; ` +
+			"it must be host:port or the absolute path of a unix socket",
 		"-redis-host a -redis-port 0": "-redis-port is 0; it must be from 1 to 65535",
 		"-redis a:1 -redis-host b":    "-redis and -redis-host are both set; choose one",
 		"-catalog-dir a -db-host b":   "-catalog-dir and -db-host are both set; choose one",
 		"-stock -5":                   "-stock is -5; it must be from 0 to 1000000000",
 		"-max-conns -1":               "-max-conns is -1; it must be from 0 to 10000000",
 		"-max-conns-per-ip -1":        "-max-conns-per-ip is -1; it must be from 0 to 10000000",
-		"-tls-cert c.pem":             "only one of -tls-cert and -tls-key is set; set both, or none for plain HTTP",
-		"-tls-key k.pem":              "only one of -tls-cert and -tls-key is set; set both, or none for plain HTTP",
+		"-tls-cert c.pem": "only one of -tls-cert and -tls-key is set; " +
+			"set both, or none for plain HTTP",
+		"-tls-key k.pem": "only one of -tls-cert and -tls-key is set; " +
+			"set both, or none for plain HTTP",
 		"-trusted-proxies 10.0.0.0/33": `-trusted-proxies has "10.0.0.0/33"; ` +
 			"it must list addresses or networks, as 10.0.0.1,fd00::/8",
 		"-trusted-proxies ::1,proxy": `-trusted-proxies has "proxy"; ` +
