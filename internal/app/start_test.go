@@ -30,7 +30,8 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// A users.csv that ends within its last row is warned of at the start, and not taken by SIGHUP unless by force.
+// A users.csv that ends within its last row is warned of at the start, and not taken by SIGHUP unless by
+// force.
 func TestCutOffUsers(t *testing.T) {
 	log := logtest.Capture(t)
 	dir := t.TempDir()
@@ -93,7 +94,8 @@ func TestAdviceNamesNoMissingFile(t *testing.T) {
 func TestUnreachableRedis(t *testing.T) {
 	const address = "/nonexistent/redis.sock"
 	_, err := useRedis(t.Context(), settings(t, "-redis", address), "")
-	const want = "cannot reach Redis at " + address + ": dial unix " + address + ": connect: no such file or directory; " +
+	const want = "cannot reach Redis at " + address + ": dial unix " + address + ": connect: " +
+		"no such file or directory; " +
 		"start that Redis, or set REDIS_HOST and REDIS_PORT (or -redis) to the right one"
 	if err == nil || err.Error() != want {
 		t.Errorf("\n got %v\nwant %s", err, want)
@@ -125,7 +127,8 @@ func TestRedisThatLoads(t *testing.T) {
 func TestVersion(t *testing.T) {
 	for _, args := range [][]string{{"flashsale", "-version"}, {"flashsale", "--version", "x"}} {
 		var out, errors strings.Builder
-		if code := Main(t.Context(), args, &out, &errors); code != 0 || !strings.HasPrefix(out.String(), "flashsale ") {
+		code := Main(t.Context(), args, &out, &errors)
+		if code != 0 || !strings.HasPrefix(out.String(), "flashsale ") {
 			t.Errorf("%q: exit code %d, %q, %q", args, code, &out, &errors)
 		}
 	}

@@ -83,7 +83,8 @@ func unusable(err error) error {
 	if errors.Is(err, redisx.ErrUnavailable) {
 		return err
 	}
-	return fmt.Errorf("%w; start that Redis, or set REDIS_HOST and REDIS_PORT (or -redis) to the right one", err)
+	return fmt.Errorf("%w; start that Redis, or set REDIS_HOST and REDIS_PORT (or -redis) to "+
+		"the right one", err)
 }
 
 // rememberedIn is the file in which the folder remembers a sale, "" where there is none.

@@ -1,4 +1,4 @@
-// Package deploy holds the files with which a sale is installed and the guide to that. Its tests
+// Package deploy holds the files with which a sale is installed and the guide that says how. Its tests
 // give the files to the programs that read them and carry out the guide, block by block.
 package deploy
 
@@ -62,11 +62,15 @@ func exchange(t *testing.T, address, raw string) (reply string, closed bool) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	return exchangeOver(t, conn, raw)
+}
+
+// exchangeOver is exchange over a connection that is there.
+func exchangeOver(t *testing.T, conn net.Conn, raw string) (reply string, closed bool) {
+	t.Helper()
+	stand.Must(t, conn.SetDeadline(time.Now().Add(patience)))
 	if _, err := conn.Write([]byte(raw)); err != nil {
-		t.Fatal(err)
+		return "", true // it was closed before
 	}
 	var all bytes.Buffer
 	buffer := make([]byte, 4096)

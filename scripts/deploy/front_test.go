@@ -220,8 +220,8 @@ func TestFrontsServeWithoutRedis(t *testing.T) {
 			if err := b.Login("user3", "pass3"); err != nil {
 				t.Error(err)
 			}
-			if status, reply := call(b, "GET", "/foods", ""); status != 200 ||
-				!strings.HasPrefix(reply, `[{"id":1,`) {
+			status, reply := call(b, "GET", "/foods", "")
+			if status != 200 || !strings.HasPrefix(reply, `[{"id":1,`) {
 				t.Errorf("GET /foods: %d %s", status, reply)
 			}
 		}

@@ -35,7 +35,10 @@ func (s *site) manage(t *testing.T, machine, command string) error {
 	}
 	switch service {
 	case "redis-server":
-		s.services[name] = start(t, nil, "redis-server", s.root+"/etc/redis/redis.conf")
+		for _, file := range []string{"redis.conf", "redis-sale.conf"} {
+			s.settle(t, machine, "/etc/redis/"+file)
+		}
+		s.services[name] = start(t, nil, "redis-server", s.tree(machine)+"/etc/redis/redis.conf")
 		run(t, s.desktop, s.env, "timeout", "30", "bash", "-c", s.place(`. ./operator.env
 			until redis-cli -h $redis PING | grep -q PONG; do sleep 0.05; done`))
 	case "flashsale":
@@ -57,41 +60,53 @@ func (s *site) startFront(t *testing.T, service string) {
 		}
 	}
 	file := map[string]string{"haproxy": "haproxy.cfg", "nginx": "nginx.conf"}[service]
-	config := s.root + "/etc/" + service + "/" + file
-	stand.WriteFile(t, config, s.place(stand.ReadFile(t, config)))
+	machine := s.machine("9")
+	config := s.settle(t, machine, "/etc/"+service+"/"+file)
 	if service == "nginx" {
 		s.services[service] = runNginx(t, config)
 	} else {
-		env := environment(stand.ReadFile(t, s.root+"/etc/default/haproxy"))
+		env := environment(stand.ReadFile(t, s.settle(t, machine, "/etc/default/haproxy")))
 		s.services[service] = start(t, env, "haproxy", "-db", "-f", config)
 	}
-	awaitListener(t, s.machine("9")+":8443")
+	awaitListener(t, machine+":8443")
+}
+
+// settle puts the machine's file tree into the paths of one of its files, and returns where that one is.
+func (s *site) settle(t *testing.T, machine, file string) (path string) {
+	path = s.tree(machine) + file
+	stand.WriteFile(t, path, s.local(machine, stand.ReadFile(t, path)))
+	return path
 }
 
 // startUnit starts what the installed unit starts, with the environment and the credentials that the unit
 // gives it. The one thing that differs from systemd's way: it listens on the machine's own address only.
 func (s *site) startUnit(t *testing.T, machine string) *stand.Process {
-	unit := stand.ReadFile(t, s.root+"/etc/systemd/system/flashsale.service")
+	tree := s.tree(machine)
+	unit := stand.ReadFile(t, tree+"/etc/systemd/system/flashsale.service")
 	credentials := filepath.Join(t.TempDir(), "credentials")
 	for _, credential := range settings(unit, "LoadCredential") {
 		name, from, _ := strings.Cut(credential, ":")
-		stand.WriteFile(t, filepath.Join(credentials, name), stand.ReadFile(t, s.root+from))
+		stand.WriteFile(t, filepath.Join(credentials, name), stand.ReadFile(t, tree+from))
 	}
-	state := s.root + "/var/lib" // of all machines: the folder of each is one below
-	expand := strings.NewReplacer("%d", credentials, "%S", state+"/"+machine).Replace
+	expand := strings.NewReplacer("%d", credentials, "%S", tree+"/var/lib").Replace
 	var env []string
 	for _, line := range settings(unit, "Environment") {
 		env = append(env, strings.Fields(expand(line))...)
 	}
 	for _, file := range settings(unit, "EnvironmentFile") {
-		env = append(env, environment(stand.ReadFile(t, s.root+file))...)
+		env = append(env, environment(stand.ReadFile(t, tree+file))...)
 	}
 	env = append(env, "APP_HOST="+machine)
 	command := strings.Fields(expand(settings(unit, "ExecStart")[0]))
 	if err := os.MkdirAll(command[2], 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return start(t, env, s.root+command[0], append(command[1:], "-workers", "1")...)
+	program, err := os.Stat(tree + command[0])
+	stand.Must(t, err)
+	if program.Mode().Perm()&0o005 != 0o005 { // DynamicUser is another user
+		t.Fatalf("the service may not execute its program: %v", program.Mode())
+	}
+	return start(t, env, tree+command[0], append(command[1:], "-workers", "1")...)
 }
 
 // environment reads an environment file as systemd does, as far as the guide's files go.

@@ -1,22 +1,27 @@
 package deploy
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
 )
 
-// site is the operator's desktop and the machines of the guide. All machines share one file
-// system under root; each has an address of its own.
+// site is what the guide is about: the operator's desktop and the machines. Each machine has an address
+// and a file tree of its own, the folder of its address under root. The desktop has none: an absolute path
+// is wrong there.
 type site struct {
 	root, desktop string
 	network       string
@@ -27,13 +32,22 @@ type site struct {
 	services map[string]*stand.Process
 }
 
-// stubs stand for programs that reach other machines or would change this one. A file without a folder
-// goes to the home of root, which is one for all machines as well.
+// stubs stand for programs that reach other machines or would change this one. A file without a folder is
+// in the home of root.
 var stubs = map[string]string{
-	"ssh": `host=${1#*@}; shift; cd "$SITE" && MACHINE=$host exec bash -c "$*"`,
+	"ssh": `machine=${1#*@}; shift
+		cd "$SITE/$machine/root" || exit 255
+		MACHINE=$machine exec bash -c "$(sed -E "s#$PATHS#\\1$SITE/$machine/\\2#g" <<<"$*")"`,
 	"scp": `set -e
-		to=${!#}; to=${to#*:}
-		cp "${@:1:$#-1}" "${to:-$SITE/}"`,
+		for word; do
+			case $word in
+			root@*:/*) path=${word#*:} machine=${word#*@}; word=$SITE/${machine%%:*}$path ;;
+			root@*:*) path=${word#*:} machine=${word#*@}; word=$SITE/${machine%%:*}/root/$path ;;
+			/*) echo "scp: the desktop has no $word" >&2; exit 1 ;;
+			esac
+			words+=("$word")
+		done
+		cp "${words[@]}"`,
 	"systemctl": `curl -sS --fail-with-body --data "$*" "$MANAGER/$MACHINE"`,
 	"chown":     `true`,
 	"sysctl":    `true`,
@@ -44,7 +58,7 @@ var programs = []string{
 	"redis-server", "redis-cli", "redis-check-aof", "haproxy", "nginx", "openssl", "curl", "bash",
 }
 
-// newSite makes a site with the files that Debian packages put on the machines.
+// newSite makes a site whose machines have what a Debian package would have put there.
 func newSite(t *testing.T) *site {
 	t.Helper()
 	for _, name := range programs {
@@ -70,7 +84,8 @@ func newSite(t *testing.T) *site {
 	}))
 	t.Cleanup(s.manager.Close)
 	s.env = []string{
-		"PATH=" + root + "/stubs:" + os.Getenv("PATH"), "SITE=" + root + "/home", "MANAGER=" + s.manager.URL,
+		"PATH=" + root + "/stubs:" + os.Getenv("PATH"), "SITE=" + root, "PATHS=" + paths.String(),
+		"MANAGER=" + s.manager.URL,
 		"CURL_CA_BUNDLE=" + s.path("sale.crt"),
 	}
 	return s
@@ -79,24 +94,56 @@ func newSite(t *testing.T) *site {
 // furnish puts files where Debian's packages and the operator would have put them.
 func (s *site) furnish(t *testing.T) {
 	t.Helper()
-	for _, folder := range []string{
-		"/etc/redis", "/etc/haproxy", "/etc/nginx", "/etc/default", "/etc/systemd/system",
-		"/var/lib/redis", "/var/lib/flashsale", "/usr/local/bin", "/home", "/desktop",
-	} {
-		if err := os.MkdirAll(s.root+folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
+	stand.Must(t, os.Mkdir(s.desktop, 0o755))
+	for last := range machines {
+		s.install(t, last)
 	}
-	stand.WriteFile(t, s.root+"/etc/redis/redis.conf", "dir "+s.root+"/var/lib/redis\ndaemonize no\n")
 	for name, script := range stubs {
 		stand.WriteFile(t, s.root+"/stubs/"+name, "#!/bin/bash\n"+script+"\n")
 		executable(t, s.root+"/stubs/"+name)
 	}
-	for _, name := range []string{"flashsale.service", "haproxy.cfg", "nginx.conf"} {
-		stand.WriteFile(t, s.path(name), stand.ReadFile(t, name))
+	for _, name := range shipped(t) {
+		stand.WriteFile(t, s.path(name), s.place(stand.ReadFile(t, name)))
 	}
-	stand.WriteFile(t, s.path("flashsale"), stand.ReadFile(t, stand.Built(t, stand.ServerSource)))
-	executable(t, s.path("flashsale"))
+	for name, source := range map[string]string{
+		"flashsale": stand.ServerSource, "bench": "flashsale/scripts/bench",
+	} {
+		stand.WriteFile(t, s.path(name), stand.ReadFile(t, stand.Built(t, source)))
+		stand.Must(t, os.Chmod(s.path(name), 0o700)) // as a strict umask makes it
+	}
+}
+
+// machines are the last bytes of their addresses, with the folders that Debian's packages make there.
+var machines = map[string][]string{
+	"9":  {"/etc/haproxy", "/etc/nginx", "/etc/default"},
+	"10": {"/etc/redis", "/etc/sysctl.d", "/var/lib/redis"},
+	"11": server, "12": server, "13": server,
+}
+
+// install makes a new machine, with nothing of one that was there.
+func (s *site) install(t *testing.T, last string) {
+	t.Helper()
+	tree := s.tree(s.machine(last))
+	stand.Must(t, os.RemoveAll(tree))
+	for _, folder := range append([]string{"/root"}, machines[last]...) {
+		stand.Must(t, os.MkdirAll(tree+folder, 0o755))
+	}
+	if last == "10" {
+		stand.WriteFile(t, tree+"/etc/redis/redis.conf", "dir "+tree+"/var/lib/redis\ndaemonize no\n")
+	}
+}
+
+var server = []string{"/etc/systemd/system", "/usr/local/bin", "/var/lib"}
+
+// shipped are the files of this folder that the operator works with.
+func shipped(t *testing.T) (names []string) {
+	t.Helper()
+	for _, pattern := range []string{"*.sh", "*.cfg", "*.conf", "*.service"} {
+		found, err := filepath.Glob(pattern)
+		stand.Must(t, err)
+		names = append(names, found...)
+	}
+	return names
 }
 
 func (s *site) writeCatalogue(t *testing.T) {
@@ -137,26 +184,71 @@ func (s *site) glob(t *testing.T, pattern string) string {
 // machine is the address of the machine 10.0.0.<last> of the guide.
 func (s *site) machine(last string) string { return s.network + last }
 
-// place puts the addresses and paths of this site in the place of the guide's.
+// tree is the folder with the files of a machine.
+func (s *site) tree(machine string) string { return s.root + "/" + machine }
+
+// place puts the addresses of this site in the place of the guide's.
 func (s *site) place(text string) string {
-	front, root := s.machine("9"), s.root
+	front := s.machine("9")
 	return strings.NewReplacer(
 		"10.0.0.0/24", everywhere, "https://sale.example", "https://"+front+":8443",
 		"FRONT_HOST=0.0.0.0", "FRONT_HOST="+front, "FRONT_PORT=443", "FRONT_PORT=8443",
-		"listen 443", "listen "+front+":8443", "10.0.0.", s.network, "maxconn 5000", "maxconn 500",
-		" /var/lib/flashsale/", " "+root+"/var/lib/$MACHINE/flashsale/", // one file system for all machines
-		" /etc/", " "+root+"/etc/", ":/etc/", ":"+root+"/etc/", " /usr/local/", " "+root+"/usr/local/",
-		":/usr/local/", ":"+root+"/usr/local/", " /var/lib/", " "+root+"/var/lib/", " /backup", " "+root+"/backup",
+		"10.0.0.9:443", front+":8443", "listen 443", "listen "+front+":8443",
+		"10.0.0.", s.network, "maxconn 5000", "maxconn 500",
 	).Replace(text)
 }
 
-// desk carries out a block on the operator's desktop and returns what it writes.
-func (s *site) desk(t *testing.T, name string) string {
-	t.Helper()
-	return run(t, s.desktop, s.env, "bash", "-c", s.place(block(t, name)))
+// paths finds the absolute paths in a command or in the settings of a machine.
+var paths = regexp.MustCompile(`(^|[ :=])/((etc|usr/local|var|root|backup)/)`)
+
+// local puts a machine's file tree in the place of its root folder.
+func (s *site) local(machine, text string) string {
+	if strings.Contains(text, s.tree(machine)) {
+		return text // it is there
+	}
+	return paths.ReplaceAllString(text, "${1}"+s.tree(machine)+"/${2}")
 }
 
-// control carries out systemctl on a machine, with the words of command.
+// desk pastes a block into a shell of the operator and returns what it writes.
+func (s *site) desk(t *testing.T, name string) string {
+	t.Helper()
+	out, ok := s.paste(t, name)
+	if !ok {
+		t.Fatalf("block %s fails:\n%s", name, out)
+	}
+	return out
+}
+
+// deskFails pastes a block that must fail.
+func (s *site) deskFails(t *testing.T, name string) {
+	t.Helper()
+	if out, ok := s.paste(t, name); ok {
+		t.Errorf("block %s passed:\n%s", name, out)
+	}
+}
+
+// paste pastes a block into a shell of the operator and reports whether it succeeded. The shell has to
+// stay as it was, whatever comes of the block.
+func (s *site) paste(t *testing.T, name string) (out string, ok bool) {
+	t.Helper()
+	const script = `before="$(umask) $- $PWD $(trap -p)"
+		eval "$BLOCK"
+		status=$?
+		test "$before" = "$(umask) $- $PWD $(trap -p)" && echo the shell is as before, $status`
+	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", script)
+	cmd.WaitDelay = time.Second // for what it left behind with its output open
+	cmd.Dir, cmd.Env = s.desktop, append(append(os.Environ(), s.env...), "BLOCK="+s.place(block(t, name)))
+	all, _ := cmd.CombinedOutput() // the last line tells more than the error
+	out, status, found := strings.Cut(string(all), "the shell is as before, ")
+	if !found {
+		t.Fatalf("block %s has ended or changed the operator's shell:\n%s", name, out)
+	}
+	return out, status == "0\n"
+}
+
+// control is what an operator types on a machine.
 func (s *site) control(t *testing.T, machine, command string) {
 	t.Helper()
 	if err := s.manage(t, machine, command); err != nil {

@@ -77,7 +77,7 @@ func visit(b *client.Client, user int, buy bool) error {
 	return err
 }
 
-// size is the size of the data of Redis, in bytes.
+// size is what Redis holds, in bytes.
 type size struct{ memory, disk int }
 
 func measure(t *testing.T, redis *redistest.Server) (s size) {
@@ -87,7 +87,7 @@ func measure(t *testing.T, redis *redistest.Server) (s size) {
 	return s
 }
 
-// redisInfo returns the numbers of INFO; args tell redis-cli which Redis to ask.
+// redisInfo is what INFO says in numbers; args tell redis-cli which Redis to ask.
 func redisInfo(t *testing.T, args ...string) map[string]int {
 	t.Helper()
 	fields := map[string]int{}

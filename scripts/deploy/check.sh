@@ -1,0 +1,20 @@
+#!/bin/sh
+# Checks before the sale opens that all servers, the front and Redis are ready. The last line then begins
+# with "ready to sell"; without it something is wrong, and the files "ready" and "foods" show how far the
+# check came.
+set -e
+cd "$(dirname "$0")"
+. ./flashsale.env
+. ./operator.env
+for server in $servers; do curl -sSf "http://$server:8080/readyz"; echo; done > ready
+test "$(sort -u ready | wc -l)" = 1 # the same sale, as many users and foods
+grep -q "\"sale\":\"$SALE\"" ready
+token=$(curl -sSf "$front/login" -d "{\"username\":\"root\",\"password\":\"$ROOT_PASSWORD\"}" |
+	sed -E 's/.*"access_token":"([^"]*)".*/\1/')
+for server in $servers; do # each takes the token that one of them made: the secrets are the same
+	curl -sSf "http://$server:8080/foods" -H "Access-Token: $token"; echo
+done > foods
+test "$(sort -u foods | wc -l)" = 1
+test "$(curl -sSf "$front/admin/orders" -H "Access-Token: $token")" = '[]'
+redis-cli -h "$redis" INFO persistence | grep -q aof_last_write_status:ok
+echo "ready to sell: $(head -c 100 foods)..."
