@@ -31,6 +31,7 @@ type Program struct {
 	Env    []string // its whole environment, beside PATH
 	Log    string   // file to which it writes
 	Stdout string   // another file for its standard output; "" = Log
+	Batch  bool     // as the product starts its workers and its store: see child.StartBatch
 }
 
 // Process is one run of a program.
@@ -59,7 +60,11 @@ func (p Program) Start() (*Process, error) {
 		defer stdout.Close()
 		cmd.Stdout = stdout
 	}
-	if err := child.Start(cmd, syscall.SIGKILL); err != nil {
+	start := child.Start
+	if p.Batch {
+		start = child.StartBatch
+	}
+	if err := start(cmd, syscall.SIGKILL); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", p.Path, err)
 	}
 	run := &Process{Program: p, cmd: cmd, ended: make(chan struct{})}

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/stand"
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
-	"flashsale/scripts/bench/process"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -95,10 +95,10 @@ func TestCompareWithForeignServer(t *testing.T) {
 
 func TestCompareReportsServerThatDoesNotStart(t *testing.T) {
 	_, stderr, code := compared(t, "floor | floor -workers 0")
-	want := `round 1 of side "floor -workers 0": sale unreachable: side "floor -workers 0": server ended ` +
-		`before it answered (exit status 2): ` +
+	want := `round 1 of side "floor -workers 0": sale unreachable: side "floor -workers 0": ` +
+		"no 200 of /readyz: /proc/self/exe has ended (exit status 2)\n" +
 		"bench: bad usage: -workers 0 is not within 1 to 256\n"
-	if code != exitUnreachable || !strings.HasSuffix(stderr, want) {
+	if code != exitUnreachable || !strings.HasSuffix(strings.TrimRight(stderr, "\n")+"\n", want) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }
@@ -129,7 +129,7 @@ func TestFloorRepliesAsLongAsProduct(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	product, err := process.Build(t.Context(), t.TempDir())
+	product, err := stand.Build(t.Context(), stand.ServerSource)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/client"
+	"flashsale/internal/polltest"
+	"flashsale/internal/proc"
+	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"
@@ -21,7 +25,7 @@ import (
 func TestRetryThroughFaults(t *testing.T) {
 	const users, orders = 10_001, 8000
 	redis := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
-	product, err := process.Build(t.Context(), t.TempDir())
+	product, err := stand.Build(t.Context(), stand.ServerSource)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +83,7 @@ func TestRetryThroughFaults(t *testing.T) {
 
 func awaitKeys(t *testing.T, redis *redistest.Server, least int) {
 	t.Helper()
-	within(t, fmt.Sprintf("%d keys in Redis", least), func() bool {
+	polltest.Until(t, fmt.Sprintf("%d keys in Redis", least), func() bool {
 		keys, err := strconv.Atoi(strings.TrimPrefix(redis.Do(t, "DBSIZE"), ":"))
 		return err == nil && keys >= least
 	})
@@ -87,19 +91,19 @@ func awaitKeys(t *testing.T, redis *redistest.Server, least int) {
 
 func awaitReady(t *testing.T, address string, want bool) {
 	t.Helper()
-	within(t, fmt.Sprintf("ready %t", want), func() bool {
-		return process.Ready(t.Context(), address) == want
+	polltest.Until(t, fmt.Sprintf("ready %t", want), func() bool {
+		return isReady(address) == want
 	})
 }
 
 // killWorker ends one of the processes that serve, at once.
 func killWorker(t *testing.T, server *compare.Target) {
 	t.Helper()
-	table, err := process.Read()
+	table, err := proc.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	picked := process.Tree(table, server.Roots)
+	picked := proc.Tree(table, server.Roots...)
 	for _, p := range picked {
 		if p.PID != server.Roots[0] && process.IsWorker(p, picked) {
 			if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
@@ -111,14 +115,7 @@ func killWorker(t *testing.T, server *compare.Target) {
 	t.Fatalf("no worker among %+v", picked)
 }
 
-// within polls until the condition holds.
-func within(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	poll := time.NewTicker(process.Poll)
-	defer poll.Stop()
-	for limit := time.Now().Add(process.StartMax); !condition(); <-poll.C {
-		if time.Now().After(limit) {
-			t.Fatalf("no %s within %v", what, process.StartMax)
-		}
-	}
+func isReady(address string) bool {
+	c := client.Client{Address: address, Timeout: time.Second, NewConnections: true}
+	return c.Ready()
 }

@@ -14,7 +14,7 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
-	"flashsale/scripts/bench/process"
+	"flashsale/internal/stand"
 )
 
 // requireTool wants a program on PATH: with REQUIRE_REAL=1 its absence fails, else it skips.
@@ -66,7 +66,7 @@ func TestWrkAndAuditOfREADME(t *testing.T) {
 		t.Fatal(err)
 	}
 	sale.RootPassword = "secret"
-	product, err := process.Build(t.Context(), t.TempDir())
+	product, err := stand.Build(t.Context(), stand.ServerSource)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestWrkAndAuditOfREADME(t *testing.T) {
 func portOfThree(t *testing.T) string {
 	t.Helper()
 	for range 100 {
-		port, err := process.FreePorts(1)
+		port, err := stand.FreePorts(1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestThreeServersKept(t *testing.T) {
 		last = at
 	}
 	for _, server := range servers {
-		if !process.Ready(t.Context(), server) {
+		if !isReady(server) {
 			t.Errorf("%s is not left running", server)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"os"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/stand"
 	"flashsale/scripts/bench/load"
-	"flashsale/scripts/bench/process"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -49,7 +49,7 @@ func Run(ctx context.Context, opt Options, stderr io.Writer) (*Report, error) {
 	defer os.RemoveAll(c.folder)
 	for _, s := range opt.Sides {
 		if s.program == productProgram {
-			if c.product, err = process.Build(ctx, c.folder); err != nil {
+			if c.product, err = stand.Build(ctx, stand.ServerSource); err != nil {
 				return nil, err
 			}
 			break

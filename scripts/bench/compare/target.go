@@ -5,13 +5,19 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"time"
 
 	"flashsale/internal/catalog"
-	"flashsale/scripts/bench/process"
+	"flashsale/internal/client"
+	"flashsale/internal/stand"
+)
+
+const (
+	startMax     = time.Minute // until a server is ready: one with ten million users reads them first
+	readyTimeout = 2 * time.Second
 )
 
 // benchSecret signs the tokens of servers that bench starts: those of one sale must share it.
@@ -21,7 +27,7 @@ const benchSecret = "only for sales that end with the comparison"
 type Target struct {
 	Servers []string // host:port
 	Roots   []int    // processes that serve; their children count too
-	daemons []*process.Server
+	daemons []*stand.Process
 }
 
 // Start starts the side's processes, all new, with their files in the folder. A foreign side runs already.
@@ -47,18 +53,36 @@ func (s *Side) Start(ctx context.Context, folder, product string,
 		}
 	}
 	for _, d := range t.daemons {
-		t.Roots = append(t.Roots, d.PID())
+		t.Roots = append(t.Roots, d.Pid())
 	}
 	return t, nil
 }
 
-// startStore starts the side's Redis.
-func (s *Side) startStore(ctx context.Context, folder string) (*process.Server, string, error) {
-	appendfsync := ""
+// startStore starts the side's Redis, in the way in which the product starts its own. The address is what the
+// product's -redis takes: a socket in the folder or a port of 127.0.0.1.
+func (s *Side) startStore(ctx context.Context, folder string) (*stand.Process, string, error) {
+	var args []string
 	if s.store == storeAlways || s.store == storeEverysec {
-		appendfsync = string(s.store)
+		args = append(args, "--appendonly", "yes", "--appendfsync", string(s.store))
 	}
-	return process.StartRedis(ctx, folder, appendfsync, s.store == storeTCP)
+	address := ""
+	if s.store == storeTCP {
+		port, err := stand.FreePort()
+		if err != nil {
+			return nil, "", err
+		}
+		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		args = append(args, "--bind", "127.0.0.1", "--port", strconv.Itoa(port))
+	}
+	r := stand.NewRedis(folder, args...)
+	r.Program.Batch = true
+	if address == "" {
+		address = r.Socket
+	}
+	if err := r.Start(ctx); err != nil {
+		return nil, "", err
+	}
+	return r.Process, address, nil
 }
 
 // serve starts one server, with its data and its log in the folder.
@@ -67,7 +91,7 @@ func (t *Target) serve(ctx context.Context, s *Side, folder, product, redis stri
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return fmt.Errorf("cannot make folder: %w", err)
 	}
-	port, err := process.FreePorts(1)
+	port, err := stand.FreePort()
 	if err != nil {
 		return err
 	}
@@ -86,14 +110,19 @@ func (t *Target) serve(ctx context.Context, s *Side, folder, product, redis stri
 	if program == productProgram {
 		program = product
 	}
-	cmd := exec.Command(program, append(args, s.flags...)...)
-	// Nothing else of bench's environment: a setting there would count for all sides, unseen.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
-		"ROOT_PASSWORD=" + catalogue.RootPassword, "TOKEN_SECRET=" + benchSecret}
-	cmd.Env = append(cmd.Env, s.env...)
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	d, err := process.StartHTTP(ctx, cmd, folder, address)
+	d, err := stand.Program{
+		Path: program, Args: append(args, s.flags...), Log: filepath.Join(folder, "server.log"),
+		// Nothing else of bench's environment: a setting there would count for all sides, unseen.
+		Env: append([]string{"HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
+			"ROOT_PASSWORD=" + catalogue.RootPassword, "TOKEN_SECRET=" + benchSecret}, s.env...),
+	}.Start()
 	if err != nil {
+		return fmt.Errorf("side %q: %w", s.text, err)
+	}
+	ready := client.Client{Address: address, Timeout: readyTimeout, NewConnections: true}
+	if err := d.Await(ctx, "200 of /readyz", startMax, ready.Ready); err != nil {
+		d.Stop()
 		return fmt.Errorf("side %q: %w", s.text, err)
 	}
 	t.Servers, t.daemons = append(t.Servers, address), append(t.daemons, d)

@@ -1,11 +1,15 @@
+// Package process adds up what the processes of a side use: servers and stores apart.
 package process
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"flashsale/internal/proc"
 )
 
 // Usage is what the processes of a side have used so far.
@@ -18,30 +22,30 @@ type Usage struct {
 // the difference of two readings is right even when processes came and went between them, as long as the
 // roots live.
 func ReadUsage(roots []int) (Usage, error) {
-	table, err := Read()
+	table, err := proc.All()
 	if err != nil {
 		return Usage{}, err
 	}
 	var u Usage
-	picked := Tree(table, roots)
+	picked := proc.Tree(table, roots...)
 	for _, p := range picked {
-		cpu, err := CPUTime(p.PID)
+		cpu, err := proc.CPUTime(p.PID)
 		if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
 			continue // ended since the table was read
 		} else if err != nil {
 			return Usage{}, err
 		}
 		if IsStore(p.Name) {
-			u.Redis += cpu + p.Reaped
+			u.Redis += cpu + p.ReapedCPU
 			continue
 		}
-		u.App += cpu + p.Reaped
+		u.App += cpu + p.ReapedCPU
 		if IsWorker(p, picked) {
-			memory, err := ResidentMemory(p.PID)
+			status, err := proc.ReadStatus(p.PID)
 			if err != nil {
 				return Usage{}, err
 			}
-			u.Workers = append(u.Workers, memory)
+			u.Workers = append(u.Workers, status.Resident)
 		}
 	}
 	return u, nil
@@ -53,13 +57,22 @@ func IsStore(name string) bool {
 }
 
 // IsWorker reports whether p has no child but stores: the others only supervise.
-func IsWorker(p Process, picked []Process) bool {
+func IsWorker(p proc.Stat, picked []proc.Stat) bool {
 	for _, other := range picked {
 		if other.Parent == p.PID && !IsStore(other.Name) {
 			return false
 		}
 	}
 	return true
+}
+
+// OwnCPU is the user and system time that this process has used so far.
+func OwnCPU() time.Duration {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		panic(fmt.Errorf("cannot read own CPU time: %w", err)) // only a wrong argument fails
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // Memory is that of all workers, bytes.

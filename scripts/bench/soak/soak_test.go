@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
 	"flashsale/scripts/bench/load"
-	"flashsale/scripts/bench/process"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -104,7 +104,7 @@ func steady(n int) []sample {
 
 // The gauges of this process follow what it does.
 func TestWatcherSeesGrowth(t *testing.T) {
-	port, err := process.FreePorts(2)
+	port, err := stand.FreePorts(2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestWatcherSeesGrowth(t *testing.T) {
 
 func TestSoakMeasuresPeak(t *testing.T) {
 	redistest.Start(t) // there is a redis-server, or the test ends here
-	product, err := process.Build(t.Context(), t.TempDir())
+	product, err := stand.Build(t.Context(), stand.ServerSource)
 	if err != nil {
 		t.Fatal(err)
 	}

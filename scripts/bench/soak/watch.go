@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"time"
 
+	"flashsale/internal/proc"
 	"flashsale/scripts/bench/process"
 )
 
@@ -89,15 +89,15 @@ func (w *watcher) watch(ctx context.Context) error {
 
 // look reads all gauges. A store's children, which write its log anew and end, are left out.
 func (w *watcher) look() (sample, error) {
-	table, err := process.Read()
+	table, err := proc.All()
 	if err != nil {
 		return nil, err
 	}
 	now := sample{}
-	picked := process.Tree(table, w.roots)
+	picked := proc.Tree(table, w.roots...)
 	for _, p := range picked {
 		ofStore := slices.ContainsFunc(picked,
-			func(other process.Process) bool { return other.PID == p.Parent && process.IsStore(other.Name) })
+			func(other proc.Stat) bool { return other.PID == p.Parent && process.IsStore(other.Name) })
 		if !ofStore {
 			now.addProcess(p)
 		}
@@ -111,19 +111,16 @@ func (w *watcher) look() (sample, error) {
 }
 
 // addProcess adds the gauges of a process, unless it has ended since the table was read.
-func (s sample) addProcess(p process.Process) {
-	status, err1 := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
-	descriptors, err2 := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.PID))
-	resident, err3 := process.StatusField(status, "VmRSS")
-	shared, err4 := process.StatusField(status, "RssShmem")
-	running, err5 := process.StatusField(status, "Threads")
-	if errors.Join(err1, err2, err3, err4, err5) != nil {
+func (s sample) addProcess(p proc.Stat) {
+	status, err1 := proc.ReadStatus(p.PID)
+	descriptors, err2 := proc.Files(p.PID)
+	if errors.Join(err1, err2) != nil {
 		return
 	}
 	name, store := p.Name+" "+strconv.Itoa(p.PID), process.IsStore(p.Name)
-	s[gauge{name, store, memory}] = float64(resident-shared) / 1024
-	s[gauge{name, store, threads}] = float64(running)
-	s[gauge{name, store, files}] = float64(len(descriptors))
+	s[gauge{name, store, memory}] = float64(status.Resident-status.Shared) / (1 << 20)
+	s[gauge{name, store, threads}] = float64(status.Threads)
+	s[gauge{name, store, files}] = float64(descriptors)
 }
 
 // goroutines asks a worker for their number.
