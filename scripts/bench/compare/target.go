@@ -58,8 +58,8 @@ func (s *Side) Start(ctx context.Context, folder, product string,
 	return t, nil
 }
 
-// startStore starts the side's Redis, in the way in which the product starts its own. The address is what the
-// product's -redis takes: a socket in the folder or a port of 127.0.0.1.
+// startStore starts the side's Redis, in the way in which the product starts its own. The address is what
+// the product's -redis takes: a socket in the folder or a port of 127.0.0.1.
 func (s *Side) startStore(ctx context.Context, folder string) (*stand.Process, string, error) {
 	var args []string
 	if s.store == storeAlways || s.store == storeEverysec {
