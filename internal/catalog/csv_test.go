@@ -156,7 +156,7 @@ func TestCSVFileTooLarge(t *testing.T) {
 	wantError(t, err, path+": 1073741825 bytes; at most 1073741824 are read")
 }
 
-// A file without a line break at its end is taken by Load, which tells that it may be cut off.
+// A file without a line break at its end is taken by Load, with CutOff set.
 func TestCSVCutOff(t *testing.T) {
 	const cut = "%s ends in the middle of line %d; end it with a line break if it is whole"
 	for _, test := range []struct {
