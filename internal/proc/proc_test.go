@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -209,5 +210,26 @@ func TestUsage(t *testing.T) {
 		if s, err := parseStatus(text); err == nil {
 			t.Errorf("%q is read as %+v", text, s)
 		}
+	}
+}
+
+func TestResidentMemoryOfOwnProcess(t *testing.T) {
+	before, err := ReadStatus(os.Getpid())
+	if err != nil || before.Resident < 1<<20 || before.Resident%1024 != 0 {
+		t.Fatalf("resident memory %d, %v", before.Resident, err)
+	}
+	const more = 32 << 20
+	block, err := syscall.Mmap(-1, 0, more, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Munmap(block) }()
+	for i := 0; i < more; i += 4096 {
+		block[i] = 1
+	}
+	after, err := ReadStatus(os.Getpid())
+	if err != nil || after.Resident < before.Resident+more/2 {
+		t.Errorf("resident memory %d, was %d, %v", after.Resident, before.Resident, err)
 	}
 }
