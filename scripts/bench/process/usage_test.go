@@ -14,7 +14,6 @@ import (
 // tick is the unit of a process's time once it has ended.
 const tick = 10 * time.Millisecond
 
-
 // Time of a child counts while it runs and stays counted when it has ended.
 func TestUsageCountsChildren(t *testing.T) {
 	const work = `i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; echo; read x`
