@@ -1,6 +1,7 @@
 package framing
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -325,5 +326,24 @@ func BenchmarkScan(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Each byte ends a value or does not, wherever it stands among eight others.
+func TestValueLength(t *testing.T) {
+	for c := range 256 {
+		for _, around := range []byte{' ', '~', 0x80, 0xff, '\t'} {
+			for at := range 16 {
+				value := bytes.Repeat([]byte{around}, 16)
+				value[at] = byte(c)
+				want := len(value)
+				if c < ' ' && c != '\t' || c == 0x7f {
+					want = at
+				}
+				if got := valueLength(value); got != want {
+					t.Fatalf("byte %#x at %d among %#x: length %d, want %d", c, at, around, got, want)
+				}
+			}
+		}
 	}
 }

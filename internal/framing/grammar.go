@@ -65,7 +65,7 @@ func valueLength(b []byte) int {
 		w := binary.LittleEndian.Uint64(b[n:])
 		// The lowest high bit is in the first byte that is DEL or below ' '. It can also be in a byte
 		// before that one which is neither.
-		suspect := (w - ' '*ones | w + ones) &^ w & highs
+		suspect := ((w - ' '*ones) | (w + ones)) &^ w & highs
 		if suspect == 0 {
 			n += 8
 			continue
