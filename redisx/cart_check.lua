@@ -38,12 +38,14 @@ local function read(cart)
   return fields[1], fields[2]
 end
 
+-- settleCart makes the hash of a list and returns its items.
 local function settleCart(cart, changes)
-  local milliseconds = call('PTTL', cart)
+  local milliseconds, settled = call('PTTL', cart), items(changes)
   call('DEL', cart)
-  call('HSET', cart, 'changes', changes, 'items', (items(changes)))
+  call('HSET', cart, 'changes', changes, 'items', settled)
   -- The EXPIRE of a new cart may still be on its way.
   call('PEXPIRE', cart, milliseconds > 0 and milliseconds or lifetime * 1000)
+  return settled
 end
 
 -- add makes a change that is in no list.
@@ -56,10 +58,7 @@ local function add(cart, change, changes, settled)
     call('APPEND', cart, change)
     return DONE
   end
-  if not settled then
-    settleCart(cart, changes)
-    settled = items(changes)
-  end
+  settled = settled or settleCart(cart, changes)
   local now, accepted = items(settled .. change)
   if accepted and now ~= settled then call('HSET', cart, 'items', now) end
   return accepted and DONE or OVER_LIMIT
