@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"flashsale/internal/logtest"
+	"flashsale/internal/polltest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -26,7 +27,7 @@ func TestAwaitLoaded(t *testing.T) {
 		result = make(chan error, 1)
 		go func() { result <- AwaitLoaded(ctx, cfg) }()
 		lines++
-		eventually(t, "a line in the log", func() bool { return log.Count("\n") == lines })
+		polltest.Until(t, "a line in the log", func() bool { return log.Count("\n") == lines })
 		return stop, result
 	}
 	stop, stopped := begin()

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/polltest"
 	"flashsale/redisx/redistest"
 )
 
@@ -55,7 +56,7 @@ func TestFrozenRedis(t *testing.T) {
 	}
 	wg.Wait() // a hang fails the test by its own limit
 	server.Thaw(t)
-	eventually(t, "orders are taken again", func() bool {
+	polltest.Until(t, "orders are taken again", func() bool {
 		return errors.Is(s.PlaceOrder(2, cartName(0), nil), ErrCartEmpty)
 	})
 }
@@ -94,13 +95,13 @@ func TestKilledRedis(t *testing.T) {
 	for kill := range int64(3) {
 		before := placed.Load()
 		flowing := func() bool { return placed.Load() > before+50 }
-		eventually(t, fmt.Sprintf("orders flow before kill %d", kill), flowing)
+		polltest.Until(t, fmt.Sprintf("orders flow before kill %d", kill), flowing)
 		server.Kill(t)
 		server.Restart(t)
 	}
 	close(stop)
 	wg.Wait()
-	eventually(t, "Redis answers", func() bool { return s.Check() == nil })
+	polltest.Until(t, "Redis answers", func() bool { return s.Check() == nil })
 	left, err := s.Stock()
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +137,7 @@ func TestBlackHole(t *testing.T) {
 		}
 	}
 	hole.swallow.Store(false)
-	eventually(t, "orders are taken again", func() bool {
+	polltest.Until(t, "orders are taken again", func() bool {
 		return errors.Is(s.PlaceOrder(2, cartName(0), nil), ErrCartEmpty)
 	})
 }
@@ -202,7 +203,7 @@ func TestEvilReplyDropsTheConnection(t *testing.T) {
 		t.Errorf("an order of a megabyte: %v, want ErrUnavailable", err)
 	}
 	redis.Do(t, "SET o_7 1:2,")
-	eventually(t, "the sale is served again", func() bool {
+	polltest.Until(t, "the sale is served again", func() bool {
 		items, err := s.Order(7)
 		return err == nil && len(items) == 1 && items[0] == Item{1, 2}
 	})

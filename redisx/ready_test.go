@@ -10,6 +10,7 @@ import (
 
 	sys "golang.org/x/sys/unix"
 
+	"flashsale/internal/polltest"
 	"flashsale/redisx/redistest"
 )
 
@@ -40,7 +41,7 @@ func checkWritesRefused(t *testing.T, s *Sale, begin, end func(), reply string) 
 	}
 	begin()
 	user := uint32(2)
-	eventually(t, "an add is refused", func() bool {
+	polltest.Until(t, "an add is refused", func() bool {
 		user++
 		return s.AddToCart(user, cartName(int(user)), 1, 1) != nil
 	})
@@ -50,7 +51,7 @@ func checkWritesRefused(t *testing.T, s *Sale, begin, end func(), reply string) 
 		t.Errorf("ready: %v\nwant  %s", err, want)
 	}
 	end()
-	eventually(t, "the sale is ready again", func() bool {
+	polltest.Until(t, "the sale is ready again", func() bool {
 		_, err := s.Ready()
 		return err == nil
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"flashsale/internal/logtest"
+	"flashsale/internal/polltest"
 	"flashsale/redisx/redistest"
 )
 
@@ -102,7 +103,7 @@ func TestPasswordChangedInMidSale(t *testing.T) {
 	server := redistest.New(t)
 	s := open(t, unix(server), 10)
 	server.Do(t, "CONFIG SET requirepass other\r\nCLIENT KILL TYPE normal SKIPME yes")
-	eventually(t, "the refusal is logged", func() bool {
+	polltest.Until(t, "the refusal is logged", func() bool {
 		if err := s.AddToCart(2, cartName(2), 1, 1); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("add: %v, want ErrUnavailable", err)
 		}

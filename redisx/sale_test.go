@@ -12,6 +12,7 @@ import (
 	"github.com/mediocregopher/radix/v4"
 
 	"flashsale/internal/logtest"
+	"flashsale/internal/polltest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -63,7 +64,7 @@ func runSale(tb testing.TB, s *Sale) *Sale {
 		cancel()
 		running.Wait()
 	})
-	eventually(tb, "connected", func() bool { return !errors.Is(s.Check(), ErrUnavailable) })
+	polltest.Until(tb, "connected", func() bool { return !errors.Is(s.Check(), ErrUnavailable) })
 	return s
 }
 
@@ -268,28 +269,15 @@ func TestReconnectToAnotherSale(t *testing.T) {
 			t.Fatalf("read from another sale: %v", err)
 		}
 	}
-	eventually(t, "the reason is logged", func() bool {
+	polltest.Until(t, "the reason is logged", func() bool {
 		return log.Count("Redis does not hold the sale: orders get 503 until it does") == 1
 	})
 	raw(t, cfg, nil, "HSET", s.stockKey, "1", "2")
 	raw(t, cfg, nil, "HSET", saleKey, "id", s.ID())
-	eventually(t, "the sale is served again", func() bool {
+	polltest.Until(t, "the sale is served again", func() bool {
 		items, err := s.Order(2)
 		return err == nil && slices.Equal(items, []Item{{1, 3}})
 	})
-}
-
-func eventually(tb testing.TB, what string, condition func() bool) {
-	tb.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for limit := time.After(10 * time.Second); !condition(); {
-		select {
-		case <-tick.C:
-		case <-limit:
-			tb.Fatal("not within 10 s: " + what)
-		}
-	}
 }
 
 func TestSnapshot(t *testing.T) {

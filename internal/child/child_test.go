@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"flashsale/internal/polltest"
 )
 
 // parentRole makes the test binary a process that starts a child and is then killed.
@@ -87,7 +89,7 @@ func TestChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 		thread <- syscall.Gettid()
 	}()
 	asked := <-thread
-	within(t, "end of the thread", func() bool {
+	polltest.Until(t, "end of the thread", func() bool {
 		return errors.Is(syscall.Tgkill(os.Getpid(), asked, 0), syscall.ESRCH)
 	})
 	if _, err := io.WriteString(input, "alive\n"); err != nil {
@@ -182,16 +184,6 @@ func shell(t *testing.T, script string) (*exec.Cmd, <-chan struct{}) {
 		close(ended)
 	}()
 	return cmd, ended
-}
-
-// within polls until condition holds, for at most ten seconds.
-func within(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !condition(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("no %s within ten seconds", what)
-		}
-	}
 }
 
 // Only children that ask for it are scheduled in batches; the policy of the thread that forks is as before.

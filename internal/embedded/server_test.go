@@ -19,6 +19,7 @@ import (
 
 	"flashsale/internal/child"
 	"flashsale/internal/datafolder"
+	"flashsale/internal/polltest"
 )
 
 // superviseStore is the process that TestServerEndsWithItsKilledParent kills.
@@ -126,7 +127,7 @@ func TestKilledServerIsStartedAgain(t *testing.T) {
 		if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		within(t, "restart", func() bool {
+		polltest.Until(t, "restart", func() bool {
 			current, err := serverProcess(store)
 			// A server that still reads its data tells its ID already.
 			return err == nil && current != killed && answers(store.Address)
@@ -169,7 +170,7 @@ func TestLastWordsOfAServerThatEnds(t *testing.T) {
 	if _, err := command(store, "SHUTDOWN"); err == nil {
 		t.Error("SHUTDOWN is answered")
 	}
-	within(t, "restart", func() bool { return strings.Contains(log.String(), "store answers again") })
+	polltest.Until(t, "restart", func() bool { return strings.Contains(log.String(), "store answers again") })
 	stop()
 	_, line, found := strings.Cut(log.String(), `msg="store ended and is started again"`)
 	line, _, _ = strings.Cut(line, "\n")

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"flashsale/internal/datafolder"
 	"flashsale/internal/logtest"
+	"flashsale/internal/polltest"
 )
 
 // supervisorRole makes the test binary a process that runs a store on the folder named there, until it is
@@ -107,18 +107,6 @@ func wantError(t *testing.T, err error, parts ...string) {
 	}
 }
 
-// within polls until condition holds, for at most ten seconds.
-func within(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for deadline := time.Now().Add(10 * time.Second); !condition(); <-poll.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("no %s within ten seconds", what)
-		}
-	}
-}
-
 // fakeServer puts a script in the place of redis-server.
 func fakeServer(t *testing.T, script string) {
 	t.Helper()
@@ -157,7 +145,7 @@ func TestMemoryWhereNoServerIsInstalled(t *testing.T) {
 	wantAnswer(t, store, "SET long 1 PX 3600000", "+OK")
 	wantAnswer(t, store, "SET short 1 PX 300", "+OK")
 	wantAnswer(t, store, "EXISTS short", ":1")
-	within(t, "expiry", func() bool {
+	polltest.Until(t, "expiry", func() bool {
 		answer, err := command(store, "EXISTS short")
 		return err == nil && answer == ":0"
 	})
@@ -206,7 +194,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
-		within(t, "start", func() bool {
+		polltest.Until(t, "start", func() bool {
 			text, _ := os.ReadFile(started)
 			return strings.HasSuffix(string(text), "\n")
 		})

@@ -9,6 +9,7 @@ import (
 
 	"flashsale/internal/logtest"
 	"flashsale/internal/mariadbtest"
+	"flashsale/internal/polltest"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
@@ -71,10 +72,10 @@ func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 	s.await(t, 1)
 	server.Kill()
 	s.buy(t, users(3, 100)...)
-	within(t, "line about the fault", func() bool {
+	polltest.Until(t, "line about the fault", func() bool {
 		return log.Count("orders do not get into the database; they wait in Redis") == 1
 	})
-	within(t, "line about the backlog", func() bool {
+	polltest.Until(t, "line about the backlog", func() bool {
 		return log.Count(`"the database is behind the sale" orders=98 oldest=`) > 2
 	})
 	if found, err := s.Ready(); err != nil || found.Orders != 98 || found.Age(time.Now()) <= 0 {
@@ -83,7 +84,7 @@ func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 	server.Restart(t)
 	s.await(t, 99)
 	s.check(t, users(2, 100)...)
-	within(t, "line about the end", func() bool {
+	polltest.Until(t, "line about the end", func() bool {
 		return log.Count("the database is no longer behind the sale") == 1
 	})
 	if n := log.Count("orders do not get into the database"); n != 1 {

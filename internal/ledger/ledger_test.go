@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flashsale/internal/mariadbtest"
+	"flashsale/internal/polltest"
 	"flashsale/redisx/redistest"
 )
 
@@ -129,7 +130,7 @@ func testLostStream(t *testing.T, server *mariadbtest.Server) {
 	s.check(t, 2, 3, 4)
 	redis.Do(t, "DEL orders_"+s.ID())
 	s.buy(t, 5)
-	within(t, "new stream", func() bool { return redis.Do(t, "EXISTS orders_"+s.ID()) == ":1" })
+	polltest.Until(t, "new stream", func() bool { return redis.Do(t, "EXISTS orders_"+s.ID()) == ":1" })
 	s.buy(t, 6)
 	s.await(t, 5)
 	s.check(t, 2, 3, 4, 5, 6)
@@ -147,6 +148,6 @@ func testFillAgain(t *testing.T, server *mariadbtest.Server) {
 	s.execute(t, "DELETE FROM order_items WHERE order_id = 'SALE-6' AND food_id = 1")
 	redis.Do(t, "HDEL sale ledger")
 	run(t, s.ledger(t, "a"))
-	within(t, "all orders again", func() bool { return s.audit(t).Equal() })
+	polltest.Until(t, "all orders again", func() bool { return s.audit(t).Equal() })
 	s.check(t, users(2, 9)...)
 }

@@ -12,6 +12,7 @@ import (
 
 	"flashsale/internal/logtest"
 	"flashsale/internal/mariadbtest"
+	"flashsale/internal/polltest"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
@@ -123,7 +124,7 @@ func basket(user uint32) []redisx.Item {
 // await waits until the stream is empty and the database has that number of orders.
 func (s *shop) await(t *testing.T, orders int) {
 	t.Helper()
-	within(t, fmt.Sprintf("%d orders in the database", orders), func() bool {
+	polltest.Until(t, fmt.Sprintf("%d orders in the database", orders), func() bool {
 		var n int
 		found, err := s.Ready()
 		if err != nil || !found.Kept || found.Orders > 0 {
@@ -171,17 +172,6 @@ func (s *shop) rows(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	return got
-}
-
-func within(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for limit := time.Now().Add(40 * time.Second); !condition(); <-tick.C {
-		if time.Now().After(limit) {
-			t.Fatalf("no %s within 40 s", what)
-		}
-	}
 }
 
 func users(first, last uint32) (list []uint32) {

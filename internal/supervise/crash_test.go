@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"flashsale/internal/polltest"
 )
 
 func TestCrashedWorkerIsReplacedAndItsQueueAnswered(t *testing.T) {
@@ -32,7 +34,7 @@ func TestCrashedWorkerIsReplacedAndItsQueueAnswered(t *testing.T) {
 	if got := s.mustAsk(newcomer()); got.process == killed || got.slot != 0 {
 		t.Errorf("answer %+v after kill of process %d", got, killed)
 	}
-	within(t, "second start", func() bool { return len(s.started()) == 2 })
+	polltest.Until(t, "second start", func() bool { return len(s.started()) == 2 })
 }
 
 func TestCrashLeavesOtherWorkersAlone(t *testing.T) {
@@ -41,7 +43,7 @@ func TestCrashLeavesOtherWorkersAlone(t *testing.T) {
 	before := s.mustAsk(other)
 	killed := s.last(0)
 	kill(t, killed)
-	within(t, "restart", func() bool {
+	polltest.Until(t, "restart", func() bool {
 		if got := s.mustAsk(other); got != before {
 			t.Fatalf("the other worker answered %+v, before the crash %+v", got, before)
 		}
@@ -90,15 +92,15 @@ func TestSlotInALongBackoffGetsNoConnections(t *testing.T) {
 		if crashes == 4 {
 			break
 		}
-		within(t, "restart", func() bool { return s.last(0) != killed })
+		polltest.Until(t, "restart", func() bool { return s.last(0) != killed })
 	}
-	within(t, "closed socket", func() bool { return listening(t, s.address) == 1 })
+	polltest.Until(t, "closed socket", func() bool { return listening(t, s.address) == 1 })
 	for range 32 {
 		if got := s.mustAsk(newcomer()); got.slot != 1 {
 			t.Fatalf("answer %+v while slot 0 is in its back-off", got)
 		}
 	}
-	within(t, "return of slot 0", func() bool { return s.mustAsk(newcomer()).slot == 0 })
+	polltest.Until(t, "return of slot 0", func() bool { return s.mustAsk(newcomer()).slot == 0 })
 	if got := listening(t, s.address); got != 2 {
 		t.Errorf("%d sockets listen, want 2", got)
 	}

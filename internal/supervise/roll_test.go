@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"flashsale/internal/polltest"
 )
 
 // processes returns the process IDs of all workers that were started so far.
@@ -54,13 +56,13 @@ func TestRollFailsNoRequest(t *testing.T) {
 		if err := s.Roll(t.Context(), s.handover(play{Generation: generation})); err != nil {
 			t.Fatal(err)
 		}
-		within(t, "list of starts", func() bool { return len(s.started()) == 2*generation })
+		polltest.Until(t, "list of starts", func() bool { return len(s.started()) == 2*generation })
 		// The clients never pause, so each replaced worker answers its last requests and ends.
 		for _, process := range replaced {
-			within(t, "end of a replaced worker", func() bool { return gone(process) })
+			polltest.Until(t, "end of a replaced worker", func() bool { return gone(process) })
 		}
 		replaced = s.processes()
-		within(t, "requests", func() bool { return asked.Load() > before+100 || failed.Load() > 0 })
+		polltest.Until(t, "requests", func() bool { return asked.Load() > before+100 || failed.Load() > 0 })
 	}
 	close(done)
 	clients.Wait()
@@ -77,9 +79,9 @@ func TestCrashAfterRollUsesTheNewHandover(t *testing.T) {
 	if err := s.Roll(t.Context(), s.handover(play{Generation: 2})); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "list of starts", func() bool { return len(s.started()) == 2 })
+	polltest.Until(t, "list of starts", func() bool { return len(s.started()) == 2 })
 	kill(t, s.last(0))
-	within(t, "restart", func() bool { return len(s.started()) == 3 })
+	polltest.Until(t, "restart", func() bool { return len(s.started()) == 3 })
 	if got := s.mustAsk(newcomer()); got.generation != 2 {
 		t.Errorf("answer %+v, want generation 2", got)
 	}
@@ -102,7 +104,7 @@ func TestRollThatFailsLeavesTheOldWorker(t *testing.T) {
 			}
 			s.run()
 			<-s.Ready()
-			within(t, "list of starts", func() bool { return len(s.started()) == 2 })
+			polltest.Until(t, "list of starts", func() bool { return len(s.started()) == 2 })
 			old := s.mustAsk(s.regularOf(0))
 			err := s.Roll(t.Context(), s.handover(c.part))
 			if want := "cannot replace sale worker 0, the old one stays: " + c.want; err == nil ||
@@ -113,7 +115,7 @@ func TestRollThatFailsLeavesTheOldWorker(t *testing.T) {
 				t.Errorf("answer %+v after the failed roll, %+v before", got, old)
 			}
 			kill(t, old.process)
-			within(t, "restart", func() bool { return s.last(0) != old.process })
+			polltest.Until(t, "restart", func() bool { return s.last(0) != old.process })
 			if got := s.mustAsk(s.regularOf(0)); got.generation != 1 {
 				t.Errorf("answer %+v after a crash, want generation 1", got)
 			}
@@ -136,8 +138,8 @@ func TestReplacedWorkerServesItsConnectionsToTheirEnd(t *testing.T) {
 	if got := s.mustAsk(guest).process; got != replaced {
 		t.Errorf("open connection was answered by process %d, want the replaced %d", got, replaced)
 	}
-	within(t, "change of worker", func() bool { return s.mustAsk(guest).process != replaced })
-	within(t, "end of the replaced worker", func() bool { return gone(replaced) })
+	polltest.Until(t, "change of worker", func() bool { return s.mustAsk(guest).process != replaced })
+	polltest.Until(t, "end of the replaced worker", func() bool { return gone(replaced) })
 }
 
 func TestReplacedWorkerThatStaysIsKilled(t *testing.T) {
@@ -146,8 +148,8 @@ func TestReplacedWorkerThatStaysIsKilled(t *testing.T) {
 	if err := s.Roll(t.Context(), s.handover(play{})); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "end of the replaced worker", func() bool { return gone(replaced) })
-	within(t, "list of starts", func() bool { return len(s.started()) == 2 })
+	polltest.Until(t, "end of the replaced worker", func() bool { return gone(replaced) })
+	polltest.Until(t, "list of starts", func() bool { return len(s.started()) == 2 })
 	if got := s.mustAsk(newcomer()); got.process != s.last(0) {
 		t.Errorf("answer %+v, want process %d", got, s.last(0))
 	}

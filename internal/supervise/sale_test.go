@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"flashsale/internal/logtest"
+	"flashsale/internal/polltest"
 )
 
 // The roles of the tests: the workers of a sale, and another kind without sockets.
@@ -108,7 +109,7 @@ func (s *sale) start() *sale {
 		s.t.Fatalf("Run returned %v before the workers were ready", err)
 	}
 	// Each worker writes its line just after it has told that it is ready.
-	within(s.t, "list of starts", func() bool { return len(s.started()) == len(s.slots) })
+	polltest.Until(s.t, "list of starts", func() bool { return len(s.started()) == len(s.slots) })
 	return s
 }
 
@@ -205,15 +206,3 @@ func kill(t *testing.T, process int) {
 
 // gone reports whether a process has ended and was waited for.
 func gone(process int) bool { return errors.Is(syscall.Kill(process, 0), syscall.ESRCH) }
-
-// within polls until condition holds, for at most twenty seconds.
-func within(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !condition(); <-poll.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("no %s within twenty seconds", what)
-		}
-	}
-}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"flashsale/internal/child"
+	"flashsale/internal/polltest"
 )
 
 // supervisorRole makes the test binary a supervisor that runs until it is killed.
@@ -222,7 +223,7 @@ func TestWorkersEndWithTheirKilledSupervisor(t *testing.T) {
 		t.Fatalf("a worker lives after kill -9 of its supervisor: %v", err)
 	}
 	// A process that ends closes its files one by one, perhaps the pipe first.
-	within(t, "free port", func() bool {
+	polltest.Until(t, "free port", func() bool {
 		next, err := New(Config{Roles: []Role{saleWorkers(1, address)}})
 		if err == nil {
 			next.Close()

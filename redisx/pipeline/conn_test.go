@@ -13,11 +13,9 @@ import (
 	"github.com/mediocregopher/radix/v4"
 
 	"flashsale/internal/logtest"
+	"flashsale/internal/polltest"
 	"flashsale/redisx/redistest"
 )
-
-// patience is the longest time that a test waits for a state.
-const patience = 10 * time.Second
 
 var defaults = Config{Timeout: time.Second}
 
@@ -49,21 +47,8 @@ func connect(tb testing.TB, cfg Config, opts Options) *Conn {
 		cancel()
 		running.Wait()
 	})
-	eventually(tb, "connected", c.up.Load)
+	polltest.Until(tb, "connected", c.up.Load)
 	return c
-}
-
-func eventually(tb testing.TB, what string, condition func() bool) {
-	tb.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for limit := time.After(patience); !condition(); {
-		select {
-		case <-tick.C:
-		case <-limit:
-			tb.Fatalf("not within %v: %s", patience, what)
-		}
-	}
 }
 
 func TestCommands(t *testing.T) {
@@ -248,7 +233,7 @@ func TestCompletions(t *testing.T) {
 		send()
 	}
 	completed := func() bool { return got.answered.Load()+got.refused.Load() == sent }
-	eventually(t, "all calls are answered", completed)
+	polltest.Until(t, "all calls are answered", completed)
 	if got.answered.Load() != 1000 || got.sum.Load() != 2000 {
 		t.Errorf("%d answers, sum %d; want 1000, 2000", got.answered.Load(), got.sum.Load())
 	}
@@ -256,12 +241,12 @@ func TestCompletions(t *testing.T) {
 	for range 1000 {
 		send()
 	}
-	eventually(t, "all calls into a frozen Redis are refused", completed)
+	polltest.Until(t, "all calls into a frozen Redis are refused", completed)
 	if got.refused.Load() == 0 {
 		t.Error("a frozen Redis has answered everything")
 	}
 	server.Thaw(t)
-	eventually(t, "Redis answers again", func() bool { return c.Do(Command(nil, "PING")) == nil })
+	polltest.Until(t, "Redis answers again", func() bool { return c.Do(Command(nil, "PING")) == nil })
 }
 
 // A connection serves only after its greeting; one that is refused is dialled again, and the log has one
@@ -318,7 +303,7 @@ func TestQueueFull(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "the queue is full", func() bool { return len(c.queue) == queueMax })
+	polltest.Until(t, "the queue is full", func() bool { return len(c.queue) == queueMax })
 	if err := c.Do(NewCall()); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("one call too many: %v, want ErrUnavailable", err)
 	}
