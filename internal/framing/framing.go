@@ -72,6 +72,23 @@ const (
 // Size returns the number of bytes of a request that is whole.
 func (r *Request) Size() int { return r.at }
 
+// Settle takes out of a whole request what is settled here: another reader would answer an Expect once more,
+// and take trailers for headers. received begins with the request. What stands behind it moves on; Settle
+// returns received without what was cut.
+func (r *Request) Settle(received []byte) []byte {
+	for i := r.Expect.From; i < r.Expect.To; i++ {
+		received[i] = ' '
+	}
+	cut := r.Trailers.To - r.Trailers.From
+	if cut == 0 {
+		return received
+	}
+	copy(received[r.Trailers.From:], received[r.Trailers.To:])
+	r.at -= cut
+	r.Trailers.To = r.Trailers.From
+	return received[:len(received)-cut]
+}
+
 // Scan continues to read a request. received has all bytes of the request so far, from its first one, and
 // maybe bytes behind it: the same as at the Scan before, and more. After Whole or a refusal there is
 // nothing more to scan.

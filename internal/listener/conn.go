@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -27,16 +26,16 @@ const (
 	stateBits = 3
 )
 
-// lingerBytesMax limits what is dropped of a refused request, in bytes.
-const lingerBytesMax = 32 << 20
+// LingerBytesMax limits what is dropped of a refused request, in bytes.
+const LingerBytesMax = 32 << 20
 
 // Conn is a client's connection that knows what it is doing, so that its Limiter can end it in time. Reads
 // and writes set most of the states; the server on top sets the others. As with any net.Conn, one goroutine
 // may read while another one writes.
 type Conn struct {
-	net.Conn            // with TLS or without
-	socket   net.Conn   // below Conn
-	address  netip.Addr // under which it is counted, the zero Addr for none
+	net.Conn          // with TLS or without
+	socket   net.Conn // below Conn
+	place    Place
 	limiter  *Limiter
 	clock    atomic.Int64 // the tick at which the state began, and in the low bits the state
 
@@ -61,7 +60,6 @@ func (c *Conn) enter(s State) { c.clock.Store(c.limiter.ticks.Load()<<stateBits 
 func (c *Conn) EnterReading() { c.enter(Reading) }
 
 // EnterServing notes that a request has come whole. From here on it has all the time that its handler takes.
-
 func (c *Conn) EnterServing() { c.enter(Serving) }
 
 // EnterIdle notes that the whole reply is sent.
@@ -125,7 +123,7 @@ func (c *Conn) CloseWrite() error {
 	return socket.CloseWrite()
 }
 
-// Linger ends what is sent and drops what still comes, into the buffer, up to lingerBytesMax and for
+// Linger ends what is sent and drops what still comes, into the buffer, up to LingerBytesMax and for
 // LingerTimeout. Many clients send all of a body before they read: if their connection were closed at once,
 // it would be reset and the reply lost with it (RFC 9112, 9.6).
 func (c *Conn) Linger(buffer []byte) {
@@ -133,7 +131,7 @@ func (c *Conn) Linger(buffer []byte) {
 	if c.CloseWrite() != nil {
 		return
 	}
-	for dropped := 0; dropped < lingerBytesMax; {
+	for dropped := 0; dropped < LingerBytesMax; {
 		n, err := c.socket.Read(buffer)
 		if err != nil {
 			return
@@ -144,8 +142,16 @@ func (c *Conn) Linger(buffer []byte) {
 
 // Close closes the connection and makes room for another one.
 func (c *Conn) Close() error {
-	c.limiter.remove(c)
+	if c.limiter.remove(c) {
+		c.limiter.Leave(c.place)
+	}
 	return c.Conn.Close()
+}
+
+// LetGo ends what Hold began: the caller has the socket and its place back. It reports false where the
+// connection has been closed.
+func (c *Conn) LetGo() (socket net.Conn, p Place, ok bool) {
+	return c.socket, c.place, c.limiter.remove(c)
 }
 
 // Abort ends the connection by a reset, and with TLS without a farewell: the client cannot take that for an

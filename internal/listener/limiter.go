@@ -2,11 +2,15 @@ package listener
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"flashsale/internal/logpace"
+	"flashsale/internal/rawio"
 )
 
 // How long a connection may stay in each of its states. A limit holds to within TickInterval.
@@ -36,8 +40,16 @@ type Limiter struct {
 	ticks atomic.Int64 // since the start: a clock that costs a load
 
 	mu        sync.Mutex
+	count     int // places that are taken
 	conns     map[*Conn]struct{}
 	addresses map[netip.Addr]int // connections of each address that is counted
+
+	full, crowded, exhausted logpace.Pace
+}
+
+// Place is the room that one connection takes within the limits of number, from Admit to Leave.
+type Place struct {
+	address netip.Addr // under which it is counted, the zero Addr for none
 }
 
 // NewLimiter makes a Limiter without connections.
@@ -66,7 +78,6 @@ func (l *Limiter) Run(ctx context.Context) error {
 }
 
 // Tick moves the clock on by TickInterval and closes the connections that are over their time. Run calls it.
-
 func (l *Limiter) Tick() {
 	now := l.ticks.Add(1)
 	l.closeWhere(func(state State, since int64) bool {
@@ -74,11 +85,11 @@ func (l *Limiter) Tick() {
 	})
 }
 
-// Count returns the number of open connections.
+// Count returns the number of places that are taken: of open connections.
 func (l *Limiter) Count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.conns)
+	return l.count
 }
 
 // CloseIdle closes the connections on which no request is under way: those that wait for one, never sent
@@ -102,35 +113,92 @@ func (l *Limiter) closeWhere(condition func(state State, since int64) bool) {
 	}
 }
 
-// add takes a connection in unless the limit of all connections is reached (full) or that of its address
-// (crowded).
-func (l *Limiter) add(c *Conn) (full, crowded bool) {
+// Admit takes a place for a connection from an address. Over the limit of all connections, or over that of
+// the address, it logs that and reports false: the caller sends Refusal and closes the connection.
+func (l *Limiter) Admit(peer netip.Addr) (p Place, ok bool) {
+	if l.cfg.ConnsPerAddressMax > 0 && !within(peer, l.cfg.TrustedProxies) {
+		p.address = subscriber(peer)
+	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	full = l.cfg.ConnsMax > 0 && len(l.conns) >= l.cfg.ConnsMax
-	crowded = c.address.IsValid() && l.addresses[c.address] >= l.cfg.ConnsPerAddressMax
-	if full || crowded {
-		return full, crowded
+	full := l.cfg.ConnsMax > 0 && l.count >= l.cfg.ConnsMax
+	crowded := p.address.IsValid() && l.addresses[p.address] >= l.cfg.ConnsPerAddressMax
+	ok = !full && !crowded
+	if ok {
+		l.count++
+		if p.address.IsValid() {
+			l.addresses[p.address]++
+		}
 	}
-	l.conns[c] = struct{}{}
-	if c.address.IsValid() {
-		l.addresses[c.address]++
+	l.mu.Unlock()
+	if !ok {
+		l.logRefusal(full, p.address)
 	}
-	return false, false
+	return p, ok
 }
 
-// remove forgets a connection that is being closed. A second Close changes nothing.
-func (l *Limiter) remove(c *Conn) {
+// Leave gives a place back. The zero Place is one without an address.
+func (l *Limiter) Leave(p Place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, open := l.conns[c]; !open {
+	l.count--
+	if !p.address.IsValid() {
 		return
 	}
+	if l.addresses[p.address]--; l.addresses[p.address] == 0 {
+		delete(l.addresses, p.address)
+	}
+}
+
+// Refusal is what a connection without a place gets before it is closed.
+func (l *Limiter) Refusal() []byte { return l.cfg.Refusal }
+
+func (l *Limiter) logRefusal(full bool, from netip.Addr) {
+	if full {
+		if n := l.full.Due(time.Now()); n > 0 {
+			slog.Warn("connections are refused: all that -max-conns and the limit of open files "+
+				"(ulimit -n) allow this worker are open", "refused", n, "open", l.cfg.ConnsMax)
+		}
+	} else if n := l.crowded.Due(time.Now()); n > 0 {
+		slog.Warn("connections are refused: their address has all that -max-conns-per-ip allows",
+			"refused", n, "last_from", from)
+	}
+}
+
+// Exhausted reports whether the error of an accept means that the process or the machine is out of
+// descriptors or memory, and logs that. The caller tries again after AcceptRetry: it can once another
+// connection has ended.
+func (l *Limiter) Exhausted(err error) bool {
+	if !isExhausted(err) {
+		return false
+	}
+	if l.exhausted.Due(time.Now()) > 0 {
+		slog.Error("cannot accept more connections for now; raise the limit of open files (ulimit -n)",
+			"error", err)
+	}
+	return true
+}
+
+// Hold keeps the times of a connection that has its place already, such as one that the event loop has
+// accepted. Conn.LetGo or Conn.Close ends that.
+func (l *Limiter) Hold(socket net.Conn, p Place) *Conn {
+	c := &Conn{Conn: rawio.Wrap(socket), socket: socket, limiter: l, place: p}
+	c.raw, _ = c.Conn.(*rawio.Conn)
+	c.enter(Opening)
+	l.add(c)
+	return c
+}
+
+func (l *Limiter) add(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conns[c] = struct{}{}
+}
+
+// remove forgets a connection. It reports whether it was there: a second Close changes nothing.
+func (l *Limiter) remove(c *Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, open := l.conns[c]
 	delete(l.conns, c)
-	if !c.address.IsValid() {
-		return
-	}
-	if l.addresses[c.address]--; l.addresses[c.address] == 0 {
-		delete(l.addresses, c.address)
-	}
+	return open
 }

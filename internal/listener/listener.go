@@ -12,7 +12,6 @@ package listener
 import (
 	"crypto/tls"
 	"errors"
-	"log/slog"
 	"math"
 	"net"
 	"net/netip"
@@ -20,15 +19,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"flashsale/internal/logpace"
-	"flashsale/internal/rawio"
 )
 
+// AcceptRetry is the pause before the next accept when the process is out of file descriptors.
+const AcceptRetry = 20 * time.Millisecond
+
 const (
-	acceptRetry    = 20 * time.Millisecond // pause when the process is out of file descriptors
-	filesSpared    = 64                    // descriptors kept for Redis, logs and what the runtime has open
-	refusalTimeout = time.Second           // for the refusal, which fits the empty buffer of a new socket
+	filesSpared    = 64          // descriptors kept for Redis, logs and what the runtime has open
+	refusalTimeout = time.Second // for the refusal, which fits the empty buffer of a new socket
 )
 
 // Config has the limits of a port and its TLS.
@@ -45,8 +43,6 @@ type Config struct {
 type Listener struct {
 	net.Listener
 	limiter *Limiter
-
-	exhausted, full, crowded logpace.Pace
 }
 
 // Accept returns the next connection within the limits, a *Conn. When the process is out of descriptors or
@@ -59,13 +55,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 			if c := l.admit(socket); c != nil {
 				return c, nil
 			}
-		case isExhausted(err):
-			if l.exhausted.Due(time.Now()) > 0 {
-				slog.Error("cannot accept more connections for now; raise the limit of open files "+
-					"(ulimit -n)",
-					"error", err)
-			}
-			time.Sleep(acceptRetry)
+		case l.limiter.Exhausted(err):
+			time.Sleep(AcceptRetry)
 		default:
 			return nil, err
 		}
@@ -99,38 +90,18 @@ func isExhausted(err error) bool {
 // left to the first Read, in the connection's own goroutine: a slow client must not hold up the others.
 func (l *Listener) admit(socket net.Conn) net.Conn {
 	cfg := &l.limiter.cfg
-	c := &Conn{Conn: rawio.Wrap(socket), socket: socket, limiter: l.limiter}
-	if cfg.TLS == nil {
-		c.raw, _ = c.Conn.(*rawio.Conn)
-	} else {
-		c.Conn = tls.Server(c.Conn, cfg.TLS)
-	}
-	if peer := AddressOf(socket.RemoteAddr()); cfg.ConnsPerAddressMax > 0 &&
-		!within(peer, cfg.TrustedProxies) {
-		c.address = subscriber(peer)
-	}
-	c.enter(Opening)
-	full, crowded := l.limiter.add(c)
-	if !full && !crowded {
-		return c
-	}
-	if cfg.TLS == nil { // before the handshake a client cannot read anything
-		_ = socket.SetWriteDeadline(time.Now().Add(refusalTimeout))
-		_, _ = socket.Write(cfg.Refusal)
-	}
-	socket.Close()
-	l.logRefusal(full, c.address)
-	return nil
-}
-
-func (l *Listener) logRefusal(full bool, from netip.Addr) {
-	if full {
-		if n := l.full.Due(time.Now()); n > 0 {
-			slog.Warn("connections are refused: all that -max-conns and the limit of open files "+
-				"(ulimit -n) allow this worker are open", "refused", n, "open", l.limiter.cfg.ConnsMax)
+	place, ok := l.limiter.Admit(AddressOf(socket.RemoteAddr()))
+	if !ok {
+		if cfg.TLS == nil { // before the handshake a client cannot read anything
+			_ = socket.SetWriteDeadline(time.Now().Add(refusalTimeout))
+			_, _ = socket.Write(cfg.Refusal)
 		}
-	} else if n := l.crowded.Due(time.Now()); n > 0 {
-		slog.Warn("connections are refused: their address has all that -max-conns-per-ip allows",
-			"refused", n, "last_from", from)
+		socket.Close()
+		return nil
 	}
+	c := l.limiter.Hold(socket, place)
+	if cfg.TLS != nil {
+		c.Conn, c.raw = tls.Server(c.Conn, cfg.TLS), nil
+	}
+	return c
 }

@@ -1,0 +1,73 @@
+package rawio
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The functions below are for a descriptor that the Go runtime does not watch, such as those of an event
+// loop.
+
+// ErrAgain means that a socket has nothing to read at the moment.
+var ErrAgain = errors.New("nothing to read yet")
+
+// Receive reads what a socket has. Errors: ErrAgain, io.EOF, an Errno.
+func Receive(fd int, b []byte) (int, error) {
+	for {
+		n, _, errno := syscall.RawSyscall(syscall.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])),
+			uintptr(len(b)))
+		switch {
+		case errno == 0 && n == 0:
+			return 0, io.EOF
+		case errno == 0:
+			return int(n), nil
+		case errno == syscall.EAGAIN:
+			return 0, ErrAgain
+		case errno != syscall.EINTR:
+			return 0, errno
+		}
+	}
+}
+
+// Send writes as much as a socket takes; n < len(b) without an error means that it takes no more for now.
+func Send(fd int, b []byte) (n int, err error) {
+	for n < len(b) {
+		// MSG_NOSIGNAL: a connection that is gone is an error and no SIGPIPE.
+		sent, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[n])),
+			uintptr(len(b)-n), syscall.MSG_NOSIGNAL, 0, 0)
+		switch {
+		case errno == 0:
+			n += int(sent)
+		case errno == syscall.EAGAIN:
+			return n, nil
+		case errno != syscall.EINTR:
+			return n, errno
+		}
+	}
+	return n, nil
+}
+
+// Close closes a descriptor.
+func Close(fd int) { _, _, _ = syscall.RawSyscall(syscall.SYS_CLOSE, uintptr(fd), 0, 0) }
+
+// Duplicate returns a descriptor of its own for a socket of package net.
+func Duplicate(of any) (socket int, err error) {
+	has, ok := of.(syscall.Conn)
+	if !ok {
+		return -1, fmt.Errorf("a %T is no socket of the kernel", of)
+	}
+	raw, err := has.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	failed := raw.Control(func(fd uintptr) { socket, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) })
+	if err = errors.Join(failed, err); err != nil {
+		return -1, fmt.Errorf("cannot duplicate a socket: %w", err)
+	}
+	return socket, nil
+}
