@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -22,7 +21,7 @@ import (
 const tooMany = `{"code":"TOO_MANY_REQUESTS","message":"请求过于频繁"}`
 
 // openWithOrders opens a sale with this number of orders, each of one piece of the food.
-func openWithOrders(t *testing.T, server *redistest.Server, orders, food int) *shop {
+func openWithOrders(t *testing.T, open opener, server *redistest.Server, orders, food int) *shop {
 	t.Helper()
 	s := open(t, "unix", server.Socket)
 	script := fmt.Sprintf(`for user = 100, 99 + %d do redis.call('SET', 'o_' .. user, '%d:1,') end return 1`,
@@ -52,10 +51,10 @@ func beginList(t *testing.T, s *shop, version string, c net.Conn) *http.Response
 	return r
 }
 
-// inside connects to the shop where nothing is buffered on the way: a list waits until it is read.
+// inside connects to the shop where little is buffered on the way: a list waits until it is read.
 func (s *shop) inside(t *testing.T) net.Conn {
 	t.Helper()
-	c, err := s.l.Dial()
+	c, err := s.dial()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,9 +86,11 @@ func awaitNoLists(t *testing.T, s *shop) {
 }
 
 // A few lists at once, no more; each gives its place back, also when its client has gone.
-func TestListsMax(t *testing.T) {
+func TestListsMax(t *testing.T) { onEngines(t, testListsMax) }
+
+func testListsMax(t *testing.T, open opener) {
 	const orders = 5000
-	s := openWithOrders(t, redistest.Start(t), orders, 1)
+	s := openWithOrders(t, open, redistest.Start(t), orders, 1)
 	for _, version := range []string{"1.1", "1.0"} {
 		t.Run("HTTP/"+version, func(t *testing.T) {
 			var lists []*http.Response
@@ -121,10 +122,12 @@ func TestListsMax(t *testing.T) {
 }
 
 // The list is read from Redis as the client takes it, also for HTTP/1.0.
-func TestListIsNotHeld(t *testing.T) {
+func TestListIsNotHeld(t *testing.T) { onEngines(t, testListIsNotHeld) }
+
+func testListIsNotHeld(t *testing.T, open opener) {
 	server := redistest.Start(t)
 	const orders = 20_000 // 40 pages
-	s := openWithOrders(t, server, orders, 1)
+	s := openWithOrders(t, open, server, orders, 1)
 	for _, version := range []string{"1.1", "1.0"} {
 		server.Do(t, "CONFIG RESETSTAT")
 		r := beginList(t, s, version, s.inside(t))
@@ -147,21 +150,20 @@ func (j *journal) Write(b []byte) (int, error) {
 	return j.text.Write(b)
 }
 
-func (j *journal) count(text string) int {
+func (j *journal) String() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return strings.Count(j.text.String(), text)
+	return j.text.String()
 }
 
 // A list that breaks off cannot be taken for the whole, is logged once for many, and gives its place back.
-func TestBrokenLists(t *testing.T) {
+func TestBrokenLists(t *testing.T) { onEngines(t, testBrokenLists) }
+
+func testBrokenLists(t *testing.T, open opener) {
 	server := redistest.New(t)
-	s := openWithOrders(t, server, 100_000, 1)
+	s := openWithOrders(t, open, server, 100_000, 1)
 	address := s.listen(t)
-	log := &journal{}
-	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
-	defer slog.SetDefault(before)
+	log := capture(t)
 	var lists []*http.Response
 	for _, version := range []string{"1.1", "1.0"} {
 		c, err := net.Dial("tcp", address)
@@ -177,25 +179,28 @@ func TestBrokenLists(t *testing.T) {
 		}
 	}
 	awaitNoLists(t, s)
-	if n := log.count("the list of all orders breaks off"); n != 1 {
+	if n := strings.Count(log.String(), "the list of all orders breaks off"); n != 1 {
 		t.Errorf("%d lines, want 1", n)
 	}
 }
 
 // A panic gives the place back: before the reply has begun it is a 500, later the list breaks off.
-func TestListPanics(t *testing.T) {
-	s := openWithOrders(t, redistest.Start(t), 1, 5)
+func TestListPanics(t *testing.T) { onEngines(t, testListPanics) }
+
+func testListPanics(t *testing.T, open opener) {
+	s := openWithOrders(t, open, redistest.Start(t), 1, 5)
 	all := s.cfg.Catalog
 	one, err := catalog.Load(t.Context(), catalog.Config{Users: 20, Foods: 1, Stock: 10,
 		RootPassword: "toor"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.cfg.Catalog = one // the order is of a food that it does not have
+	s.do(func() { s.cfg.Catalog = one }) // the order is of a food that it does not have
 	for range listsMax + 1 {
 		s.expect(t, rootUser, "GET", "/admin/orders", "", 500, `{"code":"INTERNAL_ERROR","message":"内部错误"}`)
 	}
-	s.cfg.Catalog = all
+	awaitNoLists(t, s)
+	s.do(func() { s.cfg.Catalog = all })
 	list := s.newOrderList()
 	list.text, list.scan = nil, nil
 	if n, err := list.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -1,10 +1,12 @@
 package handlers
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -17,14 +19,25 @@ const rootUser = 1
 // none. Where the caller may not, it has answered the request.
 type access func(*fasthttp.RequestCtx) (user uint32, ok bool)
 
+// timeOf is the time at which a request came.
+func timeOf(ctx *fasthttp.RequestCtx) time.Time {
+	if t := ctx.Time(); !t.IsZero() {
+		return t
+	}
+	return ctx.ConnTime() // see eventloop.Exchange
+}
+
 // anybody lets every request pass.
 func (s *Server) anybody(*fasthttp.RequestCtx) (user uint32, ok bool) { return 0, true }
 
 // user lets users pass: the request carries an access token as query parameter or as header. Either one
 // valid is enough.
 func (s *Server) user(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-	now := ctx.Time()
-	query := ctx.QueryArgs().Peek("access_token")
+	now := timeOf(ctx)
+	var query []byte
+	if bytes.IndexByte(ctx.RequestURI(), '?') >= 0 { // most clients send the header
+		query = ctx.QueryArgs().Peek("access_token")
+	}
 	if len(query) == tokens.Length {
 		if user, ok = s.cfg.Keys.Access(query, now); ok {
 			return user, true
@@ -91,7 +104,7 @@ func (s *Server) hasServiceToken(ctx *fasthttp.RequestCtx) bool {
 // they are forged or have expired, or another server of the sale signs with a secret that this one does not
 // have.
 func (s *Server) logRefusedToken(ctx *fasthttp.RequestCtx) {
-	if n := s.refusedTokens.Due(ctx.Time()); n > 0 {
+	if n := s.refusedTokens.Due(timeOf(ctx)); n > 0 {
 		slog.Warn("access tokens are refused: forged, expired, or signed with a secret unknown here",
 			"refused", n, "last_from", s.clientAddress(ctx))
 	}
@@ -102,7 +115,7 @@ func (s *Server) logRefusedService(ctx *fasthttp.RequestCtx) {
 	if len(ctx.Request.Header.Peek(fasthttp.HeaderAuthorization)) == 0 {
 		return
 	}
-	if n := s.refusedServices.Due(ctx.Time()); n > 0 {
+	if n := s.refusedServices.Due(timeOf(ctx)); n > 0 {
 		slog.Warn("service tokens are refused: -service-token is not set here, or is another one",
 			"refused", n, "last_from", s.clientAddress(ctx))
 	}

@@ -16,8 +16,9 @@ import (
 
 // Refused tokens leave one line, whatever their number, and nothing of their text; calls without a token
 // leave none.
-func TestRefusedTokensAreLogged(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestRefusedTokensAreLogged(t *testing.T) { onBoth(t, testRefusedTokensAreLogged) }
+
+func testRefusedTokensAreLogged(t *testing.T, s *shop) {
 	log := capture(t)
 	other, err := tokens.New(bytes.Repeat([]byte("o"), tokens.SecretMin))
 	if err != nil {
@@ -27,7 +28,7 @@ func TestRefusedTokensAreLogged(t *testing.T) {
 	s.expect(t, 0, "GET", "/orders", "", 401, invalidToken)
 	s.expect(t, 2, "GET", "/orders", "", 200, "[]")
 	s.expect(t, 2, "GET", "/orders?access_token="+foreign, "", 200, "[]") // one of the two is right
-	if log.Len() > 0 {
+	if log.String() != "" {
 		t.Errorf("log %q, want none", log)
 	}
 	for _, call := range []struct{ path, token string }{
@@ -50,12 +51,13 @@ var serviceToken = strings.Repeat("t", 32)
 
 // Other programs read all orders with the service token; it opens nothing that is for users, and no other
 // token will do.
-func TestServiceToken(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestServiceToken(t *testing.T) { onBoth(t, testServiceToken) }
+
+func testServiceToken(t *testing.T, s *shop) {
 	const path = "/admin/orders"
 	right := "Bearer " + serviceToken
 	s.expect(t, 0, "GET", path, "", 401, invalidToken, "Authorization", right) // none is set
-	s.cfg.ServiceToken = serviceToken
+	s.do(func() { s.cfg.ServiceToken = serviceToken })
 	s.expect(t, 0, "GET", path, "", 200, "[]", "Authorization", right)
 	s.expect(t, 0, "GET", path, "", 200, "[]", "Authorization", "bearer "+serviceToken)
 	// either one valid is enough
@@ -86,14 +88,15 @@ func TestServiceToken(t *testing.T) {
 }
 
 // Refused service tokens leave one line, and nothing of their text.
-func TestRefusedServiceTokensAreLogged(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestRefusedServiceTokensAreLogged(t *testing.T) { onBoth(t, testRefusedServiceTokensAreLogged) }
+
+func testRefusedServiceTokensAreLogged(t *testing.T, s *shop) {
 	log := capture(t)
-	s.cfg.ServiceToken = serviceToken
+	s.do(func() { s.cfg.ServiceToken = serviceToken })
 	s.expect(t, 0, "GET", "/admin/orders", "", 401, invalidToken)
 	s.expect(t, 0, "GET", "/admin/orders", "", 200, "[]", "Authorization", "Bearer "+serviceToken)
 	s.expect(t, 1, "GET", "/admin/orders", "", 200, "[]", "Authorization", "Bearer other")
-	if log.Len() > 0 {
+	if log.String() != "" {
 		t.Errorf("log %q, want none", log)
 	}
 	for range 3 {
@@ -109,7 +112,7 @@ func TestRefusedServiceTokensAreLogged(t *testing.T) {
 // Each kind of access lets in those whom it names.
 func TestAccess(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
-	s.cfg.ServiceToken = serviceToken
+	s.do(func() { s.cfg.ServiceToken = serviceToken })
 	for _, test := range []struct {
 		name   string
 		access access

@@ -7,23 +7,15 @@ import (
 )
 
 // createCart mints a cart ID. It needs no Redis: the cart begins there with its first piece.
-func (s *Server) createCart(ctx *fasthttp.RequestCtx) {
-	user, ok := s.user(ctx)
-	if !ok {
-		return
-	}
+func (s *Server) createCart(ctx *fasthttp.RequestCtx, c call) {
 	var scratch [scratchBytes]byte
 	b := append(scratch[:0], `{"cart_id":"`...)
-	b = s.cfg.Keys.AppendCart(b, user, rand.Uint64())
+	b = s.cfg.Keys.AppendCart(b, c.user, rand.Uint64())
 	replyBody(ctx, append(b, `"}`...))
 }
 
 // addToCart adds pieces of a food to a cart of the user, or takes them away.
-func (s *Server) addToCart(ctx *fasthttp.RequestCtx) {
-	user, ok := s.user(ctx)
-	if !ok {
-		return
-	}
+func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c call) {
 	members := [2]member{{name: "food_id"}, {name: "count"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)
@@ -35,7 +27,7 @@ func (s *Server) addToCart(ctx *fasthttp.RequestCtx) {
 		reply(ctx, errMalformedJSON)
 		return
 	}
-	cart, f := s.cart(user, ctx.URI().PathOriginal()[len(cartsPath):])
+	cart, f := s.cart(c.user, c.path[len(cartsPath):])
 	if f != nil {
 		reply(ctx, f)
 		return
@@ -44,7 +36,12 @@ func (s *Server) addToCart(ctx *fasthttp.RequestCtx) {
 		reply(ctx, errFoodNotFound)
 		return
 	}
-	if err := s.cfg.Sale.AddToCart(user, cart, food, count); err != nil {
+	s.cfg.Sale.AddToCart(c.user, cart, food, count, c.later(ctx, (*Server).added))
+}
+
+// added answers addToCart.
+func (s *Server) added(ctx *fasthttp.RequestCtx, _ uint32, err error) {
+	if err != nil {
 		replyOutcome(ctx, err)
 		return
 	}

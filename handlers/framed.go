@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/eventloop"
 	"flashsale/internal/framing"
 	"flashsale/internal/listener"
 )
@@ -45,12 +46,17 @@ type framedConn struct {
 	filled   int     // end of the bytes in received
 	request  framing.Request
 	handed   bool // fasthttp reads a request that is not served yet
+
+	home *eventloop.Server // that has lent it for one request, or nil
+	over bool              // a request has been answered
+	gone bool              // home
 }
 
 // trackState notes when the whole reply, which may be a stream, has been sent: only fasthttp knows.
 func trackState(c net.Conn, state fasthttp.ConnState) {
 	if c, ok := c.(*framedConn); ok && state == fasthttp.StateIdle {
 		c.EnterIdle()
+		c.over = true
 	}
 }
 
@@ -65,6 +71,10 @@ func (c *framedConn) Read(b []byte) (int, error) {
 		if len(b) != 1 {
 			return 0, errLonger
 		}
+		if c.over && c.goHome() {
+			c.gone = true // for fasthttp the connection ends here
+			return 0, io.EOF
+		}
 		if err := c.receive(); err != nil {
 			c.release()
 			return 0, err
@@ -76,6 +86,14 @@ func (c *framedConn) Read(b []byte) (int, error) {
 		c.release()
 	}
 	return n, nil
+}
+
+// Close closes the connection, unless it has gone home.
+func (c *framedConn) Close() error {
+	if c.gone {
+		return nil
+	}
+	return c.Conn.Close()
 }
 
 func (c *framedConn) release() {
@@ -133,20 +151,10 @@ func (c *framedConn) fill() error {
 	return err
 }
 
-// hand gives the whole request to fasthttp, without the parts that are settled here: fasthttp would answer
-// an Expect once more, and take trailers for headers.
+// hand gives the whole request to fasthttp.
 func (c *framedConn) hand() {
-	text := (*c.received)[c.end:c.filled]
-	size, expect, trailers := c.request.Size(), c.request.Expect, c.request.Trailers
-	for i := expect.From; i < expect.To; i++ {
-		text[i] = ' '
-	}
-	if cut := trailers.To - trailers.From; cut > 0 {
-		copy(text[trailers.From:], text[trailers.To:])
-		c.filled -= cut
-		size -= cut
-	}
-	c.read, c.end = c.end, c.end+size
+	c.filled = c.end + len(c.request.Settle((*c.received)[c.end:c.filled]))
+	c.read, c.end = c.end, c.end+c.request.Size()
 }
 
 // serve notes that a handler begins. It reports whether fasthttp has read exactly the request that framing

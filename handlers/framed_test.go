@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-	"github.com/valyala/fasthttp/fasthttputil"
 
 	"flashsale/internal/listener"
+	"flashsale/internal/polltest"
 	"flashsale/redisx/redistest"
 )
 
@@ -101,9 +101,10 @@ func TestConnectionStates(t *testing.T) {
 }
 
 // A client that is told to go on with its body gets no time for it that others do not get.
-func TestContinueGivesNoTime(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
-	c, err := s.l.Dial()
+func TestContinueGivesNoTime(t *testing.T) { onBoth(t, testContinueGivesNoTime) }
+
+func testContinueGivesNoTime(t *testing.T, s *shop) {
+	c, err := s.dial()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,9 +114,7 @@ func TestContinueGivesNoTime(t *testing.T) {
 	if r, err := http.ReadResponse(replies, nil); err != nil || r.StatusCode != http.StatusContinue {
 		t.Fatalf("%v, %v; want 100", r, err)
 	}
-	for range listener.RequestTimeout/listener.TickInterval + 1 {
-		s.limiter.Tick()
-	}
+	s.tick(listener.RequestTimeout)
 	if err := c.SetReadDeadline(time.Now().Add(listener.RequestTimeout)); err != nil {
 		t.Fatal(err)
 	}
@@ -125,9 +124,10 @@ func TestContinueGivesNoTime(t *testing.T) {
 }
 
 // A connection that never sent a byte does not hold a stop.
-func TestDrainClosesSilentConnections(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
-	silent, err := s.l.Dial()
+func TestDrainClosesSilentConnections(t *testing.T) { onBoth(t, testDrainClosesSilentConnections) }
+
+func testDrainClosesSilentConnections(t *testing.T, s *shop) {
+	silent, err := s.dial()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,19 +138,59 @@ func TestDrainClosesSilentConnections(t *testing.T) {
 	}
 	idle, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Drain(t.Context(), idle, s.l); err != nil &&
-		!errors.Is(err, fasthttputil.ErrInmemoryListenerClosed) {
-		t.Error(err)
-	}
+	s.drain(idle)
 	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the silent connection reads %v, want its end", err)
 	}
 }
 
+// A request under way when a stop begins is answered, and its connection ends with that.
+func TestDrainAnswersWhatIsUnderWay(t *testing.T) { onEngines(t, testDrainAnswers) }
+
+func testDrainAnswers(t *testing.T, open opener) {
+	redis := redistest.New(t)
+	s := open(t, "unix", redis.Socket)
+	c, err := s.dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	polltest.Until(t, "connection", func() bool { return s.limiter.Count() == 1 })
+	redis.Freeze(t)
+	if _, err := io.WriteString(c, s.filler().Replace(orderCall+orderCall)); err != nil {
+		t.Fatal(err)
+	}
+	idle, end := context.WithCancel(t.Context())
+	defer end()
+	if s.do(func() {}); s.loop != nil {
+		end() // the loop has the request: to end idle connections does not end this one
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		s.drain(idle)
+	}()
+	polltest.Until(t, "drain", s.draining.Load)
+	redis.Thaw(t)
+	replies := bufio.NewReader(c)
+	r, err := http.ReadResponse(replies, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(r.Body); string(text) != cartEmpty || err != nil || !r.Close {
+		t.Errorf("%d %s, close %t, %v", r.StatusCode, text, r.Close, err)
+	}
+	if _, err := replies.ReadByte(); err == nil {
+		t.Error("a reply behind the last one")
+	}
+	<-drained
+}
+
 // Requests arrive whole however the network cuts them, with TLS or without, also several at once and with a
 // body behind the head.
-func TestRequestsInPieces(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestRequestsInPieces(t *testing.T) { onBoth(t, testRequestsInPieces) }
+
+func testRequestsInPieces(t *testing.T, s *shop) {
 	plain, err := net.Dial("tcp", s.listen(t))
 	if err != nil {
 		t.Fatal(err)

@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"flashsale/redisx/redistest"
 )
 
 // What requests are written with.
@@ -294,8 +292,9 @@ const (
 	probeBody = `{"status":"ready"`
 )
 
-func TestHeads(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestHeads(t *testing.T) { onBoth(t, testHeads) }
+
+func testHeads(t *testing.T, s *shop) {
 	address := s.listen(t)
 	t.Run("all", func(t *testing.T) {
 		for _, h := range heads {
@@ -308,25 +307,6 @@ func TestHeads(t *testing.T) {
 			})
 		}
 	})
-}
-
-// listen serves the shop on a port of this machine too, until the test ends.
-func (s *shop) listen(t *testing.T) (address string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error)
-	go func() { ended <- s.Serve(l) }()
-	t.Cleanup(func() {
-		s.draining.Store(true)
-		l.Close()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return l.Addr().String()
 }
 
 // exchange sends requests with the probe behind them and returns the statuses of the replies before that to
@@ -367,8 +347,9 @@ func exchange(t *testing.T, address, requests string) (statuses []int, closed bo
 
 // What is pipelined is answered in order. From a request that is refused on, nothing is acted on: here no
 // order.
-func TestPipeline(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestPipeline(t *testing.T) { onBoth(t, testPipeline) }
+
+func testPipeline(t *testing.T, s *shop) {
 	address := s.listen(t)
 	request := func(method, path, body, headers string) string {
 		return fmt.Sprintf("%s %s HTTP/1.1\r\n%sAccess-Token: %s\r\nContent-Length: %d\r\n%s\r\n%s", method,

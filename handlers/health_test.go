@@ -27,7 +27,9 @@ func TestReadyTellsOfTheLedger(t *testing.T) {
 }
 
 // A Redis that answers and refuses writes is not ready, in its own words.
-func TestReadySaysThatWritesAreRefused(t *testing.T) {
+func TestReadySaysThatWritesAreRefused(t *testing.T) { onEngines(t, testWritesRefused) }
+
+func testWritesRefused(t *testing.T, open opener) {
 	for name, tc := range map[string]struct{ do, reason string }{
 		"memory":  {"CONFIG SET maxmemory 1", `OOM command not allowed when used memory > 'maxmemory'.`},
 		"replica": {"REPLICAOF 127.0.0.1 1", `READONLY You can't write against a read only replica.`},
@@ -47,7 +49,9 @@ func TestReadySaysThatWritesAreRefused(t *testing.T) {
 }
 
 // Redis gets one look each lookInterval, whatever the number of callers.
-func TestReadyFlood(t *testing.T) {
+func TestReadyFlood(t *testing.T) { onEngines(t, testReadyFlood) }
+
+func testReadyFlood(t *testing.T, open opener) {
 	server := redistest.Start(t)
 	s := open(t, "unix", server.Socket)
 	ready := `{"status":"ready","sale":"` + s.cfg.Sale.ID() + `","users":20,"foods":5}`

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"flashsale/redisx/redistest"
@@ -29,7 +28,7 @@ func (s *shop) orderID(user uint32) string {
 // orderRaw orders with this text as the key's header line, which net/http would not send as it is.
 func (s *shop) orderRaw(tb testing.TB, user uint32, body, key string) (int, string) {
 	tb.Helper()
-	c, err := s.l.Dial()
+	c, err := s.dial()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -127,7 +126,9 @@ func TestIdempotencyKeyAndCarts(t *testing.T) {
 
 // The same order at the same moment on three servers: under one key all are answered with it, under
 // different keys one is.
-func TestIdempotencyKeyOnSeveralServers(t *testing.T) {
+func TestIdempotencyKeyOnSeveralServers(t *testing.T) { onEngines(t, testKeyOnSeveralServers) }
+
+func testKeyOnSeveralServers(t *testing.T, open opener) {
 	redis := redistest.Start(t)
 	servers := []*shop{open(t, "unix", redis.Socket), open(t, "unix", redis.Socket),
 		open(t, "unix", redis.Socket)}
@@ -169,24 +170,20 @@ func TestIdempotencyKeyOnSeveralServers(t *testing.T) {
 
 // An order that was carried out is answered 503 if its reply was lost; the same key then shows that it was
 // placed.
-func TestIdempotencyKeyAfterLostReply(t *testing.T) {
+func TestIdempotencyKeyAfterLostReply(t *testing.T) { onEngines(t, testKeyAfterLostReply) }
+
+func testKeyAfterLostReply(t *testing.T, open opener) {
 	redis := &lossyRelay{socket: redistest.Start(t).Socket}
 	s := open(t, "tcp", redis.listen(t))
 	body := s.fill(t, 2, 1, 2)
 	// behind it no reply is due any more, also not that to the cart's lifetime
-	if err := s.cfg.Sale.Check(); err != nil {
-		t.Fatal(err)
-	}
+	s.awaitRedis(t)
 	redis.lose.Store(true)
 	h := s.expect(t, 2, "POST", "/orders", body, 503, unavailable, "Idempotency-Key", "k")
 	if h.Get("Retry-After") != "1" {
 		t.Errorf("Retry-After %q, want 1", h.Get("Retry-After"))
 	}
-	for limit := time.Now().Add(10 * time.Second); s.cfg.Sale.Check() != nil; {
-		if time.Now().After(limit) {
-			t.Fatal("the sale does not answer again")
-		}
-	}
+	s.awaitRedis(t)
 	s.expect(t, 2, "POST", "/orders", body, 403, oneOrder)
 	s.expect(t, 2, "POST", "/orders", body, 403, oneOrder, "Idempotency-Key", "another")
 	s.expect(t, 2, "POST", "/orders", body, 200, s.orderID(2), "Idempotency-Key", "k")

@@ -9,7 +9,7 @@ import (
 
 // login checks name and password and mints an access token. It needs no Redis: the users are in memory and
 // tokens are signed.
-func (s *Server) login(ctx *fasthttp.RequestCtx) {
+func (s *Server) login(ctx *fasthttp.RequestCtx, _ call) {
 	members := [2]member{{name: "username"}, {name: "password"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)
@@ -23,7 +23,7 @@ func (s *Server) login(ctx *fasthttp.RequestCtx) {
 	}
 	user, ok := s.cfg.Catalog.Authenticate(name, password)
 	if !ok {
-		if n := s.refusedLogins.Due(ctx.Time()); n > 0 { // without the name: people type passwords there
+		if n := s.refusedLogins.Due(timeOf(ctx)); n > 0 { // without the name: people type passwords there
 			slog.Warn("logins are refused: wrong name or password",
 				"refused", n, "last_from", s.clientAddress(ctx))
 		}
@@ -36,6 +36,6 @@ func (s *Server) login(ctx *fasthttp.RequestCtx) {
 	b = append(b, `,"username":`...)
 	b = append(b, members[0].raw...)
 	b = append(b, `,"access_token":"`...)
-	b = s.cfg.Keys.AppendAccess(b, user, ctx.Time().Add(s.cfg.TokenTTL))
+	b = s.cfg.Keys.AppendAccess(b, user, timeOf(ctx).Add(s.cfg.TokenTTL))
 	replyBody(ctx, append(b, `"}`...))
 }

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"math"
@@ -66,7 +65,7 @@ func TestLoginTellsNoNames(t *testing.T) {
 			for _, a := range attempts {
 				start := time.Now()
 				for range batch {
-					s.login(&a.ctx)
+					s.login(&a.ctx, call{})
 				}
 				a.least = min(a.least, time.Since(start))
 			}
@@ -82,17 +81,18 @@ func TestLoginTellsNoNames(t *testing.T) {
 }
 
 // capture collects the log until the test ends.
-func capture(t *testing.T) *bytes.Buffer {
-	var log bytes.Buffer
+func capture(t *testing.T) *journal {
+	log := &journal{}
 	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
-	return &log
+	return log
 }
 
 // Refused logins leave one line, whatever their number, and nothing of what was typed.
-func TestRefusedLoginsAreLogged(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestRefusedLoginsAreLogged(t *testing.T) { onBoth(t, testRefusedLoginsAreLogged) }
+
+func testRefusedLoginsAreLogged(t *testing.T, s *shop) {
 	log := capture(t)
 	for range 5 {
 		s.expect(t, 0, "POST", "/login", `{"username":"typed-name","password":"typed-password"}`, 403,

@@ -12,11 +12,7 @@ import (
 const idempotencyKeyMax = 255 // characters
 
 // placeOrder turns a cart of the user into the user's order.
-func (s *Server) placeOrder(ctx *fasthttp.RequestCtx) {
-	user, ok := s.user(ctx)
-	if !ok {
-		return
-	}
+func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c call) {
 	members := [1]member{{name: "cart_id"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)
@@ -27,7 +23,7 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx) {
 		reply(ctx, errMalformedJSON)
 		return
 	}
-	cart, f := s.cart(user, id)
+	cart, f := s.cart(c.user, id)
 	if f != nil {
 		reply(ctx, f)
 		return
@@ -37,7 +33,12 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx) {
 		reply(ctx, errBadIdempotencyKey)
 		return
 	}
-	if err := s.cfg.Sale.PlaceOrder(user, cart, key); err != nil {
+	s.cfg.Sale.PlaceOrder(c.user, cart, key, c.later(ctx, (*Server).placed))
+}
+
+// placed answers placeOrder.
+func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
+	if err != nil {
 		replyOutcome(ctx, err)
 		return
 	}
@@ -48,12 +49,8 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx) {
 }
 
 // listOrders sends the user's order as a list of none or one.
-func (s *Server) listOrders(ctx *fasthttp.RequestCtx) {
-	user, ok := s.user(ctx)
-	if !ok {
-		return
-	}
-	items, err := s.cfg.Sale.Order(user)
+func (s *Server) listOrders(ctx *fasthttp.RequestCtx, c call) {
+	items, err := s.cfg.Sale.Order(c.user)
 	if err != nil {
 		replyOutcome(ctx, err)
 		return
@@ -62,7 +59,7 @@ func (s *Server) listOrders(ctx *fasthttp.RequestCtx) {
 	b := append(scratch[:0], '[')
 	if len(items) > 0 {
 		b = append(b, `{"id":`...)
-		b = s.appendOrderID(b, user)
+		b = s.appendOrderID(b, c.user)
 		b = s.appendItems(b, items)
 		b = append(b, '}')
 	}

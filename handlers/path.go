@@ -8,7 +8,32 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-var adminPath = []byte("/admin")
+var (
+	adminPath   = []byte("/admin")
+	doubleSlash = []byte("//")
+)
+
+// pathOf returns the path of a request as it was sent, decoded: //admin/orders is not a way around a proxy's
+// rule for /admin/orders. Where the path is refused, it has answered the request and ok is false.
+func pathOf(ctx *fasthttp.RequestCtx) (path []byte, ok bool) {
+	target := ctx.RequestURI()
+	if bytes.HasPrefix(target, doubleSlash) { // fasthttp takes the x of //x/admin/orders for the host
+		reply(ctx, errNotFound)
+		return nil, false
+	}
+	if target[0] != '/' { // a whole URL, or *
+		path = ctx.URI().PathOriginal()
+	} else {
+		path, _, _ = bytes.Cut(target, questionMark) // what fasthttp makes of it, for much less
+	}
+	if bytes.IndexByte(path, '%') < 0 {
+		return path, true
+	}
+	path = unescape(ctx, path)
+	return path, path != nil
+}
+
+var questionMark = []byte("?")
 
 // unescape decodes a path with encoded characters, once, and makes it the path of the request. It answers
 // the request and returns nil where the path is refused: one that is not UTF-8, and one under /admin, which

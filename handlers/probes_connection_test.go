@@ -3,8 +3,6 @@ package handlers
 import (
 	"slices"
 	"testing"
-
-	"flashsale/redisx/redistest"
 )
 
 func rawConnection(value string) string { return rawGet("Connection: " + value + "\r\n") }
@@ -151,8 +149,9 @@ var expectProbes = []struct {
 		wantBad}, ""},
 }
 
-func TestProbesThatExpect(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestProbesThatExpect(t *testing.T) { onBoth(t, testProbesThatExpect) }
+
+func testProbesThatExpect(t *testing.T, s *shop) {
 	address, fill := s.listen(t), s.filler()
 	t.Run("all", func(t *testing.T) {
 		for _, p := range expectProbes {

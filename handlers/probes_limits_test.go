@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"flashsale/redisx/redistest"
 )
 
 // The contract's limits, as a client counts them: 1 KB of URL, 8 KB of head, 100 fields, 4 KB of body.
@@ -118,8 +116,9 @@ var limitProbes = []rawProbe{
 
 // A client that has not read before its whole request is written reads a 413 all the same (9112 9.6).
 // Nothing is reset.
-func TestBodyFarTooLargeIsAnswered(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestBodyFarTooLargeIsAnswered(t *testing.T) { onBoth(t, testBodyFarTooLargeIsAnswered) }
+
+func testBodyFarTooLargeIsAnswered(t *testing.T, s *shop) {
 	address := s.listen(t)
 	body := make([]byte, 20<<20)
 	chunk := fmt.Appendf(nil, "%x\r\n%s\r\n0\r\n\r\n", len(body), body)

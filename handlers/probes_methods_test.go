@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"flashsale/redisx/redistest"
 )
 
 func rawCall(method, path, fields, body string) string {
@@ -99,8 +97,9 @@ func rawAllow(t *testing.T, s *shop, address, method, path string) (status int, 
 }
 
 // Allow lists what a path answers: by OPTIONS and by 405, and it is true (9110 10.2.1).
-func TestAllowIsTrue(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestAllowIsTrue(t *testing.T) { onBoth(t, testAllowIsTrue) }
+
+func testAllowIsTrue(t *testing.T, s *shop) {
 	address := s.listen(t)
 	for path, offered := range map[string][]string{"/login": {"POST"}, "/foods": {"GET"},
 		"/carts": {"POST"}, "/carts/x": {"PATCH"},
@@ -133,8 +132,9 @@ func TestAllowIsTrue(t *testing.T) {
 }
 
 // HEAD has the header fields of GET (9110 9.3.2). A list that is streamed has no length to tell.
-func TestHeadHasTheFieldsOfGet(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestHeadHasTheFieldsOfGet(t *testing.T) { onBoth(t, testHeadHasTheFieldsOfGet) }
+
+func testHeadHasTheFieldsOfGet(t *testing.T, s *shop) {
 	address := s.listen(t)
 	for _, path := range []string{"/healthz", "/readyz", "/foods", "/orders", "/admin/orders", "/nothing",
 		"/healthz?a=b"} {

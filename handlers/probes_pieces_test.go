@@ -3,14 +3,13 @@ package handlers
 import (
 	"strings"
 	"testing"
-
-	"flashsale/redisx/redistest"
 )
 
 // A request means the same however the network cuts it: every short probe once more, byte by byte.
-func TestProbesInPieces(t *testing.T) {
+func TestProbesInPieces(t *testing.T) { onBoth(t, testProbesInPieces) }
+
+func testProbesInPieces(t *testing.T, s *shop) {
 	const longest = 1 << 10
-	s := open(t, "unix", redistest.Start(t).Socket)
 	address, fill := s.listen(t), s.filler()
 	for topic, probes := range rawTopics {
 		t.Run(topic, func(t *testing.T) {
@@ -46,8 +45,9 @@ func talkInPieces(t *testing.T, address, text string) *conversation {
 
 // A client that ends its side after a whole request reads the reply (9112 9.6). A request that is cut is
 // not acted on (9112 8): it gets a 400, or nothing.
-func TestProbesThatAreCut(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestProbesThatAreCut(t *testing.T) { onBoth(t, testProbesThatAreCut) }
+
+func testProbesThatAreCut(t *testing.T, s *shop) {
 	address := s.listen(t)
 	for name, request := range map[string]string{
 		"length": rawPost("Connection: close\r\n"+rawLength, rawLogin),

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"flashsale/redisx/redistest"
 )
 
 // rawSized declares the length of the body.
@@ -164,8 +162,9 @@ func lineProbes(hidden string) []rawProbe {
 }
 
 // Nothing that is hidden in another request is acted on: here no order is placed.
-func TestProbesHideNoOrder(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestProbesHideNoOrder(t *testing.T) { onBoth(t, testProbesHideNoOrder) }
+
+func testProbesHideNoOrder(t *testing.T, s *shop) {
 	address, fill := s.listen(t), s.filler()
 	add := rawSized("PATCH", "/carts/{cart}", rawToken, `{"food_id":1,"count":1}`)
 	talk(t, address, fill.Replace(add+rawFollower), "").check(t, "204 keep")

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"flashsale/redisx/redistest"
 )
 
 // rawProbe is what an outside client sends over one connection, byte by byte, and the outcomes that the RFC
@@ -94,8 +92,9 @@ var rawTopics = map[string][]rawProbe{
 	"expect": expectWholeProbes, "limits": limitProbes,
 }
 
-func TestProbes(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestProbes(t *testing.T) { onBoth(t, testProbes) }
+
+func testProbes(t *testing.T, s *shop) {
 	address, fill := s.listen(t), s.filler()
 	for topic, probes := range rawTopics {
 		t.Run(topic, func(t *testing.T) {
@@ -110,8 +109,9 @@ func TestProbes(t *testing.T) {
 }
 
 // Nothing comes behind these: a server that waits for more closes without a word when the time is up.
-func TestProbesThatEndEarly(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestProbesThatEndEarly(t *testing.T) { onBoth(t, testProbesThatEndEarly) }
+
+func testProbesThatEndEarly(t *testing.T, s *shop) {
 	address := s.listen(t)
 	t.Run("all", func(t *testing.T) {
 		for _, p := range unfinishedProbes {
@@ -124,11 +124,13 @@ func TestProbesThatEndEarly(t *testing.T) {
 }
 
 // filler puts the server's tokens and cart IDs into probes.
-func (s *shop) filler() *strings.Replacer {
+func (s *shop) filler() *strings.Replacer { return s.fillerWith(s.cartOf(2)) }
+
+func (s *shop) fillerWith(cart string) *strings.Replacer {
 	encoded := ""
-	for _, c := range []byte(s.cartOf(2)) {
+	for _, c := range []byte(cart) {
 		encoded += fmt.Sprintf("%%%02X", c)
 	}
-	return strings.NewReplacer("{token}", s.token(2), "{root}", s.token(1), "{cart}", s.cartOf(2),
+	return strings.NewReplacer("{token}", s.token(2), "{root}", s.token(1), "{cart}", cart,
 		"{%cart}", encoded)
 }

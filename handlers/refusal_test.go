@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"flashsale/internal/listener"
-	"flashsale/redisx/redistest"
 )
 
 const (
@@ -58,8 +57,9 @@ func expectRefusal(t *testing.T, c net.Conn, status int, body string) {
 }
 
 // A request is refused as soon as it cannot become a good one.
-func TestRefusedAtOnce(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestRefusedAtOnce(t *testing.T) { onBoth(t, testRefusedAtOnce) }
+
+func testRefusedAtOnce(t *testing.T, s *shop) {
 	address := s.listen(t)
 	for _, text := range []string{
 		"GET /healthz HTTP/1.1\n", getHead + "X: a\n", getHead + " folded\r\n",
@@ -75,8 +75,9 @@ func TestRefusedAtOnce(t *testing.T) {
 }
 
 // A request that is cut is refused; an empty line behind the last one is none.
-func TestCutRequests(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestCutRequests(t *testing.T) { onBoth(t, testCutRequests) }
+
+func testCutRequests(t *testing.T, s *shop) {
 	address := s.listen(t)
 	for _, text := range []string{
 		"G", getHead, loginHead + hasLength + "\r\n{", loginHead + isChunked + "\r\n27\r\n",
@@ -105,8 +106,9 @@ func TestCutRequests(t *testing.T) {
 }
 
 // A client that sends all of a large body before it reads gets the reply, with TLS too.
-func TestLargeBodyIsAnswered(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestLargeBodyIsAnswered(t *testing.T) { onBoth(t, testLargeBodyIsAnswered) }
+
+func testLargeBodyIsAnswered(t *testing.T, s *shop) {
 	body := bytes.Repeat([]byte("x"), 20<<20)
 	send := func(c net.Conn, head string) {
 		t.Helper()
@@ -132,8 +134,9 @@ func TestLargeBodyIsAnswered(t *testing.T) {
 }
 
 // No more is dropped than a limit, and for no longer than a limit.
-func TestLingeringIsBounded(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestLingeringIsBounded(t *testing.T) { onBoth(t, testLingeringIsBounded) }
+
+func testLingeringIsBounded(t *testing.T, s *shop) {
 	address := s.listen(t)
 	c := dial(t, address)
 	go io.WriteString(c, loginHead+"Content-Length: 1000000000\r\n\r\n")
@@ -153,9 +156,7 @@ func TestLingeringIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectRefusal(t, silent, 400, badRequestBody)
-	for range listener.LingerTimeout/listener.TickInterval + 1 {
-		s.limiter.Tick()
-	}
+	s.tick(listener.LingerTimeout)
 	for limit := time.Now().Add(10 * time.Second); s.limiter.Count() > 0; {
 		if time.Now().After(limit) {
 			t.Fatal("the connection is not ended")
@@ -165,8 +166,9 @@ func TestLingeringIsBounded(t *testing.T) {
 
 // A client that waits to be told to send its body is told once, in whatever case it asks, and not where the
 // body will not be read or is there already.
-func TestContinue(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestContinue(t *testing.T) { onBoth(t, testContinue) }
+
+func testContinue(t *testing.T, s *shop) {
 	address := s.listen(t)
 	for _, test := range []struct {
 		name, head, body string
@@ -263,8 +265,9 @@ func statusesOf(t *testing.T, replies *bufio.Reader) (statuses []int) {
 }
 
 // What stands behind the chunks is no header: it neither opens a call nor names a client.
-func TestTrailersAreDropped(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestTrailersAreDropped(t *testing.T) { onBoth(t, testTrailersAreDropped) }
+
+func testTrailersAreDropped(t *testing.T, s *shop) {
 	c := dial(t, s.listen(t))
 	request := "GET /orders HTTP/1.1\r\n" + shopHost + isChunked + "\r\n0\r\n" +
 		"Access-Token: " + s.token(2) + "\r\n\r\n"
@@ -277,8 +280,9 @@ func TestTrailersAreDropped(t *testing.T) {
 }
 
 // A refused HEAD gets no body.
-func TestRefusedHead(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestRefusedHead(t *testing.T) { onBoth(t, testRefusedHead) }
+
+func testRefusedHead(t *testing.T, s *shop) {
 	c := dial(t, s.listen(t))
 	if _, err := io.WriteString(c, "HEAD /foods HTTP/1.1\r\n\r\n"); err != nil {
 		t.Fatal(err)

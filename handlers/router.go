@@ -14,14 +14,26 @@ type route struct {
 	// /threads/:id/posts/:n; a part that begins with a colon stands for any text without a slash
 	pattern string
 	access  access
+	place   place
 	handle  func(*fasthttp.RequestCtx, call)
 }
+
+// place is where a handler runs.
+type place uint8
+
+const (
+	// on the event loop, or where there is none on a goroutine; it must neither wait nor allocate
+	onLoop place = iota
+	onGoroutine
+)
 
 // call is the router's knowledge of a request.
 type call struct {
 	user   uint32 // who calls; 0 where a call is open to anybody or was made by another program
+	path   []byte // of a hot call, decoded
 	parts  []string
 	values []string
+	answer *answer
 }
 
 // param returns the part of the path that the pattern names, decoded. A slash or a control character in it
@@ -43,17 +55,19 @@ type resource struct {
 	allow   string // value of the header Allow
 }
 
-// router finds the route of a request. It takes a few steps for each pattern and allocates: it is not for
-// the hot calls.
+// router finds the route of a request. For all but the hot calls it takes a few steps for each pattern, and
+// allocates.
 type router struct {
 	resources []*resource
 	allow     string // of the server as a whole
+
+	login, foods, carts, cart, orders *resource // see hot
 }
 
 // newRouter makes a router of a table. It panics on a line that could never be reached.
 func newRouter(table []route) *router {
 	r := &router{}
-	methods := slices.Clone(serverMethods)
+	var methods []string
 	for _, line := range table {
 		r.add(line)
 		methods = append(methods, line.method)
@@ -66,11 +80,23 @@ func newRouter(table []route) *router {
 		resource.allow = allowed(own)
 	}
 	r.allow = allowed(methods)
+	for pattern, resource := range map[string]**resource{
+		"/login": &r.login, "/foods": &r.foods, "/carts": &r.carts, "/carts/:id": &r.cart, "/orders": &r.orders,
+	} {
+		if i := r.index(pattern); i >= 0 {
+			*resource = r.resources[i]
+		}
+	}
 	return r
 }
 
+// index returns the place of a pattern among the resources, -1 if it is not there.
+func (r *router) index(pattern string) int {
+	return slices.IndexFunc(r.resources, func(known *resource) bool { return known.pattern == pattern })
+}
+
 func (r *router) add(line route) {
-	i := slices.IndexFunc(r.resources, func(known *resource) bool { return known.pattern == line.pattern })
+	i := r.index(line.pattern)
 	if i < 0 {
 		i = len(r.resources)
 		parts := strings.Split(line.pattern, "/")[1:]
@@ -80,7 +106,7 @@ func (r *router) add(line route) {
 		r.resources = append(r.resources, &resource{pattern: line.pattern, parts: parts})
 	}
 	known := r.resources[i]
-	if known.route(line.method) != nil {
+	if known.route([]byte(line.method)) != nil {
 		panic(fmt.Sprintf("route %s %s is there twice", line.method, line.pattern))
 	}
 	known.routes = append(known.routes, line)
@@ -98,7 +124,7 @@ func allowed(methods []string) string {
 }
 
 // serve answers a request by the table. The path is decoded already.
-func (r *router) serve(ctx *fasthttp.RequestCtx, path string) {
+func (r *router) serve(ctx *fasthttp.RequestCtx, a *answer, path string) {
 	if path == "*" { // the server itself
 		otherMethod(ctx, r.allow)
 		return
@@ -107,7 +133,7 @@ func (r *router) serve(ctx *fasthttp.RequestCtx, path string) {
 		values := strings.Split(rest, "/")
 		for _, resource := range r.resources {
 			if resource.covers(values) {
-				resource.serve(ctx, values)
+				resource.serve(ctx, call{values: values, answer: a})
 				return
 			}
 		}
@@ -122,25 +148,35 @@ func (r *resource) covers(parts []string) bool {
 	})
 }
 
-func (r *resource) serve(ctx *fasthttp.RequestCtx, values []string) {
-	method := string(ctx.Method())
-	if method == fasthttp.MethodHead {
-		method = fasthttp.MethodGet // fasthttp leaves the body out
+// serve answers a request to the resource.
+func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
+	method := ctx.Method()
+	if ctx.IsHead() {
+		method = methodGet // fasthttp leaves the body out
 	}
 	line := r.route(method)
-	if line == nil {
+	switch {
+	case line == nil:
 		otherMethod(ctx, r.allow)
 		return
+	case line.place == onGoroutine && c.answer.onLoop():
+		c.answer.exchange.Decline()
+		return
 	}
-	if user, ok := line.access(ctx); ok {
-		line.handle(ctx, call{user: user, parts: r.parts, values: values})
+	user, ok := line.access(ctx)
+	if !ok {
+		return
 	}
+	c.user, c.parts = user, r.parts
+	line.handle(ctx, c)
 }
 
+var methodGet = []byte(fasthttp.MethodGet)
+
 // route returns the line of a method, nil where there is none.
-func (r *resource) route(method string) *route {
+func (r *resource) route(method []byte) *route {
 	for i := range r.routes {
-		if r.routes[i].method == method {
+		if r.routes[i].method == string(method) {
 			return &r.routes[i]
 		}
 	}

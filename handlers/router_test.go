@@ -6,13 +6,10 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
-
-	"flashsale/redisx/redistest"
 )
 
-// openTable opens a shop with other routes behind the contest's.
-func openTable(t *testing.T) *shop {
-	s := open(t, "unix", redistest.Start(t).Socket)
+// setTable gives a shop other routes than the contest's.
+func setTable(s *shop) {
 	show := func(name string, params ...string) func(*fasthttp.RequestCtx, call) {
 		return func(ctx *fasthttp.RequestCtx, c call) {
 			b := fmt.Appendf(nil, `"%s %d`, name, c.user)
@@ -22,20 +19,22 @@ func openTable(t *testing.T) *shop {
 			replyBody(ctx, append(b, '"'))
 		}
 	}
-	s.router = newRouter([]route{
-		{"GET", "/threads", s.anybody, show("list")},
-		{"POST", "/threads", s.user, show("begin")},
-		{"GET", "/threads/new", s.anybody, show("new")},
-		{"GET", "/threads/:id", s.anybody, show("thread", "id")},
-		{"DELETE", "/threads/:id", s.root, show("delete", "id")},
-		{"PUT", "/threads/:id/posts/:n", s.user, show("post", "id", "n")},
-		{"GET", "/admin/users/:name", s.root, show("user", "name")},
+	router := newRouter([]route{
+		{"GET", "/threads", s.anybody, onGoroutine, show("list")},
+		{"POST", "/threads", s.user, onGoroutine, show("begin")},
+		{"GET", "/threads/new", s.anybody, onGoroutine, show("new")},
+		{"GET", "/threads/:id", s.anybody, onGoroutine, show("thread", "id")},
+		{"DELETE", "/threads/:id", s.root, onGoroutine, show("delete", "id")},
+		{"PUT", "/threads/:id/posts/:n", s.user, onGoroutine, show("post", "id", "n")},
+		{"GET", "/admin/users/:name", s.root, onGoroutine, show("user", "name")},
 	})
-	return s
+	s.do(func() { s.router = router })
 }
 
-func TestTable(t *testing.T) {
-	s := openTable(t)
+func TestTable(t *testing.T) { onBoth(t, testTable) }
+
+func testTable(t *testing.T, s *shop) {
+	setTable(s)
 	s.expect(t, 0, "GET", "/threads", "", 200, `"list 0"`)
 	s.expect(t, 2, "POST", "/threads", "", 200, `"begin 2"`)
 	s.expect(t, 0, "POST", "/threads", "", 401, invalidToken)
@@ -59,8 +58,10 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func TestTableAllow(t *testing.T) {
-	s := openTable(t)
+func TestTableAllow(t *testing.T) { onBoth(t, testTableAllow) }
+
+func testTableAllow(t *testing.T, s *shop) {
+	setTable(s)
 	for _, test := range []struct{ path, allow, other string }{
 		{"/threads", "GET, HEAD, OPTIONS, POST", "PATCH"}, {"/threads/new", "GET, HEAD, OPTIONS", "DELETE"},
 		{"/threads/7", "DELETE, GET, HEAD, OPTIONS", "POST"},
@@ -75,15 +76,17 @@ func TestTableAllow(t *testing.T) {
 				test.allow)
 		}
 	}
-	if want := "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"; s.router.allow != want {
+	if want := "DELETE, GET, HEAD, OPTIONS, POST, PUT"; s.router.allow != want {
 		t.Errorf("the server's methods %q, want %q", s.router.allow, want)
 	}
 }
 
 // Encoded characters are decoded once, a slash and control characters never, and nothing under /admin has
 // another name.
-func TestTableDecodes(t *testing.T) {
-	s := openTable(t)
+func TestTableDecodes(t *testing.T) { onBoth(t, testTableDecodes) }
+
+func testTableDecodes(t *testing.T, s *shop) {
+	setTable(s)
 	for path, id := range map[string]string{
 		"/threads/%e7%af%ae": "篮", "/%74hreads/a%20b": "a b", "/threads/%2561": "%61",
 		"/threads/a%2Fb": "a%2Fb",

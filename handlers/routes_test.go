@@ -7,15 +7,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"flashsale/redisx/redistest"
 )
 
 const unknownPath = `{"code":"NOT_FOUND","message":"路径不存在"}`
 
 // HEAD has the status and the headers of GET and no body, and the next reply follows at once.
-func TestHead(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestHead(t *testing.T) { onBoth(t, testHead) }
+
+func testHead(t *testing.T, s *shop) {
 	address := s.listen(t)
 	token := "Access-Token: " + s.token(1) + "\r\n"
 	for _, test := range []struct{ path, token string }{
@@ -67,8 +66,9 @@ func TestHead(t *testing.T) {
 }
 
 // OPTIONS names the methods of a path, of * those of the server, and needs no token.
-func TestOptions(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestOptions(t *testing.T) { onBoth(t, testOptions) }
+
+func testOptions(t *testing.T, s *shop) {
 	for path, allow := range map[string]string{
 		"/login": "OPTIONS, POST", "/foods": "GET, HEAD, OPTIONS", "/carts": "OPTIONS, POST",
 		"/carts/x": "OPTIONS, PATCH",
@@ -97,8 +97,9 @@ func encoded(path string, i int) string {
 }
 
 // An encoded path is the path that it stands for, decoded once.
-func TestEncodedPaths(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestEncodedPaths(t *testing.T) { onBoth(t, testEncodedPaths) }
+
+func testEncodedPaths(t *testing.T, s *shop) {
 	_, foods, _ := s.call(t, 2, "GET", "/foods", "")
 	for i := 1; i < len("/foods"); i++ {
 		s.expect(t, 2, "GET", encoded("/foods", i), "", 200, foods)
@@ -122,8 +123,9 @@ func TestEncodedPaths(t *testing.T) {
 }
 
 // A proxy's rule for /admin/orders may compare letters: the list has no other name.
-func TestAdminHasOneName(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
+func TestAdminHasOneName(t *testing.T) { onBoth(t, testAdminHasOneName) }
+
+func testAdminHasOneName(t *testing.T, s *shop) {
 	const path = "/admin/orders"
 	s.expect(t, 1, "GET", path, "", 200, "[]")
 	for i := 1; i < len(path); i++ {

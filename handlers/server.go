@@ -8,13 +8,13 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/eventloop"
 	"flashsale/internal/listener"
 	"flashsale/internal/logpace"
 	"flashsale/redisx"
@@ -42,6 +42,10 @@ type Config struct {
 
 	ServiceToken string // of other programs that use the rooms; "" lets none in
 
+	// Loop serves the hot calls. Without it fasthttp's server does. The Loop of Sale must be the same. With
+	// TLS there must be none: it is not used, and what Sale changes would wait for it.
+	Loop *eventloop.Loop
+
 	TLS                *tls.Config    // nil for plain HTTP
 	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors
 	ConnsPerAddressMax int            // the same for each client address, trusted proxies excepted
@@ -53,9 +57,11 @@ type Server struct {
 	cfg      Config
 	foods    atomic.Pointer[[]byte] // ready-made body of GET /foods; nil until the stock is known
 	draining atomic.Bool
+	drained  chan struct{}
 	limiter  *listener.Limiter
 	router   *router
 	http     *fasthttp.Server
+	loop     *eventloop.Server // nil where http serves all calls
 
 	looks looks
 	lists atomic.Int64 // lists of all orders that are being sent
@@ -65,7 +71,7 @@ type Server struct {
 
 // New makes a Server. It is not ready until PublishStock is called.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg, limiter: listener.NewLimiter(listener.Config{
+	s := &Server{cfg: cfg, drained: make(chan struct{}), limiter: listener.NewLimiter(listener.Config{
 		TLS: cfg.TLS, ConnsMax: cfg.ConnsMax, ConnsPerAddressMax: cfg.ConnsPerAddressMax,
 		TrustedProxies: cfg.TrustedProxies, Refusal: tooManyConns,
 	})}
@@ -84,6 +90,9 @@ func New(cfg Config) *Server {
 		DisablePreParseMultipartForm: true,
 		CloseOnShutdown:              true,
 	}
+	if cfg.Loop != nil && cfg.TLS == nil { // plain text must never go where TLS is asked for
+		s.loop = s.newLoopServer(cfg.Loop)
+	}
 	return s
 }
 
@@ -98,7 +107,12 @@ func (s *Server) Serve(l net.Listener) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	go s.limiter.Run(ctx)
-	err := s.http.Serve(framedListener{s.limiter.Listen(l)})
+	var err error
+	if s.loop == nil {
+		err = s.http.Serve(framedListener{s.limiter.Listen(l)})
+	} else if err = s.loop.Serve(l); err == nil {
+		<-s.drained
+	}
 	if err != nil && !(s.draining.Load() && errors.Is(err, net.ErrClosed)) {
 		return fmt.Errorf("cannot accept connections: %w", err)
 	}
@@ -110,33 +124,43 @@ func (s *Server) Serve(l net.Listener) error {
 // way are answered. An error means that ctx ended before all were.
 func (s *Server) Drain(ctx, idle context.Context, l net.Listener) error {
 	s.draining.Store(true)
-	l.Close()
-	poll := time.NewTicker(drainPoll)
-	defer poll.Stop()
-	for s.limiter.Count() > 0 && idle.Err() == nil {
-		select {
-		case <-poll.C:
-		case <-idle.Done():
-		}
+	if s.loop != nil {
+		s.loop.StopAccepting()
+	} else {
+		l.Close()
 	}
+	s.awaitNoConns(idle)
 	s.limiter.CloseIdle()
-	if err := s.http.ShutdownWithContext(ctx); err != nil && !errors.Is(err, net.ErrClosed) {
+	if s.loop != nil {
+		s.loop.CloseIdle()
+		s.awaitNoConns(ctx)
+		close(s.drained)
+	}
+	err := s.http.ShutdownWithContext(ctx)
+	if s.limiter.Count() > 0 && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("cannot drain: %d connections are still open: %w", s.limiter.Count(), err)
 	}
 	return nil
 }
 
-// handle is the entry of every request.
-func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	defer func() {
-		if fault := recover(); fault != nil { // it would end the process and with it every other request
-			slog.Error("a request failed", "method", string(ctx.Method()), "path", string(ctx.Path()),
-				"fault", fault, "stack", string(debug.Stack()))
-			ctx.Response.Reset()
-			reply(ctx, errInternal)
-			ctx.SetConnectionClose()
+// awaitNoConns waits until all connections have ended, or ctx has.
+func (s *Server) awaitNoConns(ctx context.Context) {
+	poll := time.NewTicker(drainPoll)
+	defer poll.Stop()
+	for s.limiter.Count() > 0 && ctx.Err() == nil {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
 		}
-	}()
+	}
+}
+
+// handle is the entry of requests that fasthttp's server has read.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	defer s.end(ctx)
 	if c, ok := ctx.Conn().(*framedConn); ok {
 		if !c.serve() {
 			badRequest(ctx, nil)
@@ -146,10 +170,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			ctx.SetConnectionClose()
 		}
 	}
-	s.route(ctx)
-	if s.draining.Load() {
-		ctx.SetConnectionClose()
-	}
+	s.serveOnGoroutine(ctx)
 }
 
 // badRequest answers a request that cannot be read, such as the few that framing lets pass and fasthttp

@@ -9,7 +9,9 @@ import (
 )
 
 // With Redis gone every call that needs it gets 503 in time; the others go on.
-func TestRedisGone(t *testing.T) {
+func TestRedisGone(t *testing.T) { onEngines(t, testRedisGone) }
+
+func testRedisGone(t *testing.T, open opener) {
 	server := redistest.New(t)
 	s := open(t, "unix", server.Socket)
 	server.Kill(t)
@@ -35,22 +37,21 @@ func TestRedisGone(t *testing.T) {
 }
 
 // A panic in a handler is a 500 for its request and nothing to the others.
-func TestPanic(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
-	list := s.cfg.Keys
-	s.cfg.Keys = nil
+func TestPanic(t *testing.T) { onBoth(t, testPanic) }
+
+func testPanic(t *testing.T, s *shop) {
+	keys := s.cfg.Keys
+	s.do(func() { s.cfg.Keys = nil })
 	s.expect(t, 1, "GET", "/foods", "", 500, `{"code":"INTERNAL_ERROR","message":"内部错误"}`)
-	s.cfg.Keys = list
+	s.do(func() { s.cfg.Keys = keys })
 	s.expect(t, 1, "GET", "/orders", "", 200, "[]")
 }
 
 // A connection over the limit gets a reply of 503 and is closed.
-func TestTooManyConnections(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
-	cfg := s.cfg
-	cfg.ConnsMax = 1
-	twin := &shop{Server: New(cfg)}
-	address := twin.listen(t)
+func TestTooManyConnections(t *testing.T) { onBoth(t, testTooManyConnections) }
+
+func testTooManyConnections(t *testing.T, s *shop) {
+	address := s.twin(func(cfg *Config) { cfg.ConnsMax = 1 }).listen(t)
 	first := dial(t, address)
 	if _, err := io.WriteString(first, getHead+"\r\n"); err != nil {
 		t.Fatal(err)

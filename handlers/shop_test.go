@@ -13,33 +13,30 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/eventloop"
 	"flashsale/internal/logtest"
 	"flashsale/redisx"
-	"flashsale/redisx/redistest"
 	"flashsale/tokens"
 	"github.com/valyala/fasthttp/fasthttputil"
 )
 
 var secret = bytes.Repeat([]byte("s"), tokens.SecretMin)
 
-// shop is a Server behind an in-memory listener, with a Redis.
+// shop is a Server with a Redis, and a listener that one of the engines serves.
 type shop struct {
 	*Server
 	keys   *tokens.Keys
 	client *http.Client
 	base   string // of its URLs
 	redis  redisx.Config
-	l      *fasthttputil.InmemoryListener
+	l      net.Listener
+	dial   func() (net.Conn, error)   // connects to l
+	drain  func(idle context.Context) // ends the service of l, once
 }
 
-// onEach runs a test on a real redis-server and on the in-memory engine.
-func onEach(t *testing.T, test func(t *testing.T, s *shop)) {
-	t.Run("redis-server", func(t *testing.T) { test(t, open(t, "unix", redistest.Start(t).Socket)) })
-	t.Run("memory", func(t *testing.T) { test(t, open(t, "tcp", redistest.Memory(t))) })
-}
-
-// open opens a sale of 5 foods with 10 pieces each for 20 users and serves it until the test ends.
-func open(tb testing.TB, network, address string) *shop {
+// newShop opens a sale of 5 foods with 10 pieces each for 20 users. Without a loop it is for the goroutine
+// engine.
+func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop {
 	tb.Helper()
 	logtest.Keep(tb)
 	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10,
@@ -59,36 +56,54 @@ func open(tb testing.TB, network, address string) *shop {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	sale := redisx.Join(cfg, opened.Sale, len(stock), 20)
-	s := &shop{keys: keys, base: "http://shop", redis: cfg, l: fasthttputil.NewInmemoryListener(),
-		Server: New(Config{Catalog: users, Keys: keys, Sale: sale, TokenTTL: time.Hour})}
+	s := &shop{keys: keys, base: "http://shop", redis: cfg}
 	s.client = &http.Client{Transport: &http.Transport{
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return s.l.Dial() }}}
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return s.dial() }}}
+	if loop != nil {
+		cfg.Loop = loop
+	}
+	sale := redisx.Join(cfg, opened.Sale, len(stock), 20)
+	s.Server = New(Config{Catalog: users, Keys: keys, Sale: sale, TokenTTL: time.Hour, Loop: loop})
 	s.PublishStock(stock)
+	return s
+}
 
+// run serves the listener until the test ends.
+func (s *shop) run(tb testing.TB) {
+	tb.Helper()
+	background(tb, s.cfg.Sale.Run)
+	s.awaitRedis(tb)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(s.l) }()
+	var once sync.Once
+	s.drain = func(idle context.Context) {
+		once.Do(func() {
+			s.client.CloseIdleConnections()
+			if err := s.Drain(context.Background(), idle, s.l); err != nil &&
+				!errors.Is(err, fasthttputil.ErrInmemoryListenerClosed) {
+				tb.Error(err)
+			}
+			if err := <-ended; err != nil {
+				tb.Error(err)
+			}
+		})
+	}
+	tb.Cleanup(func() { s.drain(context.Background()) })
+}
+
+// background runs f until the test ends.
+func background(tb testing.TB, f func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { sale.Run(ctx) })
-	for limit := time.Now().Add(10 * time.Second); sale.Check() != nil; {
-		if time.Now().After(limit) {
-			tb.Fatal("the sale does not answer")
-		}
-	}
 	running.Go(func() {
-		if err := s.Serve(s.l); err != nil {
+		if err := f(ctx); err != nil {
 			tb.Error(err)
 		}
 	})
 	tb.Cleanup(func() {
-		s.client.CloseIdleConnections()
-		if err := s.Drain(context.Background(), context.Background(), s.l); err != nil &&
-			!errors.Is(err, fasthttputil.ErrInmemoryListenerClosed) {
-			tb.Error(err)
-		}
 		cancel()
 		running.Wait()
 	})
-	return s
 }
 
 func (s *shop) token(user uint32) string {

@@ -26,12 +26,11 @@ func (s *shop) encrypted(t *testing.T) (address string, trust *tls.Config, serve
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := s.cfg
-	if cfg.TLS, err = certificate.TLS(); err != nil {
+	encryption, err := certificate.TLS()
+	if err != nil {
 		t.Fatal(err)
 	}
-	twin := &shop{Server: New(cfg)}
-	twin.foods.Store(s.foods.Load())
+	twin := s.twin(func(cfg *Config) { cfg.TLS = encryption })
 	return twin.listen(t), certtest.Trust(files), twin.Server
 }
 

@@ -39,11 +39,11 @@ func benchmarkOrder(b *testing.B, buyers int, ledger bool) {
 			user := users.Add(1)
 			name = fmt.Appendf(name[:0], "cart%012d", user)
 			for food := range int64(2) {
-				if err := s.AddToCart(user, name, food+1, 1); err != nil {
+				if err := s.addToCart(user, name, food+1, 1); err != nil {
 					b.Error(err)
 				}
 			}
-			if err := s.PlaceOrder(user, name, nil); err != nil {
+			if err := s.placeOrder(user, name, nil); err != nil {
 				b.Error(err)
 			}
 		}

@@ -2,6 +2,7 @@ package redisx
 
 import (
 	"strconv"
+	"sync"
 	"time"
 
 	"flashsale/redisx/pipeline"
@@ -13,52 +14,96 @@ const CartMax = 3
 
 // AddToCart adds count pieces of a food to a cart of the user, or takes them away where count is
 // negative; a food never falls below 0. The cart begins with its first piece and lives CartTTL from then
-// on. A cart that is ordered at the same moment stays as it is. Errors: ErrOverLimit (nothing is
+// on. A cart that is ordered at the same moment stays as it is. Outcome: nil, ErrOverLimit (nothing is
 // changed), ErrUnavailable, ErrSaleGone.
-func (s *Sale) AddToCart(user uint32, cart []byte, food, count int64) error {
+func (s *Sale) AddToCart(user uint32, cart []byte, food, count int64, then Outcome) {
 	// Two outcomes are the same for every cart: Redis is not asked.
 	switch {
 	case count == 0:
-		return nil
+		then.Done(nil)
+		return
 	case count > int64(s.list.cartMax):
-		return ErrOverLimit
+		then.Done(ErrOverLimit)
+		return
 	}
-	var scratch [64]byte
-	change := s.list.appendChange(scratch[:0], food, count)
-	begin := time.Now() // both steps together are answered within the timeout
-	if !s.changing.enter(cart) {
-		return s.checkChange(begin, user, cart, change, 0)
+	c := s.newCartChange(user, cart, then)
+	c.text = s.list.appendChange(c.text[:0], food, count)
+	if c.appends = s.changing.enter(c.cart); c.appends {
+		c.append()
+	} else {
+		c.check(0)
 	}
-	defer s.changing.leave(cart)
-	length, err := s.appendToCart(begin, cart, change)
-	switch {
-	case err != nil:
-		return err
-	case length == int64(len(change)):
-		s.expireCart(cart)
-		s.beginCart(user, cart)
-		return nil
-	case length == pipeline.WrongType: // a settled cart
-		return s.checkChange(begin, user, cart, change, 0)
-	case s.list.fits(length):
-		return nil
-	}
-	return s.checkChange(begin, user, cart, change, length)
 }
 
-// appendToCart returns the length of the cart's list with the change, or pipeline.WrongType. A plain
-// APPEND takes less of Redis than a script that reads and writes the cart.
-func (s *Sale) appendToCart(begin time.Time, cart, change []byte) (length int64, err error) {
+// cartChange is a change of a cart that is being made.
+type cartChange struct {
+	sale    *Sale
+	user    uint32
+	cart    []byte // its name
+	text    []byte // the change as it stands in the cart's list
+	then    Outcome
+	appends bool      // no other change of the cart is appended meanwhile
+	begin   time.Time // all steps together are answered within the timeout
+}
+
+var cartChanges = sync.Pool{New: func() any { return &cartChange{} }}
+
+func (s *Sale) newCartChange(user uint32, cart []byte, then Outcome) *cartChange {
+	c := cartChanges.Get().(*cartChange)
+	c.sale, c.user, c.then, c.begin = s, user, then, time.Time{}
+	c.cart = append(c.cart[:0], cart...)
+	return c
+}
+
+// end tells the outcome.
+func (c *cartChange) end(err error) {
+	if c.appends {
+		c.sale.changing.leave(c.cart)
+	}
+	then := c.then
+	c.sale, c.then = nil, nil
+	cartChanges.Put(c)
+	then.Done(err)
+}
+
+// append appends the change to the cart's list. A plain APPEND takes less of Redis than a script that reads
+// and writes the cart.
+func (c *cartChange) append() {
 	var scratch [64]byte
-	key := appendCartKey(scratch[:0], cart)
-	return s.change(pipeline.NewCall().Since(begin).Integer("APPEND", key, change))
+	x := pipeline.NewCall().Integer("APPEND", appendCartKey(scratch[:0], c.cart), c.text)
+	if err := c.sale.change(x, appended{c}); err != nil {
+		c.end(err)
+	}
+}
+
+// appended judges the length of the list with the change.
+type appended struct{ *cartChange }
+
+func (c appended) Complete(x *pipeline.Call) {
+	length, err := x.Result()
+	c.begin = x.Begin()
+	x.Free()
+	switch {
+	case err != nil:
+		c.end(err)
+	case length == int64(len(c.text)):
+		c.sale.expireCart(c.cart)
+		c.sale.beginCart(c.user, c.cart)
+		c.end(nil)
+	case length == pipeline.WrongType: // a settled cart
+		c.check(0)
+	case c.sale.list.fits(length):
+		c.end(nil)
+	default:
+		c.check(length)
+	}
 }
 
 // expireCart gives a new cart its lifetime. If the command is lost with the connection, an abandoned cart
 // of some bytes stays in Redis.
 func (s *Sale) expireCart(cart []byte) {
 	var scratch [64]byte
-	s.redis.Detach(pipeline.NewCall().Integer("EXPIRE", appendCartKey(scratch[:0], cart), s.lifetime))
+	s.changes.Detach(pipeline.NewCall().Integer("EXPIRE", appendCartKey(scratch[:0], cart), s.lifetime))
 }
 
 // beginCart counts a new cart of the user and drops the oldest one where the user has too many.
@@ -68,7 +113,7 @@ func (s *Sale) beginCart(user uint32, cart []byte) {
 		return
 	}
 	var scratch [64]byte
-	s.redis.Detach(pipeline.NewCall().Integer("UNLINK", appendCartKey(scratch[:0], []byte(oldest))))
+	s.changes.Detach(pipeline.NewCall().Integer("UNLINK", appendCartKey(scratch[:0], []byte(oldest))))
 }
 
 // changeList is how the list of changes of a cart is written, which changes.lua reads. A change that adds

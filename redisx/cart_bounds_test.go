@@ -17,7 +17,7 @@ func TestCartStaysShortUnderAttack(t *testing.T) {
 			wg.Go(func() {
 				for n := range tries {
 					count := []int64{3, 1, -1}[(i+n)%3]
-					err := servers[i%3].AddToCart(2, cartName(1), 1+int64(n%2), count)
+					err := servers[i%3].addToCart(2, cartName(1), 1+int64(n%2), count)
 					if err != nil && !errors.Is(err, ErrOverLimit) {
 						t.Error(err)
 					}
@@ -31,11 +31,11 @@ func TestCartStaysShortUnderAttack(t *testing.T) {
 			t.Errorf("the cart has %d bytes, want at most %d", n, most)
 		}
 		for food := range int64(2) {
-			if err := servers[0].AddToCart(2, cartName(1), food+1, -3); err != nil {
+			if err := servers[0].addToCart(2, cartName(1), food+1, -3); err != nil {
 				t.Error(err)
 			}
 		}
-		if err := servers[0].PlaceOrder(2, cartName(1), nil); !errors.Is(err, ErrCartEmpty) {
+		if err := servers[0].placeOrder(2, cartName(1), nil); !errors.Is(err, ErrCartEmpty) {
 			t.Errorf("an order with everything taken away: %v, want ErrCartEmpty", err)
 		}
 	})
@@ -46,15 +46,15 @@ func TestCartsOfOneUser(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		const carts = 200
 		s := open(t, cfg, 9, 9)
-		if err := s.AddToCart(3, []byte("of another user."), 1, 1); err != nil {
+		if err := s.addToCart(3, []byte("of another user."), 1, 1); err != nil {
 			t.Fatal(err)
 		}
 		for i := range carts {
-			if err := s.AddToCart(2, cartName(i), 1, 1); err != nil {
+			if err := s.addToCart(2, cartName(i), 1, 1); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := s.Check(); err != nil { // on the same connection, so behind all that was sent
+		if err := s.orderNothing(); !errors.Is(err, ErrCartEmpty) { // behind all that was sent
 			t.Fatal(err)
 		}
 		var keys []string
@@ -63,10 +63,10 @@ func TestCartsOfOneUser(t *testing.T) {
 			t.Errorf("%d carts are left, want %d of the one user and 1 of the other",
 				len(keys), cartsFree+cartsFollowed)
 		}
-		if err := s.PlaceOrder(2, cartName(carts-1), nil); err != nil {
+		if err := s.placeOrder(2, cartName(carts-1), nil); err != nil {
 			t.Errorf("an order of the last cart: %v", err)
 		}
-		if err := s.PlaceOrder(3, []byte("of another user."), nil); err != nil {
+		if err := s.placeOrder(3, []byte("of another user."), nil); err != nil {
 			t.Errorf("an order of the other user: %v", err)
 		}
 	})

@@ -3,7 +3,6 @@ package redisx
 import (
 	_ "embed" // the script
 	"strconv"
-	"time"
 
 	"flashsale/redisx/pipeline"
 )
@@ -20,24 +19,35 @@ const (
 	cartBegan     = 2
 )
 
-// checkChange has cart_check.lua decide about a change that was appended to the cart's list and ends
-// there at length, or was not appended (0). Errors: as of AddToCart.
-func (s *Sale) checkChange(begin time.Time, user uint32, cart, change []byte, length int64) error {
+// check has cart_check.lua decide about the change, which was appended to the cart's list and ends there at
+// length, or was not appended (0).
+func (c *cartChange) check(length int64) {
 	var scratch [64]byte
-	x := s.checks.Call().Since(begin)
-	x.Key(appendOrderKey(scratch[:0], user)).Key(appendCartKey(scratch[:0], cart))
-	x.Arg(strconv.AppendInt(scratch[:0], length, 10)).Arg(change)
-	code, err := s.change(x)
+	x := c.sale.checks.Call().Since(c.begin)
+	x.Key(appendOrderKey(scratch[:0], c.user)).Key(appendCartKey(scratch[:0], c.cart))
+	x.Arg(strconv.AppendInt(scratch[:0], length, 10)).Arg(c.text)
+	if err := c.sale.change(x, checked{c}); err != nil {
+		c.end(err)
+	}
+}
+
+// checked reads the verdict of cart_check.lua.
+type checked struct{ *cartChange }
+
+func (c checked) Complete(x *pipeline.Call) {
+	code, err := x.Result()
+	x.Free()
 	switch {
 	case err != nil:
-		return err
+		c.end(err)
 	case code == cartBegan:
-		s.beginCart(user, cart)
-		return nil
+		c.sale.beginCart(c.user, c.cart)
+		c.end(nil)
 	case code == cartDone:
-		return nil
+		c.end(nil)
 	case code == cartOverLimit:
-		return ErrOverLimit
+		c.end(ErrOverLimit)
+	default:
+		c.end(unknownCode("cart_check.lua", code))
 	}
-	return unknownCode("cart_check.lua", code)
 }

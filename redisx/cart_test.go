@@ -93,7 +93,7 @@ func TestAddToCart(t *testing.T) {
 				user, want := uint32(i+2), cart{counts: map[int64]int64{}}
 				for range random.IntN(1 + i*3) {
 					food, count := 1+random.Int64N(min(int64(foods), 20)), counts[random.IntN(len(counts))]
-					if got, want := s.AddToCart(user, cartName(i), food, count), want.add(food, count); got != want {
+					if got, want := s.addToCart(user, cartName(i), food, count), want.add(food, count); got != want {
 						t.Fatalf("seed %d: %d of food %d: %v, want %v", seed, count, food, got, want)
 					}
 				}
@@ -101,7 +101,7 @@ func TestAddToCart(t *testing.T) {
 				if len(want.items()) == 0 {
 					wantErr = ErrCartEmpty
 				}
-				if err := s.PlaceOrder(user, cartName(i), nil); err != wantErr {
+				if err := s.placeOrder(user, cartName(i), nil); err != wantErr {
 					t.Fatalf("seed %d: order: %v, want %v", seed, err, wantErr)
 				}
 				items, err := s.Order(user)
@@ -129,7 +129,7 @@ func TestAddToCartAtOnce(t *testing.T) {
 		for i := range 60 {
 			wg.Go(func() {
 				food := int64(i + 1)
-				switch err := servers[i%3].AddToCart(2, cartName(1), food, 1); {
+				switch err := servers[i%3].addToCart(2, cartName(1), food, 1); {
 				case err == nil:
 					mu.Lock()
 					accepted = append(accepted, Item{food, 1})
@@ -140,7 +140,7 @@ func TestAddToCartAtOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if err := servers[0].PlaceOrder(2, cartName(1), nil); err != nil {
+		if err := servers[0].placeOrder(2, cartName(1), nil); err != nil {
 			t.Fatal(err)
 		}
 		items, err := servers[0].Order(2)
@@ -184,7 +184,7 @@ func TestCartStaysShort(t *testing.T) {
 		for i := range 3 * foods {
 			for _, count := range []int64{2, -1, 3, -1} {
 				food := int64(i%foods + 1)
-				if err := s.AddToCart(1, cartName(1), food, count); err != nil && !errors.Is(err, ErrOverLimit) {
+				if err := s.addToCart(1, cartName(1), food, count); err != nil && !errors.Is(err, ErrOverLimit) {
 					t.Fatal(err)
 				}
 			}
@@ -205,12 +205,12 @@ func TestCartLifetime(t *testing.T) {
 		s := open(t, cfg, 9)
 		key := "c_" + string(cartName(1))
 		add := func() {
-			if err := s.AddToCart(1, cartName(1), 1, 1); err != nil {
+			if err := s.addToCart(1, cartName(1), 1, 1); err != nil {
 				t.Fatal(err)
 			}
 		}
 		add()
-		if err := s.Check(); err != nil { // on the same connection, so behind it
+		if err := s.orderNothing(); !errors.Is(err, ErrCartEmpty) { // behind all that was sent
 			t.Fatal(err)
 		}
 		if ttl := rawString(t, cfg, "TTL", key); ttl != "3600" && ttl != "3599" {
@@ -218,7 +218,7 @@ func TestCartLifetime(t *testing.T) {
 		}
 		raw(t, cfg, nil, "EXPIRE", key, "100")
 		add()
-		if err := s.Check(); err != nil {
+		if err := s.orderNothing(); !errors.Is(err, ErrCartEmpty) {
 			t.Fatal(err)
 		}
 		if ttl := rawString(t, cfg, "TTL", key); ttl != "100" && ttl != "99" {
@@ -235,7 +235,7 @@ func TestChangeRacesOrder(t *testing.T) {
 		for i := range users {
 			user := uint32(i + 2)
 			for _, count := range []int64{2, 1, -1} { // so that the length of the list shows nothing
-				if err := servers[0].AddToCart(user, cartName(i), 1, count); err != nil {
+				if err := servers[0].addToCart(user, cartName(i), 1, count); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -244,8 +244,8 @@ func TestChangeRacesOrder(t *testing.T) {
 			count := []int64{1, 2}[i%2]
 			var adding, ordering error
 			var wg sync.WaitGroup
-			wg.Go(func() { adding = servers[0].AddToCart(user, cartName(i), 2, count) })
-			wg.Go(func() { ordering = servers[1].PlaceOrder(user, cartName(i), nil) })
+			wg.Go(func() { adding = servers[0].addToCart(user, cartName(i), 2, count) })
+			wg.Go(func() { ordering = servers[1].placeOrder(user, cartName(i), nil) })
 			wg.Wait()
 			items, err := servers[0].Order(user)
 			if err != nil || ordering != nil {

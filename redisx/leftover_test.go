@@ -17,11 +17,11 @@ func TestOpenRefusesLeftovers(t *testing.T) {
 		s := open(t, cfg, 5)
 		openStream(t, cfg, s, "a")
 		for user := range uint32(2) {
-			if err := s.AddToCart(user+2, cartName(int(user)), 1, 1); err != nil {
+			if err := s.addToCart(user+2, cartName(int(user)), 1, 1); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := s.PlaceOrder(2, cartName(0), nil); err != nil {
+		if err := s.placeOrder(2, cartName(0), nil); err != nil {
 			t.Fatal(err)
 		}
 		raw(t, cfg, nil, "DEL", saleKey)

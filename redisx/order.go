@@ -5,6 +5,7 @@ import (
 	_ "embed" // the script
 	"fmt"
 	"strconv"
+	"sync"
 
 	"github.com/mediocregopher/radix/v4"
 
@@ -47,16 +48,47 @@ func AppendOrderID(dst []byte, sale string, user uint32) []byte {
 
 // PlaceOrder turns the user's cart into the user's order and takes its pieces from the stock, all or
 // none. A second call with the same idempotency key (any bytes; empty for none) succeeds without doing
-// anything. Errors: ErrHasOrder, ErrCartEmpty, ErrOutOfStock, ErrSaleGone (nothing is changed),
+// anything. Outcome: nil, ErrHasOrder, ErrCartEmpty, ErrOutOfStock, ErrSaleGone (nothing is changed),
 // ErrUnavailable (unknown).
-func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte) error {
+func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte, then Outcome) {
 	var scratch [40]byte
 	x := s.orders.Call().Arg(idempotencyKey)
 	x.Key(appendOrderKey(scratch[:0], user)).Key(appendCartKey(scratch[:0], cart))
-	code, err := s.change(x)
-	if err != nil {
-		return err
+	p := placements.Get().(*placement)
+	*p = placement{s, user, then}
+	if err := s.change(x, p); err != nil {
+		p.end(err)
 	}
+}
+
+// placement is an order that is being placed.
+type placement struct {
+	sale *Sale
+	user uint32
+	then Outcome
+}
+
+var placements = sync.Pool{New: func() any { return &placement{} }}
+
+// end tells the outcome.
+func (p *placement) end(err error) {
+	then := p.then
+	*p = placement{}
+	placements.Put(p)
+	then.Done(err)
+}
+
+// Complete reads the verdict of order.lua.
+func (p *placement) Complete(x *pipeline.Call) {
+	code, err := x.Result()
+	x.Free()
+	if err == nil {
+		err = p.sale.orderOutcome(p.user, code)
+	}
+	p.end(err)
+}
+
+func (s *Sale) orderOutcome(user uint32, code int64) error {
 	switch code {
 	case orderPlaced, orderPlacedBefore:
 		return nil

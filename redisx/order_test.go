@@ -55,7 +55,7 @@ func TestOrderScript(t *testing.T) {
 				if tc.cart != "" {
 					raw(t, cfg, nil, "SET", cartKey, tc.cart, "EX", "100")
 				}
-				if err := s.PlaceOrder(user, cartName(user), []byte(tc.key)); !errors.Is(err, tc.want) {
+				if err := s.placeOrder(user, cartName(user), []byte(tc.key)); !errors.Is(err, tc.want) {
 					t.Errorf("outcome %v, want %v", err, tc.want)
 				}
 				for key, want := range map[string]string{orderKey: tc.wantOrder, cartKey: tc.wantCart} {
@@ -83,13 +83,13 @@ func TestOrderScript(t *testing.T) {
 func TestOrderScriptRefusesManyFoods(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		id := open(t, cfg, 9, 9, 9, 9, 9).ID()
-		s := runSale(t, join(cfg, id, 5, 1000, 5))
+		s := runSale(t, cfg, func() *Sale { return join(cfg, id, 5, usersMax, 5) })
 		for food := range int64(5) {
-			if err := s.AddToCart(2, cartName(1), food+1, 1); err != nil {
+			if err := s.addToCart(2, cartName(1), food+1, 1); err != nil {
 				t.Fatal(err)
 			}
 		}
-		err := s.PlaceOrder(2, cartName(1), nil)
+		err := s.placeOrder(2, cartName(1), nil)
 		const want = "cannot place order of user 2: its cart holds more foods than order.lua takes"
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
@@ -98,11 +98,11 @@ func TestOrderScriptRefusesManyFoods(t *testing.T) {
 			t.Errorf("stock %v, %v; want all of it", stock, err)
 		}
 		for food := range int64(2) {
-			if err := s.AddToCart(2, cartName(1), food+1, -1); err != nil {
+			if err := s.addToCart(2, cartName(1), food+1, -1); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := s.PlaceOrder(2, cartName(1), nil); err != nil {
+		if err := s.placeOrder(2, cartName(1), nil); err != nil {
 			t.Errorf("an order of three foods: %v", err)
 		}
 	})
@@ -119,14 +119,14 @@ func TestNeverOversell(t *testing.T) {
 			wg.Go(func() {
 				user, food := uint32(i+2), int64(i%2+1)
 				for _, err := range []error{
-					s.AddToCart(user, cartName(i), food, 1),
-					s.AddToCart(user, cartName(i), food, 1),
+					s.addToCart(user, cartName(i), food, 1),
+					s.addToCart(user, cartName(i), food, 1),
 				} {
 					if err != nil {
 						t.Error(err)
 					}
 				}
-				switch err := s.PlaceOrder(user, cartName(i), nil); {
+				switch err := s.placeOrder(user, cartName(i), nil); {
 				case err == nil:
 					sold[i%2].Add(2)
 				case !errors.Is(err, ErrOutOfStock):
@@ -149,7 +149,7 @@ func TestOneOrderPerUser(t *testing.T) {
 		const tries = cartsFree + cartsFollowed // carts that the user may have at once
 		s := open(t, cfg, 1000)
 		for i := range tries {
-			if err := s.AddToCart(2, cartName(i), 1, 1); err != nil {
+			if err := s.addToCart(2, cartName(i), 1, 1); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -157,7 +157,7 @@ func TestOneOrderPerUser(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range tries {
 			wg.Go(func() {
-				switch err := s.PlaceOrder(2, cartName(i), nil); {
+				switch err := s.placeOrder(2, cartName(i), nil); {
 				case err == nil:
 					placed.Add(1)
 				case !errors.Is(err, ErrHasOrder):
@@ -182,11 +182,11 @@ func TestOrderRead(t *testing.T) {
 			t.Errorf("before: %v, %v; want none", items, err)
 		}
 		for _, food := range []int64{3, 1, 3} {
-			if err := s.AddToCart(2, cartName(2), food, 1); err != nil {
+			if err := s.addToCart(2, cartName(2), food, 1); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := s.PlaceOrder(2, cartName(2), []byte("key 1:1,|2:2,")); err != nil {
+		if err := s.placeOrder(2, cartName(2), []byte("key 1:1,|2:2,")); err != nil {
 			t.Fatal(err)
 		}
 		want := []Item{{3, 2}, {1, 1}}
@@ -194,10 +194,10 @@ func TestOrderRead(t *testing.T) {
 			t.Errorf("after: %v, %v; want %v", items, err, want)
 		}
 		// A placed order never changes, whatever is sent for its cart.
-		if err := s.AddToCart(2, cartName(2), 2, 3); err != nil {
+		if err := s.addToCart(2, cartName(2), 2, 3); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.PlaceOrder(2, cartName(2), nil); !errors.Is(err, ErrHasOrder) {
+		if err := s.placeOrder(2, cartName(2), nil); !errors.Is(err, ErrHasOrder) {
 			t.Errorf("second order: %v, want ErrHasOrder", err)
 		}
 		if items, err := s.Order(2); err != nil || !slices.Equal(items, want) {

@@ -12,22 +12,24 @@ import (
 	"time"
 
 	"flashsale/internal/polltest"
+	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
 
-func TestScriptFlushHealed(t *testing.T) {
-	server := redistest.Start(t)
-	s := open(t, unix(server), 1000)
+func TestScriptFlushHealed(t *testing.T) { onServers(t, testScriptFlushHealed) }
+
+func testScriptFlushHealed(t *testing.T, server *redistest.Server, cfg Config) {
+	s := open(t, cfg, 1000)
 	for wave := range 4 {
 		server.Do(t, "SCRIPT FLUSH SYNC")
 		var wg sync.WaitGroup
 		for i := range 50 {
 			wg.Go(func() {
 				user, cart := uint32(50*wave+i+2), cartName(50*wave+i)
-				if err := s.AddToCart(user, cart, 1, 1); err != nil {
+				if err := s.addToCart(user, cart, 1, 1); err != nil {
 					t.Error(err)
 				}
-				if err := s.PlaceOrder(user, cart, nil); err != nil {
+				if err := s.placeOrder(user, cart, nil); err != nil {
 					t.Error(err)
 				}
 			})
@@ -40,16 +42,16 @@ func TestScriptFlushHealed(t *testing.T) {
 }
 
 // A frozen Redis: every call ends within the timeout, later ones at once; it thaws and service resumes.
-func TestFrozenRedis(t *testing.T) {
-	server := redistest.New(t)
-	cfg := unix(server)
+func TestFrozenRedis(t *testing.T) { onServers(t, testFrozenRedis) }
+
+func testFrozenRedis(t *testing.T, server *redistest.Server, cfg Config) {
 	cfg.Timeout = 200 * time.Millisecond
 	s := open(t, cfg, 1000)
 	server.Freeze(t)
 	var wg sync.WaitGroup
 	for i := range 500 {
 		wg.Go(func() {
-			if err := s.PlaceOrder(uint32(i+2), cartName(i), nil); !errors.Is(err, ErrUnavailable) {
+			if err := s.placeOrder(uint32(i+2), cartName(i), nil); !errors.Is(err, ErrUnavailable) {
 				t.Errorf("order on a frozen Redis: %v, want ErrUnavailable", err)
 			}
 		})
@@ -57,14 +59,17 @@ func TestFrozenRedis(t *testing.T) {
 	wg.Wait() // a hang fails the test by its own limit
 	server.Thaw(t)
 	polltest.Until(t, "orders are taken again", func() bool {
-		return errors.Is(s.PlaceOrder(2, cartName(0), nil), ErrCartEmpty)
+		return errors.Is(s.placeOrder(2, cartName(0), nil), ErrCartEmpty)
 	})
 }
 
 // A Redis that is killed and comes back from its append-only file: every acknowledged order is there.
 func TestKilledRedis(t *testing.T) {
-	server := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
-	s := open(t, unix(server), 100_000)
+	onServers(t, testKilledRedis, "--appendonly", "yes", "--appendfsync", "always")
+}
+
+func testKilledRedis(t *testing.T, server *redistest.Server, cfg Config) {
+	s := open(t, cfg, 100_000)
 	var placed, unknown atomic.Int64
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -78,10 +83,10 @@ func TestKilledRedis(t *testing.T) {
 				default:
 				}
 				i := users.Add(1)
-				if s.AddToCart(uint32(i), cartName(int(i)), 1, 1) != nil {
+				if s.addToCart(uint32(i), cartName(int(i)), 1, 1) != nil {
 					continue
 				}
-				switch err := s.PlaceOrder(uint32(i), cartName(int(i)), nil); {
+				switch err := s.placeOrder(uint32(i), cartName(int(i)), nil); {
 				case err == nil:
 					placed.Add(1)
 				case errors.Is(err, ErrUnavailable):
@@ -124,21 +129,23 @@ func TestKilledRedis(t *testing.T) {
 }
 
 // A Redis that accepts and never answers: the case in which plain radix blocks for ever.
-func TestBlackHole(t *testing.T) {
+func TestBlackHole(t *testing.T) { onEngines(t, testBlackHole) }
+
+func testBlackHole(t *testing.T, loop pipeline.Loop) {
 	hole := &proxy{target: redistest.Start(t).Socket}
 	hole.listen(t)
 	cfg := defaults
-	cfg.Network, cfg.Address, cfg.Timeout = "tcp", hole.address, 200*time.Millisecond
+	cfg.Network, cfg.Address, cfg.Timeout, cfg.Loop = "tcp", hole.address, 200*time.Millisecond, loop
 	s := open(t, cfg, 1000)
 	hole.swallow.Store(true)
 	for i := range 300 {
-		if err := s.PlaceOrder(2, cartName(i), nil); !errors.Is(err, ErrUnavailable) {
+		if err := s.placeOrder(2, cartName(i), nil); !errors.Is(err, ErrUnavailable) {
 			t.Fatalf("order into the hole: %v, want ErrUnavailable", err)
 		}
 	}
 	hole.swallow.Store(false)
 	polltest.Until(t, "orders are taken again", func() bool {
-		return errors.Is(s.PlaceOrder(2, cartName(0), nil), ErrCartEmpty)
+		return errors.Is(s.placeOrder(2, cartName(0), nil), ErrCartEmpty)
 	})
 }
 
@@ -209,14 +216,15 @@ func TestEvilReplyDropsTheConnection(t *testing.T) {
 	})
 }
 
-func TestErrorReplyBelongsToItsCall(t *testing.T) {
-	server := redistest.Start(t)
-	s := open(t, unix(server), 5)
+func TestErrorReplyBelongsToItsCall(t *testing.T) { onServers(t, testErrorReplyBelongsToItsCall) }
+
+func testErrorReplyBelongsToItsCall(t *testing.T, server *redistest.Server, cfg Config) {
+	s := open(t, cfg, 5)
 	server.Do(t, "LPUSH c_"+string(cartName(1))+" x") // a wrong type under the cart's key
-	if err := s.AddToCart(1, cartName(1), 1, 1); !errors.Is(err, ErrUnavailable) {
+	if err := s.addToCart(1, cartName(1), 1, 1); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("add: %v, want ErrUnavailable", err)
 	}
-	if err := s.AddToCart(1, cartName(2), 1, 1); err != nil {
+	if err := s.addToCart(1, cartName(2), 1, 1); err != nil {
 		t.Errorf("the connection did not survive an error reply: %v", err)
 	}
 }
@@ -228,15 +236,21 @@ func TestNoAllocations(t *testing.T) {
 	for i := range carts {
 		carts[i] = cartName(i)
 	}
+	done := make(outcome, 1)
 	for name, call := range map[string]func(){
 		"adds and an order": func() {
 			user++
 			for range CartMax + 1 { // the last one is refused
-				s.AddToCart(user, carts[user], 1, 1)
+				s.AddToCart(user, carts[user], 1, 1, done)
+				<-done
 			}
-			s.PlaceOrder(user, carts[user], nil)
+			s.PlaceOrder(user, carts[user], nil, done)
+			<-done
 		},
-		"an add to a full cart": func() { s.AddToCart(1, carts[0], 1, 1) },
+		"an add to a full cart": func() {
+			s.AddToCart(1, carts[0], 1, 1, done)
+			<-done
+		},
 	} {
 		if n := testing.AllocsPerRun(900, call); n != 0 && !redistest.Race {
 			t.Errorf("%v allocations for %s, want 0", n, name)

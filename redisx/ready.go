@@ -11,8 +11,9 @@ import (
 // memory or its disk is full, or it is a replica. The words of Redis follow in the error.
 var ErrWritesRefused = errors.New("writes are refused")
 
-// Ready reports whether the sale can be served: Redis answers, holds it, and takes writes. It returns
-// what is not in the ledger yet. Errors: ErrUnavailable, ErrSaleGone, ErrWritesRefused.
+// Ready reports whether the sale can be served: Redis answers, holds it, and takes writes, and there is the
+// connection for changes. It returns what is not in the ledger yet. Errors: ErrUnavailable, ErrSaleGone,
+// ErrWritesRefused.
 func (s *Sale) Ready() (Backlog, error) {
 	var held presence
 	var backlog Backlog
@@ -24,6 +25,9 @@ func (s *Sale) Ready() (Backlog, error) {
 	x.Command(&write, "LPUSHX", cartPrefix, "")
 	if err := s.read(x, &held); err != nil {
 		return Backlog{}, err
+	}
+	if !s.changes.Up() {
+		return Backlog{}, ErrUnavailable
 	}
 	if write.Refused != "" {
 		return Backlog{}, fmt.Errorf("%w: %s", ErrWritesRefused, write.Refused)

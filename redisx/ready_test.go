@@ -43,7 +43,7 @@ func checkWritesRefused(t *testing.T, s *Sale, begin, end func(), reply string) 
 	user := uint32(2)
 	polltest.Until(t, "an add is refused", func() bool {
 		user++
-		return s.AddToCart(user, cartName(int(user)), 1, 1) != nil
+		return s.addToCart(user, cartName(int(user)), 1, 1) != nil
 	})
 	_, err := s.Ready()
 	want := "writes are refused: " + reply
@@ -55,7 +55,7 @@ func checkWritesRefused(t *testing.T, s *Sale, begin, end func(), reply string) 
 		_, err := s.Ready()
 		return err == nil
 	})
-	if err := s.AddToCart(1, cartName(1), 1, 1); err != nil {
+	if err := s.addToCart(1, cartName(1), 1, 1); err != nil {
 		t.Errorf("an add on a ready sale: %v", err)
 	}
 }
@@ -70,9 +70,11 @@ func TestReadyAsksForWrites(t *testing.T) {
 			"NOREPLICAS Not enough good replicas to write."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := redistest.New(t)
-			s := open(t, unix(server), 10)
-			checkWritesRefused(t, s, func() { server.Do(t, tc.begin) }, func() { server.Do(t, tc.end) }, tc.reply)
+			onServers(t, func(t *testing.T, server *redistest.Server, cfg Config) {
+				s := open(t, cfg, 10)
+				begin, end := func() { server.Do(t, tc.begin) }, func() { server.Do(t, tc.end) }
+				checkWritesRefused(t, s, begin, end, tc.reply)
+			})
 		})
 	}
 }

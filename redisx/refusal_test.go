@@ -25,39 +25,40 @@ func TestRefusedWrites(t *testing.T) {
 			"WRONGTYPE Operation against a key holding the wrong kind of value script: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := logtest.Capture(t)
-			server := redistest.New(t)
-			s := open(t, unix(server), 10)
-			server.Do(t, tc.do)
-			err := s.AddToCart(2, cartName(2), 1, 1)
-			place := strings.Index(tc.reply, " script: ")
-			if want := "redis answers with an error: " + tc.reply; !errors.Is(err, ErrUnavailable) ||
-				err.Error() != want && (place < 0 || !strings.HasPrefix(err.Error(), want)) {
-				t.Errorf("add: %v\nwant %s", err, tc.reply)
-			}
-			once := log.Count("Redis refused a command") == 1 && log.Count(tc.reply[:8]) == 1
-			if !once || log.Count("does not answer") != 0 {
-				t.Errorf("log %s", log)
-			}
+			onServers(t, func(t *testing.T, server *redistest.Server, cfg Config) {
+				log := logtest.Capture(t)
+				s := open(t, cfg, 10)
+				server.Do(t, tc.do)
+				err := s.addToCart(2, cartName(2), 1, 1)
+				place := strings.Index(tc.reply, " script: ")
+				if want := "redis answers with an error: " + tc.reply; !errors.Is(err, ErrUnavailable) ||
+					err.Error() != want && (place < 0 || !strings.HasPrefix(err.Error(), want)) {
+					t.Errorf("add: %v\nwant %s", err, tc.reply)
+				}
+				once := log.Count("Redis refused a command") == 1 && log.Count(tc.reply[:8]) == 1
+				if !once || log.Count("does not answer") != 0 {
+					t.Errorf("log %s", log)
+				}
+			})
 		})
 	}
 }
 
 // A server joins an open sale also where Redis takes no writes, and an order of a full cart is still placed
 // there.
-func TestJoinAndOrderWithoutMemory(t *testing.T) {
-	logtest.Keep(t)
-	server := redistest.New(t)
-	s := open(t, unix(server), 10)
-	if err := s.AddToCart(2, cartName(2), 1, 1); err != nil {
+func TestJoinAndOrderWithoutMemory(t *testing.T) { onServers(t, testJoinAndOrderWithoutMemory) }
+
+func testJoinAndOrderWithoutMemory(t *testing.T, server *redistest.Server, cfg Config) {
+	s := open(t, cfg, 10)
+	if err := s.addToCart(2, cartName(2), 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	server.Do(t, "CONFIG SET maxmemory 1")
 	other := Opening{Catalog: catalogPrint, Stock: []int64{10}, Server: []Fingerprint{{"ab", "cd", "ef"}}}
-	if opened, err := Open(t.Context(), unix(server), other); err != nil || opened.Sale != s.ID() {
+	if opened, err := Open(t.Context(), cfg, other); err != nil || opened.Sale != s.ID() {
 		t.Errorf("joined %+v, %v", opened, err)
 	}
-	if err := s.PlaceOrder(2, cartName(2), nil); err != nil {
+	if err := s.placeOrder(2, cartName(2), nil); err != nil {
 		t.Errorf("order: %v", err)
 	}
 }
@@ -98,13 +99,14 @@ func TestRefusedLogin(t *testing.T) {
 }
 
 // A Redis that wants another password in mid-sale answers, and the log has its words.
-func TestPasswordChangedInMidSale(t *testing.T) {
+func TestPasswordChangedInMidSale(t *testing.T) { onServers(t, testPasswordChangedInMidSale) }
+
+func testPasswordChangedInMidSale(t *testing.T, server *redistest.Server, cfg Config) {
 	log := logtest.Capture(t)
-	server := redistest.New(t)
-	s := open(t, unix(server), 10)
+	s := open(t, cfg, 10)
 	server.Do(t, "CONFIG SET requirepass other\r\nCLIENT KILL TYPE normal SKIPME yes")
 	polltest.Until(t, "the refusal is logged", func() bool {
-		if err := s.AddToCart(2, cartName(2), 1, 1); !errors.Is(err, ErrUnavailable) {
+		if err := s.addToCart(2, cartName(2), 1, 1); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("add: %v, want ErrUnavailable", err)
 		}
 		return log.Count("NOAUTH Authentication required. (set REDIS_PASSWORD)") == 1

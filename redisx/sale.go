@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,17 @@ type Config struct {
 	pipeline.Config
 	CartTTL time.Duration // lifetime of a cart from its first piece on, whole seconds
 	Quiet   bool          // another process of this server logs when the sale goes and when it is back
+
+	// Loop, unless nil, makes the changes (AddToCart, PlaceOrder), over a connection of its own. Then only
+	// its thread may call them, and Join comes before it runs, or is called on its thread.
+	Loop pipeline.Loop `json:"-"`
+}
+
+// Outcome learns how a change has ended.
+type Outcome interface {
+	// Done gets nil or one of the errors named at the change. It runs on the thread or goroutine that owns
+	// the connection to Redis, or within the call itself, and must not wait.
+	Done(err error)
 }
 
 // changesSource is the rules of a cart, for the scripts that apply them.
@@ -46,7 +58,8 @@ type Sale struct {
 	foods    int
 	cfg      Config
 	redis    *pipeline.Conn
-	gone     atomic.Bool // Redis was seen without this sale
+	changes  *pipeline.Conn // for AddToCart and PlaceOrder; the same as redis, but with a Loop
+	gone     atomic.Bool    // Redis was seen without this sale
 
 	orders, checks *pipeline.Shared // order.lua and cart_check.lua
 
@@ -57,8 +70,7 @@ type Sale struct {
 }
 
 // Join makes the Sale that Open opened; any number of processes may join it. It has the foods 1 to foods
-// and the users
-// 1 to users. Run must run for its calls to be answered.
+// and the users 1 to users. Run must run for its calls to be answered.
 func Join(cfg Config, id string, foods, users int) *Sale { return join(cfg, id, foods, users, CartMax) }
 
 func join(cfg Config, id string, foods, users, cartMax int) *Sale {
@@ -70,18 +82,33 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 	rules := []string{strconv.Itoa(cartMax), lifetime, strconv.Itoa(s.list.plainBytes)}
 	s.orders = orderScript.Share([]string{s.stockKey, streamPrefix + id}, rules, 2, 1)
 	s.checks = cartCheckScript.Share(nil, rules, 2, 2)
-	s.redis = pipeline.New(cfg.Config, pipeline.Options{
-		Shared: []*pipeline.Shared{s.checks, s.orders}, Greet: s.greet, Reason: outageReason,
-		Outage: "orders get 503", FieldsMax: foods,
-	})
+	opts := pipeline.Options{Greet: s.greet, FieldsMax: foods,
+		Outage: &pipeline.Outage{Effect: "orders get 503", Reason: outageReason}}
+	if cfg.Loop != nil {
+		s.redis = pipeline.New(cfg.Config, opts)
+		opts.Loop = cfg.Loop
+	}
+	opts.Shared = []*pipeline.Shared{s.checks, s.orders}
+	s.changes = pipeline.New(cfg.Config, opts)
+	if cfg.Loop == nil {
+		s.redis = s.changes
+	}
 	return s
 }
 
 // ID is the random id of the sale: 8 characters from a-z and 2-7.
 func (s *Sale) ID() string { return s.id }
 
-// Run keeps the connection until ctx ends, and returns nil then. All calls must have returned before.
-func (s *Sale) Run(ctx context.Context) error { return s.redis.Run(ctx) }
+// Run keeps the connections until ctx ends, and returns nil then. All calls must have returned before.
+func (s *Sale) Run(ctx context.Context) error {
+	if s.redis == s.changes {
+		return s.redis.Run(ctx)
+	}
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	reading.Go(func() { _ = s.redis.Run(ctx) }) // nil
+	return s.changes.Run(ctx)
+}
 
 // Check asks Redis whether it still holds this sale: nil, ErrUnavailable or ErrSaleGone.
 func (s *Sale) Check() error {
@@ -149,13 +176,17 @@ func (s *Sale) read(x *pipeline.Call, found *presence) error {
 	return s.observe(*found)
 }
 
-// change carries out a call that changes something and returns its integer. It does not allocate.
-func (s *Sale) change(x *pipeline.Call) (int64, error) {
-	if s.gone.Load() {
-		x.Free()
-		return 0, ErrSaleGone
+// change sends a call that changes something. After an error the completion does not run.
+func (s *Sale) change(x *pipeline.Call, completion pipeline.Completion) error {
+	err := ErrUnavailable
+	switch {
+	case s.gone.Load():
+		err = ErrSaleGone
+	case s.changes.Send(x, completion):
+		return nil
 	}
-	return s.redis.DoInteger(x)
+	x.Free()
+	return err
 }
 
 // unknownCode is the error for a code that the script's contract does not name.

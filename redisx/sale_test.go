@@ -9,86 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mediocregopher/radix/v4"
-
 	"flashsale/internal/logtest"
 	"flashsale/internal/polltest"
-	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
-
-const catalogPrint = "2 foods, 0123456789abcdef"
-
-// onEach runs a test on a real redis-server and on the in-memory engine.
-func onEach(t *testing.T, test func(t *testing.T, cfg Config)) {
-	t.Run("redis-server", func(t *testing.T) { test(t, unix(redistest.Start(t))) })
-	t.Run("memory", func(t *testing.T) {
-		cfg := defaults
-		cfg.Network, cfg.Address = "tcp", redistest.Memory(t)
-		cfg.Timeout = 20 * time.Second // scripts run a hundred times slower there, under -race still slower
-		test(t, cfg)
-	})
-}
-
-var defaults = Config{Config: pipeline.Config{Timeout: time.Second}, CartTTL: time.Hour}
-
-func unix(s *redistest.Server) Config {
-	cfg := defaults
-	cfg.Network, cfg.Address = "unix", s.Socket
-	return cfg
-}
-
-// open opens a sale and joins it with a connection that runs until the test ends.
-func open(tb testing.TB, cfg Config, stock ...int64) *Sale {
-	tb.Helper()
-	opened, err := Open(tb.Context(), cfg, Opening{Catalog: catalogPrint, Stock: stock})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return joinSale(tb, cfg, opened.Sale, len(stock))
-}
-
-func joinSale(tb testing.TB, cfg Config, id string, foods int) *Sale {
-	tb.Helper()
-	return runSale(tb, Join(cfg, id, foods, 1_000_000))
-}
-
-// runSale runs a sale until the test ends.
-func runSale(tb testing.TB, s *Sale) *Sale {
-	tb.Helper()
-	logtest.Keep(tb)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { s.Run(ctx) })
-	tb.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
-	polltest.Until(tb, "connected", func() bool { return !errors.Is(s.Check(), ErrUnavailable) })
-	return s
-}
-
-// raw runs one command on a connection of its own.
-func raw(tb testing.TB, cfg Config, receiver any, args ...string) {
-	tb.Helper()
-	c, err := radix.Dial(tb.Context(), cfg.Network, cfg.Address)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer c.Close()
-	if err := c.Do(tb.Context(), radix.Cmd(receiver, args[0], args[1:]...)); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-func rawString(tb testing.TB, cfg Config, args ...string) string {
-	tb.Helper()
-	var s string
-	raw(tb, cfg, &s, args...)
-	return s
-}
-
-func cartName(i int) []byte { return fmt.Appendf(nil, "cart%012d", i) }
 
 func TestOpenOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
@@ -217,16 +141,16 @@ func TestOpenUnreachable(t *testing.T) {
 func TestSaleGoneAndBack(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 5)
-		if err := s.AddToCart(2, cartName(2), 1, 1); err != nil {
+		if err := s.addToCart(2, cartName(2), 1, 1); err != nil {
 			t.Fatal(err)
 		}
 		id := s.ID()
 		raw(t, cfg, nil, "FLUSHALL")
 		raw(t, cfg, nil, "SET", cartPrefix+string(cartName(2)), "1:1,")
-		if err := s.PlaceOrder(2, cartName(2), nil); !errors.Is(err, ErrSaleGone) {
+		if err := s.placeOrder(2, cartName(2), nil); !errors.Is(err, ErrSaleGone) {
 			t.Errorf("order after FLUSHALL: %v, want ErrSaleGone", err)
 		}
-		if err := s.AddToCart(2, cartName(2), 1, 1); !errors.Is(err, ErrSaleGone) {
+		if err := s.addToCart(2, cartName(2), 1, 1); !errors.Is(err, ErrSaleGone) {
 			t.Errorf("add after FLUSHALL: %v, want ErrSaleGone", err)
 		}
 		if _, err := s.Order(2); !errors.Is(err, ErrSaleGone) {
@@ -247,17 +171,17 @@ func TestSaleGoneAndBack(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.PlaceOrder(2, cartName(2), nil); err != nil {
+		if err := s.placeOrder(2, cartName(2), nil); err != nil {
 			t.Errorf("order after the sale came back: %v", err)
 		}
 	})
 }
 
 // A Redis with another sale in it is refused before the first call.
-func TestReconnectToAnotherSale(t *testing.T) {
+func TestReconnectToAnotherSale(t *testing.T) { onServers(t, testReconnectToAnotherSale) }
+
+func testReconnectToAnotherSale(t *testing.T, server *redistest.Server, cfg Config) {
 	log := logtest.Capture(t)
-	server := redistest.New(t)
-	cfg := unix(server)
 	s := open(t, cfg, 5)
 	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:1,")
 	server.Kill(t)

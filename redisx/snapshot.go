@@ -32,8 +32,9 @@ func (s *Sale) Stock() ([]int64, error) {
 }
 
 // Snapshot hands the stock to publish, at once and then every interval in which it changed, until ctx
-// ends. While Redis does not answer, the last stock stands. Snapshot also notices, within an interval,
-// that Redis was emptied or that the sale is back.
+// ends. At first it waits for the connection for changes too: a server takes requests once it has the stock.
+// While Redis does not answer, the last stock stands. Snapshot also notices, within an interval, that Redis
+// was emptied or that the sale is back.
 func (s *Sale) Snapshot(ctx context.Context, interval time.Duration, publish func(stock []int64)) {
 	tick := time.NewTimer(0)
 	defer tick.Stop()
@@ -42,7 +43,7 @@ func (s *Sale) Snapshot(ctx context.Context, interval time.Duration, publish fun
 		// Every process looks at the same moments of the clock, so that their lists change together.
 		tick.Reset(time.Until(time.Now().Truncate(interval).Add(interval)))
 		switch stock, err := s.Stock(); {
-		case err != nil && last == nil:
+		case (err != nil || !s.changes.Up()) && last == nil:
 			tick.Reset(firstRetry) // nothing can be listed yet
 		case err == nil && !slices.Equal(stock, last):
 			publish(stock)

@@ -22,10 +22,10 @@ func openStream(tb testing.TB, cfg Config, s *Sale, consumer string) *Stream {
 func buy(tb testing.TB, s *Sale, users ...int) {
 	tb.Helper()
 	for _, user := range users {
-		if err := s.AddToCart(uint32(user), cartName(user), 1, 1); err != nil {
+		if err := s.addToCart(uint32(user), cartName(user), 1, 1); err != nil {
 			tb.Fatal(err)
 		}
-		if err := s.PlaceOrder(uint32(user), cartName(user), []byte("key")); err != nil {
+		if err := s.placeOrder(uint32(user), cartName(user), []byte("key")); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -115,15 +115,15 @@ func TestRefusedOrdersAreNotInTheStream(t *testing.T) {
 		buy(t, s, 2)
 		for user, want := range map[int]error{2: ErrHasOrder, 3: ErrOutOfStock, 4: ErrCartEmpty} {
 			if user == 3 {
-				if err := s.AddToCart(3, cartName(3), 1, 1); err != nil {
+				if err := s.addToCart(3, cartName(3), 1, 1); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := s.PlaceOrder(uint32(user), cartName(user), nil); !errors.Is(err, want) {
+			if err := s.placeOrder(uint32(user), cartName(user), nil); !errors.Is(err, want) {
 				t.Errorf("order of user %d: %v, want %v", user, err, want)
 			}
 		}
-		if err := s.PlaceOrder(2, cartName(2), []byte("key")); err != nil {
+		if err := s.placeOrder(2, cartName(2), []byte("key")); err != nil {
 			t.Errorf("the same order under its key: %v", err)
 		}
 		_, users := readStream(t, stream, false, 10)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -22,11 +23,15 @@ func (s *supervisor) rooms() []room {
 
 // rooms are those of a worker of the sale. The requests in flight end first: they need the stock and Redis.
 func (w *worker) rooms(stop context.Context) []room {
-	return []room{
+	list := []room{
 		{"redis", w.sale.Run},
 		{"stock", w.publishStock},
 		{"http", func(ctx context.Context) error { return w.serve(ctx, stop) }},
 	}
+	if w.loop != nil { // it runs the connections of all others
+		list = slices.Insert(list, 0, room{"event loop", w.loop.Run})
+	}
+	return list
 }
 
 // A room runs in the background of a process. run works until its context ends, finishes what it has

@@ -69,9 +69,8 @@ func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (e
 // listen opens the port.
 func (s *supervisor) listen() (err error) {
 	s.processes, err = supervise.New(supervise.Config{
-		// One processor for each worker: the kernel balances the processes, and no process pays for
-		// moving goroutines between threads.
-		Roles: []supervise.Role{{Name: saleRole, Count: s.cfg.Workers, Address: s.cfg.Address(), Processors: 1}},
+		Roles: []supervise.Role{{Name: saleRole, Count: s.cfg.Workers, Address: s.cfg.Address(),
+			Processors: processors(s.cfg.Engine)}},
 		Drain: s.cfg.Drain,
 	})
 	if err != nil {
@@ -83,6 +82,16 @@ func (s *supervisor) listen() (err error) {
 			"address", s.address())
 	}
 	return nil
+}
+
+// processors returns the number of threads that run Go in a worker at once. The kernel balances the
+// processes; so one is enough, and no process pays for moving goroutines between threads. The event loop has
+// one for itself, and all that is not the order path another.
+func processors(engine string) int {
+	if engine == config.EngineLoop {
+		return 2
+	}
+	return 1
 }
 
 func (s *supervisor) address() string { return s.processes.Address(saleRole) }

@@ -11,6 +11,7 @@ import (
 
 	"flashsale/handlers"
 	"flashsale/internal/config"
+	"flashsale/internal/eventloop"
 	"flashsale/internal/profiling"
 	"flashsale/internal/supervise"
 	"flashsale/redisx"
@@ -25,6 +26,7 @@ const (
 // worker is a process that serves the sale.
 type worker struct {
 	cfg      *config.Config
+	loop     *eventloop.Loop // nil where goroutines serve
 	sale     *redisx.Sale
 	server   *handlers.Server
 	listener net.Listener
@@ -68,16 +70,22 @@ func newWorker(cfg *config.Config, o *opening, inherited *supervise.Worker) (*wo
 	if err != nil {
 		return nil, err
 	}
+	w := &worker{cfg: cfg, listener: inherited.Listener, ready: inherited.Ready, stocked: make(chan struct{})}
 	redis := o.Redis
 	redis.Quiet = inherited.Slot > 0
-	sale := redisx.Join(redis, o.Sale, len(o.catalog.Foods()), o.catalog.Users())
-	server := handlers.New(handlers.Config{
-		Catalog: o.catalog, Keys: keys, Sale: sale, TokenTTL: cfg.TokenTTL, TLS: encryption,
+	if cfg.Engine == config.EngineLoop && encryption == nil {
+		if w.loop, err = eventloop.New(); err != nil {
+			return nil, err
+		}
+		redis.Loop = w.loop
+	}
+	w.sale = redisx.Join(redis, o.Sale, len(o.catalog.Foods()), o.catalog.Users())
+	w.server = handlers.New(handlers.Config{
+		Catalog: o.catalog, Keys: keys, Sale: w.sale, TokenTTL: cfg.TokenTTL, TLS: encryption, Loop: w.loop,
 		ServiceToken: o.ServiceToken,
 		ConnsMax:     cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
 	})
-	return &worker{cfg: cfg, sale: sale, server: server, listener: inherited.Listener, ready: inherited.Ready,
-		stocked: make(chan struct{})}, nil
+	return w, nil
 }
 
 // publishStock is the room that looks at the stock.

@@ -37,7 +37,7 @@ func TestDefaults(t *testing.T) {
 	c := parse(t)
 	if c.Address() != "127.0.0.1:8080" || c.Redis.Address != "" || c.Catalog.Users != 10_000 ||
 		c.Catalog.Foods != 100 ||
-		c.Catalog.Stock != 1000 || c.Redis.Timeout != time.Second || c.TokenTTL != 24*time.Hour {
+		c.Catalog.Stock != 1000 || c.Redis.Timeout != 3*time.Second || c.TokenTTL != 24*time.Hour {
 		t.Errorf("defaults %+v", c)
 	}
 	if got := c.String(); got != "all defaults" {

@@ -29,7 +29,7 @@ func (c *storeFlags) add(f *Flags) {
 	f.Number(&c.redisPort, "redis-port", 6379, 1, 65535, "its `port`")
 	f.Text(&c.Redis.Username, "redis-username", "", "`name` to log in to Redis with")
 	f.Secret(&c.Redis.Password, "redis-password", "", "its `password`; better set in the environment")
-	f.Time(&c.Redis.Timeout, "redis-timeout", time.Second, time.Millisecond, time.Minute,
+	f.Time(&c.Redis.Timeout, "redis-timeout", 3*time.Second, time.Millisecond, time.Minute,
 		"`time` after which a request gets 503")
 	f.Switch(&c.RequireDurable, "require-durable", "do not start on a store that could lose an order that "+
 		"was answered")

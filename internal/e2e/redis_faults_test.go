@@ -40,7 +40,7 @@ func awaitReady(t *testing.T, c *client.Client, status int) {
 func awaitReconnected(t *testing.T, s *server) {
 	t.Helper()
 	polltest.Until(t, "both workers' way back to Redis", func() bool {
-		return s.Logged(t, "Redis answers again") == 2
+		return s.Logged(t, `Redis answers again" worker=0`) > 0 && s.Logged(t, `Redis answers again" worker=1`) > 0
 	})
 }
 

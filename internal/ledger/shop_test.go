@@ -109,12 +109,26 @@ func (s *shop) buy(t *testing.T, users ...uint32) {
 func (s *shop) order(user uint32) error {
 	cart := fmt.Appendf(nil, "cart%012d", user)
 	for _, item := range basket(user) {
-		if err := s.AddToCart(user, cart, item.Food, item.Count); err != nil {
+		done := make(outcome, 1)
+		s.AddToCart(user, cart, item.Food, item.Count, done)
+		if err := <-done; err != nil {
 			return err
 		}
 	}
-	return s.PlaceOrder(user, cart, nil)
+	return s.place(user, cart)
 }
+
+// place places the order of a cart that is full already.
+func (s *shop) place(user uint32, cart []byte) error {
+	done := make(outcome, 1)
+	s.PlaceOrder(user, cart, nil, done)
+	return <-done
+}
+
+// outcome is a redisx.Outcome that can be waited for.
+type outcome chan error
+
+func (o outcome) Done(err error) { o <- err }
 
 func basket(user uint32) []redisx.Item {
 	food := int64(user) % 3

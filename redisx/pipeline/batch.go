@@ -16,10 +16,11 @@ type batch struct {
 	commands []*Call // those of no shared script
 	groups   []group // the others, one group for each shared script, by slot
 	oldest   time.Time
-	head     []byte // scratch
+	text     []byte // scratch
 
 	failed        bool // some call got an error reply
 	unknownScript bool // one of those was NOSCRIPT
+	repeated      bool // its calls were sent before
 	reading       bool // touched by the reader of the connection only
 }
 
@@ -57,38 +58,47 @@ func (b *batch) add(x *Call) {
 
 // MarshalRESP writes all requests.
 func (b *batch) MarshalRESP(w io.Writer, _ *resp.Opts) error {
+	b.text = b.appendTo(b.text[:0])
+	_, err := w.Write(b.text)
+	return err
+}
+
+// appendTo appends all requests.
+func (b *batch) appendTo(dst []byte) []byte {
 	for _, x := range b.commands {
-		if _, err := w.Write(x.args); err != nil {
-			return err
-		}
+		dst = append(dst, x.args...)
 	}
 	for i := range b.groups {
 		if g := &b.groups[i]; len(g.calls) > 0 {
-			b.head = g.shared.appendHead(b.head[:0], len(g.calls))
-			if err := g.write(w, b.head); err != nil {
-				return err
-			}
+			dst = g.appendTo(dst)
 		}
 	}
-	return nil
+	return dst
 }
 
-func (g *group) write(w io.Writer, head []byte) error {
-	_, err := w.Write(head)
+func (g *group) appendTo(dst []byte) []byte {
+	dst = g.shared.appendHead(dst, len(g.calls))
 	for _, x := range g.calls {
-		if err == nil {
-			_, err = w.Write(x.keys)
+		dst = append(dst, x.keys...)
+	}
+	dst = append(dst, g.shared.args...)
+	for _, x := range g.calls {
+		dst = append(dst, x.args...)
+	}
+	return dst
+}
+
+// replies returns the number of replies that are due for the requests.
+func (b *batch) replies() (n int) {
+	for _, x := range b.commands {
+		n += x.replies()
+	}
+	for i := range b.groups {
+		if len(b.groups[i].calls) > 0 {
+			n++
 		}
 	}
-	if err == nil {
-		_, err = w.Write(g.shared.args)
-	}
-	for _, x := range g.calls {
-		if err == nil {
-			_, err = w.Write(x.args)
-		}
-	}
-	return err
+	return n
 }
 
 // UnmarshalRESP reads the replies of all calls. An error reply belongs to its call, or to all calls of
@@ -150,12 +160,32 @@ func (b *batch) note(err error) {
 	}
 }
 
+// again returns a batch that loads the scripts and makes those calls once more that were not carried out
+// because Redis did not know their script (after SCRIPT FLUSH); nil where there are none, and where that was
+// done already: Redis does not keep the scripts.
+func (b *batch) again(shared []*Shared, scripts []*Script) *batch {
+	if !b.unknownScript || b.repeated {
+		return nil
+	}
+	load := loading(scripts).Since(b.oldest)
+	load.completion = frees{}
+	again := newBatch(shared, load)
+	again.repeated = true
+	for _, x := range b.calls {
+		if x.lostScript() {
+			again.add(x)
+		}
+	}
+	return again
+}
+
 // complete hands all calls to their callers, with err, unless it is nil, in the place of what they got.
 // The batch is empty afterwards.
 func (b *batch) complete(err error) {
 	for _, x := range b.calls {
 		x.complete(err)
 	}
+	b.repeated = false
 	b.calls = empty(b.calls)
 	b.commands = empty(b.commands)
 	for i := range b.groups {

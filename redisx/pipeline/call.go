@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -25,8 +26,8 @@ type Call struct {
 
 // Completion learns that a call is answered.
 type Completion interface {
-	// Complete gets the call with its Result, and frees it. It runs on the goroutine that owns the
-	// connection, so it must not wait: all other calls would wait with it.
+	// Complete gets the call with its Result, and frees it. It runs on the goroutine or the event loop that
+	// owns the connection, so it must not wait: all other calls would wait with it.
 	Complete(x *Call)
 }
 
@@ -62,6 +63,9 @@ func (x *Call) Since(begin time.Time) *Call {
 	return x
 }
 
+// Begin returns the moment from which the call's time counts, once it is sent.
+func (x *Call) Begin() time.Time { return x.queued }
+
 // Command adds a command. Its reply goes into the receiver, a pointer as for resp3.Unmarshal of radix.
 func (x *Call) Command(receiver any, args ...string) *Call {
 	x.args = appendBulks(appendHeader(x.args, '*', len(args)), args)
@@ -94,6 +98,17 @@ func (x *Call) Arg(arg []byte) *Call {
 	x.args = appendBytes(x.args, arg)
 	return x
 }
+
+// replies returns the number of replies that are due for its commands.
+func (x *Call) replies() int {
+	if x.single {
+		return 1
+	}
+	return len(x.into)
+}
+
+// lostScript reports whether the call was not carried out because Redis did not know its script.
+func (x *Call) lostScript() bool { return x.script != nil && errors.Is(x.err, errNoScript) }
 
 // complete hands the call to its caller with err, unless that is nil, as its outcome.
 func (x *Call) complete(err error) {

@@ -3,16 +3,15 @@
 // scripts and replies, and nothing of a sale.
 //
 // A Conn sends what waits at the same moment as one pipeline: a call costs a share of one round trip.
-// Every call is answered within Config.Timeout, with ErrUnavailable where Redis does not answer in time.
-// A Link is a connection without that, for one goroutine: for calls at the start, and for those that take
-// longer.
+// Every call is answered within Config.Timeout and replyGrace, with ErrUnavailable where Redis does not
+// answer in time: overload.go has the rules. A Link is a connection without that, for one goroutine: for
+// calls at the start, and for those that take longer.
 //
 // It is slow where one caller sends its calls one after another: each of them waits for a round trip then.
 package pipeline
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"runtime"
 	"slices"
@@ -24,24 +23,27 @@ import (
 )
 
 const (
-	queueMax   = 8192                   // calls that may wait on one connection; the next is refused at once
-	paceWeight = 8                      // weight of the pace so far against that of a new batch
-	batchMax   = 256                    // calls sent as one pipeline
-	retryMin   = 10 * time.Millisecond  // pause before the first redial
-	retryMax   = 500 * time.Millisecond // the longest pause: service resumes within a second
+	batchMax = 256                    // calls sent as one pipeline
+	retryMin = 10 * time.Millisecond  // pause before the first redial
+	retryMax = 500 * time.Millisecond // the longest pause: service resumes within a second
+
+	// redialMax is how long a redial waits for its connection. TCP repeats a lost SYN after one second and
+	// then after three: a new dial is earlier.
+	redialMax = time.Second
 )
 
 // Conn is one connection to Redis and the goroutine that owns it, Run. The owner takes one call, lets
 // every goroutine that can run add its own, and sends what waits as one pipeline. Only the owner touches
-// the connection. Every batch has the deadline of its oldest call; when one fails, the connection is
-// dropped and everything that waits fails with it. Its other methods are safe for concurrent use.
+// the connection. Every batch has a deadline (replyDeadline); when one fails, the connection is dropped and
+// everything that waits fails with it. Its other methods are safe for concurrent use.
 type Conn struct {
 	cfg  Config
 	opts Options
 
+	loop  *onLoop // of a Conn on an event loop, else nil
 	queue chan *Call
-	up    atomic.Bool  // false: calls are refused without queueing
-	pace  atomic.Int64 // smoothed time that a full batch takes, nanoseconds; the owner writes it
+	up    atomic.Bool // false: calls are refused without queueing
+	pace  pace        // the owner notes it
 
 	complaints logpace.Pace
 	overload   logpace.Pace
@@ -54,11 +56,23 @@ func New(cfg Config, opts Options) *Conn {
 		shared.slot = slot
 		opts.Scripts = append(opts.Scripts, shared.Script)
 	}
-	return &Conn{cfg: cfg, opts: opts, queue: make(chan *Call, queueMax)}
+	if opts.Outage == nil {
+		opts.Outage = &Outage{}
+	}
+	c := &Conn{cfg: cfg, opts: opts}
+	if opts.Loop != nil {
+		c.loop = newOnLoop(c, opts.Loop)
+	} else {
+		c.queue = make(chan *Call, queueMax)
+	}
+	return c
 }
 
-// Do sends a call, waits for its replies and frees it. It returns within Config.Timeout. Errors:
-// ErrUnavailable, also for an error reply, with its words.
+// Up reports whether there is a connection. Without one every call fails at once.
+func (c *Conn) Up() bool { return c.up.Load() }
+
+// Do sends a call, waits for its replies and frees it. It returns within Config.Timeout and replyGrace.
+// Errors: ErrUnavailable, also for an error reply, with its words.
 func (c *Conn) Do(x *Call) error {
 	_, err := c.DoInteger(x)
 	return err
@@ -81,17 +95,20 @@ func (c *Conn) Detach(x *Call) {
 	}
 }
 
-// Send queues a call, to be completed within Config.Timeout. It reports whether it could: where not,
-// because Redis is away or too much waits, the call stays the caller's and is not completed.
+// Send queues a call, to be completed within Config.Timeout and replyGrace. It reports whether it could:
+// where not, because Redis is away or too much waits, the call stays the caller's and is not completed.
 func (c *Conn) Send(x *Call, completion Completion) bool {
 	if !c.up.Load() {
 		return false
 	}
-	if c.late() {
+	x.completion = completion
+	if c.loop != nil {
+		return c.loop.add(x)
+	}
+	if c.pace.late(len(c.queue), c.cfg.Timeout) {
 		c.noteOverload()
 		return false
 	}
-	x.completion = completion
 	if x.queued.IsZero() {
 		x.queued = time.Now()
 	}
@@ -107,38 +124,39 @@ func (c *Conn) Send(x *Call, completion Completion) bool {
 // noteOverload logs that calls are refused because too many wait.
 func (c *Conn) noteOverload() {
 	if n := c.overload.Due(time.Now()); n > 0 {
-		slog.Warn("calls to Redis are refused: more wait than it answers in half of -redis-timeout",
+		slog.Warn("calls to Redis are refused: more wait than it answers within -redis-timeout",
 			"redis", c.cfg.Address, "refused", n)
 	}
-}
-
-// late reports whether a new call would be refused as stale when its turn comes, because whole batches wait
-// before it. It is better refused at once, while its client still listens.
-func (c *Conn) late() bool {
-	return int64(len(c.queue)/batchMax)*c.pace.Load() > int64(c.cfg.Timeout/2)
 }
 
 // Run keeps the connection until ctx ends, and returns nil then. Calls must have ended before: later ones
 // are not answered.
 func (c *Conn) Run(ctx context.Context) error {
-	out := outage{redis: c.cfg.Address, effect: c.opts.Outage, reason: c.opts.Reason}
 	for delay := time.Duration(0); ; {
 		l, err := c.redial(ctx, delay)
 		if err == nil {
-			out.end()
+			c.opts.Outage.end(c)
 			delay = 0
-			c.up.Store(true)
-			err = c.serve(ctx, l)
-			c.up.Store(false)
-			l.Close()
+			err = c.use(ctx, l)
 		}
 		if ctx.Err() != nil {
 			c.refuseWaiting()
 			return nil
 		}
-		out.note(err)
+		c.opts.Outage.note(c, err)
 		delay = min(max(2*delay, retryMin), retryMax)
 	}
+}
+
+// use answers calls over a new connection until it fails or ctx ends.
+func (c *Conn) use(ctx context.Context, l *Link) error {
+	defer l.Close()
+	if c.loop != nil {
+		return c.loop.use(ctx, l)
+	}
+	c.up.Store(true)
+	defer c.up.Store(false)
+	return c.serve(ctx, l)
 }
 
 // redial dials after the delay. Calls that still arrive meanwhile are refused.
@@ -155,7 +173,9 @@ func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 		case <-pause.C:
 		case <-ctx.Done():
 		}
-		l, err := dial(ctx, c.cfg, c.opts.FieldsMax)
+		limited := c.cfg
+		limited.Timeout = min(limited.Timeout, redialMax)
+		l, err := dial(ctx, limited, c.opts.FieldsMax)
 		if err == nil {
 			if err = c.prepare(l, c.cfg.Timeout); err != nil {
 				l.Close()
@@ -181,7 +201,10 @@ func (c *Conn) prepare(l *Link, limit time.Duration) error {
 			return err
 		}
 	}
-	return l.load(c.opts.Scripts, time.Until(deadline))
+	if len(c.opts.Scripts) == 0 {
+		return nil
+	}
+	return l.Do(loading(c.opts.Scripts), time.Until(deadline))
 }
 
 // serve answers calls until the connection fails or ctx ends.
@@ -221,13 +244,11 @@ func (c *Conn) serve(ctx context.Context, l *Link) error {
 	}
 }
 
-// collect gathers what waits, at most batchMax calls. A call that has already waited half its time is
-// refused: sent now it would leave its batch too little time, and all calls of the batch would fail with
-// it.
+// collect gathers what waits, at most batchMax calls. A call that has waited for its whole time is refused.
 func (c *Conn) collect(b *batch, x *Call) {
-	stale := time.Now().Add(-c.cfg.Timeout / 2)
+	now := time.Now()
 	for {
-		if x.queued.Before(stale) {
+		if expired(x.queued, now, c.cfg.Timeout) {
 			c.noteOverload()
 			x.complete(ErrUnavailable)
 		} else if b.add(x); len(b.calls) == batchMax {
@@ -241,33 +262,36 @@ func (c *Conn) collect(b *batch, x *Call) {
 	}
 }
 
-// exchange sends the batch and reads its replies. Calls of a script that Redis did not know (after SCRIPT
-// FLUSH) were not carried out: the scripts are loaded and those calls sent once more.
+// exchange sends the batch and reads its replies.
 func (c *Conn) exchange(l *Link, b *batch) error {
-	deadline := b.oldest.Add(c.cfg.Timeout)
 	sent := time.Now()
+	deadline := replyDeadline(b.oldest, sent, c.cfg.Timeout)
 	if err := l.roundTrip(b, deadline); err != nil {
 		return err
 	}
-	if len(b.calls) == batchMax {
-		// Smoothed: one slow write to a disk tells nothing about the next batches.
-		c.pace.Add((int64(time.Since(sent)) - c.pace.Load()) / paceWeight)
-	}
-	if !b.unknownScript {
+	c.notePace(b, sent)
+	again := c.again(b)
+	if again == nil {
 		return nil
 	}
-	again := newBatch(c.opts.Shared)
-	for _, x := range b.calls {
-		if x.script != nil && errors.Is(x.err, errNoScript) {
-			again.add(x)
-		}
-	}
-	slog.Warn("Redis has lost the scripts; loading them again",
-		"redis", c.cfg.Address, "calls", len(again.calls))
-	if err := c.prepare(l, time.Until(deadline)); err != nil {
-		return err
-	}
 	return l.roundTrip(again, deadline)
+}
+
+// notePace notes the time that a full batch took.
+func (c *Conn) notePace(b *batch, sent time.Time) {
+	if len(b.calls) == batchMax {
+		c.pace.note(time.Since(sent))
+	}
+}
+
+// again is batch.again, with a line in the log.
+func (c *Conn) again(b *batch) *batch {
+	again := b.again(c.opts.Shared, c.opts.Scripts)
+	if again != nil {
+		slog.Warn("Redis has lost the scripts; loading them again",
+			"redis", c.cfg.Address, "calls", len(again.calls)-1)
+	}
+	return again
 }
 
 // complain logs error replies, at most one line in logpace.Interval: thousands of calls may get the same

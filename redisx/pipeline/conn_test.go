@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,76 +11,43 @@ import (
 
 	"github.com/mediocregopher/radix/v4"
 
+	"flashsale/internal/eventloop/looptest"
 	"flashsale/internal/logtest"
 	"flashsale/internal/polltest"
 	"flashsale/redisx/redistest"
 )
 
-var defaults = Config{Timeout: time.Second}
-
-func unix(s *redistest.Server) Config {
-	return Config{Network: "unix", Address: s.Socket, Timeout: time.Second}
-}
-
-// onEach runs a test on a real redis-server and on the in-memory engine.
-func onEach(t *testing.T, test func(t *testing.T, cfg Config)) {
-	t.Run("redis-server", func(t *testing.T) { test(t, unix(redistest.Start(t))) })
-	t.Run("memory", func(t *testing.T) {
-		test(t, Config{Network: "tcp", Address: redistest.Memory(t), Timeout: 20 * time.Second})
-	})
-}
-
-// connect runs a Conn until the test ends and waits until it serves.
-func connect(tb testing.TB, cfg Config, opts Options) *Conn {
-	tb.Helper()
-	logtest.Keep(tb)
-	c := New(cfg, opts)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := c.Run(ctx); err != nil {
-			tb.Error(err)
-		}
-	})
-	tb.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
-	polltest.Until(tb, "connected", c.up.Load)
-	return c
-}
-
 func TestCommands(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		c := connect(t, cfg, Options{})
+	onEach(t, func(t *testing.T, cfg Config, loop Loop) {
+		c := connect(t, cfg, Options{Loop: loop})
 		var ok, text string
 		var missing []byte
 		var n int
 		x := Command(&ok, "SET", "k", "v").Command(&text, "GET", "k").
 			Command(&radix.Maybe{Rcv: &missing}, "GET", "none").Command(&n, "EXISTS", "k", "k")
-		if err := c.Do(x); err != nil || ok != "OK" || text != "v" || missing != nil || n != 2 {
+		if err := do(c, x); err != nil || ok != "OK" || text != "v" || missing != nil || n != 2 {
 			t.Errorf("%q, %q, %q, %d, %v", ok, text, missing, n, err)
 		}
-		if n, err := c.DoInteger(NewCall().Integer("APPEND", []byte("k"), []byte("w"))); err != nil || n != 2 {
+		if n, err := doInteger(c, NewCall().Integer("APPEND", []byte("k"), []byte("w"))); err != nil || n != 2 {
 			t.Errorf("an integer: %d, %v; want 2", n, err)
 		}
-		c.Detach(NewCall().Integer("APPEND", []byte("k"), []byte("x")))
-		if err := c.Do(Command(&text, "GET", "k")); err != nil || text != "vwx" {
+		looptest.On(loop, func() { c.Detach(NewCall().Integer("APPEND", []byte("k"), []byte("x"))) })
+		if err := do(c, Command(&text, "GET", "k")); err != nil || text != "vwx" {
 			t.Errorf("behind a detached call: %q, %v; want vwx", text, err)
 		}
-		if err := c.Do(Command(&n, "LPUSH", "list", "x")); err != nil {
+		if err := do(c, Command(&n, "LPUSH", "list", "x")); err != nil {
 			t.Fatal(err)
 		}
-		integer, err := c.DoInteger(NewCall().Integer("APPEND", []byte("list"), []byte("w")))
+		integer, err := doInteger(c, NewCall().Integer("APPEND", []byte("list"), []byte("w")))
 		if err != nil || integer != WrongType {
 			t.Errorf("an integer of a list: %d, %v; want WrongType", integer, err)
 		}
 		var refused, taken Verdict
 		x = Command(&refused, "LPUSHX", "k", "x").Command(&taken, "LPUSHX", "list", "x")
-		if err := c.Do(x); err != nil || refused.Refused == "" || taken.Refused != "" {
+		if err := do(c, x); err != nil || refused.Refused == "" || taken.Refused != "" {
 			t.Errorf("verdicts %+v, %+v, %v", refused, taken, err)
 		}
-		err = c.Do(Command(&text, "GET", "list").Command(&n, "EXISTS", "k"))
+		err = do(c, Command(&text, "GET", "list").Command(&n, "EXISTS", "k"))
 		if !errors.Is(err, ErrUnavailable) || n != 1 {
 			t.Errorf("an error reply among others: %d, %v; want 1, ErrUnavailable", n, err)
 		}
@@ -90,9 +56,9 @@ func TestCommands(t *testing.T) {
 
 // A script returns what it likes, on its own.
 func TestScript(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
+	onEach(t, func(t *testing.T, cfg Config, loop Loop) {
 		echo := NewScript("return {KEYS[1], ARGV[1], ARGV[2], #KEYS + #ARGV}")
-		c := connect(t, cfg, Options{Scripts: []*Script{echo}})
+		c := connect(t, cfg, Options{Loop: loop, Scripts: []*Script{echo}})
 		l, err := Dial(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -100,8 +66,8 @@ func TestScript(t *testing.T) {
 		defer l.Close()
 		keys, args := []string{"k"}, []string{"a", "b\r\n"}
 		for name, do := range map[string]func(reply any) error{
-			"by its name":   func(reply any) error { return c.Do(echo.Call(reply, keys, args...)) },
-			"by its source": func(reply any) error { return c.Do(echo.Eval(reply, keys, args...)) },
+			"by its name":   func(reply any) error { return do(c, echo.Call(reply, keys, args...)) },
+			"by its source": func(reply any) error { return do(c, echo.Eval(reply, keys, args...)) },
 			"on a link":     func(reply any) error { return l.Do(echo.Eval(reply, keys, args...), cfg.Timeout) },
 		} {
 			var key, a, b string
@@ -126,38 +92,38 @@ return codes`
 
 // Calls of two shared scripts and commands, many at once, also after the scripts were lost.
 func TestSharedScripts(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
+	onEach(t, func(t *testing.T, cfg Config, loop Loop) {
 		ones := NewScript(counter).Share([]string{"ones"}, []string{"1000"}, 1, 1)
 		twos := NewScript(counter+" -- the other").Share([]string{"twos"}, []string{"1"}, 1, 1)
 		last := NewScript("return redis.call('INCR', KEYS[1])")
-		c := connect(t, cfg, Options{Scripts: []*Script{last}, Shared: []*Shared{ones, twos}})
+		c := connect(t, cfg, Options{Loop: loop, Scripts: []*Script{last}, Shared: []*Shared{ones, twos}})
 		const waves, callers = 3, 100
 		for range waves {
 			var wg sync.WaitGroup
 			for i := range callers {
 				wg.Go(func() {
 					key := fmt.Appendf(nil, "k%d", i)
-					if n, err := c.DoInteger(ones.Call().Key(key).Arg([]byte("1"))); err != nil || n < 1 {
+					if n, err := doInteger(c, ones.Call().Key(key).Arg([]byte("1"))); err != nil || n < 1 {
 						t.Errorf("ones: %d, %v", n, err)
 					}
-					if n, err := c.DoInteger(twos.Call().Key(key).Arg([]byte("2"))); err != nil || n != -1 {
+					if n, err := doInteger(c, twos.Call().Key(key).Arg([]byte("2"))); err != nil || n != -1 {
 						t.Errorf("twos: %d, %v; want -1", n, err)
 					}
 					var n int64
-					if err := c.Do(last.Call(&n, []string{"last"})); err != nil || n < 1 {
+					if err := do(c, last.Call(&n, []string{"last"})); err != nil || n < 1 {
 						t.Errorf("alone: %d, %v", n, err)
 					}
 				})
 			}
 			wg.Wait()
-			if err := c.Do(Command(nil, "SCRIPT", "FLUSH")); err != nil {
+			if err := do(c, Command(nil, "SCRIPT", "FLUSH")); err != nil {
 				t.Fatal(err)
 			}
 		}
 		got := make([]string, 4)
 		x := Command(&got[0], "GET", "ones").Command(&got[1], "GET", "twos").
 			Command(&got[2], "GET", "last").Command(&got[3], "GET", "k7")
-		if err := c.Do(x); err != nil || !slices.Equal(got, []string{"300", "600", "300", "9"}) {
+		if err := do(c, x); err != nil || !slices.Equal(got, []string{"300", "600", "300", "9"}) {
 			t.Errorf("sums %q, %v; want 300, 600, 300, 9", got, err)
 		}
 	})
@@ -176,7 +142,7 @@ func TestErrorOfASharedScript(t *testing.T) {
 	defer l.Close()
 	var n int64
 	calls := []*Call{broken.Call().Key([]byte("a")), broken.Call().Key([]byte("b")), Command(&n, "INCR", "k")}
-	if err := l.load([]*Script{broken.Script, short.Script}, time.Second); err != nil {
+	if err := l.Do(loading([]*Script{broken.Script, short.Script}), time.Second); err != nil {
 		t.Fatal(err)
 	}
 	b := newBatch(shared, calls...)
@@ -214,49 +180,52 @@ func (s *tally) Complete(x *Call) {
 }
 
 // Every call that was sent is completed once, whatever becomes of Redis.
-func TestCompletions(t *testing.T) {
+func TestCompletions(t *testing.T) { onEngines(t, testCompletions) }
+
+func testCompletions(t *testing.T, loop Loop) {
 	server := redistest.New(t)
 	cfg := unix(server)
 	cfg.Timeout = 200 * time.Millisecond
-	c := connect(t, cfg, Options{})
+	c := connect(t, cfg, Options{Loop: loop})
 	var got tally
 	sent := int64(0)
-	send := func() {
-		if x := NewCall().Integer("EXISTS", []byte("k"), []byte("k")); c.Send(x, &got) {
-			sent++
-		} else {
-			x.Free()
+	sendAll := func() {
+		for range 1000 {
+			if x := NewCall().Integer("EXISTS", []byte("k"), []byte("k")); send(c, x, &got) {
+				sent++
+			} else {
+				x.Free()
+			}
 		}
 	}
 	server.Do(t, "SET k v")
-	for range 1000 {
-		send()
-	}
+	sendAll()
 	completed := func() bool { return got.answered.Load()+got.refused.Load() == sent }
 	polltest.Until(t, "all calls are answered", completed)
 	if got.answered.Load() != 1000 || got.sum.Load() != 2000 {
 		t.Errorf("%d answers, sum %d; want 1000, 2000", got.answered.Load(), got.sum.Load())
 	}
 	server.Freeze(t)
-	for range 1000 {
-		send()
-	}
+	sendAll()
 	polltest.Until(t, "all calls into a frozen Redis are refused", completed)
 	if got.refused.Load() == 0 {
 		t.Error("a frozen Redis has answered everything")
 	}
 	server.Thaw(t)
-	polltest.Until(t, "Redis answers again", func() bool { return c.Do(Command(nil, "PING")) == nil })
+	polltest.Until(t, "Redis answers again", func() bool { return do(c, Command(nil, "PING")) == nil })
 }
 
 // A connection serves only after its greeting; one that is refused is dialled again, and the log has one
 // line for it.
-func TestGreeting(t *testing.T) {
+func TestGreeting(t *testing.T) { onEngines(t, testGreeting) }
+
+func testGreeting(t *testing.T, loop Loop) {
 	log := logtest.Capture(t)
 	stranger := errors.New("a stranger")
 	var greeted atomic.Int64
 	server := redistest.Start(t)
 	c := connect(t, unix(server), Options{
+		Loop:    loop,
 		Scripts: []*Script{NewScript("return 7")},
 		Greet: func(l *Link, limit time.Duration) error {
 			var reply string
@@ -268,13 +237,12 @@ func TestGreeting(t *testing.T) {
 			}
 			return nil
 		},
-		Reason: func(err error) string {
+		Outage: &Outage{Reason: func(err error) string {
 			if errors.Is(err, stranger) {
 				return "Redis does not know us"
 			}
 			return ""
-		},
-		Outage: "nothing is done",
+		}, Effect: "nothing is done"},
 	})
 	if n := greeted.Load(); n != 4 {
 		t.Errorf("%d greetings, want 4", n)
@@ -283,10 +251,10 @@ func TestGreeting(t *testing.T) {
 	if away != 1 || log.Count("Redis answers again") != 1 {
 		t.Errorf("log %s", log)
 	}
-	server.Do(t, "SCRIPT FLUSH SYNC")
+	server.Do(t, "SCRIPT FLUSH SYNC") // the connection stays, and so does the greeting
 	var n int64
-	if err := c.Do(c.opts.Scripts[0].Call(&n, nil)); err != nil || n != 7 || greeted.Load() != 5 {
-		t.Errorf("%d, %v after %d greetings; want 7, 5 greetings", n, err, greeted.Load())
+	if err := do(c, c.opts.Scripts[0].Call(&n, nil)); err != nil || n != 7 || greeted.Load() != 4 {
+		t.Errorf("%d, %v after %d greetings; want 7, 4 greetings", n, err, greeted.Load())
 	}
 }
 
@@ -298,68 +266,19 @@ func TestQueueFull(t *testing.T) {
 	var waiting sync.WaitGroup
 	for range queueMax {
 		waiting.Go(func() {
-			if err := c.Do(NewCall()); !errors.Is(err, ErrUnavailable) {
+			if err := do(c, NewCall()); !errors.Is(err, ErrUnavailable) {
 				t.Errorf("waiting call: %v", err)
 			}
 		})
 	}
 	polltest.Until(t, "the queue is full", func() bool { return len(c.queue) == queueMax })
-	if err := c.Do(NewCall()); !errors.Is(err, ErrUnavailable) {
+	if err := do(c, NewCall()); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("one call too many: %v, want ErrUnavailable", err)
 	}
 	c.refuseWaiting()
 	waiting.Wait()
 	if n := log.Count("calls to Redis are refused: more wait than it answers"); n != 1 {
 		t.Errorf("%d lines about the overload, want 1", n)
-	}
-}
-
-// A call before which more batches wait than can be carried out in half its time is refused at once.
-func TestLateCallRefused(t *testing.T) {
-	logtest.Keep(t)
-	cfg := defaults
-	cfg.Timeout = time.Second
-	for _, tc := range []struct {
-		waiting int
-		pace    time.Duration
-		late    bool
-	}{
-		{0, time.Minute, false},
-		{batchMax - 1, time.Minute, false}, // they are one batch: how long it will take is not known
-		{batchMax, 501 * time.Millisecond, true},
-		{batchMax, 499 * time.Millisecond, false},
-		{queueMax / 2, 10 * time.Millisecond, false},
-		{queueMax / 2, 40 * time.Millisecond, true},
-		{queueMax - 1, 0, false},
-	} {
-		c := New(cfg, Options{})
-		c.up.Store(true)
-		c.pace.Store(int64(tc.pace))
-		for range tc.waiting {
-			c.queue <- NewCall()
-		}
-		if sent := c.Send(NewCall(), wakes{}); sent == tc.late {
-			t.Errorf("%d wait, %v a batch: sent %v, want %v", tc.waiting, tc.pace, sent, !tc.late)
-		}
-	}
-}
-
-// A call that has waited half its time is refused, and does not take the deadline of the others.
-func TestStaleCallRefused(t *testing.T) {
-	logtest.Keep(t)
-	c := New(defaults, Options{})
-	stale, fresh := NewCall(), NewCall()
-	stale.completion, fresh.completion = wakes{}, wakes{}
-	stale.queued = time.Now().Add(-defaults.Timeout)
-	fresh.queued = time.Now()
-	c.queue <- fresh
-	b := newBatch(nil)
-	c.collect(b, stale)
-	if <-stale.done; !errors.Is(stale.err, ErrUnavailable) {
-		t.Errorf("stale call: %v, want ErrUnavailable", stale.err)
-	}
-	if len(b.calls) != 1 || b.calls[0] != fresh {
-		t.Errorf("batch %v, want the fresh call", b.calls)
 	}
 }
 

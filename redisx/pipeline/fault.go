@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // ErrUnavailable is the error of a call that got no answer in time, or an error reply. What was sent may
@@ -64,40 +65,51 @@ func replyError(text string) error {
 	return refusal(text[:min(len(text), refusalBytesMax)])
 }
 
-// outage is the time in which a connection does not serve. The log gets one line for each reason, and one
-// when it is over.
-type outage struct {
-	redis  string
-	effect string                 // what the owner cannot do meanwhile, "" for nothing to log
-	reason func(err error) string // the owner's name for an error, "" for none; may be nil
-	logged []string               // the reasons, none while the connection serves
+// Outage is the time in which a connection does not serve. The log gets one line for each reason, and one
+// when it is over. Several connections of one owner may share an Outage: it is over when all of them serve.
+type Outage struct {
+	Effect string                 // what the owner cannot do meanwhile, for the log: "orders get 503"
+	Reason func(err error) string // the owner's name for an error, "" for none; may be nil
+
+	mu     sync.Mutex
+	away   map[*Conn]bool
+	logged []string // the reasons, none while all connections serve
 }
 
 // note logs what ended a connection or kept it from being opened.
-func (o *outage) note(err error) {
+func (o *Outage) note(c *Conn, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.away == nil {
+		o.away = map[*Conn]bool{}
+	}
+	o.away[c] = true
 	reason := o.reasonOf(err)
 	if slices.Contains(o.logged, reason) {
 		return
 	}
 	o.logged = append(o.logged, reason)
 	text := reason
-	if o.effect != "" {
-		text += ": " + o.effect + " until it does"
+	if o.Effect != "" {
+		text += ": " + o.Effect + " until it does"
 	}
-	slog.Error(text, "redis", o.redis, "error", err)
+	slog.Error(text, "redis", c.cfg.Address, "error", err)
 }
 
-// end logs that the connection serves again, if it did not.
-func (o *outage) end() {
-	if len(o.logged) > 0 {
-		slog.Info("Redis answers again", "redis", o.redis)
+// end logs that all connections serve again, if one did not.
+func (o *Outage) end(c *Conn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.away, c)
+	if len(o.away) == 0 && len(o.logged) > 0 {
+		slog.Info("Redis answers again", "redis", c.cfg.Address)
 		o.logged = nil
 	}
 }
 
-func (o *outage) reasonOf(err error) string {
-	if o.reason != nil {
-		if reason := o.reason(err); reason != "" {
+func (o *Outage) reasonOf(err error) string {
+	if o.Reason != nil {
+		if reason := o.Reason(err); reason != "" {
 			return reason
 		}
 	}

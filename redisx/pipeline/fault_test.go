@@ -36,7 +36,7 @@ func TestReplyError(t *testing.T) {
 		if loading := strings.HasPrefix(reply, "LOADING"); errors.Is(err, ErrLoading) != loading {
 			t.Errorf("%s is taken for ErrLoading: %v, want %v", reply, !loading, loading)
 		}
-		if !errors.Is(err, ErrUnavailable) || (&outage{}).reasonOf(err) != "Redis refuses to serve" {
+		if !errors.Is(err, ErrUnavailable) || (&Outage{}).reasonOf(err) != "Redis refuses to serve" {
 			t.Errorf("%s is not taken for an answer of Redis that is a 503", reply)
 		}
 	}
@@ -52,23 +52,25 @@ func TestReplyError(t *testing.T) {
 func TestOutage(t *testing.T) {
 	log := logtest.Capture(t)
 	gone := errors.New("it holds another one")
-	o := outage{redis: "here", effect: "orders get 503", reason: func(err error) string {
+	c, other := &Conn{cfg: Config{Address: "here"}}, &Conn{cfg: Config{Address: "here"}}
+	o := &Outage{Effect: "orders get 503", Reason: func(err error) string {
 		if errors.Is(err, gone) {
 			return "Redis does not hold the sale"
 		}
 		return ""
 	}}
-	o.end()
-	o.note(io.EOF)
-	o.note(errNoReply)
-	o.note(refusal("LOADING"))
-	o.note(refusal("WRONGPASS"))
-	o.note(io.EOF)
-	o.end()
-	o.end()
-	o.note(gone)
-	o.end()
-	o.note(fmt.Errorf("cannot reach: %w", errBadReply))
+	o.end(c)
+	o.note(c, io.EOF)
+	o.note(other, errNoReply)
+	o.note(c, refusal("LOADING"))
+	o.note(c, refusal("WRONGPASS"))
+	o.end(other) // the first one is still away
+	o.note(c, io.EOF)
+	o.end(c)
+	o.end(c)
+	o.note(c, gone)
+	o.end(c)
+	o.note(c, fmt.Errorf("cannot reach: %w", errBadReply))
 	var lines []string
 	for line := range strings.Lines(log.String()) {
 		_, line, _ = strings.Cut(line, "msg=")

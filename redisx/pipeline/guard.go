@@ -37,6 +37,7 @@ type replyGuard struct {
 	depth int                // number of these lists
 
 	elements, bytes int // of the reply under way
+	replies         int // that have come whole
 	fault           error
 }
 
@@ -148,6 +149,7 @@ func (g *replyGuard) endElement() {
 		g.depth--
 	}
 	g.elements, g.bytes = 0, 0
+	g.replies++
 }
 
 // length reads the number behind the first byte of a header; -1 stands for a missing string or list.

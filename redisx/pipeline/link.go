@@ -29,6 +29,7 @@ var errNoReply = errors.New("no reply in time")
 // deadline" into the deadline of the batch under way, for reads and writes.
 type Link struct {
 	conn     radix.Conn
+	socket   net.Conn     // below it
 	deadline atomic.Int64 // Unix nanoseconds
 	broken   atomic.Pointer[error]
 }
@@ -69,17 +70,11 @@ func (l *Link) Do(x *Call, limit time.Duration) error {
 	return x.err
 }
 
-// load loads scripts, so that EVALSHA finds them.
-func (l *Link) load(scripts []*Script, limit time.Duration) error {
-	if len(scripts) == 0 {
-		return nil
-	}
-	x := NewCall()
-	var sha string
-	for _, s := range scripts {
-		x.Command(&sha, "SCRIPT", "LOAD", s.source)
-	}
-	return l.Do(x, limit)
+// detach closes the link and returns a descriptor of its connection for the caller, who closes it. The Go
+// runtime does not watch that one: it would wake a thread for each reply.
+func (l *Link) detach() (fd int, err error) {
+	defer l.Close()
+	return rawio.Duplicate(l.socket)
 }
 
 // Close ends the connection.
@@ -110,6 +105,7 @@ func (d guardedDialer) DialContext(ctx context.Context, network, address string)
 	if err != nil {
 		return nil, err
 	}
+	d.link.socket = c
 	return &guardedConn{Conn: rawio.Wrap(c), link: d.link, guard: newReplyGuard(d.fieldsMax)}, nil
 }
 

@@ -41,6 +41,15 @@ func (s *Script) call(command, name string, receiver any, keys, args []string) *
 	return x
 }
 
+// loading makes a call that loads scripts, so that EVALSHA finds them.
+func loading(scripts []*Script) *Call {
+	x := NewCall()
+	for _, s := range scripts {
+		x.Command(new(string), "SCRIPT", "LOAD", s.source)
+	}
+	return x
+}
+
 // Shared is a script that calls run together: those that wait at the same moment are one EVALSHA, which
 // returns a list with an integer for each of them. That shares the fixed cost of a script. A Shared
 // belongs to one Conn.

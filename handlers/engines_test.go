@@ -1,0 +1,164 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp/fasthttputil"
+	"golang.org/x/sys/unix"
+
+	"flashsale/internal/eventloop"
+	"flashsale/internal/listener"
+	"flashsale/internal/polltest"
+	"flashsale/redisx"
+	"flashsale/redisx/redistest"
+)
+
+// opener opens a shop that is served until the test ends.
+type opener = func(tb testing.TB, network, address string) *shop
+
+// onEach runs a test on both engines with a real redis-server, and once on the in-memory engine of Redis.
+func onEach(t *testing.T, test func(t *testing.T, s *shop)) {
+	t.Run("redis-server", func(t *testing.T) { test(t, open(t, "unix", redistest.Start(t).Socket)) })
+	t.Run("memory", func(t *testing.T) { test(t, open(t, "tcp", redistest.Memory(t))) })
+	t.Run("event loop", func(t *testing.T) {
+		test(t, openOnLoop(t, "unix", redistest.Start(t).Socket))
+	})
+}
+
+// onBoth runs a test on both engines, with a real redis-server.
+func onBoth(t *testing.T, test func(t *testing.T, s *shop)) {
+	onEngines(t, func(t *testing.T, open opener) { test(t, open(t, "unix", redistest.Start(t).Socket)) })
+}
+
+// onEngines is onBoth for a test that opens its shops by itself.
+func onEngines(t *testing.T, test func(t *testing.T, open opener)) {
+	t.Run("goroutines", func(t *testing.T) { test(t, open) })
+	t.Run("event loop", func(t *testing.T) { test(t, openOnLoop) })
+}
+
+// open opens a shop on the goroutine engine, behind an in-memory listener.
+func open(tb testing.TB, network, address string) *shop {
+	tb.Helper()
+	s := newShop(tb, network, address, nil)
+	l := fasthttputil.NewInmemoryListener()
+	s.l, s.dial = l, l.Dial
+	s.run(tb)
+	return s
+}
+
+// openOnLoop opens a shop on the event loop, on a port of this machine.
+func openOnLoop(tb testing.TB, network, address string) *shop {
+	tb.Helper()
+	loop, err := eventloop.New()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := newShop(tb, network, address, loop)
+	background(tb, loop.Run)
+	local := net.ListenConfig{Control: withBuffer(unix.SO_SNDBUF)}
+	if s.l, err = local.Listen(tb.Context(), "tcp", "127.0.0.1:0"); err != nil {
+		tb.Fatal(err)
+	}
+	client := net.Dialer{Control: withBuffer(unix.SO_RCVBUF)}
+	to := s.l.Addr().String()
+	s.dial = func() (net.Conn, error) { return client.Dial("tcp", to) }
+	s.run(tb)
+	return s
+}
+
+// withBuffer makes a buffer of the kernel small: what a client does not read then waits in the server.
+func withBuffer(option int) func(network, address string, c syscall.RawConn) error {
+	const size = 16 << 10
+	return func(_, _ string, c syscall.RawConn) (err error) {
+		failed := c.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, option, size)
+		})
+		return errors.Join(failed, err)
+	}
+}
+
+// do runs f where handlers of hot calls run, and returns when it has.
+func (s *shop) do(f func()) {
+	if s.cfg.Loop == nil {
+		f()
+		return
+	}
+	done := make(chan struct{})
+	s.cfg.Loop.Post(func() {
+		defer close(done)
+		f()
+	})
+	<-done
+}
+
+// tick makes all connections older, until a limit of time that begins now is over.
+func (s *shop) tick(limit time.Duration) {
+	for range limit/listener.TickInterval + 1 {
+		s.limiter.Tick()
+		if s.loop != nil {
+			s.loop.Tick()
+		}
+	}
+}
+
+// twin makes a shop of the same sale with another Config. Nothing serves it yet.
+func (s *shop) twin(change func(*Config)) *shop {
+	cfg := s.cfg
+	change(&cfg)
+	twin := &shop{}
+	s.do(func() { twin.Server = New(cfg) })
+	twin.foods.Store(s.foods.Load())
+	return twin
+}
+
+// listen returns a port of this machine on which the shop is served until the test ends.
+func (s *shop) listen(tb testing.TB) (address string) {
+	tb.Helper()
+	if s.loop != nil && s.l != nil { // a loop serves one listener
+		return s.l.Addr().String()
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	address = l.Addr().String()
+	ended := make(chan error)
+	go func() { ended <- s.Serve(l) }()
+	tb.Cleanup(func() {
+		if s.loop == nil {
+			s.draining.Store(true)
+			l.Close()
+		} else if err := s.Drain(context.Background(), context.Background(), l); err != nil {
+			tb.Error(err)
+		}
+		if err := <-ended; err != nil {
+			tb.Error(err)
+		}
+	})
+	return address
+}
+
+// awaitRedis returns once Redis answers, and no reply is due any more.
+func (s *shop) awaitRedis(tb testing.TB) {
+	tb.Helper()
+	polltest.Until(tb, "answer of Redis", func() bool {
+		return s.cfg.Sale.Check() == nil && errors.Is(s.orderNothing(), redisx.ErrCartEmpty)
+	})
+}
+
+// orderNothing orders a cart that is not there.
+func (s *shop) orderNothing() error {
+	done := make(outcome, 1)
+	s.do(func() { s.cfg.Sale.PlaceOrder(0, []byte("none"), nil, done) })
+	return <-done
+}
+
+// outcome takes the redisx.Outcome of one change.
+type outcome chan error
+
+func (o outcome) Done(err error) { o <- err }

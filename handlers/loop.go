@@ -1,0 +1,48 @@
+package handlers
+
+import (
+	"bytes"
+	"net"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/eventloop"
+	"flashsale/internal/listener"
+)
+
+// newLoopServer makes the server of the hot calls. What they do not answer goes to fasthttp's server.
+func (s *Server) newLoopServer(loop *eventloop.Loop) *eventloop.Server {
+	return eventloop.NewServer(loop, eventloop.Config{
+		Limits: requestLimits, Limiter: s.limiter, Handler: s.serveOnLoop, Refuse: refuse,
+		Malformed: func(ctx *fasthttp.RequestCtx) { badRequest(ctx, nil) },
+		Away:      s.lend,
+	})
+}
+
+// lend hands a connection of the event loop to fasthttp's server, for one request.
+func (s *Server) lend(socket net.Conn, place listener.Place, unread []byte) {
+	c := &framedConn{Conn: s.limiter.Hold(socket, place), home: s.loop}
+	c.received = requests.Get().(*[]byte)
+	c.filled = copy(*c.received, unread)
+	c.EnterReading()                        // a drain must not take it for idle before the goroutine runs
+	go func() { _ = s.http.ServeConn(c) }() // an error is the client's, and it has its answer
+}
+
+// goHome gives a lent connection back to the event loop, with what it has received of further requests. It
+// reports false where the connection is not lent, or is not open any more.
+func (c *framedConn) goHome() bool {
+	if c.home == nil {
+		return false
+	}
+	socket, place, open := c.Conn.LetGo()
+	if !open {
+		return false
+	}
+	var unread []byte
+	if c.received != nil {
+		unread = bytes.Clone((*c.received)[c.end:c.filled])
+	}
+	c.release()
+	c.home.Return(socket, place, unread)
+	return true
+}

@@ -1,0 +1,76 @@
+package pipeline
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"flashsale/internal/eventloop/looptest"
+	"flashsale/internal/logtest"
+	"flashsale/internal/polltest"
+	"flashsale/redisx/redistest"
+)
+
+var defaults = Config{Timeout: time.Second}
+
+func unix(s *redistest.Server) Config {
+	return Config{Network: "unix", Address: s.Socket, Timeout: time.Second}
+}
+
+// onEach runs a test on a real redis-server, with each engine, and on the in-memory engine of Redis.
+func onEach(t *testing.T, test func(t *testing.T, cfg Config, loop Loop)) {
+	onEngines(t, func(t *testing.T, loop Loop) { test(t, unix(redistest.Start(t)), loop) })
+	t.Run("memory", func(t *testing.T) {
+		test(t, Config{Network: "tcp", Address: redistest.Memory(t), Timeout: 20 * time.Second}, nil)
+	})
+}
+
+// onEngines runs a test with the engine of goroutines (loop is nil) and with that of an event loop.
+func onEngines(t *testing.T, test func(t *testing.T, loop Loop)) {
+	t.Run("goroutines", func(t *testing.T) { test(t, nil) })
+	t.Run("event loop", func(t *testing.T) { test(t, looptest.Run(t)) })
+}
+
+// connect runs a Conn until the test ends and waits until it serves.
+func connect(tb testing.TB, cfg Config, opts Options) *Conn {
+	tb.Helper()
+	logtest.Keep(tb)
+	var c *Conn
+	looptest.On(opts.Loop, func() { c = New(cfg, opts) })
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := c.Run(ctx); err != nil {
+			tb.Error(err)
+		}
+	})
+	tb.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	polltest.Until(tb, "connected", c.up.Load)
+	return c
+}
+
+// send is Conn.Send on the thread that may call it.
+func send(c *Conn, x *Call, completion Completion) (sent bool) {
+	looptest.On(c.opts.Loop, func() { sent = c.Send(x, completion) })
+	return sent
+}
+
+// doInteger is Conn.DoInteger with either engine.
+func doInteger(c *Conn, x *Call) (int64, error) {
+	defer x.Free()
+	if !send(c, x, wakes{}) {
+		return 0, ErrUnavailable
+	}
+	<-x.done
+	return x.Result()
+}
+
+// do is Conn.Do with either engine.
+func do(c *Conn, x *Call) error {
+	_, err := doInteger(c, x)
+	return err
+}

@@ -1,0 +1,274 @@
+package pipeline
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"flashsale/internal/eventloop/looptest"
+	"flashsale/internal/logtest"
+	"flashsale/internal/polltest"
+	"flashsale/redisx/redistest"
+)
+
+// faulty is a Redis that does what it likes on its first connection, and answers :1 to whatever comes on
+// the later ones.
+func faulty(t *testing.T, first func(c net.Conn)) Config {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	serve := func(c net.Conn, answer func(c net.Conn)) {
+		defer c.Close()
+		answer(c)
+	}
+	go func() {
+		for answer := first; ; answer = answerOne {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serve(c, answer)
+		}
+	}()
+	return Config{Network: "tcp", Address: l.Addr().String(), Timeout: polltest.Patience}
+}
+
+func answerOne(c net.Conn) {
+	for asked := make([]byte, 4096); ; {
+		if _, err := c.Read(asked); err != nil {
+			return
+		}
+		if _, err := io.WriteString(c, ":1\r\n"); err != nil {
+			return
+		}
+	}
+}
+
+// answers makes a Redis that answers the first call with the pieces and then waits, or closes.
+func answers(end bool, pieces ...string) func(c net.Conn) {
+	return func(c net.Conn) {
+		if _, err := c.Read(make([]byte, 4096)); err != nil {
+			return
+		}
+		for _, piece := range pieces {
+			if _, err := io.WriteString(c, piece); err != nil {
+				return
+			}
+		}
+		if !end {
+			_, _ = io.Copy(io.Discard, c) // until the other side has dropped it
+		}
+	}
+}
+
+// A connection on which Redis does not answer as it should is dropped, its calls are refused with the reason
+// in the log, and the next connection serves.
+func TestFaultyRedis(t *testing.T) {
+	const short = 200 * time.Millisecond
+	for _, tc := range []struct {
+		name, want string
+		limit      time.Duration // the timeout, where that is what the call meets
+		first      func(c net.Conn)
+	}{
+		{"never answers", errNoReply.Error(), short, answers(false)},
+		{"half a reply", errNoReply.Error(), short, answers(false, ":", "1\r")},
+		{"closes", "EOF", 0, answers(true)},
+		{"closes amid a reply", "EOF", 0, answers(true, ":1\r")},
+		{"answers too much", "bytes behind the last one that was due", 0, answers(false, ":1\r\n:2\r\n")},
+		{"another protocol", `the line "HTTP/1.1 400 Bad Request\r\n"`, 0,
+			answers(false, "HTTP/1.1 400 Bad Request\r\n")},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			onEngines(t, func(t *testing.T, loop Loop) {
+				cfg := faulty(t, tc.first)
+				if tc.limit > 0 {
+					cfg.Timeout = tc.limit
+				}
+				reasons := make(chan error, 100)
+				c := connect(t, cfg, Options{Loop: loop, Outage: &Outage{Reason: func(err error) string {
+					reasons <- err
+					return ""
+				}}})
+				if err := do(c, exists()); !errors.Is(err, ErrUnavailable) {
+					t.Errorf("the call: %v, want ErrUnavailable", err)
+				}
+				if why := <-reasons; !strings.HasSuffix(why.Error(), tc.want) {
+					t.Errorf("the connection was lost by %v, want %s", why, tc.want)
+				}
+				polltest.Until(t, "the next connection serves", func() bool {
+					n, err := doInteger(c, exists())
+					return err == nil && n == 1
+				})
+			})
+		})
+	}
+}
+
+// Bytes before any call are no reply to it: an event loop sees them at once.
+func TestRepliesBeforeAnyCall(t *testing.T) {
+	reasons := make(chan error, 100)
+	cfg := faulty(t, func(c net.Conn) {
+		_, _ = io.WriteString(c, ":99\r\n")
+		_, _ = io.Copy(io.Discard, c)
+	})
+	c := connect(t, cfg, Options{Loop: looptest.Run(t), Outage: &Outage{Reason: func(err error) string {
+		reasons <- err
+		return ""
+	}}})
+	if why := <-reasons; !errors.Is(why, errBadReply) {
+		t.Errorf("the connection was lost by %v, want errBadReply", why)
+	}
+	polltest.Until(t, "the next connection serves", func() bool {
+		n, err := doInteger(c, exists())
+		return err == nil && n == 1
+	})
+}
+
+// Replies in pieces, each a packet of its own where the network likes, are one answer.
+func TestRepliesInPieces(t *testing.T) {
+	onEngines(t, func(t *testing.T, loop Loop) {
+		reply := "$5\r\na\r\nbc\r\n*2\r\n:1\r\n$-1\r\n:7\r\n"
+		c := connect(t, faulty(t, answers(false, strings.Split(reply, "")...)), Options{Loop: loop})
+		var text string
+		var list []any
+		var n int
+		x := Command(&text, "GET", "k").Command(&list, "LRANGE", "l", "0", "-1").Command(&n, "DBSIZE")
+		if err := do(c, x); err != nil || text != "a\r\nbc" || len(list) != 2 || n != 7 {
+			t.Errorf("%q, %v, %d, %v", text, list, n, err)
+		}
+	})
+}
+
+// No evil reply gets through an event loop, or costs more than the limits allow.
+func TestEvilRepliesOnALoop(t *testing.T) {
+	loop := looptest.Run(t)
+	for _, tc := range evilReplies {
+		t.Run(tc.name, func(t *testing.T) {
+			cfg := faulty(t, func(c net.Conn) {
+				answers(true)(c)
+				_, _ = io.Copy(c, tc.reply())
+				_, _ = io.Copy(io.Discard, c)
+			})
+			reasons := make(chan error, 100)
+			c := connect(t, cfg, Options{Loop: loop, Outage: &Outage{Reason: func(err error) string {
+				reasons <- err
+				return ""
+			}}})
+			var got any
+			var err error
+			spent := allocated(func() { err = do(c, Command(&got, "GET", "k")) })
+			if !errors.Is(err, ErrUnavailable) || got != nil {
+				t.Errorf("the call got %v, %v", got, err)
+			}
+			if why := <-reasons; why.Error() != errBadReply.Error()+": "+tc.want {
+				t.Errorf("the connection was lost by %v\nwant %s", why, tc.want)
+			}
+			if spent > 2*spentMax { // its buffer holds all replies, and grows in steps
+				t.Errorf("%d KB were allocated for it", spent>>10)
+			}
+		})
+	}
+}
+
+// A batch that is larger than the buffers of the sockets goes to a Redis that stands still, and is carried
+// out as soon as that goes on.
+func TestBatchLargerThanTheSocket(t *testing.T) {
+	onEngines(t, func(t *testing.T, loop Loop) {
+		server := redistest.New(t)
+		cfg := unix(server)
+		cfg.Timeout = polltest.Patience
+		c := connect(t, cfg, Options{Loop: loop})
+		var got tally
+		const calls, size = 200, 64 << 10
+		piece := []byte(strings.Repeat("x", size))
+		server.Freeze(t)
+		looptest.On(loop, func() {
+			for range calls {
+				if !c.Send(NewCall().Integer("APPEND", []byte("k"), piece), &got) {
+					t.Error("a call is refused")
+				}
+			}
+		})
+		if loop != nil {
+			polltest.Until(t, "a part is sent", func() (part bool) {
+				looptest.On(loop, func() { part = c.loop.begun && len(c.loop.out) > 0 })
+				return part
+			})
+		}
+		server.Thaw(t)
+		polltest.Until(t, "all calls are answered", func() bool { return got.answered.Load() == calls })
+		const sum = size * calls * (calls + 1) / 2
+		if n := got.sum.Load(); n != sum {
+			t.Errorf("the lengths have the sum %d, want %d", n, sum)
+		}
+	})
+}
+
+// Replies of many megabytes come whole, and the memory for them goes.
+func TestLargeRepliesOnALoop(t *testing.T) {
+	logtest.Keep(t)
+	loop := looptest.Run(t)
+	cfg := unix(redistest.Start(t))
+	cfg.Timeout = polltest.Patience
+	c := connect(t, cfg, Options{Loop: loop})
+	big := strings.Repeat("x", replyStringMax)
+	const times = 16
+	got := make([]string, times)
+	x := Command(nil, "SET", "big", big)
+	for i := range got {
+		x.Command(&got[i], "GET", "big")
+	}
+	if err := do(c, x); err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range got {
+		if text != big {
+			t.Errorf("reply %d has %d bytes", i, len(text))
+		}
+	}
+	if err := do(c, exists()); err != nil {
+		t.Fatal(err)
+	}
+	looptest.On(loop, func() {
+		if cap(c.loop.in) > keepMax || cap(c.loop.text) > keepMax {
+			t.Errorf("%d and %d bytes are kept", cap(c.loop.in), cap(c.loop.text))
+		}
+	})
+}
+
+// A Conn that ends in the middle of calls refuses them and closes its connection; its loop goes on.
+func TestConnEndsBeforeItsLoop(t *testing.T) {
+	server := redistest.New(t)
+	loop := looptest.Run(t)
+	var got tally
+	t.Run("a Conn", func(t *testing.T) {
+		cfg := unix(server)
+		cfg.Timeout = polltest.Patience
+		c := connect(t, cfg, Options{Loop: loop})
+		server.Freeze(t)
+		for range 10 {
+			if !send(c, exists(), &got) {
+				t.Error("a call is refused")
+			}
+		}
+	})
+	if n := got.refused.Load(); n != 10 {
+		t.Errorf("%d calls are refused, want 10", n)
+	}
+	server.Thaw(t)
+	c := connect(t, unix(server), Options{Loop: loop})
+	if err := do(c, exists()); err != nil {
+		t.Errorf("another Conn on the loop: %v", err)
+	}
+	polltest.Until(t, "Redis has one connection, and this one", func() bool {
+		var clients string
+		err := do(c, Command(&clients, "CLIENT", "LIST", "TYPE", "normal"))
+		return err == nil && strings.Count(clients, "id=") == 1
+	})
+}

@@ -1,0 +1,275 @@
+package pipeline
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mediocregopher/radix/v4/resp"
+
+	"flashsale/internal/rawio"
+)
+
+const (
+	receiveMin = 4 << 10         // bytes that a read of replies has room for
+	keepMax    = 4 * bufferBytes // of a buffer that is kept for reuse
+)
+
+var errLoopEnded = errors.New("the event loop has ended")
+
+// Loop is an event loop, such as that of internal/eventloop: one thread that waits for many sockets. All
+// functions that it is given run on that thread.
+type Loop interface {
+	// Now is the time at which the turn under way began.
+	Now() time.Time
+	// AtEnd has f run at the end of each turn, and not later than at the time that f returned.
+	AtEnd(f func(now time.Time) (again time.Time))
+	// WatchFunc has ready run when a descriptor has something to read, WatchWrites also when it has room
+	// to write, until Forget. ended means that nothing comes behind what there is to read.
+	WatchFunc(fd int, ready func(readable, writable, ended bool)) error
+	WatchWrites(fd int) error
+	Forget(fd int, closing bool)
+	// Post has f run soon. It is safe for concurrent use; false: the loop has ended.
+	Post(f func()) bool
+}
+
+// onLoop is the engine of a Conn on an event loop. What waits at the end of a turn goes out as one
+// pipeline, unless another one is under way. Run only dials. All but use is for the loop's thread.
+type onLoop struct {
+	conn *Conn
+	loop Loop
+
+	fd      int // the connection to Redis, -1 for none
+	waiting []*Call
+	oldest  time.Time // no call that waits was queued before; the one that was may be gone
+	begun   bool      // flight is under way
+	flight  *batch    // sent, or being sent
+	until   time.Time // for its replies
+	sent    time.Time
+	due     int // replies of it
+
+	out    []byte // of its requests, not sent yet
+	in     []byte // its replies so far
+	text   []byte // memory of out
+	guard  *replyGuard
+	source bytes.Reader
+	reader *bufio.Reader
+	opts   *resp.Opts
+
+	lost chan error // has the reason why the connection was dropped
+}
+
+func newOnLoop(c *Conn, loop Loop) *onLoop {
+	e := &onLoop{conn: c, loop: loop, fd: -1, opts: resp.NewOpts(), lost: make(chan error, 1)}
+	e.reader = bufio.NewReaderSize(&e.source, bufferBytes)
+	loop.AtEnd(e.endTurn)
+	return e
+}
+
+// use gives the connection of a link to the loop and waits until it is lost or ctx ends.
+func (e *onLoop) use(ctx context.Context, l *Link) error {
+	fd, err := l.detach()
+	if err != nil {
+		return err
+	}
+	if !e.loop.Post(func() { e.begin(fd) }) {
+		rawio.Close(fd)
+		return errLoopEnded
+	}
+	select {
+	case err := <-e.lost:
+		return err
+	case <-ctx.Done():
+	}
+	if !e.loop.Post(func() { e.drop(ctx.Err()) }) {
+		return ctx.Err()
+	}
+	return <-e.lost
+}
+
+func (e *onLoop) begin(fd int) {
+	e.fd, e.guard, e.in = fd, newReplyGuard(e.conn.opts.FieldsMax), emptied(e.in)
+	e.flight = newBatch(e.conn.opts.Shared) // the last one may have failed amid its replies
+	e.conn.up.Store(true)
+	if err := e.loop.WatchFunc(fd, e.ready); err != nil {
+		e.drop(err)
+	}
+}
+
+// drop closes the connection. All calls fail.
+func (e *onLoop) drop(err error) {
+	if e.fd < 0 {
+		return
+	}
+	e.conn.up.Store(false)
+	e.loop.Forget(e.fd, true)
+	rawio.Close(e.fd)
+	e.fd, e.out = -1, nil
+	if e.begun {
+		e.begun = false
+		e.flight.complete(ErrUnavailable)
+	}
+	waiting := e.waiting
+	e.waiting = nil
+	for _, x := range waiting {
+		x.complete(ErrUnavailable)
+	}
+	e.lost <- err
+}
+
+// add is Conn.Send.
+func (e *onLoop) add(x *Call) bool {
+	if len(e.waiting) >= queueMax || e.conn.pace.late(len(e.waiting), e.conn.cfg.Timeout) {
+		e.conn.noteOverload()
+		return false
+	}
+	if x.queued.IsZero() {
+		x.queued = e.loop.Now()
+	}
+	if len(e.waiting) == 0 || x.queued.Before(e.oldest) {
+		e.oldest = x.queued
+	}
+	e.waiting = append(e.waiting, x)
+	return true
+}
+
+// endTurn sends what waits, and ends what is over its time.
+func (e *onLoop) endTurn(now time.Time) (again time.Time) {
+	if e.begun && !now.Before(e.limit()) {
+		e.endOverdue(now)
+	}
+	if !e.begun && len(e.waiting) > 0 {
+		if e.takeWaiting(now); len(e.flight.calls) > 0 {
+			e.dispatch(now)
+		}
+	}
+	if !e.begun {
+		return time.Time{}
+	}
+	return e.limit()
+}
+
+// takeWaiting puts what waits into the next flight, at most batchMax calls. A call that has waited for its
+// whole time is refused.
+func (e *onLoop) takeWaiting(now time.Time) {
+	n := 0
+	for ; n < len(e.waiting) && len(e.flight.calls) < batchMax; n++ {
+		if x := e.waiting[n]; !e.refused(x, now) {
+			e.flight.add(x)
+		}
+	}
+	rest := copy(e.waiting, e.waiting[n:])
+	clear(e.waiting[rest:])
+	e.waiting = e.waiting[:rest]
+}
+
+// dispatch sends the flight.
+func (e *onLoop) dispatch(now time.Time) {
+	e.begun, e.sent = true, now
+	e.until = replyDeadline(e.flight.oldest, now, e.conn.cfg.Timeout)
+	e.due = e.flight.replies()
+	e.guard.replies = 0
+	e.text = e.flight.appendTo(emptied(e.text))
+	e.out = e.text
+	e.send()
+}
+
+func (e *onLoop) send() {
+	n, err := rawio.Send(e.fd, e.out)
+	if e.out = e.out[n:]; err == nil && len(e.out) > 0 {
+		err = e.loop.WatchWrites(e.fd)
+	}
+	if err != nil {
+		e.drop(fmt.Errorf("cannot send to Redis: %w", err))
+	}
+}
+
+func (e *onLoop) ready(readable, writable, ended bool) {
+	if writable && len(e.out) > 0 {
+		e.send()
+	}
+	if readable && e.fd >= 0 {
+		if err := e.receive(ended); err != nil {
+			e.drop(err)
+		}
+	}
+}
+
+// receive takes what has come of the replies, and completes the flight once they are whole, even where the
+// connection ends behind them.
+func (e *onLoop) receive(ended bool) error {
+	over := e.read(ended)
+	switch {
+	case e.guard.fault != nil:
+		return e.guard.fault
+	case !e.begun && len(e.in) > 0:
+		return fmt.Errorf("%w: %d bytes that were not asked for", errBadReply, len(e.in))
+	case e.begun && e.guard.replies >= e.due:
+		if err := e.complete(); err != nil {
+			return err
+		}
+	}
+	return over
+}
+
+// read reads what has come, up to the end of the connection if that has come.
+func (e *onLoop) read(ended bool) error {
+	for more := true; more; {
+		e.in = slices.Grow(e.in, receiveMin)
+		n, err := rawio.Receive(e.fd, e.in[len(e.in):cap(e.in)])
+		if errors.Is(err, rawio.ErrAgain) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("cannot read a reply of Redis: %w", err)
+		}
+		if err := e.guard.check(e.in[len(e.in) : len(e.in)+n]); err != nil {
+			return err
+		}
+		e.in = e.in[:len(e.in)+n]
+		more = ended || len(e.in) == cap(e.in) // what is less than there is room for is all that there is
+	}
+	return nil
+}
+
+// complete hands the calls of the flight to their callers. Those that have to be made once more go out
+// first, as a flight of their own.
+func (e *onLoop) complete() error {
+	if len(e.out) > 0 {
+		return fmt.Errorf("%w: a reply to what was not sent", errBadReply)
+	}
+	e.source.Reset(e.in)
+	e.reader.Reset(&e.source)
+	err := e.flight.UnmarshalRESP(e.reader, e.opts)
+	if n := e.source.Len(); err == nil && n > 0 {
+		err = fmt.Errorf("%w: %d bytes behind the last one that was due", errBadReply, n)
+	}
+	e.source.Reset(nil)
+	e.in = emptied(e.in)
+	if err != nil {
+		return err
+	}
+	done := e.flight
+	e.conn.notePace(done, e.sent)
+	e.begun = false
+	if again := e.conn.again(done); again != nil {
+		done.calls = slices.DeleteFunc(done.calls, (*Call).lostScript)
+		e.flight = again
+		e.dispatch(e.sent)
+	}
+	e.conn.complain(done)
+	done.complete(nil)
+	return nil
+}
+
+// emptied returns a buffer for reuse; one that has grown large goes.
+func emptied(b []byte) []byte {
+	if cap(b) > keepMax {
+		return nil
+	}
+	return b[:0]
+}

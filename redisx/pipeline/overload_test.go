@@ -1,0 +1,201 @@
+package pipeline
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"flashsale/internal/eventloop/looptest"
+	"flashsale/internal/logtest"
+	"flashsale/internal/polltest"
+	"flashsale/redisx/redistest"
+)
+
+// keep notes full batches that took this long, until the pace is theirs.
+func (p *pace) keep(took time.Duration) {
+	for range paceBatches {
+		p.note(took)
+	}
+}
+
+// The pace is that of the fastest of the last full batches: a slow write among them does not count, and
+// Redis is slow when all of them were.
+func TestPace(t *testing.T) {
+	const quick, slow = time.Millisecond, time.Second
+	for name, tc := range map[string]struct {
+		took []time.Duration
+		want time.Duration
+	}{
+		"nothing is known":     {nil, 0},
+		"too little is known":  {[]time.Duration{slow, slow, slow}, 0},
+		"slow":                 {[]time.Duration{slow, slow + 1, slow + 2, slow + 3}, slow},
+		"one slow write":       {[]time.Duration{quick, quick, quick, slow}, quick},
+		"three slow writes":    {[]time.Duration{quick, slow, slow, slow}, quick},
+		"slow by now":          {[]time.Duration{quick, slow, slow, slow, slow}, slow},
+		"quick again":          {[]time.Duration{slow, slow, slow, slow, quick}, quick},
+		"quick again for long": {[]time.Duration{slow, slow, slow, slow, quick, quick, quick, quick}, quick},
+	} {
+		var p pace
+		for _, took := range tc.took {
+			p.note(took)
+		}
+		if got := time.Duration(p.fastest.Load()); got != tc.want {
+			t.Errorf("%s: %v a batch, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// A call before which more batches wait than can be carried out in its whole time is refused at once, and no
+// other one is.
+func TestLateCallRefused(t *testing.T) {
+	logtest.Keep(t)
+	const second = time.Second
+	for _, tc := range []struct {
+		waiting int
+		pace    time.Duration
+		late    bool
+	}{
+		{0, time.Minute, false},
+		{batchMax - 1, time.Minute, false}, // they are one batch: how long it will take is not known
+		{batchMax, second + 1, true},
+		{batchMax, second, false},
+		{batchMax, second * 3 / 4, false},
+		{queueMax / 2, second / 16, false},
+		{queueMax / 2, second/16 + 1, true},
+		{queueMax - 1, 0, false},
+	} {
+		for _, loop := range []Loop{nil, newFakeLoop()} {
+			c := New(Config{Timeout: second}, Options{Loop: loop})
+			c.up.Store(true)
+			c.pace.keep(tc.pace)
+			for range tc.waiting {
+				if loop == nil {
+					c.queue <- NewCall()
+				} else {
+					c.loop.waiting = append(c.loop.waiting, NewCall())
+				}
+			}
+			if sent := c.Send(NewCall(), wakes{}); sent == tc.late {
+				t.Errorf("%d wait, %v a batch, on a loop %v: sent %v, want %v",
+					tc.waiting, tc.pace, loop != nil, sent, !tc.late)
+			}
+		}
+	}
+}
+
+// One batch that waits for a slow disk does not make Send refuse the calls behind it.
+func TestOneStallRefusesNoCall(t *testing.T) { onEngines(t, testOneStallRefusesNoCall) }
+
+func testOneStallRefusesNoCall(t *testing.T, loop Loop) {
+	server := redistest.New(t)
+	cfg := unix(server)
+	cfg.Timeout = polltest.Patience
+	c := connect(t, cfg, Options{Loop: loop})
+	looptest.On(loop, func() {
+		c.pace.keep(time.Millisecond)
+		c.pace.note(2 * cfg.Timeout)
+	})
+	server.Freeze(t)
+	var got tally
+	const sent = 4 * batchMax
+	for range sent {
+		if !send(c, NewCall().Integer("EXISTS", []byte("k")), &got) {
+			t.Fatal("a call is refused")
+		}
+	}
+	server.Thaw(t)
+	polltest.Until(t, "all calls are answered", func() bool { return got.answered.Load() == sent })
+}
+
+// A call that has waited for its whole time is refused, and does not take the deadline of the others.
+func TestExpiredCallRefused(t *testing.T) {
+	logtest.Keep(t)
+	c := New(defaults, Options{})
+	stale, fresh := NewCall(), NewCall()
+	stale.completion, fresh.completion = wakes{}, wakes{}
+	stale.queued = time.Now().Add(-defaults.Timeout)
+	fresh.queued = time.Now()
+	c.queue <- fresh
+	b := newBatch(nil)
+	c.collect(b, stale)
+	if <-stale.done; !errors.Is(stale.err, ErrUnavailable) {
+		t.Errorf("expired call: %v, want ErrUnavailable", stale.err)
+	}
+	if len(b.calls) != 1 || b.calls[0] != fresh {
+		t.Errorf("batch %v, want the fresh call", b.calls)
+	}
+}
+
+// Calls that have waited for most of their time while Redis stood still are sent, and answered.
+func TestCallsOutliveAStall(t *testing.T) { onEngines(t, testCallsOutliveAStall) }
+
+func testCallsOutliveAStall(t *testing.T, loop Loop) {
+	server := redistest.New(t)
+	cfg := unix(server)
+	cfg.Timeout = 4 * polltest.Patience
+	c := connect(t, cfg, Options{Loop: loop})
+	var got tally
+	sendAged := func(waited time.Duration) {
+		x := NewCall().Since(time.Now().Add(-waited)).Integer("EXISTS", []byte("k"))
+		if !send(c, x, &got) {
+			t.Fatalf("a call that has waited for %v is refused", waited)
+		}
+	}
+	server.Freeze(t)
+	sendAged(0)
+	polltest.Until(t, "a batch is under way", func() bool {
+		if loop == nil {
+			return len(c.queue) == 0
+		}
+		begun := false
+		looptest.On(loop, func() { begun = c.loop.begun })
+		return begun
+	})
+	for _, quarters := range []time.Duration{0, 1, 2, 3} {
+		sendAged(quarters * cfg.Timeout / 4)
+	}
+	server.Thaw(t)
+	polltest.Until(t, "all calls are completed", func() bool {
+		return got.answered.Load()+got.refused.Load() == 5
+	})
+	if n := got.refused.Load(); n != 0 {
+		t.Errorf("%d of 5 calls are refused", n)
+	}
+}
+
+func TestReplyDeadline(t *testing.T) {
+	now := time.Now()
+	for _, tc := range []struct{ timeout, waited, want time.Duration }{
+		{3 * time.Second, 0, 3 * time.Second},
+		{3 * time.Second, time.Second, 2 * time.Second},
+		{3 * time.Second, 2700 * time.Millisecond, replyGrace},
+		{3 * time.Second, 2999 * time.Millisecond, replyGrace},
+		{time.Second, 0, time.Second},
+		{100 * time.Millisecond, 0, 100 * time.Millisecond},
+		{100 * time.Millisecond, 99 * time.Millisecond, 100 * time.Millisecond},
+	} {
+		got := replyDeadline(now.Add(-tc.waited), now, tc.timeout).Sub(now)
+		if got != tc.want {
+			t.Errorf("timeout %v, oldest call %v old: %v from now, want %v", tc.timeout, tc.waited, got, tc.want)
+		}
+		if answered := tc.waited + got; answered > tc.timeout+replyGrace {
+			t.Errorf("timeout %v, oldest call %v old: answered after %v", tc.timeout, tc.waited, answered)
+		}
+	}
+}
+
+// A call that is due in this moment does not make its batch fail: Redis answers.
+func TestBatchOfADueCall(t *testing.T) {
+	cfg := unix(redistest.Start(t))
+	c := New(cfg, Options{})
+	polltest.Until(t, "answer to a batch with a call that is due", func() bool {
+		l, err := Dial(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		due := NewCall().Since(time.Now().Add(-cfg.Timeout)).Integer("EXISTS", []byte("k"))
+		fresh := NewCall().Since(time.Now()).Integer("EXISTS", []byte("k"))
+		return c.exchange(l, newBatch(nil, due, fresh)) == nil
+	})
+}
