@@ -73,6 +73,23 @@ func TestCompareFloorWithProduct(t *testing.T) {
 	}
 }
 
+// The first side keeps its 8 connections, the second opens one for each of six requests.
+func TestCompareStylesOfSides(t *testing.T) {
+	rep, stderr, code := compared(t, "kernel -workers 1 | floor -workers 1 -new-connections")
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	for i, s := range rep.Tables[0].Sides {
+		for _, trial := range s.Trials {
+			if trial.Placed != 200 || trial.CPU.App <= 0 || trial.Checks != 0 || trial.Reconnects != 0 ||
+				len(trial.Refusals)+len(trial.Faults) != 0 || (trial.Connections == 8) != (i == 0) ||
+				i == 1 && (trial.Connections < 5*200 || trial.Connections > 7*200) {
+				t.Errorf("%s: trial %+v", s.Side, trial)
+			}
+		}
+	}
+}
+
 func TestCompareWithForeignServer(t *testing.T) {
 	target := served(t, "floor -workers 1", "", catalog.Config{Users: 2000, Foods: 100, Stock: 1000})
 	foreign := []string{"-vs-url", target.Servers[0], "-vs-pids", strconv.Itoa(target.Roots[0])}
@@ -120,8 +137,8 @@ func TestComparisonAuditFails(t *testing.T) {
 	}
 }
 
-// The floor is a fair base only while its replies are as long as the product's.
-func TestFloorRepliesAsLongAsProduct(t *testing.T) {
+// The canned servers are fair bases only while their replies are as long as the product's.
+func TestCannedRepliesAsLongAsProduct(t *testing.T) {
 	requireTool(t, "redis-server")
 	opt := load.Options{Concurrency: 4, Timeout: load.TimeoutMax, Seed: 7}
 	catalogue := catalog.Config{Users: 1000, Foods: 100, Stock: 1000, RootPassword: "secret"}
@@ -133,8 +150,8 @@ func TestFloorRepliesAsLongAsProduct(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var received [2]int64
-	for i, text := range []string{"floor", "product"} {
+	var received [3]int64
+	for i, text := range []string{"kernel", "floor", "product"} {
 		opt.Servers = served(t, text, product, catalogue).Servers
 		users := onSale.Users[899:999] // ids as long as the last one's
 		rep := load.New(opt, onSale.Foods, users).Run(context.Background()).Report()
@@ -144,8 +161,10 @@ func TestFloorRepliesAsLongAsProduct(t *testing.T) {
 		}
 	}
 	// Stock that sells below 1000 makes the product's food list shorter, by one byte a food at most.
-	if floor, product := received[0], received[1]; floor < product || floor-product > 100*100 {
-		t.Errorf("100 flows received %d bytes from the floor, %d from the product", floor, product)
+	fromKernel, fromFloor, fromProduct := received[0], received[1], received[2]
+	if fromKernel != fromFloor || fromFloor < fromProduct || fromFloor-fromProduct > 100*100 {
+		t.Errorf("100 flows received %d bytes from the kernel side, %d from the floor, %d from the product",
+			fromKernel, fromFloor, fromProduct)
 	}
 }
 

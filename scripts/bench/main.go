@@ -30,7 +30,9 @@ var subcommands = []subcommand{
 	{"compare", "sides", compareDoes, func() task { return &compareTask{} }},
 	{"soak", "time", soakDoes, func() task { return &soakTask{} }},
 	{compare.FloorProgram, "", "serves the flow with ready-made replies: what HTTP alone costs",
-		func() task { return &floorTask{} }},
+		func() task { return &cannedTask{compare.NewFloor()} }},
+	{compare.KernelProgram, "", "serves the flow with ready-made replies on bare epoll: what the kernel costs",
+		func() task { return &cannedTask{compare.NewKernel()} }},
 }
 
 // oldFlags chose what bench does before it had subcommands, each with the subcommand that does it now.

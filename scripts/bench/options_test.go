@@ -234,6 +234,7 @@ func TestOptionsHelpNamesEveryFlag(t *testing.T) {
 		"compare": {"concurrency", "rounds", "vs-url", "stock", "orders"},
 		"soak":    {"rate", "concurrency", "html"},
 		"floor":   {"app-port", "workers", "foods"},
+		"kernel":  {"app-port", "workers", "foods"},
 	} {
 		var out strings.Builder
 		if _, err := parse([]string{name, "-h"}, &out); !errors.Is(err, flag.ErrHelp) {
@@ -249,7 +250,7 @@ func TestOptionsHelpNamesEveryFlag(t *testing.T) {
 	if _, err := parse([]string{"-h"}, &out); !errors.Is(err, flag.ErrHelp) {
 		t.Fatal(err)
 	}
-	for _, name := range append(slices.Collect(maps.Values(oldFlags)), "load", "floor") {
+	for _, name := range append(slices.Collect(maps.Values(oldFlags)), "load", "floor", "kernel") {
 		if !strings.Contains(out.String(), "\n  "+name+" ") {
 			t.Errorf("no %s in\n%s", name, out.String())
 		}

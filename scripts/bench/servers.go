@@ -19,10 +19,10 @@ import (
 // The subcommands that start servers.
 
 const (
-	compareDoes = "starts and compares sides, separated by |, the first is the base. A side is floor, " +
-		"product or the path of a server, with NAME=VALUE before and flags behind; STORE=off, always, " +
-		"everysec, tcp or own; SERVERS=n of them on one Redis; SLOW=n connections of an attacker, a byte " +
-		"a second each"
+	compareDoes = "starts and compares sides, separated by |, the first is the base. A side is kernel, " +
+		"floor, product or the path of a server, with NAME=VALUE before and flags behind; STORE=off, " +
+		"always, everysec, tcp or own; SERVERS=n of them on one Redis; SLOW=n connections of an attacker, a " +
+		"byte a second each; behind it also -new-connections, -contest-bodies, -token-in-query for its load"
 	soakDoes = "starts a server and loads it for so long at -rate (0 = 70% of a peak that is measured " +
 		"first), with as many users as that takes; fails if its memory, threads, files or goroutines grow"
 )
@@ -84,14 +84,14 @@ func (t *soakTask) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}, stdout)
 }
 
-// floorTask is bench floor.
-type floorTask struct{ floor compare.Floor }
+// cannedTask is bench kernel and bench floor.
+type cannedTask struct{ server *compare.Canned }
 
-func (t *floorTask) register(fs *flag.FlagSet) { t.floor.Register(fs) }
+func (t *cannedTask) register(fs *flag.FlagSet) { t.server.Register(fs) }
 
-func (t *floorTask) resolve(string, map[string]bool, func() string) error { return nil }
+func (t *cannedTask) resolve(string, map[string]bool, func() string) error { return nil }
 
-func (t *floorTask) run(context.Context, io.Writer, io.Writer) error {
+func (t *cannedTask) run(context.Context, io.Writer, io.Writer) error {
 	signal.Reset(os.Interrupt, syscall.SIGTERM) // they end it at once: it has nothing to finish
-	return t.floor.Serve()
+	return t.server.Serve()
 }

@@ -1,7 +1,8 @@
 // Package compare starts servers and sets what an order costs each of them against the others.
 //
 // The sides run in turn, A B C A B C ..., each time with a new server, a new Redis and an audit. Bare HTTP
-// is the floor below which no server built on fasthttp can fall (floor.go).
+// is the floor below which no server built on fasthttp can fall (floor.go); bare epoll is the one for any
+// server (kernel.go).
 package compare
 
 import (
@@ -105,7 +106,11 @@ func (c *comparison) table(ctx context.Context, concurrency int) (Table, error) 
 	for round := range c.opt.Rounds {
 		for i := range c.opt.Sides {
 			s := &c.opt.Sides[i]
-			measured, err := c.try(ctx, s, opt, c.pick(s, n))
+			own, err := s.load(opt)
+			if err != nil {
+				return Table{}, err
+			}
+			measured, err := c.try(ctx, s, own, c.pick(s, n))
 			if err != nil {
 				return Table{}, fmt.Errorf("round %d of side %q: %w", round+1, s.text, err)
 			}

@@ -1,19 +1,23 @@
 package compare
 
 import (
+	"flag"
 	"fmt"
+	"io"
 	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 
+	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
 )
 
 const (
 	// SidesMax is the limit of sides of a comparison, beside the one of -vs-url.
 	SidesMax       = 16
-	FloorProgram   = "floor"   // the name of the floor as a side and as a subcommand of bench
+	KernelProgram  = "kernel"  // canned replies from bare epoll, as a side and as a subcommand of bench
+	FloorProgram   = "floor"   // canned replies from fasthttp, likewise
 	productProgram = "product" // this repository's server, built for the comparison
 	storeVariable  = "STORE"
 	countVariable  = "SERVERS"
@@ -41,9 +45,11 @@ var storeKinds = []storeKind{storeOff, storeAlways, storeEverysec, storeTCP, sto
 type Side struct {
 	text string   // as given, its name in the report
 	env  []string // NAME=VALUE
-	// floorProgram, productProgram or the path of a server with the product's flags; "" for a foreign one
+	// KernelProgram, FloorProgram, productProgram or the path of a server with the product's flags; "" for
+	// a foreign one
 	program string
 	flags   []string
+	style   []string  // flags of its load, above those of the comparison
 	store   storeKind // "" where bench starts none
 	count   int       // servers of this kind, one sale on one Redis
 	slow    int       // connections of an attacker during the load
@@ -55,12 +61,26 @@ type Side struct {
 
 func (s *Side) foreign() bool { return s.program == "" }
 
+// canned reports whether the side is bench itself with ready-made replies.
+func (s *Side) canned() bool { return s.program == KernelProgram || s.program == FloorProgram }
+
 // audited reports whether the side sells for real and that bench knows root's password there.
-func (s *Side) audited() bool { return !s.foreign() && s.program != FloorProgram }
+func (s *Side) audited() bool { return !s.foreign() && !s.canned() }
+
+// load is the comparison's load in the side's own style.
+func (s *Side) load(opt load.Options) (load.Options, error) {
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	opt.Style.Register(fs)
+	if err := fs.Parse(s.style); err != nil {
+		return opt, fmt.Errorf("%w: compare side %q: %w", sale.ErrUsage, s.text, err)
+	}
+	return opt, nil
+}
 
 // exists refuses a program that is not there, so that no other side runs in vain.
 func (s *Side) exists() error {
-	if s.foreign() || s.program == FloorProgram || s.program == productProgram {
+	if s.foreign() || s.canned() || s.program == productProgram {
 		return nil
 	}
 	if _, err := exec.LookPath(s.program); err != nil {
@@ -119,11 +139,27 @@ func ParseSide(text string) (Side, error) {
 		words = words[1:]
 	}
 	if len(words) == 0 {
-		return s, fmt.Errorf("%w: compare side %q names no program; it is %s, %s or the path of a server",
-			sale.ErrUsage, s.text, FloorProgram, productProgram)
+		return s, fmt.Errorf("%w: compare side %q names no program; it is %s, %s, %s or the path of a server",
+			sale.ErrUsage, s.text, KernelProgram, FloorProgram, productProgram)
 	}
-	s.program, s.flags = words[0], words[1:]
+	s.program = words[0]
+	s.flags, s.style = splitStyle(words[1:])
 	return s, s.check()
+}
+
+// splitStyle tells the flags of a side's server from those of its load.
+func splitStyle(words []string) (flags, style []string) {
+	var known flag.FlagSet
+	new(load.Style).Register(&known)
+	for _, word := range words {
+		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		if strings.HasPrefix(word, "-") && known.Lookup(name) != nil {
+			style = append(style, word)
+		} else {
+			flags = append(flags, word)
+		}
+	}
+	return flags, style
 }
 
 func (s *Side) check() error {
@@ -140,11 +176,14 @@ func (s *Side) check() error {
 		return fmt.Errorf("%w: compare side %q names no program before %s", sale.ErrUsage,
 			s.text, s.program)
 	}
-	if s.program == FloorProgram {
+	if s.canned() {
 		if s.store != storeOff {
-			return fmt.Errorf("%w: compare side %q: the floor has no store", sale.ErrUsage, s.text)
+			return fmt.Errorf("%w: compare side %q: the %s has no store", sale.ErrUsage, s.text, s.program)
 		}
 		s.store = ""
+	}
+	if _, err := s.load(load.Options{}); err != nil {
+		return err
 	}
 	for _, name := range benchFlags {
 		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))

@@ -5,22 +5,29 @@ import (
 	"reflect"
 	"testing"
 
+	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
 )
 
 func TestParseSides(t *testing.T) {
 	got, err := parseSides(" floor |SERVERS=2 SLOW=7 GOGC=400  product -workers 1|STORE=always A=b=c " +
-		"./old/server -redis-connections=2 X=Y")
+		"./old/server -redis-connections=2 X=Y | kernel -new-connections|" +
+		"product --contest-bodies=false -workers 1 " +
+		"-token-in-query")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Side{
-		{text: "floor", program: "floor", flags: []string{}, count: 1},
+		{text: "floor", program: "floor", count: 1},
 		{text: "SERVERS=2 SLOW=7 GOGC=400 product -workers 1", slow: 7, env: []string{"GOGC=400"},
 			program: "product", flags: []string{"-workers", "1"}, store: storeOff, count: 2},
 		{text: "STORE=always A=b=c ./old/server -redis-connections=2 X=Y", env: []string{"A=b=c"},
 			program: "./old/server",
 			flags:   []string{"-redis-connections=2", "X=Y"}, store: storeAlways, count: 1},
+		{text: "kernel -new-connections", program: "kernel", style: []string{"-new-connections"}, count: 1},
+		{text: "product --contest-bodies=false -workers 1 -token-in-query", program: "product",
+			flags: []string{"-workers", "1"}, style: []string{"--contest-bodies=false", "-token-in-query"},
+			store: storeOff, count: 1},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -29,9 +36,9 @@ func TestParseSides(t *testing.T) {
 
 func TestParseSidesRefuses(t *testing.T) {
 	tests := map[string]string{
-		"": `compare side "" names no program; it is floor, product or ` +
+		"": `compare side "" names no program; it is kernel, floor, product or ` +
 			`the path of a server`,
-		"floor | A=1": `compare side "A=1" names no program; it is floor, product ` +
+		"floor | A=1": `compare side "A=1" names no program; it is kernel, floor, product ` +
 			`or the path of a server`,
 		"-workers 1":    `compare side "-workers 1" names no program before -workers`,
 		"floor|  floor": `compare names the side "floor" twice`,
@@ -45,7 +52,10 @@ func TestParseSidesRefuses(t *testing.T) {
 			`number from 1 to 16, of servers that share a Redis (not STORE=own)`,
 		"SLOW=-1 floor": `compare side "SLOW=-1 floor": SLOW is a number of slow ` +
 			`connections from 1 to 20000`,
-		"STORE=tcp floor": `compare side "STORE=tcp floor": the floor has no store`,
+		"STORE=tcp floor":  `compare side "STORE=tcp floor": the floor has no store`,
+		"STORE=own kernel": `compare side "STORE=own kernel": the kernel has no store`,
+		"product -new-connections=often": `compare side "product -new-connections=often": invalid boolean ` +
+			`value "often" for -new-connections: parse error`,
 		"product -users 7": `compare side "product -users 7" sets users, which bench ` +
 			`sets for all sides`,
 		"product --app-port=7": `compare side "product --app-port=7" sets app-port, which ` +
@@ -58,6 +68,22 @@ func TestParseSidesRefuses(t *testing.T) {
 		_, err := parseSides(text)
 		if !errors.Is(err, sale.ErrUsage) || err.Error() != "bad usage: "+want {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// A side's own style stands above the comparison's, and what it does not name stays.
+func TestStyleOfSide(t *testing.T) {
+	sides, err := parseSides("product | product -new-connections | " +
+		"product -contest-bodies=false -token-in-query")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := load.Options{Orders: 7, Style: load.Style{ContestBodies: true}}
+	for i, want := range []load.Style{{ContestBodies: true}, {ContestBodies: true, NewConnections: true},
+		{TokenInQuery: true}} {
+		if got, err := sides[i].load(all); err != nil || got.Style != want || got.Orders != 7 {
+			t.Errorf("%s: %+v, %v", sides[i].text, got, err)
 		}
 	}
 }

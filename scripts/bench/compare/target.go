@@ -99,8 +99,8 @@ func (t *Target) serve(ctx context.Context, s *Side, folder, product, redis stri
 		"-users", strconv.Itoa(catalogue.Users), "-foods", strconv.Itoa(catalogue.Foods), "-stock",
 		strconv.Itoa(catalogue.Stock)}
 	program := s.program
-	if program == FloorProgram {
-		program, args = "/proc/self/exe", append([]string{FloorProgram}, args...)
+	if s.canned() {
+		program, args = "/proc/self/exe", append([]string{s.program}, args...)
 	} else {
 		args = append(args, "-data", folder)
 		if redis != "" {

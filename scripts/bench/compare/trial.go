@@ -26,7 +26,12 @@ type Trial struct {
 	OrderP99        int64    `json:"order_p99_us"`
 	IdleHeld        int      `json:"idle_held"` // idle connections still open after the load
 	// the workers together, by each idle connection
-	IdleMemory float64 `json:"idle_memory_bytes"`
+	IdleMemory  float64 `json:"idle_memory_bytes"`
+	Connections int64   `json:"connections"` // opened by the buyers during the load
+	// among them those in place of one that the server had closed while idle
+	Reconnects int64             `json:"reconnects"`
+	Refusals   []load.EventCount `json:"refusals"`
+	Faults     []load.EventCount `json:"transport_errors"`
 	// without a violation; 0 for a side that is not audited
 	Checks int `json:"audit_checks"`
 }
@@ -130,6 +135,7 @@ func newTrial(result load.Result, before, after process.Usage) (Trial, error) {
 		CPU: OrderCPU{Total: perOrder(app + redis), App: perOrder(app), Redis: perOrder(redis),
 			Generator: rep.CPUPerOrder},
 		WorkerMemory: after.LargestWorker(), OrderP50: order.P50, OrderP99: order.P99,
+		Connections: rep.Connections, Reconnects: rep.Reconnects, Refusals: rep.Refusals, Faults: rep.Faults,
 	}, nil
 }
 

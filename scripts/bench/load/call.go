@@ -64,6 +64,9 @@ func (b *buyer) call(s Step, method, path string, body []byte) answer {
 	sent := time.Now()
 	rep, twice, err := b.client.send(server, b.request)
 	took := time.Since(sent)
+	if b.style.NewConnections {
+		b.client.close()
+	}
 	since := sent.Sub(b.began) + took
 	if err != nil {
 		b.tally.Fail(s, faultKind(err), since)

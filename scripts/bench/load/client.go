@@ -116,12 +116,16 @@ func closedByServer(err error) bool {
 // faultKind names a transport error for the report.
 func faultKind(err error) string {
 	switch {
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "no free port"
 	case errors.Is(err, errConnect):
 		return "connect"
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return "timeout"
 	case errors.Is(err, errMalformed):
 		return "malformed reply"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "reset by server"
 	case closedByServer(err):
 		return "closed by server"
 	default:

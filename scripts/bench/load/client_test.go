@@ -3,14 +3,17 @@ package load
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"os"
+	"syscall"
 	"testing"
 	"time"
 )
 
 // script is what a server does on one connection: one answer per request read; after the last one it closes.
-// An empty answer closes at once, "silence" answers nothing until the client goes away.
+// An empty answer closes at once, "reset" by a reset; "silence" answers nothing until the client goes away.
 type script []string
 
 // serveScripts plays one script per connection, in the order of the connections, and returns the address.
@@ -38,6 +41,10 @@ func play(conn net.Conn, s script) {
 	request := make([]byte, len("request"))
 	for _, answer := range s {
 		if _, err := io.ReadFull(conn, request); err != nil || answer == "" {
+			return
+		}
+		if answer == "reset" {
+			_ = conn.(*net.TCPConn).SetLinger(0)
 			return
 		}
 		if answer == "silence" {
@@ -68,6 +75,7 @@ func TestClientConnections(t *testing.T) {
 		"closed while idle":     {[]script{{fine}, {fine}}, true, "", 2, 1},
 		"closed at the request": {[]script{{fine, ""}, {fine}}, true, "", 2, 1},
 		"closed twice":          {[]script{{fine}, {""}, {fine}}, true, "closed by server", 2, 1},
+		"reset twice":           {[]script{{fine, "reset"}, {"reset"}}, true, "reset by server", 2, 1},
 		"closed within a reply": {[]script{{fine, fine[:20]}, {fine}}, false, "closed by server", 1, 0},
 		"silent":                {[]script{{fine, "silence"}, {fine}}, false, "timeout", 1, 0},
 		"malformed": {[]script{{fine, "what?\r\n\r\n"}, {fine}}, false,
@@ -124,6 +132,14 @@ func TestClientNobodyListens(t *testing.T) {
 	_, twice, err := c.send(0, []byte("request"))
 	if err == nil || twice || faultKind(err) != "connect" {
 		t.Errorf("twice %t, %v", twice, err)
+	}
+}
+
+func TestFaultOfNoFreePort(t *testing.T) {
+	err := fmt.Errorf("%w: %w", errConnect, &net.OpError{Op: "dial",
+		Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)})
+	if got := faultKind(err); got != "no free port" {
+		t.Errorf("%v is %q", err, got)
 	}
 }
 

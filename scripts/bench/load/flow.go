@@ -65,9 +65,6 @@ func (b *buyer) buy(ctx context.Context, user catalog.User, intended time.Time) 
 	if b.retries.on() {
 		b.key = orderKey(b.seed, user.ID)
 	}
-	if b.style.NewConnections {
-		defer b.client.close()
-	}
 	foods := b.choose()
 	b.body = appendLoginBody(b.body[:0], user.Name, user.Password)
 	login := b.ask(ctx, StepLogin, "POST", "/login", b.body)

@@ -33,8 +33,18 @@ const (
 // Style is how the requests are sent, among the ways known from the contest's clients.
 type Style struct {
 	TokenInQuery   bool // access_token in the query instead of the header Access-Token
-	NewConnections bool // fresh connections for every flow
+	NewConnections bool // one for every request
 	ContestBodies  bool // a body {} with the calls that take none
+}
+
+// Register adds the flags of a style; what it is already is their default.
+func (s *Style) Register(fs *flag.FlagSet) {
+	fs.BoolVar(&s.TokenInQuery, "token-in-query", s.TokenInQuery,
+		"send the token as access_token in the query, not as a header")
+	fs.BoolVar(&s.NewConnections, "new-connections", s.NewConnections,
+		"open a new connection for every request, which asks the server to close it")
+	fs.BoolVar(&s.ContestBodies, "contest-bodies", s.ContestBodies,
+		"send {} with GET /foods and POST /carts")
 }
 
 // Options are the settings of a load.
@@ -73,10 +83,7 @@ func (o *Options) register(fs *flag.FlagSet) {
 	fs.IntVar(&o.Idle, "idle", 0, "open so many `connections` before the load and leave them idle")
 	fs.DurationVar(&o.Timeout, "timeout", 10*time.Second, "longest wait for one request")
 	fs.Uint64Var(&o.Seed, "seed", 0, "seed of every random choice; 0 = a random one, which is printed")
-	fs.BoolVar(&o.Style.TokenInQuery, "token-in-query", false,
-		"send the token as access_token in the query, not as a header")
-	fs.BoolVar(&o.Style.NewConnections, "new-connections", false, "open new connections for every order")
-	fs.BoolVar(&o.Style.ContestBodies, "contest-bodies", false, "send {} with GET /foods and POST /carts")
+	o.Style.Register(fs)
 	fs.BoolVar(&o.Retry, "retry", false, "send orders with an Idempotency-Key, and again whatever got no "+
 		"answer or a 503; the audit then wants one order of each user who was not refused")
 }

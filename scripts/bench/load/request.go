@@ -22,6 +22,9 @@ func (s Style) appendRequest(b []byte, method, path, host, token, key string, bo
 		b = append(b, "\r\nIdempotency-Key: "...)
 		b = append(b, key...)
 	}
+	if s.NewConnections {
+		b = append(b, "\r\nConnection: close"...)
+	}
 	if len(body) > 0 {
 		b = append(b, "\r\nContent-Type: application/json"...)
 	}

@@ -30,6 +30,8 @@ func TestRequestsInEveryStyle(t *testing.T) {
 		{Style{TokenInQuery: true}, "PATCH", "t", "", body,
 			"PATCH /p?access_token=t HTTP/1.1\r\nHost: h:1\r\n" +
 				"Content-Type: application/json\r\nContent-Length: 23\r\n\r\n{\"food_id\":7,\"count\":1}"},
+		{Style{NewConnections: true}, "GET", "t", "", nil,
+			"GET /p HTTP/1.1\r\nHost: h:1\r\nAccess-Token: t\r\nConnection: close\r\n\r\n"},
 	}
 	for _, test := range tests {
 		got := test.style.appendRequest(nil, test.method, "/p", "h:1", test.token, test.key, test.body)

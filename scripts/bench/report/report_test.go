@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"flashsale/scripts/bench/audit"
+	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/soak"
 )
@@ -65,5 +66,26 @@ func TestTextReport(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "score") {
 		t.Errorf("a load of one second has a score:\n%s", out.String())
+	}
+}
+
+// What went wrong in a run stands below the table, by run and kind.
+func TestComparisonNamesFaults(t *testing.T) {
+	rep := compare.Report{Rounds: 2, Orders: 9, Tables: []compare.Table{{Concurrency: 8,
+		Sides: []compare.SideFigures{{Side: "floor", Trials: []compare.Trial{{Round: 1, Flows: 9, Placed: 9}}},
+			{Side: "product", Trials: []compare.Trial{
+				{Round: 1, Flows: 9, Placed: 9},
+				{Round: 2, Flows: 9, Placed: 7,
+					Refusals: []load.EventCount{{Step: "add", Name: "SERVICE_UNAVAILABLE", Count: 1}},
+					Faults:   []load.EventCount{{Step: "login", Name: "reset by server", Count: 1}}}}}}}}}
+	var out bytes.Buffer
+	if err := WriteComparison(&out, &rep, false); err != nil {
+		t.Fatal(err)
+	}
+	want := "  ATTENTION: round 2 of product: add: 1 x SERVICE_UNAVAILABLE\n" +
+		"  ATTENTION: round 2 of product: login: 1 x reset by server\n" +
+		"  ATTENTION: 2 flows ended without an order\n"
+	if !strings.Contains(out.String(), want) || strings.Count(out.String(), "ATTENTION") != 3 {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 }

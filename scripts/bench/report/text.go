@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"
@@ -144,6 +145,13 @@ func (p *printer) idleTable(opened int, t compare.Table) {
 	}
 }
 
+// incidents writes a line for each kind of refusal and transport error, where there were any.
+func (p *printer) incidents(where string, kinds ...[]load.EventCount) {
+	for _, e := range slices.Concat(kinds...) {
+		p.line("  ATTENTION: %s: %s: %d x %s", where, e.Step, e.Count, e.Name)
+	}
+}
+
 func (p *printer) compareTable(t compare.Table) {
 	p.line("%d buyers at once    CPU us/order                     order, ms      largest", t.Concurrency)
 	p.line("  orders/s    total     app   redis  bench     p50     p99   worker MB  side")
@@ -165,8 +173,13 @@ func (p *printer) compareTable(t compare.Table) {
 			s.CPURatio.Max,
 			s.OrdersRatio.Median, s.OrdersRatio.Min, s.OrdersRatio.Max, s.Side)
 	}
+	for _, s := range t.Sides {
+		for _, trial := range s.Trials {
+			p.incidents(fmt.Sprintf("round %d of %s", trial.Round, s.Side), trial.Refusals, trial.Faults)
+		}
+	}
 	if missing > 0 {
-		p.line("  ATTENTION: %d flows ended without an order; -json says in which runs", missing)
+		p.line("  ATTENTION: %d flows ended without an order", missing)
 	}
 	if runs > 0 {
 		p.line("  audit: %d runs, %d checks, no violation", runs, checks)
