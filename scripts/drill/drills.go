@@ -18,13 +18,17 @@ type drill struct {
 	// not one of a pair: it measures, or needs a Redis that is not as durable, or not the drill's
 	alone   bool
 	healthy bool // it makes no fault, only requests: no answer to anybody may be a 5xx
-	run     func(context.Context, *stack, *rand.Rand) error
+	// its fault ends before the server may give up on Redis: no answer to anybody may be a 5xx either
+	bearable bool
+	run      func(context.Context, *stack, *rand.Rand) error
 }
 
 var (
 	one      = setup{servers: 1}
 	ownStore = setup{servers: 1, own: true}
 	network  = setup{servers: 1, proxied: true}
+	// More calls must wait in each worker than one pipeline takes.
+	busyStore = setup{servers: 1, own: true, buyers: 1000}
 	// The disk's moods must not decide what an attack does; and enough answers of other buyers for a p99.
 	crowded = setup{servers: 1, probes: 4, everysec: true}
 	racing  = setup{servers: 1, everysec: true, patient: true} // times do not matter
@@ -42,6 +46,8 @@ var drills = []drill{
 	{name: "redis-killed-own", says: "kill -9 of the server's own redis-server, which it starts again",
 		setup: ownStore, refuses: true, alone: true, run: ownRedisKilled},
 	{name: "redis-frozen", says: "SIGSTOP of Redis for 5 s", setup: one, refuses: true, run: redisFrozen},
+	{name: "disk-stalls", says: "Redis stands still for 0.3 to 1.5 s, again and again, as a slow disk makes it",
+		setup: busyStore, bearable: true, alone: true, run: diskStalls},
 	{name: "black-hole", says: "the network accepts and swallows everything", setup: network, refuses: true,
 		run: networkSwallows},
 	{name: "reset", says: "connections to Redis are reset in the middle of a pipeline", setup: network,

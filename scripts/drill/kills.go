@@ -80,14 +80,8 @@ func ownRedisKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
 	return nil
 }
 
-func redisFrozen(ctx context.Context, s *stack, dice *rand.Rand) error {
-	s.redis.held.Lock()
-	defer s.redis.held.Unlock()
-	if err := s.redis.signal(syscall.SIGSTOP); err != nil {
-		return err
-	}
-	pause(ctx, 5*time.Second)
-	return s.redis.signal(syscall.SIGCONT)
+func redisFrozen(ctx context.Context, s *stack, _ *rand.Rand) error {
+	return s.redis.freeze(ctx, 5*time.Second)
 }
 
 func serverFrozen(ctx context.Context, s *stack, dice *rand.Rand) error {

@@ -17,8 +17,8 @@ import (
 
 const (
 	// flows a second, a fifth of what two processors can do: the drill measures faults, not a full machine
-	loadRate  = 1000
-	loadBuyer = 128 // at once
+	loadRate      = 1000
+	buyersDefault = 128 // at once
 	// The load must sell that many pieces more once service is back: what was sold before does not count.
 	piecesAfter = 100
 	piecesFirst = 50 // sold before a fault
@@ -46,7 +46,7 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 	args := []string{"-addr", strings.Join(addresses, ","), "-json",
 		"-seed", strconv.FormatUint(max(seed, 1), 10), "-rate", strconv.Itoa(loadRate),
 		// it takes the last users first
-		"-concurrency", strconv.Itoa(loadBuyer), "-orders", strconv.Itoa(users - reserved),
+		"-concurrency", strconv.Itoa(s.setup.load()), "-orders", strconv.Itoa(users - reserved),
 		"-timeout", giveUp.String(), "-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock)}
 	run, err := stand.Program{Path: path, Args: args, Env: saleEnv,
 		Stdout: filepath.Join(s.folder, "bench.json"), Log: filepath.Join(s.folder, "bench.log")}.Start()

@@ -13,7 +13,7 @@ import (
 
 func networkSwallows(ctx context.Context, s *stack, dice *rand.Rand) error {
 	s.proxy.Set(stand.BlackHole)
-	pause(ctx, s.lasting(2*time.Second, 10*time.Second)+moment(dice, time.Second))
+	pause(ctx, s.lasting(redisTimeout+time.Second, 10*time.Second)+moment(dice, time.Second))
 	s.proxy.Set(stand.Passes)
 	return nil
 }

@@ -61,7 +61,7 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	if s.load, err = startLoad(ctx, s, r.seed, giveUp); err != nil {
 		return err
 	}
-	watch := startWatch(ctx, s.servers)
+	watch := startWatch(ctx, s.servers, s.setup.load())
 	defer watch.stop()
 	if err := s.awaitSales(ctx, piecesFirst); err != nil {
 		return err
@@ -131,13 +131,13 @@ func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
 			r.fail("bench lost the connection (%s, at %s) %d times", fault.Name, fault.Step, fault.Count)
 		}
 	}
-	if r.drill.healthy {
+	if r.drill.healthy || r.drill.bearable {
 		r.judgeHealth(s.probes, rep)
 	}
 	r.failures = append(r.failures, watch.excess()...)
 }
 
-// judgeHealth allows no 5xx: nothing is broken, so no answer may be one.
+// judgeHealth allows no 5xx: nothing is broken, or not for long, so no answer may be one.
 func (r *result) judgeHealth(p *probes, rep *benchReport) {
 	for _, one := range p.list {
 		if one.refused > 0 {

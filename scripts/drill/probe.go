@@ -162,6 +162,15 @@ func (p *probes) sum(number func(*probe) int) (total int) {
 func (p *probes) refusals() int {
 	return p.sum(func(one *probe) int { return one.refused + one.dropped })
 }
+
+// longest is the longest that an answer has taken.
+func (p *probes) longest() (longest time.Duration) {
+	for _, one := range p.list {
+		one.count(func() { longest = max(longest, one.slowest) })
+	}
+	return longest
+}
+
 func (p *probes) expiries() int { return p.sum(func(one *probe) int { return one.expired }) }
 
 // measure keeps the times of the answers to changes and orders, of all probes, until the result is called,

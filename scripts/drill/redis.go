@@ -97,6 +97,17 @@ func (r *redis) signal(s syscall.Signal) error {
 	return nil
 }
 
+// freeze stops Redis without ending it, for a time.
+func (r *redis) freeze(ctx context.Context, lasting time.Duration) error {
+	r.held.Lock()
+	defer r.held.Unlock()
+	if err := r.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	pause(ctx, lasting)
+	return r.signal(syscall.SIGCONT)
+}
+
 // ask sends a command until it is answered: another fault may be in its way.
 func (r *redis) ask(ctx context.Context, words ...string) (reply string, err error) {
 	waited := polltest.Await(ctx, "answer of Redis to "+words[0], askMax, func() bool {

@@ -122,6 +122,19 @@ func TestJudgeHealth(t *testing.T) {
 	}
 }
 
+// A fault that the server must bear may not show in any answer.
+func TestJudgeBearableFault(t *testing.T) {
+	for _, bearable := range []bool{false, true} {
+		s := &stack{probes: &probes{list: []*probe{{shopper: newShopper("a", 2), answered: 2, refused: 1}}}}
+		r, rep := &result{}, &benchReport{}
+		r.drill.bearable = bearable
+		r.judge(s, rep, &watch{})
+		if got := strings.Contains(strings.Join(r.failures, "; "), "answered 503"); got != bearable {
+			t.Errorf("bearable %v: %q", bearable, r.failures)
+		}
+	}
+}
+
 func TestJudge(t *testing.T) {
 	calm := func() (*stack, *benchReport, *watch) {
 		s := &stack{probes: &probes{list: []*probe{{shopper: newShopper("a", 2), answered: 1}}}}
@@ -152,7 +165,8 @@ func TestJudge(t *testing.T) {
 			s.probes.list[0].unexpected = []string{"500"}
 		}, "500"},
 		{"memory", func(_ *stack, _ *benchReport, w *watch) { w.memory = memoryMax + 1 }, "kB of memory"},
-		{"goroutines", func(_ *stack, _ *benchReport, w *watch) { w.goroutines = goroutineMax + 1 }, "goroutines"},
+		{"goroutines", func(_ *stack, _ *benchReport, w *watch) { w.goroutines = goroutineMax(0) + 1 },
+			"goroutines"},
 	} {
 		s, rep, w := calm()
 		test.spoil(s, rep, w)

@@ -25,8 +25,8 @@ const (
 	lister        = 99  // reads the list of foods for the drill
 	firstNewcomer = 100 // see newcomers
 
-	redisTimeout   = time.Second // -redis-timeout, its default
-	patientTimeout = 5 * time.Second
+	redisTimeout   = 3 * time.Second // the default of -redis-timeout
+	patientTimeout = 5 * time.Second // -redis-timeout of a patient server
 	rootPassword   = "root-of-the-drills"
 	tokenSecret    = "a secret that the servers of a drill share"
 )
@@ -45,10 +45,7 @@ type server struct {
 
 // newServer describes a server; redis is its -redis, "" for one of its own.
 func newServer(program, folder string, number int, c setup, redis string, env []string) (*server, error) {
-	workers, timeout := c.workers(), redisTimeout
-	if c.patient {
-		timeout = patientTimeout
-	}
+	workers := c.workers()
 	port, err := stand.FreePort()
 	if err != nil {
 		return nil, err
@@ -65,8 +62,10 @@ func newServer(program, folder string, number int, c setup, redis string, env []
 	}
 	args := []string{"-app-host", "127.0.0.1", "-app-port", strconv.Itoa(port), "-workers",
 		strconv.Itoa(workers),
-		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock), "-redis-timeout", timeout.String(),
-		"-data", s.data, "-pprof", s.profiles}
+		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock), "-data", s.data, "-pprof", s.profiles}
+	if c.patient {
+		args = append(args, "-redis-timeout", patientTimeout.String())
+	}
 	if redis != "" {
 		args = append(args, "-redis", redis)
 	}

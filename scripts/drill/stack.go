@@ -23,6 +23,7 @@ const (
 type setup struct {
 	servers  int  // of one sale, at least 1
 	probes   int  // of each server; 0 is 1
+	buyers   int  // of the load, at once; 0 is buyersDefault
 	own      bool // the server's own redis-server, in its data folder, instead of one that the drill keeps
 	proxied  bool // the servers reach Redis over TCP through the proxy, else by its unix socket
 	everysec bool // appendfsync everysec instead of always
@@ -33,9 +34,18 @@ type setup struct {
 
 // merge is a stack on which both drills of a pair can be made.
 func (a setup) merge(b setup) setup {
-	return setup{servers: max(a.servers, b.servers), probes: max(a.probes, b.probes), own: a.own || b.own,
-		proxied: a.proxied || b.proxied, everysec: a.everysec || b.everysec, disk: a.disk || b.disk,
-		clock: a.clock || b.clock, patient: a.patient || b.patient}
+	return setup{servers: max(a.servers, b.servers), probes: max(a.probes, b.probes),
+		buyers: max(a.buyers, b.buyers), own: a.own || b.own, proxied: a.proxied || b.proxied,
+		everysec: a.everysec || b.everysec, disk: a.disk || b.disk, clock: a.clock || b.clock,
+		patient: a.patient || b.patient}
+}
+
+// load is how many buyers the load has at once.
+func (c setup) load() int {
+	if c.buyers == 0 {
+		return buyersDefault
+	}
+	return c.buyers
 }
 
 // workers are those of each server. Several servers share one machine's processors.

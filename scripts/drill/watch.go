@@ -17,13 +17,17 @@ const (
 	watchEvery = 250 * time.Millisecond
 	// Bounds of one worker: a calm one has 20 to 30 MB (200,000 users are 3 of them), a goroutine for each
 	// connection and some 20 more, and about as many threads as processors.
-	memoryMax    = 96 << 10 // kB, resident
-	goroutineMax = 3*loadBuyer + 100
-	threadMax    = 64
+	memoryMax = 96 << 10 // kB, resident
+	threadMax = 64
 )
+
+// goroutineMax is the bound for a load of this many buyers.
+func goroutineMax(buyers int) int64 { return int64(3*buyers + 100) }
 
 // watch keeps the largest figures of any worker.
 type watch struct {
+	buyers int // of the load
+
 	mu                          sync.Mutex
 	memory, goroutines, threads int64 // memory in kB
 
@@ -31,9 +35,9 @@ type watch struct {
 	done   sync.WaitGroup
 }
 
-func startWatch(ctx context.Context, servers []*server) *watch {
+func startWatch(ctx context.Context, servers []*server, buyers int) *watch {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &watch{cancel: cancel}
+	w := &watch{buyers: buyers, cancel: cancel}
 	for _, s := range servers {
 		w.done.Go(func() {
 			for ctx.Err() == nil {
@@ -92,8 +96,8 @@ func (w *watch) excess() (found []string) {
 		what      string
 		seen, max int64
 	}{
-		{"kB of memory", w.memory, memoryMax}, {"goroutines", w.goroutines, goroutineMax}, {"threads", w.threads,
-			threadMax},
+		{"kB of memory", w.memory, memoryMax}, {"goroutines", w.goroutines, goroutineMax(w.buyers)},
+		{"threads", w.threads, threadMax},
 	} {
 		if bound.seen > bound.max {
 			found = append(found, fmt.Sprintf("a worker had %d %s, the bound is %d", bound.seen, bound.what,
