@@ -210,3 +210,15 @@ func TestAddToCart(t *testing.T) {
 			s.cfg.Sale.ID(), s.price(3)+s.price(1)+s.price(5)))
 	})
 }
+
+// A list that is too long for the event loop is the same list.
+func TestLongListOfFoods(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		long := []byte("[" + strings.Repeat(" ", 2*listBytesMax) + "]")
+		s.foods.Store(&long)
+		for range 3 { // over one connection, before and behind calls of the loop
+			s.expect(t, 2, "GET", "/foods", "", 200, string(long))
+			s.expect(t, 2, "PATCH", "/carts/x", `{"food_id":1,"count":1}`, 404, noCart)
+		}
+	})
+}

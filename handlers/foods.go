@@ -6,9 +6,17 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
+// listBytesMax bounds the list that the event loop sends: it copies what a client does not read at once. A
+// longer one, of thousands of foods, is sent by a goroutine from where it stands.
+const listBytesMax = 64 << 10
+
 // listFoods sends the ready-made list: no Redis, no lock, no JSON to write.
-func (s *Server) listFoods(ctx *fasthttp.RequestCtx, _ call) {
+func (s *Server) listFoods(ctx *fasthttp.RequestCtx, c call) {
 	list := s.foods.Load()
+	if list != nil && len(*list) > listBytesMax && c.answer.onLoop() {
+		c.answer.exchange.Decline()
+		return
+	}
 	if list == nil {
 		reply(ctx, errUnavailable)
 		return

@@ -36,7 +36,8 @@ var commands = map[string]command{
 // program is this run of the program.
 type program struct {
 	stdout, stderr io.Writer
-	exposed        error // why other programs can see the secrets of the environment, nil if they cannot
+	log            *logWriter // to stderr; nil before the settings are read
+	exposed        error      // why other programs can see the secrets of the environment, nil if they cannot
 }
 
 // Main runs the command that args name, the program's own name first, and returns its exit code.
@@ -58,7 +59,11 @@ func printVersion(_ context.Context, p *program, _ []string) (code int) {
 
 // serve is the command without a name.
 func serve(ctx context.Context, p *program, args []string) (code int) {
-	if err := runRole(ctx, p, args); err != nil && !errors.Is(err, flag.ErrHelp) {
+	err := runRole(ctx, p, args)
+	if p.log != nil {
+		p.log.flush()
+	}
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(p.stderr, "flashsale:", err)
 		return 1
 	}
@@ -90,7 +95,8 @@ func (p *program) settings(args []string, worker *supervise.Worker) (*config.Con
 	if err != nil {
 		return nil, err
 	}
-	slog.SetDefault(newLog(p.stderr, cfg.LogFormat, worker))
+	p.log = newLogWriter(p.stderr)
+	slog.SetDefault(newLog(p.log, cfg.LogFormat, worker))
 	if p.exposed != nil {
 		slog.Warn("other programs of this user can see secrets", "error", p.exposed)
 	}

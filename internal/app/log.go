@@ -1,9 +1,13 @@
 package app
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"sync/atomic"
+	"time"
 
 	"flashsale/internal/config"
 	"flashsale/internal/supervise"
@@ -20,4 +24,68 @@ func newLog(out io.Writer, format string, worker *supervise.Worker) *slog.Logger
 		log = log.With("worker", worker.Slot, "pid", os.Getpid())
 	}
 	return log
+}
+
+const (
+	logLinesMax = 1024        // that wait to be written
+	logFlush    = time.Second // the longest wait for them at the end of the process
+)
+
+// logWriter writes lines to a writer that may block, such as a terminal that was halted or a pipe that is not
+// read. Its own Write never blocks: the event loop logs, and all clients of a worker would wait with it. When
+// too many lines wait, further ones are dropped and counted.
+type logWriter struct {
+	out     io.Writer
+	lines   chan logLine
+	dropped atomic.Int64
+}
+
+// logLine is a line, or the wish to know when all before it are written.
+type logLine struct {
+	text    []byte
+	written chan struct{}
+}
+
+func newLogWriter(out io.Writer) *logWriter {
+	w := &logWriter{out: out, lines: make(chan logLine, logLinesMax)}
+	go w.run()
+	return w
+}
+
+// Write takes a line. It does not fail.
+func (w *logWriter) Write(line []byte) (int, error) {
+	select {
+	case w.lines <- logLine{text: bytes.Clone(line)}:
+	default:
+		w.dropped.Add(1)
+	}
+	return len(line), nil
+}
+
+func (w *logWriter) run() {
+	for line := range w.lines {
+		if line.written != nil {
+			close(line.written)
+			continue
+		}
+		_, _ = w.out.Write(line.text) // there is nowhere to complain
+		if n := w.dropped.Swap(0); n > 0 {
+			fmt.Fprintf(w.out, "flashsale: %d lines of the log were dropped: it was not read for a while\n", n)
+		}
+	}
+}
+
+// flush waits until the lines so far are written, logFlush at most.
+func (w *logWriter) flush() {
+	limit := time.After(logFlush)
+	written := make(chan struct{})
+	select {
+	case w.lines <- logLine{written: written}:
+	case <-limit:
+		return
+	}
+	select {
+	case <-written:
+	case <-limit:
+	}
 }

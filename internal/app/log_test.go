@@ -1,37 +1,36 @@
 package app
 
 import (
-	"bytes"
-	"encoding/json"
-	"os"
-	"regexp"
+	"io"
+	"strings"
 	"testing"
 
 	"flashsale/internal/config"
-	"flashsale/internal/supervise"
 )
 
-func TestLogText(t *testing.T) {
-	var out bytes.Buffer
-	newLog(&out, config.LogText, nil).Warn("two words", "error", os.ErrClosed)
-	want := regexp.MustCompile(`^time=\S+ level=WARN msg="two words" error="file already closed"\n$`)
-	if !want.MatchString(out.String()) {
-		t.Errorf("%q does not match %s", out.String(), want)
+// A log that is not read holds up nobody; what did not fit is counted once it is read again.
+func TestLogNeverBlocks(t *testing.T) {
+	read, write := io.Pipe() // a write waits until it is read
+	w := newLogWriter(write)
+	log := newLog(w, config.LogText, nil)
+	const lines = 3 * logLinesMax
+	for range lines {
+		log.Warn("a line")
 	}
-}
-
-func TestLogJSONOfAWorker(t *testing.T) {
-	var out bytes.Buffer
-	newLog(&out, config.LogJSON, &supervise.Worker{Slot: 3}).Info("ready", "users", 7)
-	var line struct {
-		Level, Msg         string
-		Worker, PID, Users int
+	var text strings.Builder
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.Copy(&text, read)
+	}()
+	w.flush()
+	write.Close()
+	<-done
+	written := strings.Count(text.String(), "a line")
+	if written < logLinesMax || written > logLinesMax+1 { // one was being written
+		t.Errorf("%d lines are written, want about %d", written, logLinesMax)
 	}
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
-		t.Fatal(err)
-	}
-	if line.Level != "INFO" || line.Msg != "ready" || line.Worker != 3 || line.PID != os.Getpid() ||
-		line.Users != 7 {
-		t.Errorf("%s is read as %+v", out.Bytes(), line)
+	if !strings.Contains(text.String(), "lines of the log were dropped") {
+		t.Error("the lines that were dropped are not counted")
 	}
 }

@@ -45,8 +45,7 @@ type Conn struct {
 	up    atomic.Bool // false: calls are refused without queueing
 	pace  pace        // the owner notes it
 
-	complaints logpace.Pace
-	overload   logpace.Pace
+	complaints, overload, lostScripts logpace.Pace
 }
 
 // New makes a Conn. Run must run for its calls to be answered.
@@ -287,9 +286,12 @@ func (c *Conn) notePace(b *batch, sent time.Time) {
 // again is batch.again, with a line in the log.
 func (c *Conn) again(b *batch) *batch {
 	again := b.again(c.opts.Shared, c.opts.Scripts)
-	if again != nil {
+	if again == nil {
+		return nil
+	}
+	if n := c.lostScripts.Due(time.Now()); n > 0 {
 		slog.Warn("Redis has lost the scripts; loading them again",
-			"redis", c.cfg.Address, "calls", len(again.calls)-1)
+			"redis", c.cfg.Address, "calls", len(again.calls)-1, "times", n)
 	}
 	return again
 }
