@@ -31,9 +31,9 @@ const (
 	logFlush    = time.Second // the longest wait for them at the end of the process
 )
 
-// logWriter writes lines to a writer that may block, such as a terminal that was halted or a pipe that is not
-// read. Its own Write never blocks: the event loop logs, and all clients of a worker would wait with it. When
-// too many lines wait, further ones are dropped and counted.
+// logWriter writes lines to a writer that may block, such as a terminal that was halted or a pipe that is
+// not read. Its own Write never blocks: the event loop logs, and all clients of a worker would wait with
+// it. When too many lines wait, further ones are dropped and counted.
 type logWriter struct {
 	out     io.Writer
 	lines   chan logLine
