@@ -89,6 +89,9 @@ func New(cfg Config) (*Counter, error) {
 // Run keeps the connection until ctx ends, and returns nil then.
 func (c *Counter) Run(ctx context.Context) error { return c.redis.Run(ctx) }
 
+// Conn is its connection to Redis, for measurements: other commands over it show what the room adds.
+func (c *Counter) Conn() *pipeline.Conn { return c.redis }
+
 // Count returns how often the text was received in the window before, and records it once more. Texts that
 // look the same (Unicode NFC) are the same. After pipeline.ErrUnavailable it may have been recorded.
 func (c *Counter) Count(text string) (int64, error) {
