@@ -94,6 +94,25 @@ func TestRepeatsREADME(t *testing.T) {
 	}
 }
 
+// The load script finds the room, on a server that has it.
+func TestRepeatsWrk(t *testing.T) {
+	t.Parallel()
+	stand.Need(t, "wrk")
+	s := setup{args: []string{"-repeats", "-workers", "1"}}.serve(t)
+	output, err := exec.Command("wrk", "-t2", "-c8", "-d1s", "-s", root+"scripts/wrk/repeats.lua",
+		"http://"+s.Address).CombinedOutput()
+	if err != nil || strings.Contains(string(output), "Non-2xx") ||
+		!regexp.MustCompile(`Requests/sec: +[1-9]`).Match(output) {
+		t.Errorf("%v\n%s", err, output)
+	}
+	t.Logf("%s", output)
+	c := s.client(t)
+	stand.Must(t, c.LoginUser(2))
+	if r, err := c.Do("POST", "/repeats", `{"text":"popular"}`); err != nil || r.Body == `{"count":0}` {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // What was answered "ok" survives kill -9 of the whole server, its own Redis included.
 func TestRepliesSurviveAKill(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ var (
 
 const (
 	sweepTexts    = 10                    // of one step
-	sweepEntries  = 100                   // of each text in one step: a step takes Redis below a millisecond
+	sweepEntries  = 100                   // of each text in one step: the README has what more would take
 	sweepInterval = time.Second           // between two looks when there is nothing to trim
 	sweepPause    = 10 * time.Millisecond // between two steps
 )
