@@ -121,6 +121,7 @@ func TestAccess(t *testing.T) {
 		{"anybody", s.anybody, "yes yes yes yes"}, {"user", s.user, "no yes yes no"},
 		{"root", s.root, "no no yes no"},
 		{"service", s.service, "no no no yes"}, {"root or service", s.rootOrService, "no no yes yes"},
+		{"user or service", s.userOrService, "no yes yes yes"},
 	} {
 		var got []string
 		for caller, user := range []uint32{0, 2, rootUser, 0} {

@@ -38,6 +38,7 @@ var (
 	errURLTooLong        = newFailure(414, "URL_TOO_LONG", "请求地址过长")
 	errHeadTooLarge      = newFailure(431, "HEADER_TOO_LARGE", "请求头过大")
 	errBadIdempotencyKey = newFailure(400, "INVALID_IDEMPOTENCY_KEY", "Idempotency-Key 须为1至255个字符")
+	errWrongSecret       = newFailure(403, "INVALID_SECRET", "密钥错误")
 	errTooManyRequests   = newFailure(429, "TOO_MANY_REQUESTS", "请求过于频繁")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )

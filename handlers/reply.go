@@ -37,6 +37,12 @@ func replyBody(ctx *fasthttp.RequestCtx, body []byte) {
 	ctx.Response.SetBody(body)
 }
 
+// replyText answers with plain text.
+func replyText(ctx *fasthttp.RequestCtx, text string) {
+	ctx.Response.Header.SetContentType("text/plain")
+	ctx.Response.SetBodyString(text)
+}
+
 // replyRaw answers with a ready-made JSON body, which is sent from where it stands.
 func replyRaw(ctx *fasthttp.RequestCtx, body []byte) {
 	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)

@@ -21,9 +21,10 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// table has every URL. Where two patterns match a path, the first one counts.
+// table has every URL. Where two patterns match a path, the first one counts. The URLs of a room that is off
+// are not there.
 func (s *Server) table() []route {
-	return []route{
+	table := []route{
 		{"POST", "/login", s.anybody, onLoop, s.login},
 		{"GET", "/foods", s.user, onLoop, s.listFoods},
 		{"POST", "/carts", s.user, onLoop, s.createCart},
@@ -34,6 +35,13 @@ func (s *Server) table() []route {
 		{"GET", "/healthz", s.anybody, onGoroutine, s.alive},
 		{"GET", "/readyz", s.anybody, onGoroutine, s.ready},
 	}
+	if s.cfg.Repeats != nil {
+		table = append(table, route{"POST", "/repeats", s.userOrService, onGoroutine, s.countText})
+		if s.cfg.VK.Secret != "" { // the secret in the body tells who calls
+			table = append(table, route{"POST", "/vk/callback", s.anybody, onGoroutine, s.receiveVK})
+		}
+	}
+	return table
 }
 
 var cartsPath = []byte("/carts/")

@@ -17,6 +17,7 @@ import (
 	"flashsale/internal/eventloop"
 	"flashsale/internal/listener"
 	"flashsale/internal/logpace"
+	"flashsale/internal/repeats"
 	"flashsale/redisx"
 	"flashsale/tokens"
 )
@@ -41,6 +42,9 @@ type Config struct {
 	TokenTTL time.Duration // how long an access token is valid
 
 	ServiceToken string // of other programs that use the rooms; "" lets none in
+
+	Repeats *repeats.Counter // counts texts; nil is off
+	VK      VKGroup          // of the bot that needs Repeats; without a Secret there is none
 
 	// Loop serves the hot calls. Without it fasthttp's server does. The Loop of Sale must be the same. With
 	// TLS there must be none: it is not used, and what Sale changes would wait for it.
@@ -67,6 +71,7 @@ type Server struct {
 	lists atomic.Int64 // lists of all orders that are being sent
 
 	refusedLogins, refusedTokens, refusedServices, brokenLists logpace.Pace
+	refusedVK, fullQueue                                       logpace.Pace
 }
 
 // New makes a Server. It is not ready until PublishStock is called.

@@ -3,6 +3,7 @@ package app
 import (
 	"os"
 
+	"flashsale/handlers"
 	"flashsale/internal/catalog"
 	"flashsale/internal/listener"
 	"flashsale/internal/supervise"
@@ -20,6 +21,8 @@ type handover struct {
 	Certificate listener.Certificate
 
 	ServiceToken string // of other programs, "" for none
+
+	VK handlers.VKGroup // of the bot; without a Secret there is none
 }
 
 // pack makes the handover to all workers. Its files are open.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"flashsale/handlers"
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
 	"flashsale/internal/datafolder"
@@ -30,7 +31,8 @@ type opening struct {
 func openSale(
 	ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store,
 ) (o *opening, err error) {
-	o = &opening{handover: handover{Redis: store.redis, ServiceToken: cfg.ServiceToken},
+	o = &opening{handover: handover{Redis: store.redis, ServiceToken: cfg.ServiceToken,
+		VK: handlers.VKGroup{Confirmation: cfg.VKConfirmation, Secret: cfg.VKSecret}},
 		source: cfg.Catalog, alone: store.private}
 	if o.source.RootPassword == "" && o.source.BuiltIn() {
 		o.source.RootPassword, o.randomRoot = rand.Text(), true

@@ -32,6 +32,9 @@ type supervisor struct {
 
 // runSupervisor starts everything, waits for a signal and stops everything in the opposite order.
 func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (err error) {
+	if err := cfg.CheckBot(); err != nil {
+		return err
+	}
 	s := &supervisor{cfg: cfg, settings: cfg.String()}
 	cfg.HideSecrets() // workers get the secrets they need in the handover
 	hangups := catchHangups()

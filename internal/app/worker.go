@@ -13,6 +13,7 @@ import (
 	"flashsale/internal/config"
 	"flashsale/internal/eventloop"
 	"flashsale/internal/profiling"
+	"flashsale/internal/repeats"
 	"flashsale/internal/supervise"
 	"flashsale/redisx"
 	"flashsale/tokens"
@@ -28,6 +29,7 @@ type worker struct {
 	cfg      *config.Config
 	loop     *eventloop.Loop // nil where goroutines serve
 	sale     *redisx.Sale
+	repeats  *repeats.Counter // nil where the room is off
 	server   *handlers.Server
 	listener net.Listener
 	ready    func() error
@@ -80,10 +82,13 @@ func newWorker(cfg *config.Config, o *opening, inherited *supervise.Worker) (*wo
 		redis.Loop = w.loop
 	}
 	w.sale = redisx.Join(redis, o.Sale, len(o.catalog.Foods()), o.catalog.Users())
+	if w.repeats, err = w.newRepeats(o); err != nil {
+		return nil, err
+	}
 	w.server = handlers.New(handlers.Config{
 		Catalog: o.catalog, Keys: keys, Sale: w.sale, TokenTTL: cfg.TokenTTL, TLS: encryption, Loop: w.loop,
-		ServiceToken: o.ServiceToken,
-		ConnsMax:     cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
+		ServiceToken: o.ServiceToken, Repeats: w.repeats, VK: o.VK,
+		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
 	})
 	return w, nil
 }

@@ -160,7 +160,15 @@ func TestRefusals(t *testing.T) {
 		"-drain 0s":                   "-drain is 0s; it must be from 1ms to 1h0m0s",
 		"-redis-timeout 2m":           "-redis-timeout is 2m0s; it must be from 1ms to 1m0s",
 		"-snapshot-interval 2s":       "-snapshot-interval is 2s; it must be from 1ms to 1s",
-		"-service-token short":        "-service-token (SERVICE_TOKEN) has 5 bytes; it must have at least 32",
+		"-repeats-window 1500ms":      "-repeats-window is 1.5s; it must be a whole number of seconds",
+		"-repeats-window 745h":        "-repeats-window is 745h0m0s; it must be from 1s to 744h0m0s",
+		"-repeats -vk-token x": "-vk-token is set without -vk-confirmation (VK_CONFIRMATION); " +
+			"set both, or neither",
+		"-vk-token x -vk-secret y -vk-confirmation z": "-vk-confirmation (VK_CONFIRMATION) is set without " +
+			"-repeats (REPEATS); set both, or neither",
+		"-vk-api vk.com":       `-vk-api is "vk.com"; it must be a URL, as https://api.vk.com`,
+		"-vk-queue 0":          "-vk-queue is 0; it must be from 1 to 1000000",
+		"-service-token short": "-service-token (SERVICE_TOKEN) has 5 bytes; it must have at least 32",
 		"-service-token " + strings.Repeat("é", 16): "-service-token (SERVICE_TOKEN) must be " +
 			"visible ASCII characters: it is sent in a header",
 		"-token-secret short": "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
@@ -332,9 +340,23 @@ func TestSecretFlags(t *testing.T) {
 	f := newConfig().flags
 	f.set.VisitAll(func(found *flag.Flag) {
 		named := strings.Contains(found.Name, "secret") || strings.Contains(found.Name, "pass") ||
-			found.Name == "ledger" || found.Name == "service-token"
+			found.Name == "ledger" || found.Name == "service-token" || found.Name == "vk-token"
 		if f.secret(found.Name) != named {
 			t.Errorf("-%s is a secret: %v, want %v", found.Name, !named, named)
 		}
 	})
+}
+
+// A bot needs its secrets, but a worker, which takes them from the handover, reads the flags without them.
+func TestCheckBot(t *testing.T) {
+	clearEnvironment(t)
+	for args, want := range map[string]bool{
+		"": true, "-repeats": true, "-repeats -vk-confirmation c": false,
+		"-repeats -vk-confirmation c -vk-secret s": false, "-repeats -vk-confirmation c -vk-token t": false,
+		"-repeats -vk-confirmation c -vk-secret s -vk-token t": true,
+	} {
+		if err := parse(t, strings.Fields(args)...).CheckBot(); (err == nil) != want {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
 }

@@ -29,6 +29,8 @@ var subcommands = []subcommand{
 	{"audit", "", "makes the checks that need no memory of a load", func() task { return &auditTask{} }},
 	{"compare", "sides", compareDoes, func() task { return &compareTask{} }},
 	{"soak", "time", soakDoes, func() task { return &soakTask{} }},
+	{"repeats", "", "measures the counter of repeated messages beside a plain INCR",
+		func() task { return &repeatsTask{} }},
 	{compare.FloorProgram, "", "serves the flow with ready-made replies: what HTTP alone costs",
 		func() task { return &cannedTask{compare.NewFloor()} }},
 	{compare.KernelProgram, "", "serves the flow with ready-made replies on bare epoll: what the kernel costs",

@@ -102,6 +102,10 @@ func TestWrkAndAuditOfREADME(t *testing.T) {
 		}
 	}
 
+	if output := wrk(t, server, "repeats.lua"); !strings.Contains(output, "Non-2xx") {
+		t.Errorf("repeats.lua, with the room off:\n%s", output)
+	}
+
 	var stdout, stderr bytes.Buffer
 	args := append(strings.Fields(found(t, "go run ./scripts/bench (audit[^`]*)`", section)),
 		"-addr", server, "-root-password", "secret")

@@ -6,6 +6,7 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -66,6 +67,7 @@ func newServer(program, folder string, number int, c setup, redis string, env []
 	if c.patient {
 		args = append(args, "-redis-timeout", patientTimeout.String())
 	}
+	args = append(args, strings.Fields(c.flags)...)
 	if redis != "" {
 		args = append(args, "-redis", redis)
 	}

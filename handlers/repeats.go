@@ -1,0 +1,30 @@
+package handlers
+
+import (
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+)
+
+// countText answers how often a text was received in the window before, and records it once more.
+func (s *Server) countText(ctx *fasthttp.RequestCtx, _ call) {
+	members := [1]member{{name: "text"}}
+	if f := readBody(ctx.PostBody(), members[:]); f != nil {
+		reply(ctx, f)
+		return
+	}
+	text, ok := members[0].string()
+	if !ok {
+		reply(ctx, errMalformedJSON)
+		return
+	}
+	count, err := s.cfg.Repeats.Count(string(text))
+	if err != nil {
+		replyOutcome(ctx, err)
+		return
+	}
+	var scratch [scratchBytes]byte
+	b := append(scratch[:0], `{"count":`...)
+	b = strconv.AppendInt(b, count, 10)
+	replyBody(ctx, append(b, '}'))
+}

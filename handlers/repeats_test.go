@@ -1,0 +1,183 @@
+package handlers
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"flashsale/internal/polltest"
+	"flashsale/internal/repeats"
+	"flashsale/redisx/redistest"
+)
+
+const (
+	vkSecret       = "secret of the group"
+	wrongSecret    = `{"code":"INVALID_SECRET","message":"密钥错误"}`
+	vkConfirmation = "a1b2c3d4"
+)
+
+// withRepeats switches the room on, with a bot.
+func (s *shop) withRepeats(t *testing.T) {
+	t.Helper()
+	counter, err := repeats.New(repeats.Config{Redis: s.redis.Config, Secret: secret, Window: time.Hour,
+		RepliesMax: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	background(t, counter.Run)
+	polltest.Until(t, "connection of the room", func() bool { _, err := counter.Count("probe"); return err == nil })
+	s.do(func() {
+		s.cfg.Repeats, s.cfg.ServiceToken = counter, serviceToken
+		s.cfg.VK = VKGroup{Confirmation: vkConfirmation, Secret: vkSecret}
+		s.router = newRouter(s.table())
+	})
+}
+
+// A room that is off has no URLs.
+func TestRepeatsOff(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 404, unknownPath)
+		s.expect(t, 0, "POST", "/vk/callback", `{"type":"x"}`, 404, unknownPath)
+	})
+}
+
+func TestRepeats(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		s.withRepeats(t)
+		service := []string{"Authorization", "Bearer " + serviceToken}
+		s.expect(t, 2, "POST", "/repeats", `{"text":"hello"}`, 200, `{"count":0}`)
+		s.expect(t, 3, "POST", "/repeats", `{"text":"hello"}`, 200, `{"count":1}`) // from everyone
+		s.expect(t, 0, "POST", "/repeats", `{"text":"hello"}`, 200, `{"count":2}`, service...)
+		s.expect(t, 2, "POST", "/repeats", `{"x":1,"text":"\u0068ello"}`, 200, `{"count":3}`)
+		s.expect(t, 2, "POST", "/repeats", `{"text":"é"}`, 200, `{"count":0}`)
+		s.expect(t, 2, "POST", "/repeats", `{"text":"e\u0301"}`, 200, `{"count":1}`)
+		s.expect(t, 2, "POST", "/repeats", `{"text":""}`, 200, `{"count":0}`)
+
+		s.expect(t, 0, "POST", "/repeats", `{"text":"hello"}`, 401, invalidToken)
+		s.expect(t, 0, "POST", "/repeats", `{"text":"hello"}`, 401, invalidToken, "Authorization", "Bearer x")
+		for body, want := range badBodies(`{"text":"hello"}`) {
+			s.expect(t, 2, "POST", "/repeats", body, 400, want)
+		}
+		for _, body := range []string{`{"text":1}`, `{"text":null}`, `{"text":["x"]}`, "{\"text\":\"\xff\"}"} {
+			status, got, _ := s.call(t, 2, "POST", "/repeats", body)
+			if body == "{\"text\":\"\xff\"}" { // encoding/json takes it, with U+FFFD
+				if status != 200 || got != `{"count":0}` {
+					t.Errorf("%q: %d %s", body, status, got)
+				}
+			} else if status != 400 || got != malformed {
+				t.Errorf("%q: %d %s", body, status, got)
+			}
+		}
+		s.expect(t, 2, "GET", "/repeats", "", 405, `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`)
+		s.expect(t, 2, "POST", "/repeats", `{"text":"hello"}`, 200, `{"count":4}`) // what was refused did not count
+	})
+}
+
+func TestRepeatsWithoutRedis(t *testing.T) {
+	onEngines(t, func(t *testing.T, open opener) {
+		server := redistest.New(t)
+		s := open(t, "unix", server.Socket)
+		s.withRepeats(t)
+		server.Kill(t)
+		h := s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 503, unavailable)
+		if h.Get("Retry-After") != "1" {
+			t.Errorf("Retry-After %q", h.Get("Retry-After"))
+		}
+		s.expect(t, 0, "POST", "/vk/callback", vkMessageNew("a", `{"peer_id":1,"text":"x"}`), 503, unavailable)
+	})
+}
+
+// vkMessageNew is the event of a message.
+func vkMessageNew(id, object string) string {
+	return fmt.Sprintf(`{"type":"message_new","group_id":7,"event_id":%q,"secret":%q,"object":%s}`, id, vkSecret,
+		object)
+}
+
+// vk sends an event and compares status and body, to the byte.
+func (s *shop) vk(t *testing.T, body string, status int, want string) http.Header {
+	t.Helper()
+	gotStatus, got, h := s.call(t, 0, "POST", "/vk/callback", body)
+	if gotStatus != status || got != want {
+		t.Errorf("%s:\n got %d %q\nwant %d %q", body, gotStatus, got, status, want)
+	}
+	if wanted := map[bool]string{true: "text/plain", false: "application/json"}[status == 200]; h.Get(
+		"Content-Type") != wanted {
+		t.Errorf("%s: Content-Type %q", body, h.Get("Content-Type"))
+	}
+	return h
+}
+
+func TestVKCallback(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		s.withRepeats(t)
+		s.vk(t, `{"type":"confirmation","group_id":7,"secret":"`+vkSecret+`"}`, 200, vkConfirmation)
+		s.vk(t, `{"type":"group_join","group_id":7,"secret":"`+vkSecret+`","object":{"user_id":1}}`, 200, "ok")
+		for _, secret := range []string{`"x"`, `""`, `null`, `"` + strings.ToUpper(vkSecret) + `"`} {
+			for _, kind := range []string{"confirmation", "message_new", "group_join"} {
+				s.vk(t, `{"type":"`+kind+`","secret":`+secret+`,"object":{"peer_id":1,"text":"x"}}`, 403,
+					wrongSecret)
+			}
+		}
+		s.vk(t, `{"type":"message_new","object":{"peer_id":1,"text":"x"}}`, 403, wrongSecret)
+		s.vk(t, "", 400, empty)
+		for _, body := range []string{"{", "[]", "x", `{"type":1}`, `{"secret":7}`} {
+			s.vk(t, body, 400, malformed)
+		}
+		for _, object := range []string{`null`, `{}`, `[]`, `"x"`, `{"text":"x"}`, `{"peer_id":"1","text":"x"}`,
+			`{"message":{"text":"x"}}`, `{"message":7}`} {
+			s.vk(t, vkMessageNew("bad", object), 400, malformed)
+		}
+		s.vk(t, vkMessageNew("sticker", `{"peer_id":1,"text":""}`), 200, "ok")
+		s.vk(t, vkMessageNew("own", `{"message":{"peer_id":1,"text":"x","out":1}}`), 200, "ok")
+		s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 200, `{"count":0}`) // none of them counted
+	})
+}
+
+// Messages of both shapes count, an event once, and a full queue is no "ok".
+func TestVKMessages(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		s.withRepeats(t)
+		s.vk(t, vkMessageNew("a", `{"id":1,"date":5,"peer_id":11,"from_id":11,"text":"hi"}`), 200, "ok")
+		s.vk(t, vkMessageNew("a", `{"id":1,"date":5,"peer_id":11,"from_id":11,"text":"hi"}`), 200, "ok")
+		s.vk(t, vkMessageNew("b", `{"message":{"peer_id":2000000001,"text":"hi"},"client_info":{}}`), 200, "ok")
+		// before event_id and peer_id: the same message is the same event
+		s.vk(t, vkMessageNew("", `{"id":2,"date":5,"user_id":12,"body":"hi"}`), 200, "ok")
+		s.vk(t, vkMessageNew("", `{"id":2,"date":5,"user_id":12,"body":"hi"}`), 200, "ok")
+		h := s.vk(t, vkMessageNew("", `{"id":3,"date":5,"user_id":12,"body":"hi"}`), 503, unavailable)
+		if h.Get("Retry-After") != "1" {
+			t.Errorf("Retry-After %q", h.Get("Retry-After"))
+		}
+		s.expect(t, 2, "POST", "/repeats", `{"text":"hi"}`, 200, `{"count":3}`)
+	})
+}
+
+// What is refused for a wrong secret or a full queue leaves a line each.
+func TestVKIsLogged(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	s.withRepeats(t)
+	log := capture(t)
+	for i := range 5 {
+		s.call(t, 0, "POST", "/vk/callback", `{"type":"x","secret":"typed"}`)
+		s.call(t, 0, "POST", "/vk/callback", vkMessageNew(fmt.Sprint(i), `{"peer_id":1,"text":"x"}`))
+	}
+	if text := log.String(); strings.Count(text, "events of VK are refused") != 1 ||
+		strings.Count(text, "-vk-queue") != 1 || strings.Contains(text, "typed") {
+		t.Errorf("log %q", text)
+	}
+}
+
+// Any event is answered without a fault, and one without the secret changes nothing.
+func FuzzVKEvent(f *testing.F) {
+	f.Add([]byte(vkMessageNew("a", `{"message":{"peer_id":1,"text":"x"}}`)))
+	f.Add([]byte(`{"type":"message_new","object":{"message":{"message":{}}}}`))
+	f.Fuzz(func(t *testing.T, object []byte) {
+		event := vkEvent{Object: bytes.Clone(object)}
+		m, ok := event.message()
+		if ok && (m.Peer == 0 || m.Event == "") {
+			t.Errorf("%q: %+v", object, m)
+		}
+	})
+}

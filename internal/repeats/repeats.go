@@ -1,0 +1,126 @@
+// Package repeats counts how often a text was received in a window of time, 24 hours by default, from
+// everyone and to the second. It also keeps the replies of a VK bot that answers each message with its count.
+//
+// A Counter belongs to each process that serves requests. One Keeper in each server does the work behind
+// it: it trims texts that nobody sends any more, and sends the replies of the bot.
+//
+// It must not know HTTP calls of its own server, nor the sale. The store shows no texts: they are keyed by a
+// keyed hash. It is slow where a call waits for Redis: one round trip for each message.
+package repeats
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"flashsale/redisx/pipeline"
+)
+
+var (
+	//go:embed record.lua
+	recordSource string
+	//go:embed count.lua
+	countSource string
+	//go:embed receive.lua
+	receiveSource string
+
+	receiveScript = pipeline.NewScript(recordSource + receiveSource)
+)
+
+// Errors of Counter.Receive. Other errors are pipeline.ErrUnavailable.
+var ErrQueueFull = errors.New("too many replies wait")
+
+// What receive.lua returns.
+const (
+	received     = 0
+	seenBefore   = 1
+	repliesAtMax = 2
+)
+
+// Config is what the room needs.
+type Config struct {
+	Redis  pipeline.Config
+	Secret []byte        // keys the hashes of texts; the same on all servers that count together
+	Window time.Duration // of a count, in whole seconds; the same on all servers
+	// RepliesMax is how many replies of the bot may wait.
+	RepliesMax int
+
+	// Now is the clock, to the millisecond; nil is that of Redis, which all servers share.
+	Now func() time.Time
+}
+
+// now is the last ARGV of most scripts: Unix milliseconds, "" for the clock of Redis.
+func (c *Config) now() string {
+	if c.Now == nil {
+		return ""
+	}
+	return strconv.FormatInt(c.Now().UnixMilli(), 10)
+}
+
+// window is the window in seconds.
+func (c *Config) window() string { return strconv.FormatInt(int64(c.Window/time.Second), 10) }
+
+// Counter counts texts. Its methods are safe for concurrent use.
+type Counter struct {
+	cfg   Config
+	names *names
+	redis *pipeline.Conn
+	count *pipeline.Shared
+}
+
+// New makes a Counter. Run must run for its calls to be answered.
+func New(cfg Config) (*Counter, error) {
+	names, err := newNames(cfg.Secret)
+	if err != nil {
+		return nil, err
+	}
+	count := pipeline.NewScript(recordSource+countSource).Share([]string{largeKey}, []string{cfg.window()}, 1, 1)
+	redis := pipeline.New(cfg.Redis, pipeline.Options{
+		Scripts: []*pipeline.Script{receiveScript},
+		Shared:  []*pipeline.Shared{count},
+		Outage:  &pipeline.Outage{Effect: "counts of repeated messages get 503"},
+	})
+	return &Counter{cfg: cfg, names: names, redis: redis, count: count}, nil
+}
+
+// Run keeps the connection until ctx ends, and returns nil then.
+func (c *Counter) Run(ctx context.Context) error { return c.redis.Run(ctx) }
+
+// Conn is its connection to Redis, for measurements: other commands over it show what the room adds.
+func (c *Counter) Conn() *pipeline.Conn { return c.redis }
+
+// Count returns how often the text was received in the window before, and records it once more. Texts that
+// look the same (Unicode NFC) are the same. After pipeline.ErrUnavailable it may have been recorded.
+func (c *Counter) Count(text string) (int64, error) {
+	x := c.count.Call().Key([]byte(textPrefix + c.names.text(text))).Arg([]byte(c.cfg.now()))
+	return c.redis.DoInteger(x)
+}
+
+// Message is a message to the bot.
+type Message struct {
+	Event string // its identity: received twice, it is counted once
+	Peer  int64  // the conversation that gets the reply
+	Text  string
+}
+
+// Receive counts a message and queues the reply, both or none. When it returns nil, the reply is in Redis
+// and is sent sooner or later, whatever becomes of this process. It may be repeated after any error.
+func (c *Counter) Receive(m Message) error {
+	event := c.names.event(m.Event)
+	var code int64
+	keys := []string{largeKey, textPrefix + c.names.text(m.Text), eventPrefix + event, dueKey, repliesKey}
+	err := c.redis.Do(receiveScript.Call(&code, keys, c.cfg.window(), event, strconv.FormatInt(m.Peer, 10),
+		strconv.Itoa(c.cfg.RepliesMax), c.cfg.now()))
+	switch {
+	case err != nil:
+		return err
+	case code == received || code == seenBefore:
+		return nil
+	case code == repliesAtMax:
+		return ErrQueueFull
+	}
+	return fmt.Errorf("receive.lua returned the unknown code %d", code)
+}

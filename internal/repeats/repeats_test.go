@@ -1,0 +1,251 @@
+package repeats
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"flashsale/redisx/redistest"
+)
+
+func TestCountOfWindow(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+		c := counter(t, cfg)
+		c.expect(t, "hello", 0)
+		c.expect(t, "hello", 1)
+		c.expect(t, "other", 0)
+		clock.add(time.Second)
+		c.expect(t, "hello", 2)
+		clock.add(24*time.Hour - 2*time.Second)
+		c.expect(t, "hello", 3)
+		clock.add(time.Second) // the first two are 24 hours old
+		c.expect(t, "hello", 2)
+		clock.add(time.Second)
+		c.expect(t, "hello", 2)
+		clock.add(48 * time.Hour)
+		c.expect(t, "hello", 0)
+		c.expect(t, "", 0)
+		c.expect(t, "", 1)
+	})
+}
+
+// Texts that look the same are the same, and no others.
+func TestNormalForm(t *testing.T) {
+	cfg := config("unix", redistest.Start(t).Socket, newClock())
+	c := counter(t, cfg)
+	c.expect(t, "caf\u00e9", 0)
+	c.expect(t, "cafe\u0301", 1)
+	c.expect(t, "\u1112\u1161\u11ab", 0)
+	c.expect(t, "\ud55c", 1)
+	for _, other := range []string{"cafe", "Caf\u00e9", "caf\u00e9 ", " caf\u00e9"} {
+		c.expect(t, other, 0)
+	}
+	cfg.Secret = []byte(strings.Repeat("t", 32))
+	counter(t, cfg).expect(t, "caf\u00e9", 0) // another secret, another name
+}
+
+// The store shows neither texts nor events, not even by a hash without the secret.
+func TestStoreHidesTexts(t *testing.T) {
+	c := counter(t, config("unix", redistest.Start(t).Socket, newClock()))
+	c.expect(t, "a word that must not be seen", 0)
+	if err := c.Receive(Message{Event: "event-x", Peer: 7, Text: "another word"}); err != nil {
+		t.Fatal(err)
+	}
+	keys := ask[[]string](t, c.redis, "KEYS", "*")
+	if len(keys) != 5 {
+		t.Errorf("keys %q", keys)
+	}
+	for _, key := range keys {
+		if strings.Contains(key, "word") || strings.Contains(key, "event-x") || !strings.HasPrefix(key, tag) {
+			t.Errorf("key %q", key)
+		}
+	}
+}
+
+// The room's own time is that of Redis.
+func TestClockOfRedis(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config, _ *clock) {
+		cfg.Now = nil
+		c := counter(t, cfg)
+		before := time.Now().Unix() - 1
+		c.expect(t, "x", 0)
+		c.expect(t, "x", 1)
+		entries := ask[[]string](t, c.redis, "ZRANGE", textPrefix+c.names.text("x"), "0", "-1", "WITHSCORES")
+		var second int64
+		if _, err := fmt.Sscan(entries[len(entries)-1], &second); err != nil || second < before ||
+			second > time.Now().Unix()+1 {
+			t.Errorf("entries %q, want the second %d", entries, before)
+		}
+	})
+}
+
+// Counts are those of a log that is walked through, whatever the window, the pauses and the jumps back of
+// the clock.
+func TestCountsLikeALog(t *testing.T) {
+	calls := 6_000
+	if testing.Short() {
+		calls = 2_000
+	}
+	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+		cfg.Window = 300 * time.Second
+		c := counter(t, cfg)
+		dice := rand.New(rand.NewPCG(1, 2))
+		log := map[string][]int64{}
+		for range calls {
+			text := fmt.Sprint("text ", dice.IntN(5)*dice.IntN(2))
+			switch n := dice.IntN(2000); {
+			case n == 0:
+				clock.add(time.Duration(dice.IntN(900)) * time.Second)
+			case n < 20:
+				clock.add(-time.Duration(dice.IntN(5)) * time.Second)
+			case n < 900:
+				clock.add(time.Duration(dice.IntN(2000)) * time.Millisecond)
+			}
+			now := clock.ms.Load() / 1000
+			if seen := log[text]; len(seen) > 0 {
+				now = max(now, seen[len(seen)-1])
+			}
+			want := int64(0)
+			for i := len(log[text]) - 1; i >= 0 && log[text][i] > now-300; i-- {
+				want++
+			}
+			c.expect(t, text, want)
+			log[text] = append(log[text], now)
+		}
+		for text := range log { // and never more entries than seconds in the window, and the one before
+			n := ask[int](t, c.redis, "ZCARD", textPrefix+c.names.text(text))
+			if n > 301 {
+				t.Errorf("%q has %d entries", text, n)
+			}
+		}
+	})
+}
+
+// Callers at the same moment each get another count: none is lost and none counted twice.
+func TestCountsAtOnce(t *testing.T) {
+	cfg := config("unix", redistest.Start(t).Socket, newClock())
+	counters := []*Counter{counter(t, cfg), counter(t, cfg)} // as in two workers
+	const callers, calls = 32, 50
+	seen := make([]bool, callers*calls)
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			for range calls {
+				n, err := counters[i%2].Count("popular")
+				mu.Lock()
+				if err != nil || n >= int64(len(seen)) || seen[n] {
+					t.Errorf("count %d, %v", n, err)
+				} else {
+					seen[n] = true
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	counters[0].expect(t, "popular", callers*calls)
+}
+
+// A key vanishes a minute after its window.
+func TestKeysVanish(t *testing.T) {
+	c := counter(t, config("unix", redistest.Start(t).Socket, newClock()))
+	c.expect(t, "x", 0)
+	if ttl := ask[int](t, c.redis, "TTL", textPrefix+c.names.text("x")); ttl < 24*3600 || ttl > 24*3600+60 {
+		t.Errorf("the key lives %d s", ttl)
+	}
+}
+
+// A popular text that nobody sends any more is trimmed in small steps, and leaves the list of those.
+func TestSweep(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+		c, k := counter(t, cfg), keeper(t, cfg, VK{})
+		const seconds = 500
+		for i := range seconds {
+			c.expect(t, "popular", int64(i))
+			clock.add(time.Second)
+		}
+		c.expect(t, "rare", 0)
+		key := textPrefix + c.names.text("popular")
+		entries := func() int { return ask[int](t, c.redis, "ZCARD", key) }
+		if large := ask[[]string](t, c.redis, "SMEMBERS", largeKey); len(large) != 1 || large[0] != key {
+			t.Fatalf("texts to sweep %q", large)
+		}
+		if removed, err := k.sweep(); err != nil || removed != 0 || entries() != seconds {
+			t.Errorf("%d removed before their time, %v", removed, err)
+		}
+		clock.add(24*time.Hour - 300*time.Second) // 200 are over
+		for _, want := range []int64{100, 100, 0} {
+			if removed, err := k.sweep(); err != nil || removed != want {
+				t.Errorf("%d removed, %v; want %d", removed, err, want)
+			}
+		}
+		c.expect(t, "popular", 299)
+		clock.add(24 * time.Hour)
+		for range 10 {
+			if _, err := k.sweep(); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := ask[int](t, c.redis, "EXISTS", largeKey); n != 0 || entries() > 128 {
+			t.Errorf("%d entries are left, texts to sweep: %d", entries(), n)
+		}
+		c.expect(t, "popular", 0)
+	})
+}
+
+// A message to a text that has expired removes a few entries only.
+func TestNoLongStall(t *testing.T) {
+	clock := newClock()
+	c := counter(t, config("unix", redistest.Start(t).Socket, clock))
+	for i := range 1000 {
+		c.expect(t, "popular", int64(i))
+		clock.add(time.Second)
+	}
+	clock.add(24 * time.Hour)
+	key := textPrefix + c.names.text("popular")
+	for i, want := range []int{901, 802, 703} {
+		c.expect(t, "popular", int64(i))
+		if n := ask[int](t, c.redis, "ZCARD", key); n != want {
+			t.Errorf("%d entries are left, want %d", n, want)
+		}
+		clock.add(time.Second)
+	}
+}
+
+func TestReceive(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+		cfg.RepliesMax = 3
+		c := counter(t, cfg)
+		c.expect(t, "hi", 0)
+		for _, step := range []struct {
+			m    Message
+			want error
+		}{
+			{Message{"a", 1, "hi"}, nil},
+			{Message{"a", 1, "hi"}, nil}, // the same event
+			{Message{"a", 2, "other"}, nil},
+			{Message{"b", -2000000003, "hi"}, nil},
+			{Message{"c", 3, "hi"}, nil},
+			{Message{"d", 4, "hi"}, ErrQueueFull},
+			{Message{"c", 3, "hi"}, nil}, // received, so it is no matter that the queue is full
+			{Message{"d", 4, "hi"}, ErrQueueFull},
+		} {
+			if err := c.Receive(step.m); err != step.want {
+				t.Errorf("%+v: %v, want %v", step.m, err, step.want)
+			}
+			clock.add(time.Millisecond)
+		}
+		c.expect(t, "hi", 4)
+		c.expect(t, "other", 0)
+		replies := ask[map[string]string](t, c.redis, "HGETALL", repliesKey)
+		want := map[string]string{c.names.event("a"): "1:1:0", c.names.event("b"): "-2000000003:2:0",
+			c.names.event("c"): "3:3:0"}
+		if fmt.Sprint(replies) != fmt.Sprint(want) {
+			t.Errorf("replies %v, want %v", replies, want)
+		}
+	})
+}

@@ -1,0 +1,323 @@
+package repeats
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"flashsale/internal/logtest"
+	"flashsale/internal/polltest"
+	"flashsale/redisx/redistest"
+)
+
+// fakeVK is VK's API as far as messages.send goes.
+type fakeVK struct {
+	*httptest.Server
+	mu      sync.Mutex
+	answers []string      // of the next calls; then each is taken
+	forms   []string      // of all calls: "peer message random_id"
+	times   []time.Time   // of all calls
+	hold    chan struct{} // unless nil, calls wait for it
+}
+
+const taken = `{"response":1}`
+
+func newFakeVK(t *testing.T) *fakeVK {
+	vk := &fakeVK{}
+	vk.Server = httptest.NewServer(http.HandlerFunc(vk.serve))
+	t.Cleanup(vk.Close)
+	return vk
+}
+
+func (vk *fakeVK) serve(w http.ResponseWriter, r *http.Request) {
+	vk.mu.Lock()
+	answer, hold := taken, vk.hold
+	if len(vk.answers) > 0 {
+		answer, vk.answers = vk.answers[0], vk.answers[1:]
+	}
+	token, version := r.PostFormValue("access_token"), r.PostFormValue("v")
+	if r.Method != "POST" || r.URL.Path != "/method/messages.send" || token != "group token" || version != "5.199" {
+		answer = `{"error":{"error_code":3,"error_msg":"not a call of the bot"}}`
+	}
+	vk.forms = append(vk.forms, fmt.Sprint(r.PostFormValue("peer_id"), " ", r.PostFormValue("message"), " ",
+		r.PostFormValue("random_id")))
+	vk.times = append(vk.times, time.Now())
+	vk.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+	if answer == "500" {
+		w.WriteHeader(500)
+	}
+	fmt.Fprint(w, answer)
+}
+
+// seen returns what was sent, sorted, and the random ids apart.
+func (vk *fakeVK) seen() (messages, ids []string) {
+	vk.mu.Lock()
+	defer vk.mu.Unlock()
+	for _, form := range vk.forms {
+		i := strings.LastIndexByte(form, ' ')
+		messages, ids = append(messages, form[:i]), append(ids, form[i+1:])
+	}
+	return messages, ids
+}
+
+func (vk *fakeVK) await(t *testing.T, calls int) {
+	t.Helper()
+	polltest.Until(t, fmt.Sprint(calls, " calls of VK"), func() bool {
+		messages, _ := vk.seen()
+		return len(messages) >= calls
+	})
+}
+
+func (vk *fakeVK) settings() VK { return VK{Token: "group token", API: vk.URL + "/"} }
+
+// bot is a Counter and a running Keeper on the clock of Redis.
+func bot(t *testing.T, vk *fakeVK) (c *Counter, cfg Config, stop func()) {
+	cfg = config("unix", redistest.Start(t).Socket, nil)
+	cfg.Now = nil
+	return counter(t, cfg), cfg, background(t, NewKeeper(cfg, vk.settings()).Run)
+}
+
+func (c *Counter) receive(t *testing.T, m Message) {
+	t.Helper()
+	if err := c.Receive(m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// left is how many replies are in the queue.
+func (c *Counter) left(t *testing.T) int {
+	t.Helper()
+	due, replies := ask[int](t, c.redis, "ZCARD", dueKey), ask[int](t, c.redis, "HLEN", repliesKey)
+	if due != replies {
+		t.Errorf("%d replies are due, %d are there", due, replies) // two commands: only while nothing changes
+	}
+	return replies
+}
+
+func (c *Counter) awaitLeft(t *testing.T, want int) {
+	t.Helper()
+	polltest.Until(t, fmt.Sprint(want, " replies in the queue"), func() bool {
+		return ask[int](t, c.redis, "HLEN", repliesKey) == want
+	})
+}
+
+func TestReplies(t *testing.T) {
+	vk := newFakeVK(t)
+	c, _, _ := bot(t, vk)
+	for i, m := range []Message{{"a", 11, "hi"}, {"b", 12, "hi"}, {"b", 12, "hi"}, {"c", 2000000001, "ho"}} {
+		c.receive(t, m)
+		vk.await(t, min(i+1, 2)) // one after the other
+	}
+	vk.await(t, 3)
+	c.awaitLeft(t, 0)
+	messages, ids := vk.seen()
+	if want := []string{"11 0", "12 1", "2000000001 0"}; !slices.Equal(messages, want) {
+		t.Errorf("sent %q, want %q", messages, want)
+	}
+	slices.Sort(ids)
+	if len(slices.Compact(ids)) != 3 || slices.Contains(ids, "0") {
+		t.Errorf("random ids %q", ids)
+	}
+}
+
+// The random id comes from the event alone, so every attempt on every server has the same.
+func TestRandomID(t *testing.T) {
+	a, again, b := &waiting{event: "a", attempts: 1}, &waiting{event: "a", peer: 3}, &waiting{event: "b"}
+	if a.randomID() != again.randomID() || a.randomID() == b.randomID() || a.randomID() <= 0 {
+		t.Errorf("random ids %d %d %d", a.randomID(), again.randomID(), b.randomID())
+	}
+}
+
+// What may pass is tried again with the same random id; what cannot is thrown away.
+func TestRetries(t *testing.T) {
+	vk := newFakeVK(t)
+	vk.answers = []string{
+		`{"error":{"error_code":6,"error_msg":"Too many requests per second"}}`, "500", taken,
+		`{"error":{"error_code":901,"error_msg":"Can't send messages for users without permission"}}`,
+	}
+	c, _, _ := bot(t, vk)
+	logs := logtest.Capture(t)
+	c.receive(t, Message{"a", 11, "hi"})
+	vk.await(t, 3)
+	c.awaitLeft(t, 0)
+	c.receive(t, Message{"b", 12, "hi"})
+	vk.await(t, 4)
+	c.awaitLeft(t, 0)
+	messages, ids := vk.seen()
+	if want := []string{"11 0", "11 0", "11 0", "12 1"}; !slices.Equal(messages, want) {
+		t.Errorf("sent %q, want %q", messages, want)
+	}
+	if ids[0] != ids[1] || ids[1] != ids[2] {
+		t.Errorf("random ids %q", ids)
+	}
+	if waits := []time.Duration{vk.times[1].Sub(vk.times[0]), vk.times[2].Sub(vk.times[1])}; waits[0] < backOffMin ||
+		waits[1] < 2*backOffMin {
+		t.Errorf("waited %v between the attempts", waits)
+	}
+	if text := logs.String(); !strings.Contains(text, "thrown away") || strings.Contains(text, "group token") {
+		t.Errorf("log: %s", text)
+	}
+}
+
+func TestBackOff(t *testing.T) {
+	for attempts, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second,
+		9: 256 * time.Second, 10: 5 * time.Minute, attemptsMax: 5 * time.Minute} {
+		if got := backOff(attempts); got != want {
+			t.Errorf("after %d attempts: %v, want %v", attempts, got, want)
+		}
+	}
+}
+
+// Two servers together keep VK's limit, and each reply goes out once.
+func TestRateOfAllServers(t *testing.T) {
+	vk := newFakeVK(t)
+	c, cfg, _ := bot(t, vk)
+	background(t, NewKeeper(cfg, vk.settings()).Run)
+	const replies = 10
+	for i := range replies {
+		c.receive(t, Message{fmt.Sprint("event ", i), int64(i), "hi"})
+	}
+	vk.await(t, replies)
+	c.awaitLeft(t, 0)
+	messages, _ := vk.seen()
+	if len(messages) != replies {
+		t.Errorf("%d calls for %d replies", len(messages), replies)
+	}
+	// Replies leave in steps of 50 ms by the clock of Redis. The first one was perhaps late to arrive.
+	if took := vk.times[replies-1].Sub(vk.times[1]); took < (replies-3)*50*time.Millisecond {
+		t.Errorf("%d replies in %v: too fast", replies-2, took)
+	}
+}
+
+// A server that stops gives back what it is sending, and the next one sends it.
+func TestStopInMidSending(t *testing.T) {
+	vk := newFakeVK(t)
+	vk.hold = make(chan struct{})
+	c, cfg, stop := bot(t, vk)
+	c.receive(t, Message{"a", 11, "hi"})
+	vk.await(t, 1)
+	stop()
+	if n := c.left(t); n != 1 {
+		t.Fatalf("%d replies in the queue", n)
+	}
+	vk.mu.Lock()
+	close(vk.hold)
+	vk.hold = nil
+	vk.mu.Unlock()
+	background(t, NewKeeper(cfg, vk.settings()).Run)
+	vk.await(t, 2)
+	c.awaitLeft(t, 0)
+	if _, ids := vk.seen(); ids[0] != ids[1] {
+		t.Errorf("random ids %q", ids)
+	}
+}
+
+// What a dead server had taken is due again after the lease, not before.
+func TestLease(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+		c, s := counter(t, cfg), keeper(t, cfg, VK{Token: "x"}).sender
+		c.receive(t, Message{"a", 11, "hi"})
+		first, _ := s.take()
+		if first == nil || first.String() != "11:0:0" {
+			t.Fatalf("took %v", first)
+		}
+		clock.add(lease - time.Millisecond)
+		if r, wait := s.take(); r != nil || wait != time.Millisecond {
+			t.Errorf("took %v, wait %v", r, wait)
+		}
+		clock.add(time.Millisecond)
+		second, _ := s.take()
+		if second == nil || second.event != first.event {
+			t.Fatalf("took %v", second)
+		}
+		s.settle(second, "", 0)
+		s.settle(first, first.String(), 0) // the dead one was only slow: what has left stays away
+		if n := c.left(t); n != 0 {
+			t.Errorf("%d replies in the queue", n)
+		}
+		c.receive(t, Message{"b", 12, "hi"})
+		c.receive(t, Message{"c", 13, "hi"})
+		clock.add(time.Second)
+		if r, _ := s.take(); r == nil {
+			t.Error("nothing to take")
+		}
+		if r, wait := s.take(); r != nil || wait != 50*time.Millisecond {
+			t.Errorf("took %v, wait %v: VK's limit", r, wait)
+		}
+	})
+}
+
+// An entry that is no reply does not hold up the others.
+func TestStrangeEntries(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+		c, s := counter(t, cfg), keeper(t, cfg, VK{Token: "x"}).sender
+		ask[int](t, c.redis, "ZADD", dueKey, "1", "no reply", "2", "bad reply", "3", "bad peer", "4", "bad attempts")
+		ask[int](t, c.redis, "HSET", repliesKey, "bad reply", "x", "bad peer", "x:1:1", "bad attempts", "1:1:x")
+		c.receive(t, Message{"a", 11, "hi"})
+		var r *waiting
+		for i := 0; r == nil && i < 10; i++ {
+			r, _ = s.take()
+			clock.add(time.Second)
+		}
+		if r == nil || r.peer != 11 || c.left(t) != 1 {
+			t.Errorf("took %v, %d left", r, c.left(t))
+		}
+	})
+}
+
+// While Redis is away nothing is taken, and a count is an error.
+func TestRedisAway(t *testing.T) {
+	server := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
+	cfg := config("unix", server.Socket, newClock())
+	cfg.Redis.Timeout = time.Second
+	c, s := counter(t, cfg), keeper(t, cfg, VK{Token: "x"}).sender
+	c.receive(t, Message{"a", 11, "hi"})
+	server.Kill(t)
+	polltest.Until(t, "error of a count", func() bool { _, err := c.Count("hi"); return err != nil })
+	if r, wait := s.take(); r != nil || wait != idleWait {
+		t.Errorf("took %v, wait %v", r, wait)
+	}
+	if err := c.Receive(Message{"b", 12, "hi"}); err == nil {
+		t.Error("received without Redis")
+	}
+	server.Restart(t)
+	polltest.Until(t, "connections", func() bool { return c.redis.Up() && s.redis.Up() })
+	if r, _ := s.take(); r == nil || r.peer != 11 {
+		t.Errorf("took %v: what was received must be there", r)
+	}
+	c.receive(t, Message{"a", 11, "hi"})
+	c.expect(t, "hi", 1)
+}
+
+func TestAnswersOfVK(t *testing.T) {
+	vk := newFakeVK(t)
+	client := newVKClient(vk.settings())
+	for answer, want := range map[string]string{
+		taken:                  "<nil>",
+		`{"response":{"x":1}}`: "<nil>",
+		"500":                  "VK answers with status 500 Internal Server Error",
+		"<html>":               "cannot read the answer of VK: invalid character '<' looking for beginning of value",
+		`{}`:                   "the answer of VK has neither response nor error",
+		`{"error":{"error_code":10,"error_msg":"Internal"}}`: `VK answers with error 10: "Internal"`,
+	} {
+		vk.answers = []string{answer}
+		if err := client.send(context.Background(), 1, 1, "x"); fmt.Sprint(err) != want {
+			t.Errorf("%s: %v, want %s", answer, err, want)
+		}
+	}
+	for code, want := range map[int]bool{1: false, 5: false, 6: false, 9: false, 10: false, 14: false,
+		7: true, 100: true, 901: true} {
+		if got := (&refusal{Code: code}).final(); got != want {
+			t.Errorf("error %d: final %v, want %v", code, got, want)
+		}
+	}
+}
