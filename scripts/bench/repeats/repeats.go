@@ -1,5 +1,6 @@
-// Package repeats measures the room of repeated messages (internal/repeats) on a private redis-server, beside
-// a plain INCR over the same connection. It is slow where it fills: a million texts take some ten seconds.
+// Package repeats measures the room of repeated messages (internal/repeats) on a private redis-server,
+// beside a plain INCR over the same connection. It is slow where it fills: a million texts take some ten
+// seconds.
 package repeats
 
 import (
