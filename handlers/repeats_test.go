@@ -28,7 +28,7 @@ func (s *shop) withRepeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	background(t, counter.Run)
-	polltest.Until(t, "connection of the room", func() bool { _, err := counter.Count("probe"); return err == nil })
+	polltest.Until(t, "connection of the room", counter.Conn().Up)
 	s.do(func() {
 		s.cfg.Repeats, s.cfg.ServiceToken = counter, serviceToken
 		s.cfg.VK = VKGroup{Confirmation: vkConfirmation, Secret: vkSecret}
@@ -72,7 +72,7 @@ func TestRepeats(t *testing.T) {
 			}
 		}
 		s.expect(t, 2, "GET", "/repeats", "", 405, `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`)
-		s.expect(t, 2, "POST", "/repeats", `{"text":"hello"}`, 200, `{"count":4}`) // what was refused did not count
+		s.expect(t, 2, "POST", "/repeats", `{"text":"hello"}`, 200, `{"count":4}`) // refusals did not
 	})
 }
 
@@ -92,8 +92,8 @@ func TestRepeatsWithoutRedis(t *testing.T) {
 
 // vkMessageNew is the event of a message.
 func vkMessageNew(id, object string) string {
-	return fmt.Sprintf(`{"type":"message_new","group_id":7,"event_id":%q,"secret":%q,"object":%s}`, id, vkSecret,
-		object)
+	return fmt.Sprintf(`{"type":"message_new","group_id":7,"event_id":%q,"secret":%q,"object":%s}`, id,
+		vkSecret, object)
 }
 
 // vk sends an event and compares status and body, to the byte.

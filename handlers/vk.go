@@ -42,8 +42,8 @@ type vkMessage struct {
 	Message *vkMessage `json:"message"`
 }
 
-// receiveVK takes an event of VK. VK sends an event again until it gets "ok", so that is the answer only when
-// the event's work is done or safe in Redis.
+// receiveVK takes an event of VK. VK sends an event again until it gets "ok", so that is the answer only
+// when the event's work is done or safe in Redis.
 func (s *Server) receiveVK(ctx *fasthttp.RequestCtx, _ call) {
 	var event vkEvent
 	body := ctx.PostBody()

@@ -153,7 +153,8 @@ func TestRepliesSurviveAKill(t *testing.T) {
 func TestBotWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	s := setup{args: botArgs("http://127.0.0.1:1")}.launch(t)
-	if code := s.ExitCode(t); code == 0 || s.Logged(t, "-vk-confirmation (VK_CONFIRMATION) is set without") != 1 {
+	const line = "-vk-confirmation (VK_CONFIRMATION) is set without"
+	if code := s.ExitCode(t); code == 0 || s.Logged(t, line) != 1 {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -2,8 +2,7 @@ package repeats
 
 import (
 	"context"
-	_ "embed" // the scripts
-	"log/slog"
+	_ "embed" // the script
 	"strconv"
 	"sync"
 	"time"
@@ -14,14 +13,8 @@ import (
 var (
 	//go:embed sweep.lua
 	sweepSource string
-	//go:embed take.lua
-	takeSource string
-	//go:embed settle.lua
-	settleSource string
 
-	sweepScript  = pipeline.NewScript(recordSource + sweepSource)
-	takeScript   = pipeline.NewScript(recordSource + takeSource)
-	settleScript = pipeline.NewScript(recordSource + settleSource)
+	sweepScript = pipeline.NewScript(recordSource + sweepSource)
 )
 
 const (
@@ -88,39 +81,6 @@ func (k *Keeper) sweep() (removed int64, err error) {
 	x := sweepScript.Call(&removed, keys, k.cfg.window(), strconv.Itoa(sweepEntries), k.cfg.now())
 	err = k.redis.Do(x)
 	return removed, err
-}
-
-// take returns the reply that is due, or how long to wait before the next look.
-func (s *sender) take() (r *waiting, wait time.Duration) {
-	var reply []string
-	x := takeScript.Call(&reply, []string{dueKey, repliesKey, paceKey},
-		strconv.FormatInt(s.vk.interval().Milliseconds(), 10), strconv.FormatInt(lease.Milliseconds(), 10),
-		s.cfg.now())
-	if err := s.redis.Do(x); err != nil || len(reply) != 3 {
-		return nil, idleWait
-	}
-	if reply[1] != "" {
-		r, err := parseWaiting(reply[1], reply[2])
-		if err == nil {
-			return r, 0
-		}
-		slog.Error("a reply in the queue cannot be read; it is thrown away", "error", err)
-		s.settle(&waiting{event: reply[1]}, "", 0)
-		return nil, 0
-	}
-	ms, err := strconv.ParseInt(reply[0], 10, 64)
-	if err != nil || ms < 0 {
-		return nil, idleWait
-	}
-	return nil, min(time.Duration(ms)*time.Millisecond, idleWait)
-}
-
-// settle takes a reply out of the queue or, with a text of it, has it wait there. While Redis is away that
-// fails, and the reply is sent again after the lease: VK knows it by its random_id.
-func (s *sender) settle(r *waiting, text string, wait time.Duration) {
-	var code int64
-	_ = s.redis.Do(settleScript.Call(&code, []string{dueKey, repliesKey}, r.event, text,
-		strconv.FormatInt(wait.Milliseconds(), 10), s.cfg.now()))
 }
 
 // pause waits, and reports whether ctx goes on.

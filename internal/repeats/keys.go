@@ -2,16 +2,15 @@ package repeats
 
 // Every key of the room. All have one hash tag, so that on Redis Cluster they lie on one node:
 //
-//	repeats:{r}:t:<text>   sorted set  running total of the text by second  window + 1 min  record.lua, sweep.lua
-//	repeats:{r}:large      set         texts with many entries, to sweep    window + 1 min  record.lua, sweep.lua
-//	repeats:{r}:e:<event>  string      "1": the event was received          24 h            receive.lua
-//	repeats:{r}:due        sorted set  events by when their reply is due    for ever        receive.lua, take.lua,
-//	                                   (Unix ms); those being sent have a                   settle.lua
-//	                                   time ahead
+//	repeats:{r}:t:<text>   sorted set  running total of the text by second  window + 1 min  record, sweep
+//	repeats:{r}:large      set         texts with many entries, to sweep    window + 1 min  record, sweep
+//	repeats:{r}:e:<event>  string      "1": the event was received          24 h            receive
+//	repeats:{r}:due        sorted set  events by when their reply is due,   for ever        receive, take,
+//	                                   Unix ms; a lease ahead while sent                    settle
 //	repeats:{r}:replies    hash        "peer:count:attempts" by event       for ever        as due
-//	repeats:{r}:pace       string      when the next reply may go (Unix ms) 1 s             take.lua
+//	repeats:{r}:pace       string      when the next reply may go, Unix ms  1 s             take
 //
-// <text> and <event> are keyed hashes of 128 bits (names.go).
+// The last column names the Lua files. <text> and <event> are keyed hashes of 128 bits (names.go).
 const (
 	tag = "repeats:{r}:"
 

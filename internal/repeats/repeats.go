@@ -1,5 +1,6 @@
 // Package repeats counts how often a text was received in a window of time, 24 hours by default, from
-// everyone and to the second. It also keeps the replies of a VK bot that answers each message with its count.
+// everyone and to the second. It also keeps the replies of a VK bot, which answers each message with its
+// count.
 //
 // A Counter belongs to each process that serves requests. One Keeper in each server does the work behind
 // it: it trims texts that nobody sends any more, and sends the replies of the bot.
@@ -30,7 +31,7 @@ var (
 	receiveScript = pipeline.NewScript(recordSource + receiveSource)
 )
 
-// Errors of Counter.Receive. Other errors are pipeline.ErrUnavailable.
+// ErrQueueFull is the outcome of a message to the bot while as many replies wait as may.
 var ErrQueueFull = errors.New("too many replies wait")
 
 // What receive.lua returns.
@@ -77,7 +78,8 @@ func New(cfg Config) (*Counter, error) {
 	if err != nil {
 		return nil, err
 	}
-	count := pipeline.NewScript(recordSource+countSource).Share([]string{largeKey}, []string{cfg.window()}, 1, 1)
+	script := pipeline.NewScript(recordSource + countSource)
+	count := script.Share([]string{largeKey}, []string{cfg.window()}, 1, 1)
 	redis := pipeline.New(cfg.Redis, pipeline.Options{
 		Scripts: []*pipeline.Script{receiveScript},
 		Shared:  []*pipeline.Shared{count},

@@ -6,10 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"log/slog"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +15,7 @@ import (
 )
 
 const (
-	ratePerSecond = 20                     // messages.send of one group: VK's limit, for all servers together
+	ratePerSecond = 20                     // messages.send of one group: VK's limit for all servers
 	sendingMax    = 20                     // replies on their way at once, so that a slow one delays no other
 	lease         = time.Minute            // then a reply is sent again: whoever took it has died
 	idleWait      = 200 * time.Millisecond // between two looks at an empty queue
@@ -38,32 +35,6 @@ type sender struct {
 
 	failures logpace.Pace
 }
-
-// waiting is a reply in the queue.
-type waiting struct {
-	event    string
-	peer     int64
-	count    string // the text to send
-	attempts int    // that have failed
-}
-
-func parseWaiting(event, text string) (*waiting, error) {
-	parts := strings.Split(text, ":")
-	if len(parts) != 3 {
-		return nil, fmt.Errorf("%q is not peer:count:attempts", text)
-	}
-	peer, err := strconv.ParseInt(parts[0], 10, 64)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the peer of a reply: %w", err)
-	}
-	attempts, err := strconv.Atoi(parts[2])
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the attempts of a reply: %w", err)
-	}
-	return &waiting{event: event, peer: peer, count: parts[1], attempts: attempts}, nil
-}
-
-func (r *waiting) String() string { return fmt.Sprintf("%d:%s:%d", r.peer, r.count, r.attempts) }
 
 // randomID is VK's protection from sending twice: the same for every attempt, and on every server. It is
 // from 1 to 2^31-1.

@@ -3,11 +3,8 @@ package repeats
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,69 +12,6 @@ import (
 	"flashsale/internal/polltest"
 	"flashsale/redisx/redistest"
 )
-
-// fakeVK is VK's API as far as messages.send goes.
-type fakeVK struct {
-	*httptest.Server
-	mu      sync.Mutex
-	answers []string      // of the next calls; then each is taken
-	forms   []string      // of all calls: "peer message random_id"
-	times   []time.Time   // of all calls
-	hold    chan struct{} // unless nil, calls wait for it
-}
-
-const taken = `{"response":1}`
-
-func newFakeVK(t *testing.T) *fakeVK {
-	vk := &fakeVK{}
-	vk.Server = httptest.NewServer(http.HandlerFunc(vk.serve))
-	t.Cleanup(vk.Close)
-	return vk
-}
-
-func (vk *fakeVK) serve(w http.ResponseWriter, r *http.Request) {
-	vk.mu.Lock()
-	answer, hold := taken, vk.hold
-	if len(vk.answers) > 0 {
-		answer, vk.answers = vk.answers[0], vk.answers[1:]
-	}
-	token, version := r.PostFormValue("access_token"), r.PostFormValue("v")
-	if r.Method != "POST" || r.URL.Path != "/method/messages.send" || token != "group token" || version != "5.199" {
-		answer = `{"error":{"error_code":3,"error_msg":"not a call of the bot"}}`
-	}
-	vk.forms = append(vk.forms, fmt.Sprint(r.PostFormValue("peer_id"), " ", r.PostFormValue("message"), " ",
-		r.PostFormValue("random_id")))
-	vk.times = append(vk.times, time.Now())
-	vk.mu.Unlock()
-	if hold != nil {
-		<-hold
-	}
-	if answer == "500" {
-		w.WriteHeader(500)
-	}
-	fmt.Fprint(w, answer)
-}
-
-// seen returns what was sent, sorted, and the random ids apart.
-func (vk *fakeVK) seen() (messages, ids []string) {
-	vk.mu.Lock()
-	defer vk.mu.Unlock()
-	for _, form := range vk.forms {
-		i := strings.LastIndexByte(form, ' ')
-		messages, ids = append(messages, form[:i]), append(ids, form[i+1:])
-	}
-	return messages, ids
-}
-
-func (vk *fakeVK) await(t *testing.T, calls int) {
-	t.Helper()
-	polltest.Until(t, fmt.Sprint(calls, " calls of VK"), func() bool {
-		messages, _ := vk.seen()
-		return len(messages) >= calls
-	})
-}
-
-func (vk *fakeVK) settings() VK { return VK{Token: "group token", API: vk.URL + "/"} }
 
 // bot is a Counter and a running Keeper on the clock of Redis.
 func bot(t *testing.T, vk *fakeVK) (c *Counter, cfg Config, stop func()) {
@@ -159,9 +93,9 @@ func TestRetries(t *testing.T) {
 	if ids[0] != ids[1] || ids[1] != ids[2] {
 		t.Errorf("random ids %q", ids)
 	}
-	if waits := []time.Duration{vk.times[1].Sub(vk.times[0]), vk.times[2].Sub(vk.times[1])}; waits[0] < backOffMin ||
-		waits[1] < 2*backOffMin {
-		t.Errorf("waited %v between the attempts", waits)
+	first, second := vk.times[1].Sub(vk.times[0]), vk.times[2].Sub(vk.times[1])
+	if first < backOffMin || second < 2*backOffMin {
+		t.Errorf("waited %v and %v between the attempts", first, second)
 	}
 	if text := logs.String(); !strings.Contains(text, "thrown away") || strings.Contains(text, "group token") {
 		t.Errorf("log: %s", text)
@@ -260,7 +194,8 @@ func TestLease(t *testing.T) {
 func TestStrangeEntries(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
 		c, s := counter(t, cfg), keeper(t, cfg, VK{Token: "x"}).sender
-		ask[int](t, c.redis, "ZADD", dueKey, "1", "no reply", "2", "bad reply", "3", "bad peer", "4", "bad attempts")
+		ask[int](t, c.redis, "ZADD", dueKey, "1", "no reply", "2", "bad reply", "3", "bad peer",
+			"4", "bad attempts")
 		ask[int](t, c.redis, "HSET", repliesKey, "bad reply", "x", "bad peer", "x:1:1", "bad attempts", "1:1:x")
 		c.receive(t, Message{"a", 11, "hi"})
 		var r *waiting
@@ -305,8 +240,9 @@ func TestAnswersOfVK(t *testing.T) {
 		taken:                  "<nil>",
 		`{"response":{"x":1}}`: "<nil>",
 		"500":                  "VK answers with status 500 Internal Server Error",
-		"<html>":               "cannot read the answer of VK: invalid character '<' looking for beginning of value",
-		`{}`:                   "the answer of VK has neither response nor error",
+		"<html>": "cannot read the answer of VK: " +
+			"invalid character '<' looking for beginning of value",
+		`{}`: "the answer of VK has neither response nor error",
 		`{"error":{"error_code":10,"error_msg":"Internal"}}`: `VK answers with error 10: "Internal"`,
 	} {
 		vk.answers = []string{answer}

@@ -73,9 +73,9 @@ var drills = []drill{
 		setup: setup{servers: 3}, drops: true, freezes: true, run: serverFrozen},
 	{name: "clock-jump", says: "the servers' clock jumps hours ahead and back",
 		setup: setup{servers: 1, clock: true}, run: clockJumps},
-	{name: "repeats-faults", says: "Redis is killed and frozen, the server killed, while texts and messages to " +
-		"the bot come", setup: setup{servers: 1, flags: repeatsFlags}, drops: true, refuses: true, alone: true,
-		run: repeatsFaults},
+	{name: "repeats-faults", says: "Redis is killed and frozen, the server killed, while texts and " +
+		"messages to the bot come", setup: setup{servers: 1, flags: repeatsFlags}, drops: true, refuses: true,
+		alone: true, run: repeatsFaults},
 	{name: "cart-races", says: "carts are changed and ordered at the same moment on two connections",
 		setup: racing, healthy: true, alone: true, run: cartRaces},
 	{name: "one-cart", says: "256 connections change one cart as fast as they can", setup: crowded,

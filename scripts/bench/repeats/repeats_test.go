@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		`(?m)^plain INCR +\d\.\d+ s +[\d.]+ +1\.00 +\d\.\d+ s +[\d.]+ +1\.00$`,
+		`(?m)^plain INCR +\d\.\d+ s +[\d.]+ +\d+\.\d\d +\d\.\d+ s +[\d.]+ +\d+\.\d\d$`,
 		`(?m)^best: nothing expired +\d\.\d+ s`, `(?m)^worst: all expired +\d\.\d+ s`,
 		`(?m)^500 texts +\d\.\d+ s`, `(?m)^memory of a text that came once +[1-9]\d+ bytes$`,
 	} {

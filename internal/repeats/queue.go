@@ -1,0 +1,81 @@
+package repeats
+
+import (
+	_ "embed" // the scripts
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"flashsale/redisx/pipeline"
+)
+
+var (
+	//go:embed take.lua
+	takeSource string
+	//go:embed settle.lua
+	settleSource string
+
+	takeScript   = pipeline.NewScript(recordSource + takeSource)
+	settleScript = pipeline.NewScript(recordSource + settleSource)
+)
+
+// waiting is a reply in the queue.
+type waiting struct {
+	event    string
+	peer     int64
+	count    string // the text to send
+	attempts int    // that have failed
+}
+
+func parseWaiting(event, text string) (*waiting, error) {
+	parts := strings.Split(text, ":")
+	if len(parts) != 3 {
+		return nil, fmt.Errorf("%q is not peer:count:attempts", text)
+	}
+	peer, err := strconv.ParseInt(parts[0], 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the peer of a reply: %w", err)
+	}
+	attempts, err := strconv.Atoi(parts[2])
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the attempts of a reply: %w", err)
+	}
+	return &waiting{event: event, peer: peer, count: parts[1], attempts: attempts}, nil
+}
+
+func (r *waiting) String() string { return fmt.Sprintf("%d:%s:%d", r.peer, r.count, r.attempts) }
+
+// take returns the reply that is due, or how long to wait before the next look.
+func (s *sender) take() (r *waiting, wait time.Duration) {
+	var reply []string
+	x := takeScript.Call(&reply, []string{dueKey, repliesKey, paceKey},
+		strconv.FormatInt(s.vk.interval().Milliseconds(), 10), strconv.FormatInt(lease.Milliseconds(), 10),
+		s.cfg.now())
+	if err := s.redis.Do(x); err != nil || len(reply) != 3 {
+		return nil, idleWait
+	}
+	if reply[1] != "" {
+		r, err := parseWaiting(reply[1], reply[2])
+		if err == nil {
+			return r, 0
+		}
+		slog.Error("a reply in the queue cannot be read; it is thrown away", "error", err)
+		s.settle(&waiting{event: reply[1]}, "", 0)
+		return nil, 0
+	}
+	ms, err := strconv.ParseInt(reply[0], 10, 64)
+	if err != nil || ms < 0 {
+		return nil, idleWait
+	}
+	return nil, min(time.Duration(ms)*time.Millisecond, idleWait)
+}
+
+// settle takes a reply out of the queue or, with a text of it, has it wait there. While Redis is away that
+// fails, and the reply is sent again after the lease: VK knows it by its random_id.
+func (s *sender) settle(r *waiting, text string, wait time.Duration) {
+	var code int64
+	_ = s.redis.Do(settleScript.Call(&code, []string{dueKey, repliesKey}, r.event, text,
+		strconv.FormatInt(wait.Milliseconds(), 10), s.cfg.now()))
+}
