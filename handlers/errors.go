@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"flashsale/internal/limits"
 	"flashsale/redisx"
 )
 
@@ -39,6 +40,7 @@ var (
 	errHeadTooLarge      = newFailure(431, "HEADER_TOO_LARGE", "请求头过大")
 	errBadIdempotencyKey = newFailure(400, "INVALID_IDEMPOTENCY_KEY", "Idempotency-Key 须为1至255个字符")
 	errTooManyRequests   = newFailure(429, "TOO_MANY_REQUESTS", "请求过于频繁")
+	errNoLimit           = newFailure(404, "LIMIT_NOT_FOUND", "没有对应的限流规则")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 
@@ -48,6 +50,8 @@ var outcomes = []struct {
 	failure *failure
 }{
 	{redisx.ErrUnavailable, errUnavailable},
+	{limits.ErrNoRule, errNoLimit},
+	{limits.ErrBadValue, errBadRequest},
 	{redisx.ErrSaleGone, errUnavailable},
 	{redisx.ErrOverLimit, errFoodLimit},
 	{redisx.ErrHasOrder, errOrderLimit},

@@ -17,13 +17,15 @@ package handlers
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 )
 
 // table has every URL. Where two patterns match a path, the first one counts.
 func (s *Server) table() []route {
-	return []route{
+	list := []route{
 		{"POST", "/login", s.anybody, onLoop, s.login},
 		{"GET", "/foods", s.user, onLoop, s.listFoods},
 		{"POST", "/carts", s.user, onLoop, s.createCart},
@@ -33,7 +35,16 @@ func (s *Server) table() []route {
 		{"GET", "/admin/orders", s.rootOrService, onGoroutine, s.listAllOrders},
 		{"GET", "/healthz", s.anybody, onGoroutine, s.alive},
 		{"GET", "/readyz", s.anybody, onGoroutine, s.ready},
+		{"POST", "/limits/check", s.userOrService, onGoroutine, s.checkLimits},
+		{"GET", "/limits/:event", s.userOrService, onGoroutine, s.peekLimits},
+		{"DELETE", "/limits/:event", s.rootOrService, onGoroutine, s.liftLimits},
 	}
+	return slices.DeleteFunc(list, func(line route) bool { return s.isOff(line.pattern) })
+}
+
+// isOff reports whether a pattern belongs to a room that is off: its URLs are not there.
+func (s *Server) isOff(pattern string) bool {
+	return strings.HasPrefix(pattern, "/limits/") && s.cfg.Limits == nil
 }
 
 var cartsPath = []byte("/carts/")

@@ -99,10 +99,7 @@ func (a asked) remembered(now time.Time) (Decision, bool) {
 	if !refused || r.rate >= len(a.rules.rates) {
 		return Decision{}, false
 	}
-	return Decision{
-		Rate: a.rules.rates[r.rate].Rate, RetryAfter: time.Duration(r.until - now.UnixNano()),
-		Reset: max(time.Duration(r.reset-now.UnixNano()), 0),
-	}, true
+	return r.decision(a.rules, now), true
 }
 
 // decide asks Redis. Where that does not answer, the rules are open or closed.

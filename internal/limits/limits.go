@@ -29,8 +29,12 @@ const (
 	liftsPoll = time.Second // between two looks for blocks that another process has lifted
 )
 
-// ErrNoRule is the error for a call that no rule is for.
-var ErrNoRule = errors.New("no rule is for this event and these features")
+var (
+	// ErrNoRule is the error for a call that no rule is for.
+	ErrNoRule = errors.New("no rule is for this event and these features")
+	// ErrBadValue is the error for a feature that is unknown, or a value that is none of its feature.
+	ErrBadValue = errors.New("wrong feature")
+)
 
 // Config is what a Limiter needs.
 type Config struct {

@@ -14,7 +14,7 @@ const rememberedMax = 1 << 16
 // memory is what this process knows of the values of a limit: which ones are refused, and the calls on
 // their way to be counted. Looks do not allocate. The zero value is ready; it is safe for concurrent use.
 type memory struct {
-	used   atomic.Bool // something was ever remembered; without that a look is one load
+	used   atomic.Bool // something is remembered; without that a look is one load
 	mu     sync.RWMutex
 	values map[uint64]remembered
 }
@@ -42,22 +42,6 @@ func (m *memory) look(value []byte, now time.Time) (r remembered, refused bool) 
 	return r, r.until > now.UnixNano()
 }
 
-// pendingWait is what a client is told to wait for when only the calls on their way stand against it.
-const pendingWait = time.Second
-
-// refused returns how long a value is still refused, 0 if it is not. As many calls may be on their way as
-// the smallest rate has: more of them could not all be counted.
-func (m *memory) refused(value []byte, now time.Time, least int64) time.Duration {
-	r, refused := m.look(value, now)
-	switch {
-	case refused:
-		return time.Duration(r.until - now.UnixNano())
-	case int64(r.pending) >= least:
-		return pendingWait
-	}
-	return 0
-}
-
 // send notes that a call is on its way to Redis; arrive must follow.
 func (m *memory) send(value []byte) { m.change(value, func(r *remembered) { r.pending++ }) }
 
@@ -77,10 +61,10 @@ func (m *memory) refuse(value []byte, now time.Time, refusal remembered) {
 }
 
 func (m *memory) change(value []byte, change func(*remembered)) {
-	m.used.Store(true)
 	key := hash(value)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	defer func() { m.used.Store(len(m.values) > 0) }()
 	r, known := m.values[key]
 	change(&r)
 	switch {
@@ -115,6 +99,7 @@ func (m *memory) sweep(now time.Time, all bool) {
 				m.values[key] = r
 			}
 		}
+		m.used.Store(len(m.values) > 0)
 		m.mu.Unlock()
 	}
 }

@@ -23,6 +23,9 @@ const (
 
 var ownNames = [ownEvents]string{"login_failed", "order", "cart", "message"}
 
+// Name is the event's name in rules.
+func Name(event Event) string { return ownNames[event] }
+
 // Who is the caller of an event of this server.
 type Who struct {
 	Name    []byte     // of LoginFailed, as it was given; nil elsewhere
@@ -57,7 +60,7 @@ func (l *Limiter) ByAddress(event Event) bool {
 }
 
 // Limits reports whether there is a rule for the event, and whether it goes by the address too.
-func (l *Limiter) Limits(event Event) (any, byAddress bool) {
+func (l *Limiter) Limits(event Event) (limited, byAddress bool) {
 	e := l.rules.Load().own[event]
 	if e == nil {
 		return false, false
@@ -65,28 +68,55 @@ func (l *Limiter) Limits(event Event) (any, byAddress bool) {
 	return true, e.limit("ip") != nil
 }
 
-// Refused returns how long the caller must wait for the event, 0 if not at all. It asks only the memory of
-// this process: it does not wait and does not allocate. A closed rule refuses while Redis is away.
-func (l *Limiter) Refused(event Event, w Who, now time.Time) (wait time.Duration) {
+// shortWait is what a client is told to wait for where only calls on their way stand against it, or Redis is
+// away and a rule is closed.
+const shortWait = time.Second
+
+// Refused reports whether the caller may not do it now, and why: Rate is zero where only calls on their way
+// stand against it, Remaining is Unknown where Redis is away and a rule is closed. It asks only the memory of
+// this process: it does not wait and does not allocate.
+func (l *Limiter) Refused(event Event, w Who, now time.Time) (d Decision, refused bool) {
 	e := l.rules.Load().own[event]
 	if e == nil {
-		return 0
+		return d, false
 	}
 	if e.closed && !l.conn.Up() {
-		return awayWait
+		return Decision{Remaining: Unknown, RetryAfter: shortWait}, true
 	}
 	var scratch [valueMax]byte
 	for _, limit := range e.limits {
 		value := w.value(limit.feature, scratch[:0])
-		if value != nil {
-			wait = max(wait, limit.memory.refused(value, now, limit.of(value).least))
+		if value == nil {
+			continue
+		}
+		if this, stands := limit.refused(value, now); stands && (!refused || this.tighter(d)) {
+			d, refused = this, true
 		}
 	}
-	return wait
+	return d, refused
 }
 
-// awayWait is what a client is told to wait for while Redis is away.
-const awayWait = time.Second
+// refused is Limiter.Refused for a value. As many calls may be on their way as the smallest rate has: more of
+// them could not all be counted.
+func (l *limit) refused(value []byte, now time.Time) (Decision, bool) {
+	r, refused := l.memory.look(value, now)
+	rules := l.of(value)
+	switch {
+	case refused && r.rate < len(rules.rates):
+		return r.decision(rules, now), true
+	case refused || int64(r.pending) >= rules.least:
+		return Decision{RetryAfter: shortWait}, true
+	}
+	return Decision{}, false
+}
+
+// decision is the answer that a refusal of Redis still stands for.
+func (r remembered) decision(rules *applied, now time.Time) Decision {
+	return Decision{
+		Rate: rules.rates[r.rate].Rate, RetryAfter: time.Duration(r.until - now.UnixNano()),
+		Reset: max(time.Duration(r.reset-now.UnixNano()), 0),
+	}
+}
 
 // happened is an event that is to be counted.
 type happened struct {

@@ -43,22 +43,31 @@ func (l *Limiter) settled(t *testing.T) {
 	})
 }
 
+// wait is how long the caller must wait.
+func (l *Limiter) wait(event Event, w Who, now time.Time) time.Duration {
+	d, refused := l.Refused(event, w, now)
+	if refused != (d.RetryAfter > 0) {
+		panic("a refusal without a wait, or the other way around")
+	}
+	return d.RetryAfter
+}
+
 // Five failed logins of a name in a minute, and the next is refused; another name and another address pass.
 func TestFailedLogins(t *testing.T) {
 	onEach(t, func(t *testing.T, redis pipeline.Config) {
 		l := begin(t, redis, DefaultRules)
 		l.fails(t, someone, 4)
-		if wait := l.Refused(LoginFailed, someone, time.Now()); wait != 0 {
+		if wait := l.wait(LoginFailed, someone, time.Now()); wait != 0 {
 			t.Errorf("after four: refused for %v", wait)
 		}
 		l.fails(t, someone, 1)
-		if wait := l.Refused(LoginFailed, someone, time.Now()); wait <= 0 || wait > 61*time.Second {
+		if wait := l.wait(LoginFailed, someone, time.Now()); wait <= 0 || wait > 61*time.Second {
 			t.Errorf("after five: refused for %v", wait)
 		}
-		if wait := l.Refused(LoginFailed, Who{Name: []byte("bob"), Address: someone.Address}, time.Now()); wait != 0 {
+		if wait := l.wait(LoginFailed, Who{Name: []byte("bob"), Address: someone.Address}, time.Now()); wait != 0 {
 			t.Errorf("bob is refused for %v", wait)
 		}
-		if wait := l.Refused(LoginFailed, someone, time.Now().Add(62*time.Second)); wait != 0 {
+		if wait := l.wait(LoginFailed, someone, time.Now().Add(62*time.Second)); wait != 0 {
 			t.Errorf("after a minute: refused for %v", wait)
 		}
 	})
@@ -70,10 +79,10 @@ func TestFailedLoginsOfAnAddress(t *testing.T) {
 		l.fails(t, Who{Name: []byte{'u', byte('0' + i)}, Address: netip.MustParseAddr("fd00::1")}, 1)
 	}
 	neighbour := Who{Name: []byte("new"), Address: netip.MustParseAddr("fd00::2")} // the same network
-	if wait := l.Refused(LoginFailed, neighbour, time.Now()); wait <= 0 {
+	if wait := l.wait(LoginFailed, neighbour, time.Now()); wait <= 0 {
 		t.Error("the network is not refused")
 	}
-	if wait := l.Refused(LoginFailed, Who{Name: []byte("new"), Address: someone.Address}, time.Now()); wait != 0 {
+	if wait := l.wait(LoginFailed, Who{Name: []byte("new"), Address: someone.Address}, time.Now()); wait != 0 {
 		t.Errorf("another address is refused for %v", wait)
 	}
 }
@@ -82,7 +91,7 @@ func TestFailedLoginsOfAnAddress(t *testing.T) {
 func TestCallsOnTheirWay(t *testing.T) {
 	l := New(Config{Rules: parse(t, DefaultRules)}) // it does not run: nothing arrives
 	for i := range 6 {
-		if wait := l.Refused(LoginFailed, someone, time.Now()); (wait > 0) != (i == 5) {
+		if wait := l.wait(LoginFailed, someone, time.Now()); (wait > 0) != (i == 5) {
 			t.Errorf("with %d on their way: %v", i, wait)
 		}
 		if i < 5 {
@@ -106,18 +115,18 @@ func TestLift(t *testing.T) {
 		if l == here {
 			l.fails(t, someone, 1)
 		}
-		if wait := l.Refused(LoginFailed, someone, time.Now()); wait <= 0 {
+		if wait := l.wait(LoginFailed, someone, time.Now()); wait <= 0 {
 			t.Errorf("process %d does not refuse", i)
 		}
 	}
 	if err := here.Lift("login_failed", user("alice")); err != nil {
 		t.Fatal(err)
 	}
-	if wait := here.Refused(LoginFailed, someone, time.Now()); wait != 0 {
+	if wait := here.wait(LoginFailed, someone, time.Now()); wait != 0 {
 		t.Errorf("refused for %v after the lift", wait)
 	}
 	polltest.Until(t, "lift in the other process", func() bool {
-		return there.Refused(LoginFailed, someone, time.Now()) == 0
+		return there.wait(LoginFailed, someone, time.Now()) == 0
 	})
 	if d := here.ask(t, "login_failed", 0, user("alice")); d.Remaining != 5 {
 		t.Errorf("after the lift: %+v", d)
@@ -188,17 +197,17 @@ func TestRedisAway(t *testing.T) {
 	if d, err := l.Check("order", user("7"), 1); err == nil || d.Allowed {
 		t.Errorf("closed: %+v, %v", d, err)
 	}
-	if wait := l.Refused(Order, Who{ID: 7}, time.Now()); wait <= 0 {
+	if wait := l.wait(Order, Who{ID: 7}, time.Now()); wait <= 0 {
 		t.Error("closed: an order is not refused")
 	}
 	l.Record(Cart, Who{ID: 7})
 	l.settled(t)
-	if wait := l.Refused(Cart, Who{ID: 7}, time.Now()); wait != 0 {
+	if wait := l.wait(Cart, Who{ID: 7}, time.Now()); wait != 0 {
 		t.Errorf("open: a cart is refused for %v", wait)
 	}
 	server.Restart(t)
 	polltest.Until(t, "Redis back", func() bool {
-		return l.Refused(Order, Who{ID: 7}, time.Now()) == 0
+		return l.wait(Order, Who{ID: 7}, time.Now()) == 0
 	})
 }
 
@@ -231,9 +240,9 @@ func TestLooksDoNotAllocate(t *testing.T) {
 	l.fails(t, someone, 5)
 	now := time.Now()
 	if n := testing.AllocsPerRun(100, func() {
-		l.Refused(LoginFailed, someone, now)
-		l.Refused(Order, Who{ID: 7}, now)
-		l.Refused(Cart, Who{ID: 7}, now)
+		l.wait(LoginFailed, someone, now)
+		l.wait(Order, Who{ID: 7}, now)
+		l.wait(Cart, Who{ID: 7}, now)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -195,10 +195,10 @@ func parseRate(text string) (Rate, error) {
 }
 
 // Normal is the form in which a feature's value is counted. An IPv6 client has a network of /64 to itself, so
-// its addresses there are one; capitals in an email address make no difference.
+// its addresses there are one; capitals in an email address make no difference. Error: ErrBadValue.
 func Normal(feature, value string) (string, error) {
 	if value == "" || len(value) > valueMax {
-		return "", fmt.Errorf("%s has %d bytes; it must have from 1 to %d", feature, len(value), valueMax)
+		return "", fmt.Errorf("%w: %s has %d bytes; it must have from 1 to %d", ErrBadValue, feature, len(value), valueMax)
 	}
 	switch feature {
 	case "user":
@@ -206,13 +206,13 @@ func Normal(feature, value string) (string, error) {
 	case "ip":
 		address, err := netip.ParseAddr(value)
 		if err != nil {
-			return "", fmt.Errorf("ip %q is no address", value)
+			return "", fmt.Errorf("%w: ip %q is no address", ErrBadValue, value)
 		}
 		return network(address).String(), nil
 	case "email":
 		return strings.ToLower(value), nil
 	}
-	return "", fmt.Errorf("feature %q; it must be %s", feature, strings.Join(Features, ", "))
+	return "", fmt.Errorf("%w %q; it must be %s", ErrBadValue, feature, strings.Join(Features, ", "))
 }
 
 const subscriberBits = 64 // of an IPv6 address: the network that one client has to itself (RFC 6177)

@@ -31,7 +31,7 @@ func TestParseRulesRefuses(t *testing.T) {
 		"x by user 1/2d":                         "f:1: rate 1/2d: a window may have from 1 to 1d",
 		"x by user 1/w":                          "f:1: rate 1/w: the window must be s, m, h or d",
 		"x by user unlimited":                    "f:1: unlimited is for a rule of one value",
-		"x by ip of y 1/s":                       "f:1: ip \"y\" is no address",
+		"x by ip of y 1/s":                       "f:1: wrong feature: ip \"y\" is no address",
 		"x by user of a 1/s\nx by user of a 2/s": "f:2: x by user of a has a rule already",
 		"x by user 1/s 2/s 3/s 4/s 5/s 6/s 7/s 8/s 9/s": "f:1: x by user has 9 rates; it may have 8",
 	} {
