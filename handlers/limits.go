@@ -194,18 +194,20 @@ func replyDecision(ctx *fasthttp.RequestCtx, event string, d limits.Decision) {
 func replyTooMany(ctx *fasthttp.RequestCtx, wait time.Duration) {
 	reply(ctx, errTooManyRequests)
 	var scratch [20]byte
-	ctx.Response.Header.SetBytesV(fasthttp.HeaderRetryAfter, strconv.AppendInt(scratch[:0], wholeSeconds(wait), 10))
+	ctx.Response.Header.SetBytesV(fasthttp.HeaderRetryAfter,
+		strconv.AppendInt(scratch[:0], wholeSeconds(wait), 10))
 }
 
-// setRateLimit sets the headers of the IETF (draft-ietf-httpapi-ratelimit-headers): the policy has the event's
-// name, q is its limit, w the window, r what is left, t the seconds until all of it is there again.
+// setRateLimit sets the headers of the IETF (draft-ietf-httpapi-ratelimit-headers): the policy has the
+// event's name, q is its limit, w the window, r what is left, t the seconds until all of it is there again.
 func setRateLimit(ctx *fasthttp.RequestCtx, event string, d limits.Decision) {
 	if d.Rate.Calls == 0 {
 		return
 	}
 	ctx.Response.Header.Set("RateLimit-Policy",
 		fmt.Sprintf(`"%s";q=%d;w=%d`, event, d.Rate.Calls, wholeSeconds(d.Rate.Window)))
-	ctx.Response.Header.Set("RateLimit", fmt.Sprintf(`"%s";r=%d;t=%d`, event, d.Remaining, wholeSeconds(d.Reset)))
+	ctx.Response.Header.Set("RateLimit",
+		fmt.Sprintf(`"%s";r=%d;t=%d`, event, d.Remaining, wholeSeconds(d.Reset)))
 }
 
 // wholeSeconds rounds up.

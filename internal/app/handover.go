@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/limits"
 	"flashsale/internal/listener"
 	"flashsale/internal/supervise"
 	"flashsale/redisx"
@@ -20,6 +21,9 @@ type handover struct {
 	Certificate listener.Certificate
 
 	ServiceToken string // of other programs, "" for none
+
+	Limits    []limits.Rule
+	LimitsOff bool
 }
 
 // pack makes the handover to all workers. Its files are open.

@@ -12,6 +12,7 @@ import (
 	"flashsale/handlers"
 	"flashsale/internal/config"
 	"flashsale/internal/eventloop"
+	"flashsale/internal/limits"
 	"flashsale/internal/profiling"
 	"flashsale/internal/supervise"
 	"flashsale/redisx"
@@ -28,6 +29,7 @@ type worker struct {
 	cfg      *config.Config
 	loop     *eventloop.Loop // nil where goroutines serve
 	sale     *redisx.Sale
+	limits   *limits.Limiter // nil without rate limits
 	server   *handlers.Server
 	listener net.Listener
 	ready    func() error
@@ -80,10 +82,13 @@ func newWorker(cfg *config.Config, o *opening, inherited *supervise.Worker) (*wo
 		redis.Loop = w.loop
 	}
 	w.sale = redisx.Join(redis, o.Sale, len(o.catalog.Foods()), o.catalog.Users())
+	if !o.LimitsOff {
+		w.limits = limits.New(limits.Config{Redis: o.Redis.Config, Rules: o.Limits, Cluster: cfg.LimitsCluster})
+	}
 	w.server = handlers.New(handlers.Config{
 		Catalog: o.catalog, Keys: keys, Sale: w.sale, TokenTTL: cfg.TokenTTL, TLS: encryption, Loop: w.loop,
-		ServiceToken: o.ServiceToken,
-		ConnsMax:     cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
+		ServiceToken: o.ServiceToken, Limits: w.limits, CartAddsMinute: cfg.CartAdds,
+		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
 	})
 	return w, nil
 }

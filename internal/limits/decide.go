@@ -55,8 +55,8 @@ type asked struct {
 }
 
 // Check decides on a call of an event and counts it by its cost; 0 only looks. features are values by
-// feature; those without a rule are ignored. Errors: ErrNoRule, ErrUnavailable of pipeline when Redis does not
-// answer and a rule is closed; a value that is none of its feature. It waits for Redis.
+// feature; those without a rule are ignored. Errors: ErrNoRule, ErrBadValue, ErrUnavailable of pipeline when
+// Redis does not answer and a rule is closed. It waits for Redis.
 func (l *Limiter) Check(name string, features map[string]string, cost int64) (Decision, error) {
 	e := l.rules.Load().events[name]
 	if e == nil {
@@ -208,7 +208,7 @@ func (d Decision) tighter(other Decision) bool {
 }
 
 // Lift forgets what is counted of each value, here and in all other processes: these learn of it within
-// liftsPoll. Errors: ErrNoRule, ErrUnavailable of pipeline, a value that is none of its feature.
+// liftsPoll. Errors: ErrNoRule, ErrBadValue, ErrUnavailable of pipeline.
 func (l *Limiter) Lift(name string, features map[string]string) error {
 	e := l.rules.Load().events[name]
 	if e == nil {

@@ -2,13 +2,13 @@
 // from an address, or any event of another program that asks over HTTP.
 //
 // Rules name an event, a feature and rates. One script of Redis checks all rates of a call and counts it in
-// all of them or in none. The events of this server never wait for that: the order path looks into the memory of
-// this process for values that are refused, and what happened is counted afterwards (Admit, Refused). So a
-// value gets past its rates by the calls that are on their way at one moment: in each worker at most as many
-// as its smallest rate has.
+// all of them or in none. The events of this server never wait for that: the order path looks into the
+// memory of this process for values that are refused (Refused), and what happened is counted afterwards
+// (Record). So a value gets past its rates by the calls that are on their way at one moment: in each worker
+// at most as many as its smallest rate has.
 //
-// It must not be asked on the event loop but by these two, and knows nothing of HTTP or of the sale. It is
-// slow where one key has many rates per day in precise mode: each decision reads up to 143 buckets for a rate.
+// On the event loop only these two may be called. It knows nothing of HTTP or of the sale. It is slow where
+// one key has several rates per day in precise mode: a decision reads up to 143 buckets for each of them.
 package limits
 
 import (
@@ -61,6 +61,7 @@ func New(cfg Config) *Limiter {
 	l := &Limiter{cfg: cfg, queue: make(chan happened, queueMax), at: func() string { return "" }}
 	l.conn = pipeline.New(cfg.Redis, pipeline.Options{
 		Scripts: []*pipeline.Script{decideScript, takeBackScript, liftScript},
+		Outage:  &pipeline.Outage{Effect: "events are not counted for their rate limits"},
 	})
 	l.rules.Store(newRuleset(cfg.Rules))
 	return l

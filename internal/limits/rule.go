@@ -198,7 +198,8 @@ func parseRate(text string) (Rate, error) {
 // its addresses there are one; capitals in an email address make no difference. Error: ErrBadValue.
 func Normal(feature, value string) (string, error) {
 	if value == "" || len(value) > valueMax {
-		return "", fmt.Errorf("%w: %s has %d bytes; it must have from 1 to %d", ErrBadValue, feature, len(value), valueMax)
+		return "", fmt.Errorf("%w: %s has %d bytes; it must have from 1 to %d", ErrBadValue, feature, len(value),
+			valueMax)
 	}
 	switch feature {
 	case "user":

@@ -21,7 +21,7 @@ func TestParseRules(t *testing.T) {
 
 func TestParseRulesRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"\nx by user":                            "f:2: \"x by user\" is no rule; it must be <event> by <feature> <rates>",
+		"\nx by user":                            "f:2: \"x by user\" is no rule; it must be <event>",
 		"X by user 1/s":                          "f:1: event \"X\"; it must be at most 64 lower-case letters",
 		"x by shoe 1/s":                          "f:1: feature \"shoe\"; it must be ip, user, email",
 		"x by user shadow":                       "f:1: x by user has no rates, as 5/m",
