@@ -61,7 +61,8 @@ func New(cfg Config) *Limiter {
 	l := &Limiter{cfg: cfg, queue: make(chan happened, queueMax), at: func() string { return "" }}
 	l.conn = pipeline.New(cfg.Redis, pipeline.Options{
 		Scripts: []*pipeline.Script{decideScript, takeBackScript, liftScript},
-		Outage:  &pipeline.Outage{Effect: "events are not counted for their rate limits"},
+		Outage: &pipeline.Outage{Effect: "events are not counted for their rate limits",
+			Over: "events are counted for their rate limits again"},
 	})
 	l.rules.Store(newRuleset(cfg.Rules))
 	return l
