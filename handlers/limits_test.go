@@ -61,7 +61,7 @@ func testFailedLoginsAreLimited(t *testing.T, s *shop) {
 	}
 	for i := range 5 {
 		s.expect(t, 0, "POST", "/login", wrong, 403, authFail)
-		s.awaitCounted(t, fmt.Sprintf("/limits/login_failed?user=user2"), fmt.Sprintf(`"remaining":%d,`, 4-i))
+		s.awaitCounted(t, "/limits/login_failed?user=user2", fmt.Sprintf(`"remaining":%d,`, 4-i))
 	}
 	h := s.expect(t, 0, "POST", "/login", right, 429, tooMany)
 	if h.Get("Retry-After") < "5" || h.Get("RateLimit-Policy") != `"login_failed";q=5;w=60` ||

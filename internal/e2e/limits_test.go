@@ -54,6 +54,24 @@ func TestLimitsExamples(t *testing.T) {
 	s.End(t)
 }
 
+// The load script of wrk gets decisions, and refusals are not faults.
+func TestLimitsUnderWrk(t *testing.T) {
+	t.Parallel()
+	stand.Need(t, "redis-server")
+	stand.Need(t, "wrk")
+	s := setup{env: []string{"SERVICE_TOKEN=" + serviceSecret},
+		args: []string{"-users", "2", "-workers", "1", "-limits", "order by user 1/d"}}.serve(t)
+	cmd := exec.Command("wrk", "-t1", "-c4", "-d1s", "-s", root+"scripts/wrk/limits.lua", "http://"+s.Address,
+		"--", "order", "2")
+	cmd.Env = []string{"SERVICE_TOKEN=" + serviceSecret}
+	output, err := cmd.CombinedOutput()
+	if text := string(output); err != nil || !strings.Contains(text, "failed calls: 0\n") ||
+		strings.Contains(text, "refused: 0,") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	s.End(t)
+}
+
 // The default rules guard the login over all workers, and SIGHUP reads a file of rules again; a faulty one
 // is not taken.
 func TestLimitsGuardTheLogin(t *testing.T) {
