@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/limits"
 )
 
 // createCart mints a cart ID. It needs no Redis: the cart begins there with its first piece.
@@ -34,6 +36,13 @@ func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c call) {
 	}
 	if food < 1 || food > int64(len(s.cfg.Catalog.Foods())) {
 		reply(ctx, errFoodNotFound)
+		return
+	}
+	if s.isOverLimit(ctx, limits.Cart, c.user) {
+		return
+	}
+	if wait := s.adds.Add(c.user, timeOf(ctx)); wait > 0 {
+		replyTooMany(ctx, wait)
 		return
 	}
 	s.cfg.Sale.AddToCart(c.user, cart, food, count, c.later(ctx, (*Server).added))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"flashsale/internal/limits"
 	"flashsale/redisx"
 )
 
@@ -40,6 +41,7 @@ var (
 	errBadIdempotencyKey = newFailure(400, "INVALID_IDEMPOTENCY_KEY", "Idempotency-Key 须为1至255个字符")
 	errWrongSecret       = newFailure(403, "INVALID_SECRET", "密钥错误")
 	errTooManyRequests   = newFailure(429, "TOO_MANY_REQUESTS", "请求过于频繁")
+	errNoLimit           = newFailure(404, "LIMIT_NOT_FOUND", "没有对应的限流规则")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 
@@ -49,6 +51,8 @@ var outcomes = []struct {
 	failure *failure
 }{
 	{redisx.ErrUnavailable, errUnavailable},
+	{limits.ErrNoRule, errNoLimit},
+	{limits.ErrBadValue, errBadRequest},
 	{redisx.ErrSaleGone, errUnavailable},
 	{redisx.ErrOverLimit, errFoodLimit},
 	{redisx.ErrHasOrder, errOrderLimit},

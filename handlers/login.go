@@ -5,10 +5,13 @@ import (
 	"strconv"
 
 	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/limits"
 )
 
 // login checks name and password and mints an access token. It needs no Redis: the users are in memory and
-// tokens are signed.
+// tokens are signed. A name or an address with too many failed logins is refused before its password is
+// looked at.
 func (s *Server) login(ctx *fasthttp.RequestCtx, _ call) {
 	members := [2]member{{name: "username"}, {name: "password"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
@@ -21,8 +24,13 @@ func (s *Server) login(ctx *fasthttp.RequestCtx, _ call) {
 		reply(ctx, errMalformedJSON)
 		return
 	}
+	who := limits.Who{Name: name}
+	if s.isRefused(ctx, limits.LoginFailed, who) {
+		return
+	}
 	user, ok := s.cfg.Catalog.Authenticate(name, password)
 	if !ok {
+		s.record(ctx, limits.LoginFailed, who)
 		if n := s.refusedLogins.Due(timeOf(ctx)); n > 0 { // without the name: people type passwords there
 			slog.Warn("logins are refused: wrong name or password",
 				"refused", n, "last_from", s.clientAddress(ctx))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/limits"
 	"flashsale/redisx"
 )
 
@@ -31,6 +32,9 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c call) {
 	key := ctx.Request.Header.Peek("Idempotency-Key")
 	if len(key) > idempotencyKeyMax && utf8.RuneCount(key) > idempotencyKeyMax {
 		reply(ctx, errBadIdempotencyKey)
+		return
+	}
+	if s.isOverLimit(ctx, limits.Order, c.user) {
 		return
 	}
 	s.cfg.Sale.PlaceOrder(c.user, cart, key, c.later(ctx, (*Server).placed))

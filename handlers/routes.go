@@ -41,6 +41,12 @@ func (s *Server) table() []route {
 			table = append(table, route{"POST", "/vk/callback", s.anybody, onGoroutine, s.receiveVK})
 		}
 	}
+	if s.cfg.Limits != nil {
+		table = append(table,
+			route{"POST", "/limits/check", s.userOrService, onGoroutine, s.checkLimits},
+			route{"GET", "/limits/:event", s.userOrService, onGoroutine, s.peekLimits},
+			route{"DELETE", "/limits/:event", s.rootOrService, onGoroutine, s.liftLimits})
+	}
 	return table
 }
 

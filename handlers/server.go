@@ -15,6 +15,7 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/eventloop"
+	"flashsale/internal/limits"
 	"flashsale/internal/listener"
 	"flashsale/internal/logpace"
 	"flashsale/internal/repeats"
@@ -43,8 +44,10 @@ type Config struct {
 
 	ServiceToken string // of other programs that use the rooms; "" lets none in
 
-	Repeats *repeats.Counter // counts texts; nil is off
-	VK      VKGroup          // of the bot that needs Repeats; without a Secret there is none
+	Repeats        *repeats.Counter // counts texts; nil is off
+	VK             VKGroup          // of the bot that needs Repeats; without a Secret there is none
+	Limits         *limits.Limiter  // nil for none
+	CartAddsMinute int              // changes to carts of a user in a minute; 0 is no limit
 
 	// Loop serves the hot calls. Without it fasthttp's server does. The Loop of Sale must be the same. With
 	// TLS there must be none: it is not used, and what Sale changes would wait for it.
@@ -66,6 +69,7 @@ type Server struct {
 	router   *router
 	http     *fasthttp.Server
 	loop     *eventloop.Server // nil where http serves all calls
+	adds     *limits.Adds
 
 	looks looks
 	lists atomic.Int64 // lists of all orders that are being sent
@@ -80,6 +84,7 @@ func New(cfg Config) *Server {
 		TLS: cfg.TLS, ConnsMax: cfg.ConnsMax, ConnsPerAddressMax: cfg.ConnsPerAddressMax,
 		TrustedProxies: cfg.TrustedProxies, Refusal: tooManyConns,
 	})}
+	s.adds = limits.NewAdds(cfg.Catalog.Users(), cfg.CartAddsMinute)
 	s.router = newRouter(s.table())
 	s.http = &fasthttp.Server{
 		Handler:                      s.handle,

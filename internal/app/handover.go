@@ -5,6 +5,7 @@ import (
 
 	"flashsale/handlers"
 	"flashsale/internal/catalog"
+	"flashsale/internal/limits"
 	"flashsale/internal/listener"
 	"flashsale/internal/supervise"
 	"flashsale/redisx"
@@ -22,7 +23,9 @@ type handover struct {
 
 	ServiceToken string // of other programs, "" for none
 
-	VK handlers.VKGroup // of the bot; without a Secret there is none
+	VK        handlers.VKGroup // of the bot; without a Secret there is none
+	Limits    []limits.Rule
+	LimitsOff bool
 }
 
 // pack makes the handover to all workers. Its files are open.

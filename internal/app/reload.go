@@ -20,6 +20,9 @@ func (s *supervisor) reloads() []reload {
 	if s.cfg.TLSCert != "" {
 		list = append(list, reload{"certificate", s.readCertificate})
 	}
+	if s.cfg.LimitsFile() != "" {
+		list = append(list, reload{"limits", s.readLimits})
+	}
 	return list
 }
 
@@ -79,6 +82,14 @@ func (s *supervisor) readCertificate(context.Context) error {
 	certificate, err := listener.ReadCertificate(s.cfg.TLSCert, s.cfg.TLSKey)
 	if err == nil {
 		s.sale.Certificate = certificate
+	}
+	return err
+}
+
+func (s *supervisor) readLimits(context.Context) error {
+	rules, _, err := s.cfg.LimitRules()
+	if err == nil {
+		s.sale.Limits = rules
 	}
 	return err
 }

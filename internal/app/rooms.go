@@ -29,11 +29,14 @@ func (w *worker) rooms(stop context.Context) []room {
 	list := []room{
 		{"redis", w.sale.Run},
 		{"stock", w.publishStock},
-		{"http", func(ctx context.Context) error { return w.serve(ctx, stop) }},
+	}
+	if w.limits != nil {
+		list = append(list, room{"limits", w.limits.Run})
 	}
 	if w.repeats != nil {
-		list = slices.Insert(list, 0, room{"repeats", w.repeats.Run})
+		list = append(list, room{"repeats", w.repeats.Run})
 	}
+	list = append(list, room{"http", func(ctx context.Context) error { return w.serve(ctx, stop) }})
 	if w.loop != nil { // it runs the connections of all others
 		list = slices.Insert(list, 0, room{"event loop", w.loop.Run})
 	}

@@ -47,6 +47,9 @@ func openSale(
 	if o.Certificate, err = listener.ReadCertificate(cfg.TLSCert, cfg.TLSKey); err != nil {
 		return nil, err
 	}
+	if o.Limits, o.LimitsOff, err = cfg.LimitRules(); err != nil {
+		return nil, err
+	}
 	if o.Secrets, err = secrets(cfg, folder); err != nil {
 		return nil, err
 	}

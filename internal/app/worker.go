@@ -12,6 +12,7 @@ import (
 	"flashsale/handlers"
 	"flashsale/internal/config"
 	"flashsale/internal/eventloop"
+	"flashsale/internal/limits"
 	"flashsale/internal/profiling"
 	"flashsale/internal/repeats"
 	"flashsale/internal/supervise"
@@ -30,6 +31,7 @@ type worker struct {
 	loop     *eventloop.Loop // nil where goroutines serve
 	sale     *redisx.Sale
 	repeats  *repeats.Counter // nil where the room is off
+	limits   *limits.Limiter  // nil without rate limits
 	server   *handlers.Server
 	listener net.Listener
 	ready    func() error
@@ -85,9 +87,13 @@ func newWorker(cfg *config.Config, o *opening, inherited *supervise.Worker) (*wo
 	if w.repeats, err = w.newRepeats(o); err != nil {
 		return nil, err
 	}
+	if !o.LimitsOff {
+		w.limits = limits.New(limits.Config{Redis: o.Redis.Config, Rules: o.Limits, Cluster: cfg.LimitsCluster})
+	}
 	w.server = handlers.New(handlers.Config{
 		Catalog: o.catalog, Keys: keys, Sale: w.sale, TokenTTL: cfg.TokenTTL, TLS: encryption, Loop: w.loop,
 		ServiceToken: o.ServiceToken, Repeats: w.repeats, VK: o.VK,
+		Limits: w.limits, CartAddsMinute: cfg.CartAdds,
 		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
 	})
 	return w, nil

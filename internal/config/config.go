@@ -17,6 +17,7 @@ import (
 type Config struct {
 	listeningFlags
 	protectionFlags
+	limitsFlags
 	storeFlags
 	catalogFlags
 	tokenFlags
@@ -53,6 +54,7 @@ func newConfig() *Config {
 	c := &Config{flags: NewFlags("flashsale")}
 	c.listeningFlags.add(c.flags)
 	c.protectionFlags.add(c.flags)
+	c.limitsFlags.add(c.flags)
 	c.storeFlags.add(c.flags)
 	c.catalogFlags.add(c.flags)
 	c.tokenFlags.add(c.flags)

@@ -89,7 +89,8 @@ func TestHangupReplacesWorkers(t *testing.T) {
 	stand.Need(t, "redis-server")
 	dir, users, foods := loadCatalogue(t)
 	usersFile, foodsFile := filepath.Join(dir, "users.csv"), filepath.Join(dir, "foods.csv")
-	s := setup{args: []string{"-workers", "2", "-catalog-dir", dir}}.serve(t)
+	s := setup{args: []string{"-workers", "2", "-catalog-dir", dir,
+		"-limits", "off"}}.serve(t)
 	l := startLoad(t, s, loadClients, true)
 	rolls := 0
 	roll := func() {

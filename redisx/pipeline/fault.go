@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -69,6 +70,7 @@ func replyError(text string) error {
 // when it is over. Several connections of one owner may share an Outage: it is over when all of them serve.
 type Outage struct {
 	Effect string                 // what the owner cannot do meanwhile, for the log: "orders get 503"
+	Over   string                 // the line when it is over; "" for "Redis answers again"
 	Reason func(err error) string // the owner's name for an error, "" for none; may be nil
 
 	mu     sync.Mutex
@@ -102,7 +104,7 @@ func (o *Outage) end(c *Conn) {
 	defer o.mu.Unlock()
 	delete(o.away, c)
 	if len(o.away) == 0 && len(o.logged) > 0 {
-		slog.Info("Redis answers again", "redis", c.cfg.Address)
+		slog.Info(cmp.Or(o.Over, "Redis answers again"), "redis", c.cfg.Address)
 		o.logged = nil
 	}
 }

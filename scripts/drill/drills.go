@@ -46,6 +46,8 @@ var drills = []drill{
 	{name: "redis-killed-own", says: "kill -9 of the server's own redis-server, which it starts again",
 		setup: ownStore, refuses: true, alone: true, run: ownRedisKilled},
 	{name: "redis-frozen", says: "SIGSTOP of Redis for 5 s", setup: one, refuses: true, run: redisFrozen},
+	{name: "limits-redis", says: "Redis is frozen and killed while rate limits are asked for decisions",
+		setup: one, refuses: true, alone: true, run: limitsWithoutRedis},
 	{name: "disk-stalls", says: "Redis stands still for 0.3 to 1.5 s, again and again, as a slow disk makes it",
 		setup: busyStore, bearable: true, alone: true, run: diskStalls},
 	{name: "black-hole", says: "the network accepts and swallows everything", setup: network, refuses: true,

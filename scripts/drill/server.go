@@ -63,7 +63,8 @@ func newServer(program, folder string, number int, c setup, redis string, env []
 	}
 	args := []string{"-app-host", "127.0.0.1", "-app-port", strconv.Itoa(port), "-workers",
 		strconv.Itoa(workers),
-		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock), "-data", s.data, "-pprof", s.profiles}
+		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock), "-data", s.data, "-pprof", s.profiles,
+		"-limits", limitRules, "-cart-adds", "0"} // some drills change one cart as fast as they can
 	if c.patient {
 		args = append(args, "-redis-timeout", patientTimeout.String())
 	}

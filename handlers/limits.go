@@ -1,0 +1,214 @@
+package handlers
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/limits"
+)
+
+// costMax is the most that one call may cost; no window has room for more.
+const costMax = 4_000_000
+
+// isRefused answers a call that a rate limit refuses, by what is known here: it does not wait.
+func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who) bool {
+	if s.cfg.Limits == nil {
+		return false
+	}
+	if s.cfg.Limits.ByAddress(event) {
+		who.Address = s.clientAddress(ctx)
+	}
+	d, refused := s.cfg.Limits.Refused(event, who, timeOf(ctx))
+	switch {
+	case !refused:
+		return false
+	case d.Remaining == limits.Unknown:
+		reply(ctx, errUnavailable)
+	default:
+		replyTooMany(ctx, d.RetryAfter)
+		setRateLimit(ctx, limits.Name(event), d)
+	}
+	return true
+}
+
+// record has an event counted for its rate limits, later.
+func (s *Server) record(ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who) {
+	if s.cfg.Limits == nil {
+		return
+	}
+	if limited, byAddress := s.cfg.Limits.Limits(event); !limited {
+		return
+	} else if byAddress {
+		who.Address = s.clientAddress(ctx)
+	}
+	s.cfg.Limits.Record(event, who)
+}
+
+// isOverLimit is isRefused for an event that counts whenever it is not refused.
+func (s *Server) isOverLimit(ctx *fasthttp.RequestCtx, event limits.Event, user uint32) bool {
+	who := limits.Who{ID: user}
+	if s.isRefused(ctx, event, who) {
+		return true
+	}
+	s.record(ctx, event, who)
+	return false
+}
+
+// checkLimits decides on a call of another program and counts it.
+func (s *Server) checkLimits(ctx *fasthttp.RequestCtx, c call) {
+	members := [3]member{{name: "event"}, {name: "features"}, {name: "cost"}}
+	if f := readBody(ctx.PostBody(), members[:]); f != nil {
+		reply(ctx, f)
+		return
+	}
+	event, ok := members[0].string()
+	features, isObject := members[1].texts()
+	cost, f := costOf(members[2])
+	switch {
+	case !ok || !isObject || f != nil:
+		reply(ctx, errMalformedJSON)
+		return
+	case !s.mayAsk(ctx, c.user, features):
+		reply(ctx, errInvalidToken)
+		return
+	}
+	d, err := s.cfg.Limits.Check(string(event), features, cost)
+	if err != nil {
+		replyOutcome(ctx, err)
+		return
+	}
+	if d.Allowed || cost == 0 {
+		replyDecision(ctx, string(event), d)
+		return
+	}
+	replyTooMany(ctx, d.RetryAfter)
+	setRateLimit(ctx, string(event), d)
+}
+
+// costOf reads the member of that name; without it a call costs 1.
+func costOf(m member) (int64, *failure) {
+	if m.kind == 0 {
+		return 1, nil
+	}
+	cost, ok := m.integer()
+	if !ok || cost < 0 || cost > costMax {
+		return 0, errMalformedJSON
+	}
+	return cost, nil
+}
+
+// texts reads an object of strings.
+func (m *member) texts() (texts map[string]string, ok bool) {
+	var values map[string]*string
+	if m.kind != 'x' || m.raw[0] != '{' || json.Unmarshal(m.raw, &values) != nil {
+		return nil, false
+	}
+	texts = map[string]string{}
+	for name, value := range values {
+		if value == nil {
+			return nil, false
+		}
+		texts[name] = *value
+	}
+	return texts, true
+}
+
+// mayAsk reports whether the caller may ask about these features: users only about themselves, or they could
+// use up the rates of others.
+func (s *Server) mayAsk(ctx *fasthttp.RequestCtx, user uint32, features map[string]string) bool {
+	if user == 0 || user == rootUser {
+		return true
+	}
+	for name, value := range features {
+		switch name {
+		case "user":
+			if value != strconv.FormatUint(uint64(user), 10) {
+				return false
+			}
+		case "ip":
+			if address, err := netip.ParseAddr(value); err != nil || address != s.clientAddress(ctx) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// featuresOf reads the features of a query.
+func featuresOf(ctx *fasthttp.RequestCtx) map[string]string {
+	features := map[string]string{}
+	for _, name := range limits.Features {
+		if ctx.QueryArgs().Has(name) {
+			features[name] = string(ctx.QueryArgs().Peek(name))
+		}
+	}
+	return features
+}
+
+// peekLimits tells whether a call would be admitted now, without counting one.
+func (s *Server) peekLimits(ctx *fasthttp.RequestCtx, c call) {
+	features := featuresOf(ctx)
+	if !s.mayAsk(ctx, c.user, features) {
+		reply(ctx, errInvalidToken)
+		return
+	}
+	d, err := s.cfg.Limits.Check(c.param("event"), features, 0)
+	if err != nil {
+		replyOutcome(ctx, err)
+		return
+	}
+	replyDecision(ctx, c.param("event"), d)
+}
+
+// liftLimits forgets what is counted, so that the next call is admitted.
+func (s *Server) liftLimits(ctx *fasthttp.RequestCtx, c call) {
+	if err := s.cfg.Limits.Lift(c.param("event"), featuresOf(ctx)); err != nil {
+		replyOutcome(ctx, err)
+		return
+	}
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+}
+
+// replyDecision answers with a decision. Times are whole seconds. Where Redis does not answer and the rule is
+// open, only "allowed" is known.
+func replyDecision(ctx *fasthttp.RequestCtx, event string, d limits.Decision) {
+	if d.Remaining == limits.Unknown {
+		replyBody(ctx, []byte(`{"allowed":true}`))
+		return
+	}
+	setRateLimit(ctx, event, d)
+	replyBody(ctx, fmt.Appendf(nil,
+		`{"allowed":%v,"limit":%d,"window":%d,"remaining":%d,"retry_after":%d,"reset":%d}`,
+		d.Allowed, d.Rate.Calls, wholeSeconds(d.Rate.Window), d.Remaining, wholeSeconds(d.RetryAfter),
+		wholeSeconds(d.Reset)))
+}
+
+// replyTooMany answers a call that has to wait.
+func replyTooMany(ctx *fasthttp.RequestCtx, wait time.Duration) {
+	reply(ctx, errTooManyRequests)
+	var scratch [20]byte
+	ctx.Response.Header.SetBytesV(fasthttp.HeaderRetryAfter,
+		strconv.AppendInt(scratch[:0], wholeSeconds(wait), 10))
+}
+
+// setRateLimit sets the headers of the IETF (draft-ietf-httpapi-ratelimit-headers): the policy has the
+// event's name, q is its limit, w the window, r what is left, t the seconds until all of it is there again.
+func setRateLimit(ctx *fasthttp.RequestCtx, event string, d limits.Decision) {
+	if d.Rate.Calls == 0 {
+		return
+	}
+	ctx.Response.Header.Set("RateLimit-Policy",
+		fmt.Sprintf(`"%s";q=%d;w=%d`, event, d.Rate.Calls, wholeSeconds(d.Rate.Window)))
+	ctx.Response.Header.Set("RateLimit",
+		fmt.Sprintf(`"%s";r=%d;t=%d`, event, d.Remaining, wholeSeconds(d.Reset)))
+}
+
+// wholeSeconds rounds up.
+func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

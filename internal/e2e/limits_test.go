@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"flashsale/internal/client"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
+)
+
+const serviceSecret = "the-service-token-of-the-tests-is-long"
+
+// The examples of the room's README answer as they stand there.
+func TestLimitsExamples(t *testing.T) {
+	t.Parallel()
+	stand.Need(t, "redis-server")
+	stand.Need(t, "curl")
+	s := setup{env: []string{"SERVICE_TOKEN=" + serviceSecret},
+		args: []string{"-users", "2", "-workers", "1", "-limits", "mail by email 3/m"}}.serve(t)
+	examples := 0
+	command, want := "", ""
+	run := func() {
+		if command == "" {
+			return
+		}
+		examples++
+		cmd := exec.Command("bash", "-c", strings.ReplaceAll(command, "localhost:8080", s.Address))
+		cmd.Env = []string{"PATH=/usr/bin:/bin", "S=Authorization: Bearer " + serviceSecret}
+		got, err := cmd.Output()
+		if err != nil || strings.TrimSpace(string(got)) != strings.TrimSpace(want) {
+			t.Errorf("%s\n%s, %v\nwant %s", command, got, err, want)
+		}
+	}
+	for _, fence := range docFence.FindAllStringSubmatch(stand.ReadFile(t, root+"internal/limits/README.md"), -1) {
+		if fence[1] != "sh" {
+			continue
+		}
+		for line := range strings.Lines(fence[2]) {
+			if next, found := strings.CutPrefix(line, "$ "); found {
+				run()
+				command, want = next, ""
+			} else {
+				want += line
+			}
+		}
+	}
+	run()
+	if examples != 4 {
+		t.Errorf("%d examples, want 4", examples)
+	}
+	s.End(t)
+}
+
+// The load script of wrk gets decisions, and refusals are not faults.
+func TestLimitsUnderWrk(t *testing.T) {
+	t.Parallel()
+	stand.Need(t, "redis-server")
+	stand.Need(t, "wrk")
+	s := setup{env: []string{"SERVICE_TOKEN=" + serviceSecret},
+		args: []string{"-users", "2", "-workers", "1", "-limits", "order by user 1/d"}}.serve(t)
+	cmd := exec.Command("wrk", "-t1", "-c4", "-d1s", "-s", root+"scripts/wrk/limits.lua", "http://"+s.Address,
+		"--", "order", "2")
+	cmd.Env = []string{"SERVICE_TOKEN=" + serviceSecret}
+	output, err := cmd.CombinedOutput()
+	if text := string(output); err != nil || !strings.Contains(text, "failed calls: 0\n") ||
+		strings.Contains(text, "refused: 0,") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	s.End(t)
+}
+
+// The default rules guard the login over all workers, and SIGHUP reads a file of rules again; a faulty one
+// is not taken.
+func TestLimitsGuardTheLogin(t *testing.T) {
+	t.Parallel()
+	stand.Need(t, "redis-server")
+	file := t.TempDir() + "/rules"
+	stand.WriteFile(t, file, "login_failed by user 3/m\n")
+	s := setup{args: []string{"-users", "5", "-workers", "2", "-limits-file", file}}.serve(t)
+	refused := func(name string) bool {
+		c := &client.Client{Address: s.Address, NewConnections: true}
+		return client.IsRefused(c.Login(name, "wrong"), 429, "TOO_MANY_REQUESTS")
+	}
+	polltest.Until(t, "refusal", func() bool { return refused("user2") })
+	if refused("user3") {
+		t.Error("another user is refused")
+	}
+	reload := func(lines int) {
+		s.Send(t, syscall.SIGHUP)
+		polltest.Until(t, "reload", func() bool { return s.Logged(t, "all workers are replaced") == lines })
+	}
+	stand.WriteFile(t, file, "login_failed by nobody 3/m\n")
+	reload(1)
+	if n := s.Logged(t, file+`:1: feature \"nobody\"; it must be ip, user, email`); n != 1 {
+		t.Errorf("the fault is logged %d times", n)
+	}
+	polltest.Until(t, "refusal under the old rules", func() bool { return refused("user4") })
+	stand.WriteFile(t, file, "# none\n")
+	reload(2)
+	for range 10 {
+		if refused("user5") {
+			t.Error("a login is refused without a rule")
+		}
+	}
+	s.End(t)
+}

@@ -1,0 +1,44 @@
+package limits
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Adds bounds the changes to carts of each user and minute in this process, without Redis: one user cannot
+// fill its memory with carts. All workers together let at most their number times the bound through. It is
+// safe for concurrent use and does not allocate.
+type Adds struct {
+	most  uint32
+	users []atomic.Uint64 // by user: the minute, and below it 32 bits with the number of changes in it
+}
+
+// NewAdds makes Adds for users 1 to users; most is the bound for a minute of the clock. It returns nil, which
+// lets all pass, where that is 0.
+func NewAdds(users, most int) *Adds {
+	if most == 0 {
+		return nil
+	}
+	return &Adds{most: uint32(most), users: make([]atomic.Uint64, users+1)}
+}
+
+// Add counts a change. It returns how long the user must wait, 0 if the change may pass.
+func (a *Adds) Add(user uint32, now time.Time) (wait time.Duration) {
+	if a == nil || int(user) >= len(a.users) {
+		return 0
+	}
+	minute := uint64(now.Unix() / 60)
+	for counter := &a.users[user]; ; {
+		old := counter.Load()
+		next := old + 1
+		if old>>32 != minute&0xffffffff {
+			next = minute<<32 | 1
+		}
+		if uint32(next) > a.most {
+			return time.Minute - now.Sub(time.Unix(int64(minute)*60, 0))
+		}
+		if counter.CompareAndSwap(old, next) {
+			return 0
+		}
+	}
+}

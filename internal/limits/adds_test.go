@@ -1,0 +1,53 @@
+package limits
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"flashsale/redisx/redistest"
+)
+
+func TestAdds(t *testing.T) {
+	a := NewAdds(10, 3)
+	now := time.Unix(60_000, 0)
+	for _, step := range []struct {
+		user uint32
+		at   time.Duration
+		want time.Duration
+	}{
+		{7, 0, 0}, {7, time.Second, 0}, {7, time.Second, 0}, {7, 20 * time.Second, 40 * time.Second},
+		{8, 20 * time.Second, 0}, {7, time.Minute, 0}, {11, 0, 0},
+	} {
+		if wait := a.Add(step.user, now.Add(step.at)); wait != step.want {
+			t.Errorf("user %d after %v: waits %v, want %v", step.user, step.at, wait, step.want)
+		}
+	}
+	if wait := NewAdds(10, 0).Add(7, now); wait != 0 {
+		t.Errorf("without a bound: waits %v", wait)
+	}
+}
+
+// Exactly the bound passes, however many add at once.
+func TestAddsAtOnce(t *testing.T) {
+	a, now := NewAdds(1, 120), time.Unix(60_000, 0)
+	var passed atomic.Int64
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			for range 100 {
+				if a.Add(1, now) == 0 {
+					passed.Add(1)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if passed.Load() != 120 {
+		t.Errorf("%d passed, want 120", passed.Load())
+	}
+	if n := testing.AllocsPerRun(100, func() { a.Add(1, now) }); n != 0 && !redistest.Race {
+		t.Errorf("%v allocations", n)
+	}
+}

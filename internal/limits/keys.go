@@ -1,0 +1,19 @@
+package limits
+
+// Every key of the rate limits:
+//
+//	limit_{<event>:<feature>:<value>}         hash    buckets of the last minute, hour and    the longest
+//	                                                  day, see buckets.lua                    window
+//	limit_{<event>:<feature>:<value>}:<hour>  hash    minutes and seconds of an hour, for     an hour more
+//	                                                  precise rates only
+//	limit_lifts                               string  number of blocks that were lifted       for ever
+//
+// <value> is the text that was given, or, where it is longer than valueKeyMax bytes or has a brace, its
+// SHA-256 in hexadecimal. All keys of a value share a hash tag. On Redis Cluster each value is asked about
+// in a call of its own (Config.Cluster).
+const (
+	keyPrefix = "limit_"
+	liftsKey  = "limit_lifts"
+
+	valueKeyMax = 64 // bytes
+)

@@ -1,0 +1,125 @@
+// Package limits decides how often something may happen: failed logins of a name, orders of a user, calls
+// from an address, or any event of another program that asks over HTTP.
+//
+// Rules name an event, a feature and rates. One script of Redis checks all rates of a call and counts it in
+// all of them or in none. The events of this server never wait for that: the order path looks into the
+// memory of this process for values that are refused (Refused), and what happened is counted afterwards
+// (Record). So a value gets past its rates by the calls that are on their way at one moment: in each worker
+// at most as many as its smallest rate has.
+//
+// On the event loop only these two may be called. It knows nothing of HTTP or of the sale. It is slow where
+// one key has several rates per day in precise mode: a decision reads up to 143 buckets for each of them.
+package limits
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"flashsale/internal/logpace"
+	"flashsale/redisx/pipeline"
+)
+
+const (
+	queueMax  = 4096        // calls that wait to be counted; the next is not counted
+	counters  = 32          // goroutines that count
+	liftsPoll = time.Second // between two looks for blocks that another process has lifted
+)
+
+var (
+	// ErrNoRule is the error for a call that no rule is for.
+	ErrNoRule = errors.New("no rule is for this event and these features")
+	// ErrBadValue is the error for a feature that is unknown, or a value that is none of its feature.
+	ErrBadValue = errors.New("wrong feature")
+)
+
+// Config is what a Limiter needs.
+type Config struct {
+	Redis pipeline.Config
+	Rules []Rule
+	// Cluster asks about each feature in a call of its own, as Redis Cluster needs it.
+	Cluster bool
+}
+
+// Limiter is the rate limits of one process.
+type Limiter struct {
+	cfg     Config
+	rules   atomic.Pointer[ruleset]
+	conn    *pipeline.Conn
+	queue   chan happened
+	dropped logpace.Pace
+	shadow  logpace.Pace
+
+	at func() string // the first ARGV of the scripts: "" for the time of Redis, except in tests
+}
+
+// New makes a Limiter. Run must run.
+func New(cfg Config) *Limiter {
+	l := &Limiter{cfg: cfg, queue: make(chan happened, queueMax), at: func() string { return "" }}
+	l.conn = pipeline.New(cfg.Redis, pipeline.Options{
+		Scripts: []*pipeline.Script{decideScript, takeBackScript, liftScript},
+		Outage: &pipeline.Outage{Effect: "events are not counted for their rate limits",
+			Over: "events are counted for their rate limits again"},
+	})
+	l.rules.Store(newRuleset(cfg.Rules))
+	return l
+}
+
+// Reload takes other rules. What was remembered under the old ones is forgotten; what Redis has counted
+// stays.
+func (l *Limiter) Reload(rules []Rule) { l.rules.Store(newRuleset(rules)) }
+
+// Run counts what has happened, until ctx ends and what waits is counted, and returns nil.
+func (l *Limiter) Run(ctx context.Context) error {
+	redis, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var connection, counting sync.WaitGroup
+	connection.Go(func() { _ = l.conn.Run(redis) }) // it returns nil
+	for range counters {
+		counting.Go(func() { l.count(ctx) })
+	}
+	counting.Go(func() { l.watchLifts(ctx) })
+	counting.Wait()
+	stop()
+	connection.Wait()
+	return nil
+}
+
+// watchLifts forgets what is remembered when a block was lifted elsewhere.
+func (l *Limiter) watchLifts(ctx context.Context) {
+	tick := time.NewTicker(liftsPoll)
+	defer tick.Stop()
+	known := ""
+	for {
+		select {
+		case now := <-tick.C:
+			lifts := known
+			err := l.conn.Do(pipeline.Command(&lifts, "GET", liftsKey))
+			l.sweep(now, err == nil && lifts != known)
+			if err == nil {
+				known = lifts
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// sweep tidies up all memories.
+func (l *Limiter) sweep(now time.Time, all bool) {
+	for _, e := range l.rules.Load().events {
+		for _, limit := range e.limits {
+			limit.memory.sweep(now, all)
+		}
+	}
+}
+
+// noteShadow logs that a shadow rule would have refused.
+func (l *Limiter) noteShadow(rate appliedRate, limit *limit) {
+	if n := l.shadow.Due(time.Now()); n > 0 {
+		slog.Info("a shadow rule would refuse", "event", limit.event, "feature", limit.feature,
+			"rate", rate.String(), "calls", n)
+	}
+}

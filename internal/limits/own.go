@@ -1,0 +1,201 @@
+package limits
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// Event is an event of this server.
+type Event int
+
+// The events of this server, by their names in rules.
+const (
+	LoginFailed Event = iota // login_failed, by user (the name) and ip
+	Order                    // order, by user (the id) and ip
+	Cart                     // cart: a change to a cart, by user (the id) and ip
+	Message                  // message: a text that was sent in, by user (the id) and ip
+	ownEvents
+)
+
+var ownNames = [ownEvents]string{"login_failed", "order", "cart", "message"}
+
+// Name is the event's name in rules.
+func Name(event Event) string { return ownNames[event] }
+
+// Who is the caller of an event of this server.
+type Who struct {
+	Name    []byte     // of LoginFailed, as it was given; nil elsewhere
+	ID      uint32     // of the user, 0 with a Name
+	Address netip.Addr // the zero Addr where it does not matter, see ByAddress
+}
+
+// value is the caller's value of a feature as it is counted, nil where that is unknown. dst is room for it.
+func (w Who) value(feature string, dst []byte) []byte {
+	switch {
+	case feature == "ip" && w.Address.IsValid():
+		return network(w.Address).AppendTo(dst)
+	case feature != "user":
+		return nil
+	case len(w.Name) > 0:
+		return append(dst, w.Name[:min(len(w.Name), valueMax)]...)
+	case w.ID != 0:
+		return strconv.AppendUint(dst, uint64(w.ID), 10)
+	}
+	return nil
+}
+
+// ByAddress reports whether Refused needs the caller's address now: some rule of the event goes by it, and
+// has refused an address or may soon.
+func (l *Limiter) ByAddress(event Event) bool {
+	e := l.rules.Load().own[event]
+	if e == nil {
+		return false
+	}
+	by := e.limit("ip")
+	return by != nil && by.memory.used.Load()
+}
+
+// Limits reports whether there is a rule for the event, and whether it goes by the address too.
+func (l *Limiter) Limits(event Event) (limited, byAddress bool) {
+	e := l.rules.Load().own[event]
+	if e == nil {
+		return false, false
+	}
+	return true, e.limit("ip") != nil
+}
+
+// shortWait is what a client is told to wait for where only calls on their way stand against it, or Redis is
+// away and a rule is closed.
+const shortWait = time.Second
+
+// Refused reports whether the caller may not do it now, and why: Rate is zero where only calls on their way
+// stand against it, Remaining is Unknown where Redis is away and a rule is closed. It asks only the memory of
+// this process: it does not wait and does not allocate.
+func (l *Limiter) Refused(event Event, w Who, now time.Time) (d Decision, refused bool) {
+	e := l.rules.Load().own[event]
+	if e == nil {
+		return d, false
+	}
+	if e.closed && !l.conn.Up() {
+		return Decision{Remaining: Unknown, RetryAfter: shortWait}, true
+	}
+	var scratch [valueMax]byte
+	for _, limit := range e.limits {
+		value := w.value(limit.feature, scratch[:0])
+		if value == nil {
+			continue
+		}
+		if this, stands := limit.refused(value, now); stands && (!refused || this.tighter(d)) {
+			d, refused = this, true
+		}
+	}
+	return d, refused
+}
+
+// refused is Limiter.Refused for a value. As many calls may be on their way as the smallest rate has: more of
+// them could not all be counted.
+func (l *limit) refused(value []byte, now time.Time) (Decision, bool) {
+	r, refused := l.memory.look(value, now)
+	rules := l.of(value)
+	switch {
+	case refused && r.rate < len(rules.rates):
+		return r.decision(rules, now), true
+	case refused || int64(r.pending) >= rules.least:
+		return Decision{RetryAfter: shortWait}, true
+	}
+	return Decision{}, false
+}
+
+// decision is the answer that a refusal of Redis still stands for.
+func (r remembered) decision(rules *applied, now time.Time) Decision {
+	return Decision{
+		Rate: rules.rates[r.rate].Rate, RetryAfter: time.Duration(r.until - now.UnixNano()),
+		Reset: max(time.Duration(r.reset-now.UnixNano()), 0),
+	}
+}
+
+// happened is an event that is to be counted.
+type happened struct {
+	event *event
+	who   Who
+}
+
+// Record has the event counted, later and by another goroutine: it does not wait. When too many wait already
+// it is not counted, which is logged.
+func (l *Limiter) Record(event Event, w Who) {
+	e := l.rules.Load().own[event]
+	if e == nil {
+		return
+	}
+	w.Name = bytes.Clone(w.Name)
+	var scratch [valueMax]byte
+	for _, limit := range e.limits { // before a counter can arrive with it
+		if value := w.value(limit.feature, scratch[:0]); value != nil {
+			limit.memory.send(value)
+		}
+	}
+	select {
+	case l.queue <- happened{e, w}:
+	default:
+		l.lose(happened{e, w})
+	}
+}
+
+// lose gives up on an event that cannot be counted.
+func (l *Limiter) lose(h happened) {
+	h.arrive()
+	if n := l.dropped.Due(time.Now()); n > 0 {
+		slog.Warn("events are not counted for their rate limits: Redis does not answer in time",
+			"event", h.event.name, "events", n)
+	}
+}
+
+// arrive notes for each value that the event is counted, or lost.
+func (h happened) arrive() {
+	var scratch [valueMax]byte
+	for _, limit := range h.event.limits {
+		if value := h.who.value(limit.feature, scratch[:0]); value != nil {
+			limit.memory.arrive(value)
+		}
+	}
+}
+
+// count counts what has happened. When ctx ends it counts what waits, and returns.
+func (l *Limiter) count(ctx context.Context) {
+	for {
+		select {
+		case h := <-l.queue:
+			l.countOne(h)
+			continue
+		case <-ctx.Done():
+		}
+		select {
+		case h := <-l.queue:
+			l.countOne(h)
+		default:
+			return
+		}
+	}
+}
+
+func (l *Limiter) countOne(h happened) {
+	var list []asked
+	for _, limit := range h.event.limits {
+		if value := h.who.value(limit.feature, nil); value != nil {
+			list = append(list, asked{limit, string(value), limit.of(value)})
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	d, err := l.decide(h.event, list, 1)
+	if err != nil || d.Remaining == Unknown {
+		l.lose(h)
+		return
+	}
+	h.arrive()
+}

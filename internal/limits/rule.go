@@ -1,0 +1,228 @@
+package limits
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// DefaultRules guard the login, and nothing else.
+const DefaultRules = "login_failed by user 5/m 10/d; login_failed by ip 60/m"
+
+// Limits of rules.
+const (
+	rateMax  = 4_000_000 // calls in a window; a bucket counts no further, see buckets.lua
+	ratesMax = 8         // of a rule
+	nameMax  = 64        // bytes of an event
+	valueMax = 255       // bytes of a feature's value
+)
+
+// Features are what calls can be limited by.
+var Features = []string{"ip", "user", "email"}
+
+// Rule limits the calls of an event by a feature. Rules of the same event and feature count the same calls.
+type Rule struct {
+	Event, Feature string
+	Value          string // the one value for which it stands in the place of the other rules; "" for all
+	Rates          []Rate // none: no limit
+	Shadow         bool   // counts and never refuses
+	Closed         bool   // while Redis is away calls are refused, else they pass
+	Precise        bool   // exact to a second, whatever the window
+}
+
+// Rate is a number of calls in any window of time.
+type Rate struct {
+	Calls  int64
+	Window time.Duration // from 1 s to 24 h
+}
+
+// String writes the rate as in a rule: "5/m", "10/15m".
+func (r Rate) String() string {
+	for _, unit := range units {
+		if n := r.Window / unit.length; r.Window%unit.length == 0 && n >= 1 {
+			if n == 1 {
+				return fmt.Sprintf("%d/%s", r.Calls, unit.name)
+			}
+			return fmt.Sprintf("%d/%d%s", r.Calls, n, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d/%v", r.Calls, r.Window)
+}
+
+// units of a window, the longest first; most is how many of them a window may have.
+var units = []struct {
+	name   string
+	length time.Duration
+	most   int
+}{{"d", 24 * time.Hour, 1}, {"h", time.Hour, 24}, {"m", time.Minute, 60}, {"s", time.Second, 60}}
+
+// bucket is the length of the buckets that a window is counted in.
+func (r Rate) bucket() time.Duration {
+	switch {
+	case r.Window <= time.Minute:
+		return time.Second
+	case r.Window <= time.Hour:
+		return time.Minute
+	}
+	return time.Hour
+}
+
+// ParseRules reads rules, one a line or with ; between them; # begins a comment. source names the file or
+// the flag in errors, which have the line and the reason.
+//
+//	login_failed by user 5/m 10/d
+//	login_failed by ip of 10.0.0.1 unlimited
+//	order by user 2/s precise closed
+//	cart by ip 100/m shadow
+func ParseRules(source, text string) (rules []Rule, err error) {
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line, _, _ = strings.Cut(line, "#")
+		for part := range strings.SplitSeq(line, ";") {
+			words := strings.Fields(part)
+			if len(words) == 0 {
+				continue
+			}
+			rule, err := parseRule(words)
+			if err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", source, number, err)
+			}
+			if same := slices.IndexFunc(rules, rule.sameOverride); same >= 0 {
+				return nil, fmt.Errorf("%s:%d: %s by %s of %s has a rule already", source, number,
+					rule.Event, rule.Feature, rule.Value)
+			}
+			rules = append(rules, rule)
+		}
+	}
+	return rules, nil
+}
+
+// sameOverride reports whether both rules are for the same single value.
+func (r Rule) sameOverride(other Rule) bool {
+	return r.Value != "" && r.Event == other.Event && r.Feature == other.Feature && r.Value == other.Value
+}
+
+// parseRule reads the words of a rule.
+func parseRule(words []string) (r Rule, err error) {
+	if len(words) < 4 || words[1] != "by" {
+		return r, fmt.Errorf("%q is no rule; it must be <event> by <feature> <rates>, "+
+			"as login_failed by user 5/m 10/d", strings.Join(words, " "))
+	}
+	r.Event, r.Feature = words[0], words[2]
+	if !isEvent(r.Event) {
+		return r, fmt.Errorf("event %q; it must be at most %d lower-case letters, digits and _", r.Event, nameMax)
+	}
+	if !slices.Contains(Features, r.Feature) {
+		return r, fmt.Errorf("feature %q; it must be %s", r.Feature, strings.Join(Features, ", "))
+	}
+	words = words[3:]
+	if words[0] == "of" && len(words) > 1 {
+		if r.Value, err = Normal(r.Feature, words[1]); err != nil {
+			return r, err
+		}
+		words = words[2:]
+	}
+	unlimited := false
+	for _, word := range words {
+		switch word {
+		case "unlimited":
+			unlimited = true
+		case "shadow":
+			r.Shadow = true
+		case "closed":
+			r.Closed = true
+		case "open":
+			r.Closed = false
+		case "precise":
+			r.Precise = true
+		case "tiered":
+			r.Precise = false
+		default:
+			rate, err := parseRate(word)
+			if err != nil {
+				return r, err
+			}
+			r.Rates = append(r.Rates, rate)
+		}
+	}
+	switch {
+	case unlimited && (r.Value == "" || len(r.Rates) > 0):
+		return r, fmt.Errorf("unlimited is for a rule of one value (of ...) without rates")
+	case !unlimited && len(r.Rates) == 0:
+		return r, fmt.Errorf("%s by %s has no rates, as 5/m", r.Event, r.Feature)
+	case len(r.Rates) > ratesMax:
+		return r, fmt.Errorf("%s by %s has %d rates; it may have %d", r.Event, r.Feature, len(r.Rates), ratesMax)
+	}
+	return r, nil
+}
+
+// isEvent reports whether a text can be the name of an event.
+func isEvent(name string) bool {
+	return name != "" && len(name) <= nameMax && !strings.ContainsFunc(name, func(c rune) bool {
+		return c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9')
+	})
+}
+
+// parseRate reads "5/m" or "10/15m".
+func parseRate(text string) (Rate, error) {
+	calls, window, found := strings.Cut(text, "/")
+	n, err := strconv.ParseInt(calls, 10, 64)
+	if !found || err != nil {
+		return Rate{}, fmt.Errorf("%q is no rate; it must be as 5/m, 10/15m, 2/s, 100/h or 1000/d", text)
+	}
+	if n < 1 || n > rateMax {
+		return Rate{}, fmt.Errorf("rate %s: a window may have from 1 to %d calls", text, rateMax)
+	}
+	for _, unit := range units {
+		count, found := strings.CutSuffix(window, unit.name)
+		if !found {
+			continue
+		}
+		k := 1
+		if count != "" {
+			k, err = strconv.Atoi(count)
+		}
+		if err != nil || k < 1 || k > unit.most {
+			return Rate{}, fmt.Errorf("rate %s: a window may have from 1 to %d%s", text, unit.most, unit.name)
+		}
+		return Rate{n, time.Duration(k) * unit.length}, nil
+	}
+	return Rate{}, fmt.Errorf("rate %s: the window must be s, m, h or d", text)
+}
+
+// Normal is the form in which a feature's value is counted. An IPv6 client has a network of /64 to itself, so
+// its addresses there are one; capitals in an email address make no difference. Error: ErrBadValue.
+func Normal(feature, value string) (string, error) {
+	if value == "" || len(value) > valueMax {
+		return "", fmt.Errorf("%w: %s has %d bytes; it must have from 1 to %d", ErrBadValue, feature, len(value),
+			valueMax)
+	}
+	switch feature {
+	case "user":
+		return value, nil
+	case "ip":
+		address, err := netip.ParseAddr(value)
+		if err != nil {
+			return "", fmt.Errorf("%w: ip %q is no address", ErrBadValue, value)
+		}
+		return network(address).String(), nil
+	case "email":
+		return strings.ToLower(value), nil
+	}
+	return "", fmt.Errorf("%w %q; it must be %s", ErrBadValue, feature, strings.Join(Features, ", "))
+}
+
+const subscriberBits = 64 // of an IPv6 address: the network that one client has to itself (RFC 6177)
+
+// network is what one client has of an address.
+func network(a netip.Addr) netip.Addr {
+	a = a.Unmap().WithZone("")
+	if !a.Is6() {
+		return a
+	}
+	return netip.PrefixFrom(a, subscriberBits).Masked().Addr()
+}

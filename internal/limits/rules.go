@@ -1,0 +1,138 @@
+package limits
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ruleset is the rules, ready for use. It does not change.
+type ruleset struct {
+	events map[string]*event
+	own    [ownEvents]*event // of this server, nil where there is no rule
+}
+
+// event is the rules of an event.
+type event struct {
+	name   string
+	limits []*limit // one for each feature that has rules, in the order of Features
+	closed bool     // some rule refuses while Redis is away
+}
+
+// limit is the rules of an event and a feature.
+type limit struct {
+	event, feature string
+	rules          applied
+	overrides      map[string]*applied
+	memory         memory
+}
+
+// applied is the rules that hold for a value.
+type applied struct {
+	rates []appliedRate
+	args  []string // of decide.lua: the number of rates and the rates
+	least int64    // calls of the smallest rate that refuses
+}
+
+type appliedRate struct {
+	Rate
+	shadow bool
+}
+
+// newRuleset makes a ruleset of rules.
+func newRuleset(rules []Rule) *ruleset {
+	s := &ruleset{events: map[string]*event{}}
+	for _, rule := range rules {
+		e := s.events[rule.Event]
+		if e == nil {
+			e = &event{name: rule.Event}
+			s.events[rule.Event] = e
+		}
+		e.closed = e.closed || rule.Closed && !rule.Shadow
+		l := e.limit(rule.Feature)
+		if l == nil {
+			l = &limit{event: e.name, feature: rule.Feature, overrides: map[string]*applied{}}
+			e.limits = append(e.limits, l)
+		}
+		if rule.Value == "" {
+			l.rules.add(rule)
+			continue
+		}
+		l.overrides[rule.Value] = &applied{}
+		l.overrides[rule.Value].add(rule)
+	}
+	for _, e := range s.events {
+		slices.SortFunc(e.limits, func(a, b *limit) int {
+			return slices.Index(Features, a.feature) - slices.Index(Features, b.feature)
+		})
+		for _, l := range e.limits {
+			l.rules.prepare()
+			for _, a := range l.overrides {
+				a.prepare()
+			}
+		}
+	}
+	for i, name := range ownNames {
+		s.own[i] = s.events[name]
+	}
+	return s
+}
+
+// limit returns the rules of a feature, nil where there are none.
+func (e *event) limit(feature string) *limit {
+	for _, l := range e.limits {
+		if l.feature == feature {
+			return l
+		}
+	}
+	return nil
+}
+
+// of returns the rules for a value.
+func (l *limit) of(value []byte) *applied {
+	if a := l.overrides[string(value)]; a != nil {
+		return a
+	}
+	return &l.rules
+}
+
+// key is the name of the value's buckets.
+func (l *limit) key(value string) string {
+	if len(value) > valueKeyMax || strings.ContainsAny(value, "{}") {
+		sum := sha256.Sum256([]byte(value))
+		value = hex.EncodeToString(sum[:])
+	}
+	return keyPrefix + "{" + l.event + ":" + l.feature + ":" + value + "}"
+}
+
+func (a *applied) add(rule Rule) {
+	for _, rate := range rule.Rates {
+		a.rates = append(a.rates, appliedRate{rate, rule.Shadow})
+		a.args = append(a.args, strconv.FormatInt(rate.Calls, 10), text(rate.bucket()),
+			text(rate.Window), flag(rule.Precise), flag(rule.Shadow))
+	}
+}
+
+func (a *applied) prepare() {
+	a.args = slices.Insert(a.args, 0, strconv.Itoa(len(a.rates)))
+	a.least = math.MaxInt64
+	for _, rate := range a.rates {
+		if !rate.shadow {
+			a.least = min(a.least, rate.Calls)
+		}
+	}
+}
+
+// text is a time in seconds.
+func text(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
+
+func flag(set bool) string {
+	if set {
+		return "1"
+	}
+	return "0"
+}

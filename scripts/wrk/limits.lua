@@ -1,0 +1,41 @@
+-- POST /limits/check under load: decisions on an event of the server's rules, for one user after the other.
+--
+--   SERVICE_TOKEN=... wrk -t2 -c64 -d5s -s scripts/wrk/limits.lua http://127.0.0.1:8080 [-- event users]
+--
+-- The event (default: order) needs a rule by user, as of -limits "order by user 1000000/m". The users (default:
+-- 1000) are names that only the limits know. 429 counts as an error for wrk; done names how many there were.
+
+local event, users, user, token = "order", 1000, 0, os.getenv("SERVICE_TOKEN") or ""
+
+refused, failed = 0, 0
+
+local threads = {}
+
+function setup(thread) threads[#threads + 1] = thread end
+
+function init(args)
+   event = args[1] or event
+   users = tonumber(args[2]) or users
+end
+
+function request()
+   user = user % users + 1
+   local body = ('{"event":"%s","features":{"user":"load-%d"}}'):format(event, user)
+   return wrk.format("POST", "/limits/check", { ["Authorization"] = "Bearer " .. token }, body)
+end
+
+function response(status)
+   if status == 429 then
+      refused = refused + 1
+   elseif status ~= 200 then
+      failed = failed + 1
+   end
+end
+
+function done()
+   local all, bad = 0, 0
+   for _, thread in ipairs(threads) do
+      all, bad = all + thread:get("refused"), bad + thread:get("failed")
+   end
+   print(("decisions that refused: %d, failed calls: %d"):format(all, bad))
+end
