@@ -84,6 +84,17 @@ func (s *Server) rootOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bool) 
 	return user, ok
 }
 
+// userOrService lets users pass, and other programs, as user 0.
+func (s *Server) userOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
+	if s.hasServiceToken(ctx) {
+		return 0, true
+	}
+	if user, ok = s.user(ctx); !ok {
+		s.logRefusedService(ctx)
+	}
+	return user, ok
+}
+
 // hasServiceToken reports whether a request has the service token, as "Authorization: Bearer <token>". The
 // tokens are hashed, so that the comparison takes the same time whatever their lengths and however much of
 // them is right.

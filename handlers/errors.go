@@ -39,6 +39,8 @@ var (
 	errHeadTooLarge      = newFailure(431, "HEADER_TOO_LARGE", "请求头过大")
 	errBadIdempotencyKey = newFailure(400, "INVALID_IDEMPOTENCY_KEY", "Idempotency-Key 须为1至255个字符")
 	errTooManyRequests   = newFailure(429, "TOO_MANY_REQUESTS", "请求过于频繁")
+	errDocumentInvalid   = newFailure(403, "DOCUMENT_INVALID", "证件无效")
+	errTooManyDocuments  = newFailure(413, "TOO_MANY_DOCUMENTS", "一次最多查询500个证件")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 

@@ -21,13 +21,17 @@ func (s *Server) login(ctx *fasthttp.RequestCtx, _ call) {
 		reply(ctx, errMalformedJSON)
 		return
 	}
-	user, ok := s.cfg.Catalog.Authenticate(name, password)
+	user, document, ok := s.cfg.Catalog.Identify(name, password)
 	if !ok {
 		if n := s.refusedLogins.Due(timeOf(ctx)); n > 0 { // without the name: people type passwords there
 			slog.Warn("logins are refused: wrong name or password",
 				"refused", n, "last_from", s.clientAddress(ctx))
 		}
 		reply(ctx, errUserAuth)
+		return
+	}
+	if s.isListed(document) {
+		reply(ctx, errDocumentInvalid)
 		return
 	}
 	var scratch [scratchBytes]byte

@@ -23,7 +23,7 @@ import (
 
 // table has every URL. Where two patterns match a path, the first one counts.
 func (s *Server) table() []route {
-	return []route{
+	table := []route{
 		{"POST", "/login", s.anybody, onLoop, s.login},
 		{"GET", "/foods", s.user, onLoop, s.listFoods},
 		{"POST", "/carts", s.user, onLoop, s.createCart},
@@ -34,6 +34,12 @@ func (s *Server) table() []route {
 		{"GET", "/healthz", s.anybody, onGoroutine, s.alive},
 		{"GET", "/readyz", s.anybody, onGoroutine, s.ready},
 	}
+	if s.cfg.Blocklist != nil {
+		table = append(table,
+			route{"POST", "/blocklist/check", s.userOrService, onGoroutine, s.checkDocuments},
+			route{"GET", "/blocklist", s.userOrService, onGoroutine, s.describeBlocklist})
+	}
+	return table
 }
 
 var cartsPath = []byte("/carts/")

@@ -20,6 +20,7 @@ type handover struct {
 	Certificate listener.Certificate
 
 	ServiceToken string // of other programs, "" for none
+	Blocklist    string // path of the snapshot of the list of invalid passports, "" for none
 }
 
 // pack makes the handover to all workers. Its files are open.

@@ -18,6 +18,9 @@ func (s *supervisor) rooms() []room {
 	if s.ledger != nil {
 		list = append(list, room{"ledger", s.ledger.Run})
 	}
+	if s.blocklist != nil {
+		list = append(list, room{"blocklist", s.blocklist.Run})
+	}
 	return append(list, room{"workers", s.keepWorkers})
 }
 
@@ -27,6 +30,9 @@ func (w *worker) rooms(stop context.Context) []room {
 		{"redis", w.sale.Run},
 		{"stock", w.publishStock},
 		{"http", func(ctx context.Context) error { return w.serve(ctx, stop) }},
+	}
+	if w.blocklist != nil {
+		list = slices.Insert(list, 0, room{"blocklist", w.blocklist.Run})
 	}
 	if w.loop != nil { // it runs the connections of all others
 		list = slices.Insert(list, 0, room{"event loop", w.loop.Run})

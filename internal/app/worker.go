@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flashsale/handlers"
+	"flashsale/internal/blocklist"
 	"flashsale/internal/config"
 	"flashsale/internal/eventloop"
 	"flashsale/internal/profiling"
@@ -25,13 +26,14 @@ const (
 
 // worker is a process that serves the sale.
 type worker struct {
-	cfg      *config.Config
-	loop     *eventloop.Loop // nil where goroutines serve
-	sale     *redisx.Sale
-	server   *handlers.Server
-	listener net.Listener
-	ready    func() error
-	stocked  chan struct{} // closed when the stock is known
+	cfg       *config.Config
+	loop      *eventloop.Loop      // nil where goroutines serve
+	blocklist *blocklist.Blocklist // nil where there is none
+	sale      *redisx.Sale
+	server    *handlers.Server
+	listener  net.Listener
+	ready     func() error
+	stocked   chan struct{} // closed when the stock is known
 }
 
 // runWorker serves what the supervisor handed over until a signal from it: SIGTERM stops, SIGHUP retires.
@@ -80,10 +82,13 @@ func newWorker(cfg *config.Config, o *opening, inherited *supervise.Worker) (*wo
 		redis.Loop = w.loop
 	}
 	w.sale = redisx.Join(redis, o.Sale, len(o.catalog.Foods()), o.catalog.Users())
+	if o.Blocklist != "" {
+		w.blocklist = blocklist.New(o.Blocklist)
+	}
 	w.server = handlers.New(handlers.Config{
 		Catalog: o.catalog, Keys: keys, Sale: w.sale, TokenTTL: cfg.TokenTTL, TLS: encryption, Loop: w.loop,
-		ServiceToken: o.ServiceToken,
-		ConnsMax:     cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
+		ServiceToken: o.ServiceToken, Blocklist: w.blocklist,
+		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
 	})
 	return w, nil
 }

@@ -22,6 +22,7 @@ type Config struct {
 	tokenFlags
 	saleFlags
 	ledgerFlags
+	blocklistFlags
 	loggingFlags
 
 	flags *Flags
@@ -57,6 +58,7 @@ func newConfig() *Config {
 	c.tokenFlags.add(c.flags)
 	c.saleFlags.add(c.flags, &c.Redis)
 	c.ledgerFlags.add(c.flags)
+	c.blocklistFlags.add(c.flags)
 	c.loggingFlags.add(c.flags)
 	return c
 }
