@@ -81,7 +81,8 @@ func TestBlocklistWithoutList(t *testing.T) {
 		s.withBlocklist(blocklist.New(filepath.Join(t.TempDir(), "none")))
 		s.expect(t, 2, "POST", "/blocklist/check", `["4509,000001"]`, 503, unavailable)
 		s.expect(t, 2, "GET", "/blocklist", "", 503, unavailable)
-		if status, body, _ := s.call(t, 0, "POST", "/login", `{"username":"user2","password":"pass2"}`); status != 200 {
+		status, body, _ := s.call(t, 0, "POST", "/login", `{"username":"user2","password":"pass2"}`)
+		if status != 200 {
 			t.Errorf("login %d %s", status, body)
 		}
 	})
@@ -154,8 +155,8 @@ func (s *shop) checkCSV(t *testing.T) {
 func TestListedUserCannotLogIn(t *testing.T) {
 	b := newBlocklist(t)
 	folder := t.TempDir()
-	stand.Must(t, os.WriteFile(filepath.Join(folder, "users.csv"), []byte("id,name,password,document\n1,root,r,\n"+
-		"2,ann,a,\"4509,000001\"\n3,bob,b,\"4509,000600\"\n4,cid,c,\n"), 0o600))
+	stand.Must(t, os.WriteFile(filepath.Join(folder, "users.csv"), []byte("id,name,password,document\n"+
+		"1,root,r,\n2,ann,a,\"4509,000001\"\n3,bob,b,\"4509,000600\"\n4,cid,c,\n"), 0o600))
 	stand.Must(t, os.WriteFile(filepath.Join(folder, "foods.csv"), []byte("id,stock,price\n1,1,1\n"), 0o600))
 	users, err := catalog.Load(t.Context(), catalog.Config{Dir: folder})
 	stand.Must(t, err)

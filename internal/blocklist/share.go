@@ -55,7 +55,8 @@ func (s *share) newest(l *pipeline.Link) (newest, error) {
 		return n, err
 	}
 	if n.Pieces < 0 || n.Pieces > piecesMax || n.Bytes < 0 || n.Bytes > piecesMax*pieceBytes {
-		return n, fmt.Errorf("Redis claims a blocklist of %d pieces and %d bytes", n.Pieces, n.Bytes)
+		return n, fmt.Errorf("cannot take a blocklist of Redis: it claims %d pieces and %d bytes", n.Pieces,
+			n.Bytes)
 	}
 	return n, nil
 }
@@ -75,7 +76,7 @@ func (s *share) fetch(ctx context.Context, l *pipeline.Link, n newest, w io.Writ
 			return err
 		}
 		if len(piece) == 0 {
-			return fmt.Errorf("Redis has lost piece %d of the blocklist, or holds a newer one", i)
+			return fmt.Errorf("cannot find piece %d of the blocklist: Redis has lost it, or holds a newer one", i)
 		}
 		if _, err := w.Write(piece); err != nil {
 			return err
@@ -128,7 +129,7 @@ func (s *share) publish(ctx context.Context, l *pipeline.Link, before newest, pa
 	case notNewer:
 		return nil // the pieces expire
 	case pieceMissing:
-		return errors.New("Redis has lost a piece of the blocklist")
+		return errors.New("cannot publish the blocklist: Redis has lost a piece of it")
 	}
 	return fmt.Errorf("publish.lua returns %d", result)
 }
