@@ -42,6 +42,8 @@ var (
 	errWrongSecret       = newFailure(403, "INVALID_SECRET", "密钥错误")
 	errTooManyRequests   = newFailure(429, "TOO_MANY_REQUESTS", "请求过于频繁")
 	errNoLimit           = newFailure(404, "LIMIT_NOT_FOUND", "没有对应的限流规则")
+	errDocumentInvalid   = newFailure(403, "DOCUMENT_INVALID", "证件无效")
+	errTooManyDocuments  = newFailure(413, "TOO_MANY_DOCUMENTS", "一次最多查询500个证件")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 

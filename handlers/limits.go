@@ -176,8 +176,8 @@ func (s *Server) liftLimits(ctx *fasthttp.RequestCtx, c call) {
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 }
 
-// replyDecision answers with a decision. Times are whole seconds. Where Redis does not answer and the rule is
-// open, only "allowed" is known.
+// replyDecision answers with a decision. Times are whole seconds. Where Redis does not answer and the rule
+// is open, only "allowed" is known.
 func replyDecision(ctx *fasthttp.RequestCtx, event string, d limits.Decision) {
 	if d.Remaining == limits.Unknown {
 		replyBody(ctx, []byte(`{"allowed":true}`))

@@ -68,7 +68,8 @@ func testFailedLoginsAreLimited(t *testing.T, s *shop) {
 		!strings.HasPrefix(h.Get("RateLimit"), `"login_failed";r=0;t=`) {
 		t.Errorf("headers %v", h)
 	}
-	if status, _, _ := s.call(t, 0, "POST", "/login", `{"username":"user3","password":"pass3"}`); status != 200 {
+	status, _, _ := s.call(t, 0, "POST", "/login", `{"username":"user3","password":"pass3"}`)
+	if status != 200 {
 		t.Errorf("another user: %d", status)
 	}
 	s.expect(t, 1, "DELETE", "/limits/login_failed?user=user2", "", 204, "")
@@ -159,7 +160,9 @@ func testLimitsService(t *testing.T, s *shop) {
 	s.expect(t, 1, "POST", path, "{}", 404, unknownPath) // it is off
 	s = limited(t, s, "mail by email 3/m; mail by ip 100/h; sms by user 1/m", nil)
 	right := []string{"Authorization", "Bearer " + serviceToken}
-	mail := func(cost string) string { return `{"event":"mail","features":{"email":"A@x.example"}` + cost + `}` }
+	mail := func(cost string) string {
+		return `{"event":"mail","features":{"email":"A@x.example"}` + cost + `}`
+	}
 	s.expect(t, 0, "POST", path, mail(""), 401, invalidToken)
 	h := s.expect(t, 0, "POST", path, mail(""), 200,
 		`{"allowed":true,"limit":3,"window":60,"remaining":2,"retry_after":0,"reset":61}`, right...)
@@ -236,7 +239,8 @@ func TestLimitsWithoutRedis(t *testing.T) {
 		return status == 503
 	})
 	s.expect(t, 1, "POST", "/limits/check", `{"event":"a","features":{"user":"x"}}`, 200, `{"allowed":true}`)
-	s.expect(t, 1, "POST", "/limits/check", `{"event":"login_failed","features":{"user":"x"}}`, 503, unavailable)
+	s.expect(t, 1, "POST", "/limits/check", `{"event":"login_failed","features":{"user":"x"}}`, 503,
+		unavailable)
 }
 
 // The hot calls do not allocate with the default rules and the bound on adds either.

@@ -28,7 +28,7 @@ func (s *Server) login(ctx *fasthttp.RequestCtx, _ call) {
 	if s.isRefused(ctx, limits.LoginFailed, who) {
 		return
 	}
-	user, ok := s.cfg.Catalog.Authenticate(name, password)
+	user, document, ok := s.cfg.Catalog.Identify(name, password)
 	if !ok {
 		s.record(ctx, limits.LoginFailed, who)
 		if n := s.refusedLogins.Due(timeOf(ctx)); n > 0 { // without the name: people type passwords there
@@ -36,6 +36,10 @@ func (s *Server) login(ctx *fasthttp.RequestCtx, _ call) {
 				"refused", n, "last_from", s.clientAddress(ctx))
 		}
 		reply(ctx, errUserAuth)
+		return
+	}
+	if s.isListed(document) {
+		reply(ctx, errDocumentInvalid)
 		return
 	}
 	var scratch [scratchBytes]byte

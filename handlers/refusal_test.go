@@ -207,7 +207,7 @@ func testContinue(t *testing.T, s *shop) {
 			"", false, []int{400},
 		},
 		{
-			"body too long", loginHead + "Content-Length: 4097\r\nExpect: 100-continue\r\n\r\n",
+			"body too long", loginHead + "Content-Length: 8193\r\nExpect: 100-continue\r\n\r\n",
 			"", false, []int{413},
 		},
 		{

@@ -47,6 +47,11 @@ func (s *Server) table() []route {
 			route{"GET", "/limits/:event", s.userOrService, onGoroutine, s.peekLimits},
 			route{"DELETE", "/limits/:event", s.rootOrService, onGoroutine, s.liftLimits})
 	}
+	if s.cfg.Blocklist != nil {
+		table = append(table,
+			route{"POST", "/blocklist/check", s.userOrService, onGoroutine, s.checkDocuments},
+			route{"GET", "/blocklist", s.userOrService, onGoroutine, s.describeBlocklist})
+	}
 	return table
 }
 

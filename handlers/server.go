@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/blocklist"
 	"flashsale/internal/catalog"
 	"flashsale/internal/eventloop"
 	"flashsale/internal/limits"
@@ -29,7 +30,7 @@ const (
 	headBytesMax = 8 << 10 // request line and headers
 	urlBytesMax  = 1 << 10 // no call needs more than some hundred
 	headersMax   = 100     // browsers send about twenty
-	bodyBytesMax = 4 << 10 // no call takes more than some hundred bytes
+	bodyBytesMax = 8 << 10 // 500 documents for the blocklist; no other call takes more than some hundred bytes
 )
 
 // drainPoll is the time between two looks at whether a drain has ended.
@@ -52,6 +53,8 @@ type Config struct {
 	// Loop serves the hot calls. Without it fasthttp's server does. The Loop of Sale must be the same. With
 	// TLS there must be none: it is not used, and what Sale changes would wait for it.
 	Loop *eventloop.Loop
+
+	Blocklist *blocklist.Blocklist // of invalid documents; nil answers its calls with 404
 
 	TLS                *tls.Config    // nil for plain HTTP
 	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors

@@ -26,6 +26,7 @@ type handover struct {
 	VK        handlers.VKGroup // of the bot; without a Secret there is none
 	Limits    []limits.Rule
 	LimitsOff bool
+	Blocklist string // path of the snapshot of the list of invalid passports, "" for none
 }
 
 // pack makes the handover to all workers. Its files are open.

@@ -29,6 +29,9 @@ func (s *supervisor) reloads() []reload {
 // reload reads everything again, as SIGHUP asks for, and replaces the workers. The last line names what
 // was taken.
 func (s *supervisor) reload(ctx context.Context) {
+	if s.blocklist != nil {
+		s.blocklist.Reload() // in the background: an import takes its time
+	}
 	var taken []any
 	for _, r := range s.reloads() {
 		err := r.read(ctx)

@@ -21,6 +21,9 @@ func (s *supervisor) rooms() []room {
 	if keeper := s.newRepeatsKeeper(); keeper != nil {
 		list = append(list, room{"repeats", keeper.Run})
 	}
+	if s.blocklist != nil {
+		list = append(list, room{"blocklist", s.blocklist.Run})
+	}
 	return append(list, room{"workers", s.keepWorkers})
 }
 
@@ -35,6 +38,9 @@ func (w *worker) rooms(stop context.Context) []room {
 	}
 	if w.repeats != nil {
 		list = append(list, room{"repeats", w.repeats.Run})
+	}
+	if w.blocklist != nil {
+		list = append(list, room{"blocklist", w.blocklist.Run})
 	}
 	list = append(list, room{"http", func(ctx context.Context) error { return w.serve(ctx, stop) }})
 	if w.loop != nil { // it runs the connections of all others

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"flashsale/internal/blocklist"
 	"flashsale/internal/config"
 	"flashsale/internal/datafolder"
 	"flashsale/internal/ledger"
@@ -23,8 +24,9 @@ type supervisor struct {
 	processes *supervise.Supervisor
 	store     *store
 	sale      *opening
-	database  *ledger.Database // nil without a ledger
-	ledger    *ledger.Ledger   // nil without a ledger
+	database  *ledger.Database  // nil without a ledger
+	ledger    *ledger.Ledger    // nil without a ledger
+	blocklist *blocklist.Keeper // nil without a list
 
 	handedOver supervise.Handover
 	catalogs   []*os.File // that workers may be started with
@@ -114,6 +116,12 @@ func (s *supervisor) run(
 	}
 	if s.ledger, err = openLedger(ctx, s.database, s.sale, s.address()); err != nil {
 		return err
+	}
+	if s.blocklist, err = openBlocklist(s.cfg, folder, s.store); err != nil {
+		return err
+	}
+	if s.blocklist != nil {
+		s.sale.Blocklist = folder.File(blocklistName)
 	}
 	if s.handedOver, err = s.sale.pack(); err != nil {
 		return err

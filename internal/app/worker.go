@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flashsale/handlers"
+	"flashsale/internal/blocklist"
 	"flashsale/internal/config"
 	"flashsale/internal/eventloop"
 	"flashsale/internal/limits"
@@ -27,15 +28,16 @@ const (
 
 // worker is a process that serves the sale.
 type worker struct {
-	cfg      *config.Config
-	loop     *eventloop.Loop // nil where goroutines serve
-	sale     *redisx.Sale
-	repeats  *repeats.Counter // nil where the room is off
-	limits   *limits.Limiter  // nil without rate limits
-	server   *handlers.Server
-	listener net.Listener
-	ready    func() error
-	stocked  chan struct{} // closed when the stock is known
+	cfg       *config.Config
+	loop      *eventloop.Loop // nil where goroutines serve
+	sale      *redisx.Sale
+	blocklist *blocklist.Blocklist // nil where there is none
+	repeats   *repeats.Counter     // nil where the room is off
+	limits    *limits.Limiter      // nil without rate limits
+	server    *handlers.Server
+	listener  net.Listener
+	ready     func() error
+	stocked   chan struct{} // closed when the stock is known
 }
 
 // runWorker serves what the supervisor handed over until a signal from it: SIGTERM stops, SIGHUP retires.
@@ -90,9 +92,12 @@ func newWorker(cfg *config.Config, o *opening, inherited *supervise.Worker) (*wo
 	if !o.LimitsOff {
 		w.limits = limits.New(limits.Config{Redis: o.Redis.Config, Rules: o.Limits, Cluster: cfg.LimitsCluster})
 	}
+	if o.Blocklist != "" {
+		w.blocklist = blocklist.New(o.Blocklist)
+	}
 	w.server = handlers.New(handlers.Config{
 		Catalog: o.catalog, Keys: keys, Sale: w.sale, TokenTTL: cfg.TokenTTL, TLS: encryption, Loop: w.loop,
-		ServiceToken: o.ServiceToken, Repeats: w.repeats, VK: o.VK,
+		ServiceToken: o.ServiceToken, Repeats: w.repeats, VK: o.VK, Blocklist: w.blocklist,
 		Limits: w.limits, CartAddsMinute: cfg.CartAdds,
 		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
 	})

@@ -36,7 +36,7 @@ func (b builtIn) rows(ctx context.Context, t table, visit rowVisitor) error {
 		count, fill = b.users, b.user
 	}
 	at := place{table: b.name(t) + ", row "}
-	fields := make([]string, len(t.columns))
+	fields := t.fields()
 	for i := 1; i <= count; i++ {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("cannot generate catalogue: %w", err)

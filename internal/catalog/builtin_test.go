@@ -17,7 +17,7 @@ func TestBuiltIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantUsers := []User{{1, "root", "geheim"}, {2, "user2", "pass2"}, {3, "user3", "pass3"}}
+	wantUsers := []User{{1, "root", "geheim", 0}, {2, "user2", "pass2", 0}, {3, "user3", "pass3", 0}}
 	if !slices.Equal(users, wantUsers) {
 		t.Errorf("users %v, want %v", users, wantUsers)
 	}

@@ -24,7 +24,14 @@ type Food struct{ ID, Stock, Price int64 }
 type User struct {
 	ID             uint32
 	Name, Password string
+	Document       Document
 }
+
+// Document is a user's passport: 0 for none, else 1 plus its series times a million plus its number.
+type Document uint64
+
+// Passport returns the series times a million plus the number. ok is false where there is none.
+func (d Document) Passport() (passport uint64, ok bool) { return uint64(d) - 1, d != 0 }
 
 // Catalog is an immutable catalogue, safe for concurrent use: a view of one image of bytes.
 type Catalog struct {
@@ -51,17 +58,23 @@ func (c *Catalog) Users() int { return int(c.layout.users) }
 // callers cannot learn which. An unknown name, or one too long, costs the same hashing as a wrong
 // password.
 func (c *Catalog) Authenticate(name, password []byte) (userID uint32, ok bool) {
+	userID, _, ok = c.Identify(name, password)
+	return userID, ok
+}
+
+// Identify is Authenticate that returns the user's document, too.
+func (c *Catalog) Identify(name, password []byte) (userID uint32, document Document, ok bool) {
 	records, slots := c.layout.records(c.image), c.layout.slots(c.image)
 	_, offset := probe(records, slots, name)
 	entry := records[offset:] // for an unknown name the dummy record, which has a random hash
 
 	given := c.hasher.hash(name, password)
-	same := subtle.ConstantTimeCompare(given[:], entry[recordHash:recordName]) == 1
+	same := subtle.ConstantTimeCompare(given[:], entry[recordHash:recordDocument]) == 1
 	fits := len(name) <= nameBytesMax && len(password) <= passwordBytesMax
 	if offset == dummyRecord || !same || !fits {
-		return 0, false
+		return 0, 0, false
 	}
-	return binary.LittleEndian.Uint32(entry), true
+	return binary.LittleEndian.Uint32(entry), Document(binary.LittleEndian.Uint64(entry[recordDocument:])), true
 }
 
 // Fingerprint returns 16 hex digits of a hash over id, price and stock of all foods: servers of one sale

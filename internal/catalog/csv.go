@@ -71,7 +71,7 @@ func readCSV(ctx context.Context, text io.Reader, path string, t table, visit ro
 	if err != nil {
 		return err
 	}
-	fields := make([]string, len(t.columns))
+	fields := t.fields()
 	for {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("cannot read catalogue: %w", err)
@@ -92,7 +92,7 @@ func readCSV(ctx context.Context, text io.Reader, path string, t table, visit ro
 			fields[i] = record[column]
 			// A person who logs in types no such space, and in the file it cannot be seen.
 			if strings.TrimSpace(fields[i]) != fields[i] {
-				return fmt.Errorf("%v: %s begins or ends with white space; remove it", at, t.columns[i])
+				return fmt.Errorf("%v: %s begins or ends with white space; remove it", at, t.column(i))
 			}
 		}
 		if err := visit(at, fields); err != nil {
@@ -101,7 +101,8 @@ func readCSV(ctx context.Context, text io.Reader, path string, t table, visit ro
 	}
 }
 
-// readHeader returns for each column of t its position in the file.
+// readHeader returns for each column of t, and for the optional one if it is there, its position in the
+// file.
 func readHeader(reader *csv.Reader, at *place, t table) ([]int, error) {
 	header, err := readRecord(reader, at)
 	if errors.Is(err, io.EOF) {
@@ -114,9 +115,13 @@ func readHeader(reader *csv.Reader, at *place, t table) ([]int, error) {
 	if len(header) > 0 {
 		header[0] = strings.TrimPrefix(header[0], byteOrderMark)
 	}
-	positions := make([]int, len(t.columns))
-	wrong := len(header) != len(t.columns)
-	for i, column := range t.columns {
+	columns := t.columns
+	if t.optional != "" && slices.Contains(header, t.optional) {
+		columns = append(slices.Clip(columns), t.optional)
+	}
+	positions := make([]int, len(columns))
+	wrong := len(header) != len(columns)
+	for i, column := range columns {
 		positions[i] = slices.Index(header, column)
 		wrong = wrong || positions[i] < 0
 	}

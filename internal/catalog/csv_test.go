@@ -38,11 +38,27 @@ func TestCSV(t *testing.T) {
 	if catalog.Users() != 3 {
 		t.Errorf("%d users, want 3", catalog.Users())
 	}
-	for _, user := range []User{{7, `Smith, "J"`, "two\nlines"}, {1, "root", "secret"},
-		{4294967295, "李雷", "密码"}} {
+	for _, user := range []User{{7, `Smith, "J"`, "two\nlines", 0}, {1, "root", "secret", 0},
+		{4294967295, "李雷", "密码", 0}} {
 		if id, ok := catalog.Authenticate([]byte(user.Name), []byte(user.Password)); !ok || id != user.ID {
 			t.Errorf("%s: user %d, %v, want %d", user.Name, id, ok, user.ID)
 		}
+	}
+}
+
+// A users.csv may name a document for each user, in any column; an empty one is none.
+func TestCSVDocuments(t *testing.T) {
+	c := mustLoad(t, Config{Dir: writeCSV(t, "document,id,name,password\n,1,root,r\n\"0000,000000\",2,ann,a\n"+
+		"\"9999,999999\",3,bob,b\n", goodFoods)})
+	for name, want := range map[string]Document{"root": 0, "ann": 1, "bob": 10_000_000_000} {
+		id, got, ok := c.Identify([]byte(name), []byte(name[:1]))
+		if passport, there := got.Passport(); got != want || !ok || there != (want != 0) ||
+			there && passport != uint64(want-1) {
+			t.Errorf("%s (%d) has document %d (%d), want %d", name, id, got, passport, want)
+		}
+	}
+	if _, got, ok := c.Identify([]byte("bob"), []byte("x")); got != 0 || ok {
+		t.Errorf("a wrong password gives document %d, %v", got, ok)
 	}
 }
 
@@ -72,6 +88,8 @@ func TestCSVRefusals(t *testing.T) {
 			`DIR/users.csv:3: id "4294967296" is not a whole number from 1 to 4294967295`},
 		{"user id not a number", head + "two,ann,a\n", goodFoods,
 			`DIR/users.csv:3: id "two" is not a whole number from 1 to 4294967295`},
+		{"document with a digit too many", "id,name,password,document\n1,root,r,\"1234,1234567\"\n", goodFoods,
+			`DIR/users.csv:2: document "1234,1234567" is not four digits, a comma and six digits`},
 		{"no name", head + "2,,a\n", goodFoods, `DIR/users.csv:3: name is empty; give the user one`},
 		{"no password", head + "2,ann,\n", goodFoods, `DIR/users.csv:3: password is empty; give the user one`},
 		{"long name", head + "2," + strings.Repeat("n", 256) + ",a\n", goodFoods,

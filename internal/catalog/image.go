@@ -19,6 +19,7 @@ import (
 //	records  one per user, back to back in the order of the source, after a dummy for unknown names:
 //	         id                          uint32, 0 in the dummy
 //	         hash of name and password   16 bytes, random in the dummy
+//	         document                    uint64, 0 for none
 //	         length of name              1 byte
 //	         name                        that many bytes
 //	foods    by id: stock, price         2 x uint64
@@ -26,7 +27,7 @@ import (
 //	                                     uint32
 const (
 	imageMagic   = "flashcat"
-	imageVersion = 2
+	imageVersion = 3
 
 	headerVersion = 8
 	headerUsers   = 12
@@ -36,14 +37,16 @@ const (
 	headerKey     = 36
 	headerBytes   = headerKey + keyBytes
 
-	recordHash   = 4
-	recordName   = recordHash + hashBytes
-	recordMin    = recordName + 1
-	recordMax    = recordMin + nameBytesMax
-	dummyRecord  = 0
-	foodBytes    = 16
-	slotBytes    = 4
-	slotsPerUser = 2
+	recordHash     = 4
+	recordDocument = recordHash + hashBytes
+	recordName     = recordDocument + documentBytes
+	recordMin      = recordName + 1
+	recordMax      = recordMin + nameBytesMax
+	dummyRecord    = 0
+	documentBytes  = 8
+	foodBytes      = 16
+	slotBytes      = 4
+	slotsPerUser   = 2
 
 	// The constant fails to compile if usersMax lets an offset pass 32 bits.
 	_ = uint32(recordMin + usersMax*recordMax)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,14 +75,22 @@ func (d Database) rows(ctx context.Context, t table, visit rowVisitor) error {
 		return err
 	}
 	defer db.Close()
-	query := fmt.Sprintf("SELECT `%s` FROM `%s` ORDER BY `id`", strings.Join(t.columns, "`, `"), t.name)
+	columns := t.columns
+	there, err := d.has(ctx, db, t)
+	if there {
+		columns = append(slices.Clip(columns), t.optional)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read table %s of %v: %w", t.name, d, err)
+	}
+	query := fmt.Sprintf("SELECT `%s` FROM `%s` ORDER BY `id`", strings.Join(columns, "`, `"), t.name)
 	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
 		return fmt.Errorf("cannot read table %s of %v: %w", t.name, d, err)
 	}
 	defer rows.Close()
 	at := place{table: d.name(t) + ", row "}
-	if err := visitRows(rows, at, t, visit); err != nil {
+	if err := visitRows(rows, at, t, len(columns), visit); err != nil {
 		return err
 	}
 	if err := rows.Err(); err != nil {
@@ -90,10 +99,22 @@ func (d Database) rows(ctx context.Context, t table, visit rowVisitor) error {
 	return nil
 }
 
-func visitRows(rows *sql.Rows, at place, t table, visit rowVisitor) error {
-	raw := make([]sql.RawBytes, len(t.columns)) // nil where the row has NULL
-	fields := make([]string, len(t.columns))
-	targets := make([]any, len(t.columns))
+// has reports whether the optional column of a table is there.
+func (d Database) has(ctx context.Context, db *sql.DB, t table) (there bool, err error) {
+	const query = "SELECT COUNT(*) > 0 FROM information_schema.columns " +
+		"WHERE table_schema = ? AND table_name = ? AND column_name = ?"
+	if t.optional == "" {
+		return false, nil
+	}
+	err = db.QueryRowContext(ctx, query, d.Name, t.name, t.optional).Scan(&there)
+	return there, err
+}
+
+// visitRows visits rows of a number of columns. The optional one may be NULL, which is the same as "".
+func visitRows(rows *sql.Rows, at place, t table, columns int, visit rowVisitor) error {
+	raw := make([]sql.RawBytes, columns) // nil where the row has NULL
+	fields := t.fields()
+	targets := make([]any, columns)
 	for i := range raw {
 		targets[i] = &raw[i]
 	}
@@ -102,9 +123,9 @@ func visitRows(rows *sql.Rows, at place, t table, visit rowVisitor) error {
 		if err := rows.Scan(targets...); err != nil {
 			return fmt.Errorf("cannot read %v: %w", at, err)
 		}
-		for i, column := range t.columns {
-			if raw[i] == nil {
-				return fmt.Errorf("%v: %s is NULL; give it a value", at, column)
+		for i := range raw {
+			if raw[i] == nil && t.column(i) != t.optional {
+				return fmt.Errorf("%v: %s is NULL; give it a value", at, t.column(i))
 			}
 			fields[i] = string(raw[i])
 		}

@@ -41,6 +41,7 @@ func execute(t *testing.T, db *sql.DB, statements string) {
 func TestMySQL(t *testing.T) {
 	server := mariadbtest.Start(t)
 	t.Run("load", func(t *testing.T) { testMySQLLoad(t, server) })
+	t.Run("documents", func(t *testing.T) { testMySQLDocuments(t, server) })
 	t.Run("refusals", func(t *testing.T) { testMySQLRefusals(t, server) })
 	t.Run("faults", func(t *testing.T) { testMySQLFaults(t, server) })
 	t.Run("cancel", func(t *testing.T) { testMySQLCancel(t, server) })
@@ -55,9 +56,22 @@ func testMySQLLoad(t *testing.T, server *mariadbtest.Server) {
 	if catalog.Users() != 3 {
 		t.Errorf("%d users, want 3", catalog.Users())
 	}
-	for _, user := range []User{{1, "root", "geheim"}, {2, "ann", "a"}, {30, "李雷", "密码"}} {
+	for _, user := range []User{{1, "root", "geheim", 0}, {2, "ann", "a", 0}, {30, "李雷", "密码", 0}} {
 		if id, ok := catalog.Authenticate([]byte(user.Name), []byte(user.Password)); !ok || id != user.ID {
 			t.Errorf("%s: user %d, %v, want %d", user.Name, id, ok, user.ID)
+		}
+	}
+}
+
+// The column of documents may be missing, and NULL and "" are none.
+func testMySQLDocuments(t *testing.T, server *mariadbtest.Server) {
+	catalog := mustLoad(t, Config{DB: makeDatabase(t, server, "documents", createTables+goodRows+
+		"ALTER TABLE user ADD COLUMN document CHAR(11) NULL;"+
+		"UPDATE user SET document = '0009,000001' WHERE id = 2; UPDATE user SET document = '' WHERE id = 30;")})
+	for name, want := range map[string]Document{"ann": 9_000_002, "root": 0, "李雷": 0} {
+		password := map[string]string{"ann": "a", "root": "r", "李雷": "密码"}[name]
+		if _, got, ok := catalog.Identify([]byte(name), []byte(password)); got != want || !ok {
+			t.Errorf("%s has document %d, %v, want %d", name, got, ok, want)
 		}
 	}
 }

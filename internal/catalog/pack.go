@@ -27,7 +27,7 @@ func newPacker() *packer {
 	p.hasher = newHasher(p.key[:])
 
 	var dummy [recordMin]byte
-	rand.Read(dummy[recordHash:recordName])
+	rand.Read(dummy[recordHash:recordDocument])
 	p.image = append(make([]byte, headerBytes), dummy[:]...)
 	return p
 }
@@ -46,6 +46,7 @@ func (p *packer) add(at place, user User) error {
 	hash := p.hasher.hash([]byte(user.Name), []byte(user.Password))
 	p.image = binary.LittleEndian.AppendUint32(p.image, user.ID)
 	p.image = append(p.image, hash[:]...)
+	p.image = binary.LittleEndian.AppendUint64(p.image, uint64(user.Document))
 	p.image = append(p.image, byte(len(user.Name)))
 	p.image = append(p.image, user.Name...)
 	p.table = at.table

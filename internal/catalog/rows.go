@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 )
@@ -38,7 +39,23 @@ func parseUser(at place, fields []string, rootPassword string) (User, error) {
 	if err := checkText(at, "password", user.Password, passwordBytesMax); err != nil {
 		return User{}, err
 	}
-	return user, nil
+	user.Document, err = parseDocument(at, fields[3])
+	return user, err
+}
+
+var passport = regexp.MustCompile(`^([0-9]{4}),([0-9]{6})$`)
+
+// parseDocument reads a passport's four digits of series, a comma and six digits of number.
+func parseDocument(at place, text string) (Document, error) {
+	if text == "" {
+		return 0, nil
+	}
+	digits := passport.FindStringSubmatch(text)
+	if digits == nil {
+		return 0, fmt.Errorf("%v: document %.40q is not four digits, a comma and six digits", at, text)
+	}
+	n, err := strconv.ParseUint(digits[1]+digits[2], 10, 64)
+	return Document(n + 1), err
 }
 
 func parseFood(at place, fields []string) (food Food, err error) {

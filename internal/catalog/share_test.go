@@ -101,15 +101,15 @@ func TestMapRefusesABadImage(t *testing.T) {
 		{"magic", func(image []byte) []byte { image[0]++; return image },
 			"cannot map catalogue file: not a catalogue image"},
 		{"version", func(image []byte) []byte { image[headerVersion]++; return image },
-			"cannot map catalogue file: catalogue image of version 3; this program reads version 2"},
+			"cannot map catalogue file: catalogue image of version 4; this program reads version 3"},
 		{"cut", func(image []byte) []byte { return image[:len(image)-1] },
-			"cannot map catalogue file: catalogue image of 2076 bytes does not match its header"},
+			"cannot map catalogue file: catalogue image of 2164 bytes does not match its header"},
 		{"longer", func(image []byte) []byte { return append(image, 0) },
-			"cannot map catalogue file: catalogue image of 2078 bytes does not match its header"},
+			"cannot map catalogue file: catalogue image of 2166 bytes does not match its header"},
 		{"records past the end", func(image []byte) []byte { return put64(image, headerRecords, 1<<63) },
-			"cannot map catalogue file: catalogue image of 2077 bytes does not match its header"},
+			"cannot map catalogue file: catalogue image of 2165 bytes does not match its header"},
 		{"slots past the end", func(image []byte) []byte { return put64(image, headerSlots, 1<<62+32) },
-			"cannot map catalogue file: catalogue image of 2077 bytes does not match its header"},
+			"cannot map catalogue file: catalogue image of 2165 bytes does not match its header"},
 		{"slots too few for an end of probing", func(image []byte) []byte {
 			binary.LittleEndian.PutUint32(image[headerUsers:], 17)
 			return image

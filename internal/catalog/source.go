@@ -57,12 +57,24 @@ type rowVisitor func(at place, fields []string) error
 
 // table is one of the two tables of the contest.
 type table struct {
-	name    string
-	columns []string
+	name     string
+	columns  []string
+	optional string // one more column, which a source may leave out; its field is "" then
+}
+
+// fields makes room for the fields of a row: those of the columns, then the optional one.
+func (t table) fields() []string { return make([]string, len(t.columns)+1) }
+
+// column is the name of a field.
+func (t table) column(i int) string {
+	if i == len(t.columns) {
+		return t.optional
+	}
+	return t.columns[i]
 }
 
 var (
-	userTable = table{name: "user", columns: []string{"id", "name", "password"}}
+	userTable = table{name: "user", columns: []string{"id", "name", "password"}, optional: "document"}
 	foodTable = table{name: "food", columns: []string{"id", "stock", "price"}}
 )
 

@@ -24,6 +24,7 @@ type Config struct {
 	saleFlags
 	ledgerFlags
 	repeatsFlags
+	blocklistFlags
 	loggingFlags
 
 	flags *Flags
@@ -61,6 +62,7 @@ func newConfig() *Config {
 	c.saleFlags.add(c.flags, &c.Redis)
 	c.ledgerFlags.add(c.flags)
 	c.repeatsFlags.add(c.flags)
+	c.blocklistFlags.add(c.flags)
 	c.loggingFlags.add(c.flags)
 	return c
 }

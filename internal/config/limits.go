@@ -41,7 +41,8 @@ func (c *limitsFlags) add(f *Flags) {
 	})
 }
 
-// LimitRules reads the rules of the rate limits, from the file if there is one. off means that the room is off.
+// LimitRules reads the rules of the rate limits, from the file if there is one. off means that the room is
+// off.
 func (c *limitsFlags) LimitRules() (rules []limits.Rule, off bool, err error) {
 	if c.file == "" {
 		if c.rules == limitsOff {

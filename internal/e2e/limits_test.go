@@ -34,7 +34,8 @@ func TestLimitsExamples(t *testing.T) {
 			t.Errorf("%s\n%s, %v\nwant %s", command, got, err, want)
 		}
 	}
-	for _, fence := range docFence.FindAllStringSubmatch(stand.ReadFile(t, root+"internal/limits/README.md"), -1) {
+	text := stand.ReadFile(t, root+"internal/limits/README.md")
+	for _, fence := range docFence.FindAllStringSubmatch(text, -1) {
 		if fence[1] != "sh" {
 			continue
 		}

@@ -13,8 +13,8 @@ type Adds struct {
 	users []atomic.Uint64 // by user: the minute, and below it 32 bits with the number of changes in it
 }
 
-// NewAdds makes Adds for users 1 to users; most is the bound for a minute of the clock. It returns nil, which
-// lets all pass, where that is 0.
+// NewAdds makes Adds for users 1 to users; most is the bound for a minute of the clock. It returns nil,
+// which lets all pass, where that is 0.
 func NewAdds(users, most int) *Adds {
 	if most == 0 {
 		return nil

@@ -161,7 +161,8 @@ func (l *Limiter) decideOnce(list []asked, cost int64) (d Decision, at string, e
 		return d, "", err
 	}
 	if len(reply) != replyHead+rates*replyPerRate {
-		return d, "", fmt.Errorf("cannot read the reply of decide.lua: %d integers for %d rates", len(reply), rates)
+		return d, "", fmt.Errorf("cannot read the reply of decide.lua: %d integers for %d rates",
+			len(reply), rates)
 	}
 	d = Decision{Allowed: reply[1] == 1, Remaining: math.MaxInt64}
 	l.read(&d, list, reply[replyHead:], max(cost, 1))

@@ -73,7 +73,8 @@ func TestCluster(t *testing.T) {
 	polltest.Until(t, "cluster", func() bool { return server.Do(t, "SET x y") == "+OK" })
 	redis := pipeline.Config{Network: "unix", Address: server.Socket, Timeout: 20 * time.Second}
 	both := map[string]string{"user": "a", "ip": "10.0.0.1"}
-	l := begin(t, redis, "x by user 5/m 100/d precise closed; x by ip 2/m", func(c *Config) { c.Cluster = true })
+	l := begin(t, redis, "x by user 5/m 100/d precise closed; x by ip 2/m",
+		func(c *Config) { c.Cluster = true })
 	for call, want := range []bool{true, true, false} {
 		d, err := l.Check("x", both, 1)
 		if err != nil || d.Allowed != want {
@@ -239,7 +240,8 @@ func TestKeysAreBoundedAndExpire(t *testing.T) {
 		t.Errorf("the precise key has %s fields, want an hour and a second", n)
 	}
 	hour := fmt.Sprintf("limit_{y:user:a}:%d", (begun+2999*47)/3600)
-	if n, ttl := server.Do(t, "HLEN "+hour), server.Do(t, "TTL "+hour); n != ":2" || len(ttl) < 2 || ttl < ":9" {
+	n, ttl := server.Do(t, "HLEN "+hour), server.Do(t, "TTL "+hour)
+	if n != ":2" || len(ttl) < 2 || ttl < ":9" {
 		t.Errorf("its hour has %s fields and lives for %s s", n, ttl)
 	}
 }

@@ -73,8 +73,8 @@ func (l *Limiter) Limits(event Event) (limited, byAddress bool) {
 const shortWait = time.Second
 
 // Refused reports whether the caller may not do it now, and why: Rate is zero where only calls on their way
-// stand against it, Remaining is Unknown where Redis is away and a rule is closed. It asks only the memory of
-// this process: it does not wait and does not allocate.
+// stand against it, Remaining is Unknown where Redis is away and a rule is closed. It asks only the memory
+// of this process: it does not wait and does not allocate.
 func (l *Limiter) Refused(event Event, w Who, now time.Time) (d Decision, refused bool) {
 	e := l.rules.Load().own[event]
 	if e == nil {
@@ -96,8 +96,8 @@ func (l *Limiter) Refused(event Event, w Who, now time.Time) (d Decision, refuse
 	return d, refused
 }
 
-// refused is Limiter.Refused for a value. As many calls may be on their way as the smallest rate has: more of
-// them could not all be counted.
+// refused is Limiter.Refused for a value. As many calls may be on their way as the smallest rate has: more
+// of them could not all be counted.
 func (l *limit) refused(value []byte, now time.Time) (Decision, bool) {
 	r, refused := l.memory.look(value, now)
 	rules := l.of(value)

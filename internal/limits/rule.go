@@ -194,8 +194,8 @@ func parseRate(text string) (Rate, error) {
 	return Rate{}, fmt.Errorf("rate %s: the window must be s, m, h or d", text)
 }
 
-// Normal is the form in which a feature's value is counted. An IPv6 client has a network of /64 to itself, so
-// its addresses there are one; capitals in an email address make no difference. Error: ErrBadValue.
+// Normal is the form in which a feature's value is counted. An IPv6 client has a network of /64 to itself,
+// so its addresses there are one; capitals in an email address make no difference. Error: ErrBadValue.
 func Normal(feature, value string) (string, error) {
 	if value == "" || len(value) > valueMax {
 		return "", fmt.Errorf("%w: %s has %d bytes; it must have from 1 to %d", ErrBadValue, feature, len(value),

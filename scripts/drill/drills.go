@@ -84,6 +84,8 @@ var drills = []drill{
 		healthy: true, alone: true, run: oneCart},
 	{name: "many-carts", says: "one user fills carts from 64 connections as fast as possible", setup: crowded,
 		healthy: true, alone: true, run: manyCarts},
+	{name: "blocklist", says: "Redis is frozen, then killed, while the blocklist is asked",
+		setup: setup{servers: 1, blocklist: true}, refuses: true, alone: true, run: blocklistAnswers},
 	{name: "readyz-flood", says: "256 connections ask /readyz as fast as they can", setup: crowded,
 		healthy: true, alone: true, run: readyzFlood},
 }

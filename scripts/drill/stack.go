@@ -21,16 +21,17 @@ const (
 
 // setup is the stack that a drill needs.
 type setup struct {
-	servers  int    // of one sale, at least 1
-	probes   int    // of each server; 0 is 1
-	buyers   int    // of the load, at once; 0 is buyersDefault
-	own      bool   // the server's own redis-server, in its data folder, instead of one that the drill keeps
-	proxied  bool   // the servers reach Redis over TCP through the proxy, else by its unix socket
-	everysec bool   // appendfsync everysec instead of always
-	disk     bool   // the data of Redis lies on a small file system of its own
-	clock    bool   // the servers' clock can be made to jump
-	patient  bool   // the servers wait longer for Redis: no 503 because the machine is busy
-	flags    string // further ones of the servers
+	servers   int    // of one sale, at least 1
+	probes    int    // of each server; 0 is 1
+	buyers    int    // of the load, at once; 0 is buyersDefault
+	own       bool   // the server's own redis-server, in its data folder, instead of one that the drill keeps
+	proxied   bool   // the servers reach Redis over TCP through the proxy, else by its unix socket
+	everysec  bool   // appendfsync everysec instead of always
+	disk      bool   // the data of Redis lies on a small file system of its own
+	clock     bool   // the servers' clock can be made to jump
+	blocklist bool   // the servers have a list of invalid passports
+	patient   bool   // the servers wait longer for Redis: no 503 because the machine is busy
+	flags     string // further ones of the servers
 }
 
 // merge is a stack on which both drills of a pair can be made.
@@ -38,7 +39,8 @@ func (a setup) merge(b setup) setup {
 	return setup{servers: max(a.servers, b.servers), probes: max(a.probes, b.probes),
 		buyers: max(a.buyers, b.buyers), own: a.own || b.own, proxied: a.proxied || b.proxied,
 		everysec: a.everysec || b.everysec, disk: a.disk || b.disk, clock: a.clock || b.clock,
-		patient: a.patient || b.patient, flags: a.flags + " " + b.flags}
+		patient: a.patient || b.patient, blocklist: a.blocklist || b.blocklist,
+		flags: a.flags + " " + b.flags}
 }
 
 // load is how many buyers the load has at once.
@@ -119,10 +121,19 @@ func startStack(ctx context.Context, c setup, long bool) (*stack, error) {
 	if err != nil {
 		return s, err
 	}
+	list := ""
+	if c.blocklist {
+		if list, err = writeList(s.folder); err != nil {
+			return s, err
+		}
+	}
 	for i := range c.servers {
 		one, err := newServer(program, s.folder, i+1, c, address, env)
 		if err != nil {
 			return s, err
+		}
+		if list != "" {
+			one.program.Args = append(one.program.Args, "-blocklist", list)
 		}
 		s.servers = append(s.servers, one)
 		if c.own {

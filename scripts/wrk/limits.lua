@@ -1,9 +1,10 @@
 -- POST /limits/check under load: decisions on an event of the server's rules, for one user after the other.
 --
---   SERVICE_TOKEN=... wrk -t2 -c64 -d5s -s scripts/wrk/limits.lua http://127.0.0.1:8080 [-- event users]
+-- SERVICE_TOKEN=... wrk -t2 -c64 -d5s -s scripts/wrk/limits.lua http://127.0.0.1:8080 [-- event users]
 --
--- The event (default: order) needs a rule by user, as of -limits "order by user 1000000/m". The users (default:
--- 1000) are names that only the limits know. 429 counts as an error for wrk; done names how many there were.
+-- The event (default: order) needs a rule by user, as of -limits "order by user 1000000/m". The users
+-- (default: 1000) are names that only the limits know. 429 counts as an error for wrk; done names how many
+-- there were.
 
 local event, users, user, token = "order", 1000, 0, os.getenv("SERVICE_TOKEN") or ""
 

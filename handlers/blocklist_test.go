@@ -1,0 +1,184 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/blocklist"
+	"flashsale/internal/catalog"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
+	"flashsale/redisx/redistest"
+)
+
+const (
+	documentInvalid  = `{"code":"DOCUMENT_INVALID","message":"证件无效"}`
+	tooManyDocuments = `{"code":"TOO_MANY_DOCUMENTS","message":"一次最多查询500个证件"}`
+)
+
+func malformedLine(n int) string {
+	return fmt.Sprintf(`{"code":"MALFORMED_DOCUMENT","message":"第%d行不是证件号"}`, n)
+}
+
+// newBlocklist imports the documents 4509,000000 to 4509,000599, two malformed rows and 0001,000002.
+func newBlocklist(t *testing.T) *blocklist.Blocklist {
+	t.Helper()
+	stand.Need(t, "bzip2")
+	folder := t.TempDir()
+	text := "PASSP_SERIES,PASSP_NUMBER\n0001,000002\n1234,1234567\nx\n"
+	for i := range 600 {
+		text += fmt.Sprintf("4509,%06d\n", i)
+	}
+	list := filepath.Join(folder, "list.bz2")
+	cmd := exec.Command("bzip2", "-c")
+	cmd.Stdin = strings.NewReader(text)
+	packed, err := cmd.Output()
+	stand.Must(t, err)
+	stand.Must(t, os.WriteFile(list, packed, 0o600))
+	date := time.Unix(1_700_000_000, 0)
+	stand.Must(t, os.Chtimes(list, date, date))
+	keeper, err := blocklist.NewKeeper(blocklist.Config{Source: list, Refresh: time.Hour,
+		Path: filepath.Join(folder, "snapshot")})
+	stand.Must(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- keeper.Run(ctx) }()
+	var b *blocklist.Blocklist
+	polltest.Until(t, "snapshot", func() bool {
+		b = blocklist.New(filepath.Join(folder, "snapshot"))
+		return b.List() != nil
+	})
+	stop()
+	stand.Must(t, <-ended)
+	return b
+}
+
+// withBlocklist gives a shop a list, before any request to it.
+func (s *shop) withBlocklist(b *blocklist.Blocklist) {
+	s.cfg.Blocklist = b
+	s.router = newRouter(s.table())
+}
+
+func TestBlocklistIsOff(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		const notFound = `{"code":"NOT_FOUND","message":"路径不存在"}`
+		s.expect(t, 2, "POST", "/blocklist/check", `["4509,000001"]`, 404, notFound)
+		s.expect(t, 2, "GET", "/blocklist", "", 404, notFound)
+	})
+}
+
+// As long as there is no list its calls are refused, and everybody can log in.
+func TestBlocklistWithoutList(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.withBlocklist(blocklist.New(filepath.Join(t.TempDir(), "none")))
+		s.expect(t, 2, "POST", "/blocklist/check", `["4509,000001"]`, 503, unavailable)
+		s.expect(t, 2, "GET", "/blocklist", "", 503, unavailable)
+		status, body, _ := s.call(t, 0, "POST", "/login", `{"username":"user2","password":"pass2"}`)
+		if status != 200 {
+			t.Errorf("login %d %s", status, body)
+		}
+	})
+}
+
+func TestBlocklistCalls(t *testing.T) {
+	b := newBlocklist(t)
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.withBlocklist(b)
+		s.cfg.ServiceToken = strings.Repeat("s", 32)
+		s.checkArrays(t)
+		s.checkCSV(t)
+		s.expect(t, 0, "POST", "/blocklist/check", `["4509,000001"]`, 401, invalidToken)
+		s.expect(t, 0, "GET", "/blocklist", "", 401, invalidToken)
+		status, body, _ := s.call(t, 0, "GET", "/blocklist", "", "Authorization", "Bearer "+s.cfg.ServiceToken)
+		want := fmt.Sprintf(`{"rows":603,"malformed":2,"stored":601,"source_date":"2023-11-14T22:13:20Z",`+
+			`"imported":%q,"memory_bytes":%d}`,
+			time.UnixMilli(b.List().Info().Imported).UTC().Format(time.RFC3339), b.List().Bytes())
+		if status != 200 || body != want {
+			t.Errorf("GET /blocklist: %d %s, want %s", status, body, want)
+		}
+	})
+}
+
+func (s *shop) checkArrays(t *testing.T) {
+	const path = "/blocklist/check"
+	s.expect(t, 2, "POST", path, `["4509,000001","4509,000600","0001,000002"]`, 200,
+		`["4509,000001","0001,000002"]`)
+	s.expect(t, 2, "POST", path, `["4509,000600"]`, 204, "")
+	s.expect(t, 2, "POST", path, `[]`, 204, "")
+	s.expect(t, 2, "POST", path, "", 400, empty)
+	for _, body := range []string{"null", "{}", `"4509,000001"`, "[4509]", "[null]", "[", `[["4509,000001"]]`,
+		`["4509,000001"]x`} {
+		s.expect(t, 2, "POST", path, body, 400, malformed)
+	}
+	s.expect(t, 2, "POST", path, `["4509,000001","1234,1234567"]`, 400, malformedLine(2))
+	var most []string
+	for i := range documentsMax {
+		most = append(most, fmt.Sprintf(`"4509,%06d"`, i))
+	}
+	all := "[" + strings.Join(most, ",") + "]"
+	s.expect(t, 2, "POST", path, all, 200, all)
+	s.expect(t, 2, "POST", path, `["4509,000001",`+all[1:], 413, tooManyDocuments)
+}
+
+func (s *shop) checkCSV(t *testing.T) {
+	csv := func(body string, status int, want, kind string) {
+		t.Helper()
+		gotStatus, got, header := s.call(t, 2, "POST", "/blocklist/check", body,
+			"Content-Type", "text/csv; charset=utf-8")
+		if gotStatus != status || got != want || header.Get("Content-Type") != kind {
+			t.Errorf("%.60q: got %d %.80q %s, want %d %.80q %s", body, gotStatus, got,
+				header.Get("Content-Type"), status, want, kind)
+		}
+	}
+	const json = "application/json"
+	csv("4509,000001\n4509,000600\n0001,000002\n", 200, "4509,000001\n0001,000002\n", "text/csv")
+	csv("PASSP_SERIES,PASSP_NUMBER\r\n4509,000001\r\n4509,000002", 200,
+		"4509,000001\n4509,000002\n", "text/csv")
+	csv("4509,000600\n", 204, "", "")
+	csv("", 400, empty, json)
+	csv("4509,000001\n1234,1234567\n", 400, malformedLine(2), json)
+	csv("PASSP_SERIES,PASSP_NUMBER\nx\n", 400, malformedLine(2), json)
+	csv("4509,000001\n\n", 400, malformedLine(2), json)
+	most := strings.Repeat("4509,000599\n", documentsMax)
+	csv(most, 200, most, "text/csv")
+	csv(most+"4509,000001\n", 413, tooManyDocuments, json)
+}
+
+// A user with a listed document cannot log in; one without, or with another one, can. Neither allocates.
+func TestListedUserCannotLogIn(t *testing.T) {
+	b := newBlocklist(t)
+	folder := t.TempDir()
+	stand.Must(t, os.WriteFile(filepath.Join(folder, "users.csv"), []byte("id,name,password,document\n"+
+		"1,root,r,\n2,ann,a,\"4509,000001\"\n3,bob,b,\"4509,000600\"\n4,cid,c,\n"), 0o600))
+	stand.Must(t, os.WriteFile(filepath.Join(folder, "foods.csv"), []byte("id,stock,price\n1,1,1\n"), 0o600))
+	users, err := catalog.Load(t.Context(), catalog.Config{Dir: folder})
+	stand.Must(t, err)
+	s := open(t, "unix", redistest.Start(t).Socket)
+	s.cfg.Catalog = users
+	s.withBlocklist(b)
+	s.expect(t, 0, "POST", "/login", `{"username":"ann","password":"a"}`, 403, documentInvalid)
+	s.expect(t, 0, "POST", "/login", `{"username":"ann","password":"b"}`, 403, authFail)
+	for name, status := range map[string]int{"ann": 403, "bob": 200, "cid": 200, "root": 200} {
+		var request fasthttp.Request
+		request.Header.SetMethod("POST")
+		request.SetRequestURI("/login")
+		request.SetBodyString(fmt.Sprintf(`{"username":%q,"password":%q}`, name, name[:1]))
+		var ctx fasthttp.RequestCtx
+		ctx.Init(&request, nil, nil)
+		n := testing.AllocsPerRun(100, func() {
+			ctx.Response.Reset()
+			s.handle(&ctx)
+		})
+		if ctx.Response.StatusCode() != status || n != 0 && !redistest.Race {
+			t.Errorf("%s: status %d, want %d; %v allocations", name, ctx.Response.StatusCode(), status, n)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+// Package blocklist answers whether a passport is on the published list of invalid documents.
+//
+// The supervisor's Keeper imports the list (about 130 million rows of bzip2 CSV), decoding it as a stream on
+// all cores, and writes one snapshot file of roaring bitmaps. The workers map that file: they share its
+// memory and answer from it without a lock, an allocation or a look at Redis. A new snapshot takes the
+// place of the old one between two looks; until then the old one answers. Other servers get the snapshot
+// from Redis.
+//
+// It must never write the unpacked list to disk. It is slow while the Keeper imports: that takes all cores
+// for the time in which bzip2 can be decoded.
+package blocklist
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// lookEvery is the time between two looks at the snapshot file.
+const lookEvery = 250 * time.Millisecond
+
+// Blocklist is a worker's view of the newest list.
+type Blocklist struct {
+	path string
+	list atomic.Pointer[List] // nil as long as there is none
+	seen os.FileInfo          // of the file that was looked at last, nil for none
+}
+
+// New opens the snapshot file. There need not be one yet.
+func New(path string) *Blocklist {
+	b := &Blocklist{path: path}
+	b.look()
+	return b
+}
+
+// List returns the newest list, nil as long as there is none.
+func (b *Blocklist) List() *List { return b.list.Load() }
+
+// Listed reports whether the document is on the newest list. It does not allocate and does not wait.
+func (b *Blocklist) Listed(d Document) bool {
+	list := b.list.Load()
+	return list != nil && list.Contains(d)
+}
+
+// Run takes each new snapshot until ctx ends, and returns nil.
+func (b *Blocklist) Run(ctx context.Context) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			b.look()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// look opens the snapshot if it is another one than at the last look.
+func (b *Blocklist) look() {
+	info, err := os.Stat(b.path)
+	if err != nil || b.seen != nil && os.SameFile(info, b.seen) && info.ModTime().Equal(b.seen.ModTime()) {
+		return // the list that is mapped stays, also where the file has been deleted
+	}
+	b.seen = info
+	list, err := Open(b.path)
+	if err != nil {
+		slog.Error("the snapshot of the blocklist is not used", "error", err)
+		return
+	}
+	b.list.Store(list)
+}

@@ -1,0 +1,386 @@
+package blocklist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"flashsale/internal/logtest"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
+	"flashsale/redisx/pipeline"
+	"flashsale/redisx/redistest"
+)
+
+// site serves one list, as a web server does, and notes what it was asked.
+type site struct {
+	*httptest.Server
+	mu     sync.Mutex
+	body   []byte
+	etag   string
+	cutAt  int // bytes after which a reply breaks, 0 for none
+	plain  bool
+	failed int // replies of 503 that are still to come
+	asked  []string
+}
+
+func newSite(tb testing.TB, body []byte) *site {
+	s := &site{body: body, etag: `"1"`}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	tb.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) serve(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, r.Method+r.Header.Get("Range"))
+	if s.failed > 0 {
+		s.failed--
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	if s.plain { // knows neither conditions nor ranges
+		w.Header().Set("Content-Length", strconv.Itoa(len(s.body)))
+		_, _ = w.Write(s.body)
+		return
+	}
+	w.Header().Set("ETag", s.etag)
+	if s.cutAt == 0 || r.Method == http.MethodHead {
+		http.ServeContent(w, r, "", time.Unix(1_700_000_000, 0), strings.NewReader(string(s.body)))
+		return
+	}
+	http.ServeContent(&cutting{w, s.cutAt}, r, "", time.Unix(1_700_000_000, 0),
+		strings.NewReader(string(s.body)))
+	if s.cutAt < len(s.body) {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (s *site) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// calls returns what was asked since the last time.
+func (s *site) calls() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := strings.Join(s.asked, " ")
+	s.asked = nil
+	return all
+}
+
+// cutting passes some bytes on and loses the rest.
+type cutting struct {
+	http.ResponseWriter
+	left int
+}
+
+func (c *cutting) Write(p []byte) (int, error) {
+	n := min(len(p), c.left)
+	_, err := c.ResponseWriter.Write(p[:n])
+	if c.left -= n; c.left == 0 && err == nil {
+		err = errors.New("cut")
+	}
+	return n, err
+}
+
+// keeper makes a Keeper that is quick to try again.
+func keeper(tb testing.TB, cfg Config) *Keeper {
+	tb.Helper()
+	logtest.Keep(tb)
+	if cfg.Path == "" {
+		cfg.Path = filepath.Join(tb.TempDir(), "snapshot")
+	}
+	cfg.Refresh = time.Hour
+	k, err := NewKeeper(cfg)
+	stand.Must(tb, err)
+	k.shareEvery, k.retryMin, k.retryMax = 5*time.Millisecond, time.Millisecond, 5*time.Millisecond
+	if web, ok := k.source.(*webSource); ok {
+		web.pauseMin, web.pauseMax = time.Millisecond, 5*time.Millisecond
+	}
+	if k.share != nil {
+		k.share.pause = 0
+	}
+	return k
+}
+
+// run runs the keeper until the test ends.
+func (k *Keeper) run(tb testing.TB) {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- k.Run(ctx) }()
+	tb.Cleanup(func() {
+		stop()
+		stand.Must(tb, <-ended)
+	})
+}
+
+// documents returns n rows that follow each other.
+func documents(n int) (rows []string) {
+	for i := range n {
+		rows = append(rows, fmt.Sprintf("4509,%06d", i))
+	}
+	return rows
+}
+
+func refresh(k *Keeper) error { return k.refresh(context.Background()) }
+
+// The list is taken once for each version of the source, and a restart takes it from its snapshot.
+func TestRefreshTakesEachVersionOnce(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(1000)...)))
+	k := keeper(t, Config{Source: s.URL})
+	stand.Must(t, refresh(k))
+	if k.info.Stored != 1000 || k.info.Rows != 1000 || k.info.Source.Date().Unix() != 1_700_000_000 {
+		t.Errorf("info %+v", k.info)
+	}
+	s.calls()
+	stand.Must(t, refresh(k))
+	if calls := s.calls(); calls != "HEAD" {
+		t.Errorf("an unchanged list costs %s", calls)
+	}
+	again := keeper(t, Config{Source: s.URL, Path: k.cfg.Path})
+	stand.Must(t, refresh(again))
+	if calls := s.calls(); calls != "HEAD" || again.info != k.info {
+		t.Errorf("after a restart: %s, %+v", calls, again.info)
+	}
+	s.change(func() { s.etag, s.body = `"2"`, pack(t, csv(documents(900)...)) })
+	stand.Must(t, refresh(k))
+	if k.info.Stored != 900 {
+		t.Errorf("the changed list has %d documents, want 900", k.info.Stored)
+	}
+}
+
+// A source whose HEAD names nothing is still asked with the conditions.
+func TestConditionsAreSent(t *testing.T) {
+	body := pack(t, csv("4509,000001"))
+	var conditions http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		conditions = r.Header.Clone()
+		w.Header().Set("ETag", `"7"`)
+		w.Header().Set("Last-Modified", "Tue, 14 Nov 2023 22:13:20 GMT")
+		if r.Header.Get("If-None-Match") == `"7"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		_, _ = w.Write(body)
+	}))
+	t.Cleanup(server.Close)
+	k := keeper(t, Config{Source: server.URL})
+	stand.Must(t, refresh(k))
+	stand.Must(t, refresh(k))
+	if conditions.Get("If-None-Match") != `"7"` ||
+		conditions.Get("If-Modified-Since") != "Tue, 14 Nov 2023 22:13:20 GMT" {
+		t.Errorf("conditions %v", conditions)
+	}
+}
+
+// A list that is empty or much shorter is refused, and the old one stays; with Force it is taken.
+func TestShrunkListIsRefused(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(1000)...)))
+	k := keeper(t, Config{Source: s.URL})
+	stand.Must(t, refresh(k))
+	for i, rows := range []int{0, 799} {
+		s.change(func() { s.etag, s.body = fmt.Sprintf(`"short%d"`, i), pack(t, csv(documents(rows)...)) })
+		if err := refresh(k); !errors.Is(err, ErrShrunk) || k.info.Stored != 1000 {
+			t.Errorf("%d rows: %v, %d stored", rows, err, k.info.Stored)
+		}
+	}
+	forced := keeper(t, Config{Source: s.URL, Path: k.cfg.Path, Force: true})
+	stand.Must(t, refresh(forced))
+	s.change(func() { s.etag, s.body = `"short enough"`, pack(t, csv(documents(640)...)) })
+	k = keeper(t, Config{Source: s.URL, Path: k.cfg.Path})
+	stand.Must(t, refresh(k))
+	if forced.info.Stored != 799 || k.info.Stored != 640 {
+		t.Errorf("%d and %d stored, want 799 and 640", forced.info.Stored, k.info.Stored)
+	}
+}
+
+// A transfer that breaks again and again goes on where it broke, and only there.
+func TestBrokenTransferIsResumed(t *testing.T) {
+	var rows []string
+	for i := range 30_000 {
+		rows = append(rows, fmt.Sprintf("%04d,%06d", i*7919%10_000, i*7919%1_000_000))
+	}
+	s := newSite(t, pack(t, csv(rows...)))
+	s.cutAt = len(s.body)/4 + 1
+	k := keeper(t, Config{Source: s.URL})
+	stand.Must(t, refresh(k))
+	if int(k.info.Rows) != len(rows) || k.info.Malformed != 0 {
+		t.Errorf("info %+v", k.info)
+	}
+	want := fmt.Sprintf("HEAD GET GETbytes=%d- GETbytes=%d- GETbytes=%d-", s.cutAt, 2*s.cutAt, 3*s.cutAt)
+	if calls := s.calls(); calls != want {
+		t.Errorf("asked %s, want %s", calls, want)
+	}
+}
+
+// Where the list changes during its transfer, no mix of both is taken.
+func TestOtherVersionIsNotResumed(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(20_000)...)))
+	s.cutAt = len(s.body) / 2
+	k := keeper(t, Config{Source: s.URL})
+	web := k.source.(*webSource)
+	list, err := web.open(t.Context(), Version{})
+	stand.Must(t, err)
+	defer list.Close()
+	s.change(func() { s.etag = `"2"` })
+	if err := k.load(t.Context(), list); !errors.Is(err, errOtherVersion) {
+		t.Errorf("error %v, want %v", err, errOtherVersion)
+	}
+	if _, err := os.Stat(k.cfg.Path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a snapshot was written: %v", err)
+	}
+}
+
+// A source that stops sending in the middle counts as broken.
+func TestStalledTransferIsResumed(t *testing.T) {
+	body := pack(t, csv(documents(20_000)...))
+	hold := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Method == http.MethodGet && r.Header.Get("Range") == "" {
+			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+			_, _ = w.Write(body[:len(body)/2])
+			_ = http.NewResponseController(w).Flush()
+			<-hold
+			return
+		}
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(body)))
+	}))
+	t.Cleanup(func() { close(hold); server.Close() })
+	k := keeper(t, Config{Source: server.URL})
+	k.source.(*webSource).stallMax = 50 * time.Millisecond
+	stand.Must(t, refresh(k))
+	if k.info.Stored != 20_000 {
+		t.Errorf("%d stored", k.info.Stored)
+	}
+}
+
+// What is cut off, damaged or not packed is an error, and leaves no snapshot and no goroutine behind.
+func TestBadListIsRefused(t *testing.T) {
+	whole := pack(t, csv(documents(300_000)...))
+	damaged := append([]byte(nil), whole...)
+	damaged[len(damaged)/2] ^= 0xff
+	for name, body := range map[string][]byte{
+		"empty": {}, "cut off": whole[:len(whole)/2], "last byte missing": whole[:len(whole)-1],
+		"damaged": damaged, "not packed": []byte(csv("1234,123456")), "another file": pack(t, "<html>"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "list.bz2")
+			stand.Must(t, os.WriteFile(path, body, 0o600))
+			k := keeper(t, Config{Source: path})
+			if err := refresh(k); err == nil {
+				t.Errorf("taken with %+v", k.info)
+			}
+			if _, err := os.Stat(k.cfg.Path); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("a snapshot was written: %v", err)
+			}
+		})
+	}
+}
+
+// The Keeper tries again after faults of its source, and Reload has it look at once.
+func TestKeeperTriesAgain(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(10)...)))
+	s.failed = 3
+	k := keeper(t, Config{Source: s.URL})
+	b := New(k.cfg.Path)
+	k.run(t)
+	polltest.Until(t, "list", func() bool { b.look(); return b.Listed(document(t, "4509,000009")) })
+	s.change(func() { s.etag, s.body = `"2"`, pack(t, csv(documents(11)...)) })
+	k.Reload()
+	polltest.Until(t, "new list", func() bool { b.look(); return b.Listed(document(t, "4509,000010")) })
+}
+
+// A corrupt snapshot is refused at the start and made anew.
+func TestCorruptSnapshotIsMadeAnew(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(10)...)))
+	path := filepath.Join(t.TempDir(), "snapshot")
+	save(t, path, csv(documents(10)...), 1)
+	stand.Must(t, os.Truncate(path, 1000))
+	k := keeper(t, Config{Source: s.URL, Path: path})
+	stand.Must(t, refresh(k))
+	if list, err := Open(path); err != nil || list.Info().Stored != 10 {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSourcesThatCannotBeUsed(t *testing.T) {
+	for name, want := range map[string]string{
+		"ftp://host/list":          "cannot use ftp://host/list: it must be a file or an http or https URL",
+		"http://":                  "cannot use http:: it must be",
+		"https://u:secret@/x y":    "cannot use",
+		"http://user:secret@ho st": "cannot use the blocklist's URL",
+	} {
+		if _, err := newSource(name); err == nil || !strings.Contains(err.Error(), want[:10]) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		} else if strings.Contains(err.Error(), "secret@/") {
+			t.Errorf("the error shows a password: %v", err)
+		}
+	}
+}
+
+// A server takes the list that another one has imported, without asking the source, and puts it back where
+// Redis has lost it.
+func TestServersShareTheList(t *testing.T) {
+	server := redistest.Start(t)
+	redis := &pipeline.Config{Network: "unix", Address: server.Socket, Timeout: 20 * time.Second}
+	var rows []string
+	for i := range 60_000 { // some pieces
+		rows = append(rows, fmt.Sprintf("%04d,%06d", i%10_000, i*7919%1_000_000))
+	}
+	s := newSite(t, pack(t, csv(rows...)))
+	first := keeper(t, Config{Source: s.URL, Redis: redis})
+	stand.Must(t, refresh(first))
+	s.calls()
+	second := keeper(t, Config{Source: s.URL, Redis: redis})
+	stand.Must(t, refresh(second))
+	if calls := s.calls(); calls != "HEAD" || second.info != first.info {
+		t.Errorf("the second server asked %s and has %+v, want %+v", calls, second.info, first.info)
+	}
+	s.change(func() { s.etag, s.body = `"2"`, pack(t, csv(rows[:59_000]...)) })
+	stand.Must(t, refresh(second))
+	first.exchange(t.Context())
+	if first.info != second.info || first.info.Stored != 59_000 {
+		t.Errorf("the first server has %+v, want %+v", first.info, second.info)
+	}
+	pieces := 0
+	var keys []string
+	l, err := pipeline.Dial(t.Context(), *redis)
+	stand.Must(t, err)
+	defer l.Close()
+	stand.Must(t, l.Do(pipeline.Command(&keys, "KEYS", "*"), redis.Timeout))
+	for _, key := range keys {
+		if strings.HasPrefix(key, piecePrefix+generation(first.info)+"_") {
+			pieces++
+		} else if key != newestKey {
+			t.Errorf("key %s is left", key)
+		}
+	}
+	if pieces < 2 {
+		t.Errorf("%d pieces", pieces)
+	}
+	server.Flush(t)
+	first.exchange(t.Context())
+	third := keeper(t, Config{Source: s.URL, Redis: redis})
+	third.exchange(t.Context())
+	if third.info != first.info {
+		t.Errorf("after the loss: %+v", third.info)
+	}
+}

@@ -1,0 +1,18 @@
+package blocklist
+
+import "fmt"
+
+// Every key of the room. The hash tag puts all of them on one node of a cluster.
+//
+//	{blocklist}_newest        hash    generation, imported (Unix ms),     for ever     publish.lua
+//	                                  pieces, bytes of the snapshot
+//	{blocklist}_<generation>  string  a piece of that snapshot, from 0    draftTTL,    share.go,
+//	_<piece>                                                              then ever    publish.lua
+const (
+	newestKey   = "{blocklist}_newest"
+	piecePrefix = "{blocklist}_"
+)
+
+func pieceKey(generation string, piece int) string {
+	return fmt.Sprintf("%s%s_%d", piecePrefix, generation, piece)
+}

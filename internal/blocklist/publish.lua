@@ -1,0 +1,25 @@
+-- Makes a snapshot, whose pieces are there already, the newest one, unless a later one is there.
+-- KEYS[1]   hash of the newest snapshot
+-- KEYS[2..] the pieces of this snapshot, in order
+-- ARGV[1]   generation of this snapshot
+-- ARGV[2]   when it was imported, Unix milliseconds
+-- ARGV[3]   its bytes
+-- Returns 1 published, 0 a later one (or this one) is there, -1 a piece is missing.
+local newest = KEYS[1]
+local generation, imported, bytes = ARGV[1], ARGV[2], ARGV[3]
+
+local there = redis.call('HGET', newest, 'imported')
+if there and tonumber(there) >= tonumber(imported) then
+  return 0
+end
+local pieces = #KEYS - 1
+for i = 2, #KEYS do
+  if redis.call('EXISTS', KEYS[i]) == 0 then
+    return -1
+  end
+end
+for i = 2, #KEYS do
+  redis.call('PERSIST', KEYS[i])
+end
+redis.call('HSET', newest, 'generation', generation, 'imported', imported, 'pieces', pieces, 'bytes', bytes)
+return 1
