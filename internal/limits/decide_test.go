@@ -2,6 +2,7 @@ package limits
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -140,10 +141,12 @@ func logged(log []entry, rates []Rate, precise bool, now, cost int64) bool {
 	return true
 }
 
+var logCalls = flag.Int("calls", 100_000, "random `calls` of TestAgainstALog; a million take minutes")
+
 // Random calls at random times get the verdict of a log of all calls that were admitted. No window, wherever
 // it ends, ever holds more than its rate.
 func TestAgainstALog(t *testing.T) {
-	calls := 1_000_000
+	calls := *logCalls
 	if testing.Short() || redistest.Race {
 		calls = 20_000
 	}

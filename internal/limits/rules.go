@@ -113,7 +113,7 @@ func (a *applied) add(rule Rule) {
 	for _, rate := range rule.Rates {
 		a.rates = append(a.rates, appliedRate{rate, rule.Shadow})
 		a.args = append(a.args, strconv.FormatInt(rate.Calls, 10), text(rate.bucket()),
-			text(rate.Window), flag(rule.Precise), flag(rule.Shadow))
+			text(rate.Window), bit(rule.Precise), bit(rule.Shadow))
 	}
 }
 
@@ -130,7 +130,8 @@ func (a *applied) prepare() {
 // text is a time in seconds.
 func text(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
-func flag(set bool) string {
+// bit is a switch of a rate.
+func bit(set bool) string {
 	if set {
 		return "1"
 	}
