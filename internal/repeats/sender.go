@@ -17,7 +17,7 @@ import (
 const (
 	ratePerSecond = 20                     // messages.send of one group: VK's limit for all servers
 	sendingMax    = 20                     // replies on their way at once, so that a slow one delays no other
-	lease         = time.Minute            // then a reply is sent again: whoever took it has died
+	lease         = 15 * time.Second       // then a reply is sent again: whoever took it has died
 	idleWait      = 200 * time.Millisecond // between two looks at an empty queue
 	backOffMin    = time.Second
 	backOffMax    = 5 * time.Minute

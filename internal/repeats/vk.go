@@ -15,7 +15,7 @@ import (
 
 const (
 	vkVersion      = "5.199"
-	vkTimeout      = 10 * time.Second // far below the lease
+	vkTimeout      = 10 * time.Second // below the lease
 	vkReplyMax     = 64 << 10         // bytes
 	vkErrorTextMax = 200
 )
