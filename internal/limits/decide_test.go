@@ -141,7 +141,7 @@ func logged(log []entry, rates []Rate, precise bool, now, cost int64) bool {
 	return true
 }
 
-var logCalls = flag.Int("calls", 100_000, "random `calls` of TestAgainstALog; a million take minutes")
+var logCalls = flag.Int("calls", 20_000, "random `calls` of TestAgainstALog; a million take minutes")
 
 // Random calls at random times get the verdict of a log of all calls that were admitted. No window, wherever
 // it ends, ever holds more than its rate.
