@@ -36,7 +36,7 @@ var commands = map[string]command{
 // program is this run of the program.
 type program struct {
 	stdout, stderr io.Writer
-	log            *logWriter // to stderr; nil before the settings are read
+	log            *logWriter // of a worker, to stderr; else nil
 	exposed        error      // why other programs can see the secrets of the environment, nil if they cannot
 }
 
@@ -95,8 +95,12 @@ func (p *program) settings(args []string, worker *supervise.Worker) (*config.Con
 	if err != nil {
 		return nil, err
 	}
-	p.log = newLogWriter(p.stderr)
-	slog.SetDefault(newLog(p.log, cfg.LogFormat, worker))
+	out := p.stderr
+	if worker != nil { // its event loop logs, too
+		p.log = newLogWriter(p.stderr)
+		out = p.log
+	}
+	slog.SetDefault(newLog(out, cfg.LogFormat, worker))
 	if p.exposed != nil {
 		slog.Warn("other programs of this user can see secrets", "error", p.exposed)
 	}
