@@ -63,8 +63,10 @@ func newBlocklist(t *testing.T) *blocklist.Blocklist {
 
 // withBlocklist gives a shop a list, before any request to it.
 func (s *shop) withBlocklist(b *blocklist.Blocklist) {
-	s.cfg.Blocklist = b
-	s.router = newRouter(s.table())
+	s.do(func() {
+		s.cfg.Blocklist, s.cfg.ServiceToken = b, serviceToken
+		s.router = newRouter(s.table())
+	})
 }
 
 func TestBlocklistIsOff(t *testing.T) {
@@ -92,12 +94,11 @@ func TestBlocklistCalls(t *testing.T) {
 	b := newBlocklist(t)
 	onBoth(t, func(t *testing.T, s *shop) {
 		s.withBlocklist(b)
-		s.cfg.ServiceToken = strings.Repeat("s", 32)
 		s.checkArrays(t)
 		s.checkCSV(t)
 		s.expect(t, 0, "POST", "/blocklist/check", `["4509,000001"]`, 401, invalidToken)
 		s.expect(t, 0, "GET", "/blocklist", "", 401, invalidToken)
-		status, body, _ := s.call(t, 0, "GET", "/blocklist", "", "Authorization", "Bearer "+s.cfg.ServiceToken)
+		status, body, _ := s.call(t, 0, "GET", "/blocklist", "", "Authorization", "Bearer "+serviceToken)
 		want := fmt.Sprintf(`{"rows":603,"malformed":2,"stored":601,"source_date":"2023-11-14T22:13:20Z",`+
 			`"imported":%q,"memory_bytes":%d}`,
 			time.UnixMilli(b.List().Info().Imported).UTC().Format(time.RFC3339), b.List().Bytes())
@@ -162,7 +163,7 @@ func TestListedUserCannotLogIn(t *testing.T) {
 	users, err := catalog.Load(t.Context(), catalog.Config{Dir: folder})
 	stand.Must(t, err)
 	s := open(t, "unix", redistest.Start(t).Socket)
-	s.cfg.Catalog = users
+	s.do(func() { s.cfg.Catalog = users })
 	s.withBlocklist(b)
 	s.expect(t, 0, "POST", "/login", `{"username":"ann","password":"a"}`, 403, documentInvalid)
 	s.expect(t, 0, "POST", "/login", `{"username":"ann","password":"b"}`, 403, authFail)
