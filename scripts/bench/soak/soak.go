@@ -112,7 +112,7 @@ func (s *Soak) open(ctx context.Context, opt *Options, stderr io.Writer) error {
 	}
 	l.Servers = s.target.Servers
 	s.watcher = newWatcher(s.target.Roots, ports, runtime.NumCPU(), watchInterval(opt.Time))
-	return nil
+	return s.watcher.awaitWorkers(ctx)
 }
 
 // start starts the product with its default store, the one that it looks after itself.

@@ -18,6 +18,8 @@ const (
 	watchSamples     = 120                    // in a soak, as far as the shortest interval allows
 	watchIntervalMin = 250 * time.Millisecond // a worker stands still while it counts its goroutines
 	watchTimeout     = 5 * time.Second        // for one look at a worker's goroutines
+	startTimeout     = 20 * time.Second       // for every worker to start
+	startPoll        = 20 * time.Millisecond  // between two tries meanwhile
 )
 
 func watchInterval(d time.Duration) time.Duration { return max(watchIntervalMin, d/watchSamples) }
@@ -56,6 +58,27 @@ type sample map[gauge]float64
 func newWatcher(roots []int, profiles, workers int, interval time.Duration) *watcher {
 	return &watcher{roots: roots, profiles: profiles, workers: workers, interval: interval,
 		http: http.Client{Transport: &http.Transport{Proxy: nil}, Timeout: watchTimeout}}
+}
+
+// awaitWorkers waits until every worker serves its profiles: a server is ready as soon as one of its workers
+// is.
+func (w *watcher) awaitWorkers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for worker := range w.workers {
+		for {
+			_, err := w.goroutines(worker)
+			if err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("worker %d has not started: %w", worker, errors.Join(ctx.Err(), err))
+			case <-time.After(startPoll):
+			}
+		}
+	}
+	return nil
 }
 
 // start begins to take samples; stop ends that and tells what went wrong meanwhile.
