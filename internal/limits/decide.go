@@ -58,7 +58,7 @@ type asked struct {
 // feature; those without a rule are ignored. Errors: ErrNoRule, ErrBadValue, ErrUnavailable of pipeline when
 // Redis does not answer and a rule is closed. It waits for Redis.
 func (l *Limiter) Check(name string, features map[string]string, cost int64) (Decision, error) {
-	e := l.rules.Load().events[name]
+	e := l.rules.events[name]
 	if e == nil {
 		return Decision{}, ErrNoRule
 	}
@@ -211,7 +211,7 @@ func (d Decision) tighter(other Decision) bool {
 // Lift forgets what is counted of each value, here and in all other processes: these learn of it within
 // liftsPoll. Errors: ErrNoRule, ErrBadValue, ErrUnavailable of pipeline.
 func (l *Limiter) Lift(name string, features map[string]string) error {
-	e := l.rules.Load().events[name]
+	e := l.rules.events[name]
 	if e == nil {
 		return ErrNoRule
 	}

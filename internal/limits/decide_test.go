@@ -170,7 +170,7 @@ func TestAgainstALog(t *testing.T) {
 func compareWithLog(t *testing.T, l *Limiter, rule Rule, name string, seed uint64, calls int) {
 	dice := rand.New(rand.NewPCG(seed, 7))
 	own := &Limiter{cfg: l.cfg, conn: l.conn}
-	own.rules.Store(newRuleset([]Rule{rule}))
+	own.rules = newRuleset([]Rule{rule})
 	now, log := int64(begun), []entry(nil)
 	for range calls {
 		switch dice.IntN(40) {
@@ -237,7 +237,8 @@ func TestKeysAreBoundedAndExpire(t *testing.T) {
 	if ttl := server.Do(t, "TTL "+key); ttl != ":90001" && ttl != ":90000" {
 		t.Errorf("it lives for %s s, want a day and an hour", ttl)
 	}
-	l.Reload(parse(t, "y by user 5/d precise"))
+	l = begin(t, real(t), "y by user 5/d precise")
+	l.setTime(begun + 2999*47)
 	l.ask(t, "y", 1, user("a"))
 	if n := server.Do(t, "HLEN limit_{y:user:a}"); n != ":2" {
 		t.Errorf("the precise key has %s fields, want an hour and a second", n)

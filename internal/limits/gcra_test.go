@@ -31,7 +31,7 @@ func BenchmarkDecision(b *testing.B) {
 		for _, mode := range []string{"tiered", "precise"} {
 			b.Run(rates+" "+mode, func(b *testing.B) {
 				l := begin(b, redis, "x by user "+rates+" "+mode)
-				e := l.rules.Load().events["x"]
+				e := l.rules.events["x"]
 				each(b, func(key string) error {
 					list, err := e.ask(user(mode + rates + key))
 					if err == nil {

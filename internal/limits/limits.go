@@ -16,7 +16,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"flashsale/internal/logpace"
@@ -44,10 +43,11 @@ type Config struct {
 	Cluster bool
 }
 
-// Limiter is the rate limits of one process.
+// Limiter is the rate limits of one process. Its rules stay: other rules are for other workers, which
+// remember nothing of the old ones.
 type Limiter struct {
 	cfg     Config
-	rules   atomic.Pointer[ruleset]
+	rules   *ruleset
 	conn    *pipeline.Conn
 	queue   chan happened
 	dropped logpace.Pace
@@ -58,19 +58,15 @@ type Limiter struct {
 
 // New makes a Limiter. Run must run.
 func New(cfg Config) *Limiter {
-	l := &Limiter{cfg: cfg, queue: make(chan happened, queueMax), at: func() string { return "" }}
+	l := &Limiter{cfg: cfg, rules: newRuleset(cfg.Rules), queue: make(chan happened, queueMax),
+		at: func() string { return "" }}
 	l.conn = pipeline.New(cfg.Redis, pipeline.Options{
 		Scripts: []*pipeline.Script{decideScript, takeBackScript, liftScript},
 		Outage: &pipeline.Outage{Effect: "events are not counted for their rate limits",
 			Over: "events are counted for their rate limits again"},
 	})
-	l.rules.Store(newRuleset(cfg.Rules))
 	return l
 }
-
-// Reload takes other rules. What was remembered under the old ones is forgotten; what Redis has counted
-// stays.
-func (l *Limiter) Reload(rules []Rule) { l.rules.Store(newRuleset(rules)) }
 
 // Run counts what has happened, until ctx ends and what waits is counted, and returns nil.
 func (l *Limiter) Run(ctx context.Context) error {
@@ -109,7 +105,7 @@ func (l *Limiter) watchLifts(ctx context.Context) {
 
 // sweep tidies up all memories.
 func (l *Limiter) sweep(now time.Time, all bool) {
-	for _, e := range l.rules.Load().events {
+	for _, e := range l.rules.events {
 		for _, limit := range e.limits {
 			limit.memory.sweep(now, all)
 		}

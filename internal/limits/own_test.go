@@ -27,7 +27,7 @@ func (l *Limiter) fails(t *testing.T, w Who, times int) {
 func (l *Limiter) settled(t *testing.T) {
 	t.Helper()
 	polltest.Until(t, "events counted", func() bool {
-		for _, e := range l.rules.Load().events {
+		for _, e := range l.rules.events {
 			for _, limit := range e.limits {
 				for _, key := range limit.memory.keys() {
 					limit.memory.mu.RLock()
@@ -147,7 +147,7 @@ func TestRefusalIsRemembered(t *testing.T) {
 		d.Rate.String() != "1/h" {
 		t.Errorf("from memory: %+v, %v", d, err)
 	}
-	l.Reload(parse(t, "x by user 1/h"))
+	l = begin(t, real(t), "x by user 1/h") // as in the workers that follow a SIGHUP
 	if d, err := l.Check("x", user("a"), 1); err != nil || !d.Allowed {
 		t.Errorf("with rules read again: %+v, %v", d, err)
 	}

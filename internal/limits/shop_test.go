@@ -66,7 +66,7 @@ func (l *Limiter) setTime(second int64) {
 // ask decides on a call without the memory of this process, in which time goes on.
 func (l *Limiter) ask(tb testing.TB, event string, cost int64, features map[string]string) Decision {
 	tb.Helper()
-	e := l.rules.Load().events[event]
+	e := l.rules.events[event]
 	list, err := e.ask(features)
 	if err != nil {
 		tb.Fatal(err)
