@@ -32,11 +32,8 @@ type step uint8
 const (
 	handling step = iota
 	later         // the Handler has returned before the reply was there, or will
-	finished
 	declined
 )
-
-func newExchange() *Exchange { return &Exchange{} }
 
 // end is what fasthttp needs to know of a connection. Only RemoteAddr may be called.
 type end struct {
@@ -49,14 +46,15 @@ func (e *end) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(e.peer) }
 // Later has the reply wait until Finish is called.
 func (x *Exchange) Later() { x.step = later }
 
-// AtOnce takes Later back, for a Handler that has failed. Finish must not be called then.
+// AtOnce takes Later back, for a Handler that has failed: its reply is sent when it returns. Finish must not
+// be called then.
 func (x *Exchange) AtOnce() { x.step = handling }
 
 // Finish sends the reply of an exchange that called Later. It runs on the loop's thread: within the Handler
 // of the same exchange, or while no Handler runs.
 func (x *Exchange) Finish() {
 	if x.conn.exchange != x { // the Handler still runs
-		x.step = finished
+		x.AtOnce()
 		return
 	}
 	c := x.conn

@@ -18,7 +18,6 @@ import (
 const (
 	acceptsMax = 64 // connections accepted in one turn
 	keepAlive  = 15 // seconds until TCP asks whether a silent client is still there, as in package net
-
 )
 
 // A connection is accepted with the first bytes of its request, which saves a wake-up and a read in vain.
@@ -70,7 +69,7 @@ func NewServer(loop *Loop, cfg Config) *Server {
 		return &b
 	}
 	s.conns.New = func() any { return &conn{} }
-	s.exchanges.New = func() any { return newExchange() }
+	s.exchanges.New = func() any { return &Exchange{} }
 	loop.BeforeEnd(s.endTurn)
 	loop.AtStop(s.stop)
 	return s
