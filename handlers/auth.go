@@ -75,21 +75,20 @@ func (s *Server) service(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 
 // rootOrService lets other programs pass, and root.
 func (s *Server) rootOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-	if s.hasServiceToken(ctx) {
-		return 0, true
-	}
-	if user, ok = s.root(ctx); !ok {
-		s.logRefusedService(ctx)
-	}
-	return user, ok
+	return s.serviceOr(ctx, s.root)
 }
 
 // userOrService lets other programs pass, as user 0, and every user.
 func (s *Server) userOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
+	return s.serviceOr(ctx, s.user)
+}
+
+// serviceOr lets other programs pass, and those whom another access lets pass.
+func (s *Server) serviceOr(ctx *fasthttp.RequestCtx, other access) (user uint32, ok bool) {
 	if s.hasServiceToken(ctx) {
 		return 0, true
 	}
-	if user, ok = s.user(ctx); !ok {
+	if user, ok = other(ctx); !ok {
 		s.logRefusedService(ctx)
 	}
 	return user, ok

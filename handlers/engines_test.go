@@ -11,7 +11,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 	"golang.org/x/sys/unix"
 
-	"flashsale/internal/eventloop"
+	"flashsale/internal/eventloop/looptest"
 	"flashsale/internal/listener"
 	"flashsale/internal/polltest"
 	"flashsale/redisx"
@@ -54,12 +54,10 @@ func open(tb testing.TB, network, address string) *shop {
 // openOnLoop opens a shop on the event loop, on a port of this machine.
 func openOnLoop(tb testing.TB, network, address string) *shop {
 	tb.Helper()
-	loop, err := eventloop.New()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s := newShop(tb, network, address, loop)
-	background(tb, loop.Run)
+	loop := looptest.Run(tb)
+	var s *shop
+	looptest.On(loop, func() { s = newShop(tb, network, address, loop) })
+	var err error
 	local := net.ListenConfig{Control: withBuffer(unix.SO_SNDBUF)}
 	if s.l, err = local.Listen(tb.Context(), "tcp", "127.0.0.1:0"); err != nil {
 		tb.Fatal(err)
@@ -86,14 +84,9 @@ func withBuffer(option int) func(network, address string, c syscall.RawConn) err
 func (s *shop) do(f func()) {
 	if s.cfg.Loop == nil {
 		f()
-		return
+	} else {
+		looptest.On(s.cfg.Loop, f)
 	}
-	done := make(chan struct{})
-	s.cfg.Loop.Post(func() {
-		defer close(done)
-		f()
-	})
-	<-done
 }
 
 // tick makes all connections older, until a limit of time that begins now is over.

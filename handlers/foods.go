@@ -13,15 +13,14 @@ const listBytesMax = 64 << 10
 // listFoods sends the ready-made list: no Redis, no lock, no JSON to write.
 func (s *Server) listFoods(ctx *fasthttp.RequestCtx, c call) {
 	list := s.foods.Load()
-	if list != nil && len(*list) > listBytesMax && c.answer.onLoop() {
-		c.answer.exchange.Decline()
-		return
-	}
-	if list == nil {
+	switch {
+	case list == nil:
 		reply(ctx, errUnavailable)
-		return
+	case len(*list) > listBytesMax && c.answer.onLoop():
+		c.answer.exchange.Decline()
+	default:
+		replyRaw(ctx, *list)
 	}
-	replyRaw(ctx, *list)
 }
 
 // PublishStock makes the list of GET /foods from the stock of food 1, 2, 3, ...

@@ -152,7 +152,7 @@ func featuresOf(ctx *fasthttp.RequestCtx) map[string]string {
 	return features
 }
 
-// peekLimits tells whether a call would be admitted now, without counting one.
+// peekLimits reports whether a call would be admitted now, without counting one.
 func (s *Server) peekLimits(ctx *fasthttp.RequestCtx, c call) {
 	features := featuresOf(ctx)
 	if !s.mayAsk(ctx, c.user, features) {
