@@ -8,7 +8,7 @@ import (
 	"flashsale/internal/config"
 )
 
-// A log that is not read holds up nobody; what did not fit is counted once it is read again.
+// A log that is not read does not block those who log. What did not fit is counted once it is read again.
 func TestLogNeverBlocks(t *testing.T) {
 	read, write := io.Pipe() // a write waits until it is read
 	w := newLogWriter(write)

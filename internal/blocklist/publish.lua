@@ -1,4 +1,4 @@
--- Makes a snapshot, whose pieces are there already, the newest one, unless a later one is there.
+-- Names a snapshot as the newest one, unless a later one is there. Its pieces must be there already.
 -- KEYS[1]   hash of the newest snapshot
 -- KEYS[2..] the pieces of this snapshot, in order
 -- ARGV[1]   generation of this snapshot

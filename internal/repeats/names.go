@@ -13,7 +13,7 @@ import (
 const nameBytes = 16
 
 // names makes the names of texts and events in Redis: HMAC-SHA256, cut to 128 bits. Without the secret
-// nobody can find out from the store whether a text was sent.
+// the store alone does not show whether a text was sent.
 type names struct {
 	texts, events []byte // keys
 }

@@ -3,7 +3,7 @@
 // count.
 //
 // A Counter belongs to each process that serves requests. One Keeper in each server does the work behind
-// it: it trims texts that nobody sends any more, and sends the replies of the bot.
+// it: it trims texts that are no longer sent, and sends the replies of the bot.
 //
 // It must not know HTTP calls of its own server, nor the sale. The store shows no texts: they are keyed by a
 // keyed hash. It is slow where a call waits for Redis: one round trip for each message.

@@ -159,7 +159,7 @@ func TestKeysVanish(t *testing.T) {
 	}
 }
 
-// A popular text that nobody sends any more is trimmed in small steps, and leaves the list of those.
+// A popular text that is no longer sent is trimmed in small steps, and leaves the list of those.
 func TestSweep(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
 		c, k := counter(t, cfg), keeper(t, cfg, VK{})
