@@ -4,10 +4,12 @@ import (
 	"strconv"
 
 	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/limits"
 )
 
 // countText answers how often a text was received in the window before, and records it once more.
-func (s *Server) countText(ctx *fasthttp.RequestCtx, _ call) {
+func (s *Server) countText(ctx *fasthttp.RequestCtx, c call) {
 	members := [1]member{{name: "text"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)
@@ -16,6 +18,9 @@ func (s *Server) countText(ctx *fasthttp.RequestCtx, _ call) {
 	text, ok := members[0].string()
 	if !ok {
 		reply(ctx, errMalformedJSON)
+		return
+	}
+	if c.user != 0 && s.isOverLimit(ctx, limits.Message, c.user) { // 0: a program, which sends for many
 		return
 	}
 	count, err := s.cfg.Repeats.Count(string(text))

@@ -20,7 +20,7 @@ const (
 )
 
 // withRepeats switches the room on, with a bot.
-func (s *shop) withRepeats(t *testing.T) {
+func (s *shop) withRepeats(t *testing.T) *repeats.Counter {
 	t.Helper()
 	counter, err := repeats.New(repeats.Config{Redis: s.redis.Config, Secret: secret, Window: time.Hour,
 		RepliesMax: 3})
@@ -34,6 +34,7 @@ func (s *shop) withRepeats(t *testing.T) {
 		s.cfg.VK = VKGroup{Confirmation: vkConfirmation, Secret: vkSecret}
 		s.router = newRouter(s.table())
 	})
+	return counter
 }
 
 // A room that is off has no URLs.
