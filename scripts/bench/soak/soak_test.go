@@ -75,18 +75,34 @@ func TestSoakReportFindsGrowth(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got []string
-			for _, c := range rep.Checks() {
-				got = append(got, c.Examples...)
-			}
+			rep.Seconds = memorySeconds
+			got := violations(rep)
 			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
+	growing := steady(100)
+	for i, s := range growing {
+		s[gauge{"flashsale 7", false, memory}] += float64(i)
+	}
+	rep, err := newReport(growing, orders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rep.Seconds = memorySeconds - 1; violations(rep) != nil {
+		t.Errorf("a short soak judges memory: %q", violations(rep))
+	}
 	if _, err := newReport(steady(2), orders); !errors.Is(err, sale.ErrUsage) {
 		t.Errorf("two samples: %v", err)
 	}
+}
+
+func violations(rep *Report) (examples []string) {
+	for _, c := range rep.Checks() {
+		examples = append(examples, c.Examples...)
+	}
+	return examples
 }
 
 // steady are n samples of a server that does not grow.
