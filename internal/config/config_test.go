@@ -127,6 +127,7 @@ func TestLimitRules(t *testing.T) {
 	clearEnvironment(t)
 	file := t.TempDir() + "/rules"
 	c := parse(t, "-limits-file", file)
+	const cut = " ends in the middle of line %d; end it with a line break if it is whole"
 	for _, step := range []struct {
 		text  string
 		rules int
@@ -134,8 +135,8 @@ func TestLimitRules(t *testing.T) {
 		want  string
 	}{
 		{"x by user 100/m\n", 1, false, ""},
-		{"x by user 10", 0, false, " ends in the middle of line 1; end it with a line break if it is whole"},
-		{"# mine\nx by user 10/m", 0, false, " ends in the middle of line 2; end it with a line break if it is whole"},
+		{"x by user 10", 0, false, fmt.Sprintf(cut, 1)},
+		{"# mine\nx by user 10/m", 0, false, fmt.Sprintf(cut, 2)},
 		{"", 0, false, " has no rules; write off for none"},
 		{"\n# none\n", 0, false, " has no rules; write off for none"},
 		{"off\n", 0, true, ""},
