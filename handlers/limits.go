@@ -73,7 +73,7 @@ func (s *Server) checkLimits(ctx *fasthttp.RequestCtx, c call) {
 	case !ok || !isObject || f != nil:
 		reply(ctx, errMalformedJSON)
 		return
-	case !s.mayAsk(ctx, c.user, features):
+	case !s.mayAsk(ctx, c.user, string(event), features, cost):
 		reply(ctx, errInvalidToken)
 		return
 	}
@@ -118,23 +118,27 @@ func (m *member) texts() (texts map[string]string, ok bool) {
 	return texts, true
 }
 
-// mayAsk reports whether the caller may ask about these features: users only about themselves, or they could
-// use up the rates of others.
-func (s *Server) mayAsk(ctx *fasthttp.RequestCtx, user uint32, features map[string]string) bool {
+// mayAsk reports whether the caller may ask about a call. Users may ask about themselves only, or they could
+// use up the rates of others: they count nothing at an address, which others share, and nothing that this
+// server counts itself.
+func (s *Server) mayAsk(ctx *fasthttp.RequestCtx, user uint32, event string, features map[string]string,
+	cost int64) bool {
 	if user == 0 || user == rootUser {
 		return true
 	}
+	if cost > 0 && limits.IsOwn(event) {
+		return false
+	}
 	for name, value := range features {
+		allowed := false
 		switch name {
-		case "user":
-			if value != strconv.FormatUint(uint64(user), 10) {
-				return false
-			}
+		case "user": // of a failed login it is a name, and a name may look like an id
+			allowed = event != limits.Name(limits.LoginFailed) && value == strconv.FormatUint(uint64(user), 10)
 		case "ip":
-			if address, err := netip.ParseAddr(value); err != nil || address != s.clientAddress(ctx) {
-				return false
-			}
-		default:
+			address, err := netip.ParseAddr(value)
+			allowed = cost == 0 && err == nil && address == s.clientAddress(ctx)
+		}
+		if !allowed {
 			return false
 		}
 	}
@@ -155,7 +159,7 @@ func featuresOf(ctx *fasthttp.RequestCtx) map[string]string {
 // peekLimits reports whether a call would be admitted now, without counting one.
 func (s *Server) peekLimits(ctx *fasthttp.RequestCtx, c call) {
 	features := featuresOf(ctx)
-	if !s.mayAsk(ctx, c.user, features) {
+	if !s.mayAsk(ctx, c.user, c.param("event"), features, 0) {
 		reply(ctx, errInvalidToken)
 		return
 	}
@@ -176,10 +180,10 @@ func (s *Server) liftLimits(ctx *fasthttp.RequestCtx, c call) {
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 }
 
-// replyDecision answers with a decision. Times are whole seconds. Where Redis does not answer and the rule
-// is open, only "allowed" is known.
+// replyDecision answers with a decision. Times are whole seconds. There is only "allowed" to tell where no
+// rate can refuse, and where Redis does not answer and the rule is open.
 func replyDecision(ctx *fasthttp.RequestCtx, event string, d limits.Decision) {
-	if d.Remaining == limits.Unknown {
+	if d.Rate.Calls == 0 {
 		replyBody(ctx, []byte(`{"allowed":true}`))
 		return
 	}

@@ -175,7 +175,8 @@ func TestLimitsService(t *testing.T) { onBoth(t, testLimitsService) }
 func testLimitsService(t *testing.T, s *shop) {
 	const path = "/limits/check"
 	s.expect(t, 1, "POST", path, "{}", 404, unknownPath) // it is off
-	s = limited(t, s, "mail by email 3/m; mail by ip 100/h; sms by user 1/m", nil)
+	s = limited(t, s, "mail by email 3/m; mail by ip 100/h; sms by user 1/m; mail by email of vip unlimited; "+
+		"mail by user 1/m shadow; order by user 5/m; order by ip 5/m; login_failed by user 5/m", nil)
 	right := []string{"Authorization", "Bearer " + serviceToken}
 	mail := func(cost string) string {
 		return `{"event":"mail","features":{"email":"A@x.example"}` + cost + `}`
@@ -212,6 +213,28 @@ func testLimitsService(t *testing.T, s *shop) {
 	s.expect(t, 2, "POST", path, `{"event":"sms","features":{"user":"2"}}`, 200,
 		`{"allowed":true,"limit":1,"window":60,"remaining":0,"retry_after":61,"reset":61}`)
 	s.expect(t, 2, "POST", path, `{"event":"sms","features":{"user":"2"}}`, 429, tooMany)
+
+	// they count nothing for others at their address, nor what the server counts itself
+	const own = `{"event":"mail","features":{"ip":"127.0.0.1"},"cost":%d}`
+	s.expect(t, 2, "POST", path, fmt.Sprintf(own, 100), 401, invalidToken)
+	s.expect(t, 2, "POST", path, fmt.Sprintf(own, 0), 200,
+		`{"allowed":true,"limit":100,"window":3600,"remaining":100,"retry_after":0,"reset":0}`)
+	s.expect(t, 2, "POST", path, `{"event":"order","features":{"user":"2"}}`, 401, invalidToken)
+	const unused = `{"allowed":true,"limit":5,"window":60,"remaining":5,"retry_after":0,"reset":0}`
+	s.expect(t, 2, "POST", path, `{"event":"order","features":{"user":"2","ip":"127.0.0.1"},"cost":0}`, 200,
+		unused)
+	// a name may look like an id
+	s.expect(t, 2, "POST", path, `{"event":"login_failed","features":{"user":"2"},"cost":0}`, 401, invalidToken)
+	s.expect(t, 2, "GET", "/limits/login_failed?user=2", "", 401, invalidToken)
+	s.expect(t, 1, "GET", "/limits/login_failed?user=2", "", 200, unused)
+
+	// where no rate can refuse there is none to tell of
+	h = s.expect(t, 0, "GET", "/limits/mail?email=vip", "", 200, `{"allowed":true}`, right...)
+	if h.Get("RateLimit") != "" {
+		t.Errorf("headers %v", h)
+	}
+	s.expect(t, 0, "GET", "/limits/mail?user=7", "", 200, `{"allowed":true}`, right...)
+	s.expect(t, 0, "DELETE", "/limits/login_failed?user="+strings.Repeat("x", 300), "", 204, "", right...)
 }
 
 func TestLimitsServiceRefuses(t *testing.T) {

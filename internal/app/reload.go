@@ -90,9 +90,9 @@ func (s *supervisor) readCertificate(context.Context) error {
 }
 
 func (s *supervisor) readLimits(context.Context) error {
-	rules, _, err := s.cfg.LimitRules()
+	rules, off, err := s.cfg.LimitRules()
 	if err == nil {
-		s.sale.Limits = rules
+		s.sale.Limits, s.sale.LimitsOff = rules, off
 	}
 	return err
 }

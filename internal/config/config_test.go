@@ -122,6 +122,42 @@ func TestGuessable(t *testing.T) {
 	}
 }
 
+// A file of rules that is empty or cut off is a fault; off must be written.
+func TestLimitRules(t *testing.T) {
+	clearEnvironment(t)
+	file := t.TempDir() + "/rules"
+	c := parse(t, "-limits-file", file)
+	const cut = " ends in the middle of line %d; end it with a line break if it is whole"
+	for _, step := range []struct {
+		text  string
+		rules int
+		off   bool
+		want  string
+	}{
+		{"x by user 100/m\n", 1, false, ""},
+		{"x by user 10", 0, false, fmt.Sprintf(cut, 1)},
+		{"# mine\nx by user 10/m", 0, false, fmt.Sprintf(cut, 2)},
+		{"", 0, false, " has no rules; write off for none"},
+		{"\n# none\n", 0, false, " has no rules; write off for none"},
+		{"off\n", 0, true, ""},
+	} {
+		if err := os.WriteFile(file, []byte(step.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		rules, off, err := c.LimitRules()
+		if step.want == "" != (err == nil) || err != nil && err.Error() != file+step.want {
+			t.Errorf("%q: %v, want %s", step.text, err, step.want)
+		}
+		if len(rules) != step.rules || off != step.off {
+			t.Errorf("%q: %d rules, off %v", step.text, len(rules), off)
+		}
+	}
+	if _, err := Parse([]string{"-limits", ""}, io.Discard); err == nil ||
+		!strings.HasSuffix(err.Error(), "-limits has no rules; write off for none") {
+		t.Errorf("no rules in the flag: %v", err)
+	}
+}
+
 func TestTrustedProxies(t *testing.T) {
 	clearEnvironment(t)
 	for list, want := range map[string]string{

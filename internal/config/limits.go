@@ -1,9 +1,11 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"flashsale/internal/limits"
 )
@@ -45,17 +47,29 @@ func (c *limitsFlags) add(f *Flags) {
 // off.
 func (c *limitsFlags) LimitRules() (rules []limits.Rule, off bool, err error) {
 	if c.file == "" {
-		if c.rules == limitsOff {
-			return nil, true, nil
-		}
-		rules, err = limits.ParseRules("-limits", c.rules)
-		return rules, false, err
+		return parseLimits("-limits", c.rules)
 	}
 	text, err := os.ReadFile(c.file)
 	if err != nil {
 		return nil, false, fmt.Errorf("cannot read -limits-file: %w", err)
 	}
-	rules, err = limits.ParseRules(c.file, string(text))
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		return nil, false, fmt.Errorf("%s ends in the middle of line %d; end it with a line break if it is whole",
+			c.file, 1+bytes.Count(text, []byte("\n")))
+	}
+	return parseLimits(c.file, string(text))
+}
+
+// parseLimits reads rules, or off. None at all is a fault: a file that was emptied by accident must not take
+// the guard away.
+func parseLimits(source, text string) (rules []limits.Rule, off bool, err error) {
+	if strings.TrimSpace(text) == limitsOff {
+		return nil, true, nil
+	}
+	rules, err = limits.ParseRules(source, text)
+	if err == nil && len(rules) == 0 {
+		err = fmt.Errorf("%s has no rules; write %s for none", source, limitsOff)
+	}
 	return rules, false, err
 }
 

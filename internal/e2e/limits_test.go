@@ -101,6 +101,12 @@ func TestLimitsGuardTheLogin(t *testing.T) {
 	polltest.Until(t, "refusal under the old rules", func() bool { return refused("user4") })
 	stand.WriteFile(t, file, "# none\n")
 	reload(2)
+	if n := s.Logged(t, file+" has no rules; write off for none"); n != 1 {
+		t.Errorf("the empty file is logged %d times", n)
+	}
+	polltest.Until(t, "refusal under the rules before", func() bool { return refused("user3") })
+	stand.WriteFile(t, file, "off\n")
+	reload(3)
 	for range 10 {
 		if refused("user5") {
 			t.Error("a login is refused without a rule")

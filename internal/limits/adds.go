@@ -31,11 +31,12 @@ func (a *Adds) Add(user uint32, now time.Time) (wait time.Duration) {
 	for counter := &a.users[user]; ; {
 		old := counter.Load()
 		next := old + 1
-		if old>>32 != minute&0xffffffff {
+		// A request may bring a time of the minute before: it counts in the new one.
+		if old>>32 != minute && old>>32 != minute+1 {
 			next = minute<<32 | 1
 		}
 		if uint32(next) > a.most {
-			return time.Minute - now.Sub(time.Unix(int64(minute)*60, 0))
+			return time.Unix(int64(next>>32+1)*60, 0).Sub(now)
 		}
 		if counter.CompareAndSwap(old, next) {
 			return 0

@@ -29,6 +29,19 @@ func TestAdds(t *testing.T) {
 	}
 }
 
+// A time of the minute before counts in the new one. A clock that was put back begins anew.
+func TestAddsBackInTime(t *testing.T) {
+	a, now := NewAdds(10, 3), time.Unix(60_000, 0)
+	for i, step := range []struct{ at, want time.Duration }{
+		{0, 0}, {-time.Millisecond, 0}, {0, 0}, {time.Second, 59 * time.Second},
+		{-time.Second, 61 * time.Second}, {0, time.Minute}, {-time.Hour, 0},
+	} {
+		if wait := a.Add(7, now.Add(step.at)); wait != step.want {
+			t.Errorf("step %d: waits %v, want %v", i, wait, step.want)
+		}
+	}
+}
+
 // Exactly the bound passes, however many add at once.
 func TestAddsAtOnce(t *testing.T) {
 	a, now := NewAdds(1, 120), time.Unix(60_000, 0)

@@ -38,7 +38,7 @@ const (
 // Decision is the answer about a call.
 type Decision struct {
 	Allowed    bool
-	Rate       Rate          // the one with the least room
+	Rate       Rate          // the one with the least room; zero where no rate can refuse
 	Remaining  int64         // calls that it still admits; Unknown where Redis does not answer
 	RetryAfter time.Duration // until a call of this cost may fit; 0 if one fits now
 	Reset      time.Duration // until the rate has all its room again
@@ -47,11 +47,18 @@ type Decision struct {
 // Unknown is Remaining where Redis has not answered and the rules let the call pass.
 const Unknown = -1
 
+// call is something that counts by its cost; 0 only looks.
+type call struct {
+	cost     int64
+	happened bool // already: it counts, whatever room the rates have
+}
+
 // asked is a value of a feature that a call is asked about.
 type asked struct {
 	limit *limit
 	value string
 	rules *applied
+	lifts uint64 // of the memory, before Redis is asked
 }
 
 // Check decides on a call of an event and counts it by its cost; 0 only looks. features are values by
@@ -73,7 +80,7 @@ func (l *Limiter) Check(name string, features map[string]string, cost int64) (De
 			}
 		}
 	}
-	return l.decide(e, list, cost)
+	return l.decide(e, list, call{cost: cost})
 }
 
 // ask returns what the rules of an event ask about.
@@ -84,13 +91,17 @@ func (e *event) ask(features map[string]string) (list []asked, err error) {
 			return nil, err
 		}
 		if limit := e.limit(name); limit != nil {
-			list = append(list, asked{limit, value, limit.of([]byte(value))})
+			list = append(list, limit.ask([]byte(value)))
 		}
 	}
 	if len(list) == 0 {
 		return nil, ErrNoRule
 	}
 	return list, nil
+}
+
+func (l *limit) ask(value []byte) asked {
+	return asked{l, string(value), l.of(value), l.memory.lifts.Load()}
 }
 
 // remembered returns the decision on a value that Redis has refused before.
@@ -103,11 +114,11 @@ func (a asked) remembered(now time.Time) (Decision, bool) {
 }
 
 // decide asks Redis. Where that does not answer, the rules are open or closed.
-func (l *Limiter) decide(e *event, list []asked, cost int64) (d Decision, err error) {
+func (l *Limiter) decide(e *event, list []asked, c call) (d Decision, err error) {
 	if l.cfg.Cluster {
-		d, err = l.decideInTurn(list, cost)
+		d, err = l.decideInTurn(list, c)
 	} else {
-		d, _, err = l.decideOnce(list, cost)
+		d, _, err = l.decideOnce(list, c)
 	}
 	if err != nil && !e.closed {
 		return Decision{Allowed: true, Remaining: Unknown}, nil
@@ -117,11 +128,11 @@ func (l *Limiter) decide(e *event, list []asked, cost int64) (d Decision, err er
 
 // decideInTurn decides on one feature after the other. What the earlier ones have counted is taken back when
 // a later one refuses. When this process or Redis ends between, the call stays counted there: in the
-// caller's disfavour, never in its favour.
-func (l *Limiter) decideInTurn(list []asked, cost int64) (tightest Decision, err error) {
+// caller's disfavour, never in its favour. What has happened is not taken back.
+func (l *Limiter) decideInTurn(list []asked, c call) (tightest Decision, err error) {
 	counted := make([]string, 0, len(list)) // when
 	for i := range list {
-		d, at, err := l.decideOnce(list[i:i+1], cost)
+		d, at, err := l.decideOnce(list[i:i+1], c)
 		if err == nil && d.Allowed {
 			counted = append(counted, at)
 			if i == 0 || d.tighter(tightest) {
@@ -130,26 +141,27 @@ func (l *Limiter) decideInTurn(list []asked, cost int64) (tightest Decision, err
 			continue
 		}
 		for j, at := range counted {
-			l.takeBack(list[j], at, cost)
+			l.takeBack(list[j], at, c)
 		}
 		return d, err
 	}
 	return tightest, nil
 }
 
-// takeBack takes back what decideOnce has counted at a time.
-func (l *Limiter) takeBack(a asked, at string, cost int64) {
-	if cost > 0 {
-		var reply int64
-		l.conn.Detach(takeBackScript.Call(&reply, []string{a.limit.key(a.value)}, at,
-			strconv.FormatInt(cost, 10)))
+// takeBack takes back what decideOnce has counted at a time, and what it has remembered of it.
+func (l *Limiter) takeBack(a asked, at string, c call) {
+	if c.cost == 0 || c.happened {
+		return
 	}
+	l.conn.Detach(takeBackScript.Call(new(int64), []string{a.limit.key(a.value)}, at,
+		strconv.FormatInt(c.cost, 10)))
+	a.limit.memory.forget([]byte(a.value)) // then: whatever is asked from now on comes behind it
 }
 
 // decideOnce decides on some values in one call of Redis. at is its time.
-func (l *Limiter) decideOnce(list []asked, cost int64) (d Decision, at string, err error) {
+func (l *Limiter) decideOnce(list []asked, c call) (d Decision, at string, err error) {
 	var keys []string
-	args := []string{l.at(), strconv.FormatInt(cost, 10)}
+	args := []string{l.at(), strconv.FormatInt(c.cost, 10), bit(c.happened)}
 	rates := 0
 	for _, a := range list {
 		keys = append(keys, a.limit.key(a.value))
@@ -165,7 +177,7 @@ func (l *Limiter) decideOnce(list []asked, cost int64) (d Decision, at string, e
 			len(reply), rates)
 	}
 	d = Decision{Allowed: reply[1] == 1, Remaining: math.MaxInt64}
-	l.read(&d, list, reply[replyHead:], max(cost, 1))
+	l.read(&d, list, reply[replyHead:], max(c.cost, 1))
 	return d, strconv.FormatInt(reply[0], 10), nil
 }
 
@@ -190,7 +202,7 @@ func (l *Limiter) read(d *Decision, list []asked, reply []int64, need int64) {
 				*d = this
 			}
 			if need == 1 && wait > 0 {
-				a.limit.memory.refuse([]byte(a.value), now, remembered{
+				a.limit.memory.refuse([]byte(a.value), now, a.lifts, remembered{
 					until: now.Add(wait).UnixNano(), reset: now.Add(reset).UnixNano(), rate: i,
 				})
 			}
@@ -206,26 +218,4 @@ func (d Decision) tighter(other Decision) bool {
 		return d.RetryAfter > other.RetryAfter
 	}
 	return d.Remaining < other.Remaining
-}
-
-// Lift forgets what is counted of each value, here and in all other processes: these learn of it within
-// liftsPoll. Errors: ErrNoRule, ErrBadValue, ErrUnavailable of pipeline.
-func (l *Limiter) Lift(name string, features map[string]string) error {
-	e := l.rules.events[name]
-	if e == nil {
-		return ErrNoRule
-	}
-	list, err := e.ask(features)
-	if err != nil {
-		return err
-	}
-	for _, a := range list { // each in a call of its own, see Config.Cluster
-		var reply int64
-		if err := l.conn.Do(liftScript.Call(&reply, []string{a.limit.key(a.value)})); err != nil {
-			return err
-		}
-		a.limit.memory.forget([]byte(a.value))
-	}
-	var lifts int64
-	return l.conn.Do(pipeline.Command(&lifts, "INCR", liftsKey))
 }

@@ -1,30 +1,33 @@
--- Decides on a call: either it counts in all keys, or in none. It stands behind buckets.lua.
+-- Decides on a call: either it counts in all keys, or in none. What has happened already counts in all keys,
+-- whatever their rates. It stands behind buckets.lua.
 --
 -- KEYS[i]  the buckets of a feature value, see buckets.lua
 -- ARGV[1]  now, in Unix seconds; "" for the time of Redis
 -- ARGV[2]  cost of the call; 0 only looks
+-- ARGV[3]  1: it has happened, 0: it asks whether it may
 -- ARGV     for each key the number of its rates, then for each rate:
 --            limit    calls in a window
 --            length   of the buckets that it reads, in seconds: 1, 60 or 3600
 --            window   in seconds, a multiple of the length
 --            precise  1: exact to a second, 0: exact to a bucket
 --            shadow   1: never refuses
--- Returns {now, admitted: 1 or 0}, then for each rate in its order:
+-- Returns {time of the first key, admitted: 1 or 0}, then for each rate in its order:
 --   count of the window, with this call if it counted;
 --   seconds until the next call of this cost (at least 1) can fit, 0 where it would fit now;
 --   seconds until all that is counted has left the window
--- The clock never runs backwards for a key: a time before that of its newest bucket counts as that one.
+-- The clock never runs backwards for a key: a time before that of its newest bucket counts as that one, in
+-- this key and in no other.
 
-local cost, now = tonumber(ARGV[2]), tonumber(ARGV[1])
-if not now then now = tonumber(redis.call("TIME")[1]) end
+local now = tonumber(ARGV[1]) or tonumber(redis.call("TIME")[1])
+local cost, happened = tonumber(ARGV[2]), ARGV[3] == "1"
 local need = math.max(cost, 1)
 
 -- Reads the rates of all keys.
-local keys, rates, at = {}, {}, 3
+local keys, rates, at = {}, {}, 4
 for i, name in ipairs(KEYS) do
-   local key = { name = name, buckets = load(name), lengths = {}, ttl = 0, precise = 0 }
+   local key = { name = name, buckets = load(name, now), now = now, lengths = {}, ttl = 0, precise = 0 }
    keys[i] = key
-   for _, bucket in ipairs(key.buckets) do now = math.max(now, bucket[1] * bucket[2]) end
+   for _, bucket in ipairs(key.buckets) do key.now = math.max(key.now, bucket[1] * bucket[2]) end
    for _ = 1, tonumber(ARGV[at]) do
       local rate = { key = key, limit = tonumber(ARGV[at + 1]), length = tonumber(ARGV[at + 2]),
          window = tonumber(ARGV[at + 3]), shadow = ARGV[at + 5] == "1" }
@@ -43,7 +46,7 @@ end
 
 -- ringPieces lists what the rings hold of a window, oldest first: {first second, length, count}.
 local function ringPieces(rate)
-   local first, pieces = (math.floor(now / rate.length) * rate.length) - rate.window, {}
+   local first, pieces = math.floor(rate.key.now / rate.length) * rate.length - rate.window, {}
    for _, bucket in ipairs(rate.key.buckets) do
       local begin = bucket[1] * bucket[2]
       if bucket[1] == rate.length and begin >= first and bucket[3] > 0 then
@@ -73,7 +76,7 @@ end
 
 -- precisePieces is ringPieces, exact to a second.
 local function precisePieces(rate)
-   local path = walk(now - rate.window, now)
+   local path = walk(rate.key.now - rate.window, rate.key.now)
    local hours, edges, order = {}, {}, {}
    for _, bucket in ipairs(rate.key.buckets) do
       if bucket[1] == 3600 then hours[bucket[2]] = bucket[3] end
@@ -105,16 +108,17 @@ local function precisePieces(rate)
 end
 
 -- Checks all rates.
-local admitted = true
+local fits = true
 for _, rate in ipairs(rates) do
    rate.pieces = (rate.precise and precisePieces or ringPieces)(rate)
    rate.count = 0
    for _, piece in ipairs(rate.pieces) do rate.count = rate.count + piece[3] end
-   if not rate.shadow and rate.count + need > rate.limit then admitted = false end
+   if not rate.shadow and rate.count + need > rate.limit then fits = false end
 end
 
 -- count counts the call in a key.
 local function count(key)
+   local now = key.now
    for length in pairs(key.lengths) do
       local number, before = math.floor(now / length), 0
       for _, bucket in ipairs(key.buckets) do
@@ -131,15 +135,16 @@ local function count(key)
    end
 end
 
+local admitted = fits or happened
 local counted = admitted and cost > 0
 if counted then
    for _, key in ipairs(keys) do count(key) end
 end
 
 -- Tells when a rate has room again.
-local reply = { now, admitted and 1 or 0 }
+local reply = { keys[1].now, admitted and 1 or 0 }
 for _, rate in ipairs(rates) do
-   local grain = rate.precise and 1 or rate.length
+   local now, grain = rate.key.now, rate.precise and 1 or rate.length
    if counted then
       rate.count = rate.count + cost
       local begin = math.floor(now / grain) * grain

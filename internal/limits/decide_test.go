@@ -87,6 +87,24 @@ func TestCluster(t *testing.T) {
 	}
 }
 
+// A call that was taken back is not remembered as one that used up the rate.
+func TestTakenBackIsForgotten(t *testing.T) {
+	l := begin(t, real(t), "x by user 1/d; x by ip 1/d", func(c *Config) { c.Cluster = true })
+	if d := l.ask(t, "x", 1, user("a")); !d.Allowed {
+		t.Errorf("%+v", d)
+	}
+	address := map[string]string{"ip": "10.0.0.1"}
+	if d := l.ask(t, "x", 1, map[string]string{"user": "a", "ip": address["ip"]}); d.Allowed {
+		t.Errorf("a second call of the user: %+v", d)
+	}
+	if d, err := l.Check("x", address, 1); err != nil || !d.Allowed {
+		t.Errorf("the address, which nothing counts for: %+v, %v", d, err)
+	}
+	if d, err := l.Check("x", user("a"), 1); err != nil || d.Allowed {
+		t.Errorf("the user: %+v, %v", d, err)
+	}
+}
+
 func TestAnswer(t *testing.T) {
 	onEach(t, func(t *testing.T, redis pipeline.Config) {
 		l := begin(t, redis, "x by user 2/m 4/h")

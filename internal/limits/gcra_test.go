@@ -35,7 +35,7 @@ func BenchmarkDecision(b *testing.B) {
 				each(b, func(key string) error {
 					list, err := e.ask(user(mode + rates + key))
 					if err == nil {
-						_, err = l.decide(e, list, 1)
+						_, err = l.decide(e, list, call{cost: 1})
 					}
 					return err
 				})

@@ -4,8 +4,8 @@
 // Rules name an event, a feature and rates. One script of Redis checks all rates of a call and counts it in
 // all of them or in none. The events of this server never wait for that: the order path looks into the
 // memory of this process for values that are refused (Refused), and what happened is counted afterwards
-// (Record). So a value gets past its rates by the calls that are on their way at one moment: in each worker
-// at most as many as its smallest rate has.
+// (Record), whether the rates have room or not. So a value gets past its rates by the calls that are on
+// their way at one moment: in each worker at most as many as its smallest rate has, and they count.
 //
 // On the event loop only these two may be called. It knows nothing of HTTP or of the sale. It is slow where
 // one key has several rates per day in precise mode: a decision reads up to 143 buckets for each of them.
@@ -16,6 +16,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"flashsale/internal/logpace"
@@ -25,7 +26,7 @@ import (
 const (
 	queueMax  = 4096        // calls that wait to be counted; the next is not counted
 	counters  = 32          // goroutines that count
-	liftsPoll = time.Second // between two looks for blocks that another process has lifted
+	watchPace = time.Second // between two looks at what changed outside of this process, see watch
 )
 
 var (
@@ -52,6 +53,7 @@ type Limiter struct {
 	queue   chan happened
 	dropped logpace.Pace
 	shadow  logpace.Pace
+	losing  atomic.Bool // the last event could not be counted, though Redis may answer
 
 	at func() string // the first ARGV of the scripts: "" for the time of Redis, except in tests
 }
@@ -76,38 +78,47 @@ func (l *Limiter) Run(ctx context.Context) error {
 	for range counters {
 		counting.Go(func() { l.count(ctx) })
 	}
-	counting.Go(func() { l.watchLifts(ctx) })
+	counting.Go(func() { l.watch(ctx) })
 	counting.Wait()
 	stop()
 	connection.Wait()
 	return nil
 }
 
-// watchLifts forgets what is remembered when a block was lifted elsewhere.
-func (l *Limiter) watchLifts(ctx context.Context) {
-	tick := time.NewTicker(liftsPoll)
+// watch keeps the memories true: it drops refusals that have ended or were lifted elsewhere, and finds out
+// when events can be counted again.
+func (l *Limiter) watch(ctx context.Context) {
+	tick := time.NewTicker(watchPace)
 	defer tick.Stop()
-	known := ""
+	lifts := ""
 	for {
 		select {
 		case now := <-tick.C:
-			lifts := known
-			err := l.conn.Do(pipeline.Command(&lifts, "GET", liftsKey))
-			l.sweep(now, err == nil && lifts != known)
-			if err == nil {
-				known = lifts
-			}
+			l.sweep(now)
+			lifts = l.hearLifts(lifts)
+			l.probe()
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
+// probe writes to Redis once events are not counted: closed rules refuse until that succeeds.
+func (l *Limiter) probe() {
+	if !l.losing.Load() {
+		return
+	}
+	var reply string
+	if l.conn.Do(pipeline.Command(&reply, "SET", probeKey, "1", "EX", "60")) == nil {
+		l.losing.Store(false)
+	}
+}
+
 // sweep tidies up all memories.
-func (l *Limiter) sweep(now time.Time, all bool) {
+func (l *Limiter) sweep(now time.Time) {
 	for _, e := range l.rules.events {
 		for _, limit := range e.limits {
-			limit.memory.sweep(now, all)
+			limit.memory.sweep(now)
 		}
 	}
 }

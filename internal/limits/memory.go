@@ -2,19 +2,31 @@ package limits
 
 import (
 	"hash/maphash"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// rememberedMax is the number of values that a memory holds; another one is forgotten for the next. A value
-// that is forgotten is asked about again.
-const rememberedMax = 1 << 16
+const (
+	// rememberedMax is the number of values that a memory holds; another one is forgotten for the next. A
+	// value that is forgotten is asked about again.
+	rememberedMax = 1 << 16
+	// shards is the number of parts of a memory. Each has a lock of its own, because the order path looks
+	// here: it never waits for more than a sweep of one part.
+	shards   = 64
+	shardMax = rememberedMax / shards
+)
 
 // memory is what this process knows of the values of a limit: which ones are refused, and the calls on
 // their way to be counted. Looks do not allocate. The zero value is ready; it is safe for concurrent use.
 type memory struct {
-	used   atomic.Bool // something is remembered; without that a look is one load
+	size   atomic.Int64  // values in all shards; without any a look is one load
+	lifts  atomic.Uint64 // how often something was forgotten because it was lifted
+	shards [shards]shard
+}
+
+type shard struct {
 	mu     sync.RWMutex
 	values map[uint64]remembered
 }
@@ -29,16 +41,24 @@ type remembered struct {
 
 var memorySeed = maphash.MakeSeed()
 
-func hash(value []byte) uint64 { return maphash.Bytes(memorySeed, value) }
+// of returns the place of a value.
+func (m *memory) of(value []byte) (s *shard, key uint64) {
+	key = maphash.Bytes(memorySeed, value)
+	return &m.shards[key%shards], key
+}
+
+// used reports whether something is remembered.
+func (m *memory) used() bool { return m.size.Load() > 0 }
 
 // look returns what is known of a value, and whether it is refused.
 func (m *memory) look(value []byte, now time.Time) (r remembered, refused bool) {
-	if !m.used.Load() {
+	if !m.used() {
 		return r, false
 	}
-	m.mu.RLock()
-	r = m.values[hash(value)]
-	m.mu.RUnlock()
+	s, key := m.of(value)
+	s.mu.RLock()
+	r = s.values[key]
+	s.mu.RUnlock()
 	return r, r.until > now.UnixNano()
 }
 
@@ -50,10 +70,11 @@ func (m *memory) arrive(value []byte) {
 	m.change(value, func(r *remembered) { r.pending = max(r.pending-1, 0) })
 }
 
-// refuse remembers that Redis refuses the value; the longest refusal stands.
-func (m *memory) refuse(value []byte, now time.Time, refusal remembered) {
+// refuse remembers that Redis refuses the value; the longest refusal stands. lifts is what m.lifts was
+// before Redis was asked: what it said before a lift is not true any more.
+func (m *memory) refuse(value []byte, now time.Time, lifts uint64, refusal remembered) {
 	m.change(value, func(r *remembered) {
-		if refusal.until > max(r.until, now.UnixNano()) {
+		if lifts == m.lifts.Load() && refusal.until > max(r.until, now.UnixNano()) {
 			refusal.pending = r.pending
 			*r = refusal
 		}
@@ -61,54 +82,63 @@ func (m *memory) refuse(value []byte, now time.Time, refusal remembered) {
 }
 
 func (m *memory) change(value []byte, change func(*remembered)) {
-	key := hash(value)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	defer func() { m.used.Store(len(m.values) > 0) }()
-	r, known := m.values[key]
+	s, key := m.of(value)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.values)
+	defer func() { m.size.Add(int64(len(s.values) - before)) }()
+	r, known := s.values[key]
 	change(&r)
 	switch {
 	case r.pending == 0 && r.until == 0:
-		delete(m.values, key)
+		delete(s.values, key)
 		return
-	case m.values == nil:
-		m.values = map[uint64]remembered{}
-	case !known && len(m.values) >= rememberedMax:
-		for other := range m.values { // any one
-			delete(m.values, other)
+	case s.values == nil:
+		s.values = map[uint64]remembered{}
+	case !known && len(s.values) >= shardMax:
+		for other := range s.values { // any one
+			delete(s.values, other)
 			break
 		}
 	}
-	m.values[key] = r
+	s.values[key] = r
 }
 
-// forget forgets a value that was lifted.
-func (m *memory) forget(value []byte) { m.change(value, func(r *remembered) { r.until = 0 }) }
+// forget forgets the refusal of a value that was lifted, and those that are on their way from Redis.
+func (m *memory) forget(value []byte) {
+	m.lifts.Add(1) // first: a refusal is remembered before it, and forgotten here, or not at all
+	m.change(value, func(r *remembered) { r.until = 0 })
+}
 
-// sweep forgets the values that are not refused any more; with all of them also those that are.
-func (m *memory) sweep(now time.Time, all bool) {
-	if !m.used.Load() {
+// forgetAll forgets all refusals.
+func (m *memory) forgetAll() {
+	m.lifts.Add(1)
+	m.sweep(time.Unix(0, math.MaxInt64))
+}
+
+// sweep forgets the refusals that have ended, one shard at a time.
+func (m *memory) sweep(now time.Time) {
+	if !m.used() {
 		return
 	}
-	for _, key := range m.keys() { // in small steps: the order path looks here
-		m.mu.Lock()
-		if r := m.values[key]; all || r.until <= now.UnixNano() {
-			if r.until = 0; r.pending == 0 {
-				delete(m.values, key)
-			} else {
-				m.values[key] = r
-			}
-		}
-		m.used.Store(len(m.values) > 0)
-		m.mu.Unlock()
+	for i := range m.shards {
+		m.shards[i].sweep(m, now.UnixNano())
 	}
 }
 
-func (m *memory) keys() (keys []uint64) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	for key := range m.values {
-		keys = append(keys, key)
+func (s *shard) sweep(m *memory, now int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.values)
+	for key, r := range s.values {
+		if r.until > now {
+			continue
+		}
+		if r.until = 0; r.pending == 0 {
+			delete(s.values, key)
+		} else {
+			s.values[key] = r
+		}
 	}
-	return keys
+	m.size.Add(int64(len(s.values) - before))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -56,7 +57,7 @@ func (l *Limiter) ByAddress(event Event) bool {
 		return false
 	}
 	by := e.limit("ip")
-	return by != nil && by.memory.used.Load()
+	return by != nil && by.memory.used()
 }
 
 // Limits reports whether there is a rule for the event, and whether it goes by the address too.
@@ -68,19 +69,22 @@ func (l *Limiter) Limits(event Event) (limited, byAddress bool) {
 	return true, e.limit("ip") != nil
 }
 
-// shortWait is what a client is told to wait for where only calls on their way stand against it, or Redis is
-// away and a rule is closed.
+// IsOwn reports whether an event of that name is one of this server.
+func IsOwn(name string) bool { return slices.Contains(ownNames[:], name) }
+
+// shortWait is what a client is told to wait for where only calls on their way stand against it, or nothing
+// can be counted and a rule is closed.
 const shortWait = time.Second
 
 // Refused reports whether the caller may not do it now, and why: Rate is zero where only calls on their way
-// stand against it, Remaining is Unknown where Redis is away and a rule is closed. It asks only the memory
-// of this process: it does not wait and does not allocate.
+// stand against it, Remaining is Unknown where Redis is away or does not count, and a rule is closed. It
+// asks only the memory of this process: it does not wait and does not allocate.
 func (l *Limiter) Refused(event Event, w Who, now time.Time) (d Decision, refused bool) {
 	e := l.rules.own[event]
 	if e == nil {
 		return d, false
 	}
-	if e.closed && !l.conn.Up() {
+	if e.closed && (l.losing.Load() || !l.conn.Up()) {
 		return Decision{Remaining: Unknown, RetryAfter: shortWait}, true
 	}
 	var scratch [valueMax]byte
@@ -148,8 +152,9 @@ func (l *Limiter) Record(event Event, w Who) {
 // lose gives up on an event that cannot be counted.
 func (l *Limiter) lose(h happened) {
 	h.arrive()
+	l.losing.Store(true)
 	if n := l.dropped.Due(time.Now()); n > 0 {
-		slog.Warn("events are not counted for their rate limits: Redis does not answer in time",
+		slog.Warn("events are not counted for their rate limits: Redis does not count them in time",
 			"event", h.event.name, "events", n)
 	}
 }
@@ -186,16 +191,17 @@ func (l *Limiter) countOne(h happened) {
 	var list []asked
 	for _, limit := range h.event.limits {
 		if value := h.who.value(limit.feature, nil); value != nil {
-			list = append(list, asked{limit, string(value), limit.of(value)})
+			list = append(list, limit.ask(value))
 		}
 	}
 	if len(list) == 0 {
 		return
 	}
-	d, err := l.decide(h.event, list, 1)
+	d, err := l.decide(h.event, list, call{cost: 1, happened: true})
 	if err != nil || d.Remaining == Unknown {
 		l.lose(h)
 		return
 	}
+	l.losing.Store(false)
 	h.arrive()
 }

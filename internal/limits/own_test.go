@@ -29,18 +29,25 @@ func (l *Limiter) settled(t *testing.T) {
 	polltest.Until(t, "events counted", func() bool {
 		for _, e := range l.rules.events {
 			for _, limit := range e.limits {
-				for _, key := range limit.memory.keys() {
-					limit.memory.mu.RLock()
-					pending := limit.memory.values[key].pending
-					limit.memory.mu.RUnlock()
-					if pending > 0 {
-						return false
-					}
+				if limit.memory.onTheirWay() > 0 {
+					return false
 				}
 			}
 		}
 		return true
 	})
+}
+
+// onTheirWay is the number of calls that are on their way to Redis.
+func (m *memory) onTheirWay() (n int32) {
+	for i := range m.shards {
+		m.shards[i].mu.RLock()
+		for _, r := range m.shards[i].values {
+			n += r.pending
+		}
+		m.shards[i].mu.RUnlock()
+	}
+	return n
 }
 
 // wait is how long the caller must wait.

@@ -195,8 +195,12 @@ func parseRate(text string) (Rate, error) {
 }
 
 // Normal is the form in which a feature's value is counted. An IPv6 client has a network of /64 to itself,
-// so its addresses there are one; capitals in an email address make no difference. Error: ErrBadValue.
+// so its addresses there are one; capitals in an email address make no difference; of a user that is too
+// long the first bytes count, as in Who. Error: ErrBadValue.
 func Normal(feature, value string) (string, error) {
+	if feature == "user" {
+		value = value[:min(len(value), valueMax)]
+	}
 	if value == "" || len(value) > valueMax {
 		return "", fmt.Errorf("%w: %s has %d bytes; it must have from 1 to %d", ErrBadValue, feature, len(value),
 			valueMax)

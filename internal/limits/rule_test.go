@@ -1,6 +1,8 @@
 package limits
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
@@ -38,6 +40,21 @@ func TestParseRulesRefuses(t *testing.T) {
 		if _, err := ParseRules("f", text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// No value is stored under the name of another.
+func TestKeysDiffer(t *testing.T) {
+	l := &limit{event: "x", feature: "user"}
+	long := strings.Repeat("a", valueKeyMax+1)
+	sum := sha256.Sum256([]byte(long))
+	seen := map[string]string{}
+	for _, value := range []string{"a", long, "{a}", long[1:], hex.EncodeToString(sum[:]),
+		"#" + hex.EncodeToString(sum[:])} {
+		if other, taken := seen[l.key(value)]; taken {
+			t.Errorf("%q and %q have the same key", value, other)
+		}
+		seen[l.key(value)] = value
 	}
 }
 

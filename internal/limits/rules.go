@@ -104,7 +104,7 @@ func (l *limit) of(value []byte) *applied {
 func (l *limit) key(value string) string {
 	if len(value) > valueKeyMax || strings.ContainsAny(value, "{}") {
 		sum := sha256.Sum256([]byte(value))
-		value = hex.EncodeToString(sum[:])
+		value = "#" + hex.EncodeToString(sum[:]) // longer than any value that stands for itself
 	}
 	return keyPrefix + "{" + l.event + ":" + l.feature + ":" + value + "}"
 }

@@ -66,12 +66,18 @@ func (l *Limiter) setTime(second int64) {
 // ask decides on a call without the memory of this process, in which time goes on.
 func (l *Limiter) ask(tb testing.TB, event string, cost int64, features map[string]string) Decision {
 	tb.Helper()
+	return l.tell(tb, event, call{cost: cost}, features)
+}
+
+// tell is ask for what may have happened already.
+func (l *Limiter) tell(tb testing.TB, event string, c call, features map[string]string) Decision {
+	tb.Helper()
 	e := l.rules.events[event]
 	list, err := e.ask(features)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d, err := l.decide(e, list, cost)
+	d, err := l.decide(e, list, c)
 	if err != nil {
 		tb.Fatal(err)
 	}

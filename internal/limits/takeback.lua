@@ -8,7 +8,7 @@
 
 local at, cost = tonumber(ARGV[1]), tonumber(ARGV[2])
 for _, key in ipairs(KEYS) do
-   for _, bucket in ipairs(load(key)) do
+   for _, bucket in ipairs(load(key, at)) do
       if bucket[2] == math.floor(at / bucket[1]) then put(key, bucket[1], bucket[2], bucket[3] - cost) end
    end
    local hour = hourKey(key, math.floor(at / 3600))
