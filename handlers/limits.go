@@ -3,6 +3,7 @@ package handlers
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"strconv"
 	"time"
@@ -32,8 +33,22 @@ func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who lim
 	default:
 		replyTooMany(ctx, d.RetryAfter)
 		setRateLimit(ctx, limits.Name(event), d)
+		s.logLimited(ctx, event, who, d)
 	}
 	return true
+}
+
+// logLimited logs that a rate limit refuses calls, and the last of them.
+func (s *Server) logLimited(
+	ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who, d limits.Decision,
+) {
+	n := s.limited.Due(timeOf(ctx))
+	if n == 0 {
+		return
+	}
+	slog.Warn("calls are refused by a rate limit", "refused", n, "last_event", limits.Name(event),
+		"last_by", d.Feature, "last_name", string(who.Name), "last_user", who.ID,
+		"last_from", s.clientAddress(ctx), "retry_after", d.RetryAfter.Round(time.Second))
 }
 
 // record has an event counted for its rate limits, later.
@@ -202,16 +217,17 @@ func replyTooMany(ctx *fasthttp.RequestCtx, wait time.Duration) {
 		strconv.AppendInt(scratch[:0], wholeSeconds(wait), 10))
 }
 
-// setRateLimit sets the headers of the IETF (draft-ietf-httpapi-ratelimit-headers): the policy has the
-// event's name, q is its limit, w the window, r what is left, t the seconds until all of it is there again.
+// setRateLimit sets the headers of the IETF (draft-ietf-httpapi-ratelimit-headers): the policy has the name
+// of the rule, as "order by user", q is its limit, w the window, r what is left, t the seconds until all of
+// it is there again.
 func setRateLimit(ctx *fasthttp.RequestCtx, event string, d limits.Decision) {
 	if d.Rate.Calls == 0 {
 		return
 	}
 	ctx.Response.Header.Set("RateLimit-Policy",
-		fmt.Sprintf(`"%s";q=%d;w=%d`, event, d.Rate.Calls, wholeSeconds(d.Rate.Window)))
+		fmt.Sprintf(`"%s by %s";q=%d;w=%d`, event, d.Feature, d.Rate.Calls, wholeSeconds(d.Rate.Window)))
 	ctx.Response.Header.Set("RateLimit",
-		fmt.Sprintf(`"%s";r=%d;t=%d`, event, d.Remaining, wholeSeconds(d.Reset)))
+		fmt.Sprintf(`"%s by %s";r=%d;t=%d`, event, d.Feature, d.Remaining, wholeSeconds(d.Reset)))
 }
 
 // wholeSeconds rounds up.

@@ -64,8 +64,8 @@ func testFailedLoginsAreLimited(t *testing.T, s *shop) {
 		s.awaitCounted(t, "/limits/login_failed?user=user2", fmt.Sprintf(`"remaining":%d,`, 4-i))
 	}
 	h := s.expect(t, 0, "POST", "/login", right, 429, tooMany)
-	if h.Get("Retry-After") < "5" || h.Get("RateLimit-Policy") != `"login_failed";q=5;w=60` ||
-		!strings.HasPrefix(h.Get("RateLimit"), `"login_failed";r=0;t=`) {
+	if h.Get("Retry-After") < "5" || h.Get("RateLimit-Policy") != `"login_failed by user";q=5;w=60` ||
+		!strings.HasPrefix(h.Get("RateLimit"), `"login_failed by user";r=0;t=`) {
 		t.Errorf("headers %v", h)
 	}
 	status, _, _ := s.call(t, 0, "POST", "/login", `{"username":"user3","password":"pass3"}`)
@@ -184,11 +184,12 @@ func testLimitsService(t *testing.T, s *shop) {
 	s.expect(t, 0, "POST", path, mail(""), 401, invalidToken)
 	h := s.expect(t, 0, "POST", path, mail(""), 200,
 		`{"allowed":true,"limit":3,"window":60,"remaining":2,"retry_after":0,"reset":61}`, right...)
-	if h.Get("RateLimit-Policy") != `"mail";q=3;w=60` || h.Get("RateLimit") != `"mail";r=2;t=61` {
+	if h.Get("RateLimit-Policy") != `"mail by email";q=3;w=60` ||
+		h.Get("RateLimit") != `"mail by email";r=2;t=61` {
 		t.Errorf("headers %v", h)
 	}
 	h = s.expect(t, 0, "POST", path, mail(`,"cost":3`), 429, tooMany, right...)
-	if h.Get("Retry-After") == "" || h.Get("RateLimit-Policy") != `"mail";q=3;w=60` {
+	if h.Get("Retry-After") == "" || h.Get("RateLimit-Policy") != `"mail by email";q=3;w=60` {
 		t.Errorf("headers %v", h)
 	}
 	if _, body, _ := s.call(t, 0, "POST", path, mail(`,"cost":2`), right...); !strings.HasPrefix(body,

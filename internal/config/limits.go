@@ -25,7 +25,7 @@ type limitsFlags struct {
 func (c *limitsFlags) add(f *Flags) {
 	f.Group("Rate limits")
 	f.Text(&c.rules, "limits", limits.DefaultRules, "`rules`, as in \"order by user 2/s\", with ; between "+
-		"them; off: none, and /limits is 404")
+		"them; without a rule of login_failed the default ones hold as well; off: none, and /limits is 404")
 	f.Text(&c.file, "limits-file", "", "`file` with the rules instead, one a line; SIGHUP reads it again")
 	f.Switch(&c.LimitsCluster, "limits-cluster", "ask Redis about each feature in a call of its own, as a "+
 		"Redis Cluster behind a proxy needs it")
@@ -67,10 +67,13 @@ func parseLimits(source, text string) (rules []limits.Rule, off bool, err error)
 		return nil, true, nil
 	}
 	rules, err = limits.ParseRules(source, text)
-	if err == nil && len(rules) == 0 {
-		err = fmt.Errorf("%s has no rules; write %s for none", source, limitsOff)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case len(rules) == 0:
+		return nil, false, fmt.Errorf("%s has no rules; write %s for none", source, limitsOff)
 	}
-	return rules, false, err
+	return limits.WithDefaults(rules), false, nil
 }
 
 // LimitsFile is the file that SIGHUP reads again, "" where there is none.

@@ -38,6 +38,7 @@ const (
 // Decision is the answer about a call.
 type Decision struct {
 	Allowed    bool
+	Feature    string        // of Rate
 	Rate       Rate          // the one with the least room; zero where no rate can refuse
 	Remaining  int64         // calls that it still admits; Unknown where Redis does not answer
 	RetryAfter time.Duration // until a call of this cost may fit; 0 if one fits now
@@ -110,7 +111,7 @@ func (a asked) remembered(now time.Time) (Decision, bool) {
 	if !refused || r.rate >= len(a.rules.rates) {
 		return Decision{}, false
 	}
-	return r.decision(a.rules, now), true
+	return r.decision(a.limit.feature, a.rules, now), true
 }
 
 // decide asks Redis. Where that does not answer, the rules are open or closed.
@@ -195,8 +196,8 @@ func (l *Limiter) read(d *Decision, list []asked, reply []int64, need int64) {
 				continue
 			}
 			this := Decision{
-				Allowed: d.Allowed, Rate: rate.Rate, Remaining: max(rate.Calls-count, 0), RetryAfter: wait,
-				Reset: reset,
+				Allowed: d.Allowed, Feature: a.limit.feature, Rate: rate.Rate,
+				Remaining: max(rate.Calls-count, 0), RetryAfter: wait, Reset: reset,
 			}
 			if this.tighter(*d) {
 				*d = this

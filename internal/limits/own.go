@@ -107,7 +107,7 @@ func (l *limit) refused(value []byte, now time.Time) (Decision, bool) {
 	rules := l.of(value)
 	switch {
 	case refused && r.rate < len(rules.rates):
-		return r.decision(rules, now), true
+		return r.decision(l.feature, rules, now), true
 	case refused || int64(r.pending) >= rules.least:
 		return Decision{RetryAfter: shortWait}, true
 	}
@@ -115,9 +115,9 @@ func (l *limit) refused(value []byte, now time.Time) (Decision, bool) {
 }
 
 // decision is the answer that a refusal of Redis still stands for.
-func (r remembered) decision(rules *applied, now time.Time) Decision {
+func (r remembered) decision(feature string, rules *applied, now time.Time) Decision {
 	return Decision{
-		Rate: rules.rates[r.rate].Rate, RetryAfter: time.Duration(r.until - now.UnixNano()),
+		Feature: feature, Rate: rules.rates[r.rate].Rate, RetryAfter: time.Duration(r.until - now.UnixNano()),
 		Reset: max(time.Duration(r.reset-now.UnixNano()), 0),
 	}
 }

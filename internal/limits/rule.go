@@ -27,7 +27,7 @@ var Features = []string{"ip", "user", "email"}
 type Rule struct {
 	Event, Feature string
 	Value          string // the one value for which it stands in the place of the other rules; "" for all
-	Rates          []Rate // none: no limit
+	Rates          []Rate // none: unlimited
 	Shadow         bool   // counts and never refuses
 	Closed         bool   // while Redis is away calls are refused, else they pass
 	Precise        bool   // exact to a second, whatever the window
@@ -91,19 +91,51 @@ func ParseRules(source, text string) (rules []Rule, err error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s:%d: %w", source, number, err)
 			}
-			if same := slices.IndexFunc(rules, rule.sameOverride); same >= 0 {
-				return nil, fmt.Errorf("%s:%d: %s by %s of %s has a rule already", source, number,
-					rule.Event, rule.Feature, rule.Value)
-			}
 			rules = append(rules, rule)
+			if err := checkTwins(rules); err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", source, number, err)
+			}
 		}
 	}
 	return rules, nil
 }
 
-// sameOverride reports whether both rules are for the same single value.
-func (r Rule) sameOverride(other Rule) bool {
-	return r.Value != "" && r.Event == other.Event && r.Feature == other.Feature && r.Value == other.Value
+// checkTwins reports an error if the last rule has what another rule has already: the same single value, or
+// a rate of the same window. The mode and the shadow make a difference: one may be tried beside the other.
+func checkTwins(rules []Rule) error {
+	last := len(rules) - 1
+	this := rules[last]
+	windows := map[time.Duration]bool{}
+	for i, other := range rules {
+		if other.Event != this.Event || other.Feature != this.Feature || other.Value != this.Value {
+			continue
+		}
+		if this.Value != "" && i < last {
+			return fmt.Errorf("%s by %s of %s has a rule already", this.Event, this.Feature, this.Value)
+		}
+		if other.Shadow != this.Shadow || other.Precise != this.Precise {
+			continue
+		}
+		for _, rate := range other.Rates {
+			if windows[rate.Window] {
+				return fmt.Errorf("%s by %s has two rates with the window of %v", this.Event, this.Feature, rate)
+			}
+			windows[rate.Window] = true
+		}
+	}
+	return nil
+}
+
+// WithDefaults puts the default rules in front of rules that do not name their event.
+func WithDefaults(rules []Rule) []Rule {
+	if slices.ContainsFunc(rules, func(r Rule) bool { return r.Event == Name(LoginFailed) }) {
+		return rules
+	}
+	defaults, err := ParseRules("default rules", DefaultRules)
+	if err != nil {
+		panic(err) // a test reads them
+	}
+	return append(defaults, rules...)
 }
 
 // parseRule reads the words of a rule.
@@ -150,8 +182,8 @@ func parseRule(words []string) (r Rule, err error) {
 		}
 	}
 	switch {
-	case unlimited && (r.Value == "" || len(r.Rates) > 0):
-		return r, fmt.Errorf("unlimited is for a rule of one value (of ...) without rates")
+	case unlimited && len(r.Rates) > 0:
+		return r, fmt.Errorf("%s by %s is unlimited and has rates", r.Event, r.Feature)
 	case !unlimited && len(r.Rates) == 0:
 		return r, fmt.Errorf("%s by %s has no rates, as 5/m", r.Event, r.Feature)
 	case len(r.Rates) > ratesMax:
@@ -172,7 +204,8 @@ func parseRate(text string) (Rate, error) {
 	calls, window, found := strings.Cut(text, "/")
 	n, err := strconv.ParseInt(calls, 10, 64)
 	if !found || err != nil {
-		return Rate{}, fmt.Errorf("%q is no rate; it must be as 5/m, 10/15m, 2/s, 100/h or 1000/d", text)
+		return Rate{}, fmt.Errorf("%q is no rate (5/m, 10/15m, 2/s, 100/h, 1000/d) and none of the words "+
+			"unlimited, shadow, closed, open, precise, tiered", text)
 	}
 	if n < 1 || n > rateMax {
 		return Rate{}, fmt.Errorf("rate %s: a window may have from 1 to %d calls", text, rateMax)
@@ -187,7 +220,8 @@ func parseRate(text string) (Rate, error) {
 			k, err = strconv.Atoi(count)
 		}
 		if err != nil || k < 1 || k > unit.most {
-			return Rate{}, fmt.Errorf("rate %s: a window may have from 1 to %d%s", text, unit.most, unit.name)
+			return Rate{}, fmt.Errorf("rate %s: a window in %s may have from 1 to %d of them, in whole numbers of "+
+				"one unit, and a day at most", text, unit.name, unit.most)
 		}
 		return Rate{n, time.Duration(k) * unit.length}, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,12 +28,14 @@ func TestParseRulesRefuses(t *testing.T) {
 		"X by user 1/s":                          "f:1: event \"X\"; it must be at most 64 lower-case letters",
 		"x by shoe 1/s":                          "f:1: feature \"shoe\"; it must be ip, user, email",
 		"x by user shadow":                       "f:1: x by user has no rates, as 5/m",
-		"x by user many":                         "f:1: \"many\" is no rate; it must be as 5/m",
+		"x by user many":                         "f:1: \"many\" is no rate (5/m, 10/15m, 2/s, 100/h, 1000/d) and none of ",
 		"x by user 0/s":                          "f:1: rate 0/s: a window may have from 1 to 4000000 calls",
-		"x by user 1/61s":                        "f:1: rate 1/61s: a window may have from 1 to 60s",
-		"x by user 1/2d":                         "f:1: rate 1/2d: a window may have from 1 to 1d",
+		"x by user 1/61s":                        "f:1: rate 1/61s: a window in s may have from 1 to 60 of them",
+		"x by user 1/2d":                         "f:1: rate 1/2d: a window in d may have from 1 to 1 of them",
 		"x by user 1/w":                          "f:1: rate 1/w: the window must be s, m, h or d",
-		"x by user unlimited":                    "f:1: unlimited is for a rule of one value",
+		"x by user unlimited 1/s":                "f:1: x by user is unlimited and has rates",
+		"x by user 1/m 2/60s":                    "f:1: x by user has two rates with the window of 2/m",
+		"x by user 1/h\nx by user 2/s 2/h":       "f:2: x by user has two rates with the window of 2/h",
 		"x by ip of y 1/s":                       "f:1: wrong feature: ip \"y\" is no address",
 		"x by user of a 1/s\nx by user of a 2/s": "f:2: x by user of a has a rule already",
 		"x by user 1/s 2/s 3/s 4/s 5/s 6/s 7/s 8/s 9/s": "f:1: x by user has 9 rates; it may have 8",
@@ -41,6 +44,29 @@ func TestParseRulesRefuses(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
+}
+
+// The default rules hold unless other rules are about their event.
+func TestWithDefaults(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                  {"login_failed", "login_failed"},
+		"order by user 2/s": {"login_failed", "login_failed", "order"},
+		"x by ip 1/s shadow; login_failed by ip 9/m": {"x", "login_failed"},
+		"login_failed by user unlimited":             {"login_failed"},
+	} {
+		var got []string
+		for _, rule := range WithDefaults(parse(t, text)) {
+			got = append(got, rule.Event)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+	s := newRuleset(WithDefaults(parse(t, "login_failed by user unlimited")))
+	if s.own[LoginFailed] != nil {
+		t.Error("the login is guarded, although its rule is unlimited")
+	}
+	parse(t, "x by user 1/h; x by user 2/h shadow; x by user 3/h precise; x by ip 1/h; y by user 1/h")
 }
 
 // No value is stored under the name of another.

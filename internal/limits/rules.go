@@ -47,6 +47,9 @@ type appliedRate struct {
 func newRuleset(rules []Rule) *ruleset {
 	s := &ruleset{events: map[string]*event{}}
 	for _, rule := range rules {
+		if rule.Value == "" && len(rule.Rates) == 0 { // unlimited is what it would be without a rule
+			continue
+		}
 		e := s.events[rule.Event]
 		if e == nil {
 			e = &event{name: rule.Event}
