@@ -10,6 +10,7 @@ import (
 
 	"flashsale/internal/polltest"
 	"flashsale/internal/repeats"
+	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
 
@@ -129,8 +130,9 @@ func TestVKCallback(t *testing.T) {
 		}
 		for _, object := range []string{`null`, `{}`, `[]`, `"x"`, `{"text":"x"}`, `{"peer_id":"1","text":"x"}`,
 			`{"message":{"text":"x"}}`, `{"message":7}`} {
-			s.vk(t, vkMessageNew("bad", object), 400, malformed)
+			s.vk(t, vkMessageNew("bad", object), 200, "ok") // to send it again would not help
 		}
+		s.vk(t, `{"secret":"`+vkSecret+`"}`, 200, "ok")
 		s.vk(t, vkMessageNew("sticker", `{"peer_id":1,"text":""}`), 200, "ok")
 		s.vk(t, vkMessageNew("own", `{"message":{"peer_id":1,"text":"x","out":1}}`), 200, "ok")
 		s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 200, `{"count":0}`) // none of them counted
@@ -155,7 +157,30 @@ func TestVKMessages(t *testing.T) {
 	})
 }
 
-// What is refused for a wrong secret or a full queue leaves a line each.
+// Without event_id, messages that differ in anything are different ones, also in a chat, where id is 0.
+func TestVKMessagesWithoutEvent(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	counter := s.withRepeats(t)
+	for _, object := range []string{
+		`{"id":0,"date":5,"peer_id":2000000001,"from_id":1,"conversation_message_id":3,"text":"one"}`,
+		`{"id":0,"date":5,"peer_id":2000000001,"from_id":2,"conversation_message_id":3,"text":"one"}`,
+		`{"id":0,"date":5,"peer_id":2000000001,"from_id":1,"conversation_message_id":4,"text":"one"}`,
+	} {
+		s.vk(t, vkMessageNew("", object), 200, "ok")
+		s.vk(t, vkMessageNew("", object), 200, "ok") // VK sends it again
+	}
+	s.expect(t, 2, "POST", "/repeats", `{"text":"one"}`, 200, `{"count":3}`)
+	emptied := pipeline.Command(nil, "DEL", "repeats:{r}:due", "repeats:{r}:replies") // the queue is full
+	if err := counter.Conn().Do(emptied); err != nil {
+		t.Fatal(err)
+	}
+	s.vk(t, vkMessageNew("", `{"date":5,"user_id":1,"body":"two"}`), 200, "ok")
+	s.vk(t, vkMessageNew("", `{"date":5,"user_id":1,"body":"three"}`), 200, "ok")
+	s.expect(t, 2, "POST", "/repeats", `{"text":"two"}`, 200, `{"count":1}`)
+	s.expect(t, 2, "POST", "/repeats", `{"text":"three"}`, 200, `{"count":1}`)
+}
+
+// What is refused for a wrong secret or a full queue, and what cannot be read, leaves a line each.
 func TestVKIsLogged(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.withRepeats(t)
@@ -163,9 +188,11 @@ func TestVKIsLogged(t *testing.T) {
 	for i := range 5 {
 		s.call(t, 0, "POST", "/vk/callback", `{"type":"x","secret":"typed"}`)
 		s.call(t, 0, "POST", "/vk/callback", vkMessageNew(fmt.Sprint(i), `{"peer_id":1,"text":"x"}`))
+		s.call(t, 0, "POST", "/vk/callback", vkMessageNew("blank", `{"text":"hidden"}`))
 	}
 	if text := log.String(); strings.Count(text, "events of VK are refused") != 1 ||
-		strings.Count(text, "-vk-queue") != 1 || strings.Contains(text, "typed") {
+		strings.Count(text, "-vk-queue") != 1 || strings.Count(text, "cannot be read") != 1 ||
+		!strings.Contains(text, "blank") || strings.Contains(text, "hidden") || strings.Contains(text, "typed") {
 		t.Errorf("log %q", text)
 	}
 }

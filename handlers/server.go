@@ -78,7 +78,7 @@ type Server struct {
 	lists atomic.Int64 // lists of all orders that are being sent
 
 	refusedLogins, refusedTokens, refusedServices, brokenLists logpace.Pace
-	refusedVK, fullQueue                                       logpace.Pace
+	refusedVK, unreadVK, fullQueue                             logpace.Pace
 }
 
 // New makes a Server. It is not ready until PublishStock is called.
