@@ -63,16 +63,16 @@ func TestRepeats(t *testing.T) {
 		for body, want := range badBodies(`{"text":"hello"}`) {
 			s.expect(t, 2, "POST", "/repeats", body, 400, want)
 		}
-		for _, body := range []string{`{"text":1}`, `{"text":null}`, `{"text":["x"]}`, "{\"text\":\"\xff\"}"} {
-			status, got, _ := s.call(t, 2, "POST", "/repeats", body)
-			if body == "{\"text\":\"\xff\"}" { // encoding/json takes it, with U+FFFD
-				if status != 200 || got != `{"count":0}` {
-					t.Errorf("%q: %d %s", body, status, got)
-				}
-			} else if status != 400 || got != malformed {
-				t.Errorf("%q: %d %s", body, status, got)
-			}
+		for _, text := range []string{`1`, `null`, `["x"]`, "\"\xff\"", "\"\\n\xff\"", `"\ud800"`,
+			`"\udc00\ud800"`, `"\ud83d \ude00"`, `"\ud83d\ud83d\ude00"`, `"\ud83dude00"`} {
+			s.expect(t, 2, "POST", "/repeats", `{"text":`+text+`}`, 400, malformed)
 		}
+		for i, text := range []string{`"\ud83d\ude00"`, `"😀"`, `"\uD83D\uDE00"`} {
+			s.expect(t, 2, "POST", "/repeats", `{"text":`+text+`}`, 200, fmt.Sprintf(`{"count":%d}`, i))
+		}
+		s.expect(t, 2, "POST", "/repeats", `{"text":"\ufffd"}`, 200, `{"count":0}`)
+		s.expect(t, 2, "POST", "/repeats", `{"text":"\\ud800"}`, 200, `{"count":0}`)
+		s.expect(t, 2, "POST", "/repeats", `{"text":"hallo","text":"\ufffd"}`, 200, `{"count":1}`)
 		s.expect(t, 2, "GET", "/repeats", "", 405, `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`)
 		s.expect(t, 2, "POST", "/repeats", `{"text":"hello"}`, 200, `{"count":4}`) // refusals did not
 	})
