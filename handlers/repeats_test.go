@@ -157,6 +157,17 @@ func TestVKMessages(t *testing.T) {
 	})
 }
 
+// The longest message of a user, in the form in which VK writes Cyrillic letters, is taken.
+func TestLongestVKMessage(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.withRepeats(t)
+		long := strings.Repeat(`\u0416`, 4096)
+		s.vk(t, vkMessageNew("a", `{"message":{"peer_id":1,"text":"`+long+`"}}`), 200, "ok")
+		s.expect(t, 2, "POST", "/repeats", `{"text":"`+long+`"}`, 200, `{"count":1}`)
+		s.expect(t, 2, "POST", "/repeats", `{"text":"`+strings.Repeat("Ж", 4096)+`"}`, 200, `{"count":2}`)
+	})
+}
+
 // Without event_id, messages that differ in anything are different ones, also in a chat, where id is 0.
 func TestVKMessagesWithoutEvent(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
