@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -13,6 +14,8 @@ type member struct {
 	kind byte   // '"' a string, '0' a number, 'x' anything else, 0 missing
 	text []byte // content of the string, or digits of the number
 	raw  []byte // the value as JSON; a string's quotes included
+
+	replaced bool // the text was no Unicode throughout: U+FFFD stands for the rest
 }
 
 // readBody reads the members of a JSON object. Every call that takes a body goes through it.
@@ -88,7 +91,7 @@ func (m *member) read() bool {
 		if err := json.Unmarshal(m.raw, &text); err != nil {
 			return false
 		}
-		m.kind, m.text = '"', []byte(text)
+		m.kind, m.text, m.replaced = '"', []byte(text), !isUnicode(m.raw)
 		m.raw, _ = json.Marshal(text) // a string can always be written
 	case m.raw[0] == '-' || m.raw[0] >= '0' && m.raw[0] <= '9':
 		m.kind, m.text = '0', m.raw
@@ -96,6 +99,40 @@ func (m *member) read() bool {
 		m.kind = 'x'
 	}
 	return true
+}
+
+// isUnicode reports whether a valid JSON string is Unicode throughout. encoding/json takes bytes that are no
+// UTF-8, and surrogates without their other half, for U+FFFD.
+func isUnicode(raw []byte) bool {
+	const escape = len(`\ud800`)
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		first := codeUnit(raw[i:])
+		i++ // of "\\" the second one begins no escape
+		if !utf16.IsSurrogate(first) {
+			continue
+		}
+		i += escape - 1
+		if utf16.DecodeRune(first, codeUnit(raw[i:])) == utf8.RuneError {
+			return false
+		}
+		i += escape - 1
+	}
+	return utf8.Valid(raw)
+}
+
+// codeUnit returns the UTF-16 code unit of the escape that the text begins with; 0 if there is none.
+func codeUnit(text []byte) rune {
+	if len(text) < len(`\u0000`) || text[0] != '\\' || text[1] != 'u' {
+		return 0
+	}
+	unit, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(unit)
 }
 
 // scanPlain reads what most clients send: a flat object of strings without escapes and integers. It does

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync"
 
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/eventloop"
 	"flashsale/internal/framing"
 	"flashsale/internal/listener"
+	"flashsale/internal/rawio"
 )
 
 var requestLimits = framing.Limits{
@@ -19,10 +19,7 @@ var requestLimits = framing.Limits{
 }
 
 // requests are buffers for one request and for the bytes behind it.
-var requests = sync.Pool{New: func() any {
-	b := make([]byte, headBytesMax+bodyBytesMax)
-	return &b
-}}
+var requests = rawio.NewBuffers(headBytesMax+usualBodyBytes, headBytesMax+bodyBytesMax)
 
 // framedListener gives fasthttp connections that deliver whole requests.
 type framedListener struct{ *listener.Listener }
@@ -107,7 +104,7 @@ func (c *framedConn) release() {
 func (c *framedConn) receive() (err error) {
 	if c.received != nil {
 		c.EnterReading() // it came together with the last one
-	} else if c.received, c.filled, err = c.ReadInto(&requests); err != nil {
+	} else if c.received, c.filled, err = c.ReadInto(&requests.Small); err != nil {
 		return err
 	}
 	c.request = framing.Request{}
@@ -133,13 +130,15 @@ func (c *framedConn) receive() (err error) {
 
 var goOn = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
-// fill reads more of a request. There is room for it: framing refuses what is longer than the buffer.
+// fill reads more of a request. There is room for it: framing refuses what is longer than a large buffer.
 func (c *framedConn) fill() error {
-	buffer := *c.received
 	if c.end > 0 { // requests that came before it make room
-		c.filled = copy(buffer, buffer[c.end:c.filled])
+		c.filled = copy(*c.received, (*c.received)[c.end:c.filled])
 		c.read, c.end = 0, 0
+	} else if c.filled == len(*c.received) {
+		c.received = requests.Grow(c.received)
 	}
+	buffer := *c.received
 	n, err := c.Conn.Read(buffer[c.filled:])
 	c.filled += n
 	if n > 0 {

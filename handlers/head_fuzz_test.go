@@ -34,8 +34,7 @@ func FuzzHead(f *testing.F) {
 		if len(text) > headBytesMax+bodyBytesMax {
 			return
 		}
-		c := &framedConn{received: requests.Get().(*[]byte), filled: len(text)}
-		copy(*c.received, text)
+		c := &framedConn{received: requests.With(text), filled: len(text)}
 		if c.request.Scan(text, &requestLimits) != framing.Whole {
 			return
 		}

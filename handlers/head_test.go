@@ -257,22 +257,22 @@ var heads = []struct {
 	{"head too long", getHead + "X: " + strings.Repeat("a", headBytesMax) + "\r\n\r\n", []int{431}, true},
 	{"most headers", getHead + strings.Repeat("a:b\r\n", headersMax-1) + "\r\n", []int{200}, false},
 	{"too many headers", getHead + strings.Repeat("a:b\r\n", headersMax) + "\r\n", []int{431}, true},
-	{"longest body", loginHead + "Content-Length: 8192\r\n\r\n" + strings.Repeat(" ", bodyBytesMax),
+	{"longest body", loginHead + "Content-Length: 32768\r\n\r\n" + strings.Repeat(" ", bodyBytesMax),
 		[]int{400}, false},
-	{"longest head and body", loginHead + "Content-Length: 8192\r\nX: " + strings.Repeat("a",
-		headBytesMax-len(loginHead+"Content-Length: 8192\r\nX: \r\n\r\n")) +
+	{"longest head and body", loginHead + "Content-Length: 32768\r\nX: " + strings.Repeat("a",
+		headBytesMax-len(loginHead+"Content-Length: 32768\r\nX: \r\n\r\n")) +
 		"\r\n\r\n" + strings.Repeat(" ", bodyBytesMax), []int{400}, false},
-	{"body too long", loginHead + "Content-Length: 8193\r\n\r\n" + strings.Repeat(" ", bodyBytesMax+1),
+	{"body too long", loginHead + "Content-Length: 32769\r\n\r\n" + strings.Repeat(" ", bodyBytesMax+1),
 		[]int{413}, true},
-	{"body of a GET too long", getHead + "Content-Length: 8193\r\n\r\n" + strings.Repeat(" ",
+	{"body of a GET too long", getHead + "Content-Length: 32769\r\n\r\n" + strings.Repeat(" ",
 		bodyBytesMax+1), []int{413}, true},
 	{"longest length", loginHead + "Content-Length: 9223372036854775807\r\n\r\n" + loginBody,
 		[]int{413}, true},
-	{"longest chunk", loginHead + isChunked + "\r\n1ff5\r\n" + strings.Repeat(" ", bodyBytesMax-11) +
+	{"longest chunk", loginHead + isChunked + "\r\n7ff5\r\n" + strings.Repeat(" ", bodyBytesMax-11) +
 		"\r\n0\r\n\r\n", []int{400}, false},
-	{"chunk too long", loginHead + isChunked + "\r\n2001\r\n" + strings.Repeat(" ", bodyBytesMax+1) +
+	{"chunk too long", loginHead + isChunked + "\r\n8001\r\n" + strings.Repeat(" ", bodyBytesMax+1) +
 		"\r\n0\r\n\r\n", []int{413}, true},
-	{"chunks too long", loginHead + isChunked + strings.Repeat("\r\n1000\r\n"+strings.Repeat(" ",
+	{"chunks too long", loginHead + isChunked + strings.Repeat("\r\n4000\r\n"+strings.Repeat(" ",
 		bodyBytesMax/2), 3), []int{413}, true},
 	{"chunks of a byte", loginHead + isChunked + "\r\n" + strings.Repeat("1\r\n \r\n", bodyBytesMax),
 		[]int{413}, true},

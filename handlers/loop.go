@@ -13,7 +13,7 @@ import (
 // newLoopServer makes the server of the hot calls. What they do not answer goes to fasthttp's server.
 func (s *Server) newLoopServer(loop *eventloop.Loop) *eventloop.Server {
 	return eventloop.NewServer(loop, eventloop.Config{
-		Limits: requestLimits, Limiter: s.limiter, Handler: s.serveOnLoop, Refuse: refuse,
+		Limits: requestLimits, Limiter: s.limiter, Buffers: requests, Handler: s.serveOnLoop, Refuse: refuse,
 		Malformed: func(ctx *fasthttp.RequestCtx) { badRequest(ctx, nil) },
 		Away:      s.lend,
 	})
@@ -22,8 +22,7 @@ func (s *Server) newLoopServer(loop *eventloop.Loop) *eventloop.Server {
 // lend hands a connection of the event loop to fasthttp's server, for one request.
 func (s *Server) lend(socket net.Conn, place listener.Place, unread []byte) {
 	c := &framedConn{Conn: s.limiter.Hold(socket, place), home: s.loop}
-	c.received = requests.Get().(*[]byte)
-	c.filled = copy(*c.received, unread)
+	c.received, c.filled = requests.With(unread), len(unread)
 	c.EnterReading()                        // a drain must not take it for idle before the goroutine runs
 	go func() { _ = s.http.ServeConn(c) }() // an error is the client's, and it has its answer
 }

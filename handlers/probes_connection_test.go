@@ -113,7 +113,7 @@ var expectProbes = []struct {
 		"100 login keep or 417 close or " + wantBad}, rawLogin},
 
 	// What will be refused is refused before the client sends a body.
-	{rawProbe{"9110 10.1.1", "body too long", rawPost("Content-Length: 8193\r\nExpect: 100-continue\r\n",
+	{rawProbe{"9110 10.1.1", "body too long", rawPost("Content-Length: 32769\r\nExpect: 100-continue\r\n",
 		""), "BODY_TOO_LARGE close"}, ""},
 	{rawProbe{"9110 10.1.1", "body far too long",
 		rawPost("Content-Length: 99999999999\r\nExpect: 100-Continue\r\n", ""), "BODY_TOO_LARGE close"},

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The contract's limits, as a client counts them: 1 KB of URL, 8 KB of head, 100 fields, 8 KB of body.
+// The contract's limits, as a client counts them: 1 KB of URL, 8 KB of head, 100 fields, 32 KB of body.
 func rawPath(bytes int) string { return "/" + strings.Repeat("a", bytes-1) }
 
 func rawFields(count int) string { return strings.Repeat("a: b\r\n", count) }
@@ -70,40 +70,40 @@ var limitProbes = []rawProbe{
 	{"6585 5", "1000 fields", rawGet(rawFields(1000)), "HEAD_TOO_LARGE close"},
 	{"6585 5", "101 fields of a POST", rawPost(rawLength+rawFields(100), rawLogin), "HEAD_TOO_LARGE close"},
 
-	{"9110 15.5.14", "longest body", rawPost("Content-Length: 8192\r\n", rawPadded(8192)), wantLogin},
-	{"9110 15.5.14", "body one byte too long", rawPost("Content-Length: 8193\r\n", rawPadded(8193)),
+	{"9110 15.5.14", "longest body", rawPost("Content-Length: 32768\r\n", rawPadded(32768)), wantLogin},
+	{"9110 15.5.14", "body one byte too long", rawPost("Content-Length: 32769\r\n", rawPadded(32769)),
 		"BODY_TOO_LARGE close"},
 	{"9110 15.5.14", "body of 64 KB", rawPost("Content-Length: 65536\r\n", rawPadded(65536)),
 		"BODY_TOO_LARGE close"},
 	{"9110 15.5.14", "body of 3 MB", rawPost("Content-Length: 3000000\r\n", rawPadded(3000000)),
 		"BODY_TOO_LARGE close"},
-	{"9110 15.5.14", "body too long of a GET", rawCall("GET", "/healthz", "Content-Length: 9000\r\n",
-		rawSpaces(9000)), "BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "body too long of a GET", rawCall("GET", "/healthz", "Content-Length: 33000\r\n",
+		rawSpaces(33000)), "BODY_TOO_LARGE close"},
 	{"9110 15.5.14", "body too long that goes nowhere", rawCall("POST", "/nothing",
-		"Content-Length: 9000\r\n", rawSpaces(9000)), "BODY_TOO_LARGE close"},
-	{"9110 15.5.14", "body too long in HTTP/1.0", "POST /login HTTP/1.0\r\nContent-Length: 9000\r\n\r\n" +
-		rawSpaces(9000), "BODY_TOO_LARGE close"},
+		"Content-Length: 33000\r\n", rawSpaces(33000)), "BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "body too long in HTTP/1.0", "POST /login HTTP/1.0\r\nContent-Length: 33000\r\n\r\n" +
+		rawSpaces(33000), "BODY_TOO_LARGE close"},
 	{"9110 15.5.14", "half a body in a chunk", rawPieces(rawPadded(4096), 4096), wantLogin},
 	{"9110 15.5.14", "half a body in chunks", rawPieces(rawPadded(4096), 100), wantLogin},
 	// Of a body in chunks the lines may count as well.
-	{"9110 15.5.14", "longest body in a chunk", rawPieces(rawPadded(8192), 8192), mayBeTooLarge},
-	{"9110 15.5.14", "longest body in chunks", rawPieces(rawPadded(8192), 512), mayBeTooLarge},
-	{"9110 15.5.14", "longest body in chunks of one byte", rawPieces(rawPadded(8192), 1), mayBeTooLarge},
-	{"9110 15.5.14", "chunk one byte too long", rawPieces(rawPadded(8193), 8193), "BODY_TOO_LARGE close"},
-	{"9110 15.5.14", "chunks too long", rawPieces(rawPadded(8193), 512), "BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "longest body in a chunk", rawPieces(rawPadded(32768), 32768), mayBeTooLarge},
+	{"9110 15.5.14", "longest body in chunks", rawPieces(rawPadded(32768), 512), mayBeTooLarge},
+	{"9110 15.5.14", "longest body in chunks of one byte", rawPieces(rawPadded(32768), 1), mayBeTooLarge},
+	{"9110 15.5.14", "chunk one byte too long", rawPieces(rawPadded(32769), 32769), "BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "chunks too long", rawPieces(rawPadded(32769), 512), "BODY_TOO_LARGE close"},
 	{"9110 15.5.14", "chunks of 1 MB", rawPieces(rawPadded(1<<20), 1<<10), "BODY_TOO_LARGE close"},
 	{"9110 15.5.14", "a chunk of 1 MB", rawPieces(rawPadded(1<<20), 1<<20), "BODY_TOO_LARGE close"},
 
 	// Extensions and trailers have limits (9112 7.1.1, 7.1.2).
-	{"9112 7.1.1", "extension of 10 KB", rawChunkLine("27;a=" + strings.Repeat("b", 10<<10)), wantLimit},
+	{"9112 7.1.1", "extension of 40 KB", rawChunkLine("27;a=" + strings.Repeat("b", 40<<10)), wantLimit},
 	{"9112 7.1.1", "extension of 1 MB", rawChunkLine("27;a=" + strings.Repeat("b", 1<<20)), wantLimit},
 	{"9112 7.1.1", "quoted extension of 1 MB", rawChunkLine(`27;a="` + strings.Repeat("b", 1<<20) + `"`),
 		wantLimit},
 	{"9112 7.1.1", "thousands of extensions", rawChunkLine("27" + strings.Repeat(";a=b", 9000)), wantLimit},
-	{"9112 7.1.1", "extension of 300 bytes with every byte", rawExtended(";a=" + strings.Repeat("b", 300)),
+	{"9112 7.1.1", "extension of 900 bytes with every byte", rawExtended(";a=" + strings.Repeat("b", 900)),
 		wantLimit},
-	{"9112 7.1.1", "extension of 10 KB of the last chunk", rawChunks("27\r\n" + rawLogin + "\r\n0;a=" +
-		strings.Repeat("b", 10<<10) + "\r\n\r\n"), wantLimit},
+	{"9112 7.1.1", "extension of 40 KB of the last chunk", rawChunks("27\r\n" + rawLogin + "\r\n0;a=" +
+		strings.Repeat("b", 40<<10) + "\r\n\r\n"), wantLimit},
 	{"9112 7.1", "size of 1 MB of zeros", rawChunkLine(strings.Repeat("0", 1<<20) + "27"), wantLimit},
 	{"9112 7.1.2", "trailer of 10 KB", rawTrailers("X: " + strings.Repeat("a", 10<<10) + "\r\n"),
 		wantLimit},

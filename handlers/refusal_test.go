@@ -207,7 +207,7 @@ func testContinue(t *testing.T, s *shop) {
 			"", false, []int{400},
 		},
 		{
-			"body too long", loginHead + "Content-Length: 8193\r\nExpect: 100-continue\r\n\r\n",
+			"body too long", loginHead + "Content-Length: 32769\r\nExpect: 100-continue\r\n\r\n",
 			"", false, []int{413},
 		},
 		{
@@ -298,7 +298,7 @@ func testRefusedHead(t *testing.T, s *shop) {
 func TestParsersThatDisagree(t *testing.T) {
 	s, _ := closedShop(t)
 	in := &recording{in: strings.NewReader("")}
-	c := &framedConn{Conn: s.limiter.NewConn(in), received: requests.Get().(*[]byte), handed: true}
+	c := &framedConn{Conn: s.limiter.NewConn(in), received: requests.Small.Get().(*[]byte), handed: true}
 	c.filled = copy(*c.received, getHead+"\r\n"+getHead+"\r\n")
 	c.end = c.filled
 	_ = s.http.ServeConn(c)

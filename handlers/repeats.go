@@ -16,7 +16,7 @@ func (s *Server) countText(ctx *fasthttp.RequestCtx, c call) {
 		return
 	}
 	text, ok := members[0].string()
-	if !ok {
+	if !ok || members[0].replaced { // texts that differ must not become the same
 		reply(ctx, errMalformedJSON)
 		return
 	}

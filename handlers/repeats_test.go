@@ -10,6 +10,7 @@ import (
 
 	"flashsale/internal/polltest"
 	"flashsale/internal/repeats"
+	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
 
@@ -62,16 +63,16 @@ func TestRepeats(t *testing.T) {
 		for body, want := range badBodies(`{"text":"hello"}`) {
 			s.expect(t, 2, "POST", "/repeats", body, 400, want)
 		}
-		for _, body := range []string{`{"text":1}`, `{"text":null}`, `{"text":["x"]}`, "{\"text\":\"\xff\"}"} {
-			status, got, _ := s.call(t, 2, "POST", "/repeats", body)
-			if body == "{\"text\":\"\xff\"}" { // encoding/json takes it, with U+FFFD
-				if status != 200 || got != `{"count":0}` {
-					t.Errorf("%q: %d %s", body, status, got)
-				}
-			} else if status != 400 || got != malformed {
-				t.Errorf("%q: %d %s", body, status, got)
-			}
+		for _, text := range []string{`1`, `null`, `["x"]`, "\"\xff\"", "\"\\n\xff\"", `"\ud800"`,
+			`"\udc00\ud800"`, `"\ud83d \ude00"`, `"\ud83d\ud83d\ude00"`, `"\ud83dude00"`} {
+			s.expect(t, 2, "POST", "/repeats", `{"text":`+text+`}`, 400, malformed)
 		}
+		for i, text := range []string{`"\ud83d\ude00"`, `"😀"`, `"\uD83D\uDE00"`} {
+			s.expect(t, 2, "POST", "/repeats", `{"text":`+text+`}`, 200, fmt.Sprintf(`{"count":%d}`, i))
+		}
+		s.expect(t, 2, "POST", "/repeats", `{"text":"\ufffd"}`, 200, `{"count":0}`)
+		s.expect(t, 2, "POST", "/repeats", `{"text":"\\ud800"}`, 200, `{"count":0}`)
+		s.expect(t, 2, "POST", "/repeats", `{"text":"hallo","text":"\ufffd"}`, 200, `{"count":1}`)
 		s.expect(t, 2, "GET", "/repeats", "", 405, `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`)
 		s.expect(t, 2, "POST", "/repeats", `{"text":"hello"}`, 200, `{"count":4}`) // refusals did not
 	})
@@ -129,8 +130,9 @@ func TestVKCallback(t *testing.T) {
 		}
 		for _, object := range []string{`null`, `{}`, `[]`, `"x"`, `{"text":"x"}`, `{"peer_id":"1","text":"x"}`,
 			`{"message":{"text":"x"}}`, `{"message":7}`} {
-			s.vk(t, vkMessageNew("bad", object), 400, malformed)
+			s.vk(t, vkMessageNew("bad", object), 200, "ok") // to send it again would not help
 		}
+		s.vk(t, `{"secret":"`+vkSecret+`"}`, 200, "ok")
 		s.vk(t, vkMessageNew("sticker", `{"peer_id":1,"text":""}`), 200, "ok")
 		s.vk(t, vkMessageNew("own", `{"message":{"peer_id":1,"text":"x","out":1}}`), 200, "ok")
 		s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 200, `{"count":0}`) // none of them counted
@@ -155,7 +157,41 @@ func TestVKMessages(t *testing.T) {
 	})
 }
 
-// What is refused for a wrong secret or a full queue leaves a line each.
+// The longest message of a user, in the form in which VK writes Cyrillic letters, is taken.
+func TestLongestVKMessage(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.withRepeats(t)
+		long := strings.Repeat(`\u0416`, 4096)
+		s.vk(t, vkMessageNew("a", `{"message":{"peer_id":1,"text":"`+long+`"}}`), 200, "ok")
+		s.expect(t, 2, "POST", "/repeats", `{"text":"`+long+`"}`, 200, `{"count":1}`)
+		s.expect(t, 2, "POST", "/repeats", `{"text":"`+strings.Repeat("Ж", 4096)+`"}`, 200, `{"count":2}`)
+	})
+}
+
+// Without event_id, messages that differ in anything are different ones, also in a chat, where id is 0.
+func TestVKMessagesWithoutEvent(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	counter := s.withRepeats(t)
+	for _, object := range []string{
+		`{"id":0,"date":5,"peer_id":2000000001,"from_id":1,"conversation_message_id":3,"text":"one"}`,
+		`{"id":0,"date":5,"peer_id":2000000001,"from_id":2,"conversation_message_id":3,"text":"one"}`,
+		`{"id":0,"date":5,"peer_id":2000000001,"from_id":1,"conversation_message_id":4,"text":"one"}`,
+	} {
+		s.vk(t, vkMessageNew("", object), 200, "ok")
+		s.vk(t, vkMessageNew("", object), 200, "ok") // VK sends it again
+	}
+	s.expect(t, 2, "POST", "/repeats", `{"text":"one"}`, 200, `{"count":3}`)
+	emptied := pipeline.Command(nil, "DEL", "repeats:{r}:due", "repeats:{r}:replies") // the queue is full
+	if err := counter.Conn().Do(emptied); err != nil {
+		t.Fatal(err)
+	}
+	s.vk(t, vkMessageNew("", `{"date":5,"user_id":1,"body":"two"}`), 200, "ok")
+	s.vk(t, vkMessageNew("", `{"date":5,"user_id":1,"body":"three"}`), 200, "ok")
+	s.expect(t, 2, "POST", "/repeats", `{"text":"two"}`, 200, `{"count":1}`)
+	s.expect(t, 2, "POST", "/repeats", `{"text":"three"}`, 200, `{"count":1}`)
+}
+
+// What is refused for a wrong secret or a full queue, and what cannot be read, leaves a line each.
 func TestVKIsLogged(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.withRepeats(t)
@@ -163,9 +199,11 @@ func TestVKIsLogged(t *testing.T) {
 	for i := range 5 {
 		s.call(t, 0, "POST", "/vk/callback", `{"type":"x","secret":"typed"}`)
 		s.call(t, 0, "POST", "/vk/callback", vkMessageNew(fmt.Sprint(i), `{"peer_id":1,"text":"x"}`))
+		s.call(t, 0, "POST", "/vk/callback", vkMessageNew("blank", `{"text":"hidden"}`))
 	}
 	if text := log.String(); strings.Count(text, "events of VK are refused") != 1 ||
-		strings.Count(text, "-vk-queue") != 1 || strings.Contains(text, "typed") {
+		strings.Count(text, "-vk-queue") != 1 || strings.Count(text, "cannot be read") != 1 ||
+		!strings.Contains(text, "blank") || strings.Contains(text, "hidden") || strings.Contains(text, "typed") {
 		t.Errorf("log %q", text)
 	}
 }

@@ -27,10 +27,12 @@ import (
 // Limits of a request; fasthttp has none, or larger ones, by default. The limits of time and number are in
 // internal/listener.
 const (
-	headBytesMax = 8 << 10 // request line and headers
-	urlBytesMax  = 1 << 10 // no call needs more than some hundred
-	headersMax   = 100     // browsers send about twenty
-	bodyBytesMax = 8 << 10 // 500 documents for the blocklist; no other call takes more than some hundred bytes
+	headBytesMax = 8 << 10  // request line and headers
+	urlBytesMax  = 1 << 10  // no call needs more than some hundred
+	headersMax   = 100      // browsers send about twenty
+	bodyBytesMax = 32 << 10 // a message of VK with 4096 letters, most of them as six bytes
+
+	usualBodyBytes = 8 << 10 // all calls of the sale, and 500 documents; longer bodies take a larger buffer
 )
 
 // drainPoll is the time between two looks at whether a drain has ended.
@@ -78,7 +80,7 @@ type Server struct {
 	lists atomic.Int64 // lists of all orders that are being sent
 
 	refusedLogins, refusedTokens, refusedServices, brokenLists logpace.Pace
-	refusedVK, fullQueue, limited                              logpace.Pace
+	refusedVK, unreadVK, fullQueue, limited                    logpace.Pace
 }
 
 // New makes a Server. It is not ready until PublishStock is called.

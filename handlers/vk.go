@@ -31,13 +31,15 @@ type vkEvent struct {
 
 // vkMessage is the object of message_new: before version 5.103 the message, since then with it inside.
 type vkMessage struct {
-	ID   int64  `json:"id"`
-	Date int64  `json:"date"`
-	Peer int64  `json:"peer_id"`
-	User int64  `json:"user_id"` // before version 5.80
-	Text string `json:"text"`
-	Body string `json:"body"` // before version 5.80
-	Out  int    `json:"out"`  // 1: the group has sent it
+	ID     int64  `json:"id"` // 0 in a chat
+	Number int64  `json:"conversation_message_id"`
+	Date   int64  `json:"date"`
+	Peer   int64  `json:"peer_id"`
+	From   int64  `json:"from_id"`
+	User   int64  `json:"user_id"` // before version 5.80: the sender
+	Text   string `json:"text"`
+	Body   string `json:"body"` // before version 5.80
+	Out    int    `json:"out"`  // 1: the group has sent it
 
 	Message *vkMessage `json:"message"`
 }
@@ -71,11 +73,15 @@ func (s *Server) isVK(secret string) bool {
 }
 
 // receiveMessage counts a message and queues the reply. A message without a text, such as a picture, gets
-// none.
+// none. One that cannot be read gets "ok" too: it would be no better when VK sends it again.
 func (s *Server) receiveMessage(ctx *fasthttp.RequestCtx, event *vkEvent) {
 	message, ok := event.message()
 	if !ok {
-		reply(ctx, errMalformedJSON)
+		if n := s.unreadVK.Due(timeOf(ctx)); n > 0 {
+			slog.Warn("messages to the bot cannot be read: they have no peer_id, or a field of another type",
+				"messages", n, "last_event", event.Event)
+		}
+		replyText(ctx, "ok")
 		return
 	}
 	if message.Text != "" {
@@ -94,7 +100,8 @@ func (s *Server) receiveMessage(ctx *fasthttp.RequestCtx, event *vkEvent) {
 	replyText(ctx, "ok")
 }
 
-// message returns the message in an event; without a text where there is nothing to count.
+// message returns the message in an event; without a text where there is nothing to count. An event without
+// an identity gets one of all that tells its message from others.
 func (e *vkEvent) message() (m repeats.Message, ok bool) {
 	var object vkMessage
 	if len(e.Object) == 0 || json.Unmarshal(e.Object, &object) != nil {
@@ -106,7 +113,8 @@ func (e *vkEvent) message() (m repeats.Message, ok bool) {
 	m = repeats.Message{Event: e.Event, Peer: cmp.Or(object.Peer, object.User),
 		Text: cmp.Or(object.Text, object.Body)}
 	if m.Event == "" {
-		m.Event = fmt.Sprintf("message %d to %d from %d at %d", object.ID, e.Group, m.Peer, object.Date)
+		m.Event = fmt.Sprintf("message %d (%d) to %d in %d from %d at %d: %s", object.ID, object.Number, e.Group,
+			m.Peer, cmp.Or(object.From, object.User), object.Date, m.Text)
 	}
 	if object.Out != 0 {
 		m.Text = ""

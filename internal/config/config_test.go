@@ -203,7 +203,12 @@ func TestRefusals(t *testing.T) {
 			"set both, or neither",
 		"-vk-token x -vk-secret y -vk-confirmation z": "-vk-confirmation (VK_CONFIRMATION) is set without " +
 			"-repeats (REPEATS); set both, or neither",
-		"-vk-api vk.com":       `-vk-api is "vk.com"; it must be a URL, as https://api.vk.com`,
+		"-repeats-window 1h": "-repeats-window is set without -repeats (REPEATS); set both, or neither",
+		"-vk-queue 5":        "-vk-queue is set without -vk-confirmation (VK_CONFIRMATION); set both, or neither",
+		"-repeats -vk-api https://a": "-vk-api is set without -vk-confirmation (VK_CONFIRMATION); " +
+			"set both, or neither",
+		"-repeats -vk-confirmation c -vk-api vk.com": `-vk-api is "vk.com"; ` +
+			"it must be a URL, as https://api.vk.com",
 		"-vk-queue 0":          "-vk-queue is 0; it must be from 1 to 1000000",
 		"-service-token short": "-service-token (SERVICE_TOKEN) has 5 bytes; it must have at least 32",
 		"-service-token " + strings.Repeat("é", 16): "-service-token (SERVICE_TOKEN) must be " +
@@ -387,13 +392,19 @@ func TestSecretFlags(t *testing.T) {
 // A bot needs its secrets, but a worker, which takes them from the handover, reads the flags without them.
 func TestCheckBot(t *testing.T) {
 	clearEnvironment(t)
-	for args, want := range map[string]bool{
-		"": true, "-repeats": true, "-repeats -vk-confirmation c": false,
-		"-repeats -vk-confirmation c -vk-secret s": false, "-repeats -vk-confirmation c -vk-token t": false,
-		"-repeats -vk-confirmation c -vk-secret s -vk-token t": true,
+	for args, missing := range map[string]string{
+		"": "", "-repeats": "", "-repeats -vk-confirmation c -vk-secret s -vk-token t": "",
+		"-repeats -vk-confirmation c":              "-vk-secret (VK_SECRET) and -vk-token (VK_TOKEN)",
+		"-repeats -vk-confirmation c -vk-token t":  "-vk-secret (VK_SECRET)",
+		"-repeats -vk-confirmation c -vk-secret s": "-vk-token (VK_TOKEN)",
 	} {
-		if err := parse(t, strings.Fields(args)...).CheckBot(); (err == nil) != want {
-			t.Errorf("%q: %v", args, err)
+		want := "<nil>"
+		if missing != "" {
+			want = "-vk-confirmation (VK_CONFIRMATION) is set without " + missing +
+				"; set all three, or none for no bot"
+		}
+		if err := parse(t, strings.Fields(args)...).CheckBot(); fmt.Sprint(err) != want {
+			t.Errorf("%q: %v, want %s", args, err, want)
 		}
 	}
 }

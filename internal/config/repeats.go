@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -41,7 +42,8 @@ func (c *repeatsFlags) add(f *Flags) {
 	f.Text(&c.VKAPI, "vk-api", vkAPI, "`URL` of VK's API")
 	f.Number(&c.VKQueue, "vk-queue", 10_000, 1, 1_000_000, "`number` of answers that may wait in Redis; "+
 		"further messages get 503, and VK sends them again")
-	f.needs([]string{"vk-confirmation"}, "vk-secret", "vk-token")
+	f.needs([]string{"repeats"}, "repeats-window")
+	f.needs([]string{"vk-confirmation"}, "vk-secret", "vk-token", "vk-api", "vk-queue")
 	f.Check(c.check)
 }
 
@@ -59,9 +61,16 @@ func (c *repeatsFlags) check() error {
 
 // CheckBot refuses a VK bot without its secrets. It is for the supervisor: workers get them in the handover.
 func (c *repeatsFlags) CheckBot() error {
-	if c.VKConfirmation != "" && (c.VKSecret == "" || c.VKToken == "") {
-		return errors.New("-vk-confirmation (VK_CONFIRMATION) is set without -vk-secret (VK_SECRET) and " +
-			"-vk-token (VK_TOKEN); set all three, or none for no bot")
+	var missing []string
+	if c.VKSecret == "" {
+		missing = append(missing, "-vk-secret (VK_SECRET)")
 	}
-	return nil
+	if c.VKToken == "" {
+		missing = append(missing, "-vk-token (VK_TOKEN)")
+	}
+	if c.VKConfirmation == "" || missing == nil {
+		return nil
+	}
+	return fmt.Errorf("-vk-confirmation (VK_CONFIRMATION) is set without %s; set all three, or none for no bot",
+		strings.Join(missing, " and "))
 }

@@ -62,13 +62,26 @@ func TestLimitsUnderWrk(t *testing.T) {
 	stand.Need(t, "wrk")
 	s := setup{env: []string{"SERVICE_TOKEN=" + serviceSecret},
 		args: []string{"-users", "2", "-workers", "1", "-limits", "order by user 1/d"}}.serve(t)
-	cmd := exec.Command("wrk", "-t1", "-c4", "-d1s", "-s", root+"scripts/wrk/limits.lua", "http://"+s.Address,
-		"--", "order", "2")
-	cmd.Env = []string{"SERVICE_TOKEN=" + serviceSecret}
-	output, err := cmd.CombinedOutput()
-	if text := string(output); err != nil || !strings.Contains(text, "failed calls: 0\n") ||
+	wrk := func(token, event string) (output string, ok bool) {
+		cmd := exec.Command("wrk", "-t1", "-c4", "-d1s", "-s", root+"scripts/wrk/limits.lua",
+			"http://"+s.Address, "--", event, "2")
+		cmd.Env = []string{"SERVICE_TOKEN=" + token}
+		text, err := cmd.CombinedOutput()
+		return string(text), err == nil
+	}
+	if text, ok := wrk(serviceSecret, "order"); !ok || !strings.Contains(text, "failed calls: 0\n") ||
 		strings.Contains(text, "refused: 0,") {
-		t.Errorf("%v\n%s", err, text)
+		t.Error(text)
+	}
+	for _, wrong := range []struct{ token, event, want string }{
+		{"", "order", "wrk: set SERVICE_TOKEN"},
+		{serviceSecret + "x", "order", "INVALID_ACCESS_TOKEN"},
+		{serviceSecret, "cart", "the event cart: 4"},
+	} {
+		text, ok := wrk(wrong.token, wrong.event)
+		if ok || !strings.Contains(text, wrong.want) || strings.Contains(text, "Requests/sec") {
+			t.Errorf("%+v: %s", wrong, text)
+		}
 	}
 	s.End(t)
 }

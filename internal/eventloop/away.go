@@ -45,8 +45,7 @@ func (s *Server) goOn(fd int, peer netip.AddrPort, place listener.Place, unread 
 	c := s.newConn(fd, peer, place)
 	c.enter(listener.Idle, listener.IdleTimeout)
 	if len(unread) > 0 {
-		c.in = s.buffers.Get().(*[]byte)
-		c.filled = copy(*c.in, unread)
+		c.in, c.filled = s.cfg.Buffers.With(unread), len(unread)
 	}
 	c.advance()
 }

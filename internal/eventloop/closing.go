@@ -38,8 +38,8 @@ func (c *conn) end() {
 
 // drop reads what still comes from a client that was refused.
 func (c *conn) drop() {
-	in := c.server.buffers.Get().(*[]byte)
-	defer c.server.buffers.Put(in)
+	in := c.server.cfg.Buffers.Small.Get().(*[]byte)
+	defer c.server.cfg.Buffers.Put(in)
 	for range readsMax {
 		n, err := rawio.Receive(c.fd, *in)
 		if errors.Is(err, rawio.ErrAgain) {

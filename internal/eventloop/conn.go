@@ -113,16 +113,18 @@ func (c *conn) interrupt(v framing.Verdict) bool {
 	return c.flush()
 }
 
-// fill reads more of a request. There is room for it: framing refuses what is longer than the buffer.
+// fill reads more of a request. There is room for it: framing refuses what is longer than a large buffer.
 func (c *conn) fill() error {
 	if c.in == nil {
-		c.in = c.server.buffers.Get().(*[]byte)
+		c.in = c.server.cfg.Buffers.Small.Get().(*[]byte)
+	}
+	if c.begin > 0 { // requests that came before it make room
+		c.filled = copy(*c.in, (*c.in)[c.begin:c.filled])
+		c.begin = 0
+	} else if c.filled == len(*c.in) {
+		c.in = c.server.cfg.Buffers.Grow(c.in)
 	}
 	buffer := *c.in
-	if c.begin > 0 { // requests that came before it make room
-		c.filled = copy(buffer, buffer[c.begin:c.filled])
-		c.begin = 0
-	}
 	n, err := rawio.Receive(c.fd, buffer[c.filled:])
 	c.filled += n
 	// What is less than there is room for is all that there is.
@@ -205,7 +207,7 @@ func (c *conn) watch() bool {
 
 func (c *conn) release() {
 	if c.in != nil {
-		c.server.buffers.Put(c.in)
+		c.server.cfg.Buffers.Put(c.in)
 		c.in = nil
 	}
 	c.begin, c.filled = 0, 0

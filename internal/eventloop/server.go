@@ -28,6 +28,7 @@ var deferAccept = 1
 type Config struct {
 	Limits  framing.Limits    // of a request
 	Limiter *listener.Limiter // of the number of connections
+	Buffers *rawio.Buffers    // for requests; a large one has room for Limits.Head + Limits.Body bytes
 
 	// Handler answers a request. It runs on the loop's thread and must not wait.
 	Handler func(*Exchange)
@@ -56,18 +57,13 @@ type Server struct {
 	spare   []*conn // memory of pending
 	parser  parser
 
-	conns, exchanges, buffers sync.Pool // for reuse
+	conns, exchanges sync.Pool // for reuse
 }
 
 // NewServer makes a Server on a Loop. It must be called before the Loop runs.
 func NewServer(loop *Loop, cfg Config) *Server {
 	s := &Server{cfg: cfg, loop: loop, socket: -1, wheel: wheel{begin: loop.Now()}}
-	size := cfg.Limits.Head + cfg.Limits.Body
-	s.parser.init(size)
-	s.buffers.New = func() any {
-		b := make([]byte, size)
-		return &b
-	}
+	s.parser.init(cfg.Limits.Head + cfg.Limits.Body)
 	s.conns.New = func() any { return &conn{} }
 	s.exchanges.New = func() any { return &Exchange{} }
 	loop.BeforeEnd(s.endTurn)

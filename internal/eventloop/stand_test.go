@@ -17,11 +17,15 @@ import (
 	"flashsale/internal/listener"
 	"flashsale/internal/logtest"
 	"flashsale/internal/polltest"
+	"flashsale/internal/rawio"
 )
 
 func init() { deferAccept = 0 } // a client that says nothing is there at once
 
 var limits = framing.Limits{Head: 2 << 10, URL: 256, Headers: 20, Body: 2 << 10}
+
+// buffers are small, so that requests of the tests need large ones too.
+var buffers = rawio.NewBuffers(512, limits.Head+limits.Body)
 
 // The refusals of a stand.
 const (
@@ -64,7 +68,7 @@ func open(tb testing.TB, cfg listener.Config) *stand {
 	}
 	cfg.Refusal = []byte(overLimit)
 	s.limiter = listener.NewLimiter(cfg)
-	s.Server = NewServer(loop, Config{Limits: limits, Limiter: s.limiter, Handler: s.handle,
+	s.Server = NewServer(loop, Config{Limits: limits, Limiter: s.limiter, Buffers: buffers, Handler: s.handle,
 		Malformed: func(ctx *fasthttp.RequestCtx) {
 			ctx.SetStatusCode(fasthttp.StatusBadRequest)
 			ctx.SetBodyString(malformed)

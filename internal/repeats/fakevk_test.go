@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -49,8 +50,9 @@ func (vk *fakeVK) serve(w http.ResponseWriter, r *http.Request) {
 	if hold != nil {
 		<-hold
 	}
-	if answer == "500" {
-		w.WriteHeader(500)
+	if status, err := strconv.Atoi(answer); err == nil {
+		w.Header().Set("Location", vk.URL+"/elsewhere")
+		w.WriteHeader(status)
 	}
 	fmt.Fprint(w, answer)
 }

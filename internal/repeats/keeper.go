@@ -20,7 +20,7 @@ var (
 const (
 	sweepTexts    = 10                    // of one step
 	sweepEntries  = 100                   // of each text in one step: the README has what more would take
-	sweepInterval = time.Second           // between two looks when there is nothing to trim
+	sweepInterval = time.Second           // between two looks when no text is due
 	sweepPause    = 10 * time.Millisecond // between two steps
 )
 
@@ -62,25 +62,25 @@ func (k *Keeper) Run(ctx context.Context) error {
 func (k *Keeper) sweepAll(ctx context.Context) {
 	for pause(ctx, 0) {
 		next := sweepInterval
-		if removed, err := k.sweep(); err == nil && removed > 0 {
+		if due, err := k.sweep(); err == nil && due > 0 {
 			next = sweepPause
 		}
 		pause(ctx, next)
 	}
 }
 
-// sweep makes one step and returns the number of entries that it removed. The log of the connection has its
+// sweep makes one step and returns the number of texts that were due. The log of the connection has its
 // errors.
-func (k *Keeper) sweep() (removed int64, err error) {
+func (k *Keeper) sweep() (due int64, err error) {
 	var texts []string
-	err = k.redis.Do(pipeline.Command(&texts, "SRANDMEMBER", largeKey, strconv.Itoa(sweepTexts)))
+	err = k.redis.Do(pipeline.Command(&texts, "ZRANGE", sweepsKey, "0", strconv.Itoa(sweepTexts-1)))
 	if err != nil || len(texts) == 0 {
 		return 0, err
 	}
-	keys := append([]string{largeKey}, texts...)
-	x := sweepScript.Call(&removed, keys, k.cfg.window(), strconv.Itoa(sweepEntries), k.cfg.now())
+	keys := append([]string{sweepsKey}, texts...)
+	x := sweepScript.Call(&due, keys, k.cfg.window(), strconv.Itoa(sweepEntries), k.cfg.now())
 	err = k.redis.Do(x)
-	return removed, err
+	return due, err
 }
 
 // pause waits, and reports whether ctx goes on.

@@ -28,7 +28,7 @@ local function trim(text, start, most)
 end
 
 -- record counts the text in the window before now, both in seconds, and records it once more.
-local function record(text, large, now, window)
+local function record(text, sweeps, now, window)
   local last = call('ZREVRANGE', text, 0, 0, 'WITHSCORES')
   local total, second = tonumber(last[1] or 0), tonumber(last[2] or 0)
   now = math.max(now, second) -- the clock may go back, totals may not
@@ -37,8 +37,8 @@ local function record(text, large, now, window)
   call('ZADD', text, now, string.format('%.0f', total + 1))
   call('EXPIRE', text, window + GRACE)
   if second ~= now and call('ZCARD', text) > LARGE then
-    call('SADD', large, text)
-    call('EXPIRE', large, window + GRACE)
+    call('ZADD', sweeps, 'NX', now, text) -- the sweep finds out when there is something to do
+    call('EXPIRE', sweeps, window + GRACE)
   end
   return total - before
 end

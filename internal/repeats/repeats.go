@@ -79,7 +79,7 @@ func New(cfg Config) (*Counter, error) {
 		return nil, err
 	}
 	script := pipeline.NewScript(recordSource + countSource)
-	count := script.Share([]string{largeKey}, []string{cfg.window()}, 1, 1)
+	count := script.Share([]string{sweepsKey}, []string{cfg.window()}, 1, 1)
 	redis := pipeline.New(cfg.Redis, pipeline.Options{
 		Scripts: []*pipeline.Script{receiveScript},
 		Shared:  []*pipeline.Shared{count},
@@ -113,7 +113,7 @@ type Message struct {
 func (c *Counter) Receive(m Message) error {
 	event := c.names.event(m.Event)
 	var code int64
-	keys := []string{largeKey, textPrefix + c.names.text(m.Text), eventPrefix + event, dueKey, repliesKey}
+	keys := []string{sweepsKey, textPrefix + c.names.text(m.Text), eventPrefix + event, dueKey, repliesKey}
 	err := c.redis.Do(receiveScript.Call(&code, keys, c.cfg.window(), event, strconv.FormatInt(m.Peer, 10),
 		strconv.Itoa(c.cfg.RepliesMax), c.cfg.now()))
 	switch {

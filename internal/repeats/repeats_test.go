@@ -159,44 +159,6 @@ func TestKeysVanish(t *testing.T) {
 	}
 }
 
-// A popular text that is no longer sent is trimmed in small steps, and leaves the list of those.
-func TestSweep(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
-		c, k := counter(t, cfg), keeper(t, cfg, VK{})
-		const seconds = 500
-		for i := range seconds {
-			c.expect(t, "popular", int64(i))
-			clock.add(time.Second)
-		}
-		c.expect(t, "rare", 0)
-		key := textPrefix + c.names.text("popular")
-		entries := func() int { return ask[int](t, c.redis, "ZCARD", key) }
-		if large := ask[[]string](t, c.redis, "SMEMBERS", largeKey); len(large) != 1 || large[0] != key {
-			t.Fatalf("texts to sweep %q", large)
-		}
-		if removed, err := k.sweep(); err != nil || removed != 0 || entries() != seconds {
-			t.Errorf("%d removed before their time, %v", removed, err)
-		}
-		clock.add(24*time.Hour - 300*time.Second) // 200 are over
-		for _, want := range []int64{100, 100, 0} {
-			if removed, err := k.sweep(); err != nil || removed != want {
-				t.Errorf("%d removed, %v; want %d", removed, err, want)
-			}
-		}
-		c.expect(t, "popular", 299)
-		clock.add(24 * time.Hour)
-		for range 10 {
-			if _, err := k.sweep(); err != nil {
-				t.Error(err)
-			}
-		}
-		if n := ask[int](t, c.redis, "EXISTS", largeKey); n != 0 || entries() > 128 {
-			t.Errorf("%d entries are left, texts to sweep: %d", entries(), n)
-		}
-		c.expect(t, "popular", 0)
-	})
-}
-
 // A message to a text that has expired removes a few entries only.
 func TestNoLongStall(t *testing.T) {
 	clock := newClock()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"flashsale/internal/logpace"
@@ -16,12 +17,14 @@ import (
 
 const (
 	ratePerSecond = 20                     // messages.send of one group: VK's limit for all servers
-	sendingMax    = 20                     // replies on their way at once, so that a slow one delays no other
 	lease         = 15 * time.Second       // then a reply is sent again: whoever took it has died
 	idleWait      = 200 * time.Millisecond // between two looks at an empty queue
 	backOffMin    = time.Second
 	backOffMax    = 5 * time.Minute
-	attemptsMax   = 1 << 20 // counted; there is no last one
+	attemptsMax   = 297 // a day of them, then a reply is thrown away
+
+	// sendingMax is how many replies are on their way at once: VK's limit is reached however slow VK is.
+	sendingMax = ratePerSecond * int(vkTimeout/time.Second)
 )
 
 // sender sends the replies of the bot. Each leaves the queue in Redis only when VK has taken it or refuses
@@ -34,6 +37,7 @@ type sender struct {
 	places  chan struct{}
 
 	failures logpace.Pace
+	failing  atomic.Bool // the log has it, and not yet that replies are sent again
 }
 
 // randomID is VK's protection from sending twice: the same for every attempt, and on every server. It is
@@ -77,17 +81,25 @@ func (s *sender) send(ctx context.Context, r *waiting) {
 	var refused *refusal
 	switch {
 	case err == nil:
+		if s.failing.Swap(false) {
+			slog.Info("replies are sent to VK again")
+		}
 		s.settle(r, "", 0)
 	case ctx.Err() != nil: // the server stops: the next one begins with it
 		s.settle(r, r.String(), 0)
 	case errors.As(err, &refused) && refused.final():
-		slog.Error("VK refuses a reply for good; it is thrown away", "error", err)
+		slog.Info("a reply is thrown away: VK refuses it for good", "peer", r.peer, "event", r.event, "error", err)
+		s.settle(r, "", 0)
+	case r.attempts+1 >= attemptsMax:
+		slog.Warn("a reply is thrown away: it could not be sent for a day", "peer", r.peer, "event", r.event,
+			"error", err)
 		s.settle(r, "", 0)
 	default:
 		if n := s.failures.Due(time.Now()); n > 0 {
 			slog.Warn("replies cannot be sent to VK; they wait", "attempts", n, "error", err)
+			s.failing.Store(true)
 		}
-		r.attempts = min(r.attempts+1, attemptsMax)
+		r.attempts++
 		s.settle(r, r.String(), backOff(r.attempts))
 	}
 }

@@ -97,9 +97,63 @@ func TestRetries(t *testing.T) {
 	if first < backOffMin || second < 2*backOffMin {
 		t.Errorf("waited %v and %v between the attempts", first, second)
 	}
-	if text := logs.String(); !strings.Contains(text, "thrown away") || strings.Contains(text, "group token") {
+	text := logs.String()
+	for _, want := range []string{"they wait", "are sent to VK again", "thrown away", "peer=12",
+		"event=" + c.names.event("b")} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("log without, or not once, %q: %s", want, text)
+		}
+	}
+	if strings.Contains(text, "group token") || strings.Contains(text, "level=ERROR") {
 		t.Errorf("log: %s", text)
 	}
+}
+
+// A reply that cannot be sent for a day does not fill the queue for ever.
+func TestLastAttempt(t *testing.T) {
+	total := time.Duration(0)
+	for attempts := 1; attempts < attemptsMax; attempts++ {
+		total += backOff(attempts)
+	}
+	if total < 24*time.Hour || total > 25*time.Hour {
+		t.Errorf("%d attempts take %v", attemptsMax, total)
+	}
+	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+		vk := newFakeVK(t)
+		vk.answers = []string{"500", "500"}
+		c, s := counter(t, cfg), keeper(t, cfg, vk.settings()).sender
+		logs := logtest.Capture(t)
+		c.receive(t, Message{"a", 11, "hi"})
+		r, _ := s.take()
+		r.attempts = attemptsMax - 2
+		for _, want := range []int{1, 0} {
+			s.send(context.Background(), r)
+			if n := c.left(t); n != want {
+				t.Errorf("%d replies in the queue, want %d", n, want)
+			}
+		}
+		if text := logs.String(); strings.Count(text, "for a day") != 1 || !strings.Contains(text, "peer=11") {
+			t.Errorf("log: %s", text)
+		}
+	})
+}
+
+// Calls that VK answers late do not keep the others from their rate.
+func TestSlowVK(t *testing.T) {
+	vk := newFakeVK(t)
+	vk.hold = make(chan struct{})
+	defer close(vk.hold)
+	settings := vk.settings()
+	settings.Interval = time.Millisecond
+	cfg := config("unix", redistest.Start(t).Socket, nil)
+	cfg.Now, cfg.RepliesMax = nil, 1000
+	c := counter(t, cfg)
+	background(t, NewKeeper(cfg, settings).Run)
+	const seconds = 5 // of VK, below its timeout
+	for i := range seconds * ratePerSecond {
+		c.receive(t, Message{fmt.Sprint("event ", i), 1, "hi"})
+	}
+	vk.await(t, seconds*ratePerSecond)
 }
 
 func TestBackOff(t *testing.T) {
@@ -231,29 +285,4 @@ func TestRedisAway(t *testing.T) {
 	}
 	c.receive(t, Message{"a", 11, "hi"})
 	c.expect(t, "hi", 1)
-}
-
-func TestAnswersOfVK(t *testing.T) {
-	vk := newFakeVK(t)
-	client := newVKClient(vk.settings())
-	for answer, want := range map[string]string{
-		taken:                  "<nil>",
-		`{"response":{"x":1}}`: "<nil>",
-		"500":                  "VK answers with status 500 Internal Server Error",
-		"<html>": "cannot read the answer of VK: " +
-			"invalid character '<' looking for beginning of value",
-		`{}`: "the answer of VK has neither response nor error",
-		`{"error":{"error_code":10,"error_msg":"Internal"}}`: `VK answers with error 10: "Internal"`,
-	} {
-		vk.answers = []string{answer}
-		if err := client.send(context.Background(), 1, 1, "x"); fmt.Sprint(err) != want {
-			t.Errorf("%s: %v, want %s", answer, err, want)
-		}
-	}
-	for code, want := range map[int]bool{1: false, 5: false, 6: false, 9: false, 10: false, 14: false,
-		7: true, 100: true, 901: true} {
-		if got := (&refusal{Code: code}).final(); got != want {
-			t.Errorf("error %d: final %v, want %v", code, got, want)
-		}
-	}
 }

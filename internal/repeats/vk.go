@@ -28,7 +28,7 @@ type VK struct {
 	Interval time.Duration
 }
 
-// vkClient calls messages.send.
+// vkClient calls messages.send. It follows no redirect: that would give the token to somebody else.
 type vkClient struct {
 	vk   VK
 	http *http.Client
@@ -36,7 +36,8 @@ type vkClient struct {
 
 func newVKClient(vk VK) *vkClient {
 	vk.API = strings.TrimSuffix(vk.API, "/")
-	return &vkClient{vk: vk, http: &http.Client{Timeout: vkTimeout}}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &vkClient{vk: vk, http: &http.Client{Timeout: vkTimeout, CheckRedirect: stay}}
 }
 
 func (c *vkClient) interval() time.Duration {
@@ -65,7 +66,8 @@ var finalCodes = []int{
 	100,           // a parameter is wrong
 	113,           // no such user
 	900, 901, 902, // the user does not take messages of the group
-	917, 927, 945, 946, // no access to the chat, or it is gone
+	915, 916, 917, 918, 922, 927, 945, 946, // no access to the chat, or it is gone
+	932, 935, 936, 939, 950, 983, // the group cannot write to this user, or not any more
 }
 
 func (r *refusal) final() bool { return slices.Contains(finalCodes, r.Code) }

@@ -4,9 +4,11 @@
 --
 -- The event (default: order) needs a rule by user, as of -limits "order by user 1000000/m". The users
 -- (default: 1000) are names that only the limits know. 429 counts as an error for wrk; done names how many
--- there were.
+-- there were. A server that refuses the token, or has no rule for the event, ends wrk before the load.
 
+local shared = dofile((debug.getinfo(1, "S").source:match("^@(.*/)") or "") .. "users.lua")
 local event, users, user, token = "order", 1000, 0, os.getenv("SERVICE_TOKEN") or ""
+local headers = { ["Authorization"] = "Bearer " .. token }
 
 refused, failed = 0, 0
 
@@ -14,15 +16,23 @@ local threads = {}
 
 function setup(thread) threads[#threads + 1] = thread end
 
+local function body(cost)
+   return ('{"event":"%s","features":{"user":"load-%d"},"cost":%d}'):format(event, user, cost)
+end
+
 function init(args)
    event = args[1] or event
    users = tonumber(args[2]) or users
+   if token == "" then shared.fail("set SERVICE_TOKEN to the token of -service-token") end
+   local status, reply = shared.try("POST", "/limits/check", headers, body(0)) -- which counts nothing
+   if status ~= 200 then
+      shared.fail("the server refuses POST /limits/check of the event %s: %d %s", event, status, reply)
+   end
 end
 
 function request()
    user = user % users + 1
-   local body = ('{"event":"%s","features":{"user":"load-%d"}}'):format(event, user)
-   return wrk.format("POST", "/limits/check", { ["Authorization"] = "Bearer " .. token }, body)
+   return wrk.format("POST", "/limits/check", headers, body(1))
 end
 
 function response(status)

@@ -12,6 +12,26 @@ local function shellQuoted(text)
    return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
+-- try returns the status and the body of the reply to one call before the load; no answer ends wrk. curl
+-- gets the headers in a file, as others can see its arguments.
+function users.try(method, path, headers, body)
+   local url = ("%s://%s%s"):format(wrk.scheme, wrk.headers["Host"], path)
+   local name = os.tmpname()
+   local config = assert(io.open(name, "w"))
+   for header, value in pairs(headers) do
+      config:write(('header = "%s: %s"\n'):format(header, (value:gsub('[\\"]', "\\%0"))))
+   end
+   config:close()
+   local command = "curl -sk -m 5 -X %s -K %s -w '\\n%%{http_code}' %s -d %s"
+   local pipe = assert(io.popen(command:format(method, name, shellQuoted(url), shellQuoted(body))))
+   local reply = pipe:read("*a")
+   pipe:close()
+   os.remove(name)
+   local text, status = reply:match("^(.*)\n(%d+)$")
+   if not text or status == "000" then users.fail("no answer from %s with curl", url) end
+   return tonumber(status), text
+end
+
 -- logIn returns an access token of the server under load, nil when that refuses the user; no answer ends
 -- wrk.
 function users.logIn(name, password)
