@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -49,17 +50,31 @@ func isCSV(ctx *fasthttp.RequestCtx) bool {
 	return bytes.EqualFold(bytes.TrimSpace(kind), contentTypeCSV)
 }
 
+// inquiry is the documents of one request. They are looked up together, which is faster than one by one.
+type inquiry struct {
+	documents [documentsMax]blocklist.Document
+	listed    [documentsMax]bool
+	count     int
+}
+
+// mark looks the documents up and reports whether any of them is listed.
+func (q *inquiry) mark(list *blocklist.List) bool {
+	listed := q.listed[:q.count]
+	list.Mark(q.documents[:q.count], listed)
+	return slices.Contains(listed, true)
+}
+
 // checkLines answers with the lines that are listed.
 func checkLines(ctx *fasthttp.RequestCtx, list *blocklist.List, body []byte) {
-	var listed []byte
-	count, line := 0, 0
+	var q inquiry
+	line := 0
 	for text := range bytes.Lines(body) {
 		line++
 		text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte{'\n'}), []byte{'\r'})
 		if line == 1 && bytes.Equal(text, documentHeader) {
 			continue
 		}
-		if count++; count > documentsMax {
+		if q.count == documentsMax {
 			reply(ctx, errTooManyDocuments)
 			return
 		}
@@ -68,13 +83,18 @@ func checkLines(ctx *fasthttp.RequestCtx, list *blocklist.List, body []byte) {
 			reply(ctx, malformedDocument(line))
 			return
 		}
-		if list.Contains(d) {
-			listed = append(append(listed, text...), '\n')
-		}
+		q.documents[q.count] = d
+		q.count++
 	}
-	if len(listed) == 0 {
+	if !q.mark(list) {
 		ctx.SetStatusCode(fasthttp.StatusNoContent)
 		return
+	}
+	var listed []byte
+	for i, d := range q.documents[:q.count] {
+		if q.listed[i] {
+			listed = append(d.Append(listed), '\n')
+		}
 	}
 	ctx.Response.Header.SetContentTypeBytes(contentTypeCSV)
 	ctx.Response.SetBodyRaw(listed)
@@ -82,17 +102,17 @@ func checkLines(ctx *fasthttp.RequestCtx, list *blocklist.List, body []byte) {
 
 // checkArray answers with the strings that are listed.
 func checkArray(ctx *fasthttp.RequestCtx, list *blocklist.List, body []byte) {
-	var documents []*string // nil is null, which is no string
-	if json.Unmarshal(body, &documents) != nil || documents == nil {
+	var texts []*string // nil is null, which is no string
+	if json.Unmarshal(body, &texts) != nil || texts == nil {
 		reply(ctx, errMalformedJSON)
 		return
 	}
-	if len(documents) > documentsMax {
+	if len(texts) > documentsMax {
 		reply(ctx, errTooManyDocuments)
 		return
 	}
-	var listed []string
-	for i, text := range documents {
+	q := inquiry{count: len(texts)}
+	for i, text := range texts {
 		if text == nil {
 			reply(ctx, errMalformedJSON)
 			return
@@ -102,16 +122,20 @@ func checkArray(ctx *fasthttp.RequestCtx, list *blocklist.List, body []byte) {
 			reply(ctx, malformedDocument(i+1))
 			return
 		}
-		if list.Contains(d) {
-			listed = append(listed, *text)
-		}
+		q.documents[i] = d
 	}
-	if len(listed) == 0 {
+	if !q.mark(list) {
 		ctx.SetStatusCode(fasthttp.StatusNoContent)
 		return
 	}
-	text, _ := json.Marshal(listed) // strings can always be written
-	replyRaw(ctx, text)
+	var listed []string
+	for i, text := range texts {
+		if q.listed[i] {
+			listed = append(listed, *text)
+		}
+	}
+	answer, _ := json.Marshal(listed) // strings can always be written
+	replyRaw(ctx, answer)
 }
 
 // malformedDocument names the line of CSV, or the element of an array, that is no document. Both count

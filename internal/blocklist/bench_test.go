@@ -66,9 +66,10 @@ func BenchmarkSnapshot(b *testing.B) {
 	dice := rand.New(rand.NewPCG(1, 1))
 	texts := make([][]byte, 1<<16)
 	for i := range texts {
-		texts[i] = appendDocument(nil, Document(dice.IntN(seriesCount*numbersCount)))
+		texts[i] = Document(dice.IntN(seriesCount * numbersCount)).Append(nil)
 	}
-	b.Run("check", func(b *testing.B) {
+	const batch = 500 // as many as a request may have
+	b.Run("one", func(b *testing.B) {
 		i, listed := 0, 0
 		for b.Loop() {
 			d, _ := ParseDocument(texts[i&(len(texts)-1)])
@@ -77,16 +78,19 @@ func BenchmarkSnapshot(b *testing.B) {
 			}
 			i++
 		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N), "ns/document")
 	})
-}
-
-func appendDocument(dst []byte, d Document) []byte {
-	text := []byte("0000,000000")
-	for i := len(text) - 1; i >= 0; i-- {
-		if i != seriesDigits {
-			text[i] += byte(d % 10)
-			d /= 10
+	b.Run("batch", func(b *testing.B) {
+		var documents [batch]Document
+		var listed [batch]bool
+		i := 0
+		for b.Loop() {
+			for k := range documents {
+				documents[k], _ = ParseDocument(texts[i&(len(texts)-1)])
+				i++
+			}
+			l.Mark(documents[:], listed[:])
 		}
-	}
-	return append(dst, text...)
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch, "ns/document")
+	})
 }

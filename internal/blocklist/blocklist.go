@@ -1,10 +1,10 @@
 // Package blocklist answers whether a passport is on the published list of invalid documents.
 //
 // The supervisor's Keeper imports the list (about 130 million rows of bzip2 CSV), decoding it as a stream on
-// all cores, and writes one snapshot file of roaring bitmaps. The workers map that file: they share its
-// memory and answer from it without a lock, an allocation or a look at Redis. A new snapshot takes the
-// place of the old one between two looks; until then the old one answers. Other servers get the snapshot
-// from Redis.
+// all cores, and writes one snapshot file of roaring bitmaps. The workers map that file and share its
+// memory; each has a small index of its own. They answer without a lock, an allocation or a look at Redis.
+// A new snapshot takes the place of the old one between two looks; until then the old one answers. Other
+// servers get the snapshot from Redis.
 //
 // It must never write the unpacked list to disk. It is slow while the Keeper imports: that takes all cores
 // for the time in which bzip2 can be decoded.

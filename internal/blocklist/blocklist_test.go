@@ -67,6 +67,16 @@ func TestParseDocument(t *testing.T) {
 			t.Errorf("%q is %d, want %d", text, got, want)
 		}
 	}
+	for place := range documentBytes { // every byte at every place
+		for c := range 256 {
+			text := []byte("1234,567890")
+			text[place] = byte(c)
+			d, ok := ParseDocument(text)
+			if ok != documentLine.Match(text) || ok && string(d.Append(nil)) != string(text) {
+				t.Errorf("%q is read as %d, %v", text, d, ok)
+			}
+		}
+	}
 	for _, text := range []string{"", ",", "1234,1234567", "12345,123456", "1234,12345", "123,123456",
 		" 1234,123456", "1234,123456 ", "1234;123456", "1234123456,", "123a,123456", "1234,12345/",
 		"1234,12345:", "-234,123456", "1234,123456\n", "１234,123456", header} {
@@ -98,7 +108,7 @@ func TestListHoldsExactlyItsDocuments(t *testing.T) {
 	for d := range Document(2 * packAfter) {
 		add(77*numbersCount + 65_536 - packAfter + d)
 	}
-	rows = append(rows, "1234,1234567", "", "x", strings.Repeat("9", 3*lineBytesMax), rows[0], rows[1])
+	rows = append(rows, "1234,1234567", "", "x", strings.Repeat("9", 3*bufferBytes), rows[0], rows[1])
 	dice.Shuffle(len(rows)/2, func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	b := build(t, strings.ReplaceAll(csv(rows...), "\n", "\r\n"))
 	if int(b.rows) != len(rows) || b.malformed != 4 {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"flashsale/internal/logtest"
 )
@@ -18,6 +19,7 @@ var documentLine = regexp.MustCompile(`^[0-9]{4},[0-9]{6}$`)
 func FuzzRead(f *testing.F) {
 	f.Add("1234,123456\n1234,123457\r\n1234,1234567\n\nx")
 	f.Add("9999,999999\n0000,000000\n0000,999999\n0001,000000\n1234,123456\n1234,123456")
+	f.Add("0001,999998\n0001,999999\n0002,000000\n0002,000001\n0002,00000x\n0002,000003\n0002,000004")
 	f.Add("1234,123456\r\r\n\r\n\x00")
 	f.Fuzz(func(t *testing.T, rows string) {
 		logtest.Keep(t)
@@ -40,6 +42,14 @@ func FuzzRead(f *testing.F) {
 		if int(b.rows) != lines || int(b.malformed) != malformed || int(stored) != len(want) {
 			t.Errorf("%d rows, %d malformed, %d stored; want %d, %d, %d", b.rows, b.malformed, stored, lines,
 				malformed, len(want))
+		}
+		bytewise := &builder{}
+		text := iotest.OneByteReader(strings.NewReader(header + "\n" + rows))
+		if err := bytewise.read(context.Background(), text); err != nil {
+			t.Fatal(err)
+		}
+		if bytewise.finish() != stored || bytewise.rows != b.rows || bytewise.malformed != b.malformed {
+			t.Errorf("byte by byte: %d rows, %d malformed", bytewise.rows, bytewise.malformed)
 		}
 		for d := range want {
 			if !b.bitmaps[d.series()].Contains(d.number()) {
@@ -76,8 +86,19 @@ func FuzzSnapshot(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for d := range Document(3_000_000) / 7 {
-			l.Contains(d * 7)
+		var documents [1000]Document
+		var listed [1000]bool
+		for d := Document(0); d < 3_000_000; {
+			for i := range documents {
+				documents[i] = d
+				d += 7
+			}
+			l.Mark(documents[:], listed[:])
+			for i, d := range documents {
+				if l.Contains(d) != listed[i] {
+					t.Fatalf("%d is listed: %v alone, %v among others", d, !listed[i], listed[i])
+				}
+			}
 		}
 	})
 }

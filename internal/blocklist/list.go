@@ -5,19 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"os"
 	"runtime"
 
-	"github.com/RoaringBitmap/roaring/v2"
 	"golang.org/x/sys/unix"
 )
 
 // List is one list, mapped from its snapshot. It never changes and is safe for concurrent use. Its memory
 // goes back once nothing refers to it any more.
 type List struct {
-	info    Info
-	bytes   int
-	bitmaps [seriesCount]*roaring.Bitmap // views of the mapping, nil for none
+	info  Info
+	index index
 }
 
 // Open maps a snapshot file. Processes that map the same file share its memory. Errors: ErrCorrupt.
@@ -51,18 +50,25 @@ func Open(path string) (*List, error) {
 func (l *List) Info() Info { return l.info }
 
 // Bytes is the size of the mapping.
-func (l *List) Bytes() int { return l.bytes }
+func (l *List) Bytes() int { return len(l.index.snapshot) }
 
 // Contains reports whether the document is on the list.
 func (l *List) Contains(d Document) bool {
-	listed := false
-	if series := d.series(); series < seriesCount {
-		if bitmap := l.bitmaps[series]; bitmap != nil {
-			listed = bitmap.Contains(d.number())
-		}
-	}
+	listed := l.index.contains(d)
 	runtime.KeepAlive(l) // the mapping lives as long as the list
 	return listed
+}
+
+// Mark sets listed[i] to whether documents[i] is on the list. Both have the same length. For many documents
+// it is several times faster than Contains for each.
+func (l *List) Mark(documents []Document, listed []bool) {
+	clear(listed)
+	for len(documents) > 0 {
+		n := min(len(documents), sideBySide)
+		l.index.mark(documents[:n], listed[:n])
+		documents, listed = documents[n:], listed[n:]
+	}
+	runtime.KeepAlive(l)
 }
 
 // view makes a List of a snapshot's bytes, which must not change afterwards.
@@ -71,26 +77,27 @@ func view(snapshot []byte) (*List, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &List{info: info, bytes: len(snapshot)}
-	index, rest := rest[:indexBytes], rest[indexBytes:]
+	l := &List{info: info, index: index{snapshot: snapshot, containers: make([][seriesContainers]container, 1)}}
+	sizes, end := rest[:indexBytes], uint64(len(snapshot)-fieldBytes)
+	at := end - uint64(len(rest)-indexBytes)
 	stored := uint64(0)
-	for series := range l.bitmaps {
-		size := uint64(binary.LittleEndian.Uint32(index[fieldBytes*series:]))
+	for series := range seriesCount {
+		size := uint64(binary.LittleEndian.Uint32(sizes[fieldBytes*series:]))
 		if size == 0 {
 			continue
 		}
-		if size > uint64(len(rest)) {
+		if at+size > end {
 			return nil, fmt.Errorf("series %04d goes beyond the end", series)
 		}
-		bitmap, err := viewBitmap(rest[:size])
+		documents, err := l.index.add(series, uint32(at), uint32(at+size))
 		if err != nil {
 			return nil, fmt.Errorf("series %04d: %w", series, err)
 		}
-		l.bitmaps[series], rest = bitmap, rest[size:]
-		stored += bitmap.GetCardinality()
+		at += size
+		stored += documents
 	}
-	if len(rest) > 0 || stored != info.Stored {
-		return nil, fmt.Errorf("%d documents and %d more bytes; it claims %d and none", stored, len(rest),
+	if at != end || stored != info.Stored {
+		return nil, fmt.Errorf("%d documents and %d more bytes; it claims %d and none", stored, end-at,
 			info.Stored)
 	}
 	return l, nil
@@ -100,6 +107,9 @@ func view(snapshot []byte) (*List, error) {
 func readHead(snapshot []byte) (info Info, rest []byte, err error) {
 	if len(snapshot) < headerBytes+indexBytes+fieldBytes {
 		return info, nil, fmt.Errorf("%d bytes are too few", len(snapshot))
+	}
+	if len(snapshot) > math.MaxUint32 { // the index could not name all of them
+		return info, nil, fmt.Errorf("%d bytes are too many", len(snapshot))
 	}
 	summed, sum := snapshot[:len(snapshot)-fieldBytes], snapshot[len(snapshot)-fieldBytes:]
 	version := binary.LittleEndian.Uint32(snapshot[headerVersion:])
@@ -117,27 +127,4 @@ func readHead(snapshot []byte) (info Info, rest []byte, err error) {
 		return info, nil, err
 	}
 	return info, rest[length:], nil
-}
-
-// viewBitmap makes a bitmap that reads from b. It leaves out roaring's Validate, which compares each run
-// with every other: that takes seconds, and the checksum has shown that the bytes are those that were
-// written.
-func viewBitmap(b []byte) (bitmap *roaring.Bitmap, err error) {
-	defer func() {
-		if fault := recover(); fault != nil { // roaring trusts some of the lengths that it reads
-			bitmap, err = nil, fmt.Errorf("it is no bitmap: %v", fault)
-		}
-	}()
-	bitmap = roaring.New()
-	n, err := bitmap.FromBuffer(b)
-	switch {
-	case err != nil:
-		return nil, err
-	case n != int64(len(b)):
-		return nil, fmt.Errorf("its bitmap has %d of %d bytes", n, len(b))
-	}
-	if !bitmap.IsEmpty() && bitmap.Maximum() >= numbersCount {
-		return nil, fmt.Errorf("it holds number %d", bitmap.Maximum())
-	}
-	return bitmap, nil
 }
