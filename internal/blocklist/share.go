@@ -32,7 +32,7 @@ const (
 )
 
 // errNotWhole is the outcome of fetching a snapshot that is not as it was published.
-var errNotWhole = errors.New("Redis has lost a piece of the blocklist, or a piece is damaged")
+var errNotWhole = errors.New("a piece of the blocklist in Redis is lost or damaged")
 
 //go:embed publish.lua
 var publishSource string
