@@ -229,6 +229,9 @@ func TestListOfAnotherServerEndsAnImport(t *testing.T) {
 	<-began
 	k.Reload() // it waits for the end of the import
 	other := keeper(t, Config{Source: listFile(t, documents(1000)...), Redis: redisOf(server)})
+	if len(k.asked) != 1 {
+		t.Error("a second import was begun beside the first")
+	}
 	stand.Must(t, refresh(other))
 	b := New(k.cfg.Path)
 	polltest.Until(t, "list of the other server", func() bool { b.look(); return b.List() != nil })
