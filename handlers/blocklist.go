@@ -18,6 +18,7 @@ const documentsMax = 500
 
 var (
 	contentTypeCSV = []byte("text/csv")
+	byteOrderMark  = []byte("\ufeff")                    // spreadsheets begin CSV with it
 	documentHeader = []byte("PASSP_SERIES,PASSP_NUMBER") // a first line that is no document
 )
 
@@ -68,7 +69,7 @@ func (q *inquiry) mark(list *blocklist.List) bool {
 func checkLines(ctx *fasthttp.RequestCtx, list *blocklist.List, body []byte) {
 	var q inquiry
 	line := 0
-	for text := range bytes.Lines(body) {
+	for text := range bytes.Lines(bytes.TrimPrefix(body, byteOrderMark)) {
 		line++
 		text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte{'\n'}), []byte{'\r'})
 		if line == 1 && bytes.Equal(text, documentHeader) {

@@ -143,6 +143,8 @@ func (s *shop) checkCSV(t *testing.T) {
 	csv("4509,000001\n4509,000600\n0001,000002\n", 200, "4509,000001\n0001,000002\n", "text/csv")
 	csv("PASSP_SERIES,PASSP_NUMBER\r\n4509,000001\r\n4509,000002", 200,
 		"4509,000001\n4509,000002\n", "text/csv")
+	csv("\ufeffPASSP_SERIES,PASSP_NUMBER\r\n4509,000001\r\n", 200, "4509,000001\n", "text/csv")
+	csv("\ufeff4509,000001\n", 200, "4509,000001\n", "text/csv")
 	csv("4509,000600\n", 204, "", "")
 	csv("", 400, empty, json)
 	csv("4509,000001\n1234,1234567\n", 400, malformedLine(2), json)

@@ -91,6 +91,26 @@ func TestAdviceNamesNoMissingFile(t *testing.T) {
 	}
 }
 
+// The advice to delete the folder tells that the blocklist is lost, too.
+func TestNewSaleNamesTheBlocklist(t *testing.T) {
+	folder, err := datafolder.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "delete " + folder.Path() + " or choose another -data"
+	if got := newPrivateSale(folder); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if err := os.WriteFile(folder.File(blocklistName), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want = "delete " + folder.Path() +
+		" (and with it the blocklist, which is then imported again) or choose another -data"
+	if got := newPrivateSale(folder); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestUnreachableRedis(t *testing.T) {
 	const address = "/nonexistent/redis.sock"
 	_, err := useRedis(t.Context(), settings(t, "-redis", address), "")

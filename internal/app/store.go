@@ -102,7 +102,11 @@ func kept(ctx context.Context) error {
 }
 
 func newPrivateSale(folder *datafolder.Folder) string {
-	return "delete " + folder.Path() + " or choose another -data"
+	lost := ""
+	if _, err := os.Stat(folder.File(blocklistName)); err == nil {
+		lost = " (and with it the blocklist, which is then imported again)"
+	}
+	return "delete " + folder.Path() + lost + " or choose another -data"
 }
 
 // refuseEmptyStore refuses to start the default store in a folder that served a sale from another Redis and

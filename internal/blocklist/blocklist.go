@@ -12,10 +12,13 @@ package blocklist
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"sync/atomic"
 	"time"
+
+	"flashsale/internal/logpace"
 )
 
 // lookEvery is the time between two looks at the snapshot file.
@@ -23,9 +26,10 @@ const lookEvery = 250 * time.Millisecond
 
 // Blocklist is a worker's view of the newest list.
 type Blocklist struct {
-	path string
-	list atomic.Pointer[List] // nil as long as there is none
-	seen os.FileInfo          // of the file that was looked at last, nil for none
+	path   string
+	list   atomic.Pointer[List] // nil as long as there is none
+	seen   os.FileInfo          // the file that was opened last, nil for none
+	faults logpace.Pace
 }
 
 // New opens the snapshot file. There need not be one yet.
@@ -61,14 +65,16 @@ func (b *Blocklist) Run(ctx context.Context) error {
 // look opens the snapshot if it is another one than at the last look.
 func (b *Blocklist) look() {
 	info, err := os.Stat(b.path)
-	if err != nil || b.seen != nil && os.SameFile(info, b.seen) && info.ModTime().Equal(b.seen.ModTime()) {
+	if err != nil || sameFile(info, b.seen) {
 		return // the list that is mapped stays, also where the file has been deleted
 	}
-	b.seen = info
 	list, err := Open(b.path)
-	if err != nil {
-		slog.Error("the snapshot of the blocklist is not used", "error", err)
-		return
+	if err == nil || errors.Is(err, ErrCorrupt) {
+		b.seen = info // any other fault may pass: it is tried again
 	}
-	b.list.Store(list)
+	if err == nil {
+		b.list.Store(list)
+	} else if b.faults.Due(time.Now()) > 0 {
+		slog.Error("the snapshot of the blocklist is not used", "error", err)
+	}
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"flashsale/internal/logtest"
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
@@ -108,7 +110,7 @@ func TestListHoldsExactlyItsDocuments(t *testing.T) {
 	for d := range Document(2 * packAfter) {
 		add(77*numbersCount + 65_536 - packAfter + d)
 	}
-	rows = append(rows, "1234,1234567", "", "x", strings.Repeat("9", 3*bufferBytes), rows[0], rows[1])
+	rows = append(rows, "1234,1234567", "", "x", strings.Repeat("9", bufferBytes/2), rows[0], rows[1])
 	dice.Shuffle(len(rows)/2, func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	b := build(t, strings.ReplaceAll(csv(rows...), "\n", "\r\n"))
 	if int(b.rows) != len(rows) || b.malformed != 4 {
@@ -152,6 +154,18 @@ func TestReadRefusesWhatIsNoList(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "must begin with "+header) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// A line without an end is refused when the buffer is full, and the rest is not read.
+func TestEndlessLineIsRefused(t *testing.T) {
+	text := strings.NewReader(header + "\n" + strings.Repeat("9", 4*bufferBytes))
+	err := (&builder{}).read(context.Background(), text)
+	if err == nil || !strings.HasSuffix(err.Error(), "a line is longer than 1048576 bytes") {
+		t.Errorf("error %v", err)
+	}
+	if text.Len() < 2*bufferBytes {
+		t.Errorf("%d bytes are left unread", text.Len())
 	}
 }
 
@@ -225,5 +239,26 @@ func TestListedDoesNotAllocate(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// A fault that may pass, such as too many open files, does not keep a worker from its list for ever.
+func TestWorkerTriesAgain(t *testing.T) {
+	logtest.Keep(t)
+	path := filepath.Join(t.TempDir(), "snapshot")
+	save(t, path, csv("0001,000001"), 1)
+	b := &Blocklist{path: path}
+	var limit unix.Rlimit
+	stand.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	none := limit
+	none.Cur = 0
+	stand.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &none))
+	b.look()
+	stand.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	if b.List() != nil {
+		t.Fatal("a list was opened without a file descriptor")
+	}
+	if b.look(); !b.Listed(numbersCount + 1) {
+		t.Error("the worker does not try again")
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 const (
 	header      = "PASSP_SERIES,PASSP_NUMBER"
-	bufferBytes = 1 << 20 // of lines: a whole block of bzip2, which has 900 KB; a longer line is malformed
+	bufferBytes = 1 << 20 // of lines: a whole block of bzip2, which has 900 KB; a longer line is an error
 	rowBytes    = documentBytes + 1
 	samplesMax  = 10      // malformed rows in the log
 	sampleBytes = 40      // of each at most
@@ -111,15 +111,13 @@ func rowText(d Document) (start, end uint64) {
 	return binary.LittleEndian.Uint64(row), binary.LittleEndian.Uint64(row[seriesDigits:])
 }
 
-// readLine returns the next line without its end, the last one also where that is missing. Of a line that is
-// too long it returns the beginning. The error is io.EOF after the last line.
+// readLine returns the next line without its end, the last one also where that is missing. A line that is
+// longer than the buffer is an error: a few packed bytes can hold a line of gigabytes. The error is io.EOF
+// after the last line.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	line, err := in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
-		line = bytes.Clone(line[:sampleBytes])
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = in.ReadSlice('\n')
-		}
+		return nil, fmt.Errorf("a line is longer than %d bytes", bufferBytes)
 	}
 	if err != nil && !(errors.Is(err, io.EOF) && len(line) > 0) {
 		return nil, err

@@ -17,8 +17,6 @@ import (
 	"flashsale/internal/logtest"
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
-	"flashsale/redisx/pipeline"
-	"flashsale/redisx/redistest"
 )
 
 // site serves one list, as a web server does, and notes what it was asked.
@@ -106,7 +104,7 @@ func keeper(tb testing.TB, cfg Config) *Keeper {
 	cfg.Refresh = time.Hour
 	k, err := NewKeeper(cfg)
 	stand.Must(tb, err)
-	k.shareEvery, k.retryMin, k.retryMax = 5*time.Millisecond, time.Millisecond, 5*time.Millisecond
+	k.lookEvery, k.retryMin, k.retryMax = 5*time.Millisecond, time.Millisecond, 5*time.Millisecond
 	if web, ok := k.source.(*webSource); ok {
 		web.pauseMin, web.pauseMax = time.Millisecond, 5*time.Millisecond
 	}
@@ -134,6 +132,9 @@ func documents(n int) (rows []string) {
 	}
 	return rows
 }
+
+// refresh looks at the source once, as Run does.
+func (k *Keeper) refresh(ctx context.Context) error { return k.finish(ctx, <-k.begin(ctx).done) }
 
 func refresh(k *Keeper) error { return k.refresh(context.Background()) }
 
@@ -240,8 +241,8 @@ func TestOtherVersionIsNotResumed(t *testing.T) {
 	stand.Must(t, err)
 	defer list.Close()
 	s.change(func() { s.etag = `"2"` })
-	if err := k.load(t.Context(), list); !errors.Is(err, errOtherVersion) {
-		t.Errorf("error %v, want %v", err, errOtherVersion)
+	if got := k.load(t.Context(), list, Info{}); !errors.Is(got.err, errOtherVersion) {
+		t.Errorf("error %v, want %v", got.err, errOtherVersion)
 	}
 	if _, err := os.Stat(k.cfg.Path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a snapshot was written: %v", err)
@@ -321,66 +322,65 @@ func TestCorruptSnapshotIsMadeAnew(t *testing.T) {
 	}
 }
 
-func TestSourcesThatCannotBeUsed(t *testing.T) {
-	for name, want := range map[string]string{
-		"ftp://host/list":          "cannot use ftp://host/list: it must be a file or an http or https URL",
-		"http://":                  "cannot use http:: it must be",
-		"https://u:secret@/x y":    "cannot use",
-		"http://user:secret@ho st": "cannot use the blocklist's URL",
+// A snapshot that is damaged or gets lost while the server runs is made anew, without a wait for the next
+// refresh.
+func TestSnapshotIsMadeAnewWhileRunning(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(10)...)))
+	k := keeper(t, Config{Source: s.URL})
+	k.run(t)
+	whole := func() bool { _, err := Open(k.cfg.Path); return err == nil }
+	polltest.Until(t, "snapshot", whole)
+	for name, damage := range map[string]func() error{
+		"cut": func() error { return os.Truncate(k.cfg.Path, 1000) },
+		"changed": func() error {
+			file, err := os.OpenFile(k.cfg.Path, os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = file.WriteAt([]byte("x"), 100)
+			return errors.Join(err, file.Close())
+		},
+		"gone": func() error { return os.Remove(k.cfg.Path) },
 	} {
-		if _, err := newSource(name); err == nil || !strings.Contains(err.Error(), want[:10]) {
-			t.Errorf("%s: %v, want %s", name, err, want)
-		} else if strings.Contains(err.Error(), "secret@/") {
-			t.Errorf("the error shows a password: %v", err)
-		}
+		stand.Must(t, damage())
+		polltest.Until(t, "new snapshot after "+name, whole)
 	}
 }
 
-// A server takes the list that another one has imported, without asking the source, and puts it back where
-// Redis has lost it.
-func TestServersShareTheList(t *testing.T) {
-	server := redistest.Start(t)
-	redis := &pipeline.Config{Network: "unix", Address: server.Socket, Timeout: 20 * time.Second}
-	var rows []string
-	for i := range 60_000 { // some pieces
-		rows = append(rows, fmt.Sprintf("%04d,%06d", i%10_000, i*7919%1_000_000))
-	}
-	s := newSite(t, pack(t, csv(rows...)))
-	first := keeper(t, Config{Source: s.URL, Redis: redis})
-	stand.Must(t, refresh(first))
-	s.calls()
-	second := keeper(t, Config{Source: s.URL, Redis: redis})
-	stand.Must(t, refresh(second))
-	if calls := s.calls(); calls != "HEAD" || second.info != first.info {
-		t.Errorf("the second server asked %s and has %+v, want %+v", calls, second.info, first.info)
-	}
-	s.change(func() { s.etag, s.body = `"2"`, pack(t, csv(rows[:59_000]...)) })
-	stand.Must(t, refresh(second))
-	first.exchange(t.Context())
-	if first.info != second.info || first.info.Stored != 59_000 {
-		t.Errorf("the first server has %+v, want %+v", first.info, second.info)
-	}
-	pieces := 0
-	var keys []string
-	l, err := pipeline.Dial(t.Context(), *redis)
+// SIGHUP also finds damage that left no trace in the file's time and size.
+func TestReloadReadsTheSnapshotAgain(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(10)...)))
+	k := keeper(t, Config{Source: s.URL})
+	k.run(t)
+	polltest.Until(t, "snapshot", func() bool { _, err := Open(k.cfg.Path); return err == nil })
+	before, err := os.Stat(k.cfg.Path)
 	stand.Must(t, err)
-	defer l.Close()
-	stand.Must(t, l.Do(pipeline.Command(&keys, "KEYS", "*"), redis.Timeout))
-	for _, key := range keys {
-		if strings.HasPrefix(key, piecePrefix+generation(first.info)+"_") {
-			pieces++
-		} else if key != newestKey {
-			t.Errorf("key %s is left", key)
-		}
+	file, err := os.OpenFile(k.cfg.Path, os.O_WRONLY, 0)
+	stand.Must(t, err)
+	defer file.Close()
+	_, err = file.WriteAt([]byte("x"), 100)
+	stand.Must(t, err)
+	stand.Must(t, os.Chtimes(k.cfg.Path, before.ModTime(), before.ModTime()))
+	polltest.Until(t, "new snapshot", func() bool {
+		k.Reload()
+		_, err := Open(k.cfg.Path)
+		return err == nil
+	})
+}
+
+// A log line tells what an import that failed means: another one with a list than without.
+func TestFailedImportIsLogged(t *testing.T) {
+	path := listFile(t, documents(10)...)
+	k := keeper(t, Config{Source: path + ".gone"})
+	lines := logtest.Capture(t)
+	none := "there is no blocklist: checks get 503 and all logins pass"
+	if err := refresh(k); err == nil || lines.Count(none) != 1 {
+		t.Errorf("%v\n%s", err, lines)
 	}
-	if pieces < 2 {
-		t.Errorf("%d pieces", pieces)
-	}
-	server.Flush(t)
-	first.exchange(t.Context())
-	third := keeper(t, Config{Source: s.URL, Redis: redis})
-	third.exchange(t.Context())
-	if third.info != first.info {
-		t.Errorf("after the loss: %+v", third.info)
+	k.source = fileSource(path)
+	stand.Must(t, refresh(k))
+	stand.Must(t, os.Remove(path))
+	if err := refresh(k); err == nil || lines.Count("the one before stays") != 1 {
+		t.Errorf("%v\n%s", err, lines)
 	}
 }

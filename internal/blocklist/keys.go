@@ -4,10 +4,12 @@ import "fmt"
 
 // Every key of the room. The hash tag puts all of them on one node of a cluster.
 //
-//	{blocklist}_newest        hash    generation, imported (Unix ms),     for ever     publish.lua
-//	                                  pieces, bytes of the snapshot
+//	{blocklist}_newest        hash    generation, imported (Unix ms),     for ever     publish.lua,
+//	                                  pieces, bytes of the snapshot                    withdraw.lua
 //	{blocklist}_<generation>  string  a piece of that snapshot, from 0    draftTTL,    share.go,
-//	_<piece>                                                              then ever    publish.lua
+//	_<piece>                                                              then ever,   publish.lua,
+//	                                                                      in the end   withdraw.lua
+//	                                                                      oldTTL
 const (
 	newestKey   = "{blocklist}_newest"
 	piecePrefix = "{blocklist}_"

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"strconv"
@@ -18,8 +19,9 @@ const (
 	pieceBytes = 128 << 10            // one piece takes Redis a fraction of a millisecond
 	piecesMax  = 8 << 10              // 1 GB
 	piecePause = 5 * time.Millisecond // between two pieces: other calls get their turn
-	draftTTL   = 600 * time.Second    // of pieces that were never published
-	clearMax   = 256                  // keys in one command that clears old pieces
+	draftTTL   = 600                  // seconds, of pieces that were never published
+	oldTTL     = 60                   // seconds, of pieces that are not the newest any more
+	existsMax  = 256                  // keys in one command that counts pieces
 )
 
 // The results of publish.lua.
@@ -29,10 +31,19 @@ const (
 	pieceMissing = -1
 )
 
+// errNotWhole is the outcome of fetching a snapshot that is not as it was published.
+var errNotWhole = errors.New("a piece of the blocklist in Redis is lost or damaged")
+
 //go:embed publish.lua
 var publishSource string
 
-var publishScript = pipeline.NewScript(publishSource)
+//go:embed withdraw.lua
+var withdrawSource string
+
+var (
+	publishScript  = pipeline.NewScript(publishSource)
+	withdrawScript = pipeline.NewScript(withdrawSource)
+)
 
 // share is the newest snapshot in Redis, which all servers of the sale see.
 type share struct {
@@ -61,11 +72,15 @@ func (s *share) newest(l *pipeline.Link) (newest, error) {
 	return n, nil
 }
 
-// generation names one snapshot file.
-func generation(info Info) string { return strconv.FormatInt(info.Imported, 36) }
+// generation names the content of one snapshot file. The sum is that of all its bytes; it is not the
+// file's own one, which would give the same sum for every file.
+func generation(imported int64, sum uint32) string {
+	return fmt.Sprintf("%s-%08x", strconv.FormatInt(imported, 36), sum)
+}
 
-// fetch writes a snapshot of Redis to w.
+// fetch writes a snapshot of Redis to w. Errors: errNotWhole.
 func (s *share) fetch(ctx context.Context, l *pipeline.Link, n newest, w io.Writer) error {
+	out := &summing{w, crc32.NewIEEE()}
 	for i := range n.Pieces {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -75,75 +90,99 @@ func (s *share) fetch(ctx context.Context, l *pipeline.Link, n newest, w io.Writ
 		if err := l.Do(pipeline.Command(&piece, "GET", key), s.cfg.Timeout); err != nil {
 			return err
 		}
-		if len(piece) == 0 {
-			return fmt.Errorf("cannot find piece %d of the blocklist: Redis has lost it, or holds a newer one", i)
-		}
-		if _, err := w.Write(piece); err != nil {
+		if _, err := out.Write(piece); err != nil {
 			return err
 		}
+	}
+	if generation(n.Imported, out.sum.Sum32()) != n.Generation {
+		return errNotWhole
 	}
 	return nil
 }
 
-// publish puts the snapshot file at path into Redis, a piece at a time, unless a later one is there. Then it
-// clears the pieces of the one before.
-func (s *share) publish(ctx context.Context, l *pipeline.Link, before newest, path string, info Info) error {
+// whole reports whether Redis has all pieces of a snapshot. It does not read them: fetch does.
+func (s *share) whole(l *pipeline.Link, n newest) (bool, error) {
+	for from := 0; from < n.Pieces; from += existsMax {
+		args := []string{"EXISTS"}
+		for i := from; i < min(from+existsMax, n.Pieces); i++ {
+			args = append(args, pieceKey(n.Generation, i))
+		}
+		var there int
+		if err := l.Do(pipeline.Command(&there, args...), s.cfg.Timeout); err != nil {
+			return false, err
+		}
+		if there < len(args)-1 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// withdraw takes a snapshot away, unless another one has taken its place.
+func (s *share) withdraw(l *pipeline.Link, n newest) error {
+	return l.Do(withdrawScript.Eval(new(int), []string{newestKey}, n.Generation, piecePrefix,
+		strconv.Itoa(oldTTL)), s.cfg.Timeout)
+}
+
+// publish puts the snapshot file at path into Redis, a piece at a time, unless a later one is there.
+func (s *share) publish(ctx context.Context, l *pipeline.Link, path string, info Info) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("cannot publish the blocklist: %w", err)
 	}
 	defer file.Close()
-	keys := []string{newestKey}
-	bytes, in := 0, bufio.NewReader(file)
-	for {
-		piece := make([]byte, pieceBytes)
-		n, err := io.ReadFull(in, piece)
-		if n == 0 && errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return fmt.Errorf("cannot publish the blocklist: %w", err)
-		}
-		key := pieceKey(generation(info), len(keys)-1)
-		set := pipeline.Command(new(string), "SET", key, string(piece[:n]), "EX",
-			strconv.Itoa(int(draftTTL.Seconds())))
-		if err := l.Do(set, s.cfg.Timeout); err != nil {
-			return err
-		}
-		keys, bytes = append(keys, key), bytes+n
-		select {
-		case <-time.After(s.pause):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	sum := crc32.NewIEEE()
+	bytes, err := io.Copy(sum, file)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot publish the blocklist: %w", err)
+	}
+	generation := generation(info.Imported, sum.Sum32())
+	keys, err := s.putPieces(ctx, l, generation, file)
+	if err != nil {
+		return err
 	}
 	var result int
-	call := publishScript.Eval(&result, keys, generation(info), strconv.FormatInt(info.Imported, 10),
-		strconv.Itoa(bytes))
+	call := publishScript.Eval(&result, append([]string{newestKey}, keys...), generation,
+		strconv.FormatInt(info.Imported, 10), strconv.FormatInt(bytes, 10), piecePrefix, strconv.Itoa(oldTTL))
 	if err := l.Do(call, s.cfg.Timeout); err != nil {
 		return err
 	}
 	switch result {
-	case published:
-		return s.clear(l, before)
-	case notNewer:
-		return nil // the pieces expire
+	case published, notNewer: // the pieces of one that is not newer expire
+		return nil
 	case pieceMissing:
 		return errors.New("cannot publish the blocklist: Redis has lost a piece of it")
 	}
 	return fmt.Errorf("publish.lua returns %d", result)
 }
 
-// clear deletes the pieces of a snapshot that is not the newest any more.
-func (s *share) clear(l *pipeline.Link, old newest) error {
-	for from := 0; from < old.Pieces; from += clearMax {
-		args := []string{"UNLINK"}
-		for i := from; i < min(from+clearMax, old.Pieces); i++ {
-			args = append(args, pieceKey(old.Generation, i))
+// putPieces puts the pieces of a snapshot into Redis and returns their keys. They expire if nothing else
+// happens.
+func (s *share) putPieces(ctx context.Context, l *pipeline.Link, generation string, file io.Reader) (
+	keys []string, err error) {
+	in := bufio.NewReader(file)
+	for {
+		piece := make([]byte, pieceBytes)
+		n, err := io.ReadFull(in, piece)
+		if n == 0 && errors.Is(err, io.EOF) {
+			return keys, nil
 		}
-		if err := l.Do(pipeline.Command(new(int), args...), s.cfg.Timeout); err != nil {
-			return err
+		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fmt.Errorf("cannot publish the blocklist: %w", err)
+		}
+		key := pieceKey(generation, len(keys))
+		set := pipeline.Command(new(string), "SET", key, string(piece[:n]), "EX", strconv.Itoa(draftTTL))
+		if err := l.Do(set, s.cfg.Timeout); err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+		select {
+		case <-time.After(s.pause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
-	return nil
 }

@@ -50,11 +50,14 @@ type Info struct {
 	Malformed uint64  // rows that are no document
 	Stored    uint64  // documents
 	Source    Version // what was imported
-	Imported  int64   // when, in Unix milliseconds; of two lists the later one counts
+	Imported  int64   // when the source sent it, in Unix milliseconds; of two lists the later one counts
 }
 
-// Version tells one state of the source from another, as HTTP does. Either may be empty.
-type Version struct{ ETag, Modified string }
+// Version tells one state of the source from another, as HTTP does. Each may be empty.
+type Version struct {
+	URL            string // hash of the source's URL, which may hold a password; "" for a file
+	ETag, Modified string
+}
 
 // Date is when the source was last changed, zero where that is not known.
 func (v Version) Date() time.Time {
@@ -67,7 +70,19 @@ func (v Version) Date() time.Time {
 }
 
 // same reports whether two versions are known to be the same.
-func (v Version) same(other Version) bool { return v == other && v != Version{} }
+func (v Version) same(other Version) bool { return v == other && (v.ETag != "" || v.Modified != "") }
+
+// differs reports whether something that v names is otherwise in the other version.
+func (v Version) differs(other Version) bool {
+	return v.ETag != "" && v.ETag != other.ETag || v.Modified != "" && v.Modified != other.Modified
+}
+
+// sameFile reports whether a file is the one that was looked at before, and has not changed. before is nil
+// for none.
+func sameFile(file, before os.FileInfo) bool {
+	return before != nil && os.SameFile(file, before) && file.Size() == before.Size() &&
+		file.ModTime().Equal(before.ModTime())
+}
 
 // summing is a writer that sums up what it writes.
 type summing struct {

@@ -2,6 +2,8 @@ package blocklist
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -33,9 +35,10 @@ type source interface {
 // packed is a list as its source sends it.
 type packed struct {
 	io.ReadCloser
-	version Version
-	bytes   int64  // -1 where the length is not known
-	stop    func() // ends a Read that waits, from any goroutine
+	version  Version
+	answered time.Time // when the source began to send it
+	bytes    int64     // -1 where the length is not known
+	stop     func()    // ends a Read that waits, from any goroutine
 }
 
 // newSource finds out what a flag names: a URL of HTTP, or a file.
@@ -44,18 +47,25 @@ func newSource(name string) (source, error) {
 		return fileSource(name), nil
 	}
 	address, err := url.Parse(name)
-	if err != nil {
-		return nil, fmt.Errorf("cannot use the blocklist's URL: %w", err)
-	}
-	if address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
-		return nil, fmt.Errorf("cannot use %s: it must be a file or an http or https URL", address.Redacted())
+	var fault *url.Error
+	switch {
+	case errors.As(err, &fault):
+		return nil, fmt.Errorf("-blocklist is no URL: %w", fault.Err) // the rest may hold a password
+	case err != nil:
+		return nil, fmt.Errorf("-blocklist is no URL: %w", err)
+	case address.Scheme != "http" && address.Scheme != "https":
+		return nil, fmt.Errorf("-blocklist %s: it must be a file or an http or https URL", address.Redacted())
+	case address.Host == "":
+		return nil, errors.New("-blocklist: the URL names no host")
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext = (&net.Dialer{Timeout: dialMax}).DialContext
 	transport.ResponseHeaderTimeout = answerMax
 	transport.DisableCompression = true // the list is packed, and a range counts its bytes
-	return &webSource{address: address, client: &http.Client{Transport: transport}, stallMax: stallMax,
-		pauseMin: pauseMin, pauseMax: pauseMax}, nil
+	hash := sha256.Sum256([]byte(name))
+	return &webSource{address: address, hash: hex.EncodeToString(hash[:]),
+		client:   &http.Client{Transport: transport},
+		stallMax: stallMax, pauseMin: pauseMin, pauseMax: pauseMax}, nil
 }
 
 // fileSource is the path of a file.
@@ -73,6 +83,10 @@ func (f fileSource) open(_ context.Context, known Version) (*packed, error) {
 		file.Close()
 		return nil, fmt.Errorf("cannot read the list: %w", err)
 	}
+	if stat.IsDir() {
+		file.Close()
+		return nil, fmt.Errorf("cannot read the list: %s is a folder", string(f))
+	}
 	version := Version{
 		ETag:     fmt.Sprintf(`"%x-%x"`, stat.ModTime().UnixNano(), stat.Size()),
 		Modified: stat.ModTime().UTC().Format(http.TimeFormat),
@@ -81,34 +95,34 @@ func (f fileSource) open(_ context.Context, known Version) (*packed, error) {
 		file.Close()
 		return nil, errUnchanged
 	}
-	return &packed{file, version, stat.Size(), func() {}}, nil
+	return &packed{file, version, time.Now(), stat.Size(), func() {}}, nil
 }
 
 // webSource is a URL. Tests shorten its times.
 type webSource struct {
 	address                      *url.URL
+	hash                         string // of the URL
 	client                       *http.Client
 	stallMax, pauseMin, pauseMax time.Duration
 }
 
 func (s *webSource) String() string { return s.address.Redacted() }
 
-// open asks with HEAD first, because some servers do not know conditional requests and would send all.
+// open asks with HEAD first, because some servers do not know conditional requests and would send all. Where
+// HEAD names another version, GET has no conditions: the list that is there now may be an older one.
 func (s *webSource) open(ctx context.Context, known Version) (*packed, error) {
 	reply, err := s.ask(ctx, http.MethodHead, nil)
 	if err != nil {
 		return nil, err
 	}
 	reply.Body.Close()
-	if reply.StatusCode == http.StatusOK && versionOf(reply).same(known) {
-		return nil, errUnchanged
-	}
 	conditions := http.Header{}
-	if known.ETag != "" {
-		conditions.Set("If-None-Match", known.ETag)
-	}
-	if known.Modified != "" {
-		conditions.Set("If-Modified-Since", known.Modified)
+	now, told := s.version(reply), reply.StatusCode == http.StatusOK
+	switch {
+	case told && now.same(known):
+		return nil, errUnchanged
+	case known.URL == s.hash && !(told && now.differs(known)):
+		conditions = known.conditions()
 	}
 	ctx, stop := context.WithCancel(ctx)
 	t := &transfer{source: s, ctx: ctx}
@@ -117,11 +131,11 @@ func (s *webSource) open(ctx context.Context, known Version) (*packed, error) {
 		stop()
 		return nil, err
 	}
-	switch reply.StatusCode {
-	case http.StatusOK:
-		t.version, t.bytes = versionOf(reply), reply.ContentLength
-		return &packed{t, t.version, t.bytes, stop}, nil
-	case http.StatusNotModified:
+	switch {
+	case reply.StatusCode == http.StatusOK:
+		t.version, t.bytes = s.version(reply), reply.ContentLength
+		return &packed{t, t.version, time.Now(), t.bytes, stop}, nil
+	case reply.StatusCode == http.StatusNotModified && len(conditions) > 0:
 		err = errUnchanged
 	default:
 		err = fmt.Errorf("%v answers %s", s, reply.Status)
@@ -147,6 +161,18 @@ func (s *webSource) ask(ctx context.Context, method string, header http.Header) 
 	return reply, nil
 }
 
-func versionOf(reply *http.Response) Version {
-	return Version{ETag: reply.Header.Get("ETag"), Modified: reply.Header.Get("Last-Modified")}
+// conditions ask for a list only if it has not this version.
+func (v Version) conditions() http.Header {
+	header := http.Header{}
+	if v.ETag != "" {
+		header.Set("If-None-Match", v.ETag)
+	}
+	if v.Modified != "" {
+		header.Set("If-Modified-Since", v.Modified)
+	}
+	return header
+}
+
+func (s *webSource) version(reply *http.Response) Version {
+	return Version{URL: s.hash, ETag: reply.Header.Get("ETag"), Modified: reply.Header.Get("Last-Modified")}
 }

@@ -7,15 +7,17 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
 
 const (
-	stallMax  = time.Minute // without a byte, after which a transfer counts as broken
-	breaksMax = 10          // times in a row that a transfer breaks without a byte
-	pauseMin  = time.Second // before a transfer is resumed for the first time
-	pauseMax  = time.Minute // the longest pause
+	stallMax   = time.Minute // for leastBytes, after which a transfer counts as broken
+	leastBytes = 1 << 20     // 325 MB at this rate take over five hours
+	breaksMax  = 10          // times in a row that a transfer breaks within leastBytes
+	pauseMin   = time.Second // before a transfer is resumed for the first time
+	pauseMax   = time.Minute // the longest pause
 )
 
 // errOtherVersion is the outcome of resuming a transfer of a list that has changed meanwhile.
@@ -29,7 +31,9 @@ type transfer struct {
 	version Version
 	bytes   int64 // -1 where the length is not known
 	at      int64
-	breaks  int // in a row
+	came    int           // bytes since the last leastBytes were complete
+	waited  time.Duration // for them, since the last break
+	breaks  int           // since then
 	body    io.ReadCloser
 	cancel  context.CancelFunc // of the request under way
 	stalled *time.Timer        // cancels it
@@ -43,7 +47,7 @@ func (t *transfer) request(header http.Header) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.body, t.stalled = reply.Body, time.AfterFunc(t.source.stallMax, cancel)
+	t.body, t.stalled, t.waited = reply.Body, time.AfterFunc(t.source.stallMax, cancel), 0
 	return reply, nil
 }
 
@@ -67,7 +71,6 @@ func (t *transfer) Read(p []byte) (int, error) {
 		n, err := t.readBody(p)
 		t.at += int64(n)
 		if n > 0 {
-			t.breaks = 0
 			return n, nil
 		}
 		if errors.Is(err, io.EOF) && (t.bytes < 0 || t.at == t.bytes) {
@@ -83,10 +86,17 @@ func (t *transfer) Read(p []byte) (int, error) {
 	}
 }
 
+// readBody waits for the next bytes. The time in which the caller works does not count.
 func (t *transfer) readBody(p []byte) (int, error) {
-	t.stalled.Reset(t.source.stallMax)
-	defer t.stalled.Stop() // the time in which the caller works does not count
-	return t.body.Read(p)
+	start := time.Now()
+	t.stalled.Reset(max(t.source.stallMax-t.waited, 0))
+	n, err := t.body.Read(p)
+	t.stalled.Stop()
+	t.waited += time.Since(start)
+	if t.came += n; t.came >= leastBytes {
+		t.came, t.waited, t.breaks = 0, 0, 0
+	}
+	return n, err
 }
 
 // resume goes on from where the transfer broke, for a reason. It waits longer from break to break.
@@ -131,9 +141,24 @@ func (t *transfer) askRest() (retry bool, err error) {
 	case reply.StatusCode != http.StatusPartialContent:
 		return false, fmt.Errorf("%v answers %s", t.source, reply.Status)
 	}
-	if !strings.HasPrefix(reply.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", t.at)) {
-		return false, fmt.Errorf("%v sends %q where byte %d was asked for", t.source,
-			reply.Header.Get("Content-Range"), t.at)
+	return false, t.checkRest(reply)
+}
+
+// checkRest checks that a reply goes on where the first one broke, in the same list: some servers ignore
+// If-Range.
+func (t *transfer) checkRest(reply *http.Response) error {
+	span := reply.Header.Get("Content-Range")
+	at, ok := strings.CutPrefix(span, fmt.Sprintf("bytes %d-", t.at))
+	if !ok {
+		return fmt.Errorf("%v sends %q where byte %d was asked for", t.source, span, t.at)
 	}
-	return false, nil
+	version := t.source.version(reply)
+	if version.Modified == "" && version.ETag != "" { // one of them is enough here
+		version.Modified = t.version.Modified
+	}
+	_, total, _ := strings.Cut(at, "/")
+	if version != t.version || t.bytes >= 0 && total != "*" && total != strconv.FormatInt(t.bytes, 10) {
+		return errOtherVersion
+	}
+	return nil
 }
