@@ -264,14 +264,14 @@ func TestQueueFull(t *testing.T) {
 	c := New(defaults, Options{})
 	c.up.Store(true)
 	var waiting sync.WaitGroup
-	for range queueMax {
+	for range QueueMax {
 		waiting.Go(func() {
 			if err := do(c, NewCall()); !errors.Is(err, ErrUnavailable) {
 				t.Errorf("waiting call: %v", err)
 			}
 		})
 	}
-	polltest.Until(t, "the queue is full", func() bool { return len(c.queue) == queueMax })
+	polltest.Until(t, "the queue is full", func() bool { return len(c.queue) == QueueMax })
 	if err := do(c, NewCall()); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("one call too many: %v, want ErrUnavailable", err)
 	}

@@ -239,7 +239,7 @@ func TestQueueFullOnALoop(t *testing.T) {
 	f := newOnFake(t, Options{})
 	log := logtest.Capture(t)
 	var got tally
-	for range queueMax {
+	for range QueueMax {
 		if !f.e.conn.Send(exists(), &got) {
 			t.Fatal("a call is refused")
 		}
@@ -251,7 +251,7 @@ func TestQueueFullOnALoop(t *testing.T) {
 	if n := log.Count("calls to Redis are refused: more wait than it answers"); n != 1 {
 		t.Errorf("%d lines about the overload, want 1", n)
 	}
-	for answered := int64(0); answered < queueMax; answered += batchMax {
+	for answered := int64(0); answered < QueueMax; answered += batchMax {
 		f.asked()
 		f.reply(strings.Repeat(":1\r\n", batchMax))
 		f.event(false)
