@@ -33,6 +33,7 @@ func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who lim
 		replyTooMany(ctx, d.RetryAfter)
 		setRateLimit(ctx, limits.Name(event), d)
 	}
+	s.countOverLimit([]byte(limits.Name(event)))
 	return true
 }
 
@@ -86,6 +87,7 @@ func (s *Server) checkLimits(ctx *fasthttp.RequestCtx, c call) {
 		replyDecision(ctx, string(event), d)
 		return
 	}
+	s.countOverLimit(event)
 	replyTooMany(ctx, d.RetryAfter)
 	setRateLimit(ctx, string(event), d)
 }
