@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -11,7 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"flashsale/internal/listener/certtest"
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
 )
@@ -153,6 +156,56 @@ func TestMetricsWithoutRedis(t *testing.T) {
 		now := scrape(t, s)
 		return now["redis_up"] == 1 && now["snapshot_age_seconds"] < before["snapshot_age_seconds"]+60
 	})
+}
+
+// The rooms of a server show in its metrics: the bot's queue, the blocklist, the certificate and its
+// replacement, and who was refused.
+func TestMetricsOfRooms(t *testing.T) {
+	t.Parallel()
+	end := time.Now().Add(time.Hour)
+	old := certtest.Write(t, stand.Folder(t), end)
+	renewed := certtest.Write(t, stand.Folder(t), end.Add(time.Hour))
+	list := makeList(t, stand.ReadFile(t, root+"internal/blocklist/README.md"))
+	args := append(botArgs(newVKAPI(t).URL), "-ops", "127.0.0.1:0", "-tls-cert", old.ChainFile, "-tls-key",
+		old.KeyFile, "-blocklist", list, "-limits", "order by user 1/d")
+	s := setup{env: botEnv, args: args}.serve(t)
+	s.trust = certtest.Trust(old, renewed)
+	c := s.client(t)
+	stand.Must(t, c.LoginUser(2))
+	for _, call := range [][2]string{{"/repeats", `{"text":"hi"}`}, {"/vk/callback",
+		`{"type":"message_new","event_id":"e","secret":"key","object":{"message":{"peer_id":1,"text":"hi"}}}`}} {
+		if r, err := c.Do("POST", call[0], call[1]); err != nil || r.Status != 200 {
+			t.Fatalf("%s: %+v, %v", call[0], r, err)
+		}
+	}
+	for range 2 { // the second one is refused
+		_, err := c.Do("POST", "/limits/check", `{"event":"order","features":{"user":"2"}}`)
+		stand.Must(t, err)
+	}
+	var got map[string]float64
+	polltest.Until(t, "blocklist and Redis", func() bool {
+		got = scrape(t, s)
+		return got["blocklist_documents"] > 0 && got["redis_up"] == 1
+	})
+	for name, want := range map[string]float64{
+		"repeats_counted_total": 2, "vk_replies_waiting": 1, `limits_refused_total{event="order"}`: 1,
+		"certificate_expiry_timestamp_seconds":            float64(old.Leaf.NotAfter.Unix()),
+		`requests_total{call="POST /repeats",code="200"}`: 1, `refusals_total{reason="TOO_MANY_REQUESTS"}`: 1,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+	if age := got["blocklist_age_seconds"]; age <= 0 || age > 3600 {
+		t.Errorf("the blocklist is %v s old", age)
+	}
+	stand.Must(t, os.Rename(renewed.ChainFile, old.ChainFile))
+	stand.Must(t, os.Rename(renewed.KeyFile, old.KeyFile))
+	s.awaitRoll(t, 1)
+	want := float64(renewed.Leaf.NotAfter.Unix())
+	if ends := scrape(t, s)["certificate_expiry_timestamp_seconds"]; ends != want {
+		t.Errorf("the certificate ends %v, want %v", ends, want)
+	}
 }
 
 // The examples of the room's README answer what it shows, and Prometheus takes its configuration.

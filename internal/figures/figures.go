@@ -1,7 +1,7 @@
-// Package figures counts what a server does, for its metrics. The supervisor makes one area of shared memory
-// (Memory) with a slot for each worker; a worker joins its slot and counts there, and the supervisor reads all
-// slots. So a scrape asks no worker, and a worker that is started again goes on where the one before it
-// stopped, also after kill -9.
+// Package figures counts what a server does, for its metrics. The supervisor makes one area of shared
+// memory (Memory) with a slot for each worker. A worker joins its slot and counts there, and the supervisor
+// reads all slots. So a scrape asks no worker, and a worker that is started again goes on where the one
+// before it stopped, also after kill -9.
 //
 // To count costs an atomic addition or two: no lock, no allocation, no system call. The package knows the
 // figures of this server by name and nothing of what they stand for.
