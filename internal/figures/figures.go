@@ -24,8 +24,12 @@ func (c *Counter) Value() uint64 { return c.n.Load() }
 // Gauge is a number that goes up and down.
 type Gauge struct{ n atomic.Int64 }
 
-// Set sets the number.
-func (g *Gauge) Set(n int64) { g.n.Store(n) }
+// Set sets the number. Most often it is the same as before, and a look costs less than a store.
+func (g *Gauge) Set(n int64) {
+	if g.n.Load() != n {
+		g.n.Store(n)
+	}
+}
 
 // Value is the number that was set last.
 func (g *Gauge) Value() int64 { return g.n.Load() }
@@ -46,9 +50,7 @@ type Counters struct {
 
 // Redis are the figures of connections to Redis.
 type Redis struct {
-	Batches    Counter   // sent
-	Calls      Counter   // in them
-	BatchCalls Sizes     // calls of a batch
+	BatchCalls Sizes     // calls of each batch that was sent
 	QueueWait  Durations // from the oldest call of a batch to when it was sent
 	RoundTrip  Durations // of a batch, from when it was sent to its last reply
 	Reconnects Counter

@@ -134,7 +134,7 @@ type totals struct {
 	limits   map[string]uint64
 
 	placed, connsRefused, repeats, droppedHits, droppedLines uint64
-	reconnects, batches, redisCalls, overloads               uint64
+	reconnects, overloads                                    uint64
 
 	batchCalls, queueWait, roundTrip figures.Histogram
 }
@@ -159,8 +159,6 @@ func (t *totals) add(c *figures.Counters) {
 	t.droppedHits += c.TrafficDroppedHits.Value()
 	t.droppedLines += c.LogLinesDropped.Value()
 	t.reconnects += c.Redis.Reconnects.Value()
-	t.batches += c.Redis.Batches.Value()
-	t.redisCalls += c.Redis.Calls.Value()
 	t.overloads += c.Redis.Overloads.Value()
 	t.batchCalls.Add(c.Redis.BatchCalls.Read())
 	t.queueWait.Add(c.Redis.QueueWait.Read())
@@ -203,8 +201,8 @@ func (t *totals) collect(out chan<- prometheus.Metric) {
 	out <- droppedHits.count(t.droppedHits)
 	out <- droppedLines.count(t.droppedLines)
 	out <- reconnects.count(t.reconnects)
-	out <- batches.count(t.batches)
-	out <- calls.count(t.redisCalls)
+	out <- batches.count(t.batchCalls.Count)
+	out <- calls.count(t.batchCalls.Sum)
 	out <- overloads.count(t.overloads)
 	out <- batchCalls.distribution(t.batchCalls, 1)
 	out <- queueWait.distribution(t.queueWait, nanoseconds)

@@ -62,10 +62,9 @@ func count(workers []*figures.Worker) {
 		w.Refusals.Inc(w.Refusals.Index([]byte("FOOD_OUT_OF_STOCK")))
 		w.LimitsRefused.Inc(w.LimitsRefused.Index([]byte("order")))
 		for _, c := range []*figures.Counter{&w.ConnectionsRefused, &w.OrdersPlaced, &w.RepeatsCounted,
-			&w.TrafficDroppedHits, &w.LogLinesDropped, &w.Redis.Batches, &w.Redis.Reconnects, &w.Redis.Overloads} {
+			&w.TrafficDroppedHits, &w.LogLinesDropped, &w.Redis.Reconnects, &w.Redis.Overloads} {
 			c.Inc()
 		}
-		w.Redis.Calls.Add(3)
 		w.Redis.BatchCalls.Observe(3)
 		w.Redis.QueueWait.Observe(time.Millisecond)
 		w.Redis.RoundTrip.Observe(2 * time.Second)

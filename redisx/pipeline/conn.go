@@ -295,11 +295,8 @@ func (c *Conn) exchange(l *Link, b *batch) error {
 
 // noteSent counts a batch that is sent.
 func (c *Conn) noteSent(b *batch, sent time.Time) {
-	f := c.opts.Figures
-	f.Batches.Inc()
-	f.Calls.Add(uint64(len(b.calls)))
-	f.BatchCalls.Observe(len(b.calls))
-	f.QueueWait.Observe(sent.Sub(b.oldest))
+	c.opts.Figures.BatchCalls.Observe(len(b.calls))
+	c.opts.Figures.QueueWait.Observe(sent.Sub(b.oldest))
 }
 
 // noteReplies counts the time that a batch took, and notes that of a full one.
