@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/eventloop"
+	"flashsale/internal/figures"
 	"flashsale/redisx"
 )
 
@@ -17,6 +18,9 @@ import (
 type answer struct {
 	server   *Server
 	exchange *eventloop.Exchange // on the event loop, else nil
+
+	figure  int  // of the call, see nameFigures
+	counted bool // the request
 
 	ctx   *fasthttp.RequestCtx
 	user  uint32
@@ -57,6 +61,7 @@ func (a *answer) Done(err error) {
 func (a *answer) finish() {
 	ctx, reply := a.ctx, a.reply
 	a.ctx, a.reply = nil, nil
+	defer a.count(ctx)
 	defer a.server.end(ctx)
 	reply(a.server, ctx, a.user, a.err)
 }
@@ -76,6 +81,9 @@ func (s *Server) end(ctx *fasthttp.RequestCtx) {
 	}
 }
 
+// begin makes the answer ready for a request.
+func (a *answer) begin() { a.figure, a.counted = figures.Other, false }
+
 // serveOnLoop is the entry of requests that the event loop has read.
 func (s *Server) serveOnLoop(x *eventloop.Exchange) {
 	a, ok := x.Attachment.(*answer)
@@ -83,9 +91,13 @@ func (s *Server) serveOnLoop(x *eventloop.Exchange) {
 		a = &answer{server: s, exchange: x}
 		x.Attachment = a
 	}
+	a.begin()
 	if !a.serve(&x.RequestCtx) && a.reply != nil { // the reply is there, and the outcome may still come
 		a.reply, x.Attachment = nil, nil
 		x.AtOnce()
+	}
+	if a.reply == nil && !x.Declined() {
+		a.count(&x.RequestCtx)
 	}
 }
 
@@ -99,13 +111,18 @@ func (a *answer) serve(ctx *fasthttp.RequestCtx) (ok bool) {
 var answers = sync.Pool{New: func() any { return &answer{done: make(chan struct{}, 1)} }}
 
 // serveOnGoroutine answers a request that fasthttp's server has read.
-func (s *Server) serveOnGoroutine(ctx *fasthttp.RequestCtx) {
-	a := answers.Get().(*answer)
-	a.server = s
-	s.route(ctx, a)
+func (a *answer) serveOnGoroutine(ctx *fasthttp.RequestCtx) {
+	a.server.route(ctx, a)
 	if a.reply != nil {
 		<-a.done
 		a.finish()
 	}
-	answers.Put(a)
+}
+
+// endOnGoroutine counts the request, and keeps the answer for reuse unless an outcome may still come.
+func (a *answer) endOnGoroutine(ctx *fasthttp.RequestCtx) {
+	a.count(ctx)
+	if a.reply == nil {
+		answers.Put(a)
+	}
 }

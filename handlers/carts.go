@@ -8,6 +8,9 @@ import (
 	"flashsale/internal/limits"
 )
 
+// cartAdds is the name of -cart-adds among the events of the rate limits, for the metrics.
+var cartAdds = []byte("cart-adds")
+
 // createCart mints a cart ID. It needs no Redis: the cart begins there with its first piece.
 func (s *Server) createCart(ctx *fasthttp.RequestCtx, c call) {
 	var scratch [scratchBytes]byte
@@ -42,6 +45,7 @@ func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c call) {
 		return
 	}
 	if wait := s.adds.Add(c.user, timeOf(ctx)); wait > 0 {
+		s.countOverLimit(cartAdds)
 		replyTooMany(ctx, wait)
 		return
 	}

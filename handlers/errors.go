@@ -18,33 +18,43 @@ func newFailure(status int, code, message string) *failure {
 	return &failure{status: status, body: fmt.Appendf(nil, `{"code":%q,"message":%q}`, code, message)}
 }
 
-var (
-	errInvalidToken   = newFailure(401, "INVALID_ACCESS_TOKEN", "无效的令牌")
-	errEmptyRequest   = newFailure(400, "EMPTY_REQUEST", "请求体为空")
-	errMalformedJSON  = newFailure(400, "MALFORMED_JSON", "格式错误")
-	errUserAuth       = newFailure(403, "USER_AUTH_FAIL", "用户名或密码错误")
-	errCartNotFound   = newFailure(404, "CART_NOT_FOUND", "篮子不存在")
-	errNotYourCart    = newFailure(401, "NOT_AUTHORIZED_TO_ACCESS_CART", "无权限访问指定的篮子")
-	errFoodNotFound   = newFailure(404, "FOOD_NOT_FOUND", "食物不存在")
-	errFoodLimit      = newFailure(403, "FOOD_OUT_OF_LIMIT", "篮子中食物数量超过了三个")
-	errCartEmpty      = newFailure(403, "CART_EMPTY", "篮子为空")
-	errFoodOutOfStock = newFailure(403, "FOOD_OUT_OF_STOCK", "食物库存不足")
-	errOrderLimit     = newFailure(403, "ORDER_OUT_OF_LIMIT", "每个用户只能下一单")
-	errUnavailable    = newFailure(503, "SERVICE_UNAVAILABLE", "服务繁忙")
+// failures are those below.
+var failures []*failure
 
-	errNotFound          = newFailure(404, "NOT_FOUND", "路径不存在")
-	errMethodNotAllowed  = newFailure(405, "METHOD_NOT_ALLOWED", "方法不允许")
-	errBadRequest        = newFailure(400, "BAD_REQUEST", "无法解析请求")
-	errBodyTooLarge      = newFailure(413, "BODY_TOO_LARGE", "请求体过大")
-	errURLTooLong        = newFailure(414, "URL_TOO_LONG", "请求地址过长")
-	errHeadTooLarge      = newFailure(431, "HEADER_TOO_LARGE", "请求头过大")
-	errBadIdempotencyKey = newFailure(400, "INVALID_IDEMPOTENCY_KEY", "Idempotency-Key 须为1至255个字符")
-	errWrongSecret       = newFailure(403, "INVALID_SECRET", "密钥错误")
-	errTooManyRequests   = newFailure(429, "TOO_MANY_REQUESTS", "请求过于频繁")
-	errNoLimit           = newFailure(404, "LIMIT_NOT_FOUND", "没有对应的限流规则")
-	errDocumentInvalid   = newFailure(403, "DOCUMENT_INVALID", "证件无效")
-	errTooManyDocuments  = newFailure(413, "TOO_MANY_DOCUMENTS", "一次最多查询500个证件")
-	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
+// known makes a failure of the list.
+func known(status int, code, message string) *failure {
+	f := newFailure(status, code, message)
+	failures = append(failures, f)
+	return f
+}
+
+var (
+	errInvalidToken   = known(401, "INVALID_ACCESS_TOKEN", "无效的令牌")
+	errEmptyRequest   = known(400, "EMPTY_REQUEST", "请求体为空")
+	errMalformedJSON  = known(400, "MALFORMED_JSON", "格式错误")
+	errUserAuth       = known(403, "USER_AUTH_FAIL", "用户名或密码错误")
+	errCartNotFound   = known(404, "CART_NOT_FOUND", "篮子不存在")
+	errNotYourCart    = known(401, "NOT_AUTHORIZED_TO_ACCESS_CART", "无权限访问指定的篮子")
+	errFoodNotFound   = known(404, "FOOD_NOT_FOUND", "食物不存在")
+	errFoodLimit      = known(403, "FOOD_OUT_OF_LIMIT", "篮子中食物数量超过了三个")
+	errCartEmpty      = known(403, "CART_EMPTY", "篮子为空")
+	errFoodOutOfStock = known(403, "FOOD_OUT_OF_STOCK", "食物库存不足")
+	errOrderLimit     = known(403, "ORDER_OUT_OF_LIMIT", "每个用户只能下一单")
+	errUnavailable    = known(503, "SERVICE_UNAVAILABLE", "服务繁忙")
+
+	errNotFound          = known(404, "NOT_FOUND", "路径不存在")
+	errMethodNotAllowed  = known(405, "METHOD_NOT_ALLOWED", "方法不允许")
+	errBadRequest        = known(400, "BAD_REQUEST", "无法解析请求")
+	errBodyTooLarge      = known(413, "BODY_TOO_LARGE", "请求体过大")
+	errURLTooLong        = known(414, "URL_TOO_LONG", "请求地址过长")
+	errHeadTooLarge      = known(431, "HEADER_TOO_LARGE", "请求头过大")
+	errBadIdempotencyKey = known(400, "INVALID_IDEMPOTENCY_KEY", "Idempotency-Key 须为1至255个字符")
+	errWrongSecret       = known(403, "INVALID_SECRET", "密钥错误")
+	errTooManyRequests   = known(429, "TOO_MANY_REQUESTS", "请求过于频繁")
+	errNoLimit           = known(404, "LIMIT_NOT_FOUND", "没有对应的限流规则")
+	errDocumentInvalid   = known(403, "DOCUMENT_INVALID", "证件无效")
+	errTooManyDocuments  = known(413, "TOO_MANY_DOCUMENTS", "一次最多查询500个证件")
+	errInternal          = known(500, "INTERNAL_ERROR", "内部错误")
 )
 
 // outcomes maps the errors of redisx to replies.

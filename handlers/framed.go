@@ -22,20 +22,24 @@ var requestLimits = framing.Limits{
 var requests = rawio.NewBuffers(headBytesMax+usualBodyBytes, headBytesMax+bodyBytesMax)
 
 // framedListener gives fasthttp connections that deliver whole requests.
-type framedListener struct{ *listener.Listener }
+type framedListener struct {
+	*listener.Listener
+	server *Server
+}
 
 func (l framedListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &framedConn{Conn: c.(*listener.Conn)}, nil
+	return &framedConn{Conn: c.(*listener.Conn), server: l.server}, nil
 }
 
 // framedConn is a connection from which fasthttp reads whole requests: each one that framing has accepted,
 // and nothing else. It answers the others itself.
 type framedConn struct {
 	*listener.Conn
+	server *Server // that counts
 
 	received *[]byte // bytes of requests, nil while the connection waits for one
 	read     int     // fasthttp has read received up to here

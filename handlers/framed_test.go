@@ -35,7 +35,7 @@ func (l *single) Accept() (net.Conn, error) { return l.conn, nil }
 func TestConnectionStates(t *testing.T) {
 	s := listener.NewLimiter(listener.Config{})
 	server, client := net.Pipe()
-	accepted, err := framedListener{s.Listen(&single{conn: server})}.Accept()
+	accepted, err := framedListener{Listener: s.Listen(&single{conn: server})}.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		c := &recording{in: strings.NewReader(replace.Replace(string(text)))}
 		// an error is the end of the connection
-		_ = s.http.ServeConn(&framedConn{Conn: s.limiter.NewConn(c)})
+		_ = s.http.ServeConn(&framedConn{Conn: s.limiter.NewConn(c), server: s})
 		replies := bufio.NewReader(&c.out)
 		for {
 			if _, err := replies.Peek(1); errors.Is(err, io.EOF) {

@@ -35,6 +35,7 @@ func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who lim
 		setRateLimit(ctx, limits.Name(event), d)
 		s.logLimited(ctx, event, who, d)
 	}
+	s.countOverLimit([]byte(limits.Name(event)))
 	return true
 }
 
@@ -101,6 +102,7 @@ func (s *Server) checkLimits(ctx *fasthttp.RequestCtx, c call) {
 		replyDecision(ctx, string(event), d)
 		return
 	}
+	s.countOverLimit(event)
 	replyTooMany(ctx, d.RetryAfter)
 	setRateLimit(ctx, string(event), d)
 }

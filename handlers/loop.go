@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"net"
 
-	"github.com/valyala/fasthttp"
-
 	"flashsale/internal/eventloop"
 	"flashsale/internal/listener"
 )
@@ -13,15 +11,14 @@ import (
 // newLoopServer makes the server of the hot calls. What they do not answer goes to fasthttp's server.
 func (s *Server) newLoopServer(loop *eventloop.Loop) *eventloop.Server {
 	return eventloop.NewServer(loop, eventloop.Config{
-		Limits: requestLimits, Limiter: s.limiter, Buffers: requests, Handler: s.serveOnLoop, Refuse: refuse,
-		Malformed: func(ctx *fasthttp.RequestCtx) { badRequest(ctx, nil) },
-		Away:      s.lend,
+		Limits: requestLimits, Limiter: s.limiter, Buffers: requests, Handler: s.serveOnLoop, Refuse: s.refuse,
+		Malformed: s.malformed, Away: s.lend,
 	})
 }
 
 // lend hands a connection of the event loop to fasthttp's server, for one request.
 func (s *Server) lend(socket net.Conn, place listener.Place, unread []byte) {
-	c := &framedConn{Conn: s.limiter.Hold(socket, place), home: s.loop}
+	c := &framedConn{Conn: s.limiter.Hold(socket, place), server: s, home: s.loop}
 	c.received, c.filled = requests.With(unread), len(unread)
 	c.EnterReading()                        // a drain must not take it for idle before the goroutine runs
 	go func() { _ = s.http.ServeConn(c) }() // an error is the client's, and it has its answer

@@ -41,7 +41,7 @@ var questionMark = []byte("?")
 func unescape(ctx *fasthttp.RequestCtx, path []byte) []byte {
 	decoded, ok := decodePath(path)
 	if !ok {
-		badRequest(ctx, nil)
+		badRequest(ctx)
 		return nil
 	}
 	if bytes.HasPrefix(decoded, adminPath) {

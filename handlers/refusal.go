@@ -14,19 +14,20 @@ var refusals = map[framing.Verdict]*failure{
 	framing.HeadTooLarge: errHeadTooLarge,
 }
 
-// refuse makes the reply to a request that framing does not accept.
-func refuse(r *fasthttp.Response, v framing.Verdict) {
+// refuse makes the reply to a request that framing does not accept, and counts it.
+func (s *Server) refuse(r *fasthttp.Response, v framing.Verdict) {
 	f := refusals[v]
 	r.SetStatusCode(f.status)
 	r.Header.SetContentTypeBytes(contentTypeJSON)
 	r.SetBodyRaw(f.body)
+	s.countUnread(r)
 }
 
 // refuse answers a request that is not served. The caller closes the connection after it.
 func (c *framedConn) refuse(v framing.Verdict) {
 	r := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(r)
-	refuse(r, v)
+	c.server.refuse(r, v)
 	r.SetConnectionClose()
 	r.SkipBody = c.request.IsHead
 	if _, err := r.WriteTo(c); err == nil {

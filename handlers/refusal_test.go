@@ -298,7 +298,8 @@ func testRefusedHead(t *testing.T, s *shop) {
 func TestParsersThatDisagree(t *testing.T) {
 	s, _ := closedShop(t)
 	in := &recording{in: strings.NewReader("")}
-	c := &framedConn{Conn: s.limiter.NewConn(in), received: requests.Small.Get().(*[]byte), handed: true}
+	c := &framedConn{Conn: s.limiter.NewConn(in), server: s, handed: true,
+		received: requests.Small.Get().(*[]byte)}
 	c.filled = copy(*c.received, getHead+"\r\n"+getHead+"\r\n")
 	c.end = c.filled
 	_ = s.http.ServeConn(c)

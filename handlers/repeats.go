@@ -28,6 +28,7 @@ func (s *Server) countText(ctx *fasthttp.RequestCtx, c call) {
 		replyOutcome(ctx, err)
 		return
 	}
+	s.figures.RepeatsCounted.Inc()
 	var scratch [scratchBytes]byte
 	b := append(scratch[:0], `{"count":`...)
 	b = strconv.AppendInt(b, count, 10)

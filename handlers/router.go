@@ -18,6 +18,12 @@ type route struct {
 	handle  func(*fasthttp.RequestCtx, call)
 }
 
+// counted is a route with its place among the figures, see nameFigures.
+type counted struct {
+	route
+	figure int
+}
+
 // place is where a handler runs.
 type place uint8
 
@@ -51,7 +57,7 @@ func (c call) param(name string) string {
 type resource struct {
 	pattern string
 	parts   []string
-	routes  []route
+	routes  []counted
 	allow   string // value of the header Allow
 }
 
@@ -109,7 +115,7 @@ func (r *router) add(line route) {
 	if known.route([]byte(line.method)) != nil {
 		panic(fmt.Sprintf("route %s %s is there twice", line.method, line.pattern))
 	}
-	known.routes = append(known.routes, line)
+	known.routes = append(known.routes, counted{route: line})
 }
 
 // allowed lists methods as the header Allow does: with OPTIONS, which every URL has, and HEAD where there
@@ -155,11 +161,12 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
 		method = methodGet // fasthttp leaves the body out
 	}
 	line := r.route(method)
-	switch {
-	case line == nil:
+	if line == nil {
 		otherMethod(ctx, r.allow)
 		return
-	case line.place == onGoroutine && c.answer.onLoop():
+	}
+	c.answer.figure = line.figure
+	if line.place == onGoroutine && c.answer.onLoop() {
 		c.answer.exchange.Decline()
 		return
 	}
@@ -174,7 +181,7 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
 var methodGet = []byte(fasthttp.MethodGet)
 
 // route returns the line of a method, nil where there is none.
-func (r *resource) route(method []byte) *route {
+func (r *resource) route(method []byte) *counted {
 	for i := range r.routes {
 		if r.routes[i].method == string(method) {
 			return &r.routes[i]

@@ -16,6 +16,7 @@ import (
 	"flashsale/internal/blocklist"
 	"flashsale/internal/catalog"
 	"flashsale/internal/eventloop"
+	"flashsale/internal/figures"
 	"flashsale/internal/limits"
 	"flashsale/internal/listener"
 	"flashsale/internal/logpace"
@@ -62,6 +63,8 @@ type Config struct {
 	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors
 	ConnsPerAddressMax int            // the same for each client address, trusted proxies excepted
 	TrustedProxies     []netip.Prefix // their X-Forwarded-For is believed
+
+	Figures *figures.Worker // where requests are counted; nil counts where nobody reads
 }
 
 // Server answers the sale's HTTP calls.
@@ -70,6 +73,7 @@ type Server struct {
 	foods    atomic.Pointer[[]byte] // ready-made body of GET /foods; nil until the stock is known
 	draining atomic.Bool
 	drained  chan struct{}
+	figures  *figures.Worker
 	limiter  *listener.Limiter
 	router   *router
 	http     *fasthttp.Server
@@ -85,15 +89,21 @@ type Server struct {
 
 // New makes a Server. It is not ready until PublishStock is called.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg, drained: make(chan struct{}), limiter: listener.NewLimiter(listener.Config{
-		TLS: cfg.TLS, ConnsMax: cfg.ConnsMax, ConnsPerAddressMax: cfg.ConnsPerAddressMax,
-		TrustedProxies: cfg.TrustedProxies, Refusal: tooManyConns,
-	})}
+	count := cfg.Figures
+	if count == nil {
+		count = figures.Private()
+	}
+	s := &Server{cfg: cfg, figures: count, drained: make(chan struct{}),
+		limiter: listener.NewLimiter(listener.Config{
+			TLS: cfg.TLS, ConnsMax: cfg.ConnsMax, ConnsPerAddressMax: cfg.ConnsPerAddressMax,
+			TrustedProxies: cfg.TrustedProxies, Refusal: tooManyConns, Figures: count,
+		})}
 	s.adds = limits.NewAdds(cfg.Catalog.Users(), cfg.CartAddsMinute)
 	s.router = newRouter(s.table())
+	s.nameFigures()
 	s.http = &fasthttp.Server{
 		Handler:                      s.handle,
-		ErrorHandler:                 badRequest,
+		ErrorHandler:                 func(ctx *fasthttp.RequestCtx, _ error) { s.malformed(ctx) },
 		ConnState:                    trackState,
 		Logger:                       quietLogger{},
 		ReadBufferSize:               headBytesMax,
@@ -124,7 +134,7 @@ func (s *Server) Serve(l net.Listener) error {
 	go s.limiter.Run(ctx)
 	var err error
 	if s.loop == nil {
-		err = s.http.Serve(framedListener{s.limiter.Listen(l)})
+		err = s.http.Serve(framedListener{s.limiter.Listen(l), s})
 	} else if err = s.loop.Serve(l); err == nil {
 		<-s.drained
 	}
@@ -175,24 +185,34 @@ func (s *Server) awaitNoConns(ctx context.Context) {
 
 // handle is the entry of requests that fasthttp's server has read.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	a := answers.Get().(*answer)
+	a.server = s
+	a.begin()
+	defer a.endOnGoroutine(ctx)
 	defer s.end(ctx)
 	if c, ok := ctx.Conn().(*framedConn); ok {
 		if !c.serve() {
-			badRequest(ctx, nil)
+			badRequest(ctx)
 			return
 		}
 		if c.request.Close { // it may stand on any of several lines; fasthttp goes by the last one
 			ctx.SetConnectionClose()
 		}
 	}
-	s.serveOnGoroutine(ctx)
+	a.serveOnGoroutine(ctx)
 }
 
 // badRequest answers a request that cannot be read, such as the few that framing lets pass and fasthttp
 // does not.
-func badRequest(ctx *fasthttp.RequestCtx, _ error) {
+func badRequest(ctx *fasthttp.RequestCtx) {
 	reply(ctx, errBadRequest)
 	ctx.SetConnectionClose()
+}
+
+// malformed answers a request that fasthttp cannot read.
+func (s *Server) malformed(ctx *fasthttp.RequestCtx) {
+	badRequest(ctx)
+	s.countUnread(&ctx.Response)
 }
 
 // quietLogger takes what fasthttp logs about single connections, such as resets: with a thousand clients it

@@ -96,6 +96,7 @@ func (s *Server) receiveMessage(ctx *fasthttp.RequestCtx, event *vkEvent) {
 			replyOutcome(ctx, err)
 			return
 		}
+		s.figures.RepeatsCounted.Inc()
 	}
 	replyText(ctx, "ok")
 }

@@ -90,7 +90,10 @@ func (p *placement) Complete(x *pipeline.Call) {
 
 func (s *Sale) orderOutcome(user uint32, code int64) error {
 	switch code {
-	case orderPlaced, orderPlacedBefore:
+	case orderPlaced:
+		s.cfg.Figures.OrdersPlaced.Inc()
+		return nil
+	case orderPlacedBefore:
 		return nil
 	case orderHasOrder:
 		return ErrHasOrder

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/figures"
 	"flashsale/redisx/pipeline"
 )
 
@@ -37,6 +38,8 @@ type Config struct {
 	// Loop, unless nil, makes the changes (AddToCart, PlaceOrder), over a connection of its own. Then only
 	// its thread may call them, and Join comes before it runs, or is called on its thread.
 	Loop pipeline.Loop `json:"-"`
+
+	Figures *figures.Worker `json:"-"` // where calls are counted; nil counts where nobody reads
 }
 
 // Outcome learns how a change has ended.
@@ -74,7 +77,7 @@ type Sale struct {
 func Join(cfg Config, id string, foods, users int) *Sale { return join(cfg, id, foods, users, CartMax) }
 
 func join(cfg Config, id string, foods, users, cartMax int) *Sale {
-	s := &Sale{id: id, stockKey: stockPrefix + id, foods: foods, cfg: cfg}
+	s := newSale(cfg, id, foods)
 	s.list = newChangeList(foods, cartMax)
 	s.begun = newBegunCarts(users)
 	lifetime := strconv.Itoa(int(cfg.CartTTL / time.Second))
@@ -82,17 +85,37 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 	rules := []string{strconv.Itoa(cartMax), lifetime, strconv.Itoa(s.list.plainBytes)}
 	s.orders = orderScript.Share([]string{s.stockKey, streamPrefix + id}, rules, 2, 1)
 	s.checks = cartCheckScript.Share(nil, rules, 2, 2)
-	opts := pipeline.Options{Greet: s.greet, FieldsMax: foods,
+	s.cfg.Figures.QueueCallsMax.Set(pipeline.QueueMax)
+	opts := pipeline.Options{Greet: s.greet, FieldsMax: foods, Figures: &s.cfg.Figures.Redis,
 		Outage: &pipeline.Outage{Effect: "orders get 503", Reason: outageReason}}
 	if cfg.Loop != nil {
 		s.redis = pipeline.New(cfg.Config, opts)
 		opts.Loop = cfg.Loop
 	}
 	opts.Shared = []*pipeline.Shared{s.checks, s.orders}
+	opts.Waiting = &s.cfg.Figures.QueueCalls
 	s.changes = pipeline.New(cfg.Config, opts)
 	if cfg.Loop == nil {
 		s.redis = s.changes
 	}
+	return s
+}
+
+// newSale makes a Sale without connections.
+func newSale(cfg Config, id string, foods int) *Sale {
+	if cfg.Figures == nil {
+		cfg.Figures = figures.Private()
+	}
+	return &Sale{id: id, stockKey: stockPrefix + id, foods: foods, cfg: cfg}
+}
+
+// Watch makes a Sale that is only looked at, by Stock and Ready: no other method may be called. It knows no
+// users.
+func Watch(cfg Config, id string, foods int) *Sale {
+	s := newSale(cfg, id, foods)
+	s.redis = pipeline.New(cfg.Config, pipeline.Options{FieldsMax: foods,
+		Outage: &pipeline.Outage{Effect: "the metrics of the sale are missing"}})
+	s.changes = s.redis
 	return s
 }
 

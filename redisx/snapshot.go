@@ -28,6 +28,7 @@ func (s *Sale) Stock() ([]int64, error) {
 		}
 		stock[i] = pieces
 	}
+	s.cfg.Figures.StockRead.Set(time.Now().UnixNano())
 	return stock, nil
 }
 

@@ -84,7 +84,7 @@ func runRole(ctx context.Context, p *program, args []string) error {
 	case worker == nil:
 		return runSupervisor(ctx, cfg, p.stdout)
 	case worker.Role == saleRole:
-		return runWorker(ctx, cfg, worker)
+		return p.runWorker(ctx, cfg, worker)
 	}
 	return fmt.Errorf("this program has no role %q: its supervisor is of another version", worker.Role)
 }

@@ -34,6 +34,9 @@ func (s *supervisor) printBanner(out io.Writer) {
 	if s.cfg.TokenSecret == "" {
 		line("tokens", "signed with the secret in %s; servers of one sale must share TOKEN_SECRET", s.cfg.DataDir)
 	}
+	if s.opsListener != nil {
+		line("metrics", "http://%s/metrics", s.opsListener.Addr())
+	}
 	line("settings", "%s", s.settings)
 	line("try", "%s %s/login -d '%s'", curl, url, s.login())
 	line("stop", "Ctrl-C or kill %d; kill -HUP %[1]d reads users, certificate, limits and blocklist again "+

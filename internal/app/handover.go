@@ -11,10 +11,14 @@ import (
 	"flashsale/redisx"
 )
 
-// catalogFile is the name of the catalogue among the files of a handover.
-const catalogFile = "catalog"
+// The names of the files of a handover.
+const (
+	catalogFile = "catalog"
+	figuresFile = "figures"
+)
 
-// handover is the part of an opening that a worker gets as a value; the catalogue comes as a file.
+// handover is the part of an opening that a worker gets as a value; the catalogue and the figures come as
+// files.
 type handover struct {
 	Redis       redisx.Config
 	Sale        string
@@ -35,7 +39,7 @@ func (o *opening) pack() (supervise.Handover, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]*os.File{catalogFile: file}
+	files := map[string]*os.File{catalogFile: file, figuresFile: o.figures}
 	return supervise.Handover{saleRole: {Value: o.handover, Files: files}}, nil
 }
 
@@ -44,7 +48,7 @@ func catalogFiles(h supervise.Handover) []*os.File { return []*os.File{h[saleRol
 
 // unpack returns what pack has handed over.
 func unpack(w *supervise.Worker) (*opening, error) {
-	o := &opening{}
+	o := &opening{figures: w.Files[figuresFile]}
 	if err := w.Value(&o.handover); err != nil {
 		return nil, err
 	}

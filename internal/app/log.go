@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flashsale/internal/config"
+	"flashsale/internal/figures"
 	"flashsale/internal/supervise"
 )
 
@@ -38,6 +39,7 @@ type logWriter struct {
 	out     io.Writer
 	lines   chan logLine
 	dropped atomic.Int64
+	counter atomic.Pointer[figures.Counter] // of dropped lines, nil for none
 }
 
 // logLine is a line, or the wish to know when all before it are written.
@@ -58,9 +60,15 @@ func (w *logWriter) Write(line []byte) (int, error) {
 	case w.lines <- logLine{text: bytes.Clone(line)}:
 	default:
 		w.dropped.Add(1)
+		if counter := w.counter.Load(); counter != nil {
+			counter.Inc()
+		}
 	}
 	return len(line), nil
 }
+
+// count has dropped lines counted.
+func (w *logWriter) count(dropped *figures.Counter) { w.counter.Store(dropped) }
 
 func (w *logWriter) run() {
 	for line := range w.lines {

@@ -85,6 +85,7 @@ func (s *supervisor) readCertificate(context.Context) error {
 	certificate, err := listener.ReadCertificate(s.cfg.TLSCert, s.cfg.TLSKey)
 	if err == nil {
 		s.sale.Certificate = certificate
+		s.certificateEnd.Store(certificate.Expires().UnixNano())
 	}
 	return err
 }

@@ -18,11 +18,18 @@ func (s *supervisor) rooms() []room {
 	if s.ledger != nil {
 		list = append(list, room{"ledger", s.ledger.Run})
 	}
-	if keeper := s.newRepeatsKeeper(); keeper != nil {
+	keeper := s.newRepeatsKeeper()
+	if keeper != nil {
 		list = append(list, room{"repeats", keeper.Run})
 	}
 	if s.blocklist != nil {
 		list = append(list, room{"blocklist", s.blocklist.Run})
+	}
+	if s.listed != nil {
+		list = append(list, room{"blocklist's metrics", s.listed.Run})
+	}
+	if s.opsListener != nil {
+		list = append(list, room{"ops", s.newOps(keeper).Run})
 	}
 	return append(list, room{"workers", s.keepWorkers})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 
 	"flashsale/handlers"
 	"flashsale/internal/catalog"
@@ -20,6 +21,7 @@ import (
 type opening struct {
 	handover
 	catalog *catalog.Catalog
+	figures *os.File // memory that the workers count in
 
 	source     catalog.Config // of the catalogue, with root's password
 	randomRoot bool           // that password was made at this start

@@ -6,14 +6,19 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"flashsale/internal/blocklist"
 	"flashsale/internal/config"
 	"flashsale/internal/datafolder"
+	"flashsale/internal/figures"
 	"flashsale/internal/ledger"
+	"flashsale/internal/ops"
 	"flashsale/internal/supervise"
 )
 
@@ -27,6 +32,12 @@ type supervisor struct {
 	database  *ledger.Database  // nil without a ledger
 	ledger    *ledger.Ledger    // nil without a ledger
 	blocklist *blocklist.Keeper // nil without a list
+	figures   *figures.Memory
+
+	started        time.Time
+	opsListener    net.Listener         // nil without -ops
+	listed         *blocklist.Blocklist // for the metrics, nil without them or without a list
+	certificateEnd atomic.Int64         // Unix nanoseconds, for the metrics
 
 	handedOver supervise.Handover
 	catalogs   []*os.File // that workers may be started with
@@ -37,7 +48,7 @@ func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (e
 	if err := cfg.CheckBot(); err != nil {
 		return err
 	}
-	s := &supervisor{cfg: cfg, settings: cfg.String()}
+	s := &supervisor{cfg: cfg, settings: cfg.String(), started: time.Now()}
 	cfg.HideSecrets() // workers get the secrets they need in the handover
 	hangups := catchHangups()
 	interrupt, stopCatching := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
@@ -61,7 +72,7 @@ func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (e
 	if err := s.listen(); err != nil {
 		return err
 	}
-	defer s.processes.Close()
+	defer s.close()
 	if err := s.run(interrupt, folder, hangups, stdout); err != nil {
 		return err
 	}
@@ -71,8 +82,13 @@ func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (e
 	return nil
 }
 
-// listen opens the port.
+// listen opens the ports.
 func (s *supervisor) listen() (err error) {
+	if s.cfg.Ops != "" {
+		if s.opsListener, err = ops.Listen(s.cfg.Ops); err != nil {
+			return err
+		}
+	}
 	s.processes, err = supervise.New(supervise.Config{
 		Roles: []supervise.Role{{Name: saleRole, Count: s.cfg.Workers, Address: s.cfg.Address(),
 			Processors: processors(s.cfg.Engine)}},
@@ -87,6 +103,14 @@ func (s *supervisor) listen() (err error) {
 			"address", s.address())
 	}
 	return nil
+}
+
+// close closes the ports of a supervisor that has not run.
+func (s *supervisor) close() {
+	s.processes.Close()
+	if s.opsListener != nil {
+		s.opsListener.Close()
+	}
 }
 
 // processors returns the number of threads that run Go in a worker at once. The kernel balances the
@@ -122,7 +146,12 @@ func (s *supervisor) run(
 	}
 	if s.blocklist != nil {
 		s.sale.Blocklist = folder.File(blocklistName)
+		s.watchBlocklist(s.sale.Blocklist)
 	}
+	if s.figures, err = figures.New(s.cfg.Workers); err != nil {
+		return err
+	}
+	s.sale.figures = s.figures.File()
 	if s.handedOver, err = s.sale.pack(); err != nil {
 		return err
 	}

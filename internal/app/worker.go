@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"os"
 	"os/signal"
 	"sync"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 	"flashsale/internal/blocklist"
 	"flashsale/internal/config"
 	"flashsale/internal/eventloop"
+	"flashsale/internal/figures"
 	"flashsale/internal/limits"
 	"flashsale/internal/profiling"
 	"flashsale/internal/repeats"
@@ -41,12 +43,17 @@ type worker struct {
 }
 
 // runWorker serves what the supervisor handed over until a signal from it: SIGTERM stops, SIGHUP retires.
-func runWorker(ctx context.Context, cfg *config.Config, inherited *supervise.Worker) error {
+func (p *program) runWorker(ctx context.Context, cfg *config.Config, inherited *supervise.Worker) error {
 	o, err := unpack(inherited)
 	if err != nil {
 		return err
 	}
-	w, err := newWorker(cfg, o, inherited)
+	count, err := joinFigures(o.figures, inherited.Slot)
+	if err != nil {
+		return err
+	}
+	p.log.count(&count.LogLinesDropped)
+	w, err := newWorker(cfg, o, inherited, count)
 	if err != nil {
 		return err
 	}
@@ -67,7 +74,9 @@ func runWorker(ctx context.Context, cfg *config.Config, inherited *supervise.Wor
 }
 
 // newWorker makes a worker of an opening, with the limits of one worker.
-func newWorker(cfg *config.Config, o *opening, inherited *supervise.Worker) (*worker, error) {
+func newWorker(
+	cfg *config.Config, o *opening, inherited *supervise.Worker, count *figures.Worker,
+) (*worker, error) {
 	keys, err := tokens.New(o.Secrets[0], o.Secrets[1:]...)
 	if err != nil {
 		return nil, err
@@ -78,7 +87,7 @@ func newWorker(cfg *config.Config, o *opening, inherited *supervise.Worker) (*wo
 	}
 	w := &worker{cfg: cfg, listener: inherited.Listener, ready: inherited.Ready, stocked: make(chan struct{})}
 	redis := o.Redis
-	redis.Quiet = inherited.Slot > 0
+	redis.Quiet, redis.Figures = inherited.Slot > 0, count
 	if cfg.Engine == config.EngineLoop && encryption == nil {
 		if w.loop, err = eventloop.New(); err != nil {
 			return nil, err
@@ -98,10 +107,20 @@ func newWorker(cfg *config.Config, o *opening, inherited *supervise.Worker) (*wo
 	w.server = handlers.New(handlers.Config{
 		Catalog: o.catalog, Keys: keys, Sale: w.sale, TokenTTL: cfg.TokenTTL, TLS: encryption, Loop: w.loop,
 		ServiceToken: o.ServiceToken, Repeats: w.repeats, VK: o.VK, Blocklist: w.blocklist,
-		Limits: w.limits, CartAddsMinute: cfg.CartAdds,
+		Limits: w.limits, CartAddsMinute: cfg.CartAdds, Figures: count,
 		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
 	})
 	return w, nil
+}
+
+// joinFigures has this process count in the slot's memory.
+func joinFigures(file *os.File, slot int) (*figures.Worker, error) {
+	defer file.Close()
+	count, err := figures.Join(file, slot)
+	if err == nil {
+		count.Starts.Inc()
+	}
+	return count, err
 }
 
 // publishStock is the room that looks at the stock.

@@ -19,7 +19,7 @@ const module = "flashsale"
 // Rooms are the packages below internal that have no line of their own here.
 var (
 	// leaves may be imported by any package; they import leaves only.
-	leaves = []string{"child", "datafolder", "framing", "logpace", "proc", "rawio", "version"}
+	leaves = []string{"child", "datafolder", "figures", "framing", "logpace", "proc", "rawio", "version"}
 	// ports serve clients' sockets and know nothing of the sale; they import leaves only, and eventloop the
 	// port listener too.
 	ports = []string{"eventloop", "listener"}
@@ -45,6 +45,11 @@ var libraries = []struct {
 		[]string{"github.com/mediocregopher/radix"},
 		func(of string) bool { return below(of, "redisx") || kind(of) == "room" },
 		"redisx, redisx/pipeline and rooms",
+	},
+	{
+		[]string{"github.com/prometheus"},
+		func(of string) bool { return of == "internal/ops" },
+		"internal/ops",
 	},
 	{
 		[]string{"github.com/valyala/fasthttp"},

@@ -71,6 +71,9 @@ func (x *Exchange) Finish() {
 // Decline leaves the request to the server behind Config.Away. What the Handler did to it does not count.
 func (x *Exchange) Decline() { x.step = declined }
 
+// Declined reports whether Decline was called for the request.
+func (x *Exchange) Declined() bool { return x.step == declined }
+
 // serve serves the whole request at the beginning of the buffer. It reports false where the connection is
 // gone, or away.
 func (c *conn) serve() bool {

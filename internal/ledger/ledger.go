@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"flashsale/redisx"
@@ -47,7 +48,8 @@ type Config struct {
 type Ledger struct {
 	cfg      Config
 	book     book
-	consumer string // name of this server among those of the sale, the same after its restart
+	consumer string      // name of this server among those of the sale, the same after its restart
+	failing  atomic.Bool // one line when it begins and one when it ends
 
 	// The constants, except in tests.
 	takeOverIdle, takeOverEvery, behindAfter, behindEvery, flushLimit time.Duration
@@ -76,6 +78,9 @@ func (l *Ledger) open(ctx context.Context) (*redisx.Stream, error) {
 	return redisx.OpenStream(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices), l.consumer)
 }
 
+// Up reports whether orders get into the database, as far as is known.
+func (l *Ledger) Up() bool { return !l.failing.Load() }
+
 // Run writes orders until ctx ends, and then what is still in the stream, for flushLimit at most. It logs
 // faults of Redis and of the database and tries again for as long as they last; it returns nil.
 func (l *Ledger) Run(ctx context.Context) error {
@@ -86,13 +91,12 @@ func (l *Ledger) Run(ctx context.Context) error {
 	watching.Go(func() { l.watch(ctx) })
 	defer watching.Wait()
 
-	failing := false // one line when it begins and one when it ends
 	for delay := retryMin; ; delay = min(2*delay, retryMax) {
 		err := l.session(ctx, write, func() {
-			if failing {
+			if l.failing.Swap(false) {
 				slog.Info("orders go to the database again", "database", l.cfg.Database)
 			}
-			failing, delay = false, retryMin
+			delay = retryMin
 		})
 		if ctx.Err() != nil {
 			if err != nil {
@@ -101,10 +105,9 @@ func (l *Ledger) Run(ctx context.Context) error {
 			}
 			return nil
 		}
-		if !failing {
+		if !l.failing.Swap(true) {
 			slog.Error("orders do not get into the database; they wait in Redis",
 				"database", l.cfg.Database, "error", err)
-			failing = true
 		}
 		select {
 		case <-time.After(delay):

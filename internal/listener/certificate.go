@@ -67,6 +67,15 @@ var suites = []uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 }
 
+// Expires returns when the certificate ends, the zero time for the zero value.
+func (c Certificate) Expires() time.Time {
+	pair, err := tls.X509KeyPair(c.Chain, c.Key)
+	if err != nil {
+		return time.Time{}
+	}
+	return pair.Leaf.NotAfter
+}
+
 // TLS returns the configuration of a server with the certificate: TLS 1.2 or 1.3, with authenticated
 // encryption. Without a certificate it is nil, for plain HTTP.
 func (c Certificate) TLS() (*tls.Config, error) {

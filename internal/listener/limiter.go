@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/figures"
 	"flashsale/internal/logpace"
 	"flashsale/internal/rawio"
 )
@@ -55,6 +56,10 @@ type Place struct {
 // NewLimiter makes a Limiter without connections.
 func NewLimiter(cfg Config) *Limiter {
 	cfg.ConnsMax = connsLimit(cfg.ConnsMax)
+	if cfg.Figures == nil {
+		cfg.Figures = figures.Private()
+	}
+	cfg.Figures.ConnectionsMax.Set(int64(cfg.ConnsMax))
 	return &Limiter{cfg: cfg, conns: map[*Conn]struct{}{}, addresses: map[netip.Addr]int{}}
 }
 
@@ -124,23 +129,30 @@ func (l *Limiter) Admit(peer netip.Addr) (p Place, ok bool) {
 	crowded := p.address.IsValid() && l.addresses[p.address] >= l.cfg.ConnsPerAddressMax
 	ok = !full && !crowded
 	if ok {
-		l.count++
+		l.take(1)
 		if p.address.IsValid() {
 			l.addresses[p.address]++
 		}
 	}
 	l.mu.Unlock()
 	if !ok {
+		l.cfg.Figures.ConnectionsRefused.Inc()
 		l.logRefusal(full, p.address)
 	}
 	return p, ok
+}
+
+// take takes places, or gives them back.
+func (l *Limiter) take(n int) {
+	l.count += n
+	l.cfg.Figures.Connections.Set(int64(l.count))
 }
 
 // Leave gives a place back. The zero Place is one without an address.
 func (l *Limiter) Leave(p Place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.count--
+	l.take(-1)
 	if !p.address.IsValid() {
 		return
 	}

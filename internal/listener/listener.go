@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"flashsale/internal/figures"
 )
 
 // AcceptRetry is the pause before the next accept when the process is out of file descriptors.
@@ -37,6 +39,7 @@ type Config struct {
 	TrustedProxies     []netip.Prefix // not counted by address: they bring the connections of many clients
 	// sent to a connection over a limit before it is closed; with TLS nothing is
 	Refusal []byte
+	Figures *figures.Worker // where connections are counted; nil counts where nobody reads
 }
 
 // Listener accepts the connections of one socket. Its Limiter holds them to the limits.

@@ -58,6 +58,12 @@ func (k *Keeper) Run(ctx context.Context) error {
 	return nil
 }
 
+// Waiting returns the number of replies that wait to be sent, on all servers.
+func (k *Keeper) Waiting() (n int64, err error) {
+	err = k.redis.Do(pipeline.Command(&n, "ZCARD", dueKey))
+	return n, err
+}
+
 // sweepAll sweeps until ctx ends.
 func (k *Keeper) sweepAll(ctx context.Context) {
 	for pause(ctx, 0) {

@@ -8,6 +8,14 @@ import (
 	"runtime/debug"
 )
 
+// Module returns the module's version, "(devel)" where it was built from a working tree.
+func Module() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
 // String returns one line: the module's version, the commit it was built from, the Go version and the
 // platform.
 func String() string {

@@ -1,6 +1,10 @@
 package pipeline
 
-import "time"
+import (
+	"time"
+
+	"flashsale/internal/figures"
+)
 
 // Config says which Redis to use and how.
 type Config struct {
@@ -27,6 +31,9 @@ type Options struct {
 	// Outage, unless nil, is for an owner that names the effect or the reasons of an outage in the log, or
 	// has several connections.
 	Outage *Outage
+
+	Figures *figures.Redis // where calls are counted; nil counts where nobody reads
+	Waiting *figures.Gauge // of calls that wait to be sent; the same
 
 	FieldsMax int // fields of the largest hash that one reply may hold; it raises the limits on a reply
 }

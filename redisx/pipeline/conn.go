@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/figures"
 	"flashsale/internal/logpace"
 	"flashsale/internal/rawio"
 )
@@ -58,11 +59,17 @@ func New(cfg Config, opts Options) *Conn {
 	if opts.Outage == nil {
 		opts.Outage = &Outage{}
 	}
+	if opts.Figures == nil {
+		opts.Figures = &figures.Redis{}
+	}
+	if opts.Waiting == nil {
+		opts.Waiting = &figures.Gauge{}
+	}
 	c := &Conn{cfg: cfg, opts: opts}
 	if opts.Loop != nil {
 		c.loop = newOnLoop(c, opts.Loop)
 	} else {
-		c.queue = make(chan *Call, queueMax)
+		c.queue = make(chan *Call, QueueMax)
 	}
 	return c
 }
@@ -113,6 +120,7 @@ func (c *Conn) Send(x *Call, completion Completion) bool {
 	}
 	select {
 	case c.queue <- x:
+		c.opts.Waiting.Set(int64(len(c.queue)))
 		return true
 	default: // the queue is full
 		c.noteOverload()
@@ -120,8 +128,9 @@ func (c *Conn) Send(x *Call, completion Completion) bool {
 	}
 }
 
-// noteOverload logs that calls are refused because too many wait.
+// noteOverload counts and logs that calls are refused because too many wait.
 func (c *Conn) noteOverload() {
+	c.opts.Figures.Overloads.Inc()
 	if n := c.overload.Due(time.Now()); n > 0 {
 		slog.Warn("calls to Redis are refused: more wait than it answers within -redis-timeout",
 			"redis", c.cfg.Address, "refused", n)
@@ -131,9 +140,14 @@ func (c *Conn) noteOverload() {
 // Run keeps the connection until ctx ends, and returns nil then. Calls must have ended before: later ones
 // are not answered.
 func (c *Conn) Run(ctx context.Context) error {
+	before := false // there was a connection
 	for delay := time.Duration(0); ; {
 		l, err := c.redial(ctx, delay)
 		if err == nil {
+			if before {
+				c.opts.Figures.Reconnects.Inc()
+			}
+			before = true
 			c.opts.Outage.end(c)
 			delay = 0
 			err = c.use(ctx, l)
@@ -188,6 +202,7 @@ func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 			return r.l, r.err
 		case x := <-c.queue:
 			x.complete(ErrUnavailable)
+			c.opts.Waiting.Set(int64(len(c.queue)))
 		}
 	}
 }
@@ -229,6 +244,7 @@ func (c *Conn) serve(ctx context.Context, l *Link) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		c.opts.Waiting.Set(int64(len(c.queue)))
 		if len(b.calls) == 0 {
 			continue
 		}
@@ -265,22 +281,16 @@ func (c *Conn) collect(b *batch, x *Call) {
 func (c *Conn) exchange(l *Link, b *batch) error {
 	sent := time.Now()
 	deadline := replyDeadline(b.oldest, sent, c.cfg.Timeout)
+	c.noteSent(b, sent)
 	if err := l.roundTrip(b, deadline); err != nil {
 		return err
 	}
-	c.notePace(b, sent)
+	c.noteReplies(b, sent, time.Now())
 	again := c.again(b)
 	if again == nil {
 		return nil
 	}
 	return l.roundTrip(again, deadline)
-}
-
-// notePace notes the time that a full batch took.
-func (c *Conn) notePace(b *batch, sent time.Time) {
-	if len(b.calls) == batchMax {
-		c.pace.note(time.Since(sent))
-	}
 }
 
 // again is batch.again, with a line in the log.
@@ -320,6 +330,7 @@ func (c *Conn) refuseWaiting() {
 		case x := <-c.queue:
 			x.complete(ErrUnavailable)
 		default:
+			c.opts.Waiting.Set(0)
 			return
 		}
 	}

@@ -123,7 +123,7 @@ func (e *onLoop) drop(err error) {
 
 // add is Conn.Send.
 func (e *onLoop) add(x *Call) bool {
-	if len(e.waiting) >= queueMax || e.conn.pace.late(len(e.waiting), e.conn.cfg.Timeout) {
+	if len(e.waiting) >= QueueMax || e.conn.pace.late(len(e.waiting), e.conn.cfg.Timeout) {
 		e.conn.noteOverload()
 		return false
 	}
@@ -147,6 +147,7 @@ func (e *onLoop) endTurn(now time.Time) (again time.Time) {
 			e.dispatch(now)
 		}
 	}
+	e.conn.opts.Waiting.Set(int64(len(e.waiting)))
 	if !e.begun {
 		return time.Time{}
 	}
@@ -170,6 +171,7 @@ func (e *onLoop) takeWaiting(now time.Time) {
 // dispatch sends the flight.
 func (e *onLoop) dispatch(now time.Time) {
 	e.begun, e.sent = true, now
+	e.conn.noteSent(e.flight, now)
 	e.until = replyDeadline(e.flight.oldest, now, e.conn.cfg.Timeout)
 	e.due = e.flight.replies()
 	e.guard.replies = 0
@@ -254,7 +256,7 @@ func (e *onLoop) complete() error {
 		return err
 	}
 	done := e.flight
-	e.conn.notePace(done, e.sent)
+	e.conn.noteReplies(done, e.sent, e.loop.Now())
 	e.begun = false
 	if again := e.conn.again(done); again != nil {
 		done.calls = slices.DeleteFunc(done.calls, (*Call).lostScript)

@@ -9,9 +9,11 @@ import (
 // The rules for calls that come faster than Redis answers: which of them are refused, and how long a batch
 // waits for its replies. Each call is answered within Config.Timeout and replyGrace.
 
+// QueueMax is how many calls may wait on one connection; the next is refused at once.
+const QueueMax = 8192
+
 const (
-	queueMax    = 8192 // calls that may wait on one connection; the next is refused at once
-	paceBatches = 4    // full batches that tell the pace of Redis
+	paceBatches = 4 // full batches that tell the pace of Redis
 
 	// replyGrace is the least time that a batch has for its replies. Without it a call that is nearly due
 	// would make all calls of its batch fail, although Redis answers.

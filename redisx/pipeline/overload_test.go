@@ -60,9 +60,9 @@ func TestLateCallRefused(t *testing.T) {
 		{batchMax, second + 1, true},
 		{batchMax, second, false},
 		{batchMax, second * 3 / 4, false},
-		{queueMax / 2, second / 16, false},
-		{queueMax / 2, second/16 + 1, true},
-		{queueMax - 1, 0, false},
+		{QueueMax / 2, second / 16, false},
+		{QueueMax / 2, second/16 + 1, true},
+		{QueueMax - 1, 0, false},
 	} {
 		for _, loop := range []Loop{nil, newFakeLoop()} {
 			c := New(Config{Timeout: second}, Options{Loop: loop})

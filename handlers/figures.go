@@ -1,0 +1,59 @@
+package handlers
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/figures"
+)
+
+// nameFigures gives each line of the table its place among the figures.
+func (s *Server) nameFigures() {
+	for _, resource := range s.router.resources {
+		for i := range resource.routes {
+			line := &resource.routes[i]
+			line.figure = s.figures.Calls.Index(line.method + " " + line.pattern)
+		}
+	}
+	for _, f := range failures { // also those that have not come yet, so that their rates begin with 0
+		s.figures.Refusals.Index(codeOf(f.body))
+	}
+}
+
+// count counts the request that is answered, once. What is declined counts where it is served.
+func (a *answer) count(ctx *fasthttp.RequestCtx) {
+	if a.counted {
+		return
+	}
+	a.counted = true
+	a.server.countReply(&ctx.Response, a.figure, time.Since(timeOf(ctx)))
+}
+
+// countUnread counts the reply to a request that could not be read. How long it took is not known.
+func (s *Server) countUnread(r *fasthttp.Response) { s.countReply(r, figures.Other, 0) }
+
+func (s *Server) countReply(r *fasthttp.Response, figure int, took time.Duration) {
+	status := r.StatusCode()
+	s.figures.Calls.Count(figure, status, took)
+	if status >= fasthttp.StatusBadRequest {
+		s.figures.Refusals.Inc(s.figures.Refusals.Index(codeOf(r.Body())))
+	}
+}
+
+// countOverLimit counts a call over a rate limit.
+func (s *Server) countOverLimit(event []byte) {
+	s.figures.LimitsRefused.Inc(s.figures.LimitsRefused.Index(event))
+}
+
+var codePrefix = []byte(`{"code":"`)
+
+// codeOf returns the code in the body of an error reply.
+func codeOf(body []byte) []byte {
+	code, _ := bytes.CutPrefix(body, codePrefix)
+	code, _, _ = bytes.Cut(code, quote)
+	return code
+}
+
+var quote = []byte{'"'}

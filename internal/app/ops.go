@@ -1,0 +1,53 @@
+package app
+
+import (
+	"time"
+
+	"flashsale/internal/blocklist"
+	"flashsale/internal/ops"
+	"flashsale/internal/repeats"
+	"flashsale/internal/version"
+	"flashsale/redisx"
+)
+
+// newOps makes the server of the metrics. keeper is nil where no text is counted.
+func (s *supervisor) newOps(keeper *repeats.Keeper) *ops.Server {
+	cfg := ops.Config{Figures: s.figures, Version: version.Module(), Started: s.started, Watch: s.watchSale()}
+	for _, food := range s.sale.catalog.Foods() {
+		cfg.Pieces += food.Stock
+	}
+	if s.ledger != nil {
+		cfg.Ledger = s.ledger.Up
+	}
+	if keeper != nil && s.cfg.VKConfirmation != "" {
+		cfg.Replies = keeper.Waiting
+	}
+	if s.listed != nil {
+		cfg.Blocklist = func() (documents uint64, imported time.Time, ok bool) {
+			list := s.listed.List()
+			if list == nil {
+				return 0, time.Time{}, false
+			}
+			return list.Info().Stored, time.UnixMilli(list.Info().Imported), true
+		}
+	}
+	if s.cfg.TLSCert != "" {
+		s.certificateEnd.Store(s.sale.Certificate.Expires().UnixNano())
+		cfg.Certificate = func() time.Time { return time.Unix(0, s.certificateEnd.Load()) }
+	}
+	return ops.New(cfg, s.opsListener)
+}
+
+// watchSale is the sale for the metrics: no scrape may hang while Redis is away.
+func (s *supervisor) watchSale() *redisx.Sale {
+	redis := s.sale.Redis
+	redis.Timeout, redis.Quiet = min(redis.Timeout, ops.RedisTimeout), true
+	return redisx.Watch(redis, s.sale.Sale, len(s.sale.catalog.Foods()))
+}
+
+// watchBlocklist has the supervisor know the list that the workers serve, nil where there is none.
+func (s *supervisor) watchBlocklist(path string) {
+	if s.opsListener != nil && s.blocklist != nil {
+		s.listed = blocklist.New(path)
+	}
+}

@@ -1,0 +1,222 @@
+package ops
+
+import (
+	"maps"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flashsale/internal/figures"
+)
+
+const nanoseconds = 1e9 // of a second
+
+// collector makes metrics of the figures of all workers, and of what the supervisor knows.
+type collector struct{ cfg *Config }
+
+// Describe names all families.
+func (collector) Describe(out chan<- *prometheus.Desc) {
+	for _, f := range families {
+		out <- f.desc
+	}
+}
+
+// Collect reads everything. It asks Redis meanwhile.
+func (c collector) Collect(out chan<- prometheus.Metric) {
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	asking.Go(func() { c.sale(out) })
+	now := time.Now()
+	out <- buildInfo.value(1, c.cfg.Version, runtime.Version())
+	out <- saleInfo.value(1, c.cfg.Watch.ID())
+	out <- startTime.value(seconds(c.cfg.Started))
+	sum := newTotals()
+	for number := range c.cfg.Figures.Slots() {
+		sum.add(c.cfg.Figures.Counters(number))
+		c.worker(out, number)
+	}
+	sum.collect(out)
+	c.running(out, now)
+	c.rooms(out, now)
+}
+
+// worker makes the metrics of one slot.
+func (c collector) worker(out chan<- prometheus.Metric, number int) {
+	var open, openMax, waiting, waitingMax int64
+	for _, g := range c.cfg.Figures.Running(number) {
+		open += g.Connections.Value()
+		openMax = max(openMax, g.ConnectionsMax.Value())
+		waiting += g.QueueCalls.Value()
+		waitingMax = max(waitingMax, g.QueueCallsMax.Value())
+	}
+	worker := strconv.Itoa(number)
+	out <- starts.count(c.cfg.Figures.Counters(number).Starts.Value(), worker)
+	out <- connections.value(float64(open), worker)
+	out <- connectionsMax.value(float64(openMax), worker)
+	out <- queueCalls.value(float64(waiting), worker)
+	out <- queueMax.value(float64(waitingMax), worker)
+}
+
+// running counts the workers that run, and finds the one that is furthest behind.
+func (c collector) running(out chan<- prometheus.Metric, now time.Time) {
+	count, oldest := 0, int64(0)
+	for number := range c.cfg.Figures.Slots() {
+		for _, g := range c.cfg.Figures.Running(number) {
+			count++
+			if read := g.StockRead.Value(); read > 0 && (oldest == 0 || read < oldest) {
+				oldest = read
+			}
+		}
+	}
+	out <- workers.value(float64(count))
+	if oldest > 0 {
+		out <- snapshotAge.value(age(time.Unix(0, oldest), now))
+	}
+}
+
+// sale asks Redis. While it is away its figures are missing, and nothing else is asked of it.
+func (c collector) sale(out chan<- prometheus.Metric) {
+	var stock []int64
+	var unknown error
+	var asking sync.WaitGroup
+	asking.Go(func() { stock, unknown = c.cfg.Watch.Stock() }) // with the other question: one round trip
+	backlog, err := c.cfg.Watch.Ready()
+	asking.Wait()
+	if err != nil {
+		out <- redisUp.value(0)
+		return
+	}
+	out <- redisUp.value(1)
+	if backlog.Kept {
+		out <- ledgerLag.value(float64(backlog.Orders))
+	}
+	if unknown == nil {
+		pieces, gone := int64(0), 0
+		for _, n := range stock {
+			if pieces += n; n == 0 {
+				gone++
+			}
+		}
+		out <- stockPieces.value(float64(pieces))
+		out <- piecesSold.value(float64(c.cfg.Pieces - pieces))
+		out <- soldOut.value(float64(gone))
+	}
+	if c.cfg.Replies != nil {
+		if n, err := c.cfg.Replies(); err == nil {
+			out <- vkWaiting.value(float64(n))
+		}
+	}
+}
+
+// rooms makes the metrics of what the supervisor runs.
+func (c collector) rooms(out chan<- prometheus.Metric, now time.Time) {
+	if c.cfg.Ledger != nil {
+		out <- ledgerUp.value(flag(c.cfg.Ledger()))
+	}
+	if c.cfg.Blocklist != nil {
+		if n, imported, ok := c.cfg.Blocklist(); ok {
+			out <- documents.count(n)
+			out <- blocklistAge.value(age(imported, now))
+		}
+	}
+	if c.cfg.Certificate != nil {
+		out <- certificateEnd.value(seconds(c.cfg.Certificate()))
+	}
+}
+
+// totals are the figures of all workers together.
+type totals struct {
+	calls    map[string]figures.Call
+	refusals map[string]uint64
+	limits   map[string]uint64
+
+	placed, connsRefused, repeats, droppedHits, droppedLines uint64
+	reconnects, overloads                                    uint64
+
+	batchCalls, queueWait, roundTrip figures.Histogram
+}
+
+func newTotals() *totals {
+	return &totals{calls: map[string]figures.Call{}, refusals: map[string]uint64{}, limits: map[string]uint64{}}
+}
+
+func (t *totals) add(c *figures.Counters) {
+	for call := range c.Calls.All() {
+		t.addCall(call)
+	}
+	for reason, n := range c.Refusals.All() {
+		t.refusals[reason] += n
+	}
+	for event, n := range c.LimitsRefused.All() {
+		t.limits[event] += n
+	}
+	t.placed += c.OrdersPlaced.Value()
+	t.connsRefused += c.ConnectionsRefused.Value()
+	t.repeats += c.RepeatsCounted.Value()
+	t.droppedHits += c.TrafficDroppedHits.Value()
+	t.droppedLines += c.LogLinesDropped.Value()
+	t.reconnects += c.Redis.Reconnects.Value()
+	t.overloads += c.Redis.Overloads.Value()
+	t.batchCalls.Add(c.Redis.BatchCalls.Read())
+	t.queueWait.Add(c.Redis.QueueWait.Read())
+	t.roundTrip.Add(c.Redis.RoundTrip.Read())
+}
+
+func (t *totals) addCall(call figures.Call) {
+	known, found := t.calls[call.Name]
+	if !found {
+		t.calls[call.Name] = call
+		return
+	}
+	for code, n := range call.Requests {
+		known.Requests[code] += n
+	}
+	for class, h := range call.Times {
+		h.Add(known.Times[class])
+		known.Times[class] = h
+	}
+}
+
+func (t *totals) collect(out chan<- prometheus.Metric) {
+	for name, call := range t.calls {
+		for code, n := range call.Requests {
+			out <- requests.count(n, name, strconv.Itoa(code))
+		}
+		for class, h := range call.Times {
+			out <- times.distribution(h, nanoseconds, name, strconv.Itoa(class)+"xx")
+		}
+	}
+	for reason, n := range maps.All(t.refusals) {
+		out <- refusals.count(n, reason)
+	}
+	for event, n := range maps.All(t.limits) {
+		out <- limitsRefused.count(n, event)
+	}
+	out <- placed.count(t.placed)
+	out <- connsRefused.count(t.connsRefused)
+	out <- repeats.count(t.repeats)
+	out <- droppedHits.count(t.droppedHits)
+	out <- droppedLines.count(t.droppedLines)
+	out <- reconnects.count(t.reconnects)
+	out <- batches.count(t.batchCalls.Count)
+	out <- calls.count(t.batchCalls.Sum)
+	out <- overloads.count(t.overloads)
+	out <- batchCalls.distribution(t.batchCalls, 1)
+	out <- queueWait.distribution(t.queueWait, nanoseconds)
+	out <- roundTrip.distribution(t.roundTrip, nanoseconds)
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixNano()) / nanoseconds }
+
+// age is the time since then in seconds. It is not below 0: clocks are set back.
+func age(then, now time.Time) float64 { return max(now.Sub(then), 0).Seconds() }
+
+func flag(on bool) float64 {
+	if on {
+		return 1
+	}
+	return 0
+}
