@@ -17,7 +17,8 @@ func retention(tb testing.TB, text string) []Tier {
 }
 
 func TestParseRetention(t *testing.T) {
-	for _, text := range []string{DefaultRetention, "1m", "1h:2d,1mo:1y,1y", "2m:1h,10m:2h,30m:1d,1w", "1d:1y,1mo"} {
+	for _, text := range []string{DefaultRetention, "1m", "1h:2d,1mo:1y,1y", "2m:1h,10m:2h,30m:1d,1w",
+		"1d:1y,1mo"} {
 		var parts []string
 		for _, tier := range retention(t, text) {
 			if tier.Keep == (Span{}) {

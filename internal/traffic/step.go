@@ -7,8 +7,8 @@ import (
 	_ "time/tzdata" // time zones, also where the machine has none
 )
 
-// Step is the length of a bucket: minutes that divide an hour, an hour, or a unit of the calendar. Its number
-// is written into Redis, so the order of steps never changes.
+// Step is the length of a bucket: minutes that divide an hour, an hour, or a unit of the calendar. Its
+// number is written into Redis, so the order of steps never changes.
 type Step int
 
 const (
@@ -128,7 +128,8 @@ func dayStart(year int, month time.Month, day int, zone *time.Location) time.Tim
 	if t.Day() != time.Date(year, month, day, 12, 0, 0, 0, zone).Day() {
 		return end // there is no midnight: the day begins with the change
 	}
-	if before := begin.Add(-time.Second); !begin.IsZero() && before.Day() == t.Day() && t.Sub(begin) < time.Hour {
+	before := begin.Add(-time.Second)
+	if !begin.IsZero() && before.Day() == t.Day() && t.Sub(begin) < time.Hour {
 		_, earlier := before.Zone()
 		_, later := t.Zone()
 		return t.Add(-time.Duration(earlier-later) * time.Second) // midnight comes twice

@@ -112,7 +112,8 @@ func TestSpan(t *testing.T) {
 			t.Errorf("%s before %s in %s: %s, want %s", test.span, test.at, test.zone, got, test.want)
 		}
 	}
-	for _, text := range []string{"", "h", "0h", "-1h", "1", "1x", "1h1m", "99999999999h", "101y", "+1d", "1 d"} {
+	for _, text := range []string{"", "h", "0h", "-1h", "1", "1x", "1h1m", "99999999999h", "101y", "+1d",
+		"1 d"} {
 		if span, err := ParseSpan(text); err == nil {
 			t.Errorf("%q is taken for %v", text, span)
 		}
