@@ -23,6 +23,9 @@ type answer struct {
 	reply replyLater // nil as long as nothing is to come later
 	err   error
 	done  chan struct{} // for the goroutine that waits
+
+	route        int   // number of the request's route, unknownRoute or countedRoute
+	food, pieces int64 // that are added to a cart; 0 pieces for none
 }
 
 // replyLater makes the reply to a call of a user once its outcome is there: nil or an error of redisx.
@@ -39,6 +42,12 @@ func (c call) later(ctx *fasthttp.RequestCtx, reply replyLater) redisx.Outcome {
 }
 
 func (a *answer) onLoop() bool { return a.exchange != nil }
+
+// decline leaves the request on the event loop to a goroutine.
+func (a *answer) decline() {
+	a.route = countedRoute // later
+	a.exchange.Decline()
+}
 
 // Done takes the outcome.
 func (a *answer) Done(err error) {
@@ -57,6 +66,7 @@ func (a *answer) Done(err error) {
 func (a *answer) finish() {
 	ctx, reply := a.ctx, a.reply
 	a.ctx, a.reply = nil, nil
+	defer a.count(ctx)
 	defer a.server.end(ctx)
 	reply(a.server, ctx, a.user, a.err)
 }
@@ -87,11 +97,15 @@ func (s *Server) serveOnLoop(x *eventloop.Exchange) {
 		a.reply, x.Attachment = nil, nil
 		x.AtOnce()
 	}
+	if a.reply == nil {
+		a.count(&x.RequestCtx)
+	}
 }
 
 // serve runs the handler. It reports false where that has failed.
 func (a *answer) serve(ctx *fasthttp.RequestCtx) (ok bool) {
 	defer a.server.end(ctx)
+	a.route, a.pieces = unknownRoute, 0
 	a.server.route(ctx, a)
 	return true
 }
@@ -102,10 +116,13 @@ var answers = sync.Pool{New: func() any { return &answer{done: make(chan struct{
 func (s *Server) serveOnGoroutine(ctx *fasthttp.RequestCtx) {
 	a := answers.Get().(*answer)
 	a.server = s
-	s.route(ctx, a)
-	if a.reply != nil {
+	ok := a.serve(ctx)
+	if ok && a.reply != nil {
 		<-a.done
 		a.finish()
 	}
-	answers.Put(a)
+	a.count(ctx)
+	if ok { // else its outcome may still come
+		answers.Put(a)
+	}
 }

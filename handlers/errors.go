@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"flashsale/internal/limits"
+	"flashsale/internal/traffic"
 	"flashsale/redisx"
 )
 
@@ -44,6 +45,9 @@ var (
 	errNoLimit           = newFailure(404, "LIMIT_NOT_FOUND", "没有对应的限流规则")
 	errDocumentInvalid   = newFailure(403, "DOCUMENT_INVALID", "证件无效")
 	errTooManyDocuments  = newFailure(413, "TOO_MANY_DOCUMENTS", "一次最多查询500个证件")
+	errBadKey            = newFailure(400, "INVALID_KEY", "键无效")
+	errBadRange          = newFailure(400, "INVALID_RANGE", "时间范围、步长或次数无效")
+	errNoTraffic         = newFailure(404, "KEY_NOT_FOUND", "没有该键的统计")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 
@@ -55,6 +59,9 @@ var outcomes = []struct {
 	{redisx.ErrUnavailable, errUnavailable},
 	{limits.ErrNoRule, errNoLimit},
 	{limits.ErrBadValue, errBadRequest},
+	{traffic.ErrBadKey, errBadKey},
+	{traffic.ErrBadRange, errBadRange},
+	{traffic.ErrNoKey, errNoTraffic},
 	{redisx.ErrSaleGone, errUnavailable},
 	{redisx.ErrOverLimit, errFoodLimit},
 	{redisx.ErrHasOrder, errOrderLimit},

@@ -27,6 +27,12 @@ const (
 	onGoroutine
 )
 
+// served is a route with its number, its place in the table.
+type served struct {
+	route
+	number int
+}
+
 // call is the router's knowledge of a request.
 type call struct {
 	user   uint32 // who calls; 0 where a call is open to anybody or was made by another program
@@ -51,7 +57,7 @@ func (c call) param(name string) string {
 type resource struct {
 	pattern string
 	parts   []string
-	routes  []route
+	routes  []served
 	allow   string // value of the header Allow
 }
 
@@ -68,8 +74,8 @@ type router struct {
 func newRouter(table []route) *router {
 	r := &router{}
 	var methods []string
-	for _, line := range table {
-		r.add(line)
+	for i, line := range table {
+		r.add(served{line, i})
 		methods = append(methods, line.method)
 	}
 	for _, resource := range r.resources {
@@ -95,7 +101,7 @@ func (r *router) index(pattern string) int {
 	return slices.IndexFunc(r.resources, func(known *resource) bool { return known.pattern == pattern })
 }
 
-func (r *router) add(line route) {
+func (r *router) add(line served) {
 	i := r.index(line.pattern)
 	if i < 0 {
 		i = len(r.resources)
@@ -160,9 +166,10 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
 		otherMethod(ctx, r.allow)
 		return
 	case line.place == onGoroutine && c.answer.onLoop():
-		c.answer.exchange.Decline()
+		c.answer.decline()
 		return
 	}
+	c.answer.route = line.number
 	user, ok := line.access(ctx)
 	if !ok {
 		return
@@ -174,7 +181,7 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
 var methodGet = []byte(fasthttp.MethodGet)
 
 // route returns the line of a method, nil where there is none.
-func (r *resource) route(method []byte) *route {
+func (r *resource) route(method []byte) *served {
 	for i := range r.routes {
 		if r.routes[i].method == string(method) {
 			return &r.routes[i]

@@ -52,6 +52,12 @@ func (s *Server) table() []route {
 			route{"POST", "/blocklist/check", s.userOrService, onGoroutine, s.checkDocuments},
 			route{"GET", "/blocklist", s.userOrService, onGoroutine, s.describeBlocklist})
 	}
+	if s.cfg.Traffic != nil {
+		table = append(table,
+			route{"POST", "/traffic/hit", s.rootOrService, onGoroutine, s.hitTraffic},
+			route{"GET", "/traffic", s.rootOrService, onGoroutine, s.showTraffic},
+			route{"GET", "/traffic/top", s.rootOrService, onGoroutine, s.showTopTraffic})
+	}
 	return table
 }
 
@@ -87,7 +93,7 @@ func (s *Server) route(ctx *fasthttp.RequestCtx, a *answer) {
 	case resource != nil:
 		resource.serve(ctx, call{path: path, answer: a})
 	case a.onLoop():
-		a.exchange.Decline()
+		a.decline()
 	default:
 		s.router.serve(ctx, a, string(path))
 	}

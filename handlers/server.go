@@ -20,6 +20,7 @@ import (
 	"flashsale/internal/listener"
 	"flashsale/internal/logpace"
 	"flashsale/internal/repeats"
+	"flashsale/internal/traffic"
 	"flashsale/redisx"
 	"flashsale/tokens"
 )
@@ -54,6 +55,8 @@ type Config struct {
 	// TLS there must be none: it is not used, and what Sale changes would wait for it.
 	Loop *eventloop.Loop
 
+	Traffic *traffic.Traffic // statistics; nil is off
+
 	Blocklist *blocklist.Blocklist // of invalid documents; nil answers its calls with 404
 
 	TLS                *tls.Config    // nil for plain HTTP
@@ -74,6 +77,9 @@ type Server struct {
 	loop     *eventloop.Server // nil where http serves all calls
 	adds     *limits.Adds
 
+	hitsByCall *traffic.Counters // by route and class of status, see count
+	hitsByFood *traffic.Counters // pieces that were added to carts
+
 	looks looks
 	lists atomic.Int64 // lists of all orders that are being sent
 
@@ -88,7 +94,9 @@ func New(cfg Config) *Server {
 		TrustedProxies: cfg.TrustedProxies, Refusal: tooManyConns,
 	})}
 	s.adds = limits.NewAdds(cfg.Catalog.Users(), cfg.CartAddsMinute)
-	s.router = newRouter(s.table())
+	table := s.table()
+	s.router = newRouter(table)
+	s.countTraffic(table)
 	s.http = &fasthttp.Server{
 		Handler:                      s.handle,
 		ErrorHandler:                 badRequest,

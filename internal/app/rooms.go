@@ -24,6 +24,9 @@ func (s *supervisor) rooms() []room {
 	if s.blocklist != nil {
 		list = append(list, room{"blocklist", s.blocklist.Run})
 	}
+	if keeper := s.newTrafficKeeper(); keeper != nil {
+		list = append(list, room{"traffic", keeper.Run})
+	}
 	return append(list, room{"workers", s.keepWorkers})
 }
 
@@ -41,6 +44,9 @@ func (w *worker) rooms(stop context.Context) []room {
 	}
 	if w.blocklist != nil {
 		list = append(list, room{"blocklist", w.blocklist.Run})
+	}
+	if w.traffic != nil {
+		list = append(list, room{"traffic", w.traffic.Run})
 	}
 	list = append(list, room{"http", func(ctx context.Context) error { return w.serve(ctx, stop) }})
 	if w.loop != nil { // it runs the connections of all others

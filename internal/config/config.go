@@ -25,6 +25,7 @@ type Config struct {
 	ledgerFlags
 	repeatsFlags
 	blocklistFlags
+	trafficFlags
 	loggingFlags
 
 	flags *Flags
@@ -63,6 +64,7 @@ func newConfig() *Config {
 	c.ledgerFlags.add(c.flags)
 	c.repeatsFlags.add(c.flags)
 	c.blocklistFlags.add(c.flags)
+	c.trafficFlags.add(c.flags)
 	c.loggingFlags.add(c.flags)
 	return c
 }

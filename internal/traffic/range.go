@@ -24,8 +24,12 @@ type Query struct {
 }
 
 // ParseQuery reads a query from parameters by name: key, last or from and to, step, tz. A missing one is "".
-// zone is the time zone where none is given. Errors: ErrBadKey, ErrBadRange.
-func ParseQuery(param func(name string) string, zone *time.Location) (q Query, err error) {
+// Without tz the time zone is Config.Zone. Errors: ErrBadKey, ErrBadRange.
+func (t *Traffic) ParseQuery(param func(name string) string) (q Query, err error) {
+	return parseQuery(param, t.cfg.Zone)
+}
+
+func parseQuery(param func(name string) string, zone *time.Location) (q Query, err error) {
 	q = Query{Key: param("key"), Step: -1, Zone: zone}
 	if q.Key == "" {
 		return q, ErrBadKey

@@ -139,7 +139,7 @@ func ask[T any](tb testing.TB, c *pipeline.Conn, words ...string) (reply T) {
 // curve asks for a curve by the texts of a request: "last=24h step=1h".
 func (t *Traffic) curve(tb testing.TB, key string, params map[string]string) *Curve {
 	tb.Helper()
-	q, err := ParseQuery(func(name string) string {
+	q, err := parseQuery(func(name string) string {
 		if name == "key" {
 			return key
 		}

@@ -151,6 +151,9 @@ func (c *Counters) Add(i int, n int64) {
 	}
 }
 
+// Len is the number of its keys.
+func (c *Counters) Len() int { return len(c.keys) }
+
 // entry is hits that are one sum: of a key in a minute.
 type entry struct {
 	key    string
