@@ -283,6 +283,30 @@ func TestStopFlushes(t *testing.T) {
 	}
 }
 
+// A stop flushes also where Redis was restarted since the last flush, and ends where it is away.
+func TestStopAfterRestart(t *testing.T) {
+	server := redistest.New(t, "--appendonly", "yes")
+	cfg := config(t, "unix", server.Socket, DefaultRetention, "UTC", newClock(t, begun))
+	r, logs := New(cfg), counting(t, cfg)
+	counters := r.Counters([]string{"k"})
+	stop := background(t, r.Run)
+	polltest.Until(t, "connection", r.redis.Up)
+	counters.Add(0, 7)
+	server.Kill(t)
+	server.Restart(t)
+	stop()
+	polltest.Until(t, "connection", func() bool {
+		_, err := logs.identify("k")
+		return err == nil
+	})
+	if got := logs.total(t, "k", logs.now().Add(-time.Hour), logs.now().Add(time.Hour)); got != 7 {
+		t.Errorf("%d hits, want 7", got)
+	}
+	server.Kill(t)
+	_ = r.Count([]Hit{{Key: "k", N: 1}})
+	background(t, r.Run)()
+}
+
 // Too many keys that wait are dropped and counted as dropped.
 func TestDropped(t *testing.T) {
 	c := newClock(t, begun)

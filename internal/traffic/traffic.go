@@ -27,7 +27,8 @@ import (
 const (
 	// flushInterval divides a minute, so that all hits between two flushes belong to one minute.
 	flushInterval = 15 * time.Second
-	stopFlushes   = 2 // attempts to flush at the end
+	stopMax       = 3 * time.Second // to flush at the end
+	stopRetry     = 20 * time.Millisecond
 
 	keyBytesMax = 128
 	hitMax      = 1_000_000_000 // of one Count
@@ -93,10 +94,9 @@ func (t *Traffic) Run(ctx context.Context) error {
 	var redis sync.WaitGroup
 	redis.Go(func() { _ = t.redis.Run(connected) }) // it returns nil
 	t.collectUntil(ctx, func() { t.flush() })
-	for range stopFlushes {
-		if t.flush() {
-			break
-		}
+	limit, stop := context.WithTimeout(connected, stopMax)
+	defer stop()
+	for !t.flush() && pause(limit, stopRetry) { // Redis may have been restarted since the last flush
 	}
 	disconnect()
 	redis.Wait()
