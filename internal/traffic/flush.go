@@ -21,9 +21,10 @@ var (
 )
 
 const (
-	// A chunk is one call of a script. It is short, because the sale may use the same Redis.
-	chunkHits   = 200
-	chunksSent  = 64      // in one pipeline
+	// A chunk is one call of a script, and Redis carries out a pipeline of some kilobytes at a stretch. Both
+	// are short, because orders may wait in the same Redis: the README has what they take.
+	chunkHits   = 50
+	chunksSent  = 4       // in one pipeline
 	waitingMax  = 1 << 18 // keys and minutes that wait for Redis; a hit of another one is dropped
 	slotMinutes = 5       // of a slot of the most-hit keys
 )

@@ -2,8 +2,8 @@
 --
 --   wrk -t2 -c64 -d5s -s scripts/wrk/traffic.lua http://127.0.0.1:8080 -- root password [keys]
 --
--- Each thread logs in once, with curl, before the load, as root: the call is for root and for other programs.
--- It draws the rare keys from that many (default: 5000). wrk counts refusals as "Non-2xx".
+-- Each thread logs in once, with curl, before the load, as root: the call is for root and for programs. It
+-- draws the rare keys from that many (default: 5000). wrk counts refusals as "Non-2xx".
 
 local users = dofile((debug.getinfo(1, "S").source:match("^@(.*/)") or "") .. "users.lua")
 local keys, popular = 0, false
