@@ -163,6 +163,22 @@ func TestSold(t *testing.T) {
 	})
 }
 
+// What is sold while a flush is on its way is flushed after it.
+func TestSoldWhileFlushing(t *testing.T) {
+	r := New(config(t, "unix", "/nowhere", DefaultRetention, "UTC", newClock(t, begun)))
+	r.Sold([]int64{1})
+	sending, _ := r.sold.oldest()
+	r.Sold([]int64{2})
+	r.sold.flushed(sending)
+	if next, found := r.sold.oldest(); !found || next.pieces[0] != 2 {
+		t.Errorf("%v, %v wait", next, found)
+	}
+	r.sold.flushed(soldAt{sending.minute, []int64{2}})
+	if next, found := r.sold.oldest(); found {
+		t.Errorf("%v waits", next)
+	}
+}
+
 // While Redis is away hits wait and keep their minute; what was sent and not answered is counted once.
 func TestRedisAway(t *testing.T) {
 	server := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")

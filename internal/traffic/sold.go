@@ -52,24 +52,36 @@ func (t *Traffic) Sold(pieces []int64) {
 	}
 }
 
+// oldest returns what is to be flushed next, false where there is nothing.
+func (s *sold) oldest() (first soldAt, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.seen) == 0 {
+		return first, false
+	}
+	return s.seen[0], true
+}
+
+// flushed removes the oldest, unless more was sold in its minute meanwhile.
+func (s *sold) flushed(first soldAt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.Equal(s.seen[0].pieces, first.pieces) {
+		s.seen = s.seen[1:]
+	}
+}
+
 // flushSold sends the pieces that were sold and reports whether all are counted.
 func (t *Traffic) flushSold() bool {
-	s := &t.sold
 	for {
-		s.mu.Lock()
-		seen := s.seen
-		s.mu.Unlock()
-		if len(seen) == 0 {
+		first, found := t.sold.oldest()
+		if !found {
 			return true
 		}
-		if !t.sendSold(seen[0]) {
+		if !t.sendSold(first) {
 			return false
 		}
-		s.mu.Lock()
-		if slices.Equal(s.seen[0].pieces, seen[0].pieces) { // else more was sold in this minute
-			s.seen = s.seen[1:]
-		}
-		s.mu.Unlock()
+		t.sold.flushed(first)
 	}
 }
 
