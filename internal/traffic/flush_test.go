@@ -1,18 +1,14 @@
 package traffic
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
-	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
 
@@ -123,62 +119,6 @@ func TestLateHit(t *testing.T) {
 	})
 }
 
-// Three servers see the stock at different moments, and pieces are counted once, in their minute.
-func TestSold(t *testing.T) {
-	onEach(t, DefaultRetention, "UTC", func(t *testing.T, cfg Config, c *clock) {
-		var servers []*Traffic
-		for range 3 {
-			r := counting(t, cfg)
-			r.SoldKeys([]string{"food:1:sold", "food:2:sold"})
-			servers = append(servers, r)
-		}
-		begin := c.now()
-		servers[0].Sold([]int64{3, 0})
-		servers[1].Sold([]int64{5, 0})
-		c.add(time.Minute)
-		servers[1].Sold([]int64{6, 1})
-		servers[2].Sold([]int64{2, 1}) // it lags
-		servers[1].flushAll(t)
-		servers[0].flushAll(t)
-		servers[2].flushAll(t)
-		again := counting(t, cfg) // after a restart
-		again.SoldKeys([]string{"food:1:sold", "food:2:sold"})
-		again.Sold([]int64{6, 1})
-		again.flushAll(t)
-		got := again.curve(t, "food:1:sold", map[string]string{"last": "2m", "step": "1m"})
-		if got.text() != "5 1*" {
-			t.Errorf("food 1: %s, want 5 1*", got.text())
-		}
-		if n := again.total(t, "food:2:sold", begin, begin.Add(time.Hour)); n != 1 {
-			t.Errorf("food 2: %d", n)
-		}
-		cfg.Sale = "next"
-		next := counting(t, cfg)
-		next.SoldKeys([]string{"food:1:sold", "food:2:sold"})
-		next.Sold([]int64{1, 0})
-		next.flushAll(t)
-		if n := next.total(t, "food:1:sold", begin.Add(-time.Hour), begin.Add(time.Hour)); n != 7 {
-			t.Errorf("food 1 in both sales: %d", n)
-		}
-	})
-}
-
-// What is sold while a flush is on its way is flushed after it.
-func TestSoldWhileFlushing(t *testing.T) {
-	r := New(config(t, "unix", "/nowhere", DefaultRetention, "UTC", newClock(t, begun)))
-	r.Sold([]int64{1})
-	sending, _ := r.sold.oldest()
-	r.Sold([]int64{2})
-	r.sold.flushed(sending)
-	if next, found := r.sold.oldest(); !found || next.pieces[0] != 2 {
-		t.Errorf("%v, %v wait", next, found)
-	}
-	r.sold.flushed(soldAt{sending.minute, []int64{2}})
-	if next, found := r.sold.oldest(); found {
-		t.Errorf("%v waits", next)
-	}
-}
-
 // While Redis is away hits wait and keep their minute; what was sent and not answered is counted once.
 func TestRedisAway(t *testing.T) {
 	server := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -273,56 +213,6 @@ func topScores(t *testing.T, r *Traffic, c *clock) (scores []float64) {
 	return scores
 }
 
-// Three rooms on one Redis: all that was counted is there, whenever two of them end.
-func TestStopFlushes(t *testing.T) {
-	cfg := config(t, "unix", redistest.Start(t).Socket, DefaultRetention, "UTC", newClock(t, begun))
-	logs := counting(t, cfg)
-	var running sync.WaitGroup
-	for range 3 {
-		r := New(cfg)
-		counters := r.Counters([]string{"k"})
-		ctx, stop := context.WithCancel(context.Background())
-		var ended sync.WaitGroup
-		ended.Go(func() { _ = r.Run(ctx) })
-		polltest.Until(t, "connection", r.redis.Up)
-		running.Go(func() {
-			for range 1000 {
-				counters.Add(0, 1)
-			}
-			stop()
-			ended.Wait()
-		})
-	}
-	running.Wait()
-	if got := logs.total(t, "k", logs.now().Add(-time.Hour), logs.now().Add(time.Hour)); got != 3000 {
-		t.Errorf("%d hits, want 3000", got)
-	}
-}
-
-// A stop flushes also where Redis was restarted since the last flush, and ends where it is away.
-func TestStopAfterRestart(t *testing.T) {
-	server := redistest.New(t, "--appendonly", "yes")
-	cfg := config(t, "unix", server.Socket, DefaultRetention, "UTC", newClock(t, begun))
-	r, logs := New(cfg), counting(t, cfg)
-	counters := r.Counters([]string{"k"})
-	stop := background(t, r.Run)
-	polltest.Until(t, "connection", r.redis.Up)
-	counters.Add(0, 7)
-	server.Kill(t)
-	server.Restart(t)
-	stop()
-	polltest.Until(t, "connection", func() bool {
-		_, err := logs.identify("k")
-		return err == nil
-	})
-	if got := logs.total(t, "k", logs.now().Add(-time.Hour), logs.now().Add(time.Hour)); got != 7 {
-		t.Errorf("%d hits, want 7", got)
-	}
-	server.Kill(t)
-	_ = r.Count([]Hit{{Key: "k", N: 1}})
-	background(t, r.Run)()
-}
-
 // Too many keys that wait are dropped and counted as dropped.
 func TestDropped(t *testing.T) {
 	c := newClock(t, begun)
@@ -333,61 +223,5 @@ func TestDropped(t *testing.T) {
 	r.await(entry{"0", 1}, 1) // one that waits already
 	if r.Dropped() != 6 || len(r.flusher.waiting) != waitingMax {
 		t.Errorf("%d dropped, %d wait", r.Dropped(), len(r.flusher.waiting))
-	}
-}
-
-// Hits between two flushes belong to the minute in which they came.
-func TestMinutes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := New(Config{Redis: pipeline.Config{Network: "unix", Address: "/nowhere", Timeout: time.Second},
-			Tiers: retention(t, DefaultRetention), Zone: time.UTC, KeysMax: 10})
-		counters := r.Counters([]string{"k"})
-		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute + 50*time.Second)))
-		first := time.Now().Unix() / 60
-		stop := background(t, func(ctx context.Context) error {
-			r.collectUntil(ctx, func() {})
-			return nil
-		})
-		synctest.Wait()
-		for range 40 { // seconds 50 to 89
-			counters.Add(0, 1)
-			time.Sleep(time.Second)
-			synctest.Wait()
-		}
-		stop()
-		for minute, want := range map[int64]int64{first: 10, first + 1: 30} {
-			if got := r.flusher.waiting[entry{"k", minute}]; got != want {
-				t.Errorf("%d hits in minute %d, want %d", got, minute-first, want)
-			}
-		}
-	})
-}
-
-func TestCheckHits(t *testing.T) {
-	c := newClock(t, begun)
-	r := New(config(t, "unix", "/nowhere", DefaultRetention, "UTC", c))
-	for _, test := range []struct {
-		hit  Hit
-		want error
-	}{
-		{Hit{"ok", 1, time.Time{}}, nil},
-		{Hit{strings.Repeat("x", 128), hitMax, c.now()}, nil},
-		{Hit{"Küche 7", 1, c.now().AddDate(-50, 0, 0)}, nil},
-		{Hit{"", 1, time.Time{}}, ErrBadKey},
-		{Hit{strings.Repeat("x", 129), 1, time.Time{}}, ErrBadKey},
-		{Hit{"a\nb", 1, time.Time{}}, ErrBadKey},
-		{Hit{"a\xff", 1, time.Time{}}, ErrBadKey},
-		{Hit{"a", 0, time.Time{}}, ErrBadRange},
-		{Hit{"a", hitMax + 1, time.Time{}}, ErrBadRange},
-		{Hit{"a", 1, c.now().Add(time.Hour)}, ErrBadRange},
-		{Hit{"a", 1, time.Unix(5, 0)}, ErrBadRange},
-	} {
-		if err := r.Count([]Hit{{"first", 1, time.Time{}}, test.hit}); !errors.Is(err, test.want) {
-			t.Errorf("%+v: %v, want %v", test.hit, err, test.want)
-		}
-	}
-	r.collect(c.now())
-	if n := r.flusher.waiting[entry{"first", c.now().Unix() / 60}]; n != 3 {
-		t.Errorf("%d batches counted, want 3: a bad one counts nothing", n)
 	}
 }
