@@ -8,7 +8,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/eventloop"
-	"flashsale/internal/figures"
 	"flashsale/redisx"
 )
 
@@ -19,8 +18,10 @@ type answer struct {
 	server   *Server
 	exchange *eventloop.Exchange // on the event loop, else nil
 
-	figure  int  // of the call, see nameFigures
-	counted bool // the request
+	line    *counted // of the table; nil for a request that none is for
+	counted bool     // the request
+	// What is added to a cart, of a food; 0 pieces for nothing.
+	food, pieces int64
 
 	ctx   *fasthttp.RequestCtx
 	user  uint32
@@ -82,7 +83,7 @@ func (s *Server) end(ctx *fasthttp.RequestCtx) {
 }
 
 // begin makes the answer ready for a request.
-func (a *answer) begin() { a.figure, a.counted = figures.Other, false }
+func (a *answer) begin() { a.line, a.counted, a.pieces = nil, false, 0 }
 
 // serveOnLoop is the entry of requests that the event loop has read.
 func (s *Server) serveOnLoop(x *eventloop.Exchange) {

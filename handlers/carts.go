@@ -49,6 +49,7 @@ func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c call) {
 		replyTooMany(ctx, wait)
 		return
 	}
+	c.answer.food, c.answer.pieces = food, count
 	s.cfg.Sale.AddToCart(c.user, cart, food, count, c.later(ctx, (*Server).added))
 }
 

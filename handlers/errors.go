@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"flashsale/internal/limits"
+	"flashsale/internal/traffic"
 	"flashsale/redisx"
 )
 
@@ -54,6 +55,9 @@ var (
 	errNoLimit           = known(404, "LIMIT_NOT_FOUND", "没有对应的限流规则")
 	errDocumentInvalid   = known(403, "DOCUMENT_INVALID", "证件无效")
 	errTooManyDocuments  = known(413, "TOO_MANY_DOCUMENTS", "一次最多查询500个证件")
+	errBadKey            = known(400, "INVALID_KEY", "键无效")
+	errBadRange          = known(400, "INVALID_RANGE", "时间范围、步长或次数无效")
+	errNoTraffic         = known(404, "KEY_NOT_FOUND", "没有该键的统计")
 	errInternal          = known(500, "INTERNAL_ERROR", "内部错误")
 )
 
@@ -65,6 +69,9 @@ var outcomes = []struct {
 	{redisx.ErrUnavailable, errUnavailable},
 	{limits.ErrNoRule, errNoLimit},
 	{limits.ErrBadValue, errBadRequest},
+	{traffic.ErrBadKey, errBadKey},
+	{traffic.ErrBadRange, errBadRange},
+	{traffic.ErrNoKey, errNoTraffic},
 	{redisx.ErrSaleGone, errUnavailable},
 	{redisx.ErrOverLimit, errFoodLimit},
 	{redisx.ErrHasOrder, errOrderLimit},

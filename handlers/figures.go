@@ -28,15 +28,21 @@ func (a *answer) count(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	a.counted = true
-	a.server.countReply(&ctx.Response, a.figure, time.Since(timeOf(ctx)))
+	a.server.countReply(&ctx.Response, a.line, time.Since(timeOf(ctx)))
+	a.countPieces(ctx.Response.StatusCode())
 }
 
 // countUnread counts the reply to a request that could not be read. How long it took is not known.
-func (s *Server) countUnread(r *fasthttp.Response) { s.countReply(r, figures.Other, 0) }
+func (s *Server) countUnread(r *fasthttp.Response) { s.countReply(r, nil, 0) }
 
-func (s *Server) countReply(r *fasthttp.Response, figure int, took time.Duration) {
-	status := r.StatusCode()
+// countReply counts the reply to a request of a line of the table, nil for none.
+func (s *Server) countReply(r *fasthttp.Response, line *counted, took time.Duration) {
+	status, figure, hits := r.StatusCode(), figures.Other, 0
+	if line != nil {
+		figure, hits = line.figure, line.hits
+	}
 	s.figures.Calls.Count(figure, status, took)
+	s.hitsByCall.Add(hits+classOf(status), 1)
 	if status >= fasthttp.StatusBadRequest {
 		s.figures.Refusals.Inc(s.figures.Refusals.Index(codeOf(r.Body())))
 	}

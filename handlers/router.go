@@ -18,10 +18,11 @@ type route struct {
 	handle  func(*fasthttp.RequestCtx, call)
 }
 
-// counted is a route with its place among the figures, see nameFigures.
+// counted is a route with its places among the figures and in the statistics, see nameFigures and
+// countTraffic.
 type counted struct {
 	route
-	figure int
+	figure, hits int
 }
 
 // place is where a handler runs.
@@ -165,7 +166,7 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
 		otherMethod(ctx, r.allow)
 		return
 	}
-	c.answer.figure = line.figure
+	c.answer.line = line
 	if line.place == onGoroutine && c.answer.onLoop() {
 		c.answer.exchange.Decline()
 		return

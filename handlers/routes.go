@@ -52,6 +52,12 @@ func (s *Server) table() []route {
 			route{"POST", "/blocklist/check", s.userOrService, onGoroutine, s.checkDocuments},
 			route{"GET", "/blocklist", s.userOrService, onGoroutine, s.describeBlocklist})
 	}
+	if s.cfg.Traffic != nil {
+		table = append(table,
+			route{"POST", "/traffic/hit", s.rootOrService, onGoroutine, s.hitTraffic},
+			route{"GET", "/traffic", s.rootOrService, onGoroutine, s.showTraffic},
+			route{"GET", "/traffic/top", s.rootOrService, onGoroutine, s.showTopTraffic})
+	}
 	return table
 }
 

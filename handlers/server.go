@@ -21,6 +21,7 @@ import (
 	"flashsale/internal/listener"
 	"flashsale/internal/logpace"
 	"flashsale/internal/repeats"
+	"flashsale/internal/traffic"
 	"flashsale/redisx"
 	"flashsale/tokens"
 )
@@ -57,6 +58,8 @@ type Config struct {
 	// TLS there must be none: it is not used, and what Sale changes would wait for it.
 	Loop *eventloop.Loop
 
+	Traffic *traffic.Traffic // statistics; nil is off
+
 	Blocklist *blocklist.Blocklist // of invalid documents; nil answers its calls with 404
 
 	TLS                *tls.Config    // nil for plain HTTP
@@ -80,6 +83,9 @@ type Server struct {
 	loop     *eventloop.Server // nil where http serves all calls
 	adds     *limits.Adds
 
+	hitsByCall *traffic.Counters // by route and class of status, see count
+	hitsByFood *traffic.Counters // pieces that were added to carts
+
 	looks looks
 	lists atomic.Int64 // lists of all orders that are being sent
 
@@ -101,6 +107,7 @@ func New(cfg Config) *Server {
 	s.adds = limits.NewAdds(cfg.Catalog.Users(), cfg.CartAddsMinute)
 	s.router = newRouter(s.table())
 	s.nameFigures()
+	s.countTraffic()
 	s.http = &fasthttp.Server{
 		Handler:                      s.handle,
 		ErrorHandler:                 func(ctx *fasthttp.RequestCtx, _ error) { s.malformed(ctx) },

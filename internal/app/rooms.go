@@ -25,6 +25,9 @@ func (s *supervisor) rooms() []room {
 	if s.blocklist != nil {
 		list = append(list, room{"blocklist", s.blocklist.Run})
 	}
+	if keeper := s.newTrafficKeeper(); keeper != nil {
+		list = append(list, room{"traffic", keeper.Run})
+	}
 	if s.listed != nil {
 		list = append(list, room{"blocklist's metrics", s.listed.Run})
 	}
@@ -48,6 +51,9 @@ func (w *worker) rooms(stop context.Context) []room {
 	}
 	if w.blocklist != nil {
 		list = append(list, room{"blocklist", w.blocklist.Run})
+	}
+	if w.traffic != nil {
+		list = append(list, room{"traffic", w.traffic.Run})
 	}
 	list = append(list, room{"http", func(ctx context.Context) error { return w.serve(ctx, stop) }})
 	if w.loop != nil { // it runs the connections of all others

@@ -19,6 +19,7 @@ import (
 	"flashsale/internal/profiling"
 	"flashsale/internal/repeats"
 	"flashsale/internal/supervise"
+	"flashsale/internal/traffic"
 	"flashsale/redisx"
 	"flashsale/tokens"
 )
@@ -36,6 +37,7 @@ type worker struct {
 	blocklist *blocklist.Blocklist // nil where there is none
 	repeats   *repeats.Counter     // nil where the room is off
 	limits    *limits.Limiter      // nil without rate limits
+	traffic   *traffic.Traffic     // nil where the room is off
 	server    *handlers.Server
 	listener  net.Listener
 	ready     func() error
@@ -104,10 +106,11 @@ func newWorker(
 	if o.Blocklist != "" {
 		w.blocklist = blocklist.New(o.Blocklist)
 	}
+	w.traffic = w.newTraffic(o, &count.TrafficDroppedHits)
 	w.server = handlers.New(handlers.Config{
 		Catalog: o.catalog, Keys: keys, Sale: w.sale, TokenTTL: cfg.TokenTTL, TLS: encryption, Loop: w.loop,
 		ServiceToken: o.ServiceToken, Repeats: w.repeats, VK: o.VK, Blocklist: w.blocklist,
-		Limits: w.limits, CartAddsMinute: cfg.CartAdds, Figures: count,
+		Traffic: w.traffic, Limits: w.limits, CartAddsMinute: cfg.CartAdds, Figures: count,
 		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
 	})
 	return w, nil

@@ -26,6 +26,7 @@ type Config struct {
 	repeatsFlags
 	blocklistFlags
 	opsFlags
+	trafficFlags
 	loggingFlags
 
 	flags *Flags
@@ -65,6 +66,7 @@ func newConfig() *Config {
 	c.repeatsFlags.add(c.flags)
 	c.blocklistFlags.add(c.flags)
 	c.opsFlags.add(c.flags)
+	c.trafficFlags.add(c.flags)
 	c.loggingFlags.add(c.flags)
 	return c
 }

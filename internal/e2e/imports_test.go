@@ -31,6 +31,7 @@ var (
 var exceptions = map[[2]string]string{
 	{"internal/config", "internal/catalog"}:     "it fills the Config of the room",
 	{"internal/config", "internal/limits"}:      "it reads the rules",
+	{"internal/config", "internal/traffic"}:     "it reads the tiers",
 	{"internal/config", "tokens"}:               "it checks the least length of a secret, which tokens knows",
 	{"internal/eventloop", "internal/listener"}: "its limits hold for clients of the loop, too",
 }

@@ -58,7 +58,7 @@ func serveTogether(t *testing.T, count int, redis *redistest.Server, args ...str
 func TestServersStartTogether(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
-	servers := serveTogether(t, 3, redis, "-users", "2", "-foods", "2", "-stock", "7")
+	servers := serveTogether(t, 3, redis, "-users", "2", "-foods", "2", "-stock", "7", "-traffic", "off")
 	opened, id := 0, servers[0].Sale(t)
 	for _, s := range servers {
 		switch s.Banner(t, "sale") {

@@ -1,0 +1,272 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/polltest"
+	"flashsale/internal/traffic"
+	"flashsale/redisx/redistest"
+)
+
+const (
+	badTrafficKey = `{"code":"INVALID_KEY","message":"键无效"}`
+	badRange      = `{"code":"INVALID_RANGE","message":"时间范围、步长或次数无效"}`
+	noKey         = `{"code":"KEY_NOT_FOUND","message":"没有该键的统计"}`
+)
+
+// trafficConfig is the room at a time that does not change.
+func (s *shop) trafficConfig(t *testing.T) traffic.Config {
+	t.Helper()
+	tiers, err := traffic.ParseRetention(traffic.DefaultRetention)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return traffic.Config{Redis: s.redis.Config, Sale: "sale", Tiers: tiers, Zone: time.UTC, KeysMax: 100,
+		Now: func() time.Time { return time.Date(2026, 3, 2, 10, 20, 30, 0, time.UTC) }}
+}
+
+// withTraffic switches the room on. What is returned flushes it: it ends the room and begins another one, as
+// a restart of the server does.
+func (s *shop) withTraffic(t *testing.T) (flush func()) {
+	t.Helper()
+	end := func() {}
+	begin := func() {
+		room := traffic.New(s.trafficConfig(t))
+		s.do(func() {
+			s.cfg.Traffic, s.cfg.ServiceToken = room, serviceToken
+			s.router = newRouter(s.table())
+			s.countTraffic()
+		})
+		ctx, stop := context.WithCancel(context.Background())
+		var running sync.WaitGroup
+		running.Go(func() { _ = room.Run(ctx) }) // it returns nil
+		end = func() {
+			stop()
+			running.Wait()
+		}
+		polltest.Until(t, "connection of the room", func() bool {
+			_, err := room.Top(span(t, "1h"), 1)
+			return err == nil
+		})
+	}
+	begin()
+	t.Cleanup(func() { end() })
+	return func() {
+		end()
+		begin()
+	}
+}
+
+func span(t *testing.T, text string) traffic.Span {
+	t.Helper()
+	s, err := traffic.ParseSpan(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var service = []string{"Authorization", "Bearer " + serviceToken}
+
+var totalOf = regexp.MustCompile(`"total":(\d+)`)
+
+// total is the hits of a key in the last hour, as text, "" where there is none.
+func (s *shop) total(t *testing.T, key string) string {
+	t.Helper()
+	_, body, _ := s.call(t, 0, "GET", "/traffic?last=1h&key="+url.QueryEscape(key), "", service...)
+	if found := totalOf.FindStringSubmatch(body); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// A room that is off has no URLs.
+func TestTrafficOff(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.expect(t, 1, "GET", "/traffic?key=x&last=1h", "", 404, unknownPath)
+		s.expect(t, 1, "POST", "/traffic/hit", `{"key":"x"}`, 404, unknownPath)
+		s.expect(t, 1, "GET", "/traffic/top", "", 404, unknownPath)
+	})
+}
+
+// What other programs count is answered to the byte.
+func TestTrafficCalls(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		flush := s.withTraffic(t)
+		s.expect(t, 0, "GET", "/traffic?key=page&last=1h", "", 404, noKey, service...)
+		s.expect(t, 0, "POST", "/traffic/hit", `{"key":"page"}`, 204, "", service...)
+		s.expect(t, 1, "POST", "/traffic/hit", `{"key":"p\u0061ge","n":4,"at":1772446745,"x":null}`, 204, "")
+		s.expect(t, 0, "POST", "/traffic/hit", `{"hits":[{"key":"page","n":2},{"key":"ü/ ?"}]}`, 204, "",
+			service...)
+		s.expect(t, 0, "POST", "/traffic/hit", `{"hits":[]}`, 204, "", service...)
+		flush()
+		s.expect(t, 1, "GET", "/traffic?key=page&from=2026-03-02T10:17&to=1772446920&tz=America/New_York", "",
+			400, badRange) // 10:17 there is after it
+		s.expect(t, 1, "GET", "/traffic?key=page&from=2026-03-02T10:18&to=1772446920&step=1m", "", 200,
+			`{"key":"page","from":"2026-03-02T10:18:00Z","to":"2026-03-02T10:22:00Z","tz":"UTC","step":"1m",`+
+				`"data_step":"1m","total":7,"points":[{"at":"2026-03-02T10:18:00Z","hits":null},`+
+				`{"at":"2026-03-02T10:19:00Z","hits":4},{"at":"2026-03-02T10:20:00Z","hits":3,"partial":true},`+
+				`{"at":"2026-03-02T10:21:00Z","hits":null}]}`)
+		s.expect(t, 0, "GET", "/traffic?key=page&last=1d&step=1d&tz=Asia/Kolkata", "", 200,
+			`{"key":"page","from":"2026-03-02T00:00:00+05:30","to":"2026-03-03T00:00:00+05:30","tz":"Asia/Kolkata",`+
+				`"step":"1d","data_step":"1m","total":7,"points":[{"at":"2026-03-02T00:00:00+05:30","hits":7,`+
+				`"partial":true}]}`, service...)
+		s.expect(t, 0, "GET", "/traffic/top?last=5m&n=1", "", 200,
+			`{"from":"2026-03-02T10:15:00Z","to":"2026-03-02T10:25:00Z","keys":[{"key":"page","hits":7}],`+
+				`"others_at_most":4}`, service...)
+		if got := s.total(t, "ü/ ?"); got != "1" {
+			t.Errorf("a key of odd characters has %q hits", got)
+		}
+	})
+}
+
+func TestTrafficRefuses(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		flush := s.withTraffic(t)
+		for _, call := range [][3]string{{"POST", "/traffic/hit", `{"key":"x"}`},
+			{"GET", "/traffic?key=x&last=1h"}, {"GET", "/traffic/top"}} {
+			s.expect(t, 0, call[0], call[1], call[2], 401, invalidToken)
+			s.expect(t, 2, call[0], call[1], call[2], 401, invalidToken) // a user who is not root
+			s.expect(t, 0, call[0], call[1], call[2], 401, invalidToken, "Authorization", "Bearer x")
+		}
+		for body, want := range badBodies(`{"key":"x"}`) {
+			s.expect(t, 1, "POST", "/traffic/hit", body, 400, want)
+		}
+		for body, want := range map[string]string{
+			`{"key":7}`: malformed, `{"key":null}`: malformed, `{"key":"x","n":"1"}`: malformed,
+			`{"key":"x","n":1.5}`: malformed, `{"key":"x","at":"now"}`: malformed, `{"hits":{}}`: malformed,
+			`{"hits":null}`: malformed, `{"hits":[7]}`: malformed, `{"hits":[{"key":"x"},{}]}`: malformed,
+			`{"hits":"x"}`: malformed, `{"hits":[null]}`: malformed,
+			`{"key":""}`: badTrafficKey, `{"key":"a\u0000"}`: badTrafficKey, `{"key":"call:x"}`: badTrafficKey,
+			`{"key":"food:1:sold"}`: badTrafficKey, `{"key":"` + strings.Repeat("x", 129) + `"}`: badTrafficKey,
+			`{"key":"x","n":0}`: badRange, `{"key":"x","n":-1}`: badRange, `{"key":"x","n":1000000001}`: badRange,
+			`{"key":"x","at":1}`: badRange, `{"key":"x","at":9999999999}`: badRange,
+			`{"hits":[{"key":"x"},{"key":"x","n":0}]}`: badRange,
+		} {
+			s.expect(t, 1, "POST", "/traffic/hit", body, 400, want)
+		}
+		for query, want := range map[string]string{
+			"": badTrafficKey, "?last=1h": badTrafficKey, "?key=x": badRange, "?key=x&last=1": badRange,
+			"?key=x&last=1h&step=7m": badRange, "?key=x&last=1h&from=2026-01-01": badRange,
+			"?key=x&from=2026-01-01": badRange, "?key=x&to=2026-01-01": badRange,
+			"?key=x&from=2026-01-02&to=2026-01-01": badRange, "?key=x&from=2026-01-01&to=2026-01-01": badRange,
+			"?key=x&last=1h&tz=Mars/Olympus": badRange, "?key=x&last=1h&tz=../etc/passwd": badRange,
+			"?key=x&from=yesterday&to=2026-01-01": badRange,
+		} {
+			s.expect(t, 1, "GET", "/traffic"+query, "", 400, want)
+		}
+		s.expect(t, 1, "POST", "/traffic/hit", `{"key":"x"}`, 204, "")
+		flush()
+		if got := s.total(t, "x"); got != "1" {
+			t.Errorf("%q hits: one that was refused counts", got)
+		}
+		s.expect(t, 1, "GET", "/traffic?key=x&last=1y&step=1m", "", 400, badRange) // too many points
+		for _, query := range []string{"?last=25h", "?last=x", "?n=0", "?n=x", "?n=101"} {
+			s.expect(t, 1, "GET", "/traffic/top"+query, "", 400, badRange)
+		}
+		s.expect(t, 1, "DELETE", "/traffic", "", 405, `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`)
+	})
+}
+
+// Every call is counted once by route and class, and pieces that are added and sold by food.
+func TestTrafficOfTheSale(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		flush := s.withTraffic(t)
+		cart := s.cartOf(2)
+		for _, call := range []struct {
+			user               uint32
+			method, path, body string
+			status             int
+		}{
+			{0, "POST", "/login", `{"username":"user2","password":"pass2"}`, 200},
+			{0, "POST", "/login", `{"username":"user2","password":"x"}`, 403},
+			{0, "POST", "/login", ``, 400},
+			{2, "GET", "/foods", "", 200},
+			{2, "HEAD", "/foods", "", 200},
+			{0, "GET", "/foods", "", 401},
+			{2, "POST", "/carts", "", 200},
+			{2, "PATCH", "/carts/" + cart, `{"food_id":1,"count":2}`, 204},
+			{2, "PATCH", "/carts/" + cart, `{"food_id":1,"count":0}`, 204},
+			{2, "PATCH", "/carts/" + cart, `{"food_id":1,"count":-1}`, 204},
+			{2, "PATCH", "/carts/" + cart, `{"food_id":5,"count":1}`, 204},
+			{2, "PATCH", "/carts/" + cart, `{"food_id":5,"count":3}`, 403},
+			{2, "PATCH", "/carts/" + cart, `{"food_id":9,"count":1}`, 404},
+			{2, "POST", "/orders", `{"cart_id":"` + cart + `"}`, 200},
+			{2, "POST", "/orders", `{"cart_id":"` + cart + `"}`, 403},
+			{2, "GET", "/orders", "", 200},
+			{0, "GET", "/nowhere", "", 404},
+			{2, "DELETE", "/orders", "", 405},
+			{2, "GET", "/orders/x", "", 404},
+		} {
+			if status, body, _ := s.call(t, call.user, call.method, call.path, call.body); status != call.status {
+				t.Errorf("%+v: %d %s", call, status, body)
+			}
+		}
+		s.do(func() { s.PublishStock([]int64{9, 10, 10, 10, 9}) })
+		flush()
+		for key, want := range map[string]string{
+			"call:POST /login:2xx": "1", "call:POST /login:4xx": "2", "call:GET /foods:2xx": "2",
+			"call:GET /foods:4xx": "1", "call:POST /carts:2xx": "1", "call:POST /carts:4xx": "",
+			"call:PATCH /carts/:id:2xx": "4", "call:PATCH /carts/:id:4xx": "2", "call:POST /orders:2xx": "1",
+			"call:POST /orders:4xx": "1", "call:GET /orders:2xx": "1", "call:other:4xx": "3", "call:other:2xx": "",
+			"food:1:added": "2", "food:5:added": "1", "food:2:added": "", "food:1:sold": "1", "food:5:sold": "1",
+			"food:2:sold": "",
+		} {
+			if got := s.total(t, key); got != want {
+				t.Errorf("%s: %q hits, want %q", key, got, want)
+			}
+		}
+	})
+}
+
+// Without Redis hits are taken, and queries get 503.
+func TestTrafficWithoutRedis(t *testing.T) {
+	onEngines(t, func(t *testing.T, open opener) {
+		server := redistest.New(t)
+		s := open(t, "unix", server.Socket)
+		s.withTraffic(t)
+		server.Kill(t)
+		s.expect(t, 1, "POST", "/traffic/hit", `{"key":"x"}`, 204, "")
+		for _, path := range []string{"/traffic?key=x&last=1h", "/traffic/top"} {
+			h := s.expect(t, 1, "GET", path, "", 503, unavailable)
+			if h.Get("Retry-After") != "1" {
+				t.Errorf("Retry-After %q", h.Get("Retry-After"))
+			}
+		}
+	})
+}
+
+// Counting does not allocate on the hot flow.
+func TestTrafficDoesNotAllocate(t *testing.T) {
+	if redistest.Race {
+		t.Log("not counted under -race")
+		return
+	}
+	s := open(t, "unix", redistest.Start(t).Socket)
+	s.withTraffic(t)
+	var request fasthttp.Request
+	request.Header.SetMethod("PATCH")
+	request.SetRequestURI("/carts/" + s.cartOf(2))
+	request.Header.Set("Access-Token", s.token(2))
+	var ctx fasthttp.RequestCtx
+	for _, count := range []int{1, -1} {
+		request.SetBodyString(fmt.Sprintf(`{"food_id":1,"count":%d}`, count))
+		ctx.Init(&request, nil, nil)
+		s.handle(&ctx) // the first one begins the cart
+		if n := testing.AllocsPerRun(100, func() {
+			ctx.Response.Reset()
+			s.handle(&ctx)
+		}); n != 0 {
+			t.Errorf("count %d: %v allocations", count, n)
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package traffic
+
+import (
+	_ "embed" // the scripts
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"flashsale/redisx/pipeline"
+)
+
+var (
+	//go:embed record.lua
+	recordSource string
+	//go:embed flush.lua
+	flushSource string
+
+	flushScript = pipeline.NewScript(recordSource + flushSource)
+)
+
+const (
+	// A chunk is one call of a script, and Redis carries out a pipeline of some kilobytes at a stretch. Both
+	// are short, because orders may wait in the same Redis: the README has what they take.
+	chunkHits   = 50
+	chunksSent  = 4       // in one pipeline
+	waitingMax  = 1 << 18 // keys and minutes that wait for Redis; a hit of another one is dropped
+	slotMinutes = 5       // of a slot of the most-hit keys
+)
+
+// What flush.lua returns.
+const (
+	chunkCounted       = 0
+	chunkCountedBefore = 1
+	chunkMissing       = 2
+)
+
+// flusher is what waits to be flushed. Only one goroutine uses it.
+type flusher struct {
+	process  string // a random id
+	waiting  map[entry]int64
+	chunks   []*chunk // cut off from waiting and not known to be counted, in their order
+	last     int64    // number of the last chunk that was cut off
+	answered int64    // number of the last chunk that is known to be counted
+}
+
+// chunk is hits under a number. It is sent as it is until it is answered.
+type chunk struct {
+	number int64
+	hits   []keyHits
+}
+
+type keyHits struct {
+	entry
+	n int64
+}
+
+// collect takes what was counted since the last time: begun is when that was.
+func (t *Traffic) collect(begun time.Time) {
+	minute := begun.Unix() / 60
+	for _, c := range t.counters {
+		for i := range c.hits {
+			if n := c.hits[i].Swap(0); n > 0 {
+				t.await(entry{c.keys[i], minute}, n)
+			}
+		}
+	}
+	for i := range t.shards {
+		for e, n := range t.shards[i].take() {
+			t.await(e, n)
+		}
+	}
+}
+
+// await has hits wait for the next flush.
+func (t *Traffic) await(e entry, n int64) {
+	f := &t.flusher
+	if _, known := f.waiting[e]; known || len(f.waiting) < waitingMax {
+		f.waiting[e] += n
+		return
+	}
+	t.cfg.Dropped.Add(uint64(n))
+	if t.droppedLines.Due(time.Now()) > 0 {
+		slog.Warn("hits are dropped from the statistics: too many wait for Redis", "dropped",
+			t.cfg.Dropped.Value())
+	}
+}
+
+// flush sends what waits and reports whether all of it is counted. What is not stays for the next time. New
+// chunks are cut off only when all before them are counted: what waits meanwhile goes on being summed up.
+func (t *Traffic) flush() bool {
+	f := &t.flusher
+	whole := t.sendChunks()
+	if whole && len(f.waiting) > 0 {
+		f.cut()
+		whole = t.sendChunks()
+	}
+	return t.flushSold() && whole
+}
+
+// cut makes chunks of what waits.
+func (f *flusher) cut() {
+	var c *chunk
+	for e, n := range f.waiting {
+		if c == nil || len(c.hits) == chunkHits {
+			f.last++
+			c = &chunk{number: f.last}
+			f.chunks = append(f.chunks, c)
+		}
+		c.hits = append(c.hits, keyHits{e, n})
+	}
+	clear(f.waiting)
+}
+
+// sendChunks sends the chunks in their order and reports whether all are counted.
+func (t *Traffic) sendChunks() bool {
+	f := &t.flusher
+	for len(f.chunks) > 0 {
+		counted := t.sendSome(f.chunks[:min(len(f.chunks), chunksSent)])
+		if counted == 0 {
+			return false
+		}
+		f.answered = f.chunks[counted-1].number
+		f.chunks = f.chunks[counted:]
+	}
+	return true
+}
+
+// sent is a chunk on its way.
+type sent struct {
+	reply int64
+	err   error
+	done  *sync.WaitGroup
+}
+
+func (s *sent) Complete(x *pipeline.Call) {
+	_, s.err = x.Result()
+	x.Free()
+	s.done.Done()
+}
+
+// sendSome sends chunks in one pipeline and returns how many of them, from the first one on, are counted.
+func (t *Traffic) sendSome(chunks []*chunk) (counted int) {
+	var done sync.WaitGroup
+	sending := make([]sent, len(chunks))
+	for i, c := range chunks {
+		s := &sending[i]
+		s.done = &done
+		done.Add(1)
+		keys := []string{stateKey, namesKey, processPrefix + t.flusher.process}
+		x := flushScript.Call(&s.reply, keys, t.chunkArgs(c)...)
+		if !t.redis.Send(x, s) {
+			s.err = pipeline.ErrUnavailable
+			x.Free()
+			done.Done()
+			sending = sending[:i+1]
+			break
+		}
+	}
+	done.Wait()
+	for _, s := range sending {
+		if s.err != nil || s.reply == chunkMissing {
+			break
+		}
+		if s.reply != chunkCounted && s.reply != chunkCountedBefore {
+			slog.Error("statistics are not flushed", "error",
+				fmt.Errorf("flush.lua returned the unknown code %d", s.reply))
+			break
+		}
+		counted++
+	}
+	return counted
+}
+
+// chunkArgs are the ARGV of flush.lua.
+func (t *Traffic) chunkArgs(c *chunk) []string {
+	var minutes []int64
+	places := map[int64]string{} // in minutes, from 1
+	for _, h := range c.hits {
+		if places[h.minute] == "" {
+			minutes = append(minutes, h.minute)
+			places[h.minute] = strconv.Itoa(len(minutes))
+		}
+	}
+	args := t.recordArgs(minutes)
+	args = append(args, itoa(c.number), itoa(t.flusher.answered))
+	for _, h := range c.hits {
+		args = append(args, h.key, places[h.minute], itoa(h.n))
+	}
+	return args
+}
+
+// recordArgs are the ARGV of record.lua.
+func (t *Traffic) recordArgs(minutes []int64) []string {
+	args := []string{strconv.Itoa(t.cfg.KeysMax), strconv.Itoa(len(t.layout.tiers))}
+	for _, tier := range t.layout.tiers {
+		args = append(args, strconv.Itoa(int(tier.Step)))
+	}
+	args = append(args, strconv.Itoa(len(minutes)))
+	for _, minute := range minutes {
+		at := time.Unix(minute*60, 0)
+		for _, tier := range t.layout.tiers {
+			args = append(args, itoa(t.layout.grids[tier.Step].number(at)))
+		}
+		args = append(args, itoa(minute/slotMinutes))
+	}
+	return args
+}

@@ -1,0 +1,190 @@
+package traffic
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/redisx/pipeline"
+)
+
+var (
+	//go:embed advance.lua
+	advanceSource string
+	//go:embed swept.lua
+	sweptSource string
+	//go:embed trim.lua
+	trimSource string
+
+	advanceScript = pipeline.NewScript(advanceSource)
+	sweptScript   = pipeline.NewScript(sweptSource)
+	trimScript    = pipeline.NewScript(trimSource)
+)
+
+const (
+	keepInterval = time.Minute           // between two looks at what is to be added up
+	keepRetry    = time.Second           // where Redis did not answer
+	sweepPause   = 10 * time.Millisecond // between two steps of a sweep
+	sweepKeys    = 50                    // of one step
+
+	slotOpen  = 2    // slots before the current one that still take hits
+	slotKeys  = 1000 // that stay of a slot that is closed
+	trimKeys  = 1000 // that one step removes
+	slotsKept = 300  // a day of slots, and some more
+)
+
+// Keeper adds up old buckets. One in each server is enough; several of one Redis share the work, and it does
+// no harm when two do the same.
+type Keeper struct {
+	cfg    Config
+	layout *layout
+	redis  *pipeline.Conn
+}
+
+// NewKeeper makes a Keeper.
+func NewKeeper(cfg Config) *Keeper {
+	return &Keeper{cfg, newLayout(cfg.Tiers, cfg.Zone), pipeline.New(cfg.Redis, pipeline.Options{
+		Scripts: []*pipeline.Script{advanceScript, sweptScript, trimScript, rollScript},
+		Outage:  &pipeline.Outage{Effect: "old statistics are not added up"},
+	})}
+}
+
+// Run works until ctx ends, and returns nil then. Steps that are left are done later, by any server.
+func (k *Keeper) Run(ctx context.Context) error {
+	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
+	var redis sync.WaitGroup
+	redis.Go(func() { _ = k.redis.Run(connected) }) // it returns nil
+	for ctx.Err() == nil {
+		next := keepInterval
+		if err := k.keep(ctx); err != nil {
+			next = keepRetry
+		}
+		pause(ctx, next)
+	}
+	disconnect()
+	redis.Wait()
+	return nil
+}
+
+// keep moves the frontiers and does all that is due. The log of the connection has its errors.
+func (k *Keeper) keep(ctx context.Context) error {
+	now, err := redisTime(k.redis, k.cfg.Now)
+	if err != nil {
+		return err
+	}
+	if err := k.trim(ctx, now); err != nil {
+		return err
+	}
+	cursor, keys, err := k.advance(now)
+	for err == nil && cursor >= 0 && pause(ctx, sweepPause) {
+		cursor, err = k.sweep(cursor, keys)
+	}
+	return err
+}
+
+// redisTime returns the time of Redis, which all servers share, or that of a clock.
+func redisTime(redis *pipeline.Conn, clock func() time.Time) (time.Time, error) {
+	if clock != nil {
+		return clock(), nil
+	}
+	var seconds, microseconds int64
+	err := redis.Do(pipeline.Command(&radix.Tuple{&seconds, &microseconds}, "TIME"))
+	return time.Unix(seconds, microseconds*1000), err
+}
+
+// advance moves the frontiers. cursor is the last key that is swept, -1 when all are.
+func (k *Keeper) advance(now time.Time) (cursor, keys int64, err error) {
+	var args []string
+	for _, tier := range k.layout.tiers[:len(k.layout.tiers)-1] {
+		args = append(args, strconv.Itoa(int(tier.Step)), itoa(k.layout.frontier(tier, now)))
+	}
+	x := advanceScript.Call(&radix.Tuple{&cursor, &keys}, []string{stateKey, namesKey}, args...)
+	err = k.redis.Do(x)
+	return cursor, keys, err
+}
+
+// sweep adds up what is due of some keys behind the cursor, and moves that.
+func (k *Keeper) sweep(cursor, keys int64) (next int64, err error) {
+	last := min(cursor+sweepKeys, keys)
+	for id := cursor + 1; id <= last; id++ {
+		if err := k.slim(id); err != nil {
+			return 0, err
+		}
+	}
+	if last == keys {
+		last = -1
+	}
+	err = k.redis.Do(sweptScript.Call(&next, []string{stateKey}, itoa(cursor), itoa(last)))
+	return next, err
+}
+
+// slim adds up all that is due of a key. What one tier gives to the next may be due there.
+func (k *Keeper) slim(id int64) error {
+	for range k.layout.tiers {
+		index, f, err := readIndex(k.redis, id)
+		if err != nil {
+			return err
+		}
+		due := k.layout.due(index, f)
+		if len(due) == 0 {
+			return nil
+		}
+		if err := k.layout.rollSome(k.redis, id, due); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readIndex reads the index of a key, and the frontiers.
+func readIndex(redis *pipeline.Conn, id int64) (index []int64, f frontiers, err error) {
+	var state map[string]string
+	x := pipeline.Command(&state, "HGETALL", stateKey).Command(&index, "SMEMBERS", indexKey(id))
+	err = redis.Do(x)
+	return index, readFrontiers(state), err
+}
+
+// trim closes slots of the most-hit keys and keeps the best of them.
+func (k *Keeper) trim(ctx context.Context, now time.Time) error {
+	var first string
+	if err := k.redis.Do(pipeline.Command(&first, "HGET", stateKey, "top")); err != nil {
+		return err
+	}
+	last := slotOf(now) - slotOpen - 1
+	slot, _ := strconv.ParseInt(first, 10, 64) // 0 where there is none
+	if slot == 0 {
+		slot = last
+	}
+	for slot = max(slot, last-slotsKept); slot <= last && ctx.Err() == nil; {
+		var left int64
+		x := trimScript.Call(&left, []string{stateKey, topPrefix + itoa(slot)}, itoa(slot),
+			strconv.Itoa(slotKeys), strconv.Itoa(trimKeys))
+		if err := k.redis.Do(x); err != nil {
+			return err
+		}
+		if left > 0 {
+			pause(ctx, sweepPause)
+		} else {
+			slot++
+		}
+	}
+	return nil
+}
+
+// slotOf is the slot of the most-hit keys that a time is in.
+func slotOf(t time.Time) int64 { return t.Unix() / 60 / slotMinutes }
+
+// pause waits, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}

@@ -1,0 +1,28 @@
+package traffic
+
+// Every key of the room. All have one hash tag, so that on Redis Cluster they lie on one node:
+//
+//	traffic:{t}:keys                 hash        id of each key, by its name              for ever
+//	traffic:{t}:<id>                 set         index: blocks of the key, see block.go   for ever
+//	traffic:{t}:<id>:<step>:<block>  hash        hits by bucket, 0 to 127                 for ever
+//	traffic:{t}:state                hash        frontier of each step, cursor of the     for ever
+//	                                             sweep, top (first open slot), other
+//	                                             (hits beyond -traffic-keys)
+//	traffic:{t}:p:<process>          string      last chunk that a process has flushed    30 days
+//	traffic:{t}:sold:<sale>          hash        pieces sold that are counted, by key     400 days
+//	traffic:{t}:top:<slot>           sorted set  hits by key in five minutes              26 hours
+const (
+	tag = "traffic:{t}:"
+
+	stateKey      = tag + "state"
+	namesKey      = tag + "keys"
+	processPrefix = tag + "p:"
+	soldPrefix    = tag + "sold:"
+	topPrefix     = tag + "top:"
+)
+
+func indexKey(id int64) string { return tag + itoa(id) }
+
+func blockKey(id int64, b block) string {
+	return tag + itoa(id) + ":" + itoa(int64(b.step)) + ":" + itoa(b.number)
+}

@@ -1,0 +1,56 @@
+package traffic
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestParseTime(t *testing.T) {
+	for _, test := range []struct{ text, zone, want string }{
+		{"1772446745", "UTC", "2026-03-02T10:19:05Z"},
+		{"2026-03-29", "Europe/Berlin", "2026-03-28T23:00:00Z"},
+		{"2026-03-29T12:30", "Europe/Berlin", "2026-03-29T10:30:00Z"},
+		{"2026-03-29T12:30:00+01:00", "Asia/Kolkata", "2026-03-29T11:30:00Z"},
+		{"2026-03-29", "Asia/Beirut", "2026-03-28T22:00:00Z"}, // there is no midnight
+	} {
+		got, err := parseTime(test.text, zone(t, test.zone))
+		if err != nil || got.UTC().Format(time.RFC3339) != test.want {
+			t.Errorf("%s in %s: %v, %v, want %s", test.text, test.zone, got, err, test.want)
+		}
+	}
+	for _, text := range []string{"", "now", "-1", "2026-13-01", "2026-02-30", "10:30", "99999999999999"} {
+		if got, err := parseTime(text, time.UTC); !errors.Is(err, ErrBadRange) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+}
+
+// Any query is read without a fault, and has a range with as many points as may be.
+func FuzzParseQuery(f *testing.F) {
+	f.Add("24h", "", "", "1h", "Europe/Berlin")
+	f.Add("", "2026-03-29", "2026-10-25T10:00", "", "America/New_York")
+	f.Add("", "0", "253402300799", "1y", "Asia/Kolkata")
+	f.Fuzz(func(t *testing.T, last, from, to, step, tz string) {
+		params := map[string]string{"key": "k", "last": last, "from": from, "to": to, "step": step, "tz": tz}
+		q, err := parseQuery(func(name string) string { return params[name] }, time.UTC)
+		if err != nil {
+			if !errors.Is(err, ErrBadRange) {
+				t.Errorf("%v: %v", params, err)
+			}
+			return
+		}
+		now := time.Unix(1_772_446_745, 0)
+		w, err := q.window(now)
+		if err != nil {
+			return
+		}
+		n := w.last - w.first + 1
+		if n < 1 || n > pointsMax || !w.from.Before(w.to) {
+			t.Errorf("%v: %d points from %v to %v", params, n, w.from, w.to)
+		}
+		if q.Last != (Span{}) && w.to.Before(now) {
+			t.Errorf("%v: it ends at %v", params, w.to)
+		}
+	})
+}

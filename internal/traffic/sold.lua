@@ -1,0 +1,21 @@
+-- Counts pieces that were sold: the difference to what is counted of the sale already, so that several
+-- servers which see the same stock count it once. It stands behind record.lua.
+--
+-- KEYS[3]  what is counted of the sale: hash key -> pieces
+-- ARGV     behind those of record.lua, which have one time: for each food its key, and all its pieces that
+--          were sold: integer >= 0
+--
+-- Returns the number of pieces that were counted now.
+local SALE_LIFETIME = 34560000
+local counted = 0
+for i = read + 1, #ARGV, 2 do
+  local more = tonumber(ARGV[i + 1]) - tonumber(call('HGET', KEYS[3], ARGV[i]) or 0)
+  if more > 0 then
+    add(ARGV[i], 1, more)
+    call('HSET', KEYS[3], ARGV[i], ARGV[i + 1])
+    counted = counted + more
+  end
+end
+finish()
+if counted > 0 then call('EXPIRE', KEYS[3], SALE_LIFETIME) end
+return counted
