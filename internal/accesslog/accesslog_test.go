@@ -60,7 +60,8 @@ func start(t *testing.T, l *Log) (stop func()) {
 
 var order = Record{
 	Time: time.Date(2026, 11, 11, 20, 0, 0, 123e6, time.UTC), RequestID: "a1b2",
-	Method: "POST", Route: "/orders", User: 7, Status: 403, Code: "FOOD_OUT_OF_STOCK", BytesIn: 46, BytesOut: 60, Took: 1234567 * time.Nanosecond,
+	Method: "POST", Route: "/orders", User: 7, Status: 403, Code: "FOOD_OUT_OF_STOCK",
+	BytesIn: 46, BytesOut: 60, Took: 1234567 * time.Nanosecond,
 	Client: netip.MustParseAddr("203.0.113.5"), Connection: "loop",
 	TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", SpanID: "00f067aa0ba902b7",
 }
