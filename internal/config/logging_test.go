@@ -8,7 +8,8 @@ import (
 
 func TestAccessLog(t *testing.T) {
 	clearEnvironment(t)
-	for part, want := range map[string]int{"": 0, "1": 1, "all": 1, "1/1": 1, "1/100": 100, "1/1000000000": 1e9} {
+	for part, want := range map[string]int{"": 0, "1": 1, "all": 1, "1/1": 1, "1/100": 100,
+		"1/1000000000": 1e9} {
 		if got := parse(t, "-access-log", part).AccessLog; got != want {
 			t.Errorf("-access-log %s: one in %d, want %d", part, got, want)
 		}
