@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"log/slog"
 	"runtime/debug"
 	"sync"
 
@@ -70,9 +69,10 @@ func (a *answer) finish() {
 // every other request.
 func (s *Server) end(ctx *fasthttp.RequestCtx) {
 	if fault := recover(); fault != nil {
-		slog.Error("a request failed", "method", string(ctx.Method()), "path", string(ctx.Path()),
-			"fault", fault, "stack", string(debug.Stack()))
+		s.logFault(ctx, "fault", fault, "stack", string(debug.Stack()))
+		id := string(s.identify(ctx))
 		ctx.Response.Reset()
+		ctx.Response.Header.Set(requestIDHeader, id)
 		reply(ctx, errInternal)
 		ctx.SetConnectionClose()
 	}

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bytes"
+	"net/netip"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -30,10 +31,18 @@ func (a *answer) count(ctx *fasthttp.RequestCtx) {
 	}
 	a.counted = true
 	a.server.countReply(&ctx.Response, a.figure, time.Since(timeOf(ctx)))
+	if a.server.answersID(ctx) {
+		a.server.identify(ctx)
+	}
 }
 
-// countUnread counts the reply to a request that could not be read. How long it took is not known.
-func (s *Server) countUnread(r *fasthttp.Response) { s.countReply(r, figures.Other, 0) }
+// countUnread counts the reply to a peer's request that could not be read. How long it took is not known.
+func (s *Server) countUnread(r *fasthttp.Response, _ netip.Addr) {
+	s.countReply(r, figures.Other, 0)
+	if s.cfg.RequestIDs {
+		setNewID(&r.Header)
+	}
+}
 
 func (s *Server) countReply(r *fasthttp.Response, figure int, took time.Duration) {
 	status := r.StatusCode()

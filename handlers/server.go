@@ -60,7 +60,9 @@ type Config struct {
 	TLS                *tls.Config    // nil for plain HTTP
 	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors
 	ConnsPerAddressMax int            // the same for each client address, trusted proxies excepted
-	TrustedProxies     []netip.Prefix // their X-Forwarded-For is believed
+	TrustedProxies     []netip.Prefix // their X-Forwarded-For and X-Request-Id are believed
+
+	RequestIDs bool // every reply carries an X-Request-Id
 
 	Figures *figures.Worker // where requests are counted; nil counts where nobody reads
 }
@@ -210,7 +212,7 @@ func badRequest(ctx *fasthttp.RequestCtx) {
 // malformed answers a request that fasthttp cannot read.
 func (s *Server) malformed(ctx *fasthttp.RequestCtx) {
 	badRequest(ctx)
-	s.countUnread(&ctx.Response)
+	s.countUnread(&ctx.Response, peerOf(ctx))
 }
 
 // quietLogger takes what fasthttp logs about single connections, such as resets: with a thousand clients it
