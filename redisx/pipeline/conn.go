@@ -202,6 +202,7 @@ func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 			return r.l, r.err
 		case x := <-c.queue:
 			x.complete(ErrUnavailable)
+			c.opts.Waiting.Set(int64(len(c.queue)))
 		}
 	}
 }
@@ -294,11 +295,8 @@ func (c *Conn) exchange(l *Link, b *batch) error {
 
 // noteSent counts a batch that is sent.
 func (c *Conn) noteSent(b *batch, sent time.Time) {
-	f := c.opts.Figures
-	f.Batches.Inc()
-	f.Calls.Add(uint64(len(b.calls)))
-	f.BatchCalls.Observe(len(b.calls))
-	f.QueueWait.Observe(sent.Sub(b.oldest))
+	c.opts.Figures.BatchCalls.Observe(len(b.calls))
+	c.opts.Figures.QueueWait.Observe(sent.Sub(b.oldest))
 }
 
 // noteReplies counts the time that a batch took, and notes that of a full one.
@@ -347,6 +345,7 @@ func (c *Conn) refuseWaiting() {
 		case x := <-c.queue:
 			x.complete(ErrUnavailable)
 		default:
+			c.opts.Waiting.Set(0)
 			return
 		}
 	}
