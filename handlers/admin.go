@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/accesslog"
 	"flashsale/redisx"
 )
 
@@ -20,13 +21,14 @@ import (
 const listsMax = 2
 
 // listAllOrders streams every order of the sale, a page of Redis at a time.
-func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, _ call) {
+func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, c call) {
 	list := s.newOrderList()
 	if list == nil {
 		reply(ctx, errTooManyRequests)
 		return
 	}
-	if s.answersID(ctx) {
+	c.answer.list = list
+	if s.cfg.AccessLog != nil || s.answersID(ctx) {
 		list.of = s.identity(ctx)
 	}
 	streamed := false
@@ -84,7 +86,9 @@ type orderList struct {
 	text   []byte    // not read yet
 	err    error     // what follows the text
 	orders int
+	sent   int64 // bytes that were read
 	closed bool
+	entry  *accesslog.Record // that is complete when the list is closed, nil for none
 }
 
 // newOrderList begins a list, nil where there are listsMax already. It must be closed.
@@ -98,9 +102,16 @@ func (s *Server) newOrderList() *orderList {
 
 // Close lets another list begin.
 func (l *orderList) Close() error {
-	if !l.closed {
-		l.closed = true
-		l.server.lists.Add(-1)
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	l.server.lists.Add(-1)
+	if l.entry != nil {
+		now := time.Now()
+		l.entry.Took += now.Sub(l.entry.Time)
+		l.entry.Time, l.entry.BytesOut = now, l.sent
+		l.server.cfg.AccessLog.Add(l.entry)
 	}
 	return nil
 }
@@ -125,6 +136,7 @@ func (l *orderList) Read(p []byte) (n int, err error) {
 	}
 	n = copy(p, l.text)
 	l.text = l.text[n:]
+	l.sent += int64(n)
 	return n, nil
 }
 

@@ -18,11 +18,12 @@ type answer struct {
 	server   *Server
 	exchange *eventloop.Exchange // on the event loop, else nil
 
-	figure  int  // of the call, see nameFigures
-	counted bool // the request
+	figure  int        // of the call, see nameFigures
+	counted bool       // the request
+	list    *orderList // that the reply consists of, or nil
 
 	ctx   *fasthttp.RequestCtx
-	user  uint32
+	user  uint32     // who calls, 0 for none
 	reply replyLater // nil as long as nothing is to come later
 	err   error
 	done  chan struct{} // for the goroutine that waits
@@ -34,7 +35,7 @@ type replyLater = func(s *Server, ctx *fasthttp.RequestCtx, user uint32, err err
 // later has the reply wait for an outcome. It must be the last thing that a handler does.
 func (c call) later(ctx *fasthttp.RequestCtx, reply replyLater) redisx.Outcome {
 	a := c.answer
-	a.ctx, a.user, a.reply = ctx, c.user, reply
+	a.ctx, a.reply = ctx, reply
 	if a.onLoop() {
 		a.exchange.Later()
 	}
@@ -82,7 +83,9 @@ func (s *Server) end(ctx *fasthttp.RequestCtx) {
 }
 
 // begin makes the answer ready for a request.
-func (a *answer) begin() { a.figure, a.counted = figures.Other, false }
+func (a *answer) begin() {
+	a.figure, a.counted, a.user, a.list = figures.Other, false, 0, nil
+}
 
 // serveOnLoop is the entry of requests that the event loop has read.
 func (s *Server) serveOnLoop(x *eventloop.Exchange) {

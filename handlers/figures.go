@@ -29,18 +29,15 @@ func (a *answer) count(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	a.counted = true
-	a.server.countReply(&ctx.Response, a.figure, time.Since(timeOf(ctx)))
-	if a.server.answersID(ctx) {
-		a.server.identify(ctx)
-	}
+	took := time.Since(timeOf(ctx))
+	a.server.countReply(&ctx.Response, a.figure, took)
+	a.log(ctx, took)
 }
 
 // countUnread counts the reply to a peer's request that could not be read. How long it took is not known.
-func (s *Server) countUnread(r *fasthttp.Response, _ netip.Addr) {
+func (s *Server) countUnread(r *fasthttp.Response, peer netip.Addr) {
 	s.countReply(r, figures.Other, 0)
-	if s.cfg.RequestIDs {
-		setNewID(&r.Header)
-	}
+	s.logUnread(r, peer)
 }
 
 func (s *Server) countReply(r *fasthttp.Response, figure int, took time.Duration) {

@@ -31,14 +31,14 @@ func (s *Server) identify(ctx *fasthttp.RequestCtx) (id []byte) {
 	return header.Peek(requestIDHeader)
 }
 
-// answersID reports whether the reply to a request carries an ID in any case, and not only where a line of the
-// log names the request.
+// answersID reports whether the reply to a request carries an ID in any case, and not only where a line of
+// the log names the request.
 func (s *Server) answersID(ctx *fasthttp.RequestCtx) bool {
 	return s.cfg.RequestIDs || len(s.givenID(ctx)) > 0
 }
 
-// givenID returns the ID that a trusted proxy has given a request, nil for none. Somebody else could send the
-// ID of another request. Of several IDs it is not known which one is the proxy's.
+// givenID returns the ID that a trusted proxy has given a request, nil for none. Somebody else could send
+// the ID of another request. Of several IDs it is not known which one is the proxy's.
 func (s *Server) givenID(ctx *fasthttp.RequestCtx) []byte {
 	if len(s.cfg.TrustedProxies) == 0 {
 		return nil

@@ -182,7 +182,7 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
 	if !ok {
 		return
 	}
-	c.user, c.parts = user, r.parts
+	c.user, c.parts, c.answer.user = user, r.parts, user
 	line.handle(ctx, c)
 }
 

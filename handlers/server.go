@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/accesslog"
 	"flashsale/internal/blocklist"
 	"flashsale/internal/catalog"
 	"flashsale/internal/eventloop"
@@ -62,7 +63,8 @@ type Config struct {
 	ConnsPerAddressMax int            // the same for each client address, trusted proxies excepted
 	TrustedProxies     []netip.Prefix // their X-Forwarded-For and X-Request-Id are believed
 
-	RequestIDs bool // every reply carries an X-Request-Id
+	AccessLog  *accesslog.Log // nil for none
+	RequestIDs bool           // every reply carries an X-Request-Id
 
 	Figures *figures.Worker // where requests are counted; nil counts where nobody reads
 }
