@@ -279,22 +279,3 @@ func TestREADME(t *testing.T) {
 		t.Errorf("the list of README.md must be\n%s", strings.Join(want, "\n"))
 	}
 }
-
-func BenchmarkScrape(b *testing.B) {
-	cfg, workers := newConfig(b, redistest.Start(b))
-	for range 30 {
-		count(workers)
-	}
-	for _, w := range workers {
-		for call := range 15 {
-			for _, status := range []int{200, 401, 403, 503} {
-				w.Calls.Count(w.Calls.Index(fmt.Sprintf("GET /call/%d", call)), status, time.Millisecond)
-			}
-		}
-	}
-	address := serve(b, cfg)
-	awaitRedis(b, address, "1")
-	for b.Loop() {
-		get(b, address+"/metrics")
-	}
-}
