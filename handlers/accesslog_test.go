@@ -262,8 +262,8 @@ func testAccessLogHoldsNoSecrets(t *testing.T, s *shop) {
 	token, cart := s.token(2), s.cartOf(2)
 	secrets := []string{token, cart, "hush", "pass2", "user2"}
 	fields := "Host: shop\r\nAccess-Token: " + token + "\r\nAuthorization: Bearer service-hush\r\n" +
-		"Cookie: hush\r\nIdempotency-Key: hush\r\nReferer: /carts/" + cart + "\r\nUser-Agent: hush\r\nTraceparent: hush\r\n" +
-		"X-Forwarded-For: hush\r\nX-Request-Id: hush hush\r\nConnection: close\r\n"
+		"Cookie: hush\r\nIdempotency-Key: hush\r\nReferer: /carts/" + cart + "\r\nUser-Agent: hush\r\n" +
+		"Traceparent: hush\r\nX-Forwarded-For: hush\r\nX-Request-Id: hush hush\r\nConnection: close\r\n"
 	query := "?access_token=" + token + "&x=hush"
 	targets := []string{"/foods", "/carts/" + cart, "/orders", "/admin/orders", "/healthz", "/hush/" + cart,
 		"/c%61rts/" + cart, "//hush/orders", "http://hush/carts/" + cart, "/login", "/limits/hush", "*",
