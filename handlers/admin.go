@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/accesslog"
 	"flashsale/redisx"
 )
 
@@ -20,11 +21,15 @@ import (
 const listsMax = 2
 
 // listAllOrders streams every order of the sale, a page of Redis at a time.
-func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, _ call) {
+func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, c call) {
 	list := s.newOrderList()
 	if list == nil {
 		reply(ctx, errTooManyRequests)
 		return
+	}
+	c.answer.list = list
+	if s.cfg.AccessLog != nil || s.answersID(ctx) {
+		list.of = s.identity(ctx)
 	}
 	streamed := false
 	defer func() {
@@ -34,7 +39,7 @@ func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, _ call) {
 	}()
 	// The first page is read before the status is sent: a Redis that does not answer is a 503.
 	if err := list.more(); err != nil && !errors.Is(err, io.EOF) {
-		replyOutcome(ctx, err)
+		s.replyOutcome(ctx, err)
 		return
 	}
 	if ctx.IsHead() { // fasthttp would end a stream that it does not send
@@ -55,8 +60,12 @@ func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, _ call) {
 func sendToEnd(ctx *fasthttp.RequestCtx, list *orderList) {
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(net.Conn) {}) // fasthttp then only closes the connection
-	head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nDate: %s\r\nContent-Type: %s\r\nConnection: close\r\n\r\n",
+	head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nDate: %s\r\nContent-Type: %s\r\nConnection: close\r\n",
 		fasthttp.AppendHTTPDate(nil, time.Now()), contentTypeJSON)
+	if id := ctx.Response.Header.Peek(requestIDHeader); len(id) > 0 {
+		head = fmt.Appendf(head, "%s: %s\r\n", requestIDHeader, id)
+	}
+	head = append(head, "\r\n"...)
 	c := ctx.Conn()
 	if _, err := c.Write(head); err != nil {
 		return // the client has gone
@@ -73,10 +82,13 @@ func sendToEnd(ctx *fasthttp.RequestCtx, list *orderList) {
 type orderList struct {
 	server *Server
 	scan   *redisx.OrderScan
-	text   []byte // not read yet
-	err    error  // what follows the text
+	of     slog.Attr // the request, if its reply carries an ID
+	text   []byte    // not read yet
+	err    error     // what follows the text
 	orders int
+	sent   int64 // bytes that were read
 	closed bool
+	entry  *accesslog.Record // that is complete when the list is closed, nil for none
 }
 
 // newOrderList begins a list, nil where there are listsMax already. It must be closed.
@@ -90,9 +102,16 @@ func (s *Server) newOrderList() *orderList {
 
 // Close lets another list begin.
 func (l *orderList) Close() error {
-	if !l.closed {
-		l.closed = true
-		l.server.lists.Add(-1)
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	l.server.lists.Add(-1)
+	if l.entry != nil {
+		now := time.Now()
+		l.entry.Took += now.Sub(l.entry.Time)
+		l.entry.Time, l.entry.BytesOut = now, l.sent
+		l.server.cfg.AccessLog.Add(l.entry)
 	}
 	return nil
 }
@@ -100,7 +119,7 @@ func (l *orderList) Close() error {
 func (l *orderList) Read(p []byte) (n int, err error) {
 	defer func() {
 		if fault := recover(); fault != nil { // fasthttp would not log it
-			slog.Error("the list of all orders failed", "fault", fault, "stack", string(debug.Stack()))
+			slog.Error("the list of all orders failed", "fault", fault, "stack", string(debug.Stack()), l.of)
 			n, err = 0, io.ErrUnexpectedEOF
 		}
 	}()
@@ -111,12 +130,13 @@ func (l *orderList) Read(p []byte) (n int, err error) {
 		if err := l.more(); err != nil && !errors.Is(err, io.EOF) {
 			if lists := l.server.brokenLists.Due(time.Now()); lists > 0 {
 				slog.Error("the list of all orders breaks off", "orders", l.orders, "lists", lists,
-					"error", err)
+					"error", err, l.of)
 			}
 		}
 	}
 	n = copy(p, l.text)
 	l.text = l.text[n:]
+	l.sent += int64(n)
 	return n, nil
 }
 

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -162,6 +164,7 @@ func TestBrokenLists(t *testing.T) { onEngines(t, testBrokenLists) }
 func testBrokenLists(t *testing.T, open opener) {
 	server := redistest.New(t)
 	s := openWithOrders(t, open, server, 100_000, 1)
+	s.do(func() { s.cfg.RequestIDs = true })
 	address := s.listen(t)
 	log := capture(t)
 	var lists []*http.Response
@@ -181,6 +184,11 @@ func testBrokenLists(t *testing.T, open opener) {
 	awaitNoLists(t, s)
 	if n := strings.Count(log.String(), "the list of all orders breaks off"); n != 1 {
 		t.Errorf("%d lines, want 1", n)
+	}
+	first, second := lists[0].Header.Get(requestIDHeader), lists[1].Header.Get(requestIDHeader)
+	named := regexp.MustCompile(`breaks off" .*request_id=(` + first + "|" + second + ")\n")
+	if !named.MatchString(log.String()) {
+		t.Errorf("no line names a request with the ID %s or %s: %s", first, second, log)
 	}
 }
 
@@ -202,9 +210,14 @@ func testListPanics(t *testing.T, open opener) {
 	awaitNoLists(t, s)
 	s.do(func() { s.cfg.Catalog = all })
 	list := s.newOrderList()
-	list.text, list.scan = nil, nil
+	list.text, list.scan, list.of = nil, nil, slog.String("request_id", "a1b2")
+	log := capture(t)
 	if n, err := list.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("read %d, %v", n, err)
+	}
+	if line := log.String(); !strings.Contains(line, "the list of all orders failed") ||
+		!strings.HasSuffix(line, " request_id=a1b2\n") {
+		t.Errorf("the log is %q", line)
 	}
 	list.Close()
 	list.Close()

@@ -15,15 +15,23 @@ import (
 )
 
 // The hot flow over a connection does not allocate on the event loop, from accept to close: also where every
-// request comes on a connection of its own, as those of contest clients do.
+// request comes on a connection of its own, as those of contest clients do, and where a proxy has given
+// each an ID.
 func TestLoopDoesNotAllocate(t *testing.T) {
 	if redistest.Race {
 		t.Log("not counted under -race")
 		return
 	}
-	for name, newConns := range map[string]bool{"kept alive": false, "a new connection for each": true} {
-		t.Run(name, func(t *testing.T) {
+	for _, test := range []struct {
+		name              string
+		newConns, trusted bool
+	}{{"kept alive", false, false}, {"a new connection for each", true, false}, {"with IDs", false, true}} {
+		newConns := test.newConns
+		t.Run(test.name, func(t *testing.T) {
 			s := openOnLoop(t, "unix", redistest.Start(t).Socket)
+			if test.trusted {
+				s.do(func() { trustLoopback(&s.cfg) })
+			}
 			const warm, runs = 20, 300
 			flows := s.flows(warm+runs, newConns)
 			c := newQuietClient(t, s.l.Addr().(*net.TCPAddr).Port, newConns)
@@ -60,8 +68,8 @@ func (s *shop) flows(count int, newConns bool) [][5]quietCall {
 		cart := string(s.keys.AppendCart(nil, user, nonce))
 		request := func(status int, method, path, body string) quietCall {
 			return quietCall{fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: shop\r\nAccess-Token: %s\r\n"+
-				"Idempotency-Key: k\r\n%sContent-Length: %d\r\n\r\n%s", method, path, s.token(user), connection,
-				len(body), body), fmt.Appendf(nil, "HTTP/1.1 %d ", status)}
+				"Idempotency-Key: k\r\nX-Request-Id: front\r\n%sContent-Length: %d\r\n\r\n%s", method, path,
+				s.token(user), connection, len(body), body), fmt.Appendf(nil, "HTTP/1.1 %d ", status)}
 		}
 		flows[i] = [5]quietCall{
 			request(200, "POST", "/login", loginBody), request(200, "GET", "/foods", ""),

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"log/slog"
 	"runtime/debug"
 	"sync"
 
@@ -18,13 +17,14 @@ type answer struct {
 	server   *Server
 	exchange *eventloop.Exchange // on the event loop, else nil
 
-	line    *counted // of the table; nil for a request that none is for
-	counted bool     // the request
+	line    *counted   // of the table; nil for a request that none is for
+	counted bool       // the request
+	list    *orderList // that the reply consists of, or nil
 	// What is added to a cart, of a food; 0 pieces for nothing.
 	food, pieces int64
 
 	ctx   *fasthttp.RequestCtx
-	user  uint32
+	user  uint32     // who calls, 0 for none
 	reply replyLater // nil as long as nothing is to come later
 	err   error
 	done  chan struct{} // for the goroutine that waits
@@ -36,7 +36,7 @@ type replyLater = func(s *Server, ctx *fasthttp.RequestCtx, user uint32, err err
 // later has the reply wait for an outcome. It must be the last thing that a handler does.
 func (c call) later(ctx *fasthttp.RequestCtx, reply replyLater) redisx.Outcome {
 	a := c.answer
-	a.ctx, a.user, a.reply = ctx, c.user, reply
+	a.ctx, a.reply = ctx, reply
 	if a.onLoop() {
 		a.exchange.Later()
 	}
@@ -71,9 +71,10 @@ func (a *answer) finish() {
 // every other request.
 func (s *Server) end(ctx *fasthttp.RequestCtx) {
 	if fault := recover(); fault != nil {
-		slog.Error("a request failed", "method", string(ctx.Method()), "path", string(ctx.Path()),
-			"fault", fault, "stack", string(debug.Stack()))
+		s.logFault(ctx, "fault", fault, "stack", string(debug.Stack()))
+		id := string(s.identify(ctx))
 		ctx.Response.Reset()
+		ctx.Response.Header.Set(requestIDHeader, id)
 		reply(ctx, errInternal)
 		ctx.SetConnectionClose()
 	}
@@ -83,7 +84,9 @@ func (s *Server) end(ctx *fasthttp.RequestCtx) {
 }
 
 // begin makes the answer ready for a request.
-func (a *answer) begin() { a.line, a.counted, a.pieces = nil, false, 0 }
+func (a *answer) begin() {
+	a.line, a.counted, a.user, a.list, a.pieces = nil, false, 0, nil, 0
+}
 
 // serveOnLoop is the entry of requests that the event loop has read.
 func (s *Server) serveOnLoop(x *eventloop.Exchange) {

@@ -167,7 +167,7 @@ func (s *Server) describeBlocklist(ctx *fasthttp.RequestCtx, _ call) {
 	}{info.Rows, info.Malformed, info.Stored, date,
 		time.UnixMilli(info.Imported).UTC().Format(time.RFC3339), list.Bytes()})
 	if err != nil {
-		replyOutcome(ctx, err)
+		s.replyOutcome(ctx, err)
 		return
 	}
 	replyRaw(ctx, text)

@@ -56,7 +56,7 @@ func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c call) {
 // added answers addToCart.
 func (s *Server) added(ctx *fasthttp.RequestCtx, _ uint32, err error) {
 	if err != nil {
-		replyOutcome(ctx, err)
+		s.replyOutcome(ctx, err)
 		return
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)

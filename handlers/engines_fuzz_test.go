@@ -120,7 +120,7 @@ type rivals struct {
 	reset   string      // command that takes back what users have done
 }
 
-func newRivals(tb testing.TB) *rivals {
+func newRivals(tb testing.TB, changes ...func(engine int, cfg *Config)) *rivals {
 	tb.Helper()
 	// The loop keeps its processor while it waits for a moment, and a fuzzer has one only.
 	before := runtime.GOMAXPROCS(4)
@@ -128,6 +128,9 @@ func newRivals(tb testing.TB) *rivals {
 	r := &rivals{redis: redistest.Start(tb)}
 	for i, open := range []opener{open, openOnLoop} {
 		r.shops[i] = open(tb, "unix", r.redis.Socket)
+		for _, change := range changes {
+			r.shops[i].do(func() { change(i, &r.shops[i].cfg) })
+		}
 		r.address[i] = r.shops[i].listen(tb)
 		c, err := net.Dial("tcp", r.address[i])
 		if err != nil {

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bytes"
+	"net/netip"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -28,12 +29,17 @@ func (a *answer) count(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	a.counted = true
-	a.server.countReply(&ctx.Response, a.line, time.Since(timeOf(ctx)))
+	took := time.Since(timeOf(ctx))
+	a.server.countReply(&ctx.Response, a.line, took)
 	a.countPieces(ctx.Response.StatusCode())
+	a.log(ctx, took)
 }
 
-// countUnread counts the reply to a request that could not be read. How long it took is not known.
-func (s *Server) countUnread(r *fasthttp.Response) { s.countReply(r, nil, 0) }
+// countUnread counts the reply to a peer's request that could not be read. How long it took is not known.
+func (s *Server) countUnread(r *fasthttp.Response, peer netip.Addr) {
+	s.countReply(r, nil, 0)
+	s.logUnread(r, peer)
+}
 
 // countReply counts the reply to a request of a line of the table, nil for none.
 func (s *Server) countReply(r *fasthttp.Response, line *counted, took time.Duration) {

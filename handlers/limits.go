@@ -95,7 +95,7 @@ func (s *Server) checkLimits(ctx *fasthttp.RequestCtx, c call) {
 	}
 	d, err := s.cfg.Limits.Check(string(event), features, cost)
 	if err != nil {
-		replyOutcome(ctx, err)
+		s.replyOutcome(ctx, err)
 		return
 	}
 	if d.Allowed || cost == 0 {
@@ -182,7 +182,7 @@ func (s *Server) peekLimits(ctx *fasthttp.RequestCtx, c call) {
 	}
 	d, err := s.cfg.Limits.Check(c.param("event"), features, 0)
 	if err != nil {
-		replyOutcome(ctx, err)
+		s.replyOutcome(ctx, err)
 		return
 	}
 	replyDecision(ctx, c.param("event"), d)
@@ -191,7 +191,7 @@ func (s *Server) peekLimits(ctx *fasthttp.RequestCtx, c call) {
 // liftLimits forgets what is counted, so that the next call is admitted.
 func (s *Server) liftLimits(ctx *fasthttp.RequestCtx, c call) {
 	if err := s.cfg.Limits.Lift(c.param("event"), featuresOf(ctx)); err != nil {
-		replyOutcome(ctx, err)
+		s.replyOutcome(ctx, err)
 		return
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)

@@ -12,7 +12,7 @@ import (
 // login checks name and password and mints an access token. It needs no Redis: the users are in memory and
 // tokens are signed. A name or an address with too many failed logins is refused before its password is
 // looked at.
-func (s *Server) login(ctx *fasthttp.RequestCtx, _ call) {
+func (s *Server) login(ctx *fasthttp.RequestCtx, c call) {
 	members := [2]member{{name: "username"}, {name: "password"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)
@@ -38,6 +38,7 @@ func (s *Server) login(ctx *fasthttp.RequestCtx, _ call) {
 		reply(ctx, errUserAuth)
 		return
 	}
+	c.answer.user = user // for the access log
 	if s.isListed(document) {
 		reply(ctx, errDocumentInvalid)
 		return

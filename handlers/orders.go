@@ -43,7 +43,7 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c call) {
 // placed answers placeOrder.
 func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
 	if err != nil {
-		replyOutcome(ctx, err)
+		s.replyOutcome(ctx, err)
 		return
 	}
 	var scratch [scratchBytes]byte
@@ -56,7 +56,7 @@ func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
 func (s *Server) listOrders(ctx *fasthttp.RequestCtx, c call) {
 	items, err := s.cfg.Sale.Order(c.user)
 	if err != nil {
-		replyOutcome(ctx, err)
+		s.replyOutcome(ctx, err)
 		return
 	}
 	var scratch [scratchBytes]byte

@@ -1,9 +1,12 @@
 package handlers
 
 import (
+	"net/netip"
+
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/framing"
+	"flashsale/internal/listener"
 )
 
 // refusals are the replies to requests that framing does not accept.
@@ -15,21 +18,21 @@ var refusals = map[framing.Verdict]*failure{
 }
 
 // refuse makes the reply to a request that framing does not accept, and counts it.
-func (s *Server) refuse(r *fasthttp.Response, v framing.Verdict) {
+func (s *Server) refuse(r *fasthttp.Response, peer netip.Addr, v framing.Verdict) {
 	f := refusals[v]
 	r.SetStatusCode(f.status)
 	r.Header.SetContentTypeBytes(contentTypeJSON)
 	r.SetBodyRaw(f.body)
-	s.countUnread(r)
+	s.countUnread(r, peer)
 }
 
 // refuse answers a request that is not served. The caller closes the connection after it.
 func (c *framedConn) refuse(v framing.Verdict) {
 	r := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(r)
-	c.server.refuse(r, v)
-	r.SetConnectionClose()
 	r.SkipBody = c.request.IsHead
+	c.server.refuse(r, listener.AddressOf(c.RemoteAddr()), v)
+	r.SetConnectionClose()
 	if _, err := r.WriteTo(c); err == nil {
 		c.Linger(*c.received)
 	}

@@ -25,7 +25,7 @@ func (s *Server) countText(ctx *fasthttp.RequestCtx, c call) {
 	}
 	count, err := s.cfg.Repeats.Count(string(text))
 	if err != nil {
-		replyOutcome(ctx, err)
+		s.replyOutcome(ctx, err)
 		return
 	}
 	s.figures.RepeatsCounted.Inc()

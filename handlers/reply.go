@@ -1,8 +1,6 @@
 package handlers
 
 import (
-	"log/slog"
-
 	"github.com/valyala/fasthttp"
 )
 
@@ -22,11 +20,10 @@ func reply(ctx *fasthttp.RequestCtx, f *failure) {
 
 // replyOutcome answers with the failure of an error. redisx logs the faults of Redis, once and not for each
 // request; an error that is not in the table of outcomes should not happen and is logged here.
-func replyOutcome(ctx *fasthttp.RequestCtx, err error) {
+func (s *Server) replyOutcome(ctx *fasthttp.RequestCtx, err error) {
 	f := failureOf(err)
 	if f == errInternal {
-		slog.Error("a request failed", "method", string(ctx.Method()), "path", string(ctx.Path()),
-			"error", err)
+		s.logFault(ctx, "error", err)
 	}
 	reply(ctx, f)
 }

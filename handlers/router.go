@@ -138,14 +138,22 @@ func (r *router) serve(ctx *fasthttp.RequestCtx, a *answer, path string) {
 	}
 	if rest, ok := strings.CutPrefix(path, "/"); ok { // CONNECT has none
 		values := strings.Split(rest, "/")
-		for _, resource := range r.resources {
-			if resource.covers(values) {
-				resource.serve(ctx, call{values: values, answer: a})
-				return
-			}
+		if resource := r.find(values); resource != nil {
+			resource.serve(ctx, call{values: values, answer: a})
+			return
 		}
 	}
 	reply(ctx, errNotFound)
+}
+
+// find returns the resource of the parts of a path, nil where there is none.
+func (r *router) find(values []string) *resource {
+	for _, resource := range r.resources {
+		if resource.covers(values) {
+			return resource
+		}
+	}
+	return nil
 }
 
 // covers reports whether the parts of a path, or of another pattern, have the form of the pattern.
@@ -175,7 +183,7 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
 	if !ok {
 		return
 	}
-	c.user, c.parts = user, r.parts
+	c.user, c.parts, c.answer.user = user, r.parts, user
 	line.handle(ctx, c)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/accesslog"
 	"flashsale/internal/blocklist"
 	"flashsale/internal/catalog"
 	"flashsale/internal/eventloop"
@@ -65,7 +66,10 @@ type Config struct {
 	TLS                *tls.Config    // nil for plain HTTP
 	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors
 	ConnsPerAddressMax int            // the same for each client address, trusted proxies excepted
-	TrustedProxies     []netip.Prefix // their X-Forwarded-For is believed
+	TrustedProxies     []netip.Prefix // their X-Forwarded-For and X-Request-Id are believed
+
+	AccessLog  *accesslog.Log // nil for none
+	RequestIDs bool           // every reply carries an X-Request-Id
 
 	Figures *figures.Worker // where requests are counted; nil counts where nobody reads
 }
@@ -219,7 +223,7 @@ func badRequest(ctx *fasthttp.RequestCtx) {
 // malformed answers a request that fasthttp cannot read.
 func (s *Server) malformed(ctx *fasthttp.RequestCtx) {
 	badRequest(ctx)
-	s.countUnread(&ctx.Response)
+	s.countUnread(&ctx.Response, peerOf(ctx))
 }
 
 // quietLogger takes what fasthttp logs about single connections, such as resets: with a thousand clients it

@@ -104,7 +104,7 @@ func (s *Server) hitTraffic(ctx *fasthttp.RequestCtx, _ call) {
 		return
 	}
 	if err := s.cfg.Traffic.Count(hits); err != nil {
-		replyOutcome(ctx, err)
+		s.replyOutcome(ctx, err)
 		return
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
@@ -164,11 +164,11 @@ func param(ctx *fasthttp.RequestCtx, name string) string { return string(ctx.Que
 func (s *Server) showTraffic(ctx *fasthttp.RequestCtx, _ call) {
 	q, err := s.cfg.Traffic.ParseQuery(func(name string) string { return param(ctx, name) })
 	if err != nil {
-		replyOutcome(ctx, err)
+		s.replyOutcome(ctx, err)
 		return
 	}
 	curve, err := s.cfg.Traffic.Query(q)
-	replyJSON(ctx, curve, err)
+	s.replyJSON(ctx, curve, err)
 }
 
 // showTopTraffic answers with the most-hit keys.
@@ -182,21 +182,21 @@ func (s *Server) showTopTraffic(ctx *fasthttp.RequestCtx, _ call) {
 		n, err = strconv.Atoi(keys)
 	}
 	if err != nil {
-		replyOutcome(ctx, fmt.Errorf("%w: %w", traffic.ErrBadRange, err))
+		s.replyOutcome(ctx, fmt.Errorf("%w: %w", traffic.ErrBadRange, err))
 		return
 	}
 	top, err := s.cfg.Traffic.Top(last, n)
-	replyJSON(ctx, top, err)
+	s.replyJSON(ctx, top, err)
 }
 
 // replyJSON answers with a value, or with the failure of an error.
-func replyJSON(ctx *fasthttp.RequestCtx, value any, err error) {
+func (s *Server) replyJSON(ctx *fasthttp.RequestCtx, value any, err error) {
 	var text []byte
 	if err == nil {
 		text, err = json.Marshal(value)
 	}
 	if err != nil {
-		replyOutcome(ctx, err)
+		s.replyOutcome(ctx, err)
 		return
 	}
 	replyRaw(ctx, text)

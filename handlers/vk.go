@@ -93,7 +93,7 @@ func (s *Server) receiveMessage(ctx *fasthttp.RequestCtx, event *vkEvent) {
 			reply(ctx, errUnavailable)
 			return
 		case err != nil:
-			replyOutcome(ctx, err)
+			s.replyOutcome(ctx, err)
 			return
 		}
 		s.figures.RepeatsCounted.Inc()

@@ -55,6 +55,9 @@ func (w *worker) rooms(stop context.Context) []room {
 	if w.traffic != nil {
 		list = append(list, room{"traffic", w.traffic.Run})
 	}
+	if w.accessLog != nil {
+		list = append(list, room{"access log", w.accessLog.Run})
+	}
 	list = append(list, room{"http", func(ctx context.Context) error { return w.serve(ctx, stop) }})
 	if w.loop != nil { // it runs the connections of all others
 		list = slices.Insert(list, 0, room{"event loop", w.loop.Run})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"flashsale/handlers"
+	"flashsale/internal/accesslog"
 	"flashsale/internal/blocklist"
 	"flashsale/internal/config"
 	"flashsale/internal/eventloop"
@@ -38,6 +39,7 @@ type worker struct {
 	repeats   *repeats.Counter     // nil where the room is off
 	limits    *limits.Limiter      // nil without rate limits
 	traffic   *traffic.Traffic     // nil where the room is off
+	accessLog *accesslog.Log       // nil where the room is off
 	server    *handlers.Server
 	listener  net.Listener
 	ready     func() error
@@ -55,7 +57,7 @@ func (p *program) runWorker(ctx context.Context, cfg *config.Config, inherited *
 		return err
 	}
 	p.log.count(&count.LogLinesDropped)
-	w, err := newWorker(cfg, o, inherited, count)
+	w, err := newWorker(cfg, o, inherited, count, p.newAccessLog(cfg, inherited, count))
 	if err != nil {
 		return err
 	}
@@ -77,7 +79,7 @@ func (p *program) runWorker(ctx context.Context, cfg *config.Config, inherited *
 
 // newWorker makes a worker of an opening, with the limits of one worker.
 func newWorker(
-	cfg *config.Config, o *opening, inherited *supervise.Worker, count *figures.Worker,
+	cfg *config.Config, o *opening, inherited *supervise.Worker, count *figures.Worker, access *accesslog.Log,
 ) (*worker, error) {
 	keys, err := tokens.New(o.Secrets[0], o.Secrets[1:]...)
 	if err != nil {
@@ -87,7 +89,8 @@ func newWorker(
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{cfg: cfg, listener: inherited.Listener, ready: inherited.Ready, stocked: make(chan struct{})}
+	w := &worker{cfg: cfg, listener: inherited.Listener, ready: inherited.Ready, stocked: make(chan struct{}),
+		accessLog: access}
 	redis := o.Redis
 	redis.Quiet, redis.Figures = inherited.Slot > 0, count
 	if cfg.Engine == config.EngineLoop && encryption == nil {
@@ -112,6 +115,7 @@ func newWorker(
 		ServiceToken: o.ServiceToken, Repeats: w.repeats, VK: o.VK, Blocklist: w.blocklist,
 		Traffic: w.traffic, Limits: w.limits, CartAddsMinute: cfg.CartAdds, Figures: count,
 		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
+		AccessLog: access, RequestIDs: cfg.RequestIDs,
 	})
 	return w, nil
 }

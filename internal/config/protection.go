@@ -34,7 +34,8 @@ func (c *protectionFlags) add(f *Flags) {
 	f.Number(&c.MaxConnsPerIP, "max-conns-per-ip", 0, 0, connsMax,
 		"most `connections` at once of a client address to each worker, trusted proxies excepted; 0 is no limit")
 	f.Text(&c.proxies, "trusted-proxies", "",
-		"`addresses` and networks of proxies, as 10.0.0.1,fd00::/8: their X-Forwarded-For is believed")
+		"`addresses` and networks of proxies, as 10.0.0.1,fd00::/8: their X-Forwarded-For and "+
+			"X-Request-Id are believed")
 	f.Check(func() (err error) {
 		c.TrustedProxies, err = parseNetworks(c.proxies)
 		return err

@@ -167,7 +167,7 @@ func TestMetricsOfRooms(t *testing.T) {
 	renewed := certtest.Write(t, stand.Folder(t), end.Add(time.Hour))
 	list := makeList(t, stand.ReadFile(t, root+"internal/blocklist/README.md"))
 	args := append(botArgs(newVKAPI(t).URL), "-ops", "127.0.0.1:0", "-tls-cert", old.ChainFile, "-tls-key",
-		old.KeyFile, "-blocklist", list, "-limits", "order by user 1/d")
+		old.KeyFile, "-blocklist", list, "-limits", "sms by user 1/d")
 	s := setup{env: botEnv, args: args}.serve(t)
 	s.trust = certtest.Trust(old, renewed)
 	c := s.client(t)
@@ -179,7 +179,7 @@ func TestMetricsOfRooms(t *testing.T) {
 		}
 	}
 	for range 2 { // the second one is refused
-		_, err := c.Do("POST", "/limits/check", `{"event":"order","features":{"user":"2"}}`)
+		_, err := c.Do("POST", "/limits/check", `{"event":"sms","features":{"user":"2"}}`)
 		stand.Must(t, err)
 	}
 	var got map[string]float64
@@ -188,7 +188,7 @@ func TestMetricsOfRooms(t *testing.T) {
 		return got["blocklist_documents"] > 0 && got["redis_up"] == 1
 	})
 	for name, want := range map[string]float64{
-		"repeats_counted_total": 2, "vk_replies_waiting": 1, `limits_refused_total{event="order"}`: 1,
+		"repeats_counted_total": 2, "vk_replies_waiting": 1, `limits_refused_total{event="sms"}`: 1,
 		"certificate_expiry_timestamp_seconds":            float64(old.Leaf.NotAfter.Unix()),
 		`requests_total{call="POST /repeats",code="200"}`: 1, `refusals_total{reason="TOO_MANY_REQUESTS"}`: 1,
 	} {

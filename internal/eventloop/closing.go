@@ -12,9 +12,10 @@ import (
 func (c *conn) refuse(v framing.Verdict) {
 	s := c.server
 	x := s.exchanges.Get().(*Exchange)
-	s.cfg.Refuse(&x.Response, v)
-	x.Response.SetConnectionClose()
+	x.end.peer = c.peer
 	x.Response.SkipBody = c.request.IsHead
+	s.cfg.Refuse(&x.Response, x.end.Peer(), v)
+	x.Response.SetConnectionClose()
 	s.out = x.appendReply(s.out)
 	x.free(s)
 	c.closing, c.lingers = true, true

@@ -13,7 +13,8 @@ import (
 )
 
 // Exchange is a request and the reply to it. A Handler answers it at once, by filling the response, or calls
-// one of Later and Decline. The time of the request is its ConnTime; Time is not set.
+// one of Later and Decline. The time of the request is its ConnTime; Time is not set. Its Conn has a method
+// Peer for the client's IP address.
 type Exchange struct {
 	fasthttp.RequestCtx
 	conn *conn
@@ -35,11 +36,14 @@ const (
 	declined
 )
 
-// end is what fasthttp needs to know of a connection. Only RemoteAddr may be called.
+// end is what fasthttp needs to know of a connection. Only RemoteAddr and Peer may be called.
 type end struct {
 	net.Conn
 	peer netip.AddrPort
 }
+
+// Peer is the IP address of the client's end. Unlike RemoteAddr it does not allocate.
+func (e *end) Peer() netip.Addr { return e.peer.Addr().Unmap().WithZone("") }
 
 func (e *end) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(e.peer) }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -34,8 +35,8 @@ type Config struct {
 	Handler func(*Exchange)
 	// Malformed answers a request that framing accepts and fasthttp cannot read.
 	Malformed func(*fasthttp.RequestCtx)
-	// Refuse answers what framing refuses. The connection ends then.
-	Refuse func(*fasthttp.Response, framing.Verdict)
+	// Refuse answers what framing refuses from a peer. The connection ends then.
+	Refuse func(r *fasthttp.Response, peer netip.Addr, v framing.Verdict)
 	// Away takes a connection over for the request that the Handler has declined. unread begins with it.
 	// The connection has its place in the Limiter; it comes back by Return.
 	Away func(socket net.Conn, place listener.Place, unread []byte)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -74,7 +75,7 @@ func open(tb testing.TB, cfg listener.Config) *stand {
 			ctx.SetBodyString(malformed)
 			ctx.SetConnectionClose()
 		},
-		Refuse: func(r *fasthttp.Response, v framing.Verdict) {
+		Refuse: func(r *fasthttp.Response, _ netip.Addr, v framing.Verdict) {
 			r.SetStatusCode(fasthttp.StatusBadRequest)
 			r.SetBodyString("refused " + strconv.Itoa(int(v)))
 		},

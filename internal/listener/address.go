@@ -16,7 +16,7 @@ const subscriberBits = 64
 // trusted.
 func ClientAddress(peer netip.Addr, forwarded string, trusted []netip.Prefix) netip.Addr {
 	client := peer
-	for forwarded != "" && within(client, trusted) {
+	for forwarded != "" && Within(client, trusted) {
 		comma := strings.LastIndexByte(forwarded, ',')
 		named, ok := parseForwarded(strings.TrimSpace(forwarded[comma+1:]))
 		if !ok {
@@ -35,8 +35,8 @@ func AddressOf(end net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// within reports whether an address is in one of the networks.
-func within(a netip.Addr, networks []netip.Prefix) bool {
+// Within reports whether an address is in one of the networks.
+func Within(a netip.Addr, networks []netip.Prefix) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 

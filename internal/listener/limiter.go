@@ -121,7 +121,7 @@ func (l *Limiter) closeWhere(condition func(state State, since int64) bool) {
 // Admit takes a place for a connection from an address. Over the limit of all connections, or over that of
 // the address, it logs that and reports false: the caller sends Refusal and closes the connection.
 func (l *Limiter) Admit(peer netip.Addr) (p Place, ok bool) {
-	if l.cfg.ConnsPerAddressMax > 0 && !within(peer, l.cfg.TrustedProxies) {
+	if l.cfg.ConnsPerAddressMax > 0 && !Within(peer, l.cfg.TrustedProxies) {
 		p.address = subscriber(peer)
 	}
 	l.mu.Lock()

@@ -3,6 +3,7 @@ package deploy
 import (
 	"net/http"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -287,4 +288,25 @@ func TestNginxLeavesOutServersThatAreAway(t *testing.T) {
 	if n, connections := behind.served.Load(), behind.opened.Load(); n != calls || connections > calls/2 {
 		t.Errorf("%d calls reached the server %d times over %d connections", calls, n, connections)
 	}
+}
+
+// Each request gets an ID from the front. The one that a client sends does not reach the servers.
+func TestFrontsNameRequests(t *testing.T) {
+	made := regexp.MustCompile(`(?i)\r\nX-Request-Id: ([0-9a-f-]{32,36})\r\n`)
+	each(t, func(t *testing.T, name string) {
+		host := newNetwork() + "1"
+		newServer(t, redistest.New(t).Socket, host, "-trusted-proxies", everywhere)
+		server := host + ":8080"
+		front := fronts[name](t, [3]string{server, server, server}, everywhere)
+		seen := map[string]bool{}
+		for _, forged := range []string{"", "X-Request-Id: forged\r\n", "x-request-id: a\r\nX-Request-Id: b\r\n"} {
+			reply, _ := exchange(t, front, "GET /healthz HTTP/1.1\r\nHost: a\r\n"+forged+"\r\n")
+			ids := made.FindAllStringSubmatch(reply, -1)
+			if status(reply) != 200 || len(ids) != 1 || seen[ids[0][1]] ||
+				strings.Count(strings.ToLower(reply), "x-request-id") != 1 {
+				t.Fatalf("%q is answered %q", forged, reply)
+			}
+			seen[ids[0][1]] = true
+		}
+	})
 }

@@ -13,11 +13,11 @@ import (
 const rootPassword = "root-of-the-tests"
 
 // newServer starts a server with the built-in catalogue on a Redis, at host:8080.
-func newServer(t *testing.T, redis, host string) {
+func newServer(t *testing.T, redis, host string, args ...string) {
 	t.Helper()
 	env := []string{"ROOT_PASSWORD=" + rootPassword, "TOKEN_SECRET=" + strings.Repeat("s", 32)}
-	stand.LaunchServer(t, filepath.Join(t.TempDir(), "data"), env, "-app-host", host, "-app-port", "8080",
-		"-workers", "1", "-redis", redis).Serves(t)
+	args = append([]string{"-app-host", host, "-app-port", "8080", "-workers", "1", "-redis", redis}, args...)
+	stand.LaunchServer(t, filepath.Join(t.TempDir(), "data"), env, args...).Serves(t)
 	stand.Must(t, stand.AwaitReady(t.Context(), net.JoinHostPort(host, "8080")))
 }
 

@@ -1,0 +1,159 @@
+package handlers
+
+import (
+	"bytes"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/accesslog"
+)
+
+// logFault logs that a request has failed. Its path is left out, because it may hold a cart ID.
+func (s *Server) logFault(ctx *fasthttp.RequestCtx, what ...any) {
+	slog.Error("a request failed", append(what, "method", methodOf(ctx), "route", s.routeOf(ctx),
+		s.identity(ctx))...)
+}
+
+// identity names a request in a line of the log: by its ID, and its place in the caller's trace.
+func (s *Server) identity(ctx *fasthttp.RequestCtx) slog.Attr {
+	id := slog.String("request_id", string(s.identify(ctx)))
+	if p := parentOf(ctx); p.trace != "" {
+		return slog.Group("", id, slog.String("trace_id", p.trace), slog.String("span_id", p.span))
+	}
+	return id
+}
+
+// log gives an answered request its line in the access log, if it is to have one, and its reply the ID.
+func (a *answer) log(ctx *fasthttp.RequestCtx, took time.Duration) {
+	s, log := a.server, a.server.cfg.AccessLog
+	if log == nil || !log.Takes(ctx.Response.StatusCode()) {
+		if s.answersID(ctx) {
+			s.identify(ctx)
+		}
+		return
+	}
+	entry := a.entry(ctx, took)
+	if a.list != nil && ctx.Response.IsBodyStream() { // it is not sent yet
+		a.list.entry = entry
+		return
+	}
+	log.Add(entry)
+}
+
+// entry makes the line of a request in the access log. It allocates.
+func (a *answer) entry(ctx *fasthttp.RequestCtx, took time.Duration) *accesslog.Record {
+	s, caller := a.server, parentOf(ctx)
+	r := &accesslog.Record{
+		Time: timeOf(ctx).Add(took), Took: took, RequestID: string(s.identify(ctx)),
+		Method: methodOf(ctx), Route: s.routeOf(ctx), User: a.user, Status: ctx.Response.StatusCode(),
+		Code: replyCode(&ctx.Response), BytesIn: int64(len(ctx.Request.Body())), Client: s.clientAddress(ctx),
+		Connection: a.connection(ctx), TraceID: caller.trace, SpanID: caller.span,
+	}
+	switch {
+	case ctx.IsHead() || ctx.Response.IsBodyStream():
+	case a.list != nil && a.list.sent > 0: // to a client of HTTP/1.0
+		r.BytesOut = a.list.sent
+	default:
+		r.BytesOut = int64(len(ctx.Response.Body()))
+	}
+	return r
+}
+
+// logUnread does the same as log for a peer's request that could not be read.
+func (s *Server) logUnread(r *fasthttp.Response, peer netip.Addr) {
+	status, log := r.StatusCode(), s.cfg.AccessLog
+	logged := log != nil && log.Takes(status)
+	if logged || s.cfg.RequestIDs {
+		setNewID(&r.Header)
+	}
+	if !logged {
+		return
+	}
+	connection := onGoroutines
+	switch {
+	case s.cfg.TLS != nil:
+		connection = overTLS
+	case s.loop != nil:
+		connection = onEventLoop
+	}
+	entry := &accesslog.Record{Time: time.Now(), RequestID: string(r.Header.Peek(requestIDHeader)),
+		Method: otherWord, Route: otherWord, Status: status, Code: replyCode(r), Client: peer,
+		Connection: connection}
+	if !r.SkipBody {
+		entry.BytesOut = int64(len(r.Body()))
+	}
+	log.Add(entry)
+}
+
+// How a request is served, in the access log.
+const (
+	onEventLoop  = "loop"
+	onGoroutines = "goroutine"
+	lentByLoop   = "lent" // by the event loop to a goroutine, for one request
+	overTLS      = "tls"
+)
+
+func (a *answer) connection(ctx *fasthttp.RequestCtx) string {
+	c, framed := ctx.Conn().(*framedConn)
+	switch {
+	case a.onLoop():
+		return onEventLoop
+	case a.server.cfg.TLS != nil:
+		return overTLS
+	case framed && c.home != nil:
+		return lentByLoop
+	}
+	return onGoroutines
+}
+
+// replyCode returns the code of an error reply, "" for another one.
+func replyCode(r *fasthttp.Response) string {
+	if r.StatusCode() < fasthttp.StatusBadRequest {
+		return ""
+	}
+	code := codeOf(r.Body())
+	for _, f := range failures {
+		if f.code == string(code) {
+			return f.code
+		}
+	}
+	return string(code)
+}
+
+// routeOf returns the pattern of a request's path, for the log.
+func (s *Server) routeOf(ctx *fasthttp.RequestCtx) string {
+	if bytes.HasPrefix(ctx.RequestURI(), doubleSlash) { // see pathOf
+		return otherWord
+	}
+	path := ctx.URI().PathOriginal()
+	if resource := s.router.hot(path); resource != nil {
+		return resource.pattern
+	}
+	if resource := s.router.find(strings.Split(string(path), "/")[1:]); resource != nil {
+		return resource.pattern
+	}
+	return otherWord
+}
+
+// otherWord stands in the log for paths that are no URL of the service, and for methods that HTTP does not
+// have: they are texts of the client.
+const otherWord = "other"
+
+// methodOf returns the method of a request, for the log.
+func methodOf(ctx *fasthttp.RequestCtx) string {
+	if i := slices.Index(methods, string(ctx.Method())); i >= 0 {
+		return methods[i]
+	}
+	return otherWord
+}
+
+// methods are those of HTTP.
+var methods = []string{
+	fasthttp.MethodGet, fasthttp.MethodPost, fasthttp.MethodPatch, fasthttp.MethodHead, fasthttp.MethodOptions,
+	fasthttp.MethodDelete, fasthttp.MethodPut, fasthttp.MethodConnect, fasthttp.MethodTrace,
+}

@@ -1,0 +1,93 @@
+package handlers
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/redisx/redistest"
+)
+
+// The line of a request that has failed names it by the ID in its reply, and by its trace.
+func TestFaultsNameTheRequest(t *testing.T) { onBoth(t, testFaultsNameTheRequest) }
+
+func testFaultsNameTheRequest(t *testing.T, s *shop) {
+	cart, token := s.cartOf(2), s.token(2)
+	s = s.overTCP(t, func(cfg *Config) {
+		trustLoopback(cfg)
+		cfg.Keys = nil // so that each check of a token panics
+	})
+	log := capture(t)
+	fail := func(method, path string, header ...string) (id string) {
+		h := s.expect(t, 2, method, path, `{"food_id":1,"count":1}`, 500,
+			`{"code":"INTERNAL_ERROR","message":"内部错误"}`, header...)
+		return h.Get(requestIDHeader)
+	}
+	made := fail("PATCH", "/carts/"+cart+"?access_token="+token)
+	given := fail("GET", "/orders", requestIDHeader, "front-1", "Traceparent", traced)
+	if !madeID.MatchString(made) || given != "front-1" {
+		t.Errorf("answered with the IDs %q and %q", made, given)
+	}
+	for _, want := range []string{
+		"method=PATCH route=/carts/:id request_id=" + made + "\n",
+		"method=GET route=/orders request_id=front-1 trace_id=" + traceID + " span_id=" + spanID + "\n",
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log is\n%s\nwithout %s", log, want)
+		}
+	}
+	for _, secret := range []string{cart, token} {
+		if strings.Contains(log.String(), secret) {
+			t.Errorf("the log holds %q", secret)
+		}
+	}
+}
+
+// An error that is not in the table of outcomes has a line of its own.
+func TestUnknownErrorIsLogged(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	log := capture(t)
+	var request fasthttp.Request
+	request.SetRequestURI("/carts/a-secret?access_token=another")
+	request.Header.SetMethod("PATCH")
+	var ctx fasthttp.RequestCtx
+	ctx.Init(&request, &net.TCPAddr{}, nil)
+	s.replyOutcome(&ctx, errors.New("odd"))
+	want := fmt.Sprintf(" level=ERROR msg=\"a request failed\" error=odd method=PATCH route=/carts/:id "+
+		"request_id=%s\n", ctx.Response.Header.Peek(requestIDHeader))
+	if _, line, _ := strings.Cut(log.String(), " "); " "+line != want {
+		t.Errorf("the log is %q, want %q", line, want)
+	}
+	if ctx.Response.StatusCode() != 500 {
+		t.Errorf("answered with %d", ctx.Response.StatusCode())
+	}
+}
+
+// What the log tells of a request is one of a few words.
+func TestRouteAndMethod(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	for uri, want := range map[string]string{
+		"/orders": "/orders", "/orders?x=y": "/orders", "/carts/secret": "/carts/:id", "/carts": "/carts",
+		"/c%61rts/secret": "other", // as long as the router has not decoded it
+		"/admin/orders":   "/admin/orders", "/healthz": "/healthz", "/": "other", "/carts/": "other", "*": "other",
+		"/carts/a/b": "other", "//x/orders": "other", "http://shop/orders": "/orders", "/nothing": "other",
+	} {
+		var ctx fasthttp.RequestCtx
+		ctx.Request.SetRequestURI(uri)
+		if got := s.routeOf(&ctx); got != want {
+			t.Errorf("%s: route %s, want %s", uri, got, want)
+		}
+	}
+	for method, want := range map[string]string{"GET": "GET", "PATCH": "PATCH", "get": "other",
+		"X-SECRET": "other"} {
+		var ctx fasthttp.RequestCtx
+		ctx.Request.Header.SetMethod(method)
+		if got := methodOf(&ctx); got != want {
+			t.Errorf("%s: method %s, want %s", method, got, want)
+		}
+	}
+}
