@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -167,6 +168,9 @@ func testCartAddsAreBounded(t *testing.T, s *shop) {
 	if refused < 2 || refused > 5 {
 		t.Errorf("%d of 8 changes are refused, want 5", refused)
 	}
+	if got := labelled(&s.figures.LimitsRefused); !maps.Equal(got, map[string]uint64{"cart-adds": uint64(refused)}) {
+		t.Errorf("counted %v, want %d cart-adds", got, refused)
+	}
 	s.expect(t, 3, "PATCH", "/carts/"+s.cartOf(3), `{"food_id":1,"count":0}`, 204, "")
 }
 
@@ -187,6 +191,9 @@ func testLimitsService(t *testing.T, s *shop) {
 		t.Errorf("headers %v", h)
 	}
 	h = s.expect(t, 0, "POST", path, mail(`,"cost":3`), 429, tooMany, right...)
+	if got := labelled(&s.figures.LimitsRefused); !maps.Equal(got, map[string]uint64{"mail": 1}) {
+		t.Errorf("counted %v, want 1 of mail", got)
+	}
 	if h.Get("Retry-After") == "" || h.Get("RateLimit-Policy") != `"mail";q=3;w=60` {
 		t.Errorf("headers %v", h)
 	}

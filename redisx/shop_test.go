@@ -79,15 +79,21 @@ func runSale(tb testing.TB, cfg Config, join func() *Sale) *Sale {
 	logtest.Keep(tb)
 	var s *Sale
 	looptest.On(cfg.Loop, func() { s = join() })
+	runUnready(tb, s)
+	polltest.Until(tb, "connected", func() bool {
+		return !errors.Is(s.Check(), ErrUnavailable) && !errors.Is(s.orderNothing(), ErrUnavailable)
+	})
+	return s
+}
+
+// runUnready runs a sale until the test ends, and does not wait for Redis.
+func runUnready(tb testing.TB, s *Sale) *Sale {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { s.Run(ctx) })
 	tb.Cleanup(func() {
 		cancel()
 		running.Wait()
-	})
-	polltest.Until(tb, "connected", func() bool {
-		return !errors.Is(s.Check(), ErrUnavailable) && !errors.Is(s.orderNothing(), ErrUnavailable)
 	})
 	return s
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"flashsale/internal/logtest"
+
+	"flashsale/internal/figures"
 )
 
 const refusal = "HTTP/1.1 503 Service Unavailable\r\n\r\n"
@@ -76,7 +78,8 @@ func (d *door) knock(t *testing.T, from string) (accepted net.Conn) {
 }
 
 func TestConnsMax(t *testing.T) {
-	d := openDoor(t, Config{ConnsMax: 2})
+	count := figures.Private()
+	d := openDoor(t, Config{ConnsMax: 2, Figures: count})
 	first := d.knock(t, "127.0.0.1")
 	if first == nil || d.knock(t, "127.0.0.2") == nil {
 		t.Fatal("refused below the limit")
@@ -91,6 +94,10 @@ func TestConnsMax(t *testing.T) {
 	}
 	if d.knock(t, "127.0.0.3") != nil || d.limiter.Count() != 2 {
 		t.Errorf("accepted above the limit: %d are open", d.limiter.Count())
+	}
+	if open, most, refused := count.Connections.Value(), count.ConnectionsMax.Value(),
+		count.ConnectionsRefused.Value(); open != 2 || most != 2 || refused != 3 {
+		t.Errorf("%d of %d connections are open and %d were refused, want 2 of 2 and 3", open, most, refused)
 	}
 }
 

@@ -202,6 +202,7 @@ func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 			return r.l, r.err
 		case x := <-c.queue:
 			x.complete(ErrUnavailable)
+			c.opts.Waiting.Set(int64(len(c.queue)))
 		}
 	}
 }
@@ -347,6 +348,7 @@ func (c *Conn) refuseWaiting() {
 		case x := <-c.queue:
 			x.complete(ErrUnavailable)
 		default:
+			c.opts.Waiting.Set(0)
 			return
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mediocregopher/radix/v4"
 
 	"flashsale/internal/eventloop/looptest"
+	"flashsale/internal/figures"
 	"flashsale/internal/logtest"
 	"flashsale/internal/polltest"
 	"flashsale/redisx/redistest"
@@ -261,7 +262,8 @@ func testGreeting(t *testing.T, loop Loop) {
 // The queue is bounded: what does not fit is refused at once.
 func TestQueueFull(t *testing.T) {
 	log := logtest.Capture(t)
-	c := New(defaults, Options{})
+	count := figures.Private()
+	c := New(defaults, Options{Figures: &count.Redis, Waiting: &count.QueueCalls})
 	c.up.Store(true)
 	var waiting sync.WaitGroup
 	for range QueueMax {
@@ -275,8 +277,14 @@ func TestQueueFull(t *testing.T) {
 	if err := do(c, NewCall()); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("one call too many: %v, want ErrUnavailable", err)
 	}
+	if waits, refused := count.QueueCalls.Value(), count.Redis.Overloads.Value(); waits < QueueMax-1 || refused != 1 {
+		t.Errorf("%d calls wait and %d are refused, want about %d and 1", waits, refused, QueueMax)
+	}
 	c.refuseWaiting()
 	waiting.Wait()
+	if waits := count.QueueCalls.Value(); waits != 0 {
+		t.Errorf("%d calls wait, want none", waits)
+	}
 	if n := log.Count("calls to Redis are refused: more wait than it answers"); n != 1 {
 		t.Errorf("%d lines about the overload, want 1", n)
 	}

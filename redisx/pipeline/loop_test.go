@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/figures"
 	"flashsale/internal/logtest"
 	"flashsale/internal/rawio"
 )
@@ -236,7 +237,8 @@ func TestOneReasonForEachConnection(t *testing.T) {
 
 // The queue of a loop is bounded: what does not fit is refused at once.
 func TestQueueFullOnALoop(t *testing.T) {
-	f := newOnFake(t, Options{})
+	count := figures.Private()
+	f := newOnFake(t, Options{Figures: &count.Redis, Waiting: &count.QueueCalls})
 	log := logtest.Capture(t)
 	var got tally
 	for range QueueMax {
@@ -248,6 +250,10 @@ func TestQueueFullOnALoop(t *testing.T) {
 		t.Error("one call too many is sent")
 	}
 	f.turn(0)
+	waits, refused := count.QueueCalls.Value(), count.Redis.Overloads.Value()
+	if waits != QueueMax-batchMax || refused != 1 {
+		t.Errorf("%d calls wait and %d are refused, want %d and 1", waits, refused, QueueMax-batchMax)
+	}
 	if n := log.Count("calls to Redis are refused: more wait than it answers"); n != 1 {
 		t.Errorf("%d lines about the overload, want 1", n)
 	}
@@ -258,5 +264,9 @@ func TestQueueFullOnALoop(t *testing.T) {
 		if f.turn(0); got.sum.Load() != answered+batchMax {
 			t.Fatalf("%d calls are answered, want %d", got.sum.Load(), answered+batchMax)
 		}
+	}
+	sizes := count.Redis.BatchCalls.Read()
+	if waits := count.QueueCalls.Value(); waits != 0 || sizes.Count != QueueMax/batchMax || sizes.Sum != QueueMax {
+		t.Errorf("%d calls wait; %d batches of %d calls", waits, sizes.Count, sizes.Sum)
 	}
 }

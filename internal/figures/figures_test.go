@@ -1,0 +1,157 @@
+package figures
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+func TestHistogramBounds(t *testing.T) {
+	var d Durations
+	for _, took := range []time.Duration{-time.Second, 0, 100 * time.Microsecond, 100*time.Microsecond + 1,
+		time.Second, 5 * time.Second, time.Hour} {
+		d.Observe(took)
+	}
+	h := d.Read()
+	want := [bucketsMax]uint64{3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5, 6, 7}
+	sum := uint64(200*time.Microsecond + 1 + 6*time.Second + time.Hour)
+	if h.Cumulative != want || h.Count != 7 || h.Sum != sum {
+		t.Errorf("%+v, want %v with a sum of %d", h, want, sum)
+	}
+	var s Sizes
+	for _, size := range []int{1, 2, 3, 256, 257} {
+		s.Observe(size)
+	}
+	sizes := s.Read()
+	if got := sizes.Cumulative[:10]; fmt.Sprint(got) != "[1 2 3 3 3 3 3 3 4 5]" || sizes.Count != 5 ||
+		sizes.Sum != 519 {
+		t.Errorf("sizes %v, %d, %d", got, sizes.Count, sizes.Sum)
+	}
+	twice := sizes
+	twice.Add(sizes)
+	if twice.Count != 10 || twice.Sum != 1038 || twice.Cumulative[9] != 10 || twice.Cumulative[0] != 2 {
+		t.Errorf("added up %+v", twice)
+	}
+}
+
+// A label keeps its index; what has no room counts as other, and a long text is cut.
+func TestLabels(t *testing.T) {
+	var l Labelled
+	for i := range labelsMax + 10 {
+		text := fmt.Appendf(nil, "label %d", i)
+		first := l.Index(text)
+		if again := l.Index(text); again != first || (first == Other) != (i >= labelsMax-1) {
+			t.Fatalf("%s has the indexes %d and %d", text, first, again)
+		}
+		l.Inc(first)
+	}
+	got := maps.Collect(l.All())
+	if len(got) != labelsMax || got["other"] != 11 || got["label 0"] != 1 || got["label 126"] != 1 {
+		t.Errorf("%d labels: %v", len(got), got)
+	}
+	var long Labelled
+	text := []byte(strings.Repeat("x", labelBytes+1))
+	long.Inc(long.Index(text))
+	if long.Index(text) != 1 || maps.Collect(long.All())[string(text[:labelBytes])] != 1 {
+		t.Errorf("a long label: %v", maps.Collect(long.All()))
+	}
+}
+
+// A label that a killed worker was writing is passed over.
+func TestHalfWrittenLabel(t *testing.T) {
+	var l Labelled
+	l.labels[1].state.Store(labelWritten)
+	l.Inc(l.Index([]byte("a")))
+	if got := maps.Collect(l.All()); l.Index([]byte("a")) != 2 || got["a"] != 1 || len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}
+
+// Many goroutines count under the same labels at once, and nothing is lost.
+func TestConcurrentLabels(t *testing.T) {
+	var l Labelled
+	var counting sync.WaitGroup
+	const goroutines, each = 8, 500
+	for range goroutines {
+		counting.Go(func() {
+			for i := range each {
+				l.Inc(l.Index(fmt.Appendf(nil, "label %d", i%20)))
+			}
+		})
+	}
+	counting.Wait()
+	sums := map[string]uint64{}
+	for label, n := range l.All() {
+		sums[label] += n
+	}
+	for i := range 20 {
+		if n := sums[fmt.Sprint("label ", i)]; n != goroutines*each/20 {
+			t.Errorf("label %d has %d, want %d", i, n, goroutines*each/20)
+		}
+	}
+}
+
+func TestCalls(t *testing.T) {
+	w := Private()
+	login := w.Calls.Index("POST /login")
+	w.Calls.Count(login, 200, time.Millisecond)
+	w.Calls.Count(login, 204, time.Millisecond)
+	w.Calls.Count(login, 403, time.Second)
+	w.Calls.Count(Other, 0, 0) // no status
+	var got []string
+	for call := range w.Calls.All() {
+		got = append(got, fmt.Sprint(call.Name, call.Requests, len(call.Times)))
+	}
+	if want := "[othermap[500:1] 1 POST /loginmap[200:1 204:1 403:1] 2]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}
+
+// Counting neither allocates nor waits: the order path does it.
+func TestCountingDoesNotAllocate(t *testing.T) {
+	w := Private()
+	call, reason := w.Calls.Index("POST /orders"), []byte("FOOD_OUT_OF_STOCK")
+	w.Refusals.Index(reason)
+	if n := testing.AllocsPerRun(100, func() {
+		w.Calls.Count(call, 403, time.Millisecond)
+		w.Refusals.Inc(w.Refusals.Index(reason))
+		w.Redis.BatchCalls.Observe(3)
+		w.OrdersPlaced.Inc()
+		w.Connections.Set(4)
+	}); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+// Gauges of different workers do not share a cache line, and 8-byte counters are aligned in the mapping.
+func TestLayout(t *testing.T) {
+	if size := unsafe.Sizeof(Gauges{}); size%64 != 0 {
+		t.Errorf("gauges have %d bytes", size)
+	}
+	if slotBytes%8 != 0 {
+		t.Errorf("a slot has %d bytes", slotBytes)
+	}
+}
+
+func BenchmarkCount(b *testing.B) {
+	w := Private()
+	call := w.Calls.Index("POST /orders")
+	for b.Loop() {
+		w.Calls.Count(call, 200, 400*time.Microsecond)
+	}
+}
+
+func BenchmarkRefusal(b *testing.B) {
+	w := Private()
+	for i := range 27 {
+		w.Refusals.Index(fmt.Appendf(nil, "SOME_OTHER_REASON_%d", i))
+	}
+	reason := []byte("FOOD_OUT_OF_STOCK")
+	for b.Loop() {
+		w.Refusals.Inc(w.Refusals.Index(reason))
+	}
+}
