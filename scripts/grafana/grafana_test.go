@@ -62,15 +62,18 @@ func TestUnknownFindsNames(t *testing.T) {
 	}
 }
 
-// Each alert has a test of promtool that lets it fire.
+// Each alert has a test of promtool that lets it fire, and a line in the README.
 func TestAlertsAreTested(t *testing.T) {
-	names, text := AlertNames(), stand.ReadFile(t, "alerts_test.yml")
+	names, text, readme := AlertNames(), stand.ReadFile(t, "alerts_test.yml"), stand.ReadFile(t, "README.md")
 	if rules := strings.Count(Alerts, "expr:"); len(names) != rules || rules == 0 {
 		t.Fatalf("%d names of %d alerts", len(names), rules)
 	}
 	for _, name := range names {
 		if !strings.Contains(text, "alertname: "+name+"\n        exp_alerts:") {
 			t.Errorf("alerts_test.yml does not let %s fire", name)
+		}
+		if !strings.Contains(readme, "| "+name+" |") {
+			t.Errorf("README.md does not explain %s", name)
 		}
 	}
 }
