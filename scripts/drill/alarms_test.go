@@ -63,11 +63,12 @@ func TestAlarms(t *testing.T) {
 
 	redisUp.Store(0)
 	s.awaitAlert(t.Context())
+	s.alarms.expected = ""
 	if s.demandNoAlert(t.Context()); !slices.Equal(s.broken,
 		[]string{"the alert RedisAway fired, though nothing is broken"}) {
 		t.Errorf("an alert without a fault: %q", s.broken)
 	}
-	s.broken = nil
+	s.alarms.expected, s.broken = "RedisAway", nil
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if s.awaitNoAlert(ended); len(s.broken) != 1 || !strings.Contains(s.broken[0], "context canceled") {
