@@ -22,8 +22,7 @@ func (s *Server) nameFigures() {
 	}
 }
 
-// count counts the request that is answered, once. It must be answered finally: what is declined counts where
-// it is served.
+// count counts the request that is answered, once. What is declined counts where it is served.
 func (a *answer) count(ctx *fasthttp.RequestCtx) {
 	if a.counted {
 		return

@@ -32,7 +32,7 @@ func TestPlacedOrdersAreCounted(t *testing.T) {
 		if read := time.Unix(0, cfg.Figures.StockRead.Value()); read.Before(begin) || read.After(time.Now()) {
 			t.Errorf("the stock was read at %v, want from %v on", read, begin)
 		}
-		if cfg.Figures.Redis.Calls.Value() == 0 || cfg.Figures.QueueCallsMax.Value() == 0 {
+		if cfg.Figures.Redis.BatchCalls.Read().Sum == 0 || cfg.Figures.QueueCallsMax.Value() == 0 {
 			t.Error("the calls are not counted")
 		}
 	})

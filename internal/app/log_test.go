@@ -6,12 +6,15 @@ import (
 	"testing"
 
 	"flashsale/internal/config"
+	"flashsale/internal/figures"
 )
 
 // A log that is not read does not block those who log. What did not fit is counted once it is read again.
 func TestLogNeverBlocks(t *testing.T) {
 	read, write := io.Pipe() // a write waits until it is read
 	w := newLogWriter(write)
+	var dropped figures.Counter
+	w.count(&dropped)
 	log := newLog(w, config.LogText, nil)
 	const lines = 3 * logLinesMax
 	for range lines {
@@ -32,5 +35,8 @@ func TestLogNeverBlocks(t *testing.T) {
 	}
 	if !strings.Contains(text.String(), "lines of the log were dropped") {
 		t.Error("the lines that were dropped are not counted")
+	}
+	if n := dropped.Value(); n != uint64(lines-written) {
+		t.Errorf("%d dropped lines are counted, want %d", n, lines-written)
 	}
 }

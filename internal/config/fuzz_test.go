@@ -18,6 +18,7 @@ func FuzzParse(f *testing.F) {
 		"-redis-host=\n-redis=a:1", "-redis\na:1\n-redis-host\nb", "-drain=1",
 		"-drain=1h1ns",
 		"-token-secret=short", "-db-pass", "-data=", "-catalog-dir=a\n-db-host=b", "-pprof=:1", "-sale=",
+		"-ops=:1",
 		"-cart-ttl=1.5s", "-users=0x10", "-stock=1_000", "--", "--\nx", "-", "-=", "-redis=:1"} {
 		f.Add(words)
 	}

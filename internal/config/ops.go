@@ -12,8 +12,8 @@ type opsFlags struct {
 
 func (c *opsFlags) add(f *Flags) {
 	f.Group("Operations (metrics; off, unless -ops is set)")
-	f.Text(&c.Ops, "ops", "", "serve /metrics for Prometheus at `host:port`, as 127.0.0.1:9100; anybody who reaches it "+
-		"may read them")
+	f.Text(&c.Ops, "ops", "", "serve /metrics for Prometheus at `host:port`, as 127.0.0.1:9100; anybody who "+
+		"reaches it may read them")
 	f.Check(func() error {
 		if c.Ops == "" {
 			return nil

@@ -47,6 +47,11 @@ var libraries = []struct {
 		"redisx, redisx/pipeline and rooms",
 	},
 	{
+		[]string{"github.com/prometheus"},
+		func(of string) bool { return of == "internal/ops" },
+		"internal/ops",
+	},
+	{
 		[]string{"github.com/valyala/fasthttp"},
 		func(of string) bool {
 			return of == "handlers" || of == "internal/eventloop" || of == "scripts/bench/compare"

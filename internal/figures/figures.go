@@ -1,7 +1,7 @@
-// Package figures counts what a server does, for its metrics. The supervisor makes one area of shared memory
-// (Memory) with a slot for each worker; a worker joins its slot and counts there, and the supervisor reads all
-// slots. So a scrape asks no worker, and a worker that is started again goes on where the one before it
-// stopped, also after kill -9.
+// Package figures counts what a server does, for its metrics. The supervisor makes one area of shared
+// memory (Memory) with a slot for each worker. A worker joins its slot and counts there, and the supervisor
+// reads all slots. So a scrape asks no worker, and a worker that is started again goes on where the one
+// before it stopped, also after kill -9.
 //
 // To count costs an atomic addition or two: no lock, no allocation, no system call. The package knows the
 // figures of this server by name and nothing of what they stand for.
@@ -24,8 +24,12 @@ func (c *Counter) Value() uint64 { return c.n.Load() }
 // Gauge is a number that goes up and down.
 type Gauge struct{ n atomic.Int64 }
 
-// Set sets the number.
-func (g *Gauge) Set(n int64) { g.n.Store(n) }
+// Set sets the number. Most often it is the same as before, and a look costs less than a store.
+func (g *Gauge) Set(n int64) {
+	if g.n.Load() != n {
+		g.n.Store(n)
+	}
+}
 
 // Value is the number that was set last.
 func (g *Gauge) Value() int64 { return g.n.Load() }
@@ -46,9 +50,7 @@ type Counters struct {
 
 // Redis are the figures of connections to Redis.
 type Redis struct {
-	Batches    Counter   // sent
-	Calls      Counter   // in them
-	BatchCalls Sizes     // calls of a batch
+	BatchCalls Sizes     // calls of each batch that was sent
 	QueueWait  Durations // from the oldest call of a batch to when it was sent
 	RoundTrip  Durations // of a batch, from when it was sent to its last reply
 	Reconnects Counter

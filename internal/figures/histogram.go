@@ -6,8 +6,8 @@ import "time"
 const bucketsMax = 16
 
 // DurationBounds are the upper bounds of the buckets of Durations, in nanoseconds.
-var DurationBounds = [bucketsMax - 1]int64{100e3, 250e3, 500e3, 1e6, 2500e3, 5e6, 10e6, 25e6, 50e6, 100e6, 250e6,
-	500e6, 1e9, 2500e6, 5e9}
+var DurationBounds = [bucketsMax - 1]int64{100e3, 250e3, 500e3, 1e6, 2500e3, 5e6, 10e6, 25e6, 50e6, 100e6,
+	250e6, 500e6, 1e9, 2500e6, 5e9}
 
 // SizeBounds are the upper bounds of the buckets of Sizes.
 var SizeBounds = [...]int64{1, 2, 4, 8, 16, 32, 64, 128, 256}

@@ -16,8 +16,8 @@ const (
 )
 
 // labels are texts in shared memory, each with an index. They are only added to, so an index stays the same
-// for all workers of a slot. Two goroutines that add a text at the same moment may add it twice: whoever reads
-// adds the two up.
+// for all workers of a slot. Two goroutines that add a text at the same moment may add it twice: a reader
+// takes the sum.
 type labels [labelsMax]label
 
 type label struct {
@@ -37,12 +37,13 @@ func (l *labels) index(text []byte) int {
 	text = text[:min(len(text), labelBytes)]
 	for i := Other + 1; i < labelsMax; i++ {
 		entry := &l[i]
-		if entry.state.CompareAndSwap(labelFree, labelWritten) {
-			copy(entry.text[:], text)
-			entry.state.Store(labelReady + uint32(len(text)))
+		if known, ok := entry.read(); ok && string(known) == string(text) {
 			return i
 		}
-		if known, ok := entry.read(); ok && string(known) == string(text) {
+		// The look first: it costs less than the attempt to take an entry.
+		if entry.state.Load() == labelFree && entry.state.CompareAndSwap(labelFree, labelWritten) {
+			copy(entry.text[:], text)
+			entry.state.Store(labelReady + uint32(len(text)))
 			return i
 		}
 	}

@@ -70,11 +70,17 @@ func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 	run(t, l)
 	s.buy(t, 2)
 	s.await(t, 1)
+	if !l.Up() {
+		t.Error("the ledger is not up with its database")
+	}
 	server.Kill()
 	s.buy(t, users(3, 100)...)
 	polltest.Until(t, "line about the fault", func() bool {
 		return log.Count("orders do not get into the database; they wait in Redis") == 1
 	})
+	if l.Up() {
+		t.Error("the ledger is up without its database")
+	}
 	polltest.Until(t, "line about the backlog", func() bool {
 		return log.Count(`"the database is behind the sale" orders=98 oldest=`) > 2
 	})
@@ -92,6 +98,9 @@ func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 	}
 	if n := log.Count("orders go to the database again"); n != 1 {
 		t.Errorf("its end is logged %d times, want once", n)
+	}
+	if !l.Up() {
+		t.Error("the ledger is not up again")
 	}
 	if n := log.Count("toor"); n != 0 {
 		t.Error("the log shows the password")

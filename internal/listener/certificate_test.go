@@ -20,8 +20,12 @@ func TestReadCertificate(t *testing.T) {
 	if err := os.WriteFile(huge, make([]byte, pemBytesMax+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadCertificate(good.ChainFile, good.KeyFile); err != nil {
-		t.Error(err)
+	c, err := ReadCertificate(good.ChainFile, good.KeyFile)
+	if err != nil || !c.Expires().Equal(good.Leaf.NotAfter) {
+		t.Errorf("%v; it ends %v, want %v", err, c.Expires(), good.Leaf.NotAfter)
+	}
+	if end := (Certificate{}).Expires(); !end.IsZero() {
+		t.Errorf("no certificate ends %v", end)
 	}
 	for _, test := range []struct{ name, chain, key, want string }{
 		{"no such chain", "/nowhere", good.KeyFile,

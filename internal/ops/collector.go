@@ -4,6 +4,7 @@ import (
 	"maps"
 	"runtime"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,8 +24,11 @@ func (collector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reads everything. It takes no longer than two calls to Redis may.
+// Collect reads everything. It asks Redis meanwhile.
 func (c collector) Collect(out chan<- prometheus.Metric) {
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	asking.Go(func() { c.sale(out) })
 	now := time.Now()
 	out <- buildInfo.value(1, c.cfg.Version, runtime.Version())
 	out <- saleInfo.value(1, c.cfg.Watch.ID())
@@ -37,7 +41,6 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 	sum.collect(out)
 	c.running(out, now)
-	c.sale(out)
 	c.rooms(out, now)
 }
 
@@ -77,7 +80,12 @@ func (c collector) running(out chan<- prometheus.Metric, now time.Time) {
 
 // sale asks Redis. While it is away its figures are missing, and nothing else is asked of it.
 func (c collector) sale(out chan<- prometheus.Metric) {
+	var stock []int64
+	var unknown error
+	var asking sync.WaitGroup
+	asking.Go(func() { stock, unknown = c.cfg.Watch.Stock() }) // with the other question: one round trip
 	backlog, err := c.cfg.Watch.Ready()
+	asking.Wait()
 	if err != nil {
 		out <- redisUp.value(0)
 		return
@@ -86,7 +94,7 @@ func (c collector) sale(out chan<- prometheus.Metric) {
 	if backlog.Kept {
 		out <- ledgerLag.value(float64(backlog.Orders))
 	}
-	if stock, err := c.cfg.Watch.Stock(); err == nil {
+	if unknown == nil {
 		pieces, gone := int64(0), 0
 		for _, n := range stock {
 			if pieces += n; n == 0 {
@@ -127,7 +135,7 @@ type totals struct {
 	limits   map[string]uint64
 
 	placed, connsRefused, repeats, droppedHits, droppedLines uint64
-	reconnects, batches, redisCalls, overloads               uint64
+	reconnects, overloads                                    uint64
 
 	batchCalls, queueWait, roundTrip figures.Histogram
 }
@@ -152,8 +160,6 @@ func (t *totals) add(c *figures.Counters) {
 	t.droppedHits += c.TrafficDroppedHits.Value()
 	t.droppedLines += c.LogLinesDropped.Value()
 	t.reconnects += c.Redis.Reconnects.Value()
-	t.batches += c.Redis.Batches.Value()
-	t.redisCalls += c.Redis.Calls.Value()
 	t.overloads += c.Redis.Overloads.Value()
 	t.batchCalls.Add(c.Redis.BatchCalls.Read())
 	t.queueWait.Add(c.Redis.QueueWait.Read())
@@ -196,8 +202,8 @@ func (t *totals) collect(out chan<- prometheus.Metric) {
 	out <- droppedHits.count(t.droppedHits)
 	out <- droppedLines.count(t.droppedLines)
 	out <- reconnects.count(t.reconnects)
-	out <- batches.count(t.batches)
-	out <- calls.count(t.redisCalls)
+	out <- batches.count(t.batchCalls.Count)
+	out <- calls.count(t.batchCalls.Sum)
 	out <- overloads.count(t.overloads)
 	out <- batchCalls.distribution(t.batchCalls, 1)
 	out <- queueWait.distribution(t.queueWait, nanoseconds)

@@ -38,7 +38,8 @@ var (
 	stockPieces = gauge("stock_pieces", "Pieces left of all foods.")
 	soldOut     = gauge("foods_sold_out", "Foods without a piece left.")
 	piecesSold  = gauge("sale_pieces_sold", "Pieces sold so far by all servers of the sale.")
-	snapshotAge = gauge("snapshot_age_seconds", "Time since the worker that is furthest behind has read the stock.")
+	snapshotAge = gauge("snapshot_age_seconds",
+		"Time since the worker that is furthest behind has read the stock.")
 
 	connections    = gauge("connections", "Connections of clients that are open.", "worker")
 	connectionsMax = gauge("connections_max", "Connections that a worker takes at most.", "worker")

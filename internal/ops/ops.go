@@ -1,9 +1,9 @@
 // Package ops serves what people who run a server want to see of it: its metrics, for Prometheus. It stands
 // in the supervisor, on an address of its own, and is off by default.
 //
-// It reads the figures that the workers count in shared memory and asks Redis two questions over a connection
-// of its own, with a short limit: no scrape waits for a worker, and none hangs while Redis is away. It must
-// not be reached by others: a metric tells how a sale goes.
+// It reads the figures that the workers count in shared memory, and asks Redis about the sale over a
+// connection of its own with a short limit: no scrape waits for a worker, and none hangs while Redis is
+// away. Others must not reach it: metrics tell how a sale goes.
 package ops
 
 import (

@@ -293,24 +293,6 @@ func (c *Conn) exchange(l *Link, b *batch) error {
 	return l.roundTrip(again, deadline)
 }
 
-// noteSent counts a batch that is sent.
-func (c *Conn) noteSent(b *batch, sent time.Time) {
-	f := c.opts.Figures
-	f.Batches.Inc()
-	f.Calls.Add(uint64(len(b.calls)))
-	f.BatchCalls.Observe(len(b.calls))
-	f.QueueWait.Observe(sent.Sub(b.oldest))
-}
-
-// noteReplies counts the time that a batch took, and notes that of a full one.
-func (c *Conn) noteReplies(b *batch, sent, now time.Time) {
-	took := now.Sub(sent)
-	c.opts.Figures.RoundTrip.Observe(took)
-	if len(b.calls) == batchMax {
-		c.pace.note(took)
-	}
-}
-
 // again is batch.again, with a line in the log.
 func (c *Conn) again(b *batch) *batch {
 	again := b.again(c.opts.Shared, c.opts.Scripts)

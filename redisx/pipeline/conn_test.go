@@ -277,7 +277,8 @@ func TestQueueFull(t *testing.T) {
 	if err := do(c, NewCall()); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("one call too many: %v, want ErrUnavailable", err)
 	}
-	if waits, refused := count.QueueCalls.Value(), count.Redis.Overloads.Value(); waits < QueueMax-1 || refused != 1 {
+	waits, refused := count.QueueCalls.Value(), count.Redis.Overloads.Value()
+	if waits < QueueMax/2 || waits > QueueMax || refused != 1 { // two senders may set the number in turn
 		t.Errorf("%d calls wait and %d are refused, want about %d and 1", waits, refused, QueueMax)
 	}
 	c.refuseWaiting()

@@ -266,7 +266,8 @@ func TestQueueFullOnALoop(t *testing.T) {
 		}
 	}
 	sizes := count.Redis.BatchCalls.Read()
-	if waits := count.QueueCalls.Value(); waits != 0 || sizes.Count != QueueMax/batchMax || sizes.Sum != QueueMax {
+	waits = count.QueueCalls.Value()
+	if waits != 0 || sizes.Count != QueueMax/batchMax || sizes.Sum != QueueMax {
 		t.Errorf("%d calls wait; %d batches of %d calls", waits, sizes.Count, sizes.Sum)
 	}
 }

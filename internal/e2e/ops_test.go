@@ -1,0 +1,252 @@
+package e2e
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"flashsale/internal/listener/certtest"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
+)
+
+// scrape reads the metrics of a server by name and labels, without "flashsale_".
+func scrape(t *testing.T, s *server) map[string]float64 {
+	t.Helper()
+	r, err := http.Get(s.Banner(t, "metrics"))
+	stand.Must(t, err)
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	stand.Must(t, err)
+	if r.StatusCode != 200 {
+		t.Fatalf("/metrics: %d %s", r.StatusCode, text)
+	}
+	values := map[string]float64{}
+	lines := regexp.MustCompile(`(?m)^flashsale_(.*) (\S+)$`).FindAllStringSubmatch(string(text), -1)
+	for _, line := range lines {
+		value, err := strconv.ParseFloat(line[2], 64)
+		stand.Must(t, err)
+		values[line[1]] = value
+	}
+	return values
+}
+
+// isCounter reports whether a metric must never go back.
+func isCounter(name string) bool {
+	name, _, _ = strings.Cut(name, "{")
+	for _, suffix := range []string{"_total", "_bucket", "_count", "_sum"} {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkCounters reports each counter that went back.
+func checkCounters(t *testing.T, when string, before, after map[string]float64) {
+	t.Helper()
+	for name, value := range before {
+		if now, found := after[name]; isCounter(name) && (!found || now < value) {
+			t.Errorf("%s %s went from %v to %v", when, name, value, now)
+		}
+	}
+}
+
+// opsArgs start a server with metrics for a load.
+var opsArgs = append([]string{"-workers", "2", "-ops", "127.0.0.1:0"}, loadArgs...)
+
+// While buyers buy, all workers are replaced: no counter goes back, and each order is counted once.
+func TestMetricsOutliveReplacedWorkers(t *testing.T) {
+	t.Parallel()
+	stand.Need(t, "redis-server")
+	s := setup{args: opsArgs}.serve(t)
+	l := startLoad(t, s, loadClients, true)
+	l.awaitOrders(t, 50)
+	before := scrape(t, s)
+	if before["workers"] != 2 || before["redis_up"] != 1 || before["orders_placed_total"] < 50 {
+		t.Errorf("%v workers, redis_up %v, %v orders", before["workers"], before["redis_up"],
+			before["orders_placed_total"])
+	}
+	old := s.Workers()
+	s.Send(t, syscall.SIGHUP)
+	polltest.Until(t, "new workers", func() bool { return s.Logged(t, "all workers are replaced") == 1 })
+	l.awaitOrders(t, 50)
+	replaced := scrape(t, s)
+	checkCounters(t, "after SIGHUP", before, replaced)
+	l.audit(t, s)
+	awaitEnd(t, old...)
+	end := scrape(t, s)
+	checkCounters(t, "at the end", replaced, end)
+	orders := float64(len(s.orders(t)))
+	placed, answered := end["orders_placed_total"], end[`requests_total{call="POST /orders",code="200"}`]
+	if placed != orders || answered != orders {
+		t.Errorf("%v orders are counted in %v requests, want %v", placed, answered, orders)
+	}
+	for _, worker := range []string{"0", "1"} {
+		if n := end[`worker_starts_total{worker="`+worker+`"}`]; n != 2 {
+			t.Errorf("worker %s was started %v times, want 2", worker, n)
+		}
+	}
+	if end["workers"] != 2 || end["sale_pieces_sold"] != loadFoods*loadStock-end["stock_pieces"] {
+		t.Errorf("%v workers, %v pieces sold, %v left", end["workers"], end["sale_pieces_sold"],
+			end["stock_pieces"])
+	}
+}
+
+// A worker that is killed takes no figure with it but the number of its connections. The order that it was
+// about to answer may not be counted.
+func TestMetricsOutliveKilledWorkers(t *testing.T) {
+	t.Parallel()
+	stand.Need(t, "redis-server")
+	s := setup{args: opsArgs}.serve(t)
+	l := startLoad(t, s, loadClients, false)
+	before := scrape(t, s)
+	for round := 1; round <= 2; round++ {
+		l.awaitOrders(t, 50)
+		kill(t, s.Workers()[0])
+		checkCounters(t, "after the kill", before, scrape(t, s))
+		polltest.Until(t, "new worker", func() bool { return s.Logged(t, "worker is ready again") == round })
+		l.awaitOrders(t, 50)
+		after := scrape(t, s)
+		checkCounters(t, "after the restart", before, after)
+		before = after
+		polltest.Until(t, "one connection of each client", func() bool {
+			now := scrape(t, s)
+			open := now[`connections{worker="0"}`] + now[`connections{worker="1"}`]
+			return now["workers"] == 2 && open == loadClients
+		})
+	}
+	l.audit(t, s)
+	end := scrape(t, s)
+	orders, placed := float64(len(s.orders(t))), end["orders_placed_total"]
+	if answered := float64(len(l.placed)); placed > orders || placed < answered {
+		t.Errorf("%v orders are counted; %v were answered, and %v are there", placed, answered, orders)
+	}
+	if n := end[`worker_starts_total{worker="0"}`] + end[`worker_starts_total{worker="1"}`]; n != 4 {
+		t.Errorf("workers were started %v times, want 4", n)
+	}
+}
+
+// While Redis is away the metrics answer, and tell.
+func TestMetricsWithoutRedis(t *testing.T) {
+	t.Parallel()
+	stand.Need(t, "redis-server")
+	s := setup{args: opsArgs}.serve(t)
+	polltest.Until(t, "redis_up 1", func() bool { return scrape(t, s)["redis_up"] == 1 })
+	before := scrape(t, s)
+	store := s.Stores()[0]
+	stand.Must(t, syscall.Kill(store, syscall.SIGSTOP))
+	away := scrape(t, s)
+	_, stock := away["stock_pieces"]
+	if away["redis_up"] != 0 || stock || away["workers"] != 2 {
+		t.Errorf("redis_up %v, stock %v, %v workers", away["redis_up"], stock, away["workers"])
+	}
+	checkCounters(t, "without Redis", before, away)
+	stand.Must(t, syscall.Kill(store, syscall.SIGCONT))
+	polltest.Until(t, "redis_up 1", func() bool {
+		now := scrape(t, s)
+		return now["redis_up"] == 1 && now["snapshot_age_seconds"] < before["snapshot_age_seconds"]+60
+	})
+}
+
+// The rooms of a server show in its metrics: the bot's queue, the blocklist, the certificate and its
+// replacement, and who was refused.
+func TestMetricsOfRooms(t *testing.T) {
+	t.Parallel()
+	end := time.Now().Add(time.Hour)
+	old := certtest.Write(t, stand.Folder(t), end)
+	renewed := certtest.Write(t, stand.Folder(t), end.Add(time.Hour))
+	list := makeList(t, stand.ReadFile(t, root+"internal/blocklist/README.md"))
+	args := append(botArgs(newVKAPI(t).URL), "-ops", "127.0.0.1:0", "-tls-cert", old.ChainFile, "-tls-key",
+		old.KeyFile, "-blocklist", list, "-limits", "order by user 1/d")
+	s := setup{env: botEnv, args: args}.serve(t)
+	s.trust = certtest.Trust(old, renewed)
+	c := s.client(t)
+	stand.Must(t, c.LoginUser(2))
+	for _, call := range [][2]string{{"/repeats", `{"text":"hi"}`}, {"/vk/callback",
+		`{"type":"message_new","event_id":"e","secret":"key","object":{"message":{"peer_id":1,"text":"hi"}}}`}} {
+		if r, err := c.Do("POST", call[0], call[1]); err != nil || r.Status != 200 {
+			t.Fatalf("%s: %+v, %v", call[0], r, err)
+		}
+	}
+	for range 2 { // the second one is refused
+		_, err := c.Do("POST", "/limits/check", `{"event":"order","features":{"user":"2"}}`)
+		stand.Must(t, err)
+	}
+	var got map[string]float64
+	polltest.Until(t, "blocklist and Redis", func() bool {
+		got = scrape(t, s)
+		return got["blocklist_documents"] > 0 && got["redis_up"] == 1
+	})
+	for name, want := range map[string]float64{
+		"repeats_counted_total": 2, "vk_replies_waiting": 1, `limits_refused_total{event="order"}`: 1,
+		"certificate_expiry_timestamp_seconds":            float64(old.Leaf.NotAfter.Unix()),
+		`requests_total{call="POST /repeats",code="200"}`: 1, `refusals_total{reason="TOO_MANY_REQUESTS"}`: 1,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+	if age := got["blocklist_age_seconds"]; age <= 0 || age > 3600 {
+		t.Errorf("the blocklist is %v s old", age)
+	}
+	stand.Must(t, os.Rename(renewed.ChainFile, old.ChainFile))
+	stand.Must(t, os.Rename(renewed.KeyFile, old.KeyFile))
+	s.awaitRoll(t, 1)
+	want := float64(renewed.Leaf.NotAfter.Unix())
+	if ends := scrape(t, s)["certificate_expiry_timestamp_seconds"]; ends != want {
+		t.Errorf("the certificate ends %v, want %v", ends, want)
+	}
+}
+
+// The examples of the room's README answer what it shows, and Prometheus takes its configuration.
+func TestOpsREADME(t *testing.T) {
+	t.Parallel()
+	stand.Need(t, "curl")
+	readme := stand.ReadFile(t, root+"internal/ops/README.md")
+	s := setup{args: []string{"-workers", "2", "-ops", "127.0.0.1:0"}}.serve(t)
+	polltest.Until(t, "redis_up 1", func() bool { return scrape(t, s)["redis_up"] == 1 })
+	address := strings.TrimSuffix(strings.TrimPrefix(s.Banner(t, "metrics"), "http://"), "/metrics")
+	list := examples(readme)
+	if len(list) != 2 {
+		t.Fatalf("%d examples, want 2", len(list))
+	}
+	for _, example := range list {
+		command := strings.ReplaceAll(example[0], "localhost:9100", address)
+		got, err := exec.Command("sh", "-c", command).Output()
+		if err != nil || strings.TrimSpace(string(got)) != strings.TrimSpace(example[1]) {
+			t.Errorf("%s\n got %s (%v)\nwant %s", example[0], got, err, example[1])
+		}
+	}
+	config := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(readme)
+	if config == nil {
+		t.Fatal("no configuration of Prometheus")
+	}
+	path := filepath.Join(t.TempDir(), "prometheus.yml")
+	stand.WriteFile(t, path, config[1])
+	check := exec.Command(stand.Need(t, "promtool"), "check", "config", path)
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Errorf("promtool: %v\n%s", err, out)
+	}
+}
+
+// A port that is taken is found before a sale is opened.
+func TestOpsPortTaken(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	stand.Must(t, err)
+	defer taken.Close()
+	s := setup{args: []string{"-ops", taken.Addr().String()}}.launch(t)
+	if code := s.ExitCode(t); code != 1 || s.Logged(t, "cannot serve metrics (-ops): ") != 1 {
+		t.Errorf("exit code %d", code)
+	}
+}

@@ -1,0 +1,281 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"flashsale/internal/figures"
+	"flashsale/internal/logtest"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
+	"flashsale/redisx"
+	"flashsale/redisx/redistest"
+)
+
+// started is the test server's start.
+var started = time.Unix(1_700_000_000, 0)
+
+// newConfig is a server of two workers with every room, and with a sale in its Redis.
+func newConfig(tb testing.TB, server *redistest.Server) (cfg Config, workers []*figures.Worker) {
+	tb.Helper()
+	logtest.Keep(tb)
+	memory, err := figures.New(2)
+	stand.Must(tb, err)
+	tb.Cleanup(func() { memory.File().Close() })
+	for number := range 2 {
+		w, err := figures.Join(memory.File(), number)
+		stand.Must(tb, err)
+		tb.Cleanup(w.Leave)
+		workers = append(workers, w)
+	}
+	redis := redisx.Config{CartTTL: time.Hour, Quiet: true}
+	redis.Network, redis.Address, redis.Timeout = "unix", server.Socket, 20*time.Second
+	opened, err := redisx.Open(tb.Context(), redis,
+		redisx.Opening{Catalog: "3 foods, 0123456789abcdef", Stock: []int64{10, 0, 5}})
+	stand.Must(tb, err)
+	redis.Timeout = RedisTimeout
+	return Config{Figures: memory, Version: "v1.2.3", Started: started, Pieces: 20,
+		Watch:       redisx.Watch(redis, opened.Sale, 3),
+		Ledger:      func() bool { return true },
+		Replies:     func() (int64, error) { return 4, nil },
+		Blocklist:   func() (uint64, time.Time, bool) { return 130, time.Now().Add(-time.Hour), true },
+		Certificate: func() time.Time { return time.Unix(1_900_000_000, 0) }}, workers
+}
+
+// count counts something of everything, in both workers.
+func count(workers []*figures.Worker) {
+	for i, w := range workers {
+		w.Starts.Inc()
+		w.Calls.Count(w.Calls.Index("POST /orders"), 200, 700*time.Microsecond)
+		w.Calls.Count(w.Calls.Index("POST /orders"), 403, 300*time.Microsecond)
+		w.Refusals.Inc(w.Refusals.Index([]byte("FOOD_OUT_OF_STOCK")))
+		w.LimitsRefused.Inc(w.LimitsRefused.Index([]byte("order")))
+		for _, c := range []*figures.Counter{&w.ConnectionsRefused, &w.OrdersPlaced, &w.RepeatsCounted,
+			&w.TrafficDroppedHits, &w.LogLinesDropped, &w.Redis.Reconnects, &w.Redis.Overloads} {
+			c.Inc()
+		}
+		w.Redis.BatchCalls.Observe(3)
+		w.Redis.QueueWait.Observe(time.Millisecond)
+		w.Redis.RoundTrip.Observe(2 * time.Second)
+		w.Connections.Set(int64(5 + i))
+		w.ConnectionsMax.Set(100)
+		w.QueueCalls.Set(2)
+		w.QueueCallsMax.Set(8192)
+		w.StockRead.Set(time.Now().Add(-time.Minute).UnixNano())
+	}
+}
+
+// serve serves metrics until the test ends and returns their address.
+func serve(tb testing.TB, cfg Config) (address string) {
+	tb.Helper()
+	l, err := Listen("127.0.0.1:0")
+	stand.Must(tb, err)
+	s := New(cfg, l)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := s.Run(ctx); err != nil {
+			tb.Error(err)
+		}
+	})
+	tb.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	return "http://" + s.Address()
+}
+
+func get(tb testing.TB, url string) (status int, text string) {
+	tb.Helper()
+	r, err := http.Get(url)
+	stand.Must(tb, err)
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	stand.Must(tb, err)
+	return r.StatusCode, string(body)
+}
+
+// values are the lines of a scrape that are values, by their names and labels.
+func values(text string) map[string]string {
+	found := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := cutLast(strings.TrimSpace(line)); ok && !strings.HasPrefix(line, "#") {
+			found[name] = value
+		}
+	}
+	return found
+}
+
+func cutLast(line string) (name, value string, ok bool) {
+	i := strings.LastIndexByte(line, ' ')
+	if i < 0 {
+		return "", "", false
+	}
+	return line[:i], line[i+1:], true
+}
+
+// awaitRedis waits for the first scrape with the sale, and returns it.
+func awaitRedis(tb testing.TB, address, up string) (text string) {
+	tb.Helper()
+	polltest.Until(tb, "redis_up "+up, func() bool {
+		_, text = get(tb, address+"/metrics")
+		return values(text)["flashsale_redis_up"] == up
+	})
+	return text
+}
+
+// One scrape covers all workers. Every family of the list comes, with its type and its help.
+func TestMetrics(t *testing.T) {
+	server := redistest.Start(t)
+	cfg, workers := newConfig(t, server)
+	count(workers)
+	server.Do(t, "XADD orders_"+cfg.Watch.ID()+" * user 1 items 1:1,")
+	text := awaitRedis(t, serve(t, cfg), "1")
+	got := values(text)
+	for name, want := range map[string]string{
+		`sale_info{sale="` + cfg.Watch.ID() + `"}`: "1", "start_time_seconds": "1.7e+09",
+		`requests_total{call="POST /orders",code="200"}`:                              "2",
+		`requests_total{call="POST /orders",code="403"}`:                              "2",
+		`request_duration_seconds_bucket{call="POST /orders",code="2xx",le="0.0005"}`: "0",
+		`request_duration_seconds_bucket{call="POST /orders",code="2xx",le="0.001"}`:  "2",
+		`request_duration_seconds_bucket{call="POST /orders",code="4xx",le="+Inf"}`:   "2",
+		`request_duration_seconds_sum{call="POST /orders",code="2xx"}`:                "0.0014",
+		`refusals_total{reason="FOOD_OUT_OF_STOCK"}`:                                  "2",
+		"orders_placed_total": "2", "stock_pieces": "15", "foods_sold_out": "1", "sale_pieces_sold": "5",
+		`connections{worker="0"}`: "5", `connections{worker="1"}`: "6", `connections_max{worker="1"}`: "100",
+		"connections_refused_total": "2", "redis_reconnects_total": "2", "redis_batches_total": "2",
+		"redis_calls_total": "6", `redis_batch_calls_bucket{le="2"}`: "0", `redis_batch_calls_bucket{le="4"}`: "2",
+		"redis_batch_calls_sum": "6", "redis_queue_wait_seconds_count": "2", "redis_round_trip_seconds_sum": "4",
+		"redis_overload_refusals_total": "2", `redis_queue_calls{worker="1"}`: "2",
+		`redis_queue_calls_max{worker="0"}`: "8192", "ledger_lag_orders": "1", "ledger_up": "1",
+		`worker_starts_total{worker="0"}`: "1", "workers": "2", `limits_refused_total{event="order"}`: "2",
+		"repeats_counted_total": "2", "vk_replies_waiting": "4", "blocklist_documents": "130",
+		"traffic_dropped_hits_total": "2", "log_lines_dropped_total": "2",
+		"certificate_expiry_timestamp_seconds": "1.9e+09",
+	} {
+		if got["flashsale_"+name] != want {
+			t.Errorf("%s is %q, want %s", name, got["flashsale_"+name], want)
+		}
+	}
+	for _, f := range Families() {
+		if !strings.Contains(text, fmt.Sprintf("# HELP %s %s\n# TYPE %[1]s %[3]s\n", f.Name, f.Help, f.Type)) {
+			t.Errorf("%s is not in the scrape, or not as %s", f.Name, f.Type)
+		}
+	}
+	if n := strings.Count(text, "# TYPE "); n != len(Families()) {
+		t.Errorf("%d families in the scrape, %d in the list", n, len(Families()))
+	}
+	lint(t, cfg, text)
+}
+
+// lint holds the metrics to the conventions of Prometheus, by its library and by its own tool.
+func lint(t *testing.T, cfg Config, text string) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(collector{&cfg})
+	problems, err := testutil.GatherAndLint(registry)
+	stand.Must(t, err)
+	if len(problems) > 0 {
+		t.Errorf("lint: %v", problems)
+	}
+	if n, err := testutil.GatherAndCount(registry); n < len(Families()) || err != nil {
+		t.Errorf("%d metrics were linted, %v", n, err)
+	}
+	check := exec.Command(stand.Need(t, "promtool"), "check", "metrics")
+	check.Stdin = strings.NewReader(text)
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}
+
+// A server without rooms shows none of theirs.
+func TestRoomsThatAreOff(t *testing.T) {
+	cfg, _ := newConfig(t, redistest.Start(t))
+	cfg.Ledger, cfg.Replies, cfg.Blocklist, cfg.Certificate = nil, nil, nil, nil
+	text := awaitRedis(t, serve(t, cfg), "1")
+	for _, f := range []*Family{ledgerLag, ledgerUp, vkWaiting, documents, blocklistAge, certificateEnd,
+		snapshotAge} {
+		if strings.Contains(text, f.Name) {
+			t.Errorf("%s is there", f.Name)
+		}
+	}
+}
+
+// A scrape answers also while Redis is away or does not answer: the figures of the sale are missing then.
+func TestRedisAway(t *testing.T) {
+	server := redistest.New(t)
+	cfg, workers := newConfig(t, server)
+	count(workers)
+	address := serve(t, cfg)
+	awaitRedis(t, address, "1")
+	expectAway := func() {
+		t.Helper()
+		got := values(awaitRedis(t, address, "0"))
+		_, stock := got["flashsale_stock_pieces"]
+		_, waits := got["flashsale_vk_replies_waiting"]
+		if orders := got["flashsale_orders_placed_total"]; stock || waits || orders != "2" {
+			t.Errorf("stock %v, replies %v, orders %s", stock, waits, orders)
+		}
+	}
+	server.Freeze(t)
+	expectAway()
+	server.Thaw(t)
+	awaitRedis(t, address, "1")
+	server.Kill(t)
+	expectAway()
+	server.Restart(t)
+	server.Do(t, "FLUSHALL") // another Redis than that of the sale
+	expectAway()
+}
+
+func TestOtherPages(t *testing.T) {
+	cfg, _ := newConfig(t, redistest.Start(t))
+	address := serve(t, cfg)
+	if status, text := get(t, address+"/healthz"); status != 200 || text != `{"status":"alive"}` {
+		t.Errorf("/healthz: %d %s", status, text)
+	}
+	want := "flashsale, sale " + cfg.Watch.ID() + ": see /metrics and /healthz\n"
+	if status, text := get(t, address+"/"); status != 200 || text != want {
+		t.Errorf("/: %d %s", status, text)
+	}
+	if status, _ := get(t, address+"/nowhere"); status != 404 {
+		t.Errorf("/nowhere: %d", status)
+	}
+	taken := strings.TrimPrefix(address, "http://")
+	if _, err := Listen(taken); err == nil || !strings.HasPrefix(err.Error(), "cannot serve metrics (-ops): ") {
+		t.Errorf("a port that is taken: %v", err)
+	}
+}
+
+// The README lists every family, with its type and labels, and no other.
+func TestREADME(t *testing.T) {
+	readme := stand.ReadFile(t, "README.md")
+	var want []string
+	for _, f := range Families() {
+		name := f.Name
+		if len(f.Labels) > 0 {
+			name += "{" + strings.Join(f.Labels, ",") + "}"
+		}
+		want = append(want, fmt.Sprintf("| `%s` | %s | %s |", name, f.Type, f.Help))
+	}
+	var got []string
+	for line := range strings.Lines(readme) {
+		if strings.HasPrefix(line, "| `flashsale_") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the list of README.md must be\n%s", strings.Join(want, "\n"))
+	}
+}
