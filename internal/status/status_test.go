@@ -177,69 +177,6 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-// summary is all that a busy server has.
-func TestSummary(t *testing.T) {
-	const labels = `{call="POST /orders",code="2xx"`
-	busy := func(n int) string {
-		const name = "flashsale_request_duration_seconds"
-		return fmt.Sprintf(`flashsale_sale_info{sale="zv2hq6ya"} 1
-flashsale_stock_pieces 9000000
-flashsale_sale_pieces_sold 1000000
-flashsale_foods_sold_out 17
-flashsale_orders_placed_total %[1]d
-flashsale_requests_total{call="POST /orders",code="200"} %[1]d
-flashsale_refusals_total{reason="FOOD_OUT_OF_STOCK"} %[1]d
-flashsale_refusals_total{reason="CART_EMPTY"} 0
-flashsale_workers 16
-flashsale_connections{worker="0"} 15000
-flashsale_connections_max{worker="0"} 20000
-flashsale_redis_up 1
-flashsale_redis_queue_calls{worker="0"} 12
-flashsale_ledger_up 1
-flashsale_ledger_lag_orders 120
-flashsale_certificate_expiry_timestamp_seconds 1808640002
-# TYPE %[2]s histogram
-%[2]s_bucket%[3]s,le="0.001"} %[1]d
-%[2]s_bucket%[3]s,le="+Inf"} %[1]d
-%[2]s_count%[3]s} %[1]d
-%[2]s_sum%[3]s} 1
-`, n, name, labels) + trips(n, 0, 0)
-	}
-	want := `sale        zv2hq6ya
-orders      21000 placed since the start of the servers (1), 500.0 a second
-stock       9000000 of 10000000 pieces left, 17 foods sold out
-requests    500.0 a second, p50 0.5ms, p99 1.0ms
-refusals    FOOD_OUT_OF_STOCK                                 21000    500.0/s
-ledger      up, 120 orders behind
-certificate 100.0 days left
-
-server                 workers  connections orders/s     p99 redis     p99 queue
-a:9100                      16  15000/20000    500.0   1.0ms    up   1.0ms    12
-
-all is well
-`
-	if got := watched(at(t, 0, busy(20000)), at(t, 2, busy(21000))).String(); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	for line := range strings.Lines(want) {
-		if len(line) > columnsMax+1 {
-			t.Errorf("%d columns: %s", len(line)-1, line)
-		}
-	}
-}
-
-func TestFold(t *testing.T) {
-	long := strings.Repeat("word ", 40)
-	for line := range strings.Lines(fold(long)) {
-		if len(line) > columnsMax+1 {
-			t.Errorf("%d columns: %s", len(line)-1, line)
-		}
-	}
-	if got := strings.Fields(fold(long)); len(got) != 40 {
-		t.Errorf("%d words of 40 are left", len(got))
-	}
-}
-
 // serve answers /metrics; the address comes without the scheme.
 func serve(t *testing.T, code int, text string) (address string) {
 	t.Helper()

@@ -30,8 +30,8 @@ const (
 // instances is an expression that matches the servers.
 func (a *alarms) instances() string { return strings.Join(a.prometheus.targets[:a.servers], "|") }
 
-// firing chooses among the alerts of these servers, and of the whole sale, which name no server, the expected
-// one; where none is expected, all critical ones.
+// firing is an expression for the alerts that fire now for these servers, or for the whole sale, which name no
+// server: the expected one, or where none is expected, all critical ones.
 func (a *alarms) firing() string {
 	which := `severity="critical"`
 	if a.expected != "" {

@@ -1,5 +1,5 @@
-// Package grafana holds what Prometheus and Grafana need to watch a sale: alert rules. The fault drills take
-// the rules from here.
+// Package grafana holds what Prometheus and Grafana need to watch a sale: alert rules and a dashboard.
+// The fault drills take the rules from here.
 package grafana
 
 import (
@@ -13,6 +13,11 @@ import (
 //
 //go:embed alerts.yml
 var Alerts string
+
+// Dashboard is the dashboard, as Grafana imports it.
+//
+//go:embed dashboard.json
+var Dashboard string
 
 var (
 	alertName = regexp.MustCompile(`(?m)^ *- alert: (\w+)$`)

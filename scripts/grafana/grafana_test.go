@@ -17,7 +17,7 @@ var (
 )
 
 // promLabels are those that Prometheus adds itself.
-var promLabels = []string{"job", "instance", "le"}
+var promLabels = []string{"job", "instance", "le", "alertstate"}
 
 // unknown lists the metrics and labels of some expressions that /metrics does not have.
 func unknown(expressions string) (names []string) {
