@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +31,8 @@ const (
 // instances is an expression that matches the servers.
 func (a *alarms) instances() string { return strings.Join(a.prometheus.targets[:a.servers], "|") }
 
-// firing is an expression for the alerts that fire now for these servers, or for the whole sale, which name no
-// server: the expected one, or where none is expected, all critical ones.
+// firing is an expression for the alerts that fire now for these servers or for the whole sale: the expected
+// one, or all critical ones where none is expected.
 func (a *alarms) firing() string {
 	which := `severity="critical"`
 	if a.expected != "" {
@@ -43,8 +44,8 @@ func (a *alarms) firing() string {
 // awaitCalm returns once the servers are scraped and no alert that is looked at fires: the drill before this
 // one had the same addresses, so its alerts and the restart in between may still count.
 func (a *alarms) awaitCalm(ctx context.Context) error {
-	up := fmt.Sprintf(`up{instance=~%q} == 1 and timestamp(up) > %d.%03d`, a.instances(), time.Now().Unix(),
-		time.Now().UnixMilli()%1000)
+	up := fmt.Sprintf(`up{instance=~%q} == 1 and timestamp(up) > %.3f`, a.instances(),
+		float64(time.Now().UnixMilli())/1e3)
 	if err := a.await(ctx, "scrape of the servers", alertsMax, func() (bool, error) {
 		scraped, err := a.prometheus.query(ctx, up)
 		return len(scraped) == a.servers, err
@@ -96,7 +97,7 @@ func (a *alarms) awaitFired(ctx context.Context) error {
 
 // awaitCleared returns once no alert that is looked at fires any more.
 func (a *alarms) awaitCleared(ctx context.Context) error {
-	return a.await(ctx, "end of the alert "+a.expected, clearedMax, func() (bool, error) {
+	return a.await(ctx, "end of "+cmp.Or(a.expected, "all critical alerts"), clearedMax, func() (bool, error) {
 		firing, err := a.prometheus.query(ctx, a.firing())
 		return len(firing) == 0, err
 	})
