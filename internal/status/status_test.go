@@ -129,6 +129,28 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// The bounds are those of the alerts.
+func TestBounds(t *testing.T) {
+	for alert, bound := range map[string]string{
+		"WorkerRestarting":     fmt.Sprint("> ", startsMax),
+		"RedisReconnecting":    fmt.Sprint("> ", reconnectsMax),
+		"RedisSlow":            fmt.Sprint("> ", roundTripMax),
+		"QueueNearLimit":       fmt.Sprint("> ", queueShare),
+		"ConnectionsNearLimit": fmt.Sprint("> ", connsShare),
+		"RefusalsHigh":         fmt.Sprint("> ", refusedShare),
+		"LedgerBehind":         fmt.Sprint("> ", lagMax),
+		"ClockWrong":           fmt.Sprint("> ", clockMax),
+		"CertificateExpires":   fmt.Sprintf("< %.0f * 24 * 3600", certificateMin.Hours()/24),
+		"SaleHasNoOrders":      fmt.Sprintf("[%.0fm]", idleMin.Minutes()),
+	} {
+		_, rule, found := strings.Cut(grafana.Alerts, "- alert: "+alert+"\n")
+		rule, _, _ = strings.Cut(rule, "labels:")
+		if !found || !strings.Contains(rule, bound) {
+			t.Errorf("the alert %s has not the bound %s of this room:\n%s", alert, bound, rule)
+		}
+	}
+}
+
 // Nothing is wrong with a server on its first reading, within the bounds, or when a fault is long ago.
 func TestAllIsWell(t *testing.T) {
 	for name, readings := range map[string][]*reading{
