@@ -29,6 +29,7 @@ type command func(ctx context.Context, p *program, args []string) (code int)
 // commands are found by the first argument; without one of them the program is the server.
 var commands = map[string]command{
 	"audit":     audit,
+	"status":    showStatus,
 	"-version":  printVersion,
 	"--version": printVersion,
 }

@@ -34,6 +34,7 @@ type Config struct {
 
 const usage = `flashsale opens a sale over HTTP.
 flashsale audit, with the same flags, compares the orders in Redis with those in the database of -ledger.
+flashsale status [-ops address] [-watch [interval]] shows how the sale goes.
 flashsale -version prints the build of this program.
 A flag wins over its environment name, which stands in brackets.
 `

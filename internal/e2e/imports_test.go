@@ -49,8 +49,8 @@ var libraries = []struct {
 	},
 	{
 		[]string{"github.com/prometheus"},
-		func(of string) bool { return of == "internal/ops" },
-		"internal/ops",
+		func(of string) bool { return of == "internal/ops" || of == "internal/status" },
+		"internal/ops and internal/status",
 	},
 	{
 		[]string{"github.com/valyala/fasthttp"},

@@ -33,6 +33,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	out <- buildInfo.value(1, c.cfg.Version, runtime.Version())
 	out <- saleInfo.value(1, c.cfg.Watch.ID())
 	out <- startTime.value(seconds(c.cfg.Started))
+	out <- clockTime.value(seconds(now))
 	sum := newTotals()
 	for number := range c.cfg.Figures.Slots() {
 		sum.add(c.cfg.Figures.Counters(number))

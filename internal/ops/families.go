@@ -27,6 +27,7 @@ var (
 	buildInfo = gauge("build_info", "Always 1; the labels name the build of the server.", "version", "go")
 	saleInfo  = gauge("sale_info", "Always 1; the label names the sale that is served.", "sale")
 	startTime = gauge("start_time_seconds", "When the server was started, Unix time.")
+	clockTime = gauge("time_seconds", "The server's clock, Unix time.")
 
 	requests = counter("requests_total", "Requests that were answered.", "call", "code")
 	times    = histogram("request_duration_seconds",

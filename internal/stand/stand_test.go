@@ -3,6 +3,7 @@ package stand
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"path/filepath"
@@ -119,6 +120,21 @@ func TestBuild(t *testing.T) {
 	_, err := Build(t.Context(), "flashsale/nowhere")
 	if err == nil || !strings.Contains(err.Error(), "flashsale/nowhere") {
 		t.Errorf("a package that is not there: %v", err)
+	}
+}
+
+// Lasting ports stay away from those of outgoing connections.
+func TestLastingPorts(t *testing.T) {
+	var outgoing int
+	_, err := fmt.Sscan(ReadFile(t, "/proc/sys/net/ipv4/ip_local_port_range"), &outgoing)
+	Must(t, err)
+	first, err := LastingPorts(4)
+	Must(t, err)
+	if outgoing > 2*portLeast && (first < portLeast || first+3 >= outgoing) {
+		t.Errorf("ports %d to %d, want some from %d to %d", first, first+3, portLeast, outgoing-1)
+	}
+	if !areFree(first, 4) {
+		t.Errorf("ports %d to %d are in use", first, first+3)
 	}
 }
 

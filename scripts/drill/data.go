@@ -33,6 +33,7 @@ func memoryFull(ctx context.Context, s *stack, dice *rand.Rand) error {
 		return err
 	}
 	pause(ctx, s.lasting(2*time.Second, 10*time.Second))
+	s.awaitAlert(ctx)
 	_, err = s.redis.ask(ctx, "CONFIG", "SET", "maxmemory", "0")
 	return err
 }
@@ -50,6 +51,7 @@ func diskFull(ctx context.Context, s *stack, _ *rand.Rand) error {
 		return err
 	}
 	pause(ctx, s.lasting(4*time.Second, 10*time.Second)) // long enough for a few restarts of a Redis that ends
+	s.awaitAlert(ctx)
 	return s.disk.free(s.redis)
 }
 
@@ -175,6 +177,7 @@ func redisEmptied(ctx context.Context, s *stack, dice *rand.Rand) error {
 		case <-time.After(probePace):
 		}
 	}
+	s.awaitAlert(ctx)
 	return s.restartWith(ctx, func() error {
 		return errors.Join(os.RemoveAll(data), os.Rename(data+".away", data))
 	})

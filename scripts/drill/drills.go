@@ -11,6 +11,8 @@ import (
 // orders come, and returns when the fault has ended: from then on service must resume by itself.
 type drill struct {
 	name, says string
+	alert      string // of scripts/grafana that must fire for the fault and clear after it
+	quiet      string // why there is none
 	setup      setup
 	refuses    bool // requests get 503 or no answer meanwhile: a drill that saw none of that proves nothing
 	drops      bool // connections may be lost: it kills a process that holds them
@@ -34,60 +36,86 @@ var (
 	racing  = setup{servers: 1, everysec: true, patient: true} // times do not matter
 )
 
+const noFault = "nothing is broken"
+
 // drills are all of them, in the order in which they run.
 var drills = []drill{
-	{name: "worker-killed", says: "kill -9 of a worker", setup: one, drops: true, run: workerKilled},
-	{name: "server-killed", says: "kill -9 of the supervisor, which is started again", setup: one, drops: true,
-		refuses: true, run: serverKilled},
-	{name: "server-killed-own", says: "the same with the server's own redis-server, which ends with it",
-		setup: ownStore, drops: true, refuses: true, alone: true, run: serverKilled},
-	{name: "redis-killed", says: "kill -9 of Redis at random moments, started again", setup: one, refuses: true,
+	{name: "worker-killed", alert: "WorkerRestarting",
+		says: "kill -9 of a worker", setup: one, drops: true, run: workerKilled},
+	{name: "server-killed", alert: "ServerRestarted",
+		says: "kill -9 of the supervisor, which is started again", setup: one, drops: true, refuses: true,
+		run: serverKilled},
+	{name: "server-killed-own", alert: "ServerRestarted",
+		says: "the same with the server's own redis-server, which ends with it", setup: ownStore,
+		drops: true, refuses: true, alone: true, run: serverKilled},
+	{name: "redis-killed", alert: "RedisReconnecting",
+		says: "kill -9 of Redis at random moments, started again", setup: one, refuses: true,
 		run: redisKilled},
-	{name: "redis-killed-own", says: "kill -9 of the server's own redis-server, which it starts again",
-		setup: ownStore, refuses: true, alone: true, run: ownRedisKilled},
-	{name: "redis-frozen", says: "SIGSTOP of Redis for 5 s", setup: one, refuses: true, run: redisFrozen},
-	{name: "limits-redis", says: "Redis is frozen and killed while rate limits are asked for decisions",
-		setup: one, refuses: true, alone: true, run: limitsWithoutRedis},
-	{name: "disk-stalls", says: "Redis stands still for 0.3 to 1.5 s, again and again, as a slow disk makes it",
+	{name: "redis-killed-own", alert: "RedisReconnecting",
+		says: "kill -9 of the server's own redis-server, which it starts again", setup: ownStore,
+		refuses: true, alone: true, run: ownRedisKilled},
+	{name: "redis-frozen", alert: "RedisAway",
+		says: "SIGSTOP of Redis for 5 s", setup: one, refuses: true, run: redisFrozen},
+	{name: "limits-redis", alert: "RedisAway",
+		says: "Redis is frozen and killed while rate limits are asked for decisions", setup: one,
+		refuses: true, alone: true, run: limitsWithoutRedis},
+	{name: "disk-stalls", alert: "RedisStalls",
+		says:  "Redis stands still for 0.3 to 1.5 s, again and again, as a slow disk makes it",
 		setup: busyStore, bearable: true, alone: true, run: diskStalls},
-	{name: "black-hole", says: "the network accepts and swallows everything", setup: network, refuses: true,
+	{name: "black-hole", alert: "RedisAway",
+		says: "the network accepts and swallows everything", setup: network, refuses: true,
 		run: networkSwallows},
-	{name: "reset", says: "connections to Redis are reset in the middle of a pipeline", setup: network,
+	{name: "reset", alert: "RedisReconnecting",
+		says: "connections to Redis are reset in the middle of a pipeline", setup: network,
 		run: connectionsReset},
-	{name: "slow-redis", says: "each reply of Redis comes 50 ms later", setup: network, run: redisSlow},
-	{name: "maxmemory", says: "Redis reaches maxmemory (noeviction)", setup: one, refuses: true,
-		run: memoryFull},
-	{name: "disk-full-misconf", says: "the disk of Redis is full: with appendfsync everysec it answers MISCONF",
+	{name: "slow-redis", alert: "RedisSlow",
+		says: "each reply of Redis comes 50 ms later", setup: network, run: redisSlow},
+	{name: "maxmemory", alert: "RedisAway",
+		says: "Redis reaches maxmemory (noeviction)", setup: one, refuses: true, run: memoryFull},
+	{name: "disk-full-misconf", alert: "RedisAway",
+		says:  "the disk of Redis is full: with appendfsync everysec it answers MISCONF",
 		setup: setup{servers: 1, everysec: true, disk: true}, refuses: true, alone: true, run: diskFull},
-	{name: "disk-full-always",
+	{name: "disk-full-always", alert: "RedisAway",
 		says:  "the disk of Redis is full: with appendfsync always it ends, again and again",
 		setup: setup{servers: 1, disk: true}, refuses: true, run: diskFull},
-	{name: "disk-full-own", says: "the same with the server's own redis-server, which it starts again",
+	{name: "disk-full-own", alert: "RedisAway",
+		says:  "the same with the server's own redis-server, which it starts again",
 		setup: setup{servers: 1, own: true, disk: true}, refuses: true, alone: true, run: diskFull},
-	{name: "tail-cut", says: "the last bytes of the append-only file are lost, redis-check-aof repairs it; " +
-		"later one more restart", setup: one, refuses: true, run: tailCut},
-	{name: "tail-cut-own", says: "the same with the server's own redis-server, without anybody's help",
-		setup: ownStore, refuses: true, drops: true, alone: true, run: tailCut},
-	{name: "emptied", says: "Redis comes back empty, later with its data", setup: one, refuses: true,
-		run: redisEmptied},
-	{name: "script-flush", says: "SCRIPT FLUSH in mid-load", setup: one, run: scriptsFlushed},
-	{name: "frozen-server", says: "three servers of one sale, one is frozen and goes on",
-		setup: setup{servers: 3}, drops: true, freezes: true, run: serverFrozen},
-	{name: "clock-jump", says: "the servers' clock jumps hours ahead and back",
-		setup: setup{servers: 1, clock: true}, run: clockJumps},
-	{name: "repeats-faults", says: "Redis is killed and frozen, the server killed, while texts and " +
-		"messages to the bot come", setup: setup{servers: 1, flags: repeatsFlags}, drops: true, refuses: true,
-		alone: true, run: repeatsFaults},
-	{name: "cart-races", says: "carts are changed and ordered at the same moment on two connections",
-		setup: racing, healthy: true, alone: true, run: cartRaces},
-	{name: "one-cart", says: "256 connections change one cart as fast as they can", setup: crowded,
-		healthy: true, alone: true, run: oneCart},
-	{name: "many-carts", says: "one user fills carts from 64 connections as fast as possible", setup: crowded,
+	{name: "tail-cut", alert: "RedisReconnecting",
+		says: "the last bytes of the append-only file are lost, redis-check-aof repairs it; later one " +
+			"more restart", setup: one, refuses: true, run: tailCut},
+	{name: "tail-cut-own", alert: "ServerRestarted",
+		says: "the same with the server's own redis-server, without anybody's help", setup: ownStore,
+		refuses: true, drops: true, alone: true, run: tailCut},
+	{name: "emptied", alert: "RedisAway",
+		says: "Redis comes back empty, later with its data", setup: one, refuses: true, run: redisEmptied},
+	{name: "script-flush", quiet: "the server loads the scripts again at once",
+		says: "SCRIPT FLUSH in mid-load", setup: one, run: scriptsFlushed},
+	{name: "frozen-server", alert: "ServerAway",
+		says: "three servers of one sale, one is frozen and goes on", setup: setup{servers: 3},
+		drops: true, freezes: true, run: serverFrozen},
+	{name: "clock-jump", alert: "ClockWrong",
+		says: "the servers' clock jumps hours ahead and back", setup: setup{servers: 1, clock: true},
+		run: clockJumps},
+	{name: "repeats-faults", alert: "RedisAway",
+		says:  "Redis is killed and frozen, the server killed, while texts and messages to the bot come",
+		setup: setup{servers: 1, flags: repeatsFlags}, drops: true, refuses: true, alone: true,
+		run: repeatsFaults},
+	{name: "cart-races", quiet: noFault,
+		says: "carts are changed and ordered at the same moment on two connections", setup: racing,
+		healthy: true, alone: true, run: cartRaces},
+	{name: "one-cart", quiet: noFault,
+		says: "256 connections change one cart as fast as they can", setup: crowded, healthy: true,
+		alone: true, run: oneCart},
+	{name: "many-carts", quiet: noFault,
+		says: "one user fills carts from 64 connections as fast as possible", setup: crowded,
 		healthy: true, alone: true, run: manyCarts},
-	{name: "blocklist", says: "Redis is frozen, then killed, while the blocklist is asked",
+	{name: "blocklist", alert: "RedisAway",
+		says:  "Redis is frozen, then killed, while the blocklist is asked",
 		setup: setup{servers: 1, blocklist: true}, refuses: true, alone: true, run: blocklistAnswers},
-	{name: "readyz-flood", says: "256 connections ask /readyz as fast as they can", setup: crowded,
-		healthy: true, alone: true, run: readyzFlood},
+	{name: "readyz-flood", quiet: noFault,
+		says: "256 connections ask /readyz as fast as they can", setup: crowded, healthy: true,
+		alone: true, run: readyzFlood},
 }
 
 // How often and how long, in the short form and in the long one.
@@ -111,7 +139,8 @@ func (d drill) goesWith(other drill) bool { return !d.alone && !other.alone && d
 // pair makes two faults at once: the second begins while the first goes on, or soon after.
 func pair(a, b drill) drill {
 	return drill{
-		name: a.name + "+" + b.name, says: a.says + "; meanwhile: " + b.says, setup: a.setup.merge(b.setup),
+		name: a.name + "+" + b.name, quiet: "one fault may hide the other",
+		says: a.says + "; meanwhile: " + b.says, setup: a.setup.merge(b.setup),
 		refuses: a.refuses || b.refuses, drops: a.drops || b.drops, freezes: a.freezes || b.freezes, alone: true,
 		run: func(ctx context.Context, s *stack, dice *rand.Rand) error {
 			s.paired = true

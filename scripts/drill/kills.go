@@ -89,6 +89,7 @@ func serverFrozen(ctx context.Context, s *stack, dice *rand.Rand) error {
 	resume := s.probes.list[which].spare()
 	thaw := s.servers[which].freeze()
 	pause(ctx, s.lasting(2*time.Second, 10*time.Second)+moment(dice, time.Second))
+	s.awaitAlert(ctx)
 	thaw()
 	resume()
 	return nil
@@ -105,6 +106,7 @@ func clockJumps(ctx context.Context, s *stack, dice *rand.Rand) error {
 	}); err != nil {
 		return err
 	}
+	s.awaitAlert(ctx)
 	jumps := []time.Duration{-lifetime, time.Second, -time.Second}
 	for range s.times(4, 40) {
 		jumps = append(jumps, moment(dice, 4*time.Hour)-2*time.Hour)

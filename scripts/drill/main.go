@@ -4,8 +4,10 @@
 // A drill starts its stack, waits for orders, makes its fault at a moment that the seed chooses, ends it,
 // waits for service, and lets bench audit: nothing sold twice, no user with two orders, stock + sold =
 // initial, every acknowledged order there (unless the drill itself destroys data, and then no more than
-// that). Beside the load, probes measure how long answers take and when service is back; workers are watched
-// for memory and goroutines. The table of drills is in drills.go.
+// that). One Prometheus watches all servers with the alert rules of scripts/grafana, in short windows: the
+// alert that is meant for the fault must fire and clear. Beside the load, probes measure how long answers
+// take and when service is back; workers are watched for memory and goroutines. The table of drills is in
+// drills.go.
 //
 // Some drills are attacks: they make no fault but send what any client may send, much of it or at a bad
 // moment. No client may get a 5xx then. The times of other buyers under the attack are compared with those
@@ -68,8 +70,10 @@ func run(args []string, out io.Writer) error {
 		listDrills(out)
 		return nil
 	}
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		return errors.New("redis-server is missing; apt-get install redis-server")
+	for _, program := range []string{"redis-server", "prometheus"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("%s is missing; apt-get install %s", program, program)
+		}
 	}
 	turns := opt.turns()
 	if needsDisk(turns) {
@@ -82,12 +86,17 @@ func run(args []string, out io.Writer) error {
 			return err
 		}
 	}
+	prometheus, err := startPrometheus(ctx)
+	if err != nil {
+		return err
+	}
+	defer prometheus.stop()
 
 	began := time.Now()
 	var results []result
 	for i, t := range turns {
 		fmt.Fprintf(out, "%d/%d %s, seed %d: %s\n", i+1, len(turns), t.drill.name, t.seed, t.drill.says)
-		r := perform(ctx, t, opt.long)
+		r := perform(ctx, t, prometheus, opt.long)
 		r.describe(out)
 		results = append(results, r)
 		if ctx.Err() != nil {

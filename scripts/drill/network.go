@@ -14,6 +14,7 @@ import (
 func networkSwallows(ctx context.Context, s *stack, dice *rand.Rand) error {
 	s.proxy.Set(stand.BlackHole)
 	pause(ctx, s.lasting(redisTimeout+time.Second, 10*time.Second)+moment(dice, time.Second))
+	s.awaitAlert(ctx)
 	s.proxy.Set(stand.Passes)
 	return nil
 }
@@ -32,6 +33,7 @@ func connectionsReset(ctx context.Context, s *stack, dice *rand.Rand) error {
 func redisSlow(ctx context.Context, s *stack, _ *rand.Rand) error {
 	s.proxy.Set(stand.Slow)
 	pause(ctx, s.lasting(2*time.Second, 10*time.Second))
+	s.awaitAlert(ctx)
 	s.proxy.Set(stand.Passes)
 	return nil
 }

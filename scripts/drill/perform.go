@@ -20,7 +20,7 @@ const (
 )
 
 // perform makes one turn on a stack of its own.
-func perform(ctx context.Context, t turn, long bool) (r result) {
+func perform(ctx context.Context, t turn, p *prometheus, long bool) (r result) {
 	r = result{turn: t}
 	began := time.Now()
 	defer func() { r.took = time.Since(began) }()
@@ -29,7 +29,8 @@ func perform(ctx context.Context, t turn, long bool) (r result) {
 	setup := t.drill.setup
 	// the short form judges no times, nor what comes of them
 	setup.patient = setup.patient || t.drill.healthy && !long
-	s, err := startStack(ctx, setup, long)
+	alarms := &alarms{prometheus: p, servers: setup.servers, expected: t.drill.alert}
+	s, err := startStack(ctx, setup, alarms, long)
 	if err == nil {
 		err = s.conduct(ctx, &r)
 	}
@@ -66,11 +67,15 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	if err := s.awaitSales(ctx, piecesFirst); err != nil {
 		return err
 	}
+	if err := s.alarms.awaitCalm(ctx); err != nil {
+		return err
+	}
 	if !r.drill.healthy {
 		pause(ctx, moment(dice, beforeMax))
 	}
 
 	refusals := s.probes.refusals()
+	s.alarms.begin()
 	if err := r.drill.run(ctx, s, dice); err != nil {
 		return err
 	}
@@ -83,10 +88,15 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	if err := s.awaitSales(ctx, piecesAfter); err != nil {
 		return err
 	}
+	s.awaitAlert(ctx)
+	if r.drill.healthy {
+		s.demandNoAlert(ctx)
+	}
 	rep, err := s.load.finish(ctx)
 	if err != nil {
 		return err
 	}
+	s.awaitNoAlert(ctx)
 	s.probes.stop()
 	watch.stop()
 	r.judge(s, rep, watch)

@@ -73,6 +73,7 @@ type stack struct {
 	servers []*server
 	probes  *probes
 	load    *load
+	alarms  *alarms
 
 	mu      sync.Mutex    // two faults of a pair write what follows
 	mayLose int           // acknowledged orders that were in what the drill destroyed
@@ -107,8 +108,8 @@ func (s *stack) destroyed(orders int) {
 
 // startStack starts Redis, proxy and servers and returns once all serve. The stack must be stopped, after an
 // error too.
-func startStack(ctx context.Context, c setup, long bool) (*stack, error) {
-	s := &stack{setup: c, long: long}
+func startStack(ctx context.Context, c setup, a *alarms, long bool) (*stack, error) {
+	s := &stack{setup: c, alarms: a, long: long}
 	var err error
 	if s.folder, err = os.MkdirTemp("", "drill"); err != nil {
 		return s, fmt.Errorf("cannot make a folder for the drill: %w", err)
@@ -132,6 +133,7 @@ func startStack(ctx context.Context, c setup, long bool) (*stack, error) {
 		if err != nil {
 			return s, err
 		}
+		one.program.Args = append(one.program.Args, "-ops", a.prometheus.targets[i])
 		if list != "" {
 			one.program.Args = append(one.program.Args, "-blocklist", list)
 		}

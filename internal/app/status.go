@@ -1,0 +1,84 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"flashsale/internal/config"
+	"flashsale/internal/status"
+)
+
+// The exit codes of flashsale status.
+const (
+	statusWell = iota
+	statusWrong
+	statusUnreached
+)
+
+const clearScreen = "\x1b[H\x1b[J"
+
+// showStatus is the command that shows how a sale goes.
+func showStatus(ctx context.Context, p *program, args []string) (code int) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	cfg, err := config.ParseStatus(args, p.stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return statusWell
+	case err != nil:
+		fmt.Fprintln(p.stderr, "flashsale status:", err)
+		return statusUnreached
+	}
+	s := status.New(cfg.Servers)
+	s.Read(ctx)
+	for first := true; ; first = false {
+		if !s.Reached() && !cfg.Watch {
+			break // there is nothing to compare with
+		}
+		select {
+		case <-ctx.Done():
+			return statusCode(s)
+		case <-time.After(cfg.Interval):
+		}
+		s.Read(ctx)
+		if ctx.Err() != nil {
+			return statusCode(s)
+		}
+		if !cfg.Watch {
+			break
+		}
+		p.redraw(s, first)
+	}
+	fmt.Fprint(p.stdout, s)
+	return statusCode(s)
+}
+
+// redraw shows the status in the place of the one before, or below it where that is no terminal.
+func (p *program) redraw(s *status.Status, first bool) {
+	file, isFile := p.stdout.(*os.File)
+	switch {
+	case isFile && term.IsTerminal(int(file.Fd())):
+		fmt.Fprint(p.stdout, clearScreen)
+	case !first:
+		fmt.Fprintln(p.stdout)
+	}
+	fmt.Fprintf(p.stdout, "%s\n%s", time.Now().Format(time.DateTime), s)
+}
+
+func statusCode(s *status.Status) int {
+	switch {
+	case !s.Reached():
+		return statusUnreached
+	case len(s.Wrong()) > 0:
+		return statusWrong
+	}
+	return statusWell
+}

@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
+)
+
+// statusOf runs flashsale status and returns what it writes.
+func statusOf(t *testing.T, args ...string) (written string, code int) {
+	t.Helper()
+	run := stand.Program{Path: stand.Built(t, stand.ServerSource),
+		Args: append([]string{"status"}, args...)}.Launch(t)
+	code = run.ExitCode(t)
+	return run.Written(t), code
+}
+
+// flashsale status reads a real server: all is well, something is wrong, nothing is there.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	stand.Need(t, "redis-server")
+	ops := net.JoinHostPort("127.0.0.1", stand.ClosedPort(t))
+	server := stand.LaunchServer(t, stand.Folder(t), nil, "-ops", ops, "-foods", "3", "-stock", "7")
+	server.Serves(t)
+	text, code := "", 0
+	// A busy machine may make the server slow, which counts as wrong.
+	polltest.Until(t, "sale in which all is well", func() bool {
+		text, code = statusOf(t, "-ops", ops)
+		return code == 0
+	})
+	for _, want := range []string{"sale        " + server.Sale(t) + "\n",
+		"stock       21 of 21 pieces left, 0 foods sold out", "refusals    none\n", "\n" + ops,
+		"\nall is well\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s\nhas no %q", text, want)
+		}
+	}
+
+	store := server.Stores()
+	stand.Must(t, syscall.Kill(store[0], syscall.SIGSTOP))
+	text, code = statusOf(t, "-ops", ops)
+	stand.Must(t, syscall.Kill(store[0], syscall.SIGCONT))
+	if code != 1 || !strings.Contains(text, "\nRedisAway: "+ops+": Redis does not answer") ||
+		!strings.Contains(text, "stock       unknown while Redis is away\n") {
+		t.Errorf("while Redis is frozen: exit code %d\n%s", code, text)
+	}
+
+	nobody := net.JoinHostPort("127.0.0.1", stand.ClosedPort(t))
+	text, code = statusOf(t, "-ops", nobody)
+	if code != 2 || !strings.HasPrefix(text, "ServerAway: "+nobody+": ") {
+		t.Errorf("without a server: exit code %d\n%s", code, text)
+	}
+	text, code = statusOf(t, "-ops", nobody+","+ops)
+	if code != 1 || !strings.Contains(text, "\nServerAway: "+nobody+": ") {
+		t.Errorf("with one of two: exit code %d\n%s", code, text)
+	}
+	if text, code = statusOf(t, "-gone"); code != 2 || !strings.HasPrefix(text, "flashsale status: ") {
+		t.Errorf("with a wrong flag: exit code %d\n%s", code, text)
+	}
+}
+
+// -watch goes on until it is stopped; elsewhere than on a terminal it writes one block after the other.
+func TestStatusWatches(t *testing.T) {
+	t.Parallel()
+	ops := net.JoinHostPort("127.0.0.1", stand.ClosedPort(t))
+	run := stand.Program{Path: stand.Built(t, stand.ServerSource),
+		Args: []string{"status", "-ops", ops, "-watch", "200ms"}}.Launch(t)
+	written := func(text string) int { return strings.Count(run.Written(t), text) }
+	polltest.Until(t, "block without a server", func() bool { return written("\nServerAway: ") > 0 })
+
+	server := stand.LaunchServer(t, stand.Folder(t), nil, "-ops", ops)
+	server.Serves(t)
+	polltest.Until(t, "three blocks of the server", func() bool { return written("\nsale        ") >= 3 })
+	run.Send(t, os.Interrupt)
+	if code := run.ExitCode(t); code != 0 && code != 1 { // by how busy the machine is
+		t.Errorf("exit code %d", code)
+	}
+	text := run.Written(t)
+	first, rest, _ := strings.Cut(text, "\n")
+	if _, err := time.Parse(time.DateTime, first); err != nil || strings.Contains(text, "\x1b") ||
+		!strings.Contains(rest, "\n\n"+first[:4]) {
+		t.Errorf("blocks with the time, apart, without codes of a terminal:\n%s", text)
+	}
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"flashsale/internal/polltest"
+)
+
+// alarms are the alerts of the servers of one stack.
+type alarms struct {
+	prometheus *prometheus
+	servers    int
+	expected   string        // the alert that is meant for the fault, "" for none
+	since      time.Time     // when the fault began
+	fired      time.Duration // from then until the alert was seen; 0 for not yet
+}
+
+const (
+	alertPace = 100 * time.Millisecond
+	// evaluationInterval is how often Prometheus evaluates the rules, with some room.
+	evaluationInterval = 600 * time.Millisecond
+	alertsMax          = 15 * time.Second // until the servers are scraped, and until an alert fires
+	clearedMax         = 20 * time.Second // the longest short window and some scrapes
+)
+
+// instances is an expression that matches the servers.
+func (a *alarms) instances() string { return strings.Join(a.prometheus.targets[:a.servers], "|") }
+
+// firing is an expression for the alerts that fire now for these servers or for the whole sale: the expected
+// one, or all critical ones where none is expected.
+func (a *alarms) firing() string {
+	which := `severity="critical"`
+	if a.expected != "" {
+		which = fmt.Sprintf("alertname=%q", a.expected)
+	}
+	return fmt.Sprintf(`ALERTS{alertstate="firing",instance=~"%s|",%s}`, a.instances(), which)
+}
+
+// awaitCalm returns once the servers are scraped and no alert that is looked at fires: the drill before this
+// one had the same addresses, so its alerts and the restart in between may still count.
+func (a *alarms) awaitCalm(ctx context.Context) error {
+	up := fmt.Sprintf(`up{instance=~%q} == 1 and timestamp(up) > %.3f`, a.instances(),
+		float64(time.Now().UnixMilli())/1e3)
+	if err := a.await(ctx, "scrape of the servers", alertsMax, func() (bool, error) {
+		scraped, err := a.prometheus.query(ctx, up)
+		return len(scraped) == a.servers, err
+	}); err != nil {
+		return err
+	}
+	pause(ctx, evaluationInterval)
+	return a.awaitCleared(ctx)
+}
+
+// await asks Prometheus again and again.
+func (a *alarms) await(
+	ctx context.Context, what string, limit time.Duration, holds func() (bool, error),
+) error {
+	var last error
+	err := polltest.Await(ctx, what, limit, func() bool {
+		done, err := holds()
+		if last = err; !done {
+			pause(ctx, alertPace)
+		}
+		return done
+	})
+	return errors.Join(err, last)
+}
+
+// begin notes that the fault begins now.
+func (a *alarms) begin() { a.since = time.Now() }
+
+// seen are the names of the alerts that have fired since the fault began.
+func (a *alarms) seen(ctx context.Context) ([]string, error) {
+	return a.prometheus.query(ctx, fmt.Sprintf("count by (alertname) (count_over_time(%s[%dms]))",
+		a.firing(), time.Since(a.since).Milliseconds()+1))
+}
+
+// awaitFired returns once the expected alert has fired.
+func (a *alarms) awaitFired(ctx context.Context) error {
+	if a.expected == "" || a.fired > 0 {
+		return nil
+	}
+	err := a.await(ctx, "alert "+a.expected+" for the fault", alertsMax, func() (bool, error) {
+		found, err := a.seen(ctx)
+		return len(found) > 0, err
+	})
+	if err == nil {
+		a.fired = time.Since(a.since)
+	}
+	return err
+}
+
+// awaitCleared returns once no alert that is looked at fires any more.
+func (a *alarms) awaitCleared(ctx context.Context) error {
+	return a.await(ctx, "end of "+cmp.Or(a.expected, "all critical alerts"), clearedMax, func() (bool, error) {
+		firing, err := a.prometheus.query(ctx, a.firing())
+		return len(firing) == 0, err
+	})
+}
+
+// awaitAlert waits until the alert that is meant for the fault has fired. A fault that can last waits for it
+// before it ends.
+func (s *stack) awaitAlert(ctx context.Context) {
+	if err := s.alarms.awaitFired(ctx); err != nil {
+		s.breaks("%v", err)
+	}
+}
+
+// awaitNoAlert waits until the alert has cleared, after the fault.
+func (s *stack) awaitNoAlert(ctx context.Context) {
+	if s.alarms.fired == 0 {
+		return
+	}
+	if err := s.alarms.awaitCleared(ctx); err != nil {
+		s.breaks("%v", err)
+	}
+	s.note("from the fault's beginning: alert %s was seen after %s, its end after %s", s.alarms.expected,
+		seconds(s.alarms.fired), seconds(time.Since(s.alarms.since)))
+}
+
+// demandNoAlert demands that requests alone made no alert fire that wakes somebody up.
+func (s *stack) demandNoAlert(ctx context.Context) {
+	found, err := s.alarms.seen(ctx)
+	if err != nil {
+		s.breaks("%v", err)
+	}
+	for _, alert := range found {
+		s.breaks("the alert %s fired, though nothing is broken", alert)
+	}
+}
