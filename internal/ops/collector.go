@@ -176,8 +176,9 @@ func (t *totals) addCall(call figures.Call) {
 		known.Requests[code] += n
 	}
 	for class, h := range call.Times {
-		h.Add(known.Times[class])
-		known.Times[class] = h
+		sum := known.Times[class]
+		sum.Add(h)
+		known.Times[class] = sum
 	}
 }
 

@@ -67,7 +67,7 @@ var (
 	vkWaiting     = gauge("vk_replies_waiting", "Replies of the VK bot that wait to be sent, of all servers.")
 	documents     = gauge("blocklist_documents", "Documents on the blocklist.")
 	blocklistAge  = gauge("blocklist_age_seconds", "Time since the blocklist was imported.")
-	droppedHits   = counter("traffic_dropped_hits_total", "Hits that are missing in the traffic statistics.")
+	droppedHits   = counter("traffic_dropped_hits_total", "Hits that were dropped from the traffic statistics.")
 
 	certificateEnd = gauge("certificate_expiry_timestamp_seconds",
 		"When the certificate ends, Unix time.")

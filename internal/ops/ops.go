@@ -58,7 +58,11 @@ type Server struct {
 
 // Listen opens the address of a Server.
 func Listen(address string) (net.Listener, error) {
-	l, err := net.Listen("tcp", address)
+	network := "tcp"
+	if host, _, err := net.SplitHostPort(address); err == nil && net.ParseIP(host).To4() != nil {
+		network = "tcp4" // Go takes 0.0.0.0 for all addresses of IPv6 too
+	}
+	l, err := net.Listen(network, address)
 	if err != nil {
 		return nil, fmt.Errorf("cannot serve metrics (-ops): %w", err)
 	}

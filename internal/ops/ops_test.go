@@ -135,6 +135,23 @@ func awaitRedis(tb testing.TB, address, up string) (text string) {
 	return text
 }
 
+// A call that only one worker has served has its whole histogram.
+func TestHistogramOfOneWorker(t *testing.T) {
+	for number := range 2 {
+		workers := [2]*figures.Counters{{}, {}}
+		calls := &workers[number].Calls
+		calls.Count(calls.Index("POST /orders"), 200, time.Millisecond)
+		workers[1-number].Calls.Index("POST /orders")
+		sum := newTotals()
+		for _, c := range workers {
+			sum.add(c)
+		}
+		if h := sum.calls["POST /orders"].Times[2]; len(h.Bounds) == 0 || h.Count != 1 {
+			t.Errorf("worker %d: %+v", number, h)
+		}
+	}
+}
+
 // One scrape covers all workers. Every family of the list comes, with its type and its help.
 func TestMetrics(t *testing.T) {
 	server := redistest.Start(t)
