@@ -55,6 +55,25 @@ func Send(fd int, b []byte) (n int, err error) {
 // Close closes a descriptor.
 func Close(fd int) { _, _, _ = syscall.RawSyscall(syscall.SYS_CLOSE, uintptr(fd), 0, 0) }
 
+// PeerClosed reports whether the other end of a socket of package net has closed the connection, and nothing
+// is left to read. It does not wait.
+func PeerClosed(of any) bool {
+	has, ok := of.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := has.SyscallConn()
+	if err != nil {
+		return true // it is closed here
+	}
+	closed := false
+	err = raw.Control(func(fd uintptr) {
+		n, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		closed = n <= 0 && err != unix.EAGAIN && err != unix.EINTR
+	})
+	return closed || err != nil
+}
+
 // Duplicate returns a descriptor of its own for a socket of package net.
 func Duplicate(of any) (socket int, err error) {
 	has, ok := of.(syscall.Conn)

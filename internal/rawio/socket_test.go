@@ -26,6 +26,27 @@ func bare(t *testing.T) (fd int, other *net.TCPConn) {
 	return fd, end.(*net.TCPConn)
 }
 
+func TestPeerClosed(t *testing.T) {
+	c, other := pair(t)
+	socket := c.(*Conn).Conn
+	if PeerClosed(socket) {
+		t.Error("both ends are open")
+	}
+	other.Write([]byte("x"))
+	other.Close()
+	if PeerClosed(socket) {
+		t.Error("there is something to read")
+	}
+	if n, err := socket.Read(make([]byte, 2)); n != 1 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	polltest.Until(t, "end", func() bool { return PeerClosed(socket) })
+	socket.Close()
+	if !PeerClosed(socket) {
+		t.Error("this end is closed")
+	}
+}
+
 func TestReceive(t *testing.T) {
 	fd, other := bare(t)
 	defer Close(fd)

@@ -12,6 +12,7 @@ package pipeline
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"runtime"
 	"slices"
@@ -31,6 +32,8 @@ const (
 	// redialMax is how long a redial waits for its connection. TCP repeats a lost SYN after one second and
 	// then after three: a new dial is earlier.
 	redialMax = time.Second
+
+	idleLook = time.Second // between two looks whether Redis has closed a connection that is idle
 )
 
 // Conn is one connection to Redis and the goroutine that owns it, Run. The owner takes one call, lets
@@ -229,8 +232,16 @@ func (c *Conn) serve(ctx context.Context, l *Link) error {
 	}
 	defer poller.Close()
 	b := newBatch(c.opts.Shared)
+	look := time.NewTicker(idleLook)
+	defer look.Stop()
 	for {
 		select {
+		case <-look.C:
+			if l.closedByPeer() { // else the next call, perhaps much later, would find out and fail
+				c.up.Store(false)
+				return io.EOF
+			}
+			continue
 		case x := <-c.queue:
 			// A yield lets every runnable goroutine queue its call first. The look at the network before
 			// it lets those join that have only just got their request. Both make batches longer and a

@@ -259,6 +259,20 @@ func testGreeting(t *testing.T, loop Loop) {
 	}
 }
 
+// A connection that Redis closes while it is idle is dialled anew before the next call needs it.
+func TestClosedWhileIdle(t *testing.T) { onEngines(t, testClosedWhileIdle) }
+
+func testClosedWhileIdle(t *testing.T, loop Loop) {
+	server := redistest.Start(t)
+	var count figures.Redis
+	c := connect(t, unix(server), Options{Loop: loop, Figures: &count})
+	server.Do(t, "CLIENT KILL TYPE normal SKIPME yes")
+	polltest.Until(t, "new connection", func() bool { return count.Reconnects.Value() == 1 && c.Up() })
+	if err := do(c, Command(nil, "PING")); err != nil {
+		t.Error(err)
+	}
+}
+
 // The queue is bounded: what does not fit is refused at once.
 func TestQueueFull(t *testing.T) {
 	log := logtest.Capture(t)

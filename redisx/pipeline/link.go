@@ -77,6 +77,9 @@ func (l *Link) detach() (fd int, err error) {
 	return rawio.Duplicate(l.socket)
 }
 
+// closedByPeer reports whether Redis has closed the connection. Nothing may be under way.
+func (l *Link) closedByPeer() bool { return rawio.PeerClosed(l.socket) }
+
 // Close ends the connection.
 func (l *Link) Close() { l.conn.Close() }
 
