@@ -96,7 +96,7 @@ func (s *Server) hitTraffic(ctx *fasthttp.RequestCtx, _ call) {
 	f := errMalformedJSON
 	if list := members[len(members)-1]; list.kind == 0 {
 		hits, f = readHit(hits, members)
-	} else if list.kind == 'x' {
+	} else if list.kind == 'x' && members[0].kind == 0 { // a key beside the list is a mistake
 		hits, f = readHits(list.raw)
 	}
 	if f != nil {
@@ -149,8 +149,11 @@ func readHit(hits []traffic.Hit, members []member) ([]traffic.Hit, *failure) {
 	}
 	if members[2].kind != 0 {
 		seconds, ok := members[2].integer()
-		if !ok {
+		switch {
+		case !ok:
 			return nil, errMalformedJSON
+		case seconds < 0: // the zero time, far before, would mean now
+			return nil, errBadRange
 		}
 		hit.At = time.Unix(seconds, 0)
 	}

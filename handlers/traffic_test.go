@@ -145,8 +145,11 @@ func TestTrafficRefuses(t *testing.T) {
 			`{"key":7}`: malformed, `{"key":null}`: malformed, `{"key":"x","n":"1"}`: malformed,
 			`{"key":"x","n":1.5}`: malformed, `{"key":"x","at":"now"}`: malformed, `{"hits":{}}`: malformed,
 			`{"hits":null}`: malformed, `{"hits":[7]}`: malformed, `{"hits":[{"key":"x"},{}]}`: malformed,
-			`{"hits":"x"}`: malformed, `{"hits":[null]}`: malformed,
-			`{"key":""}`: badTrafficKey, `{"key":"a\u0000"}`: badTrafficKey, `{"key":"call:x"}`: badTrafficKey,
+			`{"hits":"x"}`: malformed, `{"key":"x","hits":[{"key":"y"}]}`: malformed,
+			`{"key":"x","at":-62135596800}`: badRange, // the zero time of Go
+			`{"hits":[null]}`:               malformed,
+			`{"key":""}`:                    badTrafficKey, `{"key":"a\u0000"}`: badTrafficKey,
+			`{"key":"call:x"}`:      badTrafficKey,
 			`{"key":"food:1:sold"}`: badTrafficKey, `{"key":"` + strings.Repeat("x", 129) + `"}`: badTrafficKey,
 			`{"key":"x","n":0}`: badRange, `{"key":"x","n":-1}`: badRange, `{"key":"x","n":1000000001}`: badRange,
 			`{"key":"x","at":1}`: badRange, `{"key":"x","at":9999999999}`: badRange,

@@ -31,7 +31,7 @@ func (c *trafficFlags) add(f *Flags) {
 		if c.TrafficTiers, err = traffic.ParseRetention(c.retention); err != nil {
 			return fmt.Errorf("%s: %w", f.source("traffic-retention"), err)
 		}
-		if c.TrafficZone, err = time.LoadLocation(c.zone); err != nil || c.zone == "" {
+		if c.TrafficZone, err = traffic.LoadZone(c.zone); err != nil {
 			return fmt.Errorf("%s is %q; it must be a time zone, as Europe/Berlin", f.source("traffic-tz"), c.zone)
 		}
 		return nil

@@ -77,7 +77,7 @@ func (t *Traffic) collect(begun time.Time) {
 func (t *Traffic) await(e entry, n int64) {
 	f := &t.flusher
 	if _, known := f.waiting[e]; known || len(f.waiting) < waitingMax {
-		f.waiting[e] += n
+		f.waiting[e] = min(f.waiting[e]+n, sumMax)
 		return
 	}
 	t.cfg.Dropped.Add(uint64(n))

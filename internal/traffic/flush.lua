@@ -12,7 +12,8 @@
 local COUNTED, COUNTED_BEFORE, MISSING = 0, 1, 2
 local PROCESS_LIFETIME = 2592000
 local number, answered = tonumber(ARGV[read + 1]), tonumber(ARGV[read + 2])
-local last = tonumber(call('GET', KEYS[3]) or answered)
+-- A Redis that was restored from an older copy knows less than the process.
+local last = math.max(tonumber(call('GET', KEYS[3]) or 0), answered)
 if number <= last then return COUNTED_BEFORE end
 if number > last + 1 then return MISSING end
 for i = read + 3, #ARGV, 3 do add(ARGV[i], ARGV[i + 1], ARGV[i + 2]) end

@@ -59,10 +59,35 @@ func TestFlushScript(t *testing.T) {
 		if top := ask[string](t, r.redis, "ZSCORE", topPrefix+itoa(slotOf(c.now())), "a"); top != "15" {
 			t.Errorf("a has %s hits in the slot", top)
 		}
-		// A Redis that was emptied takes the next chunk of a process that goes on.
-		ask[string](t, r.redis, "FLUSHALL")
+		// A Redis that was restored from an older copy takes the next chunk of a process that goes on.
+		ask[string](t, r.redis, "SET", processPrefix+"p", "1")
 		if code := send(4, 3); code != chunkCounted {
+			t.Errorf("a Redis of before: code %d", code)
+		}
+		// So does one that was emptied.
+		ask[string](t, r.redis, "FLUSHALL")
+		if code := send(5, 4); code != chunkCounted {
 			t.Errorf("an emptied Redis: code %d", code)
+		}
+	})
+}
+
+// A bucket counts up to sumMax and then stays, also where it is added up: a sum never wraps around.
+func TestLargestSum(t *testing.T) {
+	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *clock) {
+		r := counting(t, cfg)
+		for _, minute := range []int{0, 1, 1} {
+			r.shard("k").hits = map[entry]int64{{"k", c.now().Unix()/60 - int64(minute)}: sumMax - 1}
+			r.shard("k").add(entry{"k", c.now().Unix()/60 - int64(minute)}, 5)
+			r.flushAll(t)
+		}
+		if got := r.total(t, "k", c.now().Add(-time.Hour), c.now()); got != 2*sumMax {
+			t.Errorf("%d hits in two minutes, want %d", got, 2*sumMax)
+		}
+		c.add(3 * 24 * time.Hour)
+		keeping(t, cfg).sweepAll(t)
+		if got := r.total(t, "k", c.now().AddDate(0, 0, -4), c.now()); got != sumMax {
+			t.Errorf("%d hits in the hour, want %d", got, sumMax)
 		}
 	})
 }

@@ -3,6 +3,8 @@ package traffic
 import (
 	"context"
 	_ "embed" // the scripts
+	"fmt"
+	"log/slog"
 	"strconv"
 	"sync"
 	"time"
@@ -80,6 +82,11 @@ func (k *Keeper) keep(ctx context.Context) error {
 		return err
 	}
 	cursor, keys, err := k.advance(now)
+	if err == nil && cursor == otherLayout {
+		slog.Error("old statistics are not added up: another server of this Redis has another "+
+			"-traffic-retention or -traffic-tz; give all the same. To change them stop all servers first",
+			"this", k.describe())
+	}
 	for err == nil && cursor >= 0 && pause(ctx, sweepPause) {
 		cursor, err = k.sweep(cursor, keys)
 	}
@@ -96,9 +103,15 @@ func redisTime(redis *pipeline.Conn, clock func() time.Time) (time.Time, error) 
 	return time.Unix(seconds, microseconds*1000), err
 }
 
-// advance moves the frontiers. cursor is the last key that is swept, -1 when all are.
+// otherLayout is what advance.lua returns in the place of the cursor while others go by other tiers.
+const otherLayout = -2
+
+// describe writes the tiers and the time zone, which all servers of a Redis must have in common.
+func (k *Keeper) describe() string { return fmt.Sprintf("%v %v", k.cfg.Tiers, k.cfg.Zone) }
+
+// advance moves the frontiers. cursor is the last key that is swept, -1 when all are, or otherLayout.
 func (k *Keeper) advance(now time.Time) (cursor, keys int64, err error) {
-	var args []string
+	args := []string{k.describe(), itoa(now.Unix())}
 	for _, tier := range k.layout.tiers[:len(k.layout.tiers)-1] {
 		args = append(args, strconv.Itoa(int(tier.Step)), itoa(k.layout.frontier(tier, now)))
 	}

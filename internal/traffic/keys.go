@@ -7,7 +7,8 @@ package traffic
 //	traffic:{t}:<id>:<step>:<block>  hash        hits by bucket, 0 to 127                 for ever
 //	traffic:{t}:state                hash        frontier of each step, cursor of the     for ever
 //	                                             sweep, top (first open slot), other
-//	                                             (hits beyond -traffic-keys)
+//	                                             (hits beyond -traffic-keys), layout
+//	                                             (tiers and zone), layout_seen (Unix seconds)
 //	traffic:{t}:p:<process>          string      last chunk that a process has flushed    30 days
 //	traffic:{t}:sold:<sale>          hash        pieces sold that are counted, by key     400 days
 //	traffic:{t}:top:<slot>           sorted set  hits by key in five minutes              26 hours

@@ -35,7 +35,7 @@ func parseQuery(param func(name string) string, zone *time.Location) (q Query, e
 		return q, ErrBadKey
 	}
 	if name := param("tz"); name != "" {
-		if q.Zone, err = time.LoadLocation(name); err != nil {
+		if q.Zone, err = LoadZone(name); err != nil {
 			return q, fmt.Errorf("%w: %w", ErrBadRange, err)
 		}
 	}
@@ -61,6 +61,14 @@ func parseQuery(param func(name string) string, zone *time.Location) (q Query, e
 		err = fmt.Errorf("%w: from is not before to", ErrBadRange)
 	}
 	return q, err
+}
+
+// LoadZone returns a time zone of the IANA database by its name. What is local differs between machines.
+func LoadZone(name string) (*time.Location, error) {
+	if name == "" || name == "Local" {
+		return nil, fmt.Errorf("%q is no time zone, as Europe/Berlin", name)
+	}
+	return time.LoadLocation(name)
 }
 
 const yearMax = 9999
@@ -109,6 +117,9 @@ func (q Query) window(now time.Time) (w window, err error) {
 		if q.Last != (Span{}) {
 			w.to = w.grid.start(w.grid.number(now) + 1)
 			w.from = q.Last.before(w.to, q.Zone)
+			if current := w.grid.start(w.grid.number(now)); w.from.After(current) {
+				w.from = current // of a step that is longer than the span
+			}
 		}
 		w.first, w.last = w.grid.number(w.from), w.grid.number(w.to.Add(-time.Nanosecond))
 		if w.last-w.first < most {

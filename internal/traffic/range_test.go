@@ -26,6 +26,39 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
+// The last span ends with the current step and holds it whole, also where the step is longer.
+func TestLastSpan(t *testing.T) {
+	now := at(t, "2026-11-22T03:32:00Z")
+	for _, test := range []struct{ last, step, from, to string }{
+		{"6h", "1h", "2026-11-21T22:00:00Z", "2026-11-22T04:00:00Z"},
+		{"6h", "1d", "2026-11-22T00:00:00Z", "2026-11-23T00:00:00Z"},
+		{"2w", "1y", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"},
+	} {
+		params := map[string]string{"key": "k", "last": test.last, "step": test.step}
+		q, err := parseQuery(func(name string) string { return params[name] }, time.UTC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := q.window(now)
+		from, to := w.from.UTC().Format(time.RFC3339), w.to.UTC().Format(time.RFC3339)
+		if err != nil || from != test.from || to != test.to || w.first > w.last {
+			t.Errorf("last=%s step=%s: from %s to %s, %v; want from %s to %s", test.last, test.step, from, to,
+				err, test.from, test.to)
+		}
+	}
+}
+
+func TestLoadZone(t *testing.T) {
+	for _, name := range []string{"", "Local", "Mars/Base"} {
+		if z, err := LoadZone(name); err == nil {
+			t.Errorf("%q is %v", name, z)
+		}
+	}
+	if z, err := LoadZone("Europe/Berlin"); err != nil || z.String() != "Europe/Berlin" {
+		t.Errorf("%v, %v", z, err)
+	}
+}
+
 // Any query is read without a fault, and has a range with as many points as may be.
 func FuzzParseQuery(f *testing.F) {
 	f.Add("24h", "", "", "1h", "Europe/Berlin")

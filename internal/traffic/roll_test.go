@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/logtest"
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
@@ -193,6 +194,35 @@ func TestOtherRetention(t *testing.T) {
 			c.add(50 * 24 * time.Hour)
 			keeping(t, cfg).sweepAll(t)
 			other.expectSums(t, sums)
+		}
+	})
+}
+
+// While one server goes by other tiers, a Keeper adds nothing up. When that one has been silent for some
+// minutes its own tiers hold.
+func TestOneRetentionAtATime(t *testing.T) {
+	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *clock) {
+		log := logtest.Capture(t)
+		r, first := counting(t, cfg), keeping(t, cfg)
+		r.hit(t, "k", 3, time.Time{})
+		first.sweepAll(t)
+		cfg.Tiers = retention(t, "1h:2d,1w")
+		other := keeping(t, cfg)
+		c.add(2 * time.Minute)
+		if err := other.keep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		index := ask[[]int64](t, r.redis, "SMEMBERS", indexKey(1))
+		if len(index) != 1 || blockOf(index[0]).step != minuteStep {
+			t.Errorf("it has added up minutes: %v", index)
+		}
+		if log.Count("another server of this Redis has another -traffic-retention or -traffic-tz") != 1 {
+			t.Errorf("log %s", log)
+		}
+		first.sweepAll(t) // a word of the first
+		c.add(3 * time.Minute)
+		if cursor, _, err := other.advance(c.now()); err != nil || cursor == otherLayout {
+			t.Errorf("three minutes later: cursor %d, %v", cursor, err)
 		}
 	})
 }

@@ -88,6 +88,16 @@ func (g grid) number(t time.Time) int64 {
 	if length := g.step.fixed(); length > 0 {
 		return floorDiv(t.Unix()+g.phase, length)
 	}
+	number := g.numberOfDate(t)
+	// Where the clock goes back over midnight, the last hour of a day comes again when the next has begun.
+	for !g.start(number + 1).After(t) {
+		number++
+	}
+	return number
+}
+
+// numberOfDate is number by the local date.
+func (g grid) numberOfDate(t time.Time) int64 {
 	year, month, day := t.In(g.zone).Date()
 	switch g.step {
 	case monthStep:

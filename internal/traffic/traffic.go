@@ -33,6 +33,7 @@ const (
 
 	keyBytesMax = 128
 	hitMax      = 1_000_000_000 // of one Count
+	sumMax      = 1<<53 - 1     // of a bucket, see record.lua: more hits are not counted
 	future      = 2 * time.Minute
 )
 
@@ -226,7 +227,7 @@ func (s *shard) add(e entry, n int64) {
 	if s.hits == nil {
 		s.hits = map[entry]int64{}
 	}
-	s.hits[e] += n
+	s.hits[e] = min(s.hits[e]+n, sumMax)
 }
 
 // take returns all hits and begins anew.
