@@ -32,7 +32,7 @@ func (c *loggingFlags) add(f *Flags) {
 		"hundred; replies of 500 and above then all have one (default off)")
 	f.Check(func() (err error) {
 		if c.AccessLog, err = parsePart(c.accessLog); err != nil {
-			return fmt.Errorf("%s is %q; it must be all, 1, or 1/n with n from 1 to %d", f.source("access-log"),
+			return fmt.Errorf("%s is %q; it must be off, all, 1, or 1/n with n from 1 to %d", f.source("access-log"),
 				c.accessLog, everyMax)
 		}
 		return nil
@@ -44,7 +44,7 @@ func (c *loggingFlags) add(f *Flags) {
 // parsePart reads -access-log: the n of 1/n, 0 for "".
 func parsePart(text string) (every int, err error) {
 	switch text {
-	case "":
+	case "", "off":
 		return 0, nil
 	case "1", "all":
 		return 1, nil

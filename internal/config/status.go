@@ -19,7 +19,7 @@ type Status struct {
 const (
 	statusUsage = `flashsale status [-ops address,...] [-watch [interval]] shows how a sale goes.
 It reads /metrics of the servers with these -ops addresses.
-Exit code: 0 all is well, 1 something is wrong, 2 no server was reached.
+Exit code: 0 all is well, 1 something is wrong, 2 no server was reached or a flag is wrong.
 `
 	statusInterval                           = time.Second
 	statusIntervalLeast, statusIntervalLimit = 200 * time.Millisecond, time.Minute
@@ -47,7 +47,11 @@ func ParseStatus(args []string, out io.Writer) (*Status, error) {
 		if err != nil || port == "" {
 			return nil, fmt.Errorf("%s has %q; it must be host:port, as 127.0.0.1:9100", f.source("ops"), address)
 		}
-		s.Servers = append(s.Servers, net.JoinHostPort(host, port))
+		server := net.JoinHostPort(host, port)
+		if slices.Contains(s.Servers, server) {
+			return nil, fmt.Errorf("%s has %s twice", f.source("ops"), server)
+		}
+		s.Servers = append(s.Servers, server)
 	}
 	return s, nil
 }

@@ -39,6 +39,7 @@ func TestParseStatusRefuses(t *testing.T) {
 		{"-ops 9100", `-ops has "9100"; it must be host:port, as 127.0.0.1:9100`},
 		{"-ops a:1,", `-ops has ""; it must be host:port, as 127.0.0.1:9100`},
 		{"-ops a:", `-ops has "a:"; it must be host:port, as 127.0.0.1:9100`},
+		{"-ops a:1,b:1,a:1", "-ops has a:1 twice"},
 		{"-watch 5", `unexpected argument "5" (-h lists all flags)`},
 		{"-watch 0s", "the interval of -watch is 0s; it must be from 200ms to 1m0s"},
 		{"-watch 1h", "the interval of -watch is 1h0m0s; it must be from 200ms to 1m0s"},
