@@ -84,7 +84,11 @@ func TestMetricsOutliveReplacedWorkers(t *testing.T) {
 	checkCounters(t, "after SIGHUP", before, replaced)
 	l.audit(t, s)
 	awaitEnd(t, old...)
-	end := scrape(t, s)
+	var end map[string]float64
+	polltest.Until(t, "two workers", func() bool { // the kernel ends the threads of the others one by one
+		end = scrape(t, s)
+		return end["workers"] == 2
+	})
 	checkCounters(t, "at the end", replaced, end)
 	orders := float64(len(s.orders(t)))
 	placed, answered := end["orders_placed_total"], end[`requests_total{call="POST /orders",code="200"}`]

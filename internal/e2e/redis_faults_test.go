@@ -92,6 +92,7 @@ func startWithOneWorker(t *testing.T, redis *redistest.Server) (s *server, c *cl
 		"-stock", "10",
 		"-snapshot-interval", "1s"}}.serve(t)
 	c = s.client(t)
+	awaitReady(t, c, 200) // a worker on a busy machine may begin without Redis
 	stand.Must(t, c.LoginUser(3))
 	cart, err := c.Fill(item(1, 1))
 	stand.Must(t, err)
