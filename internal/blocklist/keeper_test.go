@@ -266,7 +266,7 @@ func TestStalledTransferIsResumed(t *testing.T) {
 	}))
 	t.Cleanup(func() { close(hold); server.Close() })
 	k := keeper(t, Config{Source: server.URL})
-	k.source.(*webSource).stallMax = 50 * time.Millisecond
+	k.source.(*webSource).stallMax = 500 * time.Millisecond
 	stand.Must(t, refresh(k))
 	if k.info.Stored != 20_000 {
 		t.Errorf("%d stored", k.info.Stored)

@@ -171,7 +171,7 @@ func TestTrickleIsBroken(t *testing.T) {
 	t.Cleanup(func() { close(ended); server.Close() })
 	k := keeper(t, Config{Source: server.URL})
 	web := k.source.(*webSource)
-	web.stallMax = 20 * time.Millisecond
+	web.stallMax = 100 * time.Millisecond
 	list, err := web.open(t.Context(), Version{})
 	stand.Must(t, err)
 	defer list.Close()
