@@ -48,9 +48,10 @@ func showStatus(ctx context.Context, p *program, args []string) (code int) {
 			return statusCode(s)
 		case <-time.After(cfg.Interval):
 		}
+		code = statusCode(s)
 		s.Read(ctx)
 		if ctx.Err() != nil {
-			return statusCode(s)
+			return code // a reading that was cut off tells nothing
 		}
 		if !cfg.Watch {
 			break

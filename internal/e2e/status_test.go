@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -86,5 +90,25 @@ func TestStatusWatches(t *testing.T) {
 	if _, err := time.Parse(time.DateTime, first); err != nil || strings.Contains(text, "\x1b") ||
 		!strings.Contains(rest, "\n\n"+first[:4]) {
 		t.Errorf("blocks with the time, apart, without codes of a terminal:\n%s", text)
+	}
+}
+
+// A reading that the user cuts off tells nothing of the server.
+func TestStatusIsCutOff(t *testing.T) {
+	t.Parallel()
+	readings := atomic.Int64{}
+	ops := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if readings.Add(1) > 1 {
+			<-r.Context().Done()
+		}
+		fmt.Fprintln(w, "flashsale_start_time_seconds 1")
+	}))
+	t.Cleanup(ops.Close)
+	run := stand.Program{Path: stand.Built(t, stand.ServerSource),
+		Args: []string{"status", "-ops", ops.Listener.Addr().String(), "-watch", "200ms"}}.Launch(t)
+	polltest.Until(t, "second reading", func() bool { return readings.Load() == 2 })
+	run.Send(t, os.Interrupt)
+	if code := run.ExitCode(t); code == 2 {
+		t.Errorf("exit code 2: a server that was reached counts as away\n%s", run.Written(t))
 	}
 }
