@@ -62,7 +62,7 @@ func TestSecretIsRotated(t *testing.T) {
 				stand.Must(t, c.Add(cart, item(1, 1)))
 				stand.Must(t, c.Add(cart, item(1, -1)))
 			}
-			if log := stand.ReadFile(t, m.Log); log != "" {
+			if log := m.Warnings(t); log != "" {
 				t.Errorf("server %d logs %q", i, log)
 			}
 		}
@@ -109,7 +109,7 @@ func TestServersThatDisagree(t *testing.T) {
 		{"too late", []string{"TOKEN_SECRET=" + sharedSecret, "USERS=4"}, []string{weRefuse}},
 	} {
 		with := setup{args: args[:4], env: append([]string{"USERS=3"}, test.env...)}.serve(t)
-		log := stand.ReadFile(t, with.Log)
+		log := with.Warnings(t)
 		if lines := strings.Count(log, "\n"); lines != len(test.want) {
 			t.Errorf("%s: %d lines, want %d: %s", test.name, lines, len(test.want), log)
 		}
@@ -140,7 +140,7 @@ func TestPrivateSaleTakesAnotherSecret(t *testing.T) {
 		env: []string{"TOKEN_SECRET=" + newSecret, "ROOT_PASSWORD=other"}}.serve(t)
 	const warning = "the token secret is not the same as before: " +
 		"everyone has to log in again and to fill a new cart"
-	if log := stand.ReadFile(t, again.Log); strings.Count(log, "\n") != 1 || !strings.Contains(log, warning) {
+	if log := again.Warnings(t); strings.Count(log, "\n") != 1 || !strings.Contains(log, warning) {
 		t.Errorf("the log is %q, want %q alone", log, warning)
 	}
 	if again.Banner(t, "sale") != first.Sale(t)+", goes on" {

@@ -59,7 +59,7 @@ func TestStart(t *testing.T) {
 			}
 			checkLoginLine(t, s)
 			s.End(t)
-			if log := stand.ReadFile(t, s.Log); log != "" {
+			if log := s.Warnings(t); log != "" {
 				t.Errorf("a start and a stop in order log %q", log)
 			}
 		})

@@ -191,7 +191,7 @@ func TestTerminationAnswersWhatIsInFlight(t *testing.T) {
 			if took := time.Since(begin); took > drain {
 				t.Errorf("the stop took %v, longer than -drain %v", took, drain)
 			}
-			if log := stand.ReadFile(t, s.Log); log != "" {
+			if log := s.Warnings(t); log != "" {
 				t.Errorf("a stop in order logs %q", log)
 			}
 		})

@@ -145,6 +145,21 @@ func (p *Process) Logged(tb testing.TB, text string) int {
 	return strings.Count(ReadFile(tb, p.Log), text)
 }
 
+// slowRedis is logged by a worker of a server on a busy machine, in which nothing is wrong.
+const slowRedis = "Redis does not answer yet; serving without it"
+
+// Warnings is the log without the lines of a server that waits for a slow Redis.
+func (p *Process) Warnings(tb testing.TB) string {
+	tb.Helper()
+	var lines strings.Builder
+	for line := range strings.Lines(ReadFile(tb, p.Log)) {
+		if !strings.Contains(line, slowRedis) {
+			lines.WriteString(line)
+		}
+	}
+	return lines.String()
+}
+
 // Written is all that the process has written.
 func (p *Process) Written(tb testing.TB) string {
 	tb.Helper()
