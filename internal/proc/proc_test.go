@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"flashsale/internal/polltest"
 )
 
 func TestParse(t *testing.T) {
@@ -174,9 +176,11 @@ func TestWords(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}()
-	if env, err := Environ(cmd.Process.Pid); err != nil || !slices.Equal(env, cmd.Env) {
-		t.Errorf("environment %q, %v; want %q", env, err, cmd.Env)
-	}
+	// The kernel writes it down a moment after Start has seen the program begin.
+	polltest.Until(t, "environment of the child", func() bool {
+		env, err := Environ(cmd.Process.Pid)
+		return err == nil && slices.Equal(env, cmd.Env)
+	})
 }
 
 func TestUsage(t *testing.T) {
