@@ -16,7 +16,9 @@ import (
 //go:embed order.lua
 var orderSource string
 
-var orderScript = pipeline.NewScript(changesSource + stateSource + orderSource)
+// The states are a function here, which returns turn: they cost nothing until an order needs them.
+var orderScript = pipeline.NewScript(changesSource +
+	"local function states()\n" + stateSource + "return turn\nend\n" + orderSource)
 
 // What order.lua returns.
 const (

@@ -4,7 +4,7 @@
 -- KEYS[1]     the stock of this sale: hash food id -> pieces left, orders -> number of orders, and others
 -- KEYS[2]     the stream of orders for the ledger: entries user, items (as in the order, without what is
 --             behind them); where there is no such stream, the sale keeps no ledger
--- KEYS[3]     the gate, which is there while the sale is open: string, see state.lua
+-- KEYS[3]     the gate, "gate_<sale>", which is there while the sale is open: string, see state.lua
 -- KEYS[4]     the marker: hash, see state.lua
 -- KEYS[5]     the log: stream
 -- KEYS[2i+4]  of order i: the user's order: string "food:count,food:count," with or without spaces between
@@ -14,8 +14,7 @@
 -- ARGV[1]     the limit, pieces that a cart may hold: integer, 1 to 9
 -- ARGV[2]     lifetime of a cart: seconds > 0
 -- ARGV[3]     a list of changes up to this length never asks for more than the limit: bytes > 0
--- ARGV[4]     id of the sale: string
--- ARGV[4+i]   of order i: idempotency key: string, "" for none
+-- ARGV[3+i]   of order i: idempotency key: string, "" for none
 --
 -- Returns for each order
 --         0  placed: the stock is taken and the cart has become the order
@@ -30,25 +29,23 @@
 --         9  the sale is closed: nothing is changed
 local PLACED, HAS_ORDER, CART_EMPTY, OUT_OF_STOCK = 0, 1, 2, 3
 local NO_SALE, PLACED_BEFORE, TOO_MANY_FOODS = 4, 5, 6
-local SHUT = {scheduled = 7, paused = 8, closed = 9}
+local NOT_OPEN, PAUSED, CLOSED = 7, 8, 9
 -- Up to three foods, each with its pieces, and what does not fit.
 local ITEMS = '^(%d+):([1-9]), *(%d*):?([1-9]?),? *(%d*):?([1-9]?),? *(.*)$'
 local call, try, stock, stream, gate = redis.call, redis.pcall, KEYS[1], KEYS[2], KEYS[3]
 local limit, lifetime, plain = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 
--- shut returns the code for orders where the stock or the gate is missing, nothing where the sale is open
--- after all: at opens_at the first order may come before any other call.
-local function shut()
-  if call('EXISTS', stock) == 0 then return NO_SALE end
-  local sale = turn(KEYS[4], gate, KEYS[5], ARGV[4])
-  if not sale then return NO_SALE end
-  return SHUT[sale.state]
-end
-
 -- Once for all orders: this script never removes these keys. The stream is named three times and counts
 -- three times, so that one call tells which of the keys are there.
 local found = call('EXISTS', stock, gate, stream, stream, stream)
-local ledger, refusal = found >= 3, found % 3 < 2 and shut()
+local ledger, refusal = found >= 3, nil
+if found % 3 < 2 then
+  -- The stock or the gate is missing. The sale may be open all the same: at opens_at the first order may
+  -- come before any other call. states() is here alone because it costs something.
+  local sale = call('EXISTS', stock) == 1 and states()(KEYS[4], gate, KEYS[5], string.sub(gate, 6))
+  local shut = {scheduled = NOT_OPEN, paused = PAUSED, closed = CLOSED}
+  if sale then refusal = shut[sale.state] else refusal = NO_SALE end
+end
 local now, placed = nil, 0 -- the time of the orders that this call places, and their number
 
 -- take takes pieces of up to three foods from the stock, all or none, and returns whether it did. Most
@@ -78,7 +75,11 @@ local function place(order, cart, key)
   local code = not f1 and CART_EMPTY or more ~= '' and TOO_MANY_FOODS
     or not take(f1, p1, f2, p2, f3, p3) and OUT_OF_STOCK or PLACED
   if code == PLACED then
-    now, placed = now or string.format('\n%d', clock()), placed + 1
+    if not now then
+      local time = call('TIME')
+      now = '\n' .. time[1] .. string.sub(1000000 + time[2], 2, 4)
+    end
+    placed = placed + 1
     call('SET', order, items .. '|' .. key .. now)
     if ledger then call('XADD', stream, '*', 'user', string.sub(order, 3), 'items', items) end
     if settled then call('DEL', cart) end
@@ -89,6 +90,6 @@ local function place(order, cart, key)
 end
 
 local codes = {}
-for i = 1, #ARGV - 4 do codes[i] = place(KEYS[2 * i + 4], KEYS[2 * i + 5], ARGV[4 + i]) end
+for i = 1, #ARGV - 3 do codes[i] = place(KEYS[2 * i + 4], KEYS[2 * i + 5], ARGV[3 + i]) end
 if placed > 0 then call('HINCRBY', stock, 'orders', placed) end
 return codes

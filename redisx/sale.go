@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -88,7 +87,7 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 	s.lifetime = []byte(lifetime)
 	rules := []string{strconv.Itoa(cartMax), lifetime, strconv.Itoa(s.list.plainBytes)}
 	keys := []string{s.stockKey, streamPrefix + id, gatePrefix + id, saleKey, logPrefix + id}
-	s.orders = orderScript.Share(keys, append(slices.Clone(rules), id), 2, 1)
+	s.orders = orderScript.Share(keys, rules, 2, 1)
 	s.checks = cartCheckScript.Share(nil, rules, 2, 2)
 	s.cfg.Figures.QueueCallsMax.Set(pipeline.QueueMax)
 	opts := pipeline.Options{Greet: s.greet, FieldsMax: stockFields(foods), Scripts: readingScripts,

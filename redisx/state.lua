@@ -1,4 +1,5 @@
--- The states of a sale. This is no script by itself: Go puts it before open.lua, order.lua and turn.lua.
+-- The states of a sale. This is no script by itself: Go puts it before open.lua, order.lua and turn.lua, in
+-- order.lua as a function that returns turn.
 --
 -- The state follows from these fields of the marker and the clock of Redis, and from nothing else:
 --   opens_at   Unix ms, none: the sale is open from its beginning
