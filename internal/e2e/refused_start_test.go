@@ -209,8 +209,7 @@ func TestSaleOfOtherFoodsIsRefused(t *testing.T) {
 }
 
 // newSale is the advice of a server with an external Redis for a new sale, where its folder remembers none.
-const newSale = "use an empty Redis database (or delete the keys sale, stock_*, orders_*, o_* and c_* " +
-	"in this one)"
+const newSale = "use an empty Redis database (or delete the keys " + redisx.SaleKeys + " in this one)"
 
 // catalogue writes users.csv and foods.csv with these rows.
 func catalogue(t *testing.T, users, foods string) (dir string) {
