@@ -117,9 +117,17 @@ func (o *opening) join(ctx context.Context, named string, folder *datafolder.Fol
 	case err != nil:
 		return refusedSale(err, store)
 	}
-	o.Sale, o.fresh = opened.Sale, opened.Fresh
+	o.serve(opened)
 	warnOf(opened.Differs, o.alone)
 	return nil
+}
+
+// serve takes the sale that was opened or joined.
+func (o *opening) serve(opened redisx.Opened) {
+	o.Sale, o.fresh, o.CartsOf = opened.Sale, opened.Fresh, ""
+	if len(opened.Previous) > 0 { // a cart of the sale before must not be ordered in this one
+		o.CartsOf = opened.Sale
+	}
 }
 
 // refusedSale adds what to do to the reason why a sale is not opened.
