@@ -19,7 +19,7 @@ import (
 //go:embed open.lua
 var openSource string
 
-var openScript = pipeline.NewScript(openSource)
+var openScript = pipeline.NewScript(stateSource + openSource)
 
 // openTimeout is the least time given to the script that opens a sale: it writes the stock of every food.
 const openTimeout = 10 * time.Second
@@ -49,6 +49,7 @@ type Opening struct {
 	Stock   []int64 // pieces of food 1, 2, 3, ... at the start
 	Last    string  // id of the sale that this Redis is known to have held, "" for none; with it none is opened
 	Only    string  // id of the one sale to join, "" for any; with it none is opened
+	Times           // of the sale that is opened
 
 	Server []Fingerprint // one for each token secret, first the one that signs; none: nothing is compared
 	Alone  bool          // no other server has to agree with this one: it is never refused for Server
@@ -58,6 +59,7 @@ type Opening struct {
 type Opened struct {
 	Sale    string      // its id
 	Fresh   bool        // this call opened it
+	Times               // as Redis has them, whatever the Opening says
 	Differs Differences // from the server that joined before
 }
 
@@ -113,20 +115,21 @@ func (o *Opening) lost(l *pipeline.Link, cfg Config) error {
 // run asks open.lua to join the sale or, unless proposed is "", to open it under that id.
 func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Opened, err error) {
 	args := []string{proposed, o.Catalog, strconv.FormatInt(time.Now().Unix(), 10), o.Only,
-		encodeFingerprints(o.Server), flag(o.Alone)}
+		encodeFingerprints(o.Server), flag(o.Alone), millisecondsOf(o.OpensAt), millisecondsOf(o.ClosesAt)}
 	if proposed != "" {
 		for _, pieces := range o.Stock {
 			args = append(args, strconv.FormatInt(pieces, 10))
 		}
 	}
 	var code, differences int64
-	var catalog string
-	reply := radix.Tuple{&code, &opened.Sale, &catalog, &differences}
-	x := openScript.Eval(&reply, []string{saleKey, stockPrefix + proposed}, args...)
-	if err := l.Do(x, max(cfg.Timeout, openTimeout)); err != nil {
+	var catalog, opens, closes string
+	reply := radix.Tuple{&code, &opened.Sale, &catalog, &differences, &opens, &closes}
+	keys := []string{saleKey, stockPrefix + proposed, gatePrefix + proposed, logPrefix + proposed}
+	if err := l.Do(openScript.Eval(&reply, keys, args...), max(cfg.Timeout, openTimeout)); err != nil {
 		return Opened{}, fmt.Errorf("cannot open the sale in Redis at %s: %w", cfg.Address, err)
 	}
 	opened.Fresh, opened.Differs = code == openOpened, readDifferences(differences)
+	opened.Times = Times{timeOf(optional(opens)), timeOf(optional(closes))}
 	switch {
 	case code == openNone:
 		return Opened{}, fmt.Errorf("%w: %s", ErrNoSale, cfg.Address)
@@ -167,6 +170,14 @@ func Find(ctx context.Context, cfg Config, catalog, only string) (id string, err
 
 func leftoverError(cfg Config, key string) error {
 	return fmt.Errorf("%w: %s at %s", ErrLeftover, key, cfg.Address)
+}
+
+// millisecondsOf is a time as open.lua reads it, "" for none.
+func millisecondsOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(t.UnixMilli(), 10)
 }
 
 // flag is a boolean as the scripts read it.

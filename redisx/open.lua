@@ -1,10 +1,12 @@
 -- Joins the sale that Redis holds or, where there is none and it may, opens one: puts the stock there and
 -- the sale's marker beside it, in one step, so that of several servers that start together exactly one
 -- opens it. A server that joins is compared with the one that joined before it; the next one is compared
--- with this one.
+-- with this one. With state.lua in front.
 --
--- KEYS[1]  the marker: hash id, catalog, opened, server
+-- KEYS[1]  the marker: hash id, catalog, opened, server, and the fields of state.lua
 -- KEYS[2]  the stock of the proposed sale: hash food id -> pieces, and a note
+-- KEYS[3]  the gate of the proposed sale: string
+-- KEYS[4]  the log of the proposed sale: stream
 -- ARGV[1]  proposed id of the sale: string, "" when none may be opened
 -- ARGV[2]  fingerprint of the foods: string
 -- ARGV[3]  now: Unix seconds
@@ -12,9 +14,12 @@
 -- ARGV[5]  fingerprints of this server: string "secret:root:users,...", each 16 hex digits, for each of its
 --          token secrets, first the one that signs; "" for none
 -- ARGV[6]  1 when no other server has to agree with this one, else 0
--- ARGV[7+] pieces of food 1, 2, 3, ...: integers >= 0, only with ARGV[1]
+-- ARGV[7]  when the proposed sale opens: Unix ms, "" for at once
+-- ARGV[8]  when it closes: Unix ms, "" for never
+-- ARGV[9+] pieces of food 1, 2, 3, ...: integers >= 0, only with ARGV[1]
 --
--- Returns {code, id, catalog, differences}; id and catalog are those of the open sale, "" where none is
+-- Returns {code, id, catalog, differences, opens_at, closes_at}; id, catalog and the times (Unix ms) are
+-- those of the sale that is there, "" for none
 --         0  a sale is open
 --         1  this call opened it
 --         2  there is no sale: nothing is changed
@@ -22,12 +27,12 @@
 --         4  this server shares no secret with those of the sale: nothing is changed
 --         differences: sum of 1 the other servers refuse what this one signs, 2 this one refuses what
 --         another signs, 4 root's password differs, 8 the users differ
-local marker, stock = KEYS[1], KEYS[2]
+local marker, stock, gate, log = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local proposed, catalog, now, wanted = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local server, alone = ARGV[5], ARGV[6] == '1'
+local server, alone, opens_at, closes_at = ARGV[5], ARGV[6] == '1', ARGV[7], ARGV[8]
 local IS_OPEN, OPENED, NONE, OTHER, STRANGER = 0, 1, 2, 3, 4
 local THEY_REFUSE, WE_REFUSE, ROOT, USERS = 1, 2, 4, 8
-local FIRST_FOOD, CHUNK = 7, 1000 -- unpack() is limited to a few thousand values
+local FIRST_FOOD, CHUNK = 9, 1000 -- unpack() is limited to a few thousand values
 
 -- fingerprints reads ARGV[5]: those of root and of the users by secret, and the secret that signs.
 local function fingerprints(text)
@@ -55,26 +60,32 @@ local function compare(before)
   return found, shared ~= nil
 end
 
-local open = redis.call('HMGET', marker, 'id', 'catalog', 'server')
+local open = redis.call('HMGET', marker, 'id', 'catalog', 'server', 'opens_at', 'closes_at')
 local their_catalog = open[2] or ''
+
+local function answer(code, differences)
+  return {code, open[1], their_catalog, differences, open[4] or '', open[5] or ''}
+end
+
 if open[1] then
-  if wanted ~= '' and wanted ~= open[1] then return {OTHER, open[1], their_catalog, 0} end
+  if wanted ~= '' and wanted ~= open[1] then return answer(OTHER, 0) end
   local differences, related = compare(open[3] or '')
-  if not related and not alone then return {STRANGER, open[1], their_catalog, differences} end
+  if not related and not alone then return answer(STRANGER, differences) end
   if server ~= '' and their_catalog == catalog and open[3] ~= server then
     -- A Redis that takes no writes keeps no server from joining.
     redis.pcall('HSET', marker, 'server', server)
   end
-  return {IS_OPEN, open[1], their_catalog, differences}
+  return answer(IS_OPEN, differences)
 end
-if proposed == '' then return {NONE, '', '', 0} end
+if proposed == '' then return {NONE, '', '', 0, '', ''} end
 -- A value of more than 64 bytes makes Redis keep the hash as a table instead of a list: a table finds a
 -- food at once.
 local NOTE = 'pieces left, by food id; this long text keeps the hash out of the slower list encoding'
-local fields = {'note', NOTE}
+local fields, pieces = {'note', NOTE}, 0
 for i = FIRST_FOOD, #ARGV do
   fields[#fields + 1] = i - FIRST_FOOD + 1
   fields[#fields + 1] = ARGV[i]
+  pieces = pieces + ARGV[i]
   if #fields == 2 * CHUNK or i == #ARGV then
     redis.call('HSET', stock, unpack(fields))
     fields = {}
@@ -82,4 +93,9 @@ for i = FIRST_FOOD, #ARGV do
 end
 redis.call('HSET', marker, 'id', proposed, 'catalog', catalog, 'opened', now)
 if server ~= '' then redis.call('HSET', marker, 'server', server) end
-return {OPENED, proposed, catalog, 0}
+if opens_at ~= '' then redis.call('HSET', marker, 'opens_at', opens_at) end
+if closes_at ~= '' then redis.call('HSET', marker, 'closes_at', closes_at) end
+redis.call('XADD', log, '*', 'by', 'terminal', 'what', 'opened', 'pieces', string.format('%d', pieces),
+  'opens_at', opens_at, 'closes_at', closes_at)
+turn(marker, gate, log, proposed)
+return {OPENED, proposed, catalog, 0, opens_at, closes_at}
