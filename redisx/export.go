@@ -16,7 +16,7 @@ var (
 	//go:embed export.lua
 	exportSource string
 
-	exportScript = pipeline.NewScript(closedSource + exportSource)
+	exportScript = pipeline.NewScript(stateSource + exportSource)
 )
 
 // What export.lua returns.
@@ -57,7 +57,8 @@ func (e *Export) note(ctx context.Context, name, orders string, prices []int64) 
 	}
 	defer l.Close()
 	var code int64
-	x := exportScript.Eval(&radix.Tuple{&code, &e.name}, []string{saleKey, pricesPrefix + e.sale},
+	keys := []string{saleKey, gatePrefix + e.sale, logPrefix + e.sale, pricesPrefix + e.sale}
+	x := exportScript.Eval(&radix.Tuple{&code, &e.name}, keys,
 		append([]string{e.sale, name, orders}, numberTexts(prices)...)...)
 	if err := l.Do(x, max(e.cfg.Timeout, openTimeout)); err != nil {
 		return false, fmt.Errorf("cannot note the export in Redis at %s: %w", e.cfg.Address, err)

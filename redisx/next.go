@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/mediocregopher/radix/v4"
 
@@ -16,14 +15,12 @@ import (
 )
 
 var (
-	//go:embed closed.lua
-	closedSource string
 	//go:embed next_begin.lua
 	nextBeginSource string
 	//go:embed next_move.lua
 	nextMoveSource string
 
-	nextBeginScript = pipeline.NewScript(closedSource + nextBeginSource)
+	nextBeginScript = pipeline.NewScript(stateSource + nextBeginSource)
 	nextMoveScript  = pipeline.NewScript(nextMoveSource)
 )
 
@@ -55,10 +52,9 @@ type Next struct {
 	Before  string // id of the sale that must be there
 	Catalog string // tells catalogues of foods apart
 	Stock   []int64
-	Opens   time.Time // zero for at once
-	Closes  time.Time // zero for never
-	Delete  bool      // the orders of the sale before; else they are kept under its id
-	Force   bool      // also where that sale is not closed, not exported or not in the ledger
+	Times        // of the next sale
+	Delete  bool // the orders of the sale before; else they are kept under its id
+	Force   bool // also where that sale is not closed, not exported or not in the ledger
 }
 
 // OpenNext ends the sale that Redis holds and opens the next one: it takes the stock away, moves orders and
@@ -88,9 +84,9 @@ func OpenNext(ctx context.Context, cfg Config, next Next) (id string, own bool, 
 func (n *Next) begin(l *pipeline.Link, cfg Config, id string) error {
 	var code, number int64
 	keys := []string{saleKey, stockPrefix + n.Before, keptStockPrefix + n.Before, gatePrefix + n.Before,
-		streamPrefix + n.Before, nextStockPrefix + id}
-	args := append([]string{n.Before, id, n.Catalog, unixMilli(n.Opens), unixMilli(n.Closes), flag(n.Delete),
-		flag(n.Force)}, numberTexts(n.Stock)...)
+		logPrefix + n.Before, streamPrefix + n.Before, nextStockPrefix + id}
+	args := append([]string{n.Before, id, n.Catalog, millisecondsOf(n.OpensAt), millisecondsOf(n.ClosesAt),
+		flag(n.Delete), flag(n.Force)}, numberTexts(n.Stock)...)
 	x := nextBeginScript.Eval(&radix.Tuple{&code, &number}, keys, args...)
 	if err := l.Do(x, max(cfg.Timeout, openTimeout)); err != nil {
 		return fmt.Errorf("cannot end the sale in Redis at %s: %w", cfg.Address, err)
@@ -138,7 +134,7 @@ type turnover struct {
 	cfg  Config
 
 	before, next, catalog string
-	opens, closes         string // Unix ms, "" for at once and for never
+	times                 Times
 	delete                bool
 
 	cursor string
@@ -148,8 +144,8 @@ type turnover struct {
 // readTurnover returns the turnover that is under way, nil for none.
 func readTurnover(l *pipeline.Link, cfg Config) (*turnover, error) {
 	t := &turnover{link: l, cfg: cfg, cursor: "0"}
-	var deletes string
-	x := pipeline.Command(&radix.Tuple{&t.before, &t.next, &t.catalog, &t.opens, &t.closes, &deletes},
+	var opens, closes, deletes string
+	x := pipeline.Command(&radix.Tuple{&t.before, &t.next, &t.catalog, &opens, &closes, &deletes},
 		"HMGET", saleKey, "id", "next_id", "next_catalog", "next_opens_at", "next_closes_at", "next_delete")
 	if err := l.Do(x, cfg.Timeout); err != nil {
 		return nil, fmt.Errorf("cannot read the sale in Redis at %s: %w", cfg.Address, err)
@@ -157,6 +153,7 @@ func readTurnover(l *pipeline.Link, cfg Config) (*turnover, error) {
 	if t.next == "" {
 		return nil, nil
 	}
+	t.times = Times{timeOf(optional(opens)), timeOf(optional(closes))}
 	t.delete = deletes == "1"
 	return t, nil
 }
@@ -196,7 +193,15 @@ func (t *turnover) step() error {
 			return err
 		}
 	}
-	t.moved = t.cursor == "0"
+	if t.cursor != "0" {
+		return nil
+	}
+	if t.delete {
+		if err := t.move([]string{pricesPrefix + t.before, logPrefix + t.before}, nil); err != nil {
+			return err
+		}
+	}
+	t.moved = true
 	return nil
 }
 
@@ -218,7 +223,7 @@ func (t *turnover) open() error {
 	if err != nil {
 		return err
 	}
-	o := Opening{Catalog: t.catalog, Stock: stock, Only: t.before, ending: t.before}
+	o := Opening{Catalog: t.catalog, Stock: stock, Times: t.times, Only: t.before, ending: t.before}
 	proposed := t.next
 	if len(stock) == 0 { // another caller has opened the sale
 		proposed = ""
@@ -228,12 +233,4 @@ func (t *turnover) open() error {
 		err = fmt.Errorf("%w: %s at %s", ErrOtherSale, opened.Sale, t.cfg.Address)
 	}
 	return err
-}
-
-// unixMilli is a time as the marker has it, "" for the zero time.
-func unixMilli(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return strconv.FormatInt(t.UnixMilli(), 10)
 }

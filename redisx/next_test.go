@@ -121,8 +121,8 @@ func checkNext(t *testing.T, cfg Config, before, next string, orders int) {
 	if err := s.placeOrder(2, []byte("a-cart-of-user-2"), []byte("key0")); err != nil {
 		t.Errorf("an order in the next sale: %v", err)
 	}
-	if items, err := s.Order(2); err != nil || !slices.Equal(items, []Item{{Food: 3, Count: 1}}) {
-		t.Errorf("the order in the next sale: %v, %v", items, err)
+	if o, err := s.Order(2); err != nil || !slices.Equal(o.Items, []Item{{Food: 3, Count: 1}}) {
+		t.Errorf("the order in the next sale: %v, %v", o, err)
 	}
 }
 
@@ -322,8 +322,8 @@ func TestTurnoverIsOver(t *testing.T) {
 		if err != nil || !slices.Equal(stock, []int64{7, 8, 8}) {
 			t.Errorf("stock of the next sale %v, %v; want one piece less", stock, err)
 		}
-		if items, err := after.Order(2); err != nil || len(items) != 1 {
-			t.Errorf("the order in the next sale: %v, %v", items, err)
+		if o, err := after.Order(2); err != nil || len(o.Items) != 1 {
+			t.Errorf("the order in the next sale: %v, %v", o, err)
 		}
 	})
 }
@@ -409,14 +409,24 @@ func TestExportCounts(t *testing.T) {
 		}
 		count(func() {}, false)
 		count(func() { closeSale(t, cfg) }, false) // it was open when the export began
-		count(func() { raw(t, cfg, nil, "HDEL", saleKey, "exporting") }, false)
-		count(func() { raw(t, cfg, nil, "HDEL", saleKey, "closed") }, false)
-		closeSale(t, cfg)
+		change := func(state State) {
+			t.Helper()
+			if _, err := s.Change(Change{By: "root", State: state}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		count(func() { change(StateOpen) }, false)
+		change(StateClosed)
+		count(func() { change(StateOpen); change(StateClosed) }, false)
 		count(func() {
 			if _, err := BeginExport(t.Context(), cfg, s.ID()); err != nil { // another one, which breaks off
 				t.Fatal(err)
 			}
 		}, true)
+		change(StateOpen)
+		if there := rawString(t, cfg, "HEXISTS", saleKey, "exported"); there != "0" {
+			t.Error("an export counts after the sale was opened again")
+		}
 		if _, err := BeginExport(t.Context(), cfg, "aaaaaaaa"); !errors.Is(err, ErrSaleGone) {
 			t.Errorf("an export of a sale that is not there: %v", err)
 		}

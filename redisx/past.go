@@ -43,7 +43,7 @@ func OpenPast(ctx context.Context, cfg Config, id string) (*PastSale, error) {
 
 func (p *PastSale) find() error {
 	var held string
-	x := pipeline.Command(&radix.Tuple{&held, &p.Catalog}, "HMGET", keptMarker(p.ID), "id", "catalog")
+	x := pipeline.Command(&radix.Tuple{&held, &p.Catalog}, "HMGET", keptMarkerPrefix+p.ID, "id", "catalog")
 	if err := p.link.Do(x, p.cfg.Timeout); err != nil {
 		return fmt.Errorf("cannot read sale %s in Redis at %s: %w", p.ID, p.cfg.Address, err)
 	}
@@ -89,11 +89,11 @@ func (p *PastSale) parse(fields []string, foods int) (orders []Order, err error)
 			continue
 		}
 		p.seen[uint32(user)] = struct{}{}
-		items, err := parseItems([]byte(fields[i+1]), foods)
+		order, err := parseOrder(uint32(user), []byte(fields[i+1]), foods)
 		if err != nil {
 			return nil, fmt.Errorf("order of user %d: %w", user, err)
 		}
-		orders = append(orders, Order{User: uint32(user), Items: items})
+		orders = append(orders, order)
 	}
 	return orders, nil
 }
