@@ -8,7 +8,7 @@
 -- ARGV[1]  id of the sale that must be there: string
 -- ARGV[2]  who restocks: string
 -- ARGV[3]  food id: integer > 0, a food of the sale
--- ARGV[4]  pieces to add: integer, below 0 to take back, not 0
+-- ARGV[4]  pieces to add: integer, below 0 to take back
 -- ARGV[5]  how long the idempotency key counts: seconds; 0 without one
 --
 -- Returns {code, food, left}: the food and its pieces left after the call. code is
@@ -30,8 +30,10 @@ if not now[1] then return {NO_SALE, 0, 0} end
 local left, restocked = tonumber(now[1]) + add, tonumber(now[2] or 0) + add
 if left < 0 then return {TOO_FEW, tonumber(food), tonumber(now[1])} end
 local text = string.format('%d', left)
-call('XADD', log, '*', 'by', by, 'what', 'stock', 'food', food, 'add', ARGV[4], 'before', now[1],
-  'after', text)
-call('HSET', stock, food, text, '+' .. food, string.format('%d', restocked))
+if add ~= 0 then
+  call('XADD', log, '*', 'by', by, 'what', 'stock', 'food', food, 'add', ARGV[4], 'before', now[1],
+    'after', text)
+  call('HSET', stock, food, text, '+' .. food, string.format('%d', restocked))
+end
 if remembered > 0 then call('SET', done, food .. ':' .. text, 'EX', remembered) end
 return {DONE, tonumber(food), left}

@@ -133,8 +133,8 @@ func joinFigures(file *os.File, slot int) (*figures.Worker, error) {
 // publishStock is the room that looks at the stock.
 func (w *worker) publishStock(ctx context.Context) error {
 	first := sync.OnceFunc(func() { close(w.stocked) })
-	w.sale.Snapshot(ctx, w.cfg.SnapshotInterval, func(stock []int64) {
-		w.server.PublishStock(stock)
+	w.sale.Snapshots(ctx, w.cfg.SnapshotInterval, func(found redisx.Snapshot) {
+		w.server.Publish(found)
 		first()
 	})
 	return nil

@@ -85,6 +85,24 @@ func (f *Flags) Time(p *time.Duration, name string, value, least, most time.Dura
 	limit(f, p, name, least, most)
 }
 
+// Moment adds a flag for a moment with a zone, kept in UTC and whole milliseconds; empty is the zero time.
+func (f *Flags) Moment(p *time.Time, name, usage string) {
+	text := new(string)
+	f.Text(text, name, "", usage)
+	f.Check(func() error {
+		if *text == "" {
+			return nil
+		}
+		t, err := time.Parse(time.RFC3339, *text)
+		if err != nil || t.UnixMilli() <= 0 {
+			return fmt.Errorf("%s is %q; it must be a time with a zone, such as 2026-11-22T10:00:00+01:00",
+				f.source(name), *text)
+		}
+		*p = t.UTC().Truncate(time.Millisecond)
+		return nil
+	})
+}
+
 func limit[T cmp.Ordered](f *Flags, p *T, name string, least, most T) {
 	f.ranges[name] = fmt.Sprintf("from %v to %v", least, most)
 	f.Check(func() error {

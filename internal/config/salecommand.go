@@ -88,7 +88,9 @@ func (c *SaleCommand) add(f *Flags) {
 	f.Group("Flags of " + c.Verb + ", without environment names")
 	switch c.Verb {
 	case SaleOpen, SaleClose:
-		c.addAt(f)
+		f.Moment(&c.At, "at", "`time` with a zone, such as 2026-11-22T10:00:00+01:00; by the clock of Redis "+
+			"(default: now)")
+		f.argumentsOnly("at")
 	case SaleExport:
 		f.Text(&c.Output, "o", "", "`file` to write, which is replaced only by a whole export (default: standard "+
 			"output)")
@@ -98,21 +100,6 @@ func (c *SaleCommand) add(f *Flags) {
 	case SaleNew:
 		c.addNew(f)
 	}
-}
-
-func (c *SaleCommand) addAt(f *Flags) {
-	var at string
-	f.Text(&at, "at", "", "`time` in RFC 3339, as 2026-11-22T10:00:00+08:00 (default: now)")
-	f.argumentsOnly("at")
-	f.Check(func() (err error) {
-		if at == "" {
-			return nil
-		}
-		if c.At, err = time.Parse(time.RFC3339, at); err != nil {
-			return fmt.Errorf("-at is %q; it must be a time in RFC 3339, as 2026-11-22T10:00:00+08:00", at)
-		}
-		return nil
-	})
 }
 
 func (c *SaleCommand) addNew(f *Flags) {

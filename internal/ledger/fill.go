@@ -5,13 +5,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"time"
 
 	"flashsale/redisx"
 )
 
-// fill writes every order of the sale, because some were placed before the stream was there. Their time is
-// not known. Orders that are in the stream too keep their time, or get it from there.
+// fill writes every order of the sale, because some were placed before the stream was there. The time of
+// those that a server of an older version has placed is not known. Orders that are in the stream too keep
+// their time, or get it from there.
 func (l *Ledger) fill(ctx context.Context, stream *redisx.Stream) error {
 	sale, leave, err := redisx.Connect(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices))
 	if err != nil {
@@ -31,7 +31,7 @@ func (l *Ledger) fill(ctx context.Context, stream *redisx.Stream) error {
 		for start := 0; start < len(page); start += batchMax {
 			var entries []entry
 			for _, order := range page[start:min(start+batchMax, len(page))] {
-				entries = append(entries, l.book.entry(order, time.Time{}))
+				entries = append(entries, l.book.entry(order))
 			}
 			if err := l.cfg.Database.write(ctx, entries); err != nil {
 				return err
