@@ -22,9 +22,6 @@ const (
 	JSONLines Format = "jsonl" // one object a line
 )
 
-// Formats are all formats, the default first.
-var Formats = []string{string(CSV), string(JSONLines)}
-
 // ContentType is the type of a text in the format, for HTTP.
 func (f Format) ContentType() string {
 	if f == CSV {
@@ -49,16 +46,16 @@ func (b *Book) AppendHead(dst []byte) []byte {
 	return dst
 }
 
-// Append appends an order. It was placed at a time of UTC, the zero time where that is not known.
-func (b *Book) Append(dst []byte, order redisx.Order, placed time.Time) []byte {
+// Append appends an order.
+func (b *Book) Append(dst []byte, order *redisx.Order) []byte {
 	if b.Format == CSV {
-		return b.appendRow(dst, order, placed)
+		return b.appendRow(dst, order)
 	}
-	return b.appendObject(dst, order, placed)
+	return b.appendObject(dst, order)
 }
 
 // appendRow appends a row of CSV. No field but the name can have a character that needs quotes.
-func (b *Book) appendRow(dst []byte, order redisx.Order, placed time.Time) []byte {
+func (b *Book) appendRow(dst []byte, order *redisx.Order) []byte {
 	dst = redisx.AppendOrderID(dst, b.Sale, order.User)
 	dst = append(dst, ',')
 	dst = strconv.AppendUint(dst, uint64(order.User), 10)
@@ -76,7 +73,7 @@ func (b *Book) appendRow(dst []byte, order redisx.Order, placed time.Time) []byt
 	dst = append(dst, ',')
 	dst = strconv.AppendInt(dst, b.total(order.Items), 10)
 	dst = append(dst, ',')
-	return append(appendTime(dst, placed), "\r\n"...)
+	return append(appendTime(dst, order.Placed), "\r\n"...)
 }
 
 // formulaStarts are the characters with which a spreadsheet takes a field for a formula (OWASP, CSV Injection).
@@ -100,7 +97,7 @@ func appendField(dst []byte, text string) []byte {
 }
 
 // appendObject appends a line with an object.
-func (b *Book) appendObject(dst []byte, order redisx.Order, placed time.Time) []byte {
+func (b *Book) appendObject(dst []byte, order *redisx.Order) []byte {
 	dst = append(dst, `{"id":"`...)
 	dst = redisx.AppendOrderID(dst, b.Sale, order.User)
 	dst = append(dst, `","user_id":`...)
@@ -123,10 +120,10 @@ func (b *Book) appendObject(dst []byte, order redisx.Order, placed time.Time) []
 	dst = append(dst, `],"total":`...)
 	dst = strconv.AppendInt(dst, b.total(order.Items), 10)
 	dst = append(dst, `,"placed_at":`...)
-	if placed.IsZero() {
+	if order.Placed.IsZero() {
 		return append(dst, "null}\n"...)
 	}
-	return append(appendTime(append(dst, '"'), placed), "\"}\n"...)
+	return append(appendTime(append(dst, '"'), order.Placed), "\"}\n"...)
 }
 
 func (b *Book) total(items []redisx.Item) (sum int64) {
