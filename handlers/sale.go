@@ -89,11 +89,6 @@ func (s *Server) changeSale(ctx *fasthttp.RequestCtx, _ call) {
 	replyRaw(ctx, s.appendSale(nil, &found))
 }
 
-// states are those that a call may ask for.
-var states = []redisx.State{
-	redisx.StateScheduled, redisx.StateOpen, redisx.StatePaused, redisx.StateClosed,
-}
-
 // readChange reads what a call wants: at least one of the members.
 func readChange(members [3]member) (c redisx.Change, f *failure) {
 	c.By = operator
@@ -102,7 +97,7 @@ func readChange(members [3]member) (c redisx.Change, f *failure) {
 	}
 	if state := &members[0]; state.kind != 0 {
 		text, ok := state.string()
-		if c.State = redisx.State(text); !ok || !slices.Contains(states, c.State) {
+		if c.State = redisx.State(text); !ok || !slices.Contains(redisx.States, c.State) {
 			return c, errMalformedJSON
 		}
 	}

@@ -34,6 +34,9 @@ const (
 	StateClosed    State = "closed" // at its time or by root, who can open it again
 )
 
+// States are all states.
+var States = []State{StateScheduled, StateOpen, StatePaused, StateClosed}
+
 // Outcomes of a change of the state.
 var (
 	ErrStateConflict = errors.New("the sale cannot go from its state to that one")
