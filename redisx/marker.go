@@ -37,17 +37,47 @@ func ReadMarker(ctx context.Context, cfg Config) (*Marker, error) {
 	if err := sayPing(l, cfg); err != nil {
 		return nil, err
 	}
-	m := &Marker{}
-	var previous, exported, orders string
-	x := pipeline.Command(&radix.Tuple{&m.Sale, &m.Catalog, &previous, &exported, &orders, &m.Next},
+	var r markerReply
+	return r.marker(l.Do(r.call(), cfg.Timeout), cfg)
+}
+
+// Follower looks again and again at the marker, over a connection of its own.
+type Follower struct {
+	cfg   Config
+	redis *pipeline.Conn
+}
+
+// Follow makes a Follower. Run must run for its calls to be answered.
+func Follow(cfg Config) *Follower {
+	return &Follower{cfg, pipeline.New(cfg.Config, pipeline.Options{
+		Outage: &pipeline.Outage{Effect: "the next sale would not be noticed"}})}
+}
+
+// Run keeps the connection until ctx ends, and returns nil then.
+func (f *Follower) Run(ctx context.Context) error { return f.redis.Run(ctx) }
+
+// Marker reads the marker. Errors: as ReadMarker.
+func (f *Follower) Marker() (*Marker, error) {
+	var r markerReply
+	return r.marker(f.redis.Do(r.call()), f.cfg)
+}
+
+// markerReply is the fields of the marker as Redis has them.
+type markerReply struct{ id, catalog, previous, exported, orders, next string }
+
+func (r *markerReply) call() *pipeline.Call {
+	return pipeline.Command(&radix.Tuple{&r.id, &r.catalog, &r.previous, &r.exported, &r.orders, &r.next},
 		"HMGET", saleKey, "id", "catalog", "previous", "exported", "exported_orders", "next_id")
-	if err := l.Do(x, cfg.Timeout); err != nil {
+}
+
+// marker reads the reply that came with err.
+func (r *markerReply) marker(err error, cfg Config) (*Marker, error) {
+	if err != nil {
 		return nil, fmt.Errorf("cannot read the sale in Redis at %s: %w", cfg.Address, err)
 	}
-	if m.Sale == "" {
+	if r.id == "" {
 		return nil, fmt.Errorf("%w: %s", ErrNoSale, cfg.Address)
 	}
-	m.Previous = strings.Fields(previous)
-	m.Exported, m.Orders = timeOf(optional(exported)), optional(orders)
-	return m, nil
+	return &Marker{Sale: r.id, Catalog: r.catalog, Previous: strings.Fields(r.previous),
+		Exported: timeOf(optional(r.exported)), Orders: optional(r.orders), Next: r.next}, nil
 }

@@ -80,6 +80,17 @@ func OpenNext(ctx context.Context, cfg Config, next Next) (id string, own bool, 
 	return id, true, err
 }
 
+// CompleteNext completes a turnover that was begun, if there is one, and returns the id of the next sale, "" where
+// none is under way. Any number of callers may do so at once.
+func CompleteNext(ctx context.Context, cfg Config) (id string, err error) {
+	l, err := pipeline.Dial(ctx, cfg.Config)
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return completeTurnover(ctx, l, cfg)
+}
+
 // begin takes the sale away, under the id of the next one.
 func (n *Next) begin(l *pipeline.Link, cfg Config, id string) error {
 	var code, number int64
@@ -108,8 +119,7 @@ func (n *Next) begin(l *pipeline.Link, cfg Config, id string) error {
 	return unknownCode("next_begin.lua", code)
 }
 
-// completeTurnover completes the turnover that is under way and returns the id of the next sale, "" where
-// none is under way. Any number of callers may do so at once.
+// completeTurnover is CompleteNext on a link.
 func completeTurnover(ctx context.Context, l *pipeline.Link, cfg Config) (id string, err error) {
 	t, err := readTurnover(l, cfg)
 	if err != nil || t == nil {
