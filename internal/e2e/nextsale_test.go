@@ -229,6 +229,7 @@ func TestNextSaleIsTakenOver(t *testing.T) {
 	close(ending)
 	buying.Wait()
 
+	old.HangUp() // its worker may still end
 	if _, err := old.Order(cart); !client.IsRefused(err, 404, "CART_NOT_FOUND") {
 		t.Errorf("the cart of the first sale is ordered in the second: %v", err)
 	}
