@@ -14,21 +14,41 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/accesslog"
+	"flashsale/internal/export"
 	"flashsale/redisx"
 )
 
 // listsMax limits the lists of all orders at once: each reads all keys of Redis and remembers every user.
 const listsMax = 2
 
+// listKind is how a list is written.
+type listKind struct {
+	contentType []byte
+	begin, end  string
+}
+
+var jsonList = listKind{contentTypeJSON, "[", "]"}
+
 // listAllOrders streams every order of the sale, a page of Redis at a time.
 func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, c call) {
+	switch format := export.Format(param(ctx, "format")); format {
+	case "":
+	case export.CSV, export.JSONLines:
+		s.exportOrders(ctx, c, format)
+		return
+	default:
+		reply(ctx, errBadFormat)
+		return
+	}
 	scan, details := s.cfg.Sale.ScanOrders(), wantsDetails(ctx)
-	s.streamList(ctx, c, func(l *orderList) error { return l.nextOrders(scan, details) })
+	s.streamList(ctx, c, jsonList, func(l *orderList) error { return l.nextOrders(scan, details) })
 }
 
 // streamList streams a list for root: next appends a page to its text.
-func (s *Server) streamList(ctx *fasthttp.RequestCtx, c call, next func(*orderList) error) {
-	list := s.newList(next)
+func (s *Server) streamList(
+	ctx *fasthttp.RequestCtx, c call, kind listKind, next func(*orderList) error,
+) {
+	list := s.newList(kind, next)
 	if list == nil {
 		reply(ctx, errTooManyRequests)
 		return
@@ -49,14 +69,14 @@ func (s *Server) streamList(ctx *fasthttp.RequestCtx, c call, next func(*orderLi
 		return
 	}
 	if ctx.IsHead() { // fasthttp would end a stream that it does not send
-		ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
+		ctx.Response.Header.SetContentTypeBytes(kind.contentType)
 		return
 	}
 	if !ctx.Request.Header.IsHTTP11() {
 		sendToEnd(ctx, list)
 		return
 	}
-	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
+	ctx.Response.Header.SetContentTypeBytes(kind.contentType)
 	ctx.Response.SetBodyStream(list, -1) // fasthttp closes it, whatever becomes of the connection
 	streamed = true
 }
@@ -67,7 +87,7 @@ func sendToEnd(ctx *fasthttp.RequestCtx, list *orderList) {
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(net.Conn) {}) // fasthttp then only closes the connection
 	head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nDate: %s\r\nContent-Type: %s\r\nConnection: close\r\n",
-		fasthttp.AppendHTTPDate(nil, time.Now()), contentTypeJSON)
+		fasthttp.AppendHTTPDate(nil, time.Now()), list.kind.contentType)
 	if id := ctx.Response.Header.Peek(requestIDHeader); len(id) > 0 {
 		head = fmt.Appendf(head, "%s: %s\r\n", requestIDHeader, id)
 	}
@@ -83,10 +103,11 @@ func sendToEnd(ctx *fasthttp.RequestCtx, list *orderList) {
 	}
 }
 
-// orderList is the JSON list of all orders, or of the log, as it is read. When Redis fails on the way, the error ends the
-// connection without the last chunk, so that no client takes the part for the whole.
+// orderList is the list of all orders, or of the log, as it is read. When Redis fails on the way, the error
+// ends the connection without the last chunk, so that no client takes the part for the whole.
 type orderList struct {
 	server *Server
+	kind   listKind
 	next   func(*orderList) error // appends the next page to the text
 	of     slog.Attr              // the request, if its reply carries an ID
 	text   []byte                 // not read yet
@@ -98,12 +119,12 @@ type orderList struct {
 }
 
 // newList begins a list, nil where there are listsMax already. It must be closed.
-func (s *Server) newList(next func(*orderList) error) *orderList {
+func (s *Server) newList(kind listKind, next func(*orderList) error) *orderList {
 	if s.lists.Add(1) > listsMax {
 		s.lists.Add(-1)
 		return nil
 	}
-	return &orderList{server: s, next: next, text: []byte("[")}
+	return &orderList{server: s, kind: kind, next: next, text: []byte(kind.begin)}
 }
 
 // Close lets another list begin.
@@ -150,7 +171,7 @@ func (l *orderList) Read(p []byte) (n int, err error) {
 func (l *orderList) more() error {
 	l.err = l.next(l)
 	if errors.Is(l.err, io.EOF) {
-		l.text = append(l.text, ']')
+		l.text = append(l.text, l.kind.end...)
 	}
 	return l.err
 }

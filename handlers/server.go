@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -94,6 +95,7 @@ type Server struct {
 
 	looks looks
 	lists atomic.Int64 // lists of all orders that are being sent
+	names func() *catalog.Names
 
 	refusedLogins, refusedTokens, refusedServices, brokenLists logpace.Pace
 	refusedVK, unreadVK, fullQueue, limited                    logpace.Pace
@@ -110,6 +112,7 @@ func New(cfg Config) *Server {
 			TLS: cfg.TLS, ConnsMax: cfg.ConnsMax, ConnsPerAddressMax: cfg.ConnsPerAddressMax,
 			TrustedProxies: cfg.TrustedProxies, Refusal: tooManyConns, Figures: count,
 		})}
+	s.names = sync.OnceValue(cfg.Catalog.Names) // most workers never need them
 	s.adds = limits.NewAdds(cfg.Catalog.Users(), cfg.CartAddsMinute)
 	s.router = newRouter(s.table())
 	s.nameFigures()

@@ -7,7 +7,10 @@ import "strconv"
 //	sale           hash    id, catalog (fingerprint), opened (Unix s);  for ever    open.lua,
 //	                       server (fingerprints, see open.lua);                     stream_open.lua
 //	                       ledger "filling" or "on" when it keeps one;
-//	                       opens_at, closes_at, paused, closed, state               state.lua, turn.lua
+//	                       opens_at, closes_at, paused, closed, state;              state.lua, turn.lua
+//	                       previous (ids of the sales before);                      open.lua
+//	                       exporting, exported (Unix ms), exported_orders;          export.lua
+//	                       next_id and others while the next one is opened          next_begin.lua
 //	stock_<sale>   hash    food id -> pieces left; "+" food id ->       for ever    open.lua, order.lua,
 //	                       pieces restocked; orders -> how many                     restock.lua
 //	                       were placed; note
@@ -24,6 +27,14 @@ import "strconv"
 //	                       the ledger yet; only where one is kept                   order.lua, stream_done.lua
 //	restock_<sale>_<key>   string  "food:left": what a restock under    a day       restock.lua
 //	                       that Idempotency-Key has become
+//	prices_<sale>  list    prices of an exported sale, see numbers.go   for ever    export.lua
+//	next_<sale>    list    stock of the sale that is being opened       until then  next_begin.lua, open.lua
+//
+// A sale that has ended, unless it was deleted; its log and its prices stay where they are:
+//
+//	sale_<sale>    hash    its marker                                   for ever    open.lua
+//	left_<sale>    hash    its stock                                    for ever    next_begin.lua
+//	past_<sale>    hash    user -> order, as in o_<user>                for ever    next_move.lua
 //
 // <cart> is the name inside a cart ID (16 characters that carry user and nonce), <sale> the random id of
 // the sale. The keys of the stock and of the gate carry that id, so the order script needs no look at the
@@ -37,6 +48,12 @@ const (
 	logPrefix   = "log_"
 
 	restockPrefix = "restock_"
+
+	keptMarkerPrefix = "sale_"
+	keptStockPrefix  = "left_"
+	keptOrdersPrefix = "past_"
+	pricesPrefix     = "prices_"
+	nextStockPrefix  = "next_"
 
 	streamPrefix = "orders_"
 	streamGroup  = "ledger" // the one consumer group of the stream

@@ -109,7 +109,7 @@ func (s *Sale) orderOutcome(user uint32, code int64) error {
 	case orderOutOfStock:
 		return ErrOutOfStock
 	case orderNoSale:
-		return s.observe(presence{})
+		return s.missed()
 	case orderTooManyFoods:
 		return fmt.Errorf("cannot place order of user %d: "+
 			"its cart holds more foods than order.lua takes", user)

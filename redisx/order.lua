@@ -58,6 +58,7 @@ local function take(food, pieces, food2, pieces2, food3, pieces3)
 end
 
 local function place(order, cart, key)
+  if refusal == NO_SALE then return NO_SALE end -- an order that is there may be the next sale's
   if call('EXISTS', order) == 1 then
     if key ~= '' and string.match(call('GET', order), '|([^\n]*)') == key then return PLACED_BEFORE end
     return HAS_ORDER

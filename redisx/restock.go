@@ -57,7 +57,7 @@ func (s *Sale) Restock(r Restock) (food, left int64, err error) {
 	case restockDone:
 		return food, left, nil
 	case restockNoSale:
-		return 0, 0, s.observe(presence{})
+		return 0, 0, s.missed()
 	case restockTooFew:
 		return food, left, ErrOutOfStock
 	}

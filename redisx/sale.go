@@ -11,9 +11,12 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mediocregopher/radix/v4"
 
 	"flashsale/internal/figures"
 	"flashsale/redisx/pipeline"
@@ -66,6 +69,7 @@ type Sale struct {
 	redis    *pipeline.Conn
 	changes  *pipeline.Conn // for AddToCart and PlaceOrder; the same as redis, but with a Loop
 	gone     atomic.Bool    // Redis was seen without this sale
+	told     atomic.Bool    // and that was logged
 
 	orders, checks *pipeline.Shared // order.lua and cart_check.lua
 
@@ -171,37 +175,58 @@ func outageReason(err error) string {
 
 // presence is what Redis holds of the sale: it is there when its marker and its stock are.
 type presence struct {
-	id    string // in the marker, "" for none
-	stock int    // 1 when the stock of this sale is there
+	id       string // in the marker, "" for none
+	next     string // the sale that is being opened in its place, "" for none
+	previous string // the sales before it, with spaces between
+	stock    int    // 1 when the stock of this sale is there
 }
 
 // prove adds the commands that fill found to a call: every reading call proves the sale in its own pipeline.
 func (s *Sale) prove(x *pipeline.Call, found *presence) *pipeline.Call {
-	return x.Command(&found.id, "HGET", saleKey, "id").Command(&found.stock, "EXISTS", s.stockKey)
+	return x.Command(&radix.Tuple{&found.id, &found.next, &found.previous}, "HMGET", saleKey, "id", "next_id",
+		"previous").Command(&found.stock, "EXISTS", s.stockKey)
 }
 
 // observe compares what Redis holds with this sale. It logs one line when the sale goes and one when it
 // is back.
 func (s *Sale) observe(found presence) error {
 	if found.id == s.id && found.stock == 1 {
-		if s.gone.CompareAndSwap(true, false) && !s.cfg.Quiet {
+		s.gone.Store(false)
+		if s.told.CompareAndSwap(true, false) && !s.cfg.Quiet {
 			slog.Info("the sale is back in Redis", "sale", s.id, "redis", s.cfg.Address)
 		}
 		return nil
 	}
-	if s.gone.CompareAndSwap(false, true) && !s.cfg.Quiet {
-		other := "no sale"
-		switch found.id {
-		case "":
-		case s.id:
-			other = "its marker without stock"
-		default:
-			other = "sale " + found.id
-		}
-		slog.Error("Redis has lost the sale: every order gets 503 until its data is restored",
-			"sale", s.id, "found", other, "redis", s.cfg.Address)
+	if s.told.CompareAndSwap(false, true) && !s.cfg.Quiet {
+		s.tell(found)
 	}
+	return s.missed()
+}
+
+// missed takes note that a script has not found the sale. The next look at Redis logs why.
+func (s *Sale) missed() error {
+	s.gone.Store(true)
 	return ErrSaleGone
+}
+
+// tell logs what Redis holds in the place of the sale.
+func (s *Sale) tell(found presence) {
+	next, other := found.next, "no sale"
+	if slices.Contains(strings.Fields(found.previous), s.id) {
+		next = found.id
+	}
+	switch {
+	case next != "":
+		slog.Info("the sale has ended: every order gets 503 until this server serves the next one",
+			"sale", s.id, "next", next, "redis", s.cfg.Address)
+		return
+	case found.id == s.id:
+		other = "its marker without stock"
+	case found.id != "":
+		other = "sale " + found.id
+	}
+	slog.Error("Redis has lost the sale: every order gets 503 until its data is restored",
+		"sale", s.id, "found", other, "redis", s.cfg.Address)
 }
 
 // read carries out a call that began with prove, and judges what that has found.

@@ -125,7 +125,7 @@ func (s *Sale) outcome(t *turned) (Turn, error) {
 	case turnDone:
 		return turn, nil
 	case turnNoSale:
-		return Turn{}, s.observe(presence{})
+		return Turn{}, s.missed()
 	case turnConflict:
 		return turn, ErrStateConflict
 	case turnWrongTimes:

@@ -39,10 +39,12 @@ local function setGate(gate, sale)
 end
 
 -- turn makes what is due by the clock, and returns the sale: its fields, state and now. It returns nothing
--- where Redis does not hold the sale. A Redis that takes no writes still tells the state.
+-- where Redis does not hold the sale, or the next one is being opened in its place. A Redis that takes no
+-- writes still tells the state.
 local function turn(marker, gate, log, id)
-  local found = redis.call('HMGET', marker, 'id', 'opens_at', 'closes_at', 'paused', 'closed', 'state')
-  if found[1] ~= id then return end
+  local found = redis.call('HMGET', marker, 'id', 'opens_at', 'closes_at', 'paused', 'closed', 'state',
+    'next_id')
+  if found[1] ~= id or found[7] then return end
   local sale = {opens_at = found[2], closes_at = found[3], paused = found[4], closed = found[5]}
   sale.now = clock()
   sale.state = stateOf(sale, sale.now)

@@ -70,6 +70,7 @@ if after.opens_at and after.closes_at and tonumber(after.opens_at) >= tonumber(a
 end
 if after.state ~= (wanted == '' and before.state or wanted) then return answer(CONFLICT, before) end
 note(before, after)
+if after.state ~= CLOSED then call('HDEL', marker, 'exporting', 'exported', 'exported_orders') end
 if after.state ~= OPEN then setGate(gate, after) end -- shut first, open last
 for _, field in ipairs({'opens_at', 'closes_at', 'paused', 'closed'}) do
   if after[field] then call('HSET', marker, field, after[field]) else call('HDEL', marker, field) end

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"flashsale/internal/blocklist"
+	"flashsale/internal/catalog"
 	"flashsale/internal/ops"
 	"flashsale/internal/repeats"
 	"flashsale/internal/version"
@@ -12,12 +13,10 @@ import (
 
 // newOps makes the server of the metrics. keeper is nil where no text is counted.
 func (s *supervisor) newOps(keeper *repeats.Keeper) *ops.Server {
-	cfg := ops.Config{Figures: s.figures, Version: version.Module(), Started: s.started, Watch: s.watchSale()}
-	for _, food := range s.sale.catalog.Foods() {
-		cfg.Pieces += food.Stock
-	}
+	cfg := ops.Config{Figures: s.figures, Version: version.Module(), Started: s.started, Watch: s.watchSale(),
+		Pieces: piecesOf(s.sale.catalog)}
 	if s.ledger != nil {
-		cfg.Ledger = s.ledger.Up
+		cfg.Ledger = func() bool { return s.writer.Load().Up() }
 	}
 	if keeper != nil && s.cfg.VKConfirmation != "" {
 		cfg.Replies = keeper.Waiting
@@ -36,6 +35,14 @@ func (s *supervisor) newOps(keeper *repeats.Keeper) *ops.Server {
 		cfg.Certificate = func() time.Time { return time.Unix(0, s.certificateEnd.Load()) }
 	}
 	return ops.New(cfg, s.opsListener)
+}
+
+// piecesOf is the number of pieces of all foods at the beginning of a sale.
+func piecesOf(c *catalog.Catalog) (pieces int64) {
+	for _, food := range c.Foods() {
+		pieces += food.Stock
+	}
+	return pieces
 }
 
 // watchSale is the sale for the metrics: no scrape may hang while Redis is away.

@@ -32,6 +32,7 @@ func (s *supervisor) reload(ctx context.Context) {
 	if s.blocklist != nil {
 		s.blocklist.Reload() // in the background: an import takes its time
 	}
+	s.followNow(ctx)
 	var taken []any
 	for _, r := range s.reloads() {
 		err := r.read(ctx)

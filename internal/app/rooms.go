@@ -16,7 +16,7 @@ const saleRole = "sale"
 func (s *supervisor) rooms() []room {
 	var list []room
 	if s.ledger != nil {
-		list = append(list, room{"ledger", s.ledger.Run})
+		list = append(list, room{"ledger", s.keepLedger})
 	}
 	keeper := s.newRepeatsKeeper()
 	if keeper != nil {
@@ -32,8 +32,10 @@ func (s *supervisor) rooms() []room {
 		list = append(list, room{"blocklist's metrics", s.listed.Run})
 	}
 	if s.opsListener != nil {
-		list = append(list, room{"ops", s.newOps(keeper).Run})
+		s.metrics = s.newOps(keeper)
+		list = append(list, room{"ops", s.metrics.Run})
 	}
+	list = append(list, room{"next sale", s.followSales})
 	return append(list, room{"workers", s.keepWorkers})
 }
 

@@ -121,10 +121,18 @@ func (o *opening) join(
 	case err != nil:
 		return refusedSale(err, store)
 	}
-	o.Sale, o.fresh, o.times = opened.Sale, opened.Fresh, opened.Times
+	o.serve(opened)
 	warnOfTimes(cfg.Times, opened.Times)
 	warnOf(opened.Differs, o.alone)
 	return nil
+}
+
+// serve takes the sale that was opened or joined.
+func (o *opening) serve(opened redisx.Opened) {
+	o.Sale, o.fresh, o.times, o.CartsOf = opened.Sale, opened.Fresh, opened.Times, ""
+	if len(opened.Previous) > 0 { // a cart of the sale before must not be ordered in this one
+		o.CartsOf = opened.Sale
+	}
 }
 
 // warnOfTimes logs that the flags name other times than the sale has.

@@ -20,6 +20,7 @@ import (
 	"flashsale/internal/ledger"
 	"flashsale/internal/ops"
 	"flashsale/internal/supervise"
+	"flashsale/redisx"
 )
 
 // supervisor is the process that people start and stop. It serves no request.
@@ -30,7 +31,7 @@ type supervisor struct {
 	store     *store
 	sale      *opening
 	database  *ledger.Database  // nil without a ledger
-	ledger    *ledger.Ledger    // nil without a ledger
+	ledger    *ledger.Ledger    // of the sale; nil without a ledger
 	blocklist *blocklist.Keeper // nil without a list
 	figures   *figures.Memory
 
@@ -38,6 +39,13 @@ type supervisor struct {
 	opsListener    net.Listener         // nil without -ops
 	listed         *blocklist.Blocklist // for the metrics, nil without them or without a list
 	certificateEnd atomic.Int64         // Unix nanoseconds, for the metrics
+
+	folder     *datafolder.Folder
+	metrics    *ops.Server         // nil without -ops
+	nextLedger chan *ledger.Ledger // that the room of the ledger is to run
+	writer     atomic.Pointer[ledger.Ledger]
+	successors chan *redisx.Marker // sales that have followed on this one
+	serving    atomic.Pointer[string]
 
 	handedOver supervise.Handover
 	catalogs   []*os.File // that workers may be started with
@@ -48,7 +56,8 @@ func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (e
 	if err := cfg.CheckBot(); err != nil {
 		return err
 	}
-	s := &supervisor{cfg: cfg, settings: cfg.String(), started: time.Now()}
+	s := &supervisor{cfg: cfg, settings: cfg.String(), started: time.Now(),
+		nextLedger: make(chan *ledger.Ledger, 1), successors: make(chan *redisx.Marker, 1)}
 	cfg.HideSecrets() // workers get the secrets they need in the handover
 	hangups := catchHangups()
 	interrupt, stopCatching := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
@@ -129,6 +138,7 @@ func (s *supervisor) address() string { return s.processes.Address(saleRole) }
 func (s *supervisor) run(
 	ctx context.Context, folder *datafolder.Folder, hangups hangups, stdout io.Writer,
 ) (err error) {
+	s.folder = folder
 	if s.store, err = startStore(ctx, s.cfg, folder); err != nil {
 		return err
 	}
@@ -141,6 +151,8 @@ func (s *supervisor) run(
 	if s.ledger, err = openLedger(ctx, s.database, s.sale, s.address()); err != nil {
 		return err
 	}
+	s.writer.Store(s.ledger)
+	s.serving.Store(&s.sale.Sale)
 	if s.blocklist, err = openBlocklist(s.cfg, folder, s.store); err != nil {
 		return err
 	}
@@ -171,6 +183,8 @@ func (s *supervisor) run(
 				return nil
 			}
 			s.reload(ctx)
+		case next := <-s.successors:
+			s.takeOver(ctx, next)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (p *program) runWorker(ctx context.Context, cfg *config.Config, inherited *
 func newWorker(
 	cfg *config.Config, o *opening, inherited *supervise.Worker, count *figures.Worker, access *accesslog.Log,
 ) (*worker, error) {
-	keys, err := tokens.New(o.Secrets[0], o.Secrets[1:]...)
+	keys, err := tokens.NewForSale(o.CartsOf, o.Secrets[0], o.Secrets[1:]...)
 	if err != nil {
 		return nil, err
 	}

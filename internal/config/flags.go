@@ -21,6 +21,7 @@ type Flags struct {
 	ranges  map[string]string // by the name of a number or a time: "from 1 to 256"
 	checks  []func() error    // after parsing, in the order in which they were added
 	given   map[string]bool
+	noEnv   map[string]bool // flags that only arguments set
 }
 
 // group is some flags under a title of the help.
@@ -32,7 +33,7 @@ type group struct {
 // NewFlags makes an empty set for a program.
 func NewFlags(program string) *Flags {
 	f := &Flags{set: flag.NewFlagSet(program, flag.ContinueOnError)}
-	f.ranges, f.given = map[string]string{}, map[string]bool{}
+	f.ranges, f.given, f.noEnv = map[string]string{}, map[string]bool{}, map[string]bool{}
 	f.set.SetOutput(io.Discard) // one clear line instead of the whole help
 	f.set.Usage = func() {}
 	return f
@@ -134,6 +135,14 @@ func (f *Flags) isSet(name string) (set bool) {
 	return set
 }
 
+// argumentsOnly keeps variables of the environment from setting these flags: their names are too common, or
+// what they do must be asked for each time.
+func (f *Flags) argumentsOnly(names ...string) {
+	for _, name := range names {
+		f.noEnv[name] = true
+	}
+}
+
 // refuseEmpty refuses the flag with an empty value, and its variable too. Elsewhere an empty variable counts
 // as unset; here it would take away a protection without a word.
 func (f *Flags) refuseEmpty(name, cure string) {
@@ -197,7 +206,11 @@ func (f *Flags) help(out io.Writer, usage string) {
 			if found.DefValue != "" && !f.secret(name) && !strings.Contains(text, "(default") {
 				text += fmt.Sprintf(" (default %s)", found.DefValue)
 			}
-			fmt.Fprintf(out, "  -%s%s  [%s]\n        %s\n", name, unit, envName(name), text)
+			env := "  [" + envName(name) + "]"
+			if f.noEnv[name] {
+				env = ""
+			}
+			fmt.Fprintf(out, "  -%s%s%s\n        %s\n", name, unit, env, text)
 		}
 	}
 }

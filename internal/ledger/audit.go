@@ -72,7 +72,7 @@ func (a *Audit) found(counter *int, format string, args ...any) {
 // at the first look and not in the stream at the second was committed before the third, the one at the
 // database. An order that only the third look has seen is looked up in Redis again.
 func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
-	sale, leave, err := join(ctx, cfg.Redis, cfg.Sale, len(cfg.Prices))
+	sale, leave, err := redisx.Connect(ctx, cfg.Redis, cfg.Sale, len(cfg.Prices))
 	if err != nil {
 		return nil, err
 	}

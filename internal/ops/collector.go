@@ -16,7 +16,7 @@ import (
 const nanoseconds = 1e9 // of a second
 
 // collector makes metrics of the figures of all workers, and of what the supervisor knows.
-type collector struct{ cfg *Config }
+type collector struct{ cfg func() *Config }
 
 // Describe names all families.
 func (collector) Describe(out chan<- *prometheus.Desc) {
@@ -31,13 +31,13 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	defer asking.Wait()
 	asking.Go(func() { c.sale(out) })
 	now := time.Now()
-	out <- buildInfo.value(1, c.cfg.Version, runtime.Version())
-	out <- saleInfo.value(1, c.cfg.Watch.ID())
-	out <- startTime.value(seconds(c.cfg.Started))
+	out <- buildInfo.value(1, c.cfg().Version, runtime.Version())
+	out <- saleInfo.value(1, c.cfg().Watch.ID())
+	out <- startTime.value(seconds(c.cfg().Started))
 	out <- clockTime.value(seconds(now))
 	sum := newTotals()
-	for number := range c.cfg.Figures.Slots() {
-		sum.add(c.cfg.Figures.Counters(number))
+	for number := range c.cfg().Figures.Slots() {
+		sum.add(c.cfg().Figures.Counters(number))
 		c.worker(out, number)
 	}
 	sum.collect(out)
@@ -48,14 +48,14 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 // worker makes the metrics of one slot.
 func (c collector) worker(out chan<- prometheus.Metric, number int) {
 	var open, openMax, waiting, waitingMax int64
-	for _, g := range c.cfg.Figures.Running(number) {
+	for _, g := range c.cfg().Figures.Running(number) {
 		open += g.Connections.Value()
 		openMax = max(openMax, g.ConnectionsMax.Value())
 		waiting += g.QueueCalls.Value()
 		waitingMax = max(waitingMax, g.QueueCallsMax.Value())
 	}
 	worker := strconv.Itoa(number)
-	out <- starts.count(c.cfg.Figures.Counters(number).Starts.Value(), worker)
+	out <- starts.count(c.cfg().Figures.Counters(number).Starts.Value(), worker)
 	out <- connections.value(float64(open), worker)
 	out <- connectionsMax.value(float64(openMax), worker)
 	out <- queueCalls.value(float64(waiting), worker)
@@ -65,8 +65,8 @@ func (c collector) worker(out chan<- prometheus.Metric, number int) {
 // running counts the workers that run, and finds the one that is furthest behind.
 func (c collector) running(out chan<- prometheus.Metric, now time.Time) {
 	count, oldest := 0, int64(0)
-	for number := range c.cfg.Figures.Slots() {
-		for _, g := range c.cfg.Figures.Running(number) {
+	for number := range c.cfg().Figures.Slots() {
+		for _, g := range c.cfg().Figures.Running(number) {
 			count++
 			if read := g.StockRead.Value(); read > 0 && (oldest == 0 || read < oldest) {
 				oldest = read
@@ -84,8 +84,8 @@ func (c collector) sale(out chan<- prometheus.Metric) {
 	var found redisx.Snapshot
 	var unknown error
 	var asking sync.WaitGroup
-	asking.Go(func() { found, unknown = c.cfg.Watch.Look() }) // with the other question: one round trip
-	backlog, err := c.cfg.Watch.Ready()
+	asking.Go(func() { found, unknown = c.cfg().Watch.Look() }) // with the other question: one round trip
+	backlog, err := c.cfg().Watch.Ready()
 	asking.Wait()
 	if err != nil {
 		out <- redisUp.value(0)
@@ -98,8 +98,8 @@ func (c collector) sale(out chan<- prometheus.Metric) {
 	if unknown == nil {
 		c.snapshot(out, &found)
 	}
-	if c.cfg.Replies != nil {
-		if n, err := c.cfg.Replies(); err == nil {
+	if c.cfg().Replies != nil {
+		if n, err := c.cfg().Replies(); err == nil {
 			out <- vkWaiting.value(float64(n))
 		}
 	}
@@ -107,7 +107,7 @@ func (c collector) sale(out chan<- prometheus.Metric) {
 
 // snapshot makes the metrics of the sale as Redis has it.
 func (c collector) snapshot(out chan<- prometheus.Metric, found *redisx.Snapshot) {
-	left, sold, gone := int64(0), c.cfg.Pieces, 0
+	left, sold, gone := int64(0), c.cfg().Pieces, 0
 	for i, n := range found.Left {
 		left += n
 		sold += found.Restocked[i] - n
@@ -126,17 +126,17 @@ func (c collector) snapshot(out chan<- prometheus.Metric, found *redisx.Snapshot
 
 // rooms makes the metrics of what the supervisor runs.
 func (c collector) rooms(out chan<- prometheus.Metric, now time.Time) {
-	if c.cfg.Ledger != nil {
-		out <- ledgerUp.value(flag(c.cfg.Ledger()))
+	if c.cfg().Ledger != nil {
+		out <- ledgerUp.value(flag(c.cfg().Ledger()))
 	}
-	if c.cfg.Blocklist != nil {
-		if n, imported, ok := c.cfg.Blocklist(); ok {
+	if c.cfg().Blocklist != nil {
+		if n, imported, ok := c.cfg().Blocklist(); ok {
 			out <- documents.count(n)
 			out <- blocklistAge.value(age(imported, now))
 		}
 	}
-	if c.cfg.Certificate != nil {
-		out <- certificateEnd.value(seconds(c.cfg.Certificate()))
+	if c.cfg().Certificate != nil {
+		out <- certificateEnd.value(seconds(c.cfg().Certificate()))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,7 +51,8 @@ type Config struct {
 
 // Server serves the metrics of one server.
 type Server struct {
-	cfg     Config
+	cfg     atomic.Pointer[Config]
+	follow  chan *redisx.Sale // that Run is to connect
 	socket  net.Listener
 	limiter *listener.Limiter
 	http    *http.Server
@@ -71,7 +73,8 @@ func Listen(address string) (net.Listener, error) {
 
 // New makes a Server on a listener, which it closes in the end.
 func New(cfg Config, l net.Listener) *Server {
-	s := &Server{cfg: cfg, socket: l}
+	s := &Server{follow: make(chan *redisx.Sale, 1), socket: l}
+	s.cfg.Store(&cfg)
 	s.limiter = listener.NewLimiter(listener.Config{ConnsMax: connsMax,
 		Refusal: []byte("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")})
 	s.http = listener.NewHTTPServer(s.handler())
@@ -80,7 +83,7 @@ func New(cfg Config, l net.Listener) *Server {
 
 func (s *Server) handler() http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collector{&s.cfg})
+	registry.MustRegister(collector{s.cfg.Load})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		MaxRequestsInFlight: scrapesMax, ErrorHandling: promhttp.ContinueOnError, DisableCompression: true,
@@ -90,7 +93,7 @@ func (s *Server) handler() http.Handler {
 		_, _ = w.Write([]byte(`{"status":"alive"}`))
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, "flashsale, sale %s: see /metrics and /healthz\n", s.cfg.Watch.ID())
+		fmt.Fprintf(w, "flashsale, sale %s: see /metrics and /healthz\n", s.cfg.Load().Watch.ID())
 	})
 	return mux
 }
@@ -98,14 +101,40 @@ func (s *Server) handler() http.Handler {
 // Address is the host:port that it listens on.
 func (s *Server) Address() string { return s.socket.Addr().String() }
 
+// Follow has the metrics show the next sale: watch and pieces are as in the Config. One goroutine calls it.
+func (s *Server) Follow(watch *redisx.Sale, pieces int64) {
+	s.follow <- watch
+	next := *s.cfg.Load()
+	next.Watch, next.Pieces = watch, pieces
+	s.cfg.Store(&next)
+}
+
+// connect keeps the connection of one sale after the other until ctx ends. That of a sale before stays as long
+// as a scrape may need it.
+func (s *Server) connect(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for watch := s.cfg.Load().Watch; ; {
+		this, disconnect := context.WithCancel(ctx)
+		defer disconnect()
+		running.Go(func() { _ = watch.Run(this) }) // it returns nil
+		select {
+		case watch = <-s.follow:
+			time.AfterFunc(2*RedisTimeout, disconnect)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // Run serves until ctx ends, and returns nil then.
 func (s *Server) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
 	defer disconnect()
-	background.Go(func() { _ = s.cfg.Watch.Run(connected) }) // it returns nil
-	background.Go(func() { _ = s.limiter.Run(connected) })   // it returns nil
+	background.Go(func() { s.connect(connected) })
+	background.Go(func() { _ = s.limiter.Run(connected) }) // it returns nil
 	ended := make(chan error, 1)
 	go func() { ended <- s.http.Serve(s.limiter.Listen(s.socket)) }()
 	select {

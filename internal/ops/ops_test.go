@@ -203,7 +203,7 @@ func TestMetrics(t *testing.T) {
 func lint(t *testing.T, cfg Config, text string) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(collector{&cfg})
+	registry.MustRegister(collector{func() *Config { return &cfg }})
 	problems, err := testutil.GatherAndLint(registry)
 	stand.Must(t, err)
 	if len(problems) > 0 {

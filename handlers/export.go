@@ -1,0 +1,35 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/export"
+	"flashsale/redisx"
+)
+
+// exportOrders streams every order of the sale as a file in another format. It does not count as the export that
+// the next sale needs: a server cannot know what its client has kept.
+func (s *Server) exportOrders(ctx *fasthttp.RequestCtx, c call, format export.Format) {
+	book := &export.Book{Format: format, Sale: s.cfg.Sale.ID(), Name: s.names().Name}
+	for _, food := range s.cfg.Catalog.Foods() {
+		book.Prices = append(book.Prices, food.Price)
+	}
+	scan := s.cfg.Sale.ScanOrders()
+	kind := listKind{contentType: []byte(format.ContentType()), begin: string(book.AppendHead(nil))}
+	ctx.Response.Header.Set(fasthttp.HeaderContentDisposition,
+		fmt.Sprintf(`attachment; filename="orders-%s.%s"`, book.Sale, format))
+	s.streamList(ctx, c, kind, func(l *orderList) error { return l.nextRows(scan, book) })
+}
+
+// nextRows appends the next page of orders, a line for each.
+func (l *orderList) nextRows(scan *redisx.OrderScan, book *export.Book) error {
+	page, err := scan.Next(context.Background())
+	for i := range page {
+		l.text = book.Append(l.text, &page[i])
+	}
+	l.items += len(page)
+	return err
+}

@@ -1,0 +1,40 @@
+package handlers
+
+import (
+	"fmt"
+	"testing"
+
+	"flashsale/redisx/redistest"
+)
+
+// All orders in the other formats, with names, prices and times, for root only.
+func TestExportOrders(t *testing.T) { onEngines(t, testExportOrders) }
+
+func testExportOrders(t *testing.T, open opener) {
+	server := redistest.Start(t)
+	s := open(t, "unix", server.Socket)
+	id := s.cfg.Sale.ID()
+	check := func(path, contentType, name, want string) {
+		t.Helper()
+		status, body, header := s.call(t, rootUser, "GET", path, "")
+		if status != 200 || body != want || header.Get("Content-Type") != contentType ||
+			header.Get("Content-Disposition") != `attachment; filename="`+name+`"` {
+			t.Errorf("%s: %d %q %v\nwant %q", path, status, body, header, want)
+		}
+	}
+	const head, csvType = "order_id,user_id,user_name,items,total,placed_at\r\n", "text/csv; charset=utf-8; header=present"
+	check("/admin/orders?format=csv", csvType, "orders-"+id+".csv", head)
+	check("/admin/orders?format=jsonl", "application/jsonl", "orders-"+id+".jsonl", "")
+	server.Do(t, `EVAL "redis.call('SET', 'o_7', '2:1,1:2,|key\\n1800000000123') return 1" 0`)
+	total := s.price(2) + 2*s.price(1)
+	check("/admin/orders?format=csv", csvType, "orders-"+id+".csv", head+
+		fmt.Sprintf("%s-7,7,user7,2=1 1=2,%d,2027-01-15T08:00:00.123Z\r\n", id, total))
+	check("/admin/orders?format=jsonl", "application/jsonl", "orders-"+id+".jsonl",
+		fmt.Sprintf(`{"id":"%s-7","user_id":7,"username":"user7","items":[{"food_id":2,"price":%d,"count":1},`+
+			`{"food_id":1,"price":%d,"count":2}],"total":%d,"placed_at":"2027-01-15T08:00:00.123Z"}`+"\n",
+			id, s.price(2), s.price(1), total))
+	s.expect(t, rootUser, "GET", "/admin/orders?format=xml", "", 400,
+		`{"code":"INVALID_FORMAT","message":"format 须为 csv 或 jsonl"}`)
+	s.expect(t, 2, "GET", "/admin/orders?format=csv", "", 401, invalidToken)
+	awaitNoLists(t, s)
+}

@@ -1,0 +1,119 @@
+package export
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"flashsale/redisx"
+)
+
+func book(format Format, name string) *Book {
+	return &Book{Format: format, Sale: "abcdefgh", Prices: []int64{10, 20, 30},
+		Name: func(uint32) []byte { return []byte(name) }}
+}
+
+var order = redisx.Order{User: 7, Items: []redisx.Item{{Food: 3, Count: 2}, {Food: 1, Count: 1}},
+	Placed: time.Date(2026, 11, 22, 10, 0, 0, 5_000_000, time.UTC)}
+
+func TestCSV(t *testing.T) {
+	if head := string(book(CSV, "").AppendHead(nil)); head != "order_id,user_id,user_name,items,total,placed_at\r\n" {
+		t.Errorf("head %q", head)
+	}
+	for name, field := range map[string]string{
+		"ann": "ann", "安娜": "安娜", "": "",
+		"a,b": `"a,b"`, `a"b`: `"a""b"`, "a\r\nb": "\"a\r\nb\"", " a": `" a"`, "a\xff": "a\uFFFD",
+		"=1+1": `"'=1+1"`, "+1": `"'+1"`, "-1": `"'-1"`, "@sum": `"'@sum"`, "\tx": "\"'\tx\"", "\rx": "\"'\rx\"",
+		"＝1": `"'＝1"`, `=cmd|'/c "x"'`: `"'=cmd|'/c ""x""'"`, "a=1": "a=1", "'=1": "'=1",
+	} {
+		want := "abcdefgh-7,7," + field + ",3=2 1=1,70,2026-11-22T10:00:00.005Z\r\n"
+		text := string(book(CSV, name).Append(nil, &order))
+		if text != want {
+			t.Errorf("name %q:\n got %q\nwant %q", name, text, want)
+		}
+		row, err := csv.NewReader(strings.NewReader(text)).Read()
+		if err != nil || len(row) != 6 || row[5] != "2026-11-22T10:00:00.005Z" {
+			t.Errorf("name %q is read as %q, %v", name, row, err)
+		}
+	}
+	unknown := redisx.Order{User: 1, Items: order.Items}
+	if text := string(book(CSV, "x").Append(nil, &unknown)); !strings.HasSuffix(text, ",70,\r\n") {
+		t.Errorf("an order without a time is %q", text)
+	}
+}
+
+func TestJSONLines(t *testing.T) {
+	const name = "a\"b\n=<安>"
+	b := book(JSONLines, name)
+	if head := b.AppendHead(nil); len(head) > 0 {
+		t.Errorf("head %q", head)
+	}
+	text := string(b.Append(nil, &order))
+	if !strings.HasSuffix(text, "}\n") || strings.Count(text, "\n") != 1 {
+		t.Errorf("no line: %q", text)
+	}
+	var got struct {
+		ID       string
+		UserID   int `json:"user_id"`
+		Username string
+		Items    []struct{ Food_id, Price, Count int }
+		Total    int
+		PlacedAt string `json:"placed_at"`
+	}
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.ID != "abcdefgh-7" || got.UserID != 7 || got.Username != name || got.Total != 70 ||
+		len(got.Items) != 2 || got.Items[0].Food_id != 3 || got.Items[0].Price != 30 || got.Items[0].Count != 2 ||
+		got.PlacedAt != "2026-11-22T10:00:00.005Z" {
+		t.Errorf("%+v", got)
+	}
+	unknown := redisx.Order{User: 1, Items: order.Items}
+	if text := string(b.Append(nil, &unknown)); !strings.HasSuffix(text, `,"placed_at":null}`+"\n") {
+		t.Errorf("an order without a time is %q", text)
+	}
+}
+
+// A file is replaced by a whole text only, and nothing else is left in its folder.
+func TestWriteFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "orders.csv")
+	check := func(want string) {
+		t.Helper()
+		text, err := os.ReadFile(path)
+		entries, _ := os.ReadDir(filepath.Dir(path))
+		if err != nil || string(text) != want || len(entries) != 1 {
+			t.Errorf("the file is %q, %v, in a folder of %d; want %q", text, err, len(entries), want)
+		}
+	}
+	put := func(text string, err error) error {
+		return WriteFile(path, func(w io.Writer) error {
+			_, _ = io.WriteString(w, text)
+			return err
+		})
+	}
+	if err := put("whole", nil); err != nil {
+		t.Error(err)
+	}
+	check("whole")
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	broken := errors.New("cut off")
+	if err := put("a part", broken); !errors.Is(err, broken) {
+		t.Errorf("error %v, want %v", err, broken)
+	}
+	check("whole")
+	if err := put("another", nil); err != nil {
+		t.Error(err)
+	}
+	check("another")
+	if err := WriteFile(filepath.Join(path, "below"), func(io.Writer) error { return nil }); err == nil {
+		t.Error("a file below a file is written")
+	}
+}
