@@ -58,6 +58,11 @@ func (s *Server) table() []route {
 			route{"GET", "/traffic", s.rootOrService, onGoroutine, s.showTraffic},
 			route{"GET", "/traffic/top", s.rootOrService, onGoroutine, s.showTopTraffic})
 	}
+	if s.cfg.Page != nil {
+		table = append(table,
+			route{"GET", "/", s.anybody, onGoroutine, s.showPage},
+			route{"GET", "/web/:file", s.anybody, onGoroutine, s.showPageFile})
+	}
 	return table
 }
 

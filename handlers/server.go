@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/handlers/web"
 	"flashsale/internal/accesslog"
 	"flashsale/internal/blocklist"
 	"flashsale/internal/catalog"
@@ -60,6 +61,8 @@ type Config struct {
 	Loop *eventloop.Loop
 
 	Traffic *traffic.Traffic // statistics; nil is off
+
+	Page *web.Site // at /; nil is off
 
 	Blocklist *blocklist.Blocklist // of invalid documents; nil answers its calls with 404
 

@@ -110,12 +110,16 @@ func newWorker(
 		w.blocklist = blocklist.New(o.Blocklist)
 	}
 	w.traffic = w.newTraffic(o, &count.TrafficDroppedHits)
+	page, err := newPage(cfg)
+	if err != nil {
+		return nil, err
+	}
 	w.server = handlers.New(handlers.Config{
 		Catalog: o.catalog, Keys: keys, Sale: w.sale, TokenTTL: cfg.TokenTTL, TLS: encryption, Loop: w.loop,
 		ServiceToken: o.ServiceToken, Repeats: w.repeats, VK: o.VK, Blocklist: w.blocklist,
 		Traffic: w.traffic, Limits: w.limits, CartAddsMinute: cfg.CartAdds, Figures: count,
 		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
-		AccessLog: access, RequestIDs: cfg.RequestIDs,
+		Page: page, AccessLog: access, RequestIDs: cfg.RequestIDs,
 	})
 	return w, nil
 }
