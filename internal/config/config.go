@@ -27,6 +27,7 @@ type Config struct {
 	blocklistFlags
 	opsFlags
 	trafficFlags
+	liveFlags
 	loggingFlags
 
 	flags *Flags
@@ -68,6 +69,7 @@ func newConfig() *Config {
 	c.blocklistFlags.add(c.flags)
 	c.opsFlags.add(c.flags)
 	c.trafficFlags.add(c.flags)
+	c.liveFlags.add(c.flags)
 	c.loggingFlags.add(c.flags)
 	return c
 }
