@@ -26,6 +26,7 @@ func (s *Server) listFoods(ctx *fasthttp.RequestCtx, c call) {
 // PublishStock makes the list of GET /foods from the stock of food 1, 2, 3, ...
 func (s *Server) PublishStock(stock []int64) {
 	s.countSold(stock)
+	s.countPiecesLeft(stock)
 	list := []byte("[")
 	for i, food := range s.cfg.Catalog.Foods() {
 		if i > 0 {

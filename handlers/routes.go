@@ -35,6 +35,9 @@ func (s *Server) table() []route {
 		{"GET", "/healthz", s.anybody, onGoroutine, s.alive},
 		{"GET", "/readyz", s.anybody, onGoroutine, s.ready},
 	}
+	if s.cfg.Live != nil {
+		table = append(table, route{"GET", "/live", s.anybody, onGoroutine, s.watchLive})
+	}
 	if s.cfg.Repeats != nil {
 		table = append(table, route{"POST", "/repeats", s.userOrService, onGoroutine, s.countText})
 		if s.cfg.VK.Secret != "" { // the secret in the body tells who calls

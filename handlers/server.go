@@ -21,6 +21,7 @@ import (
 	"flashsale/internal/figures"
 	"flashsale/internal/limits"
 	"flashsale/internal/listener"
+	"flashsale/internal/live"
 	"flashsale/internal/logpace"
 	"flashsale/internal/repeats"
 	"flashsale/internal/traffic"
@@ -63,6 +64,7 @@ type Config struct {
 	Traffic *traffic.Traffic // statistics; nil is off
 
 	Page *web.Site // at /; nil is off
+	Live *live.Hub // viewers of GET /live; nil is off
 
 	Blocklist *blocklist.Blocklist // of invalid documents; nil answers its calls with 404
 
@@ -81,6 +83,7 @@ type Config struct {
 type Server struct {
 	cfg      Config
 	foods    atomic.Pointer[[]byte] // ready-made body of GET /foods; nil until the stock is known
+	pieces   atomic.Pointer[int64]  // left of all foods; nil until the stock is known
 	draining atomic.Bool
 	drained  chan struct{}
 	figures  *figures.Worker
@@ -167,6 +170,9 @@ func (s *Server) Drain(ctx, idle context.Context, l net.Listener) error {
 		s.loop.StopAccepting()
 	} else {
 		l.Close()
+	}
+	if s.cfg.Live != nil {
+		s.cfg.Live.End()
 	}
 	s.awaitNoConns(idle)
 	s.limiter.CloseIdle()

@@ -17,6 +17,7 @@ import (
 	"flashsale/internal/eventloop"
 	"flashsale/internal/figures"
 	"flashsale/internal/limits"
+	"flashsale/internal/live"
 	"flashsale/internal/profiling"
 	"flashsale/internal/repeats"
 	"flashsale/internal/supervise"
@@ -40,6 +41,7 @@ type worker struct {
 	limits    *limits.Limiter      // nil without rate limits
 	traffic   *traffic.Traffic     // nil where the room is off
 	accessLog *accesslog.Log       // nil where the room is off
+	live      *live.Hub            // nil where the room is off
 	server    *handlers.Server
 	listener  net.Listener
 	ready     func() error
@@ -114,19 +116,21 @@ func newWorker(
 	if err != nil {
 		return nil, err
 	}
+	if w.live, err = w.newLive(o.figures, count); err != nil {
+		return nil, err
+	}
 	w.server = handlers.New(handlers.Config{
 		Catalog: o.catalog, Keys: keys, Sale: w.sale, TokenTTL: cfg.TokenTTL, TLS: encryption, Loop: w.loop,
 		ServiceToken: o.ServiceToken, Repeats: w.repeats, VK: o.VK, Blocklist: w.blocklist,
 		Traffic: w.traffic, Limits: w.limits, CartAddsMinute: cfg.CartAdds, Figures: count,
 		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
-		Page: page, AccessLog: access, RequestIDs: cfg.RequestIDs,
+		AccessLog: access, RequestIDs: cfg.RequestIDs, Live: w.live, Page: page,
 	})
 	return w, nil
 }
 
-// joinFigures has this process count in the slot's memory.
+// joinFigures has this process count in the slot's memory. The file stays open: the live view reads all of it.
 func joinFigures(file *os.File, slot int) (*figures.Worker, error) {
-	defer file.Close()
 	count, err := figures.Join(file, slot)
 	if err == nil {
 		count.Starts.Inc()
@@ -139,6 +143,9 @@ func (w *worker) publishStock(ctx context.Context) error {
 	first := sync.OnceFunc(func() { close(w.stocked) })
 	w.sale.Snapshot(ctx, w.cfg.SnapshotInterval, func(stock []int64) {
 		w.server.PublishStock(stock)
+		if w.live != nil {
+			w.live.PublishStock(stock)
+		}
 		first()
 	})
 	return nil

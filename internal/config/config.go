@@ -28,6 +28,7 @@ type Config struct {
 	opsFlags
 	trafficFlags
 	pageFlags
+	liveFlags
 	loggingFlags
 
 	flags *Flags
@@ -70,6 +71,7 @@ func newConfig() *Config {
 	c.opsFlags.add(c.flags)
 	c.trafficFlags.add(c.flags)
 	c.pageFlags.add(c.flags)
+	c.liveFlags.add(c.flags)
 	c.loggingFlags.add(c.flags)
 	return c
 }
