@@ -22,7 +22,13 @@ const listsMax = 2
 
 // listAllOrders streams every order of the sale, a page of Redis at a time.
 func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, c call) {
-	list := s.newOrderList()
+	scan, details := s.cfg.Sale.ScanOrders(), wantsDetails(ctx)
+	s.streamList(ctx, c, func(l *orderList) error { return l.nextOrders(scan, details) })
+}
+
+// streamList streams a list for root: next appends a page to its text.
+func (s *Server) streamList(ctx *fasthttp.RequestCtx, c call, next func(*orderList) error) {
+	list := s.newList(next)
 	if list == nil {
 		reply(ctx, errTooManyRequests)
 		return
@@ -77,27 +83,27 @@ func sendToEnd(ctx *fasthttp.RequestCtx, list *orderList) {
 	}
 }
 
-// orderList is the JSON list of all orders as it is read. When Redis fails on the way, the error ends the
+// orderList is the JSON list of all orders, or of the log, as it is read. When Redis fails on the way, the error ends the
 // connection without the last chunk, so that no client takes the part for the whole.
 type orderList struct {
 	server *Server
-	scan   *redisx.OrderScan
-	of     slog.Attr // the request, if its reply carries an ID
-	text   []byte    // not read yet
-	err    error     // what follows the text
-	orders int
+	next   func(*orderList) error // appends the next page to the text
+	of     slog.Attr              // the request, if its reply carries an ID
+	text   []byte                 // not read yet
+	err    error                  // what follows the text
+	items  int
 	sent   int64 // bytes that were read
 	closed bool
 	entry  *accesslog.Record // that is complete when the list is closed, nil for none
 }
 
-// newOrderList begins a list, nil where there are listsMax already. It must be closed.
-func (s *Server) newOrderList() *orderList {
+// newList begins a list, nil where there are listsMax already. It must be closed.
+func (s *Server) newList(next func(*orderList) error) *orderList {
 	if s.lists.Add(1) > listsMax {
 		s.lists.Add(-1)
 		return nil
 	}
-	return &orderList{server: s, scan: s.cfg.Sale.ScanOrders(), text: []byte("[")}
+	return &orderList{server: s, next: next, text: []byte("[")}
 }
 
 // Close lets another list begin.
@@ -129,7 +135,7 @@ func (l *orderList) Read(p []byte) (n int, err error) {
 		}
 		if err := l.more(); err != nil && !errors.Is(err, io.EOF) {
 			if lists := l.server.brokenLists.Due(time.Now()); lists > 0 {
-				slog.Error("the list of all orders breaks off", "orders", l.orders, "lists", lists,
+				slog.Error("the list of all orders breaks off", "orders", l.items, "lists", lists,
 					"error", err, l.of)
 			}
 		}
@@ -142,22 +148,36 @@ func (l *orderList) Read(p []byte) (n int, err error) {
 
 // more appends the next page to the text.
 func (l *orderList) more() error {
-	page, err := l.scan.Next(context.Background())
-	for _, order := range page {
-		if l.orders > 0 {
-			l.text = append(l.text, ',')
-		}
-		l.orders++
+	l.err = l.next(l)
+	if errors.Is(l.err, io.EOF) {
+		l.text = append(l.text, ']')
+	}
+	return l.err
+}
+
+// begin begins the next item.
+func (l *orderList) begin() {
+	if l.items > 0 {
+		l.text = append(l.text, ',')
+	}
+	l.items++
+}
+
+// nextOrders appends the next page of orders.
+func (l *orderList) nextOrders(scan *redisx.OrderScan, details bool) error {
+	page, err := scan.Next(context.Background())
+	for i := range page {
+		order := &page[i]
+		l.begin()
 		l.text = append(l.text, `{"id":`...)
 		l.text = l.server.appendOrderID(l.text, order.User)
 		l.text = append(l.text, `,"user_id":`...)
 		l.text = strconv.AppendUint(l.text, uint64(order.User), 10)
 		l.text = l.server.appendItems(l.text, order.Items)
+		if details {
+			l.text = appendPlaced(l.text, order)
+		}
 		l.text = append(l.text, '}')
 	}
-	if errors.Is(err, io.EOF) {
-		l.text = append(l.text, ']')
-	}
-	l.err = err
 	return err
 }

@@ -209,8 +209,8 @@ func testListPanics(t *testing.T, open opener) {
 	}
 	awaitNoLists(t, s)
 	s.do(func() { s.cfg.Catalog = all })
-	list := s.newOrderList()
-	list.text, list.scan, list.of = nil, nil, slog.String("request_id", "a1b2")
+	list := s.newList(nil)
+	list.text, list.of = nil, slog.String("request_id", "a1b2")
 	log := capture(t)
 	if n, err := list.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("read %d, %v", n, err)

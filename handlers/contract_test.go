@@ -133,7 +133,7 @@ func TestFoods(t *testing.T) {
 		want := fmt.Sprintf(foodList, s.price(1), s.price(2), s.price(3), s.price(4), s.price(5))
 		s.expect(t, 2, "GET", "/foods", "", 200, want)
 		s.expect(t, 3, "GET", "/foods", "{}", 200, want)
-		s.PublishStock([]int64{10, 0, 10, 10, 9})
+		s.Publish(snapshotOf([]int64{10, 0, 10, 10, 9}))
 		want = strings.Replace(want, `"stock":10},{"id":3`, `"stock":0},{"id":3`, 1)
 		want = strings.Replace(want, `"stock":10}]`, `"stock":9}]`, 1)
 		s.expect(t, 2, "GET", "/foods", "", 200, want)

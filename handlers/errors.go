@@ -43,6 +43,9 @@ var (
 	errCartEmpty      = known(403, "CART_EMPTY", "篮子为空")
 	errFoodOutOfStock = known(403, "FOOD_OUT_OF_STOCK", "食物库存不足")
 	errOrderLimit     = known(403, "ORDER_OUT_OF_LIMIT", "每个用户只能下一单")
+	errNotOpen        = known(403, "SALE_NOT_OPEN", "抢购未开始")
+	errPaused         = known(403, "SALE_PAUSED", "抢购已暂停")
+	errClosed         = known(403, "SALE_CLOSED", "抢购已结束")
 	errUnavailable    = known(503, "SERVICE_UNAVAILABLE", "服务繁忙")
 
 	errNotFound          = known(404, "NOT_FOUND", "路径不存在")
@@ -60,6 +63,8 @@ var (
 	errBadKey            = known(400, "INVALID_KEY", "键无效")
 	errBadRange          = known(400, "INVALID_RANGE", "时间范围、步长或次数无效")
 	errNoTraffic         = known(404, "KEY_NOT_FOUND", "没有该键的统计")
+	errStateConflict     = known(409, "SALE_STATE_CONFLICT", "抢购状态冲突")
+	errBadTimes          = known(400, "INVALID_SALE_TIMES", "开始或结束时间无效")
 	errInternal          = known(500, "INTERNAL_ERROR", "内部错误")
 )
 
@@ -77,6 +82,11 @@ var outcomes = []struct {
 	{redisx.ErrSaleGone, errUnavailable},
 	{redisx.ErrOverLimit, errFoodLimit},
 	{redisx.ErrHasOrder, errOrderLimit},
+	{redisx.ErrNotOpen, errNotOpen},
+	{redisx.ErrPaused, errPaused},
+	{redisx.ErrClosed, errClosed},
+	{redisx.ErrStateConflict, errStateConflict},
+	{redisx.ErrWrongTimes, errBadTimes},
 	{redisx.ErrCartEmpty, errCartEmpty},
 	{redisx.ErrOutOfStock, errFoodOutOfStock},
 }

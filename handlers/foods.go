@@ -23,23 +23,23 @@ func (s *Server) listFoods(ctx *fasthttp.RequestCtx, c call) {
 	}
 }
 
-// PublishStock makes the list of GET /foods from the stock of food 1, 2, 3, ...
-func (s *Server) PublishStock(stock []int64) {
-	s.countSold(stock)
-	s.countPiecesLeft(stock)
+// publishFoods makes the list of GET /foods from the pieces left of food 1, 2, 3, ...
+func (s *Server) publishFoods(left []int64) {
 	list := []byte("[")
 	for i, food := range s.cfg.Catalog.Foods() {
 		if i > 0 {
 			list = append(list, ',')
 		}
-		list = append(list, `{"id":`...)
-		list = strconv.AppendInt(list, food.ID, 10)
-		list = append(list, `,"price":`...)
-		list = strconv.AppendInt(list, food.Price, 10)
-		list = append(list, `,"stock":`...)
-		list = strconv.AppendInt(list, stock[i], 10)
-		list = append(list, '}')
+		list = appendFood(list, food.ID, food.Price, left[i])
 	}
 	list = append(list, ']')
 	s.foods.Store(&list)
+}
+
+// appendFood appends a food as JSON.
+func appendFood(dst []byte, id, price, left int64) []byte {
+	dst = strconv.AppendInt(append(dst, `{"id":`...), id, 10)
+	dst = strconv.AppendInt(append(dst, `,"price":`...), price, 10)
+	dst = strconv.AppendInt(append(dst, `,"stock":`...), left, 10)
+	return append(dst, '}')
 }

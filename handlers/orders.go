@@ -2,15 +2,12 @@ package handlers
 
 import (
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/limits"
 	"flashsale/redisx"
 )
-
-const idempotencyKeyMax = 255 // characters
 
 // placeOrder turns a cart of the user into the user's order.
 func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c call) {
@@ -29,9 +26,9 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c call) {
 		reply(ctx, f)
 		return
 	}
-	key := ctx.Request.Header.Peek("Idempotency-Key")
-	if len(key) > idempotencyKeyMax && utf8.RuneCount(key) > idempotencyKeyMax {
-		reply(ctx, errBadIdempotencyKey)
+	key, f := idempotencyKey(ctx)
+	if f != nil {
+		reply(ctx, f)
 		return
 	}
 	if s.isOverLimit(ctx, limits.Order, c.user) {
@@ -54,20 +51,31 @@ func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
 
 // listOrders sends the user's order as a list of none or one.
 func (s *Server) listOrders(ctx *fasthttp.RequestCtx, c call) {
-	items, err := s.cfg.Sale.Order(c.user)
+	order, err := s.cfg.Sale.Order(c.user)
 	if err != nil {
 		s.replyOutcome(ctx, err)
 		return
 	}
 	var scratch [scratchBytes]byte
 	b := append(scratch[:0], '[')
-	if len(items) > 0 {
+	if len(order.Items) > 0 {
 		b = append(b, `{"id":`...)
 		b = s.appendOrderID(b, c.user)
-		b = s.appendItems(b, items)
+		b = s.appendItems(b, order.Items)
+		if wantsDetails(ctx) {
+			b = appendPlaced(b, &order)
+		}
 		b = append(b, '}')
 	}
 	replyBody(ctx, append(b, ']'))
+}
+
+// wantsDetails reports whether a list of orders is to have more than the contest's members.
+func wantsDetails(ctx *fasthttp.RequestCtx) bool { return param(ctx, "details") == "1" }
+
+// appendPlaced appends ,"placed_at": of an order, null where it is not known.
+func appendPlaced(dst []byte, order *redisx.Order) []byte {
+	return appendTime(append(dst, `,"placed_at":`...), order.Placed)
 }
 
 // appendOrderID appends the id of the user's order as a JSON string.

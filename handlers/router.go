@@ -68,7 +68,7 @@ type router struct {
 	resources []*resource
 	allow     string // of the server as a whole
 
-	login, foods, carts, cart, orders *resource // see hot
+	login, foods, carts, cart, orders, sale *resource // see hot
 }
 
 // newRouter makes a router of a table. It panics on a line that could never be reached.
@@ -89,6 +89,7 @@ func newRouter(table []route) *router {
 	r.allow = allowed(methods)
 	for pattern, resource := range map[string]**resource{
 		"/login": &r.login, "/foods": &r.foods, "/carts": &r.carts, "/carts/:id": &r.cart, "/orders": &r.orders,
+		"/sale": &r.sale,
 	} {
 		if i := r.index(pattern); i >= 0 {
 			*resource = r.resources[i]

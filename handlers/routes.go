@@ -7,12 +7,12 @@
 // in errors.go.
 //
 // Requests come from two places, which do the same with them. An event loop (internal/eventloop) reads most
-// of them, and runs the hot calls by itself: login, foods, carts, add, order. All other calls, and all calls
-// over TLS, are read by fasthttp's server, with a goroutine for each connection. Both get whole requests,
-// which internal/framing has accepted.
+// of them, and runs the hot calls by itself: login, foods, carts, add, order, sale. All other calls, and all
+// calls over TLS, are read by fasthttp's server, with a goroutine for each connection. Both get whole
+// requests, which internal/framing has accepted.
 //
-// The package holds no facts of the sale but the ready-made food list. The hot calls do not allocate and do
-// not wait: what needs Redis answers later (call.later).
+// The package holds no facts of the sale but the last snapshot, and the bodies made of it. The hot calls do
+// not allocate and do not wait: what needs Redis answers later (call.later).
 package handlers
 
 import (
@@ -31,6 +31,10 @@ func (s *Server) table() []route {
 		{"PATCH", "/carts/:id", s.user, onLoop, s.addToCart},
 		{"POST", "/orders", s.user, onLoop, s.placeOrder},
 		{"GET", "/orders", s.user, onGoroutine, s.listOrders},
+		{"GET", "/sale", s.anybody, onLoop, s.showSale},
+		{"PUT", "/admin/sale", s.root, onGoroutine, s.changeSale},
+		{"POST", "/admin/foods/:id/stock", s.root, onGoroutine, s.changeStock},
+		{"GET", "/admin/log", s.rootOrService, onGoroutine, s.listLog},
 		{"GET", "/admin/orders", s.rootOrService, onGoroutine, s.listAllOrders},
 		{"GET", "/healthz", s.anybody, onGoroutine, s.alive},
 		{"GET", "/readyz", s.anybody, onGoroutine, s.ready},
@@ -82,6 +86,8 @@ func (r *router) hot(path []byte) *resource {
 		return r.carts
 	case "/orders":
 		return r.orders
+	case "/sale":
+		return r.sale
 	}
 	id, found := bytes.CutPrefix(path, cartsPath)
 	if found && len(id) > 0 && bytes.IndexByte(id, '/') < 0 {

@@ -20,7 +20,7 @@ func testHead(t *testing.T, s *shop) {
 	for _, test := range []struct{ path, token string }{
 		{"/foods", token}, {"/foods", ""}, {"/orders", token}, {"/admin/orders", token},
 		{"/admin/orders", ""},
-		{"/healthz", ""}, {"/readyz", ""}, {"/nothing", ""}, {"/login", ""}, {"/%66oods", token},
+		{"/healthz", ""}, {"/readyz", ""}, {"/sale", ""}, {"/admin/log", token}, {"/nothing", ""}, {"/login", ""}, {"/%66oods", token},
 	} {
 		c := dial(t, address)
 		replies := bufio.NewReader(c)
@@ -73,7 +73,9 @@ func testOptions(t *testing.T, s *shop) {
 		"/login": "OPTIONS, POST", "/foods": "GET, HEAD, OPTIONS", "/carts": "OPTIONS, POST",
 		"/carts/x": "OPTIONS, PATCH",
 		"/orders":  "GET, HEAD, OPTIONS, POST", "/admin/orders": "GET, HEAD, OPTIONS",
-		"/healthz": "GET, HEAD, OPTIONS", "/readyz": "GET, HEAD, OPTIONS",
+		"/sale": "GET, HEAD, OPTIONS", "/admin/sale": "OPTIONS, PUT", "/admin/log": "GET, HEAD, OPTIONS",
+		"/admin/foods/1/stock": "OPTIONS, POST",
+		"/healthz":             "GET, HEAD, OPTIONS", "/readyz": "GET, HEAD, OPTIONS",
 	} {
 		h := s.expect(t, 0, "OPTIONS", path, "", 204, "")
 		if h.Get("Allow") != allow || h.Get("Content-Length") != "" || h.Get("Content-Type") != "" {
@@ -86,7 +88,7 @@ func testOptions(t *testing.T, s *shop) {
 		t.Fatal(err)
 	}
 	r, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil || r.StatusCode != 204 || r.Header.Get("Allow") != "GET, HEAD, OPTIONS, PATCH, POST" {
+	if err != nil || r.StatusCode != 204 || r.Header.Get("Allow") != "GET, HEAD, OPTIONS, PATCH, POST, PUT" {
 		t.Errorf("OPTIONS *: %v, %v", r, err)
 	}
 }

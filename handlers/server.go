@@ -83,7 +83,8 @@ type Config struct {
 type Server struct {
 	cfg      Config
 	foods    atomic.Pointer[[]byte] // ready-made body of GET /foods; nil until the stock is known
-	pieces   atomic.Pointer[int64]  // left of all foods; nil until the stock is known
+	sale     atomic.Pointer[[]byte] // the same of GET /sale
+	last     redisx.Snapshot        // that the list of foods was made of; for Publish only
 	draining atomic.Bool
 	drained  chan struct{}
 	figures  *figures.Worker
@@ -103,7 +104,7 @@ type Server struct {
 	refusedVK, unreadVK, fullQueue, limited                    logpace.Pace
 }
 
-// New makes a Server. It is not ready until PublishStock is called.
+// New makes a Server. It is not ready until Publish is called.
 func New(cfg Config) *Server {
 	count := cfg.Figures
 	if count == nil {

@@ -64,8 +64,14 @@ func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop
 	}
 	sale := redisx.Join(cfg, opened.Sale, len(stock), 20)
 	s.Server = New(Config{Catalog: users, Keys: keys, Sale: sale, TokenTTL: time.Hour, Loop: loop})
-	s.PublishStock(stock)
+	s.Publish(snapshotOf(stock))
 	return s
+}
+
+// snapshotOf is a snapshot of an open sale with these pieces left.
+func snapshotOf(left []int64) redisx.Snapshot {
+	return redisx.Snapshot{Left: left, Restocked: make([]int64, len(left)),
+		Turn: redisx.Turn{State: redisx.StateOpen, Now: time.Now()}}
 }
 
 // run serves the listener until the test ends.

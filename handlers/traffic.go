@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/traffic"
+	"flashsale/redisx"
 )
 
 const (
@@ -73,14 +74,14 @@ func (a *answer) countPieces(status int) {
 	}
 }
 
-// countSold counts what was sold, by the stock that is left.
-func (s *Server) countSold(stock []int64) {
+// countSold counts what was sold, by what was there and what is left.
+func (s *Server) countSold(found *redisx.Snapshot) {
 	if s.cfg.Traffic == nil {
 		return
 	}
-	sold := make([]int64, len(stock))
+	sold := make([]int64, len(found.Left))
 	for i, food := range s.cfg.Catalog.Foods() {
-		sold[i] = food.Stock - stock[i]
+		sold[i] = food.Stock + found.Restocked[i] - found.Left[i]
 	}
 	s.cfg.Traffic.Sold(sold)
 }

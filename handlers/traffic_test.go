@@ -214,7 +214,7 @@ func TestTrafficOfTheSale(t *testing.T) {
 				t.Errorf("%+v: %d %s", call, status, body)
 			}
 		}
-		s.do(func() { s.PublishStock([]int64{9, 10, 10, 10, 9}) })
+		s.do(func() { s.Publish(snapshotOf([]int64{9, 10, 10, 10, 9})) })
 		flush()
 		for key, want := range map[string]string{
 			"call:POST /login:2xx": "1", "call:POST /login:4xx": "2", "call:GET /foods:2xx": "2",

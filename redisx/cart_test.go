@@ -104,11 +104,11 @@ func TestAddToCart(t *testing.T) {
 				if err := s.placeOrder(user, cartName(i), nil); err != wantErr {
 					t.Fatalf("seed %d: order: %v, want %v", seed, err, wantErr)
 				}
-				items, err := s.Order(user)
-				if err != nil || !slices.Equal(items, want.items()) {
-					t.Fatalf("seed %d: items %v, %v; want %v", seed, items, err, want.items())
+				order, err := s.Order(user)
+				if err != nil || !slices.Equal(order.Items, want.items()) {
+					t.Fatalf("seed %d: items %v, %v; want %v", seed, order.Items, err, want.items())
 				}
-				for _, item := range items {
+				for _, item := range order.Items {
 					stock[item.Food-1] -= item.Count
 				}
 			}
@@ -143,12 +143,12 @@ func TestAddToCartAtOnce(t *testing.T) {
 		if err := servers[0].placeOrder(2, cartName(1), nil); err != nil {
 			t.Fatal(err)
 		}
-		items, err := servers[0].Order(2)
+		order, err := servers[0].Order(2)
 		byFood := func(a, b Item) int { return int(a.Food - b.Food) }
-		slices.SortFunc(items, byFood)
+		slices.SortFunc(order.Items, byFood)
 		slices.SortFunc(accepted, byFood)
-		if err != nil || len(items) != CartMax || !slices.Equal(items, accepted) {
-			t.Errorf("items %v, %v; accepted were %v", items, err, accepted)
+		if err != nil || len(order.Items) != CartMax || !slices.Equal(order.Items, accepted) {
+			t.Errorf("items %v, %v; accepted were %v", order.Items, err, accepted)
 		}
 	})
 }
@@ -247,16 +247,18 @@ func TestChangeRacesOrder(t *testing.T) {
 			wg.Go(func() { adding = servers[0].addToCart(user, cartName(i), 2, count) })
 			wg.Go(func() { ordering = servers[1].placeOrder(user, cartName(i), nil) })
 			wg.Wait()
-			items, err := servers[0].Order(user)
+			order, err := servers[0].Order(user)
 			if err != nil || ordering != nil {
 				t.Fatal(err, ordering)
 			}
 			with, without := []Item{{1, 2}, {2, 1}}, []Item{{1, 2}}
 			switch {
-			case adding == nil && (count == 1 && slices.Equal(items, with) || slices.Equal(items, without)):
-			case errors.Is(adding, ErrOverLimit) && count == 2 && slices.Equal(items, without):
+			case adding == nil && (count == 1 && slices.Equal(order.Items, with) ||
+				slices.Equal(order.Items, without)):
+			case errors.Is(adding, ErrOverLimit) && count == 2 && slices.Equal(order.Items, without):
 			default:
-				t.Fatalf("adding %d: %v, ordered %v: no order of the two explains it", count, adding, items)
+				t.Fatalf("adding %d: %v, ordered %v: no order of the two explains it", count, adding,
+					order.Items)
 			}
 		}
 	})

@@ -47,7 +47,7 @@ func TestNotReadyWithoutConnectionForChanges(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var looking sync.WaitGroup
 	looking.Go(func() {
-		s.Snapshot(ctx, time.Hour, func(stock []int64) { t.Errorf("published %v", stock) })
+		s.Snapshots(ctx, time.Hour, func(found Snapshot) { t.Errorf("published %v", found) })
 	})
 	polltest.Until(t, "three looks at the stock", func() bool {
 		return threeLooks.MatchString(rawString(t, cfg, "INFO", "commandstats"))

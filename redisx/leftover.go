@@ -18,19 +18,19 @@ import (
 var ErrLeftover = errors.New("redis holds keys of a sale, but not its key " + saleKey)
 
 // SaleKeys names all keys of a sale, for people who start the next one in the same Redis.
-const SaleKeys = "sale, stock_*, orders_*, o_* and c_*"
+const SaleKeys = "sale, stock_*, gate_*, log_*, orders_*, restock_*, o_* and c_*"
 
 // The search for leftovers is bounded, because Redis may hold any number of other keys. SCAN walks the
 // keys in the order of a hash, so what it has seen is a fair sample of the rest: where there are many
 // orders, it soon meets one.
 const (
-	leftoverGlob  = "[cos]*_*"       // all that leftoverKey may match
+	leftoverGlob  = "[cglos]*_*"     // all that leftoverKey may match
 	leftoverStep  = 1000             // keys that one SCAN looks at: a fraction of a millisecond of Redis
 	leftoverSteps = 2_000_000 / 1000 // about a second in all
 )
 
 // leftoverKey matches keys of a sale, and hardly ever those of another program in the same Redis.
-var leftoverKey = regexp.MustCompile(`^(?:o_\d+|c_[\w-]{16}|(?:stock|orders)_[a-z2-7]{8})$`)
+var leftoverKey = regexp.MustCompile(`^(?:o_\d+|c_[\w-]{16}|(?:stock|gate|log|orders)_[a-z2-7]{8})$`)
 
 // findLeftover returns a key of a sale in a Redis without the sale's marker, "" when it finds none.
 func findLeftover(ctx context.Context, l *pipeline.Link, cfg Config, steps int) (key string, err error) {

@@ -27,8 +27,8 @@ func TestOpenRefusesLeftovers(t *testing.T) {
 		raw(t, cfg, nil, "DEL", saleKey)
 		var keys []string
 		raw(t, cfg, &keys, "KEYS", "*")
-		if len(keys) != 4 { // stock, stream, order, cart
-			t.Fatalf("keys %q, want 4", keys)
+		if len(keys) != 6 { // stock, gate, log, stream, order, cart
+			t.Fatalf("keys %q, want 6", keys)
 		}
 		for left := len(keys); left > 0; left-- { // each of them alone too
 			_, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5}})

@@ -19,7 +19,7 @@ import (
 //go:embed open.lua
 var openSource string
 
-var openScript = pipeline.NewScript(openSource)
+var openScript = pipeline.NewScript(stateSource + openSource)
 
 // openTimeout is the least time given to the script that opens a sale: it writes the stock of every food.
 const openTimeout = 10 * time.Second
@@ -31,6 +31,7 @@ const (
 	openNone     = 2
 	openOther    = 3
 	openStranger = 4
+	openTurning  = 5
 )
 
 // Why a sale is neither opened nor joined; ErrLeftover is another reason.
@@ -41,6 +42,7 @@ var (
 	ErrSaleLost     = errors.New("redis has lost the sale")
 	ErrMarkerLost   = errors.New("redis has lost the key " + saleKey)
 	ErrNoSale       = errors.New("redis holds no sale")
+	ErrTurning      = errors.New("the next sale is being opened in redis")
 )
 
 // Opening is the sale to join or to open, and the server that does.
@@ -48,22 +50,29 @@ type Opening struct {
 	Catalog string  // tells catalogues of foods apart
 	Stock   []int64 // pieces of food 1, 2, 3, ... at the start
 	Last    string  // id of the sale that this Redis is known to have held, "" for none; with it none is opened
-	Only    string  // id of the one sale to join, "" for any; with it none is opened
+	Only    string  // id of the one sale to join, or of one before it, "" for any; with it none is opened
+	Times           // of the sale that is opened
 
 	Server []Fingerprint // one for each token secret, first the one that signs; none: nothing is compared
 	Alone  bool          // no other server has to agree with this one: it is never refused for Server
+
+	ending string // id of the sale that a turnover ends, "" for none
 }
 
 // Opened is an open sale.
 type Opened struct {
 	Sale    string      // its id
 	Fresh   bool        // this call opened it
+	Times               // as Redis has them, whatever the Opening says
 	Differs Differences // from the server that joined before
+
+	Previous []string // ids of the sales before it in this Redis, the last one first
 }
 
 // Open joins the sale that Redis holds or, in a Redis without one, opens it. It is called when a server
 // starts. A running server calls it only with Only set, to publish new fingerprints: if Redis comes back
-// empty, no second sale of the same stock must be opened there. Errors: ErrOtherFoods, ErrOtherSale,
+// empty, no second sale of the same stock must be opened there. A turnover to the next sale that was begun
+// and not completed is completed first. Errors: ErrOtherFoods, ErrOtherSale,
 // ErrOtherSecrets, ErrSaleLost, ErrMarkerLost, ErrNoSale, ErrLeftover, or why Redis cannot be asked.
 func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
@@ -75,6 +84,12 @@ func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 		return Opened{}, err
 	}
 	opened, err := o.run(l, cfg, "")
+	if errors.Is(err, ErrTurning) {
+		if _, err := completeTurnover(ctx, l, cfg); err != nil {
+			return Opened{}, err
+		}
+		opened, err = o.run(l, cfg, "")
+	}
 	if !errors.Is(err, ErrNoSale) || o.Only != "" {
 		return opened, err
 	}
@@ -113,26 +128,32 @@ func (o *Opening) lost(l *pipeline.Link, cfg Config) error {
 // run asks open.lua to join the sale or, unless proposed is "", to open it under that id.
 func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Opened, err error) {
 	args := []string{proposed, o.Catalog, strconv.FormatInt(time.Now().Unix(), 10), o.Only,
-		encodeFingerprints(o.Server), flag(o.Alone)}
+		encodeFingerprints(o.Server), flag(o.Alone), millisecondsOf(o.OpensAt), millisecondsOf(o.ClosesAt),
+		streamGroup}
 	if proposed != "" {
 		for _, pieces := range o.Stock {
 			args = append(args, strconv.FormatInt(pieces, 10))
 		}
 	}
 	var code, differences int64
-	var catalog string
-	reply := radix.Tuple{&code, &opened.Sale, &catalog, &differences}
-	x := openScript.Eval(&reply, []string{saleKey, stockPrefix + proposed}, args...)
-	if err := l.Do(x, max(cfg.Timeout, openTimeout)); err != nil {
+	var catalog, opens, closes, previous string
+	reply := radix.Tuple{&code, &opened.Sale, &catalog, &differences, &opens, &closes, &previous}
+	keys := []string{saleKey, stockPrefix + proposed, gatePrefix + proposed, logPrefix + proposed,
+		keptMarkerPrefix + o.ending, streamPrefix + proposed, nextStockPrefix + proposed}
+	if err := l.Do(openScript.Eval(&reply, keys, args...), max(cfg.Timeout, openTimeout)); err != nil {
 		return Opened{}, fmt.Errorf("cannot open the sale in Redis at %s: %w", cfg.Address, err)
 	}
 	opened.Fresh, opened.Differs = code == openOpened, readDifferences(differences)
+	opened.Times = Times{timeOf(optional(opens)), timeOf(optional(closes))}
+	opened.Previous = strings.Fields(previous)
 	switch {
 	case code == openNone:
 		return Opened{}, fmt.Errorf("%w: %s", ErrNoSale, cfg.Address)
 	case code == openOther:
 		return Opened{}, fmt.Errorf("%w: %s at %s", ErrOtherSale, opened.Sale, cfg.Address)
-	case code < openIsOpen || code > openStranger:
+	case code == openTurning:
+		return opened, fmt.Errorf("%w: sale %s at %s", ErrTurning, opened.Sale, cfg.Address)
+	case code < openIsOpen || code > openTurning:
 		return Opened{}, unknownCode("open.lua", code)
 	case catalog != o.Catalog:
 		return Opened{}, otherFoods(opened.Sale, cfg, catalog, o.Catalog)
@@ -143,8 +164,8 @@ func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Ope
 }
 
 // Find returns the id of the sale that Redis holds, without opening or joining one; only is the id of the
-// one sale to find, "" for any. Errors: ErrNoSale, ErrLeftover, ErrOtherSale, ErrOtherFoods, or why Redis
-// cannot be asked.
+// one sale to find, "" for any. Errors: ErrNoSale, ErrLeftover, ErrOtherSale, ErrOtherFoods, ErrTurning, or
+// why Redis cannot be asked.
 func Find(ctx context.Context, cfg Config, catalog, only string) (id string, err error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
@@ -152,6 +173,9 @@ func Find(ctx context.Context, cfg Config, catalog, only string) (id string, err
 	}
 	defer l.Close()
 	opened, none := (&Opening{Catalog: catalog, Only: only}).run(l, cfg, "")
+	if none == nil && only != "" && opened.Sale != only { // it is one before that
+		none = fmt.Errorf("%w: %s at %s, which has followed on %s", ErrOtherSale, opened.Sale, cfg.Address, only)
+	}
 	if !errors.Is(none, ErrNoSale) {
 		return opened.Sale, none
 	}
@@ -167,6 +191,14 @@ func Find(ctx context.Context, cfg Config, catalog, only string) (id string, err
 
 func leftoverError(cfg Config, key string) error {
 	return fmt.Errorf("%w: %s at %s", ErrLeftover, key, cfg.Address)
+}
+
+// millisecondsOf is a time as open.lua reads it, "" for none.
+func millisecondsOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(t.UnixMilli(), 10)
 }
 
 // flag is a boolean as the scripts read it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/mediocregopher/radix/v4"
 
@@ -15,7 +16,7 @@ import (
 //go:embed order.lua
 var orderSource string
 
-var orderScript = pipeline.NewScript(changesSource + orderSource)
+var orderScript = pipeline.NewScript(changesSource + stateSource + orderSource)
 
 // What order.lua returns.
 const (
@@ -26,6 +27,9 @@ const (
 	orderNoSale       = 4
 	orderPlacedBefore = 5
 	orderTooManyFoods = 6
+	orderNotOpen      = 7
+	orderPaused       = 8
+	orderClosed       = 9
 )
 
 // Item is some pieces of a food.
@@ -35,8 +39,9 @@ type Item struct {
 
 // Order is what a user has bought, in the order in which the foods were first added.
 type Order struct {
-	User  uint32
-	Items []Item
+	User   uint32
+	Items  []Item
+	Placed time.Time // by the clock of Redis, to the millisecond; the zero time where it is not known
 }
 
 // AppendOrderID appends the id of a user's order, "<sale>-<user>": unique over all sales, and nothing to
@@ -48,8 +53,8 @@ func AppendOrderID(dst []byte, sale string, user uint32) []byte {
 
 // PlaceOrder turns the user's cart into the user's order and takes its pieces from the stock, all or
 // none. A second call with the same idempotency key (any bytes; empty for none) succeeds without doing
-// anything. Outcome: nil, ErrHasOrder, ErrCartEmpty, ErrOutOfStock, ErrSaleGone (nothing is changed),
-// ErrUnavailable (unknown).
+// anything. Outcome: nil, ErrHasOrder, ErrNotOpen, ErrPaused, ErrClosed, ErrCartEmpty, ErrOutOfStock,
+// ErrSaleGone (nothing is changed), ErrUnavailable (unknown).
 func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte, then Outcome) {
 	var scratch [40]byte
 	x := s.orders.Call().Arg(idempotencyKey)
@@ -106,27 +111,50 @@ func (s *Sale) orderOutcome(user uint32, code int64) error {
 	case orderTooManyFoods:
 		return fmt.Errorf("cannot place order of user %d: "+
 			"its cart holds more foods than order.lua takes", user)
+	case orderNotOpen:
+		return ErrNotOpen
+	case orderPaused:
+		return ErrPaused
+	case orderClosed:
+		return ErrClosed
 	}
 	return unknownCode("order.lua", code)
 }
 
-// Order returns what the user has bought: no items where there is no order.
-func (s *Sale) Order(user uint32) ([]Item, error) {
+// Order returns what the user has bought: an Order without items where there is none.
+func (s *Sale) Order(user uint32) (Order, error) {
 	var found presence
 	var value []byte
 	key := appendOrderKey(nil, user)
 	x := s.prove(pipeline.NewCall(), &found).Command(&radix.Maybe{Rcv: &value}, "GET", string(key))
 	if err := s.read(x, &found); err != nil || value == nil {
-		return nil, err
+		return Order{User: user}, err
 	}
-	return parseItems(value, s.foods)
+	return parseOrder(user, value, s.foods)
 }
 
-// parseItems reads "food:count,food:count," of foods 1 to foods. There may be spaces between them, and
-// "|" with an idempotency key behind them.
+// parseOrder reads the value of an order of foods 1 to foods: items, "|", an idempotency key, a line feed,
+// and when the order was placed. The last two, or all behind the items, may be missing.
+func parseOrder(user uint32, value []byte, foods int) (o Order, err error) {
+	o.User = user
+	items, rest, _ := bytes.Cut(value, []byte("|"))
+	if o.Items, err = parseItems(items, foods); err != nil {
+		return o, err
+	}
+	if _, placed, found := bytes.Cut(rest, []byte("\n")); found {
+		ms, err := strconv.ParseInt(string(placed), 10, 64)
+		if err != nil {
+			return o, fmt.Errorf("cannot read when the order was placed: %w", err)
+		}
+		o.Placed = timeOf(ms)
+	}
+	return o, nil
+}
+
+// parseItems reads "food:count,food:count," of foods 1 to foods. There may be spaces between and behind
+// them.
 func parseItems(value []byte, foods int) ([]Item, error) {
-	list, _, _ := bytes.Cut(value, []byte("|"))
-	list, ended := bytes.CutSuffix(bytes.TrimRight(list, " "), []byte(","))
+	list, ended := bytes.CutSuffix(bytes.TrimRight(value, " "), []byte(","))
 	items := make([]Item, 0, CartMax)
 	for field := range bytes.SplitSeq(list, []byte(",")) {
 		food, count, found := bytes.Cut(bytes.TrimLeft(field, " "), []byte(":"))

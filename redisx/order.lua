@@ -1,16 +1,21 @@
 -- Places orders: each takes all pieces of its cart or none, one order a user. The only script that takes
 -- stock. The orders of one call are decided one after the other, as if each had come alone.
 --
--- KEYS[1]     the stock of this sale: hash food id -> pieces left, and a note
--- KEYS[2]     the stream of orders for the ledger: entries user, items (as in the order, without the key);
---             where there is no such stream, the sale keeps no ledger
--- KEYS[2i+1]  of order i: the user's order: string "food:count,food:count," with or without spaces between
---             them, then "|" and the idempotency key if there is one
--- KEYS[2i+2]  of order i: the cart: string or hash as in changes.lua
+-- KEYS[1]     the stock of this sale: hash food id -> pieces left, orders -> number of orders, and others
+-- KEYS[2]     the stream of orders for the ledger: entries user, items (as in the order, without what is
+--             behind them); where there is no such stream, the sale keeps no ledger
+-- KEYS[3]     the gate, which is there while the sale is open: string, see state.lua
+-- KEYS[4]     the marker: hash, see state.lua
+-- KEYS[5]     the log: stream
+-- KEYS[2i+4]  of order i: the user's order: string "food:count,food:count," with or without spaces between
+--             them, "|", the idempotency key if there is one, a line feed, when it was placed: Unix ms. In
+--             an order that a server of an older version has placed the time is missing
+-- KEYS[2i+5]  of order i: the cart: string or hash as in changes.lua
 -- ARGV[1]     the limit, pieces that a cart may hold: integer, 1 to 9
 -- ARGV[2]     lifetime of a cart: seconds > 0
 -- ARGV[3]     a list of changes up to this length never asks for more than the limit: bytes > 0
--- ARGV[3+i]   of order i: idempotency key: string, "" for none
+-- ARGV[4]     id of the sale: string
+-- ARGV[4+i]   of order i: idempotency key: string, "" for none
 --
 -- Returns for each order
 --         0  placed: the stock is taken and the cart has become the order
@@ -20,16 +25,31 @@
 --         4  no stock of this sale in this Redis: nothing is changed
 --         5  placed before under the same idempotency key
 --         6  the cart holds more than three foods, which this script does not sell: nothing is changed
+--         7  the sale is not open yet: nothing is changed
+--         8  the sale is paused: nothing is changed
+--         9  the sale is closed: nothing is changed
 local PLACED, HAS_ORDER, CART_EMPTY, OUT_OF_STOCK = 0, 1, 2, 3
 local NO_SALE, PLACED_BEFORE, TOO_MANY_FOODS = 4, 5, 6
+local SHUT = {scheduled = 7, paused = 8, closed = 9}
 -- Up to three foods, each with its pieces, and what does not fit.
 local ITEMS = '^(%d+):([1-9]), *(%d*):?([1-9]?),? *(%d*):?([1-9]?),? *(.*)$'
-local call, try, stock, stream = redis.call, redis.pcall, KEYS[1], KEYS[2]
+local call, try, stock, stream, gate = redis.call, redis.pcall, KEYS[1], KEYS[2], KEYS[3]
 local limit, lifetime, plain = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
--- Once for all orders: this script never removes these keys. The stock is named twice and counts twice,
--- so that one call tells which of the two keys are there.
-local found = call('EXISTS', stock, stock, stream)
-local open, ledger = found >= 2, found == 3
+
+-- shut returns the code for orders where the stock or the gate is missing, nothing where the sale is open
+-- after all: at opens_at the first order may come before any other call.
+local function shut()
+  if call('EXISTS', stock) == 0 then return NO_SALE end
+  local sale = turn(KEYS[4], gate, KEYS[5], ARGV[4])
+  if not sale then return NO_SALE end
+  return SHUT[sale.state]
+end
+
+-- Once for all orders: this script never removes these keys. The stream is named three times and counts
+-- three times, so that one call tells which of the keys are there.
+local found = call('EXISTS', stock, gate, stream, stream, stream)
+local ledger, refusal = found >= 3, found % 3 < 2 and shut()
+local now, placed = nil, 0 -- the time of the orders that this call places, and their number
 
 -- take takes pieces of up to three foods from the stock, all or none, and returns whether it did. Most
 -- orders find their pieces: to take first and give back costs less than to look first.
@@ -41,11 +61,12 @@ local function take(food, pieces, food2, pieces2, food3, pieces3)
 end
 
 local function place(order, cart, key)
+  if refusal == NO_SALE then return NO_SALE end -- an order that is there may be the next sale's
   if call('EXISTS', order) == 1 then
-    if key ~= '' and string.match(call('GET', order), '|(.*)') == key then return PLACED_BEFORE end
+    if key ~= '' and string.match(call('GET', order), '|([^\n]*)') == key then return PLACED_BEFORE end
     return HAS_ORDER
   end
-  if not open then return NO_SALE end
+  if refusal then return refusal end
   local changes = try('GETDEL', cart) -- for a settled cart an error: it stays
   local settled = type(changes) == 'table'
   local items = settled and call('HGET', cart, 'items') or changes or ''
@@ -58,7 +79,8 @@ local function place(order, cart, key)
   local code = not f1 and CART_EMPTY or more ~= '' and TOO_MANY_FOODS
     or not take(f1, p1, f2, p2, f3, p3) and OUT_OF_STOCK or PLACED
   if code == PLACED then
-    call('SET', order, key == '' and items or items .. '|' .. key)
+    now, placed = now or string.format('\n%d', clock()), placed + 1
+    call('SET', order, items .. '|' .. key .. now)
     if ledger then call('XADD', stream, '*', 'user', string.sub(order, 3), 'items', items) end
     if settled then call('DEL', cart) end
   elseif changes and not settled then
@@ -68,5 +90,6 @@ local function place(order, cart, key)
 end
 
 local codes = {}
-for i = 1, #ARGV - 3 do codes[i] = place(KEYS[2 * i + 1], KEYS[2 * i + 2], ARGV[3 + i]) end
+for i = 1, #ARGV - 4 do codes[i] = place(KEYS[2 * i + 4], KEYS[2 * i + 5], ARGV[4 + i]) end
+if placed > 0 then call('HINCRBY', stock, 'orders', placed) end
 return codes

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // Each line: state before, call, outcome, state after.
@@ -22,20 +24,26 @@ func TestOrderScript(t *testing.T) {
 		wantOrder, wantCart, wantTTL string // after; "" is no key
 		wantStock                    string
 	}{
-		{"placed", "", "1:2,", "", 5, nil, "1:2,", "", "-1", "3"},
-		{"placed, with spaces", "", "1:2,    ", "", 5, nil, "1:2,    ", "", "-1", "3"},
-		{"placed with key", "", "1:1,", "a b|c", 5, nil, "1:1,|a b|c", "", "-1", "4"},
-		{"last pieces", "", "1:3,", "", 3, nil, "1:3,", "", "-1", "0"},
-		{"one food in two changes", "", "1:1,1:1,", "", 5, nil, "1:2,", "", "-1", "3"},
-		{"one food in three changes", "", "1:1,1:1,1:1,", "", 5, nil, "1:3,", "", "-1", "2"},
-		{"a food taken away", "", "2:1,1:1,2:-1,", "", 5, nil, "1:1,", "", "-1", "4"},
-		{"a change without effect", "", "1:2,2:2,1:1,", "", 5, nil, "1:3,", "", "-1", "2"},
-		{"zero counts are left out", "", "2:0,1:1,", "", 5, nil, "1:1,", "", "-1", "4"},
+		{"placed", "", "1:2,", "", 5, nil, "1:2,|@", "", "-1", "3"},
+		{"placed, with spaces", "", "1:2,    ", "", 5, nil, "1:2,    |@", "", "-1", "3"},
+		{"placed with key", "", "1:1,", "a b|c", 5, nil, "1:1,|a b|c@", "", "-1", "4"},
+		{"last pieces", "", "1:3,", "", 3, nil, "1:3,|@", "", "-1", "0"},
+		{"one food in two changes", "", "1:1,1:1,", "", 5, nil, "1:2,|@", "", "-1", "3"},
+		{"one food in three changes", "", "1:1,1:1,1:1,", "", 5, nil, "1:3,|@", "", "-1", "2"},
+		{"a food taken away", "", "2:1,1:1,2:-1,", "", 5, nil, "1:1,|@", "", "-1", "4"},
+		{"a change without effect", "", "1:2,2:2,1:1,", "", 5, nil, "1:3,|@", "", "-1", "2"},
+		{"zero counts are left out", "", "2:0,1:1,", "", 5, nil, "1:1,|@", "", "-1", "4"},
 		{"has order", "1:1,", "1:2,", "", 5, ErrHasOrder, "1:1,", "1:2,", "-1", "5"},
 		{"has order, no cart", "1:1,", "", "", 5, ErrHasOrder, "1:1,", "", "-1", "5"},
 		{"has order, key never sent", "1:1,", "1:2,", "k", 5, ErrHasOrder, "1:1,", "1:2,", "-1", "5"},
 		{"has order under another key", "1:1,|k1", "1:2,", "k", 5, ErrHasOrder, "1:1,|k1", "1:2,", "-1", "5"},
 		{"has order under this key", "1:1,|k", "1:2,", "k", 5, nil, "1:1,|k", "1:2,", "-1", "5"},
+		{"has order under this key with a time", "1:1,|k\n1700000000123", "1:2,", "k", 5, nil,
+			"1:1,|k\n1700000000123", "1:2,", "-1", "5"},
+		{"has order without a key", "1:1,|\n1700000000123", "", "", 5, ErrHasOrder,
+			"1:1,|\n1700000000123", "", "-1", "5"},
+		{"has order, the key is its time", "1:1,|\n1700000000123", "", "1700000000123", 5, ErrHasOrder,
+			"1:1,|\n1700000000123", "", "-1", "5"},
 		{"has order under this key with bars", "1:1,|k||1:1,", "", "k||1:1,", 5, nil,
 			"1:1,|k||1:1,", "", "-1", "5"},
 		{"no cart", "", "", "", 5, ErrCartEmpty, "", "", "-2", "5"},
@@ -59,7 +67,7 @@ func TestOrderScript(t *testing.T) {
 					t.Errorf("outcome %v, want %v", err, tc.want)
 				}
 				for key, want := range map[string]string{orderKey: tc.wantOrder, cartKey: tc.wantCart} {
-					if got := rawString(t, cfg, "GET", key); got != want {
+					if got := hidePlaced(rawString(t, cfg, "GET", key)); got != want {
 						t.Errorf("%s = %q, want %q", key, got, want)
 					}
 				}
@@ -77,6 +85,17 @@ func TestOrderScript(t *testing.T) {
 			})
 		})
 	}
+}
+
+// hidePlaced puts "@" in the place of the time of an order that was placed in the last minute.
+func hidePlaced(value string) string {
+	before, placed, found := strings.Cut(value, "\n")
+	ms, err := strconv.ParseInt(placed, 10, 64)
+	age := time.Since(time.UnixMilli(ms))
+	if !found || err != nil || age < -time.Second || age > time.Minute {
+		return value
+	}
+	return before + "@"
 }
 
 // A cart that may hold more foods than order.lua takes is not sold in part.
@@ -178,8 +197,8 @@ func TestOneOrderPerUser(t *testing.T) {
 func TestOrderRead(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 9, 9, 9)
-		if items, err := s.Order(2); err != nil || len(items) != 0 {
-			t.Errorf("before: %v, %v; want none", items, err)
+		if order, err := s.Order(2); err != nil || len(order.Items) != 0 || !order.Placed.IsZero() {
+			t.Errorf("before: %v, %v; want none", order, err)
 		}
 		for _, food := range []int64{3, 1, 3} {
 			if err := s.addToCart(2, cartName(2), food, 1); err != nil {
@@ -190,8 +209,12 @@ func TestOrderRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []Item{{3, 2}, {1, 1}}
-		if items, err := s.Order(2); err != nil || !slices.Equal(items, want) {
-			t.Errorf("after: %v, %v; want %v", items, err, want)
+		order, err := s.Order(2)
+		if err != nil || !slices.Equal(order.Items, want) || order.User != 2 {
+			t.Errorf("after: %v, %v; want %v", order, err, want)
+		}
+		if age := time.Since(order.Placed); age < -time.Second || age > time.Minute {
+			t.Errorf("placed %v ago", age)
 		}
 		// A placed order never changes, whatever is sent for its cart.
 		if err := s.addToCart(2, cartName(2), 2, 3); err != nil {
@@ -200,8 +223,9 @@ func TestOrderRead(t *testing.T) {
 		if err := s.placeOrder(2, cartName(2), nil); !errors.Is(err, ErrHasOrder) {
 			t.Errorf("second order: %v, want ErrHasOrder", err)
 		}
-		if items, err := s.Order(2); err != nil || !slices.Equal(items, want) {
-			t.Errorf("after an add: %v, %v; want %v", items, err, want)
+		if again, err := s.Order(2); err != nil || !slices.Equal(again.Items, want) ||
+			!again.Placed.Equal(order.Placed) {
+			t.Errorf("after an add: %v, %v; want %v", again, err, order)
 		}
 	})
 }
@@ -242,24 +266,41 @@ func TestScanOrders(t *testing.T) {
 	})
 }
 
-func TestParseItemsRefuses(t *testing.T) {
+func TestParseOrderRefuses(t *testing.T) {
 	for _, value := range []string{"", ",", "1,", "1:,", ":1,", "1:4,", "1:-1,", "1:0,", "0:1,", "a:1,",
 		"1:1", "1:1,,", "1:1;2:2,", "|key", "1:1|,", "10:1,"} {
-		if items, err := parseItems([]byte(value), 9); err == nil {
-			t.Errorf("%q is read as %v", value, items)
+		if order, err := parseOrder(1, []byte(value), 9); err == nil {
+			t.Errorf("%q is read as %v", value, order)
 		} else if !strings.Contains(err.Error(), "want food:count,food:count,") {
 			t.Errorf("%q: error %v", value, err)
 		}
 	}
 }
 
-func FuzzParseItems(f *testing.F) {
+func TestParseOrder(t *testing.T) {
+	at := time.UnixMilli(1700000000123).UTC()
+	for value, placed := range map[string]time.Time{
+		"1:2,": {}, "1:2,  |": {}, "1:2,|k|": {}, "1:2,|\n1700000000123": at, "1:2, |k|\n1700000000123": at,
+	} {
+		order, err := parseOrder(7, []byte(value), 9)
+		if err != nil || order.User != 7 || !slices.Equal(order.Items, []Item{{1, 2}}) || order.Placed != placed {
+			t.Errorf("%q is read as %v, %v", value, order, err)
+		}
+	}
+	const want = `cannot read when the order was placed: strconv.ParseInt: parsing "x": invalid syntax`
+	if _, err := parseOrder(7, []byte("1:2,|k\nx"), 9); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func FuzzParseOrder(f *testing.F) {
 	f.Add([]byte("1:2,  3:1,|key"))
+	f.Add([]byte("1:2,|key\n1700000000123"))
 	f.Fuzz(func(t *testing.T, value []byte) {
-		items, err := parseItems(value, 9)
-		for _, item := range items {
+		order, err := parseOrder(1, value, 9)
+		for _, item := range order.Items {
 			if err != nil || item.Food < 1 || item.Count < 1 || item.Count > CartMax {
-				t.Errorf("%q is read as %v, %v", value, items, err)
+				t.Errorf("%q is read as %v, %v", value, order, err)
 			}
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,9 @@ var (
 	ErrHasOrder    = errors.New("the user has an order")
 	ErrCartEmpty   = errors.New("the cart is empty")
 	ErrOutOfStock  = errors.New("not enough stock")
+	ErrNotOpen     = errors.New("the sale is not open yet")
+	ErrPaused      = errors.New("the sale is paused")
+	ErrClosed      = errors.New("the sale is closed")
 )
 
 // Config says which Redis to use and how.
@@ -83,14 +87,15 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 	lifetime := strconv.Itoa(int(cfg.CartTTL / time.Second))
 	s.lifetime = []byte(lifetime)
 	rules := []string{strconv.Itoa(cartMax), lifetime, strconv.Itoa(s.list.plainBytes)}
-	s.orders = orderScript.Share([]string{s.stockKey, streamPrefix + id}, rules, 2, 1)
+	keys := []string{s.stockKey, streamPrefix + id, gatePrefix + id, saleKey, logPrefix + id}
+	s.orders = orderScript.Share(keys, append(slices.Clone(rules), id), 2, 1)
 	s.checks = cartCheckScript.Share(nil, rules, 2, 2)
 	s.cfg.Figures.QueueCallsMax.Set(pipeline.QueueMax)
-	opts := pipeline.Options{Greet: s.greet, FieldsMax: foods, Figures: &s.cfg.Figures.Redis,
-		Outage: &pipeline.Outage{Effect: "orders get 503", Reason: outageReason}}
+	opts := pipeline.Options{Greet: s.greet, FieldsMax: stockFields(foods), Scripts: readingScripts,
+		Figures: &s.cfg.Figures.Redis, Outage: &pipeline.Outage{Effect: "orders get 503", Reason: outageReason}}
 	if cfg.Loop != nil {
 		s.redis = pipeline.New(cfg.Config, opts)
-		opts.Loop = cfg.Loop
+		opts.Loop, opts.Scripts = cfg.Loop, nil
 	}
 	opts.Shared = []*pipeline.Shared{s.checks, s.orders}
 	opts.Waiting = &s.cfg.Figures.QueueCalls
@@ -109,11 +114,20 @@ func newSale(cfg Config, id string, foods int) *Sale {
 	return &Sale{id: id, stockKey: stockPrefix + id, foods: foods, cfg: cfg}
 }
 
-// Watch makes a Sale that is only looked at, by Stock and Ready: no other method may be called. It knows no
-// users.
+// readingScripts run on the connection that is not for changes of carts and orders.
+var readingScripts = []*pipeline.Script{turnScript, restockScript}
+
+// stockFields is the most fields that the stock of so many foods has.
+func stockFields(foods int) int {
+	const others = 2 // orders, note
+	return 2*foods + others
+}
+
+// Watch makes a Sale for what stands beside the order path: it has all methods but AddToCart and
+// PlaceOrder, and knows no users.
 func Watch(cfg Config, id string, foods int) *Sale {
 	s := newSale(cfg, id, foods)
-	s.redis = pipeline.New(cfg.Config, pipeline.Options{FieldsMax: foods,
+	s.redis = pipeline.New(cfg.Config, pipeline.Options{FieldsMax: stockFields(foods), Scripts: readingScripts,
 		Outage: &pipeline.Outage{Effect: "the metrics of the sale are missing"}})
 	s.changes = s.redis
 	return s

@@ -199,8 +199,8 @@ func testReconnectToAnotherSale(t *testing.T, server *redistest.Server, cfg Conf
 	raw(t, cfg, nil, "HSET", s.stockKey, "1", "2")
 	raw(t, cfg, nil, "HSET", saleKey, "id", s.ID())
 	polltest.Until(t, "the sale is served again", func() bool {
-		items, err := s.Order(2)
-		return err == nil && slices.Equal(items, []Item{{1, 3}})
+		order, err := s.Order(2)
+		return err == nil && slices.Equal(order.Items, []Item{{1, 3}})
 	})
 }
 
@@ -209,14 +209,19 @@ func TestSnapshot(t *testing.T) {
 		s := open(t, cfg, 5, 6)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		published := make(chan []int64)
-		go s.Snapshot(ctx, time.Millisecond, func(stock []int64) { published <- stock })
-		if got := <-published; !slices.Equal(got, []int64{5, 6}) {
+		published := make(chan Snapshot)
+		go s.Snapshots(ctx, time.Millisecond, func(found Snapshot) {
+			select {
+			case published <- found:
+			case <-ctx.Done():
+			}
+		})
+		if got := <-published; !slices.Equal(got.Left, []int64{5, 6}) || got.State != StateOpen {
 			t.Errorf("first snapshot %v, want [5 6]", got)
 		}
 		raw(t, cfg, nil, "HINCRBY", s.stockKey, "2", "-1")
-		if got := <-published; !slices.Equal(got, []int64{5, 5}) {
-			t.Errorf("second snapshot %v, want [5 5]", got)
-		}
+		polltest.Until(t, "a snapshot with the change", func() bool {
+			return slices.Equal((<-published).Left, []int64{5, 5})
+		})
 	})
 }

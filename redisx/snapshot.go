@@ -2,54 +2,87 @@ package redisx
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
-
-	"flashsale/redisx/pipeline"
 )
 
-// firstRetry is the pause after a failed first look at the stock.
-const firstRetry = 10 * time.Millisecond
+const (
+	firstRetry = 10 * time.Millisecond // the pause after a failed first look
 
-// Stock returns the pieces left of food 1, 2, 3, ...; ErrSaleGone where Redis does not hold this sale.
-func (s *Sale) Stock() ([]int64, error) {
-	var found presence
-	var fields map[string]string
-	x := s.prove(pipeline.NewCall(), &found).Command(&fields, "HGETALL", s.stockKey)
-	if err := s.read(x, &found); err != nil {
-		return nil, err
-	}
-	stock := make([]int64, s.foods)
-	for i := range stock {
-		pieces, err := strconv.ParseInt(fields[strconv.Itoa(i+1)], 10, 64)
-		if err != nil {
-			return nil, s.observe(presence{})
-		}
-		stock[i] = pieces
-	}
-	s.cfg.Figures.StockRead.Set(time.Now().UnixNano())
-	return stock, nil
+	// turnPause keeps a look that is planned for a change of the state from coming a moment too early.
+	turnPause = time.Millisecond
+)
+
+// Snapshot is what a sale is at one moment.
+type Snapshot struct {
+	Left      []int64 // pieces of food 1, 2, 3, ...
+	Restocked []int64 // pieces that were added since the sale was opened, less those taken back
+	Orders    int64   // placed so far by servers that count them: see Look
+	Turn
 }
 
-// Snapshot hands the stock to publish, at once and then every interval in which it changed, until ctx
-// ends. At first it waits for the connection for changes too: a server takes requests once it has the stock.
-// While Redis does not answer, the last stock stands. Snapshot also notices, within an interval, that Redis
-// was emptied or that the sale is back.
-func (s *Sale) Snapshot(ctx context.Context, interval time.Duration, publish func(stock []int64)) {
+// Look takes a snapshot, and makes what is due by the clock. Orders that servers of an older version have
+// placed are not in the count of orders. ErrSaleGone where Redis does not hold this sale.
+func (s *Sale) Look() (Snapshot, error) {
+	var t turned
+	var found presence
+	var fields map[string]string
+	x := s.prove(s.turn(&t, Change{}), &found).Command(&fields, "HGETALL", s.stockKey)
+	if err := s.read(x, &found); err != nil {
+		return Snapshot{}, err
+	}
+	turn, err := s.outcome(&t)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	snapshot := Snapshot{Left: make([]int64, s.foods), Restocked: make([]int64, s.foods), Turn: turn}
+	for i := range snapshot.Left {
+		food := strconv.Itoa(i + 1)
+		if snapshot.Left[i], err = strconv.ParseInt(fields[food], 10, 64); err != nil {
+			return Snapshot{}, s.observe(presence{})
+		}
+		snapshot.Restocked[i] = optional(fields[restockedPrefix+food])
+	}
+	snapshot.Orders = optional(fields[ordersField])
+	s.cfg.Figures.StockRead.Set(time.Now().UnixNano())
+	return snapshot, nil
+}
+
+// optional is the number of a field that only scripts write, 0 where it is missing.
+func optional(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+// Stock returns the pieces left of food 1, 2, 3, ...; errors as for Look.
+func (s *Sale) Stock() ([]int64, error) {
+	snapshot, err := s.Look()
+	return snapshot.Left, err
+}
+
+// Snapshots hands a snapshot to publish, at once, then every interval and at each change of the state by
+// the clock, until ctx ends. At first it waits for the connection for changes too: a server takes requests
+// once it has a snapshot. While Redis does not answer, the last one stands. Snapshots also notices, within
+// an interval, that Redis was emptied or that the sale is back.
+func (s *Sale) Snapshots(ctx context.Context, interval time.Duration, publish func(Snapshot)) {
 	tick := time.NewTimer(0)
 	defer tick.Stop()
-	var last []int64
-	for {
+	for published := false; ; {
+		snapshot, err := s.Look()
+		looked := time.Now()
 		// Every process looks at the same moments of the clock, so that their lists change together.
-		tick.Reset(time.Until(time.Now().Truncate(interval).Add(interval)))
-		switch stock, err := s.Stock(); {
-		case (err != nil || !s.changes.Up()) && last == nil:
-			tick.Reset(firstRetry) // nothing can be listed yet
-		case err == nil && !slices.Equal(stock, last):
-			publish(stock)
-			last = stock
+		pause := time.Until(time.Now().Truncate(interval).Add(interval))
+		switch {
+		case (err != nil || !s.changes.Up()) && !published:
+			pause = firstRetry // nothing can be listed yet
+		case err == nil:
+			publish(snapshot)
+			published = true
+			if next := snapshot.next(); !next.IsZero() {
+				pause = min(pause, next.Sub(snapshot.Now)+turnPause-time.Since(looked))
+			}
 		}
+		tick.Reset(pause)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -51,7 +51,6 @@ type Stream struct {
 // PlacedOrder is an order in the stream.
 type PlacedOrder struct {
 	Order
-	Placed time.Time // by the clock of Redis, to the millisecond
 
 	entry string // its id in the stream
 }
@@ -136,7 +135,7 @@ func (s *Stream) Read(before bool, count int) ([]PlacedOrder, error) {
 }
 
 func (s *Stream) parse(entry radix.StreamEntry) (o PlacedOrder, err error) {
-	o = PlacedOrder{entry: entry.ID.String(), Placed: time.UnixMilli(int64(entry.ID.Time)).UTC()}
+	o.entry, o.Placed = entry.ID.String(), time.UnixMilli(int64(entry.ID.Time)).UTC()
 	if o.User, err = userOf(entry); err != nil {
 		return o, err
 	}

@@ -39,19 +39,34 @@ const (
 // Keys signs with the current secret and accepts signatures of the current and of previous ones.
 // It is immutable and safe for concurrent use.
 type Keys struct {
-	current  key
-	previous []key
+	current  secretKeys
+	previous []secretKeys
+}
+
+// secretKeys are what is signed with under one secret.
+type secretKeys struct{ access, cart key }
+
+// of is the key of a kind.
+func (k *secretKeys) of(kind byte) *key {
+	if kind == kindCart {
+		return &k.cart
+	}
+	return &k.access
 }
 
 // New makes Keys of the current secret and of previous ones, which still verify. Each must have at least
 // SecretMin bytes.
-func New(secret []byte, previous ...[]byte) (*Keys, error) {
+func New(secret []byte, previous ...[]byte) (*Keys, error) { return NewForSale("", secret, previous...) }
+
+// NewForSale makes Keys with cart IDs that are valid in one sale only: those of another sale count as minted by
+// no server. Access tokens are the same in all sales. "" is New.
+func NewForSale(sale string, secret []byte, previous ...[]byte) (*Keys, error) {
 	k := &Keys{}
 	for i, s := range append([][]byte{secret}, previous...) {
 		if len(s) < SecretMin {
 			return nil, fmt.Errorf("token secret has %d bytes; at least %d are needed", len(s), SecretMin)
 		}
-		made, err := newKey(s)
+		made, err := newSecretKeys(sale, s)
 		if err != nil {
 			return nil, fmt.Errorf("cannot make a key of the token secret: %w", err)
 		}
@@ -70,7 +85,7 @@ func (k *Keys) AppendAccess(dst []byte, user uint32, expires time.Time) []byte {
 	var raw [rawLength]byte
 	binary.BigEndian.PutUint32(raw[0:], user)
 	binary.BigEndian.PutUint32(raw[4:], uint32(expires.Unix()))
-	return k.current.appendSigned(dst, kindAccess, &raw, accessPayload)
+	return k.current.access.appendSigned(dst, kindAccess, &raw, accessPayload)
 }
 
 // Access returns the user of an access token; false where the token was not minted under one of the
@@ -91,7 +106,7 @@ func (k *Keys) AppendCart(dst []byte, user uint32, nonce uint64) []byte {
 	var raw [rawLength]byte
 	binary.BigEndian.PutUint32(raw[0:], user)
 	binary.BigEndian.PutUint64(raw[4:], nonce)
-	return k.current.appendSigned(dst, kindCart, &raw, cartPayload)
+	return k.current.cart.appendSigned(dst, kindCart, &raw, cartPayload)
 }
 
 // Cart returns the owner of a cart and the cart's name: the first CartNameLength characters of the ID, which
@@ -113,11 +128,11 @@ func (k *Keys) verify(raw *[rawLength]byte, text []byte, kind byte, payload int)
 	if n, err := base64.RawURLEncoding.Decode(raw[:], text); err != nil || n != rawLength {
 		return false
 	}
-	if k.current.signed(raw, kind, payload) {
+	if k.current.of(kind).signed(raw, kind, payload) {
 		return true
 	}
 	for i := range k.previous {
-		if k.previous[i].signed(raw, kind, payload) {
+		if k.previous[i].of(kind).signed(raw, kind, payload) {
 			return true
 		}
 	}
@@ -132,9 +147,19 @@ type key struct {
 	mask  [aes.BlockSize]byte // K1 of the RFC
 }
 
+func newSecretKeys(sale string, secret []byte) (k secretKeys, err error) {
+	if k.access, err = newKey(secret, "flashsale tokens"); err != nil {
+		return k, err
+	}
+	if k.cart = k.access; sale != "" {
+		k.cart, err = newKey(secret, "flashsale carts of sale "+sale)
+	}
+	return k, err
+}
+
 // newKey derives the AES key, because secrets may be longer and need not be uniform.
-func newKey(secret []byte) (key, error) {
-	derived, err := hkdf.Key(sha256.New, secret, nil, "flashsale tokens", 32)
+func newKey(secret []byte, purpose string) (key, error) {
+	derived, err := hkdf.Key(sha256.New, secret, nil, purpose, 32)
 	if err != nil {
 		return key{}, err
 	}

@@ -198,3 +198,33 @@ func BenchmarkAppendCart(b *testing.B) {
 		buf = k.AppendCart(buf[:0], 9, 1)
 	}
 }
+
+// A cart ID of one sale is none in another, under each secret; access tokens are valid in all.
+func TestCartsOfSales(t *testing.T) {
+	ofSale := func(sale string, secrets ...[]byte) *Keys {
+		k, err := NewForSale(sale, secrets[0], secrets[1:]...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	sales := []*Keys{keys(t, secretA), ofSale("aaaaaaaa", secretA), ofSale("bbbbbbbb", secretB, secretA)}
+	for i, mint := range sales {
+		for j, check := range sales {
+			if _, _, ok := check.Cart(mint.AppendCart(nil, 7, 1)); ok != (i == j) {
+				t.Errorf("a cart of sale %d is valid in sale %d: %v", i, j, ok)
+			}
+		}
+	}
+	for i, mint := range sales[:2] {
+		for j, check := range sales {
+			if _, ok := check.Access(mint.AppendAccess(nil, 7, now.Add(time.Hour)), now); !ok {
+				t.Errorf("an access token of sale %d is refused in sale %d", i, j)
+			}
+		}
+	}
+	before, after := ofSale("cccccccc", secretA), ofSale("cccccccc", secretB, secretA)
+	if _, _, ok := after.Cart(before.AppendCart(nil, 7, 1)); !ok {
+		t.Error("a new secret makes the carts of a sale invalid")
+	}
+}

@@ -29,6 +29,7 @@ type command func(ctx context.Context, p *program, args []string) (code int)
 // commands are found by the first argument; without one of them the program is the server.
 var commands = map[string]command{
 	"audit":     audit,
+	"sale":      runSale,
 	"status":    showStatus,
 	"-version":  printVersion,
 	"--version": printVersion,
@@ -96,6 +97,12 @@ func (p *program) settings(args []string, worker *supervise.Worker) (*config.Con
 	if err != nil {
 		return nil, err
 	}
+	p.setLog(cfg, worker)
+	return cfg, nil
+}
+
+// setLog sets up the log.
+func (p *program) setLog(cfg *config.Config, worker *supervise.Worker) {
 	out := p.stderr
 	if worker != nil { // its event loop logs, too
 		p.log = newLogWriter(p.stderr)
@@ -105,5 +112,4 @@ func (p *program) settings(args []string, worker *supervise.Worker) (*config.Con
 	if p.exposed != nil {
 		slog.Warn("other programs of this user can see secrets", "error", p.exposed)
 	}
-	return cfg, nil
 }

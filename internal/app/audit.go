@@ -59,15 +59,12 @@ func (p *program) audit(
 		return nil, "", err
 	}
 	defer database.Close()
-	store, free, err := findStore(ctx, cfg)
-	if err != nil {
-		return nil, "", err
-	}
-	rooms := newRooms()
-	rooms.start(room{"store", store.run})
-	defer func() { err = errors.Join(err, rooms.stop(), free()) }()
-	result, err = compare(ctx, cfg, database, store)
-	return result, store.newSale, err
+	err = withStore(ctx, cfg, func(store *store) error {
+		newSale = store.newSale
+		result, err = compare(ctx, cfg, database, store)
+		return err
+	})
+	return result, newSale, err
 }
 
 func compare(

@@ -16,6 +16,12 @@ func (s *supervisor) printBanner(out io.Writer) {
 	if s.sale.fresh {
 		state = "opened now"
 	}
+	if opens := s.sale.times.OpensAt; !opens.IsZero() {
+		state = "opens at " + momentText(opens)
+	}
+	if closes := s.sale.times.ClosesAt; !closes.IsZero() {
+		state += ", closes at " + momentText(closes)
+	}
 	addresses := s.processes.Reachable(saleRole)
 	url, others := scheme+addresses[0], addresses[1:]
 	fmt.Fprintf(out, "flashsale serves on %s (workers: %d)\n", url, s.cfg.Workers)

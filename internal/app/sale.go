@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"flashsale/handlers"
 	"flashsale/internal/catalog"
@@ -26,6 +27,7 @@ type opening struct {
 	source     catalog.Config // of the catalogue, with root's password
 	randomRoot bool           // that password was made at this start
 	fresh      bool           // no server had opened the sale before
+	times      redisx.Times   // of the sale
 	alone      bool           // no other server can take part in it
 }
 
@@ -55,7 +57,7 @@ func openSale(
 	if o.Secrets, err = secrets(cfg, folder); err != nil {
 		return nil, err
 	}
-	if err := o.join(ctx, cfg.Sale, folder, store); err != nil {
+	if err := o.join(ctx, cfg, folder, store); err != nil {
 		return nil, err
 	}
 	if store.durable {
@@ -88,13 +90,15 @@ func secrets(cfg *config.Config, folder *datafolder.Folder) (list [][]byte, err 
 
 // join opens the sale in Redis or joins it: the sale that the flag -sale has named, else the one that the
 // folder remembers, else the one that is there.
-func (o *opening) join(ctx context.Context, named string, folder *datafolder.Folder, store *store) error {
+func (o *opening) join(
+	ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store,
+) error {
 	served, err := folder.Served()
 	if err != nil {
 		return err
 	}
-	wanted := firstStock(o.catalog)
-	wanted.Alone = o.alone
+	wanted, named := firstStock(o.catalog), cfg.Sale
+	wanted.Alone, wanted.Times = o.alone, cfg.Times
 	if wanted.Server, err = o.fingerprints(); err != nil {
 		return err
 	}
@@ -117,9 +121,42 @@ func (o *opening) join(ctx context.Context, named string, folder *datafolder.Fol
 	case err != nil:
 		return refusedSale(err, store)
 	}
-	o.Sale, o.fresh = opened.Sale, opened.Fresh
+	o.serve(opened)
+	warnOfTimes(cfg.Times, opened.Times)
 	warnOf(opened.Differs, o.alone)
 	return nil
+}
+
+// serve takes the sale that was opened or joined.
+func (o *opening) serve(opened redisx.Opened) {
+	o.Sale, o.fresh, o.times, o.CartsOf = opened.Sale, opened.Fresh, opened.Times, ""
+	if len(opened.Previous) > 0 { // a cart of the sale before must not be ordered in this one
+		o.CartsOf = opened.Sale
+	}
+}
+
+// warnOfTimes logs that the flags name other times than the sale has.
+func warnOfTimes(named, times redisx.Times) {
+	for _, one := range []struct {
+		name         string
+		named, holds time.Time
+	}{
+		{"-opens-at (OPENS_AT)", named.OpensAt, times.OpensAt},
+		{"-closes-at (CLOSES_AT)", named.ClosesAt, times.ClosesAt},
+	} {
+		if !one.named.IsZero() && !one.named.Equal(one.holds) {
+			slog.Warn("the sale was opened with another time, or has got one since: that one counts",
+				"flag", one.name, "value", momentText(one.named), "sale", momentText(one.holds))
+		}
+	}
+}
+
+// momentText is a moment for people, "none" for the zero time.
+func momentText(t time.Time) string {
+	if t.IsZero() {
+		return "none"
+	}
+	return t.UTC().Format(time.RFC3339Nano)
 }
 
 // refusedSale adds what to do to the reason why a sale is not opened.

@@ -130,7 +130,19 @@ func otherRedis(folder *datafolder.Folder, served datafolder.Served) error {
 		served.Sale, served.Redis, cure, folder.SalePath())
 }
 
-// findStore is startStore for the audit: the default store of a folder runs already when its server does.
+// withStore has a command use the store of the servers, whether these run or not.
+func withStore(ctx context.Context, cfg *config.Config, use func(*store) error) (err error) {
+	store, free, err := findStore(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	rooms := newRooms()
+	rooms.start(room{"store", store.run})
+	defer func() { err = errors.Join(err, rooms.stop(), free()) }()
+	return use(store)
+}
+
+// findStore is startStore for a command: the default store of a folder runs already when its server does.
 // free gives the folder back when the store has ended.
 func findStore(ctx context.Context, cfg *config.Config) (found *store, free func() error, err error) {
 	free = func() error { return nil }

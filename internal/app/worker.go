@@ -83,7 +83,7 @@ func (p *program) runWorker(ctx context.Context, cfg *config.Config, inherited *
 func newWorker(
 	cfg *config.Config, o *opening, inherited *supervise.Worker, count *figures.Worker, access *accesslog.Log,
 ) (*worker, error) {
-	keys, err := tokens.New(o.Secrets[0], o.Secrets[1:]...)
+	keys, err := tokens.NewForSale(o.CartsOf, o.Secrets[0], o.Secrets[1:]...)
 	if err != nil {
 		return nil, err
 	}
@@ -141,10 +141,10 @@ func joinFigures(file *os.File, slot int) (*figures.Worker, error) {
 // publishStock is the room that looks at the stock.
 func (w *worker) publishStock(ctx context.Context) error {
 	first := sync.OnceFunc(func() { close(w.stocked) })
-	w.sale.Snapshot(ctx, w.cfg.SnapshotInterval, func(stock []int64) {
-		w.server.PublishStock(stock)
+	w.sale.Snapshots(ctx, w.cfg.SnapshotInterval, func(found redisx.Snapshot) {
+		w.server.Publish(found)
 		if w.live != nil {
-			w.live.PublishStock(stock)
+			w.live.PublishStock(found.Left)
 		}
 		first()
 	})

@@ -36,6 +36,7 @@ type Config struct {
 
 const usage = `flashsale opens a sale over HTTP.
 flashsale audit, with the same flags, compares the orders in Redis with those in the database of -ledger.
+flashsale sale status|open|pause|close|export|new, with the same flags, runs a sale (flashsale sale -h).
 flashsale status [-ops address] [-watch [interval]] shows how the sale goes.
 flashsale -version prints the build of this program.
 A flag wins over its environment name, which stands in brackets.
@@ -55,9 +56,12 @@ func Parse(args []string, out io.Writer) (*Config, error) {
 	return c, nil
 }
 
-// newConfig holds the defaults.
-func newConfig() *Config {
+// newConfig holds the defaults. A command may have flags of its own, which stand before the others.
+func newConfig(own ...func(*Flags)) *Config {
 	c := &Config{flags: NewFlags("flashsale")}
+	for _, add := range own {
+		add(c.flags)
+	}
 	c.listeningFlags.add(c.flags)
 	c.protectionFlags.add(c.flags)
 	c.limitsFlags.add(c.flags)

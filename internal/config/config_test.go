@@ -207,9 +207,14 @@ func TestRefusals(t *testing.T) {
 		"-app-port 65536":             "-app-port is 65536; it must be from 0 to 65535",
 		"-drain 0s":                   "-drain is 0s; it must be from 1ms to 1h0m0s",
 		"-redis-timeout 2m":           "-redis-timeout is 2m0s; it must be from 1ms to 1m0s",
-		"-snapshot-interval 2s":       "-snapshot-interval is 2s; it must be from 1ms to 1s",
-		"-repeats-window 1500ms":      "-repeats-window is 1.5s; it must be a whole number of seconds",
-		"-repeats-window 745h":        "-repeats-window is 745h0m0s; it must be from 1s to 744h0m0s",
+		"-opens-at tomorrow": `-opens-at is "tomorrow"; it must be a time with a zone, such as ` +
+			"2026-11-22T10:00:00+01:00",
+		"-closes-at 2026-11-22T10:00:00": `-closes-at is "2026-11-22T10:00:00"; it must be a time with a zone, ` +
+			"such as 2026-11-22T10:00:00+01:00",
+		"-opens-at 2026-11-22T10:00:00+01:00 -closes-at 2026-11-22T09:00:00Z": "-closes-at is not after -opens-at",
+		"-snapshot-interval 2s":  "-snapshot-interval is 2s; it must be from 1ms to 1s",
+		"-repeats-window 1500ms": "-repeats-window is 1.5s; it must be a whole number of seconds",
+		"-repeats-window 745h":   "-repeats-window is 745h0m0s; it must be from 1s to 744h0m0s",
 		"-repeats -vk-token x": "-vk-token is set without -vk-confirmation (VK_CONFIRMATION); " +
 			"set both, or neither",
 		"-vk-token x -vk-secret y -vk-confirmation z": "-vk-confirmation (VK_CONFIRMATION) is set without " +

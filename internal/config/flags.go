@@ -21,6 +21,7 @@ type Flags struct {
 	ranges  map[string]string // by the name of a number or a time: "from 1 to 256"
 	checks  []func() error    // after parsing, in the order in which they were added
 	given   map[string]bool
+	noEnv   map[string]bool // flags that only arguments set
 }
 
 // group is some flags under a title of the help.
@@ -32,7 +33,7 @@ type group struct {
 // NewFlags makes an empty set for a program.
 func NewFlags(program string) *Flags {
 	f := &Flags{set: flag.NewFlagSet(program, flag.ContinueOnError)}
-	f.ranges, f.given = map[string]string{}, map[string]bool{}
+	f.ranges, f.given, f.noEnv = map[string]string{}, map[string]bool{}, map[string]bool{}
 	f.set.SetOutput(io.Discard) // one clear line instead of the whole help
 	f.set.Usage = func() {}
 	return f
@@ -84,6 +85,24 @@ func (f *Flags) Time(p *time.Duration, name string, value, least, most time.Dura
 	limit(f, p, name, least, most)
 }
 
+// Moment adds a flag for a moment with a zone, kept in UTC and whole milliseconds; empty is the zero time.
+func (f *Flags) Moment(p *time.Time, name, usage string) {
+	text := new(string)
+	f.Text(text, name, "", usage)
+	f.Check(func() error {
+		if *text == "" {
+			return nil
+		}
+		t, err := time.Parse(time.RFC3339, *text)
+		if err != nil || t.UnixMilli() <= 0 {
+			return fmt.Errorf("%s is %q; it must be a time with a zone, such as 2026-11-22T10:00:00+01:00",
+				f.source(name), *text)
+		}
+		*p = t.UTC().Truncate(time.Millisecond)
+		return nil
+	})
+}
+
 func limit[T cmp.Ordered](f *Flags, p *T, name string, least, most T) {
 	f.ranges[name] = fmt.Sprintf("from %v to %v", least, most)
 	f.Check(func() error {
@@ -114,6 +133,14 @@ func (f *Flags) needs(hosts []string, names ...string) {
 func (f *Flags) isSet(name string) (set bool) {
 	f.set.Visit(func(found *flag.Flag) { set = set || found.Name == name && found.Value.String() != "" })
 	return set
+}
+
+// argumentsOnly keeps variables of the environment from setting these flags: their names are too common, or
+// what they do must be asked for each time.
+func (f *Flags) argumentsOnly(names ...string) {
+	for _, name := range names {
+		f.noEnv[name] = true
+	}
 }
 
 // refuseEmpty refuses the flag with an empty value, and its variable too. Elsewhere an empty variable counts
@@ -179,7 +206,11 @@ func (f *Flags) help(out io.Writer, usage string) {
 			if found.DefValue != "" && !f.secret(name) && !strings.Contains(text, "(default") {
 				text += fmt.Sprintf(" (default %s)", found.DefValue)
 			}
-			fmt.Fprintf(out, "  -%s%s  [%s]\n        %s\n", name, unit, envName(name), text)
+			env := "  [" + envName(name) + "]"
+			if f.noEnv[name] {
+				env = ""
+			}
+			fmt.Fprintf(out, "  -%s%s%s\n        %s\n", name, unit, env, text)
 		}
 	}
 }

@@ -24,6 +24,11 @@ func (f *Flags) read(args []string) error {
 		return fmt.Errorf("unexpected argument %q (-h lists all flags)", rest[0])
 	}
 	f.set.Visit(func(found *flag.Flag) { f.given[found.Name] = true })
+	for name := range f.noEnv { // ff leaves alone what is set
+		if !f.given[name] {
+			_ = f.set.Set(name, f.set.Lookup(name).DefValue) // its own default
+		}
+	}
 	if err := ff.Parse(f.set, nil, ff.WithEnvVars()); err != nil {
 		return f.wrongVariable(err)
 	}
@@ -32,7 +37,7 @@ func (f *Flags) read(args []string) error {
 
 // source names where the value of a flag comes from: "-redis-host" or "REDIS_HOST".
 func (f *Flags) source(name string) string {
-	if !f.given[name] && os.Getenv(envName(name)) != "" {
+	if !f.given[name] && !f.noEnv[name] && os.Getenv(envName(name)) != "" {
 		return envName(name)
 	}
 	return "-" + name

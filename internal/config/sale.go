@@ -8,7 +8,8 @@ import (
 )
 
 type saleFlags struct {
-	Sale             string // id of the one to join, "" for any: it is opened if need be
+	Sale             string       // id of the one to join, "" for any: it is opened if need be
+	Times            redisx.Times // when it opens and closes, if this server is the one that opens it
 	SnapshotInterval time.Duration
 }
 
@@ -18,6 +19,15 @@ func (c *saleFlags) add(f *Flags, redis *redisx.Config) {
 		"`id` of the sale to join: the start fails if Redis does not hold it, and no other is opened; "+
 			"an empty SALE is refused")
 	f.refuseEmpty("sale", "name a sale, or leave it out to join or open any")
+	f.Moment(&c.Times.OpensAt, "opens-at", "`time` at which a new sale opens, with a zone, such as "+
+		"2026-11-22T10:00:00+01:00; by the clock of Redis (default: at once)")
+	f.Moment(&c.Times.ClosesAt, "closes-at", "`time` at which a new sale closes, the same (default: never)")
+	f.Check(func() error {
+		if opens, closes := c.Times.OpensAt, c.Times.ClosesAt; !closes.IsZero() && !closes.After(opens) {
+			return fmt.Errorf("%s is not after %s", f.source("closes-at"), f.source("opens-at"))
+		}
+		return nil
+	})
 	f.Time(&redis.CartTTL, "cart-ttl", time.Hour, time.Second, 365*24*time.Hour,
 		"`time` a cart lives from its first piece on, in whole seconds")
 	f.Check(func() error {

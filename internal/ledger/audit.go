@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"flashsale/redisx"
 )
@@ -73,7 +72,7 @@ func (a *Audit) found(counter *int, format string, args ...any) {
 // at the first look and not in the stream at the second was committed before the third, the one at the
 // database. An order that only the third look has seen is looked up in Redis again.
 func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
-	sale, leave, err := join(ctx, cfg.Redis, cfg.Sale, len(cfg.Prices))
+	sale, leave, err := redisx.Connect(ctx, cfg.Redis, cfg.Sale, len(cfg.Prices))
 	if err != nil {
 		return nil, err
 	}
@@ -121,15 +120,15 @@ func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 func (a *Audit) compare(book book, sale *redisx.Sale, placed map[uint32]entry, row entry) error {
 	want, known := placed[row.user]
 	if !known {
-		items, err := sale.Order(row.user)
+		order, err := sale.Order(row.user)
 		if err != nil {
 			return err
 		}
-		if len(items) == 0 {
+		if len(order.Items) == 0 {
 			a.found(&a.Extra, "extra: order %s of user %d", row.id, row.user)
 			return nil
 		}
-		want = book.entry(redisx.Order{User: row.user, Items: items}, row.placed)
+		want = book.entry(order)
 	}
 	if row.id != want.id { // a second row of the user, or one with the user of another
 		a.found(&a.Extra, "extra: order %s of user %d, whose order is %s", row.id, row.user, want.id)
@@ -159,7 +158,7 @@ func (b book) readAll(ctx context.Context, sale *redisx.Sale) (map[uint32]entry,
 			return nil, fmt.Errorf("cannot read the orders in Redis: %w", err)
 		}
 		for _, order := range page {
-			placed[order.User] = b.entry(order, time.Time{})
+			placed[order.User] = b.entry(order)
 		}
 	}
 }

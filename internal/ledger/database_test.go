@@ -48,7 +48,7 @@ func testIdempotent(t *testing.T, server *mariadbtest.Server) {
 	book := book{sale: s.ID(), prices: prices}
 	var entries []entry
 	for _, user := range users(2, 4) {
-		entries = append(entries, book.entry(redisx.Order{User: user, Items: basket(user)}, time.Now()))
+		entries = append(entries, book.entry(redisx.Order{User: user, Items: basket(user), Placed: time.Now()}))
 	}
 	for _, batch := range [][]entry{entries[:2], entries, entries[1:]} {
 		if err := db.write(t.Context(), batch); err != nil {

@@ -40,7 +40,7 @@ func (s *shop) half(t *testing.T, l *Ledger) {
 	if err := l.cfg.Database.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	first := []entry{l.book.entry(orders[0].Order, orders[0].Placed)}
+	first := []entry{l.book.entry(orders[0].Order)}
 	if err := l.cfg.Database.write(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func (s *shop) settle(user uint32) bool {
 		case try > 1_000_000:
 			return false
 		}
-		if items, err := s.Order(user); err == nil && len(items) > 0 {
+		if order, err := s.Order(user); err == nil && len(order.Items) > 0 {
 			return true
 		}
 		if errors.Is(err, redisx.ErrOverLimit) { // pieces of an earlier try are in the cart

@@ -3,22 +3,17 @@ package ledger
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"sync"
-	"time"
 
 	"flashsale/redisx"
 )
 
-// joinPause is the time between two looks whether the sale answers.
-const joinPause = 10 * time.Millisecond
-
-// fill writes every order of the sale, because some were placed before the stream was there. Their time is
-// not known. Orders that are in the stream too keep their time, or get it from there.
+// fill writes every order of the sale, because some were placed before the stream was there. The time of
+// those that a server of an older version has placed is not known. Orders that are in the stream too keep
+// their time, or get it from there.
 func (l *Ledger) fill(ctx context.Context, stream *redisx.Stream) error {
-	sale, leave, err := join(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices))
+	sale, leave, err := redisx.Connect(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices))
 	if err != nil {
 		return err
 	}
@@ -36,7 +31,7 @@ func (l *Ledger) fill(ctx context.Context, stream *redisx.Stream) error {
 		for start := 0; start < len(page); start += batchMax {
 			var entries []entry
 			for _, order := range page[start:min(start+batchMax, len(page))] {
-				entries = append(entries, l.book.entry(order, time.Time{}))
+				entries = append(entries, l.book.entry(order))
 			}
 			if err := l.cfg.Database.write(ctx, entries); err != nil {
 				return err
@@ -49,28 +44,4 @@ func (l *Ledger) fill(ctx context.Context, stream *redisx.Stream) error {
 			"orders", count)
 	}
 	return stream.Filled()
-}
-
-// join connects to the sale until leave. It waits as long as Redis may take to answer a call.
-func join(ctx context.Context, cfg redisx.Config, id string, foods int) (
-	sale *redisx.Sale, leave func(), err error,
-) {
-	sale = redisx.Join(cfg, id, foods, 0) // without users: it changes no carts
-	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	running.Go(func() { sale.Run(ctx) })
-	leave = func() {
-		cancel()
-		running.Wait()
-	}
-	for limit := time.Now().Add(cfg.Timeout); ; time.Sleep(joinPause) {
-		if err = sale.Check(); err == nil || errors.Is(err, redisx.ErrSaleGone) || time.Now().After(limit) {
-			break
-		}
-	}
-	if err != nil {
-		leave()
-		return nil, nil, fmt.Errorf("cannot read the orders of sale %s: %w", id, err)
-	}
-	return sale, leave, nil
 }

@@ -180,7 +180,7 @@ func (l *Ledger) move(ctx context.Context, stream *redisx.Stream, orders []redis
 	}
 	entries := make([]entry, len(orders))
 	for i, order := range orders {
-		entries[i] = l.book.entry(order.Order, order.Placed)
+		entries[i] = l.book.entry(order.Order)
 	}
 	if err := l.cfg.Database.write(ctx, entries); err != nil {
 		return err

@@ -41,7 +41,7 @@ func openShop(t *testing.T, redis redisx.Config, server *mariadbtest.Server, nam
 	if err != nil {
 		t.Fatal(err)
 	}
-	sale, leave, err := join(t.Context(), redis, opened.Sale, len(prices))
+	sale, leave, err := redisx.Connect(t.Context(), redis, opened.Sale, len(prices))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flashsale/internal/figures"
+	"flashsale/redisx"
 )
 
 const nanoseconds = 1e9 // of a second
@@ -82,10 +83,10 @@ func (c collector) running(out chan<- prometheus.Metric, now time.Time) {
 
 // sale asks Redis. While it is away its figures are missing, and nothing else is asked of it.
 func (c collector) sale(out chan<- prometheus.Metric) {
-	var stock []int64
+	var found redisx.Snapshot
 	var unknown error
 	var asking sync.WaitGroup
-	asking.Go(func() { stock, unknown = c.cfg.Watch.Stock() }) // with the other question: one round trip
+	asking.Go(func() { found, unknown = c.cfg.Watch.Look() }) // with the other question: one round trip
 	backlog, err := c.cfg.Watch.Ready()
 	asking.Wait()
 	if err != nil {
@@ -97,20 +98,31 @@ func (c collector) sale(out chan<- prometheus.Metric) {
 		out <- ledgerLag.value(float64(backlog.Orders))
 	}
 	if unknown == nil {
-		pieces, gone := int64(0), 0
-		for _, n := range stock {
-			if pieces += n; n == 0 {
-				gone++
-			}
-		}
-		out <- stockPieces.value(float64(pieces))
-		out <- piecesSold.value(float64(c.cfg.Pieces - pieces))
-		out <- soldOut.value(float64(gone))
+		c.snapshot(out, &found)
 	}
 	if c.cfg.Replies != nil {
 		if n, err := c.cfg.Replies(); err == nil {
 			out <- vkWaiting.value(float64(n))
 		}
+	}
+}
+
+// snapshot makes the metrics of the sale as Redis has it.
+func (c collector) snapshot(out chan<- prometheus.Metric, found *redisx.Snapshot) {
+	left, sold, gone := int64(0), c.cfg.Pieces, 0
+	for i, n := range found.Left {
+		left += n
+		sold += found.Restocked[i] - n
+		if n == 0 {
+			gone++
+		}
+	}
+	out <- stockPieces.value(float64(left))
+	out <- piecesSold.value(float64(sold))
+	out <- soldOut.value(float64(gone))
+	out <- saleOrders.value(float64(found.Orders))
+	for _, state := range redisx.States {
+		out <- saleState.value(flag(found.State == state), string(state))
 	}
 }
 

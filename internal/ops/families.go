@@ -38,6 +38,8 @@ var (
 	stockPieces = gauge("stock_pieces", "Pieces left of all foods.")
 	soldOut     = gauge("foods_sold_out", "Foods without a piece left.")
 	piecesSold  = gauge("sale_pieces_sold", "Pieces sold so far by all servers of the sale.")
+	saleOrders  = gauge("sale_orders", "Orders placed so far by all servers of the sale.")
+	saleState   = gauge("sale_state", "1 for the state that the sale is in, 0 for the others.", "state")
 	snapshotAge = gauge("snapshot_age_seconds",
 		"Time since the worker that is furthest behind has read the stock.")
 

@@ -159,6 +159,8 @@ func TestMetrics(t *testing.T) {
 	cfg, workers := newConfig(t, server)
 	count(workers)
 	server.Do(t, "XADD orders_"+cfg.Watch.ID()+" * user 1 items 1:1,")
+	server.Do(t, "HSET stock_"+cfg.Watch.ID()+" +1 4 +3 -2 orders 3")
+	server.Do(t, "HSET sale paused 1")
 	text := awaitRedis(t, serve(t, cfg), "1")
 	got := values(text)
 	for name, want := range map[string]string{
@@ -170,7 +172,8 @@ func TestMetrics(t *testing.T) {
 		`request_duration_seconds_bucket{call="POST /orders",code="4xx",le="+Inf"}`:   "2",
 		`request_duration_seconds_sum{call="POST /orders",code="2xx"}`:                "0.0014",
 		`refusals_total{reason="FOOD_OUT_OF_STOCK"}`:                                  "2",
-		"orders_placed_total": "2", "stock_pieces": "15", "foods_sold_out": "1", "sale_pieces_sold": "5",
+		"orders_placed_total": "2", "stock_pieces": "15", "foods_sold_out": "1", "sale_pieces_sold": "7",
+		"sale_orders": "3", `sale_state{state="paused"}`: "1", `sale_state{state="open"}`: "0",
 		`connections{worker="0"}`: "5", `connections{worker="1"}`: "6", `connections_max{worker="1"}`: "100",
 		`live_viewers{worker="1"}`: "4", "live_viewers_dropped_total": "2",
 		"connections_refused_total": "2", "redis_reconnects_total": "2", "redis_batches_total": "2",

@@ -139,13 +139,21 @@ func (s *server) certificate() (left time.Duration, found bool) {
 // idleMin is how long no server may place an order. Less is not judged: a slow sale has pauses.
 const idleMin = time.Minute
 
+// isOpen reports whether the sale is open in a reading. A server of an older version does not tell: its sales
+// are always open.
+func isOpen(r *reading) bool {
+	open, found := r.by("flashsale_sale_state", "state")["open"]
+	return !found || open > 0
+}
+
 // hasNoOrders is the condition of the whole sale: it goes on, but no server places an order.
 func hasNoOrders(servers []*server) bool {
 	const placed = "flashsale_orders_placed_total"
 	var sold, left float64
 	for _, s := range servers {
 		from := s.since(idleMin)
-		if from == nil || s.seconds(from) < 0.9*idleMin.Seconds() || s.grown(from, placed) > 0 {
+		if from == nil || s.seconds(from) < 0.9*idleMin.Seconds() || s.grown(from, placed) > 0 ||
+			!isOpen(from) || !isOpen(s.now()) {
 			return false
 		}
 		sold = max(sold, s.now().sum("flashsale_sale_pieces_sold"))

@@ -92,12 +92,18 @@ type printLine func(name, format string, values ...any)
 // printSale shows what the servers share. Each of them knows it, unless Redis is away.
 func printSale(list []*server, line printLine) {
 	var sale []string
+	state := ""
 	var left, sold, gone, placed, rate float64
 	known := false
 	for _, s := range list {
 		now := s.now()
 		if id := now.label("flashsale_sale_info", "sale"); !slices.Contains(sale, id) {
 			sale = append(sale, id)
+		}
+		for name, on := range now.by("flashsale_sale_state", "state") {
+			if on > 0 {
+				state = ", " + name
+			}
 		}
 		if pieces, found := now.value("flashsale_stock_pieces"); found {
 			known, left = true, pieces
@@ -106,7 +112,7 @@ func printSale(list []*server, line printLine) {
 		placed += now.sum("flashsale_orders_placed_total")
 		rate += s.grown(s.before(), "flashsale_orders_placed_total") / s.seconds(s.before())
 	}
-	line("sale", "%s", strings.Join(sale, ", "))
+	line("sale", "%s%s", strings.Join(sale, ", "), state)
 	line("orders", "%.0f placed since the start of the servers (%d), %.1f a second", placed, len(list), rate)
 	if known {
 		line("stock", "%.0f of %.0f pieces left, %.0f foods sold out", left, left+sold, gone)

@@ -168,6 +168,10 @@ func TestAllIsWell(t *testing.T) {
 		"orders":                        {at(t, 0, selling+"7\n"), at(t, 60, selling+"8\n")},
 		"a sale that did not begin": {at(t, 0, "flashsale_orders_placed_total 0\nflashsale_stock_pieces 9\n"),
 			at(t, 60, "flashsale_orders_placed_total 0\nflashsale_stock_pieces 9\n")},
+		"a paused sale": {at(t, 0, selling+"7\n"+"flashsale_sale_state{state=\"open\"} 0\n"),
+			at(t, 60, selling+"7\n"+"flashsale_sale_state{state=\"open\"} 0\n")},
+		"a sale that was just opened again": {at(t, 0, selling+"7\n"+"flashsale_sale_state{state=\"open\"} 0\n"),
+			at(t, 60, selling+"7\n"+"flashsale_sale_state{state=\"open\"} 1\n")},
 		"a sale that is sold out": {at(t, 0, "flashsale_sale_pieces_sold 9\n"),
 			at(t, 60, "flashsale_sale_pieces_sold 9\nflashsale_stock_pieces 0\n")},
 	} {

@@ -14,6 +14,8 @@ func busy(t *testing.T, seconds, connections, queued, slow int) *reading {
 	orders := 10250 + 250*seconds
 	const name = "flashsale_request_duration_seconds"
 	return at(t, seconds, fmt.Sprintf(`flashsale_sale_info{sale="zv2hq6ya"} 1
+flashsale_sale_state{state="open"} 1
+flashsale_sale_state{state="paused"} 0
 flashsale_stock_pieces 58000
 flashsale_sale_pieces_sold 42000
 flashsale_foods_sold_out 17

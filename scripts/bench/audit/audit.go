@@ -50,6 +50,8 @@ type Evidence struct {
 	Retried  bool             // with -retry
 	orders   []Order
 	listings []listing
+
+	restocked map[int64]int64 // pieces of a food that root has added, less those taken back
 }
 
 // Begin takes the orders there as those from before the load.
@@ -82,6 +84,9 @@ func (b *Books) Read(ctx context.Context, ev *Evidence) error {
 			return err
 		}
 		if ev.listings, err = b.listings(ctx); err != nil {
+			return err
+		}
+		if ev.restocked, err = b.restocked(ctx); err != nil {
 			return err
 		}
 		if ev.checkStock().Violations == 0 || ev.matchFoods() != nil || time.Now().After(deadline) {

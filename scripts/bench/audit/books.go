@@ -18,7 +18,7 @@ import (
 const (
 	booksTimeout  = 2 * time.Minute // for one reading of orders or foods
 	probeTimeout  = 2 * time.Second // for the question whether a server speaks TLS
-	ordersBodyMax = 1 << 30         // bytes of /admin/orders: some ten million orders
+	ordersBodyMax = 1 << 30         // bytes of /admin/orders: some ten million orders; and of /admin/log
 	foodsBodyMax  = 16 << 20        // bytes of /foods
 	loginBodyMax  = 4 << 10
 	readyBodyMax  = 64 << 10
@@ -129,6 +129,33 @@ func (b *Books) orders(ctx context.Context) ([]Order, error) {
 		})
 	})
 	return orders, err
+}
+
+// restocked reads from the log of the sale how many pieces of each food were added, from the first server that
+// answers. Servers without a log add none.
+func (b *Books) restocked(ctx context.Context) (map[int64]int64, error) {
+	var log []struct {
+		What string `json:"what"`
+		Food int64  `json:"food_id"`
+		Add  int64  `json:"add"`
+	}
+	err := b.anywhere(func(server string) error {
+		return b.call(ctx, server, "GET", "/admin/log", nil, func(body io.Reader) error {
+			log = nil
+			return json.NewDecoder(io.LimitReader(body, ordersBodyMax)).Decode(&log)
+		})
+	})
+	var answer *statusError
+	if errors.As(err, &answer) && answer.status == http.StatusNotFound {
+		return nil, nil
+	}
+	restocked := map[int64]int64{}
+	for _, entry := range log {
+		if entry.What == "stock" {
+			restocked[entry.Food] += entry.Add
+		}
+	}
+	return restocked, err
 }
 
 // listings reads the food list of every server that answers; none is an error.

@@ -93,14 +93,15 @@ func (ev *Evidence) checkOversold() Check {
 	c := Check{Name: Oversold, Examined: len(ev.Sale.Foods)}
 	sold := ev.sold()
 	for _, f := range ev.Sale.Foods {
-		if sold[f.ID] > f.Stock {
-			c.Violate("food %d is sold %d times, there were %d", f.ID, sold[f.ID], f.Stock)
+		if there := f.Stock + ev.restocked[f.ID]; sold[f.ID] > there {
+			c.Violate("food %d is sold %d times, there were %d", f.ID, sold[f.ID], there)
 		}
 	}
 	return c
 }
 
-// checkStock: on every server, the pieces left and the pieces sold add up to the initial stock.
+// checkStock: on every server, the pieces left and the pieces sold add up to what
+// was there: the initial stock and what was restocked.
 func (ev *Evidence) checkStock() Check {
 	c := Check{Name: Stock}
 	sold := ev.sold()
@@ -117,9 +118,9 @@ func (ev *Evidence) checkStock() Check {
 			stock, listed := left[f.ID]
 			if !listed {
 				c.Violate("%s does not list food %d", l.server, f.ID)
-			} else if stock+sold[f.ID] != f.Stock {
+			} else if there := f.Stock + ev.restocked[f.ID]; stock+sold[f.ID] != there {
 				c.Violate("food %d on %s: %d left + %d sold is not %d", f.ID, l.server, stock,
-					sold[f.ID], f.Stock)
+					sold[f.ID], there)
 			}
 			delete(left, f.ID)
 		}

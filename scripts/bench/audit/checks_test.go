@@ -2,6 +2,7 @@ package audit
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"flashsale/internal/catalog"
@@ -34,6 +35,32 @@ func soundEvidence() *Evidence {
 			{"a:1", []Offer{{ID: 1, Price: 3, Stock: 1}, {ID: 2, Price: 5, Stock: 7}}},
 			{"b:1", []Offer{{ID: 1, Price: 3, Stock: 1}, {ID: 2, Price: 5, Stock: 7}}},
 		},
+	}
+}
+
+// What was restocked was there too, and what was taken back was not.
+func TestRestockedEvidence(t *testing.T) {
+	ev := soundEvidence()
+	ev.restocked = map[int64]int64{1: 5, 2: -3}
+	for _, l := range ev.listings {
+		l.foods[0].Stock += 5
+		l.foods[1].Stock -= 3
+	}
+	if names := failed(ev.Checks()); names != nil {
+		t.Errorf("failed %q", names)
+	}
+	if err := ev.matchStock(); err != nil {
+		t.Error(err)
+	}
+	ev.restocked[2] = -8
+	for _, want := range []string{"food 2 is sold 3 times, there were 2", "food 2 on a:1: 4 left + 3 sold is not 2"} {
+		found := false
+		for _, c := range ev.Checks() {
+			found = found || slices.Contains(c.Examples, want)
+		}
+		if !found {
+			t.Errorf("no check shows %q", want)
+		}
 	}
 }
 

@@ -7,7 +7,7 @@ const (
 	Pieces       = "every order has 1 to 3 pieces of known foods" // sale.PiecesMax
 	Totals       = "every order's total is the price of its pieces"
 	Oversold     = "no food is sold over its stock"
-	Stock        = "stock left + sold = initial stock, for every food on every server"
+	Stock        = "stock left + sold = initial stock + restocked, for every food on every server"
 	Acknowledged = "every order answered 200 is there, for its user"
 	Sent         = "every order of this run has the pieces that were sent"
 	Unexpected   = "no order came from nowhere, none that was refused"

@@ -54,7 +54,7 @@ func (ev *Evidence) matchStock() error {
 		off := make([]int64, len(l.foods))
 		for i, offered := range l.foods {
 			f, _ := ev.Sale.Food(offered.ID)
-			off[i] = offered.Stock + sold[f.ID] - f.Stock
+			off[i] = offered.Stock + sold[f.ID] - f.Stock - ev.restocked[f.ID]
 		}
 		at := slices.IndexFunc(off, func(n int64) bool { return n > 0 && len(ev.orders) == 0 })
 		if at < 0 && slices.Min(off) == slices.Max(off) {
@@ -62,7 +62,7 @@ func (ev *Evidence) matchStock() error {
 		}
 		if at >= 0 && off[at] != 0 {
 			offered := l.foods[at]
-			began := offered.Stock + sold[offered.ID]
+			began := offered.Stock + sold[offered.ID] - ev.restocked[offered.ID]
 			return otherSettings(l.server, "began with %d pieces of food %d (%d left + %d sold), bench "+
 				"was told %d",
 				began, offered.ID, offered.Stock, sold[offered.ID], began-off[at])

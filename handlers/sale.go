@@ -1,0 +1,128 @@
+package handlers
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/redisx"
+)
+
+// operator is the name of user 1 in the log of the sale.
+const operator = "root"
+
+// milliseconds is RFC 3339 in UTC, to the millisecond.
+const milliseconds = "2006-01-02T15:04:05.000Z"
+
+// Publish takes a snapshot of the sale: it makes the bodies of GET /sale and GET /foods. One goroutine calls
+// it.
+func (s *Server) Publish(found redisx.Snapshot) {
+	body := s.appendSale(nil, &found)
+	s.sale.Store(&body)
+	if s.foods.Load() != nil && slices.Equal(found.Left, s.last.Left) &&
+		slices.Equal(found.Restocked, s.last.Restocked) {
+		return // two lists in a row are the same text
+	}
+	s.last = found
+	s.countSold(&found)
+	s.publishFoods(found.Left)
+}
+
+// showSale sends the ready-made body.
+func (s *Server) showSale(ctx *fasthttp.RequestCtx, _ call) {
+	if body := s.sale.Load(); body != nil {
+		replyRaw(ctx, *body)
+	} else {
+		reply(ctx, errUnavailable)
+	}
+}
+
+// appendSale appends a snapshot as JSON.
+func (s *Server) appendSale(dst []byte, found *redisx.Snapshot) []byte {
+	left, sold := int64(0), int64(0)
+	for i, food := range s.cfg.Catalog.Foods() {
+		left += found.Left[i]
+		sold += food.Stock + found.Restocked[i] - found.Left[i]
+	}
+	dst = append(append(dst, `{"id":"`...), s.cfg.Sale.ID()...)
+	dst = append(append(dst, `","state":"`...), found.State...)
+	dst = appendTime(append(dst, `","now":`...), found.Now)
+	dst = appendTime(append(dst, `,"opens_at":`...), found.OpensAt)
+	dst = appendTime(append(dst, `,"closes_at":`...), found.ClosesAt)
+	dst = strconv.AppendInt(append(dst, `,"pieces_left":`...), left, 10)
+	dst = strconv.AppendInt(append(dst, `,"pieces_sold":`...), sold, 10)
+	dst = strconv.AppendInt(append(dst, `,"orders":`...), found.Orders, 10)
+	return append(dst, '}')
+}
+
+// appendTime appends a time as a JSON string, null for the zero time.
+func appendTime(dst []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return append(dst, "null"...)
+	}
+	return append(t.UTC().AppendFormat(append(dst, '"'), milliseconds), '"')
+}
+
+// changeSale changes the state and the times of the sale.
+func (s *Server) changeSale(ctx *fasthttp.RequestCtx, _ call) {
+	members := [3]member{{name: "state"}, {name: "opens_at"}, {name: "closes_at"}}
+	if f := readBody(ctx.PostBody(), members[:]); f != nil {
+		reply(ctx, f)
+		return
+	}
+	change, f := readChange(members)
+	if f != nil {
+		reply(ctx, f)
+		return
+	}
+	if _, err := s.cfg.Sale.Change(change); err != nil {
+		s.replyOutcome(ctx, err)
+		return
+	}
+	found, err := s.cfg.Sale.Look()
+	if err != nil {
+		s.replyOutcome(ctx, err)
+		return
+	}
+	replyRaw(ctx, s.appendSale(nil, &found))
+}
+
+// readChange reads what a call wants: at least one of the members.
+func readChange(members [3]member) (c redisx.Change, f *failure) {
+	c.By = operator
+	if members[0].kind+members[1].kind+members[2].kind == 0 {
+		return c, errMalformedJSON
+	}
+	if state := &members[0]; state.kind != 0 {
+		text, ok := state.string()
+		if c.State = redisx.State(text); !ok || !slices.Contains(redisx.States, c.State) {
+			return c, errMalformedJSON
+		}
+	}
+	if c.OpensAt, f = members[1].time(); f != nil {
+		return c, f
+	}
+	c.ClosesAt, f = members[2].time()
+	return c, f
+}
+
+// time reads a time: nil where the member is missing, the zero time for null.
+func (m *member) time() (*time.Time, *failure) {
+	switch {
+	case m.kind == 0:
+		return nil, nil
+	case string(m.raw) == "null":
+		return &time.Time{}, nil
+	}
+	text, ok := m.string()
+	if !ok {
+		return nil, errMalformedJSON
+	}
+	t, err := time.Parse(time.RFC3339, string(text))
+	if err != nil || t.UnixMilli() <= 0 {
+		return nil, errBadTimes
+	}
+	return &t, nil
+}

@@ -1,0 +1,189 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"flashsale/internal/config"
+	"flashsale/redisx"
+)
+
+// The exit codes of flashsale sale.
+const (
+	saleDone = iota
+	saleRefused
+	saleFailed
+)
+
+// terminal is the name of this command in the log of the sale.
+const terminal = "terminal"
+
+// refusals are the errors of a sale in a state that does not permit what was asked.
+var refusals = []error{redisx.ErrStateConflict, redisx.ErrWrongTimes, redisx.ErrNotClosed,
+	redisx.ErrNotExported, redisx.ErrLedgerBehind, errOtherNext}
+
+// runSale is the command that runs a sale from a terminal.
+func runSale(ctx context.Context, p *program, args []string) (code int) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	cfg, err := config.ParseSale(args, p.stdout)
+	if err == nil {
+		p.setLog(cfg.Config, nil)
+		cfg.HideSecrets()
+		err = withStore(ctx, cfg.Config, func(store *store) error {
+			return (&saleCommand{program: p, cfg: cfg, store: store}).run(ctx)
+		})
+	}
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return saleDone
+	}
+	fmt.Fprintln(p.stderr, "flashsale sale:", err)
+	for _, refusal := range refusals {
+		if errors.Is(err, refusal) {
+			return saleRefused
+		}
+	}
+	return saleFailed
+}
+
+// saleCommand is one run of flashsale sale.
+type saleCommand struct {
+	*program
+	cfg   *config.SaleCommand
+	store *store
+}
+
+func (c *saleCommand) run(ctx context.Context) error {
+	if c.cfg.Verb == config.SaleExport {
+		return c.export(ctx)
+	}
+	marker, err := c.marker(ctx)
+	if err != nil {
+		return err
+	}
+	switch c.cfg.Verb {
+	case config.SaleStatus:
+		return c.status(ctx, marker)
+	case config.SaleNew:
+		return c.next(ctx, marker)
+	}
+	return c.change(ctx, marker)
+}
+
+// marker reads the marker of the sale that -sale names, or of the one that is there.
+func (c *saleCommand) marker(ctx context.Context) (*redisx.Marker, error) {
+	marker, err := redisx.ReadMarker(ctx, c.store.redis)
+	switch {
+	case errors.Is(err, redisx.ErrNoSale):
+		return nil, fmt.Errorf("%w; the first server that starts opens one", err)
+	case err != nil:
+		return nil, err
+	case c.cfg.Sale != "" && c.cfg.Sale != marker.Sale:
+		return nil, fmt.Errorf("-sale (SALE) is %s: %w: %s; name that one, or leave -sale out", c.cfg.Sale,
+			redisx.ErrOtherSale, marker.Sale)
+	}
+	return marker, nil
+}
+
+// change opens, pauses or closes the sale.
+func (c *saleCommand) change(ctx context.Context, marker *redisx.Marker) error {
+	sale, leave, err := redisx.Connect(ctx, c.store.redis, marker.Sale, 0)
+	if err != nil {
+		return c.between(err, marker)
+	}
+	defer leave()
+	change := redisx.Change{By: terminal}
+	switch c.cfg.Verb {
+	case config.SaleOpen:
+		change.State = redisx.StateOpen
+		if !c.cfg.At.IsZero() {
+			change.State, change.OpensAt = redisx.StateScheduled, &c.cfg.At
+		}
+	case config.SalePause:
+		change.State = redisx.StatePaused
+	case config.SaleClose:
+		change.State = redisx.StateClosed
+		if !c.cfg.At.IsZero() {
+			change.State, change.ClosesAt = "", &c.cfg.At
+		}
+	}
+	turn, err := sale.Change(change)
+	switch {
+	case errors.Is(err, redisx.ErrStateConflict) && !c.cfg.At.IsZero():
+		return fmt.Errorf("%w: it is %s, and it is %s by the clock of Redis; -at must be a time to come", err,
+			turn.State, momentText(turn.Now))
+	case errors.Is(err, redisx.ErrStateConflict):
+		return fmt.Errorf("%w: it is %s", err, turn.State)
+	case errors.Is(err, redisx.ErrWrongTimes):
+		return fmt.Errorf("%w: it opens at %s and closes at %s", err, momentText(turn.OpensAt),
+			momentText(turn.ClosesAt))
+	case err != nil:
+		return err
+	}
+	c.printState(marker.Sale, turn)
+	return nil
+}
+
+// between adds what to do where the next sale is being opened.
+func (c *saleCommand) between(err error, marker *redisx.Marker) error {
+	if marker.Next != "" {
+		return fmt.Errorf("%w %s in the place of %s; flashsale sale new, or the start of a server, completes that",
+			redisx.ErrTurning, marker.Next, marker.Sale)
+	}
+	return err
+}
+
+func (c *saleCommand) printState(id string, turn redisx.Turn) {
+	fmt.Fprintf(c.stdout, "sale %s: %s\n", id, turn.State)
+	c.line("now", "%s, by the clock of Redis", momentText(turn.Now))
+	c.line("opens at", "%s", momentText(turn.OpensAt))
+	c.line("closes at", "%s", momentText(turn.ClosesAt))
+}
+
+func (c *saleCommand) line(name, format string, values ...any) {
+	fmt.Fprintf(c.stdout, "  %-10s %s\n", name, fmt.Sprintf(format, values...))
+}
+
+// status prints what the sale is at this moment.
+func (c *saleCommand) status(ctx context.Context, marker *redisx.Marker) error {
+	if marker.Next != "" {
+		return c.between(nil, marker)
+	}
+	loaded, err := c.catalogue(ctx)
+	if err != nil {
+		return err
+	}
+	first := firstStock(loaded)
+	if _, err := redisx.Find(ctx, c.store.redis, first.Catalog, marker.Sale); err != nil {
+		return refusedSale(err, c.store)
+	}
+	sale, leave, err := redisx.Connect(ctx, c.store.redis, marker.Sale, len(first.Stock))
+	if err != nil {
+		return err
+	}
+	defer leave()
+	found, err := sale.Look()
+	if err != nil {
+		return err
+	}
+	left, sold, restocked := int64(0), int64(0), int64(0)
+	for i, pieces := range first.Stock {
+		left, restocked = left+found.Left[i], restocked+found.Restocked[i]
+		sold += pieces + found.Restocked[i] - found.Left[i]
+	}
+	c.printState(marker.Sale, found.Turn)
+	c.line("pieces", "%d left, %d sold (%d restocked)", left, sold, restocked)
+	c.line("orders", "%d", found.Orders)
+	if !marker.Exported.IsZero() {
+		c.line("exported", "%s, %d orders", marker.Exported.Format(time.RFC3339), marker.Orders)
+	}
+	if len(marker.Previous) > 0 {
+		c.line("before", "sale %s", marker.Previous[0])
+	}
+	return nil
+}

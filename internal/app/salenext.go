@@ -1,0 +1,60 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"flashsale/redisx"
+)
+
+// errOtherNext is the outcome of opening the next sale while another one is opened.
+var errOtherNext = errors.New("another next sale was opened")
+
+// next opens the next sale, of the foods of the flags.
+func (c *saleCommand) next(ctx context.Context, before *redisx.Marker) error {
+	loaded, err := c.catalogue(ctx)
+	if err != nil {
+		return err
+	}
+	first := firstStock(loaded)
+	id, own, err := redisx.OpenNext(ctx, c.store.redis, redisx.Next{Before: before.Sale,
+		Catalog: first.Catalog, Stock: first.Stock, Times: c.cfg.Times, Delete: c.cfg.Delete, Force: c.cfg.Force})
+	if err != nil {
+		return refusedNext(err)
+	}
+	opened, err := redisx.ReadMarker(ctx, c.store.redis)
+	switch {
+	case err != nil:
+		return err
+	case !own && opened.Catalog != first.Catalog:
+		return fmt.Errorf("%w: sale %s of %s, which an earlier call has begun", errOtherNext, id, opened.Catalog)
+	case !own:
+		fmt.Fprintf(c.stdout, "sale %s is there; an earlier call has begun it\n", id)
+	default:
+		fmt.Fprintf(c.stdout, "sale %s is there\n", id)
+	}
+	c.line("foods", "%s", first.Catalog)
+	if past, err := redisx.OpenPast(ctx, c.store.redis, before.Sale); err == nil {
+		past.Close()
+		c.line("before", "sale %s is kept: flashsale sale export -sale %[1]s", before.Sale)
+	}
+	c.line("servers", "those with this catalogue take it over by themselves; others need it, then SIGHUP or a restart")
+	return nil
+}
+
+// refusedNext adds what to do to the reason why the next sale is not opened.
+func refusedNext(err error) error {
+	switch {
+	case errors.Is(err, redisx.ErrNotClosed):
+		return fmt.Errorf("%w; run flashsale sale close, then export, or add -force", err)
+	case errors.Is(err, redisx.ErrNotExported):
+		return fmt.Errorf("%w; run flashsale sale export -o FILE, or add -force", err)
+	case errors.Is(err, redisx.ErrLedgerBehind):
+		return fmt.Errorf("%w; wait for a server with -ledger to write them, or add -force: then they are only in "+
+			"the orders that are kept", err)
+	case errors.Is(err, redisx.ErrSaleGone):
+		return fmt.Errorf("%w: another call has just opened the next sale", errOtherNext)
+	}
+	return err
+}

@@ -1,0 +1,118 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What flashsale sale does.
+const (
+	SaleStatus = "status"
+	SaleOpen   = "open"
+	SalePause  = "pause"
+	SaleClose  = "close"
+	SaleExport = "export"
+	SaleNew    = "new"
+)
+
+// SaleCommand is what flashsale sale is to do, with the settings of the servers.
+type SaleCommand struct {
+	*Config
+	Verb string
+
+	At     time.Time // SaleOpen, SaleClose: the time, zero for now
+	Output string    // SaleExport: file, "" for standard output
+	Format string    // SaleExport: "csv" or "jsonl"
+
+	Delete bool // SaleNew: the orders of the sale before
+	Force  bool // SaleNew
+}
+
+// saleVerbs are what flashsale sale does, in the order of its help.
+var saleVerbs = []struct{ name, usage string }{
+	{SaleStatus, "prints what GET /sale answers: state, times, pieces and orders"},
+	{SaleOpen, "opens the sale now, or at -at; a paused or closed one opens again"},
+	{SalePause, "pauses the sale: orders are refused until it is opened"},
+	{SaleClose, "closes the sale now, or at -at"},
+	{SaleExport, "writes all orders as CSV or JSON lines; with -sale those of a sale of the past that was kept"},
+	{SaleNew, "opens the next sale in the place of the one that is closed and exported"},
+}
+
+const saleUsageEnd = `It asks Redis directly, with the flags and the environment of the servers; these need not run.
+Exit code: 0 done, 1 the state of the sale does not permit it, 2 it failed or a flag is wrong.
+`
+
+func saleUsage() string {
+	var text strings.Builder
+	text.WriteString("flashsale sale status|open|pause|close|export|new [flags] runs a sale from a terminal.\n")
+	for _, verb := range saleVerbs {
+		fmt.Fprintf(&text, "  %-7s %s\n", verb.name, verb.usage)
+	}
+	return text.String() + "flashsale sale VERB -h has its flags.\n" + saleUsageEnd
+}
+
+// ParseSale reads the arguments of flashsale sale. After -h the error is flag.ErrHelp.
+func ParseSale(args []string, out io.Writer) (*SaleCommand, error) {
+	verb := ""
+	if len(args) > 0 {
+		verb = args[0]
+	}
+	if slices.Contains([]string{"-h", "-help", "--help"}, verb) {
+		fmt.Fprint(out, saleUsage())
+		return nil, flag.ErrHelp
+	}
+	i := slices.IndexFunc(saleVerbs, func(v struct{ name, usage string }) bool { return v.name == verb })
+	if i < 0 {
+		return nil, fmt.Errorf("%q is nothing that it does; say status, open, pause, close, export or new "+
+			"(flashsale sale -h)", verb)
+	}
+	c := &SaleCommand{Verb: verb}
+	usage := fmt.Sprintf("flashsale sale %s [flags] %s.\n", verb, saleVerbs[i].usage) + saleUsageEnd
+	c.Config = newConfig(c.add)
+	if err := c.flags.Parse(args[1:], out, usage); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// add adds the flags of the verb, before those of the servers.
+func (c *SaleCommand) add(f *Flags) {
+	if c.Verb == SaleStatus || c.Verb == SalePause {
+		return
+	}
+	f.Group("Flags of " + c.Verb + ", without environment names")
+	switch c.Verb {
+	case SaleOpen, SaleClose:
+		f.Moment(&c.At, "at", "`time` with a zone, such as 2026-11-22T10:00:00+01:00; by the clock of Redis "+
+			"(default: now)")
+		f.argumentsOnly("at")
+	case SaleExport:
+		f.Text(&c.Output, "o", "", "`file` to write, which is replaced only by a whole export (default: standard "+
+			"output)")
+		f.Choice(&c.Format, "format", []string{"csv", "jsonl"}, "`csv|jsonl`: a table for spreadsheets, or an object "+
+			"a line")
+		f.argumentsOnly("o", "format")
+	case SaleNew:
+		c.addNew(f)
+	}
+}
+
+func (c *SaleCommand) addNew(f *Flags) {
+	var keep bool
+	f.Switch(&keep, "keep", "keep the orders of the sale before under its id (that is the default)")
+	f.Switch(&c.Delete, "delete", "delete them instead, with its log and its stock")
+	f.Switch(&c.Force, "force", "also when the sale is not closed, its orders were not exported since, or not all "+
+		"are in the database of -ledger")
+	f.argumentsOnly("keep", "delete", "force")
+	f.Check(func() error {
+		if keep && c.Delete {
+			return errors.New("-keep and -delete are both set; choose one")
+		}
+		return nil
+	})
+}

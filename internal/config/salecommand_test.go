@@ -1,0 +1,88 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseSale(t *testing.T) {
+	clearEnvironment(t)
+	for name, value := range map[string]string{"O": "x", "AT": "never", "FORCE": "true", "DELETE": "true",
+		"FORMAT": "xml", "REDIS_HOST": "cache"} {
+		t.Setenv(name, value)
+	}
+	at := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		args string
+		want SaleCommand
+	}{
+		{"status", SaleCommand{}},
+		{"open", SaleCommand{}},
+		{"open -at 2026-11-22T10:00:00+08:00", SaleCommand{At: at}},
+		{"pause -data d", SaleCommand{}},
+		{"close -at 2026-11-22T02:00:00Z", SaleCommand{At: at}},
+		{"export", SaleCommand{Format: "csv"}},
+		{"export -o f.jsonl -format jsonl -sale abcdefgh", SaleCommand{Format: "jsonl", Output: "f.jsonl"}},
+		{"new -keep -foods 3", SaleCommand{}},
+		{"new -delete -force", SaleCommand{Delete: true, Force: true}},
+	} {
+		c, err := ParseSale(strings.Fields(test.args), io.Discard)
+		if err != nil {
+			t.Errorf("%s: %v", test.args, err)
+			continue
+		}
+		if c.Redis.Address != "cache:6379" || c.Verb != strings.Fields(test.args)[0] {
+			t.Errorf("%s: verb %s, Redis at %s", test.args, c.Verb, c.Redis.Address)
+		}
+		if !c.At.Equal(test.want.At) || c.Output != test.want.Output || c.Format != test.want.Format ||
+			c.Delete != test.want.Delete || c.Force != test.want.Force {
+			t.Errorf("%s: %+v, want %+v", test.args, c, test.want)
+		}
+	}
+}
+
+func TestParseSaleRefuses(t *testing.T) {
+	clearEnvironment(t)
+	for _, test := range []struct{ args, want string }{
+		{"", `"" is nothing that it does; say status, open, pause, close, export or new (flashsale sale -h)`},
+		{"start", `"start" is nothing that it does; say status, open, pause, close, export or new (flashsale sale -h)`},
+		{"open -at tomorrow", `-at is "tomorrow"; it must be a time with a zone, such as 2026-11-22T10:00:00+01:00`},
+		{"pause -at 2026-11-22T02:00:00Z", "flag provided but not defined: -at (-h lists all flags)"},
+		{"export -format xml", `-format is "xml"; it must be csv or jsonl`},
+		{"new -keep -delete", "-keep and -delete are both set; choose one"},
+		{"status now", `unexpected argument "now" (-h lists all flags)`},
+	} {
+		if _, err := ParseSale(strings.Fields(test.args), io.Discard); err == nil || err.Error() != test.want {
+			t.Errorf("%s:\n got %v\nwant %s", test.args, err, test.want)
+		}
+	}
+}
+
+// Each help names its own flags first, without names of the environment, then those of the servers.
+func TestSaleHelp(t *testing.T) {
+	clearEnvironment(t)
+	for args, flags := range map[string]string{"-h": "", "status -h": "", "open -h": "at", "close -h": "at",
+		"export -h": "o format", "new -h": "keep delete force"} {
+		var out strings.Builder
+		if _, err := ParseSale(strings.Fields(args), &out); !errors.Is(err, flag.ErrHelp) {
+			t.Errorf("%s: %v", args, err)
+		}
+		text := out.String()
+		if args != "-h" && !strings.Contains(text, "  -redis host:port  [REDIS]\n") {
+			t.Errorf("the help of %s has no flags of the servers", args)
+		}
+		for name := range strings.FieldsSeq(flags) {
+			at := strings.Index(text, "\n  -"+name)
+			if at < 0 || at > strings.Index(text, "-redis") || strings.Contains(text, "["+envName(name)+"]") {
+				t.Errorf("the help of %s has -%s at %d:\n%.600s", args, name, at, text)
+			}
+		}
+		if !strings.Contains(text, "Exit code: 0 done, ") {
+			t.Errorf("the help of %s names no exit codes", args)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+// Package export writes the orders of a sale as CSV or as JSON lines: one order a line, for people with a
+// spreadsheet and for programs. It turns orders into text and knows nothing of where they come from or go to;
+// README.md has the formats.
+package export
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"flashsale/redisx"
+)
+
+// Format is how orders are written.
+type Format string
+
+// The formats.
+const (
+	CSV       Format = "csv"   // RFC 4180
+	JSONLines Format = "jsonl" // one object a line
+)
+
+// ContentType is the type of a text in the format, for HTTP.
+func (f Format) ContentType() string {
+	if f == CSV {
+		return "text/csv; charset=utf-8; header=present"
+	}
+	return "application/jsonl"
+}
+
+// Book is what turns the orders of a sale into text.
+type Book struct {
+	Format Format
+	Sale   string
+	Prices []int64                  // of food 1, 2, 3, ...
+	Name   func(user uint32) []byte // nil or "" for one who is not known
+}
+
+// AppendHead appends what stands before the first order.
+func (b *Book) AppendHead(dst []byte) []byte {
+	if b.Format == CSV {
+		return append(dst, "order_id,user_id,user_name,items,total,placed_at\r\n"...)
+	}
+	return dst
+}
+
+// Append appends an order.
+func (b *Book) Append(dst []byte, order *redisx.Order) []byte {
+	if b.Format == CSV {
+		return b.appendRow(dst, order)
+	}
+	return b.appendObject(dst, order)
+}
+
+// appendRow appends a row of CSV. No field but the name can have a character that needs quotes.
+func (b *Book) appendRow(dst []byte, order *redisx.Order) []byte {
+	dst = redisx.AppendOrderID(dst, b.Sale, order.User)
+	dst = append(dst, ',')
+	dst = strconv.AppendUint(dst, uint64(order.User), 10)
+	dst = append(dst, ',')
+	dst = appendField(dst, string(b.Name(order.User)))
+	dst = append(dst, ',')
+	for i, item := range order.Items {
+		if i > 0 {
+			dst = append(dst, ' ')
+		}
+		dst = strconv.AppendInt(dst, item.Food, 10)
+		dst = append(dst, '=') // not ":", which a spreadsheet takes for a time of day
+		dst = strconv.AppendInt(dst, item.Count, 10)
+	}
+	dst = append(dst, ',')
+	dst = strconv.AppendInt(dst, b.total(order.Items), 10)
+	dst = append(dst, ',')
+	return append(appendTime(dst, order.Placed), "\r\n"...)
+}
+
+// formulaStarts are the characters with which a spreadsheet takes a field for a formula (OWASP, CSV Injection).
+const formulaStarts = "=+-@\t\r\n＝＋－＠"
+
+// appendField appends a text as a field of CSV. What a spreadsheet would take for a formula gets an apostrophe
+// in front.
+func appendField(dst []byte, text string) []byte {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	first, _ := utf8.DecodeRuneInString(text)
+	guarded := text != "" && strings.ContainsRune(formulaStarts, first)
+	if !guarded && !strings.ContainsAny(text, "\",\r\n") && strings.TrimSpace(text) == text {
+		return append(dst, text...)
+	}
+	dst = append(dst, '"')
+	if guarded {
+		dst = append(dst, '\'')
+	}
+	dst = append(dst, strings.ReplaceAll(text, `"`, `""`)...)
+	return append(dst, '"')
+}
+
+// appendObject appends a line with an object.
+func (b *Book) appendObject(dst []byte, order *redisx.Order) []byte {
+	dst = append(dst, `{"id":"`...)
+	dst = redisx.AppendOrderID(dst, b.Sale, order.User)
+	dst = append(dst, `","user_id":`...)
+	dst = strconv.AppendUint(dst, uint64(order.User), 10)
+	dst = append(dst, `,"username":`...)
+	name, _ := json.Marshal(string(b.Name(order.User))) // a text never fails
+	dst = append(append(dst, name...), `,"items":[`...)
+	for i, item := range order.Items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"food_id":`...)
+		dst = strconv.AppendInt(dst, item.Food, 10)
+		dst = append(dst, `,"price":`...)
+		dst = strconv.AppendInt(dst, b.Prices[item.Food-1], 10)
+		dst = append(dst, `,"count":`...)
+		dst = strconv.AppendInt(dst, item.Count, 10)
+		dst = append(dst, '}')
+	}
+	dst = append(dst, `],"total":`...)
+	dst = strconv.AppendInt(dst, b.total(order.Items), 10)
+	dst = append(dst, `,"placed_at":`...)
+	if order.Placed.IsZero() {
+		return append(dst, "null}\n"...)
+	}
+	return append(appendTime(append(dst, '"'), order.Placed), "\"}\n"...)
+}
+
+func (b *Book) total(items []redisx.Item) (sum int64) {
+	for _, item := range items {
+		sum += b.Prices[item.Food-1] * item.Count
+	}
+	return sum
+}
+
+// appendTime appends a time of UTC to the millisecond (RFC 3339), nothing for the zero time.
+func appendTime(dst []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return dst
+	}
+	return t.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
+}

@@ -1,0 +1,121 @@
+package redisx
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/redisx/pipeline"
+)
+
+// The kinds of entries in the log of a sale.
+const (
+	LogOpened = "opened" // the sale was made
+	LogState  = "state"
+	LogTimes  = "times"
+	LogStock  = "stock"
+)
+
+// LogEntry is a change of the sale in its log. Nothing ever leaves the log.
+type LogEntry struct {
+	At   time.Time // by the clock of Redis, to the millisecond
+	By   string    // "root", "terminal", or "clock" for what came at its time
+	What string    // one of the kinds; what follows belongs to some of them
+
+	StateBefore, StateAfter State // LogState
+	TimesBefore, TimesAfter Times // LogTimes; LogOpened has only those after
+
+	Food, Add   int64 // LogStock
+	StockBefore int64 // LogStock, pieces left
+	StockAfter  int64 // LogStock
+	Pieces      int64 // LogOpened: of all foods
+}
+
+// LogScan reads the log of a sale from its beginning, one page at a time.
+type LogScan struct {
+	sale *Sale
+	from string // the first entry that was not read yet, "" after the last one
+}
+
+// ScanLog starts a scan.
+func (s *Sale) ScanLog() *LogScan { return &LogScan{sale: s, from: "-"} }
+
+// Next returns the next entries, at least one, in their order; io.EOF after the last.
+func (l *LogScan) Next(ctx context.Context) ([]LogEntry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if l.from == "" {
+		return nil, io.EOF
+	}
+	var found presence
+	var page []radix.StreamEntry
+	x := l.sale.prove(pipeline.NewCall(), &found).Command(&page, "XRANGE", logPrefix+l.sale.id, l.from, "+",
+		"COUNT", strconv.Itoa(scanCount))
+	if err := l.sale.read(x, &found); err != nil {
+		return nil, err
+	}
+	if l.from = ""; len(page) == scanCount {
+		l.from = page[len(page)-1].ID.Next().String()
+	}
+	if len(page) == 0 { // a sale that a server of an older version has opened
+		return nil, io.EOF
+	}
+	entries := make([]LogEntry, len(page))
+	for i, entry := range page {
+		var err error
+		if entries[i], err = parseLogEntry(entry); err != nil {
+			return nil, fmt.Errorf("entry %s of the log: %w", entry.ID, err)
+		}
+	}
+	return entries, nil
+}
+
+func parseLogEntry(entry radix.StreamEntry) (LogEntry, error) {
+	fields := map[string]string{}
+	for _, field := range entry.Fields {
+		fields[field[0]] = field[1]
+	}
+	e := LogEntry{At: time.UnixMilli(int64(entry.ID.Time)).UTC(), By: fields["by"], What: fields["what"]}
+	r := logReader{fields: fields}
+	switch e.What {
+	case LogOpened:
+		e.Pieces = r.number("pieces")
+		e.TimesAfter = Times{r.time("opens_at"), r.time("closes_at")}
+	case LogState:
+		e.StateBefore, e.StateAfter = State(fields["before"]), State(fields["after"])
+	case LogTimes:
+		e.TimesBefore = Times{r.time("opens_before"), r.time("closes_before")}
+		e.TimesAfter = Times{r.time("opens_after"), r.time("closes_after")}
+	case LogStock:
+		e.Food, e.Add = r.number("food"), r.number("add")
+		e.StockBefore, e.StockAfter = r.number("before"), r.number("after")
+	}
+	return e, r.err
+}
+
+// logReader reads the numbers of an entry, and keeps the first error.
+type logReader struct {
+	fields map[string]string
+	err    error
+}
+
+func (r *logReader) number(name string) int64 {
+	n, err := strconv.ParseInt(r.fields[name], 10, 64)
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("cannot read its field %s: %w", name, err)
+	}
+	return n
+}
+
+// time reads Unix milliseconds; an empty text is no time.
+func (r *logReader) time(name string) time.Time {
+	if r.fields[name] == "" {
+		return time.Time{}
+	}
+	return timeOf(r.number(name))
+}

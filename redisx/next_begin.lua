@@ -1,0 +1,60 @@
+-- Begins the turnover from the sale that Redis holds to the next one. From here on nothing is sold until
+-- the next sale opens: the stock of the sale goes away in this step. All that the rest of the turnover needs
+-- is in the marker afterwards, so that any server can complete it. With state.lua in front.
+--
+-- KEYS[1]  the marker: hash id, exported, next_*, and the fields of state.lua
+-- KEYS[2]  the stock of the sale: hash food id -> pieces left, and a note
+-- KEYS[3]  where the stock is kept: hash
+-- KEYS[4]  the gate of the sale: string
+-- KEYS[5]  the log of the sale: stream
+-- KEYS[6]  the stream of orders for the ledger
+-- KEYS[7]  the stock of the next sale: list, see numbers.go
+-- ARGV[1]  id of the sale that must be there: string
+-- ARGV[2]  id of the next sale: string
+-- ARGV[3]  fingerprint of its foods: string
+-- ARGV[4]  when it opens: Unix ms, "" for at once
+-- ARGV[5]  when it closes: Unix ms, "" for never
+-- ARGV[6]  1 when the orders of the sale are deleted, 0 when they are kept
+-- ARGV[7]  1 when the sale need be neither closed nor exported nor in the ledger, else 0
+-- ARGV[8+] the texts of KEYS[7]
+--
+-- Returns {code, number}
+--         0  begun
+--         1  another turnover is under way: nothing is changed
+--         2  there is no such sale: nothing is changed
+--         3  the sale is not closed: nothing is changed
+--         4  its orders have not been exported since it was closed: nothing is changed
+--         5  that number of orders is not in the ledger yet: nothing is changed
+local marker, stock, kept, gate, log, stream, next_stock = unpack(KEYS)
+local id, next_id, catalog = ARGV[1], ARGV[2], ARGV[3]
+local opens_at, closes_at, delete, force = ARGV[4], ARGV[5], ARGV[6], ARGV[7] == '1'
+local FIRST_TEXT = 8
+local BEGUN, UNDER_WAY, NO_SALE, NOT_CLOSED, NOT_EXPORTED, LEDGER_BEHIND = 0, 1, 2, 3, 4, 5
+local STREAM_LIFETIME = 86400 -- seconds; until then the writers of a ledger still find it
+local call = redis.call
+
+local found = call('HMGET', marker, 'id', 'next_id', 'exported')
+if found[1] ~= id then return {NO_SALE, 0} end
+if found[2] then return {UNDER_WAY, 0} end
+local sale = turn(marker, gate, log, id)
+if not force then
+  if sale.state ~= CLOSED then return {NOT_CLOSED, 0} end
+  if not found[3] then return {NOT_EXPORTED, 0} end
+  local waiting = call('XLEN', stream)
+  if waiting > 0 then return {LEDGER_BEHIND, waiting} end
+end
+if sale.state ~= CLOSED then
+  call('XADD', log, '*', 'by', 'terminal', 'what', 'state', 'before', sale.state, 'after', CLOSED)
+  call('HSET', marker, 'closed', string.format('%d', sale.now), 'state', CLOSED)
+end
+for i = FIRST_TEXT, #ARGV do call('RPUSH', next_stock, ARGV[i]) end
+call('HSET', marker, 'next_id', next_id, 'next_catalog', catalog, 'next_opens_at', opens_at,
+  'next_closes_at', closes_at, 'next_delete', delete)
+call('DEL', gate)
+if delete == '1' then
+  call('UNLINK', stock)
+elseif call('EXISTS', stock) == 1 then
+  call('RENAME', stock, kept)
+end
+call('EXPIRE', stream, STREAM_LIFETIME)
+return {BEGUN, 0}

@@ -1,0 +1,102 @@
+package redisx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/redisx/pipeline"
+)
+
+// ErrNoPastSale is the outcome of looking for a sale that has ended and was not kept.
+var ErrNoPastSale = errors.New("redis keeps no such sale of the past")
+
+// PastSale is a sale that has ended and is kept, on a connection of its own. It is for one goroutine.
+type PastSale struct {
+	ID      string
+	Catalog string  // tells catalogues of foods apart
+	Prices  []int64 // of food 1, 2, 3, ...; nil where the sale was never exported
+
+	link   *pipeline.Link
+	cfg    Config
+	cursor string // "" behind the last page
+	seen   map[uint32]struct{}
+}
+
+// OpenPast finds a sale that has ended. Errors: ErrNoPastSale, or why Redis cannot be asked.
+func OpenPast(ctx context.Context, cfg Config, id string) (*PastSale, error) {
+	l, err := pipeline.Dial(ctx, cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	p := &PastSale{ID: id, link: l, cfg: cfg, cursor: "0", seen: map[uint32]struct{}{}}
+	if err := p.find(); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *PastSale) find() error {
+	var held string
+	x := pipeline.Command(&radix.Tuple{&held, &p.Catalog}, "HMGET", keptMarkerPrefix+p.ID, "id", "catalog")
+	if err := p.link.Do(x, p.cfg.Timeout); err != nil {
+		return fmt.Errorf("cannot read sale %s in Redis at %s: %w", p.ID, p.cfg.Address, err)
+	}
+	if held != p.ID {
+		return fmt.Errorf("%w: %s at %s", ErrNoPastSale, p.ID, p.cfg.Address)
+	}
+	var err error
+	p.Prices, err = readNumbers(p.link, pricesPrefix+p.ID, p.cfg.Timeout)
+	return err
+}
+
+// Next returns the next orders, of foods 1 to foods, at least one and in no particular order; io.EOF after the
+// last.
+func (p *PastSale) Next(ctx context.Context, foods int) ([]Order, error) {
+	for p.cursor != "" {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var fields []string
+		x := pipeline.Command(&radix.Tuple{&p.cursor, &fields},
+			"HSCAN", keptOrdersPrefix+p.ID, p.cursor, "COUNT", strconv.Itoa(scanCount))
+		if err := p.link.Do(x, p.cfg.Timeout); err != nil {
+			return nil, fmt.Errorf("cannot read the orders of sale %s: %w", p.ID, err)
+		}
+		if p.cursor == "0" {
+			p.cursor = ""
+		}
+		if orders, err := p.parse(fields, foods); err != nil || len(orders) > 0 {
+			return orders, err
+		}
+	}
+	return nil, io.EOF
+}
+
+// parse reads pairs of user and order, those that were not there before.
+func (p *PastSale) parse(fields []string, foods int) (orders []Order, err error) {
+	for i := 0; i+1 < len(fields); i += 2 {
+		user, err := strconv.ParseUint(fields[i], 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read a user of sale %s: %w", p.ID, err)
+		}
+		if _, twice := p.seen[uint32(user)]; twice {
+			continue
+		}
+		p.seen[uint32(user)] = struct{}{}
+		order, err := parseOrder(uint32(user), []byte(fields[i+1]), foods)
+		if err != nil {
+			return nil, fmt.Errorf("order of user %d: %w", user, err)
+		}
+		orders = append(orders, order)
+	}
+	return orders, nil
+}
+
+// Close ends the connection.
+func (p *PastSale) Close() { p.link.Close() }

@@ -1,0 +1,65 @@
+package redisx
+
+import (
+	_ "embed" // the script
+	"strconv"
+	"time"
+
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/redisx/pipeline"
+)
+
+//go:embed restock.lua
+var restockSource string
+
+var restockScript = pipeline.NewScript(restockSource)
+
+// What restock.lua returns.
+const (
+	restockDone   = 0
+	restockNoSale = 1
+	restockTooFew = 2
+)
+
+// RestockMax is the most pieces that one restock adds or takes back.
+const RestockMax = 1_000_000_000
+
+// restockRemembered is how long the idempotency key of a restock counts.
+const restockRemembered = 24 * time.Hour
+
+// Restock is pieces to add to the stock.
+type Restock struct {
+	By   string // who: "root", "terminal"; it stands in the log
+	Food int64  // of the sale
+	Add  int64  // at most RestockMax; below 0 takes back what is not sold
+
+	Key string // the idempotency key, "" for none: for a day a second call with it changes nothing
+}
+
+// Restock changes the stock of a food, also of a sale that is not open. It returns the food and its pieces
+// left; for an idempotency key that has been there, those that the first call has returned. Errors:
+// ErrOutOfStock where fewer pieces are left than are to be taken back, ErrSaleGone (nothing is changed),
+// ErrUnavailable (unknown).
+func (s *Sale) Restock(r Restock) (food, left int64, err error) {
+	remembered := 0
+	if r.Key != "" {
+		remembered = int(restockRemembered / time.Second)
+	}
+	keys := []string{saleKey, s.stockKey, logPrefix + s.id, restockPrefix + s.id + "_" + r.Key}
+	var code int64
+	err = s.redis.Do(restockScript.Call(&radix.Tuple{&code, &food, &left}, keys, s.id, r.By,
+		strconv.FormatInt(r.Food, 10), strconv.FormatInt(r.Add, 10), strconv.Itoa(remembered)))
+	if err != nil {
+		return 0, 0, err
+	}
+	switch code {
+	case restockDone:
+		return food, left, nil
+	case restockNoSale:
+		return 0, 0, s.observe(presence{})
+	case restockTooFew:
+		return food, left, ErrOutOfStock
+	}
+	return 0, 0, unknownCode("restock.lua", code)
+}

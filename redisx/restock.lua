@@ -1,0 +1,39 @@
+-- Adds pieces to the stock of a food, or takes back what is not sold. It keeps what was added in all beside
+-- the stock, in the same step: at the start + restocked = left + sold.
+--
+-- KEYS[1]  the marker: hash id
+-- KEYS[2]  the stock: hash food id -> pieces left, "+" food id -> pieces restocked
+-- KEYS[3]  the log: stream
+-- KEYS[4]  what a restock under this idempotency key has become: string "food:left"; without a key not used
+-- ARGV[1]  id of the sale that must be there: string
+-- ARGV[2]  who restocks: string
+-- ARGV[3]  food id: integer > 0, a food of the sale
+-- ARGV[4]  pieces to add: integer, below 0 to take back
+-- ARGV[5]  how long the idempotency key counts: seconds; 0 without one
+--
+-- Returns {code, food, left}: the food and its pieces left after the call. code is
+--         0  done, or done before under the same idempotency key: then food and left are as they were then
+--         1  Redis does not hold the sale: nothing is changed
+--         2  fewer pieces are left than are to be taken back: nothing is changed
+local marker, stock, log, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, by, food, add, remembered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local DONE, NO_SALE, TOO_FEW = 0, 1, 2
+local call = redis.call
+
+if call('HGET', marker, 'id') ~= id then return {NO_SALE, 0, 0} end
+if remembered > 0 then
+  local food_before, left_before = string.match(call('GET', done) or '', '^(%d+):(%d+)$')
+  if food_before then return {DONE, tonumber(food_before), tonumber(left_before)} end
+end
+local now = call('HMGET', stock, food, '+' .. food)
+if not now[1] then return {NO_SALE, 0, 0} end
+local left, restocked = tonumber(now[1]) + add, tonumber(now[2] or 0) + add
+if left < 0 then return {TOO_FEW, tonumber(food), tonumber(now[1])} end
+local text = string.format('%d', left)
+if add ~= 0 then
+  call('XADD', log, '*', 'by', by, 'what', 'stock', 'food', food, 'add', ARGV[4], 'before', now[1],
+    'after', text)
+  call('HSET', stock, food, text, '+' .. food, string.format('%d', restocked))
+end
+if remembered > 0 then call('SET', done, food .. ':' .. text, 'EX', remembered) end
+return {DONE, tonumber(food), left}

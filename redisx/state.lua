@@ -1,0 +1,58 @@
+-- The states of a sale. This is no script by itself: Go puts it before open.lua, order.lua and turn.lua.
+--
+-- The state follows from these fields of the marker and the clock of Redis, and from nothing else:
+--   opens_at   Unix ms, none: the sale is open from its beginning
+--   closes_at  Unix ms, none: it never closes by itself
+--   paused     1: it was paused by hand
+--   closed     Unix ms: it was closed by hand
+--   state      the last state that was noted, so that each change is logged once; a sale that a server of
+--              an older version has opened has none, and is open
+--
+-- The gate is there exactly while the sale is open, and holds closes_at as its text. Redis itself takes it
+-- away at closes_at. At opens_at the first script that comes puts it there, and the same where it was lost.
+local SCHEDULED, OPEN, PAUSED, CLOSED = 'scheduled', 'open', 'paused', 'closed'
+
+-- clock returns the time of Redis: Unix ms.
+local function clock()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- stateOf returns the state that the fields of a marker make at a moment.
+local function stateOf(sale, now)
+  if sale.closed then return CLOSED end
+  if sale.closes_at and now >= tonumber(sale.closes_at) then return CLOSED end
+  if sale.opens_at and now < tonumber(sale.opens_at) then return SCHEDULED end
+  return sale.paused and PAUSED or OPEN
+end
+
+-- setGate puts the gate there or takes it away. Redis takes away what expires only once the moment is over:
+-- it is given the one before closes_at.
+local function setGate(gate, sale)
+  if sale.state ~= OPEN then
+    redis.pcall('DEL', gate)
+  elseif redis.call('GET', gate) ~= (sale.closes_at or '') then
+    redis.pcall('SET', gate, sale.closes_at or '')
+    if sale.closes_at then redis.pcall('PEXPIREAT', gate, string.format('%d', sale.closes_at - 1)) end
+  end
+end
+
+-- turn makes what is due by the clock, and returns the sale: its fields, state and now. It returns nothing
+-- where Redis does not hold the sale, or the next one is being opened in its place. A Redis that takes no
+-- writes still tells the state.
+local function turn(marker, gate, log, id)
+  local found = redis.call('HMGET', marker, 'id', 'opens_at', 'closes_at', 'paused', 'closed', 'state',
+    'next_id')
+  if found[1] ~= id or found[7] then return end
+  local sale = {opens_at = found[2], closes_at = found[3], paused = found[4], closed = found[5]}
+  sale.now = clock()
+  sale.state = stateOf(sale, sale.now)
+  setGate(gate, sale)
+  if found[6] ~= sale.state then
+    if found[6] then
+      redis.pcall('XADD', log, '*', 'by', 'clock', 'what', 'state', 'before', found[6], 'after', sale.state)
+    end
+    redis.pcall('HSET', marker, 'state', sale.state)
+  end
+  return sale
+end

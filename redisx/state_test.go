@@ -1,0 +1,416 @@
+package redisx
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"flashsale/internal/polltest"
+	"flashsale/redisx/redistest"
+)
+
+// moment is a time in a table: "" for none, "past" and "coming" an hour from now, "now" within a minute.
+func moment(name string) time.Time {
+	switch name {
+	case "past":
+		return time.Now().Add(-time.Hour).Truncate(time.Hour).UTC()
+	case "coming":
+		return time.Now().Add(2 * time.Hour).Truncate(time.Hour).UTC()
+	case "later":
+		return time.Now().Add(4 * time.Hour).Truncate(time.Hour).UTC()
+	}
+	return time.Time{}
+}
+
+// nameOf is the inverse of moment.
+func nameOf(t time.Time) string {
+	for _, name := range []string{"", "past", "coming", "later"} {
+		if moment(name).Equal(t) {
+			return name
+		}
+	}
+	if age := time.Since(t); age > -time.Second && age < time.Minute {
+		return "now"
+	}
+	return t.String()
+}
+
+// wanted makes the time of a change: "" leaves it, "none" takes it away.
+func wanted(name string) *time.Time {
+	if name == "" {
+		return nil
+	}
+	at := moment(name)
+	return &at
+}
+
+// put writes a marker with these fields; of the times it takes the names.
+func put(t *testing.T, cfg Config, fields string) {
+	t.Helper()
+	for field := range strings.FieldsSeq(fields) {
+		name, value, _ := strings.Cut(field, "=")
+		if at := moment(value); !at.IsZero() {
+			value = fmt.Sprint(at.UnixMilli())
+		}
+		raw(t, cfg, nil, "HSET", saleKey, name, value)
+	}
+}
+
+// Each line: marker before, change, outcome, state, times and log after.
+func TestTurnScript(t *testing.T) {
+	for _, tc := range []struct {
+		name, marker                   string
+		state                          State
+		opens, closes                  string
+		want                           error
+		wantState                      State
+		wantOpens, wantCloses, wantLog string
+	}{
+		{"pause", "state=open", StatePaused, "", "", nil, StatePaused, "", "", "root state open paused"},
+		{"open what is paused", "state=paused paused=1", StateOpen, "", "", nil,
+			StateOpen, "", "", "root state paused open"},
+		{"close", "state=open", StateClosed, "", "", nil, StateClosed, "", "", "root state open closed"},
+		{"close what is paused", "state=paused paused=1", StateClosed, "", "", nil,
+			StateClosed, "", "", "root state paused closed"},
+		{"open what was closed", "state=closed closed=past paused=1", StateOpen, "", "", nil,
+			StateOpen, "", "", "root state closed open"},
+		{"open what is over", "state=closed closes_at=past", StateOpen, "", "", nil, StateOpen, "", "",
+			"root times {} {past}-{} {}, root state closed open"},
+		{"open before its time", "state=scheduled opens_at=coming closes_at=later", StateOpen, "", "", nil,
+			StateOpen, "now", "later", "root times {coming} {later}-{now} {later}, root state scheduled open"},
+		{"schedule what is open", "state=open", StateScheduled, "coming", "later", nil,
+			StateScheduled, "coming", "later", "root times {} {}-{coming} {later}, root state open scheduled"},
+		{"schedule what is over", "state=closed closes_at=past", StateScheduled, "coming", "", nil,
+			StateScheduled, "coming", "", "root times {} {past}-{coming} {}, root state closed scheduled"},
+		{"the same again", "state=open", StateOpen, "", "", nil, StateOpen, "", "", ""},
+		{"nothing", "state=open", "", "", "", nil, StateOpen, "", "", ""},
+		{"a time to close", "state=open", "", "", "later", nil, StateOpen, "", "later",
+			"root times {} {}-{} {later}"},
+		{"no time to close", "state=open closes_at=later", "", "", "none", nil, StateOpen, "", "",
+			"root times {} {later}-{} {}"},
+		{"another time to open", "state=scheduled opens_at=coming", "", "later", "", nil,
+			StateScheduled, "later", "", "root times {coming} {}-{later} {}"},
+		{"close and set times", "state=open", StateClosed, "coming", "later", nil, StateClosed, "coming",
+			"later", "root times {} {}-{coming} {later}, root state open closed"},
+
+		{"pause what is scheduled", "state=scheduled opens_at=coming", StatePaused, "", "", ErrStateConflict,
+			StateScheduled, "coming", "", ""},
+		{"pause what is closed", "state=closed closed=past", StatePaused, "", "", ErrStateConflict,
+			StateClosed, "", "", ""},
+		{"schedule without a time", "state=open", StateScheduled, "", "", ErrStateConflict,
+			StateOpen, "", "", ""},
+		{"schedule in the past", "state=open", StateScheduled, "past", "", ErrStateConflict,
+			StateOpen, "", "", ""},
+		{"open later", "state=open", StateOpen, "coming", "", ErrStateConflict, StateOpen, "", "", ""},
+		{"open what is to be over", "state=open", StateOpen, "", "past", ErrStateConflict,
+			StateOpen, "", "", ""},
+		{"times that would shut", "state=open", "", "coming", "", ErrStateConflict, StateOpen, "", "", ""},
+		{"times that would open", "state=scheduled opens_at=coming", "", "none", "", ErrStateConflict,
+			StateScheduled, "coming", "", ""},
+		{"closes before it opens", "state=scheduled opens_at=later", "", "", "coming", ErrWrongTimes,
+			StateScheduled, "later", "", ""},
+		{"closes when it opens", "state=open", StateScheduled, "coming", "coming", ErrWrongTimes,
+			StateOpen, "", "", ""},
+
+		{"due to open", "state=scheduled opens_at=past", "", "", "", nil, StateOpen, "past", "",
+			"clock state scheduled open"},
+		{"due to close", "state=open closes_at=past", "", "", "", nil, StateClosed, "", "past",
+			"clock state open closed"},
+		{"due, and a change", "state=scheduled opens_at=past", StatePaused, "", "", nil, StatePaused, "past",
+			"", "clock state scheduled open, root state open paused"},
+		{"paused before it opens", "state=paused paused=1 opens_at=past", "", "", "", nil,
+			StatePaused, "past", "", ""},
+		{"of an older version", "", "", "", "", nil, StateOpen, "", "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, cfg Config) {
+				s := open(t, cfg, 5)
+				raw(t, cfg, nil, "HDEL", saleKey, "state")
+				raw(t, cfg, nil, "DEL", gatePrefix+s.ID(), logPrefix+s.ID())
+				put(t, cfg, tc.marker)
+				turn, err := s.Change(Change{By: "root", State: tc.state, OpensAt: wanted(tc.opens),
+					ClosesAt: wanted(tc.closes)})
+				if !errors.Is(err, tc.want) || turn.State != tc.wantState {
+					t.Errorf("%s, %v; want %s, %v", turn.State, err, tc.wantState, tc.want)
+				}
+				found, err := s.Look()
+				if err != nil || found.State != tc.wantState || nameOf(found.OpensAt) != tc.wantOpens ||
+					nameOf(found.ClosesAt) != tc.wantCloses || nameOf(found.Now) != "now" {
+					t.Errorf("then %+v, %v", found.Turn, err)
+				}
+				if log := logOf(t, s); log != tc.wantLog {
+					t.Errorf("log %s\nwant %s", log, tc.wantLog)
+				}
+				checkGate(t, cfg, s, found.Turn)
+			})
+		})
+	}
+}
+
+// checkGate compares the gate with a state.
+func checkGate(t *testing.T, cfg Config, s *Sale, turn Turn) {
+	t.Helper()
+	there := rawString(t, cfg, "EXISTS", gatePrefix+s.ID()) == "1"
+	text, ttl := rawString(t, cfg, "GET", gatePrefix+s.ID()), rawString(t, cfg, "TTL", gatePrefix+s.ID())
+	if there != (turn.State == StateOpen) {
+		t.Errorf("%s: the gate is there: %t", turn.State, there)
+	}
+	if there && (text != millisecondsOf(turn.ClosesAt) || (ttl == "-1") != turn.ClosesAt.IsZero()) {
+		t.Errorf("the gate is %q for %s s, the sale closes at %v", text, ttl, turn.ClosesAt)
+	}
+}
+
+// logOf is the log of a sale in one line, times by their names.
+func logOf(t *testing.T, s *Sale) string {
+	t.Helper()
+	var lines []string
+	for scan := s.ScanLog(); ; {
+		page, err := scan.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			return strings.Join(lines, ", ")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page {
+			line := e.By + " " + e.What
+			switch times := func(at Times) string {
+				return fmt.Sprintf("{%s} {%s}", nameOf(at.OpensAt), nameOf(at.ClosesAt))
+			}; e.What {
+			case LogOpened:
+				line += fmt.Sprint(" ", e.Pieces, " ", times(e.TimesAfter))
+			case LogState:
+				line += fmt.Sprintf(" %s %s", e.StateBefore, e.StateAfter)
+			case LogTimes:
+				line += " " + times(e.TimesBefore) + "-" + times(e.TimesAfter)
+			case LogStock:
+				line += fmt.Sprintf(" %d: %d%+d=%d", e.Food, e.StockBefore, e.Add, e.StockAfter)
+			}
+			if age := time.Since(e.At); age < -time.Second || age > time.Minute {
+				t.Errorf("%s: %v ago", line, age)
+			}
+			lines = append(lines, line)
+		}
+	}
+}
+
+// Outside its open state a sale places no order and leaves carts as they are; what was placed stays known.
+func TestOrdersOutsideOpen(t *testing.T) {
+	for marker, want := range map[string]error{
+		"opens_at=coming": ErrNotOpen, "paused=1": ErrPaused, "closed=past": ErrClosed, "closes_at=past": ErrClosed,
+	} {
+		t.Run(marker, func(t *testing.T) {
+			onEach(t, func(t *testing.T, cfg Config) {
+				s := open(t, cfg, 5)
+				for user := uint32(2); user < 4; user++ {
+					if err := s.addToCart(user, cartName(int(user)), 1, 1); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := s.placeOrder(2, cartName(2), []byte("k")); err != nil {
+					t.Fatal(err)
+				}
+				put(t, cfg, marker)
+				if _, err := s.Look(); err != nil { // shuts
+					t.Fatal(err)
+				}
+				for cart, err := range map[int]error{3: want, 4: want} { // 4 is empty
+					if got := s.placeOrder(3, cartName(cart), nil); !errors.Is(got, err) {
+						t.Errorf("cart %d: %v, want %v", cart, got, err)
+					}
+				}
+				if err := s.addToCart(3, cartName(3), 1, 1); err != nil {
+					t.Errorf("add: %v", err)
+				}
+				if got := rawString(t, cfg, "GET", cartPrefix+string(cartName(3))); got != "1:1,1:1," {
+					t.Errorf("the cart is %q", got)
+				}
+				if err := s.placeOrder(2, cartName(2), []byte("k")); err != nil {
+					t.Errorf("the same order again: %v", err)
+				}
+				if err := s.placeOrder(2, cartName(2), nil); !errors.Is(err, ErrHasOrder) {
+					t.Errorf("a second order: %v", err)
+				}
+				if found, err := s.Look(); err != nil || found.Left[0] != 4 || found.Orders != 1 {
+					t.Errorf("then %+v, %v", found, err)
+				}
+				if _, err := s.Change(Change{By: "root", State: StateOpen}); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.placeOrder(3, cartName(3), nil); err != nil {
+					t.Errorf("opened: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// A gate that is lost, or was never there because a server of an older version has opened the sale, does
+// not hold up an order: the order's own script makes it. One that should not be there goes at the next look.
+func TestGateFollowsTheMarker(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := open(t, cfg, 9)
+		for user := range uint32(3) {
+			if err := s.addToCart(user+1, cartName(int(user)), 1, 1); err != nil {
+				t.Fatal(err)
+			}
+			raw(t, cfg, nil, "DEL", gatePrefix+s.ID())
+			switch user {
+			case 1:
+				raw(t, cfg, nil, "HDEL", saleKey, "state")
+			case 2:
+				put(t, cfg, "closes_at=later")
+			}
+			if err := s.placeOrder(user+1, cartName(int(user)), nil); err != nil {
+				t.Errorf("order of user %d: %v", user+1, err)
+			}
+			found, err := s.Look()
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkGate(t, cfg, s, found.Turn)
+		}
+		raw(t, cfg, nil, "DEL", gatePrefix+s.ID())
+		raw(t, cfg, nil, "HDEL", saleKey, "id")
+		if err := s.placeOrder(7, cartName(1), nil); !errors.Is(err, ErrSaleGone) {
+			t.Errorf("without marker and gate: %v, want ErrSaleGone", err)
+		}
+		if n := rawString(t, cfg, "EXISTS", gatePrefix+s.ID()); n != "0" {
+			t.Error("a gate was made for a sale without a marker")
+		}
+		raw(t, cfg, nil, "HSET", saleKey, "id", s.ID(), "paused", "1")
+		raw(t, cfg, nil, "SET", gatePrefix+s.ID(), "")
+		found, err := s.Look()
+		if err != nil || found.State != StatePaused {
+			t.Fatalf("%+v, %v; want paused", found, err)
+		}
+		checkGate(t, cfg, s, found.Turn)
+	})
+}
+
+// The times of a sale are those with which it was opened.
+func TestOpenWithTimes(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		o := Opening{Catalog: catalogPrint, Stock: []int64{5, 7}}
+		o.OpensAt, o.ClosesAt = moment("coming"), moment("later")
+		opened, err := Open(t.Context(), cfg, o)
+		if err != nil || !opened.Fresh || opened.Times != o.Times {
+			t.Fatalf("%+v, %v", opened, err)
+		}
+		joined, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5, 7}})
+		if err != nil || joined.Fresh || joined.Times != o.Times {
+			t.Errorf("joined %+v, %v", joined, err)
+		}
+		s := joinSale(t, cfg, opened.Sale, 2)
+		found, err := s.Look()
+		if err != nil || found.State != StateScheduled || found.Times != o.Times {
+			t.Errorf("%+v, %v", found, err)
+		}
+		if log := logOf(t, s); log != "terminal opened 12 {coming} {later}" {
+			t.Errorf("log %s", log)
+		}
+	})
+}
+
+// The state is known also where Redis takes no writes.
+func TestStateWithoutWrites(t *testing.T) {
+	server := redistest.New(t)
+	cfg := unix(server)
+	s := open(t, cfg, 5)
+	put(t, cfg, "closes_at=past")
+	server.Do(t, "REPLICAOF 127.0.0.1 1")
+	if found, err := s.Look(); err != nil || found.State != StateClosed || found.Left[0] != 5 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if _, err := s.Change(Change{By: "root", State: StateOpen}); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("change: %v", err)
+	}
+	server.Do(t, "REPLICAOF NO ONE")
+	polltest.Until(t, "the close is logged", func() bool {
+		_, err := s.Look()
+		return err == nil && logOf(t, s) == "terminal opened 5 {} {}, clock state open closed"
+	})
+}
+
+// Each line: stock before, restocks, outcome, and what is left.
+func TestRestock(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := open(t, cfg, 5, 7)
+		for _, tc := range []struct {
+			food, add     int64
+			key           string
+			want          error
+			food2, left   int64
+			stock, change []int64
+		}{
+			{1, 3, "", nil, 1, 8, []int64{8, 7}, []int64{3, 0}},
+			{1, -8, "k", nil, 1, 0, []int64{0, 7}, []int64{-5, 0}},
+			{1, -1, "", ErrOutOfStock, 1, 0, []int64{0, 7}, []int64{-5, 0}},
+			{1, -8, "k", nil, 1, 0, []int64{0, 7}, []int64{-5, 0}},
+			{2, 100, "k", nil, 1, 0, []int64{0, 7}, []int64{-5, 0}},
+			{2, -8, "l", ErrOutOfStock, 2, 7, []int64{0, 7}, []int64{-5, 0}},
+			{2, RestockMax, "l", nil, 2, RestockMax + 7, []int64{0, RestockMax + 7}, []int64{-5, RestockMax}},
+		} {
+			food, left, err := s.Restock(Restock{By: "root", Food: tc.food, Add: tc.add, Key: tc.key})
+			if !errors.Is(err, tc.want) || food != tc.food2 || left != tc.left {
+				t.Errorf("%d of food %d, key %q: food %d, %d left, %v", tc.add, tc.food, tc.key, food, left, err)
+			}
+			found, err := s.Look()
+			if err != nil || !slices.Equal(found.Left, tc.stock) || !slices.Equal(found.Restocked, tc.change) {
+				t.Errorf("then %+v, %v; want %v, restocked %v", found, err, tc.stock, tc.change)
+			}
+		}
+		const want = "terminal opened 12 {} {}, root stock 1: 5+3=8, root stock 1: 8-8=0, " +
+			"root stock 2: 7+1000000000=1000000007"
+		if log := logOf(t, s); log != want {
+			t.Errorf("log %s\nwant %s", log, want)
+		}
+		ttl := rawString(t, cfg, "TTL", restockPrefix+s.ID()+"_k")
+		if day := int(restockRemembered / time.Second); ttl != fmt.Sprint(day) && ttl != fmt.Sprint(day-1) {
+			t.Errorf("the key counts for %s s more, want %d", ttl, day)
+		}
+		raw(t, cfg, nil, "HDEL", saleKey, "id")
+		if _, _, err := s.Restock(Restock{By: "root", Food: 1, Add: 1}); !errors.Is(err, ErrSaleGone) {
+			t.Errorf("without the sale: %v, want ErrSaleGone", err)
+		}
+		if _, err := s.Change(Change{By: "root", State: StatePaused}); !errors.Is(err, ErrSaleGone) {
+			t.Errorf("change without the sale: %v, want ErrSaleGone", err)
+		}
+	})
+}
+
+// A log of many pages is read whole and in order.
+func TestLogPages(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := open(t, cfg, 0)
+		const restocks = scanCount + 10
+		for range restocks {
+			if _, _, err := s.Restock(Restock{By: "terminal", Food: 1, Add: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lines := strings.Split(logOf(t, s), ", ")
+		if last := fmt.Sprintf("terminal stock 1: %d+1=%d", restocks-1, restocks); len(lines) != restocks+1 ||
+			lines[restocks] != last {
+			t.Errorf("%d lines, the last %s; want %s", len(lines), lines[len(lines)-1], last)
+		}
+		raw(t, cfg, nil, "XADD", logPrefix+s.ID(), "*", "by", "root", "what", "stock", "food", "x")
+		scan := s.ScanLog()
+		if _, err := scan.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, err := scan.Next(t.Context())
+		const want = `: cannot read its field food: strconv.ParseInt: parsing "x": invalid syntax`
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("error %v", err)
+		}
+		raw(t, cfg, nil, "DEL", logPrefix+s.ID())
+		if log := logOf(t, s); log != "" {
+			t.Errorf("no log is read as %s", log)
+		}
+	})
+}
