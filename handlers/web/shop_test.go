@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
 
@@ -17,7 +16,6 @@ const rootPassword = "root-of-the-tests"
 // shop is a server with a Redis.
 type shop struct {
 	*stand.Server
-	page  string // host:port of the page
 	redis *redistest.Server
 }
 
@@ -30,10 +28,6 @@ func newShop(t *testing.T, foods, stock int, args ...string) *shop {
 		"-redis", s.redis.Socket, "-users", "5000", "-workers", "2",
 		"-foods", fmt.Sprint(foods), "-stock", fmt.Sprint(stock)}, args...)...)
 	s.Serves(t)
-	s.page = s.Address
-	if r, err := s.client(t).Do("HEAD", "/live", ""); err == nil && r.Status == http.StatusNotFound {
-		s.page = startFake(t, s.Address, s.redis, s.Sale(t), foods*stock)
-	}
 	return s
 }
 

@@ -81,7 +81,7 @@ func TestViewsAreAccessible(t *testing.T) {
 	const foods, stock = 60, 100
 	s := newShop(t, foods, stock)
 	s.bench(t, 1500, foods, stock)
-	p := newBrowser(t).open(t, s.page, "live")
+	p := newBrowser(t).open(t, s.Address, "live")
 	p.js(axe)
 	look := func(view string) {
 		for _, screen := range screens {
@@ -123,7 +123,7 @@ func TestViewsAreAccessible(t *testing.T) {
 // The theme that a person chooses wins over that of the system, and stays.
 func TestThemeIsChosen(t *testing.T) {
 	s := newShop(t, 4, 10)
-	p := newBrowser(t).open(t, s.page, "live", prefer("light"))
+	p := newBrowser(t).open(t, s.Address, "live", prefer("light"))
 	background := "return getComputedStyle(document.body).backgroundColor"
 	light := p.js(background)
 	p.click("#theme")
@@ -142,10 +142,7 @@ func TestThemeIsChosen(t *testing.T) {
 func TestLiveConnectionIsLost(t *testing.T) {
 	port := stand.ClosedPort(t)
 	s := newShop(t, 4, 10, "-app-port", port)
-	if s.page != s.Address {
-		t.Skip("needs GET /live of the server")
-	}
-	p := newBrowser(t).open(t, s.page, "live")
+	p := newBrowser(t).open(t, s.Address, "live")
 	p.untilText("left", "40")
 	s.Send(t, syscall.SIGTERM)
 	p.until("a banner", `!document.getElementById("lost").hidden`)
@@ -161,7 +158,7 @@ func TestLiveConnectionIsLost(t *testing.T) {
 // A keyboard is enough: the first key skips the header, and a dialog gives the focus back.
 func TestKeyboard(t *testing.T) {
 	s := newShop(t, 4, 10)
-	p := newBrowser(t).open(t, s.page, "buy")
+	p := newBrowser(t).open(t, s.Address, "buy")
 	p.run(chromedp.KeyEvent("\t"))
 	if at := p.js("return document.activeElement.className"); at != "skip" {
 		t.Errorf("the first focus is on %q", at)

@@ -12,6 +12,7 @@ const orderTexts = { scheduled: "Not open yet", paused: "Paused", closed: "Close
 
 let foods = []; // {id, price, stock, row, ...} by id
 let order = null; // the user's own
+let saleShown = ""; // id
 let busy = false; // a change of the cart or an order is under way
 
 const cart = () => api.session?.items ?? []; // [{food, count}] in the order of their first pieces
@@ -30,7 +31,16 @@ export function start() {
     }
   });
   api.onSession(show);
-  onChange(() => !byId("view-buy").hidden && showStock());
+  onChange(() => {
+    if (byId("view-buy").hidden) {
+      return;
+    }
+    if (known.sale && known.sale.id !== saleShown) { // the next sale has begun, or this is the first answer
+      show();
+    } else {
+      showStock();
+    }
+  });
 }
 
 // show is called whenever the view is entered or the login changes.
@@ -44,6 +54,7 @@ export async function show() {
     return;
   }
   const login = api.session;
+  saleShown = known.sale?.id ?? "";
   try {
     const [list, orders] = await Promise.all([api.call("GET", "/foods"), api.call("GET", "/orders?details=1")]);
     if (login === api.session) {

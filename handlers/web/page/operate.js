@@ -87,14 +87,25 @@ async function changeState(state, title, text, act) {
   }
 }
 
+// stateFor is the state that comes with an opening time: the server changes none by the way.
+function stateFor(opens) {
+  const early = opens && Date.parse(opens) > now();
+  if (early) {
+    return { state: "scheduled" };
+  }
+  return known.sale && stateOf(known.sale, now()) === "scheduled" ? { state: "open" } : {};
+}
+
 async function setTimes(event) {
   event.preventDefault();
   const times = { opens_at: fromLocalInput(byId("opens-at").value),
     closes_at: fromLocalInput(byId("closes-at").value) };
+  const { state } = stateFor(times.opens_at);
+  const change = { scheduled: " Until then orders are refused.", open: " The sale opens at once." }[state] ?? "";
   const text = `Opens: ${times.opens_at ? time(times.opens_at) : "no time"}. ` +
-    `Closes: ${times.closes_at ? time(times.closes_at) : "no time"}.`;
+    `Closes: ${times.closes_at ? time(times.closes_at) : "no time"}.${change}`;
   if (await ask("Set these times?", text, "Set the times")) {
-    perform(put(times), () => "The times are set.");
+    perform(put({ ...times, ...stateFor(times.opens_at) }), () => "The times are set.");
   }
 }
 

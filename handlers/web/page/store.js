@@ -1,7 +1,7 @@
 // What the page knows of the sale, as told by GET /live. The views read it; only this module changes it.
 
 import { learn } from "./clock.js";
-import { isRoot, onSession, request, session } from "./api.js";
+import { isRoot, logOut, onSession, request, session } from "./api.js";
 import { Stream } from "./sse.js";
 
 const historySeconds = 600;
@@ -38,6 +38,9 @@ function changed() {
 
 export function takeSale(sale) {
   learn(sale.now);
+  if (known.sale?.id !== sale.id) {
+    known.full = []; // the next sale may have other foods
+  }
   known.sale = sale;
   changed();
 }
@@ -107,7 +110,9 @@ export function keepTime() {
 function linkChanged(link, delay = 0, status = 0) {
   known.link = status === 404 ? "off" : link;
   known.retryAt = performance.now() + delay;
-  if (link === "lost") {
+  if (status === 401) {
+    logOut(); // root's token has expired
+  } else if (link === "lost") {
     readSale();
   }
   changed();
