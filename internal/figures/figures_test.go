@@ -163,11 +163,16 @@ func TestSeconds(t *testing.T) {
 	s.Set(1_800_000_000, 7)
 	s.Set(1_800_000_001, 8)
 	s.Set(1_800_000_000+SecondsMax, 9)
-	for second, want := range map[int64]uint32{
-		1_800_000_000: 0, 1_800_000_001: 8, 1_800_000_000 + SecondsMax: 9, 1_800_000_001 + SecondsMax: 0, 5: 0,
+	for _, test := range []struct {
+		second int64
+		want   uint32
+		ok     bool
+	}{
+		{1_800_000_000, 0, false}, {1_800_000_001, 8, true}, {1_800_000_000 + SecondsMax, 9, true},
+		{1_800_000_001 + SecondsMax, 0, false}, {5, 0, false},
 	} {
-		if got := s.At(second); got != want {
-			t.Errorf("%d in second %d, want %d", got, second, want)
+		if got, ok := s.At(test.second); got != test.want || ok != test.ok {
+			t.Errorf("%d, %v in second %d, want %d", got, ok, test.second, test.want)
 		}
 	}
 }

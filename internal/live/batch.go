@@ -40,7 +40,9 @@ func (h *Hub) begin(second int64) {
 	h.second = second
 	body, sale := h.sale()
 	p := h.sampler.sample(second-1, sale.Orders)
-	h.cfg.Own.Pace.Set(second-1, p.Orders)
+	if h.sampler.samples > 1 { // the first one has nothing to compare with
+		h.cfg.Own.Pace.Set(second-1, p.Orders)
+	}
 	if len(h.viewers) == 0 {
 		return
 	}

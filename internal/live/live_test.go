@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"flashsale/internal/figures"
 )
 
 // A viewer sees where the sale stands, and then what changes, each as agreed.
@@ -137,15 +139,17 @@ func TestHistory(t *testing.T) {
 	s := openStand(t, 10)
 	s.worker.OrdersPlaced.Add(4)
 	s.pass()
-	s.cfg.Own.Pace.Set(start-700, 8) // too old
-	s.cfg.Own.Pace.Set(start-599, 9)
+	s.worker.Pace.Set(start-700, 8) // too old
+	other, err := figures.Join(s.memory.File(), 1)
+	must(t, err)
+	defer other.Leave()
+	other.Pace.Set(start-599, 9)
+	other.Pace.Set(start, 10) // this worker has looked by itself
 	orders := strings.Repeat(",0", 598) + ",4"
 	want := event("history", start, fmt.Sprintf(`{"from":%d,"orders":[9%s]}`, start-599, orders))
 	s.join(false, 0).want(s.hello(want))
-	for slot := range s.cfg.Figures.Slots() {
-		if got := s.cfg.Figures.Counters(slot).Pace.At(start); got != uint32(4-4*slot) {
-			t.Errorf("slot %d keeps %d orders", slot, got)
-		}
+	if n, ok := s.worker.Pace.At(start - 1); ok {
+		t.Errorf("%d orders are kept of the time before the first look", n)
 	}
 }
 

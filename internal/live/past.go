@@ -30,20 +30,30 @@ func (h *Hub) past(lastID int64) (text []byte) {
 	return text
 }
 
-// pastOrders is the history. All workers of the server keep it, so that a new one has it, too.
+// pastOrders is the history.
 func (h *Hub) pastOrders() []byte {
 	if h.history.second == h.second {
 		return h.history.text
 	}
 	from := h.second - figures.SecondsMax
 	orders := make([]uint32, figures.SecondsMax)
-	for slot := range h.cfg.Figures.Slots() {
-		kept := &h.cfg.Figures.Counters(slot).Pace
-		for i := range orders {
-			orders[i] = max(orders[i], kept.At(from+int64(i)))
-		}
+	for i := range orders {
+		orders[i] = h.ordersAt(from + int64(i))
 	}
 	data := fmt.Appendf(nil, `{"from":%d,"orders":%s}`, from, list(orders))
 	h.history = history{h.second, appendEvent(nil, "history", h.id(), data)}
 	return h.history.text
+}
+
+// ordersAt is the number of orders in a second as this slot has kept it: a new worker goes on with it. Only
+// where it has not, others are asked. Each worker looks at a moment of its own, so their numbers do not mix.
+func (h *Hub) ordersAt(second int64) (orders uint32) {
+	if n, ok := h.cfg.Own.Pace.At(second); ok {
+		return n
+	}
+	for slot := range h.cfg.Figures.Slots() {
+		n, _ := h.cfg.Figures.Counters(slot).Pace.At(second)
+		orders = max(orders, n)
+	}
+	return orders
 }

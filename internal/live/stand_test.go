@@ -29,6 +29,7 @@ type stand struct {
 	*Hub
 	limiter *listener.Limiter
 	socket  net.Listener
+	memory  *figures.Memory
 	worker  *figures.Worker
 	now     time.Time
 
@@ -47,7 +48,7 @@ func openStand(t *testing.T, viewersMax int) *stand {
 	logtest.Keep(t)
 	memory, err := figures.New(2)
 	must(t, err)
-	s := &stand{T: t, now: time.Unix(start, 0), state: State{Up: true}, body: `{"id":"s","state":"open"}`}
+	s := &stand{T: t, memory: memory, now: time.Unix(start, 0), state: State{Up: true}, body: `{"id":"s","state":"open"}`}
 	s.worker, err = figures.Join(memory.File(), 0)
 	must(t, err)
 	all, err := figures.View(memory.File())
