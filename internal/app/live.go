@@ -5,10 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 
 	"flashsale/internal/figures"
 	"flashsale/internal/live"
 	"flashsale/internal/traffic"
+	"flashsale/redisx"
 )
 
 const (
@@ -31,6 +33,18 @@ func (w *worker) newLive(memory *os.File, count *figures.Worker) (*live.Hub, err
 		cfg.Top = w.topTraffic
 	}
 	return live.New(cfg)
+}
+
+// publishLive has the viewers see a snapshot. One goroutine calls it.
+func (w *worker) publishLive(found *redisx.Snapshot) {
+	if w.live == nil {
+		return
+	}
+	if pieces := w.server.Pieces(found); !slices.Equal(pieces, w.shownPieces) {
+		w.shownPieces = pieces
+		w.live.PublishOf(pieces)
+	}
+	w.live.PublishStock(found.Left)
 }
 
 // lookAtRedis is what the viewers see of Redis.

@@ -33,19 +33,20 @@ const (
 
 // worker is a process that serves the sale.
 type worker struct {
-	cfg       *config.Config
-	loop      *eventloop.Loop // nil where goroutines serve
-	sale      *redisx.Sale
-	blocklist *blocklist.Blocklist // nil where there is none
-	repeats   *repeats.Counter     // nil where the room is off
-	limits    *limits.Limiter      // nil without rate limits
-	traffic   *traffic.Traffic     // nil where the room is off
-	accessLog *accesslog.Log       // nil where the room is off
-	live      *live.Hub            // nil where the room is off
-	server    *handlers.Server
-	listener  net.Listener
-	ready     func() error
-	stocked   chan struct{} // closed when the stock is known
+	cfg         *config.Config
+	loop        *eventloop.Loop // nil where goroutines serve
+	sale        *redisx.Sale
+	blocklist   *blocklist.Blocklist // nil where there is none
+	repeats     *repeats.Counter     // nil where the room is off
+	limits      *limits.Limiter      // nil without rate limits
+	traffic     *traffic.Traffic     // nil where the room is off
+	accessLog   *accesslog.Log       // nil where the room is off
+	live        *live.Hub            // nil where the room is off
+	shownPieces []int64              // of each food, for publishLive only
+	server      *handlers.Server
+	listener    net.Listener
+	ready       func() error
+	stocked     chan struct{} // closed when the stock is known
 }
 
 // runWorker serves what the supervisor handed over until a signal from it: SIGTERM stops, SIGHUP retires.
@@ -143,9 +144,7 @@ func (w *worker) publishStock(ctx context.Context) error {
 	first := sync.OnceFunc(func() { close(w.stocked) })
 	w.sale.Snapshots(ctx, w.cfg.SnapshotInterval, func(found redisx.Snapshot) {
 		w.server.Publish(found)
-		if w.live != nil {
-			w.live.PublishStock(found.Left)
-		}
+		w.publishLive(&found)
 		first()
 	})
 	return nil

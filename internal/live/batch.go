@@ -21,6 +21,7 @@ type batch struct {
 // shown is what the viewers have been shown.
 type shown struct {
 	stock []int64
+	of    *[]int64 // with it
 	whole []byte // event with all stock
 	made  int64  // the second in which that was made
 	bare  []byte // sale without its time
@@ -74,13 +75,16 @@ func (h *Hub) sale() (body []byte, sale facts) {
 
 // appendStock appends what has changed in the stock.
 func (h *Hub) appendStock(text []byte) []byte {
-	stock := h.stock.Load()
-	if stock == nil || slices.Equal(*stock, h.shown.stock) {
+	stock, of := h.stock.Load(), h.of.Load()
+	if stock == nil || slices.Equal(*stock, h.shown.stock) && of == h.shown.of {
 		return text
 	}
-	text = appendEvent(text, "stock", h.id(), stockChange(h.shown.stock, *stock))
-	h.shown.stock = *stock
-	return text
+	data := stockChange(h.shown.stock, *stock)
+	if of != h.shown.of {
+		data = wholeStock(*stock, of)
+	}
+	h.shown.stock, h.shown.of = *stock, of
+	return appendEvent(text, "stock", h.id(), data)
 }
 
 // appendSale appends the sale, if more than its time has changed.
@@ -103,14 +107,24 @@ func (h *Hub) appendSale(text, body []byte, sale *facts) []byte {
 func (h *Hub) wholeStock() []byte {
 	if h.shown.stock == nil { // to nobody yet
 		if stock := h.stock.Load(); stock != nil {
-			h.shown.stock = *stock
+			h.shown.stock, h.shown.of = *stock, h.of.Load()
 		}
 	}
 	if h.shown.made != h.second && h.shown.stock != nil {
 		h.shown.made = h.second
-		h.shown.whole = appendEvent(nil, "stock", h.id(), stockChange(nil, h.shown.stock))
+		h.shown.whole = appendEvent(nil, "stock", h.id(), wholeStock(h.shown.stock, h.shown.of))
 	}
 	return h.shown.whole
+}
+
+// wholeStock is the data of a stock event with all foods, and how many pieces there have been of each if that is
+// known.
+func wholeStock(stock []int64, of *[]int64) []byte {
+	text := append([]byte(`{"left":`), list(stock)...)
+	if of != nil {
+		text = append(append(text, `,"of":`...), list(*of)...)
+	}
+	return append(text, '}')
 }
 
 // stockChange is the data of a stock event: all foods, or those that have changed where that is much less.
@@ -122,7 +136,7 @@ func stockChange(before, now []int64) []byte {
 		}
 	}
 	if len(now) <= wholeMax || len(before) != len(now) || 2*len(changed) > len(now) {
-		return append(append([]byte(`{"left":`), list(now)...), '}')
+		return wholeStock(now, nil)
 	}
 	text := []byte(`{"changed":{`)
 	for n, i := range changed {

@@ -66,6 +66,7 @@ type State struct {
 type Hub struct {
 	cfg   Config
 	stock atomic.Pointer[[]int64]
+	of    atomic.Pointer[[]int64]
 	wake  chan struct{}
 
 	mu      sync.Mutex
@@ -106,6 +107,10 @@ func New(cfg Config) (*Hub, error) {
 
 // PublishStock has the viewers see the pieces left of food 1, 2, 3, ... The slice must not change.
 func (h *Hub) PublishStock(stock []int64) { h.stock.Store(&stock) }
+
+// PublishOf has new viewers see how many pieces there have been of food 1, 2, 3, ..., and all viewers when that
+// has changed. The slice must not change.
+func (h *Hub) PublishOf(pieces []int64) { h.of.Store(&pieces) }
 
 // Reserve takes a place for a viewer. It reports false where all are taken, or after End. Join or Release
 // must follow.

@@ -76,6 +76,22 @@ func TestStreamBeforeStock(t *testing.T) {
 	c.want(quiet(start) + event("stock", start, `{"left":[5,6]}`) + event("sale", start, s.body))
 }
 
+// The pieces that there have been of each food come with the first stock, and again when some were added.
+func TestStockOf(t *testing.T) {
+	s := openStand(t, 10)
+	s.PublishOf([]int64{7, 7})
+	c := s.join(false, 0)
+	c.wantText(`data: {"left":[5,6],"of":[7,7]}`)
+	s.PublishStock([]int64{4, 6})
+	s.pass()
+	c.wantText(`data: {"left":[4,6]}`)
+	s.PublishOf([]int64{7, 9})
+	s.pass()
+	c.wantText(`data: {"left":[4,6],"of":[7,9]}`)
+	s.pass()
+	c.wantNoText("left")
+}
+
 // Of many foods only those are sent that have changed, where that is shorter.
 func TestStockChange(t *testing.T) {
 	few, many := []int64{5, 6, 7}, make([]int64, wholeMax+1)
