@@ -39,6 +39,9 @@ func (s *Server) table() []route {
 		{"GET", "/healthz", s.anybody, onGoroutine, s.alive},
 		{"GET", "/readyz", s.anybody, onGoroutine, s.ready},
 	}
+	if s.cfg.Live != nil {
+		table = append(table, route{"GET", "/live", s.anybody, onGoroutine, s.watchLive})
+	}
 	if s.cfg.Repeats != nil {
 		table = append(table, route{"POST", "/repeats", s.userOrService, onGoroutine, s.countText})
 		if s.cfg.VK.Secret != "" { // the secret in the body tells who calls
@@ -61,6 +64,11 @@ func (s *Server) table() []route {
 			route{"POST", "/traffic/hit", s.rootOrService, onGoroutine, s.hitTraffic},
 			route{"GET", "/traffic", s.rootOrService, onGoroutine, s.showTraffic},
 			route{"GET", "/traffic/top", s.rootOrService, onGoroutine, s.showTopTraffic})
+	}
+	if s.cfg.Page != nil {
+		table = append(table,
+			route{"GET", "/", s.anybody, onGoroutine, s.showPage},
+			route{"GET", "/web/:file", s.anybody, onGoroutine, s.showPageFile})
 	}
 	return table
 }

@@ -30,6 +30,15 @@ func (s *Server) Publish(found redisx.Snapshot) {
 	s.publishFoods(found.Left)
 }
 
+// Pieces returns how many pieces there have been of food 1, 2, 3, ...: those of the opening and those added.
+func (s *Server) Pieces(found *redisx.Snapshot) []int64 {
+	pieces := make([]int64, len(found.Restocked))
+	for i, food := range s.cfg.Catalog.Foods() {
+		pieces[i] = food.Stock + found.Restocked[i]
+	}
+	return pieces
+}
+
 // showSale sends the ready-made body.
 func (s *Server) showSale(ctx *fasthttp.RequestCtx, _ call) {
 	if body := s.sale.Load(); body != nil {

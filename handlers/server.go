@@ -14,6 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/handlers/web"
 	"flashsale/internal/accesslog"
 	"flashsale/internal/blocklist"
 	"flashsale/internal/catalog"
@@ -21,6 +22,7 @@ import (
 	"flashsale/internal/figures"
 	"flashsale/internal/limits"
 	"flashsale/internal/listener"
+	"flashsale/internal/live"
 	"flashsale/internal/logpace"
 	"flashsale/internal/repeats"
 	"flashsale/internal/traffic"
@@ -61,6 +63,9 @@ type Config struct {
 	Loop *eventloop.Loop
 
 	Traffic *traffic.Traffic // statistics; nil is off
+
+	Page *web.Site // at /; nil is off
+	Live *live.Hub // viewers of GET /live; nil is off
 
 	Blocklist *blocklist.Blocklist // of invalid documents; nil answers its calls with 404
 
@@ -169,6 +174,9 @@ func (s *Server) Drain(ctx, idle context.Context, l net.Listener) error {
 		s.loop.StopAccepting()
 	} else {
 		l.Close()
+	}
+	if s.cfg.Live != nil {
+		s.cfg.Live.End()
 	}
 	s.awaitNoConns(idle)
 	s.limiter.CloseIdle()

@@ -21,17 +21,23 @@ import (
 // encrypted serves the shop with TLS and returns what a client needs.
 func (s *shop) encrypted(t *testing.T) (address string, trust *tls.Config, server *Server) {
 	t.Helper()
+	encryption, trust := certificates(t)
+	twin := s.twin(func(cfg *Config) { cfg.TLS = encryption })
+	return twin.listen(t), trust, twin.Server
+}
+
+// certificates returns what a server needs for TLS, and a client.
+func certificates(t *testing.T) (encryption, trust *tls.Config) {
+	t.Helper()
 	files := certtest.Write(t, t.TempDir(), time.Now().Add(time.Hour))
 	certificate, err := listener.ReadCertificate(files.ChainFile, files.KeyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	encryption, err := certificate.TLS()
-	if err != nil {
+	if encryption, err = certificate.TLS(); err != nil {
 		t.Fatal(err)
 	}
-	twin := s.twin(func(cfg *Config) { cfg.TLS = encryption })
-	return twin.listen(t), certtest.Trust(files), twin.Server
+	return encryption, certtest.Trust(files)
 }
 
 func TestTLS(t *testing.T) {

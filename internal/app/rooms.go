@@ -60,6 +60,9 @@ func (w *worker) rooms(stop context.Context) []room {
 	if w.accessLog != nil {
 		list = append(list, room{"access log", w.accessLog.Run})
 	}
+	if w.live != nil {
+		list = append(list, room{"live", w.live.Run})
+	}
 	list = append(list, room{"http", func(ctx context.Context) error { return w.serve(ctx, stop) }})
 	if w.loop != nil { // it runs the connections of all others
 		list = slices.Insert(list, 0, room{"event loop", w.loop.Run})

@@ -17,6 +17,7 @@ import (
 	"flashsale/internal/eventloop"
 	"flashsale/internal/figures"
 	"flashsale/internal/limits"
+	"flashsale/internal/live"
 	"flashsale/internal/profiling"
 	"flashsale/internal/repeats"
 	"flashsale/internal/supervise"
@@ -32,18 +33,20 @@ const (
 
 // worker is a process that serves the sale.
 type worker struct {
-	cfg       *config.Config
-	loop      *eventloop.Loop // nil where goroutines serve
-	sale      *redisx.Sale
-	blocklist *blocklist.Blocklist // nil where there is none
-	repeats   *repeats.Counter     // nil where the room is off
-	limits    *limits.Limiter      // nil without rate limits
-	traffic   *traffic.Traffic     // nil where the room is off
-	accessLog *accesslog.Log       // nil where the room is off
-	server    *handlers.Server
-	listener  net.Listener
-	ready     func() error
-	stocked   chan struct{} // closed when the stock is known
+	cfg         *config.Config
+	loop        *eventloop.Loop // nil where goroutines serve
+	sale        *redisx.Sale
+	blocklist   *blocklist.Blocklist // nil where there is none
+	repeats     *repeats.Counter     // nil where the room is off
+	limits      *limits.Limiter      // nil without rate limits
+	traffic     *traffic.Traffic     // nil where the room is off
+	accessLog   *accesslog.Log       // nil where the room is off
+	live        *live.Hub            // nil where the room is off
+	shownPieces []int64              // of each food, for publishLive only
+	server      *handlers.Server
+	listener    net.Listener
+	ready       func() error
+	stocked     chan struct{} // closed when the stock is known
 }
 
 // runWorker serves what the supervisor handed over until a signal from it: SIGTERM stops, SIGHUP retires.
@@ -110,19 +113,25 @@ func newWorker(
 		w.blocklist = blocklist.New(o.Blocklist)
 	}
 	w.traffic = w.newTraffic(o, &count.TrafficDroppedHits)
+	page, err := newPage(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if w.live, err = w.newLive(o.figures, count); err != nil {
+		return nil, err
+	}
 	w.server = handlers.New(handlers.Config{
 		Catalog: o.catalog, Keys: keys, Sale: w.sale, TokenTTL: cfg.TokenTTL, TLS: encryption, Loop: w.loop,
 		ServiceToken: o.ServiceToken, Repeats: w.repeats, VK: o.VK, Blocklist: w.blocklist,
 		Traffic: w.traffic, Limits: w.limits, CartAddsMinute: cfg.CartAdds, Figures: count,
 		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
-		AccessLog: access, RequestIDs: cfg.RequestIDs,
+		AccessLog: access, RequestIDs: cfg.RequestIDs, Live: w.live, Page: page,
 	})
 	return w, nil
 }
 
-// joinFigures has this process count in the slot's memory.
+// joinFigures has this process count in the slot's memory. The file stays open: the live view reads all of it.
 func joinFigures(file *os.File, slot int) (*figures.Worker, error) {
-	defer file.Close()
 	count, err := figures.Join(file, slot)
 	if err == nil {
 		count.Starts.Inc()
@@ -135,6 +144,7 @@ func (w *worker) publishStock(ctx context.Context) error {
 	first := sync.OnceFunc(func() { close(w.stocked) })
 	w.sale.Snapshots(ctx, w.cfg.SnapshotInterval, func(found redisx.Snapshot) {
 		w.server.Publish(found)
+		w.publishLive(&found)
 		first()
 	})
 	return nil

@@ -27,6 +27,8 @@ type Config struct {
 	blocklistFlags
 	opsFlags
 	trafficFlags
+	pageFlags
+	liveFlags
 	loggingFlags
 
 	flags *Flags
@@ -72,6 +74,8 @@ func newConfig(own ...func(*Flags)) *Config {
 	c.blocklistFlags.add(c.flags)
 	c.opsFlags.add(c.flags)
 	c.trafficFlags.add(c.flags)
+	c.pageFlags.add(c.flags)
+	c.liveFlags.add(c.flags)
 	c.loggingFlags.add(c.flags)
 	return c
 }

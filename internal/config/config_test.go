@@ -104,6 +104,17 @@ func TestWorkerConns(t *testing.T) {
 	}
 }
 
+func TestWorkerViewers(t *testing.T) {
+	clearEnvironment(t)
+	for args, want := range map[string]int{
+		"-workers 3": 6666, "-workers 1": 20_000, "-workers 3 -live-viewers 0": 0, "-workers 3 -live-viewers 2": 1,
+	} {
+		if got := parse(t, strings.Fields(args)...).WorkerViewers(); got != want {
+			t.Errorf("%s: %d for each worker, want %d", args, got, want)
+		}
+	}
+}
+
 func TestGuessable(t *testing.T) {
 	clearEnvironment(t)
 	for _, test := range []struct {

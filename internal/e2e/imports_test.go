@@ -60,6 +60,11 @@ var libraries = []struct {
 		"handlers, internal/eventloop and the floor in scripts/bench/compare",
 	},
 	{
+		[]string{"github.com/chromedp"},
+		func(string) bool { return false },
+		"tests",
+	},
+	{
 		[]string{"database/sql", "github.com/go-sql-driver/mysql"},
 		func(of string) bool {
 			return of == "internal/catalog" || of == "internal/ledger" || below(of, "scripts") ||

@@ -46,6 +46,8 @@ type Counters struct {
 	RepeatsCounted     Counter
 	TrafficDroppedHits Counter
 	LogLinesDropped    Counter
+	ViewersDropped     Counter // of /live, too slow
+	Pace               Seconds // orders, as the live view shows them
 }
 
 // Redis are the figures of connections to Redis.
@@ -64,12 +66,13 @@ type Gauges struct {
 	QueueCalls     Gauge // to Redis that wait to be sent
 	QueueCallsMax  Gauge
 	StockRead      Gauge // when the stock was last read, Unix nanoseconds; 0 for never
-	_              [24]byte
+	Viewers        Gauge // of /live
+	_              [16]byte
 }
 
 func (g *Gauges) reset() {
 	for _, gauge := range []*Gauge{&g.Connections, &g.ConnectionsMax, &g.QueueCalls, &g.QueueCallsMax,
-		&g.StockRead} {
+		&g.StockRead, &g.Viewers} {
 		gauge.Set(0)
 	}
 }

@@ -3,6 +3,7 @@ package figures
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -153,5 +154,64 @@ func BenchmarkRefusal(b *testing.B) {
 	reason := []byte("FOOD_OUT_OF_STOCK")
 	for b.Loop() {
 		w.Refusals.Inc(w.Refusals.Index(reason))
+	}
+}
+
+// A number stands until its second is too far back, also where no other one has taken its place.
+func TestSeconds(t *testing.T) {
+	var s Seconds
+	s.Set(1_800_000_000, 7)
+	s.Set(1_800_000_001, 8)
+	s.Set(1_800_000_000+SecondsMax, 9)
+	for _, test := range []struct {
+		second int64
+		want   uint32
+		ok     bool
+	}{
+		{1_800_000_000, 0, false}, {1_800_000_001, 8, true}, {1_800_000_000 + SecondsMax, 9, true},
+		{1_800_000_001 + SecondsMax, 0, false}, {5, 0, false},
+	} {
+		if got, ok := s.At(test.second); got != test.want || ok != test.ok {
+			t.Errorf("%d, %v in second %d, want %d", got, ok, test.second, test.want)
+		}
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	var d Durations
+	if _, ok := d.Read().Quantile(0.5); ok {
+		t.Error("there is a median of no values")
+	}
+	d.Observe(time.Hour)
+	earlier := d.Read()
+	for range 4 {
+		d.Observe(80 * time.Microsecond) // the bucket from 0 to 100 us
+	}
+	for range 4 {
+		d.Observe(2 * time.Millisecond) // from 1 to 2.5 ms
+	}
+	for share, want := range map[float64]float64{0.25: 50e3, 0.5: 100e3, 0.75: 1.75e6, 1: 2.5e6} {
+		if got, ok := d.Read().Since(earlier).Quantile(share); !ok || got != want {
+			t.Errorf("quantile %v is %v, want %v", share, got, want)
+		}
+	}
+	if got, ok := earlier.Quantile(0.5); !ok || got != 5e9 {
+		t.Errorf("the median beyond the last bound is %v, want %v", got, 5e9)
+	}
+}
+
+func TestTimes(t *testing.T) {
+	var c Calls
+	c.Count(c.Index("POST /orders"), 200, time.Millisecond)
+	c.Count(c.Index("POST /orders"), 503, time.Second)
+	c.Count(c.Index("POST /login"), 200, time.Second)
+	if got := c.Times("POST /orders"); got.Count != 2 || got.Sum != uint64(time.Second+time.Millisecond) {
+		t.Errorf("%d values that are %d ns together", got.Count, got.Sum)
+	}
+	if got := c.Times("GET /gone"); got.Count != 0 || len(got.Bounds) == 0 {
+		t.Errorf("a call that never came has %+v", got)
+	}
+	if n := len(slices.Collect(c.All())); n != 3 {
+		t.Errorf("%d calls are there, want 2 and other ones: a look must add none", n)
 	}
 }

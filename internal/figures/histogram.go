@@ -70,3 +70,27 @@ func (h *Histogram) Add(other Histogram) {
 		h.Cumulative[i] += n
 	}
 }
+
+// Since returns the values that came after an earlier reading of the same histogram.
+func (h Histogram) Since(earlier Histogram) Histogram {
+	h.Count -= earlier.Count
+	h.Sum -= earlier.Sum
+	for i, n := range earlier.Cumulative {
+		h.Cumulative[i] -= n
+	}
+	return h
+}
+
+// Quantile is the value below which this share of the values lies: within a bucket they count as spread
+// evenly, beyond the last bound as that bound, as Prometheus has it. ok is false without a value.
+func (h Histogram) Quantile(share float64) (value float64, ok bool) {
+	rank, low, below := share*float64(h.Count), 0.0, 0.0
+	for i, bound := range h.Bounds {
+		high, count := float64(bound), float64(h.Cumulative[i])
+		if count >= rank && count > below {
+			return low + (high-low)*(rank-below)/(count-below), true
+		}
+		low, below = high, count
+	}
+	return low, h.Count > 0
+}

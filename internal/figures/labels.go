@@ -50,6 +50,16 @@ func (l *labels) index(text []byte) int {
 	return Other
 }
 
+// find returns the index of a text that is there already.
+func (l *labels) find(text string) (index int, ok bool) {
+	for i := Other + 1; i < labelsMax && l[i].state.Load() != labelFree; i++ {
+		if known, ready := l[i].read(); ready && string(known) == text {
+			return i, true
+		}
+	}
+	return Other, false
+}
+
 // read returns the text of a label that is ready.
 func (l *label) read() (text []byte, ok bool) {
 	state := l.state.Load()
@@ -118,6 +128,17 @@ func (c *Calls) Count(index, status int, took time.Duration) {
 	}
 	c.requests[index][status-statusMin].Inc()
 	c.durations[index][status/100-1].Observe(took)
+}
+
+// Times are the times that the requests of a call took, whatever their status, in nanoseconds.
+func (c *Calls) Times(call string) Histogram {
+	sum := Histogram{Bounds: DurationBounds[:]}
+	if index, ok := c.labels.find(call); ok {
+		for class := range c.durations[index] {
+			sum.Add(c.durations[index][class].Read())
+		}
+	}
+	return sum
 }
 
 // Call is the figures of one call.

@@ -43,7 +43,7 @@ func New(workers int) (*Memory, error) {
 	}
 	var slots []slot
 	if err == nil {
-		slots, err = mapSlots(file, 0, workers)
+		slots, err = mapSlots(file, 0, workers, readAndWrite)
 	}
 	if err != nil {
 		file.Close()
@@ -52,12 +52,27 @@ func New(workers int) (*Memory, error) {
 	return &Memory{file: file, slots: slots}, nil
 }
 
+const readAndWrite = unix.PROT_READ | unix.PROT_WRITE
+
+// View maps the figures of all workers to be read, from the file of a Memory. The file must stay open.
+func View(file *os.File) (*Memory, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("cannot view figures: %w", err)
+	}
+	slots, err := mapSlots(file, 0, int(info.Size()/slotBytes), unix.PROT_READ)
+	if err != nil {
+		return nil, fmt.Errorf("cannot view figures: %w", err)
+	}
+	return &Memory{file: file, slots: slots}, nil
+}
+
 // mapSlots maps some slots of a file for the life of the process.
-func mapSlots(file *os.File, first, count int) ([]slot, error) {
+func mapSlots(file *os.File, first, count, protection int) ([]slot, error) {
 	from, page := int64(first)*slotBytes, int64(os.Getpagesize())
 	begin := from / page * page
 	length := int(from - begin + int64(count)*slotBytes)
-	text, err := unix.Mmap(int(file.Fd()), begin, length, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	text, err := unix.Mmap(int(file.Fd()), begin, length, protection, unix.MAP_SHARED)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +111,7 @@ func Join(file *os.File, number int) (*Worker, error) {
 	if end := int64(number+1) * slotBytes; info.Size() < end {
 		return nil, fmt.Errorf("cannot join figures: %d bytes do not hold slot %d", info.Size(), number)
 	}
-	slots, err := mapSlots(file, number, 1)
+	slots, err := mapSlots(file, number, 1, readAndWrite)
 	if err != nil {
 		return nil, fmt.Errorf("cannot join figures: %w", err)
 	}

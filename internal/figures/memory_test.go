@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -145,4 +146,32 @@ func TestJoinRefuses(t *testing.T) {
 	if _, err := Join(empty, 0); err == nil {
 		t.Error("an empty file is joined")
 	}
+}
+
+// A worker sees what the others count, and cannot change it.
+func TestView(t *testing.T) {
+	m := newMemory(t, 2)
+	first, second := join(t, m, 0), join(t, m, 1)
+	view, err := View(m.File())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.OrdersPlaced.Add(3)
+	second.OrdersPlaced.Add(4)
+	second.Connections.Set(5)
+	if view.Slots() != 2 || view.Counters(0).OrdersPlaced.Value() != 3 ||
+		view.Counters(1).OrdersPlaced.Value() != 4 {
+		t.Errorf("%d slots with %d and %d orders", view.Slots(), view.Counters(0).OrdersPlaced.Value(),
+			view.Counters(1).OrdersPlaced.Value())
+	}
+	if running := view.Running(1); len(running) != 1 || running[0].Connections.Value() != 5 {
+		t.Errorf("the second slot has %d workers", len(running))
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if recover() == nil {
+			t.Error("a view can be written to")
+		}
+	}()
+	view.Counters(0).OrdersPlaced.Inc()
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"flashsale/internal/rawio"
 )
@@ -152,6 +153,35 @@ func (c *Conn) Close() error {
 // connection has been closed.
 func (c *Conn) LetGo() (socket net.Conn, p Place, ok bool) {
 	return c.socket, c.place, c.limiter.remove(c)
+}
+
+// Detach is LetGo with the socket as a descriptor of its own, that the Go runtime does not watch. It reports
+// false, and changes nothing, where there is no plain socket of the kernel, as with TLS.
+func (c *Conn) Detach() (socket int, p Place, ok bool) {
+	if c.raw == nil {
+		return -1, p, false
+	}
+	socket, err := rawio.Duplicate(c.socket)
+	if err != nil {
+		return -1, p, false
+	}
+	if !c.limiter.remove(c) {
+		rawio.Close(socket)
+		return -1, p, false
+	}
+	c.socket.Close()
+	return socket, c.place, true
+}
+
+// Descriptor is the socket's number as long as the connection is open, -1 where it is no socket of the kernel.
+func (c *Conn) Descriptor() (number int) {
+	number = -1
+	if socket, ok := c.socket.(syscall.Conn); ok {
+		if raw, err := socket.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { number = int(fd) }) // it fails only where it is closed
+		}
+	}
+	return number
 }
 
 // Abort ends the connection by a reset, and with TLS without a farewell: the client cannot take that for an

@@ -47,10 +47,11 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 
 // worker makes the metrics of one slot.
 func (c collector) worker(out chan<- prometheus.Metric, number int) {
-	var open, openMax, waiting, waitingMax int64
+	var open, openMax, watching, waiting, waitingMax int64
 	for _, g := range c.cfg().Figures.Running(number) {
 		open += g.Connections.Value()
 		openMax = max(openMax, g.ConnectionsMax.Value())
+		watching += g.Viewers.Value()
 		waiting += g.QueueCalls.Value()
 		waitingMax = max(waitingMax, g.QueueCallsMax.Value())
 	}
@@ -58,6 +59,7 @@ func (c collector) worker(out chan<- prometheus.Metric, number int) {
 	out <- starts.count(c.cfg().Figures.Counters(number).Starts.Value(), worker)
 	out <- connections.value(float64(open), worker)
 	out <- connectionsMax.value(float64(openMax), worker)
+	out <- viewers.value(float64(watching), worker)
 	out <- queueCalls.value(float64(waiting), worker)
 	out <- queueMax.value(float64(waitingMax), worker)
 }
@@ -147,6 +149,7 @@ type totals struct {
 	limits   map[string]uint64
 
 	placed, connsRefused, repeats, droppedHits, droppedLines uint64
+	viewersDropped                                           uint64
 	reconnects, overloads                                    uint64
 
 	batchCalls, queueWait, roundTrip figures.Histogram
@@ -171,6 +174,7 @@ func (t *totals) add(c *figures.Counters) {
 	t.repeats += c.RepeatsCounted.Value()
 	t.droppedHits += c.TrafficDroppedHits.Value()
 	t.droppedLines += c.LogLinesDropped.Value()
+	t.viewersDropped += c.ViewersDropped.Value()
 	t.reconnects += c.Redis.Reconnects.Value()
 	t.overloads += c.Redis.Overloads.Value()
 	t.batchCalls.Add(c.Redis.BatchCalls.Read())
@@ -214,6 +218,7 @@ func (t *totals) collect(out chan<- prometheus.Metric) {
 	out <- repeats.count(t.repeats)
 	out <- droppedHits.count(t.droppedHits)
 	out <- droppedLines.count(t.droppedLines)
+	out <- viewersDropped.count(t.viewersDropped)
 	out <- reconnects.count(t.reconnects)
 	out <- batches.count(t.batchCalls.Count)
 	out <- calls.count(t.batchCalls.Sum)

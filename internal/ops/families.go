@@ -47,6 +47,9 @@ var (
 	connectionsMax = gauge("connections_max", "Connections that a worker takes at most.", "worker")
 	connsRefused   = counter("connections_refused_total", "Connections of clients over a limit of number.")
 
+	viewers        = gauge("live_viewers", "Viewers of GET /live.", "worker")
+	viewersDropped = counter("live_viewers_dropped_total", "Viewers of GET /live that were too slow.")
+
 	redisUp    = gauge("redis_up", "1 while Redis answers, holds the sale and takes writes, else 0.")
 	reconnects = counter("redis_reconnects_total", "Connections to Redis that were lost and made again.")
 	batches    = counter("redis_batches_total", "Batches of calls that were sent to Redis.")

@@ -62,7 +62,7 @@ func count(workers []*figures.Worker) {
 		w.Refusals.Inc(w.Refusals.Index([]byte("FOOD_OUT_OF_STOCK")))
 		w.LimitsRefused.Inc(w.LimitsRefused.Index([]byte("order")))
 		for _, c := range []*figures.Counter{&w.ConnectionsRefused, &w.OrdersPlaced, &w.RepeatsCounted,
-			&w.TrafficDroppedHits, &w.LogLinesDropped, &w.Redis.Reconnects, &w.Redis.Overloads} {
+			&w.TrafficDroppedHits, &w.LogLinesDropped, &w.ViewersDropped, &w.Redis.Reconnects, &w.Redis.Overloads} {
 			c.Inc()
 		}
 		w.Redis.BatchCalls.Observe(3)
@@ -70,6 +70,7 @@ func count(workers []*figures.Worker) {
 		w.Redis.RoundTrip.Observe(2 * time.Second)
 		w.Connections.Set(int64(5 + i))
 		w.ConnectionsMax.Set(100)
+		w.Viewers.Set(int64(3 + i))
 		w.QueueCalls.Set(2)
 		w.QueueCallsMax.Set(8192)
 		w.StockRead.Set(time.Now().Add(-time.Minute).UnixNano())
@@ -174,6 +175,7 @@ func TestMetrics(t *testing.T) {
 		"orders_placed_total": "2", "stock_pieces": "15", "foods_sold_out": "1", "sale_pieces_sold": "7",
 		"sale_orders": "3", `sale_state{state="paused"}`: "1", `sale_state{state="open"}`: "0",
 		`connections{worker="0"}`: "5", `connections{worker="1"}`: "6", `connections_max{worker="1"}`: "100",
+		`live_viewers{worker="1"}`: "4", "live_viewers_dropped_total": "2",
 		"connections_refused_total": "2", "redis_reconnects_total": "2", "redis_batches_total": "2",
 		"redis_calls_total": "6", `redis_batch_calls_bucket{le="2"}`: "0", `redis_batch_calls_bucket{le="4"}`: "2",
 		"redis_batch_calls_sum": "6", "redis_queue_wait_seconds_count": "2", "redis_round_trip_seconds_sum": "4",

@@ -1,0 +1,88 @@
+package handlers
+
+import (
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/handlers/web"
+)
+
+// pageHeaders go with every file of the page. A script, a style or a connection of another origin is refused
+// by the browser, and so is a script that is made of text. The files are asked for each time, by their tag:
+// a script must not meet another one of an older server.
+var pageHeaders = [][2]string{
+	{"Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; " +
+		"connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; " +
+		"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"},
+	{"Cross-Origin-Opener-Policy", "same-origin"},
+	{"Cross-Origin-Resource-Policy", "same-origin"},
+	{"Permissions-Policy", "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"},
+	{"Referrer-Policy", "no-referrer"},
+	{"X-Content-Type-Options", "nosniff"},
+	{"X-Frame-Options", "DENY"},
+	{fasthttp.HeaderCacheControl, "no-cache"},
+	{fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding},
+}
+
+// strictTransport has browsers use HTTPS only, for a year; they ignore it in plain HTTP.
+const strictTransport = "max-age=31536000"
+
+// showPage answers with the page itself.
+func (s *Server) showPage(ctx *fasthttp.RequestCtx, _ call) { s.sendFile(ctx, web.Index) }
+
+// showPageFile answers with a file of the page.
+func (s *Server) showPageFile(ctx *fasthttp.RequestCtx, c call) { s.sendFile(ctx, c.param("file")) }
+
+func (s *Server) sendFile(ctx *fasthttp.RequestCtx, name string) {
+	file := s.cfg.Page.File(name)
+	if file == nil {
+		reply(ctx, errNotFound)
+		return
+	}
+	header := &ctx.Response.Header
+	for _, line := range pageHeaders {
+		header.Set(line[0], line[1])
+	}
+	if s.cfg.TLS != nil {
+		header.Set(fasthttp.HeaderStrictTransportSecurity, strictTransport)
+	}
+	form := &file.Plain
+	if acceptsGzip(string(ctx.Request.Header.Peek(fasthttp.HeaderAcceptEncoding))) {
+		form = &file.Zipped
+		header.Set(fasthttp.HeaderContentEncoding, "gzip")
+	}
+	header.Set(fasthttp.HeaderETag, form.ETag)
+	if hasTag(string(ctx.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)), form.ETag) {
+		header.Del(fasthttp.HeaderContentEncoding) // there is no content
+		ctx.SetStatusCode(fasthttp.StatusNotModified)
+		return
+	}
+	header.SetContentType(file.Type)
+	ctx.Response.SetBodyRaw(form.Body)
+}
+
+// acceptsGzip reports whether the value of an Accept-Encoding names gzip, and not with a weight of zero. A
+// client that only accepts any coding gets none.
+func acceptsGzip(value string) bool {
+	for part := range strings.SplitSeq(value, ",") {
+		coding, parameters, _ := strings.Cut(part, ";")
+		if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
+			weight, weighted := strings.CutPrefix(strings.ToLower(strings.TrimSpace(parameters)), "q=")
+			return !weighted || strings.Trim(weight, "0.") != ""
+		}
+	}
+	return false
+}
+
+// hasTag reports whether the value of an If-None-Match names the tag. Weak tags, which a proxy may have made
+// of strong ones, count.
+func hasTag(value, tag string) bool {
+	for part := range strings.SplitSeq(value, ",") {
+		part = strings.TrimSpace(part)
+		if part == "*" || strings.TrimPrefix(part, "W/") == tag {
+			return true
+		}
+	}
+	return false
+}

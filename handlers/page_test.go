@@ -1,0 +1,137 @@
+package handlers
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"os"
+	"testing"
+
+	"flashsale/handlers/web"
+	"flashsale/redisx/redistest"
+)
+
+// withPage has the shop serve the page.
+func (s *shop) withPage(t *testing.T) {
+	t.Helper()
+	site, err := web.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.do(func() {
+		s.cfg.Page = site
+		s.router = newRouter(s.table())
+	})
+}
+
+// The page is there for anybody, with the headers that keep it from being misused.
+func TestPage(t *testing.T) { onBoth(t, testPage) }
+
+func testPage(t *testing.T, s *shop) {
+	s.withPage(t)
+	for path, file := range map[string]string{"/": "index.html", "/?x=1": "index.html",
+		"/web/index.html": "index.html", "/web/app.js": "app.js", "/web/%61pp.js": "app.js",
+		"/web/base.css": "base.css", "/web/icon.svg": "icon.svg"} {
+		want, err := os.ReadFile("web/page/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, body, h := s.call(t, 0, "GET", path, "", "Accept-Encoding", "identity")
+		if status != 200 || body != string(want) {
+			t.Errorf("GET %s: %d, %d bytes, want %d bytes of %s", path, status, len(body), len(want), file)
+		}
+		for _, line := range pageHeaders {
+			if got := h.Get(line[0]); got != line[1] {
+				t.Errorf("GET %s: %s %q, want %q", path, line[0], got, line[1])
+			}
+		}
+		if h.Get("Strict-Transport-Security") != "" || len(h.Get("Etag")) != 34 {
+			t.Errorf("GET %s: headers %v", path, h)
+		}
+	}
+	for path, kind := range map[string]string{"/": "text/html; charset=utf-8",
+		"/web/app.js": "text/javascript; charset=utf-8", "/web/views.css": "text/css; charset=utf-8",
+		"/web/icon.svg": "image/svg+xml", "/web/uplot-LICENSE.txt": "text/plain; charset=utf-8"} {
+		if _, _, h := s.call(t, 0, "GET", path, ""); h.Get("Content-Type") != kind {
+			t.Errorf("GET %s: Content-Type %q, want %q", path, h.Get("Content-Type"), kind)
+		}
+	}
+	for _, path := range []string{"/web/gone.js", "/web/", "/web", "/web/app.js/x", "/web/..%2Fweb.go",
+		"/web/../page.go", "/index.html", "/%00"} {
+		s.expect(t, 0, "GET", path, "", 404, unknownPath)
+	}
+	const notAllowed = `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`
+	for _, path := range []string{"/", "/web/app.js"} {
+		if h := s.expect(t, 0, "POST", path, "{}", 405, notAllowed); h.Get("Allow") != "GET, HEAD, OPTIONS" {
+			t.Errorf("POST %s: Allow %q", path, h.Get("Allow"))
+		}
+	}
+}
+
+// A browser that has a file gets no body, in either coding, and one that can unzip gets less.
+func TestPageIsCached(t *testing.T) { onBoth(t, testPageIsCached) }
+
+func testPageIsCached(t *testing.T, s *shop) {
+	s.withPage(t)
+	want, err := os.ReadFile("web/page/app.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := map[string]string{}
+	for accepts, zips := range map[string]bool{"gzip": true, "br, GZIP;q=0.5": true,
+		"deflate, gzip ; q=0.001": true, "identity": false, "": false, "*": false, "gzip;q=0": false,
+		"x-gzip": false, "br, gzip;q=0.000": false} {
+		status, body, h := s.call(t, 0, "GET", "/web/app.js", "", "Accept-Encoding", accepts)
+		coding := h.Get("Content-Encoding")
+		if coding == "gzip" {
+			r, err := gzip.NewReader(bytes.NewReader([]byte(body)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(r)
+			if err != nil || len(body) >= len(text) {
+				t.Errorf("%d bytes are sent for %d, %v", len(body), len(text), err)
+			}
+			body = string(text)
+		}
+		if status != 200 || body != string(want) || (coding == "gzip") != zips {
+			t.Errorf("Accept-Encoding %q: %d, coding %q, %d bytes", accepts, status, coding, len(body))
+		}
+		if tag := tags[coding]; tag != "" && tag != h.Get("Etag") {
+			t.Errorf("coding %q has the tags %s and %s", coding, tag, h.Get("Etag"))
+		}
+		tags[coding] = h.Get("Etag")
+	}
+	if len(tags) != 2 || tags[""] == tags["gzip"] {
+		t.Errorf("tags %v", tags)
+	}
+	for wants, status := range map[string]int{tags[""]: 304, "W/" + tags[""]: 304, "*": 304,
+		`"x", ` + tags[""]: 304, tags["gzip"]: 200, `"x"`: 200, "": 200} {
+		got, body, h := s.call(t, 0, "GET", "/web/app.js", "",
+			"Accept-Encoding", "identity", "If-None-Match", wants)
+		if got != status || (got == 304) != (body == "") || h.Get("Etag") != tags[""] {
+			t.Errorf("If-None-Match %q: %d, %d bytes, tag %s", wants, got, len(body), h.Get("Etag"))
+		}
+		if got == 304 && (h.Get("Content-Encoding") != "" || h.Get("Content-Security-Policy") == "") {
+			t.Errorf("If-None-Match %q: headers %v", wants, h)
+		}
+	}
+}
+
+// With TLS the browser is told to use nothing else; without the page its URLs are unknown.
+func TestPageOverTLS(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	s.expect(t, 0, "GET", "/", "", 404, unknownPath)
+	s.expect(t, 0, "GET", "/web/app.js", "", 404, unknownPath)
+	s.withPage(t)
+	address, trust, _ := s.encrypted(t)
+	over := *s
+	over.client = &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}
+	t.Cleanup(over.client.CloseIdleConnections)
+	over.base = "https://" + address
+	status, _, h := over.call(t, 0, "GET", "/", "")
+	if status != 200 || h.Get("Strict-Transport-Security") != "max-age=31536000" {
+		t.Errorf("%d %v", status, h)
+	}
+}

@@ -1,0 +1,199 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
+)
+
+// screenshots is a folder that git ignores: they are for people to look at.
+const screenshots = "testdata/screenshots"
+
+// browser is a Chromium with a profile of its own.
+type browser struct {
+	ctx context.Context
+}
+
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(stand.Need(t, "chromium")), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	stand.Must(t, chromedp.Do(ctx)) // the first tab starts the program, and keeps it
+	return &browser{ctx}
+}
+
+// action is a step in the browser that has no result.
+type action = chromedp.Action[chromedp.Void]
+
+// tab is a page in the browser, with a session of its own.
+type tab struct {
+	t    *testing.T
+	ctx  context.Context
+	base string // of its URLs
+
+	mu     sync.Mutex
+	faults []string
+}
+
+// open opens the page at an address. When the test ends no script has failed, and nothing was refused by the
+// page's Content-Security-Policy.
+func (b *browser) open(t *testing.T, address, view string, actions ...action) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(b.ctx)
+	p := &tab{t: t, ctx: ctx, base: "http://" + address + "/"}
+	t.Cleanup(cancel)
+	stand.Must(t, chromedp.Listen(ctx, p.listen))
+	t.Cleanup(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, fault := range p.faults {
+			t.Errorf("the page: %s", fault)
+		}
+	})
+	p.run(chromedp.EmulateViewport(1360, 900))
+	p.run(append(actions, chromedp.Navigate(p.base+"#/"+view))...)
+	p.until("the live stream", `document.getElementById("link").dataset.link === "live"`)
+	return p
+}
+
+// listen keeps what a page must not do. Refused calls of the API are no fault of the page: their entries
+// have the source network.
+func (p *tab) listen(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		p.faults = append(p.faults, e.ExceptionDetails.Text+" "+e.ExceptionDetails.Exception.Description)
+	case *runtime.EventConsoleAPICalled:
+		for _, arg := range e.Args {
+			p.faults = append(p.faults, fmt.Sprintf("console.%s: %s", e.Type, arg.Value))
+		}
+	case *cdplog.EventEntryAdded:
+		if e.Entry.Source != cdplog.EntrySourceNetwork {
+			p.faults = append(p.faults, fmt.Sprintf("%s: %s", e.Entry.Source, e.Entry.Text))
+		}
+	case *network.EventResponseReceived:
+		own := strings.Contains(e.Response.URL, "/web/") || e.Type == network.ResourceTypeDocument
+		if own && e.Response.Status >= 400 {
+			p.faults = append(p.faults, fmt.Sprintf("%s: %d", e.Response.URL, e.Response.Status))
+		}
+	}
+}
+
+// run performs actions, within polltest.Patience.
+func (p *tab) run(actions ...action) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, polltest.Patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		p.shoot("failed")
+		p.t.Fatal(err)
+	}
+}
+
+// eval evaluates an expression of JavaScript, a promise too.
+func eval[T any](p *tab, expression string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, polltest.Patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.shoot("failed")
+		p.t.Fatalf("%.200s: %v", expression, err)
+	}
+	return value
+}
+
+// js runs statements of JavaScript that may wait, and returns what they return as text.
+func (p *tab) js(statements string) string {
+	p.t.Helper()
+	return eval[string](p, "(async () => {"+statements+"})().then((v) => String(v))")
+}
+
+// until waits until an expression of JavaScript is true.
+func (p *tab) until(what, expression string) {
+	p.t.Helper()
+	err := polltest.Await(p.ctx, what, polltest.Patience, func() bool { return eval[bool](p, expression) })
+	if err != nil {
+		p.shoot("failed")
+		p.t.Fatal(err)
+	}
+}
+
+// untilText waits until the text of an element holds another one.
+func (p *tab) untilText(id, part string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("%q in #%s", part, id),
+		fmt.Sprintf("document.getElementById(%q).textContent.includes(%q)", id, part))
+}
+
+// click clicks as a mouse does, once the element can be seen and is enabled.
+func (p *tab) click(selector string) {
+	p.t.Helper()
+	p.until("a button "+selector, fmt.Sprintf(`(() => { const e = document.querySelector(%q);
+		return Boolean(e && !e.disabled && e.checkVisibility()); })()`, selector))
+	p.run(chromedp.Click(chromedp.CSS(selector)))
+}
+
+// fill types a text into a field in place of what is there.
+func (p *tab) fill(id, text string) {
+	p.t.Helper()
+	p.js(fmt.Sprintf("document.getElementById(%q).value = ''", id))
+	p.run(chromedp.SendKeys(chromedp.CSS("#"+id), text))
+}
+
+// logIn logs in by the form.
+func (p *tab) logIn(name, password string) {
+	p.t.Helper()
+	p.click("#log-in")
+	p.fill("login-name", name)
+	p.fill("login-password", password)
+	p.click("#login-form .primary")
+	p.untilText("account", name)
+}
+
+// confirm confirms a dangerous act.
+func (p *tab) confirm() {
+	p.t.Helper()
+	p.click("#confirm[open] #confirm-yes")
+}
+
+// view goes to another view.
+func (p *tab) view(name string) {
+	p.t.Helper()
+	p.click(fmt.Sprintf(`nav a[href="#/%s"]`, name))
+	p.until("view "+name, fmt.Sprintf("document.body.dataset.view === %q", name))
+}
+
+// shoot keeps a picture of the page.
+func (p *tab) shoot(name string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, 10*time.Second)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		p.t.Logf("no picture: %v", err)
+		return
+	}
+	stand.Must(p.t, os.MkdirAll(screenshots, 0o755))
+	file := strings.ReplaceAll(p.t.Name(), "/", "-") + "-" + name + ".png"
+	stand.Must(p.t, os.WriteFile(filepath.Join(screenshots, file), picture, 0o644))
+}

@@ -1,0 +1,93 @@
+package web_test
+
+import "testing"
+
+// module runs statements with the exports of a module of the page, and returns what they return, as JSON.
+func (p *tab) module(name, statements string) string {
+	p.t.Helper()
+	return p.js(`const m = await import("/web/` + name + `.js"); return JSON.stringify(await (async () => {` +
+		statements + `})())`)
+}
+
+// TestModules runs the parts of the page that have logic of their own, where they run: in a browser.
+func TestModules(t *testing.T) {
+	p := newBrowser(t).open(t, newShop(t, 4, 10).Address, "live")
+	for _, test := range []struct{ name, module, statements, want string }{
+		{"a stream is the same in any pieces", "sse", `
+			const text = ": hello\r\nretry: 250\nid: 7\nevent: sale\ndata: {\"a\":1}\n\n" +
+				"data:x\rdata: y\r\r\n\nid\ndata\n\nevent: never\n\nid: 8\nnonsense: 1\ndata: €\n\ndata: cut";
+			const read = (size) => {
+				const seen = [];
+				const parser = new m.Parser((e) => seen.push([e.event, e.id, e.data]), (ms) => seen.push(ms));
+				for (let i = 0; i < text.length; i += size) parser.push(text.slice(i, i + size));
+				return JSON.stringify(seen);
+			};
+			for (let size = 1; size < text.length; size++) if (read(size) !== read(text.length)) return size;
+			return JSON.parse(read(1));`,
+			`[250,["sale","7","{\"a\":1}"],["message","7","x\ny"],["message","",""],["message","8","€"]]`},
+		{"the back-off doubles, is spread and has an end", "sse", `
+			return [m.backOff(0, 1000, 0), m.backOff(0, 1000, 1), m.backOff(3, 1000, 1), m.backOff(1, 250, 1),
+				m.backOff(50, 1000, 1), m.backOff(50, 1000, 0)];`, `[500,1000,8000,500,30000,15000]`},
+		{"a countdown reaches zero at the end", "format", `
+			return [-5, 0, 1, 1000, 1001, 59999, 3600000, 90061000].map(m.span);`,
+			`["00:00","00:00","00:01","00:01","00:02","01:00","01:00:00","1 d 01:01:01"]`},
+		{"latencies keep their width", "format", `return [0.04, 9.94, 12.3, 999.6, 12345, null].map(m.latency);`,
+			`["0.0 ms","9.9 ms","12 ms","1,000 ms","12 s","–"]`},
+		{"a local time goes there and back", "format", `
+			return m.fromLocalInput(m.localInput("2026-11-22T10:00:05.000Z"));`, `"2026-11-22T10:00:05.000Z"`},
+		{"no time is none", "format", `return [m.localInput(null), m.fromLocalInput("")];`, `["",null]`},
+		{"a sale opens and closes by the clock", "clock", `
+			const sale = { state: "scheduled", opens_at: "2026-01-01T10:00:00Z", closes_at: "2026-01-01T11:00:00Z" };
+			const at = (time, state = "scheduled") => m.stateOf({ ...sale, state }, Date.parse("2026-01-01T" + time));
+			return [at("09:59:59.999Z"), at("10:00:00Z"), at("10:59:59.999Z"), at("11:00:00Z"),
+				at("10:30:00Z", "paused"), at("11:00:00Z", "paused"), at("09:00:00Z", "closed"),
+				at("09:00:00Z", "open")];`,
+			`["scheduled","open","open","closed","paused","closed","closed","open"]`},
+		{"the next change is told", "clock", `
+			const sale = { state: "scheduled", opens_at: "2026-01-01T10:00:00Z", closes_at: "2026-01-01T11:00:00Z" };
+			const at = (time) => m.nextChange(sale, Date.parse("2026-01-01T" + time))?.what ?? null;
+			return [at("09:00:00Z"), at("10:00:00Z"), at("11:00:00Z")];`, `["Opens in","Closes in",null]`},
+		{"the least delayed time of the server counts", "clock", `
+			const told = (late) => new Date(Date.now() + 3600000 - late).toISOString();
+			for (const late of [5000, 40000, 0, 20000]) m.learn(told(late));
+			const error = m.now() - Date.now() - 3600000;
+			return error > -1000 && error < 4000 || error;`, `true`},
+		{"a list of any length is split into its objects", "orders", `
+			const text = '[{"id":"a","items":[{"n":1},{"n":2}]},{"id":"}{\\"\\\\","items":[]}]\n{"id":"c"}\n';
+			const split = (size) => {
+				const seen = [];
+				const splitter = new m.Splitter((o) => seen.push(o));
+				for (let i = 0; i < text.length; i += size) splitter.push(text.slice(i, i + size));
+				return JSON.stringify(seen);
+			};
+			for (let size = 1; size < text.length; size++) if (split(size) !== split(text.length)) return size;
+			return JSON.parse(split(3)).map((o) => o.id);`, `["a","}{\"\\","c"]`},
+	} {
+		if got := p.module(test.module, test.statements); got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
+		}
+	}
+}
+
+// A second that comes twice after a reconnect counts once, and one that is missing has no value.
+func TestPaceIsKeptBySeconds(t *testing.T) {
+	p := newBrowser(t).open(t, newShop(t, 4, 10).Address, "live")
+	got := p.module("store", `
+		const follow = { history: { from: 100, orders: [1, 2, 3] } };
+		const pace = (t, orders, refused = {}) =>
+			m.take({ event: "pace", data: JSON.stringify({ t, orders, refused }) });
+		m.take({ event: "history", data: JSON.stringify(follow.history) });
+		m.known.refused = [];
+		pace(102, 3);
+		pace(103, 4, { CART_EMPTY: 1 });
+		pace(103, 5, { CART_EMPTY: 2 });
+		pace(105, 7, { CART_EMPTY: 1, FOOD_OUT_OF_STOCK: 9 });
+		const short = [m.known.seconds, m.known.orders, m.refusedByCode()].map((x) => JSON.stringify(x));
+		for (let t = 106; t < 900; t++) pace(t, 1);
+		return [short, m.known.seconds.length, m.known.seconds[0], m.known.orders.length, m.refusedByCode()];`)
+	const want = `[["[100,101,102,103,104,105]","[1,2,3,5,null,7]",` +
+		`"[[\"FOOD_OUT_OF_STOCK\",9],[\"CART_EMPTY\",3]]"],600,300,600,[]]`
+	if got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}

@@ -1,0 +1,123 @@
+// The calls of the API, and who is logged in.
+
+const sessionKey = "buyer";
+const idleMax = 30 * 60_000; // ms without a touch until root is logged out
+
+// session is the login: {user, name, token, cart, items}, or null. A buyer's one outlives a reload in this
+// tab, with the cart. Root's token is never stored.
+export let session = null;
+
+const watchers = [];
+export const onSession = (watch) => watchers.push(watch);
+
+// Refusal is an answer with an error: its status, its code and the message of the server.
+export class Refusal extends Error {
+  constructor(status, code, message) {
+    super(message);
+    Object.assign(this, { status, code });
+  }
+}
+
+export const isRoot = () => session?.user === 1;
+
+// keep stores a buyer's session as it is now.
+export function keep() {
+  try {
+    if (session && !isRoot()) {
+      sessionStorage.setItem(sessionKey, JSON.stringify(session));
+    } else {
+      sessionStorage.removeItem(sessionKey);
+    }
+  } catch {
+    // the browser stores nothing: a reload logs out
+  }
+}
+
+function become(next) {
+  session = next;
+  keep();
+  watchers.forEach((watch) => watch(session));
+}
+
+// resume takes up the session of before a reload.
+export function resume() {
+  let stored = null;
+  try {
+    stored = JSON.parse(sessionStorage.getItem(sessionKey));
+  } catch {
+    // there is none
+  }
+  become(stored);
+}
+
+export async function logIn(name, password) {
+  const told = await call("POST", "/login", { username: name, password }, {}, null);
+  become({ user: told.user_id, name: told.username, token: told.access_token, cart: "", items: [] });
+}
+
+export const logOut = () => become(null);
+
+// A console that was left alone does not stay root's.
+let idle = 0;
+for (const touch of ["pointerdown", "keydown"]) {
+  addEventListener(touch, () => { idle = 0; }, { passive: true });
+}
+setInterval(() => {
+  idle += 60_000;
+  if (isRoot() && idle >= idleMax) {
+    logOut();
+  }
+}, 60_000);
+
+// request sends a call and returns the reply, a Refusal where it is an error, and another Error where there is
+// none.
+export async function request(method, path, body, headers = {}, login = session) {
+  const options = { method, headers: { ...headers }, cache: "no-store", credentials: "omit" };
+  if (login) {
+    options.headers["Access-Token"] = login.token;
+  }
+  if (body !== undefined) {
+    options.body = JSON.stringify(body);
+    options.headers["Content-Type"] = "application/json";
+  }
+  const reply = await fetch(path, options);
+  if (reply.ok) {
+    return reply;
+  }
+  const told = await reply.json().catch(() => ({}));
+  if (told.code === "INVALID_ACCESS_TOKEN" && login && login === session) {
+    logOut();
+  }
+  throw new Refusal(reply.status, told.code ?? "", told.message ?? "");
+}
+
+// call is request for a reply in JSON; null where it has no body.
+export async function call(method, path, body, headers, login) {
+  const reply = await request(method, path, body, headers, login);
+  return reply.status === 204 ? null : reply.json();
+}
+
+// newKey is an idempotency key. crypto.randomUUID is missing where the page came by plain HTTP.
+export function newKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+// insist repeats a call whose outcome is unknown, a 503 or none at all, with the same key, so that it is carried
+// out once. onWait is called before each repetition.
+export async function insist(method, path, body, onWait) {
+  const headers = { "Idempotency-Key": newKey() };
+  const login = session; // a repetition for another user would be another order
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await call(method, path, body, headers, login);
+    } catch (error) {
+      const known = error instanceof Refusal && error.status !== 503;
+      if (known || attempt >= 30 || login !== session) {
+        throw error;
+      }
+      onWait(attempt);
+      await new Promise((resolve) => { setTimeout(resolve, 1000 + Math.random() * 1000); });
+    }
+  }
+}

@@ -1,0 +1,41 @@
+// The server's time. The clock of this machine may be wrong, and may be set while the page is open; so the
+// page counts from its own start and learns the difference from the times that the server tells.
+
+const samplesMax = 10;
+const samples = []; // server's time less the time since the page's start, in ms
+
+// learn takes a time that the server has told. It was true some time ago, by the way that the answer took; so
+// of the last ones the largest difference is the nearest.
+export function learn(text) {
+  const told = Date.parse(text);
+  if (Number.isFinite(told)) {
+    samples.push(told - performance.now());
+    samples.splice(0, samples.length - samplesMax);
+  }
+}
+
+// now is the server's time in ms; this machine's while no time is known.
+export const now = () => (samples.length > 0 ? Math.max(...samples) + performance.now() : Date.now());
+
+// stateOf is the state of a sale at a time: by the clock it changes at its times, before the server tells.
+export function stateOf(sale, at) {
+  if (sale.state === "closed" || (sale.closes_at && at >= Date.parse(sale.closes_at))) {
+    return "closed";
+  }
+  if (sale.state === "scheduled" && sale.opens_at && at >= Date.parse(sale.opens_at)) {
+    return "open";
+  }
+  return sale.state;
+}
+
+// nextChange is the time of the next change by the clock, and what it is; null for none.
+export function nextChange(sale, at) {
+  const state = stateOf(sale, at);
+  if (state === "scheduled" && sale.opens_at) {
+    return { what: "Opens in", at: Date.parse(sale.opens_at) };
+  }
+  if ((state === "open" || state === "paused") && sale.closes_at) {
+    return { what: "Closes in", at: Date.parse(sale.closes_at) };
+  }
+  return null;
+}

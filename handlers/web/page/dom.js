@@ -1,0 +1,55 @@
+// What all modules need of the document. Text is only ever set as text, never as HTML.
+
+export const byId = (id) => document.getElementById(id);
+
+// make returns an element with attributes and children, which are elements or texts.
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+// setText changes a text only where it differs: less to paint, and less to read aloud.
+export function setText(element, text) {
+  if (element.textContent !== String(text)) {
+    element.textContent = text;
+  }
+}
+
+// tell shows a message: English, then the server's own words if there are any. kind is good, bad or "".
+export function tell(element, kind, text, chinese = "") {
+  element.dataset.kind = kind;
+  element.replaceChildren(text);
+  if (chinese !== "") {
+    element.append(" ", make("span", { lang: "zh-Hans", class: "muted" }, chinese));
+  }
+}
+
+// announce has a screen reader say something that is important wherever the reader is.
+export const announce = (text) => setText(byId("announcer"), text);
+
+// bars fills a list with names and their numbers, each with a bar as long as its part of the largest one.
+export function bars(list, entries, format) {
+  const largest = Math.max(1, ...entries.map(([, n]) => n));
+  list.replaceChildren(...entries.map(([name, n]) => {
+    const line = make("li", {}, make("span", {}, name), make("b", {}, format(n)));
+    line.style.setProperty("--part", n / largest);
+    return line;
+  }));
+}
+
+// ask opens the dialog for a dangerous act and resolves to whether it was confirmed.
+export function ask(title, text, act) {
+  const dialog = byId("confirm");
+  setText(byId("confirm-title"), title);
+  setText(byId("confirm-text"), text);
+  setText(byId("confirm-yes"), act);
+  dialog.returnValue = "no";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+  });
+}

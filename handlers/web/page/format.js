@@ -1,0 +1,47 @@
+// Numbers and times as people read them.
+
+const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
+const moment = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const minute = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+
+export const number = (n) => (n === null || n === undefined ? "–" : whole.format(n));
+
+export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+// time is a time of RFC 3339 in the zone of this browser.
+export const time = (text) => (text ? moment.format(new Date(text)) : "–");
+
+export const upToMinute = (seconds) => minute.format(new Date(seconds * 1000));
+
+// latency has the same number of characters from 0.1 to 9999 ms, more or less.
+export function latency(ms) {
+  if (ms === null || ms === undefined) {
+    return "–";
+  }
+  return ms < 10 ? `${ms.toFixed(1)} ms` : ms < 10000 ? `${whole.format(ms)} ms` : `${whole.format(ms / 1000)} s`;
+}
+
+// span is a time to wait: 2 d 03:04:05, 03:04:05 or 04:05. It reaches zero at the end and not a second before.
+export function span(ms) {
+  const seconds = Math.max(0, Math.ceil(ms / 1000));
+  const two = (n) => String(n).padStart(2, "0");
+  const days = Math.floor(seconds / 86400);
+  const hours = Math.floor(seconds / 3600) % 24;
+  const rest = `${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
+  if (days > 0) {
+    return `${days} d ${two(hours)}:${rest}`;
+  }
+  return hours > 0 ? `${two(hours)}:${rest}` : rest;
+}
+
+// localInput is the value of an input of a date and a time, in the zone of this browser; "" for no time.
+export function localInput(text) {
+  if (!text) {
+    return "";
+  }
+  const at = new Date(text);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60000).toISOString().slice(0, 19);
+}
+
+// fromLocalInput is the opposite; null for no time.
+export const fromLocalInput = (value) => (value === "" ? null : new Date(value).toISOString());

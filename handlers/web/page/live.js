@@ -1,0 +1,125 @@
+// The live view: what anybody may see of the sale.
+
+import { chart } from "./charts.js";
+import { nextChange, now, stateOf } from "./clock.js";
+import { announce, bars, byId, make, setText } from "./dom.js";
+import { latency, number, span, time } from "./format.js";
+import { reason } from "./messages.js";
+import { onChange, refusedByCode } from "./store.js";
+
+const headlines = {
+  scheduled: "The sale has not opened yet",
+  open: "The sale is open",
+  paused: "The sale is paused",
+  closed: "The sale is closed",
+};
+const names = { scheduled: "Scheduled", open: "Open", paused: "Paused", closed: "Closed" };
+const lowPart = 0.1; // of a full cell: below it the cell has another colour
+const denseCells = 300; // from here on cells are small and have no number of their own
+
+let paceChart = null;
+let lastState = "";
+
+export function start() {
+  onChange(show);
+}
+
+// tick shows what changes with time alone.
+export function tick(known) {
+  if (known.sale) {
+    showState(known.sale);
+  }
+}
+
+export function show(known) {
+  if (known.sale) {
+    showState(known.sale);
+    showSale(known.sale);
+  }
+  if (byId("view-live").hidden) {
+    return;
+  }
+  showPace(known);
+  showStock(known);
+  if (known.pace) {
+    const refused = refusedByCode();
+    byId("no-refusals").hidden = refused.length > 0;
+    bars(byId("refusals"), refused.map(([code, n]) => [reason(code), n]), number);
+  }
+  byId("top-card").hidden = !known.top;
+  if (known.top) {
+    bars(byId("top-keys"), known.top.map(({ key, hits }) => [key, hits]), number);
+  }
+}
+
+function showState(sale) {
+  const at = now();
+  const state = stateOf(sale, at);
+  const next = nextChange(sale, at);
+  setText(byId("state"), names[state] ?? state);
+  byId("state").dataset.state = state;
+  setText(byId("headline"), next ? next.what : headlines[state] ?? state);
+  setText(byId("countdown"), next ? span(next.at - at) : "");
+  byId("countdown").hidden = !next;
+  if (state !== lastState) {
+    if (lastState !== "") {
+      announce(headlines[state] ?? state);
+    }
+    lastState = state;
+    document.title = `${names[state] ?? state} · flashsale`;
+  }
+}
+
+function showSale(sale) {
+  setText(byId("sale-id"), sale.id);
+  setText(byId("opens"), sale.opens_at ? time(sale.opens_at) : "at once");
+  setText(byId("closes"), sale.closes_at ? time(sale.closes_at) : "when closed by hand");
+  setText(byId("orders"), number(sale.orders));
+  setText(byId("left"), number(sale.pieces_left));
+  setText(byId("sold"), number(sale.pieces_sold));
+}
+
+function showPace(known) {
+  paceChart ??= chart(byId("pace-chart"));
+  paceChart.setData([known.seconds, known.orders]);
+  const pace = known.pace;
+  if (!pace) {
+    return;
+  }
+  byId("pace-chart").setAttribute("aria-label", `Orders per second over the last ten minutes: now ${pace.orders}, ` +
+    `at most ${Math.max(0, ...known.orders)}`);
+  setText(byId("rate"), number(pace.orders));
+  setText(byId("p50"), latency(pace.p50_ms));
+  setText(byId("p99"), latency(pace.p99_ms));
+  setText(byId("connections"), number(pace.connections));
+  setText(byId("redis"), pace.redis === "up" ? "Up" : "Away");
+  byId("redis").dataset.kind = pace.redis === "up" ? "good" : "bad";
+  setText(byId("ledger"), pace.ledger_lag === null ? "None" : `${number(pace.ledger_lag)} behind`);
+}
+
+function showStock({ left, full }) {
+  const list = byId("stock");
+  list.classList.toggle("dense", left.length > denseCells);
+  while (list.childElementCount > left.length) {
+    list.lastElementChild.remove();
+  }
+  for (let i = list.childElementCount; i < left.length; i++) {
+    list.append(make("li", { "data-food": i + 1 }, make("span", { class: "food" }, String(i + 1)), make("b")));
+  }
+  left.forEach((n, i) => showCell(list.children[i], n, full[i]));
+  const gone = left.filter((n) => n === 0).length;
+  setText(byId("stock-summary"), left.length === 0 ? "" :
+    `${number(left.length - gone)} of ${number(left.length)} foods in stock`);
+}
+
+function showCell(cell, n, full) {
+  if (cell.dataset.left === String(n) && cell.dataset.full === String(full)) {
+    return;
+  }
+  Object.assign(cell.dataset, { left: n, full });
+  const part = full > 0 ? Math.min(1, n / full) : 0;
+  cell.style.setProperty("--part", part);
+  cell.dataset.level = n === 0 ? "none" : part <= lowPart ? "low" : "some";
+  cell.title = `Food ${cell.dataset.food}: ${number(n)} left`;
+  setText(cell.lastElementChild, n === 0 ? "sold out" : number(n));
+}

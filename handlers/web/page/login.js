@@ -1,0 +1,54 @@
+// The login form, and who is logged in.
+
+import { isRoot, logIn, logOut, onSession, resume } from "./api.js";
+import { announce, byId, setText, tell } from "./dom.js";
+import { tellError } from "./messages.js";
+
+export function start() {
+  const dialog = byId("login");
+  byId("log-in").addEventListener("click", open);
+  byId("buy-log-in").addEventListener("click", open);
+  byId("login-cancel").addEventListener("click", () => dialog.close());
+  byId("log-out").addEventListener("click", logOut);
+  byId("login-form").addEventListener("submit", submit);
+  dialog.addEventListener("close", () => byId("login-form").reset());
+  onSession(show);
+  resume();
+}
+
+function open() {
+  tell(byId("login-message"), "", "");
+  byId("login").showModal();
+}
+
+async function submit(event) {
+  event.preventDefault();
+  const button = event.submitter;
+  button.disabled = true;
+  try {
+    await logIn(byId("login-name").value, byId("login-password").value);
+    byId("login").close();
+    location.hash = isRoot() ? "#/operate" : "#/buy";
+  } catch (error) {
+    byId("login-password").value = "";
+    tellError(byId("login-message"), error);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+let before = null;
+
+function show(session) {
+  byId("log-in").hidden = session !== null;
+  byId("log-out").hidden = session === null;
+  byId("account").hidden = session === null;
+  setText(byId("account"), session?.name ?? "");
+  for (const link of document.querySelectorAll(".for-root")) {
+    link.hidden = !isRoot();
+  }
+  if (before && !session) {
+    announce("You are logged out.");
+  }
+  before = session;
+}

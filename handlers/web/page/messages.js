@@ -1,0 +1,38 @@
+// What the refusals of the server mean, in English. The server's own messages are Chinese.
+
+import { Refusal } from "./api.js";
+import { tell } from "./dom.js";
+
+const texts = {
+  CART_EMPTY: "The cart is empty.",
+  CART_NOT_FOUND: "The cart has expired. Fill a new one.",
+  DOCUMENT_INVALID: "Your passport is on the list of invalid ones.",
+  FOOD_NOT_FOUND: "There is no such food.",
+  FOOD_OUT_OF_LIMIT: "A cart holds at most three pieces.",
+  FOOD_OUT_OF_STOCK: "There are not enough pieces left.",
+  INVALID_ACCESS_TOKEN: "Your login has expired. Log in again.",
+  INVALID_SALE_TIMES: "The sale cannot have these times: it must open before it closes.",
+  KEY_NOT_FOUND: "This key was never hit.",
+  MALFORMED_JSON: "The server does not accept these values.",
+  NOT_FOUND: "This server does not offer that.",
+  ORDER_OUT_OF_LIMIT: "You have ordered already: each user orders once.",
+  SALE_CLOSED: "The sale is closed.",
+  SALE_NOT_OPEN: "The sale is not open yet.",
+  SALE_PAUSED: "The sale is paused.",
+  SALE_STATE_CONFLICT: "The sale cannot change to that state now.",
+  SERVICE_UNAVAILABLE: "The server is busy. Try again in a moment.",
+  TOO_MANY_REQUESTS: "Too many requests. Try again in a moment.",
+  USER_AUTH_FAIL: "Name or password is wrong.",
+};
+
+// reason is the English text for a code; the code itself where it has none here.
+export const reason = (code) => texts[code] ?? code;
+
+// tellError shows what went wrong.
+export function tellError(element, error) {
+  if (error instanceof Refusal) {
+    tell(element, "bad", reason(error.code) || `The server answers ${error.status}.`, error.message);
+  } else {
+    tell(element, "bad", "The server cannot be reached. Check your connection and try again.");
+  }
+}

@@ -1,0 +1,169 @@
+// Root's view: the state of the sale, its times, its stock, the export and the log of changes.
+
+import * as api from "./api.js";
+import { nextChange, now, stateOf } from "./clock.js";
+import { ask, byId, make, setText, tell } from "./dom.js";
+import { fromLocalInput, localInput, number, span, time, zone } from "./format.js";
+import { tellError } from "./messages.js";
+import { known, onChange, takeSale } from "./store.js";
+
+const logMax = 500; // rows shown
+
+let timesShown = false;
+
+export function start() {
+  setText(byId("zone"), zone);
+  byId("do-open").addEventListener("click", () => changeState("open", "Open the sale now?",
+    "Buyers can order at once.", "Open now"));
+  byId("do-pause").addEventListener("click", () => changeState("paused", "Pause the sale?",
+    "Orders are refused until you open it again. Carts can still be filled.", "Pause"));
+  byId("do-close").addEventListener("click", () => changeState("closed", "Close the sale?",
+    "Orders are refused from now on. You can open the sale again.", "Close the sale"));
+  byId("times").addEventListener("submit", setTimes);
+  byId("times-now").addEventListener("click", showTimes);
+  byId("restock").addEventListener("submit", restock);
+  byId("log-again").addEventListener("click", readLog);
+  byId("export-csv").addEventListener("click", () => download("csv"));
+  byId("export-jsonl").addEventListener("click", () => download("jsonl"));
+  onChange(tick);
+}
+
+// show is called whenever the view is entered.
+export function show() {
+  timesShown = false;
+  tell(byId("operate-message"), "", "");
+  tick();
+  readLog();
+}
+
+export function tick() {
+  if (!known.sale || byId("view-operate").hidden) {
+    return;
+  }
+  const at = now();
+  const state = stateOf(known.sale, at);
+  const next = nextChange(known.sale, at);
+  const wait = next ? `, ${next.what.toLowerCase()} ${span(next.at - at)}` : "";
+  setText(byId("operate-now"), `The sale is ${state}${wait}.`);
+  setText(byId("operate-state"), `${number(known.sale.orders)} orders, ${number(known.sale.pieces_left)} pieces left`);
+  byId("do-open").disabled = state === "open";
+  byId("do-pause").disabled = state !== "open";
+  byId("do-close").disabled = state === "closed";
+  byId("restock-food").max = known.left.length || "";
+  if (!timesShown) {
+    showTimes();
+  }
+}
+
+function showTimes() {
+  if (known.sale) {
+    timesShown = true;
+    byId("opens-at").value = localInput(known.sale.opens_at);
+    byId("closes-at").value = localInput(known.sale.closes_at);
+  }
+}
+
+// perform makes a call, shows its outcome and reads the log again.
+async function perform(call, done) {
+  try {
+    tell(byId("operate-message"), "good", done(await call()));
+  } catch (error) {
+    tellError(byId("operate-message"), error);
+  }
+  readLog();
+}
+
+const put = (change) => async () => {
+  const sale = await api.call("PUT", "/admin/sale", change);
+  takeSale(sale);
+  timesShown = false;
+  tick();
+  return sale;
+};
+
+async function changeState(state, title, text, act) {
+  if (await ask(title, text, act)) {
+    perform(put({ state }), (sale) => `The sale is ${sale.state}.`);
+  }
+}
+
+// stateFor is the state that comes with an opening time: the server changes none by the way.
+function stateFor(opens) {
+  const early = opens && Date.parse(opens) > now();
+  if (early) {
+    return { state: "scheduled" };
+  }
+  return known.sale && stateOf(known.sale, now()) === "scheduled" ? { state: "open" } : {};
+}
+
+async function setTimes(event) {
+  event.preventDefault();
+  const times = { opens_at: fromLocalInput(byId("opens-at").value),
+    closes_at: fromLocalInput(byId("closes-at").value) };
+  const { state } = stateFor(times.opens_at);
+  const change = { scheduled: " Until then orders are refused.", open: " The sale opens at once." }[state] ?? "";
+  const text = `Opens: ${times.opens_at ? time(times.opens_at) : "no time"}. ` +
+    `Closes: ${times.closes_at ? time(times.closes_at) : "no time"}.${change}`;
+  if (await ask("Set these times?", text, "Set the times")) {
+    perform(put({ ...times, ...stateFor(times.opens_at) }), () => "The times are set.");
+  }
+}
+
+async function restock(event) {
+  event.preventDefault();
+  const food = byId("restock-food").valueAsNumber;
+  const add = byId("restock-pieces").valueAsNumber;
+  const title = add < 0 ? `Take back ${number(-add)} pieces of food ${food}?` :
+    `Add ${number(add)} pieces to food ${food}?`;
+  if (await ask(title, "The change is written to the log.", add < 0 ? "Take back" : "Add")) {
+    perform(() => api.insist("POST", `/admin/foods/${food}/stock`, { add },
+      () => tell(byId("operate-message"), "", "No answer yet. Asking again: the change is made once at most.")),
+    (told) => {
+      byId("restock-pieces").value = "";
+      return `Food ${told.id} has ${number(told.stock)} pieces now.`;
+    });
+  }
+}
+
+// detail is the value of a field of the log as a person reads it.
+const detail = (value) => (value !== null && typeof value === "object" ? JSON.stringify(value) : String(value));
+
+async function readLog() {
+  if (!api.isRoot()) {
+    return;
+  }
+  try {
+    const entries = (await api.call("GET", "/admin/log")).reverse().slice(0, logMax);
+    byId("no-log").hidden = entries.length > 0;
+    byId("log").tBodies[0].replaceChildren(...entries.map(({ at, by, what, ...more }) => make("tr", {},
+      make("td", { class: "when" }, time(at)), make("td", {}, by), make("td", {}, what),
+      make("td", {}, Object.entries(more).map(([name, value]) => `${name} ${detail(value)}`).join(", ")))));
+  } catch (error) {
+    tellError(byId("operate-message"), error);
+  }
+}
+
+// download reads an export as it comes and then has the browser save it. The token stays out of the URL.
+async function download(format) {
+  const state = byId("export-state");
+  const parts = [];
+  let bytes = 0;
+  try {
+    const reply = await api.request("GET", `/admin/orders?format=${format}`);
+    for (const reader = reply.body.getReader(); ;) {
+      const { done, value } = await reader.read();
+      if (done) {
+        break;
+      }
+      parts.push(value);
+      bytes += value.length;
+      setText(state, `${number(bytes / 1024)} KB…`);
+    }
+    const url = URL.createObjectURL(new Blob(parts, { type: "application/octet-stream" }));
+    make("a", { href: url, download: `orders-${known.sale?.id ?? "sale"}.${format}` }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+    tell(state, "good", `Saved, ${number(bytes / 1024)} KB.`);
+  } catch (error) {
+    tellError(state, error);
+  }
+}

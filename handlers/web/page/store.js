@@ -1,0 +1,147 @@
+// What the page knows of the sale, as told by GET /live. The views read it; only this module changes it.
+
+import { learn } from "./clock.js";
+import { isRoot, logOut, onSession, request, session } from "./api.js";
+import { Stream } from "./sse.js";
+
+const historySeconds = 600;
+const refusedSeconds = 60;
+
+export const known = {
+  sale: null, // the body of GET /sale
+  left: [], // pieces by food
+  full: [], // pieces of a full cell, by food
+  seconds: [], // of the last ten minutes, Unix
+  orders: [], // in each of them
+  pace: null, // the last second
+  refused: [], // {t, refused} of the last minute
+  top: null, // most-hit keys, for root
+  link: "connecting", // or live, lost, off
+  retryAt: 0, // of a link that is lost, by performance.now()
+};
+
+const watchers = [];
+let due = false;
+
+// onChange has a function called before the next paint after a change, once for many changes.
+export const onChange = (watch) => watchers.push(watch);
+
+function changed() {
+  if (!due) {
+    due = true;
+    requestAnimationFrame(() => {
+      due = false;
+      watchers.forEach((watch) => watch(known));
+    });
+  }
+}
+
+export function takeSale(sale) {
+  learn(sale.now);
+  if (known.sale?.id !== sale.id) {
+    known.full = []; // the next sale may have other foods
+  }
+  known.sale = sale;
+  changed();
+}
+
+// takeStock takes the pieces left of all foods, or of those that have changed, by id. Where the server does not
+// tell what a full cell holds, it is the most that was seen, and at least a food's part of the whole sale.
+function takeStock({ left, changed, of }) {
+  known.left = left ?? known.left.map((n, i) => changed[i + 1] ?? n);
+  const sale = known.sale;
+  const part = sale ? Math.ceil((sale.pieces_left + sale.pieces_sold) / known.left.length) : 0;
+  known.full = known.left.map((n, i) => of?.[i] ?? Math.max(known.full[i] ?? 0, n, part));
+}
+
+function takeHistory({ from, orders }) {
+  known.seconds = orders.map((_, i) => from + i);
+  known.orders = orders;
+}
+
+// takePace adds a second. One that is known already, after a reconnect, counts once; missing ones have no value.
+function takePace(pace) {
+  const last = known.seconds.at(-1) ?? pace.t - 1;
+  if (pace.t <= last) {
+    known.orders[known.seconds.indexOf(pace.t)] = pace.orders;
+  }
+  for (let t = Math.max(last + 1, pace.t - historySeconds + 1); t <= pace.t; t++) {
+    known.seconds.push(t);
+    known.orders.push(t === pace.t ? pace.orders : null);
+  }
+  known.seconds.splice(0, known.seconds.length - historySeconds);
+  known.orders.splice(0, known.orders.length - historySeconds);
+  known.pace = pace;
+  known.refused = known.refused.filter(({ t }) => t > pace.t - refusedSeconds && t !== pace.t);
+  known.refused.push({ t: pace.t, refused: pace.refused ?? {} });
+}
+
+const takers = { sale: takeSale, stock: takeStock, history: takeHistory, pace: takePace,
+  top: ({ keys }) => { known.top = keys; } };
+
+// take takes a message of the stream.
+export function take({ event, data }) {
+  takers[event]?.(JSON.parse(data));
+  changed();
+}
+
+// readSale asks for the state alone, while there is no stream.
+async function readSale() {
+  try {
+    takeSale(await (await request("GET", "/sale", undefined, {}, null)).json());
+  } catch {
+    // the page tells already that it has lost the server
+  }
+}
+
+// keepTime reads the state once in a while as long as a countdown runs, and some times at the start: each answer
+// brings the server's time, and the stream may tell it a second late.
+export function keepTime() {
+  readSale();
+  const often = [1000, 2500, 4500];
+  often.forEach((delay) => setTimeout(readSale, delay));
+  setInterval(() => {
+    if (known.sale?.state === "scheduled") {
+      readSale();
+    }
+  }, 10_000 + Math.random() * 5_000);
+}
+
+function linkChanged(link, delay = 0, status = 0) {
+  known.link = status === 404 ? "off" : link;
+  known.retryAt = performance.now() + delay;
+  if (status === 401) {
+    logOut(); // root's token has expired
+  } else if (link === "lost") {
+    readSale();
+  }
+  changed();
+}
+
+// refusedByCode sums up the last minute, the most frequent code first.
+export function refusedByCode() {
+  const sums = {};
+  for (const { refused } of known.refused) {
+    for (const [code, n] of Object.entries(refused)) {
+      sums[code] = (sums[code] ?? 0) + n;
+    }
+  }
+  return Object.entries(sums).filter(([, n]) => n > 0).sort(([, a], [, b]) => b - a);
+}
+
+// follow begins to read the stream. Root sees more of it; so it begins anew when root comes or goes.
+export function follow() {
+  const headers = () => (isRoot() ? { "Access-Token": session.token } : {});
+  const stream = new Stream("/live", headers, take, linkChanged);
+  let asRoot = isRoot();
+  onSession(() => {
+    if (asRoot !== isRoot()) {
+      asRoot = isRoot();
+      known.top = null;
+      stream.start();
+    }
+  });
+  addEventListener("online", () => stream.start());
+  stream.start();
+  return stream;
+}

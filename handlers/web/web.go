@@ -1,0 +1,95 @@
+// Package web is the page of the server at /: what it consists of, ready to be sent. The files in the folder
+// page are sent as they are: there is no build step, and the page loads nothing from elsewhere.
+//
+// The package knows nothing of HTTP calls or of the sale. The page itself is a client of the API like any
+// other.
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"path"
+)
+
+//go:embed page
+var embedded embed.FS
+
+// Index is the file that is served at /.
+const Index = "index.html"
+
+// types are the kinds of files that the page consists of.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+	".txt":  "text/plain; charset=utf-8",
+}
+
+// File is a file of the page.
+type File struct {
+	Type          string // media type
+	Plain, Zipped Form
+}
+
+// Form is a file in one of its codings, with its strong entity tag.
+type Form struct {
+	Body []byte
+	ETag string
+}
+
+// Site is all files of the page by name.
+type Site struct{ files map[string]*File }
+
+// New reads the files that are embedded in the program.
+func New() (*Site, error) {
+	const folder = "page"
+	entries, err := embedded.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the page: %w", err)
+	}
+	s := &Site{files: map[string]*File{}}
+	for _, entry := range entries {
+		body, err := embedded.ReadFile(path.Join(folder, entry.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the page: %w", err)
+		}
+		if s.files[entry.Name()], err = newFile(entry.Name(), body); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// File returns a file of the page, nil where there is none of that name.
+func (s *Site) File(name string) *File { return s.files[name] }
+
+func newFile(name string, body []byte) (*File, error) {
+	kind, known := types[path.Ext(name)]
+	if !known {
+		return nil, fmt.Errorf("the page's file %s is of a kind that has no media type here", name)
+	}
+	var zipped bytes.Buffer
+	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(body)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot compress the page's file %s: %w", name, err)
+	}
+	return &File{Type: kind, Plain: newForm(body), Zipped: newForm(zipped.Bytes())}, nil
+}
+
+// newForm names a form by its content, so that a changed file, and each coding of it, has another tag.
+func newForm(body []byte) Form {
+	const tagBytes = 16
+	sum := sha256.Sum256(body)
+	return Form{Body: body, ETag: `"` + hex.EncodeToString(sum[:tagBytes]) + `"`}
+}

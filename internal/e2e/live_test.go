@@ -1,0 +1,147 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
+)
+
+// viewer reads the events of a server.
+type viewer struct {
+	*testing.T
+	body   io.ReadCloser
+	reader *bufio.Reader
+}
+
+// watch opens a stream of events, over a connection of its own.
+func (s *server) watch(t *testing.T, headers ...string) *viewer {
+	t.Helper()
+	r, err := http.NewRequest("GET", "http://"+s.Address+"/live", nil)
+	stand.Must(t, err)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	reply, err := (&http.Client{Transport: transport, Timeout: polltest.Patience}).Do(r)
+	stand.Must(t, err)
+	t.Cleanup(func() { reply.Body.Close() })
+	if reply.StatusCode != 200 {
+		t.Fatalf("GET /live: %d", reply.StatusCode)
+	}
+	return &viewer{t, reply.Body, bufio.NewReader(reply.Body)}
+}
+
+// next reads the data of the next event of a name into a value.
+func (v *viewer) next(name string, into any) {
+	v.Helper()
+	for {
+		line, err := v.reader.ReadString('\n')
+		if err != nil {
+			v.Fatalf("%v, before an event %s", err, name)
+		}
+		if line != "event: "+name+"\n" {
+			continue
+		}
+		_, err = v.reader.ReadString('\n') // the id
+		stand.Must(v.T, err)
+		data, err := v.reader.ReadString('\n')
+		stand.Must(v.T, err)
+		stand.Must(v.T, json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), into))
+		return
+	}
+}
+
+// What one worker tells its viewers is that of the whole server, and goes on when the workers are replaced.
+func TestLiveOfTwoWorkers(t *testing.T) {
+	t.Parallel()
+	stand.Need(t, "redis-server")
+	s := setup{args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
+	before := s.watch(t)
+	l := startLoad(t, s, loadClients, false) // on connections to both workers
+	l.awaitOrders(t, 100)
+	l.audit(t, s) // it ends the load
+	placed := len(s.orders(t))
+	await := func(v *viewer) {
+		seen := 0
+		var history struct{ Orders []int }
+		v.next("history", &history)
+		for _, n := range history.Orders {
+			seen += n
+		}
+		for seen < placed {
+			var pace struct{ Orders int }
+			v.next("pace", &pace)
+			seen += pace.Orders
+		}
+		if seen != placed {
+			t.Errorf("%d orders are shown, want %d", seen, placed)
+		}
+	}
+	for range 5 { // the kernel chooses the worker
+		await(s.watch(t))
+	}
+	await(before)
+
+	s.awaitRoll(t, 1)
+	rest, err := io.ReadAll(before.reader)
+	if err != nil || !regexp.MustCompile(`(^|\n\n)retry: \d{4}\n\n$`).Match(rest) {
+		t.Errorf("at the replacement the viewer reads %q, %v", rest, err)
+	}
+	await(s.watch(t))
+}
+
+// A stop does not wait for viewers.
+func TestStopWithViewers(t *testing.T) {
+	t.Parallel()
+	s := setup{args: []string{"-workers", "2", "-drain", "20m"}}.serve(t)
+	var stock struct{ Left []int }
+	for range 10 {
+		s.watch(t).next("stock", &stock)
+	}
+	s.Send(t, syscall.SIGTERM)
+	polltest.Until(t, "end of the server", func() bool { return len(s.Workers()) == 0 })
+}
+
+// The examples of the room's README are what a server sends.
+func TestLiveReadme(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(root + "internal/live/README.md")
+	stand.Must(t, err)
+	fence := regexp.MustCompile("(?s)```\n\\$ curl -N localhost:8080/live\n(.*?)```").FindSubmatch(text)
+	if fence == nil {
+		t.Fatal("the README has no example")
+	}
+	s := setup{args: []string{"-workers", "1", "-foods", "3"}}.serve(t)
+	reply, err := http.Get("http://" + s.Address + "/live")
+	stand.Must(t, err)
+	defer reply.Body.Close()
+	reader := bufio.NewReader(reply.Body)
+	timer := time.AfterFunc(polltest.Patience, func() { reply.Body.Close() })
+	defer timer.Stop()
+	for want := range strings.Lines(string(fence[1])) {
+		line, err := reader.ReadString('\n')
+		stand.Must(t, err)
+		if got, want := form(line), form(want); got != want {
+			t.Fatalf("the server sends %q, the README has %q", got, want)
+		}
+	}
+}
+
+// form is a line of a stream without what is different each time.
+func form(line string) string {
+	line = regexp.MustCompile(`(\[0(,0)*\]|\[0,0,0,.*\])`).ReplaceAllString(line, "[zeros]")
+	line = regexp.MustCompile(`"id":"\w+"`).ReplaceAllString(line, `"id":"sale"`)
+	line = regexp.MustCompile(`"now":"[^"]+"`).ReplaceAllString(line, `"now":"time"`)
+	return fmt.Sprint(regexp.MustCompile(`\d{4,}`).ReplaceAllString(line, "number"))
+}

@@ -1,0 +1,65 @@
+package live
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// asked is a question that is asked in the background, once at a time. The zero value is ready.
+type asked[T any] struct {
+	running sync.WaitGroup
+	busy    atomic.Bool
+	last    atomic.Pointer[T]
+}
+
+// start asks, unless the answer to the last question is still due.
+func (a *asked[T]) start(ask func() T) {
+	if !a.busy.CompareAndSwap(false, true) {
+		return
+	}
+	a.running.Go(func() {
+		defer a.busy.Store(false)
+		answer := ask()
+		a.last.Store(&answer)
+	})
+}
+
+// answer is that to the last question, the zero value where it is due.
+func (a *asked[T]) answer() (answer T) {
+	if last := a.last.Load(); last != nil && !a.busy.Load() {
+		return *last
+	}
+	return answer
+}
+
+// wait waits for the answer that is due.
+func (a *asked[T]) wait() { a.running.Wait() }
+
+// look asks how Redis is.
+func (h *Hub) look() { h.looks.start(h.cfg.Look) }
+
+// askTop asks for the most-hit keys while root is among the viewers.
+func (h *Hub) askTop() {
+	if h.roots > 0 && h.cfg.Top != nil {
+		h.tops.start(h.cfg.Top)
+	}
+}
+
+// top is the data of the event with the most-hit keys, nil where they are not known.
+func (h *Hub) top() []byte {
+	keys := h.tops.last.Load()
+	if keys == nil || *keys == nil {
+		return nil
+	}
+	return append(append([]byte(`{"keys":`), *keys...), '}')
+}
+
+// newTop is the event for those who have joined, nil where they have it.
+func (h *Hub) newTop() []byte {
+	keys := h.tops.last.Load()
+	if h.roots == 0 || keys == h.shown.top {
+		return nil
+	}
+	h.shown.top = keys
+	return appendEvent(nil, "top", h.id(), h.top())
+}

@@ -1,0 +1,166 @@
+package live
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+
+	"flashsale/internal/polltest"
+)
+
+// With more viewers than the Hub may write to in a second, each gets several seconds at once and misses none.
+// A change of the state is for all at once.
+func TestManyViewers(t *testing.T) {
+	const viewers = 50
+	s := openStand(t, viewers)
+	s.writesMax = 1 // 20 a second
+	clients := make([]*client, viewers)
+	for i := range clients {
+		clients[i] = s.join(false, 0)
+		clients[i].want(s.hello(s.noOrders()))
+	}
+	behind := func() (most int64) {
+		for _, v := range s.viewers {
+			most = max(most, s.latest-v.got)
+		}
+		return most
+	}
+	for range 10 {
+		s.pass()
+	}
+	if n := behind(); n != 2 {
+		t.Errorf("the last viewer is %d s behind, want 2", n)
+	}
+	s.body = `{"id":"s","state":"closed"}`
+	s.pass()
+	if n := behind(); n != 0 {
+		t.Errorf("the last viewer is %d s behind when the state changes", n)
+	}
+	var all string
+	for second := int64(start); second < s.second; second++ {
+		if all += quiet(second); second == start+10 {
+			all += event("sale", second, s.body)
+		}
+	}
+	for _, c := range clients {
+		c.want(all)
+	}
+	if n := s.worker.ViewersDropped.Value(); n != 0 {
+		t.Errorf("%d viewers are dropped", n)
+	}
+}
+
+// A viewer that does not read is dropped when its socket takes no more, and takes no memory of the server
+// until then; the others go on.
+func TestSlowViewer(t *testing.T) {
+	s := openStand(t, 10)
+	fast := s.join(false, 0)
+	fast.want(s.hello(s.noOrders()))
+	slow, far := s.connect()
+	must(t, slow.Conn.(*net.TCPConn).SetReadBuffer(4<<10))
+	if !s.Reserve() {
+		t.Fatal("a viewer is refused")
+	}
+	s.Join(Viewer{Stream: NewStream(far, s.limiter), Head: []byte(head)})
+	s.step()
+	long := strings.Repeat("x", 1<<10)
+	for i := 0; len(s.viewers) == 2; i++ {
+		if i == 1000 {
+			t.Fatal("a viewer that reads nothing is still there after a megabyte")
+		}
+		s.body = `{"id":"` + long + string(rune('a'+i%20)) + `"}`
+		s.pass()
+		fast.want(quiet(s.id()) + event("sale", s.id(), s.body))
+		if s.second%beatSeconds == 0 {
+			fast.want(": beat\n\n")
+		}
+	}
+	if n := s.worker.ViewersDropped.Value(); n != 1 {
+		t.Errorf("%d viewers are counted as slow, want 1", n)
+	}
+	slow.wantGone()
+	s.awaitViewers(1)
+}
+
+// The first message may be longer than what a socket takes at once.
+func TestLongFirstMessage(t *testing.T) {
+	s := openStand(t, 10)
+	stock := make([]int64, 1_000_000)
+	for i := range stock {
+		stock[i] = 1_000_000
+	}
+	s.PublishStock(stock)
+	c := s.join(false, 0)
+	all := make(chan string, 1)
+	want := strings.TrimSuffix(s.hello(s.noOrders()), event("stock", s.id(), `{"left":[5,6]}`)) +
+		event("stock", s.id(), `{"left":`+string(list(stock))+`}`)
+	go func() {
+		text := make([]byte, len(want))
+		n, _ := io.ReadFull(c.reader, text)
+		all <- string(text[:n])
+	}()
+	polltest.Until(t, "end of the first message", func() bool {
+		s.step()
+		return len(s.viewers) == 1 && s.viewers[0].rest == nil
+	})
+	if got := <-all; got != want {
+		t.Errorf("%d bytes, want %d", len(got), len(want))
+	}
+	s.pass()
+	c.want(quiet(start))
+
+	slow, far := s.connect() // which reads nothing
+	must(t, slow.Conn.(*net.TCPConn).SetReadBuffer(4<<10))
+	if !s.Reserve() {
+		t.Fatal("a viewer is refused")
+	}
+	s.Join(Viewer{Stream: NewStream(far, s.limiter), Head: []byte(head)})
+	for range 2 + int(helloTime.Seconds()) {
+		s.pass()
+	}
+	s.awaitViewers(1)
+	slow.wantGone()
+}
+
+// A viewer costs no goroutine and less than a kilobyte of the server's memory.
+func TestMemory(t *testing.T) {
+	const viewers = 2000
+	s := openStand(t, viewers)
+	s.join(false, 0) // what the first one takes for all
+	clients := make([]*client, viewers-1)
+	streams := make([]Viewer, viewers-1)
+	for i := range clients {
+		c, far := s.connect()
+		clients[i], streams[i] = c, Viewer{Stream: NewStream(far, s.limiter)}
+	}
+	before, goroutines := heap(), runtime.NumGoroutine()
+	for i := range streams {
+		if !s.Reserve() {
+			t.Fatal("a viewer is refused")
+		}
+		streams[i].Head = []byte(head)
+		s.Join(streams[i])
+		streams[i].Head = nil
+	}
+	s.awaitViewers(viewers)
+	s.pass()
+	if each := (heap() - before) / viewers; each > 1000 {
+		t.Errorf("a viewer takes %d bytes", each)
+	} else {
+		t.Logf("a viewer takes %d bytes", each)
+	}
+	if n := runtime.NumGoroutine() - goroutines; n > 5 {
+		t.Errorf("%d goroutines for %d viewers", n, viewers)
+	}
+	runtime.KeepAlive(clients)
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

@@ -1,0 +1,114 @@
+package live
+
+import (
+	"encoding/json"
+	"math"
+
+	"flashsale/internal/figures"
+)
+
+const (
+	timedCall   = "POST /orders" // the call that p50_ms and p99_ms are of
+	timeSeconds = 10             // for which they count
+)
+
+// pace is the data of a pace event.
+type pace struct {
+	Second      int64             `json:"t"`
+	Orders      uint32            `json:"orders"`
+	OrdersOf    string            `json:"orders_of"`
+	Refused     map[string]uint64 `json:"refused"`
+	P50         *float64          `json:"p50_ms"`
+	P99         *float64          `json:"p99_ms"`
+	Connections int64             `json:"connections"`
+	Redis       string            `json:"redis"`
+	LedgerLag   *int              `json:"ledger_lag"`
+}
+
+// redis notes what Redis has answered.
+func (p *pace) redis(state State) {
+	p.Redis = "away"
+	if state.Up {
+		p.Redis = "up"
+	}
+	if state.Ledger {
+		p.LedgerLag = &state.LedgerLag
+	}
+}
+
+func (p *pace) json() []byte {
+	text, err := json.Marshal(p)
+	if err != nil { // a float that is no number; there is none
+		panic(err)
+	}
+	return text
+}
+
+// sampler compares the figures of all workers with what they were.
+type sampler struct {
+	figures *figures.Memory
+
+	samples  int
+	orders   uint64
+	ordersOf string
+	refused  map[string]uint64
+	times    [timeSeconds + 1]figures.Histogram // the last samples
+}
+
+func newSampler(memory *figures.Memory) sampler { return sampler{figures: memory} }
+
+// sample returns what has happened since the last sample, as the pace of a second. sold is the number of
+// orders of all servers; without it those of this server count.
+func (s *sampler) sample(second int64, sold *uint64) *pace {
+	p := &pace{Second: second, OrdersOf: "server", Refused: map[string]uint64{}}
+	var orders uint64
+	refused := map[string]uint64{}
+	times := figures.Histogram{}
+	for slot := range s.figures.Slots() {
+		c := s.figures.Counters(slot)
+		orders += c.OrdersPlaced.Value()
+		for code, n := range c.Refusals.All() {
+			refused[code] += n
+		}
+		times.Add(c.Calls.Times(timedCall))
+		for _, g := range s.figures.Running(slot) {
+			p.Connections += g.Connections.Value()
+		}
+	}
+	if sold != nil {
+		orders, p.OrdersOf = *sold, "sale"
+	}
+	if s.samples > 0 {
+		if p.OrdersOf == s.ordersOf && orders > s.orders {
+			p.Orders = uint32(min(orders-s.orders, math.MaxUint32))
+		}
+		for code, n := range refused {
+			if n > s.refused[code] {
+				p.Refused[code] = n - s.refused[code]
+			}
+		}
+	}
+	s.orders, s.ordersOf, s.refused = orders, p.OrdersOf, refused
+	p.P50, p.P99 = s.quantiles(times)
+	return p
+}
+
+// quantiles are those of the last seconds in milliseconds, nil without an order.
+func (s *sampler) quantiles(times figures.Histogram) (p50, p99 *float64) {
+	s.times[s.samples%len(s.times)] = times
+	s.samples++
+	oldest := 0
+	if s.samples > len(s.times) {
+		oldest = s.samples % len(s.times)
+	}
+	recent := times.Since(s.times[oldest])
+	milliseconds := func(share float64) *float64 {
+		value, ok := recent.Quantile(share)
+		if !ok {
+			return nil
+		}
+		value = math.Round(value/1e4) / 100
+		return &value
+	}
+	return milliseconds(0.5), milliseconds(0.99)
+}

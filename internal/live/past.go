@@ -1,0 +1,59 @@
+package live
+
+import (
+	"fmt"
+
+	"flashsale/internal/figures"
+)
+
+// history is the event with the orders of the last seconds.
+type history struct {
+	second int64 // in which it was made
+	text   []byte
+}
+
+// past is what a viewer has missed since an event: the pace of each second, or where that is not known any
+// more, or is much, the orders of the last ten minutes.
+func (h *Hub) past(lastID int64) (text []byte) {
+	missed := h.second - 1 - lastID
+	if missed < 0 || missed >= batchesMax {
+		return h.pastOrders()
+	}
+	for number := h.latest - missed; number <= h.latest; number++ {
+		b := &h.batches[number%batchesMax]
+		if want := lastID + number - (h.latest - missed); b.second != want { // nobody watched then
+			return h.pastOrders()
+		} else if want > lastID {
+			text = append(text, b.pace...)
+		}
+	}
+	return text
+}
+
+// pastOrders is the history.
+func (h *Hub) pastOrders() []byte {
+	if h.history.second == h.second {
+		return h.history.text
+	}
+	from := h.second - figures.SecondsMax
+	orders := make([]uint32, figures.SecondsMax)
+	for i := range orders {
+		orders[i] = h.ordersAt(from + int64(i))
+	}
+	data := fmt.Appendf(nil, `{"from":%d,"orders":%s}`, from, list(orders))
+	h.history = history{h.second, appendEvent(nil, "history", h.id(), data)}
+	return h.history.text
+}
+
+// ordersAt is the number of orders in a second as this slot has kept it: a new worker goes on with it. Only
+// where it has not, others are asked. Each worker looks at a moment of its own, so their numbers do not mix.
+func (h *Hub) ordersAt(second int64) (orders uint32) {
+	if n, ok := h.cfg.Own.Pace.At(second); ok {
+		return n
+	}
+	for slot := range h.cfg.Figures.Slots() {
+		n, _ := h.cfg.Figures.Counters(slot).Pace.At(second)
+		orders = max(orders, n)
+	}
+	return orders
+}

@@ -1,0 +1,188 @@
+package live
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+)
+
+const (
+	// Milliseconds until a viewer comes back, a random number of these: not all at once.
+	retryMin  = 1000
+	retryMost = 5000 // after a connection that has broken off
+
+	endsPerSecond = 1000 // viewers of a worker that come back in a second after its end
+)
+
+// Viewer is a connection that is to get events, with its request.
+type Viewer struct {
+	Stream Stream
+	Head   []byte // of the reply
+	Root   bool   // sees what the public does not
+	LastID int64  // of the last event that the client has got before, 0 for none
+}
+
+// viewer is a Viewer that gets events.
+type viewer struct {
+	Stream
+	root   bool
+	number int    // of its socket, as the watcher knows it
+	index  int    // among the viewers
+	got    int64  // number of the last batch
+	rest   []byte // of its first message
+	since  int64  // the second of that
+}
+
+// admit sends a viewer its first message: where the sale stands, and what came before.
+func (h *Hub) admit(joins *Viewer) {
+	v := &viewer{Stream: joins.Stream, root: joins.Root, since: h.second, index: len(h.viewers),
+		number: unwatched}
+	if v.root {
+		h.roots++
+	}
+	h.viewers = append(h.viewers, v)
+	if len(h.viewers) == 1 {
+		h.resume()
+	}
+	if v.root && h.roots == 1 {
+		h.tops.last.Store(nil) // it is old
+		h.askTop()
+	}
+	v.got = h.latest
+	intro := fmt.Appendf(joins.Head, "retry: %d\n\n", retryMin+h.random(retryMost-retryMin))
+	intro = append(intro, h.past(joins.LastID)...)
+	intro = appendEvent(intro, "sale", h.id(), h.cfg.Sale())
+	if v.root {
+		intro = appendEvent(intro, "top", h.id(), h.top())
+	}
+	state := h.wholeStock()
+	v.Stream.Size(len(intro) + len(state))
+	if sent, open := v.Stream.Send(intro); !open || sent < len(intro) || h.watcher.add(v) != nil {
+		h.remove(v)
+		return
+	}
+	v.rest = state
+	h.sendRest(v)
+}
+
+// resume begins to show the sale again, which nobody has watched for a while.
+func (h *Hub) resume() {
+	h.shown = shown{}
+	body, sale := h.sale()
+	h.appendSale(nil, body, &sale) // the first message has it
+	h.urgent = 0
+	h.look()
+}
+
+// sendRest sends more of the first message. It reports false where the viewer is gone.
+func (h *Hub) sendRest(v *viewer) bool {
+	sent, open := v.Stream.Send(v.rest)
+	if v.rest = v.rest[sent:]; len(v.rest) == 0 {
+		v.rest = nil
+	}
+	switch late := time.Duration(h.second-v.since) * time.Second; {
+	case !open:
+		h.remove(v)
+	case v.rest != nil && late > helloTime:
+		h.drop(v)
+	default:
+		return true
+	}
+	return false
+}
+
+// serveSome sends some viewers what they have not got yet. In a second each gets one message at most.
+func (h *Hub) serveSome() {
+	writes := (len(h.viewers) + turnsPerSecond - 1) / turnsPerSecond
+	if h.urgent == 0 {
+		writes = min(writes, h.writesMax)
+	}
+	h.urgent = max(h.urgent-writes, 0)
+	for i := range writes {
+		if len(h.viewers) == 0 {
+			return
+		}
+		h.next %= len(h.viewers)
+		if h.serve(h.viewers[h.next]) {
+			h.next++ // else another one stands here now
+		}
+		yield(i)
+	}
+}
+
+// serve sends a viewer what has come since its last message. It reports false where the viewer is gone.
+func (h *Hub) serve(v *viewer) bool {
+	if v.rest != nil {
+		if !h.sendRest(v) {
+			return false
+		}
+		if v.rest != nil {
+			return true
+		}
+	}
+	if v.got == h.latest {
+		return true
+	}
+	if h.latest-v.got > batchesMax {
+		h.drop(v)
+		return false
+	}
+	text := h.gather(v.got, v.root)
+	v.got = h.latest
+	switch sent, open := v.Stream.Send(text); {
+	case !open:
+		h.remove(v)
+	case sent < len(text):
+		h.drop(v)
+	default:
+		return true
+	}
+	return false
+}
+
+// drop ends a viewer that is too slow.
+func (h *Hub) drop(v *viewer) {
+	h.cfg.Own.ViewersDropped.Inc()
+	v.Stream.Abort()
+	h.forget(v)
+}
+
+// remove ends a viewer.
+func (h *Hub) remove(v *viewer) {
+	v.Stream.Close()
+	h.forget(v)
+}
+
+// forget takes a viewer from the list. The last one takes its place there.
+func (h *Hub) forget(v *viewer) {
+	h.watcher.forget(v)
+	last := len(h.viewers) - 1
+	h.viewers[v.index] = h.viewers[last]
+	h.viewers[v.index].index = v.index
+	h.viewers[last] = nil
+	h.viewers = h.viewers[:last]
+	if v.root {
+		h.roots--
+	}
+	h.Release()
+}
+
+// endAll ends all viewers. They are told to come back at different times.
+func (h *Hub) endAll() {
+	span := max(len(h.viewers)*1000/endsPerSecond, retryMin)
+	for i := 0; len(h.viewers) > 0; i++ {
+		v := h.viewers[len(h.viewers)-1]
+		if v.rest == nil { // a hint within another message would not be one
+			_, _ = v.Stream.Send(fmt.Appendf(nil, "retry: %d\n\n", retryMin+h.random(span)))
+		}
+		h.remove(v)
+		yield(i)
+	}
+}
+
+// yield lets other goroutines have the processor after some writes: with one processor, orders wait for it.
+func yield(writes int) {
+	if writes%yieldAfter == yieldAfter-1 {
+		runtime.Gosched()
+	}
+}
