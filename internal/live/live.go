@@ -30,7 +30,8 @@ import (
 const (
 	turnsPerSecond = 20
 	turnTime       = time.Second / turnsPerSecond
-	writesMax      = 200 // to viewers in one turn
+	writesMax      = 50  // to viewers in one turn; scripts/bench/TUNING.md has what they cost
+	urgency        = 4   // times as many when the state of the sale has changed
 	joinsMax       = 200 // viewers that get their first message in one turn
 	yieldAfter     = 16  // writes, to let other goroutines have the processor
 
@@ -79,7 +80,7 @@ type Hub struct {
 	viewers []*viewer
 	roots   int // viewers that are root
 	next    int // viewer
-	urgent  int // writes that do not count against writesMax
+	urgent  int // viewers that must learn of a new state
 
 	writesMax int
 	watcher   watcher

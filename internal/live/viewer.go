@@ -94,7 +94,9 @@ func (h *Hub) sendRest(v *viewer) bool {
 // serveSome sends some viewers what they have not got yet. In a second each gets one message at most.
 func (h *Hub) serveSome() {
 	writes := (len(h.viewers) + turnsPerSecond - 1) / turnsPerSecond
-	if h.urgent == 0 {
+	if h.urgent > 0 {
+		writes = min(writes, urgency*h.writesMax)
+	} else {
 		writes = min(writes, h.writesMax)
 	}
 	h.urgent = max(h.urgent-writes, 0)

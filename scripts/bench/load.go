@@ -72,6 +72,16 @@ func loadSale(ctx context.Context, opt load.Options, ramp bool, ev *audit.Eviden
 			open.Close()
 		}()
 	}
+	if opt.Viewers > 0 {
+		viewers, err := load.OpenViewers(ctx, opt)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			rep.Viewers = &load.IdleReport{Opened: opt.Viewers, Held: viewers.Held()}
+			viewers.Close()
+		}()
+	}
 	if ramp {
 		rep.Ramp, ev.Attempts = load.Ramp(ctx, opt, ev.Sale.Foods, free, stderr)
 		return nil

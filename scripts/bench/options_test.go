@@ -106,6 +106,7 @@ func TestOptionsLimits(t *testing.T) {
 		"-concurrency=100001": "-concurrency 100001 is not within 1 to 100000",
 		"-rounds=2":           "-rounds is a flag of bench compare, not of bench load",
 		"-idle=-1":            "-idle -1 is not within 0 to 100000",
+		"-viewers=-1":         "-viewers -1 is not within 0 to 100000",
 		"-audit-only -rate=5": "-rate is a flag of bench load, ramp, compare, soak, not of bench audit",
 		"-audit-only -idle=5": "-idle is a flag of bench load, ramp, compare, soak, not of bench audit",
 		"-retry -audit-only":  "-retry is a flag of bench load, ramp, compare, soak, not of bench audit",

@@ -23,9 +23,10 @@ type SideFigures struct {
 	WorkerMemory    float64  `json:"worker_rss_bytes"` // of the largest worker, after the load
 	OrderP50        float64  `json:"order_p50_us"`
 	OrderP99        float64  `json:"order_p99_us"`
-	IdleMemory      float64  `json:"idle_memory_bytes"` // of the workers, with each idle connection
-	CPURatio        Spread   `json:"cpu_ratio"`         // of CPU per order
-	OrdersRatio     Spread   `json:"orders_ratio"`      // of orders/s
+	IdleMemory      float64  `json:"idle_memory_bytes"`   // of the workers, with each idle connection
+	ViewerMemory    float64  `json:"viewer_memory_bytes"` // of the workers, with each viewer
+	CPURatio        Spread   `json:"cpu_ratio"`           // of CPU per order
+	OrdersRatio     Spread   `json:"orders_ratio"`        // of orders/s
 	Trials          []Trial  `json:"trials"`
 }
 
@@ -46,6 +47,7 @@ func newTable(concurrency int, sides []Side, trials [][]Trial) Table {
 			OrderP50:     median(of, func(t Trial) float64 { return float64(t.OrderP50) }),
 			OrderP99:     median(of, func(t Trial) float64 { return float64(t.OrderP99) }),
 			IdleMemory:   median(of, func(t Trial) float64 { return t.IdleMemory }),
+			ViewerMemory: median(of, func(t Trial) float64 { return t.ViewerMemory }),
 			CPURatio:     ratio(of, base, cpu), OrdersRatio: ratio(of, base, ordersPerSecond), Trials: of,
 		})
 	}

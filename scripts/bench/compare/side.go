@@ -22,6 +22,7 @@ const (
 	storeVariable  = "STORE"
 	countVariable  = "SERVERS"
 	slowVariable   = "SLOW"
+	viewerVariable = "VIEWERS"
 	countMax       = 16
 
 	// OwnProduct is this repository's server with its default store.
@@ -53,6 +54,7 @@ type Side struct {
 	store   storeKind // "" where bench starts none
 	count   int       // servers of this kind, one sale on one Redis
 	slow    int       // connections of an attacker during the load
+	viewers int       // of GET /live during the load; 0 leaves that to -viewers
 
 	// Of a foreign server, which runs already and goes on running.
 	servers []string // host:port
@@ -132,6 +134,11 @@ func ParseSide(text string) (Side, error) {
 			if s.slow, _ = strconv.Atoi(value); s.slow < 1 || s.slow > slowMax {
 				return s, fmt.Errorf("%w: compare side %q: %s is a number of slow connections from 1 to %d",
 					sale.ErrUsage, s.text, slowVariable, slowMax)
+			}
+		case viewerVariable:
+			if s.viewers, _ = strconv.Atoi(value); s.viewers < 1 || s.viewers > viewersMax {
+				return s, fmt.Errorf("%w: compare side %q: %s is a number of viewers from 1 to %d", sale.ErrUsage,
+					s.text, viewerVariable, viewersMax)
 			}
 		default:
 			s.env = append(s.env, words[0])

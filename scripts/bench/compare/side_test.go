@@ -10,7 +10,7 @@ import (
 )
 
 func TestParseSides(t *testing.T) {
-	got, err := parseSides(" floor |SERVERS=2 SLOW=7 GOGC=400  product -workers 1|STORE=always A=b=c " +
+	got, err := parseSides(" floor |SERVERS=2 SLOW=7 VIEWERS=5 GOGC=400  product -workers 1|STORE=always A=b=c " +
 		"./old/server -redis-connections=2 X=Y | kernel -new-connections|" +
 		"product --contest-bodies=false -workers 1 " +
 		"-token-in-query")
@@ -19,7 +19,7 @@ func TestParseSides(t *testing.T) {
 	}
 	want := []Side{
 		{text: "floor", program: "floor", count: 1},
-		{text: "SERVERS=2 SLOW=7 GOGC=400 product -workers 1", slow: 7, env: []string{"GOGC=400"},
+		{text: "SERVERS=2 SLOW=7 VIEWERS=5 GOGC=400 product -workers 1", slow: 7, viewers: 5, env: []string{"GOGC=400"},
 			program: "product", flags: []string{"-workers", "1"}, store: storeOff, count: 2},
 		{text: "STORE=always A=b=c ./old/server -redis-connections=2 X=Y", env: []string{"A=b=c"},
 			program: "./old/server",
@@ -50,6 +50,7 @@ func TestParseSidesRefuses(t *testing.T) {
 			`from 1 to 16, of servers that share a Redis (not STORE=own)`,
 		"STORE=own SERVERS=2 product": `compare side "STORE=own SERVERS=2 product": SERVERS is a ` +
 			`number from 1 to 16, of servers that share a Redis (not STORE=own)`,
+		"VIEWERS=x floor": `compare side "VIEWERS=x floor": VIEWERS is a number of viewers from 1 to 100000`,
 		"SLOW=-1 floor": `compare side "SLOW=-1 floor": SLOW is a number of slow ` +
 			`connections from 1 to 20000`,
 		"STORE=tcp floor":  `compare side "STORE=tcp floor": the floor has no store`,

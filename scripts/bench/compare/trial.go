@@ -26,8 +26,11 @@ type Trial struct {
 	OrderP99        int64    `json:"order_p99_us"`
 	IdleHeld        int      `json:"idle_held"` // idle connections still open after the load
 	// the workers together, by each idle connection
-	IdleMemory  float64 `json:"idle_memory_bytes"`
-	Connections int64   `json:"connections"` // opened by the buyers during the load
+	IdleMemory   float64 `json:"idle_memory_bytes"`
+	Viewers      int     `json:"viewers"`
+	ViewersHeld  int     `json:"viewers_held"`        // still there after the load
+	ViewerMemory float64 `json:"viewer_memory_bytes"` // of the workers together, by each viewer
+	Connections  int64   `json:"connections"`         // opened by the buyers during the load
 	// among them those in place of one that the server had closed while idle
 	Reconnects int64             `json:"reconnects"`
 	Refusals   []load.EventCount `json:"refusals"`
@@ -65,6 +68,14 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 		return Trial{}, err
 	}
 	defer held.Close()
+	if s.viewers > 0 {
+		opt.Viewers = s.viewers
+	}
+	viewers, viewerMemory, err := c.show(ctx, t, opt)
+	if err != nil {
+		return Trial{}, err
+	}
+	defer viewers.Close()
 	attack := attackSlowly(ctx, t.Servers, s.slow)
 	defer attack.end()
 	unpaced := opt
@@ -88,6 +99,7 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 		return Trial{}, err
 	}
 	measured.IdleHeld, measured.IdleMemory = held.Held(), idleMemory
+	measured.Viewers, measured.ViewersHeld, measured.ViewerMemory = opt.Viewers, viewers.Held(), viewerMemory
 	if s.audited() {
 		measured.Checks, err = Prove(ctx, t.Servers, c.sale, append(attempts, result.Attempts...), opt.Retry)
 	}
@@ -97,23 +109,44 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 // hold opens the idle connections and measures by how much the workers grow with each, bytes. It comes
 // before any load: what a load has left free in a worker's heap would hide some of it.
 func (c *comparison) hold(ctx context.Context, t *Target, opt load.Options) (load.Idle, float64, error) {
-	if opt.Idle == 0 {
-		return nil, 0, nil
+	var open load.Idle
+	each, err := growth(t, opt.Idle, func() (err error) {
+		open, err = load.OpenIdle(ctx, opt)
+		return err
+	})
+	if err != nil {
+		open.Close()
+	}
+	return open, each, err
+}
+
+// show does the same with the viewers.
+func (c *comparison) show(ctx context.Context, t *Target, opt load.Options) (*load.Viewers, float64, error) {
+	var open *load.Viewers
+	each, err := growth(t, opt.Viewers, func() (err error) {
+		open, err = load.OpenViewers(ctx, opt)
+		return err
+	})
+	if err != nil {
+		open.Close()
+	}
+	return open, each, err
+}
+
+// growth is by how much the workers grow with each of n connections, bytes.
+func growth(t *Target, n int, open func() error) (each float64, err error) {
+	if n == 0 {
+		return 0, nil
 	}
 	before, err := process.ReadUsage(t.Roots)
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
-	open, err := load.OpenIdle(ctx, opt)
-	if err != nil {
-		return nil, 0, err
+	if err := open(); err != nil {
+		return 0, err
 	}
 	after, err := process.ReadUsage(t.Roots)
-	if err != nil {
-		open.Close()
-		return nil, 0, err
-	}
-	return open, float64(after.Memory()-before.Memory()) / float64(opt.Idle), nil
+	return float64(after.Memory()-before.Memory()) / float64(n), err
 }
 
 // warmup is the number of flows before the load that is measured, by users of their own.

@@ -16,7 +16,7 @@ import (
 // begin.
 type Idle []net.Conn
 
-// IdleReport is what became of the idle connections.
+// IdleReport is what became of the idle connections, or of the viewers.
 type IdleReport struct {
 	Opened int `json:"opened"`
 	Held   int `json:"held"` // still open after the load

@@ -56,6 +56,7 @@ type Options struct {
 	Duration    time.Duration // 0 = until all orders are done
 	Rate        float64       // flows a second in the open loop; 0 = closed loop
 	Idle        int           // connections open and silent while the load runs
+	Viewers     int           // of GET /live while the load runs
 	Timeout     time.Duration // per request
 	Seed        uint64
 	Style       Style
@@ -81,6 +82,7 @@ func (o *Options) register(fs *flag.FlagSet) {
 	fs.Float64Var(&o.Rate, "rate", 0, "open loop: start so many `flows` a second, whether the last ones "+
 		"ended or not (-concurrency at once at most), and count each from its intended start")
 	fs.IntVar(&o.Idle, "idle", 0, "open so many `connections` before the load and leave them idle")
+	fs.IntVar(&o.Viewers, "viewers", 0, "have so many `viewers` of GET /live during the load")
 	fs.DurationVar(&o.Timeout, "timeout", 10*time.Second, "longest wait for one request")
 	fs.Uint64Var(&o.Seed, "seed", 0, "seed of every random choice; 0 = a random one, which is printed")
 	o.Style.Register(fs)
@@ -109,6 +111,8 @@ func (o *Options) Resolve(given map[string]bool) error {
 		return fmt.Errorf("%w: -orders %d is less than 1", sale.ErrUsage, o.Orders)
 	case o.Idle < 0 || o.Idle > idleMax:
 		return fmt.Errorf("%w: -idle %d is not within 0 to %d", sale.ErrUsage, o.Idle, idleMax)
+	case o.Viewers < 0 || o.Viewers > idleMax:
+		return fmt.Errorf("%w: -viewers %d is not within 0 to %d", sale.ErrUsage, o.Viewers, idleMax)
 	case o.Timeout <= 0 || o.Timeout > TimeoutMax:
 		return fmt.Errorf("%w: -timeout %v is not within 0 to %v", sale.ErrUsage, o.Timeout, TimeoutMax)
 	}

@@ -22,6 +22,7 @@ type Report struct {
 	Load      *load.Report              `json:"load"` // null for audit and ramp
 	Ramp      *load.RampReport          `json:"ramp,omitempty"`
 	Idle      *load.IdleReport          `json:"idle,omitempty"`
+	Viewers   *load.IdleReport          `json:"viewers,omitempty"`
 	Soak      *soak.Report              `json:"soak,omitempty"`
 	// one per proof; violations are 0 in all of them for a correct sale
 	Audit []audit.Check `json:"audit"`
@@ -66,6 +67,9 @@ func (r *Report) Write(w io.Writer, asJSON bool) error {
 	if r.Idle != nil {
 		printer.line("idle connections: %d, %d still open after the load", r.Idle.Opened, r.Idle.Held)
 	}
+	if r.Viewers != nil {
+		printer.line("viewers: %d, %d still there after the load", r.Viewers.Opened, r.Viewers.Held)
+	}
 	if r.Soak != nil {
 		printer.soak(r.Soak)
 	}
@@ -88,6 +92,7 @@ func WriteComparison(w io.Writer, r *compare.Report, asJSON bool) error {
 		if r.Idle > 0 {
 			p.idleTable(r.Idle, table)
 		}
+		p.viewersTable(table)
 	}
 	return p.err
 }

@@ -145,6 +145,21 @@ func (p *printer) idleTable(opened int, t compare.Table) {
 	}
 }
 
+// viewersTable has a line for each side with viewers.
+func (p *printer) viewersTable(t compare.Table) {
+	for _, s := range t.Sides {
+		if len(s.Trials) == 0 || s.Trials[0].Viewers == 0 {
+			continue
+		}
+		held := s.Trials[0].Viewers
+		for _, trial := range s.Trials {
+			held = min(held, trial.ViewersHeld)
+		}
+		p.line("  %d viewers: %.1f KB of the workers with each, %d still there after the load (fewest of all "+
+			"runs)  %s", s.Trials[0].Viewers, s.ViewerMemory/1024, held, s.Side)
+	}
+}
+
 // incidents writes a line for each kind of refusal and transport error, where there were any.
 func (p *printer) incidents(where string, kinds ...[]load.EventCount) {
 	for _, e := range slices.Concat(kinds...) {
