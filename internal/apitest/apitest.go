@@ -204,26 +204,33 @@ type Reply struct {
 
 // Check returns how a reply differs from the description, nil where it does not.
 func (d *Description) Check(r Reply) error {
-	path, _, _ := strings.Cut(r.Target, "?")
-	if decoded, err := url.PathUnescape(path); err == nil {
-		path = decoded
-	}
-	response := d.find(r.Method, path, r.Status)
+	response := d.find(r.Method, partsOf(r.Target), r.Status)
 	if response == nil {
-		return fmt.Errorf("%s %s: status %d is not described (%.200s)", r.Method, path, r.Status, r.Body)
+		return fmt.Errorf("%s %s: status %d is not described (%.200s)", r.Method, r.Target, r.Status, r.Body)
 	}
 	if err := d.compare(r, response); err != nil {
-		return fmt.Errorf("%s %s: %d %.200s: %w", r.Method, path, r.Status, r.Body, err)
+		return fmt.Errorf("%s %s: %d %.200s: %w", r.Method, r.Target, r.Status, r.Body, err)
 	}
 	return nil
 }
 
+// partsOf are the parts of the path of a request, decoded. An encoded slash does not end a part.
+func partsOf(target string) []string {
+	path, _, _ := strings.Cut(target, "?")
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if decoded, err := url.PathUnescape(part); err == nil {
+			parts[i] = decoded
+		}
+	}
+	return parts
+}
+
 // find returns what is described for a status, nil where nothing is.
-func (d *Description) find(method, path string, status int) *v3.Response {
+func (d *Description) find(method string, parts []string, status int) *v3.Response {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	parts := strings.Split(path, "/")
 	for i := range d.calls {
 		if c := &d.calls[i]; c.Method == method && c.matches(parts) {
 			return c.responses[strconv.Itoa(status)]

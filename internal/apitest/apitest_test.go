@@ -47,7 +47,8 @@ components:
       description: No such path.
       content:
         application/json:
-          schema: {oneOf: [{$ref: '#/components/schemas/NOT_FOUND'}, {$ref: '#/components/schemas/TOO_BUSY'}]}
+          schema:
+            oneOf: [{$ref: '#/components/schemas/NOT_FOUND'}, {$ref: '#/components/schemas/TOO_BUSY'}]
   schemas:
     Food:
       type: object
@@ -82,6 +83,7 @@ func TestCheck(t *testing.T) {
 		{"GET", "/foods/7", 200, "", `{"id":7}`, ""},
 		{"GET", "/foods/7?x=1", 200, "", `{"id":7,"at":"2026-11-22T10:00:00.123Z"}`, ""},
 		{"GET", "/%66oods/7", 200, "X-Request-Id: r", `{"id":7}`, ""},
+		{"GET", "/foods/a%2fb", 200, "", `{"id":7}`, ""},
 		{"HEAD", "/foods/7", 200, "", "", ""},
 		{"GET", "/foods/7", 200, "Content-Type: text/csv", "7\n", ""},
 		{"GET", "/foods/7", 204, "Content-Type: ", "", ""},
@@ -155,7 +157,8 @@ func TestParse(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	const text = "b: &b [1, 2.5, 'x', \"<é>\", null, true]\na: {'1': *b, e: {}, l: []}\nt: |-\n  x\n  y\n"
-	const want = `{"b":[1,2.5,"x","<é>",null,true],"a":{"1":[1,2.5,"x","<é>",null,true],"e":{},"l":[]},"t":"x\ny"}`
+	const list = `[1,2.5,"x","<é>",null,true]`
+	const want = `{"b":` + list + `,"a":{"1":` + list + `,"e":{},"l":[]},"t":"x\ny"}`
 	if got, err := JSON([]byte(text)); err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -169,7 +172,8 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"<title>small: the API</title>", "<p>All of <code>it</code>.</p><p>And &lt;more&gt;.</p>",
+	for _, part := range []string{"<title>small: the API</title>",
+		"<p>All of <code>it</code>.</p><p>And &lt;more&gt;.</p>",
 		`<a class="path" href="#showFood">/foods/{id}</a>`, "for users · flag -foods", "<code>7</code>",
 		"<code>Retry-After</code>", `<a href="#TOO_BUSY">`, "{&#34;id&#34;:7}", "<code>at</code> string, optional",
 		`<td lang="zh">gone</td>`} {
@@ -192,8 +196,10 @@ func BenchmarkCheck(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := Reply{Method: "GET", Target: "/foods", Status: 200, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: []byte("[" + strings.Repeat(`{"id":1,"price":2,"stock":3},`, 99) + `{"id":1,"price":2,"stock":3}]`)}
+	const food = `{"id":1,"price":2,"stock":3}`
+	r := Reply{Method: "GET", Target: "/foods", Status: 200,
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   []byte("[" + strings.Repeat(food+",", 99) + food + "]")}
 	for b.Loop() {
 		if err := d.Check(r); err != nil {
 			b.Fatal(err)

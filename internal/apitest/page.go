@@ -112,6 +112,9 @@ func newPageCall(call Call) pageCall {
 			c.Access = append(c.Access, who)
 		}
 	}
+	if c.Access == nil {
+		c.Access = []string{"anybody"}
+	}
 	for _, p := range slices.Concat(call.item.Parameters, o.Parameters) {
 		required := p.Required != nil && *p.Required
 		c.Params = append(c.Params, param{p.Name, p.In, sample(p.Example), required, toHTML(p.Description)})

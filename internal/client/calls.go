@@ -123,9 +123,9 @@ func (c *Client) Order(cart string) (id string, err error) {
 	return order.ID, err
 }
 
-// OrderOnce places an order under an Idempotency-Key and sends it again until its outcome is known: after a
-// broken connection or a 503 it may or may not have been placed, and under the same key it is placed once. The
-// end of ctx ends it; the outcome is unknown then.
+// OrderOnce places an order under an Idempotency-Key and sends it again until its outcome is known. After a
+// broken connection or a 503 it may or may not have been placed; under the same key it is placed once. When
+// ctx ends, so does this, and the outcome is unknown.
 func (c *Client) OrderOnce(ctx context.Context, cart, key string) (id string, err error) {
 	before := c.IdempotencyKey
 	c.IdempotencyKey = key

@@ -52,7 +52,7 @@ func unsure(t *testing.T, address string) (host string) {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// Each example places one order with one piece, also where the answers to its first calls are lost, and tells
+// Each example places one order with one piece, also where the answers to its first calls are lost. It tells
 // why the second order of a user is refused.
 func TestExamples(t *testing.T) {
 	t.Parallel()
@@ -83,7 +83,7 @@ func TestExamples(t *testing.T) {
 			if got, err := buy(s.Address, "999"); err == nil || got != "there is no food 999" {
 				t.Errorf("another food: %q, %v", got, err)
 			}
-			c := &client.Client{Address: s.Address}
+			c := &client.Client{Address: s.Address, OnReply: checkReply(t)}
 			defer c.HangUp()
 			stand.Must(t, c.Login("user"+user, "pass"+user))
 			orders, err := c.Orders()

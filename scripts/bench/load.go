@@ -29,8 +29,8 @@ type loadTask struct {
 func (t *loadTask) register(fs *flag.FlagSet) {
 	t.access.Register(fs)
 	t.proof.register(fs)
-	fs.Int64Var(&t.validate, "validate", 0, "compare every so many-th `reply` with the description of the API that "+
-		"the server has at /openapi.json; 1 = all, 0 = none")
+	fs.Int64Var(&t.validate, "validate", 0, "compare one of so many `replies` with the description of the API "+
+		"that the server has at /openapi.json; 1 = all, 0 = none")
 	if !t.ramp {
 		t.load.Register(fs)
 		return

@@ -30,7 +30,8 @@ func (v *Validation) look(method, path string, rep reply) {
 	if v == nil || v.seen.Add(1)%v.Every != 0 {
 		return
 	}
-	response, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(rep.head)), &http.Request{Method: method})
+	head := bufio.NewReader(bytes.NewReader(rep.head))
+	response, err := http.ReadResponse(head, &http.Request{Method: method})
 	if err == nil {
 		response.Body.Close()
 		err = v.Check(method, path, rep.status, response.Header, rep.body)
