@@ -240,7 +240,8 @@ func TestAccessLogOverTLS(t *testing.T) {
 	s.cfg.AccessLog = log
 	address, trust, _ := s.encrypted(t)
 	over := *s
-	over.client = &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}
+	over.client = &http.Client{Transport: checkedTransport{t,
+		&http.Transport{TLSClientConfig: trust}}}
 	t.Cleanup(over.client.CloseIdleConnections)
 	over.base = "https://" + address
 	over.call(t, 2, "GET", "/foods", "")

@@ -48,7 +48,7 @@ func (s *shop) liveShop(t *testing.T, viewersMax int, change func(*Config)) (*sh
 		}
 	})
 	with.keys = s.keys
-	with.PublishStock([]int64{9, 8, 7, 6, 5})
+	with.Publish(snapshotOf([]int64{9, 8, 7, 6, 5}))
 	hub.PublishStock([]int64{9, 8, 7, 6, 5})
 	background(t, hub.Run)
 	return with, with.listen(t)

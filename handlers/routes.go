@@ -4,7 +4,7 @@
 // To add an endpoint: write its handler in the file of its resource, and add a line to table below: method,
 // pattern, who may call, where it runs, handler. Matching, decoding of the path, 404, 405, Allow, OPTIONS,
 // HEAD and the check of the caller come from the table. An error that the handler can answer with is a line
-// in errors.go.
+// in errors.go. Both are described in openapi.yaml, which a test compares with them.
 //
 // Requests come from two places, which do the same with them. An event loop (internal/eventloop) reads most
 // of them, and runs the hot calls by itself: login, foods, carts, add, order, sale. All other calls, and all
@@ -38,6 +38,8 @@ func (s *Server) table() []route {
 		{"GET", "/admin/orders", s.rootOrService, onGoroutine, s.listAllOrders},
 		{"GET", "/healthz", s.anybody, onGoroutine, s.alive},
 		{"GET", "/readyz", s.anybody, onGoroutine, s.ready},
+		{"GET", "/openapi.json", s.anybody, onGoroutine, s.describe},
+		{"GET", "/docs", s.anybody, onGoroutine, s.showDocs},
 	}
 	if s.cfg.Live != nil {
 		table = append(table, route{"GET", "/live", s.anybody, onGoroutine, s.watchLive})

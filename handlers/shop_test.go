@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/apitest"
 	"flashsale/internal/catalog"
 	"flashsale/internal/eventloop"
 	"flashsale/internal/logtest"
@@ -57,8 +58,8 @@ func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop
 		tb.Fatal(err)
 	}
 	s := &shop{keys: keys, base: "http://shop", redis: cfg}
-	s.client = &http.Client{Transport: &http.Transport{
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return s.dial() }}}
+	s.client = &http.Client{Transport: checkedTransport{tb, &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return s.dial() }}}}
 	if loop != nil {
 		cfg.Loop = loop
 	}
@@ -72,6 +73,39 @@ func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop
 func snapshotOf(left []int64) redisx.Snapshot {
 	return redisx.Snapshot{Left: left, Restocked: make([]int64, len(left)),
 		Turn: redisx.Turn{State: redisx.StateOpen, Now: time.Now()}}
+}
+
+// checkedTransport compares every reply with the description of the API. A body is checked when the test has
+// read all of it.
+type checkedTransport struct {
+	tb testing.TB
+	*http.Transport
+}
+
+func (c checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	reply, err := c.Transport.RoundTrip(r)
+	if err == nil {
+		reply.Body = &checkedBody{ReadCloser: reply.Body, tb: c.tb, reply: apitest.Reply{Method: r.Method,
+			Target: r.URL.RequestURI(), Status: reply.StatusCode, Header: reply.Header}}
+	}
+	return reply, err
+}
+
+type checkedBody struct {
+	io.ReadCloser
+	tb    testing.TB
+	reply apitest.Reply
+}
+
+func (b *checkedBody) Read(p []byte) (n int, err error) {
+	n, err = b.ReadCloser.Read(p)
+	b.reply.Body = append(b.reply.Body, p[:n]...)
+	if errors.Is(err, io.EOF) {
+		if wrong := readDescription(b.tb).Check(b.reply); wrong != nil {
+			b.tb.Error(wrong)
+		}
+	}
+	return n, err
 }
 
 // run serves the listener until the test ends.

@@ -44,7 +44,8 @@ func TestTLS(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	address, trust, _ := s.encrypted(t)
 	over := *s
-	over.client = &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}
+	over.client = &http.Client{Transport: checkedTransport{t,
+		&http.Transport{TLSClientConfig: trust}}}
 	t.Cleanup(over.client.CloseIdleConnections)
 	over.base = "https://" + address
 	over.expect(t, 2, "POST", "/orders", over.fill(t, 2, 1, 2), 200, `{"id":"`+s.cfg.Sale.ID()+`-2"}`)

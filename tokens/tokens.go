@@ -56,7 +56,9 @@ func (k *secretKeys) of(kind byte) *key {
 
 // New makes Keys of the current secret and of previous ones, which still verify. Each must have at least
 // SecretMin bytes.
-func New(secret []byte, previous ...[]byte) (*Keys, error) { return NewForSale("", secret, previous...) }
+func New(secret []byte, previous ...[]byte) (*Keys, error) {
+	return NewForSale("", secret, previous...)
+}
 
 // NewForSale makes Keys with cart IDs that are valid in one sale only: those of another sale count as minted by
 // no server. Access tokens are the same in all sales. "" is New.

@@ -1,11 +1,14 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
+	"time"
 )
 
 // Refusal is an error of the contract: a status from 400 on and the code in its body.
@@ -51,20 +54,30 @@ type Food struct {
 // that does not matter. A status from 400 on is a Refusal.
 func (c *Client) Call(method, path, body string, into any) error {
 	r, err := c.Do(method, path, body)
-	switch {
-	case err != nil:
-		return err
-	case r.Status >= http.StatusBadRequest:
-		var told struct{ Code string }
-		if err := json.Unmarshal([]byte(r.Body), &told); err != nil {
-			return fmt.Errorf("%s %s: status %d, body %q: %w", method, path, r.Status, r.Body, err)
-		}
-		return Refusal{r.Status, told.Code}
-	case into == nil:
+	if err == nil {
+		err = r.read(into)
+	}
+	if _, refused := err.(Refusal); err != nil && !refused {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	return err
+}
+
+// read reads the body of an answer as Call does.
+func (r Reply) read(into any) error {
+	var told struct{ Code string }
+	refused := r.Status >= http.StatusBadRequest
+	if refused {
+		into = &told
+	}
+	if into == nil {
 		return nil
 	}
 	if err := json.Unmarshal([]byte(r.Body), into); err != nil {
-		return fmt.Errorf("%s %s: body %q: %w", method, path, r.Body, err)
+		return fmt.Errorf("status %d, body %q: %w", r.Status, r.Body, err)
+	}
+	if refused {
+		return Refusal{r.Status, told.Code}
 	}
 	return nil
 }
@@ -108,6 +121,37 @@ func (c *Client) Order(cart string) (id string, err error) {
 	var order struct{ ID string }
 	err = c.Call("POST", "/orders", OrderBody(cart), &order)
 	return order.ID, err
+}
+
+// OrderOnce places an order under an Idempotency-Key and sends it again until its outcome is known. After a
+// broken connection or a 503 it may or may not have been placed; under the same key it is placed once. When
+// ctx ends, so does this, and the outcome is unknown.
+func (c *Client) OrderOnce(ctx context.Context, cart, key string) (id string, err error) {
+	before := c.IdempotencyKey
+	c.IdempotencyKey = key
+	defer func() { c.IdempotencyKey = before }()
+	for {
+		r, err := c.Do("POST", "/orders", OrderBody(cart))
+		if err == nil && r.Status < http.StatusInternalServerError {
+			var order struct{ ID string }
+			err = r.read(&order)
+			return order.ID, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("the outcome of the order is unknown: %w", ctx.Err())
+		case <-time.After(r.pause()):
+		}
+	}
+}
+
+// pause is how long to wait before another try: the answer's Retry-After, a second where there is none.
+func (r Reply) pause() time.Duration {
+	seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
+	if err != nil {
+		return time.Second
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 // Fill makes a cart with these items.

@@ -1,5 +1,14 @@
-// Package client speaks the sale's API as a buyer does: for the end-to-end tests, the drills and the tools
-// that prepare a load.
+// Package client speaks the sale's API as a buyer does: for the end-to-end tests, the drills, the tools that
+// prepare a load, and for others to copy from. A buyer needs five calls:
+//
+//	c := &client.Client{Address: "127.0.0.1:8080"}
+//	err := c.Login("user2", "pass2")        // POST /login
+//	foods, err := c.Foods()                 // GET /foods
+//	cart, err := c.NewCart()                // POST /carts
+//	err = c.Add(cart, client.Pieces(1, 2))  // PATCH /carts/:id
+//	id, err := c.OrderOnce(ctx, cart, key)  // POST /orders, until its outcome is known
+//
+// scripts/examples has the same in other languages.
 //
 // It sends each request once, on a plain connection, so that no failure stays unseen; net/http would send
 // some again. It must not be used to generate load: it builds texts for every request. One goroutine at a
@@ -35,6 +44,8 @@ type Client struct {
 	EmptyObjects   bool   // a body {} with the calls that take none
 	IdempotencyKey string // sent with every request; "" = none
 
+	OnReply func(method, path string, r Reply) // called with every reply to Do; nil = nothing is
+
 	conn   net.Conn // nil: the next request opens one
 	reader *bufio.Reader
 }
@@ -53,7 +64,11 @@ func (c *Client) Do(method, path, body string) (Reply, error) {
 	if err := c.Send(method, path, body); err != nil {
 		return Reply{}, err
 	}
-	return c.Receive(method)
+	r, err := c.Receive(method)
+	if err == nil && c.OnReply != nil {
+		c.OnReply(method, path, r)
+	}
+	return r, err
 }
 
 // Send is the first half of Do; Receive must follow.

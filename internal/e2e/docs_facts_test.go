@@ -36,6 +36,9 @@ func readFacts(t *testing.T) *docFacts {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
+		if entry.Name() == "buy" { // an example, without flags
+			continue
+		}
 		program := filepath.Join(programs, entry.Name())
 		help := output(t, program, "-h")
 		// Subcommands have flags of their own.

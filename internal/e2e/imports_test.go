@@ -65,6 +65,11 @@ var libraries = []struct {
 		"tests",
 	},
 	{
+		[]string{"github.com/pb33f", "go.yaml.in/yaml"},
+		func(of string) bool { return of == "internal/apitest" },
+		"internal/apitest",
+	},
+	{
 		[]string{"database/sql", "github.com/go-sql-driver/mysql"},
 		func(of string) bool {
 			return of == "internal/catalog" || of == "internal/ledger" || below(of, "scripts") ||
@@ -223,6 +228,8 @@ func TestImportRules(t *testing.T) {
 		{"scripts/bench", "internal/stand", true},
 		{"scripts/bench", "handlers", false},
 		{"internal/push", "internal/stand", false},
+		{"handlers", "internal/apitest", false}, // its tests may
+		{"scripts/bench", "internal/apitest", true},
 		{"pricing", "redisx", false},
 	} {
 		if got := mayImport(test.of, test.imported); got != test.want {

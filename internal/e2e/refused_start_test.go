@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"flashsale/internal/stand"
+	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
 

@@ -4,8 +4,11 @@ import (
 	"crypto/tls"
 	"fmt"
 	"maps"
+	"os"
+	"sync"
 	"testing"
 
+	"flashsale/internal/apitest"
 	"flashsale/internal/client"
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
@@ -55,9 +58,32 @@ type server struct {
 	trust *tls.Config // what its clients trust; nil for plain HTTP
 }
 
+// described is the description of the API, read once.
+var described = sync.OnceValues(func() (*apitest.Description, error) {
+	text, err := os.ReadFile(root + "handlers/openapi.json")
+	if err != nil {
+		return nil, err
+	}
+	return apitest.Parse(text)
+})
+
+// checkReply compares a reply with the description of the API.
+func checkReply(t *testing.T) func(method, path string, r client.Reply) {
+	return func(method, path string, r client.Reply) {
+		d, err := described()
+		if err == nil {
+			err = d.Check(apitest.Reply{Method: method, Target: path, Status: r.Status, Header: r.Header,
+				Body: []byte(r.Body)})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // client returns a client of the server for the test's own goroutine.
 func (s *server) client(t *testing.T) *client.Client {
-	c := &client.Client{Address: s.Address, TLS: s.trust}
+	c := &client.Client{Address: s.Address, TLS: s.trust, OnReply: checkReply(t)}
 	t.Cleanup(c.HangUp)
 	return c
 }

@@ -303,7 +303,7 @@ func TestWithoutRedisServer(t *testing.T) {
 	var buyers sync.WaitGroup
 	for user := 2; user < 2+users; user++ {
 		buyers.Go(func() {
-			c := &client.Client{Address: s.Address}
+			c := &client.Client{Address: s.Address, OnReply: checkReply(t)}
 			defer c.HangUp()
 			_, err := c.Buy(user, item(1, 1))
 			outcomes.add(err)

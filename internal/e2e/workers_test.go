@@ -71,7 +71,7 @@ func loadCatalogue(t *testing.T) (dir, users, foods string) {
 func checkNewcomer(t *testing.T, s *server, want string) {
 	t.Helper()
 	for range 10 {
-		c := &client.Client{Address: s.Address, NewConnections: true}
+		c := &client.Client{Address: s.Address, NewConnections: true, OnReply: checkReply(t)}
 		outcome := "200"
 		if err := c.Login("newcomer", "hello"); err != nil {
 			outcome = err.Error()

@@ -22,10 +22,10 @@ type batch struct {
 type shown struct {
 	stock []int64
 	of    *[]int64 // with it
-	whole []byte // event with all stock
-	made  int64  // the second in which that was made
-	bare  []byte // sale without its time
-	state string // of the sale
+	whole []byte   // event with all stock
+	made  int64    // the second in which that was made
+	bare  []byte   // sale without its time
+	state string   // of the sale
 	top   *[]byte
 }
 

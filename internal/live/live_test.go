@@ -81,15 +81,14 @@ func TestStockOf(t *testing.T) {
 	s := openStand(t, 10)
 	s.PublishOf([]int64{7, 7})
 	c := s.join(false, 0)
-	c.wantText(`data: {"left":[5,6],"of":[7,7]}`)
+	hello := strings.Replace(s.hello(s.noOrders()), `{"left":[5,6]}`, `{"left":[5,6],"of":[7,7]}`, 1)
+	c.want(hello)
 	s.PublishStock([]int64{4, 6})
 	s.pass()
-	c.wantText(`data: {"left":[4,6]}`)
+	c.want(quiet(start) + event("stock", start, `{"left":[4,6]}`))
 	s.PublishOf([]int64{7, 9})
 	s.pass()
-	c.wantText(`data: {"left":[4,6],"of":[7,9]}`)
-	s.pass()
-	c.wantNoText("left")
+	c.want(quiet(start+1) + event("stock", start+1, `{"left":[4,6],"of":[7,9]}`))
 }
 
 // Of many foods only those are sent that have changed, where that is shorter.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"io"
 
 	"flashsale/scripts/bench/audit"
@@ -18,15 +19,18 @@ const (
 
 // loadTask is bench load and bench ramp.
 type loadTask struct {
-	ramp   bool // raise the rate, step by step
-	access sale.Access
-	load   load.Options
-	proof  proof
+	ramp     bool // raise the rate, step by step
+	access   sale.Access
+	load     load.Options
+	validate int64
+	proof    proof
 }
 
 func (t *loadTask) register(fs *flag.FlagSet) {
 	t.access.Register(fs)
 	t.proof.register(fs)
+	fs.Int64Var(&t.validate, "validate", 0, "compare one of so many `replies` with the description of the API "+
+		"that the server has at /openapi.json; 1 = all, 0 = none")
 	if !t.ramp {
 		t.load.Register(fs)
 		return
@@ -43,6 +47,9 @@ func (t *loadTask) resolve(_ string, given map[string]bool, line func() string) 
 	if err := t.load.Resolve(given); err != nil {
 		return err
 	}
+	if t.validate < 0 {
+		return fmt.Errorf("%w: -validate %d is negative", sale.ErrUsage, t.validate)
+	}
 	if err := t.access.Resolve(); err != nil {
 		return err
 	}
@@ -53,7 +60,11 @@ func (t *loadTask) resolve(_ string, given map[string]bool, line func() string) 
 
 func (t *loadTask) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return t.proof.prove(ctx, &t.access, func(ctx context.Context, ev *audit.Evidence,
-		rep *report.Report) error {
+		rep *report.Report) (err error) {
+		if t.load.Validation, err = newValidation(t.validate, t.load); err != nil {
+			return err
+		}
+		defer func() { ev.Replies = described(t.load.Validation) }()
 		return loadSale(ctx, t.load, t.ramp, ev, rep, stderr)
 	}, stdout)
 }

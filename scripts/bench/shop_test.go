@@ -71,8 +71,10 @@ func (s *shop) openTLS(t *testing.T) (address, caFile string) {
 }
 
 // open serves the shop on a loopback port until the test ends and returns its address.
-func (s *shop) open(t *testing.T) string {
-	server := httptest.NewServer(s.routes())
+func (s *shop) open(t *testing.T) string { return serve(t, s.routes()) }
+
+func serve(t *testing.T, routes http.Handler) (address string) {
+	server := httptest.NewServer(routes)
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
 }

@@ -48,6 +48,7 @@ type Evidence struct {
 	before   map[string]Order // by id, the orders there before the load; nil without a load
 	Attempts []sale.Attempt   // of this run
 	Retried  bool             // with -retry
+	Replies  *Check           // of the load, against their description; nil = none was looked at
 	orders   []Order
 	listings []listing
 
@@ -107,6 +108,9 @@ func (ev *Evidence) Checks() []Check {
 	}
 	if ev.Retried {
 		checks = append(checks, ev.checkSettled())
+	}
+	if ev.Replies != nil {
+		checks = append(checks, *ev.Replies)
 	}
 	return checks
 }

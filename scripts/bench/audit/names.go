@@ -13,4 +13,5 @@ const (
 	Unexpected   = "no order came from nowhere, none that was refused"
 	Settled      = "every user of this run who was not refused has exactly one order"
 	Earlier      = "every order from before the load is there, unchanged"
+	Described    = "every reply is as the description of the API has it"
 )

@@ -73,6 +73,7 @@ func (b *buyer) call(s Step, method, path string, body []byte) answer {
 		return answer{fault: true, twice: twice}
 	}
 	b.tally.Time(s, took, since)
+	b.replies.look(method, path, rep)
 	if rep.status != successOf[s] {
 		code := textField(rep.body, "code")
 		if code == "" {

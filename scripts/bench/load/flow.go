@@ -31,6 +31,7 @@ type buyer struct {
 	client  *client
 	style   Style
 	retries retrying
+	replies *Validation
 	foods   []catalog.Food
 	seed    uint64
 	source  *rand.PCG
@@ -47,8 +48,8 @@ type buyer struct {
 
 func newBuyer(client *client, opt Options, foods []catalog.Food, tally *Tally, began time.Time) *buyer {
 	source := rand.NewPCG(0, 0)
-	b := &buyer{client: client, style: opt.Style, foods: foods, seed: opt.Seed, source: source,
-		dice: rand.New(source), tally: tally, began: began}
+	b := &buyer{client: client, style: opt.Style, replies: opt.Validation, foods: foods, seed: opt.Seed,
+		source: source, dice: rand.New(source), tally: tally, began: began}
 	if opt.Retry {
 		b.retries = settling
 	}

@@ -61,6 +61,7 @@ type Options struct {
 	Seed        uint64
 	Style       Style
 	Retry       bool
+	Validation  *Validation // nil = none
 }
 
 // Register adds the flags of a load, but for those named, which a command decides by itself.

@@ -17,9 +17,10 @@ const (
 // errMalformed is a reply that is not HTTP/1.1, or longer than the limits above.
 var errMalformed = errors.New("malformed reply")
 
-// reply is one HTTP response. The body is valid until the next read.
+// reply is one HTTP response. Head and body are valid until the next read.
 type reply struct {
 	status int
+	head   []byte // with its empty line
 	body   []byte
 	closes bool // the connection cannot carry another request
 }
@@ -70,7 +71,7 @@ func (r *replyReader) read(src io.Reader) (reply, error) {
 	if r.filled > end {
 		return reply{}, fmt.Errorf("%w: %d bytes after its end", errMalformed, r.filled-end)
 	}
-	return reply{status: head.status, body: r.buf[start:bodyEnd], closes: head.closes}, nil
+	return reply{status: head.status, head: r.buf[:start], body: r.buf[start:bodyEnd], closes: head.closes}, nil
 }
 
 // more reads what the connection has, at least one byte.

@@ -1,0 +1,199 @@
+package handlers
+
+import (
+	"flag"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/apitest"
+	"flashsale/internal/blocklist"
+	"flashsale/internal/limits"
+	"flashsale/internal/logtest"
+	"flashsale/internal/repeats"
+	"flashsale/internal/traffic"
+	"flashsale/tokens"
+)
+
+var update = flag.Bool("update", false, "write openapi.json and docs.html")
+
+// Calls and errors that are described and not built yet, sorted.
+var (
+	plannedCalls = []string{"GET /", "GET /admin/log", "GET /live", "GET /sale", "GET /web/:file",
+		"POST /admin/foods/:id/stock", "PUT /admin/sale"}
+	plannedErrors = []string{"SALE_CLOSED", "SALE_NOT_OPEN", "SALE_PAUSED", "SALE_STATE_CONFLICT"}
+)
+
+// described is the description, read once.
+var described = sync.OnceValues(func() (*apitest.Description, error) { return apitest.Parse(description) })
+
+func readDescription(tb testing.TB) *apitest.Description {
+	tb.Helper()
+	d, err := described()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d
+}
+
+// TestDescription holds what is sent equal to openapi.yaml.
+func TestDescription(t *testing.T) {
+	source, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string]struct {
+		sent    []byte
+		convert func([]byte) ([]byte, error)
+	}{"openapi.json": {description, apitest.JSON}, "docs.html": {docsPage, apitest.Page}} {
+		want, err := file.convert(source)
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case *update:
+			if err := os.WriteFile(name, want, 0o644); err != nil {
+				t.Error(err)
+			}
+		case string(want) != string(file.sent):
+			t.Errorf("%s is not what openapi.yaml makes: go test ./handlers -run TestDescription -update", name)
+		}
+	}
+}
+
+// describedPattern is the path of a description as the pattern of a route.
+func describedPattern(path string) string {
+	return strings.NewReplacer("{", ":", "}", "").Replace(path)
+}
+
+// Every route is described, with those who may call it, and nothing else is.
+func TestDescriptionHasRoutes(t *testing.T) {
+	logtest.Keep(t)
+	keys, err := tokens.New(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &shop{keys: keys, Server: &Server{cfg: Config{Keys: keys, ServiceToken: "service",
+		Repeats: new(repeats.Counter), VK: VKGroup{Secret: "secret"}, Limits: new(limits.Limiter),
+		Blocklist: new(blocklist.Blocklist), Traffic: new(traffic.Traffic)}}}
+	security := map[string][]string{}
+	for _, c := range readDescription(t).Calls() {
+		security[c.Method+" "+describedPattern(c.Path)] = c.Security
+	}
+	for _, line := range s.table() {
+		call := line.method + " " + line.pattern
+		is, found := security[call]
+		if !found {
+			t.Errorf("openapi.yaml does not have %s", call)
+			continue
+		}
+		delete(security, call)
+		if want := s.admitted(line.access); !slices.Equal(is, want) {
+			t.Errorf("%s: openapi.yaml lets in %q, the server %q", call, is, want)
+		}
+	}
+	if left := slices.Sorted(maps.Keys(security)); !slices.Equal(left, plannedCalls) {
+		t.Errorf("openapi.yaml has more than routes.go: %q, planned are %q", left, plannedCalls)
+	}
+}
+
+// admitted are the security schemes that an access lets in, as in the description.
+func (s *shop) admitted(may access) (schemes []string) {
+	passes := func(uri string, header ...string) bool {
+		var ctx fasthttp.RequestCtx
+		ctx.Init(&fasthttp.Request{}, nil, nil)
+		ctx.Request.SetRequestURI(uri)
+		for i := 0; i < len(header); i += 2 {
+			ctx.Request.Header.Set(header[i], header[i+1])
+		}
+		_, ok := may(&ctx)
+		return ok
+	}
+	if passes("/x") {
+		return nil
+	}
+	switch {
+	case passes("/x", "Access-Token", s.token(2)):
+		schemes = append(schemes, "token")
+	case passes("/x", "Access-Token", s.token(1)):
+		schemes = append(schemes, "rootToken")
+	}
+	switch {
+	case passes("/x?access_token=" + s.token(2)):
+		schemes = append(schemes, "tokenInQuery")
+	case passes("/x?access_token=" + s.token(1)):
+		schemes = append(schemes, "rootTokenInQuery")
+	}
+	if passes("/x", "Authorization", "Bearer service") {
+		schemes = append(schemes, "service")
+	}
+	return schemes
+}
+
+// Every error is described, with its status and message, and nothing else is.
+func TestDescriptionHasErrors(t *testing.T) {
+	left := map[string]apitest.Error{}
+	for _, e := range readDescription(t).Errors() {
+		left[e.Code] = e
+	}
+	document := *malformedDocument(1) // its message has a number
+	for _, f := range append(slices.Clone(failures), &document) {
+		is, found := left[f.code]
+		status, body := strconv.Itoa(f.status), ""
+		if found {
+			delete(left, f.code)
+			body = string(newFailure(f.status, is.Code, is.Message).body)
+		}
+		if !slices.Contains(is.Statuses, status) || is.Message != "" && body != string(f.body) {
+			t.Errorf("%s: described as %q with status %q, is %s with %s", f.code, is.Message, is.Statuses, f.body,
+				status)
+		}
+	}
+	if codes := slices.Sorted(maps.Keys(left)); !slices.Equal(codes, plannedErrors) {
+		t.Errorf("openapi.yaml has more errors than errors.go: %q, planned are %q", codes, plannedErrors)
+	}
+}
+
+// The description and its page come without a token, and the page needs nothing else.
+func TestDocs(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *shop) {
+		s.expect(t, 0, "GET", "/openapi.json", "", 200, string(description))
+		status, body, header := s.call(t, 0, "GET", "/docs", "")
+		if status != 200 || body != string(docsPage) || header.Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Errorf("/docs: %d %v", status, header)
+		}
+		if !strings.Contains(body, `<span class="who">for anybody</span>`) {
+			t.Error("the page does not tell which calls are for anybody")
+		}
+		const before = "default-src 'none'; style-src 'sha256-"
+		const behind = "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+		policy := header.Get("Content-Security-Policy")
+		if !strings.HasPrefix(policy, before) || !strings.HasSuffix(policy, behind) {
+			t.Errorf("policy %q", policy)
+		}
+		for _, banned := range []string{"<script", " style=", " src=", "@import", "url(", "https://", "http://"} {
+			if strings.Contains(body, banned) {
+				t.Errorf("the page has %q, which the policy or a place without a network refuses", banned)
+			}
+		}
+		for _, c := range readDescription(t).Calls() {
+			if !strings.Contains(body, `href="#`+c.ID()+`">`+c.Path+`</a>`) {
+				t.Errorf("the page does not list %s %s", c.Method, c.Path)
+			}
+		}
+	})
+}
+
+// A style sheet of another text has another hash: browsers would refuse it.
+func TestStyleHash(t *testing.T) {
+	// printf 'a{}' | openssl dgst -sha256 -binary | base64
+	const want = "sha256-X1RutGBrXCt9KkSaXMK7tHftWiRscFHOhxsS8tv8hBk="
+	if got := styleHash([]byte("<style>a{}</style>b")); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"flashsale/internal/client"
+	"flashsale/internal/stand"
+)
+
+// buyers are the programs of scripts/examples, each with what it needs.
+var buyers = []struct {
+	name, needs string
+	command     []string
+}{
+	{"curl", "curl", []string{root + "scripts/examples/buy.sh"}},
+	{"go", "go", nil}, // its command is known when it is built
+	{"python", "python3", []string{"python3", root + "scripts/examples/buy.py"}},
+	{"javascript", "node", []string{"node", root + "scripts/examples/buy.mjs"}},
+}
+
+// unsure is a proxy before a server: the first answer to each kind of call that could have changed something
+// is lost, although the server has done what was asked.
+func unsure(t *testing.T, address string) (host string) {
+	var mu sync.Mutex
+	lost := map[string]bool{}
+	front := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address})
+	front.ModifyResponse = func(r *http.Response) error {
+		call, _, _ := strings.Cut(strings.TrimPrefix(r.Request.URL.Path, "/"), "/")
+		mu.Lock()
+		defer mu.Unlock()
+		if call = r.Request.Method + call; r.StatusCode >= 300 || lost[call] {
+			return nil
+		}
+		lost[call] = true
+		body := `{"code":"SERVICE_UNAVAILABLE","message":"服务繁忙"}`
+		full := httptest.NewRecorder()
+		full.Header().Set("Retry-After", "0")
+		full.WriteHeader(http.StatusServiceUnavailable)
+		full.Body.WriteString(body)
+		*r = *full.Result()
+		return nil
+	}
+	server := httptest.NewServer(front)
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// Each example places one order with one piece, also where the answers to its first calls are lost. It tells
+// why the second order of a user is refused.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	s := setup{args: []string{"-workers", "1", "-users", "20"}}.serve(t)
+	for i, example := range buyers {
+		user := string(rune('2' + i))
+		t.Run(example.name, func(t *testing.T) {
+			stand.Need(t, example.needs)
+			command := example.command
+			switch example.name {
+			case "go":
+				command = []string{stand.Built(t, module+"/scripts/examples/buy")}
+			case "python":
+				needRequests(t)
+			}
+			buy := func(host string, food string) (string, error) {
+				args := append(command[1:len(command):len(command)], host, "user"+user, "pass"+user, food)
+				output, err := exec.Command(command[0], args...).CombinedOutput()
+				return strings.TrimSpace(string(output)), err
+			}
+			id := s.Sale(t) + "-" + user
+			if got, err := buy(unsure(t, s.Address), "7"); err != nil || got != id {
+				t.Fatalf("%q, %v, want %s", got, err, id)
+			}
+			if got, err := buy(s.Address, "7"); err == nil || got != "403 ORDER_OUT_OF_LIMIT" {
+				t.Errorf("a second order: %q, %v", got, err)
+			}
+			if got, err := buy(s.Address, "999"); err == nil || got != "there is no food 999" {
+				t.Errorf("another food: %q, %v", got, err)
+			}
+			c := &client.Client{Address: s.Address, OnReply: checkReply(t)}
+			defer c.HangUp()
+			stand.Must(t, c.Login("user"+user, "pass"+user))
+			orders, err := c.Orders()
+			if err != nil || len(orders) != 1 || len(orders[0].Items) != 1 || orders[0].Items[0] != item(7, 1) {
+				t.Errorf("orders %+v, %v", orders, err)
+			}
+		})
+	}
+}
+
+// needRequests is stand.Need for the library of the Python example.
+func needRequests(t *testing.T) {
+	t.Helper()
+	if exec.Command("python3", "-c", "import requests").Run() != nil {
+		stand.Need(t, "python3-requests") // no program has this name: it is skipped, or fails
+	}
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+
+	"flashsale/internal/apitest"
+	"flashsale/internal/client"
+	"flashsale/scripts/bench/audit"
+	"flashsale/scripts/bench/load"
+	"flashsale/scripts/bench/sale"
+)
+
+// newValidation compares one of so many replies with the description that the first server has, none for 0.
+func newValidation(every int64, opt load.Options) (*load.Validation, error) {
+	if every == 0 {
+		return nil, nil
+	}
+	const path = "/openapi.json"
+	c := client.Client{Address: opt.Servers[0], TLS: opt.TLS, Timeout: opt.Timeout, NewConnections: true}
+	r, err := c.Do("GET", path, "")
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: cannot read %s for -validate: %w", sale.ErrUnreachable, path, err)
+	case r.Status != http.StatusOK:
+		return nil, fmt.Errorf("%w: -validate needs %s, and %s answers it %d", sale.ErrUsage, path, c.Address,
+			r.Status)
+	}
+	d, err := apitest.Parse([]byte(r.Body))
+	if err != nil {
+		return nil, fmt.Errorf("%w: -validate: %w", sale.ErrUsage, err)
+	}
+	return &load.Validation{Every: every,
+		Check: func(method, path string, status int, header http.Header, body []byte) error {
+			return d.Check(apitest.Reply{Method: method, Target: path, Status: status, Header: header, Body: body})
+		}}, nil
+}
+
+// described is the check of all replies that were compared.
+func described(v *load.Validation) *audit.Check {
+	if v == nil {
+		return nil
+	}
+	c := audit.Check{Name: audit.Described}
+	c.Examined, c.Violations, c.Examples = v.Result()
+	return &c
+}
