@@ -4,8 +4,8 @@
 #
 #   scripts/release.sh [-o FOLDER] [VERSION]
 #
-# FOLDER is new or empty (default dist). VERSION, as v1.2.3, tags the commit, in the clone that the release is
-# made from only; without it the version is that of the commit's tag, or one that Go makes of the commit.
+# FOLDER is new or empty (default dist). VERSION, as v1.2.3, tags the commit, but only in the clone that the
+# release is made from. Without it the version is the commit's tag, or one that Go makes of the commit.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 out=dist
@@ -27,7 +27,8 @@ version=${1-}
 [[ -z $version || $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$ ]] ||
 	fail "$version is no version: it must be as v1.2.3 or v1.2.3-rc.1"
 out=$(realpath -m "$out")
-[[ -z $(git -C "$top" status --porcelain) ]] || echo "release.sh: changes that are not committed are left out" >&2
+[[ -z $(git -C "$top" status --porcelain) ]] ||
+	echo "release.sh: changes that are not committed are left out" >&2
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -72,7 +72,8 @@ func TestSystemdFindsUnitSecure(t *testing.T) {
 
 func TestUnitSettings(t *testing.T) {
 	for _, text := range []string{stand.ReadFile(t, unitFile), stand.ReadFile(t, uncommented(t))} {
-		if files := settings(text, "EnvironmentFile"); len(files) != 1 || files[0] != "/etc/flashsale/flashsale.conf" {
+		files := settings(text, "EnvironmentFile")
+		if len(files) != 1 || files[0] != "/etc/flashsale/flashsale.conf" {
 			t.Errorf("environment files %q: it must be required, without a leading -", files)
 		}
 	}

@@ -52,7 +52,8 @@ func (r *release) writeArchives() error {
 		if err != nil {
 			return err
 		}
-		entries := []entry{{name: folder + "/", mode: 0o755}, {name: folder + "/flashsale", mode: 0o755, text: text}}
+		entries := []entry{{name: folder + "/", mode: 0o755},
+			{name: folder + "/flashsale", mode: 0o755, text: text}}
 		for _, name := range archived {
 			text, err := os.ReadFile(filepath.Join(r.stage, name))
 			if err != nil {

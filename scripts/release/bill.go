@@ -8,15 +8,15 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// bill is the software bill of materials (SBOM) in CycloneDX 1.6: the modules that are in the programs, as the
-// Go toolchain has noted them there.
+// bill is the software bill of materials (SBOM) in CycloneDX 1.6: the modules that are in the programs, as
+// the Go toolchain has noted them there.
 func (r *release) bill() ([]byte, error) {
 	modules, err := r.modules()
 	if err != nil {
 		return nil, err
 	}
-	server := cyclonedx.Component{BOMRef: "flashsale", Type: cyclonedx.ComponentTypeApplication, Name: "flashsale",
-		Version: r.version, Properties: &[]cyclonedx.Property{{Name: "vcs.revision", Value: r.revision}}}
+	server := cyclonedx.Component{Type: cyclonedx.ComponentTypeApplication,
+		BOMRef: "flashsale", Name: "flashsale", Version: r.version, Properties: &[]cyclonedx.Property{{Name: "vcs.revision", Value: r.revision}}}
 	bom := cyclonedx.NewBOM()
 	bom.Metadata = &cyclonedx.Metadata{Timestamp: r.time.Format(time.RFC3339), Component: &server}
 	var components []cyclonedx.Component
@@ -35,7 +35,7 @@ func (r *release) bill() ([]byte, error) {
 }
 
 func (m module) component() cyclonedx.Component {
-	url := "pkg:golang/" + strings.ReplaceAll(m.path, "!", "%21") + "@" + strings.ReplaceAll(m.version, "+", "%2B")
+	url := "pkg:golang/" + m.path + "@" + strings.ReplaceAll(m.version, "+", "%2B")
 	c := cyclonedx.Component{BOMRef: url, PackageURL: url, Type: cyclonedx.ComponentTypeLibrary,
 		Name: m.path, Version: m.version, Scope: cyclonedx.ScopeRequired}
 	var licenses cyclonedx.Licenses

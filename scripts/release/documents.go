@@ -46,7 +46,8 @@ func (r *release) writeDocuments() error {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(r.out, "flashsale_"+packageVersion(r.version)+"_sbom.cdx.json"), bill, 0o644)
+	name := "flashsale_" + packageVersion(r.version) + "_sbom.cdx.json"
+	return os.WriteFile(filepath.Join(r.out, name), bill, 0o644)
 }
 
 // packed is a text in gzip, without name and time.

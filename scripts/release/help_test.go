@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,8 @@ func madeUp(t *testing.T) []command {
 	audit.name = "audit"
 	return []command{server, audit,
 		parseHelp("sale", "flashsale sale open|close changes the sale.\n"),
-		parseHelp("sale open", "flashsale sale open opens it.\n\nFlags\n  -at time  [AT]\n        its [time]: it's 12:00\n"),
+		parseHelp("sale open", "flashsale sale open opens it.\n\n"+
+			"Flags\n  -at time  [AT]\n        its [time]: it's 12:00\n"),
 		parseHelp("sale close", "flashsale sale close closes it.\n\nFlags\n  -now  [NOW]\n        at once\n"),
 	}
 }
@@ -72,7 +74,8 @@ func TestReadHelp(t *testing.T) {
 	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r := &release{stage: t.TempDir(), programs: map[string]*program{"amd64": {path: path}, "arm64": {path: path}}}
+	r := &release{stage: t.TempDir()}
+	r.programs = map[string]*program{runtime.GOARCH: {path: path}}
 	if err := r.readHelp(); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,8 @@ func TestReadHelp(t *testing.T) {
 
 func TestChoices(t *testing.T) {
 	for value, want := range map[string][]string{
-		"loop|goroutines": {"loop", "goroutines"}, "on or off": {"on", "off"}, "file or URL": nil, "time": nil, "": nil,
+		"loop|goroutines": {"loop", "goroutines"}, "on or off": {"on", "off"},
+		"file or URL": nil, "time": nil, "": nil,
 	} {
 		if got := (option{value: value}).choices(); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", value, got, want)

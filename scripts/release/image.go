@@ -57,7 +57,8 @@ func (r *release) writeImage() error {
 
 // image has two layers: what hardly changes from release to release, and the program.
 func (r *release) image(arch string) (v1.Image, error) {
-	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	image := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
+	image = mutate.ConfigMediaType(image, types.OCIConfigJSON)
 	program, err := r.programEntries(arch)
 	if err != nil {
 		return nil, err
@@ -145,8 +146,8 @@ func (r *release) programEntries(arch string) ([]entry, error) {
 	return list, nil
 }
 
-// certificates are the roots that Mozilla trusts, in PEM. A root with conditions on it is left out, because a
-// file of certificates cannot tell them.
+// certificates are the roots that Mozilla trusts, in PEM. A root with conditions on it is left out, because
+// a file of certificates cannot tell them.
 func certificates() []byte {
 	var file bytes.Buffer
 	for root := range bundle.Roots() {

@@ -68,7 +68,8 @@ func run(source, out string) (err error) {
 	return nil
 }
 
-// emptyFolder makes the folder. One with files is refused: an old file would look like a part of the release.
+// emptyFolder makes the folder. One with files is refused: an old file would look like a part of the
+// release.
 func emptyFolder(path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err

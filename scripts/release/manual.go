@@ -11,7 +11,8 @@ import (
 func manual(commands []command, version string, at time.Time) []byte {
 	var page bytes.Buffer
 	server := commands[0]
-	fmt.Fprintf(&page, ".TH FLASHSALE 1 %s \"flashsale %s\" \"Flash sale server\"\n", at.Format(time.DateOnly), version)
+	fmt.Fprintf(&page, ".TH FLASHSALE 1 %s \"flashsale %s\" \"Flash sale server\"\n",
+		at.Format(time.DateOnly), version)
 	page.WriteString(`.SH NAME
 flashsale \- flash sale server: sells a limited stock to many buyers at once over HTTP
 .SH SYNOPSIS
@@ -50,8 +51,8 @@ const manualEnd = `.SH SIGNALS
 Answer the requests under way, then stop. A second one kills.
 .TP
 .B SIGHUP
-Read the users, the certificate, the rate limits and the blocklist's source again and replace the workers one by
-one, without refusing a request.
+Read the users, the certificate, the rate limits and the blocklist's source again and replace the workers one
+by one, without refusing a request.
 .SH FILES
 .TP
 .I /etc/flashsale/flashsale.conf
@@ -83,9 +84,9 @@ func manualFlags(page *bytes.Buffer, g group) {
 
 // roff protects a text from being read as commands of roff.
 func roff(text string) string {
-	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(text)
+	protect := strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
 	if strings.HasPrefix(text, ".") {
-		return `\&` + text
+		return `\&` + protect.Replace(text)
 	}
-	return text
+	return protect.Replace(text)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"io/fs"
@@ -21,14 +22,17 @@ import (
 
 const testVersion = "v999.1.0-rc.1"
 
-// TestRelease makes the release of the last commit twice, in two folders, and looks at what came out.
+// TestRelease makes the release of the last commit twice, in two folders, and looks at what came out. The
+// folder RELEASE_OUT, if set, keeps the first.
 func TestRelease(t *testing.T) {
-	first, second := t.TempDir(), t.TempDir()
+	first, second := cmp.Or(os.Getenv("RELEASE_OUT"), t.TempDir()), t.TempDir()
 	for _, out := range []string{first, second} {
 		// What a machine may have set must not show in the files.
 		t.Setenv("GOFLAGS", map[string]string{first: "", second: "-buildvcs=false -tags=other"}[out])
 		t.Setenv("TZ", map[string]string{first: "UTC", second: "Asia/Tokyo"}[out])
-		output(t, nil, "../release.sh", "-o", out, testVersion)
+		if written, ok := tried(t, "../release.sh", "-o", out, testVersion); !ok {
+			t.Fatal(written)
+		}
 	}
 	for _, check := range []struct {
 		name string
@@ -104,7 +108,8 @@ func checkArchives(t *testing.T, out string) {
 		}
 	}
 	commit := strings.TrimSpace(output(t, nil, "git", "rev-parse", "HEAD"))
-	version := output(t, nil, filepath.Join(folder, "flashsale_999.1.0~rc.1_linux_"+runtime.GOARCH, "flashsale"), "-version")
+	program := filepath.Join(folder, "flashsale_999.1.0~rc.1_linux_"+runtime.GOARCH, "flashsale")
+	version := output(t, nil, program, "-version")
 	if !strings.HasPrefix(version, "flashsale "+testVersion+", commit "+commit+", go") {
 		t.Errorf("the program is %q", version)
 	}
@@ -158,16 +163,18 @@ func checkDeb(t *testing.T, out string) {
 		checkInstalled(t, output(t, nil, "dpkg-deb", "--contents", deb),
 			"/usr/share/lintian/overrides/flashsale", "/usr/share/zsh/vendor-completions/_flashsale")
 		fields := output(t, nil, "dpkg-deb", "--field", deb)
-		for _, want := range []string{"Architecture: " + arch, "Version: 999.1.0~rc.1", "Recommends: redis-server"} {
+		for _, want := range []string{"Architecture: " + arch, "Version: 999.1.0~rc.1",
+			"Recommends: redis-server"} {
 			if !strings.Contains(fields, want+"\n") {
 				t.Errorf("%s: no field %q in\n%s", arch, want, fields)
 			}
 		}
-		if conffiles := output(t, nil, "dpkg-deb", "--info", deb, "conffiles"); conffiles != "/etc/flashsale/flashsale.conf\n" {
+		conffiles := output(t, nil, "dpkg-deb", "--info", deb, "conffiles")
+		if conffiles != "/etc/flashsale/flashsale.conf\n" {
 			t.Errorf("conffiles %q", conffiles)
 		}
-		need(t, "lintian")
-		if faults, ok := tried(t, "lintian", "--allow-root", "--fail-on", "error,warning", deb); !ok || faults != "" {
+		lintian := need(t, "lintian")
+		if faults, ok := tried(t, lintian, "--allow-root", "--fail-on", "error,warning", deb); !ok || faults != "" {
 			t.Errorf("lintian of %s:\n%s", arch, faults)
 		}
 	}
@@ -222,9 +229,10 @@ func checkPlatform(t *testing.T, image v1.Image) {
 	t.Helper()
 	config, err := image.ConfigFile()
 	must(t, err)
-	if config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/usr/bin/flashsale"}) ||
-		config.Config.Labels["org.opencontainers.image.version"] != testVersion {
-		t.Errorf("configuration %+v", config.Config)
+	c := config.Config
+	if c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/usr/bin/flashsale"}) ||
+		c.Labels["org.opencontainers.image.version"] != testVersion {
+		t.Errorf("configuration %+v", c)
 	}
 	folder := t.TempDir()
 	tar := mutate.Extract(image)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs a deb on this machine, has the service serve an order, installs the deb once more, removes and purges
-# it, and looks at what is left each time. It is for a machine without the package; run it as root.
+# Installs a deb on this machine, has the service serve an order, installs the deb once more, removes and
+# purges it, and looks at what is left each time. It is for a machine without the package; run it as root.
 #
 #   scripts/release/trial.sh DEB
 #
-# Where systemd runs, the service is systemd's. Elsewhere, as in a container, this starts what the unit starts,
-# with its environment, as a user without any right.
+# Where systemd runs, the service is systemd's. Elsewhere, as in a container, this starts what the unit
+# starts, with its environment, as a user without any right.
 set -euo pipefail
 . "$(dirname "$0")/../stand.sh"
 
@@ -29,7 +29,9 @@ gone() {
 }
 
 install() {
-	dpkg --install "$deb" >"$folder/dpkg.log" 2>&1 || { cat "$folder/dpkg.log"; fail "dpkg refuses the package"; }
+	# A container may leave out man pages and documents.
+	dpkg --path-include='/usr/share/*' --install "$deb" >"$folder/dpkg.log" 2>&1 ||
+		{ cat "$folder/dpkg.log"; fail "dpkg refuses the package"; }
 	dpkg --verify flashsale | grep -v " c $settings$" && fail "these files are not those of the package"
 	is /usr/bin/flashsale 755
 	is $unit 644
@@ -74,7 +76,7 @@ trap 'stop; dpkg --purge flashsale >/dev/null 2>&1' EXIT
 say "install"
 install
 echo "APP_PORT=$port" >>$settings
-man -w flashsale >/dev/null 2>&1 || gzip -t /usr/share/man/man1/flashsale.1.gz
+gzip -t /usr/share/man/man1/flashsale.1.gz
 /usr/bin/flashsale -version
 
 say "serve an order"
@@ -102,6 +104,7 @@ is $settings 600
 
 say "purge"
 dpkg --purge flashsale >/dev/null 2>&1
-gone /etc/flashsale $data /var/lib/private/flashsale /etc/systemd/system/multi-user.target.wants/flashsale.service
+gone /etc/flashsale $data /var/lib/private/flashsale \
+	/etc/systemd/system/multi-user.target.wants/flashsale.service
 dpkg --status flashsale >/dev/null 2>&1 && fail "dpkg still knows the package"
 say "all is well"
