@@ -16,7 +16,8 @@ func (r *release) bill() ([]byte, error) {
 		return nil, err
 	}
 	server := cyclonedx.Component{Type: cyclonedx.ComponentTypeApplication,
-		BOMRef: "flashsale", Name: "flashsale", Version: r.version, Properties: &[]cyclonedx.Property{{Name: "vcs.revision", Value: r.revision}}}
+		BOMRef: "flashsale", Name: "flashsale", Version: r.version,
+		Properties: &[]cyclonedx.Property{{Name: "vcs.revision", Value: r.revision}}}
 	bom := cyclonedx.NewBOM()
 	bom.Metadata = &cyclonedx.Metadata{Timestamp: r.time.Format(time.RFC3339), Component: &server}
 	var components []cyclonedx.Component

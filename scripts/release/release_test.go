@@ -174,7 +174,8 @@ func checkDeb(t *testing.T, out string) {
 			t.Errorf("conffiles %q", conffiles)
 		}
 		lintian := need(t, "lintian")
-		if faults, ok := tried(t, lintian, "--allow-root", "--fail-on", "error,warning", deb); !ok || faults != "" {
+		faults, ok := tried(t, lintian, "--allow-root", "--fail-on", "error,warning", deb)
+		if !ok || faults != "" {
 			t.Errorf("lintian of %s:\n%s", arch, faults)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 
 // settingsHead opens the file of settings. Its one setting keeps a server that was just installed, with
 // users that have known passwords, to this machine.
-const settingsHead = `# Settings of flashsale.service, a line NAME=value for each; flashsale(1) explains them, and "systemctl
-# restart flashsale" takes a change. Keep this file readable by root alone: it may hold secrets.
+const settingsHead = `# Settings of flashsale.service, a line NAME=value for each; see flashsale(1).
+# "systemctl restart flashsale" takes a change. Keep this file readable by root alone: it may hold secrets.
 #
 # Here stands each setting with its default. Take the # away and change the value.
 
