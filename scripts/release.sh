@@ -24,8 +24,9 @@ while getopts o:h option; do
 done
 shift $((OPTIND - 1))
 version=${1-}
-[[ -z $version || $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$ ]] ||
-	fail "$version is no version: it must be as v1.2.3 or v1.2.3-rc.1"
+# Go puts no version from v2 on into a program of a module without /v2 in its path.
+[[ -z $version || $version =~ ^v[01]\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$ ]] ||
+	fail "$version is no version of this module: it must be as v1.2.3 or v1.2.3-rc.1"
 out=$(realpath -m "$out")
 [[ -z $(git -C "$top" status --porcelain) ]] ||
 	echo "release.sh: changes that are not committed are left out" >&2
@@ -41,4 +42,4 @@ if [[ $version ]]; then
 fi
 cd "$work/flashsale/scripts/release"
 GOFLAGS= go build -trimpath -buildvcs=false -o "$work/release" .
-"$work/release" -source "$work/flashsale" -out "$out"
+"$work/release" -source "$work/flashsale" -out "$out" -version "$version"

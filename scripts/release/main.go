@@ -20,6 +20,7 @@ type release struct {
 	source string // clone of the repository
 	out    string // folder of the finished files
 	stage  string // folder of the files that go into archives, packages and the image
+	wanted string // version that the program must have, "" is any
 
 	programs map[string]*program // by architecture
 	version  string              // as the program tells it, v1.2.3
@@ -31,14 +32,15 @@ type release struct {
 func main() {
 	source := flag.String("source", "", "clean clone of the repository")
 	out := flag.String("out", "", "new or empty folder for the files of the release")
+	version := flag.String("version", "", "refuse a program that does not call itself so")
 	flag.Parse()
-	if err := run(*source, *out); err != nil {
+	if err := run(*source, *out, *version); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(source, out string) (err error) {
+func run(source, out, version string) (err error) {
 	if err := emptyFolder(out); err != nil {
 		return err
 	}
@@ -47,7 +49,7 @@ func run(source, out string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(stage)) }()
-	r := &release{source: source, out: out, stage: stage, programs: map[string]*program{}}
+	r := &release{source: source, out: out, stage: stage, wanted: version, programs: map[string]*program{}}
 	for _, step := range []struct {
 		name string
 		make func() error

@@ -37,6 +37,9 @@ func (r *release) build() error {
 			return err
 		}
 	}
+	if r.wanted != "" && r.version != r.wanted {
+		return fmt.Errorf("the version is %s, want %s", r.version, r.wanted)
+	}
 	return nil
 }
 

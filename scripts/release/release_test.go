@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-const testVersion = "v999.1.0-rc.1"
+const testVersion = "v0.999.0-rc.1"
 
 // TestRelease makes the release of the last commit twice, in two folders, and looks at what came out. The
 // folder RELEASE_OUT, if set, keeps the first.
@@ -44,13 +44,13 @@ func TestRelease(t *testing.T) {
 	} {
 		t.Run(check.name, func(t *testing.T) { check.run(t, first) })
 	}
-	if err := run("../..", first); err == nil || !strings.Contains(err.Error(), "is not empty") {
+	if err := run("../..", first, ""); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("a folder with a release is taken: %v", err)
 	}
 }
 
 func TestReleaseRefusesWrongVersion(t *testing.T) {
-	for _, version := range []string{"1.2.3", "v1.2", "v1.2.3 x", "latest"} {
+	for _, version := range []string{"1.2.3", "v1.2", "v2.0.0", "v1.2.3 x", "latest"} {
 		out, ok := tried(t, "../release.sh", "-o", t.TempDir(), version)
 		if ok || !strings.Contains(out, "is no version") {
 			t.Errorf("%q: %s", version, out)
@@ -72,10 +72,10 @@ func sameFiles(t *testing.T, first, second string) {
 
 func checkNames(t *testing.T, out string) {
 	want := []string{
-		"SHA256SUMS", "flashsale-999.1.0~rc.1-1.aarch64.rpm", "flashsale-999.1.0~rc.1-1.x86_64.rpm",
-		"flashsale_999.1.0~rc.1_amd64.deb", "flashsale_999.1.0~rc.1_arm64.deb",
-		"flashsale_999.1.0~rc.1_linux_amd64.tar.gz", "flashsale_999.1.0~rc.1_linux_arm64.tar.gz",
-		"flashsale_999.1.0~rc.1_oci.tar", "flashsale_999.1.0~rc.1_sbom.cdx.json",
+		"SHA256SUMS", "flashsale-0.999.0~rc.1-1.aarch64.rpm", "flashsale-0.999.0~rc.1-1.x86_64.rpm",
+		"flashsale_0.999.0~rc.1_amd64.deb", "flashsale_0.999.0~rc.1_arm64.deb",
+		"flashsale_0.999.0~rc.1_linux_amd64.tar.gz", "flashsale_0.999.0~rc.1_linux_arm64.tar.gz",
+		"flashsale_0.999.0~rc.1_oci.tar", "flashsale_0.999.0~rc.1_sbom.cdx.json",
 	}
 	if names := filesBelow(t, out); !slices.Equal(names, want) {
 		t.Errorf("files %q, want %q", names, want)
@@ -90,7 +90,7 @@ func checkNames(t *testing.T, out string) {
 func checkArchives(t *testing.T, out string) {
 	folder := t.TempDir()
 	for arch, format := range map[string]string{"amd64": "\x3e\x00", "arm64": "\xb7\x00"} { // e_machine of ELF
-		name := "flashsale_999.1.0~rc.1_linux_" + arch
+		name := "flashsale_0.999.0~rc.1_linux_" + arch
 		output(t, nil, "tar", "-xzf", filepath.Join(out, name+".tar.gz"), "-C", folder)
 		text := read(t, filepath.Join(folder, name, "flashsale"))
 		if string(text[18:20]) != format {
@@ -108,7 +108,7 @@ func checkArchives(t *testing.T, out string) {
 		}
 	}
 	commit := strings.TrimSpace(output(t, nil, "git", "rev-parse", "HEAD"))
-	program := filepath.Join(folder, "flashsale_999.1.0~rc.1_linux_"+runtime.GOARCH, "flashsale")
+	program := filepath.Join(folder, "flashsale_0.999.0~rc.1_linux_"+runtime.GOARCH, "flashsale")
 	version := output(t, nil, program, "-version")
 	if !strings.HasPrefix(version, "flashsale "+testVersion+", commit "+commit+", go") {
 		t.Errorf("the program is %q", version)
@@ -159,11 +159,11 @@ func checkInstalled(t *testing.T, list string, more ...string) {
 
 func checkDeb(t *testing.T, out string) {
 	for _, arch := range architectures {
-		deb := filepath.Join(out, "flashsale_999.1.0~rc.1_"+arch+".deb")
+		deb := filepath.Join(out, "flashsale_0.999.0~rc.1_"+arch+".deb")
 		checkInstalled(t, output(t, nil, "dpkg-deb", "--contents", deb),
 			"/usr/share/lintian/overrides/flashsale", "/usr/share/zsh/vendor-completions/_flashsale")
 		fields := output(t, nil, "dpkg-deb", "--field", deb)
-		for _, want := range []string{"Architecture: " + arch, "Version: 999.1.0~rc.1",
+		for _, want := range []string{"Architecture: " + arch, "Version: 0.999.0~rc.1",
 			"Recommends: redis-server"} {
 			if !strings.Contains(fields, want+"\n") {
 				t.Errorf("%s: no field %q in\n%s", arch, want, fields)
@@ -183,10 +183,10 @@ func checkDeb(t *testing.T, out string) {
 
 func checkRPM(t *testing.T, out string) {
 	for arch, name := range map[string]string{"amd64": "x86_64", "arm64": "aarch64"} {
-		file := filepath.Join(out, "flashsale-999.1.0~rc.1-1."+name+".rpm")
+		file := filepath.Join(out, "flashsale-0.999.0~rc.1-1."+name+".rpm")
 		checkInstalled(t, output(t, nil, "rpm", "-qlvp", file), "/usr/share/zsh/site-functions/_flashsale")
 		facts := output(t, nil, "rpm", "-qp", "--qf", "%{NAME} %{VERSION} %{ARCH} %{BUILDHOST}\n", file)
-		if facts != "flashsale 999.1.0~rc.1 "+name+" localhost\n" {
+		if facts != "flashsale 0.999.0~rc.1 "+name+" localhost\n" {
 			t.Errorf("%s: %s", arch, facts)
 		}
 		if files := output(t, nil, "rpm", "-qcp", file); files != "/etc/flashsale/flashsale.conf\n" {
@@ -204,7 +204,7 @@ func checkRPM(t *testing.T, out string) {
 
 func checkImage(t *testing.T, out string) {
 	folder := t.TempDir()
-	output(t, nil, "tar", "-xf", filepath.Join(out, "flashsale_999.1.0~rc.1_oci.tar"), "-C", folder)
+	output(t, nil, "tar", "-xf", filepath.Join(out, "flashsale_0.999.0~rc.1_oci.tar"), "-C", folder)
 	top, err := layout.ImageIndexFromPath(folder)
 	must(t, err)
 	must(t, validate.Index(top))
@@ -263,12 +263,12 @@ func checkBill(t *testing.T, out string) {
 			Licenses      []any
 		}
 	}
-	must(t, json.Unmarshal(read(t, out+"/flashsale_999.1.0~rc.1_sbom.cdx.json"), &bill))
+	must(t, json.Unmarshal(read(t, out+"/flashsale_0.999.0~rc.1_sbom.cdx.json"), &bill))
 	if bill.SpecVersion != "1.6" {
 		t.Errorf("CycloneDX %q", bill.SpecVersion)
 	}
 	folder := t.TempDir()
-	output(t, nil, "dpkg-deb", "-x", out+"/flashsale_999.1.0~rc.1_amd64.deb", folder)
+	output(t, nil, "dpkg-deb", "-x", out+"/flashsale_0.999.0~rc.1_amd64.deb", folder)
 	packed, err := os.Open(folder + "/usr/share/doc/flashsale/notices.txt.gz")
 	must(t, err)
 	defer packed.Close()
