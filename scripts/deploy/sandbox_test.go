@@ -69,8 +69,7 @@ func tracedOrder(t *testing.T) (trace string) {
 	address := net.JoinHostPort("127.0.0.1", port)
 	stand.Must(t, stand.AwaitReady(t.Context(), address))
 	b := newBuyer(t, address)
-	stand.Must(t, b.Login("user2", "pass2"))
-	if _, err := b.Buy(client.Pieces(1, 2)); err != nil {
+	if _, err := b.Buy(2, client.Pieces(1, 2)); err != nil {
 		t.Fatal(err)
 	}
 	b.HangUp()
