@@ -15,7 +15,7 @@ files="flashsale flashsale.env installed.service $catalogue"
 scp $files "root@$1:"
 ssh "root@$1" "set -e
 	install -m 755 flashsale /usr/local/bin/flashsale
-	install -m 600 flashsale.env /etc/flashsale.env
+	install -D -m 600 flashsale.env /etc/flashsale/flashsale.conf
 	${catalogue:+install -D -m 600 -t /etc/flashsale $catalogue}
 	install -m 644 installed.service /etc/systemd/system/flashsale.service
 	rm $files

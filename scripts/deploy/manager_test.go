@@ -101,12 +101,13 @@ func (s *site) startUnit(t *testing.T, machine string) *stand.Process {
 	if err := os.MkdirAll(command[2], 0o700); err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.Stat(tree + command[0])
+	path := tree + "/usr/local/bin/" + command[0] // where systemd looks first
+	program, err := os.Stat(path)
 	stand.Must(t, err)
 	if program.Mode().Perm()&0o005 != 0o005 { // DynamicUser is another user
 		t.Fatalf("the service may not execute its program: %v", program.Mode())
 	}
-	return start(t, env, tree+command[0], append(command[1:], "-workers", "1")...)
+	return start(t, env, path, append(command[1:], "-workers", "1")...)
 }
 
 // environment reads an environment file as systemd does, as far as the guide's files go.

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	unitFile   = "flashsale.service"
-	unitBinary = "/usr/local/bin/flashsale" // need not be installed where this runs
+	unitFile  = "flashsale.service"
+	unitStart = "ExecStart=flashsale" // need not be installed where this runs
+	anyStart  = "ExecStart=/bin/true"
 )
 
 // uncommented is the unit with all settings that it offers in comments.
 func uncommented(t *testing.T) string {
 	t.Helper()
-	pairs := []string{unitBinary, "/bin/true"}
+	pairs := []string{unitStart, anyStart}
 	setting := regexp.MustCompile(`(?m)^#[A-Z]\w+=.*$`)
 	for _, line := range setting.FindAllString(stand.ReadFile(t, unitFile), -1) {
 		pairs = append(pairs, line+"\n", line[1:]+"\n")
@@ -29,7 +30,7 @@ func uncommented(t *testing.T) string {
 func TestSystemdAcceptsUnit(t *testing.T) {
 	analyze := stand.Need(t, "systemd-analyze")
 	complaints := func(path string) string {
-		out, err := exec.Command(analyze, "verify", path).CombinedOutput()
+		out, err := exec.Command(analyze, "verify", "--man=no", path).CombinedOutput()
 		var about []string // verify also looks at the units of the machine that this one names
 		for line := range strings.Lines(string(out)) {
 			if strings.Contains(line, unitFile) {
@@ -41,13 +42,13 @@ func TestSystemdAcceptsUnit(t *testing.T) {
 		}
 		return strings.Join(about, "")
 	}
-	for _, path := range []string{changed(t, unitFile, unitBinary, "/bin/true"), uncommented(t)} {
+	for _, path := range []string{changed(t, unitFile, unitStart, anyStart), uncommented(t)} {
 		if about := complaints(path); about != "" {
 			t.Error(about)
 		}
 	}
 	// Its verdict on a wrong line is a warning and exit code 0, so the silence above has to be worth something.
-	wrong := changed(t, unitFile, unitBinary, "/bin/true", "KillMode=mixed", "KillMode=fixed")
+	wrong := changed(t, unitFile, unitStart, anyStart, "KillMode=mixed", "KillMode=fixed")
 	if about := complaints(wrong); !strings.Contains(about, "kill mode") {
 		t.Errorf("an unknown KillMode passed: %q", about)
 	}
@@ -71,7 +72,8 @@ func TestSystemdFindsUnitSecure(t *testing.T) {
 
 func TestUnitSettings(t *testing.T) {
 	for _, text := range []string{stand.ReadFile(t, unitFile), stand.ReadFile(t, uncommented(t))} {
-		if files := settings(text, "EnvironmentFile"); len(files) != 1 || files[0] != "/etc/flashsale.env" {
+		files := settings(text, "EnvironmentFile")
+		if len(files) != 1 || files[0] != "/etc/flashsale/flashsale.conf" {
 			t.Errorf("environment files %q: it must be required, without a leading -", files)
 		}
 	}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// helpLimit bounds what hangs.
+const helpLimit = 30 * time.Second
+
+// command is one of the program's commands, as its help describes it.
+type command struct {
+	name   string   // "" is the server, "status", "sale open"
+	usage  []string // lines above the flags
+	groups []group
+}
+
+// group is some flags under a title of the help.
+type group struct {
+	title string
+	flags []option
+}
+
+// option is a flag.
+type option struct {
+	name     string // without the hyphen
+	value    string // what it takes, in a word or two; "" is nothing
+	variable string // its environment name
+	text     string
+}
+
+// readHelp asks the program for its commands and their flags.
+func (r *release) readHelp() error {
+	text, err := r.help()
+	if err != nil {
+		return err
+	}
+	r.commands = []command{parseHelp("", text)}
+	for i := 0; i < len(r.commands); i++ {
+		for _, name := range r.commands[i].mentioned() {
+			known := slices.ContainsFunc(r.commands, func(c command) bool { return c.name == name })
+			// Not all that looks like a command is one: the program refuses the others.
+			if text, err := r.help(strings.Fields(name)...); err == nil && !known {
+				r.commands = append(r.commands, parseHelp(name, text))
+			}
+		}
+	}
+	return nil
+}
+
+// help is what -h of a command writes. The machine's settings are kept from the program.
+func (r *release) help(words ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), helpLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, r.programs[runtime.GOARCH].path, append(words, "-h")...)
+	cmd.Dir, cmd.Env = r.stage, []string{"APP_HOST=127.0.0.1"}
+	text, err := cmd.Output()
+	return string(text), err
+}
+
+var mention = regexp.MustCompile(`^flashsale ([a-z]+)(?: ([a-z]+(?:\|[a-z]+)*))?`)
+
+// mentioned are the names that may be commands: "flashsale audit, with ..." mentions audit, and "flashsale
+// sale open|close" sale, sale open and sale close.
+func (c command) mentioned() (names []string) {
+	for _, line := range c.usage {
+		found := mention.FindStringSubmatch(line)
+		if found == nil {
+			continue
+		}
+		names = append(names, found[1])
+		for sub := range strings.FieldsFuncSeq(found[2], func(r rune) bool { return r == '|' }) {
+			names = append(names, found[1]+" "+sub)
+		}
+	}
+	return names
+}
+
+var (
+	flagLine = regexp.MustCompile(`^  -(\S+)(?: (.+?))?  \[(\w+)\]$`)
+	textLine = regexp.MustCompile(`^        (.*)$`)
+)
+
+// parseHelp reads what -h of a command writes: the usage, then titles with flags, each with a line of text.
+func parseHelp(name, text string) command {
+	c := command{name: name}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		last := len(c.groups) - 1
+		if found := flagLine.FindStringSubmatch(line); found != nil && last >= 0 {
+			flags := &c.groups[last].flags
+			*flags = append(*flags, option{name: found[1], value: found[2], variable: found[3]})
+			continue
+		}
+		found := textLine.FindStringSubmatch(line)
+		switch {
+		case found != nil && last >= 0:
+			flags := c.groups[last].flags
+			flags[len(flags)-1].text = found[1]
+		case line == "":
+			c.groups = append(c.groups, group{})
+		case last >= 0 && c.groups[last].title == "":
+			c.groups[last].title = line
+		default:
+			c.usage = append(c.usage, line)
+		}
+	}
+	return c
+}
+
+// sharesFlags reports whether two commands have the same flags.
+func (c command) sharesFlags(other command) bool {
+	return slices.EqualFunc(c.groups, other.groups, func(a, b group) bool {
+		return a.title == b.title && slices.Equal(a.flags, b.flags)
+	})
+}
+
+var words = regexp.MustCompile(`^[a-z]+(\|[a-z]+)+$`)
+
+// choices are the words that a flag takes, if it takes only some.
+func (o option) choices() []string {
+	if value := strings.ReplaceAll(o.value, " or ", "|"); words.MatchString(value) {
+		return strings.Split(value, "|")
+	}
+	return nil
+}
+
+// takesFile reports whether a flag takes a path.
+func (o option) takesFile() bool {
+	return strings.Contains(o.value, "file") || strings.Contains(o.value, "folder")
+}
+
+// isSwitch reports whether a flag takes no value.
+func (o option) isSwitch() bool { return o.value == "" }
