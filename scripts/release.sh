@@ -41,5 +41,5 @@ if [[ $version ]]; then
 	git -C "$work/flashsale" tag --force "$version" >/dev/null
 fi
 cd "$work/flashsale/scripts/release"
-GOFLAGS= go build -trimpath -buildvcs=false -o "$work/release" .
+GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false -o "$work/release" .
 "$work/release" -source "$work/flashsale" -out "$out" -version "$version"

@@ -22,47 +22,61 @@ func next(commands []command, of string) (offered []string) {
 	return offered
 }
 
-// options are all flags of a command.
-func (c command) options() (list []option) {
-	for _, g := range c.groups {
+// options are the flags of some groups.
+func options(groups []group) (list []option) {
+	for _, g := range groups {
 		list = append(list, g.flags...)
 	}
 	return list
 }
 
-// bashCompletion completes for bash.
+// bashCompletion completes for bash. The server's flags stand there once, behind the commands' own ones.
 func bashCompletion(commands []command) []byte {
-	var file bytes.Buffer
-	file.WriteString(`# bash completion for flashsale
+	var actions, words bytes.Buffer
+	server := commands[0]
+	action := func(command string, o option) {
+		if action := bashAction(o); action != "" {
+			fmt.Fprintf(&actions, "\t%s,-%s) %s; return ;;\n", command, o.name, action)
+		}
+	}
+	for _, c := range commands {
+		own, served := c.beyond(server)
+		offered := next(commands, c.name)
+		for _, o := range options(own) {
+			action("'"+c.name+"'", o)
+			offered = append(offered, "-"+o.name)
+		}
+		if served {
+			offered = append(offered, "$server")
+		}
+		fmt.Fprintf(&words, "\t'%s') mapfile -t COMPREPLY < <(compgen -W \"%s\" -- \"$word\") ;;\n",
+			c.name, strings.Join(offered, " "))
+	}
+	var names []string
+	for _, o := range options(server.groups) {
+		action("*", o)
+		names = append(names, "-"+o.name)
+	}
+	return fmt.Appendf(nil, bashFrame, strings.Join(names, " "), actions.Bytes(), words.Bytes())
+}
+
+const bashFrame = `# bash completion for flashsale
 
 _flashsale() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= i
+	local server='%s'
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		[[ ${COMP_WORDS[i]} == -* ]] && break
 		command+="${command:+ }${COMP_WORDS[i]}"
 	done
 	COMPREPLY=()
 	case $command,$before in
-`)
-	for _, c := range commands {
-		for _, o := range c.options() {
-			if action := bashAction(o); action != "" {
-				fmt.Fprintf(&file, "\t'%s',-%s) %s; return ;;\n", c.name, o.name, action)
-			}
-		}
-	}
-	file.WriteString("\tesac\n\tcase $command in\n")
-	for _, c := range commands {
-		offered := next(commands, c.name)
-		for _, o := range c.options() {
-			offered = append(offered, "-"+o.name)
-		}
-		fmt.Fprintf(&file, "\t'%s') mapfile -t COMPREPLY < <(compgen -W '%s' -- \"$word\") ;;\n",
-			c.name, strings.Join(offered, " "))
-	}
-	file.WriteString("\tesac\n}\ncomplete -F _flashsale flashsale\n")
-	return file.Bytes()
+%s	esac
+	case $command in
+%s	esac
 }
+complete -F _flashsale flashsale
+`
 
 // bashAction fills in the value of a flag; it is empty for a flag without one.
 func bashAction(o option) string {
@@ -80,9 +94,13 @@ func bashAction(o option) string {
 // zshCompletion completes for zsh.
 func zshCompletion(commands []command) []byte {
 	var file bytes.Buffer
-	file.WriteString(`#compdef flashsale
-
-_flashsale() {
+	server := commands[0]
+	file.WriteString("#compdef flashsale\n\n_flashsale() {\n\tlocal -a server=(")
+	for _, o := range options(server.groups) {
+		fmt.Fprintf(&file, "\n\t\t%s", zshSpec(o))
+	}
+	file.WriteString(`
+	)
 	local command= word
 	for word in ${words[2,CURRENT-1]}; do
 		[[ $word == -* ]] && break
@@ -96,10 +114,14 @@ _flashsale() {
 			fmt.Fprintf(&file, "\t\tcompadd -- %s\n", strings.Join(offered, " "))
 		}
 		file.WriteString("\t\t_arguments")
-		for _, o := range c.options() {
+		own, served := c.beyond(server)
+		if served {
+			file.WriteString(" $server")
+		}
+		for _, o := range options(own) {
 			fmt.Fprintf(&file, " \\\n\t\t\t%s", zshSpec(o))
 		}
-		file.WriteString(" \\\n\t\t\t'*: : '\n\t\t;;\n")
+		file.WriteString(" '*: : '\n\t\t;;\n")
 	}
 	file.WriteString("\tesac\n}\n\n_flashsale \"$@\"\n")
 	return file.Bytes()
@@ -123,40 +145,63 @@ func zshSpec(o option) string {
 
 // fishCompletion completes for fish.
 func fishCompletion(commands []command) []byte {
-	var file bytes.Buffer
-	file.WriteString(`# fish completion for flashsale
+	var lines bytes.Buffer
+	var serving []string // quoted, commands with the flags of the server
+	add := func(when string, list []option) {
+		for _, o := range list {
+			fmt.Fprintf(&lines, "complete -c flashsale -n %s -o %s%s -d %s\n",
+				fishQuote(when), o.name, fishValue(o), fishQuote(o.text))
+		}
+	}
+	server := commands[0]
+	add("__flashsale_serves", options(server.groups))
+	for _, c := range commands {
+		when := "__flashsale_command " + fishQuote(c.name)
+		for _, word := range next(commands, c.name) {
+			fmt.Fprintf(&lines, "complete -c flashsale -n %s -a %s\n", fishQuote(when), fishQuote(word))
+		}
+		own, served := c.beyond(server)
+		add(when, options(own))
+		if served {
+			serving = append(serving, fishQuote(c.name))
+		}
+	}
+	return fmt.Appendf(nil, fishFrame, strings.Join(serving, " "), lines.Bytes())
+}
 
+const fishFrame = `# fish completion for flashsale
+
+# Reports whether the command of the line is one of the arguments.
 function __flashsale_command
     set -l found
     for word in (commandline -opc)[2..]
         string match -q -- '-*' $word; and break
         set -a found $word
     end
-    test "$found" = "$argv"
+    contains -- "$found" $argv
+end
+
+# Reports whether the command of the line has the flags of the server.
+function __flashsale_serves
+    __flashsale_command %s
 end
 
 complete -c flashsale -f
-`)
-	quote := func(text string) string {
-		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
+%s`
+
+func fishQuote(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
+}
+
+// fishValue is what complete has to know of the value of a flag.
+func fishValue(o option) string {
+	switch {
+	case o.isSwitch():
+		return ""
+	case o.choices() != nil:
+		return " -x -a " + fishQuote(strings.Join(o.choices(), " "))
+	case o.takesFile():
+		return " -r -F"
 	}
-	for _, c := range commands {
-		when := quote("__flashsale_command " + c.name)
-		for _, word := range next(commands, c.name) {
-			fmt.Fprintf(&file, "complete -c flashsale -n %s -a %s\n", when, quote(word))
-		}
-		for _, o := range c.options() {
-			value := " -x"
-			switch {
-			case o.isSwitch():
-				value = ""
-			case o.choices() != nil:
-				value = " -x -a " + quote(strings.Join(o.choices(), " "))
-			case o.takesFile():
-				value = " -r -F"
-			}
-			fmt.Fprintf(&file, "complete -c flashsale -n %s -o %s%s -d %s\n", when, o.name, value, quote(o.text))
-		}
-	}
-	return file.Bytes()
+	return " -x"
 }

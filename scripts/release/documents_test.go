@@ -74,8 +74,12 @@ func TestManual(t *testing.T) {
 	shown := output(t, nil, "man", "--warnings", "--no-hyphenation", "--no-justification", "-l", page)
 	text := strings.Join(strings.Fields(shown), " ")
 	for _, c := range commands {
-		for _, o := range c.options() {
-			head := strings.Join(strings.Fields("-"+o.name+" "+o.value+" ["+o.variable+"]"), " ")
+		for _, o := range options(c.groups) {
+			head := "-" + o.name + " " + o.value
+			if o.variable != "" {
+				head += " [" + o.variable + "]"
+			}
+			head = strings.Join(strings.Fields(head), " ")
 			if !strings.Contains(text, head) || !strings.Contains(text, strings.Join(strings.Fields(o.text), " ")) {
 				t.Errorf("man does not show %q with %q", head, o.text)
 			}
@@ -86,7 +90,8 @@ func TestManual(t *testing.T) {
 			}
 		}
 	}
-	for _, part := range []string{"flashsale v1.2.3", "1970-01-01", "AUDIT Has the flags of the server."} {
+	for _, part := range []string{"flashsale v1.2.3", "1970-01-01", "AUDIT It has the flags of the server.",
+		"SALE OPEN flashsale sale open opens it. It has the flags of the server. Flags of open"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("man does not show %q", part)
 		}
@@ -97,7 +102,7 @@ func TestManual(t *testing.T) {
 func TestSettings(t *testing.T) {
 	server := parseHelp("", helpText(t))
 	lines := strings.Split(string(settings(server.groups)), "\n")
-	for _, o := range server.options() {
+	for _, o := range options(server.groups) {
 		is := func(line string) bool { return strings.HasPrefix(line, "#"+o.variable+"=") }
 		if taken := slices.Contains(settingsTaken, o.variable); slices.ContainsFunc(lines, is) == taken {
 			t.Errorf("%s is there: %v", o.variable, !taken)
@@ -120,18 +125,16 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// completions of a line, up to the cursor at its end.
-var completions = map[string]func(t *testing.T, line string) []string{
-	"bash": func(t *testing.T, line string) []string {
-		script := written(t, "flashsale.bash", bashCompletion(madeUp(t)))
+// completions by shell: what a script offers for a line, with the cursor at its end.
+var completions = map[string]func(t *testing.T, script, line string) []string{
+	"bash": func(t *testing.T, script, line string) []string {
 		return strings.Fields(output(t, nil, "bash", "-c", `source "$0"
 			COMP_WORDS=($1) COMP_LINE=$1; [[ $1 == *" " ]] && COMP_WORDS+=("")
 			COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 			compopt() { :; } # needs a shell with a user
 			_flashsale; echo "${COMPREPLY[@]}"`, script, line))
 	},
-	"fish": func(t *testing.T, line string) (list []string) {
-		script := written(t, "flashsale.fish", fishCompletion(madeUp(t)))
+	"fish": func(t *testing.T, script, line string) (list []string) {
 		out := output(t, nil, "fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", script, line)
 		for found := range strings.Lines(out) {
 			word, _, _ := strings.Cut(strings.TrimSpace(found), "\t")
@@ -143,6 +146,8 @@ var completions = map[string]func(t *testing.T, line string) []string{
 
 func TestCompletion(t *testing.T) {
 	for shell, complete := range completions {
+		script := map[string][]byte{"bash": bashCompletion(madeUp(t)), "fish": fishCompletion(madeUp(t))}[shell]
+		path := written(t, "flashsale."+shell, script)
 		for _, test := range []struct{ line, has, hasNot string }{
 			{"flashsale ", "sale", "open"},
 			{"flashsale -app-", "-app-port", "-ops"},
@@ -151,9 +156,13 @@ func TestCompletion(t *testing.T) {
 			{"flashsale audit -redis-", "-redis-host", "-ops"},
 			{"flashsale sale ", "open", "audit"},
 			{"flashsale sale open -", "-at", "-now"},
+			{"flashsale sale open -", "-app-port", "-keep"},
+			{"flashsale sale open -engine ", "loop", "-at"},
+			{"flashsale sale close -", "-now", "-app-port"},
+			{"flashsale sale close -format ", "jsonl", "-now"},
 			{"flashsale sale close -n", "-now", "-at"},
 		} {
-			got := complete(t, test.line)
+			got := complete(t, path, test.line)
 			if !slices.Contains(got, test.has) || slices.Contains(got, test.hasNot) {
 				t.Errorf("%s completes %q with %q: want %s in it, %s not", shell, test.line, got, test.has, test.hasNot)
 			}
@@ -169,8 +178,11 @@ func TestCompletionOfZsh(t *testing.T) {
 		compadd() { print -rl -- "$@" }
 		words=(flashsale sale open ""); CURRENT=4
 		source $0`, script)
-	if want := "-at[its \\[time\\]\\: it's 12\\:00]:time: \n*: : \n"; out != want {
-		t.Errorf("sale open: %q, want %q", out, want)
+	if want := "\n-at[its \\[time\\]\\: it's 12\\:00]:time: \n*: : \n"; !strings.HasSuffix(out, want) {
+		t.Errorf("sale open: %q, want %q at its end", out, want)
+	}
+	if want := "-app-host[address"; !strings.HasPrefix(out, want) {
+		t.Errorf("sale open: %q, want %q at its begin", out, want)
 	}
 	out = output(t, nil, "zsh", "-f", "-c", `
 		_arguments() { print -rl -- "$@" }

@@ -30,7 +30,7 @@ type group struct {
 type option struct {
 	name     string // without the hyphen
 	value    string // what it takes, in a word or two; "" is nothing
-	variable string // its environment name
+	variable string // its environment name; "" is none
 	text     string
 }
 
@@ -82,7 +82,7 @@ func (c command) mentioned() (names []string) {
 }
 
 var (
-	flagLine = regexp.MustCompile(`^  -(\S+)(?: (.+?))?  \[(\w+)\]$`)
+	flagLine = regexp.MustCompile(`^  -(\S+)(?: (\S.*?))?(?:  \[(\w+)\])?$`)
 	textLine = regexp.MustCompile(`^        (.*)$`)
 )
 
@@ -91,33 +91,45 @@ func parseHelp(name, text string) command {
 	c := command{name: name}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		last := len(c.groups) - 1
-		if found := flagLine.FindStringSubmatch(line); found != nil && last >= 0 {
-			flags := &c.groups[last].flags
-			*flags = append(*flags, option{name: found[1], value: found[2], variable: found[3]})
-			continue
-		}
-		found := textLine.FindStringSubmatch(line)
-		switch {
-		case found != nil && last >= 0:
-			flags := c.groups[last].flags
-			flags[len(flags)-1].text = found[1]
-		case line == "":
+		if line == "" {
 			c.groups = append(c.groups, group{})
-		case last >= 0 && c.groups[last].title == "":
-			c.groups[last].title = line
-		default:
+		} else if last := len(c.groups) - 1; last < 0 {
 			c.usage = append(c.usage, line)
+		} else {
+			c.groups[last].add(line)
 		}
 	}
+	c.groups = slices.DeleteFunc(c.groups, func(g group) bool { return g.title == "" })
 	return c
 }
 
-// sharesFlags reports whether two commands have the same flags.
-func (c command) sharesFlags(other command) bool {
-	return slices.EqualFunc(c.groups, other.groups, func(a, b group) bool {
-		return a.title == b.title && slices.Equal(a.flags, b.flags)
-	})
+// add takes in the next line of the help: the title, a flag, or the text of the flag before.
+func (g *group) add(line string) {
+	if g.title == "" {
+		g.title = line
+	} else if found := flagLine.FindStringSubmatch(line); found != nil {
+		g.flags = append(g.flags, option{name: found[1], value: found[2], variable: found[3]})
+	} else if found := textLine.FindStringSubmatch(line); found != nil && len(g.flags) > 0 {
+		g.flags[len(g.flags)-1].text = found[1]
+	}
+}
+
+// beyond returns the groups that a command has beside those of the server, and whether it has all of these.
+func (c command) beyond(server command) (own []group, served bool) {
+	is := func(g group) func(group) bool {
+		return func(other group) bool { return g.title == other.title && slices.Equal(g.flags, other.flags) }
+	}
+	for _, g := range server.groups {
+		if !slices.ContainsFunc(c.groups, is(g)) {
+			return c.groups, false
+		}
+	}
+	for _, g := range c.groups {
+		if !slices.ContainsFunc(server.groups, is(g)) {
+			own = append(own, g)
+		}
+	}
+	return own, true
 }
 
 var words = regexp.MustCompile(`^[a-z]+(\|[a-z]+)+$`)

@@ -25,30 +25,62 @@ func madeUp(t *testing.T) []command {
 	server := parseHelp("", helpText(t))
 	audit := server
 	audit.name = "audit"
+	_, flags, _ := strings.Cut(helpText(t), "\n\n")
 	return []command{server, audit,
 		parseHelp("sale", "flashsale sale open|close changes the sale.\n"),
 		parseHelp("sale open", "flashsale sale open opens it.\n\n"+
-			"Flags\n  -at time  [AT]\n        its [time]: it's 12:00\n"),
-		parseHelp("sale close", "flashsale sale close closes it.\n\nFlags\n  -now  [NOW]\n        at once\n"),
+			"Flags of open\n  -at time\n        its [time]: it's 12:00\n\n"+flags),
+		parseHelp("sale close", "flashsale sale close closes it.\n\nFlags\n  -now  [NOW]\n        at once\n"+
+			"  -format csv|jsonl\n        how\n"),
 	}
 }
 
 // Nothing of the help is lost: what was parsed is the help again.
 func TestParseHelp(t *testing.T) {
-	var again strings.Builder
-	c := parseHelp("", helpText(t))
-	for _, line := range c.usage {
-		again.WriteString(line + "\n")
-	}
-	for _, g := range c.groups {
-		again.WriteString("\n" + g.title + "\n")
-		for _, o := range g.flags {
-			again.WriteString("  -" + strings.TrimRight(o.name+" "+o.value, " ") + "  [" + o.variable + "]\n")
-			again.WriteString("        " + o.text + "\n")
+	for _, text := range []string{helpText(t), "Has no flags.\n", "Has flags.\n\nFlags of open\n  -at time\n" +
+		"        now\n  -keep\n        it\n  -watch  [WATCH]\n        it\n\nMore\n  -a b c  [A]\n        it\n"} {
+		if again := writtenAgain(parseHelp("", text)); again != text {
+			t.Errorf("parsed and written again it is\n%s", again)
 		}
 	}
-	if again.String() != helpText(t) {
-		t.Errorf("parsed and written again it is\n%s", again.String())
+}
+
+func writtenAgain(c command) string {
+	var text strings.Builder
+	for _, line := range c.usage {
+		text.WriteString(line + "\n")
+	}
+	for _, g := range c.groups {
+		text.WriteString("\n" + g.title + "\n")
+		for _, o := range g.flags {
+			line := strings.TrimRight("  -"+o.name+" "+o.value, " ")
+			if o.variable != "" {
+				line += "  [" + o.variable + "]"
+			}
+			text.WriteString(line + "\n        " + o.text + "\n")
+		}
+	}
+	return text.String()
+}
+
+func TestBeyond(t *testing.T) {
+	commands := madeUp(t)
+	for _, test := range []struct {
+		c      command
+		own    string
+		served bool
+	}{
+		{commands[0], "", true}, {commands[1], "", true}, {commands[2], "", false},
+		{commands[3], "Flags of open", true}, {commands[4], "Flags", false},
+	} {
+		var titles []string
+		own, served := test.c.beyond(commands[0])
+		for _, g := range own {
+			titles = append(titles, g.title)
+		}
+		if strings.Join(titles, ",") != test.own || served != test.served {
+			t.Errorf("%q: beside the server's it has %q, all of the server's %v", test.c.name, titles, served)
+		}
 	}
 }
 
@@ -86,7 +118,7 @@ func TestReadHelp(t *testing.T) {
 	if want := []string{"", "sale", "sale open"}; !slices.Equal(names, want) {
 		t.Fatalf("commands %q, want %q", names, want)
 	}
-	if flags := r.commands[2].options(); len(flags) != 1 || flags[0] != (option{"at", "time", "AT", "time"}) {
+	if flags := options(r.commands[2].groups); len(flags) != 1 || flags[0] != (option{"at", "time", "AT", "time"}) {
 		t.Errorf("flags of sale open: %v", flags)
 	}
 }

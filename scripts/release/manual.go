@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,12 +31,14 @@ flashsale \- flash sale server: sells a limited stock to many buyers at once ove
 	}
 	for _, c := range commands[1:] {
 		fmt.Fprintf(&page, ".SH FLASHSALE %s\n", roff(strings.ToUpper(c.name)))
-		if c.sharesFlags(server) {
-			page.WriteString("Has the flags of the server.\n")
-			continue
+		own, served := c.beyond(server)
+		if !served || len(own) > 0 || !slices.Equal(c.usage, server.usage) {
+			manualLines(&page, c.usage)
 		}
-		manualLines(&page, c.usage)
-		for _, g := range c.groups {
+		if served {
+			page.WriteString("It has the flags of the server.\n")
+		}
+		for _, g := range own {
 			fmt.Fprintf(&page, ".SS %s\n", roff(g.title))
 			manualFlags(&page, g)
 		}
@@ -78,7 +81,10 @@ func manualFlags(page *bytes.Buffer, g group) {
 		if !o.isSwitch() {
 			fmt.Fprintf(page, " \\fI%s\\fR", roff(o.value))
 		}
-		fmt.Fprintf(page, "  [%s]\n%s\n", roff(o.variable), roff(o.text))
+		if o.variable != "" {
+			fmt.Fprintf(page, "  [%s]", roff(o.variable))
+		}
+		fmt.Fprintf(page, "\n%s\n", roff(o.text))
 	}
 }
 

@@ -49,7 +49,7 @@ func (r *release) buildFor(arch string) (*program, error) {
 	cmd.Dir, cmd.Stderr = r.source, os.Stderr
 	// Whatever this machine has set for Go must not change the program.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0",
-		"GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off")
+		"GOFLAGS=-mod=readonly", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off")
 	if err := cmd.Run(); err != nil {
 		return nil, err
 	}

@@ -39,7 +39,8 @@ func TestRelease(t *testing.T) {
 		run  func(t *testing.T, out string)
 	}{
 		{"again", func(t *testing.T, out string) { sameFiles(t, out, second) }},
-		{"names", checkNames}, {"archives", checkArchives}, {"deb", checkDeb}, {"rpm", checkRPM},
+		{"names", checkNames}, {"archives", checkArchives}, {"documents", checkDocuments},
+		{"deb", checkDeb}, {"rpm", checkRPM},
 		{"image", checkImage}, {"sbom", checkBill},
 	} {
 		t.Run(check.name, func(t *testing.T) { check.run(t, first) })
@@ -112,6 +113,35 @@ func checkArchives(t *testing.T, out string) {
 	version := output(t, nil, program, "-version")
 	if !strings.HasPrefix(version, "flashsale "+testVersion+", commit "+commit+", go") {
 		t.Errorf("the program is %q", version)
+	}
+}
+
+// The program's commands and their flags are in man page and completions.
+func checkDocuments(t *testing.T, out string) {
+	folder := t.TempDir()
+	name := "flashsale_0.999.0~rc.1_linux_" + runtime.GOARCH
+	output(t, nil, "tar", "-xzf", filepath.Join(out, name+".tar.gz"), "-C", folder)
+	folder = filepath.Join(folder, name)
+	page := string(read(t, filepath.Join(folder, "flashsale.1")))
+	for _, want := range []string{".SH FLASHSALE AUDIT\n", ".SH FLASHSALE STATUS\n", ".SH FLASHSALE SALE\n",
+		".SH FLASHSALE SALE EXPORT\n", "\\fB\\-format\\fR \\fIcsv|jsonl\\fR\n"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the man page has no %q", want)
+		}
+	}
+	for line, want := range map[string]string{
+		"flashsale sale ":                "status open pause close export new",
+		"flashsale sale export -format ": "csv jsonl", "flashsale sale open -a": "-at -app-host -app-port",
+	} {
+		for shell, complete := range completions {
+			script := filepath.Join(folder, "flashsale."+shell)
+			got, want := complete(t, script, line), strings.Fields(want)
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s completes %q with %q, want %q", shell, line, got, want)
+			}
+		}
 	}
 }
 
