@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"strings"
 	"time"
 
 	"github.com/CycloneDX/cyclonedx-go"
@@ -11,10 +10,6 @@ import (
 // bill is the software bill of materials (SBOM) in CycloneDX 1.6: the modules that are in the programs, as
 // the Go toolchain has noted them there.
 func (r *release) bill() ([]byte, error) {
-	modules, err := r.modules()
-	if err != nil {
-		return nil, err
-	}
 	server := cyclonedx.Component{Type: cyclonedx.ComponentTypeApplication,
 		BOMRef: "flashsale", Name: "flashsale", Version: r.version,
 		Properties: &[]cyclonedx.Property{{Name: "vcs.revision", Value: r.revision}}}
@@ -22,7 +17,7 @@ func (r *release) bill() ([]byte, error) {
 	bom.Metadata = &cyclonedx.Metadata{Timestamp: r.time.Format(time.RFC3339), Component: &server}
 	var components []cyclonedx.Component
 	uses := []string{}
-	for _, m := range modules {
+	for _, m := range r.modules {
 		c := m.component()
 		components = append(components, c)
 		uses = append(uses, c.BOMRef)
@@ -30,14 +25,13 @@ func (r *release) bill() ([]byte, error) {
 	bom.Components = &components
 	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: server.BOMRef, Dependencies: &uses}}
 	var file bytes.Buffer
-	err = cyclonedx.NewBOMEncoder(&file, cyclonedx.BOMFileFormatJSON).SetPretty(true).
+	err := cyclonedx.NewBOMEncoder(&file, cyclonedx.BOMFileFormatJSON).SetPretty(true).
 		EncodeVersion(bom, cyclonedx.SpecVersion1_6)
 	return file.Bytes(), err
 }
 
 func (m module) component() cyclonedx.Component {
-	url := "pkg:golang/" + m.path + "@" + strings.ReplaceAll(m.version, "+", "%2B")
-	c := cyclonedx.Component{BOMRef: url, PackageURL: url, Type: cyclonedx.ComponentTypeLibrary,
+	c := cyclonedx.Component{BOMRef: m.url, PackageURL: m.url, Type: cyclonedx.ComponentTypeLibrary,
 		Name: m.path, Version: m.version, Scope: cyclonedx.ScopeRequired}
 	var licenses cyclonedx.Licenses
 	for _, id := range m.identifiers() {

@@ -17,10 +17,7 @@ const maintainer = "Flashsale maintainers <flashsale@packages.sale.example>"
 // image take it from.
 func (r *release) writeDocuments() error {
 	page := manual(r.commands, r.version, r.time)
-	notices, err := r.notices()
-	if err != nil {
-		return err
-	}
+	notices := r.notices()
 	changelog, err := r.changelog()
 	if err != nil {
 		return err

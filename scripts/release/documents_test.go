@@ -144,29 +144,33 @@ var completions = map[string]func(t *testing.T, script, line string) []string{
 	},
 }
 
+var completionTests = []struct{ line, has, hasNot string }{
+	{"flashsale ", "sale", "open"},
+	{"flashsale -app-", "-app-port", "-ops"},
+	{"flashsale -engine ", "goroutines", "-engine"},
+	{"flashsale -traffic o", "off", "-ops"},
+	{"flashsale audit -redis-", "-redis-host", "-ops"},
+	{"flashsale sale ", "open", "audit"},
+	{"flashsale sale open -", "-at", "-now"},
+	{"flashsale sale open -", "-app-port", "-keep"},
+	{"flashsale sale open -engine ", "loop", "-at"},
+	{"flashsale sale close -", "-now", "-app-port"},
+	{"flashsale sale close -format ", "jsonl", "-now"},
+	{"flashsale sale close -n", "-now", "-at"},
+}
+
 func TestCompletion(t *testing.T) {
 	for shell, complete := range completions {
-		script := map[string][]byte{"bash": bashCompletion(madeUp(t)), "fish": fishCompletion(madeUp(t))}[shell]
-		path := written(t, "flashsale."+shell, script)
-		for _, test := range []struct{ line, has, hasNot string }{
-			{"flashsale ", "sale", "open"},
-			{"flashsale -app-", "-app-port", "-ops"},
-			{"flashsale -engine ", "goroutines", "-engine"},
-			{"flashsale -traffic o", "off", "-ops"},
-			{"flashsale audit -redis-", "-redis-host", "-ops"},
-			{"flashsale sale ", "open", "audit"},
-			{"flashsale sale open -", "-at", "-now"},
-			{"flashsale sale open -", "-app-port", "-keep"},
-			{"flashsale sale open -engine ", "loop", "-at"},
-			{"flashsale sale close -", "-now", "-app-port"},
-			{"flashsale sale close -format ", "jsonl", "-now"},
-			{"flashsale sale close -n", "-now", "-at"},
-		} {
-			got := complete(t, path, test.line)
-			if !slices.Contains(got, test.has) || slices.Contains(got, test.hasNot) {
-				t.Errorf("%s completes %q with %q: want %s in it, %s not", shell, test.line, got, test.has, test.hasNot)
+		t.Run(shell, func(t *testing.T) {
+			script := map[string][]byte{"bash": bashCompletion(madeUp(t)), "fish": fishCompletion(madeUp(t))}[shell]
+			path := written(t, "flashsale."+shell, script)
+			for _, test := range completionTests {
+				got := complete(t, path, test.line)
+				if !slices.Contains(got, test.has) || slices.Contains(got, test.hasNot) {
+					t.Errorf("%q is completed with %q: want %s in it, %s not", test.line, got, test.has, test.hasNot)
+				}
 			}
-		}
+		})
 	}
 }
 

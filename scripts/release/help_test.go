@@ -118,7 +118,8 @@ func TestReadHelp(t *testing.T) {
 	if want := []string{"", "sale", "sale open"}; !slices.Equal(names, want) {
 		t.Fatalf("commands %q, want %q", names, want)
 	}
-	if flags := options(r.commands[2].groups); len(flags) != 1 || flags[0] != (option{"at", "time", "AT", "time"}) {
+	want := option{"at", "time", "AT", "time"}
+	if flags := options(r.commands[2].groups); len(flags) != 1 || flags[0] != want {
 		t.Errorf("flags of sale open: %v", flags)
 	}
 }

@@ -27,6 +27,8 @@ type release struct {
 	revision string              // the commit
 	time     time.Time           // of the commit
 	commands []command           // as the program's help lists them; the first is the server
+	modules  []module            // that the program was built from
+	own      []module            // the repository itself, if it has a licence
 }
 
 func main() {
@@ -56,6 +58,7 @@ func run(source, out, version string) (err error) {
 	}{
 		{"programs", r.build},
 		{"help", r.readHelp},
+		{"list of modules", r.findModules},
 		{"documents", r.writeDocuments},
 		{"archives", r.writeArchives},
 		{"packages", r.writePackages},

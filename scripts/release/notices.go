@@ -15,9 +15,11 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// module is what the program was built from: a Go module, or the standard library.
+// module is what the program was built from: a Go module, the standard library, or a library that the
+// repository has a copy of.
 type module struct {
 	path, version, sum string
+	url                string // of the package, as package-url has them
 	texts              []licence
 }
 
@@ -27,33 +29,42 @@ type licence struct {
 	text []byte
 }
 
-var licenceName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-.].*)?$`)
+var licenceName = regexp.MustCompile(`(?i)^(?:(.+)-)?(licen[cs]e|copying|notice|patents)([-.].*)?$`)
 
-// modules are those of the programs for all architectures, by path, behind the standard library.
-func (r *release) modules() ([]module, error) {
+// findModules finds those of the programs for all architectures: the standard library, then Go modules by
+// path, then what the repository has of others.
+func (r *release) findModules() error {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	std := module{path: "std", version: strings.TrimPrefix(r.programs[architectures[0]].info.GoVersion, "go")}
 	if std.texts, err = licences(strings.TrimSpace(string(root))); err != nil {
-		return nil, err
+		return err
 	}
-	var list []module
-	for _, dependency := range r.dependencies() {
-		m := module{path: dependency.Path, version: dependency.Version, sum: dependency.Sum}
-		cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", m.path)
-		cmd.Dir = r.source
-		folder, err := cmd.Output()
-		if err != nil {
-			return nil, fmt.Errorf("cannot find module %s: %w", m.path, err)
-		}
-		if m.texts, err = licences(strings.TrimSpace(string(folder))); err != nil {
-			return nil, err
-		}
-		list = append(list, m)
+	r.modules = []module{std}
+	dependencies := r.dependencies()
+	list := []string{"list", "-m", "-f", "{{.Dir}}"}
+	for _, d := range dependencies {
+		list = append(list, d.Path)
 	}
-	return append([]module{std}, list...), nil
+	cmd := exec.Command("go", list...)
+	cmd.Dir = r.source
+	folders, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("cannot find the modules: %w", err)
+	}
+	for i, folder := range strings.Split(strings.TrimSpace(string(folders)), "\n") {
+		m := module{path: dependencies[i].Path, version: dependencies[i].Version, sum: dependencies[i].Sum}
+		if m.texts, err = licences(folder); err != nil {
+			return err
+		}
+		r.modules = append(r.modules, m)
+	}
+	for i, m := range r.modules {
+		r.modules[i].url = "pkg:golang/" + m.path + "@" + strings.ReplaceAll(m.version, "+", "%2B")
+	}
+	return r.findOwn()
 }
 
 func (r *release) dependencies() (list []*debug.Module) {
@@ -92,49 +103,58 @@ func licences(folder string) (list []licence, err error) {
 	return list, nil
 }
 
-// own are the licences in the repository: of what it holds of others, and its own where there is one.
-func (r *release) own() (list []licence, err error) {
-	err = filepath.WalkDir(r.source, func(path string, entry fs.DirEntry, err error) error {
+// headOfScript is the first line of a JavaScript library: where it is from, and its version.
+var headOfScript = regexp.MustCompile(`^/\*! https://\S+ \(v([0-9.]+)\)`)
+
+// findOwn finds what the repository has: libraries of others, each with a NAME-LICENSE.txt beside NAME.js,
+// and the repository's own licence, where there is one.
+func (r *release) findOwn() error {
+	return filepath.WalkDir(r.source, func(path string, entry fs.DirEntry, err error) error {
+		found := licenceName.FindStringSubmatch(entry.Name())
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "testdata"):
 			return filepath.SkipDir
-		case entry.IsDir() || !licenceName.MatchString(entry.Name()) || strings.HasSuffix(path, ".go"):
+		case entry.IsDir() || found == nil || filepath.Ext(path) == ".go":
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		name, _ := filepath.Rel(r.source, path) // it is below
-		list = append(list, licence{name, text})
-		return err
+		if err != nil {
+			return err
+		}
+		m := module{path: "flashsale", version: r.version, texts: []licence{{entry.Name(), text}}}
+		if found[1] == "" {
+			r.own = append(r.own, m)
+			return nil
+		}
+		m.path = found[1]
+		script, err := os.ReadFile(filepath.Join(filepath.Dir(path), m.path+".js"))
+		if err != nil {
+			return err
+		}
+		head := headOfScript.FindSubmatch(script)
+		if head == nil {
+			return fmt.Errorf("the first line of %s.js has no version", m.path)
+		}
+		m.version = string(head[1])
+		m.url = "pkg:npm/" + m.path + "@" + m.version
+		r.modules = append(r.modules, m)
+		return nil
 	})
-	return list, err
 }
 
 // notices has the text of every licence under which parts of the program come.
-func (r *release) notices() ([]byte, error) {
-	modules, err := r.modules()
-	if err != nil {
-		return nil, err
-	}
-	own, err := r.own()
-	if err != nil {
-		return nil, err
-	}
+func (r *release) notices() []byte {
 	var file bytes.Buffer
-	write := func(of string, text []byte) {
-		line := strings.Repeat("=", 80)
-		fmt.Fprintf(&file, "%s\n%s\n%s\n\n%s\n\n", line, of, line, bytes.TrimSpace(text))
-	}
-	for _, l := range own {
-		write("flashsale: "+l.name, l.text)
-	}
-	for _, m := range modules {
+	line := strings.Repeat("=", 80)
+	for _, m := range slices.Concat(r.own, r.modules) {
 		for _, l := range m.texts {
-			write(fmt.Sprintf("%s %s: %s", m.path, m.version, l.name), l.text)
+			fmt.Fprintf(&file, "%s\n%s %s: %s\n%s\n\n%s\n\n",
+				line, m.path, m.version, l.name, line, bytes.TrimSpace(l.text))
 		}
 	}
-	return file.Bytes(), nil
+	return file.Bytes()
 }
 
 // identifiers are the SPDX identifiers of a module's licences, as far as their texts are known ones.

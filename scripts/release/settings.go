@@ -15,8 +15,8 @@ const settingsHead = `# Settings of flashsale.service, a line NAME=value for eac
 #
 # Here stands each setting with its default. Take the # away and change the value.
 
-# Only this machine reaches the server. Name users and foods of your own (below) before you set 0.0.0.0: anyone
-# can guess the passwords of the built-in users.
+# Only this machine reaches the server. Name users and foods of your own (below) before you set 0.0.0.0:
+# anyone can guess the passwords of the built-in users.
 APP_HOST=127.0.0.1
 `
 
