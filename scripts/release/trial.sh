@@ -38,19 +38,36 @@ install() {
 	is $settings 600
 }
 
+# as_service sets $environment to the words in front of a command that give it what the unit gives.
+as_service() {
+	mapfile -t environment < <(sed -n 's/^Environment=//p' $unit && grep -E '^[A-Z_]+=' $settings)
+	environment=(env -i "PATH=$PATH" "${environment[@]}" setpriv --reuid $user --regid $user
+		--clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all)
+}
+
+# terminal VERB...: flashsale sale, as the README has it for the service.
+terminal() {
+	if systemd; then
+		systemd-run --pipe --wait --quiet -p DynamicUser=yes -p User=flashsale -p StateDirectory=flashsale \
+			-p EnvironmentFile=$settings flashsale sale "$@" -data $data
+	else
+		as_service
+		"${environment[@]}" flashsale sale "$@" -data $data
+	fi
+}
+
 # run_service starts the service, or starts it anew with other settings, and returns when it is ready.
 run_service() {
 	if systemd; then
-		start journal journalctl -fu flashsale
+		start server journalctl -fu flashsale
 		systemctl restart flashsale
 	else
-		local unset=(-i "PATH=$PATH") command environment
-		mapfile -t environment < <(sed -n 's/^Environment=//p' $unit && grep -E '^[A-Z_]+=' $settings)
+		local command
 		read -ra command < <(sed -n "s|%S|/var/lib|; s/^ExecStart=//p" $unit)
 		mkdir -pm 700 $data
 		chown $user:$user $data
-		start server env "${unset[@]}" "${environment[@]}" setpriv --reuid $user --regid $user --clear-groups \
-			--no-new-privs --bounding-set=-all --inh-caps=-all "${command[@]}"
+		as_service
+		start server "${environment[@]}" "${command[@]}"
 	fi
 	await server ready 127.0.0.1 "$port"
 }
@@ -68,6 +85,9 @@ stop_service() {
 call() {
 	curl -sSf -X "$1" "http://127.0.0.1:$port$2" -H "Access-Token: ${token-}" ${3:+-d "$3"}
 }
+
+# shows STATE: GET /sale has that state.
+shows() { [[ $(call GET /sale) == *"\"state\":\"$1\""* ]]; }
 
 field() { sed -E "s/.*\"$1\":\"([^\"]*)\".*/\1/"; }
 
@@ -87,6 +107,12 @@ call PATCH "/carts/$cart" '{"food_id":1,"count":2}'
 order=$(call POST /orders "{\"cart_id\":\"$cart\"}" | field id)
 [[ $order == *-2 ]] || fail "the order is $order"
 systemd || [[ $(stat -c %u $data/root-password) == "$user" ]] || fail "the data are not the service's"
+
+say "run the sale from a terminal"
+terminal pause >/dev/null
+await server shows paused
+terminal open >/dev/null
+[[ $(terminal export) == *"$order"* ]] || fail "the order is not exported"
 
 say "install again: settings and data stay"
 systemd || stop_service
