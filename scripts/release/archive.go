@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -65,7 +66,8 @@ func (r *release) writeArchives() error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(r.out, folder+".tar.gz"), packed(tar), 0o644); err != nil {
+		file := packed(tar, gzip.DefaultCompression)
+		if err := os.WriteFile(filepath.Join(r.out, folder+".tar.gz"), file, 0o644); err != nil {
 			return err
 		}
 	}
