@@ -48,7 +48,7 @@ func (r *release) writeDocuments() error {
 }
 
 // packed is a text in gzip, without name and time. lintian wants the best compression of documents; of a
-// program it takes three times as long as the default, for a hundredth of the size.
+// program it takes three times as long as the default, for a few hundredths of the size.
 func packed(text []byte, level int) []byte {
 	var file bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&file, level) // fails on a wrong level only
