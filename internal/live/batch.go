@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// wholeMax is the number of foods up to which the stock is always sent whole: changes would be little shorter.
+// wholeMax is the number of foods up to which the stock is always sent whole: changes would be little
+// shorter.
 const wholeMax = 128
 
 // batch is what has come with one second.
@@ -117,8 +118,8 @@ func (h *Hub) wholeStock() []byte {
 	return h.shown.whole
 }
 
-// wholeStock is the data of a stock event with all foods, and how many pieces there have been of each if that is
-// known.
+// wholeStock is the data of a stock event with all foods, and how many pieces there have been of each if that
+// is known.
 func wholeStock(stock []int64, of *[]int64) []byte {
 	text := append([]byte(`{"left":`), list(stock)...)
 	if of != nil {

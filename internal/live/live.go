@@ -1,6 +1,6 @@
-// Package live tells viewers how a sale goes, as server-sent events (GET /live): the sale's state, the stock,
-// and each second how many orders were placed, what was refused and how long orders took. README.md beside
-// this file shows every event.
+// Package live tells viewers how a sale goes, as server-sent events (GET /live): the sale's state, the
+// stock, and each second how many orders were placed, what was refused and how long orders took. README.md
+// beside this file shows every event.
 //
 // Each worker has one Hub, with one goroutine that writes to all of its viewers. A viewer is a socket and a
 // few words of memory: no goroutine, no buffer, no timer. A message is made once a second and sent to every
@@ -109,8 +109,8 @@ func New(cfg Config) (*Hub, error) {
 // PublishStock has the viewers see the pieces left of food 1, 2, 3, ... The slice must not change.
 func (h *Hub) PublishStock(stock []int64) { h.stock.Store(&stock) }
 
-// PublishOf has new viewers see how many pieces there have been of food 1, 2, 3, ..., and all viewers when that
-// has changed. The slice must not change.
+// PublishOf has new viewers see how many pieces there have been of food 1, 2, 3, ..., and all viewers when
+// that has changed. The slice must not change.
 func (h *Hub) PublishOf(pieces []int64) { h.of.Store(&pieces) }
 
 // Reserve takes a place for a viewer. It reports false where all are taken, or after End. Join or Release
