@@ -73,6 +73,7 @@ func openStand(t *testing.T, viewersMax int) *stand {
 		}})
 	must(t, err)
 	s.random = func(n int) int { return n / 2 }
+	s.Hub.now = func() time.Time { return s.now }
 	s.PublishStock([]int64{5, 6})
 	s.step()
 	t.Cleanup(func() {
