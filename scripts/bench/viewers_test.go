@@ -27,8 +27,8 @@ func TestViewersAreReported(t *testing.T) {
 func TestCompareViewers(t *testing.T) {
 	requireTool(t, "redis-server")
 	var stdout, stderr bytes.Buffer
-	code := exitCode(run([]string{"compare", "product -workers 1 | VIEWERS=20 product -workers 2", "-rounds", "1",
-		"-orders", "200", "-concurrency", "8"}, &stdout, &stderr), &stderr)
+	code := exitCode(run([]string{"compare", "product -workers 1 | VIEWERS=20 product -workers 2",
+		"-rounds", "1", "-orders", "200", "-concurrency", "8"}, &stdout, &stderr), &stderr)
 	lines := regexp.MustCompile(`(?m)^ *\d+ viewers.*$`).FindAllString(stdout.String(), -1)
 	want := regexp.MustCompile(`^  20 viewers: -?\d+\.\d KB of the workers with each, 20 still there after ` +
 		`the load \(fewest of all runs\)  VIEWERS=20 product -workers 2$`)
