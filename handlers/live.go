@@ -9,8 +9,8 @@ import (
 	"flashsale/internal/live"
 )
 
-// watchLive makes the connection of a request one that gets events, until it ends. Anybody may look; root and
-// other programs see more. A token that is not valid is refused, so that a page notices its end.
+// watchLive makes the connection of a request one that gets events, until it ends. Anybody may look; root
+// and other programs see more. A token that is not valid is refused, so that a page notices its end.
 func (s *Server) watchLive(ctx *fasthttp.RequestCtx, _ call) {
 	root, ok := s.watchesAsRoot(ctx)
 	if !ok {

@@ -11,7 +11,9 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"path"
 )
 
@@ -53,12 +55,17 @@ func New() (*Site, error) {
 		return nil, fmt.Errorf("cannot read the page: %w", err)
 	}
 	s := &Site{files: map[string]*File{}}
+	// One for all files: each takes almost a megabyte, which every worker would keep.
+	zip, err := gzip.NewWriterLevel(io.Discard, gzip.BestCompression)
+	if err != nil {
+		return nil, fmt.Errorf("cannot compress the page: %w", err)
+	}
 	for _, entry := range entries {
 		body, err := embedded.ReadFile(path.Join(folder, entry.Name()))
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the page: %w", err)
 		}
-		if s.files[entry.Name()], err = newFile(entry.Name(), body); err != nil {
+		if s.files[entry.Name()], err = newFile(entry.Name(), body, zip); err != nil {
 			return nil, err
 		}
 	}
@@ -68,20 +75,15 @@ func New() (*Site, error) {
 // File returns a file of the page, nil where there is none of that name.
 func (s *Site) File(name string) *File { return s.files[name] }
 
-func newFile(name string, body []byte) (*File, error) {
+func newFile(name string, body []byte, zip *gzip.Writer) (*File, error) {
 	kind, known := types[path.Ext(name)]
 	if !known {
 		return nil, fmt.Errorf("the page's file %s is of a kind that has no media type here", name)
 	}
 	var zipped bytes.Buffer
-	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
-	if err == nil {
-		_, err = w.Write(body)
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
+	zip.Reset(&zipped)
+	_, err := zip.Write(body)
+	if err = errors.Join(err, zip.Close()); err != nil {
 		return nil, fmt.Errorf("cannot compress the page's file %s: %w", name, err)
 	}
 	return &File{Type: kind, Plain: newForm(body), Zipped: newForm(zipped.Bytes())}, nil

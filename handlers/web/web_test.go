@@ -6,11 +6,27 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
 	"flashsale/handlers/web"
 )
+
+// Each worker has the page, so to make it takes little memory: no compressor for each file.
+func TestMemory(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := web.New(); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 3<<20 {
+		t.Errorf("to make the page takes %d bytes", n)
+	} else {
+		t.Logf("to make the page takes %d bytes", n)
+	}
+}
 
 // Each file is there in both codings with a tag of its own, and every file that another one names exists.
 func TestSite(t *testing.T) {

@@ -17,12 +17,14 @@ import (
 	"flashsale/internal/stand"
 )
 
-// viewer reads the events of a server.
+// viewer has read the events of a server. It reads them as they come: a server drops one that does not.
 type viewer struct {
 	*testing.T
-	body   io.ReadCloser
-	reader *bufio.Reader
+	lines chan string // closed at the end
+	err   error       // of the end
 }
+
+const viewerLines = 100_000 // of some hours
 
 // watch opens a stream of events, over a connection of its own.
 func (s *server) watch(t *testing.T, headers ...string) *viewer {
@@ -33,30 +35,67 @@ func (s *server) watch(t *testing.T, headers ...string) *viewer {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	transport := &http.Transport{DisableKeepAlives: true}
-	reply, err := (&http.Client{Transport: transport, Timeout: polltest.Patience}).Do(r)
+	reply, err := (&http.Client{Transport: transport}).Do(r)
 	stand.Must(t, err)
 	t.Cleanup(func() { reply.Body.Close() })
 	if reply.StatusCode != 200 {
 		t.Fatalf("GET /live: %d", reply.StatusCode)
 	}
-	return &viewer{t, reply.Body, bufio.NewReader(reply.Body)}
+	v := &viewer{T: t, lines: make(chan string, viewerLines)}
+	go func() {
+		defer close(v.lines)
+		for reader := bufio.NewReader(reply.Body); ; {
+			line, err := reader.ReadString('\n')
+			if err != nil {
+				v.err = err
+				return
+			}
+			v.lines <- line
+		}
+	}()
+	return v
+}
+
+// line is the next line, ok is false at the end of the stream.
+func (v *viewer) line() (line string, ok bool) {
+	v.Helper()
+	select {
+	case line, ok = <-v.lines:
+	case <-time.After(polltest.Patience):
+		v.Fatal("nothing comes")
+	}
+	return line, ok
+}
+
+// rest is all that comes until the end, which must be a clean one.
+func (v *viewer) rest() (text string) {
+	v.Helper()
+	for {
+		line, ok := v.line()
+		if !ok {
+			break
+		}
+		text += line
+	}
+	if v.err != io.EOF {
+		v.Errorf("the end is %v", v.err)
+	}
+	return text
 }
 
 // next reads the data of the next event of a name into a value.
 func (v *viewer) next(name string, into any) {
 	v.Helper()
 	for {
-		line, err := v.reader.ReadString('\n')
-		if err != nil {
-			v.Fatalf("%v, before an event %s", err, name)
+		line, ok := v.line()
+		if !ok {
+			v.Fatalf("%v, before an event %s", v.err, name)
 		}
 		if line != "event: "+name+"\n" {
 			continue
 		}
-		_, err = v.reader.ReadString('\n') // the id
-		stand.Must(v.T, err)
-		data, err := v.reader.ReadString('\n')
-		stand.Must(v.T, err)
+		v.line() // the id
+		data, _ := v.line()
 		stand.Must(v.T, json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), into))
 		return
 	}
@@ -79,7 +118,10 @@ func TestLiveOfTwoWorkers(t *testing.T) {
 		for _, n := range history.Orders {
 			seen += n
 		}
-		for seen < placed {
+		for deadline := time.Now().Add(polltest.Patience); seen < placed; {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d orders are shown, want %d", seen, placed)
+			}
 			var pace struct{ Orders int }
 			v.next("pace", &pace)
 			seen += pace.Orders
@@ -94,9 +136,8 @@ func TestLiveOfTwoWorkers(t *testing.T) {
 	await(before)
 
 	s.awaitRoll(t, 1)
-	rest, err := io.ReadAll(before.reader)
-	if err != nil || !regexp.MustCompile(`(^|\n\n)retry: \d{4}\n\n$`).Match(rest) {
-		t.Errorf("at the replacement the viewer reads %q, %v", rest, err)
+	if rest := before.rest(); !regexp.MustCompile(`(^|\n\n)retry: \d{4}\n\n$`).MatchString(rest) {
+		t.Errorf("at the replacement the viewer reads %q", rest)
 	}
 	await(s.watch(t))
 }

@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// wholeMax is the number of foods up to which the stock is always sent whole: changes would be little shorter.
+// wholeMax is the number of foods up to which the stock is always sent whole: changes would be little
+// shorter.
 const wholeMax = 128
 
 // batch is what has come with one second.
@@ -40,10 +41,8 @@ type facts struct {
 func (h *Hub) begin(second int64) {
 	h.second = second
 	body, sale := h.sale()
-	p := h.sampler.sample(second-1, sale.Orders)
-	if h.sampler.samples > 1 { // the first one has nothing to compare with
-		h.cfg.Own.Pace.Set(second-1, p.Orders)
-	}
+	p := h.sampler.sample(second-1, sale.Orders, h.first.Load())
+	h.keep(second-1, p.Orders)
 	if len(h.viewers) == 0 {
 		return
 	}
@@ -117,8 +116,8 @@ func (h *Hub) wholeStock() []byte {
 	return h.shown.whole
 }
 
-// wholeStock is the data of a stock event with all foods, and how many pieces there have been of each if that is
-// known.
+// wholeStock is the data of a stock event with all foods, and how many pieces there have been of each where
+// that is known.
 func wholeStock(stock []int64, of *[]int64) []byte {
 	text := append([]byte(`{"left":`), list(stock)...)
 	if of != nil {

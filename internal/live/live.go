@@ -1,6 +1,6 @@
-// Package live tells viewers how a sale goes, as server-sent events (GET /live): the sale's state, the stock,
-// and each second how many orders were placed, what was refused and how long orders took. README.md beside
-// this file shows every event.
+// Package live tells viewers how a sale goes, as server-sent events (GET /live): the sale's state, the
+// stock, and each second how many orders were placed, what was refused and how long orders took. README.md
+// beside this file shows every event.
 //
 // Each worker has one Hub, with one goroutine that writes to all of its viewers. A viewer is a socket and a
 // few words of memory: no goroutine, no buffer, no timer. A message is made once a second and sent to every
@@ -30,7 +30,7 @@ import (
 const (
 	turnsPerSecond = 20
 	turnTime       = time.Second / turnsPerSecond
-	writesMax      = 50  // to viewers in one turn; scripts/bench/TUNING.md has what they cost
+	writesMax      = 50  // to viewers in one turn; README.md has what they cost
 	urgency        = 4   // times as many when the state of the sale has changed
 	joinsMax       = 200 // viewers that get their first message in one turn
 	yieldAfter     = 16  // writes, to let other goroutines have the processor
@@ -68,6 +68,7 @@ type Hub struct {
 	cfg   Config
 	stock atomic.Pointer[[]int64]
 	of    atomic.Pointer[[]int64]
+	first atomic.Pointer[first]
 	wake  chan struct{}
 
 	mu      sync.Mutex
@@ -92,13 +93,15 @@ type Hub struct {
 	gathered  gathered
 	looks     asked[State]
 	tops      asked[[]byte]
+	kept      int64 // the last second that Own has the orders of, 0 for none
 	random    func(n int) int
+	now       func() time.Time
 }
 
 // New makes a Hub. Run must run for its viewers to see anything.
 func New(cfg Config) (*Hub, error) {
-	h := &Hub{cfg: cfg, wake: make(chan struct{}, 1), random: rand.IntN, latest: batchesMax,
-		writesMax: writesMax}
+	h := &Hub{cfg: cfg, wake: make(chan struct{}, 1), random: rand.IntN, now: time.Now,
+		latest: batchesMax, writesMax: writesMax}
 	h.sampler = newSampler(cfg.Figures)
 	if err := h.watcher.open(); err != nil {
 		return nil, err
@@ -106,11 +109,16 @@ func New(cfg Config) (*Hub, error) {
 	return h, nil
 }
 
-// PublishStock has the viewers see the pieces left of food 1, 2, 3, ... The slice must not change.
-func (h *Hub) PublishStock(stock []int64) { h.stock.Store(&stock) }
+// PublishStock has the viewers see the pieces left of food 1, 2, 3, ... The slice must not change. Orders
+// count from the first call on, so that must come before the worker serves.
+func (h *Hub) PublishStock(stock []int64) {
+	if h.stock.Swap(&stock) == nil {
+		h.noteFirst()
+	}
+}
 
-// PublishOf has new viewers see how many pieces there have been of food 1, 2, 3, ..., and all viewers when that
-// has changed. The slice must not change.
+// PublishOf has new viewers see how many pieces there have been of food 1, 2, 3, ..., and all viewers when
+// that has changed. The slice must not change.
 func (h *Hub) PublishOf(pieces []int64) { h.of.Store(&pieces) }
 
 // Reserve takes a place for a viewer. It reports false where all are taken, or after End. Join or Release

@@ -114,8 +114,8 @@ func TestStockChange(t *testing.T) {
 	}
 }
 
-// A viewer that comes back gets what it has missed, and all of the rest; one that was away for long, or comes
-// from another server, gets the history.
+// A viewer that comes back gets what it has missed, and all of the rest; one that was away for long, or
+// comes from another server, gets the history.
 func TestResume(t *testing.T) {
 	s := openStand(t, 10)
 	s.join(false, 0)

@@ -10,8 +10,8 @@ import (
 	"flashsale/internal/polltest"
 )
 
-// With more viewers than the Hub may write to in a second, each gets several seconds at once and misses none.
-// A change of the state is for all at once.
+// With more viewers than the Hub may write to in a second, each gets several seconds at once and misses
+// none. A change of the state is for all at once.
 func TestManyViewers(t *testing.T) {
 	const viewers = 50
 	s := openStand(t, viewers)

@@ -48,25 +48,25 @@ func (p *pace) json() []byte {
 type sampler struct {
 	figures *figures.Memory
 
-	samples  int
-	orders   uint64
-	ordersOf string
-	refused  map[string]uint64
-	times    [timeSeconds + 1]figures.Histogram // the last samples
+	samples int
+	served  uint64  // orders of this server
+	sold    *uint64 // orders of the sale, nil while they are not known
+	refused map[string]uint64
+	times   [timeSeconds + 1]figures.Histogram // the last samples
 }
 
 func newSampler(memory *figures.Memory) sampler { return sampler{figures: memory} }
 
 // sample returns what has happened since the last sample, as the pace of a second. sold is the number of
 // orders of all servers; without it those of this server count.
-func (s *sampler) sample(second int64, sold *uint64) *pace {
+func (s *sampler) sample(second int64, sold *uint64, first *first) *pace {
 	p := &pace{Second: second, OrdersOf: "server", Refused: map[string]uint64{}}
-	var orders uint64
+	var served uint64
 	refused := map[string]uint64{}
 	times := figures.Histogram{}
 	for slot := range s.figures.Slots() {
 		c := s.figures.Counters(slot)
-		orders += c.OrdersPlaced.Value()
+		served += c.OrdersPlaced.Value()
 		for code, n := range c.Refusals.All() {
 			refused[code] += n
 		}
@@ -76,11 +76,11 @@ func (s *sampler) sample(second int64, sold *uint64) *pace {
 		}
 	}
 	if sold != nil {
-		orders, p.OrdersOf = *sold, "sale"
+		p.Orders, p.OrdersOf = s.soldIn(second, *sold, first), "sale"
 	}
 	if s.samples > 0 {
-		if p.OrdersOf == s.ordersOf && orders > s.orders {
-			p.Orders = uint32(min(orders-s.orders, math.MaxUint32))
+		if sold == nil {
+			p.Orders = more(s.served, served)
 		}
 		for code, n := range refused {
 			if n > s.refused[code] {
@@ -88,9 +88,31 @@ func (s *sampler) sample(second int64, sold *uint64) *pace {
 			}
 		}
 	}
-	s.orders, s.ordersOf, s.refused = orders, p.OrdersOf, refused
+	s.served, s.refused = served, refused
 	p.P50, p.P99 = s.quantiles(times)
 	return p
+}
+
+// soldIn is the number of orders of the sale since the last sample, or since they were first known.
+func (s *sampler) soldIn(second int64, sold uint64, first *first) (orders uint32) {
+	switch {
+	case s.sold != nil:
+		orders = more(*s.sold, sold)
+	case first != nil && second < first.second:
+		return 0 // the next sample has them
+	case first != nil:
+		orders = more(first.orders, sold)
+	}
+	s.sold = &sold
+	return orders
+}
+
+// more is by how much a count is more than before: not at all where another sale began.
+func more(before, now uint64) uint32 {
+	if now < before {
+		return 0
+	}
+	return uint32(min(now-before, math.MaxUint32))
 }
 
 // quantiles are those of the last seconds in milliseconds, nil without an order.

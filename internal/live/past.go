@@ -6,6 +6,38 @@ import (
 	"flashsale/internal/figures"
 )
 
+// first is the sale when its orders were first known.
+type first struct {
+	second int64
+	orders uint64
+}
+
+func (h *Hub) noteFirst() {
+	if _, sale := h.sale(); sale.Orders != nil {
+		h.first.Store(&first{h.now().Unix(), *sale.Orders})
+	}
+}
+
+// keep keeps the orders of a second for the history. A second in which this process stood still had none:
+// they count in the next one.
+func (h *Hub) keep(second int64, orders uint32) {
+	if h.kept == 0 {
+		switch first := h.first.Load(); {
+		case first != nil && second >= first.second:
+			h.kept = first.second - 1
+		case first == nil && h.sampler.samples > 1: // the first one has nothing to compare with
+			h.kept = second - 1
+		default:
+			return
+		}
+	}
+	for missed := max(h.kept+1, second-figures.SecondsMax); missed < second; missed++ {
+		h.cfg.Own.Pace.Set(missed, 0)
+	}
+	h.cfg.Own.Pace.Set(second, orders)
+	h.kept = second
+}
+
 // history is the event with the orders of the last seconds.
 type history struct {
 	second int64 // in which it was made

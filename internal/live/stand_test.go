@@ -48,7 +48,8 @@ func openStand(t *testing.T, viewersMax int) *stand {
 	logtest.Keep(t)
 	memory, err := figures.New(2)
 	must(t, err)
-	s := &stand{T: t, memory: memory, now: time.Unix(start, 0), state: State{Up: true}, body: `{"id":"s","state":"open"}`}
+	s := &stand{T: t, memory: memory, now: time.Unix(start, 0), state: State{Up: true},
+		body: `{"id":"s","state":"open"}`}
 	s.worker, err = figures.Join(memory.File(), 0)
 	must(t, err)
 	all, err := figures.View(memory.File())
@@ -72,6 +73,7 @@ func openStand(t *testing.T, viewersMax int) *stand {
 		}})
 	must(t, err)
 	s.random = func(n int) int { return n / 2 }
+	s.Hub.now = func() time.Time { return s.now }
 	s.PublishStock([]int64{5, 6})
 	s.step()
 	t.Cleanup(func() {

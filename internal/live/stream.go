@@ -35,8 +35,8 @@ func NewStream(c *listener.Conn, limiter *listener.Limiter) Stream {
 	return s
 }
 
-// The room in the kernel for what a viewer has not read yet, in bytes: for its first message, or a part of it,
-// and for some seconds. Only what it does not read takes memory.
+// The room in the kernel for what a viewer has not read yet, in bytes: for its first message, or a part of
+// it, and for some seconds. Only what it does not read takes memory.
 const (
 	sendBuffer    = 16 << 10
 	sendBufferMax = 256 << 10
@@ -52,7 +52,8 @@ type socket struct {
 // Size keeps the buffer of the kernel small. It would grow to megabytes for a viewer that reads nothing.
 func (s *socket) Size(first int) {
 	size := min(sendBuffer+first, sendBufferMax)
-	_ = unix.SetsockoptInt(s.number, unix.SOL_SOCKET, unix.SO_SNDBUF, size) // it fails only for what is no socket
+	// It fails only for what is no socket.
+	_ = unix.SetsockoptInt(s.number, unix.SOL_SOCKET, unix.SO_SNDBUF, size)
 }
 
 func (s *socket) Send(text []byte) (taken int, open bool) {

@@ -54,7 +54,8 @@ func (w *watcher) forget(v *viewer) {
 
 // ended calls f for each viewer that has gone.
 func (w *watcher) ended(f func(*viewer)) {
-	n, _ := unix.EpollWait(w.epoll, w.events[:], 0) // after an error there is nothing to do before the next turn
+	// After an error there is nothing to do before the next turn.
+	n, _ := unix.EpollWait(w.epoll, w.events[:], 0)
 	for _, e := range w.events[:max(n, 0)] {
 		if v := w.viewers[e.Fd]; v != nil {
 			f(v)

@@ -131,8 +131,8 @@ func (b *Books) orders(ctx context.Context) ([]Order, error) {
 	return orders, err
 }
 
-// restocked reads from the log of the sale how many pieces of each food were added, from the first server that
-// answers. Servers without a log add none.
+// restocked reads from the log of the sale how many pieces of each food were added, from the first server
+// that answers. Servers without a log add none.
 func (b *Books) restocked(ctx context.Context) (map[int64]int64, error) {
 	var log []struct {
 		What string `json:"what"`
@@ -140,15 +140,16 @@ func (b *Books) restocked(ctx context.Context) (map[int64]int64, error) {
 		Add  int64  `json:"add"`
 	}
 	err := b.anywhere(func(server string) error {
-		return b.call(ctx, server, "GET", "/admin/log", nil, func(body io.Reader) error {
-			log = nil
+		log = nil
+		err := b.call(ctx, server, "GET", "/admin/log", nil, func(body io.Reader) error {
 			return json.NewDecoder(io.LimitReader(body, ordersBodyMax)).Decode(&log)
 		})
+		var answer *statusError
+		if errors.As(err, &answer) && answer.status == http.StatusNotFound {
+			return nil
+		}
+		return err
 	})
-	var answer *statusError
-	if errors.As(err, &answer) && answer.status == http.StatusNotFound {
-		return nil, nil
-	}
 	restocked := map[int64]int64{}
 	for _, entry := range log {
 		if entry.What == "stock" {

@@ -10,7 +10,8 @@ import (
 )
 
 func TestParseSides(t *testing.T) {
-	got, err := parseSides(" floor |SERVERS=2 SLOW=7 VIEWERS=5 GOGC=400  product -workers 1|STORE=always A=b=c " +
+	got, err := parseSides(" floor |SERVERS=2 SLOW=7 VIEWERS=5 GOGC=400  product -workers 1|" +
+		"STORE=always A=b=c " +
 		"./old/server -redis-connections=2 X=Y | kernel -new-connections|" +
 		"product --contest-bodies=false -workers 1 " +
 		"-token-in-query")
@@ -19,7 +20,8 @@ func TestParseSides(t *testing.T) {
 	}
 	want := []Side{
 		{text: "floor", program: "floor", count: 1},
-		{text: "SERVERS=2 SLOW=7 VIEWERS=5 GOGC=400 product -workers 1", slow: 7, viewers: 5, env: []string{"GOGC=400"},
+		{text: "SERVERS=2 SLOW=7 VIEWERS=5 GOGC=400 product -workers 1", slow: 7, viewers: 5,
+			env:     []string{"GOGC=400"},
 			program: "product", flags: []string{"-workers", "1"}, store: storeOff, count: 2},
 		{text: "STORE=always A=b=c ./old/server -redis-connections=2 X=Y", env: []string{"A=b=c"},
 			program: "./old/server",

@@ -35,7 +35,8 @@ type Viewers struct {
 	gone map[net.Conn]bool
 }
 
-// OpenViewers opens the connections of -viewers, spread over the servers. It returns when events come on each.
+// OpenViewers opens the connections of -viewers, spread over the servers. It returns when events come on
+// each.
 func OpenViewers(ctx context.Context, opt Options) (*Viewers, error) {
 	ctx, stop := context.WithCancel(ctx)
 	v := &Viewers{stop: stop, gone: map[net.Conn]bool{}}
@@ -62,8 +63,8 @@ func OpenViewers(ctx context.Context, opt Options) (*Viewers, error) {
 }
 
 func (v *Viewers) failed(i, all int, err error) error {
-	return fmt.Errorf("%w: cannot open viewer %d of %d (ulimit -n, -live-viewers and -max-conns limit them): %w",
-		sale.ErrUnreachable, i+1, all, err)
+	return fmt.Errorf("%w: cannot open viewer %d of %d (ulimit -n, -live-viewers and -max-conns limit "+
+		"them): %w", sale.ErrUnreachable, i+1, all, err)
 }
 
 // readViewer reads the beginning of a reply.

@@ -45,8 +45,8 @@ func TestViewers(t *testing.T) {
 	for address, want := range map[string]string{
 		"127.0.0.1:1": "sale unreachable: cannot open viewer 1 of 20 (ulimit -n, -live-viewers and -max-conns " +
 			"limit them): dial",
-		strings.TrimPrefix(httptestNotFound(t), "http://"): "sale unreachable: cannot open viewer 1 of 20 (ulimit " +
-			"-n, -live-viewers and -max-conns limit them): GET /live is answered with \"HTTP/1.1 404\"",
+		strings.TrimPrefix(httptestNotFound(t), "http://"): "sale unreachable: cannot open viewer 1 of 20 " +
+			"(ulimit -n, -live-viewers and -max-conns limit them): GET /live is answered with \"HTTP/1.1 404\"",
 	} {
 		opt.Servers = []string{address}
 		if _, err := OpenViewers(t.Context(), opt); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -1,0 +1,48 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"flashsale/internal/figures"
+)
+
+// No order is left out and none counts twice: neither those before the first look at the figures, nor those
+// of a second in which this process stood still and another worker did not.
+func TestOrdersSinceTheFirst(t *testing.T) {
+	s := openStand(t, 10)
+	other, err := figures.Join(s.memory.File(), 1)
+	must(t, err)
+	defer other.Leave()
+	s.stock.Store(nil)
+	s.sampler, s.kept, s.second = newSampler(s.memory), 0, 0
+	sold := func(n int) { s.body = fmt.Sprintf(`{"id":"s","state":"open","orders":%d}`, n) }
+
+	sold(7)
+	s.PublishStock([]int64{5, 6})
+	sold(8)
+	s.step()
+	if n, ok := s.worker.Pace.At(start - 1); ok {
+		t.Errorf("%d orders are kept of the time before the sale was known", n)
+	}
+	sold(10)
+	s.pass()
+	for second := range int64(3) {
+		other.Pace.Set(start+second, 9)
+	}
+	s.now = s.now.Add(2 * time.Second)
+	sold(14)
+	s.pass()
+	c := s.join(false, 0)
+	c.want(s.hello(event("history", s.id(), fmt.Sprintf(`{"from":%d,"orders":[0%s,3,0,0,4]}`, s.second-600,
+		strings.Repeat(",0", 595)))))
+	sold(16)
+	s.pass()
+	sale := func(second int64) string { return strings.Replace(quiet(second), "server", "sale", 1) }
+	c.want(strings.Replace(sale(s.id()), `"orders":0`, `"orders":2`, 1) + event("sale", s.id(), s.body))
+	sold(1) // the next sale
+	s.pass()
+	c.want(sale(s.id()) + event("sale", s.id(), s.body))
+}
