@@ -22,7 +22,8 @@ var shutCodes = map[string]string{"paused": "SALE_PAUSED", "closed": "SALE_CLOSE
 func statesChange(ctx context.Context, s *stack, dice *rand.Rand) error {
 	root := &client.Client{Address: s.servers[0].address, Timeout: answerPatient}
 	defer root.HangUp()
-	if err := s.byRoot(ctx, "login of root", func() error { return root.Login("root", rootPassword) }); err != nil {
+	login := func() error { return root.Login("root", rootPassword) }
+	if err := s.byRoot(ctx, "login of root", login); err != nil {
 		return err
 	}
 	changes := s.times(20, 100)
