@@ -454,8 +454,8 @@ func TestTurnoverStepsAreBounded(t *testing.T) {
 		t.Errorf("%d steps, %v; want at least %d", calls, err, orders/moveMax)
 	}
 	// The last steps, with the commands in them. Redis shows 31 arguments of a command, and how many more there
-	// were. Those of EVAL: itself, source, number of keys, marker, kept orders, id, number of users, and each key
-	// with its user beside it.
+	// were. Those of EVAL: itself, source, number of keys, marker, kept orders, id, number of users, and each
+	// key with its user beside it.
 	var slow any
 	raw(t, cfg, &slow, "SLOWLOG", "GET", "5000")
 	most := 0

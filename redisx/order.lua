@@ -39,14 +39,14 @@ local limit, lifetime, plain = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 -- three times, so that one call tells which of the keys are there.
 local found = call('EXISTS', stock, gate, stream, stream, stream)
 local ledger, refusal = found >= 3, nil
+local now, placed = nil, 0 -- the time of the orders that this call places, and their number
 if found % 3 < 2 then
   -- The stock or the gate is missing. The sale may be open all the same: at opens_at the first order may
   -- come before any other call. states() is here alone because it costs something.
   local sale = call('EXISTS', stock) == 1 and states()(KEYS[4], gate, KEYS[5], string.sub(gate, 6))
   local shut = {scheduled = NOT_OPEN, paused = PAUSED, closed = CLOSED}
-  if sale then refusal = shut[sale.state] else refusal = NO_SALE end
+  if sale then refusal, now = shut[sale.state], string.format('\n%d', sale.now) else refusal = NO_SALE end
 end
-local now, placed = nil, 0 -- the time of the orders that this call places, and their number
 
 -- take takes pieces of up to three foods from the stock, all or none, and returns whether it did. Most
 -- orders find their pieces: to take first and give back costs less than to look first.

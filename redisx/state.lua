@@ -27,14 +27,15 @@ local function stateOf(sale, now)
   return sale.paused and PAUSED or OPEN
 end
 
--- setGate puts the gate there or takes it away. Redis takes away what expires only once the moment is over:
--- it is given the one before closes_at.
+-- setGate puts the gate there or takes it away. Redis takes away what expires once the moment is over, and
+-- looks at its clock when a script begins, so the gate goes in the last millisecond before closes_at: no
+-- order of a script that found it gets a later time. What comes in that millisecond is decided by turn.
 local function setGate(gate, sale)
   if sale.state ~= OPEN then
     redis.pcall('DEL', gate)
   elseif redis.call('GET', gate) ~= (sale.closes_at or '') then
     redis.pcall('SET', gate, sale.closes_at or '')
-    if sale.closes_at then redis.pcall('PEXPIREAT', gate, string.format('%d', sale.closes_at - 1)) end
+    if sale.closes_at then redis.pcall('PEXPIREAT', gate, string.format('%d', sale.closes_at - 2)) end
   end
 end
 
