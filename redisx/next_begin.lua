@@ -43,6 +43,7 @@ if not force then
   local waiting = call('XLEN', stream)
   if waiting > 0 then return {LEDGER_BEHIND, waiting} end
 end
+call('DEL', gate) -- first: a Redis without memory lets the rest of the script through
 if sale.state ~= CLOSED then
   call('XADD', log, '*', 'by', 'terminal', 'what', 'state', 'before', sale.state, 'after', CLOSED)
   call('HSET', marker, 'closed', string.format('%d', sale.now), 'state', CLOSED)
@@ -50,7 +51,6 @@ end
 for i = FIRST_TEXT, #ARGV do call('RPUSH', next_stock, ARGV[i]) end
 call('HSET', marker, 'next_id', next_id, 'next_catalog', catalog, 'next_opens_at', opens_at,
   'next_closes_at', closes_at, 'next_delete', delete)
-call('DEL', gate)
 if delete == '1' then
   call('UNLINK', stock)
 elseif call('EXISTS', stock) == 1 then
