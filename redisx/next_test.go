@@ -55,9 +55,20 @@ func exported(t *testing.T, cfg Config, sale string, orders int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if counts, err := e.End(t.Context(), orders, []int64{10, 20}); err != nil || !counts {
+	in := Exported{Orders: orders, Pieces: int64(orders), Start: startOf(t, cfg, sale), Prices: []int64{10, 20}}
+	if counts, err := e.End(t.Context(), in); err != nil || !counts {
 		t.Fatalf("the export counts: %v, %v", counts, err)
 	}
+}
+
+// startOf is the number of pieces that a sale was opened with.
+func startOf(t *testing.T, cfg Config, sale string) int64 {
+	t.Helper()
+	page, err := joinSale(t, cfg, sale, 2).ScanLog().Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page[0].Pieces
 }
 
 // kept reads the orders of a sale that has ended.
@@ -400,7 +411,7 @@ func TestExportCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 			between()
-			if counts, err := e.End(t.Context(), 0, []int64{1, 2}); err != nil || counts != want {
+			if counts, err := e.End(t.Context(), Exported{Start: 10, Prices: []int64{1, 2}}); err != nil || counts != want {
 				t.Errorf("the export counts: %v, %v; want %v", counts, err, want)
 			}
 			if there := rawString(t, cfg, "HEXISTS", saleKey, "exported"); there != flag(want) {

@@ -73,7 +73,9 @@ if after.state ~= (wanted == '' and before.state or wanted) then return answer(C
 -- Shut first, open last. To shut frees memory, so that a Redis without any lets the rest of the script through.
 if after.state ~= OPEN then setGate(gate, after) end
 note(before, after)
-if after.state ~= CLOSED then call('HDEL', marker, 'exporting', 'exported', 'exported_orders') end
+if after.state ~= CLOSED then
+  call('HDEL', marker, 'exporting', 'exported', 'exported_orders', 'exported_rest', 'exported_users')
+end
 for _, field in ipairs({'opens_at', 'closes_at', 'paused', 'closed'}) do
   if after[field] then call('HSET', marker, field, after[field]) else call('HDEL', marker, field) end
 end
