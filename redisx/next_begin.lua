@@ -34,7 +34,9 @@ local opens_at, closes_at, delete, force = ARGV[4], ARGV[5], ARGV[6], ARGV[7] ==
 local FIRST_TEXT = 8
 local BEGUN, UNDER_WAY, NO_SALE, NOT_CLOSED, NOT_EXPORTED, LEDGER_BEHIND = 0, 1, 2, 3, 4, 5
 local SOLD_SINCE, OVER_ALREADY = 6, 7
-local STREAM_LIFETIME = 86400 -- seconds; until then the writers of a ledger still find it
+-- Seconds for which the stream stays. A writer of a ledger that is connected takes what is there to its end; one
+-- that connects anew is refused, because the sale has ended.
+local STREAM_LIFETIME = 86400
 local call = redis.call
 
 local found = call('HMGET', marker, 'id', 'next_id', 'exported', 'exported_rest', 'ledger')

@@ -197,6 +197,15 @@ func TestOpenNextRefusals(t *testing.T) {
 		if err != nil || len(orders) != 1 || stream.Done(orders) != nil {
 			t.Fatalf("%v, %v", orders, err)
 		}
+		refused(ErrLedgerBehind) // orders from before the ledger may be missing
+		if err := stream.Filled(); err != nil {
+			t.Fatal(err)
+		}
+		late := nextOf(s.ID())
+		late.ClosesAt = moment("past")
+		if _, _, err := OpenNext(t.Context(), cfg, late); !errors.Is(err, ErrOverAlready) {
+			t.Errorf("a next sale that is over: %v, want ErrOverAlready", err)
+		}
 		if id, own, err := OpenNext(t.Context(), cfg, nextOf(s.ID())); err != nil || !own || id == "" {
 			t.Errorf("next sale %q, own %v, %v", id, own, err)
 		}
@@ -396,6 +405,63 @@ func TestServerJoinsLaterSale(t *testing.T) {
 		}
 		if _, err := Find(t.Context(), cfg, nextPrint, first); !errors.Is(err, ErrOtherSale) {
 			t.Errorf("Find of the first sale: %v, want ErrOtherSale", err)
+		}
+	})
+}
+
+// An export without an order does not count, nor does one after which a server of an older version, which knows no
+// gate, has sold. Pieces that were restocked change nothing.
+func TestExportHasAllPieces(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := sold(t, cfg, 3)
+		if _, _, err := s.Restock(Restock{By: "root", Food: 2, Add: -2}); err != nil {
+			t.Fatal(err)
+		}
+		e, err := BeginExport(t.Context(), cfg, s.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := Exported{Orders: 2, Pieces: 2, Start: 13, Prices: []int64{10, 20}}
+		counts, err := e.End(t.Context(), in)
+		if !errors.Is(err, ErrOtherPieces) || counts || !strings.HasSuffix(err.Error(), ": 3 pieces sold, 2 in the export") {
+			t.Errorf("an export without an order: %v, %v", counts, err)
+		}
+		refused := func(want error) {
+			t.Helper()
+			if _, _, err := OpenNext(t.Context(), cfg, nextOf(s.ID())); !errors.Is(err, want) {
+				t.Errorf("error %v, want %v", err, want)
+			}
+		}
+		refused(ErrNotExported)
+		exported(t, cfg, s.ID(), 3)
+		if _, _, err := s.Restock(Restock{By: "root", Food: 1, Add: 7}); err != nil {
+			t.Fatal(err)
+		}
+		raw(t, cfg, nil, "HINCRBY", stockPrefix+s.ID(), "2", "-1")
+		refused(ErrSoldSince)
+		raw(t, cfg, nil, "HINCRBY", stockPrefix+s.ID(), "2", "1")
+		if _, own, err := OpenNext(t.Context(), cfg, nextOf(s.ID())); err != nil || !own {
+			t.Errorf("own %v, %v", own, err)
+		}
+	})
+}
+
+// A writer of the ledger of a sale that has ended changes nothing of the next one.
+func TestFilledOfAnEndedSale(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := open(t, cfg, 5, 5)
+		stream := openStream(t, cfg, s, "a")
+		next := nextOf(s.ID())
+		next.Force = true
+		if _, _, err := OpenNext(t.Context(), cfg, next); err != nil {
+			t.Fatal(err)
+		}
+		raw(t, cfg, nil, "HSET", saleKey, "ledger", "filling")
+		if err := stream.Filled(); !errors.Is(err, ErrSaleGone) || !stream.Filling() {
+			t.Errorf("filled: %v, want ErrSaleGone", err)
+		}
+		if ledger := rawString(t, cfg, "HGET", saleKey, "ledger"); ledger != "filling" {
+			t.Errorf("the ledger of the next sale is %s", ledger)
 		}
 	})
 }

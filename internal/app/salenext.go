@@ -56,8 +56,8 @@ func refusedNext(err error) error {
 	case errors.Is(err, redisx.ErrOverAlready):
 		return fmt.Errorf("%w; name a later -closes-at, or none", err)
 	case errors.Is(err, redisx.ErrLedgerBehind):
-		return fmt.Errorf("%w; wait for a server with -ledger to write them, or add -force: then they are only in "+
-			"the orders that are kept", err)
+		return fmt.Errorf("%w; wait for a server with -ledger to write them, or add -force: then those that no "+
+			"server writes within seconds are only in the orders that are kept", err)
 	case errors.Is(err, redisx.ErrSaleGone):
 		return fmt.Errorf("%w: another call has just opened the next sale", errOtherNext)
 	}
