@@ -2,7 +2,6 @@ package redisx
 
 import (
 	"errors"
-	"io"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -83,20 +82,12 @@ func raceForStock(t *testing.T, cfg Config, stock []int64) {
 // loggedRestocks adds up what the log tells of each food.
 func loggedRestocks(t *testing.T, s *Sale, foods int) []int64 {
 	sum := make([]int64, foods)
-	for scan := s.ScanLog(); ; {
-		page, err := scan.Next(t.Context())
-		if errors.Is(err, io.EOF) {
-			return sum
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range page {
-			if e.What == LogStock {
-				sum[e.Food-1] += e.Add
-			}
+	for _, e := range logEntries(t, s) {
+		if e.What == LogStock {
+			sum[e.Food-1] += e.Add
 		}
 	}
+	return sum
 }
 
 // operate makes root's changes, in an order that the seed decides.

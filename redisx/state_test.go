@@ -3,8 +3,6 @@ package redisx
 import (
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,40 +162,6 @@ func checkGate(t *testing.T, cfg Config, s *Sale, turn Turn) {
 	}
 }
 
-// logOf is the log of a sale in one line, times by their names.
-func logOf(t *testing.T, s *Sale) string {
-	t.Helper()
-	var lines []string
-	for scan := s.ScanLog(); ; {
-		page, err := scan.Next(t.Context())
-		if errors.Is(err, io.EOF) {
-			return strings.Join(lines, ", ")
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range page {
-			line := e.By + " " + e.What
-			switch times := func(at Times) string {
-				return fmt.Sprintf("{%s} {%s}", nameOf(at.OpensAt), nameOf(at.ClosesAt))
-			}; e.What {
-			case LogOpened:
-				line += fmt.Sprint(" ", e.Pieces, " ", times(e.TimesAfter))
-			case LogState:
-				line += fmt.Sprintf(" %s %s", e.StateBefore, e.StateAfter)
-			case LogTimes:
-				line += " " + times(e.TimesBefore) + "-" + times(e.TimesAfter)
-			case LogStock:
-				line += fmt.Sprintf(" %d: %d%+d=%d", e.Food, e.StockBefore, e.Add, e.StockAfter)
-			}
-			if age := time.Since(e.At); age < -time.Second || age > time.Minute {
-				t.Errorf("%s: %v ago", line, age)
-			}
-			lines = append(lines, line)
-		}
-	}
-}
-
 // Outside its open state a sale places no order and leaves carts as they are; what was placed stays known.
 func TestOrdersOutsideOpen(t *testing.T) {
 	for marker, want := range map[string]error{
@@ -333,84 +297,5 @@ func TestStateWithoutWrites(t *testing.T) {
 	polltest.Until(t, "the close is logged", func() bool {
 		_, err := s.Look()
 		return err == nil && logOf(t, s) == "terminal opened 5 {} {}, clock state open closed"
-	})
-}
-
-// Each line: stock before, restocks, outcome, and what is left.
-func TestRestock(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 5, 7)
-		for _, tc := range []struct {
-			food, add     int64
-			key           string
-			want          error
-			food2, left   int64
-			stock, change []int64
-		}{
-			{1, 3, "", nil, 1, 8, []int64{8, 7}, []int64{3, 0}},
-			{1, -8, "k", nil, 1, 0, []int64{0, 7}, []int64{-5, 0}},
-			{1, -1, "", ErrOutOfStock, 1, 0, []int64{0, 7}, []int64{-5, 0}},
-			{1, -8, "k", nil, 1, 0, []int64{0, 7}, []int64{-5, 0}},
-			{2, 100, "k", nil, 1, 0, []int64{0, 7}, []int64{-5, 0}},
-			{2, -8, "l", ErrOutOfStock, 2, 7, []int64{0, 7}, []int64{-5, 0}},
-			{2, RestockMax, "l", nil, 2, RestockMax + 7, []int64{0, RestockMax + 7}, []int64{-5, RestockMax}},
-		} {
-			food, left, err := s.Restock(Restock{By: "root", Food: tc.food, Add: tc.add, Key: tc.key})
-			if !errors.Is(err, tc.want) || food != tc.food2 || left != tc.left {
-				t.Errorf("%d of food %d, key %q: food %d, %d left, %v", tc.add, tc.food, tc.key, food, left, err)
-			}
-			found, err := s.Look()
-			if err != nil || !slices.Equal(found.Left, tc.stock) || !slices.Equal(found.Restocked, tc.change) {
-				t.Errorf("then %+v, %v; want %v, restocked %v", found, err, tc.stock, tc.change)
-			}
-		}
-		const want = "terminal opened 12 {} {}, root stock 1: 5+3=8, root stock 1: 8-8=0, " +
-			"root stock 2: 7+1000000000=1000000007"
-		if log := logOf(t, s); log != want {
-			t.Errorf("log %s\nwant %s", log, want)
-		}
-		ttl := rawString(t, cfg, "TTL", restockPrefix+s.ID()+"_k")
-		if day := int(restockRemembered / time.Second); ttl != fmt.Sprint(day) && ttl != fmt.Sprint(day-1) {
-			t.Errorf("the key counts for %s s more, want %d", ttl, day)
-		}
-		raw(t, cfg, nil, "HDEL", saleKey, "id")
-		if _, _, err := s.Restock(Restock{By: "root", Food: 1, Add: 1}); !errors.Is(err, ErrSaleGone) {
-			t.Errorf("without the sale: %v, want ErrSaleGone", err)
-		}
-		if _, err := s.Change(Change{By: "root", State: StatePaused}); !errors.Is(err, ErrSaleGone) {
-			t.Errorf("change without the sale: %v, want ErrSaleGone", err)
-		}
-	})
-}
-
-// A log of many pages is read whole and in order.
-func TestLogPages(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 0)
-		const restocks = scanCount + 10
-		for range restocks {
-			if _, _, err := s.Restock(Restock{By: "terminal", Food: 1, Add: 1}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		lines := strings.Split(logOf(t, s), ", ")
-		if last := fmt.Sprintf("terminal stock 1: %d+1=%d", restocks-1, restocks); len(lines) != restocks+1 ||
-			lines[restocks] != last {
-			t.Errorf("%d lines, the last %s; want %s", len(lines), lines[len(lines)-1], last)
-		}
-		raw(t, cfg, nil, "XADD", logPrefix+s.ID(), "*", "by", "root", "what", "stock", "food", "x")
-		scan := s.ScanLog()
-		if _, err := scan.Next(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		_, err := scan.Next(t.Context())
-		const want = `: cannot read its field food: strconv.ParseInt: parsing "x": invalid syntax`
-		if err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("error %v", err)
-		}
-		raw(t, cfg, nil, "DEL", logPrefix+s.ID())
-		if log := logOf(t, s); log != "" {
-			t.Errorf("no log is read as %s", log)
-		}
 	})
 }

@@ -98,7 +98,7 @@ func serverFrozen(ctx context.Context, s *stack, dice *rand.Rand) error {
 func clockJumps(ctx context.Context, s *stack, dice *rand.Rand) error {
 	before := s.probes.expiries()
 	const lifetime = 24 * time.Hour // of a token, -token-ttl
-	if err := s.clock.jump(lifetime + time.Hour); err != nil {
+	if err := s.clock.Jump(lifetime + time.Hour); err != nil {
 		return err
 	}
 	if err := polltest.Await(ctx, "token that expired: the clock did not jump", refusalMax, func() bool {
@@ -112,7 +112,7 @@ func clockJumps(ctx context.Context, s *stack, dice *rand.Rand) error {
 		jumps = append(jumps, moment(dice, 4*time.Hour)-2*time.Hour)
 	}
 	for _, jump := range append(jumps, 0) {
-		if err := s.clock.jump(jump); err != nil {
+		if err := s.clock.Jump(jump); err != nil {
 			return err
 		}
 		pause(ctx, 200*time.Millisecond+moment(dice, 300*time.Millisecond))

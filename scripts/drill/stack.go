@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,7 +68,7 @@ type stack struct {
 	paired bool // another fault goes on at the same time
 
 	disk    *disk
-	clock   *clock
+	clock   *stand.Clock
 	redis   *redis
 	proxy   *stand.Proxy
 	servers []*server
@@ -159,11 +160,14 @@ func (s *stack) serverProgram(ctx context.Context) (path string, env []string, e
 		path, err = stand.Build(ctx, stand.ServerSource)
 		return path, nil, err
 	}
-	if path, err = buildWithClock(ctx); err != nil {
+	if path, err = stand.BuildWithClock(ctx, stand.ServerSource); err != nil {
+		if errors.Is(err, stand.ErrNoClock) {
+			err = fmt.Errorf("%w: %w", errImpossible, err)
+		}
 		return "", nil, err
 	}
-	s.clock, err = newClock(s.folder)
-	return path, s.clock.env(), err
+	s.clock, err = stand.NewClock(s.folder)
+	return path, s.clock.Env(), err
 }
 
 // startRedis starts the drill's Redis, with disk and proxy if need be, and returns what the servers' -redis

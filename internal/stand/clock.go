@@ -1,4 +1,4 @@
-package main
+package stand
 
 import (
 	"context"
@@ -12,15 +12,16 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"flashsale/internal/stand"
 )
 
-// clockVariable names the file with the jump of the servers' clock, in their environment.
-const clockVariable = "DRILL_CLOCK"
+// ErrNoClock: the programs of this Go cannot be given a clock.
+var ErrNoClock = errors.New("no clock can be given")
+
+// clockVariable names the file with the jump of a program's clock, in its environment.
+const clockVariable = "FLASHSALE_TEST_CLOCK"
 
 // The one line of package time by which every wall clock reading of a Go program passes, and what stands
-// behind it in the server of a clock drill. The monotonic reading stays, as it does when a real clock is
+// behind it in a program with such a clock. The monotonic reading stays, as it does when a real clock is
 // set.
 const (
 	readsClock  = "sec, nsec, mono := runtimeNow()\n"
@@ -59,28 +60,30 @@ func clockJump() int64 {
 }
 `
 
-// clock is the wall clock of the servers of a drill. To set that of the machine would disturb everything
-// else on it, a time namespace does not shift it and libfaketime does not reach a Go program, so the server
-// is built with a changed package time: all its processes map a file, and a number in it shifts their wall
-// clock. The rest of it is the server as it is.
-type clock struct{ file *os.File }
+// Clock is the wall clock of programs that BuildWithClock has built. To set that of the machine would disturb
+// everything else on it, a time namespace does not shift it and libfaketime does not reach a Go program, so the
+// program is built with a changed package time: all its processes map a file, and a number in it shifts their
+// wall clock. The rest of it is the program as it is.
+type Clock struct{ file *os.File }
 
-func newClock(folder string) (*clock, error) {
+// NewClock makes a clock that is right, with its file in the folder.
+func NewClock(folder string) (*Clock, error) {
 	file, err := os.Create(filepath.Join(folder, "clock"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a clock: %w", err)
 	}
-	c := &clock{file}
-	return c, c.jump(0)
+	c := &Clock{file}
+	return c, c.Jump(0)
 }
 
-// buildWithClock builds that server; without a build cache it takes half a minute.
-func buildWithClock(ctx context.Context) (path string, err error) {
+// BuildWithClock builds a package as Build does, with a clock that can be set; without a build cache it takes
+// half a minute. ErrNoClock where package time is another one than that of Go 1.26.
+func BuildWithClock(ctx context.Context, source string) (path string, err error) {
 	overlay, err := clockOverlay()
 	if err != nil {
 		return "", err
 	}
-	return stand.Build(ctx, stand.ServerSource, "-overlay", overlay)
+	return Build(ctx, source, "-overlay", overlay)
 }
 
 // clockOverlay writes the changed package time, once, and returns the overlay file for "go build".
@@ -92,14 +95,14 @@ var clockOverlay = sync.OnceValues(func() (overlay string, err error) {
 	original := filepath.Join(strings.TrimSpace(string(output)), "src", "time", "time.go")
 	source, err := os.ReadFile(original)
 	if err != nil {
-		return "", fmt.Errorf("%w: the sources of package time: %w", errImpossible, err)
+		return "", fmt.Errorf("%w: the sources of package time: %w", ErrNoClock, err)
 	}
 	shifted, found := shiftClock(string(source))
 	if !found {
 		return "", fmt.Errorf("%w: package time of this Go reads its clock in another way than Go 1.26",
-			errImpossible)
+			ErrNoClock)
 	}
-	folder, err := stand.LastingFolder("clock")
+	folder, err := LastingFolder("clock")
 	if err != nil {
 		return "", err
 	}
@@ -122,10 +125,11 @@ func shiftClock(source string) (shifted string, found bool) {
 	return strings.Replace(source, readsClock, clockJumped, 1), strings.Count(source, readsClock) == 1
 }
 
-func (c *clock) env() []string { return []string{clockVariable + "=" + c.file.Name()} }
+// Env is what a program needs in its environment to have this clock.
+func (c *Clock) Env() []string { return []string{clockVariable + "=" + c.file.Name()} }
 
-// jump sets how far the clock is ahead of the true one, whole seconds; negative is behind.
-func (c *clock) jump(ahead time.Duration) error {
+// Jump sets how far the clock is ahead of the true one, whole seconds; negative is behind.
+func (c *Clock) Jump(ahead time.Duration) error {
 	page := binary.NativeEndian.AppendUint64(nil, uint64(int64(ahead/time.Second)))
 	if _, err := c.file.WriteAt(page, 0); err != nil {
 		return fmt.Errorf("cannot set the clock: %w", err)

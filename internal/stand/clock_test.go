@@ -1,4 +1,4 @@
-package main
+package stand
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The clock drill stands on one line of package time: this fails with the first Go that has it no more.
+// A Clock stands on one line of package time: this fails with the first Go that has it no more.
 func TestClockCanBeShifted(t *testing.T) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

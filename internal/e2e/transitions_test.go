@@ -1,0 +1,180 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"flashsale/internal/client"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
+	"flashsale/redisx/redistest"
+)
+
+// saleLog is the part of an entry of GET /admin/log that tests look at.
+type saleLog struct {
+	By, What      string
+	Before, After any
+	Food          int `json:"food_id"`
+	Add           int
+}
+
+// readLog reads the log of the sale and checks that each change of the state begins with the state in which
+// the one before ended. It returns the last one, "" for none.
+func (s *server) readLog(t *testing.T) (entries []saleLog, state string) {
+	t.Helper()
+	stand.Must(t, s.root(t).Call("GET", "/admin/log", "", &entries))
+	for _, e := range entries {
+		if e.What != "state" {
+			continue
+		}
+		if state != "" && e.Before != state {
+			t.Errorf("the log goes from %v to %v, and the sale was %s", e.Before, e.After, state)
+		}
+		state = e.After.(string)
+	}
+	return entries, state
+}
+
+// state reads the state of the sale from Redis, by a change that changes nothing.
+func (s *server) state(t *testing.T) string {
+	t.Helper()
+	var sale struct{ State string }
+	c := s.root(t)
+	stand.Must(t, c.Call("PUT", "/admin/sale", `{"closes_at":null}`, &sale))
+	return sale.State
+}
+
+// Root's server is killed with all its processes while it changes the state or the stock. The other server
+// shows that the change was made as a whole or not at all, and buyers there lose nothing.
+func TestKilledAtATransition(t *testing.T) {
+	t.Parallel()
+	const stock, rounds = 100_000, 8
+	redis := redistest.New(t)
+	run := setup{env: []string{"TOKEN_SECRET=" + sharedSecret, "ROOT_PASSWORD=" + rootPassword},
+		args: []string{"-redis", redis.Socket, "-workers", "1", "-users", "100000", "-foods", "1",
+			"-stock", fmt.Sprint(stock)}}
+	other := run.serve(t)
+	var placed atomic.Int64
+	stop := make(chan struct{})
+	var buyers sync.WaitGroup
+	for i := range 4 {
+		buyers.Go(func() { buyUntil(t, other, 2+i*20_000, &placed, stop) })
+	}
+	added := 0
+	for round := range rounds {
+		killed := run.serve(t)
+		c := killed.root(t)
+		wanted := []string{"paused", "open", "closed", "open"}[round%4]
+		// The state, and the stock: sent, and perhaps answered, when the server ends.
+		stand.Must(t, c.Send("PUT", "/admin/sale", fmt.Sprintf(`{"state":%q}`, wanted)))
+		second := killed.root(t)
+		second.IdempotencyKey = fmt.Sprint("round ", round)
+		stand.Must(t, second.Send("POST", "/admin/foods/1/stock", `{"add":7}`))
+		if round%2 == 0 {
+			_, err := second.Receive("POST")
+			stand.Must(t, err)
+		}
+		stand.Must(t, killed.SignalTree(syscall.SIGKILL))
+		<-killed.Ended()
+
+		again := other.root(t)
+		again.IdempotencyKey = second.IdempotencyKey
+		stand.Must(t, again.Call("POST", "/admin/foods/1/stock", `{"add":7}`, nil))
+		added += 7
+		stand.Must(t, again.Call("PUT", "/admin/sale", fmt.Sprintf(`{"state":%q}`, wanted), nil))
+		_, logged := other.readLog(t)
+		if state := other.state(t); state != wanted || logged != wanted {
+			t.Errorf("round %d: the sale is %s, by its log %s, want %s", round, state, logged, wanted)
+		}
+	}
+	close(stop)
+	buyers.Wait()
+	checkRestocked(t, other, stock, added, int(placed.Load()))
+}
+
+// buyUntil orders as one user after the other until stop ends.
+func buyUntil(t *testing.T, s *server, user int, placed *atomic.Int64, stop <-chan struct{}) {
+	c := &client.Client{Address: s.Address, OnReply: checkReply(t)}
+	defer c.HangUp()
+	for ; ; user++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		_, err := c.Buy(user, item(1, 1))
+		var refusal client.Refusal
+		switch {
+		case err == nil:
+			placed.Add(1)
+		case errors.As(err, &refusal) && (refusal.Code == "SALE_PAUSED" || refusal.Code == "SALE_CLOSED"):
+		default:
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// checkRestocked compares what was added, by the log too, with what is left and what is sold.
+func checkRestocked(t *testing.T, s *server, stock, added, placed int) {
+	t.Helper()
+	entries, _ := s.readLog(t)
+	logged := 0
+	for _, e := range entries {
+		if e.What == "stock" {
+			logged += e.Add
+		}
+	}
+	if orders := len(s.orders(t)); logged != added || orders != placed || placed == 0 {
+		t.Errorf("%d pieces restocked by the log, want %d; %d orders, %d were answered", logged, added, orders,
+			placed)
+	}
+	s.awaitStock(t, map[int]int{1: stock + added - placed})
+}
+
+// All servers are killed before the sale opens and come back afterwards: it is open at once, opened once by
+// the clock, and no order came before.
+func TestKilledAtTheOpening(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	args := []string{"-users", "10", "-foods", "1", "-stock", "10", "-opens-at", "2099-01-01T00:00:00Z"}
+	servers := serveTogether(t, 2, redis, args...)
+	buyer := servers[0].client(t)
+	stand.Must(t, buyer.LoginUser(2))
+	cart, err := buyer.Fill(item(1, 1))
+	stand.Must(t, err)
+	if _, err := buyer.Order(cart); !client.IsRefused(err, 403, "SALE_NOT_OPEN") {
+		t.Errorf("before the opening: %v, want 403 SALE_NOT_OPEN", err)
+	}
+	opens := time.Now().Add(time.Hour)
+	root := servers[1].root(t)
+	polltest.Until(t, "time to open", func() bool {
+		opens = time.Now().Add(300 * time.Millisecond)
+		return root.Call("PUT", "/admin/sale", fmt.Sprintf(`{"state":"scheduled","opens_at":%q}`,
+			opens.UTC().Format(time.RFC3339Nano)), nil) == nil
+	})
+	for _, s := range servers {
+		stand.Must(t, s.SignalTree(syscall.SIGKILL))
+	}
+	polltest.Until(t, "the opening", func() bool { return time.Now().After(opens) })
+	for i, s := range serveTogether(t, 2, redis, args...) {
+		c := s.client(t)
+		c.Token = buyer.Token
+		_, err := c.Order(cart)
+		if i == 0 && err != nil || i == 1 && !client.IsRefused(err, 403, "ORDER_OUT_OF_LIMIT") {
+			t.Errorf("the order on server %d: %v", i, err)
+		}
+		entries, state := s.readLog(t)
+		count := func(e saleLog) bool { return e.What == "state" && e.By == "clock" }
+		first := slices.IndexFunc(entries, count)
+		if state != "open" || first < 0 || slices.ContainsFunc(entries[first+1:], count) {
+			t.Errorf("log %v, want one opening by the clock", entries)
+		}
+	}
+}
