@@ -41,8 +41,8 @@ func BeginExport(ctx context.Context, cfg Config, sale string) (*Export, error) 
 	return e, err
 }
 
-// End notes that the export is safe, with the number of orders in it and the prices of all foods, and reports
-// whether it counts. Errors: as BeginExport.
+// End notes that the export is safe, with the number of orders in it and the prices of all foods, and
+// reports whether it counts. Errors: as BeginExport.
 func (e *Export) End(ctx context.Context, orders int, prices []int64) (counts bool, err error) {
 	if e.name == "" {
 		return false, nil

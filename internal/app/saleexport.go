@@ -18,8 +18,8 @@ import (
 const exportBuffer = 64 << 10
 
 // errNoPrices is the outcome of an export of a sale of the past without its prices.
-var errNoPrices = errors.New("the prices of that sale are not known: it was not exported before the next one " +
-	"was opened; start this command with the catalogue of that sale")
+var errNoPrices = errors.New("the prices of that sale are not known: it was not exported before the next " +
+	"one was opened; start this command with the catalogue of that sale")
 
 // pages returns the next orders, io.EOF after the last.
 type pages func(context.Context) ([]redisx.Order, error)
@@ -98,9 +98,8 @@ func (c *saleCommand) exportPast(ctx context.Context, loaded *catalog.Catalog) e
 	if known == nil {
 		return fmt.Errorf("cannot export sale %s: %w", past.ID, errNoPrices)
 	}
-	orders, err := c.write(ctx, c.book(past.ID, known, loaded), func(ctx context.Context) ([]redisx.Order, error) {
-		return past.Next(ctx, len(known))
-	})
+	next := func(ctx context.Context) ([]redisx.Order, error) { return past.Next(ctx, len(known)) }
+	orders, err := c.write(ctx, c.book(past.ID, known, loaded), next)
 	if err == nil {
 		fmt.Fprintf(c.stderr, "%d orders of sale %s, which has ended\n", orders, past.ID)
 	}
@@ -112,7 +111,8 @@ func (c *saleCommand) book(sale string, prices []int64, loaded *catalog.Catalog)
 		Name: loaded.Names().Name}
 }
 
-// write writes the orders to the file of -o or to standard output, and returns their number once they are safe.
+// write writes the orders to the file of -o or to standard output, and returns their number once they are
+// safe.
 func (c *saleCommand) write(ctx context.Context, book *export.Book, next pages) (orders int, err error) {
 	to := func(w io.Writer) error {
 		orders, err = writeOrders(ctx, w, book, next)

@@ -39,7 +39,8 @@ func (c *saleCommand) next(ctx context.Context, before *redisx.Marker) error {
 		past.Close()
 		c.line("before", "sale %s is kept: flashsale sale export -sale %[1]s", before.Sale)
 	}
-	c.line("servers", "those with this catalogue take it over by themselves; others need it, then SIGHUP or a restart")
+	c.line("servers", "those with this catalogue take it over by themselves; others need it, then SIGHUP or a "+
+		"restart")
 	return nil
 }
 
@@ -51,8 +52,8 @@ func refusedNext(err error) error {
 	case errors.Is(err, redisx.ErrNotExported):
 		return fmt.Errorf("%w; run flashsale sale export -o FILE, or add -force", err)
 	case errors.Is(err, redisx.ErrLedgerBehind):
-		return fmt.Errorf("%w; wait for a server with -ledger to write them, or add -force: then they are only in "+
-			"the orders that are kept", err)
+		return fmt.Errorf("%w; wait for a server with -ledger to write them, or add -force: then they are only "+
+			"in the orders that are kept", err)
 	case errors.Is(err, redisx.ErrSaleGone):
 		return fmt.Errorf("%w: another call has just opened the next sale", errOtherNext)
 	}

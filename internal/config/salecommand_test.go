@@ -49,8 +49,10 @@ func TestParseSaleRefuses(t *testing.T) {
 	clearEnvironment(t)
 	for _, test := range []struct{ args, want string }{
 		{"", `"" is nothing that it does; say status, open, pause, close, export or new (flashsale sale -h)`},
-		{"start", `"start" is nothing that it does; say status, open, pause, close, export or new (flashsale sale -h)`},
-		{"open -at tomorrow", `-at is "tomorrow"; it must be a time with a zone, such as 2026-11-22T10:00:00+01:00`},
+		{"start", `"start" is nothing that it does; say status, open, pause, close, export or new ` +
+			`(flashsale sale -h)`},
+		{"open -at tomorrow", `-at is "tomorrow"; it must be a time with a zone, such as ` +
+			`2026-11-22T10:00:00+01:00`},
 		{"pause -at 2026-11-22T02:00:00Z", "flag provided but not defined: -at (-h lists all flags)"},
 		{"export -format xml", `-format is "xml"; it must be csv or jsonl`},
 		{"new -keep -delete", "-keep and -delete are both set; choose one"},

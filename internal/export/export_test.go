@@ -23,7 +23,8 @@ var order = redisx.Order{User: 7, Items: []redisx.Item{{Food: 3, Count: 2}, {Foo
 	Placed: time.Date(2026, 11, 22, 10, 0, 0, 5_000_000, time.UTC)}
 
 func TestCSV(t *testing.T) {
-	if head := string(book(CSV, "").AppendHead(nil)); head != "order_id,user_id,user_name,items,total,placed_at\r\n" {
+	const want = "order_id,user_id,user_name,items,total,placed_at\r\n"
+	if head := string(book(CSV, "").AppendHead(nil)); head != want {
 		t.Errorf("head %q", head)
 	}
 	for name, field := range map[string]string{

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// WriteFile has write make a file of mode 0600 (it holds people's names), all or nothing: under its name there
-// is the whole text, safe on disk, or what was there before. Half a text never stands there.
+// WriteFile has write make a file of mode 0600 (it holds people's names), all or nothing: under its name
+// there is the whole text, safe on disk, or what was there before. Half a text never stands there.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
 	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
