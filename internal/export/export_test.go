@@ -118,3 +118,21 @@ func TestWriteFile(t *testing.T) {
 		t.Error("a file below a file is written")
 	}
 }
+
+// The README shows both formats as they are.
+func TestReadmeShowsFormats(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := redisx.Order{User: 2, Items: []redisx.Item{{Food: 1, Count: 2}, {Food: 3, Count: 1}},
+		Placed: time.Date(2026, 11, 22, 10, 0, 0, 123_000_000, time.UTC)}
+	for _, format := range []Format{CSV, JSONLines} {
+		b := Book{Format: format, Sale: "zv2hq6ya", Prices: []int64{12, 5, 21},
+			Name: func(uint32) []byte { return []byte("user2") }}
+		text := strings.ReplaceAll(string(b.Append(b.AppendHead(nil), &order)), "\r\n", "\n")
+		if !strings.Contains(string(readme), "```\n"+text+"```\n") {
+			t.Errorf("the README does not show\n%s", text)
+		}
+	}
+}
