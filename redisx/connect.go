@@ -11,8 +11,8 @@ import (
 // connectPause is the time between two looks whether the sale answers.
 const connectPause = 10 * time.Millisecond
 
-// Connect joins a sale to read from it, until leave is called. It waits as long as Redis may take to answer a
-// call. The sale knows no users: it changes no carts.
+// Connect joins a sale to read from it, until leave is called. It waits as long as Redis may take to answer
+// a call. The sale knows no users: it changes no carts.
 func Connect(ctx context.Context, cfg Config, id string, foods int) (sale *Sale, leave func(), err error) {
 	sale = Join(cfg, id, foods, 0)
 	ctx, cancel := context.WithCancel(ctx)

@@ -86,8 +86,8 @@ func OpenNext(ctx context.Context, cfg Config, next Next) (id string, own bool, 
 	return id, true, err
 }
 
-// CompleteNext completes a turnover that was begun, if there is one, and returns the id of the next sale, "" where
-// none is under way. Any number of callers may do so at once.
+// CompleteNext completes a turnover that was begun, if there is one, and returns the id of the next sale,
+// "" where none is under way. Any number of callers may do so at once.
 func CompleteNext(ctx context.Context, cfg Config) (id string, err error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {

@@ -3,8 +3,8 @@
 -- opens it. A server that joins is compared with the one that joined before it; the next one is compared
 -- with this one. With state.lua in front.
 --
--- It also ends a turnover (next_begin.lua): then the proposed sale is the next one, and opens in the place of
--- the sale before.
+-- It also ends a turnover (next_begin.lua): then the proposed sale is the next one, and opens in the place
+-- of the sale before.
 --
 -- KEYS[1]  the marker: hash id, catalog, opened, server, previous, next_*, and the fields of state.lua
 -- KEYS[2]  the stock of the proposed sale: hash food id -> pieces, and a note

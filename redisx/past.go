@@ -57,8 +57,8 @@ func (p *PastSale) find() error {
 	return err
 }
 
-// Next returns the next orders, of foods 1 to foods, at least one and in no particular order; io.EOF after the
-// last.
+// Next returns the next orders, of foods 1 to foods, at least one and in no particular order; io.EOF after
+// the last.
 func (p *PastSale) Next(ctx context.Context, foods int) ([]Order, error) {
 	for p.cursor != "" {
 		if err := ctx.Err(); err != nil {

@@ -141,6 +141,10 @@ func (c *saleCommand) between(err error, marker *redisx.Marker) error {
 
 func (c *saleCommand) printState(id string, turn redisx.Turn) {
 	fmt.Fprintf(c.stdout, "sale %s: %s\n", id, turn.State)
+	c.printTimes(turn)
+}
+
+func (c *saleCommand) printTimes(turn redisx.Turn) {
 	c.line("now", "%s, by the clock of Redis", momentText(turn.Now))
 	c.line("opens at", "%s", momentText(turn.OpensAt))
 	c.line("closes at", "%s", momentText(turn.ClosesAt))

@@ -18,8 +18,8 @@ import (
 const exportBuffer = 64 << 10
 
 // errNoPrices is the outcome of an export of a sale of the past without its prices.
-var errNoPrices = errors.New("the prices of that sale are not known: it was not exported before the next one " +
-	"was opened; start this command with the catalogue of that sale")
+var errNoPrices = errors.New("the prices of that sale are not known: it was not exported before the next " +
+	"one was opened; start this command with the catalogue of that sale")
 
 // pages returns the next orders, io.EOF after the last.
 type pages func(context.Context) ([]redisx.Order, error)
@@ -67,7 +67,8 @@ func (c *saleCommand) exportCurrent(ctx context.Context, id string, loaded *cata
 	}
 	defer leave()
 	names := loaded.Names()
-	in := redisx.Exported{Start: sum(firstStock(loaded).Stock), Prices: prices(loaded), Users: names.Fingerprint()}
+	in := redisx.Exported{Start: sum(firstStock(loaded).Stock), Prices: prices(loaded),
+		Users: names.Fingerprint()}
 	in.Orders, in.Pieces, err = c.write(ctx, c.book(id, in.Prices, names.Name), sale.ScanOrders().Next)
 	if err != nil {
 		return err
@@ -116,9 +117,8 @@ func (c *saleCommand) exportPast(ctx context.Context, loaded *catalog.Catalog) e
 		name = func(uint32) []byte { return nil }
 		named = " (without names: the users here are not known to be that sale's)"
 	}
-	orders, _, err := c.write(ctx, c.book(past.ID, known, name), func(ctx context.Context) ([]redisx.Order, error) {
-		return past.Next(ctx, len(known))
-	})
+	next := func(ctx context.Context) ([]redisx.Order, error) { return past.Next(ctx, len(known)) }
+	orders, _, err := c.write(ctx, c.book(past.ID, known, name), next)
 	if err == nil {
 		fmt.Fprintf(c.stderr, "%d orders of sale %s, which has ended%s\n", orders, past.ID, named)
 	}
@@ -129,8 +129,8 @@ func (c *saleCommand) book(sale string, prices []int64, name func(user uint32) [
 	return &export.Book{Format: export.Format(c.cfg.Format), Sale: sale, Prices: prices, Name: name}
 }
 
-// write writes the orders to the file of -o or to standard output, and returns their number and that of their
-// pieces once they are safe.
+// write writes the orders to the file of -o or to standard output, and returns their number and that of
+// their pieces once they are safe.
 func (c *saleCommand) write(
 	ctx context.Context, book *export.Book, next pages,
 ) (orders int, pieces int64, err error) {

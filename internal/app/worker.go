@@ -130,7 +130,8 @@ func newWorker(
 	return w, nil
 }
 
-// joinFigures has this process count in the slot's memory. The file stays open: the live view reads all of it.
+// joinFigures has this process count in the slot's memory. The file stays open: the live view reads all of
+// it.
 func joinFigures(file *os.File, slot int) (*figures.Worker, error) {
 	count, err := figures.Join(file, slot)
 	if err == nil {

@@ -64,8 +64,8 @@ func (n *Names) Extends(fingerprint string) bool {
 	return n.fingerprint(n.users[:users]) == fingerprint
 }
 
-// Renamed returns the first user of before who has another name here, by id, 0 for none. A user who is missing
-// here has no other name.
+// Renamed returns the first user of before who has another name here, by id, 0 for none. A user who is
+// missing here has no other name.
 func (n *Names) Renamed(before *Names) (user uint32) {
 	for _, old := range before.users {
 		name := n.Name(old.id)

@@ -24,7 +24,8 @@ var order = redisx.Order{User: 7, Items: []redisx.Item{{Food: 3, Count: 2}, {Foo
 	Placed: time.Date(2026, 11, 22, 10, 0, 0, 5_000_000, time.UTC)}
 
 func TestCSV(t *testing.T) {
-	if head := string(book(CSV, "").AppendHead(nil)); head != "order_id,user_id,user_name,items,total,placed_at\r\n" {
+	const want = "order_id,user_id,user_name,items,total,placed_at\r\n"
+	if head := string(book(CSV, "").AppendHead(nil)); head != want {
 		t.Errorf("head %q", head)
 	}
 	for name, field := range map[string]string{
@@ -170,5 +171,23 @@ func TestWriteFileKeepsLinksAndPipes(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 4 {
 		t.Errorf("the folder holds %v, %v", entries, err)
+	}
+}
+
+// The README shows both formats as they are.
+func TestReadmeShowsFormats(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := redisx.Order{User: 2, Items: []redisx.Item{{Food: 1, Count: 2}, {Food: 3, Count: 1}},
+		Placed: time.Date(2026, 11, 22, 10, 0, 0, 123_000_000, time.UTC)}
+	for _, format := range []Format{CSV, JSONLines} {
+		b := Book{Format: format, Sale: "zv2hq6ya", Prices: []int64{12, 5, 21},
+			Name: func(uint32) []byte { return []byte("user2") }}
+		text := strings.ReplaceAll(string(b.Append(b.AppendHead(nil), &order)), "\r\n", "\n")
+		if !strings.Contains(string(readme), "```\n"+text+"```\n") {
+			t.Errorf("the README does not show\n%s", text)
+		}
 	}
 }

@@ -131,8 +131,8 @@ func (b *Books) orders(ctx context.Context) ([]Order, error) {
 	return orders, err
 }
 
-// restocked reads from the log of the sale how many pieces of each food were added, from the first server that
-// answers. Servers without a log add none.
+// restocked reads from the log of the sale how many pieces of each food were added, from the first server
+// that answers. Servers without a log add none.
 func (b *Books) restocked(ctx context.Context) (map[int64]int64, error) {
 	var log []struct {
 		What string `json:"what"`

@@ -53,7 +53,8 @@ func TestRestockedEvidence(t *testing.T) {
 		t.Error(err)
 	}
 	ev.restocked[2] = -8
-	for _, want := range []string{"food 2 is sold 3 times, there were 2", "food 2 on a:1: 4 left + 3 sold is not 2"} {
+	for _, want := range []string{"food 2 is sold 3 times, there were 2",
+		"food 2 on a:1: 4 left + 3 sold is not 2"} {
 		found := false
 		for _, c := range ev.Checks() {
 			found = found || slices.Contains(c.Examples, want)
