@@ -22,7 +22,8 @@ func testExportOrders(t *testing.T, open opener) {
 			t.Errorf("%s: %d %q %v\nwant %q", path, status, body, header, want)
 		}
 	}
-	const head, csvType = "order_id,user_id,user_name,items,total,placed_at\r\n", "text/csv; charset=utf-8; header=present"
+	const head = "order_id,user_id,user_name,items,total,placed_at\r\n"
+	const csvType = "text/csv; charset=utf-8; header=present"
 	check("/admin/orders?format=csv", csvType, "orders-"+id+".csv", head)
 	check("/admin/orders?format=jsonl", "application/jsonl", "orders-"+id+".jsonl", "")
 	server.Do(t, `EVAL "redis.call('SET', 'o_7', '2:1,1:2,|key\\n1800000000123') return 1" 0`)

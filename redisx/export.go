@@ -3,7 +3,8 @@ package redisx
 import (
 	"context"
 	"crypto/rand"
-	_ "embed" // the script
+	_ "embed" // the scripts
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -15,51 +16,73 @@ import (
 var (
 	//go:embed export.lua
 	exportSource string
+	// restSource counts the pieces of a sale, for the scripts that do.
+	//
+	//go:embed rest.lua
+	restSource string
 
-	exportScript = pipeline.NewScript(stateSource + exportSource)
+	exportScript = pipeline.NewScript(stateSource + restSource + exportSource)
 )
 
 // What export.lua returns.
 const (
-	exportNoted     = 0
-	exportNotClosed = 1
-	exportNoSale    = 2
+	exportNoted       = 0
+	exportNotClosed   = 1
+	exportNoSale      = 2
+	exportOtherPieces = 3
 )
 
+// ErrOtherPieces is the outcome of an export that has not all pieces that were sold.
+var ErrOtherPieces = errors.New("the export has another number of pieces than were sold")
+
 // Export is an export of all orders of the sale that Redis holds. It counts, so that the next sale may be
-// opened, when the sale was closed from its begin to its end.
+// opened, when the sale was closed from its begin to its end, and all pieces that were sold are in it.
 type Export struct {
 	cfg  Config
 	sale string
 	name string // "" where it does not count
 }
 
+// Exported is what is in an export.
+type Exported struct {
+	Orders int
+	Pieces int64
+	Start  int64   // pieces of all foods at the start of the sale
+	Prices []int64 // of food 1, 2, 3, ...
+	Users  string  // fingerprint of the users with the names in it
+}
+
 // BeginExport notes that an export begins. Errors: ErrSaleGone, or why Redis cannot be asked.
 func BeginExport(ctx context.Context, cfg Config, sale string) (*Export, error) {
 	e := &Export{cfg: cfg, sale: sale}
-	_, err := e.note(ctx, rand.Text(), "", nil)
+	_, err := e.note(ctx, rand.Text(), nil)
 	return e, err
 }
 
-// End notes that the export is safe, with the number of orders in it and the prices of all foods, and
-// reports whether it counts. Errors: as BeginExport.
-func (e *Export) End(ctx context.Context, orders int, prices []int64) (counts bool, err error) {
+// End notes that the export is safe, and reports whether it counts. Errors: ErrOtherPieces (then it does not),
+// and as BeginExport.
+func (e *Export) End(ctx context.Context, in Exported) (counts bool, err error) {
 	if e.name == "" {
 		return false, nil
 	}
-	return e.note(ctx, e.name, strconv.Itoa(orders), prices)
+	return e.note(ctx, e.name, &in)
 }
 
-func (e *Export) note(ctx context.Context, name, orders string, prices []int64) (counts bool, err error) {
+// note calls export.lua, with nil before the export begins.
+func (e *Export) note(ctx context.Context, name string, in *Exported) (counts bool, err error) {
 	l, err := pipeline.Dial(ctx, e.cfg.Config)
 	if err != nil {
 		return false, err
 	}
 	defer l.Close()
-	var code int64
-	keys := []string{saleKey, gatePrefix + e.sale, logPrefix + e.sale, pricesPrefix + e.sale}
-	x := exportScript.Eval(&radix.Tuple{&code, &e.name}, keys,
-		append([]string{e.sale, name, orders}, numberTexts(prices)...)...)
+	args := []string{e.sale, name, ""}
+	if in != nil {
+		args = append([]string{e.sale, name, strconv.Itoa(in.Orders), strconv.FormatInt(in.Pieces, 10),
+			strconv.FormatInt(in.Start, 10), in.Users}, numberTexts(in.Prices)...)
+	}
+	var code, sold int64
+	keys := []string{saleKey, gatePrefix + e.sale, logPrefix + e.sale, pricesPrefix + e.sale, stockPrefix + e.sale}
+	x := exportScript.Eval(&radix.Tuple{&code, &e.name, &sold}, keys, args...)
 	if err := l.Do(x, max(e.cfg.Timeout, openTimeout)); err != nil {
 		return false, fmt.Errorf("cannot note the export in Redis at %s: %w", e.cfg.Address, err)
 	}
@@ -70,6 +93,8 @@ func (e *Export) note(ctx context.Context, name, orders string, prices []int64) 
 		return false, nil
 	case exportNoSale:
 		return false, ErrSaleGone
+	case exportOtherPieces:
+		return false, fmt.Errorf("%w: %d pieces sold, %d in the export", ErrOtherPieces, sold, in.Pieces)
 	}
 	return false, unknownCode("export.lua", code)
 }

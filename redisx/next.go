@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/mediocregopher/radix/v4"
 
@@ -20,7 +21,7 @@ var (
 	//go:embed next_move.lua
 	nextMoveSource string
 
-	nextBeginScript = pipeline.NewScript(stateSource + nextBeginSource)
+	nextBeginScript = pipeline.NewScript(stateSource + restSource + nextBeginSource)
 	nextMoveScript  = pipeline.NewScript(nextMoveSource)
 )
 
@@ -32,6 +33,8 @@ const (
 	nextNotClosed    = 3
 	nextNotExported  = 4
 	nextLedgerBehind = 5
+	nextSoldSince    = 6
+	nextOverAlready  = 7
 )
 
 // nextOver is what next_move.lua returns when the turnover is over.
@@ -44,7 +47,9 @@ const moveMax = 500
 var (
 	ErrNotClosed    = errors.New("the sale is not closed")
 	ErrNotExported  = errors.New("the orders of the sale have not been exported since it was closed")
+	ErrSoldSince    = errors.New("pieces were sold after the export")
 	ErrLedgerBehind = errors.New("orders of the sale are not in the ledger yet")
+	ErrOverAlready  = errors.New("the next sale would be closed from its beginning")
 )
 
 // Next is the sale to open in the place of the one that Redis holds.
@@ -54,14 +59,15 @@ type Next struct {
 	Stock   []int64
 	Times        // of the next sale
 	Delete  bool // the orders of the sale before; else they are kept under its id
-	Force   bool // also where that sale is not closed, not exported or not in the ledger
+	Force   bool // also where that sale is not closed, not wholly exported or not in the ledger
 }
 
 // OpenNext ends the sale that Redis holds and opens the next one: it takes the stock away, moves orders and
-// carts in bounded steps, and opens the next sale in one step. Nothing is sold in between. A turnover that
-// is under way already is completed instead; the id is then that of another sale than this call's, and own
-// is false. So it is after a crash at any moment: a further call, or the next server that starts, completes
-// it. Errors: ErrSaleGone, ErrNotClosed, ErrNotExported, ErrLedgerBehind, or why Redis cannot be asked.
+// carts in bounded steps, and opens the next sale in one step. Nothing is sold in between. A turnover that is
+// under way already is completed instead; the id is then that of another sale than this call's, and own is
+// false. So it is after a crash at any moment: a further call, or the next server that starts, completes it.
+// Errors: ErrSaleGone, ErrNotClosed, ErrNotExported, ErrSoldSince, ErrLedgerBehind, ErrOverAlready, or why
+// Redis cannot be asked.
 func OpenNext(ctx context.Context, cfg Config, next Next) (id string, own bool, err error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
@@ -113,8 +119,15 @@ func (n *Next) begin(l *pipeline.Link, cfg Config, id string) error {
 		return ErrNotClosed
 	case nextNotExported:
 		return ErrNotExported
+	case nextSoldSince:
+		return fmt.Errorf("%w: %d", ErrSoldSince, number)
 	case nextLedgerBehind:
+		if number == 0 {
+			return fmt.Errorf("%w: those from before it was switched on are still read", ErrLedgerBehind)
+		}
 		return fmt.Errorf("%w: %d", ErrLedgerBehind, number)
+	case nextOverAlready:
+		return fmt.Errorf("%w: it is to close at %s", ErrOverAlready, n.ClosesAt.Format(time.RFC3339Nano))
 	}
 	return unknownCode("next_begin.lua", code)
 }

@@ -20,6 +20,7 @@ type PastSale struct {
 	ID      string
 	Catalog string  // tells catalogues of foods apart
 	Prices  []int64 // of food 1, 2, 3, ...; nil where the sale was never exported
+	Users   string  // fingerprint of its users at the export, "" where it was never exported
 
 	link   *pipeline.Link
 	cfg    Config
@@ -43,7 +44,8 @@ func OpenPast(ctx context.Context, cfg Config, id string) (*PastSale, error) {
 
 func (p *PastSale) find() error {
 	var held string
-	x := pipeline.Command(&radix.Tuple{&held, &p.Catalog}, "HMGET", keptMarkerPrefix+p.ID, "id", "catalog")
+	x := pipeline.Command(&radix.Tuple{&held, &p.Catalog, &p.Users}, "HMGET", keptMarkerPrefix+p.ID, "id",
+		"catalog", "exported_users")
 	if err := p.link.Do(x, p.cfg.Timeout); err != nil {
 		return fmt.Errorf("cannot read sale %s in Redis at %s: %w", p.ID, p.cfg.Address, err)
 	}

@@ -7,7 +7,8 @@
 --   paused     1: it was paused by hand
 --   closed     Unix ms: it was closed by hand
 --   state      the last state that was noted, so that each change is logged once; a sale that a server of
---              an older version has opened has none, and is open
+--              an older version has opened has none, and is open. A close that was noted stays, also where
+--              the clock goes back or a slower one takes over: only a change (turn.lua) opens the sale again
 --
 -- The gate is there exactly while the sale is open, and holds closes_at as its text. Redis itself takes it
 -- away at closes_at. At opens_at the first script that comes puts it there, and the same where it was lost.
@@ -46,7 +47,8 @@ local function turn(marker, gate, log, id)
   local found = redis.call('HMGET', marker, 'id', 'opens_at', 'closes_at', 'paused', 'closed', 'state',
     'next_id')
   if found[1] ~= id or found[7] then return end
-  local sale = {opens_at = found[2], closes_at = found[3], paused = found[4], closed = found[5]}
+  local sale = {opens_at = found[2], closes_at = found[3], paused = found[4]}
+  sale.closed = found[5] or found[6] == CLOSED and found[3]
   sale.now = clock()
   sale.state = stateOf(sale, sale.now)
   setGate(gate, sale)

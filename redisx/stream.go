@@ -18,9 +18,12 @@ var (
 	streamOpenSource string
 	//go:embed stream_done.lua
 	streamDoneSource string
+	//go:embed stream_filled.lua
+	streamFilledSource string
 
-	streamOpenScript = pipeline.NewScript(streamOpenSource)
-	streamDoneScript = pipeline.NewScript(streamDoneSource)
+	streamOpenScript   = pipeline.NewScript(streamOpenSource)
+	streamDoneScript   = pipeline.NewScript(streamDoneSource)
+	streamFilledScript = pipeline.NewScript(streamFilledSource)
 )
 
 // What stream_open.lua returns.
@@ -29,6 +32,9 @@ const (
 	streamOn      = 1
 	streamFilling = 2
 )
+
+// streamFilled is what stream_filled.lua returns where it has found the sale.
+const streamFilled = 1
 
 // streamTimeout is the least time in which Redis must answer a consumer: batches are large, and no client
 // waits for them.
@@ -42,6 +48,7 @@ const streamTimeout = 5 * time.Second
 type Stream struct {
 	link     *pipeline.Link
 	cfg      Config
+	sale     string // its id
 	key      string
 	consumer string
 	foods    int
@@ -64,7 +71,7 @@ func OpenStream(ctx context.Context, cfg Config, sale string, foods int, consume
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{link: l, cfg: cfg, key: streamPrefix + sale, consumer: consumer, foods: foods}
+	s := &Stream{link: l, cfg: cfg, sale: sale, key: streamPrefix + sale, consumer: consumer, foods: foods}
 	var code int64
 	if err = s.do(streamOpenScript.Eval(&code, []string{saleKey, s.key}, sale, streamGroup)); err == nil {
 		err = s.switchedOn(code)
@@ -93,11 +100,14 @@ func (s *Stream) switchedOn(code int64) error {
 // ScanOrders finds them; call Filled once they are there.
 func (s *Stream) Filling() bool { return s.filling }
 
-// Filled ends Filling, for all servers and for ever.
+// Filled ends Filling, for all servers and for ever; ErrSaleGone where the sale has ended.
 func (s *Stream) Filled() error {
-	var added int
-	if err := s.do(pipeline.Command(&added, "HSET", saleKey, "ledger", "on")); err != nil {
+	var code int64
+	if err := s.do(streamFilledScript.Eval(&code, []string{saleKey}, s.sale)); err != nil {
 		return err
+	}
+	if code != streamFilled {
+		return ErrSaleGone
 	}
 	s.filling = false
 	return nil

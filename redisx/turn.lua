@@ -49,7 +49,8 @@ local function changed(before)
   return sale
 end
 
--- note logs the change. It comes before the change: a Redis without memory refuses it, and nothing happens.
+-- note logs the change. It comes before all that opens a sale: a Redis without memory refuses it then, and
+-- nothing happens.
 local function note(before, after)
   if before.opens_at ~= after.opens_at or before.closes_at ~= after.closes_at then
     call('XADD', log, '*', 'by', by, 'what', 'times',
@@ -69,9 +70,12 @@ if after.opens_at and after.closes_at and tonumber(after.opens_at) >= tonumber(a
   return answer(WRONG_TIMES, before)
 end
 if after.state ~= (wanted == '' and before.state or wanted) then return answer(CONFLICT, before) end
+-- Shut first, open last. To shut frees memory, so that a Redis without any lets the rest of the script through.
+if after.state ~= OPEN then setGate(gate, after) end
 note(before, after)
-if after.state ~= CLOSED then call('HDEL', marker, 'exporting', 'exported', 'exported_orders') end
-if after.state ~= OPEN then setGate(gate, after) end -- shut first, open last
+if after.state ~= CLOSED then
+  call('HDEL', marker, 'exporting', 'exported', 'exported_orders', 'exported_rest', 'exported_users')
+end
 for _, field in ipairs({'opens_at', 'closes_at', 'paused', 'closed'}) do
   if after[field] then call('HSET', marker, field, after[field]) else call('HDEL', marker, field) end
 end

@@ -60,8 +60,8 @@ func New(secret []byte, previous ...[]byte) (*Keys, error) {
 	return NewForSale("", secret, previous...)
 }
 
-// NewForSale makes Keys with cart IDs that are valid in one sale only: those of another sale count as minted by
-// no server. Access tokens are the same in all sales. "" is New.
+// NewForSale makes Keys with cart IDs that are valid in one sale only: those of another sale count as
+// minted by no server. Access tokens are the same in all sales. "" is New.
 func NewForSale(sale string, secret []byte, previous ...[]byte) (*Keys, error) {
 	k := &Keys{}
 	for i, s := range append([][]byte{secret}, previous...) {

@@ -26,7 +26,7 @@ const (
 func audit(ctx context.Context, p *program, args []string) (code int) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	result, newSale, err := p.audit(ctx, args)
+	result, err := p.audit(ctx, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return auditEqual
@@ -38,33 +38,31 @@ func audit(ctx context.Context, p *program, args []string) (code int) {
 	if !result.Equal() {
 		return auditDiffers
 	}
-	fmt.Fprintf(p.stdout, "for the next sale stop all servers and %s\n", newSale)
+	fmt.Fprintln(p.stdout, "for the next sale: flashsale sale close, flashsale sale export -o FILE, "+
+		"flashsale sale new")
 	return auditEqual
 }
 
-// audit audits the sale and returns what to do for the next one.
-func (p *program) audit(
-	ctx context.Context, args []string,
-) (result *ledger.Audit, newSale string, err error) {
+// audit audits the sale.
+func (p *program) audit(ctx context.Context, args []string) (result *ledger.Audit, err error) {
 	cfg, err := p.settings(args, nil)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if cfg.Ledger == "" {
-		return nil, "", errors.New("-ledger (LEDGER) is not set; it names the database to compare with")
+		return nil, errors.New("-ledger (LEDGER) is not set; it names the database to compare with")
 	}
 	cfg.HideSecrets()
 	database, err := ledger.NewDatabase(cfg.Ledger)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	defer database.Close()
 	err = withStore(ctx, cfg, func(store *store) error {
-		newSale = store.newSale
 		result, err = compare(ctx, cfg, database, store)
 		return err
 	})
-	return result, newSale, err
+	return result, err
 }
 
 func compare(

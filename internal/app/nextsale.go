@@ -21,8 +21,8 @@ const (
 	takeOverMax = 5 * time.Minute // longest pause
 )
 
-// followSales is the room that notices the next sale in Redis, and completes its opening where whoever began it
-// does not.
+// followSales is the room that notices the next sale in Redis, and completes its opening where whoever
+// began it does not.
 func (s *supervisor) followSales(ctx context.Context) error {
 	redis := s.store.redis
 	follower := redisx.Follow(redis)
@@ -102,8 +102,8 @@ func (s *supervisor) takeOver(ctx context.Context, found *redisx.Marker) {
 		return
 	}
 	if err := s.serveNext(ctx, found); err != nil {
-		slog.Error("cannot take over the next sale; orders get 503 here until that is possible, which SIGHUP tries "+
-			"at once", "sale", s.sale.Sale, "next", found.Sale, "error", err)
+		slog.Error("cannot take over the next sale; orders get 503 here until that is possible, which SIGHUP "+
+			"tries at once", "sale", s.sale.Sale, "next", found.Sale, "error", err)
 		return
 	}
 	slog.Info("this server has taken over the next sale", "sale", s.sale.Sale, "before", found.Previous[0])

@@ -163,7 +163,8 @@ func momentText(t time.Time) string {
 func refusedSale(err error, store *store) error {
 	switch {
 	case errors.Is(err, redisx.ErrOtherFoods):
-		return fmt.Errorf("%w; start with the catalogue of that sale, or for a new sale %s", err, store.newSale)
+		return fmt.Errorf("%w; start with the catalogue of that sale, or open the next one (flashsale sale new)",
+			err)
 	case errors.Is(err, redisx.ErrSaleLost):
 		return fmt.Errorf("%w; restore its data, or for a new sale %s", err, store.newSale)
 	case errors.Is(err, redisx.ErrLeftover):

@@ -25,7 +25,8 @@ const terminal = "terminal"
 
 // refusals are the errors of a sale in a state that does not permit what was asked.
 var refusals = []error{redisx.ErrStateConflict, redisx.ErrWrongTimes, redisx.ErrNotClosed,
-	redisx.ErrNotExported, redisx.ErrLedgerBehind, errOtherNext}
+	redisx.ErrNotExported, redisx.ErrOtherPieces, redisx.ErrSoldSince, redisx.ErrLedgerBehind,
+	redisx.ErrOverAlready, errOtherNext}
 
 // runSale is the command that runs a sale from a terminal.
 func runSale(ctx context.Context, p *program, args []string) (code int) {
@@ -140,6 +141,10 @@ func (c *saleCommand) between(err error, marker *redisx.Marker) error {
 
 func (c *saleCommand) printState(id string, turn redisx.Turn) {
 	fmt.Fprintf(c.stdout, "sale %s: %s\n", id, turn.State)
+	c.printTimes(turn)
+}
+
+func (c *saleCommand) printTimes(turn redisx.Turn) {
 	c.line("now", "%s, by the clock of Redis", momentText(turn.Now))
 	c.line("opens at", "%s", momentText(turn.OpensAt))
 	c.line("closes at", "%s", momentText(turn.ClosesAt))

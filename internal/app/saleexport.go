@@ -18,8 +18,8 @@ import (
 const exportBuffer = 64 << 10
 
 // errNoPrices is the outcome of an export of a sale of the past without its prices.
-var errNoPrices = errors.New("the prices of that sale are not known: it was not exported before the next one " +
-	"was opened; start this command with the catalogue of that sale")
+var errNoPrices = errors.New("the prices of that sale are not known: it was not exported before the next " +
+	"one was opened; start this command with the catalogue of that sale")
 
 // pages returns the next orders, io.EOF after the last.
 type pages func(context.Context) ([]redisx.Order, error)
@@ -66,22 +66,35 @@ func (c *saleCommand) exportCurrent(ctx context.Context, id string, loaded *cata
 		return err
 	}
 	defer leave()
-	book := c.book(id, prices(loaded), loaded)
-	orders, err := c.write(ctx, book, sale.ScanOrders().Next)
+	names := loaded.Names()
+	in := redisx.Exported{Start: sum(firstStock(loaded).Stock), Prices: prices(loaded),
+		Users: names.Fingerprint()}
+	in.Orders, in.Pieces, err = c.write(ctx, c.book(id, in.Prices, names.Name), sale.ScanOrders().Next)
 	if err != nil {
 		return err
 	}
-	counts, err := noted.End(ctx, orders, book.Prices)
-	if err != nil {
+	counts, err := noted.End(ctx, in)
+	switch {
+	case errors.Is(err, redisx.ErrOtherPieces):
+		return fmt.Errorf("%w: it does not count for the next sale; stop every server of an older version, which "+
+			"may still sell, and export again; if pieces are still missing, Redis has lost orders: restore them, or "+
+			"go on with flashsale sale new -force", err)
+	case err != nil:
 		return fmt.Errorf("the export is whole, but it does not count for the next sale: %w", err)
-	}
-	if counts {
-		fmt.Fprintf(c.stderr, "%d orders of sale %s; the next sale may be opened\n", orders, id)
-	} else {
+	case counts:
+		fmt.Fprintf(c.stderr, "%d orders of sale %s; the next sale may be opened\n", in.Orders, id)
+	default:
 		fmt.Fprintf(c.stderr, "%d orders of sale %s so far; it is not closed, so the next sale needs another "+
-			"export\n", orders, id)
+			"export\n", in.Orders, id)
 	}
 	return nil
+}
+
+func sum(list []int64) (sum int64) {
+	for _, n := range list {
+		sum += n
+	}
+	return sum
 }
 
 // exportPast writes the orders of a sale that has ended.
@@ -98,63 +111,76 @@ func (c *saleCommand) exportPast(ctx context.Context, loaded *catalog.Catalog) e
 	if known == nil {
 		return fmt.Errorf("cannot export sale %s: %w", past.ID, errNoPrices)
 	}
-	orders, err := c.write(ctx, c.book(past.ID, known, loaded), func(ctx context.Context) ([]redisx.Order, error) {
-		return past.Next(ctx, len(known))
-	})
+	names, named := loaded.Names(), ""
+	name := names.Name
+	if !names.Extends(past.Users) {
+		name = func(uint32) []byte { return nil }
+		named = " (without names: the users here are not known to be that sale's)"
+	}
+	next := func(ctx context.Context) ([]redisx.Order, error) { return past.Next(ctx, len(known)) }
+	orders, _, err := c.write(ctx, c.book(past.ID, known, name), next)
 	if err == nil {
-		fmt.Fprintf(c.stderr, "%d orders of sale %s, which has ended\n", orders, past.ID)
+		fmt.Fprintf(c.stderr, "%d orders of sale %s, which has ended%s\n", orders, past.ID, named)
 	}
 	return err
 }
 
-func (c *saleCommand) book(sale string, prices []int64, loaded *catalog.Catalog) *export.Book {
-	return &export.Book{Format: export.Format(c.cfg.Format), Sale: sale, Prices: prices,
-		Name: loaded.Names().Name}
+func (c *saleCommand) book(sale string, prices []int64, name func(user uint32) []byte) *export.Book {
+	return &export.Book{Format: export.Format(c.cfg.Format), Sale: sale, Prices: prices, Name: name}
 }
 
-// write writes the orders to the file of -o or to standard output, and returns their number once they are safe.
-func (c *saleCommand) write(ctx context.Context, book *export.Book, next pages) (orders int, err error) {
+// write writes the orders to the file of -o or to standard output, and returns their number and that of
+// their pieces once they are safe.
+func (c *saleCommand) write(
+	ctx context.Context, book *export.Book, next pages,
+) (orders int, pieces int64, err error) {
 	to := func(w io.Writer) error {
-		orders, err = writeOrders(ctx, w, book, next)
+		orders, pieces, err = writeOrders(ctx, w, book, next)
 		return err
 	}
 	if c.cfg.Output != "" {
-		return orders, export.WriteFile(c.cfg.Output, to)
+		err = export.WriteFile(c.cfg.Output, to)
+		return orders, pieces, err
 	}
 	if err := to(c.stdout); err != nil {
-		return orders, err
+		return orders, pieces, err
 	}
 	if file, ok := c.stdout.(*os.File); ok {
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-			return orders, file.Sync()
+			return orders, pieces, file.Sync()
 		}
 	}
-	return orders, nil
+	return orders, pieces, nil
 }
 
 // writeOrders writes the orders, a page of Redis at a time.
-func writeOrders(ctx context.Context, to io.Writer, book *export.Book, next pages) (orders int, err error) {
+func writeOrders(
+	ctx context.Context, to io.Writer, book *export.Book, next pages,
+) (orders int, pieces int64, err error) {
 	w := bufio.NewWriterSize(to, exportBuffer)
 	text := book.AppendHead(nil)
 	for {
 		if _, err := w.Write(text); err != nil {
-			return orders, fmt.Errorf("cannot write the export: %w", err)
+			return orders, pieces, fmt.Errorf("cannot write the export: %w", err)
 		}
 		page, err := next(ctx)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return orders, fmt.Errorf("the export breaks off: %w", err)
+			return orders, pieces, fmt.Errorf("the export breaks off: %w", err)
 		}
 		text = text[:0]
 		for i := range page {
 			text = book.Append(text, &page[i])
+			for _, item := range page[i].Items {
+				pieces += item.Count
+			}
 		}
 		orders += len(page)
 	}
 	if err := w.Flush(); err != nil {
-		return orders, fmt.Errorf("cannot write the export: %w", err)
+		return orders, pieces, fmt.Errorf("cannot write the export: %w", err)
 	}
-	return orders, nil
+	return orders, pieces, nil
 }

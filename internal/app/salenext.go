@@ -30,17 +30,37 @@ func (c *saleCommand) next(ctx context.Context, before *redisx.Marker) error {
 	case !own && opened.Catalog != first.Catalog:
 		return fmt.Errorf("%w: sale %s of %s, which an earlier call has begun", errOtherNext, id, opened.Catalog)
 	case !own:
-		fmt.Fprintf(c.stdout, "sale %s is there; an earlier call has begun it\n", id)
+		fmt.Fprintf(c.stdout, "sale %s is there; an earlier call has begun it: the times and -keep or -delete of "+
+			"that one count, not those of this call\n", id)
 	default:
 		fmt.Fprintf(c.stdout, "sale %s is there\n", id)
+	}
+	if err := c.printNext(ctx, id); err != nil {
+		return err
 	}
 	c.line("foods", "%s", first.Catalog)
 	if past, err := redisx.OpenPast(ctx, c.store.redis, before.Sale); err == nil {
 		past.Close()
 		c.line("before", "sale %s is kept: flashsale sale export -sale %[1]s", before.Sale)
 	}
-	c.line("servers", "those with this catalogue take it over by themselves; others need it, then SIGHUP or a restart")
+	c.line("servers", "those with this catalogue take it over by themselves; others need it, then SIGHUP or a "+
+		"restart")
 	return nil
+}
+
+// printNext prints the state and the times with which the next sale begins.
+func (c *saleCommand) printNext(ctx context.Context, id string) error {
+	sale, leave, err := redisx.Connect(ctx, c.store.redis, id, 0)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	turn, err := sale.Change(redisx.Change{})
+	if err == nil {
+		c.line("state", "%s", turn.State)
+		c.printTimes(turn)
+	}
+	return err
 }
 
 // refusedNext adds what to do to the reason why the next sale is not opened.
@@ -50,9 +70,14 @@ func refusedNext(err error) error {
 		return fmt.Errorf("%w; run flashsale sale close, then export, or add -force", err)
 	case errors.Is(err, redisx.ErrNotExported):
 		return fmt.Errorf("%w; run flashsale sale export -o FILE, or add -force", err)
+	case errors.Is(err, redisx.ErrSoldSince):
+		return fmt.Errorf("%w, so a server of an older version still sells; stop it and export again, or add "+
+			"-force", err)
+	case errors.Is(err, redisx.ErrOverAlready):
+		return fmt.Errorf("%w; name a later -closes-at, or none", err)
 	case errors.Is(err, redisx.ErrLedgerBehind):
-		return fmt.Errorf("%w; wait for a server with -ledger to write them, or add -force: then they are only in "+
-			"the orders that are kept", err)
+		return fmt.Errorf("%w; wait for a server with -ledger to write them, or add -force: then those that no "+
+			"server writes within seconds are only in the orders that are kept", err)
 	case errors.Is(err, redisx.ErrSaleGone):
 		return fmt.Errorf("%w: another call has just opened the next sale", errOtherNext)
 	}

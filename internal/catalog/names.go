@@ -2,7 +2,9 @@ package catalog
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"slices"
 )
 
@@ -36,4 +38,40 @@ func (n *Names) Name(user uint32) []byte {
 		return nil
 	}
 	return recordUser(n.records[n.users[i].offset:])
+}
+
+// Fingerprint tells lists of users apart: their number, and a hash over their ids and names.
+func (n *Names) Fingerprint() string { return n.fingerprint(n.users) }
+
+func (n *Names) fingerprint(users []userRecord) string {
+	hash := sha256.New()
+	var row []byte
+	for _, user := range users {
+		name := recordUser(n.records[user.offset:])
+		row = binary.LittleEndian.AppendUint32(row[:0], user.id)
+		row = append(append(row, byte(len(name))), name...)
+		hash.Write(row)
+	}
+	return fmt.Sprintf("%d:%x", len(users), hash.Sum(nil)[:fingerprintBytes])
+}
+
+// Extends reports whether these users are those of a fingerprint, or those and others with higher ids.
+func (n *Names) Extends(fingerprint string) bool {
+	var users int
+	if _, err := fmt.Sscanf(fingerprint, "%d:", &users); err != nil || users < 0 || users > len(n.users) {
+		return false
+	}
+	return n.fingerprint(n.users[:users]) == fingerprint
+}
+
+// Renamed returns the first user of before who has another name here, by id, 0 for none. A user who is
+// missing here has no other name.
+func (n *Names) Renamed(before *Names) (user uint32) {
+	for _, old := range before.users {
+		name := n.Name(old.id)
+		if name != nil && string(name) != string(recordUser(before.records[old.offset:])) {
+			return old.id
+		}
+	}
+	return 0
 }

@@ -6,6 +6,44 @@ import (
 	"testing"
 )
 
+// A list of users extends itself and its beginning, and no other list; who has got another name is found.
+func TestNamesOfOtherUsers(t *testing.T) {
+	names := func(users string) *Names {
+		dir := writeCSV(t, "id,name,password\n1,root,r\n"+users, "id,stock,price\n1,1,1\n")
+		c, err := Load(t.Context(), Config{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Names()
+	}
+	before := names("2,ann,x\n5,bob,x\n")
+	for _, test := range []struct {
+		users   string
+		extends bool
+		renamed uint32
+	}{
+		{"5,bob,y\n2,ann,x\n", true, 0},
+		{"2,ann,x\n5,bob,x\n6,eve,x\n", true, 0},
+		{"2,ann,x\n3,eve,x\n5,bob,x\n", false, 0},
+		{"2,ann,x\n", false, 0},
+		{"2,ann,x\n5,eve,x\n", false, 5},
+		{"2,bob,x\n5,ann,x\n", false, 2},
+	} {
+		after := names(test.users)
+		if extends := after.Extends(before.Fingerprint()); extends != test.extends {
+			t.Errorf("%q extends the users before: %v, want %v", test.users, extends, test.extends)
+		}
+		if renamed := after.Renamed(before); renamed != test.renamed {
+			t.Errorf("%q: user %d has another name, want %d", test.users, renamed, test.renamed)
+		}
+	}
+	for _, text := range []string{"", "x", "-1:00", "4000000000:00", before.Fingerprint() + "0"} {
+		if before.Extends(text) {
+			t.Errorf("users extend %q", text)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	long := strings.Repeat("n", nameBytesMax)
 	dir := writeCSV(t, "id,name,password\n4294967295,"+long+",x\n7,安娜,x\n1,root,r\n", "id,stock,price\n1,1,1\n")

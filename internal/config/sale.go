@@ -16,8 +16,8 @@ type saleFlags struct {
 func (c *saleFlags) add(f *Flags, redis *redisx.Config) {
 	f.Group("Sale")
 	f.Text(&c.Sale, "sale", "",
-		"`id` of the sale to join: the start fails if Redis does not hold it, and no other is opened; "+
-			"an empty SALE is refused")
+		"`id` of the sale to join, or of one before it in the same Redis: the start fails if Redis holds none of "+
+			"these, and no other is opened; an empty SALE is refused")
 	f.refuseEmpty("sale", "name a sale, or leave it out to join or open any")
 	f.Moment(&c.Times.OpensAt, "opens-at", "`time` at which a new sale opens, with a zone, such as "+
 		"2026-11-22T10:00:00+01:00; by the clock of Redis (default: at once)")

@@ -39,11 +39,12 @@ var saleVerbs = []struct{ name, usage string }{
 	{SaleOpen, "opens the sale now, or at -at; a paused or closed one opens again"},
 	{SalePause, "pauses the sale: orders are refused until it is opened"},
 	{SaleClose, "closes the sale now, or at -at"},
-	{SaleExport, "writes all orders as CSV or JSON lines; with -sale those of a sale of the past that was kept"},
+	{SaleExport, "writes all orders as CSV or JSON lines; with -sale those of a sale of the past that was " +
+		"kept"},
 	{SaleNew, "opens the next sale in the place of the one that is closed and exported"},
 }
 
-const saleUsageEnd = `It asks Redis directly, with the flags and the environment of the servers; these need not run.
+const saleUsageEnd = `It asks Redis with the flags and the environment of the servers; these need not run.
 Exit code: 0 done, 1 the state of the sale does not permit it, 2 it failed or a flag is wrong.
 `
 
@@ -94,8 +95,8 @@ func (c *SaleCommand) add(f *Flags) {
 	case SaleExport:
 		f.Text(&c.Output, "o", "", "`file` to write, which is replaced only by a whole export (default: standard "+
 			"output)")
-		f.Choice(&c.Format, "format", []string{"csv", "jsonl"}, "`csv|jsonl`: a table for spreadsheets, or an object "+
-			"a line")
+		f.Choice(&c.Format, "format", []string{"csv", "jsonl"}, "`csv|jsonl`: a table for spreadsheets, or an "+
+			"object a line")
 		f.argumentsOnly("o", "format")
 	case SaleNew:
 		c.addNew(f)
@@ -106,9 +107,9 @@ func (c *SaleCommand) addNew(f *Flags) {
 	var keep bool
 	f.Switch(&keep, "keep", "keep the orders of the sale before under its id (that is the default)")
 	f.Switch(&c.Delete, "delete", "delete them instead, with its log and its stock")
-	f.Switch(&c.Force, "force", "also when the sale is not closed, its orders were not exported since, or not all "+
-		"are in the database of -ledger")
-	f.argumentsOnly("keep", "delete", "force")
+	f.Switch(&c.Force, "force", "also when the sale is not closed, its orders were not all exported "+
+		"since, or not all are in the database of -ledger")
+	f.argumentsOnly("keep", "delete", "force", "opens-at", "closes-at") // the servers' times are of this sale
 	f.Check(func() error {
 		if keep && c.Delete {
 			return errors.New("-keep and -delete are both set; choose one")

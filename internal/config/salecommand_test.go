@@ -12,7 +12,8 @@ import (
 func TestParseSale(t *testing.T) {
 	clearEnvironment(t)
 	for name, value := range map[string]string{"O": "x", "AT": "never", "FORCE": "true", "DELETE": "true",
-		"FORMAT": "xml", "REDIS_HOST": "cache"} {
+		"FORMAT": "xml", "REDIS_HOST": "cache", "OPENS_AT": "2026-11-01T00:00:00Z",
+		"CLOSES_AT": "2026-11-02T00:00:00Z"} {
 		t.Setenv(name, value)
 	}
 	at := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
@@ -29,6 +30,7 @@ func TestParseSale(t *testing.T) {
 		{"export -o f.jsonl -format jsonl -sale abcdefgh", SaleCommand{Format: "jsonl", Output: "f.jsonl"}},
 		{"new -keep -foods 3", SaleCommand{}},
 		{"new -delete -force", SaleCommand{Delete: true, Force: true}},
+		{"new -closes-at 2026-11-22T02:00:00Z", SaleCommand{}},
 	} {
 		c, err := ParseSale(strings.Fields(test.args), io.Discard)
 		if err != nil {
@@ -42,6 +44,11 @@ func TestParseSale(t *testing.T) {
 			c.Delete != test.want.Delete || c.Force != test.want.Force {
 			t.Errorf("%s: %+v, want %+v", test.args, c, test.want)
 		}
+		// The next sale has none of the times that the servers were given for this one.
+		if next := c.Verb == SaleNew; next != c.Times.OpensAt.IsZero() ||
+			next && c.Times.ClosesAt.Equal(at) != strings.Contains(test.args, "-closes-at") {
+			t.Errorf("%s: times %v", test.args, c.Times)
+		}
 	}
 }
 
@@ -49,8 +56,10 @@ func TestParseSaleRefuses(t *testing.T) {
 	clearEnvironment(t)
 	for _, test := range []struct{ args, want string }{
 		{"", `"" is nothing that it does; say status, open, pause, close, export or new (flashsale sale -h)`},
-		{"start", `"start" is nothing that it does; say status, open, pause, close, export or new (flashsale sale -h)`},
-		{"open -at tomorrow", `-at is "tomorrow"; it must be a time with a zone, such as 2026-11-22T10:00:00+01:00`},
+		{"start", `"start" is nothing that it does; say status, open, pause, close, export or new ` +
+			`(flashsale sale -h)`},
+		{"open -at tomorrow", `-at is "tomorrow"; it must be a time with a zone, such as ` +
+			`2026-11-22T10:00:00+01:00`},
 		{"pause -at 2026-11-22T02:00:00Z", "flag provided but not defined: -at (-h lists all flags)"},
 		{"export -format xml", `-format is "xml"; it must be csv or jsonl`},
 		{"new -keep -delete", "-keep and -delete are both set; choose one"},

@@ -30,7 +30,7 @@ func testLedgerAudit(t *testing.T, b *books) {
 		"\n  orders in Redis               10\n  orders in the database        10\n" +
 		"  on the way                     0\n  missing                        0\n" +
 		"  extra                          0\n  different                      0\n" +
-		"for the next sale stop all servers and delete " + s.Data + " or choose another -data\n"
+		"for the next sale: flashsale sale close, flashsale sale export -o FILE, flashsale sale new\n"
 	if code, output := runAudit(t, b, "-data", s.Data); code != 0 || output != want {
 		t.Errorf("audit of a running server: exit code %d\n%swant 0\n%s", code, output, want)
 	}

@@ -41,8 +41,14 @@ func (b *books) env() []string { return []string{"LEDGER=" + b.dsn, "TOKEN_SECRE
 // orders reads all orders from the tables, by user.
 func (b *books) orders(t *testing.T) map[int]client.Order {
 	t.Helper()
-	rows, err := b.Query("SELECT o.id, o.user_id, o.total, i.food_id, i.count " +
-		"FROM orders o JOIN order_items i ON i.order_id = o.id")
+	return b.ordersOf(t, "")
+}
+
+// ordersOf reads the orders of a sale, "" for all sales.
+func (b *books) ordersOf(t *testing.T, sale string) map[int]client.Order {
+	t.Helper()
+	rows, err := b.Query("SELECT o.id, o.user_id, o.total, i.food_id, i.count "+
+		"FROM orders o JOIN order_items i ON i.order_id = o.id WHERE o.id LIKE ?", sale+"%")
 	stand.Must(t, err)
 	defer rows.Close()
 	byUser := map[int]client.Order{}
@@ -60,16 +66,22 @@ func (b *books) orders(t *testing.T) map[int]client.Order {
 // await waits until the tables hold as many orders as wanted and compares all of them.
 func (b *books) await(t *testing.T, want map[int]client.Order) {
 	t.Helper()
+	b.awaitOf(t, "", want)
+}
+
+// awaitOf is await for the orders of a sale.
+func (b *books) awaitOf(t *testing.T, sale string, want map[int]client.Order) {
+	t.Helper()
 	polltest.Until(t, fmt.Sprintf("%d orders in the database", len(want)), func() bool {
 		var n int
-		return b.QueryRow("SELECT COUNT(*) FROM orders").Scan(&n) == nil && n >= len(want)
+		return b.QueryRow("SELECT COUNT(*) FROM orders WHERE id LIKE ?", sale+"%").Scan(&n) == nil && n >= len(want)
 	})
 	byFood := func(items []client.Item) []client.Item {
 		return slices.SortedFunc(slices.Values(items), func(a, b client.Item) int {
 			return cmp.Compare(a.Food, b.Food)
 		})
 	}
-	got := b.orders(t)
+	got := b.ordersOf(t, sale)
 	if !maps.EqualFunc(got, want, func(x, y client.Order) bool {
 		return x.ID == y.ID && x.Total == y.Total && slices.Equal(byFood(x.Items), byFood(y.Items))
 	}) {
@@ -122,6 +134,7 @@ func TestLedger(t *testing.T) {
 		{"supervisor", testLedgerSupervisorKilled},
 		{"store", testLedgerStoreKilled},
 		{"audit", testLedgerAudit},
+		{"next", testLedgerNextSale},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,6 @@
 // Package export writes the orders of a sale as CSV or as JSON lines: one order a line, for people with a
-// spreadsheet and for programs. It turns orders into text and knows nothing of where they come from or go to;
-// README.md has the formats.
+// spreadsheet and for programs. It turns orders into text and knows nothing of where they come from or go
+// to; README.md has the formats.
 package export
 
 import (
@@ -76,11 +76,12 @@ func (b *Book) appendRow(dst []byte, order *redisx.Order) []byte {
 	return append(appendTime(dst, order.Placed), "\r\n"...)
 }
 
-// formulaStarts are the characters with which a spreadsheet takes a field for a formula (OWASP, CSV Injection).
+// formulaStarts are the characters with which a spreadsheet takes a field for a formula (OWASP, CSV
+// Injection).
 const formulaStarts = "=+-@\t\r\n＝＋－＠"
 
-// appendField appends a text as a field of CSV. What a spreadsheet would take for a formula gets an apostrophe
-// in front.
+// appendField appends a text as a field of CSV. What a spreadsheet would take for a formula gets an
+// apostrophe in front.
 func appendField(dst []byte, text string) []byte {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	first, _ := utf8.DecodeRuneInString(text)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,7 +24,8 @@ var order = redisx.Order{User: 7, Items: []redisx.Item{{Food: 3, Count: 2}, {Foo
 	Placed: time.Date(2026, 11, 22, 10, 0, 0, 5_000_000, time.UTC)}
 
 func TestCSV(t *testing.T) {
-	if head := string(book(CSV, "").AppendHead(nil)); head != "order_id,user_id,user_name,items,total,placed_at\r\n" {
+	const want = "order_id,user_id,user_name,items,total,placed_at\r\n"
+	if head := string(book(CSV, "").AppendHead(nil)); head != want {
 		t.Errorf("head %q", head)
 	}
 	for name, field := range map[string]string{
@@ -115,5 +117,77 @@ func TestWriteFile(t *testing.T) {
 	check("another")
 	if err := WriteFile(filepath.Join(path, "below"), func(io.Writer) error { return nil }); err == nil {
 		t.Error("a file below a file is written")
+	}
+}
+
+// A link stays where it is, and the file behind it is replaced; a pipe is written to.
+func TestWriteFileKeepsLinksAndPipes(t *testing.T) {
+	dir := t.TempDir()
+	file, link, broken := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "broken")
+	put := func(path string) error {
+		return WriteFile(path, func(w io.Writer) error {
+			_, err := io.WriteString(w, "whole")
+			return err
+		})
+	}
+	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o600), os.Symlink("file", link),
+		os.Symlink("nothing", broken)); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(link); err != nil {
+		t.Error(err)
+	}
+	if to, err := os.Readlink(link); err != nil || to != "file" {
+		t.Errorf("the link is %q, %v", to, err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "whole" {
+		t.Errorf("the file behind the link is %q, %v", text, err)
+	}
+	if err := put(broken); err == nil || !strings.HasSuffix(err.Error(), "it is a symbolic link to nothing") {
+		t.Errorf("a link to nothing: %v", err)
+	}
+	if err := put(dir); err == nil {
+		t.Error("a folder is written")
+	}
+
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that no open of it waits for the other
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := put(pipe); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != os.ModeNamedPipe {
+		t.Fatalf("in the place of the pipe there is %v, %v", info, err)
+	}
+	text := make([]byte, 10)
+	if n, err := reader.Read(text); err != nil || string(text[:n]) != "whole" {
+		t.Errorf("from the pipe comes %q, %v", text[:n], err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 4 {
+		t.Errorf("the folder holds %v, %v", entries, err)
+	}
+}
+
+// The README shows both formats as they are.
+func TestReadmeShowsFormats(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := redisx.Order{User: 2, Items: []redisx.Item{{Food: 1, Count: 2}, {Food: 3, Count: 1}},
+		Placed: time.Date(2026, 11, 22, 10, 0, 0, 123_000_000, time.UTC)}
+	for _, format := range []Format{CSV, JSONLines} {
+		b := Book{Format: format, Sale: "zv2hq6ya", Prices: []int64{12, 5, 21},
+			Name: func(uint32) []byte { return []byte("user2") }}
+		text := strings.ReplaceAll(string(b.Append(b.AppendHead(nil), &order)), "\r\n", "\n")
+		if !strings.Contains(string(readme), "```\n"+text+"```\n") {
+			t.Errorf("the README does not show\n%s", text)
+		}
 	}
 }

@@ -4,13 +4,55 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
 
 // WriteFile has write make a file of mode 0600 (it holds people's names), all or nothing: under its name there
-// is the whole text, safe on disk, or what was there before. Half a text never stands there.
-func WriteFile(path string, write func(io.Writer) error) (err error) {
+// is the whole text, safe on disk, or what was there before. Half a text never stands there. A symbolic link
+// stays, and the file behind it is replaced. What is there and is no regular file, such as a pipe or a device,
+// is written to as it is.
+func WriteFile(path string, write func(io.Writer) error) error {
+	target, err := filepath.EvalSymlinks(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && isLink(path):
+		return fmt.Errorf("cannot write %s: it is a symbolic link to nothing", path)
+	case errors.Is(err, fs.ErrNotExist):
+		return replace(path, write)
+	case err != nil:
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	info, err := os.Stat(target)
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	case info.Mode().IsRegular():
+		return replace(target, write)
+	}
+	return writeInto(target, write)
+}
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().Type() == fs.ModeSymlink
+}
+
+// writeInto writes to something that is no regular file.
+func writeInto(path string, write func(io.Writer) error) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	err = write(file)
+	if closing := file.Close(); err == nil && closing != nil {
+		err = fmt.Errorf("cannot write %s: %w", path, closing)
+	}
+	return err
+}
+
+// replace writes a regular file beside the one that is there, and puts it in its place.
+func replace(path string, write func(io.Writer) error) (err error) {
 	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)

@@ -81,6 +81,9 @@ func TestGuide(t *testing.T) {
 	s.checkList(t)
 	s.trial(t)
 	s.watch(t)
+	if out := s.desk(t, "sale"); !strings.Contains(out, `"state":"open"`) {
+		t.Errorf("the sale is not open again:\n%s", out)
+	}
 	s.upgrade(t)
 	s.desk(t, "backup")
 	orders := s.countOrders(t)
@@ -89,11 +92,6 @@ func TestGuide(t *testing.T) {
 	}
 	s.loseRedis(t, orders)
 	s.desk(t, "nginx")
-	s.desk(t, "after")
-	listed := strings.Count(stand.ReadFile(t, s.glob(t, "orders-*.json")), `"user_id"`)
-	if n := s.countOrders(t); listed != n {
-		t.Errorf("the list has %d orders, Redis %d", listed, n)
-	}
 	s.nextSale(t)
 	s.desk(t, "check")
 	s.keepSecondSale(t)
@@ -107,7 +105,7 @@ func (s *site) trial(t *testing.T) {
 		t.Errorf("%d orders in the trial, want 1000", n)
 	}
 	s.deskFails(t, "check") // a sale with orders is none that begins
-	s.nextSale(t)
+	s.putAway(t)
 	s.desk(t, "check")
 }
 
@@ -250,18 +248,44 @@ func (s *site) loseRedis(t *testing.T, orders int) {
 	s.awaitReady(t)
 }
 
-// nextSale puts the sale away and opens another one.
+// nextSale ends the sale and opens the next one, with one more food, beside its orders.
 func (s *site) nextSale(t *testing.T) {
+	t.Helper()
+	last, orders := s.setting(t, "SALE"), s.countOrders(t)
+	s.deskFails(t, "next") // it is not closed
+	for range 2 {
+		s.desk(t, "after")
+	}
+	list := s.path("orders-" + last + ".csv")
+	if listed := strings.Count(stand.ReadFile(t, list), "\r\n") - 1; listed != orders {
+		t.Errorf("the list has %d orders, Redis %d", listed, orders)
+	}
+	stand.WriteFile(t, s.path("foods.csv"), stand.ReadFile(t, s.path("foods.csv"))+"51,500,9\n")
+	s.desk(t, "next")
+	s.deskFails(t, "next") // once
+	s.desk(t, "servers")
+	if id := s.setting(t, "SALE"); id == last || s.countOrders(t) != 0 {
+		t.Errorf("sale %q after %q, with %d orders", id, last, s.countOrders(t))
+	}
+	again := run(t, s.desktop, s.env, "bash", "-c", s.place("set -a; . ./flashsale.env; export CATALOG_DIR=.; "+
+		"./flashsale sale export -sale "+last))
+	if kept := strings.Count(again, "\r\n") - 1; kept != orders {
+		t.Errorf("%d orders are kept, want %d", kept, orders)
+	}
+}
+
+// putAway puts the sale away and opens another one.
+func (s *site) putAway(t *testing.T) {
 	t.Helper()
 	last := s.setting(t, "SALE")
 	home := s.tree(s.machine("13")) + "/root"
 	stand.Must(t, os.Rename(home, home+"-away")) // a server that ssh does not reach
-	s.deskFails(t, "next")
+	s.deskFails(t, "away")
 	stand.Must(t, os.Rename(home+"-away", home))
-	s.desk(t, "next")
+	s.desk(t, "away")
 	before := stand.ReadFile(t, s.path("flashsale.env"))
 	stand.WriteFile(t, s.path("flashsale.env"), before+"SALE="+last+"\n") // as if it had failed at its end
-	s.desk(t, "next")
+	s.desk(t, "away")
 	if text := stand.ReadFile(t, s.path("flashsale.env")); strings.Contains(text, "SALE=") {
 		t.Errorf("the settings still name a sale:\n%s", text)
 	}

@@ -48,8 +48,9 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 		// it takes the last users first
 		"-concurrency", strconv.Itoa(s.setup.load()), "-orders", strconv.Itoa(users - reserved),
 		"-timeout", giveUp.String(), "-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock)}
+	report := fmt.Sprintf("bench-%d.json", len(s.earlier))
 	run, err := stand.Program{Path: path, Args: args, Env: saleEnv,
-		Stdout: filepath.Join(s.folder, "bench.json"), Log: filepath.Join(s.folder, "bench.log")}.Start()
+		Stdout: filepath.Join(s.folder, report), Log: filepath.Join(s.folder, "bench.log")}.Start()
 	return &load{run}, err
 }
 

@@ -118,23 +118,32 @@ func moment(dice *rand.Rand, most time.Duration) time.Duration {
 
 // judge compares what was seen with what is promised.
 func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
-	r.orders, r.unknown = rep.Load.Placed, rep.Load.Unknown
 	r.resumed, r.mayLose, r.placed = s.resumed, s.mayLose, s.placed
 	r.memory, r.goroutines = watch.memory, watch.goroutines
-	r.judgeAudit(rep)
+	for _, earlier := range s.earlier {
+		r.judgeLoad(s, earlier)
+	}
+	r.judgeLoad(s, rep)
 	r.judgeProbes(s.probes)
+	if r.slowest > answerMax {
+		r.fail("an answer took %v, promised is %v", r.slowest, answerMax)
+	}
+	if r.resumed > resumeMax {
+		r.fail("service was back %v after the fault, promised is %v", r.resumed, resumeMax)
+	}
+	r.failures = append(r.failures, watch.excess()...)
+}
+
+// judgeLoad judges what bench reports of a load.
+func (r *result) judgeLoad(s *stack, rep *benchReport) {
+	r.orders, r.unknown = r.orders+rep.Load.Placed, r.unknown+rep.Load.Unknown
+	r.judgeAudit(rep)
 	if !r.drill.freezes {
 		for _, step := range rep.Load.Latency {
 			if step.Step != "flow" { // that is from the intended start, through all steps
 				r.slowest = max(r.slowest, time.Duration(step.Max)*time.Microsecond)
 			}
 		}
-	}
-	if r.slowest > answerMax {
-		r.fail("an answer took %v, promised is %v", r.slowest, answerMax)
-	}
-	if r.resumed > resumeMax {
-		r.fail("service was back %v after the fault, promised is %v", r.resumed, resumeMax)
 	}
 	if !r.drill.drops {
 		for _, fault := range rep.Load.Faults {
@@ -144,7 +153,6 @@ func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
 	if r.drill.healthy || r.drill.bearable {
 		r.judgeHealth(s.probes, rep)
 	}
-	r.failures = append(r.failures, watch.excess()...)
 }
 
 // judgeHealth allows no 5xx: nothing is broken, or not for long, so no answer may be one.
@@ -170,7 +178,7 @@ func (r *result) judgeAudit(rep *benchReport) {
 		allowed := 0
 		switch check.Name {
 		case audit.Acknowledged:
-			known, r.lost, allowed = true, check.Violations, r.mayLose
+			known, r.lost, allowed = true, r.lost+check.Violations, r.mayLose
 		case audit.Unexpected:
 			found, allowed = check.Violations, r.placed
 		}

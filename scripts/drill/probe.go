@@ -25,6 +25,7 @@ const (
 // comes or goes by that.
 type probe struct {
 	shopper *shopper
+	asking  sync.Mutex // held during a round
 	// raised when the server is frozen and when it goes on: odd while no answer is promised
 	frozen atomic.Int64
 
@@ -76,7 +77,9 @@ func (p *probes) stop() {
 
 func (p *probe) run(ctx context.Context) {
 	for ctx.Err() == nil {
+		p.asking.Lock()
 		p.round(ctx)
+		p.asking.Unlock()
 		pause(ctx, probePace)
 	}
 }
@@ -147,6 +150,22 @@ func (p *probe) count(change func()) {
 func (p *probe) spare() (resume func()) {
 	p.frozen.Add(1)
 	return func() { p.frozen.Add(1) }
+}
+
+// rest has the probes of some servers ask nothing. Each of the results prepares one of them for the sale
+// that is there then, and has it go on.
+func (p *probes) rest(servers ...*server) (resume []func() error) {
+	for _, one := range p.list {
+		if !slices.ContainsFunc(servers, func(s *server) bool { return s.address == one.shopper.Address }) {
+			continue
+		}
+		one.asking.Lock()
+		resume = append(resume, func() error {
+			defer one.asking.Unlock()
+			return one.shopper.prepare()
+		})
+	}
+	return resume
 }
 
 // sum adds up a number of all probes.

@@ -74,6 +74,7 @@ type stack struct {
 	servers []*server
 	probes  *probes
 	load    *load
+	earlier []*benchReport // of the loads before this one
 	alarms  *alarms
 
 	mu      sync.Mutex    // two faults of a pair write what follows

@@ -1,0 +1,126 @@
+package e2e
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"flashsale/internal/client"
+	"flashsale/internal/stand"
+)
+
+// saleCommand runs flashsale sale and returns its exit code and what it prints.
+func saleCommand(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	p := launch(t, module, nil, append([]string{"sale"}, args...)...)
+	code = p.ExitCode(t)
+	return code, stand.ReadFile(t, p.Stdout), stand.ReadFile(t, p.Log)
+}
+
+// saleDone runs flashsale sale, which must succeed, and returns what it prints.
+func saleDone(t *testing.T, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := saleCommand(t, args...)
+	if code != 0 {
+		t.Fatalf("flashsale sale %q: exit code %d\n%s%s", args, code, stdout, stderr)
+	}
+	return stdout
+}
+
+// saleRefused runs flashsale sale, which must end with this code and message.
+func saleRefused(t *testing.T, code int, want string, args ...string) {
+	t.Helper()
+	if got, _, stderr := saleCommand(t, args...); got != code || !strings.Contains(stderr, want) {
+		t.Errorf("flashsale sale %q: exit code %d, want %d\n got %swant %s", args, got, code, stderr, want)
+	}
+}
+
+// sold reads an export in CSV: pieces by food, by order id.
+func readExport(t *testing.T, text string) map[string]map[int]int {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	stand.Must(t, err)
+	orders := map[string]map[int]int{}
+	for _, row := range rows[1:] {
+		items := map[int]int{}
+		for _, item := range strings.Fields(row[3]) {
+			var food, count int
+			if _, err := fmt.Sscanf(item, "%d=%d", &food, &count); err != nil {
+				t.Errorf("row %q: %v", row, err)
+			}
+			items[food] += count
+		}
+		if _, twice := orders[row[0]]; twice || len(items) == 0 {
+			t.Errorf("row %q: twice %v, items %v", row, twice, items)
+		}
+		orders[row[0]] = items
+	}
+	return orders
+}
+
+// A sale is run from a terminal, with the store of its own server, beside that server and without it.
+func TestSaleCommand(t *testing.T) {
+	t.Parallel()
+	stand.Need(t, "redis-server")
+	args := []string{"-workers", "1", "-users", "20", "-foods", "3", "-stock", "5"}
+	s := setup{args: args}.serve(t)
+	of := append([]string{"-data", s.Data}, args...)
+	run := func(verb string, more ...string) []string { return append(append([]string{verb}, of...), more...) }
+	first := s.Sale(t)
+	c := s.client(t)
+	_, err := c.Buy(2, item(1, 2), item(3, 1))
+	stand.Must(t, err)
+
+	if status := saleDone(t, run("status")...); !strings.HasPrefix(status, "sale "+first+": open\n") ||
+		!strings.Contains(status, "\n  pieces     12 left, 3 sold (0 restocked)\n  orders     1\n") {
+		t.Errorf("status\n%s", status)
+	}
+	if out := saleDone(t, run("pause")...); !strings.HasPrefix(out, "sale "+first+": paused\n") {
+		t.Errorf("pause prints %s", out)
+	}
+	if _, err := c.Buy(3, item(1, 1)); !client.IsRefused(err, 403, "SALE_PAUSED") {
+		t.Errorf("an order while the sale is paused: %v", err)
+	}
+	saleDone(t, run("open")...)
+	saleRefused(t, 1, "-at must be a time to come", run("open", "-at", "2020-01-01T00:00:00Z")...)
+	saleRefused(t, 1, "the sale is not closed; run flashsale sale close, then export, or add -force", run("new")...)
+	saleRefused(t, 2, "redis holds another sale", run("close", "-sale", "aaaaaaaa")...)
+	saleRefused(t, 2, "redis holds a sale of other foods", run("status", "-foods", "4")...)
+	saleRefused(t, 2, "say status, open, pause, close, export or new", "begin")
+	saleDone(t, run("close")...)
+	saleRefused(t, 1, "run flashsale sale export -o FILE, or add -force", run("new")...)
+
+	s.End(t)
+	file := filepath.Join(t.TempDir(), "orders.csv")
+	saleDone(t, run("export", "-o", file)...)
+	csv := regexp.MustCompile(`^order_id,user_id,user_name,items,total,placed_at\r\n` + first +
+		`-2,2,user2,1=2 3=1,\d+,\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\r\n$`)
+	if text := stand.ReadFile(t, file); !csv.MatchString(text) {
+		t.Errorf("the export is %q", text)
+	}
+	var line struct {
+		ID       string
+		User     int `json:"user_id"`
+		Username string
+		Total    int
+	}
+	stand.Must(t, json.Unmarshal([]byte(saleDone(t, run("export", "-format", "jsonl")...)), &line))
+	if line.ID != first+"-2" || line.User != 2 || line.Username != "user2" || line.Total == 0 {
+		t.Errorf("the export as JSON is %+v", line)
+	}
+	second := openNext(t, of...)
+	if kept := saleDone(t, run("export", "-sale", first)...); !csv.MatchString(kept) {
+		t.Errorf("the export of the sale before is %q", kept)
+	}
+	s = setup{data: s.Data, args: args}.serve(t)
+	if s.Sale(t) != second {
+		t.Errorf("the server joins sale %s, want %s", s.Sale(t), second)
+	}
+	if r, err := s.client(t).Buy(2, item(1, 1)); err != nil || r != second+"-2" {
+		t.Errorf("an order of the same user in the next sale: %v, %v", r, err)
+	}
+}

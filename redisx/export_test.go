@@ -1,0 +1,90 @@
+package redisx
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// An export counts when the sale was closed from its begin to its end.
+func TestExportCounts(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := open(t, cfg, 5, 5)
+		in := Exported{Start: 10, Prices: []int64{1, 2}}
+		count := func(between func(), want bool) {
+			t.Helper()
+			e, err := BeginExport(t.Context(), cfg, s.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			between()
+			if counts, err := e.End(t.Context(), in); err != nil || counts != want {
+				t.Errorf("the export counts: %v, %v; want %v", counts, err, want)
+			}
+			if there := rawString(t, cfg, "HEXISTS", saleKey, "exported"); there != flag(want) {
+				t.Errorf("exported is in the marker: %s, want %s", there, flag(want))
+			}
+		}
+		count(func() {}, false)
+		count(func() { closeSale(t, cfg) }, false) // it was open when the export began
+		change := func(state State) {
+			t.Helper()
+			if _, err := s.Change(Change{By: "root", State: state}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		count(func() { change(StateOpen) }, false)
+		change(StateClosed)
+		count(func() { change(StateOpen); change(StateClosed) }, false)
+		count(func() {
+			if _, err := BeginExport(t.Context(), cfg, s.ID()); err != nil { // another one, which breaks off
+				t.Fatal(err)
+			}
+		}, true)
+		change(StateOpen)
+		if there := rawString(t, cfg, "HEXISTS", saleKey, "exported"); there != "0" {
+			t.Error("an export counts after the sale was opened again")
+		}
+		if _, err := BeginExport(t.Context(), cfg, "aaaaaaaa"); !errors.Is(err, ErrSaleGone) {
+			t.Errorf("an export of a sale that is not there: %v", err)
+		}
+	})
+}
+
+// An export without an order does not count, nor does one after which a server of an older version, which
+// knows no gate, has sold. Pieces that were restocked change nothing.
+func TestExportHasAllPieces(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := sold(t, cfg, 3)
+		if _, _, err := s.Restock(Restock{By: "root", Food: 2, Add: -2}); err != nil {
+			t.Fatal(err)
+		}
+		e, err := BeginExport(t.Context(), cfg, s.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := Exported{Orders: 2, Pieces: 2, Start: 13, Prices: []int64{10, 20}}
+		counts, err := e.End(t.Context(), in)
+		const want = ": 3 pieces sold, 2 in the export"
+		if !errors.Is(err, ErrOtherPieces) || counts || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("an export without an order: %v, %v", counts, err)
+		}
+		refused := func(want error) {
+			t.Helper()
+			if _, _, err := OpenNext(t.Context(), cfg, nextOf(s.ID())); !errors.Is(err, want) {
+				t.Errorf("error %v, want %v", err, want)
+			}
+		}
+		refused(ErrNotExported)
+		exported(t, cfg, s.ID(), 3)
+		if _, _, err := s.Restock(Restock{By: "root", Food: 1, Add: 7}); err != nil {
+			t.Fatal(err)
+		}
+		raw(t, cfg, nil, "HINCRBY", stockPrefix+s.ID(), "2", "-1")
+		refused(ErrSoldSince)
+		raw(t, cfg, nil, "HINCRBY", stockPrefix+s.ID(), "2", "1")
+		if _, own, err := OpenNext(t.Context(), cfg, nextOf(s.ID())); err != nil || !own {
+			t.Errorf("own %v, %v", own, err)
+		}
+	})
+}

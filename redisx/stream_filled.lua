@@ -1,0 +1,13 @@
+-- Notes that no order from before the ledger was switched on is missing in it. Changes nothing of another sale.
+--
+-- KEYS[1]  the marker: hash id, ledger
+-- ARGV[1]  id of the sale that must be there: string
+--
+-- Returns 1  noted
+--         0  there is no such sale: nothing is changed
+local marker, id = KEYS[1], ARGV[1]
+local NO_SALE, NOTED = 0, 1
+
+if redis.call('HGET', marker, 'id') ~= id then return NO_SALE end
+redis.call('HSET', marker, 'ledger', 'on')
+return NOTED
