@@ -9,9 +9,9 @@ func (p *tab) module(name, statements string) string {
 		statements + `})())`)
 }
 
-// TestModules runs the parts of the page that have logic of their own, where they run: in a browser.
-func TestModules(t *testing.T) {
-	p := newBrowser(t).open(t, newShop(t, 4, 10).Address, "live")
+// modules runs the parts of the page that have logic of their own, where they run: in a browser.
+func modules(t *testing.T, s *shop) {
+	p := open(t, s.Address, "live")
 	for _, test := range []struct{ name, module, statements, want string }{
 		{"a stream is the same in any pieces", "sse", `
 			const text = ": hello\r\nretry: 250\nid: 7\nevent: sale\ndata: {\"a\":1}\n\n" +
@@ -70,8 +70,8 @@ func TestModules(t *testing.T) {
 }
 
 // A second that comes twice after a reconnect counts once, and one that is missing has no value.
-func TestPaceIsKeptBySeconds(t *testing.T) {
-	p := newBrowser(t).open(t, newShop(t, 4, 10).Address, "live")
+func paceIsKeptBySeconds(t *testing.T, s *shop) {
+	p := open(t, s.Address, "live")
 	got := p.module("store", `
 		const follow = { history: { from: 100, orders: [1, 2, 3] } };
 		const pace = (t, orders, refused = {}) =>

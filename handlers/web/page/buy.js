@@ -26,7 +26,7 @@ export function start() {
   byId("food-available").addEventListener("change", filter);
   byId("foods").addEventListener("click", (event) => {
     const step = event.target.closest("button")?.dataset;
-    if (step?.food) {
+    if (step?.food && event.target.closest("[aria-disabled=true]") === null) {
       change(Number(step.food), Number(step.count));
     }
   });
@@ -76,7 +76,7 @@ function build(list) {
     const count = make("output", {}, "0");
     const row = make("li", { "data-food": food.id },
       make("div", { class: "what" }, make("strong", {}, `Food ${food.id}`), stock),
-      make("span", { class: "price" }, make("span", { class: "unseen" }, "Price "), number(food.price)),
+      make("span", { class: "price" }, number(food.price), make("small", { class: "muted" }, "each")),
       make("div", { class: "stepper" }, less, count, more));
     return { ...food, row, stockText: stock, less, more, countText: count };
   });
@@ -113,14 +113,17 @@ const priceOf = (food) => foods[food - 1]?.price ?? 0;
 const line = (food, count) => make("li", {}, make("span", {}, `${count} × food ${food}`),
   make("b", {}, number(count * priceOf(food))));
 
+// turnOff has a button do nothing, or something again. It is not disabled: it would lose the keyboard's focus.
+const turnOff = (button, off) => button.setAttribute("aria-disabled", off);
+
 function showCart() {
   byId("cart-open").hidden = order !== null;
   byId("receipt").hidden = order === null;
   for (const food of foods) {
     const count = countOf(food.id);
     setText(food.countText, count);
-    food.less.disabled = busy || order !== null || count === 0;
-    food.more.disabled = busy || order !== null || pieces() >= piecesMax;
+    turnOff(food.less, order !== null || count === 0);
+    turnOff(food.more, order !== null || pieces() >= piecesMax);
   }
   if (order) {
     showReceipt();
@@ -152,7 +155,7 @@ export function tick() {
   setText(byId("buy-state"), state === "open" ? ["The sale is open", left].filter(Boolean).join(", ") :
     left ? `The sale ${left}` : `The sale is ${state}`);
   const button = byId("order");
-  button.disabled = state !== "open" || busy || pieces() === 0;
+  button.disabled = state !== "open" || pieces() === 0;
   setText(button, busy ? "One moment…" : state === "open" ? "Order" :
     state === "scheduled" && next ? `Opens in ${span(next.at - at)}` : orderTexts[state] ?? "Order");
 }
@@ -195,7 +198,14 @@ const change = (food, count) => act(async () => {
   announce(`${pieces()} of ${piecesMax} pieces in the cart`);
 });
 
-const placeOrder = () => act(async () => {
+async function placeOrder() {
+  await act(sendOrder);
+  if (order) {
+    byId("receipt-title").focus({ preventScroll: true }); // the button that had the focus is gone
+  }
+}
+
+async function sendOrder() {
   try {
     await api.insist("POST", "/orders", { cart_id: api.session.cart }, (attempt) => tell(message(), "",
       `No answer yet. Asking again for the same order, attempt ${attempt + 1}: it is placed once at most.`));
@@ -209,4 +219,4 @@ const placeOrder = () => act(async () => {
   if (order && message().dataset.kind !== "bad") {
     tell(message(), "good", "Your order is placed.");
   }
-});
+}

@@ -41,12 +41,14 @@ export function bars(list, entries, format) {
   }));
 }
 
-// ask opens the dialog for a dangerous act and resolves to whether it was confirmed.
-export function ask(title, text, act) {
+// ask opens the dialog for an act and resolves to whether it was confirmed. An act that takes something away from
+// buyers is dangerous and looks so. The focus is on Cancel.
+export function ask(title, text, act, dangerous = false) {
   const dialog = byId("confirm");
   setText(byId("confirm-title"), title);
   setText(byId("confirm-text"), text);
   setText(byId("confirm-yes"), act);
+  byId("confirm-yes").className = dangerous ? "primary danger" : "primary";
   dialog.returnValue = "no";
   dialog.showModal();
   return new Promise((resolve) => {
