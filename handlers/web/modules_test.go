@@ -52,6 +52,19 @@ func modules(t *testing.T, s *shop) {
 			for (const late of [5000, 40000, 0, 20000]) m.learn(told(late));
 			const error = m.now() - Date.now() - 3600000;
 			return error > -1000 && error < 4000 || error;`, `true`},
+		{"each question gets its own answer", "dom", `
+			const dialog = m.byId("confirm");
+			const later = () => new Promise((resolve) => { setTimeout(resolve, 20); });
+			const answers = [];
+			for (const [first, second] of [["no", "yes"], ["yes", "no"]]) {
+				const one = m.ask("1", "", "");
+				dialog.close(first);
+				const two = m.ask("2", "", "");
+				await later(); // the first closing is told when the dialog is open again
+				dialog.close(second);
+				answers.push(await one, await two);
+			}
+			return answers;`, `[false,true,true,false]`},
 		{"a list of any length is split into its objects", "orders", `
 			const text = '[{"id":"a","items":[{"n":1},{"n":2}]},{"id":"}{\\"\\\\","items":[]}]\n{"id":"c"}\n';
 			const split = (size) => {

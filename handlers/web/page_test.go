@@ -127,6 +127,7 @@ func TestRootPausesAndRestocks(t *testing.T) {
 	p.until("food 2 sold out",
 		`document.querySelector('#foods li[data-food="2"]')?.textContent.includes("sold out") ?? false`)
 	p.click(`#foods li[data-food="2"] button[data-count="1"]`)
+	p.untilText("cart-items", "1 × food 2 sold out")
 	p.click("#order:not(:disabled)")
 	p.untilText("buy-message", "There are not enough pieces left.")
 	p.untilText("buy-message", "食物库存不足")

@@ -110,8 +110,15 @@ function filter() {
 }
 
 const priceOf = (food) => foods[food - 1]?.price ?? 0;
-const line = (food, count) => make("li", {}, make("span", {}, `${count} × food ${food}`),
+const line = (food, count, note = "") => make("li", {},
+  make("span", {}, `${count} × food ${food}`, make("strong", { class: "lack" }, note)),
   make("b", {}, number(count * priceOf(food))));
+
+// lack tells why pieces in the cart cannot be had.
+function lack(food, count) {
+  const stock = foods[food - 1]?.stock ?? count;
+  return stock >= count ? "" : stock > 0 ? ` only ${number(stock)} left` : " sold out";
+}
 
 // turnOff has a button do nothing, or something again. It is not disabled: it would lose the keyboard's focus.
 const turnOff = (button, off) => button.setAttribute("aria-disabled", off);
@@ -130,7 +137,7 @@ function showCart() {
     return;
   }
   const items = cart();
-  byId("cart-items").replaceChildren(...items.map(({ food, count }) => line(food, count)));
+  byId("cart-items").replaceChildren(...items.map(({ food, count }) => line(food, count, lack(food, count))));
   byId("cart-empty").hidden = items.length > 0;
   setText(byId("cart-total"), number(items.reduce((sum, { food, count }) => sum + count * priceOf(food), 0)));
   tick();

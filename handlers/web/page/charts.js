@@ -52,7 +52,7 @@ export function chart(element, { bars = false, onPoint = () => {} } = {}) {
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false } },
     scales: { y: { range: (_, least, most) => [0, Math.max(4, (most ?? 0) * 1.1)] } },
-    axes: [axis({ space: 90, size: 26, gap: 6, values: times }), axis({ size: 48, values: whole })],
+    axes: [axis({ space: 90, size: 26, gap: 6, values: times }), axis({ size: 48, space: 44, values: whole })],
     series: [{}, {
       stroke: () => colour("--accent"),
       fill: () => colour("--accent-tint"),

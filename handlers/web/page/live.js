@@ -98,7 +98,7 @@ function showPace(known) {
   byId("pace-chart").setAttribute("aria-label", `Orders per second over the last ten minutes: now ${pace.orders}, ` +
     `at most ${Math.max(0, ...known.orders)}`);
   setText(byId("rate"), number(pace.orders));
-  setText(byId("peak"), `${number(Math.max(0, ...known.orders))} at most`);
+  setText(byId("peak"), `Peak ${number(Math.max(0, ...known.orders))}`);
   setText(byId("scope"), scopes[pace.orders_of] ?? scopes.sale);
   setText(byId("p50"), latency(pace.p50_ms));
   setText(byId("p99"), latency(pace.p99_ms));
