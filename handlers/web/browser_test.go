@@ -123,12 +123,18 @@ func (p *tab) listen(event any) {
 	}
 }
 
-// run performs actions, within patience.
+// run performs actions, within patience. Where an element was replaced before it could be touched, they are
+// performed again.
 func (p *tab) run(actions ...action) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	if err := chromedp.Do(ctx, actions...); err != nil {
+	var err error
+	_ = polltest.Await(ctx, "action", patience, func() bool {
+		err = chromedp.Do(ctx, actions...)
+		return err == nil || !strings.Contains(err.Error(), "Could not find node")
+	})
+	if err != nil {
 		p.shoot("failed")
 		p.t.Fatal(err)
 	}

@@ -104,8 +104,10 @@ func keyboard(t *testing.T, s *shop) {
 	more := chromedp.CSS(`#foods li[data-food="2"] button[data-count="1"]`)
 	p.run(chromedp.Focus(more), chromedp.KeyEvent(" "))
 	p.untilText("cart-items", "1 × food 2")
+	p.run(chromedp.KeyEvent(" ")) // the focus is still there
+	p.untilText("cart-items", "2 × food 2")
 	p.until("what a screen reader says", `document.getElementById("announcer").textContent ===
-		"1 of 3 pieces in the cart"`)
+		"2 of 3 pieces in the cart"`)
 	p.run(chromedp.Focus(chromedp.CSS("#order")), chromedp.KeyEvent("\r"))
 	p.untilText("receipt-id", s.Sale(t)+"-5")
 }

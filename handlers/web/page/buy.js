@@ -66,7 +66,13 @@ export async function show() {
   }
 }
 
+// build makes the list of foods, unless it is there: the keyboard's focus may be in it.
 function build(list) {
+  const same = ({ id, price }, i) => id === foods[i].id && price === foods[i].price;
+  if (list.length === foods.length && list.every(same)) {
+    showStock();
+    return;
+  }
   foods = list.map((food) => {
     const stock = make("span", { class: "muted stock" });
     const less = make("button", { type: "button", "data-food": food.id, "data-count": -1,
