@@ -240,7 +240,7 @@ func TestAccessLogOverTLS(t *testing.T) {
 	s.cfg.AccessLog = log
 	address, trust, _ := s.encrypted(t)
 	over := *s
-	over.client = &http.Client{Transport: checkedTransport{t,
+	over.client = &http.Client{Transport: checkedTransport{
 		&http.Transport{TLSClientConfig: trust}}}
 	t.Cleanup(over.client.CloseIdleConnections)
 	over.base = "https://" + address

@@ -12,9 +12,11 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/handlers/web"
 	"flashsale/internal/apitest"
 	"flashsale/internal/blocklist"
 	"flashsale/internal/limits"
+	"flashsale/internal/live"
 	"flashsale/internal/logtest"
 	"flashsale/internal/repeats"
 	"flashsale/internal/traffic"
@@ -22,13 +24,6 @@ import (
 )
 
 var update = flag.Bool("update", false, "write openapi.json and docs.html")
-
-// Calls and errors that are described and not built yet, sorted.
-var (
-	plannedCalls = []string{"GET /", "GET /admin/log", "GET /live", "GET /sale", "GET /web/:file",
-		"POST /admin/foods/:id/stock", "PUT /admin/sale"}
-	plannedErrors = []string{"SALE_CLOSED", "SALE_NOT_OPEN", "SALE_PAUSED", "SALE_STATE_CONFLICT"}
-)
 
 // described is the description, read once.
 var described = sync.OnceValues(func() (*apitest.Description, error) { return apitest.Parse(description) })
@@ -80,7 +75,8 @@ func TestDescriptionHasRoutes(t *testing.T) {
 	}
 	s := &shop{keys: keys, Server: &Server{cfg: Config{Keys: keys, ServiceToken: "service",
 		Repeats: new(repeats.Counter), VK: VKGroup{Secret: "secret"}, Limits: new(limits.Limiter),
-		Blocklist: new(blocklist.Blocklist), Traffic: new(traffic.Traffic)}}}
+		Blocklist: new(blocklist.Blocklist), Traffic: new(traffic.Traffic), Live: new(live.Hub),
+		Page: new(web.Site)}}}
 	security := map[string][]string{}
 	for _, c := range readDescription(t).Calls() {
 		security[c.Method+" "+describedPattern(c.Path)] = c.Security
@@ -93,12 +89,15 @@ func TestDescriptionHasRoutes(t *testing.T) {
 			continue
 		}
 		delete(security, call)
+		if slices.Contains(is, "") { // a token shows more
+			is = nil
+		}
 		if want := s.admitted(line.access); !slices.Equal(is, want) {
 			t.Errorf("%s: openapi.yaml lets in %q, the server %q", call, is, want)
 		}
 	}
-	if left := slices.Sorted(maps.Keys(security)); !slices.Equal(left, plannedCalls) {
-		t.Errorf("openapi.yaml has more than routes.go: %q, planned are %q", left, plannedCalls)
+	if left := slices.Sorted(maps.Keys(security)); len(left) > 0 {
+		t.Errorf("openapi.yaml has more than routes.go: %q", left)
 	}
 }
 
@@ -154,8 +153,8 @@ func TestDescriptionHasErrors(t *testing.T) {
 				status)
 		}
 	}
-	if codes := slices.Sorted(maps.Keys(left)); !slices.Equal(codes, plannedErrors) {
-		t.Errorf("openapi.yaml has more errors than errors.go: %q, planned are %q", codes, plannedErrors)
+	if codes := slices.Sorted(maps.Keys(left)); len(codes) > 0 {
+		t.Errorf("openapi.yaml has more errors than errors.go: %q", codes)
 	}
 }
 

@@ -42,7 +42,7 @@ func limited(t *testing.T, s *shop, rules string, change func(*Config)) *shop {
 			change(cfg)
 		}
 	})
-	twin.keys, twin.client = s.keys, &http.Client{Transport: checkedTransport{t, &http.Transport{}}}
+	twin.keys, twin.client = s.keys, &http.Client{Transport: checkedTransport{&http.Transport{}}}
 	twin.base = "http://" + twin.listen(t)
 	t.Cleanup(twin.client.CloseIdleConnections)
 	return twin

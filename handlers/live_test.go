@@ -110,7 +110,11 @@ func (s *stream) next() (name, data string) {
 	if len(lines) != 3 || !strings.HasPrefix(lines[1], "id: ") {
 		return lines[0], ""
 	}
-	return strings.TrimPrefix(lines[0], "event: "), strings.TrimPrefix(lines[2], "data: ")
+	name, data = strings.TrimPrefix(lines[0], "event: "), strings.TrimPrefix(lines[2], "data: ")
+	if err := readDescription(s).CheckEvent("/live", name, data); err != nil {
+		s.Error(err)
+	}
+	return name, data
 }
 
 // want reads events, each of which must match, until one of each name has come.

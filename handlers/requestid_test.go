@@ -23,7 +23,7 @@ func (s *shop) overTCP(t *testing.T, change func(*Config)) *shop {
 	t.Helper()
 	s.do(func() { change(&s.cfg) })
 	over := *s
-	over.client = &http.Client{Transport: checkedTransport{t, &http.Transport{}}}
+	over.client = &http.Client{Transport: checkedTransport{&http.Transport{}}}
 	t.Cleanup(over.client.CloseIdleConnections)
 	over.base = "http://" + s.listen(t)
 	return &over
@@ -178,7 +178,7 @@ func TestRequestIDsOverTLS(t *testing.T) {
 	trustLoopback(&s.cfg)
 	address, trust, _ := s.encrypted(t)
 	over := *s
-	over.client = &http.Client{Transport: checkedTransport{t,
+	over.client = &http.Client{Transport: checkedTransport{
 		&http.Transport{TLSClientConfig: trust}}}
 	t.Cleanup(over.client.CloseIdleConnections)
 	over.base = "https://" + address

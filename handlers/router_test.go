@@ -10,6 +10,7 @@ import (
 
 // setTable gives a shop other routes than the contest's.
 func setTable(s *shop) {
+	s.unchecked()
 	show := func(name string, params ...string) func(*fasthttp.RequestCtx, call) {
 		return func(ctx *fasthttp.RequestCtx, c call) {
 			b := fmt.Appendf(nil, `"%s %d`, name, c.user)

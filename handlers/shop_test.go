@@ -58,7 +58,7 @@ func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop
 		tb.Fatal(err)
 	}
 	s := &shop{keys: keys, base: "http://shop", redis: cfg}
-	s.client = &http.Client{Transport: checkedTransport{tb, &http.Transport{
+	s.client = &http.Client{Transport: checkedTransport{&http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return s.dial() }}}}
 	if loop != nil {
 		cfg.Loop = loop
@@ -75,17 +75,14 @@ func snapshotOf(left []int64) redisx.Snapshot {
 		Turn: redisx.Turn{State: redisx.StateOpen, Now: time.Now()}}
 }
 
-// checkedTransport compares every reply with the description of the API. A body is checked when the test has
-// read all of it.
-type checkedTransport struct {
-	tb testing.TB
-	*http.Transport
-}
+// checkedTransport compares every reply with the description of the API. A reply that differs is an error of
+// reading its end.
+type checkedTransport struct{ *http.Transport }
 
 func (c checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	reply, err := c.Transport.RoundTrip(r)
 	if err == nil {
-		reply.Body = &checkedBody{ReadCloser: reply.Body, tb: c.tb, reply: apitest.Reply{Method: r.Method,
+		reply.Body = &checkedBody{ReadCloser: reply.Body, reply: apitest.Reply{Method: r.Method,
 			Target: r.URL.RequestURI(), Status: reply.StatusCode, Header: reply.Header}}
 	}
 	return reply, err
@@ -93,7 +90,6 @@ func (c checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type checkedBody struct {
 	io.ReadCloser
-	tb    testing.TB
 	reply apitest.Reply
 }
 
@@ -101,12 +97,19 @@ func (b *checkedBody) Read(p []byte) (n int, err error) {
 	n, err = b.ReadCloser.Read(p)
 	b.reply.Body = append(b.reply.Body, p[:n]...)
 	if errors.Is(err, io.EOF) {
-		if wrong := readDescription(b.tb).Check(b.reply); wrong != nil {
-			b.tb.Error(wrong)
+		d, wrong := described()
+		if wrong == nil {
+			wrong = d.Check(b.reply)
+		}
+		if wrong != nil {
+			err = wrong
 		}
 	}
 	return n, err
 }
+
+// unchecked has the shop's client take replies that are not described.
+func (s *shop) unchecked() { s.client.Transport = s.client.Transport.(checkedTransport).Transport }
 
 // run serves the listener until the test ends.
 func (s *shop) run(tb testing.TB) {

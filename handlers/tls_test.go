@@ -44,7 +44,7 @@ func TestTLS(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	address, trust, _ := s.encrypted(t)
 	over := *s
-	over.client = &http.Client{Transport: checkedTransport{t,
+	over.client = &http.Client{Transport: checkedTransport{
 		&http.Transport{TLSClientConfig: trust}}}
 	t.Cleanup(over.client.CloseIdleConnections)
 	over.base = "https://" + address

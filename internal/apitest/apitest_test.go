@@ -10,7 +10,7 @@ import (
 // small is a description with one of each thing.
 const small = `
 openapi: 3.1.0
-info: {title: small, version: '1', summary: A shop., description: "All of ` + "`it`" + `.\n\nAnd <more>."}
+info: {title: small, version: '1', summary: A shop., description: "All of ` + "`it`" + `.\n\n    one\n      two\n\nAnd <more>."}
 tags: [{name: sale, description: What a buyer needs.}]
 security: [{token: []}]
 paths:
@@ -36,6 +36,28 @@ paths:
           description: Later.
           headers: {Retry-After: {required: true, schema: {type: integer}}}
           content: {application/json: {schema: {$ref: '#/components/schemas/TOO_BUSY'}}}
+  /foods/new:
+    post:
+      tags: [sale]
+      operationId: invent
+      security: [{}, {token: []}]
+      parameters: [{name: Idempotency-Key, in: header, schema: {type: string, maxLength: 9}, example: k}]
+      requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/Food'}, example: {id: 8}}}}
+      responses:
+        '200':
+          description: What comes.
+          content:
+            application/jsonl: {schema: {type: string}, x-lines: {$ref: '#/components/schemas/Food'}}
+        '404': {$ref: '#/components/responses/NotFound'}
+  /watch:
+    get:
+      tags: [sale]
+      operationId: watch
+      responses:
+        '200':
+          description: Events.
+          content:
+            text/event-stream: {schema: {type: string}, x-events: {food: {$ref: '#/components/schemas/Food'}}}
 x-other-replies:
   '204': {$ref: '#/components/responses/Options'}
   '404': {$ref: '#/components/responses/NotFound'}
@@ -89,6 +111,8 @@ func TestCheck(t *testing.T) {
 		{"GET", "/foods/7", 204, "Content-Type: ", "", ""},
 		{"GET", "/foods/7", 503, "Retry-After: 1", busy, ""},
 		{"GET", "/gone", 404, "", `{"code":"NOT_FOUND","message":"gone"}`, ""},
+		{"POST", "/foods/new", 200, "Content-Type: application/jsonl", "{\"id\":7}\n{\"id\":8}\n", ""},
+		{"GET", "/foods/new", 404, "", `{"code":"NOT_FOUND","message":"gone"}`, ""},
 		{"PUT", "/foods/7", 404, "", busy, ""},
 		{"OPTIONS", "/foods/7", 204, "Content-Type: \nAllow: GET", "", ""},
 
@@ -112,6 +136,9 @@ func TestCheck(t *testing.T) {
 		{"GET", "/foods/7", 200, "", ``, "empty"},
 		{"GET", "/foods/7", 200, "", `{"id":7,"at":"today"}`, "date-time"},
 		{"GET", "/gone", 404, "", `{"code":"NOT_FOUND","message":"Gone"}`, "gone"},
+		{"POST", "/foods/new", 200, "Content-Type: application/jsonl", "{\"id\":7}\n{}\n", "id"},
+		{"POST", "/foods/new", 200, "Content-Type: application/jsonl", "{\"id\":7}\n\n", "empty"},
+		{"GET", "/foods/new", 200, "", `{"id":7}`, "status 200 is not described"},
 	} {
 		r := Reply{Method: test.method, Target: test.target, Status: test.status, Body: []byte(test.body),
 			Header: http.Header{"Date": {"now"}, "Content-Type": {"application/json"}}}
@@ -129,13 +156,34 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func TestCheckEvent(t *testing.T) {
+	d, err := Parse([]byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ path, event, data, want string }{
+		{"/watch", "food", `{"id":7}`, ""},
+		{"/watch?x=1", "food", `{"id":7}`, ""},
+		{"/watch", "food", `{"id":0}`, "minimum"},
+		{"/watch", "food", ``, "empty"},
+		{"/watch", "other", `{"id":7}`, `event "other" is not described`},
+		{"/foods/7", "food", `{"id":7}`, "is not described"},
+		{"/gone", "food", `{"id":7}`, "is not described"},
+	} {
+		err := d.CheckEvent(test.path, test.event, test.data)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	d, err := Parse([]byte(small))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := d.Calls()[0]
-	if len(d.Calls()) != 1 || c.Method != "GET" || c.Path != "/foods/{id}" || c.ID() != "showFood" ||
+	if len(d.Calls()) != 3 || c.Method != "GET" || c.Path != "/foods/{id}" || c.ID() != "showFood" ||
 		len(c.Security) != 1 || c.Security[0] != "token" {
 		t.Errorf("calls %+v", d.Calls())
 	}
@@ -173,10 +221,16 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []string{"<title>small: the API</title>",
-		"<p>All of <code>it</code>.</p><p>And &lt;more&gt;.</p>",
+		"<p>All of <code>it</code>.</p>", "<p>And &lt;more&gt;.</p>",
 		`<a class="path" href="#showFood">/foods/{id}</a>`, "for users · flag -foods", "<code>7</code>",
-		"<code>Retry-After</code>", `<a href="#TOO_BUSY">`, "{&#34;id&#34;:7}", "<code>at</code> string, optional",
-		`<td lang="zh">gone</td>`} {
+		"<code>Retry-After</code>", `<a href="#TOO_BUSY">`, "{&#34;id&#34;:7}",
+		`<tr><td><code>id</code></td><td>integer ≥ 1</td><td></td></tr>`,
+		`<tr><td><code>at</code> <span class="who">optional</span></td><td>time</td><td></td></tr>`,
+		`<pre tabindex="0">curl &#34;$host/foods/7&#34; -H &#34;Access-Token: $token&#34;</pre>`,
+		`<pre tabindex="0">curl &#34;$host/foods/new&#34; -H &#34;Idempotency-Key: $key&#34; --json &#39;{&#34;id&#34;:8}&#39;</pre>`,
+		"for anybody", "<p>Each line is an object:</p>", "<p><code>food</code></p>", "string, at most 9 characters",
+		`<pre tabindex="0">one
+  two</pre>`, `<td lang="zh">gone</td>`} {
 		if !strings.Contains(string(got), part) {
 			t.Errorf("the page has no %q", part)
 		}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pb33f/libopenapi/datamodel/high/base"
 	v3 "github.com/pb33f/libopenapi/datamodel/high/v3"
 	"github.com/pb33f/libopenapi/orderedmap"
 	"go.yaml.in/yaml/v4"
@@ -37,31 +36,43 @@ type (
 	}
 	pageCall struct {
 		ID, Method, Path, Summary, Flag string
+		Curl                            string
 		About                           template.HTML
 		Access                          []string
 		Params                          []param
 		Body                            []content
 		Replies                         []reply
+		Usual                           []string // statuses that are as for any other request
 	}
 	param struct {
-		Name, In, Example string
-		Required          bool
-		About             template.HTML
+		Name, In, Kind, Example string
+		Required                bool
+		About                   template.HTML
 	}
 	reply struct {
 		Status   string
 		Good     bool
 		About    template.HTML
-		Headers  []string
+		Headers  []header
 		Contents []content
 		Codes    []string
+	}
+	header struct {
+		Name  string
+		About template.HTML
 	}
 	content struct {
 		Kind    string
 		Fields  []field
 		Samples []string
+		Events  []event
+		Lines   []field // of each line of a text
 	}
-	field     struct{ Name, Kind string }
+	event struct {
+		Name   string
+		About  template.HTML
+		Fields []field
+	}
 	errorLine struct {
 		Error
 		About template.HTML
@@ -86,13 +97,13 @@ func newPage(d *Description) page {
 		one := tag{Name: t.Name, About: toHTML(t.Description)}
 		for _, c := range d.calls {
 			if c.operation.Tags[0] == t.Name {
-				one.Calls = append(one.Calls, newPageCall(c))
+				one.Calls = append(one.Calls, d.newPageCall(c))
 			}
 		}
 		p.Tags = append(p.Tags, one)
 	}
 	for _, status := range slices.Sorted(maps.Keys(d.other)) {
-		p.Other = append(p.Other, newReply(status, d.other[status]))
+		p.Other = append(p.Other, d.newReply(status, d.other[status]))
 	}
 	for _, e := range d.errors {
 		p.Errors = append(p.Errors, errorLine{e, toHTML(e.about)})
@@ -100,79 +111,108 @@ func newPage(d *Description) page {
 	return p
 }
 
-func newPageCall(call Call) pageCall {
+func (d *Description) newPageCall(call Call) pageCall {
 	o := call.operation
 	c := pageCall{ID: o.OperationId, Method: call.Method, Path: call.Path, Summary: o.Summary,
 		About: toHTML(o.Description)}
 	if flag, found := get(o.Extensions, "x-flag"); found {
 		c.Flag = flag.Value
 	}
-	for _, scheme := range call.Security {
-		if who := callers[scheme]; who != "" && !slices.Contains(c.Access, who) {
-			c.Access = append(c.Access, who)
-		}
-	}
-	if c.Access == nil {
-		c.Access = []string{"anybody"}
-	}
+	c.Access = admitted(call.Security)
 	for _, p := range slices.Concat(call.item.Parameters, o.Parameters) {
 		required := p.Required != nil && *p.Required
-		c.Params = append(c.Params, param{p.Name, p.In, sample(p.Example), required, toHTML(p.Description)})
+		c.Params = append(c.Params, param{p.Name, p.In, kindOf(p.Schema.Schema()), sample(p.Example), required,
+			toHTML(p.Description)})
 	}
 	if o.RequestBody != nil {
-		c.Body = contents(o.RequestBody.Content)
+		c.Body = d.contents(o.RequestBody.Content)
 	}
 	for status, response := range o.Responses.Codes.FromOldest() {
-		c.Replies = append(c.Replies, newReply(status, response))
+		if other := d.other[status]; other != nil && other.Description == response.Description {
+			c.Usual = append(c.Usual, status)
+		} else {
+			c.Replies = append(c.Replies, d.newReply(status, response))
+		}
 	}
+	c.Curl = c.curl()
 	return c
 }
 
 // callers are those whom a scheme lets in.
-var callers = map[string]string{"": "anybody", "token": "users", "rootToken": "root", "service": "programs"}
+var callers = map[string]string{"token": "users", "rootToken": "root", "service": "programs"}
 
-func newReply(status string, response *v3.Response) reply {
-	r := reply{Status: status, Good: strings.HasPrefix(status, "2"), About: toHTML(response.Description)}
-	for name := range response.Headers.KeysFromOldest() {
+// admitted are those who may call.
+func admitted(security []string) (who []string) {
+	if len(security) == 0 || slices.Contains(security, "") {
+		return []string{"anybody"}
+	}
+	for _, scheme := range security {
+		if caller, found := callers[scheme]; found {
+			who = append(who, caller)
+		}
+	}
+	return who
+}
+
+// curl is the call as a command, with the first example of everything that it needs.
+func (c *pageCall) curl() string {
+	text, path, query := "curl", c.Path, ""
+	for _, p := range c.Params {
+		switch {
+		case p.In == "path":
+			path = strings.Replace(path, "{"+p.Name+"}", p.Example, 1)
+		case p.In == "query" && p.Required:
+			query = "?" + p.Name + "=" + p.Example
+		}
+	}
+	if c.Method != "GET" && (c.Method != "POST" || c.Body == nil) {
+		text += " -X " + c.Method
+	}
+	text += ` "$host` + path + query + `"`
+	if c.Access[0] != "anybody" {
+		text += ` -H "Access-Token: $token"`
+	}
+	for _, p := range c.Params {
+		if p.Name == "Idempotency-Key" {
+			text += ` -H "Idempotency-Key: $key"`
+		}
+	}
+	if c.Body != nil {
+		text += " --json '" + c.Body[0].Samples[0] + "'"
+	}
+	return text
+}
+
+func (d *Description) newReply(status string, response *v3.Response) reply {
+	r := reply{Status: status, Good: status < "4", About: toHTML(response.Description)}
+	for name, h := range response.Headers.FromOldest() {
 		if name != "X-Request-Id" {
-			r.Headers = append(r.Headers, name)
+			r.Headers = append(r.Headers, header{name, toHTML(h.Description)})
 		}
 	}
 	if r.Codes = codes(response); r.Codes == nil {
-		r.Contents = contents(response.Content)
+		r.Contents = d.contents(response.Content)
 	}
 	return r
 }
 
-func contents(media *orderedmap.Map[string, *v3.MediaType]) (list []content) {
+func (d *Description) contents(media *orderedmap.Map[string, *v3.MediaType]) (list []content) {
 	for kind, m := range media.FromOldest() {
-		c := content{Kind: kind, Fields: fields(m.Schema.Schema())}
+		c := content{Kind: kind, Fields: fieldsOf(m.Schema.Schema())}
 		if m.Example != nil {
 			c.Samples = append(c.Samples, sample(m.Example))
 		}
 		for _, example := range m.Examples.FromOldest() {
 			c.Samples = append(c.Samples, sample(example.Value))
 		}
+		if line, found := get(m.Extensions, linesExtension); found {
+			c.Lines = fieldsOf(d.referred(line))
+		}
+		for _, message := range d.events(m) {
+			c.Events = append(c.Events, event{message.name, toHTML(message.schema.Description),
+				fieldsOf(message.schema)})
+		}
 		list = append(list, c)
-	}
-	return list
-}
-
-// fields are those of an object, or of the objects of an array.
-func fields(schema *base.Schema) (list []field) {
-	if schema.Items != nil && schema.Items.IsA() {
-		return fields(schema.Items.A.Schema())
-	}
-	for name, proxy := range schema.Properties.FromOldest() {
-		property := proxy.Schema()
-		kind := strings.Join(property.Type, " or ")
-		if property.Const != nil {
-			kind = sample(property.Const)
-		}
-		if !slices.Contains(schema.Required, name) {
-			kind += ", optional"
-		}
-		list = append(list, field{name, kind})
 	}
 	return list
 }
@@ -194,10 +234,18 @@ func sample(node *yaml.Node) string {
 
 var code = regexp.MustCompile("`([^`]+)`")
 
-// toHTML makes HTML of a text of the description: paragraphs, lists and code.
+// toHTML makes HTML of a text of the description: paragraphs, code, and indented lines as they are.
 func toHTML(text string) template.HTML {
+	if text == "" {
+		return ""
+	}
 	var out strings.Builder
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		if strings.HasPrefix(paragraph, "    ") {
+			lines := strings.ReplaceAll(strings.TrimPrefix(paragraph, "    "), "\n    ", "\n")
+			out.WriteString(`<pre tabindex="0">` + template.HTMLEscapeString(lines) + "</pre>")
+			continue
+		}
 		escaped := template.HTMLEscapeString(strings.ReplaceAll(paragraph, "\n", " "))
 		out.WriteString("<p>" + code.ReplaceAllString(escaped, "<code>$1</code>") + "</p>")
 	}

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -25,31 +27,49 @@ var buyers = []struct {
 	{"javascript", "node", []string{"node", root + "scripts/examples/buy.mjs"}},
 }
 
-// unsure is a proxy before a server: the first answer to each kind of call that could have changed something
-// is lost, although the server has done what was asked.
+// unsure is a proxy before a server: the first answer to each kind of call is lost behind a 503, although the
+// server has done what was asked, and the second answer to an order with the connection.
 func unsure(t *testing.T, address string) (host string) {
 	var mu sync.Mutex
-	lost := map[string]bool{}
+	answers := map[string]int{}
 	front := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address})
+	front.ErrorLog = log.New(io.Discard, "", 0)
 	front.ModifyResponse = func(r *http.Response) error {
-		call, _, _ := strings.Cut(strings.TrimPrefix(r.Request.URL.Path, "/"), "/")
+		resource, _, _ := strings.Cut(strings.TrimPrefix(r.Request.URL.Path, "/"), "/")
+		call := r.Request.Method + " " + resource
 		mu.Lock()
 		defer mu.Unlock()
-		if call = r.Request.Method + call; r.StatusCode >= 300 || lost[call] {
+		if r.StatusCode >= 300 {
 			return nil
 		}
-		lost[call] = true
-		body := `{"code":"SERVICE_UNAVAILABLE","message":"服务繁忙"}`
-		full := httptest.NewRecorder()
-		full.Header().Set("Retry-After", "0")
-		full.WriteHeader(http.StatusServiceUnavailable)
-		full.Body.WriteString(body)
-		*r = *full.Result()
+		answers[call]++
+		switch {
+		case answers[call] == 1:
+			r.Body.Close()
+			*r = *noOutcome()
+		case answers[call] == 2 && call == "POST orders":
+			r.Body.Close()
+			panic(http.ErrAbortHandler)
+		}
 		return nil
 	}
 	server := httptest.NewServer(front)
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		server.Close()
+		if answers["POST orders"] != 3 {
+			t.Errorf("%d orders came through, want 3", answers["POST orders"])
+		}
+	})
 	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// noOutcome is a 503 of the server.
+func noOutcome() *http.Response {
+	full := httptest.NewRecorder()
+	full.Header().Set("Retry-After", "0")
+	full.WriteHeader(http.StatusServiceUnavailable)
+	full.Body.WriteString(`{"code":"SERVICE_UNAVAILABLE","message":"服务繁忙"}`)
+	return full.Result()
 }
 
 // Each example places one order with one piece, also where the answers to its first calls are lost. It tells

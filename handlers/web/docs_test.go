@@ -1,0 +1,31 @@
+package web_test
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// The reference of the API has no violation that axe-core finds, and is not wider than its screen. Its policy
+// refuses nothing that it needs: the method of a call has the colour of its style sheet.
+func TestDocsAreAccessible(t *testing.T) {
+	s := newShop(t, 1, 1)
+	p := newBrowser(t).open(t, s.Address, "live")
+	p.run(chromedp.Navigate(p.base + "docs"))
+	p.until("the reference", `document.getElementById("placeOrder") !== null`)
+	p.js(axe)
+	for _, screen := range screens {
+		p.run(prefer(screen.scheme), chromedp.EmulateViewport(screen.width, screen.height))
+		if wide := p.js("return document.documentElement.scrollWidth - innerWidth"); wide > "0" {
+			t.Errorf("%s: %s pixels wider than its screen", screen.name, wide)
+		}
+		want := map[string]string{"light": "rgb(10, 102, 64)", "dark": "rgb(95, 211, 154)"}[screen.scheme]
+		if got := p.js(`return getComputedStyle(document.querySelector(".GET")).color`); got != want {
+			t.Errorf("%s: GET is %s, want %s", screen.name, got, want)
+		}
+		p.accessible("docs-" + screen.name)
+		p.shoot("docs-" + screen.name)
+	}
+	p.run(chromedp.Navigate(p.base + "docs#watch"))
+	p.shoot("docs-live")
+}
