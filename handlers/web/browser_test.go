@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -19,31 +18,57 @@ import (
 	"flashsale/internal/stand"
 )
 
+// patience bounds what hangs: a browser on a busy machine is slower than anything else here.
+const patience = 2 * polltest.Patience
+
 // screenshots is a folder that git ignores: they are for people to look at.
 const screenshots = "testdata/screenshots"
 
-// browser is a Chromium with a profile of its own.
-type browser struct {
-	ctx context.Context
+// chromium is the one that all tests share. It is started by the first that needs it.
+var chromium struct {
+	sync.Mutex
+	ctx  context.Context // of its first tab, which keeps it
+	stop func()
 }
 
-func newBrowser(t *testing.T) *browser {
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if chromium.stop != nil {
+		chromium.stop()
+	}
+	os.Exit(code)
+}
+
+// startChromium starts it with a profile of its own, once.
+func startChromium(t *testing.T) context.Context {
 	t.Helper()
+	chromium.Lock()
+	defer chromium.Unlock()
+	if chromium.ctx != nil {
+		return chromium.ctx
+	}
+	profile, err := os.MkdirTemp("", "chromium")
+	stand.Must(t, err)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(stand.Need(t, "chromium")), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox,
-		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	stand.Must(t, chromedp.Do(ctx)) // the first tab starts the program, and keeps it
-	return &browser{ctx}
+		chromedp.ExecPath(stand.Need(t, "chromium")), chromedp.UserDataDir(profile), chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.WSURLReadTimeout(patience))
+	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, _ := chromedp.NewContext(allocator)
+	chromium.stop = func() {
+		end()
+		chromedp.FromContext(ctx).Allocator.Wait()
+		_ = os.RemoveAll(profile) // what Chromium's children still write is in the temporary folder
+	}
+	stand.Must(t, chromedp.Do(ctx))
+	chromium.ctx = ctx
+	return ctx
 }
 
 // action is a step in the browser that has no result.
 type action = chromedp.Action[chromedp.Void]
 
-// tab is a page in the browser, with a session of its own.
+// tab is a page in Chromium, with a session and a storage of its own.
 type tab struct {
 	t    *testing.T
 	ctx  context.Context
@@ -55,9 +80,9 @@ type tab struct {
 
 // open opens the page at an address. When the test ends no script has failed, and nothing was refused by the
 // page's Content-Security-Policy.
-func (b *browser) open(t *testing.T, address, view string, actions ...action) *tab {
+func open(t *testing.T, address, view string, actions ...action) *tab {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(b.ctx)
+	ctx, cancel := chromedp.NewContext(startChromium(t), chromedp.WithNewBrowserContext())
 	p := &tab{t: t, ctx: ctx, base: "http://" + address + "/"}
 	t.Cleanup(cancel)
 	stand.Must(t, chromedp.Listen(ctx, p.listen))
@@ -98,12 +123,18 @@ func (p *tab) listen(event any) {
 	}
 }
 
-// run performs actions, within polltest.Patience.
+// run performs actions, within patience. Where an element was replaced before it could be touched, they are
+// performed again.
 func (p *tab) run(actions ...action) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, polltest.Patience)
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	if err := chromedp.Do(ctx, actions...); err != nil {
+	var err error
+	_ = polltest.Await(ctx, "action", patience, func() bool {
+		err = chromedp.Do(ctx, actions...)
+		return err == nil || !strings.Contains(err.Error(), "Could not find node")
+	})
+	if err != nil {
 		p.shoot("failed")
 		p.t.Fatal(err)
 	}
@@ -112,7 +143,7 @@ func (p *tab) run(actions ...action) {
 // eval evaluates an expression of JavaScript, a promise too.
 func eval[T any](p *tab, expression string) T {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, polltest.Patience)
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -131,7 +162,7 @@ func (p *tab) js(statements string) string {
 // until waits until an expression of JavaScript is true.
 func (p *tab) until(what, expression string) {
 	p.t.Helper()
-	err := polltest.Await(p.ctx, what, polltest.Patience, func() bool { return eval[bool](p, expression) })
+	err := polltest.Await(p.ctx, what, patience, func() bool { return eval[bool](p, expression) })
 	if err != nil {
 		p.shoot("failed")
 		p.t.Fatal(err)
@@ -186,7 +217,7 @@ func (p *tab) view(name string) {
 // shoot keeps a picture of the page.
 func (p *tab) shoot(name string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	if err != nil {

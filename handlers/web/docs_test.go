@@ -10,7 +10,7 @@ import (
 // policy refuses nothing that it needs: the method of a call has the colour of its style sheet.
 func TestDocsAreAccessible(t *testing.T) {
 	s := newShop(t, 1, 1)
-	p := newBrowser(t).open(t, s.Address, "live")
+	p := open(t, s.Address, "live")
 	p.run(chromedp.Navigate(p.base + "docs"))
 	p.until("the reference", `document.getElementById("placeOrder") !== null`)
 	p.js(axe)

@@ -9,9 +9,9 @@ func (p *tab) module(name, statements string) string {
 		statements + `})())`)
 }
 
-// TestModules runs the parts of the page that have logic of their own, where they run: in a browser.
-func TestModules(t *testing.T) {
-	p := newBrowser(t).open(t, newShop(t, 4, 10).Address, "live")
+// modules runs the parts of the page that have logic of their own, where they run: in a browser.
+func modules(t *testing.T, s *shop) {
+	p := open(t, s.Address, "live")
 	for _, test := range []struct{ name, module, statements, want string }{
 		{"a stream is the same in any pieces", "sse", `
 			const text = ": hello\r\nretry: 250\nid: 7\nevent: sale\ndata: {\"a\":1}\n\n" +
@@ -52,6 +52,19 @@ func TestModules(t *testing.T) {
 			for (const late of [5000, 40000, 0, 20000]) m.learn(told(late));
 			const error = m.now() - Date.now() - 3600000;
 			return error > -1000 && error < 4000 || error;`, `true`},
+		{"each question gets its own answer", "dom", `
+			const dialog = m.byId("confirm");
+			const later = () => new Promise((resolve) => { setTimeout(resolve, 20); });
+			const answers = [];
+			for (const [first, second] of [["no", "yes"], ["yes", "no"]]) {
+				const one = m.ask("1", "", "");
+				dialog.close(first);
+				const two = m.ask("2", "", "");
+				await later(); // the first closing is told when the dialog is open again
+				dialog.close(second);
+				answers.push(await one, await two);
+			}
+			return answers;`, `[false,true,true,false]`},
 		{"a list of any length is split into its objects", "orders", `
 			const text = '[{"id":"a","items":[{"n":1},{"n":2}]},{"id":"}{\\"\\\\","items":[]}]\n{"id":"c"}\n';
 			const split = (size) => {
@@ -70,8 +83,8 @@ func TestModules(t *testing.T) {
 }
 
 // A second that comes twice after a reconnect counts once, and one that is missing has no value.
-func TestPaceIsKeptBySeconds(t *testing.T) {
-	p := newBrowser(t).open(t, newShop(t, 4, 10).Address, "live")
+func paceIsKeptBySeconds(t *testing.T, s *shop) {
+	p := open(t, s.Address, "live")
 	got := p.module("store", `
 		const follow = { history: { from: 100, orders: [1, 2, 3] } };
 		const pace = (t, orders, refused = {}) =>

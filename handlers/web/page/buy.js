@@ -26,7 +26,7 @@ export function start() {
   byId("food-available").addEventListener("change", filter);
   byId("foods").addEventListener("click", (event) => {
     const step = event.target.closest("button")?.dataset;
-    if (step?.food) {
+    if (step?.food && event.target.closest("[aria-disabled=true]") === null) {
       change(Number(step.food), Number(step.count));
     }
   });
@@ -66,7 +66,13 @@ export async function show() {
   }
 }
 
+// build makes the list of foods, unless it is there: the keyboard's focus may be in it.
 function build(list) {
+  const same = ({ id, price }, i) => id === foods[i].id && price === foods[i].price;
+  if (list.length === foods.length && list.every(same)) {
+    showStock();
+    return;
+  }
   foods = list.map((food) => {
     const stock = make("span", { class: "muted stock" });
     const less = make("button", { type: "button", "data-food": food.id, "data-count": -1,
@@ -76,7 +82,7 @@ function build(list) {
     const count = make("output", {}, "0");
     const row = make("li", { "data-food": food.id },
       make("div", { class: "what" }, make("strong", {}, `Food ${food.id}`), stock),
-      make("span", { class: "price" }, make("span", { class: "unseen" }, "Price "), number(food.price)),
+      make("span", { class: "price" }, number(food.price), make("small", { class: "muted" }, "each")),
       make("div", { class: "stepper" }, less, count, more));
     return { ...food, row, stockText: stock, less, more, countText: count };
   });
@@ -110,8 +116,18 @@ function filter() {
 }
 
 const priceOf = (food) => foods[food - 1]?.price ?? 0;
-const line = (food, count) => make("li", {}, make("span", {}, `${count} × food ${food}`),
+const line = (food, count, note = "") => make("li", {},
+  make("span", {}, `${count} × food ${food}`, make("strong", { class: "lack" }, note)),
   make("b", {}, number(count * priceOf(food))));
+
+// lack tells why pieces in the cart cannot be had.
+function lack(food, count) {
+  const stock = foods[food - 1]?.stock ?? count;
+  return stock >= count ? "" : stock > 0 ? ` only ${number(stock)} left` : " sold out";
+}
+
+// turnOff has a button do nothing, or something again. It is not disabled: it would lose the keyboard's focus.
+const turnOff = (button, off) => button.setAttribute("aria-disabled", off);
 
 function showCart() {
   byId("cart-open").hidden = order !== null;
@@ -119,15 +135,15 @@ function showCart() {
   for (const food of foods) {
     const count = countOf(food.id);
     setText(food.countText, count);
-    food.less.disabled = busy || order !== null || count === 0;
-    food.more.disabled = busy || order !== null || pieces() >= piecesMax;
+    turnOff(food.less, order !== null || count === 0);
+    turnOff(food.more, order !== null || pieces() >= piecesMax);
   }
   if (order) {
     showReceipt();
     return;
   }
   const items = cart();
-  byId("cart-items").replaceChildren(...items.map(({ food, count }) => line(food, count)));
+  byId("cart-items").replaceChildren(...items.map(({ food, count }) => line(food, count, lack(food, count))));
   byId("cart-empty").hidden = items.length > 0;
   setText(byId("cart-total"), number(items.reduce((sum, { food, count }) => sum + count * priceOf(food), 0)));
   tick();
@@ -152,7 +168,7 @@ export function tick() {
   setText(byId("buy-state"), state === "open" ? ["The sale is open", left].filter(Boolean).join(", ") :
     left ? `The sale ${left}` : `The sale is ${state}`);
   const button = byId("order");
-  button.disabled = state !== "open" || busy || pieces() === 0;
+  button.disabled = state !== "open" || pieces() === 0;
   setText(button, busy ? "One moment…" : state === "open" ? "Order" :
     state === "scheduled" && next ? `Opens in ${span(next.at - at)}` : orderTexts[state] ?? "Order");
 }
@@ -195,7 +211,14 @@ const change = (food, count) => act(async () => {
   announce(`${pieces()} of ${piecesMax} pieces in the cart`);
 });
 
-const placeOrder = () => act(async () => {
+async function placeOrder() {
+  await act(sendOrder);
+  if (order) {
+    byId("receipt-title").focus({ preventScroll: true }); // the button that had the focus is gone
+  }
+}
+
+async function sendOrder() {
   try {
     await api.insist("POST", "/orders", { cart_id: api.session.cart }, (attempt) => tell(message(), "",
       `No answer yet. Asking again for the same order, attempt ${attempt + 1}: it is placed once at most.`));
@@ -209,4 +232,4 @@ const placeOrder = () => act(async () => {
   if (order && message().dataset.kind !== "bad") {
     tell(message(), "good", "Your order is placed.");
   }
-});
+}

@@ -48,10 +48,11 @@ export function chart(element, { bars = false, onPoint = () => {} } = {}) {
   const plot = new window.uPlot({
     width: element.clientWidth || 300,
     height: element.clientHeight || 200,
+    padding: [8, 12, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false } },
     scales: { y: { range: (_, least, most) => [0, Math.max(4, (most ?? 0) * 1.1)] } },
-    axes: [axis({ space: 90, size: 32, values: times }), axis({ size: 48, values: whole })],
+    axes: [axis({ space: 90, size: 26, gap: 6, values: times }), axis({ size: 48, space: 44, values: whole })],
     series: [{}, {
       stroke: () => colour("--accent"),
       fill: () => colour("--accent-tint"),

@@ -41,15 +41,19 @@ export function bars(list, entries, format) {
   }));
 }
 
-// ask opens the dialog for a dangerous act and resolves to whether it was confirmed.
-export function ask(title, text, act) {
+let answer = () => {}; // for whoever asked last
+
+// ask opens the dialog for an act and resolves to whether it was confirmed. An act that takes something away from
+// buyers is dangerous and looks so. The focus is on Cancel.
+export function ask(title, text, act, dangerous = false) {
   const dialog = byId("confirm");
+  answer(dialog.returnValue === "yes"); // the event of the last closing may still be to come
   setText(byId("confirm-title"), title);
   setText(byId("confirm-text"), text);
   setText(byId("confirm-yes"), act);
+  byId("confirm-yes").className = dangerous ? "primary danger" : "primary";
   dialog.returnValue = "no";
+  dialog.onclose = () => dialog.open || answer(dialog.returnValue === "yes");
   dialog.showModal();
-  return new Promise((resolve) => {
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
-  });
+  return new Promise((resolve) => { answer = resolve; });
 }

@@ -6,6 +6,9 @@ const minute = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle
 
 export const number = (n) => (n === null || n === undefined ? "–" : whole.format(n));
 
+// count is a number of things.
+export const count = (n, thing) => `${number(n)} ${thing}${n === 1 ? "" : "s"}`;
+
 export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 // time is a time of RFC 3339 in the zone of this browser.

@@ -4,7 +4,6 @@ import { chart } from "./charts.js";
 import { nextChange, now, stateOf } from "./clock.js";
 import { announce, bars, byId, make, setText } from "./dom.js";
 import { latency, number, span, time } from "./format.js";
-import { reason } from "./messages.js";
 import { onChange, refusedByCode } from "./store.js";
 
 const headlines = {
@@ -16,6 +15,16 @@ const headlines = {
 const names = { scheduled: "Scheduled", open: "Open", paused: "Paused", closed: "Closed" };
 const lowPart = 0.1; // of a full cell: below it the cell has another colour
 const denseCells = 300; // from here on cells are small and have no number of their own
+
+const scopes = {
+  sale: "Stock and orders are those of the whole sale. Latency, refusals and connections are those of the server " +
+    "that you are connected to.",
+  server: "Stock and the number of orders are those of the whole sale. Orders per second, latency, refusals and " +
+    "connections are those of the server that you are connected to.",
+};
+
+// inWords makes "Food out of stock" of FOOD_OUT_OF_STOCK.
+const inWords = (code) => code[0] + code.slice(1).toLowerCase().replaceAll("_", " ").replace("json", "JSON");
 
 let paceChart = null;
 let lastState = "";
@@ -44,7 +53,7 @@ export function show(known) {
   if (known.pace) {
     const refused = refusedByCode();
     byId("no-refusals").hidden = refused.length > 0;
-    bars(byId("refusals"), refused.map(([code, n]) => [reason(code), n]), number);
+    bars(byId("refusals"), refused.map(([code, n]) => [inWords(code), n]), number);
   }
   byId("top-card").hidden = !known.top;
   if (known.top) {
@@ -89,12 +98,14 @@ function showPace(known) {
   byId("pace-chart").setAttribute("aria-label", `Orders per second over the last ten minutes: now ${pace.orders}, ` +
     `at most ${Math.max(0, ...known.orders)}`);
   setText(byId("rate"), number(pace.orders));
+  setText(byId("peak"), `Peak ${number(Math.max(0, ...known.orders))}`);
+  setText(byId("scope"), scopes[pace.orders_of] ?? scopes.sale);
   setText(byId("p50"), latency(pace.p50_ms));
   setText(byId("p99"), latency(pace.p99_ms));
   setText(byId("connections"), number(pace.connections));
   setText(byId("redis"), pace.redis === "up" ? "Up" : "Away");
   byId("redis").dataset.kind = pace.redis === "up" ? "good" : "bad";
-  setText(byId("ledger"), pace.ledger_lag === null ? "None" : `${number(pace.ledger_lag)} behind`);
+  setText(byId("ledger"), pace.ledger_lag === null ? "Off" : `${number(pace.ledger_lag)} behind`);
 }
 
 function showStock({ left, full }) {

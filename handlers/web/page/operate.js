@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { nextChange, now, stateOf } from "./clock.js";
 import { ask, byId, make, setText, tell } from "./dom.js";
-import { fromLocalInput, localInput, number, span, time, zone } from "./format.js";
+import { count, fromLocalInput, localInput, number, span, time, zone } from "./format.js";
 import { tellError } from "./messages.js";
 import { known, onChange, takeSale } from "./store.js";
 
@@ -16,9 +16,9 @@ export function start() {
   byId("do-open").addEventListener("click", () => changeState("open", "Open the sale now?",
     "Buyers can order at once.", "Open now"));
   byId("do-pause").addEventListener("click", () => changeState("paused", "Pause the sale?",
-    "Orders are refused until you open it again. Carts can still be filled.", "Pause"));
+    "Orders are refused until you open it again. Carts can still be filled.", "Pause", true));
   byId("do-close").addEventListener("click", () => changeState("closed", "Close the sale?",
-    "Orders are refused from now on. You can open the sale again.", "Close the sale"));
+    "Orders are refused from now on. You can open the sale again.", "Close the sale", true));
   byId("times").addEventListener("submit", setTimes);
   byId("times-now").addEventListener("click", showTimes);
   byId("restock").addEventListener("submit", restock);
@@ -45,7 +45,8 @@ export function tick() {
   const next = nextChange(known.sale, at);
   const wait = next ? `, ${next.what.toLowerCase()} ${span(next.at - at)}` : "";
   setText(byId("operate-now"), `The sale is ${state}${wait}.`);
-  setText(byId("operate-state"), `${number(known.sale.orders)} orders, ${number(known.sale.pieces_left)} pieces left`);
+  setText(byId("operate-state"), `${count(known.sale.orders, "order")}, ` +
+    `${count(known.sale.pieces_left, "piece")} left`);
   byId("do-open").disabled = state === "open";
   byId("do-pause").disabled = state !== "open";
   byId("do-close").disabled = state === "closed";
@@ -81,8 +82,8 @@ const put = (change) => async () => {
   return sale;
 };
 
-async function changeState(state, title, text, act) {
-  if (await ask(title, text, act)) {
+async function changeState(state, title, text, act, dangerous) {
+  if (await ask(title, text, act, dangerous)) {
     perform(put({ state }), (sale) => `The sale is ${sale.state}.`);
   }
 }
@@ -113,20 +114,28 @@ async function restock(event) {
   event.preventDefault();
   const food = byId("restock-food").valueAsNumber;
   const add = byId("restock-pieces").valueAsNumber;
-  const title = add < 0 ? `Take back ${number(-add)} pieces of food ${food}?` :
-    `Add ${number(add)} pieces to food ${food}?`;
-  if (await ask(title, "The change is written to the log.", add < 0 ? "Take back" : "Add")) {
+  const title = add < 0 ? `Take back ${count(-add, "piece")} of food ${food}?` :
+    `Add ${count(add, "piece")} to food ${food}?`;
+  if (await ask(title, "The change is written to the log.", add < 0 ? "Take back" : "Add", add < 0)) {
     perform(() => api.insist("POST", `/admin/foods/${food}/stock`, { add },
       () => tell(byId("operate-message"), "", "No answer yet. Asking again: the change is made once at most.")),
     (told) => {
       byId("restock-pieces").value = "";
-      return `Food ${told.id} has ${number(told.stock)} pieces now.`;
+      return `Food ${told.id} has ${count(told.stock, "piece")} now.`;
     });
   }
 }
 
-// detail is the value of a field of the log as a person reads it.
-const detail = (value) => (value !== null && typeof value === "object" ? JSON.stringify(value) : String(value));
+const timesText = ({ opens_at, closes_at }) => [opens_at && `opens ${time(opens_at)}`,
+  closes_at && `closes ${time(closes_at)}`].filter(Boolean).join(", ") || "no times";
+
+// details are what an entry of the log tells, by what it is about.
+const details = {
+  opened: (e) => `${count(e.pieces, "piece")}, ${timesText(e)}`,
+  state: (e) => `${e.before} → ${e.after}`,
+  times: (e) => `${timesText(e.before)} → ${timesText(e.after)}`,
+  stock: (e) => `food ${e.food_id}, ${e.add > 0 ? "+" : ""}${number(e.add)}: ${number(e.before)} → ${number(e.after)}`,
+};
 
 async function readLog() {
   if (!api.isRoot()) {
@@ -135,9 +144,9 @@ async function readLog() {
   try {
     const entries = (await api.call("GET", "/admin/log")).reverse().slice(0, logMax);
     byId("no-log").hidden = entries.length > 0;
-    byId("log").tBodies[0].replaceChildren(...entries.map(({ at, by, what, ...more }) => make("tr", {},
-      make("td", { class: "when" }, time(at)), make("td", {}, by), make("td", {}, what),
-      make("td", {}, Object.entries(more).map(([name, value]) => `${name} ${detail(value)}`).join(", ")))));
+    byId("log").tBodies[0].replaceChildren(...entries.map((entry) => make("tr", {},
+      make("td", { class: "when" }, time(entry.at)), make("td", {}, entry.by), make("td", {}, entry.what),
+      make("td", {}, details[entry.what]?.(entry) ?? ""))));
   } catch (error) {
     tellError(byId("operate-message"), error);
   }

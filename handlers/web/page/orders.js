@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { byId, make, setText } from "./dom.js";
-import { number, time } from "./format.js";
+import { count, number, time } from "./format.js";
 import { tellError } from "./messages.js";
 
 const pageRows = 50;
@@ -75,6 +75,7 @@ async function load() {
     for (let shown = 0; ;) {
       const { done, value } = await reader.read();
       if (done || mine.signal.aborted) {
+        reader.cancel();
         break;
       }
       splitter.push(value);
@@ -84,7 +85,8 @@ async function load() {
         await new Promise((resolve) => { setTimeout(resolve); });
       }
     }
-    setText(byId("orders-state"), `${number(orders.length)} orders${mine.signal.aborted ? ", stopped" : ""}`);
+    orders.sort((a, b) => (a.placed_at < b.placed_at ? 1 : a.placed_at > b.placed_at ? -1 : 0)); // the newest first
+    setText(byId("orders-state"), `${count(orders.length, "order")}${mine.signal.aborted ? ", stopped" : ""}`);
   } catch (error) {
     tellError(byId("orders-state"), error);
   }

@@ -6,18 +6,18 @@ const themes = ["system", "light", "dark"];
 
 function themeOfChoice() {
   try {
-    return localStorage.getItem("theme") || "system";
+    const theme = localStorage.getItem("theme");
+    return themes.includes(theme) ? theme : "system";
   } catch {
     return "system"; // the browser stores nothing
   }
 }
 
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+
 function applyTheme(theme) {
-  if (theme === "light" || theme === "dark") {
-    document.documentElement.dataset.theme = theme;
-  } else {
-    delete document.documentElement.dataset.theme;
-  }
+  const system = systemIsDark.matches ? "dark" : "light";
+  document.documentElement.dataset.theme = theme === "system" ? system : theme;
 }
 
 function nextTheme() {
@@ -31,4 +31,5 @@ function nextTheme() {
   return theme;
 }
 
+systemIsDark.addEventListener("change", () => applyTheme(themeOfChoice()));
 applyTheme(themeOfChoice());

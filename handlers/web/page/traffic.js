@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { chart } from "./charts.js";
 import { bars, byId, make, setText, tell } from "./dom.js";
-import { number, upToMinute, zone } from "./format.js";
+import { count, number, upToMinute, zone } from "./format.js";
 import { tellError } from "./messages.js";
 
 const usualKey = "call:POST /orders:2xx";
@@ -48,7 +48,7 @@ export async function show() {
       throw curve.reason;
     }
     tell(byId("traffic-state"), "", `${key}, in steps of ${curve.value.step}`);
-    setText(byId("traffic-total"), `${number(curve.value.total)} hits`);
+    setText(byId("traffic-total"), count(curve.value.total, "hit"));
     draw(curve.value.points.map(({ at, hits }) => [Date.parse(at) / 1000, hits]));
   } catch (error) {
     setText(byId("traffic-total"), "");

@@ -1,0 +1,85 @@
+package web_test
+
+import (
+	"fmt"
+	"testing"
+
+	"flashsale/internal/stand"
+)
+
+// Root reads all orders by the page, finds one, and saves them as a file.
+func TestRootReadsOrders(t *testing.T) {
+	const foods, stock, orders = 10, 1000, 900
+	s := newShop(t, foods, stock)
+	s.bench(t, orders, foods, stock)
+	folder := t.TempDir()
+	p := open(t, s.Address, "live")
+	p.run(downloads(folder))
+	p.logIn("root", rootPassword)
+	p.view("orders")
+	p.untilText("orders-state", "900 orders")
+	p.untilText("orders-page", "Page 1 of 18")
+	p.click("#orders-next")
+	p.untilText("orders-page", "Page 2 of 18")
+	p.shoot("orders")
+	p.fill("orders-find", p.js(`return document.querySelector("#orders-table tbody td.num").textContent`))
+	p.untilText("orders-page", "Page 1 of 1")
+
+	p.view("operate")
+	p.click("#export-csv")
+	p.untilText("export-state", "Saved")
+	file := folder + "/orders-" + s.Sale(t) + ".csv"
+	untilFile(t, file)
+	c := s.client(t)
+	stand.Must(t, c.Login("root", rootPassword))
+	want, err := c.Do("GET", "/admin/orders?format=csv", "")
+	if got := stand.ReadFile(t, file); err != nil || len(got) != len(want.Body) || len(got) < orders*10 {
+		t.Errorf("the export has %d bytes, want %d, %v", len(got), len(want.Body), err)
+	}
+	p.view("traffic")
+	p.until("the flushed statistics", `(() => {
+		const state = document.getElementById("traffic-state").textContent;
+		const read = state.includes("in steps of");
+		if (!read && state !== "Reading…") document.getElementById("traffic-again").click();
+		return read; })()`)
+	p.until("bars", `document.querySelectorAll("#traffic-table tbody tr").length > 10`)
+	p.shoot("traffic")
+	for _, last := range []string{"7d", "3mo", "2y"} {
+		p.js(fmt.Sprintf(`document.querySelector('input[name=range][value="%s"]').click()`, last))
+		p.untilText("traffic-state", "in steps of")
+	}
+}
+
+// A hundred thousand orders are read while the page goes on, shown a page at a time, and searched.
+func TestManyOrders(t *testing.T) {
+	if stand.Race {
+		t.Skip("it is about the browser; the test without the race detector counts")
+	}
+	const orders = 100_000
+	s := newShop(t, 4, 10, "-users", fmt.Sprint(orders+1))
+	s.redis.Do(t, fmt.Sprintf(
+		`EVAL "for user = 2, %d do redis.call('SET', 'o_' .. user, '3:1,|\\n' .. 1795000000000 + user) end" 0`,
+		orders+1))
+	p := open(t, s.Address, "live")
+	p.logIn("root", rootPassword)
+	p.js(`window.turns = 0; window.rows = 0;
+		const table = document.querySelector("#orders-table tbody");
+		const turn = () => { turns++; rows = Math.max(rows, table.rows.length); setTimeout(turn, 1); };
+		turn();`)
+	p.view("orders")
+	p.untilText("orders-state", "100,000 orders")
+	p.untilText("orders-page", "Page 1 of 2,000")
+	if turns, rows := eval[int](p, "turns"), eval[int](p, "rows"); turns < 10 || rows != 50 {
+		t.Errorf("the page had %d turns meanwhile, and up to %d rows", turns, rows)
+	}
+	newest := p.js(`return document.querySelector("#orders-table td.num").textContent`)
+	if newest != fmt.Sprint(orders+1) {
+		t.Errorf("the first order is that of user %s, not the newest", newest)
+	}
+	p.fill("orders-find", "77777")
+	p.untilText("orders-page", "Page 1 of 1")
+	p.js(`document.getElementById("orders-load").click();
+		await new Promise((resolve) => { setTimeout(resolve); });
+		document.getElementById("orders-stop").click();`)
+	p.untilText("orders-state", "stopped")
+}

@@ -1,0 +1,113 @@
+package web_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Tests of the page that do not get in each other's way share a server; each user orders in one of them only.
+func TestPage(t *testing.T) {
+	s := newShop(t, 4, 10)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *shop)
+	}{{"modules", modules}, {"pace", paceIsKeptBySeconds}, {"repeat", orderIsRepeated},
+		{"refusals", refusalsInWords}, {"theme", themeIsChosen}, {"keyboard", keyboard}} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
+	}
+}
+
+// An order that gets a 503, though it was placed, is asked for again under the same key.
+func orderIsRepeated(t *testing.T, s *shop) {
+	p := open(t, s.Address, "buy")
+	p.logIn("user9", "pass9")
+	p.click(`#foods li[data-food="1"] button[data-count="1"]`)
+	p.untilText("cart-items", "1 × food 1")
+	p.js(`const send = window.fetch; window.keys = [];
+		window.fetch = async (path, options) => {
+			const reply = await send(path, options);
+			if (path !== "/orders" || options.method !== "POST") return reply;
+			window.keys.push(options.headers["Idempotency-Key"]);
+			if (window.keys.length === 1) throw new TypeError("no answer");
+			return window.keys.length === 2 ?
+				new Response('{"code":"SERVICE_UNAVAILABLE","message":"服务繁忙"}', { status: 503 }) : reply;
+		};`)
+	p.click("#order:not(:disabled)")
+	p.untilText("receipt-id", s.Sale(t)+"-9")
+	p.untilText("buy-message", "Your order is placed")
+	keys := strings.Split(p.js("return window.keys"), ",")
+	if slices.Sort(keys); len(keys) != 3 || len(keys[0]) != 32 || keys[0] != keys[2] {
+		t.Errorf("keys %q, want one key three times", keys)
+	}
+}
+
+// What a person does wrong is told in words, and a wrong password is not kept in the form.
+func refusalsInWords(t *testing.T, s *shop) {
+	p := open(t, s.Address, "buy")
+	p.click("#log-in")
+	p.fill("login-name", "user4")
+	p.fill("login-password", "wrong")
+	p.click("#login-form .primary")
+	p.untilText("login-message", "Name or password is wrong. 用户名或密码错误")
+	if kept := p.js(`return document.getElementById("login-password").value.length`); kept != "0" {
+		t.Errorf("the password field has %s characters", kept)
+	}
+	p.fill("login-password", "pass4")
+	p.click("#login-form .primary")
+	p.click(`#foods li[data-food="4"] button[data-count="1"]`)
+	p.untilText("cart-items", "1 × food 4")
+	p.run(chromedp.Reload())
+	p.untilText("cart-items", "1 × food 4") // a buyer's login and cart outlive a reload
+	p.click("#log-out")
+	p.until("the form of a visitor", `!document.getElementById("buy-welcome").hidden`)
+	if stored := p.js("return sessionStorage.length + document.cookie.length"); stored != "0" {
+		t.Errorf("%s things are stored after logging out", stored)
+	}
+	p.logIn("root", rootPassword)
+	if stored := p.js("return sessionStorage.length + document.cookie.length"); stored != "0" {
+		t.Errorf("%s things are stored for root", stored)
+	}
+}
+
+// The theme that a person chooses wins over that of the system, and stays.
+func themeIsChosen(t *testing.T, s *shop) {
+	p := open(t, s.Address, "live", prefer("light"))
+	background := "return getComputedStyle(document.body).backgroundColor"
+	light := p.js(background)
+	p.click("#theme")
+	p.untilText("theme-name", "light")
+	p.click("#theme")
+	p.untilText("theme-name", "dark")
+	dark := p.js(background)
+	p.run(chromedp.Reload())
+	p.untilText("theme-name", "dark")
+	if again := p.js(background); light == dark || again != dark {
+		t.Errorf("background %s, dark %s, after a reload %s", light, dark, again)
+	}
+}
+
+// A keyboard is enough: the first key skips the header, and a dialog gives the focus back.
+func keyboard(t *testing.T, s *shop) {
+	p := open(t, s.Address, "buy")
+	p.run(chromedp.KeyEvent("\t"))
+	if at := p.js("return document.activeElement.className"); at != "skip" {
+		t.Errorf("the first focus is on %q", at)
+	}
+	p.run(chromedp.Focus(chromedp.CSS("#log-in")), chromedp.KeyEvent("\r"))
+	p.until("the dialog", `document.activeElement.id === "login-name"`)
+	p.run(chromedp.KeyEvent("user5\tpass5\r"))
+	p.untilText("account", "user5")
+	p.until("foods", `document.querySelectorAll("#foods li").length === 4`)
+	more := chromedp.CSS(`#foods li[data-food="2"] button[data-count="1"]`)
+	p.run(chromedp.Focus(more), chromedp.KeyEvent(" "))
+	p.untilText("cart-items", "1 × food 2")
+	p.run(chromedp.KeyEvent(" ")) // the focus is still there
+	p.untilText("cart-items", "2 × food 2")
+	p.until("what a screen reader says", `document.getElementById("announcer").textContent ===
+		"2 of 3 pieces in the cart"`)
+	p.run(chromedp.Focus(chromedp.CSS("#order")), chromedp.KeyEvent("\r"))
+	p.untilText("receipt-id", s.Sale(t)+"-5")
+}
