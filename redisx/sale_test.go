@@ -209,10 +209,15 @@ func TestSnapshot(t *testing.T) {
 		s := open(t, cfg, 5, 6)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		published := make(chan Snapshot)
+		published, gone := make(chan Snapshot), make(chan struct{})
 		go s.Snapshots(ctx, time.Millisecond, func(found Snapshot) {
 			select {
 			case published <- found:
+			case <-ctx.Done():
+			}
+		}, func() {
+			select {
+			case gone <- struct{}{}:
 			case <-ctx.Done():
 			}
 		})
@@ -222,6 +227,15 @@ func TestSnapshot(t *testing.T) {
 		raw(t, cfg, nil, "HINCRBY", s.stockKey, "2", "-1")
 		polltest.Until(t, "a snapshot with the change", func() bool {
 			return slices.Equal((<-published).Left, []int64{5, 5})
+		})
+		raw(t, cfg, nil, "HSET", saleKey, "id", "otherone")
+		polltest.Until(t, "a look that finds another sale", func() bool {
+			select {
+			case <-published: // was looked at before
+				return false
+			case <-gone:
+				return true
+			}
 		})
 	})
 }
