@@ -48,7 +48,8 @@ func (s *shop) expectNow(t *testing.T, user uint32, method, path, body string, s
 // saleBody is the body of GET /sale.
 func (s *shop) saleBody(state, opens, closes string, left, sold, orders int) string {
 	return fmt.Sprintf(`{"id":"%s","state":"%s","now":"NOW","opens_at":%s,"closes_at":%s,`+
-		`"pieces_left":%d,"pieces_sold":%d,"orders":%d}`, s.cfg.Sale.ID(), state, opens, closes, left, sold, orders)
+		`"pieces_left":%d,"pieces_sold":%d,"orders":%d}`, s.cfg.Sale.ID(), state, opens, closes, left, sold,
+		orders)
 }
 
 // Anybody may see the sale as the last snapshot has it.

@@ -11,8 +11,9 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// An order of an open sale makes the calls that it needs anyway: the states add none to them, whether the sale
-// has times or not. What comes on top, the time and the number of orders, comes once for all orders of a call.
+// An order of an open sale makes the calls that it needs anyway: the states add none to them, whether the
+// sale has times or not. What comes on top, the time and the number of orders, comes once for all orders of
+// a call.
 func TestCallsOfAnOrder(t *testing.T) {
 	for name, times := range map[string]string{"no times": "", "times": "opens_at=past closes_at=later"} {
 		t.Run(name, func(t *testing.T) {
@@ -73,14 +74,14 @@ func callsOf(t *testing.T, cfg Config) map[string]int {
 		}
 		calls[line[1]] = n
 	}
-	for _, own := range []string{"config|resetstat", "info", "ping", "hello", "client|setname", "client|setinfo"} {
+	for _, own := range []string{"config|resetstat", "info", "ping", "hello"} {
 		delete(calls, own)
 	}
 	return calls
 }
 
-// Refused orders are no dearer in a sale that is shut than they have to be: one look at the marker and one at
-// the clock for all orders of a call.
+// Refused orders are no dearer in a sale that is shut than they have to be: one look at the marker and one
+// at the clock for all orders of a call.
 func TestCallsOfARefusedOrder(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server, cfg Config) {
 		s := open(t, cfg, 5)

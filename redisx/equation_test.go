@@ -60,7 +60,8 @@ func raceForStock(t *testing.T, cfg Config, stock []int64) {
 		}
 	})
 	root.Wait()
-	if _, err := first.Change(Change{By: "root", State: StateOpen}); err != nil { // buyers need not wait for ever
+	// Buyers need not wait for ever.
+	if _, err := first.Change(Change{By: "root", State: StateOpen}); err != nil {
 		t.Error(err)
 	}
 	racers.Wait()

@@ -74,7 +74,8 @@ func changeSoon(t *testing.T, s *Sale, change func(soon time.Time) Change) (soon
 	return soon
 }
 
-// checkAfterRestart orders as soon as Redis answers, then looks at the state, the gate and the end of the log.
+// checkAfterRestart orders as soon as Redis answers, then looks at the state, the gate and the end of the
+// log.
 func checkAfterRestart(t *testing.T, cfg Config, s *Sale, want State, outcome error, log string) {
 	t.Helper()
 	var err error

@@ -29,8 +29,8 @@ local function stateOf(sale, now)
 end
 
 -- setGate puts the gate there or takes it away. Redis takes away what expires once the moment is over, and
--- looks at its clock when a script begins, so the gate goes in the last millisecond before closes_at: no order
--- of a script that found it gets a later time. What comes in that millisecond is decided by turn.
+-- looks at its clock when a script begins, so the gate goes in the last millisecond before closes_at: no
+-- order of a script that found it gets a later time. What comes in that millisecond is decided by turn.
 local function setGate(gate, sale)
   if sale.state ~= OPEN then
     redis.pcall('DEL', gate)

@@ -165,7 +165,8 @@ func checkGate(t *testing.T, cfg Config, s *Sale, turn Turn) {
 // Outside its open state a sale places no order and leaves carts as they are; what was placed stays known.
 func TestOrdersOutsideOpen(t *testing.T) {
 	for marker, want := range map[string]error{
-		"opens_at=coming": ErrNotOpen, "paused=1": ErrPaused, "closed=past": ErrClosed, "closes_at=past": ErrClosed,
+		"opens_at=coming": ErrNotOpen, "paused=1": ErrPaused, "closed=past": ErrClosed,
+		"closes_at=past": ErrClosed,
 	} {
 		t.Run(marker, func(t *testing.T) {
 			onEach(t, func(t *testing.T, cfg Config) {

@@ -27,9 +27,9 @@ const (
 	aroundClosing = 20 * time.Millisecond
 )
 
-// The clocks of three servers are wrong, each by another time. Their sale opens and closes again and again, by
-// the clock of Redis: no order is placed before it opens or once it is closed, and none is refused as too early
-// from then on, in 100,000 tries around these moments.
+// The clocks of three servers are wrong, each by another time. Their sale opens and closes again and again,
+// by the clock of Redis: no order is placed before it opens or once it is closed, and none is refused as
+// too early from then on, in 100,000 tries around these moments.
 func TestWrongClocks(t *testing.T) {
 	tries := int64(100_000)
 	if testing.Short() || redistest.Race {
@@ -52,7 +52,8 @@ func TestWrongClocks(t *testing.T) {
 		t.Error("no order was placed: the test proves nothing")
 	}
 	t.Logf("%d openings and closings, %d tries, %d orders; by the clock of Redis each of %d connections "+
-		"had its first order at most %v after an opening", rounds, w.tries.Load(), w.placed, buyersInRound, w.worst)
+		"had its first order at most %v after an opening", rounds, w.tries.Load(), w.placed, buyersInRound,
+		w.worst)
 }
 
 // serveWithClock starts a server of a program with another clock.
@@ -212,7 +213,8 @@ func (b *clockBuyer) prepare(user int) {
 	}
 }
 
-// buy tries the first cart until it is placed, others at a moment close to the closing, the last one afterwards.
+// buy tries the first cart until it is placed, others at a moment close to the closing, the last one
+// afterwards.
 func (b *clockBuyer) buy() {
 	for !b.try(b.carts[0], triesAtOnce) && b.w.now.Load() < b.w.closes && !b.w.Failed() {
 	}

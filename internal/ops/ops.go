@@ -109,8 +109,8 @@ func (s *Server) Follow(watch *redisx.Sale, pieces int64) {
 	s.cfg.Store(&next)
 }
 
-// connect keeps the connection of one sale after the other until ctx ends. That of a sale before stays as long
-// as a scrape may need it.
+// connect keeps the connection of one sale after the other until ctx ends. That of a sale before stays as
+// long as a scrape may need it.
 func (s *Server) connect(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()

@@ -60,10 +60,10 @@ func clockJump() int64 {
 }
 `
 
-// Clock is the wall clock of programs that BuildWithClock has built. To set that of the machine would disturb
-// everything else on it, a time namespace does not shift it and libfaketime does not reach a Go program, so the
-// program is built with a changed package time: all its processes map a file, and a number in it shifts their
-// wall clock. The rest of it is the program as it is.
+// Clock is the wall clock of programs that BuildWithClock has built. To set that of the machine would
+// disturb everything else on it, a time namespace does not shift it and libfaketime does not reach a Go
+// program, so the program is built with a changed package time: all its processes map a file, and a number
+// in it shifts their wall clock. The rest of it is the program as it is.
 type Clock struct{ file *os.File }
 
 // NewClock makes a clock that is right, with its file in the folder.
@@ -76,8 +76,8 @@ func NewClock(folder string) (*Clock, error) {
 	return c, c.Jump(0)
 }
 
-// BuildWithClock builds a package as Build does, with a clock that can be set; without a build cache it takes
-// half a minute. ErrNoClock where package time is another one than that of Go 1.26.
+// BuildWithClock builds a package as Build does, with a clock that can be set; without a build cache it
+// takes half a minute. ErrNoClock where package time is another one than that of Go 1.26.
 func BuildWithClock(ctx context.Context, source string) (path string, err error) {
 	overlay, err := clockOverlay()
 	if err != nil {

@@ -139,8 +139,8 @@ func (s *server) certificate() (left time.Duration, found bool) {
 // idleMin is how long no server may place an order. Less is not judged: a slow sale has pauses.
 const idleMin = time.Minute
 
-// isOpen reports whether the sale is open in a reading. A server of an older version does not tell: its sales
-// are always open.
+// isOpen reports whether the sale is open in a reading. A server of an older version does not tell: its
+// sales are always open.
 func isOpen(r *reading) bool {
 	open, found := r.by("flashsale_sale_state", "state")["open"]
 	return !found || open > 0

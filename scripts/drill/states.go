@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"flashsale/internal/client"
+	"flashsale/internal/polltest"
+)
+
+const restockMost = 20 // pieces that root adds or takes back at once
+
+// shutCodes are the answers to an order in the states that root changes to.
+var shutCodes = map[string]string{"paused": "SALE_PAUSED", "closed": "SALE_CLOSED"}
+
+// statesChange has root pause, close, schedule and open the sale, and add and take back stock, while buyers
+// order. The audit of bench counts what was restocked.
+func statesChange(ctx context.Context, s *stack, dice *rand.Rand) error {
+	root := &client.Client{Address: s.servers[0].address, Timeout: answerPatient}
+	defer root.HangUp()
+	login := func() error { return root.Login("root", rootPassword) }
+	if err := s.byRoot(ctx, "login of root", login); err != nil {
+		return err
+	}
+	changes := s.times(20, 100)
+	for change := range changes {
+		state := []string{"paused", "closed", "scheduled", "open"}[change%4]
+		if err := s.changeState(ctx, root, state); err != nil {
+			return err
+		}
+		if err := s.demandRefusal(ctx, state); err != nil {
+			return err
+		}
+		root.IdempotencyKey = fmt.Sprintf("drill-%d", change)
+		path := fmt.Sprintf("/admin/foods/%d/stock", 1+dice.IntN(foods))
+		body := fmt.Sprintf(`{"add":%d}`, dice.IntN(2*restockMost+1)-restockMost)
+		err := s.byRoot(ctx, "restock", func() error { return root.Call("POST", path, body, nil) })
+		if err != nil {
+			return err
+		}
+		root.IdempotencyKey = ""
+		pause(ctx, moment(dice, 100*time.Millisecond))
+	}
+	s.note("%d changes of the state, each with one of the stock", changes)
+	return s.changeState(ctx, root, "open")
+}
+
+// changeState changes the state of the sale. What is scheduled opens by itself, soon.
+func (s *stack) changeState(ctx context.Context, root *client.Client, state string) error {
+	return s.byRoot(ctx, "state "+state, func() error {
+		opens := ""
+		if state == "scheduled" {
+			opens = fmt.Sprintf(`,"opens_at":%q`, time.Now().Add(200*time.Millisecond).UTC().Format(time.RFC3339Nano))
+		}
+		return root.Call("PUT", "/admin/sale", fmt.Sprintf(`{"state":%q%s}`, state, opens), nil)
+	})
+}
+
+// byRoot makes a call of root. While another fault goes on, it makes the call again until it is answered.
+// Refusals that come of the moment are answers: less stock than is to be taken back, a time that is over.
+func (s *stack) byRoot(ctx context.Context, what string, call func() error) (err error) {
+	waited := polltest.Await(ctx, "answer to root: "+what, startMax, func() bool {
+		err = call()
+		var refusal client.Refusal
+		if errors.As(err, &refusal) && refusal.Status < http.StatusInternalServerError {
+			if refusal.Code == "FOOD_OUT_OF_STOCK" || refusal.Code == "SALE_STATE_CONFLICT" {
+				err = nil
+			}
+			return true
+		}
+		return err == nil || !s.paired
+	})
+	if waited != nil {
+		return fmt.Errorf("%w: %w", waited, err)
+	}
+	return err
+}
+
+// demandRefusal orders an empty cart where the sale must be shut. While another fault goes on, the answer
+// may be another one.
+func (s *stack) demandRefusal(ctx context.Context, state string) error {
+	want, shut := shutCodes[state]
+	if !shut || s.paired || ctx.Err() != nil {
+		return nil
+	}
+	buyer, err := s.lister()
+	if err != nil {
+		return err
+	}
+	cart, err := buyer.NewCart()
+	if err == nil {
+		_, err = buyer.Order(cart)
+	}
+	if !client.IsRefused(err, http.StatusForbidden, want) {
+		return fmt.Errorf("an order while the sale is %s: %v, want 403 %s", state, err, want)
+	}
+	return nil
+}
