@@ -39,15 +39,7 @@ func readFacts(t *testing.T) *docFacts {
 		if entry.Name() == "buy" { // an example, without flags
 			continue
 		}
-		program := filepath.Join(programs, entry.Name())
-		help := output(t, program, "-h")
-		// Subcommands have flags of their own.
-		for _, sub := range regexp.MustCompile(`(?m)^  ([a-z]+) `).FindAllStringSubmatch(help, -1) {
-			if entry.Name() == "bench" {
-				help += output(t, program, sub[1], "-h")
-			}
-		}
-		f.flags[entry.Name()] = helpFlags(help)
+		f.flags[entry.Name()] = helpFlags(helpOf(t, filepath.Join(programs, entry.Name())))
 	}
 	f.flags["flashsale"]["version"] = true // instead of the other flags
 	for _, old := range []string{"audit-only", "compare", "ramp", "soak"} {
@@ -71,6 +63,23 @@ func readFacts(t *testing.T) *docFacts {
 		f.drills = append(f.drills, strings.Fields(line)[0])
 	}
 	return f
+}
+
+// helpOf is the help of a program and of its subcommands that have flags of their own.
+func helpOf(t *testing.T, program string) string {
+	t.Helper()
+	help := output(t, program, "-h")
+	switch filepath.Base(program) {
+	case "bench":
+		for _, sub := range regexp.MustCompile(`(?m)^  ([a-z]+) `).FindAllStringSubmatch(help, -1) {
+			help += output(t, program, sub[1], "-h")
+		}
+	case "flashsale":
+		for _, verb := range []string{"open", "close", "export", "new"} {
+			help += output(t, program, "sale", verb, "-h")
+		}
+	}
+	return help
 }
 
 // output returns what a command writes. Its exit code does not count: some programs end with 2 after -h.

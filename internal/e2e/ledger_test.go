@@ -74,7 +74,8 @@ func (b *books) awaitOf(t *testing.T, sale string, want map[int]client.Order) {
 	t.Helper()
 	polltest.Until(t, fmt.Sprintf("%d orders in the database", len(want)), func() bool {
 		var n int
-		return b.QueryRow("SELECT COUNT(*) FROM orders WHERE id LIKE ?", sale+"%").Scan(&n) == nil && n >= len(want)
+		err := b.QueryRow("SELECT COUNT(*) FROM orders WHERE id LIKE ?", sale+"%").Scan(&n)
+		return err == nil && n >= len(want)
 	})
 	byFood := func(items []client.Item) []client.Item {
 		return slices.SortedFunc(slices.Values(items), func(a, b client.Item) int {

@@ -10,8 +10,9 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// A ledger goes on in the next sale, whether the one before is kept or deleted, on a server that takes it over
-// and on one that starts. The tables keep the orders of every sale, and the audit looks at those of its own.
+// A ledger goes on in the next sale, whether the one before is kept or deleted, on a server that takes it
+// over and on one that starts. The tables keep the orders of every sale, and the audit looks at those of
+// its own.
 func testLedgerNextSale(t *testing.T, b *books) {
 	redis := redistest.New(t)
 	of := []string{"-redis", redis.Socket, "-users", "20", "-foods", "3", "-stock", "50"}

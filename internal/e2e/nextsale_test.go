@@ -57,7 +57,9 @@ func TestNextSaleIsTakenOver(t *testing.T) {
 	for range 3 {
 		servers = append(servers, setup{env: env, args: args}.serve(t))
 	}
-	run := func(verb string, more ...string) []string { return append(append([]string{verb}, args...), more...) }
+	run := func(verb string, more ...string) []string {
+		return append(append([]string{verb}, args...), more...)
+	}
 	first := servers[0].Sale(t)
 	old := servers[0].client(t)
 	stand.Must(t, old.LoginUser(crowdUsers))
@@ -167,9 +169,11 @@ func (c *crowd) ordersOf(sale string) (ids []string) {
 	return ids
 }
 
-// checkCrowdSale checks that these orders are of the sale, and that the pieces in them and those left under a
-// key of Redis add up.
-func checkCrowdSale(t *testing.T, redis *redistest.Server, sale, stock string, orders map[string]map[int]int) {
+// checkCrowdSale checks that these orders are of the sale, and that the pieces in them and those left under
+// a key of Redis add up.
+func checkCrowdSale(
+	t *testing.T, redis *redistest.Server, sale, stock string, orders map[string]map[int]int,
+) {
 	t.Helper()
 	pieces := map[int]int{}
 	for id, items := range orders {

@@ -87,7 +87,8 @@ func TestSaleCommand(t *testing.T) {
 	}
 	saleDone(t, run("open")...)
 	saleRefused(t, 1, "-at must be a time to come", run("open", "-at", "2020-01-01T00:00:00Z")...)
-	saleRefused(t, 1, "the sale is not closed; run flashsale sale close, then export, or add -force", run("new")...)
+	saleRefused(t, 1, "the sale is not closed; run flashsale sale close, then export, or add -force",
+		run("new")...)
 	saleRefused(t, 2, "redis holds another sale", run("close", "-sale", "aaaaaaaa")...)
 	saleRefused(t, 2, "redis holds a sale of other foods", run("status", "-foods", "4")...)
 	saleRefused(t, 2, "say status, open, pause, close, export or new", "begin")

@@ -171,16 +171,6 @@ func executable(t *testing.T, path string) {
 	}
 }
 
-// glob is the one file on the desktop that a pattern fits.
-func (s *site) glob(t *testing.T, pattern string) string {
-	t.Helper()
-	found, err := filepath.Glob(s.path(pattern))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%s: %q, %v", pattern, found, err)
-	}
-	return found[0]
-}
-
 // machine is the address of the machine 10.0.0.<last> of the guide.
 func (s *site) machine(last string) string { return s.network + last }
 
