@@ -88,8 +88,10 @@ func sendToEnd(ctx *fasthttp.RequestCtx, list *orderList) {
 	ctx.Hijack(func(net.Conn) {}) // fasthttp then only closes the connection
 	head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nDate: %s\r\nContent-Type: %s\r\nConnection: close\r\n",
 		fasthttp.AppendHTTPDate(nil, time.Now()), list.kind.contentType)
-	if id := ctx.Response.Header.Peek(requestIDHeader); len(id) > 0 {
-		head = fmt.Appendf(head, "%s: %s\r\n", requestIDHeader, id)
+	for _, name := range []string{requestIDHeader, fasthttp.HeaderContentDisposition} {
+		if value := ctx.Response.Header.Peek(name); len(value) > 0 {
+			head = fmt.Appendf(head, "%s: %s\r\n", name, value)
+		}
 	}
 	head = append(head, "\r\n"...)
 	c := ctx.Conn()

@@ -55,6 +55,7 @@ var (
 	errURLTooLong        = known(414, "URL_TOO_LONG", "请求地址过长")
 	errHeadTooLarge      = known(431, "HEADER_TOO_LARGE", "请求头过大")
 	errBadIdempotencyKey = known(400, "INVALID_IDEMPOTENCY_KEY", "Idempotency-Key 须为1至255个字符")
+	errKeyReused         = known(409, "IDEMPOTENCY_KEY_REUSED", "Idempotency-Key 已用于其他请求")
 	errWrongSecret       = known(403, "INVALID_SECRET", "密钥错误")
 	errTooManyRequests   = known(429, "TOO_MANY_REQUESTS", "请求过于频繁")
 	errNoLimit           = known(404, "LIMIT_NOT_FOUND", "没有对应的限流规则")
@@ -88,6 +89,7 @@ var outcomes = []struct {
 	{redisx.ErrClosed, errClosed},
 	{redisx.ErrStateConflict, errStateConflict},
 	{redisx.ErrWrongTimes, errBadTimes},
+	{redisx.ErrKeyReused, errKeyReused},
 	{redisx.ErrCartEmpty, errCartEmpty},
 	{redisx.ErrOutOfStock, errFoodOutOfStock},
 }

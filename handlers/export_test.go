@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"flashsale/redisx/redistest"
@@ -38,4 +39,19 @@ func testExportOrders(t *testing.T, open opener) {
 		`{"code":"INVALID_FORMAT","message":"format 须为 csv 或 jsonl"}`)
 	s.expect(t, 2, "GET", "/admin/orders?format=csv", "", 401, invalidToken)
 	awaitNoLists(t, s)
+}
+
+// A client of HTTP/1.0 is told the name of the file too.
+func TestExportForHTTP10(t *testing.T) { onBoth(t, testExportForHTTP10) }
+
+func testExportForHTTP10(t *testing.T, s *shop) {
+	heard := talk(t, strings.TrimPrefix(s.overTCP(t, trustLoopback).base, "http://"),
+		"GET /admin/orders?format=csv HTTP/1.0\r\nHost: shop\r\nAccess-Token: "+s.token(rootUser)+"\r\n\r\n", "")
+	if len(heard.replies) != 1 || heard.err != nil {
+		t.Fatalf("%d replies, %v", len(heard.replies), heard.err)
+	}
+	want := `attachment; filename="orders-` + s.cfg.Sale.ID() + `.csv"`
+	if name := heard.replies[0].Header.Get("Content-Disposition"); name != want {
+		t.Errorf("the file is %q, want %q", name, want)
+	}
 }

@@ -55,7 +55,7 @@ func (s *Server) watchesAsRoot(ctx *fasthttp.RequestCtx) (root, ok bool) {
 	return user == rootUser, ok
 }
 
-// SaleBody is the sale as viewers see it, nil while the stock is not known.
+// SaleBody is the sale as viewers see it, nil while its state is not known.
 func (s *Server) SaleBody() []byte {
 	if body := s.sale.Load(); body != nil {
 		return *body

@@ -16,6 +16,9 @@ const operator = "root"
 // milliseconds is RFC 3339 in UTC, to the millisecond.
 const milliseconds = "2006-01-02T15:04:05.000Z"
 
+// yearMax is the last year that RFC 3339 can write.
+const yearMax = 9999
+
 // Publish takes a snapshot of the sale: it makes the bodies of GET /sale and GET /foods. One goroutine calls
 // it.
 func (s *Server) Publish(found redisx.Snapshot) {
@@ -29,6 +32,9 @@ func (s *Server) Publish(found redisx.Snapshot) {
 	s.countSold(&found)
 	s.publishFoods(found.Left)
 }
+
+// PublishGone notes that Redis does not hold the sale: its state is not known. The foods stay as they were.
+func (s *Server) PublishGone() { s.sale.Store(nil) }
 
 // Pieces returns how many pieces there have been of food 1, 2, 3, ...: those of the opening and those added.
 func (s *Server) Pieces(found *redisx.Snapshot) []int64 {
@@ -74,14 +80,17 @@ func appendTime(dst []byte, t time.Time) []byte {
 	return append(t.UTC().AppendFormat(append(dst, '"'), milliseconds), '"')
 }
 
-// changeSale changes the state and the times of the sale.
+// changeSale changes the state and the times of the sale. A caller that names a sale changes no other one.
 func (s *Server) changeSale(ctx *fasthttp.RequestCtx, _ call) {
-	members := [3]member{{name: "state"}, {name: "opens_at"}, {name: "closes_at"}}
+	members := [4]member{{name: "state"}, {name: "opens_at"}, {name: "closes_at"}, {name: "id"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)
 		return
 	}
-	change, f := readChange(members)
+	change, f := readChange([3]member(members[:3]))
+	if f == nil {
+		f = s.checkID(&members[3])
+	}
 	if f != nil {
 		reply(ctx, f)
 		return
@@ -96,6 +105,21 @@ func (s *Server) changeSale(ctx *fasthttp.RequestCtx, _ call) {
 		return
 	}
 	replyRaw(ctx, s.appendSale(nil, &found))
+}
+
+// checkID compares the id in a body, if there is one, with that of the sale.
+func (s *Server) checkID(id *member) *failure {
+	if id.kind == 0 {
+		return nil
+	}
+	text, ok := id.string()
+	switch {
+	case !ok:
+		return errMalformedJSON
+	case string(text) != s.cfg.Sale.ID():
+		return errStateConflict
+	}
+	return nil
 }
 
 // readChange reads what a call wants: at least one of the members.
@@ -130,7 +154,7 @@ func (m *member) time() (*time.Time, *failure) {
 		return nil, errMalformedJSON
 	}
 	t, err := time.Parse(time.RFC3339, string(text))
-	if err != nil || t.UnixMilli() <= 0 {
+	if err != nil || t.UnixMilli() <= 0 || t.UTC().Year() > yearMax {
 		return nil, errBadTimes
 	}
 	return &t, nil

@@ -17,6 +17,7 @@ const (
 	paused        = `{"code":"SALE_PAUSED","message":"抢购已暂停"}`
 	closed        = `{"code":"SALE_CLOSED","message":"抢购已结束"}`
 	stateConflict = `{"code":"SALE_STATE_CONFLICT","message":"抢购状态冲突"}`
+	keyReused     = `{"code":"IDEMPOTENCY_KEY_REUSED","message":"Idempotency-Key 已用于其他请求"}`
 	badTimes      = `{"code":"INVALID_SALE_TIMES","message":"开始或结束时间无效"}`
 )
 
@@ -62,7 +63,7 @@ func TestShowSale(t *testing.T) {
 		s.do(func() { s.Publish(found) })
 		s.expectNow(t, 0, "GET", "/sale", "", 200, s.saleBody("closed", `"2026-11-22T10:00:00.005Z"`,
 			`"2027-01-02T03:04:05.000Z"`, 15, 42, 12))
-		s.do(func() { s.sale.Store(nil) })
+		s.do(s.PublishGone)
 		s.expect(t, 0, "GET", "/sale", "", 503, unavailable)
 	})
 }
@@ -79,20 +80,22 @@ func TestChangeSale(t *testing.T) {
 			s.expect(t, rootUser, "PUT", "/admin/sale", bad, 400, want)
 		}
 		for _, bad := range []string{`{"state":"Paused"}`, `{"state":null}`, `{"state":1}`, `{"opens_at":1}`,
-			`{"closes_at":{}}`, `{"state":"open","closes_at":false}`} {
+			`{"closes_at":{}}`, `{"state":"open","closes_at":false}`, `{"state":"paused","id":7}`,
+			`{"id":"` + s.cfg.Sale.ID() + `"}`} {
 			s.expect(t, rootUser, "PUT", "/admin/sale", bad, 400, malformed)
 		}
 		for _, bad := range []string{`{"opens_at":""}`, `{"opens_at":"2100-01-02 03:04:05Z"}`,
-			`{"closes_at":"2100-01-02T03:04:05"}`, `{"closes_at":"1960-01-02T03:04:05Z"}`,
+			`{"closes_at":"2100-01-02T03:04:05"}`, `{"closes_at":"9999-12-31T23:59:59-23:59"}`,
+			`{"closes_at":"1960-01-02T03:04:05Z"}`,
 			`{"state":"scheduled","opens_at":"` + late + `","closes_at":"` + early + `"}`} {
 			s.expect(t, rootUser, "PUT", "/admin/sale", bad, 400, badTimes)
 		}
 		for _, bad := range []string{`{"state":"scheduled"}`, `{"opens_at":"` + late + `"}`,
-			`{"state":"open","closes_at":"2001-01-02T03:04:05Z"}`} {
+			`{"state":"open","closes_at":"2001-01-02T03:04:05Z"}`, `{"state":"paused","id":"aaaaaaaa"}`} {
 			s.expect(t, rootUser, "PUT", "/admin/sale", bad, 409, stateConflict)
 		}
 		for _, step := range []struct{ change, want string }{
-			{`{"state":"paused"}`, body("paused", "null", "null")},
+			{`{"state":"paused","id":"` + s.cfg.Sale.ID() + `"}`, body("paused", "null", "null")},
 			{`{"state":"paused"}`, body("paused", "null", "null")},
 			{`{"state":"open"}`, body("open", "null", "null")},
 			{`{"closes_at":"` + late + `"}`, body("open", "null", `"`+late+`"`)},
@@ -167,7 +170,7 @@ func TestChangeStock(t *testing.T) {
 			`{"add":-9223372036854775808}`} {
 			s.expect(t, rootUser, "POST", path, bad, 400, malformed)
 		}
-		for _, id := range []string{"0", "6", "-1", "x", "1.0", "99999999999999999999"} {
+		for _, id := range []string{"0", "6", "-1", "x", "1.0", "01", "+1", "99999999999999999999"} {
 			s.expect(t, rootUser, "POST", "/admin/foods/"+id+"/stock", `{"add":1}`, 404, noFood)
 		}
 		s.expect(t, rootUser, "POST", path, `{"add":1}`, 400, badKey, "Idempotency-Key", strings.Repeat("k", 256))
@@ -177,7 +180,8 @@ func TestChangeStock(t *testing.T) {
 		for range 2 {
 			s.expect(t, rootUser, "POST", path, `{"add":-15}`, 200, food(1, 0), "Idempotency-Key", "键")
 		}
-		s.expect(t, rootUser, "POST", "/admin/foods/2/stock", `{"add":1}`, 200, food(1, 0), "Idempotency-Key", "键")
+		s.expect(t, rootUser, "POST", "/admin/foods/2/stock", `{"add":-15}`, 409, keyReused, "Idempotency-Key", "键")
+		s.expect(t, rootUser, "POST", path, `{"add":1}`, 409, keyReused, "Idempotency-Key", "键")
 		s.expect(t, rootUser, "POST", "/admin/foods/2/stock", `{"add":1}`, 200, food(2, 11))
 		s.expectNow(t, rootUser, "GET", "/admin/log", "", 200, `[`+
 			`{"at":"NOW","by":"terminal","what":"opened","pieces":50,"opens_at":null,"closes_at":null},`+

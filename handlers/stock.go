@@ -24,8 +24,9 @@ func (s *Server) changeStock(ctx *fasthttp.RequestCtx, c call) {
 		return
 	}
 	foods := s.cfg.Catalog.Foods()
-	food, err := strconv.ParseInt(c.param("id"), 10, 64)
-	if err != nil || food < 1 || food > int64(len(foods)) {
+	id := c.param("id")
+	food, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || food < 1 || food > int64(len(foods)) || strconv.FormatInt(food, 10) != id { // no "01"
 		reply(ctx, errFoodNotFound)
 		return
 	}

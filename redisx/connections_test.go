@@ -47,7 +47,8 @@ func TestNotReadyWithoutConnectionForChanges(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var looking sync.WaitGroup
 	looking.Go(func() {
-		s.Snapshots(ctx, time.Hour, func(found Snapshot) { t.Errorf("published %v", found) })
+		s.Snapshots(ctx, time.Hour, func(found Snapshot) { t.Errorf("published %v", found) },
+			func() { t.Error("the sale is gone") })
 	})
 	polltest.Until(t, "three looks at the stock", func() bool {
 		return threeLooks.MatchString(rawString(t, cfg, "INFO", "commandstats"))

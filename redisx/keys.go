@@ -26,7 +26,7 @@ import "strconv"
 //	                       feed, when it was placed (Unix ms)
 //	orders_<sale>  stream  user, items of each order that is not in     for ever    stream_open.lua,
 //	                       the ledger yet; only where one is kept                   order.lua, stream_done.lua
-//	restock_<sale>_<key>   string  "food:left": what a restock under    a day       restock.lua
+//	restock_<sale>_<key>   string  "food:add:left": what a restock undera day       restock.lua
 //	                       that Idempotency-Key has become
 //	prices_<sale>  list    prices of an exported sale, see numbers.go   for ever    export.lua
 //	next_<sale>    list    stock of the sale that is being opened       until then  next_begin.lua, open.lua

@@ -2,6 +2,7 @@ package redisx
 
 import (
 	_ "embed" // the script
+	"errors"
 	"strconv"
 	"time"
 
@@ -17,10 +18,14 @@ var restockScript = pipeline.NewScript(restockSource)
 
 // What restock.lua returns.
 const (
-	restockDone   = 0
-	restockNoSale = 1
-	restockTooFew = 2
+	restockDone      = 0
+	restockNoSale    = 1
+	restockTooFew    = 2
+	restockKeyReused = 3
 )
+
+// ErrKeyReused is the outcome of a restock under an idempotency key that was used for another one.
+var ErrKeyReused = errors.New("the idempotency key was used for another restock")
 
 // RestockMax is the most pieces that one restock adds or takes back.
 const RestockMax = 1_000_000_000
@@ -39,8 +44,8 @@ type Restock struct {
 
 // Restock changes the stock of a food, also of a sale that is not open. It returns the food and its pieces
 // left; for an idempotency key that has been there, those that the first call has returned. Errors:
-// ErrOutOfStock where fewer pieces are left than are to be taken back, ErrSaleGone (nothing is changed),
-// ErrUnavailable (unknown).
+// ErrOutOfStock where fewer pieces are left than are to be taken back, ErrKeyReused, ErrSaleGone (nothing is
+// changed), ErrUnavailable (unknown).
 func (s *Sale) Restock(r Restock) (food, left int64, err error) {
 	remembered := 0
 	if r.Key != "" {
@@ -60,6 +65,8 @@ func (s *Sale) Restock(r Restock) (food, left int64, err error) {
 		return 0, 0, s.missed()
 	case restockTooFew:
 		return food, left, ErrOutOfStock
+	case restockKeyReused:
+		return 0, 0, ErrKeyReused
 	}
 	return 0, 0, unknownCode("restock.lua", code)
 }

@@ -4,7 +4,8 @@
 -- KEYS[1]  the marker: hash id
 -- KEYS[2]  the stock: hash food id -> pieces left, "+" food id -> pieces restocked
 -- KEYS[3]  the log: stream
--- KEYS[4]  what a restock under this idempotency key has become: string "food:left"; without a key not used
+-- KEYS[4]  what a restock under this idempotency key has become: string
+--          "food:add:left"; without a key not used
 -- ARGV[1]  id of the sale that must be there: string
 -- ARGV[2]  who restocks: string
 -- ARGV[3]  food id: integer > 0, a food of the sale
@@ -15,15 +16,19 @@
 --         0  done, or done before under the same idempotency key: then food and left are as they were then
 --         1  Redis does not hold the sale: nothing is changed
 --         2  fewer pieces are left than are to be taken back: nothing is changed
+--         3  the idempotency key was used for another restock: nothing is changed
 local marker, stock, log, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, by, food, add, remembered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local DONE, NO_SALE, TOO_FEW = 0, 1, 2
+local DONE, NO_SALE, TOO_FEW, KEY_REUSED = 0, 1, 2, 3
 local call = redis.call
 
 if call('HGET', marker, 'id') ~= id then return {NO_SALE, 0, 0} end
 if remembered > 0 then
-  local food_before, left_before = string.match(call('GET', done) or '', '^(%d+):(%d+)$')
-  if food_before then return {DONE, tonumber(food_before), tonumber(left_before)} end
+  local food_then, add_then, left_then = string.match(call('GET', done) or '', '^(%d+):(-?%d+):(%d+)$')
+  if food_then then
+    if food_then ~= food or add_then ~= ARGV[4] then return {KEY_REUSED, 0, 0} end
+    return {DONE, tonumber(food_then), tonumber(left_then)}
+  end
 end
 local now = call('HMGET', stock, food, '+' .. food)
 if not now[1] then return {NO_SALE, 0, 0} end
@@ -35,5 +40,5 @@ if add ~= 0 then
     'after', text)
   call('HSET', stock, food, text, '+' .. food, string.format('%d', restocked))
 end
-if remembered > 0 then call('SET', done, food .. ':' .. text, 'EX', remembered) end
+if remembered > 0 then call('SET', done, food .. ':' .. ARGV[4] .. ':' .. text, 'EX', remembered) end
 return {DONE, tonumber(food), left}

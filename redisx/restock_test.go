@@ -23,7 +23,8 @@ func TestRestock(t *testing.T) {
 			{1, -8, "k", nil, 1, 0, []int64{0, 7}, []int64{-5, 0}},
 			{1, -1, "", ErrOutOfStock, 1, 0, []int64{0, 7}, []int64{-5, 0}},
 			{1, -8, "k", nil, 1, 0, []int64{0, 7}, []int64{-5, 0}},
-			{2, 100, "k", nil, 1, 0, []int64{0, 7}, []int64{-5, 0}},
+			{2, -8, "k", ErrKeyReused, 0, 0, []int64{0, 7}, []int64{-5, 0}},
+			{1, 8, "k", ErrKeyReused, 0, 0, []int64{0, 7}, []int64{-5, 0}},
 			{2, -8, "l", ErrOutOfStock, 2, 7, []int64{0, 7}, []int64{-5, 0}},
 			{2, RestockMax, "l", nil, 2, RestockMax + 7, []int64{0, RestockMax + 7}, []int64{-5, RestockMax}},
 		} {

@@ -114,14 +114,22 @@ func TestOpenWithoutMarker(t *testing.T) {
 		o.Last = first.Sale
 		_, err = Open(t.Context(), cfg, o)
 		want := fmt.Sprintf(`redis has lost the key sale; the stock of sale %s, which was served from %s, `+
-			`is still there: if these foods are that sale's, put the key back with HSET sale id %[1]s catalog %[3]q`,
-			first.Sale, cfg.Address, catalogPrint)
+			`is still there: if these foods are that sale's, put the key back as a closed sale with `+
+			`HSET sale id %[1]s catalog %[3]q closed 1 state closed (and previous ID, the sale before it, if there was `+
+			`one), then set its times and open it with flashsale sale open`, first.Sale, cfg.Address, catalogPrint)
 		if !errors.Is(err, ErrMarkerLost) || err.Error() != want {
 			t.Fatalf("\n got %v\nwant %s", err, want)
 		}
-		raw(t, cfg, nil, "HSET", saleKey, "id", first.Sale, "catalog", catalogPrint)
+		raw(t, cfg, nil, "HSET", saleKey, "id", first.Sale, "catalog", catalogPrint, "closed", "1", "state", "closed")
 		if again, err := Open(t.Context(), cfg, o); err != nil || again.Sale != first.Sale || again.Fresh {
 			t.Errorf("with the key: %+v, %v", again, err)
+		}
+		s := joinSale(t, cfg, first.Sale, 1)
+		if turn, err := s.Change(Change{}); err != nil || turn.State != StateClosed {
+			t.Errorf("with the key: %+v, %v; want closed", turn, err)
+		}
+		if turn, err := s.Change(Change{By: "terminal", State: StateOpen}); err != nil || turn.State != StateOpen {
+			t.Errorf("opened by hand: %+v, %v", turn, err)
 		}
 	})
 }
@@ -209,10 +217,15 @@ func TestSnapshot(t *testing.T) {
 		s := open(t, cfg, 5, 6)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		published := make(chan Snapshot)
+		published, gone := make(chan Snapshot), make(chan struct{})
 		go s.Snapshots(ctx, time.Millisecond, func(found Snapshot) {
 			select {
 			case published <- found:
+			case <-ctx.Done():
+			}
+		}, func() {
+			select {
+			case gone <- struct{}{}:
 			case <-ctx.Done():
 			}
 		})
@@ -222,6 +235,15 @@ func TestSnapshot(t *testing.T) {
 		raw(t, cfg, nil, "HINCRBY", s.stockKey, "2", "-1")
 		polltest.Until(t, "a snapshot with the change", func() bool {
 			return slices.Equal((<-published).Left, []int64{5, 5})
+		})
+		raw(t, cfg, nil, "HSET", saleKey, "id", "otherone")
+		polltest.Until(t, "a look that finds another sale", func() bool {
+			select {
+			case <-published: // was looked at before
+				return false
+			case <-gone:
+				return true
+			}
 		})
 	})
 }

@@ -2,6 +2,7 @@ package redisx
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 )
@@ -62,9 +63,12 @@ func (s *Sale) Stock() ([]int64, error) {
 
 // Snapshots hands a snapshot to publish, at once, then every interval and at each change of the state by
 // the clock, until ctx ends. At first it waits for the connection for changes too: a server takes requests
-// once it has a snapshot. While Redis does not answer, the last one stands. Snapshots also notices, within
-// an interval, that Redis was emptied or that the sale is back.
-func (s *Sale) Snapshots(ctx context.Context, interval time.Duration, publish func(Snapshot)) {
+// once it has a snapshot. While Redis does not answer, the last one stands; where it does not hold the sale,
+// gone is called instead of publish. Snapshots also notices, within an interval, that Redis was emptied or
+// that the sale is back.
+func (s *Sale) Snapshots(
+	ctx context.Context, interval time.Duration, publish func(Snapshot), gone func(),
+) {
 	tick := time.NewTimer(0)
 	defer tick.Stop()
 	for published := false; ; {
@@ -81,6 +85,8 @@ func (s *Sale) Snapshots(ctx context.Context, interval time.Duration, publish fu
 			if next := snapshot.next(); !next.IsZero() {
 				pause = min(pause, next.Sub(snapshot.Now)+turnPause-time.Since(looked))
 			}
+		case errors.Is(err, ErrSaleGone):
+			gone()
 		}
 		tick.Reset(pause)
 		select {

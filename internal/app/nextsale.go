@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"flashsale/internal/catalog"
 	"flashsale/redisx"
 )
 
@@ -137,7 +136,8 @@ func (s *supervisor) serveNext(ctx context.Context, found *redisx.Marker) error 
 func (s *supervisor) openNext(ctx context.Context, found *redisx.Marker) (*opening, error) {
 	next := *s.sale
 	var err error
-	if next.catalog, err = catalog.Load(ctx, next.source); err != nil {
+	next.catalog, err = s.sale.catalog.LoadNext(ctx, next.source, s.cfg.ForceReload)
+	if err != nil {
 		return nil, err
 	}
 	wanted := firstStock(next.catalog)

@@ -147,7 +147,7 @@ func (w *worker) publishStock(ctx context.Context) error {
 		w.server.Publish(found)
 		w.publishLive(&found)
 		first()
-	})
+	}, w.server.PublishGone)
 	return nil
 }
 

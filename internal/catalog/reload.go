@@ -10,6 +10,10 @@ import (
 // the source was read while it was written, or was cut off.
 var ErrFewerUsers = errors.New("more than a tenth of the users are missing")
 
+// ErrRenamed is the outcome of a LoadNext in which an id belongs to another user than before. Tokens have the id,
+// and those of before stay valid.
+var ErrRenamed = errors.New("a user has another name than in the sale before")
+
 // Reload reads the source again: users may have come, while the foods of a sale are fixed. It returns a new
 // catalogue and leaves c as it is. Errors: ErrFewerUsers and that of CutOff unless force is set, other
 // foods, or why the source cannot be read.
@@ -18,18 +22,46 @@ func (c *Catalog) Reload(ctx context.Context, cfg Config, force bool) (*Catalog,
 	if err != nil {
 		return nil, err
 	}
-	if fresh.cutOff != nil && !force {
-		return nil, fresh.cutOff
-	}
 	if there := firstOther(fresh.foods, c.foods); there != "" {
 		return nil, fmt.Errorf("its foods, stocks or prices are not those of the sale: %s: %s",
 			cfg.source().name(foodTable), there)
 	}
-	if before, after := c.Users(), fresh.Users(); 10*after < 9*before && !force {
-		return nil, fmt.Errorf("%w: %d before, %d in %s; complete it, or start with -force-reload",
-			ErrFewerUsers, before, after, cfg.Source())
+	if !force {
+		err = c.checkUsers(fresh, cfg)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return fresh, nil
+}
+
+// LoadNext reads the catalogue of the next sale: other foods, and the users of c or more. Errors: ErrFewerUsers,
+// ErrRenamed and that of CutOff unless force is set, or why the source cannot be read.
+func (c *Catalog) LoadNext(ctx context.Context, cfg Config, force bool) (*Catalog, error) {
+	next, err := Load(ctx, cfg)
+	if err != nil || force {
+		return next, err
+	}
+	if err := c.checkUsers(next, cfg); err != nil {
+		return nil, err
+	}
+	if user := next.Names().Renamed(c.Names()); user != 0 {
+		return nil, fmt.Errorf("%w: user %d in %s, who would order with the other one's token; give ids to new users "+
+			"only, or start with another TOKEN_SECRET or with -force-reload", ErrRenamed, user, cfg.Source())
+	}
+	return next, nil
+}
+
+// checkUsers refuses a source that most likely was read while it was written.
+func (c *Catalog) checkUsers(fresh *Catalog, cfg Config) error {
+	if fresh.cutOff != nil {
+		return fresh.cutOff
+	}
+	if before, after := c.Users(), fresh.Users(); 10*after < 9*before {
+		return fmt.Errorf("%w: %d before, %d in %s; complete it, or start with -force-reload",
+			ErrFewerUsers, before, after, cfg.Source())
+	}
+	return nil
 }
 
 // firstOther describes the first food that is not the same here and in the sale, "" where all are.

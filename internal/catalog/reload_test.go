@@ -50,6 +50,33 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// The next sale may have other foods and more users. It has no user under the id of another one, whose token
+// stays valid, unless that is asked for.
+func TestLoadNext(t *testing.T) {
+	for _, test := range []struct {
+		name, users string
+		want        error
+	}{
+		{"the same", usersText(100), nil},
+		{"more", usersText(150), nil},
+		{"some fewer", usersText(90), nil},
+		{"too few", usersText(89), ErrFewerUsers},
+		{"another name", strings.Replace(usersText(100), "7,user7,", "7,eve,", 1), ErrRenamed},
+		{"names swapped", strings.NewReplacer("7,user7,", "7,user8,", "8,user8,", "8,user7,").Replace(usersText(100)),
+			ErrRenamed},
+	} {
+		c := mustLoad(t, Config{Dir: writeCSV(t, usersText(100), goodFoods)})
+		next := Config{Dir: writeCSV(t, test.users, "id,stock,price\n1,7,7\n")}
+		loaded, err := c.LoadNext(t.Context(), next, false)
+		if !errors.Is(err, test.want) || (err == nil) != (loaded != nil) {
+			t.Errorf("%s: %v, want %v", test.name, err, test.want)
+		}
+		if loaded, err := c.LoadNext(t.Context(), next, true); err != nil || len(loaded.Foods()) != 1 {
+			t.Errorf("%s, by force: %v", test.name, err)
+		}
+	}
+}
+
 func TestReloadRefusesOtherFoods(t *testing.T) {
 	const foods = "id,stock,price\n1,10,3\n2,5,4\n"
 	for other, want := range map[string]string{

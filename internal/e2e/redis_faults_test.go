@@ -112,6 +112,10 @@ func TestEmptiedRedis(t *testing.T) {
 
 	redis.Flush(t)
 	awaitReady(t, c, 503)
+	polltest.Until(t, "a GET /sale that knows no state", func() bool {
+		r, err := c.Do("GET", "/sale", "")
+		return err == nil && r.Status == 503
+	})
 	for range 20 {
 		checkUnavailable(t, c, cart)
 	}

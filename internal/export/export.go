@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"flashsale/redisx"
 )
@@ -78,23 +77,36 @@ func (b *Book) appendRow(dst []byte, order *redisx.Order) []byte {
 
 // formulaStarts are the characters with which a spreadsheet takes a field for a formula (OWASP, CSV
 // Injection).
-const formulaStarts = "=+-@\t\r\n＝＋－＠"
+const formulaStarts = "=+-@＝＋－＠"
+
+// fieldEnds are what ends a field in one spreadsheet or another.
+const fieldEnds = ",;\t\r\n"
 
 // appendField appends a text as a field of CSV. What a spreadsheet would take for a formula gets an
 // apostrophe in front.
 func appendField(dst []byte, text string) []byte {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	first, _ := utf8.DecodeRuneInString(text)
-	guarded := text != "" && strings.ContainsRune(formulaStarts, first)
-	if !guarded && !strings.ContainsAny(text, "\",\r\n") && strings.TrimSpace(text) == text {
+	guarded := guard(text)
+	if guarded == text && !strings.ContainsAny(text, "\",;\t\r\n") && strings.TrimSpace(text) == text {
 		return append(dst, text...)
 	}
-	dst = append(dst, '"')
-	if guarded {
-		dst = append(dst, '\'')
-	}
-	dst = append(dst, strings.ReplaceAll(text, `"`, `""`)...)
+	dst = append(append(dst, '"'), strings.ReplaceAll(guarded, `"`, `""`)...)
 	return append(dst, '"')
+}
+
+// guard puts an apostrophe before each formula of a text: at its start, where white space does not hide it,
+// and behind what another spreadsheet may take for the end of a field.
+func guard(text string) string {
+	var guarded strings.Builder
+	for i, r := range text {
+		blank := i == 0 && strings.ContainsRune("\t\r\n", r)
+		begins := i == 0 || strings.ContainsRune(fieldEnds, rune(text[i-1]))
+		if blank || begins && strings.ContainsRune(formulaStarts, r) {
+			guarded.WriteByte('\'')
+		}
+		guarded.WriteRune(r)
+	}
+	return guarded.String()
 }
 
 // appendObject appends a line with an object.

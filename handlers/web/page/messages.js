@@ -19,6 +19,7 @@ const texts = {
   SALE_CLOSED: "The sale is closed.",
   SALE_NOT_OPEN: "The sale is not open yet.",
   SALE_PAUSED: "The sale is paused.",
+  IDEMPOTENCY_KEY_REUSED: "This change was sent before with other numbers.",
   SALE_STATE_CONFLICT: "The sale cannot change to that state now.",
   SERVICE_UNAVAILABLE: "The server is busy. Try again in a moment.",
   TOO_MANY_REQUESTS: "Too many requests. Try again in a moment.",

@@ -75,7 +75,7 @@ async function perform(call, done) {
 }
 
 const put = (change) => async () => {
-  const sale = await api.call("PUT", "/admin/sale", change);
+  const sale = await api.call("PUT", "/admin/sale", { id: known.sale?.id, ...change });
   takeSale(sale);
   timesShown = false;
   tick();
