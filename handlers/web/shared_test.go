@@ -8,7 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Tests of the page that do not get in each other's way share a server; each user orders in one of them only.
+// Tests of the page that do not get in each other's way share a server;
+// each user orders in one of them only.
 func TestPage(t *testing.T) {
 	s := newShop(t, 4, 10)
 	for _, test := range []struct {

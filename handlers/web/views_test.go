@@ -74,8 +74,8 @@ var screens = []struct {
 	name, scheme  string
 	width, height int64
 	axe           bool
-}{{"phone", "light", 390, 844, true}, {"desktop", "light", 1360, 900, false}, {"dark", "dark", 1360, 900, true},
-	{"wall", "dark", 1920, 1080, false}}
+}{{"phone", "light", 390, 844, true}, {"desktop", "light", 1360, 900, false},
+	{"dark", "dark", 1360, 900, true}, {"wall", "dark", 1920, 1080, false}}
 
 // Every view, dialog and theme is free of violations that axe-core finds, from a phone to a wall screen, and
 // no view is wider than its screen.
