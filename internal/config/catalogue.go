@@ -15,8 +15,8 @@ type catalogFlags struct {
 func (c *catalogFlags) add(f *Flags) {
 	f.Group("Catalogue (built in, unless -catalog-dir or -db-host is set)")
 	f.Catalog(&c.Catalog)
-	f.Switch(&c.ForceReload, "force-reload", "a SIGHUP, or the next sale, takes a list of users that lost more "+
-		"than a tenth, or a CSV file that ends within a line, too; the next sale also one in which an id has got "+
+	f.Switch(&c.ForceReload, "force-reload", "a SIGHUP, or the next sale, takes a list of users that lost "+
+		"more than a tenth, or a CSV file that ends within a line, too; the next sale also one in which an id has got "+
 		"another name")
 	f.Check(func() error {
 		if c.Catalog.Dir != "" && c.Catalog.DB.Host != "" {
