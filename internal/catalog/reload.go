@@ -10,8 +10,8 @@ import (
 // the source was read while it was written, or was cut off.
 var ErrFewerUsers = errors.New("more than a tenth of the users are missing")
 
-// ErrRenamed is the outcome of a LoadNext in which an id belongs to another user than before. Tokens have the
-// id, and those of before stay valid.
+// ErrRenamed is the outcome of a LoadNext in which an id belongs to another user than before. Tokens have
+// the id, and those of before stay valid.
 var ErrRenamed = errors.New("a user has another name than in the sale before")
 
 // Reload reads the source again: users may have come, while the foods of a sale are fixed. It returns a new
