@@ -7,8 +7,8 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// A sale that was closed by its time stays closed when the clock of Redis goes back, and its export counts. Here
-// the time of closing moves instead, which is the same to the scripts.
+// A sale that was closed by its time stays closed when the clock of Redis goes back, and its export counts.
+// Here the time of closing moves instead, which is the same to the scripts.
 func TestClosedStaysWhenTheClockGoesBack(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 5, 5)

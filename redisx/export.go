@@ -59,8 +59,8 @@ func BeginExport(ctx context.Context, cfg Config, sale string) (*Export, error) 
 	return e, err
 }
 
-// End notes that the export is safe, and reports whether it counts. Errors: ErrOtherPieces (then it does not),
-// and as BeginExport.
+// End notes that the export is safe, and reports whether it counts. Errors: ErrOtherPieces (then it does
+// not), and as BeginExport.
 func (e *Export) End(ctx context.Context, in Exported) (counts bool, err error) {
 	if e.name == "" {
 		return false, nil
@@ -81,7 +81,8 @@ func (e *Export) note(ctx context.Context, name string, in *Exported) (counts bo
 			strconv.FormatInt(in.Start, 10), in.Users}, numberTexts(in.Prices)...)
 	}
 	var code, sold int64
-	keys := []string{saleKey, gatePrefix + e.sale, logPrefix + e.sale, pricesPrefix + e.sale, stockPrefix + e.sale}
+	keys := []string{saleKey, gatePrefix + e.sale, logPrefix + e.sale, pricesPrefix + e.sale,
+		stockPrefix + e.sale}
 	x := exportScript.Eval(&radix.Tuple{&code, &e.name, &sold}, keys, args...)
 	if err := l.Do(x, max(e.cfg.Timeout, openTimeout)); err != nil {
 		return false, fmt.Errorf("cannot note the export in Redis at %s: %w", e.cfg.Address, err)

@@ -1,7 +1,7 @@
--- Records that the orders of a closed sale were exported. It is called before an export begins and once it is
--- safe. A sale that was opened in between has lost the field exporting (turn.lua), so that the export does
--- not count: orders may be missing in it. Nor does one that has another number of pieces than the sale has
--- sold. With state.lua and rest.lua in front.
+-- Records that the orders of a closed sale were exported. It is called before an export begins and once it
+-- is safe. A sale that was opened in between has lost the field exporting (turn.lua), so that the export
+-- does not count: orders may be missing in it. Nor does one that has another number of pieces than the sale
+-- has sold. With state.lua and rest.lua in front.
 --
 -- KEYS[1]  the marker: hash id, exporting, exported, exported_*, and the fields of state.lua
 -- KEYS[2]  the gate: string

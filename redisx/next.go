@@ -63,11 +63,11 @@ type Next struct {
 }
 
 // OpenNext ends the sale that Redis holds and opens the next one: it takes the stock away, moves orders and
-// carts in bounded steps, and opens the next sale in one step. Nothing is sold in between. A turnover that is
-// under way already is completed instead; the id is then that of another sale than this call's, and own is
-// false. So it is after a crash at any moment: a further call, or the next server that starts, completes it.
-// Errors: ErrSaleGone, ErrNotClosed, ErrNotExported, ErrSoldSince, ErrLedgerBehind, ErrOverAlready, or why
-// Redis cannot be asked.
+// carts in bounded steps, and opens the next sale in one step. Nothing is sold in between. A turnover that
+// is under way already is completed instead; the id is then that of another sale than this call's, and own
+// is false. So it is after a crash at any moment: a further call, or the next server that starts, completes
+// it. Errors: ErrSaleGone, ErrNotClosed, ErrNotExported, ErrSoldSince, ErrLedgerBehind, ErrOverAlready, or
+// why Redis cannot be asked.
 func OpenNext(ctx context.Context, cfg Config, next Next) (id string, own bool, err error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {

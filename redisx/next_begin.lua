@@ -34,8 +34,8 @@ local opens_at, closes_at, delete, force = ARGV[4], ARGV[5], ARGV[6], ARGV[7] ==
 local FIRST_TEXT = 8
 local BEGUN, UNDER_WAY, NO_SALE, NOT_CLOSED, NOT_EXPORTED, LEDGER_BEHIND = 0, 1, 2, 3, 4, 5
 local SOLD_SINCE, OVER_ALREADY = 6, 7
--- Seconds for which the stream stays. A writer of a ledger that is connected takes what is there to its end; one
--- that connects anew is refused, because the sale has ended.
+-- Seconds for which the stream stays. A writer of a ledger that is connected takes what is there to its end;
+-- one that connects anew is refused, because the sale has ended.
 local STREAM_LIFETIME = 86400
 local call = redis.call
 

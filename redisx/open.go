@@ -121,8 +121,8 @@ func (o *Opening) lost(l *pipeline.Link, cfg Config) error {
 		return fmt.Errorf("%w %s that was served from %s", ErrSaleLost, o.Last, cfg.Address)
 	}
 	return fmt.Errorf("%w; the stock of sale %s, which was served from %s, is still there: if these foods are "+
-		"that sale's, put the key back as a closed sale with HSET %s id %[2]s catalog %[5]q closed 1 state closed "+
-		"(and previous ID, the sale before it, if there was one), then set its times and open it with "+
+		"that sale's, put the key back as a closed sale with HSET %s id %[2]s catalog %[5]q closed 1 state "+
+		"closed (and previous ID, the sale before it, if there was one), then set its times and open it with "+
 		"flashsale sale open", ErrMarkerLost, o.Last, cfg.Address, saleKey, o.Catalog)
 }
 

@@ -115,12 +115,14 @@ func TestOpenWithoutMarker(t *testing.T) {
 		_, err = Open(t.Context(), cfg, o)
 		want := fmt.Sprintf(`redis has lost the key sale; the stock of sale %s, which was served from %s, `+
 			`is still there: if these foods are that sale's, put the key back as a closed sale with `+
-			`HSET sale id %[1]s catalog %[3]q closed 1 state closed (and previous ID, the sale before it, if there was `+
-			`one), then set its times and open it with flashsale sale open`, first.Sale, cfg.Address, catalogPrint)
+			`HSET sale id %[1]s catalog %[3]q closed 1 state closed (and previous ID, the sale before it, if there `+
+			`was one), then set its times and open it with flashsale sale open`,
+			first.Sale, cfg.Address, catalogPrint)
 		if !errors.Is(err, ErrMarkerLost) || err.Error() != want {
 			t.Fatalf("\n got %v\nwant %s", err, want)
 		}
-		raw(t, cfg, nil, "HSET", saleKey, "id", first.Sale, "catalog", catalogPrint, "closed", "1", "state", "closed")
+		raw(t, cfg, nil, "HSET", saleKey, "id", first.Sale, "catalog", catalogPrint, "closed", "1",
+			"state", "closed")
 		if again, err := Open(t.Context(), cfg, o); err != nil || again.Sale != first.Sale || again.Fresh {
 			t.Errorf("with the key: %+v, %v", again, err)
 		}

@@ -1,4 +1,5 @@
--- Notes that no order from before the ledger was switched on is missing in it. Changes nothing of another sale.
+-- Notes that no order from before the ledger was switched on is missing in it. Changes nothing of another
+-- sale.
 --
 -- KEYS[1]  the marker: hash id, ledger
 -- ARGV[1]  id of the sale that must be there: string

@@ -70,7 +70,8 @@ if after.opens_at and after.closes_at and tonumber(after.opens_at) >= tonumber(a
   return answer(WRONG_TIMES, before)
 end
 if after.state ~= (wanted == '' and before.state or wanted) then return answer(CONFLICT, before) end
--- Shut first, open last. To shut frees memory, so that a Redis without any lets the rest of the script through.
+-- Shut first, open last. To shut frees memory, so that a Redis without any lets the rest of the script
+-- through.
 if after.state ~= OPEN then setGate(gate, after) end
 note(before, after)
 if after.state ~= CLOSED then

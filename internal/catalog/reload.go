@@ -10,8 +10,8 @@ import (
 // the source was read while it was written, or was cut off.
 var ErrFewerUsers = errors.New("more than a tenth of the users are missing")
 
-// ErrRenamed is the outcome of a LoadNext in which an id belongs to another user than before. Tokens have the id,
-// and those of before stay valid.
+// ErrRenamed is the outcome of a LoadNext in which an id belongs to another user than before. Tokens have
+// the id, and those of before stay valid.
 var ErrRenamed = errors.New("a user has another name than in the sale before")
 
 // Reload reads the source again: users may have come, while the foods of a sale are fixed. It returns a new
@@ -35,8 +35,8 @@ func (c *Catalog) Reload(ctx context.Context, cfg Config, force bool) (*Catalog,
 	return fresh, nil
 }
 
-// LoadNext reads the catalogue of the next sale: other foods, and the users of c or more. Errors: ErrFewerUsers,
-// ErrRenamed and that of CutOff unless force is set, or why the source cannot be read.
+// LoadNext reads the catalogue of the next sale: other foods, and the users of c or more. Errors:
+// ErrFewerUsers, ErrRenamed and that of CutOff unless force is set, or why the source cannot be read.
 func (c *Catalog) LoadNext(ctx context.Context, cfg Config, force bool) (*Catalog, error) {
 	next, err := Load(ctx, cfg)
 	if err != nil || force {
@@ -46,8 +46,8 @@ func (c *Catalog) LoadNext(ctx context.Context, cfg Config, force bool) (*Catalo
 		return nil, err
 	}
 	if user := next.Names().Renamed(c.Names()); user != 0 {
-		return nil, fmt.Errorf("%w: user %d in %s, who would order with the other one's token; give ids to new users "+
-			"only, or start with another TOKEN_SECRET or with -force-reload", ErrRenamed, user, cfg.Source())
+		return nil, fmt.Errorf("%w: user %d in %s, who would order with the other one's token; give ids to new "+
+			"users only, or start with another TOKEN_SECRET or with -force-reload", ErrRenamed, user, cfg.Source())
 	}
 	return next, nil
 }

@@ -62,8 +62,8 @@ func TestLoadNext(t *testing.T) {
 		{"some fewer", usersText(90), nil},
 		{"too few", usersText(89), ErrFewerUsers},
 		{"another name", strings.Replace(usersText(100), "7,user7,", "7,eve,", 1), ErrRenamed},
-		{"names swapped", strings.NewReplacer("7,user7,", "7,user8,", "8,user8,", "8,user7,").Replace(usersText(100)),
-			ErrRenamed},
+		{"names swapped", strings.NewReplacer("7,user7,", "7,user8,", "8,user8,", "8,user7,").
+			Replace(usersText(100)), ErrRenamed},
 	} {
 		c := mustLoad(t, Config{Dir: writeCSV(t, usersText(100), goodFoods)})
 		next := Config{Dir: writeCSV(t, test.users, "id,stock,price\n1,7,7\n")}

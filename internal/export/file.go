@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 )
 
-// WriteFile has write make a file of mode 0600 (it holds people's names), all or nothing: under its name there
-// is the whole text, safe on disk, or what was there before. Half a text never stands there. A symbolic link
-// stays, and the file behind it is replaced. What is there and is no regular file, such as a pipe or a device,
-// is written to as it is.
+// WriteFile has write make a file of mode 0600 (it holds people's names), all or nothing: under its name
+// there is the whole text, safe on disk, or what was there before. Half a text never stands there. A
+// symbolic link stays, and the file behind it is replaced. What is there and is no regular file, such as a
+// pipe or a device, is written to as it is.
 func WriteFile(path string, write func(io.Writer) error) error {
 	target, err := filepath.EvalSymlinks(path)
 	switch {

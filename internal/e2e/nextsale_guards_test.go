@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"flashsale/internal/client"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
+	"flashsale/redisx/redistest"
+)
+
+// The next sale opens behind an export with every order, has none of the times of the last one, and no
+// server serves it that would take one user's token for another one's.
+func TestNextSaleIsGuarded(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	const users, swapped, foods = "1,root,r\n2,ann,a\n3,bob,b\n", "1,root,r\n2,bob,b\n3,ann,a\n", "1,5,10\n"
+	dir := catalogue(t, users, foods)
+	args := []string{"-redis", redis.Socket, "-catalog-dir", dir, "-workers", "1"}
+	run := func(verb string, more ...string) []string {
+		return append(append([]string{verb}, args...), more...)
+	}
+	s := setup{args: args}.serve(t)
+	first := s.Sale(t)
+	for _, name := range []string{"ann", "bob"} {
+		c := s.client(t)
+		stand.Must(t, c.Login(name, name[:1]))
+		cart, err := c.Fill(item(1, 1))
+		stand.Must(t, err)
+		_, err = c.Order(cart)
+		stand.Must(t, err)
+	}
+	saleDone(t, run("close")...)
+
+	redis.Do(t, "RENAME o_3 away")
+	saleRefused(t, 1, "2 pieces sold, 1 in the export: it does not count for the next sale", run("export")...)
+	saleRefused(t, 1, "run flashsale sale export -o FILE, or add -force", run("new")...)
+	redis.Do(t, "RENAME away o_3")
+	saleDone(t, run("export")...)
+
+	file := filepath.Join(dir, "users.csv")
+	stand.WriteFile(t, file, "id,name,password\n"+swapped)
+	saleRefused(t, 1, "name a later -closes-at, or none", run("new", "-closes-at", "2020-01-02T00:00:00Z")...)
+	p := launch(t, module, []string{"OPENS_AT=2020-01-01T00:00:00Z", "CLOSES_AT=2020-01-02T00:00:00Z"},
+		append([]string{"sale"}, run("new")...)...)
+	code := p.ExitCode(t)
+	out := stand.ReadFile(t, p.Stdout)
+	found := nextID.FindStringSubmatch(out)
+	if code != 0 || found == nil || !strings.Contains(out, "\n  state      open\n") ||
+		!strings.Contains(out, "\n  opens at   none\n  closes at  none\n") {
+		t.Fatalf("flashsale sale new: exit code %d, %s%s", code, out, stand.ReadFile(t, p.Log))
+	}
+	if text := saleDone(t, run("export", "-sale", first)...); !strings.Contains(text, first+"-2,2,,1=1,10,") {
+		t.Errorf("an export with names of other users: %s", text)
+	}
+	polltest.Until(t, "refusal of other users", func() bool {
+		return s.Logged(t, "a user has another name than in the sale before: user 2 ") > 0
+	})
+	c := &client.Client{Address: s.Address, NewConnections: true}
+	if r, err := c.Do("GET", "/readyz", ""); err != nil || r.Status != 503 {
+		t.Errorf("/readyz of a server with other users: %v, %v; want 503", r, err)
+	}
+
+	stand.WriteFile(t, file, "id,name,password\n"+users)
+	s.Send(t, syscall.SIGHUP)
+	awaitSale(t, s, found[1])
+	text := saleDone(t, run("export", "-sale", first)...)
+	if !strings.Contains(text, first+"-2,2,ann,1=1,10,") {
+		t.Errorf("an export with the users of the sale: %s", text)
+	}
+}
