@@ -26,7 +26,8 @@ type viewer struct {
 
 const viewerLines = 100_000 // of some hours
 
-// watch opens a stream of events, over a connection of its own.
+// watch opens a stream of events, over a connection of its own. A worker that is being replaced answers 503, as
+// to any client, which then comes again.
 func (s *server) watch(t *testing.T, headers ...string) *viewer {
 	t.Helper()
 	r, err := http.NewRequest("GET", "http://"+s.Address+"/live", nil)
@@ -34,13 +35,14 @@ func (s *server) watch(t *testing.T, headers ...string) *viewer {
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	transport := &http.Transport{DisableKeepAlives: true}
-	reply, err := (&http.Client{Transport: transport}).Do(r)
-	stand.Must(t, err)
-	t.Cleanup(func() { reply.Body.Close() })
-	if reply.StatusCode != 200 {
-		t.Fatalf("GET /live: %d", reply.StatusCode)
-	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	var reply *http.Response
+	polltest.Until(t, "stream of events", func() bool {
+		reply, err = client.Do(r)
+		stand.Must(t, err)
+		t.Cleanup(func() { reply.Body.Close() })
+		return reply.StatusCode == http.StatusOK
+	})
 	v := &viewer{T: t, lines: make(chan string, viewerLines)}
 	go func() {
 		defer close(v.lines)

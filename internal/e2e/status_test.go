@@ -38,7 +38,7 @@ func TestStatus(t *testing.T) {
 		text, code = statusOf(t, "-ops", ops)
 		return code == 0
 	})
-	for _, want := range []string{"sale        " + server.Sale(t) + "\n",
+	for _, want := range []string{"sale        " + server.Sale(t) + ", open\n",
 		"stock       21 of 21 pieces left, 0 foods sold out", "refusals    none\n", "\n" + ops,
 		"\nall is well\n"} {
 		if !strings.Contains(text, want) {

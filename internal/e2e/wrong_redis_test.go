@@ -138,7 +138,7 @@ func TestHalfEmptiedRedisIsRefused(t *testing.T) {
 	if !strings.HasSuffix(stand.ReadFile(t, first.Stdout), end) {
 		t.Errorf("output %q does not end with %q", stand.ReadFile(t, first.Stdout), end)
 	}
-	redis.Do(t, "DEL stock_"+first.Sale(t))
+	redis.Do(t, "DEL stock_"+first.Sale(t)+" gate_"+first.Sale(t)+" log_"+first.Sale(t))
 	again := setup{args: args}.launch(t)
 	checkRefused(t, again.Process, "redis holds keys of a sale, but not its key sale: o_2 at "+redis.Socket+
 		", and a new sale would list its orders as its own; restore what is missing, or for a new sale "+newSale)
