@@ -196,3 +196,17 @@ func TestStyleHash(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// Both are sent from where the program has them: no worker keeps a copy.
+func TestDocsAreNotCopied(t *testing.T) {
+	for name, file := range map[string]struct {
+		send func(*Server, *fasthttp.RequestCtx, call)
+		text []byte
+	}{"openapi.json": {(*Server).describe, description}, "docs.html": {(*Server).showDocs, docsPage}} {
+		var ctx fasthttp.RequestCtx
+		file.send(&Server{}, &ctx, call{})
+		if body := ctx.Response.Body(); len(body) != len(file.text) || &body[0] != &file.text[0] {
+			t.Errorf("%s is sent from a copy", name)
+		}
+	}
+}

@@ -6,8 +6,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The reference of the API has no violation that axe-core finds, and is not wider than its screen. Its policy
-// refuses nothing that it needs: the method of a call has the colour of its style sheet.
+// The reference of the API has no violation that axe-core finds, and is not wider than its screen. Its
+// policy refuses nothing that it needs: the method of a call has the colour of its style sheet.
 func TestDocsAreAccessible(t *testing.T) {
 	s := newShop(t, 1, 1)
 	p := newBrowser(t).open(t, s.Address, "live")

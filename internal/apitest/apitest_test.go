@@ -10,7 +10,9 @@ import (
 // small is a description with one of each thing.
 const small = `
 openapi: 3.1.0
-info: {title: small, version: '1', summary: A shop., description: "All of ` + "`it`" + `.\n\n    one\n      two\n\nAnd <more>."}
+info:
+  {title: small, version: '1', summary: A shop.,
+   description: "All of ` + "`it`" + `.\n\n    one\n      two\n\nAnd <more>."}
 tags: [{name: sale, description: What a buyer needs.}]
 security: [{token: []}]
 paths:
@@ -42,7 +44,8 @@ paths:
       operationId: invent
       security: [{}, {token: []}]
       parameters: [{name: Idempotency-Key, in: header, schema: {type: string, maxLength: 9}, example: k}]
-      requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/Food'}, example: {id: 8}}}}
+      requestBody:
+        content: {application/json: {schema: {$ref: '#/components/schemas/Food'}, example: {id: 8}}}
       responses:
         '200':
           description: What comes.
@@ -57,7 +60,8 @@ paths:
         '200':
           description: Events.
           content:
-            text/event-stream: {schema: {type: string}, x-events: {food: {$ref: '#/components/schemas/Food'}}}
+            text/event-stream:
+              {schema: {type: string}, x-events: {food: {$ref: '#/components/schemas/Food'}}}
 x-other-replies:
   '204': {$ref: '#/components/responses/Options'}
   '404': {$ref: '#/components/responses/NotFound'}
@@ -227,8 +231,9 @@ func TestPage(t *testing.T) {
 		`<tr><td><code>id</code></td><td>integer ≥ 1</td><td></td></tr>`,
 		`<tr><td><code>at</code> <span class="who">optional</span></td><td>time</td><td></td></tr>`,
 		`<pre tabindex="0">curl &#34;$host/foods/7&#34; -H &#34;Access-Token: $token&#34;</pre>`,
-		`<pre tabindex="0">curl &#34;$host/foods/new&#34; -H &#34;Idempotency-Key: $key&#34; --json &#39;{&#34;id&#34;:8}&#39;</pre>`,
-		"for anybody", "<p>Each line is an object:</p>", "<p><code>food</code></p>", "string, at most 9 characters",
+		`curl &#34;$host/foods/new&#34; -H &#34;Idempotency-Key: $key&#34; --json &#39;{&#34;id&#34;:8}&#39;`,
+		"for anybody", "<p>Each line is an object:</p>", "<p><code>food</code></p>",
+		"string, at most 9 characters",
 		`<pre tabindex="0">one
   two</pre>`, `<td lang="zh">gone</td>`} {
 		if !strings.Contains(string(got), part) {
