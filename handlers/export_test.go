@@ -23,14 +23,15 @@ func testExportOrders(t *testing.T, open opener) {
 			t.Errorf("%s: %d %q %v\nwant %q", path, status, body, header, want)
 		}
 	}
-	const head = "order_id,user_id,user_name,items,total,placed_at\r\n"
+	const head = "order_id,user_id,user_name,items,prices,total,placed_at\r\n"
 	const csvType = "text/csv; charset=utf-8; header=present"
 	check("/admin/orders?format=csv", csvType, "orders-"+id+".csv", head)
 	check("/admin/orders?format=jsonl", "application/jsonl", "orders-"+id+".jsonl", "")
 	server.Do(t, `EVAL "redis.call('SET', 'o_7', '2:1,1:2,|key\\n1800000000123') return 1" 0`)
 	total := s.price(2) + 2*s.price(1)
 	check("/admin/orders?format=csv", csvType, "orders-"+id+".csv", head+
-		fmt.Sprintf("%s-7,7,user7,2=1 1=2,%d,2027-01-15T08:00:00.123Z\r\n", id, total))
+		fmt.Sprintf("%s-7,7,user7,2=1 1=2,2=%d 1=%d,%d,2027-01-15T08:00:00.123Z\r\n", id, s.price(2),
+			s.price(1), total))
 	check("/admin/orders?format=jsonl", "application/jsonl", "orders-"+id+".jsonl",
 		fmt.Sprintf(`{"id":"%s-7","user_id":7,"username":"user7","items":[{"food_id":2,"price":%d,"count":1},`+
 			`{"food_id":1,"price":%d,"count":2}],"total":%d,"placed_at":"2027-01-15T08:00:00.123Z"}`+"\n",

@@ -39,7 +39,7 @@ func saleRefused(t *testing.T, code int, want string, args ...string) {
 	}
 }
 
-// sold reads an export in CSV: pieces by food, by order id.
+// readExport reads an export in CSV: pieces by food, by order id.
 func readExport(t *testing.T, text string) map[string]map[int]int {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
@@ -98,8 +98,8 @@ func TestSaleCommand(t *testing.T) {
 	s.End(t)
 	file := filepath.Join(t.TempDir(), "orders.csv")
 	saleDone(t, run("export", "-o", file)...)
-	csv := regexp.MustCompile(`^order_id,user_id,user_name,items,total,placed_at\r\n` + first +
-		`-2,2,user2,1=2 3=1,\d+,\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\r\n$`)
+	csv := regexp.MustCompile(`^order_id,user_id,user_name,items,prices,total,placed_at\r\n` + first +
+		`-2,2,user2,1=2 3=1,1=\d+ 3=\d+,\d+,\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\r\n$`)
 	if text := stand.ReadFile(t, file); !csv.MatchString(text) {
 		t.Errorf("the export is %q", text)
 	}

@@ -40,7 +40,7 @@ type Book struct {
 // AppendHead appends what stands before the first order.
 func (b *Book) AppendHead(dst []byte) []byte {
 	if b.Format == CSV {
-		return append(dst, "order_id,user_id,user_name,items,total,placed_at\r\n"...)
+		return append(dst, "order_id,user_id,user_name,items,prices,total,placed_at\r\n"...)
 	}
 	return dst
 }
@@ -61,18 +61,26 @@ func (b *Book) appendRow(dst []byte, order *redisx.Order) []byte {
 	dst = append(dst, ',')
 	dst = appendField(dst, string(b.Name(order.User)))
 	dst = append(dst, ',')
-	for i, item := range order.Items {
-		if i > 0 {
-			dst = append(dst, ' ')
-		}
-		dst = strconv.AppendInt(dst, item.Food, 10)
-		dst = append(dst, '=') // not ":", which a spreadsheet takes for a time of day
-		dst = strconv.AppendInt(dst, item.Count, 10)
-	}
+	dst = appendByFood(dst, order.Items, func(i redisx.Item) int64 { return i.Count })
+	dst = append(dst, ',')
+	dst = appendByFood(dst, order.Items, func(i redisx.Item) int64 { return b.Prices[i.Food-1] })
 	dst = append(dst, ',')
 	dst = strconv.AppendInt(dst, b.total(order.Items), 10)
 	dst = append(dst, ',')
 	return append(appendTime(dst, order.Placed), "\r\n"...)
+}
+
+// appendByFood appends "food=number food=number", not with ":", which a spreadsheet takes for a time of day.
+func appendByFood(dst []byte, items []redisx.Item, number func(redisx.Item) int64) []byte {
+	for i, item := range items {
+		if i > 0 {
+			dst = append(dst, ' ')
+		}
+		dst = strconv.AppendInt(dst, item.Food, 10)
+		dst = append(dst, '=')
+		dst = strconv.AppendInt(dst, number(item), 10)
+	}
+	return dst
 }
 
 // formulaStarts are the characters with which a spreadsheet takes a field for a formula (OWASP, CSV

@@ -24,7 +24,7 @@ var order = redisx.Order{User: 7, Items: []redisx.Item{{Food: 3, Count: 2}, {Foo
 	Placed: time.Date(2026, 11, 22, 10, 0, 0, 5_000_000, time.UTC)}
 
 func TestCSV(t *testing.T) {
-	const want = "order_id,user_id,user_name,items,total,placed_at\r\n"
+	const want = "order_id,user_id,user_name,items,prices,total,placed_at\r\n"
 	if head := string(book(CSV, "").AppendHead(nil)); head != want {
 		t.Errorf("head %q", head)
 	}
@@ -36,13 +36,13 @@ func TestCSV(t *testing.T) {
 		"a;b": `"a;b"`, "a;=cmd()": `"a;'=cmd()"`, "a\t=1": "\"a\t'=1\"", "a,-1": `"a,'-1"`, "a\n+1": "\"a\n'+1\"",
 		"é;＝1": `"é;'＝1"`,
 	} {
-		want := "abcdefgh-7,7," + field + ",3=2 1=1,70,2026-11-22T10:00:00.005Z\r\n"
+		want := "abcdefgh-7,7," + field + ",3=2 1=1,3=30 1=10,70,2026-11-22T10:00:00.005Z\r\n"
 		text := string(book(CSV, name).Append(nil, &order))
 		if text != want {
 			t.Errorf("name %q:\n got %q\nwant %q", name, text, want)
 		}
 		row, err := csv.NewReader(strings.NewReader(text)).Read()
-		if err != nil || len(row) != 6 || row[5] != "2026-11-22T10:00:00.005Z" {
+		if err != nil || len(row) != 7 || row[6] != "2026-11-22T10:00:00.005Z" {
 			t.Errorf("name %q is read as %q, %v", name, row, err)
 		}
 	}
