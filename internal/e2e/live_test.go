@@ -26,8 +26,8 @@ type viewer struct {
 
 const viewerLines = 100_000 // of some hours
 
-// watch opens a stream of events, over a connection of its own. A worker that is being replaced answers 503, as
-// to any client, which then comes again.
+// watch opens a stream of events, over a connection of its own. A worker that is being replaced answers 503,
+// as to any client, which then comes again.
 func (s *server) watch(t *testing.T, headers ...string) *viewer {
 	t.Helper()
 	r, err := http.NewRequest("GET", "http://"+s.Address+"/live", nil)

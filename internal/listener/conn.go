@@ -173,7 +173,7 @@ func (c *Conn) Detach() (socket int, p Place, ok bool) {
 	return socket, c.place, true
 }
 
-// Descriptor is the socket's number as long as the connection is open, -1 where it is no socket of the kernel.
+// Descriptor is the number of the socket while the connection is open, -1 where the kernel has none.
 func (c *Conn) Descriptor() (number int) {
 	number = -1
 	if socket, ok := c.socket.(syscall.Conn); ok {
