@@ -60,14 +60,49 @@ func (l *LogScan) Next(ctx context.Context) ([]LogEntry, error) {
 		return nil, err
 	}
 	if l.from = ""; len(page) == scanCount {
-		l.from = page[len(page)-1].ID.Next().String()
+		l.from = behind(page)
 	}
 	if len(page) == 0 { // a sale that a server of an older version has opened
 		return nil, io.EOF
 	}
-	entries := make([]LogEntry, len(page))
+	return parseLog(page)
+}
+
+// Changes returns what was logged of a sale since the call before, in its order, at most one page. The first
+// call returns nothing; for a sale that has followed since then it begins with the first entry. Calls must
+// not overlap. After ErrUnavailable the next call returns what this one has missed.
+func (f *Follower) Changes(sale string) ([]LogEntry, error) {
+	var page []radix.StreamEntry
+	if f.from == "" {
+		err := f.redis.Do(pipeline.Command(&page, "XREVRANGE", logPrefix+sale, "+", "-", "COUNT", "1"))
+		if err == nil {
+			f.logged, f.from = sale, behind(page)
+		}
+		return nil, err
+	}
+	if f.logged != sale {
+		f.logged, f.from = sale, "-"
+	}
+	err := f.redis.Do(pipeline.Command(&page, "XRANGE", logPrefix+sale, f.from, "+",
+		"COUNT", strconv.Itoa(scanCount)))
+	if err != nil || len(page) == 0 {
+		return nil, err
+	}
+	f.from = behind(page)
+	return parseLog(page)
+}
+
+// behind is the id from which on a log is to be read behind a page.
+func behind(page []radix.StreamEntry) string {
+	if len(page) == 0 {
+		return "-"
+	}
+	return page[len(page)-1].ID.Next().String()
+}
+
+func parseLog(page []radix.StreamEntry) (entries []LogEntry, err error) {
+	entries = make([]LogEntry, len(page))
 	for i, entry := range page {
-		var err error
 		if entries[i], err = parseLogEntry(entry); err != nil {
 			return nil, fmt.Errorf("entry %s of the log: %w", entry.ID, err)
 		}

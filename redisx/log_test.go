@@ -1,12 +1,15 @@
 package redisx
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"time"
+
+	"flashsale/internal/polltest"
 )
 
 // logEntries are all entries of the log of a sale.
@@ -78,6 +81,45 @@ func TestLogPages(t *testing.T) {
 		raw(t, cfg, nil, "DEL", logPrefix+s.ID())
 		if log := logOf(t, s); log != "" {
 			t.Errorf("no log is read as %s", log)
+		}
+	})
+}
+
+// A follower reads what is logged behind its first look, once, page by page, and all of a sale that follows.
+func TestFollowerChanges(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := open(t, cfg, 0)
+		f := Follow(cfg)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- f.Run(ctx) }()
+		defer func() { cancel(); <-ended }()
+		changes := func(sale string, want int) (entries []LogEntry) {
+			t.Helper()
+			entries, err := f.Changes(sale)
+			if err != nil || len(entries) != want {
+				t.Fatalf("%d changes, %v, want %d", len(entries), err, want)
+			}
+			return entries
+		}
+		polltest.Until(t, "the follower reaches Redis", func() bool {
+			_, err := f.Changes(s.ID())
+			return err == nil
+		})
+		for range scanCount + 1 {
+			if _, _, err := s.Restock(Restock{By: "root", Food: 1, Add: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		changes(s.ID(), scanCount)
+		if last := changes(s.ID(), 1)[0]; last.By != "root" || last.StockAfter != scanCount+1 {
+			t.Errorf("the last change is %+v", last)
+		}
+		changes(s.ID(), 0)
+		raw(t, cfg, nil, "XADD", logPrefix+"next", "*", "by", "terminal", "what", "state", "before", "closed",
+			"after", "open")
+		if first := changes("next", 1)[0]; first.StateAfter != StateOpen {
+			t.Errorf("the next sale begins with %+v", first)
 		}
 	})
 }

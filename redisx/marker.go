@@ -41,15 +41,17 @@ func ReadMarker(ctx context.Context, cfg Config) (*Marker, error) {
 	return r.marker(l.Do(r.call(), cfg.Timeout), cfg)
 }
 
-// Follower looks again and again at the marker, over a connection of its own.
+// Follower looks again and again at the marker and the log, over a connection of its own.
 type Follower struct {
 	cfg   Config
 	redis *pipeline.Conn
+
+	logged, from string // the sale of the log that is read, and the first entry that was not read yet
 }
 
 // Follow makes a Follower. Run must run for its calls to be answered.
 func Follow(cfg Config) *Follower {
-	return &Follower{cfg, pipeline.New(cfg.Config, pipeline.Options{
+	return &Follower{cfg: cfg, redis: pipeline.New(cfg.Config, pipeline.Options{
 		Outage: &pipeline.Outage{Effect: "the next sale would not be noticed"}})}
 }
 

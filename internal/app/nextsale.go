@@ -21,7 +21,7 @@ const (
 )
 
 // followSales is the room that notices the next sale in Redis, and completes its opening where whoever
-// began it does not.
+// began it does not. It also logs what is changed of the sale that this server serves.
 func (s *supervisor) followSales(ctx context.Context) error {
 	redis := s.store.redis
 	follower := redisx.Follow(redis)
@@ -38,6 +38,7 @@ func (s *supervisor) followSales(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
+		logChanges(follower, *s.serving.Load())
 		marker, err := follower.Marker()
 		switch {
 		case err != nil: // others log it

@@ -1,0 +1,31 @@
+package app
+
+import (
+	"log/slog"
+
+	"flashsale/redisx"
+)
+
+// logChanges logs what was changed of a sale since the call before, wherever and by whomever.
+func logChanges(follower *redisx.Follower, sale string) {
+	changes, err := follower.Changes(sale)
+	if err != nil {
+		slog.Debug("the changes of the sale are not known", "error", err) // a Redis that is away is logged elsewhere
+	}
+	for _, e := range changes {
+		log := slog.With("sale", sale, "by", e.By, "at", momentText(e.At))
+		switch e.What {
+		case redisx.LogOpened:
+			log.Info("the sale was made", "pieces", e.Pieces, "opens_at", momentText(e.TimesAfter.OpensAt),
+				"closes_at", momentText(e.TimesAfter.ClosesAt))
+		case redisx.LogState:
+			log.Info("the state of the sale has changed", "before", e.StateBefore, "after", e.StateAfter)
+		case redisx.LogTimes:
+			log.Info("the times of the sale have changed", "opens_at", momentText(e.TimesAfter.OpensAt),
+				"closes_at", momentText(e.TimesAfter.ClosesAt))
+		case redisx.LogStock:
+			log.Info("the stock of a food has changed", "food_id", e.Food, "before", e.StockBefore,
+				"after", e.StockAfter)
+		}
+	}
+}
