@@ -65,6 +65,7 @@ var (
 	errBadRange          = known(400, "INVALID_RANGE", "时间范围、步长或次数无效")
 	errNoTraffic         = known(404, "KEY_NOT_FOUND", "没有该键的统计")
 	errStateConflict     = known(409, "SALE_STATE_CONFLICT", "抢购状态冲突")
+	errBadState          = known(400, "INVALID_SALE_STATE", "抢购状态无效")
 	errBadTimes          = known(400, "INVALID_SALE_TIMES", "开始或结束时间无效")
 	errBadFormat         = known(400, "INVALID_FORMAT", "format 须为 csv 或 jsonl")
 	errInternal          = known(500, "INTERNAL_ERROR", "内部错误")

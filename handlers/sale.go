@@ -130,8 +130,11 @@ func readChange(members [3]member) (c redisx.Change, f *failure) {
 	}
 	if state := &members[0]; state.kind != 0 {
 		text, ok := state.string()
-		if c.State = redisx.State(text); !ok || !slices.Contains(redisx.States, c.State) {
+		if !ok {
 			return c, errMalformedJSON
+		}
+		if c.State = redisx.State(text); !slices.Contains(redisx.States, c.State) {
+			return c, errBadState
 		}
 	}
 	if c.OpensAt, f = members[1].time(); f != nil {

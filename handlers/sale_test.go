@@ -18,6 +18,7 @@ const (
 	closed        = `{"code":"SALE_CLOSED","message":"抢购已结束"}`
 	stateConflict = `{"code":"SALE_STATE_CONFLICT","message":"抢购状态冲突"}`
 	keyReused     = `{"code":"IDEMPOTENCY_KEY_REUSED","message":"Idempotency-Key 已用于其他请求"}`
+	badState      = `{"code":"INVALID_SALE_STATE","message":"抢购状态无效"}`
 	badTimes      = `{"code":"INVALID_SALE_TIMES","message":"开始或结束时间无效"}`
 )
 
@@ -79,10 +80,13 @@ func TestChangeSale(t *testing.T) {
 		for bad, want := range badBodies(`{"state":"paused"}`) {
 			s.expect(t, rootUser, "PUT", "/admin/sale", bad, 400, want)
 		}
-		for _, bad := range []string{`{"state":"Paused"}`, `{"state":null}`, `{"state":1}`, `{"opens_at":1}`,
+		for _, bad := range []string{`{"state":null}`, `{"state":1}`, `{"opens_at":1}`,
 			`{"closes_at":{}}`, `{"state":"open","closes_at":false}`, `{"state":"paused","id":7}`,
 			`{"id":"` + s.cfg.Sale.ID() + `"}`} {
 			s.expect(t, rootUser, "PUT", "/admin/sale", bad, 400, malformed)
+		}
+		for _, bad := range []string{`{"state":"Paused"}`, `{"state":"","opens_at":"x"}`} {
+			s.expect(t, rootUser, "PUT", "/admin/sale", bad, 400, badState)
 		}
 		for _, bad := range []string{`{"opens_at":""}`, `{"opens_at":"2100-01-02 03:04:05Z"}`,
 			`{"closes_at":"2100-01-02T03:04:05"}`, `{"closes_at":"9999-12-31T23:59:59-23:59"}`,

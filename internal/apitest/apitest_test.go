@@ -231,7 +231,7 @@ func TestPage(t *testing.T) {
 		`<tr><td><code>id</code></td><td>integer ≥ 1</td><td></td></tr>`,
 		`<tr><td><code>at</code> <span class="who">optional</span></td><td>time</td><td></td></tr>`,
 		`<pre tabindex="0">curl &#34;$host/foods/7&#34; -H &#34;Access-Token: $token&#34;</pre>`,
-		`curl &#34;$host/foods/new&#34; -H &#34;Idempotency-Key: $key&#34; --json &#39;{&#34;id&#34;:8}&#39;`,
+		`curl &#34;$host/foods/new&#34; -H &#34;Idempotency-Key: $key&#34; -d &#39;{&#34;id&#34;:8}&#39;`,
 		"for anybody", "<p>Each line is an object:</p>", "<p><code>food</code></p>",
 		"string, at most 9 characters",
 		`<pre tabindex="0">one

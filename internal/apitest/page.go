@@ -178,7 +178,7 @@ func (c *pageCall) curl() string {
 		}
 	}
 	if c.Body != nil {
-		text += " --json '" + c.Body[0].Samples[0] + "'"
+		text += " -d '" + c.Body[0].Samples[0] + "'"
 	}
 	return text
 }
