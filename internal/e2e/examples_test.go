@@ -91,7 +91,11 @@ func TestExamples(t *testing.T) {
 			buy := func(host string, food string) (string, error) {
 				args := append(command[1:len(command):len(command)], host, "user"+user, "pass"+user, food)
 				output, err := exec.Command(command[0], args...).CombinedOutput()
-				return strings.TrimSpace(string(output)), err
+				line, whole := strings.CutSuffix(string(output), "\n")
+				if !whole {
+					t.Errorf("%q does not end with a line break", line)
+				}
+				return line, err
 			}
 			id := s.Sale(t) + "-" + user
 			if got, err := buy(unsure(t, s.Address), "7"); err != nil || got != id {

@@ -44,4 +44,4 @@ while
 do :; done
 ((status < 400)) || { echo "$status $(field code)" >&2; exit 1; }
 again POST /orders "{\"cart_id\":\"$cart\"}"
-field id
+printf '%s\n' "$(field id)"
