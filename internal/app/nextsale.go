@@ -33,12 +33,12 @@ func (s *supervisor) followSales(ctx context.Context) error {
 	var turnover patience
 	var attempts attempts
 	for {
+		logChanges(follower, *s.serving.Load())
 		select {
 		case <-look.C:
 		case <-ctx.Done():
 			return nil
 		}
-		logChanges(follower, *s.serving.Load())
 		marker, err := follower.Marker()
 		switch {
 		case err != nil: // others log it

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"flashsale/internal/client"
+	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
 )
 
@@ -94,6 +95,9 @@ func TestSaleCommand(t *testing.T) {
 	saleRefused(t, 2, "say status, open, pause, close, export or new", "begin")
 	saleDone(t, run("close")...)
 	saleRefused(t, 1, "run flashsale sale export -o FILE, or add -force", run("new")...)
+	polltest.Until(t, "the server logs that the sale is closed", func() bool {
+		return s.Logged(t, " by=terminal ") > 0 && s.Logged(t, " before=open after=closed") == 1
+	})
 
 	s.End(t)
 	file := filepath.Join(t.TempDir(), "orders.csv")
