@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"golang.org/x/term"
 )
 
 // printBanner shows what was started and how to use it.
@@ -44,7 +46,7 @@ func (s *supervisor) printBanner(out io.Writer) {
 		line("metrics", "http://%s/metrics", s.opsListener.Addr())
 	}
 	line("settings", "%s", s.settings)
-	line("try", "%s %s/login -d '%s'", curl, url, s.login())
+	line("try", "%s %s/login -d %s", curl, url, s.login(isTerminal(out)))
 	line("stop", "Ctrl-C or kill %d; kill -HUP %[1]d reads users, certificate, limits and blocklist again "+
 		"and replaces the workers",
 		os.Getpid())
@@ -59,13 +61,26 @@ func (s *supervisor) catalogue() string {
 	return source
 }
 
-// login is the body of a login that works, as far as its password may be shown.
-func (s *supervisor) login() string {
+// login is the body of a login that works, as a word for a shell. Only a terminal shows root's password: what
+// goes into a file is read by others, later.
+func (s *supervisor) login(terminal bool) string {
+	const body = `'{"username":"%s","password":"%s"}'`
 	switch {
+	case s.sale.randomRoot && terminal:
+		return fmt.Sprintf(body, "root", s.sale.source.RootPassword)
 	case s.sale.randomRoot:
-		return fmt.Sprintf(`{"username":"root","password":"%s"}`, s.sale.source.RootPassword)
+		file := strings.ReplaceAll(s.folder.RootPasswordPath(), `'`, `'\''`)
+		return fmt.Sprintf(`"{\"username\":\"root\",\"password\":\"$(cat '%s')\"}"`, file)
 	case s.sale.source.BuiltIn() && s.sale.source.Users > 1:
-		return `{"username":"user2","password":"pass2"}`
+		return fmt.Sprintf(body, "user2", "pass2")
+	case s.sale.source.Dir != "":
+		return fmt.Sprintf(body, "root", "...") + " # the password stands in users.csv"
 	}
-	return `{"username":"root","password":"..."}`
+	return fmt.Sprintf(body, "root", "...")
+}
+
+// isTerminal reports whether people read what is written there.
+func isTerminal(out io.Writer) bool {
+	file, isFile := out.(*os.File)
+	return isFile && term.IsTerminal(int(file.Fd()))
 }

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"os/signal"
 	"syscall"
 	"time"
-
-	"golang.org/x/term"
 
 	"flashsale/internal/config"
 	"flashsale/internal/status"
@@ -64,9 +61,8 @@ func showStatus(ctx context.Context, p *program, args []string) (code int) {
 
 // redraw shows the status in the place of the one before, or below it where that is no terminal.
 func (p *program) redraw(s *status.Status, first bool) {
-	file, isFile := p.stdout.(*os.File)
 	switch {
-	case isFile && term.IsTerminal(int(file.Fd())):
+	case isTerminal(p.stdout):
 		fmt.Fprint(p.stdout, clearScreen)
 	case !first:
 		fmt.Fprintln(p.stdout)

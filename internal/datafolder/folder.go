@@ -80,6 +80,9 @@ func (f *Folder) WriteRootPassword(password string) error {
 	return nil
 }
 
+// RootPasswordPath is the file that WriteRootPassword writes.
+func (f *Folder) RootPasswordPath() string { return f.File(rootPasswordName) }
+
 // SalePath is the file that WriteSale writes.
 func (f *Folder) SalePath() string { return f.File(saleName) }
 
