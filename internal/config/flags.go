@@ -22,6 +22,8 @@ type Flags struct {
 	checks  []func() error    // after parsing, in the order in which they were added
 	given   map[string]bool
 	noEnv   map[string]bool // flags that only arguments set
+	helpEnd string          // in the place of the groups behind shown; "" where the help has all
+	shown   int
 }
 
 // group is some flags under a title of the help.
@@ -41,6 +43,9 @@ func NewFlags(program string) *Flags {
 
 // Group begins a group: the flags that are added from here on stand under the title.
 func (f *Flags) Group(title string) { f.groups = append(f.groups, group{title: title}) }
+
+// EndHelp ends the help with a line: groups that are added from here on are not in it.
+func (f *Flags) EndHelp(line string) { f.helpEnd, f.shown = line, len(f.groups) }
 
 // Text adds a flag for any text.
 func (f *Flags) Text(p *string, name, value, usage string) {
@@ -191,28 +196,46 @@ func (f *Flags) added(name string) {
 	}
 }
 
-// help writes all flags with their environment names. A usage that tells the default itself is not given
-// another.
+// show puts flags that are added elsewhere into the help of this group, too.
+func (f *Flags) show(names ...string) {
+	for _, name := range names {
+		f.added(name)
+	}
+}
+
+// help writes the flags with their environment names.
 func (f *Flags) help(out io.Writer, usage string) {
 	fmt.Fprint(out, usage)
-	for _, g := range f.groups {
+	shown := f.groups
+	if f.helpEnd != "" {
+		shown = f.groups[:f.shown]
+	}
+	for _, g := range shown {
 		fmt.Fprintf(out, "\n%s\n", g.title)
 		for _, name := range g.names {
-			found := f.set.Lookup(name)
-			unit, text := flag.UnquoteUsage(found)
-			if unit != "" {
-				unit = " " + unit
-			}
-			if found.DefValue != "" && !f.secret(name) && !strings.Contains(text, "(default") {
-				text += fmt.Sprintf(" (default %s)", found.DefValue)
-			}
-			env := "  [" + envName(name) + "]"
-			if f.noEnv[name] {
-				env = ""
-			}
-			fmt.Fprintf(out, "  -%s%s%s\n        %s\n", name, unit, env, text)
+			f.helpOf(out, name)
 		}
 	}
+	if f.helpEnd != "" {
+		fmt.Fprintf(out, "\n%s\n", f.helpEnd)
+	}
+}
+
+// helpOf writes a flag. A usage that tells the default itself is not given another.
+func (f *Flags) helpOf(out io.Writer, name string) {
+	found := f.set.Lookup(name)
+	unit, text := flag.UnquoteUsage(found)
+	if unit != "" {
+		unit = " " + unit
+	}
+	if found.DefValue != "" && !f.secret(name) && !strings.Contains(text, "(default") {
+		text += fmt.Sprintf(" (default %s)", found.DefValue)
+	}
+	env := "  [" + envName(name) + "]"
+	if f.noEnv[name] {
+		env = ""
+	}
+	fmt.Fprintf(out, "  -%s%s%s\n        %s\n", name, unit, env, text)
 }
 
 // String lists the settings that differ from their default, secrets masked.

@@ -44,7 +44,7 @@ var saleVerbs = []struct{ name, usage string }{
 	{SaleNew, "opens the next sale in the place of the one that is closed and exported"},
 }
 
-const saleUsageEnd = `It asks Redis with the flags and the environment of the servers; these need not run.
+const saleUsageEnd = `It asks Redis with the settings of the servers; these need not run.
 Exit code: 0 done, 1 the state of the sale does not permit it, 2 it failed or a flag is wrong.
 `
 
@@ -81,8 +81,15 @@ func ParseSale(args []string, out io.Writer) (*SaleCommand, error) {
 	return c, nil
 }
 
-// add adds the flags of the verb, before those of the servers.
+// add adds the flags of the verb. Of those of the servers, which come after them, its help has the names of
+// some.
 func (c *SaleCommand) add(f *Flags) {
+	end := "Flags of the server are taken too (flashsale -h): -data, -redis or -redis-host for the Redis, -sale for " +
+		"the sale"
+	if c.Verb == SaleStatus || c.Verb == SaleExport || c.Verb == SaleNew {
+		end += ", -catalog-dir or -db-host for users and foods"
+	}
+	defer func() { f.EndHelp(end + ".") }()
 	if c.Verb == SaleStatus || c.Verb == SalePause {
 		return
 	}
@@ -105,10 +112,11 @@ func (c *SaleCommand) add(f *Flags) {
 
 func (c *SaleCommand) addNew(f *Flags) {
 	var keep bool
-	f.Switch(&keep, "keep", "keep the orders of the sale before under its id (that is the default)")
+	f.Switch(&keep, "keep", "keep the orders of the sale before under its id (default)")
 	f.Switch(&c.Delete, "delete", "delete them instead, with its log and its stock")
 	f.Switch(&c.Force, "force", "also when the sale is not closed, its orders were not all exported "+
 		"since, or not all are in the database of -ledger")
+	f.show("opens-at", "closes-at")
 	f.argumentsOnly("keep", "delete", "force", "opens-at", "closes-at") // the servers' times are of this sale
 	f.Check(func() error {
 		if keep && c.Delete {

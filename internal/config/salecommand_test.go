@@ -71,22 +71,26 @@ func TestParseSaleRefuses(t *testing.T) {
 	}
 }
 
-// Each help names its own flags first, without names of the environment, then those of the servers.
+// Each help has its own flags, without names of the environment, then one line about those of the servers.
 func TestSaleHelp(t *testing.T) {
 	clearEnvironment(t)
 	for args, flags := range map[string]string{"-h": "", "status -h": "", "open -h": "at", "close -h": "at",
-		"export -h": "o format", "new -h": "keep delete force"} {
+		"export -h": "o format", "new -h": "keep delete force opens-at closes-at"} {
 		var out strings.Builder
 		if _, err := ParseSale(strings.Fields(args), &out); !errors.Is(err, flag.ErrHelp) {
 			t.Errorf("%s: %v", args, err)
 		}
 		text := out.String()
-		if args != "-h" && !strings.Contains(text, "  -redis host:port  [REDIS]\n") {
-			t.Errorf("the help of %s has no flags of the servers", args)
+		if end := "\n\nFlags of the server are taken too"; strings.Contains(text, end) != (args != "-h") ||
+			args != "-h" && strings.Count(text[strings.LastIndex(text, end):], "\n") != 3 {
+			t.Errorf("the help of %s has not one line about the flags of the server at its end:\n%s", args, text)
+		}
+		if got := strings.Count(text, "\n  -"); got != len(strings.Fields(flags)) {
+			t.Errorf("the help of %s has %d flags, want %s", args, got, flags)
 		}
 		for name := range strings.FieldsSeq(flags) {
 			at := strings.Index(text, "\n  -"+name)
-			if at < 0 || at > strings.Index(text, "-redis") || strings.Contains(text, "["+envName(name)+"]") {
+			if at < 0 || at > strings.Index(text, "-redis") || strings.Contains(text, "default) (default") || strings.Contains(text, "["+envName(name)+"]") {
 				t.Errorf("the help of %s has -%s at %d:\n%.600s", args, name, at, text)
 			}
 		}

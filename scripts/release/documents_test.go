@@ -90,8 +90,8 @@ func TestManual(t *testing.T) {
 			}
 		}
 	}
-	for _, part := range []string{"flashsale v1.2.3", "1970-01-01", "AUDIT It has the flags of the server.",
-		"SALE OPEN flashsale sale open opens it. It has the flags of the server. Flags of open"} {
+	for _, part := range []string{"flashsale v1.2.3", "1970-01-01", "AUDIT It takes the flags of the server.",
+		"SALE OPEN flashsale sale open opens it. It takes the flags of the server. Flags of open"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("man does not show %q", part)
 		}

@@ -114,8 +114,15 @@ func (g *group) add(line string) {
 	}
 }
 
-// beyond returns the groups that a command has beside those of the server, and whether it has all of these.
+// takesServers begins the last line of the help of a command that takes the flags of the server without listing
+// them.
+const takesServers = "Flags of the server are taken too"
+
+// beyond returns the groups that a command has beside those of the server, and whether it takes all of these.
 func (c command) beyond(server command) (own []group, served bool) {
+	if last := len(c.groups) - 1; last >= 0 && strings.HasPrefix(c.groups[last].title, takesServers) {
+		return c.groups[:last], true
+	}
 	is := func(g group) func(group) bool {
 		return func(other group) bool { return g.title == other.title && slices.Equal(g.flags, other.flags) }
 	}

@@ -25,11 +25,11 @@ func madeUp(t *testing.T) []command {
 	server := parseHelp("", helpText(t))
 	audit := server
 	audit.name = "audit"
-	_, flags, _ := strings.Cut(helpText(t), "\n\n")
 	return []command{server, audit,
 		parseHelp("sale", "flashsale sale open|close changes the sale.\n"),
 		parseHelp("sale open", "flashsale sale open opens it.\n\n"+
-			"Flags of open\n  -at time\n        its [time]: it's 12:00\n\n"+flags),
+			"Flags of open\n  -at time\n        its [time]: it's 12:00\n\n"+
+			"Flags of the server are taken too (flashsale -h): -data.\n"),
 		parseHelp("sale close", "flashsale sale close closes it.\n\nFlags\n  -now  [NOW]\n        at once\n"+
 			"  -format csv|jsonl\n        how\n"),
 	}

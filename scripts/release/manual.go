@@ -36,7 +36,7 @@ flashsale \- flash sale server: sells a limited stock to many buyers at once ove
 			manualLines(&page, c.usage)
 		}
 		if served {
-			page.WriteString("It has the flags of the server.\n")
+			page.WriteString("It takes the flags of the server.\n")
 		}
 		for _, g := range own {
 			fmt.Fprintf(&page, ".SS %s\n", roff(g.title))
