@@ -61,8 +61,8 @@ func (s *supervisor) catalogue() string {
 	return source
 }
 
-// login is the body of a login that works, as a word for a shell. Only a terminal shows root's password: what
-// goes into a file is read by others, later.
+// login is the body of a login that works, as a word for a shell. Only a terminal shows root's password:
+// what goes into a file is read by others, later.
 func (s *supervisor) login(terminal bool) string {
 	const body = `'{"username":"%s","password":"%s"}'`
 	switch {

@@ -21,7 +21,8 @@ func TestLoginOfBanner(t *testing.T) {
 		want     string
 	}{
 		{random, true, `'{"username":"root","password":"made up"}'`},
-		{random, false, `"{\"username\":\"root\",\"password\":\"$(cat '` + dir + `/it'\''s here/root-password')\"}"`},
+		{random, false, `"{\"username\":\"root\",\"password\":\"$(cat '` + dir +
+			`/it'\''s here/root-password')\"}"`},
 		{&opening{source: catalog.Config{Users: 5, RootPassword: "set"}}, true,
 			`'{"username":"user2","password":"pass2"}'`},
 		{&opening{source: catalog.Config{Dir: "d"}}, true,

@@ -9,8 +9,8 @@ import (
 // logChanges logs what was changed of a sale since the call before, wherever and by whomever.
 func logChanges(follower *redisx.Follower, sale string) {
 	changes, err := follower.Changes(sale)
-	if err != nil {
-		slog.Debug("the changes of the sale are not known", "error", err) // a Redis that is away is logged elsewhere
+	if err != nil { // a Redis that is away is logged elsewhere
+		slog.Debug("the changes of the sale are not known", "error", err)
 	}
 	for _, e := range changes {
 		log := slog.With("sale", sale, "by", e.By, "at", momentText(e.At))

@@ -84,8 +84,8 @@ func ParseSale(args []string, out io.Writer) (*SaleCommand, error) {
 // add adds the flags of the verb. Of those of the servers, which come after them, its help has the names of
 // some.
 func (c *SaleCommand) add(f *Flags) {
-	end := "Flags of the server are taken too (flashsale -h): -data, -redis or -redis-host for the Redis, -sale for " +
-		"the sale"
+	end := "Flags of the server are taken too (flashsale -h): -data, -redis or -redis-host for the Redis, " +
+		"-sale for the sale"
 	if c.Verb == SaleStatus || c.Verb == SaleExport || c.Verb == SaleNew {
 		end += ", -catalog-dir or -db-host for users and foods"
 	}

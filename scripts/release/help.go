@@ -114,8 +114,8 @@ func (g *group) add(line string) {
 	}
 }
 
-// takesServers begins the last line of the help of a command that takes the flags of the server without listing
-// them.
+// takesServers begins the last line of the help of a command that takes the flags of the server without
+// listing them.
 const takesServers = "Flags of the server are taken too"
 
 // beyond returns the groups that a command has beside those of the server, and whether it takes all of these.
