@@ -150,10 +150,7 @@ func TestSecretsStayHidden(t *testing.T) {
 		s := setup{}.launch(t)
 		s.Serves(t)
 		password := strings.TrimSpace(stand.ReadFile(t, filepath.Join(s.Data, "root-password")))
-		if shown := strings.Count(stand.ReadFile(t, s.Stdout)+stand.ReadFile(t, s.Log), password); shown != 1 {
-			t.Errorf("root's random password is shown %d times, want once, in the login to try", shown)
-		}
-		checkHidden(t, s, strings.TrimSpace(stand.ReadFile(t, filepath.Join(s.Data, "token-secret"))))
+		checkHidden(t, s, strings.TrimSpace(stand.ReadFile(t, filepath.Join(s.Data, "token-secret"))), password)
 		checkHiddenFromOthers(t, s, password)
 	})
 	t.Run("given", func(t *testing.T) {
