@@ -23,7 +23,6 @@ func (s *Server) watchLive(ctx *fasthttp.RequestCtx, _ call) {
 	}
 	header := &ctx.Response.Header
 	header.SetContentType("text/event-stream")
-	header.Set(fasthttp.HeaderCacheControl, "no-store")
 	header.Set("X-Accel-Buffering", "no") // nginx would keep events until it has some kilobytes
 	if ctx.IsHead() {
 		return

@@ -34,7 +34,7 @@ func onThree(t *testing.T, test func(t *testing.T, s *shop, address string, encr
 }
 
 var liveHead = regexp.MustCompile("^HTTP/1.1 200 OK\r\nDate: [^\r]+\r\nContent-Type: text/event-stream\r\n" +
-	"Cache-Control: no-store\r\nX-Accel-Buffering: no\r\nConnection: close\r\n\r\n$")
+	"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Accel-Buffering: no\r\nConnection: close\r\n\r\n$")
 
 // Anybody gets the events of the sale, over any kind of connection, until it ends.
 func TestLive(t *testing.T) { onThree(t, testLive) }
@@ -144,7 +144,7 @@ func testLiveLimit(t *testing.T, s *shop, address string, encryption *tls.Config
 	c := watch(t, address, encryption, liveGet+"\r\n")
 	text, err := io.ReadAll(c.Body)
 	if c.StatusCode != 503 || err != nil || string(text) != unavailable || c.Header.Get("Retry-After") != "1" ||
-		c.Header.Get("Content-Type") != "application/json" || c.Header.Get("Cache-Control") != "" {
+		c.Header.Get("Content-Type") != "application/json" || c.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%d %s, %v", c.StatusCode, text, c.Header)
 	}
 	if _, err := io.WriteString(c.Conn, getHead+"\r\n"); err != nil {
