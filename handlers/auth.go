@@ -120,7 +120,8 @@ func (s *Server) hasServiceToken(ctx *fasthttp.RequestCtx) bool {
 // sendsServiceToken reports whether a request has a service token, be it the right one or not. Passwords for
 // a proxy are none.
 func sendsServiceToken(ctx *fasthttp.RequestCtx) bool {
-	return slices.ContainsFunc(ctx.Request.Header.PeekAll(fasthttp.HeaderAuthorization), func(value []byte) bool {
+	headers := ctx.Request.Header.PeekAll(fasthttp.HeaderAuthorization)
+	return slices.ContainsFunc(headers, func(value []byte) bool {
 		_, bearer := bearerToken(value)
 		return bearer
 	})

@@ -38,7 +38,8 @@ func onThree(t *testing.T, test func(t *testing.T, s *shop, address string, encr
 }
 
 var liveHead = regexp.MustCompile("^HTTP/1.1 200 OK\r\nDate: [^\r]+\r\nContent-Type: text/event-stream\r\n" +
-	"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Accel-Buffering: no\r\nConnection: close\r\n\r\n$")
+	"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Accel-Buffering: no\r\n" +
+	"Connection: close\r\n\r\n$")
 
 // Anybody gets the events of the sale, over any kind of connection, until it ends.
 func TestLive(t *testing.T) { onThree(t, testLive) }

@@ -41,7 +41,8 @@ func testRepliesAreNotKept(t *testing.T, s *shop) {
 		}
 	}
 	c := dial(t, s.listen(t)) // HTTP/1.0 has the list without chunks
-	if _, err := io.WriteString(c, "GET /admin/orders HTTP/1.0\r\nAccess-Token: "+s.token(1)+"\r\n\r\n"); err != nil {
+	_, err := io.WriteString(c, "GET /admin/orders HTTP/1.0\r\nAccess-Token: "+s.token(1)+"\r\n\r\n")
+	if err != nil {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(c)

@@ -35,7 +35,8 @@ func newMachine(t *testing.T, running bool) *machine {
 
 func (m *machine) command(name, text string) {
 	m.Helper()
-	if err := os.WriteFile(filepath.Join(m.root, "bin", name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+	path := filepath.Join(m.root, "bin", name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
 		m.Fatal(err)
 	}
 }
