@@ -88,7 +88,8 @@ func sendToEnd(ctx *fasthttp.RequestCtx, list *orderList) {
 	ctx.Hijack(func(net.Conn) {}) // fasthttp then only closes the connection
 	head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nDate: %s\r\nContent-Type: %s\r\nConnection: close\r\n",
 		fasthttp.AppendHTTPDate(nil, time.Now()), list.kind.contentType)
-	for _, name := range []string{requestIDHeader, fasthttp.HeaderContentDisposition} {
+	for _, name := range []string{requestIDHeader, fasthttp.HeaderCacheControl,
+		fasthttp.HeaderXContentTypeOptions, fasthttp.HeaderContentDisposition} {
 		if value := ctx.Response.Header.Peek(name); len(value) > 0 {
 			head = fmt.Appendf(head, "%s: %s\r\n", name, value)
 		}

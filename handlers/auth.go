@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,25 +34,31 @@ func (s *Server) anybody(*fasthttp.RequestCtx) (user uint32, ok bool) { return 0
 // user lets users pass: the request carries an access token as query parameter or as header. Either one
 // valid is enough.
 func (s *Server) user(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
+	user, _, ok = s.userUntil(ctx)
+	return user, ok
+}
+
+// userUntil is user, and returns when the token expires too, in Unix seconds.
+func (s *Server) userUntil(ctx *fasthttp.RequestCtx) (user uint32, expires int64, ok bool) {
 	now := timeOf(ctx)
 	var query []byte
 	if bytes.IndexByte(ctx.RequestURI(), '?') >= 0 { // most clients send the header
 		query = ctx.QueryArgs().Peek("access_token")
 	}
 	if len(query) == tokens.Length {
-		if user, ok = s.cfg.Keys.Access(query, now); ok {
-			return user, true
+		if user, expires, ok = s.cfg.Keys.AccessUntil(query, now); ok {
+			return user, expires, true
 		}
 	}
 	header := ctx.Request.Header.Peek("Access-Token")
-	if user, ok = s.cfg.Keys.Access(header, now); ok {
-		return user, true
+	if user, expires, ok = s.cfg.Keys.AccessUntil(header, now); ok {
+		return user, expires, true
 	}
 	if len(query)+len(header) > 0 {
 		s.logRefusedToken(ctx)
 	}
 	reply(ctx, errInvalidToken)
-	return 0, false
+	return 0, 0, false
 }
 
 // root lets user 1 pass, the only administrator.
@@ -105,9 +112,25 @@ func (s *Server) hasServiceToken(ctx *fasthttp.RequestCtx) bool {
 	if len(headers) != 1 { // a proxy may have checked another one
 		return false
 	}
-	scheme, token, _ := strings.Cut(string(headers[0]), " ")
+	token, bearer := bearerToken(headers[0])
 	given, wanted := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(s.cfg.ServiceToken))
-	return subtle.ConstantTimeCompare(given[:], wanted[:]) == 1 && strings.EqualFold(scheme, "Bearer")
+	return subtle.ConstantTimeCompare(given[:], wanted[:]) == 1 && bearer
+}
+
+// sendsServiceToken reports whether a request has a service token, be it the right one or not. Passwords for
+// a proxy are none.
+func sendsServiceToken(ctx *fasthttp.RequestCtx) bool {
+	headers := ctx.Request.Header.PeekAll(fasthttp.HeaderAuthorization)
+	return slices.ContainsFunc(headers, func(value []byte) bool {
+		_, bearer := bearerToken(value)
+		return bearer
+	})
+}
+
+// bearerToken returns the token of an Authorization, and whether its scheme is Bearer.
+func bearerToken(value []byte) (token string, bearer bool) {
+	scheme, token, _ := strings.Cut(string(value), " ")
+	return token, strings.EqualFold(scheme, "Bearer")
 }
 
 // logRefusedToken logs that tokens are refused, at most once in logpace.Interval and without their text:

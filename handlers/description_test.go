@@ -1,7 +1,9 @@
 package handlers
 
 import (
+	"compress/gzip"
 	"flag"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -186,6 +188,32 @@ func TestDocs(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Who has them gets no body, and who can unzip them gets a third of the bytes or less.
+func TestDocsAreCached(t *testing.T) { onBoth(t, testDocsAreCached) }
+
+func testDocsAreCached(t *testing.T, s *shop) {
+	s.unchecked() // the description is of what is zipped
+	for path, want := range map[string][]byte{"/openapi.json": description, "/docs": docsPage} {
+		_, body, h := s.call(t, 0, "GET", path, "", "Accept-Encoding", "gzip")
+		r, err := gzip.NewReader(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil || string(text) != string(want) || h.Get("Content-Encoding") != "gzip" ||
+			len(body) > len(want)/3 {
+			t.Errorf("%s: %d bytes for %d, %v, %v", path, len(body), len(want), h, err)
+		}
+		for tag, status := range map[string]int{h.Get("Etag"): 304, `"x"`: 200} {
+			got, body, h := s.call(t, 0, "GET", path, "", "Accept-Encoding", "gzip", "If-None-Match", tag)
+			if got != status || (got == 304) != (body == "") || h.Get("Cache-Control") != "no-cache" ||
+				h.Get("Content-Security-Policy") != docsPolicy {
+				t.Errorf("%s, If-None-Match %s: %d, %d bytes, %v", path, tag, got, len(body), h)
+			}
+		}
+	}
 }
 
 // A style sheet of another text has another hash: browsers would refuse it.

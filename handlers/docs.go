@@ -5,8 +5,11 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"sync"
 
 	"github.com/valyala/fasthttp"
+
+	"flashsale/handlers/web"
 )
 
 // The description of the API and its page are made of openapi.yaml by TestDescription with -update, so that
@@ -30,15 +33,23 @@ func styleHash(page []byte) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
+// documents are both, ready to be sent. They are compressed when somebody first asks, which few workers see.
+var documents = sync.OnceValues(func() (*web.Site, error) {
+	return web.Of(map[string][]byte{"openapi.json": description, "docs.html": docsPage})
+})
+
 // describe sends the description of the API.
-func (s *Server) describe(ctx *fasthttp.RequestCtx, _ call) { replyRaw(ctx, description) }
+func (s *Server) describe(ctx *fasthttp.RequestCtx, _ call) { s.sendDocument(ctx, "openapi.json") }
 
 // showDocs sends the same as a page for people.
-func (s *Server) showDocs(ctx *fasthttp.RequestCtx, _ call) {
-	header := &ctx.Response.Header
-	header.SetContentType("text/html; charset=utf-8")
-	header.Set("Content-Security-Policy", docsPolicy)
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Referrer-Policy", "no-referrer")
-	ctx.Response.SetBodyRaw(docsPage)
+func (s *Server) showDocs(ctx *fasthttp.RequestCtx, _ call) { s.sendDocument(ctx, "docs.html") }
+
+func (s *Server) sendDocument(ctx *fasthttp.RequestCtx, name string) {
+	site, err := documents()
+	if err != nil {
+		s.replyOutcome(ctx, err)
+		return
+	}
+	s.sendFile(ctx, site.File(name))
+	ctx.Response.Header.Set(fasthttp.HeaderContentSecurityPolicy, docsPolicy)
 }

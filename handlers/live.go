@@ -12,28 +12,31 @@ import (
 // watchLive makes the connection of a request one that gets events, until it ends. Anybody may look; root
 // and other programs see more. A token that is not valid is refused, so that a page notices its end.
 func (s *Server) watchLive(ctx *fasthttp.RequestCtx, _ call) {
-	root, ok := s.watchesAsRoot(ctx)
-	if !ok {
+	viewer := live.Viewer{}
+	if !s.admitViewer(ctx, &viewer) {
 		return
 	}
 	c, ok := ctx.Conn().(*framedConn)
-	if !ctx.IsHead() && !(ok && s.cfg.Live.Reserve()) {
+	over := ok && c.filled > c.end // more than the request has come: that ends a viewer
+	if !ctx.IsHead() && !over && !(ok && s.cfg.Live.Reserve()) {
 		reply(ctx, errUnavailable)
 		return
 	}
 	header := &ctx.Response.Header
 	header.SetContentType("text/event-stream")
-	header.Set(fasthttp.HeaderCacheControl, "no-store")
 	header.Set("X-Accel-Buffering", "no") // nginx would keep events until it has some kilobytes
 	if ctx.IsHead() {
 		return
 	}
 	header.SetConnectionClose() // where the stream ends
-	lastID, err := strconv.ParseInt(string(ctx.Request.Header.Peek("Last-Event-ID")), 10, 64)
-	if err != nil {
-		lastID = 0
+	if over {
+		return
 	}
-	viewer := live.Viewer{Head: header.AppendBytes(nil), Root: root, LastID: lastID}
+	lastID, err := strconv.ParseInt(string(ctx.Request.Header.Peek("Last-Event-ID")), 10, 64)
+	if err == nil {
+		viewer.LastID = lastID
+	}
+	viewer.Head = header.AppendBytes(nil)
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(net.Conn) {
 		viewer.Stream = live.NewStream(c.Conn, s.limiter)
@@ -42,17 +45,23 @@ func (s *Server) watchLive(ctx *fasthttp.RequestCtx, _ call) {
 	})
 }
 
-// watchesAsRoot reports whether the caller sees what only root and other programs may. Where the request has
-// a token that is not valid, it has answered the request and ok is false.
-func (s *Server) watchesAsRoot(ctx *fasthttp.RequestCtx) (root, ok bool) {
-	if s.hasServiceToken(ctx) {
-		return true, true
+// admitViewer notes what the viewer may see, and until when: only root and other programs see all. It reports
+// false where the request has a token that is not valid, and has answered it.
+func (s *Server) admitViewer(ctx *fasthttp.RequestCtx, viewer *live.Viewer) bool {
+	if viewer.Root = s.hasServiceToken(ctx); viewer.Root {
+		return true
 	}
-	if len(ctx.Request.Header.Peek("Access-Token"))+len(ctx.QueryArgs().Peek("access_token")) == 0 {
-		return false, true
+	token := len(ctx.Request.Header.Peek("Access-Token"))+len(ctx.QueryArgs().Peek("access_token")) > 0
+	if !token && !sendsServiceToken(ctx) {
+		return true
 	}
-	user, ok := s.user(ctx)
-	return user == rootUser, ok
+	user, expires, ok := s.userUntil(ctx)
+	if !ok {
+		s.logRefusedService(ctx)
+	} else if user == rootUser {
+		viewer.Root, viewer.Until = true, expires
+	}
+	return ok
 }
 
 // SaleBody is the sale as viewers see it, nil while its state is not known.

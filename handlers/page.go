@@ -8,7 +8,7 @@ import (
 	"flashsale/handlers/web"
 )
 
-// pageHeaders go with every file of the page. A script, a style or a connection of another origin is refused
+// pageHeaders go with every file. A script, a style or a connection of another origin is refused
 // by the browser, and so is a script that is made of text. The files are asked for each time, by their tag:
 // a script must not meet another one of an older server.
 var pageHeaders = [][2]string{
@@ -29,13 +29,17 @@ var pageHeaders = [][2]string{
 const strictTransport = "max-age=31536000"
 
 // showPage answers with the page itself.
-func (s *Server) showPage(ctx *fasthttp.RequestCtx, _ call) { s.sendFile(ctx, web.Index) }
+func (s *Server) showPage(ctx *fasthttp.RequestCtx, _ call) {
+	s.sendFile(ctx, s.cfg.Page.File(web.Index))
+}
 
 // showPageFile answers with a file of the page.
-func (s *Server) showPageFile(ctx *fasthttp.RequestCtx, c call) { s.sendFile(ctx, c.param("file")) }
+func (s *Server) showPageFile(ctx *fasthttp.RequestCtx, c call) {
+	s.sendFile(ctx, s.cfg.Page.File(c.param("file")))
+}
 
-func (s *Server) sendFile(ctx *fasthttp.RequestCtx, name string) {
-	file := s.cfg.Page.File(name)
+// sendFile sends a file, nil for none, unless the client has it.
+func (s *Server) sendFile(ctx *fasthttp.RequestCtx, file *web.File) {
 	if file == nil {
 		reply(ctx, errNotFound)
 		return

@@ -18,6 +18,19 @@ func reply(ctx *fasthttp.RequestCtx, f *failure) {
 	replyRaw(ctx, f.body)
 }
 
+// keepPrivate has no cache keep the reply, and no browser guess its type. A token stands in a header of our
+// own, so a shared cache would not take the replies for private. All calls have it but the hot ones, which
+// show nothing of a user to keep, and login has it. A handler may set another Cache-Control.
+func keepPrivate(ctx *fasthttp.RequestCtx) {
+	ctx.Response.Header.SetCanonical(cacheControl, noStore)
+	ctx.Response.Header.SetCanonical(contentTypeOptions, noSniff)
+}
+
+var (
+	cacheControl, noStore       = []byte(fasthttp.HeaderCacheControl), []byte("no-store")
+	contentTypeOptions, noSniff = []byte(fasthttp.HeaderXContentTypeOptions), []byte("nosniff")
+)
+
 // replyOutcome answers with the failure of an error. redisx logs the faults of Redis, once and not for each
 // request; an error that is not in the table of outcomes should not happen and is logged here.
 func (s *Server) replyOutcome(ctx *fasthttp.RequestCtx, err error) {

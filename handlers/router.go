@@ -176,9 +176,12 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
 		return
 	}
 	c.answer.line = line
-	if line.place == onGoroutine && c.answer.onLoop() {
-		c.answer.exchange.Decline()
-		return
+	if line.place == onGoroutine {
+		if c.answer.onLoop() {
+			c.answer.exchange.Decline()
+			return
+		}
+		keepPrivate(ctx)
 	}
 	user, ok := line.access(ctx)
 	if !ok {

@@ -93,14 +93,20 @@ func (k *Keys) AppendAccess(dst []byte, user uint32, expires time.Time) []byte {
 // Access returns the user of an access token; false where the token was not minted under one of the
 // secrets, or has expired at now.
 func (k *Keys) Access(token []byte, now time.Time) (user uint32, ok bool) {
+	user, _, ok = k.AccessUntil(token, now)
+	return user, ok
+}
+
+// AccessUntil is Access, and returns when the token expires too, in Unix seconds.
+func (k *Keys) AccessUntil(token []byte, now time.Time) (user uint32, expires int64, ok bool) {
 	var raw [rawLength]byte
 	if !k.verify(&raw, token, kindAccess, accessPayload) {
-		return 0, false
+		return 0, 0, false
 	}
-	if now.Unix() >= int64(binary.BigEndian.Uint32(raw[4:])) {
-		return 0, false
+	if expires = int64(binary.BigEndian.Uint32(raw[4:])); now.Unix() >= expires {
+		return 0, 0, false
 	}
-	return binary.BigEndian.Uint32(raw[0:]), true
+	return binary.BigEndian.Uint32(raw[0:]), expires, true
 }
 
 // AppendCart appends the ID of a cart of the user. The nonce tells the user's carts apart.

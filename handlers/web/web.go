@@ -1,5 +1,6 @@
 // Package web is the page of the server at /: what it consists of, ready to be sent. The files in the folder
-// page are sent as they are: there is no build step, and the page loads nothing from elsewhere.
+// page are sent as they are: there is no build step, and the page loads nothing from elsewhere. Other files
+// are made ready in the same way.
 //
 // The package knows nothing of HTTP calls or of the sale. The page itself is a client of the API like any
 // other.
@@ -29,10 +30,11 @@ var types = map[string]string{
 	".css":  "text/css; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
 	".svg":  "image/svg+xml",
+	".json": "application/json",
 	".txt":  "text/plain; charset=utf-8",
 }
 
-// File is a file of the page.
+// File is a file that is sent.
 type File struct {
 	Type          string // media type
 	Plain, Zipped Form
@@ -44,7 +46,7 @@ type Form struct {
 	ETag string
 }
 
-// Site is all files of the page by name.
+// Site is files by name, such as all of the page.
 type Site struct{ files map[string]*File }
 
 // New reads the files that are embedded in the program.
@@ -54,37 +56,46 @@ func New() (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the page: %w", err)
 	}
-	s := &Site{files: map[string]*File{}}
-	// One for all files: each takes almost a megabyte, which every worker would keep.
-	zip, err := gzip.NewWriterLevel(io.Discard, gzip.BestCompression)
-	if err != nil {
-		return nil, fmt.Errorf("cannot compress the page: %w", err)
-	}
+	files := map[string][]byte{}
 	for _, entry := range entries {
 		body, err := embedded.ReadFile(path.Join(folder, entry.Name()))
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the page: %w", err)
 		}
-		if s.files[entry.Name()], err = newFile(entry.Name(), body, zip); err != nil {
+		files[entry.Name()] = body
+	}
+	return Of(files)
+}
+
+// Of makes a Site of files by name. Their bodies must not change any more.
+func Of(files map[string][]byte) (*Site, error) {
+	// One for all files: each takes almost a megabyte, which every worker would keep.
+	zip, err := gzip.NewWriterLevel(io.Discard, gzip.BestCompression)
+	if err != nil {
+		return nil, fmt.Errorf("cannot compress files: %w", err)
+	}
+	s := &Site{files: map[string]*File{}}
+	for name, body := range files {
+		if s.files[name], err = newFile(name, body, zip); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-// File returns a file of the page, nil where there is none of that name.
+// File returns a file, nil where there is none of that name.
 func (s *Site) File(name string) *File { return s.files[name] }
 
 func newFile(name string, body []byte, zip *gzip.Writer) (*File, error) {
 	kind, known := types[path.Ext(name)]
 	if !known {
-		return nil, fmt.Errorf("the page's file %s is of a kind that has no media type here", name)
+		return nil, fmt.Errorf("the file %s is of a kind that has no media type here", name)
 	}
 	var zipped bytes.Buffer
 	zip.Reset(&zipped)
 	_, err := zip.Write(body)
 	if err = errors.Join(err, zip.Close()); err != nil {
-		return nil, fmt.Errorf("cannot compress the page's file %s: %w", name, err)
+		return nil, fmt.Errorf("cannot compress the file %s: %w", name, err)
 	}
 	return &File{Type: kind, Plain: newForm(body), Zipped: newForm(zipped.Bytes())}, nil
 }

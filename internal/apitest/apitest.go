@@ -62,9 +62,10 @@ func Parse(text []byte) (*Description, error) {
 	d := &Description{model: &model.Model, other: map[string]*v3.Response{}}
 	bodies := config.NewValidationOptions(config.WithFormatAssertions()) // with one cache of compiled schemas
 	d.options = []config.Option{config.WithExistingOpts(bodies)}
-	// Headers that every reply has are not described.
+	// Headers that every reply may have are described once, in words.
 	d.strict = append(d.options, config.WithStrictMode(), config.WithStrictIgnoredHeadersExtra("Date",
-		"Content-Length", "Connection", "Transfer-Encoding", "Server"))
+		"Content-Length", "Connection", "Transfer-Encoding", "Server",
+		"Cache-Control", "X-Content-Type-Options"))
 	for path, item := range model.Model.Paths.PathItems.FromOldest() {
 		for method, operation := range item.GetOperations().FromOldest() {
 			d.calls = append(d.calls, d.newCall(strings.ToUpper(method), path, item, operation))

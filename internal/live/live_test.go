@@ -47,6 +47,25 @@ func TestStream(t *testing.T) {
 			`"p50_ms":1.75,"p99_ms":2.49,"connections":0,"redis":"away","ledger_lag":null}`, start+4)))
 }
 
+// A viewer ends with what lets it see more, and is told when to come back; the others go on.
+func TestUntil(t *testing.T) {
+	s := openStand(t, 10)
+	s.keys = `[{"key":"k","hits":3}]`
+	public, root := s.join(false, 0), s.joinAs(Viewer{Root: true, Until: start + 2})
+	public.want(s.hello(s.noOrders()))
+	root.want(s.hello(s.noOrders()))
+	s.pass()
+	root.want(quiet(start) + event("top", start, `{"keys":[{"key":"k","hits":3}]}`))
+	s.pass()
+	root.want("retry: 1500\n\n")
+	root.wantEnd()
+	s.awaitViewers(1)
+	public.want(quiet(start) + quiet(start+1))
+	if s.roots != 0 {
+		t.Errorf("%d viewers are root", s.roots)
+	}
+}
+
 // The time of a sale alone is no change. A comment comes every 15 s.
 func TestQuietStream(t *testing.T) {
 	s := openStand(t, 10)

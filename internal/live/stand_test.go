@@ -137,11 +137,17 @@ func (s *stand) connect() (*client, *listener.Conn) {
 // join adds a viewer.
 func (s *stand) join(root bool, lastID int64) *client {
 	s.Helper()
+	return s.joinAs(Viewer{Root: root, LastID: lastID})
+}
+
+func (s *stand) joinAs(v Viewer) *client {
+	s.Helper()
 	c, far := s.connect()
 	if !s.Reserve() {
 		s.Fatal("a viewer is refused")
 	}
-	s.Join(Viewer{Stream: NewStream(far, s.limiter), Head: []byte(head), Root: root, LastID: lastID})
+	v.Stream, v.Head = NewStream(far, s.limiter), []byte(head)
+	s.Join(v)
 	s.step()
 	return c
 }

@@ -19,6 +19,7 @@ type Viewer struct {
 	Stream Stream
 	Head   []byte // of the reply
 	Root   bool   // sees what the public does not
+	Until  int64  // Unix second at which it ends, 0 for none
 	LastID int64  // of the last event that the client has got before, 0 for none
 }
 
@@ -26,6 +27,7 @@ type Viewer struct {
 type viewer struct {
 	Stream
 	root   bool
+	until  int64
 	number int    // of its socket, as the watcher knows it
 	index  int    // among the viewers
 	got    int64  // number of the last batch
@@ -35,8 +37,8 @@ type viewer struct {
 
 // admit sends a viewer its first message: where the sale stands, and what came before.
 func (h *Hub) admit(joins *Viewer) {
-	v := &viewer{Stream: joins.Stream, root: joins.Root, since: h.second, index: len(h.viewers),
-		number: unwatched}
+	v := &viewer{Stream: joins.Stream, root: joins.Root, until: joins.Until, since: h.second,
+		index: len(h.viewers), number: unwatched}
 	if v.root {
 		h.roots++
 	}
@@ -114,6 +116,10 @@ func (h *Hub) serveSome() {
 
 // serve sends a viewer what has come since its last message. It reports false where the viewer is gone.
 func (h *Hub) serve(v *viewer) bool {
+	if v.until != 0 && h.second >= v.until {
+		h.dismiss(v, retryMin)
+		return false
+	}
 	if v.rest != nil {
 		if !h.sendRest(v) {
 			return false
@@ -173,13 +179,17 @@ func (h *Hub) forget(v *viewer) {
 func (h *Hub) endAll() {
 	span := max(len(h.viewers)*1000/endsPerSecond, retryMin)
 	for i := 0; len(h.viewers) > 0; i++ {
-		v := h.viewers[len(h.viewers)-1]
-		if v.rest == nil { // a hint within another message would not be one
-			_, _ = v.Stream.Send(fmt.Appendf(nil, "retry: %d\n\n", retryMin+h.random(span)))
-		}
-		h.remove(v)
+		h.dismiss(h.viewers[len(h.viewers)-1], span)
 		yield(i)
 	}
+}
+
+// dismiss ends a viewer with a hint to come back within some milliseconds from retryMin on.
+func (h *Hub) dismiss(v *viewer, span int) {
+	if v.rest == nil { // a hint within another message would not be one
+		_, _ = v.Stream.Send(fmt.Appendf(nil, "retry: %d\n\n", retryMin+h.random(span)))
+	}
+	h.remove(v)
 }
 
 // yield lets other goroutines have the processor after some writes: with one processor, orders wait for it.

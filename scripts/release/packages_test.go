@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -77,6 +78,12 @@ func checkRPM(t *testing.T, out string) {
 	for arch, name := range map[string]string{"amd64": "x86_64", "arm64": "aarch64"} {
 		file := filepath.Join(out, "flashsale-0.999.0~rc.1-1."+name+".rpm")
 		checkInstalled(t, output(t, nil, "rpm", "-qlvp", file), "/usr/share/zsh/site-functions/_flashsale")
+		list := output(t, nil, "rpm", "-qlvp", file)
+		for _, folder := range []string{"/etc/flashsale", "/usr/share/doc/flashsale"} { // they go with the rpm
+			if !regexp.MustCompile(`(?m)^drwxr-xr-x .* ` + folder + `$`).MatchString(list) {
+				t.Errorf("%s does not have the folder %s", arch, folder)
+			}
+		}
 		facts := output(t, nil, "rpm", "-qp", "--qf", "%{NAME} %{VERSION} %{ARCH} %{BUILDHOST}\n", file)
 		if facts != "flashsale 0.999.0~rc.1 "+name+" localhost\n" {
 			t.Errorf("%s: %s", arch, facts)
