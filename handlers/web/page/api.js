@@ -3,8 +3,8 @@
 const sessionKey = "buyer";
 const idleMax = 30 * 60_000; // ms without a touch until root is logged out
 
-// session is the login: {user, name, token, cart, items}, or null. A buyer's one outlives a reload in this
-// tab, with the cart. Root's token is never stored.
+// session is the login: {user, name, token, cart, items, sale}, or null; the cart is one of that sale. A buyer's
+// one outlives a reload in this tab, with the cart. Root's token is never stored.
 export let session = null;
 
 const watchers = [];
@@ -21,7 +21,7 @@ export class Refusal extends Error {
 export const isRoot = () => session?.user === 1;
 
 // keep stores a buyer's session as it is now.
-export function keep() {
+function keep() {
   try {
     if (session && !isRoot()) {
       sessionStorage.setItem(sessionKey, JSON.stringify(session));
@@ -31,6 +31,12 @@ export function keep() {
   } catch {
     // the browser stores nothing: a reload logs out
   }
+}
+
+// setCart has the login go on with another cart, or with other items of it.
+export function setCart(cart, items, sale) {
+  Object.assign(session, { cart, items, sale });
+  keep();
 }
 
 function become(next) {
@@ -52,7 +58,7 @@ export function resume() {
 
 export async function logIn(name, password) {
   const told = await call("POST", "/login", { username: name, password }, {}, null);
-  become({ user: told.user_id, name: told.username, token: told.access_token, cart: "", items: [] });
+  become({ user: told.user_id, name: told.username, token: told.access_token, cart: "", items: [], sale: "" });
 }
 
 export const logOut = () => become(null);
