@@ -18,7 +18,7 @@ func TestPage(t *testing.T) {
 		name string
 		run  func(*testing.T, *shop)
 	}{{"modules", modules}, {"pace", paceIsKeptBySeconds}, {"repeat", orderIsRepeated},
-		{"taps", tapsAreKept}, {"refusals", refusalsInWords}, {"theme", themeIsChosen}, {"keyboard", keyboard}} {
+		{"taps", tapsAreKept}, {"cart", orderIsWhatIsShown}, {"refusals", refusalsInWords}, {"theme", themeIsChosen}, {"keyboard", keyboard}} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
 	}
 }

@@ -9,6 +9,8 @@ import { tellError } from "./messages.js";
 import { known, onChange } from "./store.js";
 
 const piecesMax = 3;
+const cartAge = 20 * 60_000; // ms until a cart is made anew, before the server forgets it
+const renewPause = 10_000; // ms between tries to do so
 const orderTexts = { scheduled: "Not open yet", paused: "Paused", closed: "Closed" };
 
 let foods = []; // {id, price, stock, row, ...} by id
@@ -17,6 +19,7 @@ let saleShown = ""; // id
 let taps = []; // {food, count}: changes of the cart that the server has not confirmed, the oldest first
 let ordering = false;
 let loadFailed = false;
+let renewing = false;
 let calls = Promise.resolve(); // the end of the last change or order; they are sent one after the other
 
 // cart is [{food, count}] in the order of their first pieces. A tap counts at once.
@@ -198,6 +201,7 @@ export function tick() {
   if (!known.sale) {
     return;
   }
+  renew();
   const at = now();
   const state = stateOf(known.sale, at);
   const next = nextChange(known.sale, at);
@@ -216,8 +220,10 @@ function act(does) {
   tell(message(), "", "");
   calls = calls.then(does).catch((error) => {
     taps = [];
-    if (error.code === "CART_NOT_FOUND" && api.session) {
+    if (api.session && error.code === "CART_NOT_FOUND") {
       api.setCart("", [], saleShown);
+    } else if (api.session && api.isUnsure(error)) { // the cart may hold more or less than is shown
+      api.setCart("", api.session.items, saleShown);
     }
     tellError(message(), error);
   }).then(showCart);
@@ -238,19 +244,45 @@ function tap(button, food, count) {
   }
 }
 
+const change = (cart, { food, count }) =>
+  api.call("PATCH", `/carts/${encodeURIComponent(cart)}`, { food_id: food, count });
+
+const isOld = () => Date.now() - api.session.made > cartAge;
+
+// makeCart makes a cart with the items that are shown, where there is none or the server may soon forget it.
+async function makeCart() {
+  const login = api.session;
+  const { cart, items, sale } = login;
+  if (cart && !isOld()) {
+    return;
+  }
+  const { cart_id: id } = await api.call("POST", "/carts");
+  for (const item of items) {
+    await change(id, item);
+  }
+  if (login === api.session && login.sale === sale) {
+    api.setCart(id, items, sale);
+  }
+}
+
+// renew keeps the server from forgetting a cart that waits for the opening. Where it fails, the order tries again.
+function renew() {
+  if (!renewing && !order && !ordering && api.session?.items.length > 0 && isOld()) {
+    renewing = true;
+    calls = calls.then(makeCart).catch(() => {});
+    setTimeout(() => { renewing = false; }, renewPause);
+  }
+}
+
 // sendTaps makes the changes that wait. Those that are dropped meanwhile are another cart's.
 async function sendTaps() {
   while (taps.length > 0) {
     const [next] = taps;
-    if (!api.session.cart) {
-      const { cart_id: id } = await api.call("POST", "/carts");
-      if (taps[0] === next) {
-        api.setCart(id, [], saleShown);
-      }
+    await makeCart();
+    if (taps[0] !== next || !api.session.cart) {
       continue;
     }
-    await api.call("PATCH", `/carts/${encodeURIComponent(api.session.cart)}`,
-      { food_id: next.food, count: next.count });
+    await change(api.session.cart, next);
     if (taps[0] === next) {
       taps.shift();
       api.setCart(api.session.cart, withTap(api.session.items, next), saleShown);
@@ -279,11 +311,18 @@ async function placeOrder() {
   }
 }
 
-async function sendOrder() {
+// sendOrder orders the cart. One that the server has forgotten is made again, once.
+async function sendOrder(madeAgain = false) {
+  await makeCart();
   try {
     await api.insist("POST", "/orders", { cart_id: api.session.cart }, (attempt) => tell(message(), "",
       `No answer yet. Asking again for the same order, attempt ${attempt + 1}: it is placed once at most.`));
   } catch (error) {
+    if (error.code === "CART_EMPTY" && !madeAgain && api.session?.items.length > 0) {
+      api.setCart("", api.session.items, saleShown);
+      await sendOrder(true);
+      return;
+    }
     if (error.code !== "ORDER_OUT_OF_LIMIT") {
       throw error;
     }
