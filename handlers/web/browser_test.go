@@ -1,3 +1,5 @@
+//go:build !race
+
 package web_test
 
 import (
@@ -174,6 +176,12 @@ func (p *tab) untilText(id, part string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf("%q in #%s", part, id),
 		fmt.Sprintf("document.getElementById(%q).textContent.includes(%q)", id, part))
+}
+
+// untilNoText waits until an element has no text.
+func (p *tab) untilNoText(id string) {
+	p.t.Helper()
+	p.until("no text in #"+id, fmt.Sprintf("document.getElementById(%q).textContent === ''", id))
 }
 
 // click clicks as a mouse does, once the element can be seen and is enabled.

@@ -1,3 +1,5 @@
+//go:build !race
+
 package web_test
 
 import "testing"
@@ -47,6 +49,16 @@ func modules(t *testing.T, s *shop) {
 			const sale = { state: "scheduled", opens_at: "2026-01-01T10:00:00Z", closes_at: "2026-01-01T11:00:00Z" };
 			const at = (time) => m.nextChange(sale, Date.parse("2026-01-01T" + time))?.what ?? null;
 			return [at("09:00:00Z"), at("10:00:00Z"), at("11:00:00Z")];`, `["Opens in","Closes in",null]`},
+		{"a cart changes as on the server", "cart", `
+			const taps = [[2, 1], [1, 1], [2, 1], [1, -1], [3, 0], [1, 1]];
+			return taps.reduce((items, [food, count]) => m.withTap(items, { food, count }), []);`,
+			`[{"food":2,"count":2},{"food":1,"count":1}]`},
+		{"a size has its unit", "format", `return [1, 412, 1000, 123456, 5e9].map(m.size);`,
+			`["1 byte","412 bytes","1.0 KB","123.5 KB","5.0 GB"]`},
+		{"anybody sees the refusals of the sale in words, root all", "messages", `
+			const codes = [["USER_AUTH_FAIL", 9], ["SALE_PAUSED", 2], ["BODY_TOO_LARGE", 1]];
+			return [m.refusals(codes, false), m.refusals(codes, true)];`,
+			`[[["Sale paused",2]],[["Wrong name or password",9],["Sale paused",2],["BODY_TOO_LARGE",1]]]`},
 		{"the least delayed time of the server counts", "clock", `
 			const told = (late) => new Date(Date.now() + 3600000 - late).toISOString();
 			for (const late of [5000, 40000, 0, 20000]) m.learn(told(late));

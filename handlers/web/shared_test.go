@@ -1,3 +1,5 @@
+//go:build !race
+
 package web_test
 
 import (
@@ -16,7 +18,7 @@ func TestPage(t *testing.T) {
 		name string
 		run  func(*testing.T, *shop)
 	}{{"modules", modules}, {"pace", paceIsKeptBySeconds}, {"repeat", orderIsRepeated},
-		{"refusals", refusalsInWords}, {"theme", themeIsChosen}, {"keyboard", keyboard}} {
+		{"taps", tapsAreKept}, {"cart", orderIsWhatIsShown}, {"refusals", refusalsInWords}, {"theme", themeIsChosen}, {"keyboard", keyboard}} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
 	}
 }
@@ -45,6 +47,43 @@ func orderIsRepeated(t *testing.T, s *shop) {
 	}
 }
 
+// Taps that come faster than the server answers count at once, and all of them are sent. One that is refused
+// takes those after it away, and the order of the cart that was shown.
+func tapsAreKept(t *testing.T, s *shop) {
+	p := open(t, s.Address, "buy")
+	p.logIn("user8", "pass8")
+	p.until("foods", `document.querySelectorAll("#foods li").length === 4`)
+	p.js(`const send = window.fetch; window.slow = true;
+		window.fetch = async (path, options) => {
+			if (options.method === "PATCH" && window.slow) await new Promise((go) => { window.go = go; });
+			return window.refuse && options.method === "PATCH" ?
+				new Response('{"code":"FOOD_NOT_FOUND","message":"食物不存在"}', { status: 404 }) : send(path, options);
+		};
+		window.tap = (food, count) => document.querySelector(
+			'#foods li[data-food="' + food + '"] button[data-count="' + count + '"]').click();`)
+	if shown := p.js(`tap(1, 1); tap(1, 1); tap(3, 1); tap(3, 1);
+		return document.getElementById("cart-items").textContent`); !strings.Contains(shown, "2 × food 1") ||
+		!strings.Contains(shown, "1 × food 3") {
+		t.Errorf("after four taps the cart shows %q", shown)
+	}
+	p.untilText("buy-message", "A cart holds at most three pieces.")
+	p.until("the first change", "Boolean(window.go)")
+	p.js(`slow = false; go(); tap(3, -1);`)
+	p.until("what the server has", `import("/web/api.js").then((m) =>
+		JSON.stringify(m.session.items) === '[{"food":1,"count":2}]')`)
+
+	p.js(`slow = true; refuse = true; go = null; tap(2, 1); document.getElementById("order").click();`)
+	p.until("the change that will fail", "Boolean(window.go)")
+	p.js(`go();`)
+	p.untilText("buy-message", "There is no such food.")
+	p.until("the cart of before", `document.getElementById("cart-items").children.length === 1 &&
+		!document.getElementById("order").disabled && document.getElementById("receipt").hidden`)
+	p.js(`slow = false; refuse = false; tap(2, 1); document.getElementById("order").click();`)
+	p.untilText("receipt-id", s.Sale(t)+"-8")
+	p.untilText("receipt-items", "2 × food 1")
+	p.untilText("receipt-items", "1 × food 2")
+}
+
 // What a person does wrong is told in words, and a wrong password is not kept in the form.
 func refusalsInWords(t *testing.T, s *shop) {
 	p := open(t, s.Address, "buy")
@@ -52,14 +91,15 @@ func refusalsInWords(t *testing.T, s *shop) {
 	p.fill("login-name", "user4")
 	p.fill("login-password", "wrong")
 	p.click("#login-form .primary")
-	p.untilText("login-message", "Name or password is wrong. 用户名或密码错误")
+	p.until("the refusal in English", `document.getElementById("login-message").textContent ===
+		"Name or password is wrong."`)
 	if kept := p.js(`return document.getElementById("login-password").value.length`); kept != "0" {
 		t.Errorf("the password field has %s characters", kept)
 	}
 	p.fill("login-password", "pass4")
 	p.click("#login-form .primary")
 	p.click(`#foods li[data-food="4"] button[data-count="1"]`)
-	p.untilText("cart-items", "1 × food 4")
+	p.until("a cart that is kept", `sessionStorage.getItem("buyer").includes('"count":1')`)
 	p.run(chromedp.Reload())
 	p.untilText("cart-items", "1 × food 4") // a buyer's login and cart outlive a reload
 	p.click("#log-out")

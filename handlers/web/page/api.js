@@ -3,8 +3,9 @@
 const sessionKey = "buyer";
 const idleMax = 30 * 60_000; // ms without a touch until root is logged out
 
-// session is the login: {user, name, token, cart, items}, or null. A buyer's one outlives a reload in this
-// tab, with the cart. Root's token is never stored.
+// session is the login: {user, name, token, cart, made, items, sale}, or null; the cart is one of that sale and
+// was made at that time (Unix ms). A buyer's one outlives a reload in this tab, with the cart. Root's token is never
+// stored.
 export let session = null;
 
 const watchers = [];
@@ -18,10 +19,13 @@ export class Refusal extends Error {
   }
 }
 
+// isUnsure reports whether a call that failed may have been carried out all the same.
+export const isUnsure = (error) => !(error instanceof Refusal) || error.status >= 500;
+
 export const isRoot = () => session?.user === 1;
 
 // keep stores a buyer's session as it is now.
-export function keep() {
+function keep() {
   try {
     if (session && !isRoot()) {
       sessionStorage.setItem(sessionKey, JSON.stringify(session));
@@ -31,6 +35,14 @@ export function keep() {
   } catch {
     // the browser stores nothing: a reload logs out
   }
+}
+
+// setCart has the login go on with another cart, or with other items of it. Without a cart the items are those
+// to fill the next one with.
+export function setCart(cart, items, sale) {
+  const made = cart === session.cart ? session.made : Date.now();
+  Object.assign(session, { cart, made, items, sale });
+  keep();
 }
 
 function become(next) {
@@ -52,7 +64,8 @@ export function resume() {
 
 export async function logIn(name, password) {
   const told = await call("POST", "/login", { username: name, password }, {}, null);
-  become({ user: told.user_id, name: told.username, token: told.access_token, cart: "", items: [] });
+  become({ user: told.user_id, name: told.username, token: told.access_token, cart: "", made: 0, items: [],
+    sale: "" });
 }
 
 export const logOut = () => become(null);
@@ -112,8 +125,7 @@ export async function insist(method, path, body, onWait) {
     try {
       return await call(method, path, body, headers, login);
     } catch (error) {
-      const known = error instanceof Refusal && error.status !== 503;
-      if (known || attempt >= 30 || login !== session) {
+      if (!isUnsure(error) || attempt >= 30 || login !== session) {
         throw error;
       }
       onWait(attempt);

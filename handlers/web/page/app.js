@@ -14,6 +14,7 @@ import * as traffic from "./traffic.js";
 const views = { live, buy, operate, orders, traffic };
 const publicViews = ["live", "buy"];
 const tickEvery = 100; // ms; a countdown must not be late by more
+const patience = 3000; // ms; workers that are replaced, or a moment without network, alarm no viewer
 
 const wanted = () => location.hash.replace(/^#\//, "");
 
@@ -36,11 +37,13 @@ function showView() {
   views[name].show(known);
 }
 
-const linkTexts = { connecting: "Connecting", live: "Live", lost: "Offline", off: "No live figures" };
+const linkTexts = { connecting: "Connecting", live: "Connected", away: "Reconnecting", lost: "Offline",
+  off: "No live figures" };
 let linkBefore = "connecting";
 
 function showLink() {
-  const link = known.link;
+  const away = known.link === "lost" && performance.now() - known.lostAt < patience;
+  const link = away ? "away" : known.link;
   byId("link").dataset.link = link;
   setText(byId("link"), linkTexts[link]);
   const wait = Math.max(0, Math.ceil((known.retryAt - performance.now()) / 1000));
@@ -48,7 +51,7 @@ function showLink() {
   setText(byId("lost"), link === "off" ? "This server sends no live figures. The state is read now and then." :
     `The live connection is lost: the figures are old. Trying again ${wait > 0 ? `in ${wait} s` : "now"}.`);
   if (link !== linkBefore) {
-    if (link === "lost" && linkBefore === "live") {
+    if (link === "lost") {
       announce("The live connection is lost.");
     } else if (link === "live" && linkBefore === "lost") {
       announce("The live connection is back.");

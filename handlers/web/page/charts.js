@@ -32,6 +32,9 @@ const times = (_, splits, axis, space, distance) => splits.map((at) => {
   return distance >= daySeconds || hour(at) === "00:00" ? day(at) : hour(at);
 });
 
+// stepOf is the time from the last point but one to the last.
+const stepOf = (xs) => (xs.length > 1 ? xs.at(-1) - xs.at(-2) : 0);
+
 function axis(more) {
   return {
     stroke: () => colour("--muted"),
@@ -42,16 +45,35 @@ function axis(more) {
   };
 }
 
-// chart makes a chart of one curve in an element and keeps its size. bars draws columns in place of a line.
-// onPoint is called with the place of the point under the cursor, null for none.
-export function chart(element, { bars = false, onPoint = () => {} } = {}) {
+// drawMark draws a line across a chart at a time, with a text beside it.
+function drawMark({ ctx, bbox, valToPos, scales }, at, text) {
+  if (!(at > scales.x.min && at < scales.x.max)) {
+    return;
+  }
+  const x = Math.round(valToPos(at, "x", true));
+  ctx.save();
+  ctx.fillStyle = colour("--muted");
+  ctx.fillRect(x, bbox.top, devicePixelRatio, bbox.height);
+  ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+  const left = x > bbox.left + bbox.width / 2;
+  ctx.textAlign = left ? "right" : "left";
+  ctx.textBaseline = "top";
+  ctx.fillText(text, x + (left ? -6 : 6) * devicePixelRatio, bbox.top);
+  ctx.restore();
+}
+
+// chart makes a chart of one curve in an element and keeps its size. bars draws columns in place of a line, each
+// to the right of its time. onPoint is called with the place of the point under the cursor, null for none. mark
+// is the time of a line across the chart.
+export function chart(element, { bars = false, onPoint = () => {}, mark = () => 0, markText = "" } = {}) {
   const plot = new window.uPlot({
     width: element.clientWidth || 300,
     height: element.clientHeight || 200,
     padding: [8, 12, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false } },
-    scales: { y: { range: (_, least, most) => [0, Math.max(4, (most ?? 0) * 1.1)] } },
+    scales: { x: { range: (self, from, to) => [from, bars ? to + stepOf(self.data[0]) : to] },
+      y: { range: (_, least, most) => [0, Math.max(4, (most ?? 0) * 1.1)] } },
     axes: [axis({ space: 90, size: 26, gap: 6, values: times }), axis({ size: 48, space: 44, values: whole })],
     series: [{}, {
       stroke: () => colour("--accent"),
@@ -60,7 +82,8 @@ export function chart(element, { bars = false, onPoint = () => {} } = {}) {
       points: { show: false },
       paths: bars ? window.uPlot.paths.bars({ size: [0.8, 60], align: 1 }) : undefined,
     }],
-    hooks: { setCursor: [(self) => onPoint(self.cursor.idx ?? null)] },
+    hooks: { setCursor: [(self) => onPoint(self.cursor.idx ?? null)],
+      draw: [(self) => drawMark(self, mark(), markText)] },
   }, [[], []], element);
   charts.add(plot);
   new ResizeObserver(() => {

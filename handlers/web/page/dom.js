@@ -19,13 +19,16 @@ export function setText(element, text) {
   }
 }
 
-// tell shows a message: English, then the server's own words if there are any. kind is good, bad or "".
-export function tell(element, kind, text, chinese = "") {
+// setFigure is setText for a figure that must fit into its box: the style sheet makes a longer one smaller.
+export function setFigure(element, text) {
+  setText(element, text);
+  element.style.setProperty("--chars", String(text).length);
+}
+
+// tell shows a message. kind is good, bad or "".
+export function tell(element, kind, text) {
   element.dataset.kind = kind;
-  element.replaceChildren(text);
-  if (chinese !== "") {
-    element.append(" ", make("span", { lang: "zh-Hans", class: "muted" }, chinese));
-  }
+  setText(element, text);
 }
 
 // announce has a screen reader say something that is important wherever the reader is.

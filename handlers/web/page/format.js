@@ -9,6 +9,13 @@ export const number = (n) => (n === null || n === undefined ? "–" : whole.form
 // count is a number of things.
 export const count = (n, thing) => `${number(n)} ${thing}${n === 1 ? "" : "s"}`;
 
+// size is a number of bytes.
+export function size(bytes) {
+  const units = [[1e9, "GB"], [1e6, "MB"], [1e3, "KB"]];
+  const [unit, name] = units.find(([least]) => bytes >= least) ?? [1, ""];
+  return name === "" ? count(bytes, "byte") : `${(bytes / unit).toFixed(1)} ${name}`;
+}
+
 export const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 // time is a time of RFC 3339 in the zone of this browser.

@@ -1,9 +1,11 @@
 // The live view: what anybody may see of the sale.
 
+import { isRoot } from "./api.js";
 import { chart } from "./charts.js";
 import { nextChange, now, stateOf } from "./clock.js";
-import { announce, bars, byId, make, setText } from "./dom.js";
+import { announce, bars, byId, make, setFigure, setText } from "./dom.js";
 import { latency, number, span, time } from "./format.js";
+import { refusals } from "./messages.js";
 import { onChange, refusedByCode } from "./store.js";
 
 const headlines = {
@@ -22,9 +24,6 @@ const scopes = {
   server: "Stock and the number of orders are those of the whole sale. Orders per second, latency, refusals and " +
     "connections are those of the server that you are connected to.",
 };
-
-// inWords makes "Food out of stock" of FOOD_OUT_OF_STOCK.
-const inWords = (code) => code[0] + code.slice(1).toLowerCase().replaceAll("_", " ").replace("json", "JSON");
 
 let paceChart = null;
 let lastState = "";
@@ -51,9 +50,9 @@ export function show(known) {
   showPace(known);
   showStock(known);
   if (known.pace) {
-    const refused = refusedByCode();
+    const refused = refusals(refusedByCode(), isRoot());
     byId("no-refusals").hidden = refused.length > 0;
-    bars(byId("refusals"), refused.map(([code, n]) => [inWords(code), n]), number);
+    bars(byId("refusals"), refused, number);
   }
   byId("top-card").hidden = !known.top;
   if (known.top) {
@@ -81,31 +80,39 @@ function showState(sale) {
 
 function showSale(sale) {
   setText(byId("sale-id"), sale.id);
-  setText(byId("opens"), sale.opens_at ? time(sale.opens_at) : "at once");
-  setText(byId("closes"), sale.closes_at ? time(sale.closes_at) : "when closed by hand");
-  setText(byId("orders"), number(sale.orders));
-  setText(byId("left"), number(sale.pieces_left));
-  setText(byId("sold"), number(sale.pieces_sold));
+  showTime("opens", sale.opens_at, sale.state === "scheduled" ? "when opened by hand" : "");
+  showTime("closes", sale.closes_at, sale.state === "closed" ? "" : "when closed by hand");
+  setFigure(byId("orders"), number(sale.orders));
+  setFigure(byId("left"), number(sale.pieces_left));
+  setFigure(byId("sold"), number(sale.pieces_sold));
 }
 
+function showTime(id, at, otherwise) {
+  setText(byId(id), at ? time(at) : otherwise);
+  byId(id).parentElement.hidden = byId(id).textContent === "";
+}
+
+// peakOf is the most orders in a second of the last ten minutes, of this sale where its beginning was seen.
+const peakOf = ({ seconds, orders, saleFrom }) => Math.max(0, ...orders.filter((_, i) => seconds[i] >= saleFrom));
+
 function showPace(known) {
-  paceChart ??= chart(byId("pace-chart"));
+  paceChart ??= chart(byId("pace-chart"), { mark: () => known.saleFrom, markText: "Next sale" });
   paceChart.setData([known.seconds, known.orders]);
   const pace = known.pace;
   if (!pace) {
     return;
   }
   byId("pace-chart").setAttribute("aria-label", `Orders per second over the last ten minutes: now ${pace.orders}, ` +
-    `at most ${Math.max(0, ...known.orders)}`);
-  setText(byId("rate"), number(pace.orders));
-  setText(byId("peak"), `Peak ${number(Math.max(0, ...known.orders))}`);
+    `at most ${peakOf(known)}`);
+  setFigure(byId("rate"), number(pace.orders));
+  setText(byId("peak"), `Peak ${number(peakOf(known))}`);
   setText(byId("scope"), scopes[pace.orders_of] ?? scopes.sale);
-  setText(byId("p50"), latency(pace.p50_ms));
-  setText(byId("p99"), latency(pace.p99_ms));
-  setText(byId("connections"), number(pace.connections));
+  setFigure(byId("p50"), latency(pace.p50_ms));
+  setFigure(byId("p99"), latency(pace.p99_ms));
+  setFigure(byId("connections"), number(pace.connections));
   setText(byId("redis"), pace.redis === "up" ? "Up" : "Away");
   byId("redis").dataset.kind = pace.redis === "up" ? "good" : "bad";
-  setText(byId("ledger"), pace.ledger_lag === null ? "Off" : `${number(pace.ledger_lag)} behind`);
+  setFigure(byId("ledger"), pace.ledger_lag === null ? "Off" : `${number(pace.ledger_lag)} behind`);
 }
 
 function showStock({ left, full }) {
@@ -132,5 +139,5 @@ function showCell(cell, n, full) {
   cell.style.setProperty("--part", part);
   cell.dataset.level = n === 0 ? "none" : part <= lowPart ? "low" : "some";
   cell.title = `Food ${cell.dataset.food}: ${number(n)} left`;
-  setText(cell.lastElementChild, n === 0 ? "sold out" : number(n));
+  setFigure(cell.lastElementChild, n === 0 ? "sold out" : number(n));
 }

@@ -1,4 +1,5 @@
 // What the refusals of the server mean, in English. The server's own messages are Chinese.
+// texts tell the person who was refused, figures those who see how often that happens.
 
 import { Refusal } from "./api.js";
 import { tell } from "./dom.js";
@@ -29,10 +30,39 @@ const texts = {
 // reason is the English text for a code; the code itself where it has none here.
 export const reason = (code) => texts[code] ?? code;
 
+// figures are the refusals that the sale is about; anybody sees them.
+const figures = {
+  CART_EMPTY: "Empty cart",
+  CART_NOT_FOUND: "Unknown or old cart",
+  DOCUMENT_INVALID: "Invalid document",
+  FOOD_NOT_FOUND: "Unknown food",
+  FOOD_OUT_OF_LIMIT: "More than three pieces",
+  FOOD_OUT_OF_STOCK: "Sold out",
+  NOT_AUTHORIZED_TO_ACCESS_CART: "Cart of another user",
+  ORDER_OUT_OF_LIMIT: "Had ordered already",
+  SALE_CLOSED: "Sale closed",
+  SALE_NOT_OPEN: "Sale not open yet",
+  SALE_PAUSED: "Sale paused",
+  SERVICE_UNAVAILABLE: "Server busy",
+  TOO_MANY_REQUESTS: "Too many requests",
+};
+
+// more are the other ones that happen in daily use; root sees them, and those without a text here by their code.
+const more = {
+  INVALID_ACCESS_TOKEN: "Not logged in",
+  MALFORMED_JSON: "Request not understood",
+  NOT_FOUND: "Unknown address",
+  USER_AUTH_FAIL: "Wrong name or password",
+};
+
+// refusals gives [code, n] the texts that a viewer reads.
+export const refusals = (byCode, root) => byCode.filter(([code]) => root || code in figures)
+  .map(([code, n]) => [figures[code] ?? more[code] ?? code, n]);
+
 // tellError shows what went wrong.
 export function tellError(element, error) {
   if (error instanceof Refusal) {
-    tell(element, "bad", reason(error.code) || `The server answers ${error.status}.`, error.message);
+    tell(element, "bad", reason(error.code) || `The server answers ${error.status}.`);
   } else {
     tell(element, "bad", "The server cannot be reached. Check your connection and try again.");
   }

@@ -3,23 +3,26 @@
 import * as api from "./api.js";
 import { nextChange, now, stateOf } from "./clock.js";
 import { ask, byId, make, setText, tell } from "./dom.js";
-import { count, fromLocalInput, localInput, number, span, time, zone } from "./format.js";
+import { count, fromLocalInput, localInput, number, size, span, time, zone } from "./format.js";
 import { tellError } from "./messages.js";
 import { known, onChange, takeSale } from "./store.js";
 
 const logMax = 500; // rows shown
 
-let timesShown = false;
+let saleShown = ""; // id of the sale that the form and the log are of
+let changeShown = ""; // what the log tells of, as far as the state of the sale shows it
+let timesEdited = false;
 
 export function start() {
   setText(byId("zone"), zone);
   byId("do-open").addEventListener("click", () => changeState("open", "Open the sale now?",
-    "Buyers can order at once.", "Open now"));
+    "buyers can order at once.", "Open now"));
   byId("do-pause").addEventListener("click", () => changeState("paused", "Pause the sale?",
-    "Orders are refused until you open it again. Carts can still be filled.", "Pause", true));
+    "orders are refused until you open it again. Carts can still be filled.", "Pause", true));
   byId("do-close").addEventListener("click", () => changeState("closed", "Close the sale?",
-    "Orders are refused from now on. You can open the sale again.", "Close the sale", true));
+    "orders are refused from now on. You can open the sale again.", "Close the sale", true));
   byId("times").addEventListener("submit", setTimes);
+  byId("times").addEventListener("input", () => { timesEdited = true; });
   byId("times-now").addEventListener("click", showTimes);
   byId("restock").addEventListener("submit", restock);
   byId("log-again").addEventListener("click", readLog);
@@ -30,10 +33,28 @@ export function start() {
 
 // show is called whenever the view is entered.
 export function show() {
-  timesShown = false;
-  tell(byId("operate-message"), "", "");
+  saleShown = "";
   tick();
-  readLog();
+}
+
+// follow shows what has changed, here or elsewhere. Times that somebody is typing stay, but not for the next sale.
+function follow(sale) {
+  if (sale.id !== saleShown) {
+    saleShown = sale.id;
+    timesEdited = false;
+    changeShown = "";
+    tell(byId("operate-message"), "", "");
+    tell(byId("export-state"), "", "");
+  }
+  const { id, state, opens_at, closes_at, pieces_left, pieces_sold } = sale;
+  const change = JSON.stringify([id, state, opens_at, closes_at, pieces_left + pieces_sold]);
+  if (change !== changeShown) {
+    changeShown = change;
+    readLog();
+    if (!timesEdited) {
+      showTimes();
+    }
+  }
 }
 
 export function tick() {
@@ -51,14 +72,12 @@ export function tick() {
   byId("do-pause").disabled = state !== "open";
   byId("do-close").disabled = state === "closed";
   byId("restock-food").max = known.left.length || "";
-  if (!timesShown) {
-    showTimes();
-  }
+  follow(known.sale);
 }
 
 function showTimes() {
   if (known.sale) {
-    timesShown = true;
+    timesEdited = false;
     byId("opens-at").value = localInput(known.sale.opens_at);
     byId("closes-at").value = localInput(known.sale.closes_at);
   }
@@ -75,15 +94,26 @@ async function perform(call, done) {
 }
 
 const put = (change) => async () => {
-  const sale = await api.call("PUT", "/admin/sale", { id: known.sale?.id, ...change });
+  const sale = await api.call("PUT", "/admin/sale", { id: saleShown, ...change });
   takeSale(sale);
-  timesShown = false;
+  timesEdited = false;
   tick();
   return sale;
 };
 
+// agreed asks for an act on the sale that is shown. An answer that comes in the next sale is none.
+async function agreed(title, text, act, dangerous) {
+  const sale = saleShown;
+  const yes = await ask(title, `Sale ${sale}: ${text}`, act, dangerous);
+  if (yes && sale !== saleShown) {
+    tell(byId("operate-message"), "bad", "The next sale has begun. Nothing was changed.");
+    return false;
+  }
+  return yes;
+}
+
 async function changeState(state, title, text, act, dangerous) {
-  if (await ask(title, text, act, dangerous)) {
+  if (await agreed(title, text, act, dangerous)) {
     perform(put({ state }), (sale) => `The sale is ${sale.state}.`);
   }
 }
@@ -103,9 +133,9 @@ async function setTimes(event) {
     closes_at: fromLocalInput(byId("closes-at").value) };
   const { state } = stateFor(times.opens_at);
   const change = { scheduled: " Until then orders are refused.", open: " The sale opens at once." }[state] ?? "";
-  const text = `Opens: ${times.opens_at ? time(times.opens_at) : "no time"}. ` +
+  const text = `opens: ${times.opens_at ? time(times.opens_at) : "no time"}. ` +
     `Closes: ${times.closes_at ? time(times.closes_at) : "no time"}.${change}`;
-  if (await ask("Set these times?", text, "Set the times")) {
+  if (await agreed("Set these times?", text, "Set the times")) {
     perform(put({ ...times, ...stateFor(times.opens_at) }), () => "The times are set.");
   }
 }
@@ -116,7 +146,7 @@ async function restock(event) {
   const add = byId("restock-pieces").valueAsNumber;
   const title = add < 0 ? `Take back ${count(-add, "piece")} of food ${food}?` :
     `Add ${count(add, "piece")} to food ${food}?`;
-  if (await ask(title, "The change is written to the log.", add < 0 ? "Take back" : "Add", add < 0)) {
+  if (await agreed(title, "the change is written to the log.", add < 0 ? "Take back" : "Add", add < 0)) {
     perform(() => api.insist("POST", `/admin/foods/${food}/stock`, { add },
       () => tell(byId("operate-message"), "", "No answer yet. Asking again: the change is made once at most.")),
     (told) => {
@@ -166,12 +196,12 @@ async function download(format) {
       }
       parts.push(value);
       bytes += value.length;
-      setText(state, `${number(bytes / 1024)} KB…`);
+      setText(state, `${size(bytes)}…`);
     }
     const url = URL.createObjectURL(new Blob(parts, { type: "application/octet-stream" }));
     make("a", { href: url, download: `orders-${known.sale?.id ?? "sale"}.${format}` }).click();
     setTimeout(() => URL.revokeObjectURL(url), 60_000);
-    tell(state, "good", `Saved, ${number(bytes / 1024)} KB.`);
+    tell(state, "good", `Saved, ${size(bytes)}.`);
   } catch (error) {
     tellError(state, error);
   }

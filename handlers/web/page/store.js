@@ -1,6 +1,6 @@
 // What the page knows of the sale, as told by GET /live. The views read it; only this module changes it.
 
-import { learn } from "./clock.js";
+import { learn, now } from "./clock.js";
 import { isRoot, logOut, onSession, request, session } from "./api.js";
 import { Stream } from "./sse.js";
 
@@ -17,7 +17,9 @@ export const known = {
   refused: [], // {t, refused} of the last minute
   top: null, // most-hit keys, for root
   link: "connecting", // or live, lost, off
+  saleFrom: 0, // the second at which another sale was seen to begin, Unix; 0 for none
   retryAt: 0, // of a link that is lost, by performance.now()
+  lostAt: 0, // when it was lost, by the same
 };
 
 const watchers = [];
@@ -40,6 +42,7 @@ export function takeSale(sale) {
   learn(sale.now);
   if (known.sale?.id !== sale.id) {
     known.full = []; // the next sale may have other foods
+    known.saleFrom = known.sale ? Math.floor(now() / 1000) : 0;
   }
   known.sale = sale;
   changed();
@@ -108,6 +111,9 @@ export function keepTime() {
 }
 
 function linkChanged(link, delay = 0, status = 0) {
+  if (link === "lost" && known.link !== "lost") {
+    known.lostAt = performance.now();
+  }
   known.link = status === 404 ? "off" : link;
   known.retryAt = performance.now() + delay;
   if (status === 401) {
