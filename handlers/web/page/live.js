@@ -16,6 +16,7 @@ const headlines = {
 };
 const names = { scheduled: "Scheduled", open: "Open", paused: "Paused", closed: "Closed" };
 const lowPart = 0.1; // of a full cell: below it the cell has another colour
+const fewCells = 12; // up to here they are large on a wall
 const denseCells = 300; // from here on cells are small and have no number of their own
 
 const scopes = {
@@ -118,6 +119,7 @@ function showPace(known) {
 function showStock({ left, full }) {
   const list = byId("stock");
   list.classList.toggle("dense", left.length > denseCells);
+  byId("view-live").classList.toggle("few", left.length <= fewCells);
   while (list.childElementCount > left.length) {
     list.lastElementChild.remove();
   }
