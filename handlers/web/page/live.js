@@ -113,7 +113,8 @@ function showPace(known) {
   setFigure(byId("connections"), number(pace.connections));
   setText(byId("redis"), pace.redis === "up" ? "Up" : "Away");
   byId("redis").dataset.kind = pace.redis === "up" ? "good" : "bad";
-  setFigure(byId("ledger"), pace.ledger_lag === null ? "Off" : `${number(pace.ledger_lag)} behind`);
+  const lag = number(pace.ledger_lag);
+  setFigure(byId("ledger"), pace.ledger_lag === null ? "Off" : `${lag} behind`, Math.max(6, lag.length)); // two lines
 }
 
 function showStock({ left, full }) {
