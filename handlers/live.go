@@ -45,8 +45,8 @@ func (s *Server) watchLive(ctx *fasthttp.RequestCtx, _ call) {
 	})
 }
 
-// admitViewer notes what the viewer may see, and until when: only root and other programs see all. It reports
-// false where the request has a token that is not valid, and has answered it.
+// admitViewer notes what the viewer may see, and until when: only root and other programs see all. It
+// reports false where the request has a token that is not valid, and has answered it.
 func (s *Server) admitViewer(ctx *fasthttp.RequestCtx, viewer *live.Viewer) bool {
 	if viewer.Root = s.hasServiceToken(ctx); viewer.Root {
 		return true

@@ -46,7 +46,8 @@ func testRepliesAreNotKept(t *testing.T, s *shop) {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(c)
-	for _, line := range []string{"\r\nCache-Control: no-store\r\n", "\r\nX-Content-Type-Options: nosniff\r\n"} {
+	for _, line := range []string{
+		"\r\nCache-Control: no-store\r\n", "\r\nX-Content-Type-Options: nosniff\r\n"} {
 		if err != nil || strings.Count(string(text), line) != 1 {
 			t.Errorf("%q, %v", text, err)
 		}

@@ -28,8 +28,8 @@ func (s *shop) nextSale(t *testing.T) {
 	s.sale(t, "new")
 }
 
-// Pages that stay open when the next sale begins keep nothing of the last one: no cart, no order, no message,
-// no times. An answer to a question about the last sale changes nothing in the next.
+// Pages that stay open when the next sale begins keep nothing of the last one: no cart, no order, no
+// message, no times. An answer to a question about the last sale changes nothing in the next.
 func TestNextSaleOnPage(t *testing.T) {
 	s := newShop(t, 4, 10)
 	first := s.Sale(t)
@@ -49,13 +49,15 @@ func TestNextSaleOnPage(t *testing.T) {
 	root.untilText("confirm-text", "Sale "+first)
 	s.sale(t, "pause")
 	root.untilText("log", "open → paused") // what was done elsewhere is there without a touch
-	if times := root.js(`return document.getElementById("closes-at").value`); !strings.HasPrefix(times, "2040") {
+	times := root.js(`return document.getElementById("closes-at").value`)
+	if !strings.HasPrefix(times, "2040") {
 		t.Errorf("a time that is being typed becomes %q", times)
 	}
 
 	s.nextSale(t)
 	for _, p := range []*tab{ordered, filled} {
-		p.until("an empty cart in the next sale", `document.getElementById("sale-id").textContent !== "`+first+`" &&
+		p.until("an empty cart in the next sale", `
+			document.getElementById("sale-id").textContent !== "`+first+`" &&
 			!document.getElementById("cart-empty").hidden && !document.getElementById("cart-open").hidden`)
 		p.until("steppers at zero", `document.querySelectorAll("#foods output").length === 4 &&
 			[...document.querySelectorAll("#foods output")].every((e) => e.textContent === "0")`)
@@ -65,7 +67,8 @@ func TestNextSaleOnPage(t *testing.T) {
 		p.click("#order:not(:disabled)")
 		p.untilText("buy-message", "Your order is placed.")
 	}
-	if id := ordered.js(`return document.getElementById("receipt-id").textContent`); strings.HasPrefix(id, first) {
+	id := ordered.js(`return document.getElementById("receipt-id").textContent`)
+	if strings.HasPrefix(id, first) {
 		t.Errorf("the order is %s, of the last sale", id)
 	}
 
@@ -73,7 +76,7 @@ func TestNextSaleOnPage(t *testing.T) {
 		document.querySelectorAll("#log tbody tr").length === 1`)
 	root.confirm()
 	root.untilText("operate-message", "The next sale has begun. Nothing was changed.")
-	if times := root.js(`const { known } = await import("/web/store.js");
+	if times = root.js(`const { known } = await import("/web/store.js");
 		return JSON.stringify([known.sale.opens_at, known.sale.closes_at])`); times != "[null,null]" {
 		t.Errorf("the next sale has the times %s", times)
 	}

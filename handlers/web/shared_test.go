@@ -18,7 +18,8 @@ func TestPage(t *testing.T) {
 		name string
 		run  func(*testing.T, *shop)
 	}{{"modules", modules}, {"pace", paceIsKeptBySeconds}, {"repeat", orderIsRepeated},
-		{"taps", tapsAreKept}, {"cart", orderIsWhatIsShown}, {"refusals", refusalsInWords}, {"theme", themeIsChosen}, {"keyboard", keyboard}} {
+		{"taps", tapsAreKept}, {"cart", orderIsWhatIsShown}, {"refusals", refusalsInWords},
+		{"theme", themeIsChosen}, {"figures", figuresFit}, {"keyboard", keyboard}} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
 	}
 }
@@ -56,9 +57,13 @@ func tapsAreKept(t *testing.T, s *shop) {
 	p.js(`const send = window.fetch; window.slow = true;
 		window.fetch = async (path, options) => {
 			if (options.method === "PATCH" && window.slow) await new Promise((go) => { window.go = go; });
-			return window.refuse && options.method === "PATCH" ?
-				new Response('{"code":"FOOD_NOT_FOUND","message":"食物不存在"}', { status: 404 }) : send(path, options);
+			if (options.method === "PATCH" && window.refuse)
+				return new Response('{"code":"FOOD_NOT_FOUND","message":"食物不存在"}', { status: 404 });
+			const reply = await send(path, options);
+			if (options.method === "PATCH") window.sent.push(reply.status);
+			return reply;
 		};
+		window.sent = [];
 		window.tap = (food, count) => document.querySelector(
 			'#foods li[data-food="' + food + '"] button[data-count="' + count + '"]').click();`)
 	if shown := p.js(`tap(1, 1); tap(1, 1); tap(3, 1); tap(3, 1);
@@ -69,7 +74,7 @@ func tapsAreKept(t *testing.T, s *shop) {
 	p.untilText("buy-message", "A cart holds at most three pieces.")
 	p.until("the first change", "Boolean(window.go)")
 	p.js(`slow = false; go(); tap(3, -1);`)
-	p.until("what the server has", `import("/web/api.js").then((m) =>
+	p.until("what the server has", `import("/web/api.js").then((m) => sent.join() === "204,204,204,204" &&
 		JSON.stringify(m.session.items) === '[{"food":1,"count":2}]')`)
 
 	p.js(`slow = true; refuse = true; go = null; tap(2, 1); document.getElementById("order").click();`)
@@ -128,6 +133,32 @@ func themeIsChosen(t *testing.T, s *shop) {
 	if again := p.js(background); light == dark || again != dark {
 		t.Errorf("background %s, dark %s, after a reload %s", light, dark, again)
 	}
+}
+
+// Figures of any length stay within their boxes.
+func figuresFit(t *testing.T, s *shop) {
+	p := open(t, s.Address, "live")
+	p.until("the sale", `document.getElementById("left").textContent !== "–"`)
+	for _, width := range []int64{390, 760, 1000, 1280, 1360, 1920} {
+		p.run(chromedp.EmulateViewport(width, 900))
+		wide := p.js(`const { known, take } = await import("/web/store.js");
+			const tell = (event, data) => take({ event, data: JSON.stringify(data) });
+			tell("sale", { ...known.sale, pieces_left: 98765432, pieces_sold: 1000000, orders: 100000 });
+			tell("stock", { left: [1000, 10000, 100000, 0] });
+			tell("pace", { t: Math.floor(Date.now() / 1000) + 1, orders: 123456, p50_ms: 4900, p99_ms: 9999,
+				connections: 100000, redis: "away", ledger_lag: 1000000 });
+			await new Promise(requestAnimationFrame);
+			return [...document.querySelectorAll(".tile dd, .cells b")].filter((e) => {
+				const text = document.createRange();
+				text.selectNodeContents(e);
+				const box = e.parentElement, pad = parseFloat(getComputedStyle(box).paddingRight);
+				return text.getBoundingClientRect().right > box.getBoundingClientRect().right - pad + 1;
+			}).map((e) => e.textContent);`)
+		if wide != "" {
+			t.Errorf("at %d pixels these figures are wider than their boxes: %s", width, wide)
+		}
+	}
+	p.shoot("wall")
 }
 
 // A keyboard is enough: the first key skips the header, and a dialog gives the focus back.

@@ -76,7 +76,8 @@ var screens = []struct {
 	name, scheme  string
 	width, height int64
 	axe           bool
-}{{"phone", "light", 390, 844, true}, {"dark", "dark", 1280, 800, true}, {"wall", "light", 1920, 1080, false}}
+}{{"phone", "light", 390, 844, true}, {"dark", "dark", 1280, 800, true},
+	{"wall", "light", 1920, 1080, false}}
 
 // Every view, dialog and theme is free of violations that axe-core finds, from a phone to a wall screen, and
 // no view is wider than its screen.

@@ -53,7 +53,8 @@ func TestNextSaleIsGuarded(t *testing.T) {
 		!strings.Contains(out, "\n  opens at   none\n  closes at  none\n") {
 		t.Fatalf("flashsale sale new: exit code %d, %s%s", code, out, stand.ReadFile(t, p.Log))
 	}
-	if text := saleDone(t, run("export", "-sale", first)...); !strings.Contains(text, first+"-2,2,,1=1,1=10,10,") {
+	text := saleDone(t, run("export", "-sale", first)...)
+	if !strings.Contains(text, first+"-2,2,,1=1,1=10,10,") {
 		t.Errorf("an export with names of other users: %s", text)
 	}
 	polltest.Until(t, "refusal of other users", func() bool {
@@ -67,7 +68,7 @@ func TestNextSaleIsGuarded(t *testing.T) {
 	stand.WriteFile(t, file, "id,name,password\n"+users)
 	s.Send(t, syscall.SIGHUP)
 	awaitSale(t, s, found[1])
-	text := saleDone(t, run("export", "-sale", first)...)
+	text = saleDone(t, run("export", "-sale", first)...)
 	if !strings.Contains(text, first+"-2,2,ann,1=1,1=10,10,") {
 		t.Errorf("an export with the users of the sale: %s", text)
 	}

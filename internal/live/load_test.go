@@ -54,8 +54,8 @@ func TestManyViewers(t *testing.T) {
 	}
 }
 
-// Twenty thousand viewers of two workers have each second's figures within 5 seconds, and a new state in less
-// than 2. README.md has these numbers.
+// Twenty thousand viewers of two workers have each second's figures within 5 seconds, and a new state in
+// less than 2. README.md has these numbers.
 func TestWritesMax(t *testing.T) {
 	const viewers = 10_000 // of a worker
 	perSecond := openStand(t, 1).writesMax * turnsPerSecond
@@ -173,7 +173,7 @@ func TestMemory(t *testing.T) {
 	runtime.KeepAlive(clients)
 }
 
-// viewersFor is how many viewers there are descriptors for, both ends of each connection, and wanted at most.
+// viewersFor is how many viewers there are descriptors for, both ends of each connection; wanted at most.
 func viewersFor(t *testing.T, wanted int) int {
 	t.Helper()
 	const others, fewest = 200, 500

@@ -118,7 +118,7 @@ func (g *group) add(line string) {
 // listing them.
 const takesServers = "Flags of the server are taken too"
 
-// beyond returns the groups that a command has beside those of the server, and whether it takes all of these.
+// beyond returns the groups that a command has beside those of the server, and whether it takes all these.
 func (c command) beyond(server command) (own []group, served bool) {
 	if last := len(c.groups) - 1; last >= 0 && strings.HasPrefix(c.groups[last].title, takesServers) {
 		return c.groups[:last], true

@@ -19,10 +19,10 @@ export function setText(element, text) {
   }
 }
 
-// setFigure is setText for a figure that must fit into its box: the style sheet makes a longer one smaller.
-export function setFigure(element, text) {
+// setFigure is setText for a figure that must fit into its box: the style sheet makes one of more characters smaller.
+export function setFigure(element, text, chars = text.length) {
   setText(element, text);
-  element.style.setProperty("--chars", String(text).length);
+  element.style.setProperty("--chars", chars);
 }
 
 // tell shows a message. kind is good, bad or "".

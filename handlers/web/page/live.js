@@ -16,6 +16,7 @@ const headlines = {
 };
 const names = { scheduled: "Scheduled", open: "Open", paused: "Paused", closed: "Closed" };
 const lowPart = 0.1; // of a full cell: below it the cell has another colour
+const fewCells = 12; // up to here they are large on a wall
 const denseCells = 300; // from here on cells are small and have no number of their own
 
 const scopes = {
@@ -112,12 +113,14 @@ function showPace(known) {
   setFigure(byId("connections"), number(pace.connections));
   setText(byId("redis"), pace.redis === "up" ? "Up" : "Away");
   byId("redis").dataset.kind = pace.redis === "up" ? "good" : "bad";
-  setFigure(byId("ledger"), pace.ledger_lag === null ? "Off" : `${number(pace.ledger_lag)} behind`);
+  const lag = number(pace.ledger_lag);
+  setFigure(byId("ledger"), pace.ledger_lag === null ? "Off" : `${lag} behind`, Math.max(6, lag.length)); // two lines
 }
 
 function showStock({ left, full }) {
   const list = byId("stock");
   list.classList.toggle("dense", left.length > denseCells);
+  byId("view-live").classList.toggle("few", left.length <= fewCells);
   while (list.childElementCount > left.length) {
     list.lastElementChild.remove();
   }

@@ -12,6 +12,7 @@ const texts = {
   FOOD_OUT_OF_LIMIT: "A cart holds at most three pieces.",
   FOOD_OUT_OF_STOCK: "There are not enough pieces left.",
   INVALID_ACCESS_TOKEN: "Your login has expired. Log in again.",
+  INVALID_SALE_STATE: "There is no such state of a sale.",
   INVALID_SALE_TIMES: "The sale cannot have these times: it must open before it closes.",
   KEY_NOT_FOUND: "This key was never hit.",
   MALFORMED_JSON: "The server does not accept these values.",
