@@ -19,9 +19,9 @@ func reply(ctx *fasthttp.RequestCtx, f *failure) {
 }
 
 // keepPrivate has no cache keep the reply, and no browser guess its type. A token stands in a header of our
-// own, so a shared cache would not take the replies for private. All calls have it but those of the order path:
-// no cache keeps the reply to a POST or PATCH by itself, and the others show nothing of a user. A handler may
-// set another Cache-Control.
+// own, so a shared cache would not take the replies for private. All calls have it but those of the order
+// path: no cache keeps the reply to a POST or PATCH by itself, and the others show nothing of a user. A
+// handler may set another Cache-Control.
 func keepPrivate(ctx *fasthttp.RequestCtx) {
 	ctx.Response.Header.SetCanonical(cacheControl, noStore)
 	ctx.Response.Header.SetCanonical(contentTypeOptions, noSniff)
