@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/pb33f/libopenapi"
 	"github.com/pb33f/libopenapi-validator/config"
@@ -37,6 +38,8 @@ type Description struct {
 	errors  []Error
 	options []config.Option // for bodies
 	strict  []config.Option // for headers: others than those described are faults
+
+	reading sync.Mutex // the library writes to the schemas that it reads
 }
 
 // Call is a method of a path.
@@ -143,6 +146,8 @@ type Reply struct {
 
 // Check returns how a reply differs from the description, nil where it does not.
 func (d *Description) Check(r Reply) error {
+	d.reading.Lock()
+	defer d.reading.Unlock()
 	response := d.find(r.Method, partsOf(r.Target), r.Status)
 	if response == nil {
 		return fmt.Errorf("%s %s: status %d is not described (%.200s)", r.Method, r.Target, r.Status, r.Body)

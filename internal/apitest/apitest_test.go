@@ -1,9 +1,11 @@
 package apitest
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -264,4 +266,23 @@ func BenchmarkCheck(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// Tests that run side by side share a description.
+func TestCheckAtOnce(t *testing.T) {
+	d, err := Parse([]byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var checks sync.WaitGroup
+	for range 4 {
+		checks.Go(func() {
+			reply := Reply{Method: "GET", Target: "/foods/7", Status: 200, Body: []byte(`{"id":7}`),
+				Header: http.Header{"Content-Type": {"application/json"}}}
+			if err := errors.Join(d.Check(reply), d.CheckEvent("/watch", "food", `{"id":7}`)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	checks.Wait()
 }

@@ -21,6 +21,8 @@ const streamKind = "text/event-stream"
 
 // CheckEvent returns how a message of a stream differs from the description, nil where it does not.
 func (d *Description) CheckEvent(path, event, data string) error {
+	d.reading.Lock()
+	defer d.reading.Unlock()
 	r := Reply{Method: http.MethodGet, Target: path, Status: http.StatusOK}
 	var schema *base.Schema
 	if response := d.find(r.Method, partsOf(path), r.Status); response != nil {
