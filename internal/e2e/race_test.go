@@ -15,9 +15,10 @@ import (
 
 // underRace are the tests with which all parts of a server work at once.
 var underRace = []string{
-	"TestUnderRace", "TestAllOrdersAreListed", "TestContestClients", "TestEmptiedRedis", "TestHangupReplacesWorkers",
-	"TestKilledAtTheOpening", "TestKilledSupervisorIsRestarted", "TestKilledWorkerIsReplaced", "TestLedger",
-	"TestLiveOfTwoWorkers", "TestMetricsOutliveReplacedWorkers", "TestNextSaleIsTakenOver",
+	"TestUnderRace", "TestAllOrdersAreListed", "TestContestClients", "TestEmptiedRedis",
+	"TestHangupReplacesWorkers", "TestKilledAtTheOpening", "TestKilledSupervisorIsRestarted",
+	"TestKilledWorkerIsReplaced", "TestLedger", "TestLiveOfTwoWorkers", "TestMetricsOutliveReplacedWorkers",
+	"TestNextSaleIsTakenOver",
 	"TestNothingIsOversold", "TestOneOrderPerUser", "TestSecondSignalKills", "TestStopWithViewers", "TestTLS",
 	"TestTerminationAnswersWhatIsInFlight", "TestTrafficOfThreeServers",
 }

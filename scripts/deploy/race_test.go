@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// With -short the race detector sees none of these tests: they start proxies, service managers and servers, and
-// look at what these say. Servers under the detector are in internal/e2e.
+// With -short the race detector sees none of these tests: they start proxies, service managers and servers,
+// and look at what these say. Servers under the detector are in internal/e2e.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if testing.Short() {
