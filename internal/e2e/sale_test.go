@@ -73,7 +73,7 @@ func TestServersStartTogether(t *testing.T) {
 	if opened != 1 {
 		t.Errorf("%d servers opened the sale, want 1", opened)
 	}
-	if keys := redis.Do(t, "DBSIZE"); keys != ":2" {
+	if keys := keysOfSale(t, redis); keys != ":2" {
 		t.Errorf("Redis holds %s keys, want the marker and one stock", keys)
 	}
 }
