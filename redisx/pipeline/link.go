@@ -86,12 +86,34 @@ func (l *Link) Close() { l.conn.Close() }
 // roundTrip sends the batch and reads its replies. After an error the link must be closed.
 func (l *Link) roundTrip(b *batch, deadline time.Time) error {
 	l.deadline.Store(deadline.UnixNano())
-	err := l.conn.EncodeDecode(context.Background(), b, b)
+	err := l.conn.EncodeDecode(context.Background(), b, &replies{b, l})
 	switch broken := l.broken.Load(); {
 	case err != nil && broken != nil: // radix may return no more than that it has closed the connection
 		return *broken
 	case errors.Is(err, context.Canceled): // what radix makes of a deadline that passed
 		return errNoReply
+	}
+	return err
+}
+
+// brokenBy keeps the first error that makes the link unusable. A deadline is no such error: radix says that.
+func (l *Link) brokenBy(err error) {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		l.broken.CompareAndSwap(nil, &err)
+	}
+}
+
+// replies reads those of a batch from a link.
+type replies struct {
+	batch *batch
+	link  *Link
+}
+
+// UnmarshalRESP reads the replies of all calls.
+func (r *replies) UnmarshalRESP(br resp.BufferedReader, o *resp.Opts) error {
+	err := r.batch.UnmarshalRESP(br, o)
+	if err != nil {
+		r.link.brokenBy(err)
 	}
 	return err
 }
@@ -125,9 +147,8 @@ func (c *guardedConn) Read(b []byte) (int, error) {
 	if fault := c.guard.check(b[:n]); fault != nil {
 		n, err = 0, fault
 	}
-	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		broken := err // err itself would be an allocation for every Read
-		c.link.broken.CompareAndSwap(nil, &broken)
+	if err != nil {
+		c.link.brokenBy(err)
 	}
 	return n, err
 }
