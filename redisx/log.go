@@ -68,21 +68,14 @@ func (l *LogScan) Next(ctx context.Context) ([]LogEntry, error) {
 	return parseLog(page)
 }
 
-// Changes returns what was logged of a sale since the call before, in its order, at most one page. The first
-// call returns nothing; for a sale that has followed since then it begins with the first entry. Calls must
-// not overlap. After ErrUnavailable the next call returns what this one has missed.
+// Changes returns what was logged of a sale since the call before, in its order, at most one page. For
+// another sale than the one before it begins with the first entry. Calls must not overlap. After
+// ErrUnavailable the next call returns what this one has missed.
 func (f *Follower) Changes(sale string) ([]LogEntry, error) {
-	var page []radix.StreamEntry
-	if f.from == "" {
-		err := f.redis.Do(pipeline.Command(&page, "XREVRANGE", logPrefix+sale, "+", "-", "COUNT", "1"))
-		if err == nil {
-			f.logged, f.from = sale, behind(page)
-		}
-		return nil, err
-	}
 	if f.logged != sale {
 		f.logged, f.from = sale, "-"
 	}
+	var page []radix.StreamEntry
 	err := f.redis.Do(pipeline.Command(&page, "XRANGE", logPrefix+sale, f.from, "+",
 		"COUNT", strconv.Itoa(scanCount)))
 	if err != nil || len(page) == 0 {

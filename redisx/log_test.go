@@ -85,11 +85,14 @@ func TestLogPages(t *testing.T) {
 	})
 }
 
-// A follower reads what is logged behind its first look, once, page by page, and all of a sale that follows.
+// A follower reads what is logged after it was made, once, page by page, and all of a sale that follows.
 func TestFollowerChanges(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 0)
-		f := Follow(cfg)
+		f, err := Follow(t.Context(), cfg, s.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- f.Run(ctx) }()

@@ -49,10 +49,22 @@ type Follower struct {
 	logged, from string // the sale of the log that is read, and the first entry that was not read yet
 }
 
-// Follow makes a Follower. Run must run for its calls to be answered.
-func Follow(cfg Config) *Follower {
-	return &Follower{cfg: cfg, redis: pipeline.New(cfg.Config, pipeline.Options{
-		Outage: &pipeline.Outage{Effect: "the next sale would not be noticed"}})}
+// Follow makes a Follower, which reads what is logged of the sale from now on. Run must run for its calls to
+// be answered. Errors: why Redis cannot be asked.
+func Follow(ctx context.Context, cfg Config, sale string) (*Follower, error) {
+	l, err := pipeline.Dial(ctx, cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	var last []radix.StreamEntry
+	x := pipeline.Command(&last, "XREVRANGE", logPrefix+sale, "+", "-", "COUNT", "1")
+	if err := l.Do(x, cfg.Timeout); err != nil {
+		return nil, fmt.Errorf("cannot read the log of the sale in Redis at %s: %w", cfg.Address, err)
+	}
+	redis := pipeline.New(cfg.Config, pipeline.Options{
+		Outage: &pipeline.Outage{Effect: "the next sale would not be noticed"}})
+	return &Follower{cfg: cfg, redis: redis, logged: sale, from: behind(last)}, nil
 }
 
 // Run keeps the connection until ctx ends, and returns nil then.

@@ -33,7 +33,10 @@ func TestChangesAreLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer leave()
-	follower := redisx.Follow(store.redis)
+	follower, err := redisx.Follow(t.Context(), store.redis, sale.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- follower.Run(ctx) }()

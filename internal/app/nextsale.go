@@ -23,8 +23,7 @@ const (
 // followSales is the room that notices the next sale in Redis, and completes its opening where whoever
 // began it does not. It also logs what is changed of the sale that this server serves.
 func (s *supervisor) followSales(ctx context.Context) error {
-	redis := s.store.redis
-	follower := redisx.Follow(redis)
+	redis, follower := s.store.redis, s.follower
 	var connected sync.WaitGroup
 	defer connected.Wait()
 	connected.Go(func() { _ = follower.Run(ctx) }) // it returns nil
@@ -33,12 +32,12 @@ func (s *supervisor) followSales(ctx context.Context) error {
 	var turnover patience
 	var attempts attempts
 	for {
-		logChanges(follower, *s.serving.Load())
 		select {
 		case <-look.C:
 		case <-ctx.Done():
 			return nil
 		}
+		logChanges(follower, *s.serving.Load())
 		marker, err := follower.Marker()
 		switch {
 		case err != nil: // others log it

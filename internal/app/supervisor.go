@@ -30,6 +30,7 @@ type supervisor struct {
 	processes *supervise.Supervisor
 	store     *store
 	sale      *opening
+	follower  *redisx.Follower
 	database  *ledger.Database  // nil without a ledger
 	ledger    *ledger.Ledger    // of the sale; nil without a ledger
 	blocklist *blocklist.Keeper // nil without a list
@@ -153,6 +154,9 @@ func (s *supervisor) run(
 	}
 	s.writer.Store(s.ledger)
 	s.serving.Store(&s.sale.Sale)
+	if s.follower, err = redisx.Follow(ctx, s.store.redis, s.sale.Sale); err != nil {
+		return err
+	}
 	if s.blocklist, err = openBlocklist(s.cfg, folder, s.store); err != nil {
 		return err
 	}
