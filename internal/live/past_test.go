@@ -46,3 +46,57 @@ func TestOrdersSinceTheFirst(t *testing.T) {
 	s.pass()
 	c.want(sale(s.id()) + event("sale", s.id(), s.body))
 }
+
+// A viewer that comes back gets what it has missed, and all of the rest; one that was away for long, or
+// comes from another server, gets the history.
+func TestResume(t *testing.T) {
+	s := openStand(t, 10)
+	s.join(false, 0)
+	for range 3 {
+		s.pass()
+	}
+	s.join(false, start+2).want(s.hello(""))
+	s.join(false, start).want(s.hello(quiet(start+1) + quiet(start+2)))
+	for _, id := range []int64{start - 1, start + 3, start - 10_000, -1, 0} {
+		s.join(false, id).want(s.hello(s.noOrders()))
+	}
+	for range batchesMax {
+		s.pass()
+	}
+	missed := ""
+	for second := int64(start + 4); second < s.second; second++ {
+		missed += quiet(second) // without the comments
+	}
+	s.join(false, start+3).want(s.hello(missed))
+	s.join(false, start+2).want(s.hello(s.noOrders()))
+}
+
+// Seconds in which nobody has watched are not known one by one.
+func TestResumeAfterNobody(t *testing.T) {
+	s := openStand(t, 10)
+	s.join(false, 0).Close()
+	s.pass()
+	s.awaitViewers(0)
+	s.pass()
+	s.pass()
+	s.join(false, start).want(s.hello(s.noOrders()))
+}
+
+// The history has the orders of the last ten minutes, those that other workers have seen included.
+func TestHistory(t *testing.T) {
+	s := openStand(t, 10)
+	s.worker.OrdersPlaced.Add(4)
+	s.pass()
+	s.worker.Pace.Set(start-700, 8) // too old
+	other, err := figures.Join(s.memory.File(), 1)
+	must(t, err)
+	defer other.Leave()
+	other.Pace.Set(start-599, 9)
+	other.Pace.Set(start, 10) // this worker has looked by itself
+	orders := strings.Repeat(",0", 598) + ",4"
+	want := event("history", start, fmt.Sprintf(`{"from":%d,"orders":[9%s]}`, start-599, orders))
+	s.join(false, 0).want(s.hello(want))
+	if n, ok := s.worker.Pace.At(start - 1); ok {
+		t.Errorf("%d orders are kept of the time before the first look", n)
+	}
+}

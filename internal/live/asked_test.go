@@ -1,0 +1,53 @@
+package live
+
+import (
+	"strings"
+	"testing"
+)
+
+// Root sees the most-hit keys, every 15 s; the public does not, and without root nobody asks for them.
+func TestTop(t *testing.T) {
+	s := openStand(t, 10)
+	public := s.join(false, 0)
+	public.want(s.hello(s.noOrders()))
+	s.pass()
+	public.want(quiet(start))
+	if s.tops.Load() != 0 {
+		t.Error("the keys are asked for without root")
+	}
+	s.keys = `[{"key":"k","hits":3}]`
+	root := s.join(true, 0)
+	root.want(s.hello(s.noOrders()))
+	s.pass()
+	root.want(quiet(start+1) + event("top", start+1, `{"keys":[{"key":"k","hits":3}]}`))
+	public.want(quiet(start + 1))
+	second := s.join(true, 0)
+	top := event("top", s.id(), `{"keys":[{"key":"k","hits":3}]}`)
+	second.want(strings.Replace(s.hello(s.noOrders()), "event: stock", top+"event: stock", 1))
+	for second := int64(start + 2); second < start+beatSeconds+2; second++ {
+		s.pass()
+	}
+	if n := s.tops.Load(); n != 2 {
+		t.Errorf("the keys are asked for %d times, want 2", n)
+	}
+}
+
+// However many viewers there are, Redis is asked once a second, and without any not at all.
+func TestLooks(t *testing.T) {
+	s := openStand(t, 100)
+	for range 5 {
+		s.pass()
+	}
+	if n := s.looks.Load(); n != 0 {
+		t.Errorf("Redis is asked %d times without a viewer", n)
+	}
+	for range 50 {
+		s.join(false, 0)
+	}
+	for range 5 {
+		s.pass()
+	}
+	if n := s.looks.Load(); n != 6 {
+		t.Errorf("Redis is asked %d times for the first viewer and in 5 seconds, want 6", n)
+	}
+}
