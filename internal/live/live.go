@@ -30,7 +30,7 @@ import (
 const (
 	turnsPerSecond = 20
 	turnTime       = time.Second / turnsPerSecond
-	writesMax      = 100 // to viewers in one turn; README.md has what they cost
+	writesMax      = 100 // to viewers in one turnTime; README.md has what they cost
 	urgency        = 4   // times as many when the state of the sale has changed
 	joinsMax       = 200 // viewers that get their first message in one turn
 	yieldAfter     = 16  // writes, to let other goroutines have the processor
@@ -78,6 +78,7 @@ type Hub struct {
 
 	// All below is for the goroutine of Run.
 	second  int64 // of the turn, Unix time
+	slot    int64 // in which viewers were served last, a turnTime each
 	viewers []*viewer
 	roots   int // viewers that are root
 	next    int // viewer
@@ -209,7 +210,8 @@ func (h *Hub) waiting() bool {
 	return len(h.joining) > 0
 }
 
-// turn is one step of Run.
+// turn is one step of Run. One that begins early, since somebody joins, serves nobody else: else joins would
+// multiply the writes.
 func (h *Hub) turn(now time.Time) {
 	if second := now.Unix(); second != h.second {
 		h.begin(second)
@@ -220,9 +222,10 @@ func (h *Hub) turn(now time.Time) {
 		h.admit(&joining[i])
 		yield(i)
 	}
-	if ending {
+	if slot := now.UnixNano() / int64(turnTime); ending {
 		h.endAll()
-	} else {
+	} else if slot != h.slot {
+		h.slot = slot
 		h.serveSome()
 	}
 	h.cfg.Own.Viewers.Set(int64(len(h.viewers)))

@@ -104,10 +104,15 @@ func (s *stand) step() {
 }
 
 // pass lets one second pass, with all of its turns.
-func (s *stand) pass() {
-	s.now = s.now.Add(time.Second)
-	for range turnsPerSecond {
+func (s *stand) pass() { s.passWith(func() {}) }
+
+// passWith lets one second pass, and does something behind each of its turns.
+func (s *stand) passWith(behind func()) {
+	second := s.now.Truncate(time.Second).Add(time.Second)
+	for slot := range time.Duration(turnsPerSecond) {
+		s.now = second.Add(slot * turnTime)
 		s.step()
+		behind()
 	}
 }
 
