@@ -5,18 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// asked is a question that is asked in the background, once at a time. The zero value is ready.
+// asked is a question that is asked in the background, once at a time and once in a second. The zero value
+// is ready.
 type asked[T any] struct {
+	second  int64 // in which it was asked last
 	running sync.WaitGroup
 	busy    atomic.Bool
 	last    atomic.Pointer[T]
 }
 
-// start asks, unless the answer to the last question is still due.
-func (a *asked[T]) start(ask func() T) {
-	if !a.busy.CompareAndSwap(false, true) {
+// start asks, unless that was done in this second, or the answer is still due.
+func (a *asked[T]) start(second int64, ask func() T) {
+	if a.second == second || !a.busy.CompareAndSwap(false, true) {
 		return
 	}
+	a.second = second
 	a.running.Go(func() {
 		defer a.busy.Store(false)
 		answer := ask()
@@ -32,16 +35,23 @@ func (a *asked[T]) answer() (answer T) {
 	return answer
 }
 
+// forget drops the answer to a question of an earlier second.
+func (a *asked[T]) forget(second int64) {
+	if a.second != second {
+		a.last.Store(nil)
+	}
+}
+
 // wait waits for the answer that is due.
 func (a *asked[T]) wait() { a.running.Wait() }
 
 // look asks how Redis is.
-func (h *Hub) look() { h.looks.start(h.cfg.Look) }
+func (h *Hub) look() { h.looks.start(h.second, h.cfg.Look) }
 
 // askTop asks for the most-hit keys while root is among the viewers.
 func (h *Hub) askTop() {
 	if h.roots > 0 && h.cfg.Top != nil {
-		h.tops.start(h.cfg.Top)
+		h.tops.start(h.second, h.cfg.Top)
 	}
 }
 

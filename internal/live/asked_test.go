@@ -32,7 +32,8 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// However many viewers there are, Redis is asked once a second, and without any not at all.
+// However many viewers there are and however often they come, Redis is asked once a second, and without any
+// not at all.
 func TestLooks(t *testing.T) {
 	s := openStand(t, 100)
 	for range 5 {
@@ -49,5 +50,28 @@ func TestLooks(t *testing.T) {
 	}
 	if n := s.looks.Load(); n != 6 {
 		t.Errorf("Redis is asked %d times for the first viewer and in 5 seconds, want 6", n)
+	}
+}
+
+// A viewer who opens and closes the stream again and again has nothing asked twice in a second, and sees
+// what was answered in it.
+func TestReloads(t *testing.T) {
+	s := openStand(t, 10)
+	s.keys = `[{"key":"k","hits":3}]`
+	for second := int64(1); second <= 3; second++ {
+		for reload := range 5 {
+			root, hello := s.join(true, 0), s.hello(s.noOrders())
+			if looks, tops := s.looks.Load(), s.tops.Load(); looks != second || tops != second {
+				t.Fatalf("in %d s Redis is asked %d times, and %d times for the keys", second, looks, tops)
+			}
+			if reload > 0 {
+				top := event("top", s.id(), `{"keys":[{"key":"k","hits":3}]}`)
+				hello = strings.Replace(hello, "event: stock", top+"event: stock", 1)
+			}
+			root.want(hello)
+			root.Close()
+			s.awaitViewers(0)
+		}
+		s.pass()
 	}
 }

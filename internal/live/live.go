@@ -51,8 +51,8 @@ type Config struct {
 	Sale func() []byte
 	// Look asks how Redis is. It is called at most once a second, and only while there are viewers.
 	Look func() State
-	// Top returns the most-hit keys as a JSON list, nil where they are not known. It is called only while
-	// root is among the viewers. A nil Top is none.
+	// Top returns the most-hit keys as a JSON list, nil where they are not known. It is called at most once
+	// a second, and only while root is among the viewers. A nil Top is none.
 	Top func() []byte
 }
 

@@ -47,7 +47,7 @@ func (h *Hub) admit(joins *Viewer) {
 		h.resume()
 	}
 	if v.root && h.roots == 1 {
-		h.tops.last.Store(nil) // it is old
+		h.tops.forget(h.second)
 		h.askTop()
 	}
 	v.got = h.latest
