@@ -2,7 +2,10 @@
 
 package web_test
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // module runs statements with the exports of a module of the page, and returns what they return, as JSON.
 func (p *tab) module(name, statements string) string {
@@ -11,83 +14,93 @@ func (p *tab) module(name, statements string) string {
 		statements + `})())`)
 }
 
+// moduleTest is statements for a module, and what they return as JSON.
+type moduleTest struct{ name, module, statements, want string }
+
+// wordTests are of what the page shows: figures, times and words.
+var wordTests = []moduleTest{
+	{"a countdown reaches zero at the end", "format", `
+		return [-5, 0, 1, 1000, 1001, 59999, 3600000, 90061000].map(m.span);`,
+		`["00:00","00:00","00:01","00:01","00:02","01:00","01:00:00","1 d 01:01:01"]`},
+	{"latencies keep their width", "format", `return [0.04, 9.94, 12.3, 999.6, 12345, null].map(m.latency);`,
+		`["0.0 ms","9.9 ms","12 ms","1,000 ms","12 s","–"]`},
+	{"a local time goes there and back", "format", `
+		return m.fromLocalInput(m.localInput("2026-11-22T10:00:05.000Z"));`, `"2026-11-22T10:00:05.000Z"`},
+	{"no time is none", "format", `return [m.localInput(null), m.fromLocalInput("")];`, `["",null]`},
+	{"a sale opens and closes by the clock", "clock", `
+		const sale = { state: "scheduled", opens_at: "2026-01-01T10:00:00Z", closes_at: "2026-01-01T11:00:00Z" };
+		const at = (time, state = "scheduled") => m.stateOf({ ...sale, state }, Date.parse("2026-01-01T" + time));
+		return [at("09:59:59.999Z"), at("10:00:00Z"), at("10:59:59.999Z"), at("11:00:00Z"),
+			at("10:30:00Z", "paused"), at("11:00:00Z", "paused"), at("09:00:00Z", "closed"),
+			at("09:00:00Z", "open")];`,
+		`["scheduled","open","open","closed","paused","closed","closed","open"]`},
+	{"the next change is told", "clock", `
+		const sale = { state: "scheduled", opens_at: "2026-01-01T10:00:00Z", closes_at: "2026-01-01T11:00:00Z" };
+		const at = (time) => m.nextChange(sale, Date.parse("2026-01-01T" + time))?.what ?? null;
+		return [at("09:00:00Z"), at("10:00:00Z"), at("11:00:00Z")];`, `["Opens in","Closes in",null]`},
+	{"a size has its unit", "format", `return [1, 412, 1000, 123456, 5e9].map(m.size);`,
+		`["1 byte","412 bytes","1.0 KB","123.5 KB","5.0 GB"]`},
+	{"anybody sees the refusals of the sale in words, root all", "messages", `
+		const codes = [["USER_AUTH_FAIL", 9], ["SALE_PAUSED", 2], ["BODY_TOO_LARGE", 1]];
+		return [m.refusals(codes, false), m.refusals(codes, true)];`,
+		`[[["Sale paused",2]],[["Wrong name or password",9],["Sale paused",2],["BODY_TOO_LARGE",1]]]`},
+	{"the least delayed time of the server counts", "clock", `
+		const told = (late) => new Date(Date.now() + 3600000 - late).toISOString();
+		for (const late of [5000, 40000, 0, 20000]) m.learn(told(late));
+		const error = m.now() - Date.now() - 3600000;
+		return error > -1000 && error < 4000 || error;`, `true`},
+}
+
+// stateTests are of what the page keeps: streams, carts, questions, lists.
+var stateTests = []moduleTest{
+	{"a stream is the same in any pieces", "sse", `
+		const text = ": hello\r\nretry: 250\nid: 7\nevent: sale\ndata: {\"a\":1}\n\n" +
+			"data:x\rdata: y\r\r\n\nid\ndata\n\nevent: never\n\nid: 8\nnonsense: 1\ndata: €\n\ndata: cut";
+		const read = (size) => {
+			const seen = [];
+			const parser = new m.Parser((e) => seen.push([e.event, e.id, e.data]), (ms) => seen.push(ms));
+			for (let i = 0; i < text.length; i += size) parser.push(text.slice(i, i + size));
+			return JSON.stringify(seen);
+		};
+		for (let size = 1; size < text.length; size++) if (read(size) !== read(text.length)) return size;
+		return JSON.parse(read(1));`,
+		`[250,["sale","7","{\"a\":1}"],["message","7","x\ny"],["message","",""],["message","8","€"]]`},
+	{"the back-off doubles, is spread and has an end", "sse", `
+		return [m.backOff(0, 1000, 0), m.backOff(0, 1000, 1), m.backOff(3, 1000, 1), m.backOff(1, 250, 1),
+			m.backOff(50, 1000, 1), m.backOff(50, 1000, 0)];`, `[500,1000,8000,500,30000,15000]`},
+	{"a cart changes as on the server", "cart", `
+		const taps = [[2, 1], [1, 1], [2, 1], [1, -1], [3, 0], [1, 1]];
+		return taps.reduce((items, [food, count]) => m.withTap(items, { food, count }), []);`,
+		`[{"food":2,"count":2},{"food":1,"count":1}]`},
+	{"each question gets its own answer", "dom", `
+		const dialog = m.byId("confirm");
+		const later = () => new Promise((resolve) => { setTimeout(resolve, 20); });
+		const answers = [];
+		for (const [first, second] of [["no", "yes"], ["yes", "no"]]) {
+			const one = m.ask("1", "", "");
+			dialog.close(first);
+			const two = m.ask("2", "", "");
+			await later(); // the first closing is told when the dialog is open again
+			dialog.close(second);
+			answers.push(await one, await two);
+		}
+		return answers;`, `[false,true,true,false]`},
+	{"a list of any length is split into its objects", "orders", `
+		const text = '[{"id":"a","items":[{"n":1},{"n":2}]},{"id":"}{\\"\\\\","items":[]}]\n{"id":"c"}\n';
+		const split = (size) => {
+			const seen = [];
+			const splitter = new m.Splitter((o) => seen.push(o));
+			for (let i = 0; i < text.length; i += size) splitter.push(text.slice(i, i + size));
+			return JSON.stringify(seen);
+		};
+		for (let size = 1; size < text.length; size++) if (split(size) !== split(text.length)) return size;
+		return JSON.parse(split(3)).map((o) => o.id);`, `["a","}{\"\\","c"]`},
+}
+
 // modules runs the parts of the page that have logic of their own, where they run: in a browser.
 func modules(t *testing.T, s *shop) {
 	p := open(t, s.Address, "live")
-	for _, test := range []struct{ name, module, statements, want string }{
-		{"a stream is the same in any pieces", "sse", `
-			const text = ": hello\r\nretry: 250\nid: 7\nevent: sale\ndata: {\"a\":1}\n\n" +
-				"data:x\rdata: y\r\r\n\nid\ndata\n\nevent: never\n\nid: 8\nnonsense: 1\ndata: €\n\ndata: cut";
-			const read = (size) => {
-				const seen = [];
-				const parser = new m.Parser((e) => seen.push([e.event, e.id, e.data]), (ms) => seen.push(ms));
-				for (let i = 0; i < text.length; i += size) parser.push(text.slice(i, i + size));
-				return JSON.stringify(seen);
-			};
-			for (let size = 1; size < text.length; size++) if (read(size) !== read(text.length)) return size;
-			return JSON.parse(read(1));`,
-			`[250,["sale","7","{\"a\":1}"],["message","7","x\ny"],["message","",""],["message","8","€"]]`},
-		{"the back-off doubles, is spread and has an end", "sse", `
-			return [m.backOff(0, 1000, 0), m.backOff(0, 1000, 1), m.backOff(3, 1000, 1), m.backOff(1, 250, 1),
-				m.backOff(50, 1000, 1), m.backOff(50, 1000, 0)];`, `[500,1000,8000,500,30000,15000]`},
-		{"a countdown reaches zero at the end", "format", `
-			return [-5, 0, 1, 1000, 1001, 59999, 3600000, 90061000].map(m.span);`,
-			`["00:00","00:00","00:01","00:01","00:02","01:00","01:00:00","1 d 01:01:01"]`},
-		{"latencies keep their width", "format", `return [0.04, 9.94, 12.3, 999.6, 12345, null].map(m.latency);`,
-			`["0.0 ms","9.9 ms","12 ms","1,000 ms","12 s","–"]`},
-		{"a local time goes there and back", "format", `
-			return m.fromLocalInput(m.localInput("2026-11-22T10:00:05.000Z"));`, `"2026-11-22T10:00:05.000Z"`},
-		{"no time is none", "format", `return [m.localInput(null), m.fromLocalInput("")];`, `["",null]`},
-		{"a sale opens and closes by the clock", "clock", `
-			const sale = { state: "scheduled", opens_at: "2026-01-01T10:00:00Z", closes_at: "2026-01-01T11:00:00Z" };
-			const at = (time, state = "scheduled") => m.stateOf({ ...sale, state }, Date.parse("2026-01-01T" + time));
-			return [at("09:59:59.999Z"), at("10:00:00Z"), at("10:59:59.999Z"), at("11:00:00Z"),
-				at("10:30:00Z", "paused"), at("11:00:00Z", "paused"), at("09:00:00Z", "closed"),
-				at("09:00:00Z", "open")];`,
-			`["scheduled","open","open","closed","paused","closed","closed","open"]`},
-		{"the next change is told", "clock", `
-			const sale = { state: "scheduled", opens_at: "2026-01-01T10:00:00Z", closes_at: "2026-01-01T11:00:00Z" };
-			const at = (time) => m.nextChange(sale, Date.parse("2026-01-01T" + time))?.what ?? null;
-			return [at("09:00:00Z"), at("10:00:00Z"), at("11:00:00Z")];`, `["Opens in","Closes in",null]`},
-		{"a cart changes as on the server", "cart", `
-			const taps = [[2, 1], [1, 1], [2, 1], [1, -1], [3, 0], [1, 1]];
-			return taps.reduce((items, [food, count]) => m.withTap(items, { food, count }), []);`,
-			`[{"food":2,"count":2},{"food":1,"count":1}]`},
-		{"a size has its unit", "format", `return [1, 412, 1000, 123456, 5e9].map(m.size);`,
-			`["1 byte","412 bytes","1.0 KB","123.5 KB","5.0 GB"]`},
-		{"anybody sees the refusals of the sale in words, root all", "messages", `
-			const codes = [["USER_AUTH_FAIL", 9], ["SALE_PAUSED", 2], ["BODY_TOO_LARGE", 1]];
-			return [m.refusals(codes, false), m.refusals(codes, true)];`,
-			`[[["Sale paused",2]],[["Wrong name or password",9],["Sale paused",2],["BODY_TOO_LARGE",1]]]`},
-		{"the least delayed time of the server counts", "clock", `
-			const told = (late) => new Date(Date.now() + 3600000 - late).toISOString();
-			for (const late of [5000, 40000, 0, 20000]) m.learn(told(late));
-			const error = m.now() - Date.now() - 3600000;
-			return error > -1000 && error < 4000 || error;`, `true`},
-		{"each question gets its own answer", "dom", `
-			const dialog = m.byId("confirm");
-			const later = () => new Promise((resolve) => { setTimeout(resolve, 20); });
-			const answers = [];
-			for (const [first, second] of [["no", "yes"], ["yes", "no"]]) {
-				const one = m.ask("1", "", "");
-				dialog.close(first);
-				const two = m.ask("2", "", "");
-				await later(); // the first closing is told when the dialog is open again
-				dialog.close(second);
-				answers.push(await one, await two);
-			}
-			return answers;`, `[false,true,true,false]`},
-		{"a list of any length is split into its objects", "orders", `
-			const text = '[{"id":"a","items":[{"n":1},{"n":2}]},{"id":"}{\\"\\\\","items":[]}]\n{"id":"c"}\n';
-			const split = (size) => {
-				const seen = [];
-				const splitter = new m.Splitter((o) => seen.push(o));
-				for (let i = 0; i < text.length; i += size) splitter.push(text.slice(i, i + size));
-				return JSON.stringify(seen);
-			};
-			for (let size = 1; size < text.length; size++) if (split(size) !== split(text.length)) return size;
-			return JSON.parse(split(3)).map((o) => o.id);`, `["a","}{\"\\","c"]`},
-	} {
+	for _, test := range slices.Concat(stateTests, wordTests) {
 		if got := p.module(test.module, test.statements); got != test.want {
 			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
 		}
