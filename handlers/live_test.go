@@ -52,7 +52,7 @@ func testLive(t *testing.T, s *shop, address string, encryption *tls.Config) {
 			`"closes_at":null,"pieces_left":35,"pieces_sold":15,"orders":0}`,
 		"stock": `{"left":\[9,8,7,6,5\]}`,
 		"pace": `{"t":\d+,"orders":0,"orders_of":"sale","refused":{},"p50_ms":null,"p99_ms":null,` +
-			`"connections":1,"redis":"up","ledger_lag":null}`,
+			`"connections":1,"redis":("up"|null),"ledger_lag":null}`, // null: not asked yet
 	}
 	for i, request := range []string{
 		liveGet, liveGet + "Connection: close\r\n", liveGet + "Connection: keep-alive\r\n",
@@ -72,6 +72,18 @@ func testLive(t *testing.T, s *shop, address string, encryption *tls.Config) {
 		}
 		c.Conn.Close()
 		polltest.Until(t, "end of the viewer", func() bool { return s.limiter.Count() == 0 })
+	}
+}
+
+// Before the first answer of Redis its state is not known.
+func TestPaceBeforeRedisAnswers(t *testing.T) {
+	data := `{"t":1,"orders":0,"orders_of":"sale","refused":{},"p50_ms":null,"p99_ms":null,"connections":1,` +
+		`"redis":%s,"ledger_lag":null}`
+	for redis, valid := range map[string]bool{"null": true, `"away"`: true, `"soon"`: false} {
+		err := readDescription(t).CheckEvent("/live", "pace", fmt.Sprintf(data, redis))
+		if (err == nil) != valid {
+			t.Errorf("%s: %v", redis, err)
+		}
 	}
 }
 

@@ -72,6 +72,15 @@ var stateTests = []moduleTest{
 		const taps = [[2, 1], [1, 1], [2, 1], [1, -1], [3, 0], [1, 1]];
 		return taps.reduce((items, [food, count]) => m.withTap(items, { food, count }), []);`,
 		`[{"food":2,"count":2},{"food":1,"count":1}]`},
+	{"a Redis that has not answered yet is shown as before, not as away", "live", `
+		const { known } = await import("/web/store.js");
+		const shown = (redis, ledger_lag) => {
+			m.show({ ...known, pace: { orders: 0, orders_of: "sale", p50_ms: null, p99_ms: null, connections: 1,
+				redis, ledger_lag } });
+			return ["redis", "ledger"].map((id) => document.getElementById(id).textContent);
+		};
+		return [shown("up", 7), shown(null, null), shown("away", null)];`,
+		`[["Up","7 behind"],["Up","7 behind"],["Away","Off"]]`},
 	{"each question gets its own answer", "dom", `
 		const dialog = m.byId("confirm");
 		const later = () => new Promise((resolve) => { setTimeout(resolve, 20); });

@@ -27,12 +27,13 @@ func (a *asked[T]) start(second int64, ask func() T) {
 	})
 }
 
-// answer is that to the last question, the zero value where it is due.
-func (a *asked[T]) answer() (answer T) {
-	if last := a.last.Load(); last != nil && !a.busy.Load() {
-		return *last
+// answer is the last one, nil before the first. It is the zero value when a question has waited for a whole
+// second: one that was asked at the end of a second is due in the next one.
+func (a *asked[T]) answer(second int64) *T {
+	if a.busy.Load() && second-a.second > 1 {
+		return new(T)
 	}
-	return answer
+	return a.last.Load()
 }
 
 // forget drops the answer to a question of an earlier second.

@@ -3,6 +3,7 @@ package live
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // Root sees the most-hit keys, every 15 s; the public does not, and without root nobody asks for them.
@@ -72,6 +73,40 @@ func TestReloads(t *testing.T) {
 			root.Close()
 			s.awaitViewers(0)
 		}
+		s.pass()
+	}
+}
+
+// What Redis has not answered yet is not known, whenever in a second the first viewer comes. One question
+// that has waited for a whole second is an answer.
+func TestLateAnswer(t *testing.T) {
+	s := openStand(t, 10)
+	paceWith := func(redis string) string { return strings.Replace(quiet(s.id()), `"up"`, redis, 1) }
+	next := func() {
+		s.now = s.now.Add(time.Second)
+		s.slot = 0
+		s.turn(s.now)
+	}
+	for range 2 { // the second time something was answered long ago
+		c := s.enter(Viewer{})
+		s.unanswered(func() {
+			s.turn(s.now)
+			c.want(s.hello(s.noOrders()))
+			for _, redis := range []string{"null", `"away"`, `"away"`} {
+				next()
+				c.want(paceWith(redis))
+			}
+		})
+		s.pass()
+		c.want(quiet(s.id()))
+		s.unanswered(func() {
+			for _, redis := range []string{`"up"`, `"up"`, `"away"`} { // the first is of the last question
+				next()
+				c.want(paceWith(redis))
+			}
+		})
+		c.Close()
+		s.awaitViewers(0)
 		s.pass()
 	}
 }

@@ -46,7 +46,7 @@ func (h *Hub) begin(second int64) {
 	if len(h.viewers) == 0 {
 		return
 	}
-	p.redis(h.looks.answer())
+	p.redis(h.looks.answer(second))
 	h.look()
 	if second%topSeconds == 0 {
 		h.askTop()

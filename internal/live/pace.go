@@ -21,16 +21,20 @@ type pace struct {
 	P50         *float64          `json:"p50_ms"`
 	P99         *float64          `json:"p99_ms"`
 	Connections int64             `json:"connections"`
-	Redis       string            `json:"redis"`
+	Redis       *string           `json:"redis"`
 	LedgerLag   *int              `json:"ledger_lag"`
 }
 
-// redis notes what Redis has answered.
-func (p *pace) redis(state State) {
-	p.Redis = "away"
-	if state.Up {
-		p.Redis = "up"
+// redis notes what Redis has answered, nil for nothing yet.
+func (p *pace) redis(state *State) {
+	if state == nil {
+		return
 	}
+	text := "away"
+	if state.Up {
+		text = "up"
+	}
+	p.Redis = &text
 	if state.Ledger {
 		p.LedgerLag = &state.LedgerLag
 	}

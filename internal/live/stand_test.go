@@ -95,12 +95,15 @@ func must(t *testing.T, err error) {
 }
 
 // step is a turn of the Hub. What it asks for is answered behind it.
-func (s *stand) step() {
+func (s *stand) step() { s.unanswered(func() { s.turn(s.now) }) }
+
+// unanswered does something before anything is answered that the Hub asks meanwhile.
+func (s *stand) unanswered(do func()) {
+	defer s.Hub.tops.wait()
+	defer s.Hub.looks.wait()
 	s.answers.Lock()
-	s.turn(s.now)
-	s.answers.Unlock()
-	s.Hub.looks.wait()
-	s.Hub.tops.wait()
+	defer s.answers.Unlock()
+	do()
 }
 
 // pass lets one second pass, with all of its turns.
@@ -147,13 +150,20 @@ func (s *stand) join(root bool, lastID int64) *client {
 
 func (s *stand) joinAs(v Viewer) *client {
 	s.Helper()
+	c := s.enter(v)
+	s.step()
+	return c
+}
+
+// enter connects a viewer that the next turn admits.
+func (s *stand) enter(v Viewer) *client {
+	s.Helper()
 	c, far := s.connect()
 	if !s.Reserve() {
 		s.Fatal("a viewer is refused")
 	}
 	v.Stream, v.Head = NewStream(far, s.limiter), []byte(head)
 	s.Join(v)
-	s.step()
 	return c
 }
 

@@ -73,6 +73,7 @@ func (h *Hub) resume() {
 	body, sale := h.sale()
 	h.appendSale(nil, body, &sale) // the first message has it
 	h.urgent = 0
+	h.looks.forget(h.second)
 	h.look()
 }
 

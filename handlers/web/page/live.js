@@ -111,6 +111,9 @@ function showPace(known) {
   setFigure(byId("p50"), latency(pace.p50_ms));
   setFigure(byId("p99"), latency(pace.p99_ms));
   setFigure(byId("connections"), number(pace.connections));
+  if (pace.redis === null) { // it has not answered yet
+    return;
+  }
   setText(byId("redis"), pace.redis === "up" ? "Up" : "Away");
   byId("redis").dataset.kind = pace.redis === "up" ? "good" : "bad";
   const lag = number(pace.ledger_lag);
