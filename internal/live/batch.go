@@ -51,7 +51,7 @@ func (h *Hub) begin(second int64) {
 	if second%topSeconds == 0 {
 		h.askTop()
 	}
-	b := &h.batches[(h.latest+1)%batchesMax]
+	b := h.batch(h.latest + 1)
 	// What was missed is found again by the pace, so that comes first: an event that gets lost behind it is
 	// sent again as a whole.
 	b.second, b.text = second-1, appendEvent(nil, "pace", second-1, p.json())
@@ -64,6 +64,9 @@ func (h *Hub) begin(second int64) {
 	b.top = h.newTop()
 	h.latest++
 }
+
+// batch is the place of one of the last batches.
+func (h *Hub) batch(number int64) *batch { return &h.batches[number%int64(len(h.batches))] }
 
 // sale is the sale at the moment.
 func (h *Hub) sale() (body []byte, sale facts) {
@@ -189,7 +192,7 @@ func (h *Hub) gather(from int64, root bool) []byte {
 	case root:
 		return h.join(from, true)
 	case from == h.latest-1:
-		return h.batches[h.latest%batchesMax].text
+		return h.batch(h.latest).text
 	case h.gathered.from != from || h.gathered.to != h.latest:
 		h.gathered = gathered{from, h.latest, h.join(from, false)}
 	}
@@ -198,7 +201,7 @@ func (h *Hub) gather(from int64, root bool) []byte {
 
 func (h *Hub) join(from int64, root bool) (text []byte) {
 	for number := from + 1; number <= h.latest; number++ {
-		b := &h.batches[number%batchesMax]
+		b := h.batch(number)
 		text = append(text, b.text...)
 		if root {
 			text = append(text, b.top...)

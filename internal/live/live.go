@@ -87,8 +87,8 @@ type Hub struct {
 	writesMax int
 	watcher   watcher
 	sampler   sampler
-	batches   [batchesMax]batch // by number
-	latest    int64             // number of the last batch
+	batches   [batchesMax + 1]batch // with the last that a viewer has got
+	latest    int64                 // number of the last batch
 	shown     shown
 	history   history
 	gathered  gathered

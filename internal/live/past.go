@@ -48,11 +48,11 @@ type history struct {
 // more, or is much, the orders of the last ten minutes.
 func (h *Hub) past(lastID int64) (text []byte) {
 	missed := h.second - 1 - lastID
-	if missed < 0 || missed >= batchesMax {
+	if missed < 0 || missed > batchesMax {
 		return h.pastOrders()
 	}
 	for number := h.latest - missed; number <= h.latest; number++ {
-		b := &h.batches[number%batchesMax]
+		b := h.batch(number)
 		if want := lastID + number - (h.latest - missed); b.second != want { // nobody watched then
 			return h.pastOrders()
 		} else if want > lastID {

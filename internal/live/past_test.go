@@ -47,8 +47,8 @@ func TestOrdersSinceTheFirst(t *testing.T) {
 	c.want(sale(s.id()) + event("sale", s.id(), s.body))
 }
 
-// A viewer that comes back gets what it has missed, and all of the rest; one that was away for long, or
-// comes from another server, gets the history.
+// A viewer that comes back gets what it has missed, and all of the rest; one that was away for more than a
+// minute gets the history.
 func TestResume(t *testing.T) {
 	s := openStand(t, 10)
 	s.join(false, 0)
@@ -64,11 +64,11 @@ func TestResume(t *testing.T) {
 		s.pass()
 	}
 	missed := ""
-	for second := int64(start + 4); second < s.second; second++ {
+	for second := int64(start + 3); second < s.second; second++ {
 		missed += quiet(second) // without the comments
 	}
-	s.join(false, start+3).want(s.hello(missed))
-	s.join(false, start+2).want(s.hello(s.noOrders()))
+	s.join(false, start+2).want(s.hello(missed))
+	s.join(false, start+1).want(s.hello(s.noOrders()))
 }
 
 // Seconds in which nobody has watched are not known one by one.
