@@ -92,7 +92,7 @@ func (w *wrongClocks) round() {
 	buyers := make([]*clockBuyer, buyersInRound)
 	var wait sync.WaitGroup
 	for i := range buyers {
-		buyers[i] = &clockBuyer{w: w, c: &client.Client{Address: w.servers[i%len(w.servers)].Address}}
+		buyers[i] = &clockBuyer{w: w, c: w.servers[i%len(w.servers)].client(w.T)}
 		defer buyers[i].c.HangUp()
 		first := w.nextUser
 		w.nextUser += cartsInRound
@@ -240,7 +240,7 @@ func (b *clockBuyer) try(request string, times int) (ordered bool) {
 	for range times {
 		var r client.Reply
 		if err == nil {
-			r, err = b.c.Receive("POST")
+			r, err = b.c.Receive("POST", "/orders")
 		}
 		if err != nil {
 			b.w.Error(err)
