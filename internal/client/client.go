@@ -44,7 +44,7 @@ type Client struct {
 	EmptyObjects   bool   // a body {} with the calls that take none
 	IdempotencyKey string // sent with every request; "" = none
 
-	OnReply func(method, path string, r Reply) // called with every reply to Do; nil = nothing is
+	OnReply func(method, path string, r Reply) // called with every reply; nil = nothing is
 
 	conn   net.Conn // nil: the next request opens one
 	reader *bufio.Reader
@@ -64,11 +64,7 @@ func (c *Client) Do(method, path, body string) (Reply, error) {
 	if err := c.Send(method, path, body); err != nil {
 		return Reply{}, err
 	}
-	r, err := c.Receive(method)
-	if err == nil && c.OnReply != nil {
-		c.OnReply(method, path, r)
-	}
-	return r, err
+	return c.Receive(method, path)
 }
 
 // Send is the first half of Do; Receive must follow.
@@ -102,8 +98,8 @@ func (c *Client) SendRaw(raw string) error {
 	return err
 }
 
-// Receive reads the answer to the request that Send sent.
-func (c *Client) Receive(method string) (r Reply, err error) {
+// Receive reads the answer to the request that Send sent, or SendRaw.
+func (c *Client) Receive(method, path string) (r Reply, err error) {
 	response, err := http.ReadResponse(c.reader, &http.Request{Method: method})
 	var body []byte
 	if err == nil {
@@ -114,12 +110,16 @@ func (c *Client) Receive(method string) (r Reply, err error) {
 	}
 	if err != nil {
 		c.HangUp()
-		return r, fmt.Errorf("cannot read the answer to %s: %w", method, err)
+		return r, fmt.Errorf("cannot read the answer to %s %s: %w", method, path, err)
 	}
 	if response.Close || c.NewConnections {
 		c.HangUp()
 	}
-	return Reply{response.StatusCode, response.Header, string(body), response.Close}, nil
+	r = Reply{response.StatusCode, response.Header, string(body), response.Close}
+	if c.OnReply != nil {
+		c.OnReply(method, path, r)
+	}
+	return r, nil
 }
 
 // HangUp closes the connection, if there is one.

@@ -150,6 +150,29 @@ func TestAwaitEnd(t *testing.T) {
 	}
 }
 
+// A reply that is read by itself, as one of several that were asked for at once, counts as any.
+func TestReceive(t *testing.T) {
+	s := newSale(t)
+	c := s.client(t)
+	var got []string
+	c.OnReply = func(method, path string, r Reply) {
+		got = append(got, fmt.Sprint(method, " ", path, " ", r.Status, " ", r.Body))
+	}
+	const foods = "GET /foods HTTP/1.1\r\nHost: sale\r\n\r\n"
+	if err := c.SendRaw(foods + foods); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := c.Receive("GET", "/foods"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = `GET /foods 200 [{"id":1,"price":4,"stock":9}]`
+	if !slices.Equal(got, []string{want, want}) {
+		t.Errorf("replies %q", got)
+	}
+}
+
 // An order without an outcome is sent again under its key, and a refusal is the end.
 func TestOrderOnce(t *testing.T) {
 	var seen []string

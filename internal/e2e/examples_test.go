@@ -12,7 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/internal/client"
 	"flashsale/internal/stand"
 )
 
@@ -107,7 +106,7 @@ func TestExamples(t *testing.T) {
 			if got, err := buy(s.Address, "999"); err == nil || got != "there is no food 999" {
 				t.Errorf("another food: %q, %v", got, err)
 			}
-			c := &client.Client{Address: s.Address, OnReply: checkReply(t)}
+			c := s.client(t)
 			defer c.HangUp()
 			stand.Must(t, c.Login("user"+user, "pass"+user))
 			orders, err := c.Orders()

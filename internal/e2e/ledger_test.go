@@ -303,7 +303,7 @@ func TestLedgerBehindIsLogged(t *testing.T) {
 	var buyers sync.WaitGroup
 	for user := 2; user < 9; user++ {
 		buyers.Go(func() {
-			c := &client.Client{Address: s.Address, OnReply: checkReply(t)}
+			c := s.client(t)
 			defer c.HangUp()
 			if _, err := c.Buy(user, item(1, 1)); err != nil {
 				t.Error(err)

@@ -95,7 +95,8 @@ func TestLimitsGuardTheLogin(t *testing.T) {
 	stand.WriteFile(t, file, "login_failed by user 3/m\n")
 	s := setup{args: []string{"-users", "5", "-workers", "2", "-limits-file", file}}.serve(t)
 	refused := func(name string) bool {
-		c := &client.Client{Address: s.Address, NewConnections: true, OnReply: checkReply(t)}
+		c := s.client(t)
+		c.NewConnections = true
 		return client.IsRefused(c.Login(name, "wrong"), 429, "TOO_MANY_REQUESTS")
 	}
 	polltest.Until(t, "refusal", func() bool { return refused("user2") })

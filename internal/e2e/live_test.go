@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/client"
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
 )
@@ -22,6 +23,7 @@ type viewer struct {
 	*testing.T
 	lines chan string // closed at the end
 	err   error       // of the end
+	event string      // the name of the one at which the test is
 }
 
 const viewerLines = 100_000 // of some hours
@@ -35,13 +37,20 @@ func (s *server) watch(t *testing.T, headers ...string) *viewer {
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	viewers := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	var reply *http.Response
 	polltest.Until(t, "stream of events", func() bool {
-		reply, err = client.Do(r)
+		reply, err = viewers.Do(r)
 		stand.Must(t, err)
 		t.Cleanup(func() { reply.Body.Close() })
-		return reply.StatusCode == http.StatusOK
+		if reply.StatusCode == http.StatusOK {
+			return true
+		}
+		body, err := io.ReadAll(reply.Body)
+		stand.Must(t, err)
+		checkReply(t)("GET", "/live", client.Reply{Status: reply.StatusCode, Header: reply.Header,
+			Body: string(body)})
+		return false
 	})
 	v := &viewer{T: t, lines: make(chan string, viewerLines)}
 	go func() {
@@ -58,13 +67,19 @@ func (s *server) watch(t *testing.T, headers ...string) *viewer {
 	return v
 }
 
-// line is the next line, ok is false at the end of the stream.
+// line is the next line, ok is false at the end of the stream. Each event is compared with the description.
 func (v *viewer) line() (line string, ok bool) {
 	v.Helper()
 	select {
 	case line, ok = <-v.lines:
 	case <-time.After(polltest.Patience):
 		v.Fatal("nothing comes")
+	}
+	if name, found := strings.CutPrefix(line, "event: "); found {
+		v.event = strings.TrimSuffix(name, "\n")
+	}
+	if data, found := strings.CutPrefix(line, "data: "); found {
+		checkEvent(v.T, v.event, data)
 	}
 	return line, ok
 }
@@ -166,15 +181,9 @@ func TestLiveReadme(t *testing.T) {
 		t.Fatal("the README has no example")
 	}
 	s := setup{args: []string{"-workers", "1", "-foods", "3"}}.serve(t)
-	reply, err := http.Get("http://" + s.Address + "/live")
-	stand.Must(t, err)
-	defer reply.Body.Close()
-	reader := bufio.NewReader(reply.Body)
-	timer := time.AfterFunc(polltest.Patience, func() { reply.Body.Close() })
-	defer timer.Stop()
+	v := s.watch(t)
 	for want := range strings.Lines(string(fence[1])) {
-		line, err := reader.ReadString('\n')
-		stand.Must(t, err)
+		line, _ := v.line()
 		if got, want := form(line), form(want); got != want {
 			t.Fatalf("the server sends %q, the README has %q", got, want)
 		}

@@ -46,7 +46,8 @@ func startLoad(t *testing.T, s *server, clients int, mixed bool) *load {
 	l := &load{quit: make(chan struct{}), placed: map[int]string{}, failed: map[int][]error{}}
 	l.next.Store(1) // root does not buy
 	for i := range clients {
-		c := &client.Client{Address: s.Address, TLS: s.trust, NewConnections: mixed && i%2 == 1}
+		c := s.client(t)
+		c.NewConnections = mixed && i%2 == 1
 		l.clients.Go(func() { l.run(i, c) })
 	}
 	t.Cleanup(l.stop)

@@ -6,7 +6,6 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/client"
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
@@ -60,7 +59,8 @@ func TestNextSaleIsGuarded(t *testing.T) {
 	polltest.Until(t, "refusal of other users", func() bool {
 		return s.Logged(t, "a user has another name than in the sale before: user 2 ") > 0
 	})
-	c := &client.Client{Address: s.Address, NewConnections: true}
+	c := s.client(t)
+	c.NewConnections = true
 	if r, err := c.Do("GET", "/readyz", ""); err != nil || r.Status != 503 {
 		t.Errorf("/readyz of a server with other users: %v, %v; want 503", r, err)
 	}

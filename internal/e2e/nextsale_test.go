@@ -33,7 +33,8 @@ func openNext(t *testing.T, args ...string) string {
 // awaitSale waits until all workers of a server serve a sale.
 func awaitSale(t *testing.T, s *server, sale string) {
 	t.Helper()
-	c := &client.Client{Address: s.Address, NewConnections: true}
+	c := s.client(t)
+	c.NewConnections = true
 	polltest.Until(t, "sale "+sale+" of "+s.Address, func() bool {
 		for range 10 {
 			r, err := c.Do("GET", "/readyz", "")
@@ -67,7 +68,7 @@ func TestNextSaleIsTakenOver(t *testing.T) {
 	stand.Must(t, err)
 	stand.Must(t, old.Add(cart, item(1, 1)))
 
-	buyers := startCrowd(servers)
+	buyers := startCrowd(t, servers)
 	polltest.Until(t, "orders in the first sale", func() bool { return len(buyers.ordersOf(first)) > 30 })
 	saleDone(t, run("close")...)
 	saleDone(t, run("export", "-o", filepath.Join(t.TempDir(), "orders.csv"))...)
@@ -113,25 +114,30 @@ const (
 type crowd struct {
 	ending chan struct{}
 	buying sync.WaitGroup
+	stop   func() // once is enough
 
 	mu       sync.Mutex
 	answered map[string]bool // ids of orders that were answered 200
 }
 
-func startCrowd(servers []*server) *crowd {
+func startCrowd(t *testing.T, servers []*server) *crowd {
 	c := &crowd{ending: make(chan struct{}), answered: map[string]bool{}}
+	c.stop = sync.OnceFunc(func() {
+		close(c.ending)
+		c.buying.Wait()
+	})
 	const each = 3 // buyers of a server
 	step := each * len(servers)
 	for i := range step {
-		c.buying.Go(func() { c.buy(servers[i%len(servers)], 2+i, step) })
+		buyer := servers[i%len(servers)].client(t)
+		c.buying.Go(func() { c.buy(buyer, 2+i, step) })
 	}
+	t.Cleanup(c.stop)
 	return c
 }
 
 // buy buys for every step-th user.
-func (c *crowd) buy(from *server, first, step int) {
-	buyer := &client.Client{Address: from.Address}
-	defer buyer.HangUp()
+func (c *crowd) buy(buyer *client.Client, first, step int) {
 	for user := first; ; user += step {
 		select {
 		case <-c.ending:
@@ -150,11 +156,6 @@ func (c *crowd) buy(from *server, first, step int) {
 		c.answered[id] = true
 		c.mu.Unlock()
 	}
-}
-
-func (c *crowd) stop() {
-	close(c.ending)
-	c.buying.Wait()
 }
 
 // ordersOf are the orders of a sale that were answered 200.

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/internal/client"
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
 )
@@ -136,8 +135,7 @@ func TestRepliesSurviveAKill(t *testing.T) {
 	vk.takes()
 	bot.data = s.Data
 	s = bot.serve(t)
-	c = &client.Client{Address: s.Address}
-	defer c.HangUp()
+	c = s.client(t)
 	if r, err := c.Do("POST", "/vk/callback", event(0)); err != nil || r.Body != "ok" { // VK repeats one
 		t.Errorf("%+v, %v", r, err)
 	}

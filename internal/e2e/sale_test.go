@@ -139,7 +139,7 @@ func TestNothingIsOversold(t *testing.T) {
 	var buyers sync.WaitGroup
 	for user := 2; user < 2+users; user++ {
 		buyers.Go(func() {
-			c := &client.Client{Address: servers[user/3%3].Address, OnReply: checkReply(t)}
+			c := servers[user/3%3].client(t)
 			defer c.HangUp()
 			food := user%3 + 1
 			_, err := c.Buy(user, item(food, 4-food))
@@ -172,8 +172,8 @@ func TestContestClients(t *testing.T) {
 	servers := serveTogether(t, 3, redistest.New(t), "-users", "10", "-foods", "3", "-stock", "10")
 	steps := make([]*client.Client, len(servers))
 	for i, s := range servers {
-		steps[i] = &client.Client{Address: s.Address, TokenInQuery: true, NewConnections: true, EmptyObjects: true,
-			OnReply: checkReply(t)}
+		steps[i] = s.client(t)
+		steps[i].TokenInQuery, steps[i].NewConnections, steps[i].EmptyObjects = true, true, true
 	}
 	stand.Must(t, steps[0].LoginUser(2))
 	steps[1].Token, steps[2].Token = steps[0].Token, steps[0].Token

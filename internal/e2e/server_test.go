@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -81,10 +83,44 @@ func checkReply(t *testing.T) func(method, path string, r client.Reply) {
 	}
 }
 
-// client returns a client of the server for the test's own goroutine.
-func (s *server) client(t *testing.T) *client.Client {
-	c := &client.Client{Address: s.Address, TLS: s.trust, OnReply: checkReply(t)}
+// checkEvent compares an event of the live view with the description of the API.
+func checkEvent(t *testing.T, name, data string) {
+	d, err := described()
+	if err == nil {
+		err = d.CheckEvent("/live", name, data)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// newClient returns a client whose replies are compared with the description of the API. All clients of
+// these tests come from here.
+func newClient(t *testing.T, address string) *client.Client {
+	c := &client.Client{Address: address, OnReply: checkReply(t)}
 	t.Cleanup(c.HangUp)
+	return c
+}
+
+// Every client comes from newClient, so that nothing that a server answers goes unseen.
+func TestEveryClientComparesReplies(t *testing.T) {
+	files, err := filepath.Glob("*_test.go")
+	stand.Must(t, err)
+	made := map[string]int{}
+	for _, file := range files {
+		if n := strings.Count(stand.ReadFile(t, file), "client.Client"+"{"); n > 0 {
+			made[file] = n
+		}
+	}
+	if !maps.Equal(made, map[string]int{"server_test.go": 1}) {
+		t.Errorf("clients are made in %v, want newClient in server_test.go alone", made)
+	}
+}
+
+// client returns a client of the server, for one goroutine.
+func (s *server) client(t *testing.T) *client.Client {
+	c := newClient(t, s.Address)
+	c.TLS = s.trust
 	return c
 }
 

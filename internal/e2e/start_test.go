@@ -83,11 +83,10 @@ func TestBannerOnEveryAddress(t *testing.T) {
 	_, others, _ := strings.Cut(banner, "  also on ")
 	others, _, _ = strings.Cut(others, "\n  sale ")
 	for _, url := range append(strings.Fields(others), "http://"+s.Address) {
-		c := client.Client{Address: strings.TrimPrefix(url, "http://")}
+		c := newClient(t, strings.TrimPrefix(url, "http://"))
 		if r, err := c.Do("GET", "/healthz", ""); err != nil || r.Status != 200 {
 			t.Errorf("%s: %v, %v", url, r, err)
 		}
-		c.HangUp()
 	}
 }
 
@@ -293,7 +292,7 @@ func TestWithoutRedisServer(t *testing.T) {
 	var buyers sync.WaitGroup
 	for user := 2; user < 2+users; user++ {
 		buyers.Go(func() {
-			c := &client.Client{Address: s.Address, OnReply: checkReply(t)}
+			c := s.client(t)
 			defer c.HangUp()
 			_, err := c.Buy(user, item(1, 1))
 			outcomes.add(err)

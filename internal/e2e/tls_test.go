@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/client"
 	"flashsale/internal/listener/certtest"
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
@@ -100,8 +99,7 @@ func TestTLS(t *testing.T) {
 	}
 	l.audit(t, s)
 	checkHidden(t, s, secrets...)
-	plain := &client.Client{Address: s.Address}
-	defer plain.HangUp()
+	plain := newClient(t, s.Address)
 	if r, err := plain.Do("GET", "/healthz", ""); err == nil {
 		t.Errorf("plain HTTP is answered with %d", r.Status)
 	}

@@ -44,7 +44,7 @@ func (y *ownCount) call(t *testing.T, c *client.Client, method, path, pattern, b
 
 // buy has a user buy pieces of one food, with some calls that are refused on the way.
 func (y *ownCount) buy(t *testing.T, address string, user int) {
-	c := &client.Client{Address: address, OnReply: checkReply(t)}
+	c := newClient(t, address)
 	defer c.HangUp()
 	y.call(t, c, "GET", "/foods", "/foods", "")
 	y.call(t, c, "POST", "/login", "/login", client.LoginBody(fmt.Sprint("user", user), "wrong"))

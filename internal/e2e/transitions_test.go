@@ -77,7 +77,7 @@ func TestKilledAtATransition(t *testing.T) {
 		second.IdempotencyKey = fmt.Sprint("round ", round)
 		stand.Must(t, second.Send("POST", "/admin/foods/1/stock", `{"add":7}`))
 		if round%2 == 0 {
-			_, err := second.Receive("POST")
+			_, err := second.Receive("POST", "/admin/foods/1/stock")
 			stand.Must(t, err)
 		}
 		stand.Must(t, killed.SignalTree(syscall.SIGKILL))
@@ -100,7 +100,7 @@ func TestKilledAtATransition(t *testing.T) {
 
 // buyUntil orders as one user after the other until stop ends.
 func buyUntil(t *testing.T, s *server, user int, placed *atomic.Int64, stop <-chan struct{}) {
-	c := &client.Client{Address: s.Address, OnReply: checkReply(t)}
+	c := s.client(t)
 	defer c.HangUp()
 	for ; ; user++ {
 		select {

@@ -71,7 +71,8 @@ func loadCatalogue(t *testing.T) (dir, users, foods string) {
 func checkNewcomer(t *testing.T, s *server, want string) {
 	t.Helper()
 	for range 10 {
-		c := &client.Client{Address: s.Address, NewConnections: true, OnReply: checkReply(t)}
+		c := s.client(t)
+		c.NewConnections = true
 		outcome := "200"
 		if err := c.Login("newcomer", "hello"); err != nil {
 			outcome = err.Error()
@@ -132,16 +133,17 @@ func TestHangupReplacesWorkers(t *testing.T) {
 	l.audit(t, s)
 }
 
-// inFlight freezes Redis and sends a request that can be answered only once Redis goes on.
-func inFlight(t *testing.T, s *server, redis *redistest.Server) *client.Client {
+// inFlight freezes Redis and changes a cart, at this path, which can be answered only once Redis goes on.
+func inFlight(t *testing.T, s *server, redis *redistest.Server) (c *client.Client, path string) {
 	t.Helper()
-	c := s.client(t)
+	c = s.client(t)
 	stand.Must(t, c.LoginUser(2))
 	cart, err := c.NewCart()
 	stand.Must(t, err)
 	redis.Freeze(t)
-	stand.Must(t, c.Send("PATCH", "/carts/"+cart, `{"food_id":1,"count":1}`))
-	return c
+	path = client.CartPath(cart)
+	stand.Must(t, c.Send("PATCH", path, `{"food_id":1,"count":1}`))
+	return c, path
 }
 
 // awaitClosed waits until the address refuses connections.
@@ -174,7 +176,7 @@ func TestTerminationAnswersWhatIsInFlight(t *testing.T) {
 			}
 			idle := s.client(t)
 			stand.Must(t, idle.LoginUser(2))
-			c := inFlight(t, s, redis)
+			c, path := inFlight(t, s, redis)
 			begin := time.Now()
 			s.Send(t, syscall.SIGTERM)
 			awaitClosed(t, s.Address)
@@ -182,7 +184,7 @@ func TestTerminationAnswersWhatIsInFlight(t *testing.T) {
 				t.Errorf("an idle connection: %v", err)
 			}
 			redis.Thaw(t)
-			if r, err := c.Receive("PATCH"); err != nil || r.Status != 204 || !r.Close {
+			if r, err := c.Receive("PATCH", path); err != nil || r.Status != 204 || !r.Close {
 				t.Errorf("the request in flight: %d, close %v, %v; want 204 and close", r.Status, r.Close, err)
 			}
 			if code := s.ExitCode(t); code != 0 {

@@ -36,12 +36,15 @@ func newValidation(every int64, opt load.Options) (*load.Validation, error) {
 		}}, nil
 }
 
-// described is the check of all replies that were compared.
+// described is the check of all replies that were compared. None at all is a violation: it proves nothing.
 func described(v *load.Validation) *audit.Check {
 	if v == nil {
 		return nil
 	}
 	c := audit.Check{Name: audit.Described}
 	c.Examined, c.Violations, c.Examples = v.Result()
+	if c.Examined == 0 {
+		c.Violate("no reply was compared: the load had fewer than the %d of -validate", v.Every)
+	}
 	return &c
 }

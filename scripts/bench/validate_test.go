@@ -21,7 +21,8 @@ func (s *shop) describe(t *testing.T) (address string) {
 	return serve(t, routes)
 }
 
-// Every reply of an honest shop is as described. The 503 of another one has no Retry-After.
+// Every reply of an honest shop is as described. The 503 of another one has no Retry-After. Nor does a
+// load pass when no reply of it was compared.
 func TestValidate(t *testing.T) {
 	examined := func(checks []audit.Check) int {
 		i := slices.IndexFunc(checks, func(c audit.Check) bool { return c.Name == audit.Described })
@@ -37,6 +38,12 @@ func TestValidate(t *testing.T) {
 	rep, _, code = bench(t, []string{address}, 10, 1000, "-validate", "10")
 	if code != 0 || examined(rep.Audit) != all/10 {
 		t.Errorf("exit %d, %d replies of %d looked at", code, examined(rep.Audit), all)
+	}
+	address = newShop(builtIn(t, 10, 1000), honest).describe(t)
+	rep, stderr, code = bench(t, []string{address}, 10, 1000, "-validate", "1000000")
+	if code != exitAudit || examined(rep.Audit) != 0 ||
+		!slices.Equal(failed(rep.Audit), []string{audit.Described}) {
+		t.Errorf("nothing was compared: exit %d: %s, %+v", code, stderr, rep.Audit)
 	}
 	address = newShop(builtIn(t, 10, 1000), failsOrder).describe(t)
 	rep, _, code = bench(t, []string{address}, 10, 1000, "-validate", "1")

@@ -25,7 +25,7 @@ const (
 // comes or goes by that.
 type probe struct {
 	shopper *shopper
-	asking  sync.Mutex // held during a round
+	asking  chan struct{} // a lock: full during a round, and while the probe rests
 	// raised when the server is frozen and when it goes on: odd while no answer is promised
 	frozen atomic.Int64
 
@@ -52,12 +52,16 @@ type probes struct {
 	done   sync.WaitGroup
 }
 
+func newProbe(address string, user int) *probe {
+	return &probe{shopper: newShopper(address, user), asking: make(chan struct{}, 1)}
+}
+
 // startProbes prepares a number of reserved users for each server and starts asking.
 func startProbes(ctx context.Context, servers []*server, each int) (*probes, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &probes{cancel: cancel}
 	for i := range len(servers) * each {
-		one := &probe{shopper: newShopper(servers[i%len(servers)].address, firstProbe+i)}
+		one := newProbe(servers[i%len(servers)].address, firstProbe+i)
 		if err := one.shopper.prepare(); err != nil {
 			cancel()
 			return nil, err
@@ -75,11 +79,16 @@ func (p *probes) stop() {
 	p.done.Wait()
 }
 
+// run asks until ctx ends, also when the probe rests then and nothing will have it go on.
 func (p *probe) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		p.asking.Lock()
+		select {
+		case p.asking <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
 		p.round(ctx)
-		p.asking.Unlock()
+		<-p.asking
 		pause(ctx, probePace)
 	}
 }
@@ -159,9 +168,9 @@ func (p *probes) rest(servers ...*server) (resume []func() error) {
 		if !slices.ContainsFunc(servers, func(s *server) bool { return s.address == one.shopper.Address }) {
 			continue
 		}
-		one.asking.Lock()
+		one.asking <- struct{}{}
 		resume = append(resume, func() error {
-			defer one.asking.Unlock()
+			defer func() { <-one.asking }()
 			return one.shopper.prepare()
 		})
 	}

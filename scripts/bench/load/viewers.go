@@ -94,8 +94,8 @@ func (v *Viewers) read(ctx context.Context) {
 	}
 }
 
-// look drops what has come, and finds the connections that the servers have closed.
-func (v *Viewers) look() {
+// look drops what has come, and counts the connections that the servers have not closed.
+func (v *Viewers) look() (held int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, conn := range v.conns {
@@ -103,6 +103,7 @@ func (v *Viewers) look() {
 			v.gone[conn] = true
 		}
 	}
+	return len(v.conns) - len(v.gone)
 }
 
 // drop reports whether a connection is still open.
@@ -131,8 +132,7 @@ func (v *Viewers) Held() int {
 	if v == nil {
 		return 0
 	}
-	v.look()
-	return len(v.conns) - len(v.gone)
+	return v.look()
 }
 
 // Close ends them.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,8 +40,22 @@ func TestViewers(t *testing.T) {
 	if held := open.Held(); len(open.conns) != 20 || held != 20 {
 		t.Errorf("%d open, %d held", len(open.conns), held)
 	}
+	var counting sync.WaitGroup
+	begun := make(chan int)
+	for range 2 { // at once, as the end of a load and its background do
+		counting.Go(func() {
+			begun <- open.Held()
+			if err := polltest.Await(t.Context(), "end of the viewers of one server", polltest.Patience,
+				func() bool { return open.Held() == 10 }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if a, b := <-begun, <-begun; a != 20 || b != 20 {
+		t.Errorf("%d and %d held", a, b)
+	}
 	server.CloseClientConnections()
-	polltest.Until(t, "end of the viewers of one server", func() bool { return open.Held() == 10 })
+	counting.Wait()
 
 	for address, want := range map[string]string{
 		"127.0.0.1:1": "sale unreachable: cannot open viewer 1 of 20 (ulimit -n, -live-viewers and -max-conns " +
