@@ -190,6 +190,29 @@ func TestOpenWithTimes(t *testing.T) {
 	})
 }
 
+// A time between two milliseconds counts from the later one on: nothing is sold before the time asked for.
+func TestTimesAreRoundedUp(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		whole := moment("coming")
+		between := whole.Add(time.Microsecond)
+		opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5},
+			Times: Times{whole, between}})
+		want := Times{whole, whole.Add(time.Millisecond)}
+		if err != nil || opened.Times != want {
+			t.Errorf("opened with %v, %v; want %v", opened.Times, err, want)
+		}
+		later := moment("later")
+		turn, err := joinSale(t, cfg, opened.Sale, 1).Change(
+			Change{By: "root", OpensAt: &between, ClosesAt: &later})
+		if want := (Times{want.ClosesAt, later}); err != nil || turn.Times != want {
+			t.Errorf("changed to %v, %v; want %v", turn.Times, err, want)
+		}
+	})
+	if at := WholeMillisecond(time.Time{}); !at.IsZero() {
+		t.Errorf("no time becomes %v", at)
+	}
+}
+
 // The state is known also where Redis takes no writes.
 func TestStateWithoutWrites(t *testing.T) {
 	server := redistest.New(t)
