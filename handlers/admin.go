@@ -21,13 +21,17 @@ import (
 // listsMax limits the lists of all orders at once: each reads all keys of Redis and remembers every user.
 const listsMax = 2
 
-// listKind is how a list is written.
+// listKind is what a list is of, and how it is written.
 type listKind struct {
+	name        string // for the log
 	contentType []byte
+	file        string // name that it has as a file, "" where it is none
 	begin, end  string
 }
 
-var jsonList = listKind{contentTypeJSON, "[", "]"}
+func jsonList(name string) listKind {
+	return listKind{name: name, contentType: contentTypeJSON, begin: "[", end: "]"}
+}
 
 // listAllOrders streams every order of the sale, a page of Redis at a time.
 func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, c call) {
@@ -41,53 +45,55 @@ func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, c call) {
 		return
 	}
 	scan, details := s.cfg.Sale.ScanOrders(), wantsDetails(ctx)
-	s.streamList(ctx, c, jsonList, func(l *orderList) error { return l.nextOrders(scan, details) })
+	s.streamList(ctx, c, jsonList("orders"), func(l *list) error { return l.nextOrders(scan, details) })
 }
 
 // streamList streams a list for root: next appends a page to its text.
 func (s *Server) streamList(
-	ctx *fasthttp.RequestCtx, c call, kind listKind, next func(*orderList) error,
+	ctx *fasthttp.RequestCtx, c call, kind listKind, next func(*list) error,
 ) {
-	list := s.newList(kind, next)
-	if list == nil {
+	l := s.newList(kind, next)
+	if l == nil {
 		reply(ctx, errTooManyRequests)
 		return
 	}
-	c.answer.list = list
+	c.answer.list = l
 	if s.cfg.AccessLog != nil || s.answersID(ctx) {
-		list.of = s.identity(ctx)
+		l.of = s.identity(ctx)
 	}
 	streamed := false
 	defer func() {
 		if !streamed {
-			list.Close()
+			l.Close()
 		}
 	}()
 	// The first page is read before the status is sent: a Redis that does not answer is a 503.
-	if err := list.more(); err != nil && !errors.Is(err, io.EOF) {
+	if err := l.more(); err != nil && !errors.Is(err, io.EOF) {
 		s.replyOutcome(ctx, err)
 		return
 	}
+	ctx.Response.Header.SetContentTypeBytes(kind.contentType)
+	if kind.file != "" {
+		ctx.Response.Header.Set(fasthttp.HeaderContentDisposition, `attachment; filename="`+kind.file+`"`)
+	}
 	if ctx.IsHead() { // fasthttp would end a stream that it does not send
-		ctx.Response.Header.SetContentTypeBytes(kind.contentType)
 		return
 	}
 	if !ctx.Request.Header.IsHTTP11() {
-		sendToEnd(ctx, list)
+		sendToEnd(ctx, l)
 		return
 	}
-	ctx.Response.Header.SetContentTypeBytes(kind.contentType)
-	ctx.Response.SetBodyStream(list, -1) // fasthttp closes it, whatever becomes of the connection
+	ctx.Response.SetBodyStream(l, -1) // fasthttp closes it, whatever becomes of the connection
 	streamed = true
 }
 
 // sendToEnd sends a list to a client of HTTP/1.0, which knows no chunks: the list ends where the connection
 // does. A list that breaks off ends in a reset, so that no client takes the part for the whole.
-func sendToEnd(ctx *fasthttp.RequestCtx, list *orderList) {
+func sendToEnd(ctx *fasthttp.RequestCtx, l *list) {
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(net.Conn) {}) // fasthttp then only closes the connection
 	head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nDate: %s\r\nContent-Type: %s\r\nConnection: close\r\n",
-		fasthttp.AppendHTTPDate(nil, time.Now()), list.kind.contentType)
+		fasthttp.AppendHTTPDate(nil, time.Now()), l.kind.contentType)
 	for _, name := range []string{requestIDHeader, fasthttp.HeaderCacheControl,
 		fasthttp.HeaderXContentTypeOptions, fasthttp.HeaderContentDisposition} {
 		if value := ctx.Response.Header.Peek(name); len(value) > 0 {
@@ -99,22 +105,22 @@ func sendToEnd(ctx *fasthttp.RequestCtx, list *orderList) {
 	if _, err := c.Write(head); err != nil {
 		return // the client has gone
 	}
-	if _, err := io.Copy(c, list); err != nil {
+	if _, err := io.Copy(c, l); err != nil {
 		if c, ok := c.(*framedConn); ok {
 			c.Abort()
 		}
 	}
 }
 
-// orderList is the list of all orders, or of the log, as it is read. When Redis fails on the way, the error
-// ends the connection without the last chunk, so that no client takes the part for the whole.
-type orderList struct {
+// list is the list of all orders, or of the log, as it is read. When Redis fails on the way, the error ends
+// the connection without the last chunk, so that no client takes the part for the whole.
+type list struct {
 	server *Server
 	kind   listKind
-	next   func(*orderList) error // appends the next page to the text
-	of     slog.Attr              // the request, if its reply carries an ID
-	text   []byte                 // not read yet
-	err    error                  // what follows the text
+	next   func(*list) error // appends the next page to the text
+	of     slog.Attr         // the request, if its reply carries an ID
+	text   []byte            // not read yet
+	err    error             // what follows the text
 	items  int
 	sent   int64 // bytes that were read
 	closed bool
@@ -122,16 +128,16 @@ type orderList struct {
 }
 
 // newList begins a list, nil where there are listsMax already. It must be closed.
-func (s *Server) newList(kind listKind, next func(*orderList) error) *orderList {
+func (s *Server) newList(kind listKind, next func(*list) error) *list {
 	if s.lists.Add(1) > listsMax {
 		s.lists.Add(-1)
 		return nil
 	}
-	return &orderList{server: s, kind: kind, next: next, text: []byte(kind.begin)}
+	return &list{server: s, kind: kind, next: next, text: []byte(kind.begin)}
 }
 
 // Close lets another list begin.
-func (l *orderList) Close() error {
+func (l *list) Close() error {
 	if l.closed {
 		return nil
 	}
@@ -146,10 +152,11 @@ func (l *orderList) Close() error {
 	return nil
 }
 
-func (l *orderList) Read(p []byte) (n int, err error) {
+func (l *list) Read(p []byte) (n int, err error) {
 	defer func() {
 		if fault := recover(); fault != nil { // fasthttp would not log it
-			slog.Error("the list of all orders failed", "fault", fault, "stack", string(debug.Stack()), l.of)
+			slog.Error("a list for root failed", "list", l.kind.name, "fault", fault, "stack",
+				string(debug.Stack()), l.of)
 			n, err = 0, io.ErrUnexpectedEOF
 		}
 	}()
@@ -159,7 +166,7 @@ func (l *orderList) Read(p []byte) (n int, err error) {
 		}
 		if err := l.more(); err != nil && !errors.Is(err, io.EOF) {
 			if lists := l.server.brokenLists.Due(time.Now()); lists > 0 {
-				slog.Error("the list of all orders breaks off", "orders", l.items, "lists", lists,
+				slog.Error("a list for root breaks off", "list", l.kind.name, "items", l.items, "lists", lists,
 					"error", err, l.of)
 			}
 		}
@@ -171,7 +178,7 @@ func (l *orderList) Read(p []byte) (n int, err error) {
 }
 
 // more appends the next page to the text.
-func (l *orderList) more() error {
+func (l *list) more() error {
 	l.err = l.next(l)
 	if errors.Is(l.err, io.EOF) {
 		l.text = append(l.text, l.kind.end...)
@@ -180,7 +187,7 @@ func (l *orderList) more() error {
 }
 
 // begin begins the next item.
-func (l *orderList) begin() {
+func (l *list) begin() {
 	if l.items > 0 {
 		l.text = append(l.text, ',')
 	}
@@ -188,7 +195,7 @@ func (l *orderList) begin() {
 }
 
 // nextOrders appends the next page of orders.
-func (l *orderList) nextOrders(scan *redisx.OrderScan, details bool) error {
+func (l *list) nextOrders(scan *redisx.OrderScan, details bool) error {
 	page, err := scan.Next(context.Background())
 	for i := range page {
 		order := &page[i]

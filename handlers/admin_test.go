@@ -182,7 +182,7 @@ func testBrokenLists(t *testing.T, open opener) {
 		}
 	}
 	awaitNoLists(t, s)
-	if n := strings.Count(log.String(), "the list of all orders breaks off"); n != 1 {
+	if n := strings.Count(log.String(), `msg="a list for root breaks off" list=orders `); n != 1 {
 		t.Errorf("%d lines, want 1", n)
 	}
 	first, second := lists[0].Header.Get(requestIDHeader), lists[1].Header.Get(requestIDHeader)
@@ -209,13 +209,13 @@ func testListPanics(t *testing.T, open opener) {
 	}
 	awaitNoLists(t, s)
 	s.do(func() { s.cfg.Catalog = all })
-	list := s.newList(jsonList, nil)
+	list := s.newList(jsonList("log"), nil)
 	list.text, list.of = nil, slog.String("request_id", "a1b2")
 	log := capture(t)
 	if n, err := list.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("read %d, %v", n, err)
 	}
-	if line := log.String(); !strings.Contains(line, "the list of all orders failed") ||
+	if line := log.String(); !strings.Contains(line, `msg="a list for root failed" list=log `) ||
 		!strings.HasSuffix(line, " request_id=a1b2\n") {
 		t.Errorf("the log is %q", line)
 	}

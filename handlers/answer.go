@@ -17,9 +17,9 @@ type answer struct {
 	server   *Server
 	exchange *eventloop.Exchange // on the event loop, else nil
 
-	line    *counted   // of the table; nil for a request that none is for
-	counted bool       // the request
-	list    *orderList // that the reply consists of, or nil
+	line    *counted // of the table; nil for a request that none is for
+	counted bool     // the request
+	list    *list    // that the reply consists of, or nil
 	// What is added to a cart, of a food; 0 pieces for nothing.
 	food, pieces int64
 

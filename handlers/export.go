@@ -18,14 +18,13 @@ func (s *Server) exportOrders(ctx *fasthttp.RequestCtx, c call, format export.Fo
 		book.Prices = append(book.Prices, food.Price)
 	}
 	scan := s.cfg.Sale.ScanOrders()
-	kind := listKind{contentType: []byte(format.ContentType()), begin: string(book.AppendHead(nil))}
-	ctx.Response.Header.Set(fasthttp.HeaderContentDisposition,
-		fmt.Sprintf(`attachment; filename="orders-%s.%s"`, book.Sale, format))
-	s.streamList(ctx, c, kind, func(l *orderList) error { return l.nextRows(scan, book) })
+	kind := listKind{name: "orders", contentType: []byte(format.ContentType()),
+		file: fmt.Sprintf("orders-%s.%s", book.Sale, format), begin: string(book.AppendHead(nil))}
+	s.streamList(ctx, c, kind, func(l *list) error { return l.nextRows(scan, book) })
 }
 
 // nextRows appends the next page of orders, a line for each.
-func (l *orderList) nextRows(scan *redisx.OrderScan, book *export.Book) error {
+func (l *list) nextRows(scan *redisx.OrderScan, book *export.Book) error {
 	page, err := scan.Next(context.Background())
 	for i := range page {
 		l.text = book.Append(l.text, &page[i])

@@ -42,6 +42,29 @@ func testExportOrders(t *testing.T, open opener) {
 	awaitNoLists(t, s)
 }
 
+// A refusal or an outage is no file.
+func TestExportFails(t *testing.T) { onEngines(t, testExportFails) }
+
+func testExportFails(t *testing.T, open opener) {
+	server := redistest.New(t)
+	s := open(t, "unix", server.Socket)
+	check := func(status int, want string) {
+		t.Helper()
+		for _, format := range []string{"csv", "jsonl"} {
+			header := s.expect(t, rootUser, "GET", "/admin/orders?format="+format, "", status, want)
+			if file := header.Values("Content-Disposition"); len(file) > 0 {
+				t.Errorf("%d is the file %q", status, file)
+			}
+		}
+	}
+	s.lists.Add(listsMax)
+	check(429, tooMany)
+	s.lists.Add(-listsMax)
+	server.Kill(t)
+	check(503, unavailable)
+	awaitNoLists(t, s)
+}
+
 // A client of HTTP/1.0 is told the name of the file too.
 func TestExportForHTTP10(t *testing.T) { onBoth(t, testExportForHTTP10) }
 

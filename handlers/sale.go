@@ -157,6 +157,7 @@ func (m *member) time() (*time.Time, *failure) {
 		return nil, errMalformedJSON
 	}
 	t, err := time.Parse(time.RFC3339, string(text))
+	t = redisx.WholeMillisecond(t)
 	if err != nil || t.UnixMilli() <= 0 || t.UTC().Year() > yearMax {
 		return nil, errBadTimes
 	}

@@ -90,7 +90,7 @@ func TestChangeSale(t *testing.T) {
 		}
 		for _, bad := range []string{`{"opens_at":""}`, `{"opens_at":"2100-01-02 03:04:05Z"}`,
 			`{"closes_at":"2100-01-02T03:04:05"}`, `{"closes_at":"9999-12-31T23:59:59-23:59"}`,
-			`{"closes_at":"1960-01-02T03:04:05Z"}`,
+			`{"closes_at":"9999-12-31T23:59:59.9999Z"}`, `{"closes_at":"1960-01-02T03:04:05Z"}`,
 			`{"state":"scheduled","opens_at":"` + late + `","closes_at":"` + early + `"}`} {
 			s.expect(t, rootUser, "PUT", "/admin/sale", bad, 400, badTimes)
 		}
@@ -245,11 +245,11 @@ func TestSaleFollowsRedis(t *testing.T) {
 		}
 		_, body, _ = s.call(t, 0, "GET", "/sale", "")
 		if err := json.Unmarshal([]byte(body), &sale); err != nil || sale.State != "open" || sale.Orders != 1 ||
-			!sale.Opens.Equal(opens.Truncate(time.Millisecond)) {
+			!sale.Opens.Equal(redisx.WholeMillisecond(opens)) {
 			t.Errorf("%s, %v", body, err)
 		}
 		placed, err := s.cfg.Sale.Order(2)
-		if err != nil || placed.Placed.Before(opens.Truncate(time.Millisecond)) {
+		if err != nil || placed.Placed.Before(opens) {
 			t.Errorf("placed at %v, %v; the sale opened at %v", placed.Placed, err, opens)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 // listLog streams every change of the sale's state, times and stock, the oldest first.
 func (s *Server) listLog(ctx *fasthttp.RequestCtx, c call) {
 	scan := s.cfg.Sale.ScanLog()
-	s.streamList(ctx, c, jsonList, func(l *orderList) error {
+	s.streamList(ctx, c, jsonList("log"), func(l *list) error {
 		page, err := scan.Next(context.Background())
 		for i := range page {
 			l.begin()

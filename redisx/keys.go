@@ -26,12 +26,13 @@ import "strconv"
 //	                       feed, when it was placed (Unix ms)
 //	orders_<sale>  stream  user, items of each order that is not in     for ever    stream_open.lua,
 //	                       the ledger yet; only where one is kept                   order.lua, stream_done.lua
-//	restock_<sale>_<key>   string  "food:add:left": what a restock undera day       restock.lua
-//	                       that Idempotency-Key has become
+//	restock_<sale>_<key>
+//	               string  "food:add:left": what a restock under that  a day       restock.lua
+//	                       Idempotency-Key has become
 //	prices_<sale>  list    prices of an exported sale, see numbers.go   for ever    export.lua
 //	next_<sale>    list    stock of the sale that is being opened       until then  next_begin.lua, open.lua
 //
-// A sale that has ended, unless it was deleted; its log and its prices stay where they are:
+// A sale that has ended; its log and its prices stay where they are. Of a deleted one only the log stays:
 //
 //	sale_<sale>    hash    its marker                                   for ever    open.lua
 //	left_<sale>    hash    its stock                                    for ever    next_begin.lua

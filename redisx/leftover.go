@@ -17,8 +17,9 @@ import (
 // orders there would pass for the new sale's.
 var ErrLeftover = errors.New("redis holds keys of a sale, but not its key " + saleKey)
 
-// SaleKeys names all keys of a sale, for people who start the next one in the same Redis.
-const SaleKeys = "sale, stock_*, gate_*, log_*, orders_*, restock_*, o_* and c_*"
+// SaleKeys names what people delete who start another sale in a Redis that has lost one: the keys of the
+// current sale, and every log. What else is kept of sales that have ended (keys.go) can stay.
+const SaleKeys = "sale, stock_*, gate_*, log_*, orders_*, restock_*, next_*, o_* and c_*"
 
 // The search for leftovers is bounded, because Redis may hold any number of other keys. SCAN walks the
 // keys in the order of a hash, so what it has seen is a fair sample of the rest: where there are many

@@ -20,7 +20,7 @@ const (
 	LogStock  = "stock"
 )
 
-// LogEntry is a change of the sale in its log. Nothing ever leaves the log.
+// LogEntry is a change of the sale in its log. No server takes anything out of a log.
 type LogEntry struct {
 	At   time.Time // by the clock of Redis, to the millisecond
 	By   string    // "root", "terminal", or "clock" for what came at its time
@@ -44,7 +44,8 @@ type LogScan struct {
 // ScanLog starts a scan.
 func (s *Sale) ScanLog() *LogScan { return &LogScan{sale: s, from: "-"} }
 
-// Next returns the next entries, at least one, in their order; io.EOF after the last.
+// Next returns the next entries, at least one, in their order; io.EOF after the last. With an error it
+// returns those that can be read.
 func (l *LogScan) Next(ctx context.Context) ([]LogEntry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -70,7 +71,8 @@ func (l *LogScan) Next(ctx context.Context) ([]LogEntry, error) {
 
 // Changes returns what was logged of a sale since the call before, in its order, at most one page. For
 // another sale than the one before it begins with the first entry. Calls must not overlap. After
-// ErrUnavailable the next call returns what this one has missed.
+// ErrUnavailable the next call returns what this one has missed; another error is about entries that cannot
+// be read, and comes once, with those that can.
 func (f *Follower) Changes(sale string) ([]LogEntry, error) {
 	if f.logged != sale {
 		f.logged, f.from = sale, "-"
@@ -93,14 +95,17 @@ func behind(page []radix.StreamEntry) string {
 	return page[len(page)-1].ID.Next().String()
 }
 
+// parseLog returns the entries that can be read, and the error of the first one that cannot.
 func parseLog(page []radix.StreamEntry) (entries []LogEntry, err error) {
-	entries = make([]LogEntry, len(page))
-	for i, entry := range page {
-		if entries[i], err = parseLogEntry(entry); err != nil {
-			return nil, fmt.Errorf("entry %s of the log: %w", entry.ID, err)
+	for _, entry := range page {
+		switch e, wrong := parseLogEntry(entry); {
+		case wrong == nil:
+			entries = append(entries, e)
+		case err == nil:
+			err = fmt.Errorf("entry %s of the log: %w", entry.ID, wrong)
 		}
 	}
-	return entries, nil
+	return entries, err
 }
 
 func parseLogEntry(entry radix.StreamEntry) (LogEntry, error) {

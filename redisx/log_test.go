@@ -119,6 +119,15 @@ func TestFollowerChanges(t *testing.T) {
 			t.Errorf("the last change is %+v", last)
 		}
 		changes(s.ID(), 0)
+		for _, food := range []string{"x", "1"} {
+			raw(t, cfg, nil, "XADD", logPrefix+s.ID(), "*", "by", "root", "what", "stock", "food", food, "add", "1",
+				"before", "1", "after", "2")
+		}
+		entries, err := f.Changes(s.ID())
+		if err == nil || errors.Is(err, ErrUnavailable) || len(entries) != 1 || entries[0].Food != 1 {
+			t.Errorf("beside an entry that cannot be read: %+v, %v; want the other one", entries, err)
+		}
+		changes(s.ID(), 0)
 		raw(t, cfg, nil, "XADD", logPrefix+"next", "*", "by", "terminal", "what", "state", "before", "closed",
 			"after", "open")
 		if first := changes("next", 1)[0]; first.StateAfter != StateOpen {

@@ -58,7 +58,7 @@ type Next struct {
 	Catalog string // tells catalogues of foods apart
 	Stock   []int64
 	Times        // of the next sale
-	Delete  bool // the orders of the sale before; else they are kept under its id
+	Delete  bool // the orders of the sale before; else they are kept under its id. Its log always is
 	Force   bool // also where that sale is not closed, not wholly exported or not in the ledger
 }
 
@@ -220,7 +220,7 @@ func (t *turnover) step() error {
 		return nil
 	}
 	if t.delete {
-		if err := t.move([]string{pricesPrefix + t.before, logPrefix + t.before}, nil); err != nil {
+		if err := t.move([]string{pricesPrefix + t.before}, nil); err != nil {
 			return err
 		}
 	}

@@ -231,8 +231,13 @@ func TestOpenNextByForce(t *testing.T) {
 		}
 		var keys []string
 		raw(t, cfg, &keys, "KEYS", "*"+s.ID()+"*")
-		if !slices.Equal(keys, []string{"orders_" + s.ID()}) { // it goes away by itself
+		slices.Sort(keys)
+		// The log stays for ever. The stream goes away by itself.
+		if !slices.Equal(keys, []string{"log_" + s.ID(), "orders_" + s.ID()}) {
 			t.Errorf("keys of the deleted sale: %q", keys)
+		}
+		if n := rawString(t, cfg, "XLEN", "log_"+s.ID()); n != "2" { // opened, closed
+			t.Errorf("%s entries in its log, want 2", n)
 		}
 		after := joinSale(t, cfg, id, 3)
 		if err := after.addToCart(3, cartName(7), 2, 1); err != nil {
@@ -274,26 +279,6 @@ func TestServerJoinsLaterSale(t *testing.T) {
 		}
 		if _, err := Find(t.Context(), cfg, nextPrint, first); !errors.Is(err, ErrOtherSale) {
 			t.Errorf("Find of the first sale: %v, want ErrOtherSale", err)
-		}
-	})
-}
-
-// A writer of the ledger of a sale that has ended changes nothing of the next one.
-func TestFilledOfAnEndedSale(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 5, 5)
-		stream := openStream(t, cfg, s, "a")
-		next := nextOf(s.ID())
-		next.Force = true
-		if _, _, err := OpenNext(t.Context(), cfg, next); err != nil {
-			t.Fatal(err)
-		}
-		raw(t, cfg, nil, "HSET", saleKey, "ledger", "filling")
-		if err := stream.Filled(); !errors.Is(err, ErrSaleGone) || !stream.Filling() {
-			t.Errorf("filled: %v, want ErrSaleGone", err)
-		}
-		if ledger := rawString(t, cfg, "HGET", saleKey, "ledger"); ledger != "filling" {
-			t.Errorf("the ledger of the next sale is %s", ledger)
 		}
 	})
 }

@@ -194,12 +194,12 @@ func leftoverError(cfg Config, key string) error {
 	return fmt.Errorf("%w: %s at %s", ErrLeftover, key, cfg.Address)
 }
 
-// millisecondsOf is a time as open.lua reads it, "" for none.
+// millisecondsOf is a time as the scripts read it, "" for none.
 func millisecondsOf(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return strconv.FormatInt(t.UnixMilli(), 10)
+	return strconv.FormatInt(WholeMillisecond(t).UnixMilli(), 10)
 }
 
 // flag is a boolean as the scripts read it.

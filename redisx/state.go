@@ -3,7 +3,6 @@ package redisx
 import (
 	_ "embed" // the scripts
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/mediocregopher/radix/v4"
@@ -64,6 +63,12 @@ type Times struct {
 	OpensAt, ClosesAt time.Time
 }
 
+// WholeMillisecond is a time as a sale keeps it: the first whole millisecond that is not before t, so that
+// no sale opens early.
+func WholeMillisecond(t time.Time) time.Time {
+	return t.Add(time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
 // next returns the moment at which the state changes by the clock, the zero time where it does not.
 func (t *Turn) next() time.Time {
 	switch t.State {
@@ -116,7 +121,7 @@ func wantedTime(t *time.Time) string {
 	case t.IsZero():
 		return "0"
 	}
-	return strconv.FormatInt(t.UnixMilli(), 10)
+	return millisecondsOf(*t)
 }
 
 func (s *Sale) outcome(t *turned) (Turn, error) {

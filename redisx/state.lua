@@ -51,6 +51,8 @@ local function turn(marker, gate, log, id)
   sale.closed = found[5] or found[6] == CLOSED and found[3]
   sale.now = clock()
   sale.state = stateOf(sale, sale.now)
+  -- Other times alone do not open it again, whether its close was noted before or is noted now.
+  if sale.state == CLOSED then sale.closed = sale.closed or sale.closes_at end
   setGate(gate, sale)
   if found[6] ~= sale.state then
     if found[6] then

@@ -182,3 +182,23 @@ func TestTurnoverStepsAreBounded(t *testing.T) {
 		t.Errorf("%s orders are kept, want %d", n, orders)
 	}
 }
+
+// A writer of the ledger of a sale that has ended changes nothing of the next one.
+func TestFilledOfAnEndedSale(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := open(t, cfg, 5, 5)
+		stream := openStream(t, cfg, s, "a")
+		next := nextOf(s.ID())
+		next.Force = true
+		if _, _, err := OpenNext(t.Context(), cfg, next); err != nil {
+			t.Fatal(err)
+		}
+		raw(t, cfg, nil, "HSET", saleKey, "ledger", "filling")
+		if err := stream.Filled(); !errors.Is(err, ErrSaleGone) || !stream.Filling() {
+			t.Errorf("filled: %v, want ErrSaleGone", err)
+		}
+		if ledger := rawString(t, cfg, "HGET", saleKey, "ledger"); ledger != "filling" {
+			t.Errorf("the ledger of the next sale is %s", ledger)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"log/slog"
 
 	"flashsale/redisx"
@@ -9,8 +10,8 @@ import (
 // logChanges logs what was changed of a sale since the call before, wherever and by whomever.
 func logChanges(follower *redisx.Follower, sale string) {
 	changes, err := follower.Changes(sale)
-	if err != nil { // a Redis that is away is logged elsewhere
-		slog.Debug("the changes of the sale are not known", "error", err)
+	if err != nil && !errors.Is(err, redisx.ErrUnavailable) { // a Redis that is away is logged elsewhere
+		slog.Error("a change of the sale cannot be read", "sale", sale, "error", err)
 	}
 	for _, e := range changes {
 		log := slog.With("sale", sale, "by", e.By, "at", momentText(e.At))

@@ -9,6 +9,7 @@ import (
 	"flashsale/internal/logtest"
 	"flashsale/internal/polltest"
 	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
 
@@ -55,11 +56,21 @@ func TestChangesAreLogged(t *testing.T) {
 	if _, _, err := sale.Restock(redisx.Restock{By: "root", Food: 2, Add: 5}); err != nil {
 		t.Fatal(err)
 	}
+	note := pipeline.Command(nil, "XADD", "log_"+sale.ID(), "*", "by", "root", "what", "stock", "food", "x")
+	link, err := pipeline.Dial(t.Context(), store.redis.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer link.Close()
+	if err := link.Do(note, time.Second); err != nil {
+		t.Fatal(err)
+	}
 	logChanges(follower, sale.ID())
 	logChanges(follower, sale.ID())
 	for _, line := range []string{`before=open after=paused`, `by=terminal`, `closes_at=2100-01-02T03:04:05Z`,
 		`msg="the stock of a food has changed" sale=` + sale.ID() + ` by=root at=20`,
-		`food_id=2 before=1000 after=1005`} {
+		`food_id=2 before=1000 after=1005`,
+		`level=ERROR msg="a change of the sale cannot be read" sale=` + sale.ID() + ` error="entry `} {
 		if log.Count(line) != 1 {
 			t.Errorf("%q is logged %d times, want once:\n%s", line, log.Count(line), log)
 		}

@@ -119,15 +119,15 @@ func (s *supervisor) serveNext(ctx context.Context, found *redisx.Marker) error 
 		s.sale = before
 		return fmt.Errorf("cannot replace the workers: %w", err)
 	}
-	if err := s.followLedger(ctx); err != nil {
-		slog.Error("the next sale has no ledger here until a restart", "error", err)
-	}
+	s.followLedger()
 	if s.metrics != nil {
 		s.metrics.Follow(s.watchSale(), piecesOf(next.catalog))
 	}
 	s.serving.Store(&next.Sale)
-	if s.store.durable {
-		return s.folder.WriteSale(next.Sale, s.store.redis.Address)
+	if s.store.durable { // the sale is served, whether its id can be written or not
+		if err := s.folder.WriteSale(next.Sale, s.store.redis.Address); err != nil {
+			slog.Error("the data folder still names the sale before", "sale", next.Sale, "error", err)
+		}
 	}
 	return nil
 }
@@ -160,18 +160,13 @@ func (s *supervisor) openNext(ctx context.Context, found *redisx.Marker) (*openi
 }
 
 // followLedger has the room of the ledger write the orders of the sale that was taken over.
-func (s *supervisor) followLedger(ctx context.Context) error {
+func (s *supervisor) followLedger() {
 	if s.ledger == nil {
-		return nil
+		return
 	}
-	next, err := openLedger(ctx, s.database, s.sale, s.address())
-	if err != nil {
-		return err
-	}
-	s.ledger = next
-	s.writer.Store(next)
-	s.nextLedger <- next
-	return nil
+	s.ledger = s.ledger.Next(s.sale.Sale, prices(s.sale.catalog))
+	s.writer.Store(s.ledger)
+	s.nextLedger <- s.ledger
 }
 
 // keepLedger is the room of the ledger: it writes the orders of one sale after the other. That of a sale

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"flashsale/redisx"
 )
 
 // Flags are a program's flags. They come in groups, for the help; each has an environment name, numbers
@@ -90,7 +92,8 @@ func (f *Flags) Time(p *time.Duration, name string, value, least, most time.Dura
 	limit(f, p, name, least, most)
 }
 
-// Moment adds a flag for a moment with a zone, kept in UTC and whole milliseconds; empty is the zero time.
+// Moment adds a flag for a moment with a zone, kept in UTC and rounded up to a millisecond; empty is the
+// zero time.
 func (f *Flags) Moment(p *time.Time, name, usage string) {
 	text := new(string)
 	f.Text(text, name, "", usage)
@@ -103,7 +106,7 @@ func (f *Flags) Moment(p *time.Time, name, usage string) {
 			return fmt.Errorf("%s is %q; it must be a time with a zone, such as 2026-11-22T10:00:00+01:00",
 				f.source(name), *text)
 		}
-		*p = t.UTC().Truncate(time.Millisecond)
+		*p = redisx.WholeMillisecond(t.UTC())
 		return nil
 	})
 }

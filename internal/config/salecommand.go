@@ -113,7 +113,7 @@ func (c *SaleCommand) add(f *Flags) {
 func (c *SaleCommand) addNew(f *Flags) {
 	var keep bool
 	f.Switch(&keep, "keep", "keep the orders of the sale before under its id (default)")
-	f.Switch(&c.Delete, "delete", "delete them instead, with its log and its stock")
+	f.Switch(&c.Delete, "delete", "delete them instead, with its stock and its prices; its log stays")
 	f.Switch(&c.Force, "force", "also when the sale is not closed, its orders were not all exported "+
 		"since, or not all are in the database of -ledger")
 	f.show("opens-at", "closes-at")

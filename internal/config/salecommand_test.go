@@ -24,6 +24,7 @@ func TestParseSale(t *testing.T) {
 		{"status", SaleCommand{}},
 		{"open", SaleCommand{}},
 		{"open -at 2026-11-22T10:00:00+08:00", SaleCommand{At: at}},
+		{"open -at 2026-11-22T10:00:00.0001+08:00", SaleCommand{At: at.Add(time.Millisecond)}}, // rounded up
 		{"pause -data d", SaleCommand{}},
 		{"close -at 2026-11-22T02:00:00Z", SaleCommand{At: at}},
 		{"export", SaleCommand{Format: "csv"}},

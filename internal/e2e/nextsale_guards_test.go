@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -10,6 +11,29 @@ import (
 	"flashsale/internal/stand"
 	"flashsale/redisx/redistest"
 )
+
+// A data folder that cannot be written does not look like a takeover that has failed: the sale is served.
+func TestNextSaleIsServedBesideAFullDisk(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	args := []string{"-redis", redis.Socket, "-workers", "1"}
+	folder := t.TempDir()
+	s := setup{data: folder, args: args}.serve(t)
+	name := filepath.Join(folder, "sale")
+	stand.Must(t, os.Remove(name))
+	stand.Must(t, os.MkdirAll(filepath.Join(name, "in the way"), 0o700))
+	next := openNext(t, append([]string{"-force"}, args...)...)
+	awaitSale(t, s, next)
+	polltest.Until(t, "the takeover is logged", func() bool {
+		return s.Logged(t, "this server has taken over the next sale") == 1
+	})
+	if n := s.Logged(t, `level=ERROR msg="the data folder still names the sale before" sale=`+next); n != 1 {
+		t.Errorf("%d errors of the folder, want 1", n)
+	}
+	if n := s.Logged(t, "cannot take over the next sale"); n != 0 {
+		t.Errorf("the takeover fails %d times: %s", n, stand.ReadFile(t, s.Log))
+	}
+}
 
 // The next sale opens behind an export with every order, has none of the times of the last one, and no
 // server serves it that would take one user's token for another one's.

@@ -278,8 +278,8 @@ func TestBenchInNextSale(t *testing.T) {
 	saleDone(t, append([]string{"export"}, args...)...)
 	second := openNext(t, append([]string{"-delete"}, args...)...)
 	awaitSale(t, s, second)
-	if n := redis.Do(t, `EVAL "return #redis.call('KEYS', '*_`+first+`')" 0`); n != ":0" {
-		t.Errorf("%s keys of the deleted sale are there", n)
+	if n := redis.Do(t, `EVAL "return #redis.call('KEYS', '*_`+first+`')" 0`); n != ":1" {
+		t.Errorf("%s keys of the deleted sale are there, want its log", n)
 	}
 	saleRefused(t, 2, "redis keeps no such sale of the past: "+first, append([]string{"export", "-sale", first},
 		args...)...)

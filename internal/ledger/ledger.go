@@ -61,17 +61,29 @@ func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot name this server for the ledger: %w", err)
 	}
-	l := &Ledger{
-		cfg: cfg, book: book{sale: cfg.Sale, prices: cfg.Prices}, consumer: host + " " + cfg.Address,
-		takeOverIdle: takeOverIdle, takeOverEvery: takeOverEvery,
-		behindAfter: behindAfter, behindEvery: behindEvery, flushLimit: flushLimit,
-	}
+	l := newLedger(cfg, host+" "+cfg.Address)
 	stream, err := l.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	stream.Close()
 	return l, nil
+}
+
+func newLedger(cfg Config, consumer string) *Ledger {
+	return &Ledger{
+		cfg: cfg, book: book{sale: cfg.Sale, prices: cfg.Prices}, consumer: consumer,
+		takeOverIdle: takeOverIdle, takeOverEvery: takeOverEvery,
+		behindAfter: behindAfter, behindEvery: behindEvery, flushLimit: flushLimit,
+	}
+}
+
+// Next makes the writer of the sale that follows on this one's. Redis need not answer: Run switches that
+// sale's ledger on, and tries again until it can.
+func (l *Ledger) Next(sale string, prices []int64) *Ledger {
+	cfg := l.cfg
+	cfg.Sale, cfg.Prices = sale, prices
+	return newLedger(cfg, l.consumer)
 }
 
 func (l *Ledger) open(ctx context.Context) (*redisx.Stream, error) {

@@ -18,6 +18,13 @@ const nanoseconds = 1e9 // of a second
 // collector makes metrics of the figures of all workers, and of what the supervisor knows.
 type collector struct{ cfg func() *Config }
 
+// scrape is one collection: of one sale, also where the next one follows meanwhile.
+type scrape struct {
+	*Config
+	now time.Time
+	out chan<- prometheus.Metric
+}
+
 // Describe names all families.
 func (collector) Describe(out chan<- *prometheus.Desc) {
 	for _, f := range families {
@@ -27,28 +34,28 @@ func (collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect reads everything. It asks Redis meanwhile.
 func (c collector) Collect(out chan<- prometheus.Metric) {
+	s := scrape{c.cfg(), time.Now(), out}
 	var asking sync.WaitGroup
 	defer asking.Wait()
-	asking.Go(func() { c.sale(out) })
-	now := time.Now()
-	out <- buildInfo.value(1, c.cfg().Version, runtime.Version())
-	out <- saleInfo.value(1, c.cfg().Watch.ID())
-	out <- startTime.value(seconds(c.cfg().Started))
-	out <- clockTime.value(seconds(now))
+	asking.Go(s.sale)
+	out <- buildInfo.value(1, s.Version, runtime.Version())
+	out <- saleInfo.value(1, s.Watch.ID())
+	out <- startTime.value(seconds(s.Started))
+	out <- clockTime.value(seconds(s.now))
 	sum := newTotals()
-	for number := range c.cfg().Figures.Slots() {
-		sum.add(c.cfg().Figures.Counters(number))
-		c.worker(out, number)
+	for number := range s.Figures.Slots() {
+		sum.add(s.Figures.Counters(number))
+		s.worker(number)
 	}
 	sum.collect(out)
-	c.running(out, now)
-	c.rooms(out, now)
+	s.running()
+	s.rooms()
 }
 
 // worker makes the metrics of one slot.
-func (c collector) worker(out chan<- prometheus.Metric, number int) {
+func (s scrape) worker(number int) {
 	var open, openMax, watching, waiting, waitingMax int64
-	for _, g := range c.cfg().Figures.Running(number) {
+	for _, g := range s.Figures.Running(number) {
 		open += g.Connections.Value()
 		openMax = max(openMax, g.ConnectionsMax.Value())
 		watching += g.Viewers.Value()
@@ -56,60 +63,60 @@ func (c collector) worker(out chan<- prometheus.Metric, number int) {
 		waitingMax = max(waitingMax, g.QueueCallsMax.Value())
 	}
 	worker := strconv.Itoa(number)
-	out <- starts.count(c.cfg().Figures.Counters(number).Starts.Value(), worker)
-	out <- connections.value(float64(open), worker)
-	out <- connectionsMax.value(float64(openMax), worker)
-	out <- viewers.value(float64(watching), worker)
-	out <- queueCalls.value(float64(waiting), worker)
-	out <- queueMax.value(float64(waitingMax), worker)
+	s.out <- starts.count(s.Figures.Counters(number).Starts.Value(), worker)
+	s.out <- connections.value(float64(open), worker)
+	s.out <- connectionsMax.value(float64(openMax), worker)
+	s.out <- viewers.value(float64(watching), worker)
+	s.out <- queueCalls.value(float64(waiting), worker)
+	s.out <- queueMax.value(float64(waitingMax), worker)
 }
 
 // running counts the workers that run, and finds the one that is furthest behind.
-func (c collector) running(out chan<- prometheus.Metric, now time.Time) {
+func (s scrape) running() {
 	count, oldest := 0, int64(0)
-	for number := range c.cfg().Figures.Slots() {
-		for _, g := range c.cfg().Figures.Running(number) {
+	for number := range s.Figures.Slots() {
+		for _, g := range s.Figures.Running(number) {
 			count++
 			if read := g.StockRead.Value(); read > 0 && (oldest == 0 || read < oldest) {
 				oldest = read
 			}
 		}
 	}
-	out <- workers.value(float64(count))
+	s.out <- workers.value(float64(count))
 	if oldest > 0 {
-		out <- snapshotAge.value(age(time.Unix(0, oldest), now))
+		s.out <- snapshotAge.value(age(time.Unix(0, oldest), s.now))
 	}
 }
 
 // sale asks Redis. While it is away its figures are missing, and nothing else is asked of it.
-func (c collector) sale(out chan<- prometheus.Metric) {
+func (s scrape) sale() {
 	var found redisx.Snapshot
 	var unknown error
 	var asking sync.WaitGroup
-	asking.Go(func() { found, unknown = c.cfg().Watch.Look() }) // with the other question: one round trip
-	backlog, err := c.cfg().Watch.Ready()
+	asking.Go(func() { found, unknown = s.Watch.Look() }) // with the other question: one round trip
+	backlog, err := s.Watch.Ready()
 	asking.Wait()
 	if err != nil {
-		out <- redisUp.value(0)
+		s.out <- redisUp.value(0)
 		return
 	}
-	out <- redisUp.value(1)
+	s.out <- redisUp.value(1)
 	if backlog.Kept {
-		out <- ledgerLag.value(float64(backlog.Orders))
+		s.out <- ledgerLag.value(float64(backlog.Orders))
 	}
 	if unknown == nil {
-		c.snapshot(out, &found)
+		s.snapshot(&found)
 	}
-	if c.cfg().Replies != nil {
-		if n, err := c.cfg().Replies(); err == nil {
-			out <- vkWaiting.value(float64(n))
+	if s.Replies != nil {
+		if n, err := s.Replies(); err == nil {
+			s.out <- vkWaiting.value(float64(n))
 		}
 	}
 }
 
 // snapshot makes the metrics of the sale as Redis has it.
-func (c collector) snapshot(out chan<- prometheus.Metric, found *redisx.Snapshot) {
-	left, sold, gone := int64(0), c.cfg().Pieces, 0
+func (s scrape) snapshot(found *redisx.Snapshot) {
+	left, sold, gone := int64(0), s.Pieces, 0
 	for i, n := range found.Left {
 		left += n
 		sold += found.Restocked[i] - n
@@ -117,28 +124,28 @@ func (c collector) snapshot(out chan<- prometheus.Metric, found *redisx.Snapshot
 			gone++
 		}
 	}
-	out <- stockPieces.value(float64(left))
-	out <- piecesSold.value(float64(sold))
-	out <- soldOut.value(float64(gone))
-	out <- saleOrders.value(float64(found.Orders))
+	s.out <- stockPieces.value(float64(left))
+	s.out <- piecesSold.value(float64(sold))
+	s.out <- soldOut.value(float64(gone))
+	s.out <- saleOrders.value(float64(found.Orders))
 	for _, state := range redisx.States {
-		out <- saleState.value(flag(found.State == state), string(state))
+		s.out <- saleState.value(flag(found.State == state), string(state))
 	}
 }
 
 // rooms makes the metrics of what the supervisor runs.
-func (c collector) rooms(out chan<- prometheus.Metric, now time.Time) {
-	if c.cfg().Ledger != nil {
-		out <- ledgerUp.value(flag(c.cfg().Ledger()))
+func (s scrape) rooms() {
+	if s.Ledger != nil {
+		s.out <- ledgerUp.value(flag(s.Ledger()))
 	}
-	if c.cfg().Blocklist != nil {
-		if n, imported, ok := c.cfg().Blocklist(); ok {
-			out <- documents.count(n)
-			out <- blocklistAge.value(age(imported, now))
+	if s.Blocklist != nil {
+		if n, imported, ok := s.Blocklist(); ok {
+			s.out <- documents.count(n)
+			s.out <- blocklistAge.value(age(imported, s.now))
 		}
 	}
-	if c.cfg().Certificate != nil {
-		out <- certificateEnd.value(seconds(c.cfg().Certificate()))
+	if s.Certificate != nil {
+		s.out <- certificateEnd.value(seconds(s.Certificate()))
 	}
 }
 

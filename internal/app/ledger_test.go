@@ -1,0 +1,65 @@
+package app
+
+import (
+	"context"
+	"testing"
+
+	"flashsale/internal/datafolder"
+	"flashsale/internal/ledger"
+	"flashsale/internal/logtest"
+	"flashsale/internal/polltest"
+	"flashsale/redisx"
+	"flashsale/redisx/redistest"
+)
+
+// The writer of the ledger goes on to the next sale, also where Redis refuses that at first.
+func TestLedgerFollows(t *testing.T) {
+	log := logtest.Capture(t)
+	server := redistest.New(t)
+	cfg := settings(t, "-redis", server.Socket, "-foods", "2", "-users", "3")
+	folder, err := datafolder.Open(cfg.DataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &supervisor{cfg: cfg, nextLedger: make(chan *ledger.Ledger, 1)}
+	if s.store, err = startStore(t.Context(), cfg, folder); err != nil {
+		t.Fatal(err)
+	}
+	if s.sale, err = openSale(t.Context(), cfg, folder, s.store); err != nil {
+		t.Fatal(err)
+	}
+	if s.database, err = ledger.NewDatabase("nobody@tcp(127.0.0.1:1)/none"); err != nil {
+		t.Fatal(err)
+	}
+	defer s.database.Close()
+	if s.ledger, err = openLedger(t.Context(), s.database, s.sale, "here"); err != nil {
+		t.Fatal(err)
+	}
+	s.writer.Store(s.ledger)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- s.keepLedger(ctx) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	server.Flush(t)
+	opened, err := redisx.Open(t.Context(), s.store.redis, firstStock(s.sale.catalog))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.sale.Sale = opened.Sale
+	server.Do(t, "SET orders_"+opened.Sale+" x")
+	s.followLedger()
+	polltest.Until(t, "the refusal is logged", func() bool { return log.Count("WRONGTYPE") == 1 })
+	if s.writer.Load().Up() {
+		t.Error("orders get into the database")
+	}
+	server.Do(t, "DEL orders_"+opened.Sale)
+	polltest.Until(t, "the next sale keeps a ledger", func() bool {
+		backlog, err := redisx.ReadBacklog(t.Context(), s.store.redis, opened.Sale)
+		return err == nil && backlog.Kept
+	})
+}
