@@ -32,6 +32,7 @@ type Link struct {
 	socket   net.Conn     // below it
 	deadline atomic.Int64 // Unix nanoseconds
 	broken   atomic.Pointer[error]
+	replies  replies // of the batch under way
 }
 
 // Dial connects within the Timeout of the Config, and logs in.
@@ -42,6 +43,7 @@ func dial(ctx context.Context, cfg Config, fieldsMax int) (*Link, error) {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()
 	l := &Link{}
+	l.replies.link = l
 	l.deadline.Store(time.Now().Add(cfg.Timeout).UnixNano())
 	var err error
 	l.conn, err = radix.Dialer{
@@ -86,7 +88,8 @@ func (l *Link) Close() { l.conn.Close() }
 // roundTrip sends the batch and reads its replies. After an error the link must be closed.
 func (l *Link) roundTrip(b *batch, deadline time.Time) error {
 	l.deadline.Store(deadline.UnixNano())
-	err := l.conn.EncodeDecode(context.Background(), b, &replies{b, l})
+	l.replies.batch = b
+	err := l.conn.EncodeDecode(context.Background(), b, &l.replies)
 	switch broken := l.broken.Load(); {
 	case err != nil && broken != nil: // radix may return no more than that it has closed the connection
 		return *broken
