@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { withTap } from "./cart.js";
 import { nextChange, now, stateOf } from "./clock.js";
 import { announce, byId, make, setText, tell } from "./dom.js";
+import { build, foods, priceOf, showStock, start as startFoods, stockOf } from "./foods.js";
 import { count as plural, number, span, time } from "./format.js";
 import { tellError } from "./messages.js";
 import { known, onChange } from "./store.js";
@@ -13,7 +14,6 @@ const cartAge = 20 * 60_000; // ms until a cart is made anew, before the server 
 const renewPause = 10_000; // ms between tries to do so
 const orderTexts = { scheduled: "Not open yet", paused: "Paused", closed: "Closed" };
 
-let foods = []; // {id, price, stock, row, ...} by id
 let order = null; // the user's own
 let saleShown = ""; // id
 let taps = []; // {food, count}: changes of the cart that the server has not confirmed, the oldest first
@@ -29,9 +29,8 @@ const countOf = (food) => cart().find((item) => item.food === food)?.count ?? 0;
 const message = () => byId("buy-message");
 
 export function start() {
+  startFoods();
   byId("order").addEventListener("click", placeOrder);
-  byId("food-filter").addEventListener("input", filter);
-  byId("food-available").addEventListener("change", filter);
   byId("foods").addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (button?.dataset.food) {
@@ -54,6 +53,7 @@ export function start() {
       show();
     } else {
       showStock();
+      showCart();
     }
   });
 }
@@ -79,7 +79,6 @@ export async function show() {
   byId("buy-shop").hidden = api.session === null;
   if (!api.session || byId("view-buy").hidden) {
     order = null;
-    foods = [];
     tell(message(), "", "");
     return;
   }
@@ -91,6 +90,7 @@ export async function show() {
     if (login === api.session && sale === saleShown) {
       order = orders.find(({ id }) => id.startsWith(sale)) ?? null; // a worker that ends may still tell the last one
       build(list);
+      showCart();
       if (loadFailed) {
         tell(message(), "", "");
       }
@@ -103,63 +103,13 @@ export async function show() {
   }
 }
 
-// build makes the list of foods, unless it is there: the keyboard's focus may be in it.
-function build(list) {
-  const same = ({ id, price }, i) => id === foods[i].id && price === foods[i].price;
-  if (list.length === foods.length && list.every(same)) {
-    showStock();
-    return;
-  }
-  foods = list.map((food) => {
-    const stock = make("span", { class: "muted stock" });
-    const less = make("button", { type: "button", "data-food": food.id, "data-count": -1,
-      "aria-label": `Take a piece of food ${food.id} out of the cart` }, "−");
-    const more = make("button", { type: "button", "data-food": food.id, "data-count": 1,
-      "aria-label": `Add a piece of food ${food.id} to the cart` }, "+");
-    const count = make("output", {}, "0");
-    const row = make("li", { "data-food": food.id },
-      make("div", { class: "what" }, make("strong", {}, `Food ${food.id}`), stock),
-      make("span", { class: "price" }, number(food.price), make("small", { class: "muted" }, "each")),
-      make("div", { class: "stepper" }, less, count, more));
-    return { ...food, row, stockText: stock, less, more, countText: count };
-  });
-  byId("foods").replaceChildren(...foods.map(({ row }) => row));
-  showStock();
-}
-
-// showStock shows the stock by the stream, which is newer than the list; prices do not change.
-function showStock() {
-  for (const food of foods) {
-    food.stock = known.left[food.id - 1] ?? food.stock;
-    setText(food.stockText, food.stock > 0 ? `${number(food.stock)} left` : "sold out");
-    food.row.classList.toggle("gone", food.stock <= 0);
-  }
-  showCart();
-  if (byId("food-available").checked) {
-    filter();
-  }
-}
-
-function filter() {
-  const wanted = byId("food-filter").value.trim();
-  const available = byId("food-available").checked;
-  let shown = 0;
-  for (const food of foods) {
-    const fits = (wanted === "" || String(food.id).startsWith(wanted)) && (!available || food.stock > 0);
-    food.row.hidden = !fits;
-    shown += fits;
-  }
-  byId("no-foods").hidden = shown > 0;
-}
-
-const priceOf = (food) => foods[food - 1]?.price ?? 0;
 const line = (food, count, note = "") => make("li", {},
   make("span", {}, `${count} × food ${food}`, make("strong", { class: "lack" }, note)),
   make("b", {}, number(count * priceOf(food))));
 
 // lack tells why pieces in the cart cannot be had.
 function lack(food, count) {
-  const stock = foods[food - 1]?.stock ?? count;
+  const stock = stockOf(food) ?? count;
   return stock >= count ? "" : stock > 0 ? ` only ${number(stock)} left` : " sold out";
 }
 
