@@ -2,7 +2,11 @@
 
 package web_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
 
 // module runs statements with the exports of a module of the page, and returns what they return, as JSON.
 func (p *tab) module(name, statements string) string {
@@ -13,7 +17,7 @@ func (p *tab) module(name, statements string) string {
 
 // modules runs the parts of the page that have logic of their own, where they run: in a browser.
 func modules(t *testing.T, s *shop) {
-	p := open(t, s.Address, "live")
+	p := open(t, s.Address, "live", timeZone("Europe/Berlin"))
 	for _, test := range []struct{ name, module, statements, want string }{
 		{"a stream is the same in any pieces", "sse", `
 			const text = ": hello\r\nretry: 250\nid: 7\nevent: sale\ndata: {\"a\":1}\n\n" +
@@ -36,7 +40,8 @@ func modules(t *testing.T, s *shop) {
 		{"latencies keep their width", "format", `return [0.04, 9.94, 12.3, 999.6, 12345, null].map(m.latency);`,
 			`["0.0 ms","9.9 ms","12 ms","1,000 ms","12 s","–"]`},
 		{"a local time goes there and back", "format", `
-			return m.fromLocalInput(m.localInput("2026-11-22T10:00:05.000Z"));`, `"2026-11-22T10:00:05.000Z"`},
+			const text = m.localInput("2026-11-22T10:00:05.000Z");
+			return [text, m.fromLocalInput(text)];`, `["2026-11-22T11:00:05","2026-11-22T10:00:05.000Z"]`},
 		{"no time is none", "format", `return [m.localInput(null), m.fromLocalInput("")];`, `["",null]`},
 		{"a sale opens and closes by the clock", "clock", `
 			const sale = { state: "scheduled", opens_at: "2026-01-01T10:00:00Z", closes_at: "2026-01-01T11:00:00Z" };
@@ -114,5 +119,50 @@ func paceIsKeptBySeconds(t *testing.T, s *shop) {
 		`"[[\"FOOD_OUT_OF_STOCK\",9],[\"CART_EMPTY\",3]]"],600,300,600,[]]`
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)
+	}
+	lostLink(t, p)
+}
+
+// A server that has gone is not asked for the state by all viewers at once. What is told of a lost stream
+// may begin it again: there is one attempt then.
+func lostLink(t *testing.T, p *tab) {
+	t.Helper()
+	p.run(chromedp.Navigate(p.base + "sale")) // modules without the page, and a time of the test
+	got := p.js(`const [store, { Stream }] = [await import("/web/store.js"), await import("/web/sse.js")];
+		const timers = new Map(), sales = []; // when GET /sale was asked
+		let id = 0, clock = 0;
+		performance.now = () => clock;
+		window.setTimeout = (does, ms) => timers.set(++id, { does, ms, at: clock + ms }) && id;
+		window.clearTimeout = (timer) => timers.delete(timer);
+		let reply = () => Promise.reject(new TypeError("no server"));
+		window.fetch = (path) => {
+			if (path === "/sale") sales.push(clock);
+			return reply();
+		};
+		const settle = () => new Promise((done) => {
+			const channel = new MessageChannel();
+			channel.port1.onmessage = done;
+			channel.port2.postMessage(0);
+		});
+		const next = async () => {
+			const [timer, { does, at }] = [...timers].reduce((a, b) => (b[1].at < a[1].at ? b : a));
+			timers.delete(timer);
+			clock = at;
+			does();
+			await settle();
+		};
+		const stream = store.follow();
+		await settle();
+		while (clock < 20000) await next();
+		stream.stop();
+		timers.clear();
+		const again = new Stream("/live", () => ({}), () => {}, (state) => state === "lost" && again.start());
+		const never = new Promise(() => {});
+		reply = () => { reply = () => never; return Promise.resolve(new Response("", { status: 401 })); };
+		again.start();
+		await settle();
+		return [sales.some((at) => at < 3000), sales.length > 0, [...timers.values()].map(({ ms }) => ms)];`)
+	if want := "false,true,40000"; got != want {
+		t.Errorf("GET /sale within 3 s, GET /sale later, timers: %s, want %s", got, want)
 	}
 }

@@ -6,6 +6,7 @@ import { Stream } from "./sse.js";
 
 const historySeconds = 600;
 const refusedSeconds = 60;
+const patience = 3000; // ms; workers that are replaced, or a moment without network, alarm no viewer
 
 export const known = {
   sale: null, // the body of GET /sale
@@ -110,6 +111,11 @@ export function keepTime() {
   }, 10_000 + Math.random() * 5_000);
 }
 
+// isAway reports whether the link is lost for a moment only, so far.
+export const isAway = () => known.link === "lost" && performance.now() - known.lostAt < patience;
+
+// linkChanged has the state read while there is no stream, but not at once: all viewers of a server that has just
+// gone would come back together.
 function linkChanged(link, delay = 0, status = 0) {
   if (link === "lost" && known.link !== "lost") {
     known.lostAt = performance.now();
@@ -117,9 +123,9 @@ function linkChanged(link, delay = 0, status = 0) {
   known.link = status === 404 ? "off" : link;
   known.retryAt = performance.now() + delay;
   if (status === 401) {
-    logOut(); // root's token has expired
-  } else if (link === "lost") {
-    readSale();
+    logOut("expired"); // root's token
+  } else if (link === "lost" && !isAway()) {
+    setTimeout(readSale, Math.random() * delay);
   }
   changed();
 }
