@@ -6,8 +6,19 @@ import { known } from "./store.js";
 
 export let foods = []; // {id, price, stock, row, less, more, countText} by id
 
-export const priceOf = (food) => foods[food - 1]?.price ?? 0;
-export const stockOf = (food) => foods[food - 1]?.stock;
+const priceOf = (food) => foods[food - 1]?.price ?? 0;
+export const totalOf = (items) => items.reduce((sum, { food, count }) => sum + count * priceOf(food), 0);
+
+// line is a line of a cart or of a receipt.
+export const line = (food, count, note = "") => make("li", {},
+  make("span", {}, `${count} × food ${food}`, make("strong", { class: "lack" }, note)),
+  make("b", {}, number(count * priceOf(food))));
+
+// lack tells why pieces in the cart cannot be had.
+export function lack(food, count) {
+  const stock = foods[food - 1]?.stock ?? count;
+  return stock >= count ? "" : stock > 0 ? ` only ${number(stock)} left` : " sold out";
+}
 
 export function start() {
   byId("food-filter").addEventListener("input", filter);
