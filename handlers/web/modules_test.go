@@ -99,10 +99,19 @@ func modules(t *testing.T, s *shop) {
 	}
 }
 
-// A second that comes twice after a reconnect counts once, and one that is missing has no value.
+// A second that comes twice after a reconnect counts once, and one that is missing has no value. A state of
+// before a change does not take its place.
 func paceIsKeptBySeconds(t *testing.T, s *shop) {
 	p := open(t, s.Address, "live")
+	p.until("the sale", `document.getElementById("sale-id").textContent !== "…"`)
 	got := p.module("store", `
+		const before = m.known.sale, now = Date.parse(before.now);
+		const told = (ms, orders) => {
+			m.takeSale({ ...before, now: new Date(now + 1e6 + ms).toISOString(), orders });
+			return m.known.sale.orders;
+		};
+		const sales = [told(0, 7), told(-1, 6), told(-4999, 5), told(1, 8), told(-5000, 4)];
+		m.takeSale(before);
 		const follow = { history: { from: 100, orders: [1, 2, 3] } };
 		const pace = (t, orders, refused = {}) =>
 			m.take({ event: "pace", data: JSON.stringify({ t, orders, refused }) });
@@ -114,8 +123,9 @@ func paceIsKeptBySeconds(t *testing.T, s *shop) {
 		pace(105, 7, { CART_EMPTY: 1, FOOD_OUT_OF_STOCK: 9 });
 		const short = [m.known.seconds, m.known.orders, m.refusedByCode()].map((x) => JSON.stringify(x));
 		for (let t = 106; t < 900; t++) pace(t, 1);
-		return [short, m.known.seconds.length, m.known.seconds[0], m.known.orders.length, m.refusedByCode()];`)
-	const want = `[["[100,101,102,103,104,105]","[1,2,3,5,null,7]",` +
+		return [sales, short, m.known.seconds.length, m.known.seconds[0], m.known.orders.length,
+			m.refusedByCode()];`)
+	const want = `[[7,7,7,8,4],["[100,101,102,103,104,105]","[1,2,3,5,null,7]",` +
 		`"[[\"FOOD_OUT_OF_STOCK\",9],[\"CART_EMPTY\",3]]"],600,300,600,[]]`
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)

@@ -6,6 +6,7 @@ import { Stream } from "./sse.js";
 
 const historySeconds = 600;
 const refusedSeconds = 60;
+const oldMax = 5000; // ms
 const patience = 3000; // ms; workers that are replaced, or a moment without network, alarm no viewer
 
 export const known = {
@@ -39,8 +40,14 @@ function changed() {
   }
 }
 
+// takeSale takes the state of the sale. A worker may tell one of before a change that another has made: what is a
+// little older than what is known is not taken. What is much older was told by another clock.
 export function takeSale(sale) {
   learn(sale.now);
+  const age = Date.parse(known.sale?.now) - Date.parse(sale.now);
+  if (known.sale?.id === sale.id && age > 0 && age < oldMax) {
+    return;
+  }
   if (known.sale?.id !== sale.id) {
     known.full = []; // the next sale may have other foods
     known.saleFrom = known.sale ? Math.floor(now() / 1000) : 0;
