@@ -215,6 +215,13 @@ func (p *tab) confirm() {
 	p.click("#confirm[open] #confirm-yes")
 }
 
+// setTime sets a field of a time as a person does, by the browser's own time.
+func (p *tab) setTime(id, local string) {
+	p.t.Helper()
+	p.js(fmt.Sprintf(`const input = document.getElementById(%q); input.value = %q;
+		input.dispatchEvent(new Event("input", { bubbles: true }));`, id, local))
+}
+
 // view goes to another view.
 func (p *tab) view(name string) {
 	p.t.Helper()

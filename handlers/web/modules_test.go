@@ -5,6 +5,8 @@ package web_test
 import (
 	"slices"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 // module runs statements with the exports of a module of the page, and returns what they return, as JSON.
@@ -25,7 +27,8 @@ var wordTests = []moduleTest{
 	{"latencies keep their width", "format", `return [0.04, 9.94, 12.3, 999.6, 12345, null].map(m.latency);`,
 		`["0.0 ms","9.9 ms","12 ms","1,000 ms","12 s","–"]`},
 	{"a local time goes there and back", "format", `
-		return m.fromLocalInput(m.localInput("2026-11-22T10:00:05.000Z"));`, `"2026-11-22T10:00:05.000Z"`},
+		const text = m.localInput("2026-11-22T10:00:05.000Z");
+		return [text, m.fromLocalInput(text)];`, `["2026-11-22T11:00:05","2026-11-22T10:00:05.000Z"]`},
 	{"no time is none", "format", `return [m.localInput(null), m.fromLocalInput("")];`, `["",null]`},
 	{"a sale opens and closes by the clock", "clock", `
 		const sale = { state: "scheduled", opens_at: "2026-01-01T10:00:00Z", closes_at: "2026-01-01T11:00:00Z" };
@@ -108,7 +111,7 @@ var stateTests = []moduleTest{
 
 // modules runs the parts of the page that have logic of their own, where they run: in a browser.
 func modules(t *testing.T, s *shop) {
-	p := open(t, s.Address, "live")
+	p := open(t, s.Address, "live", timeZone("Europe/Berlin"))
 	for _, test := range slices.Concat(stateTests, wordTests) {
 		if got := p.module(test.module, test.statements); got != test.want {
 			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
@@ -116,10 +119,19 @@ func modules(t *testing.T, s *shop) {
 	}
 }
 
-// A second that comes twice after a reconnect counts once, and one that is missing has no value.
+// A second that comes twice after a reconnect counts once, and one that is missing has no value. A state of
+// before a change does not take its place.
 func paceIsKeptBySeconds(t *testing.T, s *shop) {
 	p := open(t, s.Address, "live")
+	p.until("the sale", `document.getElementById("sale-id").textContent !== "…"`)
 	got := p.module("store", `
+		const before = m.known.sale, now = Date.parse(before.now);
+		const told = (ms, orders) => {
+			m.takeSale({ ...before, now: new Date(now + 1e6 + ms).toISOString(), orders });
+			return m.known.sale.orders;
+		};
+		const sales = [told(0, 7), told(-1, 6), told(-4999, 5), told(1, 8), told(-5000, 4)];
+		m.takeSale(before);
 		const follow = { history: { from: 100, orders: [1, 2, 3] } };
 		const pace = (t, orders, refused = {}) =>
 			m.take({ event: "pace", data: JSON.stringify({ t, orders, refused }) });
@@ -131,10 +143,56 @@ func paceIsKeptBySeconds(t *testing.T, s *shop) {
 		pace(105, 7, { CART_EMPTY: 1, FOOD_OUT_OF_STOCK: 9 });
 		const short = [m.known.seconds, m.known.orders, m.refusedByCode()].map((x) => JSON.stringify(x));
 		for (let t = 106; t < 900; t++) pace(t, 1);
-		return [short, m.known.seconds.length, m.known.seconds[0], m.known.orders.length, m.refusedByCode()];`)
-	const want = `[["[100,101,102,103,104,105]","[1,2,3,5,null,7]",` +
+		return [sales, short, m.known.seconds.length, m.known.seconds[0], m.known.orders.length,
+			m.refusedByCode()];`)
+	const want = `[[7,7,7,8,4],["[100,101,102,103,104,105]","[1,2,3,5,null,7]",` +
 		`"[[\"FOOD_OUT_OF_STOCK\",9],[\"CART_EMPTY\",3]]"],600,300,600,[]]`
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)
+	}
+	lostLink(t, p)
+}
+
+// A server that has gone is not asked for the state by all viewers at once. What is told of a lost stream
+// may begin it again: there is one attempt then.
+func lostLink(t *testing.T, p *tab) {
+	t.Helper()
+	p.run(chromedp.Navigate(p.base + "sale")) // modules without the page, and a time of the test
+	got := p.js(`const [store, { Stream }] = [await import("/web/store.js"), await import("/web/sse.js")];
+		const timers = new Map(), sales = []; // when GET /sale was asked
+		let id = 0, clock = 0;
+		performance.now = () => clock;
+		window.setTimeout = (does, ms) => timers.set(++id, { does, ms, at: clock + ms }) && id;
+		window.clearTimeout = (timer) => timers.delete(timer);
+		let reply = () => Promise.reject(new TypeError("no server"));
+		window.fetch = (path) => {
+			if (path === "/sale") sales.push(clock);
+			return reply();
+		};
+		const settle = () => new Promise((done) => {
+			const channel = new MessageChannel();
+			channel.port1.onmessage = done;
+			channel.port2.postMessage(0);
+		});
+		const next = async () => {
+			const [timer, { does, at }] = [...timers].reduce((a, b) => (b[1].at < a[1].at ? b : a));
+			timers.delete(timer);
+			clock = at;
+			does();
+			await settle();
+		};
+		const stream = store.follow();
+		await settle();
+		while (clock < 20000) await next();
+		stream.stop();
+		timers.clear();
+		const again = new Stream("/live", () => ({}), () => {}, (state) => state === "lost" && again.start());
+		const never = new Promise(() => {});
+		reply = () => { reply = () => never; return Promise.resolve(new Response("", { status: 401 })); };
+		again.start();
+		await settle();
+		return [sales.some((at) => at < 3000), sales.length > 0, [...timers.values()].map(({ ms }) => ms)];`)
+	if want := "false,true,40000"; got != want {
+		t.Errorf("GET /sale within 3 s, GET /sale later, timers: %s, want %s", got, want)
 	}
 }

@@ -43,8 +43,7 @@ func TestNextSaleOnPage(t *testing.T) {
 	ordered.untilText("buy-message", "Your order is placed.")
 	root := open(t, s.Address, "live")
 	root.logIn("root", rootPassword)
-	root.js(`const input = document.getElementById("closes-at");
-		input.value = "2040-01-01T10:00:00"; input.dispatchEvent(new Event("input", { bubbles: true }));`)
+	root.setTime("closes-at", "2040-01-01T10:00:00")
 	root.click("#times .primary")
 	root.untilText("confirm-text", "Sale "+first)
 	s.sale(t, "pause")

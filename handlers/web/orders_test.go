@@ -4,6 +4,7 @@ package web_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"flashsale/internal/stand"
@@ -50,6 +51,44 @@ func TestRootReadsOrders(t *testing.T) {
 		p.js(fmt.Sprintf(`document.querySelector('input[name=range][value="%s"]').click()`, last))
 		p.untilText("traffic-state", "in steps of")
 	}
+	s.nothingStays(t, p)
+}
+
+// nothingStays has root log out while an export is being read. What root has seen is gone then, and nothing
+// is saved.
+func (s *shop) nothingStays(t *testing.T, p *tab) {
+	t.Helper()
+	p.view("live")
+	p.until("the keys that are hit most", `document.querySelectorAll("#top-keys li").length > 0`)
+	p.view("operate")
+	p.js(`window.saved = []; window.ends = 0;
+		HTMLAnchorElement.prototype.click = function () { saved.push(this.download); };
+		const send = window.fetch;
+		window.fetch = async (path, options) => !path.startsWith("/admin/orders") ? send(path, options) :
+			new Response(new ReadableStream({ cancel() { ends++; }, start(c) {
+				window.stream = c;
+				c.enqueue(new TextEncoder().encode("a,b"));
+			} }));`)
+	p.click("#export-csv")
+	p.untilText("export-state", "3 bytes…")
+	p.js(`const { known, takeSale } = await import("/web/store.js");
+		takeSale({ ...known.sale, id: "later" });
+		stream.close();`)
+	p.until("a file", "saved.length === 1")
+	if name := p.js("return saved"); name != "orders-"+s.Sale(t)+".csv" {
+		t.Errorf("the file of a sale that was over at its end is %s", name)
+	}
+	p.click("#export-jsonl")
+	p.untilText("export-state", "3 bytes…")
+	p.click("#log-out")
+	p.until("the end of the export", "ends === 1")
+	left := p.js(`const texts = "#export-state:not(:empty), #operate-message:not(:empty)";
+		const lists = "tbody tr, #top-keys li, #traffic-top li, #traffic-keys option";
+		return [...document.querySelectorAll(lists + "," + texts)].map((e) => e.textContent).join("\n") +
+			saved.slice(1)`)
+	if left != "" {
+		t.Errorf("after logging out the page still holds\n%s", left)
+	}
 }
 
 // A hundred thousand orders are read while the page goes on, shown a page at a time, and searched.
@@ -75,8 +114,13 @@ func TestManyOrders(t *testing.T) {
 	if newest != fmt.Sprint(orders+1) {
 		t.Errorf("the first order is that of user %s, not the newest", newest)
 	}
-	p.fill("orders-find", "77777")
-	p.untilText("orders-page", "Page 1 of 1")
+	for _, wanted := range []string{"77777", "7", s.Sale(t) + "-17"} {
+		p.fill("orders-find", wanted)
+		user := wanted[strings.Index(wanted, "-")+1:]
+		p.until("the order of user "+user+" alone", fmt.Sprintf(`(() => {
+			const rows = document.querySelectorAll("#orders-table tbody tr");
+			return rows.length === 1 && rows[0].cells[1].textContent === %q; })()`, user))
+	}
 	p.js(`document.getElementById("orders-load").click();
 		await new Promise((resolve) => { setTimeout(resolve); });
 		document.getElementById("orders-stop").click();`)

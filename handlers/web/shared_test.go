@@ -3,6 +3,7 @@
 package web_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -18,13 +19,15 @@ func TestPage(t *testing.T) {
 		name string
 		run  func(*testing.T, *shop)
 	}{{"modules", modules}, {"pace", paceIsKeptBySeconds}, {"repeat", orderIsRepeated},
-		{"taps", tapsAreKept}, {"cart", orderIsWhatIsShown}, {"refusals", refusalsInWords},
+		{"taps", tapsAreKept}, {"cart", orderIsWhatIsShown}, {"refusals", refusalsInWords}, {"ends", loginsEnd},
 		{"theme", themeIsChosen}, {"figures", figuresFit}, {"keyboard", keyboard}} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s) })
 	}
 }
 
-// An order that gets a 503, though it was placed, is asked for again under the same key.
+// An order that gets a 503, though it was placed, is asked for again under the same key. Once it is placed
+// it is shown: also where its details cannot be read, and where an answer of before comes later. What is
+// read for a login that is gone is not shown.
 func orderIsRepeated(t *testing.T, s *shop) {
 	p := open(t, s.Address, "buy")
 	p.logIn("user9", "pass9")
@@ -33,15 +36,47 @@ func orderIsRepeated(t *testing.T, s *shop) {
 	p.js(`const send = window.fetch; window.keys = [];
 		window.fetch = async (path, options) => {
 			const reply = await send(path, options);
+			if (path.startsWith("/orders?")) return window.read(reply);
 			if (path !== "/orders" || options.method !== "POST") return reply;
 			window.keys.push(options.headers["Idempotency-Key"]);
 			if (window.keys.length === 1) throw new TypeError("no answer");
-			return window.keys.length === 2 ?
-				new Response('{"code":"SERVICE_UNAVAILABLE","message":"服务繁忙"}', { status: 503 }) : reply;
-		};`)
+			return window.keys.length === 2 ? window.busy() : reply;
+		};
+		window.busy = () => new Response('{"code":"SERVICE_UNAVAILABLE","message":"服务繁忙"}', { status: 503 });
+		window.hold = async (reply) => {
+			const list = await reply.json();
+			await new Promise((go) => { window.go = go; });
+			return { ok: true, status: 200, json: async () => { window.taken = true; return list; } };
+		};
+		window.read = hold;`)
+	p.view("live")
+	p.view("buy")
+	p.until("the question of before the order", "Boolean(window.go)")
+	p.js(`window.read = busy;`)
 	p.click("#order:not(:disabled)")
-	p.untilText("receipt-id", s.Sale(t)+"-9")
-	p.untilText("buy-message", "Your order is placed")
+	number := s.Sale(t) + "-9"
+	p.untilText("buy-message", "Your order is placed. Its number is "+number)
+	p.untilText("receipt-id", number)
+	p.untilText("receipt-items", "1 × food 1")
+	p.js(`go();`)
+	p.until("the answer of before the order", "Boolean(window.taken)")
+	const shown = `await new Promise((done) => { setTimeout(done); });
+		return [!document.getElementById("receipt").hidden, document.getElementById("receipt-time").textContent,
+			document.getElementById("buy-message").dataset.kind].join()`
+	if got := p.js(shown); got != "true,,good" {
+		t.Errorf("a receipt without details is %s", got)
+	}
+	p.js(`taken = go = null; window.read = hold;`)
+	p.until("another question", "Boolean(window.go)")
+	p.js(`window.read = (reply) => reply;`)
+	p.click("#log-out")
+	p.js(`go();`)
+	p.until("an answer after logging out", "Boolean(window.taken)")
+	if got := p.js(shown); got != "false,," {
+		t.Errorf("a receipt after logging out is %s", got)
+	}
+	p.logIn("user9", "pass9")
+	p.untilText("receipt-time", "Placed ")
 	keys := strings.Split(p.js("return window.keys"), ",")
 	if slices.Sort(keys); len(keys) != 3 || len(keys[0]) != 32 || keys[0] != keys[2] {
 		t.Errorf("keys %q, want one key three times", keys)
@@ -92,6 +127,12 @@ func tapsAreKept(t *testing.T, s *shop) {
 // What a person does wrong is told in words, and a wrong password is not kept in the form.
 func refusalsInWords(t *testing.T, s *shop) {
 	p := open(t, s.Address, "buy")
+	p.until("the sale", `document.getElementById("sale-id").textContent !== "…"`)
+	p.js(`const send = window.fetch; window.asked = [];
+		window.fetch = async (path, options) => {
+			asked.push(path);
+			return send(path, options);
+		};`)
 	p.click("#log-in")
 	p.fill("login-name", "user4")
 	p.fill("login-password", "wrong")
@@ -105,6 +146,9 @@ func refusalsInWords(t *testing.T, s *shop) {
 	p.click("#login-form .primary")
 	p.click(`#foods li[data-food="4"] button[data-count="1"]`)
 	p.until("a cart that is kept", `sessionStorage.getItem("buyer").includes('"count":1')`)
+	if n := p.js(`return asked.filter((path) => path === "/foods").length`); n != "1" {
+		t.Errorf("a login reads the foods %s times", n)
+	}
 	p.run(chromedp.Reload())
 	p.untilText("cart-items", "1 × food 4") // a buyer's login and cart outlive a reload
 	p.click("#log-out")
@@ -116,6 +160,45 @@ func refusalsInWords(t *testing.T, s *shop) {
 	if stored := p.js("return sessionStorage.length + document.cookie.length"); stored != "0" {
 		t.Errorf("%s things are stored for root", stored)
 	}
+}
+
+// A login that ends by itself is explained wherever the person is then. What it began tells nothing more.
+func loginsEnd(t *testing.T, s *shop) {
+	p := open(t, s.Address, "buy")
+	p.js(`const send = window.fetch;
+		window.fetch = async (path, options) => window.answer?.(path, options) ?? send(path, options);`)
+	p.logIn("user6", "pass6")
+	p.js(`window.answer = (path, options) => options.method === "PATCH" ? new Promise((_, fail) => {
+		window.cut = () => fail(new TypeError("no answer")); }) : undefined;`)
+	p.click(`#foods li[data-food="4"] button[data-count="1"]`)
+	p.until("a change", "Boolean(window.cut)")
+	p.click("#log-out")
+	const told = `await new Promise((done) => { setTimeout(done); });
+		return document.getElementById("buy-message").textContent +
+			document.getElementById("operate-message").textContent`
+	if text := p.js("cut(); " + told); text != "" {
+		t.Errorf("after logging out the page tells %q", text)
+	}
+	const expires = `window.answer = (path) => path.startsWith("%s") ?
+		new Response('{"code":"INVALID_ACCESS_TOKEN","message":"无效的令牌"}', { status: 401 }) : undefined;`
+	expired := func() {
+		t.Helper()
+		p.until("the reason", `!document.getElementById("ended").hidden`)
+		p.untilText("ended", "Your login has expired. Log in again.")
+		if text := p.js("answer = undefined; " + told); text != "" {
+			t.Errorf("after the login has expired the hidden views tell %q", text)
+		}
+	}
+	p.logIn("user6", "pass6")
+	p.js(fmt.Sprintf(expires, "/carts"))
+	p.click(`#foods li[data-food="4"] button[data-count="1"]`)
+	expired()
+	p.logIn("root", rootPassword)
+	p.until("no reason", `document.getElementById("ended").hidden`)
+	p.until("the log", `document.querySelectorAll("#log tbody tr").length > 0`)
+	p.js(fmt.Sprintf(expires, "/admin"))
+	p.click("#log-again")
+	expired()
 }
 
 // The theme that a person chooses wins over that of the system, and stays.
@@ -161,12 +244,17 @@ func figuresFit(t *testing.T, s *shop) {
 	p.shoot("wall")
 }
 
-// A keyboard is enough: the first key skips the header, and a dialog gives the focus back.
+// A keyboard is enough: the first keys skip the header, and a dialog gives the focus back.
 func keyboard(t *testing.T, s *shop) {
 	p := open(t, s.Address, "buy")
 	p.run(chromedp.KeyEvent("\t"))
 	if at := p.js("return document.activeElement.className"); at != "skip" {
 		t.Errorf("the first focus is on %q", at)
+	}
+	p.run(chromedp.KeyEvent("\r"))
+	p.until("the focus on the content", `document.activeElement.id === "main"`)
+	if view := p.js(`return document.body.dataset.view`); view != "buy" {
+		t.Errorf("skipping the header leads to the view %q", view)
 	}
 	p.run(chromedp.Focus(chromedp.CSS("#log-in")), chromedp.KeyEvent("\r"))
 	p.until("the dialog", `document.activeElement.id === "login-name"`)

@@ -55,6 +55,38 @@ func prefer(scheme string) action {
 	})
 }
 
+// timeZone has the browser be in a time zone.
+func timeZone(name string) action {
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, emulation.SetTimezoneOverride,
+			emulation.SetTimezoneOverrideParams{TimezoneID: name})
+		return err
+	})
+}
+
+// faintEdges lists the fields and buttons that neither their edge nor their own colour sets off from what
+// they stand on, by a contrast of 3 at least (WCAG 1.4.11). What is off may be faint, and so may a button
+// that is plain text.
+const faintEdges = `
+	const light = (part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+	const parts = (colour) => colour.match(/[\d.]+/g).map(Number);
+	const luminance = (colour) => colour.slice(0, 3).reduce((sum, part, i) =>
+		sum + [0.2126, 0.7152, 0.0722][i] * light(part / 255), 0);
+	const contrast = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+	const solid = (colour) => parts(colour).length === 3;
+	const ground = (e) => {
+		const colour = getComputedStyle(e).backgroundColor;
+		return solid(colour) ? luminance(parts(colour)) : ground(e.parentElement);
+	};
+	const controls = "button:not(:disabled, [aria-disabled=true], .plain), .segments, " +
+		"input:not([type=checkbox], [type=radio])";
+	return [...document.querySelectorAll(controls)].filter((e) => {
+		const edge = getComputedStyle(e).borderTopColor;
+		const inside = ground(e), outside = ground(e.parentElement);
+		const line = solid(edge) ? luminance(parts(edge)) : inside;
+		return e.checkVisibility() && contrast(line, outside) < 3;
+	}).map((e) => e.id || e.outerHTML).join("\n");`
+
 // accessible runs axe-core on what the page shows.
 func (p *tab) accessible(what string) {
 	p.t.Helper()
@@ -68,6 +100,9 @@ func (p *tab) accessible(what string) {
 	stand.Must(p.t, json.Unmarshal([]byte(text), &violations))
 	for _, v := range violations {
 		p.t.Errorf("%s: %s\n%s", what, v.ID, strings.Join(v.Nodes, "\n"))
+	}
+	if faint := p.js(faintEdges); faint != "" {
+		p.t.Errorf("%s: the edges of these controls can hardly be seen:\n%s", what, faint)
 	}
 }
 

@@ -45,10 +45,10 @@ export function setCart(cart, items, sale) {
   keep();
 }
 
-function become(next) {
+function become(next, why = "") {
   session = next;
   keep();
-  watchers.forEach((watch) => watch(session));
+  watchers.forEach((watch) => watch(session, why));
 }
 
 // resume takes up the session of before a reload.
@@ -68,7 +68,8 @@ export async function logIn(name, password) {
     sale: "" });
 }
 
-export const logOut = () => become(null);
+// logOut ends the login. why is "expired" or "idle" where the person did not ask for it.
+export const logOut = (why) => become(null, why);
 
 // A console that was left alone does not stay root's.
 let idle = 0;
@@ -78,7 +79,7 @@ for (const touch of ["pointerdown", "keydown"]) {
 setInterval(() => {
   idle += 60_000;
   if (isRoot() && idle >= idleMax) {
-    logOut();
+    logOut("idle");
   }
 }, 60_000);
 
@@ -99,7 +100,7 @@ export async function request(method, path, body, headers = {}, login = session)
   }
   const told = await reply.json().catch(() => ({}));
   if (told.code === "INVALID_ACCESS_TOKEN" && login && login === session) {
-    logOut();
+    logOut("expired");
   }
   throw new Refusal(reply.status, told.code ?? "", told.message ?? "");
 }

@@ -8,13 +8,12 @@ import * as live from "./live.js";
 import * as login from "./login.js";
 import * as operate from "./operate.js";
 import * as orders from "./orders.js";
-import { follow, keepTime, known, onChange } from "./store.js";
+import { follow, isAway, keepTime, known, onChange } from "./store.js";
 import * as traffic from "./traffic.js";
 
 const views = { live, buy, operate, orders, traffic };
 const publicViews = ["live", "buy"];
 const tickEvery = 100; // ms; a countdown must not be late by more
-const patience = 3000; // ms; workers that are replaced, or a moment without network, alarm no viewer
 
 const wanted = () => location.hash.replace(/^#\//, "");
 
@@ -37,13 +36,17 @@ function showView() {
   views[name].show(known);
 }
 
+function toContent() {
+  byId("main").focus({ preventScroll: true });
+  scrollTo(0, 0);
+}
+
 const linkTexts = { connecting: "Connecting", live: "Connected", away: "Reconnecting", lost: "Offline",
   off: "No live figures" };
 let linkBefore = "connecting";
 
 function showLink() {
-  const away = known.link === "lost" && performance.now() - known.lostAt < patience;
-  const link = away ? "away" : known.link;
+  const link = isAway() ? "away" : known.link;
   byId("link").dataset.link = link;
   setText(byId("link"), linkTexts[link]);
   const wait = Math.max(0, Math.ceil((known.retryAt - performance.now()) / 1000));
@@ -86,8 +89,11 @@ onChange(showLink);
 onSession(showView);
 addEventListener("hashchange", () => {
   showView();
-  byId("main").focus({ preventScroll: true });
-  scrollTo(0, 0);
+  toContent();
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the hash names the view
+  toContent();
 });
 showView();
 follow();

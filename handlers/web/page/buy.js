@@ -3,9 +3,11 @@
 import * as api from "./api.js";
 import { withTap } from "./cart.js";
 import { nextChange, now, stateOf } from "./clock.js";
-import { announce, byId, make, setText, tell } from "./dom.js";
+import { announce, byId, setText, tell } from "./dom.js";
+import { build, foods, lack, line, showStock, start as startFoods, totalOf } from "./foods.js";
 import { count as plural, number, span, time } from "./format.js";
 import { tellError } from "./messages.js";
+import { backOff } from "./sse.js";
 import { known, onChange } from "./store.js";
 
 const piecesMax = 3;
@@ -13,13 +15,14 @@ const cartAge = 20 * 60_000; // ms until a cart is made anew, before the server 
 const renewPause = 10_000; // ms between tries to do so
 const orderTexts = { scheduled: "Not open yet", paused: "Paused", closed: "Closed" };
 
-let foods = []; // {id, price, stock, row, ...} by id
 let order = null; // the user's own
 let saleShown = ""; // id
 let taps = []; // {food, count}: changes of the cart that the server has not confirmed, the oldest first
 let ordering = false;
 let loadFailed = false;
+let loadAgain = false; // what comes next reads again
 let renewing = false;
+let readings = 0; // counts attempts to read the order; the last one goes on
 let calls = Promise.resolve(); // the end of the last change or order; they are sent one after the other
 
 // cart is [{food, count}] in the order of their first pieces. A tap counts at once.
@@ -29,9 +32,8 @@ const countOf = (food) => cart().find((item) => item.food === food)?.count ?? 0;
 const message = () => byId("buy-message");
 
 export function start() {
+  startFoods();
   byId("order").addEventListener("click", placeOrder);
-  byId("food-filter").addEventListener("input", filter);
-  byId("food-available").addEventListener("change", filter);
   byId("foods").addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (button?.dataset.food) {
@@ -44,16 +46,20 @@ export function start() {
   });
   api.onSession(() => {
     taps = [];
-    show();
+    order = null;
+    loadFailed = false;
+    tell(message(), "", "");
+    showCart();
   });
   onChange(() => {
     if (byId("view-buy").hidden) {
       return;
     }
-    if (known.sale && known.sale.id !== saleShown) { // the next sale has begun, or this is the first answer
+    if (loadAgain || known.sale && known.sale.id !== saleShown) { // the next sale, or the first answer
       show();
     } else {
       showStock();
+      showCart();
     }
   });
 }
@@ -61,9 +67,11 @@ export function start() {
 // leaveSale drops what was of another sale: its carts cannot be ordered in this one.
 function leaveSale() {
   const sale = known.sale?.id ?? "";
-  if (saleShown !== "" && sale !== saleShown) {
-    order = null;
-    tell(message(), "", "");
+  if (sale !== saleShown) {
+    order = order?.id.startsWith(sale) ? order : null;
+    if (saleShown !== "") {
+      tell(message(), "", "");
+    }
   }
   saleShown = sale;
   if (sale !== "" && api.session.sale !== sale) {
@@ -73,94 +81,45 @@ function leaveSale() {
   }
 }
 
-// show is called whenever the view is entered, the login changes or the next sale begins.
+// stillHere returns a function that reports whether the login and the sale are those of now. An answer that comes
+// later is another one's.
+function stillHere() {
+  const login = api.session;
+  const sale = saleShown;
+  return () => login !== null && login === api.session && sale === saleShown;
+}
+
+// ownOrder is the user's order in a list, null for none. A worker that ends may still tell that of the last sale.
+const ownOrder = (orders) => orders.find(({ id }) => id.startsWith(saleShown)) ?? null;
+
+// show is called whenever the view is entered, the login changes while it is shown, or the next sale begins.
 export async function show() {
   byId("buy-welcome").hidden = api.session !== null;
   byId("buy-shop").hidden = api.session === null;
-  if (!api.session || byId("view-buy").hidden) {
-    order = null;
-    foods = [];
-    tell(message(), "", "");
+  loadAgain = false;
+  if (!api.session) {
     return;
   }
   leaveSale();
-  const login = api.session;
-  const sale = saleShown;
+  const here = stillHere();
   try {
     const [list, orders] = await Promise.all([api.call("GET", "/foods"), api.call("GET", "/orders?details=1")]);
-    if (login === api.session && sale === saleShown) {
-      order = orders.find(({ id }) => id.startsWith(sale)) ?? null; // a worker that ends may still tell the last one
+    if (here()) {
+      order = ownOrder(orders) ?? order; // the list may be older than the order
       build(list);
+      showCart();
       if (loadFailed) {
         tell(message(), "", "");
       }
       loadFailed = false;
     }
   } catch (error) {
-    tellError(message(), error);
-    loadFailed = true;
-    setTimeout(() => { saleShown = saleShown === sale ? "" : saleShown; }, 1000); // what comes next reads again
+    if (here()) {
+      tellError(message(), error);
+      loadFailed = true;
+      setTimeout(() => { loadAgain = true; }, 1000);
+    }
   }
-}
-
-// build makes the list of foods, unless it is there: the keyboard's focus may be in it.
-function build(list) {
-  const same = ({ id, price }, i) => id === foods[i].id && price === foods[i].price;
-  if (list.length === foods.length && list.every(same)) {
-    showStock();
-    return;
-  }
-  foods = list.map((food) => {
-    const stock = make("span", { class: "muted stock" });
-    const less = make("button", { type: "button", "data-food": food.id, "data-count": -1,
-      "aria-label": `Take a piece of food ${food.id} out of the cart` }, "−");
-    const more = make("button", { type: "button", "data-food": food.id, "data-count": 1,
-      "aria-label": `Add a piece of food ${food.id} to the cart` }, "+");
-    const count = make("output", {}, "0");
-    const row = make("li", { "data-food": food.id },
-      make("div", { class: "what" }, make("strong", {}, `Food ${food.id}`), stock),
-      make("span", { class: "price" }, number(food.price), make("small", { class: "muted" }, "each")),
-      make("div", { class: "stepper" }, less, count, more));
-    return { ...food, row, stockText: stock, less, more, countText: count };
-  });
-  byId("foods").replaceChildren(...foods.map(({ row }) => row));
-  showStock();
-}
-
-// showStock shows the stock by the stream, which is newer than the list; prices do not change.
-function showStock() {
-  for (const food of foods) {
-    food.stock = known.left[food.id - 1] ?? food.stock;
-    setText(food.stockText, food.stock > 0 ? `${number(food.stock)} left` : "sold out");
-    food.row.classList.toggle("gone", food.stock <= 0);
-  }
-  showCart();
-  if (byId("food-available").checked) {
-    filter();
-  }
-}
-
-function filter() {
-  const wanted = byId("food-filter").value.trim();
-  const available = byId("food-available").checked;
-  let shown = 0;
-  for (const food of foods) {
-    const fits = (wanted === "" || String(food.id).startsWith(wanted)) && (!available || food.stock > 0);
-    food.row.hidden = !fits;
-    shown += fits;
-  }
-  byId("no-foods").hidden = shown > 0;
-}
-
-const priceOf = (food) => foods[food - 1]?.price ?? 0;
-const line = (food, count, note = "") => make("li", {},
-  make("span", {}, `${count} × food ${food}`, make("strong", { class: "lack" }, note)),
-  make("b", {}, number(count * priceOf(food))));
-
-// lack tells why pieces in the cart cannot be had.
-function lack(food, count) {
-  const stock = foods[food - 1]?.stock ?? count;
-  return stock >= count ? "" : stock > 0 ? ` only ${number(stock)} left` : " sold out";
 }
 
 // turnOff has a button do nothing, or something again. It is not disabled: it would lose the keyboard's focus.
@@ -175,12 +134,13 @@ function showCart() {
     turnOff(food.less, order !== null || ordering || count === 0);
     turnOff(food.more, order !== null || ordering || pieces() >= piecesMax);
   }
+  showReceipt(order ?? { id: "", items: [], total: 0 });
   if (order) {
-    showReceipt();
+    setText(byId("cart-toggle"), `Ordered · ${order.id}`);
     return;
   }
   const items = cart();
-  const total = number(items.reduce((sum, { food, count }) => sum + count * priceOf(food), 0));
+  const total = number(totalOf(items));
   setText(byId("cart-toggle"), items.length === 0 ? "Cart is empty" : `${plural(pieces(), "piece")} · ${total}`);
   byId("cart-items").replaceChildren(...items.map(({ food, count }) => line(food, count, lack(food, count))));
   byId("cart-empty").hidden = items.length > 0;
@@ -188,12 +148,11 @@ function showCart() {
   tick();
 }
 
-function showReceipt() {
-  setText(byId("cart-toggle"), `Ordered · ${order.id}`);
-  setText(byId("receipt-id"), order.id);
-  byId("receipt-items").replaceChildren(...order.items.map(({ food_id, count }) => line(food_id, count)));
-  setText(byId("receipt-total"), number(order.total));
-  setText(byId("receipt-time"), order.placed_at ? `Placed ${time(order.placed_at)}` : "");
+function showReceipt({ id, items, total, placed_at: placedAt }) {
+  setText(byId("receipt-id"), id);
+  byId("receipt-items").replaceChildren(...items.map(({ food_id: food, count }) => line(food, count)));
+  setText(byId("receipt-total"), number(total));
+  setText(byId("receipt-time"), placedAt ? `Placed ${time(placedAt)}` : "");
 }
 
 // tick keeps the button and its countdown.
@@ -215,15 +174,19 @@ export function tick() {
 }
 
 // act has a change or an order wait for those before it, and shows what it fails with. Taps after a change that
-// has failed are dropped with it: they were made for another cart.
+// has failed are dropped with it: they were made for another cart. What a login began ends with it.
 function act(does) {
+  const login = api.session;
   tell(message(), "", "");
-  calls = calls.then(does).catch((error) => {
+  calls = calls.then(() => login === api.session && does()).catch((error) => {
+    if (login !== api.session) {
+      return;
+    }
     taps = [];
-    if (api.session && error.code === "CART_NOT_FOUND") {
+    if (error.code === "CART_NOT_FOUND") {
       api.setCart("", [], saleShown);
-    } else if (api.session && api.isUnsure(error)) { // the cart may hold more or less than is shown
-      api.setCart("", api.session.items, saleShown);
+    } else if (api.isUnsure(error)) { // the cart may hold more or less than is shown
+      api.setCart("", login.items, saleShown);
     }
     tellError(message(), error);
   }).then(showCart);
@@ -298,38 +261,67 @@ async function placeOrder() {
   const wanted = JSON.stringify(cart());
   ordering = true;
   await act(async () => {
-    try {
-      if (JSON.stringify(cart()) === wanted) {
-        await sendOrder();
-      }
-    } finally {
-      ordering = false;
+    if (JSON.stringify(cart()) === wanted) {
+      await sendOrder();
     }
   });
-  if (order) {
-    byId("receipt-title").focus({ preventScroll: true }); // the button that had the focus is gone
-  }
+  ordering = false;
+  showCart();
 }
 
 // sendOrder orders the cart. One that the server has forgotten is made again, once.
 async function sendOrder(madeAgain = false) {
+  const here = stillHere();
   await makeCart();
+  if (!here()) {
+    return; // a cart of now is another one's
+  }
+  const { cart: id, items } = api.session;
   try {
-    await api.insist("POST", "/orders", { cart_id: api.session.cart }, (attempt) => tell(message(), "",
+    const placed = await api.insist("POST", "/orders", { cart_id: id }, (attempt) => here() && tell(message(), "",
       `No answer yet. Asking again for the same order, attempt ${attempt + 1}: it is placed once at most.`));
+    if (here()) {
+      tell(message(), "good", `Your order is placed. Its number is ${placed.id}.`);
+      receive({ id: placed.id, items: items.map(({ food, count }) => ({ food_id: food, count })),
+        total: totalOf(items) });
+    }
   } catch (error) {
-    if (error.code === "CART_EMPTY" && !madeAgain && api.session?.items.length > 0) {
-      api.setCart("", api.session.items, saleShown);
+    if (error.code === "CART_EMPTY" && !madeAgain && here() && items.length > 0) {
+      api.setCart("", items, saleShown);
       await sendOrder(true);
       return;
     }
-    if (error.code !== "ORDER_OUT_OF_LIMIT") {
+    if (error.code !== "ORDER_OUT_OF_LIMIT" || !here()) {
       throw error;
     }
     tellError(message(), error); // the order of before is shown
   }
-  order = (await api.call("GET", "/orders?details=1"))[0] ?? null;
-  if (order && message().dataset.kind !== "bad") {
-    tell(message(), "good", "Your order is placed.");
+  readOrder();
+}
+
+// receive takes the order and has the keyboard go on at the receipt: the button that had the focus is gone.
+function receive(placed) {
+  const first = order === null;
+  order = placed;
+  showCart();
+  if (first) {
+    byId("receipt-title").focus({ preventScroll: true });
+  }
+}
+
+// readOrder reads the order as the server has it, with its time. In a rush that may take several questions.
+async function readOrder() {
+  const here = stillHere();
+  const mine = ++readings;
+  for (let attempt = 0; here() && mine === readings; attempt++) {
+    try {
+      const found = ownOrder(await api.call("GET", "/orders?details=1"));
+      if (found && here()) {
+        receive(found);
+      }
+      return;
+    } catch {
+      await new Promise((resolve) => { setTimeout(resolve, backOff(attempt, 1000)); });
+    }
   }
 }

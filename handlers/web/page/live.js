@@ -55,10 +55,9 @@ export function show(known) {
     byId("no-refusals").hidden = refused.length > 0;
     bars(byId("refusals"), refused, number);
   }
-  byId("top-card").hidden = !known.top;
-  if (known.top) {
-    bars(byId("top-keys"), known.top.map(({ key, hits }) => [key, hits]), number);
-  }
+  const top = isRoot() ? known.top : null;
+  byId("top-card").hidden = !top;
+  bars(byId("top-keys"), (top ?? []).map(({ key, hits }) => [key, hits]), number);
 }
 
 function showState(sale) {

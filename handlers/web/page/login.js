@@ -9,7 +9,7 @@ export function start() {
   byId("log-in").addEventListener("click", open);
   byId("buy-log-in").addEventListener("click", open);
   byId("login-cancel").addEventListener("click", () => dialog.close());
-  byId("log-out").addEventListener("click", logOut);
+  byId("log-out").addEventListener("click", () => logOut());
   byId("login-form").addEventListener("submit", submit);
   dialog.addEventListener("close", () => byId("login-form").reset());
   onSession(show);
@@ -37,9 +37,15 @@ async function submit(event) {
   }
 }
 
+// ends are the reasons for which a login ends by itself. They are told in every view.
+const ends = {
+  expired: "Your login has expired. Log in again.",
+  idle: "You are logged out: root's login ends after 30 minutes without a touch.",
+};
+
 let before = null;
 
-function show(session) {
+function show(session, why) {
   byId("log-in").hidden = session !== null;
   byId("log-out").hidden = session === null;
   byId("account").hidden = session === null;
@@ -48,7 +54,11 @@ function show(session) {
     link.hidden = !isRoot();
   }
   if (before && !session) {
-    announce("You are logged out.");
+    announce(ends[why] ?? "You are logged out.");
+  }
+  if (before || session) {
+    setText(byId("ended"), ends[why] ?? "");
+    byId("ended").hidden = !(why in ends);
   }
   before = session;
 }

@@ -11,7 +11,8 @@ const logMax = 500; // rows shown
 
 let saleShown = ""; // id of the sale that the form and the log are of
 let changeShown = ""; // what the log tells of, as far as the state of the sale shows it
-let timesEdited = false;
+let timesShown = {}; // by the id of their fields
+let ended = new AbortController(); // is aborted when the login ends
 
 export function start() {
   setText(byId("zone"), zone);
@@ -22,13 +23,25 @@ export function start() {
   byId("do-close").addEventListener("click", () => changeState("closed", "Close the sale?",
     "orders are refused from now on. You can open the sale again.", "Close the sale", true));
   byId("times").addEventListener("submit", setTimes);
-  byId("times").addEventListener("input", () => { timesEdited = true; });
-  byId("times-now").addEventListener("click", showTimes);
+  byId("times-now").addEventListener("click", () => showTimes(true));
   byId("restock").addEventListener("submit", restock);
   byId("log-again").addEventListener("click", readLog);
   byId("export-csv").addEventListener("click", () => download("csv"));
   byId("export-jsonl").addEventListener("click", () => download("jsonl"));
   onChange(tick);
+  api.onSession((session) => session || leave());
+}
+
+// leave stops what root has begun, and empties the view.
+function leave() {
+  ended.abort();
+  ended = new AbortController();
+  byId("confirm").close("no");
+  byId("times").reset();
+  byId("restock").reset();
+  showLog([]);
+  tell(byId("operate-message"), "", "");
+  tell(byId("export-state"), "", "");
 }
 
 // show is called whenever the view is entered.
@@ -41,8 +54,8 @@ export function show() {
 function follow(sale) {
   if (sale.id !== saleShown) {
     saleShown = sale.id;
-    timesEdited = false;
     changeShown = "";
+    showTimes(true);
     tell(byId("operate-message"), "", "");
     tell(byId("export-state"), "", "");
   }
@@ -51,9 +64,7 @@ function follow(sale) {
   if (change !== changeShown) {
     changeShown = change;
     readLog();
-    if (!timesEdited) {
-      showTimes();
-    }
+    showTimes(false);
   }
 }
 
@@ -75,20 +86,31 @@ export function tick() {
   follow(known.sale);
 }
 
-function showTimes() {
-  if (known.sale) {
-    timesEdited = false;
-    byId("opens-at").value = localInput(known.sale.opens_at);
-    byId("closes-at").value = localInput(known.sale.closes_at);
+// isEdited reports whether somebody has typed into the field of a time, be it a part of one.
+const isEdited = (input) => input.validity.badInput ||
+  fromLocalInput(input.value) !== fromLocalInput(timesShown[input.id] ?? "");
+
+// showTimes shows the times that hold: all of them, or those that nobody is typing.
+function showTimes(all) {
+  for (const [id, at] of [["opens-at", known.sale?.opens_at], ["closes-at", known.sale?.closes_at]]) {
+    if (all || !isEdited(byId(id))) {
+      byId(id).value = localInput(at);
+    }
+    timesShown[id] = localInput(at);
   }
 }
 
-// perform makes a call, shows its outcome and reads the log again.
+// perform makes a call, shows its outcome and reads the log again, unless the login has ended meanwhile.
 async function perform(call, done) {
+  const { signal } = ended;
   try {
-    tell(byId("operate-message"), "good", done(await call()));
+    const told = await call();
+    signal.throwIfAborted();
+    tell(byId("operate-message"), "good", done(told));
   } catch (error) {
-    tellError(byId("operate-message"), error);
+    if (!signal.aborted) {
+      tellError(byId("operate-message"), error);
+    }
   }
   readLog();
 }
@@ -96,7 +118,6 @@ async function perform(call, done) {
 const put = (change) => async () => {
   const sale = await api.call("PUT", "/admin/sale", { id: saleShown, ...change });
   takeSale(sale);
-  timesEdited = false;
   tick();
   return sale;
 };
@@ -127,16 +148,30 @@ function stateFor(opens) {
   return known.sale && stateOf(known.sale, now()) === "scheduled" ? { state: "open" } : {};
 }
 
+// wantedTimes are the times that somebody has typed. The others are not sent: a field has no milliseconds, and
+// may name two moments in the night in which the clocks go back.
+function wantedTimes() {
+  const fields = { opens_at: byId("opens-at"), closes_at: byId("closes-at") };
+  return Object.fromEntries(Object.entries(fields).filter(([, input]) => isEdited(input))
+    .map(([name, input]) => [name, fromLocalInput(input.value)]));
+}
+
 async function setTimes(event) {
   event.preventDefault();
-  const times = { opens_at: fromLocalInput(byId("opens-at").value),
-    closes_at: fromLocalInput(byId("closes-at").value) };
-  const { state } = stateFor(times.opens_at);
-  const change = { scheduled: " Until then orders are refused.", open: " The sale opens at once." }[state] ?? "";
-  const text = `opens: ${times.opens_at ? time(times.opens_at) : "no time"}. ` +
-    `Closes: ${times.closes_at ? time(times.closes_at) : "no time"}.${change}`;
+  const wanted = wantedTimes();
+  const { opens_at: opens, closes_at: closes } = { ...known.sale, ...wanted };
+  const change = { ...wanted, ...stateFor(opens) };
+  if (Object.keys(change).length === 0) {
+    tell(byId("operate-message"), "", "These are the times that hold.");
+    return;
+  }
+  const then = { scheduled: " Until then orders are refused.", open: " The sale opens at once." }[change.state] ?? "";
+  const text = `opens: ${opens ? time(opens) : "no time"}. Closes: ${closes ? time(closes) : "no time"}.${then}`;
   if (await agreed("Set these times?", text, "Set the times")) {
-    perform(put({ ...times, ...stateFor(times.opens_at) }), () => "The times are set.");
+    perform(put(change), () => {
+      showTimes(true);
+      return "The times are set.";
+    });
   }
 }
 
@@ -171,26 +206,40 @@ async function readLog() {
   if (!api.isRoot()) {
     return;
   }
+  const { signal } = ended;
   try {
     const entries = (await api.call("GET", "/admin/log")).reverse().slice(0, logMax);
-    byId("no-log").hidden = entries.length > 0;
-    byId("log").tBodies[0].replaceChildren(...entries.map((entry) => make("tr", {},
-      make("td", { class: "when" }, time(entry.at)), make("td", {}, entry.by), make("td", {}, entry.what),
-      make("td", {}, details[entry.what]?.(entry) ?? ""))));
+    if (!signal.aborted) {
+      showLog(entries);
+    }
   } catch (error) {
-    tellError(byId("operate-message"), error);
+    if (!signal.aborted) {
+      tellError(byId("operate-message"), error);
+    }
   }
+}
+
+function showLog(entries) {
+  byId("no-log").hidden = entries.length > 0;
+  byId("log").tBodies[0].replaceChildren(...entries.map((entry) => make("tr", {},
+    make("td", { class: "when" }, time(entry.at)), make("td", {}, entry.by), make("td", {}, entry.what),
+    make("td", {}, details[entry.what]?.(entry) ?? ""))));
 }
 
 // download reads an export as it comes and then has the browser save it. The token stays out of the URL.
 async function download(format) {
+  const { signal } = ended;
+  const name = `orders-${known.sale?.id ?? "sale"}.${format}`; // the next sale may begin meanwhile
   const state = byId("export-state");
   const parts = [];
   let bytes = 0;
   try {
     const reply = await api.request("GET", `/admin/orders?format=${format}`);
-    for (const reader = reply.body.getReader(); ;) {
+    const reader = reply.body.getReader();
+    signal.addEventListener("abort", () => reader.cancel());
+    for (;;) {
       const { done, value } = await reader.read();
+      signal.throwIfAborted();
       if (done) {
         break;
       }
@@ -198,11 +247,17 @@ async function download(format) {
       bytes += value.length;
       setText(state, `${size(bytes)}…`);
     }
-    const url = URL.createObjectURL(new Blob(parts, { type: "application/octet-stream" }));
-    make("a", { href: url, download: `orders-${known.sale?.id ?? "sale"}.${format}` }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+    save(new Blob(parts, { type: "application/octet-stream" }), name);
     tell(state, "good", `Saved, ${size(bytes)}.`);
   } catch (error) {
-    tellError(state, error);
+    if (!signal.aborted) {
+      tellError(state, error);
+    }
   }
+}
+
+function save(blob, name) {
+  const url = URL.createObjectURL(blob);
+  make("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -21,7 +21,10 @@ export function start() {
   api.onSession((session) => {
     if (!session) {
       reading?.abort();
+      reading = null;
+      running(false);
       orders = [];
+      byId("orders-find").value = "";
       setText(byId("orders-state"), "");
       turn(0);
     }
@@ -85,10 +88,14 @@ async function load() {
         await new Promise((resolve) => { setTimeout(resolve); });
       }
     }
-    orders.sort((a, b) => (a.placed_at < b.placed_at ? 1 : a.placed_at > b.placed_at ? -1 : 0)); // the newest first
-    setText(byId("orders-state"), `${count(orders.length, "order")}${mine.signal.aborted ? ", stopped" : ""}`);
+    if (reading === mine) {
+      orders.sort((a, b) => (a.placed_at < b.placed_at ? 1 : a.placed_at > b.placed_at ? -1 : 0)); // the newest first
+      setText(byId("orders-state"), `${count(orders.length, "order")}${mine.signal.aborted ? ", stopped" : ""}`);
+    }
   } catch (error) {
-    tellError(byId("orders-state"), error);
+    if (reading === mine) {
+      tellError(byId("orders-state"), error);
+    }
   }
   if (reading === mine) {
     reading = null;
@@ -107,7 +114,7 @@ function running(is) {
 
 function turn(to) {
   const wanted = byId("orders-find").value.trim();
-  found = wanted === "" ? orders : orders.filter((o) => o.id.endsWith(wanted) || String(o.user_id) === wanted);
+  found = wanted === "" ? orders : orders.filter((o) => o.id === wanted || String(o.user_id) === wanted);
   const pages = Math.max(1, Math.ceil(found.length / pageRows));
   page = Math.min(Math.max(0, to), pages - 1);
   byId("orders-table").tBodies[0].replaceChildren(

@@ -89,8 +89,8 @@ export class Stream {
   lose(status) {
     clearTimeout(this.silence);
     const delay = backOff(this.attempt++, this.retry);
+    this.timer = setTimeout(() => this.start(), delay); // onState may start or stop the stream
     this.onState("lost", delay, status);
-    this.timer = setTimeout(() => this.start(), delay);
   }
 
   async read(abort) {

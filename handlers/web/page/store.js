@@ -6,6 +6,8 @@ import { Stream } from "./sse.js";
 
 const historySeconds = 600;
 const refusedSeconds = 60;
+const oldMax = 5000; // ms
+const patience = 3000; // ms; workers that are replaced, or a moment without network, alarm no viewer
 
 export const known = {
   sale: null, // the body of GET /sale
@@ -38,8 +40,14 @@ function changed() {
   }
 }
 
+// takeSale takes the state of the sale. A worker may tell one of before a change that another has made: what is a
+// little older than what is known is not taken. What is much older was told by another clock.
 export function takeSale(sale) {
   learn(sale.now);
+  const age = Date.parse(known.sale?.now) - Date.parse(sale.now);
+  if (known.sale?.id === sale.id && age > 0 && age < oldMax) {
+    return;
+  }
   if (known.sale?.id !== sale.id) {
     known.full = []; // the next sale may have other foods
     known.saleFrom = known.sale ? Math.floor(now() / 1000) : 0;
@@ -110,6 +118,11 @@ export function keepTime() {
   }, 10_000 + Math.random() * 5_000);
 }
 
+// isAway reports whether the link is lost for a moment only, so far.
+export const isAway = () => known.link === "lost" && performance.now() - known.lostAt < patience;
+
+// linkChanged has the state read while there is no stream, but not at once: all viewers of a server that has just
+// gone would come back together.
 function linkChanged(link, delay = 0, status = 0) {
   if (link === "lost" && known.link !== "lost") {
     known.lostAt = performance.now();
@@ -117,9 +130,9 @@ function linkChanged(link, delay = 0, status = 0) {
   known.link = status === 404 ? "off" : link;
   known.retryAt = performance.now() + delay;
   if (status === 401) {
-    logOut(); // root's token has expired
-  } else if (link === "lost") {
-    readSale();
+    logOut("expired"); // root's token
+  } else if (link === "lost" && !isAway()) {
+    setTimeout(readSale, Math.random() * delay);
   }
   changed();
 }

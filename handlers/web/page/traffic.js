@@ -26,6 +26,20 @@ export function start() {
       show();
     }
   });
+  api.onSession((session) => session || leave());
+}
+
+// leave empties the view.
+function leave() {
+  asked++;
+  byId("traffic-key").value = usualKey;
+  tell(byId("traffic-state"), "", "");
+  setText(byId("traffic-total"), "");
+  showTop([]);
+  if (plot) {
+    draw([]);
+    showPoint(null);
+  }
 }
 
 const range = () => document.querySelector("input[name=range]:checked").value;
