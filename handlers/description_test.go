@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"compress/gzip"
+	"encoding/json"
 	"flag"
 	"io"
 	"maps"
@@ -157,6 +158,53 @@ func TestDescriptionHasErrors(t *testing.T) {
 	}
 	if codes := slices.Sorted(maps.Keys(left)); len(codes) > 0 {
 		t.Errorf("openapi.yaml has more errors than errors.go: %q", codes)
+	}
+}
+
+// What a change of the sale must have is described: the same bodies are refused there and by the server.
+func TestDescriptionOfChange(t *testing.T) {
+	for body, taken := range map[string]bool{
+		`{"state":"paused"}`: true, `{"closes_at":null}`: true, `{"opens_at":"2100-01-02T03:04:05Z"}`: true,
+		`{"id":"a","state":"open"}`: true, `{"id":"a"}`: false, `{}`: false, `{"by":"x"}`: false,
+	} {
+		err := readDescription(t).CheckBody("PUT", "/admin/sale", body)
+		if (err == nil) != taken {
+			t.Errorf("%s: described %t, want %t (%v)", body, !taken, taken, err)
+		}
+		members := [3]member{{name: "state"}, {name: "opens_at"}, {name: "closes_at"}}
+		if f := readBody([]byte(body), members[:]); f != nil {
+			t.Fatalf("%s: %s", body, f.code)
+		}
+		if _, f := readChange(members); (f == nil) != taken {
+			t.Errorf("%s: the server takes it: %t, want %t", body, !taken, taken)
+		}
+	}
+}
+
+// A key under which another body is a 409 is described so, and the other one is not.
+func TestDescriptionOfKeys(t *testing.T) {
+	var d struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(description, &d); err != nil {
+		t.Fatal(err)
+	}
+	for path, reused := range map[string]bool{"/orders": false, "/admin/foods/{id}/stock": true} {
+		var post struct {
+			Parameters []struct{ Name, Description string }
+			Responses  map[string]any
+		}
+		if err := json.Unmarshal(d.Paths[path]["post"], &post); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if len(post.Parameters) != 1 || post.Parameters[0].Name != "Idempotency-Key" {
+			t.Fatalf("%s: parameters %+v", path, post.Parameters)
+		}
+		text := post.Parameters[0].Description
+		if _, found := post.Responses["409"]; found != reused || strings.Contains(text, "409") != reused ||
+			strings.Contains(text, "also when") == reused {
+			t.Errorf("%s: a 409 is described %t, want %t: %s", path, found, reused, text)
+		}
 	}
 }
 

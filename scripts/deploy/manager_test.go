@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,6 +96,9 @@ func (s *site) startUnit(t *testing.T, machine string) *stand.Process {
 	}
 	for _, file := range settings(unit, "EnvironmentFile") {
 		env = append(env, environment(stand.ReadFile(t, tree+file))...)
+	}
+	if host := "APP_HOST=0.0.0.0"; !slices.Contains(env, host) {
+		t.Fatalf("the front cannot reach the server: it is not started with %s", host)
 	}
 	env = append(env, "APP_HOST="+machine)
 	command := strings.Fields(expand(settings(unit, "ExecStart")[0]))

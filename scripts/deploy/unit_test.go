@@ -81,7 +81,7 @@ func TestUnitSettings(t *testing.T) {
 	for name, want := range map[string]string{
 		"LoadCredential": "tls.crt:/etc/flashsale/tls.crt tls.key:/etc/flashsale/tls.key " +
 			"users.csv:/etc/flashsale/users.csv foods.csv:/etc/flashsale/foods.csv",
-		"Environment":           "APP_HOST=0.0.0.0 TLS_CERT=%d/tls.crt TLS_KEY=%d/tls.key CATALOG_DIR=%d",
+		"Environment":           "TLS_CERT=%d/tls.crt TLS_KEY=%d/tls.key CATALOG_DIR=%d",
 		"AmbientCapabilities":   "CAP_NET_BIND_SERVICE",
 		"CapabilityBoundingSet": " CAP_NET_BIND_SERVICE", // without it there too the service would not get it
 	} {

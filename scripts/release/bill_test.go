@@ -5,8 +5,11 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,7 +21,7 @@ func checkBill(t *testing.T, out string) {
 		Components  []struct {
 			Name, Version string
 			PackageURL    string `json:"purl"`
-			Licenses      []any
+			Licenses      []struct{ License struct{ ID string } }
 		}
 	}
 	must(t, json.Unmarshal(read(t, out+"/flashsale_0.999.0~rc.1_sbom.cdx.json"), &bill))
@@ -45,6 +48,16 @@ func checkBill(t *testing.T, out string) {
 			t.Errorf("the notices do not have %s", c.Name)
 		}
 	}
+	checkNotices(t, notices.String())
+	for _, c := range bill.Components {
+		var ids []string
+		for _, l := range c.Licenses {
+			ids = append(ids, l.License.ID)
+		}
+		if strings.Contains(c.Name, "/miniredis/") && !slices.Contains(ids, "BSL-1.0") { // fpconv
+			t.Errorf("the bill has %s under %q", c.Name, ids)
+		}
+	}
 	facts := output(t, nil, "go", "version", "-m", folder+"/usr/bin/flashsale")
 	modules := regexp.MustCompile(`(?m)^\tdep\t(\S+)\t(\S+)`).FindAllStringSubmatch(facts, -1)
 	if len(modules) < 10 || !listed["std "+strings.TrimPrefix(runtime.Version(), "go")] {
@@ -57,6 +70,49 @@ func checkBill(t *testing.T, out string) {
 		if !listed[m[1]+" "+m[2]] {
 			t.Errorf("the bill does not have %s %s", m[1], m[2])
 		}
+	}
+}
+
+// checkNotices looks for packages that their modules took from others. Each has a licence of its own.
+func checkNotices(t *testing.T, notices string) {
+	t.Helper()
+	for text, pattern := range map[string]string{
+		"Copyright (c) 2017 Axiom Inc.": `/miniredis/v2 v\S+: hyperloglog/LICENSE\n`,
+		"Michael McLoughlin":            `/miniredis/v2 v\S+: geohash/LICENSE\n`,
+		"Boost Software License":        `/miniredis/v2 v\S+: fpconv/LICENSE.txt\n`,
+		"The Go Authors": `/prometheus/client_golang v\S+: ` +
+			`internal/github.com/golang/gddo/LICENSE\n`,
+		"Caleb Spare": `/klauspost/compress v\S+: zstd/internal/xxhash/LICENSE.txt\n`,
+	} {
+		at := regexp.MustCompile(pattern).FindStringIndex(notices)
+		if at == nil {
+			t.Errorf("the notices have nothing like %s", pattern)
+			continue
+		}
+		rule := strings.Repeat("=", 80) + "\n"
+		if one, _, _ := strings.Cut(notices[at[1]+len(rule):], rule); !strings.Contains(one, text) {
+			t.Errorf("%s is not the licence of %s:\n%s", pattern, text, one)
+		}
+	}
+}
+
+// What is above a package counts, what is beside it does not. A module without a licence is refused.
+func TestLicences(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"LICENSE", "taken/COPYING", "taken/sub/deep/NOTICE.md", "taken/sub/deep/x.go",
+		"beside/LICENSE"} {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
+		must(t, os.WriteFile(filepath.Join(root, name), []byte("of "+name), 0o644))
+	}
+	list, err := licences(root, root, root+"/taken/sub/deep", root+"/taken")
+	must(t, err)
+	want := []licence{{"LICENSE", []byte("of LICENSE")}, {"taken/COPYING", []byte("of taken/COPYING")},
+		{"taken/sub/deep/NOTICE.md", []byte("of taken/sub/deep/NOTICE.md")}}
+	if !reflect.DeepEqual(list, want) {
+		t.Errorf("licences %s, want %s", list, want)
+	}
+	if list, err := licences(t.TempDir()); err == nil {
+		t.Errorf("a module without a licence is taken: %s", list)
 	}
 }
 

@@ -25,7 +25,7 @@ type module struct {
 
 // licence is a text that must go along with the program.
 type licence struct {
-	name string // of its file
+	name string // of its file, below the module's folder
 	text []byte
 }
 
@@ -43,20 +43,13 @@ func (r *release) findModules() error {
 		return err
 	}
 	r.modules = []module{std}
-	dependencies := r.dependencies()
-	list := []string{"list", "-m", "-f", "{{.Dir}}"}
-	for _, d := range dependencies {
-		list = append(list, d.Path)
-	}
-	cmd := exec.Command("go", list...)
-	cmd.Dir = r.source
-	folders, err := cmd.Output()
+	linked, err := r.linked()
 	if err != nil {
-		return fmt.Errorf("cannot find the modules: %w", err)
+		return fmt.Errorf("cannot find the packages: %w", err)
 	}
-	for i, folder := range strings.Split(strings.TrimSpace(string(folders)), "\n") {
-		m := module{path: dependencies[i].Path, version: dependencies[i].Version, sum: dependencies[i].Sum}
-		if m.texts, err = licences(folder); err != nil {
+	for _, d := range r.dependencies() {
+		m := module{path: d.Path, version: d.Version, sum: d.Sum}
+		if m.texts, err = licences(linked[d.Path].root, linked[d.Path].packages...); err != nil {
 			return err
 		}
 		r.modules = append(r.modules, m)
@@ -81,24 +74,61 @@ func (r *release) dependencies() (list []*debug.Module) {
 	return list
 }
 
-// licences reads those at the top of a module. A module without any is refused: it must not be passed on.
-func licences(folder string) (list []licence, err error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, err
-	}
-	for _, entry := range entries {
-		if !licenceName.MatchString(entry.Name()) || entry.IsDir() {
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+// folders are those of a module: its own, and those of its packages that are in the programs.
+type folders struct {
+	root     string
+	packages []string
+}
+
+// linked finds the folders of what is in the programs for all architectures, by the path of the module.
+func (r *release) linked() (map[string]folders, error) {
+	found := map[string]folders{}
+	for _, arch := range architectures {
+		cmd := exec.Command("go", "list", "-deps", "-f",
+			"{{if not .Standard}}{{.Module.Path}}\t{{.Module.Dir}}\t{{.Dir}}{{end}}", ".")
+		cmd.Dir, cmd.Env, cmd.Stderr = r.source, goEnvironment(arch), os.Stderr
+		list, err := cmd.Output()
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, licence{entry.Name(), text})
+		for line := range strings.Lines(string(list)) {
+			words := strings.Split(strings.TrimSpace(line), "\t")
+			found[words[0]] = folders{words[1], append(found[words[0]].packages, words[2])}
+		}
+	}
+	return found, nil
+}
+
+// licences reads those at the top of a module, in the folders of its packages, and in those between: a
+// package that its author took from someone else has one of its own. A module without any is refused: it
+// must not be passed on.
+func licences(root string, packages ...string) (list []licence, err error) {
+	folders := []string{root}
+	for _, folder := range packages {
+		for ; len(folder) > len(root); folder = filepath.Dir(folder) {
+			folders = append(folders, folder)
+		}
+	}
+	slices.Sort(folders)
+	for _, folder := range slices.Compact(folders) {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if !licenceName.MatchString(entry.Name()) || entry.IsDir() {
+				continue
+			}
+			path := filepath.Join(folder, entry.Name())
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, licence{strings.TrimPrefix(path, root+"/"), text})
+		}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s has no licence", folder)
+		return nil, fmt.Errorf("%s has no licence", root)
 	}
 	return list, nil
 }

@@ -46,10 +46,7 @@ func (r *release) build() error {
 func (r *release) buildFor(arch string) (*program, error) {
 	p := &program{path: filepath.Join(r.stage, arch, "flashsale")}
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", p.path, ".")
-	cmd.Dir, cmd.Stderr = r.source, os.Stderr
-	// Whatever this machine has set for Go must not change the program.
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0",
-		"GOFLAGS=-mod=readonly", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off")
+	cmd.Dir, cmd.Env, cmd.Stderr = r.source, goEnvironment(arch), os.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, err
 	}
@@ -62,6 +59,13 @@ func (r *release) buildFor(arch string) (*program, error) {
 		return nil, fmt.Errorf("%s is no clean clone of the repository", r.source)
 	}
 	return p, static(p.path, machines[arch])
+}
+
+// goEnvironment has the go command build for an architecture. Whatever this machine has set for Go must not
+// change the program.
+func goEnvironment(arch string) []string {
+	return append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0",
+		"GOFLAGS=-mod=readonly", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off")
 }
 
 func (p *program) setting(key string) string {

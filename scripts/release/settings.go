@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// settingsHead opens the file of settings. Its one setting keeps a server that was just installed, with
-// users that have known passwords, to this machine.
+// settingsHead opens the file of settings. A server that was just installed has users with known passwords,
+// so what opens it to others comes first, with a warning.
 const settingsHead = `# Settings of flashsale.service, a line NAME=value for each; see flashsale(1).
 # "systemctl restart flashsale" takes a change. Keep this file readable by root alone: it may hold secrets.
 #
 # Here stands each setting with its default. Take the # away and change the value.
 
-# Only this machine reaches the server. Name users and foods of your own (below) before you set 0.0.0.0:
-# anyone can guess the passwords of the built-in users.
-APP_HOST=127.0.0.1
+# The address to listen on; with the default only this machine reaches the server. Name users and foods of
+# your own (below) before you set 0.0.0.0: anyone can guess the passwords of the built-in users.
+#APP_HOST=127.0.0.1
 `
 
-// settingsTaken are what the unit or the head sets.
+// settingsTaken are what the unit sets or the head has.
 var settingsTaken = []string{"DATA", "APP_HOST"}
 
 var stated = regexp.MustCompile(`\(default ([^:()]+)\)$`)
