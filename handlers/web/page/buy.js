@@ -1,17 +1,16 @@
 // The buyer's view: foods, a cart of at most three pieces, and one order.
 
 import * as api from "./api.js";
-import { withTap } from "./cart.js";
+import { change, isOld, makeCart, withTap } from "./cart.js";
 import { nextChange, now, stateOf } from "./clock.js";
-import { announce, byId, setText, tell } from "./dom.js";
-import { build, foods, lack, line, showStock, start as startFoods, totalOf } from "./foods.js";
-import { count as plural, number, span, time } from "./format.js";
+import { announce, byId, setText, tell, turnOff } from "./dom.js";
+import { build, foods, lack, line, showReceipt, showStock, start as startFoods, totalOf } from "./foods.js";
+import { count as plural, number, span } from "./format.js";
 import { tellError } from "./messages.js";
 import { backOff } from "./sse.js";
 import { known, onChange } from "./store.js";
 
 const piecesMax = 3;
-const cartAge = 20 * 60_000; // ms until a cart is made anew, before the server forgets it
 const renewPause = 10_000; // ms between tries to do so
 const orderTexts = { scheduled: "Not open yet", paused: "Paused", closed: "Closed" };
 
@@ -122,9 +121,6 @@ export async function show() {
   }
 }
 
-// turnOff has a button do nothing, or something again. It is not disabled: it would lose the keyboard's focus.
-const turnOff = (button, off) => button.setAttribute("aria-disabled", off);
-
 function showCart() {
   byId("cart-open").hidden = order !== null;
   byId("receipt").hidden = order === null;
@@ -146,13 +142,6 @@ function showCart() {
   byId("cart-empty").hidden = items.length > 0;
   setText(byId("cart-total"), total);
   tick();
-}
-
-function showReceipt({ id, items, total, placed_at: placedAt }) {
-  setText(byId("receipt-id"), id);
-  byId("receipt-items").replaceChildren(...items.map(({ food_id: food, count }) => line(food, count)));
-  setText(byId("receipt-total"), number(total));
-  setText(byId("receipt-time"), placedAt ? `Placed ${time(placedAt)}` : "");
 }
 
 // tick keeps the button and its countdown.
@@ -204,27 +193,6 @@ function tap(button, food, count) {
     tell(message(), "", "You have ordered already: each user orders once.");
   } else if (count > 0 && !ordering) {
     tell(message(), "", "A cart holds at most three pieces.");
-  }
-}
-
-const change = (cart, { food, count }) =>
-  api.call("PATCH", `/carts/${encodeURIComponent(cart)}`, { food_id: food, count });
-
-const isOld = () => Date.now() - api.session.made > cartAge;
-
-// makeCart makes a cart with the items that are shown, where there is none or the server may soon forget it.
-async function makeCart() {
-  const login = api.session;
-  const { cart, items, sale } = login;
-  if (cart && !isOld()) {
-    return;
-  }
-  const { cart_id: id } = await api.call("POST", "/carts");
-  for (const item of items) {
-    await change(id, item);
-  }
-  if (login === api.session && login.sale === sale) {
-    api.setCart(id, items, sale);
   }
 }
 

@@ -60,3 +60,6 @@ export function ask(title, text, act, dangerous = false) {
   dialog.showModal();
   return new Promise((resolve) => { answer = resolve; });
 }
+
+// turnOff has a button do nothing, or something again. It is not disabled: it would lose the keyboard's focus.
+export const turnOff = (button, off) => button.setAttribute("aria-disabled", off);

@@ -1,7 +1,7 @@
-// The list of foods in the buyer's view: prices, stock, and the steppers of the cart.
+// Foods in the buyer's view: prices, stock, the steppers of the cart, and the lines of a cart and of a receipt.
 
 import { byId, make, setText } from "./dom.js";
-import { number } from "./format.js";
+import { number, time } from "./format.js";
 import { known } from "./store.js";
 
 export let foods = []; // {id, price, stock, row, less, more, countText} by id
@@ -18,6 +18,14 @@ export const line = (food, count, note = "") => make("li", {},
 export function lack(food, count) {
   const stock = foods[food - 1]?.stock ?? count;
   return stock >= count ? "" : stock > 0 ? ` only ${number(stock)} left` : " sold out";
+}
+
+// showReceipt shows an order as the server tells it.
+export function showReceipt({ id, items, total, placed_at: placedAt }) {
+  setText(byId("receipt-id"), id);
+  byId("receipt-items").replaceChildren(...items.map(({ food_id: food, count }) => line(food, count)));
+  setText(byId("receipt-total"), number(total));
+  setText(byId("receipt-time"), placedAt ? `Placed ${time(placedAt)}` : "");
 }
 
 export function start() {
