@@ -137,16 +137,17 @@ func (s *Sale) Order(user uint32) (Order, error) {
 
 // parseOrder reads the value of an order of foods 1 to foods: items, "|", an idempotency key, a line feed,
 // and when the order was placed. The last two, or all behind the items, may be missing.
-func parseOrder(user uint32, value []byte, foods int) (o Order, err error) {
-	o.User = user
-	items, rest, _ := bytes.Cut(value, []byte("|"))
-	if o.Items, err = parseItems(items, foods); err != nil {
-		return o, err
+func parseOrder(user uint32, value []byte, foods int) (Order, error) {
+	text, rest, _ := bytes.Cut(value, []byte("|"))
+	items, err := parseItems(text, foods)
+	if err != nil {
+		return Order{}, err
 	}
+	o := Order{User: user, Items: items}
 	if _, placed, found := bytes.Cut(rest, []byte("\n")); found {
 		ms, err := strconv.ParseInt(string(placed), 10, 64)
 		if err != nil {
-			return o, fmt.Errorf("cannot read when the order was placed: %w", err)
+			return Order{}, fmt.Errorf("cannot read when the order was placed: %w", err)
 		}
 		o.Placed = timeOf(ms)
 	}

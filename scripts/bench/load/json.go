@@ -23,11 +23,12 @@ func appendText(b []byte, s string) []byte {
 func textField(body []byte, name string) string {
 	for rest := body; ; {
 		i := bytes.Index(rest, []byte(name))
-		if i < 1 {
+		if i < 0 {
 			break
 		}
 		after := rest[i+len(name):]
-		if rest[i-1] == '"' && bytes.HasPrefix(after, []byte(`":"`)) {
+		begins := bytes.HasSuffix(rest[:i], []byte(`{"`)) || bytes.HasSuffix(rest[:i], []byte(`,"`))
+		if begins && bytes.HasPrefix(after, []byte(`":"`)) {
 			text, _, found := bytes.Cut(after[3:], []byte(`"`))
 			if found && bytes.IndexByte(text, '\\') < 0 {
 				return string(text)
