@@ -17,13 +17,9 @@ import (
 	"flashsale/internal/stand"
 )
 
-// requireTool wants a program on PATH: with REQUIRE_REAL=1 its absence fails, else it skips. With -short a
-// test of several programs is skipped under the race detector, which sees only one of them.
+// requireTool wants a program on PATH: with REQUIRE_REAL=1 its absence fails, else it skips.
 func requireTool(t *testing.T, name string) {
 	t.Helper()
-	if stand.Race && testing.Short() {
-		t.Skip("other programs, which the race detector does not see")
-	}
 	if _, err := exec.LookPath(name); err == nil {
 		return
 	}
