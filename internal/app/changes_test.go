@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/datafolder"
 	"flashsale/internal/logtest"
 	"flashsale/internal/polltest"
 	"flashsale/redisx"
@@ -17,24 +16,13 @@ import (
 func TestChangesAreLogged(t *testing.T) {
 	log := logtest.Capture(t)
 	cfg := settings(t, "-redis", redistest.Memory(t), "-foods", "2", "-users", "3")
-	folder, err := datafolder.Open(cfg.DataDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := startStore(t.Context(), cfg, folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &supervisor{cfg: cfg, store: store}
-	if s.sale, err = openSale(t.Context(), cfg, folder, store); err != nil {
-		t.Fatal(err)
-	}
-	sale, leave, err := redisx.Connect(t.Context(), store.redis, s.sale.Sale, 2)
+	s := openedSale(t, cfg)
+	sale, leave, err := redisx.Connect(t.Context(), s.store.redis, s.sale.Sale, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer leave()
-	follower, err := redisx.Follow(t.Context(), store.redis, sale.ID())
+	follower, err := redisx.Follow(t.Context(), s.store.redis, sale.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +45,7 @@ func TestChangesAreLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	note := pipeline.Command(nil, "XADD", "log_"+sale.ID(), "*", "by", "root", "what", "stock", "food", "x")
-	link, err := pipeline.Dial(t.Context(), store.redis.Config)
+	link, err := pipeline.Dial(t.Context(), s.store.redis.Config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"flashsale/internal/datafolder"
 	"flashsale/internal/ledger"
 	"flashsale/internal/logtest"
 	"flashsale/internal/polltest"
@@ -17,17 +16,9 @@ func TestLedgerFollows(t *testing.T) {
 	log := logtest.Capture(t)
 	server := redistest.New(t)
 	cfg := settings(t, "-redis", server.Socket, "-foods", "2", "-users", "3")
-	folder, err := datafolder.Open(cfg.DataDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &supervisor{cfg: cfg, nextLedger: make(chan *ledger.Ledger, 1)}
-	if s.store, err = startStore(t.Context(), cfg, folder); err != nil {
-		t.Fatal(err)
-	}
-	if s.sale, err = openSale(t.Context(), cfg, folder, s.store); err != nil {
-		t.Fatal(err)
-	}
+	s := openedSale(t, cfg)
+	s.nextLedger = make(chan *ledger.Ledger, 1)
+	var err error
 	if s.database, err = ledger.NewDatabase("nobody@tcp(127.0.0.1:1)/none"); err != nil {
 		t.Fatal(err)
 	}

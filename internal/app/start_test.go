@@ -23,6 +23,23 @@ func settings(t *testing.T, args ...string) *config.Config {
 	return cfg
 }
 
+// openedSale returns a supervisor of a sale that is open in its store, as far as these tests need one.
+func openedSale(t *testing.T, cfg *config.Config) *supervisor {
+	t.Helper()
+	folder, err := datafolder.Open(cfg.DataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &supervisor{cfg: cfg}
+	if s.store, err = startStore(t.Context(), cfg, folder); err != nil {
+		t.Fatal(err)
+	}
+	if s.sale, err = openSale(t.Context(), cfg, folder, s.store); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -40,18 +57,7 @@ func TestCutOffUsers(t *testing.T) {
 	write(t, filepath.Join(dir, "foods.csv"), "id,stock,price\n1,10,3\n")
 	const warning = "users.csv ends in the middle of line 3; end it with a line break if it is whole"
 	cfg := settings(t, "-redis", redistest.Memory(t), "-catalog-dir", dir)
-	folder, err := datafolder.Open(cfg.DataDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := startStore(t.Context(), cfg, folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &supervisor{cfg: cfg, store: store}
-	if s.sale, err = openSale(t.Context(), cfg, folder, store); err != nil {
-		t.Fatal(err)
-	}
+	s := openedSale(t, cfg)
 	if log.Count(warning) != 1 {
 		t.Errorf("the start logs %s, want once %s", log, warning)
 	}

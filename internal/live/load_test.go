@@ -130,12 +130,8 @@ func TestSlowViewer(t *testing.T) {
 	s := openStand(t, 10)
 	fast := s.join(false, 0)
 	fast.want(s.hello(s.noOrders()))
-	slow, far := s.connect()
+	slow := s.enter(Viewer{})
 	must(t, slow.Conn.(*net.TCPConn).SetReadBuffer(4<<10))
-	if !s.Reserve() {
-		t.Fatal("a viewer is refused")
-	}
-	s.Join(Viewer{Stream: NewStream(far, s.limiter), Head: []byte(head)})
 	s.step()
 	long := strings.Repeat("x", 1<<10)
 	for i := 0; len(s.viewers) == 2; i++ {
@@ -184,12 +180,8 @@ func TestLongFirstMessage(t *testing.T) {
 	s.pass()
 	c.want(quiet(start))
 
-	slow, far := s.connect() // which reads nothing
+	slow := s.enter(Viewer{}) // which reads nothing
 	must(t, slow.Conn.(*net.TCPConn).SetReadBuffer(4<<10))
-	if !s.Reserve() {
-		t.Fatal("a viewer is refused")
-	}
-	s.Join(Viewer{Stream: NewStream(far, s.limiter), Head: []byte(head)})
 	for range 2 + int(helloTime.Seconds()) {
 		s.pass()
 	}
