@@ -8,9 +8,9 @@ import (
 	"flashsale/handlers/web"
 )
 
-// pageHeaders go with every file. A script, a style or a connection of another origin is refused
-// by the browser, and so is a script that is made of text. The files are asked for each time, by their tag:
-// a script must not meet another one of an older server.
+// pageHeaders go with every file. The browser refuses a script, a style or a connection of another origin,
+// and a script that is made of text. The files are asked for each time, by their tag: a script must not meet
+// another one of an older server.
 var pageHeaders = [][2]string{
 	{"Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; " +
 		"connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; " +

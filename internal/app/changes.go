@@ -7,7 +7,7 @@ import (
 	"flashsale/redisx"
 )
 
-// logChanges logs what was changed of a sale since the call before, wherever and by whomever.
+// logChanges logs what was changed of a sale since the call before, by any server or command.
 func logChanges(follower *redisx.Follower, sale string) {
 	changes, err := follower.Changes(sale)
 	if err != nil && !errors.Is(err, redisx.ErrUnavailable) { // a Redis that is away is logged elsewhere

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Root sees the most-hit keys, every 15 s; the public does not, and without root nobody asks for them.
+// Root sees the most-hit keys, every 15 s. The public does not, and they are not asked for without root.
 func TestTop(t *testing.T) {
 	s := openStand(t, 10)
 	public := s.join(false, 0)

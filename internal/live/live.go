@@ -210,8 +210,8 @@ func (h *Hub) waiting() bool {
 	return len(h.joining) > 0
 }
 
-// turn is one step of Run. One that begins early, since somebody joins, serves nobody else: else joins would
-// multiply the writes.
+// turn is one step of Run. One that begins early, because a viewer joins, sends nothing to the others:
+// viewers who join would multiply the writes.
 func (h *Hub) turn(now time.Time) {
 	if second := now.Unix(); second != h.second {
 		h.begin(second)

@@ -71,7 +71,7 @@ func TestResume(t *testing.T) {
 	s.join(false, start+1).want(s.hello(s.noOrders()))
 }
 
-// Seconds in which nobody has watched are not known one by one.
+// Seconds without a viewer are not known one by one: who comes back gets the history.
 func TestResumeAfterNobody(t *testing.T) {
 	s := openStand(t, 10)
 	s.join(false, 0).Close()

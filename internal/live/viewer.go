@@ -67,7 +67,7 @@ func (h *Hub) admit(joins *Viewer) {
 	h.sendRest(v)
 }
 
-// resume begins to show the sale again, which nobody has watched for a while.
+// resume begins to show the sale again, after a time without viewers.
 func (h *Hub) resume() {
 	h.shown = shown{}
 	body, sale := h.sale()

@@ -99,7 +99,8 @@ func (l *Link) roundTrip(b *batch, deadline time.Time) error {
 	return err
 }
 
-// brokenBy keeps the first error that makes the link unusable. A deadline is no such error: radix says that.
+// brokenBy keeps the first error that makes the link unusable. A deadline that has passed is not kept: radix
+// returns an error of its own then.
 func (l *Link) brokenBy(err error) {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		l.broken.CompareAndSwap(nil, &err)
