@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 )
 
 // inner makes this test binary a process of tests that use the shared server.
@@ -23,6 +24,7 @@ func TestSharedServer(t *testing.T) {
 
 // The folder of the shared server goes with the process, also when that is killed.
 func TestFoldersAreRemoved(t *testing.T) {
+	stand.Need(t, "redis-server")
 	for _, end := range []string{"ends", "killed"} {
 		dir := t.TempDir()
 		cmd := exec.Command(os.Args[0], "-test.run=^TestSharedServer$")
