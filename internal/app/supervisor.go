@@ -112,6 +112,10 @@ func (s *supervisor) listen() (err error) {
 			"pass<i>; give the sale users of its own (-catalog-dir, DB_HOST), or listen on 127.0.0.1",
 			"address", s.address())
 	}
+	if s.cfg.ProfilesExposed() {
+		slog.Warn("anyone who reaches the profiles can read the memory of this server, with its secrets; "+
+			"give -pprof an address of this machine only, as 127.0.0.1:6060", "pprof", s.cfg.Pprof)
+	}
 	return nil
 }
 

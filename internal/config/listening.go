@@ -56,5 +56,15 @@ func (c *listeningFlags) checkPprof(f *Flags) error {
 	return nil
 }
 
+// ProfilesExposed reports whether people on other machines can reach the profiles, which show the contents
+// of memory.
+func (c *listeningFlags) ProfilesExposed() bool {
+	if c.Pprof == "" {
+		return false
+	}
+	listens, err := net.ResolveTCPAddr("tcp", c.Pprof)
+	return err != nil || !listens.IP.IsLoopback()
+}
+
 // Address is the host:port to listen on.
 func (c *listeningFlags) Address() string { return net.JoinHostPort(c.Host, strconv.Itoa(c.Port)) }

@@ -160,20 +160,27 @@ func TestLinkInDataFolderIsRefused(t *testing.T) {
 	}
 }
 
-// Built-in users on an address that others can reach are warned of.
-func TestBuiltInUsersAreWarnedOf(t *testing.T) {
+// What others can reach and must not is warned of: built-in users, and profiles.
+func TestExposedIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
-	const warning = "anyone who reaches this server can log in as any buyer"
+	const (
+		users    = "anyone who reaches this server can log in as any buyer"
+		profiles = "anyone who reaches the profiles"
+	)
 	dir := catalogue(t, "1,root,r\n2,ann,a\n", "1,1,1\n")
-	for args, want := range map[string]int{
-		"-users 2 -app-host 0.0.0.0": 1, "-users 2 -app-host 127.0.0.1": 0,
-		"-app-host 0.0.0.0 -catalog-dir " + dir: 0,
+	port, err := stand.FreePort()
+	stand.Must(t, err)
+	for args, want := range map[string][2]int{
+		"-users 2 -app-host 0.0.0.0": {1, 0}, "-users 2 -app-host 127.0.0.1": {0, 0},
+		"-app-host 0.0.0.0 -catalog-dir " + dir:           {0, 0},
+		fmt.Sprintf("-users 2 -pprof :%d", port):          {0, 1},
+		fmt.Sprintf("-users 2 -pprof localhost:%d", port): {0, 0},
 	} {
 		redis.Flush(t)
 		s := setup{args: append(strings.Fields(args), "-workers", "1", "-redis", redis.Socket)}.serve(t)
-		if n := s.Logged(t, warning); n != want {
-			t.Errorf("%s: the warning is logged %d times, want %d", args, n, want)
+		if got := [2]int{s.Logged(t, users), s.Logged(t, profiles)}; got != want {
+			t.Errorf("%s: of users and profiles is warned %v times, want %v", args, got, want)
 		}
 		s.End(t)
 	}
