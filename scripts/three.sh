@@ -71,7 +71,9 @@ for i in "${!hosts[@]}"; do
 done
 
 if $with_haproxy; then
-	SERVER_1=${addresses[0]} SERVER_2=${addresses[1]} SERVER_3=${addresses[2]} \
+	# Fewer connections than in a real sale, so that an ordinary limit of open files is enough.
+	FRONT_CONNS=${FRONT_CONNS:-8000} FRONT_VIEWERS=${FRONT_VIEWERS:-3000} \
+		SERVER_1=${addresses[0]} SERVER_2=${addresses[1]} SERVER_3=${addresses[2]} \
 		start haproxy haproxy -db -f scripts/deploy/haproxy.cfg
 	await haproxy ready 127.0.0.1 "$FRONT_PORT"
 	addresses=("127.0.0.1:$FRONT_PORT")

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	perAddress = 20 // in the place of 200
+	perAddress = 20 // in the place of 2000 and 1500
 	healthz    = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 	buy        = "POST /orders HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}"
 )
 
 // limited makes the limit of a front small and its time limits long.
 var limited = map[string][]string{
-	"haproxy": {"CONNS_PER_IP 200", "CONNS_PER_IP 20", "timeout server 10s", "timeout server 60s",
+	"haproxy": {"CONNS_PER_IP 2000", "CONNS_PER_IP 20", "timeout server 10s", "timeout server 60s",
 		"timeout http-request 5s", "timeout http-request 600s",
 		"timeout client 30s", "timeout client 600s"},
-	"nginx": {"limit_conn requests 200", "limit_conn requests 20", "proxy_read_timeout 10s",
+	"nginx": {"limit_conn requests 1500", "limit_conn requests 20", "proxy_read_timeout 10s",
 		"proxy_read_timeout 60s",
 		"client_header_timeout 5s", "client_header_timeout 600s"},
 }

@@ -29,7 +29,7 @@ func startHAProxy(t *testing.T, servers [3]string, admin string, changes ...stri
 	for i, server := range servers {
 		env = append(env, fmt.Sprintf("SERVER_%d=%s", i+1, server))
 	}
-	file := changed(t, "haproxy.cfg", append([]string{"maxconn 5000", "maxconn 500"}, changes...)...)
+	file := changed(t, "haproxy.cfg", append([]string{"FRONT_CONNS 20000", "FRONT_CONNS 500"}, changes...)...)
 	start(t, env, stand.Need(t, "haproxy"), "-db", "-f", file)
 	return awaitListener(t, host+":8000")
 }
@@ -60,7 +60,7 @@ func runNginx(t *testing.T, file string) *stand.Process {
 	text := strings.Replace(stand.ReadFile(t, file), "http {\n", paths, 1)
 	text = strings.Replace(text, "worker_processes auto;", "worker_processes 1;", 1)
 	text = strings.Replace(text, "worker_rlimit_nofile 65536;\n", "", 1) // only root may
-	text = strings.Replace(text, "worker_connections 16384;", "worker_connections 1000;", 1)
+	text = strings.Replace(text, "worker_connections 32768;", "worker_connections 1000;", 1)
 	if os.Geteuid() == 0 {
 		if err := os.Chmod(dir, 0o755); err != nil { // its workers are www-data
 			t.Fatal(err)

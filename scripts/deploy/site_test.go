@@ -184,7 +184,7 @@ func (s *site) place(text string) string {
 		"10.0.0.0/24", everywhere, "https://sale.example", "https://"+front+":8443",
 		"FRONT_HOST=0.0.0.0", "FRONT_HOST="+front, "FRONT_PORT=443", "FRONT_PORT=8443",
 		"10.0.0.9:443", front+":8443", "listen 443", "listen "+front+":8443",
-		"10.0.0.", s.network, "maxconn 5000", "maxconn 500",
+		"10.0.0.", s.network, "FRONT_CONNS 20000", "FRONT_CONNS 500",
 	).Replace(text)
 }
 
