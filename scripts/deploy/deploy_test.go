@@ -1,5 +1,3 @@
-// Package deploy holds the files with which a sale is installed and the guide that says how. Its tests
-// give the files to the programs that read them and carry out the guide, block by block.
 package deploy
 
 import (

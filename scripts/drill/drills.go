@@ -34,6 +34,7 @@ var (
 	// The disk's moods must not decide what an attack does; and enough answers of other buyers for a p99.
 	crowded = setup{servers: 1, probes: 4, everysec: true}
 	racing  = setup{servers: 1, everysec: true, patient: true} // times do not matter
+	fronted = setup{servers: 1, everysec: true, flags: "-trusted-proxies 127.0.0.0/8"}
 )
 
 const noFault = "nothing is broken"
@@ -122,6 +123,9 @@ var drills = []drill{
 	{name: "readyz-flood", quiet: noFault,
 		says: "256 connections ask /readyz as fast as they can", setup: crowded, healthy: true,
 		alone: true, run: readyzFlood},
+	{name: "viewers-and-buyers", quiet: noFault,
+		says:  "as many pages watch the sale through HAProxy as it lets in, and more; buyers come the same way",
+		setup: fronted, healthy: true, alone: true, run: viewersAndBuyers},
 }
 
 // How often and how long, in the short form and in the long one.
