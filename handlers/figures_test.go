@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/figures"
+	"flashsale/redisx/redistest"
+	"flashsale/scripts/grafana"
 )
 
 // countedCalls are the requests so far by call and status, as "GET /foods 200".
@@ -32,6 +36,22 @@ func labelled(l *figures.Labelled) map[string]uint64 {
 		}
 	}
 	return found
+}
+
+// The alert of refusals is about calls of the table: a call that is renamed would be missing there unseen.
+func TestAlertNamesCalls(t *testing.T) {
+	s := newShop(t, "unix", redistest.Start(t).Socket, nil)
+	names := map[string]bool{}
+	for call := range s.figures.Calls.All() {
+		names[call.Name] = true
+	}
+	for _, list := range regexp.MustCompile(`call=~"(.*)"`).FindAllStringSubmatch(grafana.Alerts, -1) {
+		for name := range strings.SplitSeq(list[1], "|") {
+			if !names[name] {
+				t.Errorf("%q is no call of the table", name)
+			}
+		}
+	}
 }
 
 // Each request counts once, under its call and status, whichever engine has read it and wherever it is

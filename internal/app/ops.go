@@ -19,22 +19,29 @@ func (s *supervisor) newOps(keeper *repeats.Keeper) *ops.Server {
 		cfg.Ledger = func() bool { return s.writer.Load().Up() }
 	}
 	if keeper != nil && s.cfg.VKConfirmation != "" {
-		cfg.Replies = keeper.Waiting
+		cfg.Replies, cfg.Replying = keeper.Waiting, keeper.Up
 	}
 	if s.listed != nil {
-		cfg.Blocklist = func() (documents uint64, imported time.Time, ok bool) {
-			list := s.listed.List()
-			if list == nil {
-				return 0, time.Time{}, false
-			}
-			return list.Info().Stored, time.UnixMilli(list.Info().Imported), true
-		}
+		cfg.Blocklist = s.blocklistFigures
 	}
 	if s.cfg.TLSCert != "" {
 		s.certificateEnd.Store(s.sale.Certificate.Expires().UnixNano())
 		cfg.Certificate = func() time.Time { return time.Unix(0, s.certificateEnd.Load()) }
 	}
 	return ops.New(cfg, s.opsListener)
+}
+
+// blocklistFigures is what the metrics show of the list. After a start its last check is its import, until
+// the source has answered this process.
+func (s *supervisor) blocklistFigures() ops.Blocklist {
+	found := ops.Blocklist{Refresh: s.cfg.BlocklistRefresh}
+	if list := s.listed.List(); list != nil {
+		found.Documents, found.Checked = list.Info().Stored, time.UnixMilli(list.Info().Imported)
+		if checked := s.blocklist.Checked(); checked.After(found.Checked) {
+			found.Checked = checked
+		}
+	}
+	return found
 }
 
 // piecesOf is the number of pieces of all foods at the beginning of a sale.

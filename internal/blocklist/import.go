@@ -70,6 +70,9 @@ func (k *Keeper) finish(ctx context.Context, list imported) error {
 	if err == nil {
 		err = k.take(list)
 	}
+	if err == nil || errors.Is(err, errUnchanged) {
+		k.checked.Store(time.Now().UnixMilli())
+	}
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, errUnchanged):

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"flashsale/redisx/pipeline"
@@ -37,10 +38,11 @@ type Config struct {
 type Keeper struct {
 	cfg     Config
 	source  source
-	share   *share      // nil without Redis
-	info    Info        // of the snapshot file, the zero value for none
-	file    os.FileInfo // the file that info is of, nil for none
-	refused string      // generation of the snapshot in Redis that this program cannot read
+	share   *share       // nil without Redis
+	info    Info         // of the snapshot file, the zero value for none
+	file    os.FileInfo  // the file that info is of, nil for none
+	refused string       // generation of the snapshot in Redis that this program cannot read
+	checked atomic.Int64 // when the source last gave its list or still had this one, Unix ms; 0 for never
 	asked   chan struct{}
 
 	// The constants, except in tests.
@@ -68,6 +70,15 @@ func (k *Keeper) Reload() {
 	case k.asked <- struct{}{}:
 	default: // it will look anyway
 	}
+}
+
+// Checked is when the source last gave its list or still had the one that is known, in this process: the
+// zero time for never.
+func (k *Keeper) Checked() time.Time {
+	if at := k.checked.Load(); at > 0 {
+		return time.UnixMilli(at)
+	}
+	return time.Time{}
 }
 
 // Run keeps the snapshot until ctx ends, and returns nil. It logs faults and tries again.

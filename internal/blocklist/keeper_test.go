@@ -163,6 +163,34 @@ func TestRefreshTakesEachVersionOnce(t *testing.T) {
 	}
 }
 
+// A look at the source is good when it gives a list that is taken, and when the list has not changed.
+func TestChecked(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(1000)...)))
+	k := keeper(t, Config{Source: s.URL})
+	long := time.UnixMilli(1)
+	for _, test := range []struct {
+		name   string
+		change func()
+		good   bool
+	}{
+		{"the first list", func() {}, true},
+		{"the same list", func() {}, true},
+		{"no answer", func() { s.failed = 2 }, false}, // to HEAD and GET
+		{"a list that has shrunk", func() { s.etag, s.body = `"2"`, pack(t, csv(documents(9)...)) }, false},
+		{"another list", func() { s.etag, s.body = `"3"`, pack(t, csv(documents(999)...)) }, true},
+	} {
+		k.checked.Store(long.UnixMilli())
+		s.change(test.change)
+		err := refresh(k)
+		if good := k.Checked().After(long); good != test.good || (err == nil) != test.good {
+			t.Errorf("%s: error %v, checked %v", test.name, err, k.Checked())
+		}
+	}
+	if again := keeper(t, Config{Source: s.URL, Path: k.cfg.Path}); !again.Checked().IsZero() {
+		t.Errorf("checked %v before the first look", again.Checked())
+	}
+}
+
 // A source whose HEAD names nothing is still asked with the conditions.
 func TestConditionsAreSent(t *testing.T) {
 	body := pack(t, csv("4509,000001"))

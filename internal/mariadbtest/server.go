@@ -1,5 +1,5 @@
-// Package mariadbtest runs a private MariaDB server for tests. It is slow to start (one to three seconds),
-// so a package starts one for all its cases. It must not be used outside tests: nothing on it survives.
+// Package mariadbtest runs a private MariaDB server for tests and drills. It is slow to start (one to three
+// seconds), so a package starts one for all its cases. It must not be used for more: nothing on it survives.
 package mariadbtest
 
 import (
@@ -43,21 +43,27 @@ type Server struct {
 func Start(tb testing.TB, arguments ...string) *Server {
 	tb.Helper()
 	needMariaDB(tb)
-	s := &Server{Host: "127.0.0.1", User: "root", Password: "toor", folder: stand.Folder(tb),
-		arguments: arguments}
-	stand.Must(tb, s.install())
-	var err error
+	s, err := Run(tb.Context(), stand.Folder(tb), arguments...)
+	stand.Must(tb, err)
+	tb.Cleanup(s.Kill)
+	return s
+}
+
+// Run is Start for a program: its data lies in an empty folder, and the caller kills it.
+func Run(ctx context.Context, folder string, arguments ...string) (s *Server, err error) {
+	s = &Server{Host: "127.0.0.1", User: "root", Password: "toor", folder: folder, arguments: arguments}
+	if err := s.install(); err != nil {
+		return nil, err
+	}
 	for range tries {
 		if s.Port, err = stand.FreePort(); err != nil {
 			continue
 		}
-		if err = s.launch(tb.Context()); err == nil {
-			tb.Cleanup(s.Kill)
-			return s
+		if err = s.Launch(ctx); err == nil {
+			return s, nil
 		}
 	}
-	tb.Fatalf("cannot start mariadbd: %v", err)
-	return nil
+	return nil, fmt.Errorf("cannot start mariadbd: %w", err)
 }
 
 // needMariaDB looks for the programs, which Debian has in /usr/sbin.
@@ -81,20 +87,26 @@ func (s *Server) Thaw() { _ = s.process.Signal(syscall.SIGCONT) }
 // Restart starts a killed server again, on the same port and folder.
 func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
-	stand.Must(tb, s.launch(tb.Context()))
+	stand.Must(tb, s.Launch(tb.Context()))
 }
 
 // Open connects to a new, empty database of this name, which must be a plain identifier.
 func (s *Server) Open(tb testing.TB, name string) *sql.DB {
 	tb.Helper()
-	admin := s.connect("")
-	defer admin.Close()
-	if _, err := admin.ExecContext(tb.Context(), "CREATE DATABASE `"+name+"`"); err != nil {
-		tb.Fatalf("cannot create database %s: %v", name, err)
-	}
+	stand.Must(tb, s.Create(tb.Context(), name))
 	db := s.connect(name)
 	tb.Cleanup(func() { db.Close() })
 	return db
+}
+
+// Create makes a new, empty database of this name, which must be a plain identifier.
+func (s *Server) Create(ctx context.Context, name string) error {
+	admin := s.connect("")
+	defer admin.Close()
+	if _, err := admin.ExecContext(ctx, "CREATE DATABASE `"+name+"`"); err != nil {
+		return fmt.Errorf("cannot create database %s: %w", name, err)
+	}
+	return nil
 }
 
 func (s *Server) connect(name string) *sql.DB {
@@ -145,8 +157,8 @@ func account() []string {
 	return nil
 }
 
-// launch starts mariadbd and returns when it answers.
-func (s *Server) launch(ctx context.Context) (err error) {
+// Launch starts mariadbd, also again after Kill, and returns when it answers.
+func (s *Server) Launch(ctx context.Context) (err error) {
 	in := func(name string) string { return filepath.Join(s.folder, name) }
 	s.process, err = stand.Program{Path: "mariadbd", Env: s.env(), Log: in("log"), Args: append([]string{
 		"--no-defaults",

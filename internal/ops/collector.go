@@ -138,10 +138,15 @@ func (s scrape) rooms() {
 	if s.Ledger != nil {
 		s.out <- ledgerUp.value(flag(s.Ledger()))
 	}
+	if s.Replying != nil {
+		s.out <- vkUp.value(flag(s.Replying()))
+	}
 	if s.Blocklist != nil {
-		if n, imported, ok := s.Blocklist(); ok {
-			s.out <- documents.count(n)
-			s.out <- blocklistAge.value(age(imported, s.now))
+		list := s.Blocklist()
+		s.out <- documents.count(list.Documents)
+		s.out <- blocklistRefresh.value(list.Refresh.Seconds())
+		if !list.Checked.IsZero() {
+			s.out <- blocklistAge.value(age(list.Checked, s.now))
 		}
 	}
 	if s.Certificate != nil {

@@ -70,9 +70,13 @@ var (
 	limitsRefused = counter("limits_refused_total", "Calls over a rate limit, by its event.", "event")
 	repeats       = counter("repeats_counted_total", "Texts that were counted.")
 	vkWaiting     = gauge("vk_replies_waiting", "Replies of the VK bot that wait to be sent, of all servers.")
-	documents     = gauge("blocklist_documents", "Documents on the blocklist.")
-	blocklistAge  = gauge("blocklist_age_seconds", "Time since the blocklist was imported.")
-	droppedHits   = counter("traffic_dropped_hits_total", "Hits that were dropped from the traffic statistics.")
+	vkUp          = gauge("vk_up", "1 while VK takes the replies of its bot, else 0.")
+	documents     = gauge("blocklist_documents", "Documents on the blocklist, 0 where there is none yet.")
+	blocklistAge  = gauge("blocklist_age_seconds",
+		"Time since the blocklist was last known to be that of its source.")
+	blocklistRefresh = gauge("blocklist_refresh_seconds",
+		"Time between two looks at the source of the blocklist.")
+	droppedHits = counter("traffic_dropped_hits_total", "Hits that were dropped from the traffic statistics.")
 
 	certificateEnd = gauge("certificate_expiry_timestamp_seconds",
 		"When the certificate ends, Unix time.")

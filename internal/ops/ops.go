@@ -45,8 +45,16 @@ type Config struct {
 
 	Ledger      func() (up bool)
 	Replies     func() (waiting int64, err error) // of the VK bot
-	Blocklist   func() (documents uint64, imported time.Time, ok bool)
+	Replying    func() (up bool)                  // of the VK bot
+	Blocklist   func() Blocklist
 	Certificate func() (end time.Time)
+}
+
+// Blocklist is what is known of the list of invalid passports.
+type Blocklist struct {
+	Documents uint64
+	Checked   time.Time     // when it was last known to be the source's list; the zero time for no list
+	Refresh   time.Duration // between two looks at the source
 }
 
 // Server serves the metrics of one server.

@@ -40,10 +40,13 @@ func newConfig(tb testing.TB, server *redistest.Server) (cfg Config, workers []*
 	stand.Must(tb, err)
 	redis.Timeout = RedisTimeout
 	return Config{Figures: memory, Version: "v1.2.3", Started: started, Pieces: 20,
-		Watch:       redisx.Watch(redis, opened.Sale, 3),
-		Ledger:      func() bool { return true },
-		Replies:     func() (int64, error) { return 4, nil },
-		Blocklist:   func() (uint64, time.Time, bool) { return 130, time.Now().Add(-time.Hour), true },
+		Watch:    redisx.Watch(redis, opened.Sale, 3),
+		Ledger:   func() bool { return true },
+		Replies:  func() (int64, error) { return 4, nil },
+		Replying: func() bool { return false },
+		Blocklist: func() Blocklist {
+			return Blocklist{Documents: 130, Checked: time.Now().Add(-time.Hour), Refresh: 24 * time.Hour}
+		},
 		Certificate: func() time.Time { return time.Unix(1_900_000_000, 0) }}, workers
 }
 

@@ -64,6 +64,9 @@ func (k *Keeper) Waiting() (n int64, err error) {
 	return n, err
 }
 
+// Up reports whether the last reply that was sent reached VK.
+func (k *Keeper) Up() bool { return k.sender == nil || !k.sender.failing.Load() }
+
 // sweepAll sweeps until ctx ends.
 func (k *Keeper) sweepAll(ctx context.Context) {
 	for pause(ctx, 0) {

@@ -36,8 +36,9 @@ type sender struct {
 	sending sync.WaitGroup
 	places  chan struct{}
 
+	failing  atomic.Bool // the last attempt has failed, and VK may take a later one
 	failures logpace.Pace
-	failing  atomic.Bool // the log has it, and not yet that replies are sent again
+	logged   atomic.Bool // the log has it, and not yet that replies are sent again
 }
 
 // randomID is VK's protection from sending twice: the same for every attempt, and on every server. It is
@@ -79,15 +80,17 @@ func (s *sender) run(ctx context.Context) {
 func (s *sender) send(ctx context.Context, r *waiting) {
 	err := s.vk.send(ctx, r.peer, r.randomID(), r.count)
 	var refused *refusal
+	final := errors.As(err, &refused) && refused.final()
+	s.failing.Store(err != nil && !final)
 	switch {
 	case err == nil:
-		if s.failing.Swap(false) {
+		if s.logged.Swap(false) {
 			slog.Info("replies are sent to VK again")
 		}
 		s.settle(r, "", 0)
 	case ctx.Err() != nil: // the server stops: the next one begins with it
 		s.settle(r, r.String(), 0)
-	case errors.As(err, &refused) && refused.final():
+	case final:
 		slog.Info("a reply is thrown away: VK refuses it for good", "peer", r.peer, "event", r.event, "error", err)
 		s.settle(r, "", 0)
 	case r.attempts+1 >= attemptsMax:
@@ -97,7 +100,7 @@ func (s *sender) send(ctx context.Context, r *waiting) {
 	default:
 		if n := s.failures.Due(time.Now()); n > 0 {
 			slog.Warn("replies cannot be sent to VK; they wait", "attempts", n, "error", err)
-			s.failing.Store(true)
+			s.logged.Store(true)
 		}
 		r.attempts++
 		s.settle(r, r.String(), backOff(r.attempts))

@@ -121,6 +121,28 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// VK is up when it has taken the last reply or refused it for good, whatever the log had room for.
+func TestUp(t *testing.T) {
+	logtest.Keep(t)
+	vk := newFakeVK(t)
+	k := keeper(t, config("unix", redistest.Start(t).Socket, newClock()), vk.settings())
+	for _, test := range []struct {
+		answer string
+		up     bool
+	}{
+		{"500", false}, {taken, true}, {"500", false},
+		{`{"error":{"error_code":901,"error_msg":"Can't send messages for users without permission"}}`, true},
+	} {
+		vk.answers = []string{test.answer}
+		if k.sender.send(t.Context(), &waiting{event: "a", peer: 11}); k.Up() != test.up {
+			t.Errorf("up is %v after %s", k.Up(), test.answer)
+		}
+	}
+	if k.sender = nil; !k.Up() {
+		t.Error("not up without a bot")
+	}
+}
+
 // A reply that cannot be sent for a day does not fill the queue for ever.
 func TestLastAttempt(t *testing.T) {
 	total := time.Duration(0)

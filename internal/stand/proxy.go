@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,11 +15,11 @@ type Condition int
 const (
 	Passes    Condition = iota
 	BlackHole           // it accepts and swallows everything, in both directions
-	Slow                // each reply comes SlowDelay later
+	Slow                // each reply comes SlowDelay later, or what Delay has set
 )
 
 const (
-	// SlowDelay is the delay of a reply while the proxy is Slow.
+	// SlowDelay is the delay of a reply while the proxy is Slow, by default.
 	SlowDelay = 50 * time.Millisecond
 
 	proxyChunk = 32 << 10 // bytes read at once
@@ -34,6 +35,8 @@ type Cut struct {
 type Proxy struct {
 	listener        net.Listener
 	network, target string
+
+	delay atomic.Int64 // of a reply while the proxy is Slow, nanoseconds
 
 	mu        sync.Mutex
 	condition Condition
@@ -55,6 +58,7 @@ func StartProxy(network, target string) (*Proxy, error) {
 		return nil, fmt.Errorf("cannot start proxy: %w", err)
 	}
 	p := &Proxy{listener: l, network: network, target: target, pairs: map[*connPair]struct{}{}}
+	p.Delay(SlowDelay)
 	p.handlers.Go(p.accept)
 	return p, nil
 }
@@ -84,6 +88,9 @@ func (p *Proxy) Set(c Condition) {
 		}
 	}
 }
+
+// Delay sets the delay of a reply while the proxy is Slow.
+func (p *Proxy) Delay(delay time.Duration) { p.delay.Store(int64(delay)) }
 
 // BreakNext resets the connection that carries the next chunk in the cut's direction, in the middle of it.
 func (p *Proxy) BreakNext(c Cut) {
@@ -152,7 +159,7 @@ func (p *Proxy) pump(pair *connPair, from, to net.Conn, replies bool) {
 		case now == BlackHole:
 			continue
 		case now == Slow && replies:
-			time.Sleep(SlowDelay)
+			time.Sleep(time.Duration(p.delay.Load()))
 		}
 		if _, err := to.Write(chunk[:n]); err != nil {
 			return

@@ -23,9 +23,15 @@ const (
 	connsShare     = 0.9
 	refusedShare   = 0.05
 	lagMax         = 10000
+	staleMin       = 1.25 // of -blocklist-refresh
+	repliesMax     = 1200
 	clockMax       = 5.0 // seconds
 	certificateMin = 14 * 24 * time.Hour
 )
+
+// buyersCalls are those that RefusalsHigh looks at: to refuse is what programs ask /limits/check for.
+var buyersCalls = []string{"POST /login", "GET /foods", "POST /carts", "PATCH /carts/:id", "POST /orders",
+	"GET /orders"}
 
 // conditions of a server that was read. Those over a window look at as much of it as was read.
 var conditions = []condition{
@@ -90,7 +96,7 @@ var conditions = []condition{
 	}},
 	{"RefusalsHigh", func(s *server) string {
 		if refused, answered := s.refused(s.since(time.Minute)); refused > refusedShare*answered {
-			return fmt.Sprintf("%.0f of %.0f requests were refused with 429 or 5xx", refused, answered)
+			return fmt.Sprintf("%.0f of %.0f calls of buyers were refused with 429 or 5xx", refused, answered)
 		}
 		return ""
 	}},
@@ -100,6 +106,30 @@ var conditions = []condition{
 		}
 		if lag := s.now().sum("flashsale_ledger_lag_orders"); lag > lagMax {
 			return fmt.Sprintf("the ledger is %.0f orders behind", lag)
+		}
+		return ""
+	}},
+	{"BlocklistStale", func(s *server) string {
+		if stored, found := s.now().value("flashsale_blocklist_documents"); found && stored == 0 {
+			return "there is no blocklist: all logins pass"
+		}
+		age, refresh := s.now().sum("flashsale_blocklist_age_seconds"),
+			s.now().sum("flashsale_blocklist_refresh_seconds")
+		if age/refresh > staleMin {
+			return fmt.Sprintf("the blocklist was last refreshed %.1f hours ago", age/3600)
+		}
+		return ""
+	}},
+	{"VKRepliesWait", func(s *server) string {
+		waiting := s.now().sum("flashsale_vk_replies_waiting")
+		if up, found := s.now().value("flashsale_vk_up"); found && up == 0 && waiting > 0 || waiting > repliesMax {
+			return fmt.Sprintf("%.0f replies of the bot wait for VK", waiting)
+		}
+		return ""
+	}},
+	{"TrafficDropsHits", func(s *server) string {
+		if n := s.grown(s.since(2*time.Minute), "flashsale_traffic_dropped_hits_total"); n > 0 {
+			return fmt.Sprintf("%.0f hits were dropped from the traffic statistics", n)
 		}
 		return ""
 	}},
@@ -139,12 +169,8 @@ func (s *server) certificate() (left time.Duration, found bool) {
 // idleMin is how long no server may place an order. Less is not judged: a slow sale has pauses.
 const idleMin = time.Minute
 
-// isOpen reports whether the sale is open in a reading. A server of an older version does not tell: its
-// sales are always open.
-func isOpen(r *reading) bool {
-	open, found := r.by("flashsale_sale_state", "state")["open"]
-	return !found || open > 0
-}
+// isOpen reports whether the sale is open in a reading.
+func isOpen(r *reading) bool { return r.by("flashsale_sale_state", "state")["open"] > 0 }
 
 // hasNoOrders is the condition of the whole sale: it goes on, but no server places an order.
 func hasNoOrders(servers []*server) bool {

@@ -116,13 +116,23 @@ func quantile(share float64, buckets map[float64]float64) float64 {
 	return low
 }
 
-// refused are the answers of a window that refuse because of the server: 429 and 5xx; answered are all.
+// refused are the answers to buyers in a window that refuse because of the server: 429 and 5xx; answered
+// are all.
 func (s *server) refused(from *reading) (refused, answered float64) {
-	for code, n := range s.increase(from, "flashsale_requests_total", "code") {
-		answered += n
-		if code == "429" || strings.HasPrefix(code, "5") {
-			refused += n
-		}
+	count := func(r *reading, sign float64) {
+		r.each("flashsale_requests_total", func(labels map[string]string, n float64) {
+			if !slices.Contains(buyersCalls, labels["call"]) {
+				return
+			}
+			answered += sign * n
+			if code := labels["code"]; code == "429" || strings.HasPrefix(code, "5") {
+				refused += sign * n
+			}
+		})
+	}
+	if from != nil {
+		count(s.now(), 1)
+		count(from, -1)
 	}
 	return refused, answered
 }

@@ -63,7 +63,13 @@ func trips(fast, slow, slower int) string {
 `, name, fast, fast+slow, fast+slow+slower)
 }
 
-const selling = "flashsale_sale_pieces_sold 5\nflashsale_stock_pieces 95\nflashsale_orders_placed_total "
+const (
+	going   = "flashsale_sale_pieces_sold 5\nflashsale_stock_pieces 95\nflashsale_orders_placed_total "
+	open    = "flashsale_sale_state{state=\"open\"} 1\n"
+	selling = open + going
+	paused  = "flashsale_sale_state{state=\"open\"} 0\n" + going
+	list    = "flashsale_blocklist_documents 9\nflashsale_blocklist_refresh_seconds 36000\n"
+)
 
 // conditionTests have one case for each alert but ServerAway.
 var conditionTests = []struct {
@@ -98,11 +104,22 @@ flashsale_connections_max{worker="0"} 100
 `, `flashsale_requests_total{call="POST /orders",code="200"} 190
 flashsale_requests_total{call="POST /orders",code="503"} 6
 flashsale_requests_total{call="POST /login",code="429"} 4
-`, 1, "RefusalsHigh: a:9100: 10 of 100 requests were refused with 429 or 5xx"},
+flashsale_requests_total{call="POST /limits/check",code="200"} 1000
+`, 1, "RefusalsHigh: a:9100: 10 of 100 calls of buyers were refused with 429 or 5xx"},
 	{"", "flashsale_ledger_up 0\n", 1,
 		"LedgerBehind: a:9100: orders do not get into the database of the ledger"},
 	{"", "flashsale_ledger_up 1\nflashsale_ledger_lag_orders 20000\n", 1,
 		"LedgerBehind: a:9100: the ledger is 20000 orders behind"},
+	{"", list + "flashsale_blocklist_age_seconds 72000\n", 1,
+		"BlocklistStale: a:9100: the blocklist was last refreshed 20.0 hours ago"},
+	{"", "flashsale_blocklist_documents 0\nflashsale_blocklist_refresh_seconds 36000\n", 1,
+		"BlocklistStale: a:9100: there is no blocklist: all logins pass"},
+	{"", "flashsale_vk_up 0\nflashsale_vk_replies_waiting 3\n", 1,
+		"VKRepliesWait: a:9100: 3 replies of the bot wait for VK"},
+	{"", "flashsale_vk_up 1\nflashsale_vk_replies_waiting 1300\n", 1,
+		"VKRepliesWait: a:9100: 1300 replies of the bot wait for VK"},
+	{"flashsale_traffic_dropped_hits_total 1\n", "flashsale_traffic_dropped_hits_total 8\n", 60,
+		"TrafficDropsHits: a:9100: 7 hits were dropped from the traffic statistics"},
 	{"", "flashsale_time_seconds 1800000101\n", 1, "ClockWrong: a:9100: its clock is 100 s off"},
 	{"", "flashsale_certificate_expiry_timestamp_seconds 1800129601\n", 1,
 		"CertificateExpires: a:9100: the certificate ends in 1.5 days"},
@@ -139,6 +156,8 @@ func TestBounds(t *testing.T) {
 		"ConnectionsNearLimit": fmt.Sprint("> ", connsShare),
 		"RefusalsHigh":         fmt.Sprint("> ", refusedShare),
 		"LedgerBehind":         fmt.Sprint("> ", lagMax),
+		"BlocklistStale":       fmt.Sprint("> ", staleMin),
+		"VKRepliesWait":        fmt.Sprint("> ", repliesMax),
 		"ClockWrong":           fmt.Sprint("> ", clockMax),
 		"CertificateExpires":   fmt.Sprintf("< %.0f * 24 * 3600", certificateMin.Hours()/24),
 		"SaleHasNoOrders":      fmt.Sprintf("[%.0fm]", idleMin.Minutes()),
@@ -148,6 +167,9 @@ func TestBounds(t *testing.T) {
 		if !found || !strings.Contains(rule, bound) {
 			t.Errorf("the alert %s has not the bound %s of this room:\n%s", alert, bound, rule)
 		}
+	}
+	if calls := `call=~"` + strings.Join(buyersCalls, "|") + `"`; strings.Count(grafana.Alerts, calls) != 2 {
+		t.Errorf("the alert RefusalsHigh is not of the calls %s", calls)
 	}
 }
 
@@ -168,12 +190,16 @@ func TestAllIsWell(t *testing.T) {
 		"orders":                        {at(t, 0, selling+"7\n"), at(t, 60, selling+"8\n")},
 		"a sale that did not begin": {at(t, 0, "flashsale_orders_placed_total 0\nflashsale_stock_pieces 9\n"),
 			at(t, 60, "flashsale_orders_placed_total 0\nflashsale_stock_pieces 9\n")},
-		"a paused sale": {at(t, 0, selling+"7\n"+"flashsale_sale_state{state=\"open\"} 0\n"),
-			at(t, 60, selling+"7\n"+"flashsale_sale_state{state=\"open\"} 0\n")},
-		"a sale that was just opened again": {at(t, 0, selling+"7\n"+"flashsale_sale_state{state=\"open\"} 0\n"),
-			at(t, 60, selling+"7\n"+"flashsale_sale_state{state=\"open\"} 1\n")},
-		"a sale that is sold out": {at(t, 0, "flashsale_sale_pieces_sold 9\n"),
-			at(t, 60, "flashsale_sale_pieces_sold 9\nflashsale_stock_pieces 0\n")},
+		"a sale that is not open":           {at(t, 0, paused+"7\n"), at(t, 60, paused+"7\n")},
+		"a sale that was just opened again": {at(t, 0, paused+"7\n"), at(t, 60, selling+"7\n")},
+		"a sale that is sold out": {at(t, 0, open+"flashsale_sale_pieces_sold 9\n"),
+			at(t, 60, open+"flashsale_sale_pieces_sold 9\nflashsale_stock_pieces 0\n")},
+		"checks of other programs that are refused": {at(t, 0, ""), at(t, 1,
+			"flashsale_requests_total{call=\"POST /orders\",code=\"200\"} 1\n"+
+				"flashsale_requests_total{call=\"POST /limits/check\",code=\"429\"} 1000\n")},
+		"a blocklist that is due": {at(t, 0, list+"flashsale_blocklist_age_seconds 40000\n")},
+		"replies on their way":    {at(t, 0, "flashsale_vk_up 1\nflashsale_vk_replies_waiting 90\n")},
+		"no reply to send to VK":  {at(t, 0, "flashsale_vk_up 0\nflashsale_vk_replies_waiting 0\n")},
 	} {
 		s := watched(readings...)
 		if len(s.Wrong()) > 0 || !strings.HasSuffix(s.String(), "\nall is well\n") {

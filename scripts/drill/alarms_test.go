@@ -34,6 +34,22 @@ func TestDrillsNameTheirAlert(t *testing.T) {
 	}
 }
 
+// A real Prometheus sees each alert fire and clear.
+func TestEachAlertHasADrill(t *testing.T) {
+	made := slices.Clone(saleAlerts)
+	for _, fault := range roomFaults {
+		made = append(made, fault.alert)
+	}
+	for _, d := range drills {
+		made = append(made, d.alert)
+	}
+	for _, alert := range grafana.AlertNames() {
+		if !slices.Contains(made, alert) {
+			t.Errorf("no drill has the alert %s fire", alert)
+		}
+	}
+}
+
 // metricsOf serves the metrics of a server that is up, with the redis_up of this moment.
 func metricsOf(t *testing.T, address string, redisUp *atomic.Int64) {
 	t.Helper()

@@ -1,4 +1,4 @@
-// Package certtest makes certificates for tests of TLS.
+// Package certtest makes certificates for tests and drills of TLS.
 package certtest
 
 import (
@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"os"
@@ -35,33 +36,43 @@ func Trust(certificates ...Certificate) *tls.Config {
 // Write writes a certificate that ends at the time end into a folder, over the one that is there.
 func Write(tb testing.TB, folder string, end time.Time) Certificate {
 	tb.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	fatal(tb, err)
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	fatal(tb, err)
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "flashsale"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore:   end.Add(-24 * time.Hour), NotAfter: end,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	fatal(tb, err)
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	fatal(tb, err)
-	c := Certificate{ChainFile: filepath.Join(folder, "chain.pem"),
-		KeyFile: filepath.Join(folder, "key.pem")}
-	c.Leaf, err = x509.ParseCertificate(der)
-	fatal(tb, err)
-	fatal(tb, os.WriteFile(c.ChainFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		0o644))
-	fatal(tb, os.WriteFile(c.KeyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}),
-		0o600))
-	return c
-}
-
-func fatal(tb testing.TB, err error) {
-	tb.Helper()
+	c, err := Make(folder, end)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return c
+}
+
+// Make is Write for a program.
+func Make(folder string, end time.Time) (c Certificate, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return c, err
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		return c, err
+	}
+	begin := end // a day before it ends, or a day ago where it ends later
+	if now := time.Now(); now.Before(begin) {
+		begin = now
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "flashsale"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   begin.Add(-24 * time.Hour), NotAfter: end,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return c, err
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return c, err
+	}
+	c = Certificate{ChainFile: filepath.Join(folder, "chain.pem"), KeyFile: filepath.Join(folder, "key.pem")}
+	c.Leaf, err = x509.ParseCertificate(der)
+	chain := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	secret := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
+	return c, errors.Join(err, os.WriteFile(c.ChainFile, chain, 0o644), os.WriteFile(c.KeyFile, secret, 0o600))
 }

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"flashsale/internal/client"
+	"flashsale/internal/stand"
+)
+
+// roomFault is a fault of a room. None hides another, so all stand at the same time. The site is broken
+// meanwhile.
+type roomFault struct {
+	alert      string
+	atOnce     bool                                 // flashsale status shows it without looking twice
+	begin, end func(*asides, context.Context) error // nil where there is nothing to do
+}
+
+var roomFaults = []roomFault{
+	{"CertificateExpires", true, nil, (*asides).renew},
+	{"LedgerBehind", true,
+		func(a *asides, _ context.Context) error { a.database.Kill(); return nil },
+		func(a *asides, ctx context.Context) error { return a.database.Launch(ctx) }},
+	{"BlocklistStale", true, nil, nil},
+	{"VKRepliesWait", true,
+		func(a *asides, _ context.Context) error { return a.message("while VK is away") },
+		func(a *asides, _ context.Context) error { return a.message("while VK is there") }},
+	{"TrafficDropsHits", false, (*asides).floodKeys, nil},
+}
+
+// saleAlerts are those of what is no fault of a room: a crowd, and buyers who stay away.
+var saleAlerts = []string{"ConnectionsNearLimit", "QueueNearLimit", "RefusalsHigh", "SaleHasNoOrders"}
+
+// refusedTime is how long only checks are refused and the sale is paused: the windows of the alerts that
+// must not fire then, and their time, in short.
+const refusedTime = 10 * time.Second
+
+// alertsFire makes all faults that no other drill makes, beside a load that must not notice, and sees the
+// alert of each fire and clear.
+func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
+	a, err := s.startAsides(ctx)
+	defer a.stop()
+	if err != nil {
+		return err
+	}
+	shop := &client.Client{Address: s.servers[0].address, Timeout: answerPatient}
+	defer shop.HangUp()
+	if err := shop.Login("root", rootPassword); err != nil {
+		return err
+	}
+	if err := s.changeState(ctx, shop, "paused"); err != nil {
+		return err
+	}
+	list := s.watchFor(saleAlerts...)
+	a.site.broken.Store(true)
+	var faults errgroup.Group
+	for _, fault := range roomFaults {
+		one := s.watchFor(fault.alert)[0]
+		list = append(list, one)
+		faults.Go(func() error { return one.standsUntilFired(ctx, a, fault.begin) })
+	}
+	err = a.refuseChecks(ctx)
+	if err == nil {
+		err = s.demandUnseen(ctx, list[:len(saleAlerts)])
+	}
+	if err == nil {
+		err = s.changeState(ctx, shop, "open")
+	}
+	if err == nil {
+		err = s.stayAway(ctx, a, list[:len(saleAlerts)])
+	}
+	if failed := faults.Wait(); err == nil {
+		err = failed
+	}
+	if err != nil {
+		return err
+	}
+	a.demandStatus(ctx)
+	return a.repair(ctx, list)
+}
+
+// watchFor begins to look for alerts, of any server.
+func (s *stack) watchFor(alerts ...string) (list []*alarms) {
+	for _, name := range alerts {
+		one := &alarms{prometheus: s.alarms.prometheus, servers: serversMax, expected: name}
+		one.begin()
+		list = append(list, one)
+	}
+	return list
+}
+
+// standsUntilFired begins a fault and returns once its alert has fired.
+func (a *alarms) standsUntilFired(
+	ctx context.Context, where *asides, begin func(*asides, context.Context) error,
+) error {
+	if begin != nil {
+		if err := begin(where, ctx); err != nil {
+			return fmt.Errorf("%s: %w", a.expected, err)
+		}
+	}
+	return a.awaitFired(ctx)
+}
+
+// refuseChecks has a program ask whether something may happen, more often than its rule allows.
+func (a *asides) refuseChecks(ctx context.Context) error {
+	program := a.client()
+	defer program.HangUp()
+	refused := 0
+	for end := time.Now().Add(refusedTime); time.Now().Before(end) && ctx.Err() == nil; {
+		r, err := program.Do("POST", "/limits/check", `{"event":"`+askedEvent+`","features":{"user":"x"}}`)
+		if err != nil {
+			return err
+		}
+		if r.Status == http.StatusTooManyRequests {
+			refused++
+		}
+		pause(ctx, probePace)
+	}
+	a.s.note("before: %d refused checks, and a sale that was paused", refused)
+	return nil
+}
+
+// demandUnseen demands that none of some alerts has fired so far.
+func (s *stack) demandUnseen(ctx context.Context, list []*alarms) error {
+	for _, one := range list {
+		found, err := one.seen(ctx)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			s.breaks("the alert %s fired before its fault", one.expected)
+		}
+		one.begin()
+	}
+	return nil
+}
+
+// stayAway stops the buyers of the load, while a crowd keeps the small server busy, until the alerts of both
+// have fired.
+func (s *stack) stayAway(ctx context.Context, a *asides, list []*alarms) error {
+	if err := s.load.run.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	defer func() { _ = s.load.run.Signal(syscall.SIGCONT) }() // it fails only when bench has ended
+	user := newShopper(a.crowded.address, firstNewcomer)
+	if err := user.login(); err != nil {
+		return err
+	}
+	cart, err := user.NewCart()
+	if err != nil {
+		return err
+	}
+	crowd := make([]*shopper, crowdedMax*95/100)
+	for i := range crowd {
+		crowd[i] = user
+	}
+	a.network.Set(stand.Slow)
+	crowding, disperse := context.WithCancel(ctx)
+	ended := make(chan *tide, 1)
+	go func() {
+		ended <- s.run(crowding, flood{crowd: crowdOf(crowd), right: []answer{"204", "503 SERVICE_UNAVAILABLE"},
+			next: func(int, int) call {
+				pause(crowding, crowdedDelay) // who is refused at once comes again at once
+				return addTo(cart, item(1, -1))
+			}}, turnMax, 0)
+	}()
+	var fired errgroup.Group
+	for _, one := range list {
+		fired.Go(func() error { return one.awaitFired(ctx) })
+	}
+	err = fired.Wait()
+	disperse()
+	s.note("the crowd: %d requests", (<-ended).sent)
+	a.network.Set(stand.Passes)
+	return err
+}
+
+// demandStatus demands that flashsale status shows the faults of the rooms too.
+func (a *asides) demandStatus(ctx context.Context) {
+	address := a.s.alarms.prometheus.targets[asideRooms-1]
+	status := exec.CommandContext(ctx, a.rooms.program.Path, "status", "-ops", address)
+	text, err := status.Output() // something is wrong: it must fail
+	for _, fault := range roomFaults {
+		if fault.atOnce && (err == nil || !strings.Contains(string(text), "\n"+fault.alert+": ")) {
+			a.s.breaks("flashsale status does not show %s: %v\n%s", fault.alert, err, text)
+		}
+	}
+}
+
+// repair ends all faults and returns once all alerts have cleared.
+func (a *asides) repair(ctx context.Context, list []*alarms) error {
+	a.site.broken.Store(false)
+	var all errgroup.Group
+	for _, fault := range roomFaults {
+		if fault.end != nil {
+			all.Go(func() error { return fault.end(a, ctx) })
+		}
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	for _, one := range list {
+		all.Go(func() error {
+			err := one.awaitCleared(ctx)
+			a.s.note("%s: seen after %s, its end after %s", one.expected, seconds(one.fired),
+				seconds(time.Since(one.since)))
+			return err
+		})
+	}
+	return all.Wait()
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"flashsale/internal/client"
+	"flashsale/internal/listener/certtest"
+	"flashsale/internal/mariadbtest"
+	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
+)
+
+// asides are two servers of the sale that the load does not know, so that their faults are not its faults:
+// one with every room, over TLS, and one with little room for connections, which is slow to reach Redis.
+type asides struct {
+	s        *stack
+	folder   string // of the certificate
+	site     *site
+	database *mariadbtest.Server
+	network  *stand.Proxy // between the crowded server and Redis
+
+	rooms, crowded *server
+	trust          *tls.Config // in the certificate of the server with the rooms
+	token          string      // of root
+}
+
+const (
+	asideRooms, asideCrowded = 2, 3 // numbers of the servers
+
+	crowdedMax     = 1000 // -max-conns
+	crowdedTimeout = 300 * time.Millisecond
+	crowdedDelay   = 200 * time.Millisecond // of each reply of Redis: two batches before a call are too many
+	listRefresh    = 2 * time.Second
+	askedEvent     = "asked" // about which a program asks more often than its rule allows
+)
+
+// startAsides starts both servers, with all that their rooms need, and returns once they serve.
+func (s *stack) startAsides(ctx context.Context) (a *asides, err error) {
+	a = &asides{s: s, folder: filepath.Join(s.folder, "certificate")}
+	for _, program := range []string{"mariadbd", "mariadb-install-db"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return a, fmt.Errorf("%w: %s is missing", errImpossible, program)
+		}
+	}
+	if a.site, err = startSite(s.folder); err != nil {
+		return a, err
+	}
+	if a.network, err = stand.StartProxy("unix", s.redis.socket); err != nil {
+		return a, err
+	}
+	a.network.Delay(crowdedDelay)
+	folder := filepath.Join(s.folder, "mariadb")
+	if err := errors.Join(os.Mkdir(a.folder, 0o700), os.Mkdir(folder, 0o700)); err != nil {
+		return a, err
+	}
+	if a.database, err = mariadbtest.Run(ctx, folder); err != nil {
+		return a, err
+	}
+	if err := a.database.Create(ctx, "ledger"); err != nil {
+		return a, err
+	}
+	if err := a.startRooms(ctx); err != nil {
+		return a, err
+	}
+	a.crowded, err = a.start(asideCrowded, a.network.Address(), "-max-conns", strconv.Itoa(crowdedMax),
+		"-redis-timeout", crowdedTimeout.String())
+	if err != nil {
+		return a, err
+	}
+	return a, a.crowded.awaitReady(ctx)
+}
+
+// startRooms starts the server with the rooms, whose certificate ends tomorrow. It serves once it has its
+// list.
+func (a *asides) startRooms(ctx context.Context) error {
+	certificate, err := certtest.Make(a.folder, time.Now().Add(24*time.Hour))
+	if err != nil {
+		return err
+	}
+	database := fmt.Sprintf("%s:%s@tcp(%s)/ledger", a.database.User, a.database.Password,
+		net.JoinHostPort(a.database.Host, strconv.Itoa(a.database.Port)))
+	a.rooms, err = a.start(asideRooms, a.s.redis.socket, "-tls-cert", certificate.ChainFile, "-tls-key",
+		certificate.KeyFile, "-ledger", database, "-blocklist", a.site.url("/list"), "-blocklist-refresh",
+		listRefresh.String(), "-repeats", "-vk-confirmation", "c", "-vk-secret", botSecret, "-vk-token", "t",
+		"-vk-api", a.site.url(""), "-limits", askedEvent+" by user 3/m")
+	if err != nil {
+		return err
+	}
+	a.trust = certtest.Trust(certificate)
+	root := a.client()
+	defer root.HangUp()
+	return polltest.Await(ctx, "server with all rooms", startMax, func() bool {
+		if root.Token == "" && root.Login("root", rootPassword) != nil {
+			return false
+		}
+		a.token = root.Token
+		r, err := root.Do("GET", "/blocklist", "")
+		return err == nil && r.Status == http.StatusOK
+	})
+}
+
+// client is root's way to the server with the rooms.
+func (a *asides) client() *client.Client {
+	return &client.Client{Address: a.rooms.address, Timeout: answerPatient, TLS: a.trust, Token: a.token}
+}
+
+// start starts a server beside the others, of one worker.
+func (a *asides) start(number int, redis string, flags ...string) (*server, error) {
+	one, err := newServer(a.s.servers[0].program.Path, a.s.folder, number, setup{servers: number}, redis, nil)
+	if err != nil {
+		return nil, err
+	}
+	one.program.Args = append(one.program.Args, "-ops", a.s.alarms.prometheus.targets[number-1])
+	one.program.Args = append(one.program.Args, flags...)
+	return one, one.start()
+}
+
+// stop ends everything, also what was started half.
+func (a *asides) stop() {
+	for _, one := range []*server{a.rooms, a.crowded} {
+		if one != nil {
+			one.stop()
+		}
+	}
+	if a.database != nil {
+		a.database.Kill()
+	}
+	if a.network != nil {
+		a.network.Stop()
+	}
+	if a.site != nil {
+		a.site.server.Close()
+	}
+}
+
+// site is both the source of the blocklist and VK.
+type site struct {
+	server *http.Server
+	host   string
+	broken atomic.Bool // it answers 503 to all
+}
+
+func startSite(folder string) (*site, error) {
+	list, err := writeList(folder)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("cannot serve the blocklist: %w", err)
+	}
+	s := &site{host: l.Addr().String()}
+	s.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case s.broken.Load():
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case r.URL.Path == "/list":
+			http.ServeFile(w, r, list)
+		default:
+			_, _ = w.Write([]byte(`{"response":1}`))
+		}
+	})}
+	go func() { _ = s.server.Serve(l) }() // until Close
+	return s, nil
+}
+
+func (s *site) url(path string) string { return "http://" + s.host + path }
+
+// message sends a message to the bot.
+func (a *asides) message(event string) error {
+	vk := a.client()
+	defer vk.HangUp()
+	r, err := vk.Do("POST", "/vk/callback", `{"type":"message_new","secret":"`+botSecret+
+		`","event_id":"`+event+`","object":{"peer_id":1,"text":"hi"}}`)
+	if err == nil && r.Body != "ok" {
+		err = fmt.Errorf("a message to the bot is answered %d %s", r.Status, r.Body)
+	}
+	return err
+}
+
+// What the statistics of a process may hold until they are flushed: more keys than may wait are dropped.
+const (
+	flushInterval = 15 * time.Second // by the clock
+	floodTime     = 6 * time.Second  // for the keys, at most
+	tooManyKeys   = 300_000
+	keysOfCall    = 1900 // of a body of 32 KB
+)
+
+// floodKeys sends hits of more keys than may wait, within one flush interval, and returns after that.
+func (a *asides) floodKeys(ctx context.Context) error {
+	sender := a.client()
+	defer sender.HangUp()
+	flushed := func() time.Time { return time.Now().Truncate(flushInterval).Add(flushInterval) }
+	if left := time.Until(flushed()); left < floodTime {
+		pause(ctx, left)
+	}
+	end := flushed()
+	for key := 0; key < tooManyKeys; {
+		var hits []string
+		for range keysOfCall {
+			hits = append(hits, `{"key":"`+strconv.FormatInt(int64(key), 36)+`"}`)
+			key++
+		}
+		r, err := sender.Do("POST", "/traffic/hit", `{"hits":[`+strings.Join(hits, ",")+`]}`)
+		if err != nil || r.Status != http.StatusNoContent {
+			return fmt.Errorf("hits are answered %d %s, %v", r.Status, r.Body, err)
+		}
+	}
+	if time.Now().After(end) {
+		return fmt.Errorf("%d keys took longer than %v", tooManyKeys, floodTime)
+	}
+	pause(ctx, time.Until(end))
+	return nil
+}
+
+// renew gives the server a certificate for two months.
+func (a *asides) renew(context.Context) error {
+	if _, err := certtest.Make(a.folder, time.Now().Add(60*24*time.Hour)); err != nil {
+		return err
+	}
+	return a.rooms.process().Signal(syscall.SIGHUP)
+}
