@@ -160,7 +160,7 @@ func TestTrafficRefuses(t *testing.T) {
 		for query, want := range map[string]string{
 			"": badTrafficKey, "?last=1h": badTrafficKey, "?key=x": badRange, "?key=x&last=1": badRange,
 			"?key=x&last=1h&step=7m": badRange, "?key=x&last=1h&from=2026-01-01": badRange,
-			"?key=x&from=2026-01-01": badRange, "?key=x&to=2026-01-01": badRange,
+			"?key=x&last=1h&to=2026-01-01": badRange, "?key=x&to=2026-01-01": badRange,
 			"?key=x&from=2026-01-02&to=2026-01-01": badRange, "?key=x&from=2026-01-01&to=2026-01-01": badRange,
 			"?key=x&last=1h&tz=Mars/Olympus": badRange, "?key=x&last=1h&tz=../etc/passwd": badRange,
 			"?key=x&from=yesterday&to=2026-01-01": badRange,

@@ -32,6 +32,10 @@ type Point struct {
 	At      time.Time `json:"at"`
 	Hits    *int64    `json:"hits"`              // nil where there is no data: before the first hit, in the
 	Partial bool      `json:"partial,omitempty"` // future, or where only longer steps are stored
+
+	// Approximate marks hits that may be those of a neighbour, or the other way round: the point begins or
+	// ends within a bucket.
+	Approximate bool `json:"approximate,omitempty"`
 }
 
 // Query returns the hits of a key. A bucket belongs to the range, and to the point, in which it starts; so
@@ -167,6 +171,8 @@ func (t *Traffic) point(w window, number int64, hits *int64, f frontiers, oldest
 	if *hits == 0 && (!end.After(oldest) || start.After(now) || !t.tells(start, end, f)) {
 		p.Hits = nil
 	}
+	// After now there is nothing to cut.
+	p.Approximate = p.Hits != nil && (t.layout.cuts(start, f) || !end.After(now) && t.layout.cuts(end, f))
 	return p
 }
 
