@@ -2,9 +2,11 @@ package handlers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -176,7 +178,59 @@ func TestTrafficRefuses(t *testing.T) {
 		for _, query := range []string{"?last=25h", "?last=x", "?n=0", "?n=x", "?n=101"} {
 			s.expect(t, 1, "GET", "/traffic/top"+query, "", 400, badRange)
 		}
-		s.expect(t, 1, "DELETE", "/traffic", "", 405, `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`)
+		s.expect(t, 1, "PUT", "/traffic", "", 405, `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`)
+	})
+}
+
+// Root and other programs list the keys, and root deletes some.
+func TestTrafficKeys(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		flush := s.withTraffic(t)
+		s.expect(t, 0, "GET", "/traffic/keys", "", 200, `{"count":0,"max":100,"keys":[]}`, service...)
+		s.expect(t, 0, "POST", "/traffic/hit", `{"hits":[{"key":"page"},{"key":"ü/ ?"}]}`, 204, "", service...)
+		flush()
+		var keys []string
+		for next := "0"; next != ""; { // pages of one key
+			_, body, _ := s.call(t, 1, "GET", "/traffic/keys?n=1&after="+next, "")
+			var list struct {
+				Count int
+				Next  json.Number
+				Keys  []struct {
+					Key  string
+					Last time.Time `json:"last_hit"`
+				}
+			}
+			if err := json.Unmarshal([]byte(body), &list); err != nil || list.Count < 2 || len(list.Keys) > 1 {
+				t.Fatalf("%s, %v", body, err)
+			}
+			for _, key := range list.Keys {
+				keys = append(keys, key.Key)
+				if want := time.Date(2026, 3, 2, 10, 20, 0, 0, time.UTC); !key.Last.Equal(want) {
+					t.Errorf("%s was hit last at %v, want %v", key.Key, key.Last, want)
+				}
+			}
+			next = list.Next.String()
+		}
+		slices.Sort(keys)
+		want := []string{"call:GET /traffic/keys:2xx", "call:POST /traffic/hit:2xx", "page", "ü/ ?"}
+		if !slices.Equal(keys, want) {
+			t.Errorf("keys %q, want %q", keys, want)
+		}
+		s.expect(t, 1, "DELETE", "/traffic?key=%C3%BC/%20%3F", "", 204, "")
+		s.expect(t, 1, "DELETE", "/traffic?key=%C3%BC/%20%3F", "", 404, noKey)
+		s.expect(t, 1, "GET", "/traffic?last=1h&key=%C3%BC/%20%3F", "", 404, noKey)
+		s.expect(t, 1, "DELETE", "/traffic", "", 400, badTrafficKey)
+		for _, query := range []string{"?n=0", "?n=1001", "?n=x", "?after=-1", "?after=x"} {
+			s.expect(t, 1, "GET", "/traffic/keys"+query, "", 400, badRange)
+		}
+		s.expect(t, 0, "DELETE", "/traffic?key=page", "", 401, invalidToken, service...)
+		for _, user := range []uint32{0, 2} {
+			s.expect(t, user, "DELETE", "/traffic?key=page", "", 401, invalidToken)
+			s.expect(t, user, "GET", "/traffic/keys", "", 401, invalidToken)
+		}
+		if got := s.total(t, "page"); got != "1" {
+			t.Errorf("%q hits of a key that was not deleted", got)
+		}
 	})
 }
 

@@ -55,6 +55,9 @@ func (t *Traffic) Query(q Query) (*Curve, error) {
 		return nil, err
 	}
 	stored, f, err := t.read(id, w.from, w.to)
+	if err == nil && len(stored) == 0 { // a key has a block at least, until it is deleted
+		err = ErrNoKey
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +69,7 @@ func (t *Traffic) Query(q Query) (*Curve, error) {
 // identify returns the id of a key. Errors: ErrNoKey, ErrUnavailable of pipeline.
 func (t *Traffic) identify(key string) (id int64, err error) {
 	var text string
-	err = t.redis.Do(pipeline.Command(&radix.Maybe{Rcv: &text}, "HGET", namesKey, key))
+	err = t.redis.Do(pipeline.Command(&radix.Maybe{Rcv: &text}, "ZSCORE", namesKey, key))
 	if err == nil && text == "" {
 		err = ErrNoKey
 	}

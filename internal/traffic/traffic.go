@@ -89,7 +89,7 @@ func New(cfg Config) *Traffic {
 	}
 	t.flusher = flusher{process: rand.Text(), waiting: map[entry]int64{}}
 	t.redis = pipeline.New(cfg.Redis, pipeline.Options{
-		Scripts: []*pipeline.Script{flushScript, soldScript, rollScript},
+		Scripts: []*pipeline.Script{flushScript, soldScript, rollScript, forgetScript},
 		Outage: &pipeline.Outage{Effect: "statistics wait in memory, and their queries get 503",
 			Over: "statistics are written again"},
 	})
