@@ -73,6 +73,8 @@ var (
 	documents     = gauge("blocklist_documents", "Documents on the blocklist.")
 	blocklistAge  = gauge("blocklist_age_seconds", "Time since the blocklist was imported.")
 	droppedHits   = counter("traffic_dropped_hits_total", "Hits that were dropped from the traffic statistics.")
+	trafficKeys   = gauge("traffic_keys", "Keys of the traffic statistics, of all servers.")
+	trafficMax    = gauge("traffic_keys_max", "Keys that the traffic statistics count at most.")
 
 	certificateEnd = gauge("certificate_expiry_timestamp_seconds",
 		"When the certificate ends, Unix time.")

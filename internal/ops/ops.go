@@ -44,7 +44,8 @@ type Config struct {
 	Pieces  int64        // of all foods at the beginning of the sale
 
 	Ledger      func() (up bool)
-	Replies     func() (waiting int64, err error) // of the VK bot
+	Replies     func() (waiting int64, err error)    // of the VK bot
+	TrafficKeys func() (keys, most int64, err error) // of the statistics
 	Blocklist   func() (documents uint64, imported time.Time, ok bool)
 	Certificate func() (end time.Time)
 }

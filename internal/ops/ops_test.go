@@ -63,7 +63,8 @@ func TestMetrics(t *testing.T) {
 		`redis_queue_calls_max{worker="0"}`: "8192", "ledger_lag_orders": "1", "ledger_up": "1",
 		`worker_starts_total{worker="0"}`: "1", "workers": "2", `limits_refused_total{event="order"}`: "2",
 		"repeats_counted_total": "2", "vk_replies_waiting": "4", "blocklist_documents": "130",
-		"traffic_dropped_hits_total": "2", "log_lines_dropped_total": "2",
+		"traffic_dropped_hits_total": "2", "traffic_keys": "70", "traffic_keys_max": "100",
+		"log_lines_dropped_total":              "2",
 		"certificate_expiry_timestamp_seconds": "1.9e+09",
 	} {
 		if got["flashsale_"+name] != want {
@@ -121,9 +122,10 @@ func lint(t *testing.T, cfg Config, text string) {
 func TestRoomsThatAreOff(t *testing.T) {
 	cfg, _ := newConfig(t, redistest.Start(t))
 	cfg.Ledger, cfg.Replies, cfg.Blocklist, cfg.Certificate = nil, nil, nil, nil
+	cfg.TrafficKeys = nil
 	text := awaitRedis(t, serve(t, cfg), "1")
 	for _, f := range []*Family{ledgerLag, ledgerUp, vkWaiting, documents, blocklistAge, certificateEnd,
-		snapshotAge} {
+		snapshotAge, trafficKeys, trafficMax} {
 		if strings.Contains(text, f.Name) {
 			t.Errorf("%s is there", f.Name)
 		}

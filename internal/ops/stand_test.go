@@ -43,6 +43,7 @@ func newConfig(tb testing.TB, server *redistest.Server) (cfg Config, workers []*
 		Watch:       redisx.Watch(redis, opened.Sale, 3),
 		Ledger:      func() bool { return true },
 		Replies:     func() (int64, error) { return 4, nil },
+		TrafficKeys: func() (int64, int64, error) { return 70, 100, nil },
 		Blocklist:   func() (uint64, time.Time, bool) { return 130, time.Now().Add(-time.Hour), true },
 		Certificate: func() time.Time { return time.Unix(1_900_000_000, 0) }}, workers
 }

@@ -103,6 +103,8 @@ flashsale_requests_total{call="POST /login",code="429"} 4
 		"LedgerBehind: a:9100: orders do not get into the database of the ledger"},
 	{"", "flashsale_ledger_up 1\nflashsale_ledger_lag_orders 20000\n", 1,
 		"LedgerBehind: a:9100: the ledger is 20000 orders behind"},
+	{"", "flashsale_traffic_keys 10001\nflashsale_traffic_keys_max 10000\n", 1,
+		"TrafficKeysFull: a:9100: the statistics have all 10000 keys of -traffic-keys"},
 	{"", "flashsale_time_seconds 1800000101\n", 1, "ClockWrong: a:9100: its clock is 100 s off"},
 	{"", "flashsale_certificate_expiry_timestamp_seconds 1800129601\n", 1,
 		"CertificateExpires: a:9100: the certificate ends in 1.5 days"},
@@ -139,6 +141,7 @@ func TestBounds(t *testing.T) {
 		"ConnectionsNearLimit": fmt.Sprint("> ", connsShare),
 		"RefusalsHigh":         fmt.Sprint("> ", refusedShare),
 		"LedgerBehind":         fmt.Sprint("> ", lagMax),
+		"TrafficKeysFull":      ">= flashsale_traffic_keys_max",
 		"ClockWrong":           fmt.Sprint("> ", clockMax),
 		"CertificateExpires":   fmt.Sprintf("< %.0f * 24 * 3600", certificateMin.Hours()/24),
 		"SaleHasNoOrders":      fmt.Sprintf("[%.0fm]", idleMin.Minutes()),
@@ -155,7 +158,7 @@ func TestBounds(t *testing.T) {
 func TestAllIsWell(t *testing.T) {
 	for name, readings := range map[string][]*reading{
 		"the first reading": {at(t, 0, trips(1, 500, 500)+selling+"7\nflashsale_redis_up 1\n"+
-			"flashsale_ledger_up 1\n"+
+			"flashsale_ledger_up 1\nflashsale_traffic_keys 9\nflashsale_traffic_keys_max 10\n"+
 			"flashsale_redis_reconnects_total 99\nflashsale_worker_starts_total{worker=\"0\"} 99\n")},
 		"a reload": {at(t, 0, "flashsale_worker_starts_total{worker=\"0\"} 1\n"),
 			at(t, 60, "flashsale_worker_starts_total{worker=\"0\"} 2\n")},
