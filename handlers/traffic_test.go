@@ -118,6 +118,10 @@ func TestTrafficCalls(t *testing.T) {
 				`"data_step":"1m","total":7,"points":[{"at":"2026-03-02T10:18:00Z","hits":null},`+
 				`{"at":"2026-03-02T10:19:00Z","hits":4},{"at":"2026-03-02T10:20:00Z","hits":3,"partial":true},`+
 				`{"at":"2026-03-02T10:21:00Z","hits":null}]}`)
+		s.expect(t, 1, "GET", "/traffic?key=page&from=1772446750&step=1h", "", 200, // in the middle of a minute
+			`{"key":"page","from":"2026-03-02T10:19:10Z","to":"2026-03-02T11:00:00Z","tz":"UTC","step":"1h",`+
+				`"data_step":"1m","total":3,"points":[{"at":"2026-03-02T10:19:10Z","hits":3,"partial":true,`+
+				`"approximate":true}]}`)
 		s.expect(t, 0, "GET", "/traffic?key=page&last=1d&step=1d&tz=Asia/Kolkata", "", 200,
 			`{"key":"page","from":"2026-03-02T00:00:00+05:30","to":"2026-03-03T00:00:00+05:30","tz":"Asia/Kolkata",`+
 				`"step":"1d","data_step":"1m","total":7,"points":[{"at":"2026-03-02T00:00:00+05:30","hits":7,`+

@@ -11,7 +11,7 @@ import (
 
 const (
 	listMax   = 1000 // keys that one answer lists
-	listChunk = 50   // keys that one pipeline looks at
+	listChunk = 10   // keys that one pipeline looks at: orders may wait in the same Redis
 )
 
 // List is some keys, those that were hit first on top.
