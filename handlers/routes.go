@@ -65,6 +65,8 @@ func (s *Server) table() []route {
 		table = append(table,
 			route{"POST", "/traffic/hit", s.rootOrService, onGoroutine, s.hitTraffic},
 			route{"GET", "/traffic", s.rootOrService, onGoroutine, s.showTraffic},
+			route{"DELETE", "/traffic", s.root, onGoroutine, s.deleteTraffic},
+			route{"GET", "/traffic/keys", s.rootOrService, onGoroutine, s.listTrafficKeys},
 			route{"GET", "/traffic/top", s.rootOrService, onGoroutine, s.showTopTraffic})
 	}
 	if s.cfg.Page != nil {

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,8 +15,9 @@ import (
 )
 
 const (
-	topLast = "1h" // where a request for the most-hit keys does not tell
-	topKeys = 10
+	topLast    = "1h" // where a request for the most-hit keys does not tell
+	topKeys    = 10
+	keysOfPage = 100 // of the list of keys
 
 	// Keys with these prefixes are counted by the server itself.
 	callPrefix = "call:"
@@ -191,6 +193,37 @@ func (s *Server) showTopTraffic(ctx *fasthttp.RequestCtx, _ call) {
 	}
 	top, err := s.cfg.Traffic.Top(last, n)
 	s.replyJSON(ctx, top, err)
+}
+
+// listTrafficKeys answers with some of the keys.
+func (s *Server) listTrafficKeys(ctx *fasthttp.RequestCtx, _ call) {
+	after, n := int64(0), keysOfPage
+	var err, second error
+	if text := param(ctx, "after"); text != "" {
+		after, err = strconv.ParseInt(text, 10, 64)
+	}
+	if text := param(ctx, "n"); text != "" {
+		n, second = strconv.Atoi(text)
+	}
+	if err = errors.Join(err, second); err != nil {
+		s.replyOutcome(ctx, fmt.Errorf("%w: %w", traffic.ErrBadRange, err))
+		return
+	}
+	list, err := s.cfg.Traffic.Keys(after, n)
+	s.replyJSON(ctx, list, err)
+}
+
+// deleteTraffic deletes a key with its hits.
+func (s *Server) deleteTraffic(ctx *fasthttp.RequestCtx, _ call) {
+	err := traffic.ErrBadKey
+	if key := param(ctx, "key"); key != "" {
+		err = s.cfg.Traffic.Delete(key)
+	}
+	if err != nil {
+		s.replyOutcome(ctx, err)
+		return
+	}
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
 }
 
 // replyJSON answers with a value, or with the failure of an error.

@@ -2,9 +2,11 @@ package handlers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -116,6 +118,10 @@ func TestTrafficCalls(t *testing.T) {
 				`"data_step":"1m","total":7,"points":[{"at":"2026-03-02T10:18:00Z","hits":null},`+
 				`{"at":"2026-03-02T10:19:00Z","hits":4},{"at":"2026-03-02T10:20:00Z","hits":3,"partial":true},`+
 				`{"at":"2026-03-02T10:21:00Z","hits":null}]}`)
+		s.expect(t, 1, "GET", "/traffic?key=page&from=1772446750&step=1h", "", 200, // in the middle of a minute
+			`{"key":"page","from":"2026-03-02T10:19:10Z","to":"2026-03-02T11:00:00Z","tz":"UTC","step":"1h",`+
+				`"data_step":"1m","total":3,"points":[{"at":"2026-03-02T10:19:10Z","hits":3,"partial":true,`+
+				`"approximate":true}]}`)
 		s.expect(t, 0, "GET", "/traffic?key=page&last=1d&step=1d&tz=Asia/Kolkata", "", 200,
 			`{"key":"page","from":"2026-03-02T00:00:00+05:30","to":"2026-03-03T00:00:00+05:30","tz":"Asia/Kolkata",`+
 				`"step":"1d","data_step":"1m","total":7,"points":[{"at":"2026-03-02T00:00:00+05:30","hits":7,`+
@@ -160,7 +166,7 @@ func TestTrafficRefuses(t *testing.T) {
 		for query, want := range map[string]string{
 			"": badTrafficKey, "?last=1h": badTrafficKey, "?key=x": badRange, "?key=x&last=1": badRange,
 			"?key=x&last=1h&step=7m": badRange, "?key=x&last=1h&from=2026-01-01": badRange,
-			"?key=x&from=2026-01-01": badRange, "?key=x&to=2026-01-01": badRange,
+			"?key=x&last=1h&to=2026-01-01": badRange, "?key=x&to=2026-01-01": badRange,
 			"?key=x&from=2026-01-02&to=2026-01-01": badRange, "?key=x&from=2026-01-01&to=2026-01-01": badRange,
 			"?key=x&last=1h&tz=Mars/Olympus": badRange, "?key=x&last=1h&tz=../etc/passwd": badRange,
 			"?key=x&from=yesterday&to=2026-01-01": badRange,
@@ -176,7 +182,59 @@ func TestTrafficRefuses(t *testing.T) {
 		for _, query := range []string{"?last=25h", "?last=x", "?n=0", "?n=x", "?n=101"} {
 			s.expect(t, 1, "GET", "/traffic/top"+query, "", 400, badRange)
 		}
-		s.expect(t, 1, "DELETE", "/traffic", "", 405, `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`)
+		s.expect(t, 1, "PUT", "/traffic", "", 405, `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`)
+	})
+}
+
+// Root and other programs list the keys, and root deletes some.
+func TestTrafficKeys(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		flush := s.withTraffic(t)
+		s.expect(t, 0, "GET", "/traffic/keys", "", 200, `{"count":0,"max":100,"keys":[]}`, service...)
+		s.expect(t, 0, "POST", "/traffic/hit", `{"hits":[{"key":"page"},{"key":"ü/ ?"}]}`, 204, "", service...)
+		flush()
+		var keys []string
+		for next := "0"; next != ""; { // pages of one key
+			_, body, _ := s.call(t, 1, "GET", "/traffic/keys?n=1&after="+next, "")
+			var list struct {
+				Count int
+				Next  json.Number
+				Keys  []struct {
+					Key  string
+					Last time.Time `json:"last_hit"`
+				}
+			}
+			if err := json.Unmarshal([]byte(body), &list); err != nil || list.Count < 2 || len(list.Keys) > 1 {
+				t.Fatalf("%s, %v", body, err)
+			}
+			for _, key := range list.Keys {
+				keys = append(keys, key.Key)
+				if want := time.Date(2026, 3, 2, 10, 20, 0, 0, time.UTC); !key.Last.Equal(want) {
+					t.Errorf("%s was hit last at %v, want %v", key.Key, key.Last, want)
+				}
+			}
+			next = list.Next.String()
+		}
+		slices.Sort(keys)
+		want := []string{"call:GET /traffic/keys:2xx", "call:POST /traffic/hit:2xx", "page", "ü/ ?"}
+		if !slices.Equal(keys, want) {
+			t.Errorf("keys %q, want %q", keys, want)
+		}
+		s.expect(t, 1, "DELETE", "/traffic?key=%C3%BC/%20%3F", "", 204, "")
+		s.expect(t, 1, "DELETE", "/traffic?key=%C3%BC/%20%3F", "", 404, noKey)
+		s.expect(t, 1, "GET", "/traffic?last=1h&key=%C3%BC/%20%3F", "", 404, noKey)
+		s.expect(t, 1, "DELETE", "/traffic", "", 400, badTrafficKey)
+		for _, query := range []string{"?n=0", "?n=1001", "?n=x", "?after=-1", "?after=x"} {
+			s.expect(t, 1, "GET", "/traffic/keys"+query, "", 400, badRange)
+		}
+		s.expect(t, 0, "DELETE", "/traffic?key=page", "", 401, invalidToken, service...)
+		for _, user := range []uint32{0, 2} {
+			s.expect(t, user, "DELETE", "/traffic?key=page", "", 401, invalidToken)
+			s.expect(t, user, "GET", "/traffic/keys", "", 401, invalidToken)
+		}
+		if got := s.total(t, "page"); got != "1" {
+			t.Errorf("%q hits of a key that was not deleted", got)
+		}
 	})
 }
 

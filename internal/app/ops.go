@@ -7,12 +7,13 @@ import (
 	"flashsale/internal/catalog"
 	"flashsale/internal/ops"
 	"flashsale/internal/repeats"
+	"flashsale/internal/traffic"
 	"flashsale/internal/version"
 	"flashsale/redisx"
 )
 
-// newOps makes the server of the metrics. keeper is nil where no text is counted.
-func (s *supervisor) newOps(keeper *repeats.Keeper) *ops.Server {
+// newOps makes the server of the metrics. A keeper is nil where its room is off.
+func (s *supervisor) newOps(keeper *repeats.Keeper, statistics *traffic.Keeper) *ops.Server {
 	cfg := ops.Config{Figures: s.figures, Version: version.Module(), Started: s.started, Watch: s.watchSale(),
 		Pieces: piecesOf(s.sale.catalog)}
 	if s.ledger != nil {
@@ -20,6 +21,9 @@ func (s *supervisor) newOps(keeper *repeats.Keeper) *ops.Server {
 	}
 	if keeper != nil && s.cfg.VKConfirmation != "" {
 		cfg.Replies, cfg.Replying = keeper.Waiting, keeper.Up
+	}
+	if statistics != nil {
+		cfg.TrafficKeys = statistics.Keys
 	}
 	if s.listed != nil {
 		cfg.Blocklist = s.blocklistFigures

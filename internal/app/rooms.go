@@ -25,14 +25,15 @@ func (s *supervisor) rooms() []room {
 	if s.blocklist != nil {
 		list = append(list, room{"blocklist", s.blocklist.Run})
 	}
-	if keeper := s.newTrafficKeeper(); keeper != nil {
-		list = append(list, room{"traffic", keeper.Run})
+	statistics := s.newTrafficKeeper()
+	if statistics != nil {
+		list = append(list, room{"traffic", statistics.Run})
 	}
 	if s.listed != nil {
 		list = append(list, room{"blocklist's metrics", s.listed.Run})
 	}
 	if s.opsListener != nil {
-		s.metrics = s.newOps(keeper)
+		s.metrics = s.newOps(keeper, statistics)
 		list = append(list, room{"ops", s.metrics.Run})
 	}
 	list = append(list, room{"next sale", s.followSales})

@@ -112,6 +112,12 @@ func (s scrape) sale() {
 			s.out <- vkWaiting.value(float64(n))
 		}
 	}
+	if s.TrafficKeys != nil {
+		if n, most, err := s.TrafficKeys(); err == nil {
+			s.out <- trafficKeys.value(float64(n))
+			s.out <- trafficMax.value(float64(most))
+		}
+	}
 }
 
 // snapshot makes the metrics of the sale as Redis has it.

@@ -77,6 +77,8 @@ var (
 	blocklistRefresh = gauge("blocklist_refresh_seconds",
 		"Time between two looks at the source of the blocklist.")
 	droppedHits = counter("traffic_dropped_hits_total", "Hits that were dropped from the traffic statistics.")
+	trafficKeys = gauge("traffic_keys", "Keys of the traffic statistics, of all servers.")
+	trafficMax  = gauge("traffic_keys_max", "Keys that the traffic statistics count at most.")
 
 	certificateEnd = gauge("certificate_expiry_timestamp_seconds",
 		"When the certificate ends, Unix time.")

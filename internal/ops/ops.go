@@ -47,6 +47,7 @@ type Config struct {
 	Replies     func() (waiting int64, err error) // of the VK bot
 	Replying    func() (up bool)                  // of the VK bot
 	Blocklist   func() Blocklist
+	TrafficKeys func() (keys, most int64, err error) // of the statistics
 	Certificate func() (end time.Time)
 }
 

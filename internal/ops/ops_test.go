@@ -64,7 +64,8 @@ func TestMetrics(t *testing.T) {
 		`worker_starts_total{worker="0"}`: "1", "workers": "2", `limits_refused_total{event="order"}`: "2",
 		"repeats_counted_total": "2", "vk_replies_waiting": "4", "vk_up": "0",
 		"blocklist_documents": "130", "blocklist_refresh_seconds": "86400",
-		"traffic_dropped_hits_total": "2", "log_lines_dropped_total": "2",
+		"traffic_dropped_hits_total": "2", "traffic_keys": "70", "traffic_keys_max": "100",
+		"log_lines_dropped_total":              "2",
 		"certificate_expiry_timestamp_seconds": "1.9e+09",
 	} {
 		if got["flashsale_"+name] != want {
@@ -121,10 +122,11 @@ func lint(t *testing.T, cfg Config, text string) {
 // A server without rooms shows none of theirs.
 func TestRoomsThatAreOff(t *testing.T) {
 	cfg, _ := newConfig(t, redistest.Start(t))
-	cfg.Ledger, cfg.Replies, cfg.Replying, cfg.Blocklist, cfg.Certificate = nil, nil, nil, nil, nil
+	cfg.Ledger, cfg.Replies, cfg.Replying, cfg.TrafficKeys, cfg.Blocklist = nil, nil, nil, nil, nil
+	cfg.Certificate = nil
 	text := awaitRedis(t, serve(t, cfg), "1")
 	for _, f := range []*Family{ledgerLag, ledgerUp, vkWaiting, vkUp, documents, blocklistAge, blocklistRefresh,
-		certificateEnd, snapshotAge} {
+		certificateEnd, snapshotAge, trafficKeys, trafficMax} {
 		if strings.Contains(text, f.Name) {
 			t.Errorf("%s is there", f.Name)
 		}

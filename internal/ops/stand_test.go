@@ -47,6 +47,7 @@ func newConfig(tb testing.TB, server *redistest.Server) (cfg Config, workers []*
 		Blocklist: func() Blocklist {
 			return Blocklist{Documents: 130, Checked: time.Now().Add(-time.Hour), Refresh: 24 * time.Hour}
 		},
+		TrafficKeys: func() (int64, int64, error) { return 70, 100, nil },
 		Certificate: func() time.Time { return time.Unix(1_900_000_000, 0) }}, workers
 }
 

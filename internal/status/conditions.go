@@ -133,6 +133,13 @@ var conditions = []condition{
 		}
 		return ""
 	}},
+	{"TrafficKeysFull", func(s *server) string {
+		keys, found := s.now().value("flashsale_traffic_keys")
+		if most := s.now().sum("flashsale_traffic_keys_max"); found && keys >= most {
+			return fmt.Sprintf("the statistics have all %.0f keys of -traffic-keys", most)
+		}
+		return ""
+	}},
 	{"ClockWrong", func(s *server) string {
 		clock, found := s.now().value("flashsale_time_seconds")
 		off := clock - float64(s.now().at.UnixNano())/1e9

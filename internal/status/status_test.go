@@ -120,6 +120,8 @@ flashsale_requests_total{call="POST /limits/check",code="200"} 1000
 		"VKRepliesWait: a:9100: 1300 replies of the bot wait for VK"},
 	{"flashsale_traffic_dropped_hits_total 1\n", "flashsale_traffic_dropped_hits_total 8\n", 60,
 		"TrafficDropsHits: a:9100: 7 hits were dropped from the traffic statistics"},
+	{"", "flashsale_traffic_keys 10001\nflashsale_traffic_keys_max 10000\n", 1,
+		"TrafficKeysFull: a:9100: the statistics have all 10000 keys of -traffic-keys"},
 	{"", "flashsale_time_seconds 1800000101\n", 1, "ClockWrong: a:9100: its clock is 100 s off"},
 	{"", "flashsale_certificate_expiry_timestamp_seconds 1800129601\n", 1,
 		"CertificateExpires: a:9100: the certificate ends in 1.5 days"},
@@ -158,6 +160,7 @@ func TestBounds(t *testing.T) {
 		"LedgerBehind":         fmt.Sprint("> ", lagMax),
 		"BlocklistStale":       fmt.Sprint("> ", staleMin),
 		"VKRepliesWait":        fmt.Sprint("> ", repliesMax),
+		"TrafficKeysFull":      ">= flashsale_traffic_keys_max",
 		"ClockWrong":           fmt.Sprint("> ", clockMax),
 		"CertificateExpires":   fmt.Sprintf("< %.0f * 24 * 3600", certificateMin.Hours()/24),
 		"SaleHasNoOrders":      fmt.Sprintf("[%.0fm]", idleMin.Minutes()),
@@ -177,7 +180,7 @@ func TestBounds(t *testing.T) {
 func TestAllIsWell(t *testing.T) {
 	for name, readings := range map[string][]*reading{
 		"the first reading": {at(t, 0, trips(1, 500, 500)+selling+"7\nflashsale_redis_up 1\n"+
-			"flashsale_ledger_up 1\n"+
+			"flashsale_ledger_up 1\nflashsale_traffic_keys 9\nflashsale_traffic_keys_max 10\n"+
 			"flashsale_redis_reconnects_total 99\nflashsale_worker_starts_total{worker=\"0\"} 99\n")},
 		"a reload": {at(t, 0, "flashsale_worker_starts_total{worker=\"0\"} 1\n"),
 			at(t, 60, "flashsale_worker_starts_total{worker=\"0\"} 2\n")},

@@ -45,14 +45,18 @@ type Keeper struct {
 	cfg    Config
 	layout *layout
 	redis  *pipeline.Conn
+
+	toldFull time.Time // when the log had the last line about most keys
+	aged     int       // keys that were deleted and not logged yet
 }
 
 // NewKeeper makes a Keeper.
 func NewKeeper(cfg Config) *Keeper {
-	return &Keeper{cfg, newLayout(cfg.Tiers, cfg.Zone), pipeline.New(cfg.Redis, pipeline.Options{
-		Scripts: []*pipeline.Script{advanceScript, sweptScript, trimScript, rollScript},
+	redis := pipeline.New(cfg.Redis, pipeline.Options{
+		Scripts: []*pipeline.Script{advanceScript, sweptScript, trimScript, rollScript, forgetScript, clearScript},
 		Outage:  &pipeline.Outage{Effect: "old statistics are not added up"},
-	})}
+	})
+	return &Keeper{cfg: cfg, layout: newLayout(cfg.Tiers, cfg.Zone), redis: redis}
 }
 
 // Run works until ctx ends, and returns nil then. Steps that are left are done later, by any server.
@@ -81,6 +85,9 @@ func (k *Keeper) keep(ctx context.Context) error {
 	if err := k.trim(ctx, now); err != nil {
 		return err
 	}
+	if err := k.clear(ctx); err != nil {
+		return err
+	}
 	cursor, keys, err := k.advance(now)
 	if err == nil && cursor == otherLayout {
 		slog.Error("old statistics are not added up: another server of this Redis has another "+
@@ -88,8 +95,9 @@ func (k *Keeper) keep(ctx context.Context) error {
 			"this", k.describe())
 	}
 	for err == nil && cursor >= 0 && pause(ctx, sweepPause) {
-		cursor, err = k.sweep(cursor, keys)
+		cursor, err = k.sweep(cursor)
 	}
+	k.tellFull(keys-int64(k.aged), now)
 	return err
 }
 
@@ -109,9 +117,10 @@ const otherLayout = -2
 // describe writes the tiers and the time zone, which all servers of a Redis must have in common.
 func (k *Keeper) describe() string { return fmt.Sprintf("%v %v", k.cfg.Tiers, k.cfg.Zone) }
 
-// advance moves the frontiers. cursor is the last key that is swept, -1 when all are, or otherLayout.
+// advance moves the frontiers. cursor is the last key that is swept, -1 when all are, or otherLayout; keys
+// is how many there are.
 func (k *Keeper) advance(now time.Time) (cursor, keys int64, err error) {
-	args := []string{k.describe(), itoa(now.Unix())}
+	args := []string{k.describe(), itoa(now.Unix()), strconv.Itoa(k.cfg.KeysMax)}
 	for _, tier := range k.layout.tiers[:len(k.layout.tiers)-1] {
 		args = append(args, strconv.Itoa(int(tier.Step)), itoa(k.layout.frontier(tier, now)))
 	}
@@ -120,37 +129,48 @@ func (k *Keeper) advance(now time.Time) (cursor, keys int64, err error) {
 	return cursor, keys, err
 }
 
-// sweep adds up what is due of some keys behind the cursor, and moves that.
-func (k *Keeper) sweep(cursor, keys int64) (next int64, err error) {
-	last := min(cursor+sweepKeys, keys)
-	for id := cursor + 1; id <= last; id++ {
-		if err := k.slim(id); err != nil {
+// sweep adds up what is due of some keys behind the cursor, deletes those that are too old where there are
+// too many, and moves the cursor.
+func (k *Keeper) sweep(cursor int64) (next int64, err error) {
+	count, keys, err := readKeys(k.redis, cursor, sweepKeys)
+	if err != nil {
+		return 0, err
+	}
+	full := count >= int64(k.cfg.KeysMax) && len(k.layout.tiers) > 1
+	last := int64(-1)
+	for _, key := range keys {
+		index, err := k.slim(key.id)
+		if err == nil && full {
+			err = k.age(key.id, index)
+		}
+		if err != nil {
 			return 0, err
 		}
 	}
-	if last == keys {
-		last = -1
+	if len(keys) == sweepKeys {
+		last = keys[len(keys)-1].id
 	}
 	err = k.redis.Do(sweptScript.Call(&next, []string{stateKey}, itoa(cursor), itoa(last)))
 	return next, err
 }
 
-// slim adds up all that is due of a key. What one tier gives to the next may be due there.
-func (k *Keeper) slim(id int64) error {
-	for range k.layout.tiers {
-		index, f, err := readIndex(k.redis, id)
-		if err != nil {
-			return err
+// slim adds up all that is due of a key. What one tier gives to the next may be due there. It returns the
+// index that is left.
+func (k *Keeper) slim(id int64) (index []int64, err error) {
+	for range len(k.layout.tiers) + 1 {
+		var f frontiers
+		if index, f, err = readIndex(k.redis, id); err != nil {
+			return nil, err
 		}
 		due := k.layout.due(index, f)
 		if len(due) == 0 {
-			return nil
+			break
 		}
 		if err := k.layout.rollSome(k.redis, id, due); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return index, nil
 }
 
 // readIndex reads the index of a key, and the frontiers.

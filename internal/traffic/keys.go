@@ -2,12 +2,14 @@ package traffic
 
 // Every key of the room. All have one hash tag, so that on Redis Cluster they lie on one node:
 //
-//	traffic:{t}:keys                 hash        id of each key, by its name              for ever
-//	traffic:{t}:<id>                 set         index: blocks of the key, see block.go   for ever
-//	traffic:{t}:<id>:<step>:<block>  hash        hits by bucket, 0 to 127                 for ever
+//	traffic:{t}:keys                 sorted set  id of each key, by its name              until it is deleted
+//	traffic:{t}:<id>                 set         index: blocks of the key, see block.go   the same
+//	traffic:{t}:<id>:<step>:<block>  hash        hits by bucket, 0 to 127                 the same
+//	traffic:{t}:deleted              set         ids of deleted keys with blocks left     about a minute
 //	traffic:{t}:state                hash        frontier of each step, cursor of the     for ever
-//	                                             sweep, top (first open slot), other
-//	                                             (hits beyond -traffic-keys), layout
+//	                                             sweep, swept (its start, Unix seconds),
+//	                                             top (first open slot), other (hits beyond
+//	                                             -traffic-keys), ids (the last one), layout
 //	                                             (tiers and zone), layout_seen (Unix seconds)
 //	traffic:{t}:p:<process>          string      last chunk that a process has flushed    30 days
 //	traffic:{t}:sold:<sale>          hash        pieces sold that are counted, by key     400 days
@@ -17,6 +19,7 @@ const (
 
 	stateKey      = tag + "state"
 	namesKey      = tag + "keys"
+	deletedKey    = tag + "deleted"
 	processPrefix = tag + "p:"
 	soldPrefix    = tag + "sold:"
 	topPrefix     = tag + "top:"

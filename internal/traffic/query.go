@@ -32,6 +32,10 @@ type Point struct {
 	At      time.Time `json:"at"`
 	Hits    *int64    `json:"hits"`              // nil where there is no data: before the first hit, in the
 	Partial bool      `json:"partial,omitempty"` // future, or where only longer steps are stored
+
+	// Approximate marks hits that may be those of a neighbour, or the other way round: the point begins or
+	// ends within a bucket.
+	Approximate bool `json:"approximate,omitempty"`
 }
 
 // Query returns the hits of a key. A bucket belongs to the range, and to the point, in which it starts; so
@@ -51,6 +55,9 @@ func (t *Traffic) Query(q Query) (*Curve, error) {
 		return nil, err
 	}
 	stored, f, err := t.read(id, w.from, w.to)
+	if err == nil && len(stored) == 0 { // a key has a block at least, until it is deleted
+		err = ErrNoKey
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +69,7 @@ func (t *Traffic) Query(q Query) (*Curve, error) {
 // identify returns the id of a key. Errors: ErrNoKey, ErrUnavailable of pipeline.
 func (t *Traffic) identify(key string) (id int64, err error) {
 	var text string
-	err = t.redis.Do(pipeline.Command(&radix.Maybe{Rcv: &text}, "HGET", namesKey, key))
+	err = t.redis.Do(pipeline.Command(&radix.Maybe{Rcv: &text}, "ZSCORE", namesKey, key))
 	if err == nil && text == "" {
 		err = ErrNoKey
 	}
@@ -167,6 +174,8 @@ func (t *Traffic) point(w window, number int64, hits *int64, f frontiers, oldest
 	if *hits == 0 && (!end.After(oldest) || start.After(now) || !t.tells(start, end, f)) {
 		p.Hits = nil
 	}
+	// After now there is nothing to cut.
+	p.Approximate = p.Hits != nil && (t.layout.cuts(start, f) || !end.After(now) && t.layout.cuts(end, f))
 	return p
 }
 

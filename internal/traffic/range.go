@@ -18,7 +18,7 @@ var chosenSteps = []Step{minuteStep, 4, 8, hourStep, dayStep, weekStep, monthSte
 type Query struct {
 	Key      string
 	Last     Span      // up to the end of the current step; zero for From and To
-	From, To time.Time // from From on and before To
+	From, To time.Time // from From on and before To; To is zero for the end of the current step
 	Step     Step      // -1 to choose one
 	Zone     *time.Location
 }
@@ -45,8 +45,8 @@ func parseQuery(param func(name string) string, zone *time.Location) (q Query, e
 		}
 	}
 	last, from, to := param("last"), param("from"), param("to")
-	if (last == "") == (from == "") || (from == "") != (to == "") {
-		return q, fmt.Errorf("%w: give last, or from and to", ErrBadRange)
+	if (last == "") == (from == "") || from == "" && to != "" || last != "" && to != "" {
+		return q, fmt.Errorf("%w: give last, or from with or without to", ErrBadRange)
 	}
 	if last != "" {
 		if q.Last, err = ParseSpan(last); err != nil {
@@ -54,7 +54,7 @@ func parseQuery(param func(name string) string, zone *time.Location) (q Query, e
 		}
 		return q, nil
 	}
-	if q.From, err = parseTime(from, q.Zone); err != nil {
+	if q.From, err = parseTime(from, q.Zone); err != nil || to == "" {
 		return q, err
 	}
 	if q.To, err = parseTime(to, q.Zone); err == nil && !q.From.Before(q.To) {
@@ -105,8 +105,12 @@ type window struct {
 	first, last int64 // numbers of the points
 }
 
-// window makes the range of a query at a time. Error: ErrBadRange where it has too many points.
+// window makes the range of a query at a time. Error: ErrBadRange where it has too many points, or begins in
+// the future and has no end.
 func (q Query) window(now time.Time) (w window, err error) {
+	if q.To.IsZero() && q.From.After(now) {
+		return w, fmt.Errorf("%w: from is in the future, so give to", ErrBadRange)
+	}
 	steps, most := []Step{q.Step}, int64(pointsMax)
 	if q.Step < 0 {
 		steps, most = chosenSteps, pointsChosen
@@ -114,8 +118,10 @@ func (q Query) window(now time.Time) (w window, err error) {
 	for _, step := range steps {
 		w.grid = newGrid(step, q.Zone)
 		w.from, w.to = q.From, q.To
-		if q.Last != (Span{}) {
+		if w.to.IsZero() {
 			w.to = w.grid.start(w.grid.number(now) + 1)
+		}
+		if q.Last != (Span{}) {
 			w.from = q.Last.before(w.to, q.Zone)
 			if current := w.grid.start(w.grid.number(now)); w.from.After(current) {
 				w.from = current // of a step that is longer than the span

@@ -26,15 +26,19 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// The last span ends with the current step and holds it whole, also where the step is longer.
-func TestLastSpan(t *testing.T) {
+// The last span, and a range without an end, end with the current step and hold it whole, also where the
+// step is longer.
+func TestUntilNow(t *testing.T) {
 	now := at(t, "2026-11-22T03:32:00Z")
-	for _, test := range []struct{ last, step, from, to string }{
-		{"6h", "1h", "2026-11-21T22:00:00Z", "2026-11-22T04:00:00Z"},
-		{"6h", "1d", "2026-11-22T00:00:00Z", "2026-11-23T00:00:00Z"},
-		{"2w", "1y", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"},
+	for _, test := range []struct{ param, value, step, from, to string }{
+		{"last", "6h", "1h", "2026-11-21T22:00:00Z", "2026-11-22T04:00:00Z"},
+		{"last", "6h", "1d", "2026-11-22T00:00:00Z", "2026-11-23T00:00:00Z"},
+		{"last", "2w", "1y", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"},
+		{"from", "2026-11-21", "1h", "2026-11-21T00:00:00Z", "2026-11-22T04:00:00Z"},
+		{"from", "2026-11-21T10:30", "1d", "2026-11-21T10:30:00Z", "2026-11-23T00:00:00Z"},
+		{"from", "2026-11-22T03:32", "1m", "2026-11-22T03:32:00Z", "2026-11-22T03:33:00Z"},
 	} {
-		params := map[string]string{"key": "k", "last": test.last, "step": test.step}
+		params := map[string]string{"key": "k", test.param: test.value, "step": test.step}
 		q, err := parseQuery(func(name string) string { return params[name] }, time.UTC)
 		if err != nil {
 			t.Fatal(err)
@@ -42,9 +46,13 @@ func TestLastSpan(t *testing.T) {
 		w, err := q.window(now)
 		from, to := w.from.UTC().Format(time.RFC3339), w.to.UTC().Format(time.RFC3339)
 		if err != nil || from != test.from || to != test.to || w.first > w.last {
-			t.Errorf("last=%s step=%s: from %s to %s, %v; want from %s to %s", test.last, test.step, from, to,
-				err, test.from, test.to)
+			t.Errorf("%s=%s step=%s: from %s to %s, %v; want from %s to %s", test.param, test.value, test.step, from,
+				to, err, test.from, test.to)
 		}
+	}
+	q := Query{From: now.Add(time.Second), Step: hourStep, Zone: time.UTC}
+	if w, err := q.window(now); !errors.Is(err, ErrBadRange) {
+		t.Errorf("a range that begins in the future and has no end: to %v, %v", w.to, err)
 	}
 }
 

@@ -2,7 +2,7 @@
 --
 -- Both have these first:
 -- KEYS[1]  state: hash as in keys.go
--- KEYS[2]  ids of keys by name: hash
+-- KEYS[2]  ids of keys by name: sorted set
 -- KEYS[3]  of the script
 -- ARGV[1]  most keys there may be: integer > 0
 -- ARGV[2]  number of tiers: integer > 0
@@ -41,15 +41,15 @@ end
 
 -- identify returns the name that a key is counted under, and its id.
 local function identify(name, n)
-  local id = call('HGET', names, name)
+  local id = call('ZSCORE', names, name)
   if id then return name, id end
-  local known = call('HLEN', names)
-  if known >= most and name ~= OTHER then
+  if call('ZCARD', names) >= most and name ~= OTHER then
     call('HINCRBY', state, OTHER, n)
     return identify(OTHER, n)
   end
-  call('HSET', names, name, known + 1)
-  return name, known + 1
+  id = call('HINCRBY', state, 'ids', 1)
+  call('ZADD', names, id, name)
+  return name, id
 end
 
 -- add counts n hits of a key at one of the times.

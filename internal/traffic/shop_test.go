@@ -118,9 +118,9 @@ func (t *Traffic) total(tb testing.TB, key string, from, to time.Time) int64 {
 // sweep keeps until nothing is due.
 func (k *Keeper) sweepAll(tb testing.TB) {
 	tb.Helper()
-	cursor, keys, err := k.advance(k.cfg.Now())
+	cursor, _, err := k.advance(k.cfg.Now())
 	for err == nil && cursor >= 0 {
-		cursor, err = k.sweep(cursor, keys)
+		cursor, err = k.sweep(cursor)
 	}
 	if err != nil {
 		tb.Fatal(err)

@@ -78,7 +78,8 @@ const (
 )
 
 func newGrid(step Step, zone *time.Location) grid {
-	// The offsets of almost all zones change by whole hours only, so any day will do.
+	// The offsets of almost all zones change by whole hours only, so any day will do. Points of the others are
+	// marked where hours do not fit.
 	_, offset := time.Date(2020, 1, 1, 0, 0, 0, 0, zone).Zone()
 	return grid{step, zone, int64(offset) - floorDiv(int64(offset), secondsPerHour)*secondsPerHour}
 }

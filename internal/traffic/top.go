@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -131,11 +132,14 @@ func readScores(texts []string) (list []candidate, err error) {
 }
 
 // countAll counts the hits of the candidates, the key with most hits first. A candidate without hits in the
-// range, which only hits of another time have made one, is left out.
+// range, which only hits of another time have made one, is left out, and so is one that was deleted.
 func (t *Traffic) countAll(list []candidate, from, to time.Time) ([]TopKey, error) {
 	keys := []TopKey{}
 	for _, c := range list {
 		id, err := t.identify(c.key)
+		if errors.Is(err, ErrNoKey) {
+			continue // it was deleted
+		}
 		if err != nil {
 			return nil, err
 		}

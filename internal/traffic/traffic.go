@@ -32,9 +32,9 @@ const (
 	stopRetry     = 20 * time.Millisecond
 
 	keyBytesMax = 128
-	hitMax      = 1_000_000_000 // of one Count
-	sumMax      = 1<<53 - 1     // of a bucket, see record.lua: more hits are not counted
-	future      = 2 * time.Minute
+	hitMax      = 1_000_000_000   // of one Count
+	sumMax      = 1<<53 - 1       // of a bucket, see record.lua: more hits are not counted
+	future      = 2 * time.Minute // that another program's clock may be ahead: such hits are of now
 )
 
 var (
@@ -89,7 +89,7 @@ func New(cfg Config) *Traffic {
 	}
 	t.flusher = flusher{process: rand.Text(), waiting: map[entry]int64{}}
 	t.redis = pipeline.New(cfg.Redis, pipeline.Options{
-		Scripts: []*pipeline.Script{flushScript, soldScript, rollScript},
+		Scripts: []*pipeline.Script{flushScript, soldScript, rollScript, forgetScript},
 		Outage: &pipeline.Outage{Effect: "statistics wait in memory, and their queries get 503",
 			Over: "statistics are written again"},
 	})
@@ -201,6 +201,9 @@ func (t *Traffic) Count(hits []Hit) error {
 		}
 		if err := hits[i].check(now); err != nil {
 			return err
+		}
+		if hits[i].At.After(now) {
+			hits[i].At = now
 		}
 	}
 	for _, h := range hits {

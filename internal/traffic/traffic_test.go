@@ -70,6 +70,25 @@ func TestCheckHits(t *testing.T) {
 	}
 }
 
+// Hits of a clock that is ahead are of now: no answer has hits of the future, and none lacks them.
+func TestHitsAhead(t *testing.T) {
+	onEach(t, DefaultRetention, "UTC", func(t *testing.T, cfg Config, c *clock) {
+		r := counting(t, cfg)
+		r.hit(t, "k", 3, c.now().Add(future))
+		if got := r.curve(t, "k", map[string]string{"last": "1m", "step": "1m"}); got.text() != "3*" {
+			t.Errorf("the current minute: %s", got.text())
+		}
+		before := c.now().Add(-time.Minute).Truncate(time.Minute)
+		from := map[string]string{"from": itoa(before.Unix()), "step": "1m"}
+		if got := r.curve(t, "k", from); got.text() != "- 3*" {
+			t.Errorf("from the minute before on: %s", got.text())
+		}
+		if err := r.Count([]Hit{{"k", 1, c.now().Add(future + time.Second)}}); !errors.Is(err, ErrBadRange) {
+			t.Errorf("a clock that is further ahead: %v", err)
+		}
+	})
+}
+
 // Three rooms on one Redis: all that was counted is there, whenever two of them end.
 func TestStopFlushes(t *testing.T) {
 	cfg := config(t, "unix", redistest.Start(t).Socket, DefaultRetention, "UTC", newClock(t, begun))

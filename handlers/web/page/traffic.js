@@ -9,7 +9,7 @@ import { tellError } from "./messages.js";
 const usualKey = "call:POST /orders:2xx";
 
 let plot = null;
-let points = []; // [seconds, hits] of the curve shown
+let points = []; // [seconds, hits, approximate] of the curve shown
 let asked = 0; // counts questions; the answer to an older one is not shown
 
 export function start() {
@@ -63,7 +63,7 @@ export async function show() {
     }
     tell(byId("traffic-state"), "", `${key}, in steps of ${curve.value.step}`);
     setText(byId("traffic-total"), count(curve.value.total, "hit"));
-    draw(curve.value.points.map(({ at, hits }) => [Date.parse(at) / 1000, hits]));
+    draw(curve.value.points.map(({ at, hits, approximate }) => [Date.parse(at) / 1000, hits, approximate]));
   } catch (error) {
     setText(byId("traffic-total"), "");
     tellError(byId("traffic-state"), error);
@@ -76,8 +76,9 @@ function draw(curve) {
   plot.setData([points.map(([at]) => at), points.map(([, hits]) => hits)]);
   const most = Math.max(0, ...points.map(([, hits]) => hits ?? 0));
   byId("traffic-chart").setAttribute("aria-label", `Hits over time: ${points.length} steps, at most ${most}`);
-  byId("traffic-table").tBodies[0].replaceChildren(...points.map(([at, hits]) => make("tr", {},
-    make("td", {}, upToMinute(at)), make("td", { class: "num" }, hits === null ? "no data" : number(hits)))));
+  byId("traffic-table").tBodies[0].replaceChildren(...points.map(([at, hits, approximate]) =>
+    make("tr", {}, make("td", {}, upToMinute(at)),
+      make("td", { class: "num" }, hits === null ? "no data" : (approximate ? "≈ " : "") + number(hits)))));
 }
 
 function showPoint(i) {
