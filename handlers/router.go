@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,14 +26,20 @@ type counted struct {
 	figure, hits int
 }
 
-// place is where a handler runs.
-type place uint8
+// place is where a handler runs, and the length of the bodies that it takes there.
+type place struct {
+	loop bool
+	body int // bytes, with the lines of chunks
+}
 
-const (
-	// on the event loop, or where there is none on a goroutine; it must neither wait nor allocate
-	onLoop place = iota
-	onGoroutine
+var (
+	// onLoop is the event loop, or where there is none a goroutine; the handler must neither wait nor allocate.
+	onLoop      = place{true, bodyBytesMax}
+	onGoroutine = place{false, bodyBytesMax}
 )
+
+// takes is onGoroutine for bodies of up to this number of bytes: the loop has no time for long ones.
+func takes(bytes int) place { return place{false, bytes} }
 
 // call is the router's knowledge of a request.
 type call struct {
@@ -71,7 +78,7 @@ type router struct {
 	login, foods, carts, cart, orders, sale *resource // see hot
 }
 
-// newRouter makes a router of a table. It panics on a line that could never be reached.
+// newRouter makes a router of a table. It panics on a line that could never be reached, or takes too much.
 func newRouter(table []route) *router {
 	r := &router{}
 	var methods []string
@@ -117,6 +124,9 @@ func (r *router) add(line route) {
 	if known.route([]byte(line.method)) != nil {
 		panic(fmt.Sprintf("route %s %s is there twice", line.method, line.pattern))
 	}
+	if line.place.body > longestBodyMax {
+		panic(fmt.Sprintf("route %s %s takes bodies over longestBodyMax", line.method, line.pattern))
+	}
 	known.routes = append(known.routes, counted{route: line})
 }
 
@@ -157,6 +167,25 @@ func (r *router) find(values []string) *resource {
 	return nil
 }
 
+// bodyOf returns the length of the bodies that a call may have, by its method and its target as it is sent.
+func (r *router) bodyOf(method, target []byte) int {
+	if _, rest, whole := bytes.Cut(target, []byte("://")); whole && target[0] != '/' {
+		target = rest[max(bytes.IndexByte(rest, '/'), 0):]
+	}
+	path, _, _ := bytes.Cut(target, questionMark)
+	if bytes.IndexByte(path, '%') >= 0 {
+		path, _ = decodePath(path)
+	}
+	if r.hot(path) != nil || !bytes.HasPrefix(path, []byte{'/'}) {
+		return bodyBytesMax
+	}
+	resource := r.find(strings.Split(string(path[1:]), "/"))
+	if resource == nil || resource.route(method) == nil {
+		return bodyBytesMax
+	}
+	return resource.route(method).place.body
+}
+
 // covers reports whether the parts of a path, or of another pattern, have the form of the pattern.
 func (r *resource) covers(parts []string) bool {
 	return slices.EqualFunc(r.parts, parts, func(own, part string) bool {
@@ -176,7 +205,7 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
 		return
 	}
 	c.answer.line = line
-	if line.place == onGoroutine {
+	if !line.place.loop {
 		if c.answer.onLoop() {
 			c.answer.exchange.Decline()
 			return
