@@ -110,10 +110,11 @@ func TestFailedLoginsOfAnAddressAreLimited(t *testing.T) {
 		}
 		s.expect(t, 0, "POST", "/login", `{"username":"user2","password":"pass2"}`, 429, tooMany,
 			"X-Forwarded-For", "198.51.100.7")
+		s.expect(t, 0, "POST", "/login", "{", 429, tooMany, "X-Forwarded-For", "198.51.100.7")
 	}
 }
 
-// Orders and changes to carts have limits where there is a rule.
+// Orders and changes to carts have limits where there is a rule. The body of one that is refused is not read.
 func TestOrdersAndCartsAreLimited(t *testing.T) { onBoth(t, testOrdersAndCartsAreLimited) }
 
 func testOrdersAndCartsAreLimited(t *testing.T, s *shop) {
@@ -124,9 +125,11 @@ func testOrdersAndCartsAreLimited(t *testing.T, s *shop) {
 		s.awaitCounted(t, "/limits/cart?user=2", fmt.Sprintf(`"remaining":%d,`, 1-i))
 	}
 	s.expect(t, 2, "PATCH", cart, `{"food_id":1,"count":1}`, 429, tooMany)
+	s.expect(t, 2, "PATCH", cart, "{", 429, tooMany)
 	s.expect(t, 2, "POST", "/orders", order, 200, `{"id":"`+s.cfg.Sale.ID()+`-2"}`)
 	s.awaitCounted(t, "/limits/order?user=2", `"remaining":0,`)
 	s.expect(t, 2, "POST", "/orders", order, 429, tooMany)
+	s.expect(t, 2, "POST", "/orders", "", 429, tooMany)
 	s.expect(t, 3, "POST", "/orders", `{"cart_id":"`+s.cartOf(3)+`"}`, 403, cartEmpty)
 }
 
@@ -140,6 +143,7 @@ func testMessagesAreLimited(t *testing.T, s *shop) {
 	s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 200, `{"count":0}`)
 	s.awaitCounted(t, "/limits/message?user=2", `"remaining":0,`)
 	s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 429, tooMany)
+	s.expect(t, 2, "POST", "/repeats", `{"text":7}`, 429, tooMany)
 	s.expect(t, 3, "POST", "/repeats", `{"text":"x"}`, 200, `{"count":1}`)
 	for i := range 2 {
 		s.expect(t, 0, "POST", "/repeats", `{"text":"x"}`, 200, fmt.Sprintf(`{"count":%d}`, 2+i),
