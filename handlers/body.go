@@ -81,7 +81,7 @@ func (m *member) read() {
 	case m.raw == nil:
 	case m.raw[0] == '"':
 		var unicode bool
-		m.text, unicode = appendText(nil, m.raw[1:len(m.raw)-1])
+		m.text, unicode = appendText(make([]byte, 0, len(m.raw)), m.raw[1:len(m.raw)-1])
 		m.kind, m.replaced = '"', !unicode
 		m.raw, _ = json.Marshal(string(m.text)) // a string can always be written
 	case m.raw[0] == '-' || m.raw[0] >= '0' && m.raw[0] <= '9':

@@ -73,6 +73,7 @@ type resource struct {
 // allocates.
 type router struct {
 	resources []*resource
+	partsMax  int    // of a pattern
 	allow     string // of the server as a whole
 
 	login, foods, carts, cart, orders, sale *resource // see hot
@@ -119,6 +120,7 @@ func (r *router) add(line route) {
 			panic(fmt.Sprintf("route %s %s is never reached", line.method, line.pattern))
 		}
 		r.resources = append(r.resources, &resource{pattern: line.pattern, parts: parts})
+		r.partsMax = max(r.partsMax, len(parts))
 	}
 	known := r.resources[i]
 	if known.route([]byte(line.method)) != nil {
@@ -147,24 +149,26 @@ func (r *router) serve(ctx *fasthttp.RequestCtx, a *answer, path string) {
 		otherMethod(ctx, r.allow)
 		return
 	}
-	if rest, ok := strings.CutPrefix(path, "/"); ok { // CONNECT has none
-		values := strings.Split(rest, "/")
-		if resource := r.find(values); resource != nil {
-			resource.serve(ctx, call{values: values, answer: a})
-			return
-		}
+	if resource, values := r.find(path); resource != nil {
+		resource.serve(ctx, call{values: values, answer: a})
+		return
 	}
 	reply(ctx, errNotFound)
 }
 
-// find returns the resource of the parts of a path, nil where there is none.
-func (r *router) find(values []string) *resource {
+// find returns the resource of a path and the parts of the path, nil where there is none.
+func (r *router) find(path string) (found *resource, values []string) {
+	rest, ok := strings.CutPrefix(path, "/")
+	if !ok { // CONNECT has none
+		return nil, nil
+	}
+	values = strings.SplitN(rest, "/", r.partsMax+1) // no resource has more
 	for _, resource := range r.resources {
 		if resource.covers(values) {
-			return resource
+			return resource, values
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // bodyOf returns the length of the bodies that a call may have, by its method and its target as it is sent.
@@ -176,10 +180,10 @@ func (r *router) bodyOf(method, target []byte) int {
 	if bytes.IndexByte(path, '%') >= 0 {
 		path, _ = decodePath(path)
 	}
-	if r.hot(path) != nil || !bytes.HasPrefix(path, []byte{'/'}) {
-		return bodyBytesMax
+	resource := r.hot(path)
+	if resource == nil {
+		resource, _ = r.find(string(path))
 	}
-	resource := r.find(strings.Split(string(path[1:]), "/"))
 	if resource == nil || resource.route(method) == nil {
 		return bodyBytesMax
 	}
