@@ -114,7 +114,7 @@ func TestFailedLoginsOfAnAddressAreLimited(t *testing.T) {
 	}
 }
 
-// Orders and changes to carts have limits where there is a rule. The body of one that is refused is not read.
+// Orders and changes to carts have limits where there is a rule. The body of a refused one is not read.
 func TestOrdersAndCartsAreLimited(t *testing.T) { onBoth(t, testOrdersAndCartsAreLimited) }
 
 func testOrdersAndCartsAreLimited(t *testing.T, s *shop) {
