@@ -41,6 +41,7 @@ var mixed = []string{
 	strings.Replace(rawPieces(rawPadded(20000), 1000), "/login", "/long", 1) + rawLong(9000) + coldCall,
 	hotCall + strings.Replace(rawLong(32768), "\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n", 1) + coldCall,
 	strings.Repeat(rawLong(10000), 3) + hotCall,
+	addCall + strings.Replace(orderCall, "\r\n\r\n", "\r\nIdempotency-Key: a\r\nIdempotency-Key: a\r\n\r\n", 1),
 	rawPieces(rawPadded(2000), 1000) + hotCall, hotCall + rawPost("Content-Length: 1025\r\n", rawPadded(1025)),
 	strings.Replace(rawLong(2000), "/long", "http://shop/l%6fng?x=/y", 1) + hotCall,
 	strings.Replace(rawLong(2000), "POST", "PUT", 1) + hotCall,

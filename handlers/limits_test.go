@@ -157,7 +157,7 @@ func TestCartAddsAreBounded(t *testing.T) { onBoth(t, testCartAddsAreBounded) }
 func testCartAddsAreBounded(t *testing.T, s *shop) {
 	s = limited(t, s, "", func(cfg *Config) { cfg.CartAddsMinute = 3 })
 	cart := "/carts/" + s.cartOf(2)
-	refused := 0
+	refused, minute := 0, time.Now().Unix()/60
 	for range 8 { // a new minute of the clock may begin once
 		status, body, h := s.call(t, 2, "PATCH", cart, `{"food_id":1,"count":0}`)
 		if status == 429 {
@@ -171,6 +171,11 @@ func testCartAddsAreBounded(t *testing.T, s *shop) {
 	}
 	if refused < 2 || refused > 5 {
 		t.Errorf("%d of 8 changes are refused, want 5", refused)
+	}
+	if status, _, _ := s.call(t, 2, "PATCH", cart, "{"); status == 429 {
+		refused++
+	} else if time.Now().Unix()/60 == minute {
+		t.Errorf("a body that cannot be read: %d", status)
 	}
 	want := map[string]uint64{"cart-adds": uint64(refused)}
 	if got := labelled(&s.figures.LimitsRefused); !maps.Equal(got, want) {
