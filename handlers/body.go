@@ -40,8 +40,8 @@ func (m *member) integer() (n int64, ok bool) {
 }
 
 // decode reads any JSON object. Of a name that occurs twice the last value counts. encoding/json has the
-// last word on what is JSON. Valid JSON is only walked through: to unmarshal a body of many members would
-// cost several times as much, and anyone may send one to the login.
+// last word on what is JSON; what it accepts is walked through once. So a byte costs the same whatever it is
+// part of: anyone may send any body to the login.
 func decode(body []byte, members []member) bool {
 	if !json.Valid(body) {
 		return false
@@ -53,74 +53,84 @@ func decode(body []byte, members []member) bool {
 	if !s.next('{') {
 		return s.next('n') // null is an object without members for encoding/json
 	}
+	var scratch []byte
 	for more := !s.next('}'); more; more = s.next(',') {
 		name := s.value()
+		name = name[1 : len(name)-1]
+		if bytes.IndexByte(name, '\\') >= 0 {
+			scratch, _ = appendText(scratch[:0], name)
+			name = scratch
+		}
 		s.next(':')
 		raw := s.value()
 		for i := range members {
-			if isName(name, members[i].name) {
+			if members[i].name == string(name) {
 				members[i].raw = raw
 			}
 		}
 	}
 	for i := range members {
-		if !members[i].read() {
-			return false
-		}
+		members[i].read()
 	}
 	return true
 }
 
-// isName reports whether the JSON string raw is the name.
-func isName(raw []byte, name string) bool {
-	const longestEscape = len(`\u0061`)
-	text := raw[1 : len(raw)-1]
-	if bytes.IndexByte(text, '\\') < 0 {
-		return string(text) == name
-	}
-	var decoded string
-	return len(text) <= longestEscape*len(name) && json.Unmarshal(raw, &decoded) == nil && decoded == name
-}
-
 // read finds out what raw holds, unless it is missing.
-func (m *member) read() bool {
+func (m *member) read() {
 	switch {
 	case m.raw == nil:
 	case m.raw[0] == '"':
-		var text string
-		if err := json.Unmarshal(m.raw, &text); err != nil {
-			return false
-		}
-		m.kind, m.text, m.replaced = '"', []byte(text), !isUnicode(m.raw)
-		m.raw, _ = json.Marshal(text) // a string can always be written
+		var unicode bool
+		m.text, unicode = appendText(make([]byte, 0, len(m.raw)), m.raw[1:len(m.raw)-1])
+		m.kind, m.replaced = '"', !unicode
+		m.raw, _ = json.Marshal(string(m.text)) // a string can always be written
 	case m.raw[0] == '-' || m.raw[0] >= '0' && m.raw[0] <= '9':
 		m.kind, m.text = '0', m.raw
 	default:
 		m.kind = 'x'
 	}
-	return true
 }
 
-// isUnicode reports whether a valid JSON string is Unicode throughout. encoding/json takes bytes that are no
-// UTF-8, and surrogates without their other half, for U+FFFD.
-func isUnicode(raw []byte) bool {
-	const escape = len(`\ud800`)
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '\\' {
-			continue
+// appendText appends what the content of a valid JSON string stands for, as encoding/json reads it: U+FFFD
+// stands for bytes that are no UTF-8, and for surrogates without their other half. unicode reports whether
+// there are none.
+func appendText(dst, content []byte) (text []byte, unicode bool) {
+	unicode = true
+	for len(content) > 0 {
+		size := 1
+		switch c := content[0]; {
+		case c == '\\':
+			var r rune
+			r, size = escaped(content)
+			unicode = unicode && !utf16.IsSurrogate(r)
+			dst = utf8.AppendRune(dst, r) // U+FFFD for a surrogate
+		case c < utf8.RuneSelf:
+			dst = append(dst, c)
+		default:
+			var r rune
+			r, size = utf8.DecodeRune(content)
+			unicode = unicode && (r != utf8.RuneError || size > 1)
+			dst = utf8.AppendRune(dst, r)
 		}
-		first := codeUnit(raw[i:])
-		i++ // of "\\" the second one begins no escape
-		if !utf16.IsSurrogate(first) {
-			continue
-		}
-		i += escape - 1
-		if utf16.DecodeRune(first, codeUnit(raw[i:])) == utf8.RuneError {
-			return false
-		}
-		i += escape - 1
+		content = content[size:]
 	}
-	return utf8.Valid(raw)
+	return dst, unicode
+}
+
+// escaped returns the character of the escape that the text begins with, and the length of the escape, which
+// is that of two where they are the halves of one character.
+func escaped(text []byte) (r rune, size int) {
+	const unit = len(`\u0000`)
+	if i := bytes.IndexByte([]byte(`"\/bfnrt`), text[1]); i >= 0 {
+		return rune("\"\\/\b\f\n\r\t"[i]), 2
+	}
+	r = codeUnit(text)
+	if utf16.IsSurrogate(r) {
+		if both := utf16.DecodeRune(r, codeUnit(text[unit:])); both != utf8.RuneError {
+			return both, 2 * unit
+		}
+	}
+	return r, unit
 }
 
 // codeUnit returns the UTF-16 code unit of the escape that the text begins with; 0 if there is none.

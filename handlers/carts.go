@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -21,6 +22,10 @@ func (s *Server) createCart(ctx *fasthttp.RequestCtx, c call) {
 
 // addToCart adds pieces of a food to a cart of the user, or takes them away.
 func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c call) {
+	who := limits.Who{ID: c.user}
+	if s.isRefused(ctx, limits.Cart, who) || s.mustWait(ctx, s.adds.Wait(c.user, timeOf(ctx))) {
+		return
+	}
 	members := [2]member{{name: "food_id"}, {name: "count"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)
@@ -41,16 +46,22 @@ func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c call) {
 		reply(ctx, errFoodNotFound)
 		return
 	}
-	if s.isOverLimit(ctx, limits.Cart, c.user) {
-		return
-	}
-	if wait := s.adds.Add(c.user, timeOf(ctx)); wait > 0 {
-		s.countOverLimit(cartAdds)
-		replyTooMany(ctx, wait)
+	s.record(ctx, limits.Cart, who)
+	if s.mustWait(ctx, s.adds.Add(c.user, timeOf(ctx))) {
 		return
 	}
 	c.answer.food, c.answer.pieces = food, count
 	s.cfg.Sale.AddToCart(c.user, cart, food, count, c.later(ctx, (*Server).added))
+}
+
+// mustWait answers a user who has changed carts as often as -cart-adds allows, and has to wait.
+func (s *Server) mustWait(ctx *fasthttp.RequestCtx, wait time.Duration) bool {
+	if wait <= 0 {
+		return false
+	}
+	s.countOverLimit(cartAdds)
+	replyTooMany(ctx, wait)
+	return true
 }
 
 // added answers addToCart.

@@ -36,13 +36,20 @@ var mixed = []string{
 		"2;a=b\r\n{}\r\n0\r\nAccess-Token: {root}\r\n\r\n") + hotCall + coldCall,
 	hotCall + rawCall("GET", "/healthz", rawLength+"Expect: 100-continue\r\n", "") + coldCall,
 	rawCall("GET", "/orders", "", "") + ordersCall + "\r\n\r\n" + hotCall + "\r\n",
-	// Bodies that take a large buffer, hot and cold, with others around them.
-	addCall + rawFilled("POST", "/orders", rawSpaces(30<<10)+`{"cart_id":"{cart}"}`) + hotCall + coldCall,
-	rawCall("GET", "/healthz", "Content-Length: 20000\r\n", rawSpaces(20000)) + hotCall + coldCall + hotCall,
-	rawPieces(rawPadded(20000), 1000) + rawPost("Content-Length: 9000\r\n", rawPadded(9000)) + coldCall,
-	hotCall + rawPost("Content-Length: 32768\r\nExpect: 100-continue\r\n", rawPadded(32768)) + coldCall,
-	strings.Repeat(rawPost("Content-Length: 10000\r\n", rawPadded(10000)), 3) + hotCall,
-	rawPieces(rawPadded(33000), 1000) + hotCall,
+	// Bodies that take a large buffer, with others around them; and those that are refused.
+	addCall + rawLong(30<<10) + hotCall + coldCall, rawLong(20000) + hotCall + rawLong(9000) + coldCall,
+	strings.Replace(rawPieces(rawPadded(20000), 1000), "/login", "/long", 1) + rawLong(9000) + coldCall,
+	hotCall + strings.Replace(rawLong(32768), "\r\n\r\n", "\r\nExpect: 100-continue\r\n\r\n", 1) + coldCall,
+	strings.Repeat(rawLong(10000), 3) + hotCall,
+	addCall + strings.Replace(orderCall, "\r\n\r\n", "\r\nIdempotency-Key: a\r\nIdempotency-Key: a\r\n\r\n", 1),
+	rawPieces(rawPadded(2000), 1000) + hotCall, hotCall + rawPost("Content-Length: 1025\r\n", rawPadded(1025)),
+	strings.Replace(rawLong(2000), "/long", "http://shop/l%6fng?x=/y", 1) + hotCall,
+	strings.Replace(rawLong(2000), "POST", "PUT", 1) + hotCall,
+}
+
+// rawLong is a call with a long body, see takeLong.
+func rawLong(bytes int) string {
+	return rawCall("POST", "/long", fmt.Sprintf("Content-Length: %d\r\n", bytes), rawSpaces(bytes))
 }
 
 const oldKept = "HTTP/1.0\r\nConnection: keep-alive\r\n"
@@ -131,6 +138,7 @@ func newRivals(tb testing.TB, changes ...func(engine int, cfg *Config)) *rivals 
 		for _, change := range changes {
 			r.shops[i].do(func() { change(i, &r.shops[i].cfg) })
 		}
+		r.shops[i].takeLong()
 		r.address[i] = r.shops[i].listen(tb)
 		c, err := net.Dial("tcp", r.address[i])
 		if err != nil {
@@ -147,7 +155,7 @@ func newRivals(tb testing.TB, changes ...func(engine int, cfg *Config)) *rivals 
 
 const (
 	pieceMax    = 8 << 10 // bytes that surely come in one piece
-	comparedMax = headBytesMax + bodyBytesMax
+	comparedMax = headBytesMax + longestBodyMax
 )
 
 // compare sends a text to both engines, whole and cut in two.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
 	"golang.org/x/sys/unix"
 
@@ -87,6 +89,14 @@ func (s *shop) do(f func()) {
 	} else {
 		looptest.On(s.cfg.Loop, f)
 	}
+}
+
+// takeLong adds POST /long, which takes the longest bodies and answers with their length.
+func (s *shop) takeLong() {
+	handle := func(ctx *fasthttp.RequestCtx, _ call) { replyText(ctx, strconv.Itoa(len(ctx.PostBody()))) }
+	s.do(func() {
+		s.router = newRouter(append(s.table(), route{"POST", "/long", s.anybody, takes(longestBodyMax), handle}))
+	})
 }
 
 // tick makes all connections older, until a limit of time that begins now is over.

@@ -14,12 +14,8 @@ import (
 	"flashsale/internal/rawio"
 )
 
-var requestLimits = framing.Limits{
-	Head: headBytesMax, URL: urlBytesMax, Headers: headersMax, Body: bodyBytesMax,
-}
-
 // requests are buffers for one request and for the bytes behind it.
-var requests = rawio.NewBuffers(headBytesMax+usualBodyBytes, headBytesMax+bodyBytesMax)
+var requests = rawio.NewBuffers(headBytesMax+usualBodyBytes, headBytesMax+longestBodyMax)
 
 // framedListener gives fasthttp connections that deliver whole requests.
 type framedListener struct {
@@ -113,7 +109,7 @@ func (c *framedConn) receive() (err error) {
 	}
 	c.request = framing.Request{}
 	for {
-		switch v := c.request.Scan((*c.received)[c.end:c.filled], &requestLimits); v {
+		switch v := c.request.Scan((*c.received)[c.end:c.filled], &c.server.sizes); v {
 		case framing.Whole:
 			c.hand()
 			return nil

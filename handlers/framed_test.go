@@ -35,7 +35,8 @@ func (l *single) Accept() (net.Conn, error) { return l.conn, nil }
 func TestConnectionStates(t *testing.T) {
 	s := listener.NewLimiter(listener.Config{})
 	server, client := net.Pipe()
-	accepted, err := framedListener{Listener: s.Listen(&single{conn: server})}.Accept()
+	shop, _ := closedShop(t)
+	accepted, err := framedListener{s.Listen(&single{conn: server}), shop}.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +211,7 @@ func testRequestsInPieces(t *testing.T, s *shop) {
 func testPieces(t *testing.T, c net.Conn) {
 	t.Helper()
 	get := getHead + "\r\n"
-	body := `{"username":"nobody","password":"` + strings.Repeat("x", 4000) + `"}`
+	body := `{"username":"nobody","password":"` + strings.Repeat("x", 900) + `"}`
 	head := loginHead + "Content-Length: " + strconv.Itoa(len(body)) + "\r\n"
 	long := "X: " + strings.Repeat("x", 7000) + "\r\n\r\n"
 	chunks := loginHead + isChunked + long + fmt.Sprintf("%x;a=b\r\n%s\r\n0\r\nX: y\r\n\r\n", len(body),

@@ -30,19 +30,20 @@ func FuzzHead(f *testing.F) {
 			f.Add([]byte(h.request + probe))
 		}
 	}
+	s, _ := closedShop(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if len(text) > headBytesMax+bodyBytesMax {
+		if len(text) > s.sizes.Longest() {
 			return
 		}
-		c := &framedConn{received: requests.With(text), filled: len(text)}
-		if c.request.Scan(text, &requestLimits) != framing.Whole {
+		c := &framedConn{server: s, received: requests.With(text), filled: len(text)}
+		if c.request.Scan(text, &s.sizes) != framing.Whole {
 			return
 		}
 		size := c.request.Size()
 		c.hand()
 		ours := bufio.NewReaderSize(c, headBytesMax)
 		var request fasthttp.Request
-		if err := request.ReadLimitBody(ours, bodyBytesMax); err != nil {
+		if err := request.ReadLimitBody(ours, longestBodyMax); err != nil {
 			return // refused after all
 		}
 		if left := ours.Buffered() + c.end - c.read; left > 0 {

@@ -19,6 +19,7 @@ const (
 	shopHost  = "Host: shop\r\n"
 	getHead   = "GET /healthz HTTP/1.1\r\n" + shopHost
 	loginHead = "POST /login HTTP/1.1\r\n" + shopHost
+	longHead  = "POST /long HTTP/1.1\r\n" + shopHost      // see takeLong
 	loginBody = `{"username":"user2","password":"pass2"}` // 39 bytes
 	hasLength = "Content-Length: 39\r\n"
 	isChunked = "Transfer-Encoding: chunked\r\n"
@@ -257,22 +258,25 @@ var heads = []struct {
 	{"head too long", getHead + "X: " + strings.Repeat("a", headBytesMax) + "\r\n\r\n", []int{431}, true},
 	{"most headers", getHead + strings.Repeat("a:b\r\n", headersMax-1) + "\r\n", []int{200}, false},
 	{"too many headers", getHead + strings.Repeat("a:b\r\n", headersMax) + "\r\n", []int{431}, true},
-	{"longest body", loginHead + "Content-Length: 32768\r\n\r\n" + strings.Repeat(" ", bodyBytesMax),
+	{"longest body", loginHead + "Content-Length: 1024\r\n\r\n" + strings.Repeat(" ", bodyBytesMax),
 		[]int{400}, false},
-	{"longest head and body", loginHead + "Content-Length: 32768\r\nX: " + strings.Repeat("a",
-		headBytesMax-len(loginHead+"Content-Length: 32768\r\nX: \r\n\r\n")) +
-		"\r\n\r\n" + strings.Repeat(" ", bodyBytesMax), []int{400}, false},
-	{"body too long", loginHead + "Content-Length: 32769\r\n\r\n" + strings.Repeat(" ", bodyBytesMax+1),
+	{"longest head and body of a call with long ones", longHead + "Content-Length: 32768\r\nX: " +
+		strings.Repeat("a", headBytesMax-len(longHead+"Content-Length: 32768\r\nX: \r\n\r\n")) +
+		"\r\n\r\n" + strings.Repeat(" ", longestBodyMax), []int{200}, false},
+	{"long body too long", longHead + "Content-Length: 32769\r\n\r\n", []int{413}, true},
+	{"body too long", loginHead + "Content-Length: 1025\r\n\r\n" + strings.Repeat(" ", bodyBytesMax+1),
 		[]int{413}, true},
-	{"body of a GET too long", getHead + "Content-Length: 32769\r\n\r\n" + strings.Repeat(" ",
+	{"body of a GET too long", getHead + "Content-Length: 1025\r\n\r\n" + strings.Repeat(" ",
 		bodyBytesMax+1), []int{413}, true},
 	{"longest length", loginHead + "Content-Length: 9223372036854775807\r\n\r\n" + loginBody,
 		[]int{413}, true},
-	{"longest chunk", loginHead + isChunked + "\r\n7ff5\r\n" + strings.Repeat(" ", bodyBytesMax-11) +
+	{"longest chunk of a long body", longHead + isChunked + "\r\n7ff5\r\n" +
+		strings.Repeat(" ", longestBodyMax-11) + "\r\n0\r\n\r\n", []int{200}, false},
+	{"longest chunk", loginHead + isChunked + "\r\n3f6\r\n" + strings.Repeat(" ", bodyBytesMax-10) +
 		"\r\n0\r\n\r\n", []int{400}, false},
-	{"chunk too long", loginHead + isChunked + "\r\n8001\r\n" + strings.Repeat(" ", bodyBytesMax+1) +
+	{"chunk too long", loginHead + isChunked + "\r\n401\r\n" + strings.Repeat(" ", bodyBytesMax+1) +
 		"\r\n0\r\n\r\n", []int{413}, true},
-	{"chunks too long", loginHead + isChunked + strings.Repeat("\r\n4000\r\n"+strings.Repeat(" ",
+	{"chunks too long", loginHead + isChunked + strings.Repeat("\r\n200\r\n"+strings.Repeat(" ",
 		bodyBytesMax/2), 3), []int{413}, true},
 	{"chunks of a byte", loginHead + isChunked + "\r\n" + strings.Repeat("1\r\n \r\n", bodyBytesMax),
 		[]int{413}, true},
@@ -295,6 +299,7 @@ const (
 func TestHeads(t *testing.T) { onBoth(t, testHeads) }
 
 func testHeads(t *testing.T, s *shop) {
+	s.takeLong()
 	address := s.listen(t)
 	t.Run("all", func(t *testing.T) {
 		for _, h := range heads {

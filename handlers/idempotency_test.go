@@ -76,6 +76,9 @@ func TestIdempotencyKeyTexts(t *testing.T) {
 			expect(key[first:], 403, oneOrder)
 			expect("x"+key[first:], 403, oneOrder)
 			expect("", 403, oneOrder) // an empty header is as none
+			for _, second := range []string{key, "x", ""} {
+				expect(key+"\r\nIdempotency-Key: "+second, 400, badSyntax)
+			}
 		}
 		body := s.fill(t, 20, 1, 1)
 		for key, want := range map[string]string{

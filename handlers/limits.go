@@ -16,7 +16,8 @@ import (
 // costMax is the most that one call may cost; no window has room for more.
 const costMax = 4_000_000
 
-// isRefused answers a call that a rate limit refuses, by what is known here: it does not wait.
+// isRefused answers a call that a rate limit refuses, by what is known here: it does not wait. Handlers ask
+// before they read the body: who is refused makes no more work.
 func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who) bool {
 	if s.cfg.Limits == nil {
 		return false
@@ -63,16 +64,6 @@ func (s *Server) record(ctx *fasthttp.RequestCtx, event limits.Event, who limits
 		who.Address = s.clientAddress(ctx)
 	}
 	s.cfg.Limits.Record(event, who)
-}
-
-// isOverLimit is isRefused for an event that counts whenever it is not refused.
-func (s *Server) isOverLimit(ctx *fasthttp.RequestCtx, event limits.Event, user uint32) bool {
-	who := limits.Who{ID: user}
-	if s.isRefused(ctx, event, who) {
-		return true
-	}
-	s.record(ctx, event, who)
-	return false
 }
 
 // checkLimits decides on a call of another program and counts it.

@@ -110,10 +110,11 @@ func TestFailedLoginsOfAnAddressAreLimited(t *testing.T) {
 		}
 		s.expect(t, 0, "POST", "/login", `{"username":"user2","password":"pass2"}`, 429, tooMany,
 			"X-Forwarded-For", "198.51.100.7")
+		s.expect(t, 0, "POST", "/login", "{", 429, tooMany, "X-Forwarded-For", "198.51.100.7")
 	}
 }
 
-// Orders and changes to carts have limits where there is a rule.
+// Orders and changes to carts have limits where there is a rule. The body of a refused one is not read.
 func TestOrdersAndCartsAreLimited(t *testing.T) { onBoth(t, testOrdersAndCartsAreLimited) }
 
 func testOrdersAndCartsAreLimited(t *testing.T, s *shop) {
@@ -124,9 +125,11 @@ func testOrdersAndCartsAreLimited(t *testing.T, s *shop) {
 		s.awaitCounted(t, "/limits/cart?user=2", fmt.Sprintf(`"remaining":%d,`, 1-i))
 	}
 	s.expect(t, 2, "PATCH", cart, `{"food_id":1,"count":1}`, 429, tooMany)
+	s.expect(t, 2, "PATCH", cart, "{", 429, tooMany)
 	s.expect(t, 2, "POST", "/orders", order, 200, `{"id":"`+s.cfg.Sale.ID()+`-2"}`)
 	s.awaitCounted(t, "/limits/order?user=2", `"remaining":0,`)
 	s.expect(t, 2, "POST", "/orders", order, 429, tooMany)
+	s.expect(t, 2, "POST", "/orders", "", 429, tooMany)
 	s.expect(t, 3, "POST", "/orders", `{"cart_id":"`+s.cartOf(3)+`"}`, 403, cartEmpty)
 }
 
@@ -140,6 +143,7 @@ func testMessagesAreLimited(t *testing.T, s *shop) {
 	s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 200, `{"count":0}`)
 	s.awaitCounted(t, "/limits/message?user=2", `"remaining":0,`)
 	s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 429, tooMany)
+	s.expect(t, 2, "POST", "/repeats", `{"text":7}`, 429, tooMany)
 	s.expect(t, 3, "POST", "/repeats", `{"text":"x"}`, 200, `{"count":1}`)
 	for i := range 2 {
 		s.expect(t, 0, "POST", "/repeats", `{"text":"x"}`, 200, fmt.Sprintf(`{"count":%d}`, 2+i),
@@ -153,7 +157,7 @@ func TestCartAddsAreBounded(t *testing.T) { onBoth(t, testCartAddsAreBounded) }
 func testCartAddsAreBounded(t *testing.T, s *shop) {
 	s = limited(t, s, "", func(cfg *Config) { cfg.CartAddsMinute = 3 })
 	cart := "/carts/" + s.cartOf(2)
-	refused := 0
+	refused, minute := 0, time.Now().Unix()/60
 	for range 8 { // a new minute of the clock may begin once
 		status, body, h := s.call(t, 2, "PATCH", cart, `{"food_id":1,"count":0}`)
 		if status == 429 {
@@ -167,6 +171,11 @@ func testCartAddsAreBounded(t *testing.T, s *shop) {
 	}
 	if refused < 2 || refused > 5 {
 		t.Errorf("%d of 8 changes are refused, want 5", refused)
+	}
+	if status, _, _ := s.call(t, 2, "PATCH", cart, "{"); status == 429 {
+		refused++
+	} else if time.Now().Unix()/60 == minute {
+		t.Errorf("a body that cannot be read: %d", status)
 	}
 	want := map[string]uint64{"cart-adds": uint64(refused)}
 	if got := labelled(&s.figures.LimitsRefused); !maps.Equal(got, want) {

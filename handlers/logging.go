@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -134,7 +133,7 @@ func (s *Server) routeOf(ctx *fasthttp.RequestCtx) string {
 	if resource := s.router.hot(path); resource != nil {
 		return resource.pattern
 	}
-	if resource := s.router.find(strings.Split(string(path), "/")[1:]); resource != nil {
+	if resource, _ := s.router.find(string(path)); resource != nil {
 		return resource.pattern
 	}
 	return otherWord

@@ -10,9 +10,12 @@ import (
 )
 
 // login checks name and password and mints an access token. It needs no Redis: the users are in memory and
-// tokens are signed. A name or an address with too many failed logins is refused before its password is
-// looked at.
+// tokens are signed. An address with too many failed logins is refused before the body is read, and a name
+// before its password is looked at.
 func (s *Server) login(ctx *fasthttp.RequestCtx, c call) {
+	if s.isRefused(ctx, limits.LoginFailed, limits.Who{}) {
+		return
+	}
 	members := [2]member{{name: "username"}, {name: "password"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)

@@ -11,7 +11,7 @@ import (
 // newLoopServer makes the server of the hot calls. What they do not answer goes to fasthttp's server.
 func (s *Server) newLoopServer(loop *eventloop.Loop) *eventloop.Server {
 	return eventloop.NewServer(loop, eventloop.Config{
-		Limits: requestLimits, Limiter: s.limiter, Buffers: requests, Handler: s.serveOnLoop, Refuse: s.refuse,
+		Limits: s.sizes, Limiter: s.limiter, Buffers: requests, Handler: s.serveOnLoop, Refuse: s.refuse,
 		Malformed: s.malformed, Away: s.lend,
 	})
 }

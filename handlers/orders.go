@@ -11,6 +11,10 @@ import (
 
 // placeOrder turns a cart of the user into the user's order.
 func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c call) {
+	who := limits.Who{ID: c.user}
+	if s.isRefused(ctx, limits.Order, who) {
+		return
+	}
 	members := [1]member{{name: "cart_id"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)
@@ -31,9 +35,7 @@ func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c call) {
 		reply(ctx, f)
 		return
 	}
-	if s.isOverLimit(ctx, limits.Order, c.user) {
-		return
-	}
+	s.record(ctx, limits.Order, who)
 	s.cfg.Sale.PlaceOrder(c.user, cart, key, c.later(ctx, (*Server).placed))
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The contract's limits, as a client counts them: 1 KB of URL, 8 KB of head, 100 fields, 32 KB of body.
+// The limits of most calls, as a client counts them: 1 KB of URL, 8 KB of head, 100 fields, 1 KB of body.
 func rawPath(bytes int) string { return "/" + strings.Repeat("a", bytes-1) }
 
 func rawFields(count int) string { return strings.Repeat("a: b\r\n", count) }
@@ -70,8 +70,8 @@ var limitProbes = []rawProbe{
 	{"6585 5", "1000 fields", rawGet(rawFields(1000)), "HEAD_TOO_LARGE close"},
 	{"6585 5", "101 fields of a POST", rawPost(rawLength+rawFields(100), rawLogin), "HEAD_TOO_LARGE close"},
 
-	{"9110 15.5.14", "longest body", rawPost("Content-Length: 32768\r\n", rawPadded(32768)), wantLogin},
-	{"9110 15.5.14", "body one byte too long", rawPost("Content-Length: 32769\r\n", rawPadded(32769)),
+	{"9110 15.5.14", "longest body", rawPost("Content-Length: 1024\r\n", rawPadded(1024)), wantLogin},
+	{"9110 15.5.14", "body one byte too long", rawPost("Content-Length: 1025\r\n", rawPadded(1025)),
 		"BODY_TOO_LARGE close"},
 	{"9110 15.5.14", "body of 64 KB", rawPost("Content-Length: 65536\r\n", rawPadded(65536)),
 		"BODY_TOO_LARGE close"},
@@ -83,14 +83,14 @@ var limitProbes = []rawProbe{
 		"Content-Length: 33000\r\n", rawSpaces(33000)), "BODY_TOO_LARGE close"},
 	{"9110 15.5.14", "body too long in HTTP/1.0", "POST /login HTTP/1.0\r\nContent-Length: 33000\r\n\r\n" +
 		rawSpaces(33000), "BODY_TOO_LARGE close"},
-	{"9110 15.5.14", "half a body in a chunk", rawPieces(rawPadded(4096), 4096), wantLogin},
-	{"9110 15.5.14", "half a body in chunks", rawPieces(rawPadded(4096), 100), wantLogin},
+	{"9110 15.5.14", "half a body in a chunk", rawPieces(rawPadded(512), 512), wantLogin},
+	{"9110 15.5.14", "half a body in chunks", rawPieces(rawPadded(512), 100), wantLogin},
 	// Of a body in chunks the lines may count as well.
-	{"9110 15.5.14", "longest body in a chunk", rawPieces(rawPadded(32768), 32768), mayBeTooLarge},
-	{"9110 15.5.14", "longest body in chunks", rawPieces(rawPadded(32768), 512), mayBeTooLarge},
-	{"9110 15.5.14", "longest body in chunks of one byte", rawPieces(rawPadded(32768), 1), mayBeTooLarge},
-	{"9110 15.5.14", "chunk one byte too long", rawPieces(rawPadded(32769), 32769), "BODY_TOO_LARGE close"},
-	{"9110 15.5.14", "chunks too long", rawPieces(rawPadded(32769), 512), "BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "longest body in a chunk", rawPieces(rawPadded(1024), 1024), mayBeTooLarge},
+	{"9110 15.5.14", "longest body in chunks", rawPieces(rawPadded(1024), 512), mayBeTooLarge},
+	{"9110 15.5.14", "longest body in chunks of one byte", rawPieces(rawPadded(1024), 1), mayBeTooLarge},
+	{"9110 15.5.14", "chunk one byte too long", rawPieces(rawPadded(1025), 1025), "BODY_TOO_LARGE close"},
+	{"9110 15.5.14", "chunks too long", rawPieces(rawPadded(1025), 512), "BODY_TOO_LARGE close"},
 	{"9110 15.5.14", "chunks of 1 MB", rawPieces(rawPadded(1<<20), 1<<10), "BODY_TOO_LARGE close"},
 	{"9110 15.5.14", "a chunk of 1 MB", rawPieces(rawPadded(1<<20), 1<<20), "BODY_TOO_LARGE close"},
 

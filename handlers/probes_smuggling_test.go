@@ -22,7 +22,7 @@ var pipelineProbes = []rawProbe{
 		rawOneShot), 20),
 		strings.Repeat("login ", 40) + "keep"},
 	{"9112 9.3.2", "more than a buffer holds", strings.Repeat(rawPost(rawLength, rawLogin)+
-		rawPost(rawChunked, rawOneShot)+rawPieces(rawPadded(1000), 99), 50), strings.Repeat("login ",
+		rawPost(rawChunked, rawOneShot)+rawPieces(rawPadded(900), 99), 50), strings.Repeat("login ",
 		150) + "keep"},
 	{"9112 9.3.2", "of all kinds", rawGet("") + rawPost(rawLength,
 		rawLogin) + rawLine("GET /nothing HTTP/1.1") + rawLine("PUT /foods HTTP/1.1") +

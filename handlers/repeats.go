@@ -10,6 +10,10 @@ import (
 
 // countText answers how often a text was received in the window before, and records it once more.
 func (s *Server) countText(ctx *fasthttp.RequestCtx, c call) {
+	who := limits.Who{ID: c.user}
+	if c.user != 0 && s.isRefused(ctx, limits.Message, who) { // 0: a program, which sends for many
+		return
+	}
 	members := [1]member{{name: "text"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)
@@ -20,8 +24,8 @@ func (s *Server) countText(ctx *fasthttp.RequestCtx, c call) {
 		reply(ctx, errMalformedJSON)
 		return
 	}
-	if c.user != 0 && s.isOverLimit(ctx, limits.Message, c.user) { // 0: a program, which sends for many
-		return
+	if c.user != 0 {
+		s.record(ctx, limits.Message, who)
 	}
 	count, err := s.cfg.Repeats.Count(string(text))
 	if err != nil {

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,14 +26,20 @@ type counted struct {
 	figure, hits int
 }
 
-// place is where a handler runs.
-type place uint8
+// place is where a handler runs, and the length of the bodies that it takes there.
+type place struct {
+	loop bool
+	body int // bytes, with the lines of chunks
+}
 
-const (
-	// on the event loop, or where there is none on a goroutine; it must neither wait nor allocate
-	onLoop place = iota
-	onGoroutine
+var (
+	// onLoop is the event loop, or where there is none a goroutine; the handler must neither wait nor allocate.
+	onLoop      = place{true, bodyBytesMax}
+	onGoroutine = place{false, bodyBytesMax}
 )
+
+// takes is onGoroutine for bodies of up to this number of bytes: the loop has no time for long ones.
+func takes(bytes int) place { return place{false, bytes} }
 
 // call is the router's knowledge of a request.
 type call struct {
@@ -66,12 +73,13 @@ type resource struct {
 // allocates.
 type router struct {
 	resources []*resource
+	partsMax  int    // of a pattern
 	allow     string // of the server as a whole
 
 	login, foods, carts, cart, orders, sale *resource // see hot
 }
 
-// newRouter makes a router of a table. It panics on a line that could never be reached.
+// newRouter makes a router of a table. It panics on a line that could never be reached, or takes too much.
 func newRouter(table []route) *router {
 	r := &router{}
 	var methods []string
@@ -112,10 +120,14 @@ func (r *router) add(line route) {
 			panic(fmt.Sprintf("route %s %s is never reached", line.method, line.pattern))
 		}
 		r.resources = append(r.resources, &resource{pattern: line.pattern, parts: parts})
+		r.partsMax = max(r.partsMax, len(parts))
 	}
 	known := r.resources[i]
 	if known.route([]byte(line.method)) != nil {
 		panic(fmt.Sprintf("route %s %s is there twice", line.method, line.pattern))
+	}
+	if line.place.body > longestBodyMax {
+		panic(fmt.Sprintf("route %s %s takes bodies over longestBodyMax", line.method, line.pattern))
 	}
 	known.routes = append(known.routes, counted{route: line})
 }
@@ -137,24 +149,45 @@ func (r *router) serve(ctx *fasthttp.RequestCtx, a *answer, path string) {
 		otherMethod(ctx, r.allow)
 		return
 	}
-	if rest, ok := strings.CutPrefix(path, "/"); ok { // CONNECT has none
-		values := strings.Split(rest, "/")
-		if resource := r.find(values); resource != nil {
-			resource.serve(ctx, call{values: values, answer: a})
-			return
-		}
+	if resource, values := r.find(path); resource != nil {
+		resource.serve(ctx, call{values: values, answer: a})
+		return
 	}
 	reply(ctx, errNotFound)
 }
 
-// find returns the resource of the parts of a path, nil where there is none.
-func (r *router) find(values []string) *resource {
+// find returns the resource of a path and the parts of the path, nil where there is none.
+func (r *router) find(path string) (found *resource, values []string) {
+	rest, ok := strings.CutPrefix(path, "/")
+	if !ok { // CONNECT has none
+		return nil, nil
+	}
+	values = strings.SplitN(rest, "/", r.partsMax+1) // no resource has more
 	for _, resource := range r.resources {
 		if resource.covers(values) {
-			return resource
+			return resource, values
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// bodyOf returns the length of the bodies that a call may have, by its method and its target as it is sent.
+func (r *router) bodyOf(method, target []byte) int {
+	if _, rest, whole := bytes.Cut(target, []byte("://")); whole && target[0] != '/' {
+		target = rest[max(bytes.IndexByte(rest, '/'), 0):]
+	}
+	path, _, _ := bytes.Cut(target, questionMark)
+	if bytes.IndexByte(path, '%') >= 0 {
+		path, _ = decodePath(path)
+	}
+	resource := r.hot(path)
+	if resource == nil {
+		resource, _ = r.find(string(path))
+	}
+	if resource == nil || resource.route(method) == nil {
+		return bodyBytesMax
+	}
+	return resource.route(method).place.body
 }
 
 // covers reports whether the parts of a path, or of another pattern, have the form of the pattern.
@@ -176,7 +209,7 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
 		return
 	}
 	c.answer.line = line
-	if line.place == onGoroutine {
+	if !line.place.loop {
 		if c.answer.onLoop() {
 			c.answer.exchange.Decline()
 			return

@@ -2,9 +2,10 @@
 // replies. Every URL is in this file, and one file for each resource holds its handlers.
 //
 // To add an endpoint: write its handler in the file of its resource, and add a line to table below: method,
-// pattern, who may call, where it runs, handler. Matching, decoding of the path, 404, 405, Allow, OPTIONS,
-// HEAD and the check of the caller come from the table. An error that the handler can answer with is a line
-// in errors.go. Both are described in openapi.yaml, which a test compares with them.
+// pattern, who may call, where it runs (takes is for bodies over 1 KB), handler. Matching, decoding of the
+// path, 404, 405, Allow, OPTIONS, HEAD and the check of the caller come from the table. An error that the
+// handler can answer with is a line in errors.go. Both are described in openapi.yaml, which a test compares
+// with them.
 //
 // Requests come from two places, which do the same with them. An event loop (internal/eventloop) reads most
 // of them, and runs the hot calls by itself: login, foods, carts, add, order, sale. All other calls, and all
@@ -45,20 +46,20 @@ func (s *Server) table() []route {
 		table = append(table, route{"GET", "/live", s.anybody, onGoroutine, s.watchLive})
 	}
 	if s.cfg.Repeats != nil {
-		table = append(table, route{"POST", "/repeats", s.userOrService, onGoroutine, s.countText})
+		table = append(table, route{"POST", "/repeats", s.userOrService, takes(32 << 10), s.countText})
 		if s.cfg.VK.Secret != "" { // the secret in the body tells who calls
-			table = append(table, route{"POST", "/vk/callback", s.anybody, onGoroutine, s.receiveVK})
+			table = append(table, route{"POST", "/vk/callback", s.anybody, takes(32 << 10), s.receiveVK})
 		}
 	}
 	if s.cfg.Limits != nil {
 		table = append(table,
-			route{"POST", "/limits/check", s.userOrService, onGoroutine, s.checkLimits},
+			route{"POST", "/limits/check", s.userOrService, takes(4 << 10), s.checkLimits},
 			route{"GET", "/limits/:event", s.userOrService, onGoroutine, s.peekLimits},
 			route{"DELETE", "/limits/:event", s.rootOrService, onGoroutine, s.liftLimits})
 	}
 	if s.cfg.Blocklist != nil {
 		table = append(table,
-			route{"POST", "/blocklist/check", s.userOrService, onGoroutine, s.checkDocuments},
+			route{"POST", "/blocklist/check", s.userOrService, takes(32 << 10), s.checkDocuments},
 			route{"GET", "/blocklist", s.userOrService, onGoroutine, s.describeBlocklist})
 	}
 	if s.cfg.Traffic != nil {

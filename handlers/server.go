@@ -20,6 +20,7 @@ import (
 	"flashsale/internal/catalog"
 	"flashsale/internal/eventloop"
 	"flashsale/internal/figures"
+	"flashsale/internal/framing"
 	"flashsale/internal/limits"
 	"flashsale/internal/listener"
 	"flashsale/internal/live"
@@ -33,12 +34,13 @@ import (
 // Limits of a request; fasthttp has none, or larger ones, by default. The limits of time and number are in
 // internal/listener.
 const (
-	headBytesMax = 8 << 10  // request line and headers
-	urlBytesMax  = 1 << 10  // no call needs more than some hundred
-	headersMax   = 100      // browsers send about twenty
-	bodyBytesMax = 32 << 10 // a message of VK with 4096 letters, most of them as six bytes
+	headBytesMax = 8 << 10 // request line and headers
+	urlBytesMax  = 1 << 10 // no call needs more than some hundred
+	headersMax   = 100     // browsers send about twenty
+	bodyBytesMax = 1 << 10 // name and password; a few calls take more, see the table
 
-	usualBodyBytes = 8 << 10 // all calls of the sale, and 500 documents; longer bodies take a larger buffer
+	longestBodyMax = 32 << 10 // that the table may name: a message of VK with 4096 letters, most as six bytes
+	usualBodyBytes = 8 << 10  // 500 documents; longer bodies take a larger buffer
 )
 
 // drainPoll is the time between two looks at whether a drain has ended.
@@ -91,6 +93,7 @@ type Server struct {
 	figures  *figures.Worker
 	limiter  *listener.Limiter
 	router   *router
+	sizes    framing.Limits // of one request
 	http     *fasthttp.Server
 	loop     *eventloop.Server // nil where http serves all calls
 	adds     *limits.Adds
@@ -120,6 +123,10 @@ func New(cfg Config) *Server {
 	s.names = sync.OnceValue(cfg.Catalog.Names) // most workers never need them
 	s.adds = limits.NewAdds(cfg.Catalog.Users(), cfg.CartAddsMinute)
 	s.router = newRouter(s.table())
+	s.sizes = framing.Limits{Head: headBytesMax, URL: urlBytesMax, Headers: headersMax, Body: bodyBytesMax,
+		LongestBody: longestBodyMax,
+		BodyOf:      func(method, target []byte) int { return s.router.bodyOf(method, target) },
+	}
 	s.nameFigures()
 	s.countTraffic()
 	s.http = &fasthttp.Server{
@@ -128,7 +135,7 @@ func New(cfg Config) *Server {
 		ConnState:                    trackState,
 		Logger:                       quietLogger{},
 		ReadBufferSize:               headBytesMax,
-		MaxRequestBodySize:           bodyBytesMax,
+		MaxRequestBodySize:           longestBodyMax,
 		ReduceMemoryUsage:            true, // an idle connection holds no buffers; see framedConn.Read
 		SecureErrorLogMessage:        true, // no text of a request, which may hold a token, in errors
 		NoDefaultServerHeader:        true,

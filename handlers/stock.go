@@ -43,9 +43,16 @@ func (s *Server) changeStock(ctx *fasthttp.RequestCtx, c call) {
 	replyRaw(ctx, appendFood(nil, food, foods[food-1].Price, left))
 }
 
-// idempotencyKey returns the key of a request, empty for none.
-func idempotencyKey(ctx *fasthttp.RequestCtx) ([]byte, *failure) {
-	key := ctx.Request.Header.Peek("Idempotency-Key")
+// idempotencyKey returns the key of a request, empty for none. Of two keys nothing tells which one counts.
+func idempotencyKey(ctx *fasthttp.RequestCtx) (key []byte, f *failure) {
+	switch keys := ctx.Request.Header.PeekAll("Idempotency-Key"); len(keys) {
+	case 0:
+		return nil, nil
+	case 1:
+		key = keys[0]
+	default:
+		return nil, errBadRequest
+	}
 	if len(key) > idempotencyKeyMax && utf8.RuneCount(key) > idempotencyKeyMax {
 		return nil, errBadIdempotencyKey
 	}

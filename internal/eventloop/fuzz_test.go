@@ -77,7 +77,7 @@ func FuzzConn(f *testing.F) {
 func expected(text []byte) (methods []string, replies []reply) {
 	text = bytes.Clone(text)
 	var p parser
-	p.init(limits.Head + limits.Body)
+	p.init(limits.Longest())
 	for len(text) > 0 {
 		var r framing.Request
 		v := r.Scan(text, &limits)

@@ -29,7 +29,7 @@ var deferAccept = 1
 type Config struct {
 	Limits  framing.Limits    // of a request
 	Limiter *listener.Limiter // of the number of connections
-	Buffers *rawio.Buffers    // for requests; a large one has room for Limits.Head + Limits.Body bytes
+	Buffers *rawio.Buffers    // for requests; a large one has room for the longest request
 
 	// Handler answers a request. It runs on the loop's thread and must not wait.
 	Handler func(*Exchange)
@@ -64,7 +64,7 @@ type Server struct {
 // NewServer makes a Server on a Loop. It must be called before the Loop runs.
 func NewServer(loop *Loop, cfg Config) *Server {
 	s := &Server{cfg: cfg, loop: loop, socket: -1, wheel: wheel{begin: loop.Now()}}
-	s.parser.init(cfg.Limits.Head + cfg.Limits.Body)
+	s.parser.init(cfg.Limits.Longest())
 	s.conns.New = func() any { return &conn{} }
 	s.exchanges.New = func() any { return &Exchange{} }
 	loop.BeforeEnd(s.endTurn)

@@ -26,7 +26,7 @@ func init() { deferAccept = 0 } // a client that says nothing is there at once
 var limits = framing.Limits{Head: 2 << 10, URL: 256, Headers: 20, Body: 2 << 10}
 
 // buffers are small, so that requests of the tests need large ones too.
-var buffers = rawio.NewBuffers(512, limits.Head+limits.Body)
+var buffers = rawio.NewBuffers(512, limits.Longest())
 
 // The refusals of a stand.
 const (

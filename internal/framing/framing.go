@@ -16,20 +16,38 @@ const (
 	Continue                    // the same, and the client waits for a "100 Continue"; at most once
 	Whole                       // the first Size bytes are the request
 	BadRequest                  // refused: RFC 9112 does not allow it
-	BodyTooLarge                // refused: over Limits.Body
+	BodyTooLarge                // refused: over Limits.Body, or the limit of its call
 	URLTooLong                  // refused: over Limits.URL
 	HeadTooLarge                // refused: over Limits.Head or Limits.Headers
 
 	advance // the next part of the request can be read
 )
 
-// Limits bounds a request. No request is longer than Head + Body bytes: when that many have come, the
-// verdict is not More.
+// Limits bounds a request.
 type Limits struct {
 	Head    int // bytes of the request line, the headers and the trailers, with their line ends
 	URL     int // bytes of the request target
 	Headers int // lines of headers and trailers
-	Body    int // bytes of the body as it is sent, with the lines of its chunks
+	Body    int // bytes of the body of any call as it is sent, with the lines of its chunks
+
+	// Some calls may have a longer body: BodyOf returns the limit of one, at most LongestBody. It is asked
+	// only where Body may not be enough.
+	LongestBody int
+	BodyOf      func(method, target []byte) int
+}
+
+// Longest returns the number of bytes that no request passes: when that many have come, the verdict is not
+// More.
+func (l *Limits) Longest() int { return l.Head + max(l.Body, l.LongestBody) }
+
+// body returns the limit of the body of a request that begins with this line.
+func (l *Limits) body(line []byte) int {
+	if l.LongestBody <= l.Body {
+		return l.Body
+	}
+	method, rest, _ := bytes.Cut(line, []byte{' '})
+	target, _, _ := bytes.Cut(rest, []byte{' '})
+	return min(max(l.Body, l.BodyOf(method, target)), l.LongestBody)
 }
 
 // Span is a part of the bytes of a request. It is empty where there is no such part.
@@ -47,7 +65,9 @@ type Request struct {
 	at       int // all before it is read; a line, or the end of a chunk or of the body is next
 	searched int // from at to here is read too, or has no end of a line
 	colon    int // of a header or a trailer, 0 before it has come
+	begin    int // of the request line
 	head     int // bytes up to the body
+	bodyMax  int // the most that the body may have
 	fields   int // lines of headers and trailers
 	length   int // Content-Length
 
@@ -103,7 +123,7 @@ func (r *Request) Scan(received []byte, limits *Limits) Verdict {
 		case sizedBody:
 			v = r.scanSizedBody(received)
 		case chunkLine:
-			v = r.scanChunkLine(received, limits)
+			v = r.scanChunkLine(received)
 		case chunkEnd:
 			v = r.scanChunkEnd(received)
 		case trailers:
@@ -143,11 +163,14 @@ func (r *Request) line(received []byte, limit int, tooLong Verdict) ([]byte, Ver
 func (r *Request) skipTo(at int) { r.at, r.searched = at, at }
 
 // beginBody ends the head: the headers decide how long the body is (RFC 9112, 6.3).
-func (r *Request) beginBody(limits *Limits) Verdict {
+func (r *Request) beginBody(received []byte, limits *Limits) Verdict {
 	if !r.hasHost && !r.http10 || r.chunked && (r.hasLength || r.http10) {
 		return BadRequest
 	}
-	if r.length > limits.Body {
+	if r.bodyMax = limits.Body; r.chunked || r.length > limits.Body {
+		r.bodyMax = limits.body(received[r.begin:r.at])
+	}
+	if r.length > r.bodyMax {
 		return BodyTooLarge
 	}
 	r.head = r.at
@@ -170,13 +193,13 @@ func (r *Request) scanSizedBody(received []byte) Verdict {
 }
 
 // scanChunkLine reads the line before the bytes of a chunk. A chunk of no bytes is the last.
-func (r *Request) scanChunkLine(received []byte, limits *Limits) Verdict {
-	line, v := r.line(received, r.head+limits.Body, BodyTooLarge)
+func (r *Request) scanChunkLine(received []byte) Verdict {
+	line, v := r.line(received, r.head+r.bodyMax, BodyTooLarge)
 	if v != advance {
 		return v
 	}
 	size, ok := chunkSize(line)
-	switch left := r.head + limits.Body - r.at - len("\r\n"); {
+	switch left := r.head + r.bodyMax - r.at - len("\r\n"); {
 	case !ok:
 		return BadRequest
 	case size == 0:

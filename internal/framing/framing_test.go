@@ -7,7 +7,16 @@ import (
 	"testing"
 )
 
-var limits = Limits{Head: 8 << 10, URL: 1 << 10, Headers: 100, Body: 4 << 10}
+var limits = Limits{Head: 8 << 10, URL: 1 << 10, Headers: 100, Body: 1 << 10, LongestBody: 4 << 10,
+	BodyOf: func(method, target []byte) int {
+		switch string(method) + " " + string(target) {
+		case "POST /":
+			return 4 << 10
+		case "POST /longer":
+			return 5 << 10
+		}
+		return 0
+	}}
 
 const (
 	get     = "GET / HTTP/1.1\r\nHost: h\r\n"
@@ -142,6 +151,13 @@ var cases = []struct {
 	{chunked + "ffa\r\n", BodyTooLarge}, {chunked + "fffffffffffffff\r\n", BodyTooLarge},
 	{chunked + "1;" + strings.Repeat("a", 4096), BodyTooLarge},
 	{chunked + strings.Repeat("1\r\na\r\n", 1000), BodyTooLarge},
+	// The limit of another call, from the head or the line of a chunk on.
+	{"\r\n\r\nPUT" + post[4:] + "Content-Length: 1025\r\n\r\n", BodyTooLarge},
+	{"PUT" + post[4:] + "Content-Length: 1024\r\n\r\n", More},
+	{"PUT" + chunked[4:] + "3fa\r\n", BodyTooLarge}, {"PUT" + chunked[4:] + "3f9\r\n", More},
+	{"POST /?x" + post[6:] + "Content-Length: 1025\r\n\r\n", BodyTooLarge},
+	{"POST /longer" + post[6:] + "Content-Length: 4097\r\n\r\n", BodyTooLarge},
+	{"POST /longer" + post[6:] + "Content-Length: 4096\r\n\r\n", More},
 	{chunked + "0\r\nX: " + strings.Repeat("a", 8<<10-len(chunked)-7) + "\r\n\r\n", Whole},
 	{chunked + "0\r\nX: " + strings.Repeat("a", 8<<10-len(chunked)-6) + "\r\n\r\n", HeadTooLarge},
 	{chunked + "0\r\n" + strings.Repeat("a:\r\n", 98) + "\r\n", Whole},

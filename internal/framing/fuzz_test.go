@@ -18,7 +18,7 @@ func FuzzScan(f *testing.F) {
 			f.Add([]byte(strings.Replace(c.text, "|", "", 1)), uint8(7), false)
 		}
 	}
-	narrow := Limits{Head: 60, URL: 8, Headers: 3, Body: 20}
+	narrow := Limits{Head: 60, URL: 8, Headers: 3, Body: 5, LongestBody: 20, BodyOf: limits.BodyOf}
 	f.Fuzz(func(t *testing.T, text []byte, piece uint8, tight bool) {
 		limits := &limits
 		if tight {
@@ -30,9 +30,9 @@ func FuzzScan(f *testing.F) {
 			t.Fatalf("%q: %v %+v; in pieces of %d bytes %v %+v", text, v, r, piece+1, other, inPieces)
 		}
 		switch {
-		case v == More && len(text) >= limits.Head+limits.Body:
+		case v == More && len(text) >= limits.Longest():
 			t.Errorf("%q: more than %d bytes are waited for", text, len(text))
-		case v == Whole && (r.Size() > len(text) || r.Size() > limits.Head+limits.Body):
+		case v == Whole && (r.Size() > len(text) || r.Size() > limits.Longest()):
 			t.Errorf("%q: a request of %d bytes", text, r.Size())
 		case v == Whole:
 			compare(t, text, r)

@@ -25,7 +25,7 @@ func (r *Request) scanRequestLine(received []byte, limits *Limits) Verdict {
 	if v != advance {
 		return v
 	}
-	r.stage = headers
+	r.stage, r.begin = headers, start
 	version := len(line) - len(" HTTP/1.1")
 	if space == 0 || version < space+len(" *") || line[space] != ' ' {
 		return BadRequest
@@ -91,7 +91,7 @@ func (r *Request) scanHeaders(received []byte, limits *Limits) Verdict {
 			return v
 		}
 		if empty {
-			return r.beginBody(limits)
+			return r.beginBody(received, limits)
 		}
 	}
 }

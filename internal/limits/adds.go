@@ -27,19 +27,36 @@ func (a *Adds) Add(user uint32, now time.Time) (wait time.Duration) {
 	if a == nil || int(user) >= len(a.users) {
 		return 0
 	}
-	minute := uint64(now.Unix() / 60)
 	for counter := &a.users[user]; ; {
 		old := counter.Load()
-		next := old + 1
-		// A request may bring a time of the minute before: it counts in the new one.
-		if old>>32 != minute && old>>32 != minute+1 {
-			next = minute<<32 | 1
-		}
-		if uint32(next) > a.most {
-			return time.Unix(int64(next>>32+1)*60, 0).Sub(now)
-		}
-		if counter.CompareAndSwap(old, next) {
-			return 0
+		next := counted(old, now)
+		if wait := a.wait(next, now); wait > 0 || counter.CompareAndSwap(old, next) {
+			return wait
 		}
 	}
+}
+
+// Wait is Add for a look: it counts nothing.
+func (a *Adds) Wait(user uint32, now time.Time) (wait time.Duration) {
+	if a == nil || int(user) >= len(a.users) {
+		return 0
+	}
+	return a.wait(counted(a.users[user].Load(), now), now)
+}
+
+// counted returns a user's counter with one change more.
+func counted(old uint64, now time.Time) (next uint64) {
+	minute := uint64(now.Unix() / 60)
+	// A request may bring a time of the minute before: it counts in the new one.
+	if old>>32 != minute && old>>32 != minute+1 {
+		return minute<<32 | 1
+	}
+	return old + 1
+}
+
+func (a *Adds) wait(next uint64, now time.Time) time.Duration {
+	if uint32(next) <= a.most {
+		return 0
+	}
+	return time.Unix(int64(next>>32+1)*60, 0).Sub(now)
 }

@@ -20,8 +20,9 @@ func TestAdds(t *testing.T) {
 		{7, 0, 0}, {7, time.Second, 0}, {7, time.Second, 0}, {7, 20 * time.Second, 40 * time.Second},
 		{8, 20 * time.Second, 0}, {7, time.Minute, 0}, {11, 0, 0},
 	} {
-		if wait := a.Add(step.user, now.Add(step.at)); wait != step.want {
-			t.Errorf("user %d after %v: waits %v, want %v", step.user, step.at, wait, step.want)
+		look, wait := a.Wait(step.user, now.Add(step.at)), a.Add(step.user, now.Add(step.at))
+		if look != step.want || wait != step.want {
+			t.Errorf("user %d after %v: waits %v, %v at a look; want %v", step.user, step.at, wait, look, step.want)
 		}
 	}
 	if wait := NewAdds(10, 0).Add(7, now); wait != 0 {

@@ -10,13 +10,17 @@ import (
 // subscriberBits is the IPv6 network that one client has to itself (RFC 6177).
 const subscriberBits = 64
 
+// proxiesMax is more proxies than a request passes. A client within a trusted network may send a list of
+// hundreds.
+const proxiesMax = 16
+
 // ClientAddress returns who sent a request: the peer of its connection, or behind trusted proxies the last
 // address of the list that is not one of them. The list is X-Forwarded-For, several headers joined by
 // commas. Anyone may have written what stands left of that address, and all that a peer sends which is not
-// trusted.
+// trusted. At most proxiesMax addresses are looked at.
 func ClientAddress(peer netip.Addr, forwarded string, trusted []netip.Prefix) netip.Addr {
 	client := peer
-	for forwarded != "" && Within(client, trusted) {
+	for hop := 0; hop < proxiesMax && forwarded != "" && Within(client, trusted); hop++ {
 		comma := strings.LastIndexByte(forwarded, ',')
 		named, ok := parseForwarded(strings.TrimSpace(forwarded[comma+1:]))
 		if !ok {
@@ -55,6 +59,10 @@ func subscriber(a netip.Addr) netip.Addr {
 
 // parseForwarded reads an address of X-Forwarded-For, to which some proxies add the port.
 func parseForwarded(text string) (netip.Addr, bool) {
+	const longest = len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255%123456789012345]:65535") // IFNAMSIZ
+	if len(text) > longest {
+		return netip.Addr{}, false
+	}
 	if a, err := netip.ParseAddr(text); err == nil {
 		return a.Unmap().WithZone(""), true
 	}

@@ -101,8 +101,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // returns when every request is answered.
 func (s *stack) run(ctx context.Context, f flood, lasting time.Duration, rate float64) *tide {
 	t := &tide{answers: map[answer]int{}}
-	measured := s.probes.measure()
-	began := time.Now()
+	end, began := s.measure(t, f.right), time.Now()
 	var crowd sync.WaitGroup
 	var mu sync.Mutex
 	for member := range f.crowd {
@@ -117,18 +116,27 @@ func (s *stack) run(ctx context.Context, f flood, lasting time.Duration, rate fl
 		})
 	}
 	crowd.Wait()
-	t.took = time.Since(began)
-	times := measured()
-	t.others, t.measured = percentile99(times), len(times)
+	end()
 	for _, one := range f.crowd {
 		one.HangUp()
 	}
-	for _, a := range slices.Sorted(maps.Keys(t.answers)) {
-		if !slices.Contains(f.right, a) {
-			s.breaks("%d of %d requests were answered %s", t.answers[a], t.sent, a)
+	return t
+}
+
+// measure begins to watch what other buyers see of a tide. The result ends that, and judges the answers to
+// the tide: only right ones are.
+func (s *stack) measure(t *tide, right []answer) (end func()) {
+	measured, began := s.probes.measure(), time.Now()
+	return func() {
+		t.took = time.Since(began)
+		times := measured()
+		t.others, t.measured = percentile99(times), len(times)
+		for _, a := range slices.Sorted(maps.Keys(t.answers)) {
+			if !slices.Contains(right, a) {
+				s.breaks("%d of %d requests were answered %s", t.answers[a], t.sent, a)
+			}
 		}
 	}
-	return t
 }
 
 // send is one member's part.

@@ -72,13 +72,17 @@ func (s *shopper) ask(c call) (a answer, reply string, took time.Duration) {
 	if err != nil {
 		return noAnswer, "", took
 	}
-	a = answer(strconv.Itoa(r.Status))
-	if r.Status >= http.StatusBadRequest {
+	return answerOf(r.Status, r.Body), r.Body, took
+}
+
+func answerOf(status int, body string) answer {
+	a := answer(strconv.Itoa(status))
+	if status >= http.StatusBadRequest {
 		var refusal struct{ Code string }
-		_ = json.Unmarshal([]byte(r.Body), &refusal) // what is no JSON has no code, and is never the right answer
+		_ = json.Unmarshal([]byte(body), &refusal) // what is no JSON has no code, and is never the right answer
 		a += answer(" " + refusal.Code)
 	}
-	return a, r.Body, took
+	return a
 }
 
 // fill makes a cart with a piece of each food.
