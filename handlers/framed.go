@@ -47,6 +47,7 @@ type framedConn struct {
 	filled   int     // end of the bytes in received
 	request  framing.Request
 	handed   bool // fasthttp reads a request that is not served yet
+	straight int  // requests up to this one that had come before the client could have a reply
 
 	home *eventloop.Server // that has lent it for one request, or nil
 	over bool              // a request has been answered
@@ -158,6 +159,9 @@ func (c *framedConn) fill() error {
 func (c *framedConn) hand() {
 	c.filled = c.end + len(c.request.Settle((*c.received)[c.end:c.filled]))
 	c.read, c.end = c.end, c.end+c.request.Size()
+	if c.straight++; c.Waited() {
+		c.straight = 0
+	}
 }
 
 // serve notes that a handler begins. It reports whether fasthttp has read exactly the request that framing

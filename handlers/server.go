@@ -88,6 +88,7 @@ type Server struct {
 	last     redisx.Snapshot        // that the list of foods was made of; for Publish only
 	draining atomic.Bool
 	drained  chan struct{}
+	line     *line // nil with an event loop
 	figures  *figures.Worker
 	limiter  *listener.Limiter
 	router   *router
@@ -138,6 +139,8 @@ func New(cfg Config) *Server {
 	}
 	if cfg.Loop != nil && cfg.TLS == nil { // plain text must never go where TLS is asked for
 		s.loop = s.newLoopServer(cfg.Loop)
+	} else {
+		s.line = newLine()
 	}
 	return s
 }
@@ -218,6 +221,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		if !c.serve() {
 			badRequest(ctx)
 			return
+		}
+		if c.pipelines() {
+			a.enterLine()
 		}
 		if c.request.Close { // it may stand on any of several lines; fasthttp goes by the last one
 			ctx.SetConnectionClose()
