@@ -34,11 +34,11 @@ var mixed = []string{
 	coldCall + rawPost(rawChunked+"Expect: 100-continue\r\n", rawOneShot) + coldCall,
 	hotCall + rawCall("GET", "/orders", rawToken+rawChunked+"Expect: 100-continue\r\n",
 		"2;a=b\r\n{}\r\n0\r\nAccess-Token: {root}\r\n\r\n") + hotCall + coldCall,
-	hotCall + rawCall("GET", "/healthz", rawLength+"Expect: 100-continue\r\n", "") + coldCall,
+	hotCall + rawCall("GET", "/orders", rawLength+"Expect: 100-continue\r\n", "") + coldCall,
 	rawCall("GET", "/orders", "", "") + ordersCall + "\r\n\r\n" + hotCall + "\r\n",
 	// Bodies that take a large buffer, hot and cold, with others around them.
 	addCall + rawFilled("POST", "/orders", rawSpaces(30<<10)+`{"cart_id":"{cart}"}`) + hotCall + coldCall,
-	rawCall("GET", "/healthz", "Content-Length: 20000\r\n", rawSpaces(20000)) + hotCall + coldCall + hotCall,
+	rawCall("GET", "/orders", "Content-Length: 20000\r\n", rawSpaces(20000)) + hotCall + coldCall + hotCall,
 	rawPieces(rawPadded(20000), 1000) + rawPost("Content-Length: 9000\r\n", rawPadded(9000)) + coldCall,
 	hotCall + rawPost("Content-Length: 32768\r\nExpect: 100-continue\r\n", rawPadded(32768)) + coldCall,
 	strings.Repeat(rawPost("Content-Length: 10000\r\n", rawPadded(10000)), 3) + hotCall,
@@ -50,7 +50,7 @@ const oldKept = "HTTP/1.0\r\nConnection: keep-alive\r\n"
 // Calls of which mixed is made.
 var (
 	hotCall    = rawCall("GET", "/foods", rawToken, "")
-	coldCall   = rawLine("GET /healthz HTTP/1.1")
+	coldCall   = rawLine("GET /orders HTTP/1.1")
 	addCall    = rawFilled("PATCH", "/carts/{cart}", `{"food_id":1,"count":2}`)
 	orderCall  = rawFilled("POST", "/orders", `{"cart_id":"{cart}"}`)
 	ordersCall = rawCall("GET", "/orders", rawToken, "")

@@ -159,15 +159,15 @@ func (c *framedConn) fill() error {
 func (c *framedConn) hand() {
 	c.filled = c.end + len(c.request.Settle((*c.received)[c.end:c.filled]))
 	c.read, c.end = c.end, c.end+c.request.Size()
-	if c.straight++; c.Waited() {
-		c.straight = 0
-	}
 }
 
 // serve notes that a handler begins. It reports whether fasthttp has read exactly the request that framing
 // has found. If fasthttp took it to be shorter, the rest would come as another request.
 func (c *framedConn) serve() bool {
 	c.EnterServing()
+	if c.straight++; c.Waited() {
+		c.straight = 0
+	}
 	whole := c.handed && c.read == c.end
 	c.handed = false
 	return whole

@@ -7,7 +7,9 @@ import (
 )
 
 const (
-	straightMax = 1  // requests that a client may have sent without awaiting replies, before they queue up
+	// Requests that a client may have sent without awaiting replies, before they queue up. One that awaits them
+	// may be faster than a busy server's next look, now and then.
+	straightMax = 4
 	looksEach   = 16 // such requests between two looks at the network
 )
 

@@ -29,7 +29,7 @@ type counted struct {
 type place uint8
 
 const (
-	// on the event loop, or where there is none on a goroutine; it must neither wait nor allocate
+	// on the event loop, or where there is none on a goroutine; it must not wait, and a hot call not allocate
 	onLoop place = iota
 	onGoroutine
 )
@@ -60,6 +60,7 @@ type resource struct {
 	parts   []string
 	routes  []counted
 	allow   string // value of the header Allow
+	hot     bool   // see router.hot
 }
 
 // router finds the route of a request. For all but the hot calls it takes a few steps for each pattern, and
@@ -93,6 +94,7 @@ func newRouter(table []route) *router {
 	} {
 		if i := r.index(pattern); i >= 0 {
 			*resource = r.resources[i]
+			r.resources[i].hot = true
 		}
 	}
 	return r
@@ -176,11 +178,11 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
 		return
 	}
 	c.answer.line = line
-	if line.place == onGoroutine {
-		if c.answer.onLoop() {
-			c.answer.exchange.Decline()
-			return
-		}
+	if line.place == onGoroutine && c.answer.onLoop() {
+		c.answer.exchange.Decline()
+		return
+	}
+	if line.place == onGoroutine || !r.hot {
 		keepPrivate(ctx)
 	}
 	user, ok := line.access(ctx)
