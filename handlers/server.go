@@ -156,7 +156,10 @@ func (s *Server) Serve(l net.Listener) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	go s.limiter.Run(ctx)
-	var err error
+	err := listener.BoundSends(l)
+	if err != nil {
+		return fmt.Errorf("cannot set up the listening socket: %w", err)
+	}
 	if s.loop == nil {
 		err = s.http.Serve(framedListener{s.limiter.Listen(l), s})
 	} else if err = s.loop.Serve(l); err == nil {
