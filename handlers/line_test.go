@@ -17,8 +17,8 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// A client that sends requests without awaiting replies queues up, with TLS and without; one that awaits them
-// does not.
+// A client that sends requests without awaiting replies queues up, with TLS and without; one that awaits
+// them does not.
 func TestPipelinedRequestsQueueUp(t *testing.T) {
 	const requests = 10
 	s := open(t, "unix", redistest.Start(t).Socket)
@@ -84,8 +84,8 @@ func TestPipelinedRequestsQueueUp(t *testing.T) {
 	}
 }
 
-// Requests that queue up let others go first: those that are ready at once, those that have something to read
-// after looksEach requests.
+// Requests that queue up let others go first: those that are ready at once, those that have something to
+// read after looksEach requests.
 func TestLineLetsOthersGoFirst(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	s := &Server{line: newLine()}

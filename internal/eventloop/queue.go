@@ -14,8 +14,8 @@ type queue struct {
 	head int // all before it is taken
 }
 
-// ticket is a place in a queue. It is void once the connection has another one, or none: a conn may be closed
-// and used again while it waits.
+// ticket is a place in a queue. It is void once the connection has another one, or none: a conn may be
+// closed and used again while it waits.
 type ticket struct {
 	conn   *conn
 	number int64

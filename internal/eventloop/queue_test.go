@@ -47,8 +47,8 @@ func TestTurnsOfACrowd(t *testing.T) {
 	}
 }
 
-// Connections leave in the order in which they came, a few in a turn. One that has come back and leaves again
-// goes behind the others.
+// Connections leave in the order in which they came, a few in a turn. One that has come back and leaves
+// again goes behind the others.
 func TestLeavingTurnByTurn(t *testing.T) {
 	const crowd = 20
 	s := open(t, listener.Config{})

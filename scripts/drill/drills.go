@@ -122,6 +122,11 @@ var drills = []drill{
 	{name: "readyz-flood", quiet: noFault,
 		says: "256 connections ask /readyz as fast as they can", setup: crowded, healthy: true,
 		alone: true, run: readyzFlood},
+	{name: "pipelining", quiet: noFault,
+		says: "20 and 100 connections send 2000 requests each before they read, again and again", setup: crowded,
+		healthy: true, alone: true, run: pipelining},
+	{name: "pipelining-goroutines", quiet: noFault, says: "the same with -engine goroutines, as TLS is served",
+		setup: crowded.merge(setup{flags: "-engine goroutines"}), healthy: true, alone: true, run: pipelining},
 }
 
 // How often and how long, in the short form and in the long one.
