@@ -136,10 +136,15 @@ func testAccessLog(t *testing.T, s *shop) {
 			"method=HEAD route=/admin/orders status=200 user=1 bytes_in=0 bytes_out=0 {cold}"},
 		{2, "GET", "/admin/orders", "",
 			"method=GET route=/admin/orders status=401 code=INVALID_ACCESS_TOKEN bytes_in=0 {size} {cold}"},
-		{0, "GET", "/a/path", "", "method=GET route=other status=404 code=NOT_FOUND bytes_in=0 {size} {cold}"},
+		{0, "GET", "/a/path", "", "method=GET route=other status=404 code=NOT_FOUND bytes_in=0 {size} {hot}"},
 		{0, "DELETE", "/foods", "",
 			"method=DELETE route=/foods status=405 code=METHOD_NOT_ALLOWED bytes_in=0 {size} {hot}"},
 		{0, "OPTIONS", "/login", "", "method=OPTIONS route=/login status=204 bytes_in=0 {size} {hot}"},
+		{0, "PUT", "/admin/orders", "",
+			"method=PUT route=/admin/orders status=405 code=METHOD_NOT_ALLOWED bytes_in=0 {size} {hot}"},
+		{0, "OPTIONS", "/readyz", "", "method=OPTIONS route=/readyz status=204 bytes_in=0 {size} {hot}"},
+		{0, "GET", "/healthz", "", "method=GET route=/healthz status=200 bytes_in=0 {size} {hot}"},
+		{0, "HEAD", "/healthz", "", "method=HEAD route=/healthz status=200 bytes_in=0 bytes_out=0 {hot}"},
 	} {
 		_, body, h := s.call(t, c.user, c.method, c.path, c.body)
 		want := strings.NewReplacer("{size}", fmt.Sprintf("bytes_out=%d", len(body)),

@@ -19,6 +19,7 @@ type answer struct {
 
 	line    *counted // of the table; nil for a request that none is for
 	counted bool     // the request
+	inLine  bool     // it has the turn of Server.line
 	list    *list    // that the reply consists of, or nil
 	// What is added to a cart, of a food; 0 pieces for nothing.
 	food, pieces int64
@@ -118,6 +119,7 @@ var answers = sync.Pool{New: func() any { return &answer{done: make(chan struct{
 func (a *answer) serveOnGoroutine(ctx *fasthttp.RequestCtx) {
 	a.server.route(ctx, a)
 	if a.reply != nil {
+		a.leaveLine()
 		<-a.done
 		a.finish()
 	}
@@ -125,6 +127,7 @@ func (a *answer) serveOnGoroutine(ctx *fasthttp.RequestCtx) {
 
 // endOnGoroutine counts the request, and keeps the answer for reuse unless an outcome may still come.
 func (a *answer) endOnGoroutine(ctx *fasthttp.RequestCtx) {
+	a.leaveLine()
 	a.count(ctx)
 	if a.reply == nil {
 		answers.Put(a)

@@ -34,7 +34,7 @@ var mixed = []string{
 	coldCall + rawPost(rawChunked+"Expect: 100-continue\r\n", rawOneShot) + coldCall,
 	hotCall + rawCall("GET", "/orders", rawToken+rawChunked+"Expect: 100-continue\r\n",
 		"2;a=b\r\n{}\r\n0\r\nAccess-Token: {root}\r\n\r\n") + hotCall + coldCall,
-	hotCall + rawCall("GET", "/healthz", rawLength+"Expect: 100-continue\r\n", "") + coldCall,
+	hotCall + rawCall("GET", "/orders", rawLength+"Expect: 100-continue\r\n", "") + coldCall,
 	rawCall("GET", "/orders", "", "") + ordersCall + "\r\n\r\n" + hotCall + "\r\n",
 	// Bodies that take a large buffer, with others around them; and those that are refused.
 	addCall + rawLong(30<<10) + hotCall + coldCall, rawLong(20000) + hotCall + rawLong(9000) + coldCall,
@@ -57,7 +57,7 @@ const oldKept = "HTTP/1.0\r\nConnection: keep-alive\r\n"
 // Calls of which mixed is made.
 var (
 	hotCall    = rawCall("GET", "/foods", rawToken, "")
-	coldCall   = rawLine("GET /healthz HTTP/1.1")
+	coldCall   = rawLine("GET /orders HTTP/1.1")
 	addCall    = rawFilled("PATCH", "/carts/{cart}", `{"food_id":1,"count":2}`)
 	orderCall  = rawFilled("POST", "/orders", `{"cart_id":"{cart}"}`)
 	ordersCall = rawCall("GET", "/orders", rawToken, "")

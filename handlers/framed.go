@@ -43,6 +43,7 @@ type framedConn struct {
 	filled   int     // end of the bytes in received
 	request  framing.Request
 	handed   bool // fasthttp reads a request that is not served yet
+	straight int  // requests up to this one that had come before the client could have a reply
 
 	home *eventloop.Server // that has lent it for one request, or nil
 	over bool              // a request has been answered
@@ -160,6 +161,9 @@ func (c *framedConn) hand() {
 // has found. If fasthttp took it to be shorter, the rest would come as another request.
 func (c *framedConn) serve() bool {
 	c.EnterServing()
+	if c.straight++; c.Waited() {
+		c.straight = 0
+	}
 	whole := c.handed && c.read == c.end
 	c.handed = false
 	return whole

@@ -18,12 +18,20 @@ func (s *Server) alive(ctx *fasthttp.RequestCtx, _ call) { replyRaw(ctx, aliveBo
 
 // ready reports whether a sale can be served: Redis answers, holds it and takes writes, the catalogue and
 // the stock are loaded, and the server is not about to stop.
-func (s *Server) ready(ctx *fasthttp.RequestCtx, _ call) {
+func (s *Server) ready(ctx *fasthttp.RequestCtx, c call) {
 	if s.foods.Load() == nil || s.draining.Load() {
 		reply(ctx, errUnavailable)
 		return
 	}
-	if l := s.looks.take(s.look); l.failure != nil {
+	l := s.looks.recent()
+	if l == nil && c.answer.onLoop() { // the event loop must not wait for a look
+		c.answer.exchange.Decline()
+		return
+	}
+	if l == nil {
+		l = s.looks.take(s.look)
+	}
+	if l.failure != nil {
 		reply(ctx, l.failure)
 	} else {
 		replyRaw(ctx, l.body)
@@ -80,6 +88,16 @@ type look struct {
 
 	body    []byte
 	failure *failure
+}
+
+// recent returns the last look if it is recent and over, else nil.
+func (l *looks) recent() *look {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if last := l.last; last != nil && last.over() && time.Since(last.begun) < lookInterval {
+		return last
+	}
+	return nil
 }
 
 // take returns the last look if it is recent or under way. Otherwise this caller makes one with ask. It

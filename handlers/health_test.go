@@ -72,6 +72,21 @@ func testReadyFlood(t *testing.T, open opener) {
 	}
 }
 
+// What is known of Redis is told on the event loop; a look is made elsewhere.
+func TestReadyOnTheLoop(t *testing.T) {
+	s := openOnLoop(t, "unix", redistest.Start(t).Socket)
+	s, lines := s.logged(t, 1)
+	for i, where := range []string{lentByLoop, onEventLoop} {
+		s.call(t, 0, "GET", "/readyz", "")
+		if line := lines.await(t, i+1)[i]; !strings.HasSuffix(line, " connection="+where+"\n") {
+			t.Errorf("call %d: %s, want connection=%s", i, line, where)
+		}
+		s.looks.mu.Lock()
+		s.looks.last.begun = time.Now().Add(time.Hour) // it stays recent
+		s.looks.mu.Unlock()
+	}
+}
+
 // commandCalls returns the number of times that Redis has carried out a command since CONFIG RESETSTAT.
 func commandCalls(t *testing.T, server *redistest.Server, command string) int {
 	t.Helper()

@@ -33,7 +33,8 @@ type place struct {
 }
 
 var (
-	// onLoop is the event loop, or where there is none a goroutine; the handler must neither wait nor allocate.
+	// onLoop is the event loop, or where there is none a goroutine; the handler must not wait, and a hot call's
+	// not allocate.
 	onLoop      = place{true, bodyBytesMax}
 	onGoroutine = place{false, bodyBytesMax}
 )
@@ -67,6 +68,7 @@ type resource struct {
 	parts   []string
 	routes  []counted
 	allow   string // value of the header Allow
+	hot     bool   // see router.hot
 }
 
 // router finds the route of a request. For all but the hot calls it takes a few steps for each pattern, and
@@ -101,6 +103,7 @@ func newRouter(table []route) *router {
 	} {
 		if i := r.index(pattern); i >= 0 {
 			*resource = r.resources[i]
+			r.resources[i].hot = true
 		}
 	}
 	return r
@@ -209,11 +212,11 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
 		return
 	}
 	c.answer.line = line
-	if !line.place.loop {
-		if c.answer.onLoop() {
-			c.answer.exchange.Decline()
-			return
-		}
+	if !line.place.loop && c.answer.onLoop() {
+		c.answer.exchange.Decline()
+		return
+	}
+	if !line.place.loop || !r.hot {
 		keepPrivate(ctx)
 	}
 	user, ok := line.access(ctx)

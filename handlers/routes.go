@@ -8,9 +8,10 @@
 // with them.
 //
 // Requests come from two places, which do the same with them. An event loop (internal/eventloop) reads most
-// of them, and runs the hot calls by itself: login, foods, carts, add, order, sale. All other calls, and all
-// calls over TLS, are read by fasthttp's server, with a goroutine for each connection. Both get whole
-// requests, which internal/framing has accepted.
+// of them, and runs by itself what the table puts there: the hot calls (login, foods, carts, add, order,
+// sale), health, and what needs no handler, such as 404, 405 and OPTIONS. All other calls, and all calls
+// over TLS, are read by fasthttp's server, with a goroutine for each connection. Both get whole requests,
+// which internal/framing has accepted.
 //
 // The package holds no facts of the sale but the last snapshot, and the bodies made of it. The hot calls do
 // not allocate and do not wait: what needs Redis answers later (call.later).
@@ -37,8 +38,8 @@ func (s *Server) table() []route {
 		{"POST", "/admin/foods/:id/stock", s.root, onGoroutine, s.changeStock},
 		{"GET", "/admin/log", s.rootOrService, onGoroutine, s.listLog},
 		{"GET", "/admin/orders", s.rootOrService, onGoroutine, s.listAllOrders},
-		{"GET", "/healthz", s.anybody, onGoroutine, s.alive},
-		{"GET", "/readyz", s.anybody, onGoroutine, s.ready},
+		{"GET", "/healthz", s.anybody, onLoop, s.alive},
+		{"GET", "/readyz", s.anybody, onLoop, s.ready}, // if Redis was asked a moment ago
 		{"GET", "/openapi.json", s.anybody, onGoroutine, s.describe},
 		{"GET", "/docs", s.anybody, onGoroutine, s.showDocs},
 	}
@@ -101,19 +102,15 @@ func (r *router) hot(path []byte) *resource {
 	return nil
 }
 
-// route finds the handler of a request and runs it, or leaves that to a goroutine. a is nil where fasthttp's
-// server has read the request.
+// route finds the handler of a request and runs it, or leaves that to a goroutine.
 func (s *Server) route(ctx *fasthttp.RequestCtx, a *answer) {
 	path, ok := pathOf(ctx)
 	if !ok {
 		return
 	}
-	switch resource := s.router.hot(path); {
-	case resource != nil:
+	if resource := s.router.hot(path); resource != nil {
 		resource.serve(ctx, call{path: path, answer: a})
-	case a.onLoop():
-		a.exchange.Decline()
-	default:
+	} else {
 		s.router.serve(ctx, a, string(path))
 	}
 }

@@ -90,6 +90,7 @@ type Server struct {
 	last     redisx.Snapshot        // that the list of foods was made of; for Publish only
 	draining atomic.Bool
 	drained  chan struct{}
+	line     *line // nil with an event loop
 	figures  *figures.Worker
 	limiter  *listener.Limiter
 	router   *router
@@ -145,6 +146,8 @@ func New(cfg Config) *Server {
 	}
 	if cfg.Loop != nil && cfg.TLS == nil { // plain text must never go where TLS is asked for
 		s.loop = s.newLoopServer(cfg.Loop)
+	} else {
+		s.line = newLine()
 	}
 	return s
 }
@@ -160,7 +163,10 @@ func (s *Server) Serve(l net.Listener) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	go s.limiter.Run(ctx)
-	var err error
+	err := listener.BoundSends(l)
+	if err != nil {
+		return fmt.Errorf("cannot set up the listening socket: %w", err)
+	}
 	if s.loop == nil {
 		err = s.http.Serve(framedListener{s.limiter.Listen(l), s})
 	} else if err = s.loop.Serve(l); err == nil {
@@ -225,6 +231,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		if !c.serve() {
 			badRequest(ctx)
 			return
+		}
+		if c.pipelines() {
+			a.enterLine()
 		}
 		if c.request.Close { // it may stand on any of several lines; fasthttp goes by the last one
 			ctx.SetConnectionClose()

@@ -5,6 +5,10 @@ import (
 	"net"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"flashsale/internal/listener"
+	"flashsale/internal/polltest"
 	"flashsale/redisx/redistest"
 )
 
@@ -69,4 +73,41 @@ func testTooManyConnections(t *testing.T, s *shop) {
 	if text, err := io.ReadAll(c); err != nil || string(text) != want {
 		t.Errorf("refused with %q, %v; want %q", text, err, want)
 	}
+}
+
+// The kernel keeps a bounded part of the replies that a client does not read.
+func TestSendsAreBounded(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	encrypted, _, _ := s.encrypted(t)
+	for name, address := range map[string]string{
+		"event loop": openOnLoop(t, "unix", redistest.Start(t).Socket).l.Addr().String(),
+		"goroutines": s.twin(func(*Config) {}).listen(t), "TLS": encrypted,
+	} {
+		dial := func(text string) net.Conn {
+			c, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+			io.WriteString(c, text) // or it is not accepted yet
+			return c
+		}
+		io.Copy(io.Discard, dial("no request\r\n\r\n")) // the server has begun
+		client := dial("G")
+		polltest.Until(t, "connection with a bound, "+name, func() bool {
+			return sendBufferTo(client.LocalAddr().(*net.TCPAddr).Port) == 2*listener.SendBuffer // of the kernel
+		})
+	}
+}
+
+// sendBufferTo returns the size of the send buffer of this process's connection to a port, 0 for none.
+func sendBufferTo(port int) int {
+	for fd := range 1024 {
+		peer, err := unix.Getpeername(fd)
+		if to, ok := peer.(*unix.SockaddrInet4); err == nil && ok && to.Port == port {
+			size, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF)
+			return size
+		}
+	}
+	return 0
 }

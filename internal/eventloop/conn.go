@@ -25,13 +25,13 @@ type conn struct {
 	place  listener.Place
 	state  listener.State
 
-	watched   bool // the loop knows of it: only once it has to wait for something
-	readable  bool // there may be something to read
-	ended     bool // and nothing comes behind it
-	closing   bool // it ends once the last reply is sent
-	lingers   bool // and then it lingers
-	broken    bool // nothing can be sent any more
-	isPending bool // in server.pending
+	watched  bool  // the loop knows of it: only once it has to wait for something
+	readable bool  // there may be something to read
+	ended    bool  // and nothing comes behind it
+	closing  bool  // it ends once the last reply is sent
+	lingers  bool  // and then it lingers
+	broken   bool  // nothing can be sent any more
+	ticket   int64 // in a queue, 0 for none
 
 	in       *[]byte // bytes of requests, nil while it waits for one
 	begin    int     // of the request that is being read
@@ -59,7 +59,7 @@ func (s *Server) newConn(fd int, peer netip.AddrPort, place listener.Place) *con
 func (c *conn) Ready(e Events) {
 	c.readable = c.readable || e.Readable()
 	c.ended = c.ended || e.Ended()
-	if len(c.unsent) == 0 || e.Writable() && c.sendUnsent() {
+	if (len(c.unsent) == 0 || e.Writable() && c.sendUnsent()) && !c.waits() {
 		c.advance()
 	}
 }
@@ -73,12 +73,17 @@ func (c *conn) advance() {
 	}
 }
 
-// serveAll serves what has come. It reports false where the connection is gone, or away.
+// serveAll serves what has come. It reports false where the connection is gone, or about to leave.
 func (c *conn) serveAll() bool {
-	for reads := 0; c.exchange == nil && !c.closing && len(c.unsent) == 0; {
+	for reads, served := 0, 0; c.exchange == nil && !c.closing && len(c.unsent) == 0; {
 		if c.filled > c.begin {
 			v := c.request.Scan((*c.in)[c.begin:c.filled], &c.server.cfg.Limits)
 			if v == framing.Whole {
+				if !c.server.mayServe(served) {
+					c.postpone()
+					return true
+				}
+				served++
 				if !c.serve() || len(c.server.out) > outMax && !c.flush() {
 					return false
 				}
@@ -147,12 +152,10 @@ func (c *conn) noMore(err error) bool {
 	return true
 }
 
-// postpone leaves the rest to the next turn: the other connections come first.
+// postpone leaves the rest to a later turn: the other connections come first.
 func (c *conn) postpone() {
-	if !c.isPending {
-		c.isPending = true
-		c.server.pending = append(c.server.pending, c)
-		c.server.loop.Soon()
+	if !c.waits() {
+		c.queueUp(&c.server.pending)
 	}
 }
 
@@ -179,7 +182,7 @@ func (c *conn) rest() {
 		if c.state != listener.Reading {
 			c.enter(listener.Reading, listener.RequestTimeout)
 		}
-	case c.server.closeIdle && !c.isPending:
+	case c.server.closeIdle && !c.waits():
 		c.close()
 		return
 	case c.state != listener.Opening:

@@ -79,7 +79,7 @@ func (x *Exchange) Decline() { x.step = declined }
 func (x *Exchange) Declined() bool { return x.step == declined }
 
 // serve serves the whole request at the beginning of the buffer. It reports false where the connection is
-// gone, or away.
+// gone, or about to leave.
 func (c *conn) serve() bool {
 	s := c.server
 	c.filled = c.begin + len(c.request.Settle((*c.in)[c.begin:c.filled]))
@@ -108,8 +108,8 @@ func (c *conn) serve() bool {
 	return true
 }
 
-// decline hands the connection over, unless it still has replies to send: then it serves the request once
-// more when they are gone. It reports false where the connection is gone, or away.
+// decline has the connection wait until it is handed over, unless it still has replies to send: then it
+// serves the request once more when they are gone. It reports false where nothing is left to do.
 func (c *conn) decline() bool {
 	c.request = framing.Request{}
 	if len(c.server.out) > 0 && !c.flush() {
@@ -118,7 +118,8 @@ func (c *conn) decline() bool {
 	if len(c.unsent) > 0 {
 		return true
 	}
-	c.leave()
+	c.enter(listener.Serving, 0)
+	c.queueUp(&c.server.leaving)
 	return false
 }
 

@@ -59,7 +59,7 @@ type Loop struct {
 	at      []EndTurn
 	stops   []func()
 	now     time.Time // the beginning of this turn
-	soon    bool      // the next turn does not wait
+	yields  bool      // the next turn begins after other goroutines
 	over    bool
 
 	mu     sync.Mutex
@@ -138,9 +138,11 @@ func (l *Loop) dispatch(e *unix.EpollEvent) {
 // up.
 func (l *Loop) wait(again time.Time) (n int, err error) {
 	limit := wakeMax
-	if l.soon {
-		limit, l.soon = 0, false
-	} else if !again.IsZero() {
+	if l.yields {
+		l.yields = false
+		runtime.Gosched()
+	}
+	if !again.IsZero() {
 		limit = max(min(time.Until(again), wakeMax), 0)
 	}
 	n, err = epollWait(l.epoll, l.events[:], min(limit, spin), false)
@@ -156,8 +158,9 @@ func (l *Loop) wait(again time.Time) (n int, err error) {
 // Now is the time at which this turn began.
 func (l *Loop) Now() time.Time { return l.now }
 
-// Soon has the next turn begin without waiting for an event.
-func (l *Loop) Soon() { l.soon = true }
+// Yield lets the goroutines that are ready run before the next turn: work that must not wait for a loop that
+// always has something to do.
+func (l *Loop) Yield() { l.yields = true }
 
 // AtEnd has f run at the end of each turn, such as to send what the turn has brought together. It must be
 // called before Run, or by it.

@@ -181,10 +181,9 @@ func TestTurnByTurn(t *testing.T) {
 		other.send(get("/other"))
 	})
 	other.want(ok("GET /other "))
-	turn := int64((readsMax+1)*limits.Longest()/len(get("/n")) + 1)
 	s.onLoop(func() {
-		if before < 0 || before > 2*turn {
-			t.Errorf("%d requests of another client came before, a turn has at most %d", before, turn)
+		if before < 0 || before > requestsMax {
+			t.Errorf("%d requests of another client came before, a turn has at most %d", before, requestsMax)
 		}
 	})
 	s.awaitHandled(requests + 1)

@@ -52,11 +52,15 @@ type Server struct {
 	retry     time.Time // of an accept that failed for want of descriptors
 	closeIdle bool      // CloseIdle has been called
 
-	wheel   wheel
-	pending []*conn // have had their share of this turn
-	out     []byte  // replies of the connection under way, not sent yet
-	spare   []*conn // memory of pending
-	parser  parser
+	wheel  wheel
+	out    []byte // replies of the connection under way, not sent yet
+	parser parser
+
+	pending   queue // have had their share of a turn
+	leaving   queue // have a request for Config.Away
+	tickets   int64 // that were given out
+	polled    int64 // the last of them at the time when events were polled
+	pipelined int   // requests of this turn that were not the first of their connection
 
 	conns, exchanges sync.Pool // for reuse
 }
@@ -135,7 +139,7 @@ func (s *Server) CloseIdle() {
 	s.loop.Post(func() {
 		s.closeIdle = true
 		s.eachConn(func(c *conn) {
-			waits := (c.state == listener.Opening || c.state == listener.Idle) && !c.isPending
+			waits := (c.state == listener.Opening || c.state == listener.Idle) && !c.waits()
 			if waits || c.state == listener.Lingering {
 				c.close()
 			}
@@ -216,16 +220,10 @@ func (s *Server) endTurn(now time.Time) (again time.Time) {
 	if s.accepting {
 		s.acceptSome()
 	}
-	pending := s.pending
-	s.pending = s.spare[:0]
-	for _, c := range pending { // those that are not done yet become pending again
-		if c.isPending { // it may have been closed
-			c.isPending = false
-			c.advance()
-		}
+	if s.serveWaiting() {
+		s.loop.Yield()
+		return now
 	}
-	clear(pending)
-	s.spare = pending
 	switch {
 	case s.accepting:
 		return now

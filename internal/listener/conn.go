@@ -40,6 +40,7 @@ type Conn struct {
 	limiter  *Limiter
 	clock    atomic.Int64 // the tick at which the state began, and in the low bits the state
 
+	below *rawio.Conn // with TLS or without; nil where the kernel has no socket
 	raw   *rawio.Conn // the same as Conn, nil where Conn is none
 	first [1]byte     // of a request, where raw is nil
 }
@@ -90,6 +91,10 @@ func (c *Conn) ReadInto(pool *sync.Pool) (buffer *[]byte, n int, err error) {
 	}
 	return buffer, n, err
 }
+
+// Waited reports whether a read has had to wait for the client since the last call. Where the kernel has no
+// socket that is not known, and taken for granted.
+func (c *Conn) Waited() bool { return c.below == nil || c.below.Waited() }
 
 // begin notes that a request begins, unless one is under way.
 func (c *Conn) begin() {

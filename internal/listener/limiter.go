@@ -194,7 +194,8 @@ func (l *Limiter) Exhausted(err error) bool {
 // accepted. Conn.LetGo or Conn.Close ends that.
 func (l *Limiter) Hold(socket net.Conn, p Place) *Conn {
 	c := &Conn{Conn: rawio.Wrap(socket), socket: socket, limiter: l, place: p}
-	c.raw, _ = c.Conn.(*rawio.Conn)
+	c.below, _ = c.Conn.(*rawio.Conn)
+	c.raw = c.below
 	c.enter(Opening)
 	l.add(c)
 	return c

@@ -29,7 +29,28 @@ const AcceptRetry = 20 * time.Millisecond
 const (
 	filesSpared    = 64          // descriptors kept for Redis, logs and what the runtime has open
 	refusalTimeout = time.Second // for the refusal, which fits the empty buffer of a new socket
+
+	// SendBuffer is how many bytes of replies the kernel keeps for a client that does not read them. It takes
+	// twice as much for its own records. Left alone it keeps 4 MB.
+	SendBuffer = 64 << 10
 )
+
+// BoundSends bounds what the kernel keeps of replies that a client does not read, for each connection that a
+// listener accepts from now on. A listener that is no socket of the kernel has nothing to bound.
+func BoundSends(l net.Listener) error {
+	socket, ok := l.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	failed := raw.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, SendBuffer)
+	})
+	return errors.Join(failed, err)
+}
 
 // Config has the limits of a port and its TLS.
 type Config struct {

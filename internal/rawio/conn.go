@@ -21,6 +21,7 @@ type Conn struct {
 	net.Conn
 	raw               syscall.RawConn
 	read, write       transfer
+	waited            bool                  // see Waited
 	tryRead, tryWrite func(fd uintptr) bool // made once: a closure for each call would be an allocation
 
 	// ReadInto under way.
@@ -48,7 +49,7 @@ func Wrap(c net.Conn) net.Conn {
 	}
 	w := &Conn{Conn: c, raw: raw}
 	w.tryReadInto = w.readInto
-	w.tryRead = func(fd uintptr) bool { return w.read.try(syscall.SYS_READ, fd) }
+	w.tryRead = w.tryOnce
 	w.tryWrite = func(fd uintptr) bool {
 		for w.write.try(syscall.SYS_WRITE, fd) {
 			if w.write.errno != 0 || len(w.write.buf) == 0 {
@@ -104,6 +105,19 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return c.read.readEnd(c.raw.Read(c.tryRead))
 }
 
+// tryOnce is one try of a read.
+func (c *Conn) tryOnce(fd uintptr) (done bool) {
+	done = c.read.try(syscall.SYS_READ, fd)
+	c.waited = c.waited || !done
+	return done
+}
+
+// Waited reports whether a read has had to wait for bytes since the last call.
+func (c *Conn) Waited() (waited bool) {
+	waited, c.waited = c.waited, false
+	return waited
+}
+
 // ReadInto waits for bytes and then reads them into a buffer of the pool, at most its length: a connection
 // that waits holds no buffer. The caller gives the buffer back; it is nil with an error.
 func (c *Conn) ReadInto(pool *sync.Pool) (buf *[]byte, n int, err error) {
@@ -121,7 +135,7 @@ func (c *Conn) ReadInto(pool *sync.Pool) (buf *[]byte, n int, err error) {
 func (c *Conn) readInto(fd uintptr) bool {
 	c.into = c.pool.Get().(*[]byte)
 	c.read = transfer{buf: *c.into}
-	done := c.read.try(syscall.SYS_READ, fd)
+	done := c.tryOnce(fd)
 	if !done {
 		c.pool.Put(c.into)
 		c.into = nil

@@ -135,6 +135,11 @@ var drills = []drill{
 	{name: "viewers-and-buyers", quiet: noFault,
 		says:  "as many pages watch the sale through HAProxy as it lets in, and more; buyers come the same way",
 		setup: fronted, healthy: true, alone: true, run: viewersAndBuyers},
+	{name: "pipelining", quiet: noFault,
+		says: "20 and 100 connections send 2000 requests each before they read, again and again", setup: crowded,
+		healthy: true, alone: true, run: pipelining},
+	{name: "pipelining-goroutines", quiet: noFault, says: "the same with -engine goroutines, as TLS is served",
+		setup: crowded.merge(setup{flags: "-engine goroutines"}), healthy: true, alone: true, run: pipelining},
 }
 
 // How often and how long, in the short form and in the long one.

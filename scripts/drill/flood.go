@@ -64,6 +64,8 @@ type flood struct {
 	next  func(member, n int) call          // the n-th request of a member
 	heard func(member, n int, reply string) // gets the answer to a success; may be nil
 	right []answer                          // all others break a promise
+
+	pipelined string // a request that each member sends all the time, awaiting nothing, instead of next
 }
 
 // crowdOf gives each user a connection of its own; users may be the same one many times.
@@ -144,6 +146,12 @@ func (f *flood) send(
 	ctx context.Context, member int, began time.Time, lasting time.Duration, rate float64,
 ) (answers map[answer]int) {
 	answers = map[answer]int{}
+	if f.pipelined != "" {
+		for ctx.Err() == nil && time.Since(began) < lasting {
+			pipeline(f.crowd[member].Address, f.pipelined, answers)
+		}
+		return answers
+	}
 	for n := 0; ctx.Err() == nil; n++ {
 		due := time.Now()
 		if rate > 0 {

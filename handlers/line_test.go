@@ -1,0 +1,149 @@
+package handlers
+
+import (
+	"bufio"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"flashsale/internal/polltest"
+	"flashsale/redisx/redistest"
+)
+
+// A client that sends requests without awaiting replies queues up, with TLS and without; one that awaits
+// them does not.
+func TestPipelinedRequestsQueueUp(t *testing.T) {
+	const requests = 10
+	s := open(t, "unix", redistest.Start(t).Socket)
+	plain := s.twin(func(*Config) {})
+	encrypted, trust, server := s.encrypted(t)
+	for name, test := range map[string]struct {
+		address string
+		server  *Server
+		trust   *tls.Config
+	}{
+		"plain": {plain.listen(t), plain.Server, nil},
+		"TLS":   {encrypted, server, trust},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dial := func() (c net.Conn, next func() error) {
+				c, err := net.Dial("tcp", test.address)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if test.trust != nil {
+					c = tls.Client(c, test.trust)
+				}
+				t.Cleanup(func() { c.Close() })
+				c.SetDeadline(time.Now().Add(polltest.Patience))
+				replies := bufio.NewReader(c)
+				return c, func() error {
+					r, err := http.ReadResponse(replies, nil)
+					if err == nil {
+						_, err = io.Copy(io.Discard, r.Body)
+					}
+					return err
+				}
+			}
+			want := func(n int, next func() error) {
+				t.Helper()
+				for i := range n {
+					if err := next(); err != nil {
+						t.Fatalf("reply %d of %d: %v", i, n, err)
+					}
+				}
+			}
+			many, nextOfMany := dial()
+			other, nextOfOther := dial()
+			test.server.line.turn <- struct{}{} // another one has the turn
+			io.WriteString(many, strings.Repeat(getHead+"\r\n", requests))
+			want(straightMax+1, nextOfMany)
+			for range requests {
+				io.WriteString(other, getHead+"\r\n")
+				want(1, nextOfOther)
+			}
+			many.SetReadDeadline(time.Now().Add(time.Millisecond)) // what came is there already
+			if err := nextOfMany(); err == nil {
+				t.Error("a pipelined request is served before its turn")
+			}
+			if test.trust != nil { // a connection with TLS is over after a deadline
+				<-test.server.line.turn
+				return
+			}
+			many.SetReadDeadline(time.Now().Add(polltest.Patience))
+			<-test.server.line.turn
+			want(requests-straightMax-1, nextOfMany)
+		})
+	}
+}
+
+// Requests that queue up let others go first: those that are ready at once, those that have something to
+// read after looksEach requests.
+func TestLineLetsOthersGoFirst(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	s := &Server{line: newLine()}
+	var served atomic.Int64
+	var over atomic.Bool
+	for range 100 {
+		go func() {
+			for a := (&answer{server: s}); !over.Load(); {
+				a.enterLine()
+				served.Add(1)
+				a.leaveLine()
+			}
+		}()
+	}
+	defer over.Store(true)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	from, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	to, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	for name, test := range map[string]struct {
+		raise func(ran chan int64)
+		most  int64
+	}{
+		"ready": {func(ran chan int64) { go func() { ran <- served.Load() }() }, 2},
+		"has something to read": {func(ran chan int64) {
+			go func() {
+				if _, err := to.Read(make([]byte, 1)); err == nil {
+					ran <- served.Load()
+				}
+			}()
+			runtime.Gosched() // it waits
+			if _, err := from.Write([]byte("x")); err != nil {
+				t.Error(err)
+			}
+		}, 4 * looksEach},
+	} {
+		var waits []int64
+		for range 99 {
+			ran := make(chan int64, 1)
+			before := served.Load()
+			test.raise(ran)
+			waits = append(waits, <-ran-before)
+		}
+		slices.Sort(waits) // the scheduler may interrupt this one, too
+		if median := waits[len(waits)/2]; median > test.most {
+			t.Errorf("%d requests were served while another goroutine was %s, want at most %d", median, name,
+				test.most)
+		}
+	}
+}
