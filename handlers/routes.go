@@ -46,7 +46,7 @@ func (s *Server) table() []route {
 	}
 	if s.cfg.Repeats != nil {
 		table = append(table, route{"POST", "/repeats", s.userOrService, onGoroutine, s.countText})
-		if s.cfg.VK.Secret != "" { // the secret in the body tells who calls
+		if len(s.cfg.VK) > 0 { // the secret in the body tells who calls
 			table = append(table, route{"POST", "/vk/callback", s.anybody, onGoroutine, s.receiveVK})
 		}
 	}

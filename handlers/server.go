@@ -54,7 +54,7 @@ type Config struct {
 	ServiceToken string // of other programs that use the rooms; "" lets none in
 
 	Repeats        *repeats.Counter // counts texts; nil is off
-	VK             VKGroup          // of the bot that needs Repeats; without a Secret there is none
+	VK             []VKGroup        // of the bot, which needs Repeats; none for no bot
 	Limits         *limits.Limiter  // nil for none
 	CartAddsMinute int              // changes to carts of a user in a minute; 0 is no limit
 
@@ -104,6 +104,7 @@ type Server struct {
 
 	refusedLogins, refusedTokens, refusedServices, brokenLists logpace.Pace
 	refusedVK, unreadVK, fullQueue, limited                    logpace.Pace
+	droppedReplies, fullRepeats                                logpace.Pace
 }
 
 // New makes a Server. It is not ready until Publish is called.
@@ -129,8 +130,8 @@ func New(cfg Config) *Server {
 		Logger:                       quietLogger{},
 		ReadBufferSize:               headBytesMax,
 		MaxRequestBodySize:           bodyBytesMax,
-		ReduceMemoryUsage:            true, // an idle connection holds no buffers; see framedConn.Read
-		SecureErrorLogMessage:        true, // no text of a request, which may hold a token, in errors
+		ReduceMemoryUsage:            true,           // an idle connection holds no buffers; see framedConn.Read
+		SecureErrorLogMessage:        true,           // no text of a request, which may hold a token, in errors
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,

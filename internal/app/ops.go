@@ -6,20 +6,19 @@ import (
 	"flashsale/internal/blocklist"
 	"flashsale/internal/catalog"
 	"flashsale/internal/ops"
-	"flashsale/internal/repeats"
 	"flashsale/internal/version"
 	"flashsale/redisx"
 )
 
-// newOps makes the server of the metrics. keeper is nil where no text is counted.
-func (s *supervisor) newOps(keeper *repeats.Keeper) *ops.Server {
+// newOps makes the server of the metrics.
+func (s *supervisor) newOps() *ops.Server {
 	cfg := ops.Config{Figures: s.figures, Version: version.Module(), Started: s.started, Watch: s.watchSale(),
 		Pieces: piecesOf(s.sale.catalog)}
 	if s.ledger != nil {
 		cfg.Ledger = func() bool { return s.writer.Load().Up() }
 	}
-	if keeper != nil && s.cfg.VKConfirmation != "" {
-		cfg.Replies = keeper.Waiting
+	if s.cfg.HasBot() {
+		cfg.Replies, cfg.RefusedTokens = s.repeats.Waiting, s.repeats.Refused
 	}
 	if s.listed != nil {
 		cfg.Blocklist = func() (documents uint64, imported time.Time, ok bool) {

@@ -69,7 +69,9 @@ var (
 
 	limitsRefused = counter("limits_refused_total", "Calls over a rate limit, by its event.", "event")
 	repeats       = counter("repeats_counted_total", "Texts that were counted.")
+	notRecorded   = counter("repeats_not_recorded_total", "Texts that were answered and not recorded.")
 	vkWaiting     = gauge("vk_replies_waiting", "Replies of the VK bot that wait to be sent, of all servers.")
+	vkRefused     = gauge("vk_token_refused", "1 while VK refuses the token of the group, else 0.", "group")
 	documents     = gauge("blocklist_documents", "Documents on the blocklist.")
 	blocklistAge  = gauge("blocklist_age_seconds", "Time since the blocklist was imported.")
 	droppedHits   = counter("traffic_dropped_hits_total", "Hits that were dropped from the traffic statistics.")

@@ -43,10 +43,12 @@ type Config struct {
 	Watch   *redisx.Sale // from redisx.Watch, with RedisTimeout; Server.Run runs it
 	Pieces  int64        // of all foods at the beginning of the sale
 
-	Ledger      func() (up bool)
-	Replies     func() (waiting int64, err error) // of the VK bot
-	Blocklist   func() (documents uint64, imported time.Time, ok bool)
-	Certificate func() (end time.Time)
+	Ledger  func() (up bool)
+	Replies func() (waiting int64, err error) // of the VK bot
+	// RefusedTokens has each group of the bot, and whether VK refuses its token.
+	RefusedTokens func() map[int64]bool
+	Blocklist     func() (documents uint64, imported time.Time, ok bool)
+	Certificate   func() (end time.Time)
 }
 
 // Server serves the metrics of one server.

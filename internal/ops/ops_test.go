@@ -62,7 +62,8 @@ func TestMetrics(t *testing.T) {
 		"redis_overload_refusals_total": "2", `redis_queue_calls{worker="1"}`: "2",
 		`redis_queue_calls_max{worker="0"}`: "8192", "ledger_lag_orders": "1", "ledger_up": "1",
 		`worker_starts_total{worker="0"}`: "1", "workers": "2", `limits_refused_total{event="order"}`: "2",
-		"repeats_counted_total": "2", "vk_replies_waiting": "4", "blocklist_documents": "130",
+		"repeats_counted_total": "2", "vk_replies_waiting": "4", `vk_token_refused{group="7"}`: "1",
+		`vk_token_refused{group="8"}`: "0", "repeats_not_recorded_total": "2", "blocklist_documents": "130",
 		"traffic_dropped_hits_total": "2", "log_lines_dropped_total": "2",
 		"certificate_expiry_timestamp_seconds": "1.9e+09",
 	} {
@@ -120,10 +121,10 @@ func lint(t *testing.T, cfg Config, text string) {
 // A server without rooms shows none of theirs.
 func TestRoomsThatAreOff(t *testing.T) {
 	cfg, _ := newConfig(t, redistest.Start(t))
-	cfg.Ledger, cfg.Replies, cfg.Blocklist, cfg.Certificate = nil, nil, nil, nil
+	cfg.Ledger, cfg.Replies, cfg.RefusedTokens, cfg.Blocklist, cfg.Certificate = nil, nil, nil, nil, nil
 	text := awaitRedis(t, serve(t, cfg), "1")
-	for _, f := range []*Family{ledgerLag, ledgerUp, vkWaiting, documents, blocklistAge, certificateEnd,
-		snapshotAge} {
+	for _, f := range []*Family{ledgerLag, ledgerUp, vkWaiting, vkRefused, documents, blocklistAge,
+		certificateEnd, snapshotAge} {
 		if strings.Contains(text, f.Name) {
 			t.Errorf("%s is there", f.Name)
 		}

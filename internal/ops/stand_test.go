@@ -40,11 +40,12 @@ func newConfig(tb testing.TB, server *redistest.Server) (cfg Config, workers []*
 	stand.Must(tb, err)
 	redis.Timeout = RedisTimeout
 	return Config{Figures: memory, Version: "v1.2.3", Started: started, Pieces: 20,
-		Watch:       redisx.Watch(redis, opened.Sale, 3),
-		Ledger:      func() bool { return true },
-		Replies:     func() (int64, error) { return 4, nil },
-		Blocklist:   func() (uint64, time.Time, bool) { return 130, time.Now().Add(-time.Hour), true },
-		Certificate: func() time.Time { return time.Unix(1_900_000_000, 0) }}, workers
+		Watch:         redisx.Watch(redis, opened.Sale, 3),
+		Ledger:        func() bool { return true },
+		Replies:       func() (int64, error) { return 4, nil },
+		RefusedTokens: func() map[int64]bool { return map[int64]bool{7: true, 8: false} },
+		Blocklist:     func() (uint64, time.Time, bool) { return 130, time.Now().Add(-time.Hour), true },
+		Certificate:   func() time.Time { return time.Unix(1_900_000_000, 0) }}, workers
 }
 
 // count counts something of everything, in both workers.
@@ -56,7 +57,8 @@ func count(workers []*figures.Worker) {
 		w.Refusals.Inc(w.Refusals.Index([]byte("FOOD_OUT_OF_STOCK")))
 		w.LimitsRefused.Inc(w.LimitsRefused.Index([]byte("order")))
 		for _, c := range []*figures.Counter{&w.ConnectionsRefused, &w.OrdersPlaced, &w.RepeatsCounted,
-			&w.TrafficDroppedHits, &w.LogLinesDropped, &w.ViewersDropped, &w.Redis.Reconnects, &w.Redis.Overloads} {
+			&w.RepeatsNotRecorded, &w.TrafficDroppedHits, &w.LogLinesDropped, &w.ViewersDropped,
+			&w.Redis.Reconnects, &w.Redis.Overloads} {
 			c.Inc()
 		}
 		w.Redis.BatchCalls.Observe(3)

@@ -5,6 +5,7 @@ import (
 	_ "embed" // the script
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"flashsale/redisx/pipeline"
@@ -26,21 +27,35 @@ const (
 
 // Keeper does the work behind the Counters. One in each server is enough; several of one Redis share it.
 type Keeper struct {
-	cfg    Config
-	redis  *pipeline.Conn
-	sender *sender // nil without a bot
+	cfg      Config
+	redis    *pipeline.Conn
+	vk       *vkClient
+	senders  atomic.Pointer[[]*sender] // one for each group
+	regroups chan struct{}             // there are other senders to run
 }
 
-// NewKeeper makes a Keeper. Without a token of VK it sends no replies.
+// NewKeeper makes a Keeper. Without a group of VK it sends no replies.
 func NewKeeper(cfg Config, vk VK) *Keeper {
-	k := &Keeper{cfg: cfg, redis: pipeline.New(cfg.Redis, pipeline.Options{
+	redis := pipeline.New(cfg.Redis, pipeline.Options{
 		Scripts: []*pipeline.Script{sweepScript, takeScript, settleScript},
 		Outage:  &pipeline.Outage{Effect: "repeated messages are not swept, and replies wait"},
-	})}
-	if vk.Token != "" {
-		k.sender = newSender(cfg, k.redis, vk)
-	}
+	})
+	k := &Keeper{cfg: cfg, redis: redis, vk: newVKClient(vk), regroups: make(chan struct{}, 1)}
+	k.Regroup(vk.Groups)
 	return k
+}
+
+// Regroup takes the groups of the bot and their tokens anew. It is safe for concurrent use.
+func (k *Keeper) Regroup(groups []Group) {
+	var senders []*sender
+	for _, group := range groups {
+		senders = append(senders, newSender(k.cfg, k.redis, k.vk, group))
+	}
+	k.senders.Store(&senders)
+	select {
+	case k.regroups <- struct{}{}:
+	default: // they are to be run anew already
+	}
 }
 
 // Run works until ctx ends, and returns nil then. Replies that are being sent go back into the queue.
@@ -49,19 +64,53 @@ func (k *Keeper) Run(ctx context.Context) error {
 	var redis, work sync.WaitGroup
 	redis.Go(func() { _ = k.redis.Run(connected) }) // it returns nil
 	work.Go(func() { k.sweepAll(ctx) })
-	if k.sender != nil {
-		work.Go(func() { k.sender.run(ctx) })
-	}
+	work.Go(func() { k.sendAll(ctx) })
 	work.Wait()
 	disconnect()
 	redis.Wait()
 	return nil
 }
 
+// sendAll runs the senders until ctx ends, each until the group has another one.
+func (k *Keeper) sendAll(ctx context.Context) {
+	for ctx.Err() == nil {
+		select {
+		case <-k.regroups:
+		default:
+		}
+		these, end := context.WithCancel(ctx)
+		var sending sync.WaitGroup
+		for _, s := range *k.senders.Load() {
+			sending.Go(func() { s.run(these) })
+		}
+		select {
+		case <-k.regroups:
+		case <-ctx.Done():
+		}
+		end()
+		sending.Wait()
+	}
+}
+
 // Waiting returns the number of replies that wait to be sent, on all servers.
-func (k *Keeper) Waiting() (n int64, err error) {
-	err = k.redis.Do(pipeline.Command(&n, "ZCARD", dueKey))
-	return n, err
+func (k *Keeper) Waiting() (sum int64, err error) {
+	for _, s := range *k.senders.Load() {
+		var n int64
+		if err := k.redis.Do(pipeline.Command(&n, "ZCARD", s.queue.due)); err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// Refused reports for each group whether VK refuses its token.
+func (k *Keeper) Refused() map[int64]bool {
+	refused := map[int64]bool{}
+	for _, s := range *k.senders.Load() {
+		refused[s.group.ID] = s.refused.Load()
+	}
+	return refused
 }
 
 // sweepAll sweeps until ctx ends.

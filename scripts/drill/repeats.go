@@ -18,7 +18,7 @@ const (
 	botSecret    = "key"
 	repeatsFlags = "-limits off -repeats -vk-confirmation c -vk-secret " + botSecret + " -vk-token t " +
 		"-vk-api http://127.0.0.1:1 -vk-queue 1000000"
-	repliesKey = "repeats:{r}:replies"
+	repliesKey = "repeats:{r}:replies:0"
 	writers    = 4 // of texts, and as many of messages to the bot
 	writerPace = 2 * time.Millisecond
 )
