@@ -18,6 +18,11 @@ var requestLimits = framing.Limits{
 	Head: headBytesMax, URL: urlBytesMax, Headers: headersMax, Body: bodyBytesMax,
 }
 
+// vkLimits are those of an event of VK.
+var vkLimits = framing.Limits{
+	Head: headBytesMax, URL: urlBytesMax, Headers: headersMax, Body: vkBodyBytesMax,
+}
+
 // requests are buffers for one request and for the bytes behind it.
 var requests = rawio.NewBuffers(headBytesMax+usualBodyBytes, headBytesMax+bodyBytesMax)
 
@@ -47,6 +52,7 @@ type framedConn struct {
 	filled   int     // end of the bytes in received
 	request  framing.Request
 	handed   bool // fasthttp reads a request that is not served yet
+	large    bool // it has one of Server.large
 
 	home *eventloop.Server // that has lent it for one request, or nil
 	over bool              // a request has been answered
@@ -58,6 +64,7 @@ func trackState(c net.Conn, state fasthttp.ConnState) {
 	if c, ok := c.(*framedConn); ok && state == fasthttp.StateIdle {
 		c.EnterIdle()
 		c.over = true
+		c.leaveLarge()
 	}
 }
 
@@ -91,6 +98,7 @@ func (c *framedConn) Read(b []byte) (int, error) {
 
 // Close closes the connection, unless it has gone home.
 func (c *framedConn) Close() error {
+	c.leaveLarge()
 	if c.gone {
 		return nil
 	}
@@ -112,8 +120,9 @@ func (c *framedConn) receive() (err error) {
 		return err
 	}
 	c.request = framing.Request{}
+	limits := &requestLimits
 	for {
-		switch v := c.request.Scan((*c.received)[c.end:c.filled], &requestLimits); v {
+		switch v := c.request.Scan((*c.received)[c.end:c.filled], limits); v {
 		case framing.Whole:
 			c.hand()
 			return nil
@@ -126,7 +135,12 @@ func (c *framedConn) receive() (err error) {
 				return err
 			}
 		default:
-			c.refuse(v)
+			so := (*c.received)[c.end:c.filled]
+			if v == framing.BodyTooLarge && limits != &vkLimits && c.server.takesLarge(so) {
+				c.request, limits = framing.Request{}, &vkLimits
+				continue
+			}
+			c.refuse(refusals[v])
 			return io.EOF
 		}
 	}
@@ -139,8 +153,9 @@ func (c *framedConn) fill() error {
 	if c.end > 0 { // requests that came before it make room
 		c.filled = copy(*c.received, (*c.received)[c.end:c.filled])
 		c.read, c.end = 0, 0
-	} else if c.filled == len(*c.received) {
-		c.received = requests.Grow(c.received)
+	} else if c.filled == len(*c.received) && !c.grow() {
+		c.refuse(errUnavailable)
+		return io.EOF
 	}
 	buffer := *c.received
 	n, err := c.Conn.Read(buffer[c.filled:])
@@ -149,7 +164,7 @@ func (c *framedConn) fill() error {
 		return nil
 	}
 	if errors.Is(err, io.EOF) && len(bytes.Trim(buffer[:c.filled], "\r\n")) > 0 {
-		c.refuse(framing.BadRequest) // it is cut, and the client may still read
+		c.refuse(errBadRequest) // it is cut, and the client may still read
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 func (s *Server) newLoopServer(loop *eventloop.Loop) *eventloop.Server {
 	return eventloop.NewServer(loop, eventloop.Config{
 		Limits: requestLimits, Limiter: s.limiter, Buffers: requests, Handler: s.serveOnLoop, Refuse: s.refuse,
-		Malformed: s.malformed, Away: s.lend,
+		Malformed: s.malformed, Away: s.lend, TooLarge: s.takesLarge,
 	})
 }
 
@@ -25,9 +25,10 @@ func (s *Server) lend(socket net.Conn, place listener.Place, unread []byte) {
 }
 
 // goHome gives a lent connection back to the event loop, with what it has received of further requests. It
-// reports false where the connection is not lent, or is not open any more.
+// reports false where the connection is not lent, or is not open any more, or has received more than the
+// loop has room for: behind a large request.
 func (c *framedConn) goHome() bool {
-	if c.home == nil {
+	if c.home == nil || c.filled-c.end > headBytesMax+bodyBytesMax {
 		return false
 	}
 	socket, place, open := c.Conn.LetGo()

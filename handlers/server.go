@@ -36,7 +36,7 @@ const (
 	headBytesMax = 8 << 10  // request line and headers
 	urlBytesMax  = 1 << 10  // no call needs more than some hundred
 	headersMax   = 100      // browsers send about twenty
-	bodyBytesMax = 32 << 10 // a message of VK with 4096 letters, most of them as six bytes
+	bodyBytesMax = 32 << 10 // of all but events of VK, see vkBodyBytesMax
 
 	usualBodyBytes = 8 << 10 // all calls of the sale, and 500 documents; longer bodies take a larger buffer
 )
@@ -100,6 +100,7 @@ type Server struct {
 
 	looks looks
 	lists atomic.Int64 // lists of all orders that are being sent
+	large atomic.Int64 // requests that have more room than others
 	names func() *catalog.Names
 
 	refusedLogins, refusedTokens, refusedServices, brokenLists logpace.Pace
@@ -129,7 +130,7 @@ func New(cfg Config) *Server {
 		ConnState:                    trackState,
 		Logger:                       quietLogger{},
 		ReadBufferSize:               headBytesMax,
-		MaxRequestBodySize:           bodyBytesMax,
+		MaxRequestBodySize:           vkBodyBytesMax, // framing has the limit of each call
 		ReduceMemoryUsage:            true,           // an idle connection holds no buffers; see framedConn.Read
 		SecureErrorLogMessage:        true,           // no text of a request, which may hold a token, in errors
 		NoDefaultServerHeader:        true,
