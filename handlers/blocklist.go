@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -29,114 +30,138 @@ func (s *Server) isListed(document catalog.Document) bool {
 }
 
 // checkDocuments answers which of some documents are listed, in the form in which they came: lines of CSV,
-// or a JSON array of strings.
+// or a JSON array of strings. With skip_malformed=1 the answer is an object that has the malformed ones too.
 func (s *Server) checkDocuments(ctx *fasthttp.RequestCtx, _ call) {
 	list := s.cfg.Blocklist.List()
 	body := ctx.PostBody()
 	switch {
 	case len(body) == 0:
 		reply(ctx, errEmptyRequest)
+		return
 	case list == nil:
 		reply(ctx, errUnavailable)
-	case isCSV(ctx):
-		checkLines(ctx, list, body)
+		return
+	}
+	q := inquiry{skip: string(ctx.QueryArgs().Peek("skip_malformed")) == "1"}
+	csv := isCSV(ctx.Request.Header.ContentType(), body)
+	if f := q.read(body, csv); f != nil {
+		reply(ctx, f)
+		return
+	}
+	listed := q.mark(list)
+	switch {
+	case q.skip:
+		answer, _ := json.Marshal(struct { // strings and numbers can always be written
+			Listed    []string `json:"listed"`
+			Malformed []int    `json:"malformed"` // lines or elements, from 1
+		}{append([]string{}, listed...), append([]int{}, q.malformed...)})
+		replyRaw(ctx, answer)
+	case len(listed) == 0:
+		ctx.SetStatusCode(fasthttp.StatusNoContent)
+	case csv:
+		ctx.Response.Header.SetContentTypeBytes(contentTypeCSV)
+		ctx.Response.SetBodyString(strings.Join(listed, "\n") + "\n")
 	default:
-		checkArray(ctx, list, body)
+		answer, _ := json.Marshal(listed)
+		replyRaw(ctx, answer)
 	}
 }
 
-// isCSV reports whether the body is CSV. Parameters of the type, such as the charset, do not matter.
-func isCSV(ctx *fasthttp.RequestCtx) bool {
-	kind, _, _ := bytes.Cut(ctx.Request.Header.ContentType(), []byte{';'})
-	return bytes.EqualFold(bytes.TrimSpace(kind), contentTypeCSV)
+// isCSV reports whether the body is CSV: by its type, whatever its parameters, such as the charset. Where
+// the type is neither CSV nor JSON, it is CSV if it begins as the list or a document does, which no array
+// can.
+func isCSV(contentType, body []byte) bool {
+	kind, _, _ := bytes.Cut(contentType, []byte{';'})
+	switch kind = bytes.TrimSpace(kind); {
+	case bytes.EqualFold(kind, contentTypeCSV):
+		return true
+	case bytes.EqualFold(kind, contentTypeJSON):
+		return false
+	}
+	body = bytes.TrimLeft(bytes.TrimPrefix(body, byteOrderMark), "\r\n")
+	return bytes.HasPrefix(body, documentHeader) || len(body) > 0 && body[0] >= '0' && body[0] <= '9'
 }
 
 // inquiry is the documents of one request. They are looked up together, which is faster than one by one.
 type inquiry struct {
+	skip      bool // malformed documents are noted; otherwise the first one is a failure
 	documents [documentsMax]blocklist.Document
 	listed    [documentsMax]bool
 	count     int
+	malformed []int // lines of CSV, or elements of an array, from 1
 }
 
-// mark looks the documents up and reports whether any of them is listed.
-func (q *inquiry) mark(list *blocklist.List) bool {
-	listed := q.listed[:q.count]
-	list.Mark(q.documents[:q.count], listed)
-	return slices.Contains(listed, true)
+func (q *inquiry) read(body []byte, csv bool) *failure {
+	if csv {
+		return q.readLines(body)
+	}
+	return q.readArray(body)
 }
 
-// checkLines answers with the lines that are listed.
-func checkLines(ctx *fasthttp.RequestCtx, list *blocklist.List, body []byte) {
-	var q inquiry
-	line := 0
+// add takes a document, which stands in this line or element.
+func (q *inquiry) add(text []byte, line int) *failure {
+	if q.count+len(q.malformed) == documentsMax {
+		return errTooManyDocuments
+	}
+	d, ok := blocklist.ParseDocument(text)
+	switch {
+	case ok:
+		q.documents[q.count] = d
+		q.count++
+	case !q.skip:
+		return malformedDocument(line)
+	default:
+		q.malformed = append(q.malformed, line)
+	}
+	return nil
+}
+
+// readLines reads CSV. Blank lines are no documents, but count as lines.
+func (q *inquiry) readLines(body []byte) *failure {
+	line, first := 0, true
 	for text := range bytes.Lines(bytes.TrimPrefix(body, byteOrderMark)) {
 		line++
 		text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte{'\n'}), []byte{'\r'})
-		if line == 1 && bytes.Equal(text, documentHeader) {
+		if len(text) == 0 {
 			continue
 		}
-		if q.count == documentsMax {
-			reply(ctx, errTooManyDocuments)
-			return
+		header := first && bytes.Equal(text, documentHeader)
+		first = false
+		if header {
+			continue
 		}
-		d, ok := blocklist.ParseDocument(text)
-		if !ok {
-			reply(ctx, malformedDocument(line))
-			return
-		}
-		q.documents[q.count] = d
-		q.count++
-	}
-	if !q.mark(list) {
-		ctx.SetStatusCode(fasthttp.StatusNoContent)
-		return
-	}
-	var listed []byte
-	for i, d := range q.documents[:q.count] {
-		if q.listed[i] {
-			listed = append(d.Append(listed), '\n')
+		if f := q.add(text, line); f != nil {
+			return f
 		}
 	}
-	ctx.Response.Header.SetContentTypeBytes(contentTypeCSV)
-	ctx.Response.SetBodyRaw(listed)
+	return nil
 }
 
-// checkArray answers with the strings that are listed.
-func checkArray(ctx *fasthttp.RequestCtx, list *blocklist.List, body []byte) {
+// readArray reads a JSON array of strings.
+func (q *inquiry) readArray(body []byte) *failure {
 	var texts []*string // nil is null, which is no string
-	if json.Unmarshal(body, &texts) != nil || texts == nil {
-		reply(ctx, errMalformedJSON)
-		return
+	if json.Unmarshal(body, &texts) != nil || texts == nil || slices.Contains(texts, nil) {
+		return errMalformedJSON
 	}
-	if len(texts) > documentsMax {
-		reply(ctx, errTooManyDocuments)
-		return
-	}
-	q := inquiry{count: len(texts)}
 	for i, text := range texts {
-		if text == nil {
-			reply(ctx, errMalformedJSON)
-			return
+		if f := q.add([]byte(*text), i+1); f != nil {
+			return f
 		}
-		d, ok := blocklist.ParseDocument([]byte(*text))
-		if !ok {
-			reply(ctx, malformedDocument(i+1))
-			return
-		}
-		q.documents[i] = d
 	}
-	if !q.mark(list) {
-		ctx.SetStatusCode(fasthttp.StatusNoContent)
-		return
-	}
-	var listed []string
-	for i, text := range texts {
+	return nil
+}
+
+// mark looks the documents up and returns those that are listed.
+func (q *inquiry) mark(list *blocklist.List) (listed []string) {
+	list.Mark(q.documents[:q.count], q.listed[:q.count])
+	var text []byte
+	for i, d := range q.documents[:q.count] {
 		if q.listed[i] {
-			listed = append(listed, *text)
+			text = d.Append(text[:0])
+			listed = append(listed, string(text))
 		}
 	}
-	answer, _ := json.Marshal(listed) // strings can always be written
-	replyRaw(ctx, answer)
+	return listed
 }
 
 // malformedDocument names the line of CSV, or the element of an array, that is no document. Both count

@@ -96,6 +96,8 @@ func TestBlocklistCalls(t *testing.T) {
 		s.withBlocklist(b)
 		s.checkArrays(t)
 		s.checkCSV(t)
+		s.checkSkipping(t)
+		s.checkBare(t)
 		s.expect(t, 0, "POST", "/blocklist/check", `["4509,000001"]`, 401, invalidToken)
 		s.expect(t, 0, "GET", "/blocklist", "", 401, invalidToken)
 		status, body, _ := s.call(t, 0, "GET", "/blocklist", "", "Authorization", "Bearer "+serviceToken)
@@ -149,10 +151,15 @@ func (s *shop) checkCSV(t *testing.T) {
 	csv("", 400, empty, json)
 	csv("4509,000001\n1234,1234567\n", 400, malformedLine(2), json)
 	csv("PASSP_SERIES,PASSP_NUMBER\nx\n", 400, malformedLine(2), json)
-	csv("4509,000001\n\n", 400, malformedLine(2), json)
+	csv("\n4509,000001\n\r\n\n4509,000600\n\n", 200, "4509,000001\n", "text/csv")
+	csv("\r\nPASSP_SERIES,PASSP_NUMBER\r\n\r\n4509,000001", 200, "4509,000001\n", "text/csv")
+	csv("\n\n", 204, "", "")
+	csv("4509,000001\n\n \n", 400, malformedLine(3), json)
+	csv("4509,000001\nPASSP_SERIES,PASSP_NUMBER\n", 400, malformedLine(2), json)
 	most := strings.Repeat("4509,000599\n", documentsMax)
 	csv(most, 200, most, "text/csv")
 	csv(most+"4509,000001\n", 413, tooManyDocuments, json)
+	csv(most+"\n\n", 200, most, "text/csv")
 }
 
 // A user with a listed document cannot log in; one without, or with another one, can. Neither allocates.

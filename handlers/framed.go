@@ -44,6 +44,7 @@ type framedConn struct {
 	request  framing.Request
 	handed   bool // fasthttp reads a request that is not served yet
 	straight int  // requests up to this one that had come before the client could have a reply
+	large    bool // it has one of Server.large
 
 	home *eventloop.Server // that has lent it for one request, or nil
 	over bool              // a request has been answered
@@ -55,6 +56,7 @@ func trackState(c net.Conn, state fasthttp.ConnState) {
 	if c, ok := c.(*framedConn); ok && state == fasthttp.StateIdle {
 		c.EnterIdle()
 		c.over = true
+		c.leaveLarge()
 	}
 }
 
@@ -88,6 +90,7 @@ func (c *framedConn) Read(b []byte) (int, error) {
 
 // Close closes the connection, unless it has gone home.
 func (c *framedConn) Close() error {
+	c.leaveLarge()
 	if c.gone {
 		return nil
 	}
@@ -123,7 +126,7 @@ func (c *framedConn) receive() (err error) {
 				return err
 			}
 		default:
-			c.refuse(v)
+			c.refuse(refusals[v])
 			return io.EOF
 		}
 	}
@@ -136,8 +139,9 @@ func (c *framedConn) fill() error {
 	if c.end > 0 { // requests that came before it make room
 		c.filled = copy(*c.received, (*c.received)[c.end:c.filled])
 		c.read, c.end = 0, 0
-	} else if c.filled == len(*c.received) {
-		c.received = requests.Grow(c.received)
+	} else if c.filled == len(*c.received) && !c.grow() {
+		c.refuse(errUnavailable)
+		return io.EOF
 	}
 	buffer := *c.received
 	n, err := c.Conn.Read(buffer[c.filled:])
@@ -146,7 +150,7 @@ func (c *framedConn) fill() error {
 		return nil
 	}
 	if errors.Is(err, io.EOF) && len(bytes.Trim(buffer[:c.filled], "\r\n")) > 0 {
-		c.refuse(framing.BadRequest) // it is cut, and the client may still read
+		c.refuse(errBadRequest) // it is cut, and the client may still read
 	}
 	return err
 }

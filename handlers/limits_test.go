@@ -133,20 +133,22 @@ func testOrdersAndCartsAreLimited(t *testing.T, s *shop) {
 	s.expect(t, 3, "POST", "/orders", `{"cart_id":"`+s.cartOf(3)+`"}`, 403, cartEmpty)
 }
 
-// Texts of a user have a limit where there is a rule; those of a program, which sends for many, have none.
+// Texts of a user have a limit by default; those of a program, which sends for many, have none.
 func TestMessagesAreLimited(t *testing.T) { onBoth(t, testMessagesAreLimited) }
 
 func testMessagesAreLimited(t *testing.T, s *shop) {
 	counter := s.withRepeats(t)
-	s = limited(t, s, "message by user 1/h", func(cfg *Config) { cfg.Repeats = counter })
+	s = limited(t, s, limits.DefaultRules, func(cfg *Config) { cfg.Repeats = counter })
 	s.expect(t, 2, "POST", "/repeats", `{"text":7}`, 400, malformed)
-	s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 200, `{"count":0}`)
+	for i := range 60 {
+		s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 200, fmt.Sprintf(`{"count":%d}`, i))
+	}
 	s.awaitCounted(t, "/limits/message?user=2", `"remaining":0,`)
 	s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 429, tooMany)
 	s.expect(t, 2, "POST", "/repeats", `{"text":7}`, 429, tooMany)
-	s.expect(t, 3, "POST", "/repeats", `{"text":"x"}`, 200, `{"count":1}`)
-	for i := range 2 {
-		s.expect(t, 0, "POST", "/repeats", `{"text":"x"}`, 200, fmt.Sprintf(`{"count":%d}`, 2+i),
+	s.expect(t, 3, "POST", "/repeats", `{"text":"x"}`, 200, `{"count":60}`)
+	for i := range 70 {
+		s.expect(t, 0, "POST", "/repeats", `{"text":"x"}`, 200, fmt.Sprintf(`{"count":%d}`, 61+i),
 			"Authorization", "Bearer "+serviceToken)
 	}
 }

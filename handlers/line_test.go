@@ -64,14 +64,18 @@ func TestPipelinedRequestsQueueUp(t *testing.T) {
 			other, nextOfOther := dial()
 			test.server.line.turn <- struct{}{} // another one has the turn
 			io.WriteString(many, strings.Repeat(getHead+"\r\n", requests))
-			want(straightMax+1, nextOfMany)
+			want(straightMax, nextOfMany)
 			for range requests {
 				io.WriteString(other, getHead+"\r\n")
 				want(1, nextOfOther)
 			}
 			many.SetReadDeadline(time.Now().Add(time.Millisecond)) // what came is there already
-			if err := nextOfMany(); err == nil {
-				t.Error("a pipelined request is served before its turn")
+			served := straightMax
+			for nextOfMany() == nil {
+				served++
+			}
+			if served > straightMax+1 { // the first one does not count where the server awaited it
+				t.Errorf("%d pipelined requests are served before their turn", served)
 			}
 			if test.trust != nil { // a connection with TLS is over after a deadline
 				<-test.server.line.turn
@@ -79,7 +83,7 @@ func TestPipelinedRequestsQueueUp(t *testing.T) {
 			}
 			many.SetReadDeadline(time.Now().Add(polltest.Patience))
 			<-test.server.line.turn
-			want(requests-straightMax-1, nextOfMany)
+			want(requests-served, nextOfMany)
 		})
 	}
 }

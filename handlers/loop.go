@@ -10,9 +10,11 @@ import (
 
 // newLoopServer makes the server of the hot calls. What they do not answer goes to fasthttp's server.
 func (s *Server) newLoopServer(loop *eventloop.Loop) *eventloop.Server {
+	sizes := s.sizes
+	sizes.LongestBody = longestBodyMax
 	return eventloop.NewServer(loop, eventloop.Config{
-		Limits: s.sizes, Limiter: s.limiter, Buffers: requests, Handler: s.serveOnLoop, Refuse: s.refuse,
-		Malformed: s.malformed, Away: s.lend,
+		Limits: sizes, Limiter: s.limiter, Buffers: requests, Handler: s.serveOnLoop, Refuse: s.refuse,
+		Malformed: s.malformed, Away: s.lend, TooLarge: s.takesLarge,
 	})
 }
 
@@ -25,9 +27,10 @@ func (s *Server) lend(socket net.Conn, place listener.Place, unread []byte) {
 }
 
 // goHome gives a lent connection back to the event loop, with what it has received of further requests. It
-// reports false where the connection is not lent, or is not open any more.
+// reports false where the connection is not lent, or is not open any more, or has received more than the
+// loop has room for: behind a large request.
 func (c *framedConn) goHome() bool {
-	if c.home == nil {
+	if c.home == nil || c.filled-c.end > headBytesMax+longestBodyMax {
 		return false
 	}
 	socket, place, open := c.Conn.LetGo()

@@ -19,19 +19,25 @@ var refusals = map[framing.Verdict]*failure{
 
 // refuse makes the reply to a request that framing does not accept, and counts it.
 func (s *Server) refuse(r *fasthttp.Response, peer netip.Addr, v framing.Verdict) {
-	f := refusals[v]
+	s.refuseUnread(r, peer, refusals[v])
+}
+
+func (s *Server) refuseUnread(r *fasthttp.Response, peer netip.Addr, f *failure) {
 	r.SetStatusCode(f.status)
 	r.Header.SetContentTypeBytes(contentTypeJSON)
+	if f.status == fasthttp.StatusServiceUnavailable {
+		r.Header.Set("Retry-After", "1")
+	}
 	r.SetBodyRaw(f.body)
 	s.countUnread(r, peer)
 }
 
 // refuse answers a request that is not served. The caller closes the connection after it.
-func (c *framedConn) refuse(v framing.Verdict) {
+func (c *framedConn) refuse(f *failure) {
 	r := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(r)
 	r.SkipBody = c.request.IsHead
-	c.server.refuse(r, listener.AddressOf(c.RemoteAddr()), v)
+	c.server.refuseUnread(r, listener.AddressOf(c.RemoteAddr()), f)
 	r.SetConnectionClose()
 	if _, err := r.WriteTo(c); err == nil {
 		c.Linger(*c.received)

@@ -1,11 +1,14 @@
 package handlers
 
 import (
+	"errors"
+	"log/slog"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/limits"
+	"flashsale/internal/repeats"
 )
 
 // countText answers how often a text was received in the window before, and records it once more.
@@ -28,13 +31,26 @@ func (s *Server) countText(ctx *fasthttp.RequestCtx, c call) {
 		s.record(ctx, limits.Message, who)
 	}
 	count, err := s.cfg.Repeats.Count(string(text))
-	if err != nil {
+	switch {
+	case errors.Is(err, repeats.ErrNotRecorded):
+		s.logNotRecorded(ctx)
+	case err != nil:
 		s.replyOutcome(ctx, err)
 		return
+	default:
+		s.figures.RepeatsCounted.Inc()
 	}
-	s.figures.RepeatsCounted.Inc()
 	var scratch [scratchBytes]byte
 	b := append(scratch[:0], `{"count":`...)
 	b = strconv.AppendInt(b, count, 10)
 	replyBody(ctx, append(b, '}'))
+}
+
+// logNotRecorded notes a text that was answered and not recorded.
+func (s *Server) logNotRecorded(ctx *fasthttp.RequestCtx) {
+	s.figures.RepeatsNotRecorded.Inc()
+	if n := s.fullRepeats.Due(timeOf(ctx)); n > 0 {
+		slog.Warn("texts are answered and not recorded: the counts fill -repeats-memory; raise it, or lower the "+
+			"rates of message (-limits)", "texts", n)
+	}
 }

@@ -2,8 +2,10 @@ package handlers
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,10 +23,13 @@ const (
 )
 
 // withRepeats switches the room on, with a bot.
-func (s *shop) withRepeats(t *testing.T) *repeats.Counter {
+func (s *shop) withRepeats(t *testing.T) *repeats.Counter { return s.withRepeatsOf(t, 1<<20) }
+
+// withRepeatsOf is withRepeats with counts that may take so many bytes.
+func (s *shop) withRepeatsOf(t *testing.T, bytes int64) *repeats.Counter {
 	t.Helper()
 	counter, err := repeats.New(repeats.Config{Redis: s.redis.Config, Secret: secret, Window: time.Hour,
-		RepliesMax: 3})
+		BytesMax: bytes, RepliesMax: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +37,8 @@ func (s *shop) withRepeats(t *testing.T) *repeats.Counter {
 	polltest.Until(t, "connection of the room", counter.Conn().Up)
 	s.do(func() {
 		s.cfg.Repeats, s.cfg.ServiceToken = counter, serviceToken
-		s.cfg.VK = VKGroup{Confirmation: vkConfirmation, Secret: vkSecret}
+		s.cfg.VK = []VKGroup{{ID: 8, Confirmation: "eight", Secret: "secret of group 8"},
+			{Confirmation: vkConfirmation, Secret: vkSecret}}
 		s.router = newRouter(s.table())
 	})
 	return counter
@@ -114,7 +120,7 @@ func (s *shop) vk(t *testing.T, body string, status int, want string) http.Heade
 
 func TestVKCallback(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
-		s.withRepeats(t)
+		counter := s.withRepeats(t)
 		s.vk(t, `{"type":"confirmation","group_id":7,"secret":"`+vkSecret+`"}`, 200, vkConfirmation)
 		s.vk(t, `{"type":"group_join","group_id":7,"secret":"`+vkSecret+`","object":{"user_id":1}}`, 200, "ok")
 		for _, secret := range []string{`"x"`, `""`, `null`, `"` + strings.ToUpper(vkSecret) + `"`} {
@@ -133,9 +139,16 @@ func TestVKCallback(t *testing.T) {
 			s.vk(t, vkMessageNew("bad", object), 200, "ok") // to send it again would not help
 		}
 		s.vk(t, `{"secret":"`+vkSecret+`"}`, 200, "ok")
-		s.vk(t, vkMessageNew("sticker", `{"peer_id":1,"text":""}`), 200, "ok")
+		s.vk(t, vkMessageNew("invited", `{"peer_id":1,"action":{"type":"chat_invite_user"}}`), 200, "ok")
 		s.vk(t, vkMessageNew("own", `{"message":{"peer_id":1,"text":"x","out":1}}`), 200, "ok")
-		s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 200, `{"count":0}`) // none of them counted
+		s.vk(t, vkMessageNew("sticker", `{"peer_id":1,"text":""}`), 200, "ok")
+		s.vk(t, vkMessageNew("picture", `{"message":{"peer_id":1,"attachments":[{"type":"photo"}]}}`), 200, "ok")
+		queued := make(map[string]string) // only they have a reply, though none is counted
+		if err := counter.Conn().Do(pipeline.Command(&queued, "HGETALL", "repeats:{r}:replies:0")); err != nil ||
+			len(queued) != 2 {
+			t.Errorf("replies %v, %v", queued, err)
+		}
+		s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 200, `{"count":0}`)
 	})
 }
 
@@ -157,17 +170,6 @@ func TestVKMessages(t *testing.T) {
 	})
 }
 
-// The longest message of a user, in the form in which VK writes Cyrillic letters, is taken.
-func TestLongestVKMessage(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		s.withRepeats(t)
-		long := strings.Repeat(`\u0416`, 4096)
-		s.vk(t, vkMessageNew("a", `{"message":{"peer_id":1,"text":"`+long+`"}}`), 200, "ok")
-		s.expect(t, 2, "POST", "/repeats", `{"text":"`+long+`"}`, 200, `{"count":1}`)
-		s.expect(t, 2, "POST", "/repeats", `{"text":"`+strings.Repeat("Ж", 4096)+`"}`, 200, `{"count":2}`)
-	})
-}
-
 // Without event_id, messages that differ in anything are different ones, also in a chat, where id is 0.
 func TestVKMessagesWithoutEvent(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
@@ -181,7 +183,7 @@ func TestVKMessagesWithoutEvent(t *testing.T) {
 		s.vk(t, vkMessageNew("", object), 200, "ok") // VK sends it again
 	}
 	s.expect(t, 2, "POST", "/repeats", `{"text":"one"}`, 200, `{"count":3}`)
-	emptied := pipeline.Command(nil, "DEL", "repeats:{r}:due", "repeats:{r}:replies") // the queue is full
+	emptied := pipeline.Command(nil, "DEL", "repeats:{r}:due:0", "repeats:{r}:replies:0") // the queue is full
 	if err := counter.Conn().Do(emptied); err != nil {
 		t.Fatal(err)
 	}
@@ -208,15 +210,64 @@ func TestVKIsLogged(t *testing.T) {
 	}
 }
 
-// Any event is answered without a fault, and one without the secret changes nothing.
+// An event is read as encoding/json reads it, and its message without a fault.
 func FuzzVKEvent(f *testing.F) {
 	f.Add([]byte(vkMessageNew("a", `{"message":{"peer_id":1,"text":"x"}}`)))
-	f.Add([]byte(`{"type":"message_new","object":{"message":{"message":{}}}}`))
-	f.Fuzz(func(t *testing.T, object []byte) {
-		event := vkEvent{Object: bytes.Clone(object)}
-		m, ok := event.message()
-		if ok && (m.Peer == 0 || m.Event == "") {
-			t.Errorf("%q: %+v", object, m)
+	f.Add([]byte(vkMessageNew("a", `{"message":{"message":{},"out":1,"action":null}}`)))
+	f.Add([]byte(`{"secret":"a","secret":null,"group_id":7,"x":[{"secret":"b"},"}"],"object":{}}`))
+	f.Add([]byte(`{"":"","`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		event, ok := readVKEvent(body)
+		m, readable := event.message()
+		if ok && readable && (m.peer == 0 || m.event == "") {
+			t.Errorf("%q: %+v", body, m)
+		}
+		var want map[string]any
+		decoder := json.NewDecoder(bytes.NewReader(body))
+		decoder.UseNumber()
+		if !json.Valid(body) || decoder.Decode(&want) != nil || want == nil || bytes.Contains(body, []byte{'\\'}) {
+			return // no object, or names that VK would not write so
+		}
+		kind, _ := want["type"].(string)
+		secret, _ := want["secret"].(string)
+		number, _ := want["group_id"].(json.Number)
+		group, _ := strconv.ParseInt(string(number), 10, 64)
+		if ok && (event.kind != kind || event.secret != secret || event.group != group) {
+			t.Errorf("%q: %+v, want type %q, secret %q, group %d", body, event, kind, secret, group)
 		}
 	})
+}
+
+// Only an event that names its group and carries the secret of that group counts.
+func TestVKGroups(t *testing.T) {
+	onEach(t, func(t *testing.T, s *shop) {
+		s.withRepeats(t)
+		event := func(kind string, group int, secret string) string {
+			return fmt.Sprintf(`{"type":%q,"group_id":%d,"event_id":"e%d","secret":%q,`+
+				`"object":{"message":{"peer_id":1,"text":"hi"}}}`, kind, group, group, secret)
+		}
+		s.vk(t, event("confirmation", 8, "secret of group 8"), 200, "eight")
+		s.vk(t, event("confirmation", 7, vkSecret), 200, vkConfirmation)
+		s.vk(t, event("message_new", 8, vkSecret), 403, wrongSecret)
+		s.vk(t, event("message_new", 7, "secret of group 8"), 403, wrongSecret)
+		s.vk(t, event("message_new", 8, "secret of group 8"), 200, "ok")
+		s.do(func() { s.cfg.VK = s.cfg.VK[:1] })
+		s.vk(t, event("message_new", 7, vkSecret), 403, wrongSecret) // nobody's
+		s.vk(t, event("message_new", 7, "secret of group 8"), 403, wrongSecret)
+		s.expect(t, 2, "POST", "/repeats", `{"text":"hi"}`, 200, `{"count":1}`)
+	})
+}
+
+// What is not recorded is answered, and leaves a line and a figure.
+func TestRepeatsFull(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	s.withRepeatsOf(t, 0)
+	log := capture(t)
+	s.expect(t, 2, "POST", "/repeats", `{"text":"hi"}`, 200, `{"count":0}`)
+	s.expect(t, 2, "POST", "/repeats", `{"text":"hi"}`, 200, `{"count":0}`)
+	s.vk(t, vkMessageNew("a", `{"peer_id":1,"text":"x"}`), 200, "ok")
+	if n := s.figures.RepeatsNotRecorded.Value(); n != 3 || s.figures.RepeatsCounted.Value() != 0 ||
+		strings.Count(log.String(), "-repeats-memory") != 1 {
+		t.Errorf("%d texts were not recorded; log %q", n, log)
+	}
 }

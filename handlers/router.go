@@ -129,8 +129,8 @@ func (r *router) add(line route) {
 	if known.route([]byte(line.method)) != nil {
 		panic(fmt.Sprintf("route %s %s is there twice", line.method, line.pattern))
 	}
-	if line.place.body > longestBodyMax {
-		panic(fmt.Sprintf("route %s %s takes bodies over longestBodyMax", line.method, line.pattern))
+	if line.place.body > vkBodyBytesMax {
+		panic(fmt.Sprintf("route %s %s takes bodies over vkBodyBytesMax", line.method, line.pattern))
 	}
 	known.routes = append(known.routes, counted{route: line})
 }

@@ -115,7 +115,7 @@ func TestTableRefusesLines(t *testing.T) {
 	for name, lines := range map[string][]route{
 		"twice":   {{method: "GET", pattern: "/a/:b"}, {method: "GET", pattern: "/a/:b"}},
 		"covered": {{method: "GET", pattern: "/a/:b"}, {method: "POST", pattern: "/a/b"}},
-		"long":    {{method: "PUT", pattern: "/a", place: takes(longestBodyMax + 1)}},
+		"long":    {{method: "PUT", pattern: "/a", place: takes(vkBodyBytesMax + 1)}},
 		"renamed": {{method: "GET", pattern: "/a/:b"}, {method: "POST", pattern: "/a/:c"}},
 	} {
 		func() {

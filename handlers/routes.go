@@ -48,8 +48,8 @@ func (s *Server) table() []route {
 	}
 	if s.cfg.Repeats != nil {
 		table = append(table, route{"POST", "/repeats", s.userOrService, takes(32 << 10), s.countText})
-		if s.cfg.VK.Secret != "" { // the secret in the body tells who calls
-			table = append(table, route{"POST", "/vk/callback", s.anybody, takes(32 << 10), s.receiveVK})
+		if len(s.cfg.VK) > 0 { // the secret in the body tells who calls
+			table = append(table, route{"POST", "/vk/callback", s.anybody, takes(vkBodyBytesMax), s.receiveVK})
 		}
 	}
 	if s.cfg.Limits != nil {

@@ -39,7 +39,7 @@ const (
 	headersMax   = 100     // browsers send about twenty
 	bodyBytesMax = 1 << 10 // name and password; a few calls take more, see the table
 
-	longestBodyMax = 32 << 10 // that the table may name: a message of VK with 4096 letters, most as six bytes
+	longestBodyMax = 32 << 10 // of all but events of VK, see large.go: a text of 4096 letters, most as six bytes
 	usualBodyBytes = 8 << 10  // 500 documents; longer bodies take a larger buffer
 )
 
@@ -56,7 +56,7 @@ type Config struct {
 	ServiceToken string // of other programs that use the rooms; "" lets none in
 
 	Repeats        *repeats.Counter // counts texts; nil is off
-	VK             VKGroup          // of the bot that needs Repeats; without a Secret there is none
+	VK             []VKGroup        // of the bot, which needs Repeats; none for no bot
 	Limits         *limits.Limiter  // nil for none
 	CartAddsMinute int              // changes to carts of a user in a minute; 0 is no limit
 
@@ -104,10 +104,12 @@ type Server struct {
 
 	looks looks
 	lists atomic.Int64 // lists of all orders that are being sent
+	large atomic.Int64 // requests that have more room than others
 	names func() *catalog.Names
 
 	refusedLogins, refusedTokens, refusedServices, brokenLists logpace.Pace
 	refusedVK, unreadVK, fullQueue, limited                    logpace.Pace
+	droppedReplies, fullRepeats                                logpace.Pace
 }
 
 // New makes a Server. It is not ready until Publish is called.
@@ -125,7 +127,7 @@ func New(cfg Config) *Server {
 	s.adds = limits.NewAdds(cfg.Catalog.Users(), cfg.CartAddsMinute)
 	s.router = newRouter(s.table())
 	s.sizes = framing.Limits{Head: headBytesMax, URL: urlBytesMax, Headers: headersMax, Body: bodyBytesMax,
-		LongestBody: longestBodyMax,
+		LongestBody: vkBodyBytesMax,
 		BodyOf:      func(method, target []byte) int { return s.router.bodyOf(method, target) },
 	}
 	s.nameFigures()
@@ -136,9 +138,9 @@ func New(cfg Config) *Server {
 		ConnState:                    trackState,
 		Logger:                       quietLogger{},
 		ReadBufferSize:               headBytesMax,
-		MaxRequestBodySize:           longestBodyMax,
-		ReduceMemoryUsage:            true, // an idle connection holds no buffers; see framedConn.Read
-		SecureErrorLogMessage:        true, // no text of a request, which may hold a token, in errors
+		MaxRequestBodySize:           vkBodyBytesMax, // framing has the limit of each call
+		ReduceMemoryUsage:            true,           // an idle connection holds no buffers; see framedConn.Read
+		SecureErrorLogMessage:        true,           // no text of a request, which may hold a token, in errors
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,

@@ -14,119 +14,213 @@ import (
 	"flashsale/internal/repeats"
 )
 
-// VKGroup is the group of VK that a bot answers for. Its events come by VK's Callback API.
+// VKGroup is a group of VK that a bot answers for. Its events come by VK's Callback API.
 type VKGroup struct {
+	ID           int64  // 0 for any group
 	Confirmation string // the answer to VK's question whether this server is the group's
 	Secret       string // which each event of VK carries
 }
 
-// vkEvent is an event of the Callback API.
-type vkEvent struct {
-	Type   string          `json:"type"`
-	Event  string          `json:"event_id"` // old versions of the API send none
-	Group  int64           `json:"group_id"`
-	Secret string          `json:"secret"`
-	Object json.RawMessage `json:"object"`
+// vkGroup returns the group that an event names, nil for an unknown one.
+func (s *Server) vkGroup(id int64) *VKGroup {
+	for i := range s.cfg.VK {
+		if g := &s.cfg.VK[i]; g.ID == id || g.ID == 0 {
+			return g
+		}
+	}
+	return nil
 }
 
-// vkMessage is the object of message_new: before version 5.103 the message, since then with it inside.
-type vkMessage struct {
-	ID     int64  `json:"id"` // 0 in a chat
-	Number int64  `json:"conversation_message_id"`
-	Date   int64  `json:"date"`
-	Peer   int64  `json:"peer_id"`
-	From   int64  `json:"from_id"`
-	User   int64  `json:"user_id"` // before version 5.80: the sender
-	Text   string `json:"text"`
-	Body   string `json:"body"` // before version 5.80
-	Out    int    `json:"out"`  // 1: the group has sent it
-
-	Message *vkMessage `json:"message"`
+// takes compares hashes, so that the comparison takes the same time however much of a secret is right.
+func (g *VKGroup) takes(secret string) bool {
+	given, wanted := sha256.Sum256([]byte(secret)), sha256.Sum256([]byte(g.Secret))
+	return subtle.ConstantTimeCompare(given[:], wanted[:]) == 1
 }
 
 // receiveVK takes an event of VK. VK sends an event again until it gets "ok", so that is the answer only
-// when the event's work is done or safe in Redis.
+// when the event's work is done or safe in Redis. Before the secret is known to be right, the body is only
+// walked through.
 func (s *Server) receiveVK(ctx *fasthttp.RequestCtx, _ call) {
-	var event vkEvent
 	body := ctx.PostBody()
-	switch {
-	case len(body) == 0:
+	if len(body) == 0 {
 		reply(ctx, errEmptyRequest)
-	case json.Unmarshal(body, &event) != nil:
+		return
+	}
+	event, ok := readVKEvent(body)
+	if !ok {
 		reply(ctx, errMalformedJSON)
-	case !s.isVK(event.Secret):
-		s.logRefusedVK(ctx)
+		return
+	}
+	group := s.vkGroup(event.group)
+	switch {
+	case group == nil || !group.takes(event.secret):
+		s.logRefusedVK(ctx, event.group)
 		reply(ctx, errWrongSecret)
-	case event.Type == "confirmation":
-		replyText(ctx, s.cfg.VK.Confirmation)
-	case event.Type == "message_new":
-		s.receiveMessage(ctx, &event)
+	case !json.Valid(body):
+		reply(ctx, errMalformedJSON)
+	case event.kind == "confirmation":
+		replyText(ctx, group.Confirmation)
+	case event.kind == "message_new":
+		s.receiveMessage(ctx, group, &event)
 	default:
 		replyText(ctx, "ok")
 	}
 }
 
-// isVK compares hashes, so that the comparison takes the same time however much of a secret is right.
-func (s *Server) isVK(secret string) bool {
-	given, wanted := sha256.Sum256([]byte(secret)), sha256.Sum256([]byte(s.cfg.VK.Secret))
-	return subtle.ConstantTimeCompare(given[:], wanted[:]) == 1
-}
-
-// receiveMessage counts a message and queues the reply. A message without a text, such as a picture, gets
-// none. One that cannot be read gets "ok" too: it would be no better when VK sends it again.
-func (s *Server) receiveMessage(ctx *fasthttp.RequestCtx, event *vkEvent) {
+// receiveMessage counts a message and queues the reply. One that nobody has written, such as the group's
+// own, gets none. One that cannot be read gets "ok" too: it would be no better when VK sends it again.
+func (s *Server) receiveMessage(ctx *fasthttp.RequestCtx, group *VKGroup, event *vkEvent) {
 	message, ok := event.message()
 	if !ok {
 		if n := s.unreadVK.Due(timeOf(ctx)); n > 0 {
 			slog.Warn("messages to the bot cannot be read: they have no peer_id, or a field of another type",
-				"messages", n, "last_event", event.Event)
+				"messages", n, "last_event", event.id)
 		}
 		replyText(ctx, "ok")
 		return
 	}
-	if message.Text != "" {
-		switch err := s.cfg.Repeats.Receive(message); {
-		case errors.Is(err, repeats.ErrQueueFull):
-			if n := s.fullQueue.Due(timeOf(ctx)); n > 0 {
-				slog.Warn("messages to the bot get 503: -vk-queue replies wait already", "refused", n)
-			}
-			reply(ctx, errUnavailable)
-			return
-		case err != nil:
-			s.replyOutcome(ctx, err)
-			return
+	if message.own {
+		replyText(ctx, "ok")
+		return
+	}
+	err := s.cfg.Repeats.Receive(repeats.Message{Group: group.ID, Event: message.event, Peer: message.peer,
+		Text: message.text})
+	switch {
+	case errors.Is(err, repeats.ErrQueueFull):
+		if n := s.fullQueue.Due(timeOf(ctx)); n > 0 {
+			slog.Warn("messages to the bot get 503: -vk-queue replies wait already", "refused", n,
+				"last_group", group.ID)
 		}
+		reply(ctx, errUnavailable)
+		return
+	case errors.Is(err, repeats.ErrNoReply):
+		if n := s.droppedReplies.Due(timeOf(ctx)); n > 0 {
+			slog.Warn("messages to the bot are counted and get no reply: VK refuses the token of the group, and "+
+				"enough replies wait", "messages", n, "last_group", group.ID)
+		}
+	case errors.Is(err, repeats.ErrNotRecorded):
+		s.logNotRecorded(ctx)
+	case err != nil:
+		s.replyOutcome(ctx, err)
+		return
+	case message.text != "":
 		s.figures.RepeatsCounted.Inc()
 	}
 	replyText(ctx, "ok")
 }
 
-// message returns the message in an event; without a text where there is nothing to count. An event without
-// an identity gets one of all that tells its message from others.
-func (e *vkEvent) message() (m repeats.Message, ok bool) {
-	var object vkMessage
-	if len(e.Object) == 0 || json.Unmarshal(e.Object, &object) != nil {
-		return m, false
+// logRefusedVK logs that events carry a wrong secret.
+func (s *Server) logRefusedVK(ctx *fasthttp.RequestCtx, group int64) {
+	if n := s.refusedVK.Due(timeOf(ctx)); n > 0 {
+		slog.Warn("events of VK are refused: forged, of an unknown group, or -vk-secret (-vk-groups) "+
+			"has not the secret of the group", "refused", n, "last_group", group, "last_from", s.clientAddress(ctx))
 	}
-	if object.Message != nil {
-		object = *object.Message
-	}
-	m = repeats.Message{Event: e.Event, Peer: cmp.Or(object.Peer, object.User),
-		Text: cmp.Or(object.Text, object.Body)}
-	if m.Event == "" {
-		m.Event = fmt.Sprintf("message %d (%d) to %d in %d from %d at %d: %s", object.ID, object.Number, e.Group,
-			m.Peer, cmp.Or(object.From, object.User), object.Date, m.Text)
-	}
-	if object.Out != 0 {
-		m.Text = ""
-	}
-	return m, m.Peer != 0
 }
 
-// logRefusedVK logs that events carry a wrong secret.
-func (s *Server) logRefusedVK(ctx *fasthttp.RequestCtx) {
-	if n := s.refusedVK.Due(timeOf(ctx)); n > 0 {
-		slog.Warn("events of VK are refused: forged, or -vk-secret is not the secret of the group", "refused", n,
-			"last_from", s.clientAddress(ctx))
+// vkEvent is an event of the Callback API.
+type vkEvent struct {
+	kind, secret string
+	id           string // old versions of the API send none
+	group        int64
+	object       []byte // JSON, nil for none
+}
+
+// readVKEvent reads what an event is, of JSON that may still be invalid.
+func readVKEvent(body []byte) (e vkEvent, ok bool) {
+	m := [...]member{{name: "type"}, {name: "event_id"}, {name: "group_id"}, {name: "secret"}, {name: "object"}}
+	if !skim(body, m[:]) {
+		return e, false
 	}
+	var all checks
+	e.kind, e.id, e.group, e.secret = all.text(&m[0]), all.text(&m[1]), all.number(&m[2]), all.text(&m[3])
+	e.object = m[4].raw
+	return e, !all.wrong
+}
+
+// vkMessage is what the bot needs of a message.
+type vkMessage struct {
+	event      string // its identity
+	peer, from int64  // the conversation, the sender
+	text       string
+	own        bool // nobody has written it: the group has sent it, or it tells of a change to a chat
+}
+
+// message returns the message of the event. Before version 5.103 of the API the object is the message, since
+// then it is inside. An event without an identity gets one of all that tells its message from others.
+func (e *vkEvent) message() (m vkMessage, ok bool) {
+	inner := [...]member{{name: "message"}}
+	object := e.object
+	if !skim(object, inner[:]) {
+		return m, false
+	}
+	if !inner[0].missing() {
+		object = inner[0].raw
+	}
+	f := [...]member{{name: "id"}, {name: "conversation_message_id"}, {name: "date"}, {name: "peer_id"},
+		{name: "from_id"}, {name: "out"}, {name: "text"}, {name: "action"},
+		{name: "user_id"}, {name: "body"}} // the last two before version 5.80
+	if !skim(object, f[:]) {
+		return m, false
+	}
+	var all checks
+	id, number, date := all.number(&f[0]), all.number(&f[1]), all.number(&f[2])
+	user := all.number(&f[8])
+	m.peer, m.from = cmp.Or(all.number(&f[3]), user), cmp.Or(all.number(&f[4]), user)
+	m.own = all.number(&f[5]) != 0 || !f[7].missing()
+	m.text = cmp.Or(all.text(&f[6]), all.text(&f[9]))
+	m.event = e.id
+	if m.event == "" {
+		m.event = fmt.Sprintf("message %d (%d) to %d in %d from %d at %d: %s", id, number, e.group, m.peer,
+			m.from, date, m.text)
+	}
+	return m, !all.wrong && m.peer != 0
+}
+
+// checks collects whether members that may be missing have their types.
+type checks struct{ wrong bool }
+
+func (c *checks) text(m *member) string {
+	text, ok := m.string()
+	c.wrong = c.wrong || !ok && !m.missing()
+	return string(text)
+}
+
+func (c *checks) number(m *member) int64 {
+	n, ok := m.integer()
+	c.wrong = c.wrong || !ok && !m.missing()
+	return n
+}
+
+// missing reports whether the member is not there, or null.
+func (m *member) missing() bool { return m.kind == 0 || string(m.raw) == "null" }
+
+// skim reads members of a JSON object that may be invalid elsewhere. It looks at each byte once, however
+// deep the object is nested, and copies nothing but the members' strings. VK escapes no names.
+func skim(object []byte, members []member) bool {
+	s := scanner{rest: object}
+	if !s.next('{') {
+		return false
+	}
+	for more := !s.next('}'); more; more = s.next(',') {
+		name := s.value()
+		if len(name) < len(`""`) || name[0] != '"' || !s.next(':') {
+			return false
+		}
+		raw := s.value()
+		if len(raw) == 0 {
+			return false
+		}
+		for i := range members {
+			if string(name[1:len(name)-1]) == members[i].name {
+				members[i].raw = raw
+			}
+		}
+	}
+	for i := range members {
+		if raw := members[i].raw; len(raw) > 0 && raw[0] == '"' && !json.Valid(raw) {
+			return false
+		}
+		members[i].read()
+	}
+	return true
 }

@@ -28,7 +28,7 @@ type handover struct {
 
 	ServiceToken string // of other programs, "" for none
 
-	VK        handlers.VKGroup // of the bot; without a Secret there is none
+	VK        []handlers.VKGroup // of the bot; none for no bot
 	Limits    []limits.Rule
 	LimitsOff bool
 	Blocklist string // path of the snapshot of the list of invalid passports, "" for none

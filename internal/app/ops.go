@@ -6,21 +6,20 @@ import (
 	"flashsale/internal/blocklist"
 	"flashsale/internal/catalog"
 	"flashsale/internal/ops"
-	"flashsale/internal/repeats"
 	"flashsale/internal/traffic"
 	"flashsale/internal/version"
 	"flashsale/redisx"
 )
 
-// newOps makes the server of the metrics. A keeper is nil where its room is off.
-func (s *supervisor) newOps(keeper *repeats.Keeper, statistics *traffic.Keeper) *ops.Server {
+// newOps makes the server of the metrics. statistics is nil where that room is off.
+func (s *supervisor) newOps(statistics *traffic.Keeper) *ops.Server {
 	cfg := ops.Config{Figures: s.figures, Version: version.Module(), Started: s.started, Watch: s.watchSale(),
 		Pieces: piecesOf(s.sale.catalog)}
 	if s.ledger != nil {
 		cfg.Ledger = func() bool { return s.writer.Load().Up() }
 	}
-	if keeper != nil && s.cfg.VKConfirmation != "" {
-		cfg.Replies, cfg.Replying = keeper.Waiting, keeper.Up
+	if s.cfg.HasBot() {
+		cfg.Replies, cfg.Replying, cfg.RefusedTokens = s.repeats.Waiting, s.repeats.Up, s.repeats.Refused
 	}
 	if statistics != nil {
 		cfg.TrafficKeys = statistics.Keys

@@ -23,6 +23,9 @@ func (s *supervisor) reloads() []reload {
 	if s.cfg.LimitsFile() != "" {
 		list = append(list, reload{"limits", s.readLimits})
 	}
+	if s.cfg.VKGroupsFile() != "" {
+		list = append(list, reload{"vk_groups", s.readVKGroups})
+	}
 	return list
 }
 

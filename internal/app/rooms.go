@@ -18,9 +18,8 @@ func (s *supervisor) rooms() []room {
 	if s.ledger != nil {
 		list = append(list, room{"ledger", s.keepLedger})
 	}
-	keeper := s.newRepeatsKeeper()
-	if keeper != nil {
-		list = append(list, room{"repeats", keeper.Run})
+	if s.repeats = s.newRepeatsKeeper(); s.repeats != nil {
+		list = append(list, room{"repeats", s.repeats.Run})
 	}
 	if s.blocklist != nil {
 		list = append(list, room{"blocklist", s.blocklist.Run})
@@ -33,7 +32,7 @@ func (s *supervisor) rooms() []room {
 		list = append(list, room{"blocklist's metrics", s.listed.Run})
 	}
 	if s.opsListener != nil {
-		s.metrics = s.newOps(keeper, statistics)
+		s.metrics = s.newOps(statistics)
 		list = append(list, room{"ops", s.metrics.Run})
 	}
 	list = append(list, room{"next sale", s.followSales})

@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"flashsale/handlers"
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
 	"flashsale/internal/datafolder"
@@ -29,14 +28,14 @@ type opening struct {
 	fresh      bool           // no server had opened the sale before
 	times      redisx.Times   // of the sale
 	alone      bool           // no other server can take part in it
+	groups     []config.VKGroup
 }
 
 // openSale reads the catalogue and the secrets and opens the sale, or joins the one that is open.
 func openSale(
 	ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store,
 ) (o *opening, err error) {
-	o = &opening{handover: handover{Redis: store.redis, ServiceToken: cfg.ServiceToken,
-		VK: handlers.VKGroup{Confirmation: cfg.VKConfirmation, Secret: cfg.VKSecret}},
+	o = &opening{handover: handover{Redis: store.redis, ServiceToken: cfg.ServiceToken},
 		source: cfg.Catalog, alone: store.private}
 	if o.source.RootPassword == "" && o.source.BuiltIn() {
 		o.source.RootPassword, o.randomRoot = rand.Text(), true
@@ -54,6 +53,11 @@ func openSale(
 	if o.Limits, o.LimitsOff, err = cfg.LimitRules(); err != nil {
 		return nil, err
 	}
+	groups, err := cfg.VKGroups()
+	if err != nil {
+		return nil, err
+	}
+	o.takeGroups(groups)
 	if o.Secrets, err = secrets(cfg, folder); err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"flashsale/internal/figures"
 	"flashsale/internal/ledger"
 	"flashsale/internal/ops"
+	"flashsale/internal/repeats"
 	"flashsale/internal/supervise"
 	"flashsale/redisx"
 )
@@ -35,6 +36,7 @@ type supervisor struct {
 	ledger    *ledger.Ledger    // of the sale; nil without a ledger
 	blocklist *blocklist.Keeper // nil without a list
 	figures   *figures.Memory
+	repeats   *repeats.Keeper // nil where the room is off
 
 	started        time.Time
 	opsListener    net.Listener         // nil without -ops
@@ -54,7 +56,7 @@ type supervisor struct {
 
 // runSupervisor starts everything, waits for a signal and stops everything in the opposite order.
 func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (err error) {
-	if err := cfg.CheckBot(); err != nil {
+	if _, err := cfg.VKGroups(); err != nil {
 		return err
 	}
 	s := &supervisor{cfg: cfg, settings: cfg.String(), started: time.Now(),

@@ -145,8 +145,8 @@ func TestLimitRules(t *testing.T) {
 		off   bool
 		want  string
 	}{
-		{"x by user 100/m\n", 3, false, ""}, // and the default ones
-		{"login_failed by ip 9/m\n", 1, false, ""},
+		{"x by user 100/m\n", 5, false, ""}, // and the default ones
+		{"login_failed by ip 9/m\n", 3, false, ""},
 		{"x by user 10", 0, false, fmt.Sprintf(cut, 1)},
 		{"# mine\nx by user 10/m", 0, false, fmt.Sprintf(cut, 2)},
 		{"", 0, false, " has no rules; write off for none"},
@@ -217,12 +217,14 @@ func TestRefusals(t *testing.T) {
 		"-repeats-window 745h":   "-repeats-window is 745h0m0s; it must be from 1s to 744h0m0s",
 		"-repeats -vk-token x": "-vk-token is set without -vk-confirmation (VK_CONFIRMATION); " +
 			"set both, or neither",
-		"-vk-token x -vk-secret y -vk-confirmation z": "-vk-confirmation (VK_CONFIRMATION) is set without " +
+		"-vk-token x -vk-secret y -vk-confirmation z": "-vk-confirmation is set without " +
 			"-repeats (REPEATS); set both, or neither",
 		"-repeats-window 1h": "-repeats-window is set without -repeats (REPEATS); set both, or neither",
-		"-vk-queue 5":        "-vk-queue is set without -vk-confirmation (VK_CONFIRMATION); set both, or neither",
-		"-repeats -vk-api https://a": "-vk-api is set without -vk-confirmation (VK_CONFIRMATION); " +
+		"-vk-queue 5": "-vk-queue is set without -vk-confirmation (VK_CONFIRMATION) or -vk-groups (VK_GROUPS); " +
 			"set both, or neither",
+		"-repeats -vk-groups f -vk-confirmation c": "-vk-confirmation (VK_CONFIRMATION) and -vk-groups " +
+			"(VK_GROUPS) are both set; set one of them",
+		"-repeats -repeats-memory 0": "-repeats-memory is 0; it must be from 1 to 1000000",
 		"-repeats -vk-confirmation c -vk-api vk.com": `-vk-api is "vk.com"; ` +
 			"it must be a URL, as https://api.vk.com",
 		"-vk-queue 0":          "-vk-queue is 0; it must be from 1 to 1000000",
@@ -406,24 +408,4 @@ func TestSecretFlags(t *testing.T) {
 			t.Errorf("-%s is a secret: %v, want %v", found.Name, !named, named)
 		}
 	})
-}
-
-// A bot needs its secrets, but a worker, which takes them from the handover, reads the flags without them.
-func TestCheckBot(t *testing.T) {
-	clearEnvironment(t)
-	for args, missing := range map[string]string{
-		"": "", "-repeats": "", "-repeats -vk-confirmation c -vk-secret s -vk-token t": "",
-		"-repeats -vk-confirmation c":              "-vk-secret (VK_SECRET) and -vk-token (VK_TOKEN)",
-		"-repeats -vk-confirmation c -vk-token t":  "-vk-secret (VK_SECRET)",
-		"-repeats -vk-confirmation c -vk-secret s": "-vk-token (VK_TOKEN)",
-	} {
-		want := "<nil>"
-		if missing != "" {
-			want = "-vk-confirmation (VK_CONFIRMATION) is set without " + missing +
-				"; set all three, or none for no bot"
-		}
-		if err := parse(t, strings.Fields(args)...).CheckBot(); fmt.Sprint(err) != want {
-			t.Errorf("%q: %v, want %s", args, err, want)
-		}
-	}
 }

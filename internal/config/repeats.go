@@ -4,18 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 )
 
 type repeatsFlags struct {
 	Repeats        bool
 	RepeatsWindow  time.Duration // in whole seconds
-	VKConfirmation string
-	VKSecret       string // "" for no bot
+	RepeatsMemory  int           // MB
+	VKConfirmation string        // "" for no group of the flags
+	VKSecret       string
 	VKToken        string
 	VKAPI          string
 	VKQueue        int
+
+	groups string // file
 }
 
 // vkAPI is the default of -vk-api.
@@ -33,44 +35,33 @@ func (c *repeatsFlags) add(f *Flags) {
 		}
 		return nil
 	})
+	f.Number(&c.RepeatsMemory, "repeats-memory", 64, 1, 1_000_000, "`megabytes` of Redis that the counts may "+
+		"take; then texts are answered and not recorded")
 	f.Text(&c.VKConfirmation, "vk-confirmation", "", "`text` that VK's Callback API wants to see from this "+
 		"server: a VK bot answers each message with its count (POST /vk/callback)")
 	f.Secret(&c.VKSecret, "vk-secret", "", "secret `key` that VK sends with each event; better set in the "+
 		"environment")
 	f.Secret(&c.VKToken, "vk-token", "", "access `token` of the VK group, to send the answers; better set in "+
 		"the environment")
+	f.Text(&c.groups, "vk-groups", "", "CSV `file` of several groups instead, with a header group_id,"+
+		"confirmation,secret,token; SIGHUP reads it again")
 	f.Text(&c.VKAPI, "vk-api", vkAPI, "`URL` of VK's API")
-	f.Number(&c.VKQueue, "vk-queue", 10_000, 1, 1_000_000, "`number` of answers that may wait in Redis; "+
-		"further messages get 503, and VK sends them again")
-	f.needs([]string{"repeats"}, "repeats-window")
-	f.needs([]string{"vk-confirmation"}, "vk-secret", "vk-token", "vk-api", "vk-queue")
+	f.Number(&c.VKQueue, "vk-queue", 10_000, 1, 1_000_000, "`number` of answers of each group that may wait "+
+		"in Redis; further messages get 503, and VK sends them again")
+	f.needs([]string{"repeats"}, "repeats-window", "repeats-memory", "vk-confirmation", "vk-groups")
+	f.needs([]string{"vk-confirmation"}, "vk-secret", "vk-token")
+	f.needs([]string{"vk-confirmation", "vk-groups"}, "vk-api", "vk-queue")
 	f.Check(c.check)
 }
 
 func (c *repeatsFlags) check() error {
-	if c.VKConfirmation != "" && !c.Repeats {
-		return errors.New("-vk-confirmation (VK_CONFIRMATION) is set without -repeats (REPEATS); " +
-			"set both, or neither")
+	if c.VKConfirmation != "" && c.groups != "" {
+		return errors.New("-vk-confirmation (VK_CONFIRMATION) and -vk-groups (VK_GROUPS) are both set; set one " +
+			"of them")
 	}
 	api, err := url.Parse(c.VKAPI)
 	if err != nil || api.Scheme != "https" && api.Scheme != "http" || api.Host == "" {
 		return fmt.Errorf("-vk-api is %q; it must be a URL, as %s", c.VKAPI, vkAPI)
 	}
 	return nil
-}
-
-// CheckBot refuses a VK bot without its secrets. It is for the supervisor: workers get them in the handover.
-func (c *repeatsFlags) CheckBot() error {
-	var missing []string
-	if c.VKSecret == "" {
-		missing = append(missing, "-vk-secret (VK_SECRET)")
-	}
-	if c.VKToken == "" {
-		missing = append(missing, "-vk-token (VK_TOKEN)")
-	}
-	if c.VKConfirmation == "" || missing == nil {
-		return nil
-	}
-	return fmt.Errorf("-vk-confirmation (VK_CONFIRMATION) is set without %s; set all three, or none for no bot",
-		strings.Join(missing, " and "))
 }

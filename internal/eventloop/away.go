@@ -28,6 +28,11 @@ func (c *conn) leave() {
 	s.cfg.Away(socket, place, unread)
 }
 
+// takesLarge reports whether Config.Away takes a request that is too large for the loop.
+func (s *Server) takesLarge(request []byte) bool {
+	return s.cfg.TooLarge != nil && s.cfg.TooLarge(request)
+}
+
 // Return takes a connection back from Config.Away, with the bytes of further requests that have come.
 func (s *Server) Return(socket net.Conn, place listener.Place, unread []byte) {
 	fd, err := rawio.Duplicate(socket)

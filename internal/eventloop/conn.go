@@ -89,6 +89,12 @@ func (c *conn) serveAll() bool {
 				}
 				continue
 			}
+			if v == framing.BodyTooLarge && c.server.takesLarge((*c.in)[c.begin:c.filled]) {
+				if !c.decline() {
+					return false
+				}
+				continue
+			}
 			if v != framing.More && !c.interrupt(v) {
 				return false
 			}

@@ -40,6 +40,9 @@ type Config struct {
 	// Away takes a connection over for the request that the Handler has declined. unread begins with it.
 	// The connection has its place in the Limiter; it comes back by Return.
 	Away func(socket net.Conn, place listener.Place, unread []byte)
+	// TooLarge reports whether Away takes a request with a longer body than Limits.Body. request has what has
+	// come of it, the whole head at least. nil is never.
+	TooLarge func(request []byte) bool
 }
 
 // Server serves HTTP/1.1 on a Loop. Serve, StopAccepting, CloseIdle and Return are safe for concurrent use.

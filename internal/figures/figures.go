@@ -44,6 +44,7 @@ type Counters struct {
 	Redis              Redis    // of the sale
 	LimitsRefused      Labelled // calls over a rate limit by its event
 	RepeatsCounted     Counter
+	RepeatsNotRecorded Counter // texts that were answered, for want of memory
 	TrafficDroppedHits Counter
 	LogLinesDropped    Counter
 	ViewersDropped     Counter // of /live, too slow

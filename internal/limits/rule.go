@@ -9,8 +9,10 @@ import (
 	"time"
 )
 
-// DefaultRules guard the login, and nothing else.
-const DefaultRules = "login_failed by user 5/m 10/d; login_failed by ip 60/m"
+// DefaultRules guard the login, and keep a user from filling the room of repeated messages: nobody types a
+// text a second for a minute, and ten who do may share an address.
+const DefaultRules = "login_failed by user 5/m 10/d; login_failed by ip 60/m; " +
+	"message by user 60/m; message by ip 600/m"
 
 // Limits of rules.
 const (
@@ -126,15 +128,15 @@ func checkTwins(rules []Rule) error {
 	return nil
 }
 
-// WithDefaults puts the default rules in front of rules that do not name their event.
+// WithDefaults puts those default rules in front of rules that are about an event without any of them.
 func WithDefaults(rules []Rule) []Rule {
-	if slices.ContainsFunc(rules, func(r Rule) bool { return r.Event == Name(LoginFailed) }) {
-		return rules
-	}
 	defaults, err := ParseRules("default rules", DefaultRules)
 	if err != nil {
 		panic(err) // a test reads them
 	}
+	defaults = slices.DeleteFunc(defaults, func(d Rule) bool {
+		return slices.ContainsFunc(rules, func(r Rule) bool { return r.Event == d.Event })
+	})
 	return append(defaults, rules...)
 }
 

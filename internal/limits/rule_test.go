@@ -49,10 +49,12 @@ func TestParseRulesRefuses(t *testing.T) {
 // The default rules hold unless other rules are about their event.
 func TestWithDefaults(t *testing.T) {
 	for text, want := range map[string][]string{
-		"":                  {"login_failed", "login_failed"},
-		"order by user 2/s": {"login_failed", "login_failed", "order"},
-		"x by ip 1/s shadow; login_failed by ip 9/m": {"x", "login_failed"},
-		"login_failed by user unlimited":             {"login_failed"},
+		"":                  {"login_failed", "login_failed", "message", "message"},
+		"order by user 2/s": {"login_failed", "login_failed", "message", "message", "order"},
+		"x by ip 1/s shadow; login_failed by ip 9/m":              {"message", "message", "x", "login_failed"},
+		"login_failed by user unlimited":                          {"message", "message", "login_failed"},
+		"message by user unlimited":                               {"login_failed", "login_failed", "message"},
+		"message by user of 7 unlimited; login_failed by ip 60/m": {"message", "login_failed"},
 	} {
 		var got []string
 		for _, rule := range WithDefaults(parse(t, text)) {

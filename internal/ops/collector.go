@@ -147,6 +147,11 @@ func (s scrape) rooms() {
 	if s.Replying != nil {
 		s.out <- vkUp.value(flag(s.Replying()))
 	}
+	if s.RefusedTokens != nil {
+		for group, refused := range s.RefusedTokens() {
+			s.out <- vkRefused.value(flag(refused), strconv.FormatInt(group, 10))
+		}
+	}
 	if s.Blocklist != nil {
 		list := s.Blocklist()
 		s.out <- documents.count(list.Documents)
@@ -167,6 +172,7 @@ type totals struct {
 	limits   map[string]uint64
 
 	placed, connsRefused, repeats, droppedHits, droppedLines uint64
+	notRecorded                                              uint64
 	viewersDropped                                           uint64
 	reconnects, overloads                                    uint64
 
@@ -190,6 +196,7 @@ func (t *totals) add(c *figures.Counters) {
 	t.placed += c.OrdersPlaced.Value()
 	t.connsRefused += c.ConnectionsRefused.Value()
 	t.repeats += c.RepeatsCounted.Value()
+	t.notRecorded += c.RepeatsNotRecorded.Value()
 	t.droppedHits += c.TrafficDroppedHits.Value()
 	t.droppedLines += c.LogLinesDropped.Value()
 	t.viewersDropped += c.ViewersDropped.Value()
@@ -234,6 +241,7 @@ func (t *totals) collect(out chan<- prometheus.Metric) {
 	out <- placed.count(t.placed)
 	out <- connsRefused.count(t.connsRefused)
 	out <- repeats.count(t.repeats)
+	out <- notRecorded.count(t.notRecorded)
 	out <- droppedHits.count(t.droppedHits)
 	out <- droppedLines.count(t.droppedLines)
 	out <- viewersDropped.count(t.viewersDropped)

@@ -69,8 +69,10 @@ var (
 
 	limitsRefused = counter("limits_refused_total", "Calls over a rate limit, by its event.", "event")
 	repeats       = counter("repeats_counted_total", "Texts that were counted.")
+	notRecorded   = counter("repeats_not_recorded_total", "Texts that were answered and not recorded.")
 	vkWaiting     = gauge("vk_replies_waiting", "Replies of the VK bot that wait to be sent, of all servers.")
 	vkUp          = gauge("vk_up", "1 while VK takes the replies of its bot, else 0.")
+	vkRefused     = gauge("vk_token_refused", "1 while VK refuses the token of the group, else 0.", "group")
 	documents     = gauge("blocklist_documents", "Documents on the blocklist, 0 where there is none yet.")
 	blocklistAge  = gauge("blocklist_age_seconds",
 		"Time since the blocklist was last known to be that of its source.")

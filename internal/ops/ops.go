@@ -43,12 +43,14 @@ type Config struct {
 	Watch   *redisx.Sale // from redisx.Watch, with RedisTimeout; Server.Run runs it
 	Pieces  int64        // of all foods at the beginning of the sale
 
-	Ledger      func() (up bool)
-	Replies     func() (waiting int64, err error) // of the VK bot
-	Replying    func() (up bool)                  // of the VK bot
-	Blocklist   func() Blocklist
-	TrafficKeys func() (keys, most int64, err error) // of the statistics
-	Certificate func() (end time.Time)
+	Ledger   func() (up bool)
+	Replies  func() (waiting int64, err error) // of the VK bot
+	Replying func() (up bool)                  // of the VK bot
+	// RefusedTokens has each group of the bot, and whether VK refuses its token.
+	RefusedTokens func() map[int64]bool
+	Blocklist     func() Blocklist
+	TrafficKeys   func() (keys, most int64, err error) // of the statistics
+	Certificate   func() (end time.Time)
 }
 
 // Blocklist is what is known of the list of invalid passports.

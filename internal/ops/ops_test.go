@@ -62,7 +62,8 @@ func TestMetrics(t *testing.T) {
 		"redis_overload_refusals_total": "2", `redis_queue_calls{worker="1"}`: "2",
 		`redis_queue_calls_max{worker="0"}`: "8192", "ledger_lag_orders": "1", "ledger_up": "1",
 		`worker_starts_total{worker="0"}`: "1", "workers": "2", `limits_refused_total{event="order"}`: "2",
-		"repeats_counted_total": "2", "vk_replies_waiting": "4", "vk_up": "0",
+		"repeats_counted_total": "2", "vk_replies_waiting": "4", "vk_up": "0", `vk_token_refused{group="7"}`: "1",
+		`vk_token_refused{group="8"}`: "0", "repeats_not_recorded_total": "2",
 		"blocklist_documents": "130", "blocklist_refresh_seconds": "86400",
 		"traffic_dropped_hits_total": "2", "traffic_keys": "70", "traffic_keys_max": "100",
 		"log_lines_dropped_total":              "2",
@@ -122,11 +123,11 @@ func lint(t *testing.T, cfg Config, text string) {
 // A server without rooms shows none of theirs.
 func TestRoomsThatAreOff(t *testing.T) {
 	cfg, _ := newConfig(t, redistest.Start(t))
-	cfg.Ledger, cfg.Replies, cfg.Replying, cfg.TrafficKeys, cfg.Blocklist = nil, nil, nil, nil, nil
-	cfg.Certificate = nil
+	cfg.Ledger, cfg.Replies, cfg.Replying, cfg.RefusedTokens, cfg.TrafficKeys = nil, nil, nil, nil, nil
+	cfg.Blocklist, cfg.Certificate = nil, nil
 	text := awaitRedis(t, serve(t, cfg), "1")
-	for _, f := range []*Family{ledgerLag, ledgerUp, vkWaiting, vkUp, documents, blocklistAge, blocklistRefresh,
-		certificateEnd, snapshotAge, trafficKeys, trafficMax} {
+	for _, f := range []*Family{ledgerLag, ledgerUp, vkWaiting, vkUp, vkRefused, documents, blocklistAge,
+		blocklistRefresh, certificateEnd, snapshotAge, trafficKeys, trafficMax} {
 		if strings.Contains(text, f.Name) {
 			t.Errorf("%s is there", f.Name)
 		}

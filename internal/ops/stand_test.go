@@ -40,10 +40,11 @@ func newConfig(tb testing.TB, server *redistest.Server) (cfg Config, workers []*
 	stand.Must(tb, err)
 	redis.Timeout = RedisTimeout
 	return Config{Figures: memory, Version: "v1.2.3", Started: started, Pieces: 20,
-		Watch:    redisx.Watch(redis, opened.Sale, 3),
-		Ledger:   func() bool { return true },
-		Replies:  func() (int64, error) { return 4, nil },
-		Replying: func() bool { return false },
+		Watch:         redisx.Watch(redis, opened.Sale, 3),
+		Ledger:        func() bool { return true },
+		Replies:       func() (int64, error) { return 4, nil },
+		Replying:      func() bool { return false },
+		RefusedTokens: func() map[int64]bool { return map[int64]bool{7: true, 8: false} },
 		Blocklist: func() Blocklist {
 			return Blocklist{Documents: 130, Checked: time.Now().Add(-time.Hour), Refresh: 24 * time.Hour}
 		},
@@ -60,7 +61,8 @@ func count(workers []*figures.Worker) {
 		w.Refusals.Inc(w.Refusals.Index([]byte("FOOD_OUT_OF_STOCK")))
 		w.LimitsRefused.Inc(w.LimitsRefused.Index([]byte("order")))
 		for _, c := range []*figures.Counter{&w.ConnectionsRefused, &w.OrdersPlaced, &w.RepeatsCounted,
-			&w.TrafficDroppedHits, &w.LogLinesDropped, &w.ViewersDropped, &w.Redis.Reconnects, &w.Redis.Overloads} {
+			&w.RepeatsNotRecorded, &w.TrafficDroppedHits, &w.LogLinesDropped, &w.ViewersDropped,
+			&w.Redis.Reconnects, &w.Redis.Overloads} {
 			c.Inc()
 		}
 		w.Redis.BatchCalls.Observe(3)

@@ -8,13 +8,13 @@ import "sync"
 type Buffers struct {
 	Small sync.Pool // of *[]byte
 
-	large      sync.Pool
-	smallBytes int
+	large                  sync.Pool
+	smallBytes, largeBytes int
 }
 
 // NewBuffers makes Buffers of these lengths in bytes.
 func NewBuffers(small, large int) *Buffers {
-	b := &Buffers{smallBytes: small}
+	b := &Buffers{smallBytes: small, largeBytes: large}
 	b.Small.New = func() any { return newBuffer(small) }
 	b.large.New = func() any { return newBuffer(large) }
 	return b
@@ -44,11 +44,12 @@ func (b *Buffers) Grow(full *[]byte) *[]byte {
 	return buffer
 }
 
-// Put gives a buffer back.
+// Put gives a buffer back. One of another length is not kept.
 func (b *Buffers) Put(buffer *[]byte) {
-	if len(*buffer) == b.smallBytes {
+	switch len(*buffer) {
+	case b.smallBytes:
 		b.Small.Put(buffer)
-	} else {
+	case b.largeBytes:
 		b.large.Put(buffer)
 	}
 }

@@ -22,6 +22,11 @@ func TestBuffers(t *testing.T) {
 		t.Errorf("grown to %q", *grown)
 	}
 	b.Put(grown)
+	other := make([]byte, 2*large)
+	b.Put(&other)
+	if n := len(*b.With([]byte("seventeen bytes .."))); n != large {
+		t.Errorf("a large buffer has %d bytes", n)
+	}
 	for range 10 { // none gets into the other pool
 		if n := len(*b.Small.Get().(*[]byte)); n != small {
 			t.Errorf("a small buffer has %d bytes", n)

@@ -39,8 +39,11 @@ func (vk *fakeVK) serve(w http.ResponseWriter, r *http.Request) {
 		answer, vk.answers = vk.answers[0], vk.answers[1:]
 	}
 	token, version := r.PostFormValue("access_token"), r.PostFormValue("v")
-	right := r.Method == "POST" && r.URL.Path == "/method/messages.send"
-	if !right || token != "group token" || version != "5.199" {
+	right := r.Method == "POST" && r.URL.Path == "/method/messages.send" && version == "5.199"
+	switch {
+	case token == "revoked":
+		answer = `{"error":{"error_code":5,"error_msg":"User authorization failed: invalid access_token (4)."}}`
+	case !right || token != "group token":
 		answer = `{"error":{"error_code":3,"error_msg":"not a call of the bot"}}`
 	}
 	vk.forms = append(vk.forms, fmt.Sprint(r.PostFormValue("peer_id"), " ", r.PostFormValue("message"), " ",
@@ -76,4 +79,6 @@ func (vk *fakeVK) await(t *testing.T, calls int) {
 	})
 }
 
-func (vk *fakeVK) settings() VK { return VK{Token: "group token", API: vk.URL + "/"} }
+func (vk *fakeVK) settings() VK {
+	return VK{Groups: []Group{{Token: "group token"}}, API: vk.URL + "/"}
+}

@@ -3,8 +3,10 @@ package repeats
 import (
 	"context"
 	_ "embed" // the script
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"flashsale/redisx/pipeline"
@@ -26,21 +28,35 @@ const (
 
 // Keeper does the work behind the Counters. One in each server is enough; several of one Redis share it.
 type Keeper struct {
-	cfg    Config
-	redis  *pipeline.Conn
-	sender *sender // nil without a bot
+	cfg      Config
+	redis    *pipeline.Conn
+	vk       *vkClient
+	senders  atomic.Pointer[[]*sender] // one for each group
+	regroups chan struct{}             // there are other senders to run
 }
 
-// NewKeeper makes a Keeper. Without a token of VK it sends no replies.
+// NewKeeper makes a Keeper. Without a group of VK it sends no replies.
 func NewKeeper(cfg Config, vk VK) *Keeper {
-	k := &Keeper{cfg: cfg, redis: pipeline.New(cfg.Redis, pipeline.Options{
+	redis := pipeline.New(cfg.Redis, pipeline.Options{
 		Scripts: []*pipeline.Script{sweepScript, takeScript, settleScript},
 		Outage:  &pipeline.Outage{Effect: "repeated messages are not swept, and replies wait"},
-	})}
-	if vk.Token != "" {
-		k.sender = newSender(cfg, k.redis, vk)
-	}
+	})
+	k := &Keeper{cfg: cfg, redis: redis, vk: newVKClient(vk), regroups: make(chan struct{}, 1)}
+	k.Regroup(vk.Groups)
 	return k
+}
+
+// Regroup takes the groups of the bot and their tokens anew. It is safe for concurrent use.
+func (k *Keeper) Regroup(groups []Group) {
+	var senders []*sender
+	for _, group := range groups {
+		senders = append(senders, newSender(k.cfg, k.redis, k.vk, group))
+	}
+	k.senders.Store(&senders)
+	select {
+	case k.regroups <- struct{}{}:
+	default: // they are to be run anew already
+	}
 }
 
 // Run works until ctx ends, and returns nil then. Replies that are being sent go back into the queue.
@@ -49,23 +65,59 @@ func (k *Keeper) Run(ctx context.Context) error {
 	var redis, work sync.WaitGroup
 	redis.Go(func() { _ = k.redis.Run(connected) }) // it returns nil
 	work.Go(func() { k.sweepAll(ctx) })
-	if k.sender != nil {
-		work.Go(func() { k.sender.run(ctx) })
-	}
+	work.Go(func() { k.sendAll(ctx) })
 	work.Wait()
 	disconnect()
 	redis.Wait()
 	return nil
 }
 
-// Waiting returns the number of replies that wait to be sent, on all servers.
-func (k *Keeper) Waiting() (n int64, err error) {
-	err = k.redis.Do(pipeline.Command(&n, "ZCARD", dueKey))
-	return n, err
+// sendAll runs the senders until ctx ends, each until the group has another one.
+func (k *Keeper) sendAll(ctx context.Context) {
+	for ctx.Err() == nil {
+		select {
+		case <-k.regroups:
+		default:
+		}
+		these, end := context.WithCancel(ctx)
+		var sending sync.WaitGroup
+		for _, s := range *k.senders.Load() {
+			sending.Go(func() { s.run(these) })
+		}
+		select {
+		case <-k.regroups:
+		case <-ctx.Done():
+		}
+		end()
+		sending.Wait()
+	}
 }
 
-// Up reports whether the last reply that was sent reached VK.
-func (k *Keeper) Up() bool { return k.sender == nil || !k.sender.failing.Load() }
+// Waiting returns the number of replies that wait to be sent, on all servers.
+func (k *Keeper) Waiting() (sum int64, err error) {
+	for _, s := range *k.senders.Load() {
+		var n int64
+		if err := k.redis.Do(pipeline.Command(&n, "ZCARD", s.queue.due)); err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// Refused reports for each group whether VK refuses its token.
+func (k *Keeper) Refused() map[int64]bool {
+	refused := map[int64]bool{}
+	for _, s := range *k.senders.Load() {
+		refused[s.group.ID] = s.refused.Load()
+	}
+	return refused
+}
+
+// Up reports whether the last reply of each group reached VK. A token that VK refuses is another matter.
+func (k *Keeper) Up() bool {
+	return !slices.ContainsFunc(*k.senders.Load(), func(s *sender) bool { return s.failing.Load() })
+}
 
 // sweepAll sweeps until ctx ends.
 func (k *Keeper) sweepAll(ctx context.Context) {

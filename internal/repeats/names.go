@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"strconv"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -33,7 +34,9 @@ func newNames(secret []byte) (*names, error) {
 // text names a text by its NFC form: "é" as one character or as two is the same text.
 func (n *names) text(text string) string { return name(n.texts, norm.NFC.String(text)) }
 
-func (n *names) event(event string) string { return name(n.events, event) }
+func (n *names) event(group int64, event string) string {
+	return name(n.events, strconv.FormatInt(group, 10)+" "+event)
+}
 
 func name(key []byte, text string) string {
 	mac := hmac.New(sha256.New, key)

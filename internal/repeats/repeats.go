@@ -31,22 +31,35 @@ var (
 	receiveScript = pipeline.NewScript(recordSource + receiveSource)
 )
 
-// ErrQueueFull is the outcome of a message to the bot while as many replies wait as may.
-var ErrQueueFull = errors.New("too many replies wait")
+// Outcomes of texts and of messages to the bot.
+var (
+	// ErrQueueFull: as many replies wait as may. Nothing was done.
+	ErrQueueFull = errors.New("too many replies wait")
+	// ErrNotRecorded: there is a count, but the text was not recorded, for it would not fit Config.BytesMax.
+	ErrNotRecorded = errors.New("the counts fill the memory that they may take")
+	// ErrNoReply: the message was counted and gets no reply, because VK refuses the token of the group.
+	ErrNoReply = errors.New("VK refuses the token of the group")
+)
+
+// parkedMax is how many replies of a group wait at most while VK refuses its token.
+const parkedMax = 1000
 
 // What receive.lua returns.
 const (
 	received     = 0
 	seenBefore   = 1
 	repliesAtMax = 2
+	noReply      = 3
+	notRecorded  = 4
 )
 
 // Config is what the room needs.
 type Config struct {
-	Redis  pipeline.Config
-	Secret []byte        // keys the hashes of texts; the same on all servers that count together
-	Window time.Duration // of a count, in whole seconds; the same on all servers
-	// RepliesMax is how many replies of the bot may wait.
+	Redis    pipeline.Config
+	Secret   []byte        // keys the hashes of texts; the same on all servers that count together
+	Window   time.Duration // of a count, in whole seconds; the same on all servers
+	BytesMax int64         // of Redis that entries of texts and marks of events may take
+	// RepliesMax is how many replies of each group of the bot may wait.
 	RepliesMax int
 
 	// Now is the clock, to the millisecond; nil is that of Redis, which all servers share.
@@ -64,6 +77,9 @@ func (c *Config) now() string {
 // window is the window in seconds.
 func (c *Config) window() string { return strconv.FormatInt(int64(c.Window/time.Second), 10) }
 
+// recordsMax is how many records there may be.
+func (c *Config) recordsMax() string { return strconv.FormatInt(c.BytesMax/recordBytes, 10) }
+
 // Counter counts texts. Its methods are safe for concurrent use.
 type Counter struct {
 	cfg   Config
@@ -79,7 +95,7 @@ func New(cfg Config) (*Counter, error) {
 		return nil, err
 	}
 	script := pipeline.NewScript(recordSource + countSource)
-	count := script.Share([]string{sweepsKey}, []string{cfg.window()}, 1, 1)
+	count := script.Share([]string{sweepsKey, recordsKey}, []string{cfg.window(), cfg.recordsMax()}, 1, 1)
 	redis := pipeline.New(cfg.Redis, pipeline.Options{
 		Scripts: []*pipeline.Script{receiveScript},
 		Shared:  []*pipeline.Shared{count},
@@ -95,27 +111,39 @@ func (c *Counter) Run(ctx context.Context) error { return c.redis.Run(ctx) }
 func (c *Counter) Conn() *pipeline.Conn { return c.redis }
 
 // Count returns how often the text was received in the window before, and records it once more. Texts that
-// look the same (Unicode NFC) are the same. After pipeline.ErrUnavailable it may have been recorded.
+// look the same (Unicode NFC) are the same. With ErrNotRecorded the count is right too. After
+// pipeline.ErrUnavailable the text may have been recorded.
 func (c *Counter) Count(text string) (int64, error) {
 	x := c.count.Call().Key([]byte(textPrefix + c.names.text(text))).Arg([]byte(c.cfg.now()))
-	return c.redis.DoInteger(x)
+	n, err := c.redis.DoInteger(x)
+	if err == nil && n < 0 {
+		return -1 - n, ErrNotRecorded
+	}
+	return n, err
 }
 
 // Message is a message to the bot.
 type Message struct {
-	Event string // its identity: received twice, it is counted once
+	Group int64  // that it was sent to, 0 for that of the flags
+	Event string // its identity in the group: received twice, it is counted once
 	Peer  int64  // the conversation that gets the reply
-	Text  string
+	Text  string // "": it is not counted, and the reply asks for a text
 }
 
-// Receive counts a message and queues the reply, both or none. When it returns nil, the reply is in Redis
-// and is sent sooner or later, whatever becomes of this process. It may be repeated after any error.
+// Receive counts a message and queues the reply, both or none. When it returns nil or ErrNotRecorded, the
+// reply is in Redis and is sent sooner or later, whatever becomes of this process. It may be repeated after
+// any error.
 func (c *Counter) Receive(m Message) error {
-	event := c.names.event(m.Event)
+	event, queue, reply := c.names.event(m.Group, m.Event), queueOf(m.Group), ""
+	if m.Text == "" {
+		reply = noText
+	}
 	var code int64
-	keys := []string{sweepsKey, textPrefix + c.names.text(m.Text), eventPrefix + event, dueKey, repliesKey}
-	err := c.redis.Do(receiveScript.Call(&code, keys, c.cfg.window(), event, strconv.FormatInt(m.Peer, 10),
-		strconv.Itoa(c.cfg.RepliesMax), c.cfg.now()))
+	err := c.redis.Do(receiveScript.Call(&code, []string{
+		sweepsKey, recordsKey, textPrefix + c.names.text(m.Text), eventPrefix + event, queue.due, queue.replies,
+		queue.refused,
+	}, c.cfg.window(), c.cfg.recordsMax(), event, strconv.FormatInt(m.Peer, 10),
+		strconv.Itoa(c.cfg.RepliesMax), strconv.Itoa(min(c.cfg.RepliesMax, parkedMax)), reply, c.cfg.now()))
 	switch {
 	case err != nil:
 		return err
@@ -123,6 +151,10 @@ func (c *Counter) Receive(m Message) error {
 		return nil
 	case code == repliesAtMax:
 		return ErrQueueFull
+	case code == noReply:
+		return ErrNoReply
+	case code == notRecorded:
+		return ErrNotRecorded
 	}
 	return fmt.Errorf("receive.lua returned the unknown code %d", code)
 }

@@ -55,7 +55,7 @@ func TestStoreHidesTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := ask[[]string](t, c.redis, "KEYS", "*")
-	if len(keys) != 5 {
+	if len(keys) != 6 {
 		t.Errorf("keys %q", keys)
 	}
 	for _, key := range keys {
@@ -187,14 +187,14 @@ func TestReceive(t *testing.T) {
 			m    Message
 			want error
 		}{
-			{Message{"a", 1, "hi"}, nil},
-			{Message{"a", 1, "hi"}, nil}, // the same event
-			{Message{"a", 2, "other"}, nil},
-			{Message{"b", -2000000003, "hi"}, nil},
-			{Message{"c", 3, "hi"}, nil},
-			{Message{"d", 4, "hi"}, ErrQueueFull},
-			{Message{"c", 3, "hi"}, nil}, // received, so it is no matter that the queue is full
-			{Message{"d", 4, "hi"}, ErrQueueFull},
+			{Message{0, "a", 1, "hi"}, nil},
+			{Message{0, "a", 1, "hi"}, nil}, // the same event
+			{Message{0, "a", 2, "other"}, nil},
+			{Message{0, "b", -2000000003, "hi"}, nil},
+			{Message{0, "c", 3, "hi"}, nil},
+			{Message{0, "d", 4, "hi"}, ErrQueueFull},
+			{Message{0, "c", 3, "hi"}, nil}, // received, so it is no matter that the queue is full
+			{Message{0, "d", 4, "hi"}, ErrQueueFull},
 		} {
 			if err := c.Receive(step.m); err != step.want {
 				t.Errorf("%+v: %v, want %v", step.m, err, step.want)
@@ -203,9 +203,9 @@ func TestReceive(t *testing.T) {
 		}
 		c.expect(t, "hi", 4)
 		c.expect(t, "other", 0)
-		replies := ask[map[string]string](t, c.redis, "HGETALL", repliesKey)
-		want := map[string]string{c.names.event("a"): "1:1:0", c.names.event("b"): "-2000000003:2:0",
-			c.names.event("c"): "3:3:0"}
+		replies := ask[map[string]string](t, c.redis, "HGETALL", queueOf(0).replies)
+		want := map[string]string{c.names.event(0, "a"): "1:1:0", c.names.event(0, "b"): "-2000000003:2:0",
+			c.names.event(0, "c"): "3:3:0"}
 		if fmt.Sprint(replies) != fmt.Sprint(want) {
 			t.Errorf("replies %v, want %v", replies, want)
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,29 +17,35 @@ import (
 )
 
 const (
-	ratePerSecond = 20                     // messages.send of one group: VK's limit for all servers
+	ratePerSecond = 20                     // messages.send of each group: VK's limit for all servers
 	lease         = 15 * time.Second       // then a reply is sent again: whoever took it has died
 	idleWait      = 200 * time.Millisecond // between two looks at an empty queue
 	backOffMin    = time.Second
 	backOffMax    = 5 * time.Minute
 	attemptsMax   = 297 // a day of them, then a reply is thrown away
 
+	tokenRetry  = 5 * time.Minute // between two attempts with a token that VK refuses
+	refusedMark = 2 * tokenRetry  // the life of queueKeys.refused
+
 	// sendingMax is how many replies are on their way at once: VK's limit is reached however slow VK is.
 	sendingMax = ratePerSecond * int(vkTimeout/time.Second)
 )
 
-// sender sends the replies of the bot. Each leaves the queue in Redis only when VK has taken it or refuses
+// sender sends the replies of one group. Each leaves the queue in Redis only when VK has taken it or refuses
 // it for good, so it survives the end of this process.
 type sender struct {
 	cfg     Config
 	redis   *pipeline.Conn
 	vk      *vkClient
+	group   Group
+	queue   queueKeys
 	sending sync.WaitGroup
 	places  chan struct{}
 
 	failing  atomic.Bool // the last attempt has failed, and VK may take a later one
 	failures logpace.Pace
 	logged   atomic.Bool // the log has it, and not yet that replies are sent again
+	refused  atomic.Bool // VK refuses the token
 }
 
 // randomID is VK's protection from sending twice: the same for every attempt, and on every server. It is
@@ -48,63 +55,90 @@ func (r *waiting) randomID() int32 {
 	return cmp.Or(int32(binary.BigEndian.Uint32(sum[:4])&0x7fffffff), 1)
 }
 
-func newSender(cfg Config, redis *pipeline.Conn, vk VK) *sender {
-	return &sender{cfg: cfg, redis: redis, vk: newVKClient(vk), places: make(chan struct{}, sendingMax)}
+func newSender(cfg Config, redis *pipeline.Conn, vk *vkClient, group Group) *sender {
+	return &sender{cfg: cfg, redis: redis, vk: vk, group: group, queue: queueOf(group.ID),
+		places: make(chan struct{}, sendingMax)}
 }
 
-// run sends until ctx ends, and returns when nothing is on its way any more.
+// run sends until ctx ends, and returns when nothing is on its way any more. While VK refuses the token, it
+// makes one attempt from time to time.
 func (s *sender) run(ctx context.Context) {
 	defer s.sending.Wait()
 	for {
+		if s.refused.Load() && !pause(ctx, tokenRetry) {
+			return
+		}
 		select {
 		case s.places <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
 		r, wait := s.take()
-		if r == nil {
+		switch {
+		case r == nil:
 			<-s.places
 			if !pause(ctx, wait) {
 				return
 			}
-			continue
-		}
-		s.sending.Go(func() {
-			defer func() { <-s.places }()
+		case s.refused.Load():
 			s.send(ctx, r)
-		})
+			<-s.places
+		default:
+			s.sending.Go(func() {
+				defer func() { <-s.places }()
+				s.send(ctx, r)
+			})
+		}
 	}
 }
 
 // send makes one attempt.
 func (s *sender) send(ctx context.Context, r *waiting) {
-	err := s.vk.send(ctx, r.peer, r.randomID(), r.count)
+	err := s.vk.send(ctx, s.group.Token, r.peer, r.randomID(), r.text())
+	log := slog.With("group", s.group.ID)
 	var refused *refusal
-	final := errors.As(err, &refused) && refused.final()
-	s.failing.Store(err != nil && !final)
+	answered := errors.As(err, &refused)
+	ofToken, final := answered && refused.ofToken(), answered && refused.final()
+	s.failing.Store(err != nil && !ofToken && !final)
 	switch {
 	case err == nil:
-		if s.logged.Swap(false) {
-			slog.Info("replies are sent to VK again")
+		wasRefused := s.refused.Swap(false)
+		if s.logged.Swap(false) || wasRefused {
+			log.Info("replies are sent to VK again")
 		}
 		s.settle(r, "", 0)
-	case ctx.Err() != nil: // the server stops: the next one begins with it
+	case ctx.Err() != nil: // the server stops, or has new groups: the next sender begins with it
 		s.settle(r, r.String(), 0)
+	case ofToken:
+		s.park(r, err)
 	case final:
-		slog.Info("a reply is thrown away: VK refuses it for good", "peer", r.peer, "event", r.event, "error", err)
+		log.Info("a reply is thrown away: VK refuses it for good", "peer", r.peer, "event", r.event, "error", err)
 		s.settle(r, "", 0)
 	case r.attempts+1 >= attemptsMax:
-		slog.Warn("a reply is thrown away: it could not be sent for a day", "peer", r.peer, "event", r.event,
+		log.Warn("a reply is thrown away: it could not be sent for a day", "peer", r.peer, "event", r.event,
 			"error", err)
 		s.settle(r, "", 0)
 	default:
 		if n := s.failures.Due(time.Now()); n > 0 {
-			slog.Warn("replies cannot be sent to VK; they wait", "attempts", n, "error", err)
+			log.Warn("replies cannot be sent to VK; they wait", "attempts", n, "error", err)
 			s.logged.Store(true)
 		}
 		r.attempts++
 		s.settle(r, r.String(), backOff(r.attempts))
 	}
+}
+
+// park puts a reply back, because VK refuses the token. Other servers may have a better one. The mark in
+// Redis bounds how many replies wait from now on; it ends by itself.
+func (s *sender) park(r *waiting, err error) {
+	if !s.refused.Swap(true) {
+		slog.Error("VK refuses the token of a group: make a new one in the group's settings; put it into "+
+			"-vk-groups and send SIGHUP, or into -vk-token and restart; the replies of other groups go on",
+			"group", s.group.ID, "replies_max", min(s.cfg.RepliesMax, parkedMax), "error", err)
+	}
+	s.settle(r, r.String(), 0)
+	seconds := strconv.Itoa(int(refusedMark / time.Second))
+	_ = s.redis.Do(pipeline.Command(nil, "SET", s.queue.refused, "1", "EX", seconds)) // its log has the error
 }
 
 // backOff is the time between an attempt that has failed and the next one.

@@ -30,7 +30,8 @@ func (c *Counter) receive(t *testing.T, m Message) {
 // left is how many replies are in the queue.
 func (c *Counter) left(t *testing.T) int {
 	t.Helper()
-	due, replies := ask[int](t, c.redis, "ZCARD", dueKey), ask[int](t, c.redis, "HLEN", repliesKey)
+	queue := queueOf(0)
+	due, replies := ask[int](t, c.redis, "ZCARD", queue.due), ask[int](t, c.redis, "HLEN", queue.replies)
 	if due != replies {
 		t.Errorf("%d replies are due, %d are there", due, replies) // two commands: only while nothing changes
 	}
@@ -40,26 +41,27 @@ func (c *Counter) left(t *testing.T) int {
 func (c *Counter) awaitLeft(t *testing.T, want int) {
 	t.Helper()
 	polltest.Until(t, fmt.Sprint(want, " replies in the queue"), func() bool {
-		return ask[int](t, c.redis, "HLEN", repliesKey) == want
+		return ask[int](t, c.redis, "HLEN", queueOf(0).replies) == want
 	})
 }
 
 // The keeper knows how many replies wait, of all servers.
 func TestWaiting(t *testing.T) {
 	cfg := config("unix", redistest.Start(t).Socket, newClock())
-	c, k := counter(t, cfg), keeper(t, cfg, VK{})
+	c, k := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{}}})
 	for want := range int64(3) {
 		if n, err := k.Waiting(); n != want || err != nil {
 			t.Errorf("%d replies wait, %v; want %d", n, err, want)
 		}
-		c.receive(t, Message{fmt.Sprint("event ", want), 11, "hi"})
+		c.receive(t, Message{0, fmt.Sprint("event ", want), 11, "hi"})
 	}
 }
 
 func TestReplies(t *testing.T) {
 	vk := newFakeVK(t)
 	c, _, _ := bot(t, vk)
-	for i, m := range []Message{{"a", 11, "hi"}, {"b", 12, "hi"}, {"b", 12, "hi"}, {"c", 2000000001, "ho"}} {
+	for i, m := range []Message{{0, "a", 11, "hi"}, {0, "b", 12, "hi"}, {0, "b", 12, "hi"},
+		{0, "c", 2000000001, "ho"}} {
 		c.receive(t, m)
 		vk.await(t, min(i+1, 2)) // one after the other
 	}
@@ -92,10 +94,10 @@ func TestRetries(t *testing.T) {
 	}
 	c, _, _ := bot(t, vk)
 	logs := logtest.Capture(t)
-	c.receive(t, Message{"a", 11, "hi"})
+	c.receive(t, Message{0, "a", 11, "hi"})
 	vk.await(t, 3)
 	c.awaitLeft(t, 0)
-	c.receive(t, Message{"b", 12, "hi"})
+	c.receive(t, Message{0, "b", 12, "hi"})
 	vk.await(t, 4)
 	c.awaitLeft(t, 0)
 	messages, ids := vk.seen()
@@ -111,7 +113,7 @@ func TestRetries(t *testing.T) {
 	}
 	text := logs.String()
 	for _, want := range []string{"they wait", "are sent to VK again", "thrown away", "peer=12",
-		"event=" + c.names.event("b")} {
+		"event=" + c.names.event(0, "b")} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("log without, or not once, %q: %s", want, text)
 		}
@@ -134,11 +136,11 @@ func TestUp(t *testing.T) {
 		{`{"error":{"error_code":901,"error_msg":"Can't send messages for users without permission"}}`, true},
 	} {
 		vk.answers = []string{test.answer}
-		if k.sender.send(t.Context(), &waiting{event: "a", peer: 11}); k.Up() != test.up {
+		if k.sender().send(t.Context(), &waiting{event: "a", peer: 11}); k.Up() != test.up {
 			t.Errorf("up is %v after %s", k.Up(), test.answer)
 		}
 	}
-	if k.sender = nil; !k.Up() {
+	if k.Regroup(nil); !k.Up() {
 		t.Error("not up without a bot")
 	}
 }
@@ -155,9 +157,9 @@ func TestLastAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
 		vk := newFakeVK(t)
 		vk.answers = []string{"500", "500"}
-		c, s := counter(t, cfg), keeper(t, cfg, vk.settings()).sender
+		c, s := counter(t, cfg), keeper(t, cfg, vk.settings()).sender()
 		logs := logtest.Capture(t)
-		c.receive(t, Message{"a", 11, "hi"})
+		c.receive(t, Message{0, "a", 11, "hi"})
 		r, _ := s.take()
 		r.attempts = attemptsMax - 2
 		for _, want := range []int{1, 0} {
@@ -185,7 +187,7 @@ func TestSlowVK(t *testing.T) {
 	background(t, NewKeeper(cfg, settings).Run)
 	const seconds = 5 // of VK, below its timeout
 	for i := range seconds * ratePerSecond {
-		c.receive(t, Message{fmt.Sprint("event ", i), 1, "hi"})
+		c.receive(t, Message{0, fmt.Sprint("event ", i), 1, "hi"})
 	}
 	vk.await(t, seconds*ratePerSecond)
 }
@@ -206,7 +208,7 @@ func TestRateOfAllServers(t *testing.T) {
 	background(t, NewKeeper(cfg, vk.settings()).Run)
 	const replies = 10
 	for i := range replies {
-		c.receive(t, Message{fmt.Sprint("event ", i), int64(i), "hi"})
+		c.receive(t, Message{0, fmt.Sprint("event ", i), int64(i), "hi"})
 	}
 	vk.await(t, replies)
 	c.awaitLeft(t, 0)
@@ -225,7 +227,7 @@ func TestStopInMidSending(t *testing.T) {
 	vk := newFakeVK(t)
 	vk.hold = make(chan struct{})
 	c, cfg, stop := bot(t, vk)
-	c.receive(t, Message{"a", 11, "hi"})
+	c.receive(t, Message{0, "a", 11, "hi"})
 	vk.await(t, 1)
 	stop()
 	if n := c.left(t); n != 1 {
@@ -246,8 +248,8 @@ func TestStopInMidSending(t *testing.T) {
 // What a dead server had taken is due again after the lease, not before.
 func TestLease(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
-		c, s := counter(t, cfg), keeper(t, cfg, VK{Token: "x"}).sender
-		c.receive(t, Message{"a", 11, "hi"})
+		c, s := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{Token: "x"}}}).sender()
+		c.receive(t, Message{0, "a", 11, "hi"})
 		first, _ := s.take()
 		if first == nil || first.String() != "11:0:0" {
 			t.Fatalf("took %v", first)
@@ -266,8 +268,8 @@ func TestLease(t *testing.T) {
 		if n := c.left(t); n != 0 {
 			t.Errorf("%d replies in the queue", n)
 		}
-		c.receive(t, Message{"b", 12, "hi"})
-		c.receive(t, Message{"c", 13, "hi"})
+		c.receive(t, Message{0, "b", 12, "hi"})
+		c.receive(t, Message{0, "c", 13, "hi"})
 		clock.add(time.Second)
 		if r, _ := s.take(); r == nil {
 			t.Error("nothing to take")
@@ -281,11 +283,12 @@ func TestLease(t *testing.T) {
 // An entry that is no reply does not hold up the others.
 func TestStrangeEntries(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
-		c, s := counter(t, cfg), keeper(t, cfg, VK{Token: "x"}).sender
-		ask[int](t, c.redis, "ZADD", dueKey, "1", "no reply", "2", "bad reply", "3", "bad peer",
+		c, s := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{Token: "x"}}}).sender()
+		ask[int](t, c.redis, "ZADD", queueOf(0).due, "1", "no reply", "2", "bad reply", "3", "bad peer",
 			"4", "bad attempts")
-		ask[int](t, c.redis, "HSET", repliesKey, "bad reply", "x", "bad peer", "x:1:1", "bad attempts", "1:1:x")
-		c.receive(t, Message{"a", 11, "hi"})
+		ask[int](t, c.redis, "HSET", queueOf(0).replies, "bad reply", "x", "bad peer", "x:1:1",
+			"bad attempts", "1:1:x")
+		c.receive(t, Message{0, "a", 11, "hi"})
 		var r *waiting
 		for i := 0; r == nil && i < 10; i++ {
 			r, _ = s.take()
@@ -302,14 +305,14 @@ func TestRedisAway(t *testing.T) {
 	server := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
 	cfg := config("unix", server.Socket, newClock())
 	cfg.Redis.Timeout = time.Second
-	c, s := counter(t, cfg), keeper(t, cfg, VK{Token: "x"}).sender
-	c.receive(t, Message{"a", 11, "hi"})
+	c, s := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{Token: "x"}}}).sender()
+	c.receive(t, Message{0, "a", 11, "hi"})
 	server.Kill(t)
 	polltest.Until(t, "error of a count", func() bool { _, err := c.Count("hi"); return err != nil })
 	if r, wait := s.take(); r != nil || wait != idleWait {
 		t.Errorf("took %v, wait %v", r, wait)
 	}
-	if err := c.Receive(Message{"b", 12, "hi"}); err == nil {
+	if err := c.Receive(Message{0, "b", 12, "hi"}); err == nil {
 		t.Error("received without Redis")
 	}
 	server.Restart(t)
@@ -317,6 +320,6 @@ func TestRedisAway(t *testing.T) {
 	if r, _ := s.take(); r == nil || r.peer != 11 {
 		t.Errorf("took %v: what was received must be there", r)
 	}
-	c.receive(t, Message{"a", 11, "hi"})
+	c.receive(t, Message{0, "a", 11, "hi"})
 	c.expect(t, "hi", 1)
 }

@@ -29,7 +29,8 @@ func (c *clock) add(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 func config(network, address string, c *clock) Config {
 	return Config{
 		Redis:  pipeline.Config{Network: network, Address: address, Timeout: 20 * time.Second},
-		Secret: []byte(strings.Repeat("s", 32)), Window: 24 * time.Hour, RepliesMax: 10, Now: c.now,
+		Secret: []byte(strings.Repeat("s", 32)), Window: 24 * time.Hour, BytesMax: 64 << 20,
+		RepliesMax: 10, Now: c.now,
 	}
 }
 
@@ -57,6 +58,9 @@ func counter(tb testing.TB, cfg Config) *Counter {
 	polltest.Until(tb, "connection", c.redis.Up)
 	return c
 }
+
+// sender is the Keeper's sender of its only group.
+func (k *Keeper) sender() *sender { return (*k.senders.Load())[0] }
 
 // keeper is a Keeper that only keeps its connection.
 func keeper(tb testing.TB, cfg Config, vk VK) *Keeper {

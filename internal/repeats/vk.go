@@ -22,10 +22,16 @@ const (
 
 // VK is how to reach the API of VK.
 type VK struct {
-	Token string // of the group; "" for no bot
-	API   string // base URL, as in https://api.vk.com
-	// Interval is the least time between two replies, 0 for that of VK's limit.
+	Groups []Group // of the bot; none for no bot
+	API    string  // base URL, as in https://api.vk.com
+	// Interval is the least time between two replies of a group, 0 for that of VK's limit.
 	Interval time.Duration
+}
+
+// Group is a group of VK that sends replies.
+type Group struct {
+	ID    int64 // 0 for that of the flags
+	Token string
 }
 
 // vkClient calls messages.send. It follows no redirect: that would give the token to somebody else.
@@ -57,8 +63,16 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("VK answers with error %d: %.*q", r.Code, vkErrorTextMax, r.Message)
 }
 
+// tokenCodes are the errors of VK that belong to the token: all replies of the group would get them.
+var tokenCodes = []int{
+	5,  // the token is not valid, or not any more
+	27, // it is no token of a group, or has no right to send
+}
+
+func (r *refusal) ofToken() bool { return slices.Contains(tokenCodes, r.Code) }
+
 // finalCodes are the errors of VK that belong to the conversation: later attempts would get them too. All
-// others, such as a rate limit, a wrong token or a fault of VK, may pass.
+// others, such as a rate limit or a fault of VK, may pass.
 var finalCodes = []int{
 	7,             // permission denied
 	15,            // access denied
@@ -74,9 +88,9 @@ func (r *refusal) final() bool { return slices.Contains(finalCodes, r.Code) }
 
 // send makes one attempt to send a message. It takes at most vkTimeout. Errors: *refusal, or why VK cannot
 // be asked.
-func (c *vkClient) send(ctx context.Context, peer int64, randomID int32, text string) error {
+func (c *vkClient) send(ctx context.Context, token string, peer int64, randomID int32, text string) error {
 	form := url.Values{
-		"access_token": {c.vk.Token}, "v": {vkVersion}, "peer_id": {strconv.FormatInt(peer, 10)},
+		"access_token": {token}, "v": {vkVersion}, "peer_id": {strconv.FormatInt(peer, 10)},
 		"random_id": {strconv.FormatInt(int64(randomID), 10)}, "message": {text},
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.vk.API+"/method/messages.send",

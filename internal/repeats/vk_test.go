@@ -21,7 +21,7 @@ func TestAnswersOfVK(t *testing.T) {
 		`{"error":{"error_code":10,"error_msg":"Internal"}}`: `VK answers with error 10: "Internal"`,
 	} {
 		vk.answers = []string{answer}
-		if err := client.send(context.Background(), 1, 1, "x"); fmt.Sprint(err) != want {
+		if err := client.send(context.Background(), "group token", 1, 1, "x"); fmt.Sprint(err) != want {
 			t.Errorf("%s: %v, want %s", answer, err, want)
 		}
 	}

@@ -140,6 +140,20 @@ var conditions = []condition{
 		}
 		return ""
 	}},
+	{"VKTokenRefused", func(s *server) string {
+		for group, refused := range s.now().by("flashsale_vk_token_refused", "group") {
+			if refused > 0 {
+				return "VK refuses the token of group " + group
+			}
+		}
+		return ""
+	}},
+	{"RepeatsFull", func(s *server) string {
+		if n := s.grown(s.since(time.Minute), "flashsale_repeats_not_recorded_total"); n > 0 {
+			return fmt.Sprintf("%.0f texts were not recorded: they fill -repeats-memory", n)
+		}
+		return ""
+	}},
 	{"ClockWrong", func(s *server) string {
 		clock, found := s.now().value("flashsale_time_seconds")
 		off := clock - float64(s.now().at.UnixNano())/1e9

@@ -122,6 +122,11 @@ flashsale_requests_total{call="POST /limits/check",code="200"} 1000
 		"TrafficDropsHits: a:9100: 7 hits were dropped from the traffic statistics"},
 	{"", "flashsale_traffic_keys 10001\nflashsale_traffic_keys_max 10000\n", 1,
 		"TrafficKeysFull: a:9100: the statistics have all 10000 keys of -traffic-keys"},
+	{"", `flashsale_vk_token_refused{group="7"} 1
+flashsale_vk_token_refused{group="8"} 0
+`, 1, "VKTokenRefused: a:9100: VK refuses the token of group 7"},
+	{"flashsale_repeats_not_recorded_total 1\n", "flashsale_repeats_not_recorded_total 4\n", 1,
+		"RepeatsFull: a:9100: 3 texts were not recorded: they fill -repeats-memory"},
 	{"", "flashsale_time_seconds 1800000101\n", 1, "ClockWrong: a:9100: its clock is 100 s off"},
 	{"", "flashsale_certificate_expiry_timestamp_seconds 1800129601\n", 1,
 		"CertificateExpires: a:9100: the certificate ends in 1.5 days"},

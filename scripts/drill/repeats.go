@@ -16,9 +16,9 @@ import (
 // The room of repeated messages, with a bot. Nothing takes its replies, so all of them stay in the queue.
 const (
 	botSecret    = "key"
-	repeatsFlags = "-repeats -vk-confirmation c -vk-secret " + botSecret + " -vk-token t " +
+	repeatsFlags = "-limits off -repeats -vk-confirmation c -vk-secret " + botSecret + " -vk-token t " +
 		"-vk-api http://127.0.0.1:1 -vk-queue 1000000"
-	repliesKey = "repeats:{r}:replies"
+	repliesKey = "repeats:{r}:replies:0"
 	writers    = 4 // of texts, and as many of messages to the bot
 	writerPace = 2 * time.Millisecond
 )

@@ -31,6 +31,7 @@ type setup struct {
 	disk      bool   // the data of Redis lies on a small file system of its own
 	clock     bool   // the servers' clock can be made to jump
 	blocklist bool   // the servers have a list of invalid passports
+	bot       bool   // of two groups of VK, one with a token that VK refuses
 	patient   bool   // the servers wait longer for Redis: no 503 because the machine is busy
 	flags     string // further ones of the servers
 }
@@ -40,7 +41,7 @@ func (a setup) merge(b setup) setup {
 	return setup{servers: max(a.servers, b.servers), probes: max(a.probes, b.probes),
 		buyers: max(a.buyers, b.buyers), own: a.own || b.own, proxied: a.proxied || b.proxied,
 		everysec: a.everysec || b.everysec, disk: a.disk || b.disk, clock: a.clock || b.clock,
-		patient: a.patient || b.patient, blocklist: a.blocklist || b.blocklist,
+		patient: a.patient || b.patient, blocklist: a.blocklist || b.blocklist, bot: a.bot || b.bot,
 		flags: a.flags + " " + b.flags}
 }
 
@@ -71,6 +72,7 @@ type stack struct {
 	clock   *stand.Clock
 	redis   *redis
 	proxy   *stand.Proxy
+	vk      *vkAPI // nil without a bot
 	servers []*server
 	probes  *probes
 	load    *load
@@ -130,6 +132,11 @@ func startStack(ctx context.Context, c setup, a *alarms, long bool) (*stack, err
 			return s, err
 		}
 	}
+	if c.bot {
+		if s.vk, err = startVK(s.folder); err != nil {
+			return s, err
+		}
+	}
 	for i := range c.servers {
 		one, err := newServer(program, s.folder, i+1, c, address, env)
 		if err != nil {
@@ -138,6 +145,9 @@ func startStack(ctx context.Context, c setup, a *alarms, long bool) (*stack, err
 		one.program.Args = append(one.program.Args, "-ops", a.prometheus.targets[i])
 		if list != "" {
 			one.program.Args = append(one.program.Args, "-blocklist", list)
+		}
+		if s.vk != nil {
+			one.program.Args = append(one.program.Args, s.vk.flags()...)
 		}
 		s.servers = append(s.servers, one)
 		if c.own {
@@ -217,6 +227,9 @@ func (s *stack) stop() {
 	}
 	if s.proxy != nil {
 		s.proxy.Stop()
+	}
+	if s.vk != nil {
+		s.vk.Close()
 	}
 	if s.disk != nil {
 		s.disk.remove()

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"regexp"
 	"strconv"
@@ -87,7 +88,8 @@ func Run(ctx context.Context, opt Options, stdout io.Writer) (err error) {
 	defer redis.Kill()
 	b := &bench{opt: opt, socket: redis.Socket, out: tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)}
 	b.counter, err = repeats.New(repeats.Config{Window: window, Secret: make([]byte, 32), Now: b.now,
-		Redis: pipeline.Config{Network: "unix", Address: redis.Socket, Timeout: redisMax}})
+		BytesMax: math.MaxInt64,
+		Redis:    pipeline.Config{Network: "unix", Address: redis.Socket, Timeout: redisMax}})
 	if err != nil {
 		return err
 	}
