@@ -28,9 +28,11 @@ func (l *Limiter) Lift(name string, features map[string]string) error {
 		return err
 	}
 	for _, a := range list { // each in a call of its own, see Config.Cluster
-		var found int64
-		if err := l.conn.Do(liftScript.Call(&found, []string{a.limit.key(a.value)}, l.at())); err != nil {
-			return err
+		if len(a.rules.ticks) > 0 { // else it is unlimited
+			var found int64
+			if err := l.conn.Do(pipeline.Command(&found, a.keys([]string{"DEL"})...)); err != nil {
+				return err
+			}
 		}
 		a.limit.memory.forget([]byte(a.value))
 		if err := l.tellLift(a); err != nil {
@@ -46,7 +48,7 @@ func (l *Limiter) tellLift(a asked) error {
 	var kept int64
 	return l.conn.Do(pipeline.Command(&id, "XADD", liftsKey, "MAXLEN", strconv.Itoa(liftsMax), "*",
 		"event", a.limit.event, "feature", a.limit.feature, "value", a.value).
-		Command(&kept, "EXPIRE", liftsKey, text(liftsKept)))
+		Command(&kept, "PEXPIRE", liftsKey, text(liftsKept)))
 }
 
 // hearLifts forgets the refusals that were lifted since the entry with the ID seen, "" for none. It returns

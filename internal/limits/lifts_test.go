@@ -77,7 +77,7 @@ func TestDecisionOnItsWayDuringALift(t *testing.T) {
 	if err := l.Lift("x", user("a")); err != nil {
 		t.Fatal(err)
 	}
-	l.read(&Decision{}, list, []int64{5, 3600, 3600}, 1)
+	l.read(&Decision{}, list, time.Now(), []int64{5, 3_600_000, 3_600_000}, 1)
 	if d, err := l.Check("x", user("a"), 1); err != nil || !d.Allowed {
 		t.Errorf("%+v, %v", d, err)
 	}

@@ -8,7 +8,7 @@
 // their way at one moment: in each worker at most as many as its smallest rate has, and they count.
 //
 // On the event loop only these two may be called. It knows nothing of HTTP or of the sale. It is slow where
-// one key has several rates per day in precise mode: a decision reads up to 143 buckets for each of them.
+// a precise rate has counted calls in tens of thousands of seconds: once in a while their log is copied.
 package limits
 
 import (
@@ -63,7 +63,7 @@ func New(cfg Config) *Limiter {
 	l := &Limiter{cfg: cfg, rules: newRuleset(cfg.Rules), queue: make(chan happened, queueMax),
 		at: func() string { return "" }}
 	l.conn = pipeline.New(cfg.Redis, pipeline.Options{
-		Scripts: []*pipeline.Script{decideScript, takeBackScript, liftScript},
+		Scripts: []*pipeline.Script{decideScript, takeBackScript},
 		Outage: &pipeline.Outage{Effect: "events are not counted for their rate limits",
 			Over: "events are counted for their rate limits again"},
 	})

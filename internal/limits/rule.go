@@ -14,7 +14,7 @@ const DefaultRules = "login_failed by user 5/m 10/d; login_failed by ip 60/m"
 
 // Limits of rules.
 const (
-	rateMax  = 4_000_000 // calls in a window; a bucket counts no further, see buckets.lua
+	rateMax  = 4_000_000 // calls in a window
 	ratesMax = 8         // of a rule
 	nameMax  = 64        // bytes of an event
 	valueMax = 255       // bytes of a feature's value
@@ -30,7 +30,7 @@ type Rule struct {
 	Rates          []Rate // none: unlimited
 	Shadow         bool   // counts and never refuses
 	Closed         bool   // while Redis is away calls are refused, else they pass
-	Precise        bool   // exact to a second, whatever the window
+	Precise        bool   // exact to a second, whatever the window, and to a millisecond up to a minute
 }
 
 // Rate is a number of calls in any window of time.
@@ -59,15 +59,19 @@ var units = []struct {
 	most   int
 }{{"d", 24 * time.Hour, 1}, {"h", time.Hour, 24}, {"m", time.Minute, 60}, {"s", time.Second, 60}}
 
-// bucket is the length of the buckets that a window is counted in.
-func (r Rate) bucket() time.Duration {
+// ticksPerWindow makes the window that is counted at most a hundredth longer than that of the rule. At a
+// twentieth, who stays 5% below a rate would be refused.
+const ticksPerWindow = 100
+
+// tick is the length of time in which calls are counted as one, whole milliseconds.
+func (r Rate) tick(precise bool) time.Duration {
 	switch {
+	case !precise:
+		return r.Window / ticksPerWindow
 	case r.Window <= time.Minute:
-		return time.Second
-	case r.Window <= time.Hour:
-		return time.Minute
+		return time.Millisecond
 	}
-	return time.Hour
+	return time.Second
 }
 
 // ParseRules reads rules, one a line or with ; between them; # begins a comment. source names the file or
