@@ -90,7 +90,7 @@ func (s *Server) checkLimits(ctx *fasthttp.RequestCtx, c call) {
 		reply(ctx, errMalformedJSON)
 		return
 	case !s.mayAsk(ctx, c.user, string(event), features, cost):
-		reply(ctx, errInvalidToken)
+		reply(ctx, errNotAllowed)
 		return
 	}
 	d, err := s.cfg.Limits.Check(string(event), features, cost)
@@ -177,7 +177,7 @@ func featuresOf(ctx *fasthttp.RequestCtx) map[string]string {
 func (s *Server) peekLimits(ctx *fasthttp.RequestCtx, c call) {
 	features := featuresOf(ctx)
 	if !s.mayAsk(ctx, c.user, c.param("event"), features, 0) {
-		reply(ctx, errInvalidToken)
+		reply(ctx, errNotAllowed)
 		return
 	}
 	d, err := s.cfg.Limits.Check(c.param("event"), features, 0)

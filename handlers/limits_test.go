@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	noLimit = `{"code":"LIMIT_NOT_FOUND","message":"没有对应的限流规则"}`
+	noLimit   = `{"code":"LIMIT_NOT_FOUND","message":"没有对应的限流规则"}`
+	neverFits = `{"code":"COST_OUT_OF_LIMIT","message":"cost 超过限流规则的次数"}`
 )
 
 // limited serves the sale of a shop with rate limits, and more that change sets.
@@ -194,11 +195,17 @@ func testLimitsService(t *testing.T, s *shop) {
 		t.Errorf("headers %v", h)
 	}
 	h = s.expect(t, 0, "POST", path, mail(`,"cost":3`), 429, tooMany, right...)
-	if got := labelled(&s.figures.LimitsRefused); !maps.Equal(got, map[string]uint64{"mail": 1}) {
-		t.Errorf("counted %v, want 1 of mail", got)
-	}
 	if h.Get("Retry-After") == "" || h.Get("RateLimit-Policy") != `"mail by email";q=3;w=60` {
 		t.Errorf("headers %v", h)
+	}
+	h = s.expect(t, 0, "POST", path, mail(`,"cost":4`), 400, neverFits, right...)
+	if h.Get("Retry-After") != "" {
+		t.Errorf("headers %v", h)
+	}
+	s.expect(t, 0, "POST", path, `{"event":"mail","features":{"email":"vip","user":"7"},"cost":4000000}`, 200,
+		`{"allowed":true}`, right...) // unlimited, and in shadow
+	if got := labelled(&s.figures.LimitsRefused); !maps.Equal(got, map[string]uint64{"mail": 1}) {
+		t.Errorf("counted %v, want 1 of mail", got)
 	}
 	if _, body, _ := s.call(t, 0, "POST", path, mail(`,"cost":2`), right...); !strings.HasPrefix(body,
 		`{"allowed":true,"limit":3,"window":60,"remaining":0,`) {
@@ -210,31 +217,31 @@ func testLimitsService(t *testing.T, s *shop) {
 		t.Error(body)
 	}
 	s.expect(t, 0, "DELETE", "/limits/mail?email=a@x.example", "", 204, "", right...)
-	s.expect(t, 2, "DELETE", "/limits/mail?email=a@x.example", "", 401, invalidToken)
+	s.expect(t, 2, "DELETE", "/limits/mail?email=a@x.example", "", 403, notAllowed)
 	s.expect(t, 0, "GET", "/limits/mail?email=a@x.example", "", 200,
 		`{"allowed":true,"limit":3,"window":60,"remaining":3,"retry_after":0,"reset":0}`, right...)
 
 	// users ask about themselves only
-	s.expect(t, 2, "POST", path, mail(""), 401, invalidToken)
-	s.expect(t, 2, "POST", path, `{"event":"sms","features":{"user":"3"}}`, 401, invalidToken)
-	s.expect(t, 2, "POST", path, `{"event":"mail","features":{"ip":"192.0.2.9"}}`, 401, invalidToken)
-	s.expect(t, 2, "GET", "/limits/sms?user=3", "", 401, invalidToken)
+	s.expect(t, 2, "POST", path, mail(""), 403, notAllowed)
+	s.expect(t, 2, "POST", path, `{"event":"sms","features":{"user":"3"}}`, 403, notAllowed)
+	s.expect(t, 2, "POST", path, `{"event":"mail","features":{"ip":"192.0.2.9"}}`, 403, notAllowed)
+	s.expect(t, 2, "GET", "/limits/sms?user=3", "", 403, notAllowed)
 	s.expect(t, 2, "POST", path, `{"event":"sms","features":{"user":"2"}}`, 200,
 		`{"allowed":true,"limit":1,"window":60,"remaining":0,"retry_after":61,"reset":61}`)
 	s.expect(t, 2, "POST", path, `{"event":"sms","features":{"user":"2"}}`, 429, tooMany)
 
 	// they count nothing for others at their address, nor what the server counts itself
 	const own = `{"event":"mail","features":{"ip":"127.0.0.1"},"cost":%d}`
-	s.expect(t, 2, "POST", path, fmt.Sprintf(own, 100), 401, invalidToken)
+	s.expect(t, 2, "POST", path, fmt.Sprintf(own, 1), 403, notAllowed)
 	s.expect(t, 2, "POST", path, fmt.Sprintf(own, 0), 200,
 		`{"allowed":true,"limit":100,"window":3600,"remaining":100,"retry_after":0,"reset":0}`)
-	s.expect(t, 2, "POST", path, `{"event":"order","features":{"user":"2"}}`, 401, invalidToken)
+	s.expect(t, 2, "POST", path, `{"event":"order","features":{"user":"2"}}`, 403, notAllowed)
 	const unused = `{"allowed":true,"limit":5,"window":60,"remaining":5,"retry_after":0,"reset":0}`
 	s.expect(t, 2, "POST", path, `{"event":"order","features":{"user":"2","ip":"127.0.0.1"},"cost":0}`, 200,
 		unused)
 	// a name may look like an id
-	s.expect(t, 2, "POST", path, `{"event":"login_failed","features":{"user":"2"},"cost":0}`, 401, invalidToken)
-	s.expect(t, 2, "GET", "/limits/login_failed?user=2", "", 401, invalidToken)
+	s.expect(t, 2, "POST", path, `{"event":"login_failed","features":{"user":"2"},"cost":0}`, 403, notAllowed)
+	s.expect(t, 2, "GET", "/limits/login_failed?user=2", "", 403, notAllowed)
 	s.expect(t, 1, "GET", "/limits/login_failed?user=2", "", 200, unused)
 
 	// where no rate can refuse there is none to tell of

@@ -35,7 +35,7 @@ func (s *Server) table() []route {
 		{"PUT", "/admin/sale", s.root, onGoroutine, s.changeSale},
 		{"POST", "/admin/foods/:id/stock", s.root, onGoroutine, s.changeStock},
 		{"GET", "/admin/log", s.rootOrService, onGoroutine, s.listLog},
-		{"GET", "/admin/orders", s.rootOrService, onGoroutine, s.listAllOrders},
+		{"GET", "/admin/orders", s.listsOrders, onGoroutine, s.listAllOrders},
 		{"GET", "/healthz", s.anybody, onGoroutine, s.alive},
 		{"GET", "/readyz", s.anybody, onGoroutine, s.ready},
 		{"GET", "/openapi.json", s.anybody, onGoroutine, s.describe},

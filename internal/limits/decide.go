@@ -60,8 +60,8 @@ type asked struct {
 }
 
 // Check decides on a call of an event and counts it by its cost; 0 only looks. features are values by
-// feature; those without a rule are ignored. Errors: ErrNoRule, ErrBadValue, ErrUnavailable of pipeline when
-// Redis does not answer and a rule is closed. It waits for Redis.
+// feature; those without a rule are ignored. Errors: ErrNoRule, ErrBadValue, ErrNeverFits, ErrUnavailable of
+// pipeline when Redis does not answer and a rule is closed. It waits for Redis.
 func (l *Limiter) Check(name string, features map[string]string, cost int64) (Decision, error) {
 	e := l.rules.events[name]
 	if e == nil {
@@ -70,6 +70,11 @@ func (l *Limiter) Check(name string, features map[string]string, cost int64) (De
 	list, err := e.ask(features)
 	if err != nil {
 		return Decision{}, err
+	}
+	for _, a := range list {
+		if cost > a.rules.least {
+			return Decision{}, ErrNeverFits
+		}
 	}
 	if cost > 0 {
 		for _, a := range list {

@@ -34,6 +34,8 @@ var (
 	ErrNoRule = errors.New("no rule is for this event and these features")
 	// ErrBadValue is the error for a feature that is unknown, or a value that is none of its feature.
 	ErrBadValue = errors.New("wrong feature")
+	// ErrNeverFits is the error for a call that costs more than a window may have of a rate.
+	ErrNeverFits = errors.New("the call costs more than the rate's limit")
 )
 
 // Config is what a Limiter needs.
