@@ -31,7 +31,7 @@ func limited(t *testing.T, s *shop, rules string, change func(*Config)) *shop {
 	l := limits.New(limits.Config{Redis: s.redis.Config, Rules: list})
 	background(t, l.Run)
 	for _, rule := range list {
-		value := map[string]string{"user": "nobody", "ip": "192.0.2.1", "email": "x"}[rule.Feature]
+		value := map[string]string{"user": "nobody", "ip": "192.0.2.1", "email": "x", "vk": "1"}[rule.Feature]
 		polltest.Until(t, "Redis for the limits", func() bool {
 			d, err := l.Check(rule.Event, map[string]string{rule.Feature: value}, 0)
 			return err == nil && d.Remaining != limits.Unknown
@@ -146,6 +146,33 @@ func testMessagesAreLimited(t *testing.T, s *shop) {
 		s.expect(t, 0, "POST", "/repeats", `{"text":"x"}`, 200, fmt.Sprintf(`{"count":%d}`, 2+i),
 			"Authorization", "Bearer "+serviceToken)
 	}
+}
+
+// A sender in VK over a rate gets "ok", or VK would send the message again; it is not counted as a text, and
+// leaves a figure and a line in the log. The address is that of VK, so it does not count.
+func TestSendersInVKAreLimited(t *testing.T) { onBoth(t, testSendersInVKAreLimited) }
+
+func testSendersInVKAreLimited(t *testing.T, s *shop) {
+	counter := s.withRepeats(t)
+	s = limited(t, s, "message by vk 1/h; message by ip 1/h; message by vk of -8 unlimited",
+		func(cfg *Config) { cfg.Repeats = counter })
+	log := capture(t)
+	const message = `{"message":{"peer_id":2000000001,"from_id":%d,"text":"hi"}}`
+	s.vk(t, vkMessageNew("a", fmt.Sprintf(message, 7)), 200, "ok")
+	s.awaitCounted(t, "/limits/message?vk=7", `"remaining":0,`)
+	s.vk(t, vkMessageNew("b", fmt.Sprintf(message, 7)), 200, "ok") // refused
+	s.vk(t, vkMessageNew("c", fmt.Sprintf(message, -8)), 200, "ok")
+	s.expect(t, 2, "POST", "/repeats", `{"text":"hi"}`, 200, `{"count":2}`)
+	if got := labelled(&s.figures.LimitsRefused); !maps.Equal(got, map[string]uint64{"message": 1}) {
+		t.Errorf("counted %v, want 1 of message", got)
+	}
+	if text := log.String(); !strings.Contains(text, "calls are refused by a rate limit") ||
+		!strings.Contains(text, "last_vk=7") {
+		t.Errorf("log %q", text)
+	}
+	s.expect(t, 1, "DELETE", "/limits/message?vk=7", "", 204, "")
+	s.vk(t, vkMessageNew("d", fmt.Sprintf(message, 7)), 200, "ok")
+	s.awaitCounted(t, "/limits/message?vk=7", `"remaining":0,`)
 }
 
 // One user's changes to carts are bounded in each worker, without a rule and without Redis.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/limits"
 	"flashsale/internal/repeats"
 )
 
@@ -27,6 +28,8 @@ type vkEvent struct {
 	Group  int64           `json:"group_id"`
 	Secret string          `json:"secret"`
 	Object json.RawMessage `json:"object"`
+
+	sender int64 // of the message, see message
 }
 
 // vkMessage is the object of message_new: before version 5.103 the message, since then with it inside.
@@ -84,7 +87,11 @@ func (s *Server) receiveMessage(ctx *fasthttp.RequestCtx, event *vkEvent) {
 		replyText(ctx, "ok")
 		return
 	}
+	sender := limits.Who{VK: event.sender}
 	if message.Text != "" {
+		if s.isRefused(ctx, limits.Message, sender) {
+			return
+		}
 		switch err := s.cfg.Repeats.Receive(message); {
 		case errors.Is(err, repeats.ErrQueueFull):
 			if n := s.fullQueue.Due(timeOf(ctx)); n > 0 {
@@ -96,6 +103,7 @@ func (s *Server) receiveMessage(ctx *fasthttp.RequestCtx, event *vkEvent) {
 			s.replyOutcome(ctx, err)
 			return
 		}
+		s.record(ctx, limits.Message, sender)
 		s.figures.RepeatsCounted.Inc()
 	}
 	replyText(ctx, "ok")
@@ -111,11 +119,12 @@ func (e *vkEvent) message() (m repeats.Message, ok bool) {
 	if object.Message != nil {
 		object = *object.Message
 	}
+	e.sender = cmp.Or(object.From, object.User)
 	m = repeats.Message{Event: e.Event, Peer: cmp.Or(object.Peer, object.User),
 		Text: cmp.Or(object.Text, object.Body)}
 	if m.Event == "" {
 		m.Event = fmt.Sprintf("message %d (%d) to %d in %d from %d at %d: %s", object.ID, object.Number, e.Group,
-			m.Peer, cmp.Or(object.From, object.User), object.Date, m.Text)
+			m.Peer, e.sender, object.Date, m.Text)
 	}
 	if object.Out != 0 {
 		m.Text = ""

@@ -109,7 +109,7 @@ func TestLimitsGuardTheLogin(t *testing.T) {
 	}
 	stand.WriteFile(t, file, "login_failed by nobody 3/m\n")
 	reload(1)
-	if n := s.Logged(t, file+`:1: feature \"nobody\"; it must be ip, user, email`); n != 1 {
+	if n := s.Logged(t, file+`:1: feature \"nobody\"; it must be ip, user, email, vk`); n != 1 {
 		t.Errorf("the fault is logged %d times", n)
 	}
 	polltest.Until(t, "refusal under the old rules", func() bool { return refused("user4") })

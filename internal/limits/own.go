@@ -18,7 +18,7 @@ const (
 	LoginFailed Event = iota // login_failed, by user (the name) and ip
 	Order                    // order, by user (the id) and ip
 	Cart                     // cart: a change to a cart, by user (the id) and ip
-	Message                  // message: a text that was sent in, by user (the id) and ip
+	Message                  // message: a text that was sent in, by user (the id) and ip, or by vk (the sender)
 	ownEvents
 )
 
@@ -31,6 +31,7 @@ func Name(event Event) string { return ownNames[event] }
 type Who struct {
 	Name    []byte     // of LoginFailed, as it was given; nil elsewhere
 	ID      uint32     // of the user, 0 with a Name
+	VK      int64      // id of a sender in VK, who has nothing else here; 0 for others
 	Address netip.Addr // the zero Addr where it does not matter, see ByAddress
 }
 
@@ -39,6 +40,8 @@ func (w Who) value(feature string, dst []byte) []byte {
 	switch {
 	case feature == "ip" && w.Address.IsValid():
 		return network(w.Address).AppendTo(dst)
+	case feature == "vk" && w.VK != 0:
+		return strconv.AppendInt(dst, w.VK, 10)
 	case feature != "user":
 		return nil
 	case len(w.Name) > 0:

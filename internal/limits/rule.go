@@ -20,8 +20,8 @@ const (
 	valueMax = 255       // bytes of a feature's value
 )
 
-// Features are what calls can be limited by.
-var Features = []string{"ip", "user", "email"}
+// Features are what calls can be limited by. vk is the id of a sender in VK.
+var Features = []string{"ip", "user", "email", "vk"}
 
 // Rule limits the calls of an event by a feature. Rules of the same event and feature count the same calls.
 type Rule struct {
@@ -254,6 +254,12 @@ func Normal(feature, value string) (string, error) {
 		return network(address).String(), nil
 	case "email":
 		return strings.ToLower(value), nil
+	case "vk":
+		id, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return "", fmt.Errorf("%w: vk %q is no id", ErrBadValue, value)
+		}
+		return strconv.FormatInt(id, 10), nil
 	}
 	return "", fmt.Errorf("%w %q; it must be %s", ErrBadValue, feature, strings.Join(Features, ", "))
 }
