@@ -52,9 +52,9 @@ func (s *Server) table() []route {
 	}
 	if s.cfg.Limits != nil {
 		table = append(table,
-			route{"POST", "/limits/check", s.userOrService, onGoroutine, s.checkLimits},
-			route{"GET", "/limits/:event", s.userOrService, onGoroutine, s.peekLimits},
-			route{"DELETE", "/limits/:event", s.rootOrService, onGoroutine, s.liftLimits})
+			route{"POST", "/limits/check", s.whereLimits(s.userOrService), onGoroutine, s.checkLimits},
+			route{"GET", "/limits/:event", s.whereLimits(s.userOrService), onGoroutine, s.peekLimits},
+			route{"DELETE", "/limits/:event", s.whereLimits(s.rootOrService), onGoroutine, s.liftLimits})
 	}
 	if s.cfg.Blocklist != nil {
 		table = append(table,

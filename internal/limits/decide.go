@@ -63,7 +63,7 @@ type asked struct {
 // feature; those without a rule are ignored. Errors: ErrNoRule, ErrBadValue, ErrNeverFits, ErrUnavailable of
 // pipeline when Redis does not answer and a rule is closed. It waits for Redis.
 func (l *Limiter) Check(name string, features map[string]string, cost int64) (Decision, error) {
-	e := l.rules.events[name]
+	e := l.rules.Load().events[name]
 	if e == nil {
 		return Decision{}, ErrNoRule
 	}

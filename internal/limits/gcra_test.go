@@ -36,7 +36,7 @@ func BenchmarkDecision(b *testing.B) {
 		for _, mode := range []string{"tiered", "precise"} {
 			b.Run(rates+" "+mode, func(b *testing.B) {
 				l := begin(b, redis, "x by user "+rates+" "+mode)
-				e := l.rules.events["x"]
+				e := l.rules.Load().events["x"]
 				windows := e.limits[0].rules.rates
 				each(b, l, windows[len(windows)-1].Window, func(value, _ string) error {
 					list, err := e.ask(user(value))

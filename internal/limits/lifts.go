@@ -19,7 +19,7 @@ const (
 // Lift forgets what is counted of each value, here and in all other processes: these learn of it within
 // watchPace. Errors: ErrNoRule, ErrBadValue, ErrUnavailable of pipeline.
 func (l *Limiter) Lift(name string, features map[string]string) error {
-	e := l.rules.events[name]
+	e := l.rules.Load().events[name]
 	if e == nil {
 		return ErrNoRule
 	}
@@ -82,7 +82,7 @@ func (l *Limiter) hearLift(entry radix.StreamEntry) {
 	for _, field := range entry.Fields {
 		of[field[0]] = field[1]
 	}
-	if e := l.rules.events[of["event"]]; e != nil {
+	if e := l.rules.Load().events[of["event"]]; e != nil {
 		if limit := e.limit(of["feature"]); limit != nil {
 			limit.memory.forget([]byte(of["value"]))
 		}
@@ -91,7 +91,7 @@ func (l *Limiter) hearLift(entry radix.StreamEntry) {
 
 // forgetAll forgets all refusals.
 func (l *Limiter) forgetAll() {
-	for _, e := range l.rules.events {
+	for _, e := range l.rules.Load().events {
 		for _, limit := range e.limits {
 			limit.memory.forgetAll()
 		}

@@ -41,16 +41,15 @@ var (
 // Config is what a Limiter needs.
 type Config struct {
 	Redis pipeline.Config
-	Rules []Rule
+	Rules []Rule // nil: the room is off
 	// Cluster asks about each feature in a call of its own, as Redis Cluster needs it.
 	Cluster bool
 }
 
-// Limiter is the rate limits of one process. Its rules stay: other rules are for other workers, which
-// remember nothing of the old ones.
+// Limiter is the rate limits of one process.
 type Limiter struct {
 	cfg     Config
-	rules   *ruleset
+	rules   atomic.Pointer[ruleset]
 	conn    *pipeline.Conn
 	queue   chan happened
 	dropped logpace.Pace
@@ -62,8 +61,8 @@ type Limiter struct {
 
 // New makes a Limiter. Run must run.
 func New(cfg Config) *Limiter {
-	l := &Limiter{cfg: cfg, rules: newRuleset(cfg.Rules), queue: make(chan happened, queueMax),
-		at: func() string { return "" }}
+	l := &Limiter{cfg: cfg, queue: make(chan happened, queueMax), at: func() string { return "" }}
+	l.Use(cfg.Rules)
 	l.conn = pipeline.New(cfg.Redis, pipeline.Options{
 		Scripts: []*pipeline.Script{decideScript, takeBackScript},
 		Outage: &pipeline.Outage{Effect: "events are not counted for their rate limits",
@@ -71,6 +70,13 @@ func New(cfg Config) *Limiter {
 	})
 	return l
 }
+
+// Use decides by other rules from now on, and remembers no refusal of those before. It is safe for
+// concurrent use with all other methods.
+func (l *Limiter) Use(rules []Rule) { l.rules.Store(newRuleset(rules)) }
+
+// Off reports whether the room is off.
+func (l *Limiter) Off() bool { return l.rules.Load().off }
 
 // Run counts what has happened, until ctx ends and what waits is counted, and returns nil.
 func (l *Limiter) Run(ctx context.Context) error {
@@ -118,7 +124,7 @@ func (l *Limiter) probe() {
 
 // sweep tidies up all memories.
 func (l *Limiter) sweep(now time.Time) {
-	for _, e := range l.rules.events {
+	for _, e := range l.rules.Load().events {
 		for _, limit := range e.limits {
 			limit.memory.sweep(now)
 		}

@@ -55,7 +55,7 @@ func (w Who) value(feature string, dst []byte) []byte {
 // ByAddress reports whether Refused needs the caller's address now: some rule of the event goes by it, and
 // has refused an address or may soon.
 func (l *Limiter) ByAddress(event Event) bool {
-	e := l.rules.own[event]
+	e := l.rules.Load().own[event]
 	if e == nil {
 		return false
 	}
@@ -65,7 +65,7 @@ func (l *Limiter) ByAddress(event Event) bool {
 
 // Limits reports whether there is a rule for the event, and whether it goes by the address too.
 func (l *Limiter) Limits(event Event) (limited, byAddress bool) {
-	e := l.rules.own[event]
+	e := l.rules.Load().own[event]
 	if e == nil {
 		return false, false
 	}
@@ -83,7 +83,7 @@ const shortWait = time.Second
 // stand against it, Remaining is Unknown where Redis is away or does not count, and a rule is closed. It
 // asks only the memory of this process: it does not wait and does not allocate.
 func (l *Limiter) Refused(event Event, w Who, now time.Time) (d Decision, refused bool) {
-	e := l.rules.own[event]
+	e := l.rules.Load().own[event]
 	if e == nil {
 		return d, false
 	}
@@ -134,7 +134,7 @@ type happened struct {
 // Record has the event counted, later and by another goroutine: it does not wait. When too many wait already
 // it is not counted, which is logged.
 func (l *Limiter) Record(event Event, w Who) {
-	e := l.rules.own[event]
+	e := l.rules.Load().own[event]
 	if e == nil {
 		return
 	}

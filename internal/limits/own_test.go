@@ -27,7 +27,7 @@ func (l *Limiter) fails(t *testing.T, w Who, times int) {
 func (l *Limiter) settled(t *testing.T) {
 	t.Helper()
 	polltest.Until(t, "events counted", func() bool {
-		for _, e := range l.rules.events {
+		for _, e := range l.rules.Load().events {
 			for _, limit := range e.limits {
 				if limit.memory.onTheirWay() > 0 {
 					return false

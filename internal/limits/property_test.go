@@ -72,7 +72,8 @@ func overRules(t *testing.T, rules []string, test func(*caller, int)) {
 		rule := parse(t, "x by user "+rates)[0]
 		var running sync.WaitGroup
 		for value := range values {
-			own := &Limiter{cfg: l.cfg, conn: l.conn, rules: newRuleset([]Rule{rule})}
+			own := &Limiter{cfg: l.cfg, conn: l.conn}
+			own.Use([]Rule{rule})
 			c := &caller{t, own, rule, user(fmt.Sprintf("%d of %d", value, n)),
 				rand.New(rand.NewPCG(uint64(value), 7))}
 			running.Go(func() { test(c, calls/len(rules)/values) })

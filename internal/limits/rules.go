@@ -15,6 +15,7 @@ import (
 type ruleset struct {
 	events map[string]*event
 	own    [ownEvents]*event // of this server, nil where there is no rule
+	off    bool
 }
 
 // event is the rules of an event.
@@ -48,7 +49,7 @@ type appliedRate struct {
 
 // newRuleset makes a ruleset of rules.
 func newRuleset(rules []Rule) *ruleset {
-	s := &ruleset{events: map[string]*event{}}
+	s := &ruleset{events: map[string]*event{}, off: rules == nil}
 	for _, rule := range rules {
 		if rule.Value == "" && len(rule.Rates) == 0 { // unlimited is what it would be without a rule
 			continue

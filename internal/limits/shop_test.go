@@ -72,7 +72,7 @@ func (l *Limiter) ask(tb testing.TB, event string, cost int64, features map[stri
 // tell is ask for what may have happened already.
 func (l *Limiter) tell(tb testing.TB, event string, c call, features map[string]string) Decision {
 	tb.Helper()
-	e := l.rules.events[event]
+	e := l.rules.Load().events[event]
 	list, err := e.ask(features)
 	if err != nil {
 		tb.Fatal(err)
