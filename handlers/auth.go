@@ -63,8 +63,13 @@ func (s *Server) userUntil(ctx *fasthttp.RequestCtx) (user uint32, expires int64
 
 // root lets user 1 pass, the only administrator.
 func (s *Server) root(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
+	return s.rootOr(ctx, errNotAllowed)
+}
+
+// rootOr lets root pass, and answers other users with a failure.
+func (s *Server) rootOr(ctx *fasthttp.RequestCtx, f *failure) (user uint32, ok bool) {
 	if user, ok = s.user(ctx); ok && user != rootUser {
-		reply(ctx, errInvalidToken)
+		reply(ctx, f)
 		return 0, false
 	}
 	return user, ok
@@ -85,6 +90,13 @@ func (s *Server) rootOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bool) 
 	return s.serviceOr(ctx, s.root)
 }
 
+// listsOrders is rootOrService for the list of all orders: other users get 401 there, by the contract.
+func (s *Server) listsOrders(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
+	return s.serviceOr(ctx, func(ctx *fasthttp.RequestCtx) (uint32, bool) {
+		return s.rootOr(ctx, errInvalidToken)
+	})
+}
+
 // userOrService lets other programs pass, as user 0, and every user.
 func (s *Server) userOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 	return s.serviceOr(ctx, s.user)
@@ -99,6 +111,17 @@ func (s *Server) serviceOr(ctx *fasthttp.RequestCtx, other access) (user uint32,
 		s.logRefusedService(ctx)
 	}
 	return user, ok
+}
+
+// whereLimits is another access while the rate limits are on; SIGHUP may switch them.
+func (s *Server) whereLimits(other access) access {
+	return func(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
+		if s.cfg.Limits.Off() {
+			reply(ctx, errNotFound)
+			return 0, false
+		}
+		return other(ctx)
+	}
 }
 
 // hasServiceToken reports whether a request has the service token, as "Authorization: Bearer <token>". The

@@ -14,6 +14,7 @@ import (
 // The error bodies of the contract, to the letter.
 const (
 	invalidToken = `{"code":"INVALID_ACCESS_TOKEN","message":"无效的令牌"}`
+	notAllowed   = `{"code":"NOT_ALLOWED","message":"无权执行此操作"}`
 	empty        = `{"code":"EMPTY_REQUEST","message":"请求体为空"}`
 	malformed    = `{"code":"MALFORMED_JSON","message":"格式错误"}`
 	authFail     = `{"code":"USER_AUTH_FAIL","message":"用户名或密码错误"}`

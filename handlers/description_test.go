@@ -77,7 +77,8 @@ func TestDescriptionHasRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &shop{keys: keys, Server: &Server{cfg: Config{Keys: keys, ServiceToken: "service",
-		Repeats: new(repeats.Counter), VK: []VKGroup{{Secret: "secret"}}, Limits: new(limits.Limiter),
+		Repeats: new(repeats.Counter), VK: []VKGroup{{Secret: "secret"}},
+		Limits:    limits.New(limits.Config{Rules: []limits.Rule{}}),
 		Blocklist: new(blocklist.Blocklist), Traffic: new(traffic.Traffic), Live: new(live.Hub),
 		Page: new(web.Site)}}}
 	security := map[string][]string{}

@@ -59,6 +59,8 @@ var (
 	errWrongSecret       = known(403, "INVALID_SECRET", "密钥错误")
 	errTooManyRequests   = known(429, "TOO_MANY_REQUESTS", "请求过于频繁")
 	errNoLimit           = known(404, "LIMIT_NOT_FOUND", "没有对应的限流规则")
+	errCostLimit         = known(400, "COST_OUT_OF_LIMIT", "cost 超过限流规则的次数")
+	errNotAllowed        = known(403, "NOT_ALLOWED", "无权执行此操作")
 	errDocumentInvalid   = known(403, "DOCUMENT_INVALID", "证件无效")
 	errTooManyDocuments  = known(413, "TOO_MANY_DOCUMENTS", "一次最多查询500个证件")
 	errBadKey            = known(400, "INVALID_KEY", "键无效")
@@ -78,6 +80,7 @@ var outcomes = []struct {
 }{
 	{redisx.ErrUnavailable, errUnavailable},
 	{limits.ErrNoRule, errNoLimit},
+	{limits.ErrNeverFits, errCostLimit},
 	{limits.ErrBadValue, errBadRequest},
 	{traffic.ErrBadKey, errBadKey},
 	{traffic.ErrBadRange, errBadRange},

@@ -22,7 +22,7 @@ func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who lim
 	if s.cfg.Limits == nil {
 		return false
 	}
-	if s.cfg.Limits.ByAddress(event) {
+	if who.VK == 0 && s.cfg.Limits.ByAddress(event) { // a message of VK comes from an address of VK
 		who.Address = s.clientAddress(ctx)
 	}
 	d, refused := s.cfg.Limits.Refused(event, who, timeOf(ctx))
@@ -31,6 +31,9 @@ func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who lim
 		return false
 	case d.Remaining == limits.Unknown:
 		reply(ctx, errUnavailable)
+	case who.VK != 0: // VK would send it again
+		replyText(ctx, "ok")
+		s.logLimited(ctx, event, who, d)
 	default:
 		replyTooMany(ctx, d.RetryAfter)
 		setRateLimit(ctx, limits.Name(event), d)
@@ -50,7 +53,7 @@ func (s *Server) logLimited(
 	}
 	slog.Warn("calls are refused by a rate limit", "refused", n, "last_event", limits.Name(event),
 		"last_by", d.Feature, "last_name", string(who.Name), "last_user", who.ID,
-		"last_from", s.clientAddress(ctx), "retry_after", d.RetryAfter.Round(time.Second))
+		"last_from", s.clientAddress(ctx), "retry_after", d.RetryAfter.Round(time.Second), "last_vk", who.VK)
 }
 
 // record has an event counted for its rate limits, later.
@@ -60,7 +63,7 @@ func (s *Server) record(ctx *fasthttp.RequestCtx, event limits.Event, who limits
 	}
 	if limited, byAddress := s.cfg.Limits.Limits(event); !limited {
 		return
-	} else if byAddress {
+	} else if byAddress && who.VK == 0 {
 		who.Address = s.clientAddress(ctx)
 	}
 	s.cfg.Limits.Record(event, who)
@@ -81,7 +84,7 @@ func (s *Server) checkLimits(ctx *fasthttp.RequestCtx, c call) {
 		reply(ctx, errMalformedJSON)
 		return
 	case !s.mayAsk(ctx, c.user, string(event), features, cost):
-		reply(ctx, errInvalidToken)
+		reply(ctx, errNotAllowed)
 		return
 	}
 	d, err := s.cfg.Limits.Check(string(event), features, cost)
@@ -168,7 +171,7 @@ func featuresOf(ctx *fasthttp.RequestCtx) map[string]string {
 func (s *Server) peekLimits(ctx *fasthttp.RequestCtx, c call) {
 	features := featuresOf(ctx)
 	if !s.mayAsk(ctx, c.user, c.param("event"), features, 0) {
-		reply(ctx, errInvalidToken)
+		reply(ctx, errNotAllowed)
 		return
 	}
 	d, err := s.cfg.Limits.Check(c.param("event"), features, 0)

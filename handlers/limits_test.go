@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	noLimit = `{"code":"LIMIT_NOT_FOUND","message":"没有对应的限流规则"}`
+	noLimit   = `{"code":"LIMIT_NOT_FOUND","message":"没有对应的限流规则"}`
+	neverFits = `{"code":"COST_OUT_OF_LIMIT","message":"cost 超过限流规则的次数"}`
 )
 
 // limited serves the sale of a shop with rate limits, and more that change sets.
@@ -30,7 +31,7 @@ func limited(t *testing.T, s *shop, rules string, change func(*Config)) *shop {
 	l := limits.New(limits.Config{Redis: s.redis.Config, Rules: list})
 	background(t, l.Run)
 	for _, rule := range list {
-		value := map[string]string{"user": "nobody", "ip": "192.0.2.1", "email": "x"}[rule.Feature]
+		value := map[string]string{"user": "nobody", "ip": "192.0.2.1", "email": "x", "vk": "1"}[rule.Feature]
 		polltest.Until(t, "Redis for the limits", func() bool {
 			d, err := l.Check(rule.Event, map[string]string{rule.Feature: value}, 0)
 			return err == nil && d.Remaining != limits.Unknown
@@ -153,6 +154,33 @@ func testMessagesAreLimited(t *testing.T, s *shop) {
 	}
 }
 
+// A sender in VK over a rate gets "ok", or VK would send the message again; it is not counted as a text, and
+// leaves a figure and a line in the log. The address is that of VK, so it does not count.
+func TestSendersInVKAreLimited(t *testing.T) { onBoth(t, testSendersInVKAreLimited) }
+
+func testSendersInVKAreLimited(t *testing.T, s *shop) {
+	counter := s.withRepeats(t)
+	s = limited(t, s, "message by vk 1/h; message by ip 1/h; message by vk of -8 unlimited",
+		func(cfg *Config) { cfg.Repeats = counter })
+	log := capture(t)
+	const message = `{"message":{"peer_id":2000000001,"from_id":%d,"text":"hi"}}`
+	s.vk(t, vkMessageNew("a", fmt.Sprintf(message, 7)), 200, "ok")
+	s.awaitCounted(t, "/limits/message?vk=7", `"remaining":0,`)
+	s.vk(t, vkMessageNew("b", fmt.Sprintf(message, 7)), 200, "ok") // refused
+	s.vk(t, vkMessageNew("c", fmt.Sprintf(message, -8)), 200, "ok")
+	s.expect(t, 2, "POST", "/repeats", `{"text":"hi"}`, 200, `{"count":2}`)
+	if got := labelled(&s.figures.LimitsRefused); !maps.Equal(got, map[string]uint64{"message": 1}) {
+		t.Errorf("counted %v, want 1 of message", got)
+	}
+	if text := log.String(); !strings.Contains(text, "calls are refused by a rate limit") ||
+		!strings.Contains(text, "last_vk=7") {
+		t.Errorf("log %q", text)
+	}
+	s.expect(t, 1, "DELETE", "/limits/message?vk=7", "", 204, "")
+	s.vk(t, vkMessageNew("d", fmt.Sprintf(message, 7)), 200, "ok")
+	s.awaitCounted(t, "/limits/message?vk=7", `"remaining":0,`)
+}
+
 // One user's changes to carts are bounded in each worker, without a rule and without Redis.
 func TestCartAddsAreBounded(t *testing.T) { onBoth(t, testCartAddsAreBounded) }
 
@@ -205,11 +233,17 @@ func testLimitsService(t *testing.T, s *shop) {
 		t.Errorf("headers %v", h)
 	}
 	h = s.expect(t, 0, "POST", path, mail(`,"cost":3`), 429, tooMany, right...)
-	if got := labelled(&s.figures.LimitsRefused); !maps.Equal(got, map[string]uint64{"mail": 1}) {
-		t.Errorf("counted %v, want 1 of mail", got)
-	}
 	if h.Get("Retry-After") == "" || h.Get("RateLimit-Policy") != `"mail by email";q=3;w=60` {
 		t.Errorf("headers %v", h)
+	}
+	h = s.expect(t, 0, "POST", path, mail(`,"cost":4`), 400, neverFits, right...)
+	if h.Get("Retry-After") != "" {
+		t.Errorf("headers %v", h)
+	}
+	s.expect(t, 0, "POST", path, `{"event":"mail","features":{"email":"vip","user":"7"},"cost":4000000}`, 200,
+		`{"allowed":true}`, right...) // unlimited, and in shadow
+	if got := labelled(&s.figures.LimitsRefused); !maps.Equal(got, map[string]uint64{"mail": 1}) {
+		t.Errorf("counted %v, want 1 of mail", got)
 	}
 	if _, body, _ := s.call(t, 0, "POST", path, mail(`,"cost":2`), right...); !strings.HasPrefix(body,
 		`{"allowed":true,"limit":3,"window":60,"remaining":0,`) {
@@ -221,31 +255,31 @@ func testLimitsService(t *testing.T, s *shop) {
 		t.Error(body)
 	}
 	s.expect(t, 0, "DELETE", "/limits/mail?email=a@x.example", "", 204, "", right...)
-	s.expect(t, 2, "DELETE", "/limits/mail?email=a@x.example", "", 401, invalidToken)
+	s.expect(t, 2, "DELETE", "/limits/mail?email=a@x.example", "", 403, notAllowed)
 	s.expect(t, 0, "GET", "/limits/mail?email=a@x.example", "", 200,
 		`{"allowed":true,"limit":3,"window":60,"remaining":3,"retry_after":0,"reset":0}`, right...)
 
 	// users ask about themselves only
-	s.expect(t, 2, "POST", path, mail(""), 401, invalidToken)
-	s.expect(t, 2, "POST", path, `{"event":"sms","features":{"user":"3"}}`, 401, invalidToken)
-	s.expect(t, 2, "POST", path, `{"event":"mail","features":{"ip":"192.0.2.9"}}`, 401, invalidToken)
-	s.expect(t, 2, "GET", "/limits/sms?user=3", "", 401, invalidToken)
+	s.expect(t, 2, "POST", path, mail(""), 403, notAllowed)
+	s.expect(t, 2, "POST", path, `{"event":"sms","features":{"user":"3"}}`, 403, notAllowed)
+	s.expect(t, 2, "POST", path, `{"event":"mail","features":{"ip":"192.0.2.9"}}`, 403, notAllowed)
+	s.expect(t, 2, "GET", "/limits/sms?user=3", "", 403, notAllowed)
 	s.expect(t, 2, "POST", path, `{"event":"sms","features":{"user":"2"}}`, 200,
 		`{"allowed":true,"limit":1,"window":60,"remaining":0,"retry_after":61,"reset":61}`)
 	s.expect(t, 2, "POST", path, `{"event":"sms","features":{"user":"2"}}`, 429, tooMany)
 
 	// they count nothing for others at their address, nor what the server counts itself
 	const own = `{"event":"mail","features":{"ip":"127.0.0.1"},"cost":%d}`
-	s.expect(t, 2, "POST", path, fmt.Sprintf(own, 100), 401, invalidToken)
+	s.expect(t, 2, "POST", path, fmt.Sprintf(own, 1), 403, notAllowed)
 	s.expect(t, 2, "POST", path, fmt.Sprintf(own, 0), 200,
 		`{"allowed":true,"limit":100,"window":3600,"remaining":100,"retry_after":0,"reset":0}`)
-	s.expect(t, 2, "POST", path, `{"event":"order","features":{"user":"2"}}`, 401, invalidToken)
+	s.expect(t, 2, "POST", path, `{"event":"order","features":{"user":"2"}}`, 403, notAllowed)
 	const unused = `{"allowed":true,"limit":5,"window":60,"remaining":5,"retry_after":0,"reset":0}`
 	s.expect(t, 2, "POST", path, `{"event":"order","features":{"user":"2","ip":"127.0.0.1"},"cost":0}`, 200,
 		unused)
 	// a name may look like an id
-	s.expect(t, 2, "POST", path, `{"event":"login_failed","features":{"user":"2"},"cost":0}`, 401, invalidToken)
-	s.expect(t, 2, "GET", "/limits/login_failed?user=2", "", 401, invalidToken)
+	s.expect(t, 2, "POST", path, `{"event":"login_failed","features":{"user":"2"},"cost":0}`, 403, notAllowed)
+	s.expect(t, 2, "GET", "/limits/login_failed?user=2", "", 403, notAllowed)
 	s.expect(t, 1, "GET", "/limits/login_failed?user=2", "", 200, unused)
 
 	// where no rate can refuse there is none to tell of

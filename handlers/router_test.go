@@ -43,7 +43,7 @@ func testTable(t *testing.T, s *shop) {
 	s.expect(t, 0, "GET", "/threads/7", "", 200, `"thread 0 id=7"`)
 	s.expect(t, 0, "GET", "/threads/7?id=8", "", 200, `"thread 0 id=7"`)
 	s.expect(t, 1, "DELETE", "/threads/7", "", 200, `"delete 1 id=7"`)
-	s.expect(t, 2, "DELETE", "/threads/7", "", 401, invalidToken)
+	s.expect(t, 2, "DELETE", "/threads/7", "", 403, notAllowed)
 	s.expect(t, 3, "PUT", "/threads/a-b/posts/12", "", 200, `"post 3 id=a-b n=12"`)
 	s.expect(t, 1, "GET", "/admin/users/user2", "", 200, `"user 1 name=user2"`)
 	for _, path := range []string{

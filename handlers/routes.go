@@ -37,7 +37,7 @@ func (s *Server) table() []route {
 		{"PUT", "/admin/sale", s.root, onGoroutine, s.changeSale},
 		{"POST", "/admin/foods/:id/stock", s.root, onGoroutine, s.changeStock},
 		{"GET", "/admin/log", s.rootOrService, onGoroutine, s.listLog},
-		{"GET", "/admin/orders", s.rootOrService, onGoroutine, s.listAllOrders},
+		{"GET", "/admin/orders", s.listsOrders, onGoroutine, s.listAllOrders},
 		{"GET", "/healthz", s.anybody, onLoop, s.alive},
 		{"GET", "/readyz", s.anybody, onLoop, s.ready}, // if Redis was asked a moment ago
 		{"GET", "/openapi.json", s.anybody, onGoroutine, s.describe},
@@ -54,9 +54,9 @@ func (s *Server) table() []route {
 	}
 	if s.cfg.Limits != nil {
 		table = append(table,
-			route{"POST", "/limits/check", s.userOrService, takes(4 << 10), s.checkLimits},
-			route{"GET", "/limits/:event", s.userOrService, onGoroutine, s.peekLimits},
-			route{"DELETE", "/limits/:event", s.rootOrService, onGoroutine, s.liftLimits})
+			route{"POST", "/limits/check", s.whereLimits(s.userOrService), takes(4 << 10), s.checkLimits},
+			route{"GET", "/limits/:event", s.whereLimits(s.userOrService), onGoroutine, s.peekLimits},
+			route{"DELETE", "/limits/:event", s.whereLimits(s.rootOrService), onGoroutine, s.liftLimits})
 	}
 	if s.cfg.Blocklist != nil {
 		table = append(table,

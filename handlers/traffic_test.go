@@ -141,7 +141,7 @@ func TestTrafficRefuses(t *testing.T) {
 		for _, call := range [][3]string{{"POST", "/traffic/hit", `{"key":"x"}`},
 			{"GET", "/traffic?key=x&last=1h"}, {"GET", "/traffic/top"}} {
 			s.expect(t, 0, call[0], call[1], call[2], 401, invalidToken)
-			s.expect(t, 2, call[0], call[1], call[2], 401, invalidToken) // a user who is not root
+			s.expect(t, 2, call[0], call[1], call[2], 403, notAllowed) // a user who is not root
 			s.expect(t, 0, call[0], call[1], call[2], 401, invalidToken, "Authorization", "Bearer x")
 		}
 		for body, want := range badBodies(`{"key":"x"}`) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/limits"
 	"flashsale/internal/repeats"
 )
 
@@ -83,6 +84,10 @@ func (s *Server) receiveMessage(ctx *fasthttp.RequestCtx, group *VKGroup, event 
 		replyText(ctx, "ok")
 		return
 	}
+	sender := limits.Who{VK: cmp.Or(message.from, message.peer)} // not the address, which is one of VK
+	if s.isRefused(ctx, limits.Message, sender) {
+		return
+	}
 	err := s.cfg.Repeats.Receive(repeats.Message{Group: group.ID, Event: message.event, Peer: message.peer,
 		Text: message.text})
 	switch {
@@ -106,6 +111,7 @@ func (s *Server) receiveMessage(ctx *fasthttp.RequestCtx, group *VKGroup, event 
 	case message.text != "":
 		s.figures.RepeatsCounted.Inc()
 	}
+	s.record(ctx, limits.Message, sender)
 	replyText(ctx, "ok")
 }
 

@@ -38,7 +38,7 @@ type worker struct {
 	sale        *redisx.Sale
 	blocklist   *blocklist.Blocklist // nil where there is none
 	repeats     *repeats.Counter     // nil where the room is off
-	limits      *limits.Limiter      // nil without rate limits
+	limits      *limits.Limiter      // nil without rate limits, and without a file that may bring some
 	traffic     *traffic.Traffic     // nil where the room is off
 	accessLog   *accesslog.Log       // nil where the room is off
 	live        *live.Hub            // nil where the room is off
@@ -71,13 +71,33 @@ func (p *program) runWorker(ctx context.Context, cfg *config.Config, inherited *
 	defer cancel()
 	retire, cancel := signal.NotifyContext(stop, syscall.SIGHUP)
 	defer cancel()
+	replaced := make(chan os.Signal, 1)
+	signal.Notify(replaced, syscall.SIGHUP)
 	rooms := newRooms()
 	rooms.start(w.rooms(stop)...)
 	select {
 	case <-retire.Done():
+		w.followRules()
+		go func() {
+			for range replaced { // by the next worker, and by those that follow on it
+				w.followRules()
+			}
+		}()
 	case <-rooms.over:
 	}
 	return rooms.stop()
+}
+
+// followRules reads the rules of the rate limits again in a worker that retires: connections that were idle
+// bring it a last request, which the rules of its successor must decide. After an error both keep their old
+// ones, and the supervisor has logged it.
+func (w *worker) followRules() {
+	if w.cfg.LimitsFile() == "" {
+		return
+	}
+	if rules, _, err := w.cfg.LimitRules(); err == nil {
+		w.limits.Use(rules)
+	}
 }
 
 // newWorker makes a worker of an opening, with the limits of one worker.
@@ -106,7 +126,7 @@ func newWorker(
 	if w.repeats, err = w.newRepeats(o); err != nil {
 		return nil, err
 	}
-	if !o.LimitsOff {
+	if !o.LimitsOff || cfg.LimitsFile() != "" { // a file may switch the room on
 		w.limits = limits.New(limits.Config{Redis: o.Redis.Config, Rules: o.Limits, Cluster: cfg.LimitsCluster})
 	}
 	if o.Blocklist != "" {

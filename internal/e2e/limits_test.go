@@ -1,12 +1,15 @@
 package e2e
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"flashsale/internal/client"
+	"flashsale/internal/listener/certtest"
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
 )
@@ -109,7 +112,7 @@ func TestLimitsGuardTheLogin(t *testing.T) {
 	}
 	stand.WriteFile(t, file, "login_failed by nobody 3/m\n")
 	reload(1)
-	if n := s.Logged(t, file+`:1: feature \"nobody\"; it must be ip, user, email`); n != 1 {
+	if n := s.Logged(t, file+`:1: feature \"nobody\"; it must be ip, user, email, vk`); n != 1 {
 		t.Errorf("the fault is logged %d times", n)
 	}
 	polltest.Until(t, "refusal under the old rules", func() bool { return refused("user4") })
@@ -127,4 +130,62 @@ func TestLimitsGuardTheLogin(t *testing.T) {
 		}
 	}
 	s.End(t)
+}
+
+// A connection that was idle while SIGHUP replaced the workers brings its next request to the worker that
+// retires. The new rules decide it, also where there were none before, or are none now.
+func TestIdleConnectionsGetNewRules(t *testing.T) {
+	certificate := certtest.Write(t, stand.Folder(t), time.Now().Add(time.Hour))
+	for name, args := range map[string][]string{
+		"event loop": nil, "goroutines": {"-engine", "goroutines"},
+		"TLS": {"-tls-cert", certificate.ChainFile, "-tls-key", certificate.KeyFile},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stand.Need(t, "redis-server")
+			file := t.TempDir() + "/rules"
+			stand.WriteFile(t, file, "off\n")
+			s := setup{env: []string{"SERVICE_TOKEN=" + serviceSecret, "ROOT_PASSWORD=" + rootPassword},
+				args: append(args, "-users", "2", "-workers", "1", "-drain", "1m", "-limits-file", file)}.serve(t)
+			if name == "TLS" {
+				s.trust = certtest.Trust(certificate)
+			}
+			for rolls, rules := range []struct{ rules, want string }{
+				{"x by user 7/h", `200 "limit":7,`}, {"x by user 9/m", `200 "limit":9,`},
+				{"off", `404 "NOT_FOUND"`},
+			} {
+				var idle []*client.Client
+				for range 20 {
+					idle = append(idle, s.root(t))
+				}
+				stand.WriteFile(t, file, rules.rules+"\n")
+				s.Send(t, syscall.SIGHUP)
+				polltest.Until(t, "reload", func() bool {
+					return s.Logged(t, "all workers are replaced") == rolls+1
+				})
+				s.askLast(t, idle, rules.want)
+			}
+			s.End(t)
+		})
+	}
+}
+
+// askLast asks on one connection after the other until a worker that retires, which closes them, has given
+// the wanted reply. Others of it may come before it has the signal.
+func (s *server) askLast(t *testing.T, idle []*client.Client, want string) {
+	t.Helper()
+	status, text, _ := strings.Cut(want, " ")
+	polltest.Until(t, "a last reply of "+want, func() bool {
+		if len(idle) == 0 {
+			t.Fatalf("no last reply is %s", want)
+		}
+		c := idle[0]
+		idle = idle[1:]
+		r, err := c.Do("GET", "/limits/x?user=2", "")
+		stand.Must(t, err)
+		if !r.Close {
+			idle = append(idle, c)
+		}
+		return r.Close && fmt.Sprint(r.Status) == status && strings.Contains(r.Body, text)
+	})
 }

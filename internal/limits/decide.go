@@ -13,20 +13,17 @@ import (
 )
 
 var (
-	//go:embed buckets.lua
-	bucketsSource string
+	//go:embed log.lua
+	logSource string
 	//go:embed decide.lua
 	decideSource string
 	//go:embed takeback.lua
 	takeBackSource string
-	//go:embed lift.lua
-	liftSource string
 )
 
 var (
-	decideScript   = pipeline.NewScript(bucketsSource + decideSource)
-	takeBackScript = pipeline.NewScript(bucketsSource + takeBackSource)
-	liftScript     = pipeline.NewScript(bucketsSource + liftSource)
+	decideScript   = pipeline.NewScript(logSource + decideSource)
+	takeBackScript = pipeline.NewScript(logSource + takeBackSource)
 )
 
 // What decide.lua returns for each rate, behind the time and the verdict.
@@ -63,16 +60,21 @@ type asked struct {
 }
 
 // Check decides on a call of an event and counts it by its cost; 0 only looks. features are values by
-// feature; those without a rule are ignored. Errors: ErrNoRule, ErrBadValue, ErrUnavailable of pipeline when
-// Redis does not answer and a rule is closed. It waits for Redis.
+// feature; those without a rule are ignored. Errors: ErrNoRule, ErrBadValue, ErrNeverFits, ErrUnavailable of
+// pipeline when Redis does not answer and a rule is closed. It waits for Redis.
 func (l *Limiter) Check(name string, features map[string]string, cost int64) (Decision, error) {
-	e := l.rules.events[name]
+	e := l.rules.Load().events[name]
 	if e == nil {
 		return Decision{}, ErrNoRule
 	}
 	list, err := e.ask(features)
 	if err != nil {
 		return Decision{}, err
+	}
+	for _, a := range list {
+		if cost > a.rules.least {
+			return Decision{}, ErrNeverFits
+		}
 	}
 	if cost > 0 {
 		for _, a := range list {
@@ -103,6 +105,15 @@ func (e *event) ask(features map[string]string) (list []asked, err error) {
 
 func (l *limit) ask(value []byte) asked {
 	return asked{l, string(value), l.of(value), l.memory.lifts.Load()}
+}
+
+// keys appends the names of the value's logs.
+func (a asked) keys(dst []string) []string {
+	name := a.limit.key(a.value)
+	for _, tick := range a.rules.ticks {
+		dst = append(dst, name+":"+tick)
+	}
+	return dst
 }
 
 // remembered returns the decision on a value that Redis has refused before.
@@ -151,11 +162,11 @@ func (l *Limiter) decideInTurn(list []asked, c call) (tightest Decision, err err
 
 // takeBack takes back what decideOnce has counted at a time, and what it has remembered of it.
 func (l *Limiter) takeBack(a asked, at string, c call) {
-	if c.cost == 0 || c.happened {
+	if c.cost == 0 || c.happened || len(a.rules.ticks) == 0 {
 		return
 	}
-	l.conn.Detach(takeBackScript.Call(new(int64), []string{a.limit.key(a.value)}, at,
-		strconv.FormatInt(c.cost, 10)))
+	args := append([]string{at, strconv.FormatInt(c.cost, 10)}, a.rules.ticks...)
+	l.conn.Detach(takeBackScript.Call(new(int64), a.keys(nil), args...))
 	a.limit.memory.forget([]byte(a.value)) // then: whatever is asked from now on comes behind it
 }
 
@@ -165,29 +176,34 @@ func (l *Limiter) decideOnce(list []asked, c call) (d Decision, at string, err e
 	args := []string{l.at(), strconv.FormatInt(c.cost, 10), bit(c.happened)}
 	rates := 0
 	for _, a := range list {
-		keys = append(keys, a.limit.key(a.value))
+		keys = a.keys(keys)
 		args = append(args, a.rules.args...)
 		rates += len(a.rules.rates)
 	}
+	d = Decision{Allowed: true, Remaining: math.MaxInt64}
+	if rates == 0 { // all of them are unlimited
+		return d, "", nil
+	}
 	var reply []int64
+	begun := time.Now()
 	if err := l.conn.Do(decideScript.Call(&reply, keys, args...)); err != nil {
-		return d, "", err
+		return Decision{}, "", err
 	}
 	if len(reply) != replyHead+rates*replyPerRate {
-		return d, "", fmt.Errorf("cannot read the reply of decide.lua: %d integers for %d rates",
+		return Decision{}, "", fmt.Errorf("cannot read the reply of decide.lua: %d integers for %d rates",
 			len(reply), rates)
 	}
-	d = Decision{Allowed: reply[1] == 1, Remaining: math.MaxInt64}
-	l.read(&d, list, reply[replyHead:], max(c.cost, 1))
+	d.Allowed = reply[1] == 1
+	l.read(&d, list, begun, reply[replyHead:], max(c.cost, 1))
 	return d, strconv.FormatInt(reply[0], 10), nil
 }
 
 // read makes the decision of what Redis tells of each rate, and remembers the values that have no room left.
-func (l *Limiter) read(d *Decision, list []asked, reply []int64, need int64) {
-	now := time.Now()
+// now is before Redis was asked: a refusal must not stand for longer than there.
+func (l *Limiter) read(d *Decision, list []asked, now time.Time, reply []int64, need int64) {
 	for _, a := range list {
 		for i, rate := range a.rules.rates {
-			count, wait, reset := reply[0], seconds(reply[1]), seconds(reply[2])
+			count, wait, reset := reply[0], milliseconds(reply[1]), milliseconds(reply[2])
 			reply = reply[replyPerRate:]
 			if rate.shadow {
 				if count > rate.Calls {
@@ -211,7 +227,7 @@ func (l *Limiter) read(d *Decision, list []asked, reply []int64, need int64) {
 	}
 }
 
-func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // tighter reports whether a rate of the same call leaves less room than another.
 func (d Decision) tighter(other Decision) bool {

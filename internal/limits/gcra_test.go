@@ -3,10 +3,14 @@ package limits
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strconv"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"flashsale/redisx/pipeline"
+	"flashsale/redisx/redistest"
 )
 
 // gcra is the usual script for one rate: a key with the theoretical time of arrival (TAT), in milliseconds.
@@ -24,16 +28,18 @@ redis.call("SET", KEYS[1], string.format("%.0f", tat), "PX", math.ceil(tat - now
 return { 1, 0 }`)
 
 // BenchmarkDecision is one rate by a minute, hour and day in each mode, beside GCRA: many callers, as many
-// as the workers have counters, and 1000 keys.
+// as the workers have counters, and 100 values, which have a call in each hundredth of the longest window.
+// redis-us is what Redis counts for its script, in microseconds a call; bytes are those of a value's keys.
 func BenchmarkDecision(b *testing.B) {
 	redis := real(b)
-	for _, rates := range []string{"100000/m", "100000/d", "100000/m 200000/h 400000/d"} {
+	for _, rates := range []string{"5/m 10/d", "100000/m", "100000/d", "100000/m 200000/h 400000/d"} {
 		for _, mode := range []string{"tiered", "precise"} {
 			b.Run(rates+" "+mode, func(b *testing.B) {
 				l := begin(b, redis, "x by user "+rates+" "+mode)
-				e := l.rules.events["x"]
-				each(b, func(key string) error {
-					list, err := e.ask(user(mode + rates + key))
+				e := l.rules.Load().events["x"]
+				windows := e.limits[0].rules.rates
+				each(b, l, windows[len(windows)-1].Window, func(value, _ string) error {
+					list, err := e.ask(user(value))
 					if err == nil {
 						_, err = l.decide(e, list, call{cost: 1})
 					}
@@ -44,23 +50,52 @@ func BenchmarkDecision(b *testing.B) {
 	}
 	b.Run("gcra", func(b *testing.B) {
 		l := begin(b, redis, "x by user 1/s")
-		each(b, func(key string) error {
+		each(b, l, time.Minute, func(value, now string) error {
 			var reply []int64
-			return l.conn.Do(gcra.Eval(&reply, []string{"gcra" + key}, "100000", "60000", "1", ""))
+			return l.conn.Do(gcra.Eval(&reply, []string{"gcra" + value}, "100000", "60000", "1", now))
 		})
 	})
 }
 
-func each(b *testing.B, decide func(key string) error) {
+const valuesOfEach = 100
+
+func each(b *testing.B, l *Limiter, window time.Duration, decide func(value, now string) error) {
+	redistest.Start(b).Do(b, "FLUSHALL")
+	redistest.Start(b).Do(b, "CONFIG RESETSTAT")
+	empty := figure(b, l, "memory", `used_memory:(\d+)`)
+	var calls atomic.Int64
+	now := func() string {
+		return strconv.FormatInt(begun*1000+calls.Load()*window.Milliseconds()/valuesOfEach/100, 10)
+	}
+	l.at = now
 	b.SetParallelism(counters / 2)
 	b.RunParallel(func(pb *testing.PB) {
-		for n := rand.IntN(1000); pb.Next(); n++ {
-			if err := decide(strconv.Itoa(n % 1000)); err != nil {
+		for pb.Next() {
+			if err := decide(strconv.FormatInt(calls.Add(1)%valuesOfEach, 10), now()); err != nil {
 				b.Error(err)
 			}
 		}
 	})
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "decisions/s")
+	b.ReportMetric(figure(b, l, "commandstats", `eval(?:sha)?:calls=\d+,usec=\d+,usec_per_call=([\d.]+)`),
+		"redis-us")
+	b.ReportMetric((figure(b, l, "memory", `used_memory:(\d+)`)-empty)/valuesOfEach, "bytes")
+}
+
+// figure finds a number in what Redis tells of itself.
+func figure(b *testing.B, l *Limiter, section, pattern string) float64 {
+	var text string
+	if err := l.conn.Do(pipeline.Command(&text, "INFO", section)); err != nil {
+		b.Fatal(err)
+	}
+	found := regexp.MustCompile(pattern).FindStringSubmatch(text)
+	if found == nil {
+		b.Fatalf("INFO %s has no %s", section, pattern)
+	}
+	n, err := strconv.ParseFloat(found[1], 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
 }
 
 // Of one trace of calls under 60/m, tiered, precise and GCRA: how many are admitted, and in how many windows
@@ -70,18 +105,18 @@ func TestAccuracyOnOneTrace(t *testing.T) {
 	tiered, precise := begin(t, redis, "x by user 60/15m"), begin(t, redis, "y by user 60/15m precise")
 	dice := rand.New(rand.NewPCG(1, 2))
 	logs := [4][]entry{}
-	const window = 900
-	now := int64(begun)
+	const window = 900_000
+	now := int64(begun * 1000)
 	for range 2_000 {
-		now += dice.Int64N(20)
+		now += dice.Int64N(20_000)
 		if dice.IntN(100) == 0 {
-			now += dice.Int64N(3000)
+			now += dice.Int64N(3_000_000)
 		}
-		tiered.setTime(now)
-		precise.setTime(now)
+		tiered.setMillisecond(now)
+		precise.setMillisecond(now)
 		var reply []int64
-		if err := tiered.conn.Do(gcra.Eval(&reply, []string{"gcra"}, "60", fmt.Sprint(window*1000), "1",
-			fmt.Sprint(now*1000))); err != nil {
+		if err := tiered.conn.Do(gcra.Eval(&reply, []string{"gcra"}, "60", fmt.Sprint(window), "1",
+			fmt.Sprint(now))); err != nil {
 			t.Fatal(err)
 		}
 		for i, admitted := range []bool{

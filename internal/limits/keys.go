@@ -2,10 +2,8 @@ package limits
 
 // Every key of the rate limits:
 //
-//	limit_{<event>:<feature>:<value>}         hash    buckets of the last minute, hour and    the longest
-//	                                                  day, see buckets.lua                    window
-//	limit_{<event>:<feature>:<value>}:<hour>  hash    minutes and seconds of an hour, for     an hour more
-//	                                                  precise rates only
+//	limit_{<event>:<feature>:<value>}:<tick>  string  when calls were counted, to a tick in   the longest
+//	                                                  milliseconds, see log.lua               window
 //	limit_lifted                              stream  the last liftsMax values of which a     liftsKept after
 //	                                                  block was lifted: event, feature, value the last
 //	limit_probe                               string  written where no event could be counted a minute

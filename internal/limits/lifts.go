@@ -19,7 +19,7 @@ const (
 // Lift forgets what is counted of each value, here and in all other processes: these learn of it within
 // watchPace. Errors: ErrNoRule, ErrBadValue, ErrUnavailable of pipeline.
 func (l *Limiter) Lift(name string, features map[string]string) error {
-	e := l.rules.events[name]
+	e := l.rules.Load().events[name]
 	if e == nil {
 		return ErrNoRule
 	}
@@ -28,9 +28,11 @@ func (l *Limiter) Lift(name string, features map[string]string) error {
 		return err
 	}
 	for _, a := range list { // each in a call of its own, see Config.Cluster
-		var found int64
-		if err := l.conn.Do(liftScript.Call(&found, []string{a.limit.key(a.value)}, l.at())); err != nil {
-			return err
+		if len(a.rules.ticks) > 0 { // else it is unlimited
+			var found int64
+			if err := l.conn.Do(pipeline.Command(&found, a.keys([]string{"DEL"})...)); err != nil {
+				return err
+			}
 		}
 		a.limit.memory.forget([]byte(a.value))
 		if err := l.tellLift(a); err != nil {
@@ -46,7 +48,7 @@ func (l *Limiter) tellLift(a asked) error {
 	var kept int64
 	return l.conn.Do(pipeline.Command(&id, "XADD", liftsKey, "MAXLEN", strconv.Itoa(liftsMax), "*",
 		"event", a.limit.event, "feature", a.limit.feature, "value", a.value).
-		Command(&kept, "EXPIRE", liftsKey, text(liftsKept)))
+		Command(&kept, "PEXPIRE", liftsKey, text(liftsKept)))
 }
 
 // hearLifts forgets the refusals that were lifted since the entry with the ID seen, "" for none. It returns
@@ -80,7 +82,7 @@ func (l *Limiter) hearLift(entry radix.StreamEntry) {
 	for _, field := range entry.Fields {
 		of[field[0]] = field[1]
 	}
-	if e := l.rules.events[of["event"]]; e != nil {
+	if e := l.rules.Load().events[of["event"]]; e != nil {
 		if limit := e.limit(of["feature"]); limit != nil {
 			limit.memory.forget([]byte(of["value"]))
 		}
@@ -89,7 +91,7 @@ func (l *Limiter) hearLift(entry radix.StreamEntry) {
 
 // forgetAll forgets all refusals.
 func (l *Limiter) forgetAll() {
-	for _, e := range l.rules.events {
+	for _, e := range l.rules.Load().events {
 		for _, limit := range e.limits {
 			limit.memory.forgetAll()
 		}

@@ -35,7 +35,7 @@ func TestLiftForgetsOnlyItsValue(t *testing.T) {
 func TestLiftsThatAreCutOff(t *testing.T) {
 	server := redistest.Start(t)
 	l := begin(t, real(t), DefaultRules)
-	names := l.rules.own[LoginFailed].limit("user")
+	names := l.rules.Load().own[LoginFailed].limit("user")
 	for i := range liftsMax + 1 {
 		if err := l.tellLift(names.ask([]byte(fmt.Sprint(i)))); err != nil {
 			t.Fatal(err)
@@ -70,14 +70,14 @@ func TestLiftsThatAreCutOff(t *testing.T) {
 // What Redis said before a lift is not remembered after it.
 func TestDecisionOnItsWayDuringALift(t *testing.T) {
 	l := begin(t, real(t), "x by user 5/h")
-	list, err := l.rules.events["x"].ask(user("a"))
+	list, err := l.rules.Load().events["x"].ask(user("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Lift("x", user("a")); err != nil {
 		t.Fatal(err)
 	}
-	l.read(&Decision{}, list, []int64{5, 3600, 3600}, 1)
+	l.read(&Decision{}, list, time.Now(), []int64{5, 3_600_000, 3_600_000}, 1)
 	if d, err := l.Check("x", user("a"), 1); err != nil || !d.Allowed {
 		t.Errorf("%+v, %v", d, err)
 	}

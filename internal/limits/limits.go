@@ -8,7 +8,7 @@
 // their way at one moment: in each worker at most as many as its smallest rate has, and they count.
 //
 // On the event loop only these two may be called. It knows nothing of HTTP or of the sale. It is slow where
-// one key has several rates per day in precise mode: a decision reads up to 143 buckets for each of them.
+// a precise rate has counted calls in tens of thousands of seconds: once in a while their log is copied.
 package limits
 
 import (
@@ -34,21 +34,22 @@ var (
 	ErrNoRule = errors.New("no rule is for this event and these features")
 	// ErrBadValue is the error for a feature that is unknown, or a value that is none of its feature.
 	ErrBadValue = errors.New("wrong feature")
+	// ErrNeverFits is the error for a call that costs more than a window may have of a rate.
+	ErrNeverFits = errors.New("the call costs more than the rate's limit")
 )
 
 // Config is what a Limiter needs.
 type Config struct {
 	Redis pipeline.Config
-	Rules []Rule
+	Rules []Rule // nil: the room is off
 	// Cluster asks about each feature in a call of its own, as Redis Cluster needs it.
 	Cluster bool
 }
 
-// Limiter is the rate limits of one process. Its rules stay: other rules are for other workers, which
-// remember nothing of the old ones.
+// Limiter is the rate limits of one process.
 type Limiter struct {
 	cfg     Config
-	rules   *ruleset
+	rules   atomic.Pointer[ruleset]
 	conn    *pipeline.Conn
 	queue   chan happened
 	dropped logpace.Pace
@@ -60,15 +61,22 @@ type Limiter struct {
 
 // New makes a Limiter. Run must run.
 func New(cfg Config) *Limiter {
-	l := &Limiter{cfg: cfg, rules: newRuleset(cfg.Rules), queue: make(chan happened, queueMax),
-		at: func() string { return "" }}
+	l := &Limiter{cfg: cfg, queue: make(chan happened, queueMax), at: func() string { return "" }}
+	l.Use(cfg.Rules)
 	l.conn = pipeline.New(cfg.Redis, pipeline.Options{
-		Scripts: []*pipeline.Script{decideScript, takeBackScript, liftScript},
+		Scripts: []*pipeline.Script{decideScript, takeBackScript},
 		Outage: &pipeline.Outage{Effect: "events are not counted for their rate limits",
 			Over: "events are counted for their rate limits again"},
 	})
 	return l
 }
+
+// Use decides by other rules from now on, and remembers no refusal of those before. It is safe for
+// concurrent use with all other methods.
+func (l *Limiter) Use(rules []Rule) { l.rules.Store(newRuleset(rules)) }
+
+// Off reports whether the room is off.
+func (l *Limiter) Off() bool { return l.rules.Load().off }
 
 // Run counts what has happened, until ctx ends and what waits is counted, and returns nil.
 func (l *Limiter) Run(ctx context.Context) error {
@@ -116,7 +124,7 @@ func (l *Limiter) probe() {
 
 // sweep tidies up all memories.
 func (l *Limiter) sweep(now time.Time) {
-	for _, e := range l.rules.events {
+	for _, e := range l.rules.Load().events {
 		for _, limit := range e.limits {
 			limit.memory.sweep(now)
 		}

@@ -18,7 +18,7 @@ const (
 	LoginFailed Event = iota // login_failed, by user (the name) and ip
 	Order                    // order, by user (the id) and ip
 	Cart                     // cart: a change to a cart, by user (the id) and ip
-	Message                  // message: a text that was sent in, by user (the id) and ip
+	Message                  // message: a text that was sent in, by user (the id) and ip, or by vk (the sender)
 	ownEvents
 )
 
@@ -31,6 +31,7 @@ func Name(event Event) string { return ownNames[event] }
 type Who struct {
 	Name    []byte     // of LoginFailed, as it was given; nil elsewhere
 	ID      uint32     // of the user, 0 with a Name
+	VK      int64      // id of a sender in VK, who has nothing else here; 0 for others
 	Address netip.Addr // the zero Addr where it does not matter, see ByAddress
 }
 
@@ -39,6 +40,8 @@ func (w Who) value(feature string, dst []byte) []byte {
 	switch {
 	case feature == "ip" && w.Address.IsValid():
 		return network(w.Address).AppendTo(dst)
+	case feature == "vk" && w.VK != 0:
+		return strconv.AppendInt(dst, w.VK, 10)
 	case feature != "user":
 		return nil
 	case len(w.Name) > 0:
@@ -52,7 +55,7 @@ func (w Who) value(feature string, dst []byte) []byte {
 // ByAddress reports whether Refused needs the caller's address now: some rule of the event goes by it, and
 // has refused an address or may soon.
 func (l *Limiter) ByAddress(event Event) bool {
-	e := l.rules.own[event]
+	e := l.rules.Load().own[event]
 	if e == nil {
 		return false
 	}
@@ -62,7 +65,7 @@ func (l *Limiter) ByAddress(event Event) bool {
 
 // Limits reports whether there is a rule for the event, and whether it goes by the address too.
 func (l *Limiter) Limits(event Event) (limited, byAddress bool) {
-	e := l.rules.own[event]
+	e := l.rules.Load().own[event]
 	if e == nil {
 		return false, false
 	}
@@ -80,7 +83,7 @@ const shortWait = time.Second
 // stand against it, Remaining is Unknown where Redis is away or does not count, and a rule is closed. It
 // asks only the memory of this process: it does not wait and does not allocate.
 func (l *Limiter) Refused(event Event, w Who, now time.Time) (d Decision, refused bool) {
-	e := l.rules.own[event]
+	e := l.rules.Load().own[event]
 	if e == nil {
 		return d, false
 	}
@@ -131,7 +134,7 @@ type happened struct {
 // Record has the event counted, later and by another goroutine: it does not wait. When too many wait already
 // it is not counted, which is logged.
 func (l *Limiter) Record(event Event, w Who) {
-	e := l.rules.own[event]
+	e := l.rules.Load().own[event]
 	if e == nil {
 		return
 	}

@@ -16,14 +16,14 @@ const DefaultRules = "login_failed by user 5/m 10/d; login_failed by ip 60/m; " 
 
 // Limits of rules.
 const (
-	rateMax  = 4_000_000 // calls in a window; a bucket counts no further, see buckets.lua
+	rateMax  = 4_000_000 // calls in a window
 	ratesMax = 8         // of a rule
 	nameMax  = 64        // bytes of an event
 	valueMax = 255       // bytes of a feature's value
 )
 
-// Features are what calls can be limited by.
-var Features = []string{"ip", "user", "email"}
+// Features are what calls can be limited by. vk is the id of a sender in VK.
+var Features = []string{"ip", "user", "email", "vk"}
 
 // Rule limits the calls of an event by a feature. Rules of the same event and feature count the same calls.
 type Rule struct {
@@ -32,7 +32,7 @@ type Rule struct {
 	Rates          []Rate // none: unlimited
 	Shadow         bool   // counts and never refuses
 	Closed         bool   // while Redis is away calls are refused, else they pass
-	Precise        bool   // exact to a second, whatever the window
+	Precise        bool   // exact to a second, whatever the window, and to a millisecond up to a minute
 }
 
 // Rate is a number of calls in any window of time.
@@ -61,15 +61,19 @@ var units = []struct {
 	most   int
 }{{"d", 24 * time.Hour, 1}, {"h", time.Hour, 24}, {"m", time.Minute, 60}, {"s", time.Second, 60}}
 
-// bucket is the length of the buckets that a window is counted in.
-func (r Rate) bucket() time.Duration {
+// ticksPerWindow makes the window that is counted at most a hundredth longer than that of the rule. At a
+// twentieth, who stays 5% below a rate would be refused.
+const ticksPerWindow = 100
+
+// tick is the length of time in which calls are counted as one, whole milliseconds.
+func (r Rate) tick(precise bool) time.Duration {
 	switch {
+	case !precise:
+		return r.Window / ticksPerWindow
 	case r.Window <= time.Minute:
-		return time.Second
-	case r.Window <= time.Hour:
-		return time.Minute
+		return time.Millisecond
 	}
-	return time.Hour
+	return time.Second
 }
 
 // ParseRules reads rules, one a line or with ; between them; # begins a comment. source names the file or
@@ -252,6 +256,12 @@ func Normal(feature, value string) (string, error) {
 		return network(address).String(), nil
 	case "email":
 		return strings.ToLower(value), nil
+	case "vk":
+		id, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return "", fmt.Errorf("%w: vk %q is no id", ErrBadValue, value)
+		}
+		return strconv.FormatInt(id, 10), nil
 	}
 	return "", fmt.Errorf("%w %q; it must be %s", ErrBadValue, feature, strings.Join(Features, ", "))
 }

@@ -26,7 +26,7 @@ func TestParseRulesRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"\nx by user":                            "f:2: \"x by user\" is no rule; it must be <event>",
 		"X by user 1/s":                          "f:1: event \"X\"; it must be at most 64 lower-case letters",
-		"x by shoe 1/s":                          "f:1: feature \"shoe\"; it must be ip, user, email",
+		"x by shoe 1/s":                          "f:1: feature \"shoe\"; it must be ip, user, email, vk",
 		"x by user shadow":                       "f:1: x by user has no rates, as 5/m",
 		"x by user many":                         "f:1: \"many\" is no rate (5/m, 10/15m, 2/s, ",
 		"x by user 0/s":                          "f:1: rate 0/s: a window may have from 1 to 4000000 calls",
@@ -37,6 +37,7 @@ func TestParseRulesRefuses(t *testing.T) {
 		"x by user 1/m 2/60s":                    "f:1: x by user has two rates with the window of 2/m",
 		"x by user 1/h\nx by user 2/s 2/h":       "f:2: x by user has two rates with the window of 2/h",
 		"x by ip of y 1/s":                       "f:1: wrong feature: ip \"y\" is no address",
+		"x by vk of y 1/s":                       "f:1: wrong feature: vk \"y\" is no id",
 		"x by user of a 1/s\nx by user of a 2/s": "f:2: x by user of a has a rule already",
 		"x by user 1/s 2/s 3/s 4/s 5/s 6/s 7/s 8/s 9/s": "f:1: x by user has 9 rates; it may have 8",
 	} {

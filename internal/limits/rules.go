@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"math"
@@ -14,6 +15,7 @@ import (
 type ruleset struct {
 	events map[string]*event
 	own    [ownEvents]*event // of this server, nil where there is no rule
+	off    bool
 }
 
 // event is the rules of an event.
@@ -33,19 +35,21 @@ type limit struct {
 
 // applied is the rules that hold for a value.
 type applied struct {
-	rates []appliedRate
-	args  []string // of decide.lua: the number of rates and the rates
-	least int64    // calls of the smallest rate that refuses
+	rates []appliedRate // those of a log together
+	ticks []string      // of the logs
+	args  []string      // of decide.lua: the logs and their rates
+	least int64         // calls of the smallest rate that refuses
 }
 
 type appliedRate struct {
 	Rate
+	tick   time.Duration
 	shadow bool
 }
 
 // newRuleset makes a ruleset of rules.
 func newRuleset(rules []Rule) *ruleset {
-	s := &ruleset{events: map[string]*event{}}
+	s := &ruleset{events: map[string]*event{}, off: rules == nil}
 	for _, rule := range rules {
 		if rule.Value == "" && len(rule.Rates) == 0 { // unlimited is what it would be without a rule
 			continue
@@ -103,7 +107,7 @@ func (l *limit) of(value []byte) *applied {
 	return &l.rules
 }
 
-// key is the name of the value's buckets.
+// key is the name of the value's logs, without the tick.
 func (l *limit) key(value string) string {
 	if len(value) > valueKeyMax || strings.ContainsAny(value, "{}") {
 		sum := sha256.Sum256([]byte(value))
@@ -114,24 +118,33 @@ func (l *limit) key(value string) string {
 
 func (a *applied) add(rule Rule) {
 	for _, rate := range rule.Rates {
-		a.rates = append(a.rates, appliedRate{rate, rule.Shadow})
-		a.args = append(a.args, strconv.FormatInt(rate.Calls, 10), text(rate.bucket()),
-			text(rate.Window), bit(rule.Precise), bit(rule.Shadow))
+		a.rates = append(a.rates, appliedRate{rate, rate.tick(rule.Precise), rule.Shadow})
 	}
 }
 
 func (a *applied) prepare() {
-	a.args = slices.Insert(a.args, 0, strconv.Itoa(len(a.rates)))
+	slices.SortStableFunc(a.rates, func(a, b appliedRate) int { return cmp.Compare(a.tick, b.tick) })
 	a.least = math.MaxInt64
-	for _, rate := range a.rates {
-		if !rate.shadow {
-			a.least = min(a.least, rate.Calls)
+	for rest := a.rates; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].tick == rest[0].tick {
+			n++
 		}
+		tick := text(rest[0].tick)
+		a.ticks = append(a.ticks, tick)
+		a.args = append(a.args, tick, strconv.Itoa(n))
+		for _, rate := range rest[:n] {
+			a.args = append(a.args, strconv.FormatInt(rate.Calls, 10), text(rate.Window), bit(rate.shadow))
+			if !rate.shadow {
+				a.least = min(a.least, rate.Calls)
+			}
+		}
+		rest = rest[n:]
 	}
 }
 
-// text is a time in seconds.
-func text(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
+// text is a time in milliseconds.
+func text(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // bit is a switch of a rate.
 func bit(set bool) string {

@@ -58,10 +58,10 @@ func parse(tb testing.TB, text string) []Rule {
 	return rules
 }
 
-// at lets the limiter decide at a second of its own.
-func (l *Limiter) setTime(second int64) {
-	l.at = func() string { return strconv.FormatInt(second, 10) }
-}
+// setTime lets the limiter decide at a second of its own.
+func (l *Limiter) setTime(second int64) { l.setMillisecond(second * 1000) }
+
+func (l *Limiter) setMillisecond(n int64) { l.at = func() string { return strconv.FormatInt(n, 10) } }
 
 // ask decides on a call without the memory of this process, in which time goes on.
 func (l *Limiter) ask(tb testing.TB, event string, cost int64, features map[string]string) Decision {
@@ -72,7 +72,7 @@ func (l *Limiter) ask(tb testing.TB, event string, cost int64, features map[stri
 // tell is ask for what may have happened already.
 func (l *Limiter) tell(tb testing.TB, event string, c call, features map[string]string) Decision {
 	tb.Helper()
-	e := l.rules.events[event]
+	e := l.rules.Load().events[event]
 	list, err := e.ask(features)
 	if err != nil {
 		tb.Fatal(err)

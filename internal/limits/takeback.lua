@@ -1,20 +1,21 @@
--- Takes back what a call has counted. It stands behind buckets.lua. A bucket that has left its ring stays as
--- it is: no window reads it any more.
+-- Takes back what a call has counted. It stands behind log.lua.
 --
--- KEYS[i]  the keys in which the call has counted
--- ARGV[1]  the second in which it was counted, in Unix seconds
+-- KEYS[i]  a log in which the call has counted
+-- ARGV[1]  when it was counted, in Unix milliseconds
 -- ARGV[2]  its cost
+-- ARGV     for each key the length of its ticks in milliseconds
 -- Returns 0.
 
 local at, cost = tonumber(ARGV[1]), tonumber(ARGV[2])
-for _, key in ipairs(KEYS) do
-   for _, bucket in ipairs(load(key, at)) do
-      if bucket[2] == math.floor(at / bucket[1]) then put(key, bucket[1], bucket[2], bucket[3] - cost) end
-   end
-   local hour = hourKey(key, math.floor(at / 3600))
-   if redis.call("EXISTS", hour) == 1 then
-      redis.call("HINCRBY", hour, "m" .. math.floor(at % 3600 / 60), -cost)
-      redis.call("HINCRBY", hour, "s" .. at % 3600, -cost)
+for key, name in ipairs(KEYS) do
+   local log, length = open(name), tonumber(ARGV[2 + key])
+   log.text = nil -- what it reads below it has written
+   local tick = math.floor(at / length) * length
+   local i = search(log, 1, function(i) return time(log, i) >= tick end)
+   if i <= log.size and time(log, i) == tick and (total(log, i) - total(log, i - 1)) % wrap >= cost then
+      for later = i, log.size do
+         write(log, later, pack(time(log, later)) .. pack((total(log, later) - cost) % wrap))
+      end
    end
 end
 return 0

@@ -115,6 +115,15 @@ func (p *process) retire(ctx context.Context, limit time.Duration) {
 	}
 }
 
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.ended

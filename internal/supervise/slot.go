@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"flashsale/internal/child"
@@ -27,6 +29,7 @@ type slot struct {
 	current  *process         // nil during a back-off
 	restart  <-chan time.Time // fires at the end of a back-off, else nil
 	backoff  child.Backoff
+	replaced []*process // some may have ended
 	retiring sync.WaitGroup
 	rolls    chan roll
 }
@@ -158,8 +161,13 @@ func (s *slot) replace(ctx context.Context, parcel packed) error {
 	if err != nil {
 		return fmt.Errorf("cannot replace %s, the old one stays: %w", s.name(), err)
 	}
+	s.replaced = slices.DeleteFunc(s.replaced, (*process).hasEnded)
+	for _, p := range s.replaced {
+		p.signal(syscall.SIGHUP)
+	}
 	if old := s.current; old != nil {
 		s.retiring.Go(func() { old.retire(ctx, s.finish) })
+		s.replaced = append(s.replaced, old)
 	}
 	s.current, s.parcel, s.restart = next, parcel, nil
 	return nil

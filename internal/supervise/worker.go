@@ -27,7 +27,8 @@ type Worker struct {
 // there a second time.
 //
 // SIGTERM tells a worker to answer the requests in flight and to end. SIGHUP tells it that another worker
-// has taken its place: it then closes its listener and ends when its connections have.
+// has taken its place: it then closes its listener and ends when its connections have. It comes again when
+// that one is replaced too.
 func Inherited() (*Worker, error) {
 	text, isWorker := os.LookupEnv(roleVariable)
 	if !isWorker {

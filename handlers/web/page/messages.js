@@ -16,6 +16,7 @@ const texts = {
   INVALID_SALE_TIMES: "The sale cannot have these times: it must open before it closes.",
   KEY_NOT_FOUND: "This key was never hit.",
   MALFORMED_JSON: "The server does not accept these values.",
+  NOT_ALLOWED: "Only root may do that.",
   NOT_FOUND: "This server does not offer that.",
   ORDER_OUT_OF_LIMIT: "You have ordered already: each user orders once.",
   SALE_CLOSED: "The sale is closed.",
