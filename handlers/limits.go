@@ -21,10 +21,11 @@ func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who lim
 	if s.cfg.Limits == nil {
 		return false
 	}
-	if s.cfg.Limits.ByAddress(event) {
+	now := timeOf(ctx)
+	if s.cfg.Limits.ByAddress(event, who, now) {
 		who.Address = s.clientAddress(ctx)
 	}
-	d, refused := s.cfg.Limits.Refused(event, who, timeOf(ctx))
+	d, refused := s.cfg.Limits.Refused(event, who, now)
 	switch {
 	case !refused:
 		return false
@@ -39,7 +40,8 @@ func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who lim
 	return true
 }
 
-// logLimited logs that a rate limit refuses calls, and the last of them.
+// logLimited logs that a rate limit refuses calls, and the last of them. Of a name it logs the user who has it:
+// people type passwords there.
 func (s *Server) logLimited(
 	ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who, d limits.Decision,
 ) {
@@ -47,8 +49,11 @@ func (s *Server) logLimited(
 	if n == 0 {
 		return
 	}
+	if len(who.Name) > 0 {
+		who.ID, _ = s.cfg.Catalog.UserOf(who.Name)
+	}
 	slog.Warn("calls are refused by a rate limit", "refused", n, "last_event", limits.Name(event),
-		"last_by", d.Feature, "last_name", string(who.Name), "last_user", who.ID,
+		"last_by", d.Feature, "last_user", who.ID,
 		"last_from", s.clientAddress(ctx), "retry_after", d.RetryAfter.Round(time.Second))
 }
 

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,11 @@ type Config struct {
 	Rules []Rule
 	// Cluster asks about each feature in a call of its own, as Redis Cluster needs it.
 	Cluster bool
+
+	Secret    []byte // the same on all servers: no client can find out which addresses share a slot
+	Users     int    // of the catalogue
+	UserOf    func(name []byte) (user uint32, found bool)
+	AdminFrom []netip.Prefix // guesses from elsewhere do not slow down logins from there
 }
 
 // Limiter is the rate limits of one process. Its rules stay: other rules are for other workers, which
@@ -53,6 +59,8 @@ type Limiter struct {
 	queue   chan happened
 	dropped logpace.Pace
 	shadow  logpace.Pace
+	known   *known
+	guards  bool        // names have a rule of login_failed
 	losing  atomic.Bool // the last event could not be counted, though Redis may answer
 
 	at func() string // the first ARGV of the scripts: "" for the time of Redis, except in tests
@@ -61,9 +69,12 @@ type Limiter struct {
 // New makes a Limiter. Run must run.
 func New(cfg Config) *Limiter {
 	l := &Limiter{cfg: cfg, rules: newRuleset(cfg.Rules), queue: make(chan happened, queueMax),
-		at: func() string { return "" }}
+		known: newKnown(cfg.Users), at: func() string { return "" }}
+	l.rules.shareKeys(cfg.Secret)
+	own := l.rules.own[LoginFailed]
+	l.guards = own != nil && own.limit("user") != nil
 	l.conn = pipeline.New(cfg.Redis, pipeline.Options{
-		Scripts: []*pipeline.Script{decideScript, takeBackScript, liftScript},
+		Scripts: []*pipeline.Script{decideScript, takeBackScript, liftScript, seatScript},
 		Outage: &pipeline.Outage{Effect: "events are not counted for their rate limits",
 			Over: "events are counted for their rate limits again"},
 	})
@@ -80,6 +91,9 @@ func (l *Limiter) Run(ctx context.Context) error {
 	}
 	counting.Go(func() { l.watch(ctx) })
 	counting.Wait()
+	l.tellKnown()
+	var pong string
+	_ = l.conn.Do(pipeline.Command(&pong, "PING")) // behind it; if it fails Redis is away
 	stop()
 	connection.Wait()
 	return nil
@@ -96,6 +110,7 @@ func (l *Limiter) watch(ctx context.Context) {
 		case now := <-tick.C:
 			l.sweep(now)
 			lifts = l.hearLifts(lifts)
+			l.tellKnown()
 			l.probe()
 		case <-ctx.Done():
 			return
