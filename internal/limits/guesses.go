@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	_ "embed" // the script
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -19,8 +18,8 @@ import (
 // and a client may have many addresses: so both share tables of a fixed size, real names and invented ones
 // alike. The answers tell nothing about which names exist.
 const (
-	nameSlots    = 1 << 14 // tables of the names of login_failed: names in one slot count together
-	addressSlots = 1 << 14 // the same of addresses, for each event of this server
+	nameSlots    = 1 << 13 // tables of the names of login_failed: names in one slot count together
+	addressSlots = 1 << 13 // the same of addresses, for each event of this server
 	seatsMax     = 8       // networks of a slot that count by themselves
 	// crowdedWait is how long a network without a seat waits in each worker after a guess.
 	crowdedWait = time.Minute
@@ -29,6 +28,8 @@ const (
 	// is nothing that they could take away. slowOpen is more than the second by which Retry-After is rounded up.
 	slowPeriod = 5 * time.Second
 	slowOpen   = 2 * time.Second
+
+	doubtedMax = 64 // users of whom networks are read from Redis again in each watchPace
 
 	addressBytes = 16  // of a network in the value of a guess, behind the name
 	noRate       = 1e9 // the place of the rate of a refusal that comes from no rate
@@ -67,7 +68,7 @@ func (l *limit) slot(value string) string {
 // splitGuess returns the name and the network of a guess.
 func splitGuess(value string) (name, network string) {
 	at := len(value) - addressBytes
-	return value[:at], value[at:]
+	return value[:at], netip.AddrFrom16([addressBytes]byte([]byte(value[at:]))).Unmap().String()
 }
 
 // seatsKey is the key of the networks that count for a name.
@@ -75,7 +76,7 @@ func (l *limit) seatsKey(name string) string { return l.keyOf(l.slot(name)) + ":
 
 // guessKey is the key of the guesses of a name from a network. It has the hash tag of the name's key.
 func (l *limit) guessKey(name, network string) string {
-	return l.keyOf(l.slot(name)) + "@" + hex.EncodeToString([]byte(network))
+	return l.keyOf(l.slot(name)) + "@" + network
 }
 
 // refusedGuess is the verdict on a guess of a name that has no room left for all of them together: total.
@@ -84,8 +85,21 @@ func (l *Limiter) refusedGuess(by *limit, w Who, total Decision, now time.Time) 
 	if d, closed := by.guesses.refused(w.value(by.guesses, scratch[:0]), now); closed {
 		return d, true
 	}
-	total.RetryAfter = slowWait(now)
-	return total, total.RetryAfter > 0 && !l.isFamiliar(w)
+	if total.RetryAfter = slowWait(now); total.RetryAfter == 0 || l.isAdmin(w) {
+		return total, false
+	}
+	user, found := l.userOf(w.Name)
+	if !found {
+		return total, true
+	}
+	if l.known.has(user, w.Address) {
+		return total, false
+	}
+	select {
+	case l.doubted <- user: // a login from there may have come to another process
+	default:
+	}
+	return total, true
 }
 
 // slowWait is how long a name that is slowed down is shut, 0 where it is open.
@@ -97,15 +111,9 @@ func slowWait(now time.Time) time.Duration {
 	return slowPeriod - at
 }
 
-// isFamiliar reports whether a caller is an administrator's network, or one from which the user of that name
-// has logged in.
-func (l *Limiter) isFamiliar(w Who) bool {
-	in := func(n netip.Prefix) bool { return n.Contains(w.Address) }
-	if slices.ContainsFunc(l.cfg.AdminFrom, in) {
-		return true
-	}
-	user, found := l.userOf(w.Name)
-	return found && l.known.has(user, w.Address)
+// isAdmin reports whether a caller is in a network of administrators.
+func (l *Limiter) isAdmin(w Who) bool {
+	return slices.ContainsFunc(l.cfg.AdminFrom, func(n netip.Prefix) bool { return n.Contains(w.Address) })
 }
 
 // userOf returns the user of a name.
@@ -122,7 +130,7 @@ func (l *Limiter) seat(by *limit, value []byte) (seated bool, err error) {
 	name, network := splitGuess(string(value))
 	var taken int64
 	err = l.conn.Do(seatScript.Call(&taken, []string{by.seatsKey(name)}, l.at(),
-		hex.EncodeToString([]byte(network)), strconv.Itoa(seatsMax), text(liftsKept)))
+		network, strconv.Itoa(seatsMax), text(liftsKept)))
 	if err == nil && taken == 0 {
 		by.close(value, time.Now())
 	}
@@ -158,7 +166,7 @@ func (l *Limiter) keysOf(a asked) (counts, others []string, err error) {
 		return nil, nil, err
 	}
 	for _, network := range networks {
-		counts = append(counts, a.limit.keyOf(a.limit.slot(a.value))+"@"+network)
+		counts = append(counts, a.limit.guessKey(a.value, network))
 	}
 	return counts, []string{seats}, nil
 }

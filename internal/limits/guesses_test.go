@@ -62,6 +62,10 @@ func TestGuessesCloseTheirAddress(t *testing.T) {
 					}
 				}
 			}
+			there.LoggedIn(2, netip.MustParseAddr("198.51.100.2")) // no guess comes after it
+			polltest.Until(t, "login heard of", func() bool {
+				return l.wait(LoginFailed, from("198.51.100.2"), shut()) == 0
+			})
 			l.fails(t, from("192.0.2.200"), 5)
 			if wait := l.wait(LoginFailed, from("192.0.2.200"), open()); wait <= slowPeriod {
 				t.Errorf("five guesses of an administrator are followed by a wait of %v", wait)
@@ -104,7 +108,7 @@ func TestCrowdOfGuessers(t *testing.T) {
 // When the queue is full, guesses that are not counted close the name for their network: a flood of other
 // names lets no guess pass.
 func TestFloodLetsNoGuessPass(t *testing.T) {
-	l := New(Config{Rules: parse(t, DefaultRules)}) // it does not run: nothing is counted
+	l := New(Config{Rules: parse(t, DefaultRules+"; order by user 1/s")}) // it does not run: nothing is counted
 	for i := range queueMax {
 		l.Record(LoginFailed, Who{Name: strconv.AppendInt(nil, int64(i), 10),
 			Address: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)})})
@@ -118,6 +122,10 @@ func TestFloodLetsNoGuessPass(t *testing.T) {
 	}
 	if passed != 1 {
 		t.Errorf("%d guesses pass a full queue, want 1", passed)
+	}
+	l.Record(Order, Who{ID: 7})
+	if len(l.queue) != 1 || l.losing.Load() {
+		t.Error("failed logins keep an order from being counted")
 	}
 }
 
@@ -236,3 +244,52 @@ func TestKnownNetworks(t *testing.T) {
 }
 
 const knownBytes = 100 // of Redis for a user, see README.md
+
+// The most that a key of default rules takes of Redis, and one of a rule that is tiered, see README.md.
+const (
+	guardBytes  = 2500 // and scripts/drill/README.md
+	tieredBytes = 4000
+)
+
+// A key that was counted in at every moment that it can tell apart is no larger than README.md promises.
+func TestFullestKey(t *testing.T) {
+	server := redistest.Start(t)
+	for rules, want := range map[string]int{
+		DefaultRules: guardBytes, "login_failed by user 1/s 5/m 9/h 10/d; login_failed by ip 60/s 60/m 60/h 60/d": tieredBytes,
+	} {
+		l := begin(t, real(t), rules)
+		count := func(at int) {
+			l.setTime(begun + int64(at))
+			list, err := l.askAbout(happened{l.rules.own[LoginFailed], someone})
+			if err == nil {
+				_, err = l.decide(l.rules.own[LoginFailed], list, call{cost: 1, happened: true})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for hour := range 25 {
+			count(hour * 3600)
+		}
+		for minute := range 60 {
+			count(25*3600 + minute*60)
+		}
+		for second := range 62 {
+			count(26*3600 + second)
+		}
+		largest := 0
+		for _, by := range l.rules.own[LoginFailed].limits {
+			reply := server.Do(t, "MEMORY USAGE "+by.key(string(someone.value(by, nil)))+" SAMPLES 0")
+			n, err := strconv.Atoi(strings.TrimPrefix(reply, ":"))
+			if err != nil {
+				t.Fatalf("no key of %s: %s", by.feature, reply)
+			}
+			largest = max(largest, n)
+		}
+		t.Logf("%s: %d bytes", rules, largest)
+		if largest > want {
+			t.Errorf("%s: a key has %d bytes, want %d at most", rules, largest, want)
+		}
+		server.Flush(t)
+	}
+}

@@ -8,8 +8,8 @@ package limits
 //	                                                  precise rates only
 //	limit_{login_failed:user:<slot>}@<network>
 //	                                          hash    the same of guesses from a network        the same
-//	limit_{login_failed:user:<slot>}:seats    zset    the networks that have such a key, by     liftsKept after
-//	                                                  the time of the last guess                the last
+//	limit_{login_failed:user:<slot>}:seats    zset    the networks that have such a key, by     liftsKept
+//	                                                  the time of the last guess                after it
 //	limit_known_<n>                           hash    networks from which the n-th knownUsers   knownFor after
 //	                                                  users logged in, see known.go             the last
 //	limit_lifted                              stream  the last liftsMax values of which a     liftsKept after
@@ -18,8 +18,8 @@ package limits
 //
 // <value> is the text that was given, or, where it is longer than valueKeyMax bytes or has a brace, #
 // and its SHA-256 in hexadecimal. Of an address in the events of this server, and of a name in login_failed,
-// it is the slot that the value shares with others: "#" and four hexadecimal digits. All keys of a value share a hash tag. On Redis Cluster each value is asked
-// about in a call of its own (Config.Cluster).
+// it is the slot that the value shares with others: "#" and four hexadecimal digits. All keys of a value share
+// a hash tag. On Redis Cluster each value is asked about in a call of its own (Config.Cluster).
 const (
 	keyPrefix = "limit_"
 	liftsKey  = "limit_lifted"

@@ -93,6 +93,13 @@ func (l *Limiter) tellKnown() {
 	}
 }
 
+// hearDoubted reads the networks of users who were refused since the last time.
+func (l *Limiter) hearDoubted() {
+	for range len(l.doubted) {
+		_ = l.hearKnown(<-l.doubted) // if it fails, who obeys Retry-After gets in all the same
+	}
+}
+
 // hearKnown reads the networks of a user from Redis. What is new here stays.
 func (l *Limiter) hearKnown(user uint32) error {
 	first := l.known.cell(user, 0)

@@ -39,8 +39,8 @@ func (l *Limiter) Lift(name string, features map[string]string) error {
 	return nil
 }
 
-// Unlock lifts what stands against logins with a name in all processes that use that Redis, within watchPace.
-// found reports whether something was counted.
+// Unlock lifts what stands against logins with a name, in all processes that use that Redis, within
+// watchPace. found reports whether something was counted.
 func Unlock(ctx context.Context, cfg pipeline.Config, name string) (found bool, err error) {
 	rules, err := ParseRules("unlock", Name(LoginFailed)+" by user 1/s") // what is counted depends on no rate
 	if err != nil {

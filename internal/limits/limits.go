@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	queueMax  = 4096        // calls that wait to be counted; the next is not counted
+	queueMax  = 4096        // calls that wait to be counted, and as many failed logins; the next is not counted
 	counters  = 32          // goroutines that count
 	watchPace = time.Second // between two looks at what changed outside of this process, see watch
 )
@@ -57,9 +57,11 @@ type Limiter struct {
 	rules   *ruleset
 	conn    *pipeline.Conn
 	queue   chan happened
+	guesses chan happened // failed logins, which anybody can send: they take no room from users' events
 	dropped logpace.Pace
 	shadow  logpace.Pace
 	known   *known
+	doubted chan uint32 // users whose networks may be others by now
 	guards  bool        // names have a rule of login_failed
 	losing  atomic.Bool // the last event could not be counted, though Redis may answer
 
@@ -69,6 +71,7 @@ type Limiter struct {
 // New makes a Limiter. Run must run.
 func New(cfg Config) *Limiter {
 	l := &Limiter{cfg: cfg, rules: newRuleset(cfg.Rules), queue: make(chan happened, queueMax),
+		guesses: make(chan happened, queueMax), doubted: make(chan uint32, doubtedMax),
 		known: newKnown(cfg.Users), at: func() string { return "" }}
 	l.rules.shareKeys(cfg.Secret)
 	own := l.rules.own[LoginFailed]
@@ -111,6 +114,7 @@ func (l *Limiter) watch(ctx context.Context) {
 			l.sweep(now)
 			lifts = l.hearLifts(lifts)
 			l.tellKnown()
+			l.hearDoubted()
 			l.probe()
 		case <-ctx.Done():
 			return

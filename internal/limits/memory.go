@@ -37,6 +37,7 @@ type remembered struct {
 	until   int64  // it is refused until then
 	reset   int64  // until then its rate has not all its room again
 	rate    int    // that rate's place in the rules
+	room    int32  // one more than the calls that Redis had room for at last, 0 where that is unknown
 	pending int32  // calls that are on their way to Redis
 	name    uint64 // of a guess: its name
 }
@@ -72,6 +73,17 @@ func (m *memory) arrive(value []byte) {
 	m.change(value, func(r *remembered) { r.pending = max(r.pending-1, 0) })
 }
 
+// leave notes how many more calls Redis has room for. It is remembered until the next sweep, or as long as
+// calls are on their way.
+func (m *memory) leave(value []byte, calls int64) {
+	room := int32(min(calls, math.MaxInt32-1)) + 1
+	m.change(value, func(r *remembered) {
+		if r.room == 0 || room < r.room {
+			r.room = room
+		}
+	})
+}
+
 // refuse remembers that Redis refuses the value; the longest refusal stands. lifts is what m.lifts was
 // before Redis was asked: what it said before a lift is not true any more.
 func (m *memory) refuse(value []byte, now time.Time, lifts uint64, refusal remembered) {
@@ -95,7 +107,7 @@ func (m *memory) change(value []byte, change func(*remembered)) {
 		r.name = maphash.Bytes(memorySeed, value[:len(value)-addressBytes])
 	}
 	switch {
-	case r.pending == 0 && r.until == 0:
+	case r.pending == 0 && r.until == 0 && r.room == 0:
 		delete(s.values, key)
 		return
 	case s.values == nil:
@@ -126,7 +138,7 @@ func (s *shard) forgetOne() {
 // forget forgets the refusal of a value that was lifted, and those that are on their way from Redis.
 func (m *memory) forget(value []byte) {
 	m.lifts.Add(1) // first: a refusal is remembered before it, and forgotten here, or not at all
-	m.change(value, func(r *remembered) { r.until = 0 })
+	m.change(value, func(r *remembered) { r.until, r.room = 0, 0 })
 }
 
 // forgetName forgets the refusals of a name at all networks.

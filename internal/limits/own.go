@@ -132,9 +132,9 @@ func (l *limit) refused(value []byte, now time.Time) (Decision, bool) {
 	case refused && r.rate < len(rules.rates):
 		return r.decision(l.feature, rules, now), true
 	case refused:
-		return Decision{RetryAfter: time.Duration(r.until - now.UnixNano())}, true
-	case int64(r.pending) >= rules.least:
-		return Decision{RetryAfter: shortWait}, true
+		return Decision{Feature: l.feature, RetryAfter: time.Duration(r.until - now.UnixNano())}, true
+	case int64(r.pending) >= rules.least || r.room > 0 && r.pending >= r.room-1:
+		return Decision{Feature: l.feature, RetryAfter: shortWait}, true
 	}
 	return Decision{}, false
 }
@@ -167,18 +167,31 @@ func (l *Limiter) Record(event Event, w Who) {
 			limit.memory.send(value)
 		}
 	}
+	queue, lose := l.queue, l.lose
+	if event == LoginFailed {
+		queue, lose = l.guesses, l.loseGuess
+	}
 	select {
-	case l.queue <- happened{e, w}:
+	case queue <- happened{e, w}:
 	default:
-		e.closeUncounted(w)
-		l.lose(happened{e, w})
+		lose(happened{e, w})
 	}
 }
 
 // lose gives up on an event that cannot be counted.
 func (l *Limiter) lose(h happened) {
-	h.arrive()
 	l.losing.Store(true)
+	l.drop(h)
+}
+
+// loseGuess is lose for a failed login where too many wait: it closes its name, so that rules need not refuse.
+func (l *Limiter) loseGuess(h happened) {
+	h.event.closeUncounted(h.who)
+	l.drop(h)
+}
+
+func (l *Limiter) drop(h happened) {
+	h.arrive()
 	if n := l.dropped.Due(time.Now()); n > 0 {
 		slog.Warn("events are not counted for their rate limits: Redis does not count them in time",
 			"event", h.event.name, "events", n)
@@ -195,6 +208,15 @@ func (h happened) arrive() {
 	}
 }
 
+// leave notes for each value how many more of them Redis has room for: so many guesses may be on their way.
+func (h happened) leave(calls int64) {
+	for _, limit := range h.event.limits {
+		if value := h.who.value(limit, nil); value != nil {
+			limit.memory.leave(value, calls)
+		}
+	}
+}
+
 // count counts what has happened. When ctx ends it counts what waits, and returns.
 func (l *Limiter) count(ctx context.Context) {
 	for {
@@ -202,10 +224,15 @@ func (l *Limiter) count(ctx context.Context) {
 		case h := <-l.queue:
 			l.countOne(h)
 			continue
+		case h := <-l.guesses:
+			l.countOne(h)
+			continue
 		case <-ctx.Done():
 		}
 		select {
 		case h := <-l.queue:
+			l.countOne(h)
+		case h := <-l.guesses:
 			l.countOne(h)
 		default:
 			return
@@ -227,6 +254,9 @@ func (l *Limiter) countOne(h happened) {
 		return
 	}
 	l.losing.Store(false)
+	if d.Allowed && d.RetryAfter == 0 && h.event == l.rules.own[LoginFailed] {
+		h.leave(d.Remaining)
+	}
 	h.arrive()
 }
 
