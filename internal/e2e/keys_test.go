@@ -37,13 +37,13 @@ func clientKeys(t *testing.T) (bytes map[string]int, names map[string]*regexp.Re
 }
 
 // One user, and clients without a login, try to make Redis keep as much as they can, through a whole server.
-// Each key stands in the table, is no larger than that, and of each kind there are no more than the table says.
+// Each key stands in the table and is no larger than that, and of no kind there are more than the table says.
 func TestKeysOfClientsAreBounded(t *testing.T) {
 	t.Parallel()
 	const workers, users, guessers = 2, 40, 30
 	redis := redistest.New(t)
-	s := setup{args: []string{"-redis", redis.Socket, "-users", strconv.Itoa(users), "-workers", strconv.Itoa(workers),
-		"-trusted-proxies", "127.0.0.0/8", "-traffic", "off", "-cart-adds", "0",
+	s := setup{args: []string{"-redis", redis.Socket, "-users", strconv.Itoa(users),
+		"-workers", strconv.Itoa(workers), "-trusted-proxies", "127.0.0.0/8", "-traffic", "off", "-cart-adds", "0",
 		"-limits", "order by user 1000/s 1000/d; order by ip 1000/s 1000/d; cart by user 100000/s 1000000/d; " +
 			"cart by ip 100000/s 1000000/d; mail by user 10/s; mail by email 10/s"}}.serve(t)
 	before := redisKeys(t, redis)
@@ -79,13 +79,15 @@ func TestKeysOfClientsAreBounded(t *testing.T) {
 	stand.Must(t, one.LoginUser(2))
 	for i := range 50 { // a login, a cart with changes, an order and a question from another network each
 		from := fmt.Sprintf("198.51.100.%d", i)
-		if status, body := send(from, "", "POST", "/login", client.LoginBody("user2", "pass2"), ""); status != 200 {
+		status, body := send(from, "", "POST", "/login", client.LoginBody("user2", "pass2"), "")
+		if status != 200 {
 			t.Fatalf("login: %d %s", status, body)
 		}
 		_, made := send(from, one.Token, "POST", "/carts", "", "")
 		id := regexp.MustCompile(`"cart_id":"([^"]+)"`).FindStringSubmatch(made)[1]
 		for n := range 60 {
-			send(from, one.Token, "PATCH", "/carts/"+id, fmt.Sprintf(`{"food_id":%d,"count":%d}`, 1+n%100, 1-2*(n%2)), "")
+			change := fmt.Sprintf(`{"food_id":%d,"count":%d}`, 1+n%100, 1-2*(n%2))
+			send(from, one.Token, "PATCH", "/carts/"+id, change, "")
 		}
 		send(from, one.Token, "PATCH", "/carts/"+id, `{"food_id":1,"count":1}`, "")
 		send(from, one.Token, "POST", "/orders", client.OrderBody(id), strings.Repeat("k", 250)+strconv.Itoa(i))
@@ -138,7 +140,8 @@ func redisKeys(t *testing.T, redis *redistest.Server) map[string]int {
 	t.Helper()
 	list := map[string]int{}
 	reply := redis.Do(t, `EVAL "local all = {} for i, key in ipairs(redis.call('KEYS', '*')) do `+
-		`all[i] = key .. ' ' .. redis.call('MEMORY', 'USAGE', key, 'SAMPLES', 0) end return {ok = table.concat(all, '|')}" 0`)
+		`all[i] = key .. ' ' .. redis.call('MEMORY', 'USAGE', key, 'SAMPLES', 0) end `+
+		`return {ok = table.concat(all, '|')}" 0`)
 	for row := range strings.SplitSeq(reply, "|") {
 		key, size, found := strings.Cut(strings.TrimPrefix(row, "+"), " ")
 		n, err := strconv.Atoi(strings.TrimSpace(size))

@@ -25,7 +25,7 @@ const (
 	crowdedWait = time.Minute
 	// A name that is slowed down is open in the first slowOpen of each slowPeriod, for everybody. So no wait
 	// is longer than their difference, and who obeys Retry-After gets in, however many others guess: there
-	// is nothing that they could take away. slowOpen is more than the second by which Retry-After is rounded up.
+	// is nothing that they could take away. slowOpen is more than the second that Retry-After is rounded up by.
 	slowPeriod = 5 * time.Second
 	slowOpen   = 2 * time.Second
 
@@ -46,7 +46,7 @@ func (s *ruleset) shareKeys(secret []byte) {
 		if e == nil {
 			continue
 		}
-		if by := e.limit("ip"); by != nil { // with the secret no client can choose an address that shares another's
+		if by := e.limit("ip"); by != nil { // with the secret no client can choose whose slot it shares
 			by.slots, by.salt = addressSlots, secret
 		}
 		if by := e.limit("user"); by != nil && e.name == Name(LoginFailed) {
@@ -143,8 +143,8 @@ func (l *limit) close(value []byte, now time.Time) {
 		remembered{until: now.Add(crowdedWait).UnixNano(), rate: noRate})
 }
 
-// closeUncounted refuses the name of a guess that cannot be counted, for its network: a queue that is full of
-// other names must not let guesses pass.
+// closeUncounted refuses the name of a guess that cannot be counted, for its network: a queue that is full
+// of other names must not let guesses pass.
 func (e *event) closeUncounted(w Who) {
 	var scratch [valueMax + addressBytes]byte
 	for _, by := range e.limits {

@@ -28,12 +28,14 @@ func people(c *Config) {
 // from is a guess of alice's password from an address.
 func from(address string) Who { return Who{Name: someone.Name, Address: netip.MustParseAddr(address)} }
 
-// shut is a moment near now at which names that are slowed down are shut, open is one at which they are open.
+// shut is a moment near now at which names that are slowed down are shut.
 func shut() time.Time { return time.Now().Truncate(slowPeriod).Add(slowOpen) }
+
+// open is one at which they are open.
 func open() time.Time { return shut().Add(slowPeriod - slowOpen) }
 
-// Guesses from one address close a name there, and slow it down elsewhere: for some seconds, and not at all for
-// administrators and from where the user has logged in.
+// Guesses from one address close a name there, and slow it down elsewhere: for some seconds, and not at all
+// for administrators and from where the user has logged in.
 func TestGuessesCloseTheirAddress(t *testing.T) {
 	for _, cluster := range []bool{false, true} {
 		onEach(t, func(t *testing.T, redis pipeline.Config) {
@@ -142,7 +144,7 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 	l := New(Config{Rules: parse(t, DefaultRules+"; order by ip 1/s; cart by ip 1/s; message by ip 1/s"),
 		Secret: []byte("a")})
-	address := func(i int) string { return netip.AddrFrom4([4]byte{1, byte(i >> 16), byte(i >> 8), byte(i)}).String() }
+	address := func(i int) string { return fmt.Sprintf("1.%d.%d.%d", i>>16, i>>8&255, i&255) }
 	for event, e := range l.rules.own {
 		if n := count(e.limit("ip"), address); n > addressSlots {
 			t.Errorf("%s: %d keys for %d addresses", Name(Event(event)), n, values)
@@ -255,7 +257,8 @@ const (
 func TestFullestKey(t *testing.T) {
 	server := redistest.Start(t)
 	for rules, want := range map[string]int{
-		DefaultRules: guardBytes, "login_failed by user 1/s 5/m 9/h 10/d; login_failed by ip 60/s 60/m 60/h 60/d": tieredBytes,
+		DefaultRules: guardBytes,
+		"login_failed by user 1/s 5/m 9/h 10/d; login_failed by ip 60/s 60/m 60/h 60/d": tieredBytes,
 	} {
 		l := begin(t, real(t), rules)
 		count := func(at int) {

@@ -18,8 +18,8 @@ package limits
 //
 // <value> is the text that was given, or, where it is longer than valueKeyMax bytes or has a brace, #
 // and its SHA-256 in hexadecimal. Of an address in the events of this server, and of a name in login_failed,
-// it is the slot that the value shares with others: "#" and four hexadecimal digits. All keys of a value share
-// a hash tag. On Redis Cluster each value is asked about in a call of its own (Config.Cluster).
+// it is the slot that the value shares with others: "#" and four hexadecimal digits. All keys of a value
+// share a hash tag. On Redis Cluster each value is asked about in a call of its own (Config.Cluster).
 const (
 	keyPrefix = "limit_"
 	liftsKey  = "limit_lifted"

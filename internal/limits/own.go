@@ -184,7 +184,8 @@ func (l *Limiter) lose(h happened) {
 	l.drop(h)
 }
 
-// loseGuess is lose for a failed login where too many wait: it closes its name, so that rules need not refuse.
+// loseGuess is lose for a failed login where too many wait: it closes its name, so closed rules need not
+// refuse.
 func (l *Limiter) loseGuess(h happened) {
 	h.event.closeUncounted(h.who)
 	l.drop(h)

@@ -21,8 +21,8 @@ const (
 
 var rightLogin = []answer{"200", "429 TOO_MANY_REQUESTS"}
 
-// inventedNames has 256 connections log in with names that nobody has, from ever new addresses, while guesses
-// of a real name go on.
+// inventedNames has 256 connections log in with names that nobody has, from ever new addresses, while
+// guesses of a real name go on.
 func inventedNames(ctx context.Context, s *stack, _ *rand.Rand) error {
 	users, err := s.newcomers(ctx, 1+crowdSize)
 	if err != nil {
@@ -45,8 +45,8 @@ func inventedNames(ctx context.Context, s *stack, _ *rand.Rand) error {
 			attack = s.run(ctx, inventing(users[1:], &addresses), s.lasting(calmLong, 10*calmLong), 0)
 		})
 		stop()
-		s.note("%d of %d guesses of a real name were looked at; Redis grew by %d KB", looked.Load(), guesses.Load(),
-			growth>>10)
+		s.note("%d of %d guesses of a real name were looked at; Redis grew by %d KB", looked.Load(),
+			guesses.Load(), growth>>10)
 		if most := int64(guessRate * s.setup.workers()); looked.Load() > most {
 			s.breaks("%d guesses of a real name were looked at, want %d at most", looked.Load(), most)
 		}
@@ -57,8 +57,8 @@ func inventedNames(ctx context.Context, s *stack, _ *rand.Rand) error {
 			user := users[1+member].user
 			return call{"POST", "/login", client.LoginBody(fmt.Sprint("user", user), fmt.Sprint("pass", user))}
 		}
-		return s.run(ctx, flood{crowd: crowdOf(users[1:]), right: rightLogin, next: next}, s.lasting(calmShort, 10*calmLong),
-			rate)
+		harmless := flood{crowd: crowdOf(users[1:]), right: rightLogin, next: next}
+		return s.run(ctx, harmless, s.lasting(calmShort, 10*calmLong), rate)
 	})
 	if err != nil {
 		return err
@@ -93,8 +93,8 @@ func (s *stack) judgeLimitKeys(ctx context.Context) error {
 	if _, err := fmt.Sscan(reply, &keys, &bytes); err != nil {
 		return fmt.Errorf("cannot count keys of rate limits: %q: %w", reply, err)
 	}
-	s.note("Redis keeps %d keys of failed logins, %d KB; the bounds are %d and %d KB", keys, bytes>>10, limitKeysMax,
-		limitBytesMax>>10)
+	s.note("Redis keeps %d keys of failed logins, %d KB; the bounds are %d and %d KB", keys, bytes>>10,
+		limitKeysMax, limitBytesMax>>10)
 	if keys > limitKeysMax || bytes > limitBytesMax {
 		s.breaks("Redis keeps %d keys of failed logins, %d KB", keys, bytes>>10)
 	}
