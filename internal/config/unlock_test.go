@@ -21,7 +21,8 @@ func TestParseUnlock(t *testing.T) {
 		"alice bob":        `"bob"`,
 		"alice -workers x": `-workers is "x"`,
 	} {
-		if _, err := ParseUnlock(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := ParseUnlock(strings.Fields(args), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", args, err, want)
 		}
 	}

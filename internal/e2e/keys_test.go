@@ -37,7 +37,7 @@ func clientKeys(t *testing.T) (bytes map[string]int, names map[string]*regexp.Re
 }
 
 // One user, and clients without a login, try to make Redis keep as much as they can, through a whole server.
-// Each key stands in the table and is no larger than that, and of no kind there are more than the table says.
+// Each key stands in the table and is no larger than that. Of no kind there are more than the table says.
 func TestKeysOfClientsAreBounded(t *testing.T) {
 	t.Parallel()
 	const workers, users, guessers = 2, 40, 30
