@@ -33,8 +33,8 @@ func (c *limitsFlags) add(f *Flags) {
 		"Redis Cluster behind a proxy needs it")
 	f.Number(&c.CartAdds, "cart-adds", 120, 0, cartAddsMax,
 		"most `changes` to carts of a user in a minute, in each worker; 0 is no limit")
-	f.Text(&c.adminFrom, "admin-from", "", "`addresses` and networks of the administrators, as 10.0.0.7,fd00::/8: "+
-		"failed logins from elsewhere do not slow down a login from there")
+	f.Text(&c.adminFrom, "admin-from", "", "`addresses` and networks of the administrators, as "+
+		"10.0.0.7,fd00::/8: failed logins from elsewhere do not slow down a login from there")
 	f.Check(func() (err error) {
 		c.AdminFrom, err = parseNetworks("-admin-from", c.adminFrom)
 		return err

@@ -14,8 +14,8 @@ type Unlock struct {
 	Name string // of a user
 }
 
-const unlockUsage = `flashsale unlock NAME [flags] lets a user log in again after too many failed logins, on all servers
-and from everywhere.
+const unlockUsage = `flashsale unlock NAME [flags] lets a user log in again after too many failed logins, on
+all servers and from everywhere.
 It asks Redis with the settings of the servers; these need not run.
 Exit code: 0 done, 2 it failed or a flag is wrong.
 `
