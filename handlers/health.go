@@ -62,8 +62,8 @@ func (s *Server) look() (body []byte, f, words *failure) {
 	return body, nil, nil
 }
 
-// writesRefused has the words of Redis as its message: the operator who asks needs to know them, and not only
-// the log. Others need not know what Redis is and how it is set up.
+// writesRefused has the words of Redis as its message: the operator who asks needs to know them, and not
+// only the log. Others need not know what Redis is and how it is set up.
 func writesRefused(err error) *failure {
 	body, err := json.MarshalWithOption(struct {
 		Code    string `json:"code"`

@@ -40,8 +40,8 @@ func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who lim
 	return true
 }
 
-// logLimited logs that a rate limit refuses calls, and the last of them. Of a name it logs the user who has it:
-// people type passwords there.
+// logLimited logs that a rate limit refuses calls, and the last of them. Of a name it logs the user who has
+// it: people type passwords there.
 func (s *Server) logLimited(
 	ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who, d limits.Decision,
 ) {
