@@ -51,8 +51,8 @@ func (s *Server) userUntil(ctx *fasthttp.RequestCtx) (user uint32, expires int64
 	return 0, 0, false
 }
 
-// tokenOf returns the user of a request's access token, 0 where none is valid, when it expires, and whether one
-// was sent.
+// tokenOf returns the user of a request's access token, 0 where none is valid, when it expires, and whether
+// one was sent.
 func (s *Server) tokenOf(ctx *fasthttp.RequestCtx) (user uint32, expires int64, sent bool) {
 	now := timeOf(ctx)
 	var query []byte
