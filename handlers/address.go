@@ -3,17 +3,33 @@ package handlers
 import (
 	"bytes"
 	"net/netip"
+	"unsafe"
 
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/listener"
 )
 
-// clientAddress returns who sent a request; behind trusted proxies that is the client they name. It
-// allocates, so it is for the cold paths.
+// clientAddress returns who sent a request; behind trusted proxies that is the client they name. It does not
+// allocate unless a proxy has sent several X-Forwarded-For.
 func (s *Server) clientAddress(ctx *fasthttp.RequestCtx) netip.Addr {
-	forwarded := bytes.Join(ctx.Request.Header.PeekAll(fasthttp.HeaderXForwardedFor), []byte(","))
-	return listener.ClientAddress(peerOf(ctx), string(forwarded), s.cfg.TrustedProxies)
+	peer := peerOf(ctx)
+	if !listener.Within(peer, s.cfg.TrustedProxies) {
+		return peer
+	}
+	fields := ctx.Request.Header.PeekAll(fasthttp.HeaderXForwardedFor)
+	var forwarded []byte
+	switch len(fields) {
+	case 0:
+		return peer
+	case 1:
+		forwarded = fields[0]
+	default:
+		forwarded = bytes.Join(fields, []byte(","))
+	}
+	// ClientAddress keeps nothing of the text.
+	return listener.ClientAddress(peer, unsafe.String(unsafe.SliceData(forwarded), len(forwarded)),
+		s.cfg.TrustedProxies)
 }
 
 // peerOf returns the address at the other end of a request's connection. It does not allocate.

@@ -40,25 +40,35 @@ func (s *Server) user(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 
 // userUntil is user, and returns when the token expires too, in Unix seconds.
 func (s *Server) userUntil(ctx *fasthttp.RequestCtx) (user uint32, expires int64, ok bool) {
+	user, expires, sent := s.tokenOf(ctx)
+	if user != 0 {
+		return user, expires, true
+	}
+	if sent {
+		s.logRefusedToken(ctx)
+	}
+	reply(ctx, errInvalidToken)
+	return 0, 0, false
+}
+
+// tokenOf returns the user of a request's access token, 0 where none is valid, when it expires, and whether
+// one was sent.
+func (s *Server) tokenOf(ctx *fasthttp.RequestCtx) (user uint32, expires int64, sent bool) {
 	now := timeOf(ctx)
 	var query []byte
 	if bytes.IndexByte(ctx.RequestURI(), '?') >= 0 { // most clients send the header
 		query = ctx.QueryArgs().Peek("access_token")
 	}
 	if len(query) == tokens.Length {
-		if user, expires, ok = s.cfg.Keys.AccessUntil(query, now); ok {
+		if user, expires, ok := s.cfg.Keys.AccessUntil(query, now); ok {
 			return user, expires, true
 		}
 	}
 	header := ctx.Request.Header.Peek("Access-Token")
-	if user, expires, ok = s.cfg.Keys.AccessUntil(header, now); ok {
+	if user, expires, ok := s.cfg.Keys.AccessUntil(header, now); ok {
 		return user, expires, true
 	}
-	if len(query)+len(header) > 0 {
-		s.logRefusedToken(ctx)
-	}
-	reply(ctx, errInvalidToken)
-	return 0, 0, false
+	return 0, 0, len(query)+len(header) > 0
 }
 
 // root lets user 1 pass, the only administrator.

@@ -31,21 +31,33 @@ func (s *Server) ready(ctx *fasthttp.RequestCtx, c call) {
 	if l == nil {
 		l = s.looks.take(s.look)
 	}
-	if l.failure != nil {
-		reply(ctx, l.failure)
-	} else {
+	switch {
+	case l.failure == nil:
 		replyRaw(ctx, l.body)
+	case l.words != nil && s.isOperator(ctx):
+		reply(ctx, l.words)
+	default:
+		reply(ctx, l.failure)
 	}
 }
 
-// look asks Redis.
-func (s *Server) look() (body []byte, f *failure) {
+// isOperator reports whether root asks, or a program with the service token.
+func (s *Server) isOperator(ctx *fasthttp.RequestCtx) bool {
+	if s.hasServiceToken(ctx) {
+		return true
+	}
+	user, _, _ := s.tokenOf(ctx)
+	return user == rootUser
+}
+
+// look asks Redis. words is the failure for those who may read the words of Redis, nil where it has none.
+func (s *Server) look() (body []byte, f, words *failure) {
 	backlog, err := s.cfg.Sale.Ready()
 	switch {
 	case errors.Is(err, redisx.ErrWritesRefused):
-		return nil, writesRefused(err)
+		return nil, errUnavailable, writesRefused(err)
 	case err != nil:
-		return nil, failureOf(err)
+		return nil, failureOf(err), nil
 	}
 	detail := readiness{Status: "ready", Sale: s.cfg.Sale.ID(), Users: s.cfg.Catalog.Users(),
 		Foods: len(s.cfg.Catalog.Foods())}
@@ -53,13 +65,13 @@ func (s *Server) look() (body []byte, f *failure) {
 		detail.Ledger = &ledgerLag{backlog.Orders, backlog.Age(time.Now()).Seconds()}
 	}
 	if body, err = json.Marshal(detail); err != nil {
-		return nil, failureOf(err)
+		return nil, failureOf(err), nil
 	}
-	return body, nil
+	return body, nil, nil
 }
 
-// writesRefused has the words of Redis as its message: the one who asks, a person with curl or a load
-// balancer, needs to know them, and not only the log. They hold nothing secret.
+// writesRefused has the words of Redis as its message: the operator who asks needs to know them, and not
+// only the log. Others need not know what Redis is and how it is set up.
 func writesRefused(err error) *failure {
 	body, err := json.MarshalWithOption(struct {
 		Code    string `json:"code"`
@@ -88,6 +100,7 @@ type look struct {
 
 	body    []byte
 	failure *failure
+	words   *failure // see Server.look
 }
 
 // recent returns the last look if it is recent and over, else nil.
@@ -102,7 +115,7 @@ func (l *looks) recent() *look {
 
 // take returns the last look if it is recent or under way. Otherwise this caller makes one with ask. It
 // takes as long as ask at most.
-func (l *looks) take(ask func() ([]byte, *failure)) *look {
+func (l *looks) take(ask func() (body []byte, f, words *failure)) *look {
 	l.mu.Lock()
 	if last := l.last; last != nil && (!last.over() || time.Since(last.begun) < lookInterval) {
 		l.mu.Unlock()
@@ -114,7 +127,7 @@ func (l *looks) take(ask func() ([]byte, *failure)) *look {
 	l.last = mine
 	l.mu.Unlock()
 	defer close(mine.done)
-	mine.body, mine.failure = ask()
+	mine.body, mine.failure, mine.words = ask()
 	return mine
 }
 

@@ -26,7 +26,7 @@ func TestReadyTellsOfTheLedger(t *testing.T) {
 	})
 }
 
-// A Redis that answers and refuses writes is not ready, in its own words.
+// A Redis that answers and refuses writes is not ready. Only operators read its words.
 func TestReadySaysThatWritesAreRefused(t *testing.T) { onEngines(t, testWritesRefused) }
 
 func testWritesRefused(t *testing.T, open opener) {
@@ -38,8 +38,14 @@ func testWritesRefused(t *testing.T, open opener) {
 			server := redistest.New(t)
 			s := open(t, "unix", server.Socket)
 			server.Do(t, tc.do)
-			h := s.expect(t, 0, "GET", "/readyz", "", 503,
-				`{"code":"SERVICE_UNAVAILABLE","message":"writes are refused: `+tc.reason+`"}`)
+			s.do(func() { s.cfg.ServiceToken = serviceToken })
+			words := `{"code":"SERVICE_UNAVAILABLE","message":"writes are refused: ` + tc.reason + `"}`
+			for _, user := range []uint32{0, 2} {
+				s.expect(t, user, "GET", "/readyz", "", 503, unavailable)
+			}
+			s.expect(t, 0, "GET", "/readyz", "", 503, unavailable, "Authorization", "Bearer "+serviceToken+"x")
+			s.expect(t, 0, "GET", "/readyz", "", 503, words, "Authorization", "Bearer "+serviceToken)
+			h := s.expect(t, 1, "GET", "/readyz", "", 503, words)
 			if h.Get("Retry-After") != "1" {
 				t.Errorf("Retry-After %q, want 1", h.Get("Retry-After"))
 			}
@@ -103,9 +109,9 @@ func TestLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l looks
 		asked, answer := 0, make(chan string)
-		ask := func() ([]byte, *failure) {
+		ask := func() ([]byte, *failure, *failure) {
 			asked++
-			return []byte(<-answer), nil
+			return []byte(<-answer), nil, nil
 		}
 		// All who come while a look is under way get its outcome, however long it takes.
 		got := make(chan string, 10)
@@ -145,7 +151,7 @@ func TestLookPanics(t *testing.T) {
 				t.Error("no panic")
 			}
 		}()
-		l.take(func() ([]byte, *failure) { panic("in a look") })
+		l.take(func() ([]byte, *failure, *failure) { panic("in a look") })
 	}()
 	if got := l.take(nil).failure; got != errInternal {
 		t.Errorf("outcome %v, want errInternal", got)

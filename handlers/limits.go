@@ -22,10 +22,11 @@ func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who lim
 	if s.cfg.Limits == nil {
 		return false
 	}
-	if who.VK == 0 && s.cfg.Limits.ByAddress(event) { // a message of VK comes from an address of VK
+	now := timeOf(ctx)
+	if who.VK == 0 && s.cfg.Limits.ByAddress(event, who, now) { // a message of VK comes from an address of VK
 		who.Address = s.clientAddress(ctx)
 	}
-	d, refused := s.cfg.Limits.Refused(event, who, timeOf(ctx))
+	d, refused := s.cfg.Limits.Refused(event, who, now)
 	switch {
 	case !refused:
 		return false
@@ -43,7 +44,8 @@ func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who lim
 	return true
 }
 
-// logLimited logs that a rate limit refuses calls, and the last of them.
+// logLimited logs that a rate limit refuses calls, and the last of them. Of a name it logs the user who has
+// it: people type passwords there.
 func (s *Server) logLimited(
 	ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who, d limits.Decision,
 ) {
@@ -51,9 +53,12 @@ func (s *Server) logLimited(
 	if n == 0 {
 		return
 	}
+	if len(who.Name) > 0 {
+		who.ID, _ = s.cfg.Catalog.UserOf(who.Name)
+	}
 	slog.Warn("calls are refused by a rate limit", "refused", n, "last_event", limits.Name(event),
-		"last_by", d.Feature, "last_name", string(who.Name), "last_user", who.ID,
-		"last_from", s.clientAddress(ctx), "retry_after", d.RetryAfter.Round(time.Second), "last_vk", who.VK)
+		"last_by", d.Feature, "last_user", who.ID, "last_vk", who.VK,
+		"last_from", s.clientAddress(ctx), "retry_after", d.RetryAfter.Round(time.Second))
 }
 
 // record has an event counted for its rate limits, later.

@@ -28,7 +28,8 @@ func limited(t *testing.T, s *shop, rules string, change func(*Config)) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := limits.New(limits.Config{Redis: s.redis.Config, Rules: list})
+	l := limits.New(limits.Config{Redis: s.redis.Config, Rules: list, Users: s.cfg.Catalog.Users(),
+		UserOf: s.cfg.Catalog.UserOf, AdminFrom: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
 	background(t, l.Run)
 	for _, rule := range list {
 		value := map[string]string{"user": "nobody", "ip": "192.0.2.1", "email": "x", "vk": "1"}[rule.Feature]

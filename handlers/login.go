@@ -46,6 +46,9 @@ func (s *Server) login(ctx *fasthttp.RequestCtx, c call) {
 		reply(ctx, errDocumentInvalid)
 		return
 	}
+	if s.cfg.Limits != nil {
+		s.cfg.Limits.LoggedIn(user, s.clientAddress(ctx))
+	}
 	var scratch [scratchBytes]byte
 	b := append(scratch[:0], `{"user_id":`...)
 	b = strconv.AppendUint(b, uint64(user), 10)

@@ -228,9 +228,10 @@ func TestTrafficKeys(t *testing.T) {
 			s.expect(t, 1, "GET", "/traffic/keys"+query, "", 400, badRange)
 		}
 		s.expect(t, 0, "DELETE", "/traffic?key=page", "", 401, invalidToken, service...)
-		for _, user := range []uint32{0, 2} {
-			s.expect(t, user, "DELETE", "/traffic?key=page", "", 401, invalidToken)
-			s.expect(t, user, "GET", "/traffic/keys", "", 401, invalidToken)
+		for user, want := range map[uint32]string{0: invalidToken, 2: notAllowed} {
+			status := 401 + int(user) // 403 for who has a token
+			s.expect(t, user, "DELETE", "/traffic?key=page", "", status, want)
+			s.expect(t, user, "GET", "/traffic/keys", "", status, want)
 		}
 		if got := s.total(t, "page"); got != "1" {
 			t.Errorf("%q hits of a key that was not deleted", got)

@@ -29,6 +29,20 @@ var wordTests = []moduleTest{
 	{"a local time goes there and back", "format", `
 		const text = m.localInput("2026-11-22T10:00:05.000Z");
 		return [text, m.fromLocalInput(text)];`, `["2026-11-22T11:00:05","2026-11-22T10:00:05.000Z"]`},
+	{"a wait is rounded up to what people read", "format", `
+		return [1, 3, 119, 120, 121, 7200, 88738].map(m.wait);`,
+		`["1 second","3 seconds","119 seconds","2 minutes","3 minutes","2 hours","25 hours"]`},
+	{"a refusal tells the time to wait", "messages", `
+		const api = await import("/web/api.js");
+		const told = (...refusal) => {
+			const element = document.createElement("p");
+			m.tellError(element, new api.Refusal(...refusal));
+			return element.textContent;
+		};
+		return [told(429, "TOO_MANY_REQUESTS", "", 88738), told(429, "TOO_MANY_REQUESTS", ""),
+			told(503, "SERVICE_UNAVAILABLE", "", 1)];`,
+		`["Too many requests. Try again in 25 hours.","Too many requests. Try again in a moment.",` +
+			`"The server is busy. Try again in a moment."]`},
 	{"no time is none", "format", `return [m.localInput(null), m.fromLocalInput("")];`, `["",null]`},
 	{"a sale opens and closes by the clock", "clock", `
 		const sale = { state: "scheduled", opens_at: "2026-01-01T10:00:00Z", closes_at: "2026-01-01T11:00:00Z" };

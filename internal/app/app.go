@@ -31,6 +31,7 @@ var commands = map[string]command{
 	"audit":     audit,
 	"sale":      runSale,
 	"status":    showStatus,
+	"unlock":    unlock,
 	"-version":  printVersion,
 	"--version": printVersion,
 }

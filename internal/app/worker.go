@@ -127,7 +127,8 @@ func newWorker(
 		return nil, err
 	}
 	if !o.LimitsOff || cfg.LimitsFile() != "" { // a file may switch the room on
-		w.limits = limits.New(limits.Config{Redis: o.Redis.Config, Rules: o.Limits, Cluster: cfg.LimitsCluster})
+		w.limits = limits.New(limits.Config{Redis: o.Redis.Config, Rules: o.Limits, Cluster: cfg.LimitsCluster,
+			Secret: o.Secrets[0], Users: o.catalog.Users(), UserOf: o.catalog.UserOf, AdminFrom: cfg.AdminFrom})
 	}
 	if o.Blocklist != "" {
 		w.blocklist = blocklist.New(o.Blocklist)

@@ -77,6 +77,17 @@ func (c *Catalog) Identify(name, password []byte) (userID uint32, document Docum
 	return binary.LittleEndian.Uint32(entry), Document(binary.LittleEndian.Uint64(entry[recordDocument:])), true
 }
 
+// UserOf returns the id of the user with this name. How long it takes may tell whether there is one: it is
+// not for answers to clients.
+func (c *Catalog) UserOf(name []byte) (userID uint32, found bool) {
+	records := c.layout.records(c.image)
+	_, offset := probe(records, c.layout.slots(c.image), name)
+	if offset == dummyRecord {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint32(records[offset:]), true
+}
+
 // Fingerprint returns 16 hex digits of a hash over id, price and stock of all foods: servers of one sale
 // must agree.
 func (c *Catalog) Fingerprint() string {

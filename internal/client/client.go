@@ -23,6 +23,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 )
@@ -36,6 +37,7 @@ const (
 type Client struct {
 	Address string        // host:port
 	TLS     *tls.Config   // with RootCAs and ServerName; nil = plain HTTP
+	From    netip.Addr    // to connect from; the zero Addr = whatever the system chooses
 	Timeout time.Duration // of a request, and of its connection; 0 = 40 s
 
 	Token          string // Login sets it
@@ -79,7 +81,11 @@ func (c *Client) Send(method, path, body string) error {
 // SendRaw sends bytes as they are, on the connection of the other requests.
 func (c *Client) SendRaw(raw string) error {
 	if c.conn == nil {
-		conn, err := net.DialTimeout("tcp", c.Address, c.timeout())
+		dialer := net.Dialer{Timeout: c.timeout()}
+		if c.From.IsValid() {
+			dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(c.From, 0))
+		}
+		conn, err := dialer.Dial("tcp", c.Address)
 		if err != nil {
 			return err
 		}

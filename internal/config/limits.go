@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 
@@ -17,9 +18,10 @@ const cartAddsMax = 1_000_000
 
 type limitsFlags struct {
 	LimitsCluster bool
+	AdminFrom     []netip.Prefix
 	CartAdds      int // changes to carts of a user in a minute, in each worker; 0 is no limit
 
-	rules, file string
+	rules, file, adminFrom string
 }
 
 func (c *limitsFlags) add(f *Flags) {
@@ -31,6 +33,12 @@ func (c *limitsFlags) add(f *Flags) {
 		"Redis Cluster behind a proxy needs it")
 	f.Number(&c.CartAdds, "cart-adds", 120, 0, cartAddsMax,
 		"most `changes` to carts of a user in a minute, in each worker; 0 is no limit")
+	f.Text(&c.adminFrom, "admin-from", "", "`addresses` and networks of the administrators, as "+
+		"10.0.0.7,fd00::/8: failed logins from elsewhere do not slow down a login from there")
+	f.Check(func() (err error) {
+		c.AdminFrom, err = parseNetworks("-admin-from", c.adminFrom)
+		return err
+	})
 	f.Check(func() error {
 		if f.isSet("limits") && f.isSet("limits-file") {
 			return errors.New("-limits (LIMITS) and -limits-file (LIMITS_FILE) are both set; set one of them")

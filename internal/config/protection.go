@@ -37,21 +37,21 @@ func (c *protectionFlags) add(f *Flags) {
 		"`addresses` and networks of proxies, as 10.0.0.1,fd00::/8: their X-Forwarded-For and "+
 			"X-Request-Id are believed")
 	f.Check(func() (err error) {
-		c.TrustedProxies, err = parseNetworks(c.proxies)
+		c.TrustedProxies, err = parseNetworks("-trusted-proxies", c.proxies)
 		return err
 	})
 }
 
-// parseNetworks reads -trusted-proxies.
-func parseNetworks(list string) (networks []netip.Prefix, err error) {
+// parseNetworks reads the list of a flag.
+func parseNetworks(flag, list string) (networks []netip.Prefix, err error) {
 	for text := range strings.FieldsFuncSeq(list, func(c rune) bool { return c == ',' || c == ' ' }) {
 		network, err := netip.ParsePrefix(text)
 		if address, single := netip.ParseAddr(text); single == nil {
 			network, err = address.Prefix(address.BitLen())
 		}
 		if err != nil {
-			return nil, fmt.Errorf("-trusted-proxies has %q; it must list addresses or networks, "+
-				"as 10.0.0.1,fd00::/8", text)
+			return nil, fmt.Errorf("%s has %q; it must list addresses or networks, "+
+				"as 10.0.0.1,fd00::/8", flag, text)
 		}
 		networks = append(networks, network)
 	}

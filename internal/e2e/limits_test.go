@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/netip"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"flashsale/internal/listener/certtest"
 	"flashsale/internal/polltest"
 	"flashsale/internal/stand"
+	"flashsale/redisx/redistest"
 )
 
 const serviceSecret = "the-service-token-of-the-tests-is-long"
@@ -188,4 +190,45 @@ func (s *server) askLast(t *testing.T, idle []*client.Client, want string) {
 		}
 		return r.Close && fmt.Sprint(r.Status) == status && strings.Contains(r.Body, text)
 	})
+}
+
+// Guesses close root's name where they come from, and nowhere for long; flashsale unlock opens it there.
+func TestUnlock(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	s := setup{args: []string{"-redis", redis.Socket, "-users", "2", "-workers", "2",
+		"-admin-from", "127.0.0.9"}}.serve(t)
+	login := func(from, password string) error {
+		c := s.client(t)
+		c.NewConnections, c.From = true, netip.MustParseAddr(from)
+		return c.Login("root", password)
+	}
+	polltest.Until(t, "refusal by both workers", func() bool {
+		for range 20 {
+			if !client.IsRefused(login("127.0.0.2", rootPassword), 429, "TOO_MANY_REQUESTS") {
+				_ = login("127.0.0.2", "wrong") // refused in one way or the other
+				return false
+			}
+		}
+		return true
+	})
+	for range 20 {
+		if err := login("127.0.0.9", rootPassword); err != nil {
+			t.Errorf("from -admin-from: %v", err)
+		}
+	}
+	unlock := func(want string, args ...string) {
+		t.Helper()
+		p := launch(t, module, nil, append([]string{"unlock"}, args...)...)
+		code := p.ExitCode(t)
+		out := stand.ReadFile(t, p.Stdout) + stand.ReadFile(t, p.Log)
+		if !strings.Contains(out, want) || (code == 0) != !strings.Contains(out, "flashsale unlock:") {
+			t.Errorf("flashsale unlock %q: exit code %d, %s", args, code, out)
+		}
+	}
+	unlock("root is unlocked", "root", "-redis", redis.Socket)
+	polltest.Until(t, "login after unlock", func() bool { return login("127.0.0.2", rootPassword) == nil })
+	unlock("no failed login of user2 was counted", "user2", "-redis", redis.Socket)
+	unlock("flashsale unlock: no name is given", "-redis", redis.Socket)
+	s.End(t)
 }

@@ -108,9 +108,11 @@ func (l *limit) ask(value []byte) asked {
 }
 
 // keys appends the names of the value's logs.
-func (a asked) keys(dst []string) []string {
-	name := a.limit.key(a.value)
-	for _, tick := range a.rules.ticks {
+func (a asked) keys(dst []string) []string { return a.rules.keys(dst, a.limit.key(a.value)) }
+
+// keys appends the names of the logs of a key.
+func (a *applied) keys(dst []string, name string) []string {
+	for _, tick := range a.ticks {
 		dst = append(dst, name+":"+tick)
 	}
 	return dst

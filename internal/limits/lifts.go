@@ -2,6 +2,7 @@ package limits
 
 import (
 	"cmp"
+	"context"
 	"strconv"
 	"time"
 
@@ -14,6 +15,8 @@ const (
 	liftsMax = 1024 // entries of liftsKey; where more are new to a process it forgets all refusals
 	// liftsKept is how long the entries stay: no refusal from before is remembered any more.
 	liftsKept = 25*time.Hour + time.Minute
+
+	unlockStep = 1000 // keys of Redis that one command looks at: about 0.2 ms
 )
 
 // Lift forgets what is counted of each value, here and in all other processes: these learn of it within
@@ -28,27 +31,79 @@ func (l *Limiter) Lift(name string, features map[string]string) error {
 		return err
 	}
 	for _, a := range list { // each in a call of its own, see Config.Cluster
-		if len(a.rules.ticks) > 0 { // else it is unlimited
-			var found int64
-			if err := l.conn.Do(pipeline.Command(&found, a.keys([]string{"DEL"})...)); err != nil {
-				return err
-			}
-		}
-		a.limit.memory.forget([]byte(a.value))
-		if err := l.tellLift(a); err != nil {
+		if _, err := l.lift(a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tellLift tells the other processes.
-func (l *Limiter) tellLift(a asked) error {
+// Unlock lifts what stands against logins with a name, in all processes that use that Redis, within
+// watchPace. found reports whether something was counted. Its own rules do not matter: it searches Redis for
+// the keys, by whatever rules they were counted.
+func Unlock(ctx context.Context, cfg pipeline.Config, name string) (found bool, err error) {
+	rules, err := ParseRules("unlock", Name(LoginFailed)+" by user 1/s")
+	if err != nil {
+		return false, err
+	}
+	asked, err := New(Config{Redis: cfg, Rules: rules}).rules.Load().own[LoginFailed].
+		ask(map[string]string{"user": name})
+	if err != nil {
+		return false, err
+	}
+	link, err := pipeline.Dial(ctx, cfg)
+	if err != nil {
+		return false, err
+	}
+	defer link.Close()
+	glob := asked[0].limit.key(asked[0].value) + "*"
+	for cursor := ""; cursor != "0" && ctx.Err() == nil; {
+		var keys []string
+		page := pipeline.Command(&radix.Tuple{&cursor, &keys},
+			"SCAN", cmp.Or(cursor, "0"), "MATCH", glob, "COUNT", strconv.Itoa(unlockStep))
+		if err := link.Do(page, cfg.Timeout); err != nil {
+			return false, err
+		}
+		for _, key := range keys {
+			if err := link.Do(pipeline.Command(new(int64), "DEL", key), cfg.Timeout); err != nil {
+				return false, err
+			}
+			found = true
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return found, err
+	}
+	return found, link.Do(asked[0].lifted(), cfg.Timeout)
+}
+
+// lift forgets what is counted of a value, and returns how many keys there were.
+func (l *Limiter) lift(a asked) (found int64, err error) {
+	keys, err := l.keysOf(a)
+	if err == nil && len(keys) > 0 { // else it is unlimited
+		err = l.conn.Do(pipeline.Command(&found, append([]string{"DEL"}, keys...)...))
+	}
+	if err != nil {
+		return 0, err
+	}
+	a.limit.forget([]byte(a.value))
+	return found, l.conn.Do(a.lifted())
+}
+
+// forget forgets the refusal of a value, of a name at all networks.
+func (l *limit) forget(value []byte) {
+	l.memory.forget(value)
+	if l.guesses != nil {
+		l.guesses.memory.forgetName(value)
+	}
+}
+
+// lifted is the call that tells the other processes.
+func (a asked) lifted() *pipeline.Call {
 	var id string
-	var kept int64
-	return l.conn.Do(pipeline.Command(&id, "XADD", liftsKey, "MAXLEN", strconv.Itoa(liftsMax), "*",
+	return pipeline.Command(&id, "XADD", liftsKey, "MAXLEN", strconv.Itoa(liftsMax), "*",
 		"event", a.limit.event, "feature", a.limit.feature, "value", a.value).
-		Command(&kept, "PEXPIRE", liftsKey, text(liftsKept)))
+		Command(new(int64), "PEXPIRE", liftsKey, text(liftsKept))
 }
 
 // hearLifts forgets the refusals that were lifted since the entry with the ID seen, "" for none. It returns
@@ -84,7 +139,7 @@ func (l *Limiter) hearLift(entry radix.StreamEntry) {
 	}
 	if e := l.rules.Load().events[of["event"]]; e != nil {
 		if limit := e.limit(of["feature"]); limit != nil {
-			limit.memory.forget([]byte(of["value"]))
+			limit.forget([]byte(of["value"]))
 		}
 	}
 }

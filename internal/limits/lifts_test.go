@@ -37,7 +37,7 @@ func TestLiftsThatAreCutOff(t *testing.T) {
 	l := begin(t, real(t), DefaultRules)
 	names := l.rules.Load().own[LoginFailed].limit("user")
 	for i := range liftsMax + 1 {
-		if err := l.tellLift(names.ask([]byte(fmt.Sprint(i)))); err != nil {
+		if err := l.conn.Do(names.ask([]byte(fmt.Sprint(i))).lifted()); err != nil {
 			t.Fatal(err)
 		}
 	}

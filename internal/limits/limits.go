@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,7 +25,7 @@ import (
 )
 
 const (
-	queueMax  = 4096        // calls that wait to be counted; the next is not counted
+	queueMax  = 4096        // calls that wait to be counted, and as many failed logins; the next is not counted
 	counters  = 32          // goroutines that count
 	watchPace = time.Second // between two looks at what changed outside of this process, see watch
 )
@@ -44,6 +45,11 @@ type Config struct {
 	Rules []Rule // nil: the room is off
 	// Cluster asks about each feature in a call of its own, as Redis Cluster needs it.
 	Cluster bool
+
+	Secret    []byte // the same on all servers: no client can find out which addresses share a slot
+	Users     int    // of the catalogue
+	UserOf    func(name []byte) (user uint32, found bool)
+	AdminFrom []netip.Prefix // guesses from elsewhere do not slow down logins from there
 }
 
 // Limiter is the rate limits of one process.
@@ -52,8 +58,11 @@ type Limiter struct {
 	rules   atomic.Pointer[ruleset]
 	conn    *pipeline.Conn
 	queue   chan happened
+	guesses chan happened // failed logins, which anybody can send: they take no room from users' events
 	dropped logpace.Pace
 	shadow  logpace.Pace
+	known   *known
+	doubted chan uint32 // users whose networks may be others by now
 	losing  atomic.Bool // the last event could not be counted, though Redis may answer
 
 	at func() string // the first ARGV of the scripts: "" for the time of Redis, except in tests
@@ -61,10 +70,11 @@ type Limiter struct {
 
 // New makes a Limiter. Run must run.
 func New(cfg Config) *Limiter {
-	l := &Limiter{cfg: cfg, queue: make(chan happened, queueMax), at: func() string { return "" }}
+	l := &Limiter{cfg: cfg, queue: make(chan happened, queueMax), guesses: make(chan happened, queueMax),
+		doubted: make(chan uint32, doubtedMax), known: newKnown(cfg.Users), at: func() string { return "" }}
 	l.Use(cfg.Rules)
 	l.conn = pipeline.New(cfg.Redis, pipeline.Options{
-		Scripts: []*pipeline.Script{decideScript, takeBackScript},
+		Scripts: []*pipeline.Script{decideScript, takeBackScript, seatScript},
 		Outage: &pipeline.Outage{Effect: "events are not counted for their rate limits",
 			Over: "events are counted for their rate limits again"},
 	})
@@ -73,7 +83,11 @@ func New(cfg Config) *Limiter {
 
 // Use decides by other rules from now on, and remembers no refusal of those before. It is safe for
 // concurrent use with all other methods.
-func (l *Limiter) Use(rules []Rule) { l.rules.Store(newRuleset(rules)) }
+func (l *Limiter) Use(rules []Rule) {
+	s := newRuleset(rules)
+	s.shareKeys(l.cfg.Secret)
+	l.rules.Store(s)
+}
 
 // Off reports whether the room is off.
 func (l *Limiter) Off() bool { return l.rules.Load().off }
@@ -88,6 +102,9 @@ func (l *Limiter) Run(ctx context.Context) error {
 	}
 	counting.Go(func() { l.watch(ctx) })
 	counting.Wait()
+	l.tellKnown()
+	var pong string
+	_ = l.conn.Do(pipeline.Command(&pong, "PING")) // behind it; if it fails Redis is away
 	stop()
 	connection.Wait()
 	return nil
@@ -104,6 +121,8 @@ func (l *Limiter) watch(ctx context.Context) {
 		case now := <-tick.C:
 			l.sweep(now)
 			lifts = l.hearLifts(lifts)
+			l.tellKnown()
+			l.hearDoubted()
 			l.probe()
 		case <-ctx.Done():
 			return

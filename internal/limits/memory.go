@@ -22,6 +22,7 @@ const (
 // their way to be counted. Looks do not allocate. The zero value is ready; it is safe for concurrent use.
 type memory struct {
 	size   atomic.Int64  // values in all shards; without any a look is one load
+	named  bool          // values are guesses: names, each with a network behind it
 	lifts  atomic.Uint64 // how often something was forgotten because it was lifted
 	shards [shards]shard
 }
@@ -33,10 +34,12 @@ type shard struct {
 
 // remembered is what is known of a value. Times are Unix nanoseconds.
 type remembered struct {
-	until   int64 // it is refused until then
-	reset   int64 // until then its rate has not all its room again
-	rate    int   // that rate's place in the rules
-	pending int32 // calls that are on their way to Redis
+	until   int64  // it is refused until then
+	reset   int64  // until then its rate has not all its room again
+	rate    int    // that rate's place in the rules
+	room    int32  // one more than the calls that Redis had room for at last, 0 where that is unknown
+	pending int32  // calls that are on their way to Redis
+	name    uint64 // of a guess: its name
 }
 
 var memorySeed = maphash.MakeSeed()
@@ -70,6 +73,17 @@ func (m *memory) arrive(value []byte) {
 	m.change(value, func(r *remembered) { r.pending = max(r.pending-1, 0) })
 }
 
+// leave notes how many more calls Redis has room for. It is remembered until the next sweep, or as long as
+// calls are on their way.
+func (m *memory) leave(value []byte, calls int64) {
+	room := int32(min(calls, math.MaxInt32-1)) + 1
+	m.change(value, func(r *remembered) {
+		if r.room == 0 || room < r.room {
+			r.room = room
+		}
+	})
+}
+
 // refuse remembers that Redis refuses the value; the longest refusal stands. lifts is what m.lifts was
 // before Redis was asked: what it said before a lift is not true any more.
 func (m *memory) refuse(value []byte, now time.Time, lifts uint64, refusal remembered) {
@@ -89,49 +103,79 @@ func (m *memory) change(value []byte, change func(*remembered)) {
 	defer func() { m.size.Add(int64(len(s.values) - before)) }()
 	r, known := s.values[key]
 	change(&r)
+	if m.named {
+		r.name = maphash.Bytes(memorySeed, value[:len(value)-addressBytes])
+	}
 	switch {
-	case r.pending == 0 && r.until == 0:
+	case r.pending == 0 && r.until == 0 && r.room == 0:
 		delete(s.values, key)
 		return
 	case s.values == nil:
 		s.values = map[uint64]remembered{}
 	case !known && len(s.values) >= shardMax:
-		for other := range s.values { // any one
-			delete(s.values, other)
+		s.forgetOne()
+	}
+	s.values[key] = r
+}
+
+// forgetOne makes room: of some values, which the map chooses, it forgets the one that is refused for the
+// shortest time.
+func (s *shard) forgetOne() {
+	const some = 8
+	var soonest uint64
+	until, seen := int64(math.MaxInt64), 0
+	for key, r := range s.values {
+		if r.until < until {
+			soonest, until = key, r.until
+		}
+		if seen++; seen == some {
 			break
 		}
 	}
-	s.values[key] = r
+	delete(s.values, soonest)
 }
 
 // forget forgets the refusal of a value that was lifted, and those that are on their way from Redis.
 func (m *memory) forget(value []byte) {
 	m.lifts.Add(1) // first: a refusal is remembered before it, and forgotten here, or not at all
-	m.change(value, func(r *remembered) { r.until = 0 })
+	m.change(value, func(r *remembered) { r.until, r.room = 0, 0 })
+}
+
+// forgetName forgets the refusals of a name at all networks.
+func (m *memory) forgetName(name []byte) {
+	m.lifts.Add(1)
+	hash := maphash.Bytes(memorySeed, name)
+	m.drop(func(r remembered) bool { return r.name == hash })
 }
 
 // forgetAll forgets all refusals.
 func (m *memory) forgetAll() {
 	m.lifts.Add(1)
-	m.sweep(time.Unix(0, math.MaxInt64))
+	m.drop(func(remembered) bool { return true })
 }
 
-// sweep forgets the refusals that have ended, one shard at a time.
+// sweep forgets the refusals that have ended.
 func (m *memory) sweep(now time.Time) {
+	end := now.UnixNano()
+	m.drop(func(r remembered) bool { return r.until <= end })
+}
+
+// drop forgets some refusals, one shard at a time.
+func (m *memory) drop(which func(remembered) bool) {
 	if !m.used() {
 		return
 	}
 	for i := range m.shards {
-		m.shards[i].sweep(m, now.UnixNano())
+		m.shards[i].drop(m, which)
 	}
 }
 
-func (s *shard) sweep(m *memory, now int64) {
+func (s *shard) drop(m *memory, which func(remembered) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.values)
 	for key, r := range s.values {
-		if r.until > now {
+		if !which(r) {
 			continue
 		}
 		if r.until = 0; r.pending == 0 {

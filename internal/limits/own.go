@@ -35,17 +35,24 @@ type Who struct {
 	Address netip.Addr // the zero Addr where it does not matter, see ByAddress
 }
 
-// value is the caller's value of a feature as it is counted, nil where that is unknown. dst is room for it.
-func (w Who) value(feature string, dst []byte) []byte {
+// value is the caller's value of a limit as it is counted, nil where that is unknown. dst is room for it.
+func (w Who) value(by *limit, dst []byte) []byte {
 	switch {
-	case feature == "ip" && w.Address.IsValid():
+	case by.feature == "ip" && w.Address.IsValid():
 		return network(w.Address).AppendTo(dst)
-	case feature == "vk" && w.VK != 0:
+	case by.feature == "vk" && w.VK != 0:
 		return strconv.AppendInt(dst, w.VK, 10)
-	case feature != "user":
+	case by.feature != "user":
 		return nil
 	case len(w.Name) > 0:
-		return append(dst, w.Name[:min(len(w.Name), valueMax)]...)
+		dst = append(dst, w.Name[:min(len(w.Name), valueMax)]...)
+		if by.ofGuesses {
+			address := network(w.Address).As16()
+			dst = append(dst, address[:]...)
+		}
+		return dst
+	case by.ofGuesses:
+		return nil
 	case w.ID != 0:
 		return strconv.AppendUint(dst, uint64(w.ID), 10)
 	}
@@ -53,14 +60,26 @@ func (w Who) value(feature string, dst []byte) []byte {
 }
 
 // ByAddress reports whether Refused needs the caller's address now: some rule of the event goes by it, and
-// has refused an address or may soon.
-func (l *Limiter) ByAddress(event Event) bool {
+// has refused an address or may soon, or the caller's name has no room left.
+func (l *Limiter) ByAddress(event Event, w Who, now time.Time) bool {
 	e := l.rules.Load().own[event]
 	if e == nil {
 		return false
 	}
-	by := e.limit("ip")
-	return by != nil && by.memory.used()
+	for _, by := range e.limits {
+		if by.feature == "ip" && by.memory.used() {
+			return true
+		}
+		if by.guesses != nil && by.memory.used() {
+			var scratch [valueMax]byte
+			if value := w.value(by, scratch[:0]); value != nil {
+				if _, full := by.refused(value, now); full {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // Limits reports whether there is a rule for the event, and whether it goes by the address too.
@@ -69,7 +88,7 @@ func (l *Limiter) Limits(event Event) (limited, byAddress bool) {
 	if e == nil {
 		return false, false
 	}
-	return true, e.limit("ip") != nil
+	return true, e.limit("ip") != nil || event == LoginFailed
 }
 
 // IsOwn reports whether an event of that name is one of this server.
@@ -90,13 +109,17 @@ func (l *Limiter) Refused(event Event, w Who, now time.Time) (d Decision, refuse
 	if e.closed && (l.losing.Load() || !l.conn.Up()) {
 		return Decision{Remaining: Unknown, RetryAfter: shortWait}, true
 	}
-	var scratch [valueMax]byte
+	var scratch [valueMax + addressBytes]byte
 	for _, limit := range e.limits {
-		value := w.value(limit.feature, scratch[:0])
-		if value == nil {
+		value := w.value(limit, scratch[:0])
+		if value == nil || limit.ofGuesses {
 			continue
 		}
-		if this, stands := limit.refused(value, now); stands && (!refused || this.tighter(d)) {
+		this, stands := limit.refused(value, now)
+		if stands && limit.guesses != nil {
+			this, stands = l.refusedGuess(limit, w, this, now)
+		}
+		if stands && (!refused || this.tighter(d)) {
 			d, refused = this, true
 		}
 	}
@@ -111,8 +134,10 @@ func (l *limit) refused(value []byte, now time.Time) (Decision, bool) {
 	switch {
 	case refused && r.rate < len(rules.rates):
 		return r.decision(l.feature, rules, now), true
-	case refused || int64(r.pending) >= rules.least:
-		return Decision{RetryAfter: shortWait}, true
+	case refused:
+		return Decision{Feature: l.feature, RetryAfter: time.Duration(r.until - now.UnixNano())}, true
+	case int64(r.pending) >= rules.least || r.room > 0 && r.pending >= r.room-1:
+		return Decision{Feature: l.feature, RetryAfter: shortWait}, true
 	}
 	return Decision{}, false
 }
@@ -139,23 +164,38 @@ func (l *Limiter) Record(event Event, w Who) {
 		return
 	}
 	w.Name = bytes.Clone(w.Name)
-	var scratch [valueMax]byte
+	var scratch [valueMax + addressBytes]byte
 	for _, limit := range e.limits { // before a counter can arrive with it
-		if value := w.value(limit.feature, scratch[:0]); value != nil {
+		if value := w.value(limit, scratch[:0]); value != nil {
 			limit.memory.send(value)
 		}
 	}
+	queue, lose := l.queue, l.lose
+	if event == LoginFailed {
+		queue, lose = l.guesses, l.loseGuess
+	}
 	select {
-	case l.queue <- happened{e, w}:
+	case queue <- happened{e, w}:
 	default:
-		l.lose(happened{e, w})
+		lose(happened{e, w})
 	}
 }
 
 // lose gives up on an event that cannot be counted.
 func (l *Limiter) lose(h happened) {
-	h.arrive()
 	l.losing.Store(true)
+	l.drop(h)
+}
+
+// loseGuess is lose for a failed login where too many wait: it closes its name, so closed rules need not
+// refuse.
+func (l *Limiter) loseGuess(h happened) {
+	h.event.closeUncounted(h.who)
+	l.drop(h)
+}
+
+func (l *Limiter) drop(h happened) {
+	h.arrive()
 	if n := l.dropped.Due(time.Now()); n > 0 {
 		slog.Warn("events are not counted for their rate limits: Redis does not count them in time",
 			"event", h.event.name, "events", n)
@@ -164,10 +204,19 @@ func (l *Limiter) lose(h happened) {
 
 // arrive notes for each value that the event is counted, or lost.
 func (h happened) arrive() {
-	var scratch [valueMax]byte
+	var scratch [valueMax + addressBytes]byte
 	for _, limit := range h.event.limits {
-		if value := h.who.value(limit.feature, scratch[:0]); value != nil {
+		if value := h.who.value(limit, scratch[:0]); value != nil {
 			limit.memory.arrive(value)
+		}
+	}
+}
+
+// leave notes for each value how many more of them Redis has room for: so many guesses may be on their way.
+func (h happened) leave(calls int64) {
+	for _, limit := range h.event.limits {
+		if value := h.who.value(limit, nil); value != nil {
+			limit.memory.leave(value, calls)
 		}
 	}
 }
@@ -179,10 +228,15 @@ func (l *Limiter) count(ctx context.Context) {
 		case h := <-l.queue:
 			l.countOne(h)
 			continue
+		case h := <-l.guesses:
+			l.countOne(h)
+			continue
 		case <-ctx.Done():
 		}
 		select {
 		case h := <-l.queue:
+			l.countOne(h)
+		case h := <-l.guesses:
 			l.countOne(h)
 		default:
 			return
@@ -191,20 +245,44 @@ func (l *Limiter) count(ctx context.Context) {
 }
 
 func (l *Limiter) countOne(h happened) {
-	var list []asked
-	for _, limit := range h.event.limits {
-		if value := h.who.value(limit.feature, nil); value != nil {
-			list = append(list, limit.ask(value))
-		}
-	}
-	if len(list) == 0 {
+	list, err := l.askAbout(h)
+	if err == nil && len(list) == 0 {
 		return
 	}
-	d, err := l.decide(h.event, list, call{cost: 1, happened: true})
+	var d Decision
+	if err == nil {
+		d, err = l.decide(h.event, list, call{cost: 1, happened: true})
+	}
 	if err != nil || d.Remaining == Unknown {
 		l.lose(h)
 		return
 	}
 	l.losing.Store(false)
+	if d.Allowed && d.RetryAfter == 0 && h.event.name == Name(LoginFailed) {
+		h.leave(d.Remaining)
+	}
 	h.arrive()
+}
+
+// askAbout lists the values in which an event counts. What is to be known of a name is known before its
+// guesses can slow it down.
+func (l *Limiter) askAbout(h happened) (list []asked, err error) {
+	for _, limit := range h.event.limits {
+		value := h.who.value(limit, nil)
+		if value == nil {
+			continue
+		}
+		if limit.ofGuesses {
+			if seated, err := l.seat(limit, value); err != nil {
+				return nil, err
+			} else if !seated {
+				continue
+			}
+		}
+		list = append(list, limit.ask(value))
+	}
+	if user, found := l.userOf(h.who.Name); found {
+		err = l.hearKnown(user)
+	}
+	return list, err
 }

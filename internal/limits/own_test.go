@@ -105,6 +105,15 @@ func TestCallsOnTheirWay(t *testing.T) {
 			l.Record(LoginFailed, someone)
 		}
 	}
+	by, bob := l.rules.Load().own[LoginFailed].limit("user"), []byte("bob")
+	by.memory.leave(bob, 3)
+	for i, room := range []int64{3, 1, 2} { // the least that Redis had room for counts
+		by.memory.leave(bob, room)
+		by.memory.send(bob)
+		if _, refused := by.refused(bob, time.Now()); refused != (i > 0) {
+			t.Errorf("%d on their way, room for %d: refused %v", i+1, room, refused)
+		}
+	}
 }
 
 // What Redis refuses in one process is lifted in all of them, and in the one that is asked at once.

@@ -16,6 +16,7 @@ type ruleset struct {
 	events map[string]*event
 	own    [ownEvents]*event // of this server, nil where there is no rule
 	off    bool
+	guards bool // names have a rule of login_failed
 }
 
 // event is the rules of an event.
@@ -31,6 +32,11 @@ type limit struct {
 	rules          applied
 	overrides      map[string]*applied
 	memory         memory
+
+	slots     uint32 // number of keys that all values share, 0 where each has its own
+	salt      []byte // secret part of a value, to choose its slot
+	guesses   *limit // of names: the same by name and network
+	ofGuesses bool   // its values are names, each with a network behind it
 }
 
 // applied is the rules that hold for a value.
@@ -101,6 +107,9 @@ func (e *event) limit(feature string) *limit {
 
 // of returns the rules for a value.
 func (l *limit) of(value []byte) *applied {
+	if l.ofGuesses {
+		value = value[:len(value)-addressBytes]
+	}
 	if a := l.overrides[string(value)]; a != nil {
 		return a
 	}
@@ -109,10 +118,20 @@ func (l *limit) of(value []byte) *applied {
 
 // key is the name of the value's logs, without the tick.
 func (l *limit) key(value string) string {
+	switch {
+	case l.ofGuesses:
+		return l.guessKey(splitGuess(value))
+	case l.slots > 0:
+		return l.keyOf(l.slot(value))
+	}
 	if len(value) > valueKeyMax || strings.ContainsAny(value, "{}") {
 		sum := sha256.Sum256([]byte(value))
 		value = "#" + hex.EncodeToString(sum[:]) // longer than any value that stands for itself
 	}
+	return l.keyOf(value)
+}
+
+func (l *limit) keyOf(value string) string {
 	return keyPrefix + "{" + l.event + ":" + l.feature + ":" + value + "}"
 }
 

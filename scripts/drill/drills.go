@@ -143,6 +143,13 @@ var drills = []drill{
 		healthy: true, alone: true, run: pipelining},
 	{name: "pipelining-goroutines", quiet: noFault, says: "the same with -engine goroutines, as TLS is served",
 		setup: crowded.merge(setup{flags: "-engine goroutines"}), healthy: true, alone: true, run: pipelining},
+	{name: "invented-names", quiet: noFault,
+		says:  "256 connections log in with names that nobody has, while a real one is guessed",
+		setup: crowded, healthy: true, alone: true, run: inventedNames},
+	{name: "lockout", quiet: noFault,
+		says:  "40 addresses guess the passwords of root and of a buyer, who log in meanwhile",
+		setup: setup{servers: 1, everysec: true, flags: "-admin-from " + adminAddress}, healthy: true, alone: true,
+		run: lockout},
 }
 
 // How often and how long, in the short form and in the long one.

@@ -11,11 +11,12 @@ export let session = null;
 const watchers = [];
 export const onSession = (watch) => watchers.push(watch);
 
-// Refusal is an answer with an error: its status, its code and the message of the server.
+// Refusal is an answer with an error: its status, its code, the message of the server, and the seconds to wait
+// where it names them, else 0.
 export class Refusal extends Error {
-  constructor(status, code, message) {
+  constructor(status, code, message, wait = 0) {
     super(message);
-    Object.assign(this, { status, code });
+    Object.assign(this, { status, code, wait });
   }
 }
 
@@ -102,7 +103,7 @@ export async function request(method, path, body, headers = {}, login = session)
   if (told.code === "INVALID_ACCESS_TOKEN" && login && login === session) {
     logOut("expired");
   }
-  throw new Refusal(reply.status, told.code ?? "", told.message ?? "");
+  throw new Refusal(reply.status, told.code ?? "", told.message ?? "", Number(reply.headers.get("Retry-After")));
 }
 
 // call is request for a reply in JSON; null where it has no body.

@@ -44,6 +44,12 @@ export function span(ms) {
   return hours > 0 ? `${two(hours)}:${rest}` : rest;
 }
 
+// wait is a number of seconds to wait, rounded up to what people read.
+export function wait(seconds) {
+  const [unit, thing] = [[3600, "hour"], [60, "minute"]].find(([least]) => seconds >= 2 * least) ?? [1, "second"];
+  return count(Math.ceil(seconds / unit), thing);
+}
+
 // localInput is the value of an input of a date and a time, in the zone of this browser; "" for no time.
 export function localInput(text) {
   if (!text) {

@@ -3,6 +3,7 @@
 
 import { Refusal } from "./api.js";
 import { tell } from "./dom.js";
+import { wait } from "./format.js";
 
 const texts = {
   CART_EMPTY: "The cart is empty.",
@@ -64,7 +65,11 @@ export const refusals = (byCode, root) => byCode.filter(([code]) => root || code
 // tellError shows what went wrong.
 export function tellError(element, error) {
   if (error instanceof Refusal) {
-    tell(element, "bad", reason(error.code) || `The server answers ${error.status}.`);
+    let text = reason(error.code) || `The server answers ${error.status}.`;
+    if (error.code === "TOO_MANY_REQUESTS" && error.wait > 0) {
+      text = `Too many requests. Try again in ${wait(error.wait)}.`;
+    }
+    tell(element, "bad", text);
   } else {
     tell(element, "bad", "The server cannot be reached. Check your connection and try again.");
   }

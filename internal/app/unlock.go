@@ -1,0 +1,40 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os/signal"
+	"syscall"
+
+	"flashsale/internal/config"
+	"flashsale/internal/limits"
+)
+
+// unlock is the command that lets a user log in again after too many failed logins.
+func unlock(ctx context.Context, p *program, args []string) (code int) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	cfg, err := config.ParseUnlock(args, p.stdout)
+	found := false
+	if err == nil {
+		p.setLog(cfg.Config, nil)
+		cfg.HideSecrets()
+		err = withStore(ctx, cfg.Config, func(store *store) (err error) {
+			found, err = limits.Unlock(ctx, store.redis.Config, cfg.Name)
+			return err
+		})
+	}
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(p.stderr, "flashsale unlock:", err)
+		return 2
+	case found:
+		fmt.Fprintf(p.stdout, "%s is unlocked: failed logins are counted anew\n", cfg.Name)
+	default:
+		fmt.Fprintf(p.stdout, "no failed login of %s was counted\n", cfg.Name)
+	}
+	return 0
+}
