@@ -39,7 +39,7 @@ const (
 	headersMax   = 100     // browsers send about twenty
 	bodyBytesMax = 1 << 10 // name and password; a few calls take more, see the table
 
-	longestBodyMax = 32 << 10 // of all but events of VK, see large.go: a text of 4096 letters, most as six bytes
+	longestBodyMax = 32 << 10 // of all but events of VK, see large.go: 4096 letters, most of them as six bytes
 	usualBodyBytes = 8 << 10  // 500 documents; longer bodies take a larger buffer
 )
 
