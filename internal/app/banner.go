@@ -47,8 +47,8 @@ func (s *supervisor) printBanner(out io.Writer) {
 	}
 	line("settings", "%s", s.settings)
 	line("try", "%s %s/login -d %s", curl, url, s.login(isTerminal(out)))
-	line("stop", "Ctrl-C or kill %d; kill -HUP %[1]d reads users, certificate, limits and blocklist again "+
-		"and replaces the workers",
+	line("stop", "Ctrl-C or kill %d; kill -HUP %[1]d reads users, certificate, limits, VK groups and "+
+		"blocklist again and replaces the workers",
 		os.Getpid())
 }
 

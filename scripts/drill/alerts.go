@@ -34,6 +34,7 @@ var roomFaults = []roomFault{
 		func(a *asides, _ context.Context) error { return a.message("while VK is away") },
 		func(a *asides, _ context.Context) error { return a.message("while VK is there") }},
 	{"TrafficDropsHits", false, (*asides).floodKeys, nil},
+	{"RepeatsFull", false, (*asides).fillRepeats, nil},
 }
 
 // saleAlerts are those of what is no fault of a room: a crowd, and buyers who stay away.

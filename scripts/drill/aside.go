@@ -94,7 +94,8 @@ func (a *asides) startRooms(ctx context.Context) error {
 		net.JoinHostPort(a.database.Host, strconv.Itoa(a.database.Port)))
 	a.rooms, err = a.start(asideRooms, a.s.redis.socket, "-tls-cert", certificate.ChainFile, "-tls-key",
 		certificate.KeyFile, "-ledger", database, "-blocklist", a.site.url("/list"), "-blocklist-refresh",
-		listRefresh.String(), "-repeats", "-vk-confirmation", "c", "-vk-secret", botSecret, "-vk-token", "t",
+		listRefresh.String(), "-repeats", "-repeats-memory", "1",
+		"-vk-confirmation", "c", "-vk-secret", botSecret, "-vk-token", "t",
 		"-vk-api", a.site.url(""), "-limits", askedEvent+" by user 3/m")
 	if err != nil {
 		return err
@@ -224,6 +225,20 @@ func (a *asides) floodKeys(ctx context.Context) error {
 	}
 	pause(ctx, time.Until(end))
 	return nil
+}
+
+// fillRepeats sends texts until no more of them are kept. All get their answer.
+func (a *asides) fillRepeats(ctx context.Context) error {
+	const texts = 8000 // -repeats-memory counts each as 192 bytes
+	sender := a.client()
+	defer sender.HangUp()
+	for i := 0; i < texts && ctx.Err() == nil; i++ {
+		r, err := sender.Do("POST", "/repeats", fmt.Sprintf(`{"text":"text %d"}`, i))
+		if err != nil || r.Status != http.StatusOK {
+			return fmt.Errorf("a text is answered %d %s, %v", r.Status, r.Body, err)
+		}
+	}
+	return ctx.Err()
 }
 
 // renew gives the server a certificate for two months.
