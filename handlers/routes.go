@@ -65,7 +65,7 @@ func (s *Server) table() []route {
 	}
 	if s.cfg.Traffic != nil {
 		table = append(table,
-			route{"POST", "/traffic/hit", s.rootOrService, onGoroutine, s.hitTraffic},
+			route{"POST", "/traffic/hit", s.rootOrService, takes(32 << 10), s.hitTraffic},
 			route{"GET", "/traffic", s.rootOrService, onGoroutine, s.showTraffic},
 			route{"DELETE", "/traffic", s.root, onGoroutine, s.deleteTraffic},
 			route{"GET", "/traffic/keys", s.rootOrService, onGoroutine, s.listTrafficKeys},
