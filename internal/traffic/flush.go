@@ -75,11 +75,13 @@ func (t *Traffic) collect(begun time.Time) {
 
 // await has hits wait for the next flush.
 func (t *Traffic) await(e entry, n int64) {
-	f := &t.flusher
-	if _, known := f.waiting[e]; known || len(f.waiting) < waitingMax {
-		f.waiting[e] = min(f.waiting[e]+n, sumMax)
-		return
+	if !sumUp(t.flusher.waiting, e, n, waitingMax) {
+		t.drop(n)
 	}
+}
+
+// drop counts hits that are dropped.
+func (t *Traffic) drop(n int64) {
 	t.cfg.Dropped.Add(uint64(n))
 	if t.droppedLines.Due(time.Now()) > 0 {
 		slog.Warn("hits are dropped from the statistics: too many wait for Redis", "dropped",

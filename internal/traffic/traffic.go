@@ -192,7 +192,8 @@ func isPrintable(text string) bool {
 	return true
 }
 
-// Count counts hits, all or none: they are in memory and are flushed later. Errors: ErrBadKey, ErrBadRange.
+// Count counts hits, all or none: they are in memory and are flushed later. Those without room there are
+// dropped. Errors: ErrBadKey, ErrBadRange.
 func (t *Traffic) Count(hits []Hit) error {
 	now := t.now()
 	for i := range hits {
@@ -207,12 +208,17 @@ func (t *Traffic) Count(hits []Hit) error {
 		}
 	}
 	for _, h := range hits {
-		t.shard(h.Key).add(entry{h.Key, h.At.Unix() / 60}, h.N)
+		if !t.shard(h.Key).add(entry{h.Key, h.At.Unix() / 60}, h.N) {
+			t.drop(h.N)
+		}
 	}
 	return nil
 }
 
-const shardCount = 16
+const (
+	shardCount = 16
+	shardMax   = waitingMax / shardCount // keys and minutes between two flushes; a hit of another is dropped
+)
 
 // shard is some of the keys of other programs. The zero value is ready.
 type shard struct {
@@ -224,13 +230,23 @@ func (t *Traffic) shard(key string) *shard {
 	return &t.shards[maphash.String(t.seed, key)%shardCount]
 }
 
-func (s *shard) add(e entry, n int64) {
+// add reports whether there was room for the hits.
+func (s *shard) add(e entry, n int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hits == nil {
 		s.hits = map[entry]int64{}
 	}
-	s.hits[e] = min(s.hits[e]+n, sumMax)
+	return sumUp(s.hits, e, n, shardMax)
+}
+
+// sumUp adds hits to those of an entry. A new entry needs room: fewer than most. It reports whether it had.
+func sumUp(hits map[entry]int64, e entry, n int64, most int) bool {
+	if _, known := hits[e]; !known && len(hits) >= most {
+		return false
+	}
+	hits[e] = min(hits[e]+n, sumMax)
+	return true
 }
 
 // take returns all hits and begins anew.
