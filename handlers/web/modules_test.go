@@ -86,7 +86,8 @@ var stateTests = []moduleTest{
 		return [m.backOff(0, 1000, 0), m.backOff(0, 1000, 1), m.backOff(3, 1000, 1), m.backOff(1, 250, 1),
 			m.backOff(50, 1000, 1), m.backOff(50, 1000, 0)];`, `[500,1000,8000,500,30000,15000]`},
 	{"only a session of the right form is resumed", "api", `
-		const whole = { user: 2, name: "user2", token: "x", cart: "", made: 0, items: [{ food: 1, count: 1 }], sale: "" };
+		const whole = { user: 2, name: "user2", token: "x", cart: "", made: 0, items: [{ food: 1, count: 1 }],
+			sale: "" };
 		const { items, ...bare } = whole;
 		const stored = ["{", "null", "7", "[]", '{"user":2}', JSON.stringify(bare),
 			JSON.stringify({ ...whole, items: [null] }), JSON.stringify({ ...whole, token: 5 }),
