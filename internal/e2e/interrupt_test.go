@@ -11,17 +11,20 @@ import (
 
 // A command that waits for a Redis which does not answer is ended by a second Ctrl-C.
 func TestSecondInterruptEndsACommand(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	stand.Must(t, err)
-	defer silent.Close()
-	p := launch(t, module, nil, "sale", "status", "-redis", silent.Addr().String(), "-redis-timeout", "1m")
-	conn, err := silent.Accept()
-	stand.Must(t, err)
-	defer conn.Close()
-	polltest.Until(t, "end of the command", func() bool {
-		if p.Running() {
-			_ = p.Signal(os.Interrupt) // it may have ended by now
-		}
-		return !p.Running()
-	})
+	for _, command := range [][]string{{"sale", "status"}, {"unlock", "root"}} {
+		silent, err := net.Listen("tcp", "127.0.0.1:0")
+		stand.Must(t, err)
+		defer silent.Close()
+		args := append(command, "-redis", silent.Addr().String(), "-redis-timeout", "1m")
+		p := launch(t, module, nil, args...)
+		conn, err := silent.Accept()
+		stand.Must(t, err)
+		defer conn.Close()
+		polltest.Until(t, "end of the command", func() bool {
+			if p.Running() {
+				_ = p.Signal(os.Interrupt) // it may have ended by now
+			}
+			return !p.Running()
+		})
+	}
 }
