@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"slices"
@@ -17,6 +18,12 @@ func (s *Server) logFault(ctx *fasthttp.RequestCtx, what ...any) {
 	slog.Error("a request failed", append(what, "method", methodOf(ctx), "route", s.routeOf(ctx),
 		s.identity(ctx))...)
 }
+
+// clientTextMax is how many characters of a client's text a line of the log has.
+const clientTextMax = 48
+
+// cut is the beginning of a client's text, for the log.
+func cut(text string) string { return fmt.Sprintf("%.*s", clientTextMax, text) }
 
 // identity names a request in a line of the log: by its ID, and its place in the caller's trace.
 func (s *Server) identity(ctx *fasthttp.RequestCtx) slog.Attr {

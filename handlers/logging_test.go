@@ -91,3 +91,50 @@ func TestRouteAndMethod(t *testing.T) {
 		}
 	}
 }
+
+// No client makes a line of the log long, whatever text it sends where.
+func TestClientTextsAreCutInTheLog(t *testing.T) { onBoth(t, testClientTextsAreCutInTheLog) }
+
+func testClientTextsAreCutInTheLog(t *testing.T, s *shop) {
+	s.withRepeats(t)
+	s.withTraffic(t)
+	s = s.overTCP(t, trustLoopback)
+	s.unchecked()
+	log := capture(t)
+	text := strings.Repeat("long text ", 90)
+	path, quoted := strings.Repeat("long-text-", 90), `"`+text+`"`
+	for _, call := range []struct{ method, path, body string }{
+		{path, "/" + path, quoted},
+		{"POST", "/login", `{"username":` + quoted + `,"password":` + quoted + `}`},
+		{"PATCH", "/carts/" + path, `{"food_id":` + quoted + `,"count":1}`},
+		{"PATCH", "/carts/" + path, `{"food_id":1,"count":1}`},
+		{"POST", "/orders", `{"cart_id":` + quoted + `}`},
+		{"PUT", "/admin/sale", `{"state":` + quoted + `}`},
+		{"POST", "/admin/foods/" + path + "/stock", `{"add":1}`},
+		{"POST", "/repeats", `{"text":` + quoted + `}`},
+		{"POST", "/vk/callback", `{"type":"message_new","secret":` + quoted + `}`},
+		{"POST", "/vk/callback", `{"type":` + quoted + `,"group_id":7,"secret":"` + vkSecret + `"}`},
+		{"POST", "/vk/callback", vkMessageNew(text, `{"text":`+quoted+`}`)},
+		{"POST", "/vk/callback", vkMessageNew(text, `{"peer_id":1,"text":`+quoted+`}`)},
+		{"POST", "/traffic/hit", `{"key":` + quoted + `,"hits":` + quoted + `}`},
+		{"GET", "/traffic?key=" + path + "&last=" + path + "&tz=" + path, ""},
+		{"DELETE", "/traffic?key=" + path, ""},
+		{"POST", "/limits/check", `{"event":` + quoted + `,"name":` + quoted + `}`},
+		{"POST", "/blocklist/check", "[" + quoted + "]"},
+		{"GET", "/admin/orders?after=" + path, ""},
+	} {
+		for _, user := range []uint32{0, 1} {
+			s.call(t, user, call.method, call.path, call.body, requestIDHeader, path, "Traceparent", path,
+				"X-Forwarded-For", path, "User-Agent", path, "Idempotency-Key", path, "Authorization", text)
+		}
+		s.call(t, 0, call.method, call.path, call.body, "Access-Token", path)
+	}
+	for _, line := range strings.Split(log.String(), "\n") {
+		if len(line) > 1000 {
+			t.Errorf("a line has %d bytes: %.200s", len(line), line)
+		}
+	}
+	if !strings.Contains(log.String(), "last_event=\"long text ") {
+		t.Errorf("the log has no event: %s", log)
+	}
+}

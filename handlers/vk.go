@@ -75,7 +75,7 @@ func (s *Server) receiveMessage(ctx *fasthttp.RequestCtx, group *VKGroup, event 
 	if !ok {
 		if n := s.unreadVK.Due(timeOf(ctx)); n > 0 {
 			slog.Warn("messages to the bot cannot be read: they have no peer_id, or a field of another type",
-				"messages", n, "last_event", event.id)
+				"messages", n, "last_event", cut(event.id))
 		}
 		replyText(ctx, "ok")
 		return

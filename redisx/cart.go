@@ -8,9 +8,11 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// CartMax is the largest number of pieces in a cart, over all foods: 1 to 9. The scripts get it as an
-// argument.
+// CartMax is the largest number of pieces in a cart, over all foods. The scripts get it as an argument.
 const CartMax = 3
+
+// order.lua takes up to three foods of a cart: with a larger limit this does not compile.
+const _ = uint(3 - CartMax)
 
 // AddToCart adds count pieces of a food to a cart of the user, or takes them away where count is
 // negative; a food never falls below 0. The cart begins with its first piece and lives CartTTL from then

@@ -5,7 +5,7 @@
 --
 -- KEYS[2i-1]  of change i: the order of the cart's user: string
 -- KEYS[2i]    of change i: the cart: string or hash as in changes.lua
--- ARGV[1]     the limit, pieces that a cart may hold: integer, 1 to 9
+-- ARGV[1]     the limit, pieces that a cart may hold: integer, 1 to 3
 -- ARGV[2]     lifetime of a cart: seconds > 0
 -- ARGV[3]     a list of changes up to this length never asks for more than the limit: bytes > 0
 -- ARGV[2i+2]  of change i: where it ends in the list to which it was appended: bytes > 0; 0 when it was not

@@ -12,19 +12,30 @@ import (
 const connectPause = 10 * time.Millisecond
 
 // Connect joins a sale to read from it, until leave is called. It waits as long as Redis may take to answer
-// a call. The sale knows no users: it changes no carts.
+// a call, or until ctx ends. The sale knows no users: it changes no carts.
 func Connect(ctx context.Context, cfg Config, id string, foods int) (sale *Sale, leave func(), err error) {
 	sale = Join(cfg, id, foods, 0)
-	ctx, cancel := context.WithCancel(ctx)
+	life, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { sale.Run(ctx) })
+	running.Go(func() { sale.Run(life) })
 	leave = func() {
 		cancel()
 		running.Wait()
 	}
-	for limit := time.Now().Add(cfg.Timeout); ; time.Sleep(connectPause) {
-		if err = sale.Check(); err == nil || errors.Is(err, ErrSaleGone) || time.Now().After(limit) {
+	pause := time.NewTicker(connectPause)
+	defer pause.Stop()
+	for limit := time.Now().Add(cfg.Timeout); ; {
+		err = sale.Check()
+		if ctx.Err() != nil {
+			err = ctx.Err()
 			break
+		}
+		if err == nil || errors.Is(err, ErrSaleGone) || time.Now().After(limit) {
+			break
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
 		}
 	}
 	if err != nil {

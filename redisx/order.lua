@@ -11,7 +11,7 @@
 --             them, "|", the idempotency key if there is one, a line feed, when it was placed: Unix ms. In
 --             an order that a server of an older version has placed the time is missing
 -- KEYS[2i+5]  of order i: the cart: string or hash as in changes.lua
--- ARGV[1]     the limit, pieces that a cart may hold: integer, 1 to 9
+-- ARGV[1]     the limit, pieces that a cart may hold: integer, 1 to 3
 -- ARGV[2]     lifetime of a cart: seconds > 0
 -- ARGV[3]     a list of changes up to this length never asks for more than the limit: bytes > 0
 -- ARGV[3+i]   of order i: idempotency key: string, "" for none

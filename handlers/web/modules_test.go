@@ -85,6 +85,20 @@ var stateTests = []moduleTest{
 	{"the back-off doubles, is spread and has an end", "sse", `
 		return [m.backOff(0, 1000, 0), m.backOff(0, 1000, 1), m.backOff(3, 1000, 1), m.backOff(1, 250, 1),
 			m.backOff(50, 1000, 1), m.backOff(50, 1000, 0)];`, `[500,1000,8000,500,30000,15000]`},
+	{"only a session of the right form is resumed", "api", `
+		const whole = { user: 2, name: "user2", token: "x", cart: "", made: 0, items: [{ food: 1, count: 1 }],
+			sale: "" };
+		const { items, ...bare } = whole;
+		const stored = ["{", "null", "7", "[]", '{"user":2}', JSON.stringify(bare),
+			JSON.stringify({ ...whole, items: [null] }), JSON.stringify({ ...whole, token: 5 }),
+			JSON.stringify(whole)];
+		const resumed = stored.map((text) => {
+			sessionStorage.setItem("buyer", text);
+			m.resume();
+			return m.session?.user ?? null;
+		});
+		m.logOut();
+		return resumed;`, `[null,null,null,null,null,null,null,null,2]`},
 	{"a cart changes as on the server", "cart", `
 		const taps = [[2, 1], [1, 1], [2, 1], [1, -1], [3, 0], [1, 1]];
 		return taps.reduce((items, [food, count]) => m.withTap(items, { food, count }), []);`,

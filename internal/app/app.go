@@ -55,6 +55,14 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) (code in
 	return serve(ctx, p, args[1:])
 }
 
+// interruptible returns a context that ends with the first SIGINT or SIGTERM. That restores their default: a
+// second one kills.
+func interruptible(ctx context.Context) (_ context.Context, stop context.CancelFunc) {
+	ctx, stop = signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
 func printVersion(_ context.Context, p *program, _ []string) (code int) {
 	fmt.Fprintln(p.stdout, version.String())
 	return 0

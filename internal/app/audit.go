@@ -6,8 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os/signal"
-	"syscall"
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
@@ -24,7 +22,7 @@ const (
 
 // audit is the command that compares the orders in Redis with those in the ledger's database.
 func audit(ctx context.Context, p *program, args []string) (code int) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	result, err := p.audit(ctx, args)
 	switch {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"flashsale/internal/config"
@@ -30,7 +28,7 @@ var refusals = []error{redisx.ErrStateConflict, redisx.ErrWrongTimes, redisx.Err
 
 // runSale is the command that runs a sale from a terminal.
 func runSale(ctx context.Context, p *program, args []string) (code int) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	cfg, err := config.ParseSale(args, p.stdout)
 	if err == nil {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"flashsale/internal/config"
@@ -24,7 +22,7 @@ const clearScreen = "\x1b[H\x1b[J"
 
 // showStatus is the command that shows how a sale goes.
 func showStatus(ctx context.Context, p *program, args []string) (code int) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	cfg, err := config.ParseStatus(args, p.stdout)
 	switch {

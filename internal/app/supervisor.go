@@ -63,10 +63,8 @@ func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (e
 		nextLedger: make(chan *ledger.Ledger, 1), successors: make(chan *redisx.Marker, 1)}
 	cfg.HideSecrets() // workers get the secrets they need in the handover
 	hangups := catchHangups()
-	interrupt, stopCatching := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	interrupt, stopCatching := interruptible(ctx)
 	defer stopCatching()
-	// With the first signal its default is back: a second one kills.
-	context.AfterFunc(interrupt, stopCatching)
 
 	folder, err := datafolder.Open(cfg.DataDir)
 	if err != nil {

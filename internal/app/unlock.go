@@ -5,8 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os/signal"
-	"syscall"
 
 	"flashsale/internal/config"
 	"flashsale/internal/limits"
@@ -14,7 +12,7 @@ import (
 
 // unlock is the command that lets a user log in again after too many failed logins.
 func unlock(ctx context.Context, p *program, args []string) (code int) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	cfg, err := config.ParseUnlock(args, p.stdout)
 	found := false

@@ -198,7 +198,9 @@ func (w *worker) serve(ctx, stop context.Context) error {
 }
 
 func (w *worker) drain(stop context.Context) error {
-	ctx, cancel := context.WithTimeout(context.Background(), w.cfg.Drain)
+	end := time.Now().Add(w.cfg.Drain)
+	w.traffic.EndBy(end)
+	ctx, cancel := context.WithDeadline(context.Background(), end)
 	defer cancel()
 	idle, cancel := context.WithTimeout(ctx, w.cfg.Drain*3/4)
 	defer cancel()

@@ -222,3 +222,19 @@ func TestCloseIdle(t *testing.T) {
 	lent.wantEnd()
 	s.awaitNone()
 }
+
+// Any other failure of accept is logged as well, once for all tries.
+func TestAcceptLogsOtherErrors(t *testing.T) {
+	s := open(t, listener.Config{})
+	log := logtest.Capture(t)
+	s.onLoop(func() {
+		if err := unix.Shutdown(s.socket, unix.SHUT_RDWR); err != nil {
+			t.Error(err)
+		}
+		s.Ready(0)
+		s.Ready(0)
+	})
+	if n := log.Count("cannot accept connections; it is tried again"); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, log)
+	}
+}

@@ -199,7 +199,7 @@ func (s *Server) acceptSome() {
 		if err != nil {
 			s.accepting = false
 			if !errors.Is(err, rawio.ErrAgain) {
-				s.cfg.Limiter.Exhausted(err)
+				s.cfg.Limiter.AcceptFailed(err)
 				s.retry = s.loop.Now().Add(listener.AcceptRetry)
 			}
 			return

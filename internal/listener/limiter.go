@@ -45,7 +45,7 @@ type Limiter struct {
 	conns     map[*Conn]struct{}
 	addresses map[netip.Addr]int // connections of each address that is counted
 
-	full, crowded, exhausted logpace.Pace
+	full, crowded, exhausted, broken logpace.Pace
 }
 
 // Place is the room that one connection takes within the limits of number, from Admit to Leave.
@@ -188,6 +188,13 @@ func (l *Limiter) Exhausted(err error) bool {
 			"error", err)
 	}
 	return true
+}
+
+// AcceptFailed logs the error of an accept. The caller tries again after AcceptRetry.
+func (l *Limiter) AcceptFailed(err error) {
+	if !l.Exhausted(err) && l.broken.Due(time.Now()) > 0 {
+		slog.Error("cannot accept connections; it is tried again", "every", AcceptRetry, "error", err)
+	}
 }
 
 // Hold keeps the times of a connection that has its place already, such as one that the event loop has

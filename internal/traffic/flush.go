@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"sync"
 	"time"
 
 	"flashsale/redisx/pipeline"
@@ -43,6 +42,8 @@ type flusher struct {
 	chunks   []*chunk // cut off from waiting and not known to be counted, in their order
 	last     int64    // number of the last chunk that was cut off
 	answered int64    // number of the last chunk that is known to be counted
+
+	over <-chan struct{} // closed when Run must end, whatever still waits; nil for never
 }
 
 // chunk is hits under a number. It is sent as it is until it is answered.
@@ -75,15 +76,36 @@ func (t *Traffic) collect(begun time.Time) {
 
 // await has hits wait for the next flush.
 func (t *Traffic) await(e entry, n int64) {
-	f := &t.flusher
-	if _, known := f.waiting[e]; known || len(f.waiting) < waitingMax {
-		f.waiting[e] = min(f.waiting[e]+n, sumMax)
-		return
+	if !sumUp(t.flusher.waiting, e, n, waitingMax) {
+		t.drop(n)
 	}
+}
+
+// drop counts hits that are dropped.
+func (t *Traffic) drop(n int64) {
 	t.cfg.Dropped.Add(uint64(n))
 	if t.droppedLines.Due(time.Now()) > 0 {
 		slog.Warn("hits are dropped from the statistics: too many wait for Redis", "dropped",
 			t.cfg.Dropped.Value())
+	}
+}
+
+// dropRest drops what still waits at the end. Redis may have counted the last of it and not answered.
+func (t *Traffic) dropRest() {
+	var hits int64
+	f := &t.flusher
+	for _, n := range f.waiting {
+		hits += n
+	}
+	for _, c := range f.chunks {
+		for _, h := range c.hits {
+			hits += h.n
+		}
+	}
+	if hits > 0 {
+		t.cfg.Dropped.Add(uint64(hits))
+		slog.Warn("hits are dropped from the statistics: Redis has not counted them in the time for the stop",
+			"dropped", hits)
 	}
 }
 
@@ -127,45 +149,60 @@ func (t *Traffic) sendChunks() bool {
 	return true
 }
 
-// sent is a chunk on its way.
+// sent is a call on its way.
 type sent struct {
-	reply int64
-	err   error
-	done  *sync.WaitGroup
+	err  error
+	done chan<- struct{}
 }
 
 func (s *sent) Complete(x *pipeline.Call) {
 	_, s.err = x.Result()
 	x.Free()
-	s.done.Done()
+	s.done <- struct{}{}
+}
+
+// send sends calls in one pipeline and returns how many of them, from the first one on, were answered. It
+// does not wait for the replies once the flusher is over.
+func (t *Traffic) send(calls ...*pipeline.Call) (answered int) {
+	done := make(chan struct{}, len(calls))
+	sending := make([]sent, 0, len(calls))
+	for i, x := range calls {
+		sending = append(sending, sent{done: done})
+		if !t.redis.Send(x, &sending[i]) {
+			sending = sending[:i]
+			for _, x := range calls[i:] {
+				x.Free()
+			}
+			break
+		}
+	}
+	for range sending {
+		select {
+		case <-done:
+		case <-t.flusher.over:
+			return 0
+		}
+	}
+	for answered < len(sending) && sending[answered].err == nil {
+		answered++
+	}
+	return answered
 }
 
 // sendSome sends chunks in one pipeline and returns how many of them, from the first one on, are counted.
 func (t *Traffic) sendSome(chunks []*chunk) (counted int) {
-	var done sync.WaitGroup
-	sending := make([]sent, len(chunks))
+	replies := make([]int64, len(chunks))
+	calls := make([]*pipeline.Call, len(chunks))
+	keys := []string{stateKey, namesKey, processPrefix + t.flusher.process}
 	for i, c := range chunks {
-		s := &sending[i]
-		s.done = &done
-		done.Add(1)
-		keys := []string{stateKey, namesKey, processPrefix + t.flusher.process}
-		x := flushScript.Call(&s.reply, keys, t.chunkArgs(c)...)
-		if !t.redis.Send(x, s) {
-			s.err = pipeline.ErrUnavailable
-			x.Free()
-			done.Done()
-			sending = sending[:i+1]
-			break
-		}
+		calls[i] = flushScript.Call(&replies[i], keys, t.chunkArgs(c)...)
 	}
-	done.Wait()
-	for _, s := range sending {
-		if s.err != nil || s.reply == chunkMissing {
-			break
-		}
-		if s.reply != chunkCounted && s.reply != chunkCountedBefore {
-			slog.Error("statistics are not flushed", "error",
-				fmt.Errorf("flush.lua returned the unknown code %d", s.reply))
+	for _, reply := range replies[:t.send(calls...)] {
+		if reply != chunkCounted && reply != chunkCountedBefore {
+			if reply != chunkMissing {
+				slog.Error("statistics are not flushed", "error",
+					fmt.Errorf("flush.lua returned the unknown code %d", reply))
+			}
 			break
 		}
 		counted++

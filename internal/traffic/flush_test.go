@@ -250,3 +250,23 @@ func TestDropped(t *testing.T) {
 		t.Errorf("%d dropped, %d wait", r.cfg.Dropped.Value(), len(r.flusher.waiting))
 	}
 }
+
+// So are those that come between two flushes.
+func TestDroppedBetweenFlushes(t *testing.T) {
+	c := newClock(t, begun)
+	r := New(config(t, "unix", "/nowhere", DefaultRetention, "UTC", c))
+	for i := range waitingMax + shardCount { // each shard gets its share, more or less
+		stand.Must(t, r.Count([]Hit{{Key: fmt.Sprint(i), N: 2}}))
+	}
+	kept := 0
+	for i := range r.shards {
+		if n := len(r.shards[i].hits); n > shardMax {
+			t.Errorf("shard %d holds %d keys", i, n)
+		}
+		kept += len(r.shards[i].hits)
+	}
+	dropped := 2 * (waitingMax + shardCount - kept)
+	if dropped == 0 || r.cfg.Dropped.Value() != uint64(dropped) {
+		t.Errorf("%d dropped, want %d", r.cfg.Dropped.Value(), dropped)
+	}
+}

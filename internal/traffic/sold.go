@@ -93,7 +93,7 @@ func (t *Traffic) sendSold(now soldAt) bool {
 	send := func() bool {
 		var counted int64
 		x := soldScript.Call(&counted, []string{stateKey, namesKey, soldPrefix + t.cfg.Sale}, args...)
-		return t.redis.Do(x) == nil
+		return t.send(x) == 1
 	}
 	for i, pieces := range now.pieces {
 		if pieces > s.counted[i] {

@@ -28,8 +28,10 @@ import (
 const (
 	// flushInterval divides a minute, so that all hits between two flushes belong to one minute.
 	flushInterval = 15 * time.Second
-	stopMax       = 3 * time.Second // to flush at the end
-	stopRetry     = 20 * time.Millisecond
+	// The last flush has what is left until EndBy, but no longer than stopMax, and stopLeast in any case.
+	stopMax   = 3 * time.Second
+	stopLeast = 500 * time.Millisecond
+	stopRetry = 20 * time.Millisecond
 
 	keyBytesMax = 128
 	hitMax      = 1_000_000_000   // of one Count
@@ -54,8 +56,8 @@ type Config struct {
 	Zone    *time.Location // of days, weeks, months and years
 	KeysMax int            // hits of further keys are counted under the key "other"
 
-	// Dropped counts hits that were dropped because too many keys and minutes waited for Redis; nil counts
-	// where nobody reads.
+	// Dropped counts hits that were dropped: too many keys and minutes waited for Redis, or some still did at
+	// the end. nil counts where nobody reads.
 	Dropped *figures.Counter
 
 	// Now is the clock, also that of Redis; nil is the real one.
@@ -74,6 +76,7 @@ type Traffic struct {
 	seed     maphash.Seed
 	sold     sold
 	flusher  flusher
+	endBy    time.Time // zero for none
 
 	droppedLines logpace.Pace
 }
@@ -96,19 +99,41 @@ func New(cfg Config) *Traffic {
 	return t
 }
 
-// Run flushes until ctx ends, and then what is left. It returns nil.
+// EndBy sets when Run is to return. It must be called before Run's context ends.
+func (t *Traffic) EndBy(end time.Time) {
+	if t != nil {
+		t.endBy = end
+	}
+}
+
+// Run flushes until ctx ends, and then what is left, as far as the time allows. It returns nil.
 func (t *Traffic) Run(ctx context.Context) error {
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
 	var redis sync.WaitGroup
 	redis.Go(func() { _ = t.redis.Run(connected) }) // it returns nil
-	t.collectUntil(ctx, func() { t.flush() })
-	limit, stop := context.WithTimeout(connected, stopMax)
+	limit, stop := context.WithCancel(connected)
 	defer stop()
+	// The time runs from the end of ctx on: a flush may be under way then.
+	context.AfterFunc(ctx, func() { time.AfterFunc(t.stopTime(), stop) })
+	t.flusher.over = limit.Done()
+	t.collectUntil(ctx, func() { t.flush() })
 	for !t.flush() && pause(limit, stopRetry) { // Redis may have been restarted since the last flush
 	}
+	t.dropRest()
+	late := limit.Err() != nil
 	disconnect()
-	redis.Wait()
+	if !late { // else Redis may still owe a reply
+		redis.Wait()
+	}
 	return nil
+}
+
+// stopTime is the time for the last flush.
+func (t *Traffic) stopTime() time.Duration {
+	if t.endBy.IsZero() {
+		return stopMax
+	}
+	return max(stopLeast, min(stopMax, time.Until(t.endBy)))
 }
 
 // collectUntil collects at the flush intervals of the clock, and once more when ctx has ended; flush follows
@@ -192,7 +217,8 @@ func isPrintable(text string) bool {
 	return true
 }
 
-// Count counts hits, all or none: they are in memory and are flushed later. Errors: ErrBadKey, ErrBadRange.
+// Count counts hits, all or none: they are in memory and are flushed later. Those without room there are
+// dropped. Errors: ErrBadKey, ErrBadRange.
 func (t *Traffic) Count(hits []Hit) error {
 	now := t.now()
 	for i := range hits {
@@ -207,12 +233,17 @@ func (t *Traffic) Count(hits []Hit) error {
 		}
 	}
 	for _, h := range hits {
-		t.shard(h.Key).add(entry{h.Key, h.At.Unix() / 60}, h.N)
+		if !t.shard(h.Key).add(entry{h.Key, h.At.Unix() / 60}, h.N) {
+			t.drop(h.N)
+		}
 	}
 	return nil
 }
 
-const shardCount = 16
+const (
+	shardCount = 16
+	shardMax   = waitingMax / shardCount // keys and minutes between two flushes; a hit of another is dropped
+)
 
 // shard is some of the keys of other programs. The zero value is ready.
 type shard struct {
@@ -224,13 +255,23 @@ func (t *Traffic) shard(key string) *shard {
 	return &t.shards[maphash.String(t.seed, key)%shardCount]
 }
 
-func (s *shard) add(e entry, n int64) {
+// add reports whether there was room for the hits.
+func (s *shard) add(e entry, n int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hits == nil {
 		s.hits = map[entry]int64{}
 	}
-	s.hits[e] = min(s.hits[e]+n, sumMax)
+	return sumUp(s.hits, e, n, shardMax)
+}
+
+// sumUp adds hits to those of an entry. A new entry needs room: fewer than most. It reports whether it had.
+func sumUp(hits map[entry]int64, e entry, n int64, most int) bool {
+	if _, known := hits[e]; !known && len(hits) >= most {
+		return false
+	}
+	hits[e] = min(hits[e]+n, sumMax)
+	return true
 }
 
 // take returns all hits and begins anew.

@@ -9,7 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"flashsale/internal/logtest"
 	"flashsale/internal/polltest"
+	"flashsale/internal/stand"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -137,4 +139,35 @@ func TestStopAfterRestart(t *testing.T) {
 	server.Kill(t)
 	_ = r.Count([]Hit{{Key: "k", N: 1}})
 	background(t, r.Run)()
+}
+
+// A stop ends in its time and counts what it drops, also where Redis does not answer a flush under way.
+func TestStopInTime(t *testing.T) {
+	logs := logtest.Capture(t)
+	server := redistest.New(t)
+	cfg := config(t, "unix", server.Socket, DefaultRetention, "UTC", newClock(t, begun))
+	cfg.Redis.Timeout = time.Hour
+	justBefore := cfg.Now().Add(-time.Millisecond)
+	cfg.Now = func() time.Time { return justBefore } // flushes follow one another
+	r := New(cfg)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- r.Run(ctx) }()
+	polltest.Until(t, "connection", r.redis.Up)
+	server.Freeze(t)
+	defer server.Thaw(t)
+	stand.Must(t, r.Count([]Hit{{Key: "under way", N: 3}}))
+	polltest.Until(t, "flush", func() bool {
+		s := r.shard("under way")
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.hits == nil
+	})
+	stand.Must(t, r.Count([]Hit{{Key: "later", N: 4}}))
+	r.EndBy(time.Now())
+	stop()
+	stand.Must(t, <-ended)
+	if r.cfg.Dropped.Value() != 7 || logs.Count("dropped=7") != 1 {
+		t.Errorf("%d dropped, logged: %s", r.cfg.Dropped.Value(), logs)
+	}
 }

@@ -24,19 +24,35 @@ var fronts = map[string]starter{"haproxy": startHAProxy, "nginx": startNginx}
 
 func startHAProxy(t *testing.T, servers [3]string, admin string, changes ...string) string {
 	t.Helper()
+	address, _ := launchHAProxy(t, servers, admin, changes...)
+	return address
+}
+
+func launchHAProxy(
+	t *testing.T, servers [3]string, admin string, changes ...string,
+) (address string, run *stand.Process) {
+	t.Helper()
 	host := newNetwork() + "9"
 	env := []string{"FRONT_HOST=" + host, "ADMIN_FROM=" + admin}
 	for i, server := range servers {
 		env = append(env, fmt.Sprintf("SERVER_%d=%s", i+1, server))
 	}
 	file := changed(t, "haproxy.cfg", append([]string{"FRONT_CONNS 20000", "FRONT_CONNS 500"}, changes...)...)
-	start(t, env, stand.Need(t, "haproxy"), "-db", "-f", file)
-	return awaitListener(t, host+":8000")
+	run = start(t, env, stand.Need(t, "haproxy"), "-db", "-f", file)
+	return awaitListener(t, host+":8000"), run
 }
 
 func startNginx(t *testing.T, servers [3]string, admin string, changes ...string) string {
 	t.Helper()
-	address := newNetwork() + "9:8000"
+	address, _ := launchNginx(t, servers, admin, changes...)
+	return address
+}
+
+func launchNginx(
+	t *testing.T, servers [3]string, admin string, changes ...string,
+) (address string, run *stand.Process) {
+	t.Helper()
+	address = newNetwork() + "9:8000"
 	file := changed(t, "nginx.conf", append([]string{
 		"10.0.0.11:8080", servers[0], "10.0.0.12:8080", servers[1], "10.0.0.13:8080", servers[2],
 		everywhere, admin,
@@ -44,8 +60,8 @@ func startNginx(t *testing.T, servers [3]string, admin string, changes ...string
 		"        ssl_certificate /etc/nginx/sale.crt;\n", "",
 		"        ssl_certificate_key /etc/nginx/sale.key;\n", "",
 	}, changes...)...)
-	runNginx(t, file)
-	return awaitListener(t, address)
+	run = runNginx(t, file)
+	return awaitListener(t, address), run
 }
 
 // runNginx runs nginx with a configuration, as whoever runs the tests, with its working files beside the
@@ -60,6 +76,7 @@ func runNginx(t *testing.T, file string) *stand.Process {
 	text := strings.Replace(stand.ReadFile(t, file), "http {\n", paths, 1)
 	text = strings.Replace(text, "worker_processes auto;", "worker_processes 1;", 1)
 	text = strings.Replace(text, "worker_rlimit_nofile 65536;\n", "", 1) // only root may
+	text = strings.Replace(text, "/var/log/nginx/error.log", "stderr", 1)
 	text = strings.Replace(text, "worker_connections 32768;", "worker_connections 1000;", 1)
 	if os.Geteuid() == 0 {
 		if err := os.Chmod(dir, 0o755); err != nil { // its workers are www-data

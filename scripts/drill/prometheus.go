@@ -43,7 +43,7 @@ type prometheus struct {
 
 // startPrometheus starts it with the alert rules of production, in short windows.
 func startPrometheus(ctx context.Context) (*prometheus, error) {
-	first, err := stand.LastingPorts(1 + serversMax)
+	first, err := stand.FreePorts(1 + serversMax)
 	if err != nil {
 		return nil, err
 	}

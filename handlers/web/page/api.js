@@ -52,6 +52,13 @@ function become(next, why = "") {
   watchers.forEach((watch) => watch(session, why));
 }
 
+// isSession reports whether a value has the form of a buyer's session. Other pages of this address store things,
+// too.
+const isSession = (value) => Number.isInteger(value?.user) && Number.isFinite(value.made) &&
+  [value.name, value.token, value.cart, value.sale].every((text) => typeof text === "string") &&
+  Array.isArray(value.items) &&
+  value.items.every((item) => Number.isInteger(item?.food) && Number.isInteger(item.count));
+
 // resume takes up the session of before a reload.
 export function resume() {
   let stored = null;
@@ -60,7 +67,7 @@ export function resume() {
   } catch {
     // there is none
   }
-  become(stored);
+  become(isSession(stored) ? stored : null);
 }
 
 export async function logIn(name, password) {
