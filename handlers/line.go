@@ -2,15 +2,18 @@ package handlers
 
 import (
 	"runtime"
-
-	"flashsale/internal/rawio"
+	"time"
 )
 
 const (
 	// Requests that a client may have sent without awaiting replies, before they queue up. One that awaits them
 	// may be faster than a busy server's next look, now and then.
 	straightMax = 4
-	looksEach   = 16 // such requests between two looks at the network
+
+	// After workMax such requests the line rests. A worker that never waits sees only every 10 ms what has come
+	// in on other connections, and leaves Redis no processor. Go's scheduler knows no shorter rest.
+	workMax = 32
+	rest    = time.Millisecond
 )
 
 // line has the connections that pipeline requests take turns, on goroutines: one request of one of them is
@@ -18,15 +21,10 @@ const (
 // goroutines that always have something to do would keep the processor.
 type line struct {
 	turn   chan struct{} // goroutines wait for room in the order in which they came
-	served int           // since the last look
-	poller *rawio.Poller // nil where it could not be made
+	served int           // since the last rest
 }
 
-func newLine() *line {
-	l := &line{turn: make(chan struct{}, 1)}
-	l.poller, _ = rawio.NewPoller() // it fails for want of descriptors; then only what is ready goes first
-	return l
-}
+func newLine() *line { return &line{turn: make(chan struct{}, 1)} }
 
 // pipelines reports whether the request must queue up. The event loop has a queue of its own.
 func (c *framedConn) pipelines() bool { return c.home == nil && c.straight > straightMax }
@@ -36,12 +34,12 @@ func (a *answer) enterLine() {
 	l := a.server.line
 	l.turn <- struct{}{}
 	a.inLine = true
-	if l.served++; l.served < looksEach || l.poller == nil {
+	if l.served++; l.served < workMax {
 		runtime.Gosched()
 		return
 	}
 	l.served = 0
-	_ = l.poller.Poll() // it fails where the server has ended
+	time.Sleep(rest)
 }
 
 // leaveLine ends the turn of a request that has one.

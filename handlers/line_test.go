@@ -9,8 +9,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"flashsale/internal/polltest"
@@ -88,8 +90,7 @@ func TestPipelinedRequestsQueueUp(t *testing.T) {
 	}
 }
 
-// Requests that queue up let others go first: those that are ready at once, those that have something to
-// read after looksEach requests.
+// Requests that queue up let goroutines go first that are ready.
 func TestLineLetsOthersGoFirst(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	s := &Server{line: newLine()}
@@ -105,49 +106,38 @@ func TestLineLetsOthersGoFirst(t *testing.T) {
 		}()
 	}
 	defer over.Store(true)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var waits []int64
+	for range 99 {
+		ran := make(chan int64, 1)
+		before := served.Load()
+		go func() { ran <- served.Load() }()
+		waits = append(waits, <-ran-before)
 	}
-	defer l.Close()
-	from, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+	slices.Sort(waits) // the scheduler may interrupt this one, too
+	if median := waits[len(waits)/2]; median > 2 {
+		t.Errorf("%d requests were served while another goroutine was ready, want at most 2", median)
 	}
-	defer from.Close()
-	to, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer to.Close()
-	for name, test := range map[string]struct {
-		raise func(ran chan int64)
-		most  int64
-	}{
-		"ready": {func(ran chan int64) { go func() { ran <- served.Load() }() }, 2},
-		"has something to read": {func(ran chan int64) {
-			go func() {
-				if _, err := to.Read(make([]byte, 1)); err == nil {
-					ran <- served.Load()
+}
+
+// The line leaves the processor to others after workMax requests, however many connections pipeline.
+func TestLineRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const conns, rests = 20, 100
+		s := &Server{line: newLine()}
+		began := time.Now() // of the bubble: it goes on only while nothing runs
+		var all sync.WaitGroup
+		for range conns {
+			all.Go(func() {
+				a := &answer{server: s}
+				for range workMax * rests / conns {
+					a.enterLine()
+					a.leaveLine()
 				}
-			}()
-			runtime.Gosched() // it waits
-			if _, err := from.Write([]byte("x")); err != nil {
-				t.Error(err)
-			}
-		}, 4 * looksEach},
-	} {
-		var waits []int64
-		for range 99 {
-			ran := make(chan int64, 1)
-			before := served.Load()
-			test.raise(ran)
-			waits = append(waits, <-ran-before)
+			})
 		}
-		slices.Sort(waits) // the scheduler may interrupt this one, too
-		if median := waits[len(waits)/2]; median > test.most {
-			t.Errorf("%d requests were served while another goroutine was %s, want at most %d", median, name,
-				test.most)
+		all.Wait()
+		if rested := time.Since(began); rested != rests*rest {
+			t.Errorf("the line rested %v in %d requests, want %v", rested, workMax*rests, rests*rest)
 		}
-	}
+	})
 }

@@ -148,7 +148,7 @@ func (f *flood) send(
 	answers = map[answer]int{}
 	if f.pipelined != "" {
 		for ctx.Err() == nil && time.Since(began) < lasting {
-			pipeline(f.crowd[member].Address, f.pipelined, answers)
+			pipeline(f.crowd[member], f.pipelined, answers)
 		}
 		return answers
 	}

@@ -48,6 +48,9 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 		// it takes the last users first
 		"-concurrency", strconv.Itoa(s.setup.load()), "-orders", strconv.Itoa(users - reserved),
 		"-timeout", giveUp.String(), "-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock)}
+	if s.setup.tls {
+		args = append(args, "-tls", "-tls-ca", s.servers[0].chain)
+	}
 	report := fmt.Sprintf("bench-%d.json", len(s.earlier))
 	run, err := stand.Program{Path: path, Args: args, Env: saleEnv,
 		Stdout: filepath.Join(s.folder, report), Log: filepath.Join(s.folder, "bench.log")}.Start()
@@ -56,7 +59,7 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 
 // lister is a user who reads the list of foods of the last server.
 func (s *stack) lister() (*shopper, error) {
-	one := newShopper(s.servers[len(s.servers)-1].address, lister)
+	one := s.servers[len(s.servers)-1].shopper(lister)
 	return one, one.login()
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -19,7 +20,7 @@ const pipelineLength = 2000 // requests that are sent before their replies are r
 // pipelining has connections send hot calls, and calls that need a goroutine, without awaiting the replies,
 // and then as many connections that await them.
 func pipelining(ctx context.Context, s *stack, _ *rand.Rand) error {
-	anybody := newShopper(s.servers[0].address, 0) // without a token
+	anybody := s.servers[0].shopper(0) // without a token
 	for _, attack := range []struct {
 		path        string
 		connections int
@@ -43,13 +44,16 @@ func pipelining(ctx context.Context, s *stack, _ *rand.Rand) error {
 
 // pipeline sends a request pipelineLength times over a connection of its own, and counts the statuses of the
 // replies.
-func pipeline(address, request string, answers map[answer]int) {
-	c, err := net.Dial("tcp", address)
+func pipeline(to *shopper, request string, answers map[answer]int) {
+	c, err := net.Dial("tcp", to.Address)
 	if err != nil {
 		answers[noAnswer]++
 		return
 	}
 	defer c.Close()
+	if to.TLS != nil {
+		c = tls.Client(c, to.TLS)
+	}
 	_ = c.SetDeadline(time.Now().Add(time.Minute)) // on a closed connection the next call fails
 	go func() { _, _ = io.WriteString(c, strings.Repeat(request, pipelineLength)) }()
 	replies := bufio.NewReaderSize(c, 64<<10)

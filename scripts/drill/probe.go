@@ -52,8 +52,8 @@ type probes struct {
 	done   sync.WaitGroup
 }
 
-func newProbe(address string, user int) *probe {
-	return &probe{shopper: newShopper(address, user), asking: make(chan struct{}, 1)}
+func newProbe(of *server, user int) *probe {
+	return &probe{shopper: of.shopper(user), asking: make(chan struct{}, 1)}
 }
 
 // startProbes prepares a number of reserved users for each server and starts asking.
@@ -61,7 +61,7 @@ func startProbes(ctx context.Context, servers []*server, each int) (*probes, err
 	ctx, cancel := context.WithCancel(ctx)
 	p := &probes{cancel: cancel}
 	for i := range len(servers) * each {
-		one := newProbe(servers[i%len(servers)].address, firstProbe+i)
+		one := newProbe(servers[i%len(servers)], firstProbe+i)
 		if err := one.shopper.prepare(); err != nil {
 			cancel()
 			return nil, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"flashsale/internal/listener/certtest"
+	"flashsale/internal/polltest"
 	"flashsale/internal/proc"
 	"flashsale/internal/stand"
 )
@@ -42,6 +45,8 @@ type server struct {
 	address  string // host:port
 	profiles string // host:port of worker 0's profiles, the next worker has the next port
 	data     string
+	chain    string      // file of its certificate; "" for plain text
+	trust    *tls.Config // of its clients; nil for plain text
 }
 
 // newServer describes a server; redis is its -redis, "" for one of its own.
@@ -69,6 +74,14 @@ func newServer(program, folder string, number int, c setup, redis string, env []
 		args = append(args, "-redis-timeout", patientTimeout.String())
 	}
 	args = append(args, strings.Fields(c.flags)...)
+	if c.tls {
+		certificate, err := certtest.Make(folder, time.Now().Add(30*24*time.Hour)) // no alert of it
+		if err != nil {
+			return nil, fmt.Errorf("cannot make a certificate: %w", err)
+		}
+		s.chain, s.trust = certificate.ChainFile, certtest.Trust(certificate)
+		args = append(args, "-tls-cert", certificate.ChainFile, "-tls-key", certificate.KeyFile)
+	}
 	if redis != "" {
 		args = append(args, "-redis", redis)
 	}
@@ -80,7 +93,9 @@ func newServer(program, folder string, number int, c setup, redis string, env []
 func serverName(number int) string { return fmt.Sprintf("server-%d", number) }
 
 // awaitReady returns once the server serves the sale.
-func (s *server) awaitReady(ctx context.Context) error { return stand.AwaitReady(ctx, s.address) }
+func (s *server) awaitReady(ctx context.Context) error {
+	return polltest.Await(ctx, "200 of /readyz of "+s.address, startMax, s.shopper(lister).Ready)
+}
 
 func (s *server) workers() []int {
 	pids, _ := proc.Children(s.pid(), "flashsale") // without a process table there are none to be found

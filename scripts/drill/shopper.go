@@ -34,10 +34,17 @@ func newShopper(address string, user int) *shopper {
 		NewConnections: true}}
 }
 
+// shopper is newShopper for a server that may speak TLS.
+func (s *server) shopper(user int) *shopper {
+	one := newShopper(s.address, user)
+	one.TLS = s.trust
+	return one
+}
+
 // regular is the same user on one connection, which is kept until HangUp.
 func (s *shopper) regular() *shopper {
 	return &shopper{user: s.user, Client: &client.Client{Address: s.Address, Timeout: answerPatient,
-		Token: s.Token}}
+		Token: s.Token, TLS: s.TLS}}
 }
 
 // as makes a shopper go on for another user, on the same connection.

@@ -31,6 +31,7 @@ type setup struct {
 	disk      bool   // the data of Redis lies on a small file system of its own
 	clock     bool   // the servers' clock can be made to jump
 	blocklist bool   // the servers have a list of invalid passports
+	tls       bool   // the servers speak TLS; probes, load and pipelining do, other drills do not
 	bot       bool   // of two groups of VK, one with a token that VK refuses
 	patient   bool   // the servers wait longer for Redis: no 503 because the machine is busy
 	flags     string // further ones of the servers
@@ -42,7 +43,7 @@ func (a setup) merge(b setup) setup {
 		buyers: max(a.buyers, b.buyers), own: a.own || b.own, proxied: a.proxied || b.proxied,
 		everysec: a.everysec || b.everysec, disk: a.disk || b.disk, clock: a.clock || b.clock,
 		patient: a.patient || b.patient, blocklist: a.blocklist || b.blocklist, bot: a.bot || b.bot,
-		flags: a.flags + " " + b.flags}
+		tls: a.tls || b.tls, flags: a.flags + " " + b.flags}
 }
 
 // load is how many buyers the load has at once.
