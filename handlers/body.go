@@ -15,7 +15,8 @@ type member struct {
 	text []byte // content of the string, or digits of the number
 	raw  []byte // the value as JSON; a string's quotes included
 
-	replaced bool // the text was no Unicode throughout: U+FFFD stands for the rest
+	decoded  bool // the text is not just what stands between the quotes of raw
+	replaced bool // it was no Unicode throughout: U+FFFD stands for the rest
 }
 
 // readBody reads the members of a JSON object. Every call that takes a body goes through it.
@@ -27,6 +28,15 @@ func readBody(body []byte, members []member) *failure {
 		return errMalformedJSON
 	}
 	return nil
+}
+
+// appendJSON appends a string as JSON.
+func (m *member) appendJSON(dst []byte) []byte {
+	if !m.decoded {
+		return append(dst, m.raw...)
+	}
+	quoted, _ := json.Marshal(string(m.text)) // a string can always be written
+	return append(dst, quoted...)
 }
 
 func (m *member) string() (text []byte, ok bool) { return m.text, m.kind == '"' }
@@ -47,7 +57,7 @@ func decode(body []byte, members []member) bool {
 		return false
 	}
 	for i := range members {
-		members[i].kind, members[i].raw = 0, nil
+		members[i].kind, members[i].raw, members[i].decoded = 0, nil, false
 	}
 	s := scanner{rest: body}
 	if !s.next('{') {
@@ -83,7 +93,7 @@ func (m *member) read() {
 		var unicode bool
 		m.text, unicode = appendText(make([]byte, 0, len(m.raw)), m.raw[1:len(m.raw)-1])
 		m.kind, m.replaced = '"', !unicode
-		m.raw, _ = json.Marshal(string(m.text)) // a string can always be written
+		m.decoded = true
 	case m.raw[0] == '-' || m.raw[0] >= '0' && m.raw[0] <= '9':
 		m.kind, m.text = '0', m.raw
 	default:

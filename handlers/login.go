@@ -53,7 +53,7 @@ func (s *Server) login(ctx *fasthttp.RequestCtx, c call) {
 	b := append(scratch[:0], `{"user_id":`...)
 	b = strconv.AppendUint(b, uint64(user), 10)
 	b = append(b, `,"username":`...)
-	b = append(b, members[0].raw...)
+	b = members[0].appendJSON(b)
 	b = append(b, `,"access_token":"`...)
 	b = s.cfg.Keys.AppendAccess(b, user, timeOf(ctx).Add(s.cfg.TokenTTL))
 	replyBody(ctx, append(b, `"}`...))

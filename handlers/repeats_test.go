@@ -271,3 +271,23 @@ func TestRepeatsFull(t *testing.T) {
 		t.Errorf("%d texts were not recorded; log %q", n, log)
 	}
 }
+
+// Who does not know the secret makes little work: what is read before it is short, and the rest is only
+// walked through.
+func TestForgedEventsAreCheap(t *testing.T) {
+	const size = vkBodyBytesMax - 100
+	bytes, members := strings.Repeat("\xff", size), strings.Repeat(`,"":1`, vkMembersMax)
+	for body, want := range map[string]bool{
+		`{"type":"message_new","secret":"` + bytes + `"}`:                        false,
+		`{"type":"` + bytes + `","secret":"x"}`:                                  false,
+		`{"secret":"x"` + members + `}`:                                          false,
+		`{"secret":"x","object":` + strings.Repeat(`[{"":`, size/5) + `1}]}`:     true,
+		`{"secret":"x","object":{"text":"` + bytes[30:] + `"}}`:                  true,
+		`{"type":"` + strings.Repeat("x", vkFieldMax-2) + `","secret":"x"` + `}`: true,
+	} {
+		event, ok := readVKEvent([]byte(body))
+		if ok != want || ok && event.secret != "x" {
+			t.Errorf("%.60s...: read %v, secret %q", body, ok, event.secret)
+		}
+	}
+}

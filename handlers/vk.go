@@ -137,6 +137,11 @@ func readVKEvent(body []byte) (e vkEvent, ok bool) {
 	if !skim(body, m[:]) {
 		return e, false
 	}
+	for i := range m[:4] {
+		if len(m[i].raw) > vkFieldMax {
+			return e, false
+		}
+	}
 	var all checks
 	e.kind, e.id, e.group, e.secret = all.text(&m[0]), all.text(&m[1]), all.number(&m[2]), all.text(&m[3])
 	e.object = m[4].raw
@@ -186,30 +191,47 @@ func (e *vkEvent) message() (m vkMessage, ok bool) {
 type checks struct{ wrong bool }
 
 func (c *checks) text(m *member) string {
+	c.read(m)
 	text, ok := m.string()
 	c.wrong = c.wrong || !ok && !m.missing()
 	return string(text)
 }
 
 func (c *checks) number(m *member) int64 {
+	c.read(m)
 	n, ok := m.integer()
 	c.wrong = c.wrong || !ok && !m.missing()
 	return n
 }
 
-// missing reports whether the member is not there, or null.
-func (m *member) missing() bool { return m.kind == 0 || string(m.raw) == "null" }
+// read reads a member of JSON that may be invalid.
+func (c *checks) read(m *member) {
+	if len(m.raw) > 0 && m.raw[0] == '"' && !json.Valid(m.raw) {
+		c.wrong = true
+		return
+	}
+	m.read()
+}
 
-// skim reads members of a JSON object that may be invalid elsewhere. It looks at each byte once, however
-// deep the object is nested, and copies nothing but the members' strings. VK escapes no names.
+// missing reports whether the member is not there, or null.
+func (m *member) missing() bool { return m.raw == nil || string(m.raw) == "null" }
+
+const (
+	vkMembersMax = 256     // of an object; VK sends about twenty
+	vkFieldMax   = 1 << 10 // bytes of what is read before the secret is known to be right; VK sends some dozen
+)
+
+// skim finds members of a JSON object that may be invalid elsewhere. It looks at each byte once, however
+// deep the object is nested, and copies nothing. VK escapes no names.
 func skim(object []byte, members []member) bool {
 	s := scanner{rest: object}
 	if !s.next('{') {
 		return false
 	}
+	n := 0
 	for more := !s.next('}'); more; more = s.next(',') {
 		name := s.value()
-		if len(name) < len(`""`) || name[0] != '"' || !s.next(':') {
+		if n++; n > vkMembersMax || len(name) < len(`""`) || name[0] != '"' || !s.next(':') {
 			return false
 		}
 		raw := s.value()
@@ -221,12 +243,6 @@ func skim(object []byte, members []member) bool {
 				members[i].raw = raw
 			}
 		}
-	}
-	for i := range members {
-		if raw := members[i].raw; len(raw) > 0 && raw[0] == '"' && !json.Valid(raw) {
-			return false
-		}
-		members[i].read()
 	}
 	return true
 }

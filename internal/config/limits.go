@@ -27,7 +27,7 @@ type limitsFlags struct {
 func (c *limitsFlags) add(f *Flags) {
 	f.Group("Rate limits")
 	f.Text(&c.rules, "limits", limits.DefaultRules, "`rules`, as in \"order by user 2/s\", with ; between "+
-		"them; the default rules of an event hold where it has no other; off: none, and /limits is 404")
+		"them; a default rule holds where no other is of its event and feature; off: none, and /limits is 404")
 	f.Text(&c.file, "limits-file", "", "`file` with the rules instead, one a line; SIGHUP reads it again")
 	f.Switch(&c.LimitsCluster, "limits-cluster", "ask Redis about each feature in a call of its own, as a "+
 		"Redis Cluster behind a proxy needs it")

@@ -57,6 +57,7 @@ type asked struct {
 	value string
 	rules *applied
 	lifts uint64 // of the memory, before Redis is asked
+	room  int64  // calls that its rates still admit, by the last decision
 }
 
 // Check decides on a call of an event and counts it by its cost; 0 only looks. features are values by
@@ -104,7 +105,7 @@ func (e *event) ask(features map[string]string) (list []asked, err error) {
 }
 
 func (l *limit) ask(value []byte) asked {
-	return asked{l, string(value), l.of(value), l.memory.lifts.Load()}
+	return asked{limit: l, value: string(value), rules: l.of(value), lifts: l.memory.lifts.Load()}
 }
 
 // keys appends the names of the value's logs.
@@ -203,7 +204,9 @@ func (l *Limiter) decideOnce(list []asked, c call) (d Decision, at string, err e
 // read makes the decision of what Redis tells of each rate, and remembers the values that have no room left.
 // now is before Redis was asked: a refusal must not stand for longer than there.
 func (l *Limiter) read(d *Decision, list []asked, now time.Time, reply []int64, need int64) {
-	for _, a := range list {
+	for n := range list {
+		a := &list[n]
+		a.room = a.rules.least
 		for i, rate := range a.rules.rates {
 			count, wait, reset := reply[0], milliseconds(reply[1]), milliseconds(reply[2])
 			reply = reply[replyPerRate:]
@@ -213,6 +216,7 @@ func (l *Limiter) read(d *Decision, list []asked, now time.Time, reply []int64, 
 				}
 				continue
 			}
+			a.room = min(a.room, max(rate.Calls-count, 0))
 			this := Decision{
 				Allowed: d.Allowed, Feature: a.limit.feature, Rate: rate.Rate,
 				Remaining: max(rate.Calls-count, 0), RetryAfter: wait, Reset: reset,

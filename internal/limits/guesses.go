@@ -21,6 +21,7 @@ const (
 	nameSlots    = 1 << 13 // tables of the names of login_failed: names in one slot count together
 	addressSlots = 1 << 13 // the same of addresses, for each event of this server
 	seatsMax     = 8       // networks of a slot that count by themselves
+	seatsKept    = 8       // more, for administrators and where the user has logged in before
 	// crowdedWait is how long a network without a seat waits in each worker after a guess.
 	crowdedWait = time.Minute
 	// A name that is slowed down is open in the first slowOpen of each slowPeriod, for everybody. So no wait
@@ -126,11 +127,15 @@ func (l *Limiter) userOf(name []byte) (user uint32, found bool) {
 
 // seat reports whether guesses of a name from a network count by themselves. Where they do not, the network
 // is refused in this process for a while.
-func (l *Limiter) seat(by *limit, value []byte) (seated bool, err error) {
+func (l *Limiter) seat(by *limit, value []byte, trusted bool) (seated bool, err error) {
 	name, network := splitGuess(string(value))
+	seats := seatsMax
+	if trusted {
+		seats += seatsKept
+	}
 	var taken int64
 	err = l.conn.Do(seatScript.Call(&taken, []string{by.seatsKey(name)}, l.at(),
-		network, strconv.Itoa(seatsMax), text(liftsKept)))
+		network, strconv.Itoa(seats), text(liftsKept)))
 	if err == nil && taken == 0 {
 		by.close(value, time.Now())
 	}

@@ -107,6 +107,42 @@ func TestCrowdOfGuessers(t *testing.T) {
 	}
 }
 
+// A crowd of guessers leaves room for administrators and where the user has logged in before: their
+// guesses count by themselves, as if there were no crowd.
+func TestCrowdLeavesSeats(t *testing.T) {
+	l := begin(t, real(t), DefaultRules, people)
+	for i := range 3 * seatsMax {
+		l.fails(t, from(fmt.Sprintf("2001:db8:%x::1", i)), 1)
+	}
+	l.LoggedIn(2, netip.MustParseAddr("198.51.100.1"))
+	for _, address := range []string{"192.0.2.200", "198.51.100.1"} {
+		for guess := range 5 {
+			if wait := l.wait(LoginFailed, from(address), open()); wait > 0 {
+				t.Errorf("guess %d from %s: refused for %v", guess, address, wait)
+			}
+			l.fails(t, from(address), 1)
+		}
+		if wait := l.wait(LoginFailed, from(address), open()); wait <= slowPeriod {
+			t.Errorf("five guesses from %s are followed by a wait of %v", address, wait)
+		}
+	}
+}
+
+// A few guesses of some names do not take the room of the others at their address.
+func TestNamesDoNotCloseTheirAddress(t *testing.T) {
+	l := begin(t, real(t), DefaultRules, people)
+	for i := range 4 {
+		l.fails(t, Who{Name: fmt.Appendf(nil, "name%d", i), Address: someone.Address}, 4)
+	}
+	by := l.rules.Load().own[LoginFailed].limit("ip")
+	for range 16 { // as many more may be on their way, and more
+		by.memory.send(someone.value(by, nil))
+	}
+	if d, refused := by.refused(someone.value(by, nil), time.Now()); refused {
+		t.Errorf("after 16 of 60 guesses in a minute the address is refused: %+v", d)
+	}
+}
+
 // When the queue is full, guesses that are not counted close the name for their network: a flood of other
 // names lets no guess pass.
 func TestFloodLetsNoGuessPass(t *testing.T) {

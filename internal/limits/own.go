@@ -91,6 +91,17 @@ func (l *Limiter) Limits(event Event) (limited, byAddress bool) {
 	return true, e.limit("ip") != nil || event == LoginFailed
 }
 
+// ownFeatures are the features that an event of this server has, nil for another event.
+func ownFeatures(event string) []string {
+	switch {
+	case event == Name(Message):
+		return []string{"user", "ip", "vk"}
+	case IsOwn(event):
+		return []string{"user", "ip"}
+	}
+	return nil
+}
+
 // IsOwn reports whether an event of that name is one of this server.
 func IsOwn(name string) bool { return slices.Contains(ownNames[:], name) }
 
@@ -212,15 +223,6 @@ func (h happened) arrive() {
 	}
 }
 
-// leave notes for each value how many more of them Redis has room for: so many guesses may be on their way.
-func (h happened) leave(calls int64) {
-	for _, limit := range h.event.limits {
-		if value := h.who.value(limit, nil); value != nil {
-			limit.memory.leave(value, calls)
-		}
-	}
-}
-
 // count counts what has happened. When ctx ends it counts what waits, and returns.
 func (l *Limiter) count(ctx context.Context) {
 	for {
@@ -258,8 +260,12 @@ func (l *Limiter) countOne(h happened) {
 		return
 	}
 	l.losing.Store(false)
-	if d.Allowed && d.RetryAfter == 0 && h.event.name == Name(LoginFailed) {
-		h.leave(d.Remaining)
+	if h.event.name == Name(LoginFailed) {
+		for _, a := range list { // so many guesses may be on their way
+			if a.room > 0 {
+				a.limit.memory.leave([]byte(a.value), a.room)
+			}
+		}
 	}
 	h.arrive()
 }
@@ -267,13 +273,20 @@ func (l *Limiter) countOne(h happened) {
 // askAbout lists the values in which an event counts. What is to be known of a name is known before its
 // guesses can slow it down.
 func (l *Limiter) askAbout(h happened) (list []asked, err error) {
+	trusted := l.isAdmin(h.who)
+	if user, found := l.userOf(h.who.Name); found {
+		if err := l.hearKnown(user); err != nil {
+			return nil, err
+		}
+		trusted = trusted || l.known.has(user, h.who.Address)
+	}
 	for _, limit := range h.event.limits {
 		value := h.who.value(limit, nil)
 		if value == nil {
 			continue
 		}
 		if limit.ofGuesses {
-			if seated, err := l.seat(limit, value); err != nil {
+			if seated, err := l.seat(limit, value, trusted); err != nil {
 				return nil, err
 			} else if !seated {
 				continue
@@ -281,8 +294,5 @@ func (l *Limiter) askAbout(h happened) (list []asked, err error) {
 		}
 		list = append(list, limit.ask(value))
 	}
-	if user, found := l.userOf(h.who.Name); found {
-		err = l.hearKnown(user)
-	}
-	return list, err
+	return list, nil
 }

@@ -132,14 +132,17 @@ func checkTwins(rules []Rule) error {
 	return nil
 }
 
-// WithDefaults puts those default rules in front of rules that are about an event without any of them.
+// WithDefaults puts those default rules in front of rules that have no other in their place: one of the same
+// event and feature for all values, which refuses.
 func WithDefaults(rules []Rule) []Rule {
 	defaults, err := ParseRules("default rules", DefaultRules)
 	if err != nil {
 		panic(err) // a test reads them
 	}
 	defaults = slices.DeleteFunc(defaults, func(d Rule) bool {
-		return slices.ContainsFunc(rules, func(r Rule) bool { return r.Event == d.Event })
+		return slices.ContainsFunc(rules, func(r Rule) bool {
+			return r.Event == d.Event && r.Feature == d.Feature && r.Value == "" && !r.Shadow
+		})
 	})
 	return append(defaults, rules...)
 }
@@ -156,6 +159,10 @@ func parseRule(words []string) (r Rule, err error) {
 	}
 	if !slices.Contains(Features, r.Feature) {
 		return r, fmt.Errorf("feature %q; it must be %s", r.Feature, strings.Join(Features, ", "))
+	}
+	if known := ownFeatures(r.Event); known != nil && !slices.Contains(known, r.Feature) {
+		return r, fmt.Errorf("%s is never known by %s; it must be by %s", r.Event, r.Feature,
+			strings.Join(known, " or "))
 	}
 	words = words[3:]
 	if words[0] == "of" && len(words) > 1 {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -47,27 +46,31 @@ func TestParseRulesRefuses(t *testing.T) {
 	}
 }
 
-// The default rules hold unless other rules are about their event.
+// A default rule holds unless another one of its event and feature refuses in its place.
 func TestWithDefaults(t *testing.T) {
-	for text, want := range map[string][]string{
-		"":                  {"login_failed", "login_failed", "message", "message"},
-		"order by user 2/s": {"login_failed", "login_failed", "message", "message", "order"},
-		"x by ip 1/s shadow; login_failed by ip 9/m":              {"message", "message", "x", "login_failed"},
-		"login_failed by user unlimited":                          {"message", "message", "login_failed"},
-		"message by user unlimited":                               {"login_failed", "login_failed", "message"},
-		"message by user of 7 unlimited; login_failed by ip 60/m": {"message", "login_failed"},
+	const login, message = "login_failed by user, login_failed by ip, ", "message by user, message by ip, "
+	for text, want := range map[string]string{
+		"":                  login + message,
+		"order by user 2/s": login + message + "order by user, ",
+		"x by ip 1/s shadow; login_failed by ip 9/m": "login_failed by user, " + message +
+			"x by ip, login_failed by ip, ",
+		"login_failed by user unlimited":         "login_failed by ip, " + message + "login_failed by user, ",
+		"login_failed by user 1/m shadow":        login + message + "login_failed by user, ",
+		"message by vk 20/h":                     login + message + "message by vk, ",
+		"message by user of 7 unlimited":         login + message + "message by user, ",
+		"message by ip 1/s; message by user 1/s": login + "message by ip, message by user, ",
 	} {
-		var got []string
+		got := ""
 		for _, rule := range WithDefaults(parse(t, text)) {
-			got = append(got, rule.Event)
+			got += rule.Event + " by " + rule.Feature + ", "
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%q: %v, want %v", text, got, want)
+		if got != want {
+			t.Errorf("%q: %s want %s", text, got, want)
 		}
 	}
-	s := newRuleset(WithDefaults(parse(t, "login_failed by user unlimited")))
+	s := newRuleset(WithDefaults(parse(t, "login_failed by user unlimited; login_failed by ip unlimited")))
 	if s.own[LoginFailed] != nil {
-		t.Error("the login is guarded, although its rule is unlimited")
+		t.Error("the login is guarded, although its rules are unlimited")
 	}
 	parse(t, "x by user 1/h; x by user 2/h shadow; x by user 3/h precise; x by ip 1/h; y by user 1/h")
 }

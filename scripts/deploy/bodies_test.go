@@ -26,6 +26,12 @@ func TestFrontsLimitBodies(t *testing.T) {
 				body := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", path, bytes,
 					strings.Repeat("x", bytes))
 				reply, _ := exchange(t, front, body)
+				for range 9 { // the kernel may drop a 413 that is sent before the body has come
+					if reply != "" || want == 200 {
+						break
+					}
+					reply, _ = exchange(t, front, body)
+				}
 				if status(reply) != want || want == 413 && !strings.HasSuffix(reply, "\r\n\r\n"+tooLarge) {
 					t.Errorf("%d bytes to %s are answered %q, want %d", bytes, path, reply, want)
 				}
