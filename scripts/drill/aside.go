@@ -96,7 +96,8 @@ func (a *asides) startRooms(ctx context.Context) error {
 		certificate.KeyFile, "-ledger", database, "-blocklist", a.site.url("/list"), "-blocklist-refresh",
 		listRefresh.String(), "-repeats", "-repeats-memory", "1",
 		"-vk-confirmation", "c", "-vk-secret", botSecret, "-vk-token", "t",
-		"-vk-api", a.site.url(""), "-limits", askedEvent+" by user 3/m")
+		"-vk-api", a.site.url(""), "-limits",
+		askedEvent+" by user 3/m; message by user unlimited; message by ip unlimited")
 	if err != nil {
 		return err
 	}
