@@ -69,6 +69,19 @@ func (t *loadTask) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}, stdout)
 }
 
+// described is the check of all replies that were compared. None at all is a violation: it proves nothing.
+func described(v *load.Validation) *audit.Check {
+	if v == nil {
+		return nil
+	}
+	c := audit.Check{Name: audit.Described}
+	c.Examined, c.Violations, c.Examples = v.Result()
+	if c.Examined == 0 {
+		c.Violate("no reply was compared: the load had fewer than the %d of -validate", v.Every)
+	}
+	return &c
+}
+
 // loadSale picks the buyers, runs the load and fills evidence and report; ev has the books from before it.
 func loadSale(ctx context.Context, opt load.Options, ramp bool, ev *audit.Evidence, rep *report.Report,
 	stderr io.Writer) error {

@@ -1,3 +1,5 @@
+//go:build validate
+
 package main
 
 import (
@@ -6,7 +8,6 @@ import (
 
 	"flashsale/internal/apitest"
 	"flashsale/internal/client"
-	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
 )
@@ -34,17 +35,4 @@ func newValidation(every int64, opt load.Options) (*load.Validation, error) {
 		Check: func(method, path string, status int, header http.Header, body []byte) error {
 			return d.Check(apitest.Reply{Method: method, Target: path, Status: status, Header: header, Body: body})
 		}}, nil
-}
-
-// described is the check of all replies that were compared. None at all is a violation: it proves nothing.
-func described(v *load.Validation) *audit.Check {
-	if v == nil {
-		return nil
-	}
-	c := audit.Check{Name: audit.Described}
-	c.Examined, c.Violations, c.Examples = v.Result()
-	if c.Examined == 0 {
-		c.Violate("no reply was compared: the load had fewer than the %d of -validate", v.Every)
-	}
-	return &c
 }
