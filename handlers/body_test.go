@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/corpus"
 	"flashsale/redisx/redistest"
 )
 
@@ -44,6 +45,7 @@ func FuzzReadBody(f *testing.F) {
 	} {
 		f.Add([]byte(body))
 	}
+	corpus.Add[[]byte](f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, name := range []string{"cart_id", "count"} {
 			wantKind, wantText := oracle(body, name)

@@ -7,10 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/accesslog"
+	"flashsale/internal/corpus"
 	"flashsale/internal/figures"
 	"flashsale/internal/framing"
 	"flashsale/internal/limits"
@@ -49,31 +47,6 @@ func bombs(bytes int) map[string]string {
 		list[name] = filled(`{"username":"`, text, `","password":"x","cart_id":"","food_id":1,"count":1}`, bytes)
 	}
 	return list
-}
-
-// corpus are the inputs of a fuzz target.
-func corpus(tb testing.TB, target string) (inputs []string) {
-	tb.Helper()
-	files, err := filepath.Glob("testdata/fuzz/" + target + "/*")
-	if err != nil || len(files) == 0 {
-		tb.Fatalf("no corpus of %s, %v", target, err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		for line := range strings.Lines(string(text)) {
-			if quoted, found := strings.CutPrefix(strings.TrimSpace(line), "[]byte("); found {
-				input, err := strconv.Unquote(strings.TrimSuffix(quoted, ")"))
-				if err != nil {
-					tb.Fatal(err)
-				}
-				inputs = append(inputs, input)
-			}
-		}
-	}
-	return inputs
 }
 
 // hotLines are the request lines of the calls that run on the loop, and of others that need no Redis.
@@ -179,8 +152,8 @@ func BenchmarkHotCalls(b *testing.B) {
 	serve, fill := bombed(b)
 	bodies := bombs(bodyBytesMax)
 	for _, target := range []string{"FuzzCallBodies", "FuzzReadBody"} {
-		for i, body := range corpus(b, target) {
-			bodies[fmt.Sprint(target, " ", i)] = body
+		for i, seed := range corpus.Seeds(b, target) {
+			bodies[fmt.Sprint(target, " ", i)] = seed[0]
 		}
 	}
 	for _, line := range hotLines {

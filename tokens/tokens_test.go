@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/corpus"
 	"flashsale/redisx/redistest"
 )
 
@@ -148,6 +149,7 @@ func FuzzAccess(f *testing.F) {
 	k := keys(f, secretA)
 	f.Add([]byte("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"))
 	f.Add(keys(f, secretB).AppendAccess(nil, 1, now.Add(time.Hour)))
+	corpus.Add[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		// Only what the keys themselves would write again is accepted: 2^128 is out of a fuzzer's reach.
 		if user, ok := k.Access(text, now); ok {
@@ -160,6 +162,7 @@ func FuzzCart(f *testing.F) {
 	k := keys(f, secretA)
 	f.Add([]byte("-1"))
 	f.Add(keys(f, secretB).AppendCart(nil, 1, 2))
+	corpus.Add[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if user, _, ok := k.Cart(text); ok {
 			t.Errorf("Cart accepts %q for user %d", text, user)

@@ -3,6 +3,8 @@ package catalog
 import (
 	"encoding/binary"
 	"testing"
+
+	"flashsale/internal/corpus"
 )
 
 // FuzzImage holds view to: no panic, and an image that is accepted is divided into its parts without a
@@ -15,6 +17,7 @@ func FuzzImage(f *testing.F) {
 		f.Add(image[:len(image)-1])
 		f.Add(image[:headerBytes])
 	}
+	corpus.Add[[]byte](f)
 	f.Fuzz(func(t *testing.T, image []byte) {
 		catalog, err := view(image)
 		if err != nil {

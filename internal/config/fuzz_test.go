@@ -7,6 +7,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"flashsale/internal/corpus"
 )
 
 // FuzzParse reads any words as arguments, one a line, behind others that set every secret and the hosts
@@ -26,6 +28,7 @@ func FuzzParse(f *testing.F) {
 	secrets := []string{"-redis-host", "cache", "-db-host", "db",
 		"-db-pass", secret, "-root-password", secret, "-redis-password", secret,
 		"-token-secret", secret, "-token-secret-previous", secret}
+	corpus.Add[string](f)
 	f.Fuzz(func(t *testing.T, words string) {
 		if strings.Contains(words, "\r") {
 			return // package flag repeats the name of an unknown flag as it is

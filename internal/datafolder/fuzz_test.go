@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"flashsale/internal/corpus"
 )
 
 // fuzzFolder is the folder in which the fuzzer writes files, one for all its inputs.
@@ -37,6 +39,7 @@ func FuzzTokenSecret(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	folder := fuzzFolder(f)
+	corpus.Add[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) > secretFileMost {
 			return
@@ -62,6 +65,7 @@ func FuzzSale(f *testing.F) {
 	f.Add([]byte("a b c"))
 	f.Add([]byte{})
 	folder := fuzzFolder(f)
+	corpus.Add[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) > saleMost {
 			return
@@ -82,7 +86,7 @@ func FuzzSale(f *testing.F) {
 // FuzzOwner reads any text as the lock file: an owner is found only where a whole line names it.
 func FuzzOwner(f *testing.F) {
 	for _, text := range []string{"123\n", "123", "\n", "-1\n", "99999999999999999999\n", "12\n34\n", "+7\n",
-		"0x10\n"} {
+		"0x10\n", ""} {
 		f.Add([]byte(text))
 	}
 	path := filepath.Join(f.TempDir(), lockName)

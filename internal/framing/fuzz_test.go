@@ -18,6 +18,7 @@ func FuzzScan(f *testing.F) {
 			f.Add([]byte(strings.Replace(c.text, "|", "", 1)), uint8(7), false)
 		}
 	}
+	f.Add([]byte("0 / HTTP/1.0\r\n00:0\x1f000000"), uint8(7), false)
 	narrow := Limits{Head: 60, URL: 8, Headers: 3, Body: 5, LongestBody: 20, BodyOf: limits.BodyOf}
 	f.Fuzz(func(t *testing.T, text []byte, piece uint8, tight bool) {
 		limits := &limits

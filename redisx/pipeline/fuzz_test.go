@@ -11,6 +11,8 @@ import (
 
 	"github.com/mediocregopher/radix/v4/resp"
 	"github.com/mediocregopher/radix/v4/resp/resp3"
+
+	"flashsale/internal/corpus"
 )
 
 // FuzzReadNumber holds readNumber against radix: what radix reads as a number it reads alike, what it
@@ -24,6 +26,9 @@ func FuzzReadNumber(f *testing.F) {
 		":+1\r\n", ":1\n", "$1\r\n1\r\n", ":1", "", ":1\r\r\n", "_\r\n", ":01\r\n", "!3\r\nERR\r\n"} {
 		f.Add([]byte(text), true)
 		f.Add([]byte(text), false)
+	}
+	for _, seed := range corpus.Seeds(f, f.Name()) {
+		f.Add([]byte(seed[0]), seed[1] == "true")
 	}
 	f.Fuzz(func(t *testing.T, text []byte, list bool) {
 		kind := byte(':')
@@ -94,6 +99,7 @@ func FuzzCommand(f *testing.F) {
 	f.Add("GET", "k", "")
 	f.Add("SET", "a\r\n$1\r\nb", "*1\r\n$8\r\nFLUSHALL\r\n")
 	f.Add("", "\x00\xff", "键")
+	corpus.Add[string](f)
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		x := Command(nil, a, b, c).Command(nil, c)
 		defer x.Free()
@@ -120,6 +126,7 @@ func FuzzCallReplies(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
+	corpus.Add[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var value []byte
 		var number int64

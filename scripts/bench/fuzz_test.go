@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/corpus"
 	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
@@ -25,6 +26,7 @@ func FuzzOptions(f *testing.F) {
 	}
 	const secret = "hushhushhush"
 	f.Setenv("ROOT_PASSWORD", secret)
+	corpus.Add[string](f)
 	f.Fuzz(func(t *testing.T, words string) {
 		if strings.Contains(words, "\r") {
 			return // package flag repeats the name of an unknown flag as it is

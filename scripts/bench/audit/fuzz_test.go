@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+
+	"flashsale/internal/corpus"
 )
 
 // FuzzOrders compares the reader of /admin/orders with encoding/json: it gives all orders of a good list,
@@ -17,6 +19,7 @@ func FuzzOrders(f *testing.F) {
 	} {
 		f.Add([]byte(body))
 	}
+	corpus.Add[[]byte](f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got := []Order{}
 		err := decodeOrders(bytes.NewReader(body), func(o Order) { got = append(got, o) })

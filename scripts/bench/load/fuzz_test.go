@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"testing"
 	"unicode/utf8"
+
+	"flashsale/internal/corpus"
 )
 
 // FuzzTextField compares the search in a reply's text with encoding/json: in a flat object with each name
@@ -17,6 +19,7 @@ func FuzzTextField(f *testing.F) {
 		`{"a":{"id":"in"}}`} {
 		f.Add([]byte(body))
 	}
+	corpus.Add[[]byte](f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got := textField(body, "id")
 		if !isFlatObject(body) {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 	"unicode/utf8"
+
+	"flashsale/internal/corpus"
 )
 
 func TestTextField(t *testing.T) {
@@ -32,6 +34,7 @@ func FuzzAppendText(f *testing.F) {
 	for _, seed := range []string{"", "user7", `a"b\c`, "限时抢购", "\x00\n", "<&>"} {
 		f.Add(seed)
 	}
+	corpus.Add[string](f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) {
 			return

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"flashsale/internal/corpus"
 )
 
 var replies = []struct {
@@ -95,6 +97,7 @@ func FuzzReply(f *testing.F) {
 	for _, seed := range replies {
 		f.Add([]byte(seed.text))
 	}
+	corpus.Add[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var whole, bytewise replyReader
 		rep, err := whole.read(bytes.NewReader(text))
