@@ -24,7 +24,7 @@ var (
 	// port listener too.
 	ports = []string{"eventloop", "listener"}
 	// testKits are imported by tests and scripts only, and may import anything but main.
-	testKits = []string{"client", "e2e", "logtest", "mariadbtest", "polltest", "stand"}
+	testKits = []string{"corpus", "client", "e2e", "logtest", "mariadbtest", "polltest", "stand"}
 )
 
 // exceptions are the imports that cross the lines of the plan, each with its reason.
