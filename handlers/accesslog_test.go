@@ -16,9 +16,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/accesslog"
-	"flashsale/internal/figures"
-	"flashsale/internal/polltest"
+	"flashsale/internal/observe/accesslog"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

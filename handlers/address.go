@@ -7,7 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/listener"
+	"flashsale/internal/serve/listener"
 )
 
 // clientAddress returns who sent a request; behind trusted proxies that is the client they name. It does not

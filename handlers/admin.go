@@ -13,8 +13,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/accesslog"
 	"flashsale/internal/export"
+	"flashsale/internal/observe/accesslog"
 	"flashsale/redisx"
 )
 

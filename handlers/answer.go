@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/eventloop"
+	"flashsale/internal/serve/eventloop"
 	"flashsale/redisx"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/blocklist"
 	"flashsale/internal/catalog"
+	"flashsale/internal/rooms/blocklist"
 )
 
 // documentsMax limits the documents of one request.

@@ -12,10 +12,10 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/blocklist"
 	"flashsale/internal/catalog"
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/rooms/blocklist"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/corpus"
+	"flashsale/internal/testkit/corpus"
 	"flashsale/redisx/redistest"
 )
 

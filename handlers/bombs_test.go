@@ -14,12 +14,12 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/accesslog"
-	"flashsale/internal/corpus"
-	"flashsale/internal/figures"
-	"flashsale/internal/framing"
-	"flashsale/internal/limits"
-	"flashsale/internal/logtest"
+	"flashsale/internal/observe/accesslog"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/rooms/limits"
+	"flashsale/internal/serve/framing"
+	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit/logtest"
 	"flashsale/redisx/redistest"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/limits"
+	"flashsale/internal/rooms/limits"
 )
 
 // cartAdds is the name of -cart-adds among the events of the rate limits, for the metrics.

@@ -16,13 +16,13 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/handlers/web"
-	"flashsale/internal/apitest"
-	"flashsale/internal/blocklist"
-	"flashsale/internal/limits"
-	"flashsale/internal/live"
-	"flashsale/internal/logtest"
-	"flashsale/internal/repeats"
-	"flashsale/internal/traffic"
+	"flashsale/internal/rooms/blocklist"
+	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/live"
+	"flashsale/internal/rooms/repeats"
+	"flashsale/internal/rooms/traffic"
+	"flashsale/internal/testkit/apitest"
+	"flashsale/internal/testkit/logtest"
 	"flashsale/tokens"
 )
 

@@ -13,9 +13,9 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 	"golang.org/x/sys/unix"
 
-	"flashsale/internal/eventloop/looptest"
-	"flashsale/internal/listener"
-	"flashsale/internal/polltest"
+	"flashsale/internal/serve/eventloop/looptest"
+	"flashsale/internal/serve/listener"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"flashsale/internal/limits"
-	"flashsale/internal/traffic"
+	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/traffic"
 	"flashsale/redisx"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/figures"
+	"flashsale/internal/observe/figures"
 )
 
 // nameFigures gives each line of the table its place among the figures.

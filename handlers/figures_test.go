@@ -11,7 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/figures"
+	"flashsale/internal/observe/figures"
 	"flashsale/redisx/redistest"
 	"flashsale/scripts/grafana"
 )

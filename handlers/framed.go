@@ -8,10 +8,10 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/eventloop"
-	"flashsale/internal/framing"
-	"flashsale/internal/listener"
-	"flashsale/internal/rawio"
+	"flashsale/internal/serve/eventloop"
+	"flashsale/internal/serve/framing"
+	"flashsale/internal/serve/listener"
+	"flashsale/internal/serve/rawio"
 )
 
 // requests are buffers for one request and for the bytes behind it.

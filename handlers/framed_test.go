@@ -16,8 +16,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/listener"
-	"flashsale/internal/polltest"
+	"flashsale/internal/serve/listener"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/corpus"
+	"flashsale/internal/testkit/corpus"
 	"flashsale/redisx"
 	"flashsale/tokens"
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/framing"
+	"flashsale/internal/serve/framing"
 )
 
 // What RFC 9112 allows in the lines of a head, and nothing that only may be tolerated.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"flashsale/internal/corpus"
+	"flashsale/internal/testkit/corpus"
 	"flashsale/redisx/redistest"
 )
 

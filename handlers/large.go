@@ -1,6 +1,6 @@
 package handlers
 
-import "flashsale/internal/framing"
+import "flashsale/internal/serve/framing"
 
 // Events of VK may be larger than any other request, and are the only ones that take more memory than a
 // request usually does: at most largeMax of them at once, in each worker.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/limits"
+	"flashsale/internal/rooms/limits"
 )
 
 // costMax is the most that one call may cost; no window has room for more.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/limits"
-	"flashsale/internal/polltest"
+	"flashsale/internal/rooms/limits"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

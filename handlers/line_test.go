@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/live"
+	"flashsale/internal/rooms/live"
 )
 
 // watchLive makes the connection of a request one that gets events, until it ends. Anybody may look; root

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/figures"
-	"flashsale/internal/live"
-	"flashsale/internal/polltest"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/rooms/live"
+	"flashsale/internal/testkit/polltest"
 )
 
 // liveShop is a shop of the same sale with a live view, and its address.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/live"
-	"flashsale/internal/polltest"
+	"flashsale/internal/rooms/live"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/accesslog"
+	"flashsale/internal/observe/accesslog"
 )
 
 // logFault logs that a request has failed. Its path is left out, because it may hold a cart ID.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/limits"
+	"flashsale/internal/rooms/limits"
 )
 
 // login checks name and password and mints an access token. It needs no Redis: the users are in memory and

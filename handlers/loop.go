@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"net"
 
-	"flashsale/internal/eventloop"
-	"flashsale/internal/listener"
+	"flashsale/internal/serve/eventloop"
+	"flashsale/internal/serve/listener"
 )
 
 // newLoopServer makes the server of the hot calls. What they do not answer goes to fasthttp's server.

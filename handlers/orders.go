@@ -5,7 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/limits"
+	"flashsale/internal/rooms/limits"
 	"flashsale/redisx"
 )
 

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/listener"
+	"flashsale/internal/serve/listener"
 )
 
 // talkLimit is longer than the server waits for the rest of a request: its silent close then tells itself

@@ -5,8 +5,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/framing"
-	"flashsale/internal/listener"
+	"flashsale/internal/serve/framing"
+	"flashsale/internal/serve/listener"
 )
 
 // refusals are the replies to requests that framing does not accept.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/listener"
+	"flashsale/internal/serve/listener"
 )
 
 const (

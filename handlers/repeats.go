@@ -7,8 +7,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/limits"
-	"flashsale/internal/repeats"
+	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/repeats"
 )
 
 // countText answers how often a text was received in the window before, and records it once more.

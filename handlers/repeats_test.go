@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/repeats"
+	"flashsale/internal/rooms/repeats"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )

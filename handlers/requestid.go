@@ -7,7 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/listener"
+	"flashsale/internal/serve/listener"
 )
 
 const (

@@ -15,24 +15,24 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/handlers/web"
-	"flashsale/internal/accesslog"
-	"flashsale/internal/blocklist"
 	"flashsale/internal/catalog"
-	"flashsale/internal/eventloop"
-	"flashsale/internal/figures"
-	"flashsale/internal/framing"
-	"flashsale/internal/limits"
-	"flashsale/internal/listener"
-	"flashsale/internal/live"
 	"flashsale/internal/logpace"
-	"flashsale/internal/repeats"
-	"flashsale/internal/traffic"
+	"flashsale/internal/observe/accesslog"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/rooms/blocklist"
+	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/live"
+	"flashsale/internal/rooms/repeats"
+	"flashsale/internal/rooms/traffic"
+	"flashsale/internal/serve/eventloop"
+	"flashsale/internal/serve/framing"
+	"flashsale/internal/serve/listener"
 	"flashsale/redisx"
 	"flashsale/tokens"
 )
 
 // Limits of a request; fasthttp has none, or larger ones, by default. The limits of time and number are in
-// internal/listener.
+// internal/serve/listener.
 const (
 	headBytesMax = 8 << 10 // request line and headers
 	urlBytesMax  = 1 << 10 // no call needs more than some hundred

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"flashsale/internal/listener"
-	"flashsale/internal/polltest"
+	"flashsale/internal/serve/listener"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/apitest"
 	"flashsale/internal/catalog"
-	"flashsale/internal/eventloop"
-	"flashsale/internal/logtest"
+	"flashsale/internal/serve/eventloop"
+	"flashsale/internal/testkit/apitest"
+	"flashsale/internal/testkit/logtest"
 	"flashsale/redisx"
 	"flashsale/tokens"
 	"github.com/valyala/fasthttp/fasthttputil"

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/listener"
-	"flashsale/internal/listener/certtest"
+	"flashsale/internal/serve/listener"
+	"flashsale/internal/serve/listener/certtest"
 	"flashsale/redisx/redistest"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/traffic"
+	"flashsale/internal/rooms/traffic"
 	"flashsale/redisx"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/traffic"
+	"flashsale/internal/rooms/traffic"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/limits"
-	"flashsale/internal/repeats"
+	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/repeats"
 )
 
 // VKGroup is a group of VK that a bot answers for. Its events come by VK's Callback API.

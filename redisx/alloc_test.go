@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"flashsale/internal/eventloop/looptest"
+	"flashsale/internal/serve/eventloop/looptest"
 	"flashsale/redisx/redistest"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/logtest"
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/pipeline"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"flashsale/internal/eventloop/looptest"
+	"flashsale/internal/serve/eventloop/looptest"
 	"flashsale/redisx/redistest"
 )
 

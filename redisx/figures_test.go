@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/figures"
-	"flashsale/internal/polltest"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/logtest"
+	"flashsale/internal/testkit/logtest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )

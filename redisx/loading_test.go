@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/logtest"
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )

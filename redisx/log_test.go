@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/polltest"
 )
 
 // logEntries are all entries of the log of a sale.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/logtest"
+	"flashsale/internal/testkit/logtest"
 )
 
 const nextPrint = "3 foods, fedcba9876543210"

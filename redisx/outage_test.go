@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )

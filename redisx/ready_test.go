@@ -10,7 +10,7 @@ import (
 
 	sys "golang.org/x/sys/unix"
 
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/mediocregopher/radix/v4"
 
-	"flashsale/internal/figures"
+	"flashsale/internal/observe/figures"
 	"flashsale/redisx/pipeline"
 )
 

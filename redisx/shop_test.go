@@ -10,9 +10,9 @@ import (
 
 	"github.com/mediocregopher/radix/v4"
 
-	"flashsale/internal/eventloop/looptest"
-	"flashsale/internal/logtest"
-	"flashsale/internal/polltest"
+	"flashsale/internal/serve/eventloop/looptest"
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/corpus"
+	"flashsale/internal/testkit/corpus"
 	"flashsale/redisx/redistest"
 )
 

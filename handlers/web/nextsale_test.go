@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 )
 
 // sale runs flashsale sale for the shop, which must succeed.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 )
 
 // Root reads all orders by the page, finds one, and saves them as a file.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"flashsale/internal/client"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/stand"
 )
 
 // A bench runs: the grid drains to the true stock, the curve moves, and the figures are those of the sale.

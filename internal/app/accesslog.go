@@ -4,9 +4,9 @@ import (
 	"io"
 	"log/slog"
 
-	"flashsale/internal/accesslog"
 	"flashsale/internal/config"
-	"flashsale/internal/figures"
+	"flashsale/internal/observe/accesslog"
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/supervise"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
-	"flashsale/internal/ledger"
+	"flashsale/internal/rooms/ledger"
 	"flashsale/redisx"
 )
 

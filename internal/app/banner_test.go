@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/datafolder"
+	"flashsale/internal/store/datafolder"
 )
 
 // The login of the banner has a secret on a terminal only.

@@ -3,9 +3,9 @@ package app
 import (
 	"os"
 
-	"flashsale/internal/blocklist"
 	"flashsale/internal/config"
-	"flashsale/internal/datafolder"
+	"flashsale/internal/rooms/blocklist"
+	"flashsale/internal/store/datafolder"
 )
 
 // blocklistName is the name of the snapshot in the data folder.

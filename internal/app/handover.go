@@ -5,8 +5,8 @@ import (
 
 	"flashsale/handlers"
 	"flashsale/internal/catalog"
-	"flashsale/internal/limits"
-	"flashsale/internal/listener"
+	"flashsale/internal/rooms/limits"
+	"flashsale/internal/serve/listener"
 	"flashsale/internal/supervise"
 	"flashsale/redisx"
 )

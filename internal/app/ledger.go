@@ -5,7 +5,7 @@ import (
 	"log/slog"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/ledger"
+	"flashsale/internal/rooms/ledger"
 	"flashsale/redisx"
 )
 

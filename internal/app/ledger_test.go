@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"flashsale/internal/ledger"
-	"flashsale/internal/logtest"
-	"flashsale/internal/polltest"
+	"flashsale/internal/rooms/ledger"
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )

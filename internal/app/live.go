@@ -7,9 +7,9 @@ import (
 	"os"
 	"slices"
 
-	"flashsale/internal/figures"
-	"flashsale/internal/live"
-	"flashsale/internal/traffic"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/rooms/live"
+	"flashsale/internal/rooms/traffic"
 	"flashsale/redisx"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"flashsale/internal/config"
-	"flashsale/internal/figures"
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/supervise"
 )
 

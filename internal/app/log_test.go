@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"flashsale/internal/config"
-	"flashsale/internal/figures"
+	"flashsale/internal/observe/figures"
 )
 
 // A log that is not read does not block those who log. What did not fit is counted once it is read again.

@@ -3,10 +3,10 @@ package app
 import (
 	"time"
 
-	"flashsale/internal/blocklist"
 	"flashsale/internal/catalog"
-	"flashsale/internal/ops"
-	"flashsale/internal/traffic"
+	"flashsale/internal/observe/ops"
+	"flashsale/internal/rooms/blocklist"
+	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/version"
 	"flashsale/redisx"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"flashsale/internal/listener"
+	"flashsale/internal/serve/listener"
 	"flashsale/redisx"
 )
 

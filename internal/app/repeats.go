@@ -5,7 +5,7 @@ import (
 
 	"flashsale/handlers"
 	"flashsale/internal/config"
-	"flashsale/internal/repeats"
+	"flashsale/internal/rooms/repeats"
 )
 
 const megabyte = 1 << 20

@@ -11,8 +11,8 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
-	"flashsale/internal/datafolder"
-	"flashsale/internal/listener"
+	"flashsale/internal/serve/listener"
+	"flashsale/internal/store/datafolder"
 	"flashsale/redisx"
 	"flashsale/tokens"
 )

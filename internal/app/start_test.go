@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"flashsale/internal/config"
-	"flashsale/internal/datafolder"
-	"flashsale/internal/logtest"
+	"flashsale/internal/store/datafolder"
+	"flashsale/internal/testkit/logtest"
 	"flashsale/redisx/redistest"
 )
 

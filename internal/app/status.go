@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"flashsale/internal/config"
-	"flashsale/internal/status"
+	"flashsale/internal/observe/status"
 )
 
 // The exit codes of flashsale status.

@@ -7,8 +7,8 @@ import (
 	"os"
 
 	"flashsale/internal/config"
-	"flashsale/internal/datafolder"
-	"flashsale/internal/embedded"
+	"flashsale/internal/store/datafolder"
+	"flashsale/internal/store/embedded"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 )

@@ -2,8 +2,8 @@ package app
 
 import (
 	"flashsale/internal/config"
-	"flashsale/internal/figures"
-	"flashsale/internal/traffic"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/rooms/traffic"
 )
 
 // trafficConfig is the room of the statistics, in the supervisor as in the workers.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"flashsale/internal/config"
-	"flashsale/internal/limits"
+	"flashsale/internal/rooms/limits"
 )
 
 // unlock is the command that lets a user log in again after too many failed logins.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/corpus"
+	"flashsale/internal/testkit/corpus"
 )
 
 // csvTexts is a source of two texts by table name.

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"flashsale/internal/corpus"
+	"flashsale/internal/testkit/corpus"
 )
 
 // FuzzImage holds view to: no panic, and an image that is accepted is divided into its parts without a

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/mariadbtest"
+	"flashsale/internal/testkit/mariadbtest"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"flashsale/internal/child"
+	"flashsale/internal/store/child"
 )
 
 // secretsVariable holds the number of the descriptor from which the secrets are read, see ClearEnvironment.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/corpus"
+	"flashsale/internal/testkit/corpus"
 )
 
 // FuzzParse reads any words as arguments, one a line, behind others that set every secret and the hosts

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"flashsale/internal/limits"
+	"flashsale/internal/rooms/limits"
 )
 
 // limitsOff is the -limits without any rule: the room is off.

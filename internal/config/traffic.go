@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"flashsale/internal/traffic"
+	"flashsale/internal/rooms/traffic"
 )
 
 const trafficKeysMax = 1_000_000

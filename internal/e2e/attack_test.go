@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // Connections that send a byte now and then, or none, are ended, and until then the sale goes on beside

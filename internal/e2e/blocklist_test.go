@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -72,7 +72,7 @@ func awaitList(t *testing.T, s *server, token string) {
 func TestBlocklistOfREADME(t *testing.T) {
 	stand.Need(t, "curl")
 	stand.Need(t, "wrk")
-	readme := stand.ReadFile(t, root+"internal/blocklist/README.md")
+	readme := stand.ReadFile(t, root+"internal/rooms/blocklist/README.md")
 	list := makeList(t, readme)
 	data := t.TempDir()
 	s := setup{data: data, args: []string{"-blocklist", list}}.serve(t)
@@ -127,7 +127,7 @@ func loggedIn(t *testing.T, s *server) (token string) {
 func TestBlocklistComesFromRedis(t *testing.T) {
 	stand.Need(t, "curl")
 	redis := redistest.New(t)
-	list := makeList(t, stand.ReadFile(t, root+"internal/blocklist/README.md"))
+	list := makeList(t, stand.ReadFile(t, root+"internal/rooms/blocklist/README.md"))
 	env := []string{"TOKEN_SECRET=" + sharedSecret, "REDIS=" + redis.Socket}
 	first := setup{env: env, args: []string{"-blocklist", list}}.serve(t)
 	token := loggedIn(t, first)

@@ -9,9 +9,9 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/child"
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/store/child"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/child"
+	"flashsale/internal/store/child"
 )
 
 // readFacts reads the texts, lists the files, and asks each program for its flags.

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 )
 
 // buyers are the programs of scripts/examples, each with what it needs.

@@ -10,86 +10,66 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/child"
-	"flashsale/internal/stand"
+	"flashsale/internal/store/child"
+	"flashsale/internal/testkit/stand"
 )
 
 const module = "flashsale"
 
-// Rooms are the packages below internal that have no line of their own here.
-var (
-	// leaves may be imported by any package; they import leaves only.
-	leaves = []string{"child", "datafolder", "figures", "framing", "logpace", "proc", "rawio", "version"}
-	// ports serve clients' sockets and know nothing of the sale; they import leaves only, and eventloop the
-	// port listener too.
-	ports = []string{"eventloop", "listener"}
-	// testKits are imported by tests and scripts only, and may import anything but main.
-	testKits = []string{"corpus", "client", "e2e", "logtest", "mariadbtest", "polltest", "stand"}
-)
+// leaves may be imported by any package. They import nothing of ours.
+var leaves = []string{"internal/logpace", "internal/proc", "internal/profiling", "internal/version"}
 
-// exceptions are the imports that cross the lines of the plan, each with its reason.
-var exceptions = map[[2]string]string{
-	{"internal/config", "internal/catalog"}:     "it fills the Config of the room",
-	{"internal/config", "internal/limits"}:      "it reads the rules",
-	{"internal/config", "internal/traffic"}:     "it reads the tiers",
-	{"internal/config", "tokens"}:               "it checks the least length of a secret, which tokens knows",
-	{"internal/eventloop", "internal/listener"}: "its limits hold for clients of the loop, too",
+// plan is what the packages of each folder may import, beside each other and the leaves. Only scripts and
+// tests import the test kit; this does not look at tests.
+var plan = map[string][]string{
+	"": {"internal/app"},
+	"internal/app": {"handlers", "internal/catalog", "internal/config", "internal/export", "internal/observe",
+		"internal/rooms", "internal/serve", "internal/store", "internal/supervise", "redisx", "tokens"},
+	"internal/config":    {"internal/catalog", "internal/rooms", "internal/store", "redisx", "tokens"},
+	"internal/catalog":   {},
+	"internal/export":    {"redisx"},
+	"internal/supervise": {"internal/store"},
+	"internal/rooms":     {"internal/observe/figures", "internal/serve", "redisx"}, // not each other
+	"internal/observe":   {"internal/serve", "redisx"},
+	"internal/store":     {},
+	"internal/serve":     {"internal/observe/figures"},
+	"internal/testkit":   {"internal/store"},
+	"internal/e2e":       {"internal/testkit"},
+	"handlers": {"internal/catalog", "internal/export", "internal/observe", "internal/rooms", "internal/serve",
+		"redisx", "tokens"},
+	"redisx":           {"internal/observe/figures", "redisx/pipeline"},
+	"redisx/pipeline":  {"internal/observe/figures", "internal/serve/rawio"},
+	"redisx/redistest": {"internal/testkit"},
+	"tokens":           {},
+	"scripts": {"internal/catalog", "internal/config", "internal/observe", "internal/rooms", "internal/serve",
+		"internal/store", "internal/supervise", "internal/testkit", "redisx", "tokens"},
 }
 
-// libraries are those that belong to some packages only.
+// alone are the folders of packages that know nothing of each other.
+var alone = []string{"internal/rooms"}
+
+// libraries are those that belong to some folders only.
 var libraries = []struct {
-	prefixes []string
-	allowed  func(of string) bool
-	where    string
+	prefixes, folders []string
 }{
-	{
-		[]string{"github.com/mediocregopher/radix"},
-		func(of string) bool { return below(of, "redisx") || kind(of) == "room" },
-		"redisx, redisx/pipeline and rooms",
-	},
-	{
-		[]string{"github.com/prometheus"},
-		func(of string) bool { return of == "internal/ops" || of == "internal/status" },
-		"internal/ops and internal/status",
-	},
-	{
-		[]string{"github.com/valyala/fasthttp"},
-		func(of string) bool {
-			return of == "handlers" || of == "internal/eventloop" || of == "scripts/bench/compare"
-		},
-		"handlers, internal/eventloop and the floor in scripts/bench/compare",
-	},
-	{
-		[]string{"github.com/chromedp"},
-		func(string) bool { return false },
-		"tests",
-	},
-	{
-		[]string{"github.com/pb33f", "go.yaml.in/yaml"},
-		func(of string) bool { return of == "internal/apitest" },
-		"internal/apitest",
-	},
-	{
-		[]string{"database/sql", "github.com/go-sql-driver/mysql"},
-		func(of string) bool {
-			return of == "internal/catalog" || of == "internal/ledger" || below(of, "scripts") ||
-				kind(of) == "test kit"
-		},
-		"internal/catalog, internal/ledger, scripts and test kits",
-	},
+	{[]string{"github.com/mediocregopher/radix"}, []string{"redisx", "internal/rooms"}},
+	{[]string{"github.com/prometheus"}, []string{"internal/observe"}},
+	{[]string{"github.com/valyala/fasthttp"}, []string{"handlers", "internal/serve", "scripts/bench/compare"}},
+	{[]string{"github.com/chromedp"}, nil}, // tests
+	{[]string{"github.com/pb33f", "go.yaml.in/yaml"}, []string{"internal/testkit"}},
+	{[]string{"database/sql", "github.com/go-sql-driver/mysql"},
+		[]string{"internal/catalog", "internal/rooms/ledger", "internal/testkit", "scripts"}},
 }
 
-// TestImports holds the lines of the plan: main -> app -> config, handlers, rooms -> redisx -> pipeline ->
-// leaves, and handlers -> tokens.
+// TestImports holds the lines of the plan.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	for _, line := range goList(t) {
 		of, imports := ours(line[0]), line[1:]
 		for _, imported := range imports {
 			for _, library := range libraries {
-				is := slices.ContainsFunc(library.prefixes, func(p string) bool { return below(imported, p) })
-				if is && !library.allowed(of) {
-					t.Errorf("%s imports %s, which is for %s only", line[0], imported, library.where)
+				if belowAny(imported, library.prefixes) && !belowAny(of, library.folders) {
+					t.Errorf("%s imports %s, which is for %q and tests only", line[0], imported, library.folders)
 				}
 			}
 			if below(imported, module) && !mayImport(of, ours(imported)) {
@@ -99,62 +79,42 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// kind is the place of a package in the plan.
-func kind(of string) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(of, "internal/"), "/")
-	switch {
-	case of == "":
-		return "main"
-	case slices.Contains(testKits, path.Base(of)) || strings.HasSuffix(of, "test"):
-		return "test kit"
-	case !below(of, "internal"):
-		return name // handlers, redisx, tokens, scripts
-	case slices.Contains(leaves, name):
-		return "leaf"
-	case slices.Contains(ports, name):
-		return "port"
-	case name == "app" || name == "config":
-		return name
-	}
-	return "room"
-}
-
 // mayImport reports whether one package of ours, named by its path in the module, may import another.
 func mayImport(of, imported string) bool {
-	if _, excepted := exceptions[[2]string{of, imported}]; excepted || below(imported, of) && of != "" {
-		return true
-	}
-	from, to := kind(of), kind(imported)
+	folder := folderOf(of)
 	switch {
+	case imported == "", folder == "" && of != "":
+		return false
 	case below(of, "scripts/bench/audit") && below(imported, "scripts/bench/load"):
 		return false // a fault of the load must not hide in its proof
-	case to == "main" || to == "scripts":
-		return from == "scripts"
-	case to == "test kit":
-		return from == "test kit" || from == "scripts"
-	case to == "leaf" || from == "test kit":
+	case slices.Contains(leaves, imported):
+		return true
+	case slices.Contains(alone, folder): // its packages do not import each other
+		return below(imported, of) || belowAny(imported, plan[folder])
+	case below(imported, folder) && of != "":
 		return true
 	}
-	switch from {
-	case "main":
-		return to == "app"
-	case "app":
-		return to != "app"
-	case "handlers":
-		return to != "app" && to != "config"
-	case "room":
-		return to == "redisx" || to == "port"
-	case "config":
-		return to == "redisx" || to == "port"
-	case "scripts":
-		return to != "app" && to != "handlers"
+	return belowAny(imported, plan[folder])
+}
+
+// folderOf returns the deepest folder of the plan that a package stands in, "" for none.
+func folderOf(of string) string {
+	for ; of != "."; of = path.Dir(of) {
+		if _, found := plan[of]; found {
+			return of
+		}
 	}
-	return false // leaves, ports, redisx, tokens
+	return ""
 }
 
 // ours is a package's path inside the module, "" for package main.
 func ours(importPath string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(importPath, module), "/")
+}
+
+// belowAny reports whether a package is at or below one of some paths.
+func belowAny(of string, paths []string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { return below(of, path) })
 }
 
 // below reports whether a package is at or below a path.
@@ -186,50 +146,51 @@ func TestImportRules(t *testing.T) {
 		{"", "internal/app", true},
 		{"", "handlers", false},
 		{"internal/app", "handlers", true},
-		{"internal/app", "internal/push", true},
+		{"internal/app", "internal/rooms/push", true},
 		{"internal/app", "", false},
-		{"internal/app", "internal/stand", false},
-		{"handlers", "internal/limits", true},
-		{"handlers", "internal/listener", true},
+		{"internal/app", "internal/testkit/stand", false},
+		{"handlers", "internal/rooms/limits", true},
+		{"handlers", "internal/serve/listener", true},
 		{"handlers", "tokens", true},
 		{"handlers", "internal/app", false},
 		{"handlers", "internal/config", false},
 		{"handlers", "", false},
-		{"internal/push", "redisx", true},
-		{"internal/push", "redisx/pipeline", true},
-		{"internal/push", "internal/listener", true},
-		{"internal/push", "internal/child", true},
-		{"internal/push", "internal/limits", false},
-		{"internal/push", "handlers", false},
-		{"internal/push", "tokens", false},
+		{"handlers", "internal/testkit/apitest", false}, // its tests may
+		{"internal/rooms/push", "redisx", true},
+		{"internal/rooms/push", "redisx/pipeline", true},
+		{"internal/rooms/push", "internal/serve/listener", true},
+		{"internal/rooms/push", "internal/rooms/push/wire", true},
+		{"internal/rooms/push", "internal/rooms/limits", false},
+		{"internal/rooms/push", "internal/store/child", false},
+		{"internal/rooms/push", "internal/testkit/stand", false},
+		{"internal/rooms/push", "handlers", false},
+		{"internal/rooms/push", "tokens", false},
 		{"internal/config", "internal/catalog", true},
-		{"internal/config", "internal/push", false},
-		{"internal/child", "internal/proc", true},
-		{"internal/child", "redisx", false},
-		{"internal/listener", "internal/rawio", true},
-		{"internal/listener", "handlers", false},
-		{"internal/eventloop", "redisx", false},
-		{"internal/eventloop", "internal/listener", true},
-		{"internal/eventloop", "internal/framing", true},
-		{"internal/listener", "internal/eventloop", false},
-		{"redisx/pipeline", "internal/eventloop", false}, // its tests may, as all tests
-		{"internal/eventloop/looptest", "internal/eventloop", true},
+		{"internal/config", "internal/app", false},
+		{"internal/store/datafolder", "internal/proc", true},
+		{"internal/store/embedded", "internal/store/child", true},
+		{"internal/store/child", "redisx", false},
+		{"internal/serve/listener", "internal/serve/rawio", true},
+		{"internal/serve/listener", "handlers", false},
+		{"internal/serve/eventloop", "redisx", false},
+		{"internal/serve/eventloop", "internal/observe/ops", false},
+		{"internal/serve/eventloop/looptest", "internal/serve/eventloop", true},
+		{"internal/proc", "internal/store/child", false},
 		{"redisx", "redisx/pipeline", true},
 		{"redisx", "tokens", false},
 		{"redisx", "internal/logpace", true},
-		{"redisx", "internal/push", false},
+		{"redisx", "internal/rooms/push", false},
 		{"redisx/pipeline", "redisx", false},
-		{"redisx/pipeline", "internal/rawio", true},
-		{"redisx/redistest", "internal/child", true},
+		{"redisx/pipeline", "internal/serve/rawio", true},
+		{"redisx/pipeline", "internal/serve/eventloop", false}, // its tests may, as all tests
+		{"redisx/redistest", "internal/testkit/stand", true},
 		{"tokens", "redisx", false},
 		{"scripts/bench", "internal/catalog", true},
 		{"scripts/bench", "scripts/bench/audit", true},
-		{"scripts/bench/audit", "scripts/bench/load", false},
-		{"scripts/bench", "internal/stand", true},
+		{"scripts/bench", "internal/testkit/stand", true},
+		{"scripts/bench", "internal/app", false},
 		{"scripts/bench", "handlers", false},
-		{"internal/push", "internal/stand", false},
-		{"handlers", "internal/apitest", false}, // its tests may
-		{"scripts/bench", "internal/apitest", true},
+		{"scripts/bench/audit", "scripts/bench/load", false},
 		{"pricing", "redisx", false},
 	} {
 		if got := mayImport(test.of, test.imported); got != test.want {

@@ -5,8 +5,8 @@ import (
 	"os"
 	"testing"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // A command that waits for a Redis which does not answer is ended by a second Ctrl-C.

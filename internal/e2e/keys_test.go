@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/internal/client"
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 

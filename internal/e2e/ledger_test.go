@@ -13,10 +13,10 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/client"
-	"flashsale/internal/mariadbtest"
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/mariadbtest"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 

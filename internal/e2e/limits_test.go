@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/client"
-	"flashsale/internal/listener/certtest"
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/serve/listener/certtest"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -39,7 +39,7 @@ func TestLimitsExamples(t *testing.T) {
 			t.Errorf("%s\n%s, %v\nwant %s", command, got, err, want)
 		}
 	}
-	text := stand.ReadFile(t, root+"internal/limits/README.md")
+	text := stand.ReadFile(t, root+"internal/rooms/limits/README.md")
 	for _, fence := range docFence.FindAllStringSubmatch(text, -1) {
 		if fence[1] != "sh" {
 			continue

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/client"
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // viewer has read the events of a server. It reads them as they come: a server drops one that does not.
@@ -174,7 +174,7 @@ func TestStopWithViewers(t *testing.T) {
 // The examples of the room's README are what a server sends.
 func TestLiveReadme(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(root + "internal/live/README.md")
+	text, err := os.ReadFile(root + "internal/rooms/live/README.md")
 	stand.Must(t, err)
 	fence := regexp.MustCompile("(?s)```\n\\$ curl -N localhost:8080/live\n(.*?)```").FindSubmatch(text)
 	if fence == nil {

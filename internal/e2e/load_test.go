@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/client"
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/polltest"
 )
 
 // The sale that a load buys from.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"flashsale/internal/mariadbtest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/mariadbtest"
+	"flashsale/internal/testkit/stand"
 )
 
 // A sale from the contest's tables, which scripts/mysql fills; scripts/bench buys and audits it.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/listener/certtest"
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/serve/listener/certtest"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // scrape reads the metrics of a server by name and labels, without "flashsale_".
@@ -169,7 +169,7 @@ func TestMetricsOfRooms(t *testing.T) {
 	end := time.Now().Add(time.Hour)
 	old := certtest.Write(t, stand.Folder(t), end)
 	renewed := certtest.Write(t, stand.Folder(t), end.Add(time.Hour))
-	list := makeList(t, stand.ReadFile(t, root+"internal/blocklist/README.md"))
+	list := makeList(t, stand.ReadFile(t, root+"internal/rooms/blocklist/README.md"))
 	args := append(botArgs(newVKAPI(t).URL), "-ops", "127.0.0.1:0", "-tls-cert", old.ChainFile, "-tls-key",
 		old.KeyFile, "-blocklist", list, "-limits", "sms by user 1/d")
 	s := setup{env: botEnv, args: args}.serve(t)
@@ -217,7 +217,7 @@ func TestMetricsOfRooms(t *testing.T) {
 func TestOpsREADME(t *testing.T) {
 	t.Parallel()
 	stand.Need(t, "curl")
-	readme := stand.ReadFile(t, root+"internal/ops/README.md")
+	readme := stand.ReadFile(t, root+"internal/observe/ops/README.md")
 	s := setup{args: []string{"-workers", "2", "-ops", "127.0.0.1:0"}}.serve(t)
 	polltest.Until(t, "redis_up 1", func() bool { return scrape(t, s)["redis_up"] == 1 })
 	address := strings.TrimSuffix(strings.TrimPrefix(s.Banner(t, "metrics"), "http://"), "/metrics")

@@ -6,9 +6,9 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/polltest"
 	"flashsale/internal/proc"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // visible is the part of a process's start that other programs of the same user can see.

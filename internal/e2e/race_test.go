@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 )
 
 // underRace are the tests with which all parts of a server work at once.

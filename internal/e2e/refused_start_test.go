@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )

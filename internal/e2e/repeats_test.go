@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // botArgs are the flags of a server with a VK bot; its secrets are in botEnv.
@@ -78,7 +78,7 @@ func TestRepeatsREADME(t *testing.T) {
 	s := setup{env: botEnv, args: botArgs(newVKAPI(t).URL)}.serve(t)
 	c := s.client(t)
 	stand.Must(t, c.LoginUser(2))
-	readme := stand.ReadFile(t, root+"internal/repeats/README.md")
+	readme := stand.ReadFile(t, root+"internal/rooms/repeats/README.md")
 	examples := regexp.MustCompile(`(?m)^\$ (curl .*)\n(.*)$`).FindAllStringSubmatch(readme, -1)
 	if len(examples) < 6 {
 		t.Fatalf("only %d examples", len(examples))

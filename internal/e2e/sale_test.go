@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/internal/client"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/client"
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // saleCommand runs flashsale sale and returns its exit code and what it prints.

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/internal/apitest"
-	"flashsale/internal/client"
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/apitest"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 const (

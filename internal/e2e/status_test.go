@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // statusOf runs flashsale status and returns what it writes.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/listener/certtest"
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/serve/listener/certtest"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // serial is that of the certificate which a new connection sees.

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/client"
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -157,7 +157,7 @@ func TestTrafficREADME(t *testing.T) {
 	stand.Need(t, "curl")
 	s := setup{args: []string{"-workers", "1"}}.serve(t)
 	admin := s.root(t)
-	readme := stand.ReadFile(t, root+"internal/traffic/README.md")
+	readme := stand.ReadFile(t, root+"internal/rooms/traffic/README.md")
 	examples := regexp.MustCompile(`(?m)^\$ (curl .*)\n(.*)$`).FindAllStringSubmatch(readme, -1)
 	if len(examples) < 5 {
 		t.Fatalf("only %d examples", len(examples))

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/client"
-	"flashsale/internal/listener/certtest"
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/serve/listener/certtest"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/polltest"
 )
 
 func TestParse(t *testing.T) {

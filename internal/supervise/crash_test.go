@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/polltest"
 )
 
 func TestCrashedWorkerIsReplacedAndItsQueueAnswered(t *testing.T) {

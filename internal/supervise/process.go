@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/child"
+	"flashsale/internal/store/child"
 )
 
 // process is one worker process, from its start to its end.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/polltest"
 )
 
 // clock is the part of a worker of the second role. Its slots are counted from clockSlots in the list of

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/logtest"
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
 )
 
 // The roles of the tests: the workers of a sale, and another kind without sockets.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/child"
+	"flashsale/internal/store/child"
 )
 
 // Above this delay a slot that waits out its back-off gives up its socket.

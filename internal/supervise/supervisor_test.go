@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"flashsale/internal/child"
-	"flashsale/internal/polltest"
+	"flashsale/internal/store/child"
+	"flashsale/internal/testkit/polltest"
 )
 
 // supervisorRole makes the test binary a supervisor that runs until it is killed.

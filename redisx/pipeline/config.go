@@ -3,7 +3,7 @@ package pipeline
 import (
 	"time"
 
-	"flashsale/internal/figures"
+	"flashsale/internal/observe/figures"
 )
 
 // Config says which Redis to use and how.

@@ -19,9 +19,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"flashsale/internal/figures"
 	"flashsale/internal/logpace"
-	"flashsale/internal/rawio"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/serve/rawio"
 )
 
 const (

@@ -11,10 +11,10 @@ import (
 
 	"github.com/mediocregopher/radix/v4"
 
-	"flashsale/internal/eventloop/looptest"
-	"flashsale/internal/figures"
-	"flashsale/internal/logtest"
-	"flashsale/internal/polltest"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/serve/eventloop/looptest"
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/eventloop/looptest"
-	"flashsale/internal/logtest"
-	"flashsale/internal/polltest"
+	"flashsale/internal/serve/eventloop/looptest"
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

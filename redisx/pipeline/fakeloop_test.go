@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/logtest"
-	"flashsale/internal/rawio"
+	"flashsale/internal/serve/rawio"
+	"flashsale/internal/testkit/logtest"
 )
 
 const ms = time.Millisecond

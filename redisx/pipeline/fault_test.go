@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/logtest"
+	"flashsale/internal/testkit/logtest"
 )
 
 func TestReplyError(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/internal/figures"
-	"flashsale/internal/polltest"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/mediocregopher/radix/v4/resp"
 	"github.com/mediocregopher/radix/v4/resp/resp3"
 
-	"flashsale/internal/corpus"
+	"flashsale/internal/testkit/corpus"
 )
 
 // FuzzReadNumber holds readNumber against radix: what radix reads as a number it reads alike, what it

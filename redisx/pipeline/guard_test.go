@@ -17,7 +17,7 @@ import (
 	"github.com/mediocregopher/radix/v4/resp"
 	"github.com/mediocregopher/radix/v4/resp/resp3"
 
-	"flashsale/internal/corpus"
+	"flashsale/internal/testkit/corpus"
 )
 
 // guarded is a reader behind a guard, as a guardedConn is.

@@ -15,7 +15,7 @@ import (
 	"github.com/mediocregopher/radix/v4/resp"
 	"github.com/mediocregopher/radix/v4/resp/resp3"
 
-	"flashsale/internal/rawio"
+	"flashsale/internal/serve/rawio"
 )
 
 // bufferBytes holds a whole batch of orders (about 200 bytes each), so that it leaves in one write.

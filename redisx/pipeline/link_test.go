@@ -6,9 +6,9 @@ import (
 	"os"
 	"testing"
 
-	"flashsale/internal/logtest"
-	"flashsale/internal/polltest"
-	"flashsale/internal/rawio"
+	"flashsale/internal/serve/rawio"
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

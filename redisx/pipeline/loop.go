@@ -11,7 +11,7 @@ import (
 
 	"github.com/mediocregopher/radix/v4/resp"
 
-	"flashsale/internal/rawio"
+	"flashsale/internal/serve/rawio"
 )
 
 const (
@@ -21,8 +21,8 @@ const (
 
 var errLoopEnded = errors.New("the event loop has ended")
 
-// Loop is an event loop, such as that of internal/eventloop: one thread that waits for many sockets. All
-// functions that it is given run on that thread.
+// Loop is an event loop, such as that of internal/serve/eventloop: one thread that waits for many sockets.
+// All functions that it is given run on that thread.
 type Loop interface {
 	// Now is the time at which the turn under way began.
 	Now() time.Time

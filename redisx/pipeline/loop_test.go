@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/figures"
-	"flashsale/internal/logtest"
-	"flashsale/internal/rawio"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/serve/rawio"
+	"flashsale/internal/testkit/logtest"
 )
 
 // Replies come in any pieces; the calls are answered once, when the last byte is there.

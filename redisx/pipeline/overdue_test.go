@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/eventloop/looptest"
-	"flashsale/internal/polltest"
+	"flashsale/internal/serve/eventloop/looptest"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/eventloop/looptest"
-	"flashsale/internal/logtest"
-	"flashsale/internal/polltest"
+	"flashsale/internal/serve/eventloop/looptest"
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/eventloop/looptest"
-	"flashsale/internal/logtest"
-	"flashsale/internal/polltest"
+	"flashsale/internal/serve/eventloop/looptest"
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
 )
 
 // A connection that does not come about is dialled again soon, however long a call may take.

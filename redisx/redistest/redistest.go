@@ -12,8 +12,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // Race reports whether the race detector is on.

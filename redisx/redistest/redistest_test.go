@@ -5,8 +5,8 @@ import (
 	"os/exec"
 	"testing"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // inner makes this test binary a process of tests that use the shared server.

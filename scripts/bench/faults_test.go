@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/client"
-	"flashsale/internal/polltest"
 	"flashsale/internal/proc"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/corpus"
+	"flashsale/internal/testkit/corpus"
 	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"

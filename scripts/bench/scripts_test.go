@@ -14,7 +14,7 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 )
 
 // requireTool wants a program on PATH: with REQUIRE_REAL=1 its absence fails, else it skips.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
-	"flashsale/internal/apitest"
-	"flashsale/internal/client"
+	"flashsale/internal/testkit/apitest"
+	"flashsale/internal/testkit/client"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
 )

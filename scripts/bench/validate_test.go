@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 	"flashsale/scripts/bench/audit"
 )
 

@@ -15,8 +15,8 @@ import (
 	"os/exec"
 	"syscall"
 
-	"flashsale/internal/child"
 	"flashsale/internal/config"
+	"flashsale/internal/store/child"
 )
 
 const usage = `blocklist-gen writes a made-up list of invalid passports to standard output, packed by bzip2.

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // patience bounds what hangs.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // No client writes into the log of a front, whatever it sends. HAProxy logs servers that go.

@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/client"
-	"flashsale/internal/polltest"
 	"flashsale/internal/proc"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // block returns the text that the guide marks with a name.

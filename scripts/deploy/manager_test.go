@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 )
 
 // manage does for a machine of the site what systemctl does: a command is a verb and a service.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // everywhere is the network of all clients of a test.

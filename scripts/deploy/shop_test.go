@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/client"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/stand"
 )
 
 const rootPassword = "root-of-the-tests"

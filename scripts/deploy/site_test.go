@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // site is what the guide is about: the operator's desktop and the machines. Each machine has an address

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/polltest"
 )
 
 // alarms are the alerts of the servers of one stack.

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/scripts/grafana"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"flashsale/internal/client"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/stand"
 )
 
 // roomFault is a fault of a room. None hides another, so all stand at the same time. The site is broken

@@ -16,11 +16,11 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/client"
-	"flashsale/internal/listener/certtest"
-	"flashsale/internal/mariadbtest"
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/serve/listener/certtest"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/mariadbtest"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // asides are two servers of the sale that the load does not know, so that their faults are not its faults:

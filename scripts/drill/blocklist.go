@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/polltest"
 )
 
 // The list of a drill: one document, and one that is not on it.

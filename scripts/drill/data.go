@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/polltest"
 	"flashsale/internal/proc"
+	"flashsale/internal/testkit/polltest"
 )
 
 // Faults of what Redis keeps.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"flashsale/internal/client"
+	"flashsale/internal/testkit/client"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/polltest"
 )
 
 // Faults of processes: killed, frozen, with a clock that jumps.

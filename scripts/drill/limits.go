@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"flashsale/internal/client"
+	"flashsale/internal/testkit/client"
 )
 
 // limitRules are those of every drill's servers: two events that only limitsWithoutRedis asks about. No rate

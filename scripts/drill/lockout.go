@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"flashsale/internal/client"
+	"flashsale/internal/testkit/client"
 )
 
 const (

@@ -33,7 +33,7 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 )
 
 const (

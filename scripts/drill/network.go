@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // Faults of the way to Redis.

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"flashsale/internal/client"
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 const (

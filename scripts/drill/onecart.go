@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"flashsale/internal/client"
+	"flashsale/internal/testkit/client"
 )
 
 const attackedFood = 1

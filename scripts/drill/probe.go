@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/polltest"
 )
 
 const (

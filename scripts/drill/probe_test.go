@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/polltest"
 )
 
 // A drill that fails while its probes rest ends them, at once.

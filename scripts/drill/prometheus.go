@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 	"flashsale/scripts/grafana"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"flashsale/internal/client"
+	"flashsale/internal/testkit/client"
 )
 
 const (

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"flashsale/internal/client"
+	"flashsale/internal/testkit/client"
 )
 
 // The model follows the contract, in both orders of events.

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/polltest"
 	"flashsale/internal/proc"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"flashsale/internal/client"
+	"flashsale/internal/testkit/client"
 )
 
 // The room of repeated messages, with a bot. Nothing takes its replies, so all of them stay in the queue.

@@ -11,10 +11,10 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/listener/certtest"
-	"flashsale/internal/polltest"
 	"flashsale/internal/proc"
-	"flashsale/internal/stand"
+	"flashsale/internal/serve/listener/certtest"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 // The sale of every drill: enough users for the longest load, enough stock that the sale is still on at the

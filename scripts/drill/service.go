@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 )
 
 // restartDelay is RestartSec of systemd as it comes; scripts/deploy has a second, to spare the log of a

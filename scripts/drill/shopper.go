@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"flashsale/internal/client"
+	"flashsale/internal/testkit/client"
 )
 
 const (

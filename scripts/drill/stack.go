@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 )
 
 const (

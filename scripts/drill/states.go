@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"time"
 
-	"flashsale/internal/client"
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/polltest"
 )
 
 const restockMost = 20 // pieces that root adds or takes back at once

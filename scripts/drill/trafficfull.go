@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"strings"
 
-	"flashsale/internal/client"
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/polltest"
 )
 
 // The statistics of a drill have room for the server's own keys, and not for the drill's beside them.

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 	bench "flashsale/scripts/bench/load"
 	"flashsale/scripts/deploy"
 )

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"syscall"
 
-	"flashsale/internal/polltest"
+	"flashsale/internal/testkit/polltest"
 )
 
 // The groups of the bot: VK takes the token of one, and refuses that of the other.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/ops"
-	"flashsale/internal/stand"
+	"flashsale/internal/observe/ops"
+	"flashsale/internal/testkit/stand"
 )
 
 // dashboard is the part of a dashboard that the tests look at.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/ops"
-	"flashsale/internal/stand"
+	"flashsale/internal/observe/ops"
+	"flashsale/internal/testkit/stand"
 )
 
 var (

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/mariadbtest"
+	"flashsale/internal/testkit/mariadbtest"
 )
 
 // environment is the whole environment of the settings, as far as the machine sets it.

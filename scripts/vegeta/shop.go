@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/client"
+	"flashsale/internal/testkit/client"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"io"
 	"net/http"
 
-	"flashsale/internal/client"
+	"flashsale/internal/testkit/client"
 )
 
 // target is one request as a line of vegeta's JSON format has it; Body becomes base64.

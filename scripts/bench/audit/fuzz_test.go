@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"flashsale/internal/corpus"
+	"flashsale/internal/testkit/corpus"
 )
 
 // FuzzOrders compares the reader of /admin/orders with encoding/json: it gives all orders of a good list,

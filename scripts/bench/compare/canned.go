@@ -15,7 +15,7 @@ import (
 	"github.com/libp2p/go-reuseport"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/child"
+	"flashsale/internal/store/child"
 	"flashsale/scripts/bench/sale"
 )
 

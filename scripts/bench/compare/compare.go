@@ -12,7 +12,7 @@ import (
 	"os"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
 )

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/client"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/stand"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"flashsale/internal/corpus"
+	"flashsale/internal/testkit/corpus"
 )
 
 // FuzzTextField compares the search in a reply's text with encoding/json: in a flat object with each name

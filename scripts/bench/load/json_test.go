@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"flashsale/internal/corpus"
+	"flashsale/internal/testkit/corpus"
 )
 
 func TestTextField(t *testing.T) {

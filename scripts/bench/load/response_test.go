@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"flashsale/internal/corpus"
+	"flashsale/internal/testkit/corpus"
 )
 
 var replies = []struct {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/child"
 	"flashsale/internal/proc"
+	"flashsale/internal/store/child"
 )
 
 // tick is the unit of a process's time once it has ended.

@@ -1,4 +1,4 @@
-// Package repeats measures the room of repeated messages (internal/repeats) on a private redis-server,
+// Package repeats measures the room of repeated messages (internal/rooms/repeats) on a private redis-server,
 // beside a plain INCR over the same connection. It is slow where it fills: a million texts take some ten
 // seconds.
 package repeats
@@ -18,9 +18,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"flashsale/internal/polltest"
-	"flashsale/internal/repeats"
-	"flashsale/internal/stand"
+	"flashsale/internal/rooms/repeats"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/pipeline"
 	"flashsale/scripts/bench/sale"
 )

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/stand"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"

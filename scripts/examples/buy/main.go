@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"flashsale/internal/client"
+	"flashsale/internal/testkit/client"
 )
 
 const tries = 20

@@ -1,0 +1,203 @@
+package ops
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/testkit/stand"
+	"flashsale/redisx/redistest"
+)
+
+// A call that only one worker has served has its whole histogram.
+func TestHistogramOfOneWorker(t *testing.T) {
+	for number := range 2 {
+		workers := [2]*figures.Counters{{}, {}}
+		calls := &workers[number].Calls
+		calls.Count(calls.Index("POST /orders"), 200, time.Millisecond)
+		workers[1-number].Calls.Index("POST /orders")
+		sum := newTotals()
+		for _, c := range workers {
+			sum.add(c)
+		}
+		if h := sum.calls["POST /orders"].Times[2]; len(h.Bounds) == 0 || h.Count != 1 {
+			t.Errorf("worker %d: %+v", number, h)
+		}
+	}
+}
+
+// One scrape covers all workers. Every family of the list comes, with its type and its help.
+func TestMetrics(t *testing.T) {
+	server := redistest.Start(t)
+	cfg, workers := newConfig(t, server)
+	count(workers)
+	server.Do(t, "XADD orders_"+cfg.Watch.ID()+" * user 1 items 1:1,")
+	server.Do(t, "HSET stock_"+cfg.Watch.ID()+" +1 4 +3 -2 orders 3")
+	server.Do(t, "HSET sale paused 1")
+	text := awaitRedis(t, serve(t, cfg), "1")
+	got := values(text)
+	for name, want := range map[string]string{
+		`sale_info{sale="` + cfg.Watch.ID() + `"}`: "1", "start_time_seconds": "1.7e+09",
+		`requests_total{call="POST /orders",code="200"}`:                              "2",
+		`requests_total{call="POST /orders",code="403"}`:                              "2",
+		`request_duration_seconds_bucket{call="POST /orders",code="2xx",le="0.0005"}`: "0",
+		`request_duration_seconds_bucket{call="POST /orders",code="2xx",le="0.001"}`:  "2",
+		`request_duration_seconds_bucket{call="POST /orders",code="4xx",le="+Inf"}`:   "2",
+		`request_duration_seconds_sum{call="POST /orders",code="2xx"}`:                "0.0014",
+		`refusals_total{reason="FOOD_OUT_OF_STOCK"}`:                                  "2",
+		"orders_placed_total": "2", "stock_pieces": "15", "foods_sold_out": "1", "sale_pieces_sold": "7",
+		"sale_orders": "3", `sale_state{state="paused"}`: "1", `sale_state{state="open"}`: "0",
+		`connections{worker="0"}`: "5", `connections{worker="1"}`: "6", `connections_max{worker="1"}`: "100",
+		`live_viewers{worker="1"}`: "4", "live_viewers_dropped_total": "2",
+		"connections_refused_total": "2", "redis_reconnects_total": "2", "redis_batches_total": "2",
+		"redis_calls_total": "6", `redis_batch_calls_bucket{le="2"}`: "0", `redis_batch_calls_bucket{le="4"}`: "2",
+		"redis_batch_calls_sum": "6", "redis_queue_wait_seconds_count": "2", "redis_round_trip_seconds_sum": "4",
+		"redis_overload_refusals_total": "2", `redis_queue_calls{worker="1"}`: "2",
+		`redis_queue_calls_max{worker="0"}`: "8192", "ledger_lag_orders": "1", "ledger_up": "1",
+		`worker_starts_total{worker="0"}`: "1", "workers": "2", `limits_refused_total{event="order"}`: "2",
+		"repeats_counted_total": "2", "vk_replies_waiting": "4", "vk_up": "0", `vk_token_refused{group="7"}`: "1",
+		`vk_token_refused{group="8"}`: "0", "repeats_not_recorded_total": "2",
+		"blocklist_documents": "130", "blocklist_refresh_seconds": "86400",
+		"traffic_dropped_hits_total": "2", "traffic_keys": "70", "traffic_keys_max": "100",
+		"log_lines_dropped_total":              "2",
+		"certificate_expiry_timestamp_seconds": "1.9e+09",
+	} {
+		if got["flashsale_"+name] != want {
+			t.Errorf("%s is %q, want %s", name, got["flashsale_"+name], want)
+		}
+	}
+	for _, f := range Families() {
+		if !strings.Contains(text, fmt.Sprintf("# HELP %s %s\n# TYPE %[1]s %[3]s\n", f.Name, f.Help, f.Type)) {
+			t.Errorf("%s is not in the scrape, or not as %s", f.Name, f.Type)
+		}
+	}
+	if n := strings.Count(text, "# TYPE "); n != len(Families()) {
+		t.Errorf("%d families in the scrape, %d in the list", n, len(Families()))
+	}
+	lint(t, cfg, text)
+}
+
+// A scrape is of one sale, also where the next one follows while it runs.
+func TestOneSaleOfAScrape(t *testing.T) {
+	cfg, _ := newConfig(t, redistest.Start(t))
+	asked := 0
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collector{func() *Config {
+		asked++
+		return &cfg
+	}})
+	_, err := registry.Gather()
+	stand.Must(t, err)
+	if asked != 1 {
+		t.Errorf("the sale is asked for %d times, want once", asked)
+	}
+}
+
+// lint holds the metrics to the conventions of Prometheus, by its library and by its own tool.
+func lint(t *testing.T, cfg Config, text string) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(collector{func() *Config { return &cfg }})
+	problems, err := testutil.GatherAndLint(registry)
+	stand.Must(t, err)
+	if len(problems) > 0 {
+		t.Errorf("lint: %v", problems)
+	}
+	if n, err := testutil.GatherAndCount(registry); n < len(Families()) || err != nil {
+		t.Errorf("%d metrics were linted, %v", n, err)
+	}
+	check := exec.Command(stand.Need(t, "promtool"), "check", "metrics")
+	check.Stdin = strings.NewReader(text)
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}
+
+// A server without rooms shows none of theirs.
+func TestRoomsThatAreOff(t *testing.T) {
+	cfg, _ := newConfig(t, redistest.Start(t))
+	cfg.Ledger, cfg.Replies, cfg.Replying, cfg.RefusedTokens, cfg.TrafficKeys = nil, nil, nil, nil, nil
+	cfg.Blocklist, cfg.Certificate = nil, nil
+	text := awaitRedis(t, serve(t, cfg), "1")
+	for _, f := range []*Family{ledgerLag, ledgerUp, vkWaiting, vkUp, vkRefused, documents, blocklistAge,
+		blocklistRefresh, certificateEnd, snapshotAge, trafficKeys, trafficMax} {
+		if strings.Contains(text, f.Name) {
+			t.Errorf("%s is there", f.Name)
+		}
+	}
+}
+
+// A scrape answers also while Redis is away or does not answer: the figures of the sale are missing then.
+func TestRedisAway(t *testing.T) {
+	server := redistest.New(t)
+	cfg, workers := newConfig(t, server)
+	count(workers)
+	address := serve(t, cfg)
+	awaitRedis(t, address, "1")
+	expectAway := func() {
+		t.Helper()
+		got := values(awaitRedis(t, address, "0"))
+		_, stock := got["flashsale_stock_pieces"]
+		_, waits := got["flashsale_vk_replies_waiting"]
+		if orders := got["flashsale_orders_placed_total"]; stock || waits || orders != "2" {
+			t.Errorf("stock %v, replies %v, orders %s", stock, waits, orders)
+		}
+	}
+	server.Freeze(t)
+	expectAway()
+	server.Thaw(t)
+	awaitRedis(t, address, "1")
+	server.Kill(t)
+	expectAway()
+	server.Restart(t)
+	server.Do(t, "FLUSHALL") // another Redis than that of the sale
+	expectAway()
+}
+
+func TestOtherPages(t *testing.T) {
+	cfg, _ := newConfig(t, redistest.Start(t))
+	address := serve(t, cfg)
+	if status, text := get(t, address+"/healthz"); status != 200 || text != `{"status":"alive"}` {
+		t.Errorf("/healthz: %d %s", status, text)
+	}
+	want := "flashsale, sale " + cfg.Watch.ID() + ": see /metrics and /healthz\n"
+	if status, text := get(t, address+"/"); status != 200 || text != want {
+		t.Errorf("/: %d %s", status, text)
+	}
+	if status, _ := get(t, address+"/nowhere"); status != 404 {
+		t.Errorf("/nowhere: %d", status)
+	}
+	taken := strings.TrimPrefix(address, "http://")
+	if _, err := Listen(taken); err == nil || !strings.HasPrefix(err.Error(), "cannot serve metrics (-ops): ") {
+		t.Errorf("a port that is taken: %v", err)
+	}
+}
+
+// The README lists every family, with its type and labels, and no other.
+func TestREADME(t *testing.T) {
+	readme := stand.ReadFile(t, "README.md")
+	var want []string
+	for _, f := range Families() {
+		name := f.Name
+		if len(f.Labels) > 0 {
+			name += "{" + strings.Join(f.Labels, ",") + "}"
+		}
+		want = append(want, fmt.Sprintf("| `%s` | %s | %s |", name, f.Type, f.Help))
+	}
+	var got []string
+	for line := range strings.Lines(readme) {
+		if strings.HasPrefix(line, "| `flashsale_") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the list of README.md must be\n%s", strings.Join(want, "\n"))
+	}
+}

@@ -1,0 +1,137 @@
+package ops
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
+	"flashsale/redisx"
+	"flashsale/redisx/redistest"
+)
+
+// started is the test server's start.
+var started = time.Unix(1_700_000_000, 0)
+
+// newConfig is a server of two workers with every room, and with a sale in its Redis.
+func newConfig(tb testing.TB, server *redistest.Server) (cfg Config, workers []*figures.Worker) {
+	tb.Helper()
+	logtest.Keep(tb)
+	memory, err := figures.New(2)
+	stand.Must(tb, err)
+	tb.Cleanup(func() { memory.File().Close() })
+	for number := range 2 {
+		w, err := figures.Join(memory.File(), number)
+		stand.Must(tb, err)
+		tb.Cleanup(w.Leave)
+		workers = append(workers, w)
+	}
+	redis := redisx.Config{CartTTL: time.Hour, Quiet: true}
+	redis.Network, redis.Address, redis.Timeout = "unix", server.Socket, 20*time.Second
+	opened, err := redisx.Open(tb.Context(), redis,
+		redisx.Opening{Catalog: "3 foods, 0123456789abcdef", Stock: []int64{10, 0, 5}})
+	stand.Must(tb, err)
+	redis.Timeout = RedisTimeout
+	return Config{Figures: memory, Version: "v1.2.3", Started: started, Pieces: 20,
+		Watch:         redisx.Watch(redis, opened.Sale, 3),
+		Ledger:        func() bool { return true },
+		Replies:       func() (int64, error) { return 4, nil },
+		Replying:      func() bool { return false },
+		RefusedTokens: func() map[int64]bool { return map[int64]bool{7: true, 8: false} },
+		Blocklist: func() Blocklist {
+			return Blocklist{Documents: 130, Checked: time.Now().Add(-time.Hour), Refresh: 24 * time.Hour}
+		},
+		TrafficKeys: func() (int64, int64, error) { return 70, 100, nil },
+		Certificate: func() time.Time { return time.Unix(1_900_000_000, 0) }}, workers
+}
+
+// count counts something of everything, in both workers.
+func count(workers []*figures.Worker) {
+	for i, w := range workers {
+		w.Starts.Inc()
+		w.Calls.Count(w.Calls.Index("POST /orders"), 200, 700*time.Microsecond)
+		w.Calls.Count(w.Calls.Index("POST /orders"), 403, 300*time.Microsecond)
+		w.Refusals.Inc(w.Refusals.Index([]byte("FOOD_OUT_OF_STOCK")))
+		w.LimitsRefused.Inc(w.LimitsRefused.Index([]byte("order")))
+		for _, c := range []*figures.Counter{&w.ConnectionsRefused, &w.OrdersPlaced, &w.RepeatsCounted,
+			&w.RepeatsNotRecorded, &w.TrafficDroppedHits, &w.LogLinesDropped, &w.ViewersDropped,
+			&w.Redis.Reconnects, &w.Redis.Overloads} {
+			c.Inc()
+		}
+		w.Redis.BatchCalls.Observe(3)
+		w.Redis.QueueWait.Observe(time.Millisecond)
+		w.Redis.RoundTrip.Observe(2 * time.Second)
+		w.Connections.Set(int64(5 + i))
+		w.ConnectionsMax.Set(100)
+		w.Viewers.Set(int64(3 + i))
+		w.QueueCalls.Set(2)
+		w.QueueCallsMax.Set(8192)
+		w.StockRead.Set(time.Now().Add(-time.Minute).UnixNano())
+	}
+}
+
+// serve serves metrics until the test ends and returns their address.
+func serve(tb testing.TB, cfg Config) (address string) {
+	tb.Helper()
+	l, err := Listen("127.0.0.1:0")
+	stand.Must(tb, err)
+	s := New(cfg, l)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := s.Run(ctx); err != nil {
+			tb.Error(err)
+		}
+	})
+	tb.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	return "http://" + s.Address()
+}
+
+func get(tb testing.TB, url string) (status int, text string) {
+	tb.Helper()
+	r, err := http.Get(url)
+	stand.Must(tb, err)
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	stand.Must(tb, err)
+	return r.StatusCode, string(body)
+}
+
+// values are the lines of a scrape that are values, by their names and labels.
+func values(text string) map[string]string {
+	found := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := cutLast(strings.TrimSpace(line)); ok && !strings.HasPrefix(line, "#") {
+			found[name] = value
+		}
+	}
+	return found
+}
+
+func cutLast(line string) (name, value string, ok bool) {
+	i := strings.LastIndexByte(line, ' ')
+	if i < 0 {
+		return "", "", false
+	}
+	return line[:i], line[i+1:], true
+}
+
+// awaitRedis waits for the first scrape with the sale, and returns it.
+func awaitRedis(tb testing.TB, address, up string) (text string) {
+	tb.Helper()
+	polltest.Until(tb, "redis_up "+up, func() bool {
+		_, text = get(tb, address+"/metrics")
+		return values(text)["flashsale_redis_up"] == up
+	})
+	return text
+}

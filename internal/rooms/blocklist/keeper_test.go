@@ -1,0 +1,414 @@
+package blocklist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
+)
+
+// site serves one list, as a web server does, and notes what it was asked.
+type site struct {
+	*httptest.Server
+	mu     sync.Mutex
+	body   []byte
+	etag   string
+	cutAt  int // bytes after which a reply breaks, 0 for none
+	plain  bool
+	failed int // replies of 503 that are still to come
+	asked  []string
+}
+
+func newSite(tb testing.TB, body []byte) *site {
+	s := &site{body: body, etag: `"1"`}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	tb.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) serve(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, r.Method+r.Header.Get("Range"))
+	if s.failed > 0 {
+		s.failed--
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	if s.plain { // knows neither conditions nor ranges
+		w.Header().Set("Content-Length", strconv.Itoa(len(s.body)))
+		_, _ = w.Write(s.body)
+		return
+	}
+	w.Header().Set("ETag", s.etag)
+	if s.cutAt == 0 || r.Method == http.MethodHead {
+		http.ServeContent(w, r, "", time.Unix(1_700_000_000, 0), strings.NewReader(string(s.body)))
+		return
+	}
+	http.ServeContent(&cutting{w, s.cutAt}, r, "", time.Unix(1_700_000_000, 0),
+		strings.NewReader(string(s.body)))
+	if s.cutAt < len(s.body) {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (s *site) change(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// calls returns what was asked since the last time.
+func (s *site) calls() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := strings.Join(s.asked, " ")
+	s.asked = nil
+	return all
+}
+
+// cutting passes some bytes on and loses the rest.
+type cutting struct {
+	http.ResponseWriter
+	left int
+}
+
+func (c *cutting) Write(p []byte) (int, error) {
+	n := min(len(p), c.left)
+	_, err := c.ResponseWriter.Write(p[:n])
+	if c.left -= n; c.left == 0 && err == nil {
+		err = errors.New("cut")
+	}
+	return n, err
+}
+
+// keeper makes a Keeper that is quick to try again.
+func keeper(tb testing.TB, cfg Config) *Keeper {
+	tb.Helper()
+	logtest.Keep(tb)
+	if cfg.Path == "" {
+		cfg.Path = filepath.Join(tb.TempDir(), "snapshot")
+	}
+	cfg.Refresh = time.Hour
+	k, err := NewKeeper(cfg)
+	stand.Must(tb, err)
+	k.lookEvery, k.retryMin, k.retryMax = 5*time.Millisecond, time.Millisecond, 5*time.Millisecond
+	if web, ok := k.source.(*webSource); ok {
+		web.pauseMin, web.pauseMax = time.Millisecond, 5*time.Millisecond
+	}
+	if k.share != nil {
+		k.share.pause = 0
+	}
+	return k
+}
+
+// run runs the keeper until the test ends.
+func (k *Keeper) run(tb testing.TB) {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- k.Run(ctx) }()
+	tb.Cleanup(func() {
+		stop()
+		stand.Must(tb, <-ended)
+	})
+}
+
+// documents returns n rows that follow each other.
+func documents(n int) (rows []string) {
+	for i := range n {
+		rows = append(rows, fmt.Sprintf("4509,%06d", i))
+	}
+	return rows
+}
+
+// refresh looks at the source once, as Run does.
+func (k *Keeper) refresh(ctx context.Context) error { return k.finish(ctx, <-k.begin(ctx).done) }
+
+func refresh(k *Keeper) error { return k.refresh(context.Background()) }
+
+// The list is taken once for each version of the source, and a restart takes it from its snapshot.
+func TestRefreshTakesEachVersionOnce(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(1000)...)))
+	k := keeper(t, Config{Source: s.URL})
+	stand.Must(t, refresh(k))
+	if k.info.Stored != 1000 || k.info.Rows != 1000 || k.info.Source.Date().Unix() != 1_700_000_000 {
+		t.Errorf("info %+v", k.info)
+	}
+	s.calls()
+	stand.Must(t, refresh(k))
+	if calls := s.calls(); calls != "HEAD" {
+		t.Errorf("an unchanged list costs %s", calls)
+	}
+	again := keeper(t, Config{Source: s.URL, Path: k.cfg.Path})
+	stand.Must(t, refresh(again))
+	if calls := s.calls(); calls != "HEAD" || again.info != k.info {
+		t.Errorf("after a restart: %s, %+v", calls, again.info)
+	}
+	s.change(func() { s.etag, s.body = `"2"`, pack(t, csv(documents(900)...)) })
+	stand.Must(t, refresh(k))
+	if k.info.Stored != 900 {
+		t.Errorf("the changed list has %d documents, want 900", k.info.Stored)
+	}
+}
+
+// A look at the source is good when it gives a list that is taken, and when the list has not changed.
+func TestChecked(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(1000)...)))
+	k := keeper(t, Config{Source: s.URL})
+	long := time.UnixMilli(1)
+	for _, test := range []struct {
+		name   string
+		change func()
+		good   bool
+	}{
+		{"the first list", func() {}, true},
+		{"the same list", func() {}, true},
+		{"no answer", func() { s.failed = 2 }, false}, // to HEAD and GET
+		{"a list that has shrunk", func() { s.etag, s.body = `"2"`, pack(t, csv(documents(9)...)) }, false},
+		{"another list", func() { s.etag, s.body = `"3"`, pack(t, csv(documents(999)...)) }, true},
+	} {
+		k.checked.Store(long.UnixMilli())
+		s.change(test.change)
+		err := refresh(k)
+		if good := k.Checked().After(long); good != test.good || (err == nil) != test.good {
+			t.Errorf("%s: error %v, checked %v", test.name, err, k.Checked())
+		}
+	}
+	if again := keeper(t, Config{Source: s.URL, Path: k.cfg.Path}); !again.Checked().IsZero() {
+		t.Errorf("checked %v before the first look", again.Checked())
+	}
+}
+
+// A source whose HEAD names nothing is still asked with the conditions.
+func TestConditionsAreSent(t *testing.T) {
+	body := pack(t, csv("4509,000001"))
+	var conditions http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		conditions = r.Header.Clone()
+		w.Header().Set("ETag", `"7"`)
+		w.Header().Set("Last-Modified", "Tue, 14 Nov 2023 22:13:20 GMT")
+		if r.Header.Get("If-None-Match") == `"7"` {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		_, _ = w.Write(body)
+	}))
+	t.Cleanup(server.Close)
+	k := keeper(t, Config{Source: server.URL})
+	stand.Must(t, refresh(k))
+	stand.Must(t, refresh(k))
+	if conditions.Get("If-None-Match") != `"7"` ||
+		conditions.Get("If-Modified-Since") != "Tue, 14 Nov 2023 22:13:20 GMT" {
+		t.Errorf("conditions %v", conditions)
+	}
+}
+
+// A list that is empty or much shorter is refused, and the old one stays; with Force it is taken.
+func TestShrunkListIsRefused(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(1000)...)))
+	k := keeper(t, Config{Source: s.URL})
+	stand.Must(t, refresh(k))
+	for i, rows := range []int{0, 799} {
+		s.change(func() { s.etag, s.body = fmt.Sprintf(`"short%d"`, i), pack(t, csv(documents(rows)...)) })
+		if err := refresh(k); !errors.Is(err, ErrShrunk) || k.info.Stored != 1000 {
+			t.Errorf("%d rows: %v, %d stored", rows, err, k.info.Stored)
+		}
+	}
+	forced := keeper(t, Config{Source: s.URL, Path: k.cfg.Path, Force: true})
+	stand.Must(t, refresh(forced))
+	s.change(func() { s.etag, s.body = `"short enough"`, pack(t, csv(documents(640)...)) })
+	k = keeper(t, Config{Source: s.URL, Path: k.cfg.Path})
+	stand.Must(t, refresh(k))
+	if forced.info.Stored != 799 || k.info.Stored != 640 {
+		t.Errorf("%d and %d stored, want 799 and 640", forced.info.Stored, k.info.Stored)
+	}
+}
+
+// A transfer that breaks again and again goes on where it broke, and only there.
+func TestBrokenTransferIsResumed(t *testing.T) {
+	var rows []string
+	for i := range 30_000 {
+		rows = append(rows, fmt.Sprintf("%04d,%06d", i*7919%10_000, i*7919%1_000_000))
+	}
+	s := newSite(t, pack(t, csv(rows...)))
+	s.cutAt = len(s.body)/4 + 1
+	k := keeper(t, Config{Source: s.URL})
+	stand.Must(t, refresh(k))
+	if int(k.info.Rows) != len(rows) || k.info.Malformed != 0 {
+		t.Errorf("info %+v", k.info)
+	}
+	want := fmt.Sprintf("HEAD GET GETbytes=%d- GETbytes=%d- GETbytes=%d-", s.cutAt, 2*s.cutAt, 3*s.cutAt)
+	if calls := s.calls(); calls != want {
+		t.Errorf("asked %s, want %s", calls, want)
+	}
+}
+
+// Where the list changes during its transfer, no mix of both is taken.
+func TestOtherVersionIsNotResumed(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(20_000)...)))
+	s.cutAt = len(s.body) / 2
+	k := keeper(t, Config{Source: s.URL})
+	web := k.source.(*webSource)
+	list, err := web.open(t.Context(), Version{})
+	stand.Must(t, err)
+	defer list.Close()
+	s.change(func() { s.etag = `"2"` })
+	if got := k.load(t.Context(), list, Info{}); !errors.Is(got.err, errOtherVersion) {
+		t.Errorf("error %v, want %v", got.err, errOtherVersion)
+	}
+	if _, err := os.Stat(k.cfg.Path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a snapshot was written: %v", err)
+	}
+}
+
+// A source that stops sending in the middle counts as broken.
+func TestStalledTransferIsResumed(t *testing.T) {
+	body := pack(t, csv(documents(20_000)...))
+	hold := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Method == http.MethodGet && r.Header.Get("Range") == "" {
+			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+			_, _ = w.Write(body[:len(body)/2])
+			_ = http.NewResponseController(w).Flush()
+			<-hold
+			return
+		}
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(body)))
+	}))
+	t.Cleanup(func() { close(hold); server.Close() })
+	k := keeper(t, Config{Source: server.URL})
+	k.source.(*webSource).stallMax = 500 * time.Millisecond
+	stand.Must(t, refresh(k))
+	if k.info.Stored != 20_000 {
+		t.Errorf("%d stored", k.info.Stored)
+	}
+}
+
+// What is cut off, damaged or not packed is an error, and leaves no snapshot and no goroutine behind.
+func TestBadListIsRefused(t *testing.T) {
+	whole := pack(t, csv(documents(300_000)...))
+	damaged := append([]byte(nil), whole...)
+	damaged[len(damaged)/2] ^= 0xff
+	for name, body := range map[string][]byte{
+		"empty": {}, "cut off": whole[:len(whole)/2], "last byte missing": whole[:len(whole)-1],
+		"damaged": damaged, "not packed": []byte(csv("1234,123456")), "another file": pack(t, "<html>"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "list.bz2")
+			stand.Must(t, os.WriteFile(path, body, 0o600))
+			k := keeper(t, Config{Source: path})
+			if err := refresh(k); err == nil {
+				t.Errorf("taken with %+v", k.info)
+			}
+			if _, err := os.Stat(k.cfg.Path); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("a snapshot was written: %v", err)
+			}
+		})
+	}
+}
+
+// The Keeper tries again after faults of its source, and Reload has it look at once.
+func TestKeeperTriesAgain(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(10)...)))
+	s.failed = 3
+	k := keeper(t, Config{Source: s.URL})
+	b := New(k.cfg.Path)
+	k.run(t)
+	polltest.Until(t, "list", func() bool { b.look(); return b.Listed(document(t, "4509,000009")) })
+	s.change(func() { s.etag, s.body = `"2"`, pack(t, csv(documents(11)...)) })
+	k.Reload()
+	polltest.Until(t, "new list", func() bool { b.look(); return b.Listed(document(t, "4509,000010")) })
+}
+
+// A corrupt snapshot is refused at the start and made anew.
+func TestCorruptSnapshotIsMadeAnew(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(10)...)))
+	path := filepath.Join(t.TempDir(), "snapshot")
+	save(t, path, csv(documents(10)...), 1)
+	stand.Must(t, os.Truncate(path, 1000))
+	k := keeper(t, Config{Source: s.URL, Path: path})
+	stand.Must(t, refresh(k))
+	if list, err := Open(path); err != nil || list.Info().Stored != 10 {
+		t.Errorf("%v", err)
+	}
+}
+
+// A snapshot that is damaged or gets lost while the server runs is made anew, without a wait for the next
+// refresh.
+func TestSnapshotIsMadeAnewWhileRunning(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(10)...)))
+	k := keeper(t, Config{Source: s.URL})
+	k.run(t)
+	whole := func() bool { _, err := Open(k.cfg.Path); return err == nil }
+	polltest.Until(t, "snapshot", whole)
+	for name, damage := range map[string]func() error{
+		"cut": func() error { return os.Truncate(k.cfg.Path, 1000) },
+		"changed": func() error {
+			file, err := os.OpenFile(k.cfg.Path, os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = file.WriteAt([]byte("x"), 100)
+			return errors.Join(err, file.Close())
+		},
+		"gone": func() error { return os.Remove(k.cfg.Path) },
+	} {
+		stand.Must(t, damage())
+		polltest.Until(t, "new snapshot after "+name, whole)
+	}
+}
+
+// SIGHUP also finds damage that left no trace in the file's time and size.
+func TestReloadReadsTheSnapshotAgain(t *testing.T) {
+	s := newSite(t, pack(t, csv(documents(10)...)))
+	k := keeper(t, Config{Source: s.URL})
+	k.run(t)
+	polltest.Until(t, "snapshot", func() bool { _, err := Open(k.cfg.Path); return err == nil })
+	before, err := os.Stat(k.cfg.Path)
+	stand.Must(t, err)
+	file, err := os.OpenFile(k.cfg.Path, os.O_WRONLY, 0)
+	stand.Must(t, err)
+	defer file.Close()
+	_, err = file.WriteAt([]byte("x"), 100)
+	stand.Must(t, err)
+	stand.Must(t, os.Chtimes(k.cfg.Path, before.ModTime(), before.ModTime()))
+	polltest.Until(t, "new snapshot", func() bool {
+		k.Reload()
+		_, err := Open(k.cfg.Path)
+		return err == nil
+	})
+}
+
+// A log line tells what an import that failed means: another one with a list than without.
+func TestFailedImportIsLogged(t *testing.T) {
+	path := listFile(t, documents(10)...)
+	k := keeper(t, Config{Source: path + ".gone"})
+	lines := logtest.Capture(t)
+	none := "there is no blocklist: checks get 503 and all logins pass"
+	if err := refresh(k); err == nil || lines.Count(none) != 1 {
+		t.Errorf("%v\n%s", err, lines)
+	}
+	k.source = fileSource(path)
+	stand.Must(t, refresh(k))
+	stand.Must(t, os.Remove(path))
+	if err := refresh(k); err == nil || lines.Count("the one before stays") != 1 {
+		t.Errorf("%v\n%s", err, lines)
+	}
+}

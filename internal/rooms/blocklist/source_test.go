@@ -1,0 +1,182 @@
+package blocklist
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"flashsale/internal/testkit/stand"
+)
+
+func TestSourcesThatCannotBeUsed(t *testing.T) {
+	for name, want := range map[string]string{
+		"ftp://host/list":          "-blocklist ftp://host/list: it must be a file or an http or https URL",
+		"http://":                  "-blocklist: the URL names no host",
+		"https://u:secret@/x y":    "-blocklist: the URL names no host",
+		"http://user:secret@ho st": `-blocklist is no URL: invalid character " " in host name`,
+	} {
+		if _, err := newSource(name); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
+// What is no whole list is named as what it is.
+func TestFaultsOfListsAreNamed(t *testing.T) {
+	folder := t.TempDir()
+	whole := pack(t, csv(documents(300_000)...))
+	for name, test := range map[string]struct {
+		body []byte
+		want string
+	}{
+		"plain": {[]byte(csv("1234,123456")), "the list is not packed with bzip2"},
+		"cut":   {whole[:len(whole)/2], "the list is cut off after "},
+		"short": {whole[:2], "the list is cut off"},
+		"empty": {nil, "the list is cut off"},
+	} {
+		path := filepath.Join(folder, name)
+		stand.Must(t, os.WriteFile(path, test.body, 0o600))
+		err := refresh(keeper(t, Config{Source: path}))
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
+		}
+	}
+	want := "cannot read the list: " + folder + " is a folder"
+	if err := refresh(keeper(t, Config{Source: folder})); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// A web server that knows only dates takes a list back: the older one is taken, also by another URL.
+func TestOlderListOfTheSourceIsTaken(t *testing.T) {
+	body, date := pack(t, csv(documents(1000)...)), time.Unix(1_700_000_000, 0)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/gone" && r.Method == http.MethodHead {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		http.ServeContent(w, r, "", date, bytes.NewReader(body))
+	}))
+	t.Cleanup(server.Close)
+	k := keeper(t, Config{Source: server.URL})
+	stand.Must(t, refresh(k))
+	body, date = pack(t, csv(documents(990)...)), date.Add(-time.Hour)
+	stand.Must(t, refresh(k))
+	if k.info.Stored != 990 {
+		t.Errorf("%d stored, want the 990 of the older list", k.info.Stored)
+	}
+	body, date = pack(t, csv(documents(980)...)), date.Add(-time.Hour)
+	other := keeper(t, Config{Source: server.URL + "/gone", Path: k.cfg.Path})
+	stand.Must(t, refresh(other))
+	if other.info.Stored != 980 {
+		t.Errorf("%d stored, want the 980 of the other URL", other.info.Stored)
+	}
+}
+
+// 304 to a request without conditions is a fault, not an unchanged list.
+func TestNotModifiedWithoutListIsAFault(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotModified)
+	}))
+	t.Cleanup(server.Close)
+	err := refresh(keeper(t, Config{Source: server.URL}))
+	if err == nil || !strings.HasSuffix(err.Error(), "answers 304 Not Modified") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A transfer goes on only in the list in which it began, also where the server ignores If-Range.
+func TestRestOfAnotherListIsRefused(t *testing.T) {
+	for name, rest := range map[string]struct {
+		etag  string
+		total int
+		want  error
+	}{
+		"the same": {`"1"`, 0, nil}, "another version": {`"2"`, 0, errOtherVersion},
+		"another length": {`"1"`, 1, errOtherVersion}, "no version": {"", 0, errOtherVersion},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := pack(t, csv(documents(20_000)...))
+			half := len(body) / 2
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Range") == "" {
+					w.Header().Set("ETag", `"1"`)
+					w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+					_, _ = w.Write(body[:half])
+					_ = http.NewResponseController(w).Flush()
+					panic(http.ErrAbortHandler)
+				}
+				if rest.etag != "" {
+					w.Header().Set("ETag", rest.etag)
+				}
+				w.Header().Set("Content-Range",
+					fmt.Sprintf("bytes %d-%d/%d", half, len(body)-1, len(body)+rest.total))
+				w.WriteHeader(http.StatusPartialContent)
+				_, _ = w.Write(body[half:])
+			}))
+			t.Cleanup(server.Close)
+			if err := refresh(keeper(t, Config{Source: server.URL})); !errors.Is(err, rest.want) {
+				t.Errorf("error %v, want %v", err, rest.want)
+			}
+		})
+	}
+}
+
+// The first bytes of a list may come one by one.
+func TestListMayBeginSlowly(t *testing.T) {
+	body := pack(t, csv("1234,123456"))
+	list := &packed{ReadCloser: io.NopCloser(iotest.OneByteReader(bytes.NewReader(body))), stop: func() {}}
+	if got := keeper(t, Config{}).load(t.Context(), list, Info{}); got.err != nil || got.info.Stored != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A source that goes on sending, but hardly anything, counts as broken, and at last the refresh fails.
+func TestTrickleIsBroken(t *testing.T) {
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Method == http.MethodHead {
+			return
+		}
+		from, status := 0, http.StatusOK
+		if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); err == nil {
+			status = http.StatusPartialContent
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-999999/1000000", from))
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(1_000_000-from))
+		w.WriteHeader(status)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for r.Context().Err() == nil {
+			_, _ = w.Write([]byte("B"))
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-tick.C:
+			case <-ended:
+				return
+			}
+		}
+	}))
+	t.Cleanup(func() { close(ended); server.Close() })
+	k := keeper(t, Config{Source: server.URL})
+	web := k.source.(*webSource)
+	web.stallMax = 100 * time.Millisecond
+	list, err := web.open(t.Context(), Version{})
+	stand.Must(t, err)
+	defer list.Close()
+	_, err = io.Copy(io.Discard, list)
+	if err == nil || !strings.HasPrefix(err.Error(), "the transfer of the list breaks again and again") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,129 @@
+package ledger
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit/mariadbtest"
+	"flashsale/redisx"
+	"flashsale/redisx/redistest"
+)
+
+// A time that was unknown is filled in; a known one stays.
+func testFillKeepsTime(t *testing.T, server *mariadbtest.Server) {
+	s := openShop(t, unix(redistest.Start(t)), server, "filltime")
+	db := s.database(t)
+	if err := db.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	placed := time.Date(2026, 11, 11, 0, 0, 0, 123e6, time.UTC)
+	unknown, known := entry{id: "x-2", user: 2, items: []redisx.Item{{Food: 1, Count: 1}}}, entry{}
+	known = unknown
+	known.placed = placed
+	for _, step := range []struct {
+		write entry
+		want  string
+	}{{unknown, ""}, {known, "2026-11-11 00:00:00.123"}, {unknown, "2026-11-11 00:00:00.123"}} {
+		if err := db.write(t.Context(), []entry{step.write}); err != nil {
+			t.Fatal(err)
+		}
+		var got sql.NullString
+		err := s.db.QueryRow("SELECT placed_at FROM orders WHERE id = 'x-2'").Scan(&got)
+		if err != nil || got.String != step.want {
+			t.Errorf("placed at %q, %v; want %q", got.String, err, step.want)
+		}
+	}
+}
+
+func testIdempotent(t *testing.T, server *mariadbtest.Server) {
+	s := openShop(t, unix(redistest.Start(t)), server, "idempotent")
+	db := s.database(t)
+	if err := db.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	book := book{sale: s.ID(), prices: prices}
+	var entries []entry
+	for _, user := range users(2, 4) {
+		entries = append(entries, book.entry(redisx.Order{User: user, Items: basket(user), Placed: time.Now()}))
+	}
+	for _, batch := range [][]entry{entries[:2], entries, entries[1:]} {
+		if err := db.write(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.check(t, 2, 3, 4)
+}
+
+func testRefusedDatabase(t *testing.T, server *mariadbtest.Server) {
+	at := fmt.Sprintf("%s:%d", server.Host, server.Port)
+	server.Open(t, "columns").ExecContext(t.Context(), "CREATE TABLE orders (id INT PRIMARY KEY)")
+	const fix = ": fix -ledger (LEDGER) or the database"
+	for _, test := range []struct{ dsn, want, end string }{
+		{"root:guess@tcp(" + at + ")/writes", "writes@" + at + ": Error 1045 (28000): ",
+			": wrong user or password" + fix},
+		{"root:toor@tcp(" + at + ")/nowhere", "nowhere@" + at + ": Error 1049 (42000): ", "'nowhere'" + fix},
+		{"root:toor@tcp(" + at + ")/columns", "columns@" + at + ": Error 1054 (42S22): ", fix},
+	} {
+		db, err := NewDatabase(test.dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		want := "cannot keep the ledger in MySQL " + test.want
+		err = db.Prepare(t.Context())
+		if !errors.Is(err, ErrMisconfigured) || !strings.HasPrefix(err.Error(), want) ||
+			!strings.HasSuffix(err.Error(), test.end) || strings.Contains(err.Error(), "guess") {
+			t.Errorf("error %v\nwant  %s...%s", err, want, test.end)
+		}
+	}
+}
+
+// A user who may not make tables may use those there are.
+func testExistingTables(t *testing.T, server *mariadbtest.Server) {
+	s := openShop(t, unix(redistest.Start(t)), server, "granted")
+	if err := s.database(t).Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		"CREATE USER clerk@'127.0.0.1' IDENTIFIED BY 'c'",
+		"GRANT SELECT, INSERT, UPDATE ON granted.* TO clerk@'127.0.0.1'",
+	} {
+		if _, err := s.db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.dsn = strings.Replace(s.dsn, "root:toor", "clerk:c", 1)
+	run(t, s.ledger(t, "a"))
+	s.buy(t, 2)
+	s.await(t, 1)
+	s.check(t, 2)
+}
+
+func TestNewDatabase(t *testing.T) {
+	const noSlash = "cannot read -ledger (LEDGER): invalid DSN: " +
+		"missing the slash separating the database name (it must be user:password@tcp(host:3306)/name)"
+	for dsn, want := range map[string]string{
+		"hush":             noSlash,
+		"me:hush@tcp(h:1)": noSlash,
+		"me:hush@tcp(h)/": "cannot use -ledger (LEDGER): it names no database " +
+			"(it must be user:password@tcp(host:3306)/name)",
+		"me:hush@x(h)/n": "",
+	} {
+		db, err := NewDatabase(dsn)
+		switch {
+		case want == "":
+			if err != nil || db.String() != "MySQL n@h" {
+				t.Errorf("%s: %v, %v", dsn, db, err)
+			}
+		case err == nil || err.Error() != want:
+			t.Errorf("%s:\n got %v\nwant %s", dsn, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "hush") {
+			t.Errorf("error %v shows the password", err)
+		}
+	}
+}

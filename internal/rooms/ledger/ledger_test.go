@@ -1,0 +1,153 @@
+package ledger
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit/mariadbtest"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/redisx/redistest"
+)
+
+// One database server for all cases: it takes seconds to start.
+func TestLedger(t *testing.T) {
+	server := mariadbtest.Start(t, durable)
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, server *mariadbtest.Server)
+	}{
+		{"writes", testWrites},
+		{"in-memory engine", testMemory},
+		{"switched on in mid-sale", testFill},
+		{"time of an order that was filled in", testFillKeepsTime},
+		{"written twice", testIdempotent},
+		{"commit without answer", testCommitWithoutDone},
+		{"dead consumer", testDeadConsumer},
+		{"two servers", testTwoServers},
+		{"flush at the stop", testFlush},
+		{"lost stream", testLostStream},
+		{"database away and back", testDatabaseAway},
+		{"database frozen", testDatabaseFrozen},
+		{"filled in again", testFillAgain},
+		{"database killed under load", testDatabaseKilled},
+		{"Redis killed under load", testRedisKilled},
+		{"refused database", testRefusedDatabase},
+		{"existing tables", testExistingTables},
+		{"audit", testAudit},
+		{"audit while orders are placed", testAuditUnderLoad},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, server) })
+	}
+}
+
+func testWrites(t *testing.T, server *mariadbtest.Server) {
+	s := openShop(t, unix(redistest.Start(t)), server, "writes")
+	run(t, s.ledger(t, "a"))
+	start := time.Now().UTC().Add(-time.Second)
+	s.buy(t, users(2, 50)...)
+	s.await(t, 49)
+	s.check(t, users(2, 50)...)
+	var odd int
+	end := time.Now().UTC().Add(time.Second)
+	const odds = "SELECT COUNT(*) FROM orders WHERE placed_at IS NULL OR placed_at < ? OR placed_at > ?"
+	err := s.db.QueryRow(odds,
+		start.Format(time.DateTime), end.Format(time.DateTime)).Scan(&odd)
+	if err != nil || odd != 0 {
+		t.Errorf("%d orders were not placed just now, %v", odd, err)
+	}
+}
+
+// The in-memory engine, the last resort of a machine without redis-server, keeps a ledger too.
+func testMemory(t *testing.T, server *mariadbtest.Server) {
+	s := openShop(t, tcp(redistest.Memory(t)), server, "memory")
+	s.buy(t, 2)
+	l := s.ledger(t, "a")
+	s.buy(t, 3, 4)
+	run(t, l)
+	s.await(t, 3)
+	s.buy(t, 5)
+	s.await(t, 4)
+	s.check(t, 2, 3, 4, 5)
+}
+
+// Orders from before the ledger are found, and no order is lost between the two.
+func testFill(t *testing.T, server *mariadbtest.Server) {
+	s := openShop(t, unix(redistest.Start(t)), server, "fill")
+	s.buy(t, users(2, 1500)...)
+	var buying sync.WaitGroup
+	buying.Go(func() { s.buy(t, users(1501, 3000)...) })
+	run(t, s.ledger(t, "a"))
+	buying.Wait()
+	s.await(t, 2999)
+	s.check(t, users(2, 3000)...)
+	if opened, err := s.ledger(t, "a").open(t.Context()); err != nil || opened.Filling() {
+		t.Errorf("the ledger is filled and still filling, %v", err)
+	} else {
+		opened.Close()
+	}
+}
+
+func testTwoServers(t *testing.T, server *mariadbtest.Server) {
+	s := openShop(t, unix(redistest.Start(t)), server, "two")
+	for _, name := range []string{"a", "b"} {
+		l := s.ledger(t, name)
+		// They steal from each other all the time.
+		l.takeOverIdle, l.takeOverEvery = time.Millisecond, time.Millisecond
+		run(t, l)
+	}
+	var buying sync.WaitGroup
+	for part := range uint32(4) {
+		buying.Go(func() { s.buy(t, users(2+part*500, 501+part*500)...) })
+	}
+	buying.Wait()
+	s.await(t, 2000)
+	s.check(t, users(2, 2001)...)
+}
+
+// What was placed before the stop is in the database after it.
+func testFlush(t *testing.T, server *mariadbtest.Server) {
+	s := openShop(t, unix(redistest.Start(t)), server, "flush")
+	stop := run(t, s.ledger(t, "a"))
+	s.buy(t, users(2, 300)...)
+	stop()
+	s.check(t, users(2, 300)...)
+	if found, err := s.Ready(); err != nil || found.Orders != 0 {
+		t.Errorf("%d orders in the stream after the stop, %v", found.Orders, err)
+	}
+}
+
+// Orders that were in a stream that somebody has deleted are found where the sale keeps them.
+func testLostStream(t *testing.T, server *mariadbtest.Server) {
+	redis := redistest.Start(t)
+	s := openShop(t, unix(redis), server, "lost")
+	l := s.ledger(t, "a")
+	s.buy(t, 2, 3)
+	redis.Do(t, "DEL orders_"+s.ID())
+	s.buy(t, 4)
+	run(t, l)
+	s.await(t, 3)
+	s.check(t, 2, 3, 4)
+	redis.Do(t, "DEL orders_"+s.ID())
+	s.buy(t, 5)
+	polltest.Until(t, "new stream", func() bool { return redis.Do(t, "EXISTS orders_"+s.ID()) == ":1" })
+	s.buy(t, 6)
+	s.await(t, 5)
+	s.check(t, 2, 3, 4, 5, 6)
+}
+
+// What the database has lost is filled in again when the marker says that it is not there.
+func testFillAgain(t *testing.T, server *mariadbtest.Server) {
+	redis := redistest.Start(t)
+	s := openShop(t, unix(redis), server, "again")
+	stop := run(t, s.ledger(t, "a"))
+	s.buy(t, users(2, 9)...)
+	s.await(t, 8)
+	stop()
+	s.execute(t, "DELETE FROM orders WHERE id = 'SALE-5'")
+	s.execute(t, "DELETE FROM order_items WHERE order_id = 'SALE-6' AND food_id = 1")
+	redis.Do(t, "HDEL sale ledger")
+	run(t, s.ledger(t, "a"))
+	polltest.Until(t, "all orders again", func() bool { return s.audit(t).Equal() })
+	s.check(t, users(2, 9)...)
+}

@@ -1,0 +1,201 @@
+package limits
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit/polltest"
+	"flashsale/redisx/pipeline"
+	"flashsale/redisx/redistest"
+)
+
+// begun is where time begins in these tests: the last second of an hour, in the future of Redis, which does
+// not forget a log then.
+const begun = 2_001_599_999
+
+func TestBoundaryBurstIsRefused(t *testing.T) {
+	onEach(t, func(t *testing.T, redis pipeline.Config) {
+		l := begin(t, redis, "x by user 100/s")
+		l.setMillisecond(begun*1000 + 900)
+		if d := l.ask(t, "x", 100, user("a")); !d.Allowed || d.Remaining != 0 {
+			t.Errorf("100 calls: %+v", d)
+		}
+		l.setMillisecond(begun*1000 + 1100)
+		if d := l.ask(t, "x", 100, user("a")); d.Allowed {
+			t.Errorf("100 more after 0.2 s: %+v", d)
+		}
+		l.setMillisecond(begun*1000 + 1910)
+		if d := l.ask(t, "x", 100, user("a")); !d.Allowed {
+			t.Errorf("100 more after a second and a tick: %+v", d)
+		}
+	})
+}
+
+// A refused call counts nowhere: not in the rates that had room, and not in other features.
+func TestAllOrNone(t *testing.T) {
+	const rules = "x by user 3/s 10/m; x by ip 2/m"
+	both := map[string]string{"user": "a", "ip": "10.0.0.1"}
+	for _, cluster := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cluster %v", cluster), func(t *testing.T) {
+			onEach(t, func(t *testing.T, redis pipeline.Config) {
+				l := begin(t, redis, rules, func(c *Config) { c.Cluster = cluster })
+				l.setTime(begun)
+				for call, want := range []bool{true, true, false, false, false} {
+					if d := l.ask(t, "x", 1, both); d.Allowed != want {
+						t.Errorf("call %d: %+v", call, d)
+					}
+				}
+				d := l.ask(t, "x", 0, user("a"))
+				if !d.Allowed || d.Remaining != 1 {
+					t.Errorf("the user after 2 calls that counted: %+v", d)
+				}
+				if d := l.ask(t, "x", 2, user("a")); d.Allowed {
+					t.Errorf("a call that costs 2: %+v", d)
+				}
+				if d := l.ask(t, "x", 1, user("a")); !d.Allowed {
+					t.Errorf("a call that costs 1: %+v", d)
+				}
+			})
+		})
+	}
+}
+
+// On a Redis Cluster the keys of two features are in different slots.
+func TestCluster(t *testing.T) {
+	server := redistest.New(t, "--cluster-enabled", "yes")
+	if reply := server.Do(t, "CLUSTER ADDSLOTSRANGE 0 16383"); reply != "+OK" {
+		t.Fatal(reply)
+	}
+	polltest.Until(t, "cluster", func() bool { return server.Do(t, "SET x y") == "+OK" })
+	redis := pipeline.Config{Network: "unix", Address: server.Socket, Timeout: 20 * time.Second}
+	both := map[string]string{"user": "a", "ip": "10.0.0.1"}
+	l := begin(t, redis, "x by user 5/m 100/d precise closed; x by ip 2/m",
+		func(c *Config) { c.Cluster = true })
+	for call, want := range []bool{true, true, false} {
+		d, err := l.Check("x", both, 1)
+		if err != nil || d.Allowed != want {
+			t.Errorf("call %d: %+v, %v", call, d, err)
+		}
+	}
+	if d, err := l.Check("x", user("a"), 0); err != nil || d.Remaining != 3 {
+		t.Errorf("the user has %+v, %v, want 3 left", d, err)
+	}
+}
+
+// A call that was taken back is not remembered as one that used up the rate.
+func TestTakenBackIsForgotten(t *testing.T) {
+	l := begin(t, real(t), "x by user 1/d; x by ip 1/d", func(c *Config) { c.Cluster = true })
+	if d := l.ask(t, "x", 1, user("a")); !d.Allowed {
+		t.Errorf("%+v", d)
+	}
+	address := map[string]string{"ip": "10.0.0.1"}
+	if d := l.ask(t, "x", 1, map[string]string{"user": "a", "ip": address["ip"]}); d.Allowed {
+		t.Errorf("a second call of the user: %+v", d)
+	}
+	if d, err := l.Check("x", address, 1); err != nil || !d.Allowed {
+		t.Errorf("the address, which nothing counts for: %+v, %v", d, err)
+	}
+	if d, err := l.Check("x", user("a"), 1); err != nil || d.Allowed {
+		t.Errorf("the user: %+v, %v", d, err)
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	onEach(t, func(t *testing.T, redis pipeline.Config) {
+		l := begin(t, redis, "x by user 2/m 4/h")
+		for _, step := range []struct {
+			at, cost int64
+			want     string
+		}{
+			{0, 0, "true 2/m 2 0s 0s"},
+			{0, 1, "true 2/m 1 0s 1m0.6s"},
+			{10, 1, "true 2/m 0 50.6s 1m0.2s"},
+			{10, 1, "false 2/m 0 50.6s 1m0.2s"},
+			{11, 0, "false 2/m 0 49.6s 59.2s"},
+			{11, 3, "false 4/h 2 1h0m25s 1h0m25s"},
+			{61, 1, "true 2/m 0 9.2s 1m0.2s"},
+			{61, 1, "false 2/m 0 9.2s 1m0.2s"},
+			{200, 1, "true 4/h 0 57m16s 1h0m16s"},
+			{200, 1, "false 4/h 0 57m16s 1h0m16s"},
+		} {
+			l.setTime(begun + 1 + step.at)
+			d := l.ask(t, "x", step.cost, user("a"))
+			got := fmt.Sprintf("%v %v %d %v %v", d.Allowed, d.Rate, d.Remaining, d.RetryAfter, d.Reset)
+			if got != step.want {
+				t.Errorf("at %d, cost %d: %s, want %s", step.at, step.cost, got, step.want)
+			}
+		}
+	})
+}
+
+// A clock that jumps back gives no new room.
+func TestClockJumpsBack(t *testing.T) {
+	onEach(t, func(t *testing.T, redis pipeline.Config) {
+		for _, mode := range []string{"", " precise"} {
+			l := begin(t, redis, "x by user 2/h"+mode)
+			name := user("of" + mode)
+			l.setTime(begun)
+			l.ask(t, "x", 2, name)
+			l.setTime(begun - 10_000)
+			if d := l.ask(t, "x", 1, name); d.Allowed {
+				t.Errorf("%q: %+v", mode, d)
+			}
+		}
+	})
+}
+
+// A log ends when its longest window does, and holds a bounded number of bytes until then.
+func TestKeysAreBoundedAndExpire(t *testing.T) {
+	server := redistest.Start(t)
+	for _, c := range []struct {
+		rules, key  string
+		bytes, live int
+	}{
+		{"x by user 1000000/s 1000000/m 1000000/h 1000000/d", "limit_{x:user:a}:864000", 2000, 87_264_000},
+		{"y by user 1000/h 1000/d precise", "limit_{y:user:a}:1000", 19_000, 86_401_000},
+	} {
+		l := begin(t, real(t), c.rules)
+		most := 0
+		for i := range int64(3000) {
+			l.setTime(begun + i*86)
+			l.ask(t, c.rules[:1], 1, user("a"))
+			most = max(most, integer(t, server.Do(t, "STRLEN "+c.key)))
+		}
+		if most > c.bytes || most < c.bytes*9/10 {
+			t.Errorf("%s has %d bytes, want %d", c.key, most, c.bytes)
+		}
+		left := integer(t, server.Do(t, "PEXPIRETIME "+c.key)) - (begun+2999*86)*1000
+		if left != c.live {
+			t.Errorf("%s lives for %d ms, want %d", c.key, left, c.live)
+		}
+	}
+}
+
+// integer reads a reply of Redis.
+func integer(t *testing.T, reply string) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimPrefix(reply, ":"))
+	if err != nil {
+		t.Fatal(reply)
+	}
+	return n
+}
+
+func TestCheckErrors(t *testing.T) {
+	l := begin(t, real(t), "x by user 2/s")
+	if _, err := l.Check("y", user("a"), 1); !errors.Is(err, ErrNoRule) {
+		t.Error(err)
+	}
+	if _, err := l.Check("x", map[string]string{"ip": "10.0.0.1"}, 1); !errors.Is(err, ErrNoRule) {
+		t.Error(err)
+	}
+	for _, wrong := range []map[string]string{{"ip": "x", "user": "a"}, {"user": ""}, {"shoe": "42"}} {
+		if _, err := l.Check("x", wrong, 1); err == nil || errors.Is(err, ErrNoRule) {
+			t.Errorf("%v: %v", wrong, err)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package limits
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/redisx/pipeline"
+	"flashsale/redisx/redistest"
+)
+
+// onEach runs a test on a real redis-server and on the in-memory engine of Redis.
+func onEach(t *testing.T, test func(t *testing.T, redis pipeline.Config)) {
+	t.Run("redis-server", func(t *testing.T) { test(t, real(t)) })
+	t.Run("memory", func(t *testing.T) {
+		test(t, pipeline.Config{Network: "tcp", Address: redistest.Memory(t), Timeout: 20 * time.Second})
+	})
+}
+
+func real(tb testing.TB) pipeline.Config {
+	return pipeline.Config{Network: "unix", Address: redistest.Start(tb).Socket, Timeout: 20 * time.Second}
+}
+
+// begin makes a Limiter of rules, which runs until the test ends.
+func begin(tb testing.TB, redis pipeline.Config, rules string, options ...func(*Config)) *Limiter {
+	tb.Helper()
+	logtest.Keep(tb)
+	cfg := Config{Redis: redis, Rules: parse(tb, rules)}
+	for _, option := range options {
+		option(&cfg)
+	}
+	l := New(cfg)
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := l.Run(ctx); err != nil {
+			tb.Error(err)
+		}
+	})
+	tb.Cleanup(func() {
+		stop()
+		running.Wait()
+	})
+	polltest.Until(tb, "connection to Redis", l.conn.Up)
+	return l
+}
+
+func parse(tb testing.TB, text string) []Rule {
+	tb.Helper()
+	rules, err := ParseRules("rules", text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return rules
+}
+
+// setTime lets the limiter decide at a second of its own.
+func (l *Limiter) setTime(second int64) { l.setMillisecond(second * 1000) }
+
+func (l *Limiter) setMillisecond(n int64) { l.at = func() string { return strconv.FormatInt(n, 10) } }
+
+// ask decides on a call without the memory of this process, in which time goes on.
+func (l *Limiter) ask(tb testing.TB, event string, cost int64, features map[string]string) Decision {
+	tb.Helper()
+	return l.tell(tb, event, call{cost: cost}, features)
+}
+
+// tell is ask for what may have happened already.
+func (l *Limiter) tell(tb testing.TB, event string, c call, features map[string]string) Decision {
+	tb.Helper()
+	e := l.rules.Load().events[event]
+	list, err := e.ask(features)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d, err := l.decide(e, list, c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d
+}
+
+func user(name string) map[string]string { return map[string]string{"user": name} }

@@ -1,0 +1,244 @@
+// Package live tells viewers how a sale goes, as server-sent events (GET /live): the sale's state, the
+// stock, and each second how many orders were placed, what was refused and how long orders took. README.md
+// beside this file shows every event.
+//
+// Each worker has one Hub, with one goroutine that writes to all of its viewers. A viewer is a socket and a
+// few words of memory: no goroutine, no buffer, no timer. A message is made once a second and sent to every
+// viewer from where it stands. The sockets do not block. What a viewer's socket does not take ends the
+// viewer: nothing waits for one that is slow. A viewer over TLS costs a goroutine, because its connection
+// encrypts for itself.
+//
+// To write to a socket is what viewers cost. So the writes are spread over the second, a few each turn; with
+// more viewers than writesMax allows, each gets several seconds at once. The event loop, which serves
+// orders, takes no part: it runs on a thread of its own. Without a viewer the Hub counts orders once a
+// second, from memory, and asks nobody.
+//
+// The package knows neither HTTP nor Redis. What it shows comes from the figures of all workers and from the
+// functions of Config.
+package live
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"flashsale/internal/observe/figures"
+)
+
+const (
+	turnsPerSecond = 20
+	turnTime       = time.Second / turnsPerSecond
+	writesMax      = 100 // to viewers in one turnTime; README.md has what they cost
+	urgency        = 4   // times as many when the state of the sale has changed
+	joinsMax       = 200 // viewers that get their first message in one turn
+	yieldAfter     = 16  // writes, to let other goroutines have the processor
+
+	batchesMax  = 60               // seconds that a viewer may be behind, or have missed
+	helloTime   = 10 * time.Second // for the first message, which may be longer than a socket takes at once
+	beatSeconds = 15               // between comments that keep idle proxies from closing a stream
+	topSeconds  = 15               // between the lists of most-hit keys
+)
+
+// Config is what a Hub needs.
+type Config struct {
+	Figures    *figures.Memory // of all workers of the server
+	Own        *figures.Worker // where this worker counts
+	ViewersMax int             // of this worker
+
+	// Sale returns the body of GET /sale, nil while it is not known. It must not wait.
+	Sale func() []byte
+	// Look asks how Redis is. It is called at most once a second, and only while there are viewers.
+	Look func() State
+	// Top returns the most-hit keys as a JSON list, nil where they are not known. It is called at most once
+	// a second, and only while root is among the viewers. A nil Top is none.
+	Top func() []byte
+}
+
+// State is what Redis answers.
+type State struct {
+	Up        bool // it answers, holds the sale and takes writes
+	Ledger    bool // the sale keeps one
+	LedgerLag int  // orders that are not in it yet
+}
+
+// Hub has the viewers of one worker. Its methods are safe for concurrent use, Run excepted.
+type Hub struct {
+	cfg   Config
+	stock atomic.Pointer[[]int64]
+	of    atomic.Pointer[[]int64]
+	first atomic.Pointer[first]
+	wake  chan struct{}
+
+	mu      sync.Mutex
+	taken   int // places of viewers, those that have not joined yet included
+	joining []Viewer
+	ending  bool // End has been called
+
+	// All below is for the goroutine of Run.
+	second  int64 // of the turn, Unix time
+	slot    int64 // in which viewers were served last, a turnTime each
+	viewers []*viewer
+	roots   int // viewers that are root
+	next    int // viewer
+	urgent  int // viewers that must learn of a new state
+
+	writesMax int
+	watcher   watcher
+	sampler   sampler
+	batches   [batchesMax + 1]batch // with the last that a viewer has got
+	latest    int64                 // number of the last batch
+	shown     shown
+	history   history
+	gathered  gathered
+	looks     asked[State]
+	tops      asked[[]byte]
+	kept      int64 // the last second that Own has the orders of, 0 for none
+	random    func(n int) int
+	now       func() time.Time
+}
+
+// New makes a Hub. Run must run for its viewers to see anything.
+func New(cfg Config) (*Hub, error) {
+	h := &Hub{cfg: cfg, wake: make(chan struct{}, 1), random: rand.IntN, now: time.Now,
+		latest: batchesMax, writesMax: writesMax}
+	h.sampler = newSampler(cfg.Figures)
+	if err := h.watcher.open(); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// PublishStock has the viewers see the pieces left of food 1, 2, 3, ... The slice must not change. Orders
+// count from the first call on, so that must come before the worker serves.
+func (h *Hub) PublishStock(stock []int64) {
+	if h.stock.Swap(&stock) == nil {
+		h.noteFirst()
+	}
+}
+
+// PublishOf has new viewers see how many pieces there have been of food 1, 2, 3, ..., and all viewers when
+// that has changed. The slice must not change.
+func (h *Hub) PublishOf(pieces []int64) { h.of.Store(&pieces) }
+
+// Reserve takes a place for a viewer. It reports false where all are taken, or after End. Join or Release
+// must follow.
+func (h *Hub) Reserve() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ending || h.taken >= h.viewersMax() {
+		return false
+	}
+	h.taken++
+	return true
+}
+
+// viewersMax leaves a quarter of the worker's connections to buyers.
+func (h *Hub) viewersMax() int {
+	if conns := int(h.cfg.Own.ConnectionsMax.Value()); conns > 0 {
+		return min(h.cfg.ViewersMax, max(conns*3/4, 1))
+	}
+	return h.cfg.ViewersMax
+}
+
+// Release gives back a place that no viewer has taken, or that one has left.
+func (h *Hub) Release() {
+	h.mu.Lock()
+	h.taken--
+	h.mu.Unlock()
+}
+
+// Join begins to send to a viewer with a place. The Hub closes its connection in the end.
+func (h *Hub) Join(v Viewer) {
+	h.mu.Lock()
+	h.joining = append(h.joining, v)
+	h.mu.Unlock()
+	h.call()
+}
+
+// End ends all viewers, soon, each with a hint when to come back, and lets no further ones in.
+func (h *Hub) End() {
+	h.mu.Lock()
+	h.ending = true
+	h.mu.Unlock()
+	h.call()
+}
+
+// call has the next turn begin.
+func (h *Hub) call() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run serves the viewers until ctx ends, and returns nil then.
+func (h *Hub) Run(ctx context.Context) error {
+	defer h.watcher.close()
+	defer h.looks.wait()
+	defer h.tops.wait()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-h.wake:
+		case <-ctx.Done():
+			h.End()
+			h.turn(time.Now())
+			return nil
+		}
+		h.turn(time.Now())
+		timer.Reset(h.pause())
+	}
+}
+
+// pause is the time until the next turn: without viewers there is one each second.
+func (h *Hub) pause() time.Duration {
+	step := time.Second
+	if len(h.viewers) > 0 || h.waiting() {
+		step = turnTime
+	}
+	now := time.Now()
+	return now.Truncate(step).Add(step).Sub(now)
+}
+
+func (h *Hub) waiting() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.joining) > 0
+}
+
+// turn is one step of Run. One that begins early, because a viewer joins, sends nothing to the others:
+// viewers who join would multiply the writes.
+func (h *Hub) turn(now time.Time) {
+	if second := now.Unix(); second != h.second {
+		h.begin(second)
+	}
+	h.watcher.ended(func(v *viewer) { h.remove(v) })
+	joining, ending := h.takeJoining()
+	for i := range joining {
+		h.admit(&joining[i])
+		yield(i)
+	}
+	if slot := now.UnixNano() / int64(turnTime); ending {
+		h.endAll()
+	} else if slot != h.slot {
+		h.slot = slot
+		h.serveSome()
+	}
+	h.cfg.Own.Viewers.Set(int64(len(h.viewers)))
+}
+
+// takeJoining takes some of those who want to join; all of them in the end.
+func (h *Hub) takeJoining() (joining []Viewer, ending bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := len(h.joining)
+	if !h.ending {
+		n = min(n, joinsMax)
+	}
+	joining, h.joining = h.joining[:n], h.joining[n:]
+	return joining, h.ending
+}

@@ -1,0 +1,140 @@
+package live
+
+import (
+	"encoding/json"
+	"math"
+
+	"flashsale/internal/observe/figures"
+)
+
+const (
+	timedCall   = "POST /orders" // the call that p50_ms and p99_ms are of
+	timeSeconds = 10             // for which they count
+)
+
+// pace is the data of a pace event.
+type pace struct {
+	Second      int64             `json:"t"`
+	Orders      uint32            `json:"orders"`
+	OrdersOf    string            `json:"orders_of"`
+	Refused     map[string]uint64 `json:"refused"`
+	P50         *float64          `json:"p50_ms"`
+	P99         *float64          `json:"p99_ms"`
+	Connections int64             `json:"connections"`
+	Redis       *string           `json:"redis"`
+	LedgerLag   *int              `json:"ledger_lag"`
+}
+
+// redis notes what Redis has answered, nil for nothing yet.
+func (p *pace) redis(state *State) {
+	if state == nil {
+		return
+	}
+	text := "away"
+	if state.Up {
+		text = "up"
+	}
+	p.Redis = &text
+	if state.Ledger {
+		p.LedgerLag = &state.LedgerLag
+	}
+}
+
+func (p *pace) json() []byte {
+	text, err := json.Marshal(p)
+	if err != nil { // a float that is no number; there is none
+		panic(err)
+	}
+	return text
+}
+
+// sampler compares the figures of all workers with what they were.
+type sampler struct {
+	figures *figures.Memory
+
+	samples int
+	served  uint64  // orders of this server
+	sold    *uint64 // orders of the sale, nil while they are not known
+	refused map[string]uint64
+	times   [timeSeconds + 1]figures.Histogram // the last samples
+}
+
+func newSampler(memory *figures.Memory) sampler { return sampler{figures: memory} }
+
+// sample returns what has happened since the last sample, as the pace of a second. sold is the number of
+// orders of all servers; without it those of this server count.
+func (s *sampler) sample(second int64, sold *uint64, first *first) *pace {
+	p := &pace{Second: second, OrdersOf: "server", Refused: map[string]uint64{}}
+	var served uint64
+	refused := map[string]uint64{}
+	times := figures.Histogram{}
+	for slot := range s.figures.Slots() {
+		c := s.figures.Counters(slot)
+		served += c.OrdersPlaced.Value()
+		for code, n := range c.Refusals.All() {
+			refused[code] += n
+		}
+		times.Add(c.Calls.Times(timedCall))
+		for _, g := range s.figures.Running(slot) {
+			p.Connections += g.Connections.Value()
+		}
+	}
+	if sold != nil {
+		p.Orders, p.OrdersOf = s.soldIn(second, *sold, first), "sale"
+	}
+	if s.samples > 0 {
+		if sold == nil {
+			p.Orders = more(s.served, served)
+		}
+		for code, n := range refused {
+			if n > s.refused[code] {
+				p.Refused[code] = n - s.refused[code]
+			}
+		}
+	}
+	s.served, s.refused = served, refused
+	p.P50, p.P99 = s.quantiles(times)
+	return p
+}
+
+// soldIn is the number of orders of the sale since the last sample, or since they were first known.
+func (s *sampler) soldIn(second int64, sold uint64, first *first) (orders uint32) {
+	switch {
+	case s.sold != nil:
+		orders = more(*s.sold, sold)
+	case first != nil && second < first.second:
+		return 0 // the next sample has them
+	case first != nil:
+		orders = more(first.orders, sold)
+	}
+	s.sold = &sold
+	return orders
+}
+
+// more is by how much a count is more than before: not at all where another sale began.
+func more(before, now uint64) uint32 {
+	if now < before {
+		return 0
+	}
+	return uint32(min(now-before, math.MaxUint32))
+}
+
+// quantiles are those of the last seconds in milliseconds, nil without an order.
+func (s *sampler) quantiles(times figures.Histogram) (p50, p99 *float64) {
+	s.times[s.samples%len(s.times)] = times
+	s.samples++
+	oldest := 0
+	if s.samples > len(s.times) {
+		oldest = s.samples % len(s.times)
+	}
+	recent := times.Since(s.times[oldest])
+	milliseconds := func(share float64) *float64 {
+		value, ok := recent.Quantile(share)
+		if !ok {
+			return nil
+		}
+		value = math.Round(value/1e4) / 100
+		return &value
+	}
+	return milliseconds(0.5), milliseconds(0.99)
+}

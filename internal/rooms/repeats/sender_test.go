@@ -1,0 +1,325 @@
+package repeats
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/redisx/redistest"
+)
+
+// bot is a Counter and a running Keeper on the clock of Redis.
+func bot(t *testing.T, vk *fakeVK) (c *Counter, cfg Config, stop func()) {
+	cfg = config("unix", redistest.Start(t).Socket, nil)
+	cfg.Now = nil
+	return counter(t, cfg), cfg, background(t, NewKeeper(cfg, vk.settings()).Run)
+}
+
+func (c *Counter) receive(t *testing.T, m Message) {
+	t.Helper()
+	if err := c.Receive(m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// left is how many replies are in the queue.
+func (c *Counter) left(t *testing.T) int {
+	t.Helper()
+	queue := queueOf(0)
+	due, replies := ask[int](t, c.redis, "ZCARD", queue.due), ask[int](t, c.redis, "HLEN", queue.replies)
+	if due != replies {
+		t.Errorf("%d replies are due, %d are there", due, replies) // two commands: only while nothing changes
+	}
+	return replies
+}
+
+func (c *Counter) awaitLeft(t *testing.T, want int) {
+	t.Helper()
+	polltest.Until(t, fmt.Sprint(want, " replies in the queue"), func() bool {
+		return ask[int](t, c.redis, "HLEN", queueOf(0).replies) == want
+	})
+}
+
+// The keeper knows how many replies wait, of all servers.
+func TestWaiting(t *testing.T) {
+	cfg := config("unix", redistest.Start(t).Socket, newClock())
+	c, k := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{}}})
+	for want := range int64(3) {
+		if n, err := k.Waiting(); n != want || err != nil {
+			t.Errorf("%d replies wait, %v; want %d", n, err, want)
+		}
+		c.receive(t, Message{0, fmt.Sprint("event ", want), 11, "hi"})
+	}
+}
+
+func TestReplies(t *testing.T) {
+	vk := newFakeVK(t)
+	c, _, _ := bot(t, vk)
+	for i, m := range []Message{{0, "a", 11, "hi"}, {0, "b", 12, "hi"}, {0, "b", 12, "hi"},
+		{0, "c", 2000000001, "ho"}} {
+		c.receive(t, m)
+		vk.await(t, min(i+1, 2)) // one after the other
+	}
+	vk.await(t, 3)
+	c.awaitLeft(t, 0)
+	messages, ids := vk.seen()
+	if want := []string{"11 0", "12 1", "2000000001 0"}; !slices.Equal(messages, want) {
+		t.Errorf("sent %q, want %q", messages, want)
+	}
+	slices.Sort(ids)
+	if len(slices.Compact(ids)) != 3 || slices.Contains(ids, "0") {
+		t.Errorf("random ids %q", ids)
+	}
+}
+
+// The random id comes from the event alone, so every attempt on every server has the same.
+func TestRandomID(t *testing.T) {
+	a, again, b := &waiting{event: "a", attempts: 1}, &waiting{event: "a", peer: 3}, &waiting{event: "b"}
+	if a.randomID() != again.randomID() || a.randomID() == b.randomID() || a.randomID() <= 0 {
+		t.Errorf("random ids %d %d %d", a.randomID(), again.randomID(), b.randomID())
+	}
+}
+
+// What may pass is tried again with the same random id; what cannot is thrown away.
+func TestRetries(t *testing.T) {
+	vk := newFakeVK(t)
+	vk.answers = []string{
+		`{"error":{"error_code":6,"error_msg":"Too many requests per second"}}`, "500", taken,
+		`{"error":{"error_code":901,"error_msg":"Can't send messages for users without permission"}}`,
+	}
+	c, _, _ := bot(t, vk)
+	logs := logtest.Capture(t)
+	c.receive(t, Message{0, "a", 11, "hi"})
+	vk.await(t, 3)
+	c.awaitLeft(t, 0)
+	c.receive(t, Message{0, "b", 12, "hi"})
+	vk.await(t, 4)
+	c.awaitLeft(t, 0)
+	messages, ids := vk.seen()
+	if want := []string{"11 0", "11 0", "11 0", "12 1"}; !slices.Equal(messages, want) {
+		t.Errorf("sent %q, want %q", messages, want)
+	}
+	if ids[0] != ids[1] || ids[1] != ids[2] {
+		t.Errorf("random ids %q", ids)
+	}
+	first, second := vk.times[1].Sub(vk.times[0]), vk.times[2].Sub(vk.times[1])
+	if first < backOffMin || second < 2*backOffMin {
+		t.Errorf("waited %v and %v between the attempts", first, second)
+	}
+	text := logs.String()
+	for _, want := range []string{"they wait", "are sent to VK again", "thrown away", "peer=12",
+		"event=" + c.names.event(0, "b")} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("log without, or not once, %q: %s", want, text)
+		}
+	}
+	if strings.Contains(text, "group token") || strings.Contains(text, "level=ERROR") {
+		t.Errorf("log: %s", text)
+	}
+}
+
+// VK is up when it has taken the last reply or refused it for good, whatever the log had room for.
+func TestUp(t *testing.T) {
+	logtest.Keep(t)
+	vk := newFakeVK(t)
+	k := keeper(t, config("unix", redistest.Start(t).Socket, newClock()), vk.settings())
+	for _, test := range []struct {
+		answer string
+		up     bool
+	}{
+		{"500", false}, {taken, true}, {"500", false},
+		{`{"error":{"error_code":901,"error_msg":"Can't send messages for users without permission"}}`, true},
+	} {
+		vk.answers = []string{test.answer}
+		if k.sender().send(t.Context(), &waiting{event: "a", peer: 11}); k.Up() != test.up {
+			t.Errorf("up is %v after %s", k.Up(), test.answer)
+		}
+	}
+	if k.Regroup(nil); !k.Up() {
+		t.Error("not up without a bot")
+	}
+}
+
+// A reply that cannot be sent for a day does not fill the queue for ever.
+func TestLastAttempt(t *testing.T) {
+	total := time.Duration(0)
+	for attempts := 1; attempts < attemptsMax; attempts++ {
+		total += backOff(attempts)
+	}
+	if total < 24*time.Hour || total > 25*time.Hour {
+		t.Errorf("%d attempts take %v", attemptsMax, total)
+	}
+	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+		vk := newFakeVK(t)
+		vk.answers = []string{"500", "500"}
+		c, s := counter(t, cfg), keeper(t, cfg, vk.settings()).sender()
+		logs := logtest.Capture(t)
+		c.receive(t, Message{0, "a", 11, "hi"})
+		r, _ := s.take()
+		r.attempts = attemptsMax - 2
+		for _, want := range []int{1, 0} {
+			s.send(context.Background(), r)
+			if n := c.left(t); n != want {
+				t.Errorf("%d replies in the queue, want %d", n, want)
+			}
+		}
+		if text := logs.String(); strings.Count(text, "for a day") != 1 || !strings.Contains(text, "peer=11") {
+			t.Errorf("log: %s", text)
+		}
+	})
+}
+
+// Calls that VK answers late do not keep the others from their rate.
+func TestSlowVK(t *testing.T) {
+	vk := newFakeVK(t)
+	vk.hold = make(chan struct{})
+	defer close(vk.hold)
+	settings := vk.settings()
+	settings.Interval = time.Millisecond
+	cfg := config("unix", redistest.Start(t).Socket, nil)
+	cfg.Now, cfg.RepliesMax = nil, 1000
+	c := counter(t, cfg)
+	background(t, NewKeeper(cfg, settings).Run)
+	const seconds = 5 // of VK, below its timeout
+	for i := range seconds * ratePerSecond {
+		c.receive(t, Message{0, fmt.Sprint("event ", i), 1, "hi"})
+	}
+	vk.await(t, seconds*ratePerSecond)
+}
+
+func TestBackOff(t *testing.T) {
+	for attempts, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second,
+		9: 256 * time.Second, 10: 5 * time.Minute, attemptsMax: 5 * time.Minute} {
+		if got := backOff(attempts); got != want {
+			t.Errorf("after %d attempts: %v, want %v", attempts, got, want)
+		}
+	}
+}
+
+// Two servers together keep VK's limit, and each reply goes out once.
+func TestRateOfAllServers(t *testing.T) {
+	vk := newFakeVK(t)
+	c, cfg, _ := bot(t, vk)
+	background(t, NewKeeper(cfg, vk.settings()).Run)
+	const replies = 10
+	for i := range replies {
+		c.receive(t, Message{0, fmt.Sprint("event ", i), int64(i), "hi"})
+	}
+	vk.await(t, replies)
+	c.awaitLeft(t, 0)
+	messages, _ := vk.seen()
+	if len(messages) != replies {
+		t.Errorf("%d calls for %d replies", len(messages), replies)
+	}
+	// Replies leave in steps of 50 ms by the clock of Redis. The first one was perhaps late to arrive.
+	if took := vk.times[replies-1].Sub(vk.times[1]); took < (replies-3)*50*time.Millisecond {
+		t.Errorf("%d replies in %v: too fast", replies-2, took)
+	}
+}
+
+// A server that stops gives back what it is sending, and the next one sends it.
+func TestStopInMidSending(t *testing.T) {
+	vk := newFakeVK(t)
+	vk.hold = make(chan struct{})
+	c, cfg, stop := bot(t, vk)
+	c.receive(t, Message{0, "a", 11, "hi"})
+	vk.await(t, 1)
+	stop()
+	if n := c.left(t); n != 1 {
+		t.Fatalf("%d replies in the queue", n)
+	}
+	vk.mu.Lock()
+	close(vk.hold)
+	vk.hold = nil
+	vk.mu.Unlock()
+	background(t, NewKeeper(cfg, vk.settings()).Run)
+	vk.await(t, 2)
+	c.awaitLeft(t, 0)
+	if _, ids := vk.seen(); ids[0] != ids[1] {
+		t.Errorf("random ids %q", ids)
+	}
+}
+
+// What a dead server had taken is due again after the lease, not before.
+func TestLease(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+		c, s := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{Token: "x"}}}).sender()
+		c.receive(t, Message{0, "a", 11, "hi"})
+		first, _ := s.take()
+		if first == nil || first.String() != "11:0:0" {
+			t.Fatalf("took %v", first)
+		}
+		clock.add(lease - time.Millisecond)
+		if r, wait := s.take(); r != nil || wait != time.Millisecond {
+			t.Errorf("took %v, wait %v", r, wait)
+		}
+		clock.add(time.Millisecond)
+		second, _ := s.take()
+		if second == nil || second.event != first.event {
+			t.Fatalf("took %v", second)
+		}
+		s.settle(second, "", 0)
+		s.settle(first, first.String(), 0) // the dead one was only slow: what has left stays away
+		if n := c.left(t); n != 0 {
+			t.Errorf("%d replies in the queue", n)
+		}
+		c.receive(t, Message{0, "b", 12, "hi"})
+		c.receive(t, Message{0, "c", 13, "hi"})
+		clock.add(time.Second)
+		if r, _ := s.take(); r == nil {
+			t.Error("nothing to take")
+		}
+		if r, wait := s.take(); r != nil || wait != 50*time.Millisecond {
+			t.Errorf("took %v, wait %v: VK's limit", r, wait)
+		}
+	})
+}
+
+// An entry that is no reply does not hold up the others.
+func TestStrangeEntries(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+		c, s := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{Token: "x"}}}).sender()
+		ask[int](t, c.redis, "ZADD", queueOf(0).due, "1", "no reply", "2", "bad reply", "3", "bad peer",
+			"4", "bad attempts")
+		ask[int](t, c.redis, "HSET", queueOf(0).replies, "bad reply", "x", "bad peer", "x:1:1",
+			"bad attempts", "1:1:x")
+		c.receive(t, Message{0, "a", 11, "hi"})
+		var r *waiting
+		for i := 0; r == nil && i < 10; i++ {
+			r, _ = s.take()
+			clock.add(time.Second)
+		}
+		if r == nil || r.peer != 11 || c.left(t) != 1 {
+			t.Errorf("took %v, %d left", r, c.left(t))
+		}
+	})
+}
+
+// While Redis is away nothing is taken, and a count is an error.
+func TestRedisAway(t *testing.T) {
+	server := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
+	cfg := config("unix", server.Socket, newClock())
+	cfg.Redis.Timeout = time.Second
+	c, s := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{Token: "x"}}}).sender()
+	c.receive(t, Message{0, "a", 11, "hi"})
+	server.Kill(t)
+	polltest.Until(t, "error of a count", func() bool { _, err := c.Count("hi"); return err != nil })
+	if r, wait := s.take(); r != nil || wait != idleWait {
+		t.Errorf("took %v, wait %v", r, wait)
+	}
+	if err := c.Receive(Message{0, "b", 12, "hi"}); err == nil {
+		t.Error("received without Redis")
+	}
+	server.Restart(t)
+	polltest.Until(t, "connections", func() bool { return c.redis.Up() && s.redis.Up() })
+	if r, _ := s.take(); r == nil || r.peer != 11 {
+		t.Errorf("took %v: what was received must be there", r)
+	}
+	c.receive(t, Message{0, "a", 11, "hi"})
+	c.expect(t, "hi", 1)
+}

@@ -1,0 +1,242 @@
+package traffic
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
+	"flashsale/redisx/redistest"
+)
+
+// roll.lua moves a block once, however often it is asked to.
+func TestRollScript(t *testing.T) {
+	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *clock) {
+		r := counting(t, cfg)
+		start := at(t, "2026-03-02T00:00:00Z")
+		minutes := r.layout.grids[minuteStep]
+		b := block{minuteStep, minutes.number(start) / blockBuckets}
+		first, end := r.layout.bounds(b)
+		for i := range int64(blockBuckets) {
+			r.hit(t, "k", i+1, minutes.start(b.number*blockBuckets+i))
+		}
+		for _, want := range []int64{blockBuckets, 0} {
+			var buckets int64
+			stand.Must(t, r.redis.Do(r.layout.roll(&buckets, 1, b)))
+			if buckets != want {
+				t.Errorf("%d buckets were added up, want %d", buckets, want)
+			}
+			fives := first.Truncate(5 * time.Minute)
+			if n := r.total(t, "k", fives, end); n != blockBuckets*(blockBuckets+1)/2 {
+				t.Errorf("%d hits", n)
+			}
+			for _, member := range ask[[]int64](t, r.redis, "SMEMBERS", indexKey(1)) {
+				if blockOf(member).step != 4 {
+					t.Errorf("there is still a block of %v", blockOf(member).step)
+				}
+			}
+			if n := ask[int64](t, r.redis, "EXISTS", blockKey(1, b)); n != 0 {
+				t.Error("the block is still there")
+			}
+		}
+	})
+}
+
+// filled counts hits over two years under some keys, and returns their sums.
+func filled(t *testing.T, r *Traffic, keys int, dice *rand.Rand) map[string]int64 {
+	t.Helper()
+	sums := map[string]int64{}
+	for range keys * 40 {
+		h := Hit{fmt.Sprint("key ", dice.IntN(keys)), 1 + dice.Int64N(9),
+			between(dice, r.now().AddDate(-2, 0, 0), r.now())}
+		sums[h.Key] += h.N
+		stand.Must(t, r.Count([]Hit{h}))
+	}
+	r.flushAll(t)
+	return sums
+}
+
+func (t *Traffic) expectSums(tb testing.TB, sums map[string]int64) {
+	tb.Helper()
+	for key, want := range sums {
+		if n := t.total(tb, key, t.now().AddDate(-3, 0, 0), t.now().AddDate(1, 0, 0)); n != want {
+			tb.Fatalf("%s: %d hits, want %d", key, n, want)
+		}
+	}
+}
+
+// Three Keepers with connections that break in the middle of their steps add everything up just once, while
+// queries read and hits come in. In the end all of it is in the last tier.
+func TestKeepersAtOnce(t *testing.T) {
+	server := redistest.New(t)
+	c := newClock(t, begun)
+	cfg := config(t, "unix", server.Socket, short, "Europe/Berlin", c)
+	r := counting(t, cfg)
+	sums := filled(t, r, 120, rand.New(rand.NewPCG(7, 7)))
+	c.add(100 * 24 * time.Hour)
+
+	proxy, err := stand.StartProxy("unix", server.Socket)
+	stand.Must(t, err)
+	t.Cleanup(proxy.Stop)
+	broken := cfg
+	broken.Redis.Network, broken.Redis.Address = "tcp", proxy.Address()
+	keepers := []*Keeper{keeping(t, cfg), keeping(t, cfg), keeping(t, broken)}
+	ctx, stop := context.WithCancel(t.Context())
+	var working, reading sync.WaitGroup
+	for _, k := range keepers {
+		working.Go(func() {
+			for {
+				_ = k.keep(ctx) // its connection may break
+				cursor := ask[string](t, r.redis, "HGET", stateKey, "cursor")
+				if cursor == "-1" {
+					return
+				}
+			}
+		})
+	}
+	reading.Go(func() {
+		for dice := rand.New(rand.NewPCG(1, 1)); ctx.Err() == nil; {
+			proxy.BreakNext(stand.Cut{Replies: dice.IntN(2) == 0, Share: dice.Float64()})
+			keys := slices.Collect(maps.Keys(sums))
+			key := keys[dice.IntN(len(keys))]
+			r.expectSums(t, map[string]int64{key: sums[key]})
+		}
+	})
+	working.Wait()
+	stop()
+	reading.Wait()
+	r.expectSums(t, sums)
+	for id := range int64(120) {
+		for _, member := range ask[[]int64](t, r.redis, "SMEMBERS", indexKey(id+1)) {
+			if b := blockOf(member); b.step < dayStep {
+				t.Fatalf("key %d still has a block of %s", id+1, b.step)
+			}
+		}
+	}
+}
+
+// A sweep that ended with its server goes on where it was, by any other one.
+func TestSweepGoesOn(t *testing.T) {
+	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *clock) {
+		r, dead, k := counting(t, cfg), keeping(t, cfg), keeping(t, cfg)
+		for i := range 2*sweepKeys + 1 {
+			stand.Must(t, r.Count([]Hit{{fmt.Sprint(i), 1, c.now().Add(-time.Hour)}}))
+		}
+		r.flushAll(t)
+		c.add(30 * time.Hour)
+		cursor, keys, err := dead.advance(c.now())
+		stand.Must(t, err)
+		if cursor != 0 || keys != 2*sweepKeys+1 {
+			t.Fatalf("cursor %d of %d keys", cursor, keys)
+		}
+		if cursor, err = dead.sweep(cursor); err != nil || cursor != sweepKeys {
+			t.Fatalf("cursor %d, %v", cursor, err)
+		}
+		if cursor, _, err = k.advance(c.now()); err != nil || cursor != sweepKeys {
+			t.Errorf("another one goes on at %d, %v", cursor, err)
+		}
+		k.sweepAll(t)
+		if again, err := dead.sweep(sweepKeys); err != nil || again != -1 { // it was only slow
+			t.Errorf("a slow one sets the cursor to %d, %v", again, err)
+		}
+		if cursor, _, err = k.advance(c.now()); err != nil || cursor != -1 {
+			t.Errorf("in the end the cursor is %d, %v", cursor, err)
+		}
+		if blocks := ask[[]string](t, r.redis, "KEYS", tag+"*:0:*"); len(blocks) > 0 {
+			t.Errorf("%d blocks of minutes are left", len(blocks))
+		}
+	})
+}
+
+// A read adds up what is due of its key, in bounded steps, without a Keeper.
+func TestReadAddsUp(t *testing.T) {
+	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *clock) {
+		r, k := counting(t, cfg), keeping(t, cfg)
+		const blocks = readRolls + 20
+		for i := range int64(blocks) {
+			h := Hit{"k", 1, c.now().Add(-time.Duration(i) * blockBuckets * time.Minute)}
+			stand.Must(t, r.Count([]Hit{h}))
+		}
+		r.flushAll(t)
+		c.add(24 * time.Hour)
+		if _, _, err := k.advance(c.now()); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if n := r.total(t, "k", c.now().AddDate(0, -1, 0), c.now()); n != blocks {
+				t.Errorf("%d hits, want %d", n, blocks)
+			}
+		}
+		index, f, err := readIndex(r.redis, 1)
+		if due := r.layout.due(index, f); err != nil || len(due) > 0 {
+			t.Errorf("%d blocks are still due, %v", len(due), err)
+		}
+	})
+}
+
+// Another retention goes on with what is stored.
+func TestOtherRetention(t *testing.T) {
+	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *clock) {
+		r := counting(t, cfg)
+		sums := filled(t, r, 5, rand.New(rand.NewPCG(3, 3)))
+		keeping(t, cfg).sweepAll(t)
+		for _, text := range []string{"2m:1h,10m:3d,1mo:1y,1y", "1m", "1d:10d,1w", short} {
+			cfg.Tiers = retention(t, text)
+			other := counting(t, cfg)
+			other.expectSums(t, sums)
+			c.add(50 * 24 * time.Hour)
+			keeping(t, cfg).sweepAll(t)
+			other.expectSums(t, sums)
+		}
+	})
+}
+
+// While one server goes by other tiers, a Keeper adds nothing up. When that one has been silent for some
+// minutes its own tiers hold.
+func TestOneRetentionAtATime(t *testing.T) {
+	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *clock) {
+		log := logtest.Capture(t)
+		r, first := counting(t, cfg), keeping(t, cfg)
+		r.hit(t, "k", 3, time.Time{})
+		first.sweepAll(t)
+		cfg.Tiers = retention(t, "1h:2d,1w")
+		other := keeping(t, cfg)
+		c.add(2 * time.Minute)
+		if err := other.keep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		index := ask[[]int64](t, r.redis, "SMEMBERS", indexKey(1))
+		if len(index) != 1 || blockOf(index[0]).step != minuteStep {
+			t.Errorf("it has added up minutes: %v", index)
+		}
+		if log.Count("another server of this Redis has another -traffic-retention or -traffic-tz") != 1 {
+			t.Errorf("log %s", log)
+		}
+		first.sweepAll(t) // a word of the first
+		c.add(3 * time.Minute)
+		if cursor, _, err := other.advance(c.now()); err != nil || cursor == otherLayout {
+			t.Errorf("three minutes later: cursor %d, %v", cursor, err)
+		}
+	})
+}
+
+// A Keeper that runs adds up by itself.
+func TestKeeperRuns(t *testing.T) {
+	c := newClock(t, begun)
+	cfg := config(t, "unix", redistest.Start(t).Socket, short, "UTC", c)
+	r := counting(t, cfg)
+	r.hit(t, "k", 3, c.now().AddDate(0, 0, -1))
+	stop := background(t, NewKeeper(cfg).Run)
+	polltest.Until(t, "blocks added up", func() bool {
+		index, _, err := readIndex(r.redis, 1)
+		return err == nil && len(index) == 1 && blockOf(index[0]).step > minuteStep
+	})
+	stop()
+}

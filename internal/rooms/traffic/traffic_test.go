@@ -1,0 +1,173 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
+	"flashsale/redisx/pipeline"
+	"flashsale/redisx/redistest"
+)
+
+// Hits between two flushes belong to the minute in which they came.
+func TestMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(Config{Redis: pipeline.Config{Network: "unix", Address: "/nowhere", Timeout: time.Second},
+			Tiers: retention(t, DefaultRetention), Zone: time.UTC, KeysMax: 10})
+		counters := r.Counters([]string{"k"})
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute + 50*time.Second)))
+		first := time.Now().Unix() / 60
+		stop := background(t, func(ctx context.Context) error {
+			r.collectUntil(ctx, func() {})
+			return nil
+		})
+		synctest.Wait()
+		for range 40 { // seconds 50 to 89
+			counters.Add(0, 1)
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		stop()
+		for minute, want := range map[int64]int64{first: 10, first + 1: 30} {
+			if got := r.flusher.waiting[entry{"k", minute}]; got != want {
+				t.Errorf("%d hits in minute %d, want %d", got, minute-first, want)
+			}
+		}
+	})
+}
+
+func TestCheckHits(t *testing.T) {
+	c := newClock(t, begun)
+	r := New(config(t, "unix", "/nowhere", DefaultRetention, "UTC", c))
+	for _, test := range []struct {
+		hit  Hit
+		want error
+	}{
+		{Hit{"ok", 1, time.Time{}}, nil},
+		{Hit{strings.Repeat("x", 128), hitMax, c.now()}, nil},
+		{Hit{"Küche 7", 1, c.now().AddDate(-50, 0, 0)}, nil},
+		{Hit{"", 1, time.Time{}}, ErrBadKey},
+		{Hit{strings.Repeat("x", 129), 1, time.Time{}}, ErrBadKey},
+		{Hit{"a\nb", 1, time.Time{}}, ErrBadKey},
+		{Hit{"a\xff", 1, time.Time{}}, ErrBadKey},
+		{Hit{"a", 0, time.Time{}}, ErrBadRange},
+		{Hit{"a", hitMax + 1, time.Time{}}, ErrBadRange},
+		{Hit{"a", 1, c.now().Add(time.Hour)}, ErrBadRange},
+		{Hit{"a", 1, time.Unix(5, 0)}, ErrBadRange},
+	} {
+		if err := r.Count([]Hit{{"first", 1, time.Time{}}, test.hit}); !errors.Is(err, test.want) {
+			t.Errorf("%+v: %v, want %v", test.hit, err, test.want)
+		}
+	}
+	r.collect(c.now())
+	if n := r.flusher.waiting[entry{"first", c.now().Unix() / 60}]; n != 3 {
+		t.Errorf("%d batches counted, want 3: a bad one counts nothing", n)
+	}
+}
+
+// Hits of a clock that is ahead are of now: no answer has hits of the future, and none lacks them.
+func TestHitsAhead(t *testing.T) {
+	onEach(t, DefaultRetention, "UTC", func(t *testing.T, cfg Config, c *clock) {
+		r := counting(t, cfg)
+		r.hit(t, "k", 3, c.now().Add(future))
+		if got := r.curve(t, "k", map[string]string{"last": "1m", "step": "1m"}); got.text() != "3*" {
+			t.Errorf("the current minute: %s", got.text())
+		}
+		before := c.now().Add(-time.Minute).Truncate(time.Minute)
+		from := map[string]string{"from": itoa(before.Unix()), "step": "1m"}
+		if got := r.curve(t, "k", from); got.text() != "- 3*" {
+			t.Errorf("from the minute before on: %s", got.text())
+		}
+		if err := r.Count([]Hit{{"k", 1, c.now().Add(future + time.Second)}}); !errors.Is(err, ErrBadRange) {
+			t.Errorf("a clock that is further ahead: %v", err)
+		}
+	})
+}
+
+// Three rooms on one Redis: all that was counted is there, whenever two of them end.
+func TestStopFlushes(t *testing.T) {
+	cfg := config(t, "unix", redistest.Start(t).Socket, DefaultRetention, "UTC", newClock(t, begun))
+	logs := counting(t, cfg)
+	var running sync.WaitGroup
+	for range 3 {
+		r := New(cfg)
+		counters := r.Counters([]string{"k"})
+		ctx, stop := context.WithCancel(context.Background())
+		var ended sync.WaitGroup
+		ended.Go(func() { _ = r.Run(ctx) })
+		polltest.Until(t, "connection", r.redis.Up)
+		running.Go(func() {
+			for range 1000 {
+				counters.Add(0, 1)
+			}
+			stop()
+			ended.Wait()
+		})
+	}
+	running.Wait()
+	if got := logs.total(t, "k", logs.now().Add(-time.Hour), logs.now().Add(time.Hour)); got != 3000 {
+		t.Errorf("%d hits, want 3000", got)
+	}
+}
+
+// A stop flushes also where Redis was restarted since the last flush, and ends where it is away.
+func TestStopAfterRestart(t *testing.T) {
+	server := redistest.New(t, "--appendonly", "yes")
+	cfg := config(t, "unix", server.Socket, DefaultRetention, "UTC", newClock(t, begun))
+	r, logs := New(cfg), counting(t, cfg)
+	counters := r.Counters([]string{"k"})
+	stop := background(t, r.Run)
+	polltest.Until(t, "connection", r.redis.Up)
+	counters.Add(0, 7)
+	server.Kill(t)
+	server.Restart(t)
+	stop()
+	polltest.Until(t, "connection", func() bool {
+		_, err := logs.identify("k")
+		return err == nil
+	})
+	if got := logs.total(t, "k", logs.now().Add(-time.Hour), logs.now().Add(time.Hour)); got != 7 {
+		t.Errorf("%d hits, want 7", got)
+	}
+	server.Kill(t)
+	_ = r.Count([]Hit{{Key: "k", N: 1}})
+	background(t, r.Run)()
+}
+
+// A stop ends in its time and counts what it drops, also where Redis does not answer a flush under way.
+func TestStopInTime(t *testing.T) {
+	logs := logtest.Capture(t)
+	server := redistest.New(t)
+	cfg := config(t, "unix", server.Socket, DefaultRetention, "UTC", newClock(t, begun))
+	cfg.Redis.Timeout = time.Hour
+	justBefore := cfg.Now().Add(-time.Millisecond)
+	cfg.Now = func() time.Time { return justBefore } // flushes follow one another
+	r := New(cfg)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- r.Run(ctx) }()
+	polltest.Until(t, "connection", r.redis.Up)
+	server.Freeze(t)
+	defer server.Thaw(t)
+	stand.Must(t, r.Count([]Hit{{Key: "under way", N: 3}}))
+	polltest.Until(t, "flush", func() bool {
+		s := r.shard("under way")
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.hits == nil
+	})
+	stand.Must(t, r.Count([]Hit{{Key: "later", N: 4}}))
+	r.EndBy(time.Now())
+	stop()
+	stand.Must(t, <-ended)
+	if r.cfg.Dropped.Value() != 7 || logs.Count("dropped=7") != 1 {
+		t.Errorf("%d dropped, logged: %s", r.cfg.Dropped.Value(), logs)
+	}
+}

@@ -1,0 +1,155 @@
+package traffic
+
+import (
+	"archive/zip"
+	"go/build"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit/stand"
+	"flashsale/redisx/redistest"
+)
+
+// Hours in the place of the quarters that the default keeps.
+const hourly = "1m:2d,5m:14d,1h:90d,1d:3y,1w"
+
+// Days of zones with odd offsets are those of an exact log of the hits, or are marked. Quarters of an hour
+// are enough for all of them; hours are not.
+func TestDaysOfZones(t *testing.T) {
+	for _, test := range []struct {
+		tiers, server string // the zone of -traffic-tz
+		marked        bool   // some days of some zones
+	}{
+		{DefaultRetention, "UTC", false}, {DefaultRetention, "Asia/Kathmandu", false},
+		{DefaultRetention, "Australia/Lord_Howe", false},
+		{hourly, "UTC", true}, {hourly, "Asia/Kolkata", true}, {hourly, "Australia/Lord_Howe", true},
+	} {
+		t.Run(test.tiers+" "+test.server, func(t *testing.T) {
+			c := newClock(t, "2026-03-01T09:00:00Z")
+			cfg := config(t, "unix", redistest.Start(t).Socket, test.tiers, test.server, c)
+			r, k := counting(t, cfg), keeping(t, cfg)
+			dice := rand.New(rand.NewPCG(2026, 11))
+			var hits []counted
+			first := c.now()
+			for range 12 { // over 5 April, when the clock of Lord Howe goes back by half an hour
+				c.add(6 * 24 * time.Hour)
+				hits = append(hits, r.scatter(t, dice, 60, c.now().AddDate(0, 0, -6), c.now())...)
+				r.flushAll(t)
+				k.sweepAll(t)
+			}
+			marked := 0
+			for _, name := range []string{"UTC", "Europe/Berlin", "Asia/Kolkata", "Asia/Kathmandu",
+				"Australia/Lord_Howe", "America/St_Johns", "Pacific/Chatham", "Pacific/Marquesas"} {
+				marked += r.compareDays(t, hits, zone(t, name), first, c.now())
+			}
+			if (marked > 0) != test.marked {
+				t.Errorf("%d days are marked", marked)
+			}
+			for range 50 {
+				a, b := between(dice, first, c.now()), between(dice, first, c.now())
+				if a.After(b) {
+					a, b = b, a
+				}
+				end := c.now().Add(time.Minute)
+				if got := r.total(t, "k", a, b) + r.total(t, "k", b, end); got != r.total(t, "k", a, end) {
+					t.Fatalf("cut at %v and %v: the parts have %d hits, the whole %d", a, b, got,
+						r.total(t, "k", a, end))
+				}
+			}
+		})
+	}
+}
+
+// Offsets of former years, odd minutes and seconds among them.
+func TestDaysOfFormerYears(t *testing.T) {
+	for _, test := range []struct {
+		tiers, zone, from, to string
+		marked                bool
+	}{
+		{"15m", "Asia/Singapore", "1981-12-01", "1982-02-01", false}, // +7:30 until the new year
+		{"15m", "Asia/Kathmandu", "1985-12-01", "1986-02-01", false}, // +5:30, then +5:45
+		{"15m", "America/Caracas", "2007-11-20", "2007-12-20", false},
+		{"15m", "Asia/Pyongyang", "2015-08-01", "2015-09-01", false},
+		{"1h", "Asia/Pyongyang", "2015-08-01", "2015-09-01", true},
+		{"1m", "Africa/Monrovia", "1971-12-01", "1972-02-01", true}, // -0:44:30 until 7 January
+		{"15m", "Africa/Monrovia", "1972-01-08", "1972-02-01", false},
+		{"15m", "Pacific/Kiritimati", "1979-08-01", "1979-09-01", true}, // -10:40 until October
+		{"1m", "Pacific/Apia", "2011-12-20", "2012-01-10", false},       // there was no 30 December
+	} {
+		c := newClock(t, begun)
+		r := counting(t, config(t, "unix", redistest.Start(t).Socket, test.tiers, "UTC", c))
+		z := zone(t, test.zone)
+		from, err := parseTime(test.from, z)
+		stand.Must(t, err)
+		to, err := parseTime(test.to, z)
+		stand.Must(t, err)
+		hits := r.scatter(t, rand.New(rand.NewPCG(7, 2)), 2000, from, to)
+		r.flushAll(t)
+		if marked := r.compareDays(t, hits, z, from, to); (marked > 0) != test.marked {
+			t.Errorf("%s by %s: %d days are marked", test.zone, test.tiers, marked)
+		}
+	}
+}
+
+// scatter counts hits of a key at random times.
+func (t *Traffic) scatter(tb testing.TB, dice *rand.Rand, n int, from, to time.Time) (hits []counted) {
+	tb.Helper()
+	for range n {
+		h := counted{between(dice, from, to), 1 + dice.Int64N(9)}
+		hits = append(hits, h)
+		stand.Must(tb, t.Count([]Hit{{"k", h.n, h.at}}))
+	}
+	return hits
+}
+
+// compareDays holds the days of a zone to the log and returns the number of those that are marked.
+func (t *Traffic) compareDays(
+	tb testing.TB, hits []counted, z *time.Location, from, to time.Time,
+) (marked int) {
+	tb.Helper()
+	days := newGrid(dayStep, z)
+	from, to = days.start(days.number(from)), days.start(days.number(to)+1)
+	c, err := t.Query(Query{Key: "k", From: from, To: to, Step: dayStep, Zone: z})
+	stand.Must(tb, err)
+	for i, p := range c.Points {
+		end := to
+		if i+1 < len(c.Points) {
+			end = c.Points[i+1].At
+		}
+		if p.Approximate {
+			marked++
+		} else if want := sum(hits, p.At, end); p.Hits != nil && *p.Hits != want || p.Hits == nil && want > 0 {
+			tb.Errorf("%v: %s hits, want %d", p.At, (&Curve{Points: []Point{p}}).text(), want)
+		}
+	}
+	return marked
+}
+
+// In every time zone there is, local days begin with a quarter of an hour: now, and since 1980.
+func TestDaysAreQuarters(t *testing.T) {
+	database, err := zip.OpenReader(filepath.Join(build.Default.GOROOT, "lib", "time", "zoneinfo.zip"))
+	stand.Must(t, err)
+	defer database.Close()
+	zones := 0
+	for _, file := range database.File {
+		if strings.HasSuffix(file.Name, "/") {
+			continue
+		}
+		zones++
+		z := zone(t, file.Name)
+		l := newLayout(retention(t, "15m"), z) // the server's zone moves its buckets
+		days := l.grids[dayStep]
+		last := days.number(at(t, "2037-12-31T00:00:00Z"))
+		for day := days.number(at(t, "1980-01-01T00:00:00Z")); day < last; day += 29 {
+			if start := days.start(day); l.cuts(start, frontiers{}) || start.Unix()%(15*60) != 0 {
+				t.Fatalf("%s: a day begins at %v", file.Name, start)
+			}
+		}
+	}
+	if zones < 400 {
+		t.Errorf("only %d time zones", zones)
+	}
+}

@@ -1,0 +1,197 @@
+package eventloop
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"flashsale/internal/serve/listener"
+	"flashsale/internal/serve/rawio"
+	"flashsale/redisx/redistest"
+)
+
+// idleMax is the user memory that an idle connection may cost, in bytes.
+const idleMax = 1536
+
+var rawRequest = []byte(post("/raw", `{"food_id":1}`))
+
+// rawClient is a client that allocates nothing. It asks again and again for a reply: a wait in the kernel
+// would keep the processor of the Go scheduler from the loop.
+type rawClient struct {
+	tb    testing.TB
+	to    unix.SockaddrInet4
+	fd    int
+	reply []byte
+}
+
+func (s *stand) rawClient() *rawClient {
+	s.Helper()
+	peer := netip.MustParseAddrPort(s.address)
+	return &rawClient{tb: s, to: unix.SockaddrInet4{Addr: peer.Addr().As4(), Port: int(peer.Port())},
+		reply: make([]byte, 4096)}
+}
+
+func (c *rawClient) connect() {
+	c.tb.Helper()
+	var err error
+	if c.fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
+		err = unix.Connect(c.fd, &c.to)
+	}
+	if err == nil {
+		err = unix.SetNonblock(c.fd, true)
+	}
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+}
+
+// call makes a request and takes its reply.
+func (c *rawClient) call() {
+	c.tb.Helper()
+	if _, err := rawio.Send(c.fd, rawRequest); err != nil {
+		c.tb.Fatal(err)
+	}
+	n, err := rawio.Receive(c.fd, c.reply)
+	for err == rawio.ErrAgain {
+		runtime.Gosched()
+		n, err = rawio.Receive(c.fd, c.reply)
+	}
+	if err != nil || !bytes.HasSuffix(c.reply[:n], rawBody) {
+		c.tb.Fatalf("reply %q, %v", c.reply[:n], err)
+	}
+}
+
+func (c *rawClient) close() { rawio.Close(c.fd) }
+
+// A connection that has been served costs little while it waits for the next request.
+func TestMemoryOfIdleConnections(t *testing.T) {
+	conns := 5000
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		t.Fatal(err)
+	}
+	conns = min(conns, int(files.Cur/2)-100) // both ends are here
+	s := open(t, listener.Config{})
+	clients := make([]*rawClient, conns)
+	for i := range clients {
+		clients[i] = s.rawClient()
+	}
+	first := s.rawClient() // what all share is there
+	first.connect()
+	first.call()
+	defer first.close()
+	before := heap()
+	for _, c := range clients {
+		c.connect()
+		defer c.close()
+		c.call()
+	}
+	s.await(conns+1, listener.Idle)
+	if each := (heap() - before) / int64(conns); each > idleMax && !redistest.Race {
+		t.Errorf("each of %d idle connections costs %d bytes, more than %d", conns, each, idleMax)
+	} else {
+		t.Logf("each of %d idle connections costs %d bytes", conns, each)
+	}
+	for _, c := range clients {
+		c.call()
+	}
+	runtime.KeepAlive(clients)
+}
+
+func heap() int64 {
+	for range 3 { // what a sync.Pool holds lives through two
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse + m.StackInuse)
+}
+
+func TestNoAllocations(t *testing.T) {
+	s := open(t, listener.Config{})
+	c := s.rawClient()
+	c.connect()
+	if n := allocations(c.call); n != 0 && !redistest.Race {
+		t.Errorf("%d allocations per request", n)
+	}
+	c.close()
+	if n := allocations(func() {
+		c.connect()
+		c.call()
+		c.close()
+	}); n != 0 && !redistest.Race {
+		t.Errorf("%d allocations per request with a connection of its own", n)
+	}
+}
+
+// allocations is testing.AllocsPerRun with all processors: with one, the loop and its client would wait for
+// each other.
+func allocations(f func()) uint64 {
+	const runs = 1000
+	for range 10 { // what is reused is there
+		f()
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range runs {
+		f()
+	}
+	runtime.ReadMemStats(&after)
+	return (after.Mallocs - before.Mallocs) / runs
+}
+
+func BenchmarkKeptAlive(b *testing.B) {
+	c := open(b, listener.Config{}).rawClient()
+	c.connect()
+	defer c.close()
+	b.ReportAllocs()
+	for b.Loop() {
+		c.call()
+	}
+}
+
+func BenchmarkNewConnection(b *testing.B) {
+	c := open(b, listener.Config{}).rawClient()
+	b.ReportAllocs()
+	for b.Loop() {
+		c.connect()
+		c.call()
+		c.close()
+	}
+}
+
+// The address of a peer is read as the kernel writes it, in either family.
+func TestPeer(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		socket, err := rawio.Duplicate(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rawio.Close(socket)
+		if _, _, err := accept(socket); err != rawio.ErrAgain {
+			t.Errorf("accept without a client: %v", err)
+		}
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fd, peer, err := accept(socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rawio.Close(fd)
+		if peer.String() != c.LocalAddr().String() {
+			t.Errorf("peer %v, want %v", peer, c.LocalAddr())
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package eventloop
+
+import (
+	"errors"
+
+	"flashsale/internal/serve/framing"
+	"flashsale/internal/serve/listener"
+	"flashsale/internal/serve/rawio"
+)
+
+// refuse answers what framing does not accept, and ends the connection after it.
+func (c *conn) refuse(v framing.Verdict) {
+	s := c.server
+	x := s.exchanges.Get().(*Exchange)
+	x.end.peer = c.peer
+	x.Response.SkipBody = c.request.IsHead
+	s.cfg.Refuse(&x.Response, x.end.Peer(), v)
+	x.Response.SetConnectionClose()
+	s.out = x.appendReply(s.out)
+	x.free(s)
+	c.closing, c.lingers = true, true
+}
+
+// end ends a connection that has got its last reply.
+func (c *conn) end() {
+	if !c.lingers {
+		c.close()
+		return
+	}
+	// Many clients send all of a body before they read: if their connection were closed at once, it would
+	// be reset and the reply lost with it (RFC 9112, 9.6).
+	c.release()
+	shutdownWrite(c.fd)
+	c.enter(listener.Lingering, listener.LingerTimeout)
+	if c.watched || c.watch() {
+		c.drop()
+	}
+}
+
+// drop reads what still comes from a client that was refused.
+func (c *conn) drop() {
+	in := c.server.cfg.Buffers.Small.Get().(*[]byte)
+	defer c.server.cfg.Buffers.Put(in)
+	for range readsMax {
+		n, err := rawio.Receive(c.fd, *in)
+		if errors.Is(err, rawio.ErrAgain) {
+			return
+		}
+		if c.dropped += n; err != nil || c.dropped > listener.LingerBytesMax {
+			c.close()
+			return
+		}
+	}
+	c.postpone()
+}
+
+// close closes the connection and makes room for another one. If an exchange is under way, that happens at
+// its end.
+func (c *conn) close() {
+	if c.exchange != nil {
+		c.broken = true
+		return
+	}
+	c.forget(true)
+	rawio.Close(c.fd)
+	c.server.cfg.Limiter.Leave(c.place)
+	c.free()
+}
+
+// forget takes the connection from the loop and the wheel.
+func (c *conn) forget(closing bool) {
+	if c.watched {
+		c.server.loop.Forget(c.fd, closing)
+	}
+	c.server.wheel.remove(c)
+}
+
+func (c *conn) free() {
+	c.release()
+	s := c.server
+	*c = conn{}
+	s.conns.Put(c)
+}

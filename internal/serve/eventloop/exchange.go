@@ -1,0 +1,191 @@
+package eventloop
+
+import (
+	"bufio"
+	"bytes"
+	"net"
+	"net/netip"
+
+	"github.com/valyala/fasthttp"
+
+	"flashsale/internal/serve/framing"
+	"flashsale/internal/serve/listener"
+)
+
+// Exchange is a request and the reply to it. A Handler answers it at once, by filling the response, or calls
+// one of Later and Decline. The time of the request is its ConnTime; Time is not set. Its Conn has a method
+// Peer for the client's IP address.
+type Exchange struct {
+	fasthttp.RequestCtx
+	conn *conn
+	end  end
+	step step
+
+	// Attachment is the Handler's. It stays when the Exchange is used again.
+	Attachment any
+
+	head []byte // scratch
+}
+
+// step is how far an exchange is.
+type step uint8
+
+const (
+	handling step = iota
+	later         // the Handler has returned before the reply was there, or will
+	declined
+)
+
+// end is what fasthttp needs to know of a connection. Only RemoteAddr and Peer may be called.
+type end struct {
+	net.Conn
+	peer netip.AddrPort
+}
+
+// Peer is the IP address of the client's end. Unlike RemoteAddr it does not allocate.
+func (e *end) Peer() netip.Addr { return e.peer.Addr().Unmap().WithZone("") }
+
+func (e *end) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(e.peer) }
+
+// Later has the reply wait until Finish is called.
+func (x *Exchange) Later() { x.step = later }
+
+// AtOnce takes Later back, for a Handler that has failed: its reply is sent when it returns. Finish must not
+// be called then.
+func (x *Exchange) AtOnce() { x.step = handling }
+
+// Finish sends the reply of an exchange that called Later. It runs on the loop's thread: within the Handler
+// of the same exchange, or while no Handler runs.
+func (x *Exchange) Finish() {
+	if x.conn.exchange != x { // the Handler still runs
+		x.AtOnce()
+		return
+	}
+	c := x.conn
+	c.exchange = nil
+	if c.broken {
+		x.free(c.server)
+		c.close()
+		return
+	}
+	x.reply()
+	c.advance()
+}
+
+// Decline leaves the request to the server behind Config.Away. What the Handler did to it does not count.
+func (x *Exchange) Decline() { x.step = declined }
+
+// Declined reports whether Decline was called for the request.
+func (x *Exchange) Declined() bool { return x.step == declined }
+
+// serve serves the whole request at the beginning of the buffer. It reports false where the connection is
+// gone, or about to leave.
+func (c *conn) serve() bool {
+	s := c.server
+	c.filled = c.begin + len(c.request.Settle((*c.in)[c.begin:c.filled]))
+	end := c.begin + c.request.Size()
+	x := s.exchanges.Get().(*Exchange)
+	x.conn, x.step, x.end.peer = c, handling, c.peer
+	x.Init2(&x.end, quiet, false)
+	x.Response.Header.SetNoDefaultContentType(true)
+	if s.parser.read(&x.Request, (*c.in)[c.begin:end]) {
+		s.cfg.Handler(x)
+	} else {
+		s.cfg.Malformed(&x.RequestCtx)
+	}
+	if x.step == declined {
+		x.free(s)
+		return c.decline()
+	}
+	c.state = listener.Serving
+	c.closing = c.request.Close
+	c.begin, c.request = end, framing.Request{}
+	if x.step == later {
+		c.exchange = x
+	} else {
+		x.reply()
+	}
+	return true
+}
+
+// decline has the connection wait until it is handed over, unless it still has replies to send: then it
+// serves the request once more when they are gone. It reports false where nothing is left to do.
+func (c *conn) decline() bool {
+	c.request = framing.Request{}
+	if len(c.server.out) > 0 && !c.flush() {
+		return false
+	}
+	if len(c.unsent) > 0 {
+		return true
+	}
+	c.enter(listener.Serving, 0)
+	c.queueUp(&c.server.leaving)
+	return false
+}
+
+// quiet drops what fasthttp logs about single requests.
+var quiet = quietLogger{}
+
+type quietLogger struct{}
+
+func (quietLogger) Printf(string, ...any) {}
+
+// reply appends the reply to server.out, as fasthttp's own server writes it.
+func (x *Exchange) reply() {
+	c := x.conn
+	if x.IsHead() {
+		x.Response.SkipBody = true
+	}
+	c.closing = c.closing || x.Request.Header.ConnectionClose() || x.Response.ConnectionClose()
+	if c.closing {
+		x.Response.SetConnectionClose()
+	} else if !x.Request.Header.IsHTTP11() {
+		x.Response.Header.Set(fasthttp.HeaderConnection, "keep-alive")
+	}
+	c.server.out = x.appendReply(c.server.out)
+	x.free(c.server)
+}
+
+func (x *Exchange) appendReply(dst []byte) []byte {
+	r := &x.Response
+	body := r.Body()
+	if !r.SkipBody || len(body) > 0 {
+		r.Header.SetContentLength(len(body))
+	}
+	x.head = r.Header.AppendBytes(x.head)
+	dst = append(dst, x.head...)
+	if !r.SkipBody {
+		dst = append(dst, body...)
+	}
+	return dst
+}
+
+func (x *Exchange) free(s *Server) {
+	x.Request.Reset()
+	x.Response.Reset()
+	x.ResetUserValues()
+	x.conn = nil
+	s.exchanges.Put(x)
+}
+
+// parser reads a request that has come whole.
+type parser struct {
+	source bytes.Reader
+	buffer *bufio.Reader
+}
+
+func (p *parser) init(size int) { p.buffer = bufio.NewReaderSize(&p.source, size) }
+
+// read reports whether fasthttp has read exactly the request that framing has found. If fasthttp took it to
+// be shorter, the rest would come as another request.
+func (p *parser) read(r *fasthttp.Request, text []byte) bool {
+	p.source.Reset(text)
+	p.buffer.Reset(&p.source)
+	if err := r.Header.Read(p.buffer); err != nil {
+		return false
+	}
+	if err := r.ContinueReadBody(p.buffer, len(text), false); err != nil {
+		return false
+	}
+	return p.buffer.Buffered() == 0 && p.source.Len() == 0
+}

@@ -1,0 +1,48 @@
+// Package looptest runs an event loop for tests of what works on one.
+package looptest
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"flashsale/internal/serve/eventloop"
+)
+
+// Run runs a loop until the test ends. The cleanups of what the test begins later come first, so that they
+// may use the loop.
+func Run(tb testing.TB) *eventloop.Loop {
+	tb.Helper()
+	loop, err := eventloop.New()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := loop.Run(ctx); err != nil {
+			tb.Error(err)
+		}
+	})
+	tb.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	return loop
+}
+
+// Poster is what On needs of a loop.
+type Poster interface{ Post(f func()) bool }
+
+// On runs f on the thread of a loop and returns when it has run. Without a loop (nil) it runs f itself; on
+// a loop that has ended, f does not run.
+func On(loop Poster, f func()) {
+	if loop == nil {
+		f()
+		return
+	}
+	done := make(chan struct{})
+	if loop.Post(func() { f(); close(done) }) {
+		<-done
+	}
+}

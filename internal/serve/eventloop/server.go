@@ -1,0 +1,237 @@
+package eventloop
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"golang.org/x/sys/unix"
+
+	"flashsale/internal/serve/framing"
+	"flashsale/internal/serve/listener"
+	"flashsale/internal/serve/rawio"
+)
+
+const (
+	acceptsMax = 64 // connections accepted in one turn
+	keepAlive  = 15 // seconds until TCP asks whether a silent client is still there, as in package net
+)
+
+// A connection is accepted with the first bytes of its request, which saves a wake-up and a read in vain.
+// One that sends nothing is accepted after about this time, in seconds. (Most tests set 0, for at once.)
+var deferAccept = 1
+
+// Config is what a Server needs.
+type Config struct {
+	Limits  framing.Limits    // of a request
+	Limiter *listener.Limiter // of the number of connections
+	Buffers *rawio.Buffers    // for requests; a large one has room for the longest request
+
+	// Handler answers a request. It runs on the loop's thread and must not wait.
+	Handler func(*Exchange)
+	// Malformed answers a request that framing accepts and fasthttp cannot read.
+	Malformed func(*fasthttp.RequestCtx)
+	// Refuse answers what framing refuses from a peer. The connection ends then.
+	Refuse func(r *fasthttp.Response, peer netip.Addr, v framing.Verdict)
+	// Away takes a connection over for the request that the Handler has declined. unread begins with it.
+	// The connection has its place in the Limiter; it comes back by Return.
+	Away func(socket net.Conn, place listener.Place, unread []byte)
+	// TooLarge reports whether Away takes a request with a longer body than Limits.Body. request has what has
+	// come of it, the whole head at least. nil is never.
+	TooLarge func(request []byte) bool
+}
+
+// Server serves HTTP/1.1 on a Loop. Serve, StopAccepting, CloseIdle and Return are safe for concurrent use.
+type Server struct {
+	cfg  Config
+	loop *Loop
+
+	socket    int // that listens, -1 for none
+	accepting bool
+	retry     time.Time // of an accept that failed for want of descriptors
+	closeIdle bool      // CloseIdle has been called
+
+	wheel  wheel
+	out    []byte // replies of the connection under way, not sent yet
+	parser parser
+
+	pending   queue // have had their share of a turn
+	leaving   queue // have a request for Config.Away
+	tickets   int64 // that were given out
+	polled    int64 // the last of them at the time when events were polled
+	pipelined int   // requests of this turn that were not the first of their connection
+
+	conns, exchanges sync.Pool // for reuse
+}
+
+// NewServer makes a Server on a Loop. It must be called before the Loop runs.
+func NewServer(loop *Loop, cfg Config) *Server {
+	s := &Server{cfg: cfg, loop: loop, socket: -1, wheel: wheel{begin: loop.Now()}}
+	s.parser.init(cfg.Limits.Longest())
+	s.conns.New = func() any { return &conn{} }
+	s.exchanges.New = func() any { return &Exchange{} }
+	loop.BeforeEnd(s.endTurn)
+	loop.AtStop(s.stop)
+	return s
+}
+
+// Serve begins to accept connections from a TCP listener, which it closes: it goes on with a descriptor of
+// its own, that the Go runtime does not watch.
+func (s *Server) Serve(l net.Listener) error {
+	socket, err := rawio.Duplicate(l)
+	if err != nil {
+		return err
+	}
+	l.Close()
+	for _, option := range []struct{ level, name, value int }{ // which connections inherit
+		{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
+		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, keepAlive},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, keepAlive},
+		{unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, deferAccept},
+	} {
+		if err := unix.SetsockoptInt(socket, option.level, option.name, option.value); err != nil {
+			unix.Close(socket)
+			return fmt.Errorf("cannot set up the listening socket: %w", err)
+		}
+	}
+	failed := make(chan error, 1)
+	if !s.loop.Post(func() { failed <- s.listen(socket) }) {
+		unix.Close(socket)
+		return net.ErrClosed
+	}
+	return <-failed
+}
+
+func (s *Server) listen(socket int) error {
+	if err := s.loop.Watch(socket, s); err != nil {
+		rawio.Close(socket)
+		return err
+	}
+	s.socket = socket
+	return nil
+}
+
+// StopAccepting takes what waits to be accepted, and closes the listening socket.
+func (s *Server) StopAccepting() {
+	s.loop.Post(func() {
+		if s.socket < 0 {
+			return
+		}
+		for s.accepting = true; s.accepting; {
+			s.acceptSome()
+		}
+		s.closeSocket()
+	})
+}
+
+// closeSocket closes the listening socket. Another process may have it too, such as the supervisor: then
+// the kernel does not forget it by itself.
+func (s *Server) closeSocket() {
+	s.loop.Forget(s.socket, false)
+	rawio.Close(s.socket)
+	s.socket, s.retry = -1, time.Time{}
+}
+
+// CloseIdle closes the connections on which no request is under way, now and from now on.
+func (s *Server) CloseIdle() {
+	s.loop.Post(func() {
+		s.closeIdle = true
+		s.eachConn(func(c *conn) {
+			waits := (c.state == listener.Opening || c.state == listener.Idle) && !c.waits()
+			if waits || c.state == listener.Lingering {
+				c.close()
+			}
+		})
+	})
+}
+
+// eachConn calls f for each connection, which f may close.
+func (s *Server) eachConn(f func(*conn)) {
+	for _, c := range s.wheel.slots {
+		for c != nil {
+			next := c.next
+			f(c)
+			c = next
+		}
+	}
+}
+
+// stop closes everything: the loop has ended, and no exchange will.
+func (s *Server) stop() {
+	if s.socket >= 0 {
+		s.closeSocket()
+	}
+	s.eachConn(func(c *conn) {
+		c.exchange = nil
+		c.close()
+	})
+}
+
+// Tick moves the clock of the limits of time on by listener.TickInterval, as Limiter.Tick does. It is for
+// tests, and returns when the connections that are over their time are closed.
+func (s *Server) Tick() {
+	done := make(chan struct{})
+	if !s.loop.Post(func() {
+		s.wheel.begin = s.wheel.begin.Add(-listener.TickInterval)
+		s.wheel.turn(s.loop.Now(), (*conn).close)
+		close(done)
+	}) {
+		return
+	}
+	<-done
+}
+
+// Ready accepts connections.
+func (s *Server) Ready(Events) {
+	s.accepting = true
+	s.acceptSome()
+}
+
+// acceptSome accepts connections, at most acceptsMax. accepting stays true where more may wait.
+func (s *Server) acceptSome() {
+	for range acceptsMax {
+		socket, peer, err := accept(s.socket)
+		if err != nil {
+			s.accepting = false
+			if !errors.Is(err, rawio.ErrAgain) {
+				s.cfg.Limiter.AcceptFailed(err)
+				s.retry = s.loop.Now().Add(listener.AcceptRetry)
+			}
+			return
+		}
+		place, ok := s.cfg.Limiter.Admit(peer.Addr())
+		if !ok {
+			_, _ = rawio.Send(socket, s.cfg.Limiter.Refusal()) // it fits the empty buffer of a new socket
+			rawio.Close(socket)
+			continue
+		}
+		s.newConn(socket, peer, place).advance()
+	}
+}
+
+// endTurn goes on with what had its share of the turn, and ends the connections that are over their time.
+func (s *Server) endTurn(now time.Time) (again time.Time) {
+	s.wheel.turn(now, (*conn).close)
+	if !s.retry.IsZero() && !now.Before(s.retry) {
+		s.retry, s.accepting = time.Time{}, true
+	}
+	if s.accepting {
+		s.acceptSome()
+	}
+	if s.serveWaiting() {
+		s.loop.Yield()
+		return now
+	}
+	switch {
+	case s.accepting:
+		return now
+	case !s.retry.IsZero():
+		return s.retry
+	}
+	return s.wheel.next()
+}

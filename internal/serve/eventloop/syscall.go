@@ -1,0 +1,81 @@
+package eventloop
+
+import (
+	"net/netip"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"flashsale/internal/serve/rawio"
+)
+
+// System calls that do not block are made without telling the Go scheduler (RawSyscall), see
+// internal/serve/rawio.
+
+// epollWait takes events; EINTR is an error like others. A wait that is shared lets other goroutines have
+// the processor of the Go scheduler.
+func epollWait(epoll int, events []unix.EpollEvent, limit time.Duration, shared bool) (int, error) {
+	call := unix.RawSyscall6
+	if shared {
+		call = unix.Syscall6
+	}
+	// Rounded up: a wait that ends too early would begin again, with nothing to do.
+	ms := (limit + time.Millisecond - 1) / time.Millisecond
+	n, _, errno := call(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])),
+		uintptr(len(events)), uintptr(ms), 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
+func epollControl(epoll, operation, fd int, event *unix.EpollEvent) error {
+	_, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(epoll), uintptr(operation), uintptr(fd),
+		uintptr(unsafe.Pointer(event)), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func shutdownWrite(fd int) {
+	_, _, _ = unix.RawSyscall(unix.SYS_SHUTDOWN, uintptr(fd), unix.SHUT_WR, 0)
+}
+
+// accept takes a connection from a listening socket, non-blocking. Errors: rawio.ErrAgain, an Errno.
+func accept(fd int) (socket int, peer netip.AddrPort, err error) {
+	var address unix.RawSockaddrAny
+	size := uint32(unix.SizeofSockaddrAny)
+	for {
+		s, _, errno := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(&address)),
+			uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
+		switch {
+		case errno == 0:
+			return int(s), peerOf(&address), nil
+		case errno == unix.EAGAIN:
+			return 0, peer, rawio.ErrAgain
+		case errno != unix.EINTR && errno != unix.ECONNABORTED:
+			return 0, peer, errno
+		}
+	}
+}
+
+// peerOf returns an address of IP, the zero AddrPort for any other.
+func peerOf(address *unix.RawSockaddrAny) netip.AddrPort {
+	switch address.Addr.Family {
+	case unix.AF_INET:
+		a := (*unix.RawSockaddrInet4)(unsafe.Pointer(address))
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), networkOrder(a.Port))
+	case unix.AF_INET6:
+		a := (*unix.RawSockaddrInet6)(unsafe.Pointer(address))
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr).Unmap(), networkOrder(a.Port))
+	}
+	return netip.AddrPort{}
+}
+
+// networkOrder reads a port as the kernel writes it: its high byte first.
+func networkOrder(port uint16) uint16 {
+	b := (*[2]byte)(unsafe.Pointer(&port))
+	return uint16(b[0])<<8 | uint16(b[1])
+}

@@ -1,0 +1,199 @@
+package listener
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"flashsale/internal/serve/rawio"
+)
+
+// State is what a connection does at the moment.
+type State int64
+
+const (
+	Opening   State = iota // no byte of the first request has come; with TLS that includes the handshake
+	Idle                   // waits for another request
+	Reading                // a request has begun
+	Serving                // a handler works on it, or waits for Redis, which has a limit of its own
+	Writing                // a part of the reply is being sent
+	Lingering              // a request was refused; what else the client sends is dropped
+	states
+
+	stateBits = 3
+)
+
+// LingerBytesMax limits what is dropped of a refused request, in bytes.
+const LingerBytesMax = 32 << 20
+
+// Conn is a client's connection that knows what it is doing, so that its Limiter can end it in time. Reads
+// and writes set most of the states; the server on top sets the others. As with any net.Conn, one goroutine
+// may read while another one writes.
+type Conn struct {
+	net.Conn          // with TLS or without
+	socket   net.Conn // below Conn
+	place    Place
+	limiter  *Limiter
+	clock    atomic.Int64 // the tick at which the state began, and in the low bits the state
+
+	below *rawio.Conn // with TLS or without; nil where the kernel has no socket
+	raw   *rawio.Conn // the same as Conn, nil where Conn is none
+	first [1]byte     // of a request, where raw is nil
+}
+
+// NewConn makes a Conn of a connection that no Listener has accepted, as in tests. It is not counted and
+// not closed.
+func (l *Limiter) NewConn(c net.Conn) *Conn { return &Conn{Conn: c, socket: c, limiter: l} }
+
+// State returns what the connection is doing, and the tick of its Limiter at which that began.
+func (c *Conn) State() (state State, since int64) {
+	clock := c.clock.Load()
+	return State(clock & (1<<stateBits - 1)), clock >> stateBits
+}
+
+func (c *Conn) enter(s State) { c.clock.Store(c.limiter.ticks.Load()<<stateBits | int64(s)) }
+
+// EnterReading notes that a request has begun. Read does it with the first bytes; it is for bytes of a
+// request that came together with the one before.
+func (c *Conn) EnterReading() { c.enter(Reading) }
+
+// EnterServing notes that a request has come whole. From here on it has all the time that its handler takes.
+func (c *Conn) EnterServing() { c.enter(Serving) }
+
+// EnterIdle notes that the whole reply is sent.
+func (c *Conn) EnterIdle() { c.enter(Idle) }
+
+// Read reads as net.Conn does. The first bytes begin a request; further bytes give it no more time.
+func (c *Conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.begin()
+	}
+	return n, err
+}
+
+// ReadInto waits for the first bytes of a request and reads them into a buffer of the pool, a *[]byte. It
+// takes the buffer only when there are bytes, so that an idle connection holds none. The caller gives the
+// buffer back to the pool; it is nil with an error.
+func (c *Conn) ReadInto(pool *sync.Pool) (buffer *[]byte, n int, err error) {
+	if c.raw != nil {
+		buffer, n, err = c.raw.ReadInto(pool)
+	} else if _, err = io.ReadFull(c.Conn, c.first[:]); err == nil {
+		buffer = pool.Get().(*[]byte)
+		n = copy(*buffer, c.first[:])
+	}
+	if err == nil {
+		c.begin()
+	}
+	return buffer, n, err
+}
+
+// Waited reports whether a read has had to wait for the client since the last call. Where the kernel has no
+// socket that is not known, and taken for granted.
+func (c *Conn) Waited() bool { return c.below == nil || c.below.Waited() }
+
+// begin notes that a request begins, unless one is under way.
+func (c *Conn) begin() {
+	if state, _ := c.State(); state == Opening || state == Idle {
+		c.enter(Reading)
+	}
+}
+
+// Write sends a part of a reply.
+func (c *Conn) Write(b []byte) (int, error) {
+	c.enter(Writing)
+	n, err := c.Conn.Write(b)
+	c.enter(Serving)
+	return n, err
+}
+
+// WriteInterim sends what is no part of a reply, such as "100 Continue". It gives the request no more time.
+func (c *Conn) WriteInterim(b []byte) error {
+	_, err := c.Conn.Write(b)
+	return err
+}
+
+// CloseWrite ends what is sent; the client can still send.
+func (c *Conn) CloseWrite() error {
+	if encrypted, ok := c.Conn.(*tls.Conn); ok {
+		_ = encrypted.CloseWrite() // the socket's own end follows
+	}
+	socket, ok := c.socket.(interface{ CloseWrite() error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return socket.CloseWrite()
+}
+
+// Linger ends what is sent and drops what still comes, into the buffer, up to LingerBytesMax and for
+// LingerTimeout. Many clients send all of a body before they read: if their connection were closed at once,
+// it would be reset and the reply lost with it (RFC 9112, 9.6).
+func (c *Conn) Linger(buffer []byte) {
+	c.enter(Lingering)
+	if c.CloseWrite() != nil {
+		return
+	}
+	for dropped := 0; dropped < LingerBytesMax; {
+		n, err := c.socket.Read(buffer)
+		if err != nil {
+			return
+		}
+		dropped += n
+	}
+}
+
+// Close closes the connection and makes room for another one.
+func (c *Conn) Close() error {
+	if c.limiter.remove(c) {
+		c.limiter.Leave(c.place)
+	}
+	return c.Conn.Close()
+}
+
+// LetGo ends what Hold began: the caller has the socket and its place back. It reports false where the
+// connection has been closed.
+func (c *Conn) LetGo() (socket net.Conn, p Place, ok bool) {
+	return c.socket, c.place, c.limiter.remove(c)
+}
+
+// Detach is LetGo with the socket as a descriptor of its own, that the Go runtime does not watch. It reports
+// false, and changes nothing, where there is no plain socket of the kernel, as with TLS.
+func (c *Conn) Detach() (socket int, p Place, ok bool) {
+	if c.raw == nil {
+		return -1, p, false
+	}
+	socket, err := rawio.Duplicate(c.socket)
+	if err != nil {
+		return -1, p, false
+	}
+	if !c.limiter.remove(c) {
+		rawio.Close(socket)
+		return -1, p, false
+	}
+	c.socket.Close()
+	return socket, c.place, true
+}
+
+// Descriptor is the number of the socket while the connection is open, -1 where the kernel has none.
+func (c *Conn) Descriptor() (number int) {
+	number = -1
+	if socket, ok := c.socket.(syscall.Conn); ok {
+		if raw, err := socket.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { number = int(fd) }) // it fails only where it is closed
+		}
+	}
+	return number
+}
+
+// Abort ends the connection by a reset, and with TLS without a farewell: the client cannot take that for an
+// end in order.
+func (c *Conn) Abort() {
+	if tcp, ok := c.socket.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // it fails on a closed connection only
+	}
+	c.socket.Close()
+}

@@ -1,0 +1,224 @@
+package listener
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"flashsale/internal/logpace"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/serve/rawio"
+)
+
+// How long a connection may stay in each of its states. A limit holds to within TickInterval.
+const (
+	// until the first byte of the first request; includes the TLS handshake
+	FirstByteTimeout = 10 * time.Second
+	RequestTimeout   = 10 * time.Second // from the first byte of a request to its last
+	WriteTimeout     = 10 * time.Second // for each part of a reply
+	IdleTimeout      = 75 * time.Second // between requests; proxies commonly keep a connection for 60 s
+	LingerTimeout    = 5 * time.Second  // for the rest of a request that is refused
+
+	TickInterval = time.Second
+)
+
+// timeouts are the limits by state; 0 is no limit.
+var timeouts = [states]time.Duration{
+	Opening: FirstByteTimeout, Idle: IdleTimeout, Reading: RequestTimeout, Writing: WriteTimeout,
+	Lingering: LingerTimeout,
+}
+
+// Limiter knows the open connections of its listeners. It refuses those over the limits of number and
+// closes those that stay in one state for too long, such as a client that sends a request byte by byte. One
+// look a second at all connections replaces deadlines for every request; scripts/bench/TUNING.md has what
+// that saves.
+type Limiter struct {
+	cfg   Config
+	ticks atomic.Int64 // since the start: a clock that costs a load
+
+	mu        sync.Mutex
+	count     int // places that are taken
+	conns     map[*Conn]struct{}
+	addresses map[netip.Addr]int // connections of each address that is counted
+
+	full, crowded, exhausted, broken logpace.Pace
+}
+
+// Place is the room that one connection takes within the limits of number, from Admit to Leave.
+type Place struct {
+	address netip.Addr // under which it is counted, the zero Addr for none
+}
+
+// NewLimiter makes a Limiter without connections.
+func NewLimiter(cfg Config) *Limiter {
+	cfg.ConnsMax = connsLimit(cfg.ConnsMax)
+	if cfg.Figures == nil {
+		cfg.Figures = figures.Private()
+	}
+	cfg.Figures.ConnectionsMax.Set(int64(cfg.ConnsMax))
+	return &Limiter{cfg: cfg, conns: map[*Conn]struct{}{}, addresses: map[netip.Addr]int{}}
+}
+
+// Listen returns a listener that accepts from a socket within the limits. Several may share one Limiter.
+func (l *Limiter) Listen(socket net.Listener) *Listener {
+	return &Listener{Listener: socket, limiter: l}
+}
+
+// Run holds the connections to their times until ctx ends.
+func (l *Limiter) Run(ctx context.Context) error {
+	ticker := time.NewTicker(TickInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			l.Tick()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Tick moves the clock on by TickInterval and closes the connections that are over their time. Run calls it.
+func (l *Limiter) Tick() {
+	now := l.ticks.Add(1)
+	l.closeWhere(func(state State, since int64) bool {
+		return timeouts[state] > 0 && time.Duration(now-since)*TickInterval > timeouts[state]
+	})
+}
+
+// Count returns the number of places that are taken: of open connections.
+func (l *Limiter) Count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.count
+}
+
+// CloseIdle closes the connections on which no request is under way: those that wait for one, never sent
+// one, or were refused.
+func (l *Limiter) CloseIdle() {
+	l.closeWhere(func(state State, _ int64) bool {
+		return state == Opening || state == Idle ||
+			state == Lingering
+	})
+}
+
+// closeWhere closes sockets; the goroutine that serves one then gets an error and ends. It closes below
+// TLS: the farewell of TLS would wait for a client that does not read.
+func (l *Limiter) closeWhere(condition func(state State, since int64) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.conns {
+		if condition(c.State()) {
+			c.socket.Close()
+		}
+	}
+}
+
+// Admit takes a place for a connection from an address. Over the limit of all connections, or over that of
+// the address, it logs that and reports false: the caller sends Refusal and closes the connection.
+func (l *Limiter) Admit(peer netip.Addr) (p Place, ok bool) {
+	if l.cfg.ConnsPerAddressMax > 0 && !Within(peer, l.cfg.TrustedProxies) {
+		p.address = subscriber(peer)
+	}
+	l.mu.Lock()
+	full := l.cfg.ConnsMax > 0 && l.count >= l.cfg.ConnsMax
+	crowded := p.address.IsValid() && l.addresses[p.address] >= l.cfg.ConnsPerAddressMax
+	ok = !full && !crowded
+	if ok {
+		l.take(1)
+		if p.address.IsValid() {
+			l.addresses[p.address]++
+		}
+	}
+	l.mu.Unlock()
+	if !ok {
+		l.cfg.Figures.ConnectionsRefused.Inc()
+		l.logRefusal(full, p.address)
+	}
+	return p, ok
+}
+
+// take takes places, or gives them back.
+func (l *Limiter) take(n int) {
+	l.count += n
+	l.cfg.Figures.Connections.Set(int64(l.count))
+}
+
+// Leave gives a place back. The zero Place is one without an address.
+func (l *Limiter) Leave(p Place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.take(-1)
+	if !p.address.IsValid() {
+		return
+	}
+	if l.addresses[p.address]--; l.addresses[p.address] == 0 {
+		delete(l.addresses, p.address)
+	}
+}
+
+// Refusal is what a connection without a place gets before it is closed.
+func (l *Limiter) Refusal() []byte { return l.cfg.Refusal }
+
+func (l *Limiter) logRefusal(full bool, from netip.Addr) {
+	if full {
+		if n := l.full.Due(time.Now()); n > 0 {
+			slog.Warn("connections are refused: all that -max-conns and the limit of open files "+
+				"(ulimit -n) allow this worker are open", "refused", n, "open", l.cfg.ConnsMax)
+		}
+	} else if n := l.crowded.Due(time.Now()); n > 0 {
+		slog.Warn("connections are refused: their address has all that -max-conns-per-ip allows",
+			"refused", n, "last_from", from)
+	}
+}
+
+// Exhausted reports whether the error of an accept means that the process or the machine is out of
+// descriptors or memory, and logs that. The caller tries again after AcceptRetry: it can once another
+// connection has ended.
+func (l *Limiter) Exhausted(err error) bool {
+	if !isExhausted(err) {
+		return false
+	}
+	if l.exhausted.Due(time.Now()) > 0 {
+		slog.Error("cannot accept more connections for now; raise the limit of open files (ulimit -n)",
+			"error", err)
+	}
+	return true
+}
+
+// AcceptFailed logs the error of an accept. The caller tries again after AcceptRetry.
+func (l *Limiter) AcceptFailed(err error) {
+	if !l.Exhausted(err) && l.broken.Due(time.Now()) > 0 {
+		slog.Error("cannot accept connections; it is tried again", "every", AcceptRetry, "error", err)
+	}
+}
+
+// Hold keeps the times of a connection that has its place already, such as one that the event loop has
+// accepted. Conn.LetGo or Conn.Close ends that.
+func (l *Limiter) Hold(socket net.Conn, p Place) *Conn {
+	c := &Conn{Conn: rawio.Wrap(socket), socket: socket, limiter: l, place: p}
+	c.below, _ = c.Conn.(*rawio.Conn)
+	c.raw = c.below
+	c.enter(Opening)
+	l.add(c)
+	return c
+}
+
+func (l *Limiter) add(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conns[c] = struct{}{}
+}
+
+// remove forgets a connection. It reports whether it was there: a second Close changes nothing.
+func (l *Limiter) remove(c *Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, open := l.conns[c]
+	delete(l.conns, c)
+	return open
+}

@@ -1,0 +1,309 @@
+package embedded
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"flashsale/internal/store/child"
+	"flashsale/internal/store/datafolder"
+	"flashsale/internal/testkit/polltest"
+)
+
+// superviseStore is the process that TestServerEndsWithItsKilledParent kills.
+func superviseStore(path string) {
+	folder, err := datafolder.Open(path)
+	if err == nil {
+		err = folder.Lock()
+	}
+	if err != nil {
+		panic(err)
+	}
+	store, err := Start(context.Background(), Config{Folder: folder})
+	if err != nil {
+		panic(err)
+	}
+	if answer, err := command(store, "SET sold 42"); answer != "+OK" {
+		panic(err)
+	}
+	os.Stdout.WriteString("sold\n")
+	store.Run(context.Background())
+}
+
+// serverProcess returns the ID of the server's process.
+func serverProcess(store *Store) (int, error) {
+	info, err := command(store, "INFO server")
+	if err != nil {
+		return 0, err
+	}
+	found := regexp.MustCompile(`process_id:(\d+)`).FindStringSubmatch(info)
+	if found == nil {
+		return 0, errors.New("no process ID in INFO")
+	}
+	return strconv.Atoi(found[1])
+}
+
+func TestServerIsPrivateAndDurable(t *testing.T) {
+	needServer(t)
+	path := shortFolder(t)
+	store, _ := run(t, lock(t, path))
+	if store.Network != "unix" || store.Address != filepath.Join(path, "redis.sock") || store.Password != "" ||
+		!store.Durable {
+		t.Errorf("store %+v", store)
+	}
+	want := "private " + store.Name + " in " + path + ": what was answered survives a power cut"
+	if store.Description() != want {
+		t.Errorf("description %q, want %q", store.Description(), want)
+	}
+	info, err := os.Stat(store.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode := info.Mode().Perm(); mode != 0o700 {
+		t.Errorf("socket has mode %04o", mode)
+	}
+	for setting, want := range map[string]string{"port": "0", "appendonly": "yes", "appendfsync": "always",
+		"save": "", "dir": path} {
+		wantAnswer(t, store, "CONFIG GET "+setting, want)
+	}
+}
+
+func TestServerContinuesOnTheSameFolder(t *testing.T) {
+	needServer(t)
+	folder := lock(t, shortFolder(t))
+	store, stop := run(t, folder)
+	wantAnswer(t, store, "SET sold 41", "+OK")
+	wantAnswer(t, store, "INCR sold", ":42")
+	stop()
+	if _, err := command(store, "PING"); err == nil {
+		t.Error("store answers after its stop")
+	}
+	again, _ := run(t, folder)
+	wantAnswer(t, again, "GET sold", "42")
+}
+
+func TestServerHoldsTheFoldersLock(t *testing.T) {
+	needServer(t)
+	folder := lock(t, shortFolder(t))
+	_, stop := run(t, folder)
+	if err := folder.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := datafolder.Open(folder.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Lock(); !errors.Is(err, datafolder.ErrInUse) {
+		t.Errorf("lock while the server runs: %v, want ErrInUse", err)
+	}
+	stop()
+	if err := second.Lock(); err != nil {
+		t.Errorf("lock after the server's end: %v", err)
+	}
+}
+
+func TestKilledServerIsStartedAgain(t *testing.T) {
+	needServer(t)
+	store, _ := run(t, lock(t, shortFolder(t)))
+	wantAnswer(t, store, "SET sold 0", "+OK")
+	for kills := 1; kills <= 2; kills++ {
+		wantAnswer(t, store, "INCR sold", ":"+strconv.Itoa(kills))
+		killed, err := serverProcess(store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		polltest.Until(t, "restart", func() bool {
+			current, err := serverProcess(store)
+			// A server that still reads its data tells its ID already.
+			return err == nil && current != killed && answers(store.Address)
+		})
+		wantAnswer(t, store, "GET sold", strconv.Itoa(kills))
+	}
+}
+
+// journal takes the log while a store runs.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// The log line on a store that has ended in mid-sale has the last words of its own log, and none of an
+// earlier start.
+func TestLastWordsOfAServerThatEnds(t *testing.T) {
+	needServer(t)
+	log, before := &journal{}, slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	path := shortFolder(t)
+	earlier := []byte("line of an earlier start\n")
+	if err := os.WriteFile(filepath.Join(path, logName), earlier, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store, stop := run(t, lock(t, path))
+	if _, err := command(store, "SHUTDOWN"); err == nil {
+		t.Error("SHUTDOWN is answered")
+	}
+	polltest.Until(t, "restart", func() bool { return strings.Contains(log.String(), "store answers again") })
+	stop()
+	_, line, found := strings.Cut(log.String(), `msg="store ended and is started again"`)
+	line, _, _ = strings.Cut(line, "\n")
+	const last = `# Redis is now ready to exit, bye bye..."`
+	if !found || !strings.HasSuffix(line, last) || strings.Contains(line, "earlier start") {
+		t.Errorf("log %s", log)
+	}
+}
+
+func TestServerEndsWithItsKilledParent(t *testing.T) {
+	needServer(t)
+	path := shortFolder(t)
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), supervisorRole+"="+path)
+	cmd.Stderr = os.Stderr
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(cmd, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(output).ReadString('\n'); line != "sold\n" {
+		t.Fatalf("process wrote %q, %v", line, err)
+	}
+	second, err := datafolder.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Lock(); err == nil || !strings.Contains(err.Error(),
+		"in use by process "+strconv.Itoa(cmd.Process.Pid)) {
+		t.Errorf("lock of a second instance: %v", err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	// At once, as an operator would: the lock is free as soon as the server has closed its files.
+	store, _ := run(t, lock(t, path))
+	wantAnswer(t, store, "GET sold", "42")
+}
+
+// An append-only file that ends in the middle of a transaction loses that transaction, whole, and no
+// later one.
+func TestCutAppendOnlyFileIsRepaired(t *testing.T) {
+	needServer(t)
+	path := shortFolder(t)
+	folder := lock(t, path)
+	store, stop := run(t, folder)
+	wantAnswer(t, store, "SET sold 1", "+OK")
+	wantAnswer(t, store, "EVAL redis.call('INCR','sold')return(redis.call('INCR','orders')) 0", ":1")
+	stop()
+	files, err := filepath.Glob(filepath.Join(path, appendFolder, "*.incr.aof"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	info, err := os.Stat(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	// EXEC and half of the last INCR.
+	cut := int64(len("*1\r\n$4\r\nEXEC\r\n") + len("orders\r\n"))
+	if err := os.Truncate(files[0], info.Size()-cut); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{":0", ":1", ":1"} {
+		store, stop = run(t, folder)
+		if kept, err := filepath.Glob(filepath.Join(path, "cut-off-*.aof")); err != nil || len(kept) != 1 {
+			t.Errorf("kept: %v, %v; want one file", kept, err)
+		}
+		wantAnswer(t, store, "GET sold", "1")
+		wantAnswer(t, store, "EXISTS orders", ":0")
+		wantAnswer(t, store, "EXISTS other", other)
+		wantAnswer(t, store, "SET other 1", "+OK") // what half a transaction would swallow
+		stop()
+	}
+}
+
+// A file that is damaged before its end is left as it is, and the start refused: what stands behind was
+// answered.
+func TestDamagedAppendOnlyFileIsRefused(t *testing.T) {
+	needServer(t)
+	for name, change := range map[string][2]string{
+		"a length in the middle":     {"$6\r\nsold_5", "$999999999"},
+		"the length of the last end": {"$4\r\nEXEC\r\n", "$5\r\nEXEC\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := shortFolder(t)
+			folder := lock(t, path)
+			store, stop := run(t, folder)
+			for i := range 10 {
+				const order = "EVAL redis.call('SET','sold_%d',1)return(redis.call('INCR','orders')) 0"
+				wantAnswer(t, store, fmt.Sprintf(order, i), fmt.Sprintf(":%d", i+1))
+			}
+			stop()
+			files, err := filepath.Glob(filepath.Join(path, appendFolder, "*.incr.aof"))
+			if err != nil || len(files) != 1 {
+				t.Fatalf("files %v, %v", files, err)
+			}
+			text, err := os.ReadFile(files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := bytes.LastIndex(text, []byte(change[0]))
+			if at < 0 {
+				t.Fatalf("no %q in the file", change[0])
+			}
+			copy(text[at:], change[1])
+			if err := os.WriteFile(files[0], text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err = Start(t.Context(), Config{Folder: folder})
+			if err == nil || !strings.Contains(err.Error(), "is damaged at byte ") {
+				t.Errorf("error %v", err)
+			}
+			if after, err := os.ReadFile(files[0]); err != nil || !bytes.Equal(after, text) {
+				t.Errorf("the file was changed: %d of %d bytes, %v", len(after), len(text), err)
+			}
+		})
+	}
+}
+
+func TestUnfinished(t *testing.T) {
+	const multi, exec = "*1\r\n$5\r\nMULTI\r\n", "*1\r\n$4\r\nEXEC\r\n"
+	const set = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n"
+	for tail, want := range map[string]bool{
+		multi + set + set: true, multi + set + set[:9]: true, multi: true, multi + set + exec[:len(exec)-1]: true,
+		"*": true, set[:len(set)-1]: true, multi[:5]: true,
+		multi + set + exec: false, multi + set + multi + set: false, set + set: false, "*3\r\n$9\r\nSET\r\n" +
+			set: false,
+	} {
+		if got := unfinished([]byte(tail)); got != want {
+			t.Errorf("%q: %v, want %v", tail, got, want)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package mariadbtest
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"flashsale/internal/proc"
+	"flashsale/internal/testkit/polltest"
+)
+
+// parentVariable makes TestServerDiesWithItsProcess play the process that is killed.
+const parentVariable = "MARIADBTEST_PARENT"
+
+func TestServerDiesWithItsProcess(t *testing.T) {
+	if os.Getenv(parentVariable) != "" {
+		server := Start(t)
+		fmt.Printf("\nport %d\n", server.Port)
+		select {}
+	}
+	needMariaDB(t)
+	temporary, err := os.MkdirTemp("", "maria") // the killed process cannot clean up after itself
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(temporary)
+	parent := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServerDiesWithItsProcess$")
+	parent.Env = append(os.Environ(), parentVariable+"=1", "TMPDIR="+temporary)
+	output, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(output)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "port ") {
+	}
+	pid := serverProcess(t, temporary)
+	if err := parent.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait() // killed
+	polltest.Until(t, "end of mariadbd after its parent's", func() bool { return !proc.Alive(pid) })
+}
+
+func serverProcess(t *testing.T, temporary string) int {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(temporary, "sale*", "pid"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("pid files are %q, want one", files)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !proc.Alive(pid) {
+		t.Fatalf("mariadbd %d does not run before its parent is killed", pid)
+	}
+	return pid
+}
