@@ -30,6 +30,11 @@ for flag in "$@"; do
 	esac
 done
 if $with_haproxy; then require haproxy haproxy; fi
+for host in "${hosts[@]}"; do
+	if (exec 3<>"/dev/tcp/$host/$port") 2>/dev/null; then
+		fail "another program listens on $host:$port; end it, or set PORT"
+	fi
+done
 
 # leave goes without stopping anything. The file that it leaves for that purpose stops Redis last.
 leave() {
