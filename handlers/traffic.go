@@ -138,7 +138,7 @@ func readHits(raw []byte) (hits []traffic.Hit, f *failure) {
 // now.
 func readHit(hits []traffic.Hit, members []member) ([]traffic.Hit, *failure) {
 	key, ok := members[0].string()
-	if !ok {
+	if !ok || members[0].replaced { // keys that differ must not become the same
 		return nil, errMalformedJSON
 	}
 	hit := traffic.Hit{Key: string(key), N: 1}

@@ -151,6 +151,7 @@ func TestTrafficRefuses(t *testing.T) {
 			`{"key":7}`: malformed, `{"key":null}`: malformed, `{"key":"x","n":"1"}`: malformed,
 			`{"key":"x","n":1.5}`: malformed, `{"key":"x","at":"now"}`: malformed, `{"hits":{}}`: malformed,
 			`{"hits":null}`: malformed, `{"hits":[7]}`: malformed, `{"hits":[{"key":"x"},{}]}`: malformed,
+			`{"key":"\ud800"}`: malformed, "{\"key\":\"\xff\"}": malformed,
 			`{"hits":"x"}`: malformed, `{"key":"x","hits":[{"key":"y"}]}`: malformed,
 			`{"key":"x","at":-62135596800}`: badRange, // the zero time of Go
 			`{"hits":[null]}`:               malformed,
