@@ -97,7 +97,8 @@ func TestRepeatsREADME(t *testing.T) {
 func TestRepeatsWrk(t *testing.T) {
 	t.Parallel()
 	stand.Need(t, "wrk")
-	s := setup{args: []string{"-repeats", "-limits", "message by user unlimited", "-workers", "1"}}.serve(t)
+	s := setup{args: []string{"-repeats", "-limits", "message by user unlimited; message by ip unlimited",
+		"-workers", "1"}}.serve(t)
 	output, err := exec.Command("wrk", "-t2", "-c8", "-d1s", "-s", root+"scripts/wrk/repeats.lua",
 		"http://"+s.Address).CombinedOutput()
 	if err != nil || strings.Contains(string(output), "Non-2xx") ||

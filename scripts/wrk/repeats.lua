@@ -1,5 +1,5 @@
 -- POST /repeats under load: one popular text and many rare ones, in turns. The server needs
--- -repeats and -limits "message by user unlimited".
+-- -repeats and -limits "message by user unlimited; message by ip unlimited".
 --
 --   wrk -t2 -c64 -d5s -s scripts/wrk/repeats.lua http://127.0.0.1:8080 [-- user password texts]
 --
