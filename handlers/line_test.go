@@ -67,7 +67,7 @@ func TestPipelinedRequestsQueueUp(t *testing.T) {
 			test.server.line.turn <- struct{}{} // another one has the turn
 			io.WriteString(many, strings.Repeat(getHead+"\r\n", requests))
 			want(straightMax, nextOfMany)
-			for range requests {
+			for range straightMax { // of more, a machine that pauses could take some for pipelined
 				io.WriteString(other, getHead+"\r\n")
 				want(1, nextOfOther)
 			}
