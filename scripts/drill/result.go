@@ -82,6 +82,11 @@ func printTable(out io.Writer, results []result, took time.Duration) {
 		fmt.Fprintf(out, "; not done: %s", strings.Join(notDone, ", "))
 	}
 	fmt.Fprintln(out)
+	for i := range results { // once more: at the end of a long log they are found
+		for _, failure := range results[i].failures {
+			fmt.Fprintf(out, "%s FAILED: %s\n", results[i].drill.name, failure)
+		}
+	}
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
