@@ -5,14 +5,12 @@ import (
 	"testing"
 
 	"flashsale/internal/testkit"
-	"flashsale/internal/testkit/launch"
 )
 
 // A sale from the contest's tables, which scripts/mysql fills; scripts/bench buys and audits it.
-func TestSaleFromMariaDB(t *testing.T) {
-	t.Parallel()
+func testSaleFromMariaDB(t *testing.T, b *books) {
 	testkit.Need(t, "redis-server")
-	database := launch.StartMariaDB(t)
+	database := b.server
 	const users, foods, orders = 500, 20, 300
 	env := []string{
 		"DB_HOST=" + database.Host, "DB_PORT=" + fmt.Sprint(database.Port), "DB_NAME=rush",

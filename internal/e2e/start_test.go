@@ -23,46 +23,36 @@ const bannerLinesMost = 10
 
 func TestStart(t *testing.T) {
 	testkit.Need(t, "redis-server")
-	for _, test := range []struct {
-		name, workers string
-		args          []string
-	}{
-		{"workers", fmt.Sprint(runtime.NumCPU()), nil},
-		{"alone", "1", []string{"-workers", "1"}},
+	t.Parallel()
+	s := setup{}.launch(t)
+	s.Serves(t)
+	first := "flashsale serves on http://" + s.Address + " (workers: " + fmt.Sprint(runtime.NumCPU()) + ")\n"
+	if !strings.HasPrefix(testkit.ReadFile(t, s.Stdout), first) {
+		t.Errorf("the banner does not begin with %q", first)
+	}
+	if lines := strings.Count(testkit.ReadFile(t, s.Stdout), "\n"); lines > bannerLinesMost {
+		t.Errorf("the banner has %d lines, at most %d", lines, bannerLinesMost)
+	}
+	want := "private redis-server in " + s.Data + ": what was answered survives a power cut"
+	if s.Banner(t, "store") != want {
+		t.Errorf("store %q, want %q", s.Banner(t, "store"), want)
+	}
+	if want := fmt.Sprintf("Ctrl-C or kill %d", s.Pid()); !strings.HasPrefix(s.Banner(t, "stop"), want) {
+		t.Errorf("stop %q, want %q first", s.Banner(t, "stop"), want)
+	}
+	c := s.client(t)
+	for path, want := range map[string]string{
+		"/healthz": `{"status":"alive"}`,
+		"/readyz":  `{"status":"ready","sale":"` + s.Sale(t) + `","users":10000,"foods":100}`,
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			s := setup{args: test.args}.launch(t)
-			s.Serves(t)
-			first := "flashsale serves on http://" + s.Address + " (workers: " + test.workers + ")\n"
-			if !strings.HasPrefix(testkit.ReadFile(t, s.Stdout), first) {
-				t.Errorf("the banner does not begin with %q", first)
-			}
-			if lines := strings.Count(testkit.ReadFile(t, s.Stdout), "\n"); lines > bannerLinesMost {
-				t.Errorf("the banner has %d lines, at most %d", lines, bannerLinesMost)
-			}
-			want := "private redis-server in " + s.Data + ": what was answered survives a power cut"
-			if s.Banner(t, "store") != want {
-				t.Errorf("store %q, want %q", s.Banner(t, "store"), want)
-			}
-			if want := fmt.Sprintf("Ctrl-C or kill %d", s.Pid()); !strings.HasPrefix(s.Banner(t, "stop"), want) {
-				t.Errorf("stop %q, want %q first", s.Banner(t, "stop"), want)
-			}
-			c := s.client(t)
-			for path, want := range map[string]string{
-				"/healthz": `{"status":"alive"}`,
-				"/readyz":  `{"status":"ready","sale":"` + s.Sale(t) + `","users":10000,"foods":100}`,
-			} {
-				if r, err := c.Do("GET", path, ""); err != nil || r.Status != 200 || r.Body != want {
-					t.Errorf("%s: %d %s %v, want 200 %s", path, r.Status, r.Body, err, want)
-				}
-			}
-			checkLoginLine(t, s)
-			s.End(t)
-			if log := s.Warnings(t); log != "" {
-				t.Errorf("a start and a stop in order log %q", log)
-			}
-		})
+		if r, err := c.Do("GET", path, ""); err != nil || r.Status != 200 || r.Body != want {
+			t.Errorf("%s: %d %s %v, want 200 %s", path, r.Status, r.Body, err, want)
+		}
+	}
+	checkLoginLine(t, s)
+	s.End(t)
+	if log := s.Warnings(t); log != "" {
+		t.Errorf("a start and a stop in order log %q", log)
 	}
 }
 
@@ -169,7 +159,7 @@ func TestSecretsStayHidden(t *testing.T) {
 			t.Errorf("root's given password: %v", err)
 		}
 	})
-	t.Run("of a Redis", func(t *testing.T) { // that of a database: see TestSaleFromMariaDB
+	t.Run("of a Redis", func(t *testing.T) { // that of a database: see testSaleFromMariaDB
 		t.Parallel()
 		const password = "given-redis-password"
 		redis := redistest.New(t)

@@ -161,7 +161,6 @@ func TestTerminationAnswersWhatIsInFlight(t *testing.T) {
 	certificate := certtest.Write(t, testkit.Folder(t), time.Now().Add(time.Hour))
 	for name, args := range map[string][]string{
 		"workers": {"-workers", "2"},
-		"alone":   {"-workers", "1"},
 		"TLS":     {"-workers", "2", "-tls-cert", certificate.ChainFile, "-tls-key", certificate.KeyFile},
 	} {
 		t.Run(name, func(t *testing.T) {
