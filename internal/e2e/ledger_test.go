@@ -189,7 +189,7 @@ func testLedgerInMidSale(t *testing.T, b *books) {
 	}
 	setup{env: b.env(), args: args}.serve(t)
 	l.awaitOrders(t, 100)
-	l.checkFailures(t, client.Refusal{})
+	l.checkFailures(t)
 	l.audit(t, plain)
 	b.await(t, plain.orders(t))
 	if _, _, told := plain.waiting(t); !told {
@@ -214,7 +214,7 @@ func testLedgerOfThreeServers(t *testing.T, b *books) {
 	l.awaitOrders(t, 100)
 	kill(t, servers[2].Pid())
 	l.awaitOrders(t, 100)
-	l.checkFailures(t, client.Refusal{})
+	l.checkFailures(t)
 	l.audit(t, servers[0])
 	b.await(t, servers[1].orders(t))
 }
@@ -288,7 +288,7 @@ func TestLedgerWithoutDatabase(t *testing.T) {
 		server.Restart(t)
 	}
 	l.awaitOrders(t, 50)
-	l.checkFailures(t, client.Refusal{})
+	l.checkFailures(t)
 	l.audit(t, s)
 	b.await(t, s.orders(t))
 }

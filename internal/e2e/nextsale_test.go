@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -51,8 +50,9 @@ func awaitSale(t *testing.T, s *server, sale string) {
 func TestNextSaleIsTakenOver(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
-	args := []string{"-redis", redis.Socket, "-users", fmt.Sprint(crowdUsers), "-foods", fmt.Sprint(crowdFoods),
-		"-stock", fmt.Sprint(crowdStock), "-workers", "1", "-limits", "off"}
+	const stock = 100 // of each food: it is sold out
+	args := []string{"-redis", redis.Socket, "-users", fmt.Sprint(loadUsers), "-foods", fmt.Sprint(loadFoods),
+		"-stock", fmt.Sprint(stock), "-workers", "1", "-limits", "off"}
 	env := []string{"TOKEN_SECRET=" + sharedSecret}
 	var servers []*server
 	for range 3 {
@@ -63,12 +63,12 @@ func TestNextSaleIsTakenOver(t *testing.T) {
 	}
 	first := servers[0].Sale(t)
 	old := servers[0].client(t)
-	testkit.Must(t, old.LoginUser(crowdUsers))
+	testkit.Must(t, old.LoginUser(loadUsers))
 	cart, err := old.NewCart()
 	testkit.Must(t, err)
 	testkit.Must(t, old.Add(cart, item(1, 1)))
 
-	buyers := startCrowd(t, servers)
+	buyers := startLoadOn(t, servers, 9, false)
 	testkit.Until(t, "orders in the first sale", func() bool { return len(buyers.ordersOf(first)) > 30 })
 	saleDone(t, run("close")...)
 	saleDone(t, run("export", "-o", filepath.Join(t.TempDir(), "orders.csv"))...)
@@ -84,14 +84,14 @@ func TestNextSaleIsTakenOver(t *testing.T) {
 	if _, err := old.Order(cart); !client.IsRefused(err, 404, "CART_NOT_FOUND") {
 		t.Errorf("the cart of the first sale is ordered in the second: %v", err)
 	}
-	for sale, stock := range map[string]string{first: "left_" + first, second: "stock_" + second} {
+	for sale, key := range map[string]string{first: "left_" + first, second: "stock_" + second} {
 		orders := readExport(t, saleDone(t, run("export", "-sale", sale)...))
 		for _, id := range buyers.ordersOf(sale) {
 			if orders[id] == nil {
 				t.Errorf("order %s was answered, and is not in the export", id)
 			}
 		}
-		checkCrowdSale(t, redis, sale, stock, orders)
+		checkSold(t, redis, sale, key, stock, orders)
 	}
 	for _, s := range servers {
 		if n := s.Logged(t, "Redis has lost the sale"); n > 0 {
@@ -103,78 +103,10 @@ func TestNextSaleIsTakenOver(t *testing.T) {
 	}
 }
 
-// The sales of a crowd.
-const (
-	crowdUsers = 400 // user 1 and the last one are no buyers
-	crowdFoods = 5
-	crowdStock = 100 // of each food
-)
-
-// crowd is buyers who go on whatever they are answered, each of its users again and again.
-type crowd struct {
-	ending chan struct{}
-	buying sync.WaitGroup
-	stop   func() // once is enough
-
-	mu       sync.Mutex
-	answered map[string]bool // ids of orders that were answered 200
-}
-
-func startCrowd(t *testing.T, servers []*server) *crowd {
-	c := &crowd{ending: make(chan struct{}), answered: map[string]bool{}}
-	c.stop = sync.OnceFunc(func() {
-		close(c.ending)
-		c.buying.Wait()
-	})
-	const each = 3 // buyers of a server
-	step := each * len(servers)
-	for i := range step {
-		buyer := servers[i%len(servers)].client(t)
-		c.buying.Go(func() { c.buy(buyer, 2+i, step) })
-	}
-	t.Cleanup(c.stop)
-	return c
-}
-
-// buy buys for every step-th user.
-func (c *crowd) buy(buyer *client.Client, first, step int) {
-	for user := first; ; user += step {
-		select {
-		case <-c.ending:
-			return
-		default:
-		}
-		if user >= crowdUsers {
-			user = first
-		}
-		id, err := buyer.Buy(user, item(1+user%crowdFoods, 1+user%3))
-		if err != nil {
-			buyer.HangUp()
-			continue
-		}
-		c.mu.Lock()
-		c.answered[id] = true
-		c.mu.Unlock()
-	}
-}
-
-// ordersOf are the orders of a sale that were answered 200.
-func (c *crowd) ordersOf(sale string) (ids []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for id := range c.answered {
-		if strings.HasPrefix(id, sale+"-") {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// checkCrowdSale checks that these orders are of the sale, and that the pieces in them and those left under
-// a key of Redis add up.
-func checkCrowdSale(
-	t *testing.T, redis *redistest.Server, sale, stock string, orders map[string]map[int]int,
-) {
+// checkSold checks that these orders are of the sale, and that the pieces in them and those left under a key
+// of Redis make the stock.
+func checkSold(t *testing.T, redis *redistest.Server, sale, key string, stock int,
+	orders map[string]map[int]int) {
 	t.Helper()
 	pieces := map[int]int{}
 	for id, items := range orders {
@@ -185,12 +117,12 @@ func checkCrowdSale(
 			pieces[food] += count
 		}
 	}
-	for food := 1; food <= crowdFoods; food++ {
-		left, err := launch.AskRedis(redis.Socket, 20*time.Second, "HGET", stock, strconv.Itoa(food))
+	for food := 1; food <= loadFoods; food++ {
+		left, err := launch.AskRedis(redis.Socket, 20*time.Second, "HGET", key, strconv.Itoa(food))
 		testkit.Must(t, err)
-		if n, err := strconv.Atoi(left); err != nil || n < 0 || n+pieces[food] != crowdStock {
+		if n, err := strconv.Atoi(left); err != nil || n < 0 || n+pieces[food] != stock {
 			t.Errorf("sale %s: %q pieces of food %d are left and %d sold, of %d", sale, left, food, pieces[food],
-				crowdStock)
+				stock)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -177,30 +176,6 @@ func checkNames(t *testing.T, s *server) {
 	for _, process := range append(s.Workers(), s.Pid()) {
 		if name := testkit.ReadFile(t, fmt.Sprintf("/proc/%d/comm", process)); name != "flashsale\n" {
 			t.Errorf("process %d is called %q", process, name)
-		}
-	}
-}
-
-// With -log-format json every line of every process is an object; those of a worker name it.
-func TestLogInJSON(t *testing.T) {
-	t.Parallel()
-	redis := redistest.New(t)
-	args := []string{"-redis", redis.Socket, "-users", "2", "-workers", "1", "-log-format", "json"}
-	s := setup{args: args}.serve(t)
-	worker := s.Workers()[0]
-	redis.Kill(t)
-	testkit.Until(t, "line of a worker", func() bool {
-		return s.Logged(t, fmt.Sprintf(`"pid":%d,`, worker)) > 0
-	})
-	kill(t, worker)
-	testkit.Until(t, "line of the supervisor", func() bool {
-		return s.Logged(t, `"msg":"worker is ready again"`) == 1
-	})
-	for line := range strings.Lines(testkit.ReadFile(t, s.Log)) {
-		var entry struct{ Time, Level, Msg string }
-		err := json.Unmarshal([]byte(line), &entry)
-		if err != nil || entry.Time == "" || entry.Level == "" || entry.Msg == "" {
-			t.Errorf("%q: %v", line, err)
 		}
 	}
 }

@@ -125,10 +125,7 @@ func TestHangupReplacesWorkers(t *testing.T) {
 			t.Errorf("the log says %d times, not once, that %s", n, reason)
 		}
 	}
-	l.stop()
-	if len(l.failed) != 0 {
-		t.Errorf("requests failed: %v", l.failed)
-	}
+	l.checkFailures(t)
 	l.audit(t, s)
 }
 
