@@ -44,7 +44,7 @@ func TestLogInJSON(t *testing.T) {
 			ID     string `json:"request_id"`
 			Worker *int
 			Took   *int `json:"duration_us"`
-			Status any // a number in the line of a request
+			Status any  // a number in the line of a request
 		}
 		err := json.Unmarshal([]byte(line), &entry)
 		if err != nil || entry.Time == "" || entry.Level == "" || entry.Msg == "" {
