@@ -193,8 +193,6 @@ func TestLostSaleIsNotOpenedAgain(t *testing.T) {
 	if keys := redis.Do(t, "DBSIZE"); keys != ":0" {
 		t.Errorf("%s keys were put into Redis", keys)
 	}
-	if err := os.Remove(filepath.Join(first.Data, "sale")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(filepath.Join(first.Data, "sale")))
 	setup{data: first.Data, args: args}.serve(t)
 }
