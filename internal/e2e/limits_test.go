@@ -142,9 +142,8 @@ func TestUnlock(t *testing.T) {
 	}
 	unlock := func(want string, args ...string) {
 		t.Helper()
-		p := program(t, module, nil, append([]string{"unlock"}, args...)...)
-		code := p.ExitCode(t)
-		out := testkit.ReadFile(t, p.Stdout) + testkit.ReadFile(t, p.Log)
+		code, out, faults := run(t, module, nil, append([]string{"unlock"}, args...)...)
+		out += faults
 		if !strings.Contains(out, want) || (code == 0) != !strings.Contains(out, "flashsale unlock:") {
 			t.Errorf("flashsale unlock %q: exit code %d, %s", args, code, out)
 		}

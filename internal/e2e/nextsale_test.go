@@ -20,9 +20,9 @@ import (
 var nextID = regexp.MustCompile(`^sale ([a-z2-7]{8}) is there`)
 
 // openNext opens the next sale and returns its id.
-func openNext(t *testing.T, args ...string) string {
+func openNext(t *testing.T, of []string, more ...string) string {
 	t.Helper()
-	found := nextID.FindStringSubmatch(saleDone(t, append([]string{"new"}, args...)...))
+	found := nextID.FindStringSubmatch(saleDone(t, of, "new", more...))
 	if found == nil {
 		t.Fatal("flashsale sale new names no sale")
 	}
@@ -58,9 +58,6 @@ func TestNextSaleIsTakenOver(t *testing.T) {
 	for range 3 {
 		servers = append(servers, setup{env: env, args: args}.serve(t))
 	}
-	run := func(verb string, more ...string) []string {
-		return append(append([]string{verb}, args...), more...)
-	}
 	first := servers[0].Sale(t)
 	old := servers[0].client(t)
 	testkit.Must(t, old.LoginUser(loadUsers))
@@ -70,14 +67,14 @@ func TestNextSaleIsTakenOver(t *testing.T) {
 
 	buyers := startLoadOn(t, servers, 9, false)
 	testkit.Until(t, "orders in the first sale", func() bool { return len(buyers.ordersOf(first)) > 30 })
-	saleDone(t, run("close")...)
-	saleDone(t, run("export", "-o", filepath.Join(t.TempDir(), "orders.csv"))...)
-	second := openNext(t, args...)
+	saleDone(t, args, "close")
+	saleDone(t, args, "export", "-o", filepath.Join(t.TempDir(), "orders.csv"))
+	second := openNext(t, args)
 	for _, s := range servers {
 		awaitSale(t, s, second)
 	}
 	testkit.Until(t, "orders in the second sale", func() bool { return len(buyers.ordersOf(second)) > 30 })
-	saleDone(t, run("close")...)
+	saleDone(t, args, "close")
 	buyers.stop()
 
 	old.HangUp() // its worker may still end
@@ -85,7 +82,7 @@ func TestNextSaleIsTakenOver(t *testing.T) {
 		t.Errorf("the cart of the first sale is ordered in the second: %v", err)
 	}
 	for sale, key := range map[string]string{first: "left_" + first, second: "stock_" + second} {
-		orders := readExport(t, saleDone(t, run("export", "-sale", sale)...))
+		orders := readExport(t, saleDone(t, args, "export", "-sale", sale))
 		for _, id := range buyers.ordersOf(sale) {
 			if orders[id] == nil {
 				t.Errorf("order %s was answered, and is not in the export", id)
@@ -170,7 +167,7 @@ func TestNextSaleOfOtherFoods(t *testing.T) {
 	dir := catalogue(t, users, "1,5,10\n")
 	args := []string{"-redis", redis.Socket, "-catalog-dir", dir, "-workers", "1"}
 	s := setup{args: args}.serve(t)
-	second := openNext(t, "-redis", redis.Socket, "-force", "-catalog-dir",
+	second := openNext(t, []string{"-redis", redis.Socket}, "-force", "-catalog-dir",
 		catalogue(t, users, "1,7,20\n2,8,30\n"))
 	testkit.Until(t, "refusal of other foods", func() bool { return s.Logged(t, "give it that sale's") > 0 })
 	if r, err := s.client(t).Do("GET", "/readyz", ""); err != nil || r.Status != 503 {
@@ -198,23 +195,22 @@ func TestBenchInNextSale(t *testing.T) {
 	s := setup{args: append([]string{"-workers", "1", "-limits", "off"}, args...)}.serve(t)
 	load := func() {
 		t.Helper()
-		p := program(t, module+"/scripts/bench", []string{"ROOT_PASSWORD=" + rootPassword},
+		code, out, faults := run(t, module+"/scripts/bench", []string{"ROOT_PASSWORD=" + rootPassword},
 			append([]string{"-addr", s.Address, "-orders", "200", "-concurrency", "10"}, of...)...)
-		if code := p.ExitCode(t); code != 0 {
-			t.Errorf("bench: exit code %d\n%s", code, p.Written(t))
+		if code != 0 {
+			t.Errorf("bench: exit code %d\n%s%s", code, out, faults)
 		}
 	}
 	load()
 	first := s.Sale(t)
-	saleDone(t, append([]string{"close"}, args...)...)
-	saleDone(t, append([]string{"export"}, args...)...)
-	second := openNext(t, append([]string{"-delete"}, args...)...)
+	saleDone(t, args, "close")
+	saleDone(t, args, "export")
+	second := openNext(t, args, "-delete")
 	awaitSale(t, s, second)
 	if n := redis.Do(t, `EVAL "return #redis.call('KEYS', '*_`+first+`')" 0`); n != ":1" {
 		t.Errorf("%s keys of the deleted sale are there, want its log", n)
 	}
-	saleRefused(t, 2, "redis keeps no such sale of the past: "+first, append([]string{"export", "-sale", first},
-		args...)...)
+	saleRefused(t, 2, "redis keeps no such sale of the past: "+first, args, "export", "-sale", first)
 	load()
 	if n := redis.Do(t, `EVAL "return #redis.call('KEYS', 'o_*')" 0`); n == ":0" {
 		t.Error("bench has placed no order in the second sale")

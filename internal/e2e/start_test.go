@@ -97,29 +97,17 @@ func checkLoginLine(t *testing.T, s *server) {
 	}
 }
 
-// The program prints the help that internal/config keeps for people to read.
-func TestHelp(t *testing.T) {
+// The program prints the help that internal/config keeps for people to read, and its version.
+func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
-	p := program(t, module, nil, "-h")
-	if code := p.ExitCode(t); code != 0 || testkit.ReadFile(t, p.Log) != "" {
-		t.Errorf("exit code %d, errors %q; want 0 and none", code, testkit.ReadFile(t, p.Log))
-	}
-	want := testkit.ReadFile(t, root+"internal/config/testdata/help.txt")
-	if help := testkit.ReadFile(t, p.Stdout); help != want {
-		t.Errorf("the help is\n%s", help)
-	}
-}
-
-func TestVersion(t *testing.T) {
-	t.Parallel()
-	p := program(t, module, nil, "-version")
-	if code := p.ExitCode(t); code != 0 || testkit.ReadFile(t, p.Log) != "" {
-		t.Errorf("exit code %d, errors %q; want 0 and none", code, testkit.ReadFile(t, p.Log))
-	}
-	want := regexp.MustCompile(`^flashsale \S+, commit .+, ` +
-		regexp.QuoteMeta(runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH) + "\n$")
-	if got := testkit.ReadFile(t, p.Stdout); !want.MatchString(got) {
-		t.Errorf("%q does not match %s", got, want)
+	version := `^flashsale \S+, commit .+, ` +
+		regexp.QuoteMeta(runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH) + "\n$"
+	help := "^" + regexp.QuoteMeta(testkit.ReadFile(t, root+"internal/config/testdata/help.txt")) + "$"
+	for flag, want := range map[string]string{"-h": help, "-version": version} {
+		code, out, faults := run(t, module, nil, flag)
+		if code != 0 || faults != "" || !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("%s: exit code %d, errors %q, output\n%s", flag, code, faults, out)
+		}
 	}
 }
 
