@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/polltest"
 	"flashsale/internal/testkit/stand"
 )
 
@@ -26,14 +26,20 @@ type roomFault struct {
 
 var roomFaults = []roomFault{
 	{"CertificateExpires", true, nil, (*asides).renew},
+	{"VKTokenRefused", false, nil, func(a *asides, ctx context.Context) error {
+		return polltest.Await(ctx, "reply that waited for a new token", refusalMax, func() bool {
+			return a.site.took(refusedPeer)
+		})
+	}},
 	{"LedgerBehind", true,
 		func(a *asides, _ context.Context) error { a.database.Kill(); return nil },
 		func(a *asides, ctx context.Context) error { return a.database.Launch(ctx) }},
 	{"BlocklistStale", true, nil, nil},
 	{"VKRepliesWait", true,
-		func(a *asides, _ context.Context) error { return a.message("while VK is away") },
-		func(a *asides, _ context.Context) error { return a.message("while VK is there") }},
+		func(a *asides, _ context.Context) error { return a.message(goodGroup, "while VK is away", 1) },
+		func(a *asides, _ context.Context) error { return a.message(goodGroup, "while VK is there", 1) }},
 	{"TrafficDropsHits", false, (*asides).floodKeys, nil},
+	{"TrafficKeysFull", false, nil, (*asides).deleteKeys},
 	{"RepeatsFull", false, (*asides).fillRepeats, nil},
 }
 
@@ -52,12 +58,15 @@ func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	shop := &client.Client{Address: s.servers[0].address, Timeout: answerPatient}
-	defer shop.HangUp()
-	if err := shop.Login("root", rootPassword); err != nil {
+	root, err := s.root(ctx)
+	if err != nil {
 		return err
 	}
-	if err := s.changeState(ctx, shop, "paused"); err != nil {
+	defer root.HangUp()
+	if err := s.changeState(ctx, root, "paused"); err != nil {
+		return err
+	}
+	if err := a.twoGroups(ctx); err != nil {
 		return err
 	}
 	list := s.watchFor(saleAlerts...)
@@ -73,7 +82,7 @@ func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
 		err = s.demandUnseen(ctx, list[:len(saleAlerts)])
 	}
 	if err == nil {
-		err = s.changeState(ctx, shop, "open")
+		err = s.changeState(ctx, root, "open")
 	}
 	if err == nil {
 		err = s.stayAway(ctx, a, list[:len(saleAlerts)])

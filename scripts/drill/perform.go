@@ -36,7 +36,7 @@ func perform(ctx context.Context, t turn, p *prometheus, long bool) (r result) {
 	}
 	s.stop()
 	switch {
-	case errors.Is(err, errImpossible):
+	case errors.Is(err, errImpossible), errors.Is(err, errUnreleased):
 		r.impossible = err.Error()
 	case err != nil:
 		r.fail("%v", err)
