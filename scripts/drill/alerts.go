@@ -63,10 +63,11 @@ func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
 		return err
 	}
 	defer root.HangUp()
-	if err := s.changeState(ctx, root, "paused"); err != nil {
+	if err := a.twoGroups(ctx); err != nil {
 		return err
 	}
-	if err := a.twoGroups(ctx); err != nil {
+	// The ledger must be behind when its database is killed, so that comes soon after orders.
+	if err := s.changeState(ctx, root, "paused"); err != nil {
 		return err
 	}
 	list := s.watchFor(saleAlerts...)

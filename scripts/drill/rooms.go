@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"flashsale/internal/testkit/polltest"
 )
@@ -29,8 +28,7 @@ const (
 	listReply  = `["4509,123456"]`
 	repliesKey = "repeats:{r}:replies:0"
 
-	callers    = 4 // of each room
-	callerPace = 2 * time.Millisecond
+	callers = 4 // of each room
 )
 
 // writeList makes a list for -blocklist and returns its path.
@@ -46,8 +44,7 @@ func writeList(folder string) (string, error) {
 
 // roomCallers ask the rooms again and again while faults go on, and count the answers.
 type roomCallers struct {
-	s    *stack
-	over sync.WaitGroup
+	s *stack
 
 	mu     sync.Mutex
 	counts map[string]int
@@ -63,23 +60,22 @@ func roomsWithoutRedis(ctx context.Context, s *stack, dice *rand.Rand) error {
 		return err
 	}
 	c := &roomCallers{s: s, counts: map[string]int{}}
-	beside, stopBeside := context.WithCancel(ctx) // those who demand an answer while the server lives
-	defer c.over.Wait()
-	defer stopBeside()
-	whole, stop := context.WithCancel(ctx)
-	defer stop()
 	if err := polltest.Await(ctx, "list", startMax, func() bool {
 		a, _, _ := reader.ask(checkList)
 		return a == "200"
 	}); err != nil {
 		return err
 	}
-	c.start(beside, reader, c.askList)
+	// A server that is killed gives no answer. A text or an event that it has stored counts all the same.
+	answered, stored := repeated{ctx: ctx}, repeated{ctx: ctx}
+	defer stored.stop()
+	defer answered.stop()
+	answered.start(reader, c.askList)
 	for i := range callers {
-		c.start(beside, root, func(one *shopper) { c.askLimit(one, "drill_open", i) })
-		c.start(beside, root, func(one *shopper) { c.askLimit(one, "drill_closed", i) })
-		c.start(whole, reader, c.textWriter(fmt.Sprint("text ", i)))
-		c.start(whole, reader, c.eventWriter(ctx, fmt.Sprint("event ", i)))
+		answered.start(root, func(one *shopper) { c.askLimit(one, "drill_open", i) })
+		answered.start(root, func(one *shopper) { c.askLimit(one, "drill_closed", i) })
+		stored.start(reader, c.textWriter(fmt.Sprint("text ", i)))
+		stored.start(reader, c.eventWriter(ctx, fmt.Sprint("event ", i)))
 	}
 	if err := s.eachFault(ctx, dice, redisFrozen, redisKilled); err != nil {
 		return err
@@ -90,12 +86,11 @@ func roomsWithoutRedis(ctx context.Context, s *stack, dice *rand.Rand) error {
 	}); err != nil {
 		return err
 	}
-	stopBeside()
+	answered.stop()
 	if err := s.eachFault(ctx, dice, serverKilled); err != nil {
 		return err
 	}
-	stop()
-	c.over.Wait()
+	stored.stop()
 	return c.judge(ctx)
 }
 
@@ -112,16 +107,26 @@ func (s *stack) eachFault(ctx context.Context, dice *rand.Rand, faults ...fault)
 	return nil
 }
 
-// start has a user ask again and again, on a connection of its own, until ctx ends.
-func (c *roomCallers) start(ctx context.Context, user *shopper, ask func(*shopper)) {
-	c.over.Go(func() {
-		one := user.regular()
-		defer one.HangUp()
-		for ctx.Err() == nil {
-			ask(one)
-			pause(ctx, callerPace)
-		}
+// repeated are callers that ask until stop, each again and again on a connection of its own.
+type repeated struct {
+	ctx   context.Context
+	stops []func()
+}
+
+func (r *repeated) start(user *shopper, ask func(*shopper)) {
+	one := user.regular()
+	stop := repeat(r.ctx, func() { ask(one) })
+	r.stops = append(r.stops, func() {
+		stop()
+		one.HangUp()
 	})
+}
+
+// stop returns when each has its last answer.
+func (r *repeated) stop() {
+	for _, stop := range r.stops {
+		stop()
+	}
 }
 
 func (c *roomCallers) add(what string) {
@@ -186,7 +191,7 @@ func (c *roomCallers) eventWriter(ctx context.Context, name string) func(*shoppe
 	events := 0
 	return func(one *shopper) {
 		event := call{"POST", "/vk/callback", messageToBot(0, fmt.Sprint(name, " ", events), 1)}
-		for ; ctx.Err() == nil; pause(ctx, callerPace) {
+		for ; ctx.Err() == nil; pause(ctx, probePace) {
 			a, reply, _ := one.ask(event)
 			if a == "200" && reply == "ok" {
 				events++

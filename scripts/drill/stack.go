@@ -76,7 +76,6 @@ type stack struct {
 	servers []*server
 	probes  *probes
 	load    *load
-	earlier []*benchReport // of the loads before this one
 	alarms  *alarms
 
 	mu      sync.Mutex    // two faults of a pair write what follows
