@@ -25,12 +25,6 @@ type roomFault struct {
 }
 
 var roomFaults = []roomFault{
-	{"CertificateExpires", true, nil, (*asides).renew},
-	{"VKTokenRefused", false, nil, func(a *asides, ctx context.Context) error {
-		return polltest.Await(ctx, "reply that waited for a new token", refusalMax, func() bool {
-			return a.site.took(refusedPeer)
-		})
-	}},
 	{"LedgerBehind", true,
 		func(a *asides, _ context.Context) error { a.database.Kill(); return nil },
 		func(a *asides, ctx context.Context) error { return a.database.Launch(ctx) }},
@@ -41,6 +35,13 @@ var roomFaults = []roomFault{
 	{"TrafficDropsHits", false, (*asides).floodKeys, nil},
 	{"TrafficKeysFull", false, nil, (*asides).deleteKeys},
 	{"RepeatsFull", false, (*asides).fillRepeats, nil},
+	// The last ones: clients of the drill do not know the new certificate.
+	{"CertificateExpires", true, nil, (*asides).renew},
+	{"VKTokenRefused", false, nil, func(a *asides, ctx context.Context) error {
+		return polltest.Await(ctx, "reply that waited for a new token", refusalMax, func() bool {
+			return a.site.took(refusedPeer)
+		})
+	}},
 }
 
 // saleAlerts are those of what is no fault of a room: a crowd, and buyers who stay away.
@@ -209,15 +210,14 @@ func (a *asides) demandStatus(ctx context.Context) {
 // repair ends all faults and returns once all alerts have cleared.
 func (a *asides) repair(ctx context.Context, list []*alarms) error {
 	a.site.broken.Store(false)
-	var all errgroup.Group
 	for _, fault := range roomFaults {
 		if fault.end != nil {
-			all.Go(func() error { return fault.end(a, ctx) })
+			if err := fault.end(a, ctx); err != nil {
+				return err
+			}
 		}
 	}
-	if err := all.Wait(); err != nil {
-		return err
-	}
+	var all errgroup.Group
 	for _, one := range list {
 		all.Go(func() error {
 			err := one.awaitCleared(ctx)
