@@ -31,6 +31,7 @@ out=$(realpath -m "$out")
 [[ -z $(git -C "$top" status --porcelain) ]] ||
 	echo "release.sh: changes that are not committed are left out" >&2
 
+umask 022
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 git clone --quiet --shared "$top" "$work/flashsale"
@@ -45,7 +46,6 @@ revision=$(git rev-parse HEAD)
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH-$(git log -1 --format=%ct)}
 [[ $SOURCE_DATE_EPOCH =~ ^[0-9]+$ ]] || fail "SOURCE_DATE_EPOCH is no number of seconds"
 export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C.UTF-8
-umask 022
 stage=$work/stage
 mkdir -p "$stage" "$out"
 [[ -z $(ls -A "$out") ]] || fail "$out is not empty: remove it, or name another folder"
@@ -74,11 +74,8 @@ changelog() {
 	printf '\n -- %s  %s\n' "$(sed -n 's/^maintainer: //p' nfpm.yaml)" "$(date -Rd "@$SOURCE_DATE_EPOCH")"
 }
 
-# archive FOLDER FILE...: a tar of these files of a folder, to standard output.
-archive() {
-	tar --create --directory "$1" --sort=name --format=ustar --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
-		--numeric-owner "${@:2}"
-}
+# Options of tar, for the same bytes every time.
+same=(--sort=name --format=ustar "--mtime=@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner)
 
 cd scripts/release
 cp -r ../deploy/flashsale.service completion/* copyright deb rpm nfpm.yaml "$stage"
@@ -94,7 +91,7 @@ for arch in amd64 arm64; do
 	folder=flashsale_${VERSION}_linux_$arch
 	mkdir "$work/$folder"
 	(cd "$stage" && cp _flashsale flashsale.{1,bash,conf,fish,service} notices.txt "$arch/flashsale" "$work/$folder")
-	archive "$work" "$folder" | gzip -n >"$out/$folder.tar.gz"
+	tar "${same[@]}" -C "$work" -c "$folder" | gzip -n >"$out/$folder.tar.gz"
 	cp -p "$stage/$arch/flashsale" "$stage"
 	for format in deb rpm; do
 		(cd "$stage" && ARCH=$arch "$nfpm" package --packager $format --target "$out" >"$work/log" 2>&1) ||
@@ -111,18 +108,17 @@ printf 'root:x:0:\nflashsale:x:65532:\n' >"$base/etc/group"
 printf 'root:x:0:0:root:/:/sbin/nologin\nflashsale:x:65532:65532:flashsale:/var/lib/flashsale:/sbin/nologin\n' \
 	>"$base/etc/passwd"
 cp "$stage/ca-certificates.crt" "$base/etc/ssl/certs"
-{
-	archive "$base" --no-recursion $(cd "$base" && find * -not -path var/lib/flashsale)
-	archive "$base" --owner=65532 --group=65532 var/lib/flashsale
-} >"$work/base.tar"
+tar "${same[@]}" -C "$base" -cf "$work/base.tar" --exclude=flashsale etc tmp var
+tar "${same[@]}" -C "$base" -rf "$work/base.tar" --owner=65532 --group=65532 var/lib/flashsale
 for arch in amd64 arm64; do
 	mkdir -p "$work/$arch/usr/"{bin,share/doc/flashsale}
 	cp "$stage/$arch/flashsale" "$work/$arch/usr/bin"
 	cp "$stage"/{notices.txt,sbom.cdx.json} "$work/$arch/usr/share/doc/flashsale"
-	archive "$work/$arch" usr >"$work/$arch.tar"
+	tar "${same[@]}" -C "$work/$arch" -cf "$work/$arch.tar" usr
 done
-"$work/release" image "$work/image" "$built" "$revision" "$work/base.tar" amd64="$work/amd64.tar" arm64="$work/arm64.tar"
-archive "$work/image" --transform='s|^\./||' . >"${name}_oci.tar"
+"$work/release" image "$work/image" "$built" "$revision" "$work/base.tar" \
+	amd64="$work/amd64.tar" arm64="$work/arm64.tar"
+tar "${same[@]}" -C "$work/image" -cf "${name}_oci.tar" blobs index.json oci-layout
 
 (cd "$out" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
 echo "release $built is in $out"

@@ -24,7 +24,7 @@ func need(t *testing.T, program string) string {
 	return path
 }
 
-// programs is the folder of the program of the release, behind all others on PATH.
+// programs is the folder of the program of the release.
 var programs string
 
 // output runs a program, which must succeed and write nothing to standard error.
@@ -33,7 +33,7 @@ func output(t *testing.T, stdin []byte, name string, args ...string) string {
 	cmd := exec.Command(need(t, name), args...)
 	var faults bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(stdin), &faults
-	cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":"+programs, "LC_ALL=C.UTF-8", "MANWIDTH=100", "MAN_KEEP_FORMATTING=")
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "MANWIDTH=100", "MAN_KEEP_FORMATTING=")
 	out, err := cmd.Output()
 	if err != nil || faults.Len() > 0 {
 		t.Fatalf("%s %q: %v\n%s", name, args, err, faults.Bytes())
@@ -67,6 +67,7 @@ func checkDocuments(t *testing.T, out string) {
 	folder, name := t.TempDir(), "flashsale_0.999.0~rc.1_linux_"+runtime.GOARCH
 	output(t, nil, "tar", "-xzf", filepath.Join(out, name+".tar.gz"), "-C", folder)
 	programs = filepath.Join(folder, name)
+	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
 	t.Run("manual", checkManual)
 	t.Run("settings", checkSettings)
 	for shell, complete := range completions {
@@ -160,7 +161,7 @@ var completions = map[string]func(t *testing.T, line string) []string{
 			compadd() { shift; print -rl -- "$@"; }
 			_arguments() {
 				local spec before=$words[CURRENT-1]
-				for spec; do [[ $spec == "$before["* && $spec == *":("* ]] && print -rl -- ${=${spec##*\(}%\)} && return; done
+				for spec; do [[ $spec == "${before}["* && $spec == *":("* ]] && print -rl -- ${=${spec##*\(}%\)} && return; done
 				for spec; do print -r -- ${spec%%\[*}; done
 			}
 			words=(${=1}); [[ $1 == *" " ]] && words+=(""); CURRENT=$#words
