@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 // roomFault is a fault of a room. None hides another, so all stand at the same time. The site is broken
@@ -38,7 +38,7 @@ var roomFaults = []roomFault{
 	// The last ones: clients of the drill do not know the new certificate.
 	{"CertificateExpires", true, nil, (*asides).renew},
 	{"VKTokenRefused", false, nil, func(a *asides, ctx context.Context) error {
-		return polltest.Await(ctx, "reply that waited for a new token", refusalMax, func() bool {
+		return testkit.Await(ctx, "reply that waited for a new token", refusalMax, func() bool {
 			return a.site.took(refusedPeer)
 		})
 	}},
@@ -174,7 +174,7 @@ func (s *stack) stayAway(ctx context.Context, a *asides, list []*alarms) error {
 	for i := range crowd {
 		crowd[i] = user
 	}
-	a.network.Set(stand.Slow)
+	a.network.Set(launch.Slow)
 	crowding, disperse := context.WithCancel(ctx)
 	ended := make(chan *tide, 1)
 	go func() {
@@ -191,7 +191,7 @@ func (s *stack) stayAway(ctx context.Context, a *asides, list []*alarms) error {
 	err = fired.Wait()
 	disperse()
 	s.note("the crowd: %d requests", (<-ended).sent)
-	a.network.Set(stand.Passes)
+	a.network.Set(launch.Passes)
 	return err
 }
 

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 )
 
 var errUnreleased = errors.New("no version is released yet")
@@ -30,7 +30,7 @@ func buildReleased(ctx context.Context) (path string, err error) {
 	if tag == "" {
 		return "", errUnreleased
 	}
-	folder, err := stand.LastingFolder("released")
+	folder, err := launch.LastingFolder("released")
 	if err != nil {
 		return "", err
 	}

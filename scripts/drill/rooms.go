@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // The rooms of every server of a drill. No rate of a drill's own events is ever reached. Nothing takes the
@@ -60,7 +60,7 @@ func roomsWithoutRedis(ctx context.Context, s *stack, dice *rand.Rand) error {
 		return err
 	}
 	c := &roomCallers{s: s, counts: map[string]int{}}
-	if err := polltest.Await(ctx, "list", startMax, func() bool {
+	if err := testkit.Await(ctx, "list", startMax, func() bool {
 		a, _, _ := reader.ask(checkList)
 		return a == "200"
 	}); err != nil {
@@ -81,7 +81,7 @@ func roomsWithoutRedis(ctx context.Context, s *stack, dice *rand.Rand) error {
 		return err
 	}
 	before := c.count("drill_closed counted")
-	if err := polltest.Await(ctx, "decision that is counted once Redis is back", refusalMax, func() bool {
+	if err := testkit.Await(ctx, "decision that is counted once Redis is back", refusalMax, func() bool {
 		return c.count("drill_closed counted") > before
 	}); err != nil {
 		return err
