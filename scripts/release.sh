@@ -90,7 +90,8 @@ nfpm=$(go tool -n nfpm)
 for arch in amd64 arm64; do
 	folder=flashsale_${VERSION}_linux_$arch
 	mkdir "$work/$folder"
-	(cd "$stage" && cp _flashsale flashsale.{1,bash,conf,fish,service} notices.txt "$arch/flashsale" "$work/$folder")
+	(cd "$stage" && cp _flashsale flashsale.{1,bash,conf,fish,service} notices.txt "$arch/flashsale" \
+		"$work/$folder")
 	tar "${same[@]}" -C "$work" -c "$folder" | gzip -n >"$out/$folder.tar.gz"
 	cp -p "$stage/$arch/flashsale" "$stage"
 	for format in deb rpm; do
@@ -105,8 +106,10 @@ mkdir -p "$base"/{etc/ssl/certs,tmp,var/lib/flashsale}
 chmod 1777 "$base/tmp"
 chmod 700 "$base/var/lib/flashsale"
 printf 'root:x:0:\nflashsale:x:65532:\n' >"$base/etc/group"
-printf 'root:x:0:0:root:/:/sbin/nologin\nflashsale:x:65532:65532:flashsale:/var/lib/flashsale:/sbin/nologin\n' \
-	>"$base/etc/passwd"
+cat >"$base/etc/passwd" <<'END'
+root:x:0:0:root:/:/sbin/nologin
+flashsale:x:65532:65532:flashsale:/var/lib/flashsale:/sbin/nologin
+END
 cp "$stage/ca-certificates.crt" "$base/etc/ssl/certs"
 tar "${same[@]}" -C "$base" -cf "$work/base.tar" --exclude=flashsale etc tmp var
 tar "${same[@]}" -C "$base" -rf "$work/base.tar" --owner=65532 --group=65532 var/lib/flashsale

@@ -85,8 +85,8 @@ func (h history) split(keep int) (survive, lost []string) {
 	return survive, lost
 }
 
-// readCommand reads one command of the Redis protocol, an array of bulk strings such as *1, $4, EXEC, each with
-// the end of its line.
+// readCommand reads one command of the Redis protocol, an array of bulk strings such as *1, $4, EXEC, each
+// with the end of its line.
 func readCommand(b []byte) (words []string, length int, err error) {
 	number := func(kind string) (n int) {
 		line, _, whole := bytes.Cut(b[length:], []byte("\r\n"))

@@ -49,7 +49,8 @@ const (
 
 	goodGroup, refusedGroup = 8, 7 // of the bot: VK takes the token of one and refuses that of the other
 	goodPeer, refusedPeer   = 108, 107
-	groupsText              = "group_id,confirmation,secret,token\n7,c," + botSecret + ",%s\n8,c," + botSecret + ",good\n"
+	groupsText              = "group_id,confirmation,secret,token\n" +
+		"7,c," + botSecret + ",%s\n8,c," + botSecret + ",good\n"
 )
 
 // startAsides starts both servers, with all that their rooms need, and returns once they serve.

@@ -60,8 +60,8 @@ var drills = []drill{
 	{name: "redis-frozen", alert: "RedisAway",
 		says: "SIGSTOP of Redis for 5 s", setup: one, refuses: true, run: redisFrozen},
 	{name: "rooms", alert: "RedisAway",
-		says: "Redis is frozen, then killed, then the server, while rate limits, blocklist, repeated messages and " +
-			"the bot are asked",
+		says: "Redis is frozen, then killed, then the server, while rate limits, blocklist, repeated messages " +
+			"and the bot are asked",
 		setup: setup{servers: 1, rooms: true}, drops: true, refuses: true, alone: true, run: roomsWithoutRedis},
 	{name: "disk-stalls", alert: "RedisStalls",
 		says:  "Redis stands still for 0.3 to 1.5 s, again and again, as a slow disk makes it",

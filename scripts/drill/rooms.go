@@ -165,8 +165,8 @@ func (c *roomCallers) askLimit(one *shopper, event string, caller int) {
 	}
 }
 
-// textWriter counts one text, which no other caller sends: at least as often as it was answered, and not more
-// often than it was sent.
+// textWriter counts one text, which no other caller sends: at least as often as it was answered, and not
+// more often than it was sent.
 func (c *roomCallers) textWriter(text string) func(*shopper) {
 	answered, unknown := 0, 0
 	return func(one *shopper) {

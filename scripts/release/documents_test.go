@@ -87,8 +87,8 @@ func checkManual(t *testing.T) {
 	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	text := words(output(t, nil, "man", "--warnings", "--no-hyphenation", "--no-justification", "-l",
 		filepath.Join(programs, "flashsale.1")))
-	for _, command := range []string{"", "audit", "status", "unlock", "sale", "sale open", "sale close", "sale new",
-		"sale export"} {
+	for _, command := range []string{"", "audit", "status", "unlock", "sale", "sale open", "sale close",
+		"sale new", "sale export"} {
 		help := output(t, nil, "flashsale", append(strings.Fields(command), "-h")...)
 		for line := range strings.Lines(help) {
 			title := !strings.HasPrefix(line, " ")
@@ -109,7 +109,8 @@ func checkManual(t *testing.T) {
 // The file of settings has every flag of the server, in a comment with its default.
 func checkSettings(t *testing.T) {
 	text := string(read(t, filepath.Join(programs, "flashsale.conf")))
-	variables := regexp.MustCompile(`(?m)^  -.*\[(\w+)\]$`).FindAllStringSubmatch(output(t, nil, "flashsale", "-h"), -1)
+	help := output(t, nil, "flashsale", "-h")
+	variables := regexp.MustCompile(`(?m)^  -.*\[(\w+)\]$`).FindAllStringSubmatch(help, -1)
 	if len(variables) < 50 {
 		t.Fatalf("the help has %d flags", len(variables))
 	}
@@ -155,13 +156,16 @@ var completions = map[string]func(t *testing.T, line string) []string{
 		}
 		return list
 	},
-	// zsh completes in a terminal only, so functions stand for compadd and _arguments: they show what is offered.
+	// zsh completes in a terminal only, so functions stand for compadd and _arguments: they show what is
+	// offered.
 	"zsh": func(t *testing.T, line string) (list []string) {
 		out := output(t, nil, "zsh", "-f", "-c", `
 			compadd() { shift; print -rl -- "$@"; }
 			_arguments() {
 				local spec before=$words[CURRENT-1]
-				for spec; do [[ $spec == "${before}["* && $spec == *":("* ]] && print -rl -- ${=${spec##*\(}%\)} && return; done
+				for spec; do
+					[[ $spec == "${before}["*":("* ]] && print -rl -- ${=${spec##*\(}%\)} && return
+				done
 				for spec; do print -r -- ${spec%%\[*}; done
 			}
 			words=(${=1}); [[ $1 == *" " ]] && words+=(""); CURRENT=$#words

@@ -101,8 +101,8 @@ func checkArchives(t *testing.T, out string) {
 				t.Errorf("the program for %s has the path %s in it", arch, path)
 			}
 		}
-		for _, file := range []string{"_flashsale", "flashsale.1", "flashsale.bash", "flashsale.conf", "flashsale.fish",
-			"flashsale.service", "notices.txt"} {
+		for _, file := range []string{"_flashsale", "flashsale.1", "flashsale.bash", "flashsale.conf",
+			"flashsale.fish", "flashsale.service", "notices.txt"} {
 			if len(read(t, filepath.Join(folder, name, file))) == 0 {
 				t.Errorf("%s: %s is empty", name, file)
 			}
