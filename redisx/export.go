@@ -3,7 +3,7 @@ package redisx
 import (
 	"context"
 	"crypto/rand"
-	_ "embed" // the scripts
+	_ "embed" // the script
 	"errors"
 	"fmt"
 	"strconv"
@@ -13,16 +13,10 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-var (
-	//go:embed export.lua
-	exportSource string
-	// restSource counts the pieces of a sale, for the scripts that do.
-	//
-	//go:embed rest.lua
-	restSource string
+//go:embed export.lua
+var exportSource string
 
-	exportScript = pipeline.NewScript(stateSource + restSource + exportSource)
-)
+var exportScript = pipeline.NewScript(stateSource + exportSource)
 
 // What export.lua returns.
 const (

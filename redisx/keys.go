@@ -10,7 +10,7 @@ import "strconv"
 //	                       opens_at, closes_at, paused, closed, state;              state.lua, turn.lua
 //	                       previous (ids of the sales before);                      open.lua
 //	                       exporting, exported (Unix ms), exported_orders,          export.lua
-//	                       exported_rest (pieces), exported_users;
+//	                       exported_users;
 //	                       next_id and others while the next one is opened          next_begin.lua
 //	stock_<sale>   hash    food id -> pieces left; "+" food id ->       for ever    open.lua, order.lua,
 //	                       pieces restocked; orders -> how many                     restock.lua

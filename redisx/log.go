@@ -63,7 +63,7 @@ func (l *LogScan) Next(ctx context.Context) ([]LogEntry, error) {
 	if l.from = ""; len(page) == scanCount {
 		l.from = behind(page)
 	}
-	if len(page) == 0 { // a sale that a server of an older version has opened
+	if len(page) == 0 { // the page before was the last one, and full
 		return nil, io.EOF
 	}
 	return parseLog(page)

@@ -21,7 +21,7 @@ var (
 	//go:embed next_move.lua
 	nextMoveSource string
 
-	nextBeginScript = pipeline.NewScript(stateSource + restSource + nextBeginSource)
+	nextBeginScript = pipeline.NewScript(stateSource + nextBeginSource)
 	nextMoveScript  = pipeline.NewScript(nextMoveSource)
 )
 
@@ -33,8 +33,7 @@ const (
 	nextNotClosed    = 3
 	nextNotExported  = 4
 	nextLedgerBehind = 5
-	nextSoldSince    = 6
-	nextOverAlready  = 7
+	nextOverAlready  = 6
 )
 
 // nextOver is what next_move.lua returns when the turnover is over.
@@ -47,7 +46,6 @@ const moveMax = 500
 var (
 	ErrNotClosed    = errors.New("the sale is not closed")
 	ErrNotExported  = errors.New("the orders of the sale have not been exported since it was closed")
-	ErrSoldSince    = errors.New("pieces were sold after the export")
 	ErrLedgerBehind = errors.New("orders of the sale are not in the ledger yet")
 	ErrOverAlready  = errors.New("the next sale would be closed from its beginning")
 )
@@ -66,7 +64,7 @@ type Next struct {
 // carts in bounded steps, and opens the next sale in one step. Nothing is sold in between. A turnover that
 // is under way already is completed instead; the id is then that of another sale than this call's, and own
 // is false. So it is after a crash at any moment: a further call, or the next server that starts, completes
-// it. Errors: ErrSaleGone, ErrNotClosed, ErrNotExported, ErrSoldSince, ErrLedgerBehind, ErrOverAlready, or
+// it. Errors: ErrSaleGone, ErrNotClosed, ErrNotExported, ErrLedgerBehind, ErrOverAlready, or
 // why Redis cannot be asked.
 func OpenNext(ctx context.Context, cfg Config, next Next) (id string, own bool, err error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
@@ -119,8 +117,6 @@ func (n *Next) begin(l *pipeline.Link, cfg Config, id string) error {
 		return ErrNotClosed
 	case nextNotExported:
 		return ErrNotExported
-	case nextSoldSince:
-		return fmt.Errorf("%w: %d", ErrSoldSince, number)
 	case nextLedgerBehind:
 		if number == 0 {
 			return fmt.Errorf("%w: those from before it was switched on are still read", ErrLedgerBehind)

@@ -43,7 +43,7 @@ type Item struct {
 type Order struct {
 	User   uint32
 	Items  []Item
-	Placed time.Time // by the clock of Redis, to the millisecond; the zero time where it is not known
+	Placed time.Time // by the clock of Redis, to the millisecond
 }
 
 // AppendOrderID appends the id of a user's order, "<sale>-<user>": unique over all sales, and nothing to
@@ -136,22 +136,19 @@ func (s *Sale) Order(user uint32) (Order, error) {
 }
 
 // parseOrder reads the value of an order of foods 1 to foods: items, "|", an idempotency key, a line feed,
-// and when the order was placed. The last two, or all behind the items, may be missing.
+// and when the order was placed.
 func parseOrder(user uint32, value []byte, foods int) (Order, error) {
-	text, rest, _ := bytes.Cut(value, []byte("|"))
+	text, behind, _ := bytes.Cut(value, []byte("|"))
 	items, err := parseItems(text, foods)
 	if err != nil {
 		return Order{}, err
 	}
-	o := Order{User: user, Items: items}
-	if _, placed, found := bytes.Cut(rest, []byte("\n")); found {
-		ms, err := strconv.ParseInt(string(placed), 10, 64)
-		if err != nil {
-			return Order{}, fmt.Errorf("cannot read when the order was placed: %w", err)
-		}
-		o.Placed = timeOf(ms)
+	_, placed, _ := bytes.Cut(behind, []byte("\n"))
+	ms, err := strconv.ParseInt(string(placed), 10, 64)
+	if err != nil {
+		return Order{}, fmt.Errorf("cannot read when the order was placed: %w", err)
 	}
-	return o, nil
+	return Order{User: user, Items: items, Placed: timeOf(ms)}, nil
 }
 
 // parseItems reads "food:count,food:count," of foods 1 to foods. There may be spaces between and behind

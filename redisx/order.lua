@@ -8,8 +8,7 @@
 -- KEYS[4]     the marker: hash, see state.lua
 -- KEYS[5]     the log: stream
 -- KEYS[2i+4]  of order i: the user's order: string "food:count,food:count," with or without spaces between
---             them, "|", the idempotency key if there is one, a line feed, when it was placed: Unix ms. In
---             an order that a server of an older version has placed the time is missing
+--             them, "|", the idempotency key if there is one, a line feed, when it was placed: Unix ms
 -- KEYS[2i+5]  of order i: the cart: string or hash as in changes.lua
 -- ARGV[1]     the limit, pieces that a cart may hold: integer, 1 to 3
 -- ARGV[2]     lifetime of a cart: seconds > 0

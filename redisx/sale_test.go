@@ -193,10 +193,10 @@ func TestReconnectToAnotherSale(t *testing.T) { onServers(t, testReconnectToAnot
 func testReconnectToAnotherSale(t *testing.T, server *redistest.Server, cfg Config) {
 	log := logtest.Capture(t)
 	s := open(t, cfg, 5)
-	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:1,")
+	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:1,|\n1")
 	server.Kill(t)
 	server.Restart(t) // no AOF: it comes back empty
-	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:3,")
+	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:3,|\n1")
 	raw(t, cfg, nil, "HSET", saleKey, "id", "otherone")
 	for range 1000 {
 		if _, err := s.Order(2); !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrSaleGone) {

@@ -18,12 +18,11 @@ const (
 type Snapshot struct {
 	Left      []int64 // pieces of food 1, 2, 3, ...
 	Restocked []int64 // pieces that were added since the sale was opened, less those taken back
-	Orders    int64   // placed so far by servers that count them: see Look
+	Orders    int64   // placed so far
 	Turn
 }
 
-// Look takes a snapshot, and makes what is due by the clock. Orders that servers of an older version have
-// placed are not in the count of orders. ErrSaleGone where Redis does not hold this sale.
+// Look takes a snapshot, and makes what is due by the clock. ErrSaleGone where Redis does not hold this sale.
 func (s *Sale) Look() (Snapshot, error) {
 	var t turned
 	var found presence

@@ -6,9 +6,9 @@
 --   closes_at  Unix ms, none: it never closes by itself
 --   paused     1: it was paused by hand
 --   closed     Unix ms: it was closed by hand
---   state      the last state that was noted, so that each change is logged once; a sale that a server of
---              an older version has opened has none, and is open. A close that was noted stays, also where
---              the clock goes back or a slower one takes over: only a change (turn.lua) opens the sale again
+--   state      the last state that was noted, so that each change is logged once; while a sale is being
+--              opened there is none. A close that was noted stays, also where the clock goes back or a
+--              slower one takes over: only a change (turn.lua) opens the sale again
 --
 -- The gate is there exactly while the sale is open, and holds closes_at as its text. Redis itself takes it
 -- away at closes_at. At opens_at the first script that comes puts it there, and the same where it was lost.

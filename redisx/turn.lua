@@ -75,7 +75,7 @@ if after.state ~= (wanted == '' and before.state or wanted) then return answer(C
 if after.state ~= OPEN then setGate(gate, after) end
 note(before, after)
 if after.state ~= CLOSED then
-  call('HDEL', marker, 'exporting', 'exported', 'exported_orders', 'exported_rest', 'exported_users')
+  call('HDEL', marker, 'exporting', 'exported', 'exported_orders', 'exported_users')
 end
 for _, field in ipairs({'opens_at', 'closes_at', 'paused', 'closed'}) do
   if after[field] then call('HSET', marker, field, after[field]) else call('HDEL', marker, field) end

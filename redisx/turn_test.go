@@ -79,7 +79,6 @@ var turnsDue = []turnTest{
 		"", "clock state scheduled open, root state open paused"},
 	{"paused before it opens", "state=paused paused=1 opens_at=past", "", "", "", nil,
 		StatePaused, "past", "", ""},
-	{"of an older version", "", "", "", "", nil, StateOpen, "", "", ""},
 }
 
 func TestTurnScript(t *testing.T) {
@@ -91,7 +90,6 @@ func TestTurnScript(t *testing.T) {
 func (tc turnTest) run(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 5)
-		raw(t, cfg, nil, "HDEL", saleKey, "state")
 		raw(t, cfg, nil, "DEL", gatePrefix+s.ID(), logPrefix+s.ID())
 		put(t, cfg, tc.marker)
 		turn, err := s.Change(Change{By: "root", State: tc.state, OpensAt: wanted(tc.opens),

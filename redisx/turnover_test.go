@@ -148,7 +148,7 @@ func TestTurnoverStepsAreBounded(t *testing.T) {
 	cfg.Timeout = 20 * time.Second
 	s := open(t, cfg, 5, 5)
 	raw(t, cfg, nil, "EVAL", fmt.Sprintf(
-		`for i = 2, %d do redis.call('SET', 'o_' .. i, '1:1,') end`, orders+1), "0")
+		`for i = 2, %d do redis.call('SET', 'o_' .. i, '1:1,|\\n1') end`, orders+1), "0")
 	raw(t, cfg, nil, "CONFIG", "SET", "slowlog-log-slower-than", "0", "slowlog-max-len", "5000")
 	raw(t, cfg, nil, "CONFIG", "RESETSTAT")
 	next := nextOf(s.ID())

@@ -23,8 +23,7 @@ const terminal = "terminal"
 
 // refusals are the errors of a sale in a state that does not permit what was asked.
 var refusals = []error{redisx.ErrStateConflict, redisx.ErrWrongTimes, redisx.ErrNotClosed,
-	redisx.ErrNotExported, redisx.ErrOtherPieces, redisx.ErrSoldSince, redisx.ErrLedgerBehind,
-	redisx.ErrOverAlready, errOtherNext}
+	redisx.ErrNotExported, redisx.ErrOtherPieces, redisx.ErrLedgerBehind, redisx.ErrOverAlready, errOtherNext}
 
 // runSale is the command that runs a sale from a terminal.
 func runSale(ctx context.Context, p *program, args []string) (code int) {

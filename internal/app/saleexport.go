@@ -76,9 +76,8 @@ func (c *saleCommand) exportCurrent(ctx context.Context, id string, loaded *cata
 	counts, err := noted.End(ctx, in)
 	switch {
 	case errors.Is(err, redisx.ErrOtherPieces):
-		return fmt.Errorf("%w: it does not count for the next sale; stop every server of an older version, which "+
-			"may still sell, and export again; if pieces are still missing, Redis has lost orders: restore them, or "+
-			"go on with flashsale sale new -force", err)
+		return fmt.Errorf("%w: it does not count for the next sale; Redis has lost orders: restore them, or go on "+
+			"with flashsale sale new -force", err)
 	case err != nil:
 		return fmt.Errorf("the export is whole, but it does not count for the next sale: %w", err)
 	case counts:

@@ -70,9 +70,6 @@ func refusedNext(err error) error {
 		return fmt.Errorf("%w; run flashsale sale close, then export, or add -force", err)
 	case errors.Is(err, redisx.ErrNotExported):
 		return fmt.Errorf("%w; run flashsale sale export -o FILE, or add -force", err)
-	case errors.Is(err, redisx.ErrSoldSince):
-		return fmt.Errorf("%w, so a server of an older version still sells; stop it and export again, or add "+
-			"-force", err)
 	case errors.Is(err, redisx.ErrOverAlready):
 		return fmt.Errorf("%w; name a later -closes-at, or none", err)
 	case errors.Is(err, redisx.ErrLedgerBehind):
