@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"flashsale/internal/serve/eventloop/looptest"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // A server that accepts and never answers holds up nobody who stops waiting, however long a call may take.
@@ -41,7 +40,7 @@ func TestEndOfTheContextEndsTheWait(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			logtest.Keep(t)
+			testkit.KeepLog(t)
 			silent, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 			if err != nil {
 				t.Fatal(err)
@@ -66,7 +65,7 @@ func TestEndOfTheContextEndsTheWait(t *testing.T) {
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("error %v, want %v", err, context.Canceled)
 				}
-			case <-time.After(polltest.Patience):
+			case <-time.After(testkit.Patience):
 				t.Error("it waits on")
 			}
 		})

@@ -11,8 +11,7 @@ import (
 
 	"github.com/mediocregopher/radix/v4"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
@@ -56,7 +55,7 @@ func Open(tb testing.TB, cfg redisx.Config, stock ...int64) Sale {
 // Join joins the sale with the id until the test ends.
 func Join(tb testing.TB, cfg redisx.Config, id string, foods int) Sale {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	s := redisx.Join(cfg, id, foods, usersMax)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -65,7 +64,7 @@ func Join(tb testing.TB, cfg redisx.Config, id string, foods int) Sale {
 		cancel()
 		running.Wait()
 	})
-	polltest.Until(tb, "connected", func() bool {
+	testkit.Until(tb, "connected", func() bool {
 		_, err := s.Ready()
 		return !errors.Is(err, redisx.ErrUnavailable)
 	})

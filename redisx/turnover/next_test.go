@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/orderstream"
 	"flashsale/redisx/saletest"
@@ -175,7 +174,7 @@ func TestOpenNext(t *testing.T) {
 // What keeps the next sale from being opened, and what it needs not with Force.
 func TestOpenNextRefusals(t *testing.T) {
 	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
-		logtest.Keep(t)
+		testkit.KeepLog(t)
 		s := saletest.Open(t, cfg, 5, 5)
 		waiting := openStream(t, cfg, s)
 		refused := func(want error) {
