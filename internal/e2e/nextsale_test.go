@@ -136,7 +136,7 @@ func TestNextSaleAfterKill(t *testing.T) {
 			first := s.Sale(t)
 			s.End(t)
 			redis.Do(t, fmt.Sprintf(
-				`EVAL "for i = 2, %d do redis.call('SET', 'o_' .. i, '1:1,|') end return 1" 0`, orders+1))
+				`EVAL "for i = 2, %d do redis.call('SET', 'o_' .. i, '1:1,|\\n1') end return 1" 0`, orders+1))
 			command := program(t, module, nil, append([]string{"sale", "new", "-force"}, args...)...)
 			question := moment
 			if strings.HasSuffix(moment, "_") {
