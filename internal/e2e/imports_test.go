@@ -53,7 +53,7 @@ var libraries = []struct {
 	prefixes, folders []string
 }{
 	{[]string{"github.com/mediocregopher/radix"}, []string{"redisx", "internal/rooms"}},
-	{[]string{"github.com/prometheus"}, []string{"internal/observe"}},
+	{[]string{"github.com/prometheus"}, []string{"internal/observe", "internal/proc"}},
 	{[]string{"github.com/valyala/fasthttp"}, []string{"handlers", "internal/serve", "scripts/bench/compare"}},
 	{[]string{"github.com/chromedp"}, nil}, // tests
 	{[]string{"github.com/pb33f", "go.yaml.in/yaml"}, []string{"internal/testkit"}},
