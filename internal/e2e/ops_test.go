@@ -193,6 +193,7 @@ func TestMetricsOfRooms(t *testing.T) {
 	})
 	for name, want := range map[string]float64{
 		"repeats_counted_total": 2, "vk_replies_waiting": 1, `limits_refused_total{event="sms"}`: 1,
+		"traffic_keys_max":                                10000,
 		"blocklist_refresh_seconds":                       86400,
 		"certificate_expiry_timestamp_seconds":            float64(old.Leaf.NotAfter.Unix()),
 		`requests_total{call="POST /repeats",code="200"}`: 1, `refusals_total{reason="TOO_MANY_REQUESTS"}`: 1,

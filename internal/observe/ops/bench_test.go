@@ -21,7 +21,7 @@ func BenchmarkScrape(b *testing.B) {
 			}
 		}
 	}
-	address := serve(b, cfg)
+	address := serve(b, cfg, everyRoom)
 	awaitRedis(b, address, "1")
 	for b.Loop() {
 		get(b, address+"/metrics")

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"flashsale/internal/observe/ops"
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/testkit/stand"
 	"flashsale/scripts/grafana"
 )
@@ -286,7 +286,7 @@ func TestReadingsAreForgotten(t *testing.T) {
 // Each name of a metric in the sources is one of /metrics.
 func TestNamesExist(t *testing.T) {
 	known := map[string]bool{}
-	for _, family := range ops.Families() {
+	for _, family := range figures.Families {
 		known[family.Name] = true
 	}
 	entries, err := os.ReadDir(".")
