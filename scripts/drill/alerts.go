@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os/exec"
-	"strings"
 	"syscall"
 	"time"
 
@@ -20,21 +18,20 @@ import (
 // meanwhile.
 type roomFault struct {
 	alert      string
-	atOnce     bool                                 // flashsale status shows it without looking twice
 	begin, end func(*asides, context.Context) error // nil where there is nothing to do
 }
 
 var roomFaults = []roomFault{
-	{"CertificateExpires", true, nil, (*asides).renew},
-	{"LedgerBehind", true,
+	{"CertificateExpires", nil, (*asides).renew},
+	{"LedgerBehind",
 		func(a *asides, _ context.Context) error { a.database.Kill(); return nil },
 		func(a *asides, ctx context.Context) error { return a.database.Launch(ctx) }},
-	{"BlocklistStale", true, nil, nil},
-	{"VKRepliesWait", true,
+	{"BlocklistStale", nil, nil},
+	{"VKRepliesWait",
 		func(a *asides, _ context.Context) error { return a.message("while VK is away") },
 		func(a *asides, _ context.Context) error { return a.message("while VK is there") }},
-	{"TrafficDropsHits", false, (*asides).floodKeys, nil},
-	{"RepeatsFull", false, (*asides).fillRepeats, nil},
+	{"TrafficDropsHits", (*asides).floodKeys, nil},
+	{"RepeatsFull", (*asides).fillRepeats, nil},
 }
 
 // saleAlerts are those of what is no fault of a room: a crowd, and buyers who stay away.
@@ -84,7 +81,6 @@ func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	a.demandStatus(ctx)
 	return a.repair(ctx, list)
 }
 
@@ -182,18 +178,6 @@ func (s *stack) stayAway(ctx context.Context, a *asides, list []*alarms) error {
 	s.note("the crowd: %d requests", (<-ended).sent)
 	a.network.Set(stand.Passes)
 	return err
-}
-
-// demandStatus demands that flashsale status shows the faults of the rooms too.
-func (a *asides) demandStatus(ctx context.Context) {
-	address := a.s.alarms.prometheus.targets[asideRooms-1]
-	status := exec.CommandContext(ctx, a.rooms.program.Path, "status", "-ops", address)
-	text, err := status.Output() // something is wrong: it must fail
-	for _, fault := range roomFaults {
-		if fault.atOnce && (err == nil || !strings.Contains(string(text), "\n"+fault.alert+": ")) {
-			a.s.breaks("flashsale status does not show %s: %v\n%s", fault.alert, err, text)
-		}
-	}
 }
 
 // repair ends all faults and returns once all alerts have cleared.
