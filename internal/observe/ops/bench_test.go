@@ -10,7 +10,7 @@ import (
 
 // A scrape of two workers with more calls than the server has, client and Redis included.
 func BenchmarkScrape(b *testing.B) {
-	cfg, workers := newConfig(b, redistest.Start(b))
+	cfg, workers := newConfig(b, redistest.Start(b), patience)
 	for range 30 {
 		count(workers)
 	}

@@ -3,7 +3,6 @@ package ops
 import (
 	"fmt"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +17,7 @@ import (
 // One scrape covers all workers. Every family of the list comes, with its type and its help.
 func TestMetrics(t *testing.T) {
 	server := redistest.Start(t)
-	cfg, workers := newConfig(t, server)
+	cfg, workers := newConfig(t, server, patience)
 	count(workers)
 	server.Do(t, "XADD orders_"+cfg.Watch.ID()+" * user 1 items 1:1,")
 	server.Do(t, "HSET stock_"+cfg.Watch.ID()+" +1 4 +3 -2 orders 3")
@@ -68,7 +67,7 @@ func TestMetrics(t *testing.T) {
 
 // A scrape is of one sale, also where the next one follows while it runs.
 func TestOneSaleOfAScrape(t *testing.T) {
-	cfg, _ := newConfig(t, redistest.Start(t))
+	cfg, _ := newConfig(t, redistest.Start(t), patience)
 	asked := 0
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(newCollector(func() *Config {
@@ -104,7 +103,7 @@ func lint(t *testing.T, cfg Config, text string) {
 
 // A server without rooms, which has not counted anything yet, shows nothing of them.
 func TestRoomsThatAreOff(t *testing.T) {
-	cfg, _ := newConfig(t, redistest.Start(t))
+	cfg, _ := newConfig(t, redistest.Start(t), patience)
 	text := awaitRedis(t, serve(t, cfg), "1")
 	for _, f := range []*figures.Family{figures.LedgerUp, figures.VKUp, figures.Documents,
 		figures.CertificateEnd, figures.SnapshotAge} {
@@ -117,7 +116,7 @@ func TestRoomsThatAreOff(t *testing.T) {
 // A scrape answers also while Redis is away or does not answer: the figures of the sale are missing then.
 func TestRedisAway(t *testing.T) {
 	server := redistest.New(t)
-	cfg, workers := newConfig(t, server)
+	cfg, workers := newConfig(t, server, RedisTimeout)
 	count(workers)
 	address := serve(t, cfg, everyRoom)
 	awaitRedis(t, address, "1")
@@ -142,7 +141,7 @@ func TestRedisAway(t *testing.T) {
 }
 
 func TestOtherPages(t *testing.T) {
-	cfg, _ := newConfig(t, redistest.Start(t))
+	cfg, _ := newConfig(t, redistest.Start(t), patience)
 	address := serve(t, cfg)
 	if status, text := get(t, address+"/healthz"); status != 200 || text != `{"status":"alive"}` {
 		t.Errorf("/healthz: %d %s", status, text)
@@ -157,27 +156,5 @@ func TestOtherPages(t *testing.T) {
 	taken := strings.TrimPrefix(address, "http://")
 	if _, err := Listen(taken); err == nil || !strings.HasPrefix(err.Error(), "cannot serve metrics (-ops): ") {
 		t.Errorf("a port that is taken: %v", err)
-	}
-}
-
-// The README lists every family, with its type and labels, and no other.
-func TestREADME(t *testing.T) {
-	readme := stand.ReadFile(t, "README.md")
-	var want []string
-	for _, f := range figures.Families {
-		name := f.Name
-		if len(f.Labels) > 0 {
-			name += "{" + strings.Join(f.Labels, ",") + "}"
-		}
-		want = append(want, fmt.Sprintf("| `%s` | %s | %s |", name, f.Type, f.Help))
-	}
-	var got []string
-	for line := range strings.Lines(readme) {
-		if strings.HasPrefix(line, "| `flashsale_") {
-			got = append(got, strings.TrimSpace(line))
-		}
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("the list of README.md must be\n%s", strings.Join(want, "\n"))
 	}
 }

@@ -20,8 +20,12 @@ import (
 // started is the test server's start.
 var started = time.Unix(1_700_000_000, 0)
 
-// newConfig is a server of two workers, with a sale in its Redis.
-func newConfig(tb testing.TB, server *redistest.Server) (cfg Config, workers []*figures.Worker) {
+const patience = 20 * time.Second // with a Redis that is slow, as on a busy machine
+
+// newConfig is a server of two workers, with a sale in its Redis, for which it waits for so long.
+func newConfig(
+	tb testing.TB, server *redistest.Server, timeout time.Duration,
+) (cfg Config, workers []*figures.Worker) {
 	tb.Helper()
 	logtest.Keep(tb)
 	memory, err := figures.New(2)
@@ -34,11 +38,11 @@ func newConfig(tb testing.TB, server *redistest.Server) (cfg Config, workers []*
 		workers = append(workers, w)
 	}
 	redis := redisx.Config{CartTTL: time.Hour, Quiet: true}
-	redis.Network, redis.Address, redis.Timeout = "unix", server.Socket, 20*time.Second
+	redis.Network, redis.Address, redis.Timeout = "unix", server.Socket, patience
 	opened, err := redisx.Open(tb.Context(), redis,
 		redisx.Opening{Catalog: "3 foods, 0123456789abcdef", Stock: []int64{10, 0, 5}})
 	stand.Must(tb, err)
-	redis.Timeout = RedisTimeout
+	redis.Timeout = timeout
 	return Config{Figures: memory, Version: "v1.2.3", Started: started, Pieces: 20,
 		Watch: redisx.Watch(redis, opened.Sale, 3)}, workers
 }
