@@ -14,18 +14,17 @@ import (
 	"time"
 
 	"flashsale/internal/serve/listener/certtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // scrape reads the metrics of a server by name and labels, without "flashsale_".
 func scrape(t *testing.T, s *server) map[string]float64 {
 	t.Helper()
 	r, err := http.Get(s.Banner(t, "metrics"))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer r.Body.Close()
 	text, err := io.ReadAll(r.Body)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	if r.StatusCode != 200 {
 		t.Fatalf("/metrics: %d %s", r.StatusCode, text)
 	}
@@ -33,7 +32,7 @@ func scrape(t *testing.T, s *server) map[string]float64 {
 	lines := regexp.MustCompile(`(?m)^flashsale_(.*) (\S+)$`).FindAllStringSubmatch(string(text), -1)
 	for _, line := range lines {
 		value, err := strconv.ParseFloat(line[2], 64)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		values[line[1]] = value
 	}
 	return values
@@ -66,7 +65,7 @@ var opsArgs = append([]string{"-workers", "2", "-ops", "127.0.0.1:0"}, loadArgs.
 // While buyers buy, all workers are replaced: no counter goes back, and each order is counted once.
 func TestMetricsOutliveReplacedWorkers(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	s := setup{args: opsArgs}.serve(t)
 	l := startLoad(t, s, loadClients, true)
 	l.awaitOrders(t, 50)
@@ -77,14 +76,14 @@ func TestMetricsOutliveReplacedWorkers(t *testing.T) {
 	}
 	old := s.Workers()
 	s.Send(t, syscall.SIGHUP)
-	polltest.Until(t, "new workers", func() bool { return s.Logged(t, "all workers are replaced") == 1 })
+	testkit.Until(t, "new workers", func() bool { return s.Logged(t, "all workers are replaced") == 1 })
 	l.awaitOrders(t, 50)
 	replaced := scrape(t, s)
 	checkCounters(t, "after SIGHUP", before, replaced)
 	l.audit(t, s)
 	awaitEnd(t, old...)
 	var end map[string]float64
-	polltest.Until(t, "two workers", func() bool { // the kernel ends the threads of the others one by one
+	testkit.Until(t, "two workers", func() bool { // the kernel ends the threads of the others one by one
 		end = scrape(t, s)
 		return end["workers"] == 2
 	})
@@ -110,15 +109,15 @@ func TestMetricsOutliveReplacedWorkers(t *testing.T) {
 func TestMetricsOfRooms(t *testing.T) {
 	t.Parallel()
 	end := time.Now().Add(time.Hour)
-	old := certtest.Write(t, stand.Folder(t), end)
-	renewed := certtest.Write(t, stand.Folder(t), end.Add(time.Hour))
-	list := makeList(t, stand.ReadFile(t, root+"internal/rooms/blocklist/README.md"))
+	old := certtest.Write(t, testkit.Folder(t), end)
+	renewed := certtest.Write(t, testkit.Folder(t), end.Add(time.Hour))
+	list := makeList(t)
 	args := append(botArgs(newVKAPI(t).URL), "-ops", "127.0.0.1:0", "-tls-cert", old.ChainFile, "-tls-key",
 		old.KeyFile, "-blocklist", list, "-limits", "sms by user 1/d")
 	s := setup{env: botEnv, args: args}.serve(t)
 	s.trust = certtest.Trust(old, renewed)
 	c := s.client(t)
-	stand.Must(t, c.LoginUser(2))
+	testkit.Must(t, c.LoginUser(2))
 	for _, call := range [][2]string{{"/repeats", `{"text":"hi"}`}, {"/vk/callback",
 		`{"type":"message_new","event_id":"e","secret":"key","object":{"message":{"peer_id":1,"text":"hi"}}}`}} {
 		if r, err := c.Do("POST", call[0], call[1]); err != nil || r.Status != 200 {
@@ -127,10 +126,10 @@ func TestMetricsOfRooms(t *testing.T) {
 	}
 	for range 2 { // the second one is refused
 		_, err := c.Do("POST", "/limits/check", `{"event":"sms","features":{"user":"2"}}`)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 	}
 	var got map[string]float64
-	polltest.Until(t, "blocklist and Redis", func() bool {
+	testkit.Until(t, "blocklist and Redis", func() bool {
 		got = scrape(t, s)
 		return got["blocklist_documents"] > 0 && got["redis_up"] == 1
 	})
@@ -148,8 +147,8 @@ func TestMetricsOfRooms(t *testing.T) {
 	if age := got["blocklist_age_seconds"]; age <= 0 || age > 3600 {
 		t.Errorf("the blocklist is %v s old", age)
 	}
-	stand.Must(t, os.Rename(renewed.ChainFile, old.ChainFile))
-	stand.Must(t, os.Rename(renewed.KeyFile, old.KeyFile))
+	testkit.Must(t, os.Rename(renewed.ChainFile, old.ChainFile))
+	testkit.Must(t, os.Rename(renewed.KeyFile, old.KeyFile))
 	s.awaitRoll(t, 1)
 	want := float64(renewed.Leaf.NotAfter.Unix())
 	if ends := scrape(t, s)["certificate_expiry_timestamp_seconds"]; ends != want {
@@ -160,10 +159,10 @@ func TestMetricsOfRooms(t *testing.T) {
 // The examples of the room's README answer what it shows.
 func TestOpsREADME(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "curl")
-	readme := stand.ReadFile(t, root+"internal/observe/ops/README.md")
+	testkit.Need(t, "curl")
+	readme := testkit.ReadFile(t, root+"internal/observe/ops/README.md")
 	s := setup{args: []string{"-workers", "2", "-ops", "127.0.0.1:0"}}.serve(t)
-	polltest.Until(t, "redis_up 1", func() bool { return scrape(t, s)["redis_up"] == 1 })
+	testkit.Until(t, "redis_up 1", func() bool { return scrape(t, s)["redis_up"] == 1 })
 	address := strings.TrimSuffix(strings.TrimPrefix(s.Banner(t, "metrics"), "http://"), "/metrics")
 	list := examples(readme)
 	if len(list) != 2 {
@@ -182,7 +181,7 @@ func TestOpsREADME(t *testing.T) {
 func TestOpsPortTaken(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer taken.Close()
 	s := setup{args: []string{"-ops", taken.Addr().String()}}.launch(t)
 	if code := s.ExitCode(t); code != 1 || s.Logged(t, "cannot serve metrics (-ops): ") != 1 {

@@ -14,8 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"flashsale/internal/proc"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // start runs a program that ends with the test.
@@ -23,7 +22,7 @@ func start(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Env = []string{"A=1", "B=x y"}
-	stand.Must(t, cmd.Start())
+	testkit.Must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // the only error is that it has ended
 		_ = cmd.Wait()
@@ -34,18 +33,18 @@ func start(t *testing.T, name string, args ...string) *exec.Cmd {
 // kill ends a process and leaves it as a zombie.
 func kill(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	stand.Must(t, cmd.Process.Kill())
-	stand.Must(t, unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil))
+	testkit.Must(t, cmd.Process.Kill())
+	testkit.Must(t, unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil))
 }
 
 // The table has this process and its child, whatever bytes are in the child's name.
 func TestAll(t *testing.T) {
 	const name = ") Z 1 ("
 	odd := filepath.Join(t.TempDir(), name)
-	stand.Must(t, os.Symlink(stand.Need(t, "sleep"), odd))
+	testkit.Must(t, os.Symlink(testkit.Need(t, "sleep"), odd))
 	child := start(t, odd, "60").Process.Pid
 	table, err := proc.All()
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	find := func(pid int) proc.Stat {
 		t.Helper()
 		i := slices.IndexFunc(table, func(s proc.Stat) bool { return s.PID == pid })
@@ -118,7 +117,7 @@ func TestWords(t *testing.T) {
 	}
 	child := start(t, "sleep", "60")
 	// The kernel writes it down a moment after Start has seen the program begin.
-	polltest.Until(t, "environment of the child", func() bool {
+	testkit.Until(t, "environment of the child", func() bool {
 		env, err := proc.Environ(child.Process.Pid)
 		return err == nil && slices.Equal(env, child.Env)
 	})
@@ -127,9 +126,9 @@ func TestWords(t *testing.T) {
 func TestUsage(t *testing.T) {
 	pid := os.Getpid()
 	before, err := proc.Files(pid)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	file, err := os.Open(os.DevNull)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer file.Close()
 	if after, err := proc.Files(pid); err != nil || after != before+1 {
 		t.Errorf("%d open files, %v; want %d", after, err, before+1)
@@ -150,7 +149,7 @@ func TestResidentMemoryOfOwnProcess(t *testing.T) {
 	const more = 32 << 20
 	block, err := syscall.Mmap(-1, 0, more, syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer func() { _ = syscall.Munmap(block) }()
 	for i := 0; i < more; i += 4096 {
 		block[i] = 1

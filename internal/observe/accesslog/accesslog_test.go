@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"flashsale/internal/observe/figures"
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 )
 
 func newText(out io.Writer) *slog.Logger {
@@ -132,7 +132,7 @@ func TestNeverBlocks(t *testing.T) {
 }
 
 func testNeverBlocks(t *testing.T, now time.Time) {
-	told := logtest.Capture(t)
+	told := testkit.CaptureLog(t)
 	read, write := io.Pipe() // a write waits until it is read
 	l := newLog(1, write)
 	stop := start(t, l)

@@ -107,7 +107,7 @@ func (s *Scrape) askRedis(cfg *Config) {
 	var found redisx.Snapshot
 	var unknown error
 	var asking sync.WaitGroup
-	asking.Go(func() { found, unknown = cfg.Watch.Look() }) // with the other question: one round trip
+	asking.Go(func() { found, unknown = cfg.Watch.Snapshot() }) // with the other question: one round trip
 	backlog, err := cfg.Watch.Ready()
 	asking.Wait()
 	s.redisUp = err == nil

@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"flashsale/internal/observe/figures"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
@@ -27,13 +25,13 @@ func newConfig(
 	tb testing.TB, server *redistest.Server, timeout time.Duration,
 ) (cfg Config, workers []*figures.Worker) {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	memory, err := figures.New(2)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	tb.Cleanup(func() { memory.File().Close() })
 	for number := range 2 {
 		w, err := figures.Join(memory.File(), number)
-		stand.Must(tb, err)
+		testkit.Must(tb, err)
 		tb.Cleanup(w.Leave)
 		workers = append(workers, w)
 	}
@@ -41,10 +39,10 @@ func newConfig(
 	redis.Network, redis.Address, redis.Timeout = "unix", server.Socket, patience
 	opened, err := redisx.Open(tb.Context(), redis,
 		redisx.Opening{Catalog: "3 foods, 0123456789abcdef", Stock: []int64{10, 0, 5}})
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	redis.Timeout = timeout
 	return Config{Figures: memory, Version: "v1.2.3", Started: started, Pieces: 20,
-		Watch: redisx.Watch(redis, opened.Sale, 3)}, workers
+		Watch: redisx.Join(redis, opened.Sale, 3, 0)}, workers
 }
 
 // everyRoom shows what the rooms of a server know.
@@ -92,7 +90,7 @@ func count(workers []*figures.Worker) {
 func serve(tb testing.TB, cfg Config, rooms ...Room) (address string) {
 	tb.Helper()
 	l, err := Listen("127.0.0.1:0")
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	s := New(cfg, l, rooms...)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -111,10 +109,10 @@ func serve(tb testing.TB, cfg Config, rooms ...Room) (address string) {
 func get(tb testing.TB, url string) (status int, text string) {
 	tb.Helper()
 	r, err := http.Get(url)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	defer r.Body.Close()
 	body, err := io.ReadAll(r.Body)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	return r.StatusCode, string(body)
 }
 
@@ -140,7 +138,7 @@ func cutLast(line string) (name, value string, ok bool) {
 // awaitRedis waits for the first scrape with the sale, and returns it.
 func awaitRedis(tb testing.TB, address, up string) (text string) {
 	tb.Helper()
-	polltest.Until(tb, "redis_up "+up, func() bool {
+	testkit.Until(tb, "redis_up "+up, func() bool {
 		_, text = get(tb, address+"/metrics")
 		return values(text)["flashsale_redis_up"] == up
 	})

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 const started = "flashsale_start_time_seconds 1000\n"
@@ -20,7 +21,7 @@ func at(t *testing.T, seconds int, text string) *reading {
 		text += started
 	}
 	r, err := parse(time.Unix(1_800_000_000+int64(seconds), 0), strings.NewReader(text))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	return r
 }
 
@@ -87,7 +88,7 @@ func TestREADME(t *testing.T) {
 		one.add(busy(t, 2, 120-2*i, 3*i, 20), nil)
 	}
 	text := s.String()
-	if !strings.Contains(stand.ReadFile(t, "README.md"), "\n"+text+"```\n") {
+	if !strings.Contains(testkit.ReadFile(t, "README.md"), "\n"+text+"```\n") {
 		t.Errorf("README.md does not show this:\n%s", text)
 	}
 	for line := range strings.Lines(text) {
@@ -146,7 +147,7 @@ func serve(t *testing.T, code int, text string) (address string) {
 
 func TestServerAway(t *testing.T) {
 	good := serve(t, 200, started+"flashsale_redis_up 1\n")
-	closed := "127.0.0.1:" + stand.ClosedPort(t)
+	closed := "127.0.0.1:" + launch.ClosedPort(t)
 	for _, test := range []struct{ address, away string }{
 		{good, ""},
 		{closed, "connection refused"},
