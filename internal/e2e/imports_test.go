@@ -98,7 +98,7 @@ func mayImport(of, imported string) bool {
 	return belowAny(imported, plan[folder])
 }
 
-// folderOf returns the deepest folder of the plan that a package stands in, "" for none.
+// folderOf returns the deepest folder of the plan that a package stands in, "" outside of all.
 func folderOf(of string) string {
 	for ; of != "."; of = path.Dir(of) {
 		if _, found := plan[of]; found {
@@ -138,7 +138,7 @@ func goList(t *testing.T) [][]string {
 	return packages
 }
 
-// The rules above are checked against what they must allow and refuse, so that none of them is empty.
+// The rules above are checked against what they must allow and refuse, so that no rule is empty.
 func TestImportRules(t *testing.T) {
 	for _, test := range []struct {
 		of, imported string
