@@ -33,7 +33,7 @@ const (
 	// then after three: a new dial is earlier.
 	redialMax = time.Second
 
-	idleLook = time.Second // between two looks whether Redis has closed a connection that is idle
+	idleCheck = time.Second // between two checks whether Redis has closed a connection that is idle
 )
 
 // Conn is one connection to Redis and the goroutine that owns it, Run. The owner takes one call, lets
@@ -233,7 +233,7 @@ func (c *Conn) serve(ctx context.Context, l *Link) error {
 	}
 	defer poller.Close()
 	b := newBatch(c.opts.Shared)
-	look := time.NewTicker(idleLook)
+	look := time.NewTicker(idleCheck)
 	defer look.Stop()
 	for {
 		select {
