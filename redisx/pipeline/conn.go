@@ -44,7 +44,7 @@ type Conn struct {
 	cfg  Config
 	opts Options
 
-	loop  *onLoop // of a Conn on an event loop, else nil
+	loop  *loopEngine // of a Conn on an event loop, else nil
 	queue chan *Call
 	up    atomic.Bool // false: calls are refused without queueing
 	pace  pace        // the owner notes it
@@ -70,7 +70,7 @@ func New(cfg Config, opts Options) *Conn {
 	}
 	c := &Conn{cfg: cfg, opts: opts}
 	if opts.Loop != nil {
-		c.loop = newOnLoop(c, opts.Loop)
+		c.loop = newLoopEngine(c, opts.Loop)
 	} else {
 		c.queue = make(chan *Call, QueueMax)
 	}

@@ -23,7 +23,8 @@ const Catalog = "2 foods, 0123456789abcdef"
 // usersMax is the number of users of a sale.
 const usersMax = 1_000_000
 
-// Timeout is that of calls which are to be answered: it bounds what hangs. A busy machine stalls for seconds.
+// Timeout is that of calls which are to be answered: it bounds what hangs. A busy machine stalls for
+// seconds.
 const Timeout = 20 * time.Second
 
 // Config is how to reach a redis-server.
