@@ -7,19 +7,24 @@ import (
 	"net/netip"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"flashsale/internal/testkit/client"
 )
 
+// Attacks on the login.
+
 const (
-	adminAddress = "127.9.0.1" // the only one of -admin-from
-	slowMax      = 5           // seconds that guesses from elsewhere may keep anybody waiting
-	guessers     = 20          // addresses that guess a name; more than have counts of their own
-	guessPace    = time.Second // of an address: more refusals are an alert
-	closedMax    = 30 * time.Second
-	guessRate    = 5 // a minute, of a name from an address: the default rule
+	adminAddress   = "127.9.0.1" // the only one of -admin-from
+	slowMax        = 5           // seconds that guesses from elsewhere may keep anybody waiting
+	guessers       = 20          // addresses that guess a name; more than have counts of their own
+	guessPace      = time.Second // of an address: more refusals are an alert
+	closedMax      = 30 * time.Second
+	guessRate      = 5  // a minute, of a name from an address: the default rule
+	namesOfAddress = 20 // failed logins from an address, less than the default rule refuses
 )
 
 // loopback is one of the addresses of this machine: 16,384 in each block.
@@ -38,6 +43,49 @@ func (s *stack) loginFrom(from netip.Addr, name, password string) (a answer, wai
 		wait = time.Duration(seconds) * time.Second
 	}
 	return answer(strconv.Itoa(r.Status)), wait
+}
+
+// login is the call.
+func login(name, password string) call {
+	return call{"POST", "/login", client.LoginBody(name, password)}
+}
+
+// inventedNames has 256 connections log in with names that nobody has, from ever new addresses, while one
+// address guesses a real name.
+func inventedNames(ctx context.Context, s *stack, _ *rand.Rand) error {
+	users, err := s.newcomers(ctx, 1+crowdSize)
+	if err != nil {
+		return err
+	}
+	looked := 0
+	stop := repeat(ctx, func() {
+		if a, _ := s.loginFrom(loopback(20, 1), fmt.Sprint("user", users[0].user), "wrong"); a == "403" {
+			looked++
+		}
+	})
+	var addresses atomic.Int64
+	crowd := crowdOf(users[1:])
+	hostile := flood{crowd: crowd, right: []answer{"403 USER_AUTH_FAIL", "429 TOO_MANY_REQUESTS"},
+		next: func(member, n int) call {
+			if n%namesOfAddress == 0 {
+				crowd[member].HangUp()
+				address := addresses.Add(1)
+				crowd[member].From = loopback(byte(64+address>>14&63), int(address))
+			}
+			return login(fmt.Sprintf("%d-%d-%s", member, n, strings.Repeat("x", 100)), "wrong")
+		}}
+	harmless := flood{crowd: crowdOf(users[1:]), right: []answer{"200", "429 TOO_MANY_REQUESTS"},
+		next: func(member, _ int) call {
+			user := users[1+member].user
+			return login(fmt.Sprint("user", user), fmt.Sprint("pass", user))
+		}}
+	err = s.contrastFloods(ctx, hostile, harmless)
+	stop()
+	s.note("%d guesses of a real name were looked at", looked)
+	if most := guessRate * s.setup.workers(); looked > most {
+		s.breaks("%d guesses of a real name were looked at, want %d at most", looked, most)
+	}
+	return err
 }
 
 // lockout lets many addresses guess the passwords of root and of a buyer until each is refused. Root logs in
@@ -86,11 +134,10 @@ func lockout(ctx context.Context, s *stack, _ *rand.Rand) error {
 
 // guessOn guesses a name's password from an address until ctx ends.
 func (s *stack) guessOn(ctx context.Context, from netip.Addr, name string) {
-	for ctx.Err() == nil {
+	for ; ctx.Err() == nil; pause(ctx, guessPace) {
 		if a, _ := s.loginFrom(from, name, "wrong"); a != "403" && a != "429" {
 			s.breaks("a guess is answered %s", a)
 		}
-		pause(ctx, guessPace)
 	}
 }
 
