@@ -1,10 +1,7 @@
-//go:build race
-
 package e2e
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,22 +10,28 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// underRace are the tests with which all parts of a server work at once.
+// parallel is how many tests run at once: most of them wait for their servers most of the time.
+const parallel = "6"
+
+// underRace are the tests with which all parts of a server work at once. With -short the race detector sees
+// these alone: the others start hundreds of servers and look at what they say, which takes ten minutes more
+// under the detector, and it finds nothing new.
 var underRace = []string{
 	"TestUnderRace", "TestAllOrdersAreListed", "TestHangupReplacesWorkers", "TestKilledWorkerIsReplaced",
 	"TestLiveOfTwoWorkers", "TestMetricsOutliveReplacedWorkers", "TestNextSaleIsTakenOver",
 	"TestNothingIsOversold", "TestOneOrderPerUser", "TestTerminationAnswersWhatIsInFlight",
 }
 
-// With -short the race detector sees these tests alone. The others start hundreds of servers, one after the
-// other, and look at what they say: that takes ten minutes more under the detector, which finds nothing new.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if run := flag.Lookup("test.run"); testing.Short() && run.Value.String() == "" {
-		if err := run.Value.Set("^(" + strings.Join(underRace, "|") + ")$"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	set := func(name, value string) { // unless the command line has another value
+		if f := flag.Lookup("test." + name); f.Value.String() == f.DefValue {
+			_ = f.Value.Set(value) // which both flags take
 		}
+	}
+	set("parallel", parallel)
+	if testkit.Race && testing.Short() {
+		set("run", "^("+strings.Join(underRace, "|")+")$")
 	}
 	os.Exit(m.Run())
 }

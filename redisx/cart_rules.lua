@@ -1,4 +1,5 @@
--- The rules of a cart. This is no script by itself: Go puts it before order.lua and cart_check.lua.
+-- The rules of a cart. This is no script by itself: scripts.go puts it in front of order.lua and
+-- cart_check.lua. It names settle and list.
 --
 -- A cart begins as the list of all changes that were asked of it: a string with "food:pieces," for each,
 -- and perhaps spaces between them. Adding to it is then a plain APPEND. What the list amounts to is

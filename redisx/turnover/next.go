@@ -1,8 +1,11 @@
-package redisx
+// Package turnover is the way from one sale to the next on the same Redis: the export of what was sold, the
+// end of the sale, its orders afterwards, and the beginning of the next sale. It is used by commands and at
+// the start of a server, never while orders are placed. A turnover may end at any moment: all that it needs
+// is in Redis, and any caller completes it.
+package turnover
 
 import (
 	"context"
-	_ "embed" // the scripts
 	"errors"
 	"fmt"
 	"regexp"
@@ -12,33 +15,30 @@ import (
 
 	"github.com/mediocregopher/radix/v4"
 
+	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 )
 
-var (
-	//go:embed next_begin.lua
-	nextBeginSource string
-	//go:embed next_move.lua
-	nextMoveSource string
-
-	nextBeginScript = pipeline.NewScript(stateSource + restSource + nextBeginSource)
-	nextMoveScript  = pipeline.NewScript(nextMoveSource)
-)
-
-// What next_begin.lua returns.
+// What begin.lua returns.
 const (
-	nextBegun        = 0
-	nextUnderWay     = 1
-	nextNoSale       = 2
-	nextNotClosed    = 3
-	nextNotExported  = 4
-	nextLedgerBehind = 5
-	nextSoldSince    = 6
-	nextOverAlready  = 7
+	begun        = 0
+	underWay     = 1
+	noSale       = 2
+	notClosed    = 3
+	notExported  = 4
+	ledgerBehind = 5
+	overAlready  = 6
 )
 
-// nextOver is what next_move.lua returns when the turnover is over.
-const nextOver = -1
+// moveOver is what move.lua returns when the turnover is over.
+const moveOver = -1
+
+// What end.lua returns.
+const (
+	endOpened = 0
+	endOver   = 1
+	endNoSale = 2
+)
 
 // moveMax is the number of keys that one step of a turnover moves: some milliseconds of Redis at most.
 const moveMax = 500
@@ -47,93 +47,105 @@ const moveMax = 500
 var (
 	ErrNotClosed    = errors.New("the sale is not closed")
 	ErrNotExported  = errors.New("the orders of the sale have not been exported since it was closed")
-	ErrSoldSince    = errors.New("pieces were sold after the export")
 	ErrLedgerBehind = errors.New("orders of the sale are not in the ledger yet")
 	ErrOverAlready  = errors.New("the next sale would be closed from its beginning")
 )
 
 // Next is the sale to open in the place of the one that Redis holds.
 type Next struct {
-	Before  string // id of the sale that must be there
-	Catalog string // tells catalogues of foods apart
-	Stock   []int64
-	Times        // of the next sale
-	Delete  bool // the orders of the sale before; else they are kept under its id. Its log always is
-	Force   bool // also where that sale is not closed, not wholly exported or not in the ledger
+	Before       string // id of the sale that must be there
+	Catalog      string // tells catalogues of foods apart
+	Stock        []int64
+	redisx.Times      // of the next sale
+	Delete       bool // the orders of the sale before; else they are kept under its id. Its log always is
+	Force        bool // also where that sale is not closed, not wholly exported or not in the ledger
 }
 
 // OpenNext ends the sale that Redis holds and opens the next one: it takes the stock away, moves orders and
 // carts in bounded steps, and opens the next sale in one step. Nothing is sold in between. A turnover that
 // is under way already is completed instead; the id is then that of another sale than this call's, and own
 // is false. So it is after a crash at any moment: a further call, or the next server that starts, completes
-// it. Errors: ErrSaleGone, ErrNotClosed, ErrNotExported, ErrSoldSince, ErrLedgerBehind, ErrOverAlready, or
+// it. Errors: redisx.ErrSaleGone, ErrNotClosed, ErrNotExported, ErrLedgerBehind, ErrOverAlready, or
 // why Redis cannot be asked.
-func OpenNext(ctx context.Context, cfg Config, next Next) (id string, own bool, err error) {
+func OpenNext(ctx context.Context, cfg redisx.Config, next Next) (id string, own bool, err error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
 		return "", false, err
 	}
 	defer l.Close()
-	id = newSaleID()
+	id = redisx.NewID()
 	switch err := next.begin(l, cfg, id); {
-	case errors.Is(err, ErrTurning):
-		id, err = completeTurnover(ctx, l, cfg)
+	case errors.Is(err, redisx.ErrTurning):
+		id, err = complete(ctx, l, cfg)
 		return id, false, err
 	case err != nil:
 		return "", false, err
 	}
-	_, err = completeTurnover(ctx, l, cfg)
+	_, err = complete(ctx, l, cfg)
 	return id, true, err
 }
 
-// CompleteNext completes a turnover that was begun, if there is one, and returns the id of the next sale,
+// Open is redisx.Open, which joins the sale that Redis holds or opens the first one. It completes a turnover
+// that was begun.
+func Open(ctx context.Context, cfg redisx.Config, o redisx.Opening) (redisx.Opened, error) {
+	opened, err := redisx.Open(ctx, cfg, o)
+	if !errors.Is(err, redisx.ErrTurning) {
+		return opened, err
+	}
+	if _, err := Complete(ctx, cfg); err != nil {
+		return redisx.Opened{}, err
+	}
+	return redisx.Open(ctx, cfg, o)
+}
+
+// Complete completes a turnover that was begun, if there is one, and returns the id of the next sale,
 // "" where none is under way. Any number of callers may do so at once.
-func CompleteNext(ctx context.Context, cfg Config) (id string, err error) {
+func Complete(ctx context.Context, cfg redisx.Config) (id string, err error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
 		return "", err
 	}
 	defer l.Close()
-	return completeTurnover(ctx, l, cfg)
+	return complete(ctx, l, cfg)
 }
 
 // begin takes the sale away, under the id of the next one.
-func (n *Next) begin(l *pipeline.Link, cfg Config, id string) error {
+func (n *Next) begin(l *pipeline.Link, cfg redisx.Config, id string) error {
 	var code, number int64
-	keys := []string{saleKey, stockPrefix + n.Before, keptStockPrefix + n.Before, gatePrefix + n.Before,
-		logPrefix + n.Before, streamPrefix + n.Before, nextStockPrefix + id}
-	args := append([]string{n.Before, id, n.Catalog, millisecondsOf(n.OpensAt), millisecondsOf(n.ClosesAt),
-		flag(n.Delete), flag(n.Force)}, numberTexts(n.Stock)...)
-	x := nextBeginScript.Eval(&radix.Tuple{&code, &number}, keys, args...)
-	if err := l.Do(x, max(cfg.Timeout, openTimeout)); err != nil {
+	before := redisx.KeysOf(n.Before)
+	keys := []string{before.Marker, before.Stock, keptStockPrefix + n.Before, before.Gate, before.Log,
+		before.Stream, nextStockPrefix + id}
+	opens, closes := n.Times.Texts()
+	args := append([]string{n.Before, id, n.Catalog, opens, closes, strconv.FormatBool(n.Delete),
+		strconv.FormatBool(n.Force)}, numberTexts(n.Stock)...)
+	x := beginScript.Eval(&radix.Tuple{&code, &number}, keys, args...)
+	if err := l.Do(x, cfg.StockTimeout()); err != nil {
 		return fmt.Errorf("cannot end the sale in Redis at %s: %w", cfg.Address, err)
 	}
 	switch code {
-	case nextBegun:
+	case begun:
 		return nil
-	case nextUnderWay:
-		return ErrTurning
-	case nextNoSale:
-		return ErrSaleGone
-	case nextNotClosed:
+	case underWay:
+		return redisx.ErrTurning
+	case noSale:
+		return redisx.ErrSaleGone
+	case notClosed:
 		return ErrNotClosed
-	case nextNotExported:
+	case notExported:
 		return ErrNotExported
-	case nextSoldSince:
-		return fmt.Errorf("%w: %d", ErrSoldSince, number)
-	case nextLedgerBehind:
+	case ledgerBehind:
 		if number == 0 {
 			return fmt.Errorf("%w: those from before it was switched on are still read", ErrLedgerBehind)
 		}
 		return fmt.Errorf("%w: %d", ErrLedgerBehind, number)
-	case nextOverAlready:
+	case overAlready:
 		return fmt.Errorf("%w: it is to close at %s", ErrOverAlready, n.ClosesAt.Format(time.RFC3339Nano))
 	}
-	return unknownCode("next_begin.lua", code)
+	return pipeline.UnknownCode("begin.lua", code)
 }
 
-// completeTurnover is CompleteNext on a link.
-func completeTurnover(ctx context.Context, l *pipeline.Link, cfg Config) (id string, err error) {
+// complete is Complete on a link.
+func complete(ctx context.Context, l *pipeline.Link, cfg redisx.Config) (id string, err error) {
 	t, err := readTurnover(l, cfg)
 	if err != nil || t == nil {
 		return "", err
@@ -148,36 +160,34 @@ func completeTurnover(ctx context.Context, l *pipeline.Link, cfg Config) (id str
 				"server, completes it): %w", t.before, err)
 		}
 	}
-	return t.next, t.open()
+	return t.next, t.end()
 }
 
 // turnover is the way from one sale to the next, as the marker has it.
 type turnover struct {
 	link *pipeline.Link
-	cfg  Config
+	cfg  redisx.Config
 
-	before, next, catalog string
-	times                 Times
-	delete                bool
+	before, next string // ids
+	delete       bool   // the orders of the sale before
 
 	cursor string
 	moved  bool
 }
 
 // readTurnover returns the turnover that is under way, nil for none.
-func readTurnover(l *pipeline.Link, cfg Config) (*turnover, error) {
+func readTurnover(l *pipeline.Link, cfg redisx.Config) (*turnover, error) {
 	t := &turnover{link: l, cfg: cfg, cursor: "0"}
-	var opens, closes, deletes string
-	x := pipeline.Command(&radix.Tuple{&t.before, &t.next, &t.catalog, &opens, &closes, &deletes},
-		"HMGET", saleKey, "id", "next_id", "next_catalog", "next_opens_at", "next_closes_at", "next_delete")
+	var deletes string
+	x := pipeline.Command(&radix.Tuple{&t.before, &t.next, &deletes},
+		"HMGET", redisx.MarkerKey, "id", "next_id", "next_delete")
 	if err := l.Do(x, cfg.Timeout); err != nil {
 		return nil, fmt.Errorf("cannot read the sale in Redis at %s: %w", cfg.Address, err)
 	}
 	if t.next == "" {
 		return nil, nil
 	}
-	t.times = Times{timeOf(optional(opens)), timeOf(optional(closes))}
-	t.delete = deletes == "1"
+	t.delete = deletes == "true"
 	return t, nil
 }
 
@@ -231,29 +241,38 @@ func (t *turnover) step() error {
 // move moves some keys; the orders of users are kept.
 func (t *turnover) move(keys, users []string) error {
 	var moved int64
-	x := nextMoveScript.Eval(&moved, append([]string{saleKey, keptOrdersPrefix + t.before}, keys...),
+	kept := []string{redisx.KeysOf(t.next).Marker, keptOrdersPrefix + t.before}
+	x := moveScript.Eval(&moved, append(kept, keys...),
 		append([]string{t.next, strconv.Itoa(len(users))}, users...)...)
-	if err := t.link.Do(x, max(t.cfg.Timeout, openTimeout)); err != nil {
+	if err := t.link.Do(x, t.cfg.StockTimeout()); err != nil {
 		return err
 	}
-	t.moved = moved == nextOver
+	t.moved = moved == moveOver
 	return nil
 }
 
-// open opens the next sale, unless another caller has.
-func (t *turnover) open() error {
-	stock, err := readNumbers(t.link, nextStockPrefix+t.next, max(t.cfg.Timeout, openTimeout))
+// end opens the next sale, unless another caller has.
+func (t *turnover) end() error {
+	stock, err := readNumbers(t.link, nextStockPrefix+t.next, t.cfg.StockTimeout())
 	if err != nil {
 		return err
 	}
-	o := Opening{Catalog: t.catalog, Stock: stock, Times: t.times, Only: t.before, ending: t.before}
-	proposed := t.next
-	if len(stock) == 0 { // another caller has opened the sale
-		proposed = ""
+	next := redisx.KeysOf(t.next)
+	keys := []string{next.Marker, next.Stock, next.Gate, next.Log, next.Stream, nextStockPrefix + t.next,
+		keptMarkerPrefix + t.before}
+	args := []string{t.next, redisx.StreamGroup}
+	for _, pieces := range stock {
+		args = append(args, strconv.FormatInt(pieces, 10))
 	}
-	opened, err := o.run(t.link, t.cfg, proposed)
-	if err == nil && opened.Sale != t.next {
-		err = fmt.Errorf("%w: %s at %s", ErrOtherSale, opened.Sale, t.cfg.Address)
+	var code int64
+	if err := t.link.Do(endScript.Eval(&code, keys, args...), t.cfg.StockTimeout()); err != nil {
+		return fmt.Errorf("cannot open the next sale in Redis at %s: %w", t.cfg.Address, err)
 	}
-	return err
+	switch code {
+	case endOpened, endOver:
+		return nil
+	case endNoSale:
+		return redisx.ErrSaleGone
+	}
+	return pipeline.UnknownCode("end.lua", code)
 }

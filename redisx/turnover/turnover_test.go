@@ -1,4 +1,4 @@
-package redisx
+package turnover
 
 import (
 	"context"
@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
+	"flashsale/redisx/saletest"
 )
 
 // A turnover that ends after any of its steps is completed by the next server that starts, or by another
@@ -23,15 +25,15 @@ func TestTurnoverIsCompleted(t *testing.T) {
 	for steps := range crashes + 1 {
 		for _, by := range []string{"server", "command"} {
 			t.Run(fmt.Sprintf("after step %d by a %s", steps, by), func(t *testing.T) {
-				onEach(t, func(t *testing.T, cfg Config) {
+				saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
 					s := sold(t, cfg, orders)
 					exported(t, cfg, s.ID(), orders)
 					next := crashed(t, cfg, s.ID(), steps)
-					if err := s.placeOrder(50, cartName(50), nil); !errors.Is(err, ErrSaleGone) {
-						t.Errorf("an order between two sales: %v, want ErrSaleGone", err)
+					if err := s.PlaceOrder(50, saletest.CartName(50), nil); !errors.Is(err, redisx.ErrSaleGone) {
+						t.Errorf("an order between two sales: %v, want redisx.ErrSaleGone", err)
 					}
-					if _, err := Find(t.Context(), cfg, nextPrint, ""); !errors.Is(err, ErrTurning) {
-						t.Errorf("between two sales Find gives %v, want ErrTurning", err)
+					if _, err := redisx.Find(t.Context(), cfg, nextPrint, ""); !errors.Is(err, redisx.ErrTurning) {
+						t.Errorf("between two sales Find gives %v, want redisx.ErrTurning", err)
 					}
 					if by == "command" {
 						id, own, err := OpenNext(t.Context(), cfg, nextOf(s.ID()))
@@ -48,14 +50,14 @@ func TestTurnoverIsCompleted(t *testing.T) {
 
 // crashed begins a turnover and ends after some steps, in the last of which some keys are moved and others
 // are not. It returns the id of the next sale.
-func crashed(t *testing.T, cfg Config, before string, steps int) string {
+func crashed(t *testing.T, cfg redisx.Config, before string, steps int) string {
 	t.Helper()
 	l, err := pipeline.Dial(t.Context(), cfg.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	next, id := nextOf(before), newSaleID()
+	next, id := nextOf(before), redisx.NewID()
 	if err := next.begin(l, cfg, id); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,7 @@ func crashed(t *testing.T, cfg Config, before string, steps int) string {
 
 // A caller that was frozen in a turnover which others have completed moves nothing of the next sale.
 func TestTurnoverIsOver(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
+	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
 		s := sold(t, cfg, 2)
 		exported(t, cfg, s.ID(), 2)
 		l, err := pipeline.Dial(t.Context(), cfg.Config)
@@ -94,10 +96,10 @@ func TestTurnoverIsOver(t *testing.T) {
 		if err := frozen.move([]string{"o_2"}, []string{"2"}); err != nil || !frozen.moved {
 			t.Errorf("moved by the frozen caller: %v, over %v", err, frozen.moved)
 		}
-		if err := frozen.open(); err != nil {
+		if err := frozen.end(); err != nil {
 			t.Errorf("opened by the frozen caller: %v", err)
 		}
-		after := joinSale(t, cfg, "frozen23", 3)
+		after := saletest.Join(t, cfg, "frozen23", 3)
 		stock, err := after.Stock()
 		if err != nil || !slices.Equal(stock, []int64{7, 8, 8}) {
 			t.Errorf("stock of the next sale %v, %v; want one piece less", stock, err)
@@ -110,7 +112,7 @@ func TestTurnoverIsOver(t *testing.T) {
 
 // Of several calls at once one begins the turnover, and all end with the same sale.
 func TestOpenNextAtOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
+	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
 		const callers = 4
 		s := sold(t, cfg, 20)
 		exported(t, cfg, s.ID(), 20)
@@ -122,7 +124,7 @@ func TestOpenNextAtOnce(t *testing.T) {
 				var err error
 				ids[i], own[i], err = OpenNext(context.Background(), cfg, nextOf(s.ID()))
 				// A call that comes when all is over finds another sale than the one that it is to end.
-				if err != nil && !errors.Is(err, ErrSaleGone) {
+				if err != nil && !errors.Is(err, redisx.ErrSaleGone) {
 					t.Error(err)
 				}
 			})
@@ -144,20 +146,20 @@ func TestOpenNextAtOnce(t *testing.T) {
 // No step of a turnover gives Redis more keys than moveMax, however many orders there are.
 func TestTurnoverStepsAreBounded(t *testing.T) {
 	const orders = 200_000
-	cfg := unix(redistest.New(t))
+	cfg := saletest.Config(redistest.New(t))
 	cfg.Timeout = 20 * time.Second
-	s := open(t, cfg, 5, 5)
-	raw(t, cfg, nil, "EVAL", fmt.Sprintf(
-		`for i = 2, %d do redis.call('SET', 'o_' .. i, '1:1,') end`, orders+1), "0")
-	raw(t, cfg, nil, "CONFIG", "SET", "slowlog-log-slower-than", "0", "slowlog-max-len", "5000")
-	raw(t, cfg, nil, "CONFIG", "RESETSTAT")
+	s := saletest.Open(t, cfg, 5, 5)
+	saletest.Command(t, cfg, nil, "EVAL", fmt.Sprintf(
+		`for i = 2, %d do redis.call('SET', 'o_' .. i, '1:1,|\\n1') end`, orders+1), "0")
+	saletest.Command(t, cfg, nil, "CONFIG", "SET", "slowlog-log-slower-than", "0", "slowlog-max-len", "5000")
+	saletest.Command(t, cfg, nil, "CONFIG", "RESETSTAT")
 	next := nextOf(s.ID())
 	next.Force = true
 	if _, _, err := OpenNext(t.Context(), cfg, next); err != nil {
 		t.Fatal(err)
 	}
 	var calls int
-	_, stats, _ := strings.Cut(rawString(t, cfg, "INFO", "commandstats"), "cmdstat_eval:calls=")
+	_, stats, _ := strings.Cut(saletest.Text(t, cfg, "INFO", "commandstats"), "cmdstat_eval:calls=")
 	if _, err := fmt.Sscanf(stats, "%d,", &calls); err != nil || calls < orders/moveMax {
 		t.Errorf("%d steps, %v; want at least %d", calls, err, orders/moveMax)
 	}
@@ -165,7 +167,7 @@ func TestTurnoverStepsAreBounded(t *testing.T) {
 	// were. Those of EVAL: itself, source, number of keys, marker, kept orders, id, number of users, and each
 	// key with its user beside it.
 	var slow any
-	raw(t, cfg, &slow, "SLOWLOG", "GET", "5000")
+	saletest.Command(t, cfg, &slow, "SLOWLOG", "GET", "5000")
 	most := 0
 	for _, found := range regexp.MustCompile(`\((\d+) more arguments\)`).FindAllStringSubmatch(
 		fmt.Sprintf("%s", slow), -1) {
@@ -178,27 +180,40 @@ func TestTurnoverStepsAreBounded(t *testing.T) {
 	if keys := (most - 7) / 2; keys > moveMax || keys < moveMax/10 {
 		t.Errorf("the largest step has %d keys, want at most %d", keys, moveMax)
 	}
-	if n := rawString(t, cfg, "HLEN", "past_"+s.ID()); n != strconv.Itoa(orders) {
+	if n := saletest.Text(t, cfg, "HLEN", "past_"+s.ID()); n != strconv.Itoa(orders) {
 		t.Errorf("%s orders are kept, want %d", n, orders)
 	}
 }
 
 // A writer of the ledger of a sale that has ended changes nothing of the next one.
 func TestFilledOfAnEndedSale(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 5, 5)
-		stream := openStream(t, cfg, s, "a")
+	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := saletest.Open(t, cfg, 5, 5)
+		orders := openStream(t, cfg, s)
 		next := nextOf(s.ID())
 		next.Force = true
 		if _, _, err := OpenNext(t.Context(), cfg, next); err != nil {
 			t.Fatal(err)
 		}
-		raw(t, cfg, nil, "HSET", saleKey, "ledger", "filling")
-		if err := stream.Filled(); !errors.Is(err, ErrSaleGone) || !stream.Filling() {
-			t.Errorf("filled: %v, want ErrSaleGone", err)
+		saletest.Command(t, cfg, nil, "HSET", redisx.MarkerKey, "ledger", "filling")
+		if err := orders.Filled(); !errors.Is(err, redisx.ErrSaleGone) || !orders.Filling() {
+			t.Errorf("filled: %v, want redisx.ErrSaleGone", err)
 		}
-		if ledger := rawString(t, cfg, "HGET", saleKey, "ledger"); ledger != "filling" {
+		if ledger := saletest.Text(t, cfg, "HGET", redisx.MarkerKey, "ledger"); ledger != "filling" {
 			t.Errorf("the ledger of the next sale is %s", ledger)
 		}
 	})
+}
+
+// Where a Redis has no memory left, a turnover by force still shuts the sale.
+func TestTurnoverWithoutMemory(t *testing.T) {
+	server := redistest.New(t)
+	cfg := saletest.Config(server)
+	next := nextOf(saletest.Open(t, cfg, 5, 5).ID())
+	next.Force = true
+	server.Do(t, "CONFIG SET maxmemory 1mb")
+	_, _, err := OpenNext(t.Context(), cfg, next) // a step of it needs memory and may fail
+	if there := saletest.Text(t, cfg, "EXISTS", redisx.KeysOf(next.Before).Stock); there != "0" {
+		t.Errorf("the stock of the sale is still there: %v", err)
+	}
 }

@@ -1,4 +1,4 @@
-package redisx
+package turnover
 
 import (
 	"fmt"

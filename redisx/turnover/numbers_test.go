@@ -1,4 +1,4 @@
-package redisx
+package turnover
 
 import (
 	"slices"
@@ -7,10 +7,11 @@ import (
 
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
+	"flashsale/redisx/saletest"
 )
 
 func TestNumberTexts(t *testing.T) {
-	cfg := unix(redistest.Start(t))
+	cfg := saletest.Config(redistest.Start(t))
 	l, err := pipeline.Dial(t.Context(), cfg.Config)
 	if err != nil {
 		t.Fatal(err)
@@ -21,16 +22,16 @@ func TestNumberTexts(t *testing.T) {
 		for i := range list {
 			list[i] = int64(i) * 1_000_000_000_000
 		}
-		raw(t, cfg, nil, "DEL", "numbers")
+		saletest.Command(t, cfg, nil, "DEL", "numbers")
 		if texts := numberTexts(list); len(texts) > 0 {
-			raw(t, cfg, nil, append([]string{"RPUSH", "numbers"}, texts...)...)
+			saletest.Command(t, cfg, nil, append([]string{"RPUSH", "numbers"}, texts...)...)
 		}
 		got, err := readNumbers(l, "numbers", cfg.Timeout)
 		if err != nil || !slices.Equal(got, list) {
 			t.Errorf("%d numbers: %d are read, %v", count, len(got), err)
 		}
 	}
-	raw(t, cfg, nil, "RPUSH", "numbers", "1,x")
+	saletest.Command(t, cfg, nil, "RPUSH", "numbers", "1,x")
 	if _, err := readNumbers(l, "numbers", cfg.Timeout); err == nil || !strings.Contains(err.Error(), `"x"`) {
 		t.Errorf("a text that is no number: %v", err)
 	}

@@ -1,27 +1,16 @@
-package redisx
+package turnover
 
 import (
 	"context"
 	"crypto/rand"
-	_ "embed" // the scripts
 	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/mediocregopher/radix/v4"
 
+	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed export.lua
-	exportSource string
-	// restSource counts the pieces of a sale, for the scripts that do.
-	//
-	//go:embed rest.lua
-	restSource string
-
-	exportScript = pipeline.NewScript(stateSource + restSource + exportSource)
 )
 
 // What export.lua returns.
@@ -38,7 +27,7 @@ var ErrOtherPieces = errors.New("the export has another number of pieces than we
 // Export is an export of all orders of the sale that Redis holds. It counts, so that the next sale may be
 // opened, when the sale was closed from its begin to its end, and all pieces that were sold are in it.
 type Export struct {
-	cfg  Config
+	cfg  redisx.Config
 	sale string
 	name string // "" where it does not count
 }
@@ -52,8 +41,8 @@ type Exported struct {
 	Users  string  // fingerprint of the users with the names in it
 }
 
-// BeginExport notes that an export begins. Errors: ErrSaleGone, or why Redis cannot be asked.
-func BeginExport(ctx context.Context, cfg Config, sale string) (*Export, error) {
+// BeginExport notes that an export begins. Errors: redisx.ErrSaleGone, or why Redis cannot be asked.
+func BeginExport(ctx context.Context, cfg redisx.Config, sale string) (*Export, error) {
 	e := &Export{cfg: cfg, sale: sale}
 	_, err := e.note(ctx, rand.Text(), nil)
 	return e, err
@@ -81,10 +70,10 @@ func (e *Export) note(ctx context.Context, name string, in *Exported) (counts bo
 			strconv.FormatInt(in.Start, 10), in.Users}, numberTexts(in.Prices)...)
 	}
 	var code, sold int64
-	keys := []string{saleKey, gatePrefix + e.sale, logPrefix + e.sale, pricesPrefix + e.sale,
-		stockPrefix + e.sale}
+	of := redisx.KeysOf(e.sale)
+	keys := []string{of.Marker, of.Gate, of.Log, pricesPrefix + e.sale, of.Stock}
 	x := exportScript.Eval(&radix.Tuple{&code, &e.name, &sold}, keys, args...)
-	if err := l.Do(x, max(e.cfg.Timeout, openTimeout)); err != nil {
+	if err := l.Do(x, e.cfg.StockTimeout()); err != nil {
 		return false, fmt.Errorf("cannot note the export in Redis at %s: %w", e.cfg.Address, err)
 	}
 	switch code {
@@ -93,9 +82,9 @@ func (e *Export) note(ctx context.Context, name string, in *Exported) (counts bo
 	case exportNotClosed:
 		return false, nil
 	case exportNoSale:
-		return false, ErrSaleGone
+		return false, redisx.ErrSaleGone
 	case exportOtherPieces:
 		return false, fmt.Errorf("%w: %d pieces sold, %d in the export", ErrOtherPieces, sold, in.Pieces)
 	}
-	return false, unknownCode("export.lua", code)
+	return false, pipeline.UnknownCode("export.lua", code)
 }

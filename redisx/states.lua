@@ -1,14 +1,14 @@
--- The states of a sale. This is no script by itself: Go puts it before open.lua, order.lua and turn.lua, in
--- order.lua as a function that returns turn.
+-- The states of a sale. This is no script by itself: scripts.go and turnover/scripts.go put it in front of
+-- others. It names SCHEDULED, OPEN, PAUSED, CLOSED, clock, stateOf, setGate and currentSale.
 --
 -- The state follows from these fields of the marker and the clock of Redis, and from nothing else:
 --   opens_at   Unix ms, none: the sale is open from its beginning
 --   closes_at  Unix ms, none: it never closes by itself
 --   paused     1: it was paused by hand
 --   closed     Unix ms: it was closed by hand
---   state      the last state that was noted, so that each change is logged once; a sale that a server of
---              an older version has opened has none, and is open. A close that was noted stays, also where
---              the clock goes back or a slower one takes over: only a change (turn.lua) opens the sale again
+--   state      the last state that was noted, so that each change is logged once; while a sale is being
+--              opened there is none. A close that was noted stays, also where the clock goes back or a
+--              slower one takes over: only a change (state_change.lua) opens the sale again
 --
 -- The gate is there exactly while the sale is open, and holds closes_at as its text. Redis itself takes it
 -- away at closes_at. At opens_at the first script that comes puts it there, and the same where it was lost.
@@ -30,7 +30,7 @@ end
 
 -- setGate puts the gate there or takes it away. Redis takes away what expires once the moment is over, and
 -- looks at its clock when a script begins, so the gate goes in the last millisecond before closes_at: no
--- order of a script that found it gets a later time. What comes in that millisecond is decided by turn.
+-- order of a script that found it gets a later time. currentSale decides what comes in that millisecond.
 local function setGate(gate, sale)
   if sale.state ~= OPEN then
     redis.pcall('DEL', gate)
@@ -40,10 +40,10 @@ local function setGate(gate, sale)
   end
 end
 
--- turn makes what is due by the clock, and returns the sale: its fields, state and now. It returns nothing
--- where Redis does not hold the sale, or the next one is being opened in its place. A Redis that takes no
--- writes still tells the state.
-local function turn(marker, gate, log, id)
+-- currentSale makes what is due by the clock, and returns the sale: its fields, state and now. It returns
+-- nothing where Redis does not hold the sale, or the next one is being opened in its place. A Redis that
+-- takes no writes still tells the state.
+local function currentSale(marker, gate, log, id)
   local found = redis.call('HMGET', marker, 'id', 'opens_at', 'closes_at', 'paused', 'closed', 'state',
     'next_id')
   if found[1] ~= id or found[7] then return end

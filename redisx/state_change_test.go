@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// turnTest is a call of turn.lua: marker before, change, outcome, state, times and log after.
-type turnTest struct {
+// stateChangeTest is a call of state_change.lua: marker before, change, outcome, state, times and log after.
+type stateChangeTest struct {
 	name, marker                   string
 	state                          State
 	opens, closes                  string
@@ -16,7 +16,7 @@ type turnTest struct {
 	wantOpens, wantCloses, wantLog string
 }
 
-var turnsDone = []turnTest{
+var changesDone = []stateChangeTest{
 	{"pause", "state=open", StatePaused, "", "", nil, StatePaused, "", "", "root state open paused"},
 	{"open what is paused", "state=paused paused=1", StateOpen, "", "", nil,
 		StateOpen, "", "", "root state paused open"},
@@ -45,7 +45,7 @@ var turnsDone = []turnTest{
 		"later", "root times {} {}-{coming} {later}, root state open closed"},
 }
 
-var turnsRefused = []turnTest{
+var changesRefused = []stateChangeTest{
 	{"pause what is scheduled", "state=scheduled opens_at=coming", StatePaused, "", "", ErrStateConflict,
 		StateScheduled, "coming", "", ""},
 	{"pause what is closed", "state=closed closed=past", StatePaused, "", "", ErrStateConflict,
@@ -66,7 +66,7 @@ var turnsRefused = []turnTest{
 		StateOpen, "", "", ""},
 }
 
-var turnsDue = []turnTest{
+var changesDue = []stateChangeTest{
 	{"due to open", "state=scheduled opens_at=past", "", "", "", nil, StateOpen, "past", "",
 		"clock state scheduled open"},
 	{"due to close", "state=open closes_at=past", "", "", "", nil, StateClosed, "", "past",
@@ -79,19 +79,17 @@ var turnsDue = []turnTest{
 		"", "clock state scheduled open, root state open paused"},
 	{"paused before it opens", "state=paused paused=1 opens_at=past", "", "", "", nil,
 		StatePaused, "past", "", ""},
-	{"of an older version", "", "", "", "", nil, StateOpen, "", "", ""},
 }
 
-func TestTurnScript(t *testing.T) {
-	for _, tc := range slices.Concat(turnsDone, turnsRefused, turnsDue) {
+func TestStateChangeScript(t *testing.T) {
+	for _, tc := range slices.Concat(changesDone, changesRefused, changesDue) {
 		t.Run(tc.name, tc.run)
 	}
 }
 
-func (tc turnTest) run(t *testing.T) {
+func (tc stateChangeTest) run(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 5)
-		raw(t, cfg, nil, "HDEL", saleKey, "state")
 		raw(t, cfg, nil, "DEL", gatePrefix+s.ID(), logPrefix+s.ID())
 		put(t, cfg, tc.marker)
 		turn, err := s.Change(Change{By: "root", State: tc.state, OpensAt: wanted(tc.opens),
@@ -99,14 +97,14 @@ func (tc turnTest) run(t *testing.T) {
 		if !errors.Is(err, tc.want) || turn.State != tc.wantState {
 			t.Errorf("%s, %v; want %s, %v", turn.State, err, tc.wantState, tc.want)
 		}
-		found, err := s.Look()
+		found, err := s.Snapshot()
 		if err != nil || found.State != tc.wantState || nameOf(found.OpensAt) != tc.wantOpens ||
 			nameOf(found.ClosesAt) != tc.wantCloses || nameOf(found.Now) != "now" {
-			t.Errorf("then %+v, %v", found.Turn, err)
+			t.Errorf("then %+v, %v", found.Current, err)
 		}
 		if log := logOf(t, s); log != tc.wantLog {
 			t.Errorf("log %s\nwant %s", log, tc.wantLog)
 		}
-		checkGate(t, cfg, s, found.Turn)
+		checkGate(t, cfg, s, found.Current)
 	})
 }

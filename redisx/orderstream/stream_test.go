@@ -1,16 +1,20 @@
-package redisx
+package orderstream
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"flashsale/redisx"
+	"flashsale/redisx/saletest"
 )
 
-func openStream(tb testing.TB, cfg Config, s *Sale, consumer string) *Stream {
+func openStream(tb testing.TB, cfg redisx.Config, s saletest.Sale, consumer string) *Stream {
 	tb.Helper()
-	stream, err := OpenStream(tb.Context(), cfg, s.ID(), s.foods, consumer)
+	stream, err := Open(tb.Context(), cfg, s.ID(), 2, consumer)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -18,21 +22,8 @@ func openStream(tb testing.TB, cfg Config, s *Sale, consumer string) *Stream {
 	return stream
 }
 
-// buy places an order of one piece for each of the users.
-func buy(tb testing.TB, s *Sale, users ...int) {
-	tb.Helper()
-	for _, user := range users {
-		if err := s.addToCart(uint32(user), cartName(user), 1, 1); err != nil {
-			tb.Fatal(err)
-		}
-		if err := s.placeOrder(uint32(user), cartName(user), []byte("key")); err != nil {
-			tb.Fatal(err)
-		}
-	}
-}
-
 // readStream returns what Read does and the users of these orders.
-func readStream(tb testing.TB, stream *Stream, before bool, count int) ([]PlacedOrder, []uint32) {
+func readStream(tb testing.TB, stream *Stream, before bool, count int) ([]Order, []uint32) {
 	tb.Helper()
 	orders, err := stream.Read(before, count)
 	if err != nil {
@@ -52,14 +43,14 @@ func wantUsers(tb testing.TB, what string, got []uint32, want ...uint32) {
 	}
 }
 
-func wantWaiting(tb testing.TB, cfg Config, s *Sale, want int) {
+func wantWaiting(tb testing.TB, cfg redisx.Config, s saletest.Sale, want int) {
 	tb.Helper()
-	if found, err := ReadBacklog(tb.Context(), cfg, s.ID()); err != nil || found.Orders != want {
+	if found, err := redisx.ReadBacklog(tb.Context(), cfg, s.ID()); err != nil || found.Orders != want {
 		tb.Errorf("%d orders wait, %v; want %d", found.Orders, err, want)
 	}
 }
 
-func done(tb testing.TB, stream *Stream, orders []PlacedOrder) {
+func done(tb testing.TB, stream *Stream, orders []Order) {
 	tb.Helper()
 	if err := stream.Done(orders); err != nil {
 		tb.Fatal(err)
@@ -69,13 +60,13 @@ func done(tb testing.TB, stream *Stream, orders []PlacedOrder) {
 // A sale without a ledger has no stream; once a server has switched it on, the orders of all others go
 // there.
 func TestLedgerIsSwitchedOn(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 9, 9)
-		buy(t, s, 2)
+	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := saletest.Open(t, cfg, 9, 9)
+		s.Buy(t, 2)
 		if found, err := s.Ready(); err != nil || found.Kept || found.Orders != 0 || found.Age(time.Now()) != 0 {
 			t.Errorf("backlog without a ledger %+v, %v", found, err)
 		}
-		if n := rawString(t, cfg, "EXISTS", streamPrefix+s.ID()); n != "0" {
+		if n := saletest.Text(t, cfg, "EXISTS", redisx.KeysOf(s.ID()).Stream); n != "0" {
 			t.Error("there is a stream without a ledger")
 		}
 		stream := openStream(t, cfg, s, "a")
@@ -83,11 +74,12 @@ func TestLedgerIsSwitchedOn(t *testing.T) {
 			t.Error("the ledger is just switched on and not filling")
 		}
 		start := time.Now().Add(-time.Second)
-		buy(t, s, 3)
+		s.Buy(t, 3)
 		orders, users := readStream(t, stream, false, 10)
 		wantUsers(t, "after the switch", users, 3)
 		o, now := orders[0], time.Now().Add(time.Second)
-		if !slices.Equal(o.Items, []Item{{1, 1}}) || o.Placed.Before(start) || o.Placed.After(now) {
+		one := []redisx.Item{{Food: 1, Count: 1}}
+		if !slices.Equal(o.Items, one) || o.Placed.Before(start) || o.Placed.After(now) {
 			t.Errorf("order %+v, want one piece of food 1, placed now", o)
 		}
 		found, err := s.Ready()
@@ -109,21 +101,23 @@ func TestLedgerIsSwitchedOn(t *testing.T) {
 
 // Only what was placed is in the stream, whatever else was asked for.
 func TestRefusedOrdersAreNotInTheStream(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 1, 9)
+	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := saletest.Open(t, cfg, 1, 9)
 		stream := openStream(t, cfg, s, "a")
-		buy(t, s, 2)
-		for user, want := range map[int]error{2: ErrHasOrder, 3: ErrOutOfStock, 4: ErrCartEmpty} {
+		s.Buy(t, 2)
+		for user, want := range map[int]error{
+			2: redisx.ErrHasOrder, 3: redisx.ErrOutOfStock, 4: redisx.ErrCartEmpty,
+		} {
 			if user == 3 {
-				if err := s.addToCart(3, cartName(3), 1, 1); err != nil {
+				if err := s.AddToCart(3, saletest.CartName(3), 1, 1); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := s.placeOrder(uint32(user), cartName(user), nil); !errors.Is(err, want) {
+			if err := s.PlaceOrder(uint32(user), saletest.CartName(user), nil); !errors.Is(err, want) {
 				t.Errorf("order of user %d: %v, want %v", user, err, want)
 			}
 		}
-		if err := s.placeOrder(2, cartName(2), []byte("key")); err != nil {
+		if err := s.PlaceOrder(2, saletest.CartName(2), []byte("key")); err != nil {
 			t.Errorf("the same order under its key: %v", err)
 		}
 		_, users := readStream(t, stream, false, 10)
@@ -133,10 +127,10 @@ func TestRefusedOrdersAreNotInTheStream(t *testing.T) {
 
 // An order belongs to one consumer until it is done, and is there as long.
 func TestStreamGivesEachOrderToOne(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 9, 9)
+	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := saletest.Open(t, cfg, 9, 9)
 		a, b := openStream(t, cfg, s, "a"), openStream(t, cfg, s, "b")
-		buy(t, s, 2, 3, 4, 5, 6)
+		s.Buy(t, 2, 3, 4, 5, 6)
 		first, users := readStream(t, a, false, 2)
 		wantUsers(t, "a", users, 2, 3)
 		second, users := readStream(t, b, false, 2)
@@ -154,7 +148,7 @@ func TestStreamGivesEachOrderToOne(t *testing.T) {
 		done(t, a, third)
 		done(t, a, third) // as after an answer that was lost
 		wantWaiting(t, cfg, s, 0)
-		buy(t, s, 7)
+		s.Buy(t, 7)
 		_, users = readStream(t, b, false, 9)
 		wantUsers(t, "after an empty stream", users, 7)
 	})
@@ -162,10 +156,10 @@ func TestStreamGivesEachOrderToOne(t *testing.T) {
 
 // What a dead consumer has left is taken over, and only that.
 func TestTakeOver(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 9, 9)
+	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := saletest.Open(t, cfg, 9, 9)
 		dead, alive := openStream(t, cfg, s, "dead"), openStream(t, cfg, s, "alive")
-		buy(t, s, 2, 3, 4)
+		s.Buy(t, 2, 3, 4)
 		left, _ := readStream(t, dead, false, 2)
 		if err := alive.TakeOver(time.Hour, 10); err != nil {
 			t.Fatal(err)
@@ -190,16 +184,16 @@ func TestTakeOver(t *testing.T) {
 
 // Somebody else's entry does not hold up what is behind it.
 func TestForeignEntry(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 9, 9)
+	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := saletest.Open(t, cfg, 9, 9)
 		stream := openStream(t, cfg, s, "a")
-		key := streamPrefix + s.ID()
+		key := redisx.KeysOf(s.ID()).Stream
 		for _, fields := range [][]string{
 			{"x", "y"}, {"user", "two", "items", "1:1,"}, {"user", "2", "items", "3:1,"},
 		} {
-			raw(t, cfg, nil, append([]string{"XADD", key, "*"}, fields...)...)
+			saletest.Command(t, cfg, nil, append([]string{"XADD", key, "*"}, fields...)...)
 		}
-		buy(t, s, 2)
+		s.Buy(t, 2)
 		orders, users := readStream(t, stream, false, 10)
 		wantUsers(t, "behind foreign entries", users, 2)
 		done(t, stream, orders)
@@ -209,13 +203,13 @@ func TestForeignEntry(t *testing.T) {
 
 // A stream that somebody has deleted is made again, and what was in it is to be filled in.
 func TestLostStream(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 9, 9)
+	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := saletest.Open(t, cfg, 9, 9)
 		stream := openStream(t, cfg, s, "a")
 		if err := stream.Filled(); err != nil {
 			t.Fatal(err)
 		}
-		raw(t, cfg, nil, "DEL", streamPrefix+s.ID())
+		saletest.Command(t, cfg, nil, "DEL", redisx.KeysOf(s.ID()).Stream)
 		if _, err := stream.Read(false, 1); err == nil {
 			t.Error("a stream that is gone can be read")
 		}
@@ -223,46 +217,33 @@ func TestLostStream(t *testing.T) {
 		if !again.Filling() {
 			t.Error("the stream is lost and the ledger is not filling")
 		}
-		buy(t, s, 2)
+		s.Buy(t, 2)
 		_, users := readStream(t, again, false, 1)
 		wantUsers(t, "in the new stream", users, 2)
 	})
 }
 
 func TestStreamOfNoSale(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 9)
-		raw(t, cfg, nil, "FLUSHALL")
-		if _, err := OpenStream(t.Context(), cfg, s.ID(), 1, "a"); !errors.Is(err, ErrSaleGone) {
-			t.Errorf("stream of a sale that is gone: %v, want ErrSaleGone", err)
+	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := saletest.Open(t, cfg, 9)
+		saletest.Command(t, cfg, nil, "FLUSHALL")
+		if _, err := Open(t.Context(), cfg, s.ID(), 1, "a"); !errors.Is(err, redisx.ErrSaleGone) {
+			t.Errorf("stream of a sale that is gone: %v, want redisx.ErrSaleGone", err)
 		}
-		if n := rawString(t, cfg, "DBSIZE"); n != "0" {
+		if n := saletest.Text(t, cfg, "DBSIZE"); n != "0" {
 			t.Errorf("%s keys were put into Redis", n)
 		}
-		if _, err := Find(t.Context(), cfg, catalogPrint, ""); !errors.Is(err, ErrNoSale) {
-			t.Errorf("no sale is found: %v, want ErrNoSale", err)
+		if _, err := redisx.Find(t.Context(), cfg, saletest.Catalog, ""); !errors.Is(err, redisx.ErrNoSale) {
+			t.Errorf("no sale is found: %v, want redisx.ErrNoSale", err)
 		}
 	})
 }
 
-func TestFind(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 9)
-		if id, err := Find(t.Context(), cfg, catalogPrint, ""); err != nil || id != s.ID() {
-			t.Errorf("found %q, %v; want %q", id, err, s.ID())
-		}
-		if _, err := Find(t.Context(), cfg, "other foods", ""); !errors.Is(err, ErrOtherFoods) {
-			t.Errorf("other foods: %v, want ErrOtherFoods", err)
-		}
-	})
-}
-
-func TestStreamedUsers(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 9, 9)
-		key := streamPrefix + s.ID()
+func TestUsers(t *testing.T) {
+	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+		s := saletest.Open(t, cfg, 9, 9)
 		streamed := func() (users []uint32) {
-			if err := s.StreamedUsers(t.Context(), func(user uint32) { users = append(users, user) }); err != nil {
+			if err := Users(t.Context(), cfg, s.ID(), func(user uint32) { users = append(users, user) }); err != nil {
 				t.Fatal(err)
 			}
 			return users
@@ -270,15 +251,15 @@ func TestStreamedUsers(t *testing.T) {
 		wantUsers(t, "without a ledger", streamed())
 		openStream(t, cfg, s, "a")
 		var want []uint32
-		for user := range uint32(2*scanCount + 1) {
+		for user := range uint32(2*usersCount + 1) {
 			want = append(want, user)
-			name := string(appendOrderKey(nil, user)[len(orderPrefix):])
-			raw(t, cfg, nil, "XADD", key, "*", "user", name, "items", "1:1,")
+			saletest.Command(t, cfg, nil, "XADD", redisx.KeysOf(s.ID()).Stream, "*", "user", fmt.Sprint(user),
+				"items", "1:1,")
 		}
 		wantUsers(t, "more than two pages", streamed(), want...)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := s.StreamedUsers(ctx, func(uint32) {}); !errors.Is(err, context.Canceled) {
+		if err := Users(ctx, cfg, s.ID(), func(uint32) {}); !errors.Is(err, context.Canceled) {
 			t.Errorf("after cancel: %v", err)
 		}
 	})

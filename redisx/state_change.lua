@@ -1,7 +1,7 @@
 -- Makes what is due by the clock: opens and closes the sale. Then changes its state or its times, if that
--- is wanted. With state.lua in front.
+-- is wanted. With states.lua in front.
 --
--- KEYS[1]  the marker: hash id, and the fields of state.lua
+-- KEYS[1]  the marker: hash id, and the fields of states.lua
 -- KEYS[2]  the gate: string
 -- KEYS[3]  the log: stream
 -- ARGV[1]  id of the sale that must be there: string
@@ -62,7 +62,7 @@ local function note(before, after)
   end
 end
 
-local before = turn(marker, gate, log, id)
+local before = currentSale(marker, gate, log, id)
 if not before then return {NO_SALE, '', 0, 0, 0} end
 if by == '' then return answer(DONE, before) end
 local after = changed(before)
@@ -75,7 +75,7 @@ if after.state ~= (wanted == '' and before.state or wanted) then return answer(C
 if after.state ~= OPEN then setGate(gate, after) end
 note(before, after)
 if after.state ~= CLOSED then
-  call('HDEL', marker, 'exporting', 'exported', 'exported_orders', 'exported_rest', 'exported_users')
+  call('HDEL', marker, 'exporting', 'exported', 'exported_orders', 'exported_users')
 end
 for _, field in ipairs({'opens_at', 'closes_at', 'paused', 'closed'}) do
   if after[field] then call('HSET', marker, field, after[field]) else call('HDEL', marker, field) end
