@@ -12,9 +12,9 @@ import (
 type drill struct {
 	name, says string
 	alert      string // of scripts/grafana that must fire for the fault and clear after it
-	quiet      string // why there is none
+	quiet      string // why there is no alert
 	setup      setup
-	refuses    bool // requests get 503 or no answer meanwhile: a drill that saw none of that proves nothing
+	refuses    bool // requests get 503 or no answer meanwhile: a drill that saw no refusal proves nothing
 	drops      bool // connections may be lost: it kills a process that holds them
 	freezes    bool // it freezes a server, which cannot answer then
 	// not one of a pair: it measures, or needs a Redis that is not as durable, or not the drill's
@@ -128,7 +128,7 @@ var drills = []drill{
 	{name: "pipelining-tls", quiet: noFault, says: "the same with TLS", setup: crowdedTLS,
 		healthy: true, alone: true, run: pipelining},
 	{name: "invented-names", quiet: noFault,
-		says:  "256 connections log in with names that nobody has, while a real one is guessed",
+		says:  "256 connections log in with invented names, while a real one is guessed",
 		setup: crowded, healthy: true, alone: true, run: inventedNames},
 	{name: "lockout", quiet: noFault,
 		says:  "40 addresses guess the passwords of root and of a buyer, who log in meanwhile",

@@ -199,7 +199,7 @@ func (s *stack) startRedis(ctx context.Context) (address string, err error) {
 	return s.proxy.Address(), nil
 }
 
-// stop ends everything in the opposite order; what was never started is left out.
+// stop ends everything that was started, the last first.
 func (s *stack) stop() {
 	if s.load != nil {
 		s.load.run.Kill()
