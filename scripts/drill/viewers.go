@@ -49,8 +49,8 @@ func viewersAndBuyers(ctx context.Context, s *stack, _ *rand.Rand) error {
 			return nil, err
 		}
 		alone = buyers() // first: thousands of pages that leave keep the machine busy for a while
-		viewers, err := bench.OpenViewers(ctx, bench.Options{Servers: []string{front.address}, Viewers: watching,
-			Timeout: answerPatient})
+		viewers, err := bench.OpenViewers(ctx, bench.Options{Servers: []string{front.address},
+			Timeout: answerPatient}, watching)
 		if err != nil {
 			return nil, err
 		}
