@@ -85,7 +85,8 @@ func TestComparisonNamesFaults(t *testing.T) {
 		"  ATTENTION: round 2 of product: login: 1 x reset by server\n" +
 		"  ATTENTION: 2 flows ended without an order\n" +
 		"  audit: none, for no side sells for real\n" +
-		"  20 viewers: 3.0 KB of the workers with each, 19 still there after the load (fewest of all runs)  product\n"
+		"  20 viewers: 3.0 KB of the workers with each, 19 still there after the load (fewest of all runs)  " +
+		"product\n"
 	if !strings.Contains(out.String(), want) || strings.Count(out.String(), "ATTENTION") != 3 {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}

@@ -61,7 +61,8 @@ func (t *loadTask) resolve(_ string, given map[string]bool, line func() string) 
 }
 
 func (t *loadTask) run(ctx context.Context, stdout, stderr io.Writer) error {
-	return t.proof.prove(ctx, &t.access, func(ctx context.Context, ev *audit.Evidence, rep *Report) (err error) {
+	return t.proof.prove(ctx, &t.access, func(ctx context.Context, ev *audit.Evidence,
+		rep *Report) (err error) {
 		if t.load.Validation, err = newValidation(t.validate, t.load); err != nil {
 			return err
 		}
@@ -84,7 +85,8 @@ func described(v *load.Validation) *audit.Check {
 }
 
 // loadSale picks the buyers, runs the load and fills evidence and report; ev has the books from before it.
-func loadSale(ctx context.Context, opt load.Options, ev *audit.Evidence, rep *Report, stderr io.Writer) error {
+func loadSale(ctx context.Context, opt load.Options, ev *audit.Evidence, rep *Report,
+	stderr io.Writer) error {
 	free := ev.Sale.Free(ev.Bought())
 	buyers, err := ev.Sale.Buyers(opt.Orders, free, stderr)
 	if err != nil {

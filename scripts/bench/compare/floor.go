@@ -23,10 +23,10 @@ const (
 )
 
 // Floor is what HTTP alone costs: a bare fasthttp server that answers the calls of the flow with ready-made
-// replies of the same status, Content-Type and size as the product's. It looks at nothing of a request but its
-// path: no token, no check, no timeout, no Redis. Like the product it is one process per worker, each with
-// GOMAXPROCS=1, on one port by SO_REUSEPORT. An order's cost is given as a multiple of the floor's, measured
-// in the same minute on the same machine.
+// replies of the same status, Content-Type and size as the product's. It looks at nothing of a request but
+// its path: no token, no check, no timeout, no Redis. Like the product it is one process per worker, each
+// with GOMAXPROCS=1, on one port by SO_REUSEPORT. An order's cost is given as a multiple of the floor's,
+// measured in the same minute on the same machine.
 type Floor struct {
 	host          string
 	port, workers int

@@ -62,9 +62,9 @@ type Soak struct {
 	peak    float64 // orders a second; 0 when -rate was given
 }
 
-// OpenSoak measures the peak on one server, unless -rate is given, and starts another one with a user for each
-// flow: a user buys once, and only orders that are placed go the whole way. opt is left as the load of that
-// server takes it.
+// OpenSoak measures the peak on one server, unless -rate is given, and starts another one with a user for
+// each flow: a user buys once, and only orders that are placed go the whole way. It fills in opt with what
+// the load of that server takes.
 func OpenSoak(ctx context.Context, opt *SoakOptions, stderr io.Writer) (*Soak, error) {
 	s := &Soak{}
 	var err error
@@ -132,7 +132,8 @@ func (s *Soak) start(ctx context.Context, product string, catalogue catalog.Conf
 }
 
 // measurePeak is the mean of a closed loop, orders a second, over peakTime or so many orders.
-func (s *Soak) measurePeak(ctx context.Context, opt SoakOptions, product string, orders int) (float64, error) {
+func (s *Soak) measurePeak(ctx context.Context, opt SoakOptions, product string,
+	orders int) (float64, error) {
 	opt.Load.Duration, opt.Load.Orders = peakTime, orders
 	opt.Catalog = sale.BuiltIn(opt.Catalog, orders)
 	t, err := s.start(ctx, product, opt.Catalog)

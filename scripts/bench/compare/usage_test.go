@@ -38,7 +38,8 @@ func TestUsageCountsChildren(t *testing.T) {
 	if err != nil || running.App-before.App < worked {
 		t.Errorf("running: %+v, before %+v, the child worked %v, %v", running, before, worked, err)
 	}
-	if alone, err := ReadUsage([]int{cmd.Process.Pid}); err != nil || len(alone.Workers) != 1 || alone.Redis != 0 {
+	alone, err := ReadUsage([]int{cmd.Process.Pid})
+	if err != nil || len(alone.Workers) != 1 || alone.Redis != 0 {
 		t.Errorf("the child alone: %+v, %v", alone, err)
 	}
 	stdin.Close()

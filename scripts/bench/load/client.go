@@ -47,9 +47,9 @@ type reply struct {
 	body   []byte
 }
 
-// client is one buyer's HTTP client: at most one connection per server, one request at a time. fasthttp reads
-// the replies; its client, and net/http, would take CPU from the servers on the same machine (TUNING.md), and
-// neither tells when a request may have been sent twice.
+// client is one buyer's HTTP client: at most one connection per server, one request at a time. fasthttp only
+// reads the replies: its client does not tell when a request may have been sent twice, and net/http takes
+// CPU from the servers on the same machine (TUNING.md).
 type client struct {
 	servers  []string    // host:port
 	tls      *tls.Config // nil = plain HTTP

@@ -86,7 +86,7 @@ func TestClientConnections(t *testing.T) {
 			"malformed reply", 1, 0},
 		"in chunks": {[]script{{fine, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n" +
 			"1\r\nk\r\n0\r\n\r\n"}}, false, "", 1, 0},
-		"until the end":          {[]script{{fine, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok"}}, false, "", 1, 0},
+		"until the end":          {[]script{{fine, "HTTP/1.1 200 OK\r\n\r\nok"}}, false, "", 1, 0},
 		"closed without another": {[]script{{fine, ""}}, true, "timeout", 2, 1},
 	}
 	for name, test := range tests {

@@ -23,8 +23,8 @@ const (
 	crowdPause = 2 * time.Second // between two looks at all connections
 )
 
-// Crowd are connections that stay open while a load runs and send no more than one request each. What comes
-// on them is dropped in the kernel, every crowdPause: to read it would cost the machine more than to send it.
+// Crowd are connections that stay open while a load runs and send no more than one request each. The kernel
+// drops what comes on them, every crowdPause: to read it would cost the machine more than to send it.
 type Crowd struct {
 	conns  []net.Conn
 	buffer [64 << 10]byte
