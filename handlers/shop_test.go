@@ -14,8 +14,8 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/serve/eventloop"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/apitest"
-	"flashsale/internal/testkit/logtest"
 	"flashsale/redisx"
 	"flashsale/tokens"
 	"github.com/valyala/fasthttp/fasthttputil"
@@ -39,7 +39,7 @@ type shop struct {
 // engine.
 func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10,
 		RootPassword: "toor"})
 	if err != nil {
@@ -72,7 +72,7 @@ func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop
 // snapshotOf is a snapshot of an open sale with these pieces left.
 func snapshotOf(left []int64) redisx.Snapshot {
 	return redisx.Snapshot{Left: left, Restocked: make([]int64, len(left)),
-		Turn: redisx.Turn{State: redisx.StateOpen, Now: time.Now()}}
+		Current: redisx.Current{State: redisx.StateOpen, Now: time.Now()}}
 }
 
 // checkedTransport compares every reply with the description of the API. A reply that differs is an error of

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/redisx/redistest"
+	"flashsale/internal/testkit"
 )
 
 // Each line: a cart's list of changes, what it amounts to, whether the last change had its effect.
@@ -39,7 +39,7 @@ func TestSettle(t *testing.T) {
 	} {
 		t.Run(tc.changes, func(t *testing.T) {
 			onEach(t, func(t *testing.T, cfg Config) {
-				if got := rawString(t, cfg, "EVAL", changesSource+script, "0", tc.changes); got != tc.want {
+				if got := rawString(t, cfg, "EVAL", cartRules+script, "0", tc.changes); got != tc.want {
 					t.Errorf("%q, want %q", got, tc.want)
 				}
 			})
@@ -233,7 +233,7 @@ func TestCartLifetime(t *testing.T) {
 func TestChangeRacesOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		users := 500
-		if redistest.Race { // each takes eight calls to Redis
+		if testkit.Race { // each takes eight calls to Redis
 			users = 100
 		}
 		pieces := int64(3 * users)

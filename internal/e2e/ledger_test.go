@@ -9,14 +9,11 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/mariadbtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
@@ -26,13 +23,14 @@ const durable = "--innodb-flush-log-at-trx-commit=1"
 // books is a database that gets the orders of a sale.
 type books struct {
 	*sql.DB
-	dsn string
+	server *launch.MariaDB
+	dsn    string
 }
 
-func openBooks(t *testing.T, server *mariadbtest.Server, name string) *books {
+func openBooks(t *testing.T, server *launch.MariaDB, name string) *books {
 	t.Helper()
 	dsn := fmt.Sprintf("%s:%s@tcp(%s:%d)/%s", server.User, server.Password, server.Host, server.Port, name)
-	return &books{server.Open(t, name), dsn}
+	return &books{server.Open(t, name), server, dsn}
 }
 
 // env is the environment of a server that writes into the books.
@@ -49,17 +47,17 @@ func (b *books) ordersOf(t *testing.T, sale string) map[int]client.Order {
 	t.Helper()
 	rows, err := b.Query("SELECT o.id, o.user_id, o.total, i.food_id, i.count "+
 		"FROM orders o JOIN order_items i ON i.order_id = o.id WHERE o.id LIKE ?", sale+"%")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer rows.Close()
 	byUser := map[int]client.Order{}
 	for rows.Next() {
 		var o client.Order
 		var i client.Item
-		stand.Must(t, rows.Scan(&o.ID, &o.User, &o.Total, &i.Food, &i.Count))
+		testkit.Must(t, rows.Scan(&o.ID, &o.User, &o.Total, &i.Food, &i.Count))
 		o.Items = append(byUser[o.User].Items, i)
 		byUser[o.User] = o
 	}
-	stand.Must(t, rows.Err())
+	testkit.Must(t, rows.Err())
 	return byUser
 }
 
@@ -72,7 +70,7 @@ func (b *books) await(t *testing.T, want map[int]client.Order) {
 // awaitOf is await for the orders of a sale.
 func (b *books) awaitOf(t *testing.T, sale string, want map[int]client.Order) {
 	t.Helper()
-	polltest.Until(t, fmt.Sprintf("%d orders in the database", len(want)), func() bool {
+	testkit.Until(t, fmt.Sprintf("%d orders in the database", len(want)), func() bool {
 		var n int
 		err := b.QueryRow("SELECT COUNT(*) FROM orders WHERE id LIKE ?", sale+"%").Scan(&n)
 		return err == nil && n >= len(want)
@@ -95,7 +93,7 @@ func (b *books) awaitOf(t *testing.T, sale string, want map[int]client.Order) {
 func (s *server) waiting(t *testing.T) (orders int, oldest float64, told bool) {
 	t.Helper()
 	r, err := s.client(t).Do("GET", "/readyz", "")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	var detail struct {
 		Ledger *struct {
 			Waiting int     `json:"orders_waiting"`
@@ -105,7 +103,7 @@ func (s *server) waiting(t *testing.T) (orders int, oldest float64, told bool) {
 	if r.Status != 200 {
 		t.Errorf("/readyz: %d %s, want 200", r.Status, r.Body)
 	}
-	stand.Must(t, json.Unmarshal([]byte(r.Body), &detail))
+	testkit.Must(t, json.Unmarshal([]byte(r.Body), &detail))
 	if detail.Ledger == nil {
 		return 0, 0, false
 	}
@@ -116,26 +114,27 @@ func (s *server) waiting(t *testing.T) (orders int, oldest float64, told bool) {
 func (s *server) samePort(t *testing.T) []string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(s.Address)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	return []string{"-app-port", port}
 }
 
 // One database server for all cases: it takes seconds to start.
-func TestLedger(t *testing.T) {
+func TestMariaDB(t *testing.T) {
 	t.Parallel()
-	server := mariadbtest.Start(t, durable)
+	server := launch.StartMariaDB(t, durable)
 	for _, test := range []struct {
 		name string
 		run  func(t *testing.T, b *books)
 	}{
-		{"workers", func(t *testing.T, b *books) { testLedgerWrites(t, b, "2") }},
-		{"alone", func(t *testing.T, b *books) { testLedgerWrites(t, b, "1") }},
+		{"workers", testLedgerWrites},
 		{"midsale", testLedgerInMidSale},
 		{"together", testLedgerOfThreeServers},
 		{"supervisor", testLedgerSupervisorKilled},
 		{"store", testLedgerStoreKilled},
 		{"audit", testLedgerAudit},
 		{"next", testLedgerNextSale},
+		{"refused", testBadLedgerIsRefused},
+		{"catalogue", testSaleFromMariaDB},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -145,13 +144,13 @@ func TestLedger(t *testing.T) {
 }
 
 // An order that was placed over HTTP is in the database; the password of the database is nowhere.
-func testLedgerWrites(t *testing.T, b *books, workers string) {
+func testLedgerWrites(t *testing.T, b *books) {
 	redis := redistest.New(t)
-	s := setup{env: b.env(), args: []string{"-redis", redis.Socket, "-workers", workers}}.serve(t)
+	s := setup{env: b.env(), args: []string{"-redis", redis.Socket, "-workers", "2"}}.serve(t)
 	_, err := s.client(t).Buy(2, item(1, 2), item(3, 1))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	b.await(t, s.orders(t))
-	polltest.Until(t, "empty stream", func() bool {
+	testkit.Until(t, "empty stream", func() bool {
 		orders, _, told := s.waiting(t)
 		return told && orders == 0
 	})
@@ -164,15 +163,15 @@ func testLedgerWrites(t *testing.T, b *books, workers string) {
 		}
 	}
 	_, err = s.client(t).Buy(3, item(2, 1))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	s.End(t)
 	if got := b.orders(t); len(got) != 2 {
 		t.Errorf("%d orders in the database after the stop, want 2", len(got))
 	}
-	if strings.Contains(stand.ReadFile(t, s.Stdout)+stand.ReadFile(t, s.Log), "toor") {
+	if strings.Contains(testkit.ReadFile(t, s.Stdout)+testkit.ReadFile(t, s.Log), "toor") {
 		t.Error("the output shows the password of the database")
 	}
-	if strings.Contains(stand.ReadFile(t, s.Log), "level=ERROR") {
+	if strings.Contains(testkit.ReadFile(t, s.Log), "level=ERROR") {
 		t.Error("errors are logged")
 	}
 }
@@ -190,7 +189,7 @@ func testLedgerInMidSale(t *testing.T, b *books) {
 	}
 	setup{env: b.env(), args: args}.serve(t)
 	l.awaitOrders(t, 100)
-	l.checkFailures(t, client.Refusal{})
+	l.checkFailures(t)
 	l.audit(t, plain)
 	b.await(t, plain.orders(t))
 	if _, _, told := plain.waiting(t); !told {
@@ -215,14 +214,14 @@ func testLedgerOfThreeServers(t *testing.T, b *books) {
 	l.awaitOrders(t, 100)
 	kill(t, servers[2].Pid())
 	l.awaitOrders(t, 100)
-	l.checkFailures(t, client.Refusal{})
+	l.checkFailures(t)
 	l.audit(t, servers[0])
 	b.await(t, servers[1].orders(t))
 }
 
 // The whole server is killed under load and started again.
 func testLedgerSupervisorKilled(t *testing.T, b *books) {
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	s := setup{env: b.env(), args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 	for range 3 {
 		l := startLoad(t, s, loadClients, false)
@@ -246,13 +245,13 @@ func testLedgerSupervisorKilled(t *testing.T, b *books) {
 
 // Redis is killed under load; nothing that was answered is missing in the database.
 func testLedgerStoreKilled(t *testing.T, b *books) {
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	s := setup{env: b.env(), args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 	l := startLoad(t, s, loadClients, false)
 	for killed := range 3 {
 		l.awaitOrders(t, 50)
 		kill(t, s.Stores()[0])
-		polltest.Until(t, "new store", func() bool { return s.Logged(t, "store answers again") == killed+1 })
+		testkit.Until(t, "new store", func() bool { return s.Logged(t, "store answers again") == killed+1 })
 	}
 	l.awaitOrders(t, 50)
 	l.checkFailures(t, unavailable)
@@ -264,7 +263,7 @@ func testLedgerStoreKilled(t *testing.T, b *books) {
 // again gets every order once.
 func TestLedgerWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	server := mariadbtest.Start(t, durable)
+	server := launch.StartMariaDB(t, durable)
 	b := openBooks(t, server, "shop")
 	server.Kill()
 	s := setup{env: b.env(), args: append([]string{"-redis", redistest.New(t).Socket,
@@ -278,7 +277,7 @@ func TestLedgerWithoutDatabase(t *testing.T) {
 		t.Errorf("/readyz says that %d orders wait, the oldest for %v s; want all", orders, oldest)
 	}
 	server.Restart(t)
-	polltest.Until(t, "orders in the database", func() bool {
+	testkit.Until(t, "orders in the database", func() bool {
 		orders, _, _ := s.waiting(t)
 		return orders < 50
 	})
@@ -289,36 +288,19 @@ func TestLedgerWithoutDatabase(t *testing.T) {
 		server.Restart(t)
 	}
 	l.awaitOrders(t, 50)
-	l.checkFailures(t, client.Refusal{})
+	l.checkFailures(t)
 	l.audit(t, s)
 	b.await(t, s.orders(t))
 }
 
-// While the database is away the log shows the backlog from time to time.
-func TestLedgerBehindIsLogged(t *testing.T) {
+// A server stops in order while its database is away; its log has what waits, and no password.
+func TestStopWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	dsn := "root:guess@tcp(" + closedAddress(t) + ")/shop"
-	s := setup{env: []string{"LEDGER=" + dsn}, args: []string{"-redis", redistest.New(t).Socket,
-		"-workers", "1"}}.serve(t)
-	var buyers sync.WaitGroup
-	for user := 2; user < 9; user++ {
-		buyers.Go(func() {
-			c := s.client(t)
-			defer c.HangUp()
-			if _, err := c.Buy(user, item(1, 1)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	buyers.Wait()
-	const line = `the database is behind the sale" orders=7 oldest=`
-	polltest.Until(t, "line about the backlog", func() bool {
-		return strings.Contains(stand.ReadFile(t, s.Log), line)
-	})
-	s.Send(t, syscall.SIGTERM)
-	if code := s.ExitCode(t); code != 0 {
-		t.Errorf("exit code %d, want 0", code)
-	}
+	s := setup{env: []string{"LEDGER=root:guess@tcp(" + closedAddress(t) + ")/shop"},
+		args: []string{"-redis", redistest.New(t).Socket, "-workers", "1"}}.serve(t)
+	_, err := s.client(t).Buy(2, item(1, 1))
+	testkit.Must(t, err)
+	s.End(t)
 	for text, want := range map[string]int{
 		"orders do not get into the database; they wait in Redis":                    1,
 		"the ledger stops before all orders are in the database; they stay in Redis": 1,
@@ -331,23 +313,11 @@ func TestLedgerBehindIsLogged(t *testing.T) {
 }
 
 // A database that cannot become the ledger by waiting is refused before a sale is opened.
-func TestBadLedgerIsRefused(t *testing.T) {
-	t.Parallel()
-	server := mariadbtest.Start(t)
-	at := fmt.Sprintf("%s:%d", server.Host, server.Port)
+func testBadLedgerIsRefused(t *testing.T, b *books) {
 	redis := redistest.New(t)
-	const form = "(it must be user:password@tcp(host:3306)/name)"
-	for dsn, want := range map[string]string{
-		"root:guess": "cannot read -ledger (LEDGER): invalid DSN: missing the slash " +
-			"separating the database name " + form,
-		"root:toor@tcp(" + at + ")/": "cannot use -ledger (LEDGER): it names no database " + form,
-		"root:toor@tcp(" + at + ")/x": "cannot keep the ledger in MySQL x@" + at +
-			": Error 1049 (42000): Unknown database 'x': fix -ledger (LEDGER) or the database",
-	} {
-		s := setup{env: []string{"LEDGER=" + dsn}, args: []string{"-redis", redis.Socket}}.launch(t)
-		checkRefused(t, s.Process, want)
-	}
-	if keys := redis.Do(t, "DBSIZE"); keys != ":0" {
-		t.Errorf("a refused server has left %s keys in Redis", keys)
-	}
+	s := setup{env: []string{"LEDGER=" + b.dsn + "_"}, args: []string{"-redis", redis.Socket}}.launch(t)
+	at := fmt.Sprintf("%s:%d", b.server.Host, b.server.Port)
+	checkRefused(t, s.Process, "cannot keep the ledger in MySQL refused_@"+at+
+		": Error 1049 (42000): Unknown database 'refused_': fix -ledger (LEDGER) or the database")
+	checkEmpty(t, redis)
 }

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -16,7 +15,6 @@ import (
 func testLedgerNextSale(t *testing.T, b *books) {
 	redis := redistest.New(t)
 	of := []string{"-redis", redis.Socket, "-users", "20", "-foods", "3", "-stock", "50"}
-	run := func(verb string, more ...string) []string { return append(append([]string{verb}, of...), more...) }
 	kept := setup{env: b.env(), args: append([]string{"-workers", "1"}, of...)}
 	first := kept.serve(t)
 	written := map[string]map[int]client.Order{} // by sale
@@ -25,7 +23,7 @@ func testLedgerNextSale(t *testing.T, b *books) {
 		c := s.client(t)
 		for user := 2; user < 8; user++ { // the same users in each sale
 			_, err := c.Buy(user, item(1+user%2, 1), item(3, 1))
-			stand.Must(t, err)
+			testkit.Must(t, err)
 		}
 		written[sale] = s.orders(t)
 		b.awaitOf(t, sale, written[sale])
@@ -36,18 +34,18 @@ func testLedgerNextSale(t *testing.T, b *books) {
 	sale := first.Sale(t)
 	fill(first, sale)
 	for _, before := range []string{"-keep", "-delete"} {
-		polltest.Until(t, "empty stream", func() bool {
+		testkit.Until(t, "empty stream", func() bool {
 			orders, _, told := first.waiting(t)
 			return told && orders == 0
 		})
-		saleDone(t, run("close")...)
-		saleDone(t, run("export")...)
-		sale = openNext(t, append([]string{before}, of...)...)
+		saleDone(t, of, "close")
+		saleDone(t, of, "export")
+		sale = openNext(t, of, before)
 		awaitSale(t, first, sale)
 		fill(first, sale)
 	}
 	first.End(t)
-	sale = openNext(t, append([]string{"-force"}, of...)...)
+	sale = openNext(t, of, "-force")
 	late := kept.serve(t)
 	if late.Sale(t) != sale {
 		t.Errorf("the server serves sale %s, want %s", late.Sale(t), sale)
@@ -60,8 +58,8 @@ func testLedgerNextSale(t *testing.T, b *books) {
 		t.Errorf("%d sales, want 4", n)
 	}
 	for _, s := range []*server{first, late} {
-		if strings.Contains(stand.ReadFile(t, s.Log), "level=ERROR") {
-			t.Errorf("errors are logged\n%s", stand.ReadFile(t, s.Log))
+		if strings.Contains(testkit.ReadFile(t, s.Log), "level=ERROR") {
+			t.Errorf("errors are logged\n%s", testkit.ReadFile(t, s.Log))
 		}
 	}
 }

@@ -9,14 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
 // What a round of TestWrongClocks consists of.
 const (
+	earlyTries    = 20_000 // before the openings, in all rounds
 	buyersInRound = 30
 	triesAtOnce   = 20 // orders of one cart that a buyer sends without waiting
 	cartsInRound  = 5  // of a buyer: one for the opening, the last for after the closing, the others around it
@@ -28,15 +29,12 @@ const (
 )
 
 // The clocks of three servers are wrong, each by another time. Their sale opens and closes again and again,
-// by the clock of Redis: no order is placed before it opens, in 100,000 tries, nor once it is closed, and
+// by the clock of Redis: no order is placed before it opens, in 20,000 tries, nor once it is closed, and
 // none is refused as too early from then on.
 func TestWrongClocks(t *testing.T) {
-	early := int64(100_000)
-	if testing.Short() || redistest.Race {
-		early = 10_000
-	}
-	path, err := stand.BuildWithClock(t.Context(), stand.ServerSource)
-	stand.Must(t, err)
+	t.Parallel()
+	path, err := launch.BuildWithClock(t.Context(), launch.ServerSource)
+	testkit.Must(t, err)
 	redis := redistest.New(t)
 	w := &wrongClocks{T: t, redis: redis, nextUser: 2}
 	for _, ahead := range []time.Duration{10 * time.Second, -10 * time.Second, 20 * time.Second} {
@@ -45,7 +43,7 @@ func TestWrongClocks(t *testing.T) {
 	}
 	w.sale, w.root = w.servers[0].Sale(t), w.servers[1].root(t)
 	rounds := 0
-	for ; w.early.Load() < early && !t.Failed(); rounds++ {
+	for ; w.early.Load() < earlyTries && !t.Failed(); rounds++ {
 		w.round()
 	}
 	if w.placed == 0 {
@@ -59,14 +57,14 @@ func TestWrongClocks(t *testing.T) {
 // serveWithClock starts a server of a program with another clock.
 func serveWithClock(t *testing.T, path string, ahead time.Duration, args ...string) *server {
 	t.Helper()
-	data := stand.Folder(t)
-	clock, err := stand.NewClock(data)
-	stand.Must(t, err)
-	stand.Must(t, clock.Jump(ahead))
+	data := testkit.Folder(t)
+	clock, err := launch.NewClock(data)
+	testkit.Must(t, err)
+	testkit.Must(t, clock.Jump(ahead))
 	env := append(clock.Env(), "TOKEN_SECRET="+sharedSecret, "ROOT_PASSWORD="+rootPassword)
-	run := stand.Program{Path: path, Args: append([]string{"-app-port", "0", "-data", data}, args...),
+	run := launch.Program{Path: path, Args: append([]string{"-app-port", "0", "-data", data}, args...),
 		Env: env}.Launch(t)
-	s := &server{Server: &stand.Server{Process: run, Data: data}}
+	s := &server{Server: &launch.Server{Process: run, Data: data}}
 	s.Serves(t)
 	return s
 }
@@ -120,7 +118,7 @@ func (w *wrongClocks) round() {
 func (w *wrongClocks) look() (now, orders int64) {
 	const script = `local t = redis.call('TIME') ` +
 		`return t[1] .. string.sub(1000000 + t[2], 2, 4) .. ' ' .. (redis.call('HGET', KEYS[1], 'orders') or 0)`
-	text, err := stand.AskRedis(w.redis.Socket, polltest.Patience, "EVAL", script, "1", "stock_"+w.sale)
+	text, err := launch.AskRedis(w.redis.Socket, testkit.Patience, "EVAL", script, "1", "stock_"+w.sale)
 	if err == nil {
 		_, err = fmt.Sscan(text, &now, &orders)
 	}
@@ -134,7 +132,7 @@ func (w *wrongClocks) look() (now, orders int64) {
 func (w *wrongClocks) schedule() {
 	w.Helper()
 	moment := func(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano) }
-	polltest.Until(w, "times of the sale", func() bool {
+	testkit.Until(w, "times of the sale", func() bool {
 		now, _ := w.look()
 		w.now.Store(now)
 		w.opens = now + beforeOpening.Milliseconds()
@@ -173,7 +171,7 @@ func (w *wrongClocks) checkTimes(firstUser int) {
 		User     int       `json:"user_id"`
 		PlacedAt time.Time `json:"placed_at"`
 	}
-	stand.Must(w, w.root.Call("GET", "/admin/orders?details=1", "", &orders))
+	testkit.Must(w, w.root.Call("GET", "/admin/orders?details=1", "", &orders))
 	for _, o := range orders {
 		if o.User < firstUser {
 			continue

@@ -13,8 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // The roles of the tests: the workers of a sale, and another kind without sockets.
@@ -46,17 +45,13 @@ func saleWorkers(count int, address string) Role {
 
 func openRoles(t *testing.T, drain time.Duration, part play, roles ...Role) *sale {
 	t.Helper()
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	starts, err := os.OpenFile(filepath.Join(t.TempDir(), "starts"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { starts.Close() })
 	s := &sale{t: t, part: part, starts: starts, result: make(chan error, 1)}
 	s.Supervisor, err = New(Config{Roles: roles, Drain: drain})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s.address = s.Address(saleRole)
 	return s
 }
@@ -109,7 +104,7 @@ func (s *sale) start() *sale {
 		s.t.Fatalf("Run returned %v before the workers were ready", err)
 	}
 	// Each worker writes its line just after it has told that it is ready.
-	polltest.Until(s.t, "list of starts", func() bool { return len(s.started()) == len(s.slots) })
+	testkit.Until(s.t, "list of starts", func() bool { return len(s.started()) == len(s.slots) })
 	return s
 }
 
@@ -199,9 +194,7 @@ func (s *sale) regularOf(slot int) *http.Client {
 
 func kill(t *testing.T, process int) {
 	t.Helper()
-	if err := syscall.Kill(process, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Kill(process, syscall.SIGKILL))
 }
 
 // gone reports whether a process has ended and was waited for.

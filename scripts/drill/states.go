@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
 )
 
 const restockMost = 20 // pieces that root adds or takes back at once
@@ -20,12 +20,11 @@ var shutCodes = map[string]string{"paused": "SALE_PAUSED", "closed": "SALE_CLOSE
 // statesChange has root pause, close, schedule and open the sale, and add and take back stock, while buyers
 // order. The audit of bench counts what was restocked.
 func statesChange(ctx context.Context, s *stack, dice *rand.Rand) error {
-	root := &client.Client{Address: s.servers[0].address, Timeout: answerPatient}
-	defer root.HangUp()
-	login := func() error { return root.Login("root", rootPassword) }
-	if err := s.byRoot(ctx, "login of root", login); err != nil {
+	root, err := s.root(ctx)
+	if err != nil {
 		return err
 	}
+	defer root.HangUp()
 	changes := s.times(20, 100)
 	for change := range changes {
 		state := []string{"paused", "closed", "scheduled", "open"}[change%4]
@@ -49,6 +48,12 @@ func statesChange(ctx context.Context, s *stack, dice *rand.Rand) error {
 	return s.changeState(ctx, root, "open")
 }
 
+// root is the root of the first server, logged in.
+func (s *stack) root(ctx context.Context) (*client.Client, error) {
+	root := &client.Client{Address: s.servers[0].address, Timeout: answerPatient}
+	return root, s.byRoot(ctx, "login of root", func() error { return root.Login("root", rootPassword) })
+}
+
 // changeState changes the state of the sale. What is scheduled opens by itself, soon.
 func (s *stack) changeState(ctx context.Context, root *client.Client, state string) error {
 	return s.byRoot(ctx, "state "+state, func() error {
@@ -63,7 +68,7 @@ func (s *stack) changeState(ctx context.Context, root *client.Client, state stri
 // byRoot makes a call of root. While another fault goes on, it makes the call again until it is answered.
 // Refusals that come of the moment are answers: less stock than is to be taken back, a time that is over.
 func (s *stack) byRoot(ctx context.Context, what string, call func() error) (err error) {
-	waited := polltest.Await(ctx, "answer to root: "+what, startMax, func() bool {
+	waited := testkit.Await(ctx, "answer to root: "+what, startMax, func() bool {
 		err = call()
 		var refusal client.Refusal
 		if errors.As(err, &refusal) && refusal.Status < http.StatusInternalServerError {

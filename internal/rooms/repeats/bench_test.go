@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"flashsale/internal/rooms/repeats"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -41,7 +41,7 @@ func BenchmarkCount(b *testing.B) {
 	var running sync.WaitGroup
 	running.Go(func() { _ = c.Run(ctx) }) // it returns nil
 	b.Cleanup(func() { stop(); running.Wait() })
-	polltest.Until(b, "connection", c.Conn().Up)
+	testkit.Until(b, "connection", c.Conn().Up)
 	count := func(kind string, texts int) func(i int) error {
 		return func(i int) error {
 			_, err := c.Count(kind + strconv.Itoa(i*7919%texts))

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
 )
@@ -79,7 +79,7 @@ func OpenSoak(ctx context.Context, opt *SoakOptions, stderr io.Writer) (*Soak, e
 }
 
 func (s *Soak) open(ctx context.Context, opt *SoakOptions, stderr io.Writer) error {
-	product, err := stand.Build(ctx, stand.ServerSource)
+	product, err := launch.Build(ctx, launch.ServerSource)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *Soak) open(ctx context.Context, opt *SoakOptions, stderr io.Writer) err
 			sale.ErrUsage, opt.Time, l.Rate, l.Orders, usersMax-1)
 	}
 	opt.Catalog = sale.BuiltIn(opt.Catalog, l.Orders)
-	ports, err := stand.FreePorts(runtime.NumCPU())
+	ports, err := launch.FreePorts(runtime.NumCPU())
 	if err != nil {
 		return err
 	}

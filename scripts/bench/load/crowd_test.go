@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // crowdServer sends events without end at /live and nothing but 404 elsewhere, as foreign servers may.
@@ -48,7 +48,7 @@ func TestCrowd(t *testing.T) {
 			for range 2 { // at once, as the end of a load and the background do
 				counting.Go(func() {
 					begun <- crowd.Held()
-					if err := polltest.Await(t.Context(), "end of the connections to one server", polltest.Patience,
+					if err := testkit.Await(t.Context(), "end of the connections to one server", testkit.Patience,
 						func() bool { return crowd.Held() == 10 }); err != nil {
 						t.Error(err)
 					}

@@ -1,0 +1,53 @@
+package launch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+)
+
+const (
+	portTries = 1000
+	portLeast = 10_000 // below are those of known services
+	portMost  = 1<<16 - 1
+)
+
+// FreePort finds a port of 127.0.0.1 that is not used at this moment.
+func FreePort() (int, error) { return FreePorts(1) }
+
+// FreePorts finds count ports of 127.0.0.1 in a row that are not used at this moment, and returns the first.
+// They are not among those that the kernel gives to outgoing connections: thousands of these stay taken for
+// a minute after a load, and the next connection may take any that is free now.
+func FreePorts(count int) (int, error) {
+	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if err != nil {
+		return 0, fmt.Errorf("cannot find free ports: %w", err)
+	}
+	var outgoing int // the first one
+	if _, err := fmt.Sscan(string(text), &outgoing); err != nil {
+		return 0, fmt.Errorf("cannot read the range of outgoing ports: %w", err)
+	}
+	choice := outgoing - count - portLeast
+	if choice <= 0 { // this machine leaves too few
+		choice = portMost - count - portLeast
+	}
+	for range portTries {
+		if first := portLeast + rand.IntN(choice); areFree(first, count) {
+			return first, nil
+		}
+	}
+	return 0, fmt.Errorf("cannot find %d free ports in a row in %d tries", count, portTries)
+}
+
+func areFree(first, count int) bool {
+	for i := range count {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+i)))
+		if err != nil {
+			return false
+		}
+		_ = l.Close() // nothing was sent on it
+	}
+	return true
+}

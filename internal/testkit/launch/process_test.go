@@ -1,0 +1,173 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"flashsale/internal/proc"
+	"flashsale/internal/testkit"
+)
+
+// shell is a program that carries out a script.
+func shell(script string, env ...string) Program {
+	return Program{Path: "sh", Args: []string{"-c", script}, Env: env}
+}
+
+func TestProgramGetsItsEnvironmentAndFiles(t *testing.T) {
+	t.Setenv("SECRET", "of the tests")
+	p := shell(`echo "out $A$SECRET"; echo "err" >&2; exit 7`, "A=1").Launch(t)
+	if code := p.ExitCode(t); code != 7 {
+		t.Errorf("exit code %d, want 7", code)
+	}
+	out, err := testkit.ReadFile(t, p.Stdout), testkit.ReadFile(t, p.Log)
+	if out != "out 1\n" || err != "err\n" || p.Written(t) != out+err {
+		t.Errorf("written: %q, %q", out, err)
+	}
+	if p.Logged(t, "err") != 1 || p.Running() {
+		t.Error("the log has no line, or the program still runs")
+	}
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		t.Errorf("a signal to a program that has ended: %v", err)
+	}
+
+	// A second run adds to the files.
+	one := filepath.Join(t.TempDir(), "log")
+	for range 2 {
+		shell("echo both; echo both >&2").in(one).Launch(t).ExitCode(t)
+	}
+	if text := testkit.ReadFile(t, one); text != strings.Repeat("both\n", 4) {
+		t.Errorf("the one file has %q", text)
+	}
+}
+
+func (p Program) in(log string) Program {
+	p.Log = log
+	return p
+}
+
+func TestProgramThatCannotBeStarted(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	for _, p := range []Program{{Path: "/nowhere/program", Log: log}, {Path: "true", Log: "/nowhere/log"}} {
+		if _, err := p.Start(); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
+
+func TestStopAndKill(t *testing.T) {
+	frozen := shell(`trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done`).Launch(t)
+	testkit.Until(t, "trap", func() bool { return testkit.ReadFile(t, frozen.Stdout) == "ready\n" })
+	frozen.Send(t, syscall.SIGSTOP)
+	if frozen.Stop() || frozen.State().ExitCode() != 3 {
+		t.Errorf("a frozen program did not end in order: %v", frozen.State())
+	}
+	deaf := shell("trap '' TERM; exec sleep 60").Launch(t)
+	deaf.Kill()
+	if status := deaf.State().Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGKILL {
+		t.Errorf("the killed program: %v", deaf.State())
+	}
+	deaf.Kill() // once more is no harm
+}
+
+func TestSignalTree(t *testing.T) {
+	p := shell("sleep 60 & wait").Launch(t)
+	var children []int
+	testkit.Until(t, "child", func() bool {
+		children, _ = proc.Children(p.Pid(), "sleep")
+		return len(children) == 1
+	})
+	testkit.Must(t, p.SignalTree(syscall.SIGKILL))
+	testkit.Until(t, "end of both", func() bool { return !p.Running() && !proc.Alive(children[0]) })
+}
+
+// A program that ends while its state is awaited is an error with its log, and a state that it has reached
+// before its end is none.
+func TestAwaitSeesTheEnd(t *testing.T) {
+	p := shell("echo broken >&2; exit 1").Launch(t)
+	err := p.Await(t.Context(), "answer", time.Minute, func() bool { return false })
+	if err == nil || !strings.Contains(err.Error(), "no answer: sh has ended (exit status 1)\nbroken\n") {
+		t.Errorf("error %v", err)
+	}
+	if err := p.Await(t.Context(), "answer", time.Minute, func() bool { return true }); err != nil {
+		t.Errorf("a state that is there: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	long := shell("exec sleep 60").Launch(t)
+	if err := long.Await(ctx, "answer", time.Minute, func() bool { return false }); err == nil {
+		t.Error("the end of the context is no error")
+	}
+}
+
+func TestBuild(t *testing.T) {
+	const source = "flashsale/scripts/vegeta"
+	path, again := Built(t, source), Built(t, source)
+	if path != again || filepath.Base(path) != "vegeta" {
+		t.Errorf("built as %s and %s", path, again)
+	}
+	if code := (Program{Path: path, Args: []string{"-h"}}).Launch(t).ExitCode(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	_, err := Build(t.Context(), "flashsale/nowhere")
+	if err == nil || !strings.Contains(err.Error(), "flashsale/nowhere") {
+		t.Errorf("a package that is not there: %v", err)
+	}
+}
+
+// Free ports stay away from those of outgoing connections.
+func TestFreePorts(t *testing.T) {
+	var outgoing int
+	_, err := fmt.Sscan(testkit.ReadFile(t, "/proc/sys/net/ipv4/ip_local_port_range"), &outgoing)
+	testkit.Must(t, err)
+	first, err := FreePorts(4)
+	testkit.Must(t, err)
+	if outgoing > 2*portLeast && (first < portLeast || first+3 >= outgoing) {
+		t.Errorf("ports %d to %d, want some from %d to %d", first, first+3, portLeast, outgoing-1)
+	}
+	if !areFree(first, 4) {
+		t.Errorf("ports %d to %d are in use", first, first+3)
+	}
+}
+
+func TestServer(t *testing.T) {
+	testkit.Need(t, "redis-server")
+	s := StartServer(t, "", []string{"ROOT_PASSWORD=r"}, "-users", "2", "-workers", "2")
+	s.Serves(t)
+	testkit.Must(t, AwaitReady(t.Context(), s.Address))
+	if workers, stores := s.Workers(), s.Stores(); len(workers) != 2 || len(stores) != 1 {
+		t.Errorf("workers %v, stores %v; want two and one", workers, stores)
+	}
+	if !strings.HasPrefix(s.Banner(t, "sale"), s.Sale(t)+", opened now") {
+		t.Errorf("sale %q, of the banner %q", s.Sale(t), s.Banner(t, "sale"))
+	}
+	s.End(t)
+	if left := s.Workers(); len(left) != 0 {
+		t.Errorf("workers %v are left", left)
+	}
+}
+
+func TestRedis(t *testing.T) {
+	testkit.Need(t, "redis-server")
+	r := NewRedis(testkit.Folder(t), "--appendonly", "yes", "--appendfsync", "always")
+	for _, want := range []string{"1", "2"} { // what is on disk outlives a kill
+		testkit.Must(t, r.Start(t.Context()))
+		if reply, err := AskRedis(r.Socket, time.Minute, "INCR", "a key"); reply != want || err != nil {
+			t.Errorf("INCR: %q, %v; want %s", reply, err, want)
+		}
+		r.Kill()
+	}
+	if _, err := AskRedis(r.Socket, time.Minute, "PING"); err == nil {
+		t.Error("a killed server answers")
+	}
+	wrong := NewRedis(testkit.Folder(t), "--nonsense", "yes")
+	if err := wrong.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "nonsense") {
+		t.Errorf("a start that fails: %v", err)
+	}
+}

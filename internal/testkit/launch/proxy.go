@@ -1,0 +1,197 @@
+package launch
+
+import (
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Condition is the way in which a proxy treats all traffic.
+type Condition int
+
+// The conditions of a proxy.
+const (
+	Passes    Condition = iota
+	BlackHole           // it accepts and swallows everything, in both directions
+	Slow                // each reply comes SlowDelay later, or what Delay has set
+)
+
+const (
+	// SlowDelay is the delay of a reply while the proxy is Slow, by default.
+	SlowDelay = 50 * time.Millisecond
+
+	proxyChunk = 32 << 10 // bytes read at once
+)
+
+// Cut is where a connection breaks: in the next chunk of one direction, after a share of its bytes.
+type Cut struct {
+	Replies bool    // of the target to its client, else of requests
+	Share   float64 // 0 to 1 of the chunk passes
+}
+
+// Proxy is the network between clients and a target such as Redis, with its faults: TCP on 127.0.0.1.
+type Proxy struct {
+	listener        net.Listener
+	network, target string
+
+	delay atomic.Int64 // of a reply while the proxy is Slow, nanoseconds
+
+	mu        sync.Mutex
+	condition Condition
+	next      *Cut // for the first chunk in its direction; nil = none
+	pairs     map[*connPair]struct{}
+	handlers  sync.WaitGroup
+}
+
+// connPair is one connection through the proxy.
+type connPair struct {
+	client, target net.Conn // target is nil in a black hole
+	swallowed      bool     // it has missed bytes and must never pass any again
+}
+
+// StartProxy starts a proxy to an address: "tcp" and host:port, or "unix" and the path of a socket.
+func StartProxy(network, target string) (*Proxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("cannot start proxy: %w", err)
+	}
+	p := &Proxy{listener: l, network: network, target: target, pairs: map[*connPair]struct{}{}}
+	p.Delay(SlowDelay)
+	p.handlers.Go(p.accept)
+	return p, nil
+}
+
+// Address is where the proxy listens, as host:port.
+func (p *Proxy) Address() string { return p.listener.Addr().String() }
+
+// Stop closes everything and returns when nothing runs any more.
+func (p *Proxy) Stop() {
+	p.listener.Close()
+	p.mu.Lock()
+	for pair := range p.pairs {
+		pair.close()
+	}
+	p.mu.Unlock()
+	p.handlers.Wait()
+}
+
+// Set changes the condition. What was swallowed stays lost: those connections are reset when the hole ends.
+func (p *Proxy) Set(c Condition) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.condition = c
+	for pair := range p.pairs {
+		if c != BlackHole && pair.swallowed {
+			pair.reset()
+		}
+	}
+}
+
+// Delay sets the delay of a reply while the proxy is Slow.
+func (p *Proxy) Delay(delay time.Duration) { p.delay.Store(int64(delay)) }
+
+// BreakNext resets the connection that carries the next chunk in the cut's direction, in the middle of it.
+func (p *Proxy) BreakNext(c Cut) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next = &c
+}
+
+// Broken reports whether the last BreakNext has happened.
+func (p *Proxy) Broken() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.next == nil
+}
+
+func (p *Proxy) accept() {
+	for {
+		c, err := p.listener.Accept()
+		if err != nil {
+			return // stopped
+		}
+		pair := &connPair{client: c}
+		p.mu.Lock()
+		pair.swallowed = p.condition == BlackHole
+		p.mu.Unlock()
+		if !pair.swallowed {
+			if pair.target, err = net.Dial(p.network, p.target); err != nil {
+				c.Close() // the target is down: so is the way to it
+				continue
+			}
+		}
+		p.mu.Lock()
+		p.pairs[pair] = struct{}{}
+		p.mu.Unlock()
+		p.handlers.Go(func() { p.carry(pair) })
+	}
+}
+
+// carry pumps both directions until one of them ends.
+func (p *Proxy) carry(pair *connPair) {
+	if pair.target == nil {
+		p.pump(pair, pair.client, nil, false)
+	} else {
+		p.handlers.Go(func() { p.pump(pair, pair.target, pair.client, true) })
+		p.pump(pair, pair.client, pair.target, false)
+	}
+	p.mu.Lock()
+	delete(p.pairs, pair)
+	p.mu.Unlock()
+}
+
+func (p *Proxy) pump(pair *connPair, from, to net.Conn, replies bool) {
+	defer pair.close()
+	chunk := make([]byte, proxyChunk)
+	for {
+		n, err := from.Read(chunk)
+		if err != nil {
+			return
+		}
+		now, broken := p.decide(pair, replies)
+		switch {
+		case broken != nil:
+			_, _ = to.Write(chunk[:int(float64(n)*broken.Share)]) // it is about to break anyway
+			pair.reset()
+			return
+		case now == BlackHole:
+			continue
+		case now == Slow && replies:
+			time.Sleep(time.Duration(p.delay.Load()))
+		}
+		if _, err := to.Write(chunk[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// decide tells what to do with a chunk.
+func (p *Proxy) decide(pair *connPair, replies bool) (Condition, *Cut) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if pair.swallowed || p.condition == BlackHole {
+		pair.swallowed = true
+		return BlackHole, nil
+	}
+	if p.next != nil && p.next.Replies == replies {
+		broken := p.next
+		p.next = nil
+		return p.condition, broken
+	}
+	return p.condition, nil
+}
+
+func (c *connPair) close() {
+	c.client.Close()
+	if c.target != nil {
+		c.target.Close()
+	}
+}
+
+// reset makes the client see a reset instead of an end.
+func (c *connPair) reset() {
+	_ = c.client.(*net.TCPConn).SetLinger(0) // on a connection that is closed already there is nothing to reset
+	c.close()
+}

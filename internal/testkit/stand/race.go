@@ -1,7 +1,0 @@
-//go:build race
-
-package stand
-
-// Race reports whether the race detector is on. sync.Pool then drops what it holds at random, so that counts
-// of allocations mean nothing.
-const Race = true
