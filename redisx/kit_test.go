@@ -144,3 +144,9 @@ func (s *Sale) addToCart(user uint32, cart []byte, food, count int64) error {
 func (s *Sale) placeOrder(user uint32, cart, idempotencyKey []byte) error {
 	return s.await(func(then Outcome) { s.PlaceOrder(user, cart, idempotencyKey, then) })
 }
+
+// stock returns the pieces left of food 1, 2, 3, ...
+func (s *Sale) stock() ([]int64, error) {
+	found, err := s.Snapshot()
+	return found.Left, err
+}

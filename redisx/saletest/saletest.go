@@ -92,6 +92,12 @@ func (s Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte) error {
 	return <-done
 }
 
+// Stock returns the pieces left of food 1, 2, 3, ...
+func (s Sale) Stock() ([]int64, error) {
+	found, err := s.Snapshot()
+	return found.Left, err
+}
+
 // CartName is the name of a cart.
 func CartName(i int) []byte { return fmt.Appendf(nil, "cart%012d", i) }
 
