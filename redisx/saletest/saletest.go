@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mediocregopher/radix/v4"
-
 	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
@@ -118,14 +116,7 @@ func (s Sale) Buy(tb testing.TB, users ...int) {
 // Command runs one command on a connection of its own.
 func Command(tb testing.TB, cfg redisx.Config, receiver any, words ...string) {
 	tb.Helper()
-	c, err := radix.Dial(tb.Context(), cfg.Network, cfg.Address)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer c.Close()
-	if err := c.Do(tb.Context(), radix.Cmd(receiver, words[0], words[1:]...)); err != nil {
-		tb.Fatal(err)
-	}
+	redistest.Command(tb, cfg.Network, cfg.Address, receiver, words...)
 }
 
 // Text runs one command and returns its reply.
