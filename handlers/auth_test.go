@@ -21,7 +21,7 @@ func TestRefusedTokensAreLogged(t *testing.T) { onBoth(t, testRefusedTokensAreLo
 
 func testRefusedTokensAreLogged(t *testing.T, s *shop) {
 	log := capture(t)
-	other, err := tokens.New(bytes.Repeat([]byte("o"), tokens.SecretMin))
+	other, err := tokens.New("aaaaaaaa", bytes.Repeat([]byte("o"), tokens.SecretMin))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func describedPattern(path string) string {
 // Every route is described, with those who may call it, and nothing else is.
 func TestDescriptionHasRoutes(t *testing.T) {
 	testkit.KeepLog(t)
-	keys, err := tokens.New(secret)
+	keys, err := tokens.New("aaaaaaaa", secret)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func forgeries(t *testing.T, mine, theirs string) map[string]string {
 // strangeKeys returns keys with another secret.
 func strangeKeys(t *testing.T) *tokens.Keys {
 	t.Helper()
-	keys, err := tokens.New(bytes.Repeat([]byte("o"), tokens.SecretMin))
+	keys, err := tokens.New("aaaaaaaa", bytes.Repeat([]byte("o"), tokens.SecretMin))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func closedShop(tb testing.TB) (*Server, *strings.Replacer) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	keys, err := tokens.New(secret)
+	keys, err := tokens.New("aaaaaaaa", secret)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -77,8 +77,8 @@ func TestIdempotencyKey(t *testing.T) {
 		body = s.fill(t, 3, 1, 1)
 		s.expect(t, 3, "POST", "/orders", body, 200, `{"id":"`+s.cfg.Sale.ID()+`-3"}`)
 		s.expect(t, 3, "POST", "/orders", body, 403, oneOrder, "Idempotency-Key", long)
-		if left, err := s.cfg.Sale.Stock(); err != nil || left[0] != 8 {
-			t.Errorf("stock %v, %v; want 8", left, err)
+		if found, err := s.cfg.Sale.Snapshot(); err != nil || found.Left[0] != 8 {
+			t.Errorf("stock %v, %v; want 8", found.Left, err)
 		}
 	})
 }

@@ -45,7 +45,7 @@ func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop
 	if err != nil {
 		tb.Fatal(err)
 	}
-	keys, err := tokens.New(secret)
+	keys, err := tokens.New("aaaaaaaa", secret)
 	if err != nil {
 		tb.Fatal(err)
 	}
