@@ -122,7 +122,7 @@ func loginBody(member string, bytes int) string {
 	return begin + members + strings.Repeat(" ", room-len(members)) + end
 }
 
-// viewersAndBuyers has many pages watch the sale, and then none.
+// viewersAndBuyers has many pages watch the sale, and then no page.
 func viewersAndBuyers(ctx context.Context, s *stack, _ *rand.Rand) error {
 	watching := s.times(500, 5000)
 	look := func() *tide {
