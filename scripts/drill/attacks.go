@@ -134,7 +134,7 @@ func viewersAndBuyers(ctx context.Context, s *stack, _ *rand.Rand) error {
 	}
 	return s.contrast(func() (*tide, error) {
 		viewers, err := bench.OpenViewers(ctx, bench.Options{Servers: []string{s.servers[0].address},
-			Viewers: watching, Timeout: answerPatient})
+			Timeout: answerPatient}, watching)
 		if err != nil {
 			return nil, err
 		}
