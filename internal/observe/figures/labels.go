@@ -136,9 +136,25 @@ func (c *Calls) Times() (values []Value) {
 	for i, call := range c.labels.all() {
 		for class := range c.durations[i] {
 			if times := c.durations[i][class].Read(); times.Count > 0 {
-				values = append(values, Value{Labels: []string{call, strconv.Itoa(class+1) + "xx"}, Histogram: times})
+				values = append(values, Value{Labels: []string{call, strconv.Itoa(class+1) + "xx"}, Histogram: &times})
 			}
 		}
 	}
 	return values
+}
+
+// TimesOf are the times that the requests of one call took, whatever their status.
+func (m *Memory) TimesOf(call string) (sum Histogram) {
+	for slot := range m.slots {
+		c := &m.Counters(slot).Calls
+		for i, name := range c.labels.all() {
+			if name != call {
+				continue
+			}
+			for class := range c.durations[i] {
+				sum.Add(c.durations[i][class].Read())
+			}
+		}
+	}
+	return sum
 }
