@@ -26,7 +26,7 @@ type label struct {
 	text  [labelBytes]byte
 }
 
-// The states of a label. A worker that is killed while it writes leaves one that is never used.
+// The states of a label. A worker that is killed while it writes leaves a label that is never used.
 const (
 	labelFree = iota
 	labelWritten
@@ -109,7 +109,7 @@ type Calls struct {
 // Index returns the index of a call.
 func (c *Calls) Index(call string) int { return c.labels.index([]byte(call)) }
 
-// Count counts a request that was answered. A status that is none counts as 500.
+// Count counts a request that was answered. A number that is no status counts as 500.
 func (c *Calls) Count(index, status int, took time.Duration) {
 	if status < statusMin || status > statusMax {
 		status = 500

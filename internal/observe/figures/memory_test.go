@@ -117,7 +117,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// The times of a call are those of all workers, whatever the status. A call that never came has none.
+// The times of a call are those of all workers, whatever the status. A call that never came has no times.
 func TestTimesOf(t *testing.T) {
 	m := newMemory(t, 2)
 	first, second := join(t, m, 0), join(t, m, 1)

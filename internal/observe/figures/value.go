@@ -24,7 +24,7 @@ func Sum(values []Value) (sum float64) {
 	return sum
 }
 
-// By adds up the numbers of some values by their first label, "" where there is none.
+// By adds up the numbers of some values by their first label, "" where they have no label.
 func By(values []Value) map[string]float64 {
 	sums := map[string]float64{}
 	for _, v := range values {

@@ -148,7 +148,7 @@ func addAll(sums, values map[string]float64) {
 	}
 }
 
-// mostFirst are the keys with the largest counts, none with 0.
+// mostFirst are the keys with the largest counts, without those of 0.
 func mostFirst(counts map[string]float64) []string {
 	keys := slices.Sorted(maps.Keys(counts))
 	keys = slices.DeleteFunc(keys, func(key string) bool { return counts[key] == 0 })

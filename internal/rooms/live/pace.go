@@ -42,7 +42,7 @@ func (p *pace) redis(state *State) {
 
 func (p *pace) json() []byte {
 	text, err := json.Marshal(p)
-	if err != nil { // a float that is no number; there is none
+	if err != nil { // only for a float that is no number
 		panic(err)
 	}
 	return text
