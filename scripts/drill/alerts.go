@@ -136,7 +136,7 @@ func (a *asides) refuseChecks(ctx context.Context) error {
 	return nil
 }
 
-// demandUnseen demands that none of some alerts has fired so far.
+// demandUnseen demands that no alert of the list has fired so far.
 func (s *stack) demandUnseen(ctx context.Context, list []*alarms) error {
 	for _, one := range list {
 		found, err := one.seen(ctx)

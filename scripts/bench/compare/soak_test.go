@@ -1,4 +1,4 @@
-package soak
+package compare
 
 import (
 	"errors"
@@ -71,7 +71,7 @@ func TestSoakReportFindsGrowth(t *testing.T) {
 			for i, s := range samples {
 				test.change(i, s)
 			}
-			rep, err := newReport(samples, orders)
+			rep, err := newSoakReport(samples, orders)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,19 +86,19 @@ func TestSoakReportFindsGrowth(t *testing.T) {
 	for i, s := range growing {
 		s[gauge{"flashsale 7", false, memory}] += float64(i)
 	}
-	rep, err := newReport(growing, orders)
+	rep, err := newSoakReport(growing, orders)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if rep.Seconds = memorySeconds - 1; violations(rep) != nil {
 		t.Errorf("a short soak judges memory: %q", violations(rep))
 	}
-	if _, err := newReport(steady(2), orders); !errors.Is(err, sale.ErrUsage) {
+	if _, err := newSoakReport(steady(2), orders); !errors.Is(err, sale.ErrUsage) {
 		t.Errorf("two samples: %v", err)
 	}
 }
 
-func violations(rep *Report) (examples []string) {
+func violations(rep *SoakReport) (examples []string) {
 	for _, c := range rep.Checks() {
 		examples = append(examples, c.Examples...)
 	}
@@ -153,7 +153,7 @@ func TestWatcherSeesGrowth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	self := fmt.Sprintf("soak.test %d", os.Getpid())
+	self := fmt.Sprintf("compare.test %d", os.Getpid())
 	for g, least := range map[gauge]float64{{self, false, files}: more - 5,
 		{"worker 0", false, goroutines}: more - 5,
 		{self, false, threads}:          -5, {self, false, memory}: -100} {
@@ -172,7 +172,7 @@ func TestSoakMeasuresPeak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := Options{Load: load.Options{Concurrency: 8, Timeout: 10 * time.Second, Seed: 7},
+	opt := SoakOptions{Load: load.Options{Concurrency: 8, Timeout: 10 * time.Second, Seed: 7},
 		Catalog: catalog.Config{Foods: 100}}
 	s := &Soak{folder: t.TempDir()}
 	if peak, err := s.measurePeak(t.Context(), opt, product, 300); err != nil || peak < 10 ||

@@ -1,4 +1,4 @@
-package soak
+package compare
 
 import (
 	"cmp"
@@ -6,13 +6,12 @@ import (
 	"slices"
 
 	"flashsale/scripts/bench/audit"
-	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/sale"
 )
 
 // What is left out of the comparison, and by how much the last third may pass the first one.
 const (
-	settling = 0.1 // of the samples: connections open, heaps and pools find their size
+	soakSettling = 0.1 // of the samples: connections open, heaps and pools find their size
 	// A shorter soak does not judge memory: the heap of a fresh process finds its size only after some seconds.
 	memorySeconds = 60
 	// of the store's memory, for each order that came between: it is kept for ever (TUNING.md)
@@ -27,8 +26,8 @@ var tolerances = map[Measure]struct{ factor, slack float64 }{
 	goroutines: {1.05, 16},
 }
 
-// Report is how the processes of a server did in a long load.
-type Report struct {
+// SoakReport is how the processes of a server did in a long load.
+type SoakReport struct {
 	Seconds float64  `json:"seconds"`
 	Rate    float64  `json:"rate"`           // flows a second
 	Peak    float64  `json:"peak,omitempty"` // orders a second of the closed loop before
@@ -47,16 +46,16 @@ type Growth struct {
 	Limit   float64 `json:"limit"`       // of the last third
 }
 
-// newReport compares the thirds of the samples. So many orders were placed while they were taken.
-func newReport(samples []sample, placed int) (*Report, error) {
-	rep := &Report{Samples: len(samples)}
+// newSoakReport compares the thirds of the samples. So many orders were placed while they were taken.
+func newSoakReport(samples []sample, placed int) (*SoakReport, error) {
+	rep := &SoakReport{Samples: len(samples)}
 	seen := map[gauge]int{}
 	for _, s := range samples {
 		for g := range s {
 			seen[g]++
 		}
 	}
-	settled := samples[int(settling*float64(len(samples))):]
+	settled := samples[int(soakSettling*float64(len(samples))):]
 	third := len(settled) / 3
 	if third == 0 {
 		return nil, fmt.Errorf("%w: %d samples are too few to tell growth from chance; let the soak be "+
@@ -83,7 +82,7 @@ func (g gauge) median(samples []sample) float64 {
 	for i, s := range samples {
 		numbers[i] = s[g]
 	}
-	return compare.NewSpread(numbers).Median
+	return NewSpread(numbers).Median
 }
 
 // limit is the most that the last third may show. Between the middles of the thirds two thirds of the orders
@@ -97,7 +96,7 @@ func (g gauge) limit(first float64, placed int) float64 {
 }
 
 // Checks are the soak's part of the verdict.
-func (r *Report) Checks() []audit.Check {
+func (r *SoakReport) Checks() []audit.Check {
 	lived := audit.Check{Name: "every process lived through the soak", Examined: len(r.Growth) +
 		len(r.Missing)}
 	for _, missing := range r.Missing {

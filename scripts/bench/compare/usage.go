@@ -1,9 +1,7 @@
-// Package process adds up what the processes of a side use: servers and stores apart.
-package process
+package compare
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -35,7 +33,7 @@ func ReadUsage(roots []int) (Usage, error) {
 		} else if err != nil {
 			return Usage{}, err
 		}
-		if IsStore(p.Name) {
+		if isStore(p.Name) {
 			u.Redis += cpu + p.ReapedCPU
 			continue
 		}
@@ -51,28 +49,19 @@ func ReadUsage(roots []int) (Usage, error) {
 	return u, nil
 }
 
-// IsStore reports whether a process of this name is a Redis.
-func IsStore(name string) bool {
+// isStore reports whether a process of this name is a Redis.
+func isStore(name string) bool {
 	return strings.HasPrefix(name, "redis-server") || strings.HasPrefix(name, "valkey-server")
 }
 
 // IsWorker reports whether p has no child but stores: the others only supervise.
 func IsWorker(p proc.Stat, picked []proc.Stat) bool {
 	for _, other := range picked {
-		if other.Parent == p.PID && !IsStore(other.Name) {
+		if other.Parent == p.PID && !isStore(other.Name) {
 			return false
 		}
 	}
 	return true
-}
-
-// OwnCPU is the user and system time that this process has used so far.
-func OwnCPU() time.Duration {
-	var usage unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		panic(fmt.Errorf("cannot read own CPU time: %w", err)) // only a wrong argument fails
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // Memory is that of all workers, bytes.

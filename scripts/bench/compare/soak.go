@@ -1,5 +1,4 @@
-// Package soak starts a server, loads it for a long time and watches that its processes do not grow.
-package soak
+package compare
 
 import (
 	"context"
@@ -17,7 +16,6 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/testkit/launch"
-	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
 )
@@ -32,21 +30,21 @@ const (
 	peakOrders = 200_000          // and the most orders of that time
 )
 
-// Options are the settings of a soak.
-type Options struct {
+// SoakOptions are the settings of a soak.
+type SoakOptions struct {
 	Time    time.Duration
 	Load    load.Options // Rate 0 = a part of the peak, which is measured first
 	Catalog catalog.Config
 }
 
 // Register adds the flags of a soak.
-func (o *Options) Register(fs *flag.FlagSet) {
+func (o *SoakOptions) Register(fs *flag.FlagSet) {
 	o.Load.Register(fs, "orders", "duration")
 	sale.RegisterBuiltIn(fs, &o.Catalog)
 }
 
 // Resolve reads the time and checks the limits. Its errors are an ErrUsage.
-func (o *Options) Resolve(length string, given map[string]bool) (err error) {
+func (o *SoakOptions) Resolve(length string, given map[string]bool) (err error) {
 	if o.Time, err = time.ParseDuration(length); err != nil {
 		return fmt.Errorf("%w: soak %q is no duration, such as 10m", sale.ErrUsage, length)
 	}
@@ -59,15 +57,15 @@ func (o *Options) Resolve(length string, given map[string]bool) (err error) {
 // Soak is a server of this repository, started for one long load, and what watches its processes.
 type Soak struct {
 	folder  string
-	target  *compare.Target
+	target  *Target
 	watcher *watcher
 	peak    float64 // orders a second; 0 when -rate was given
 }
 
-// Open measures the peak on one server, unless -rate is given, and starts another one with a user for each
-// flow: a user buys once, and only orders that are placed go the whole way. opt is left as the load of that
-// server takes it.
-func Open(ctx context.Context, opt *Options, stderr io.Writer) (*Soak, error) {
+// OpenSoak measures the peak on one server, unless -rate is given, and starts another one with a user for
+// each flow: a user buys once, and only orders that are placed go the whole way. It fills in opt with what
+// the load of that server takes.
+func OpenSoak(ctx context.Context, opt *SoakOptions, stderr io.Writer) (*Soak, error) {
 	s := &Soak{}
 	var err error
 	if s.folder, err = os.MkdirTemp("", "soak"); err != nil {
@@ -80,7 +78,7 @@ func Open(ctx context.Context, opt *Options, stderr io.Writer) (*Soak, error) {
 	return s, nil
 }
 
-func (s *Soak) open(ctx context.Context, opt *Options, stderr io.Writer) error {
+func (s *Soak) open(ctx context.Context, opt *SoakOptions, stderr io.Writer) error {
 	product, err := launch.Build(ctx, launch.ServerSource)
 	if err != nil {
 		return err
@@ -117,12 +115,12 @@ func (s *Soak) open(ctx context.Context, opt *Options, stderr io.Writer) error {
 
 // start starts the product with its default store, the one that it looks after itself.
 func (s *Soak) start(ctx context.Context, product string, catalogue catalog.Config,
-	flags ...string) (*compare.Target, error) {
+	flags ...string) (*Target, error) {
 	folder, err := os.MkdirTemp(s.folder, "server")
 	if err != nil {
 		return nil, fmt.Errorf("cannot make folder: %w", err)
 	}
-	own, err := compare.ParseSide(compare.OwnProduct + " " + strings.Join(flags, " "))
+	own, err := ParseSide(OwnProduct + " " + strings.Join(flags, " "))
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +132,8 @@ func (s *Soak) start(ctx context.Context, product string, catalogue catalog.Conf
 }
 
 // measurePeak is the mean of a closed loop, orders a second, over peakTime or so many orders.
-func (s *Soak) measurePeak(ctx context.Context, opt Options, product string, orders int) (float64, error) {
+func (s *Soak) measurePeak(ctx context.Context, opt SoakOptions, product string,
+	orders int) (float64, error) {
 	opt.Load.Duration, opt.Load.Orders = peakTime, orders
 	opt.Catalog = sale.BuiltIn(opt.Catalog, orders)
 	t, err := s.start(ctx, product, opt.Catalog)
@@ -161,13 +160,13 @@ func (s *Soak) measurePeak(ctx context.Context, opt Options, product string, ord
 }
 
 // Watch runs the load and reports how its server's processes did meanwhile.
-func (s *Soak) Watch(run func() (*load.Report, error)) (*Report, error) {
+func (s *Soak) Watch(run func() (*load.Report, error)) (*SoakReport, error) {
 	stop := s.watcher.start()
 	done, err := run()
 	if err := errors.Join(err, stop()); err != nil {
 		return nil, err
 	}
-	rep, err := newReport(s.watcher.samples, done.Placed)
+	rep, err := newSoakReport(s.watcher.samples, done.Placed)
 	if err != nil {
 		return nil, err
 	}

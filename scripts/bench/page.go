@@ -1,4 +1,4 @@
-package report
+package main
 
 import (
 	_ "embed"
@@ -10,19 +10,25 @@ import (
 	"strings"
 	"time"
 
+	"flashsale/handlers/web"
 	"flashsale/scripts/bench/load"
 )
 
 // page is what page.html shows.
 type page struct {
 	*Report
-	Made    string
-	Verdict string
-	Charts  []chart
+	Made      string
+	Verdict   string
+	Charts    []chart
+	PlotStyle template.CSS
+	Plot      template.JS // uPlot, then page.js
 }
 
 //go:embed page.html
 var pageText string
+
+//go:embed page.js
+var pageScript string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"millis":  func(micros int64) string { return grouped(fmt.Sprintf("%.2f", load.Millis(micros))) },
@@ -31,8 +37,6 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"count":   func(n any) string { return grouped(fmt.Sprint(n)) },
 	"setting": setting,
 	"words":   strings.Fields,
-	"plot":    func() map[string]float64 { return plotFrame },
-	"latency": func(rows []load.StepLatency, i int) load.StepLatency { return rows[i] },
 }).Parse(pageText))
 
 // setting is a value of GET /readyz as a person reads it.
@@ -47,26 +51,33 @@ func setting(value any) string {
 	return string(text)
 }
 
-// plotFrame is what the template needs to know of the geometry.
-var plotFrame = map[string]float64{"width": chartWidth, "height": chartHeight, "left": plotLeft,
-	"right": plotRight,
-	"top":   plotTop, "bottom": plotBottom, "xLabels": plotBottom + 18, "yLabels": plotLeft - 8,
-	"xTitle": chartHeight - 6, "middle": (plotLeft + plotRight) / 2}
+// grouped puts commas between the thousands of a decimal number that is not negative.
+func grouped(number string) string {
+	whole, rest, fraction := strings.Cut(number, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if fraction {
+		whole += "." + rest
+	}
+	return whole
+}
 
-// WritePage writes the report as one HTML page that needs nothing else.
-func (r *Report) WritePage(w io.Writer, made time.Time) error {
+// writePage writes the report as one HTML page that needs nothing else. The pictures are drawn by uPlot, of
+// which the page of the server has a copy.
+func (r *Report) writePage(w io.Writer, made time.Time) error {
 	p := page{Report: r, Made: made.Format("2006-01-02 15:04:05 MST"), Verdict: "all checks passed"}
-	if err := r.Verdict(); err != nil {
+	if err := r.verdict(); err != nil {
 		p.Verdict = err.Error()
 	}
 	if r.Load != nil {
-		p.Charts = []chart{placedChart(r.Load), orderChart(r.Load), latencyChart(r.Load.Latency)}
-		if len(r.Load.Refusals)+len(r.Load.Faults) > 0 {
-			p.Charts = append(p.Charts, refusalChart(r.Load))
+		site, err := web.New()
+		if err != nil {
+			return err
 		}
-	}
-	if r.Ramp != nil {
-		p.Charts = rampCharts(r.Ramp)
+		p.Charts = charts(r.Load)
+		p.PlotStyle = template.CSS(site.File("uplot.css").Plain.Body)
+		p.Plot = template.JS(string(site.File("uplot.js").Plain.Body) + "\n" + pageScript)
 	}
 	if err := pageTemplate.Execute(w, p); err != nil {
 		return fmt.Errorf("cannot write page: %w", err)

@@ -1,4 +1,4 @@
-package report
+package main
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
-	"flashsale/scripts/bench/soak"
 )
 
 // printer writes text and keeps the errors of writing for the end.
@@ -90,30 +89,7 @@ func (p *printer) audit(checks []audit.Check) {
 	}
 }
 
-func (p *printer) ramp(r *load.RampReport) {
-	p.line("ramp: at most %d buyers at once, seed %d", r.Concurrency, r.Seed)
-	p.line("    flows/s  orders/s          order, ms       flow, ms       late  bench late")
-	p.line("    offered    placed      p50      p99     p50     p99     starts     p99, ms")
-	for _, s := range r.Steps {
-		order, flow := s.Latency[load.StepOrder], s.Latency[load.StepCount]
-		repeated := ""
-		if s.Repeated {
-			repeated = "  repeated"
-		}
-		p.line("  %9.0f %9.0f %8.2f %8.2f %7.1f %7.1f %10d %11.2f%s", s.Offered, s.Goodput,
-			load.Millis(order.P50), load.Millis(order.P99),
-			load.Millis(flow.P50), load.Millis(flow.P99), s.LateStarts, load.Millis(s.OwnLateness), repeated)
-	}
-	if r.Knee != nil {
-		p.line("  knee: %.0f orders/s, p99 of an order %.2f ms", r.Knee.Goodput,
-			load.Millis(r.Knee.Latency[load.StepOrder].P99))
-	} else {
-		p.line("  knee: not found, no step held; begin lower with -rate")
-	}
-	p.line("  ended: %s", r.Ended)
-}
-
-func (p *printer) soak(r *soak.Report) {
+func (p *printer) soak(r *compare.SoakReport) {
 	if r.Peak > 0 {
 		p.line("soak: %.0f s at %.0f flows/s, %.0f%% of the peak of %.0f orders/s; %d samples, medians "+
 			"of the first and the last third",
@@ -133,30 +109,22 @@ func (p *printer) soak(r *soak.Report) {
 	}
 }
 
-func (p *printer) idleTable(opened int, t compare.Table) {
-	p.line("  %d idle connections: KB of the workers with each, still open after the load (fewest of all "+
-		"runs)", opened)
+// crowds has a line for each side with idle connections and for each with viewers.
+func (p *printer) crowds(t compare.Table) {
 	for _, s := range t.Sides {
-		held := opened
+		first := s.Trials[0]
+		idle, viewers := first.Idle, first.Viewers
 		for _, trial := range s.Trials {
-			held = min(held, trial.IdleHeld)
+			idle, viewers = min(idle, trial.IdleHeld), min(viewers, trial.ViewersHeld)
 		}
-		p.line("  %8.1f  %7d  %s", s.IdleMemory/1024, held, s.Side)
-	}
-}
-
-// viewersTable has a line for each side with viewers.
-func (p *printer) viewersTable(t compare.Table) {
-	for _, s := range t.Sides {
-		if len(s.Trials) == 0 || s.Trials[0].Viewers == 0 {
-			continue
+		const line = "  %d %s: %.1f KB of the workers with each, %d still there after the load (fewest of all " +
+			"runs)  %s"
+		if first.Idle > 0 {
+			p.line(line, first.Idle, "idle connections", s.IdleMemory/1024, idle, s.Side)
 		}
-		held := s.Trials[0].Viewers
-		for _, trial := range s.Trials {
-			held = min(held, trial.ViewersHeld)
+		if first.Viewers > 0 {
+			p.line(line, first.Viewers, "viewers", s.ViewerMemory/1024, viewers, s.Side)
 		}
-		p.line("  %d viewers: %.1f KB of the workers with each, %d still there after the load (fewest of all "+
-			"runs)  %s", s.Trials[0].Viewers, s.ViewerMemory/1024, held, s.Side)
 	}
 }
 
@@ -199,6 +167,6 @@ func (p *printer) compareTable(t compare.Table) {
 	if runs > 0 {
 		p.line("  audit: %d runs, %d checks, no violation", runs, checks)
 	} else {
-		p.line("  audit: none, for no side sells for real or is known here")
+		p.line("  audit: none, for no side sells for real")
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package main
 
 import (
 	"bytes"
@@ -10,16 +10,15 @@ import (
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
-	"flashsale/scripts/bench/soak"
 )
 
 func TestSoakTable(t *testing.T) {
-	rep := Report{Soak: &soak.Report{Seconds: 600, Rate: 700, Peak: 1000, Samples: 120,
-		Growth: []soak.Growth{
+	rep := Report{Soak: &compare.SoakReport{Seconds: 600, Rate: 700, Peak: 1000, Samples: 120,
+		Growth: []compare.Growth{
 			{Process: "flashsale 7", Measure: "memory, MB", First: 20, Last: 21, Limit: 26},
 			{Process: "worker 0", Measure: "goroutines", First: 600, Last: 700, Limit: 646}}}}
 	var out bytes.Buffer
-	if err := rep.Write(&out, false); err != nil {
+	if err := rep.write(&out, false); err != nil {
 		t.Fatal(err)
 	}
 	want := "soak: 600 s at 700 flows/s, 70% of the peak of 1000 orders/s; 120 samples, " +
@@ -36,7 +35,7 @@ func TestTextReport(t *testing.T) {
 	rep := Report{Audit: []audit.Check{{Name: "all is well", Examined: 3},
 		{Name: "nothing is lost", Examined: 3, Violations: 1, Examples: []string{"order x"}}}}
 	var out bytes.Buffer
-	if err := rep.Write(&out, false); err != nil {
+	if err := rep.write(&out, false); err != nil {
 		t.Fatal(err)
 	}
 	want := "audit:\n  ok   all is well (3 looked at, 0 violations)\n  FAIL nothing is lost (3 looked " +
@@ -44,7 +43,7 @@ func TestTextReport(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got %q", out.String())
 	}
-	if err := rep.Verdict(); !errors.Is(err, audit.ErrFailed) ||
+	if err := rep.verdict(); !errors.Is(err, audit.ErrFailed) ||
 		err.Error() != "audit failed: 1 of 2 checks found violations" {
 		t.Error(err)
 	}
@@ -52,7 +51,7 @@ func TestTextReport(t *testing.T) {
 		Latency:  []load.StepLatency{{Step: "order", Count: 7, P50: 1500}},
 		Refusals: []load.EventCount{{Step: "order", Name: "FOOD_OUT_OF_STOCK", Count: 2}}}}
 	out.Reset()
-	if err := rep.Write(&out, false); err != nil {
+	if err := rep.write(&out, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
@@ -69,22 +68,25 @@ func TestTextReport(t *testing.T) {
 	}
 }
 
-// What went wrong in a run stands below the table, by run and kind.
+// What went wrong in a run stands below the table, by run and kind, and then what viewers cost.
 func TestComparisonNamesFaults(t *testing.T) {
 	rep := compare.Report{Rounds: 2, Orders: 9, Tables: []compare.Table{{Concurrency: 8,
 		Sides: []compare.SideFigures{{Side: "floor", Trials: []compare.Trial{{Round: 1, Flows: 9, Placed: 9}}},
-			{Side: "product", Trials: []compare.Trial{
-				{Round: 1, Flows: 9, Placed: 9},
-				{Round: 2, Flows: 9, Placed: 7,
+			{Side: "product", ViewerMemory: 3072, Trials: []compare.Trial{
+				{Round: 1, Flows: 9, Placed: 9, Viewers: 20, ViewersHeld: 20},
+				{Round: 2, Flows: 9, Placed: 7, Viewers: 20, ViewersHeld: 19,
 					Refusals: []load.EventCount{{Step: "add", Name: "SERVICE_UNAVAILABLE", Count: 1}},
 					Faults:   []load.EventCount{{Step: "login", Name: "reset by server", Count: 1}}}}}}}}}
 	var out bytes.Buffer
-	if err := WriteComparison(&out, &rep, false); err != nil {
+	if err := writeComparison(&out, &rep, false); err != nil {
 		t.Fatal(err)
 	}
 	want := "  ATTENTION: round 2 of product: add: 1 x SERVICE_UNAVAILABLE\n" +
 		"  ATTENTION: round 2 of product: login: 1 x reset by server\n" +
-		"  ATTENTION: 2 flows ended without an order\n"
+		"  ATTENTION: 2 flows ended without an order\n" +
+		"  audit: none, for no side sells for real\n" +
+		"  20 viewers: 3.0 KB of the workers with each, 19 still there after the load (fewest of all runs)  " +
+		"product\n"
 	if !strings.Contains(out.String(), want) || strings.Count(out.String(), "ATTENTION") != 3 {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}

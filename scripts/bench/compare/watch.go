@@ -1,4 +1,4 @@
-package soak
+package compare
 
 import (
 	"bufio"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"flashsale/internal/proc"
-	"flashsale/scripts/bench/process"
 )
 
 const (
@@ -120,7 +119,7 @@ func (w *watcher) look() (sample, error) {
 	picked := proc.Tree(table, w.roots...)
 	for _, p := range picked {
 		ofStore := slices.ContainsFunc(picked,
-			func(other proc.Stat) bool { return other.PID == p.Parent && process.IsStore(other.Name) })
+			func(other proc.Stat) bool { return other.PID == p.Parent && isStore(other.Name) })
 		if !ofStore {
 			now.addProcess(p)
 		}
@@ -140,7 +139,7 @@ func (s sample) addProcess(p proc.Stat) {
 	if errors.Join(err1, err2) != nil {
 		return
 	}
-	name, store := p.Name+" "+strconv.Itoa(p.PID), process.IsStore(p.Name)
+	name, store := p.Name+" "+strconv.Itoa(p.PID), isStore(p.Name)
 	s[gauge{name, store, memory}] = float64(status.Resident-status.Shared) / (1 << 20)
 	s[gauge{name, store, threads}] = float64(status.Threads)
 	s[gauge{name, store, files}] = float64(descriptors)
