@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/logpace"
 )
 
@@ -50,16 +51,8 @@ func (b *Blocklist) Listed(d Document) bool {
 
 // Run takes each new snapshot until ctx ends, and returns nil.
 func (b *Blocklist) Run(ctx context.Context) error {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			b.look()
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	background.Every(ctx, lookEvery, b.look)
+	return nil
 }
 
 // look opens the snapshot if it is another one than at the last look.

@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit/stand"
 )
 
 var documentLine = regexp.MustCompile(`^[0-9]{4},[0-9]{6}$`)
@@ -24,9 +25,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rows string) {
 		logtest.Keep(t)
 		b := &builder{}
-		if err := b.read(context.Background(), strings.NewReader(header+"\n"+rows)); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, b.read(context.Background(), strings.NewReader(header+"\n"+rows)))
 		lines, malformed, want := 0, 0, map[Document]bool{}
 		for line := range strings.Lines(rows) {
 			lines++
@@ -45,9 +44,7 @@ func FuzzRead(f *testing.F) {
 		}
 		bytewise := &builder{}
 		text := iotest.OneByteReader(strings.NewReader(header + "\n" + rows))
-		if err := bytewise.read(context.Background(), text); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, bytewise.read(context.Background(), text))
 		if bytewise.finish() != stored || bytewise.rows != b.rows || bytewise.malformed != b.malformed {
 			t.Errorf("byte by byte: %d rows, %d malformed", bytewise.rows, bytewise.malformed)
 		}
@@ -64,13 +61,9 @@ func FuzzRead(f *testing.F) {
 func FuzzSnapshot(f *testing.F) {
 	b := &builder{}
 	text := header + "\n0001,000001\n0001,000002\n0001,000003\n0001,700001\n0002,000001\n"
-	if err := b.read(context.Background(), strings.NewReader(text)); err != nil {
-		f.Fatal(err)
-	}
+	stand.Must(f, b.read(context.Background(), strings.NewReader(text)))
 	var whole bytes.Buffer
-	if err := writeSnapshot(&whole, Info{Stored: b.finish()}, &b.bitmaps); err != nil {
-		f.Fatal(err)
-	}
+	stand.Must(f, writeSnapshot(&whole, Info{Stored: b.finish()}, &b.bitmaps))
 	// The index is mostly zeros; the fuzzer gets what is before and after it.
 	indexEnd := bytes.LastIndexByte(whole.Bytes()[:headerBytes+infoBytesMax], '}') + 1 + indexBytes
 	f.Add(headerBytes, byte(1), whole.Bytes()[indexEnd:])

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/redisx/pipeline"
 )
 
@@ -86,7 +87,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	look, due := time.NewTicker(k.lookEvery), time.NewTimer(0)
 	defer look.Stop()
 	defer due.Stop()
-	retry := k.retryMin
+	failures := 0
 	for running := (*importing)(nil); ; {
 		asked, done := k.asked, (chan imported)(nil)
 		if running != nil {
@@ -111,11 +112,11 @@ func (k *Keeper) Run(ctx context.Context) error {
 			running = nil
 			err := k.finish(ctx, list)
 			if err == nil || errors.Is(err, ErrShrunk) {
-				retry = k.retryMin
+				failures = 0
 				due.Reset(k.cfg.Refresh)
 			} else {
-				due.Reset(min(retry, k.cfg.Refresh))
-				retry = min(2*retry, k.retryMax)
+				failures++
+				due.Reset(min(background.Delay(failures, k.retryMin, k.retryMax), k.cfg.Refresh))
 			}
 		}
 	}

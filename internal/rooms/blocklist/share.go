@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/redisx/pipeline"
 )
 
@@ -179,9 +180,7 @@ func (s *share) putPieces(ctx context.Context, l *pipeline.Link, generation stri
 			return nil, err
 		}
 		keys = append(keys, key)
-		select {
-		case <-time.After(s.pause):
-		case <-ctx.Done():
+		if !background.Pause(ctx, s.pause) {
 			return nil, ctx.Err()
 		}
 	}

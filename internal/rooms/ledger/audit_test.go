@@ -6,15 +6,14 @@ import (
 	"testing"
 
 	"flashsale/internal/testkit/mariadbtest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
 func (s *shop) audit(t *testing.T) *Audit {
 	t.Helper()
 	a, err := Compare(t.Context(), s.auditConfig(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, err)
 	return a
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flashsale/internal/testkit/mariadbtest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
@@ -17,9 +18,7 @@ import (
 func testFillKeepsTime(t *testing.T, server *mariadbtest.Server) {
 	s := openShop(t, unix(redistest.Start(t)), server, "filltime")
 	db := s.database(t)
-	if err := db.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, db.Prepare(t.Context()))
 	placed := time.Date(2026, 11, 11, 0, 0, 0, 123e6, time.UTC)
 	unknown, known := entry{id: "x-2", user: 2, items: []redisx.Item{{Food: 1, Count: 1}}}, entry{}
 	known = unknown
@@ -28,9 +27,7 @@ func testFillKeepsTime(t *testing.T, server *mariadbtest.Server) {
 		write entry
 		want  string
 	}{{unknown, ""}, {known, "2026-11-11 00:00:00.123"}, {unknown, "2026-11-11 00:00:00.123"}} {
-		if err := db.write(t.Context(), []entry{step.write}); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, db.write(t.Context(), []entry{step.write}))
 		var got sql.NullString
 		err := s.db.QueryRow("SELECT placed_at FROM orders WHERE id = 'x-2'").Scan(&got)
 		if err != nil || got.String != step.want {
@@ -42,18 +39,14 @@ func testFillKeepsTime(t *testing.T, server *mariadbtest.Server) {
 func testIdempotent(t *testing.T, server *mariadbtest.Server) {
 	s := openShop(t, unix(redistest.Start(t)), server, "idempotent")
 	db := s.database(t)
-	if err := db.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, db.Prepare(t.Context()))
 	book := book{sale: s.ID(), prices: prices}
 	var entries []entry
 	for _, user := range users(2, 4) {
 		entries = append(entries, book.entry(redisx.Order{User: user, Items: basket(user), Placed: time.Now()}))
 	}
 	for _, batch := range [][]entry{entries[:2], entries, entries[1:]} {
-		if err := db.write(t.Context(), batch); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, db.write(t.Context(), batch))
 	}
 	s.check(t, 2, 3, 4)
 }
@@ -69,9 +62,7 @@ func testRefusedDatabase(t *testing.T, server *mariadbtest.Server) {
 		{"root:toor@tcp(" + at + ")/columns", "columns@" + at + ": Error 1054 (42S22): ", fix},
 	} {
 		db, err := NewDatabase(test.dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, err)
 		defer db.Close()
 		want := "cannot keep the ledger in MySQL " + test.want
 		err = db.Prepare(t.Context())
@@ -85,9 +76,7 @@ func testRefusedDatabase(t *testing.T, server *mariadbtest.Server) {
 // A user who may not make tables may use those there are.
 func testExistingTables(t *testing.T, server *mariadbtest.Server) {
 	s := openShop(t, unix(redistest.Start(t)), server, "granted")
-	if err := s.database(t).Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, s.database(t).Prepare(t.Context()))
 	for _, statement := range []string{
 		"CREATE USER clerk@'127.0.0.1' IDENTIFIED BY 'c'",
 		"GRANT SELECT, INSERT, UPDATE ON granted.* TO clerk@'127.0.0.1'",

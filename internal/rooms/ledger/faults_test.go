@@ -10,6 +10,7 @@ import (
 	"flashsale/internal/testkit/logtest"
 	"flashsale/internal/testkit/mariadbtest"
 	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
@@ -29,21 +30,15 @@ func testCommitWithoutDone(t *testing.T, server *mariadbtest.Server) {
 func (s *shop) half(t *testing.T, l *Ledger) {
 	t.Helper()
 	stream, err := l.open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, err)
 	defer stream.Close()
 	orders, err := stream.Read(false, batchMax)
 	if err != nil || len(orders) == 0 {
 		t.Fatalf("%d orders to write, %v", len(orders), err)
 	}
-	if err := l.cfg.Database.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, l.cfg.Database.Prepare(t.Context()))
 	first := []entry{l.book.entry(orders[0].Order)}
-	if err := l.cfg.Database.write(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, l.cfg.Database.write(t.Context(), first))
 }
 
 // Another server takes over what a dead one has left, whether it was written or not.

@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/redisx"
 )
 
@@ -103,12 +104,12 @@ func (l *Ledger) Run(ctx context.Context) error {
 	watching.Go(func() { l.watch(ctx) })
 	defer watching.Wait()
 
-	for delay := retryMin; ; delay = min(2*delay, retryMax) {
+	for failures := 1; ; failures++ {
 		err := l.session(ctx, write, func() {
 			if l.failing.Swap(false) {
 				slog.Info("orders go to the database again", "database", l.cfg.Database)
 			}
-			delay = retryMin
+			failures = 1
 		})
 		if ctx.Err() != nil {
 			if err != nil {
@@ -121,10 +122,7 @@ func (l *Ledger) Run(ctx context.Context) error {
 			slog.Error("orders do not get into the database; they wait in Redis",
 				"database", l.cfg.Database, "error", err)
 		}
-		select {
-		case <-time.After(delay):
-		case <-ctx.Done():
-		}
+		background.Pause(ctx, background.Delay(failures, retryMin, retryMax))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"flashsale/internal/testkit/logtest"
 	"flashsale/internal/testkit/mariadbtest"
 	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
@@ -38,13 +39,9 @@ func openShop(t *testing.T, redis redisx.Config, server *mariadbtest.Server, nam
 	redis.Timeout, redis.CartTTL = time.Second, time.Hour
 	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6,
 		1e6, 1e6}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, err)
 	sale, leave, err := redisx.Connect(t.Context(), redis, opened.Sale, len(prices))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, err)
 	t.Cleanup(leave)
 	return &shop{Sale: sale, redis: redis, db: server.Open(t, name),
 		dsn: fmt.Sprintf("%s:%s@tcp(%s:%d)/%s", server.User, server.Password, server.Host, server.Port, name)}
@@ -64,18 +61,14 @@ func (s *shop) ledger(t *testing.T, consumer string) *Ledger {
 	l, err := New(t.Context(), Config{
 		Database: s.database(t), Redis: s.redis, Sale: s.ID(), Prices: prices, Address: consumer,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, err)
 	return l
 }
 
 func (s *shop) database(t *testing.T) *Database {
 	t.Helper()
 	db, err := NewDatabase(s.dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -170,21 +163,15 @@ func (s *shop) rows(t *testing.T) map[string]string {
 	rows, err := s.db.QueryContext(t.Context(), "SELECT o.id, CONCAT(o.user_id, ' ', o.total, ' ', "+
 		"GROUP_CONCAT(i.food_id, ':', i.count ORDER BY i.food_id))"+
 		" FROM orders o JOIN order_items i ON i.order_id = o.id GROUP BY o.id")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, err)
 	defer rows.Close()
 	got := map[string]string{}
 	for rows.Next() {
 		var id, text string
-		if err := rows.Scan(&id, &text); err != nil {
-			t.Fatal(err)
-		}
+		stand.Must(t, rows.Scan(&id, &text))
 		got[id] = text
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	stand.Must(t, rows.Err())
 	return got
 }
 

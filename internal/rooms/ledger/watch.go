@@ -5,19 +5,14 @@ import (
 	"log/slog"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/redisx"
 )
 
 // watch logs how far the database is behind, one line in behindEvery at most.
 func (l *Ledger) watch(ctx context.Context) {
-	look := time.NewTicker(l.behindEvery)
-	defer look.Stop()
-	for behind := false; ; {
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return
-		}
+	behind := false
+	background.Every(ctx, l.behindEvery, func() {
 		backlog, err := redisx.ReadBacklog(ctx, l.cfg.Redis, l.cfg.Sale)
 		switch age := backlog.Age(time.Now()); {
 		case err != nil: // Redis is away: Run has logged it
@@ -29,5 +24,5 @@ func (l *Ledger) watch(ctx context.Context) {
 			slog.Info("the database is no longer behind the sale", "database", l.cfg.Database)
 			behind = false
 		}
-	}
+	})
 }

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -18,7 +18,7 @@ import (
 const begun = 2_001_599_999
 
 func TestBoundaryBurstIsRefused(t *testing.T) {
-	onEach(t, func(t *testing.T, redis pipeline.Config) {
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
 		l := begin(t, redis, "x by user 100/s")
 		l.setMillisecond(begun*1000 + 900)
 		if d := l.ask(t, "x", 100, user("a")); !d.Allowed || d.Remaining != 0 {
@@ -41,7 +41,7 @@ func TestAllOrNone(t *testing.T) {
 	both := map[string]string{"user": "a", "ip": "10.0.0.1"}
 	for _, cluster := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cluster %v", cluster), func(t *testing.T) {
-			onEach(t, func(t *testing.T, redis pipeline.Config) {
+			roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
 				l := begin(t, redis, rules, func(c *Config) { c.Cluster = cluster })
 				l.setTime(begun)
 				for call, want := range []bool{true, true, false, false, false} {
@@ -71,7 +71,7 @@ func TestCluster(t *testing.T) {
 		t.Fatal(reply)
 	}
 	polltest.Until(t, "cluster", func() bool { return server.Do(t, "SET x y") == "+OK" })
-	redis := pipeline.Config{Network: "unix", Address: server.Socket, Timeout: 20 * time.Second}
+	redis := roomtest.Of(server)
 	both := map[string]string{"user": "a", "ip": "10.0.0.1"}
 	l := begin(t, redis, "x by user 5/m 100/d precise closed; x by ip 2/m",
 		func(c *Config) { c.Cluster = true })
@@ -88,7 +88,7 @@ func TestCluster(t *testing.T) {
 
 // A call that was taken back is not remembered as one that used up the rate.
 func TestTakenBackIsForgotten(t *testing.T) {
-	l := begin(t, real(t), "x by user 1/d; x by ip 1/d", func(c *Config) { c.Cluster = true })
+	l := begin(t, roomtest.Redis(t), "x by user 1/d; x by ip 1/d", func(c *Config) { c.Cluster = true })
 	if d := l.ask(t, "x", 1, user("a")); !d.Allowed {
 		t.Errorf("%+v", d)
 	}
@@ -105,7 +105,7 @@ func TestTakenBackIsForgotten(t *testing.T) {
 }
 
 func TestAnswer(t *testing.T) {
-	onEach(t, func(t *testing.T, redis pipeline.Config) {
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
 		l := begin(t, redis, "x by user 2/m 4/h")
 		for _, step := range []struct {
 			at, cost int64
@@ -134,7 +134,7 @@ func TestAnswer(t *testing.T) {
 
 // A clock that jumps back gives no new room.
 func TestClockJumpsBack(t *testing.T) {
-	onEach(t, func(t *testing.T, redis pipeline.Config) {
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
 		for _, mode := range []string{"", " precise"} {
 			l := begin(t, redis, "x by user 2/h"+mode)
 			name := user("of" + mode)
@@ -158,7 +158,7 @@ func TestKeysAreBoundedAndExpire(t *testing.T) {
 		{"x by user 1000000/s 1000000/m 1000000/h 1000000/d", "limit_{x:user:a}:864000", 2000, 87_264_000},
 		{"y by user 1000/h 1000/d precise", "limit_{y:user:a}:1000", 19_000, 86_401_000},
 	} {
-		l := begin(t, real(t), c.rules)
+		l := begin(t, roomtest.Redis(t), c.rules)
 		most := 0
 		for i := range int64(3000) {
 			l.setTime(begun + i*86)
@@ -186,7 +186,7 @@ func integer(t *testing.T, reply string) int {
 }
 
 func TestCheckErrors(t *testing.T) {
-	l := begin(t, real(t), "x by user 2/s")
+	l := begin(t, roomtest.Redis(t), "x by user 2/s")
 	if _, err := l.Check("y", user("a"), 1); !errors.Is(err, ErrNoRule) {
 		t.Error(err)
 	}

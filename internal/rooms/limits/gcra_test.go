@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit/roomtest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -31,7 +33,7 @@ return { 1, 0 }`)
 // as the workers have counters, and 100 values, which have a call in each hundredth of the longest window.
 // redis-us is what Redis counts for its script, in microseconds a call; bytes are those of a value's keys.
 func BenchmarkDecision(b *testing.B) {
-	redis := real(b)
+	redis := roomtest.Redis(b)
 	for _, rates := range []string{"5/m 10/d", "100000/m", "100000/d", "100000/m 200000/h 400000/d"} {
 		for _, mode := range []string{"tiered", "precise"} {
 			b.Run(rates+" "+mode, func(b *testing.B) {
@@ -84,24 +86,20 @@ func each(b *testing.B, l *Limiter, window time.Duration, decide func(value, now
 // figure finds a number in what Redis tells of itself.
 func figure(b *testing.B, l *Limiter, section, pattern string) float64 {
 	var text string
-	if err := l.conn.Do(pipeline.Command(&text, "INFO", section)); err != nil {
-		b.Fatal(err)
-	}
+	stand.Must(b, l.conn.Do(pipeline.Command(&text, "INFO", section)))
 	found := regexp.MustCompile(pattern).FindStringSubmatch(text)
 	if found == nil {
 		b.Fatalf("INFO %s has no %s", section, pattern)
 	}
 	n, err := strconv.ParseFloat(found[1], 64)
-	if err != nil {
-		b.Fatal(err)
-	}
+	stand.Must(b, err)
 	return n
 }
 
 // Of one trace of calls under 60/m, tiered, precise and GCRA: how many are admitted, and in how many windows
 // of a minute there were more than 60. GCRA lets twice the rate through when a burst follows a pause.
 func TestAccuracyOnOneTrace(t *testing.T) {
-	redis := real(t)
+	redis := roomtest.Redis(t)
 	tiered, precise := begin(t, redis, "x by user 60/15m"), begin(t, redis, "y by user 60/15m precise")
 	dice := rand.New(rand.NewPCG(1, 2))
 	logs := [4][]entry{}

@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/logpace"
 	"flashsale/redisx/pipeline"
 )
@@ -94,40 +95,31 @@ func (l *Limiter) Off() bool { return l.rules.Load().off }
 
 // Run counts what has happened, until ctx ends and what waits is counted, and returns nil.
 func (l *Limiter) Run(ctx context.Context) error {
-	redis, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var connection, counting sync.WaitGroup
-	connection.Go(func() { _ = l.conn.Run(redis) }) // it returns nil
-	for range counters {
-		counting.Go(func() { l.count(ctx) })
-	}
-	counting.Go(func() { l.watch(ctx) })
-	counting.Wait()
-	l.tellKnown()
-	var pong string
-	_ = l.conn.Do(pipeline.Command(&pong, "PING")) // behind it; if it fails Redis is away
-	stop()
-	connection.Wait()
+	background.Beside(l.conn.Run, func() {
+		var counting sync.WaitGroup
+		for range counters {
+			counting.Go(func() { l.count(ctx) })
+		}
+		counting.Go(func() { l.watch(ctx) })
+		counting.Wait()
+		l.tellKnown()
+		var pong string
+		_ = l.conn.Do(pipeline.Command(&pong, "PING")) // behind it; if it fails Redis is away
+	})
 	return nil
 }
 
 // watch keeps the memories true: it drops refusals that have ended or were lifted elsewhere, and finds out
 // when events can be counted again.
 func (l *Limiter) watch(ctx context.Context) {
-	tick := time.NewTicker(watchPace)
-	defer tick.Stop()
 	lifts := ""
-	for {
-		select {
-		case now := <-tick.C:
-			l.sweep(now)
-			lifts = l.hearLifts(lifts)
-			l.tellKnown()
-			l.hearDoubted()
-			l.probe()
-		case <-ctx.Done():
-			return
-		}
-	}
+	background.Every(ctx, watchPace, func() {
+		l.sweep(time.Now())
+		lifts = l.hearLifts(lifts)
+		l.tellKnown()
+		l.hearDoubted()
+		l.probe()
+	})
 }
 
 // probe writes to Redis once events are not counted: closed rules refuse until that succeeds.

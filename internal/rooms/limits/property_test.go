@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/redistest"
 )
 
@@ -66,7 +67,7 @@ func overRules(t *testing.T, rules []string, test func(*caller, int)) {
 		calls = 20_000
 	}
 	const values = 50
-	redis := real(t)
+	redis := roomtest.Redis(t)
 	for n, rates := range rules {
 		l := begin(t, redis, "x by user "+rates)
 		rule := parse(t, "x by user "+rates)[0]

@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/pipeline"
 )
 
 // A clock that was ahead once is ahead for the keys of that call only.
 func TestClockAheadStaysInItsKeys(t *testing.T) {
-	onEach(t, func(t *testing.T, redis pipeline.Config) {
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
 		l := begin(t, redis, "x by user 5/m; x by ip 60/m")
 		fail := func(name, ip string, times int) {
 			for range times {
@@ -35,8 +36,8 @@ func TestClockAheadStaysInItsKeys(t *testing.T) {
 
 // Seconds need more than 31 bits from 2038 on; the limits hold before, over that moment and after.
 func TestFarTimes(t *testing.T) {
-	onEach(t, func(t *testing.T, redis pipeline.Config) { testFarTimes(t, redis, "") })
-	t.Run("precise", func(t *testing.T) { testFarTimes(t, real(t), " precise") })
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) { testFarTimes(t, redis, "") })
+	t.Run("precise", func(t *testing.T) { testFarTimes(t, roomtest.Redis(t), " precise") })
 }
 
 func testFarTimes(t *testing.T, redis pipeline.Config, mode string) {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/redisx/pipeline"
 )
 
@@ -61,14 +62,12 @@ func (k *Keeper) Regroup(groups []Group) {
 
 // Run works until ctx ends, and returns nil then. Replies that are being sent go back into the queue.
 func (k *Keeper) Run(ctx context.Context) error {
-	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
-	var redis, work sync.WaitGroup
-	redis.Go(func() { _ = k.redis.Run(connected) }) // it returns nil
-	work.Go(func() { k.sweepAll(ctx) })
-	work.Go(func() { k.sendAll(ctx) })
-	work.Wait()
-	disconnect()
-	redis.Wait()
+	background.Beside(k.redis.Run, func() {
+		var work sync.WaitGroup
+		work.Go(func() { background.Repeat(ctx, k.sweepSome) })
+		work.Go(func() { k.sendAll(ctx) })
+		work.Wait()
+	})
 	return nil
 }
 
@@ -119,15 +118,12 @@ func (k *Keeper) Up() bool {
 	return !slices.ContainsFunc(*k.senders.Load(), func(s *sender) bool { return s.failing.Load() })
 }
 
-// sweepAll sweeps until ctx ends.
-func (k *Keeper) sweepAll(ctx context.Context) {
-	for pause(ctx, 0) {
-		next := sweepInterval
-		if due, err := k.sweep(); err == nil && due > 0 {
-			next = sweepPause
-		}
-		pause(ctx, next)
+// sweepSome makes one step and returns the pause until the next one.
+func (k *Keeper) sweepSome() (pause time.Duration) {
+	if due, err := k.sweep(); err == nil && due > 0 {
+		return sweepPause
 	}
+	return sweepInterval
 }
 
 // sweep makes one step and returns the number of texts that were due. The log of the connection has its
@@ -142,15 +138,4 @@ func (k *Keeper) sweep() (due int64, err error) {
 	x := sweepScript.Call(&due, keys, k.cfg.window(), strconv.Itoa(sweepEntries), k.cfg.now())
 	err = k.redis.Do(x)
 	return due, err
-}
-
-// pause waits, and reports whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
 }

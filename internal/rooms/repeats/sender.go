@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/logpace"
 	"flashsale/redisx/pipeline"
 )
@@ -20,9 +21,9 @@ const (
 	ratePerSecond = 20                     // messages.send of each group: VK's limit for all servers
 	lease         = 15 * time.Second       // then a reply is sent again: whoever took it has died
 	idleWait      = 200 * time.Millisecond // between two looks at an empty queue
-	backOffMin    = time.Second
-	backOffMax    = 5 * time.Minute
-	attemptsMax   = 297 // a day of them, then a reply is thrown away
+	retryMin      = time.Second            // between an attempt that has failed and the next one, for the first
+	retryMax      = 5 * time.Minute        // the longest such pause
+	attemptsMax   = 297                    // a day of them, then a reply is thrown away
 
 	tokenRetry  = 5 * time.Minute // between two attempts with a token that VK refuses
 	refusedMark = 2 * tokenRetry  // the life of queueKeys.refused
@@ -65,7 +66,7 @@ func newSender(cfg Config, redis *pipeline.Conn, vk *vkClient, group Group) *sen
 func (s *sender) run(ctx context.Context) {
 	defer s.sending.Wait()
 	for {
-		if s.refused.Load() && !pause(ctx, tokenRetry) {
+		if s.refused.Load() && !background.Pause(ctx, tokenRetry) {
 			return
 		}
 		select {
@@ -77,7 +78,7 @@ func (s *sender) run(ctx context.Context) {
 		switch {
 		case r == nil:
 			<-s.places
-			if !pause(ctx, wait) {
+			if !background.Pause(ctx, wait) {
 				return
 			}
 		case s.refused.Load():
@@ -124,7 +125,7 @@ func (s *sender) send(ctx context.Context, r *waiting) {
 			s.logged.Store(true)
 		}
 		r.attempts++
-		s.settle(r, r.String(), backOff(r.attempts))
+		s.settle(r, r.String(), background.Delay(r.attempts, retryMin, retryMax))
 	}
 }
 
@@ -139,9 +140,4 @@ func (s *sender) park(r *waiting, err error) {
 	s.settle(r, r.String(), 0)
 	seconds := strconv.Itoa(int(refusedMark / time.Second))
 	_ = s.redis.Do(pipeline.Command(nil, "SET", s.queue.refused, "1", "EX", seconds)) // its log has the error
-}
-
-// backOff is the time between an attempt that has failed and the next one.
-func backOff(attempts int) time.Duration {
-	return min(backOffMin<<min(attempts-1, 20), backOffMax)
 }

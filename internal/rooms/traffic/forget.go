@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/redisx/pipeline"
 )
 
@@ -93,7 +94,7 @@ func (k *Keeper) clear(ctx context.Context) error {
 				return err
 			}
 		}
-		if !pause(ctx, sweepPause) {
+		if !background.Pause(ctx, sweepPause) {
 			return ctx.Err()
 		}
 	}

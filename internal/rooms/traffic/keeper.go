@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/mediocregopher/radix/v4"
 
+	"flashsale/internal/background"
 	"flashsale/redisx/pipeline"
 )
 
@@ -61,18 +61,14 @@ func NewKeeper(cfg Config) *Keeper {
 
 // Run works until ctx ends, and returns nil then. Steps that are left are done later, by any server.
 func (k *Keeper) Run(ctx context.Context) error {
-	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
-	var redis sync.WaitGroup
-	redis.Go(func() { _ = k.redis.Run(connected) }) // it returns nil
-	for ctx.Err() == nil {
-		next := keepInterval
-		if err := k.keep(ctx); err != nil {
-			next = keepRetry
-		}
-		pause(ctx, next)
-	}
-	disconnect()
-	redis.Wait()
+	background.Beside(k.redis.Run, func() {
+		background.Repeat(ctx, func() (pause time.Duration) {
+			if err := k.keep(ctx); err != nil {
+				return keepRetry
+			}
+			return keepInterval
+		})
+	})
 	return nil
 }
 
@@ -94,7 +90,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 			"-traffic-retention or -traffic-tz; give all the same. To change them stop all servers first",
 			"this", k.describe())
 	}
-	for err == nil && cursor >= 0 && pause(ctx, sweepPause) {
+	for err == nil && cursor >= 0 && background.Pause(ctx, sweepPause) {
 		cursor, err = k.sweep(cursor)
 	}
 	k.tellFull(keys-int64(k.aged), now)
@@ -200,7 +196,7 @@ func (k *Keeper) trim(ctx context.Context, now time.Time) error {
 			return err
 		}
 		if left > 0 {
-			pause(ctx, sweepPause)
+			background.Pause(ctx, sweepPause)
 		} else {
 			slot++
 		}
@@ -210,14 +206,3 @@ func (k *Keeper) trim(ctx context.Context, now time.Time) error {
 
 // slotOf is the slot of the most-hit keys that a time is in.
 func slotOf(t time.Time) int64 { return t.Unix() / 60 / slotMinutes }
-
-// pause waits, and reports whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
-}

@@ -4,33 +4,28 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
 func zone(tb testing.TB, name string) *time.Location {
 	tb.Helper()
 	z, err := time.LoadLocation(name)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	stand.Must(tb, err)
 	return z
 }
 
 func step(tb testing.TB, name string) Step {
 	tb.Helper()
 	s, err := ParseStep(name)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	stand.Must(tb, err)
 	return s
 }
 
 func at(tb testing.TB, text string) time.Time {
 	tb.Helper()
 	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	stand.Must(tb, err)
 	return t
 }
 

@@ -20,6 +20,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"flashsale/internal/background"
 	"flashsale/internal/logpace"
 	"flashsale/internal/observe/figures"
 	"flashsale/redisx/pipeline"
@@ -117,7 +118,7 @@ func (t *Traffic) Run(ctx context.Context) error {
 	context.AfterFunc(ctx, func() { time.AfterFunc(t.stopTime(), stop) })
 	t.flusher.over = limit.Done()
 	t.collectUntil(ctx, func() { t.flush() })
-	for !t.flush() && pause(limit, stopRetry) { // Redis may have been restarted since the last flush
+	for !t.flush() && background.Pause(limit, stopRetry) { // Redis may have been restarted since the last flush
 	}
 	t.dropRest()
 	late := limit.Err() != nil
@@ -142,14 +143,9 @@ func (t *Traffic) collectUntil(ctx context.Context, flush func()) {
 	begun := t.now()
 	for {
 		now := t.now()
-		timer := time.NewTimer(now.Truncate(flushInterval).Add(flushInterval).Sub(now))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		goesOn := background.Pause(ctx, now.Truncate(flushInterval).Add(flushInterval).Sub(now))
 		t.collect(begun)
-		if ctx.Err() != nil {
+		if !goesOn {
 			return
 		}
 		begun = t.now()

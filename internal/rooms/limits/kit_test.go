@@ -1,29 +1,15 @@
 package limits
 
 import (
-	"context"
 	"strconv"
-	"sync"
 	"testing"
-	"time"
 
 	"flashsale/internal/testkit/logtest"
 	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/roomtest"
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/pipeline"
-	"flashsale/redisx/redistest"
 )
-
-// onEach runs a test on a real redis-server and on the in-memory engine of Redis.
-func onEach(t *testing.T, test func(t *testing.T, redis pipeline.Config)) {
-	t.Run("redis-server", func(t *testing.T) { test(t, real(t)) })
-	t.Run("memory", func(t *testing.T) {
-		test(t, pipeline.Config{Network: "tcp", Address: redistest.Memory(t), Timeout: 20 * time.Second})
-	})
-}
-
-func real(tb testing.TB) pipeline.Config {
-	return pipeline.Config{Network: "unix", Address: redistest.Start(tb).Socket, Timeout: 20 * time.Second}
-}
 
 // begin makes a Limiter of rules, which runs until the test ends.
 func begin(tb testing.TB, redis pipeline.Config, rules string, options ...func(*Config)) *Limiter {
@@ -34,17 +20,7 @@ func begin(tb testing.TB, redis pipeline.Config, rules string, options ...func(*
 		option(&cfg)
 	}
 	l := New(cfg)
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := l.Run(ctx); err != nil {
-			tb.Error(err)
-		}
-	})
-	tb.Cleanup(func() {
-		stop()
-		running.Wait()
-	})
+	roomtest.Run(tb, l.Run)
 	polltest.Until(tb, "connection to Redis", l.conn.Up)
 	return l
 }
@@ -52,9 +28,7 @@ func begin(tb testing.TB, redis pipeline.Config, rules string, options ...func(*
 func parse(tb testing.TB, text string) []Rule {
 	tb.Helper()
 	rules, err := ParseRules("rules", text)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	stand.Must(tb, err)
 	return rules
 }
 
@@ -74,13 +48,9 @@ func (l *Limiter) tell(tb testing.TB, event string, c call, features map[string]
 	tb.Helper()
 	e := l.rules.Load().events[event]
 	list, err := e.ask(features)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	stand.Must(tb, err)
 	d, err := l.decide(e, list, c)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	stand.Must(tb, err)
 	return d
 }
 
