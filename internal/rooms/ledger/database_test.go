@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,35 +8,13 @@ import (
 	"time"
 
 	"flashsale/internal/testkit/mariadbtest"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/internal/testkit/stand"
 	"flashsale/redisx"
-	"flashsale/redisx/redistest"
 )
 
-// A time that was unknown is filled in; a known one stays.
-func testFillKeepsTime(t *testing.T, server *mariadbtest.Server) {
-	s := openShop(t, unix(redistest.Start(t)), server, "filltime")
-	db := s.database(t)
-	stand.Must(t, db.Prepare(t.Context()))
-	placed := time.Date(2026, 11, 11, 0, 0, 0, 123e6, time.UTC)
-	unknown, known := entry{id: "x-2", user: 2, items: []redisx.Item{{Food: 1, Count: 1}}}, entry{}
-	known = unknown
-	known.placed = placed
-	for _, step := range []struct {
-		write entry
-		want  string
-	}{{unknown, ""}, {known, "2026-11-11 00:00:00.123"}, {unknown, "2026-11-11 00:00:00.123"}} {
-		stand.Must(t, db.write(t.Context(), []entry{step.write}))
-		var got sql.NullString
-		err := s.db.QueryRow("SELECT placed_at FROM orders WHERE id = 'x-2'").Scan(&got)
-		if err != nil || got.String != step.want {
-			t.Errorf("placed at %q, %v; want %q", got.String, err, step.want)
-		}
-	}
-}
-
 func testIdempotent(t *testing.T, server *mariadbtest.Server) {
-	s := openShop(t, unix(redistest.Start(t)), server, "idempotent")
+	s := openShop(t, roomtest.Redis(t), server, "idempotent")
 	db := s.database(t)
 	stand.Must(t, db.Prepare(t.Context()))
 	book := book{sale: s.ID(), prices: prices}
@@ -75,7 +52,7 @@ func testRefusedDatabase(t *testing.T, server *mariadbtest.Server) {
 
 // A user who may not make tables may use those there are.
 func testExistingTables(t *testing.T, server *mariadbtest.Server) {
-	s := openShop(t, unix(redistest.Start(t)), server, "granted")
+	s := openShop(t, roomtest.Redis(t), server, "granted")
 	stand.Must(t, s.database(t).Prepare(t.Context()))
 	for _, statement := range []string{
 		"CREATE USER clerk@'127.0.0.1' IDENTIFIED BY 'c'",
@@ -86,7 +63,7 @@ func testExistingTables(t *testing.T, server *mariadbtest.Server) {
 		}
 	}
 	s.dsn = strings.Replace(s.dsn, "root:toor", "clerk:c", 1)
-	run(t, s.ledger(t, "a"))
+	roomtest.Run(t, s.ledger(t, "a").Run)
 	s.buy(t, 2)
 	s.await(t, 1)
 	s.check(t, 2)

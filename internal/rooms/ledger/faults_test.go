@@ -10,6 +10,7 @@ import (
 	"flashsale/internal/testkit/logtest"
 	"flashsale/internal/testkit/mariadbtest"
 	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/internal/testkit/stand"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
@@ -17,11 +18,11 @@ import (
 
 // A consumer that dies between the commit and Done writes the batch again after its restart.
 func testCommitWithoutDone(t *testing.T, server *mariadbtest.Server) {
-	s := openShop(t, unix(redistest.Start(t)), server, "restart")
+	s := openShop(t, roomtest.Redis(t), server, "restart")
 	l := s.ledger(t, "a")
 	s.buy(t, users(2, 20)...)
 	s.half(t, l)
-	run(t, s.ledger(t, "a"))
+	roomtest.Run(t, s.ledger(t, "a").Run)
 	s.await(t, 19)
 	s.check(t, users(2, 20)...)
 }
@@ -43,14 +44,14 @@ func (s *shop) half(t *testing.T, l *Ledger) {
 
 // Another server takes over what a dead one has left, whether it was written or not.
 func testDeadConsumer(t *testing.T, server *mariadbtest.Server) {
-	s := openShop(t, unix(redistest.Start(t)), server, "dead")
+	s := openShop(t, roomtest.Redis(t), server, "dead")
 	s.buy(t, users(2, 9)...)
 	dead := s.ledger(t, "dead")
 	s.buy(t, users(10, 20)...)
 	s.half(t, dead)
 	alive := s.ledger(t, "alive")
 	alive.takeOverIdle, alive.takeOverEvery = 50*time.Millisecond, 10*time.Millisecond
-	run(t, alive)
+	roomtest.Run(t, alive.Run)
 	s.buy(t, 21)
 	s.await(t, 20)
 	s.check(t, users(2, 21)...)
@@ -59,10 +60,10 @@ func testDeadConsumer(t *testing.T, server *mariadbtest.Server) {
 // The sale goes on without its database, one line says how far behind it is, and then everything is there.
 func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 	log := logtest.Capture(t)
-	s := openShop(t, unix(redistest.Start(t)), server, "away")
+	s := openShop(t, roomtest.Redis(t), server, "away")
 	l := s.ledger(t, "a")
 	l.behindAfter, l.behindEvery = 500*time.Millisecond, 20*time.Millisecond
-	run(t, l)
+	roomtest.Run(t, l.Run)
 	s.buy(t, 2)
 	s.await(t, 1)
 	if !l.Up() {
@@ -101,10 +102,10 @@ func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 
 // A database that accepts and does not answer holds up neither the sale nor a stop.
 func testDatabaseFrozen(t *testing.T, server *mariadbtest.Server) {
-	s := openShop(t, unix(redistest.Start(t)), server, "frozen")
+	s := openShop(t, roomtest.Redis(t), server, "frozen")
 	l := s.ledger(t, "a")
 	l.flushLimit = 50 * time.Millisecond
-	stop := run(t, l)
+	stop := roomtest.Run(t, l.Run)
 	s.buy(t, 2)
 	s.await(t, 1)
 	server.Freeze()
@@ -117,7 +118,7 @@ func testDatabaseFrozen(t *testing.T, server *mariadbtest.Server) {
 	if found, err := s.Ready(); err != nil || found.Orders != 48 {
 		t.Errorf("%d orders in the stream, %v; want 48", found.Orders, err)
 	}
-	run(t, s.ledger(t, "a"))
+	roomtest.Run(t, s.ledger(t, "a").Run)
 	server.Thaw()
 	s.await(t, 49)
 	s.check(t, users(2, 50)...)
@@ -184,29 +185,29 @@ func (s *shop) settle(user uint32) bool {
 }
 
 func testDatabaseKilled(t *testing.T, server *mariadbtest.Server) {
-	s := openShop(t, unix(redistest.Start(t)), server, "killed")
-	run(t, s.ledger(t, "a"))
-	run(t, s.ledger(t, "b"))
-	for kill := range uint32(3) {
-		placed := s.load(t, 2+kill*2000, 2001+kill*2000, func() {
+	s := openShop(t, roomtest.Redis(t), server, "killed")
+	roomtest.Run(t, s.ledger(t, "a").Run)
+	roomtest.Run(t, s.ledger(t, "b").Run)
+	for kill := range uint32(2) {
+		placed := s.load(t, 2+kill*1000, 1001+kill*1000, func() {
 			server.Kill()
 			server.Restart(t)
 		})
-		if len(placed) != 2000 {
-			t.Errorf("%d orders, want 2000: the sale does not need the database", len(placed))
+		if len(placed) != 1000 {
+			t.Errorf("%d orders, want 1000: the sale does not need the database", len(placed))
 		}
 	}
-	s.await(t, 6000)
-	s.check(t, users(2, 6001)...)
+	s.await(t, 2000)
+	s.check(t, users(2, 2001)...)
 }
 
 // With appendfsync always no acknowledged order is lost, neither from the sale nor on its way to the
 // database.
 func testRedisKilled(t *testing.T, server *mariadbtest.Server) {
 	redis := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
-	s := openShop(t, unix(redis), server, "redis")
-	run(t, s.ledger(t, "a"))
-	for kill := range uint32(3) {
+	s := openShop(t, roomtest.Of(redis), server, "redis")
+	roomtest.Run(t, s.ledger(t, "a").Run)
+	for kill := range uint32(2) {
 		s.load(t, 2+kill*1000, 1001+kill*1000, func() {
 			redis.Kill(t)
 			if kill > 0 { // both at once
@@ -216,11 +217,11 @@ func testRedisKilled(t *testing.T, server *mariadbtest.Server) {
 			redis.Restart(t)
 		})
 	}
-	s.await(t, 3000)
+	s.await(t, 2000)
 	// What was bought is asked of Redis: a cart whose answer was lost may have got other pieces than
 	// planned.
 	a, err := Compare(t.Context(), s.auditConfig(t))
-	if err != nil || !a.Equal() || a.Orders != 3000 || a.Rows != 3000 {
-		t.Errorf("audit %+v, %v; want 3000 orders in both", a, err)
+	if err != nil || !a.Equal() || a.Orders != 2000 || a.Rows != 2000 {
+		t.Errorf("audit %+v, %v; want 2000 orders in both", a, err)
 	}
 }

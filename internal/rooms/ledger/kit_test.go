@@ -1,12 +1,10 @@
 package ledger
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"flashsale/internal/testkit/stand"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
-	"flashsale/redisx/redistest"
 )
 
 // durable makes MariaDB keep what it has committed, also when it is killed.
@@ -33,10 +30,11 @@ type shop struct {
 }
 
 // openShop opens the sale in a Redis and creates the database.
-func openShop(t *testing.T, redis redisx.Config, server *mariadbtest.Server, name string) *shop {
+func openShop(t *testing.T, at pipeline.Config, server *mariadbtest.Server, name string) *shop {
 	t.Helper()
 	logtest.Keep(t)
-	redis.Timeout, redis.CartTTL = time.Second, time.Hour
+	at.Timeout = time.Second
+	redis := redisx.Config{Config: at, CartTTL: time.Hour}
 	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6,
 		1e6, 1e6}})
 	stand.Must(t, err)
@@ -45,14 +43,6 @@ func openShop(t *testing.T, redis redisx.Config, server *mariadbtest.Server, nam
 	t.Cleanup(leave)
 	return &shop{Sale: sale, redis: redis, db: server.Open(t, name),
 		dsn: fmt.Sprintf("%s:%s@tcp(%s:%d)/%s", server.User, server.Password, server.Host, server.Port, name)}
-}
-
-func unix(s *redistest.Server) redisx.Config {
-	return redisx.Config{Config: pipeline.Config{Network: "unix", Address: s.Socket}}
-}
-
-func tcp(address string) redisx.Config {
-	return redisx.Config{Config: pipeline.Config{Network: "tcp", Address: address}}
 }
 
 // ledger switches the ledger of the shop on, for a consumer.
@@ -71,20 +61,6 @@ func (s *shop) database(t *testing.T) *Database {
 	stand.Must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
-}
-
-// run runs a ledger until stop, at the latest until the test ends.
-func run(t *testing.T, l *Ledger) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { l.Run(ctx) })
-	stop = func() {
-		cancel()
-		running.Wait()
-	}
-	t.Cleanup(stop)
-	return stop
 }
 
 // buy places an order for each of the users: of user n, one or two pieces of food n%3+1 and one of the
