@@ -1,6 +1,8 @@
 package blocklist
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+)
 
 // index says where in the bytes of a snapshot each container of each series lies. A container holds the
 // numbers of a series that have the same upper 16 bits.

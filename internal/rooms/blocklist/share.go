@@ -3,7 +3,6 @@ package blocklist
 import (
 	"bufio"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -34,17 +33,6 @@ const (
 
 // errNotWhole is the outcome of fetching a snapshot that is not as it was published.
 var errNotWhole = errors.New("a piece of the blocklist in Redis is lost or damaged")
-
-//go:embed publish.lua
-var publishSource string
-
-//go:embed withdraw.lua
-var withdrawSource string
-
-var (
-	publishScript  = pipeline.NewScript(publishSource)
-	withdrawScript = pipeline.NewScript(withdrawSource)
-)
 
 // share is the newest snapshot in Redis, which all servers of the sale see.
 type share struct {

@@ -1,29 +1,12 @@
 package limits
 
 import (
-	_ "embed" // the scripts
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"time"
-
-	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed log.lua
-	logSource string
-	//go:embed decide.lua
-	decideSource string
-	//go:embed takeback.lua
-	takeBackSource string
-)
-
-var (
-	decideScript   = pipeline.NewScript(logSource + decideSource)
-	takeBackScript = pipeline.NewScript(logSource + takeBackSource)
 )
 
 // What decide.lua returns for each rate, behind the time and the verdict.

@@ -2,7 +2,6 @@ package limits
 
 import (
 	"crypto/sha256"
-	_ "embed" // the script
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -35,11 +34,6 @@ const (
 	addressBytes = 16  // of a network in the value of a guess, behind the name
 	noRate       = 1e9 // the place of the rate of a refusal that comes from no rate
 )
-
-//go:embed seat.lua
-var seatSource string
-
-var seatScript = pipeline.NewScript(seatSource)
 
 // shareKeys has values of this server's events share keys, where clients choose the values.
 func (s *ruleset) shareKeys(secret []byte) {

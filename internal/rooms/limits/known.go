@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/serve/listener"
 	"flashsale/redisx/pipeline"
 )
 
@@ -35,7 +36,7 @@ func newKnown(users int) *known {
 // some seconds.
 func tagOf(address netip.Addr) uint32 {
 	hash := uint32(2166136261)
-	for _, b := range network(address).As16() {
+	for _, b := range listener.Subscriber(address).As16() {
 		hash = (hash ^ uint32(b)) * 16777619
 	}
 	return max(hash, 1)

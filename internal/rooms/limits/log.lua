@@ -1,4 +1,4 @@
--- Log: which calls of a feature value were counted, and when. The part that the scripts of limits share.
+-- Log: which calls of a feature value were counted, and when. This is a part of scripts, see scripts.go.
 --
 -- A key is a string of numbers of 6 bytes, the highest first: a total, then for each tick of time in which
 -- something was counted, oldest first, the tick's beginning in Unix milliseconds and the total at its end.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"flashsale/internal/serve/listener"
 )
 
 // Event is an event of this server.
@@ -39,7 +41,7 @@ type Who struct {
 func (w Who) value(by *limit, dst []byte) []byte {
 	switch {
 	case by.feature == "ip" && w.Address.IsValid():
-		return network(w.Address).AppendTo(dst)
+		return listener.Subscriber(w.Address).AppendTo(dst)
 	case by.feature == "vk" && w.VK != 0:
 		return strconv.AppendInt(dst, w.VK, 10)
 	case by.feature != "user":
@@ -47,7 +49,7 @@ func (w Who) value(by *limit, dst []byte) []byte {
 	case len(w.Name) > 0:
 		dst = append(dst, w.Name[:min(len(w.Name), valueMax)]...)
 		if by.ofGuesses {
-			address := network(w.Address).As16()
+			address := listener.Subscriber(w.Address).As16()
 			dst = append(dst, address[:]...)
 		}
 		return dst

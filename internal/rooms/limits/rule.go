@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"flashsale/internal/serve/listener"
 )
 
 // DefaultRules guard the login, and keep a user from filling the room of repeated messages: nobody types a
@@ -16,7 +18,7 @@ const DefaultRules = "login_failed by user 5/m 10/d; login_failed by ip 60/m; " 
 
 // Limits of rules.
 const (
-	rateMax  = 4_000_000 // calls in a window
+	RateMax  = 4_000_000 // calls in a window, so no call costs more
 	ratesMax = 8         // of a rule
 	nameMax  = 64        // bytes of an event
 	valueMax = 255       // bytes of a feature's value
@@ -220,8 +222,8 @@ func parseRate(text string) (Rate, error) {
 		return Rate{}, fmt.Errorf("%q is no rate (5/m, 10/15m, 2/s, 100/h, 1000/d) and none of the words "+
 			"unlimited, shadow, closed, open, precise, tiered", text)
 	}
-	if n < 1 || n > rateMax {
-		return Rate{}, fmt.Errorf("rate %s: a window may have from 1 to %d calls", text, rateMax)
+	if n < 1 || n > RateMax {
+		return Rate{}, fmt.Errorf("rate %s: a window may have from 1 to %d calls", text, RateMax)
 	}
 	for _, unit := range units {
 		count, found := strings.CutSuffix(window, unit.name)
@@ -260,7 +262,7 @@ func Normal(feature, value string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%w: ip %q is no address", ErrBadValue, value)
 		}
-		return network(address).String(), nil
+		return listener.Subscriber(address).String(), nil
 	case "email":
 		return strings.ToLower(value), nil
 	case "vk":
@@ -271,15 +273,4 @@ func Normal(feature, value string) (string, error) {
 		return strconv.FormatInt(id, 10), nil
 	}
 	return "", fmt.Errorf("%w %q; it must be %s", ErrBadValue, feature, strings.Join(Features, ", "))
-}
-
-const subscriberBits = 64 // of an IPv6 address: the network that one client has to itself (RFC 6177)
-
-// network is what one client has of an address.
-func network(a netip.Addr) netip.Addr {
-	a = a.Unmap().WithZone("")
-	if !a.Is6() {
-		return a
-	}
-	return netip.PrefixFrom(a, subscriberBits).Masked().Addr()
 }

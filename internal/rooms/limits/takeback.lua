@@ -1,4 +1,4 @@
--- Takes back what a call has counted. It stands behind log.lua.
+-- Takes back what a call has counted.
 --
 -- KEYS[i]  a log in which the call has counted
 -- ARGV[1]  when it was counted, in Unix milliseconds

@@ -2,7 +2,6 @@ package repeats
 
 import (
 	"context"
-	_ "embed" // the script
 	"slices"
 	"strconv"
 	"sync"
@@ -11,13 +10,6 @@ import (
 
 	"flashsale/internal/background"
 	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed sweep.lua
-	sweepSource string
-
-	sweepScript = pipeline.NewScript(recordSource + sweepSource)
 )
 
 const (

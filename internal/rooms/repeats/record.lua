@@ -1,5 +1,4 @@
--- How a text is counted. This is no script by itself: Go puts it before count.lua, receive.lua and
--- sweep.lua.
+-- How a text is counted. This is a part of scripts, see scripts.go.
 --
 -- A text is a sorted set with at most one entry for each second in which it came. The score is the second,
 -- the member the running total up to and with it. The count of a window is the last total less the total

@@ -11,24 +11,12 @@ package repeats
 
 import (
 	"context"
-	_ "embed" // the scripts
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed record.lua
-	recordSource string
-	//go:embed count.lua
-	countSource string
-	//go:embed receive.lua
-	receiveSource string
-
-	receiveScript = pipeline.NewScript(recordSource + receiveSource)
 )
 
 // Outcomes of texts and of messages to the bot.
@@ -94,8 +82,7 @@ func New(cfg Config) (*Counter, error) {
 	if err != nil {
 		return nil, err
 	}
-	script := pipeline.NewScript(recordSource + countSource)
-	count := script.Share([]string{sweepsKey, recordsKey}, []string{cfg.window(), cfg.recordsMax()}, 1, 1)
+	count := countScript.Share([]string{sweepsKey, recordsKey}, []string{cfg.window(), cfg.recordsMax()}, 1, 1)
 	redis := pipeline.New(cfg.Redis, pipeline.Options{
 		Scripts: []*pipeline.Script{receiveScript},
 		Shared:  []*pipeline.Shared{count},

@@ -35,13 +35,13 @@ const (
 // sender sends the replies of one group. Each leaves the queue in Redis only when VK has taken it or refuses
 // it for good, so it survives the end of this process.
 type sender struct {
-	cfg     Config
-	redis   *pipeline.Conn
-	vk      *vkClient
-	group   Group
-	queue   queueKeys
-	sending sync.WaitGroup
-	places  chan struct{}
+	cfg      Config
+	redis    *pipeline.Conn
+	vk       *vkClient
+	group    Group
+	queue    queueKeys
+	sending  sync.WaitGroup
+	inFlight chan struct{} // holds an element for each reply on its way
 
 	failing  atomic.Bool // the last attempt has failed, and VK may take a later one
 	failures logpace.Pace
@@ -58,7 +58,7 @@ func (r *waiting) randomID() int32 {
 
 func newSender(cfg Config, redis *pipeline.Conn, vk *vkClient, group Group) *sender {
 	return &sender{cfg: cfg, redis: redis, vk: vk, group: group, queue: queueOf(group.ID),
-		places: make(chan struct{}, sendingMax)}
+		inFlight: make(chan struct{}, sendingMax)}
 }
 
 // run sends until ctx ends, and returns when nothing is on its way any more. While VK refuses the token, it
@@ -70,23 +70,23 @@ func (s *sender) run(ctx context.Context) {
 			return
 		}
 		select {
-		case s.places <- struct{}{}:
+		case s.inFlight <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
 		r, wait := s.take()
 		switch {
 		case r == nil:
-			<-s.places
+			<-s.inFlight
 			if !background.Pause(ctx, wait) {
 				return
 			}
 		case s.refused.Load():
 			s.send(ctx, r)
-			<-s.places
+			<-s.inFlight
 		default:
 			s.sending.Go(func() {
-				defer func() { <-s.places }()
+				defer func() { <-s.inFlight }()
 				s.send(ctx, r)
 			})
 		}

@@ -1,22 +1,12 @@
 package traffic
 
 import (
-	_ "embed" // the scripts
 	"fmt"
 	"log/slog"
 	"strconv"
 	"time"
 
 	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed record.lua
-	recordSource string
-	//go:embed flush.lua
-	flushSource string
-
-	flushScript = pipeline.NewScript(recordSource + flushSource)
 )
 
 const (

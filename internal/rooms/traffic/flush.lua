@@ -1,4 +1,4 @@
--- Counts a chunk of the hits of a process, once however often it is sent. It stands behind record.lua.
+-- Counts a chunk of the hits of a process, once however often it is sent.
 --
 -- KEYS[3]  the last chunk of the process: string, integer
 -- ARGV     behind those of record.lua:

@@ -2,7 +2,6 @@ package traffic
 
 import (
 	"context"
-	_ "embed" // the scripts
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -10,16 +9,6 @@ import (
 
 	"flashsale/internal/background"
 	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed forget.lua
-	forgetSource string
-	//go:embed clear.lua
-	clearSource string
-
-	forgetScript = pipeline.NewScript(forgetSource)
-	clearScript  = pipeline.NewScript(clearSource)
 )
 
 const (

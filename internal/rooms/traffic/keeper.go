@@ -2,7 +2,6 @@ package traffic
 
 import (
 	"context"
-	_ "embed" // the scripts
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -12,19 +11,6 @@ import (
 
 	"flashsale/internal/background"
 	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed advance.lua
-	advanceSource string
-	//go:embed swept.lua
-	sweptSource string
-	//go:embed trim.lua
-	trimSource string
-
-	advanceScript = pipeline.NewScript(advanceSource)
-	sweptScript   = pipeline.NewScript(sweptSource)
-	trimScript    = pipeline.NewScript(trimSource)
 )
 
 const (

@@ -1,4 +1,4 @@
--- Counts hits. This is no script by itself: Go puts it before flush.lua and sold.lua.
+-- Counts hits. This is a part of scripts, see scripts.go.
 --
 -- Both have these first:
 -- KEYS[1]  state: hash as in keys.go

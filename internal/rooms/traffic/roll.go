@@ -1,18 +1,10 @@
 package traffic
 
 import (
-	_ "embed" // the script
 	"slices"
 	"strconv"
 
 	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed roll.lua
-	rollSource string
-
-	rollScript = pipeline.NewScript(rollSource)
 )
 
 // frontiers are the first buckets that tiers keep, by step; 0 where a tier keeps all. All servers share them

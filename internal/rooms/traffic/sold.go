@@ -1,18 +1,8 @@
 package traffic
 
 import (
-	_ "embed" // the script
 	"slices"
 	"sync"
-
-	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed sold.lua
-	soldSource string
-
-	soldScript = pipeline.NewScript(recordSource + soldSource)
 )
 
 // sold is what is known of the pieces that were sold.

@@ -1,5 +1,5 @@
 -- Counts pieces that were sold: the difference to what is counted of the sale already, so that several
--- servers which see the same stock count it once. It stands behind record.lua.
+-- servers which see the same stock count it once.
 --
 -- KEYS[3]  what is counted of the sale: hash key -> pieces
 -- ARGV     behind those of record.lua, which have one time: for each food its key, and all its pieces that
