@@ -18,6 +18,7 @@ import (
 
 	"flashsale/internal/testkit/logtest"
 	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/internal/testkit/stand"
 )
 
@@ -139,13 +140,9 @@ func TestListHoldsExactlyItsDocuments(t *testing.T) {
 func TestRunTakesNewSnapshots(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
 	b := New(path)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- b.Run(ctx) }()
+	roomtest.Run(t, b.Run)
 	save(t, path, csv("0001,000001"), 1)
 	polltest.Until(t, "new list", func() bool { return b.Listed(numbersCount + 1) })
-	stop()
-	stand.Must(t, <-ended)
 }
 
 func TestReadRefusesWhatIsNoList(t *testing.T) {

@@ -1,6 +1,7 @@
 package blocklist
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"flashsale/internal/testkit/logtest"
 	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/internal/testkit/stand"
 )
 
@@ -112,17 +114,6 @@ func keeper(tb testing.TB, cfg Config) *Keeper {
 		k.share.pause = 0
 	}
 	return k
-}
-
-// run runs the keeper until the test ends.
-func (k *Keeper) run(tb testing.TB) {
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- k.Run(ctx) }()
-	tb.Cleanup(func() {
-		stop()
-		stand.Must(tb, <-ended)
-	})
 }
 
 // documents returns n rows that follow each other.
@@ -301,26 +292,36 @@ func TestStalledTransferIsResumed(t *testing.T) {
 	}
 }
 
-// What is cut off, damaged or not packed is an error, and leaves no snapshot and no goroutine behind.
+// What is cut off, damaged or not packed is named as that, and leaves no snapshot and no goroutine behind.
 func TestBadListIsRefused(t *testing.T) {
-	whole := pack(t, csv(documents(300_000)...))
-	damaged := append([]byte(nil), whole...)
+	folder, whole := t.TempDir(), pack(t, csv(documents(40_000)...))
+	damaged := bytes.Clone(whole)
 	damaged[len(damaged)/2] ^= 0xff
-	for name, body := range map[string][]byte{
-		"empty": {}, "cut off": whole[:len(whole)/2], "last byte missing": whole[:len(whole)-1],
-		"damaged": damaged, "not packed": []byte(csv("1234,123456")), "another file": pack(t, "<html>"),
+	stand.Must(t, os.Mkdir(filepath.Join(folder, "a folder"), 0o700))
+	for name, test := range map[string]struct {
+		body []byte
+		want string
+	}{
+		"empty":             {nil, "the list is cut off"},
+		"short":             {whole[:2], "the list is cut off"},
+		"cut off":           {whole[:len(whole)/2], "the list is cut off after "},
+		"last byte missing": {whole[:len(whole)-1], "the list is cut off after "},
+		"damaged":           {damaged, "cannot read the list after "},
+		"not packed":        {[]byte(csv("1234,123456")), "the list is not packed with bzip2"},
+		"another file":      {pack(t, "<html>"), `the list begins with "<html>"; it must begin with ` + header},
+		"a folder":          {nil, "cannot read the list: " + folder + "/a folder is a folder"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "list.bz2")
-			stand.Must(t, os.WriteFile(path, body, 0o600))
-			k := keeper(t, Config{Source: path})
-			if err := refresh(k); err == nil {
-				t.Errorf("taken with %+v", k.info)
-			}
-			if _, err := os.Stat(k.cfg.Path); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("a snapshot was written: %v", err)
-			}
-		})
+		path := filepath.Join(folder, name)
+		if name != "a folder" {
+			stand.Must(t, os.WriteFile(path, test.body, 0o600))
+		}
+		k := keeper(t, Config{Source: path})
+		if err := refresh(k); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
+		}
+		if _, err := os.Stat(k.cfg.Path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: a snapshot was written: %v", name, err)
+		}
 	}
 }
 
@@ -330,7 +331,7 @@ func TestKeeperTriesAgain(t *testing.T) {
 	s.failed = 3
 	k := keeper(t, Config{Source: s.URL})
 	b := New(k.cfg.Path)
-	k.run(t)
+	roomtest.Run(t, k.Run)
 	polltest.Until(t, "list", func() bool { b.look(); return b.Listed(document(t, "4509,000009")) })
 	s.change(func() { s.etag, s.body = `"2"`, pack(t, csv(documents(11)...)) })
 	k.Reload()
@@ -355,7 +356,7 @@ func TestCorruptSnapshotIsMadeAnew(t *testing.T) {
 func TestSnapshotIsMadeAnewWhileRunning(t *testing.T) {
 	s := newSite(t, pack(t, csv(documents(10)...)))
 	k := keeper(t, Config{Source: s.URL})
-	k.run(t)
+	roomtest.Run(t, k.Run)
 	whole := func() bool { _, err := Open(k.cfg.Path); return err == nil }
 	polltest.Until(t, "snapshot", whole)
 	for name, damage := range map[string]func() error{
@@ -379,7 +380,7 @@ func TestSnapshotIsMadeAnewWhileRunning(t *testing.T) {
 func TestReloadReadsTheSnapshotAgain(t *testing.T) {
 	s := newSite(t, pack(t, csv(documents(10)...)))
 	k := keeper(t, Config{Source: s.URL})
-	k.run(t)
+	roomtest.Run(t, k.Run)
 	polltest.Until(t, "snapshot", func() bool { _, err := Open(k.cfg.Path); return err == nil })
 	before, err := os.Stat(k.cfg.Path)
 	stand.Must(t, err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
@@ -31,7 +32,8 @@ func ask[T any](t *testing.T, server *redistest.Server, args ...string) (reply T
 }
 
 func redisOf(server *redistest.Server) *pipeline.Config {
-	return &pipeline.Config{Network: "unix", Address: server.Socket, Timeout: 20 * time.Second}
+	redis := roomtest.Of(server)
+	return &redis
 }
 
 // piecesThatStay counts the pieces of the newest snapshot. All others must expire.
@@ -225,7 +227,7 @@ func TestListOfAnotherServerEndsAnImport(t *testing.T) {
 	}))
 	t.Cleanup(source.Close)
 	k := keeper(t, Config{Source: source.URL, Redis: redisOf(server)})
-	k.run(t)
+	roomtest.Run(t, k.Run)
 	<-began
 	k.Reload() // it waits for the end of the import
 	other := keeper(t, Config{Source: listFile(t, documents(1000)...), Redis: redisOf(server)})

@@ -17,24 +17,6 @@ import (
 // not forget a log then.
 const begun = 2_001_599_999
 
-func TestBoundaryBurstIsRefused(t *testing.T) {
-	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
-		l := begin(t, redis, "x by user 100/s")
-		l.setMillisecond(begun*1000 + 900)
-		if d := l.ask(t, "x", 100, user("a")); !d.Allowed || d.Remaining != 0 {
-			t.Errorf("100 calls: %+v", d)
-		}
-		l.setMillisecond(begun*1000 + 1100)
-		if d := l.ask(t, "x", 100, user("a")); d.Allowed {
-			t.Errorf("100 more after 0.2 s: %+v", d)
-		}
-		l.setMillisecond(begun*1000 + 1910)
-		if d := l.ask(t, "x", 100, user("a")); !d.Allowed {
-			t.Errorf("100 more after a second and a tick: %+v", d)
-		}
-	})
-}
-
 // A refused call counts nowhere: not in the rates that had room, and not in other features.
 func TestAllOrNone(t *testing.T) {
 	const rules = "x by user 3/s 10/m; x by ip 2/m"

@@ -39,41 +39,38 @@ func open() time.Time { return shut().Add(slowPeriod - slowOpen) }
 // Guesses from one address close a name there, and slow it down elsewhere: for some seconds, and not at all
 // for administrators and from where the user has logged in.
 func TestGuessesCloseTheirAddress(t *testing.T) {
-	for _, cluster := range []bool{false, true} {
-		roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
-			with := func(c *Config) { c.Cluster = cluster }
-			l, there := begin(t, redis, DefaultRules, people, with), begin(t, redis, DefaultRules, people, with)
-			there.LoggedIn(2, netip.MustParseAddr("198.51.100.1"))
-			there.LoggedIn(3, netip.MustParseAddr("198.51.100.3")) // bob's
-			polltest.Until(t, "login in Redis", func() bool {
-				l.fails(t, Who{Name: []byte("alice"), Address: netip.MustParseAddr("203.0.113.1")}, 1)
-				return l.known.has(2, netip.MustParseAddr("198.51.100.1"))
-			})
-			stand.Must(t, l.Lift("login_failed", user("alice")))
-			l.fails(t, someone, 5)
-			for address, want := range map[string]struct{ shut, open time.Duration }{
-				"10.0.0.1":     {slowPeriod + 1, slowPeriod + 1}, // and more: it is closed
-				"10.0.0.2":     {slowPeriod - slowOpen, 0},
-				"198.51.100.3": {slowPeriod - slowOpen, 0},
-				"198.51.100.1": {0, 0},
-				"192.0.2.200":  {0, 0},
-			} {
-				for moment, want := range map[time.Time]time.Duration{shut(): want.shut, open(): want.open} {
-					if wait := l.wait(LoginFailed, from(address), moment); min(wait, slowPeriod+1) != want {
-						t.Errorf("from %s: refused for %v, want %v", address, wait, want)
-					}
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
+		l, there := begin(t, redis, DefaultRules, people), begin(t, redis, DefaultRules, people)
+		there.LoggedIn(2, netip.MustParseAddr("198.51.100.1"))
+		there.LoggedIn(3, netip.MustParseAddr("198.51.100.3")) // bob's
+		polltest.Until(t, "login in Redis", func() bool {
+			l.fails(t, Who{Name: []byte("alice"), Address: netip.MustParseAddr("203.0.113.1")}, 1)
+			return l.known.has(2, netip.MustParseAddr("198.51.100.1"))
+		})
+		stand.Must(t, l.Lift("login_failed", user("alice")))
+		l.fails(t, someone, 5)
+		for address, want := range map[string]struct{ shut, open time.Duration }{
+			"10.0.0.1":     {slowPeriod + 1, slowPeriod + 1}, // and more: it is closed
+			"10.0.0.2":     {slowPeriod - slowOpen, 0},
+			"198.51.100.3": {slowPeriod - slowOpen, 0},
+			"198.51.100.1": {0, 0},
+			"192.0.2.200":  {0, 0},
+		} {
+			for moment, want := range map[time.Time]time.Duration{shut(): want.shut, open(): want.open} {
+				if wait := l.wait(LoginFailed, from(address), moment); min(wait, slowPeriod+1) != want {
+					t.Errorf("from %s: refused for %v, want %v", address, wait, want)
 				}
 			}
-			there.LoggedIn(2, netip.MustParseAddr("198.51.100.2")) // no guess comes after it
-			polltest.Until(t, "login heard of", func() bool {
-				return l.wait(LoginFailed, from("198.51.100.2"), shut()) == 0
-			})
-			l.fails(t, from("192.0.2.200"), 5)
-			if wait := l.wait(LoginFailed, from("192.0.2.200"), open()); wait <= slowPeriod {
-				t.Errorf("five guesses of an administrator are followed by a wait of %v", wait)
-			}
+		}
+		there.LoggedIn(2, netip.MustParseAddr("198.51.100.2")) // no guess comes after it
+		polltest.Until(t, "login heard of", func() bool {
+			return l.wait(LoginFailed, from("198.51.100.2"), shut()) == 0
 		})
-	}
+		l.fails(t, from("192.0.2.200"), 5)
+		if wait := l.wait(LoginFailed, from("192.0.2.200"), open()); wait <= slowPeriod {
+			t.Errorf("five guesses of an administrator are followed by a wait of %v", wait)
+		}
+	})
 }
 
 // Retry-After is in whole seconds, rounded up: who obeys it comes while the name is open.

@@ -5,31 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
 	"flashsale/internal/testkit/roomtest"
 	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
-
-// A lift in one process forgets that value in the others, and no other refusal.
-func TestLiftForgetsOnlyItsValue(t *testing.T) {
-	redis := roomtest.Redis(t)
-	here, there := begin(t, redis, DefaultRules), begin(t, redis, DefaultRules)
-	now := time.Now()
-	bob := Who{Name: []byte("bob"), Address: someone.Address}
-	there.fails(t, someone, 5)
-	there.fails(t, bob, 5)
-	for range 2 { // the first one begins the list
-		stand.Must(t, here.Lift("login_failed", user("alice")))
-		polltest.Until(t, "lift in the other process", func() bool {
-			return there.wait(LoginFailed, someone, now) == 0
-		})
-		if there.wait(LoginFailed, bob, now) <= 0 {
-			t.Fatal("bob is not refused any more")
-		}
-		there.fails(t, someone, 5)
-	}
-}
 
 // Where lifts were thrown away unheard, all refusals are forgotten. The list is bounded and expires.
 func TestLiftsThatAreCutOff(t *testing.T) {

@@ -63,8 +63,8 @@ func (c *caller) call(at, cost int64) Decision {
 func overRules(t *testing.T, rules []string, test func(*caller, int)) {
 	t.Helper()
 	calls := *logCalls
-	if testing.Short() || redistest.Race {
-		calls = 20_000
+	if redistest.Race {
+		calls = 4_000
 	}
 	const values = 50
 	redis := roomtest.Redis(t)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/testkit/polltest"
 	"flashsale/internal/testkit/roomtest"
 	"flashsale/internal/testkit/stand"
@@ -240,7 +241,8 @@ func topScores(t *testing.T, r *Traffic, c *roomtest.Clock) (scores []float64) {
 	return scores
 }
 
-// Too many keys that wait are dropped and counted as dropped.
+// Too many keys that wait are dropped and counted as dropped: those that wait for Redis, and those that
+// come between two flushes.
 func TestDropped(t *testing.T) {
 	c := newClock(t, begun)
 	r := New(config(t, roomtest.Nowhere(), DefaultRetention, "UTC", c))
@@ -251,12 +253,8 @@ func TestDropped(t *testing.T) {
 	if r.cfg.Dropped.Value() != 6 || len(r.flusher.waiting) != waitingMax {
 		t.Errorf("%d dropped, %d wait", r.cfg.Dropped.Value(), len(r.flusher.waiting))
 	}
-}
-
-// So are those that come between two flushes.
-func TestDroppedBetweenFlushes(t *testing.T) {
-	c := newClock(t, begun)
-	r := New(config(t, roomtest.Nowhere(), DefaultRetention, "UTC", c))
+	r = New(r.cfg)
+	r.cfg.Dropped = &figures.Counter{}
 	for i := range waitingMax + shardCount { // each shard gets its share, more or less
 		stand.Must(t, r.Count([]Hit{{Key: fmt.Sprint(i), N: 2}}))
 	}

@@ -139,6 +139,7 @@ func TestStopAfterRestart(t *testing.T) {
 	}
 	server.Kill(t)
 	_ = r.Count([]Hit{{Key: "k", N: 1}})
+	r.EndBy(time.Now())
 	roomtest.Run(t, r.Run)()
 }
 
