@@ -274,7 +274,7 @@ func TestKnownNetworks(t *testing.T) {
 	}
 }
 
-const knownBytes = 100 // of Redis for a user, see README.md
+const knownBytes = 100 // of Redis for a user, see scripts/drill/README.md
 
 const fullestBytes = 3200 // of Redis for a key of a tiered rate, see scripts/drill/README.md
 
