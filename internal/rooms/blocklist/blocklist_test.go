@@ -184,16 +184,16 @@ func TestWorkerTakesNewSnapshots(t *testing.T) {
 	}
 	for i := range 5 {
 		save(t, path, csv(fmt.Sprintf("0001,%06d", i)), int64(i+1))
-		b.look()
+		b.remap()
 		if !b.Listed(numbersCount+Document(i)) || i > 0 && b.Listed(numbersCount+Document(i-1)) {
 			t.Error("the new list is not the one in use")
 		}
 	}
 	stand.Must(t, os.WriteFile(path+"x", []byte("no snapshot"), 0o600))
 	stand.Must(t, os.Rename(path+"x", path))
-	b.look()
+	b.remap()
 	stand.Must(t, os.Remove(path))
-	b.look()
+	b.remap()
 	polltest.Until(t, "memory given back", func() bool {
 		runtime.GC()
 		maps, err := os.ReadFile("/proc/self/maps")
@@ -250,12 +250,12 @@ func TestWorkerTriesAgain(t *testing.T) {
 	none := limit
 	none.Cur = 0
 	stand.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &none))
-	b.look()
+	b.remap()
 	stand.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	if b.List() != nil {
 		t.Fatal("a list was opened without a file descriptor")
 	}
-	if b.look(); !b.Listed(numbersCount + 1) {
+	if b.remap(); !b.Listed(numbersCount + 1) {
 		t.Error("the worker does not try again")
 	}
 }

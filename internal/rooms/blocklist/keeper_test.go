@@ -332,10 +332,10 @@ func TestKeeperTriesAgain(t *testing.T) {
 	k := keeper(t, Config{Source: s.URL})
 	b := New(k.cfg.Path)
 	roomtest.Run(t, k.Run)
-	polltest.Until(t, "list", func() bool { b.look(); return b.Listed(document(t, "4509,000009")) })
+	polltest.Until(t, "list", func() bool { b.remap(); return b.Listed(document(t, "4509,000009")) })
 	s.change(func() { s.etag, s.body = `"2"`, pack(t, csv(documents(11)...)) })
 	k.Reload()
-	polltest.Until(t, "new list", func() bool { b.look(); return b.Listed(document(t, "4509,000010")) })
+	polltest.Until(t, "new list", func() bool { b.remap(); return b.Listed(document(t, "4509,000010")) })
 }
 
 // A corrupt snapshot is refused at the start and made anew.

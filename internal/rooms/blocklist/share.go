@@ -40,7 +40,7 @@ type share struct {
 	pause time.Duration // piecePause, except in tests
 }
 
-// newest describes the snapshot in Redis. The zero value is none.
+// newest describes the snapshot in Redis. The zero value is for a Redis without a snapshot.
 type newest struct {
 	Generation string `redis:"generation"`
 	Imported   int64  `redis:"imported"` // Unix milliseconds

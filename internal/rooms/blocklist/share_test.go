@@ -236,7 +236,7 @@ func TestListOfAnotherServerEndsAnImport(t *testing.T) {
 	}
 	stand.Must(t, refresh(other))
 	b := New(k.cfg.Path)
-	polltest.Until(t, "list of the other server", func() bool { b.look(); return b.List() != nil })
+	polltest.Until(t, "list of the other server", func() bool { b.remap(); return b.List() != nil })
 	<-ended
 	<-began
 }

@@ -126,8 +126,8 @@ func (l *Ledger) Run(ctx context.Context) error {
 	}
 }
 
-// session writes orders on one connection to Redis until something fails, or until ctx has ended and none
-// is left. It calls progress once it has got past what stopped an earlier session.
+// session writes orders on one connection to Redis until something fails, or until ctx has ended and no
+// order is left. It calls progress when it has got further than the session before.
 func (l *Ledger) session(ctx, write context.Context, progress func()) error {
 	stream, err := l.open(write)
 	if err != nil {

@@ -104,7 +104,7 @@ func (a *applied) keys(dst []string, name string) []string {
 
 // remembered returns the decision on a value that Redis has refused before.
 func (a asked) remembered(now time.Time) (Decision, bool) {
-	r, refused := a.limit.memory.look([]byte(a.value), now)
+	r, refused := a.limit.memory.recall([]byte(a.value), now)
 	if !refused || r.rate >= len(a.rules.rates) {
 		return Decision{}, false
 	}
@@ -146,14 +146,14 @@ func (l *Limiter) decideInTurn(list []asked, c call) (tightest Decision, err err
 	return tightest, nil
 }
 
-// takeBack takes back what decideOnce has counted at a time, and what it has remembered of it.
+// takeBack takes back a call that decideOnce has counted at a time, and forgets the decision.
 func (l *Limiter) takeBack(a asked, at string, c call) {
 	if c.cost == 0 || c.happened || len(a.rules.ticks) == 0 {
 		return
 	}
 	args := append([]string{at, strconv.FormatInt(c.cost, 10)}, a.rules.ticks...)
 	l.conn.Detach(takeBackScript.Call(new(int64), a.keys(nil), args...))
-	a.limit.memory.forget([]byte(a.value)) // then: whatever is asked from now on comes behind it
+	a.limit.memory.forget([]byte(a.value)) // after Detach: later calls reach Redis after takeBackScript
 }
 
 // decideOnce decides on some values in one call of Redis. at is its time.
@@ -184,8 +184,8 @@ func (l *Limiter) decideOnce(list []asked, c call) (d Decision, at string, err e
 	return d, strconv.FormatInt(reply[0], 10), nil
 }
 
-// read makes the decision of what Redis tells of each rate, and remembers the values that have no room left.
-// now is before Redis was asked: a refusal must not stand for longer than there.
+// read makes the decision from the reply about each rate, and remembers the values that have no room left.
+// now is the time before Redis was asked: a refusal must not last longer here than there.
 func (l *Limiter) read(d *Decision, list []asked, now time.Time, reply []int64, need int64) {
 	for n := range list {
 		a := &list[n]

@@ -19,10 +19,10 @@ const (
 )
 
 // known is the networks from which users have logged in: a tag of 32 bits in one of knownEach cells of the
-// user, which the tag chooses. A login that is known costs a load, another one two stores; what is new goes
-// to Redis within watchPace. It is safe for concurrent use.
+// user, which the tag chooses. A login from a known network costs a load, from a new one two stores; new
+// networks go to Redis within watchPace. It is safe for concurrent use.
 type known struct {
-	cells []atomic.Uint32 // 0 for none
+	cells []atomic.Uint32 // a tag, or 0
 	fresh []atomic.Uint32 // a bit for each cell that Redis does not have yet
 }
 

@@ -106,7 +106,7 @@ func (a asked) lifted() *pipeline.Call {
 		Command(new(int64), "PEXPIRE", liftsKey, text(liftsKept))
 }
 
-// hearLifts forgets the refusals that were lifted since the entry with the ID seen, "" for none. It returns
+// hearLifts forgets the refusals that were lifted since the entry with the ID seen, "" at first. It returns
 // the ID of the newest entry.
 func (l *Limiter) hearLifts(seen string) string {
 	var list []radix.StreamEntry

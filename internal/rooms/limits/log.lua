@@ -38,8 +38,8 @@ end
 local function time(log, i) return number(log, i * entryBytes - numberBytes) end
 local function total(log, i) return log.size > 0 and number(log, i * entryBytes) or 0 end
 
--- search returns the first entry from one on that has reached something, log.size + 1 where none has. All
--- behind it have reached it too.
+-- search returns the first entry, at from or later, for which reached is true, and log.size + 1 if there is
+-- no such entry. All entries after it have reached it too.
 local function search(log, from, reached)
    local to = log.size + 1
    while from < to do

@@ -30,8 +30,8 @@ var Features = []string{"ip", "user", "email", "vk"}
 // Rule limits the calls of an event by a feature. Rules of the same event and feature count the same calls.
 type Rule struct {
 	Event, Feature string
-	Value          string // the one value for which it stands in the place of the other rules; "" for all
-	Rates          []Rate // none: unlimited
+	Value          string // the value that has this rule and no other; "" for all values
+	Rates          []Rate // empty: unlimited
 	Shadow         bool   // counts and never refuses
 	Closed         bool   // while Redis is away calls are refused, else they pass
 	Precise        bool   // exact to a second, whatever the window, and to a millisecond up to a minute
@@ -108,8 +108,8 @@ func ParseRules(source, text string) (rules []Rule, err error) {
 	return rules, nil
 }
 
-// checkTwins reports an error if the last rule has what another rule has already: the same single value, or
-// a rate of the same window. The mode and the shadow make a difference: one may be tried beside the other.
+// checkTwins reports an error if another rule has the same value as the last rule, or a rate of the same
+// window. Rules that differ in precise or shadow are no twins: one may be tried beside the other.
 func checkTwins(rules []Rule) error {
 	last := len(rules) - 1
 	this := rules[last]
@@ -134,8 +134,8 @@ func checkTwins(rules []Rule) error {
 	return nil
 }
 
-// WithDefaults puts those default rules in front of rules that have no other in their place: one of the same
-// event and feature for all values, which refuses.
+// WithDefaults puts default rules in front of rules, except where a rule takes the place of a default rule:
+// it has the same event and feature, is for all values, and refuses.
 func WithDefaults(rules []Rule) []Rule {
 	defaults, err := ParseRules("default rules", DefaultRules)
 	if err != nil {

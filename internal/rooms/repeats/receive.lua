@@ -35,7 +35,7 @@ local dropped = waiting >= parked and call('EXISTS', refused) == 1
 if waiting >= most and not dropped then return REPLIES_AT_MAX end
 
 local second = math.floor(now / 1000)
-local left = records_max - made(records, second) - 1 -- the mark is one too
+local left = records_max - made(records, second) - 1 -- the mark is a record, too
 local recorded, new = left >= 0, 0
 if reply == '' then
   local count, more, done = record(text, sweeps, second, window, left)

@@ -66,7 +66,7 @@ local function trim(text, start, most)
 end
 
 -- record counts the text in the window before now, both in seconds, and records it once more. left is how
--- many records may still be made: where a message needs one and none is left, it is not recorded. Returns
+-- many records may still be made: a message that would need one more is not recorded. Returns
 -- the count, how many records it made, and whether the text is recorded.
 local function record(text, sweeps, now, window, left)
   local last = call('ZREVRANGE', text, 0, 0, 'WITHSCORES')

@@ -5,8 +5,8 @@
 // A Counter belongs to each process that serves requests. One Keeper in each server does the work behind
 // it: it trims texts that are no longer sent, and sends the replies of the bot.
 //
-// It must not know HTTP calls of its own server, nor the sale. The store shows no texts: they are keyed by a
-// keyed hash. It is slow where a call waits for Redis: one round trip for each message.
+// It must not know HTTP calls of its own server, nor the sale. Redis gets no texts, only their keyed hashes.
+// It is slow where a call waits for Redis: one round trip for each message.
 package repeats
 
 import (
@@ -117,9 +117,8 @@ type Message struct {
 	Text  string // "": it is not counted, and the reply asks for a text
 }
 
-// Receive counts a message and queues the reply, both or none. When it returns nil or ErrNotRecorded, the
-// reply is in Redis and is sent sooner or later, whatever becomes of this process. It may be repeated after
-// any error.
+// Receive counts a message and queues the reply, or does neither. After nil or ErrNotRecorded the reply is
+// in Redis and is sent, whatever becomes of this process. After any error Receive may be repeated.
 func (c *Counter) Receive(m Message) error {
 	event, queue, reply := c.names.event(m.Group, m.Event), queueOf(m.Group), ""
 	if m.Text == "" {

@@ -32,8 +32,8 @@ const (
 	sendingMax = ratePerSecond * int(vkTimeout/time.Second)
 )
 
-// sender sends the replies of one group. Each leaves the queue in Redis only when VK has taken it or refuses
-// it for good, so it survives the end of this process.
+// sender sends the replies of one group. A reply leaves the queue in Redis only when VK has taken it or
+// refuses it for good, so it survives the end of this process.
 type sender struct {
 	cfg      Config
 	redis    *pipeline.Conn
@@ -45,7 +45,7 @@ type sender struct {
 
 	failing  atomic.Bool // the last attempt has failed, and VK may take a later one
 	failures logpace.Pace
-	logged   atomic.Bool // the log has it, and not yet that replies are sent again
+	logged   atomic.Bool // the log has the fault, and its end is not logged yet
 	refused  atomic.Bool // VK refuses the token
 }
 

@@ -170,7 +170,7 @@ func (k *Keeper) trim(ctx context.Context, now time.Time) error {
 		return err
 	}
 	last := slotOf(now) - slotOpen - 1
-	slot, _ := strconv.ParseInt(first, 10, 64) // 0 where there is none
+	slot, _ := strconv.ParseInt(first, 10, 64) // 0 if it is missing
 	if slot == 0 {
 		slot = last
 	}

@@ -11,7 +11,7 @@ const (
 	pointsChosen = 200  // at most where the step is not given
 )
 
-// chosenSteps are the steps of a curve where none is given: the first one that makes few enough points.
+// chosenSteps are the steps of a query that names no step: the first that makes few enough points.
 var chosenSteps = []Step{minuteStep, 4, 8, hourStep, dayStep, weekStep, monthStep, yearStep}
 
 // Query asks for the hits of a key in a range of time, by step.

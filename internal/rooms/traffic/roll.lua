@@ -13,7 +13,7 @@
 --
 -- Returns the number of buckets that were added up.
 local call, index, source = redis.call, KEYS[1], KEYS[2]
-local SUM_MOST = 9007199254740991 -- of a bucket, as in record.lua
+local SUM_MOST = 9007199254740991 -- of a bucket, as in hits.lua
 local fields = call('HGETALL', source)
 local sums, used = {}, {}
 for i = 1, #fields, 2 do

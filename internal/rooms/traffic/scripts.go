@@ -8,8 +8,8 @@ import (
 
 // The scripts of the room. A part sees the locals of the part before it.
 var (
-	flushScript   = pipeline.NewScript(recordLua + flushLua)
-	soldScript    = pipeline.NewScript(recordLua + soldLua)
+	flushScript   = pipeline.NewScript(hitsLua + flushLua)
+	soldScript    = pipeline.NewScript(hitsLua + soldLua)
 	rollScript    = pipeline.NewScript(rollLua)
 	forgetScript  = pipeline.NewScript(forgetLua)
 	clearScript   = pipeline.NewScript(clearLua)
@@ -19,8 +19,8 @@ var (
 )
 
 var (
-	//go:embed record.lua
-	recordLua string
+	//go:embed hits.lua
+	hitsLua string
 	//go:embed flush.lua
 	flushLua string
 	//go:embed sold.lua

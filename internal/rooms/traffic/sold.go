@@ -28,8 +28,8 @@ func (t *Traffic) SoldKeys(keys []string) {
 	}
 }
 
-// Sold takes what was sold of each food since the sale was opened. What is new is counted once, whichever
-// processes see it. The list is kept and must not change.
+// Sold takes the pieces of each food that were sold since the sale was opened. New pieces are counted once,
+// whichever processes see them. The list is kept and must not change.
 func (t *Traffic) Sold(pieces []int64) {
 	now := soldAt{t.now().Unix() / 60, pieces}
 	s := &t.sold
@@ -75,10 +75,10 @@ func (t *Traffic) flushSold() bool {
 	}
 }
 
-// sendSold sends what was sold up to a moment and reports whether it is counted.
+// sendSold sends the pieces that were sold up to a moment and reports whether they are counted.
 func (t *Traffic) sendSold(now soldAt) bool {
 	s := &t.sold
-	args := t.recordArgs([]int64{now.minute})
+	args := t.hitsArgs([]int64{now.minute})
 	own := len(args)
 	send := func() bool {
 		var counted int64

@@ -2,7 +2,7 @@
 -- servers which see the same stock count it once.
 --
 -- KEYS[3]  what is counted of the sale: hash key -> pieces
--- ARGV     behind those of record.lua, which have one time: for each food its key, and all its pieces that
+-- ARGV     behind those of hits.lua, which have one time: for each food its key, and all its pieces that
 --          were sold: integer >= 0
 --
 -- Returns the number of pieces that were counted now.

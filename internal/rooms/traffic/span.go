@@ -40,8 +40,8 @@ func ParseSpan(text string) (Span, error) {
 // String is the span as it is written.
 func (s Span) String() string { return strconv.Itoa(s.count) + s.unit }
 
-// before returns the time that lies the span before t, by the calendar of a zone. The day after which a
-// month has none is its last one.
+// before returns the time that lies the span before t, by the calendar of a zone. In a month that is too
+// short for the day of t it is the last day.
 func (s Span) before(t time.Time, zone *time.Location) time.Time {
 	local := t.In(zone)
 	switch s.unit {

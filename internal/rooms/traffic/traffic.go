@@ -36,7 +36,7 @@ const (
 
 	keyBytesMax = 128
 	hitMax      = 1_000_000_000   // of one Count
-	sumMax      = 1<<53 - 1       // of a bucket, see record.lua: more hits are not counted
+	sumMax      = 1<<53 - 1       // of a bucket, see hits.lua: more hits are not counted
 	future      = 2 * time.Minute // that another program's clock may be ahead: such hits are of now
 )
 
@@ -57,8 +57,8 @@ type Config struct {
 	Zone    *time.Location // of days, weeks, months and years
 	KeysMax int            // hits of further keys are counted under the key "other"
 
-	// Dropped counts hits that were dropped: too many keys and minutes waited for Redis, or some still did at
-	// the end. nil counts where nobody reads.
+	// Dropped counts hits that were dropped: too many keys and minutes waited for Redis, or some still waited
+	// at the end. It may be nil.
 	Dropped *figures.Counter
 
 	// Now is the clock, also that of Redis; nil is the real one.
@@ -77,7 +77,7 @@ type Traffic struct {
 	seed     maphash.Seed
 	sold     sold
 	flusher  flusher
-	endBy    time.Time // zero for none
+	endBy    time.Time // zero without a limit
 
 	droppedLines logpace.Pace
 }
@@ -213,8 +213,8 @@ func isPrintable(text string) bool {
 	return true
 }
 
-// Count counts hits, all or none: they are in memory and are flushed later. Those without room there are
-// dropped. Errors: ErrBadKey, ErrBadRange.
+// Count counts all hits, or returns an error and counts no hit. They are in memory and are flushed later; a
+// hit without room there is dropped. Errors: ErrBadKey, ErrBadRange.
 func (t *Traffic) Count(hits []Hit) error {
 	now := t.now()
 	for i := range hits {
