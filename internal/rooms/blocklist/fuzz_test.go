@@ -10,8 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 var documentLine = regexp.MustCompile(`^[0-9]{4},[0-9]{6}$`)
@@ -23,9 +22,9 @@ func FuzzRead(f *testing.F) {
 	f.Add("0001,999998\n0001,999999\n0002,000000\n0002,000001\n0002,00000x\n0002,000003\n0002,000004")
 	f.Add("1234,123456\r\r\n\r\n\x00")
 	f.Fuzz(func(t *testing.T, rows string) {
-		logtest.Keep(t)
+		testkit.KeepLog(t)
 		b := &builder{}
-		stand.Must(t, b.read(context.Background(), strings.NewReader(header+"\n"+rows)))
+		testkit.Must(t, b.read(context.Background(), strings.NewReader(header+"\n"+rows)))
 		lines, malformed, want := 0, 0, map[Document]bool{}
 		for line := range strings.Lines(rows) {
 			lines++
@@ -44,7 +43,7 @@ func FuzzRead(f *testing.F) {
 		}
 		bytewise := &builder{}
 		text := iotest.OneByteReader(strings.NewReader(header + "\n" + rows))
-		stand.Must(t, bytewise.read(context.Background(), text))
+		testkit.Must(t, bytewise.read(context.Background(), text))
 		if bytewise.finish() != stored || bytewise.rows != b.rows || bytewise.malformed != b.malformed {
 			t.Errorf("byte by byte: %d rows, %d malformed", bytewise.rows, bytewise.malformed)
 		}
@@ -61,9 +60,9 @@ func FuzzRead(f *testing.F) {
 func FuzzSnapshot(f *testing.F) {
 	b := &builder{}
 	text := header + "\n0001,000001\n0001,000002\n0001,000003\n0001,700001\n0002,000001\n"
-	stand.Must(f, b.read(context.Background(), strings.NewReader(text)))
+	testkit.Must(f, b.read(context.Background(), strings.NewReader(text)))
 	var whole bytes.Buffer
-	stand.Must(f, writeSnapshot(&whole, Info{Stored: b.finish()}, &b.bitmaps))
+	testkit.Must(f, writeSnapshot(&whole, Info{Stored: b.finish()}, &b.bitmaps))
 	// The index is mostly zeros; the fuzzer gets what is before and after it.
 	indexEnd := bytes.LastIndexByte(whole.Bytes()[:headerBytes+infoBytesMax], '}') + 1 + indexBytes
 	f.Add(headerBytes, byte(1), whole.Bytes()[indexEnd:])

@@ -5,16 +5,16 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/internal/testkit/mariadbtest"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
 func (s *shop) audit(t *testing.T) *Audit {
 	t.Helper()
 	a, err := Compare(t.Context(), s.auditConfig(t))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	return a
 }
 
@@ -68,14 +68,14 @@ var auditSteps = []struct {
 }
 
 // Every outcome, one after another in one sale.
-func testAudit(t *testing.T, server *mariadbtest.Server) {
+func testAudit(t *testing.T, server *launch.MariaDB) {
 	redis := redistest.Start(t)
 	s := openShop(t, roomtest.Of(redis), server, "audit")
 	if _, err := Compare(t.Context(), s.auditConfig(t)); err == nil ||
 		!strings.HasPrefix(err.Error(), "cannot read the orders in MySQL audit@") {
 		t.Errorf("audit without tables: %v", err)
 	}
-	stop := roomtest.Run(t, s.ledger(t, "a").Run)
+	stop := testkit.Background(t, s.ledger(t, "a").Run)
 	s.buy(t, users(2, 20)...)
 	s.await(t, 19)
 	stop()
@@ -122,9 +122,9 @@ func (a *Audit) counts() [6]int {
 }
 
 // An audit of a sale that goes on finds no difference where there is none.
-func testAuditUnderLoad(t *testing.T, server *mariadbtest.Server) {
+func testAuditUnderLoad(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, roomtest.Redis(t), server, "live")
-	roomtest.Run(t, s.ledger(t, "a").Run)
+	testkit.Background(t, s.ledger(t, "a").Run)
 	s.buy(t, 2)
 	s.await(t, 1)
 	var buying sync.WaitGroup

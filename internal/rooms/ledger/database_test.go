@@ -7,28 +7,28 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/mariadbtest"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx"
 )
 
-func testIdempotent(t *testing.T, server *mariadbtest.Server) {
+func testIdempotent(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, roomtest.Redis(t), server, "idempotent")
 	db := s.database(t)
-	stand.Must(t, db.Prepare(t.Context()))
+	testkit.Must(t, db.Prepare(t.Context()))
 	book := book{sale: s.ID(), prices: prices}
 	var entries []entry
 	for _, user := range users(2, 4) {
 		entries = append(entries, book.entry(redisx.Order{User: user, Items: basket(user), Placed: time.Now()}))
 	}
 	for _, batch := range [][]entry{entries[:2], entries, entries[1:]} {
-		stand.Must(t, db.write(t.Context(), batch))
+		testkit.Must(t, db.write(t.Context(), batch))
 	}
 	s.check(t, 2, 3, 4)
 }
 
-func testRefusedDatabase(t *testing.T, server *mariadbtest.Server) {
+func testRefusedDatabase(t *testing.T, server *launch.MariaDB) {
 	at := fmt.Sprintf("%s:%d", server.Host, server.Port)
 	server.Open(t, "columns").ExecContext(t.Context(), "CREATE TABLE orders (id INT PRIMARY KEY)")
 	const fix = ": fix -ledger (LEDGER) or the database"
@@ -39,7 +39,7 @@ func testRefusedDatabase(t *testing.T, server *mariadbtest.Server) {
 		{"root:toor@tcp(" + at + ")/columns", "columns@" + at + ": Error 1054 (42S22): ", fix},
 	} {
 		db, err := NewDatabase(test.dsn)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		defer db.Close()
 		want := "cannot keep the ledger in MySQL " + test.want
 		err = db.Prepare(t.Context())
@@ -51,9 +51,9 @@ func testRefusedDatabase(t *testing.T, server *mariadbtest.Server) {
 }
 
 // A user who may not make tables may use those there are.
-func testExistingTables(t *testing.T, server *mariadbtest.Server) {
+func testExistingTables(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, roomtest.Redis(t), server, "granted")
-	stand.Must(t, s.database(t).Prepare(t.Context()))
+	testkit.Must(t, s.database(t).Prepare(t.Context()))
 	for _, statement := range []string{
 		"CREATE USER clerk@'127.0.0.1' IDENTIFIED BY 'c'",
 		"GRANT SELECT, INSERT, UPDATE ON granted.* TO clerk@'127.0.0.1'",
@@ -63,7 +63,7 @@ func testExistingTables(t *testing.T, server *mariadbtest.Server) {
 		}
 	}
 	s.dsn = strings.Replace(s.dsn, "root:toor", "clerk:c", 1)
-	roomtest.Run(t, s.ledger(t, "a").Run)
+	testkit.Background(t, s.ledger(t, "a").Run)
 	s.buy(t, 2)
 	s.await(t, 1)
 	s.check(t, 2)

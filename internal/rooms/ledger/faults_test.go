@@ -7,22 +7,20 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/mariadbtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
 
 // A consumer that dies between the commit and Done writes the batch again after its restart.
-func testCommitWithoutDone(t *testing.T, server *mariadbtest.Server) {
+func testCommitWithoutDone(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, roomtest.Redis(t), server, "restart")
 	l := s.ledger(t, "a")
 	s.buy(t, users(2, 20)...)
 	s.half(t, l)
-	roomtest.Run(t, s.ledger(t, "a").Run)
+	testkit.Background(t, s.ledger(t, "a").Run)
 	s.await(t, 19)
 	s.check(t, users(2, 20)...)
 }
@@ -31,19 +29,19 @@ func testCommitWithoutDone(t *testing.T, server *mariadbtest.Server) {
 func (s *shop) half(t *testing.T, l *Ledger) {
 	t.Helper()
 	stream, err := l.open(t.Context())
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer stream.Close()
 	orders, err := stream.Read(false, batchMax)
 	if err != nil || len(orders) == 0 {
 		t.Fatalf("%d orders to write, %v", len(orders), err)
 	}
-	stand.Must(t, l.cfg.Database.Prepare(t.Context()))
+	testkit.Must(t, l.cfg.Database.Prepare(t.Context()))
 	first := []entry{l.book.entry(orders[0].Order)}
-	stand.Must(t, l.cfg.Database.write(t.Context(), first))
+	testkit.Must(t, l.cfg.Database.write(t.Context(), first))
 }
 
 // Another server takes over what a dead one has left, whether it was written or not.
-func testDeadConsumer(t *testing.T, server *mariadbtest.Server) {
+func testDeadConsumer(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, roomtest.Redis(t), server, "dead")
 	s.buy(t, users(2, 9)...)
 	dead := s.ledger(t, "dead")
@@ -51,19 +49,19 @@ func testDeadConsumer(t *testing.T, server *mariadbtest.Server) {
 	s.half(t, dead)
 	alive := s.ledger(t, "alive")
 	alive.takeOverIdle, alive.takeOverEvery = 50*time.Millisecond, 10*time.Millisecond
-	roomtest.Run(t, alive.Run)
+	testkit.Background(t, alive.Run)
 	s.buy(t, 21)
 	s.await(t, 20)
 	s.check(t, users(2, 21)...)
 }
 
 // The sale goes on without its database, one line says how far behind it is, and then everything is there.
-func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
-	log := logtest.Capture(t)
+func testDatabaseAway(t *testing.T, server *launch.MariaDB) {
+	log := testkit.CaptureLog(t)
 	s := openShop(t, roomtest.Redis(t), server, "away")
 	l := s.ledger(t, "a")
 	l.behindAfter, l.behindEvery = 500*time.Millisecond, 20*time.Millisecond
-	roomtest.Run(t, l.Run)
+	testkit.Background(t, l.Run)
 	s.buy(t, 2)
 	s.await(t, 1)
 	if !l.Up() {
@@ -71,13 +69,13 @@ func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 	}
 	server.Kill()
 	s.buy(t, users(3, 100)...)
-	polltest.Until(t, "line about the fault", func() bool {
+	testkit.Until(t, "line about the fault", func() bool {
 		return log.Count("orders do not get into the database; they wait in Redis") == 1
 	})
 	if l.Up() {
 		t.Error("the ledger is up without its database")
 	}
-	polltest.Until(t, "line about the backlog", func() bool {
+	testkit.Until(t, "line about the backlog", func() bool {
 		return log.Count(`"the database is behind the sale" orders=98 oldest=`) > 2
 	})
 	if found, err := s.Ready(); err != nil || found.Orders != 98 || found.Age(time.Now()) <= 0 {
@@ -86,13 +84,13 @@ func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 	server.Restart(t)
 	s.await(t, 99)
 	s.check(t, users(2, 100)...)
-	polltest.Until(t, "line about the end", func() bool {
+	testkit.Until(t, "line about the end", func() bool {
 		return log.Count("the database is no longer behind the sale") == 1
 	})
 	if n := log.Count("orders do not get into the database"); n != 1 {
 		t.Errorf("the fault is logged %d times, want once", n)
 	}
-	polltest.Until(t, "line about the end of the fault", func() bool {
+	testkit.Until(t, "line about the end of the fault", func() bool {
 		return log.Count("orders go to the database again") == 1 && l.Up()
 	})
 	if n := log.Count("toor"); n != 0 {
@@ -101,11 +99,11 @@ func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 }
 
 // A database that accepts and does not answer holds up neither the sale nor a stop.
-func testDatabaseFrozen(t *testing.T, server *mariadbtest.Server) {
+func testDatabaseFrozen(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, roomtest.Redis(t), server, "frozen")
 	l := s.ledger(t, "a")
 	l.flushLimit = 50 * time.Millisecond
-	stop := roomtest.Run(t, l.Run)
+	stop := testkit.Background(t, l.Run)
 	s.buy(t, 2)
 	s.await(t, 1)
 	server.Freeze()
@@ -118,7 +116,7 @@ func testDatabaseFrozen(t *testing.T, server *mariadbtest.Server) {
 	if found, err := s.Ready(); err != nil || found.Orders != 48 {
 		t.Errorf("%d orders in the stream, %v; want 48", found.Orders, err)
 	}
-	roomtest.Run(t, s.ledger(t, "a").Run)
+	testkit.Background(t, s.ledger(t, "a").Run)
 	server.Thaw()
 	s.await(t, 49)
 	s.check(t, users(2, 50)...)
@@ -184,10 +182,10 @@ func (s *shop) settle(user uint32) bool {
 	}
 }
 
-func testDatabaseKilled(t *testing.T, server *mariadbtest.Server) {
+func testDatabaseKilled(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, roomtest.Redis(t), server, "killed")
-	roomtest.Run(t, s.ledger(t, "a").Run)
-	roomtest.Run(t, s.ledger(t, "b").Run)
+	testkit.Background(t, s.ledger(t, "a").Run)
+	testkit.Background(t, s.ledger(t, "b").Run)
 	for kill := range uint32(2) {
 		placed := s.load(t, 2+kill*1000, 1001+kill*1000, func() {
 			server.Kill()
@@ -203,10 +201,10 @@ func testDatabaseKilled(t *testing.T, server *mariadbtest.Server) {
 
 // With appendfsync always no acknowledged order is lost, neither from the sale nor on its way to the
 // database.
-func testRedisKilled(t *testing.T, server *mariadbtest.Server) {
+func testRedisKilled(t *testing.T, server *launch.MariaDB) {
 	redis := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := openShop(t, roomtest.Of(redis), server, "redis")
-	roomtest.Run(t, s.ledger(t, "a").Run)
+	testkit.Background(t, s.ledger(t, "a").Run)
 	for kill := range uint32(2) {
 		s.load(t, 2+kill*1000, 1001+kill*1000, func() {
 			redis.Kill(t)

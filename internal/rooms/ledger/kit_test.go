@@ -8,10 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/mariadbtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 )
@@ -30,16 +28,16 @@ type shop struct {
 }
 
 // openShop opens the sale in a Redis and creates the database.
-func openShop(t *testing.T, at pipeline.Config, server *mariadbtest.Server, name string) *shop {
+func openShop(t *testing.T, at pipeline.Config, server *launch.MariaDB, name string) *shop {
 	t.Helper()
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	at.Timeout = time.Second
 	redis := redisx.Config{Config: at, CartTTL: time.Hour}
 	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6,
 		1e6, 1e6}})
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	sale, leave, err := redisx.Connect(t.Context(), redis, opened.Sale, len(prices))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(leave)
 	return &shop{Sale: sale, redis: redis, db: server.Open(t, name),
 		dsn: fmt.Sprintf("%s:%s@tcp(%s:%d)/%s", server.User, server.Password, server.Host, server.Port, name)}
@@ -51,14 +49,14 @@ func (s *shop) ledger(t *testing.T, consumer string) *Ledger {
 	l, err := New(t.Context(), Config{
 		Database: s.database(t), Redis: s.redis, Sale: s.ID(), Prices: prices, Address: consumer,
 	})
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	return l
 }
 
 func (s *shop) database(t *testing.T) *Database {
 	t.Helper()
 	db, err := NewDatabase(s.dsn)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -107,7 +105,7 @@ func basket(user uint32) []redisx.Item {
 // await waits until the stream is empty and the database has that number of orders.
 func (s *shop) await(t *testing.T, orders int) {
 	t.Helper()
-	polltest.Until(t, fmt.Sprintf("%d orders in the database", orders), func() bool {
+	testkit.Until(t, fmt.Sprintf("%d orders in the database", orders), func() bool {
 		var n int
 		found, err := s.Ready()
 		if err != nil || !found.Kept || found.Orders > 0 {
@@ -139,15 +137,15 @@ func (s *shop) rows(t *testing.T) map[string]string {
 	rows, err := s.db.QueryContext(t.Context(), "SELECT o.id, CONCAT(o.user_id, ' ', o.total, ' ', "+
 		"GROUP_CONCAT(i.food_id, ':', i.count ORDER BY i.food_id))"+
 		" FROM orders o JOIN order_items i ON i.order_id = o.id GROUP BY o.id")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer rows.Close()
 	got := map[string]string{}
 	for rows.Next() {
 		var id, text string
-		stand.Must(t, rows.Scan(&id, &text))
+		testkit.Must(t, rows.Scan(&id, &text))
 		got[id] = text
 	}
-	stand.Must(t, rows.Err())
+	testkit.Must(t, rows.Err())
 	return got
 }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/mariadbtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
@@ -14,10 +14,10 @@ import (
 
 // One database server for all cases: it takes seconds to start.
 func TestLedger(t *testing.T) {
-	server := mariadbtest.Start(t, durable)
+	server := launch.StartMariaDB(t, durable)
 	for _, test := range []struct {
 		name string
-		run  func(t *testing.T, server *mariadbtest.Server)
+		run  func(t *testing.T, server *launch.MariaDB)
 	}{
 		{"writes", testWrites},
 		{"in-memory engine", testMemory},
@@ -42,9 +42,9 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-func testWrites(t *testing.T, server *mariadbtest.Server) {
+func testWrites(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, roomtest.Redis(t), server, "writes")
-	roomtest.Run(t, s.ledger(t, "a").Run)
+	testkit.Background(t, s.ledger(t, "a").Run)
 	start := time.Now().UTC().Add(-time.Second)
 	s.buy(t, users(2, 50)...)
 	s.await(t, 49)
@@ -60,13 +60,13 @@ func testWrites(t *testing.T, server *mariadbtest.Server) {
 }
 
 // The in-memory engine, the last resort of a machine without redis-server, keeps a ledger too.
-func testMemory(t *testing.T, server *mariadbtest.Server) {
+func testMemory(t *testing.T, server *launch.MariaDB) {
 	memory := pipeline.Config{Network: "tcp", Address: redistest.Memory(t)}
 	s := openShop(t, memory, server, "memory")
 	s.buy(t, 2)
 	l := s.ledger(t, "a")
 	s.buy(t, 3, 4)
-	roomtest.Run(t, l.Run)
+	testkit.Background(t, l.Run)
 	s.await(t, 3)
 	s.buy(t, 5)
 	s.await(t, 4)
@@ -74,12 +74,12 @@ func testMemory(t *testing.T, server *mariadbtest.Server) {
 }
 
 // Orders from before the ledger are found, and no order is lost between the two.
-func testFill(t *testing.T, server *mariadbtest.Server) {
+func testFill(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, roomtest.Redis(t), server, "fill")
 	s.buy(t, users(2, 1500)...)
 	var buying sync.WaitGroup
 	buying.Go(func() { s.buy(t, users(1501, 3000)...) })
-	roomtest.Run(t, s.ledger(t, "a").Run)
+	testkit.Background(t, s.ledger(t, "a").Run)
 	buying.Wait()
 	s.await(t, 2999)
 	s.check(t, users(2, 3000)...)
@@ -90,13 +90,13 @@ func testFill(t *testing.T, server *mariadbtest.Server) {
 	}
 }
 
-func testTwoServers(t *testing.T, server *mariadbtest.Server) {
+func testTwoServers(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, roomtest.Redis(t), server, "two")
 	for _, name := range []string{"a", "b"} {
 		l := s.ledger(t, name)
 		// They steal from each other all the time.
 		l.takeOverIdle, l.takeOverEvery = time.Millisecond, time.Millisecond
-		roomtest.Run(t, l.Run)
+		testkit.Background(t, l.Run)
 	}
 	var buying sync.WaitGroup
 	for part := range uint32(4) {
@@ -108,9 +108,9 @@ func testTwoServers(t *testing.T, server *mariadbtest.Server) {
 }
 
 // What was placed before the stop is in the database after it.
-func testFlush(t *testing.T, server *mariadbtest.Server) {
+func testFlush(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, roomtest.Redis(t), server, "flush")
-	stop := roomtest.Run(t, s.ledger(t, "a").Run)
+	stop := testkit.Background(t, s.ledger(t, "a").Run)
 	s.buy(t, users(2, 300)...)
 	stop()
 	s.check(t, users(2, 300)...)
@@ -120,36 +120,36 @@ func testFlush(t *testing.T, server *mariadbtest.Server) {
 }
 
 // Orders that were in a stream that somebody has deleted are found where the sale keeps them.
-func testLostStream(t *testing.T, server *mariadbtest.Server) {
+func testLostStream(t *testing.T, server *launch.MariaDB) {
 	redis := redistest.Start(t)
 	s := openShop(t, roomtest.Of(redis), server, "lost")
 	l := s.ledger(t, "a")
 	s.buy(t, 2, 3)
 	redis.Do(t, "DEL orders_"+s.ID())
 	s.buy(t, 4)
-	roomtest.Run(t, l.Run)
+	testkit.Background(t, l.Run)
 	s.await(t, 3)
 	s.check(t, 2, 3, 4)
 	redis.Do(t, "DEL orders_"+s.ID())
 	s.buy(t, 5)
-	polltest.Until(t, "new stream", func() bool { return redis.Do(t, "EXISTS orders_"+s.ID()) == ":1" })
+	testkit.Until(t, "new stream", func() bool { return redis.Do(t, "EXISTS orders_"+s.ID()) == ":1" })
 	s.buy(t, 6)
 	s.await(t, 5)
 	s.check(t, 2, 3, 4, 5, 6)
 }
 
 // What the database has lost is filled in again when the marker says that it is not there.
-func testFillAgain(t *testing.T, server *mariadbtest.Server) {
+func testFillAgain(t *testing.T, server *launch.MariaDB) {
 	redis := redistest.Start(t)
 	s := openShop(t, roomtest.Of(redis), server, "again")
-	stop := roomtest.Run(t, s.ledger(t, "a").Run)
+	stop := testkit.Background(t, s.ledger(t, "a").Run)
 	s.buy(t, users(2, 9)...)
 	s.await(t, 8)
 	stop()
 	s.execute(t, "DELETE FROM orders WHERE id = 'SALE-5'")
 	s.execute(t, "DELETE FROM order_items WHERE order_id = 'SALE-6' AND food_id = 1")
 	redis.Do(t, "HDEL sale ledger")
-	roomtest.Run(t, s.ledger(t, "a").Run)
-	polltest.Until(t, "all orders again", func() bool { return s.audit(t).Equal() })
+	testkit.Background(t, s.ledger(t, "a").Run)
+	testkit.Until(t, "all orders again", func() bool { return s.audit(t).Equal() })
 	s.check(t, users(2, 9)...)
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -62,12 +62,12 @@ func each(b *testing.B, l *Limiter, window time.Duration, decide func(value stri
 // figure finds a number in what Redis tells of itself.
 func figure(b *testing.B, l *Limiter, section, pattern string) float64 {
 	var text string
-	stand.Must(b, l.conn.Do(pipeline.Command(&text, "INFO", section)))
+	testkit.Must(b, l.conn.Do(pipeline.Command(&text, "INFO", section)))
 	found := regexp.MustCompile(pattern).FindStringSubmatch(text)
 	if found == nil {
 		b.Fatalf("INFO %s has no %s", section, pattern)
 	}
 	n, err := strconv.ParseFloat(found[1], 64)
-	stand.Must(b, err)
+	testkit.Must(b, err)
 	return n
 }

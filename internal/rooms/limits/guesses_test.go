@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -43,11 +42,11 @@ func TestGuessesCloseTheirAddress(t *testing.T) {
 		l, there := begin(t, redis, DefaultRules, people), begin(t, redis, DefaultRules, people)
 		there.LoggedIn(2, netip.MustParseAddr("198.51.100.1"))
 		there.LoggedIn(3, netip.MustParseAddr("198.51.100.3")) // bob's
-		polltest.Until(t, "login in Redis", func() bool {
+		testkit.Until(t, "login in Redis", func() bool {
 			l.fails(t, Who{Name: []byte("alice"), Address: netip.MustParseAddr("203.0.113.1")}, 1)
 			return l.known.has(2, netip.MustParseAddr("198.51.100.1"))
 		})
-		stand.Must(t, l.Lift("login_failed", user("alice")))
+		testkit.Must(t, l.Lift("login_failed", user("alice")))
 		l.fails(t, someone, 5)
 		for address, want := range map[string]struct{ shut, open time.Duration }{
 			"10.0.0.1":     {slowPeriod + 1, slowPeriod + 1}, // and more: it is closed
@@ -63,7 +62,7 @@ func TestGuessesCloseTheirAddress(t *testing.T) {
 			}
 		}
 		there.LoggedIn(2, netip.MustParseAddr("198.51.100.2")) // no guess comes after it
-		polltest.Until(t, "login heard of", func() bool {
+		testkit.Until(t, "login heard of", func() bool {
 			return l.wait(LoginFailed, from("198.51.100.2"), shut()) == 0
 		})
 		l.fails(t, from("192.0.2.200"), 5)
@@ -213,7 +212,7 @@ func TestUnlock(t *testing.T) {
 	if found, err := Unlock(t.Context(), redis, "alice"); err != nil || !found {
 		t.Errorf("found %v, %v", found, err)
 	}
-	polltest.Until(t, "lift", func() bool {
+	testkit.Until(t, "lift", func() bool {
 		return l.wait(LoginFailed, from("10.0.0.1"), shut()) == 0 &&
 			l.wait(LoginFailed, from("10.0.0.2"), shut()) == 0
 	})
@@ -240,7 +239,7 @@ func TestKnownNetworks(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- l.Run(ctx) }()
-		polltest.Until(t, "connection", l.conn.Up)
+		testkit.Until(t, "connection", l.conn.Up)
 		for user := range uint32(2 * knownUsers) {
 			for i := range 100 {
 				l.LoggedIn(user+1, address(i))
@@ -248,10 +247,10 @@ func TestKnownNetworks(t *testing.T) {
 		}
 		l.LoggedIn(1<<30, address(1)) // of a catalogue that was read again
 		stop()
-		stand.Must(t, <-done)
+		testkit.Must(t, <-done)
 	}()
 	l := begin(t, redis, DefaultRules, crowd)
-	stand.Must(t, l.hearKnown(7))
+	testkit.Must(t, l.hearKnown(7))
 	has := 0
 	for i := range 100 {
 		if l.known.has(7, address(i)) {
@@ -286,7 +285,7 @@ func TestFullestKey(t *testing.T) {
 	at := int64(begun) * 1000
 	own := l.rules.Load().own[LoginFailed]
 	list, err := l.askAbout(happened{own, someone})
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	for _, window := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second} {
 		for range 150 { // ticks of a hundredth
 			at += (window / 100).Milliseconds()

@@ -4,31 +4,28 @@ import (
 	"strconv"
 	"testing"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 )
 
 // begin makes a Limiter of rules, which runs until the test ends.
 func begin(tb testing.TB, redis pipeline.Config, rules string, options ...func(*Config)) *Limiter {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	cfg := Config{Redis: redis, Rules: parse(tb, rules)}
 	for _, option := range options {
 		option(&cfg)
 	}
 	l := New(cfg)
-	roomtest.Run(tb, l.Run)
-	polltest.Until(tb, "connection to Redis", l.conn.Up)
+	testkit.Background(tb, l.Run)
+	testkit.Until(tb, "connection to Redis", l.conn.Up)
 	return l
 }
 
 func parse(tb testing.TB, text string) []Rule {
 	tb.Helper()
 	rules, err := ParseRules("rules", text)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	return rules
 }
 
@@ -48,9 +45,9 @@ func (l *Limiter) tell(tb testing.TB, event string, c call, features map[string]
 	tb.Helper()
 	e := l.rules.Load().events[event]
 	list, err := e.ask(features)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	d, err := l.decide(e, list, c)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	return d
 }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -16,7 +16,7 @@ func TestLiftsThatAreCutOff(t *testing.T) {
 	l := begin(t, roomtest.Redis(t), DefaultRules)
 	names := l.rules.Load().own[LoginFailed].limit("user")
 	for i := range liftsMax + 1 {
-		stand.Must(t, l.conn.Do(names.ask([]byte(fmt.Sprint(i))).lifted()))
+		testkit.Must(t, l.conn.Do(names.ask([]byte(fmt.Sprint(i))).lifted()))
 	}
 	if n := server.Do(t, "XLEN "+liftsKey); n != fmt.Sprintf(":%d", liftsMax) {
 		t.Errorf("the list has %s entries, want %d", n, liftsMax)
@@ -48,8 +48,8 @@ func TestLiftsThatAreCutOff(t *testing.T) {
 func TestDecisionOnItsWayDuringALift(t *testing.T) {
 	l := begin(t, roomtest.Redis(t), "x by user 5/h")
 	list, err := l.rules.Load().events["x"].ask(user("a"))
-	stand.Must(t, err)
-	stand.Must(t, l.Lift("x", user("a")))
+	testkit.Must(t, err)
+	testkit.Must(t, l.Lift("x", user("a")))
 	l.read(&Decision{}, list, time.Now(), []int64{5, 3_600_000, 3_600_000}, 1)
 	if d, err := l.Check("x", user("a"), 1); err != nil || !d.Allowed {
 		t.Errorf("%+v, %v", d, err)

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -28,7 +27,7 @@ func (l *Limiter) fails(t *testing.T, w Who, times int) {
 // settled waits until nothing is on its way.
 func (l *Limiter) settled(t *testing.T) {
 	t.Helper()
-	polltest.Until(t, "events counted", func() bool {
+	testkit.Until(t, "events counted", func() bool {
 		for _, e := range l.rules.Load().events {
 			for _, limit := range e.limits {
 				if limit.memory.onTheirWay() > 0 {
@@ -139,12 +138,12 @@ func TestLift(t *testing.T) {
 			t.Errorf("process %d does not refuse", i)
 		}
 	}
-	stand.Must(t, here.Lift("login_failed", user("alice")))
+	testkit.Must(t, here.Lift("login_failed", user("alice")))
 	if wait := here.wait(LoginFailed, someone, time.Now()); wait != 0 {
 		t.Errorf("refused for %v after the lift", wait)
 	}
 	for range 2 { // the first one begins the list of lifts
-		polltest.Until(t, "lift in the other process", func() bool {
+		testkit.Until(t, "lift in the other process", func() bool {
 			return there.wait(LoginFailed, someone, now) == 0
 		})
 		if there.wait(LoginFailed, bob, now) <= 0 {
@@ -154,7 +153,7 @@ func TestLift(t *testing.T) {
 			t.Errorf("after the lift: %+v", d)
 		}
 		there.fails(t, someone, 5)
-		stand.Must(t, here.Lift("login_failed", user("alice")))
+		testkit.Must(t, here.Lift("login_failed", user("alice")))
 	}
 }
 
@@ -213,7 +212,7 @@ func TestRedisAway(t *testing.T) {
 	redis := pipeline.Config{Network: "unix", Address: server.Socket, Timeout: time.Second}
 	l := begin(t, redis, "order by user 1/h closed; cart by user 1/h")
 	server.Kill(t)
-	polltest.Until(t, "Redis away", func() bool {
+	testkit.Until(t, "Redis away", func() bool {
 		_, _ = l.Check("cart", user("7"), 0)
 		return !l.conn.Up()
 	})
@@ -232,7 +231,7 @@ func TestRedisAway(t *testing.T) {
 		t.Errorf("open: a cart is refused for %v", wait)
 	}
 	server.Restart(t)
-	polltest.Until(t, "Redis back", func() bool {
+	testkit.Until(t, "Redis back", func() bool {
 		return l.wait(Order, Who{ID: 7}, time.Now()) == 0
 	})
 }
@@ -244,7 +243,7 @@ func TestStopCounts(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = l.Run(ctx) })
-	polltest.Until(t, "connection", l.conn.Up)
+	testkit.Until(t, "connection", l.conn.Up)
 	for range 100 {
 		l.Record(Order, Who{ID: 7})
 	}
@@ -258,7 +257,7 @@ func TestStopCounts(t *testing.T) {
 
 // The looks of the order path do not allocate, with values remembered and without.
 func TestLooksDoNotAllocate(t *testing.T) {
-	if redistest.Race {
+	if testkit.Race {
 		t.Log("not counted under -race")
 		return
 	}

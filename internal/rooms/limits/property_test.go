@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/redisx/redistest"
 )
 
 // entry is a call that was admitted, in the log that the limiter is compared with. at is in milliseconds.
@@ -63,7 +63,7 @@ func (c *caller) call(at, cost int64) Decision {
 func overRules(t *testing.T, rules []string, test func(*caller, int)) {
 	t.Helper()
 	calls := *logCalls
-	if redistest.Race {
+	if testkit.Race {
 		calls = 4_000
 	}
 	const values = 50

@@ -7,10 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -21,15 +19,15 @@ func TestRefusedToken(t *testing.T) {
 	cfg := config(roomtest.Redis(t), nil)
 	cfg.Now, cfg.RepliesMax = nil, 3
 	c := counter(t, cfg)
-	logs := logtest.Capture(t)
+	logs := testkit.CaptureLog(t)
 	settings := vk.settings()
 	settings.Groups = []Group{{7, "revoked"}, {8, "group token"}}
 	k := NewKeeper(cfg, settings)
-	roomtest.Run(t, k.Run)
+	testkit.Background(t, k.Run)
 	c.receive(t, Message{7, "a", 11, "hi"})
-	polltest.Until(t, "refused token", func() bool { return k.Refused()[7] })
+	testkit.Until(t, "refused token", func() bool { return k.Refused()[7] })
 	mark := func() bool { return roomtest.Ask[int](t, c.redis, "EXISTS", queueOf(7).refused) == 1 }
-	polltest.Until(t, "mark of the refused token", mark)
+	testkit.Until(t, "mark of the refused token", mark)
 	c.receive(t, Message{7, "b", 12, "hi"})
 	c.receive(t, Message{7, "c", 13, "hi"})
 	if err := c.Receive(Message{7, "d", 14, "hi"}); err != ErrNoReply {
@@ -56,7 +54,7 @@ func TestRefusedToken(t *testing.T) {
 	}
 	k.Regroup([]Group{{7, "group token"}, {8, "group token"}})
 	vk.await(t, 5)
-	polltest.Until(t, "empty queue", func() bool { n, err := k.Waiting(); return n == 0 && err == nil })
+	testkit.Until(t, "empty queue", func() bool { n, err := k.Waiting(); return n == 0 && err == nil })
 	messages, _ := vk.seen()
 	messages = slices.Sorted(slices.Values(messages[2:]))
 	if !slices.Equal(messages, []string{"11 0", "12 1", "13 2"}) || k.Refused()[7] {
@@ -147,7 +145,7 @@ func TestMemoryBound(t *testing.T) {
 			if _, err := c.Count(text(i)); err == ErrNotRecorded {
 				full++
 			} else {
-				stand.Must(t, err)
+				testkit.Must(t, err)
 			}
 			clock.Add(step)
 		}

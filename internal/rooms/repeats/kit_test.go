@@ -5,10 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/pipeline"
 )
 
@@ -32,11 +30,11 @@ func onEach(t *testing.T, test func(t *testing.T, cfg Config, c *roomtest.Clock)
 // counter is a Counter that runs until the test ends.
 func counter(tb testing.TB, cfg Config) *Counter {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	c, err := New(cfg)
-	stand.Must(tb, err)
-	roomtest.Run(tb, c.Run)
-	polltest.Until(tb, "connection", c.redis.Up)
+	testkit.Must(tb, err)
+	testkit.Background(tb, c.Run)
+	testkit.Until(tb, "connection", c.redis.Up)
 	return c
 }
 
@@ -47,8 +45,8 @@ func (k *Keeper) sender() *sender { return (*k.senders.Load())[0] }
 func keeper(tb testing.TB, cfg Config, vk VK) *Keeper {
 	tb.Helper()
 	k := NewKeeper(cfg, vk)
-	roomtest.Run(tb, k.redis.Run)
-	polltest.Until(tb, "connection", k.redis.Up)
+	testkit.Background(tb, k.redis.Run)
+	testkit.Until(tb, "connection", k.redis.Up)
 	return k
 }
 

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
-	"flashsale/redisx/redistest"
 )
 
 func TestCountOfWindow(t *testing.T) {
@@ -53,7 +52,7 @@ func TestNormalForm(t *testing.T) {
 func TestStoreHidesTexts(t *testing.T) {
 	c := counter(t, config(roomtest.Redis(t), newClock()))
 	c.expect(t, "a word that must not be seen", 0)
-	stand.Must(t, c.Receive(Message{Event: "event-x", Peer: 7, Text: "another word"}))
+	testkit.Must(t, c.Receive(Message{Event: "event-x", Peer: 7, Text: "another word"}))
 	keys := roomtest.Ask[[]string](t, c.redis, "KEYS", "*")
 	if len(keys) != 6 {
 		t.Errorf("keys %q", keys)
@@ -91,7 +90,7 @@ func TestClockOfRedis(t *testing.T) {
 func TestCountsLikeALog(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
 		calls := 6_000
-		if redistest.Race || cfg.Redis.Network == "tcp" { // the in-memory engine is slow
+		if testkit.Race || cfg.Redis.Network == "tcp" { // the in-memory engine is slow
 			calls = 1_500
 		}
 		cfg.Window = 300 * time.Second

@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"flashsale/internal/background"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -20,12 +18,12 @@ import (
 func bot(t *testing.T, vk *fakeVK) (c *Counter, cfg Config, stop func()) {
 	cfg = config(roomtest.Redis(t), nil)
 	cfg.Now = nil
-	return counter(t, cfg), cfg, roomtest.Run(t, NewKeeper(cfg, vk.settings()).Run)
+	return counter(t, cfg), cfg, testkit.Background(t, NewKeeper(cfg, vk.settings()).Run)
 }
 
 func (c *Counter) receive(t *testing.T, m Message) {
 	t.Helper()
-	stand.Must(t, c.Receive(m))
+	testkit.Must(t, c.Receive(m))
 }
 
 // left is how many replies are in the queue.
@@ -42,7 +40,7 @@ func (c *Counter) left(t *testing.T) int {
 
 func (c *Counter) awaitLeft(t *testing.T, want int) {
 	t.Helper()
-	polltest.Until(t, fmt.Sprint(want, " replies in the queue"), func() bool {
+	testkit.Until(t, fmt.Sprint(want, " replies in the queue"), func() bool {
 		return roomtest.Ask[int](t, c.redis, "HLEN", queueOf(0).replies) == want
 	})
 }
@@ -87,7 +85,7 @@ func TestRetries(t *testing.T) {
 		`{"error":{"error_code":901,"error_msg":"Can't send messages for users without permission"}}`,
 	}
 	c, _, _ := bot(t, vk)
-	logs := logtest.Capture(t)
+	logs := testkit.CaptureLog(t)
 	c.receive(t, Message{0, "a", 11, "hi"})
 	vk.await(t, 3)
 	c.awaitLeft(t, 0)
@@ -119,7 +117,7 @@ func TestRetries(t *testing.T) {
 
 // VK is up when it has taken the last reply or refused it for good, whatever the log had room for.
 func TestUp(t *testing.T) {
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	vk := newFakeVK(t)
 	k := keeper(t, config(roomtest.Redis(t), newClock()), vk.settings())
 	for _, test := range []struct {
@@ -152,7 +150,7 @@ func TestLastAttempt(t *testing.T) {
 		vk := newFakeVK(t)
 		vk.answers = []string{"500", "500"}
 		c, s := counter(t, cfg), keeper(t, cfg, vk.settings()).sender()
-		logs := logtest.Capture(t)
+		logs := testkit.CaptureLog(t)
 		c.receive(t, Message{0, "a", 11, "hi"})
 		r, _ := s.take()
 		r.attempts = attemptsMax - 2
@@ -178,7 +176,7 @@ func TestSlowVK(t *testing.T) {
 	cfg := config(roomtest.Redis(t), nil)
 	cfg.Now, cfg.RepliesMax = nil, 1000
 	c := counter(t, cfg)
-	roomtest.Run(t, NewKeeper(cfg, settings).Run)
+	testkit.Background(t, NewKeeper(cfg, settings).Run)
 	const seconds = 5 // of VK, below its timeout
 	for i := range seconds * ratePerSecond {
 		c.receive(t, Message{0, fmt.Sprint("event ", i), 1, "hi"})
@@ -190,7 +188,7 @@ func TestSlowVK(t *testing.T) {
 func TestRateOfAllServers(t *testing.T) {
 	vk := newFakeVK(t)
 	c, cfg, _ := bot(t, vk)
-	roomtest.Run(t, NewKeeper(cfg, vk.settings()).Run)
+	testkit.Background(t, NewKeeper(cfg, vk.settings()).Run)
 	const replies = 10
 	for i := range replies {
 		c.receive(t, Message{0, fmt.Sprint("event ", i), int64(i), "hi"})
@@ -222,7 +220,7 @@ func TestStopInMidSending(t *testing.T) {
 	close(vk.hold)
 	vk.hold = nil
 	vk.mu.Unlock()
-	roomtest.Run(t, NewKeeper(cfg, vk.settings()).Run)
+	testkit.Background(t, NewKeeper(cfg, vk.settings()).Run)
 	vk.await(t, 2)
 	c.awaitLeft(t, 0)
 	if _, ids := vk.seen(); ids[0] != ids[1] {
@@ -293,7 +291,7 @@ func TestRedisAway(t *testing.T) {
 	c, s := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{Token: "x"}}}).sender()
 	c.receive(t, Message{0, "a", 11, "hi"})
 	server.Kill(t)
-	polltest.Until(t, "error of a count", func() bool { _, err := c.Count("hi"); return err != nil })
+	testkit.Until(t, "error of a count", func() bool { _, err := c.Count("hi"); return err != nil })
 	if r, wait := s.take(); r != nil || wait != idleWait {
 		t.Errorf("took %v, wait %v", r, wait)
 	}
@@ -301,7 +299,7 @@ func TestRedisAway(t *testing.T) {
 		t.Error("received without Redis")
 	}
 	server.Restart(t)
-	polltest.Until(t, "connections", func() bool { return c.redis.Up() && s.redis.Up() })
+	testkit.Until(t, "connections", func() bool { return c.redis.Up() && s.redis.Up() })
 	if r, _ := s.take(); r == nil || r.peer != 11 {
 		t.Errorf("took %v: what was received must be there", r)
 	}

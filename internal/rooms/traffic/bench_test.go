@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -73,7 +73,7 @@ func BenchmarkFlush(b *testing.B) {
 		roomtest.Ask[string](b, r.redis, "INFO", "latencystats"))
 	for i, name := range []string{"p50-us", "p99-us", "p99.9-us"} {
 		us, err := strconv.ParseFloat(found[i+1], 64)
-		stand.Must(b, err)
+		testkit.Must(b, err)
 		b.ReportMetric(us, name) // of a script call
 	}
 }
@@ -95,7 +95,7 @@ func BenchmarkYear(b *testing.B) {
 		k.sweepAll(b)
 	}
 	index, _, err := readIndex(r.redis, 1)
-	stand.Must(b, err)
+	testkit.Must(b, err)
 	bytes := roomtest.Ask[int64](b, r.redis, "MEMORY", "USAGE", indexKey(1))
 	for _, member := range index {
 		bytes += roomtest.Ask[int64](b, r.redis, "MEMORY", "USAGE", blockKey(1, blockOf(member)))
@@ -103,10 +103,10 @@ func BenchmarkYear(b *testing.B) {
 	for _, step := range []string{"1d", "1w"} {
 		b.Run("query by "+step, func(b *testing.B) {
 			s, err := ParseStep(step)
-			stand.Must(b, err)
+			testkit.Must(b, err)
 			for b.Loop() {
 				_, err := r.Query(Query{Key: "k", Last: Span{1, "y"}, Step: s, Zone: time.UTC})
-				stand.Must(b, err)
+				testkit.Must(b, err)
 			}
 			b.ReportMetric(float64(bytes), "bytes")
 			b.ReportMetric(float64(len(index)), "blocks")
@@ -130,10 +130,10 @@ func BenchmarkTop(b *testing.B) {
 			b.Fatal("not flushed")
 		}
 		c.Add(slotMinutes * time.Minute)
-		stand.Must(b, k.trim(context.Background(), c.Now()))
+		testkit.Must(b, k.trim(context.Background(), c.Now()))
 	}
 	for b.Loop() {
 		_, err := r.Top(Span{24, "h"}, 10)
-		stand.Must(b, err)
+		testkit.Must(b, err)
 	}
 }

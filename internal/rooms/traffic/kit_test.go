@@ -6,10 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/pipeline"
 )
 
@@ -38,10 +36,10 @@ func onEach(t *testing.T, tiers, zoneName string, test func(t *testing.T, cfg Co
 // counting is a Traffic that only keeps its connection: the test flushes.
 func counting(tb testing.TB, cfg Config) *Traffic {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	t := New(cfg)
-	roomtest.Run(tb, t.redis.Run)
-	polltest.Until(tb, "connection", t.redis.Up)
+	testkit.Background(tb, t.redis.Run)
+	testkit.Until(tb, "connection", t.redis.Up)
 	return t
 }
 
@@ -49,15 +47,15 @@ func counting(tb testing.TB, cfg Config) *Traffic {
 func keeping(tb testing.TB, cfg Config) *Keeper {
 	tb.Helper()
 	k := NewKeeper(cfg)
-	roomtest.Run(tb, k.redis.Run)
-	polltest.Until(tb, "connection", k.redis.Up)
+	testkit.Background(tb, k.redis.Run)
+	testkit.Until(tb, "connection", k.redis.Up)
 	return k
 }
 
 // hit counts n hits of a key at a time and flushes.
 func (t *Traffic) hit(tb testing.TB, key string, n int64, when time.Time) {
 	tb.Helper()
-	stand.Must(tb, t.Count([]Hit{{key, n, when}}))
+	testkit.Must(tb, t.Count([]Hit{{key, n, when}}))
 	t.flushAll(tb)
 }
 
@@ -73,7 +71,7 @@ func (t *Traffic) flushAll(tb testing.TB) {
 func (t *Traffic) total(tb testing.TB, key string, from, to time.Time) int64 {
 	tb.Helper()
 	c, err := t.Query(Query{Key: key, From: from, To: to, Step: yearStep, Zone: t.cfg.Zone})
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	return c.Total
 }
 
@@ -84,7 +82,7 @@ func (k *Keeper) sweepAll(tb testing.TB) {
 	for err == nil && cursor >= 0 {
 		cursor, err = k.sweep(cursor)
 	}
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 }
 
 // curve asks for a curve by the texts of a request: "last=24h step=1h".
@@ -96,9 +94,9 @@ func (t *Traffic) curve(tb testing.TB, key string, params map[string]string) *Cu
 		}
 		return params[name]
 	}, t.cfg.Zone)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	c, err := t.Query(q)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	return c
 }
 

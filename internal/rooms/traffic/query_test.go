@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 )
 
 // The invariant: wherever a range is cut, its parts have the total of the whole, before and after buckets
@@ -39,7 +39,7 @@ func compareWithModel(t *testing.T, cfg Config, c *roomtest.Clock, dice *rand.Ra
 				9 * 24 * time.Hour, 90 * 24 * time.Hour}[dice.IntN(4)]))
 			h := counted{c.Now().Add(-min(age, c.Now().Sub(first))), 1 + dice.Int64N(3000)}
 			hits = append(hits, h)
-			stand.Must(t, r.Count([]Hit{{"k", h.n, h.at}}))
+			testkit.Must(t, r.Count([]Hit{{"k", h.n, h.at}}))
 		}
 		r.flushAll(t)
 		compareTotals(t, r, hits, first, dice)

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 func retention(tb testing.TB, text string) []Tier {
 	tb.Helper()
 	tiers, err := ParseRetention(text)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	return tiers
 }
 

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -30,7 +29,7 @@ func TestRollScript(t *testing.T) {
 		}
 		for _, want := range []int64{blockBuckets, 0} {
 			var buckets int64
-			stand.Must(t, r.redis.Do(r.layout.roll(&buckets, 1, b)))
+			testkit.Must(t, r.redis.Do(r.layout.roll(&buckets, 1, b)))
 			if buckets != want {
 				t.Errorf("%d buckets were added up, want %d", buckets, want)
 			}
@@ -58,7 +57,7 @@ func filled(t *testing.T, r *Traffic, keys int, dice *rand.Rand) map[string]int6
 		h := Hit{fmt.Sprint("key ", dice.IntN(keys)), 1 + dice.Int64N(9),
 			between(dice, r.now().AddDate(-2, 0, 0), r.now())}
 		sums[h.Key] += h.N
-		stand.Must(t, r.Count([]Hit{h}))
+		testkit.Must(t, r.Count([]Hit{h}))
 	}
 	r.flushAll(t)
 	return sums
@@ -83,8 +82,8 @@ func TestKeepersAtOnce(t *testing.T) {
 	sums := filled(t, r, 120, rand.New(rand.NewPCG(7, 7)))
 	c.Add(100 * 24 * time.Hour)
 
-	proxy, err := stand.StartProxy("unix", server.Socket)
-	stand.Must(t, err)
+	proxy, err := launch.StartProxy("unix", server.Socket)
+	testkit.Must(t, err)
 	t.Cleanup(proxy.Stop)
 	broken := cfg
 	broken.Redis.Network, broken.Redis.Address = "tcp", proxy.Address()
@@ -104,7 +103,7 @@ func TestKeepersAtOnce(t *testing.T) {
 	}
 	reading.Go(func() {
 		for dice := rand.New(rand.NewPCG(1, 1)); ctx.Err() == nil; {
-			proxy.BreakNext(stand.Cut{Replies: dice.IntN(2) == 0, Share: dice.Float64()})
+			proxy.BreakNext(launch.Cut{Replies: dice.IntN(2) == 0, Share: dice.Float64()})
 			key := fmt.Sprint("key ", dice.IntN(len(sums)))
 			c, err := r.Query(Query{Key: key, Last: Span{3, "y"}, Step: yearStep, Zone: time.UTC})
 			switch {
@@ -132,12 +131,12 @@ func TestSweepGoesOn(t *testing.T) {
 	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *roomtest.Clock) {
 		r, dead, k := counting(t, cfg), keeping(t, cfg), keeping(t, cfg)
 		for i := range 2*sweepKeys + 1 {
-			stand.Must(t, r.Count([]Hit{{fmt.Sprint(i), 1, c.Now().Add(-time.Hour)}}))
+			testkit.Must(t, r.Count([]Hit{{fmt.Sprint(i), 1, c.Now().Add(-time.Hour)}}))
 		}
 		r.flushAll(t)
 		c.Add(30 * time.Hour)
 		cursor, keys, err := dead.advance(c.Now())
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		if cursor != 0 || keys != 2*sweepKeys+1 {
 			t.Fatalf("cursor %d of %d keys", cursor, keys)
 		}
@@ -167,7 +166,7 @@ func TestReadAddsUp(t *testing.T) {
 		const blocks = readRolls + 20
 		for i := range int64(blocks) {
 			h := Hit{"k", 1, c.Now().Add(-time.Duration(i) * blockBuckets * time.Minute)}
-			stand.Must(t, r.Count([]Hit{h}))
+			testkit.Must(t, r.Count([]Hit{h}))
 		}
 		r.flushAll(t)
 		c.Add(24 * time.Hour)
@@ -207,14 +206,14 @@ func TestOtherRetention(t *testing.T) {
 // minutes its own tiers hold.
 func TestOneRetentionAtATime(t *testing.T) {
 	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *roomtest.Clock) {
-		log := logtest.Capture(t)
+		log := testkit.CaptureLog(t)
 		r, first := counting(t, cfg), keeping(t, cfg)
 		r.hit(t, "k", 3, time.Time{})
 		first.sweepAll(t)
 		cfg.Tiers = retention(t, "1h:2d,1w")
 		other := keeping(t, cfg)
 		c.Add(2 * time.Minute)
-		stand.Must(t, other.keep(t.Context()))
+		testkit.Must(t, other.keep(t.Context()))
 		index := roomtest.Ask[[]int64](t, r.redis, "SMEMBERS", indexKey(1))
 		if len(index) != 1 || blockOf(index[0]).step != minuteStep {
 			t.Errorf("it has added up minutes: %v", index)
@@ -236,8 +235,8 @@ func TestKeeperRuns(t *testing.T) {
 	cfg := config(t, roomtest.Redis(t), short, "UTC", c)
 	r := counting(t, cfg)
 	r.hit(t, "k", 3, c.Now().AddDate(0, 0, -1))
-	stop := roomtest.Run(t, NewKeeper(cfg).Run)
-	polltest.Until(t, "blocks added up", func() bool {
+	stop := testkit.Background(t, NewKeeper(cfg).Run)
+	testkit.Until(t, "blocks added up", func() bool {
 		index, _, err := readIndex(r.redis, 1)
 		return err == nil && len(index) == 1 && blockOf(index[0]).step > minuteStep
 	})

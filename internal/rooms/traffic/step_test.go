@@ -4,28 +4,27 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/stand"
-	"flashsale/redisx/redistest"
+	"flashsale/internal/testkit"
 )
 
 func zone(tb testing.TB, name string) *time.Location {
 	tb.Helper()
 	z, err := time.LoadLocation(name)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	return z
 }
 
 func step(tb testing.TB, name string) Step {
 	tb.Helper()
 	s, err := ParseStep(name)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	return s
 }
 
 func at(tb testing.TB, text string) time.Time {
 	tb.Helper()
 	t, err := time.Parse(time.RFC3339, text)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	return t
 }
 
@@ -77,7 +76,7 @@ func TestBucketsTile(t *testing.T) {
 			g := newGrid(s, zone(t, name))
 			begin := at(t, "2017-12-31T00:00:00Z")
 			last, every := g.number(begin), 47*time.Minute // changes of the clock are at whole hours or half ones
-			if redistest.Race || s < hourStep {
+			if testkit.Race || s < hourStep {
 				every *= 7 // it is slow, and there is nothing that could race
 			}
 			for now := begin; now.Year() < 2021; now = now.Add(every) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/internal/testkit/stand"
 )
 
 func TestTop(t *testing.T) {
@@ -52,10 +52,10 @@ func TestTopBound(t *testing.T) {
 			for i := range hits {
 				n := 1 + dice.Int64N(200)/int64(1+i%40)
 				hits[i] += n
-				stand.Must(t, r.Count([]Hit{{Key: fmt.Sprint(i), N: n}}))
+				testkit.Must(t, r.Count([]Hit{{Key: fmt.Sprint(i), N: n}}))
 			}
 			r.flushAll(t)
-			stand.Must(t, k.trim(t.Context(), c.Now()))
+			testkit.Must(t, k.trim(t.Context(), c.Now()))
 			c.Add(slotMinutes * time.Minute)
 		}
 		if n := roomtest.Ask[int64](t, r.redis, "ZCARD", topPrefix+itoa(slotOf(begin))); n != slotKeys {

@@ -1,15 +1,13 @@
-// Package roomtest is what the tests of all rooms need: a Redis of each engine, a clock, and what runs until
-// the test ends.
+// Package roomtest is what the tests of all rooms need: how to reach the Redis of a test, commands to Redis,
+// and a clock.
 package roomtest
 
 import (
-	"context"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -36,33 +34,15 @@ const patience = 20 * time.Second
 // OnEach runs a test on a real redis-server and on the in-memory engine.
 func OnEach(t *testing.T, test func(t *testing.T, redis pipeline.Config)) {
 	t.Helper()
-	t.Run("redis-server", func(t *testing.T) { test(t, Redis(t)) })
-	t.Run("memory", func(t *testing.T) {
-		test(t, pipeline.Config{Network: "tcp", Address: redistest.Memory(t), Timeout: patience})
+	redistest.OnEach(t, func(t *testing.T, network, address string) {
+		test(t, pipeline.Config{Network: network, Address: address, Timeout: patience})
 	})
-}
-
-// Run runs f until the test, or what is returned, ends it.
-func Run(tb testing.TB, f func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := f(ctx); err != nil {
-			tb.Error(err)
-		}
-	})
-	stop = func() {
-		cancel()
-		running.Wait()
-	}
-	tb.Cleanup(stop)
-	return stop
 }
 
 // Ask sends a command to Redis.
 func Ask[T any](tb testing.TB, c *pipeline.Conn, words ...string) (reply T) {
 	tb.Helper()
-	stand.Must(tb, c.Do(pipeline.Command(&reply, words...)))
+	testkit.Must(tb, c.Do(pipeline.Command(&reply, words...)))
 	return reply
 }
 
