@@ -6,12 +6,11 @@
 -- ARGV[2]  blocks to remove at most: integer > 0
 --
 -- Returns the number of its blocks that are left.
-local STEPS = 16
 local index = KEYS[2]
-for _, member in ipairs(redis.call('SPOP', index, ARGV[2])) do
+for _, member in ipairs(call('SPOP', index, ARGV[2])) do
   local step = member % STEPS
-  redis.call('DEL', string.format('%s:%d:%d', index, step, (member - step) / STEPS))
+  call('DEL', string.format('%s:%d:%d', index, step, (member - step) / STEPS))
 end
-local left = redis.call('SCARD', index)
-if left == 0 then redis.call('SREM', KEYS[1], ARGV[1]) end
+local left = call('SCARD', index)
+if left == 0 then call('SREM', KEYS[1], ARGV[1]) end
 return left

@@ -6,19 +6,21 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// The scripts of the room. A part sees the locals of the part before it.
+// The scripts of the room. A part sees the locals of the parts before it.
 var (
-	flushScript   = pipeline.NewScript(hitsLua + flushLua)
-	soldScript    = pipeline.NewScript(hitsLua + soldLua)
-	rollScript    = pipeline.NewScript(rollLua)
+	flushScript   = pipeline.NewScript(bucketLua + hitsLua + flushLua)
+	soldScript    = pipeline.NewScript(bucketLua + hitsLua + soldLua)
+	rollScript    = pipeline.NewScript(bucketLua + rollLua)
 	forgetScript  = pipeline.NewScript(forgetLua)
-	clearScript   = pipeline.NewScript(clearLua)
+	clearScript   = pipeline.NewScript(bucketLua + clearLua)
 	advanceScript = pipeline.NewScript(advanceLua)
 	sweptScript   = pipeline.NewScript(sweptLua)
 	trimScript    = pipeline.NewScript(trimLua)
 )
 
 var (
+	//go:embed bucket.lua
+	bucketLua string
 	//go:embed hits.lua
 	hitsLua string
 	//go:embed flush.lua
