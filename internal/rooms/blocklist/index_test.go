@@ -143,21 +143,3 @@ func TestIndexRefusesOddBitmaps(t *testing.T) {
 		}
 	}
 }
-
-func TestMarkDoesNotAllocate(t *testing.T) {
-	list, err := view(snapshotOf(t, csv("1234,123456")))
-	testkit.Must(t, err)
-	documents, listed := make([]Document, 500), make([]bool, 500)
-	documents[499] = document(t, "1234,123456")
-	if n := testing.AllocsPerRun(10, func() { list.Mark(documents, listed) }); n != 0 || !listed[499] {
-		t.Errorf("%v allocations, listed %v", n, listed[499])
-	}
-}
-
-// snapshotOf is the snapshot of a list in plain text.
-func snapshotOf(tb testing.TB, text string) []byte {
-	b := build(tb, text)
-	var snapshot bytes.Buffer
-	testkit.Must(tb, writeSnapshot(&snapshot, Info{Stored: b.finish()}, &b.bitmaps))
-	return snapshot.Bytes()
-}

@@ -335,24 +335,14 @@ func TestKeeperTriesAgain(t *testing.T) {
 	testkit.Until(t, "new list", func() bool { b.remap(); return b.Listed(document(t, "4509,000010")) })
 }
 
-// A corrupt snapshot is refused at the start and made anew.
-func TestCorruptSnapshotIsMadeAnew(t *testing.T) {
+// A snapshot that is corrupt at the start, or is damaged or lost while the server runs, is made anew, without
+// a wait for the next refresh.
+func TestSnapshotIsMadeAnew(t *testing.T) {
 	s := newSite(t, pack(t, csv(documents(10)...)))
 	path := filepath.Join(t.TempDir(), "snapshot")
 	save(t, path, csv(documents(10)...), 1)
 	testkit.Must(t, os.Truncate(path, 1000))
 	k := keeper(t, Config{Source: s.URL, Path: path})
-	testkit.Must(t, refresh(k))
-	if list, err := Open(path); err != nil || list.Info().Stored != 10 {
-		t.Errorf("%v", err)
-	}
-}
-
-// A snapshot that is damaged or gets lost while the server runs is made anew, without a wait for the next
-// refresh.
-func TestSnapshotIsMadeAnewWhileRunning(t *testing.T) {
-	s := newSite(t, pack(t, csv(documents(10)...)))
-	k := keeper(t, Config{Source: s.URL})
 	testkit.Background(t, k.Run)
 	whole := func() bool { _, err := Open(k.cfg.Path); return err == nil }
 	testkit.Until(t, "snapshot", whole)

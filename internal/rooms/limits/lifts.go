@@ -31,7 +31,7 @@ func (l *Limiter) Lift(name string, features map[string]string) error {
 		return err
 	}
 	for _, a := range list { // each in a call of its own, see Config.Cluster
-		if _, err := l.lift(a); err != nil {
+		if err := l.lift(a); err != nil {
 			return err
 		}
 	}
@@ -77,17 +77,17 @@ func Unlock(ctx context.Context, cfg pipeline.Config, name string) (found bool, 
 	return found, link.Do(asked[0].lifted(), cfg.Timeout)
 }
 
-// lift forgets what is counted of a value, and returns how many keys there were.
-func (l *Limiter) lift(a asked) (found int64, err error) {
+// lift forgets what is counted of a value.
+func (l *Limiter) lift(a asked) error {
 	keys, err := l.keysOf(a)
 	if err == nil && len(keys) > 0 { // else it is unlimited
-		err = l.conn.Do(pipeline.Command(&found, append([]string{"DEL"}, keys...)...))
+		err = l.conn.Do(pipeline.Command(new(int64), append([]string{"DEL"}, keys...)...))
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	a.limit.forget([]byte(a.value))
-	return found, l.conn.Do(a.lifted())
+	return l.conn.Do(a.lifted())
 }
 
 // forget forgets the refusal of a value, of a name at all networks.
