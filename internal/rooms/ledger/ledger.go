@@ -94,8 +94,8 @@ func (l *Ledger) open(ctx context.Context) (*redisx.Stream, error) {
 // Up reports whether orders get into the database, as far as is known.
 func (l *Ledger) Up() bool { return !l.failing.Load() }
 
-// Run writes orders until ctx ends, and then what is still in the stream, for flushLimit at most. It logs
-// faults of Redis and of the database and tries again for as long as they last; it returns nil.
+// Run writes orders until ctx ends, and then those that are still in the stream, for flushLimit at most. It
+// logs faults of Redis and of the database and tries again for as long as they last. It returns nil.
 func (l *Ledger) Run(ctx context.Context) error {
 	write, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()

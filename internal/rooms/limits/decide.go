@@ -19,9 +19,9 @@ const (
 type Decision struct {
 	Allowed    bool
 	Feature    string        // of Rate
-	Rate       Rate          // the one with the least room; zero where no rate can refuse
-	Remaining  int64         // calls that it still admits; Unknown where Redis does not answer
-	RetryAfter time.Duration // until a call of this cost may fit; 0 if one fits now
+	Rate       Rate          // the rate with the least room; zero if no rate can refuse
+	Remaining  int64         // calls that the rate still admits; Unknown if Redis does not answer
+	RetryAfter time.Duration // until a call of this cost may fit; 0 if it fits now
 	Reset      time.Duration // until the rate has all its room again
 }
 
@@ -70,7 +70,7 @@ func (l *Limiter) Check(name string, features map[string]string, cost int64) (De
 	return l.decide(e, list, call{cost: cost})
 }
 
-// ask returns what the rules of an event ask about.
+// ask returns the values that the rules of an event ask about.
 func (e *event) ask(features map[string]string) (list []asked, err error) {
 	for _, name := range slices.Sorted(maps.Keys(features)) {
 		value, err := Normal(name, features[name])
@@ -124,9 +124,9 @@ func (l *Limiter) decide(e *event, list []asked, c call) (d Decision, err error)
 	return d, err
 }
 
-// decideInTurn decides on one feature after the other. What the earlier ones have counted is taken back when
-// a later one refuses. When this process or Redis ends between, the call stays counted there: in the
-// caller's disfavour, never in its favour. What has happened is not taken back.
+// decideInTurn decides on the features one by one. When a feature refuses, the call is taken back from those
+// that have counted it. If this process or Redis ends before that, the call stays counted: in the caller's
+// disfavour, never in its favour. An event that has happened is not taken back.
 func (l *Limiter) decideInTurn(list []asked, c call) (tightest Decision, err error) {
 	counted := make([]string, 0, len(list)) // when
 	for i := range list {

@@ -13,9 +13,9 @@ import (
 )
 
 // Guesses of a name count twice: by name and network, which closes the name for that network only, and by
-// name alone, which slows the name down for networks that nothing speaks for. Names are what clients type,
-// and a client may have many addresses: so both share tables of a fixed size, real names and invented ones
-// alike. The answers tell nothing about which names exist.
+// name alone, which slows the name down for all networks that are not known to belong to the user. Clients
+// choose names, and may have many addresses: so both share tables of a fixed size, whether a name exists or
+// not. The answers do not tell which names exist.
 const (
 	nameSlots    = 1 << 13 // tables of the names of login_failed: names in one slot count together
 	addressSlots = 1 << 13 // the same of addresses, for each event of this server
@@ -153,7 +153,7 @@ func (e *event) closeUncounted(w Who) {
 	}
 }
 
-// keysOf lists the keys of what is counted of a value. They share a hash tag.
+// keysOf lists the keys of a value's counts. They share a hash tag.
 func (l *Limiter) keysOf(a asked) (keys []string, err error) {
 	keys = a.keys(nil)
 	if a.limit.guesses == nil {

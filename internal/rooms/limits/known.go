@@ -67,7 +67,7 @@ func (k *known) add(user uint32, address netip.Addr) {
 	k.fresh[i/32].Or(1 << (i % 32))
 }
 
-// LoggedIn remembers a login of a user, so that guesses from elsewhere do not slow down the next one from
+// LoggedIn remembers a login of a user, so that guesses from elsewhere do not slow down the next login from
 // there. It does not wait and does not allocate.
 func (l *Limiter) LoggedIn(user uint32, address netip.Addr) {
 	if l.rules.Load().guards {
@@ -75,7 +75,7 @@ func (l *Limiter) LoggedIn(user uint32, address netip.Addr) {
 	}
 }
 
-// tellKnown sends what is new to Redis.
+// tellKnown sends new networks to Redis.
 func (l *Limiter) tellKnown() {
 	const words = knownCells / 32
 	for key := range len(l.known.cells) / knownCells {

@@ -19,8 +19,8 @@ const (
 	unlockStep = 1000 // keys of Redis that one command looks at: about 0.2 ms
 )
 
-// Lift forgets what is counted of each value, here and in all other processes: these learn of it within
-// watchPace. Errors: ErrNoRule, ErrBadValue, ErrUnavailable of pipeline.
+// Lift forgets the counts of each value. Other processes forget their refusals within watchPace. Errors:
+// ErrNoRule, ErrBadValue, ErrUnavailable of pipeline.
 func (l *Limiter) Lift(name string, features map[string]string) error {
 	e := l.rules.Load().events[name]
 	if e == nil {
@@ -38,9 +38,8 @@ func (l *Limiter) Lift(name string, features map[string]string) error {
 	return nil
 }
 
-// Unlock lifts what stands against logins with a name, in all processes that use that Redis, within
-// watchPace. found reports whether something was counted. Its own rules do not matter: it searches Redis for
-// the keys, by whatever rules they were counted.
+// Unlock lifts the block of a name at the login, in all processes that use that Redis, within watchPace.
+// found reports whether failed logins were counted. It finds the keys by their names, so it needs no rules.
 func Unlock(ctx context.Context, cfg pipeline.Config, name string) (found bool, err error) {
 	rules, err := ParseRules("unlock", Name(LoginFailed)+" by user 1/s")
 	if err != nil {
@@ -77,7 +76,7 @@ func Unlock(ctx context.Context, cfg pipeline.Config, name string) (found bool, 
 	return found, link.Do(asked[0].lifted(), cfg.Timeout)
 }
 
-// lift forgets what is counted of a value.
+// lift forgets the counts of a value.
 func (l *Limiter) lift(a asked) error {
 	keys, err := l.keysOf(a)
 	if err == nil && len(keys) > 0 { // else it is unlimited

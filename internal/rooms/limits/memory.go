@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// rememberedMax is the number of values that a memory holds; another one is forgotten for the next. A
-	// value that is forgotten is asked about again.
+	// rememberedMax is the number of values that a memory holds; a further value takes the place of another.
+	// Redis is asked again about a value that is forgotten.
 	rememberedMax = 1 << 16
 	// shards is the number of parts of a memory. Each has a lock of its own: the order path asks the memory,
 	// and never waits for more than a sweep of one part.
@@ -32,7 +32,7 @@ type shard struct {
 	values map[uint64]remembered
 }
 
-// remembered is what is known of a value. Times are Unix nanoseconds.
+// remembered belongs to a value. Times are Unix nanoseconds.
 type remembered struct {
 	until   int64  // it is refused until then
 	reset   int64  // until then its rate has not all its room again
@@ -53,7 +53,7 @@ func (m *memory) of(value []byte) (s *shard, key uint64) {
 // used reports whether something is remembered.
 func (m *memory) used() bool { return m.size.Load() > 0 }
 
-// recall returns what is known of a value, and whether it is refused.
+// recall returns what is remembered of a value, and whether the value is refused.
 func (m *memory) recall(value []byte, now time.Time) (r remembered, refused bool) {
 	if !m.used() {
 		return r, false

@@ -224,7 +224,7 @@ func (h happened) arrive() {
 	}
 }
 
-// count counts what has happened. When ctx ends it counts what waits, and returns.
+// count counts events. When ctx has ended it counts those that wait, and returns.
 func (l *Limiter) count(ctx context.Context) {
 	for {
 		select {

@@ -244,8 +244,8 @@ func parseRate(text string) (Rate, error) {
 }
 
 // Normal is the form in which a feature's value is counted. An IPv6 client has a network of /64 to itself,
-// so its addresses there are one; capitals in an email address make no difference; of a user that is too
-// long the first bytes count, as in Who. Error: ErrBadValue.
+// so its addresses there count as one; capitals in an email address make no difference; a user that is too
+// long counts by its first bytes, as in Who. Error: ErrBadValue.
 func Normal(feature, value string) (string, error) {
 	if feature == "user" {
 		value = value[:min(len(value), valueMax)]

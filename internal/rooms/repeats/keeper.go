@@ -19,7 +19,7 @@ const (
 	sweepPause    = 10 * time.Millisecond // between two steps
 )
 
-// Keeper does the work behind the Counters. One in each server is enough; several of one Redis share it.
+// Keeper does the work behind the Counters. A server needs one Keeper; those of one Redis share the work.
 type Keeper struct {
 	cfg      Config
 	redis    *pipeline.Conn
@@ -63,7 +63,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	return nil
 }
 
-// sendAll runs the senders until ctx ends, each until the group has another one.
+// sendAll runs the senders until ctx ends, and starts anew after each Regroup.
 func (k *Keeper) sendAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {

@@ -129,7 +129,7 @@ func (s *sender) send(ctx context.Context, r *waiting) {
 	}
 }
 
-// park puts a reply back, because VK refuses the token. Other servers may have a better one. The mark in
+// park puts a reply back, because VK refuses the token. Other servers may have another token. The mark in
 // Redis bounds how many replies wait from now on; it ends by itself.
 func (s *sender) park(r *waiting, err error) {
 	if !s.refused.Swap(true) {

@@ -1,7 +1,7 @@
 -- Removes some blocks of a deleted key, in a small step.
 --
 -- KEYS[1]  ids of deleted keys with blocks left: set
--- KEYS[2]  index of one of them: set of blocks as in block.go
+-- KEYS[2]  index of a deleted key: set of blocks as in block.go
 -- ARGV[1]  its id: integer > 0
 -- ARGV[2]  blocks to remove at most: integer > 0
 --

@@ -25,7 +25,7 @@ const (
 	chunkMissing       = 2
 )
 
-// flusher is what waits to be flushed. Only one goroutine uses it.
+// flusher holds the hits that wait to be flushed. Only one goroutine uses it.
 type flusher struct {
 	process  string // a random id
 	waiting  map[entry]int64
@@ -111,7 +111,7 @@ func (t *Traffic) flush() bool {
 	return t.flushSold() && whole
 }
 
-// cut makes chunks of what waits.
+// cut makes chunks of the hits that wait.
 func (f *flusher) cut() {
 	var c *chunk
 	for e, n := range f.waiting {

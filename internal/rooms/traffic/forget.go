@@ -13,7 +13,7 @@ import (
 
 const (
 	clearBlocks = 50        // that one step removes
-	fullPace    = time.Hour // between two lines of the log about most keys
+	fullPace    = time.Hour // between two log lines that all keys are there
 )
 
 // What forget.lua returns.
@@ -37,7 +37,7 @@ func (t *Traffic) Delete(key string) error {
 	return err
 }
 
-// forget deletes a key, where there are at least so many keys and it has so many blocks; -1 is for any.
+// forget deletes a key if there are at least keysMin keys and it has that number of blocks, -1 for any.
 func forget(redis *pipeline.Conn, id int64, keysMin, blocks int) (deleted bool, err error) {
 	var code int64
 	x := forgetScript.Call(&code, []string{namesKey, deletedKey, indexKey(id)}, itoa(id), strconv.Itoa(keysMin),
@@ -52,8 +52,8 @@ func forget(redis *pipeline.Conn, id int64, keysMin, blocks int) (deleted bool, 
 	return false, fmt.Errorf("forget.lua returned the unknown code %d", code)
 }
 
-// age deletes a key that has only blocks of the last tier, where there are as many keys as there may be. It
-// stays if it is hit meanwhile: the hit makes a block.
+// age deletes a key that has only blocks of the last tier, if there are as many keys as there may be. A key
+// that is hit meanwhile stays: the hit makes a block.
 func (k *Keeper) age(id int64, index []int64) error {
 	last := k.layout.tiers[len(k.layout.tiers)-1].Step
 	for _, member := range index {

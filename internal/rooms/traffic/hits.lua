@@ -56,7 +56,7 @@ local function add(name, time, n)
   local at, id = times[tonumber(time)], nil
   name, id = identify(name, n)
   local block = tag .. id .. at.block
-  if raise(block, at.field, n) == tonumber(n) then call('SADD', tag .. id, at.member) end -- else the bucket was there
+  if raise(block, at.field, n) == tonumber(n) then call('SADD', tag .. id, at.member) end -- it is new
   call('ZINCRBY', at.slot, n, name)
 end
 

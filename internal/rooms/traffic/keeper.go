@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	keepInterval = time.Minute           // between two looks at what is to be added up
+	keepInterval = time.Minute           // between two sweeps
 	keepRetry    = time.Second           // where Redis did not answer
 	sweepPause   = 10 * time.Millisecond // between two steps of a sweep
 	sweepKeys    = 50                    // of one step
@@ -25,14 +25,14 @@ const (
 	slotsKept = 300  // a day of slots, and some more
 )
 
-// Keeper adds up old buckets. One in each server is enough; several of one Redis share the work, and it does
-// no harm when two do the same.
+// Keeper adds up old buckets. A server needs one Keeper. The Keepers of one Redis share the work, and two of
+// them may do the same.
 type Keeper struct {
 	cfg    Config
 	layout *layout
 	redis  *pipeline.Conn
 
-	toldFull time.Time // when the log had the last line about most keys
+	toldFull time.Time // of the last log line that all keys are there
 	aged     int       // keys that were deleted and not logged yet
 }
 
@@ -58,7 +58,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	return nil
 }
 
-// keep moves the frontiers and does all that is due. The log of the connection has its errors.
+// keep moves the frontiers and does all that is due. The connection has logged its errors.
 func (k *Keeper) keep(ctx context.Context) error {
 	now, err := redisTime(k.redis, k.cfg.Now)
 	if err != nil {
@@ -93,14 +93,14 @@ func redisTime(redis *pipeline.Conn, clock func() time.Time) (time.Time, error) 
 	return time.Unix(seconds, microseconds*1000), err
 }
 
-// otherLayout is what advance.lua returns in the place of the cursor while others go by other tiers.
+// otherLayout stands for the cursor in the reply of advance.lua while other servers have other tiers.
 const otherLayout = -2
 
 // describe writes the tiers and the time zone, which all servers of a Redis must have in common.
 func (k *Keeper) describe() string { return fmt.Sprintf("%v %v", k.cfg.Tiers, k.cfg.Zone) }
 
-// advance moves the frontiers. cursor is the last key that is swept, -1 when all are, or otherLayout; keys
-// is how many there are.
+// advance moves the frontiers. cursor is the last key that is swept, -1 when all keys are, or otherLayout.
+// keys is the number of keys.
 func (k *Keeper) advance(now time.Time) (cursor, keys int64, err error) {
 	args := []string{k.describe(), itoa(now.Unix()), strconv.Itoa(k.cfg.KeysMax)}
 	for _, tier := range k.layout.tiers[:len(k.layout.tiers)-1] {
@@ -111,8 +111,8 @@ func (k *Keeper) advance(now time.Time) (cursor, keys int64, err error) {
 	return cursor, keys, err
 }
 
-// sweep adds up what is due of some keys behind the cursor, deletes those that are too old where there are
-// too many, and moves the cursor.
+// sweep adds up the blocks that are due of some keys behind the cursor, and moves the cursor. If there are
+// too many keys it deletes the old ones among them.
 func (k *Keeper) sweep(cursor int64) (next int64, err error) {
 	count, keys, err := readKeys(k.redis, cursor, sweepKeys)
 	if err != nil {
@@ -136,8 +136,8 @@ func (k *Keeper) sweep(cursor int64) (next int64, err error) {
 	return next, err
 }
 
-// slim adds up all that is due of a key. What one tier gives to the next may be due there. It returns the
-// index that is left.
+// slim adds up all blocks that are due of a key, also those that become due in the next tier by this. It
+// returns the index that is left.
 func (k *Keeper) slim(id int64) (index []int64, err error) {
 	for range len(k.layout.tiers) + 1 {
 		var f frontiers

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// sold is what is known of the pieces that were sold.
+// sold holds the pieces that were sold.
 type sold struct {
 	keys []string // of food 1, 2, 3, ...
 
 	mu   sync.Mutex
 	seen []soldAt // not flushed yet, one for each minute
 
-	counted []int64 // that Redis is known to have; only the flusher uses it
+	counted []int64 // pieces that Redis has counted; only the flusher uses it
 }
 
 // soldAt is all pieces of each food that were sold up to some moment of a minute.
@@ -42,7 +42,7 @@ func (t *Traffic) Sold(pieces []int64) {
 	}
 }
 
-// oldest returns what is to be flushed next, false where there is nothing.
+// oldest returns the pieces that are to be flushed next, false if no pieces wait.
 func (s *sold) oldest() (first soldAt, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

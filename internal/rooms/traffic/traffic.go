@@ -49,7 +49,7 @@ var (
 	ErrNoKey = errors.New("no such key of traffic")
 )
 
-// Config is what the room needs. All servers of one Redis need the same.
+// Config is the same on all servers of one Redis.
 type Config struct {
 	Redis   pipeline.Config
 	Sale    string // its pieces are counted as sold
@@ -61,7 +61,7 @@ type Config struct {
 	// at the end. It may be nil.
 	Dropped *figures.Counter
 
-	// Now is the clock, also that of Redis; nil is the real one.
+	// Now is the clock, also in the place of that of Redis. nil: each has its own.
 	Now func() time.Time
 }
 
@@ -107,7 +107,7 @@ func (t *Traffic) EndBy(end time.Time) {
 	}
 }
 
-// Run flushes until ctx ends, and then what is left, as far as the time allows. It returns nil.
+// Run flushes until ctx ends, and once more after that, as far as the time allows. It returns nil.
 func (t *Traffic) Run(ctx context.Context) error {
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
 	var redis sync.WaitGroup
@@ -193,7 +193,7 @@ type Hit struct {
 	At  time.Time // zero for now
 }
 
-// check returns what is wrong with the hit: ErrBadKey or ErrBadRange.
+// check returns ErrBadKey or ErrBadRange for a wrong hit.
 func (h Hit) check(now time.Time) error {
 	switch {
 	case h.Key == "" || len(h.Key) > keyBytesMax || !utf8.ValidString(h.Key) || !isPrintable(h.Key):
