@@ -59,7 +59,8 @@ func piecesOf(c *catalog.Catalog) (pieces int64) {
 func (s *supervisor) watchSale() *redisx.Sale {
 	redis := s.sale.Redis
 	redis.Timeout, redis.Quiet = min(redis.Timeout, ops.RedisTimeout), true
-	return redisx.Watch(redis, s.sale.Sale, len(s.sale.catalog.Foods()))
+	redis.Effect = "the metrics of the sale are missing"
+	return redisx.Join(redis, s.sale.Sale, len(s.sale.catalog.Foods()), 0)
 }
 
 // watchBlocklist has the supervisor know the list that the workers serve, nil where there is none.

@@ -335,8 +335,8 @@ func TestKeeperTriesAgain(t *testing.T) {
 	testkit.Until(t, "new list", func() bool { b.remap(); return b.Listed(document(t, "4509,000010")) })
 }
 
-// A snapshot that is corrupt at the start, or damaged or lost while the server runs, is made anew at once, not
-// at the next refresh.
+// A snapshot that is corrupt at the start, or damaged or lost while the server runs, is made anew at once,
+// not at the next refresh.
 func TestSnapshotIsMadeAnew(t *testing.T) {
 	s := newSite(t, pack(t, csv(documents(10)...)))
 	path := filepath.Join(t.TempDir(), "snapshot")

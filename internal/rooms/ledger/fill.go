@@ -5,10 +5,11 @@ import (
 	"log/slog"
 
 	"flashsale/redisx"
+	"flashsale/redisx/orderstream"
 )
 
 // fill writes every order of the sale, because some were placed before the stream was there.
-func (l *Ledger) fill(ctx context.Context, stream *redisx.Stream) error {
+func (l *Ledger) fill(ctx context.Context, stream *orderstream.Stream) error {
 	sale, leave, err := redisx.Connect(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices))
 	if err != nil {
 		return err
