@@ -12,6 +12,7 @@ import (
 	"flashsale/internal/testkit/launch"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
+	"flashsale/redisx/saletest"
 )
 
 // durable makes MariaDB keep what it has committed, also when it is killed.
@@ -21,7 +22,7 @@ var prices = []int64{3, 10, 100}
 
 // shop is an open sale of three foods, and a database for its ledger.
 type shop struct {
-	*redisx.Sale
+	saletest.Sale
 	redis redisx.Config
 	db    *sql.DB // to look into the database
 	dsn   string
@@ -30,15 +31,11 @@ type shop struct {
 // openShop opens the sale in a Redis and creates the database.
 func openShop(t *testing.T, at pipeline.Config, server *launch.MariaDB, name string) *shop {
 	t.Helper()
-	testkit.KeepLog(t)
-	at.Timeout = time.Second
 	redis := redisx.Config{Config: at, CartTTL: time.Hour}
 	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6,
 		1e6, 1e6}})
 	testkit.Must(t, err)
-	sale, leave, err := redisx.Connect(t.Context(), redis, opened.Sale, len(prices))
-	testkit.Must(t, err)
-	t.Cleanup(leave)
+	sale := saletest.Join(t, redis, opened.Sale, len(prices))
 	return &shop{Sale: sale, redis: redis, db: server.Open(t, name),
 		dsn: fmt.Sprintf("%s:%s@tcp(%s:%d)/%s", server.User, server.Password, server.Host, server.Port, name)}
 }
@@ -74,28 +71,14 @@ func (s *shop) buy(t *testing.T, users ...uint32) {
 }
 
 func (s *shop) order(user uint32) error {
-	cart := fmt.Appendf(nil, "cart%012d", user)
+	cart := saletest.CartName(int(user))
 	for _, item := range basket(user) {
-		done := make(outcome, 1)
-		s.AddToCart(user, cart, item.Food, item.Count, done)
-		if err := <-done; err != nil {
+		if err := s.AddToCart(user, cart, item.Food, item.Count); err != nil {
 			return err
 		}
 	}
-	return s.place(user, cart)
+	return s.PlaceOrder(user, cart, nil)
 }
-
-// place places the order of a cart that is full already.
-func (s *shop) place(user uint32, cart []byte) error {
-	done := make(outcome, 1)
-	s.PlaceOrder(user, cart, nil, done)
-	return <-done
-}
-
-// outcome is a redisx.Outcome that can be waited for.
-type outcome chan error
-
-func (o outcome) Done(err error) { o <- err }
 
 func basket(user uint32) []redisx.Item {
 	food := int64(user) % 3
