@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/observe/figures"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
 	"flashsale/internal/testkit/roomtest"
@@ -247,26 +246,18 @@ func TestDropped(t *testing.T) {
 	c := newClock(t, begun)
 	r := New(config(t, roomtest.Nowhere(), DefaultRetention, "UTC", c))
 	for i := range waitingMax + 3 {
-		r.await(entry{fmt.Sprint(i), 1}, 2)
+		r.await(entry{"k", int64(i)}, 2)
 	}
-	r.await(entry{"0", 1}, 1) // one that waits already
+	r.await(entry{"k", 0}, 1) // a sum that waits already
 	if r.cfg.Dropped.Value() != 6 || len(r.flusher.waiting) != waitingMax {
 		t.Errorf("%d dropped, %d wait", r.cfg.Dropped.Value(), len(r.flusher.waiting))
 	}
-	r = New(r.cfg)
-	r.cfg.Dropped = &figures.Counter{}
-	for i := range waitingMax + shardCount { // each shard gets its share, more or less
-		testkit.Must(t, r.Count([]Hit{{Key: fmt.Sprint(i), N: 2}}))
+	r = New(config(t, roomtest.Nowhere(), DefaultRetention, "UTC", c))
+	for i := range shardMax + 3 {
+		at := c.Now().Add(-time.Duration(i) * time.Minute)
+		testkit.Must(t, r.Count([]Hit{{"k", 2, at}, {"k", 1, c.Now()}}))
 	}
-	kept := 0
-	for i := range r.shards {
-		if n := len(r.shards[i].hits); n > shardMax {
-			t.Errorf("shard %d holds %d keys", i, n)
-		}
-		kept += len(r.shards[i].hits)
-	}
-	dropped := 2 * (waitingMax + shardCount - kept)
-	if dropped == 0 || r.cfg.Dropped.Value() != uint64(dropped) {
-		t.Errorf("%d dropped, want %d", r.cfg.Dropped.Value(), dropped)
+	if n := len(r.shard("k").hits); r.cfg.Dropped.Value() != 6 || n != shardMax {
+		t.Errorf("%d dropped between two flushes, %d sums in a shard", r.cfg.Dropped.Value(), n)
 	}
 }

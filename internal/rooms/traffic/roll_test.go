@@ -79,7 +79,8 @@ func TestKeepersAtOnce(t *testing.T) {
 	c := newClock(t, begun)
 	cfg := config(t, roomtest.Of(server), short, "Europe/Berlin", c)
 	r := counting(t, cfg)
-	sums := filled(t, r, 120, rand.New(rand.NewPCG(7, 7)))
+	const keys = sweepKeys + 10 // a sweep of two steps
+	sums := filled(t, r, keys, rand.New(rand.NewPCG(7, 7)))
 	c.Add(100 * 24 * time.Hour)
 
 	proxy, err := launch.StartProxy("unix", server.Socket)
@@ -117,7 +118,7 @@ func TestKeepersAtOnce(t *testing.T) {
 	stop()
 	reading.Wait()
 	r.expectSums(t, sums)
-	for id := range int64(120) {
+	for id := range int64(keys) {
 		for _, member := range roomtest.Ask[[]int64](t, r.redis, "SMEMBERS", indexKey(id+1)) {
 			if b := blockOf(member); b.step < dayStep {
 				t.Fatalf("key %d still has a block of %s", id+1, b.step)

@@ -136,9 +136,10 @@ func TestStopAfterRestart(t *testing.T) {
 		t.Errorf("%d hits, want 7", got)
 	}
 	server.Kill(t)
-	_ = r.Count([]Hit{{Key: "k", N: 1}})
-	r.EndBy(time.Now())
-	testkit.Background(t, r.Run)()
+	away := New(cfg)
+	testkit.Must(t, away.Count([]Hit{{Key: "k", N: 1}}))
+	away.EndBy(time.Now())
+	testkit.Background(t, away.Run)()
 }
 
 // A stop ends in its time and counts what it drops, also where Redis does not answer a flush under way.
