@@ -112,7 +112,7 @@ func testAccessLog(t *testing.T, s *shop) {
 	}
 	s, lines := s.logged(t, 1)
 	for i, c := range []loggedCall{
-		{0, "POST", "/login", loginBody, "method=POST route=/login status=200 user=2 bytes_in=39 {size} {hot}"},
+		{0, "POST", "/login", rawLogin, "method=POST route=/login status=200 user=2 bytes_in=39 {size} {hot}"},
 		{0, "POST", "/login", `{"username":"user2","password":"x"}`,
 			"method=POST route=/login status=403 code=USER_AUTH_FAIL bytes_in=35 {size} {hot}"},
 		{2, "GET", "/foods", "", "method=GET route=/foods status=200 user=2 bytes_in=0 {size} {hot}"},
@@ -274,7 +274,7 @@ func testAccessLogHoldsNoSecrets(t *testing.T, s *shop) {
 	targets := []string{"/foods", "/carts/" + cart, "/orders", "/admin/orders", "/healthz", "/hush/" + cart,
 		"/c%61rts/" + cart, "//hush/orders", "http://hush/carts/" + cart, "/login", "/limits/hush", "*",
 		"/%zz" + cart}
-	bodies := []string{"", loginBody, `{"username":"hush","password":"hush"}`, `{"cart_id":"` + cart + `"}`,
+	bodies := []string{"", rawLogin, `{"username":"hush","password":"hush"}`, `{"cart_id":"` + cart + `"}`,
 		`{"food_id":1,"count":1,"x":"hush"}`, "hush"}
 	count := 0
 	for _, target := range targets {

@@ -72,7 +72,7 @@ func (s *shop) flows(count int, newConns bool) [][5]quietCall {
 				s.token(user), connection, len(body), body), fmt.Appendf(nil, "HTTP/1.1 %d ", status)}
 		}
 		flows[i] = [5]quietCall{
-			request(200, "POST", "/login", loginBody), request(200, "GET", "/foods", ""),
+			request(200, "POST", "/login", rawLogin), request(200, "GET", "/foods", ""),
 			request(200, "POST", "/carts", "{}"),
 			request(204, "PATCH", "/carts/"+cart, fmt.Sprintf(`{"food_id":%d,"count":1}`, i%5+1)),
 			request(200, "POST", "/orders", `{"cart_id":"`+cart+`"}`),

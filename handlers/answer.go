@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/serve/eventloop"
+	"flashsale/internal/serve/goroutines"
 	"flashsale/redisx"
 )
 
@@ -17,15 +18,14 @@ type answer struct {
 	server   *Server
 	exchange *eventloop.Exchange // on the event loop, else nil
 
-	line    *counted // of the table; nil for a request that none is for
+	line    *counted // of the table; nil for a request that no line is for
 	counted bool     // the request
-	inLine  bool     // it has the turn of Server.line
 	list    *list    // that the reply consists of, or nil
 	// What is added to a cart, of a food; 0 pieces for nothing.
 	food, pieces int64
 
 	ctx   *fasthttp.RequestCtx
-	user  uint32     // who calls, 0 for none
+	user  uint32     // who calls, 0 for nobody
 	reply replyLater // nil as long as nothing is to come later
 	err   error
 	done  chan struct{} // for the goroutine that waits
@@ -38,13 +38,14 @@ type replyLater = func(s *Server, ctx *fasthttp.RequestCtx, user uint32, err err
 func (c call) later(ctx *fasthttp.RequestCtx, reply replyLater) redisx.Outcome {
 	a := c.answer
 	a.ctx, a.reply = ctx, reply
-	if a.onLoop() {
+	if a.readByLoop() {
 		a.exchange.Later()
 	}
 	return a
 }
 
-func (a *answer) onLoop() bool { return a.exchange != nil }
+// readByLoop reports whether the event loop has read the request.
+func (a *answer) readByLoop() bool { return a.exchange != nil }
 
 // Done takes the outcome.
 func (a *answer) Done(err error) {
@@ -64,13 +65,13 @@ func (a *answer) finish() {
 	ctx, reply := a.ctx, a.reply
 	a.ctx, a.reply = nil, nil
 	defer a.count(ctx)
-	defer a.server.end(ctx)
+	defer a.server.endRequest(ctx)
 	reply(a.server, ctx, a.user, a.err)
 }
 
-// end ends the work on a request. It answers one that has failed: a panic would end the process, and with it
-// every other request.
-func (s *Server) end(ctx *fasthttp.RequestCtx) {
+// endRequest ends the work on a request. It recovers from a panic, which would end the process and with it
+// every other request, and answers the request that has failed. It must be deferred.
+func (s *Server) endRequest(ctx *fasthttp.RequestCtx) {
 	if fault := recover(); fault != nil {
 		s.logFault(ctx, "fault", fault, "stack", string(debug.Stack()))
 		id := string(s.identify(ctx))
@@ -108,7 +109,7 @@ func (s *Server) serveOnLoop(x *eventloop.Exchange) {
 
 // serve runs the handler. It reports false where that has failed.
 func (a *answer) serve(ctx *fasthttp.RequestCtx) (ok bool) {
-	defer a.server.end(ctx)
+	defer a.server.endRequest(ctx)
 	a.server.route(ctx, a)
 	return true
 }
@@ -119,7 +120,9 @@ var answers = sync.Pool{New: func() any { return &answer{done: make(chan struct{
 func (a *answer) serveOnGoroutine(ctx *fasthttp.RequestCtx) {
 	a.server.route(ctx, a)
 	if a.reply != nil {
-		a.leaveLine()
+		if c, ok := ctx.Conn().(*goroutines.Conn); ok {
+			c.LeaveLine()
+		}
 		<-a.done
 		a.finish()
 	}
@@ -127,7 +130,6 @@ func (a *answer) serveOnGoroutine(ctx *fasthttp.RequestCtx) {
 
 // endOnGoroutine counts the request, and keeps the answer for reuse unless an outcome may still come.
 func (a *answer) endOnGoroutine(ctx *fasthttp.RequestCtx) {
-	a.leaveLine()
 	a.count(ctx)
 	if a.reply == nil {
 		answers.Put(a)

@@ -129,7 +129,7 @@ func bombed(tb testing.TB) (serve func(text []byte) bool, fill *strings.Replacer
 		ctx.Request.Reset()
 		ctx.Response.Reset()
 		ctx.ResetUserValues()
-		ctx.Init2(&conn, quietLogger{}, false)
+		ctx.Init2(&conn, nil, false)
 		source.Reset(text)
 		buffer.Reset(&source)
 		err := ctx.Request.Header.Read(buffer)

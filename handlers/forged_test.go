@@ -53,7 +53,7 @@ func strangeKeys(t *testing.T) *tokens.Keys {
 }
 
 func TestForgedTokens(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		forged := forgeries(t, s.token(2), s.token(1))
 		forged["expired now"] = string(s.keys.AppendAccess(nil, 2, time.Now()))
 		forged["long expired"] = string(s.keys.AppendAccess(nil, 1, time.Unix(0, 0)))
@@ -84,7 +84,7 @@ func TestForgedTokens(t *testing.T) {
 }
 
 func TestForgedCarts(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		mine, theirs := s.fill(t, 2, 1, 1), s.fill(t, 3, 2, 2)
 		refused := func(t *testing.T, cart string, status int, want string) {
 			t.Helper()

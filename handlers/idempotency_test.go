@@ -54,7 +54,7 @@ func (s *shop) orderRaw(tb testing.TB, user uint32, body, key string) (int, stri
 // A key is any text that a header may hold, up to the limit in characters; it is compared byte by byte,
 // without the white space around it.
 func TestIdempotencyKeyTexts(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		user := uint32(1)
 		for _, key := range []string{
 			"k", "a b", "a  b", "a\tb", `"quoted"`, "1:1,2:2", "%d+ (.*)", "$3", "*1", "\\r\\n", "é", "键",
@@ -98,7 +98,7 @@ func TestIdempotencyKeyTexts(t *testing.T) {
 // What is checked before the key stays so, a refused order does not use its key up, and the key answers for
 // the order that was placed under it, whatever cart comes with it.
 func TestIdempotencyKeyAndCarts(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		key := []string{"Idempotency-Key", "k"}
 		mine := s.fill(t, 2, 1, 3)
 		// each under the same key, which means nothing to the others

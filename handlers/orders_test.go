@@ -15,7 +15,7 @@ func (s *shop) fill(tb testing.TB, user uint32, food, count int) string {
 }
 
 func TestPlaceOrder(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		id := func(user int) string { return fmt.Sprintf(`{"id":"%s-%d"}`, s.cfg.Sale.ID(), user) }
 		for body, want := range badBodies(`{"cart_id":"x"}`) {
 			s.expect(t, 2, "POST", "/orders", body, 400, want)
@@ -59,7 +59,7 @@ func TestPlaceOrder(t *testing.T) {
 }
 
 func TestIdempotencyKey(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		id := `{"id":"` + s.cfg.Sale.ID() + `-2"}`
 		body := s.fill(t, 2, 1, 1)
 		long := strings.Repeat("k", idempotencyKeyMax)
@@ -84,7 +84,7 @@ func TestIdempotencyKey(t *testing.T) {
 }
 
 func TestAllOrders(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		s.expect(t, 2, "GET", "/admin/orders", "", 401, invalidToken)
 		s.expect(t, 1, "GET", "/admin/orders", "", 200, "[]")
 		s.expect(t, 2, "POST", "/orders", s.fill(t, 2, 3, 2), 200, `{"id":"`+s.cfg.Sale.ID()+`-2"}`)

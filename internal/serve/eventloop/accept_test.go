@@ -37,11 +37,11 @@ func TestLimits(t *testing.T) {
 			for range 3 {
 				s.dial().wantRefused()
 			}
-			second.send(get("/away")) // it keeps its place with the other server
+			second.send(get("/away")) // it keeps its slot with the other server
 			second.want(ok("GET /away "))
 			s.dial().wantRefused()
 			first.Close()
-			polltest.Until(t, "place", func() bool { return s.limiter.Count() == 1 })
+			polltest.Until(t, "slot", func() bool { return s.limiter.Count() == 1 })
 			third := s.dial()
 			third.send(get("/now"))
 			third.want(ok("GET /now "))
@@ -181,8 +181,8 @@ func TestCloseIdle(t *testing.T) {
 	s := open(t, listener.Config{})
 	away := make(chan func())
 	s.onLoop(func() {
-		s.away = func(socket net.Conn, place listener.Place, unread []byte) {
-			go func() { away <- func() { s.serveAway(socket, place, unread) } }()
+		s.away = func(socket net.Conn, slot listener.Slot, unread []byte) {
+			go func() { away <- func() { s.serveAway(socket, slot, unread) } }()
 		}
 	})
 	writing := s.dialNarrow()
@@ -198,7 +198,7 @@ func TestCloseIdle(t *testing.T) {
 	serving.send(get("/held"))
 	lent.send(get("/away"))
 	goOn := <-away
-	polltest.Until(t, "each state", func() bool { return len(s.conns()) == 6 })
+	polltest.Until(t, "each state", func() bool { return len(s.states()) == 6 })
 
 	s.CloseIdle()
 	for _, c := range []*client{idle, opening, lingering} {

@@ -244,7 +244,7 @@ func TestEndFreesDescriptors(t *testing.T) {
 	}
 	clients[len(clients)-1].send(get("/away"))
 	l := <-late
-	polltest.Until(t, "each state", func() bool { return len(s.conns()) == 6 })
+	polltest.Until(t, "each state", func() bool { return len(s.states()) == 6 })
 	waits := len(s.held)
 	s.onLoop(func() {
 		again, err := net.Dial("tcp", s.address) // waits to be accepted
@@ -253,7 +253,7 @@ func TestEndFreesDescriptors(t *testing.T) {
 			return
 		}
 		t.Cleanup(func() { again.Close() })
-		go s.Return(l.Conn, l.place, nil)
+		go s.Return(l.Conn, l.slot, nil)
 		go s.end()
 		polltest.Until(t, "return and end", func() bool {
 			s.loop.mu.Lock()
@@ -270,7 +270,7 @@ func TestEndFreesDescriptors(t *testing.T) {
 		c.Close()
 	}
 	if n := s.limiter.Count(); n != 0 {
-		t.Errorf("%d places are still taken", n)
+		t.Errorf("%d slots are still taken", n)
 	}
 	want := before + 1 // the client that waits
 	polltest.Until(t, fmt.Sprintf("%d descriptors", want), func() bool { return descriptors(t) <= want })
