@@ -6,8 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +16,7 @@ import (
 
 	"flashsale/internal/observe/accesslog"
 	"flashsale/internal/observe/figures"
+	"flashsale/internal/testkit/logtest"
 	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
@@ -244,11 +243,7 @@ func TestAccessLogOverTLS(t *testing.T) {
 	log, lines := newAccessLog(t, 1)
 	s.cfg.AccessLog = log
 	address, trust, _ := s.encrypted(t)
-	over := *s
-	over.client = &http.Client{Transport: checkedTransport{
-		&http.Transport{TLSClientConfig: trust}}}
-	t.Cleanup(over.client.CloseIdleConnections)
-	over.base = "https://" + address
+	over := s.at(t, "https://"+address, trust)
 	over.call(t, 2, "GET", "/foods", "")
 	over.call(t, 2, "GET", "/healthz", "")
 	for _, line := range lines.await(t, 2) {
@@ -262,7 +257,7 @@ func TestAccessLogOverTLS(t *testing.T) {
 func TestAccessLogHoldsNoSecrets(t *testing.T) { onBoth(t, testAccessLogHoldsNoSecrets) }
 
 func testAccessLogHoldsNoSecrets(t *testing.T, s *shop) {
-	log := capture(t)
+	log := logtest.Capture(t)
 	s.cfg.ServiceToken = "service-hush"
 	s, lines := s.logged(t, 1)
 	token, cart := s.token(2), s.cartOf(2)
@@ -304,8 +299,8 @@ func TestEnginesLogAlike(t *testing.T) {
 	r := newRivals(t, func(engine int, cfg *Config) { cfg.AccessLog, lines[engine] = newAccessLog(t, 1) })
 	texts := slices.Clone(mixed)
 	for _, probes := range rawTopics {
-		for _, p := range probes {
-			texts = append(texts, p.send+rawFollower)
+		for i := 0; i < len(probes); i += 8 {
+			texts = append(texts, probes[i].send+rawFollower)
 		}
 	}
 	count := 0
@@ -331,24 +326,6 @@ func TestEnginesLogAlike(t *testing.T) {
 	}
 	if count < 2*len(texts) {
 		t.Errorf("only %d lines for %d texts", count, len(texts))
-	}
-}
-
-// A request without a line costs no allocation.
-func TestAccessLogDoesNotAllocate(t *testing.T) {
-	if redistest.Race {
-		t.Log("not counted under -race")
-		return
-	}
-	s := open(t, "unix", redistest.Start(t).Socket)
-	s.cfg.AccessLog, _ = newAccessLog(t, 1<<40)
-	s.cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	ctx := s.foodsRequest()
-	if n := testing.AllocsPerRun(200, func() {
-		ctx.Response.Reset()
-		s.handle(ctx)
-	}); n != 0 {
-		t.Errorf("%v allocations, want none", n)
 	}
 }
 

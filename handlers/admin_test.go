@@ -11,12 +11,12 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/testkit/logtest"
 	"flashsale/redisx/redistest"
 )
 
@@ -140,24 +140,6 @@ func testListIsNotHeld(t *testing.T, open opener) {
 	}
 }
 
-// journal takes what is logged by several goroutines.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
 // A list that breaks off cannot be taken for the whole, is logged once for many, and gives its place back.
 func TestBrokenLists(t *testing.T) { onEngines(t, testBrokenLists) }
 
@@ -166,7 +148,7 @@ func testBrokenLists(t *testing.T, open opener) {
 	s := openWithOrders(t, open, server, 100_000, 1)
 	s.do(func() { s.cfg.RequestIDs = true })
 	address := s.listen(t)
-	log := capture(t)
+	log := logtest.Capture(t)
 	var lists []*http.Response
 	for _, version := range []string{"1.1", "1.0"} {
 		c, err := net.Dial("tcp", address)
@@ -211,7 +193,7 @@ func testListPanics(t *testing.T, open opener) {
 	s.do(func() { s.cfg.Catalog = all })
 	list := s.newList(jsonList("log"), nil)
 	list.text, list.of = nil, slog.String("request_id", "a1b2")
-	log := capture(t)
+	log := logtest.Capture(t)
 	if n, err := list.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("read %d, %v", n, err)
 	}

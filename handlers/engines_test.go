@@ -23,7 +23,8 @@ import (
 // opener opens a shop that is served until the test ends.
 type opener = func(tb testing.TB, network, address string) *shop
 
-// onBoth runs a test on both engines. (That the in-memory engine of Redis does the same is proved in redisx.)
+// onBoth runs a test on both engines. (That the in-memory engine of Redis does the same is proved in
+// redisx.)
 func onBoth(t *testing.T, test func(t *testing.T, s *shop)) {
 	onEngines(t, func(t *testing.T, open opener) { test(t, open(t, "unix", redistest.Start(t).Socket)) })
 }

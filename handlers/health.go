@@ -50,8 +50,8 @@ func (s *Server) isOperator(ctx *fasthttp.RequestCtx) bool {
 	return user == rootUser
 }
 
-// checkReady asks Redis. words is the failure for those who may read the words of Redis, nil where Redis gave
-// no reason.
+// checkReady asks Redis. words is the failure for those who may read the words of Redis, nil where Redis
+// gave no reason.
 func (s *Server) checkReady() (body []byte, f, words *failure) {
 	backlog, err := s.cfg.Sale.Ready()
 	switch {
@@ -84,8 +84,8 @@ func writesRefused(err error) *failure {
 	return &failure{status: errUnavailable.status, body: body}
 }
 
-// readyInterval is the shortest time between two questions to Redis for /readyz, which anybody may call without
-// a token.
+// readyInterval is the shortest time between two questions to Redis for /readyz, which anybody may call
+// without a token.
 const readyInterval = 100 * time.Millisecond
 
 // readiness lets all callers within readyInterval share one answer of Redis. The zero value is ready.

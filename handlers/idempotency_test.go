@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -118,6 +118,9 @@ func TestIdempotencyKeyAndCarts(t *testing.T) {
 		s.expect(t, 2, "POST", "/orders", `{"cart_id":"-1"}`, 404, noCart, key...)
 		s.expect(t, 2, "POST", "/orders", "{}", 400, malformed, key...)
 		s.expect(t, 0, "POST", "/orders", mine, 401, invalidToken, key...)
+		keyless := s.fill(t, 6, 3, 1) // an order without a key is not found under any
+		s.expect(t, 6, "POST", "/orders", keyless, 200, s.orderID(6))
+		s.expect(t, 6, "POST", "/orders", keyless, 403, oneOrder, key...)
 		s.expect(t, 2, "GET", "/orders", "", 200,
 			fmt.Sprintf(`[{"id":"%s-2","items":[{"food_id":1,"count":2}],"total":%d}]`, s.cfg.Sale.ID(),
 				2*s.price(1)))
@@ -176,12 +179,16 @@ func testKeyOnSeveralServers(t *testing.T, open opener) {
 func TestIdempotencyKeyAfterLostReply(t *testing.T) { onEngines(t, testKeyAfterLostReply) }
 
 func testKeyAfterLostReply(t *testing.T, open opener) {
-	redis := &lossyRelay{socket: redistest.Start(t).Socket}
-	s := open(t, "tcp", redis.listen(t))
+	redis, err := stand.StartProxy("unix", redistest.Start(t).Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(redis.Stop)
+	s := open(t, "tcp", redis.Address())
 	body := s.fill(t, 2, 1, 2)
 	// behind it no reply is due any more, also not that to the cart's lifetime
 	s.awaitRedis(t)
-	redis.lose.Store(true)
+	redis.BreakNext(stand.Cut{Replies: true})
 	h := s.expect(t, 2, "POST", "/orders", body, 503, unavailable, "Idempotency-Key", "k")
 	if h.Get("Retry-After") != "1" {
 		t.Errorf("Retry-After %q, want 1", h.Get("Retry-After"))
@@ -192,57 +199,5 @@ func testKeyAfterLostReply(t *testing.T, open opener) {
 	s.expect(t, 2, "POST", "/orders", body, 200, s.orderID(2), "Idempotency-Key", "k")
 	if left, err := s.cfg.Sale.Stock(); err != nil || left[0] != 8 {
 		t.Errorf("stock %v, %v; want 8", left, err)
-	}
-}
-
-// lossyRelay stands between a server and its Redis and passes everything on, until it is told to lose a
-// reply: it breaks the connection in place of the next one.
-type lossyRelay struct {
-	socket string // of the redis-server
-	lose   atomic.Bool
-}
-
-// listen relays until the test ends and returns the host:port.
-func (r *lossyRelay) listen(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var relays sync.WaitGroup
-	relays.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			relays.Go(func() { r.relay(c) })
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		relays.Wait() // the server has closed its connections
-	})
-	return l.Addr().String()
-}
-
-func (r *lossyRelay) relay(c net.Conn) {
-	defer c.Close()
-	redis, err := net.Dial("unix", r.socket)
-	if err != nil {
-		return
-	}
-	defer redis.Close()
-	go func() {
-		io.Copy(redis, c)
-		redis.Close() // the server has gone: the loop below ends
-	}()
-	for reply := make([]byte, 64<<10); ; {
-		n, err := redis.Read(reply)
-		if err != nil || r.lose.CompareAndSwap(true, false) {
-			return
-		}
-		if _, err := c.Write(reply[:n]); err != nil {
-			return
-		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/limits"
+	"flashsale/internal/testkit/logtest"
 	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/redistest"
 )
@@ -163,7 +164,7 @@ func testSendersInVKAreLimited(t *testing.T, s *shop) {
 	counter := s.withRepeats(t)
 	s = limited(t, s, "message by vk 1/h; message by ip 1/h; message by vk of -8 unlimited",
 		func(cfg *Config) { cfg.Repeats = counter })
-	log := capture(t)
+	log := logtest.Capture(t)
 	const message = `{"message":{"peer_id":2000000001,"from_id":%d,"text":"hi"}}`
 	s.vk(t, vkMessageNew("a", fmt.Sprintf(message, 7)), 200, "ok")
 	s.awaitCounted(t, "/limits/message?vk=7", `"remaining":0,`)

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 )
 
@@ -55,31 +54,6 @@ func TestPlaceOrder(t *testing.T) {
 		s.expect(t, 7, "GET", "/orders", "", 200, "[]")
 		s.fill(t, 7, 1, -1)
 		s.expect(t, 7, "POST", "/orders", body, 200, id(7))
-	})
-}
-
-func TestIdempotencyKey(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		id := `{"id":"` + s.cfg.Sale.ID() + `-2"}`
-		body := s.fill(t, 2, 1, 1)
-		long := strings.Repeat("k", idempotencyKeyMax)
-		s.expect(t, 2, "POST", "/orders", body, 400,
-			`{"code":"INVALID_IDEMPOTENCY_KEY","message":"Idempotency-Key 须为1至255个字符"}`, "Idempotency-Key",
-			long+"k")
-		s.expect(t, 2, "POST", "/orders", body, 200, id, "Idempotency-Key", long)
-		s.expect(t, 2, "POST", "/orders", body, 200, id, "Idempotency-Key", long)
-		wide := strings.Repeat("é", idempotencyKeyMax) // characters count, not bytes
-		s.expect(t, 4, "POST", "/orders", s.fill(t, 4, 2, 1), 200, `{"id":"`+s.cfg.Sale.ID()+`-4"}`,
-			"Idempotency-Key", wide)
-		s.expect(t, 2, "POST", "/orders", body, 403, oneOrder, "Idempotency-Key", long[1:])
-		s.expect(t, 2, "POST", "/orders", body, 403, oneOrder)
-		// Another user's key means nothing, and an order without a key is not found under any.
-		body = s.fill(t, 3, 1, 1)
-		s.expect(t, 3, "POST", "/orders", body, 200, `{"id":"`+s.cfg.Sale.ID()+`-3"}`)
-		s.expect(t, 3, "POST", "/orders", body, 403, oneOrder, "Idempotency-Key", long)
-		if left, err := s.cfg.Sale.Stock(); err != nil || left[0] != 8 {
-			t.Errorf("stock %v, %v; want 8", left, err)
-		}
 	})
 }
 

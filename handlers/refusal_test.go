@@ -54,8 +54,8 @@ func expectRefusal(t *testing.T, c net.Conn, status int, body string) {
 	}
 }
 
-// A client that sends all of a large body before it reads gets the reply (9112 9.6), with TLS too. Nothing is
-// reset.
+// A client that sends all of a large body before it reads gets the reply (9112 9.6), with TLS too.
+// Nothing is reset.
 func TestLargeBodyIsAnswered(t *testing.T) { onBoth(t, testLargeBodyIsAnswered) }
 
 func testLargeBodyIsAnswered(t *testing.T, s *shop) {

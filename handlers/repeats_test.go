@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"flashsale/internal/rooms/repeats"
+	"flashsale/internal/testkit/logtest"
 	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
@@ -197,7 +198,7 @@ func TestVKMessagesWithoutEvent(t *testing.T) {
 func TestVKIsLogged(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.withRepeats(t)
-	log := capture(t)
+	log := logtest.Capture(t)
 	for i := range 5 {
 		s.call(t, 0, "POST", "/vk/callback", `{"type":"x","secret":"typed"}`)
 		s.call(t, 0, "POST", "/vk/callback", vkMessageNew(fmt.Sprint(i), `{"peer_id":1,"text":"x"}`))
@@ -262,7 +263,7 @@ func TestVKGroups(t *testing.T) {
 func TestRepeatsFull(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.withRepeatsOf(t, 0)
-	log := capture(t)
+	log := logtest.Capture(t)
 	s.expect(t, 2, "POST", "/repeats", `{"text":"hi"}`, 200, `{"count":0}`)
 	s.expect(t, 2, "POST", "/repeats", `{"text":"hi"}`, 200, `{"count":0}`)
 	s.vk(t, vkMessageNew("a", `{"peer_id":1,"text":"x"}`), 200, "ok")

@@ -42,9 +42,10 @@ const (
 	longestBodyMax = 32 << 10 // of all but events of VK: 4096 letters, most of them as six bytes
 	usualBodyBytes = 8 << 10  // 500 documents; longer bodies take a larger buffer
 
-	// An event of VK. A text has at most 4096 letters, and VK writes those that are not Latin as six bytes:
-	// 25 KB. So 40 such messages fit, the quoted ones of one event. VK names no limit; what is too large for its
-	// Callback API it crops: one quoted message and one attachment of each stay ("is_cropped").
+	// An event of VK. A text has at most 4096 letters, and VK writes those that are not Latin as six
+	// bytes: 25 KB. So 40 such messages fit, the quoted ones of one event. VK names no limit; what is too
+	// large for its Callback API it crops: one quoted message and one attachment of each stay
+	// ("is_cropped").
 	vkBodyBytesMax = 1 << 20
 )
 

@@ -18,6 +18,7 @@ import (
 	"flashsale/internal/testkit/logtest"
 	"flashsale/redisx"
 	"flashsale/tokens"
+
 	"github.com/valyala/fasthttp/fasthttputil"
 )
 

@@ -43,11 +43,7 @@ func certificates(t *testing.T) (encryption, trust *tls.Config) {
 func TestTLS(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	address, trust, _ := s.encrypted(t)
-	over := *s
-	over.client = &http.Client{Transport: checkedTransport{
-		&http.Transport{TLSClientConfig: trust}}}
-	t.Cleanup(over.client.CloseIdleConnections)
-	over.base = "https://" + address
+	over := s.at(t, "https://"+address, trust)
 	over.expect(t, 2, "POST", "/orders", over.fill(t, 2, 1, 2), 200, `{"id":"`+s.cfg.Sale.ID()+`-2"}`)
 	over.expect(t, 2, "GET", "/orders", "", 200,
 		fmt.Sprintf(`[{"id":"%s-2","items":[{"food_id":1,"count":2}],"total":%d}]`, s.cfg.Sale.ID(),

@@ -45,7 +45,7 @@ const (
 // socket is a Stream without a goroutine.
 type socket struct {
 	number  int
-	slot   listener.Slot
+	slot    listener.Slot
 	limiter *listener.Limiter
 }
 

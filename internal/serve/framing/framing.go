@@ -1,9 +1,10 @@
 // Package framing finds where a request of HTTP/1.1 or 1.0 ends in the bytes of a connection, and refuses
 // every request that RFC 9112 does not allow. If a proxy in front reads a request otherwise than this
 // server, the body of one is the next request of the other. So nothing that can be read in two ways is
-// accepted. The package has no connection and no reply. A Request reads bytes only: it allocates nothing (but
-// for an IPv6 address as host), and its work grows with the bytes of a request and not with the number of
-// pieces in which they come. An Input holds the bytes that a connection has received, in one of Buffers.
+// accepted. The package has no connection and no reply. A Request reads bytes only: it allocates nothing
+// (but for an IPv6 address as host), and its work grows with the bytes of a request and not with the
+// number of pieces in which they come. An Input holds the bytes that a connection has received, in one of
+// Buffers.
 package framing
 
 import "bytes"

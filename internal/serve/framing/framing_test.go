@@ -26,7 +26,8 @@ const (
 
 func (v Verdict) String() string {
 	return [...]string{
-		"More", "Continue", "Whole", "BadRequest", "BodyTooLarge", "URLTooLong", "HeadTooLarge", "NoRoom", "advance",
+		"More", "Continue", "Whole", "BadRequest", "BodyTooLarge", "URLTooLong", "HeadTooLarge", "NoRoom",
+		"advance",
 	}[v]
 }
 

@@ -44,7 +44,8 @@ func (in *Input) Room(buffers *Buffers) []byte {
 	return (*in.buffer)[in.filled:]
 }
 
-// Enlarge goes on in a buffer of this length, for a request that fills a large one. Release does not keep it.
+// Enlarge goes on in a buffer of this length, for a request that fills a large one. Release does not keep
+// it.
 func (in *Input) Enlarge(bytes int, buffers *Buffers) {
 	room := make([]byte, bytes)
 	in.filled = copy(room, in.Bytes())

@@ -119,8 +119,8 @@ func TestParsersThatDisagree(t *testing.T) {
 	c := &Conn{Conn: limiter.Hold(client, listener.Slot{}), server: s, handed: true, request: []byte(get + get)}
 	_ = s.http.ServeConn(c)
 	replies := client.out.String()
-	if ok, bad := strings.Count(replies, " 200 OK\r\n"), strings.Count(replies, " 400 Bad Request\r\n"); ok != 1 ||
-		bad != 1 || !strings.HasSuffix(replies, "malformed") {
+	ok, bad := strings.Count(replies, " 200 OK\r\n"), strings.Count(replies, " 400 Bad Request\r\n")
+	if ok != 1 || bad != 1 || !strings.HasSuffix(replies, "malformed") {
 		t.Errorf("replies %q, want 200 and 400", replies)
 	}
 	if n, err := c.Read(make([]byte, 10)); n > 0 || !errors.Is(err, errLonger) {

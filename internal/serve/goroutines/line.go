@@ -10,15 +10,16 @@ const (
 	// may be faster than a busy server's next look, now and then.
 	straightMax = 4
 
-	// After workMax such requests the line pauses. A worker that never waits sees only every 10 ms what has come
-	// in on other connections, and leaves Redis no processor. Go's scheduler knows no shorter pause.
+	// After workMax such requests the line pauses. A worker that never waits sees only every 10 ms what
+	// has come in on other connections, and leaves Redis no processor. Go's scheduler knows no shorter
+	// pause.
 	workMax   = 32
 	linePause = time.Millisecond
 )
 
 // line has the connections that pipeline requests take turns: one request of one of them is served at a
-// time, in the order in which they came. All other connections go first. Without it a hundred goroutines that
-// always have something to do would keep the processor.
+// time, in the order in which they came. All other connections go first. Without it a hundred goroutines
+// that always have something to do would keep the processor.
 type line struct {
 	turn   chan struct{} // goroutines wait for room in the order in which they came
 	served int           // since the last pause

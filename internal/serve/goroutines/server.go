@@ -54,8 +54,8 @@ func NewServer(cfg Config) *Server {
 		Logger:                       quietLogger{},
 		ReadBufferSize:               cfg.Limits.Head,
 		MaxRequestBodySize:           cfg.Limits.LongestBody, // framing has the limit of each call
-		ReduceMemoryUsage:            true,                   // an idle connection holds no buffers; see Conn.Read
-		SecureErrorLogMessage:        true,                   // no text of a request, which may hold a token, in errors
+		ReduceMemoryUsage:            true,                   // an idle connection holds no buffers, see Conn.Read
+		SecureErrorLogMessage:        true,                   // no text of a request, with its token, in errors
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,

@@ -45,10 +45,6 @@ type Conn struct {
 	first [1]byte     // of a request, where raw is nil
 }
 
-// NewConn makes a Conn of a connection that no Listener has accepted, as in tests. It is not counted and
-// not closed.
-func (l *Limiter) NewConn(c net.Conn) *Conn { return &Conn{Conn: c, socket: c, limiter: l} }
-
 // State returns what the connection is doing, and the tick of its Limiter at which that began.
 func (c *Conn) State() (state State, since int64) {
 	clock := c.clock.Load()

@@ -33,9 +33,10 @@ var timeouts = [states]time.Duration{
 }
 
 // Limiter knows the open connections of its listeners. It refuses those over the limits of number and
-// closes those that stay in one state for too long, such as a client that sends a request byte by byte. One
-// look a second at all connections replaces deadlines for every request; scripts/bench/TUNING.md has what
-// that saves. The connections of an event loop have the same clock and limits; the loop closes them (AtTick).
+// closes those that stay in one state for too long, such as a client that sends a request byte by byte.
+// One look a second at all connections replaces deadlines for every request; scripts/bench/TUNING.md has
+// what that saves. The connections of an event loop have the same clock and limits; the loop closes them
+// (AtTick).
 type Limiter struct {
 	cfg    Config
 	ticks  atomic.Int64 // since the start: a clock that costs a load
@@ -93,8 +94,8 @@ func (l *Limiter) Tick() {
 	}
 }
 
-// AtTick has f run at each tick, for connections that have a slot and are not held by the Limiter. It must be
-// called before Run.
+// AtTick has f run at each tick, for connections that have a slot and are not held by the Limiter. It
+// must be called before Run.
 func (l *Limiter) AtTick(f func()) { l.atTick = append(l.atTick, f) }
 
 // Now returns the tick that the clock shows.
