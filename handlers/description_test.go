@@ -16,12 +16,12 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/handlers/web"
+	"flashsale/internal/openapi"
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/live"
 	"flashsale/internal/rooms/repeats"
 	"flashsale/internal/rooms/traffic"
-	"flashsale/internal/testkit/apitest"
 	"flashsale/internal/testkit/logtest"
 	"flashsale/tokens"
 )
@@ -29,9 +29,9 @@ import (
 var update = flag.Bool("update", false, "write openapi.json and docs.html")
 
 // described is the description, read once.
-var described = sync.OnceValues(func() (*apitest.Description, error) { return apitest.Parse(description) })
+var described = sync.OnceValues(func() (*openapi.Description, error) { return openapi.Parse(description) })
 
-func readDescription(tb testing.TB) *apitest.Description {
+func readDescription(tb testing.TB) *openapi.Description {
 	tb.Helper()
 	d, err := described()
 	if err != nil {
@@ -49,7 +49,7 @@ func TestDescription(t *testing.T) {
 	for name, file := range map[string]struct {
 		sent    []byte
 		convert func([]byte) ([]byte, error)
-	}{"openapi.json": {description, apitest.JSON}, "docs.html": {docsPage, apitest.Page}} {
+	}{"openapi.json": {description, openapi.JSON}, "docs.html": {docsPage, openapi.Page}} {
 		want, err := file.convert(source)
 		switch {
 		case err != nil:
@@ -140,7 +140,7 @@ func (s *shop) admitted(may access) (schemes []string) {
 
 // Every error is described, with its status and message, and nothing else is.
 func TestDescriptionHasErrors(t *testing.T) {
-	left := map[string]apitest.Error{}
+	left := map[string]openapi.Error{}
 	for _, e := range readDescription(t).Errors() {
 		left[e.Code] = e
 	}

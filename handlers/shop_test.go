@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/openapi"
 	"flashsale/internal/serve/eventloop"
-	"flashsale/internal/testkit/apitest"
 	"flashsale/internal/testkit/logtest"
 	"flashsale/redisx"
 	"flashsale/tokens"
@@ -83,7 +83,7 @@ type checkedTransport struct{ *http.Transport }
 func (c checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	reply, err := c.Transport.RoundTrip(r)
 	if err == nil {
-		reply.Body = &checkedBody{ReadCloser: reply.Body, reply: apitest.Reply{Method: r.Method,
+		reply.Body = &checkedBody{ReadCloser: reply.Body, reply: openapi.Reply{Method: r.Method,
 			Target: r.URL.RequestURI(), Status: reply.StatusCode, Header: reply.Header}}
 	}
 	return reply, err
@@ -91,7 +91,7 @@ func (c checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type checkedBody struct {
 	io.ReadCloser
-	reply apitest.Reply
+	reply openapi.Reply
 }
 
 func (b *checkedBody) Read(p []byte) (n int, err error) {
