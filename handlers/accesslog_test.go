@@ -16,8 +16,7 @@ import (
 
 	"flashsale/internal/observe/accesslog"
 	"flashsale/internal/observe/figures"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -43,7 +42,7 @@ func (l *accessLines) forget() {
 // await returns all lines once there are so many.
 func (l *accessLines) await(t *testing.T, count int) (lines []string) {
 	t.Helper()
-	polltest.Until(t, fmt.Sprintf("%d lines of the access log", count), func() bool {
+	testkit.Until(t, fmt.Sprintf("%d lines of the access log", count), func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		lines = strings.SplitAfter(l.text.String(), "\n")
@@ -257,7 +256,7 @@ func TestAccessLogOverTLS(t *testing.T) {
 func TestAccessLogHoldsNoSecrets(t *testing.T) { onBoth(t, testAccessLogHoldsNoSecrets) }
 
 func testAccessLogHoldsNoSecrets(t *testing.T, s *shop) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	s.cfg.ServiceToken = "service-hush"
 	s, lines := s.logged(t, 1)
 	token, cart := s.token(2), s.cartOf(2)

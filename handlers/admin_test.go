@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -148,7 +148,7 @@ func testBrokenLists(t *testing.T, open opener) {
 	s := openWithOrders(t, open, server, 100_000, 1)
 	s.do(func() { s.cfg.RequestIDs = true })
 	address := s.listen(t)
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	var lists []*http.Response
 	for _, version := range []string{"1.1", "1.0"} {
 		c, err := net.Dial("tcp", address)
@@ -193,7 +193,7 @@ func testListPanics(t *testing.T, open opener) {
 	s.do(func() { s.cfg.Catalog = all })
 	list := s.newList(jsonList("log"), nil)
 	list.text, list.of = nil, slog.String("request_id", "a1b2")
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	if n, err := list.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("read %d, %v", n, err)
 	}

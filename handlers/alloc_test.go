@@ -6,13 +6,14 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
 // The hot flow does not allocate: handler, token and redisx together; nor do IDs of requests, given or made,
 // and an access log in which the request has no line.
 func TestHotFlowDoesNotAllocate(t *testing.T) {
-	if redistest.Race {
+	if testkit.Race {
 		t.Log("not counted under -race")
 		return
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 	"flashsale/tokens"
 )
@@ -21,7 +21,7 @@ import (
 func TestRefusedTokensAreLogged(t *testing.T) { onBoth(t, testRefusedTokensAreLogged) }
 
 func testRefusedTokensAreLogged(t *testing.T, s *shop) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	other, err := tokens.New(bytes.Repeat([]byte("o"), tokens.SecretMin))
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func testServiceToken(t *testing.T, s *shop) {
 func TestRefusedServiceTokensAreLogged(t *testing.T) { onBoth(t, testRefusedServiceTokensAreLogged) }
 
 func testRefusedServiceTokensAreLogged(t *testing.T, s *shop) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	s.do(func() { s.cfg.ServiceToken = serviceToken })
 	s.expect(t, 0, "GET", "/admin/orders", "", 401, invalidToken)
 	s.expect(t, 0, "GET", "/admin/orders", "", 200, "[]", "Authorization", "Bearer "+serviceToken)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
@@ -179,7 +179,7 @@ func testKeyOnSeveralServers(t *testing.T, open opener) {
 func TestIdempotencyKeyAfterLostReply(t *testing.T) { onEngines(t, testKeyAfterLostReply) }
 
 func testKeyAfterLostReply(t *testing.T, open opener) {
-	redis, err := stand.StartProxy("unix", redistest.Start(t).Socket)
+	redis, err := launch.StartProxy("unix", redistest.Start(t).Socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func testKeyAfterLostReply(t *testing.T, open opener) {
 	body := s.fill(t, 2, 1, 2)
 	// behind it no reply is due any more, also not that to the cart's lifetime
 	s.awaitRedis(t)
-	redis.BreakNext(stand.Cut{Replies: true})
+	redis.BreakNext(launch.Cut{Replies: true})
 	h := s.expect(t, 2, "POST", "/orders", body, 503, unavailable, "Idempotency-Key", "k")
 	if h.Get("Retry-After") != "1" {
 		t.Errorf("Retry-After %q, want 1", h.Get("Retry-After"))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -84,7 +84,7 @@ func TestLoginTellsNoNames(t *testing.T) {
 func TestRefusedLoginsAreLogged(t *testing.T) { onBoth(t, testRefusedLoginsAreLogged) }
 
 func testRefusedLoginsAreLogged(t *testing.T, s *shop) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	for range 5 {
 		s.expect(t, 0, "POST", "/login", `{"username":"typed-name","password":"typed-password"}`, 403,
 			authFail)

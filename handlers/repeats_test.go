@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"flashsale/internal/rooms/repeats"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -35,7 +34,7 @@ func (s *shop) withRepeatsOf(t *testing.T, bytes int64) *repeats.Counter {
 		t.Fatal(err)
 	}
 	background(t, counter.Run)
-	polltest.Until(t, "connection of the room", counter.Conn().Up)
+	testkit.Until(t, "connection of the room", counter.Conn().Up)
 	s.do(func() {
 		s.cfg.Repeats, s.cfg.ServiceToken = counter, serviceToken
 		s.cfg.VK = []VKGroup{{ID: 8, Confirmation: "eight", Secret: "secret of group 8"},
@@ -198,7 +197,7 @@ func TestVKMessagesWithoutEvent(t *testing.T) {
 func TestVKIsLogged(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.withRepeats(t)
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	for i := range 5 {
 		s.call(t, 0, "POST", "/vk/callback", `{"type":"x","secret":"typed"}`)
 		s.call(t, 0, "POST", "/vk/callback", vkMessageNew(fmt.Sprint(i), `{"peer_id":1,"text":"x"}`))
@@ -263,7 +262,7 @@ func TestVKGroups(t *testing.T) {
 func TestRepeatsFull(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.withRepeatsOf(t, 0)
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	s.expect(t, 2, "POST", "/repeats", `{"text":"hi"}`, 200, `{"count":0}`)
 	s.expect(t, 2, "POST", "/repeats", `{"text":"hi"}`, 200, `{"count":0}`)
 	s.vk(t, vkMessageNew("a", `{"peer_id":1,"text":"x"}`), 200, "ok")

@@ -15,7 +15,7 @@ import (
 	"flashsale/internal/catalog"
 	"flashsale/internal/openapi"
 	"flashsale/internal/serve/eventloop"
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/tokens"
 
@@ -40,7 +40,7 @@ type shop struct {
 // engine.
 func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10,
 		RootPassword: "toor"})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"flashsale/internal/serve/framing"
 	"flashsale/internal/serve/listener"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // single is a listener that accepts one connection.
@@ -143,7 +143,7 @@ func TestLargeAtOnce(t *testing.T) {
 			}
 			taken := func(want int64) {
 				t.Helper()
-				polltest.Until(t, fmt.Sprint(want, " have room"), func() bool { return s.large.Load() == want })
+				testkit.Until(t, fmt.Sprint(want, " have room"), func() bool { return s.large.Load() == want })
 			}
 			var first *client
 			for i := range LargeMax {

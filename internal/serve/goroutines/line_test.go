@@ -1,6 +1,7 @@
 package goroutines
 
 import (
+	"flashsale/internal/testkit"
 	"runtime"
 	"slices"
 	"strings"
@@ -9,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"flashsale/internal/testkit/polltest"
 )
 
 // A client that sends requests without awaiting replies queues up, with TLS and without; one that awaits
@@ -40,7 +39,7 @@ func TestPipelinedRequestsQueueUp(t *testing.T) {
 			if kind == "TLS" { // a connection with TLS is over after a deadline
 				return
 			}
-			many.SetReadDeadline(time.Now().Add(polltest.Patience))
+			many.SetReadDeadline(time.Now().Add(testkit.Patience))
 			many.want(requests-served, "0")
 		})
 	}

@@ -18,7 +18,7 @@ import (
 	"flashsale/internal/serve/framing"
 	"flashsale/internal/serve/listener"
 	"flashsale/internal/serve/listener/certtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 var (
@@ -117,7 +117,7 @@ func (s *stand) dial(t *testing.T) *client {
 		c = tls.Client(c, s.trust)
 	}
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(polltest.Patience))
+	c.SetDeadline(time.Now().Add(testkit.Patience))
 	return &client{c, t, bufio.NewReader(c)}
 }
 
