@@ -304,9 +304,7 @@ func TestEnginesLogAlike(t *testing.T) {
 	}
 	count := 0
 	for _, text := range texts {
-		r.carts++
-		text = r.shops[0].fillerWith(string(r.shops[0].keys.AppendCart(nil, 2, r.carts))).Replace(text)
-		if len(text) > pieceMax {
+		if text = r.filled(text); len(text) > pieceMax {
 			continue
 		}
 		var told [2]string

@@ -106,12 +106,8 @@ func (c *quietClient) connect(t *testing.T) {
 		t.Fatal(err)
 	}
 	limit := unix.NsecToTimeval(int64(20 * time.Second))
-	if err := unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Connect(c.fd, &c.to); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit))
+	testkit.Must(t, unix.Connect(c.fd, &c.to))
 }
 
 func (c *quietClient) send(t *testing.T, flows [][5]quietCall) {

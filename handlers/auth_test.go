@@ -23,9 +23,7 @@ func TestRefusedTokensAreLogged(t *testing.T) { onBoth(t, testRefusedTokensAreLo
 func testRefusedTokensAreLogged(t *testing.T, s *shop) {
 	log := testkit.CaptureLog(t)
 	other, err := tokens.New(bytes.Repeat([]byte("o"), tokens.SecretMin))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	foreign := string(other.AppendAccess(nil, 2, time.Now().Add(time.Hour)))
 	s.expect(t, 0, "GET", "/orders", "", 401, invalidToken)
 	s.expect(t, 2, "GET", "/orders", "", 200, "[]")
@@ -80,10 +78,7 @@ func testServiceToken(t *testing.T, s *shop) {
 	}
 	c := dial(t, s.listen(t))
 	twice := strings.Repeat("Authorization: "+right+"\r\n", 2)
-	if _, err := io.WriteString(c,
-		"GET "+path+" HTTP/1.1\r\n"+shopHost+"Connection: close\r\n"+twice+"\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, "GET "+path+" HTTP/1.1\r\n"+shopHost+"Connection: close\r\n"+twice+"\r\n")
 	if text, err := io.ReadAll(c); err != nil || !bytes.HasPrefix(text, []byte("HTTP/1.1 401 ")) {
 		t.Errorf("two headers: %q, %v", text, err)
 	}

@@ -101,9 +101,7 @@ func bombed(tb testing.TB) (serve func(text []byte) bool, fill *strings.Replacer
 	cfg := closed.cfg
 	rules, err := limits.ParseRules("rules", "login_failed by ip 1000000/m; login_failed by user 1000000/m; "+
 		"order by ip 1000000/m; cart by ip 1000000/m")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	cfg.Limits = limits.New(limits.Config{Rules: rules})
 	cfg.TrustedProxies, cfg.RequestIDs = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"),
 		netip.MustParsePrefix("::1/128")}, true

@@ -24,9 +24,7 @@ func TestContinueGivesNoTime(t *testing.T) { onBoth(t, testContinueGivesNoTime) 
 
 func testContinueGivesNoTime(t *testing.T, s *shop) {
 	c, err := s.dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
 	go io.WriteString(c, loginHead+rawLength+"Expect: 100-continue\r\n\r\n")
 	replies := bufio.NewReader(c)
@@ -34,9 +32,7 @@ func testContinueGivesNoTime(t *testing.T, s *shop) {
 		t.Fatalf("%v, %v; want 100", r, err)
 	}
 	s.tick(listener.RequestTimeout)
-	if err := c.SetReadDeadline(time.Now().Add(listener.RequestTimeout)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.SetReadDeadline(time.Now().Add(listener.RequestTimeout)))
 	if _, err := replies.ReadByte(); !errors.Is(err, io.EOF) {
 		t.Errorf("a body that does not come: %v, want the end of the connection", err)
 	}
@@ -47,14 +43,8 @@ func TestDrainClosesSilentConnections(t *testing.T) { onBoth(t, testDrainClosesS
 
 func testDrainClosesSilentConnections(t *testing.T, s *shop) {
 	silent, err := s.dial()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for limit := time.Now().Add(10 * time.Second); s.limiter.Count() == 0; {
-		if time.Now().After(limit) {
-			t.Fatal("the connection is not accepted")
-		}
-	}
+	testkit.Must(t, err)
+	testkit.Until(t, "connection", func() bool { return s.limiter.Count() == 1 })
 	idle, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.drain(idle)
@@ -70,15 +60,11 @@ func testDrainAnswers(t *testing.T, open opener) {
 	redis := redistest.New(t)
 	s := open(t, "unix", redis.Socket)
 	c, err := s.dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
 	testkit.Until(t, "connection", func() bool { return s.limiter.Count() == 1 })
 	redis.Freeze(t)
-	if _, err := io.WriteString(c, s.filler().Replace(orderCall+orderCall)); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, s.filler().Replace(orderCall+orderCall))
 	idle, end := context.WithCancel(t.Context())
 	defer end()
 	if s.do(func() {}); s.loop != nil {
@@ -93,9 +79,7 @@ func testDrainAnswers(t *testing.T, open opener) {
 	redis.Thaw(t)
 	replies := bufio.NewReader(c)
 	r, err := http.ReadResponse(replies, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if text, err := io.ReadAll(r.Body); string(text) != cartEmpty || err != nil || !r.Close {
 		t.Errorf("%d %s, close %t, %v", r.StatusCode, text, r.Close, err)
 	}
@@ -111,17 +95,13 @@ func TestRequestsInPieces(t *testing.T) { onBoth(t, testRequestsInPieces) }
 
 func testRequestsInPieces(t *testing.T, s *shop) {
 	plain, err := net.Dial("tcp", s.listen(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer plain.Close()
 	plain.(*net.TCPConn).SetNoDelay(true)
 	testPieces(t, plain)
 	address, trust, _ := s.encrypted(t)
 	encrypted, err := tls.Dial("tcp", address, trust)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer encrypted.Close()
 	testPieces(t, encrypted)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/tokens"
 )
 
@@ -85,9 +86,7 @@ func TestLogin(t *testing.T) {
 func TestToken(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		other, err := tokens.New(bytes.Repeat([]byte("o"), tokens.SecretMin))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		now := time.Now()
 		bad := map[string]string{
 			"none": "", "id": "2", "name": "user2", "password": "pass2",

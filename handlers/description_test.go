@@ -34,18 +34,14 @@ var described = sync.OnceValues(func() (*openapi.Description, error) { return op
 func readDescription(tb testing.TB) *openapi.Description {
 	tb.Helper()
 	d, err := described()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return d
 }
 
 // TestDescription holds what is sent equal to openapi.yaml.
 func TestDescription(t *testing.T) {
 	source, err := os.ReadFile("openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for name, file := range map[string]struct {
 		sent    []byte
 		convert func([]byte) ([]byte, error)
@@ -73,9 +69,7 @@ func describedPattern(path string) string {
 func TestDescriptionHasRoutes(t *testing.T) {
 	testkit.KeepLog(t)
 	keys, err := tokens.New(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s := &shop{keys: keys, Server: &Server{cfg: Config{Keys: keys, ServiceToken: "service",
 		Repeats: new(repeats.Counter), VK: []VKGroup{{Secret: "secret"}},
 		Limits:    limits.New(limits.Config{Rules: []limits.Rule{}}),
@@ -187,9 +181,7 @@ func TestDescriptionOfKeys(t *testing.T) {
 	var d struct {
 		Paths map[string]map[string]json.RawMessage
 	}
-	if err := json.Unmarshal(description, &d); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(description, &d))
 	for path, reused := range map[string]bool{"/orders": false, "/admin/foods/{id}/stock": true} {
 		var post struct {
 			Parameters []struct{ Name, Description string }
@@ -247,9 +239,7 @@ func testDocsAreCached(t *testing.T, s *shop) {
 	for path, want := range map[string][]byte{"/openapi.json": description, "/docs": docsPage} {
 		_, body, h := s.call(t, 0, "GET", path, "", "Accept-Encoding", "gzip")
 		r, err := gzip.NewReader(strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		text, err := io.ReadAll(r)
 		if err != nil || string(text) != string(want) || h.Get("Content-Encoding") != "gzip" ||
 			len(body) > len(want)/3 {

@@ -118,9 +118,7 @@ func (s *shop) listen(tb testing.TB) (address string) {
 		return s.l.Addr().String()
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	address = l.Addr().String()
 	ended := make(chan error)
 	go func() { ended <- s.Serve(l) }()

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -123,9 +122,7 @@ func testUnreadAndFailedAreCounted(t *testing.T, s *shop) {
 	address := s.listen(t)
 	for _, text := range []string{"GET /healthz HTTP/9.9\r\n", getHead + "X: a\n"} {
 		c := dial(t, address)
-		if _, err := io.WriteString(c, text); err != nil {
-			t.Fatal(err)
-		}
+		send(t, c, text)
 		expectRefusal(t, c, 400, badRequestBody)
 	}
 	s.do(func() {

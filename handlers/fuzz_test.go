@@ -122,13 +122,9 @@ func FuzzRequest(f *testing.F) {
 func closedShop(tb testing.TB) (*Server, *strings.Replacer) {
 	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10,
 		RootPassword: "toor"})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	keys, err := tokens.New(secret)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	redis := redisx.Config{CartTTL: time.Hour}
 	redis.Timeout = time.Second
 	sale := redisx.Join(redis, "aaaaaaaa", 5, 20)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
@@ -29,17 +30,13 @@ func (s *shop) orderID(user uint32) string {
 func (s *shop) orderRaw(tb testing.TB, user uint32, body, key string) (int, string) {
 	tb.Helper()
 	c, err := s.dial()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	defer c.Close()
 	_, err = fmt.Fprintf(c,
 		"POST /orders HTTP/1.1\r\nHost: shop\r\nAccess-Token: %s\r\n"+
 			"Idempotency-Key: %s\r\nContent-Length: %d\r\n\r\n%s",
 		s.token(user), key, len(body), body)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	reply, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		tb.Fatalf("key %.40q: %v", key, err)
@@ -180,9 +177,7 @@ func TestIdempotencyKeyAfterLostReply(t *testing.T) { onEngines(t, testKeyAfterL
 
 func testKeyAfterLostReply(t *testing.T, open opener) {
 	redis, err := launch.StartProxy("unix", redistest.Start(t).Socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(redis.Stop)
 	s := open(t, "tcp", redis.Address())
 	body := s.fill(t, 2, 1, 2)

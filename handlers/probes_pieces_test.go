@@ -1,6 +1,9 @@
 package handlers
 
-import "testing"
+import (
+	"flashsale/internal/testkit"
+	"testing"
+)
 
 // A client that ends its side after a whole request reads the reply (9112 9.6). A request that is cut is
 // not acted on (9112 8) and gets a 400. Line ends alone are no request.
@@ -36,8 +39,6 @@ func talkHalf(t *testing.T, address, text string) *conversation {
 	if _, err := c.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.CloseWrite())
 	return listen(c, "POST", "")
 }

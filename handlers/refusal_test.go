@@ -2,17 +2,18 @@ package handlers
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"flashsale/internal/serve/listener"
+	"flashsale/internal/testkit"
 )
 
 const (
@@ -24,14 +25,17 @@ const (
 func dial(t *testing.T, address string) *net.TCPConn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(listener.RequestTimeout / 2)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.SetDeadline(time.Now().Add(listener.RequestTimeout/2)))
 	return c.(*net.TCPConn)
+}
+
+// send sends a text to a server that reads all of it.
+func send(t *testing.T, c net.Conn, text string) {
+	t.Helper()
+	_, err := io.WriteString(c, text)
+	testkit.Must(t, err)
 }
 
 // expectRefusal reads a refusal, which ends the connection.
@@ -39,9 +43,7 @@ func expectRefusal(t *testing.T, c net.Conn, status int, body string) {
 	t.Helper()
 	replies := bufio.NewReader(c)
 	r, err := http.ReadResponse(replies, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	text, err := io.ReadAll(r.Body)
 	if r.StatusCode != status || string(text) != body || err != nil {
 		t.Errorf("%d %s, %v; want %d %s", r.StatusCode, text, err, status, body)
@@ -59,28 +61,22 @@ func expectRefusal(t *testing.T, c net.Conn, status int, body string) {
 func TestLargeBodyIsAnswered(t *testing.T) { onBoth(t, testLargeBodyIsAnswered) }
 
 func testLargeBodyIsAnswered(t *testing.T, s *shop) {
-	body := bytes.Repeat([]byte("x"), 20<<20) // more than the buffers of the kernel hold
-	send := func(c net.Conn, head string) {
+	body := strings.Repeat("x", 20<<20) // more than the buffers of the kernel hold
+	flood := func(c net.Conn, head string) {
 		t.Helper()
-		for _, part := range [][]byte{[]byte(head), body} {
-			if _, err := c.Write(part); err != nil {
-				t.Fatal(err)
-			}
-		}
+		send(t, c, head+body)
 		expectRefusal(t, c, 413, bodyTooLarge)
 	}
 	address := s.listen(t)
 	for range 3 {
-		send(dial(t, address), loginHead+"Content-Length: 20971520\r\n\r\n")
-		send(dial(t, address), loginHead+rawChunked+"\r\n1400000\r\n")
+		flood(dial(t, address), loginHead+"Content-Length: 20971520\r\n\r\n")
+		flood(dial(t, address), loginHead+rawChunked+"\r\n1400000\r\n")
 	}
 	secure, trust, _ := s.encrypted(t)
 	c, err := tls.Dial("tcp", secure, trust)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
-	send(c, loginHead+"Content-Length: 20971520\r\n\r\n")
+	flood(c, loginHead+"Content-Length: 20971520\r\n\r\n")
 }
 
 // No more is dropped than a limit, and for no longer than a limit.
@@ -102,14 +98,10 @@ func testLingeringIsBounded(t *testing.T, s *shop) {
 	}
 
 	silent := dial(t, address)
-	if _, err := io.WriteString(silent, "\n"); err != nil {
-		t.Fatal(err)
-	}
+	send(t, silent, "\n")
 	expectRefusal(t, silent, 400, badRequestBody)
-	s.tick(listener.LingerTimeout)
-	for limit := time.Now().Add(10 * time.Second); s.limiter.Count() > 0; {
-		if time.Now().After(limit) {
-			t.Fatal("the connection is not ended")
-		}
-	}
+	testkit.Until(t, "end of the connection", func() bool { // it may begin to linger behind the refusal
+		s.tick(listener.LingerTimeout)
+		return s.limiter.Count() == 0
+	})
 }

@@ -3,13 +3,13 @@ package handlers
 import (
 	"crypto/tls"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"regexp"
 	"strings"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -157,12 +157,8 @@ func testRequestIDsInPipeline(t *testing.T, s *shop) {
 		fmt.Fprintf(&text, "GET %s HTTP/1.1\r\nHost: shop\r\n%s\r\n", path, field)
 	}
 	c := dial(t, address)
-	if _, err := io.WriteString(c, text.String()); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, text.String())
+	testkit.Must(t, c.CloseWrite())
 	var got strings.Builder
 	for _, r := range listen(c, "GET", "").replies {
 		id := r.Header.Get(requestIDHeader)

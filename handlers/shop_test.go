@@ -43,21 +43,15 @@ func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop
 	testkit.KeepLog(tb)
 	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10,
 		RootPassword: "toor"})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	keys, err := tokens.New(secret)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	cfg := redisx.Config{CartTTL: time.Hour}
 	cfg.Network, cfg.Address, cfg.Timeout = network, address, 20*time.Second
 	stock := []int64{10, 10, 10, 10, 10}
 	opened, err := redisx.Open(tb.Context(), cfg,
 		redisx.Opening{Catalog: users.Fingerprint(), Stock: stock})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	s := &shop{keys: keys, base: "http://shop", redis: cfg}
 	s.client = &http.Client{Transport: checkedTransport{&http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return s.dial() }}}}
@@ -161,9 +155,7 @@ func (s *shop) call(tb testing.TB, user uint32, method, path, body string, heade
 	http.Header) {
 	tb.Helper()
 	r, err := http.NewRequest(method, s.base+path, strings.NewReader(body))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	if user != 0 {
 		r.Header.Set("Access-Token", s.token(user))
 	}
@@ -171,14 +163,10 @@ func (s *shop) call(tb testing.TB, user uint32, method, path, body string, heade
 		r.Header.Set(header[i], header[i+1])
 	}
 	reply, err := s.client.Do(r)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	defer reply.Body.Close()
 	text, err := io.ReadAll(reply.Body)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return reply.StatusCode, string(text), reply.Header
 }
 

@@ -77,9 +77,7 @@ func TestAcceptOutlastsExhaustion(t *testing.T) {
 	s := open(t, listener.Config{})
 	log := testkit.CaptureLog(t)
 	var files unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &files))
 	none := files
 	none.Cur = 0
 	restore := func() {

@@ -124,9 +124,7 @@ func TestAwayWithoutDescriptors(t *testing.T) {
 	c := s.dial()
 	s.await(1, listener.Opening)
 	var files unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &files))
 	none := files
 	none.Cur = 0
 	s.onLoop(func() {

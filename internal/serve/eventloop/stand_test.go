@@ -55,9 +55,7 @@ func open(tb testing.TB, cfg listener.Config) *stand {
 	tb.Helper()
 	testkit.KeepLog(tb)
 	loop, err := New()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	s := &stand{TB: tb, loop: loop, held: make(chan *Exchange, 1024), watch: func(*Exchange) {}}
 	s.away = func(socket net.Conn, slot listener.Slot, unread []byte) {
 		go s.serveAway(socket, slot, unread)
@@ -80,13 +78,9 @@ func open(tb testing.TB, cfg listener.Config) *stand {
 	})
 	s.run()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	s.address = l.Addr().String()
-	if err := s.Serve(l); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, s.Serve(l))
 	return s
 }
 

@@ -3,6 +3,7 @@ package framing
 import (
 	"bufio"
 	"bytes"
+	"flashsale/internal/testkit"
 	"io"
 	"net/http"
 	"regexp"
@@ -69,9 +70,7 @@ func compare(t *testing.T, text []byte, r *Request) {
 		t.Errorf("%q: body %q; net/http has %q", text, text[r.head:r.Size()], body)
 	}
 	next, err := io.ReadAll(theirs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if !bytes.Equal(next, text[r.Size():]) {
 		t.Errorf("%q: the next request is %q; net/http has %q", text, text[r.Size():], next)
 	}

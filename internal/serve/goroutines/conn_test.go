@@ -33,9 +33,7 @@ func TestConnectionStates(t *testing.T) {
 	server, client := net.Pipe()
 	s := newServer(limiter)
 	accepted, err := (&door{limiter.Listen(&single{conn: server}), s}).Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c := accepted.(*Conn)
 	expect := func(what string, state listener.State, since int64) {
 		t.Helper()

@@ -50,9 +50,7 @@ type stand struct {
 func open(t *testing.T, kind string) *stand {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s := &stand{address: l.Addr().String()}
 	cfg := listener.Config{}
 	if kind == "TLS" {
@@ -61,9 +59,7 @@ func open(t *testing.T, kind string) *stand {
 		if err == nil {
 			cfg.TLS, err = certificate.TLS()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		s.trust = certtest.Trust(files)
 	}
 	limiter := listener.NewLimiter(cfg)
@@ -95,9 +91,7 @@ func (s *stand) lendFrom(t *testing.T, l net.Listener, limiter *listener.Limiter
 				s.Lend(home, socket, slot, unread)
 			}})
 	})
-	if err := home.Serve(l); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, home.Serve(l))
 }
 
 // client is a connection to a stand.
@@ -110,9 +104,7 @@ type client struct {
 func (s *stand) dial(t *testing.T) *client {
 	t.Helper()
 	c, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if s.trust != nil {
 		c = tls.Client(c, s.trust)
 	}
