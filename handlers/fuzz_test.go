@@ -19,40 +19,6 @@ import (
 	"flashsale/tokens"
 )
 
-// FuzzCallBodies reads a body for each call as its handler does, all members at once, and holds it against
-// encoding/json.
-func FuzzCallBodies(f *testing.F) {
-	for _, body := range []string{
-		`{"username":"user2","password":"pass2"}`, `{"password":"b","username":"a","password":"c"}`,
-		`{"username":"a","password":1}`,
-		`{"food_id":1,"count":-3}`, `{"count":1,"food_id":1,"count":"2"}`,
-		`{"cart_id":"\u0061","cart_id":"b"}`, `{"cart_id":"a","x":{}}`,
-	} {
-		f.Add([]byte(body))
-	}
-	calls := [][]string{{"username", "password"}, {"food_id", "count"}, {"cart_id"}}
-	testkit.AddSeeds[[]byte](f)
-	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, names := range calls {
-			members := make([]member, len(names))
-			for i, name := range names {
-				members[i].name = name
-			}
-			read := readBody(body, members) == nil
-			for i, name := range names {
-				kind, text := oracle(body, name)
-				if wrong := kind == 'e' || len(body) == 0; read == wrong {
-					t.Fatalf("%q: read %t, encoding/json finds %q", body, read, kind)
-				}
-				if read && (members[i].kind != kind || string(members[i].text) != text) {
-					t.Errorf("%q: %s is %q %q, encoding/json finds %q %q", body, name, members[i].kind,
-						members[i].text, kind, text)
-				}
-			}
-		}
-	})
-}
-
 // statuses are all that the server answers; 500 is not among them.
 var statuses = map[int]bool{100: true, 200: true, 204: true, 400: true, 401: true, 403: true, 404: true,
 	405: true, 413: true,
