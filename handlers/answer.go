@@ -11,21 +11,21 @@ import (
 	"flashsale/redisx"
 )
 
-// answer is what a hot call needs to answer later: the redisx.Outcome of a change, and the function that
-// makes a reply of it. On the event loop the reply is sent when the outcome is there. Elsewhere the
-// request's goroutine waits for it.
+// answer is the state of one request. A hot call needs it to answer later: it is the redisx.Outcome of a
+// change, and has the function that makes a reply of that. On the event loop the reply is sent when the
+// outcome is there. Elsewhere the request's goroutine waits for it.
 type answer struct {
 	server   *Server
-	exchange *eventloop.Exchange // on the event loop, else nil
+	exchange *eventloop.Exchange // nil where a goroutine serves the request
 
 	line    *counted // of the table; nil for a request that no line is for
 	counted bool     // the request
-	list    *list    // that the reply consists of, or nil
+	list    *list    // the reply, where it is a list for root
 	// What is added to a cart, of a food; 0 pieces for nothing.
 	food, pieces int64
 
 	ctx   *fasthttp.RequestCtx
-	user  uint32     // who calls, 0 for nobody
+	user  uint32     // who calls; 0 where no user does
 	reply replyLater // nil as long as nothing is to come later
 	err   error
 	done  chan struct{} // for the goroutine that waits
@@ -85,7 +85,7 @@ func (s *Server) endRequest(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// begin makes the answer ready for a request.
+// begin makes the answer ready for the next request.
 func (a *answer) begin() {
 	a.line, a.counted, a.user, a.list, a.pieces = nil, false, 0, nil, 0
 }
@@ -93,12 +93,12 @@ func (a *answer) begin() {
 // serveOnLoop is the entry of requests that the event loop has read.
 func (s *Server) serveOnLoop(x *eventloop.Exchange) {
 	a, ok := x.Attachment.(*answer)
-	if !ok { // it stays with the exchange, which is used again
+	if !ok { // the answer stays with the exchange, which is used again
 		a = &answer{server: s, exchange: x}
 		x.Attachment = a
 	}
 	a.begin()
-	if !a.serve(&x.RequestCtx) && a.reply != nil { // the reply is there, and the outcome may still come
+	if !a.serve(&x.RequestCtx) && a.reply != nil { // it is answered with 500, and the outcome may still come
 		a.reply, x.Attachment = nil, nil
 		x.AtOnce()
 	}
@@ -107,7 +107,7 @@ func (s *Server) serveOnLoop(x *eventloop.Exchange) {
 	}
 }
 
-// serve runs the handler. It reports false where that has failed.
+// serve runs the handler. It reports false where the handler has panicked.
 func (a *answer) serve(ctx *fasthttp.RequestCtx) (ok bool) {
 	defer a.server.endRequest(ctx)
 	a.server.route(ctx, a)

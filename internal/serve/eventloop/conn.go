@@ -31,7 +31,7 @@ type conn struct {
 	closing  bool  // it ends once the last reply is sent
 	lingers  bool  // and then it lingers
 	broken   bool  // nothing can be sent any more
-	ticket   int64 // in a queue, 0 for none
+	ticket   int64 // in a queue; 0 where it waits in no queue
 
 	in       framing.Input
 	exchange *Exchange // under way, nil if there is none

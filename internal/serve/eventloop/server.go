@@ -50,7 +50,7 @@ type Server struct {
 	cfg  Config
 	loop *Loop
 
-	socket    int // that listens, -1 for none
+	socket    int // that listens; -1 before and after
 	accepting bool
 	retry     time.Time // of an accept that failed for want of descriptors
 	closeIdle bool      // CloseIdle has been called

@@ -99,7 +99,7 @@ func (r *Request) Size() int { return r.at }
 
 // Settle takes out of a whole request what is settled here: another reader would answer an Expect once more,
 // and take trailers for headers. received begins with the request. What stands behind it moves on; Settle
-// returns received without what was cut.
+// returns what is left of received.
 func (r *Request) Settle(received []byte) []byte {
 	for i := r.Expect.From; i < r.Expect.To; i++ {
 		received[i] = ' '

@@ -41,7 +41,7 @@ type Conn struct {
 	clock    atomic.Int64 // the tick at which the state began, and in the low bits the state
 
 	below *rawio.Conn // with TLS or without; nil where the kernel has no socket
-	raw   *rawio.Conn // the same as Conn, nil where Conn is none
+	raw   *rawio.Conn // the same as Conn; nil with TLS
 	first [1]byte     // of a request, where raw is nil
 }
 
@@ -73,8 +73,8 @@ func (c *Conn) Read(b []byte) (int, error) {
 }
 
 // ReadInto waits for the first bytes of a request and reads them into a buffer of the pool, a *[]byte. It
-// takes the buffer only when there are bytes, so that an idle connection holds none. The caller gives the
-// buffer back to the pool; it is nil with an error.
+// takes the buffer only when there are bytes, so that an idle connection holds no buffer. The caller
+// gives the buffer back to the pool; it is nil with an error.
 func (c *Conn) ReadInto(pool *sync.Pool) (buffer *[]byte, n int, err error) {
 	if c.raw != nil {
 		buffer, n, err = c.raw.ReadInto(pool)
@@ -174,7 +174,7 @@ func (c *Conn) Detach() (socket int, p Slot, ok bool) {
 	return socket, c.slot, true
 }
 
-// Descriptor is the number of the socket while the connection is open, -1 where the kernel has none.
+// Descriptor is the number of the socket while the connection is open, -1 for a connection in memory.
 func (c *Conn) Descriptor() (number int) {
 	number = -1
 	if socket, ok := c.socket.(syscall.Conn); ok {

@@ -52,7 +52,7 @@ type Limiter struct {
 
 // Slot is the room that one connection takes within the limits of number, from Admit to Leave.
 type Slot struct {
-	address netip.Addr // under which it is counted, the zero Addr for none
+	address netip.Addr // under which it is counted; the zero Addr where it is not
 }
 
 // NewLimiter makes a Limiter without connections.
