@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"flashsale/internal/testkit"
-	"flashsale/redisx"
+	"flashsale/redisx/orderstream"
 	"flashsale/redisx/redistest"
 )
 
 // A sale that keeps a ledger tells how far the database is behind and is ready all the same.
 func TestReadyTellsOfTheLedger(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
-		stream, err := redisx.OpenStream(t.Context(), s.redis, s.cfg.Sale.ID(), 5, "a")
+		stream, err := orderstream.Open(t.Context(), s.redis, s.cfg.Sale.ID(), 5, "a")
 		testkit.Must(t, err)
 		defer stream.Close()
 		ready := `{"status":"ready","sale":"` + s.cfg.Sale.ID() +

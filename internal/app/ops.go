@@ -1,9 +1,11 @@
 package app
 
 import (
+	"strconv"
 	"time"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/observe/ops"
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/traffic"
@@ -13,38 +15,73 @@ import (
 
 // newOps makes the server of the metrics. statistics is nil where that room is off.
 func (s *supervisor) newOps(statistics *traffic.Keeper) *ops.Server {
-	cfg := ops.Config{Figures: s.figures, Version: version.Module(), Started: s.started, Watch: s.watchSale(),
-		Pieces: piecesOf(s.sale.catalog)}
+	var rooms []ops.Room
 	if s.ledger != nil {
-		cfg.Ledger = func() bool { return s.writer.Load().Up() }
+		rooms = append(rooms, s.showLedger)
 	}
 	if s.cfg.HasBot() {
-		cfg.Replies, cfg.Replying, cfg.RefusedTokens = s.repeats.Waiting, s.repeats.Up, s.repeats.Refused
-	}
-	if statistics != nil {
-		cfg.TrafficKeys = statistics.Keys
+		rooms = append(rooms, s.showBot)
 	}
 	if s.listed != nil {
-		cfg.Blocklist = s.blocklistFigures
+		rooms = append(rooms, s.showBlocklist)
+	}
+	if statistics != nil {
+		rooms = append(rooms, func(scrape *ops.Scrape) { showTraffic(scrape, statistics) })
 	}
 	if s.cfg.TLSCert != "" {
 		s.certificateEnd.Store(s.sale.Certificate.Expires().UnixNano())
-		cfg.Certificate = func() time.Time { return time.Unix(0, s.certificateEnd.Load()) }
+		rooms = append(rooms, s.showCertificate)
 	}
-	return ops.New(cfg, s.opsListener)
+	return ops.New(ops.Config{Figures: s.figures, Version: version.Module(), Started: s.started,
+		Watch: s.watchSale(), Pieces: piecesOf(s.sale.catalog)}, s.opsListener, rooms...)
 }
 
-// blocklistFigures is what the metrics show of the list. After a start its last check is its import, until
-// the source has answered this process.
-func (s *supervisor) blocklistFigures() ops.Blocklist {
-	found := ops.Blocklist{Refresh: s.cfg.BlocklistRefresh}
-	if list := s.listed.List(); list != nil {
-		found.Documents, found.Checked = list.Info().Stored, time.UnixMilli(list.Info().Imported)
-		if checked := s.blocklist.Checked(); checked.After(found.Checked) {
-			found.Checked = checked
-		}
+func (s *supervisor) showLedger(scrape *ops.Scrape) {
+	scrape.SetFlag(figures.LedgerUp, s.writer.Load().Up())
+}
+
+func (s *supervisor) showBot(scrape *ops.Scrape) {
+	scrape.SetFlag(figures.VKUp, s.repeats.Up())
+	for group, refused := range s.repeats.Refused() {
+		scrape.SetFlag(figures.VKTokenRefused, refused, strconv.FormatInt(group, 10))
 	}
-	return found
+	if !scrape.RedisUp() {
+		return
+	}
+	if n, err := s.repeats.Waiting(); err == nil {
+		scrape.Set(figures.VKWaiting, float64(n))
+	}
+}
+
+// showBlocklist shows the list that the workers serve. After a start its last check is its import, until the
+// source has answered this process.
+func (s *supervisor) showBlocklist(scrape *ops.Scrape) {
+	scrape.Set(figures.BlocklistRefresh, s.cfg.BlocklistRefresh.Seconds())
+	list := s.listed.List()
+	if list == nil {
+		scrape.Set(figures.Documents, 0)
+		return
+	}
+	scrape.Set(figures.Documents, float64(list.Info().Stored))
+	checked := time.UnixMilli(list.Info().Imported)
+	if later := s.blocklist.Checked(); later.After(checked) {
+		checked = later
+	}
+	scrape.SetAge(figures.BlocklistAge, checked)
+}
+
+func showTraffic(scrape *ops.Scrape, statistics *traffic.Keeper) {
+	if !scrape.RedisUp() {
+		return
+	}
+	if n, most, err := statistics.Keys(); err == nil {
+		scrape.Set(figures.TrafficKeys, float64(n))
+		scrape.Set(figures.TrafficKeysMax, float64(most))
+	}
+}
+
+func (s *supervisor) showCertificate(scrape *ops.Scrape) {
+	scrape.SetTime(figures.CertificateEnd, time.Unix(0, s.certificateEnd.Load()))
 }
 
 // piecesOf is the number of pieces of all foods at the beginning of a sale.
@@ -59,7 +96,8 @@ func piecesOf(c *catalog.Catalog) (pieces int64) {
 func (s *supervisor) watchSale() *redisx.Sale {
 	redis := s.sale.Redis
 	redis.Timeout, redis.Quiet = min(redis.Timeout, ops.RedisTimeout), true
-	return redisx.Watch(redis, s.sale.Sale, len(s.sale.catalog.Foods()))
+	redis.Effect = "the metrics of the sale are missing"
+	return redisx.Join(redis, s.sale.Sale, len(s.sale.catalog.Foods()), 0)
 }
 
 // watchBlocklist has the supervisor know the list that the workers serve, nil where there is none.

@@ -65,7 +65,7 @@ func TestCutOffUsers(t *testing.T) {
 	if err := s.readCatalogue(t.Context()); err == nil || !strings.HasSuffix(err.Error(), warning) {
 		t.Errorf("SIGHUP: %v, want %s", err, warning)
 	}
-	if _, ok := s.sale.catalog.Authenticate([]byte("ann"), []byte("secret")); !ok {
+	if _, _, ok := s.sale.catalog.Authenticate([]byte("ann"), []byte("secret")); !ok {
 		t.Error("SIGHUP has changed a password")
 	}
 	cfg.ForceReload = true

@@ -46,14 +46,13 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 	args := []string{"-addr", strings.Join(addresses, ","), "-json",
 		"-seed", strconv.FormatUint(max(seed, 1), 10), "-rate", strconv.Itoa(loadRate),
 		// it takes the last users first
-		"-concurrency", strconv.Itoa(s.setup.load()), "-orders", strconv.Itoa(users - reserved),
+		"-concurrency", strconv.Itoa(s.setup.buyers), "-orders", strconv.Itoa(users - reserved),
 		"-timeout", giveUp.String(), "-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock)}
 	if s.setup.tls {
 		args = append(args, "-tls", "-tls-ca", s.servers[0].chain)
 	}
-	report := fmt.Sprintf("bench-%d.json", len(s.earlier))
 	run, err := launch.Program{Path: path, Args: args, Env: saleEnv,
-		Stdout: filepath.Join(s.folder, report), Log: filepath.Join(s.folder, "bench.log")}.Start()
+		Stdout: filepath.Join(s.folder, "bench.json"), Log: filepath.Join(s.folder, "bench.log")}.Start()
 	return &load{run}, err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -27,6 +28,7 @@ func perform(ctx context.Context, t turn, p *prometheus, long bool) (r result) {
 	ctx, cancel := context.WithTimeout(ctx, turnMax)
 	defer cancel()
 	setup := t.drill.setup
+	setup.buyers = cmp.Or(setup.buyers, buyersDefault)
 	// the short form judges no times, nor what comes of them
 	setup.patient = setup.patient || t.drill.healthy && !long
 	alarms := &alarms{prometheus: p, servers: setup.servers, expected: t.drill.alert}
@@ -36,7 +38,7 @@ func perform(ctx context.Context, t turn, p *prometheus, long bool) (r result) {
 	}
 	s.stop()
 	switch {
-	case errors.Is(err, errImpossible):
+	case errors.Is(err, errImpossible), errors.Is(err, errUnreleased):
 		r.impossible = err.Error()
 	case err != nil:
 		r.fail("%v", err)
@@ -62,7 +64,7 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	if s.load, err = startLoad(ctx, s, r.seed, giveUp); err != nil {
 		return err
 	}
-	watch := startWatch(ctx, s.servers, s.setup.load())
+	watch := startWatch(ctx, s.servers, s.setup.buyers)
 	defer watch.stop()
 	if err := s.awaitSales(ctx, piecesFirst); err != nil {
 		return err
@@ -120,9 +122,6 @@ func moment(dice *rand.Rand, most time.Duration) time.Duration {
 func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
 	r.resumed, r.mayLose, r.placed = s.resumed, s.mayLose, s.placed
 	r.memory, r.goroutines = watch.memory, watch.goroutines
-	for _, earlier := range s.earlier {
-		r.judgeLoad(s, earlier)
-	}
 	r.judgeLoad(s, rep)
 	r.judgeProbes(s.probes)
 	if r.slowest > answerMax {
@@ -136,7 +135,7 @@ func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
 
 // judgeLoad judges what bench reports of a load.
 func (r *result) judgeLoad(s *stack, rep *benchReport) {
-	r.orders, r.unknown = r.orders+rep.Load.Placed, r.unknown+rep.Load.Unknown
+	r.orders, r.unknown = rep.Load.Placed, rep.Load.Unknown
 	r.judgeAudit(rep)
 	if !r.drill.freezes {
 		for _, step := range rep.Load.Latency {
