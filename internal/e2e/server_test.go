@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"testing"
 
+	"flashsale/internal/openapi"
 	"flashsale/internal/proc"
 	"flashsale/internal/testkit"
-	"flashsale/internal/testkit/apitest"
 	"flashsale/internal/testkit/client"
 	"flashsale/internal/testkit/launch"
 )
@@ -71,12 +71,12 @@ type server struct {
 }
 
 // described is the description of the API, read once.
-var described = sync.OnceValues(func() (*apitest.Description, error) {
+var described = sync.OnceValues(func() (*openapi.Description, error) {
 	text, err := os.ReadFile(root + "handlers/openapi.json")
 	if err != nil {
 		return nil, err
 	}
-	return apitest.Parse(text)
+	return openapi.Parse(text)
 })
 
 // checkReply compares a reply with the description of the API.
@@ -84,7 +84,7 @@ func checkReply(t *testing.T) func(method, path string, r client.Reply) {
 	return func(method, path string, r client.Reply) {
 		d, err := described()
 		if err == nil {
-			err = d.Check(apitest.Reply{Method: method, Target: path, Status: r.Status, Header: r.Header,
+			err = d.Check(openapi.Reply{Method: method, Target: path, Status: r.Status, Header: r.Header,
 				Body: []byte(r.Body)})
 		}
 		if err != nil {
