@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/rooms/live"
 	"flashsale/internal/serve/eventloop"
 	"flashsale/internal/testkit/apitest"
 	"flashsale/internal/testkit/logtest"
@@ -30,6 +31,8 @@ type shop struct {
 	client *http.Client
 	base   string // of its URLs
 	redis  redisx.Config
+	rooms  []Room
+	hub    *live.Hub // of liveShop
 	l      net.Listener
 	dial   func() (net.Conn, error)   // connects to l
 	drain  func(idle context.Context) // ends the service of l, once

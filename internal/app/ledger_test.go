@@ -4,7 +4,9 @@ import (
 	"context"
 	"testing"
 
+	"flashsale/internal/observe/ops"
 	"flashsale/internal/rooms/ledger"
+	"flashsale/internal/supervise"
 	"flashsale/internal/testkit/logtest"
 	"flashsale/internal/testkit/polltest"
 	"flashsale/redisx"
@@ -17,19 +19,21 @@ func TestLedgerFollows(t *testing.T) {
 	server := redistest.New(t)
 	cfg := settings(t, "-redis", server.Socket, "-foods", "2", "-users", "3")
 	s := openedSale(t, cfg)
-	s.nextLedger = make(chan *ledger.Ledger, 1)
 	var err error
 	if s.database, err = ledger.NewDatabase("nobody@tcp(127.0.0.1:1)/none"); err != nil {
 		t.Fatal(err)
 	}
 	defer s.database.Close()
-	if s.ledger, err = openLedger(t.Context(), s.database, s.sale, "here"); err != nil {
+	if s.processes, err = supervise.New(supervise.Config{Roles: []supervise.Role{{Name: saleRole, Count: 1}}}); err != nil {
 		t.Fatal(err)
 	}
-	s.writer.Store(s.ledger)
+	kept, err := s.keepLedger(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- s.keepLedger(ctx) }()
+	go func() { ended <- kept.run(ctx) }()
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -37,15 +41,17 @@ func TestLedgerFollows(t *testing.T) {
 		}
 	}()
 	server.Flush(t)
-	opened, err := redisx.Open(t.Context(), s.store.redis, firstStock(s.sale.catalog))
+	opened, err := redisx.Open(t.Context(), s.store.redis, firstStock(s.serving().catalog))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.sale.Sale = opened.Sale
+	next := s.serving().copy()
+	next.Sale = opened.Sale
 	server.Do(t, "SET orders_"+opened.Sale+" x")
-	s.followLedger()
+	kept.followed(next)
 	polltest.Until(t, "the refusal is logged", func() bool { return log.Count("WRONGTYPE") == 1 })
-	if s.writer.Load().Up() {
+	var shown ops.Config
+	if kept.figures(&shown); shown.Ledger() {
 		t.Error("orders get into the database")
 	}
 	server.Do(t, "DEL orders_"+opened.Sale)

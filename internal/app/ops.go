@@ -5,46 +5,23 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/observe/ops"
-	"flashsale/internal/rooms/blocklist"
-	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/version"
 	"flashsale/redisx"
 )
 
-// newOps makes the server of the metrics. statistics is nil where that room is off.
-func (s *supervisor) newOps(statistics *traffic.Keeper) *ops.Server {
+// newOps makes the server of the metrics.
+func (s *supervisor) newOps() *ops.Server {
 	cfg := ops.Config{Figures: s.figures, Version: version.Module(), Started: s.started, Watch: s.watchSale(),
-		Pieces: piecesOf(s.sale.catalog)}
-	if s.ledger != nil {
-		cfg.Ledger = func() bool { return s.writer.Load().Up() }
-	}
-	if s.cfg.HasBot() {
-		cfg.Replies, cfg.Replying, cfg.RefusedTokens = s.repeats.Waiting, s.repeats.Up, s.repeats.Refused
-	}
-	if statistics != nil {
-		cfg.TrafficKeys = statistics.Keys
-	}
-	if s.listed != nil {
-		cfg.Blocklist = s.blocklistFigures
-	}
-	if s.cfg.TLSCert != "" {
-		s.certificateEnd.Store(s.sale.Certificate.Expires().UnixNano())
-		cfg.Certificate = func() time.Time { return time.Unix(0, s.certificateEnd.Load()) }
-	}
-	return ops.New(cfg, s.opsListener)
-}
-
-// blocklistFigures is what the metrics show of the list. After a start its last check is its import, until
-// the source has answered this process.
-func (s *supervisor) blocklistFigures() ops.Blocklist {
-	found := ops.Blocklist{Refresh: s.cfg.BlocklistRefresh}
-	if list := s.listed.List(); list != nil {
-		found.Documents, found.Checked = list.Info().Stored, time.UnixMilli(list.Info().Imported)
-		if checked := s.blocklist.Checked(); checked.After(found.Checked) {
-			found.Checked = checked
+		Pieces: piecesOf(s.serving().catalog)}
+	for _, p := range s.parts {
+		if p.figures != nil {
+			p.figures(&cfg)
 		}
 	}
-	return found
+	if s.cfg.TLSCert != "" {
+		cfg.Certificate = func() time.Time { return s.serving().Certificate.Expires() }
+	}
+	return ops.New(cfg, s.opsListener)
 }
 
 // piecesOf is the number of pieces of all foods at the beginning of a sale.
@@ -57,14 +34,8 @@ func piecesOf(c *catalog.Catalog) (pieces int64) {
 
 // watchSale is the sale for the metrics: no scrape may hang while Redis is away.
 func (s *supervisor) watchSale() *redisx.Sale {
-	redis := s.sale.Redis
+	o := s.serving()
+	redis := o.Redis
 	redis.Timeout, redis.Quiet = min(redis.Timeout, ops.RedisTimeout), true
-	return redisx.Watch(redis, s.sale.Sale, len(s.sale.catalog.Foods()))
-}
-
-// watchBlocklist has the supervisor know the list that the workers serve, nil where there is none.
-func (s *supervisor) watchBlocklist(path string) {
-	if s.opsListener != nil && s.blocklist != nil {
-		s.listed = blocklist.New(path)
-	}
+	return redisx.Watch(redis, o.Sale, len(o.catalog.Foods()))
 }
