@@ -170,9 +170,10 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Drain ends the service, where no room has a connection of its own any more: it closes the listener and answers what still comes on open connections with
+// Drain ends the service: it closes the listener and answers what still comes on open connections with
 // Connection: close. When the context idle ends, it closes the connections that are idle; requests under
-// way are answered. An error means that ctx ended before all were.
+// way are answered. Rooms end their own connections before. An error means that ctx ended before all
+// connections did.
 func (s *Server) Drain(ctx, idle context.Context, l net.Listener) error {
 	s.draining.Store(true)
 	if s.loop != nil {

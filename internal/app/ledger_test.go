@@ -24,7 +24,8 @@ func TestLedgerFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.database.Close()
-	if s.processes, err = supervise.New(supervise.Config{Roles: []supervise.Role{{Name: saleRole, Count: 1}}}); err != nil {
+	s.processes, err = supervise.New(supervise.Config{Roles: []supervise.Role{{Name: saleRole, Count: 1}}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	kept, err := s.keepLedger(t.Context())

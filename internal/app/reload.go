@@ -8,8 +8,8 @@ import (
 	"flashsale/redisx"
 )
 
-// A reload is something that SIGHUP reads again, into a copy of what the workers serve. With an error the old
-// value stays. Where it returns adopted, that is called when the copy counts.
+// A reload is something that SIGHUP reads again, into a copy of what the workers serve. After an error the
+// old value stays. Where it returns adopted, that is called when the copy counts.
 type reload struct {
 	name string
 	read func(ctx context.Context, next *opening) (adopted func(), err error)

@@ -26,14 +26,14 @@ func repeatsConfig(cfg *config.Config, h *handover) repeats.Config {
 		BytesMax: int64(cfg.RepeatsMemory) * megabyte, RepliesMax: cfg.VKQueue}
 }
 
-// keepRepeats sweeps texts and sends the bot's replies. The groups of the bot change when the workers have
-// been replaced: until then no worker takes messages of a new group.
+// keepRepeats sweeps texts and sends the bot's replies.
 func (s *supervisor) keepRepeats(context.Context) (part, error) {
 	if !s.cfg.Repeats {
 		return part{}, nil
 	}
 	o := s.serving()
-	keeper := repeats.NewKeeper(repeatsConfig(s.cfg, &o.handover), repeats.VK{Groups: senders(o), API: s.cfg.VKAPI})
+	bot := repeats.VK{Groups: senders(o), API: s.cfg.VKAPI}
+	keeper := repeats.NewKeeper(repeatsConfig(s.cfg, &o.handover), bot)
 	p := part{run: keeper.Run}
 	if s.cfg.VKGroupsFile() != "" {
 		p.reloaded = func(o *opening) { keeper.Regroup(senders(o)) }
