@@ -18,7 +18,7 @@ import (
 
 	"flashsale/internal/observe/accesslog"
 	"flashsale/internal/observe/figures"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -44,7 +44,7 @@ func (l *accessLines) forget() {
 // await returns all lines once there are so many.
 func (l *accessLines) await(t *testing.T, count int) (lines []string) {
 	t.Helper()
-	polltest.Until(t, fmt.Sprintf("%d lines of the access log", count), func() bool {
+	testkit.Until(t, fmt.Sprintf("%d lines of the access log", count), func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		lines = strings.SplitAfter(l.text.String(), "\n")
@@ -336,7 +336,7 @@ func TestEnginesLogAlike(t *testing.T) {
 
 // A request without a line costs no allocation.
 func TestAccessLogDoesNotAllocate(t *testing.T) {
-	if redistest.Race {
+	if testkit.Race {
 		t.Log("not counted under -race")
 		return
 	}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -18,7 +19,7 @@ import (
 // request comes on a connection of its own, as those of contest clients do, and where a proxy has given
 // each an ID.
 func TestLoopDoesNotAllocate(t *testing.T) {
-	if redistest.Race {
+	if testkit.Race {
 		t.Log("not counted under -race")
 		return
 	}

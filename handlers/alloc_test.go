@@ -5,12 +5,13 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
 // The hot flow does not allocate: handler, token and redisx together.
 func TestHotFlowDoesNotAllocate(t *testing.T) {
-	if redistest.Race {
+	if testkit.Race {
 		t.Log("not counted under -race")
 		return
 	}

@@ -14,8 +14,7 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/rooms/blocklist"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -31,7 +30,7 @@ func malformedLine(n int) string {
 // newBlocklist imports the documents 4509,000000 to 4509,000599, two malformed rows and 0001,000002.
 func newBlocklist(t *testing.T) *blocklist.Blocklist {
 	t.Helper()
-	stand.Need(t, "bzip2")
+	testkit.Need(t, "bzip2")
 	folder := t.TempDir()
 	text := "PASSP_SERIES,PASSP_NUMBER\n0001,000002\n1234,1234567\nx\n"
 	for i := range 600 {
@@ -41,23 +40,23 @@ func newBlocklist(t *testing.T) *blocklist.Blocklist {
 	cmd := exec.Command("bzip2", "-c")
 	cmd.Stdin = strings.NewReader(text)
 	packed, err := cmd.Output()
-	stand.Must(t, err)
-	stand.Must(t, os.WriteFile(list, packed, 0o600))
+	testkit.Must(t, err)
+	testkit.Must(t, os.WriteFile(list, packed, 0o600))
 	date := time.Unix(1_700_000_000, 0)
-	stand.Must(t, os.Chtimes(list, date, date))
+	testkit.Must(t, os.Chtimes(list, date, date))
 	keeper, err := blocklist.NewKeeper(blocklist.Config{Source: list, Refresh: time.Hour,
 		Path: filepath.Join(folder, "snapshot")})
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- keeper.Run(ctx) }()
 	var b *blocklist.Blocklist
-	polltest.Until(t, "snapshot", func() bool {
+	testkit.Until(t, "snapshot", func() bool {
 		b = blocklist.New(filepath.Join(folder, "snapshot"))
 		return b.List() != nil
 	})
 	stop()
-	stand.Must(t, <-ended)
+	testkit.Must(t, <-ended)
 	return b
 }
 
@@ -158,11 +157,11 @@ func (s *shop) checkCSV(t *testing.T) {
 func TestListedUserCannotLogIn(t *testing.T) {
 	b := newBlocklist(t)
 	folder := t.TempDir()
-	stand.Must(t, os.WriteFile(filepath.Join(folder, "users.csv"), []byte("id,name,password,document\n"+
+	testkit.Must(t, os.WriteFile(filepath.Join(folder, "users.csv"), []byte("id,name,password,document\n"+
 		"1,root,r,\n2,ann,a,\"4509,000001\"\n3,bob,b,\"4509,000600\"\n4,cid,c,\n"), 0o600))
-	stand.Must(t, os.WriteFile(filepath.Join(folder, "foods.csv"), []byte("id,stock,price\n1,1,1\n"), 0o600))
+	testkit.Must(t, os.WriteFile(filepath.Join(folder, "foods.csv"), []byte("id,stock,price\n1,1,1\n"), 0o600))
 	users, err := catalog.Load(t.Context(), catalog.Config{Dir: folder})
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.do(func() { s.cfg.Catalog = users })
 	s.join(Blocklist(b))
@@ -179,7 +178,7 @@ func TestListedUserCannotLogIn(t *testing.T) {
 			ctx.Response.Reset()
 			s.handle(&ctx)
 		})
-		if ctx.Response.StatusCode() != status || n != 0 && !redistest.Race {
+		if ctx.Response.StatusCode() != status || n != 0 && !testkit.Race {
 			t.Errorf("%s: status %d, want %d; %v allocations", name, ctx.Response.StatusCode(), status, n)
 		}
 	}

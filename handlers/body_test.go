@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/corpus"
-	"flashsale/redisx/redistest"
+	"flashsale/internal/testkit"
 )
 
 // oracle returns how encoding/json reads a body: the verdict that every reader must share.
@@ -45,7 +44,7 @@ func FuzzReadBody(f *testing.F) {
 	} {
 		f.Add([]byte(body))
 	}
-	corpus.Add[[]byte](f)
+	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, name := range []string{"cart_id", "count"} {
 			wantKind, wantText := oracle(body, name)
@@ -96,7 +95,7 @@ func TestPlainBodiesDoNotAllocate(t *testing.T) {
 		if n := testing.AllocsPerRun(100, func() {
 			members := [2]member{{name: "food_id"}, {name: "cart_id"}}
 			readBody([]byte(body), members[:])
-		}); n > 1 && !redistest.Race { // one for the copy of the body in this test
+		}); n > 1 && !testkit.Race { // one for the copy of the body in this test
 			t.Errorf("%s: %v allocations", body, n)
 		}
 	}

@@ -18,9 +18,7 @@ import (
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/serve/framing"
-	"flashsale/internal/testkit/corpus"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/redisx/redistest"
+	"flashsale/internal/testkit"
 )
 
 // filled repeats a text up to a number of bytes between two others.
@@ -152,7 +150,7 @@ func BenchmarkHotCalls(b *testing.B) {
 	serve, fill := bombed(b)
 	bodies := bombs(bodyBytesMax)
 	for _, target := range []string{"FuzzCallBodies", "FuzzReadBody"} {
-		for i, seed := range corpus.Seeds(b, target) {
+		for i, seed := range testkit.Seeds(b, target) {
 			bodies[fmt.Sprint(target, " ", i)] = seed[0]
 		}
 	}
@@ -190,11 +188,11 @@ func TestBombsMakeLittleWork(t *testing.T) {
 		bytesFixed  = 4 << 10
 		bytesByByte = 16
 	)
-	if redistest.Race {
+	if testkit.Race {
 		t.Log("not counted under -race")
 		return
 	}
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	serve, fill := bombed(t)
 	for _, line := range hotLines {
 		for name, text := range hotRequests(line, bombs(bodyBytesMax-10)) {

@@ -21,8 +21,8 @@ import (
 	"flashsale/internal/rooms/live"
 	"flashsale/internal/rooms/repeats"
 	"flashsale/internal/rooms/traffic"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/apitest"
-	"flashsale/internal/testkit/logtest"
 	"flashsale/tokens"
 )
 
@@ -71,7 +71,7 @@ func describedPattern(path string) string {
 
 // Every route is described, with those who may call it, and nothing else is.
 func TestDescriptionHasRoutes(t *testing.T) {
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	keys, err := tokens.New(secret)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 
 	"flashsale/internal/serve/eventloop/looptest"
 	"flashsale/internal/serve/listener"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
@@ -164,7 +164,7 @@ func (s *shop) listen(tb testing.TB) (address string) {
 // awaitRedis returns once Redis answers, and no reply is due any more.
 func (s *shop) awaitRedis(tb testing.TB) {
 	tb.Helper()
-	polltest.Until(tb, "answer of Redis", func() bool {
+	testkit.Until(tb, "answer of Redis", func() bool {
 		return s.cfg.Sale.Check() == nil && errors.Is(s.orderNothing(), redisx.ErrCartEmpty)
 	})
 }

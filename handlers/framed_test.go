@@ -17,7 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/serve/listener"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -156,7 +156,7 @@ func testDrainAnswers(t *testing.T, open opener) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	polltest.Until(t, "connection", func() bool { return s.limiter.Count() == 1 })
+	testkit.Until(t, "connection", func() bool { return s.limiter.Count() == 1 })
 	redis.Freeze(t)
 	if _, err := io.WriteString(c, s.filler().Replace(orderCall+orderCall)); err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func testDrainAnswers(t *testing.T, open opener) {
 		defer close(drained)
 		s.drain(idle)
 	}()
-	polltest.Until(t, "drain", s.draining.Load)
+	testkit.Until(t, "drain", s.draining.Load)
 	redis.Thaw(t)
 	replies := bufio.NewReader(c)
 	r, err := http.ReadResponse(replies, nil)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/tokens"
 )
@@ -30,7 +30,7 @@ func FuzzCallBodies(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	calls := [][]string{{"username", "password"}, {"food_id", "count"}, {"cart_id"}}
-	corpus.Add[[]byte](f)
+	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, names := range calls {
 			members := make([]member, len(names))
@@ -79,7 +79,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	s, replace := closedShop(f)
-	corpus.Add[[]byte](f)
+	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if bytes.Contains(text, []byte("HEAD")) {
 			// Its replies have lengths without bodies: one must know the request to find the next one.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -24,7 +24,7 @@ func FuzzIdempotencyKey(f *testing.F) {
 	shops := []*shop{open(f, "unix", redis.Socket), openOnLoop(f, "unix", redis.Socket)}
 	redis.Do(f, fmt.Sprintf("HSET stock_%s 1 1000000000", shops[0].cfg.Sale.ID()))
 	var users atomic.Uint32
-	corpus.Add[string](f)
+	testkit.AddSeeds[string](f)
 	f.Fuzz(func(t *testing.T, key, other string) {
 		if strings.ContainsAny(key+other, "\r\n") || len(key)+len(other) > 4*idempotencyKeyMax {
 			return // not one header line, or more than a head may be

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // The longest text of a user, in the form in which VK writes Cyrillic letters.
@@ -50,7 +50,7 @@ func TestLargeVKMessages(t *testing.T) {
 		for _, path := range []string{"/login", "/vk/callbacks", "/vk/callback/"} {
 			refused(path, bodyBytesMax+1)
 		}
-		polltest.Until(t, "no place of a large request taken", func() bool { return s.large.Load() == 0 })
+		testkit.Until(t, "no place of a large request taken", func() bool { return s.large.Load() == 0 })
 	})
 }
 
@@ -93,7 +93,7 @@ func TestLargeAtOnce(t *testing.T) {
 		}
 		taken := func(want int64) {
 			t.Helper()
-			polltest.Until(t, fmt.Sprint(want, " places taken"), func() bool { return s.large.Load() == want })
+			testkit.Until(t, fmt.Sprint(want, " places taken"), func() bool { return s.large.Load() == want })
 		}
 		var first net.Conn
 		var rest string

@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/limits"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -33,7 +33,7 @@ func limited(t *testing.T, s *shop, rules string, change func(*Config)) *shop {
 	background(t, l.Run)
 	for _, rule := range list {
 		value := map[string]string{"user": "nobody", "ip": "192.0.2.1", "email": "x", "vk": "1"}[rule.Feature]
-		polltest.Until(t, "Redis for the limits", func() bool {
+		testkit.Until(t, "Redis for the limits", func() bool {
 			d, err := l.Check(rule.Event, map[string]string{rule.Feature: value}, 0)
 			return err == nil && d.Remaining != limits.Unknown
 		})
@@ -84,7 +84,7 @@ func testFailedLoginsAreLimited(t *testing.T, s *shop) {
 // awaitCounted waits until the answer to root has a text.
 func (s *shop) awaitCounted(t *testing.T, path, text string) {
 	t.Helper()
-	polltest.Until(t, text+" from "+path, func() bool {
+	testkit.Until(t, text+" from "+path, func() bool {
 		_, body, _ := s.call(t, 1, "GET", path, "")
 		return strings.Contains(body, text)
 	})
@@ -328,7 +328,7 @@ func TestLimitsWithoutRedis(t *testing.T) {
 	server := redistest.New(t)
 	s := limited(t, open(t, "unix", server.Socket), "a by user 1/h; login_failed by user 1/h closed", nil)
 	server.Kill(t)
-	polltest.Until(t, "503", func() bool {
+	testkit.Until(t, "503", func() bool {
 		status, _, _ := s.call(t, 0, "POST", "/login", `{"username":"user2","password":"pass2"}`)
 		return status == 503
 	})
@@ -339,7 +339,7 @@ func TestLimitsWithoutRedis(t *testing.T) {
 
 // The hot calls do not allocate with the default rules and the bound on adds either.
 func TestLimitsDoNotAllocate(t *testing.T) {
-	if redistest.Race {
+	if testkit.Race {
 		t.Log("not counted under -race")
 		return
 	}

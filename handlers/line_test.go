@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -44,7 +44,7 @@ func TestPipelinedRequestsQueueUp(t *testing.T) {
 					c = tls.Client(c, test.trust)
 				}
 				t.Cleanup(func() { c.Close() })
-				c.SetDeadline(time.Now().Add(polltest.Patience))
+				c.SetDeadline(time.Now().Add(testkit.Patience))
 				replies := bufio.NewReader(c)
 				return c, func() error {
 					r, err := http.ReadResponse(replies, nil)
@@ -83,7 +83,7 @@ func TestPipelinedRequestsQueueUp(t *testing.T) {
 				<-test.server.line.turn
 				return
 			}
-			many.SetReadDeadline(time.Now().Add(polltest.Patience))
+			many.SetReadDeadline(time.Now().Add(testkit.Patience))
 			<-test.server.line.turn
 			want(requests-served, nextOfMany)
 		})

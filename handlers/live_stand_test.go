@@ -13,7 +13,7 @@ import (
 
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/rooms/live"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // liveShop is a shop of the same sale with a live view, and its address.
@@ -69,7 +69,7 @@ func watch(t *testing.T, address string, encryption *tls.Config, request string)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(polltest.Patience))
+	c.SetDeadline(time.Now().Add(testkit.Patience))
 	if _, err := io.WriteString(c, request); err != nil {
 		t.Fatal(err)
 	}

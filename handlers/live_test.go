@@ -17,7 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/live"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -71,7 +71,7 @@ func testLive(t *testing.T, s *shop, address string, encryption *tls.Config) {
 			t.Errorf("%d connections are counted, want 1", s.limiter.Count())
 		}
 		c.Conn.Close()
-		polltest.Until(t, "end of the viewer", func() bool { return s.limiter.Count() == 0 })
+		testkit.Until(t, "end of the viewer", func() bool { return s.limiter.Count() == 0 })
 	}
 }
 
@@ -175,7 +175,7 @@ func testLiveEndsWithMore(t *testing.T, s *shop, address string, encryption *tls
 			t.Error("the connection goes on")
 		}
 	}
-	polltest.Until(t, "end of all connections", func() bool { return s.limiter.Count() == 0 })
+	testkit.Until(t, "end of all connections", func() bool { return s.limiter.Count() == 0 })
 	watch(t, address, encryption, liveGet+"\r\n").want(map[string]string{"stock": `.*`})
 }
 
@@ -203,7 +203,7 @@ func testLiveResume(t *testing.T, s *shop) {
 		return !seen["history"]
 	}
 	// On a busy machine a second may be missing between the two, and brings the history.
-	polltest.Until(t, "viewer that has missed nothing and gets no history", resumed)
+	testkit.Until(t, "viewer that has missed nothing and gets no history", resumed)
 }
 
 // Over the limit a viewer gets 503, and the connection goes on.
@@ -238,7 +238,7 @@ func testLiveDrain(t *testing.T, s *shop, address string, encryption *tls.Config
 	if !regexp.MustCompile(`(^|\n\n)retry: [1-9]\d{3}\n\n$`).Match(text) || err != nil {
 		t.Errorf("at the end %q, %v", text, err)
 	}
-	polltest.Until(t, "end of the viewer", func() bool { return s.limiter.Count() == 0 })
+	testkit.Until(t, "end of the viewer", func() bool { return s.limiter.Count() == 0 })
 	if late := watch(t, address, encryption, liveGet+"\r\n"); late.StatusCode != 503 {
 		t.Errorf("a late viewer gets %d", late.StatusCode)
 	}
@@ -252,7 +252,7 @@ func testDrainWithViewers(t *testing.T, s *shop) {
 	for range 5 {
 		watch(t, address, nil, liveGet+"\r\n").want(map[string]string{"stock": `.*`})
 	}
-	idle, cancel := context.WithTimeout(t.Context(), polltest.Patience)
+	idle, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	s.draining.Store(true)
 	s.hub.End()
@@ -272,7 +272,7 @@ func testLiveGoroutines(t *testing.T, s *shop) {
 	for range viewers {
 		watch(t, address, nil, liveGet+"\r\n")
 	}
-	polltest.Until(t, fmt.Sprintf("at most %d goroutines", before+10), func() bool {
+	testkit.Until(t, fmt.Sprintf("at most %d goroutines", before+10), func() bool {
 		return runtime.NumGoroutine() <= before+10
 	})
 	if n := s.limiter.Count(); n != viewers {

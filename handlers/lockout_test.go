@@ -10,8 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/limits"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -32,7 +31,7 @@ func (s *shop) loginAs(t *testing.T, name, password, from string) (int, http.Hea
 // guess guesses a password from an address until that is closed.
 func (s *shop) guess(t *testing.T, name, from string) {
 	t.Helper()
-	polltest.Until(t, name+" closed at "+from, func() bool {
+	testkit.Until(t, name+" closed at "+from, func() bool {
 		status, h := s.loginAs(t, name, "wrong", from)
 		var wait int
 		_, _ = fmt.Sscan(h.Get("Retry-After"), &wait)
@@ -64,7 +63,7 @@ func testGuessesKeepNobodyOut(t *testing.T, s *shop) {
 	if status, _ := s.loginAs(t, "user2", "pass2", "2001:db8:0:1::2"); status != 429 {
 		t.Errorf("where the name is closed: %d", status)
 	}
-	polltest.Until(t, "login from a new address", func() bool {
+	testkit.Until(t, "login from a new address", func() bool {
 		status, h := s.loginAs(t, "user2", "pass2", "203.0.113.3")
 		var wait int
 		if _, err := fmt.Sscan(h.Get("Retry-After"), &wait); status == 429 && (err != nil || wait > slowMax) {
@@ -100,7 +99,7 @@ func TestTypedNamesAreNotLogged(t *testing.T) {
 		"hunter2" + strings.Repeat("x", 900): "last_user=0", "user7": "last_user=7",
 	} {
 		t.Run(want, func(t *testing.T) {
-			log := logtest.Capture(t)
+			log := testkit.CaptureLog(t)
 			s := guarded(t, openOnLoop(t, "unix", redistest.Start(t).Socket))
 			s.guess(t, name, "198.51.100.1")
 			if text := log.String(); strings.Contains(text, name[:5]) || log.Count(want) == 0 || len(text) > 1000 {
@@ -112,7 +111,7 @@ func TestTypedNamesAreNotLogged(t *testing.T) {
 
 // A login costs no allocation with the rate limits either, also while a name is guessed and behind a proxy.
 func TestGuardedLoginDoesNotAllocate(t *testing.T) {
-	if redistest.Race {
+	if testkit.Race {
 		t.Log("not counted under -race")
 		return
 	}

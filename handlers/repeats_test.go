@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"flashsale/internal/rooms/repeats"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -38,7 +38,7 @@ func (s *shop) withRepeatsOf(t *testing.T, bytes int64) *repeats.Counter {
 		t.Fatal(err)
 	}
 	background(t, counter.Run)
-	polltest.Until(t, "connection of the room", counter.Conn().Up)
+	testkit.Until(t, "connection of the room", counter.Conn().Up)
 	s.join(Repeats(counter, vkGroups))
 	return counter
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -191,7 +192,7 @@ func TestRequestIDsOverTLS(t *testing.T) {
 
 // IDs cost the hot path no allocation, given or made.
 func TestRequestIDsDoNotAllocate(t *testing.T) {
-	if redistest.Race {
+	if testkit.Race {
 		t.Log("not counted under -race")
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 )
 
@@ -229,7 +229,7 @@ func TestSaleFollowsRedis(t *testing.T) {
 			t.Fatalf("%d %s", status, body)
 		}
 		order := s.fill(t, 2, 1, 1)
-		polltest.Until(t, "an order is placed", func() bool {
+		testkit.Until(t, "an order is placed", func() bool {
 			status, _, _ := s.call(t, 2, "POST", "/orders", order)
 			return status == 200
 		})

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"flashsale/internal/serve/listener"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -94,7 +94,7 @@ func TestSendsAreBounded(t *testing.T) {
 		}
 		io.Copy(io.Discard, dial("no request\r\n\r\n")) // the server has begun
 		client := dial("G")
-		polltest.Until(t, "connection with a bound, "+name, func() bool {
+		testkit.Until(t, "connection with a bound, "+name, func() bool {
 			return sendBufferTo(client.LocalAddr().(*net.TCPAddr).Port) == 2*listener.SendBuffer // of the kernel
 		})
 	}

@@ -15,8 +15,8 @@ import (
 	"flashsale/internal/catalog"
 	"flashsale/internal/rooms/live"
 	"flashsale/internal/serve/eventloop"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/apitest"
-	"flashsale/internal/testkit/logtest"
 	"flashsale/redisx"
 	"flashsale/tokens"
 	"github.com/valyala/fasthttp/fasthttputil"
@@ -42,7 +42,7 @@ type shop struct {
 // engine.
 func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10,
 		RootPassword: "toor"})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/traffic"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -52,7 +52,7 @@ func (s *shop) withTraffic(t *testing.T) (flush func()) {
 			stop()
 			running.Wait()
 		}
-		polltest.Until(t, "connection of the room", func() bool {
+		testkit.Until(t, "connection of the room", func() bool {
 			_, err := room.Top(span(t, "1h"), 1)
 			return err == nil
 		})
@@ -307,7 +307,7 @@ func TestTrafficWithoutRedis(t *testing.T) {
 
 // Counting does not allocate on the hot flow.
 func TestTrafficDoesNotAllocate(t *testing.T) {
-	if redistest.Race {
+	if testkit.Race {
 		t.Log("not counted under -race")
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"flashsale/internal/serve/eventloop/looptest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -70,7 +71,7 @@ func TestNoAllocationsOnALoop(t *testing.T) {
 	if s.wrong != nil || s.last != 2*orders {
 		t.Fatalf("the outcome of step %d of user %d: %v", s.step, s.user, s.wrong)
 	}
-	if allocations > orders/10 && !redistest.Race { // Post takes one, and the runtime some
+	if allocations > orders/10 && !testkit.Race { // Post takes one, and the runtime some
 		t.Errorf("%v allocations for %d orders of %d calls", allocations, orders, CartMax+2)
 	}
 	if left, err := s.sale.Stock(); err != nil || left[0] != 0 {

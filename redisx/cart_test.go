@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/redisx/redistest"
+	"flashsale/internal/testkit"
 )
 
 // Each line: a cart's list of changes, what it amounts to, whether the last change had its effect.
@@ -233,7 +233,7 @@ func TestCartLifetime(t *testing.T) {
 func TestChangeRacesOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		users := 500
-		if redistest.Race { // each takes eight calls to Redis
+		if testkit.Race { // each takes eight calls to Redis
 			users = 100
 		}
 		pieces := int64(3 * users)

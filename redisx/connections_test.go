@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -39,7 +39,7 @@ func TestNotReadyWithoutConnectionForChanges(t *testing.T) {
 		stop()
 		connections.Wait()
 	})
-	polltest.Until(t, "reads are answered", func() bool { return s.Check() == nil })
+	testkit.Until(t, "reads are answered", func() bool { return s.Check() == nil })
 	if _, err := s.Ready(); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("ready: %v, want ErrUnavailable", err)
 	}
@@ -50,7 +50,7 @@ func TestNotReadyWithoutConnectionForChanges(t *testing.T) {
 		s.Snapshots(ctx, time.Hour, func(found Snapshot) { t.Errorf("published %v", found) },
 			func() { t.Error("the sale is gone") })
 	})
-	polltest.Until(t, "three looks at the stock", func() bool {
+	testkit.Until(t, "three looks at the stock", func() bool {
 		return threeLooks.MatchString(rawString(t, cfg, "INFO", "commandstats"))
 	})
 	cancel()

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"flashsale/internal/observe/figures"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -45,7 +45,7 @@ func TestWatch(t *testing.T) {
 	cfg.Quiet = true
 	id := open(t, cfg, 3, 4).ID()
 	s := runUnready(t, Watch(cfg, id, 2))
-	polltest.Until(t, "a look", func() bool { _, err := s.Ready(); return err == nil })
+	testkit.Until(t, "a look", func() bool { _, err := s.Ready(); return err == nil })
 	if stock, err := s.Stock(); err != nil || !slices.Equal(stock, []int64{3, 4}) {
 		t.Errorf("stock %v, %v; want 3 and 4", stock, err)
 	}
@@ -58,5 +58,5 @@ func TestWatch(t *testing.T) {
 		t.Errorf("without Redis: %v, want ErrUnavailable", err)
 	}
 	server.Restart(t)
-	polltest.Until(t, "an answer", func() bool { _, err := s.Ready(); return errors.Is(err, ErrSaleGone) })
+	testkit.Until(t, "an answer", func() bool { _, err := s.Ready(); return errors.Is(err, ErrSaleGone) })
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -68,7 +68,7 @@ func TestOpenBesideOtherKeys(t *testing.T) {
 
 // In a Redis with very many keys the search stops after its number of steps.
 func TestLeftoverSearchIsBounded(t *testing.T) {
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	cfg := unix(redistest.New(t))
 	raw(t, cfg, nil, "EVAL", `for i = 1, 20000 do redis.call('SET', 'other' .. i, 1) end`, "0")
 	l, err := pipeline.Dial(t.Context(), cfg.Config)

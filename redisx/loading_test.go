@@ -6,15 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
 
 // A start waits for a Redis that reads its data, and the log tells why.
 func TestAwaitLoaded(t *testing.T) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	server := redistest.New(t, "--enable-debug-command", "yes")
 	cfg := unix(server)
 	if err := AwaitLoaded(t.Context(), cfg); err != nil || log.String() != "" {
@@ -27,7 +26,7 @@ func TestAwaitLoaded(t *testing.T) {
 		result = make(chan error, 1)
 		go func() { result <- AwaitLoaded(ctx, cfg) }()
 		lines++
-		polltest.Until(t, "a line in the log", func() bool { return log.Count("\n") == lines })
+		testkit.Until(t, "a line in the log", func() bool { return log.Count("\n") == lines })
 		return stop, result
 	}
 	stop, stopped := begin()

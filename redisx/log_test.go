@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // logEntries are all entries of the log of a sale.
@@ -105,7 +105,7 @@ func TestFollowerChanges(t *testing.T) {
 			}
 			return entries
 		}
-		polltest.Until(t, "the follower reaches Redis", func() bool {
+		testkit.Until(t, "the follower reaches Redis", func() bool {
 			_, err := f.Changes(s.ID())
 			return err == nil
 		})

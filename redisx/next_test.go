@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 )
 
 const nextPrint = "3 foods, fedcba9876543210"
@@ -158,7 +158,7 @@ func TestOpenNext(t *testing.T) {
 // What keeps the next sale from being opened, and what it needs not with Force.
 func TestOpenNextRefusals(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
-		logtest.Keep(t)
+		testkit.KeepLog(t)
 		s := open(t, cfg, 5, 5)
 		stream := openStream(t, cfg, s, "a")
 		refused := func(want error) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -59,7 +59,7 @@ func testFrozenRedis(t *testing.T, server *redistest.Server, cfg Config) {
 	}
 	wg.Wait() // a hang fails the test by its own limit
 	server.Thaw(t)
-	polltest.Until(t, "orders are taken again", func() bool {
+	testkit.Until(t, "orders are taken again", func() bool {
 		return errors.Is(s.placeOrder(2, cartName(0), nil), ErrCartEmpty)
 	})
 }
@@ -101,13 +101,13 @@ func testKilledRedis(t *testing.T, server *redistest.Server, cfg Config) {
 	for kill := range int64(3) {
 		before := placed.Load()
 		flowing := func() bool { return placed.Load() > before+50 }
-		polltest.Until(t, fmt.Sprintf("orders flow before kill %d", kill), flowing)
+		testkit.Until(t, fmt.Sprintf("orders flow before kill %d", kill), flowing)
 		server.Kill(t)
 		server.Restart(t)
 	}
 	close(stop)
 	wg.Wait()
-	polltest.Until(t, "Redis answers", func() bool { return s.Check() == nil })
+	testkit.Until(t, "Redis answers", func() bool { return s.Check() == nil })
 	left, err := s.Stock()
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func testBlackHole(t *testing.T, loop pipeline.Loop) {
 		}
 	}
 	hole.swallow.Store(false)
-	polltest.Until(t, "orders are taken again", func() bool {
+	testkit.Until(t, "orders are taken again", func() bool {
 		return errors.Is(s.placeOrder(2, cartName(0), nil), ErrCartEmpty)
 	})
 }
@@ -211,7 +211,7 @@ func TestEvilReplyDropsTheConnection(t *testing.T) {
 		t.Errorf("an order of a megabyte: %v, want ErrUnavailable", err)
 	}
 	redis.Do(t, "SET o_7 1:2,")
-	polltest.Until(t, "the sale is served again", func() bool {
+	testkit.Until(t, "the sale is served again", func() bool {
 		order, err := s.Order(7)
 		return err == nil && slices.Equal(order.Items, []Item{{1, 2}})
 	})
@@ -253,7 +253,7 @@ func TestNoAllocations(t *testing.T) {
 			<-done
 		},
 	} {
-		if n := testing.AllocsPerRun(900, call); n != 0 && !redistest.Race {
+		if n := testing.AllocsPerRun(900, call); n != 0 && !testkit.Race {
 			t.Errorf("%v allocations for %s, want 0", n, name)
 		}
 	}

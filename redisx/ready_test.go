@@ -10,7 +10,7 @@ import (
 
 	sys "golang.org/x/sys/unix"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -41,7 +41,7 @@ func checkWritesRefused(t *testing.T, s *Sale, begin, end func(), reply string) 
 	}
 	begin()
 	user := uint32(2)
-	polltest.Until(t, "an add is refused", func() bool {
+	testkit.Until(t, "an add is refused", func() bool {
 		user++
 		return s.addToCart(user, cartName(int(user)), 1, 1) != nil
 	})
@@ -51,7 +51,7 @@ func checkWritesRefused(t *testing.T, s *Sale, begin, end func(), reply string) 
 		t.Errorf("ready: %v\nwant  %s", err, want)
 	}
 	end()
-	polltest.Until(t, "the sale is ready again", func() bool {
+	testkit.Until(t, "the sale is ready again", func() bool {
 		_, err := s.Ready()
 		return err == nil
 	})

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -26,7 +25,7 @@ func TestRefusedWrites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onServers(t, func(t *testing.T, server *redistest.Server, cfg Config) {
-				log := logtest.Capture(t)
+				log := testkit.CaptureLog(t)
 				s := open(t, cfg, 10)
 				server.Do(t, tc.do)
 				err := s.addToCart(2, cartName(2), 1, 1)
@@ -102,10 +101,10 @@ func TestRefusedLogin(t *testing.T) {
 func TestPasswordChangedInMidSale(t *testing.T) { onServers(t, testPasswordChangedInMidSale) }
 
 func testPasswordChangedInMidSale(t *testing.T, server *redistest.Server, cfg Config) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	s := open(t, cfg, 10)
 	server.Do(t, "CONFIG SET requirepass other\r\nCLIENT KILL TYPE normal SKIPME yes")
-	polltest.Until(t, "the refusal is logged", func() bool {
+	testkit.Until(t, "the refusal is logged", func() bool {
 		if err := s.addToCart(2, cartName(2), 1, 1); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("add: %v, want ErrUnavailable", err)
 		}

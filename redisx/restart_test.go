@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -45,7 +45,7 @@ func TestRedisRestartedAroundTimes(t *testing.T) {
 				soon := changeSoon(t, s, tc.change)
 				server.Kill(t)
 				if tc.pass {
-					polltest.Until(t, "that moment", func() bool { return time.Now().After(soon) })
+					testkit.Until(t, "that moment", func() bool { return time.Now().After(soon) })
 				}
 				server.Restart(t)
 				checkAfterRestart(t, cfg, s, tc.want, tc.outcome, tc.log)
@@ -63,7 +63,7 @@ func closing(at time.Time) Change { return Change{By: "root", ClosesAt: &at} }
 // changeSoon makes a change with a moment that is near, again where this machine was too slow for it.
 func changeSoon(t *testing.T, s *Sale, change func(soon time.Time) Change) (soon time.Time) {
 	t.Helper()
-	polltest.Until(t, "change", func() bool {
+	testkit.Until(t, "change", func() bool {
 		soon = time.Now().Add(100 * time.Millisecond)
 		_, err := s.Change(change(soon))
 		if err != nil && !errors.Is(err, ErrStateConflict) {
@@ -79,14 +79,14 @@ func changeSoon(t *testing.T, s *Sale, change func(soon time.Time) Change) (soon
 func checkAfterRestart(t *testing.T, cfg Config, s *Sale, want State, outcome error, log string) {
 	t.Helper()
 	var err error
-	polltest.Until(t, "answer of Redis", func() bool {
+	testkit.Until(t, "answer of Redis", func() bool {
 		err = s.placeOrder(2, cartName(2), []byte("k"))
 		return !errors.Is(err, ErrUnavailable)
 	})
 	if !errors.Is(err, outcome) {
 		t.Errorf("the first order: %v, want %v", err, outcome)
 	}
-	polltest.Until(t, "answer on the connection for reads", func() bool { return s.Check() == nil })
+	testkit.Until(t, "answer on the connection for reads", func() bool { return s.Check() == nil })
 	found, err := s.Look()
 	orders := int64(0)
 	if outcome == nil {

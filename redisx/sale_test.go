@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -191,7 +190,7 @@ func TestSaleGoneAndBack(t *testing.T) {
 func TestReconnectToAnotherSale(t *testing.T) { onServers(t, testReconnectToAnotherSale) }
 
 func testReconnectToAnotherSale(t *testing.T, server *redistest.Server, cfg Config) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	s := open(t, cfg, 5)
 	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:1,")
 	server.Kill(t)
@@ -203,12 +202,12 @@ func testReconnectToAnotherSale(t *testing.T, server *redistest.Server, cfg Conf
 			t.Fatalf("read from another sale: %v", err)
 		}
 	}
-	polltest.Until(t, "the reason is logged", func() bool {
+	testkit.Until(t, "the reason is logged", func() bool {
 		return log.Count("Redis does not hold the sale: orders get 503 until it does") == 1
 	})
 	raw(t, cfg, nil, "HSET", s.stockKey, "1", "2")
 	raw(t, cfg, nil, "HSET", saleKey, "id", s.ID())
-	polltest.Until(t, "the sale is served again", func() bool {
+	testkit.Until(t, "the sale is served again", func() bool {
 		order, err := s.Order(2)
 		return err == nil && slices.Equal(order.Items, []Item{{1, 3}})
 	})
@@ -235,11 +234,11 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("first snapshot %v, want [5 6]", got)
 		}
 		raw(t, cfg, nil, "HINCRBY", s.stockKey, "2", "-1")
-		polltest.Until(t, "a snapshot with the change", func() bool {
+		testkit.Until(t, "a snapshot with the change", func() bool {
 			return slices.Equal((<-published).Left, []int64{5, 5})
 		})
 		raw(t, cfg, nil, "HSET", saleKey, "id", "otherone")
-		polltest.Until(t, "a look that finds another sale", func() bool {
+		testkit.Until(t, "a look that finds another sale", func() bool {
 			select {
 			case <-published: // was looked at before
 				return false

@@ -11,8 +11,7 @@ import (
 	"github.com/mediocregopher/radix/v4"
 
 	"flashsale/internal/serve/eventloop/looptest"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -76,11 +75,11 @@ func joinSale(tb testing.TB, cfg Config, id string, foods int) *Sale {
 // runSale runs a sale until the test ends. The sale is made on the thread of its loop, if it has one.
 func runSale(tb testing.TB, cfg Config, join func() *Sale) *Sale {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	var s *Sale
 	looptest.On(cfg.Loop, func() { s = join() })
 	runUnready(tb, s)
-	polltest.Until(tb, "connected", func() bool {
+	testkit.Until(tb, "connected", func() bool {
 		return !errors.Is(s.Check(), ErrUnavailable) && !errors.Is(s.orderNothing(), ErrUnavailable)
 	})
 	return s

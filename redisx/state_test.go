@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -227,7 +227,7 @@ func TestStateWithoutWrites(t *testing.T) {
 		t.Errorf("change: %v", err)
 	}
 	server.Do(t, "REPLICAOF NO ONE")
-	polltest.Until(t, "the close is logged", func() bool {
+	testkit.Until(t, "the close is logged", func() bool {
 		_, err := s.Look()
 		return err == nil && logOf(t, s) == "terminal opened 5 {} {}, clock state open closed"
 	})

@@ -1,5 +1,5 @@
 # What the shell scripts share: they source it to start programs, wait until each is ready, and stop all of
-# them. It is the shell's internal/testkit/stand.
+# them. It is the shell's internal/testkit/launch.
 #
 # It makes $folder for logs and data and removes it at the end of the script, after the programs have ended.
 

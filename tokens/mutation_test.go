@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/redisx/redistest"
+	"flashsale/internal/testkit"
 	"flashsale/tokens"
 )
 
@@ -188,7 +188,7 @@ func (f *forger) run(n int) (refused []int, err error) {
 func TestMutationsAreRefused(t *testing.T) {
 	t.Parallel()
 	total, m := mutations, newMint(t)
-	if testing.Short() || redistest.Race {
+	if testing.Short() || testkit.Race {
 		total = mutationsShort
 	}
 	for i := range victims {
@@ -230,7 +230,7 @@ func TestMutationsAreRefused(t *testing.T) {
 // batches is free of other work of the machine: it differs by 0.1% to 2% here, whereas a comparison that
 // stops at the first wrong byte makes 6%, every time.
 func TestRefusalTakesConstantTime(t *testing.T) {
-	if redistest.Race {
+	if testkit.Race {
 		t.Log("not measured under -race")
 		return
 	}

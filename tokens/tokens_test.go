@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/corpus"
-	"flashsale/redisx/redistest"
+	"flashsale/internal/testkit"
 )
 
 var (
@@ -149,7 +148,7 @@ func FuzzAccess(f *testing.F) {
 	k := keys(f, secretA)
 	f.Add([]byte("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"))
 	f.Add(keys(f, secretB).AppendAccess(nil, 1, now.Add(time.Hour)))
-	corpus.Add[[]byte](f)
+	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		// Only what the keys themselves would write again is accepted: 2^128 is out of a fuzzer's reach.
 		if user, ok := k.Access(text, now); ok {
@@ -162,7 +161,7 @@ func FuzzCart(f *testing.F) {
 	k := keys(f, secretA)
 	f.Add([]byte("-1"))
 	f.Add(keys(f, secretB).AppendCart(nil, 1, 2))
-	corpus.Add[[]byte](f)
+	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if user, _, ok := k.Cart(text); ok {
 			t.Errorf("Cart accepts %q for user %d", text, user)
@@ -179,7 +178,7 @@ func TestNoAllocations(t *testing.T) {
 		k.Cart(cart)
 		buf = k.AppendAccess(buf[:0], 9, now)
 		buf = k.AppendCart(buf[:0], 9, 1)
-	}); n != 0 && !redistest.Race {
+	}); n != 0 && !testkit.Race {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }

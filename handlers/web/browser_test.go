@@ -16,12 +16,11 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // patience bounds what hangs: a browser on a busy machine is slower than anything else here.
-const patience = 2 * polltest.Patience
+const patience = 2 * testkit.Patience
 
 // screenshots is a folder that git ignores: they are for people to look at.
 const screenshots = "testdata/screenshots"
@@ -50,9 +49,9 @@ func startChromium(t *testing.T) context.Context {
 		return chromium.ctx
 	}
 	profile, err := os.MkdirTemp("", "chromium")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(stand.Need(t, "chromium")), chromedp.UserDataDir(profile), chromedp.NoSandbox,
+		chromedp.ExecPath(testkit.Need(t, "chromium")), chromedp.UserDataDir(profile), chromedp.NoSandbox,
 		chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.WSURLReadTimeout(patience))
 	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
@@ -62,7 +61,7 @@ func startChromium(t *testing.T) context.Context {
 		chromedp.FromContext(ctx).Allocator.Wait()
 		_ = os.RemoveAll(profile) // what Chromium's children still write is in the temporary folder
 	}
-	stand.Must(t, chromedp.Do(ctx))
+	testkit.Must(t, chromedp.Do(ctx))
 	chromium.ctx = ctx
 	return ctx
 }
@@ -87,7 +86,7 @@ func open(t *testing.T, address, view string, actions ...action) *tab {
 	ctx, cancel := chromedp.NewContext(startChromium(t), chromedp.WithNewBrowserContext())
 	p := &tab{t: t, ctx: ctx, base: "http://" + address + "/"}
 	t.Cleanup(cancel)
-	stand.Must(t, chromedp.Listen(ctx, p.listen))
+	testkit.Must(t, chromedp.Listen(ctx, p.listen))
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -132,7 +131,7 @@ func (p *tab) run(actions ...action) {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	var err error
-	_ = polltest.Await(ctx, "action", patience, func() bool {
+	_ = testkit.Await(ctx, "action", patience, func() bool {
 		err = chromedp.Do(ctx, actions...)
 		return err == nil || !strings.Contains(err.Error(), "Could not find node")
 	})
@@ -164,7 +163,7 @@ func (p *tab) js(statements string) string {
 // until waits until an expression of JavaScript is true.
 func (p *tab) until(what, expression string) {
 	p.t.Helper()
-	err := polltest.Await(p.ctx, what, patience, func() bool { return eval[bool](p, expression) })
+	err := testkit.Await(p.ctx, what, patience, func() bool { return eval[bool](p, expression) })
 	if err != nil {
 		p.shoot("failed")
 		p.t.Fatal(err)
@@ -239,7 +238,7 @@ func (p *tab) shoot(name string) {
 		p.t.Logf("no picture: %v", err)
 		return
 	}
-	stand.Must(p.t, os.MkdirAll(screenshots, 0o755))
+	testkit.Must(p.t, os.MkdirAll(screenshots, 0o755))
 	file := strings.ReplaceAll(p.t.Name(), "/", "-") + "-" + name + ".png"
-	stand.Must(p.t, os.WriteFile(filepath.Join(screenshots, file), picture, 0o644))
+	testkit.Must(p.t, os.WriteFile(filepath.Join(screenshots, file), picture, 0o644))
 }

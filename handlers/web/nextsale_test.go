@@ -7,16 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 // sale runs flashsale sale for the shop, which must succeed.
 func (s *shop) sale(t *testing.T, verb string, args ...string) {
 	t.Helper()
-	p := stand.Program{Path: stand.Built(t, stand.ServerSource), Args: append([]string{"sale", verb,
+	p := launch.Program{Path: launch.Built(t, launch.ServerSource), Args: append([]string{"sale", verb,
 		"-redis", s.redis.Socket, "-users", "5000", "-foods", "4", "-stock", "10"}, args...)}.Launch(t)
 	if code := p.ExitCode(t); code != 0 {
-		t.Fatalf("flashsale sale %s: exit code %d\n%s", verb, code, stand.ReadFile(t, p.Log))
+		t.Fatalf("flashsale sale %s: exit code %d\n%s", verb, code, testkit.ReadFile(t, p.Log))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // Root reads all orders by the page, finds one, and saves them as a file.
@@ -34,9 +34,9 @@ func TestRootReadsOrders(t *testing.T) {
 	file := folder + "/orders-" + s.Sale(t) + ".csv"
 	untilFile(t, file)
 	c := s.client(t)
-	stand.Must(t, c.Login("root", rootPassword))
+	testkit.Must(t, c.Login("root", rootPassword))
 	want, err := c.Do("GET", "/admin/orders?format=csv", "")
-	if got := stand.ReadFile(t, file); err != nil || len(got) != len(want.Body) || len(got) < orders*10 {
+	if got := testkit.ReadFile(t, file); err != nil || len(got) != len(want.Body) || len(got) < orders*10 {
 		t.Errorf("the export has %d bytes, want %d, %v", len(got), len(want.Body), err)
 	}
 	p.view("traffic")

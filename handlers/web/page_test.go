@@ -10,8 +10,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/stand"
 )
 
 // A bench runs: the grid drains to the true stock, the curve moves, and the figures are those of the sale.
@@ -24,7 +24,7 @@ func TestBenchOnPage(t *testing.T) {
 	sold := s.bench(t, orders, foods, stock)
 	left := s.stock(t, foods*stock-sold)
 	text, err := json.Marshal(left)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	p.until("the true stock in the grid", fmt.Sprintf(
 		`JSON.stringify([...document.querySelectorAll("#stock li")].map((e) => Number(e.dataset.left))) === %q`,
 		text))
@@ -94,14 +94,14 @@ func TestSaleOpensOnPage(t *testing.T) {
 	p.untilText("buy-message", "Your order is placed")
 	p.shoot("receipt")
 	c := s.client(t)
-	stand.Must(t, c.LoginUser(7))
+	testkit.Must(t, c.LoginUser(7))
 	reply, err := c.Do("GET", "/orders?details=1", "")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	var list []struct {
 		Items  []client.Item
 		Placed time.Time `json:"placed_at"`
 	}
-	stand.Must(t, json.Unmarshal([]byte(reply.Body), &list))
+	testkit.Must(t, json.Unmarshal([]byte(reply.Body), &list))
 	if len(list) != 1 || fmt.Sprint(list[0].Items) != "[{3 1} {5 1}]" || list[0].Placed.Before(opens) {
 		t.Errorf("the order is %s, the sale opened at %v", reply.Body, opens)
 	}
@@ -113,7 +113,7 @@ func (s *shop) closesAlone(t *testing.T, root *tab) {
 	t.Helper()
 	const opens = "2040-10-28T01:30:00.437Z"
 	c := s.client(t)
-	stand.Must(t, c.Login("root", rootPassword))
+	testkit.Must(t, c.Login("root", rootPassword))
 	reply, err := c.Do("PUT", "/admin/sale", fmt.Sprintf(`{"state":"scheduled","opens_at":%q}`, opens))
 	if err != nil || reply.Status != 200 {
 		t.Fatalf("times: %v %v", reply, err)
@@ -138,7 +138,7 @@ func (s *shop) closesAlone(t *testing.T, root *tab) {
 func (s *shop) opensSoon(t *testing.T) time.Time {
 	t.Helper()
 	c := s.client(t)
-	stand.Must(t, c.Login("root", rootPassword))
+	testkit.Must(t, c.Login("root", rootPassword))
 	at := time.Now().Add(5 * time.Second).UTC().Truncate(time.Millisecond)
 	reply, err := c.Do("PUT", "/admin/sale", fmt.Sprintf(`{"opens_at":%q}`, at.Format(time.RFC3339Nano)))
 	if err != nil || reply.Status != 200 {

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
@@ -17,16 +17,16 @@ const rootPassword = "root-of-the-tests"
 
 // shop is a server with a Redis.
 type shop struct {
-	*stand.Server
+	*launch.Server
 	redis *redistest.Server
 }
 
 // newShop starts a server for 5000 users, with so many foods of so many pieces.
 func newShop(t *testing.T, foods, stock int, args ...string) *shop {
 	t.Helper()
-	stand.Need(t, "chromium")
+	testkit.Need(t, "chromium")
 	s := &shop{redis: redistest.New(t)}
-	s.Server = stand.LaunchServer(t, "", []string{"ROOT_PASSWORD=" + rootPassword}, append([]string{
+	s.Server = launch.StartServer(t, "", []string{"ROOT_PASSWORD=" + rootPassword}, append([]string{
 		"-redis", s.redis.Socket, "-users", "5000", "-workers", "2",
 		"-foods", fmt.Sprint(foods), "-stock", fmt.Sprint(stock)}, args...)...)
 	s.Serves(t)
@@ -43,10 +43,10 @@ func (s *shop) client(t *testing.T) *client.Client {
 func (s *shop) stock(t *testing.T, total int) (left []int) {
 	t.Helper()
 	c := s.client(t)
-	stand.Must(t, c.LoginUser(2))
-	polltest.Until(t, fmt.Sprintf("stock of %d pieces", total), func() bool {
+	testkit.Must(t, c.LoginUser(2))
+	testkit.Until(t, fmt.Sprintf("stock of %d pieces", total), func() bool {
 		foods, err := c.Foods()
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		left = nil
 		sum := 0
 		for _, food := range foods {
@@ -60,7 +60,7 @@ func (s *shop) stock(t *testing.T, total int) (left []int) {
 // bench has a thousand buyers order and returns the pieces that they bought.
 func (s *shop) bench(t *testing.T, orders, foods, stock int) (pieces int) {
 	t.Helper()
-	p := stand.Program{Path: stand.Built(t, "flashsale/scripts/bench"), Args: []string{
+	p := launch.Program{Path: launch.Built(t, "flashsale/scripts/bench"), Args: []string{
 		"-addr", s.Address, "-data", s.Data, "-users", "5000", "-foods", fmt.Sprint(foods),
 		"-stock", fmt.Sprint(stock), "-concurrency", "20", "-orders", fmt.Sprint(orders)},
 		Env: []string{"ROOT_PASSWORD=" + rootPassword}}.Launch(t)
@@ -68,9 +68,9 @@ func (s *shop) bench(t *testing.T, orders, foods, stock int) (pieces int) {
 		t.Fatalf("bench ends with %d\n%s", code, p.Written(t))
 	}
 	c := s.client(t)
-	stand.Must(t, c.Login("root", rootPassword))
+	testkit.Must(t, c.Login("root", rootPassword))
 	all, err := c.AllOrders()
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	for _, o := range all {
 		for _, i := range o.Items {
 			pieces += i.Count
@@ -83,9 +83,9 @@ func (s *shop) bench(t *testing.T, orders, foods, stock int) (pieces int) {
 func (s *shop) buyer(t *testing.T) int {
 	t.Helper()
 	c := s.client(t)
-	stand.Must(t, c.Login("root", rootPassword))
+	testkit.Must(t, c.Login("root", rootPassword))
 	all, err := c.AllOrders()
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	for user := 2; ; user++ {
 		if !slices.ContainsFunc(all, func(o client.Order) bool { return o.User == user }) {
 			return user

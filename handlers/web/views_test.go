@@ -16,9 +16,9 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 )
 
 //go:embed testdata/axe-core/axe.min.js
@@ -39,7 +39,7 @@ func downloads(folder string) action {
 
 func untilFile(t *testing.T, path string) {
 	t.Helper()
-	polltest.Until(t, "file "+path, func() bool {
+	testkit.Until(t, "file "+path, func() bool {
 		_, err := os.Stat(path)
 		return err == nil
 	})
@@ -97,7 +97,7 @@ func (p *tab) accessible(what string) {
 		ID    string
 		Nodes []string
 	}
-	stand.Must(p.t, json.Unmarshal([]byte(text), &violations))
+	testkit.Must(p.t, json.Unmarshal([]byte(text), &violations))
 	for _, v := range violations {
 		p.t.Errorf("%s: %s\n%s", what, v.ID, strings.Join(v.Nodes, "\n"))
 	}
@@ -180,7 +180,7 @@ func (s *shop) refuses(t *testing.T) {
 	t.Helper()
 	c := s.client(t)
 	for i, body := range []string{`{"cart_id":"-1"}`, `{"cart_id":"-1"}`, "["} {
-		stand.Must(t, c.LoginUser(2+i))
+		testkit.Must(t, c.LoginUser(2+i))
 		if reply, err := c.Do("POST", "/orders", body); err != nil || reply.Status < 400 {
 			t.Errorf("%s: %v, %v", body, reply, err)
 		}
@@ -189,7 +189,7 @@ func (s *shop) refuses(t *testing.T) {
 
 // A server that goes away is told; when it is back, so is the page.
 func TestLiveConnectionIsLost(t *testing.T) {
-	port := stand.ClosedPort(t)
+	port := launch.ClosedPort(t)
 	s := newShop(t, 4, 10, "-app-port", port)
 	p := open(t, s.Address, "live")
 	p.untilText("left", "40")
@@ -199,7 +199,7 @@ func TestLiveConnectionIsLost(t *testing.T) {
 	if code := s.ExitCode(t); code != 0 { // its folder is free now
 		t.Errorf("exit code %d", code)
 	}
-	again := stand.LaunchServer(t, s.Data, []string{"ROOT_PASSWORD=" + rootPassword}, "-redis", s.redis.Socket,
+	again := launch.StartServer(t, s.Data, []string{"ROOT_PASSWORD=" + rootPassword}, "-redis", s.redis.Socket,
 		"-users", "5000", "-foods", "4", "-stock", "10", "-app-port", port)
 	again.Serves(t)
 	p.until("no banner", `document.getElementById("lost").hidden`)

@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
@@ -14,7 +13,7 @@ import (
 
 // A server logs once what others have changed of its sale since it started.
 func TestChangesAreLogged(t *testing.T) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	cfg := settings(t, "-redis", redistest.Memory(t), "-foods", "2", "-users", "3")
 	s := openedSale(t, cfg)
 	sale, leave, err := redisx.Connect(t.Context(), s.store.redis, s.serving().Sale, 2)
@@ -30,7 +29,7 @@ func TestChangesAreLogged(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- follower.Run(ctx) }()
 	defer func() { stop(); <-ended }()
-	polltest.Until(t, "the follower reaches Redis", func() bool {
+	testkit.Until(t, "the follower reaches Redis", func() bool {
 		_, err := follower.Changes(sale.ID())
 		return err == nil
 	})

@@ -7,15 +7,14 @@ import (
 	"flashsale/internal/observe/ops"
 	"flashsale/internal/rooms/ledger"
 	"flashsale/internal/supervise"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
 
 // The writer of the ledger goes on to the next sale, also where Redis refuses that at first.
 func TestLedgerFollows(t *testing.T) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	server := redistest.New(t)
 	cfg := settings(t, "-redis", server.Socket, "-foods", "2", "-users", "3")
 	s := openedSale(t, cfg)
@@ -50,13 +49,13 @@ func TestLedgerFollows(t *testing.T) {
 	next.Sale = opened.Sale
 	server.Do(t, "SET orders_"+opened.Sale+" x")
 	kept.followed(next)
-	polltest.Until(t, "the refusal is logged", func() bool { return log.Count("WRONGTYPE") == 1 })
+	testkit.Until(t, "the refusal is logged", func() bool { return log.Count("WRONGTYPE") == 1 })
 	var shown ops.Config
 	if kept.figures(&shown); shown.Ledger() {
 		t.Error("orders get into the database")
 	}
 	server.Do(t, "DEL orders_"+opened.Sale)
-	polltest.Until(t, "the next sale keeps a ledger", func() bool {
+	testkit.Until(t, "the next sale keeps a ledger", func() bool {
 		backlog, err := redisx.ReadBacklog(t.Context(), s.store.redis, opened.Sale)
 		return err == nil && backlog.Kept
 	})

@@ -10,7 +10,7 @@ import (
 
 	"flashsale/internal/config"
 	"flashsale/internal/store/datafolder"
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -56,7 +56,7 @@ func write(t *testing.T, path, text string) {
 // A users.csv that ends within its last row is warned of at the start, and not taken by SIGHUP unless by
 // force.
 func TestCutOffUsers(t *testing.T) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	dir := t.TempDir()
 	users := filepath.Join(dir, "users.csv")
 	write(t, users, "id,name,password\n1,root,r\n2,ann,secret")
@@ -137,7 +137,7 @@ func TestUnreachableRedis(t *testing.T) {
 
 // The start waits for a Redis that reads its data; a signal ends the wait.
 func TestRedisThatLoads(t *testing.T) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	redis := redistest.New(t, "--enable-debug-command", "yes")
 	finish := redis.Load(t)
 	cfg := settings(t, "-redis", redis.Socket)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit"
 )
 
 // csvTexts is a source of two texts by table name.
@@ -29,7 +29,7 @@ func FuzzCSV(f *testing.F) {
 	f.Add(goodUsers, "id,stock,price\n1,-1,99999999999999999999\n")
 	f.Add(strings.TrimSuffix(goodUsers, "\n"), strings.TrimSuffix(goodFoods, "\n"))
 	f.Add("\ufeffid,name,password\n", "")
-	corpus.Add[string](f)
+	testkit.AddSeeds[string](f)
 	f.Fuzz(func(t *testing.T, users, foods string) {
 		src := csvTexts{userTable.name: users, foodTable.name: foods}
 		catalog, err := load(t.Context(), src, "")

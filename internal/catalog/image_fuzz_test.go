@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit"
 )
 
 // FuzzImage holds view to: no panic, and an image that is accepted is divided into its parts without a
@@ -17,7 +17,7 @@ func FuzzImage(f *testing.F) {
 		f.Add(image[:len(image)-1])
 		f.Add(image[:headerBytes])
 	}
-	corpus.Add[[]byte](f)
+	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, image []byte) {
 		catalog, err := view(image)
 		if err != nil {

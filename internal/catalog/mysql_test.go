@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/mariadbtest"
+	"flashsale/internal/testkit/launch"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 )
 
 // makeDatabase runs statements, separated by semicolons, in a new database.
-func makeDatabase(t *testing.T, server *mariadbtest.Server, name, statements string) Database {
+func makeDatabase(t *testing.T, server *launch.MariaDB, name, statements string) Database {
 	t.Helper()
 	execute(t, server.Open(t, name), statements)
 	return Database{Host: server.Host, Port: server.Port, Name: name, User: server.User,
@@ -39,7 +39,7 @@ func execute(t *testing.T, db *sql.DB, statements string) {
 }
 
 func TestMySQL(t *testing.T) {
-	server := mariadbtest.Start(t)
+	server := launch.StartMariaDB(t)
 	t.Run("load", func(t *testing.T) { testMySQLLoad(t, server) })
 	t.Run("documents", func(t *testing.T) { testMySQLDocuments(t, server) })
 	t.Run("refusals", func(t *testing.T) { testMySQLRefusals(t, server) })
@@ -47,7 +47,7 @@ func TestMySQL(t *testing.T) {
 	t.Run("cancel", func(t *testing.T) { testMySQLCancel(t, server) })
 }
 
-func testMySQLLoad(t *testing.T, server *mariadbtest.Server) {
+func testMySQLLoad(t *testing.T, server *launch.MariaDB) {
 	db := makeDatabase(t, server, "eleme", createTables+goodRows)
 	catalog := mustLoad(t, Config{DB: db, Dir: "unused", RootPassword: "geheim"})
 	if want := []Food{{1, 10, 3}, {2, 0, 4}}; !slices.Equal(catalog.Foods(), want) {
@@ -64,7 +64,7 @@ func testMySQLLoad(t *testing.T, server *mariadbtest.Server) {
 }
 
 // The column of documents may be missing, and NULL and "" are none.
-func testMySQLDocuments(t *testing.T, server *mariadbtest.Server) {
+func testMySQLDocuments(t *testing.T, server *launch.MariaDB) {
 	catalog := mustLoad(t, Config{DB: makeDatabase(t, server, "documents", createTables+goodRows+
 		"ALTER TABLE user ADD COLUMN document CHAR(11) NULL;"+
 		"UPDATE user SET document = '0009,000001' WHERE id = 2; UPDATE user SET document = '' WHERE id = 30;")})
@@ -76,7 +76,7 @@ func testMySQLDocuments(t *testing.T, server *mariadbtest.Server) {
 	}
 }
 
-func testMySQLRefusals(t *testing.T, server *mariadbtest.Server) {
+func testMySQLRefusals(t *testing.T, server *launch.MariaDB) {
 	tests := []struct{ name, rows, want string }{
 		{"null_name", "INSERT INTO user VALUES (3, NULL, 'x')",
 			"table user, row 3: name is NULL; give it a value"},
@@ -112,7 +112,7 @@ func testMySQLRefusals(t *testing.T, server *mariadbtest.Server) {
 	}
 }
 
-func testMySQLFaults(t *testing.T, server *mariadbtest.Server) {
+func testMySQLFaults(t *testing.T, server *launch.MariaDB) {
 	good := makeDatabase(t, server, "faults", createTables+goodRows)
 	wrongPassword, wrongName := good, good
 	wrongPassword.Password = "guess"
@@ -151,7 +151,7 @@ func testMySQLFaults(t *testing.T, server *mariadbtest.Server) {
 	}
 }
 
-func testMySQLCancel(t *testing.T, server *mariadbtest.Server) {
+func testMySQLCancel(t *testing.T, server *launch.MariaDB) {
 	db := makeDatabase(t, server, "cancel", createTables+goodRows+
 		"INSERT INTO user SELECT seq, CONCAT('user', seq), 'p' FROM seq_100_to_20000")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit"
 )
 
 // FuzzParse reads any words as arguments, one a line, behind others that set every secret and the hosts
@@ -28,7 +28,7 @@ func FuzzParse(f *testing.F) {
 	secrets := []string{"-redis-host", "cache", "-db-host", "db",
 		"-db-pass", secret, "-root-password", secret, "-redis-password", secret,
 		"-token-secret", secret, "-token-secret-previous", secret}
-	corpus.Add[string](f)
+	testkit.AddSeeds[string](f)
 	f.Fuzz(func(t *testing.T, words string) {
 		if strings.Contains(words, "\r") {
 			return // package flag repeats the name of an unknown flag as it is

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -23,11 +22,11 @@ func TestAccessLog(t *testing.T) {
 	for i := range count {
 		path := []string{"/foods", "/healthz"}[i%2]
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Address+path, nil)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		id := fmt.Sprintf("front-%d", i)
 		r.Header.Set("X-Request-Id", id)
 		reply, err := http.DefaultClient.Do(r)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		reply.Body.Close()
 		if got := reply.Header.Get("X-Request-Id"); got != id {
 			t.Errorf("request %s is answered with the ID %q", id, got)
@@ -36,8 +35,8 @@ func TestAccessLog(t *testing.T) {
 	if s.Stop() {
 		t.Error("the server did not stop in time")
 	}
-	polltest.Until(t, "lines", func() bool { return s.Logged(t, `"request_id":"front-`) == count })
-	for line := range strings.Lines(stand.ReadFile(t, s.Log)) {
+	testkit.Until(t, "lines", func() bool { return s.Logged(t, `"request_id":"front-`) == count })
+	for line := range strings.Lines(testkit.ReadFile(t, s.Log)) {
 		var entry struct {
 			Msg, Route, Client string
 			ID                 string `json:"request_id"`

@@ -10,22 +10,21 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // Connections that send a byte now and then, or none, are ended, and until then the sale goes on beside
 // them.
 func TestSlowConnectionsAreEnded(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	const slow, pace = 300, 500 * time.Millisecond
 	s := setup{args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 	var ended atomic.Int64
 	var attackers sync.WaitGroup
 	for i := range slow {
 		conn, err := net.Dial("tcp", s.Address)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		defer conn.Close()
 		quit := make(chan struct{})
 		attackers.Go(func() {
@@ -42,12 +41,12 @@ func TestSlowConnectionsAreEnded(t *testing.T) {
 		case 2: // a body that it is asked for
 			_, err := io.WriteString(conn,
 				"POST /login HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n")
-			stand.Must(t, err)
+			testkit.Must(t, err)
 			attackers.Go(func() { drip(conn, strings.Repeat(" ", 1000), pace, quit) })
 		}
 	}
 	l := startLoad(t, s, loadClients, true)
-	polltest.Until(t, "end of all slow connections", func() bool { return ended.Load() == slow })
+	testkit.Until(t, "end of all slow connections", func() bool { return ended.Load() == slow })
 	l.awaitOrders(t, 50)
 	l.stop()
 	if len(l.failed) != 0 {
@@ -77,9 +76,9 @@ func drip(conn net.Conn, text string, pace time.Duration, quit <-chan struct{}) 
 // channel.
 func (s *server) knock(t *testing.T, from string) (c net.Conn, answer chan string) {
 	t.Helper()
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: polltest.Patience}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: testkit.Patience}
 	c, err := dialer.Dial("tcp", s.Address)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	answer = make(chan string, 1)
 	go func() {
@@ -95,7 +94,7 @@ const healthz = "GET /healthz HTTP/1.1\r\nHost: shop\r\n\r\n"
 // All workers together hold no more connections than they may; one that ends makes room for another.
 func TestConnectionsAreLimited(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	const limit, tried = 20, 200
 	s := setup{args: []string{"-users", "2", "-workers", "2", "-max-conns", fmt.Sprint(limit)}}.serve(t)
 	var conns []net.Conn
@@ -105,7 +104,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		conns, answers = append(conns, c), append(answers, answer)
 	}
 	// Those that are refused get their answer without a request.
-	polltest.Until(t, "refusal of all above the limit", func() bool { return waiting(answers) == limit })
+	testkit.Until(t, "refusal of all above the limit", func() bool { return waiting(answers) == limit })
 	var open int
 	for i, answer := range answers {
 		if len(answer) == 1 {
@@ -127,7 +126,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	}
 	// of a run that takes 20 s
 	var n int
-	polltest.Until(t, "a line of each worker", func() bool {
+	testkit.Until(t, "a line of each worker", func() bool {
 		n = s.Logged(t, "connections are refused: all that -max-conns and the limit of open files")
 		return n >= 2
 	})
@@ -137,7 +136,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	for _, c := range conns {
 		c.Close()
 	}
-	polltest.Until(t, "room for a client", func() bool { return s.client(t).LoginUser(2) == nil })
+	testkit.Until(t, "room for a client", func() bool { return s.client(t).LoginUser(2) == nil })
 	s.End(t)
 }
 
@@ -154,7 +153,7 @@ func waiting(answers []chan string) (n int) {
 // One address has no more connections than it may, except a trusted proxy, which names its clients.
 func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	s := setup{args: []string{"-users", "2", "-workers", "1", "-max-conns-per-ip", "2",
 		"-trusted-proxies", "127.0.0.2"}}.serve(t)
 	for i, test := range []struct{ from, want string }{
@@ -165,7 +164,7 @@ func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
 		// a request to a connection that is refused makes a reset, which may overtake the refusal
 		if test.want == "200" {
 			_, err := io.WriteString(c, healthz)
-			stand.Must(t, err)
+			testkit.Must(t, err)
 		}
 		if text := <-answer; text != "HTTP/1.1 "+test.want {
 			t.Errorf("connection %d, from %s: %q, want %s", i, test.from, text, test.want)
@@ -175,11 +174,11 @@ func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
 	body := `{"username":"user2","password":"wrong"}`
 	_, err := fmt.Fprintf(c, "POST /login HTTP/1.1\r\nHost: shop\r\n"+
 		"X-Forwarded-For: 127.0.0.1, 198.51.100.1\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	if text := <-answer; text != "HTTP/1.1 403" {
 		t.Errorf("wrong password: %q", text)
 	}
-	polltest.Until(t, "a line about the client behind the proxy", func() bool {
+	testkit.Until(t, "a line about the client behind the proxy", func() bool {
 		return s.Logged(t, "refused=1 last_from=198.51.100.1\n") == 1
 	})
 	s.End(t)

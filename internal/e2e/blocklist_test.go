@@ -9,26 +9,26 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
 // makeList runs the command of the blocklist's README that makes a list, and returns the list's path.
 func makeList(t *testing.T, readme string) string {
 	t.Helper()
-	stand.Need(t, "bzip2")
+	testkit.Need(t, "bzip2")
 	args := regexp.MustCompile(`go run ./scripts/blocklist-gen (.*) > list`).FindStringSubmatch(readme)
 	if args == nil {
 		t.Fatal("README.md makes no list")
 	}
 	path := filepath.Join(t.TempDir(), "list.csv.bz2")
 	file, err := os.Create(path)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer file.Close()
-	cmd := exec.Command(stand.Built(t, "flashsale/scripts/blocklist-gen"), strings.Fields(args[1])...)
+	cmd := exec.Command(launch.Built(t, "flashsale/scripts/blocklist-gen"), strings.Fields(args[1])...)
 	cmd.Stdout = file
-	stand.Must(t, cmd.Run())
+	testkit.Must(t, cmd.Run())
 	return path
 }
 
@@ -48,7 +48,7 @@ func check(t *testing.T, address, token, document string) string {
 	t.Helper()
 	out, err := exec.Command("curl", "-s", "http://"+address+"/blocklist/check", "-H", "Access-Token: "+token,
 		"-d", fmt.Sprintf("[%q]", document)).Output()
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	if strings.Contains(string(out), "SERVICE_UNAVAILABLE") {
 		return ""
 	}
@@ -60,7 +60,7 @@ func awaitList(t *testing.T, s *server, token string) {
 	t.Helper()
 	const enough = 30 // answers in a row
 	answers := 0
-	polltest.Until(t, "list in all workers", func() bool {
+	testkit.Until(t, "list in all workers", func() bool {
 		if answers++; check(t, s.Address, token, "5552,471502") == "" {
 			answers = 0
 		}
@@ -70,9 +70,9 @@ func awaitList(t *testing.T, s *server, token string) {
 
 // The README's examples hold, a restart answers without the source, and wrk's script finds the call.
 func TestBlocklistOfREADME(t *testing.T) {
-	stand.Need(t, "curl")
-	stand.Need(t, "wrk")
-	readme := stand.ReadFile(t, root+"internal/rooms/blocklist/README.md")
+	testkit.Need(t, "curl")
+	testkit.Need(t, "wrk")
+	readme := testkit.ReadFile(t, root+"internal/rooms/blocklist/README.md")
 	list := makeList(t, readme)
 	data := t.TempDir()
 	s := setup{data: data, args: []string{"-blocklist", list}}.serve(t)
@@ -103,7 +103,7 @@ func TestBlocklistOfREADME(t *testing.T) {
 		t.Errorf("wrk prints\n%s", load)
 	}
 	s.End(t)
-	stand.Must(t, os.Remove(list))
+	testkit.Must(t, os.Remove(list))
 	s = setup{data: data, args: []string{"-blocklist", list}}.serve(t)
 	if got := check(t, s.Address, loggedIn(t, s), "5552,471502"); got != `["5552,471502"]` {
 		t.Errorf("after a restart: %q", got)
@@ -114,7 +114,7 @@ func loggedIn(t *testing.T, s *server) (token string) {
 	t.Helper()
 	out, err := exec.Command("curl", "-s", "http://"+s.Address+"/login", "-d",
 		`{"username":"user2","password":"pass2"}`).Output()
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	found := regexp.MustCompile(`"access_token":"([^"]+)"`).FindSubmatch(out)
 	if found == nil {
 		t.Fatalf("login: %s", out)
@@ -125,9 +125,9 @@ func loggedIn(t *testing.T, s *server) (token string) {
 // A server whose source is away takes the list of another one from Redis, and goes on from memory while
 // Redis is frozen.
 func TestBlocklistComesFromRedis(t *testing.T) {
-	stand.Need(t, "curl")
+	testkit.Need(t, "curl")
 	redis := redistest.New(t)
-	list := makeList(t, stand.ReadFile(t, root+"internal/rooms/blocklist/README.md"))
+	list := makeList(t, testkit.ReadFile(t, root+"internal/rooms/blocklist/README.md"))
 	env := []string{"TOKEN_SECRET=" + sharedSecret, "REDIS=" + redis.Socket}
 	first := setup{env: env, args: []string{"-blocklist", list}}.serve(t)
 	token := loggedIn(t, first)

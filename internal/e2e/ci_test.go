@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // script is a script of .ci, with programs in the place of those that it would find on PATH.
@@ -23,13 +23,13 @@ func newScript(t *testing.T, name string, programs map[string]string) script {
 	s := script{t.TempDir(), t.TempDir()}
 	for _, name := range []string{".ci/" + name, "scripts/stand.sh"} {
 		copied := filepath.Join(s.folder, name)
-		stand.WriteFile(t, copied, stand.ReadFile(t, filepath.Join(root, name)))
-		stand.Must(t, os.Chmod(copied, 0o755))
+		testkit.WriteFile(t, copied, testkit.ReadFile(t, filepath.Join(root, name)))
+		testkit.Must(t, os.Chmod(copied, 0o755))
 	}
 	for name, text := range programs {
 		program := filepath.Join(s.path, name)
-		stand.WriteFile(t, program, "#!/usr/bin/env bash\n"+text+"\n")
-		stand.Must(t, os.Chmod(program, 0o755))
+		testkit.WriteFile(t, program, "#!/usr/bin/env bash\n"+text+"\n")
+		testkit.Must(t, os.Chmod(program, 0o755))
 	}
 	return s
 }
@@ -50,7 +50,7 @@ func (s script) run(path string, words ...string) (out string, err error) {
 
 // Where git refuses, .ci/columns fails, and does not take the silence for a list without a long line.
 func TestColumns(t *testing.T) {
-	stand.Need(t, "git")
+	testkit.Need(t, "git")
 	s := newScript(t, "columns", nil)
 	path := os.Getenv("PATH")
 	if out, err := s.run(path, ".ci/columns"); err == nil {
@@ -66,8 +66,9 @@ func TestColumns(t *testing.T) {
 	if out, err := s.run(path, ".ci/columns"); err != nil || out != "" {
 		t.Errorf("short lines: %v %q", err, out)
 	}
-	stand.WriteFile(t, filepath.Join(s.folder, "b.go"), strings.Repeat("ä", 109)+"\n"+strings.Repeat("ä", 110))
-	stand.WriteFile(t, filepath.Join(s.folder, "a.go"), "")
+	testkit.WriteFile(t, filepath.Join(s.folder, "b.go"),
+		strings.Repeat("ä", 109)+"\n"+strings.Repeat("ä", 110))
+	testkit.WriteFile(t, filepath.Join(s.folder, "a.go"), "")
 	for name, change := range map[string]string{"added": "git add .", "one is gone": "git add . && rm a.go"} {
 		if out, err := s.run(path, "-c", change); err != nil {
 			t.Fatal(out)
@@ -76,7 +77,7 @@ func TestColumns(t *testing.T) {
 			strings.Contains(out, "b.go:1:") {
 			t.Errorf("%s: a long line passes, or a short one does not: %v %q", name, err, out)
 		}
-		stand.WriteFile(t, filepath.Join(s.folder, "a.go"), "")
+		testkit.WriteFile(t, filepath.Join(s.folder, "a.go"), "")
 	}
 }
 
@@ -93,7 +94,7 @@ func TestCITest(t *testing.T) {
 	}
 	const want = "test -timeout 40m -race -short ./slow ./fast\n" +
 		"test -timeout 40m -race -short -count=1 -run ^(TestSlow)$ flashsale/slow\n"
-	if calls := stand.ReadFile(t, filepath.Join(s.folder, "calls")); calls != want {
+	if calls := testkit.ReadFile(t, filepath.Join(s.folder, "calls")); calls != want {
 		t.Errorf("calls of go:\n%swant\n%s", calls, want)
 	}
 }
@@ -107,8 +108,8 @@ func TestCIRunInstalls(t *testing.T) {
 		"redis-server": `echo "PATH $PATH"; exit 42`}) // the first that is started of what is installed
 	for _, name := range []string{"bash", "date", "dirname", "env", "mktemp", "rm"} {
 		program, err := exec.LookPath(name)
-		stand.Must(t, err)
-		stand.Must(t, os.Symlink(program, filepath.Join(s.path, name)))
+		testkit.Must(t, err)
+		testkit.Must(t, os.Symlink(program, filepath.Join(s.path, name)))
 	}
 	out, _ := s.run(s.path, ".ci/run")
 	installed, path := "", ""

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"flashsale/internal/store/child"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
@@ -45,22 +45,22 @@ func TestSecretIsRotated(t *testing.T) {
 		m.restart(t, sharedSecret, "")
 	}
 	buyer := members[0].client(t)
-	stand.Must(t, buyer.LoginUser(2))
+	testkit.Must(t, buyer.LoginUser(2))
 	cart, err := buyer.Fill(item(1, 1))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	rounds := [][2]string{{sharedSecret, newSecret}, {newSecret, sharedSecret}}
 	for _, round := range rounds {
 		for i, m := range members {
 			m.restart(t, round[0], round[1])
 			fresh := m.client(t)
-			stand.Must(t, fresh.LoginUser(3+i))
+			testkit.Must(t, fresh.LoginUser(3+i))
 			for _, other := range members { // each takes what any other has signed
 				c := other.client(t)
 				c.Token = fresh.Token
-				stand.Must(t, c.Call("GET", "/orders", "", nil))
+				testkit.Must(t, c.Call("GET", "/orders", "", nil))
 				c.Token = buyer.Token
-				stand.Must(t, c.Add(cart, item(1, 1)))
-				stand.Must(t, c.Add(cart, item(1, -1)))
+				testkit.Must(t, c.Add(cart, item(1, 1)))
+				testkit.Must(t, c.Add(cart, item(1, -1)))
 			}
 			if log := m.Warnings(t); log != "" {
 				t.Errorf("server %d logs %q", i, log)
@@ -133,7 +133,7 @@ func TestServersThatDisagree(t *testing.T) {
 // A server with a store of its own may change all secrets; the log names the cost.
 func TestPrivateSaleTakesAnotherSecret(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	first := setup{args: []string{"-users", "3"}}.serve(t)
 	first.End(t)
 	again := setup{data: first.Data, args: []string{"-users", "4"},
@@ -170,7 +170,7 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 			args := []string{"-redis", redis.Socket, "-workers", "1", "-catalog-dir", dir}
 			env := []string{"TOKEN_SECRET=" + sharedSecret}
 			s := setup{env: env, args: append(args, fmt.Sprint("-force-reload=", force))}.serve(t)
-			stand.WriteFile(t, filepath.Join(dir, "users.csv"), "id,name,password\n"+users(after))
+			testkit.WriteFile(t, filepath.Join(dir, "users.csv"), "id,name,password\n"+users(after))
 			old := s.Workers()
 			s.awaitRoll(t, 1)
 			awaitEnd(t, old...) // they still know the users from before
@@ -200,7 +200,7 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 			}
 			// The next server is compared with the list that was taken.
 			next := setup{env: env, args: args}.serve(t)
-			if warned := strings.Contains(stand.ReadFile(t, next.Log), "the users are other ones"); warned != left {
+			if warned := strings.Contains(testkit.ReadFile(t, next.Log), "the users are other ones"); warned != left {
 				t.Errorf("a server with the new users is warned of: %v, want %v", warned, left)
 			}
 		})
@@ -211,25 +211,25 @@ func TestHangupTakesNoCutOffUsers(t *testing.T) {
 // itself again to hide its secrets.
 func TestServerEndsWithItsParent(t *testing.T) {
 	t.Parallel()
-	data := stand.Folder(t)
-	stdout := filepath.Join(stand.Folder(t), "stdout")
+	data := testkit.Folder(t)
+	stdout := filepath.Join(testkit.Folder(t), "stdout")
 	script := `setpriv --pdeathsig KILL "$0" "$@" >"$OUT" & wait`
-	cmd := exec.Command("sh", "-c", script, stand.Built(t, module), "-app-port", "0",
+	cmd := exec.Command("sh", "-c", script, launch.Built(t, module), "-app-port", "0",
 		"-users", "2", "-workers", "1",
 		"-data", data, "-redis", redistest.New(t).Socket)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "OUT=" + stdout, "TOKEN_SECRET=" + sharedSecret}
-	stand.Must(t, child.Start(cmd, syscall.SIGKILL))
+	testkit.Must(t, child.Start(cmd, syscall.SIGKILL))
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
 	var server int
-	polltest.Until(t, "banner", func() bool {
+	testkit.Until(t, "banner", func() bool {
 		text, _ := os.ReadFile(stdout)
 		_, stop, found := strings.Cut(string(text), "\n  stop ")
 		if found {
 			_, err := fmt.Sscanf(strings.TrimSpace(stop), "Ctrl-C or kill %d;", &server)
-			stand.Must(t, err)
+			testkit.Must(t, err)
 		}
 		return found
 	})

@@ -12,7 +12,8 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 // buyers are the programs of scripts/examples, each with what it needs.
@@ -79,11 +80,11 @@ func TestExamples(t *testing.T) {
 	for i, example := range buyers {
 		user := string(rune('2' + i))
 		t.Run(example.name, func(t *testing.T) {
-			stand.Need(t, example.needs)
+			testkit.Need(t, example.needs)
 			command := example.command
 			switch example.name {
 			case "go":
-				command = []string{stand.Built(t, module+"/scripts/examples/buy")}
+				command = []string{launch.Built(t, module+"/scripts/examples/buy")}
 			case "python":
 				needRequests(t)
 			}
@@ -108,7 +109,7 @@ func TestExamples(t *testing.T) {
 			}
 			c := s.client(t)
 			defer c.HangUp()
-			stand.Must(t, c.Login("user"+user, "pass"+user))
+			testkit.Must(t, c.Login("user"+user, "pass"+user))
 			orders, err := c.Orders()
 			if err != nil || len(orders) != 1 || len(orders[0].Items) != 1 || orders[0].Items[0] != item(7, 1) {
 				t.Errorf("orders %+v, %v", orders, err)
@@ -117,10 +118,10 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// needRequests is stand.Need for the library of the Python example.
+// needRequests is testkit.Need for the library of the Python example.
 func needRequests(t *testing.T) {
 	t.Helper()
 	if exec.Command("python3", "-c", "import requests").Run() != nil {
-		stand.Need(t, "python3-requests") // no program has this name: it is skipped, or fails
+		testkit.Need(t, "python3-requests") // no program has this name: it is skipped, or fails
 	}
 }

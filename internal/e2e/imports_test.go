@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"flashsale/internal/store/child"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 const module = "flashsale"
@@ -126,7 +126,7 @@ func goList(t *testing.T) [][]string {
 	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, module+"/...")
 	var output, faults bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &faults
-	stand.Must(t, child.Start(cmd, syscall.SIGKILL))
+	testkit.Must(t, child.Start(cmd, syscall.SIGKILL))
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("go list: %v\n%s", err, faults.Bytes())
 	}
@@ -148,7 +148,7 @@ func TestImportRules(t *testing.T) {
 		{"internal/app", "handlers", true},
 		{"internal/app", "internal/rooms/push", true},
 		{"internal/app", "", false},
-		{"internal/app", "internal/testkit/stand", false},
+		{"internal/app", "internal/testkit/launch", false},
 		{"handlers", "internal/rooms/limits", true},
 		{"handlers", "internal/serve/listener", true},
 		{"handlers", "tokens", true},
@@ -162,7 +162,7 @@ func TestImportRules(t *testing.T) {
 		{"internal/rooms/push", "internal/rooms/push/wire", true},
 		{"internal/rooms/push", "internal/rooms/limits", false},
 		{"internal/rooms/push", "internal/store/child", false},
-		{"internal/rooms/push", "internal/testkit/stand", false},
+		{"internal/rooms/push", "internal/testkit/launch", false},
 		{"internal/rooms/push", "handlers", false},
 		{"internal/rooms/push", "tokens", false},
 		{"internal/config", "internal/catalog", true},
@@ -183,11 +183,11 @@ func TestImportRules(t *testing.T) {
 		{"redisx/pipeline", "redisx", false},
 		{"redisx/pipeline", "internal/serve/rawio", true},
 		{"redisx/pipeline", "internal/serve/eventloop", false}, // its tests may, as all tests
-		{"redisx/redistest", "internal/testkit/stand", true},
+		{"redisx/redistest", "internal/testkit/launch", true},
 		{"tokens", "redisx", false},
 		{"scripts/bench", "internal/catalog", true},
 		{"scripts/bench", "scripts/bench/audit", true},
-		{"scripts/bench", "internal/testkit/stand", true},
+		{"scripts/bench", "internal/testkit/launch", true},
 		{"scripts/bench", "internal/app", false},
 		{"scripts/bench", "handlers", false},
 		{"scripts/bench/audit", "scripts/bench/load", false},
@@ -204,11 +204,11 @@ func TestTopLevel(t *testing.T) {
 	t.Parallel()
 	allowed := []string{"main.go", "handlers", "redisx", "tokens", "scripts", "internal", "go.mod", "go.sum",
 		"README.md"}
-	for ignored := range strings.FieldsSeq(stand.ReadFile(t, root+".gitignore")) {
+	for ignored := range strings.FieldsSeq(testkit.ReadFile(t, root+".gitignore")) {
 		allowed = append(allowed, strings.Trim(ignored, "/"))
 	}
 	entries, err := os.ReadDir(root)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	for _, entry := range entries {
 		if name := entry.Name(); !slices.Contains(allowed, name) && !strings.HasPrefix(name, ".") {
 			t.Errorf("%s is at the top level, where the plan has no place for it", name)

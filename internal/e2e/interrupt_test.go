@@ -5,22 +5,21 @@ import (
 	"os"
 	"testing"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // A command that waits for a Redis which does not answer is ended by a second Ctrl-C.
 func TestSecondInterruptEndsACommand(t *testing.T) {
 	for _, command := range [][]string{{"sale", "status"}, {"unlock", "root"}} {
 		silent, err := net.Listen("tcp", "127.0.0.1:0")
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		defer silent.Close()
 		args := append(command, "-redis", silent.Addr().String(), "-redis-timeout", "1m")
-		p := launch(t, module, nil, args...)
+		p := program(t, module, nil, args...)
 		conn, err := silent.Accept()
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		defer conn.Close()
-		polltest.Until(t, "end of the command", func() bool {
+		testkit.Until(t, "end of the command", func() bool {
 			if p.Running() {
 				_ = p.Signal(os.Interrupt) // it may have ended by now
 			}

@@ -10,9 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -23,10 +22,10 @@ var keyRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|.*\\| ([0-9,]+) \\|$")
 func clientKeys(t *testing.T) (bytes map[string]int, names map[string]*regexp.Regexp) {
 	t.Helper()
 	bytes, names = map[string]int{}, map[string]*regexp.Regexp{}
-	text := stand.ReadFile(t, root+"scripts/drill/README.md")
+	text := testkit.ReadFile(t, root+"scripts/drill/README.md")
 	for _, row := range keyRow.FindAllStringSubmatch(text, -1) {
 		most, err := strconv.Atoi(strings.ReplaceAll(row[2], ",", ""))
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		wild := regexp.MustCompile(`<[a-z]+>`).ReplaceAllString(regexp.QuoteMeta(row[1]), "[^@{}]+")
 		bytes[row[1]], names[row[1]] = most, regexp.MustCompile("^"+wild+"$")
 	}
@@ -49,17 +48,17 @@ func TestKeysOfClientsAreBounded(t *testing.T) {
 	before := redisKeys(t, redis)
 	send := func(from, token, method, path, body, key string) (status int, reply string) {
 		r, err := http.NewRequest(method, "http://"+s.Address+path, strings.NewReader(body))
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		r.Header.Set("X-Forwarded-For", from)
 		r.Header.Set("Access-Token", token)
 		if key != "" {
 			r.Header.Set("Idempotency-Key", key)
 		}
 		got, err := http.DefaultClient.Do(r)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		defer got.Body.Close()
 		text, err := io.ReadAll(got.Body)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		return got.StatusCode, string(text)
 	}
 
@@ -76,7 +75,7 @@ func TestKeysOfClientsAreBounded(t *testing.T) {
 	}
 	attack.Wait()
 	one := s.client(t)
-	stand.Must(t, one.LoginUser(2))
+	testkit.Must(t, one.LoginUser(2))
 	for i := range 50 { // a login, a cart with changes, an order and a question from another network each
 		from := fmt.Sprintf("198.51.100.%d", i)
 		status, body := send(from, "", "POST", "/login", client.LoginBody("user2", "pass2"), "")
@@ -96,7 +95,7 @@ func TestKeysOfClientsAreBounded(t *testing.T) {
 		send(from, one.Token, "POST", "/limits/check",
 			fmt.Sprintf(`{"event":"mail","features":{"user":"2","email":"%d@x.example"}}`, i), "")
 	}
-	polltest.Until(t, "networks of the user in Redis", func() bool {
+	testkit.Until(t, "networks of the user in Redis", func() bool {
 		return redisKeys(t, redis)["limit_known_0"] > 0
 	})
 	s.End(t) // what waits is written

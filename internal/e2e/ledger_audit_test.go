@@ -5,25 +5,26 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
 // runAudit runs "flashsale audit" and returns its exit code and what it prints.
 func runAudit(t *testing.T, b *books, args ...string) (code int, output string) {
 	t.Helper()
-	p := launch(t, module, []string{"LEDGER=" + b.dsn}, append([]string{"audit"}, args...)...)
+	p := program(t, module, []string{"LEDGER=" + b.dsn}, append([]string{"audit"}, args...)...)
 	code = p.ExitCode(t)
-	return code, stand.ReadFile(t, p.Stdout) + stand.ReadFile(t, p.Log)
+	return code, testkit.ReadFile(t, p.Stdout) + testkit.ReadFile(t, p.Log)
 }
 
 // Exit codes of the audit, with the default store, while its server runs and after it has stopped.
 func testLedgerAudit(t *testing.T, b *books) {
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	s := setup{env: b.env(), args: []string{"-workers", "1"}}.serve(t)
 	for user := 2; user < 12; user++ {
 		_, err := s.client(t).Buy(user, item(user, 1))
-		stand.Must(t, err)
+		testkit.Must(t, err)
 	}
 	b.await(t, s.orders(t))
 	want := "audit of sale " + s.Sale(t) +
@@ -39,13 +40,13 @@ func testLedgerAudit(t *testing.T, b *books) {
 		t.Errorf("audit of a stopped server: exit code %d\n%swant 0\n%s", code, output, want)
 	}
 	_, err := b.Exec("DELETE FROM orders WHERE user_id = 5")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	if code, output := runAudit(t, b, "-data", s.Data); code != 1 ||
 		!strings.Contains(output, "missing: order "+s.Sale(t)+"-5\n") {
 		t.Errorf("audit with a missing order: exit code %d, want 1\n%s", code, output)
 	}
 	for _, test := range []struct{ name, want string }{
-		{"-data " + stand.Folder(t), "flashsale audit: no sale was served from "},
+		{"-data " + testkit.Folder(t), "flashsale audit: no sale was served from "},
 		{"-redis " + redistest.New(t).Socket, "flashsale audit: redis holds no sale: "},
 		{"-foods 3 -data " + s.Data, "flashsale audit: redis holds a sale of other foods: "},
 		{"-data " + s.Data + " -ledger=",
@@ -64,4 +65,4 @@ func testLedgerAudit(t *testing.T, b *books) {
 	}
 }
 
-func closedAddress(t *testing.T) string { return net.JoinHostPort("127.0.0.1", stand.ClosedPort(t)) }
+func closedAddress(t *testing.T) string { return net.JoinHostPort("127.0.0.1", launch.ClosedPort(t)) }

@@ -13,10 +13,9 @@ import (
 	"syscall"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/mariadbtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
@@ -29,7 +28,7 @@ type books struct {
 	dsn string
 }
 
-func openBooks(t *testing.T, server *mariadbtest.Server, name string) *books {
+func openBooks(t *testing.T, server *launch.MariaDB, name string) *books {
 	t.Helper()
 	dsn := fmt.Sprintf("%s:%s@tcp(%s:%d)/%s", server.User, server.Password, server.Host, server.Port, name)
 	return &books{server.Open(t, name), dsn}
@@ -49,17 +48,17 @@ func (b *books) ordersOf(t *testing.T, sale string) map[int]client.Order {
 	t.Helper()
 	rows, err := b.Query("SELECT o.id, o.user_id, o.total, i.food_id, i.count "+
 		"FROM orders o JOIN order_items i ON i.order_id = o.id WHERE o.id LIKE ?", sale+"%")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer rows.Close()
 	byUser := map[int]client.Order{}
 	for rows.Next() {
 		var o client.Order
 		var i client.Item
-		stand.Must(t, rows.Scan(&o.ID, &o.User, &o.Total, &i.Food, &i.Count))
+		testkit.Must(t, rows.Scan(&o.ID, &o.User, &o.Total, &i.Food, &i.Count))
 		o.Items = append(byUser[o.User].Items, i)
 		byUser[o.User] = o
 	}
-	stand.Must(t, rows.Err())
+	testkit.Must(t, rows.Err())
 	return byUser
 }
 
@@ -72,7 +71,7 @@ func (b *books) await(t *testing.T, want map[int]client.Order) {
 // awaitOf is await for the orders of a sale.
 func (b *books) awaitOf(t *testing.T, sale string, want map[int]client.Order) {
 	t.Helper()
-	polltest.Until(t, fmt.Sprintf("%d orders in the database", len(want)), func() bool {
+	testkit.Until(t, fmt.Sprintf("%d orders in the database", len(want)), func() bool {
 		var n int
 		err := b.QueryRow("SELECT COUNT(*) FROM orders WHERE id LIKE ?", sale+"%").Scan(&n)
 		return err == nil && n >= len(want)
@@ -95,7 +94,7 @@ func (b *books) awaitOf(t *testing.T, sale string, want map[int]client.Order) {
 func (s *server) waiting(t *testing.T) (orders int, oldest float64, told bool) {
 	t.Helper()
 	r, err := s.client(t).Do("GET", "/readyz", "")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	var detail struct {
 		Ledger *struct {
 			Waiting int     `json:"orders_waiting"`
@@ -105,7 +104,7 @@ func (s *server) waiting(t *testing.T) (orders int, oldest float64, told bool) {
 	if r.Status != 200 {
 		t.Errorf("/readyz: %d %s, want 200", r.Status, r.Body)
 	}
-	stand.Must(t, json.Unmarshal([]byte(r.Body), &detail))
+	testkit.Must(t, json.Unmarshal([]byte(r.Body), &detail))
 	if detail.Ledger == nil {
 		return 0, 0, false
 	}
@@ -116,14 +115,14 @@ func (s *server) waiting(t *testing.T) (orders int, oldest float64, told bool) {
 func (s *server) samePort(t *testing.T) []string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(s.Address)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	return []string{"-app-port", port}
 }
 
 // One database server for all cases: it takes seconds to start.
 func TestLedger(t *testing.T) {
 	t.Parallel()
-	server := mariadbtest.Start(t, durable)
+	server := launch.StartMariaDB(t, durable)
 	for _, test := range []struct {
 		name string
 		run  func(t *testing.T, b *books)
@@ -149,9 +148,9 @@ func testLedgerWrites(t *testing.T, b *books, workers string) {
 	redis := redistest.New(t)
 	s := setup{env: b.env(), args: []string{"-redis", redis.Socket, "-workers", workers}}.serve(t)
 	_, err := s.client(t).Buy(2, item(1, 2), item(3, 1))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	b.await(t, s.orders(t))
-	polltest.Until(t, "empty stream", func() bool {
+	testkit.Until(t, "empty stream", func() bool {
 		orders, _, told := s.waiting(t)
 		return told && orders == 0
 	})
@@ -164,15 +163,15 @@ func testLedgerWrites(t *testing.T, b *books, workers string) {
 		}
 	}
 	_, err = s.client(t).Buy(3, item(2, 1))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	s.End(t)
 	if got := b.orders(t); len(got) != 2 {
 		t.Errorf("%d orders in the database after the stop, want 2", len(got))
 	}
-	if strings.Contains(stand.ReadFile(t, s.Stdout)+stand.ReadFile(t, s.Log), "toor") {
+	if strings.Contains(testkit.ReadFile(t, s.Stdout)+testkit.ReadFile(t, s.Log), "toor") {
 		t.Error("the output shows the password of the database")
 	}
-	if strings.Contains(stand.ReadFile(t, s.Log), "level=ERROR") {
+	if strings.Contains(testkit.ReadFile(t, s.Log), "level=ERROR") {
 		t.Error("errors are logged")
 	}
 }
@@ -222,7 +221,7 @@ func testLedgerOfThreeServers(t *testing.T, b *books) {
 
 // The whole server is killed under load and started again.
 func testLedgerSupervisorKilled(t *testing.T, b *books) {
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	s := setup{env: b.env(), args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 	for range 3 {
 		l := startLoad(t, s, loadClients, false)
@@ -246,13 +245,13 @@ func testLedgerSupervisorKilled(t *testing.T, b *books) {
 
 // Redis is killed under load; nothing that was answered is missing in the database.
 func testLedgerStoreKilled(t *testing.T, b *books) {
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	s := setup{env: b.env(), args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 	l := startLoad(t, s, loadClients, false)
 	for killed := range 3 {
 		l.awaitOrders(t, 50)
 		kill(t, s.Stores()[0])
-		polltest.Until(t, "new store", func() bool { return s.Logged(t, "store answers again") == killed+1 })
+		testkit.Until(t, "new store", func() bool { return s.Logged(t, "store answers again") == killed+1 })
 	}
 	l.awaitOrders(t, 50)
 	l.checkFailures(t, unavailable)
@@ -264,7 +263,7 @@ func testLedgerStoreKilled(t *testing.T, b *books) {
 // again gets every order once.
 func TestLedgerWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	server := mariadbtest.Start(t, durable)
+	server := launch.StartMariaDB(t, durable)
 	b := openBooks(t, server, "shop")
 	server.Kill()
 	s := setup{env: b.env(), args: append([]string{"-redis", redistest.New(t).Socket,
@@ -278,7 +277,7 @@ func TestLedgerWithoutDatabase(t *testing.T) {
 		t.Errorf("/readyz says that %d orders wait, the oldest for %v s; want all", orders, oldest)
 	}
 	server.Restart(t)
-	polltest.Until(t, "orders in the database", func() bool {
+	testkit.Until(t, "orders in the database", func() bool {
 		orders, _, _ := s.waiting(t)
 		return orders < 50
 	})
@@ -312,8 +311,8 @@ func TestLedgerBehindIsLogged(t *testing.T) {
 	}
 	buyers.Wait()
 	const line = `the database is behind the sale" orders=7 oldest=`
-	polltest.Until(t, "line about the backlog", func() bool {
-		return strings.Contains(stand.ReadFile(t, s.Log), line)
+	testkit.Until(t, "line about the backlog", func() bool {
+		return strings.Contains(testkit.ReadFile(t, s.Log), line)
 	})
 	s.Send(t, syscall.SIGTERM)
 	if code := s.ExitCode(t); code != 0 {
@@ -333,7 +332,7 @@ func TestLedgerBehindIsLogged(t *testing.T) {
 // A database that cannot become the ledger by waiting is refused before a sale is opened.
 func TestBadLedgerIsRefused(t *testing.T) {
 	t.Parallel()
-	server := mariadbtest.Start(t)
+	server := launch.StartMariaDB(t)
 	at := fmt.Sprintf("%s:%d", server.Host, server.Port)
 	redis := redistest.New(t)
 	const form = "(it must be user:password@tcp(host:3306)/name)"

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"flashsale/internal/serve/listener/certtest"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -21,8 +20,8 @@ const serviceSecret = "the-service-token-of-the-tests-is-long"
 // The examples of the room's README answer as they stand there.
 func TestLimitsExamples(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
-	stand.Need(t, "curl")
+	testkit.Need(t, "redis-server")
+	testkit.Need(t, "curl")
 	s := setup{env: []string{"SERVICE_TOKEN=" + serviceSecret},
 		args: []string{"-users", "2", "-workers", "1", "-limits", "mail by email 3/m"}}.serve(t)
 	examples := 0
@@ -39,7 +38,7 @@ func TestLimitsExamples(t *testing.T) {
 			t.Errorf("%s\n%s, %v\nwant %s", command, got, err, want)
 		}
 	}
-	text := stand.ReadFile(t, root+"internal/rooms/limits/README.md")
+	text := testkit.ReadFile(t, root+"internal/rooms/limits/README.md")
 	for _, fence := range docFence.FindAllStringSubmatch(text, -1) {
 		if fence[1] != "sh" {
 			continue
@@ -63,8 +62,8 @@ func TestLimitsExamples(t *testing.T) {
 // The load script of wrk gets decisions, and refusals are not faults.
 func TestLimitsUnderWrk(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
-	stand.Need(t, "wrk")
+	testkit.Need(t, "redis-server")
+	testkit.Need(t, "wrk")
 	s := setup{env: []string{"SERVICE_TOKEN=" + serviceSecret},
 		args: []string{"-users", "2", "-workers", "1", "-limits", "order by user 1/d"}}.serve(t)
 	wrk := func(token, event string) (output string, ok bool) {
@@ -95,36 +94,36 @@ func TestLimitsUnderWrk(t *testing.T) {
 // is not taken.
 func TestLimitsGuardTheLogin(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	file := t.TempDir() + "/rules"
-	stand.WriteFile(t, file, "login_failed by user 3/m\n")
+	testkit.WriteFile(t, file, "login_failed by user 3/m\n")
 	s := setup{args: []string{"-users", "5", "-workers", "2", "-limits-file", file}}.serve(t)
 	refused := func(name string) bool {
 		c := s.client(t)
 		c.NewConnections = true
 		return client.IsRefused(c.Login(name, "wrong"), 429, "TOO_MANY_REQUESTS")
 	}
-	polltest.Until(t, "refusal", func() bool { return refused("user2") })
+	testkit.Until(t, "refusal", func() bool { return refused("user2") })
 	if refused("user3") {
 		t.Error("another user is refused")
 	}
 	reload := func(lines int) {
 		s.Send(t, syscall.SIGHUP)
-		polltest.Until(t, "reload", func() bool { return s.Logged(t, "all workers are replaced") == lines })
+		testkit.Until(t, "reload", func() bool { return s.Logged(t, "all workers are replaced") == lines })
 	}
-	stand.WriteFile(t, file, "login_failed by nobody 3/m\n")
+	testkit.WriteFile(t, file, "login_failed by nobody 3/m\n")
 	reload(1)
 	if n := s.Logged(t, file+`:1: feature \"nobody\"; it must be ip, user, email, vk`); n != 1 {
 		t.Errorf("the fault is logged %d times", n)
 	}
-	polltest.Until(t, "refusal under the old rules", func() bool { return refused("user4") })
-	stand.WriteFile(t, file, "# none\n")
+	testkit.Until(t, "refusal under the old rules", func() bool { return refused("user4") })
+	testkit.WriteFile(t, file, "# none\n")
 	reload(2)
 	if n := s.Logged(t, file+" has no rules; write off for none"); n != 1 {
 		t.Errorf("the empty file is logged %d times", n)
 	}
-	polltest.Until(t, "refusal under the rules before", func() bool { return refused("user3") })
-	stand.WriteFile(t, file, "off\n")
+	testkit.Until(t, "refusal under the rules before", func() bool { return refused("user3") })
+	testkit.WriteFile(t, file, "off\n")
 	reload(3)
 	for range 10 {
 		if refused("user5") {
@@ -137,16 +136,16 @@ func TestLimitsGuardTheLogin(t *testing.T) {
 // A connection that was idle while SIGHUP replaced the workers brings its next request to the worker that
 // retires. The new rules decide it, also where there were none before, or are none now.
 func TestIdleConnectionsGetNewRules(t *testing.T) {
-	certificate := certtest.Write(t, stand.Folder(t), time.Now().Add(time.Hour))
+	certificate := certtest.Write(t, testkit.Folder(t), time.Now().Add(time.Hour))
 	for name, args := range map[string][]string{
 		"event loop": nil, "goroutines": {"-engine", "goroutines"},
 		"TLS": {"-tls-cert", certificate.ChainFile, "-tls-key", certificate.KeyFile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stand.Need(t, "redis-server")
+			testkit.Need(t, "redis-server")
 			file := t.TempDir() + "/rules"
-			stand.WriteFile(t, file, "off\n")
+			testkit.WriteFile(t, file, "off\n")
 			s := setup{env: []string{"SERVICE_TOKEN=" + serviceSecret, "ROOT_PASSWORD=" + rootPassword},
 				args: append(args, "-users", "2", "-workers", "1", "-drain", "1m", "-limits-file", file)}.serve(t)
 			if name == "TLS" {
@@ -160,9 +159,9 @@ func TestIdleConnectionsGetNewRules(t *testing.T) {
 				for range 20 {
 					idle = append(idle, s.root(t))
 				}
-				stand.WriteFile(t, file, rules.rules+"\n")
+				testkit.WriteFile(t, file, rules.rules+"\n")
 				s.Send(t, syscall.SIGHUP)
-				polltest.Until(t, "reload", func() bool {
+				testkit.Until(t, "reload", func() bool {
 					return s.Logged(t, "all workers are replaced") == rolls+1
 				})
 				s.askLast(t, idle, rules.want)
@@ -177,14 +176,14 @@ func TestIdleConnectionsGetNewRules(t *testing.T) {
 func (s *server) askLast(t *testing.T, idle []*client.Client, want string) {
 	t.Helper()
 	status, text, _ := strings.Cut(want, " ")
-	polltest.Until(t, "a last reply of "+want, func() bool {
+	testkit.Until(t, "a last reply of "+want, func() bool {
 		if len(idle) == 0 {
 			t.Fatalf("no last reply is %s", want)
 		}
 		c := idle[0]
 		idle = idle[1:]
 		r, err := c.Do("GET", "/limits/x?user=2", "")
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		if !r.Close {
 			idle = append(idle, c)
 		}
@@ -203,7 +202,7 @@ func TestUnlock(t *testing.T) {
 		c.NewConnections, c.From = true, netip.MustParseAddr(from)
 		return c.Login("root", password)
 	}
-	polltest.Until(t, "refusal by both workers", func() bool {
+	testkit.Until(t, "refusal by both workers", func() bool {
 		for range 20 {
 			if !client.IsRefused(login("127.0.0.2", rootPassword), 429, "TOO_MANY_REQUESTS") {
 				_ = login("127.0.0.2", "wrong") // refused in one way or the other
@@ -219,15 +218,15 @@ func TestUnlock(t *testing.T) {
 	}
 	unlock := func(want string, args ...string) {
 		t.Helper()
-		p := launch(t, module, nil, append([]string{"unlock"}, args...)...)
+		p := program(t, module, nil, append([]string{"unlock"}, args...)...)
 		code := p.ExitCode(t)
-		out := stand.ReadFile(t, p.Stdout) + stand.ReadFile(t, p.Log)
+		out := testkit.ReadFile(t, p.Stdout) + testkit.ReadFile(t, p.Log)
 		if !strings.Contains(out, want) || (code == 0) != !strings.Contains(out, "flashsale unlock:") {
 			t.Errorf("flashsale unlock %q: exit code %d, %s", args, code, out)
 		}
 	}
 	unlock("root is unlocked", "root", "-redis", redis.Socket)
-	polltest.Until(t, "login after unlock", func() bool { return login("127.0.0.2", rootPassword) == nil })
+	testkit.Until(t, "login after unlock", func() bool { return login("127.0.0.2", rootPassword) == nil })
 	unlock("no failed login of user2 was counted", "user2", "-redis", redis.Socket)
 	unlock("flashsale unlock: no name is given", "-redis", redis.Socket)
 	s.End(t)

@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
 )
 
 // viewer has read the events of a server. It reads them as they come: a server drops one that does not.
@@ -33,21 +32,21 @@ const viewerLines = 100_000 // of some hours
 func (s *server) watch(t *testing.T, headers ...string) *viewer {
 	t.Helper()
 	r, err := http.NewRequest("GET", "http://"+s.Address+"/live", nil)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	viewers := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	var reply *http.Response
-	polltest.Until(t, "stream of events", func() bool {
+	testkit.Until(t, "stream of events", func() bool {
 		reply, err = viewers.Do(r)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		t.Cleanup(func() { reply.Body.Close() })
 		if reply.StatusCode == http.StatusOK {
 			return true
 		}
 		body, err := io.ReadAll(reply.Body)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		checkReply(t)("GET", "/live", client.Reply{Status: reply.StatusCode, Header: reply.Header,
 			Body: string(body)})
 		return false
@@ -72,7 +71,7 @@ func (v *viewer) line() (line string, ok bool) {
 	v.Helper()
 	select {
 	case line, ok = <-v.lines:
-	case <-time.After(polltest.Patience):
+	case <-time.After(testkit.Patience):
 		v.Fatal("nothing comes")
 	}
 	if name, found := strings.CutPrefix(line, "event: "); found {
@@ -113,7 +112,7 @@ func (v *viewer) next(name string, into any) {
 		}
 		v.line() // the id
 		data, _ := v.line()
-		stand.Must(v.T, json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), into))
+		testkit.Must(v.T, json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), into))
 		return
 	}
 }
@@ -121,7 +120,7 @@ func (v *viewer) next(name string, into any) {
 // What one worker tells its viewers is that of the whole server, and goes on when the workers are replaced.
 func TestLiveOfTwoWorkers(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	s := setup{args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 	before := s.watch(t)
 	l := startLoad(t, s, loadClients, false) // on connections to both workers
@@ -135,7 +134,7 @@ func TestLiveOfTwoWorkers(t *testing.T) {
 		for _, n := range history.Orders {
 			seen += n
 		}
-		for deadline := time.Now().Add(polltest.Patience); seen < placed; {
+		for deadline := time.Now().Add(testkit.Patience); seen < placed; {
 			if time.Now().After(deadline) {
 				t.Fatalf("%d orders are shown, want %d", seen, placed)
 			}
@@ -168,14 +167,14 @@ func TestStopWithViewers(t *testing.T) {
 		s.watch(t).next("stock", &stock)
 	}
 	s.Send(t, syscall.SIGTERM)
-	polltest.Until(t, "end of the server", func() bool { return len(s.Workers()) == 0 })
+	testkit.Until(t, "end of the server", func() bool { return len(s.Workers()) == 0 })
 }
 
 // The examples of the room's README are what a server sends.
 func TestLiveReadme(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(root + "internal/rooms/live/README.md")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	fence := regexp.MustCompile("(?s)```\n\\$ curl -N localhost:8080/live\n(.*?)```").FindSubmatch(text)
 	if fence == nil {
 		t.Fatal("the README has no example")

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
 )
 
 // The sale that a load buys from.
@@ -97,7 +97,7 @@ func (l *load) awaitOrders(t *testing.T, more int) {
 		return len(l.placed)
 	}
 	want := count() + more
-	polltest.Until(t, fmt.Sprintf("%d more orders", more), func() bool { return count() >= want })
+	testkit.Until(t, fmt.Sprintf("%d more orders", more), func() bool { return count() >= want })
 }
 
 // audit stops the load and proves that each order answered 200 exists, that each order has the pieces that

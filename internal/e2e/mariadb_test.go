@@ -4,21 +4,21 @@ import (
 	"fmt"
 	"testing"
 
-	"flashsale/internal/testkit/mariadbtest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 // A sale from the contest's tables, which scripts/mysql fills; scripts/bench buys and audits it.
 func TestSaleFromMariaDB(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
-	database := mariadbtest.Start(t)
+	testkit.Need(t, "redis-server")
+	database := launch.StartMariaDB(t)
 	const users, foods, orders = 500, 20, 300
 	env := []string{
 		"DB_HOST=" + database.Host, "DB_PORT=" + fmt.Sprint(database.Port), "DB_NAME=rush",
 		"DB_USER=" + database.User, "DB_PASS=" + database.Password, "ROOT_PASSWORD=" + rootPassword,
 	}
-	fill := launch(t, module+"/scripts/mysql", env, "-users", fmt.Sprint(users), "-foods", fmt.Sprint(foods),
+	fill := program(t, module+"/scripts/mysql", env, "-users", fmt.Sprint(users), "-foods", fmt.Sprint(foods),
 		"-stock", "1000")
 	if code := fill.ExitCode(t); code != 0 {
 		t.Fatalf("scripts/mysql ends with %d", code)
@@ -30,7 +30,7 @@ func TestSaleFromMariaDB(t *testing.T) {
 	if s.Banner(t, "catalogue") != want {
 		t.Errorf("catalogue %q, want %q", s.Banner(t, "catalogue"), want)
 	}
-	bench := launch(t, module+"/scripts/bench", env, "-addr", s.Address, "-orders", fmt.Sprint(orders),
+	bench := program(t, module+"/scripts/bench", env, "-addr", s.Address, "-orders", fmt.Sprint(orders),
 		"-concurrency", "20")
 	if code := bench.ExitCode(t); code != 0 {
 		t.Errorf("scripts/bench ends with %d: its audit failed", code)

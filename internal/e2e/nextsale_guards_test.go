@@ -7,8 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -20,18 +19,18 @@ func TestNextSaleIsServedBesideAFullDisk(t *testing.T) {
 	folder := t.TempDir()
 	s := setup{data: folder, args: args}.serve(t)
 	name := filepath.Join(folder, "sale")
-	stand.Must(t, os.Remove(name))
-	stand.Must(t, os.MkdirAll(filepath.Join(name, "in the way"), 0o700))
+	testkit.Must(t, os.Remove(name))
+	testkit.Must(t, os.MkdirAll(filepath.Join(name, "in the way"), 0o700))
 	next := openNext(t, append([]string{"-force"}, args...)...)
 	awaitSale(t, s, next)
-	polltest.Until(t, "the takeover is logged", func() bool {
+	testkit.Until(t, "the takeover is logged", func() bool {
 		return s.Logged(t, "this server has taken over the next sale") == 1
 	})
 	if n := s.Logged(t, `level=ERROR msg="the data folder still names the sale before" sale=`+next); n != 1 {
 		t.Errorf("%d errors of the folder, want 1", n)
 	}
 	if n := s.Logged(t, "cannot take over the next sale"); n != 0 {
-		t.Errorf("the takeover fails %d times: %s", n, stand.ReadFile(t, s.Log))
+		t.Errorf("the takeover fails %d times: %s", n, testkit.ReadFile(t, s.Log))
 	}
 }
 
@@ -50,11 +49,11 @@ func TestNextSaleIsGuarded(t *testing.T) {
 	first := s.Sale(t)
 	for _, name := range []string{"ann", "bob"} {
 		c := s.client(t)
-		stand.Must(t, c.Login(name, name[:1]))
+		testkit.Must(t, c.Login(name, name[:1]))
 		cart, err := c.Fill(item(1, 1))
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		_, err = c.Order(cart)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 	}
 	saleDone(t, run("close")...)
 
@@ -65,22 +64,22 @@ func TestNextSaleIsGuarded(t *testing.T) {
 	saleDone(t, run("export")...)
 
 	file := filepath.Join(dir, "users.csv")
-	stand.WriteFile(t, file, "id,name,password\n"+swapped)
+	testkit.WriteFile(t, file, "id,name,password\n"+swapped)
 	saleRefused(t, 1, "name a later -closes-at, or none", run("new", "-closes-at", "2020-01-02T00:00:00Z")...)
-	p := launch(t, module, []string{"OPENS_AT=2020-01-01T00:00:00Z", "CLOSES_AT=2020-01-02T00:00:00Z"},
+	p := program(t, module, []string{"OPENS_AT=2020-01-01T00:00:00Z", "CLOSES_AT=2020-01-02T00:00:00Z"},
 		append([]string{"sale"}, run("new")...)...)
 	code := p.ExitCode(t)
-	out := stand.ReadFile(t, p.Stdout)
+	out := testkit.ReadFile(t, p.Stdout)
 	found := nextID.FindStringSubmatch(out)
 	if code != 0 || found == nil || !strings.Contains(out, "\n  state      open\n") ||
 		!strings.Contains(out, "\n  opens at   none\n  closes at  none\n") {
-		t.Fatalf("flashsale sale new: exit code %d, %s%s", code, out, stand.ReadFile(t, p.Log))
+		t.Fatalf("flashsale sale new: exit code %d, %s%s", code, out, testkit.ReadFile(t, p.Log))
 	}
 	text := saleDone(t, run("export", "-sale", first)...)
 	if !strings.Contains(text, first+"-2,2,,1=1,1=10,10,") {
 		t.Errorf("an export with names of other users: %s", text)
 	}
-	polltest.Until(t, "refusal of other users", func() bool {
+	testkit.Until(t, "refusal of other users", func() bool {
 		return s.Logged(t, "a user has another name than in the sale before: user 2 ") > 0
 	})
 	c := s.client(t)
@@ -89,7 +88,7 @@ func TestNextSaleIsGuarded(t *testing.T) {
 		t.Errorf("/readyz of a server with other users: %v, %v; want 503", r, err)
 	}
 
-	stand.WriteFile(t, file, "id,name,password\n"+users)
+	testkit.WriteFile(t, file, "id,name,password\n"+users)
 	s.Send(t, syscall.SIGHUP)
 	awaitSale(t, s, found[1])
 	text = saleDone(t, run("export", "-sale", first)...)

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -25,7 +24,7 @@ func testLedgerNextSale(t *testing.T, b *books) {
 		c := s.client(t)
 		for user := 2; user < 8; user++ { // the same users in each sale
 			_, err := c.Buy(user, item(1+user%2, 1), item(3, 1))
-			stand.Must(t, err)
+			testkit.Must(t, err)
 		}
 		written[sale] = s.orders(t)
 		b.awaitOf(t, sale, written[sale])
@@ -36,7 +35,7 @@ func testLedgerNextSale(t *testing.T, b *books) {
 	sale := first.Sale(t)
 	fill(first, sale)
 	for _, before := range []string{"-keep", "-delete"} {
-		polltest.Until(t, "empty stream", func() bool {
+		testkit.Until(t, "empty stream", func() bool {
 			orders, _, told := first.waiting(t)
 			return told && orders == 0
 		})
@@ -60,8 +59,8 @@ func testLedgerNextSale(t *testing.T, b *books) {
 		t.Errorf("%d sales, want 4", n)
 	}
 	for _, s := range []*server{first, late} {
-		if strings.Contains(stand.ReadFile(t, s.Log), "level=ERROR") {
-			t.Errorf("errors are logged\n%s", stand.ReadFile(t, s.Log))
+		if strings.Contains(testkit.ReadFile(t, s.Log), "level=ERROR") {
+			t.Errorf("errors are logged\n%s", testkit.ReadFile(t, s.Log))
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
@@ -35,7 +35,7 @@ func awaitSale(t *testing.T, s *server, sale string) {
 	t.Helper()
 	c := s.client(t)
 	c.NewConnections = true
-	polltest.Until(t, "sale "+sale+" of "+s.Address, func() bool {
+	testkit.Until(t, "sale "+sale+" of "+s.Address, func() bool {
 		for range 10 {
 			r, err := c.Do("GET", "/readyz", "")
 			if err != nil || r.Status != 200 || !strings.Contains(r.Body, `"sale":"`+sale+`"`) {
@@ -63,20 +63,20 @@ func TestNextSaleIsTakenOver(t *testing.T) {
 	}
 	first := servers[0].Sale(t)
 	old := servers[0].client(t)
-	stand.Must(t, old.LoginUser(crowdUsers))
+	testkit.Must(t, old.LoginUser(crowdUsers))
 	cart, err := old.NewCart()
-	stand.Must(t, err)
-	stand.Must(t, old.Add(cart, item(1, 1)))
+	testkit.Must(t, err)
+	testkit.Must(t, old.Add(cart, item(1, 1)))
 
 	buyers := startCrowd(t, servers)
-	polltest.Until(t, "orders in the first sale", func() bool { return len(buyers.ordersOf(first)) > 30 })
+	testkit.Until(t, "orders in the first sale", func() bool { return len(buyers.ordersOf(first)) > 30 })
 	saleDone(t, run("close")...)
 	saleDone(t, run("export", "-o", filepath.Join(t.TempDir(), "orders.csv"))...)
 	second := openNext(t, args...)
 	for _, s := range servers {
 		awaitSale(t, s, second)
 	}
-	polltest.Until(t, "orders in the second sale", func() bool { return len(buyers.ordersOf(second)) > 30 })
+	testkit.Until(t, "orders in the second sale", func() bool { return len(buyers.ordersOf(second)) > 30 })
 	saleDone(t, run("close")...)
 	buyers.stop()
 
@@ -95,7 +95,7 @@ func TestNextSaleIsTakenOver(t *testing.T) {
 	}
 	for _, s := range servers {
 		if n := s.Logged(t, "Redis has lost the sale"); n > 0 {
-			t.Errorf("a planned end of a sale is logged as a loss: %s", stand.ReadFile(t, s.Log))
+			t.Errorf("a planned end of a sale is logged as a loss: %s", testkit.ReadFile(t, s.Log))
 		}
 		if n := s.Logged(t, "this server has taken over the next sale"); n != 1 {
 			t.Errorf("the takeover is logged %d times", n)
@@ -186,8 +186,8 @@ func checkCrowdSale(
 		}
 	}
 	for food := 1; food <= crowdFoods; food++ {
-		left, err := stand.AskRedis(redis.Socket, 20*time.Second, "HGET", stock, strconv.Itoa(food))
-		stand.Must(t, err)
+		left, err := launch.AskRedis(redis.Socket, 20*time.Second, "HGET", stock, strconv.Itoa(food))
+		testkit.Must(t, err)
 		if n, err := strconv.Atoi(left); err != nil || n < 0 || n+pieces[food] != crowdStock {
 			t.Errorf("sale %s: %q pieces of food %d are left and %d sold, of %d", sale, left, food, pieces[food],
 				crowdStock)
@@ -208,13 +208,13 @@ func TestNextSaleAfterKill(t *testing.T) {
 			s.End(t)
 			redis.Do(t, fmt.Sprintf(
 				`EVAL "for i = 2, %d do redis.call('SET', 'o_' .. i, '1:1,|') end return 1" 0`, orders+1))
-			command := launch(t, module, nil, append([]string{"sale", "new", "-force"}, args...)...)
+			command := program(t, module, nil, append([]string{"sale", "new", "-force"}, args...)...)
 			question := moment
 			if strings.HasSuffix(moment, "_") {
 				question += first
 			}
-			polltest.Until(t, moment, func() bool { return redis.Do(t, question) == ":1" })
-			stand.Must(t, command.Signal(syscall.SIGKILL))
+			testkit.Until(t, moment, func() bool { return redis.Do(t, question) == ":1" })
+			testkit.Must(t, command.Signal(syscall.SIGKILL))
 			<-command.Ended()
 			s = setup{data: s.Data, args: args}.serve(t)
 			if s.Sale(t) == first {
@@ -240,16 +240,16 @@ func TestNextSaleOfOtherFoods(t *testing.T) {
 	s := setup{args: args}.serve(t)
 	second := openNext(t, "-redis", redis.Socket, "-force", "-catalog-dir",
 		catalogue(t, users, "1,7,20\n2,8,30\n"))
-	polltest.Until(t, "refusal of other foods", func() bool { return s.Logged(t, "give it that sale's") > 0 })
+	testkit.Until(t, "refusal of other foods", func() bool { return s.Logged(t, "give it that sale's") > 0 })
 	if r, err := s.client(t).Do("GET", "/readyz", ""); err != nil || r.Status != 503 {
 		t.Errorf("/readyz between two sales: %v, %v; want 503", r, err)
 	}
-	stand.WriteFile(t, filepath.Join(dir, "foods.csv"), "id,stock,price\n1,7,20\n2,8,30\n")
+	testkit.WriteFile(t, filepath.Join(dir, "foods.csv"), "id,stock,price\n1,7,20\n2,8,30\n")
 	s.Send(t, syscall.SIGHUP)
 	awaitSale(t, s, second)
 	c := s.client(t)
-	stand.Must(t, c.Login("ann", "a"))
-	polltest.Until(t, "foods of the next sale", func() bool {
+	testkit.Must(t, c.Login("ann", "a"))
+	testkit.Until(t, "foods of the next sale", func() bool {
 		list, err := c.Foods()
 		want := []client.Food{{ID: 1, Price: 20, Stock: 7}, {ID: 2, Price: 30, Stock: 8}}
 		return err == nil && slices.Equal(list, want)
@@ -266,7 +266,7 @@ func TestBenchInNextSale(t *testing.T) {
 	s := setup{args: append([]string{"-workers", "1", "-limits", "off"}, args...)}.serve(t)
 	load := func() {
 		t.Helper()
-		p := launch(t, module+"/scripts/bench", []string{"ROOT_PASSWORD=" + rootPassword},
+		p := program(t, module+"/scripts/bench", []string{"ROOT_PASSWORD=" + rootPassword},
 			append([]string{"-addr", s.Address, "-orders", "200", "-concurrency", "10"}, of...)...)
 		if code := p.ExitCode(t); code != 0 {
 			t.Errorf("bench: exit code %d\n%s", code, p.Written(t))

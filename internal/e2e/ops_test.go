@@ -15,18 +15,17 @@ import (
 	"time"
 
 	"flashsale/internal/serve/listener/certtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // scrape reads the metrics of a server by name and labels, without "flashsale_".
 func scrape(t *testing.T, s *server) map[string]float64 {
 	t.Helper()
 	r, err := http.Get(s.Banner(t, "metrics"))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer r.Body.Close()
 	text, err := io.ReadAll(r.Body)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	if r.StatusCode != 200 {
 		t.Fatalf("/metrics: %d %s", r.StatusCode, text)
 	}
@@ -34,7 +33,7 @@ func scrape(t *testing.T, s *server) map[string]float64 {
 	lines := regexp.MustCompile(`(?m)^flashsale_(.*) (\S+)$`).FindAllStringSubmatch(string(text), -1)
 	for _, line := range lines {
 		value, err := strconv.ParseFloat(line[2], 64)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		values[line[1]] = value
 	}
 	return values
@@ -67,7 +66,7 @@ var opsArgs = append([]string{"-workers", "2", "-ops", "127.0.0.1:0"}, loadArgs.
 // While buyers buy, all workers are replaced: no counter goes back, and each order is counted once.
 func TestMetricsOutliveReplacedWorkers(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	s := setup{args: opsArgs}.serve(t)
 	l := startLoad(t, s, loadClients, true)
 	l.awaitOrders(t, 50)
@@ -78,14 +77,14 @@ func TestMetricsOutliveReplacedWorkers(t *testing.T) {
 	}
 	old := s.Workers()
 	s.Send(t, syscall.SIGHUP)
-	polltest.Until(t, "new workers", func() bool { return s.Logged(t, "all workers are replaced") == 1 })
+	testkit.Until(t, "new workers", func() bool { return s.Logged(t, "all workers are replaced") == 1 })
 	l.awaitOrders(t, 50)
 	replaced := scrape(t, s)
 	checkCounters(t, "after SIGHUP", before, replaced)
 	l.audit(t, s)
 	awaitEnd(t, old...)
 	var end map[string]float64
-	polltest.Until(t, "two workers", func() bool { // the kernel ends the threads of the others one by one
+	testkit.Until(t, "two workers", func() bool { // the kernel ends the threads of the others one by one
 		end = scrape(t, s)
 		return end["workers"] == 2
 	})
@@ -110,7 +109,7 @@ func TestMetricsOutliveReplacedWorkers(t *testing.T) {
 // about to answer may not be counted.
 func TestMetricsOutliveKilledWorkers(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	s := setup{args: opsArgs}.serve(t)
 	l := startLoad(t, s, loadClients, false)
 	before := scrape(t, s)
@@ -118,12 +117,12 @@ func TestMetricsOutliveKilledWorkers(t *testing.T) {
 		l.awaitOrders(t, 50)
 		kill(t, s.Workers()[0])
 		checkCounters(t, "after the kill", before, scrape(t, s))
-		polltest.Until(t, "new worker", func() bool { return s.Logged(t, "worker is ready again") == round })
+		testkit.Until(t, "new worker", func() bool { return s.Logged(t, "worker is ready again") == round })
 		l.awaitOrders(t, 50)
 		after := scrape(t, s)
 		checkCounters(t, "after the restart", before, after)
 		before = after
-		polltest.Until(t, "one connection of each client", func() bool {
+		testkit.Until(t, "one connection of each client", func() bool {
 			now := scrape(t, s)
 			open := now[`connections{worker="0"}`] + now[`connections{worker="1"}`]
 			return now["workers"] == 2 && open == loadClients
@@ -143,20 +142,20 @@ func TestMetricsOutliveKilledWorkers(t *testing.T) {
 // While Redis is away the metrics answer, and tell.
 func TestMetricsWithoutRedis(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	s := setup{args: opsArgs}.serve(t)
-	polltest.Until(t, "redis_up 1", func() bool { return scrape(t, s)["redis_up"] == 1 })
+	testkit.Until(t, "redis_up 1", func() bool { return scrape(t, s)["redis_up"] == 1 })
 	before := scrape(t, s)
 	store := s.Stores()[0]
-	stand.Must(t, syscall.Kill(store, syscall.SIGSTOP))
+	testkit.Must(t, syscall.Kill(store, syscall.SIGSTOP))
 	away := scrape(t, s)
 	_, stock := away["stock_pieces"]
 	if away["redis_up"] != 0 || stock || away["workers"] != 2 {
 		t.Errorf("redis_up %v, stock %v, %v workers", away["redis_up"], stock, away["workers"])
 	}
 	checkCounters(t, "without Redis", before, away)
-	stand.Must(t, syscall.Kill(store, syscall.SIGCONT))
-	polltest.Until(t, "redis_up 1", func() bool {
+	testkit.Must(t, syscall.Kill(store, syscall.SIGCONT))
+	testkit.Until(t, "redis_up 1", func() bool {
 		now := scrape(t, s)
 		return now["redis_up"] == 1 && now["snapshot_age_seconds"] < before["snapshot_age_seconds"]+60
 	})
@@ -167,15 +166,15 @@ func TestMetricsWithoutRedis(t *testing.T) {
 func TestMetricsOfRooms(t *testing.T) {
 	t.Parallel()
 	end := time.Now().Add(time.Hour)
-	old := certtest.Write(t, stand.Folder(t), end)
-	renewed := certtest.Write(t, stand.Folder(t), end.Add(time.Hour))
-	list := makeList(t, stand.ReadFile(t, root+"internal/rooms/blocklist/README.md"))
+	old := certtest.Write(t, testkit.Folder(t), end)
+	renewed := certtest.Write(t, testkit.Folder(t), end.Add(time.Hour))
+	list := makeList(t, testkit.ReadFile(t, root+"internal/rooms/blocklist/README.md"))
 	args := append(botArgs(newVKAPI(t).URL), "-ops", "127.0.0.1:0", "-tls-cert", old.ChainFile, "-tls-key",
 		old.KeyFile, "-blocklist", list, "-limits", "sms by user 1/d")
 	s := setup{env: botEnv, args: args}.serve(t)
 	s.trust = certtest.Trust(old, renewed)
 	c := s.client(t)
-	stand.Must(t, c.LoginUser(2))
+	testkit.Must(t, c.LoginUser(2))
 	for _, call := range [][2]string{{"/repeats", `{"text":"hi"}`}, {"/vk/callback",
 		`{"type":"message_new","event_id":"e","secret":"key","object":{"message":{"peer_id":1,"text":"hi"}}}`}} {
 		if r, err := c.Do("POST", call[0], call[1]); err != nil || r.Status != 200 {
@@ -184,10 +183,10 @@ func TestMetricsOfRooms(t *testing.T) {
 	}
 	for range 2 { // the second one is refused
 		_, err := c.Do("POST", "/limits/check", `{"event":"sms","features":{"user":"2"}}`)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 	}
 	var got map[string]float64
-	polltest.Until(t, "blocklist and Redis", func() bool {
+	testkit.Until(t, "blocklist and Redis", func() bool {
 		got = scrape(t, s)
 		return got["blocklist_documents"] > 0 && got["redis_up"] == 1
 	})
@@ -204,8 +203,8 @@ func TestMetricsOfRooms(t *testing.T) {
 	if age := got["blocklist_age_seconds"]; age <= 0 || age > 3600 {
 		t.Errorf("the blocklist is %v s old", age)
 	}
-	stand.Must(t, os.Rename(renewed.ChainFile, old.ChainFile))
-	stand.Must(t, os.Rename(renewed.KeyFile, old.KeyFile))
+	testkit.Must(t, os.Rename(renewed.ChainFile, old.ChainFile))
+	testkit.Must(t, os.Rename(renewed.KeyFile, old.KeyFile))
 	s.awaitRoll(t, 1)
 	want := float64(renewed.Leaf.NotAfter.Unix())
 	if ends := scrape(t, s)["certificate_expiry_timestamp_seconds"]; ends != want {
@@ -216,10 +215,10 @@ func TestMetricsOfRooms(t *testing.T) {
 // The examples of the room's README answer what it shows, and Prometheus takes its configuration.
 func TestOpsREADME(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "curl")
-	readme := stand.ReadFile(t, root+"internal/observe/ops/README.md")
+	testkit.Need(t, "curl")
+	readme := testkit.ReadFile(t, root+"internal/observe/ops/README.md")
 	s := setup{args: []string{"-workers", "2", "-ops", "127.0.0.1:0"}}.serve(t)
-	polltest.Until(t, "redis_up 1", func() bool { return scrape(t, s)["redis_up"] == 1 })
+	testkit.Until(t, "redis_up 1", func() bool { return scrape(t, s)["redis_up"] == 1 })
 	address := strings.TrimSuffix(strings.TrimPrefix(s.Banner(t, "metrics"), "http://"), "/metrics")
 	list := examples(readme)
 	if len(list) != 2 {
@@ -237,8 +236,8 @@ func TestOpsREADME(t *testing.T) {
 		t.Fatal("no configuration of Prometheus")
 	}
 	path := filepath.Join(t.TempDir(), "prometheus.yml")
-	stand.WriteFile(t, path, config[1])
-	check := exec.Command(stand.Need(t, "promtool"), "check", "config", path)
+	testkit.WriteFile(t, path, config[1])
+	check := exec.Command(testkit.Need(t, "promtool"), "check", "config", path)
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("promtool: %v\n%s", err, out)
 	}
@@ -248,7 +247,7 @@ func TestOpsREADME(t *testing.T) {
 func TestOpsPortTaken(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer taken.Close()
 	s := setup{args: []string{"-ops", taken.Addr().String()}}.launch(t)
 	if code := s.ExitCode(t); code != 1 || s.Logged(t, "cannot serve metrics (-ops): ") != 1 {

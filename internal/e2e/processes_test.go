@@ -7,28 +7,27 @@ import (
 	"testing"
 
 	"flashsale/internal/proc"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // visible is the part of a process's start that other programs of the same user can see.
 func visible(t *testing.T, pid int) string {
 	t.Helper()
 	arguments, err := proc.Arguments(pid)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	environment, err := proc.Environ(pid)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	return strings.Join(append(arguments, environment...), "\n")
 }
 
 func awaitEnd(t *testing.T, pids ...int) {
 	t.Helper()
 	for _, pid := range pids {
-		polltest.Until(t, fmt.Sprintf("end of process %d", pid), func() bool { return !proc.Alive(pid) })
+		testkit.Until(t, fmt.Sprintf("end of process %d", pid), func() bool { return !proc.Alive(pid) })
 	}
 }
 
 func kill(t *testing.T, pid int) {
 	t.Helper()
-	stand.Must(t, syscall.Kill(pid, syscall.SIGKILL))
+	testkit.Must(t, syscall.Kill(pid, syscall.SIGKILL))
 }

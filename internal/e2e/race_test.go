@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // underRace are the tests with which all parts of a server work at once.
@@ -36,10 +36,10 @@ func TestMain(m *testing.M) {
 // The list has no test that is gone.
 func TestUnderRace(t *testing.T) {
 	files, err := filepath.Glob("*_test.go")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	source := ""
 	for _, file := range files {
-		source += stand.ReadFile(t, file)
+		source += testkit.ReadFile(t, file)
 	}
 	for _, name := range underRace {
 		if !strings.Contains(source, "\nfunc "+name+"(t *testing.T)") {

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -20,7 +19,7 @@ func checkUnavailable(t *testing.T, c *client.Client, cart string) {
 	t.Helper()
 	const body = `{"code":"SERVICE_UNAVAILABLE","message":"服务繁忙"}`
 	r, err := c.Do("POST", "/orders", fmt.Sprintf(`{"cart_id":%q}`, cart))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	if r.Status != 503 || r.Body != body || r.Header.Get("Retry-After") != "1" {
 		t.Errorf("order: %d %s, Retry-After %q; want 503 %s, 1", r.Status, r.Body, r.Header.Get("Retry-After"),
 			body)
@@ -29,9 +28,9 @@ func checkUnavailable(t *testing.T, c *client.Client, cart string) {
 
 func awaitReady(t *testing.T, c *client.Client, status int) {
 	t.Helper()
-	polltest.Until(t, fmt.Sprintf("%d from /readyz", status), func() bool {
+	testkit.Until(t, fmt.Sprintf("%d from /readyz", status), func() bool {
 		r, err := c.Do("GET", "/readyz", "")
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		return r.Status == status
 	})
 }
@@ -39,7 +38,7 @@ func awaitReady(t *testing.T, c *client.Client, status int) {
 // awaitReconnected waits until both workers of the server have lost Redis and found it again.
 func awaitReconnected(t *testing.T, s *server) {
 	t.Helper()
-	polltest.Until(t, "both workers' way back to Redis", func() bool {
+	testkit.Until(t, "both workers' way back to Redis", func() bool {
 		return s.Logged(t, `Redis answers again" worker=0`) > 0 && s.Logged(t, `Redis answers again" worker=1`) > 0
 	})
 }
@@ -55,9 +54,9 @@ func TestFrozenRedis(t *testing.T) {
 	const user = loadUsers // far from those of the load
 	c := s.client(t)
 	c.IdempotencyKey = "once"
-	stand.Must(t, c.LoginUser(user))
+	testkit.Must(t, c.LoginUser(user))
 	cart, err := c.Fill(basket(user)...)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 
 	redis.Freeze(t)
 	pace := time.NewTicker(loadPace)
@@ -93,9 +92,9 @@ func startWithOneWorker(t *testing.T, redis *redistest.Server) (s *server, c *cl
 		"-snapshot-interval", "1s"}}.serve(t)
 	c = s.client(t)
 	awaitReady(t, c, 200) // a worker on a busy machine may begin without Redis
-	stand.Must(t, c.LoginUser(3))
+	testkit.Must(t, c.LoginUser(3))
 	cart, err := c.Fill(item(1, 1))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	return s, c, cart
 }
 
@@ -106,13 +105,13 @@ func TestEmptiedRedis(t *testing.T) {
 	s, c, cart := startWithOneWorker(t, redis)
 	id := s.Sale(t)
 	_, err := s.client(t).Buy(2, item(1, 2))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	marker := strings.TrimPrefix(redis.Do(t,
 		`EVAL "return redis.status_reply(redis.call('HGET', 'sale', 'catalog'))" 0`), "+")
 
 	redis.Flush(t)
 	awaitReady(t, c, 503)
-	polltest.Until(t, "a GET /sale that knows no state", func() bool {
+	testkit.Until(t, "a GET /sale that knows no state", func() bool {
 		r, err := c.Do("GET", "/sale", "")
 		return err == nil && r.Status == 503
 	})
@@ -130,7 +129,7 @@ func TestEmptiedRedis(t *testing.T) {
 	if keys := keysOfSale(t, redis); keys != ":1" {
 		t.Errorf("the Redis of another sale holds %s keys, want its marker", keys)
 	}
-	polltest.Until(t, "one line about the loss", func() bool {
+	testkit.Until(t, "one line about the loss", func() bool {
 		return s.Logged(t, "Redis has lost the sale: every order gets 503") == 1
 	})
 
@@ -141,7 +140,7 @@ func TestEmptiedRedis(t *testing.T) {
 		t.Errorf("order after the sale came back: %v", err)
 	}
 	s.awaitStock(t, map[int]int{1: 7, 2: 10})
-	polltest.Until(t, "one line about the return", func() bool {
+	testkit.Until(t, "one line about the return", func() bool {
 		return s.Logged(t, "the sale is back in Redis") == 1
 	})
 }
@@ -165,7 +164,7 @@ func TestFirstOrderAfterRedisIsEmptied(t *testing.T) {
 // The default store keeps what was answered and is started again when it is killed.
 func TestKilledStoreIsRestarted(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	s := setup{args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 	workers, before := s.Workers(), s.Stores()
 	l := startLoad(t, s, loadClients, false)
@@ -173,7 +172,7 @@ func TestKilledStoreIsRestarted(t *testing.T) {
 		t.Fatalf("redis-server processes %v, want one", before)
 	}
 	kill(t, before[0])
-	polltest.Until(t, "new store", func() bool { return s.Logged(t, "store answers again") == 1 })
+	testkit.Until(t, "new store", func() bool { return s.Logged(t, "store answers again") == 1 })
 	awaitReconnected(t, s)
 	l.awaitOrders(t, 50)
 	if after := s.Stores(); len(after) != 1 || after[0] == before[0] {
@@ -194,7 +193,7 @@ func TestWorkerStartsWithoutRedis(t *testing.T) {
 	redis.Freeze(t)
 	kill(t, s.Workers()[0])
 	c.HangUp()
-	polltest.Until(t, "an answer of the new worker", func() bool {
+	testkit.Until(t, "an answer of the new worker", func() bool {
 		r, err := c.Do("GET", "/healthz", "")
 		return err == nil && r.Status == 200
 	})

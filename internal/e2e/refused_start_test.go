@@ -11,13 +11,14 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
 
 // checkRefused expects a start to end with exit code 1 and the message as its only output.
-func checkRefused(t *testing.T, p *stand.Process, message string) {
+func checkRefused(t *testing.T, p *launch.Process, message string) {
 	t.Helper()
 	if code := p.ExitCode(t); code != 1 {
 		t.Errorf("exit code %d, want 1", code)
@@ -29,7 +30,7 @@ func checkRefused(t *testing.T, p *stand.Process, message string) {
 
 func TestBadSettingsAreRefused(t *testing.T) {
 	t.Parallel()
-	port := stand.ClosedPort(t)
+	port := launch.ClosedPort(t)
 	closed := redistest.New(t)
 	closed.Do(t, "CONFIG SET requirepass right")
 	for _, test := range []struct {
@@ -96,7 +97,7 @@ func TestBadSettingsAreRefused(t *testing.T) {
 
 func TestBadCatalogueIsRefused(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	for _, test := range []struct{ name, users, foods, want string }{
 		{"negative stock", "1,root,r\n", "1,10,3\n2,-5,4\n",
 			`foods.csv:3: stock "-5" is not a whole number from 0 to 1000000000000000`},
@@ -121,9 +122,9 @@ func checkFreed(t *testing.T, data string) {
 
 func TestPortInUseIsRefused(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer plain.Close()
 	other := setup{args: []string{"-users", "2"}}.serve(t)
 	holders := map[string]string{"listener": plain.Addr().String(), "flashsale": other.Address}
@@ -175,7 +176,7 @@ func TestDurability(t *testing.T) {
 
 func TestSecondServerOnFolderIsRefused(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	first := setup{args: []string{"-users", "2"}}.serve(t)
 	second := setup{data: first.Data, args: []string{"-users", "2"}}.launch(t)
 	checkRefused(t, second.Process, fmt.Sprintf(
@@ -193,7 +194,7 @@ func TestSaleOfOtherFoodsIsRefused(t *testing.T) {
 	second := setup{args: append(args, "4")}.launch(t)
 	second.ExitCode(t)
 	// The fingerprints of the two catalogues are not for a test to know.
-	message := stand.ReadFile(t, second.Log)
+	message := testkit.ReadFile(t, second.Log)
 	for _, part := range []string{
 		"flashsale: redis holds a sale of other foods: sale " + first.Sale(t) + " at " + redis.Socket +
 			" has 3 foods, 3000 pieces (",
@@ -215,9 +216,9 @@ const newSale = "use an empty Redis database (or delete the keys " + redisx.Sale
 // catalogue writes users.csv and foods.csv with these rows.
 func catalogue(t *testing.T, users, foods string) (dir string) {
 	t.Helper()
-	dir = stand.Folder(t)
-	stand.WriteFile(t, filepath.Join(dir, "users.csv"), "id,name,password\n"+users)
-	stand.WriteFile(t, filepath.Join(dir, "foods.csv"), "id,stock,price\n"+foods)
+	dir = testkit.Folder(t)
+	testkit.WriteFile(t, filepath.Join(dir, "users.csv"), "id,name,password\n"+users)
+	testkit.WriteFile(t, filepath.Join(dir, "foods.csv"), "id,stock,price\n"+foods)
 	return dir
 }
 

@@ -10,8 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // botArgs are the flags of a server with a VK bot; its secrets are in botEnv.
@@ -74,11 +73,11 @@ func (vk *vkAPI) messages() map[string][]string {
 // The examples of the room's README answer what it shows.
 func TestRepeatsREADME(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "curl")
+	testkit.Need(t, "curl")
 	s := setup{env: botEnv, args: botArgs(newVKAPI(t).URL)}.serve(t)
 	c := s.client(t)
-	stand.Must(t, c.LoginUser(2))
-	readme := stand.ReadFile(t, root+"internal/rooms/repeats/README.md")
+	testkit.Must(t, c.LoginUser(2))
+	readme := testkit.ReadFile(t, root+"internal/rooms/repeats/README.md")
 	examples := regexp.MustCompile(`(?m)^\$ (curl .*)\n(.*)$`).FindAllStringSubmatch(readme, -1)
 	if len(examples) < 6 {
 		t.Fatalf("only %d examples", len(examples))
@@ -96,7 +95,7 @@ func TestRepeatsREADME(t *testing.T) {
 // The load script finds the room, on a server that has it.
 func TestRepeatsWrk(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "wrk")
+	testkit.Need(t, "wrk")
 	s := setup{args: []string{"-repeats", "-limits", "message by user unlimited; message by ip unlimited",
 		"-workers", "1"}}.serve(t)
 	output, err := exec.Command("wrk", "-t2", "-c8", "-d1s", "-s", root+"scripts/wrk/repeats.lua",
@@ -107,7 +106,7 @@ func TestRepeatsWrk(t *testing.T) {
 	}
 	t.Logf("%s", output)
 	c := s.client(t)
-	stand.Must(t, c.LoginUser(2))
+	testkit.Must(t, c.LoginUser(2))
 	if r, err := c.Do("POST", "/repeats", `{"text":"popular"}`); err != nil || r.Body == `{"count":0}` {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -116,7 +115,7 @@ func TestRepeatsWrk(t *testing.T) {
 // What was answered "ok" survives kill -9 of the whole server, its own Redis included.
 func TestRepliesSurviveAKill(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	vk := newVKAPI(t)
 	bot := setup{env: botEnv, args: botArgs(vk.URL)}
 	s := bot.serve(t)
@@ -131,7 +130,7 @@ func TestRepliesSurviveAKill(t *testing.T) {
 			t.Fatalf("message %d: %+v, %v", i, r, err)
 		}
 	}
-	polltest.Until(t, "attempts to send", func() bool { return vk.calls() > 2 })
+	testkit.Until(t, "attempts to send", func() bool { return vk.calls() > 2 })
 	s.Kill()
 	vk.takes()
 	bot.data = s.Data
@@ -140,7 +139,7 @@ func TestRepliesSurviveAKill(t *testing.T) {
 	if r, err := c.Do("POST", "/vk/callback", event(0)); err != nil || r.Body != "ok" { // VK repeats one
 		t.Errorf("%+v, %v", r, err)
 	}
-	polltest.Until(t, "replies to all peers", func() bool { return len(vk.messages()) == messages })
+	testkit.Until(t, "replies to all peers", func() bool { return len(vk.messages()) == messages })
 	for i := range messages {
 		if got := vk.messages()[fmt.Sprint(100+i)]; len(got) != 1 || got[0] != fmt.Sprint(i) {
 			t.Errorf("peer %d got %q, want the count %d once", 100+i, got, i)

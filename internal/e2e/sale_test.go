@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -92,7 +92,7 @@ func TestOneOrderPerUser(t *testing.T) {
 		clients, carts := make([]*client.Client, buyers), make([]string, buyers)
 		for i := range buyers {
 			clients[i] = servers[i%len(servers)].client(t)
-			stand.Must(t, clients[i].LoginUser(user))
+			testkit.Must(t, clients[i].LoginUser(user))
 			var err error
 			if carts[i], err = clients[i].Fill(item(i%foods+1, 1)); err != nil {
 				t.Fatal(err)
@@ -115,7 +115,7 @@ func TestOneOrderPerUser(t *testing.T) {
 		wait.Wait()
 		outcomes.check(t, map[string]int{"placed": 1, "403 ORDER_OUT_OF_LIMIT": buyers - 1})
 		var orders []client.Order
-		stand.Must(t, clients[0].Call("GET", "/orders", "", &orders))
+		testkit.Must(t, clients[0].Call("GET", "/orders", "", &orders))
 		if len(orders) != 1 || len(orders[0].Items) != 1 || orders[0].Items[0].Count != 1 {
 			t.Fatalf("user %d has %+v, want one order of one piece", user, orders)
 		}
@@ -175,24 +175,24 @@ func TestContestClients(t *testing.T) {
 		steps[i] = s.client(t)
 		steps[i].TokenInQuery, steps[i].NewConnections, steps[i].EmptyObjects = true, true, true
 	}
-	stand.Must(t, steps[0].LoginUser(2))
+	testkit.Must(t, steps[0].LoginUser(2))
 	steps[1].Token, steps[2].Token = steps[0].Token, steps[0].Token
 
 	var foods []struct{ ID, Price, Stock int }
-	stand.Must(t, steps[1].Call("GET", "/foods", "{}", &foods))
+	testkit.Must(t, steps[1].Call("GET", "/foods", "{}", &foods))
 	if len(foods) != 3 || foods[0].Stock != 10 {
 		t.Fatalf("foods %v, want three with 10 pieces each", foods)
 	}
 	cart, err := steps[2].NewCart()
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	for i, add := range []client.Item{item(3, 1), item(1, 1), item(1, 1)} {
-		stand.Must(t, steps[i].Add(cart, add))
+		testkit.Must(t, steps[i].Add(cart, add))
 	}
 	if err := steps[0].Add(cart, item(2, 1)); err == nil || err.Error() != "403 FOOD_OUT_OF_LIMIT" {
 		t.Errorf("a fourth piece: %v, want 403 FOOD_OUT_OF_LIMIT", err)
 	}
 	id, err := steps[1].Order(cart)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	want := fmt.Sprintf(`[{"id":%q,"items":[{"food_id":3,"count":1},{"food_id":1,"count":2}],"total":%d}]`,
 		id, foods[2].Price+2*foods[0].Price)
 	for _, c := range steps {
@@ -208,17 +208,17 @@ func TestAllOrdersAreListed(t *testing.T) {
 	redis := redistest.New(t)
 	s := serveTogether(t, 1, redis, "-users", fmt.Sprint(users+1), "-foods", "3", "-stock", "1000")[0]
 	_, err := s.client(t).Buy(2, item(2, 3))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	// The other orders are put where the sale keeps them: as many purchases would take most of a minute.
 	redis.Do(t, fmt.Sprintf(`EVAL "for user = 3, %d do redis.call('SET', 'o_' .. user, '1:1,3:1,') end" 0`,
 		users+1))
 	r, err := s.root(t).Do("GET", "/admin/orders", "")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	if chunked := r.Header.Get("Content-Length") == ""; !chunked {
 		t.Error("the list of all orders is not streamed")
 	}
 	var list []client.Order
-	stand.Must(t, json.NewDecoder(strings.NewReader(r.Body)).Decode(&list))
+	testkit.Must(t, json.NewDecoder(strings.NewReader(r.Body)).Decode(&list))
 	seen := map[int]bool{}
 	for _, o := range list {
 		want := []client.Item{item(1, 1), item(3, 1)}

@@ -9,17 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
 )
 
 // saleCommand runs flashsale sale and returns its exit code and what it prints.
 func saleCommand(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	p := launch(t, module, nil, append([]string{"sale"}, args...)...)
+	p := program(t, module, nil, append([]string{"sale"}, args...)...)
 	code = p.ExitCode(t)
-	return code, stand.ReadFile(t, p.Stdout), stand.ReadFile(t, p.Log)
+	return code, testkit.ReadFile(t, p.Stdout), testkit.ReadFile(t, p.Log)
 }
 
 // saleDone runs flashsale sale, which must succeed, and returns what it prints.
@@ -44,7 +43,7 @@ func saleRefused(t *testing.T, code int, want string, args ...string) {
 func readExport(t *testing.T, text string) map[string]map[int]int {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	orders := map[string]map[int]int{}
 	for _, row := range rows[1:] {
 		items := map[int]int{}
@@ -66,7 +65,7 @@ func readExport(t *testing.T, text string) map[string]map[int]int {
 // A sale is run from a terminal, with the store of its own server, beside that server and without it.
 func TestSaleCommand(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	args := []string{"-workers", "1", "-users", "20", "-foods", "3", "-stock", "5"}
 	s := setup{args: args}.serve(t)
 	of := append([]string{"-data", s.Data}, args...)
@@ -74,7 +73,7 @@ func TestSaleCommand(t *testing.T) {
 	first := s.Sale(t)
 	c := s.client(t)
 	_, err := c.Buy(2, item(1, 2), item(3, 1))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 
 	if status := saleDone(t, run("status")...); !strings.HasPrefix(status, "sale "+first+": open\n") ||
 		!strings.Contains(status, "\n  pieces     12 left, 3 sold (0 restocked)\n  orders     1\n") {
@@ -95,7 +94,7 @@ func TestSaleCommand(t *testing.T) {
 	saleRefused(t, 2, "say status, open, pause, close, export or new", "begin")
 	saleDone(t, run("close")...)
 	saleRefused(t, 1, "run flashsale sale export -o FILE, or add -force", run("new")...)
-	polltest.Until(t, "the server logs that the sale is closed", func() bool {
+	testkit.Until(t, "the server logs that the sale is closed", func() bool {
 		return s.Logged(t, " by=terminal ") > 0 && s.Logged(t, " before=open after=closed") == 1
 	})
 
@@ -104,7 +103,7 @@ func TestSaleCommand(t *testing.T) {
 	saleDone(t, run("export", "-o", file)...)
 	csv := regexp.MustCompile(`^order_id,user_id,user_name,items,prices,total,placed_at\r\n` + first +
 		`-2,2,user2,1=2 3=1,1=\d+ 3=\d+,\d+,\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\r\n$`)
-	if text := stand.ReadFile(t, file); !csv.MatchString(text) {
+	if text := testkit.ReadFile(t, file); !csv.MatchString(text) {
 		t.Errorf("the export is %q", text)
 	}
 	var line struct {
@@ -113,7 +112,7 @@ func TestSaleCommand(t *testing.T) {
 		Username string
 		Total    int
 	}
-	stand.Must(t, json.Unmarshal([]byte(saleDone(t, run("export", "-format", "jsonl")...)), &line))
+	testkit.Must(t, json.Unmarshal([]byte(saleDone(t, run("export", "-format", "jsonl")...)), &line))
 	if line.ID != first+"-2" || line.User != 2 || line.Username != "user2" || line.Total == 0 {
 		t.Errorf("the export as JSON is %+v", line)
 	}

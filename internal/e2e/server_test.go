@@ -10,10 +10,10 @@ import (
 	"sync"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/apitest"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 )
 
 const (
@@ -27,10 +27,10 @@ const root = "../../"
 // item is some pieces of a food.
 var item = client.Pieces
 
-// launch starts a program of this module, named by its package, with PATH and env as its whole environment.
-func launch(t *testing.T, source string, env []string, args ...string) *stand.Process {
+// program starts a program of this module, named by its package, with PATH and env as its whole environment.
+func program(t *testing.T, source string, env []string, args ...string) *launch.Process {
 	t.Helper()
-	return stand.Program{Path: stand.Built(t, source), Args: args, Env: env}.Launch(t)
+	return launch.Program{Path: launch.Built(t, source), Args: args, Env: env}.Launch(t)
 }
 
 // setup describes how to start a server.
@@ -42,7 +42,7 @@ type setup struct {
 // launch starts the server without waiting for it, on any free port.
 func (c setup) launch(t *testing.T) *server {
 	t.Helper()
-	return &server{Server: stand.LaunchServer(t, c.data, c.env, c.args...)}
+	return &server{Server: launch.StartServer(t, c.data, c.env, c.args...)}
 }
 
 // serve starts the server, root's password being rootPassword, and returns once it serves.
@@ -56,7 +56,7 @@ func (c setup) serve(t *testing.T) *server {
 
 // server is a running server.
 type server struct {
-	*stand.Server
+	*launch.Server
 	trust *tls.Config // what its clients trust; nil for plain HTTP
 }
 
@@ -105,10 +105,10 @@ func newClient(t *testing.T, address string) *client.Client {
 // Every client comes from newClient, so that nothing that a server answers goes unseen.
 func TestEveryClientComparesReplies(t *testing.T) {
 	files, err := filepath.Glob("*_test.go")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	made := map[string]int{}
 	for _, file := range files {
-		if n := strings.Count(stand.ReadFile(t, file), "client.Client"+"{"); n > 0 {
+		if n := strings.Count(testkit.ReadFile(t, file), "client.Client"+"{"); n > 0 {
 			made[file] = n
 		}
 	}
@@ -128,7 +128,7 @@ func (s *server) client(t *testing.T) *client.Client {
 func (s *server) root(t *testing.T) *client.Client {
 	t.Helper()
 	c := s.client(t)
-	stand.Must(t, c.Login("root", rootPassword))
+	testkit.Must(t, c.Login("root", rootPassword))
 	return c
 }
 
@@ -136,7 +136,7 @@ func (s *server) root(t *testing.T) *client.Client {
 func (s *server) orders(t *testing.T) map[int]client.Order {
 	t.Helper()
 	list, err := s.root(t).AllOrders()
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	byUser := map[int]client.Order{}
 	for _, o := range list {
 		if _, twice := byUser[o.User]; twice {
@@ -151,7 +151,7 @@ func (s *server) orders(t *testing.T) map[int]client.Order {
 func (s *server) stock(t *testing.T) map[int]int {
 	t.Helper()
 	list, err := s.root(t).Foods()
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	stock := map[int]int{}
 	for _, food := range list {
 		stock[food.ID] = food.Stock
@@ -162,5 +162,5 @@ func (s *server) stock(t *testing.T) map[int]int {
 // awaitStock waits for the list of foods, which may lag, to show this stock.
 func (s *server) awaitStock(t *testing.T, want map[int]int) {
 	t.Helper()
-	polltest.Until(t, fmt.Sprintf("stock of %v", want), func() bool { return maps.Equal(s.stock(t), want) })
+	testkit.Until(t, fmt.Sprintf("stock of %v", want), func() bool { return maps.Equal(s.stock(t), want) })
 }

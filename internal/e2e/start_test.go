@@ -14,16 +14,15 @@ import (
 	"sync"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
 const bannerLinesMost = 10
 
 func TestStart(t *testing.T) {
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	for _, test := range []struct {
 		name, workers string
 		args          []string
@@ -36,10 +35,10 @@ func TestStart(t *testing.T) {
 			s := setup{args: test.args}.launch(t)
 			s.Serves(t)
 			first := "flashsale serves on http://" + s.Address + " (workers: " + test.workers + ")\n"
-			if !strings.HasPrefix(stand.ReadFile(t, s.Stdout), first) {
+			if !strings.HasPrefix(testkit.ReadFile(t, s.Stdout), first) {
 				t.Errorf("the banner does not begin with %q", first)
 			}
-			if lines := strings.Count(stand.ReadFile(t, s.Stdout), "\n"); lines > bannerLinesMost {
+			if lines := strings.Count(testkit.ReadFile(t, s.Stdout), "\n"); lines > bannerLinesMost {
 				t.Errorf("the banner has %d lines, at most %d", lines, bannerLinesMost)
 			}
 			want := "private redis-server in " + s.Data + ": what was answered survives a power cut"
@@ -76,7 +75,7 @@ func TestBannerOnEveryAddress(t *testing.T) {
 	if !strings.HasPrefix(s.Address, "127.0.0.1:") {
 		t.Errorf("the banner begins with %s, want 127.0.0.1", s.Address)
 	}
-	banner := stand.ReadFile(t, s.Stdout)
+	banner := testkit.ReadFile(t, s.Stdout)
 	if strings.Contains(banner, "://0.0.0.0") || strings.Contains(banner, "://[::]") {
 		t.Errorf("the banner has an address that nobody can open: %s", banner)
 	}
@@ -93,7 +92,7 @@ func TestBannerOnEveryAddress(t *testing.T) {
 // checkLoginLine logs in as the banner says, which has no password because it goes into a file.
 func checkLoginLine(t *testing.T, s *server) {
 	t.Helper()
-	stand.Need(t, "curl")
+	testkit.Need(t, "curl")
 	line := s.Banner(t, "try")
 	reply, err := exec.Command("sh", "-c", "set -e; "+strings.Replace(line, "curl", "curl -sS", 1)).Output()
 	if !strings.HasPrefix(line, "curl http://"+s.Address+"/login ") || err != nil ||
@@ -101,7 +100,7 @@ func checkLoginLine(t *testing.T, s *server) {
 		t.Errorf("%s: %s, %v; want root", line, reply, err)
 	}
 	path := filepath.Join(s.Data, "root-password")
-	if strings.Contains(stand.ReadFile(t, s.Stdout), strings.TrimSpace(stand.ReadFile(t, path))) {
+	if strings.Contains(testkit.ReadFile(t, s.Stdout), strings.TrimSpace(testkit.ReadFile(t, path))) {
 		t.Error("the banner shows root's password")
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -112,32 +111,32 @@ func checkLoginLine(t *testing.T, s *server) {
 // The program prints the help that internal/config keeps for people to read.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	p := launch(t, module, nil, "-h")
-	if code := p.ExitCode(t); code != 0 || stand.ReadFile(t, p.Log) != "" {
-		t.Errorf("exit code %d, errors %q; want 0 and none", code, stand.ReadFile(t, p.Log))
+	p := program(t, module, nil, "-h")
+	if code := p.ExitCode(t); code != 0 || testkit.ReadFile(t, p.Log) != "" {
+		t.Errorf("exit code %d, errors %q; want 0 and none", code, testkit.ReadFile(t, p.Log))
 	}
-	want := stand.ReadFile(t, root+"internal/config/testdata/help.txt")
-	if help := stand.ReadFile(t, p.Stdout); help != want {
+	want := testkit.ReadFile(t, root+"internal/config/testdata/help.txt")
+	if help := testkit.ReadFile(t, p.Stdout); help != want {
 		t.Errorf("the help is\n%s", help)
 	}
 }
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	p := launch(t, module, nil, "-version")
-	if code := p.ExitCode(t); code != 0 || stand.ReadFile(t, p.Log) != "" {
-		t.Errorf("exit code %d, errors %q; want 0 and none", code, stand.ReadFile(t, p.Log))
+	p := program(t, module, nil, "-version")
+	if code := p.ExitCode(t); code != 0 || testkit.ReadFile(t, p.Log) != "" {
+		t.Errorf("exit code %d, errors %q; want 0 and none", code, testkit.ReadFile(t, p.Log))
 	}
 	want := regexp.MustCompile(`^flashsale \S+, commit .+, ` +
 		regexp.QuoteMeta(runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH) + "\n$")
-	if got := stand.ReadFile(t, p.Stdout); !want.MatchString(got) {
+	if got := testkit.ReadFile(t, p.Stdout); !want.MatchString(got) {
 		t.Errorf("%q does not match %s", got, want)
 	}
 }
 
 // Secrets that were made, and secrets that were given in the environment, stay hidden.
 func TestSecretsStayHidden(t *testing.T) {
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	given := map[string]string{
 		"TOKEN_SECRET":          "given-token-secret-of-32-bytes-or-more",
 		"TOKEN_SECRET_PREVIOUS": "given-previous-secret-of-32-bytes-or-more",
@@ -148,8 +147,8 @@ func TestSecretsStayHidden(t *testing.T) {
 		t.Parallel()
 		s := setup{}.launch(t)
 		s.Serves(t)
-		password := strings.TrimSpace(stand.ReadFile(t, filepath.Join(s.Data, "root-password")))
-		checkHidden(t, s, strings.TrimSpace(stand.ReadFile(t, filepath.Join(s.Data, "token-secret"))), password)
+		password := strings.TrimSpace(testkit.ReadFile(t, filepath.Join(s.Data, "root-password")))
+		checkHidden(t, s, strings.TrimSpace(testkit.ReadFile(t, filepath.Join(s.Data, "token-secret"))), password)
 		checkHiddenFromOthers(t, s, password)
 	})
 	t.Run("given", func(t *testing.T) {
@@ -186,7 +185,7 @@ func TestSecretsStayHidden(t *testing.T) {
 func checkNames(t *testing.T, s *server) {
 	t.Helper()
 	for _, process := range append(s.Workers(), s.Pid()) {
-		if name := stand.ReadFile(t, fmt.Sprintf("/proc/%d/comm", process)); name != "flashsale\n" {
+		if name := testkit.ReadFile(t, fmt.Sprintf("/proc/%d/comm", process)); name != "flashsale\n" {
 			t.Errorf("process %d is called %q", process, name)
 		}
 	}
@@ -200,14 +199,14 @@ func TestLogInJSON(t *testing.T) {
 	s := setup{args: args}.serve(t)
 	worker := s.Workers()[0]
 	redis.Kill(t)
-	polltest.Until(t, "line of a worker", func() bool {
+	testkit.Until(t, "line of a worker", func() bool {
 		return s.Logged(t, fmt.Sprintf(`"pid":%d,`, worker)) > 0
 	})
 	kill(t, worker)
-	polltest.Until(t, "line of the supervisor", func() bool {
+	testkit.Until(t, "line of the supervisor", func() bool {
 		return s.Logged(t, `"msg":"worker is ready again"`) == 1
 	})
-	for line := range strings.Lines(stand.ReadFile(t, s.Log)) {
+	for line := range strings.Lines(testkit.ReadFile(t, s.Log)) {
 		var entry struct{ Time, Level, Msg string }
 		err := json.Unmarshal([]byte(line), &entry)
 		if err != nil || entry.Time == "" || entry.Level == "" || entry.Msg == "" {
@@ -220,7 +219,7 @@ func TestLogInJSON(t *testing.T) {
 func provoke(t *testing.T, s *server) []string {
 	t.Helper()
 	c := s.client(t)
-	stand.Must(t, c.LoginUser(2))
+	testkit.Must(t, c.LoginUser(2))
 	secrets := []string{c.Token, "typed-password"}
 	if err := c.Login("user2", "typed-password"); !client.IsRefused(err, 403, "USER_AUTH_FAIL") {
 		t.Errorf("wrong password: %v", err)
@@ -228,11 +227,11 @@ func provoke(t *testing.T, s *server) []string {
 	twoLengths, long := "Content-Length: 1\r\nTransfer-Encoding: chunked", "X: "+strings.Repeat("a", 10_000)
 	for _, headers := range []string{"X: \x00", twoLengths, long} {
 		conn, err := net.Dial("tcp", s.Address)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		defer conn.Close()
 		_, err = fmt.Fprintf(conn, "POST /login?access_token=%s HTTP/1.1\r\nHost: shop\r\n%s\r\n"+
 			"Access-Token: %[1]s\r\n\r\ntyped-password", secrets[0], headers)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		if reply, _ := io.ReadAll(conn); !strings.HasPrefix(string(reply), "HTTP/1.1 4") ||
 			strings.Contains(string(reply), secrets[0]) {
 			t.Errorf("%.30q is answered with %q", headers, reply)
@@ -246,7 +245,7 @@ func provoke(t *testing.T, s *server) []string {
 func checkHidden(t *testing.T, s *server, secrets ...string) {
 	t.Helper()
 	for _, secret := range secrets {
-		if strings.Contains(stand.ReadFile(t, s.Stdout)+stand.ReadFile(t, s.Log), secret) {
+		if strings.Contains(testkit.ReadFile(t, s.Stdout)+testkit.ReadFile(t, s.Log), secret) {
 			t.Errorf("the output shows %s", secret)
 		}
 	}

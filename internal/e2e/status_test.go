@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 // statusOf runs flashsale status and returns what it writes.
 func statusOf(t *testing.T, args ...string) (written string, code int) {
 	t.Helper()
-	run := stand.Program{Path: stand.Built(t, stand.ServerSource),
+	run := launch.Program{Path: launch.Built(t, launch.ServerSource),
 		Args: append([]string{"status"}, args...)}.Launch(t)
 	code = run.ExitCode(t)
 	return run.Written(t), code
@@ -28,13 +28,13 @@ func statusOf(t *testing.T, args ...string) (written string, code int) {
 // flashsale status reads a real server: all is well, something is wrong, nothing is there.
 func TestStatus(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
-	ops := net.JoinHostPort("127.0.0.1", stand.ClosedPort(t))
-	server := stand.LaunchServer(t, stand.Folder(t), nil, "-ops", ops, "-foods", "3", "-stock", "7")
+	testkit.Need(t, "redis-server")
+	ops := net.JoinHostPort("127.0.0.1", launch.ClosedPort(t))
+	server := launch.StartServer(t, testkit.Folder(t), nil, "-ops", ops, "-foods", "3", "-stock", "7")
 	server.Serves(t)
 	text, code := "", 0
 	// A busy machine may make the server slow, which counts as wrong.
-	polltest.Until(t, "sale in which all is well", func() bool {
+	testkit.Until(t, "sale in which all is well", func() bool {
 		text, code = statusOf(t, "-ops", ops)
 		return code == 0
 	})
@@ -47,15 +47,15 @@ func TestStatus(t *testing.T) {
 	}
 
 	store := server.Stores()
-	stand.Must(t, syscall.Kill(store[0], syscall.SIGSTOP))
+	testkit.Must(t, syscall.Kill(store[0], syscall.SIGSTOP))
 	text, code = statusOf(t, "-ops", ops)
-	stand.Must(t, syscall.Kill(store[0], syscall.SIGCONT))
+	testkit.Must(t, syscall.Kill(store[0], syscall.SIGCONT))
 	if code != 1 || !strings.Contains(text, "\nRedisAway: "+ops+": Redis does not answer") ||
 		!strings.Contains(text, "stock       unknown while Redis is away\n") {
 		t.Errorf("while Redis is frozen: exit code %d\n%s", code, text)
 	}
 
-	nobody := net.JoinHostPort("127.0.0.1", stand.ClosedPort(t))
+	nobody := net.JoinHostPort("127.0.0.1", launch.ClosedPort(t))
 	text, code = statusOf(t, "-ops", nobody)
 	if code != 2 || !strings.HasPrefix(text, "ServerAway: "+nobody+": ") {
 		t.Errorf("without a server: exit code %d\n%s", code, text)
@@ -72,15 +72,15 @@ func TestStatus(t *testing.T) {
 // -watch goes on until it is stopped; elsewhere than on a terminal it writes one block after the other.
 func TestStatusWatches(t *testing.T) {
 	t.Parallel()
-	ops := net.JoinHostPort("127.0.0.1", stand.ClosedPort(t))
-	run := stand.Program{Path: stand.Built(t, stand.ServerSource),
+	ops := net.JoinHostPort("127.0.0.1", launch.ClosedPort(t))
+	run := launch.Program{Path: launch.Built(t, launch.ServerSource),
 		Args: []string{"status", "-ops", ops, "-watch", "200ms"}}.Launch(t)
 	written := func(text string) int { return strings.Count(run.Written(t), text) }
-	polltest.Until(t, "block without a server", func() bool { return written("\nServerAway: ") > 0 })
+	testkit.Until(t, "block without a server", func() bool { return written("\nServerAway: ") > 0 })
 
-	server := stand.LaunchServer(t, stand.Folder(t), nil, "-ops", ops)
+	server := launch.StartServer(t, testkit.Folder(t), nil, "-ops", ops)
 	server.Serves(t)
-	polltest.Until(t, "three blocks of the server", func() bool { return written("\nsale        ") >= 3 })
+	testkit.Until(t, "three blocks of the server", func() bool { return written("\nsale        ") >= 3 })
 	run.Send(t, os.Interrupt)
 	if code := run.ExitCode(t); code != 0 && code != 1 { // by how busy the machine is
 		t.Errorf("exit code %d", code)
@@ -104,9 +104,9 @@ func TestStatusIsCutOff(t *testing.T) {
 		fmt.Fprintln(w, "flashsale_start_time_seconds 1")
 	}))
 	t.Cleanup(ops.Close)
-	run := stand.Program{Path: stand.Built(t, stand.ServerSource),
+	run := launch.Program{Path: launch.Built(t, launch.ServerSource),
 		Args: []string{"status", "-ops", ops.Listener.Addr().String(), "-watch", "200ms"}}.Launch(t)
-	polltest.Until(t, "second reading", func() bool { return readings.Load() == 2 })
+	testkit.Until(t, "second reading", func() bool { return readings.Load() == 2 })
 	run.Send(t, os.Interrupt)
 	if code := run.ExitCode(t); code == 2 {
 		t.Errorf("exit code 2: a server that was reached counts as away\n%s", run.Written(t))

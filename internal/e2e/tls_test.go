@@ -10,15 +10,14 @@ import (
 	"time"
 
 	"flashsale/internal/serve/listener/certtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // serial is that of the certificate which a new connection sees.
 func (s *server) serial(t *testing.T) string {
 	t.Helper()
 	c, err := tls.Dial("tcp", s.Address, s.trust)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer c.Close()
 	return c.ConnectionState().PeerCertificates[0].SerialNumber.String()
 }
@@ -27,7 +26,7 @@ func (s *server) serial(t *testing.T) string {
 func (s *server) awaitRoll(t *testing.T, n int) {
 	t.Helper()
 	s.Send(t, syscall.SIGHUP)
-	polltest.Until(t, "end of the replacement", func() bool {
+	testkit.Until(t, "end of the replacement", func() bool {
 		return s.Logged(t, "all workers are replaced") == n
 	})
 }
@@ -36,7 +35,7 @@ func (s *server) awaitRoll(t *testing.T, n int) {
 func keyLines(t *testing.T, files ...string) (lines []string) {
 	t.Helper()
 	for _, file := range files {
-		for line := range strings.Lines(stand.ReadFile(t, file)) {
+		for line := range strings.Lines(testkit.ReadFile(t, file)) {
 			if !strings.HasPrefix(line, "-----") {
 				lines = append(lines, strings.TrimSpace(line))
 			}
@@ -52,9 +51,9 @@ func keyLines(t *testing.T, files ...string) (lines []string) {
 // and the key stays hidden.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	end := time.Now().Add(time.Hour)
-	old, renewed := certtest.Write(t, stand.Folder(t), end), certtest.Write(t, stand.Folder(t), end)
+	old, renewed := certtest.Write(t, testkit.Folder(t), end), certtest.Write(t, testkit.Folder(t), end)
 	chain, key := old.ChainFile, old.KeyFile
 	s := setup{args: append([]string{"-workers", "2", "-tls-cert", chain, "-tls-key", key},
 		loadArgs...)}.serve(t)
@@ -68,11 +67,11 @@ func TestTLS(t *testing.T) {
 		t.Errorf("certificate %s, want %s", got, old.Leaf.SerialNumber)
 	}
 
-	stand.Must(t, os.Rename(renewed.ChainFile, chain))
-	stand.Must(t, os.Rename(renewed.KeyFile, key))
+	testkit.Must(t, os.Rename(renewed.ChainFile, chain))
+	testkit.Must(t, os.Rename(renewed.KeyFile, key))
 	s.awaitRoll(t, 1)
 	l.awaitOrders(t, 50)
-	stand.WriteFile(t, key, "no key")
+	testkit.WriteFile(t, key, "no key")
 	s.awaitRoll(t, 2)
 	l.awaitOrders(t, 50)
 	for range 10 { // on all workers

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
@@ -86,7 +86,7 @@ func (y *ownCount) buyAll(t *testing.T, address string, first, users int) {
 func totalOf(t *testing.T, root *client.Client, key string) int {
 	t.Helper()
 	r, err := root.Do("GET", "/traffic?last=2d&key="+url.QueryEscape(key), "")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	if r.Status == 404 {
 		return 0
 	}
@@ -112,17 +112,17 @@ func TestTrafficOfThreeServers(t *testing.T) {
 	sure, lost := newOwnCount(), newOwnCount()
 	sure.buyAll(t, servers[2].Address, 2, 20)
 	root := servers[0].root(t)
-	polltest.Until(t, "flush of the third server", func() bool {
+	testkit.Until(t, "flush of the third server", func() bool {
 		return totalOf(t, root, "call:POST /orders:2xx") == 20
 	})
 	lost.buyAll(t, servers[2].Address, 30, 20)
-	stand.Must(t, servers[2].SignalTree(syscall.SIGKILL))
+	testkit.Must(t, servers[2].SignalTree(syscall.SIGKILL))
 	sure.buyAll(t, servers[0].Address, 60, 30)
 	sure.buyAll(t, servers[1].Address, 100, 30)
 	redis.Kill(t)
 	redis.Restart(t)
 	for _, s := range servers[:2] {
-		stand.Must(t, stand.AwaitReady(t.Context(), s.Address))
+		testkit.Must(t, launch.AwaitReady(t.Context(), s.Address))
 	}
 	sure.buyAll(t, servers[0].Address, 140, 10)
 	sure.buyAll(t, servers[1].Address, 150, 10)
@@ -140,7 +140,7 @@ func TestTrafficOfThreeServers(t *testing.T) {
 		case strings.HasSuffix(key, ":sold"):
 			least = most
 		}
-		polltest.Until(t, fmt.Sprintf("%d to %d hits of %s", least, most, key), func() bool {
+		testkit.Until(t, fmt.Sprintf("%d to %d hits of %s", least, most, key), func() bool {
 			return totalOf(t, root, key) >= least
 		})
 		if n := totalOf(t, root, key); n > most {
@@ -154,10 +154,10 @@ var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:]+(Z|[+-]\d\d:\d\d)`)
 // The examples of the room's README answer what it shows, but for the times.
 func TestTrafficREADME(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "curl")
+	testkit.Need(t, "curl")
 	s := setup{args: []string{"-workers", "1"}}.serve(t)
 	admin := s.root(t)
-	readme := stand.ReadFile(t, root+"internal/rooms/traffic/README.md")
+	readme := testkit.ReadFile(t, root+"internal/rooms/traffic/README.md")
 	examples := regexp.MustCompile(`(?m)^\$ (curl .*)\n(.*)$`).FindAllStringSubmatch(readme, -1)
 	if len(examples) < 5 {
 		t.Fatalf("only %d examples", len(examples))
@@ -165,7 +165,7 @@ func TestTrafficREADME(t *testing.T) {
 	flushed := false
 	for _, example := range examples {
 		if strings.Contains(example[1], "last=") && !flushed {
-			polltest.Until(t, "flush", func() bool { return totalOf(t, admin, "page:home") == 5 })
+			testkit.Until(t, "flush", func() bool { return totalOf(t, admin, "page:home") == 5 })
 			flushed = true
 		}
 		command := strings.ReplaceAll(example[1], "localhost:8080", s.Address)
@@ -179,7 +179,7 @@ func TestTrafficREADME(t *testing.T) {
 // The load script finds the room.
 func TestTrafficWrk(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "wrk")
+	testkit.Need(t, "wrk")
 	s := setup{args: []string{"-workers", "1"}}.serve(t)
 	output, err := exec.Command("wrk", "-t1", "-c4", "-d1s", "-s", root+"scripts/wrk/traffic.lua",
 		"http://"+s.Address, "--", "root", rootPassword, "100").CombinedOutput()
@@ -188,5 +188,5 @@ func TestTrafficWrk(t *testing.T) {
 		t.Errorf("%v\n%s", err, output)
 	}
 	admin := s.root(t)
-	polltest.Until(t, "hits of the load", func() bool { return totalOf(t, admin, "popular") > 0 })
+	testkit.Until(t, "hits of the load", func() bool { return totalOf(t, admin, "popular") > 0 })
 }

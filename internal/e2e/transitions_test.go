@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -28,7 +27,7 @@ type saleLog struct {
 // the one before ended. It returns the last one, "" for none.
 func (s *server) readLog(t *testing.T) (entries []saleLog, state string) {
 	t.Helper()
-	stand.Must(t, s.root(t).Call("GET", "/admin/log", "", &entries))
+	testkit.Must(t, s.root(t).Call("GET", "/admin/log", "", &entries))
 	for _, e := range entries {
 		if e.What != "state" {
 			continue
@@ -46,7 +45,7 @@ func (s *server) state(t *testing.T) string {
 	t.Helper()
 	var sale struct{ State string }
 	c := s.root(t)
-	stand.Must(t, c.Call("PUT", "/admin/sale", `{"closes_at":null}`, &sale))
+	testkit.Must(t, c.Call("PUT", "/admin/sale", `{"closes_at":null}`, &sale))
 	return sale.State
 }
 
@@ -72,22 +71,22 @@ func TestKilledAtATransition(t *testing.T) {
 		c := killed.root(t)
 		wanted := []string{"paused", "open", "closed", "open"}[round%4]
 		// The state, and the stock: sent, and perhaps answered, when the server ends.
-		stand.Must(t, c.Send("PUT", "/admin/sale", fmt.Sprintf(`{"state":%q}`, wanted)))
+		testkit.Must(t, c.Send("PUT", "/admin/sale", fmt.Sprintf(`{"state":%q}`, wanted)))
 		second := killed.root(t)
 		second.IdempotencyKey = fmt.Sprint("round ", round)
-		stand.Must(t, second.Send("POST", "/admin/foods/1/stock", `{"add":7}`))
+		testkit.Must(t, second.Send("POST", "/admin/foods/1/stock", `{"add":7}`))
 		if round%2 == 0 {
 			_, err := second.Receive("POST", "/admin/foods/1/stock")
-			stand.Must(t, err)
+			testkit.Must(t, err)
 		}
-		stand.Must(t, killed.SignalTree(syscall.SIGKILL))
+		testkit.Must(t, killed.SignalTree(syscall.SIGKILL))
 		<-killed.Ended()
 
 		again := other.root(t)
 		again.IdempotencyKey = second.IdempotencyKey
-		stand.Must(t, again.Call("POST", "/admin/foods/1/stock", `{"add":7}`, nil))
+		testkit.Must(t, again.Call("POST", "/admin/foods/1/stock", `{"add":7}`, nil))
 		added += 7
-		stand.Must(t, again.Call("PUT", "/admin/sale", fmt.Sprintf(`{"state":%q}`, wanted), nil))
+		testkit.Must(t, again.Call("PUT", "/admin/sale", fmt.Sprintf(`{"state":%q}`, wanted), nil))
 		_, logged := other.readLog(t)
 		if state := other.state(t); state != wanted || logged != wanted {
 			t.Errorf("round %d: the sale is %s, by its log %s, want %s", round, state, logged, wanted)
@@ -146,23 +145,23 @@ func TestKilledAtTheOpening(t *testing.T) {
 	args := []string{"-users", "10", "-foods", "1", "-stock", "10", "-opens-at", "2099-01-01T00:00:00Z"}
 	servers := serveTogether(t, 2, redis, args...)
 	buyer := servers[0].client(t)
-	stand.Must(t, buyer.LoginUser(2))
+	testkit.Must(t, buyer.LoginUser(2))
 	cart, err := buyer.Fill(item(1, 1))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	if _, err := buyer.Order(cart); !client.IsRefused(err, 403, "SALE_NOT_OPEN") {
 		t.Errorf("before the opening: %v, want 403 SALE_NOT_OPEN", err)
 	}
 	opens := time.Now().Add(time.Hour)
 	root := servers[1].root(t)
-	polltest.Until(t, "time to open", func() bool {
+	testkit.Until(t, "time to open", func() bool {
 		opens = time.Now().Add(300 * time.Millisecond)
 		return root.Call("PUT", "/admin/sale", fmt.Sprintf(`{"state":"scheduled","opens_at":%q}`,
 			opens.UTC().Format(time.RFC3339Nano)), nil) == nil
 	})
 	for _, s := range servers {
-		stand.Must(t, s.SignalTree(syscall.SIGKILL))
+		testkit.Must(t, s.SignalTree(syscall.SIGKILL))
 	}
-	polltest.Until(t, "the opening", func() bool { return time.Now().After(opens) })
+	testkit.Until(t, "the opening", func() bool { return time.Now().After(opens) })
 	for i, s := range serveTogether(t, 2, redis, args...) {
 		c := s.client(t)
 		c.Token = buyer.Token

@@ -12,9 +12,8 @@ import (
 	"time"
 
 	"flashsale/internal/serve/listener/certtest"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -24,7 +23,7 @@ const loadClients = 12
 // never.
 func TestKilledWorkerIsReplaced(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	s := setup{args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 	l := startLoad(t, s, loadClients, false)
 	before := s.Workers()
@@ -33,7 +32,7 @@ func TestKilledWorkerIsReplaced(t *testing.T) {
 	}
 	kill(t, before[0])
 	l.awaitOrders(t, 50)
-	polltest.Until(t, "new worker", func() bool { return s.Logged(t, "worker is ready again") == 1 })
+	testkit.Until(t, "new worker", func() bool { return s.Logged(t, "worker is ready again") == 1 })
 	l.awaitOrders(t, 50)
 	after := s.Workers()
 	if len(after) != 2 || slices.Contains(after, before[0]) || !slices.Contains(after, before[1]) {
@@ -87,7 +86,7 @@ func checkNewcomer(t *testing.T, s *server, want string) {
 // catalogue that is broken, or not that of the sale, leaves the old one in place.
 func TestHangupReplacesWorkers(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	dir, users, foods := loadCatalogue(t)
 	usersFile, foodsFile := filepath.Join(dir, "users.csv"), filepath.Join(dir, "foods.csv")
 	s := setup{args: []string{"-workers", "2", "-catalog-dir", dir,
@@ -99,7 +98,7 @@ func TestHangupReplacesWorkers(t *testing.T) {
 		before := s.Workers()
 		s.Send(t, syscall.SIGHUP)
 		rolls++
-		polltest.Until(t, "end of the replacement", func() bool {
+		testkit.Until(t, "end of the replacement", func() bool {
 			return s.Logged(t, "all workers are replaced") == rolls
 		})
 		l.awaitOrders(t, 50)
@@ -109,12 +108,12 @@ func TestHangupReplacesWorkers(t *testing.T) {
 
 	checkNewcomer(t, s, "403 USER_AUTH_FAIL")
 	users += "30000,newcomer,hello\n"
-	stand.WriteFile(t, usersFile, "id,name,password\n"+users)
+	testkit.WriteFile(t, usersFile, "id,name,password\n"+users)
 	roll()
-	stand.WriteFile(t, usersFile, "id,name,password\n"+users+"30001,newcomer,again\n")
+	testkit.WriteFile(t, usersFile, "id,name,password\n"+users+"30001,newcomer,again\n")
 	roll()
-	stand.WriteFile(t, usersFile, "id,name,password\n1,root,r\n")
-	stand.WriteFile(t, foodsFile, "id,stock,price\n"+foods+fmt.Sprintf("%d,1,1\n", loadFoods+1))
+	testkit.WriteFile(t, usersFile, "id,name,password\n1,root,r\n")
+	testkit.WriteFile(t, foodsFile, "id,stock,price\n"+foods+fmt.Sprintf("%d,1,1\n", loadFoods+1))
 	roll()
 
 	twice := fmt.Sprintf(`name \"newcomer\" is also at %s:%d; give each user a name of its own`,
@@ -137,19 +136,19 @@ func TestHangupReplacesWorkers(t *testing.T) {
 func inFlight(t *testing.T, s *server, redis *redistest.Server) (c *client.Client, path string) {
 	t.Helper()
 	c = s.client(t)
-	stand.Must(t, c.LoginUser(2))
+	testkit.Must(t, c.LoginUser(2))
 	cart, err := c.NewCart()
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	redis.Freeze(t)
 	path = client.CartPath(cart)
-	stand.Must(t, c.Send("PATCH", path, `{"food_id":1,"count":1}`))
+	testkit.Must(t, c.Send("PATCH", path, `{"food_id":1,"count":1}`))
 	return c, path
 }
 
 // awaitClosed waits until the address refuses connections.
 func awaitClosed(t *testing.T, address string) {
 	t.Helper()
-	polltest.Until(t, "refusal of connections", func() bool {
+	testkit.Until(t, "refusal of connections", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			conn.Close()
@@ -159,7 +158,7 @@ func awaitClosed(t *testing.T, address string) {
 }
 
 func TestTerminationAnswersWhatIsInFlight(t *testing.T) {
-	certificate := certtest.Write(t, stand.Folder(t), time.Now().Add(time.Hour))
+	certificate := certtest.Write(t, testkit.Folder(t), time.Now().Add(time.Hour))
 	for name, args := range map[string][]string{
 		"workers": {"-workers", "2"},
 		"alone":   {"-workers", "1"},
@@ -175,7 +174,7 @@ func TestTerminationAnswersWhatIsInFlight(t *testing.T) {
 				s.trust = certtest.Trust(certificate)
 			}
 			idle := s.client(t)
-			stand.Must(t, idle.LoginUser(2))
+			testkit.Must(t, idle.LoginUser(2))
 			c, path := inFlight(t, s, redis)
 			begin := time.Now()
 			s.Send(t, syscall.SIGTERM)
@@ -211,7 +210,7 @@ func TestSecondSignalKills(t *testing.T) {
 	awaitClosed(t, s.Address)
 	// The default is restored with the first signal, but not in the same moment: until then others are
 	// swallowed.
-	polltest.Until(t, "end by a second signal", func() bool {
+	testkit.Until(t, "end by a second signal", func() bool {
 		_ = s.Signal(syscall.SIGTERM)
 		return !s.Running()
 	})
@@ -225,13 +224,13 @@ func TestSecondSignalKills(t *testing.T) {
 // A supervisor that is killed takes all its processes with it, and the sale goes on where it was.
 func TestKilledSupervisorIsRestarted(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	s := setup{args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
 	l := startLoad(t, s, loadClients, false)
 	buyer := s.client(t)
 	const user = loadUsers // far from those of the load
 	id, err := buyer.Buy(user, basket(user)...)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	workers, stores := s.Workers(), s.Stores()
 	if len(workers) != 2 || len(stores) != 1 {
 		t.Fatalf("workers %v, redis-server %v; want two and one", workers, stores)

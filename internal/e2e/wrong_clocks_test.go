@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
@@ -32,11 +32,11 @@ const (
 // none is refused as too early from then on.
 func TestWrongClocks(t *testing.T) {
 	early := int64(100_000)
-	if testing.Short() || redistest.Race {
+	if testing.Short() || testkit.Race {
 		early = 10_000
 	}
-	path, err := stand.BuildWithClock(t.Context(), stand.ServerSource)
-	stand.Must(t, err)
+	path, err := launch.BuildWithClock(t.Context(), launch.ServerSource)
+	testkit.Must(t, err)
 	redis := redistest.New(t)
 	w := &wrongClocks{T: t, redis: redis, nextUser: 2}
 	for _, ahead := range []time.Duration{10 * time.Second, -10 * time.Second, 20 * time.Second} {
@@ -59,14 +59,14 @@ func TestWrongClocks(t *testing.T) {
 // serveWithClock starts a server of a program with another clock.
 func serveWithClock(t *testing.T, path string, ahead time.Duration, args ...string) *server {
 	t.Helper()
-	data := stand.Folder(t)
-	clock, err := stand.NewClock(data)
-	stand.Must(t, err)
-	stand.Must(t, clock.Jump(ahead))
+	data := testkit.Folder(t)
+	clock, err := launch.NewClock(data)
+	testkit.Must(t, err)
+	testkit.Must(t, clock.Jump(ahead))
 	env := append(clock.Env(), "TOKEN_SECRET="+sharedSecret, "ROOT_PASSWORD="+rootPassword)
-	run := stand.Program{Path: path, Args: append([]string{"-app-port", "0", "-data", data}, args...),
+	run := launch.Program{Path: path, Args: append([]string{"-app-port", "0", "-data", data}, args...),
 		Env: env}.Launch(t)
-	s := &server{Server: &stand.Server{Process: run, Data: data}}
+	s := &server{Server: &launch.Server{Process: run, Data: data}}
 	s.Serves(t)
 	return s
 }
@@ -120,7 +120,7 @@ func (w *wrongClocks) round() {
 func (w *wrongClocks) look() (now, orders int64) {
 	const script = `local t = redis.call('TIME') ` +
 		`return t[1] .. string.sub(1000000 + t[2], 2, 4) .. ' ' .. (redis.call('HGET', KEYS[1], 'orders') or 0)`
-	text, err := stand.AskRedis(w.redis.Socket, polltest.Patience, "EVAL", script, "1", "stock_"+w.sale)
+	text, err := launch.AskRedis(w.redis.Socket, testkit.Patience, "EVAL", script, "1", "stock_"+w.sale)
 	if err == nil {
 		_, err = fmt.Sscan(text, &now, &orders)
 	}
@@ -134,7 +134,7 @@ func (w *wrongClocks) look() (now, orders int64) {
 func (w *wrongClocks) schedule() {
 	w.Helper()
 	moment := func(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano) }
-	polltest.Until(w, "times of the sale", func() bool {
+	testkit.Until(w, "times of the sale", func() bool {
 		now, _ := w.look()
 		w.now.Store(now)
 		w.opens = now + beforeOpening.Milliseconds()
@@ -173,7 +173,7 @@ func (w *wrongClocks) checkTimes(firstUser int) {
 		User     int       `json:"user_id"`
 		PlacedAt time.Time `json:"placed_at"`
 	}
-	stand.Must(w, w.root.Call("GET", "/admin/orders?details=1", "", &orders))
+	testkit.Must(w, w.root.Call("GET", "/admin/orders?details=1", "", &orders))
 	for _, o := range orders {
 		if o.User < firstUser {
 			continue

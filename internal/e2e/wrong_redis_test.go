@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
@@ -45,20 +46,20 @@ func TestForgottenRedisIsRefused(t *testing.T) {
 	refused := setup{data: data, args: append(args, "-redis", other.Socket)}.launch(t)
 	if code := refused.ExitCode(t); code != 1 || refused.Logged(t, "redis holds another sale: ") != 1 ||
 		refused.Logged(t, cure) != 1 {
-		t.Errorf("exit code %d, %q; want 1 and %q", code, stand.ReadFile(t, refused.Log), cure)
+		t.Errorf("exit code %d, %q; want 1 and %q", code, testkit.ReadFile(t, refused.Log), cure)
 	}
-	if got, want := stand.ReadFile(t, memory), sale+" "+redis.Socket+"\n"; got != want {
+	if got, want := testkit.ReadFile(t, memory), sale+" "+redis.Socket+"\n"; got != want {
 		t.Errorf("the folder remembers %q, want %q", got, want)
 	}
 
 	// The same Redis under another address is the same sale.
-	alias := filepath.Join(stand.Folder(t), "alias")
-	stand.Must(t, os.Symlink(redis.Socket, alias))
+	alias := filepath.Join(testkit.Folder(t), "alias")
+	testkit.Must(t, os.Symlink(redis.Socket, alias))
 	again := setup{data: data, args: append(args, "-redis", alias)}.serve(t)
 	if want := sale + ", goes on"; again.Banner(t, "sale") != want {
 		t.Errorf("sale %q, want %q", again.Banner(t, "sale"), want)
 	}
-	if got, want := stand.ReadFile(t, memory), sale+" "+alias+"\n"; got != want {
+	if got, want := testkit.ReadFile(t, memory), sale+" "+alias+"\n"; got != want {
 		t.Errorf("the folder remembers %q, want %q", got, want)
 	}
 }
@@ -66,7 +67,7 @@ func TestForgottenRedisIsRefused(t *testing.T) {
 // The other way round: the folder holds a sale in its own store.
 func TestRedisInsteadOfOwnStoreIsRefused(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	redis := redistest.New(t)
 	args := []string{"-users", "2", "-workers", "1"}
 	first := setup{args: args}.serve(t)
@@ -131,12 +132,12 @@ func TestHalfEmptiedRedisIsRefused(t *testing.T) {
 	args := []string{"-users", "3", "-workers", "1", "-redis", redis.Socket}
 	first := setup{args: args}.serve(t)
 	_, err := first.client(t).Buy(2, item(1, 1))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	redis.Do(t, "DEL sale")
 	first.End(t)
 	end := "flashsale has stopped; sale " + first.Sale(t) + " was served from Redis at " + redis.Socket + "\n"
-	if !strings.HasSuffix(stand.ReadFile(t, first.Stdout), end) {
-		t.Errorf("output %q does not end with %q", stand.ReadFile(t, first.Stdout), end)
+	if !strings.HasSuffix(testkit.ReadFile(t, first.Stdout), end) {
+		t.Errorf("output %q does not end with %q", testkit.ReadFile(t, first.Stdout), end)
 	}
 	redis.Do(t, "DEL stock_"+first.Sale(t)+" gate_"+first.Sale(t)+" log_"+first.Sale(t))
 	again := setup{args: args}.launch(t)
@@ -152,9 +153,9 @@ func TestHalfEmptiedRedisIsRefused(t *testing.T) {
 func TestLinkInDataFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"sale", "lock", "token-secret", "root-password", "redis.log"} {
-		data := stand.Folder(t)
+		data := testkit.Folder(t)
 		path := filepath.Join(data, name)
-		stand.Must(t, os.Symlink(filepath.Join(stand.Folder(t), "elsewhere"), path))
+		testkit.Must(t, os.Symlink(filepath.Join(testkit.Folder(t), "elsewhere"), path))
 		checkRefused(t, setup{data: data, args: []string{"-users", "2"}}.launch(t).Process,
 			path+" is a symbolic link; remove it, or choose another folder with -data")
 	}
@@ -169,8 +170,8 @@ func TestExposedIsWarnedOf(t *testing.T) {
 		profiles = "anyone who reaches the profiles"
 	)
 	dir := catalogue(t, "1,root,r\n2,ann,a\n", "1,1,1\n")
-	port, err := stand.FreePort()
-	stand.Must(t, err)
+	port, err := launch.FreePort()
+	testkit.Must(t, err)
 	for args, want := range map[string][2]int{
 		"-users 2 -app-host 0.0.0.0": {1, 0}, "-users 2 -app-host 127.0.0.1": {0, 0},
 		"-app-host 0.0.0.0 -catalog-dir " + dir:           {0, 0},

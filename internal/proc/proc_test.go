@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 func TestParse(t *testing.T) {
@@ -177,7 +177,7 @@ func TestWords(t *testing.T) {
 		_ = cmd.Wait()
 	}()
 	// The kernel writes it down a moment after Start has seen the program begin.
-	polltest.Until(t, "environment of the child", func() bool {
+	testkit.Until(t, "environment of the child", func() bool {
 		env, err := Environ(cmd.Process.Pid)
 		return err == nil && slices.Equal(env, cmd.Env)
 	})

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 func TestCrashedWorkerIsReplacedAndItsQueueAnswered(t *testing.T) {
@@ -36,7 +36,7 @@ func TestCrashedWorkerIsReplacedAndItsQueueAnswered(t *testing.T) {
 	if got := s.mustAsk(newcomer()); got.process == killed || got.slot != 0 {
 		t.Errorf("answer %+v after kill of process %d", got, killed)
 	}
-	polltest.Until(t, "second start", func() bool { return len(s.started()) == 2 })
+	testkit.Until(t, "second start", func() bool { return len(s.started()) == 2 })
 }
 
 func TestCrashLeavesOtherWorkersAlone(t *testing.T) {
@@ -45,7 +45,7 @@ func TestCrashLeavesOtherWorkersAlone(t *testing.T) {
 	before := s.mustAsk(other)
 	killed := s.last(0)
 	kill(t, killed)
-	polltest.Until(t, "restart", func() bool {
+	testkit.Until(t, "restart", func() bool {
 		if got := s.mustAsk(other); got != before {
 			t.Fatalf("the other worker answered %+v, before the crash %+v", got, before)
 		}
@@ -94,9 +94,9 @@ func TestSlotInALongBackoffGetsNoConnections(t *testing.T) {
 		if crashes == 4 {
 			break
 		}
-		polltest.Until(t, "restart", func() bool { return s.last(0) != killed })
+		testkit.Until(t, "restart", func() bool { return s.last(0) != killed })
 	}
-	polltest.Until(t, "closed socket", func() bool { return listening(t, s.address) == 1 })
+	testkit.Until(t, "closed socket", func() bool { return listening(t, s.address) == 1 })
 	during := true // the last connection was made during the back-off
 	client := newcomer()
 	client.Transport.(*http.Transport).DialContext = func(
@@ -115,7 +115,7 @@ func TestSlotInALongBackoffGetsNoConnections(t *testing.T) {
 			t.Fatalf("answer %+v while slot 0 is in its back-off", got)
 		}
 	}
-	polltest.Until(t, "return of slot 0", func() bool { return s.mustAsk(newcomer()).slot == 0 })
+	testkit.Until(t, "return of slot 0", func() bool { return s.mustAsk(newcomer()).slot == 0 })
 	if got := listening(t, s.address); got != 2 {
 		t.Errorf("%d sockets listen, want 2", got)
 	}

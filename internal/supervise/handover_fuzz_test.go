@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit"
 )
 
 // FuzzHandover reads any text as a handover. Accepted ones are within the limits and the same when they
@@ -25,7 +25,7 @@ func FuzzHandover(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	path := filepath.Join(f.TempDir(), "handover")
-	corpus.Add[[]byte](f)
+	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)

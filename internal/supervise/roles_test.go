@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // clock is the part of a worker of the second role. Its slots are counted from clockSlots in the list of
@@ -81,7 +81,7 @@ func TestCrashInAnotherRole(t *testing.T) {
 	before := s.mustAsk(guest)
 	killed := s.last(clockSlots + 1)
 	kill(t, killed)
-	polltest.Until(t, "restart", func() bool { return s.last(clockSlots+1) != killed })
+	testkit.Until(t, "restart", func() bool { return s.last(clockSlots+1) != killed })
 	if got := s.mustAsk(guest); got != before {
 		t.Errorf("the sale answers %+v, before the crash %+v", got, before)
 	}
@@ -96,7 +96,7 @@ func TestLongBackoffWithoutSocket(t *testing.T) {
 	for range 4 { // the fourth delay is longer than socketKept
 		killed := s.last(clockSlots)
 		kill(t, killed)
-		polltest.Until(t, "restart", func() bool { return s.last(clockSlots) != killed })
+		testkit.Until(t, "restart", func() bool { return s.last(clockSlots) != killed })
 	}
 	if got := listening(t, s.address); got != 2 {
 		t.Errorf("%d sockets listen, want 2", got)
@@ -109,9 +109,9 @@ func TestRollReplacesEveryRole(t *testing.T) {
 	if err := s.Roll(t.Context(), s.handover(play{Generation: 2})); err != nil {
 		t.Fatal(err)
 	}
-	polltest.Until(t, "list of starts", func() bool { return len(s.started()) == 8 })
+	testkit.Until(t, "list of starts", func() bool { return len(s.started()) == 8 })
 	for _, process := range replaced {
-		polltest.Until(t, "end of a replaced worker", func() bool { return gone(process) })
+		testkit.Until(t, "end of a replaced worker", func() bool { return gone(process) })
 	}
 	if got := s.mustAsk(newcomer()); got.generation != 2 {
 		t.Errorf("answer %+v, want generation 2", got)

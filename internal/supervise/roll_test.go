@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // processes returns the process IDs of all workers that were started so far.
@@ -56,13 +56,13 @@ func TestRollFailsNoRequest(t *testing.T) {
 		if err := s.Roll(t.Context(), s.handover(play{Generation: generation})); err != nil {
 			t.Fatal(err)
 		}
-		polltest.Until(t, "list of starts", func() bool { return len(s.started()) == 2*generation })
+		testkit.Until(t, "list of starts", func() bool { return len(s.started()) == 2*generation })
 		// The clients never pause, so each replaced worker answers its last requests and ends.
 		for _, process := range replaced {
-			polltest.Until(t, "end of a replaced worker", func() bool { return gone(process) })
+			testkit.Until(t, "end of a replaced worker", func() bool { return gone(process) })
 		}
 		replaced = s.processes()
-		polltest.Until(t, "requests", func() bool { return asked.Load() > before+100 || failed.Load() > 0 })
+		testkit.Until(t, "requests", func() bool { return asked.Load() > before+100 || failed.Load() > 0 })
 	}
 	close(done)
 	clients.Wait()
@@ -79,9 +79,9 @@ func TestCrashAfterRollUsesTheNewHandover(t *testing.T) {
 	if err := s.Roll(t.Context(), s.handover(play{Generation: 2})); err != nil {
 		t.Fatal(err)
 	}
-	polltest.Until(t, "list of starts", func() bool { return len(s.started()) == 2 })
+	testkit.Until(t, "list of starts", func() bool { return len(s.started()) == 2 })
 	kill(t, s.last(0))
-	polltest.Until(t, "restart", func() bool { return len(s.started()) == 3 })
+	testkit.Until(t, "restart", func() bool { return len(s.started()) == 3 })
 	if got := s.mustAsk(newcomer()); got.generation != 2 {
 		t.Errorf("answer %+v, want generation 2", got)
 	}
@@ -104,7 +104,7 @@ func TestRollThatFailsLeavesTheOldWorker(t *testing.T) {
 			}
 			s.run()
 			<-s.Ready()
-			polltest.Until(t, "list of starts", func() bool { return len(s.started()) == 2 })
+			testkit.Until(t, "list of starts", func() bool { return len(s.started()) == 2 })
 			old := s.mustAsk(s.regularOf(0))
 			err := s.Roll(t.Context(), s.handover(c.part))
 			if want := "cannot replace sale worker 0, the old one stays: " + c.want; err == nil ||
@@ -115,7 +115,7 @@ func TestRollThatFailsLeavesTheOldWorker(t *testing.T) {
 				t.Errorf("answer %+v after the failed roll, %+v before", got, old)
 			}
 			kill(t, old.process)
-			polltest.Until(t, "restart", func() bool { return s.last(0) != old.process })
+			testkit.Until(t, "restart", func() bool { return s.last(0) != old.process })
 			if got := s.mustAsk(s.regularOf(0)); got.generation != 1 {
 				t.Errorf("answer %+v after a crash, want generation 1", got)
 			}
@@ -138,8 +138,8 @@ func TestReplacedWorkerServesItsConnectionsToTheirEnd(t *testing.T) {
 	if got := s.mustAsk(guest).process; got != replaced {
 		t.Errorf("open connection was answered by process %d, want the replaced %d", got, replaced)
 	}
-	polltest.Until(t, "change of worker", func() bool { return s.mustAsk(guest).process != replaced })
-	polltest.Until(t, "end of the replaced worker", func() bool { return gone(replaced) })
+	testkit.Until(t, "change of worker", func() bool { return s.mustAsk(guest).process != replaced })
+	testkit.Until(t, "end of the replaced worker", func() bool { return gone(replaced) })
 }
 
 func TestReplacedWorkerThatStaysIsKilled(t *testing.T) {
@@ -148,8 +148,8 @@ func TestReplacedWorkerThatStaysIsKilled(t *testing.T) {
 	if err := s.Roll(t.Context(), s.handover(play{})); err != nil {
 		t.Fatal(err)
 	}
-	polltest.Until(t, "end of the replaced worker", func() bool { return gone(replaced) })
-	polltest.Until(t, "list of starts", func() bool { return len(s.started()) == 2 })
+	testkit.Until(t, "end of the replaced worker", func() bool { return gone(replaced) })
+	testkit.Until(t, "list of starts", func() bool { return len(s.started()) == 2 })
 	if got := s.mustAsk(newcomer()); got.process != s.last(0) {
 		t.Errorf("answer %+v, want process %d", got, s.last(0))
 	}

@@ -13,8 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // The roles of the tests: the workers of a sale, and another kind without sockets.
@@ -46,7 +45,7 @@ func saleWorkers(count int, address string) Role {
 
 func openRoles(t *testing.T, drain time.Duration, part play, roles ...Role) *sale {
 	t.Helper()
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	starts, err := os.OpenFile(filepath.Join(t.TempDir(), "starts"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +108,7 @@ func (s *sale) start() *sale {
 		s.t.Fatalf("Run returned %v before the workers were ready", err)
 	}
 	// Each worker writes its line just after it has told that it is ready.
-	polltest.Until(s.t, "list of starts", func() bool { return len(s.started()) == len(s.slots) })
+	testkit.Until(s.t, "list of starts", func() bool { return len(s.started()) == len(s.slots) })
 	return s
 }
 

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"flashsale/internal/store/child"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // supervisorRole makes the test binary a supervisor that runs until it is killed.
@@ -223,7 +223,7 @@ func TestWorkersEndWithTheirKilledSupervisor(t *testing.T) {
 		t.Fatalf("a worker lives after kill -9 of its supervisor: %v", err)
 	}
 	// A process that ends closes its files one by one, perhaps the pipe first.
-	polltest.Until(t, "free port", func() bool {
+	testkit.Until(t, "free port", func() bool {
 		next, err := New(Config{Roles: []Role{saleWorkers(1, address)}})
 		if err == nil {
 			next.Close()

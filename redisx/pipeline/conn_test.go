@@ -13,8 +13,7 @@ import (
 
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/serve/eventloop/looptest"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -202,18 +201,18 @@ func testCompletions(t *testing.T, loop Loop) {
 	server.Do(t, "SET k v")
 	sendAll()
 	completed := func() bool { return got.answered.Load()+got.refused.Load() == sent }
-	polltest.Until(t, "all calls are answered", completed)
+	testkit.Until(t, "all calls are answered", completed)
 	if got.answered.Load() != 1000 || got.sum.Load() != 2000 {
 		t.Errorf("%d answers, sum %d; want 1000, 2000", got.answered.Load(), got.sum.Load())
 	}
 	server.Freeze(t)
 	sendAll()
-	polltest.Until(t, "all calls into a frozen Redis are refused", completed)
+	testkit.Until(t, "all calls into a frozen Redis are refused", completed)
 	if got.refused.Load() == 0 {
 		t.Error("a frozen Redis has answered everything")
 	}
 	server.Thaw(t)
-	polltest.Until(t, "Redis answers again", func() bool { return do(c, Command(nil, "PING")) == nil })
+	testkit.Until(t, "Redis answers again", func() bool { return do(c, Command(nil, "PING")) == nil })
 }
 
 // A connection serves only after its greeting; one that is refused is dialled again, and the log has one
@@ -221,7 +220,7 @@ func testCompletions(t *testing.T, loop Loop) {
 func TestGreeting(t *testing.T) { onEngines(t, testGreeting) }
 
 func testGreeting(t *testing.T, loop Loop) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	stranger := errors.New("a stranger")
 	var greeted atomic.Int64
 	server := redistest.Start(t)
@@ -267,7 +266,7 @@ func testClosedWhileIdle(t *testing.T, loop Loop) {
 	var count figures.Redis
 	c := connect(t, unix(server), Options{Loop: loop, Figures: &count})
 	server.Do(t, "CLIENT KILL TYPE normal SKIPME yes")
-	polltest.Until(t, "new connection", func() bool { return count.Reconnects.Value() == 1 && c.Up() })
+	testkit.Until(t, "new connection", func() bool { return count.Reconnects.Value() == 1 && c.Up() })
 	if err := do(c, Command(nil, "PING")); err != nil {
 		t.Error(err)
 	}
@@ -275,7 +274,7 @@ func testClosedWhileIdle(t *testing.T, loop Loop) {
 
 // The queue is bounded: what does not fit is refused at once.
 func TestQueueFull(t *testing.T) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	count := figures.Private()
 	c := New(defaults, Options{Figures: &count.Redis, Waiting: &count.QueueCalls})
 	c.up.Store(true)
@@ -287,7 +286,7 @@ func TestQueueFull(t *testing.T) {
 			}
 		})
 	}
-	polltest.Until(t, "the queue is full", func() bool { return len(c.queue) == QueueMax })
+	testkit.Until(t, "the queue is full", func() bool { return len(c.queue) == QueueMax })
 	if err := do(c, NewCall()); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("one call too many: %v, want ErrUnavailable", err)
 	}

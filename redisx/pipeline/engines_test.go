@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"flashsale/internal/serve/eventloop/looptest"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -35,7 +34,7 @@ func onEngines(t *testing.T, test func(t *testing.T, loop Loop)) {
 // connect runs a Conn until the test ends and waits until it serves.
 func connect(tb testing.TB, cfg Config, opts Options) *Conn {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	var c *Conn
 	looptest.On(opts.Loop, func() { c = New(cfg, opts) })
 	ctx, cancel := context.WithCancel(context.Background())
@@ -49,7 +48,7 @@ func connect(tb testing.TB, cfg Config, opts Options) *Conn {
 		cancel()
 		running.Wait()
 	})
-	polltest.Until(tb, "connected", c.up.Load)
+	testkit.Until(tb, "connected", c.up.Load)
 	return c
 }
 

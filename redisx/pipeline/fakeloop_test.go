@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"flashsale/internal/serve/rawio"
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 )
 
 const ms = time.Millisecond
@@ -53,7 +53,7 @@ type onFake struct {
 
 func newOnFake(tb testing.TB, opts Options) *onFake {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	loop := newFakeLoop()
 	opts.Loop = loop
 	f := &onFake{fakeLoop: loop, e: New(defaults, opts).loop, tb: tb, peer: -1}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 )
 
 func TestReplyError(t *testing.T) {
@@ -50,7 +50,7 @@ func TestReplyError(t *testing.T) {
 
 // An outage has one line for each reason and one at its end.
 func TestOutage(t *testing.T) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	gone := errors.New("it holds another one")
 	c, other := &Conn{cfg: Config{Address: "here"}}, &Conn{cfg: Config{Address: "here"}}
 	o := &Outage{Effect: "orders get 503", Reason: func(err error) string {

@@ -9,8 +9,7 @@ import (
 	"time"
 
 	"flashsale/internal/serve/eventloop/looptest"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -36,7 +35,7 @@ func faulty(t *testing.T, first func(c net.Conn)) Config {
 			go serve(c, answer)
 		}
 	}()
-	return Config{Network: "tcp", Address: l.Addr().String(), Timeout: polltest.Patience}
+	return Config{Network: "tcp", Address: l.Addr().String(), Timeout: testkit.Patience}
 }
 
 func answerOne(c net.Conn) {
@@ -101,7 +100,7 @@ func TestFaultyRedis(t *testing.T) {
 				if why := <-reasons; !strings.HasSuffix(why.Error(), tc.want) {
 					t.Errorf("the connection was lost by %v, want %s", why, tc.want)
 				}
-				polltest.Until(t, "the next connection serves", func() bool {
+				testkit.Until(t, "the next connection serves", func() bool {
 					n, err := doInteger(c, exists())
 					return err == nil && n == 1
 				})
@@ -124,7 +123,7 @@ func TestRepliesBeforeAnyCall(t *testing.T) {
 	if why := <-reasons; !errors.Is(why, errBadReply) {
 		t.Errorf("the connection was lost by %v, want errBadReply", why)
 	}
-	polltest.Until(t, "the next connection serves", func() bool {
+	testkit.Until(t, "the next connection serves", func() bool {
 		n, err := doInteger(c, exists())
 		return err == nil && n == 1
 	})
@@ -182,7 +181,7 @@ func TestBatchLargerThanTheSocket(t *testing.T) {
 	onEngines(t, func(t *testing.T, loop Loop) {
 		server := redistest.New(t)
 		cfg := unix(server)
-		cfg.Timeout = polltest.Patience
+		cfg.Timeout = testkit.Patience
 		c := connect(t, cfg, Options{Loop: loop})
 		var got tally
 		const calls, size = 200, 64 << 10
@@ -196,13 +195,13 @@ func TestBatchLargerThanTheSocket(t *testing.T) {
 			}
 		})
 		if loop != nil {
-			polltest.Until(t, "a part is sent", func() (part bool) {
+			testkit.Until(t, "a part is sent", func() (part bool) {
 				looptest.On(loop, func() { part = c.loop.begun && len(c.loop.out) > 0 })
 				return part
 			})
 		}
 		server.Thaw(t)
-		polltest.Until(t, "all calls are answered", func() bool { return got.answered.Load() == calls })
+		testkit.Until(t, "all calls are answered", func() bool { return got.answered.Load() == calls })
 		const sum = size * calls * (calls + 1) / 2
 		if n := got.sum.Load(); n != sum {
 			t.Errorf("the lengths have the sum %d, want %d", n, sum)
@@ -212,10 +211,10 @@ func TestBatchLargerThanTheSocket(t *testing.T) {
 
 // Replies of many megabytes come whole, and the memory for them goes.
 func TestLargeRepliesOnALoop(t *testing.T) {
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	loop := looptest.Run(t)
 	cfg := unix(redistest.Start(t))
-	cfg.Timeout = polltest.Patience
+	cfg.Timeout = testkit.Patience
 	c := connect(t, cfg, Options{Loop: loop})
 	big := strings.Repeat("x", replyStringMax)
 	const times = 16
@@ -249,7 +248,7 @@ func TestConnEndsBeforeItsLoop(t *testing.T) {
 	var got tally
 	t.Run("a Conn", func(t *testing.T) {
 		cfg := unix(server)
-		cfg.Timeout = polltest.Patience
+		cfg.Timeout = testkit.Patience
 		c := connect(t, cfg, Options{Loop: loop})
 		server.Freeze(t)
 		for range 10 {
@@ -266,7 +265,7 @@ func TestConnEndsBeforeItsLoop(t *testing.T) {
 	if err := do(c, exists()); err != nil {
 		t.Errorf("another Conn on the loop: %v", err)
 	}
-	polltest.Until(t, "Redis has one connection, and this one", func() bool {
+	testkit.Until(t, "Redis has one connection, and this one", func() bool {
 		var clients string
 		err := do(c, Command(&clients, "CLIENT", "LIST", "TYPE", "normal"))
 		return err == nil && strings.Count(clients, "id=") == 1

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"flashsale/internal/observe/figures"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -43,7 +43,7 @@ func testFigures(t *testing.T, loop Loop) {
 		t.Errorf("%d connections made again, %d calls refused", r.Reconnects.Value(), r.Overloads.Value())
 	}
 	server.Do(t, "CLIENT KILL TYPE normal SKIPME yes")
-	polltest.Until(t, "another connection", func() bool {
+	testkit.Until(t, "another connection", func() bool {
 		return do(c, NewCall().Integer("INCR", []byte("n"))) == nil && r.Reconnects.Value() == 1
 	})
 }

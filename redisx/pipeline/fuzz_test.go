@@ -12,7 +12,7 @@ import (
 	"github.com/mediocregopher/radix/v4/resp"
 	"github.com/mediocregopher/radix/v4/resp/resp3"
 
-	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit"
 )
 
 // FuzzReadNumber holds readNumber against radix: what radix reads as a number it reads alike, what it
@@ -27,7 +27,7 @@ func FuzzReadNumber(f *testing.F) {
 		f.Add([]byte(text), true)
 		f.Add([]byte(text), false)
 	}
-	for _, seed := range corpus.Seeds(f, f.Name()) {
+	for _, seed := range testkit.Seeds(f, f.Name()) {
 		f.Add([]byte(seed[0]), seed[1] == "true")
 	}
 	f.Fuzz(func(t *testing.T, text []byte, list bool) {
@@ -99,7 +99,7 @@ func FuzzCommand(f *testing.F) {
 	f.Add("GET", "k", "")
 	f.Add("SET", "a\r\n$1\r\nb", "*1\r\n$8\r\nFLUSHALL\r\n")
 	f.Add("", "\x00\xff", "键")
-	corpus.Add[string](f)
+	testkit.AddSeeds[string](f)
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		x := Command(nil, a, b, c).Command(nil, c)
 		defer x.Free()
@@ -126,7 +126,7 @@ func FuzzCallReplies(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	corpus.Add[[]byte](f)
+	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var value []byte
 		var number int64

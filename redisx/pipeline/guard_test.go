@@ -17,7 +17,7 @@ import (
 	"github.com/mediocregopher/radix/v4/resp"
 	"github.com/mediocregopher/radix/v4/resp/resp3"
 
-	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit"
 )
 
 // guarded is a reader behind a guard, as a guardedConn is.
@@ -231,7 +231,7 @@ func FuzzReplyGuard(f *testing.F) {
 	}
 	f.Add([]byte("*2\r\n$1\r\na\r\n*2\r\n:1\r\n$-1\r\n-ERR no\r\n*-1\r\n+\r\n"))
 	f.Add([]byte("*1\r\n*2\r\n$1\r\ns\r\n*1\r\n*2\r\n$3\r\n1-1\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n"))
-	corpus.Add[[]byte](f)
+	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, replies []byte) {
 		_, whole := io.Copy(io.Discard, guarded{bytes.NewReader(replies), newReplyGuard(1)})
 		_, pieces := io.Copy(io.Discard, guarded{iotest.OneByteReader(bytes.NewReader(replies)), newReplyGuard(1)})

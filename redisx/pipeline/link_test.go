@@ -7,8 +7,7 @@ import (
 	"testing"
 
 	"flashsale/internal/serve/rawio"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -32,7 +31,7 @@ func TestDetach(t *testing.T) {
 		t.Fatal(err)
 	}
 	reply := make([]byte, 64)
-	polltest.Until(t, "a reply", func() bool {
+	testkit.Until(t, "a reply", func() bool {
 		n, err := rawio.Receive(fd, reply)
 		if err != nil && !errors.Is(err, rawio.ErrAgain) {
 			t.Fatal(err)
@@ -43,7 +42,7 @@ func TestDetach(t *testing.T) {
 
 // A connection that comes when the loop has ended is closed, and Run ends with its context.
 func TestLoopHasEnded(t *testing.T) {
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	loop := newFakeLoop()
 	loop.over = true
 	c := New(unix(redistest.Start(t)), Options{Loop: loop})

@@ -9,7 +9,7 @@ import (
 
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/serve/rawio"
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 )
 
 // Replies come in any pieces; the calls are answered once, when the last byte is there.
@@ -239,7 +239,7 @@ func TestOneReasonForEachConnection(t *testing.T) {
 func TestQueueFullOnALoop(t *testing.T) {
 	count := figures.Private()
 	f := newOnFake(t, Options{Figures: &count.Redis, Waiting: &count.QueueCalls})
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	var got tally
 	for range QueueMax {
 		if !f.e.conn.Send(exists(), &got) {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"flashsale/internal/serve/eventloop/looptest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -44,26 +44,26 @@ func TestWaitingCallIsRefusedInTime(t *testing.T) {
 func TestStallBehindAStall(t *testing.T) {
 	server := redistest.New(t)
 	cfg := unix(server)
-	cfg.Timeout = polltest.Patience
+	cfg.Timeout = testkit.Patience
 	c := connect(t, cfg, Options{Loop: looptest.Run(t)})
 	server.Freeze(t)
 	var first, second tally
 	if !send(c, exists(), &first) {
 		t.Fatal("a call is refused")
 	}
-	polltest.Until(t, "a batch is under way", func() (begun bool) {
+	testkit.Until(t, "a batch is under way", func() (begun bool) {
 		looptest.On(c.opts.Loop, func() { begun = c.loop.begun })
 		return begun
 	})
 	if !send(c, exists().Since(time.Now().Add(100*ms-cfg.Timeout)), &second) {
 		t.Fatal("the second step is refused at once")
 	}
-	polltest.Until(t, "the second step is refused", func() bool { return second.refused.Load() == 1 })
+	testkit.Until(t, "the second step is refused", func() bool { return second.refused.Load() == 1 })
 	if first.answered.Load()+first.refused.Load() != 0 {
 		t.Error("the first step has an outcome")
 	}
 	server.Thaw(t)
-	polltest.Until(t, "the first step is answered", func() bool { return first.answered.Load() == 1 })
+	testkit.Until(t, "the first step is answered", func() bool { return first.answered.Load() == 1 })
 }
 
 // What was sent late in its time has replyGrace, and is answered within the timeout and that.

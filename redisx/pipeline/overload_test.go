@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"flashsale/internal/serve/eventloop/looptest"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -48,7 +47,7 @@ func TestPace(t *testing.T) {
 // A call before which more batches wait than can be carried out in its whole time is refused at once, and no
 // other one is.
 func TestLateCallRefused(t *testing.T) {
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	const second = time.Second
 	for _, tc := range []struct {
 		waiting int
@@ -89,7 +88,7 @@ func TestOneStallRefusesNoCall(t *testing.T) { onEngines(t, testOneStallRefusesN
 func testOneStallRefusesNoCall(t *testing.T, loop Loop) {
 	server := redistest.New(t)
 	cfg := unix(server)
-	cfg.Timeout = polltest.Patience
+	cfg.Timeout = testkit.Patience
 	c := connect(t, cfg, Options{Loop: loop})
 	looptest.On(loop, func() {
 		c.pace.keep(time.Millisecond)
@@ -104,12 +103,12 @@ func testOneStallRefusesNoCall(t *testing.T, loop Loop) {
 		}
 	}
 	server.Thaw(t)
-	polltest.Until(t, "all calls are answered", func() bool { return got.answered.Load() == sent })
+	testkit.Until(t, "all calls are answered", func() bool { return got.answered.Load() == sent })
 }
 
 // A call that has waited for its whole time is refused, and does not take the deadline of the others.
 func TestExpiredCallRefused(t *testing.T) {
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	c := New(defaults, Options{})
 	stale, fresh := NewCall(), NewCall()
 	stale.completion, fresh.completion = wakes{}, wakes{}
@@ -132,7 +131,7 @@ func TestCallsOutliveAStall(t *testing.T) { onEngines(t, testCallsOutliveAStall)
 func testCallsOutliveAStall(t *testing.T, loop Loop) {
 	server := redistest.New(t)
 	cfg := unix(server)
-	cfg.Timeout = 4 * polltest.Patience
+	cfg.Timeout = 4 * testkit.Patience
 	c := connect(t, cfg, Options{Loop: loop})
 	var got tally
 	sendAged := func(waited time.Duration) {
@@ -143,7 +142,7 @@ func testCallsOutliveAStall(t *testing.T, loop Loop) {
 	}
 	server.Freeze(t)
 	sendAged(0)
-	polltest.Until(t, "a batch is under way", func() bool {
+	testkit.Until(t, "a batch is under way", func() bool {
 		if loop == nil {
 			return len(c.queue) == 0
 		}
@@ -155,7 +154,7 @@ func testCallsOutliveAStall(t *testing.T, loop Loop) {
 		sendAged(quarters * cfg.Timeout / 4)
 	}
 	server.Thaw(t)
-	polltest.Until(t, "all calls are completed", func() bool {
+	testkit.Until(t, "all calls are completed", func() bool {
 		return got.answered.Load()+got.refused.Load() == 5
 	})
 	if n := got.refused.Load(); n != 0 {
@@ -188,7 +187,7 @@ func TestReplyDeadline(t *testing.T) {
 func TestBatchOfADueCall(t *testing.T) {
 	cfg := unix(redistest.Start(t))
 	c := New(cfg, Options{})
-	polltest.Until(t, "answer to a batch with a call that is due", func() bool {
+	testkit.Until(t, "answer to a batch with a call that is due", func() bool {
 		l, err := Dial(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -8,21 +8,20 @@ import (
 	"time"
 
 	"flashsale/internal/serve/eventloop/looptest"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // A connection that does not come about is dialled again soon, however long a call may take.
 func TestRedialIsShort(t *testing.T) { onEngines(t, testRedialIsShort) }
 
 func testRedialIsShort(t *testing.T, loop Loop) {
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	err = silent.(*net.TCPListener).SetDeadline(time.Now().Add(polltest.Patience))
+	err = silent.(*net.TCPListener).SetDeadline(time.Now().Add(testkit.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}

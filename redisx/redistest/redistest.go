@@ -12,12 +12,9 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
-
-// Race reports whether the race detector is on.
-const Race = stand.Race
 
 // answerMax bounds how long a command may hang.
 const answerMax = 20 * time.Second
@@ -25,11 +22,11 @@ const answerMax = 20 * time.Second
 // Server is a private redis-server.
 type Server struct {
 	Socket string // its only address
-	redis  *stand.Redis
+	redis  *launch.Redis
 }
 
 var shared = sync.OnceValues(func() (*Server, error) {
-	folder, err := stand.LastingFolder("redistest")
+	folder, err := launch.LastingFolder("redistest")
 	if err != nil {
 		return nil, err
 	}
@@ -40,9 +37,9 @@ var shared = sync.OnceValues(func() (*Server, error) {
 // Without redis-server on this machine the test is skipped; with REQUIRE_REAL=1 it fails.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	stand.Need(tb, "redis-server")
+	testkit.Need(tb, "redis-server")
 	s, err := shared()
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	s.Flush(tb)
 	return s
 }
@@ -51,9 +48,9 @@ func Start(tb testing.TB) *Server {
 // command line.
 func New(tb testing.TB, args ...string) *Server {
 	tb.Helper()
-	stand.Need(tb, "redis-server")
-	s, err := start(stand.Folder(tb), args...)
-	stand.Must(tb, err)
+	testkit.Need(tb, "redis-server")
+	s, err := start(testkit.Folder(tb), args...)
+	testkit.Must(tb, err)
 	tb.Cleanup(func() { s.Kill(tb) })
 	return s
 }
@@ -64,8 +61,15 @@ func Memory(tb testing.TB) string {
 	return miniredis.RunT(tb).Addr()
 }
 
+// OnEach runs a test on a real redis-server and on the in-memory engine.
+func OnEach(t *testing.T, test func(t *testing.T, network, address string)) {
+	t.Helper()
+	t.Run("redis-server", func(t *testing.T) { test(t, "unix", Start(t).Socket) })
+	t.Run("memory", func(t *testing.T) { test(t, "tcp", Memory(t)) })
+}
+
 func start(folder string, args ...string) (*Server, error) {
-	s := &Server{redis: stand.NewRedis(folder, args...)}
+	s := &Server{redis: launch.NewRedis(folder, args...)}
 	s.Socket = s.redis.Socket
 	return s, s.redis.Start(context.Background())
 }
@@ -79,8 +83,8 @@ func (s *Server) Flush(tb testing.TB) { s.Do(tb, "FLUSHALL") }
 // Do sends an inline command and returns the first line of its reply, as "+OK" or ":3".
 func (s *Server) Do(tb testing.TB, command string) string {
 	tb.Helper()
-	reply, err := stand.InlineRedis(s.Socket, answerMax, command)
-	stand.Must(tb, err)
+	reply, err := launch.InlineRedis(s.Socket, answerMax, command)
+	testkit.Must(tb, err)
 	return reply
 }
 
@@ -96,7 +100,7 @@ func (s *Server) Kill(testing.TB) { s.redis.Kill() }
 // Restart starts a killed server again, in the same folder.
 func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
-	stand.Must(tb, s.redis.Start(context.Background()))
+	testkit.Must(tb, s.redis.Start(context.Background()))
 }
 
 // Load makes the server answer LOADING, as it does while it reads its data after a start, until finish is
@@ -112,9 +116,9 @@ func (s *Server) Load(tb testing.TB) (finish func()) {
 	loaded := make(chan struct{})
 	go func() {
 		defer close(loaded)
-		_, _ = stand.InlineRedis(s.Socket, answerMax, "DEBUG RELOAD") // fails when the test ends before
+		_, _ = launch.InlineRedis(s.Socket, answerMax, "DEBUG RELOAD") // fails when the test ends before
 	}()
-	polltest.Until(tb, "redis-server loads its data", func() bool {
+	testkit.Until(tb, "redis-server loads its data", func() bool {
 		return strings.HasPrefix(s.Do(tb, "PING"), "-LOADING")
 	})
 	return func() {

@@ -5,8 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // inner makes this test binary a process of tests that use the shared server.
@@ -24,7 +23,7 @@ func TestSharedServer(t *testing.T) {
 
 // The folder of the shared server goes with the process, also when that is killed.
 func TestFoldersAreRemoved(t *testing.T) {
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	for _, end := range []string{"ends", "killed"} {
 		dir := t.TempDir()
 		cmd := exec.Command(os.Args[0], "-test.run=^TestSharedServer$")
@@ -46,7 +45,7 @@ func TestFoldersAreRemoved(t *testing.T) {
 			cmd.Process.Kill()
 		}
 		cmd.Wait() // the outcome is in the folder
-		polltest.Until(t, "removal of the folder after a process that "+end, func() bool {
+		testkit.Until(t, "removal of the folder after a process that "+end, func() bool {
 			entries, err := os.ReadDir(dir)
 			if err != nil {
 				t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
@@ -146,7 +146,7 @@ func TestCannedRepliesAsLongAsProduct(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	product, err := stand.Build(t.Context(), stand.ServerSource)
+	product, err := launch.Build(t.Context(), launch.ServerSource)
 	if err != nil {
 		t.Fatal(err)
 	}

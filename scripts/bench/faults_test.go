@@ -10,9 +10,9 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/proc"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"
@@ -25,7 +25,7 @@ import (
 func TestRetryThroughFaults(t *testing.T) {
 	const users, orders = 10_001, 8000
 	redis := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
-	product, err := stand.Build(t.Context(), stand.ServerSource)
+	product, err := launch.Build(t.Context(), launch.ServerSource)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestRetryThroughFaults(t *testing.T) {
 
 func awaitKeys(t *testing.T, redis *redistest.Server, least int) {
 	t.Helper()
-	polltest.Until(t, fmt.Sprintf("%d keys in Redis", least), func() bool {
+	testkit.Until(t, fmt.Sprintf("%d keys in Redis", least), func() bool {
 		keys, err := strconv.Atoi(strings.TrimPrefix(redis.Do(t, "DBSIZE"), ":"))
 		return err == nil && keys >= least
 	})
@@ -91,7 +91,7 @@ func awaitKeys(t *testing.T, redis *redistest.Server, least int) {
 
 func awaitReady(t *testing.T, address string, want bool) {
 	t.Helper()
-	polltest.Until(t, fmt.Sprintf("ready %t", want), func() bool {
+	testkit.Until(t, fmt.Sprintf("ready %t", want), func() bool {
 		return isReady(address) == want
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit"
 	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
@@ -26,7 +26,7 @@ func FuzzOptions(f *testing.F) {
 	}
 	const secret = "hushhushhush"
 	f.Setenv("ROOT_PASSWORD", secret)
-	corpus.Add[string](f)
+	testkit.AddSeeds[string](f)
 	f.Fuzz(func(t *testing.T, words string) {
 		if strings.Contains(words, "\r") {
 			return // package flag repeats the name of an unknown flag as it is

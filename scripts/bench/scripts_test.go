@@ -14,7 +14,7 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 )
 
 // requireTool wants a program on PATH: with REQUIRE_REAL=1 its absence fails, else it skips.
@@ -66,7 +66,7 @@ func TestWrkAndAuditOfREADME(t *testing.T) {
 		t.Fatal(err)
 	}
 	sale.RootPassword = "secret"
-	product, err := stand.Build(t.Context(), stand.ServerSource)
+	product, err := launch.Build(t.Context(), launch.ServerSource)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestWrkAndAuditOfREADME(t *testing.T) {
 func portOfThree(t *testing.T) string {
 	t.Helper()
 	for range 100 {
-		port, err := stand.FreePorts(1)
+		port, err := launch.FreePorts(1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/scripts/bench/audit"
 )
 
 // describe has the shop serve the server's description of the API.
 func (s *shop) describe(t *testing.T) (address string) {
-	text := stand.ReadFile(t, "../../handlers/openapi.json")
+	text := testkit.ReadFile(t, "../../handlers/openapi.json")
 	routes := s.routes().(*http.ServeMux)
 	routes.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 func made(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	stand.Must(t, run(append(args, "-plain"), &out))
+	testkit.Must(t, run(append(args, "-plain"), &out))
 	return out.String()
 }
 

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -48,8 +47,8 @@ const (
 // 500 documents and an event with many forwarded messages reach the rooms through the fronts.
 func TestFrontsPassWhatRoomsTake(t *testing.T) {
 	list := t.TempDir() + "/list.csv"
-	stand.WriteFile(t, list, "PASSP_SERIES,PASSP_NUMBER\n4509,000499\n")
-	run(t, ".", nil, stand.Need(t, "bzip2"), list)
+	testkit.WriteFile(t, list, "PASSP_SERIES,PASSP_NUMBER\n4509,000499\n")
+	run(t, ".", nil, testkit.Need(t, "bzip2"), list)
 	asked := make([]string, 500)
 	for i := range asked {
 		asked[i] = fmt.Sprintf(`"4509,%06d"`, i)
@@ -63,8 +62,8 @@ func TestFrontsPassWhatRoomsTake(t *testing.T) {
 		newServer(t, redistest.New(t).Socket, host, append(strings.Fields(bot), "-blocklist", list+".bz2")...)
 		server := host + ":8080"
 		b := newBuyer(t, fronts[name](t, [3]string{server, server, server}, everywhere))
-		stand.Must(t, b.LoginUser(2))
-		polltest.Until(t, "the list is read", func() bool {
+		testkit.Must(t, b.LoginUser(2))
+		testkit.Until(t, "the list is read", func() bool {
 			status, _ := call(b, "GET", "/blocklist", "")
 			return status == 200
 		})

@@ -14,17 +14,17 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 // patience bounds what hangs.
-const patience = polltest.Patience
+const patience = testkit.Patience
 
 // start runs a program with PATH and env as its whole environment. It ends with the test at the latest.
-func start(t *testing.T, env []string, name string, args ...string) *stand.Process {
+func start(t *testing.T, env []string, name string, args ...string) *launch.Process {
 	t.Helper()
-	return stand.Program{Path: name, Args: args, Env: env}.Launch(t)
+	return launch.Program{Path: name, Args: args, Env: env}.Launch(t)
 }
 
 var networks atomic.Int64
@@ -39,7 +39,7 @@ func newNetwork() string {
 // changed returns the path of a copy of the file with texts replaced, given in pairs.
 func changed(t *testing.T, file string, pairs ...string) string {
 	t.Helper()
-	text := stand.ReadFile(t, file)
+	text := testkit.ReadFile(t, file)
 	for i := 0; i < len(pairs); i += 2 {
 		if !strings.Contains(text, pairs[i]) {
 			t.Fatalf("%s has no %q", file, pairs[i])
@@ -47,7 +47,7 @@ func changed(t *testing.T, file string, pairs ...string) string {
 		text = strings.ReplaceAll(text, pairs[i], pairs[i+1])
 	}
 	path := filepath.Join(t.TempDir(), file)
-	stand.WriteFile(t, path, text)
+	testkit.WriteFile(t, path, text)
 	return path
 }
 
@@ -66,7 +66,7 @@ func exchange(t *testing.T, address, raw string) (reply string, closed bool) {
 // exchangeOver is exchange over a connection that is there.
 func exchangeOver(t *testing.T, conn net.Conn, raw string) (reply string, closed bool) {
 	t.Helper()
-	stand.Must(t, conn.SetDeadline(time.Now().Add(patience)))
+	testkit.Must(t, conn.SetDeadline(time.Now().Add(patience)))
 	if _, err := conn.Write([]byte(raw)); err != nil {
 		return "", true // it was closed before
 	}

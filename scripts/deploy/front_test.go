@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -20,7 +19,7 @@ const (
 )
 
 func TestHAProxyAcceptsConfiguration(t *testing.T) {
-	haproxy := stand.Need(t, "haproxy")
+	haproxy := testkit.Need(t, "haproxy")
 	out, err := exec.Command(haproxy, "-c", "-f", "haproxy.cfg").CombinedOutput()
 	if err != nil || strings.Contains(string(out), "WARNING") {
 		t.Errorf("%v\n%s", err, out)
@@ -201,13 +200,13 @@ func TestFrontsServeWithoutRedis(t *testing.T) {
 			t.Fatal(err)
 		}
 		redis.Kill(t)
-		polltest.Until(t, "the server has noticed", func() bool {
+		testkit.Until(t, "the server has noticed", func() bool {
 			return get(http.DefaultClient, "http://"+host+":8080/readyz") == http.StatusServiceUnavailable
 		})
 		if name == "haproxy" { // nginx makes no checks: it learns from requests
 			const enough = 3 * 2 * 2 // two failures in a row of each of the three take it out
 			since := relay.checks.Load()
-			polltest.Until(t, "the servers are checked again", func() bool {
+			testkit.Until(t, "the servers are checked again", func() bool {
 				return relay.checks.Load() >= since+enough
 			})
 		}
@@ -242,7 +241,7 @@ func TestHAProxySpreadsOverLivingServers(t *testing.T) {
 		return n
 	}
 	// Two failures in a row take it out, and the third check comes after that.
-	polltest.Until(t, "third check of the server that fails it", func() bool {
+	testkit.Until(t, "third check of the server that fails it", func() bool {
 		return backends[1].checks.Load() >= 3
 	})
 	opened := func() int64 {
@@ -263,7 +262,7 @@ func TestHAProxySpreadsOverLivingServers(t *testing.T) {
 		t.Errorf("%d connections to the servers for 40 requests", more)
 	}
 	backends[1].alive.Store(true)
-	polltest.Until(t, "HAProxy takes in the server that passes its check", func() bool {
+	testkit.Until(t, "HAProxy takes in the server that passes its check", func() bool {
 		return get(newConnections, url) == http.StatusOK && backends[1].served.Load() > after[1]
 	})
 }

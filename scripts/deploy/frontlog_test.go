@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 // No client writes into the log of a front, whatever it sends. HAProxy logs servers that go.
 func TestFrontsLogNoRequest(t *testing.T) {
-	launch := map[string]func(*testing.T, [3]string, string, ...string) (string, *stand.Process){
+	launch := map[string]func(*testing.T, [3]string, string, ...string) (string, *launch.Process){
 		"haproxy": launchHAProxy, "nginx": launchNginx}
 	each(t, func(t *testing.T, name string) {
 		gone := newNetwork() + "1:8080"
@@ -31,7 +31,7 @@ func TestFrontsLogNoRequest(t *testing.T) {
 			}
 		}
 		if name == "haproxy" {
-			polltest.Until(t, "a line on the servers", func() bool {
+			testkit.Until(t, "a line on the servers", func() bool {
 				return strings.Contains(run.Written(t), "Server servers/two is DOWN")
 			})
 		}

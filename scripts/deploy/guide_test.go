@@ -13,16 +13,16 @@ import (
 	"testing"
 
 	"flashsale/internal/proc"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 )
 
 // block returns the text that the guide marks with a name.
 func block(t *testing.T, name string) string {
 	t.Helper()
 	fenced := regexp.MustCompile("(?s)<!-- block: " + regexp.QuoteMeta(name) + " -->\n```[a-z]*\n(.*?)```")
-	found := fenced.FindStringSubmatch(stand.ReadFile(t, "README.md"))
+	found := fenced.FindStringSubmatch(testkit.ReadFile(t, "README.md"))
 	if found == nil {
 		t.Fatalf("the guide has no block %q", name)
 	}
@@ -31,7 +31,7 @@ func block(t *testing.T, name string) string {
 
 // Every block is in a test: a new one is not forgotten.
 func TestGuideHasNoOtherBlocks(t *testing.T) {
-	guide, tests := stand.ReadFile(t, "README.md"), stand.ReadFile(t, "guide_test.go")
+	guide, tests := testkit.ReadFile(t, "README.md"), testkit.ReadFile(t, "guide_test.go")
 	marks := regexp.MustCompile("<!-- block: (.*) -->\n```").FindAllStringSubmatch(guide, -1)
 	if fences := strings.Count(guide, "\n```") / 2; fences != len(marks) {
 		t.Errorf("%d fenced blocks, %d of them with a name", fences, len(marks))
@@ -57,7 +57,7 @@ func TestGuideHasNoOtherBlocks(t *testing.T) {
 // The log lines that the guide tells to look for are those of the program.
 func TestGuideNamesLogLines(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
-	lines := row.FindAllStringSubmatch(stand.ReadFile(t, "README.md"), -1)
+	lines := row.FindAllStringSubmatch(testkit.ReadFile(t, "README.md"), -1)
 	if len(lines) < 5 {
 		t.Fatalf("the guide names %d lines", len(lines))
 	}
@@ -114,9 +114,9 @@ func (s *site) keepSecondSale(t *testing.T) {
 	t.Helper()
 	b := s.buyer(t)
 	cart, err := b.Fill(client.Pieces(1, 1))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	_, err = b.Order(cart)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	s.deskFails(t, "restore") // there is no backup of this sale, and nothing is touched
 	s.awaitReady(t)
 	s.desk(t, "backup")
@@ -162,19 +162,19 @@ func (s *site) watch(t *testing.T) {
 // through the front.
 func (s *site) upgrade(t *testing.T) {
 	t.Helper()
-	program := stand.ReadFile(t, s.path("flashsale")) + "\x00" // an ELF file may have more at its end
-	stand.WriteFile(t, s.path("flashsale"), program)
+	program := testkit.ReadFile(t, s.path("flashsale")) + "\x00" // an ELF file may have more at its end
+	testkit.WriteFile(t, s.path("flashsale"), program)
 	catalogue := t.TempDir() // that of the load, without the new user
 	for _, name := range []string{"users.csv", "foods.csv"} {
-		stand.WriteFile(t, catalogue+"/"+name, stand.ReadFile(t, s.path(name)))
+		testkit.WriteFile(t, catalogue+"/"+name, testkit.ReadFile(t, s.path(name)))
 	}
-	stand.WriteFile(t, s.path("users.csv"), stand.ReadFile(t, s.path("users.csv"))+"5001,late,comer\n")
+	testkit.WriteFile(t, s.path("users.csv"), testkit.ReadFile(t, s.path("users.csv"))+"5001,late,comer\n")
 	s.reload(t)
 	before := s.programs(t)
 	root := []string{"ROOT_PASSWORD=" + s.setting(t, "ROOT_PASSWORD")}
 	bench := start(t, root, s.path("bench"), "-addr", s.machine("9")+":8443", "-tls",
 		"-catalog-dir", catalogue, "-retry", "-concurrency", "20", "-rate", "200", "-orders", "4900")
-	polltest.Until(t, "the load has begun", func() bool { return s.countOrders(t) > 100 })
+	testkit.Until(t, "the load has begun", func() bool { return s.countOrders(t) > 100 })
 	s.desk(t, "upgrade")
 	bench.Send(t, os.Interrupt) // it ends the load early and audits
 	if code := bench.ExitCode(t); code != 0 {
@@ -213,10 +213,10 @@ func (s *site) reload(t *testing.T) {
 	folder := s.tree(s.machine("11")) + "/usr/local/bin"
 	run(t, folder, nil, "install", "-m", "755", s.path("flashsale"), "flashsale")
 	s.control(t, s.machine("11"), "reload flashsale")
-	polltest.Until(t, "the workers are replaced", func() bool {
-		return strings.Contains(stand.ReadFile(t, server.Log), "all workers are replaced")
+	testkit.Until(t, "the workers are replaced", func() bool {
+		return strings.Contains(testkit.ReadFile(t, server.Log), "all workers are replaced")
 	})
-	polltest.Until(t, "the old worker has ended", func() bool { return len(workers()) == 1 })
+	testkit.Until(t, "the old worker has ended", func() bool { return len(workers()) == 1 })
 	if after := workers(); len(before) != 1 || after[0] != before[0] {
 		t.Errorf("after SIGHUP the worker runs %v, before %v", after, before)
 	}
@@ -230,7 +230,7 @@ func (s *site) loseRedis(t *testing.T, orders int) {
 	s.install(t, "10")
 	s.desk(t, "redis") // empty
 	b := s.buyer(t)
-	polltest.Until(t, "the servers have noticed", func() bool {
+	testkit.Until(t, "the servers have noticed", func() bool {
 		status, _ := call(b, "GET", "/orders", "")
 		return status == http.StatusServiceUnavailable
 	})
@@ -238,7 +238,7 @@ func (s *site) loseRedis(t *testing.T, orders int) {
 		t.Errorf("GET /foods without the sale: %d", status)
 	}
 	s.desk(t, "restore")
-	polltest.Until(t, "orders go on", func() bool {
+	testkit.Until(t, "orders go on", func() bool {
 		status, _ := call(b, "GET", "/orders", "")
 		return status == http.StatusOK
 	})
@@ -257,10 +257,10 @@ func (s *site) nextSale(t *testing.T) {
 		s.desk(t, "after")
 	}
 	list := s.path("orders-" + last + ".csv")
-	if listed := strings.Count(stand.ReadFile(t, list), "\r\n") - 1; listed != orders {
+	if listed := strings.Count(testkit.ReadFile(t, list), "\r\n") - 1; listed != orders {
 		t.Errorf("the list has %d orders, Redis %d", listed, orders)
 	}
-	stand.WriteFile(t, s.path("foods.csv"), stand.ReadFile(t, s.path("foods.csv"))+"51,500,9\n")
+	testkit.WriteFile(t, s.path("foods.csv"), testkit.ReadFile(t, s.path("foods.csv"))+"51,500,9\n")
 	s.desk(t, "next")
 	s.deskFails(t, "next") // once
 	s.desk(t, "servers")
@@ -279,14 +279,14 @@ func (s *site) putAway(t *testing.T) {
 	t.Helper()
 	last := s.setting(t, "SALE")
 	home := s.tree(s.machine("13")) + "/root"
-	stand.Must(t, os.Rename(home, home+"-away")) // a server that ssh does not reach
+	testkit.Must(t, os.Rename(home, home+"-away")) // a server that ssh does not reach
 	s.deskFails(t, "away")
-	stand.Must(t, os.Rename(home+"-away", home))
+	testkit.Must(t, os.Rename(home+"-away", home))
 	s.desk(t, "away")
-	before := stand.ReadFile(t, s.path("flashsale.env"))
-	stand.WriteFile(t, s.path("flashsale.env"), before+"SALE="+last+"\n") // as if it had failed at its end
+	before := testkit.ReadFile(t, s.path("flashsale.env"))
+	testkit.WriteFile(t, s.path("flashsale.env"), before+"SALE="+last+"\n") // as if it had failed at its end
 	s.desk(t, "away")
-	if text := stand.ReadFile(t, s.path("flashsale.env")); strings.Contains(text, "SALE=") {
+	if text := testkit.ReadFile(t, s.path("flashsale.env")); strings.Contains(text, "SALE=") {
 		t.Errorf("the settings still name a sale:\n%s", text)
 	}
 	s.desk(t, "servers")
@@ -306,16 +306,16 @@ func (s *site) putAway(t *testing.T) {
 func (s *site) buyer(t *testing.T) *client.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM([]byte(stand.ReadFile(t, s.path("sale.crt")))) {
+	if !roots.AppendCertsFromPEM([]byte(testkit.ReadFile(t, s.path("sale.crt")))) {
 		t.Fatal("no certificate in sale.crt")
 	}
 	b := newBuyer(t, s.machine("9")+":8443")
 	b.TLS = &tls.Config{RootCAs: roots, ServerName: s.machine("9")}
-	stand.Must(t, b.Login("user2", "secret2"))
+	testkit.Must(t, b.Login("user2", "secret2"))
 	return b
 }
 
-func (s *site) service(name string) *stand.Process {
+func (s *site) service(name string) *launch.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.services[name]
@@ -324,7 +324,7 @@ func (s *site) service(name string) *stand.Process {
 // setting is a value in the file of settings.
 func (s *site) setting(t *testing.T, name string) string {
 	t.Helper()
-	values := settings(stand.ReadFile(t, s.path("flashsale.env")), name)
+	values := settings(testkit.ReadFile(t, s.path("flashsale.env")), name)
 	if len(values) != 1 {
 		t.Fatalf("%s has the values %q", name, values)
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
@@ -42,10 +42,10 @@ func TestFrontsLimitAddresses(t *testing.T) {
 		for _, from := range []string{greedy, own} {
 			for range perAddress {
 				_, err := dial(t, from, front).Write([]byte(buy))
-				stand.Must(t, err)
+				testkit.Must(t, err)
 			}
 		}
-		polltest.Until(t, "the requests are under way", func() bool {
+		testkit.Until(t, "the requests are under way", func() bool {
 			return server.served.Load() == 2*perAddress
 		})
 		server.hang.Store(false)
@@ -89,7 +89,7 @@ func TestFrontsSurviveIdleConnections(t *testing.T) {
 func dial(t *testing.T, from, to string) net.Conn {
 	t.Helper()
 	conn, err := connect(from, to)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -105,23 +105,23 @@ func TestFullRedis(t *testing.T) {
 	host := newNetwork() + "1"
 	newServer(t, redis.Socket, host)
 	setMemory := func(bytes string) {
-		reply, err := stand.AskRedis(redis.Socket, patience, "CONFIG", "SET", "maxmemory", bytes)
+		reply, err := launch.AskRedis(redis.Socket, patience, "CONFIG", "SET", "maxmemory", bytes)
 		if err != nil || reply != "OK" {
 			t.Fatal(reply, err)
 		}
 	}
 	awaitReadyz := func(status int) {
 		t.Helper()
-		polltest.Until(t, "/readyz follows the memory of Redis", func() bool {
+		testkit.Until(t, "/readyz follows the memory of Redis", func() bool {
 			return get(http.DefaultClient, "http://"+host+":8080/readyz") == status
 		})
 	}
 	b := newBuyer(t, host+":8080")
 	var filled []string
 	for _, user := range []int{2, 3} {
-		stand.Must(t, b.LoginUser(user))
+		testkit.Must(t, b.LoginUser(user))
 		cart, err := b.Fill(client.Pieces(1, 3), client.Pieces(1, -2)) // user 3's is settled below
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		filled = append(filled, cart)
 	}
 	if status, reply := call(b, "PATCH", client.CartPath(filled[1]), `{"food_id":2,"count":3}`); status != 403 {
@@ -130,9 +130,9 @@ func TestFullRedis(t *testing.T) {
 	setMemory("1")
 	awaitReadyz(http.StatusServiceUnavailable)
 	for i, user := range []int{2, 3} {
-		stand.Must(t, b.LoginUser(user))
+		testkit.Must(t, b.LoginUser(user))
 		empty, err := b.NewCart()
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		for _, cart := range []string{filled[i], empty} {
 			if status, reply := call(b, "PATCH", client.CartPath(cart), `{"food_id":2,"count":1}`); status != 503 {
 				t.Errorf("a cart is filled in a full Redis: %d %s", status, reply)

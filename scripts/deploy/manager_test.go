@@ -9,7 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 // manage does for a machine of the site what systemctl does: a command is a verb and a service.
@@ -66,7 +67,7 @@ func (s *site) startFront(t *testing.T, service string) {
 	if service == "nginx" {
 		s.services[service] = runNginx(t, config)
 	} else {
-		env := environment(stand.ReadFile(t, s.settle(t, machine, "/etc/default/haproxy")))
+		env := environment(testkit.ReadFile(t, s.settle(t, machine, "/etc/default/haproxy")))
 		s.services[service] = start(t, env, "haproxy", "-db", "-f", config)
 	}
 	awaitListener(t, machine+":8443")
@@ -75,19 +76,19 @@ func (s *site) startFront(t *testing.T, service string) {
 // settle puts the machine's file tree into the paths of one of its files, and returns where that one is.
 func (s *site) settle(t *testing.T, machine, file string) (path string) {
 	path = s.tree(machine) + file
-	stand.WriteFile(t, path, s.local(machine, stand.ReadFile(t, path)))
+	testkit.WriteFile(t, path, s.local(machine, testkit.ReadFile(t, path)))
 	return path
 }
 
 // startUnit starts what the installed unit starts, with the environment and the credentials that the unit
 // gives it. The one thing that differs from systemd's way: it listens on the machine's own address only.
-func (s *site) startUnit(t *testing.T, machine string) *stand.Process {
+func (s *site) startUnit(t *testing.T, machine string) *launch.Process {
 	tree := s.tree(machine)
-	unit := stand.ReadFile(t, tree+"/etc/systemd/system/flashsale.service")
+	unit := testkit.ReadFile(t, tree+"/etc/systemd/system/flashsale.service")
 	credentials := filepath.Join(t.TempDir(), "credentials")
 	for _, credential := range settings(unit, "LoadCredential") {
 		name, from, _ := strings.Cut(credential, ":")
-		stand.WriteFile(t, filepath.Join(credentials, name), stand.ReadFile(t, tree+from))
+		testkit.WriteFile(t, filepath.Join(credentials, name), testkit.ReadFile(t, tree+from))
 	}
 	expand := strings.NewReplacer("%d", credentials, "%S", tree+"/var/lib").Replace
 	var env []string
@@ -95,7 +96,7 @@ func (s *site) startUnit(t *testing.T, machine string) *stand.Process {
 		env = append(env, strings.Fields(expand(line))...)
 	}
 	for _, file := range settings(unit, "EnvironmentFile") {
-		env = append(env, environment(stand.ReadFile(t, tree+file))...)
+		env = append(env, environment(testkit.ReadFile(t, tree+file))...)
 	}
 	if host := "APP_HOST=0.0.0.0"; !slices.Contains(env, host) {
 		t.Fatalf("the front cannot reach the server: it is not started with %s", host)
@@ -107,7 +108,7 @@ func (s *site) startUnit(t *testing.T, machine string) *stand.Process {
 	}
 	path := tree + "/usr/local/bin/" + command[0] // where systemd looks first
 	program, err := os.Stat(path)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	if program.Mode().Perm()&0o005 != 0o005 { // DynamicUser is another user
 		t.Fatalf("the service may not execute its program: %v", program.Mode())
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 // everywhere is the network of all clients of a test.
@@ -30,7 +30,7 @@ func startHAProxy(t *testing.T, servers [3]string, admin string, changes ...stri
 
 func launchHAProxy(
 	t *testing.T, servers [3]string, admin string, changes ...string,
-) (address string, run *stand.Process) {
+) (address string, run *launch.Process) {
 	t.Helper()
 	host := newNetwork() + "9"
 	env := []string{"FRONT_HOST=" + host, "ADMIN_FROM=" + admin}
@@ -38,7 +38,7 @@ func launchHAProxy(
 		env = append(env, fmt.Sprintf("SERVER_%d=%s", i+1, server))
 	}
 	file := changed(t, "haproxy.cfg", append([]string{"FRONT_CONNS 20000", "FRONT_CONNS 500"}, changes...)...)
-	run = start(t, env, stand.Need(t, "haproxy"), "-db", "-f", file)
+	run = start(t, env, testkit.Need(t, "haproxy"), "-db", "-f", file)
 	return awaitListener(t, host+":8000"), run
 }
 
@@ -50,7 +50,7 @@ func startNginx(t *testing.T, servers [3]string, admin string, changes ...string
 
 func launchNginx(
 	t *testing.T, servers [3]string, admin string, changes ...string,
-) (address string, run *stand.Process) {
+) (address string, run *launch.Process) {
 	t.Helper()
 	address = newNetwork() + "9:8000"
 	file := changed(t, "nginx.conf", append([]string{
@@ -66,14 +66,14 @@ func launchNginx(
 
 // runNginx runs nginx with a configuration, as whoever runs the tests, with its working files beside the
 // configuration.
-func runNginx(t *testing.T, file string) *stand.Process {
+func runNginx(t *testing.T, file string) *launch.Process {
 	t.Helper()
 	dir := filepath.Dir(file)
 	paths := "http {\n"
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		paths += kind + "_temp_path " + dir + "/" + kind + ";\n"
 	}
-	text := strings.Replace(stand.ReadFile(t, file), "http {\n", paths, 1)
+	text := strings.Replace(testkit.ReadFile(t, file), "http {\n", paths, 1)
 	text = strings.Replace(text, "worker_processes auto;", "worker_processes 1;", 1)
 	text = strings.Replace(text, "worker_rlimit_nofile 65536;\n", "", 1) // only root may
 	text = strings.Replace(text, "/var/log/nginx/error.log", "stderr", 1)
@@ -85,14 +85,14 @@ func runNginx(t *testing.T, file string) *stand.Process {
 	} else {
 		text = strings.Replace(text, "user www-data;\n", "", 1)
 	}
-	stand.WriteFile(t, file, text)
+	testkit.WriteFile(t, file, text)
 	globals := "daemon off; pid " + dir + "/pid;"
-	return start(t, nil, stand.Need(t, "nginx"), "-p", dir, "-c", file, "-e", "stderr", "-g", globals)
+	return start(t, nil, testkit.Need(t, "nginx"), "-p", dir, "-c", file, "-e", "stderr", "-g", globals)
 }
 
 func awaitListener(t *testing.T, address string) string {
 	t.Helper()
-	polltest.Until(t, address+" listens", func() bool {
+	testkit.Until(t, address+" listens", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			conn.Close()

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 )
 
 var (
@@ -24,11 +24,11 @@ var (
 // The unit's sandbox allows what the server, its workers and its private redis-server ask the kernel for.
 // strace writes that down; systemd need not run for it.
 func TestUnitAllowsCalls(t *testing.T) {
-	if stand.Race {
+	if testkit.Race {
 		t.Skip("the race detector asks for more; the test without it counts")
 	}
 	trace := tracedOrder(t)
-	unit := stand.ReadFile(t, unitFile)
+	unit := testkit.ReadFile(t, unitFile)
 	allowed := callsOf(t, settings(unit, "SystemCallFilter")...)
 	called := map[string]bool{}
 	for _, found := range calledName.FindAllStringSubmatch(trace, -1) {
@@ -59,23 +59,23 @@ func TestUnitAllowsCalls(t *testing.T) {
 // both to the kernel.
 func tracedOrder(t *testing.T) (trace string) {
 	t.Helper()
-	stand.Need(t, "redis-server")
-	path, data := filepath.Join(t.TempDir(), "trace"), stand.Folder(t)
-	port := stand.ClosedPort(t)
+	testkit.Need(t, "redis-server")
+	path, data := filepath.Join(t.TempDir(), "trace"), testkit.Folder(t)
+	port := launch.ClosedPort(t)
 	// -D: the server is this process's child, and strace is not.
-	args := []string{"-D", "-f", "-o", path, stand.Built(t, stand.ServerSource),
+	args := []string{"-D", "-f", "-o", path, launch.Built(t, launch.ServerSource),
 		"-data", data, "-app-port", port, "-workers", "1"}
-	run := stand.Program{Path: stand.Need(t, "strace"), Args: args}.Launch(t)
+	run := launch.Program{Path: testkit.Need(t, "strace"), Args: args}.Launch(t)
 	address := net.JoinHostPort("127.0.0.1", port)
-	stand.Must(t, stand.AwaitReady(t.Context(), address))
+	testkit.Must(t, launch.AwaitReady(t.Context(), address))
 	b := newBuyer(t, address)
 	if _, err := b.Buy(2, client.Pieces(1, 2)); err != nil {
 		t.Fatal(err)
 	}
 	b.HangUp()
 	run.End(t)
-	polltest.Until(t, "strace has written all", func() bool {
-		trace = stand.ReadFile(t, path)
+	testkit.Until(t, "strace has written all", func() bool {
+		trace = testkit.ReadFile(t, path)
 		return strings.HasSuffix(trace, "+++\n") && strings.Contains(trace, "/redis-server")
 	})
 	return trace
@@ -88,8 +88,8 @@ func callsOf(t *testing.T, sets ...string) map[string]bool {
 	for len(sets) > 0 {
 		set := sets[0]
 		sets = sets[1:]
-		out, err := exec.Command(stand.Need(t, "systemd-analyze"), "syscall-filter", set).Output()
-		stand.Must(t, err)
+		out, err := exec.Command(testkit.Need(t, "systemd-analyze"), "syscall-filter", set).Output()
+		testkit.Must(t, err)
 		for line := range strings.Lines(string(out)) {
 			switch word := strings.TrimSpace(line); {
 			case !strings.HasPrefix(line, " ") || strings.HasPrefix(word, "#"):

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 )
 
 const rootPassword = "root-of-the-tests"
@@ -17,8 +18,8 @@ func newServer(t *testing.T, redis, host string, args ...string) {
 	t.Helper()
 	env := []string{"ROOT_PASSWORD=" + rootPassword, "TOKEN_SECRET=" + strings.Repeat("s", 32)}
 	args = append([]string{"-app-host", host, "-app-port", "8080", "-workers", "1", "-redis", redis}, args...)
-	stand.LaunchServer(t, filepath.Join(t.TempDir(), "data"), env, args...).Serves(t)
-	stand.Must(t, stand.AwaitReady(t.Context(), net.JoinHostPort(host, "8080")))
+	launch.StartServer(t, filepath.Join(t.TempDir(), "data"), env, args...).Serves(t)
+	testkit.Must(t, launch.AwaitReady(t.Context(), net.JoinHostPort(host, "8080")))
 }
 
 // newBuyer returns a client of a server or a front (host:port).

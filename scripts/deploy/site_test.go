@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 // site is what the guide is about: the operator's desktop and the machines. Each machine has an address
@@ -29,7 +29,7 @@ type site struct {
 	manager       *httptest.Server // takes what the machines ask systemctl for
 
 	mu       sync.Mutex
-	services map[string]*stand.Process
+	services map[string]*launch.Process
 }
 
 // stubs stand for programs that reach other machines or would change this one. A file without a folder is
@@ -62,7 +62,7 @@ var programs = []string{
 func newSite(t *testing.T) *site {
 	t.Helper()
 	for _, name := range programs {
-		stand.Need(t, name)
+		testkit.Need(t, name)
 	}
 	root, err := os.MkdirTemp("", "site") // short: the path of a unix socket is limited
 	if err != nil {
@@ -70,7 +70,7 @@ func newSite(t *testing.T) *site {
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
 	s := &site{root: root, desktop: root + "/desktop", network: newNetwork(),
-		services: map[string]*stand.Process{}}
+		services: map[string]*launch.Process{}}
 	s.furnish(t)
 	s.writeCatalogue(t)
 	s.manager = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,22 +94,22 @@ func newSite(t *testing.T) *site {
 // furnish puts files where Debian's packages and the operator would have put them.
 func (s *site) furnish(t *testing.T) {
 	t.Helper()
-	stand.Must(t, os.Mkdir(s.desktop, 0o755))
+	testkit.Must(t, os.Mkdir(s.desktop, 0o755))
 	for last := range machines {
 		s.install(t, last)
 	}
 	for name, script := range stubs {
-		stand.WriteFile(t, s.root+"/stubs/"+name, "#!/bin/bash\n"+script+"\n")
+		testkit.WriteFile(t, s.root+"/stubs/"+name, "#!/bin/bash\n"+script+"\n")
 		executable(t, s.root+"/stubs/"+name)
 	}
 	for _, name := range shipped(t) {
-		stand.WriteFile(t, s.path(name), s.place(stand.ReadFile(t, name)))
+		testkit.WriteFile(t, s.path(name), s.place(testkit.ReadFile(t, name)))
 	}
 	for name, source := range map[string]string{
-		"flashsale": stand.ServerSource, "bench": "flashsale/scripts/bench",
+		"flashsale": launch.ServerSource, "bench": "flashsale/scripts/bench",
 	} {
-		stand.WriteFile(t, s.path(name), stand.ReadFile(t, stand.Built(t, source)))
-		stand.Must(t, os.Chmod(s.path(name), 0o700)) // as a strict umask makes it
+		testkit.WriteFile(t, s.path(name), testkit.ReadFile(t, launch.Built(t, source)))
+		testkit.Must(t, os.Chmod(s.path(name), 0o700)) // as a strict umask makes it
 	}
 }
 
@@ -124,12 +124,12 @@ var machines = map[string][]string{
 func (s *site) install(t *testing.T, last string) {
 	t.Helper()
 	tree := s.tree(s.machine(last))
-	stand.Must(t, os.RemoveAll(tree))
+	testkit.Must(t, os.RemoveAll(tree))
 	for _, folder := range append([]string{"/root"}, machines[last]...) {
-		stand.Must(t, os.MkdirAll(tree+folder, 0o755))
+		testkit.Must(t, os.MkdirAll(tree+folder, 0o755))
 	}
 	if last == "10" {
-		stand.WriteFile(t, tree+"/etc/redis/redis.conf", "dir "+tree+"/var/lib/redis\ndaemonize no\n")
+		testkit.WriteFile(t, tree+"/etc/redis/redis.conf", "dir "+tree+"/var/lib/redis\ndaemonize no\n")
 	}
 }
 
@@ -140,7 +140,7 @@ func shipped(t *testing.T) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.sh", "*.cfg", "*.conf", "*.service"} {
 		found, err := filepath.Glob(pattern)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		names = append(names, found...)
 	}
 	return names
@@ -157,8 +157,8 @@ func (s *site) writeCatalogue(t *testing.T) {
 	for id := 1; id <= 50; id++ {
 		fmt.Fprintf(&foods, "%d,500,%d\n", id, 3+id%20)
 	}
-	stand.WriteFile(t, s.path("users.csv"), users.String())
-	stand.WriteFile(t, s.path("foods.csv"), foods.String())
+	testkit.WriteFile(t, s.path("users.csv"), users.String())
+	testkit.WriteFile(t, s.path("foods.csv"), foods.String())
 }
 
 // path is a file on the desktop.
@@ -250,7 +250,7 @@ func (s *site) control(t *testing.T, machine, command string) {
 func (s *site) awaitReady(t *testing.T) {
 	t.Helper()
 	for _, last := range []string{"11", "12", "13"} {
-		polltest.Until(t, "server "+last+" is ready", func() bool {
+		testkit.Until(t, "server "+last+" is ready", func() bool {
 			return get(http.DefaultClient, "http://"+s.machine(last)+":8080/readyz") == http.StatusOK
 		})
 	}

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/stand"
 	"flashsale/redisx/redistest"
 )
 
@@ -43,7 +43,7 @@ func TestSizeInRedis(t *testing.T) {
 		return
 	}
 	per := func(from, to int) int { return (to - from) / (buyers - 1) }
-	guide := stand.ReadFile(t, "README.md")
+	guide := testkit.ReadFile(t, "README.md")
 	for _, figure := range []struct {
 		what     string
 		measured int
@@ -91,7 +91,7 @@ func measure(t *testing.T, redis *redistest.Server) (s size) {
 func redisInfo(t *testing.T, args ...string) map[string]int {
 	t.Helper()
 	fields := map[string]int{}
-	command := append([]string{stand.Need(t, "redis-cli")}, args...)
+	command := append([]string{testkit.Need(t, "redis-cli")}, args...)
 	out := run(t, ".", nil, append(command, "INFO")...)
 	for line := range strings.Lines(out) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 const (
@@ -21,14 +21,14 @@ func uncommented(t *testing.T) string {
 	t.Helper()
 	pairs := []string{unitStart, anyStart}
 	setting := regexp.MustCompile(`(?m)^#[A-Z]\w+=.*$`)
-	for _, line := range setting.FindAllString(stand.ReadFile(t, unitFile), -1) {
+	for _, line := range setting.FindAllString(testkit.ReadFile(t, unitFile), -1) {
 		pairs = append(pairs, line+"\n", line[1:]+"\n")
 	}
 	return changed(t, unitFile, pairs...)
 }
 
 func TestSystemdAcceptsUnit(t *testing.T) {
-	analyze := stand.Need(t, "systemd-analyze")
+	analyze := testkit.Need(t, "systemd-analyze")
 	complaints := func(path string) string {
 		out, err := exec.Command(analyze, "verify", "--man=no", path).CombinedOutput()
 		var about []string // verify also looks at the units of the machine that this one names
@@ -56,7 +56,7 @@ func TestSystemdAcceptsUnit(t *testing.T) {
 
 // The exposure that systemd-analyze finds, from 0 (none) to 10.
 func TestSystemdFindsUnitSecure(t *testing.T) {
-	analyze := stand.Need(t, "systemd-analyze")
+	analyze := testkit.Need(t, "systemd-analyze")
 	for path, most := range map[string]float64{unitFile: 1.6, uncommented(t): 1.8} {
 		out, err := exec.Command(analyze, "security", "--offline=true", path).CombinedOutput()
 		var level float64
@@ -71,13 +71,13 @@ func TestSystemdFindsUnitSecure(t *testing.T) {
 }
 
 func TestUnitSettings(t *testing.T) {
-	for _, text := range []string{stand.ReadFile(t, unitFile), stand.ReadFile(t, uncommented(t))} {
+	for _, text := range []string{testkit.ReadFile(t, unitFile), testkit.ReadFile(t, uncommented(t))} {
 		files := settings(text, "EnvironmentFile")
 		if len(files) != 1 || files[0] != "/etc/flashsale/flashsale.conf" {
 			t.Errorf("environment files %q: it must be required, without a leading -", files)
 		}
 	}
-	all := stand.ReadFile(t, uncommented(t))
+	all := testkit.ReadFile(t, uncommented(t))
 	for name, want := range map[string]string{
 		"LoadCredential": "tls.crt:/etc/flashsale/tls.crt tls.key:/etc/flashsale/tls.key " +
 			"users.csv:/etc/flashsale/users.csv foods.csv:/etc/flashsale/foods.csv",

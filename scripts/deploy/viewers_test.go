@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
 )
 
 const (
@@ -35,13 +34,13 @@ func TestFrontsServePeopleBehindOneAddress(t *testing.T) {
 				t.Fatalf("viewer %d is answered %q", i+1, head)
 			}
 			buyers[i] = newBuyer(t, front)
-			stand.Must(t, buyers[i].LoginUser(i+2))
+			testkit.Must(t, buyers[i].LoginUser(i+2))
 		}
 		for _, buyer := range buyers {
 			cart, err := buyer.Fill(client.Pieces(1, 1))
-			stand.Must(t, err)
+			testkit.Must(t, err)
 			_, err = buyer.Order(cart)
-			stand.Must(t, err)
+			testkit.Must(t, err)
 		}
 		for i, viewer := range viewers {
 			if heard := hear(viewer, "event: pace"); !strings.HasSuffix(heard, "event: pace") {
@@ -79,7 +78,7 @@ func TestViewersLeaveRoomForBuyers(t *testing.T) {
 			}
 			for range buyers {
 				b := newBuyer(t, front) // its connection is kept
-				stand.Must(t, b.LoginUser(2))
+				testkit.Must(t, b.LoginUser(2))
 			}
 			for _, path := range append(livePaths, "/live") {
 				viewer := dial(t, "127.0.0.1", front)
@@ -89,7 +88,7 @@ func TestViewersLeaveRoomForBuyers(t *testing.T) {
 				viewer.Close()
 			}
 			watching[0].Close()
-			polltest.Until(t, "there is room for another viewer", func() bool {
+			testkit.Until(t, "there is room for another viewer", func() bool {
 				viewer := dial(t, "127.0.0.1", front)
 				defer viewer.Close()
 				return status(watch(viewer, "/live")) == 200

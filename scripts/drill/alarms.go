@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // alarms are the alerts of the servers of one stack.
@@ -61,7 +61,7 @@ func (a *alarms) await(
 	ctx context.Context, what string, limit time.Duration, holds func() (bool, error),
 ) error {
 	var last error
-	err := polltest.Await(ctx, what, limit, func() bool {
+	err := testkit.Await(ctx, what, limit, func() bool {
 		done, err := holds()
 		if last = err; !done {
 			pause(ctx, alertPace)

@@ -10,8 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/scripts/grafana"
 )
 
@@ -54,7 +53,7 @@ func TestEachAlertHasADrill(t *testing.T) {
 func metricsOf(t *testing.T, address string, redisUp *atomic.Int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "flashsale_redis_up %d\n", redisUp.Load())
 	})}
@@ -66,15 +65,15 @@ func metricsOf(t *testing.T, address string, redisUp *atomic.Int64) {
 // promises.
 func TestAlarms(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "prometheus")
+	testkit.Need(t, "prometheus")
 	p, err := startPrometheus(t.Context())
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	t.Cleanup(p.stop)
 	var redisUp atomic.Int64
 	redisUp.Store(1)
 	metricsOf(t, p.targets[0], &redisUp)
 	s := &stack{alarms: &alarms{prometheus: p, servers: 1, expected: "RedisAway"}}
-	stand.Must(t, s.alarms.awaitCalm(t.Context()))
+	testkit.Must(t, s.alarms.awaitCalm(t.Context()))
 	s.alarms.begin()
 
 	redisUp.Store(0)
@@ -110,11 +109,11 @@ func TestAlarms(t *testing.T) {
 // After stop it has ended.
 func TestPrometheusEnds(t *testing.T) {
 	t.Parallel()
-	stand.Need(t, "prometheus")
+	testkit.Need(t, "prometheus")
 	p, err := startPrometheus(t.Context())
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	p.stop()
-	polltest.Until(t, "end of Prometheus", func() bool { return !p.run.Running() })
+	testkit.Until(t, "end of Prometheus", func() bool { return !p.run.Running() })
 	if _, err := p.query(t.Context(), "vector(1)"); err == nil {
 		t.Error("an answer of a Prometheus that has ended")
 	}

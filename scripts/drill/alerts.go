@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 )
 
 // roomFault is a fault of a room. None hides another, so all stand at the same time. The site is broken
@@ -163,7 +163,7 @@ func (s *stack) stayAway(ctx context.Context, a *asides, list []*alarms) error {
 	for i := range crowd {
 		crowd[i] = user
 	}
-	a.network.Set(stand.Slow)
+	a.network.Set(launch.Slow)
 	crowding, disperse := context.WithCancel(ctx)
 	ended := make(chan *tide, 1)
 	go func() {
@@ -180,7 +180,7 @@ func (s *stack) stayAway(ctx context.Context, a *asides, list []*alarms) error {
 	err = fired.Wait()
 	disperse()
 	s.note("the crowd: %d requests", (<-ended).sent)
-	a.network.Set(stand.Passes)
+	a.network.Set(launch.Passes)
 	return err
 }
 

@@ -17,10 +17,9 @@ import (
 	"time"
 
 	"flashsale/internal/serve/listener/certtest"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/mariadbtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 )
 
 // asides are two servers of the sale that the load does not know, so that their faults are not its faults:
@@ -29,8 +28,8 @@ type asides struct {
 	s        *stack
 	folder   string // of the certificate
 	site     *site
-	database *mariadbtest.Server
-	network  *stand.Proxy // between the crowded server and Redis
+	database *launch.MariaDB
+	network  *launch.Proxy // between the crowded server and Redis
 
 	rooms, crowded *server
 	trust          *tls.Config // in the certificate of the server with the rooms
@@ -58,7 +57,7 @@ func (s *stack) startAsides(ctx context.Context) (a *asides, err error) {
 	if a.site, err = startSite(s.folder); err != nil {
 		return a, err
 	}
-	if a.network, err = stand.StartProxy("unix", s.redis.socket); err != nil {
+	if a.network, err = launch.StartProxy("unix", s.redis.socket); err != nil {
 		return a, err
 	}
 	a.network.Delay(crowdedDelay)
@@ -66,7 +65,7 @@ func (s *stack) startAsides(ctx context.Context) (a *asides, err error) {
 	if err := errors.Join(os.Mkdir(a.folder, 0o700), os.Mkdir(folder, 0o700)); err != nil {
 		return a, err
 	}
-	if a.database, err = mariadbtest.Run(ctx, folder); err != nil {
+	if a.database, err = launch.RunMariaDB(ctx, folder); err != nil {
 		return a, err
 	}
 	if err := a.database.Create(ctx, "ledger"); err != nil {
@@ -104,7 +103,7 @@ func (a *asides) startRooms(ctx context.Context) error {
 	a.trust = certtest.Trust(certificate)
 	root := a.client()
 	defer root.HangUp()
-	return polltest.Await(ctx, "server with all rooms", startMax, func() bool {
+	return testkit.Await(ctx, "server with all rooms", startMax, func() bool {
 		if root.Token == "" && root.Login("root", rootPassword) != nil {
 			return false
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // The list of a drill: one document, and one that is not on it.
@@ -40,7 +40,7 @@ func blocklistAnswers(ctx context.Context, s *stack, _ *rand.Rand) error {
 		return err
 	}
 	check := call{"POST", "/blocklist/check", listedOne}
-	err := polltest.Await(ctx, "list", startMax, func() bool {
+	err := testkit.Await(ctx, "list", startMax, func() bool {
 		answer, _, _ := asker.ask(check)
 		return answer == "200"
 	})

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"flashsale/internal/proc"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // Faults of what Redis keeps.
@@ -120,7 +120,7 @@ func (s *stack) crash(ctx context.Context) (start func(context.Context) error, e
 	_ = syscall.Kill(pid, syscall.SIGKILL) // the only error is that it has ended
 	s.redis.owner.kill()
 	start = func(context.Context) error { return s.redis.owner.start() }
-	return start, polltest.Await(ctx, "end of redis-server", stopMax, func() bool { return !proc.Alive(pid) })
+	return start, testkit.Await(ctx, "end of redis-server", stopMax, func() bool { return !proc.Alive(pid) })
 }
 
 // repair cuts an append-only file back to its last complete transaction.
@@ -228,7 +228,7 @@ return left`
 		if _, err := s.redis.ask(ctx, "HINCRBY", key, field, left); err != nil {
 			return err
 		}
-		return polltest.Await(ctx, "food back in the list", refusalMax, func() bool {
+		return testkit.Await(ctx, "food back in the list", refusalMax, func() bool {
 			stock, err := lists.stock()
 			return err == nil && len(stock) == foods && stock[food-1] > 0
 		})

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // Faults of processes: killed, frozen, with a clock that jumps.
@@ -14,7 +14,7 @@ import (
 func workerKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
 	for range s.times(3, 10) {
 		var workers []int
-		err := polltest.Await(ctx, "worker to kill", startMax, func() bool {
+		err := testkit.Await(ctx, "worker to kill", startMax, func() bool {
 			workers = s.servers[0].workers()
 			return len(workers) > 0
 		})
@@ -101,7 +101,7 @@ func clockJumps(ctx context.Context, s *stack, dice *rand.Rand) error {
 	if err := s.clock.Jump(lifetime + time.Hour); err != nil {
 		return err
 	}
-	if err := polltest.Await(ctx, "token that expired: the clock did not jump", refusalMax, func() bool {
+	if err := testkit.Await(ctx, "token that expired: the clock did not jump", refusalMax, func() bool {
 		return s.probes.expiries() > before
 	}); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 const (
@@ -30,12 +30,12 @@ const (
 const benchSource = "flashsale/scripts/bench"
 
 // load is bench at work on the servers of the stack, with the audit when it is stopped.
-type load struct{ run *stand.Process }
+type load struct{ run *launch.Process }
 
 // startLoad starts bench. Its open loop goes on until finish. giveUp is when a buyer no longer waits for an
 // answer.
 func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration) (*load, error) {
-	path, err := stand.Build(ctx, benchSource)
+	path, err := launch.Build(ctx, benchSource)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 		args = append(args, "-tls", "-tls-ca", s.servers[0].chain)
 	}
 	report := fmt.Sprintf("bench-%d.json", len(s.earlier))
-	run, err := stand.Program{Path: path, Args: args, Env: saleEnv,
+	run, err := launch.Program{Path: path, Args: args, Env: saleEnv,
 		Stdout: filepath.Join(s.folder, report), Log: filepath.Join(s.folder, "bench.log")}.Start()
 	return &load{run}, err
 }
@@ -73,7 +73,7 @@ func (s *stack) awaitSales(ctx context.Context, pieces int64) error {
 	if err != nil {
 		return err
 	}
-	return polltest.Await(ctx, fmt.Sprintf("sale of %d pieces", pieces), salesMax, func() bool {
+	return testkit.Await(ctx, fmt.Sprintf("sale of %d pieces", pieces), salesMax, func() bool {
 		left, err := shopper.pieces()
 		return err == nil && before-left >= pieces
 	})
@@ -112,7 +112,7 @@ func (l *load) finish(ctx context.Context) (*benchReport, error) {
 	if err := l.run.Signal(syscall.SIGINT); err != nil {
 		return nil, err
 	}
-	if err := polltest.Await(ctx, "end of bench", auditMax, func() bool {
+	if err := testkit.Await(ctx, "end of bench", auditMax, func() bool {
 		return !l.run.Running()
 	}); err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ import (
 	"syscall"
 	"time"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 )
 
 const (
@@ -81,8 +81,8 @@ func run(args []string, out io.Writer) error {
 	}
 	ctx, restoreSignals := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restoreSignals()
-	for _, source := range []string{stand.ServerSource, benchSource} { // here, so that no drill waits for it
-		if _, err := stand.Build(ctx, source); err != nil {
+	for _, source := range []string{launch.ServerSource, benchSource} { // here, so that no drill waits for it
+		if _, err := launch.Build(ctx, source); err != nil {
 			return err
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 )
 
 const (
@@ -82,10 +82,10 @@ func (s *stack) endSale(ctx context.Context) (sale string, list []string, err er
 }
 
 // saleCommand is flashsale sale with the settings of the servers, over an address of Redis.
-func (s *stack) saleCommand(redis, verb string, more ...string) stand.Program {
+func (s *stack) saleCommand(redis, verb string, more ...string) launch.Program {
 	args := append([]string{"sale", verb, "-redis", redis, "-users", fmt.Sprint(users), "-stock",
 		fmt.Sprint(stock)}, more...)
-	return stand.Program{Path: s.servers[0].program.Path, Args: args, Env: saleEnv,
+	return launch.Program{Path: s.servers[0].program.Path, Args: args, Env: saleEnv,
 		Log: filepath.Join(s.folder, "sale.log")}
 }
 
@@ -103,7 +103,7 @@ func (s *stack) runSale(ctx context.Context, verb string, more ...string) ([]str
 		return nil, err
 	}
 	defer command.Kill()
-	if err := polltest.Await(ctx, "end of flashsale sale "+verb, commandMax, func() bool {
+	if err := testkit.Await(ctx, "end of flashsale sale "+verb, commandMax, func() bool {
 		return !command.Running()
 	}); err != nil {
 		return nil, err
@@ -118,12 +118,12 @@ func (s *stack) runSale(ctx context.Context, verb string, more ...string) ([]str
 // killHalfWay kills flashsale sale new when it has moved some orders of the sale before and not all. The
 // command reaches Redis through a slow network, so that it takes seconds.
 func (s *stack) killHalfWay(ctx context.Context, before string) error {
-	network, err := stand.StartProxy("unix", s.redis.socket)
+	network, err := launch.StartProxy("unix", s.redis.socket)
 	if err != nil {
 		return err
 	}
 	defer network.Stop()
-	network.Set(stand.Slow)
+	network.Set(launch.Slow)
 	command, err := s.saleCommand(network.Address(), "new").Start()
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (s *stack) killHalfWay(ctx context.Context, before string) error {
 func (s *stack) awaitNext(ctx context.Context, before string) error {
 	began := time.Now()
 	var next string
-	if err := polltest.Await(ctx, "next sale", startMax, func() (opened bool) {
+	if err := testkit.Await(ctx, "next sale", startMax, func() (opened bool) {
 		id, err := s.redis.try("HGET", "sale", "id")
 		next = id
 		return err == nil && id != before
@@ -161,7 +161,7 @@ func (s *stack) awaitNext(ctx context.Context, before string) error {
 	}
 	for _, server := range s.servers {
 		asking := &client.Client{Address: server.address, Timeout: answerPatient, NewConnections: true}
-		if err := polltest.Await(ctx, "next sale of "+server.name, takeOverMax, func() bool {
+		if err := testkit.Await(ctx, "next sale of "+server.name, takeOverMax, func() bool {
 			return serves(asking, next)
 		}); err != nil {
 			return err

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 const (
@@ -226,7 +226,7 @@ func (p *probes) resumption(ctx context.Context) (time.Duration, error) {
 		one.count(func() { one.generation, one.streak = one.generation+1, 0 })
 	}
 	var last time.Duration
-	err := polltest.Await(ctx, "service", resumeWait, func() bool {
+	err := testkit.Await(ctx, "service", resumeWait, func() bool {
 		last = 0
 		for _, one := range p.list {
 			one.mu.Lock()

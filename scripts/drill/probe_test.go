@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // A drill that fails while its probes rest ends them, at once.
@@ -26,7 +26,7 @@ func TestProbesThatRestEnd(t *testing.T) {
 	}
 	asked := func(what string) {
 		before := calls.Load()
-		polltest.Until(t, what, func() bool { return calls.Load() > before })
+		testkit.Until(t, what, func() bool { return calls.Load() > before })
 	}
 	asked("question of a probe")
 	resume := p.rest(one)
@@ -43,7 +43,7 @@ func TestProbesThatRestEnd(t *testing.T) {
 		t.Error("the probe that rests has asked")
 	}
 
-	ended, end := context.WithTimeout(context.Background(), polltest.Patience)
+	ended, end := context.WithTimeout(context.Background(), testkit.Patience)
 	go func() {
 		p.stop()
 		end()

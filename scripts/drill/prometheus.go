@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/scripts/grafana"
 )
 
@@ -35,7 +35,7 @@ scrape_configs:
 // prometheus is the one Prometheus of all drills. It scrapes the same addresses all the time, because it
 // takes up to 10 s to notice others; the servers of each drill listen there.
 type prometheus struct {
-	run     *stand.Process
+	run     *launch.Process
 	folder  string
 	address string   // host:port
 	targets []string // host:port, one for each server of a stack
@@ -43,7 +43,7 @@ type prometheus struct {
 
 // startPrometheus starts it with the alert rules of production, in short windows.
 func startPrometheus(ctx context.Context) (*prometheus, error) {
-	first, err := stand.FreePorts(1 + serversMax)
+	first, err := launch.FreePorts(1 + serversMax)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func startPrometheus(ctx context.Context) (*prometheus, error) {
 		os.WriteFile(config, fmt.Appendf(nil, prometheusConfig, strings.Join(p.targets, ", ")), 0o600),
 		os.WriteFile(filepath.Join(p.folder, "alerts.yml"), []byte(grafana.ShortAlerts(alertsDivisor)), 0o600))
 	if err == nil {
-		p.run, err = stand.Program{Path: "prometheus", Log: filepath.Join(p.folder, "prometheus.log"),
+		p.run, err = launch.Program{Path: "prometheus", Log: filepath.Join(p.folder, "prometheus.log"),
 			Args: []string{"--config.file", config, "--storage.tsdb.path", filepath.Join(p.folder, "data"),
 				"--web.listen-address", p.address, "--log.level", "warn"}}.Start()
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"flashsale/internal/proc"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 const (
@@ -41,7 +41,7 @@ func startRedis(ctx context.Context, folder string, c setup) (*redis, error) {
 	if c.everysec {
 		fsync = "everysec"
 	}
-	program := stand.NewRedis(folder, "--unixsocket", r.socket, "--appendonly", "yes", "--appendfsync", fsync,
+	program := launch.NewRedis(folder, "--unixsocket", r.socket, "--appendonly", "yes", "--appendfsync", fsync,
 		"--aof-load-truncated", "no").Program
 	// A file that reaches a size limit must give an error, as a full disk does, not a signal.
 	program.Args = append([]string{"-c", `trap "" XFSZ; exec "$0" "$@"`, program.Path}, program.Args...)
@@ -55,7 +55,7 @@ func (r *redis) start(ctx context.Context) error {
 	if err := r.service.start(); err != nil {
 		return err
 	}
-	return polltest.Await(ctx, "answer of redis-server", startMax, func() bool {
+	return testkit.Await(ctx, "answer of redis-server", startMax, func() bool {
 		_, err := r.try("PING")
 		return err == nil
 	})
@@ -110,7 +110,7 @@ func (r *redis) freeze(ctx context.Context, lasting time.Duration) error {
 
 // ask sends a command until it is answered: another fault may be in its way.
 func (r *redis) ask(ctx context.Context, words ...string) (reply string, err error) {
-	waited := polltest.Await(ctx, "answer of Redis to "+words[0], askMax, func() bool {
+	waited := testkit.Await(ctx, "answer of Redis to "+words[0], askMax, func() bool {
 		reply, err = r.try(words...)
 		return err == nil
 	})
@@ -131,7 +131,7 @@ func (r *redis) number(ctx context.Context, words ...string) (int64, error) {
 
 // try sends one command on a connection of its own. An error reply is an error.
 func (r *redis) try(words ...string) (string, error) {
-	return stand.AskRedis(r.socket, askTimeout, words...)
+	return launch.AskRedis(r.socket, askTimeout, words...)
 }
 
 // appendFile is the file to which orders are being added.

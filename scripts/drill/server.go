@@ -13,8 +13,8 @@ import (
 
 	"flashsale/internal/proc"
 	"flashsale/internal/serve/listener/certtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 // The sale of every drill: enough users for the longest load, enough stock that the sale is still on at the
@@ -52,11 +52,11 @@ type server struct {
 // newServer describes a server; redis is its -redis, "" for one of its own.
 func newServer(program, folder string, number int, c setup, redis string, env []string) (*server, error) {
 	workers := c.workers()
-	port, err := stand.FreePort()
+	port, err := launch.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	profiles, err := stand.FreePorts(workers)
+	profiles, err := launch.FreePorts(workers)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func newServer(program, folder string, number int, c setup, redis string, env []
 	if redis != "" {
 		args = append(args, "-redis", redis)
 	}
-	s.name, s.program = name, stand.Program{Path: program, Args: args, Env: append(env, saleEnv...),
+	s.name, s.program = name, launch.Program{Path: program, Args: args, Env: append(env, saleEnv...),
 		Log: s.data + ".log"}
 	return s, nil
 }
@@ -94,7 +94,7 @@ func serverName(number int) string { return fmt.Sprintf("server-%d", number) }
 
 // awaitReady returns once the server serves the sale.
 func (s *server) awaitReady(ctx context.Context) error {
-	return polltest.Await(ctx, "200 of /readyz of "+s.address, startMax, s.shopper(lister).Ready)
+	return testkit.Await(ctx, "200 of /readyz of "+s.address, startMax, s.shopper(lister).Ready)
 }
 
 func (s *server) workers() []int {

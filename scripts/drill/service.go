@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 )
 
 // restartDelay is RestartSec of systemd as it comes; scripts/deploy has a second, to spare the log of a
@@ -15,10 +15,10 @@ const restartDelay = 100 * time.Millisecond
 // the drill ended it.
 type service struct {
 	name    string
-	program stand.Program
+	program launch.Program
 
 	mu   sync.Mutex
-	run  *stand.Process
+	run  *launch.Process
 	kept bool
 }
 
@@ -38,7 +38,7 @@ func (s *service) startLocked() error {
 	return nil
 }
 
-func (s *service) keep(run *stand.Process) {
+func (s *service) keep(run *launch.Process) {
 	<-run.Ended()
 	time.Sleep(restartDelay)
 	s.mu.Lock()
@@ -49,14 +49,14 @@ func (s *service) keep(run *stand.Process) {
 }
 
 // process is the run of now, nil when none was started.
-func (s *service) process() *stand.Process {
+func (s *service) process() *launch.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.run
 }
 
 // release lets the process end, and returns it; nil when none was started.
-func (s *service) release() *stand.Process {
+func (s *service) release() *launch.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept = false

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
 const (
@@ -70,9 +70,9 @@ type stack struct {
 	paired bool // another fault goes on at the same time
 
 	disk    *disk
-	clock   *stand.Clock
+	clock   *launch.Clock
 	redis   *redis
-	proxy   *stand.Proxy
+	proxy   *launch.Proxy
 	vk      *vkAPI // nil without a bot
 	servers []*server
 	probes  *probes
@@ -168,16 +168,16 @@ func startStack(ctx context.Context, c setup, a *alarms, long bool) (*stack, err
 // serverProgram is the program of the servers and what it needs in the environment.
 func (s *stack) serverProgram(ctx context.Context) (path string, env []string, err error) {
 	if !s.setup.clock {
-		path, err = stand.Build(ctx, stand.ServerSource)
+		path, err = launch.Build(ctx, launch.ServerSource)
 		return path, nil, err
 	}
-	if path, err = stand.BuildWithClock(ctx, stand.ServerSource); err != nil {
-		if errors.Is(err, stand.ErrNoClock) {
+	if path, err = launch.BuildWithClock(ctx, launch.ServerSource); err != nil {
+		if errors.Is(err, launch.ErrNoClock) {
 			err = fmt.Errorf("%w: %w", errImpossible, err)
 		}
 		return "", nil, err
 	}
-	s.clock, err = stand.NewClock(s.folder)
+	s.clock, err = launch.NewClock(s.folder)
 	return path, s.clock.Env(), err
 }
 
@@ -206,7 +206,7 @@ func (s *stack) startRedis(ctx context.Context) (address string, err error) {
 	if !s.setup.proxied {
 		return s.redis.socket, nil
 	}
-	if s.proxy, err = stand.StartProxy("unix", s.redis.socket); err != nil {
+	if s.proxy, err = launch.StartProxy("unix", s.redis.socket); err != nil {
 		return "", err
 	}
 	return s.proxy.Address(), nil
@@ -270,7 +270,7 @@ func (s *stack) measureResumption(ctx context.Context) error {
 // awaitRefusals returns once a server has answered 503: only then the fault has reached it.
 func (s *stack) awaitRefusals(ctx context.Context) error {
 	before := s.probes.refusals()
-	return polltest.Await(ctx, "503 although the fault is there", refusalMax, func() bool {
+	return testkit.Await(ctx, "503 although the fault is there", refusalMax, func() bool {
 		return s.probes.refusals() > before
 	})
 }

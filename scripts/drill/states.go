@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
 )
 
 const restockMost = 20 // pieces that root adds or takes back at once
@@ -63,7 +63,7 @@ func (s *stack) changeState(ctx context.Context, root *client.Client, state stri
 // byRoot makes a call of root. While another fault goes on, it makes the call again until it is answered.
 // Refusals that come of the moment are answers: less stock than is to be taken back, a time that is over.
 func (s *stack) byRoot(ctx context.Context, what string, call func() error) (err error) {
-	waited := polltest.Await(ctx, "answer to root: "+what, startMax, func() bool {
+	waited := testkit.Await(ctx, "answer to root: "+what, startMax, func() bool {
 		err = call()
 		var refusal client.Refusal
 		if errors.As(err, &refusal) && refusal.Status < http.StatusInternalServerError {

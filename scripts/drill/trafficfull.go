@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"strings"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
 )
 
 // The statistics of a drill have room for the server's own keys, and not for the drill's beside them.
@@ -34,7 +34,7 @@ func trafficFull(ctx context.Context, s *stack, _ *rand.Rand) error {
 		return err
 	}
 	var last error
-	err = polltest.Await(ctx, "flush of more keys than there is room for", startMax, func() bool {
+	err = testkit.Await(ctx, "flush of more keys than there is room for", startMax, func() bool {
 		list, err := readKeys(root, 0)
 		last = err
 		return err == nil && list.Count >= list.Max

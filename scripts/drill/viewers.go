@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	bench "flashsale/scripts/bench/load"
 	"flashsale/scripts/deploy"
 )
@@ -73,7 +73,7 @@ func viewersAndBuyers(ctx context.Context, s *stack, _ *rand.Rand) error {
 // awaitNoViewers returns once the servers have seen the end of all viewers: until then the front keeps their
 // places.
 func (s *stack) awaitNoViewers(ctx context.Context) error {
-	return polltest.Await(ctx, "end of all viewers", startMax, func() bool {
+	return testkit.Await(ctx, "end of all viewers", startMax, func() bool {
 		found, err := s.alarms.prometheus.query(ctx, "sum(flashsale_live_viewers) == 0")
 		return err == nil && len(found) > 0
 	})
@@ -124,7 +124,7 @@ func (s *stack) buyOnce(buyer *shopper) (took time.Duration, err error) {
 
 // front is HAProxy with the configuration that is shipped.
 type front struct {
-	*stand.Process
+	*launch.Process
 	address string // host:port
 }
 
@@ -137,7 +137,7 @@ func (s *stack) startFront(ctx context.Context, viewers int) (*front, error) {
 	if err := os.WriteFile(file, []byte(deploy.HAProxy+viewersSource), 0o600); err != nil {
 		return nil, err
 	}
-	port, err := stand.FreePort()
+	port, err := launch.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -146,13 +146,13 @@ func (s *stack) startFront(ctx context.Context, viewers int) (*front, error) {
 	for i := range serversMax {
 		env = append(env, fmt.Sprintf("SERVER_%d=%s", i+1, s.servers[i%len(s.servers)].address))
 	}
-	run, err := stand.Program{Path: "haproxy", Args: []string{"-db", "-f", file}, Env: env,
+	run, err := launch.Program{Path: "haproxy", Args: []string{"-db", "-f", file}, Env: env,
 		Log: filepath.Join(s.folder, "haproxy.log")}.Start()
 	if err != nil {
 		return nil, err
 	}
 	f := &front{run, localhost(port)}
-	if err := stand.AwaitReady(ctx, f.address); err != nil {
+	if err := launch.AwaitReady(ctx, f.address); err != nil {
 		f.Stop()
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"syscall"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // The groups of the bot: VK takes the token of one, and refuses that of the other.
@@ -82,7 +82,7 @@ func tokenRefused(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err := s.servers[0].process().Signal(syscall.SIGHUP); err != nil {
 		return err
 	}
-	return polltest.Await(ctx, "reply that waited for a new token", refusalMax, func() bool {
+	return testkit.Await(ctx, "reply that waited for a new token", refusalMax, func() bool {
 		return s.vk.took("107")
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"flashsale/internal/observe/ops"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // dashboard is the part of a dashboard that the tests look at.
@@ -31,7 +31,7 @@ type panel struct {
 
 func TestDashboard(t *testing.T) {
 	var d dashboard
-	stand.Must(t, json.Unmarshal([]byte(Dashboard), &d))
+	testkit.Must(t, json.Unmarshal([]byte(Dashboard), &d))
 	var rows []string
 	ids := map[int]bool{}
 	for _, p := range d.Panels {
@@ -70,20 +70,20 @@ func TestDashboard(t *testing.T) {
 
 // The queries of the dashboard are PromQL: promtool takes each as a rule.
 func TestDashboardQueries(t *testing.T) {
-	promtool := stand.Need(t, "promtool")
+	promtool := testkit.Need(t, "promtool")
 	var d dashboard
-	stand.Must(t, json.Unmarshal([]byte(Dashboard), &d))
+	testkit.Must(t, json.Unmarshal([]byte(Dashboard), &d))
 	var rules strings.Builder
 	rules.WriteString("groups:\n  - name: dashboard\n    rules:\n")
 	for _, p := range d.Panels {
 		for _, target := range p.Targets {
 			expr, err := json.Marshal(strings.NewReplacer("$__rate_interval", "1m").Replace(target.Expr))
-			stand.Must(t, err)
+			testkit.Must(t, err)
 			rules.WriteString("      - record: x\n        expr: " + string(expr) + "\n")
 		}
 	}
 	file := t.TempDir() + "/rules.yml"
-	stand.WriteFile(t, file, rules.String())
+	testkit.WriteFile(t, file, rules.String())
 	cmd := exec.CommandContext(t.Context(), promtool, "check", "rules", file)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("promtool: %v\n%s", err, output)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"flashsale/internal/observe/ops"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 var (
@@ -64,7 +64,8 @@ func TestUnknownFindsNames(t *testing.T) {
 
 // Each alert has a test of promtool that lets it fire, and a line in the README.
 func TestAlertsAreTested(t *testing.T) {
-	names, text, readme := AlertNames(), stand.ReadFile(t, "alerts_test.yml"), stand.ReadFile(t, "README.md")
+	names := AlertNames()
+	text, readme := testkit.ReadFile(t, "alerts_test.yml"), testkit.ReadFile(t, "README.md")
 	if rules := strings.Count(Alerts, "expr:"); len(names) != rules || rules == 0 {
 		t.Fatalf("%d names of %d alerts", len(names), rules)
 	}
@@ -92,9 +93,9 @@ func TestShortAlerts(t *testing.T) {
 }
 
 func TestPromtool(t *testing.T) {
-	promtool := stand.Need(t, "promtool")
+	promtool := testkit.Need(t, "promtool")
 	short := t.TempDir() + "/alerts.yml"
-	stand.WriteFile(t, short, ShortAlerts(20))
+	testkit.WriteFile(t, short, ShortAlerts(20))
 	for _, args := range [][]string{
 		{"check", "config", "prometheus.yml"}, {"check", "rules", "--lint-fatal", "alerts.yml"},
 		{"check", "rules", "--lint-fatal", short}, {"test", "rules", "alerts_test.yml"},

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/testkit/mariadbtest"
+	"flashsale/internal/testkit/launch"
 )
 
 // environment is the whole environment of the settings, as far as the machine sets it.
@@ -48,7 +48,7 @@ func load(t *testing.T, db catalog.Database, cfg catalog.Config) {
 }
 
 func TestTablesHoldTheBuiltInCatalogue(t *testing.T) {
-	server := mariadbtest.Start(t)
+	server := launch.StartMariaDB(t)
 	db := catalog.Database{Host: server.Host, Port: server.Port, Name: "ele`me", User: server.User,
 		Password: server.Password}
 	environment(t, map[string]string{

@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"flashsale/internal/observe/figures"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 func newText(out io.Writer) *slog.Logger {
@@ -135,7 +134,7 @@ func TestTakes(t *testing.T) {
 // A log that is not read holds nobody up. What does not fit is counted and told, the rest is written when it
 // is read again.
 func TestNeverBlocks(t *testing.T) {
-	told := logtest.Capture(t)
+	told := testkit.CaptureLog(t)
 	read, write := io.Pipe() // a write waits until it is read
 	l := newLog(1, write)
 	stop := start(t, l)
@@ -191,7 +190,7 @@ func TestWritesTogether(t *testing.T) {
 		l.Add(&r)
 	}
 	stop := start(t, l)
-	polltest.Until(t, "lines", func() bool { return out.lines() == count })
+	testkit.Until(t, "lines", func() bool { return out.lines() == count })
 	stop()
 	if line := out.text.Len() / count; out.most > pipeBytes || out.most < pipeBytes/2 || line > lineBytes {
 		t.Errorf("%d bytes are written at once, a line has %d", out.most, line)

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"flashsale/internal/observe/figures"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -94,7 +94,7 @@ func TestOneSaleOfAScrape(t *testing.T) {
 		return &cfg
 	}})
 	_, err := registry.Gather()
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	if asked != 1 {
 		t.Errorf("the sale is asked for %d times, want once", asked)
 	}
@@ -106,14 +106,14 @@ func lint(t *testing.T, cfg Config, text string) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(collector{func() *Config { return &cfg }})
 	problems, err := testutil.GatherAndLint(registry)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	if len(problems) > 0 {
 		t.Errorf("lint: %v", problems)
 	}
 	if n, err := testutil.GatherAndCount(registry); n < len(Families()) || err != nil {
 		t.Errorf("%d metrics were linted, %v", n, err)
 	}
-	check := exec.Command(stand.Need(t, "promtool"), "check", "metrics")
+	check := exec.Command(testkit.Need(t, "promtool"), "check", "metrics")
 	check.Stdin = strings.NewReader(text)
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("promtool check metrics: %v\n%s", err, out)
@@ -182,7 +182,7 @@ func TestOtherPages(t *testing.T) {
 
 // The README lists every family, with its type and labels, and no other.
 func TestREADME(t *testing.T) {
-	readme := stand.ReadFile(t, "README.md")
+	readme := testkit.ReadFile(t, "README.md")
 	var want []string
 	for _, f := range Families() {
 		name := f.Name

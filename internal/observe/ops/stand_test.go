@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"flashsale/internal/observe/figures"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
@@ -23,13 +21,13 @@ var started = time.Unix(1_700_000_000, 0)
 // newConfig is a server of two workers with every room, and with a sale in its Redis.
 func newConfig(tb testing.TB, server *redistest.Server) (cfg Config, workers []*figures.Worker) {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	memory, err := figures.New(2)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	tb.Cleanup(func() { memory.File().Close() })
 	for number := range 2 {
 		w, err := figures.Join(memory.File(), number)
-		stand.Must(tb, err)
+		testkit.Must(tb, err)
 		tb.Cleanup(w.Leave)
 		workers = append(workers, w)
 	}
@@ -37,7 +35,7 @@ func newConfig(tb testing.TB, server *redistest.Server) (cfg Config, workers []*
 	redis.Network, redis.Address, redis.Timeout = "unix", server.Socket, 20*time.Second
 	opened, err := redisx.Open(tb.Context(), redis,
 		redisx.Opening{Catalog: "3 foods, 0123456789abcdef", Stock: []int64{10, 0, 5}})
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	redis.Timeout = RedisTimeout
 	return Config{Figures: memory, Version: "v1.2.3", Started: started, Pieces: 20,
 		Watch:         redisx.Watch(redis, opened.Sale, 3),
@@ -81,7 +79,7 @@ func count(workers []*figures.Worker) {
 func serve(tb testing.TB, cfg Config) (address string) {
 	tb.Helper()
 	l, err := Listen("127.0.0.1:0")
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	s := New(cfg, l)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -100,10 +98,10 @@ func serve(tb testing.TB, cfg Config) (address string) {
 func get(tb testing.TB, url string) (status int, text string) {
 	tb.Helper()
 	r, err := http.Get(url)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	defer r.Body.Close()
 	body, err := io.ReadAll(r.Body)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	return r.StatusCode, string(body)
 }
 
@@ -129,7 +127,7 @@ func cutLast(line string) (name, value string, ok bool) {
 // awaitRedis waits for the first scrape with the sale, and returns it.
 func awaitRedis(tb testing.TB, address, up string) (text string) {
 	tb.Helper()
-	polltest.Until(tb, "redis_up "+up, func() bool {
+	testkit.Until(tb, "redis_up "+up, func() bool {
 		_, text = get(tb, address+"/metrics")
 		return values(text)["flashsale_redis_up"] == up
 	})

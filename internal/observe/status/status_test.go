@@ -16,7 +16,8 @@ import (
 	"github.com/prometheus/common/model"
 
 	"flashsale/internal/observe/ops"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/scripts/grafana"
 )
 
@@ -34,7 +35,7 @@ func at(t *testing.T, seconds int, text string) *reading {
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	return &reading{now, families}
 }
 
@@ -250,7 +251,7 @@ func serve(t *testing.T, code int, text string) (address string) {
 
 func TestServerAway(t *testing.T) {
 	good := serve(t, 200, started+fmt.Sprintf("flashsale_time_seconds %d\n", time.Now().Unix()))
-	closed := "127.0.0.1:" + stand.ClosedPort(t)
+	closed := "127.0.0.1:" + launch.ClosedPort(t)
 	for _, test := range []struct{ address, wrong string }{
 		{good, ""},
 		{closed, "connection refused"},
@@ -290,14 +291,14 @@ func TestNamesExist(t *testing.T) {
 		known[family.Name] = true
 	}
 	entries, err := os.ReadDir(".")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	found := 0
 	for _, entry := range entries {
 		if !strings.HasSuffix(entry.Name(), ".go") || strings.HasSuffix(entry.Name(), "_test.go") {
 			continue
 		}
 		for _, name := range regexp.MustCompile(`"(flashsale_\w+)"`).FindAllStringSubmatch(
-			stand.ReadFile(t, entry.Name()), -1) {
+			testkit.ReadFile(t, entry.Name()), -1) {
 			if found++; !known[name[1]] {
 				t.Errorf("%s names %s, which /metrics does not have", entry.Name(), name[1])
 			}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // busy is the reading of one of two servers of a sale, at the first moment or two seconds later.
@@ -48,7 +48,7 @@ func TestREADME(t *testing.T) {
 		one.add(busy(t, 2, 120-2*i, 3*i, 20), nil)
 	}
 	s.wrong = findWrong(s.servers)
-	if text := s.String(); !strings.Contains(stand.ReadFile(t, "README.md"), "\n"+text+"```\n") {
+	if text := s.String(); !strings.Contains(testkit.ReadFile(t, "README.md"), "\n"+text+"```\n") {
 		t.Errorf("README.md does not show this:\n%s", text)
 	}
 	for line := range strings.Lines(s.String()) {

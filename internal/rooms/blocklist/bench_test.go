@@ -11,7 +11,7 @@ import (
 
 	"github.com/cosnicolaou/pbzip2"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // benchList is the packed list of a benchmark, for example of scripts/blocklist-gen.
@@ -28,9 +28,9 @@ func BenchmarkDecode(b *testing.B) {
 	path := benchList(b)
 	for b.Loop() {
 		file, err := os.Open(path)
-		stand.Must(b, err)
+		testkit.Must(b, err)
 		n, err := io.Copy(io.Discard, pbzip2.NewReader(context.Background(), file))
-		stand.Must(b, err)
+		testkit.Must(b, err)
 		b.SetBytes(n)
 		file.Close()
 	}
@@ -41,8 +41,8 @@ func BenchmarkImport(b *testing.B) {
 	list := benchList(b)
 	for b.Loop() {
 		k, err := NewKeeper(Config{Source: list, Path: filepath.Join(b.TempDir(), "snapshot"), Refresh: time.Hour})
-		stand.Must(b, err)
-		stand.Must(b, k.refresh(context.Background()))
+		testkit.Must(b, err)
+		testkit.Must(b, k.refresh(context.Background()))
 		b.ReportMetric(float64(k.info.Rows), "rows")
 		b.ReportMetric(float64(k.info.Stored), "stored")
 	}
@@ -57,12 +57,12 @@ func BenchmarkSnapshot(b *testing.B) {
 	b.Run("open", func(b *testing.B) {
 		for b.Loop() {
 			l, err := Open(path)
-			stand.Must(b, err)
+			testkit.Must(b, err)
 			b.ReportMetric(float64(l.Bytes()), "snapshot-bytes")
 		}
 	})
 	l, err := Open(path)
-	stand.Must(b, err)
+	testkit.Must(b, err)
 	dice := rand.New(rand.NewPCG(1, 1))
 	texts := make([][]byte, 1<<16)
 	for i := range texts {

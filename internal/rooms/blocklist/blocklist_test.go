@@ -16,19 +16,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // pack packs a text as the list is packed.
 func pack(tb testing.TB, text string) []byte {
 	tb.Helper()
-	stand.Need(tb, "bzip2")
+	testkit.Need(tb, "bzip2")
 	cmd := exec.Command("bzip2", "-c", "-1")
 	cmd.Stdin = strings.NewReader(text)
 	packed, err := cmd.Output()
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	return packed
 }
 
@@ -38,9 +36,9 @@ func csv(documents ...string) string { return header + "\n" + strings.Join(docum
 // build reads a list in plain text.
 func build(tb testing.TB, text string) *builder {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	b := &builder{}
-	stand.Must(tb, b.read(context.Background(), strings.NewReader(text)))
+	testkit.Must(tb, b.read(context.Background(), strings.NewReader(text)))
 	return b
 }
 
@@ -49,7 +47,9 @@ func save(tb testing.TB, path, text string, imported int64) {
 	tb.Helper()
 	b := build(tb, text)
 	info := Info{Rows: b.rows, Malformed: b.malformed, Stored: b.finish(), Imported: imported}
-	stand.Must(tb, replaceSnapshot(path, func(w io.Writer) error { return writeSnapshot(w, info, &b.bitmaps) }))
+	testkit.Must(tb, replaceSnapshot(path, func(w io.Writer) error {
+		return writeSnapshot(w, info, &b.bitmaps)
+	}))
 }
 
 func document(tb testing.TB, text string) Document {
@@ -119,7 +119,7 @@ func TestListHoldsExactlyItsDocuments(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
 	save(t, path, csv(rows...), 5)
 	list, err := Open(path)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	if info := list.Info(); int(info.Stored) != len(want) || info.Imported != 5 {
 		t.Errorf("info %+v, want %d stored", info, len(want))
 	}
@@ -143,9 +143,9 @@ func TestRunTakesNewSnapshots(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- b.Run(ctx) }()
 	save(t, path, csv("0001,000001"), 1)
-	polltest.Until(t, "new list", func() bool { return b.Listed(numbersCount + 1) })
+	testkit.Until(t, "new list", func() bool { return b.Listed(numbersCount + 1) })
 	stop()
-	stand.Must(t, <-ended)
+	testkit.Must(t, <-ended)
 }
 
 func TestReadRefusesWhatIsNoList(t *testing.T) {
@@ -179,7 +179,7 @@ func TestLastRowWithoutLineBreak(t *testing.T) {
 // A worker takes a new snapshot while it answers from the old one, keeps the old one where the new one is
 // corrupt or gone, and gives the memory of old ones back.
 func TestWorkerTakesNewSnapshots(t *testing.T) {
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	path := filepath.Join(t.TempDir(), "snapshot")
 	b := New(path)
 	if b.List() != nil || b.Listed(1) {
@@ -192,12 +192,12 @@ func TestWorkerTakesNewSnapshots(t *testing.T) {
 			t.Error("the new list is not the one in use")
 		}
 	}
-	stand.Must(t, os.WriteFile(path+"x", []byte("no snapshot"), 0o600))
-	stand.Must(t, os.Rename(path+"x", path))
+	testkit.Must(t, os.WriteFile(path+"x", []byte("no snapshot"), 0o600))
+	testkit.Must(t, os.Rename(path+"x", path))
 	b.look()
-	stand.Must(t, os.Remove(path))
+	testkit.Must(t, os.Remove(path))
 	b.look()
-	polltest.Until(t, "memory given back", func() bool {
+	testkit.Until(t, "memory given back", func() bool {
 		runtime.GC()
 		maps, err := os.ReadFile("/proc/self/maps")
 		return err == nil && bytes.Count(maps, []byte(path)) == 1
@@ -212,7 +212,7 @@ func TestCorruptSnapshotIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot")
 	save(t, path, csv("1234,123456", "1234,123457", "1234,123458"), 1)
 	whole, err := os.ReadFile(path)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	for i := range whole {
 		if i > headerBytes+infoBytesMax/8 && i < len(whole)-100 && i%97 != 0 {
 			continue // zeros of the index
@@ -244,17 +244,17 @@ func TestListedDoesNotAllocate(t *testing.T) {
 
 // A fault that may pass, such as too many open files, does not keep a worker from its list for ever.
 func TestWorkerTriesAgain(t *testing.T) {
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	path := filepath.Join(t.TempDir(), "snapshot")
 	save(t, path, csv("0001,000001"), 1)
 	b := &Blocklist{path: path}
 	var limit unix.Rlimit
-	stand.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	testkit.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	none := limit
 	none.Cur = 0
-	stand.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &none))
+	testkit.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &none))
 	b.look()
-	stand.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	testkit.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	if b.List() != nil {
 		t.Fatal("a list was opened without a file descriptor")
 	}

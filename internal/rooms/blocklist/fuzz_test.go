@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 )
 
 var documentLine = regexp.MustCompile(`^[0-9]{4},[0-9]{6}$`)
@@ -22,7 +22,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("0001,999998\n0001,999999\n0002,000000\n0002,000001\n0002,00000x\n0002,000003\n0002,000004")
 	f.Add("1234,123456\r\r\n\r\n\x00")
 	f.Fuzz(func(t *testing.T, rows string) {
-		logtest.Keep(t)
+		testkit.KeepLog(t)
 		b := &builder{}
 		if err := b.read(context.Background(), strings.NewReader(header+"\n"+rows)); err != nil {
 			t.Fatal(err)

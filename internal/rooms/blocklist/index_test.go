@@ -7,7 +7,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // oddBitmaps gives series of every kind of container, of every size of bitmap, and with both edges.
@@ -59,9 +59,9 @@ func TestIndexFindsWhatRoaringFinds(t *testing.T) {
 		}
 	}
 	var snapshot bytes.Buffer
-	stand.Must(t, writeSnapshot(&snapshot, info, bitmaps))
+	testkit.Must(t, writeSnapshot(&snapshot, info, bitmaps))
 	list, err := view(snapshot.Bytes())
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	var documents []Document
 	for series := range 45 {
 		for _, at := range []int{0, 65_535, 65_536, 131_072, 196_607, numbersCount - 1} {
@@ -73,7 +73,7 @@ func TestIndexFindsWhatRoaringFinds(t *testing.T) {
 		if bitmap := bitmaps[series]; bitmap != nil && !bitmap.IsEmpty() {
 			for range 2000 { // what is listed, and its neighbours
 				number, err := bitmap.Select(uint32(dice.Uint64N(bitmap.GetCardinality())))
-				stand.Must(t, err)
+				testkit.Must(t, err)
 				d := Document(series*numbersCount + int(number))
 				documents = append(documents, d, d+1, max(d, 1)-1)
 			}
@@ -106,7 +106,7 @@ func TestIndexRefusesOddBitmaps(t *testing.T) {
 		bitmap := roaring.New()
 		fill(bitmap)
 		text, err := bitmap.ToBytes()
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		return text
 	}
 	for name, whole := range map[string][]byte{
@@ -114,7 +114,7 @@ func TestIndexRefusesOddBitmaps(t *testing.T) {
 		"runs":   bytesOf(func(b *roaring.Bitmap) { b.AddRange(10, 70_000); b.RunOptimize() }),
 		"bitmap": bytesOf(func(b *roaring.Bitmap) { b.AddRange(10, 70_000) }),
 	} {
-		stand.Must(t, add(whole))
+		testkit.Must(t, add(whole))
 		for n := range min(len(whole), 100) {
 			if add(whole[:n]) == nil || add(whole[:len(whole)-n-1]) == nil {
 				t.Errorf("%s cut at %d or by that is taken", name, n)
@@ -142,7 +142,7 @@ func TestIndexRefusesOddBitmaps(t *testing.T) {
 
 func TestMarkDoesNotAllocate(t *testing.T) {
 	list, err := view(snapshotOf(t, csv("1234,123456")))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	documents, listed := make([]Document, 500), make([]bool, 500)
 	documents[499] = document(t, "1234,123456")
 	if n := testing.AllocsPerRun(10, func() { list.Mark(documents, listed) }); n != 0 || !listed[499] {
@@ -154,6 +154,6 @@ func TestMarkDoesNotAllocate(t *testing.T) {
 func snapshotOf(tb testing.TB, text string) []byte {
 	b := build(tb, text)
 	var snapshot bytes.Buffer
-	stand.Must(tb, writeSnapshot(&snapshot, Info{Stored: b.finish()}, &b.bitmaps))
+	testkit.Must(tb, writeSnapshot(&snapshot, Info{Stored: b.finish()}, &b.bitmaps))
 	return snapshot.Bytes()
 }

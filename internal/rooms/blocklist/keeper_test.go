@@ -14,9 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 // site serves one list, as a web server does, and notes what it was asked.
@@ -97,13 +95,13 @@ func (c *cutting) Write(p []byte) (int, error) {
 // keeper makes a Keeper that is quick to try again.
 func keeper(tb testing.TB, cfg Config) *Keeper {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	if cfg.Path == "" {
 		cfg.Path = filepath.Join(tb.TempDir(), "snapshot")
 	}
 	cfg.Refresh = time.Hour
 	k, err := NewKeeper(cfg)
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	k.lookEvery, k.retryMin, k.retryMax = 5*time.Millisecond, time.Millisecond, 5*time.Millisecond
 	if web, ok := k.source.(*webSource); ok {
 		web.pauseMin, web.pauseMax = time.Millisecond, 5*time.Millisecond
@@ -121,7 +119,7 @@ func (k *Keeper) run(tb testing.TB) {
 	go func() { ended <- k.Run(ctx) }()
 	tb.Cleanup(func() {
 		stop()
-		stand.Must(tb, <-ended)
+		testkit.Must(tb, <-ended)
 	})
 }
 
@@ -142,22 +140,22 @@ func refresh(k *Keeper) error { return k.refresh(context.Background()) }
 func TestRefreshTakesEachVersionOnce(t *testing.T) {
 	s := newSite(t, pack(t, csv(documents(1000)...)))
 	k := keeper(t, Config{Source: s.URL})
-	stand.Must(t, refresh(k))
+	testkit.Must(t, refresh(k))
 	if k.info.Stored != 1000 || k.info.Rows != 1000 || k.info.Source.Date().Unix() != 1_700_000_000 {
 		t.Errorf("info %+v", k.info)
 	}
 	s.calls()
-	stand.Must(t, refresh(k))
+	testkit.Must(t, refresh(k))
 	if calls := s.calls(); calls != "HEAD" {
 		t.Errorf("an unchanged list costs %s", calls)
 	}
 	again := keeper(t, Config{Source: s.URL, Path: k.cfg.Path})
-	stand.Must(t, refresh(again))
+	testkit.Must(t, refresh(again))
 	if calls := s.calls(); calls != "HEAD" || again.info != k.info {
 		t.Errorf("after a restart: %s, %+v", calls, again.info)
 	}
 	s.change(func() { s.etag, s.body = `"2"`, pack(t, csv(documents(900)...)) })
-	stand.Must(t, refresh(k))
+	testkit.Must(t, refresh(k))
 	if k.info.Stored != 900 {
 		t.Errorf("the changed list has %d documents, want 900", k.info.Stored)
 	}
@@ -211,8 +209,8 @@ func TestConditionsAreSent(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	k := keeper(t, Config{Source: server.URL})
-	stand.Must(t, refresh(k))
-	stand.Must(t, refresh(k))
+	testkit.Must(t, refresh(k))
+	testkit.Must(t, refresh(k))
 	if conditions.Get("If-None-Match") != `"7"` ||
 		conditions.Get("If-Modified-Since") != "Tue, 14 Nov 2023 22:13:20 GMT" {
 		t.Errorf("conditions %v", conditions)
@@ -223,7 +221,7 @@ func TestConditionsAreSent(t *testing.T) {
 func TestShrunkListIsRefused(t *testing.T) {
 	s := newSite(t, pack(t, csv(documents(1000)...)))
 	k := keeper(t, Config{Source: s.URL})
-	stand.Must(t, refresh(k))
+	testkit.Must(t, refresh(k))
 	for i, rows := range []int{0, 799} {
 		s.change(func() { s.etag, s.body = fmt.Sprintf(`"short%d"`, i), pack(t, csv(documents(rows)...)) })
 		if err := refresh(k); !errors.Is(err, ErrShrunk) || k.info.Stored != 1000 {
@@ -231,10 +229,10 @@ func TestShrunkListIsRefused(t *testing.T) {
 		}
 	}
 	forced := keeper(t, Config{Source: s.URL, Path: k.cfg.Path, Force: true})
-	stand.Must(t, refresh(forced))
+	testkit.Must(t, refresh(forced))
 	s.change(func() { s.etag, s.body = `"short enough"`, pack(t, csv(documents(640)...)) })
 	k = keeper(t, Config{Source: s.URL, Path: k.cfg.Path})
-	stand.Must(t, refresh(k))
+	testkit.Must(t, refresh(k))
 	if forced.info.Stored != 799 || k.info.Stored != 640 {
 		t.Errorf("%d and %d stored, want 799 and 640", forced.info.Stored, k.info.Stored)
 	}
@@ -249,7 +247,7 @@ func TestBrokenTransferIsResumed(t *testing.T) {
 	s := newSite(t, pack(t, csv(rows...)))
 	s.cutAt = len(s.body)/4 + 1
 	k := keeper(t, Config{Source: s.URL})
-	stand.Must(t, refresh(k))
+	testkit.Must(t, refresh(k))
 	if int(k.info.Rows) != len(rows) || k.info.Malformed != 0 {
 		t.Errorf("info %+v", k.info)
 	}
@@ -266,7 +264,7 @@ func TestOtherVersionIsNotResumed(t *testing.T) {
 	k := keeper(t, Config{Source: s.URL})
 	web := k.source.(*webSource)
 	list, err := web.open(t.Context(), Version{})
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer list.Close()
 	s.change(func() { s.etag = `"2"` })
 	if got := k.load(t.Context(), list, Info{}); !errors.Is(got.err, errOtherVersion) {
@@ -295,7 +293,7 @@ func TestStalledTransferIsResumed(t *testing.T) {
 	t.Cleanup(func() { close(hold); server.Close() })
 	k := keeper(t, Config{Source: server.URL})
 	k.source.(*webSource).stallMax = 500 * time.Millisecond
-	stand.Must(t, refresh(k))
+	testkit.Must(t, refresh(k))
 	if k.info.Stored != 20_000 {
 		t.Errorf("%d stored", k.info.Stored)
 	}
@@ -312,7 +310,7 @@ func TestBadListIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "list.bz2")
-			stand.Must(t, os.WriteFile(path, body, 0o600))
+			testkit.Must(t, os.WriteFile(path, body, 0o600))
 			k := keeper(t, Config{Source: path})
 			if err := refresh(k); err == nil {
 				t.Errorf("taken with %+v", k.info)
@@ -331,10 +329,10 @@ func TestKeeperTriesAgain(t *testing.T) {
 	k := keeper(t, Config{Source: s.URL})
 	b := New(k.cfg.Path)
 	k.run(t)
-	polltest.Until(t, "list", func() bool { b.look(); return b.Listed(document(t, "4509,000009")) })
+	testkit.Until(t, "list", func() bool { b.look(); return b.Listed(document(t, "4509,000009")) })
 	s.change(func() { s.etag, s.body = `"2"`, pack(t, csv(documents(11)...)) })
 	k.Reload()
-	polltest.Until(t, "new list", func() bool { b.look(); return b.Listed(document(t, "4509,000010")) })
+	testkit.Until(t, "new list", func() bool { b.look(); return b.Listed(document(t, "4509,000010")) })
 }
 
 // A corrupt snapshot is refused at the start and made anew.
@@ -342,9 +340,9 @@ func TestCorruptSnapshotIsMadeAnew(t *testing.T) {
 	s := newSite(t, pack(t, csv(documents(10)...)))
 	path := filepath.Join(t.TempDir(), "snapshot")
 	save(t, path, csv(documents(10)...), 1)
-	stand.Must(t, os.Truncate(path, 1000))
+	testkit.Must(t, os.Truncate(path, 1000))
 	k := keeper(t, Config{Source: s.URL, Path: path})
-	stand.Must(t, refresh(k))
+	testkit.Must(t, refresh(k))
 	if list, err := Open(path); err != nil || list.Info().Stored != 10 {
 		t.Errorf("%v", err)
 	}
@@ -357,7 +355,7 @@ func TestSnapshotIsMadeAnewWhileRunning(t *testing.T) {
 	k := keeper(t, Config{Source: s.URL})
 	k.run(t)
 	whole := func() bool { _, err := Open(k.cfg.Path); return err == nil }
-	polltest.Until(t, "snapshot", whole)
+	testkit.Until(t, "snapshot", whole)
 	for name, damage := range map[string]func() error{
 		"cut": func() error { return os.Truncate(k.cfg.Path, 1000) },
 		"changed": func() error {
@@ -370,8 +368,8 @@ func TestSnapshotIsMadeAnewWhileRunning(t *testing.T) {
 		},
 		"gone": func() error { return os.Remove(k.cfg.Path) },
 	} {
-		stand.Must(t, damage())
-		polltest.Until(t, "new snapshot after "+name, whole)
+		testkit.Must(t, damage())
+		testkit.Until(t, "new snapshot after "+name, whole)
 	}
 }
 
@@ -380,16 +378,16 @@ func TestReloadReadsTheSnapshotAgain(t *testing.T) {
 	s := newSite(t, pack(t, csv(documents(10)...)))
 	k := keeper(t, Config{Source: s.URL})
 	k.run(t)
-	polltest.Until(t, "snapshot", func() bool { _, err := Open(k.cfg.Path); return err == nil })
+	testkit.Until(t, "snapshot", func() bool { _, err := Open(k.cfg.Path); return err == nil })
 	before, err := os.Stat(k.cfg.Path)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	file, err := os.OpenFile(k.cfg.Path, os.O_WRONLY, 0)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer file.Close()
 	_, err = file.WriteAt([]byte("x"), 100)
-	stand.Must(t, err)
-	stand.Must(t, os.Chtimes(k.cfg.Path, before.ModTime(), before.ModTime()))
-	polltest.Until(t, "new snapshot", func() bool {
+	testkit.Must(t, err)
+	testkit.Must(t, os.Chtimes(k.cfg.Path, before.ModTime(), before.ModTime()))
+	testkit.Until(t, "new snapshot", func() bool {
 		k.Reload()
 		_, err := Open(k.cfg.Path)
 		return err == nil
@@ -400,14 +398,14 @@ func TestReloadReadsTheSnapshotAgain(t *testing.T) {
 func TestFailedImportIsLogged(t *testing.T) {
 	path := listFile(t, documents(10)...)
 	k := keeper(t, Config{Source: path + ".gone"})
-	lines := logtest.Capture(t)
+	lines := testkit.CaptureLog(t)
 	none := "there is no blocklist: checks get 503 and all logins pass"
 	if err := refresh(k); err == nil || lines.Count(none) != 1 {
 		t.Errorf("%v\n%s", err, lines)
 	}
 	k.source = fileSource(path)
-	stand.Must(t, refresh(k))
-	stand.Must(t, os.Remove(path))
+	testkit.Must(t, refresh(k))
+	testkit.Must(t, os.Remove(path))
 	if err := refresh(k); err == nil || lines.Count("the one before stays") != 1 {
 		t.Errorf("%v\n%s", err, lines)
 	}

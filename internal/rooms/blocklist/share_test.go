@@ -13,8 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -24,9 +23,9 @@ func ask[T any](t *testing.T, server *redistest.Server, args ...string) (reply T
 	t.Helper()
 	cfg := redisOf(server)
 	l, err := pipeline.Dial(t.Context(), *cfg)
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer l.Close()
-	stand.Must(t, l.Do(pipeline.Command(&reply, args...), cfg.Timeout))
+	testkit.Must(t, l.Do(pipeline.Command(&reply, args...), cfg.Timeout))
 	return reply
 }
 
@@ -58,7 +57,7 @@ func piecesThatStay(t *testing.T, server *redistest.Server) (pieces int) {
 func listFile(t *testing.T, rows ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list.bz2")
-	stand.Must(t, os.WriteFile(path, pack(t, csv(rows...)), 0o600))
+	testkit.Must(t, os.WriteFile(path, pack(t, csv(rows...)), 0o600))
 	return path
 }
 
@@ -77,16 +76,16 @@ func TestServersShareTheList(t *testing.T) {
 	redis, rows := redisOf(server), spread()
 	s := newSite(t, pack(t, csv(rows...)))
 	first := keeper(t, Config{Source: s.URL, Redis: redis})
-	stand.Must(t, refresh(first))
+	testkit.Must(t, refresh(first))
 	s.calls()
 	second := keeper(t, Config{Source: s.URL, Redis: redis})
-	stand.Must(t, refresh(second))
+	testkit.Must(t, refresh(second))
 	if calls := s.calls(); calls != "HEAD" || second.info != first.info {
 		t.Errorf("the second server asked %s and has %+v, want %+v", calls, second.info, first.info)
 	}
 	s.change(func() { s.etag, s.body = `"2"`, pack(t, csv(rows[:59_000]...)) })
-	stand.Must(t, refresh(second))
-	stand.Must(t, first.exchange(t.Context()))
+	testkit.Must(t, refresh(second))
+	testkit.Must(t, first.exchange(t.Context()))
 	if first.info != second.info || first.info.Stored != 59_000 {
 		t.Errorf("the first server has %+v, want %+v", first.info, second.info)
 	}
@@ -94,9 +93,9 @@ func TestServersShareTheList(t *testing.T) {
 		t.Errorf("%d pieces", pieces)
 	}
 	server.Flush(t)
-	stand.Must(t, first.exchange(t.Context()))
+	testkit.Must(t, first.exchange(t.Context()))
 	third := keeper(t, Config{Source: s.URL, Redis: redis})
-	stand.Must(t, third.exchange(t.Context()))
+	testkit.Must(t, third.exchange(t.Context()))
 	if third.info != first.info {
 		t.Errorf("after the loss: %+v", third.info)
 	}
@@ -107,12 +106,12 @@ func TestServersShareTheList(t *testing.T) {
 func TestPublishersAtOnceLeaveNothing(t *testing.T) {
 	server := redistest.Start(t)
 	base := keeper(t, Config{Source: listFile(t, spread()...), Redis: redisOf(server)})
-	stand.Must(t, refresh(base))
+	testkit.Must(t, refresh(base))
 	var all sync.WaitGroup
 	for range 4 {
 		k := keeper(t, Config{Source: listFile(t, spread()...), Redis: redisOf(server)})
 		// Each has seen the list of base as the newest one when it publishes.
-		stand.Must(t, k.take(k.read(t.Context(), base.info)))
+		testkit.Must(t, k.take(k.read(t.Context(), base.info)))
 		all.Go(func() {
 			if err := k.exchange(t.Context()); err != nil {
 				t.Error(err)
@@ -134,26 +133,26 @@ func TestDamagedSnapshotInRedisIsPutRight(t *testing.T) {
 			server := redistest.Start(t)
 			cfg := Config{Source: listFile(t, spread()...), Redis: redisOf(server)}
 			old, first := keeper(t, cfg), keeper(t, cfg)
-			stand.Must(t, refresh(old))
+			testkit.Must(t, refresh(old))
 			first.source = fileSource(listFile(t, spread()[:59_000]...))
-			stand.Must(t, refresh(first))
+			testkit.Must(t, refresh(first))
 			generation := ask[string](t, server, "HGET", newestKey, "generation")
 			ask[int](t, server, damage(pieceKey(generation, 1))...)
 			if err := old.exchange(t.Context()); !errors.Is(err, errNotWhole) {
 				t.Errorf("error %v", err)
 			}
-			stand.Must(t, old.exchange(t.Context()))
-			stand.Must(t, first.exchange(t.Context()))
+			testkit.Must(t, old.exchange(t.Context()))
+			testkit.Must(t, first.exchange(t.Context()))
 			piecesThatStay(t, server)
-			stand.Must(t, old.exchange(t.Context()))
+			testkit.Must(t, old.exchange(t.Context()))
 			if old.info != first.info {
 				t.Errorf("the old one has %+v, want %+v", old.info, first.info)
 			}
 			ask[int](t, server, damage(pieceKey(generation, 1))...)
 			third := keeper(t, cfg) // all others are gone
-			stand.Must(t, refresh(third))
+			testkit.Must(t, refresh(third))
 			fourth := keeper(t, cfg)
-			stand.Must(t, fourth.exchange(t.Context()))
+			testkit.Must(t, fourth.exchange(t.Context()))
 			if third.info.Stored != 60_000 || fourth.info != third.info {
 				t.Errorf("%+v and %+v", third.info, fourth.info)
 			}
@@ -165,9 +164,9 @@ func TestDamagedSnapshotInRedisIsPutRight(t *testing.T) {
 func TestLostPieceIsPutBack(t *testing.T) {
 	server := redistest.Start(t)
 	k := keeper(t, Config{Source: listFile(t, spread()...), Redis: redisOf(server)})
-	stand.Must(t, refresh(k))
+	testkit.Must(t, refresh(k))
 	ask[int](t, server, "DEL", pieceKey(ask[string](t, server, "HGET", newestKey, "generation"), 1))
-	stand.Must(t, k.exchange(t.Context()))
+	testkit.Must(t, k.exchange(t.Context()))
 	piecesThatStay(t, server)
 }
 
@@ -176,15 +175,15 @@ func TestUnreadableSnapshotIsFetchedOnce(t *testing.T) {
 	server := redistest.Start(t)
 	k := keeper(t, Config{Redis: redisOf(server)})
 	path := filepath.Join(t.TempDir(), "snapshot")
-	stand.Must(t, os.WriteFile(path, []byte("a later version"), 0o600))
+	testkit.Must(t, os.WriteFile(path, []byte("a later version"), 0o600))
 	l, err := pipeline.Dial(t.Context(), *redisOf(server))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer l.Close()
-	stand.Must(t, k.share.publish(t.Context(), l, path, Info{Imported: 7}))
+	testkit.Must(t, k.share.publish(t.Context(), l, path, Info{Imported: 7}))
 	if err := k.exchange(t.Context()); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("error %v", err)
 	}
-	stand.Must(t, k.exchange(t.Context()))
+	testkit.Must(t, k.exchange(t.Context()))
 	piecesThatStay(t, server)
 }
 
@@ -194,14 +193,14 @@ func TestEarlierAnswerDoesNotReplaceLater(t *testing.T) {
 	cfg := Config{Source: listFile(t, documents(1000)...), Redis: redisOf(server)}
 	slow, quick := keeper(t, cfg), keeper(t, cfg)
 	list, err := slow.source.open(t.Context(), Version{})
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer list.Close()
-	polltest.Until(t, "later time", func() bool { return time.Now().UnixMilli() > list.answered.UnixMilli() })
+	testkit.Until(t, "later time", func() bool { return time.Now().UnixMilli() > list.answered.UnixMilli() })
 	quick.source = fileSource(listFile(t, documents(1100)...))
-	stand.Must(t, refresh(quick))
-	stand.Must(t, slow.take(slow.load(t.Context(), list, Info{})))
-	stand.Must(t, slow.exchange(t.Context()))
-	stand.Must(t, quick.exchange(t.Context()))
+	testkit.Must(t, refresh(quick))
+	testkit.Must(t, slow.take(slow.load(t.Context(), list, Info{})))
+	testkit.Must(t, slow.exchange(t.Context()))
+	testkit.Must(t, quick.exchange(t.Context()))
 	if slow.info != quick.info || quick.info.Stored != 1100 {
 		t.Errorf("%+v and %+v, want the list of 1100", slow.info, quick.info)
 	}
@@ -232,9 +231,9 @@ func TestListOfAnotherServerEndsAnImport(t *testing.T) {
 	if len(k.asked) != 1 {
 		t.Error("a second import was begun beside the first")
 	}
-	stand.Must(t, refresh(other))
+	testkit.Must(t, refresh(other))
 	b := New(k.cfg.Path)
-	polltest.Until(t, "list of the other server", func() bool { b.look(); return b.List() != nil })
+	testkit.Until(t, "list of the other server", func() bool { b.look(); return b.List() != nil })
 	<-ended
 	<-began
 }

@@ -15,7 +15,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 func TestSourcesThatCannotBeUsed(t *testing.T) {
@@ -45,7 +45,7 @@ func TestFaultsOfListsAreNamed(t *testing.T) {
 		"empty": {nil, "the list is cut off"},
 	} {
 		path := filepath.Join(folder, name)
-		stand.Must(t, os.WriteFile(path, test.body, 0o600))
+		testkit.Must(t, os.WriteFile(path, test.body, 0o600))
 		err := refresh(keeper(t, Config{Source: path}))
 		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
@@ -69,15 +69,15 @@ func TestOlderListOfTheSourceIsTaken(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	k := keeper(t, Config{Source: server.URL})
-	stand.Must(t, refresh(k))
+	testkit.Must(t, refresh(k))
 	body, date = pack(t, csv(documents(990)...)), date.Add(-time.Hour)
-	stand.Must(t, refresh(k))
+	testkit.Must(t, refresh(k))
 	if k.info.Stored != 990 {
 		t.Errorf("%d stored, want the 990 of the older list", k.info.Stored)
 	}
 	body, date = pack(t, csv(documents(980)...)), date.Add(-time.Hour)
 	other := keeper(t, Config{Source: server.URL + "/gone", Path: k.cfg.Path})
-	stand.Must(t, refresh(other))
+	testkit.Must(t, refresh(other))
 	if other.info.Stored != 980 {
 		t.Errorf("%d stored, want the 980 of the other URL", other.info.Stored)
 	}
@@ -173,7 +173,7 @@ func TestTrickleIsBroken(t *testing.T) {
 	web := k.source.(*webSource)
 	web.stallMax = 100 * time.Millisecond
 	list, err := web.open(t.Context(), Version{})
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer list.Close()
 	_, err = io.Copy(io.Discard, list)
 	if err == nil || !strings.HasPrefix(err.Error(), "the transfer of the list breaks again and again") {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/internal/testkit/mariadbtest"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
@@ -68,7 +68,7 @@ var auditSteps = []struct {
 }
 
 // Every outcome, one after another in one sale.
-func testAudit(t *testing.T, server *mariadbtest.Server) {
+func testAudit(t *testing.T, server *launch.MariaDB) {
 	redis := redistest.Start(t)
 	s := openShop(t, unix(redis), server, "audit")
 	if _, err := Compare(t.Context(), s.auditConfig(t)); err == nil ||
@@ -122,7 +122,7 @@ func (a *Audit) counts() [6]int {
 }
 
 // An audit of a sale that goes on finds no difference where there is none.
-func testAuditUnderLoad(t *testing.T, server *mariadbtest.Server) {
+func testAuditUnderLoad(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, unix(redistest.Start(t)), server, "live")
 	run(t, s.ledger(t, "a"))
 	s.buy(t, 2)

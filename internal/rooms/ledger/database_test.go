@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/mariadbtest"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
 
 // A time that was unknown is filled in; a known one stays.
-func testFillKeepsTime(t *testing.T, server *mariadbtest.Server) {
+func testFillKeepsTime(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, unix(redistest.Start(t)), server, "filltime")
 	db := s.database(t)
 	if err := db.Prepare(t.Context()); err != nil {
@@ -39,7 +39,7 @@ func testFillKeepsTime(t *testing.T, server *mariadbtest.Server) {
 	}
 }
 
-func testIdempotent(t *testing.T, server *mariadbtest.Server) {
+func testIdempotent(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, unix(redistest.Start(t)), server, "idempotent")
 	db := s.database(t)
 	if err := db.Prepare(t.Context()); err != nil {
@@ -58,7 +58,7 @@ func testIdempotent(t *testing.T, server *mariadbtest.Server) {
 	s.check(t, 2, 3, 4)
 }
 
-func testRefusedDatabase(t *testing.T, server *mariadbtest.Server) {
+func testRefusedDatabase(t *testing.T, server *launch.MariaDB) {
 	at := fmt.Sprintf("%s:%d", server.Host, server.Port)
 	server.Open(t, "columns").ExecContext(t.Context(), "CREATE TABLE orders (id INT PRIMARY KEY)")
 	const fix = ": fix -ledger (LEDGER) or the database"
@@ -83,7 +83,7 @@ func testRefusedDatabase(t *testing.T, server *mariadbtest.Server) {
 }
 
 // A user who may not make tables may use those there are.
-func testExistingTables(t *testing.T, server *mariadbtest.Server) {
+func testExistingTables(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, unix(redistest.Start(t)), server, "granted")
 	if err := s.database(t).Prepare(t.Context()); err != nil {
 		t.Fatal(err)

@@ -7,15 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/mariadbtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
 
 // A consumer that dies between the commit and Done writes the batch again after its restart.
-func testCommitWithoutDone(t *testing.T, server *mariadbtest.Server) {
+func testCommitWithoutDone(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, unix(redistest.Start(t)), server, "restart")
 	l := s.ledger(t, "a")
 	s.buy(t, users(2, 20)...)
@@ -47,7 +46,7 @@ func (s *shop) half(t *testing.T, l *Ledger) {
 }
 
 // Another server takes over what a dead one has left, whether it was written or not.
-func testDeadConsumer(t *testing.T, server *mariadbtest.Server) {
+func testDeadConsumer(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, unix(redistest.Start(t)), server, "dead")
 	s.buy(t, users(2, 9)...)
 	dead := s.ledger(t, "dead")
@@ -62,8 +61,8 @@ func testDeadConsumer(t *testing.T, server *mariadbtest.Server) {
 }
 
 // The sale goes on without its database, one line says how far behind it is, and then everything is there.
-func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
-	log := logtest.Capture(t)
+func testDatabaseAway(t *testing.T, server *launch.MariaDB) {
+	log := testkit.CaptureLog(t)
 	s := openShop(t, unix(redistest.Start(t)), server, "away")
 	l := s.ledger(t, "a")
 	l.behindAfter, l.behindEvery = 500*time.Millisecond, 20*time.Millisecond
@@ -75,13 +74,13 @@ func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 	}
 	server.Kill()
 	s.buy(t, users(3, 100)...)
-	polltest.Until(t, "line about the fault", func() bool {
+	testkit.Until(t, "line about the fault", func() bool {
 		return log.Count("orders do not get into the database; they wait in Redis") == 1
 	})
 	if l.Up() {
 		t.Error("the ledger is up without its database")
 	}
-	polltest.Until(t, "line about the backlog", func() bool {
+	testkit.Until(t, "line about the backlog", func() bool {
 		return log.Count(`"the database is behind the sale" orders=98 oldest=`) > 2
 	})
 	if found, err := s.Ready(); err != nil || found.Orders != 98 || found.Age(time.Now()) <= 0 {
@@ -90,13 +89,13 @@ func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 	server.Restart(t)
 	s.await(t, 99)
 	s.check(t, users(2, 100)...)
-	polltest.Until(t, "line about the end", func() bool {
+	testkit.Until(t, "line about the end", func() bool {
 		return log.Count("the database is no longer behind the sale") == 1
 	})
 	if n := log.Count("orders do not get into the database"); n != 1 {
 		t.Errorf("the fault is logged %d times, want once", n)
 	}
-	polltest.Until(t, "line about the end of the fault", func() bool {
+	testkit.Until(t, "line about the end of the fault", func() bool {
 		return log.Count("orders go to the database again") == 1 && l.Up()
 	})
 	if n := log.Count("toor"); n != 0 {
@@ -105,7 +104,7 @@ func testDatabaseAway(t *testing.T, server *mariadbtest.Server) {
 }
 
 // A database that accepts and does not answer holds up neither the sale nor a stop.
-func testDatabaseFrozen(t *testing.T, server *mariadbtest.Server) {
+func testDatabaseFrozen(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, unix(redistest.Start(t)), server, "frozen")
 	l := s.ledger(t, "a")
 	l.flushLimit = 50 * time.Millisecond
@@ -188,7 +187,7 @@ func (s *shop) settle(user uint32) bool {
 	}
 }
 
-func testDatabaseKilled(t *testing.T, server *mariadbtest.Server) {
+func testDatabaseKilled(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, unix(redistest.Start(t)), server, "killed")
 	run(t, s.ledger(t, "a"))
 	run(t, s.ledger(t, "b"))
@@ -207,7 +206,7 @@ func testDatabaseKilled(t *testing.T, server *mariadbtest.Server) {
 
 // With appendfsync always no acknowledged order is lost, neither from the sale nor on its way to the
 // database.
-func testRedisKilled(t *testing.T, server *mariadbtest.Server) {
+func testRedisKilled(t *testing.T, server *launch.MariaDB) {
 	redis := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := openShop(t, unix(redis), server, "redis")
 	run(t, s.ledger(t, "a"))

@@ -5,17 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/mariadbtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
 // One database server for all cases: it takes seconds to start.
 func TestLedger(t *testing.T) {
-	server := mariadbtest.Start(t, durable)
+	server := launch.StartMariaDB(t, durable)
 	for _, test := range []struct {
 		name string
-		run  func(t *testing.T, server *mariadbtest.Server)
+		run  func(t *testing.T, server *launch.MariaDB)
 	}{
 		{"writes", testWrites},
 		{"in-memory engine", testMemory},
@@ -41,7 +41,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-func testWrites(t *testing.T, server *mariadbtest.Server) {
+func testWrites(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, unix(redistest.Start(t)), server, "writes")
 	run(t, s.ledger(t, "a"))
 	start := time.Now().UTC().Add(-time.Second)
@@ -59,7 +59,7 @@ func testWrites(t *testing.T, server *mariadbtest.Server) {
 }
 
 // The in-memory engine, the last resort of a machine without redis-server, keeps a ledger too.
-func testMemory(t *testing.T, server *mariadbtest.Server) {
+func testMemory(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, tcp(redistest.Memory(t)), server, "memory")
 	s.buy(t, 2)
 	l := s.ledger(t, "a")
@@ -72,7 +72,7 @@ func testMemory(t *testing.T, server *mariadbtest.Server) {
 }
 
 // Orders from before the ledger are found, and no order is lost between the two.
-func testFill(t *testing.T, server *mariadbtest.Server) {
+func testFill(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, unix(redistest.Start(t)), server, "fill")
 	s.buy(t, users(2, 1500)...)
 	var buying sync.WaitGroup
@@ -88,7 +88,7 @@ func testFill(t *testing.T, server *mariadbtest.Server) {
 	}
 }
 
-func testTwoServers(t *testing.T, server *mariadbtest.Server) {
+func testTwoServers(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, unix(redistest.Start(t)), server, "two")
 	for _, name := range []string{"a", "b"} {
 		l := s.ledger(t, name)
@@ -106,7 +106,7 @@ func testTwoServers(t *testing.T, server *mariadbtest.Server) {
 }
 
 // What was placed before the stop is in the database after it.
-func testFlush(t *testing.T, server *mariadbtest.Server) {
+func testFlush(t *testing.T, server *launch.MariaDB) {
 	s := openShop(t, unix(redistest.Start(t)), server, "flush")
 	stop := run(t, s.ledger(t, "a"))
 	s.buy(t, users(2, 300)...)
@@ -118,7 +118,7 @@ func testFlush(t *testing.T, server *mariadbtest.Server) {
 }
 
 // Orders that were in a stream that somebody has deleted are found where the sale keeps them.
-func testLostStream(t *testing.T, server *mariadbtest.Server) {
+func testLostStream(t *testing.T, server *launch.MariaDB) {
 	redis := redistest.Start(t)
 	s := openShop(t, unix(redis), server, "lost")
 	l := s.ledger(t, "a")
@@ -130,14 +130,14 @@ func testLostStream(t *testing.T, server *mariadbtest.Server) {
 	s.check(t, 2, 3, 4)
 	redis.Do(t, "DEL orders_"+s.ID())
 	s.buy(t, 5)
-	polltest.Until(t, "new stream", func() bool { return redis.Do(t, "EXISTS orders_"+s.ID()) == ":1" })
+	testkit.Until(t, "new stream", func() bool { return redis.Do(t, "EXISTS orders_"+s.ID()) == ":1" })
 	s.buy(t, 6)
 	s.await(t, 5)
 	s.check(t, 2, 3, 4, 5, 6)
 }
 
 // What the database has lost is filled in again when the marker says that it is not there.
-func testFillAgain(t *testing.T, server *mariadbtest.Server) {
+func testFillAgain(t *testing.T, server *launch.MariaDB) {
 	redis := redistest.Start(t)
 	s := openShop(t, unix(redis), server, "again")
 	stop := run(t, s.ledger(t, "a"))
@@ -148,6 +148,6 @@ func testFillAgain(t *testing.T, server *mariadbtest.Server) {
 	s.execute(t, "DELETE FROM order_items WHERE order_id = 'SALE-6' AND food_id = 1")
 	redis.Do(t, "HDEL sale ledger")
 	run(t, s.ledger(t, "a"))
-	polltest.Until(t, "all orders again", func() bool { return s.audit(t).Equal() })
+	testkit.Until(t, "all orders again", func() bool { return s.audit(t).Equal() })
 	s.check(t, users(2, 9)...)
 }

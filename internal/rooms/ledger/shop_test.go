@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/mariadbtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
@@ -32,9 +31,9 @@ type shop struct {
 }
 
 // openShop opens the sale in a Redis and creates the database.
-func openShop(t *testing.T, redis redisx.Config, server *mariadbtest.Server, name string) *shop {
+func openShop(t *testing.T, redis redisx.Config, server *launch.MariaDB, name string) *shop {
 	t.Helper()
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	redis.Timeout, redis.CartTTL = time.Second, time.Hour
 	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6,
 		1e6, 1e6}})
@@ -138,7 +137,7 @@ func basket(user uint32) []redisx.Item {
 // await waits until the stream is empty and the database has that number of orders.
 func (s *shop) await(t *testing.T, orders int) {
 	t.Helper()
-	polltest.Until(t, fmt.Sprintf("%d orders in the database", orders), func() bool {
+	testkit.Until(t, fmt.Sprintf("%d orders in the database", orders), func() bool {
 		var n int
 		found, err := s.Ready()
 		if err != nil || !found.Kept || found.Orders > 0 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/redisx/redistest"
+	"flashsale/internal/testkit"
 )
 
 func TestAdds(t *testing.T) {
@@ -61,7 +61,7 @@ func TestAddsAtOnce(t *testing.T) {
 	if passed.Load() != 120 {
 		t.Errorf("%d passed, want 120", passed.Load())
 	}
-	if n := testing.AllocsPerRun(100, func() { a.Add(1, now) }); n != 0 && !redistest.Race {
+	if n := testing.AllocsPerRun(100, func() { a.Add(1, now) }); n != 0 && !testkit.Race {
 		t.Errorf("%v allocations", n)
 	}
 }

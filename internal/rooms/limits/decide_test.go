@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -70,7 +70,7 @@ func TestCluster(t *testing.T) {
 	if reply := server.Do(t, "CLUSTER ADDSLOTSRANGE 0 16383"); reply != "+OK" {
 		t.Fatal(reply)
 	}
-	polltest.Until(t, "cluster", func() bool { return server.Do(t, "SET x y") == "+OK" })
+	testkit.Until(t, "cluster", func() bool { return server.Do(t, "SET x y") == "+OK" })
 	redis := pipeline.Config{Network: "unix", Address: server.Socket, Timeout: 20 * time.Second}
 	both := map[string]string{"user": "a", "ip": "10.0.0.1"}
 	l := begin(t, redis, "x by user 5/m 100/d precise closed; x by ip 2/m",

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -43,7 +43,7 @@ func TestGuessesCloseTheirAddress(t *testing.T) {
 			l, there := begin(t, redis, DefaultRules, people, with), begin(t, redis, DefaultRules, people, with)
 			there.LoggedIn(2, netip.MustParseAddr("198.51.100.1"))
 			there.LoggedIn(3, netip.MustParseAddr("198.51.100.3")) // bob's
-			polltest.Until(t, "login in Redis", func() bool {
+			testkit.Until(t, "login in Redis", func() bool {
 				l.fails(t, Who{Name: []byte("alice"), Address: netip.MustParseAddr("203.0.113.1")}, 1)
 				return l.known.has(2, netip.MustParseAddr("198.51.100.1"))
 			})
@@ -65,7 +65,7 @@ func TestGuessesCloseTheirAddress(t *testing.T) {
 				}
 			}
 			there.LoggedIn(2, netip.MustParseAddr("198.51.100.2")) // no guess comes after it
-			polltest.Until(t, "login heard of", func() bool {
+			testkit.Until(t, "login heard of", func() bool {
 				return l.wait(LoginFailed, from("198.51.100.2"), shut()) == 0
 			})
 			l.fails(t, from("192.0.2.200"), 5)
@@ -216,7 +216,7 @@ func TestUnlock(t *testing.T) {
 	if found, err := Unlock(t.Context(), redis, "alice"); err != nil || !found {
 		t.Errorf("found %v, %v", found, err)
 	}
-	polltest.Until(t, "lift", func() bool {
+	testkit.Until(t, "lift", func() bool {
 		return l.wait(LoginFailed, from("10.0.0.1"), shut()) == 0 &&
 			l.wait(LoginFailed, from("10.0.0.2"), shut()) == 0
 	})
@@ -243,7 +243,7 @@ func TestKnownNetworks(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- l.Run(ctx) }()
-		polltest.Until(t, "connection", l.conn.Up)
+		testkit.Until(t, "connection", l.conn.Up)
 		for user := range uint32(2 * knownUsers) {
 			for i := range 100 {
 				l.LoggedIn(user+1, address(i))

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -21,7 +21,7 @@ func TestLiftForgetsOnlyItsValue(t *testing.T) {
 		if err := here.Lift("login_failed", user("alice")); err != nil {
 			t.Fatal(err)
 		}
-		polltest.Until(t, "lift in the other process", func() bool {
+		testkit.Until(t, "lift in the other process", func() bool {
 			return there.wait(LoginFailed, someone, now) == 0
 		})
 		if there.wait(LoginFailed, bob, now) <= 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -26,7 +26,7 @@ func (l *Limiter) fails(t *testing.T, w Who, times int) {
 // settled waits until nothing is on its way.
 func (l *Limiter) settled(t *testing.T) {
 	t.Helper()
-	polltest.Until(t, "events counted", func() bool {
+	testkit.Until(t, "events counted", func() bool {
 		for _, e := range l.rules.Load().events {
 			for _, limit := range e.limits {
 				if limit.memory.onTheirWay() > 0 {
@@ -141,7 +141,7 @@ func TestLift(t *testing.T) {
 	if wait := here.wait(LoginFailed, someone, time.Now()); wait != 0 {
 		t.Errorf("refused for %v after the lift", wait)
 	}
-	polltest.Until(t, "lift in the other process", func() bool {
+	testkit.Until(t, "lift in the other process", func() bool {
 		return there.wait(LoginFailed, someone, time.Now()) == 0
 	})
 	if d := here.ask(t, "login_failed", 0, user("alice")); d.Remaining != 5 {
@@ -204,7 +204,7 @@ func TestRedisAway(t *testing.T) {
 	redis := pipeline.Config{Network: "unix", Address: server.Socket, Timeout: time.Second}
 	l := begin(t, redis, "order by user 1/h closed; cart by user 1/h")
 	server.Kill(t)
-	polltest.Until(t, "Redis away", func() bool {
+	testkit.Until(t, "Redis away", func() bool {
 		_, _ = l.Check("cart", user("7"), 0)
 		return !l.conn.Up()
 	})
@@ -223,7 +223,7 @@ func TestRedisAway(t *testing.T) {
 		t.Errorf("open: a cart is refused for %v", wait)
 	}
 	server.Restart(t)
-	polltest.Until(t, "Redis back", func() bool {
+	testkit.Until(t, "Redis back", func() bool {
 		return l.wait(Order, Who{ID: 7}, time.Now()) == 0
 	})
 }
@@ -235,7 +235,7 @@ func TestStopCounts(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = l.Run(ctx) })
-	polltest.Until(t, "connection", l.conn.Up)
+	testkit.Until(t, "connection", l.conn.Up)
 	for range 100 {
 		l.Record(Order, Who{ID: 7})
 	}
@@ -249,7 +249,7 @@ func TestStopCounts(t *testing.T) {
 
 // The looks of the order path do not allocate, with values remembered and without.
 func TestLooksDoNotAllocate(t *testing.T) {
-	if redistest.Race {
+	if testkit.Race {
 		t.Log("not counted under -race")
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"flashsale/redisx/redistest"
+	"flashsale/internal/testkit"
 )
 
 // entry is a call that was admitted, in the log that the limiter is compared with. at is in milliseconds.
@@ -62,7 +62,7 @@ func (c *caller) call(at, cost int64) Decision {
 func overRules(t *testing.T, rules []string, test func(*caller, int)) {
 	t.Helper()
 	calls := *logCalls
-	if testing.Short() || redistest.Race {
+	if testing.Short() || testkit.Race {
 		calls = 20_000
 	}
 	const values = 50

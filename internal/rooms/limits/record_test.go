@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -87,7 +87,7 @@ func TestRedisRefusesToWrite(t *testing.T) {
 		t.Error("after a look at Redis a closed rule does not refuse")
 	}
 	server.Do(t, "CONFIG SET min-replicas-to-write 0")
-	polltest.Until(t, "writes again", func() bool { return l.wait(Order, Who{ID: 7}, now) == 0 })
+	testkit.Until(t, "writes again", func() bool { return l.wait(Order, Who{ID: 7}, now) == 0 })
 }
 
 // A name that is too long counts by its first bytes, and its block is lifted by the whole name.

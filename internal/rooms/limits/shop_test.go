@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -28,7 +27,7 @@ func real(tb testing.TB) pipeline.Config {
 // begin makes a Limiter of rules, which runs until the test ends.
 func begin(tb testing.TB, redis pipeline.Config, rules string, options ...func(*Config)) *Limiter {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	cfg := Config{Redis: redis, Rules: parse(tb, rules)}
 	for _, option := range options {
 		option(&cfg)
@@ -45,7 +44,7 @@ func begin(tb testing.TB, redis pipeline.Config, rules string, options ...func(*
 		stop()
 		running.Wait()
 	})
-	polltest.Until(tb, "connection to Redis", l.conn.Up)
+	testkit.Until(tb, "connection to Redis", l.conn.Up)
 	return l
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // With more viewers than the Hub may write to in a second, each gets several seconds at once and misses
@@ -169,7 +169,7 @@ func TestLongFirstMessage(t *testing.T) {
 		n, _ := io.ReadFull(c.reader, text)
 		all <- string(text[:n])
 	}()
-	polltest.Until(t, "end of the first message", func() bool {
+	testkit.Until(t, "end of the first message", func() bool {
 		s.slot = 0 // the next one has come
 		s.step()
 		return len(s.viewers) == 1 && s.viewers[0].rest == nil

@@ -15,8 +15,7 @@ import (
 
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/serve/listener"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 const start = 1_800_000_000 // the first second of a stand, Unix time
@@ -45,7 +44,7 @@ type stand struct {
 // openStand makes a Hub for so many viewers, in a server of two workers.
 func openStand(t *testing.T, viewersMax int) *stand {
 	t.Helper()
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	memory, err := figures.New(2)
 	must(t, err)
 	s := &stand{T: t, memory: memory, now: time.Unix(start, 0), state: State{Up: true},
@@ -132,7 +131,7 @@ func (s *stand) connect() (*client, *listener.Conn) {
 	near, err := net.Dial("tcp", s.socket.Addr().String())
 	must(s.T, err)
 	s.Cleanup(func() { near.Close() })
-	must(s.T, near.SetDeadline(time.Now().Add(polltest.Patience)))
+	must(s.T, near.SetDeadline(time.Now().Add(testkit.Patience)))
 	far, err := s.socket.Accept()
 	must(s.T, err)
 	place, ok := s.limiter.Admit(listener.AddressOf(far.RemoteAddr()))
@@ -210,14 +209,14 @@ func quiet(second int64) string {
 // awaitViewers has turns until there are so many viewers.
 func (s *stand) awaitViewers(n int) {
 	s.Helper()
-	polltest.Until(s.T, fmt.Sprintf("%d viewers", n), func() bool {
+	testkit.Until(s.T, fmt.Sprintf("%d viewers", n), func() bool {
 		s.step()
 		return len(s.viewers) == n
 	})
 	if got := int(s.worker.Viewers.Value()); got != n {
 		s.Errorf("%d viewers are counted, want %d", got, n)
 	}
-	polltest.Until(s.T, "places given back", func() bool { return s.limiter.Count() == n })
+	testkit.Until(s.T, "places given back", func() bool { return s.limiter.Count() == n })
 }
 
 // wantGone finds out that the server has ended the connection.

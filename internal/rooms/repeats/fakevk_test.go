@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // fakeVK is VK's API as far as messages.send goes.
@@ -73,7 +73,7 @@ func (vk *fakeVK) seen() (messages, ids []string) {
 
 func (vk *fakeVK) await(t *testing.T, calls int) {
 	t.Helper()
-	polltest.Until(t, fmt.Sprint(calls, " calls of VK"), func() bool {
+	testkit.Until(t, fmt.Sprint(calls, " calls of VK"), func() bool {
 		messages, _ := vk.seen()
 		return len(messages) >= calls
 	})

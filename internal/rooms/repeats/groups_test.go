@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -19,15 +18,15 @@ func TestRefusedToken(t *testing.T) {
 	cfg := config("unix", redistest.Start(t).Socket, nil)
 	cfg.Now, cfg.RepliesMax = nil, 3
 	c := counter(t, cfg)
-	logs := logtest.Capture(t)
+	logs := testkit.CaptureLog(t)
 	settings := vk.settings()
 	settings.Groups = []Group{{7, "revoked"}, {8, "group token"}}
 	k := NewKeeper(cfg, settings)
 	background(t, k.Run)
 	c.receive(t, Message{7, "a", 11, "hi"})
-	polltest.Until(t, "refused token", func() bool { return k.Refused()[7] })
+	testkit.Until(t, "refused token", func() bool { return k.Refused()[7] })
 	mark := func() bool { return ask[int](t, c.redis, "EXISTS", queueOf(7).refused) == 1 }
-	polltest.Until(t, "mark of the refused token", mark)
+	testkit.Until(t, "mark of the refused token", mark)
 	c.receive(t, Message{7, "b", 12, "hi"})
 	c.receive(t, Message{7, "c", 13, "hi"})
 	if err := c.Receive(Message{7, "d", 14, "hi"}); err != ErrNoReply {
@@ -54,7 +53,7 @@ func TestRefusedToken(t *testing.T) {
 	}
 	k.Regroup([]Group{{7, "group token"}, {8, "group token"}})
 	vk.await(t, 5)
-	polltest.Until(t, "empty queue", func() bool { n, err := k.Waiting(); return n == 0 && err == nil })
+	testkit.Until(t, "empty queue", func() bool { n, err := k.Waiting(); return n == 0 && err == nil })
 	messages, _ := vk.seen()
 	messages = slices.Sorted(slices.Values(messages[2:]))
 	if !slices.Equal(messages, []string{"11 0", "12 1", "13 2"}) || k.Refused()[7] {

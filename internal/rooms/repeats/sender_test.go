@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -40,7 +39,7 @@ func (c *Counter) left(t *testing.T) int {
 
 func (c *Counter) awaitLeft(t *testing.T, want int) {
 	t.Helper()
-	polltest.Until(t, fmt.Sprint(want, " replies in the queue"), func() bool {
+	testkit.Until(t, fmt.Sprint(want, " replies in the queue"), func() bool {
 		return ask[int](t, c.redis, "HLEN", queueOf(0).replies) == want
 	})
 }
@@ -93,7 +92,7 @@ func TestRetries(t *testing.T) {
 		`{"error":{"error_code":901,"error_msg":"Can't send messages for users without permission"}}`,
 	}
 	c, _, _ := bot(t, vk)
-	logs := logtest.Capture(t)
+	logs := testkit.CaptureLog(t)
 	c.receive(t, Message{0, "a", 11, "hi"})
 	vk.await(t, 3)
 	c.awaitLeft(t, 0)
@@ -125,7 +124,7 @@ func TestRetries(t *testing.T) {
 
 // VK is up when it has taken the last reply or refused it for good, whatever the log had room for.
 func TestUp(t *testing.T) {
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	vk := newFakeVK(t)
 	k := keeper(t, config("unix", redistest.Start(t).Socket, newClock()), vk.settings())
 	for _, test := range []struct {
@@ -158,7 +157,7 @@ func TestLastAttempt(t *testing.T) {
 		vk := newFakeVK(t)
 		vk.answers = []string{"500", "500"}
 		c, s := counter(t, cfg), keeper(t, cfg, vk.settings()).sender()
-		logs := logtest.Capture(t)
+		logs := testkit.CaptureLog(t)
 		c.receive(t, Message{0, "a", 11, "hi"})
 		r, _ := s.take()
 		r.attempts = attemptsMax - 2
@@ -308,7 +307,7 @@ func TestRedisAway(t *testing.T) {
 	c, s := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{Token: "x"}}}).sender()
 	c.receive(t, Message{0, "a", 11, "hi"})
 	server.Kill(t)
-	polltest.Until(t, "error of a count", func() bool { _, err := c.Count("hi"); return err != nil })
+	testkit.Until(t, "error of a count", func() bool { _, err := c.Count("hi"); return err != nil })
 	if r, wait := s.take(); r != nil || wait != idleWait {
 		t.Errorf("took %v, wait %v", r, wait)
 	}
@@ -316,7 +315,7 @@ func TestRedisAway(t *testing.T) {
 		t.Error("received without Redis")
 	}
 	server.Restart(t)
-	polltest.Until(t, "connections", func() bool { return c.redis.Up() && s.redis.Up() })
+	testkit.Until(t, "connections", func() bool { return c.redis.Up() && s.redis.Up() })
 	if r, _ := s.take(); r == nil || r.peer != 11 {
 		t.Errorf("took %v: what was received must be there", r)
 	}

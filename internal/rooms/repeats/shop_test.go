@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -49,13 +48,13 @@ func onEach(t *testing.T, test func(t *testing.T, cfg Config, c *clock)) {
 // counter is a Counter that runs until the test ends.
 func counter(tb testing.TB, cfg Config) *Counter {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	c, err := New(cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	background(tb, c.Run)
-	polltest.Until(tb, "connection", c.redis.Up)
+	testkit.Until(tb, "connection", c.redis.Up)
 	return c
 }
 
@@ -67,7 +66,7 @@ func keeper(tb testing.TB, cfg Config, vk VK) *Keeper {
 	tb.Helper()
 	k := NewKeeper(cfg, vk)
 	background(tb, k.redis.Run)
-	polltest.Until(tb, "connection", k.redis.Up)
+	testkit.Until(tb, "connection", k.redis.Up)
 	return k
 }
 

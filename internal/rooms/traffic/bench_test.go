@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -72,7 +72,7 @@ func BenchmarkFlush(b *testing.B) {
 		ask[string](b, r.redis, "INFO", "latencystats"))
 	for i, name := range []string{"p50-us", "p99-us", "p99.9-us"} {
 		us, err := strconv.ParseFloat(found[i+1], 64)
-		stand.Must(b, err)
+		testkit.Must(b, err)
 		b.ReportMetric(us, name) // of a script call
 	}
 }
@@ -94,7 +94,7 @@ func BenchmarkYear(b *testing.B) {
 		k.sweepAll(b)
 	}
 	index, _, err := readIndex(r.redis, 1)
-	stand.Must(b, err)
+	testkit.Must(b, err)
 	bytes := ask[int64](b, r.redis, "MEMORY", "USAGE", indexKey(1))
 	for _, member := range index {
 		bytes += ask[int64](b, r.redis, "MEMORY", "USAGE", blockKey(1, blockOf(member)))
@@ -102,10 +102,10 @@ func BenchmarkYear(b *testing.B) {
 	for _, step := range []string{"1d", "1w"} {
 		b.Run("query by "+step, func(b *testing.B) {
 			s, err := ParseStep(step)
-			stand.Must(b, err)
+			testkit.Must(b, err)
 			for b.Loop() {
 				_, err := r.Query(Query{Key: "k", Last: Span{1, "y"}, Step: s, Zone: time.UTC})
-				stand.Must(b, err)
+				testkit.Must(b, err)
 			}
 			b.ReportMetric(float64(bytes), "bytes")
 			b.ReportMetric(float64(len(index)), "blocks")
@@ -129,10 +129,10 @@ func BenchmarkTop(b *testing.B) {
 			b.Fatal("not flushed")
 		}
 		c.add(slotMinutes * time.Minute)
-		stand.Must(b, k.trim(context.Background(), c.now()))
+		testkit.Must(b, k.trim(context.Background(), c.now()))
 	}
 	for b.Loop() {
 		_, err := r.Top(Span{24, "h"}, 10)
-		stand.Must(b, err)
+		testkit.Must(b, err)
 	}
 }

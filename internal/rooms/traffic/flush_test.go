@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
@@ -153,7 +153,7 @@ func TestRedisAway(t *testing.T) {
 	counters.Add(0, 3)
 	r.flushAll(t)
 	server.Kill(t)
-	polltest.Until(t, "Redis away", func() bool { return !r.redis.Up() || !r.flushOnce("x") })
+	testkit.Until(t, "Redis away", func() bool { return !r.redis.Up() || !r.flushOnce("x") })
 	for range 3 {
 		counters.Add(0, 1)
 		counters.Add(1, 5)
@@ -164,7 +164,7 @@ func TestRedisAway(t *testing.T) {
 		c.add(time.Minute)
 	}
 	server.Restart(t)
-	polltest.Until(t, "Redis back", func() bool { return r.redis.Up() && r.flush() })
+	testkit.Until(t, "Redis back", func() bool { return r.redis.Up() && r.flush() })
 	for key, want := range map[string]string{"a": "4 1 1 0*", "b": "5 5 5 0*"} {
 		if got := r.curve(t, key, map[string]string{"last": "4m", "step": "1m"}); got.text() != want {
 			t.Errorf("%s: %s, want %s", key, got.text(), want)
@@ -182,8 +182,8 @@ func (t *Traffic) flushOnce(key string) bool {
 // A connection that breaks in the middle of a flush loses nothing and counts nothing twice.
 func TestBrokenFlush(t *testing.T) {
 	server := redistest.New(t)
-	proxy, err := stand.StartProxy("unix", server.Socket)
-	stand.Must(t, err)
+	proxy, err := launch.StartProxy("unix", server.Socket)
+	testkit.Must(t, err)
 	t.Cleanup(proxy.Stop)
 	c := newClock(t, begun)
 	r := counting(t, config(t, "tcp", proxy.Address(), DefaultRetention, "UTC", c))
@@ -193,16 +193,16 @@ func TestBrokenFlush(t *testing.T) {
 		for _, share := range []float64{0, 0.1, 0.3, 0.5, 0.8, 0.95} {
 			rounds++
 			for i := range keys {
-				stand.Must(t, r.Count([]Hit{{Key: fmt.Sprint("key ", i), N: 1}}))
+				testkit.Must(t, r.Count([]Hit{{Key: fmt.Sprint("key ", i), N: 1}}))
 			}
 			r.collect(c.now())
-			polltest.Until(t, "connection", r.redis.Up)
-			proxy.BreakNext(stand.Cut{Replies: replies, Share: share})
+			testkit.Until(t, "connection", r.redis.Up)
+			proxy.BreakNext(launch.Cut{Replies: replies, Share: share})
 			broken := !r.flush()
 			if !broken || !proxy.Broken() {
 				t.Errorf("replies %v, share %v: the flush was not broken", replies, share)
 			}
-			polltest.Until(t, "flush", r.flush)
+			testkit.Until(t, "flush", r.flush)
 			for _, i := range []int{0, 1, keys / 2, keys - 1} {
 				key := fmt.Sprint("key ", i)
 				if n := r.total(t, key, c.now().Add(-time.Hour), c.now().Add(time.Hour)); n != rounds {
@@ -256,7 +256,7 @@ func TestDroppedBetweenFlushes(t *testing.T) {
 	c := newClock(t, begun)
 	r := New(config(t, "unix", "/nowhere", DefaultRetention, "UTC", c))
 	for i := range waitingMax + shardCount { // each shard gets its share, more or less
-		stand.Must(t, r.Count([]Hit{{Key: fmt.Sprint(i), N: 2}}))
+		testkit.Must(t, r.Count([]Hit{{Key: fmt.Sprint(i), N: 2}}))
 	}
 	kept := 0
 	for i := range r.shards {

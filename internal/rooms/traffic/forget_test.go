@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -36,7 +35,7 @@ func TestForgetScript(t *testing.T) {
 			{2, 0, -1, keyDeleted, ""},
 		} {
 			var code int64
-			stand.Must(t, r.redis.Do(forgetScript.Call(&code, []string{namesKey, deletedKey, indexKey(step.id)},
+			testkit.Must(t, r.redis.Do(forgetScript.Call(&code, []string{namesKey, deletedKey, indexKey(step.id)},
 				itoa(step.id), fmt.Sprint(step.keysMin), fmt.Sprint(step.blocks))))
 			keys := strings.Join(ask[[]string](t, r.redis, "ZRANGE", namesKey, "0", "-1"), " ")
 			if code != step.code || keys != step.keys {
@@ -58,10 +57,10 @@ func TestDelete(t *testing.T) {
 		r.hit(t, "k", 5, time.Time{}) // its id is 1
 		for i := range blocks {
 			at := c.now().Add(-time.Duration(i) * blockBuckets * time.Minute)
-			stand.Must(t, r.Count([]Hit{{"k", 5, at}, {"stays", 1, at}}))
+			testkit.Must(t, r.Count([]Hit{{"k", 5, at}, {"stays", 1, at}}))
 		}
 		r.flushAll(t)
-		stand.Must(t, r.Delete("k"))
+		testkit.Must(t, r.Delete("k"))
 		for name, err := range map[string]error{
 			"second delete": r.Delete("k"), "query": func() error { _, err := r.identify("k"); return err }(),
 		} {
@@ -76,7 +75,7 @@ func TestDelete(t *testing.T) {
 		r.hit(t, "k", 2, time.Time{}) // before its blocks are removed
 		for _, want := range []int64{blocks - clearBlocks, blocks - 2*clearBlocks, 0, 0} {
 			var left int64
-			stand.Must(t, r.redis.Do(clearScript.Call(&left, []string{deletedKey, indexKey(1)}, "1",
+			testkit.Must(t, r.redis.Do(clearScript.Call(&left, []string{deletedKey, indexKey(1)}, "1",
 				fmt.Sprint(clearBlocks))))
 			found := ask[[]string](t, r.redis, "KEYS", indexKey(1)+":*")
 			deleted := ask[int64](t, r.redis, "SCARD", deletedKey)
@@ -84,8 +83,8 @@ func TestDelete(t *testing.T) {
 				t.Errorf("%d blocks are left, want %d; there are %d; %d deleted keys", left, want, len(found), deleted)
 			}
 		}
-		stand.Must(t, r.Delete("stays"))
-		stand.Must(t, k.keep(t.Context()))
+		testkit.Must(t, r.Delete("stays"))
+		testkit.Must(t, k.keep(t.Context()))
 		left := ask[[]string](t, r.redis, "KEYS", tag+"*")
 		slices.Sort(left)
 		got := strings.Join(left, " ")
@@ -109,7 +108,7 @@ func TestDeleteMeanwhile(t *testing.T) {
 		r, k := counting(t, cfg), keeping(t, cfg)
 		working.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				stand.Must(t, r.Count([]Hit{{"k", 1, c.now().Add(-time.Duration(i%3000) * time.Minute)}}))
+				testkit.Must(t, r.Count([]Hit{{"k", 1, c.now().Add(-time.Duration(i%3000) * time.Minute)}}))
 				if i%20 == 0 {
 					r.flushAll(t)
 				}
@@ -143,13 +142,13 @@ func TestDeleteMeanwhile(t *testing.T) {
 	working.Wait()
 	k := keeping(t, cfg)
 	_ = deletes.Delete("k") // if it was hit since
-	stand.Must(t, k.keep(t.Context()))
+	testkit.Must(t, k.keep(t.Context()))
 	deletes.hit(t, "k", 3, time.Time{})
 	if n := deletes.total(t, "k", c.now().AddDate(-1, 0, 0), c.now().Add(time.Hour)); n != 3 {
 		t.Errorf("%d hits, want 3", n)
 	}
 	id, err := deletes.identify("k")
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	for _, key := range ask[[]string](t, deletes.redis, "KEYS", tag+"[0-9]*") {
 		if key != indexKey(id) && !strings.HasPrefix(key, indexKey(id)+":") {
 			t.Errorf("%s is left of a deleted key", key)
@@ -160,7 +159,7 @@ func TestDeleteMeanwhile(t *testing.T) {
 // Where all keys are there, those that have only blocks of the last tier are deleted, and no others.
 func TestOldKeysAge(t *testing.T) {
 	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *clock) {
-		log := logtest.Capture(t)
+		log := testkit.CaptureLog(t)
 		cfg.KeysMax = 4
 		r, k := counting(t, cfg), keeping(t, cfg)
 		names := func() string {
@@ -170,14 +169,14 @@ func TestOldKeysAge(t *testing.T) {
 		r.hit(t, "older", 1, c.now().AddDate(-2, 0, 0))
 		r.hit(t, "both", 1, c.now().AddDate(-2, 0, 0))
 		r.hit(t, "both", 1, c.now().AddDate(0, -1, 0))
-		stand.Must(t, k.keep(t.Context()))
+		testkit.Must(t, k.keep(t.Context()))
 		if got := names(); got != "old older both" || log.Count("-traffic-keys") != 0 {
 			t.Errorf("with room left: %s, log %s", got, log)
 		}
 		r.hit(t, "new", 1, time.Time{})
 		r.hit(t, "beyond", 1, time.Time{})
 		c.add(fullPace) // no frontier moves in an hour
-		stand.Must(t, k.keep(t.Context()))
+		testkit.Must(t, k.keep(t.Context()))
 		if got := names(); got != "both new other" {
 			t.Errorf("with all keys there: %s", got)
 		}
@@ -188,8 +187,8 @@ func TestOldKeysAge(t *testing.T) {
 		if got := names(); got != "both new other beyond" {
 			t.Errorf("a further key after that: %s", got)
 		}
-		stand.Must(t, k.keep(t.Context()))
-		stand.Must(t, k.keep(t.Context()))
+		testkit.Must(t, k.keep(t.Context()))
+		testkit.Must(t, k.keep(t.Context()))
 		if log.Count("the statistics have all keys of -traffic-keys") != 1 || log.Count("were deleted") != 1 {
 			t.Errorf("log %s", log)
 		}
@@ -202,7 +201,7 @@ func TestOneTierDoesNotAge(t *testing.T) {
 		cfg.KeysMax = 1
 		r, k := counting(t, cfg), keeping(t, cfg)
 		r.hit(t, "k", 1, c.now().AddDate(-9, 0, 0))
-		stand.Must(t, k.keep(t.Context()))
+		testkit.Must(t, k.keep(t.Context()))
 		if keys, most, err := k.Keys(); keys != 1 || most != 1 || err != nil {
 			t.Errorf("%d keys of %d, %v", keys, most, err)
 		}
@@ -218,7 +217,7 @@ func TestListKeys(t *testing.T) {
 			r.hit(t, fmt.Sprint("k", i), 1, c.now().AddDate(-1, 0, -i))
 		}
 		k.sweepAll(t)
-		stand.Must(t, r.Delete("k1"))
+		testkit.Must(t, r.Delete("k1"))
 		var got []string
 		for after := int64(0); ; {
 			list, err := r.Keys(after, 2)

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
@@ -29,7 +28,7 @@ func TestRollScript(t *testing.T) {
 		}
 		for _, want := range []int64{blockBuckets, 0} {
 			var buckets int64
-			stand.Must(t, r.redis.Do(r.layout.roll(&buckets, 1, b)))
+			testkit.Must(t, r.redis.Do(r.layout.roll(&buckets, 1, b)))
 			if buckets != want {
 				t.Errorf("%d buckets were added up, want %d", buckets, want)
 			}
@@ -57,7 +56,7 @@ func filled(t *testing.T, r *Traffic, keys int, dice *rand.Rand) map[string]int6
 		h := Hit{fmt.Sprint("key ", dice.IntN(keys)), 1 + dice.Int64N(9),
 			between(dice, r.now().AddDate(-2, 0, 0), r.now())}
 		sums[h.Key] += h.N
-		stand.Must(t, r.Count([]Hit{h}))
+		testkit.Must(t, r.Count([]Hit{h}))
 	}
 	r.flushAll(t)
 	return sums
@@ -82,8 +81,8 @@ func TestKeepersAtOnce(t *testing.T) {
 	sums := filled(t, r, 120, rand.New(rand.NewPCG(7, 7)))
 	c.add(100 * 24 * time.Hour)
 
-	proxy, err := stand.StartProxy("unix", server.Socket)
-	stand.Must(t, err)
+	proxy, err := launch.StartProxy("unix", server.Socket)
+	testkit.Must(t, err)
 	t.Cleanup(proxy.Stop)
 	broken := cfg
 	broken.Redis.Network, broken.Redis.Address = "tcp", proxy.Address()
@@ -103,7 +102,7 @@ func TestKeepersAtOnce(t *testing.T) {
 	}
 	reading.Go(func() {
 		for dice := rand.New(rand.NewPCG(1, 1)); ctx.Err() == nil; {
-			proxy.BreakNext(stand.Cut{Replies: dice.IntN(2) == 0, Share: dice.Float64()})
+			proxy.BreakNext(launch.Cut{Replies: dice.IntN(2) == 0, Share: dice.Float64()})
 			keys := slices.Collect(maps.Keys(sums))
 			key := keys[dice.IntN(len(keys))]
 			r.expectSums(t, map[string]int64{key: sums[key]})
@@ -127,12 +126,12 @@ func TestSweepGoesOn(t *testing.T) {
 	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *clock) {
 		r, dead, k := counting(t, cfg), keeping(t, cfg), keeping(t, cfg)
 		for i := range 2*sweepKeys + 1 {
-			stand.Must(t, r.Count([]Hit{{fmt.Sprint(i), 1, c.now().Add(-time.Hour)}}))
+			testkit.Must(t, r.Count([]Hit{{fmt.Sprint(i), 1, c.now().Add(-time.Hour)}}))
 		}
 		r.flushAll(t)
 		c.add(30 * time.Hour)
 		cursor, keys, err := dead.advance(c.now())
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		if cursor != 0 || keys != 2*sweepKeys+1 {
 			t.Fatalf("cursor %d of %d keys", cursor, keys)
 		}
@@ -162,7 +161,7 @@ func TestReadAddsUp(t *testing.T) {
 		const blocks = readRolls + 20
 		for i := range int64(blocks) {
 			h := Hit{"k", 1, c.now().Add(-time.Duration(i) * blockBuckets * time.Minute)}
-			stand.Must(t, r.Count([]Hit{h}))
+			testkit.Must(t, r.Count([]Hit{h}))
 		}
 		r.flushAll(t)
 		c.add(24 * time.Hour)
@@ -202,7 +201,7 @@ func TestOtherRetention(t *testing.T) {
 // minutes its own tiers hold.
 func TestOneRetentionAtATime(t *testing.T) {
 	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *clock) {
-		log := logtest.Capture(t)
+		log := testkit.CaptureLog(t)
 		r, first := counting(t, cfg), keeping(t, cfg)
 		r.hit(t, "k", 3, time.Time{})
 		first.sweepAll(t)
@@ -234,7 +233,7 @@ func TestKeeperRuns(t *testing.T) {
 	r := counting(t, cfg)
 	r.hit(t, "k", 3, c.now().AddDate(0, 0, -1))
 	stop := background(t, NewKeeper(cfg).Run)
-	polltest.Until(t, "blocks added up", func() bool {
+	testkit.Until(t, "blocks added up", func() bool {
 		index, _, err := readIndex(r.redis, 1)
 		return err == nil && len(index) == 1 && blockOf(index[0]).step > minuteStep
 	})

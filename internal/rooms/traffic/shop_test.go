@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -55,10 +54,10 @@ func onEach(t *testing.T, tiers, zoneName string, test func(t *testing.T, cfg Co
 // counting is a Traffic that only keeps its connection: the test flushes.
 func counting(tb testing.TB, cfg Config) *Traffic {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	t := New(cfg)
 	background(tb, t.redis.Run)
-	polltest.Until(tb, "connection", t.redis.Up)
+	testkit.Until(tb, "connection", t.redis.Up)
 	return t
 }
 
@@ -67,7 +66,7 @@ func keeping(tb testing.TB, cfg Config) *Keeper {
 	tb.Helper()
 	k := NewKeeper(cfg)
 	background(tb, k.redis.Run)
-	polltest.Until(tb, "connection", k.redis.Up)
+	testkit.Until(tb, "connection", k.redis.Up)
 	return k
 }
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/redisx/redistest"
+	"flashsale/internal/testkit"
 )
 
 func zone(tb testing.TB, name string) *time.Location {
@@ -82,7 +82,7 @@ func TestBucketsTile(t *testing.T) {
 			g := newGrid(s, zone(t, name))
 			begin := at(t, "2017-12-31T00:00:00Z")
 			last, every := g.number(begin), 17*time.Minute
-			if redistest.Race {
+			if testkit.Race {
 				every *= 10 // it is slow, and there is nothing that could race
 			}
 			for now := begin; now.Year() < 2021; now = now.Add(every) {

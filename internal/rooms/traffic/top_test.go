@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
 func TestTop(t *testing.T) {
@@ -51,10 +51,10 @@ func TestTopBound(t *testing.T) {
 			for i := range hits {
 				n := 1 + dice.Int64N(200)/int64(1+i%40)
 				hits[i] += n
-				stand.Must(t, r.Count([]Hit{{Key: fmt.Sprint(i), N: n}}))
+				testkit.Must(t, r.Count([]Hit{{Key: fmt.Sprint(i), N: n}}))
 			}
 			r.flushAll(t)
-			stand.Must(t, k.trim(t.Context(), c.now()))
+			testkit.Must(t, k.trim(t.Context(), c.now()))
 			c.add(slotMinutes * time.Minute)
 		}
 		if n := ask[int64](t, r.redis, "ZCARD", topPrefix+itoa(slotOf(begin))); n != slotKeys {

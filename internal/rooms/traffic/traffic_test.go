@@ -9,9 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -102,7 +100,7 @@ func TestStopFlushes(t *testing.T) {
 		ctx, stop := context.WithCancel(context.Background())
 		var ended sync.WaitGroup
 		ended.Go(func() { _ = r.Run(ctx) })
-		polltest.Until(t, "connection", r.redis.Up)
+		testkit.Until(t, "connection", r.redis.Up)
 		running.Go(func() {
 			for range 1000 {
 				counters.Add(0, 1)
@@ -124,12 +122,12 @@ func TestStopAfterRestart(t *testing.T) {
 	r, logs := New(cfg), counting(t, cfg)
 	counters := r.Counters([]string{"k"})
 	stop := background(t, r.Run)
-	polltest.Until(t, "connection", r.redis.Up)
+	testkit.Until(t, "connection", r.redis.Up)
 	counters.Add(0, 7)
 	server.Kill(t)
 	server.Restart(t)
 	stop()
-	polltest.Until(t, "connection", func() bool {
+	testkit.Until(t, "connection", func() bool {
 		_, err := logs.identify("k")
 		return err == nil
 	})
@@ -143,7 +141,7 @@ func TestStopAfterRestart(t *testing.T) {
 
 // A stop ends in its time and counts what it drops, also where Redis does not answer a flush under way.
 func TestStopInTime(t *testing.T) {
-	logs := logtest.Capture(t)
+	logs := testkit.CaptureLog(t)
 	server := redistest.New(t)
 	cfg := config(t, "unix", server.Socket, DefaultRetention, "UTC", newClock(t, begun))
 	cfg.Redis.Timeout = time.Hour
@@ -153,20 +151,20 @@ func TestStopInTime(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- r.Run(ctx) }()
-	polltest.Until(t, "connection", r.redis.Up)
+	testkit.Until(t, "connection", r.redis.Up)
 	server.Freeze(t)
 	defer server.Thaw(t)
-	stand.Must(t, r.Count([]Hit{{Key: "under way", N: 3}}))
-	polltest.Until(t, "flush", func() bool {
+	testkit.Must(t, r.Count([]Hit{{Key: "under way", N: 3}}))
+	testkit.Until(t, "flush", func() bool {
 		s := r.shard("under way")
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.hits == nil
 	})
-	stand.Must(t, r.Count([]Hit{{Key: "later", N: 4}}))
+	testkit.Must(t, r.Count([]Hit{{Key: "later", N: 4}}))
 	r.EndBy(time.Now())
 	stop()
-	stand.Must(t, <-ended)
+	testkit.Must(t, <-ended)
 	if r.cfg.Dropped.Value() != 7 || logs.Count("dropped=7") != 1 {
 		t.Errorf("%d dropped, logged: %s", r.cfg.Dropped.Value(), logs)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -83,9 +83,9 @@ func TestDaysOfFormerYears(t *testing.T) {
 		r := counting(t, config(t, "unix", redistest.Start(t).Socket, test.tiers, "UTC", c))
 		z := zone(t, test.zone)
 		from, err := parseTime(test.from, z)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		to, err := parseTime(test.to, z)
-		stand.Must(t, err)
+		testkit.Must(t, err)
 		hits := r.scatter(t, rand.New(rand.NewPCG(7, 2)), 2000, from, to)
 		r.flushAll(t)
 		if marked := r.compareDays(t, hits, z, from, to); (marked > 0) != test.marked {
@@ -100,7 +100,7 @@ func (t *Traffic) scatter(tb testing.TB, dice *rand.Rand, n int, from, to time.T
 	for range n {
 		h := counted{between(dice, from, to), 1 + dice.Int64N(9)}
 		hits = append(hits, h)
-		stand.Must(tb, t.Count([]Hit{{"k", h.n, h.at}}))
+		testkit.Must(tb, t.Count([]Hit{{"k", h.n, h.at}}))
 	}
 	return hits
 }
@@ -113,7 +113,7 @@ func (t *Traffic) compareDays(
 	days := newGrid(dayStep, z)
 	from, to = days.start(days.number(from)), days.start(days.number(to)+1)
 	c, err := t.Query(Query{Key: "k", From: from, To: to, Step: dayStep, Zone: z})
-	stand.Must(tb, err)
+	testkit.Must(tb, err)
 	for i, p := range c.Points {
 		end := to
 		if i+1 < len(c.Points) {
@@ -131,7 +131,7 @@ func (t *Traffic) compareDays(
 // In every time zone there is, local days begin with a quarter of an hour: now, and since 1980.
 func TestDaysAreQuarters(t *testing.T) {
 	database, err := zip.OpenReader(filepath.Join(build.Default.GOROOT, "lib", "time", "zoneinfo.zip"))
-	stand.Must(t, err)
+	testkit.Must(t, err)
 	defer database.Close()
 	zones := 0
 	for _, file := range database.File {

@@ -14,8 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"flashsale/internal/serve/listener"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // wantRefused reads what a connection over a limit gets.
@@ -41,7 +40,7 @@ func TestLimits(t *testing.T) {
 			second.want(ok("GET /away "))
 			s.dial().wantRefused()
 			first.Close()
-			polltest.Until(t, "place", func() bool { return s.limiter.Count() == 1 })
+			testkit.Until(t, "place", func() bool { return s.limiter.Count() == 1 })
 			third := s.dial()
 			third.send(get("/now"))
 			third.want(ok("GET /now "))
@@ -76,7 +75,7 @@ func TestAcceptsInTurns(t *testing.T) {
 // A process out of descriptors accepts again when there are some.
 func TestAcceptOutlastsExhaustion(t *testing.T) {
 	s := open(t, listener.Config{})
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		t.Fatal(err)
@@ -100,7 +99,7 @@ func TestAcceptOutlastsExhaustion(t *testing.T) {
 	})
 	for range 3 { // it tries again and again
 		var retry time.Time
-		polltest.Until(t, "failed accept", func() bool {
+		testkit.Until(t, "failed accept", func() bool {
 			s.onLoop(func() {
 				if retry.IsZero() {
 					retry = s.retry
@@ -108,7 +107,7 @@ func TestAcceptOutlastsExhaustion(t *testing.T) {
 			})
 			return !retry.IsZero()
 		})
-		polltest.Until(t, "further failed accept", func() (another bool) {
+		testkit.Until(t, "further failed accept", func() (another bool) {
 			s.onLoop(func() { another = !s.retry.IsZero() && s.retry != retry })
 			return another
 		})
@@ -198,7 +197,7 @@ func TestCloseIdle(t *testing.T) {
 	serving.send(get("/held"))
 	lent.send(get("/away"))
 	goOn := <-away
-	polltest.Until(t, "each state", func() bool { return len(s.conns()) == 6 })
+	testkit.Until(t, "each state", func() bool { return len(s.conns()) == 6 })
 
 	s.CloseIdle()
 	for _, c := range []*client{idle, opening, lingering} {
@@ -226,7 +225,7 @@ func TestCloseIdle(t *testing.T) {
 // Any other failure of accept is logged as well, once for all tries.
 func TestAcceptLogsOtherErrors(t *testing.T) {
 	s := open(t, listener.Config{})
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	s.onLoop(func() {
 		if err := unix.Shutdown(s.socket, unix.SHUT_RDWR); err != nil {
 			t.Error(err)

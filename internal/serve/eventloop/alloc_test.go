@@ -11,7 +11,7 @@ import (
 
 	"flashsale/internal/serve/listener"
 	"flashsale/internal/serve/rawio"
-	"flashsale/redisx/redistest"
+	"flashsale/internal/testkit"
 )
 
 // idleMax is the user memory that an idle connection may cost, in bytes.
@@ -91,7 +91,7 @@ func TestMemoryOfIdleConnections(t *testing.T) {
 		c.call()
 	}
 	s.await(conns+1, listener.Idle)
-	if each := (heap() - before) / int64(conns); each > idleMax && !redistest.Race {
+	if each := (heap() - before) / int64(conns); each > idleMax && !testkit.Race {
 		t.Errorf("each of %d idle connections costs %d bytes, more than %d", conns, each, idleMax)
 	} else {
 		t.Logf("each of %d idle connections costs %d bytes", conns, each)
@@ -115,7 +115,7 @@ func TestNoAllocations(t *testing.T) {
 	s := open(t, listener.Config{})
 	c := s.rawClient()
 	c.connect()
-	if n := allocations(c.call); n != 0 && !redistest.Race {
+	if n := allocations(c.call); n != 0 && !testkit.Race {
 		t.Errorf("%d allocations per request", n)
 	}
 	c.close()
@@ -123,7 +123,7 @@ func TestNoAllocations(t *testing.T) {
 		c.connect()
 		c.call()
 		c.close()
-	}); n != 0 && !redistest.Race {
+	}); n != 0 && !testkit.Race {
 		t.Errorf("%d allocations per request with a connection of its own", n)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"flashsale/internal/serve/listener"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // lent is a connection that the other server has.
@@ -135,7 +135,7 @@ func TestAwayWithoutDescriptors(t *testing.T) {
 		}
 	})
 	c.send(get("/away"))
-	polltest.Until(t, "end", func() bool { return s.limiter.Count() == 0 })
+	testkit.Until(t, "end", func() bool { return s.limiter.Count() == 0 })
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		t.Error(err)
 	}

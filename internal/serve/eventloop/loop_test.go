@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"flashsale/internal/serve/listener"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // newLoop returns a Loop that the test runs.
@@ -54,7 +54,7 @@ func TestPost(t *testing.T) {
 		l.Post(func() {
 			order = append(order, "third")
 			stop()
-			polltest.Until(t, "end", func() bool { // it runs though the loop is over
+			testkit.Until(t, "end", func() bool { // it runs though the loop is over
 				l.mu.Lock()
 				defer l.mu.Unlock()
 				return len(l.posted) > 0
@@ -244,7 +244,7 @@ func TestEndFreesDescriptors(t *testing.T) {
 	}
 	clients[len(clients)-1].send(get("/away"))
 	l := <-late
-	polltest.Until(t, "each state", func() bool { return len(s.conns()) == 6 })
+	testkit.Until(t, "each state", func() bool { return len(s.conns()) == 6 })
 	waits := len(s.held)
 	s.onLoop(func() {
 		again, err := net.Dial("tcp", s.address) // waits to be accepted
@@ -255,7 +255,7 @@ func TestEndFreesDescriptors(t *testing.T) {
 		t.Cleanup(func() { again.Close() })
 		go s.Return(l.Conn, l.place, nil)
 		go s.end()
-		polltest.Until(t, "return and end", func() bool {
+		testkit.Until(t, "return and end", func() bool {
 			s.loop.mu.Lock()
 			defer s.loop.mu.Unlock()
 			return len(s.loop.posted) == 2
@@ -273,7 +273,7 @@ func TestEndFreesDescriptors(t *testing.T) {
 		t.Errorf("%d places are still taken", n)
 	}
 	want := before + 1 // the client that waits
-	polltest.Until(t, fmt.Sprintf("%d descriptors", want), func() bool { return descriptors(t) <= want })
+	testkit.Until(t, fmt.Sprintf("%d descriptors", want), func() bool { return descriptors(t) <= want })
 }
 
 func descriptors(t *testing.T) int {

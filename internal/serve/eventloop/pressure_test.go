@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"flashsale/internal/serve/listener"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // narrow makes the socket of the only connection hold little of what it sends, or receives.
@@ -65,7 +65,7 @@ func TestBackPressure(t *testing.T) {
 	s.await(1, listener.Writing)
 	// The kernel may take some more for a while. Then nothing is handled any more, turn after turn.
 	handled := s.handled.Load()
-	polltest.Until(t, "loop that waits for its client", func() bool {
+	testkit.Until(t, "loop that waits for its client", func() bool {
 		before := handled
 		for range 10 { // turns
 			s.onLoop(func() {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"flashsale/internal/serve/listener"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // What a client that has gone does not get is not sent to anybody else.
@@ -49,7 +49,7 @@ func TestReset(t *testing.T) {
 			c.fill("/held")
 			s.await(1, listener.Serving)
 			c.reset()
-			polltest.Until(t, "broken connection", func() (broken bool) {
+			testkit.Until(t, "broken connection", func() (broken bool) {
 				s.onLoop(func() { broken = s.only().broken })
 				return broken
 			})

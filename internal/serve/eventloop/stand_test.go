@@ -17,8 +17,7 @@ import (
 	"flashsale/internal/serve/framing"
 	"flashsale/internal/serve/listener"
 	"flashsale/internal/serve/rawio"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 func init() { deferAccept = 0 } // a client that says nothing is there at once
@@ -58,7 +57,7 @@ type stand struct {
 // open runs a server until the test ends.
 func open(tb testing.TB, cfg listener.Config) *stand {
 	tb.Helper()
-	logtest.Keep(tb)
+	testkit.KeepLog(tb)
 	loop, err := New()
 	if err != nil {
 		tb.Fatal(err)
@@ -223,7 +222,7 @@ func (s *stand) conns() (states map[listener.State]int) {
 // await waits until all connections, n of them, are in a state.
 func (s *stand) await(n int, state listener.State) {
 	s.Helper()
-	polltest.Until(s, fmt.Sprintf("%d connections in state %d", n, state), func() bool {
+	testkit.Until(s, fmt.Sprintf("%d connections in state %d", n, state), func() bool {
 		states := s.conns()
 		return states[state] == n && (n == 0 || len(states) == 1)
 	})
@@ -233,7 +232,7 @@ func (s *stand) await(n int, state listener.State) {
 // would send it.
 func (s *stand) awaitNone() {
 	s.Helper()
-	polltest.Until(s, "end of all connections", func() bool { return s.limiter.Count() == 0 })
+	testkit.Until(s, "end of all connections", func() bool { return s.limiter.Count() == 0 })
 	if states := s.conns(); len(states) != 0 {
 		s.Errorf("connections that have ended are in states %v", states)
 	}
@@ -247,7 +246,7 @@ func (s *stand) awaitNone() {
 // awaitHandled waits until the handler has been called n times.
 func (s *stand) awaitHandled(n int64) {
 	s.Helper()
-	polltest.Until(s, fmt.Sprintf("%d requests", n), func() bool { return s.handled.Load() >= n })
+	testkit.Until(s, fmt.Sprintf("%d requests", n), func() bool { return s.handled.Load() >= n })
 	if got := s.handled.Load(); got != n {
 		s.Fatalf("%d requests are handled, want %d", got, n)
 	}
@@ -278,6 +277,6 @@ func (s *stand) dialWith(set func(fd uintptr)) *client {
 		s.Fatal(err)
 	}
 	s.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(polltest.Patience))
+	c.SetDeadline(time.Now().Add(testkit.Patience))
 	return newClient(s, c.(*net.TCPConn))
 }

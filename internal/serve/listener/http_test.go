@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"flashsale/internal/serve/listener/certtest"
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 )
 
 // pipes is a listener in memory, so that its connections take part in the time of a synctest bubble.
@@ -182,7 +182,7 @@ func TestHTTPTimes(t *testing.T) {
 
 // A net/http server has the limit of number.
 func TestHTTPConnsMax(t *testing.T) {
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

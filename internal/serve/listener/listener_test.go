@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 
 	"flashsale/internal/observe/figures"
 )
@@ -26,7 +26,7 @@ type door struct {
 // openDoor accepts connections until the test ends.
 func openDoor(t *testing.T, cfg Config) *door {
 	t.Helper()
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func (e *exhausted) Accept() (net.Conn, error) {
 }
 
 func TestAcceptOutlastsExhaustion(t *testing.T) {
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	conn, _ := net.Pipe()
 	l := NewLimiter(Config{}).Listen(&exhausted{times: 3, conn: conn})
 	if c, err := l.Accept(); err != nil || c.(*Conn).Conn != conn || l.limiter.Count() != 1 {

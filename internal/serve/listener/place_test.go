@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/testkit/logtest"
+	"flashsale/internal/testkit"
 )
 
 // Each step admits an address, or gives back the place of an earlier step.
@@ -45,7 +45,7 @@ func TestAdmitAndLeave(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			logtest.Keep(t)
+			testkit.KeepLog(t)
 			l := NewLimiter(test.cfg)
 			places := make([]Place, len(test.steps))
 			for i, s := range test.steps {
@@ -134,7 +134,7 @@ func TestHoldAndLetGo(t *testing.T) {
 }
 
 func TestExhausted(t *testing.T) {
-	log := logtest.Capture(t)
+	log := testkit.CaptureLog(t)
 	l := NewLimiter(Config{})
 	for _, err := range []error{syscall.ECONNABORTED, syscall.EINVAL, net.ErrClosed, io.EOF} {
 		if l.Exhausted(err) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/redisx/redistest"
+	"flashsale/internal/testkit"
 )
 
 // pair returns the two ends of a TCP connection, the first with raw reads and writes.
@@ -156,7 +156,7 @@ func TestNoAllocations(t *testing.T) {
 		raw.Read(b)
 		raw.Write(b)
 		other.Read(b)
-	}); n != 0 && !redistest.Race {
+	}); n != 0 && !testkit.Race {
 		t.Errorf("%v allocations per round trip, want 0", n)
 	}
 }

@@ -10,8 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/redisx/redistest"
+	"flashsale/internal/testkit"
 )
 
 // bare returns the two ends of a TCP connection, the first as a descriptor.
@@ -40,7 +39,7 @@ func TestPeerClosed(t *testing.T) {
 	if n, err := socket.Read(make([]byte, 2)); n != 1 || err != nil {
 		t.Errorf("%d bytes, %v", n, err)
 	}
-	polltest.Until(t, "end", func() bool { return PeerClosed(socket) })
+	testkit.Until(t, "end", func() bool { return PeerClosed(socket) })
 	socket.Close()
 	if !PeerClosed(socket) {
 		t.Error("this end is closed")
@@ -57,7 +56,7 @@ func TestReceive(t *testing.T) {
 	other.Write([]byte("abcdef"))
 	other.CloseWrite()
 	got := ""
-	polltest.Until(t, "end", func() bool {
+	testkit.Until(t, "end", func() bool {
 		n, err := Receive(fd, b)
 		got += string(b[:n])
 		if err != nil && !errors.Is(err, ErrAgain) && !errors.Is(err, io.EOF) {
@@ -110,7 +109,7 @@ func TestSend(t *testing.T) {
 		}
 		received <- all
 	}()
-	polltest.Until(t, "rest", func() bool {
+	testkit.Until(t, "rest", func() bool {
 		more, err := Send(fd, text[n:])
 		if n += more; err != nil {
 			t.Fatal(err)
@@ -153,7 +152,7 @@ func TestSocketAllocatesNothing(t *testing.T) {
 		Receive(fd, b)
 		Send(fd, b)
 		other.Read(b)
-	}); n != 0 && !redistest.Race {
+	}); n != 0 && !testkit.Race {
 		t.Errorf("%v allocations", n)
 	}
 }

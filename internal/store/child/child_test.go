@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // parentRole makes the test binary a process that starts a child and is then killed.
@@ -89,7 +89,7 @@ func TestChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 		thread <- syscall.Gettid()
 	}()
 	asked := <-thread
-	polltest.Until(t, "end of the thread", func() bool {
+	testkit.Until(t, "end of the thread", func() bool {
 		return errors.Is(syscall.Tgkill(os.Getpid(), asked, 0), syscall.ESRCH)
 	})
 	if _, err := io.WriteString(input, "alive\n"); err != nil {

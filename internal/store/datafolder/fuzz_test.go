@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit"
 )
 
 // fuzzFolder is the folder in which the fuzzer writes files, one for all its inputs.
@@ -39,7 +39,7 @@ func FuzzTokenSecret(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	folder := fuzzFolder(f)
-	corpus.Add[[]byte](f)
+	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) > secretFileMost {
 			return
@@ -65,7 +65,7 @@ func FuzzSale(f *testing.F) {
 	f.Add([]byte("a b c"))
 	f.Add([]byte{})
 	folder := fuzzFolder(f)
-	corpus.Add[[]byte](f)
+	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) > saleMost {
 			return

@@ -19,7 +19,7 @@ import (
 
 	"flashsale/internal/store/child"
 	"flashsale/internal/store/datafolder"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // superviseStore is the process that TestServerEndsWithItsKilledParent kills.
@@ -127,7 +127,7 @@ func TestKilledServerIsStartedAgain(t *testing.T) {
 		if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		polltest.Until(t, "restart", func() bool {
+		testkit.Until(t, "restart", func() bool {
 			current, err := serverProcess(store)
 			// A server that still reads its data tells its ID already.
 			return err == nil && current != killed && answers(store.Address)
@@ -170,7 +170,7 @@ func TestLastWordsOfAServerThatEnds(t *testing.T) {
 	if _, err := command(store, "SHUTDOWN"); err == nil {
 		t.Error("SHUTDOWN is answered")
 	}
-	polltest.Until(t, "restart", func() bool { return strings.Contains(log.String(), "store answers again") })
+	testkit.Until(t, "restart", func() bool { return strings.Contains(log.String(), "store answers again") })
 	stop()
 	_, line, found := strings.Cut(log.String(), `msg="store ended and is started again"`)
 	line, _, _ = strings.Cut(line, "\n")

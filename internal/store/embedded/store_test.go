@@ -11,8 +11,7 @@ import (
 	"testing"
 
 	"flashsale/internal/store/datafolder"
-	"flashsale/internal/testkit/logtest"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // supervisorRole makes the test binary a process that runs a store on the folder named there, until it is
@@ -54,7 +53,7 @@ func shortFolder(t *testing.T) string {
 
 func lock(t *testing.T, path string) *datafolder.Folder {
 	t.Helper()
-	logtest.Keep(t)
+	testkit.KeepLog(t)
 	folder, err := datafolder.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +144,7 @@ func TestMemoryWhereNoServerIsInstalled(t *testing.T) {
 	wantAnswer(t, store, "SET long 1 PX 3600000", "+OK")
 	wantAnswer(t, store, "SET short 1 PX 300", "+OK")
 	wantAnswer(t, store, "EXISTS short", ":1")
-	polltest.Until(t, "expiry", func() bool {
+	testkit.Until(t, "expiry", func() bool {
 		answer, err := command(store, "EXISTS short")
 		return err == nil && answer == ":0"
 	})
@@ -194,7 +193,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
-		polltest.Until(t, "start", func() bool {
+		testkit.Until(t, "start", func() bool {
 			text, _ := os.ReadFile(started)
 			return strings.HasSuffix(string(text), "\n")
 		})

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit"
 )
 
 // FuzzOrders compares the reader of /admin/orders with encoding/json: it gives all orders of a good list,
@@ -19,7 +19,7 @@ func FuzzOrders(f *testing.F) {
 	} {
 		f.Add([]byte(body))
 	}
-	corpus.Add[[]byte](f)
+	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got := []Order{}
 		err := decodeOrders(bytes.NewReader(body), func(o Order) { got = append(got, o) })

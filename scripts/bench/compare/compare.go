@@ -12,7 +12,7 @@ import (
 	"os"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
 )
@@ -50,7 +50,7 @@ func Run(ctx context.Context, opt Options, stderr io.Writer) (*Report, error) {
 	defer os.RemoveAll(c.folder)
 	for _, s := range opt.Sides {
 		if s.program == productProgram {
-			if c.product, err = stand.Build(ctx, stand.ServerSource); err != nil {
+			if c.product, err = launch.Build(ctx, launch.ServerSource); err != nil {
 				return nil, err
 			}
 			break

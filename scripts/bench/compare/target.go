@@ -12,7 +12,7 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 )
 
 const (
@@ -27,7 +27,7 @@ const benchSecret = "only for sales that end with the comparison"
 type Target struct {
 	Servers []string // host:port
 	Roots   []int    // processes that serve; their children count too
-	daemons []*stand.Process
+	daemons []*launch.Process
 }
 
 // Start starts the side's processes, all new, with their files in the folder. A foreign side runs already.
@@ -60,21 +60,21 @@ func (s *Side) Start(ctx context.Context, folder, product string,
 
 // startStore starts the side's Redis, in the way in which the product starts its own. The address is what
 // the product's -redis takes: a socket in the folder or a port of 127.0.0.1.
-func (s *Side) startStore(ctx context.Context, folder string) (*stand.Process, string, error) {
+func (s *Side) startStore(ctx context.Context, folder string) (*launch.Process, string, error) {
 	var args []string
 	if s.store == storeAlways || s.store == storeEverysec {
 		args = append(args, "--appendonly", "yes", "--appendfsync", string(s.store))
 	}
 	address := ""
 	if s.store == storeTCP {
-		port, err := stand.FreePort()
+		port, err := launch.FreePort()
 		if err != nil {
 			return nil, "", err
 		}
 		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		args = append(args, "--bind", "127.0.0.1", "--port", strconv.Itoa(port))
 	}
-	r := stand.NewRedis(folder, args...)
+	r := launch.NewRedis(folder, args...)
 	r.Program.Batch = true
 	if address == "" {
 		address = r.Socket
@@ -91,7 +91,7 @@ func (t *Target) serve(ctx context.Context, s *Side, folder, product, redis stri
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return fmt.Errorf("cannot make folder: %w", err)
 	}
-	port, err := stand.FreePort()
+	port, err := launch.FreePort()
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (t *Target) serve(ctx context.Context, s *Side, folder, product, redis stri
 		program = product
 	}
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	d, err := stand.Program{
+	d, err := launch.Program{
 		Path: program, Args: append(args, s.flags...), Log: filepath.Join(folder, "server.log"),
 		// Nothing else of bench's environment: a setting there would count for all sides, unseen.
 		Env: append([]string{"HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit"
 )
 
 // FuzzTextField compares the search in a reply's text with encoding/json: in a flat object with each name
@@ -19,7 +19,7 @@ func FuzzTextField(f *testing.F) {
 		`{"a":{"id":"in"}}`} {
 		f.Add([]byte(body))
 	}
-	corpus.Add[[]byte](f)
+	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got := textField(body, "id")
 		if !isFlatObject(body) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit"
 )
 
 func TestTextField(t *testing.T) {
@@ -34,7 +34,7 @@ func FuzzAppendText(f *testing.F) {
 	for _, seed := range []string{"", "user7", `a"b\c`, "限时抢购", "\x00\n", "<&>"} {
 		f.Add(seed)
 	}
-	corpus.Add[string](f)
+	testkit.AddSeeds[string](f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) {
 			return

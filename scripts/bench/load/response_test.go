@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"flashsale/internal/testkit/corpus"
+	"flashsale/internal/testkit"
 )
 
 var replies = []struct {
@@ -97,7 +97,7 @@ func FuzzReply(f *testing.F) {
 	for _, seed := range replies {
 		f.Add([]byte(seed.text))
 	}
-	corpus.Add[[]byte](f)
+	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var whole, bytewise replyReader
 		rep, err := whole.read(bytes.NewReader(text))

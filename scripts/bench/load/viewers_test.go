@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // events is a server that sends events until the end of a viewer.
@@ -45,7 +45,7 @@ func TestViewers(t *testing.T) {
 	for range 2 { // at once, as the end of a load and its background do
 		counting.Go(func() {
 			begun <- open.Held()
-			if err := polltest.Await(t.Context(), "end of the viewers of one server", polltest.Patience,
+			if err := testkit.Await(t.Context(), "end of the viewers of one server", testkit.Patience,
 				func() bool { return open.Held() == 10 }); err != nil {
 				t.Error(err)
 			}

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"flashsale/internal/rooms/repeats"
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/pipeline"
 	"flashsale/scripts/bench/sale"
 )
@@ -81,7 +81,7 @@ func Run(ctx context.Context, opt Options, stdout io.Writer) (err error) {
 		return fmt.Errorf("cannot make a folder for Redis: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	redis := stand.NewRedis(folder)
+	redis := launch.NewRedis(folder)
 	if err := redis.Start(ctx); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func Run(ctx context.Context, opt Options, stdout io.Writer) (err error) {
 	room.Go(func() { _ = b.counter.Run(running) }) // it returns nil
 	defer room.Wait()
 	defer stop()
-	if err := polltest.Await(ctx, "connection to Redis", redisMax, b.counter.Conn().Up); err != nil {
+	if err := testkit.Await(ctx, "connection to Redis", redisMax, b.counter.Conn().Up); err != nil {
 		return err
 	}
 	return b.measureAll(ctx)
@@ -178,7 +178,7 @@ var usedMemory = regexp.MustCompile(`used_memory:(\d+)`)
 
 // memory is what Redis uses, in bytes.
 func (b *bench) memory() (int, error) {
-	text, err := stand.AskRedis(b.socket, redisMax, "INFO", "memory")
+	text, err := launch.AskRedis(b.socket, redisMax, "INFO", "memory")
 	if err != nil {
 		return 0, err
 	}

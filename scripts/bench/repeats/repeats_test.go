@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -24,7 +24,7 @@ func parse(args ...string) (opt Options, err error) {
 }
 
 func TestRun(t *testing.T) {
-	stand.Need(t, "redis-server")
+	testkit.Need(t, "redis-server")
 	opt, err := parse("-texts", "3", "-messages", "300", "-many", "500", "-calls", "200", "-callers", "8")
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
@@ -81,7 +81,7 @@ func Open(ctx context.Context, opt *Options, stderr io.Writer) (*Soak, error) {
 }
 
 func (s *Soak) open(ctx context.Context, opt *Options, stderr io.Writer) error {
-	product, err := stand.Build(ctx, stand.ServerSource)
+	product, err := launch.Build(ctx, launch.ServerSource)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *Soak) open(ctx context.Context, opt *Options, stderr io.Writer) error {
 			sale.ErrUsage, opt.Time, l.Rate, l.Orders, usersMax-1)
 	}
 	opt.Catalog = sale.BuiltIn(opt.Catalog, l.Orders)
-	ports, err := stand.FreePorts(runtime.NumCPU())
+	ports, err := launch.FreePorts(runtime.NumCPU())
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
@@ -120,7 +120,7 @@ func steady(n int) []sample {
 
 // The gauges of this process follow what it does.
 func TestWatcherSeesGrowth(t *testing.T) {
-	port, err := stand.FreePorts(2)
+	port, err := launch.FreePorts(2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestWatcherSeesGrowth(t *testing.T) {
 
 func TestSoakMeasuresPeak(t *testing.T) {
 	redistest.Start(t) // there is a redis-server, or the test ends here
-	product, err := stand.Build(t.Context(), stand.ServerSource)
+	product, err := launch.Build(t.Context(), launch.ServerSource)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package polltest
+package testkit
 
 import (
 	"context"

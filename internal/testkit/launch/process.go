@@ -1,11 +1,11 @@
-// Package stand builds and starts what a sale stands on: the server and other programs of this module,
-// redis-server, a proxy with faults between them, free ports. Tests and scripts use it, so that there is one
-// way to start each.
+// Package launch builds and starts the programs that tests and scripts work with: the server and other
+// programs of this module, redis-server, MariaDB, a proxy with faults between them, on free ports. There is
+// one way to start each.
 //
-// Its functions return errors; testing.go has the face for tests, which ends them instead. What it starts
-// never outlives this process. It knows no fault but those of the network: to kill, freeze and restart is
-// its callers' work. Slow is the first build of a program.
-package stand
+// Its functions return errors; those of testing.go end the test instead. What it starts never outlives this
+// process. Its only faults are those of the network: callers kill, freeze and restart. The first build of a
+// program is slow.
+package launch
 
 import (
 	"context"
@@ -18,11 +18,15 @@ import (
 
 	"flashsale/internal/proc"
 	"flashsale/internal/store/child"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
-// StopMax is how long a program may take to end in order. It bounds what hangs.
-const StopMax = 40 * time.Second
+// Bounds on what hangs. A start takes a tenth of a second, that of MariaDB and those under the race detector
+// some seconds.
+const (
+	startMax = 60 * time.Second
+	StopMax  = 40 * time.Second // for a program to end in order
+)
 
 // Program is a program to start.
 type Program struct {
@@ -135,7 +139,7 @@ func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
 // takes longer than limit or the process ends instead.
 func (p *Process) Await(ctx context.Context, what string, limit time.Duration, holds func() bool) error {
 	held := false
-	err := polltest.Await(ctx, what, limit, func() bool {
+	err := testkit.Await(ctx, what, limit, func() bool {
 		running := p.Running() // before the look: what it has done before its end counts
 		held = holds()
 		return held || !running

@@ -1,4 +1,4 @@
-package stand
+package launch
 
 import (
 	"context"
@@ -8,15 +8,12 @@ import (
 	"time"
 
 	"flashsale/internal/proc"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/polltest"
 )
 
 // ServerSource is the package of the server, for Build.
 const ServerSource = "flashsale"
-
-// startMax bounds what hangs: a start takes a tenth of a second, under the race detector some seconds.
-const startMax = 40 * time.Second
 
 // Server is a flashsale server.
 type Server struct {
@@ -57,5 +54,5 @@ func (s *Server) children(program string) []int {
 // AwaitReady returns once a server of the sale answers /readyz with 200.
 func AwaitReady(ctx context.Context, address string) error {
 	c := client.Client{Address: address, Timeout: time.Second, NewConnections: true}
-	return polltest.Await(ctx, "200 of /readyz of "+address, startMax, c.Ready)
+	return testkit.Await(ctx, "200 of /readyz of "+address, startMax, c.Ready)
 }

@@ -1,4 +1,4 @@
-package stand
+package launch
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"flashsale/internal/testkit"
 )
 
 const testPatience = 10 * time.Second // a bound on what hangs
@@ -17,7 +19,7 @@ const testPatience = 10 * time.Second // a bound on what hangs
 // echo starts a proxy before a server that sends back what it gets, and returns a connection through it.
 func echo(t *testing.T) (*Proxy, net.Conn) {
 	t.Helper()
-	l, err := net.Listen("unix", filepath.Join(Folder(t), "s"))
+	l, err := net.Listen("unix", filepath.Join(testkit.Folder(t), "s"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,4 @@
-// Package corpus reads the seeds of a fuzz target from one file. Go's own way is a file for each.
-package corpus
+package testkit
 
 import (
 	"os"
@@ -9,8 +8,9 @@ import (
 	"testing"
 )
 
-// Seeds returns what testdata/<target>.seeds holds: a line for each seed, with its values as Go strings in
-// double quotes, a space between them. What fuzzing leaves in testdata/fuzz becomes a line there.
+// Seeds returns the seeds of a fuzz target from one file, testdata/<target>.seeds: a line for each seed,
+// with its values as Go strings in double quotes, a space between them. Go's own way is a file for each
+// seed: what fuzzing leaves in testdata/fuzz becomes a line here.
 func Seeds(tb testing.TB, target string) (seeds [][]string) {
 	tb.Helper()
 	name := filepath.Join("testdata", target+".seeds")
@@ -33,8 +33,8 @@ func Seeds(tb testing.TB, target string) (seeds [][]string) {
 	return seeds
 }
 
-// Add adds the seeds of a target all of whose arguments are of the one type.
-func Add[T string | []byte](f *testing.F) {
+// AddSeeds adds the seeds of a target that has arguments of one type only.
+func AddSeeds[T string | []byte](f *testing.F) {
 	f.Helper()
 	for _, seed := range Seeds(f, f.Name()) {
 		args := make([]any, len(seed))

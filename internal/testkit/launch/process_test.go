@@ -1,4 +1,4 @@
-package stand
+package launch
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"flashsale/internal/proc"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
 // shell is a program that carries out a script.
@@ -26,8 +26,8 @@ func TestProgramGetsItsEnvironmentAndFiles(t *testing.T) {
 	if code := p.ExitCode(t); code != 7 {
 		t.Errorf("exit code %d, want 7", code)
 	}
-	if out, err := ReadFile(t, p.Stdout), ReadFile(t, p.Log); out != "out 1\n" || err != "err\n" ||
-		p.Written(t) != out+err {
+	out, err := testkit.ReadFile(t, p.Stdout), testkit.ReadFile(t, p.Log)
+	if out != "out 1\n" || err != "err\n" || p.Written(t) != out+err {
 		t.Errorf("written: %q, %q", out, err)
 	}
 	if p.Logged(t, "err") != 1 || p.Running() {
@@ -42,7 +42,7 @@ func TestProgramGetsItsEnvironmentAndFiles(t *testing.T) {
 	for range 2 {
 		shell("echo both; echo both >&2").in(one).Launch(t).ExitCode(t)
 	}
-	if text := ReadFile(t, one); text != strings.Repeat("both\n", 4) {
+	if text := testkit.ReadFile(t, one); text != strings.Repeat("both\n", 4) {
 		t.Errorf("the one file has %q", text)
 	}
 }
@@ -63,7 +63,7 @@ func TestProgramThatCannotBeStarted(t *testing.T) {
 
 func TestStopAndKill(t *testing.T) {
 	frozen := shell(`trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done`).Launch(t)
-	polltest.Until(t, "trap", func() bool { return ReadFile(t, frozen.Stdout) == "ready\n" })
+	testkit.Until(t, "trap", func() bool { return testkit.ReadFile(t, frozen.Stdout) == "ready\n" })
 	frozen.Send(t, syscall.SIGSTOP)
 	if frozen.Stop() || frozen.State().ExitCode() != 3 {
 		t.Errorf("a frozen program did not end in order: %v", frozen.State())
@@ -79,12 +79,12 @@ func TestStopAndKill(t *testing.T) {
 func TestSignalTree(t *testing.T) {
 	p := shell("sleep 60 & wait").Launch(t)
 	var children []int
-	polltest.Until(t, "child", func() bool {
+	testkit.Until(t, "child", func() bool {
 		children, _ = proc.Children(p.Pid(), "sleep")
 		return len(children) == 1
 	})
-	Must(t, p.SignalTree(syscall.SIGKILL))
-	polltest.Until(t, "end of both", func() bool { return !p.Running() && !proc.Alive(children[0]) })
+	testkit.Must(t, p.SignalTree(syscall.SIGKILL))
+	testkit.Until(t, "end of both", func() bool { return !p.Running() && !proc.Alive(children[0]) })
 }
 
 // A program that ends while its state is awaited is an error with its log, and a state that it has reached
@@ -124,10 +124,10 @@ func TestBuild(t *testing.T) {
 // Free ports stay away from those of outgoing connections.
 func TestFreePorts(t *testing.T) {
 	var outgoing int
-	_, err := fmt.Sscan(ReadFile(t, "/proc/sys/net/ipv4/ip_local_port_range"), &outgoing)
-	Must(t, err)
+	_, err := fmt.Sscan(testkit.ReadFile(t, "/proc/sys/net/ipv4/ip_local_port_range"), &outgoing)
+	testkit.Must(t, err)
 	first, err := FreePorts(4)
-	Must(t, err)
+	testkit.Must(t, err)
 	if outgoing > 2*portLeast && (first < portLeast || first+3 >= outgoing) {
 		t.Errorf("ports %d to %d, want some from %d to %d", first, first+3, portLeast, outgoing-1)
 	}
@@ -137,10 +137,10 @@ func TestFreePorts(t *testing.T) {
 }
 
 func TestServer(t *testing.T) {
-	Need(t, "redis-server")
-	s := LaunchServer(t, "", []string{"ROOT_PASSWORD=r"}, "-users", "2", "-workers", "2")
+	testkit.Need(t, "redis-server")
+	s := StartServer(t, "", []string{"ROOT_PASSWORD=r"}, "-users", "2", "-workers", "2")
 	s.Serves(t)
-	Must(t, AwaitReady(t.Context(), s.Address))
+	testkit.Must(t, AwaitReady(t.Context(), s.Address))
 	if workers, stores := s.Workers(), s.Stores(); len(workers) != 2 || len(stores) != 1 {
 		t.Errorf("workers %v, stores %v; want two and one", workers, stores)
 	}
@@ -154,10 +154,10 @@ func TestServer(t *testing.T) {
 }
 
 func TestRedis(t *testing.T) {
-	Need(t, "redis-server")
-	r := NewRedis(Folder(t), "--appendonly", "yes", "--appendfsync", "always")
+	testkit.Need(t, "redis-server")
+	r := NewRedis(testkit.Folder(t), "--appendonly", "yes", "--appendfsync", "always")
 	for _, want := range []string{"1", "2"} { // what is on disk outlives a kill
-		Must(t, r.Start(t.Context()))
+		testkit.Must(t, r.Start(t.Context()))
 		if reply, err := AskRedis(r.Socket, time.Minute, "INCR", "a key"); reply != want || err != nil {
 			t.Errorf("INCR: %q, %v; want %s", reply, err, want)
 		}
@@ -166,7 +166,7 @@ func TestRedis(t *testing.T) {
 	if _, err := AskRedis(r.Socket, time.Minute, "PING"); err == nil {
 		t.Error("a killed server answers")
 	}
-	wrong := NewRedis(Folder(t), "--nonsense", "yes")
+	wrong := NewRedis(testkit.Folder(t), "--nonsense", "yes")
 	if err := wrong.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("a start that fails: %v", err)
 	}

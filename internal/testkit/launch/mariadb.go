@@ -1,6 +1,4 @@
-// Package mariadbtest runs a private MariaDB server for tests and drills. It is slow to start (one to three
-// seconds), so a package starts one for all its cases. It must not be used for more: nothing on it survives.
-package mariadbtest
+package launch
 
 import (
 	"context"
@@ -13,50 +11,47 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 
-	"flashsale/internal/testkit/polltest"
-	"flashsale/internal/testkit/stand"
+	"flashsale/internal/testkit"
 )
 
-const (
-	startMax = 60 * time.Second // bounds what hangs
-	tries    = 3                // another process may take the port between its choice and the server's bind
-)
+// mariaDBTries: another process may take the port between its choice and the server's bind.
+const mariaDBTries = 3
 
-// Server is a running server with one account that may do everything. It has no databases of its own.
-type Server struct {
+// MariaDB is a running server with one account that may do everything. It has no databases of its own. It
+// starts slowly, in one to three seconds, so a package starts one for all its tests.
+type MariaDB struct {
 	Host           string
 	Port           int
 	User, Password string
 
 	folder    string
 	arguments []string
-	process   *stand.Process
+	process   *Process
 }
 
-// Start runs a server on a port of 127.0.0.1 until tb and its subtests are over, and never longer than this
-// process. Where mariadbd is not installed it skips tb, or fails it if REQUIRE_REAL=1 is set. arguments are
-// added to its command line; by default a commit is not on disk yet when it is answered.
-func Start(tb testing.TB, arguments ...string) *Server {
+// StartMariaDB runs a server on a port of 127.0.0.1 until tb and its subtests are over, and never longer
+// than this process. Where mariadbd is not installed it skips tb, or fails it if REQUIRE_REAL=1 is set.
+// arguments are added to its command line; by default a commit is not on disk yet when it is answered.
+func StartMariaDB(tb testing.TB, arguments ...string) *MariaDB {
 	tb.Helper()
 	needMariaDB(tb)
-	s, err := Run(tb.Context(), stand.Folder(tb), arguments...)
-	stand.Must(tb, err)
+	s, err := RunMariaDB(tb.Context(), testkit.Folder(tb), arguments...)
+	testkit.Must(tb, err)
 	tb.Cleanup(s.Kill)
 	return s
 }
 
-// Run is Start for a program: its data lies in an empty folder, and the caller kills it.
-func Run(ctx context.Context, folder string, arguments ...string) (s *Server, err error) {
-	s = &Server{Host: "127.0.0.1", User: "root", Password: "toor", folder: folder, arguments: arguments}
+// RunMariaDB is StartMariaDB for a program: its data lies in an empty folder, and the caller kills it.
+func RunMariaDB(ctx context.Context, folder string, arguments ...string) (s *MariaDB, err error) {
+	s = &MariaDB{Host: "127.0.0.1", User: "root", Password: "toor", folder: folder, arguments: arguments}
 	if err := s.install(); err != nil {
 		return nil, err
 	}
-	for range tries {
-		if s.Port, err = stand.FreePort(); err != nil {
+	for range mariaDBTries {
+		if s.Port, err = FreePort(); err != nil {
 			continue
 		}
 		if err = s.Launch(ctx); err == nil {
@@ -70,37 +65,37 @@ func Run(ctx context.Context, folder string, arguments ...string) (s *Server, er
 func needMariaDB(tb testing.TB) {
 	tb.Helper()
 	for _, program := range []string{"mariadbd", "mariadb-install-db"} {
-		stand.Need(tb, program)
+		testkit.Need(tb, program)
 	}
 }
 
 // Kill ends the server at once, as kill -9 does.
-func (s *Server) Kill() { s.process.Kill() }
+func (s *MariaDB) Kill() { s.process.Kill() }
 
 // Freeze stops the server without ending it, as an overloaded machine would; Thaw lets it go on.
 // cannot fail: it is this process's child
-func (s *Server) Freeze() { _ = s.process.Signal(syscall.SIGSTOP) }
+func (s *MariaDB) Freeze() { _ = s.process.Signal(syscall.SIGSTOP) }
 
 // Thaw lets a frozen server go on.
-func (s *Server) Thaw() { _ = s.process.Signal(syscall.SIGCONT) }
+func (s *MariaDB) Thaw() { _ = s.process.Signal(syscall.SIGCONT) }
 
 // Restart starts a killed server again, on the same port and folder.
-func (s *Server) Restart(tb testing.TB) {
+func (s *MariaDB) Restart(tb testing.TB) {
 	tb.Helper()
-	stand.Must(tb, s.Launch(tb.Context()))
+	testkit.Must(tb, s.Launch(tb.Context()))
 }
 
 // Open connects to a new, empty database of this name, which must be a plain identifier.
-func (s *Server) Open(tb testing.TB, name string) *sql.DB {
+func (s *MariaDB) Open(tb testing.TB, name string) *sql.DB {
 	tb.Helper()
-	stand.Must(tb, s.Create(tb.Context(), name))
+	testkit.Must(tb, s.Create(tb.Context(), name))
 	db := s.connect(name)
 	tb.Cleanup(func() { db.Close() })
 	return db
 }
 
 // Create makes a new, empty database of this name, which must be a plain identifier.
-func (s *Server) Create(ctx context.Context, name string) error {
+func (s *MariaDB) Create(ctx context.Context, name string) error {
 	admin := s.connect("")
 	defer admin.Close()
 	if _, err := admin.ExecContext(ctx, "CREATE DATABASE `"+name+"`"); err != nil {
@@ -109,7 +104,7 @@ func (s *Server) Create(ctx context.Context, name string) error {
 	return nil
 }
 
-func (s *Server) connect(name string) *sql.DB {
+func (s *MariaDB) connect(name string) *sql.DB {
 	cfg := mysql.NewConfig()
 	cfg.Net, cfg.Addr = "tcp", net.JoinHostPort(s.Host, strconv.Itoa(s.Port))
 	cfg.DBName, cfg.User, cfg.Passwd = name, s.User, s.Password
@@ -123,16 +118,16 @@ func (s *Server) connect(name string) *sql.DB {
 }
 
 // install fills the folder with the system tables and the statements that make the account.
-func (s *Server) install() error {
+func (s *MariaDB) install() error {
 	arguments := append([]string{"--no-defaults", "--datadir=" + filepath.Join(s.folder, "data"),
 		"--skip-test-db", "--auth-root-authentication-method=normal"}, account()...)
 	log := filepath.Join(s.folder, "install.log")
-	run, err := stand.Program{Path: "mariadb-install-db", Args: arguments, Env: s.env(), Log: log}.Start()
+	run, err := Program{Path: "mariadb-install-db", Args: arguments, Env: s.env(), Log: log}.Start()
 	if err != nil {
 		return err
 	}
 	ended := func() bool { return !run.Running() }
-	err = polltest.Await(context.Background(), "end of mariadb-install-db", startMax, ended)
+	err = testkit.Await(context.Background(), "end of mariadb-install-db", startMax, ended)
 	if err != nil || !run.State().Success() {
 		run.Kill()
 		text, _ := os.ReadFile(log) // only to explain
@@ -146,7 +141,7 @@ func (s *Server) install() error {
 
 // env gives the server a folder for its temporary files: in a shared one each server that starts removes
 // those of others.
-func (s *Server) env() []string { return []string{"TMPDIR=" + s.folder} }
+func (s *MariaDB) env() []string { return []string{"TMPDIR=" + s.folder} }
 
 // account names the user to run as where the server would refuse to run as root. It stays root: a change of
 // user would clear the signal that ends it with this process.
@@ -158,9 +153,9 @@ func account() []string {
 }
 
 // Launch starts mariadbd, also again after Kill, and returns when it answers.
-func (s *Server) Launch(ctx context.Context) (err error) {
+func (s *MariaDB) Launch(ctx context.Context) (err error) {
 	in := func(name string) string { return filepath.Join(s.folder, name) }
-	s.process, err = stand.Program{Path: "mariadbd", Env: s.env(), Log: in("log"), Args: append([]string{
+	s.process, err = Program{Path: "mariadbd", Env: s.env(), Log: in("log"), Args: append([]string{
 		"--no-defaults",
 		"--datadir=" + in("data"), "--socket=" + in("s"), "--pid-file=" + in("pid"),
 		"--init-file=" + in("account.sql"),
@@ -179,7 +174,7 @@ func (s *Server) Launch(ctx context.Context) (err error) {
 }
 
 // await returns once this server answers: another one may have taken the port, with the same account.
-func (s *Server) await(ctx context.Context) error {
+func (s *MariaDB) await(ctx context.Context) error {
 	db := s.connect("")
 	defer db.Close()
 	var answering string

@@ -1,4 +1,4 @@
-package logtest
+package testkit
 
 import (
 	"fmt"
@@ -20,12 +20,12 @@ func (f *fake) Failed() bool                    { return f.failed }
 func (f *fake) Cleanup(do func())               { f.cleanup = do }
 func (f *fake) Logf(format string, args ...any) { f.shown += fmt.Sprintf(format, args...) }
 
-func TestKeep(t *testing.T) {
+func TestKeepLog(t *testing.T) {
 	passes, fails, silent := &fake{}, &fake{failed: true}, &fake{failed: true}
-	Keep(passes)
-	Keep(silent)
+	KeepLog(passes)
+	KeepLog(silent)
 	silent.cleanup()
-	Keep(fails)
+	KeepLog(fails)
 	slog.Info("one", "n", 1)
 	slog.Warn("two")
 	fails.cleanup()

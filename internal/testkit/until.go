@@ -1,6 +1,4 @@
-// Package polltest waits for a state that another goroutine or process brings about. It looks again and
-// again, so that a test waits no longer than it must and never sleeps a fixed time.
-package polltest
+package testkit
 
 import (
 	"context"

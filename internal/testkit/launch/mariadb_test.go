@@ -1,4 +1,4 @@
-package mariadbtest
+package launch
 
 import (
 	"bufio"
@@ -12,15 +12,15 @@ import (
 	"testing"
 
 	"flashsale/internal/proc"
-	"flashsale/internal/testkit/polltest"
+	"flashsale/internal/testkit"
 )
 
-// parentVariable makes TestServerDiesWithItsProcess play the process that is killed.
+// parentVariable makes TestMariaDBDiesWithItsProcess play the process that is killed.
 const parentVariable = "MARIADBTEST_PARENT"
 
-func TestServerDiesWithItsProcess(t *testing.T) {
+func TestMariaDBDiesWithItsProcess(t *testing.T) {
 	if os.Getenv(parentVariable) != "" {
-		server := Start(t)
+		server := StartMariaDB(t)
 		fmt.Printf("\nport %d\n", server.Port)
 		select {}
 	}
@@ -30,7 +30,7 @@ func TestServerDiesWithItsProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(temporary)
-	parent := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServerDiesWithItsProcess$")
+	parent := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMariaDBDiesWithItsProcess$")
 	parent.Env = append(os.Environ(), parentVariable+"=1", "TMPDIR="+temporary)
 	output, err := parent.StdoutPipe()
 	if err != nil {
@@ -47,7 +47,7 @@ func TestServerDiesWithItsProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = parent.Wait() // killed
-	polltest.Until(t, "end of mariadbd after its parent's", func() bool { return !proc.Alive(pid) })
+	testkit.Until(t, "end of mariadbd after its parent's", func() bool { return !proc.Alive(pid) })
 }
 
 func serverProcess(t *testing.T, temporary string) int {

@@ -1,4 +1,4 @@
-package stand
+package launch
 
 import (
 	"bufio"
@@ -13,10 +13,7 @@ import (
 	"time"
 )
 
-const (
-	redisStartMax = 20 * time.Second // until a redis-server answers: a bound on what hangs
-	redisAskMax   = time.Second      // for one command while it is started
-)
+const redisAskMax = time.Second // for one command while redis-server starts
 
 // Redis is a private redis-server on a unix socket, its only address.
 type Redis struct {
@@ -40,7 +37,7 @@ func (r *Redis) Start(ctx context.Context) (err error) {
 	if r.Process, err = r.Program.Start(); err != nil {
 		return err
 	}
-	return r.Await(ctx, "answer of redis-server", redisStartMax, func() bool {
+	return r.Await(ctx, "answer of redis-server", startMax, func() bool {
 		_, err := AskRedis(r.Socket, redisAskMax, "PING")
 		return err == nil
 	})

@@ -1,6 +1,6 @@
 //go:build race
 
-package stand
+package testkit
 
 // Race reports whether the race detector is on. sync.Pool then drops what it holds at random, so that counts
 // of allocations mean nothing.

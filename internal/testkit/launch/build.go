@@ -1,4 +1,4 @@
-package stand
+package launch
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"flashsale/internal/store/child"
+	"flashsale/internal/testkit"
 )
 
 // builds are the programs that this process has built, by source and flags.
@@ -47,7 +48,7 @@ func build(ctx context.Context, folder, source string, flags []string) (string, 
 		return "", err
 	}
 	target := filepath.Join(top, folder, path.Base(source))
-	args := append([]string{"build", fmt.Sprintf("-race=%v", Race), "-o", target}, flags...)
+	args := append([]string{"build", fmt.Sprintf("-race=%v", testkit.Race), "-o", target}, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(args, source)...)
 	var output strings.Builder
 	cmd.Stdout, cmd.Stderr = &output, &output

@@ -1,0 +1,75 @@
+// Package testkit holds what the tests of any package need: an end on an error, a wait for a state, files,
+// the log, the seeds of fuzz targets. README.md says which package proves what. Package launch starts the
+// programs of a test, client calls the API, apitest compares replies with the description of the API.
+package testkit
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// Must ends the test on an error.
+func Must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Need finds a program on PATH. Without it the test is skipped; with REQUIRE_REAL=1 it fails.
+func Need(tb testing.TB, program string) (path string) {
+	tb.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil && os.Getenv("REQUIRE_REAL") == "1" {
+		tb.Fatalf("REQUIRE_REAL=1, but there is no %s on PATH: install it", program)
+	} else if err != nil {
+		tb.Skipf("no %s on PATH: install it to run this test", program)
+	}
+	return path
+}
+
+// Background runs f beside the test until stop is called or the test ends. An error of f fails the test.
+func Background(tb testing.TB, f func(context.Context) error) (stop func()) {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := f(ctx); err != nil {
+			tb.Error(err)
+		}
+	})
+	stop = func() {
+		cancel()
+		running.Wait()
+	}
+	tb.Cleanup(stop)
+	return stop
+}
+
+// Folder makes a folder of a short name: the path of a unix socket in it is limited.
+func Folder(tb testing.TB) string {
+	tb.Helper()
+	folder, err := os.MkdirTemp("", "sale")
+	Must(tb, err)
+	tb.Cleanup(func() { os.RemoveAll(folder) })
+	return folder
+}
+
+// ReadFile returns the text of a file.
+func ReadFile(tb testing.TB, path string) string {
+	tb.Helper()
+	text, err := os.ReadFile(path)
+	Must(tb, err)
+	return string(text)
+}
+
+// WriteFile writes a text into a file, and makes the folder for it.
+func WriteFile(tb testing.TB, path, text string) {
+	tb.Helper()
+	Must(tb, os.MkdirAll(filepath.Dir(path), 0o755))
+	Must(tb, os.WriteFile(path, []byte(text), 0o600))
+}
