@@ -93,7 +93,7 @@ func (s *supervisor) listen() (err error) {
 	}
 	s.processes, err = supervise.New(supervise.Config{
 		Roles: []supervise.Role{{Name: saleRole, Count: s.cfg.Workers, Address: s.cfg.Address(),
-			Processors: processors(s.cfg.Engine)}},
+			Processors: processors}},
 		Drain: s.cfg.Drain,
 	})
 	if err != nil {
@@ -119,18 +119,13 @@ func (s *supervisor) close() {
 	}
 }
 
-// processors returns the number of threads that run Go in a worker at once. The kernel balances the
-// processes; so one is enough, and no process pays for moving goroutines between threads. The event loop has
-// one for itself, and all that is not the order path another.
-func processors(engine string) int {
-	if engine == config.EngineLoop {
-		return 2
-	}
-	return 1
-}
-
 // saleRole is the role of the workers that serve the sale.
 const saleRole = "sale"
+
+// processors is the number of threads that run Go in a worker at once: the event loop has one for itself, and
+// all that is not the order path another. The kernel balances the processes, and none of them pays for moving
+// goroutines between more threads.
+const processors = 2
 
 func (s *supervisor) address() string { return s.processes.Address(saleRole) }
 

@@ -32,7 +32,7 @@ type worker struct {
 	cfg       *config.Config
 	inherited *supervise.Worker
 	count     *figures.Worker
-	loop      *eventloop.Loop // nil where goroutines serve
+	loop      *eventloop.Loop // nil with TLS: goroutines serve
 	sale      *redisx.Sale
 	accessLog *accesslog.Log // nil where it is off
 	server    *handlers.Server
@@ -103,7 +103,7 @@ func (w *worker) open() error {
 	}
 	redis := w.Redis
 	redis.Quiet, redis.Figures = w.inherited.Slot > 0, w.count
-	if w.cfg.Engine == config.EngineLoop && encryption == nil {
+	if encryption == nil {
 		if w.loop, err = eventloop.New(); err != nil {
 			return err
 		}

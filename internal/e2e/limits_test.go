@@ -138,8 +138,7 @@ func TestLimitsGuardTheLogin(t *testing.T) {
 func TestIdleConnectionsGetNewRules(t *testing.T) {
 	certificate := certtest.Write(t, testkit.Folder(t), time.Now().Add(time.Hour))
 	for name, args := range map[string][]string{
-		"event loop": nil, "goroutines": {"-engine", "goroutines"},
-		"TLS": {"-tls-cert", certificate.ChainFile, "-tls-key", certificate.KeyFile},
+		"event loop": nil, "TLS": {"-tls-cert", certificate.ChainFile, "-tls-key", certificate.KeyFile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

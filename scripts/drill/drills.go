@@ -141,8 +141,6 @@ var drills = []drill{
 	{name: "pipelining", quiet: noFault,
 		says: "20 and 100 connections send 2000 requests each before they read, again and again", setup: crowded,
 		healthy: true, alone: true, run: pipelining},
-	{name: "pipelining-goroutines", quiet: noFault, says: "the same with -engine goroutines",
-		setup: crowded.merge(setup{flags: "-engine goroutines"}), healthy: true, alone: true, run: pipelining},
 	{name: "pipelining-tls", quiet: noFault, says: "the same with TLS", setup: crowded.merge(setup{tls: true}),
 		healthy: true, alone: true, run: pipelining},
 	{name: "invented-names", quiet: noFault,

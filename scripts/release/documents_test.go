@@ -149,13 +149,12 @@ var completions = map[string]func(t *testing.T, script, line string) []string{
 var completionTests = []struct{ line, has, hasNot string }{
 	{"flashsale ", "sale", "open"},
 	{"flashsale -app-", "-app-port", "-ops"},
-	{"flashsale -engine ", "goroutines", "-engine"},
 	{"flashsale -traffic o", "off", "-ops"},
 	{"flashsale audit -redis-", "-redis-host", "-ops"},
 	{"flashsale sale ", "open", "audit"},
 	{"flashsale sale open -", "-at", "-now"},
 	{"flashsale sale open -", "-app-port", "-keep"},
-	{"flashsale sale open -engine ", "loop", "-at"},
+	{"flashsale sale open -traffic ", "off", "-at"},
 	{"flashsale sale close -", "-now", "-app-port"},
 	{"flashsale sale close -format ", "jsonl", "-now"},
 	{"flashsale sale close -n", "-now", "-at"},
@@ -195,7 +194,7 @@ func TestCompletionOfZsh(t *testing.T) {
 		compadd() { print -rl -- "$@" }
 		words=(flashsale ""); CURRENT=2
 		source $0`, script)
-	for _, want := range []string{"\nsale\n", "\naudit\n", ":loop|goroutines:(loop goroutines)\n",
+	for _, want := range []string{"\nsale\n", "\naudit\n", ":on or off:(on off)\n",
 		":folder:_files\n"} {
 		if !strings.Contains("\n"+out, want) {
 			t.Errorf("no %q in %s", want, out)
