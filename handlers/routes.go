@@ -31,15 +31,15 @@ type Route struct {
 
 // work is how a handler works: where it runs, and the longest body that it takes. The zero value is slow.
 type work struct {
-	onLoop bool // on the event loop, or where there is none on a goroutine
+	quick  bool // it does not wait: it runs on the event loop, with TLS on a goroutine
 	public bool // no reply has headers that keep it out of caches, see keepPrivate
 	body   int  // bytes, with the lines of chunks; bodyBytesMax at least
 }
 
 var (
-	hot   = work{onLoop: true, public: true} // the order path: it must not wait, nor allocate
-	quick = work{onLoop: true}               // it must not wait
-	slow  = work{}                           // it may wait: it runs on a goroutine
+	hot   = work{quick: true, public: true} // the order path: it must not allocate either
+	quick = work{quick: true}               // it must not wait
+	slow  = work{}                          // it may wait: it runs on a goroutine
 )
 
 // takes is slow for bodies of up to this number of bytes: the event loop has no time for long ones.

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	followEvery = time.Second // between two looks whether the next sale was opened
+	followEvery = time.Second // between two questions whether the next sale was opened
 
 	// A turnover that is under way for so long was most likely left by a command that has died.
 	turnoverPatience = 30 * time.Second
@@ -27,13 +27,13 @@ func (s *supervisor) followSales(ctx context.Context) error {
 	var connected sync.WaitGroup
 	defer connected.Wait()
 	connected.Go(func() { _ = follower.Run(ctx) }) // it returns nil
-	look := time.NewTicker(followEvery)
-	defer look.Stop()
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
 	var turnover patience
 	var attempts attempts
 	for {
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-ctx.Done():
 			return nil
 		}
