@@ -163,8 +163,8 @@ func TestReloadThatFailsKeepsAll(t *testing.T) {
 	rules, groups := after.rooms["limits"].(limitRules), after.rooms["repeats"].([]config.VKGroup)
 	longer := after.Certificate.Expires().Sub(before.Certificate.Expires())
 	sameRules := reflect.DeepEqual(rules, before.rooms["limits"])
-	if after.catalog.Users() != 3 || longer < 40*time.Hour || sameRules || groups[0].Token != "new" || told != 1 ||
-		starts() != 2 {
+	if after.catalog.Users() != 3 || longer < 40*time.Hour || sameRules || groups[0].Token != "new" ||
+		told != 1 || starts() != 2 {
 		t.Errorf("%d users, %v, %+v, %d parts were told, %d workers; log %s", after.catalog.Users(), rules,
 			groups, told, starts(), log)
 	}

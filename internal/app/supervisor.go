@@ -122,9 +122,9 @@ func (s *supervisor) close() {
 // saleRole is the role of the workers that serve the sale.
 const saleRole = "sale"
 
-// processors is the number of threads that run Go in a worker at once: the event loop has one for itself, and
-// all that is not the order path another. The kernel balances the processes, and none of them pays for moving
-// goroutines between more threads.
+// processors is the number of threads that run Go in a worker at once: the event loop has one for itself,
+// and all that is not the order path another. The kernel balances the processes, and no process pays for
+// moving goroutines between more threads.
 const processors = 2
 
 func (s *supervisor) address() string { return s.processes.Address(saleRole) }
