@@ -26,8 +26,8 @@ const tooMany = `{"code":"TOO_MANY_REQUESTS","message":"请求过于频繁"}`
 func openWithOrders(t *testing.T, open opener, server *redistest.Server, orders, food int) *shop {
 	t.Helper()
 	s := open(t, "unix", server.Socket)
-	script := fmt.Sprintf(`for user = 100, 99 + %d do redis.call('SET', 'o_' .. user, '%d:1,') end return 1`,
-		orders, food)
+	script := fmt.Sprintf(
+		`for user = 100, 99 + %d do redis.call('SET', 'o_' .. user, '%d:1,|\\n1') end return 1`, orders, food)
 	server.Do(t, `EVAL "`+script+`" 0`)
 	return s
 }

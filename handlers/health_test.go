@@ -8,14 +8,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"flashsale/redisx"
+	"flashsale/redisx/orderstream"
 	"flashsale/redisx/redistest"
 )
 
 // A sale that keeps a ledger tells how far the database is behind and is ready all the same.
 func TestReadyTellsOfTheLedger(t *testing.T) {
 	onEach(t, func(t *testing.T, s *shop) {
-		stream, err := redisx.OpenStream(t.Context(), s.redis, s.cfg.Sale.ID(), 5, "a")
+		stream, err := orderstream.Open(t.Context(), s.redis, s.cfg.Sale.ID(), 5, "a")
 		if err != nil {
 			t.Fatal(err)
 		}

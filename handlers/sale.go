@@ -99,7 +99,7 @@ func (s *Server) changeSale(ctx *fasthttp.RequestCtx, _ Call) {
 		s.replyOutcome(ctx, err)
 		return
 	}
-	found, err := s.cfg.Sale.Look()
+	found, err := s.cfg.Sale.Snapshot()
 	if err != nil {
 		s.replyOutcome(ctx, err)
 		return

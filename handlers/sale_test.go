@@ -193,7 +193,7 @@ func TestChangeStock(t *testing.T) {
 			`{"at":"NOW","by":"root","what":"stock","food_id":1,"add":5,"before":10,"after":15},`+
 			`{"at":"NOW","by":"root","what":"stock","food_id":1,"add":-15,"before":15,"after":0},`+
 			`{"at":"NOW","by":"root","what":"stock","food_id":2,"add":1,"before":10,"after":11}]`)
-		found, err := s.cfg.Sale.Look()
+		found, err := s.cfg.Sale.Snapshot()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestSaleFollowsRedis(t *testing.T) {
 			status, _, _ := s.call(t, 2, "POST", "/orders", order)
 			return status == 200
 		})
-		found, err := s.cfg.Sale.Look()
+		found, err := s.cfg.Sale.Snapshot()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,7 +75,7 @@ func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop
 // snapshotOf is a snapshot of an open sale with these pieces left.
 func snapshotOf(left []int64) redisx.Snapshot {
 	return redisx.Snapshot{Left: left, Restocked: make([]int64, len(left)),
-		Turn: redisx.Turn{State: redisx.StateOpen, Now: time.Now()}}
+		Current: redisx.Current{State: redisx.StateOpen, Now: time.Now()}}
 }
 
 // checkedTransport compares every reply with the description of the API. A reply that differs is an error of

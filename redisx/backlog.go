@@ -25,7 +25,7 @@ func ReadBacklog(ctx context.Context, cfg Config, sale string) (Backlog, error) 
 	}
 	defer l.Close()
 	var found Backlog
-	err = l.Do(found.ask(pipeline.NewCall(), streamPrefix+sale), cfg.Timeout)
+	err = l.Do(found.ask(pipeline.NewCall(), KeysOf(sale).Stream), cfg.Timeout)
 	return found, err
 }
 

@@ -1,4 +1,4 @@
-package redisx
+package redisx_test
 
 import (
 	"fmt"
@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"flashsale/internal/proc"
+	"flashsale/redisx/orderstream"
 	"flashsale/redisx/redistest"
+	"flashsale/redisx/saletest"
 )
 
 // BenchmarkOrder drives Redis alone with what an order of the contest's flow asks of it on average: two
@@ -24,9 +26,15 @@ func BenchmarkOrder(b *testing.B) {
 // benchmarkOrder with ledger puts each order into the stream as well, from which a consumer takes it.
 func benchmarkOrder(b *testing.B, buyers int, ledger bool) {
 	server := redistest.Start(b)
-	s := open(b, unix(server), 1<<40, 1<<40)
+	cfg := saletest.Config(server)
+	s := saletest.Open(b, cfg, 1<<40, 1<<40)
 	if ledger {
-		defer consume(b, openStream(b, unix(server), s, "bench"))()
+		orders, err := orderstream.Open(b.Context(), cfg, s.ID(), 2, "bench")
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer orders.Close()
+		defer consume(b, orders)()
 	}
 	var users atomic.Uint32
 	b.ReportAllocs()
@@ -39,11 +47,11 @@ func benchmarkOrder(b *testing.B, buyers int, ledger bool) {
 			user := users.Add(1)
 			name = fmt.Appendf(name[:0], "cart%012d", user)
 			for food := range int64(2) {
-				if err := s.addToCart(user, name, food+1, 1); err != nil {
+				if err := s.AddToCart(user, name, food+1, 1); err != nil {
 					b.Error(err)
 				}
 			}
-			if err := s.placeOrder(user, name, nil); err != nil {
+			if err := s.PlaceOrder(user, name, nil); err != nil {
 				b.Error(err)
 			}
 		}
@@ -54,16 +62,16 @@ func benchmarkOrder(b *testing.B, buyers int, ledger bool) {
 }
 
 // consume takes orders from the stream until stop, without writing them anywhere.
-func consume(b *testing.B, stream *Stream) (stop func()) {
+func consume(b *testing.B, waiting *orderstream.Stream) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		look := time.NewTicker(100 * time.Millisecond)
 		defer look.Stop()
 		for {
-			orders, err := stream.Read(false, 1000)
+			orders, err := waiting.Read(false, 1000)
 			if err == nil {
-				err = stream.Done(orders)
+				err = waiting.Done(orders)
 			}
 			if err != nil {
 				b.Error(err)

@@ -1,16 +1,10 @@
 package redisx
 
 import (
-	_ "embed" // the script
 	"strconv"
 
 	"flashsale/redisx/pipeline"
 )
-
-//go:embed cart_check.lua
-var cartCheckSource string
-
-var cartCheckScript = pipeline.NewScript(changesSource + cartCheckSource)
 
 // What cart_check.lua returns.
 const (
@@ -48,6 +42,6 @@ func (c checked) Complete(x *pipeline.Call) {
 	case code == cartOverLimit:
 		c.end(ErrOverLimit)
 	default:
-		c.end(unknownCode("cart_check.lua", code))
+		c.end(pipeline.UnknownCode("cart_check.lua", code))
 	}
 }

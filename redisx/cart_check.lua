@@ -4,7 +4,7 @@
 -- how many came before it.
 --
 -- KEYS[2i-1]  of change i: the order of the cart's user: string
--- KEYS[2i]    of change i: the cart: string or hash as in changes.lua
+-- KEYS[2i]    of change i: the cart: string or hash as in cart_rules.lua
 -- ARGV[1]     the limit, pieces that a cart may hold: integer, 1 to 3
 -- ARGV[2]     lifetime of a cart: seconds > 0
 -- ARGV[3]     a list of changes up to this length never asks for more than the limit: bytes > 0

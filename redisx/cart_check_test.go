@@ -53,7 +53,7 @@ func TestCartScript(t *testing.T) {
 					raw(t, cfg, nil, "SET", "c_x", tc.changes)
 				}
 				var codes []int64
-				raw(t, cfg, &codes, "EVAL", changesSource+cartCheckSource, "2", "o_2", "c_x",
+				raw(t, cfg, &codes, "EVAL", cartRules+cartCheckLua, "2", "o_2", "c_x",
 					"3", "3600", "12", strconv.Itoa(tc.stop), tc.change)
 				if !slices.Equal(codes, []int64{tc.want}) {
 					t.Errorf("codes %v, want %d", codes, tc.want)

@@ -39,7 +39,7 @@ func TestSettle(t *testing.T) {
 	} {
 		t.Run(tc.changes, func(t *testing.T) {
 			onEach(t, func(t *testing.T, cfg Config) {
-				if got := rawString(t, cfg, "EVAL", changesSource+script, "0", tc.changes); got != tc.want {
+				if got := rawString(t, cfg, "EVAL", cartRules+script, "0", tc.changes); got != tc.want {
 					t.Errorf("%q, want %q", got, tc.want)
 				}
 			})

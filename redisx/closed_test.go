@@ -7,7 +7,7 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// A sale that was closed by its time stays closed when the clock of Redis goes back, and its export counts.
+// A sale that was closed by its time stays closed when the clock of Redis goes back.
 // Here the time of closing moves instead, which is the same to the scripts.
 func TestClosedStaysWhenTheClockGoesBack(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
@@ -16,16 +16,18 @@ func TestClosedStaysWhenTheClockGoesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		put(t, cfg, "closes_at=past")
-		exported(t, cfg, s.ID(), 0)
+		if _, err := s.Snapshot(); err != nil { // notes that it is closed
+			t.Fatal(err)
+		}
 		put(t, cfg, "closes_at=later")
 		if err := s.placeOrder(2, cartName(2), nil); !errors.Is(err, ErrClosed) {
 			t.Errorf("an order: %v, want ErrClosed", err)
 		}
-		found, err := s.Look()
+		found, err := s.Snapshot()
 		if err != nil || found.State != StateClosed || found.Left[0] != 5 {
 			t.Errorf("%+v, %v; want closed", found, err)
 		}
-		checkGate(t, cfg, s, found.Turn)
+		checkGate(t, cfg, s, found.Current)
 		if turn, err := s.Change(Change{By: "root", ClosesAt: wanted("coming")}); err != nil ||
 			turn.State != StateClosed {
 			t.Errorf("another time of closing: %+v, %v; want closed", turn, err)
@@ -41,13 +43,10 @@ func TestClosedStaysWhenTheClockGoesBack(t *testing.T) {
 		if log := logOf(t, s); log != want {
 			t.Errorf("log %s\nwant %s", log, want)
 		}
-		if there := rawString(t, cfg, "HEXISTS", saleKey, "exported"); there != "0" {
-			t.Error("the export counts for a sale that was opened again")
-		}
 	})
 }
 
-// A Redis without memory still shuts a sale, and a turnover by force begins there.
+// A Redis without memory still shuts a sale.
 func TestShutWithoutMemory(t *testing.T) {
 	for _, state := range []State{StatePaused, StateClosed} {
 		t.Run(string(state), func(t *testing.T) {
@@ -66,16 +65,4 @@ func TestShutWithoutMemory(t *testing.T) {
 			}
 		})
 	}
-	t.Run("turnover", func(t *testing.T) {
-		server := redistest.New(t)
-		cfg := unix(server)
-		next := nextOf(open(t, cfg, 5, 5).ID())
-		next.Force = true
-		server.Do(t, "CONFIG SET maxmemory 1mb")
-		// A step of it needs memory and may fail; the sale is shut all the same.
-		_, _, err := OpenNext(t.Context(), cfg, next)
-		if id := rawString(t, cfg, "EXISTS", stockPrefix+next.Before); id != "0" {
-			t.Errorf("the stock of the sale is still there: %v", err)
-		}
-	})
 }

@@ -33,7 +33,7 @@ func testCallsOfAnOrder(t *testing.T, server *redistest.Server, cfg Config, time
 			t.Fatal(err)
 		}
 	}
-	if found, err := s.Look(); err != nil || found.State != StateOpen {
+	if found, err := s.Snapshot(); err != nil || found.State != StateOpen {
 		t.Fatalf("%+v, %v; want open", found, err)
 	}
 	server.Do(t, "CONFIG RESETSTAT")
@@ -86,7 +86,7 @@ func TestCallsOfARefusedOrder(t *testing.T) {
 	onServers(t, func(t *testing.T, server *redistest.Server, cfg Config) {
 		s := open(t, cfg, 5)
 		put(t, cfg, "paused=1")
-		if _, err := s.Look(); err != nil {
+		if _, err := s.Snapshot(); err != nil {
 			t.Fatal(err)
 		}
 		server.Do(t, "CONFIG RESETSTAT")

@@ -68,7 +68,7 @@ func raceForStock(t *testing.T, cfg Config, stock []int64) {
 	if orders := checkEquation(t, cfg, first, stock); orders == 0 {
 		t.Error("nothing was sold: the race proves nothing")
 	}
-	found, err := first.Look()
+	found, err := first.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func buyWhatever(t *testing.T, s *Sale, dice *rand.Rand, user uint32, foods int)
 
 // checkEquation looks at stock and orders at one moment and returns the number of orders.
 func checkEquation(t *testing.T, cfg Config, s *Sale, stock []int64) (orders int) {
-	found := rawString(t, cfg, "EVAL", lookAtAll, "1", s.stockKey, strconv.Itoa(len(stock)))
+	found := rawString(t, cfg, "EVAL", lookAtAll, "1", s.keys.Stock, strconv.Itoa(len(stock)))
 	var list []int64
 	for text := range strings.FieldsSeq(strings.ReplaceAll(found, ",", " ")) {
 		n, err := strconv.ParseInt(text, 10, 64)

@@ -38,13 +38,13 @@ func TestPlacedOrdersAreCounted(t *testing.T) {
 	})
 }
 
-// A sale that is only watched answers what Redis holds, and goes on once Redis is back.
-func TestWatch(t *testing.T) {
+// A sale without users answers what Redis holds, and goes on once Redis is back.
+func TestJoinWithoutUsers(t *testing.T) {
 	server := redistest.New(t)
 	cfg := unix(server)
 	cfg.Quiet = true
 	id := open(t, cfg, 3, 4).ID()
-	s := runUnready(t, Watch(cfg, id, 2))
+	s := runUnready(t, Join(cfg, id, 2, 0))
 	testkit.Until(t, "a look", func() bool { _, err := s.Ready(); return err == nil })
 	if stock, err := s.Stock(); err != nil || !slices.Equal(stock, []int64{3, 4}) {
 		t.Errorf("stock %v, %v; want 3 and 4", stock, err)

@@ -73,7 +73,7 @@ func TestServersThatDisagree(t *testing.T) {
 // as it is.
 func TestFingerprintsAreReplaced(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
-		stands := func() string { return rawString(t, cfg, "HGET", saleKey, "server") }
+		stands := func() string { return rawString(t, cfg, "HGET", MarkerKey, "server") }
 		o := Opening{Catalog: catalogPrint, Stock: []int64{1}, Server: prints("A", "1", "1")}
 		first, err := Open(t.Context(), cfg, o)
 		if err != nil || stands() != encodeFingerprints(o.Server) {

@@ -15,7 +15,7 @@ import (
 
 // ErrLeftover is the outcome of opening a sale beside keys of another one that has lost its marker: the
 // orders there would pass for the new sale's.
-var ErrLeftover = errors.New("redis holds keys of a sale, but not its key " + saleKey)
+var ErrLeftover = errors.New("redis holds keys of a sale, but not its key " + MarkerKey)
 
 // SaleKeys names what people delete who start another sale in a Redis that has lost one: the keys of the
 // current sale, and every log. What else is kept of sales that have ended (keys.go) can stay.

@@ -15,7 +15,7 @@ import (
 func TestOpenRefusesLeftovers(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 5)
-		openStream(t, cfg, s, "a")
+		raw(t, cfg, nil, "XGROUP", "CREATE", s.keys.Stream, StreamGroup, "0", "MKSTREAM")
 		for user := range uint32(2) {
 			if err := s.addToCart(user+2, cartName(int(user)), 1, 1); err != nil {
 				t.Fatal(err)
@@ -24,7 +24,7 @@ func TestOpenRefusesLeftovers(t *testing.T) {
 		if err := s.placeOrder(2, cartName(0), nil); err != nil {
 			t.Fatal(err)
 		}
-		raw(t, cfg, nil, "DEL", saleKey)
+		raw(t, cfg, nil, "DEL", MarkerKey)
 		var keys []string
 		raw(t, cfg, &keys, "KEYS", "*")
 		if len(keys) != 6 { // stock, gate, log, stream, order, cart

@@ -55,7 +55,7 @@ func (l *LogScan) Next(ctx context.Context) ([]LogEntry, error) {
 	}
 	var found presence
 	var page []radix.StreamEntry
-	x := l.sale.prove(pipeline.NewCall(), &found).Command(&page, "XRANGE", logPrefix+l.sale.id, l.from, "+",
+	x := l.sale.prove(pipeline.NewCall(), &found).Command(&page, "XRANGE", l.sale.keys.Log, l.from, "+",
 		"COUNT", strconv.Itoa(scanCount))
 	if err := l.sale.read(x, &found); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (l *LogScan) Next(ctx context.Context) ([]LogEntry, error) {
 	if l.from = ""; len(page) == scanCount {
 		l.from = behind(page)
 	}
-	if len(page) == 0 { // a sale that a server of an older version has opened
+	if len(page) == 0 { // the page before was the last one, and full
 		return nil, io.EOF
 	}
 	return parseLog(page)
@@ -78,7 +78,7 @@ func (f *Follower) Changes(sale string) ([]LogEntry, error) {
 		f.logged, f.from = sale, "-"
 	}
 	var page []radix.StreamEntry
-	err := f.redis.Do(pipeline.Command(&page, "XRANGE", logPrefix+sale, f.from, "+",
+	err := f.redis.Do(pipeline.Command(&page, "XRANGE", KeysOf(sale).Log, f.from, "+",
 		"COUNT", strconv.Itoa(scanCount)))
 	if err != nil || len(page) == 0 {
 		return nil, err

@@ -58,7 +58,7 @@ func Follow(ctx context.Context, cfg Config, sale string) (*Follower, error) {
 	}
 	defer l.Close()
 	var last []radix.StreamEntry
-	x := pipeline.Command(&last, "XREVRANGE", logPrefix+sale, "+", "-", "COUNT", "1")
+	x := pipeline.Command(&last, "XREVRANGE", KeysOf(sale).Log, "+", "-", "COUNT", "1")
 	if err := l.Do(x, cfg.Timeout); err != nil {
 		return nil, fmt.Errorf("cannot read the log of the sale in Redis at %s: %w", cfg.Address, err)
 	}
@@ -81,7 +81,7 @@ type markerReply struct{ id, catalog, previous, exported, orders, next string }
 
 func (r *markerReply) call() *pipeline.Call {
 	return pipeline.Command(&radix.Tuple{&r.id, &r.catalog, &r.previous, &r.exported, &r.orders, &r.next},
-		"HMGET", saleKey, "id", "catalog", "previous", "exported", "exported_orders", "next_id")
+		"HMGET", MarkerKey, "id", "catalog", "previous", "exported", "exported_orders", "next_id")
 }
 
 // marker reads the reply that came with err.

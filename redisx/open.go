@@ -3,7 +3,6 @@ package redisx
 import (
 	"context"
 	"crypto/rand"
-	_ "embed" // the script
 	"encoding/base32"
 	"errors"
 	"fmt"
@@ -16,13 +15,11 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-//go:embed open.lua
-var openSource string
+// stockTimeout is the least time given to a script that reads or writes the stock of every food.
+const stockTimeout = 10 * time.Second
 
-var openScript = pipeline.NewScript(stateSource + openSource)
-
-// openTimeout is the least time given to the script that opens a sale: it writes the stock of every food.
-const openTimeout = 10 * time.Second
+// StockTimeout is the time for a script that reads or writes the stock of every food.
+func (c Config) StockTimeout() time.Duration { return max(c.Timeout, stockTimeout) }
 
 // What open.lua returns.
 const (
@@ -40,7 +37,7 @@ var (
 	ErrOtherSale    = errors.New("redis holds another sale")
 	ErrOtherSecrets = errors.New("the server that joined the sale last has other token secrets")
 	ErrSaleLost     = errors.New("redis has lost the sale")
-	ErrMarkerLost   = errors.New("redis has lost the key " + saleKey)
+	ErrMarkerLost   = errors.New("redis has lost the key " + MarkerKey)
 	ErrNoSale       = errors.New("redis holds no sale")
 	ErrTurning      = errors.New("the next sale is being opened in redis")
 )
@@ -55,8 +52,6 @@ type Opening struct {
 
 	Server []Fingerprint // one for each token secret, first the one that signs; none: nothing is compared
 	Alone  bool          // no other server has to agree with this one: it is never refused for Server
-
-	ending string // id of the sale that a turnover ends, "" for none
 }
 
 // Opened is an open sale.
@@ -71,9 +66,9 @@ type Opened struct {
 
 // Open joins the sale that Redis holds or, in a Redis without one, opens it. It is called when a server
 // starts. A running server calls it only with Only set, to publish new fingerprints: if Redis comes back
-// empty, no second sale of the same stock must be opened there. A turnover to the next sale that was begun
-// and not completed is completed first. Errors: ErrOtherFoods, ErrOtherSale,
-// ErrOtherSecrets, ErrSaleLost, ErrMarkerLost, ErrNoSale, ErrLeftover, or why Redis cannot be asked.
+// empty, no second sale of the same stock must be opened there. Errors: ErrOtherFoods, ErrOtherSale,
+// ErrOtherSecrets, ErrSaleLost, ErrMarkerLost, ErrNoSale, ErrLeftover, ErrTurning (turnover.Open completes
+// that), or why Redis cannot be asked.
 func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
@@ -84,12 +79,6 @@ func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 		return Opened{}, err
 	}
 	opened, err := o.run(l, cfg, "")
-	if errors.Is(err, ErrTurning) {
-		if _, err := completeTurnover(ctx, l, cfg); err != nil {
-			return Opened{}, err
-		}
-		opened, err = o.run(l, cfg, "")
-	}
 	if !errors.Is(err, ErrNoSale) || o.Only != "" {
 		return opened, err
 	}
@@ -101,7 +90,7 @@ func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 		return Opened{}, err
 	}
 	if leftover == "" {
-		return o.run(l, cfg, newSaleID())
+		return o.run(l, cfg, NewID())
 	}
 	// The key may be of a sale that another server has just opened.
 	if opened, err := o.run(l, cfg, ""); !errors.Is(err, ErrNoSale) {
@@ -114,7 +103,7 @@ func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 // person has deleted the marker, and the error shows how to put it back.
 func (o *Opening) lost(l *pipeline.Link, cfg Config) error {
 	var stock int
-	if err := l.Do(pipeline.Command(&stock, "EXISTS", stockPrefix+o.Last), cfg.Timeout); err != nil {
+	if err := l.Do(pipeline.Command(&stock, "EXISTS", KeysOf(o.Last).Stock), cfg.Timeout); err != nil {
 		return fmt.Errorf("cannot look for the stock in Redis at %s: %w", cfg.Address, err)
 	}
 	if stock == 0 {
@@ -123,14 +112,14 @@ func (o *Opening) lost(l *pipeline.Link, cfg Config) error {
 	return fmt.Errorf("%w; the stock of sale %s, which was served from %s, is still there: if these foods are "+
 		"that sale's, put the key back as a closed sale with HSET %s id %[2]s catalog %[5]q closed 1 state "+
 		"closed (and previous ID, the sale before it, if there was one), then set its times and open it with "+
-		"flashsale sale open", ErrMarkerLost, o.Last, cfg.Address, saleKey, o.Catalog)
+		"flashsale sale open", ErrMarkerLost, o.Last, cfg.Address, MarkerKey, o.Catalog)
 }
 
 // run asks open.lua to join the sale or, unless proposed is "", to open it under that id.
 func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Opened, err error) {
-	args := []string{proposed, o.Catalog, strconv.FormatInt(time.Now().Unix(), 10), o.Only,
-		encodeFingerprints(o.Server), flag(o.Alone), millisecondsOf(o.OpensAt), millisecondsOf(o.ClosesAt),
-		streamGroup}
+	opensAt, closesAt := o.Times.Texts()
+	args := []string{proposed, o.Catalog, o.Only, encodeFingerprints(o.Server), strconv.FormatBool(o.Alone),
+		opensAt, closesAt}
 	if proposed != "" {
 		for _, pieces := range o.Stock {
 			args = append(args, strconv.FormatInt(pieces, 10))
@@ -139,9 +128,9 @@ func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Ope
 	var code, differences int64
 	var catalog, opens, closes, previous string
 	reply := radix.Tuple{&code, &opened.Sale, &catalog, &differences, &opens, &closes, &previous}
-	keys := []string{saleKey, stockPrefix + proposed, gatePrefix + proposed, logPrefix + proposed,
-		keptMarkerPrefix + o.ending, streamPrefix + proposed, nextStockPrefix + proposed}
-	if err := l.Do(openScript.Eval(&reply, keys, args...), max(cfg.Timeout, openTimeout)); err != nil {
+	k := KeysOf(proposed)
+	x := openScript.Eval(&reply, []string{k.Marker, k.Stock, k.Gate, k.Log}, args...)
+	if err := l.Do(x, cfg.StockTimeout()); err != nil {
 		return Opened{}, fmt.Errorf("cannot open the sale in Redis at %s: %w", cfg.Address, err)
 	}
 	opened.Fresh, opened.Differs = code == openOpened, readDifferences(differences)
@@ -155,7 +144,7 @@ func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Ope
 	case code == openTurning:
 		return opened, fmt.Errorf("%w: sale %s at %s", ErrTurning, opened.Sale, cfg.Address)
 	case code < openIsOpen || code > openTurning:
-		return Opened{}, unknownCode("open.lua", code)
+		return Opened{}, pipeline.UnknownCode("open.lua", code)
 	case catalog != o.Catalog:
 		return Opened{}, otherFoods(opened.Sale, cfg, catalog, o.Catalog)
 	case code == openStranger:
@@ -194,28 +183,12 @@ func leftoverError(cfg Config, key string) error {
 	return fmt.Errorf("%w: %s at %s", ErrLeftover, key, cfg.Address)
 }
 
-// millisecondsOf is a time as the scripts read it, "" for none.
-func millisecondsOf(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return strconv.FormatInt(WholeMillisecond(t).UnixMilli(), 10)
-}
-
-// flag is a boolean as the scripts read it.
-func flag(set bool) string {
-	if set {
-		return "1"
-	}
-	return "0"
-}
-
 func otherFoods(id string, cfg Config, there, here string) error {
 	return fmt.Errorf("%w: sale %s at %s has %s; here are %s", ErrOtherFoods, id, cfg.Address, there, here)
 }
 
-// newSaleID makes 8 random characters (40 bits).
-func newSaleID() string {
+// NewID makes the id of a sale: 8 random characters (40 bits).
+func NewID() string {
 	var b [5]byte
 	rand.Read(b[:])
 	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))

@@ -2,7 +2,6 @@ package redisx
 
 import (
 	"bytes"
-	_ "embed" // the script
 	"fmt"
 	"strconv"
 	"sync"
@@ -12,13 +11,6 @@ import (
 
 	"flashsale/redisx/pipeline"
 )
-
-//go:embed order.lua
-var orderSource string
-
-// The states are a function here, which returns turn: they cost nothing until an order needs them.
-var orderScript = pipeline.NewScript(changesSource +
-	"local function states()\n" + stateSource + "return turn\nend\n" + orderSource)
 
 // What order.lua returns.
 const (
@@ -43,7 +35,7 @@ type Item struct {
 type Order struct {
 	User   uint32
 	Items  []Item
-	Placed time.Time // by the clock of Redis, to the millisecond; the zero time where it is not known
+	Placed time.Time // by the clock of Redis, to the millisecond
 }
 
 // AppendOrderID appends the id of a user's order, "<sale>-<user>": unique over all sales, and nothing to
@@ -120,7 +112,7 @@ func (s *Sale) orderOutcome(user uint32, code int64) error {
 	case orderClosed:
 		return ErrClosed
 	}
-	return unknownCode("order.lua", code)
+	return pipeline.UnknownCode("order.lua", code)
 }
 
 // Order returns what the user has bought: an Order without items where there is none.
@@ -132,31 +124,28 @@ func (s *Sale) Order(user uint32) (Order, error) {
 	if err := s.read(x, &found); err != nil || value == nil {
 		return Order{User: user}, err
 	}
-	return parseOrder(user, value, s.foods)
+	return ParseOrder(user, value, s.foods)
 }
 
-// parseOrder reads the value of an order of foods 1 to foods: items, "|", an idempotency key, a line feed,
-// and when the order was placed. The last two, or all behind the items, may be missing.
-func parseOrder(user uint32, value []byte, foods int) (Order, error) {
-	text, rest, _ := bytes.Cut(value, []byte("|"))
-	items, err := parseItems(text, foods)
+// ParseOrder reads the value of an order of foods 1 to foods: items, "|", an idempotency key, a line feed,
+// and when the order was placed.
+func ParseOrder(user uint32, value []byte, foods int) (Order, error) {
+	text, behind, _ := bytes.Cut(value, []byte("|"))
+	items, err := ParseItems(text, foods)
 	if err != nil {
 		return Order{}, err
 	}
-	o := Order{User: user, Items: items}
-	if _, placed, found := bytes.Cut(rest, []byte("\n")); found {
-		ms, err := strconv.ParseInt(string(placed), 10, 64)
-		if err != nil {
-			return Order{}, fmt.Errorf("cannot read when the order was placed: %w", err)
-		}
-		o.Placed = timeOf(ms)
+	_, placed, _ := bytes.Cut(behind, []byte("\n"))
+	ms, err := strconv.ParseInt(string(placed), 10, 64)
+	if err != nil {
+		return Order{}, fmt.Errorf("cannot read when the order was placed: %w", err)
 	}
-	return o, nil
+	return Order{User: user, Items: items, Placed: timeOf(ms)}, nil
 }
 
-// parseItems reads "food:count,food:count," of foods 1 to foods. There may be spaces between and behind
+// ParseItems reads "food:count,food:count," of foods 1 to foods. There may be spaces between and behind
 // them.
-func parseItems(value []byte, foods int) ([]Item, error) {
+func ParseItems(value []byte, foods int) ([]Item, error) {
 	list, ended := bytes.CutSuffix(bytes.TrimRight(value, " "), []byte(","))
 	items := make([]Item, 0, CartMax)
 	for field := range bytes.SplitSeq(list, []byte(",")) {

@@ -4,13 +4,12 @@
 -- KEYS[1]     the stock of this sale: hash food id -> pieces left, orders -> number of orders, and others
 -- KEYS[2]     the stream of orders for the ledger: entries user, items (as in the order, without what is
 --             behind them); where there is no such stream, the sale keeps no ledger
--- KEYS[3]     the gate, "gate_<sale>", which is there while the sale is open: string, see state.lua
--- KEYS[4]     the marker: hash, see state.lua
+-- KEYS[3]     the gate, "gate_<sale>", which is there while the sale is open: string, see states.lua
+-- KEYS[4]     the marker: hash, see states.lua
 -- KEYS[5]     the log: stream
 -- KEYS[2i+4]  of order i: the user's order: string "food:count,food:count," with or without spaces between
---             them, "|", the idempotency key if there is one, a line feed, when it was placed: Unix ms. In
---             an order that a server of an older version has placed the time is missing
--- KEYS[2i+5]  of order i: the cart: string or hash as in changes.lua
+--             them, "|", the idempotency key if there is one, a line feed, when it was placed: Unix ms
+-- KEYS[2i+5]  of order i: the cart: string or hash as in cart_rules.lua
 -- ARGV[1]     the limit, pieces that a cart may hold: integer, 1 to 3
 -- ARGV[2]     lifetime of a cart: seconds > 0
 -- ARGV[3]     a list of changes up to this length never asks for more than the limit: bytes > 0
@@ -57,7 +56,7 @@ local function take(food, pieces, food2, pieces2, food3, pieces3)
   return enough
 end
 
-local function place(order, cart, key)
+local function placeOrder(order, cart, key)
   if refusal == NO_SALE then return NO_SALE end -- an order that is there may be the next sale's
   if call('EXISTS', order) == 1 then
     if key ~= '' and string.match(call('GET', order), '|([^\n]*)') == key then return PLACED_BEFORE end
@@ -91,6 +90,6 @@ local function place(order, cart, key)
 end
 
 local codes = {}
-for i = 1, #ARGV - 3 do codes[i] = place(KEYS[2 * i + 4], KEYS[2 * i + 5], ARGV[3 + i]) end
+for i = 1, #ARGV - 3 do codes[i] = placeOrder(KEYS[2 * i + 4], KEYS[2 * i + 5], ARGV[3 + i]) end
 if placed > 0 then call('HINCRBY', stock, 'orders', placed) end
 return codes

@@ -150,7 +150,7 @@ func TestScanOrders(t *testing.T) {
 		s := open(t, cfg, 9)
 		args := []string{"MSET", "o_not_ours", "x", "c_0000000000000000", "1:1,"}
 		for i := range orders {
-			args = append(args, fmt.Sprintf("o_%d", i+1), fmt.Sprintf("1:%d,|key", i%3+1))
+			args = append(args, fmt.Sprintf("o_%d", i+1), fmt.Sprintf("1:%d,|key\n1", i%3+1))
 		}
 		raw(t, cfg, nil, args...)
 		got := map[uint32]int64{}
@@ -183,7 +183,7 @@ func TestScanOrders(t *testing.T) {
 func TestParseOrderRefuses(t *testing.T) {
 	for _, value := range []string{"", ",", "1,", "1:,", ":1,", "1:4,", "1:-1,", "1:0,", "0:1,", "a:1,",
 		"1:1", "1:1,,", "1:1;2:2,", "|key", "1:1|,", "10:1,"} {
-		if order, err := parseOrder(1, []byte(value), 9); err == nil {
+		if order, err := ParseOrder(1, []byte(value), 9); err == nil {
 			t.Errorf("%q is read as %v", value, order)
 		} else if !strings.Contains(err.Error(), "want food:count,food:count,") {
 			t.Errorf("%q: error %v", value, err)
@@ -193,17 +193,18 @@ func TestParseOrderRefuses(t *testing.T) {
 
 func TestParseOrder(t *testing.T) {
 	at := time.UnixMilli(1700000000123).UTC()
-	for value, placed := range map[string]time.Time{
-		"1:2,": {}, "1:2,  |": {}, "1:2,|k|": {}, "1:2,|\n1700000000123": at, "1:2, |k|\n1700000000123": at,
-	} {
-		order, err := parseOrder(7, []byte(value), 9)
-		if err != nil || order.User != 7 || !slices.Equal(order.Items, []Item{{1, 2}}) || order.Placed != placed {
+	for _, value := range []string{"1:2,|\n1700000000123", "1:2, |k|\n1700000000123"} {
+		order, err := ParseOrder(7, []byte(value), 9)
+		if err != nil || order.User != 7 || !slices.Equal(order.Items, []Item{{1, 2}}) || order.Placed != at {
 			t.Errorf("%q is read as %v, %v", value, order, err)
 		}
 	}
-	const want = `cannot read when the order was placed: strconv.ParseInt: parsing "x": invalid syntax`
-	if _, err := parseOrder(7, []byte("1:2,|k\nx"), 9); err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
+	for value, placed := range map[string]string{"1:2,|k\nx": "x", "1:2,|k": "", "1:2,": ""} {
+		want := fmt.Sprintf("cannot read when the order was placed: strconv.ParseInt: parsing %q: "+
+			"invalid syntax", placed)
+		if _, err := ParseOrder(7, []byte(value), 9); err == nil || err.Error() != want {
+			t.Errorf("%q: error %v, want %s", value, err, want)
+		}
 	}
 }
 
@@ -212,7 +213,7 @@ func FuzzParseOrder(f *testing.F) {
 	f.Add([]byte("1:2,|key\n1700000000123"))
 	f.Add([]byte("1:2,|\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\xfe\n170000000\x00"))
 	f.Fuzz(func(t *testing.T, value []byte) {
-		order, err := parseOrder(1, value, 9)
+		order, err := ParseOrder(1, value, 9)
 		for _, item := range order.Items {
 			if err != nil || item.Food < 1 || item.Count < 1 || item.Count > CartMax {
 				t.Errorf("%q is read as %v, %v", value, order, err)

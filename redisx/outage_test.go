@@ -210,7 +210,7 @@ func TestEvilReplyDropsTheConnection(t *testing.T) {
 	if _, err := s.Order(7); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("an order of a megabyte: %v, want ErrUnavailable", err)
 	}
-	redis.Do(t, "SET o_7 1:2,")
+	redis.Do(t, `SET o_7 "1:2,|\n1"`)
 	testkit.Until(t, "the sale is served again", func() bool {
 		order, err := s.Order(7)
 		return err == nil && slices.Equal(order.Items, []Item{{1, 2}})

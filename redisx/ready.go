@@ -18,7 +18,7 @@ func (s *Sale) Ready() (Backlog, error) {
 	var held presence
 	var backlog Backlog
 	var write pipeline.Verdict
-	x := backlog.ask(s.prove(pipeline.NewCall(), &held), streamPrefix+s.id)
+	x := backlog.ask(s.prove(pipeline.NewCall(), &held), s.keys.Stream)
 	// A write that changes nothing, as there is no such key: no cart has an empty name. Redis judges it
 	// as it would judge an order, and knows its memory, disk, role and rights better than what INFO shows
 	// of them.

@@ -87,7 +87,7 @@ func checkAfterRestart(t *testing.T, cfg Config, s *Sale, want State, outcome er
 		t.Errorf("the first order: %v, want %v", err, outcome)
 	}
 	testkit.Until(t, "answer on the connection for reads", func() bool { return s.Check() == nil })
-	found, err := s.Look()
+	found, err := s.Snapshot()
 	orders := int64(0)
 	if outcome == nil {
 		orders = 1
@@ -95,7 +95,7 @@ func checkAfterRestart(t *testing.T, cfg Config, s *Sale, want State, outcome er
 	if err != nil || found.State != want || found.Orders != orders || found.Left[0] != 5-orders {
 		t.Errorf("then %+v, %v; want %s, %d orders", found, err, want, orders)
 	}
-	checkGate(t, cfg, s, found.Turn)
+	checkGate(t, cfg, s, found.Current)
 	changes := strings.Join(statesLogged(t, s), ", ")
 	if log != "" && changes != log {
 		t.Errorf("log %s, want %s", changes, log)

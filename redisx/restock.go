@@ -1,7 +1,6 @@
 package redisx
 
 import (
-	_ "embed" // the script
 	"errors"
 	"strconv"
 	"time"
@@ -10,11 +9,6 @@ import (
 
 	"flashsale/redisx/pipeline"
 )
-
-//go:embed restock.lua
-var restockSource string
-
-var restockScript = pipeline.NewScript(restockSource)
 
 // What restock.lua returns.
 const (
@@ -51,7 +45,7 @@ func (s *Sale) Restock(r Restock) (food, left int64, err error) {
 	if r.Key != "" {
 		remembered = int(restockRemembered / time.Second)
 	}
-	keys := []string{saleKey, s.stockKey, logPrefix + s.id, restockPrefix + s.id + "_" + r.Key}
+	keys := []string{s.keys.Marker, s.keys.Stock, s.keys.Log, restockPrefix + s.id + "_" + r.Key}
 	var code int64
 	err = s.redis.Do(restockScript.Call(&radix.Tuple{&code, &food, &left}, keys, s.id, r.By,
 		strconv.FormatInt(r.Food, 10), strconv.FormatInt(r.Add, 10), strconv.Itoa(remembered)))
@@ -68,5 +62,5 @@ func (s *Sale) Restock(r Restock) (food, left int64, err error) {
 	case restockKeyReused:
 		return 0, 0, ErrKeyReused
 	}
-	return 0, 0, unknownCode("restock.lua", code)
+	return 0, 0, pipeline.UnknownCode("restock.lua", code)
 }

@@ -32,7 +32,7 @@ func TestRestock(t *testing.T) {
 			if !errors.Is(err, tc.want) || food != tc.food2 || left != tc.left {
 				t.Errorf("%d of food %d, key %q: food %d, %d left, %v", tc.add, tc.food, tc.key, food, left, err)
 			}
-			found, err := s.Look()
+			found, err := s.Snapshot()
 			if err != nil || !slices.Equal(found.Left, tc.stock) || !slices.Equal(found.Restocked, tc.change) {
 				t.Errorf("then %+v, %v; want %v, restocked %v", found, err, tc.stock, tc.change)
 			}
@@ -46,7 +46,7 @@ func TestRestock(t *testing.T) {
 		if day := int(restockRemembered / time.Second); ttl != fmt.Sprint(day) && ttl != fmt.Sprint(day-1) {
 			t.Errorf("the key counts for %s s more, want %d", ttl, day)
 		}
-		raw(t, cfg, nil, "HDEL", saleKey, "id")
+		raw(t, cfg, nil, "HDEL", MarkerKey, "id")
 		if _, _, err := s.Restock(Restock{By: "root", Food: 1, Add: 1}); !errors.Is(err, ErrSaleGone) {
 			t.Errorf("without the sale: %v, want ErrSaleGone", err)
 		}

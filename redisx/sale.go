@@ -5,10 +5,9 @@
 package redisx
 
 import (
+	"cmp"
 	"context"
-	_ "embed" // the rules of a cart
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -41,6 +40,7 @@ type Config struct {
 	pipeline.Config
 	CartTTL time.Duration // lifetime of a cart from its first piece on, whole seconds
 	Quiet   bool          // another process of this server logs when the sale goes and when it is back
+	Effect  string        // of an outage of Redis, for the log; "" for "orders get 503"
 
 	// Loop, unless nil, makes the changes (AddToCart, PlaceOrder), over a connection of its own. Then only
 	// its thread may call them, and Join comes before it runs, or is called on its thread.
@@ -56,21 +56,16 @@ type Outcome interface {
 	Done(err error)
 }
 
-// changesSource is the rules of a cart, for the scripts that apply them.
-//
-//go:embed changes.lua
-var changesSource string
-
 // Sale is the open sale. Its methods are safe for concurrent use.
 type Sale struct {
-	id       string
-	stockKey string
-	foods    int
-	cfg      Config
-	redis    *pipeline.Conn
-	changes  *pipeline.Conn // for AddToCart and PlaceOrder; the same as redis, but with a Loop
-	gone     atomic.Bool    // Redis was seen without this sale
-	told     atomic.Bool    // and that was logged
+	id      string
+	keys    Keys
+	foods   int
+	cfg     Config
+	redis   *pipeline.Conn
+	changes *pipeline.Conn // for AddToCart and PlaceOrder; the same as redis, but with a Loop
+	gone    atomic.Bool    // Redis was seen without this sale
+	told    atomic.Bool    // and that was logged
 
 	orders, checks *pipeline.Shared // order.lua and cart_check.lua
 
@@ -81,28 +76,39 @@ type Sale struct {
 }
 
 // Join makes the Sale that Open opened; any number of processes may join it. It has the foods 1 to foods
-// and the users 1 to users. Run must run for its calls to be answered.
+// and the users 1 to users. Run must run for its calls to be answered. Without users it is for those beside
+// the order path: it has all methods but AddToCart and PlaceOrder.
 func Join(cfg Config, id string, foods, users int) *Sale { return join(cfg, id, foods, users, CartMax) }
 
 func join(cfg Config, id string, foods, users, cartMax int) *Sale {
-	s := newSale(cfg, id, foods)
+	if cfg.Figures == nil {
+		cfg.Figures = figures.Private()
+	}
+	s := &Sale{id: id, keys: KeysOf(id), foods: foods, cfg: cfg}
+	opts := pipeline.Options{FieldsMax: stockFields(foods),
+		Scripts: []*pipeline.Script{stateChangeScript, restockScript},
+		Outage:  &pipeline.Outage{Effect: cmp.Or(cfg.Effect, "orders get 503"), Reason: outageReason}}
+	if users == 0 {
+		s.redis = pipeline.New(cfg.Config, opts)
+		s.changes = s.redis
+		return s
+	}
+	opts.Greet, opts.Figures = s.greet, &cfg.Figures.Redis
+	if cfg.Loop != nil {
+		s.redis = pipeline.New(cfg.Config, opts)
+		opts.Loop, opts.Scripts = cfg.Loop, nil
+	}
 	s.list = newChangeList(foods, cartMax)
 	s.begun = newBegunCarts(users)
 	lifetime := strconv.Itoa(int(cfg.CartTTL / time.Second))
 	s.lifetime = []byte(lifetime)
 	rules := []string{strconv.Itoa(cartMax), lifetime, strconv.Itoa(s.list.plainBytes)}
-	keys := []string{s.stockKey, streamPrefix + id, gatePrefix + id, saleKey, logPrefix + id}
-	s.orders = orderScript.Share(keys, rules, 2, 1)
+	k := s.keys
+	s.orders = orderScript.Share([]string{k.Stock, k.Stream, k.Gate, k.Marker, k.Log}, rules, 2, 1)
 	s.checks = cartCheckScript.Share(nil, rules, 2, 2)
-	s.cfg.Figures.QueueCallsMax.Set(pipeline.QueueMax)
-	opts := pipeline.Options{Greet: s.greet, FieldsMax: stockFields(foods), Scripts: readingScripts,
-		Figures: &s.cfg.Figures.Redis, Outage: &pipeline.Outage{Effect: "orders get 503", Reason: outageReason}}
-	if cfg.Loop != nil {
-		s.redis = pipeline.New(cfg.Config, opts)
-		opts.Loop, opts.Scripts = cfg.Loop, nil
-	}
 	opts.Shared = []*pipeline.Shared{s.checks, s.orders}
-	opts.Waiting = &s.cfg.Figures.QueueCalls
+	opts.Waiting = &cfg.Figures.QueueCalls
+	cfg.Figures.QueueCallsMax.Set(pipeline.QueueMax)
 	s.changes = pipeline.New(cfg.Config, opts)
 	if cfg.Loop == nil {
 		s.redis = s.changes
@@ -110,31 +116,10 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 	return s
 }
 
-// newSale makes a Sale without connections.
-func newSale(cfg Config, id string, foods int) *Sale {
-	if cfg.Figures == nil {
-		cfg.Figures = figures.Private()
-	}
-	return &Sale{id: id, stockKey: stockPrefix + id, foods: foods, cfg: cfg}
-}
-
-// readingScripts run on the connection that is not for changes of carts and orders.
-var readingScripts = []*pipeline.Script{turnScript, restockScript}
-
 // stockFields is the most fields that the stock of so many foods has.
 func stockFields(foods int) int {
 	const others = 2 // orders, note
 	return 2*foods + others
-}
-
-// Watch makes a Sale for what stands beside the order path: it has all methods but AddToCart and
-// PlaceOrder, and knows no users.
-func Watch(cfg Config, id string, foods int) *Sale {
-	s := newSale(cfg, id, foods)
-	s.redis = pipeline.New(cfg.Config, pipeline.Options{FieldsMax: stockFields(foods), Scripts: readingScripts,
-		Outage: &pipeline.Outage{Effect: "the metrics of the sale are missing"}})
-	s.changes = s.redis
-	return s
 }
 
 // ID is the random id of the sale: 8 characters from a-z and 2-7.
@@ -184,8 +169,8 @@ type presence struct {
 
 // prove adds the commands that fill found to a call: every reading call proves the sale in its own pipeline.
 func (s *Sale) prove(x *pipeline.Call, found *presence) *pipeline.Call {
-	return x.Command(&radix.Tuple{&found.id, &found.next, &found.previous}, "HMGET", saleKey, "id", "next_id",
-		"previous").Command(&found.stock, "EXISTS", s.stockKey)
+	return x.Command(&radix.Tuple{&found.id, &found.next, &found.previous}, "HMGET", s.keys.Marker,
+		"id", "next_id", "previous").Command(&found.stock, "EXISTS", s.keys.Stock)
 }
 
 // observe compares what Redis holds with this sale. It logs one line when the sale goes and one when it
@@ -204,7 +189,7 @@ func (s *Sale) observe(found presence) error {
 	return s.missed()
 }
 
-// missed takes note that a script has not found the sale. The next look at Redis logs why.
+// missed takes note that a script has not found the sale. The next call that reads logs why.
 func (s *Sale) missed() error {
 	s.gone.Store(true)
 	return ErrSaleGone
@@ -249,9 +234,4 @@ func (s *Sale) change(x *pipeline.Call, completion pipeline.Completion) error {
 	}
 	x.Free()
 	return err
-}
-
-// unknownCode is the error for a code that the script's contract does not name.
-func unknownCode(name string, code int64) error {
-	return fmt.Errorf("%s returned the unknown code %d", name, code)
 }

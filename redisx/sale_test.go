@@ -109,7 +109,7 @@ func TestOpenWithoutMarker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		raw(t, cfg, nil, "DEL", saleKey)
+		raw(t, cfg, nil, "DEL", MarkerKey)
 		o.Last = first.Sale
 		_, err = Open(t.Context(), cfg, o)
 		want := fmt.Sprintf(`redis has lost the key sale; the stock of sale %s, which was served from %s, `+
@@ -120,7 +120,7 @@ func TestOpenWithoutMarker(t *testing.T) {
 		if !errors.Is(err, ErrMarkerLost) || err.Error() != want {
 			t.Fatalf("\n got %v\nwant %s", err, want)
 		}
-		raw(t, cfg, nil, "HSET", saleKey, "id", first.Sale, "catalog", catalogPrint, "closed", "1",
+		raw(t, cfg, nil, "HSET", MarkerKey, "id", first.Sale, "catalog", catalogPrint, "closed", "1",
 			"state", "closed")
 		if again, err := Open(t.Context(), cfg, o); err != nil || again.Sale != first.Sale || again.Fresh {
 			t.Errorf("with the key: %+v, %v", again, err)
@@ -168,11 +168,11 @@ func TestSaleGoneAndBack(t *testing.T) {
 		if n := rawString(t, cfg, "EXISTS", stockPrefix+id); n != "0" {
 			t.Error("the stock was put into the emptied Redis")
 		}
-		raw(t, cfg, nil, "HSET", saleKey, "id", "otherone")
+		raw(t, cfg, nil, "HSET", MarkerKey, "id", "otherone")
 		if err := s.Check(); !errors.Is(err, ErrSaleGone) {
 			t.Errorf("check with another sale's marker: %v, want ErrSaleGone", err)
 		}
-		raw(t, cfg, nil, "HSET", saleKey, "id", id)
+		raw(t, cfg, nil, "HSET", MarkerKey, "id", id)
 		if err := s.Check(); !errors.Is(err, ErrSaleGone) {
 			t.Errorf("check with the marker and no stock: %v, want ErrSaleGone", err)
 		}
@@ -192,11 +192,11 @@ func TestReconnectToAnotherSale(t *testing.T) { onServers(t, testReconnectToAnot
 func testReconnectToAnotherSale(t *testing.T, server *redistest.Server, cfg Config) {
 	log := testkit.CaptureLog(t)
 	s := open(t, cfg, 5)
-	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:1,")
+	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:1,|\n1")
 	server.Kill(t)
 	server.Restart(t) // no AOF: it comes back empty
-	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:3,")
-	raw(t, cfg, nil, "HSET", saleKey, "id", "otherone")
+	raw(t, cfg, nil, "SET", orderPrefix+"2", "1:3,|\n1")
+	raw(t, cfg, nil, "HSET", MarkerKey, "id", "otherone")
 	for range 1000 {
 		if _, err := s.Order(2); !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrSaleGone) {
 			t.Fatalf("read from another sale: %v", err)
@@ -205,8 +205,8 @@ func testReconnectToAnotherSale(t *testing.T, server *redistest.Server, cfg Conf
 	testkit.Until(t, "the reason is logged", func() bool {
 		return log.Count("Redis does not hold the sale: orders get 503 until it does") == 1
 	})
-	raw(t, cfg, nil, "HSET", s.stockKey, "1", "2")
-	raw(t, cfg, nil, "HSET", saleKey, "id", s.ID())
+	raw(t, cfg, nil, "HSET", s.keys.Stock, "1", "2")
+	raw(t, cfg, nil, "HSET", MarkerKey, "id", s.ID())
 	testkit.Until(t, "the sale is served again", func() bool {
 		order, err := s.Order(2)
 		return err == nil && slices.Equal(order.Items, []Item{{1, 3}})
@@ -233,11 +233,11 @@ func TestSnapshot(t *testing.T) {
 		if got := <-published; !slices.Equal(got.Left, []int64{5, 6}) || got.State != StateOpen {
 			t.Errorf("first snapshot %v, want [5 6]", got)
 		}
-		raw(t, cfg, nil, "HINCRBY", s.stockKey, "2", "-1")
+		raw(t, cfg, nil, "HINCRBY", s.keys.Stock, "2", "-1")
 		testkit.Until(t, "a snapshot with the change", func() bool {
 			return slices.Equal((<-published).Left, []int64{5, 5})
 		})
-		raw(t, cfg, nil, "HSET", saleKey, "id", "otherone")
+		raw(t, cfg, nil, "HSET", MarkerKey, "id", "otherone")
 		testkit.Until(t, "a look that finds another sale", func() bool {
 			select {
 			case <-published: // was looked at before
@@ -246,5 +246,17 @@ func TestSnapshot(t *testing.T) {
 				return true
 			}
 		})
+	})
+}
+
+func TestFind(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := open(t, cfg, 9)
+		if id, err := Find(t.Context(), cfg, catalogPrint, ""); err != nil || id != s.ID() {
+			t.Errorf("found %q, %v; want %q", id, err, s.ID())
+		}
+		if _, err := Find(t.Context(), cfg, "other foods", ""); !errors.Is(err, ErrOtherFoods) {
+			t.Errorf("other foods: %v, want ErrOtherFoods", err)
+		}
 	})
 }

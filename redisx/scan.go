@@ -81,7 +81,7 @@ func (o *OrderScan) read(users []uint32, keys []string) ([]Order, error) {
 	orders := make([]Order, len(values))
 	for i, value := range values {
 		// An order that has vanished is an error too: orders are never deleted.
-		order, err := parseOrder(users[i], value, o.sale.foods)
+		order, err := ParseOrder(users[i], value, o.sale.foods)
 		if err != nil {
 			return nil, fmt.Errorf("order of user %d: %w", users[i], err)
 		}

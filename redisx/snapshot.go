@@ -8,35 +8,35 @@ import (
 )
 
 const (
-	firstRetry = 10 * time.Millisecond // the pause after a failed first look
+	firstRetry = 10 * time.Millisecond // the pause after a first snapshot that failed
 
-	// turnPause keeps a look that is planned for a change of the state from coming a moment too early.
-	turnPause = time.Millisecond
+	// changePause keeps a snapshot that is planned for a change of the state from coming a moment too early.
+	changePause = time.Millisecond
 )
 
 // Snapshot is what a sale is at one moment.
 type Snapshot struct {
 	Left      []int64 // pieces of food 1, 2, 3, ...
 	Restocked []int64 // pieces that were added since the sale was opened, less those taken back
-	Orders    int64   // placed so far by servers that count them: see Look
-	Turn
+	Orders    int64   // placed so far
+	Current
 }
 
-// Look takes a snapshot, and makes what is due by the clock. Orders that servers of an older version have
-// placed are not in the count of orders. ErrSaleGone where Redis does not hold this sale.
-func (s *Sale) Look() (Snapshot, error) {
-	var t turned
+// Snapshot takes a snapshot, and makes what is due by the clock. ErrSaleGone where Redis does not hold this
+// sale.
+func (s *Sale) Snapshot() (Snapshot, error) {
+	var r stateReply
 	var found presence
 	var fields map[string]string
-	x := s.prove(s.turn(&t, Change{}), &found).Command(&fields, "HGETALL", s.stockKey)
+	x := s.prove(s.changeState(&r, Change{}), &found).Command(&fields, "HGETALL", s.keys.Stock)
 	if err := s.read(x, &found); err != nil {
 		return Snapshot{}, err
 	}
-	turn, err := s.outcome(&t)
+	current, err := s.current(&r)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	snapshot := Snapshot{Left: make([]int64, s.foods), Restocked: make([]int64, s.foods), Turn: turn}
+	snapshot := Snapshot{Left: make([]int64, s.foods), Restocked: make([]int64, s.foods), Current: current}
 	for i := range snapshot.Left {
 		food := strconv.Itoa(i + 1)
 		if snapshot.Left[i], err = strconv.ParseInt(fields[food], 10, 64); err != nil {
@@ -55,9 +55,9 @@ func optional(text string) int64 {
 	return n
 }
 
-// Stock returns the pieces left of food 1, 2, 3, ...; errors as for Look.
+// Stock returns the pieces left of food 1, 2, 3, ...; errors as for Snapshot.
 func (s *Sale) Stock() ([]int64, error) {
-	snapshot, err := s.Look()
+	snapshot, err := s.Snapshot()
 	return snapshot.Left, err
 }
 
@@ -72,9 +72,9 @@ func (s *Sale) Snapshots(
 	tick := time.NewTimer(0)
 	defer tick.Stop()
 	for published := false; ; {
-		snapshot, err := s.Look()
-		looked := time.Now()
-		// Every process looks at the same moments of the clock, so that their lists change together.
+		snapshot, err := s.Snapshot()
+		taken := time.Now()
+		// Every process takes it at the same moments of the clock, so that their lists change together.
 		pause := time.Until(time.Now().Truncate(interval).Add(interval))
 		switch {
 		case (err != nil || !s.changes.Up()) && !published:
@@ -83,7 +83,7 @@ func (s *Sale) Snapshots(
 			publish(snapshot)
 			published = true
 			if next := snapshot.next(); !next.IsZero() {
-				pause = min(pause, next.Sub(snapshot.Now)+turnPause-time.Since(looked))
+				pause = min(pause, next.Sub(snapshot.Now)+changePause-time.Since(taken))
 			}
 		case errors.Is(err, ErrSaleGone):
 			gone()

@@ -1,24 +1,13 @@
 package redisx
 
 import (
-	_ "embed" // the scripts
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/mediocregopher/radix/v4"
 
 	"flashsale/redisx/pipeline"
-)
-
-var (
-	// stateSource is the states of a sale, for the scripts that look at them.
-	//
-	//go:embed state.lua
-	stateSource string
-	//go:embed turn.lua
-	turnSource string
-
-	turnScript = pipeline.NewScript(stateSource + turnSource)
 )
 
 // State is what a sale does at a moment. It follows from its times, from what root has done, and from the
@@ -42,16 +31,16 @@ var (
 	ErrWrongTimes    = errors.New("the sale would close before it opens")
 )
 
-// What turn.lua returns.
+// What state_change.lua returns.
 const (
-	turnDone       = 0
-	turnNoSale     = 1
-	turnConflict   = 2
-	turnWrongTimes = 3
+	stateDone       = 0
+	stateNoSale     = 1
+	stateConflict   = 2
+	stateWrongTimes = 3
 )
 
-// Turn is the state of a sale at a moment of the clock of Redis, to the millisecond.
-type Turn struct {
+// Current is the state of a sale at a moment of the clock of Redis, to the millisecond.
+type Current struct {
 	State State
 	Now   time.Time
 	Times
@@ -63,6 +52,18 @@ type Times struct {
 	OpensAt, ClosesAt time.Time
 }
 
+// Texts returns both times as the scripts read them: Unix milliseconds, "" for no time.
+func (t Times) Texts() (opensAt, closesAt string) {
+	return millisecondsOf(t.OpensAt), millisecondsOf(t.ClosesAt)
+}
+
+func millisecondsOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(WholeMillisecond(t).UnixMilli(), 10)
+}
+
 // WholeMillisecond is a time as a sale keeps it: the first whole millisecond that is not before t, so that
 // no sale opens early.
 func WholeMillisecond(t time.Time) time.Time {
@@ -70,12 +71,12 @@ func WholeMillisecond(t time.Time) time.Time {
 }
 
 // next returns the moment at which the state changes by the clock, the zero time where it does not.
-func (t *Turn) next() time.Time {
-	switch t.State {
+func (c *Current) next() time.Time {
+	switch c.State {
 	case StateScheduled:
-		return t.OpensAt
+		return c.OpensAt
 	case StateOpen, StatePaused:
-		return t.ClosesAt
+		return c.ClosesAt
 	}
 	return time.Time{}
 }
@@ -92,28 +93,28 @@ type Change struct {
 // sale ends a pause, undoes that it was closed, moves a later time of opening to now, and takes away a time
 // of closing that is over; to schedule it does the same and needs a time of opening that is to come.
 // Errors: ErrStateConflict, ErrWrongTimes, ErrSaleGone (nothing is changed), ErrUnavailable (unknown).
-func (s *Sale) Change(c Change) (Turn, error) {
-	var t turned
-	if err := s.redis.Do(s.turn(&t, c)); err != nil {
-		return Turn{}, err
+func (s *Sale) Change(c Change) (Current, error) {
+	var r stateReply
+	if err := s.redis.Do(s.changeState(&r, c)); err != nil {
+		return Current{}, err
 	}
-	return s.outcome(&t)
+	return s.current(&r)
 }
 
-// turned is the reply of turn.lua.
-type turned struct {
+// stateReply is what state_change.lua returns.
+type stateReply struct {
 	code, now, opens, closes int64
 	state                    string
 }
 
-// turn makes the call of turn.lua. Without By it wants no change.
-func (s *Sale) turn(t *turned, c Change) *pipeline.Call {
-	reply := &radix.Tuple{&t.code, &t.state, &t.now, &t.opens, &t.closes}
-	return turnScript.Call(reply, []string{saleKey, gatePrefix + s.id, logPrefix + s.id},
+// changeState makes the call of state_change.lua. Without By it wants no change.
+func (s *Sale) changeState(r *stateReply, c Change) *pipeline.Call {
+	reply := &radix.Tuple{&r.code, &r.state, &r.now, &r.opens, &r.closes}
+	return stateChangeScript.Call(reply, []string{s.keys.Marker, s.keys.Gate, s.keys.Log},
 		s.id, c.By, string(c.State), wantedTime(c.OpensAt), wantedTime(c.ClosesAt))
 }
 
-// wantedTime is a time of a change as turn.lua reads it.
+// wantedTime is a time of a change as state_change.lua reads it.
 func wantedTime(t *time.Time) string {
 	switch {
 	case t == nil:
@@ -124,19 +125,20 @@ func wantedTime(t *time.Time) string {
 	return millisecondsOf(*t)
 }
 
-func (s *Sale) outcome(t *turned) (Turn, error) {
-	turn := Turn{State(t.state), time.UnixMilli(t.now).UTC(), Times{timeOf(t.opens), timeOf(t.closes)}}
-	switch t.code {
-	case turnDone:
-		return turn, nil
-	case turnNoSale:
-		return Turn{}, s.missed()
-	case turnConflict:
-		return turn, ErrStateConflict
-	case turnWrongTimes:
-		return turn, ErrWrongTimes
+// current judges the reply.
+func (s *Sale) current(r *stateReply) (Current, error) {
+	now := Current{State(r.state), time.UnixMilli(r.now).UTC(), Times{timeOf(r.opens), timeOf(r.closes)}}
+	switch r.code {
+	case stateDone:
+		return now, nil
+	case stateNoSale:
+		return Current{}, s.missed()
+	case stateConflict:
+		return now, ErrStateConflict
+	case stateWrongTimes:
+		return now, ErrWrongTimes
 	}
-	return Turn{}, unknownCode("turn.lua", t.code)
+	return Current{}, pipeline.UnknownCode("state_change.lua", r.code)
 }
 
 // timeOf is the time of Unix milliseconds, the zero time for 0.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flashsale/redisx"
+	"flashsale/redisx/turnover"
 )
 
 const (
@@ -29,7 +30,7 @@ func (s *supervisor) followSales(ctx context.Context) error {
 	connected.Go(func() { _ = follower.Run(ctx) }) // it returns nil
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
-	var turnover patience
+	var begun patience
 	var attempts attempts
 	for {
 		select {
@@ -41,10 +42,10 @@ func (s *supervisor) followSales(ctx context.Context) error {
 		marker, err := follower.Marker()
 		switch {
 		case err != nil: // others log it
-		case turnover.lost(marker.Next, time.Now()):
+		case begun.lost(marker.Next, time.Now()):
 			slog.Warn("the opening of the next sale was not completed; this server completes it",
 				"sale", marker.Sale, "next", marker.Next)
-			if _, err := redisx.CompleteNext(ctx, redis); err != nil {
+			if _, err := turnover.Complete(ctx, redis); err != nil {
 				slog.Error("cannot complete the opening of the next sale", "error", err)
 			}
 		case marker.Next == "" && marker.Follows(s.serving().Sale) && attempts.due(marker.Sale, time.Now()):
@@ -146,7 +147,7 @@ func (s *supervisor) openNext(
 	if wanted.Server, err = next.fingerprints(); err != nil {
 		return nil, err
 	}
-	opened, err := redisx.Open(ctx, next.Redis, wanted)
+	opened, err := turnover.Open(ctx, next.Redis, wanted)
 	if err != nil {
 		return nil, err
 	}

@@ -37,5 +37,6 @@ func (s *supervisor) watchSale() *redisx.Sale {
 	o := s.serving()
 	redis := o.Redis
 	redis.Timeout, redis.Quiet = min(redis.Timeout, ops.RedisTimeout), true
-	return redisx.Watch(redis, o.Sale, len(o.catalog.Foods()))
+	redis.Effect = "the metrics of the sale are missing"
+	return redisx.Join(redis, o.Sale, len(o.catalog.Foods()), 0)
 }

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 
 	"flashsale/internal/serve/listener"
-	"flashsale/redisx"
+	"flashsale/redisx/turnover"
 )
 
 // A reload is something that SIGHUP reads again, into a copy of what the workers serve. After an error the
@@ -124,7 +124,7 @@ func (o *opening) tellUsers(ctx context.Context) {
 	this.Only, this.Alone = o.Sale, o.alone
 	var err error
 	if this.Server, err = o.fingerprints(); err == nil {
-		_, err = redisx.Open(ctx, o.Redis, this)
+		_, err = turnover.Open(ctx, o.Redis, this)
 	}
 	if err != nil {
 		slog.Warn("the sale's other servers are still compared with the users before", "error", err)

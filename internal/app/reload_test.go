@@ -16,6 +16,7 @@ import (
 	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
+	"flashsale/redisx/turnover"
 )
 
 // supervised returns a supervisor of a sale with one worker that does nothing, and the number of workers
@@ -65,7 +66,7 @@ func (s *supervisor) nextSale(t *testing.T, catalog string, stock ...int64) *red
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := redisx.OpenNext(t.Context(), s.store.redis, redisx.Next{Before: before.Sale,
+	if _, _, err := turnover.OpenNext(t.Context(), s.store.redis, turnover.Next{Before: before.Sale,
 		Catalog: catalog, Stock: stock, Force: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"flashsale/internal/serve/listener"
 	"flashsale/internal/store/datafolder"
 	"flashsale/redisx"
+	"flashsale/redisx/turnover"
 	"flashsale/tokens"
 )
 
@@ -115,7 +116,7 @@ func (o *opening) join(
 	default: // the same sale may have moved to another Redis
 		wanted.Only = served.Sale
 	}
-	opened, err := redisx.Open(ctx, o.Redis, wanted)
+	opened, err := turnover.Open(ctx, o.Redis, wanted)
 	moved := errors.Is(err, redisx.ErrNoSale) || errors.Is(err, redisx.ErrOtherSale)
 	switch {
 	case moved && named != "":

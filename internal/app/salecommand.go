@@ -9,6 +9,7 @@ import (
 
 	"flashsale/internal/config"
 	"flashsale/redisx"
+	"flashsale/redisx/turnover"
 )
 
 // The exit codes of flashsale sale.
@@ -22,9 +23,9 @@ const (
 const terminal = "terminal"
 
 // refusals are the errors of a sale in a state that does not permit what was asked.
-var refusals = []error{redisx.ErrStateConflict, redisx.ErrWrongTimes, redisx.ErrNotClosed,
-	redisx.ErrNotExported, redisx.ErrOtherPieces, redisx.ErrSoldSince, redisx.ErrLedgerBehind,
-	redisx.ErrOverAlready, errOtherNext}
+var refusals = []error{redisx.ErrStateConflict, redisx.ErrWrongTimes, turnover.ErrNotClosed,
+	turnover.ErrNotExported, turnover.ErrOtherPieces, turnover.ErrLedgerBehind, turnover.ErrOverAlready,
+	errOtherNext}
 
 // runSale is the command that runs a sale from a terminal.
 func runSale(ctx context.Context, p *program, args []string) (code int) {
@@ -111,20 +112,20 @@ func (c *saleCommand) change(ctx context.Context, marker *redisx.Marker) error {
 			change.State, change.ClosesAt = "", &c.cfg.At
 		}
 	}
-	turn, err := sale.Change(change)
+	current, err := sale.Change(change)
 	switch {
 	case errors.Is(err, redisx.ErrStateConflict) && !c.cfg.At.IsZero():
 		return fmt.Errorf("%w: it is %s, and it is %s by the clock of Redis; -at must be a time to come", err,
-			turn.State, momentText(turn.Now))
+			current.State, momentText(current.Now))
 	case errors.Is(err, redisx.ErrStateConflict):
-		return fmt.Errorf("%w: it is %s", err, turn.State)
+		return fmt.Errorf("%w: it is %s", err, current.State)
 	case errors.Is(err, redisx.ErrWrongTimes):
-		return fmt.Errorf("%w: it opens at %s and closes at %s", err, momentText(turn.OpensAt),
-			momentText(turn.ClosesAt))
+		return fmt.Errorf("%w: it opens at %s and closes at %s", err, momentText(current.OpensAt),
+			momentText(current.ClosesAt))
 	case err != nil:
 		return err
 	}
-	c.printState(marker.Sale, turn)
+	c.printState(marker.Sale, current)
 	return nil
 }
 
@@ -137,15 +138,15 @@ func (c *saleCommand) between(err error, marker *redisx.Marker) error {
 	return err
 }
 
-func (c *saleCommand) printState(id string, turn redisx.Turn) {
-	fmt.Fprintf(c.stdout, "sale %s: %s\n", id, turn.State)
-	c.printTimes(turn)
+func (c *saleCommand) printState(id string, current redisx.Current) {
+	fmt.Fprintf(c.stdout, "sale %s: %s\n", id, current.State)
+	c.printTimes(current)
 }
 
-func (c *saleCommand) printTimes(turn redisx.Turn) {
-	c.line("now", "%s, by the clock of Redis", momentText(turn.Now))
-	c.line("opens at", "%s", momentText(turn.OpensAt))
-	c.line("closes at", "%s", momentText(turn.ClosesAt))
+func (c *saleCommand) printTimes(current redisx.Current) {
+	c.line("now", "%s, by the clock of Redis", momentText(current.Now))
+	c.line("opens at", "%s", momentText(current.OpensAt))
+	c.line("closes at", "%s", momentText(current.ClosesAt))
 }
 
 func (c *saleCommand) line(name, format string, values ...any) {
@@ -170,7 +171,7 @@ func (c *saleCommand) status(ctx context.Context, marker *redisx.Marker) error {
 		return err
 	}
 	defer leave()
-	found, err := sale.Look()
+	found, err := sale.Snapshot()
 	if err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ func (c *saleCommand) status(ctx context.Context, marker *redisx.Marker) error {
 		left, restocked = left+found.Left[i], restocked+found.Restocked[i]
 		sold += pieces + found.Restocked[i] - found.Left[i]
 	}
-	c.printState(marker.Sale, found.Turn)
+	c.printState(marker.Sale, found.Current)
 	c.line("pieces", "%d left, %d sold (%d restocked)", left, sold, restocked)
 	c.line("orders", "%d", found.Orders)
 	if !marker.Exported.IsZero() {

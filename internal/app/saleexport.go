@@ -11,6 +11,7 @@ import (
 	"flashsale/internal/catalog"
 	"flashsale/internal/export"
 	"flashsale/redisx"
+	"flashsale/redisx/turnover"
 )
 
 // exportBuffer is how much of an export is written at once, in bytes.
@@ -52,7 +53,7 @@ func (c *saleCommand) export(ctx context.Context) error {
 }
 
 func (c *saleCommand) exportCurrent(ctx context.Context, id string, loaded *catalog.Catalog) error {
-	noted, err := redisx.BeginExport(ctx, c.store.redis, id)
+	noted, err := turnover.BeginExport(ctx, c.store.redis, id)
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (c *saleCommand) exportCurrent(ctx context.Context, id string, loaded *cata
 	}
 	defer leave()
 	names := loaded.Names()
-	in := redisx.Exported{Start: sum(firstStock(loaded).Stock), Prices: prices(loaded),
+	in := turnover.Exported{Start: sum(firstStock(loaded).Stock), Prices: prices(loaded),
 		Users: names.Fingerprint()}
 	in.Orders, in.Pieces, err = c.write(ctx, c.book(id, in.Prices, names.Name), sale.ScanOrders().Next)
 	if err != nil {
@@ -70,10 +71,9 @@ func (c *saleCommand) exportCurrent(ctx context.Context, id string, loaded *cata
 	}
 	counts, err := noted.End(ctx, in)
 	switch {
-	case errors.Is(err, redisx.ErrOtherPieces):
-		return fmt.Errorf("%w: it does not count for the next sale; stop every server of an older version, which "+
-			"may still sell, and export again; if pieces are still missing, Redis has lost orders: restore them, or "+
-			"go on with flashsale sale new -force", err)
+	case errors.Is(err, turnover.ErrOtherPieces):
+		return fmt.Errorf("%w: it does not count for the next sale; Redis has lost orders: restore them, or go "+
+			"on with flashsale sale new -force", err)
 	case err != nil:
 		return fmt.Errorf("the export is whole, but it does not count for the next sale: %w", err)
 	case counts:
@@ -94,7 +94,7 @@ func sum(list []int64) (sum int64) {
 
 // exportPast writes the orders of a sale that has ended.
 func (c *saleCommand) exportPast(ctx context.Context, loaded *catalog.Catalog) error {
-	past, err := redisx.OpenPast(ctx, c.store.redis, c.cfg.Sale)
+	past, err := turnover.OpenPast(ctx, c.store.redis, c.cfg.Sale)
 	if err != nil {
 		return err
 	}

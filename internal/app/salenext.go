@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"flashsale/redisx"
+	"flashsale/redisx/turnover"
 )
 
 // errOtherNext is the outcome of opening the next sale while another one is opened.
@@ -18,7 +19,7 @@ func (c *saleCommand) next(ctx context.Context, before *redisx.Marker) error {
 		return err
 	}
 	first := firstStock(loaded)
-	id, own, err := redisx.OpenNext(ctx, c.store.redis, redisx.Next{Before: before.Sale,
+	id, own, err := turnover.OpenNext(ctx, c.store.redis, turnover.Next{Before: before.Sale,
 		Catalog: first.Catalog, Stock: first.Stock, Times: c.cfg.Times, Delete: c.cfg.Delete, Force: c.cfg.Force})
 	if err != nil {
 		return refusedNext(err)
@@ -39,7 +40,7 @@ func (c *saleCommand) next(ctx context.Context, before *redisx.Marker) error {
 		return err
 	}
 	c.line("foods", "%s", first.Catalog)
-	if past, err := redisx.OpenPast(ctx, c.store.redis, before.Sale); err == nil {
+	if past, err := turnover.OpenPast(ctx, c.store.redis, before.Sale); err == nil {
 		past.Close()
 		c.line("before", "sale %s is kept: flashsale sale export -sale %[1]s", before.Sale)
 	}
@@ -55,10 +56,10 @@ func (c *saleCommand) printNext(ctx context.Context, id string) error {
 		return err
 	}
 	defer leave()
-	turn, err := sale.Change(redisx.Change{})
+	current, err := sale.Change(redisx.Change{})
 	if err == nil {
-		c.line("state", "%s", turn.State)
-		c.printTimes(turn)
+		c.line("state", "%s", current.State)
+		c.printTimes(current)
 	}
 	return err
 }
@@ -66,16 +67,13 @@ func (c *saleCommand) printNext(ctx context.Context, id string) error {
 // refusedNext adds what to do to the reason why the next sale is not opened.
 func refusedNext(err error) error {
 	switch {
-	case errors.Is(err, redisx.ErrNotClosed):
+	case errors.Is(err, turnover.ErrNotClosed):
 		return fmt.Errorf("%w; run flashsale sale close, then export, or add -force", err)
-	case errors.Is(err, redisx.ErrNotExported):
+	case errors.Is(err, turnover.ErrNotExported):
 		return fmt.Errorf("%w; run flashsale sale export -o FILE, or add -force", err)
-	case errors.Is(err, redisx.ErrSoldSince):
-		return fmt.Errorf("%w, so a server of an older version still sells; stop it and export again, or add "+
-			"-force", err)
-	case errors.Is(err, redisx.ErrOverAlready):
+	case errors.Is(err, turnover.ErrOverAlready):
 		return fmt.Errorf("%w; name a later -closes-at, or none", err)
-	case errors.Is(err, redisx.ErrLedgerBehind):
+	case errors.Is(err, turnover.ErrLedgerBehind):
 		return fmt.Errorf("%w; wait for a server with -ledger to write them, or add -force: then those that no "+
 			"server writes within seconds are only in the orders that are kept", err)
 	case errors.Is(err, redisx.ErrSaleGone):

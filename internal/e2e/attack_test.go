@@ -48,10 +48,7 @@ func TestSlowConnectionsAreEnded(t *testing.T) {
 	l := startLoad(t, s, loadClients, true)
 	testkit.Until(t, "end of all slow connections", func() bool { return ended.Load() == slow })
 	l.awaitOrders(t, 50)
-	l.stop()
-	if len(l.failed) != 0 {
-		t.Errorf("requests failed: %v", l.failed)
-	}
+	l.checkFailures(t)
 	l.audit(t, s)
 	attackers.Wait()
 }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -96,40 +95,5 @@ func TestCITest(t *testing.T) {
 		"test -timeout 40m -race -short -count=1 -run ^(TestSlow)$ flashsale/slow\n"
 	if calls := testkit.ReadFile(t, filepath.Join(s.folder, "calls")); calls != want {
 		t.Errorf("calls of go:\n%swant\n%s", calls, want)
-	}
-}
-
-// On a machine that has nothing but Go, .ci/run installs what it needs, and finds it as any user.
-func TestCIRunInstalls(t *testing.T) {
-	if _, err := os.Stat("/usr/sbin/git"); err == nil {
-		t.Skip("not Debian: /usr/sbin has the programs of /usr/bin")
-	}
-	s := newScript(t, "run", map[string]string{"apt-get": `echo "apt-get $*"`, "sudo": `exec "$@"`,
-		"redis-server": `echo "PATH $PATH"; exit 42`}) // the first that is started of what is installed
-	for _, name := range []string{"bash", "date", "dirname", "env", "mktemp", "rm"} {
-		program, err := exec.LookPath(name)
-		testkit.Must(t, err)
-		testkit.Must(t, os.Symlink(program, filepath.Join(s.path, name)))
-	}
-	out, _ := s.run(s.path, ".ci/run")
-	installed, path := "", ""
-	for line := range strings.Lines(out) {
-		if rest, found := strings.CutPrefix(line, "apt-get install "); found {
-			installed = rest
-		}
-		if rest, found := strings.CutPrefix(line, "PATH "); found {
-			path = rest
-		}
-	}
-	for _, name := range []string{"git", "gcc", "libc6-dev", "nodejs", "python3-requests"} {
-		if !slices.Contains(strings.Fields(installed), name) {
-			t.Errorf("%s is not installed", name)
-		}
-	}
-	if !slices.Contains(filepath.SplitList(strings.TrimSpace(path)), "/usr/sbin") {
-		t.Errorf("PATH is %q, without the folder of Debian's servers", path)
-	}
-	if t.Failed() {
-		t.Log(out)
 	}
 }

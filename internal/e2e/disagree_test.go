@@ -40,7 +40,7 @@ func (m *member) restart(t *testing.T, secret, previous string, env ...string) {
 func TestSecretIsRotated(t *testing.T) {
 	t.Parallel()
 	args := []string{"-redis", redistest.New(t).Socket, "-workers", "1", "-users", "9"}
-	members := []*member{{args: args}, {args: args}, {args: args}}
+	members := []*member{{args: args}, {args: args}}
 	for _, m := range members {
 		m.restart(t, sharedSecret, "")
 	}
@@ -67,11 +67,9 @@ func TestSecretIsRotated(t *testing.T) {
 			}
 		}
 	}
-	if _, err := func() (string, error) {
-		c := members[2].client(t)
-		c.Token = buyer.Token
-		return c.Order(cart)
-	}(); err != nil {
+	c := members[1].client(t)
+	c.Token = buyer.Token
+	if _, err := c.Order(cart); err != nil {
 		t.Errorf("the cart from before: %v", err)
 	}
 }

@@ -40,6 +40,7 @@ var plan = map[string][]string{
 	"redisx":           {"internal/observe/figures", "redisx/pipeline"},
 	"redisx/pipeline":  {"internal/observe/figures", "internal/serve/rawio"},
 	"redisx/redistest": {"internal/testkit"},
+	"redisx/saletest":  {"internal/testkit", "redisx"},
 	"tokens":           {},
 	"scripts": {"internal/catalog", "internal/config", "internal/observe", "internal/rooms", "internal/serve",
 		"internal/store", "internal/supervise", "internal/testkit", "redisx", "tokens"},

@@ -13,9 +13,8 @@ import (
 // runAudit runs "flashsale audit" and returns its exit code and what it prints.
 func runAudit(t *testing.T, b *books, args ...string) (code int, output string) {
 	t.Helper()
-	p := program(t, module, []string{"LEDGER=" + b.dsn}, append([]string{"audit"}, args...)...)
-	code = p.ExitCode(t)
-	return code, testkit.ReadFile(t, p.Stdout) + testkit.ReadFile(t, p.Log)
+	code, stdout, stderr := run(t, module, []string{"LEDGER=" + b.dsn}, append([]string{"audit"}, args...)...)
+	return code, stdout + stderr
 }
 
 // Exit codes of the audit, with the default store, while its server runs and after it has stopped.

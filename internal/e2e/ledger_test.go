@@ -9,8 +9,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 
 	"flashsale/internal/testkit"
@@ -25,13 +23,14 @@ const durable = "--innodb-flush-log-at-trx-commit=1"
 // books is a database that gets the orders of a sale.
 type books struct {
 	*sql.DB
-	dsn string
+	server *launch.MariaDB
+	dsn    string
 }
 
 func openBooks(t *testing.T, server *launch.MariaDB, name string) *books {
 	t.Helper()
 	dsn := fmt.Sprintf("%s:%s@tcp(%s:%d)/%s", server.User, server.Password, server.Host, server.Port, name)
-	return &books{server.Open(t, name), dsn}
+	return &books{server.Open(t, name), server, dsn}
 }
 
 // env is the environment of a server that writes into the books.
@@ -120,21 +119,22 @@ func (s *server) samePort(t *testing.T) []string {
 }
 
 // One database server for all cases: it takes seconds to start.
-func TestLedger(t *testing.T) {
+func TestMariaDB(t *testing.T) {
 	t.Parallel()
 	server := launch.StartMariaDB(t, durable)
 	for _, test := range []struct {
 		name string
 		run  func(t *testing.T, b *books)
 	}{
-		{"workers", func(t *testing.T, b *books) { testLedgerWrites(t, b, "2") }},
-		{"alone", func(t *testing.T, b *books) { testLedgerWrites(t, b, "1") }},
+		{"workers", testLedgerWrites},
 		{"midsale", testLedgerInMidSale},
 		{"together", testLedgerOfThreeServers},
 		{"supervisor", testLedgerSupervisorKilled},
 		{"store", testLedgerStoreKilled},
 		{"audit", testLedgerAudit},
 		{"next", testLedgerNextSale},
+		{"refused", testBadLedgerIsRefused},
+		{"catalogue", testSaleFromMariaDB},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -144,9 +144,9 @@ func TestLedger(t *testing.T) {
 }
 
 // An order that was placed over HTTP is in the database; the password of the database is nowhere.
-func testLedgerWrites(t *testing.T, b *books, workers string) {
+func testLedgerWrites(t *testing.T, b *books) {
 	redis := redistest.New(t)
-	s := setup{env: b.env(), args: []string{"-redis", redis.Socket, "-workers", workers}}.serve(t)
+	s := setup{env: b.env(), args: []string{"-redis", redis.Socket, "-workers", "2"}}.serve(t)
 	_, err := s.client(t).Buy(2, item(1, 2), item(3, 1))
 	testkit.Must(t, err)
 	b.await(t, s.orders(t))
@@ -189,7 +189,7 @@ func testLedgerInMidSale(t *testing.T, b *books) {
 	}
 	setup{env: b.env(), args: args}.serve(t)
 	l.awaitOrders(t, 100)
-	l.checkFailures(t, client.Refusal{})
+	l.checkFailures(t)
 	l.audit(t, plain)
 	b.await(t, plain.orders(t))
 	if _, _, told := plain.waiting(t); !told {
@@ -214,7 +214,7 @@ func testLedgerOfThreeServers(t *testing.T, b *books) {
 	l.awaitOrders(t, 100)
 	kill(t, servers[2].Pid())
 	l.awaitOrders(t, 100)
-	l.checkFailures(t, client.Refusal{})
+	l.checkFailures(t)
 	l.audit(t, servers[0])
 	b.await(t, servers[1].orders(t))
 }
@@ -288,36 +288,19 @@ func TestLedgerWithoutDatabase(t *testing.T) {
 		server.Restart(t)
 	}
 	l.awaitOrders(t, 50)
-	l.checkFailures(t, client.Refusal{})
+	l.checkFailures(t)
 	l.audit(t, s)
 	b.await(t, s.orders(t))
 }
 
-// While the database is away the log shows the backlog from time to time.
-func TestLedgerBehindIsLogged(t *testing.T) {
+// A server stops in order while its database is away; its log has what waits, and no password.
+func TestStopWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	dsn := "root:guess@tcp(" + closedAddress(t) + ")/shop"
-	s := setup{env: []string{"LEDGER=" + dsn}, args: []string{"-redis", redistest.New(t).Socket,
-		"-workers", "1"}}.serve(t)
-	var buyers sync.WaitGroup
-	for user := 2; user < 9; user++ {
-		buyers.Go(func() {
-			c := s.client(t)
-			defer c.HangUp()
-			if _, err := c.Buy(user, item(1, 1)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	buyers.Wait()
-	const line = `the database is behind the sale" orders=7 oldest=`
-	testkit.Until(t, "line about the backlog", func() bool {
-		return strings.Contains(testkit.ReadFile(t, s.Log), line)
-	})
-	s.Send(t, syscall.SIGTERM)
-	if code := s.ExitCode(t); code != 0 {
-		t.Errorf("exit code %d, want 0", code)
-	}
+	s := setup{env: []string{"LEDGER=root:guess@tcp(" + closedAddress(t) + ")/shop"},
+		args: []string{"-redis", redistest.New(t).Socket, "-workers", "1"}}.serve(t)
+	_, err := s.client(t).Buy(2, item(1, 1))
+	testkit.Must(t, err)
+	s.End(t)
 	for text, want := range map[string]int{
 		"orders do not get into the database; they wait in Redis":                    1,
 		"the ledger stops before all orders are in the database; they stay in Redis": 1,
@@ -330,23 +313,11 @@ func TestLedgerBehindIsLogged(t *testing.T) {
 }
 
 // A database that cannot become the ledger by waiting is refused before a sale is opened.
-func TestBadLedgerIsRefused(t *testing.T) {
-	t.Parallel()
-	server := launch.StartMariaDB(t)
-	at := fmt.Sprintf("%s:%d", server.Host, server.Port)
+func testBadLedgerIsRefused(t *testing.T, b *books) {
 	redis := redistest.New(t)
-	const form = "(it must be user:password@tcp(host:3306)/name)"
-	for dsn, want := range map[string]string{
-		"root:guess": "cannot read -ledger (LEDGER): invalid DSN: missing the slash " +
-			"separating the database name " + form,
-		"root:toor@tcp(" + at + ")/": "cannot use -ledger (LEDGER): it names no database " + form,
-		"root:toor@tcp(" + at + ")/x": "cannot keep the ledger in MySQL x@" + at +
-			": Error 1049 (42000): Unknown database 'x': fix -ledger (LEDGER) or the database",
-	} {
-		s := setup{env: []string{"LEDGER=" + dsn}, args: []string{"-redis", redis.Socket}}.launch(t)
-		checkRefused(t, s.Process, want)
-	}
-	if keys := redis.Do(t, "DBSIZE"); keys != ":0" {
-		t.Errorf("a refused server has left %s keys in Redis", keys)
-	}
+	s := setup{env: []string{"LEDGER=" + b.dsn + "_"}, args: []string{"-redis", redis.Socket}}.launch(t)
+	at := fmt.Sprintf("%s:%d", b.server.Host, b.server.Port)
+	checkRefused(t, s.Process, "cannot keep the ledger in MySQL refused_@"+at+
+		": Error 1049 (42000): Unknown database 'refused_': fix -ledger (LEDGER) or the database")
+	checkEmpty(t, redis)
 }

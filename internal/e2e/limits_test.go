@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net/netip"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,81 +13,6 @@ import (
 	"flashsale/internal/testkit/client"
 	"flashsale/redisx/redistest"
 )
-
-const serviceSecret = "the-service-token-of-the-tests-is-long"
-
-// The examples of the room's README answer as they stand there.
-func TestLimitsExamples(t *testing.T) {
-	t.Parallel()
-	testkit.Need(t, "redis-server")
-	testkit.Need(t, "curl")
-	s := setup{env: []string{"SERVICE_TOKEN=" + serviceSecret},
-		args: []string{"-users", "2", "-workers", "1", "-limits", "mail by email 3/m"}}.serve(t)
-	examples := 0
-	command, want := "", ""
-	run := func() {
-		if command == "" {
-			return
-		}
-		examples++
-		cmd := exec.Command("bash", "-c", strings.ReplaceAll(command, "localhost:8080", s.Address))
-		cmd.Env = []string{"PATH=/usr/bin:/bin", "S=Authorization: Bearer " + serviceSecret}
-		got, err := cmd.Output()
-		if err != nil || strings.TrimSpace(string(got)) != strings.TrimSpace(want) {
-			t.Errorf("%s\n%s, %v\nwant %s", command, got, err, want)
-		}
-	}
-	text := testkit.ReadFile(t, root+"internal/rooms/limits/README.md")
-	for _, fence := range docFence.FindAllStringSubmatch(text, -1) {
-		if fence[1] != "sh" {
-			continue
-		}
-		for line := range strings.Lines(fence[2]) {
-			if next, found := strings.CutPrefix(line, "$ "); found {
-				run()
-				command, want = next, ""
-			} else {
-				want += line
-			}
-		}
-	}
-	run()
-	if examples != 4 {
-		t.Errorf("%d examples, want 4", examples)
-	}
-	s.End(t)
-}
-
-// The load script of wrk gets decisions, and refusals are not faults.
-func TestLimitsUnderWrk(t *testing.T) {
-	t.Parallel()
-	testkit.Need(t, "redis-server")
-	testkit.Need(t, "wrk")
-	s := setup{env: []string{"SERVICE_TOKEN=" + serviceSecret},
-		args: []string{"-users", "2", "-workers", "1", "-limits", "order by user 1/d"}}.serve(t)
-	wrk := func(token, event string) (output string, ok bool) {
-		cmd := exec.Command("wrk", "-t1", "-c4", "-d1s", "-s", root+"scripts/wrk/limits.lua",
-			"http://"+s.Address, "--", event, "2")
-		cmd.Env = []string{"SERVICE_TOKEN=" + token}
-		text, err := cmd.CombinedOutput()
-		return string(text), err == nil
-	}
-	if text, ok := wrk(serviceSecret, "order"); !ok || !strings.Contains(text, "failed calls: 0\n") ||
-		strings.Contains(text, "refused: 0,") {
-		t.Error(text)
-	}
-	for _, wrong := range []struct{ token, event, want string }{
-		{"", "order", "wrk: set SERVICE_TOKEN"},
-		{serviceSecret + "x", "order", "INVALID_ACCESS_TOKEN"},
-		{serviceSecret, "cart", "the event cart: 4"},
-	} {
-		text, ok := wrk(wrong.token, wrong.event)
-		if ok || !strings.Contains(text, wrong.want) || strings.Contains(text, "Requests/sec") {
-			t.Errorf("%+v: %s", wrong, text)
-		}
-	}
-	s.End(t)
-}
 
 // The default rules guard the login over all workers, and SIGHUP reads a file of rules again; a faulty one
 // is not taken.
@@ -138,7 +62,8 @@ func TestLimitsGuardTheLogin(t *testing.T) {
 func TestIdleConnectionsGetNewRules(t *testing.T) {
 	certificate := certtest.Write(t, testkit.Folder(t), time.Now().Add(time.Hour))
 	for name, args := range map[string][]string{
-		"event loop": nil, "TLS": {"-tls-cert", certificate.ChainFile, "-tls-key", certificate.KeyFile},
+		"plain": nil,
+		"TLS":   {"-tls-cert", certificate.ChainFile, "-tls-key", certificate.KeyFile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -217,9 +142,8 @@ func TestUnlock(t *testing.T) {
 	}
 	unlock := func(want string, args ...string) {
 		t.Helper()
-		p := program(t, module, nil, append([]string{"unlock"}, args...)...)
-		code := p.ExitCode(t)
-		out := testkit.ReadFile(t, p.Stdout) + testkit.ReadFile(t, p.Log)
+		code, out, faults := run(t, module, nil, append([]string{"unlock"}, args...)...)
+		out += faults
 		if !strings.Contains(out, want) || (code == 0) != !strings.Contains(out, "flashsale unlock:") {
 			t.Errorf("flashsale unlock %q: exit code %d, %s", args, code, out)
 		}

@@ -3,10 +3,8 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"regexp"
 	"strings"
 	"syscall"
@@ -168,31 +166,4 @@ func TestStopWithViewers(t *testing.T) {
 	}
 	s.Send(t, syscall.SIGTERM)
 	testkit.Until(t, "end of the server", func() bool { return len(s.Workers()) == 0 })
-}
-
-// The examples of the room's README are what a server sends.
-func TestLiveReadme(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(root + "internal/rooms/live/README.md")
-	testkit.Must(t, err)
-	fence := regexp.MustCompile("(?s)```\n\\$ curl -N localhost:8080/live\n(.*?)```").FindSubmatch(text)
-	if fence == nil {
-		t.Fatal("the README has no example")
-	}
-	s := setup{args: []string{"-workers", "1", "-foods", "3"}}.serve(t)
-	v := s.watch(t)
-	for want := range strings.Lines(string(fence[1])) {
-		line, _ := v.line()
-		if got, want := form(line), form(want); got != want {
-			t.Fatalf("the server sends %q, the README has %q", got, want)
-		}
-	}
-}
-
-// form is a line of a stream without what is different each time.
-func form(line string) string {
-	line = regexp.MustCompile(`(\[0(,0)*\]|\[0,0,0,.*\])`).ReplaceAllString(line, "[zeros]")
-	line = regexp.MustCompile(`"id":"\w+"`).ReplaceAllString(line, `"id":"sale"`)
-	line = regexp.MustCompile(`"now":"[^"]+"`).ReplaceAllString(line, `"now":"time"`)
-	return fmt.Sprint(regexp.MustCompile(`\d{4,}`).ReplaceAllString(line, "number"))
 }

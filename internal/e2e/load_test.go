@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -43,10 +45,15 @@ type load struct {
 // startLoad starts clients of the server, every second one with a new connection for each request if
 // mixed.
 func startLoad(t *testing.T, s *server, clients int, mixed bool) *load {
+	return startLoadOn(t, []*server{s}, clients, mixed)
+}
+
+// startLoadOn is startLoad for several servers of a sale.
+func startLoadOn(t *testing.T, servers []*server, clients int, mixed bool) *load {
 	l := &load{quit: make(chan struct{}), placed: map[int]string{}, failed: map[int][]error{}}
 	l.next.Store(1) // root does not buy
 	for i := range clients {
-		c := s.client(t)
+		c := servers[i%len(servers)].client(t)
 		c.NewConnections = mixed && i%2 == 1
 		l.clients.Go(func() { l.run(i, c) })
 	}
@@ -65,6 +72,7 @@ func (l *load) run(number int, c *client.Client) {
 		if err == nil {
 			l.placed[user] = id
 		} else {
+			c.HangUp() // its worker may serve another sale now
 			l.failed[number] = append(l.failed[number], fmt.Errorf("user %d: %w", user, err))
 		}
 		l.mu.Unlock()
@@ -100,9 +108,21 @@ func (l *load) awaitOrders(t *testing.T, more int) {
 	testkit.Until(t, fmt.Sprintf("%d more orders", more), func() bool { return count() >= want })
 }
 
+// ordersOf are the orders of a sale that were answered 200.
+func (l *load) ordersOf(sale string) (ids []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range l.placed {
+		if strings.HasPrefix(id, sale+"-") {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // audit stops the load and proves that each order answered 200 exists, that each order has the pieces that
-// its user asked for, and that stock and sold pieces make the initial stock.
-func (l *load) audit(t *testing.T, s *server) {
+// its user asked for, and that stock and sold pieces make the initial stock with what was added.
+func (l *load) audit(t *testing.T, s *server, added ...client.Item) {
 	t.Helper()
 	l.stop()
 	orders := s.orders(t)
@@ -115,6 +135,9 @@ func (l *load) audit(t *testing.T, s *server) {
 	for food := range loadFoods {
 		left[food+1] = loadStock
 	}
+	for _, i := range added {
+		left[i.Food] += i.Count
+	}
 	for user, o := range orders {
 		if !slices.Equal(o.Items, basket(user)) {
 			t.Errorf("user %d ordered %v and has %v", user, basket(user), o.Items)
@@ -126,13 +149,14 @@ func (l *load) audit(t *testing.T, s *server) {
 	s.awaitStock(t, left)
 }
 
-// checkFailures stops the load and fails the test for each failure but the allowed one.
-func (l *load) checkFailures(t *testing.T, allowed client.Refusal) {
+// checkFailures stops the load and fails the test for each failure but the allowed ones.
+func (l *load) checkFailures(t *testing.T, allowed ...client.Refusal) {
 	t.Helper()
 	l.stop()
 	for number, errs := range l.failed {
 		for _, err := range errs {
-			if !client.IsRefused(err, allowed.Status, allowed.Code) {
+			var refusal client.Refusal
+			if !errors.As(err, &refusal) || !slices.Contains(allowed, refusal) {
 				t.Errorf("client %d, %v", number, err)
 			}
 		}

@@ -5,23 +5,20 @@ import (
 	"testing"
 
 	"flashsale/internal/testkit"
-	"flashsale/internal/testkit/launch"
 )
 
 // A sale from the contest's tables, which scripts/mysql fills; scripts/bench buys and audits it.
-func TestSaleFromMariaDB(t *testing.T) {
-	t.Parallel()
+func testSaleFromMariaDB(t *testing.T, b *books) {
 	testkit.Need(t, "redis-server")
-	database := launch.StartMariaDB(t)
+	database := b.server
 	const users, foods, orders = 500, 20, 300
 	env := []string{
 		"DB_HOST=" + database.Host, "DB_PORT=" + fmt.Sprint(database.Port), "DB_NAME=rush",
 		"DB_USER=" + database.User, "DB_PASS=" + database.Password, "ROOT_PASSWORD=" + rootPassword,
 	}
-	fill := program(t, module+"/scripts/mysql", env, "-users", fmt.Sprint(users), "-foods", fmt.Sprint(foods),
-		"-stock", "1000")
-	if code := fill.ExitCode(t); code != 0 {
-		t.Fatalf("scripts/mysql ends with %d", code)
+	if code, _, faults := run(t, module+"/scripts/mysql", env, "-users", fmt.Sprint(users),
+		"-foods", fmt.Sprint(foods), "-stock", "1000"); code != 0 {
+		t.Fatalf("scripts/mysql ends with %d: %s", code, faults)
 	}
 
 	s := setup{env: env}.serve(t)
@@ -30,10 +27,9 @@ func TestSaleFromMariaDB(t *testing.T) {
 	if s.Banner(t, "catalogue") != want {
 		t.Errorf("catalogue %q, want %q", s.Banner(t, "catalogue"), want)
 	}
-	bench := program(t, module+"/scripts/bench", env, "-addr", s.Address, "-orders", fmt.Sprint(orders),
-		"-concurrency", "20")
-	if code := bench.ExitCode(t); code != 0 {
-		t.Errorf("scripts/bench ends with %d: its audit failed", code)
+	if code, _, faults := run(t, module+"/scripts/bench", env, "-addr", s.Address,
+		"-orders", fmt.Sprint(orders), "-concurrency", "20"); code != 0 {
+		t.Errorf("scripts/bench ends with %d: its audit failed: %s", code, faults)
 	}
 	sold, left := 0, 0
 	for _, o := range s.orders(t) {

@@ -21,7 +21,7 @@ func TestNextSaleIsServedBesideAFullDisk(t *testing.T) {
 	name := filepath.Join(folder, "sale")
 	testkit.Must(t, os.Remove(name))
 	testkit.Must(t, os.MkdirAll(filepath.Join(name, "in the way"), 0o700))
-	next := openNext(t, append([]string{"-force"}, args...)...)
+	next := openNext(t, args, "-force")
 	awaitSale(t, s, next)
 	testkit.Until(t, "the takeover is logged", func() bool {
 		return s.Logged(t, "this server has taken over the next sale") == 1
@@ -42,9 +42,6 @@ func TestNextSaleIsGuarded(t *testing.T) {
 	const users, swapped, foods = "1,root,r\n2,ann,a\n3,bob,b\n", "1,root,r\n2,bob,b\n3,ann,a\n", "1,5,10\n"
 	dir := catalogue(t, users, foods)
 	args := []string{"-redis", redis.Socket, "-catalog-dir", dir, "-workers", "1"}
-	run := func(verb string, more ...string) []string {
-		return append(append([]string{verb}, args...), more...)
-	}
 	s := setup{args: args}.serve(t)
 	first := s.Sale(t)
 	for _, name := range []string{"ann", "bob"} {
@@ -55,27 +52,25 @@ func TestNextSaleIsGuarded(t *testing.T) {
 		_, err = c.Order(cart)
 		testkit.Must(t, err)
 	}
-	saleDone(t, run("close")...)
+	saleDone(t, args, "close")
 
 	redis.Do(t, "RENAME o_3 away")
-	saleRefused(t, 1, "2 pieces sold, 1 in the export: it does not count for the next sale", run("export")...)
-	saleRefused(t, 1, "run flashsale sale export -o FILE, or add -force", run("new")...)
+	saleRefused(t, 1, "2 pieces sold, 1 in the export: it does not count for the next sale", args, "export")
+	saleRefused(t, 1, "run flashsale sale export -o FILE, or add -force", args, "new")
 	redis.Do(t, "RENAME away o_3")
-	saleDone(t, run("export")...)
+	saleDone(t, args, "export")
 
 	file := filepath.Join(dir, "users.csv")
 	testkit.WriteFile(t, file, "id,name,password\n"+swapped)
-	saleRefused(t, 1, "name a later -closes-at, or none", run("new", "-closes-at", "2020-01-02T00:00:00Z")...)
-	p := program(t, module, []string{"OPENS_AT=2020-01-01T00:00:00Z", "CLOSES_AT=2020-01-02T00:00:00Z"},
-		append([]string{"sale"}, run("new")...)...)
-	code := p.ExitCode(t)
-	out := testkit.ReadFile(t, p.Stdout)
+	saleRefused(t, 1, "name a later -closes-at, or none", args, "new", "-closes-at", "2020-01-02T00:00:00Z")
+	code, out, faults := run(t, module, []string{"OPENS_AT=2020-01-01T00:00:00Z",
+		"CLOSES_AT=2020-01-02T00:00:00Z"}, append([]string{"sale", "new"}, args...)...)
 	found := nextID.FindStringSubmatch(out)
 	if code != 0 || found == nil || !strings.Contains(out, "\n  state      open\n") ||
 		!strings.Contains(out, "\n  opens at   none\n  closes at  none\n") {
-		t.Fatalf("flashsale sale new: exit code %d, %s%s", code, out, testkit.ReadFile(t, p.Log))
+		t.Fatalf("flashsale sale new: exit code %d, %s%s", code, out, faults)
 	}
-	text := saleDone(t, run("export", "-sale", first)...)
+	text := saleDone(t, args, "export", "-sale", first)
 	if !strings.Contains(text, first+"-2,2,,1=1,1=10,10,") {
 		t.Errorf("an export with names of other users: %s", text)
 	}
@@ -91,7 +86,7 @@ func TestNextSaleIsGuarded(t *testing.T) {
 	testkit.WriteFile(t, file, "id,name,password\n"+users)
 	s.Send(t, syscall.SIGHUP)
 	awaitSale(t, s, found[1])
-	text = saleDone(t, run("export", "-sale", first)...)
+	text = saleDone(t, args, "export", "-sale", first)
 	if !strings.Contains(text, first+"-2,2,ann,1=1,1=10,10,") {
 		t.Errorf("an export with the users of the sale: %s", text)
 	}

@@ -15,7 +15,6 @@ import (
 func testLedgerNextSale(t *testing.T, b *books) {
 	redis := redistest.New(t)
 	of := []string{"-redis", redis.Socket, "-users", "20", "-foods", "3", "-stock", "50"}
-	run := func(verb string, more ...string) []string { return append(append([]string{verb}, of...), more...) }
 	kept := setup{env: b.env(), args: append([]string{"-workers", "1"}, of...)}
 	first := kept.serve(t)
 	written := map[string]map[int]client.Order{} // by sale
@@ -39,14 +38,14 @@ func testLedgerNextSale(t *testing.T, b *books) {
 			orders, _, told := first.waiting(t)
 			return told && orders == 0
 		})
-		saleDone(t, run("close")...)
-		saleDone(t, run("export")...)
-		sale = openNext(t, append([]string{before}, of...)...)
+		saleDone(t, of, "close")
+		saleDone(t, of, "export")
+		sale = openNext(t, of, before)
 		awaitSale(t, first, sale)
 		fill(first, sale)
 	}
 	first.End(t)
-	sale = openNext(t, append([]string{"-force"}, of...)...)
+	sale = openNext(t, of, "-force")
 	late := kept.serve(t)
 	if late.Sale(t) != sale {
 		t.Errorf("the server serves sale %s, want %s", late.Sale(t), sale)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,9 +20,9 @@ import (
 var nextID = regexp.MustCompile(`^sale ([a-z2-7]{8}) is there`)
 
 // openNext opens the next sale and returns its id.
-func openNext(t *testing.T, args ...string) string {
+func openNext(t *testing.T, of []string, more ...string) string {
 	t.Helper()
-	found := nextID.FindStringSubmatch(saleDone(t, append([]string{"new"}, args...)...))
+	found := nextID.FindStringSubmatch(saleDone(t, of, "new", more...))
 	if found == nil {
 		t.Fatal("flashsale sale new names no sale")
 	}
@@ -51,47 +50,45 @@ func awaitSale(t *testing.T, s *server, sale string) {
 func TestNextSaleIsTakenOver(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
-	args := []string{"-redis", redis.Socket, "-users", fmt.Sprint(crowdUsers), "-foods", fmt.Sprint(crowdFoods),
-		"-stock", fmt.Sprint(crowdStock), "-workers", "1", "-limits", "off"}
+	const stock = 100 // of each food: it is sold out
+	args := []string{"-redis", redis.Socket, "-users", fmt.Sprint(loadUsers), "-foods", fmt.Sprint(loadFoods),
+		"-stock", fmt.Sprint(stock), "-workers", "1", "-limits", "off"}
 	env := []string{"TOKEN_SECRET=" + sharedSecret}
 	var servers []*server
 	for range 3 {
 		servers = append(servers, setup{env: env, args: args}.serve(t))
 	}
-	run := func(verb string, more ...string) []string {
-		return append(append([]string{verb}, args...), more...)
-	}
 	first := servers[0].Sale(t)
 	old := servers[0].client(t)
-	testkit.Must(t, old.LoginUser(crowdUsers))
+	testkit.Must(t, old.LoginUser(loadUsers))
 	cart, err := old.NewCart()
 	testkit.Must(t, err)
 	testkit.Must(t, old.Add(cart, item(1, 1)))
 
-	buyers := startCrowd(t, servers)
+	buyers := startLoadOn(t, servers, 9, false)
 	testkit.Until(t, "orders in the first sale", func() bool { return len(buyers.ordersOf(first)) > 30 })
-	saleDone(t, run("close")...)
-	saleDone(t, run("export", "-o", filepath.Join(t.TempDir(), "orders.csv"))...)
-	second := openNext(t, args...)
+	saleDone(t, args, "close")
+	saleDone(t, args, "export", "-o", filepath.Join(t.TempDir(), "orders.csv"))
+	second := openNext(t, args)
 	for _, s := range servers {
 		awaitSale(t, s, second)
 	}
 	testkit.Until(t, "orders in the second sale", func() bool { return len(buyers.ordersOf(second)) > 30 })
-	saleDone(t, run("close")...)
+	saleDone(t, args, "close")
 	buyers.stop()
 
 	old.HangUp() // its worker may still end
 	if _, err := old.Order(cart); !client.IsRefused(err, 404, "CART_NOT_FOUND") {
 		t.Errorf("the cart of the first sale is ordered in the second: %v", err)
 	}
-	for sale, stock := range map[string]string{first: "left_" + first, second: "stock_" + second} {
-		orders := readExport(t, saleDone(t, run("export", "-sale", sale)...))
+	for sale, key := range map[string]string{first: "left_" + first, second: "stock_" + second} {
+		orders := readExport(t, saleDone(t, args, "export", "-sale", sale))
 		for _, id := range buyers.ordersOf(sale) {
 			if orders[id] == nil {
 				t.Errorf("order %s was answered, and is not in the export", id)
 			}
 		}
-		checkCrowdSale(t, redis, sale, stock, orders)
+		checkSold(t, redis, sale, key, stock, orders)
 	}
 	for _, s := range servers {
 		if n := s.Logged(t, "Redis has lost the sale"); n > 0 {
@@ -103,78 +100,10 @@ func TestNextSaleIsTakenOver(t *testing.T) {
 	}
 }
 
-// The sales of a crowd.
-const (
-	crowdUsers = 400 // user 1 and the last one are no buyers
-	crowdFoods = 5
-	crowdStock = 100 // of each food
-)
-
-// crowd is buyers who go on whatever they are answered, each of its users again and again.
-type crowd struct {
-	ending chan struct{}
-	buying sync.WaitGroup
-	stop   func() // once is enough
-
-	mu       sync.Mutex
-	answered map[string]bool // ids of orders that were answered 200
-}
-
-func startCrowd(t *testing.T, servers []*server) *crowd {
-	c := &crowd{ending: make(chan struct{}), answered: map[string]bool{}}
-	c.stop = sync.OnceFunc(func() {
-		close(c.ending)
-		c.buying.Wait()
-	})
-	const each = 3 // buyers of a server
-	step := each * len(servers)
-	for i := range step {
-		buyer := servers[i%len(servers)].client(t)
-		c.buying.Go(func() { c.buy(buyer, 2+i, step) })
-	}
-	t.Cleanup(c.stop)
-	return c
-}
-
-// buy buys for every step-th user.
-func (c *crowd) buy(buyer *client.Client, first, step int) {
-	for user := first; ; user += step {
-		select {
-		case <-c.ending:
-			return
-		default:
-		}
-		if user >= crowdUsers {
-			user = first
-		}
-		id, err := buyer.Buy(user, item(1+user%crowdFoods, 1+user%3))
-		if err != nil {
-			buyer.HangUp()
-			continue
-		}
-		c.mu.Lock()
-		c.answered[id] = true
-		c.mu.Unlock()
-	}
-}
-
-// ordersOf are the orders of a sale that were answered 200.
-func (c *crowd) ordersOf(sale string) (ids []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for id := range c.answered {
-		if strings.HasPrefix(id, sale+"-") {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// checkCrowdSale checks that these orders are of the sale, and that the pieces in them and those left under
-// a key of Redis add up.
-func checkCrowdSale(
-	t *testing.T, redis *redistest.Server, sale, stock string, orders map[string]map[int]int,
-) {
+// checkSold checks that these orders are of the sale, and that the pieces in them and those left under a key
+// of Redis make the stock.
+func checkSold(t *testing.T, redis *redistest.Server, sale, key string, stock int,
+	orders map[string]map[int]int) {
 	t.Helper()
 	pieces := map[int]int{}
 	for id, items := range orders {
@@ -185,12 +114,12 @@ func checkCrowdSale(
 			pieces[food] += count
 		}
 	}
-	for food := 1; food <= crowdFoods; food++ {
-		left, err := launch.AskRedis(redis.Socket, 20*time.Second, "HGET", stock, strconv.Itoa(food))
+	for food := 1; food <= loadFoods; food++ {
+		left, err := launch.AskRedis(redis.Socket, 20*time.Second, "HGET", key, strconv.Itoa(food))
 		testkit.Must(t, err)
-		if n, err := strconv.Atoi(left); err != nil || n < 0 || n+pieces[food] != crowdStock {
+		if n, err := strconv.Atoi(left); err != nil || n < 0 || n+pieces[food] != stock {
 			t.Errorf("sale %s: %q pieces of food %d are left and %d sold, of %d", sale, left, food, pieces[food],
-				crowdStock)
+				stock)
 		}
 	}
 }
@@ -207,7 +136,7 @@ func TestNextSaleAfterKill(t *testing.T) {
 			first := s.Sale(t)
 			s.End(t)
 			redis.Do(t, fmt.Sprintf(
-				`EVAL "for i = 2, %d do redis.call('SET', 'o_' .. i, '1:1,|') end return 1" 0`, orders+1))
+				`EVAL "for i = 2, %d do redis.call('SET', 'o_' .. i, '1:1,|\\n1') end return 1" 0`, orders+1))
 			command := program(t, module, nil, append([]string{"sale", "new", "-force"}, args...)...)
 			question := moment
 			if strings.HasSuffix(moment, "_") {
@@ -238,7 +167,7 @@ func TestNextSaleOfOtherFoods(t *testing.T) {
 	dir := catalogue(t, users, "1,5,10\n")
 	args := []string{"-redis", redis.Socket, "-catalog-dir", dir, "-workers", "1"}
 	s := setup{args: args}.serve(t)
-	second := openNext(t, "-redis", redis.Socket, "-force", "-catalog-dir",
+	second := openNext(t, []string{"-redis", redis.Socket}, "-force", "-catalog-dir",
 		catalogue(t, users, "1,7,20\n2,8,30\n"))
 	testkit.Until(t, "refusal of other foods", func() bool { return s.Logged(t, "give it that sale's") > 0 })
 	if r, err := s.client(t).Do("GET", "/readyz", ""); err != nil || r.Status != 503 {
@@ -266,23 +195,22 @@ func TestBenchInNextSale(t *testing.T) {
 	s := setup{args: append([]string{"-workers", "1", "-limits", "off"}, args...)}.serve(t)
 	load := func() {
 		t.Helper()
-		p := program(t, module+"/scripts/bench", []string{"ROOT_PASSWORD=" + rootPassword},
+		code, out, faults := run(t, module+"/scripts/bench", []string{"ROOT_PASSWORD=" + rootPassword},
 			append([]string{"-addr", s.Address, "-orders", "200", "-concurrency", "10"}, of...)...)
-		if code := p.ExitCode(t); code != 0 {
-			t.Errorf("bench: exit code %d\n%s", code, p.Written(t))
+		if code != 0 {
+			t.Errorf("bench: exit code %d\n%s%s", code, out, faults)
 		}
 	}
 	load()
 	first := s.Sale(t)
-	saleDone(t, append([]string{"close"}, args...)...)
-	saleDone(t, append([]string{"export"}, args...)...)
-	second := openNext(t, append([]string{"-delete"}, args...)...)
+	saleDone(t, args, "close")
+	saleDone(t, args, "export")
+	second := openNext(t, args, "-delete")
 	awaitSale(t, s, second)
 	if n := redis.Do(t, `EVAL "return #redis.call('KEYS', '*_`+first+`')" 0`); n != ":1" {
 		t.Errorf("%s keys of the deleted sale are there, want its log", n)
 	}
-	saleRefused(t, 2, "redis keeps no such sale of the past: "+first, append([]string{"export", "-sale", first},
-		args...)...)
+	saleRefused(t, 2, "redis keeps no such sale of the past: "+first, args, "export", "-sale", first)
 	load()
 	if n := redis.Do(t, `EVAL "return #redis.call('KEYS', 'o_*')" 0`); n == ":0" {
 		t.Error("bench has placed no order in the second sale")

@@ -168,7 +168,7 @@ func TestMetricsOfRooms(t *testing.T) {
 	end := time.Now().Add(time.Hour)
 	old := certtest.Write(t, testkit.Folder(t), end)
 	renewed := certtest.Write(t, testkit.Folder(t), end.Add(time.Hour))
-	list := makeList(t, testkit.ReadFile(t, root+"internal/rooms/blocklist/README.md"))
+	list := makeList(t)
 	args := append(botArgs(newVKAPI(t).URL), "-ops", "127.0.0.1:0", "-tls-cert", old.ChainFile, "-tls-key",
 		old.KeyFile, "-blocklist", list, "-limits", "sms by user 1/d")
 	s := setup{env: botEnv, args: args}.serve(t)

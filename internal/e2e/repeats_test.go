@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -68,48 +66,6 @@ func (vk *vkAPI) messages() map[string][]string {
 		byPeer[peer] = append(byPeer[peer], text)
 	}
 	return byPeer
-}
-
-// The examples of the room's README answer what it shows.
-func TestRepeatsREADME(t *testing.T) {
-	t.Parallel()
-	testkit.Need(t, "curl")
-	s := setup{env: botEnv, args: botArgs(newVKAPI(t).URL)}.serve(t)
-	c := s.client(t)
-	testkit.Must(t, c.LoginUser(2))
-	readme := testkit.ReadFile(t, root+"internal/rooms/repeats/README.md")
-	examples := regexp.MustCompile(`(?m)^\$ (curl .*)\n(.*)$`).FindAllStringSubmatch(readme, -1)
-	if len(examples) < 6 {
-		t.Fatalf("only %d examples", len(examples))
-	}
-	for _, example := range examples {
-		command := strings.ReplaceAll(example[1], "localhost:8080", s.Address)
-		shell := exec.Command("sh", "-c", "T='Access-Token: "+c.Token+"'; "+command)
-		got, err := shell.Output()
-		if err != nil || string(got) != example[2] {
-			t.Errorf("%s\n got %s (%v)\nwant %s", example[1], got, err, example[2])
-		}
-	}
-}
-
-// The load script finds the room, on a server that has it.
-func TestRepeatsWrk(t *testing.T) {
-	t.Parallel()
-	testkit.Need(t, "wrk")
-	s := setup{args: []string{"-repeats", "-limits", "message by user unlimited; message by ip unlimited",
-		"-workers", "1"}}.serve(t)
-	output, err := exec.Command("wrk", "-t2", "-c8", "-d1s", "-s", root+"scripts/wrk/repeats.lua",
-		"http://"+s.Address).CombinedOutput()
-	if err != nil || strings.Contains(string(output), "Non-2xx") ||
-		!regexp.MustCompile(`Requests/sec: +[1-9]`).Match(output) {
-		t.Errorf("%v\n%s", err, output)
-	}
-	t.Logf("%s", output)
-	c := s.client(t)
-	testkit.Must(t, c.LoginUser(2))
-	if r, err := c.Do("POST", "/repeats", `{"text":"popular"}`); err != nil || r.Body == `{"count":0}` {
-		t.Errorf("%+v, %v", r, err)
-	}
 }
 
 // What was answered "ok" survives kill -9 of the whole server, its own Redis included.

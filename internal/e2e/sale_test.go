@@ -210,7 +210,7 @@ func TestAllOrdersAreListed(t *testing.T) {
 	_, err := s.client(t).Buy(2, item(2, 3))
 	testkit.Must(t, err)
 	// The other orders are put where the sale keeps them: as many purchases would take most of a minute.
-	redis.Do(t, fmt.Sprintf(`EVAL "for user = 3, %d do redis.call('SET', 'o_' .. user, '1:1,3:1,') end" 0`,
+	redis.Do(t, fmt.Sprintf(`EVAL "for user = 3, %d do redis.call('SET', 'o_' .. user, '1:1,3:1,|\\n1') end" 0`,
 		users+1))
 	r, err := s.root(t).Do("GET", "/admin/orders", "")
 	testkit.Must(t, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,29 +14,29 @@ import (
 	"flashsale/internal/testkit/client"
 )
 
-// saleCommand runs flashsale sale and returns its exit code and what it prints.
-func saleCommand(t *testing.T, args ...string) (code int, stdout, stderr string) {
+// saleCommand runs flashsale sale with a verb and flags.
+func saleCommand(t *testing.T, of []string, verb string, more []string) (code int, stdout, stderr string) {
 	t.Helper()
-	p := program(t, module, nil, append([]string{"sale"}, args...)...)
-	code = p.ExitCode(t)
-	return code, testkit.ReadFile(t, p.Stdout), testkit.ReadFile(t, p.Log)
+	return run(t, module, nil, slices.Concat([]string{"sale", verb}, of, more)...)
 }
 
 // saleDone runs flashsale sale, which must succeed, and returns what it prints.
-func saleDone(t *testing.T, args ...string) string {
+func saleDone(t *testing.T, of []string, verb string, more ...string) string {
 	t.Helper()
-	code, stdout, stderr := saleCommand(t, args...)
+	code, stdout, stderr := saleCommand(t, of, verb, more)
 	if code != 0 {
-		t.Fatalf("flashsale sale %q: exit code %d\n%s%s", args, code, stdout, stderr)
+		t.Fatalf("flashsale sale %s %q %q: exit code %d\n%s%s", verb, of, more, code, stdout, stderr)
 	}
 	return stdout
 }
 
 // saleRefused runs flashsale sale, which must end with this code and message.
-func saleRefused(t *testing.T, code int, want string, args ...string) {
+func saleRefused(t *testing.T, code int, want string, of []string, verb string, more ...string) {
 	t.Helper()
-	if got, _, stderr := saleCommand(t, args...); got != code || !strings.Contains(stderr, want) {
-		t.Errorf("flashsale sale %q: exit code %d, want %d\n got %swant %s", args, got, code, stderr, want)
+	got, _, stderr := saleCommand(t, of, verb, more)
+	if got != code || !strings.Contains(stderr, want) {
+		t.Errorf("flashsale sale %s %q %q: exit code %d, want %d\n got %swant %s", verb, of, more, got, code,
+			stderr, want)
 	}
 }
 
@@ -69,38 +70,36 @@ func TestSaleCommand(t *testing.T) {
 	args := []string{"-workers", "1", "-users", "20", "-foods", "3", "-stock", "5"}
 	s := setup{args: args}.serve(t)
 	of := append([]string{"-data", s.Data}, args...)
-	run := func(verb string, more ...string) []string { return append(append([]string{verb}, of...), more...) }
 	first := s.Sale(t)
 	c := s.client(t)
 	_, err := c.Buy(2, item(1, 2), item(3, 1))
 	testkit.Must(t, err)
 
-	if status := saleDone(t, run("status")...); !strings.HasPrefix(status, "sale "+first+": open\n") ||
+	if status := saleDone(t, of, "status"); !strings.HasPrefix(status, "sale "+first+": open\n") ||
 		!strings.Contains(status, "\n  pieces     12 left, 3 sold (0 restocked)\n  orders     1\n") {
 		t.Errorf("status\n%s", status)
 	}
-	if out := saleDone(t, run("pause")...); !strings.HasPrefix(out, "sale "+first+": paused\n") {
+	if out := saleDone(t, of, "pause"); !strings.HasPrefix(out, "sale "+first+": paused\n") {
 		t.Errorf("pause prints %s", out)
 	}
 	if _, err := c.Buy(3, item(1, 1)); !client.IsRefused(err, 403, "SALE_PAUSED") {
 		t.Errorf("an order while the sale is paused: %v", err)
 	}
-	saleDone(t, run("open")...)
-	saleRefused(t, 1, "-at must be a time to come", run("open", "-at", "2020-01-01T00:00:00Z")...)
-	saleRefused(t, 1, "the sale is not closed; run flashsale sale close, then export, or add -force",
-		run("new")...)
-	saleRefused(t, 2, "redis holds another sale", run("close", "-sale", "aaaaaaaa")...)
-	saleRefused(t, 2, "redis holds a sale of other foods", run("status", "-foods", "4")...)
-	saleRefused(t, 2, "say status, open, pause, close, export or new", "begin")
-	saleDone(t, run("close")...)
-	saleRefused(t, 1, "run flashsale sale export -o FILE, or add -force", run("new")...)
+	saleDone(t, of, "open")
+	saleRefused(t, 1, "-at must be a time to come", of, "open", "-at", "2020-01-01T00:00:00Z")
+	saleRefused(t, 1, "the sale is not closed; run flashsale sale close, then export, or add -force", of, "new")
+	saleRefused(t, 2, "redis holds another sale", of, "close", "-sale", "aaaaaaaa")
+	saleRefused(t, 2, "redis holds a sale of other foods", of, "status", "-foods", "4")
+	saleRefused(t, 2, "say status, open, pause, close, export or new", nil, "begin")
+	saleDone(t, of, "close")
+	saleRefused(t, 1, "run flashsale sale export -o FILE, or add -force", of, "new")
 	testkit.Until(t, "the server logs that the sale is closed", func() bool {
 		return s.Logged(t, " by=terminal ") > 0 && s.Logged(t, " before=open after=closed") == 1
 	})
 
 	s.End(t)
 	file := filepath.Join(t.TempDir(), "orders.csv")
-	saleDone(t, run("export", "-o", file)...)
+	saleDone(t, of, "export", "-o", file)
 	csv := regexp.MustCompile(`^order_id,user_id,user_name,items,prices,total,placed_at\r\n` + first +
 		`-2,2,user2,1=2 3=1,1=\d+ 3=\d+,\d+,\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\r\n$`)
 	if text := testkit.ReadFile(t, file); !csv.MatchString(text) {
@@ -112,12 +111,12 @@ func TestSaleCommand(t *testing.T) {
 		Username string
 		Total    int
 	}
-	testkit.Must(t, json.Unmarshal([]byte(saleDone(t, run("export", "-format", "jsonl")...)), &line))
+	testkit.Must(t, json.Unmarshal([]byte(saleDone(t, of, "export", "-format", "jsonl")), &line))
 	if line.ID != first+"-2" || line.User != 2 || line.Username != "user2" || line.Total == 0 {
 		t.Errorf("the export as JSON is %+v", line)
 	}
-	second := openNext(t, of...)
-	if kept := saleDone(t, run("export", "-sale", first)...); !csv.MatchString(kept) {
+	second := openNext(t, of)
+	if kept := saleDone(t, of, "export", "-sale", first); !csv.MatchString(kept) {
 		t.Errorf("the export of the sale before is %q", kept)
 	}
 	s = setup{data: s.Data, args: args}.serve(t)

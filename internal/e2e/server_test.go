@@ -33,6 +33,14 @@ func program(t *testing.T, source string, env []string, args ...string) *launch.
 	return launch.Program{Path: launch.Built(t, source), Args: args, Env: env}.Launch(t)
 }
 
+// run runs a program of this module to its end.
+func run(t *testing.T, source string, env []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	p := program(t, source, env, args...)
+	code = p.ExitCode(t)
+	return code, testkit.ReadFile(t, p.Stdout), testkit.ReadFile(t, p.Log)
+}
+
 // setup describes how to start a server.
 type setup struct {
 	data      string // its folder; "" for a new one

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -23,46 +22,36 @@ const bannerLinesMost = 10
 
 func TestStart(t *testing.T) {
 	testkit.Need(t, "redis-server")
-	for _, test := range []struct {
-		name, workers string
-		args          []string
-	}{
-		{"workers", fmt.Sprint(runtime.NumCPU()), nil},
-		{"alone", "1", []string{"-workers", "1"}},
+	t.Parallel()
+	s := setup{}.launch(t)
+	s.Serves(t)
+	first := "flashsale serves on http://" + s.Address + " (workers: " + fmt.Sprint(runtime.NumCPU()) + ")\n"
+	if !strings.HasPrefix(testkit.ReadFile(t, s.Stdout), first) {
+		t.Errorf("the banner does not begin with %q", first)
+	}
+	if lines := strings.Count(testkit.ReadFile(t, s.Stdout), "\n"); lines > bannerLinesMost {
+		t.Errorf("the banner has %d lines, at most %d", lines, bannerLinesMost)
+	}
+	want := "private redis-server in " + s.Data + ": what was answered survives a power cut"
+	if s.Banner(t, "store") != want {
+		t.Errorf("store %q, want %q", s.Banner(t, "store"), want)
+	}
+	if want := fmt.Sprintf("Ctrl-C or kill %d", s.Pid()); !strings.HasPrefix(s.Banner(t, "stop"), want) {
+		t.Errorf("stop %q, want %q first", s.Banner(t, "stop"), want)
+	}
+	c := s.client(t)
+	for path, want := range map[string]string{
+		"/healthz": `{"status":"alive"}`,
+		"/readyz":  `{"status":"ready","sale":"` + s.Sale(t) + `","users":10000,"foods":100}`,
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			s := setup{args: test.args}.launch(t)
-			s.Serves(t)
-			first := "flashsale serves on http://" + s.Address + " (workers: " + test.workers + ")\n"
-			if !strings.HasPrefix(testkit.ReadFile(t, s.Stdout), first) {
-				t.Errorf("the banner does not begin with %q", first)
-			}
-			if lines := strings.Count(testkit.ReadFile(t, s.Stdout), "\n"); lines > bannerLinesMost {
-				t.Errorf("the banner has %d lines, at most %d", lines, bannerLinesMost)
-			}
-			want := "private redis-server in " + s.Data + ": what was answered survives a power cut"
-			if s.Banner(t, "store") != want {
-				t.Errorf("store %q, want %q", s.Banner(t, "store"), want)
-			}
-			if want := fmt.Sprintf("Ctrl-C or kill %d", s.Pid()); !strings.HasPrefix(s.Banner(t, "stop"), want) {
-				t.Errorf("stop %q, want %q first", s.Banner(t, "stop"), want)
-			}
-			c := s.client(t)
-			for path, want := range map[string]string{
-				"/healthz": `{"status":"alive"}`,
-				"/readyz":  `{"status":"ready","sale":"` + s.Sale(t) + `","users":10000,"foods":100}`,
-			} {
-				if r, err := c.Do("GET", path, ""); err != nil || r.Status != 200 || r.Body != want {
-					t.Errorf("%s: %d %s %v, want 200 %s", path, r.Status, r.Body, err, want)
-				}
-			}
-			checkLoginLine(t, s)
-			s.End(t)
-			if log := s.Warnings(t); log != "" {
-				t.Errorf("a start and a stop in order log %q", log)
-			}
-		})
+		if r, err := c.Do("GET", path, ""); err != nil || r.Status != 200 || r.Body != want {
+			t.Errorf("%s: %d %s %v, want 200 %s", path, r.Status, r.Body, err, want)
+		}
+	}
+	checkLoginLine(t, s)
+	s.End(t)
+	if log := s.Warnings(t); log != "" {
+		t.Errorf("a start and a stop in order log %q", log)
 	}
 }
 
@@ -108,29 +97,17 @@ func checkLoginLine(t *testing.T, s *server) {
 	}
 }
 
-// The program prints the help that internal/config keeps for people to read.
-func TestHelp(t *testing.T) {
+// The program prints the help that internal/config keeps for people to read, and its version.
+func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
-	p := program(t, module, nil, "-h")
-	if code := p.ExitCode(t); code != 0 || testkit.ReadFile(t, p.Log) != "" {
-		t.Errorf("exit code %d, errors %q; want 0 and none", code, testkit.ReadFile(t, p.Log))
-	}
-	want := testkit.ReadFile(t, root+"internal/config/testdata/help.txt")
-	if help := testkit.ReadFile(t, p.Stdout); help != want {
-		t.Errorf("the help is\n%s", help)
-	}
-}
-
-func TestVersion(t *testing.T) {
-	t.Parallel()
-	p := program(t, module, nil, "-version")
-	if code := p.ExitCode(t); code != 0 || testkit.ReadFile(t, p.Log) != "" {
-		t.Errorf("exit code %d, errors %q; want 0 and none", code, testkit.ReadFile(t, p.Log))
-	}
-	want := regexp.MustCompile(`^flashsale \S+, commit .+, ` +
-		regexp.QuoteMeta(runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH) + "\n$")
-	if got := testkit.ReadFile(t, p.Stdout); !want.MatchString(got) {
-		t.Errorf("%q does not match %s", got, want)
+	version := `^flashsale \S+, commit .+, ` +
+		regexp.QuoteMeta(runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH) + "\n$"
+	help := "^" + regexp.QuoteMeta(testkit.ReadFile(t, root+"internal/config/testdata/help.txt")) + "$"
+	for flag, want := range map[string]string{"-h": help, "-version": version} {
+		code, out, faults := run(t, module, nil, flag)
+		if code != 0 || faults != "" || !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("%s: exit code %d, errors %q, output\n%s", flag, code, faults, out)
+		}
 	}
 }
 
@@ -169,7 +146,7 @@ func TestSecretsStayHidden(t *testing.T) {
 			t.Errorf("root's given password: %v", err)
 		}
 	})
-	t.Run("of a Redis", func(t *testing.T) { // that of a database: see TestSaleFromMariaDB
+	t.Run("of a Redis", func(t *testing.T) { // that of a database: see testSaleFromMariaDB
 		t.Parallel()
 		const password = "given-redis-password"
 		redis := redistest.New(t)
@@ -187,30 +164,6 @@ func checkNames(t *testing.T, s *server) {
 	for _, process := range append(s.Workers(), s.Pid()) {
 		if name := testkit.ReadFile(t, fmt.Sprintf("/proc/%d/comm", process)); name != "flashsale\n" {
 			t.Errorf("process %d is called %q", process, name)
-		}
-	}
-}
-
-// With -log-format json every line of every process is an object; those of a worker name it.
-func TestLogInJSON(t *testing.T) {
-	t.Parallel()
-	redis := redistest.New(t)
-	args := []string{"-redis", redis.Socket, "-users", "2", "-workers", "1", "-log-format", "json"}
-	s := setup{args: args}.serve(t)
-	worker := s.Workers()[0]
-	redis.Kill(t)
-	testkit.Until(t, "line of a worker", func() bool {
-		return s.Logged(t, fmt.Sprintf(`"pid":%d,`, worker)) > 0
-	})
-	kill(t, worker)
-	testkit.Until(t, "line of the supervisor", func() bool {
-		return s.Logged(t, `"msg":"worker is ready again"`) == 1
-	})
-	for line := range strings.Lines(testkit.ReadFile(t, s.Log)) {
-		var entry struct{ Time, Level, Msg string }
-		err := json.Unmarshal([]byte(line), &entry)
-		if err != nil || entry.Time == "" || entry.Level == "" || entry.Msg == "" {
-			t.Errorf("%q: %v", line, err)
 		}
 	}
 }

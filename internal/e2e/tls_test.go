@@ -92,10 +92,7 @@ func TestTLS(t *testing.T) {
 		}
 	}
 
-	l.stop()
-	if len(l.failed) != 0 {
-		t.Errorf("requests failed: %v", l.failed)
-	}
+	l.checkFailures(t)
 	l.audit(t, s)
 	checkHidden(t, s, secrets...)
 	plain := newClient(t, s.Address)

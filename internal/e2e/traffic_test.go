@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"os/exec"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -147,46 +145,4 @@ func TestTrafficOfThreeServers(t *testing.T) {
 			t.Errorf("%s: %d hits, want from %d to %d", key, n, least, most)
 		}
 	}
-}
-
-var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:]+(Z|[+-]\d\d:\d\d)`)
-
-// The examples of the room's README answer what it shows, but for the times.
-func TestTrafficREADME(t *testing.T) {
-	t.Parallel()
-	testkit.Need(t, "curl")
-	s := setup{args: []string{"-workers", "1"}}.serve(t)
-	admin := s.root(t)
-	readme := testkit.ReadFile(t, root+"internal/rooms/traffic/README.md")
-	examples := regexp.MustCompile(`(?m)^\$ (curl .*)\n(.*)$`).FindAllStringSubmatch(readme, -1)
-	if len(examples) < 5 {
-		t.Fatalf("only %d examples", len(examples))
-	}
-	flushed := false
-	for _, example := range examples {
-		if strings.Contains(example[1], "last=") && !flushed {
-			testkit.Until(t, "flush", func() bool { return totalOf(t, admin, "page:home") == 5 })
-			flushed = true
-		}
-		command := strings.ReplaceAll(example[1], "localhost:8080", s.Address)
-		got, err := exec.Command("sh", "-c", "T='Access-Token: "+admin.Token+"'; "+command).Output()
-		if err != nil || times.ReplaceAllString(string(got), "T") != times.ReplaceAllString(example[2], "T") {
-			t.Errorf("%s\n got %s (%v)\nwant %s", example[1], got, err, example[2])
-		}
-	}
-}
-
-// The load script finds the room.
-func TestTrafficWrk(t *testing.T) {
-	t.Parallel()
-	testkit.Need(t, "wrk")
-	s := setup{args: []string{"-workers", "1"}}.serve(t)
-	output, err := exec.Command("wrk", "-t1", "-c4", "-d1s", "-s", root+"scripts/wrk/traffic.lua",
-		"http://"+s.Address, "--", "root", rootPassword, "100").CombinedOutput()
-	if err != nil || strings.Contains(string(output), "Non-2xx") ||
-		!regexp.MustCompile(`Requests/sec: +[1-9]`).Match(output) {
-		t.Errorf("%v\n%s", err, output)
-	}
-	admin := s.root(t)
-	testkit.Until(t, "hits of the load", func() bool { return totalOf(t, admin, "popular") > 0 })
 }

@@ -125,10 +125,7 @@ func TestHangupReplacesWorkers(t *testing.T) {
 			t.Errorf("the log says %d times, not once, that %s", n, reason)
 		}
 	}
-	l.stop()
-	if len(l.failed) != 0 {
-		t.Errorf("requests failed: %v", l.failed)
-	}
+	l.checkFailures(t)
 	l.audit(t, s)
 }
 
@@ -161,7 +158,6 @@ func TestTerminationAnswersWhatIsInFlight(t *testing.T) {
 	certificate := certtest.Write(t, testkit.Folder(t), time.Now().Add(time.Hour))
 	for name, args := range map[string][]string{
 		"workers": {"-workers", "2"},
-		"alone":   {"-workers", "1"},
 		"TLS":     {"-workers", "2", "-tls-cert", certificate.ChainFile, "-tls-key", certificate.KeyFile},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -141,9 +141,6 @@ func (b *Book) appendObject(dst []byte, order *redisx.Order) []byte {
 	dst = append(dst, `],"total":`...)
 	dst = strconv.AppendInt(dst, b.total(order.Items), 10)
 	dst = append(dst, `,"placed_at":`...)
-	if order.Placed.IsZero() {
-		return append(dst, "null}\n"...)
-	}
 	return append(appendTime(append(dst, '"'), order.Placed), "\"}\n"...)
 }
 
@@ -154,10 +151,7 @@ func (b *Book) total(items []redisx.Item) (sum int64) {
 	return sum
 }
 
-// appendTime appends a time of UTC to the millisecond (RFC 3339), nothing for the zero time.
+// appendTime appends a time of UTC to the millisecond (RFC 3339).
 func appendTime(dst []byte, t time.Time) []byte {
-	if t.IsZero() {
-		return dst
-	}
 	return t.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"flashsale/internal/testkit"
 )
 
 // hasIPv6 reports whether this machine has an IPv6 address to connect to.
@@ -27,14 +29,10 @@ func TestUnspecifiedAddress(t *testing.T) {
 			continue
 		}
 		s, err := New(Config{Roles: []Role{saleWorkers(2, address)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer s.Close()
 		_, port, err := net.SplitHostPort(s.Address(saleRole))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for host, want := range map[string]bool{"127.0.0.1": true, "::1": both} {
 			c, err := net.Dial("tcp", net.JoinHostPort(host, port))
 			if (err == nil) != want {
@@ -63,9 +61,7 @@ func TestReachable(t *testing.T) {
 	for _, address := range []string{"127.0.0.1/8", "::1/128", "192.0.2.7/24", "169.254.1.1/16",
 		"2001:db8::7/64", "fe80::1/64", "fd00::2/8"} {
 		ip, mask, err := net.ParseCIDR(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		machine = append(machine, &net.IPNet{IP: ip, Mask: mask.Mask})
 	}
 	for address, want := range map[string]string{

@@ -18,9 +18,7 @@ import (
 func TestCrashedWorkerIsReplacedAndItsQueueAnswered(t *testing.T) {
 	s := startSale(t, 1, time.Second, play{})
 	watch, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer watch.Close()
 	fmt.Fprint(watch, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	reader := bufio.NewReader(watch)
@@ -63,17 +61,11 @@ func TestCrashLeavesOtherWorkersAlone(t *testing.T) {
 func listening(t *testing.T, address string) int {
 	t.Helper()
 	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	number, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	table, err := os.ReadFile("/proc/net/tcp")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	const stateListen = "0A"
 	count := 0
 	for line := range strings.Lines(string(table)) {

@@ -27,13 +27,9 @@ func FuzzHandover(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "handover")
 	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, text, 0o600))
 		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer file.Close()
 		read, err := unseal(file)
 		if err != nil {

@@ -57,9 +57,7 @@ func TestRoles(t *testing.T) {
 	}
 	for slot := range 2 {
 		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.last(clockSlots+slot)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, want := range []string{"GOMAXPROCS=3", fmt.Sprintf("%s=clock/%d", roleVariable, slot)} {
 			if !strings.Contains(string(environment)+"\x00", want+"\x00") {
 				t.Errorf("environment of clock %d lacks %s", slot, want)
@@ -106,9 +104,7 @@ func TestLongBackoffWithoutSocket(t *testing.T) {
 func TestRollReplacesEveryRole(t *testing.T) {
 	s := startRoles(t)
 	replaced := s.processes()
-	if err := s.Roll(t.Context(), s.handover(play{Generation: 2})); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.Roll(t.Context(), s.handover(play{Generation: 2})))
 	testkit.Until(t, "list of starts", func() bool { return len(s.started()) == 8 })
 	for _, process := range replaced {
 		testkit.Until(t, "end of a replaced worker", func() bool { return gone(process) })

@@ -53,9 +53,7 @@ func TestRollFailsNoRequest(t *testing.T) {
 	replaced := s.processes()
 	for generation := 2; generation <= 3; generation++ {
 		before := asked.Load()
-		if err := s.Roll(t.Context(), s.handover(play{Generation: generation})); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.Roll(t.Context(), s.handover(play{Generation: generation})))
 		testkit.Until(t, "list of starts", func() bool { return len(s.started()) == 2*generation })
 		// The clients never pause, so each replaced worker answers its last requests and ends.
 		for _, process := range replaced {
@@ -76,9 +74,7 @@ func TestRollFailsNoRequest(t *testing.T) {
 
 func TestCrashAfterRollUsesTheNewHandover(t *testing.T) {
 	s := startSale(t, 1, time.Second, play{Generation: 1})
-	if err := s.Roll(t.Context(), s.handover(play{Generation: 2})); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.Roll(t.Context(), s.handover(play{Generation: 2})))
 	testkit.Until(t, "list of starts", func() bool { return len(s.started()) == 2 })
 	kill(t, s.last(0))
 	testkit.Until(t, "restart", func() bool { return len(s.started()) == 3 })
@@ -149,9 +145,7 @@ func TestReplacedWorkerServesItsConnectionsToTheirEnd(t *testing.T) {
 	s := startSale(t, 1, time.Hour, play{})
 	guest := regular(t)
 	replaced := s.mustAsk(guest).process
-	if err := s.Roll(t.Context(), s.handover(play{})); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.Roll(t.Context(), s.handover(play{})))
 	// The replaced worker goes on to answer on the open connection, and closes it with the answer after
 	// its SIGHUP.
 	if got := s.mustAsk(guest).process; got != replaced {
@@ -164,9 +158,7 @@ func TestReplacedWorkerServesItsConnectionsToTheirEnd(t *testing.T) {
 func TestReplacedWorkerThatStaysIsKilled(t *testing.T) {
 	s := startSale(t, 1, 10*time.Millisecond, play{Stubborn: true})
 	replaced := s.last(0)
-	if err := s.Roll(t.Context(), s.handover(play{})); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.Roll(t.Context(), s.handover(play{})))
 	testkit.Until(t, "end of the replaced worker", func() bool { return gone(replaced) })
 	testkit.Until(t, "list of starts", func() bool { return len(s.started()) == 2 })
 	if got := s.mustAsk(newcomer()); got.process != s.last(0) {
@@ -180,14 +172,10 @@ func TestReplacedWorkerThatStaysIsKilled(t *testing.T) {
 func TestStopIncludesReplacedWorkers(t *testing.T) {
 	s := startSale(t, 1, time.Hour, play{})
 	response, err := newcomer().Get("http://" + s.address + "/wait")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer response.Body.Close()
 	replaced := s.last(0)
-	if err := s.Roll(t.Context(), s.handover(play{})); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.Roll(t.Context(), s.handover(play{})))
 	if gone(replaced) {
 		t.Error("replaced worker did not wait for its connection")
 	}

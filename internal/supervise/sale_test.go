@@ -47,15 +47,11 @@ func openRoles(t *testing.T, drain time.Duration, part play, roles ...Role) *sal
 	t.Helper()
 	testkit.KeepLog(t)
 	starts, err := os.OpenFile(filepath.Join(t.TempDir(), "starts"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { starts.Close() })
 	s := &sale{t: t, part: part, starts: starts, result: make(chan error, 1)}
 	s.Supervisor, err = New(Config{Roles: roles, Drain: drain})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s.address = s.Address(saleRole)
 	return s
 }
@@ -198,9 +194,7 @@ func (s *sale) regularOf(slot int) *http.Client {
 
 func kill(t *testing.T, process int) {
 	t.Helper()
-	if err := syscall.Kill(process, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Kill(process, syscall.SIGKILL))
 }
 
 // gone reports whether a process has ended and was waited for.

@@ -33,9 +33,7 @@ func TestWorkersServeOnePort(t *testing.T) {
 		var seen []string
 		for _, file := range []string{"cmdline", "environ"} {
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.last(slot), file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			seen = append(seen, strings.Split(string(text), "\x00")...)
 		}
 		visible := strings.Join(seen, "\n")
@@ -59,9 +57,7 @@ func TestWorkersServeOnePort(t *testing.T) {
 
 func TestPortInUse(t *testing.T) {
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer plain.Close()
 	other := startSale(t, 1, time.Second, play{})
 	for _, address := range []string{plain.Addr().String(), other.address} {
@@ -75,14 +71,10 @@ func TestPortInUse(t *testing.T) {
 
 func TestSocketStaysNonBlockingWhenHandedOver(t *testing.T) {
 	s, err := listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer s.close()
 	file, err := s.file()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer file.Close()
 	file.Fd() // as os/exec does; it clears the flag on files that package os has set it on
 	flags, err := unix.FcntlInt(uintptr(s), unix.F_GETFL, 0)
@@ -147,9 +139,7 @@ func TestStopBeforeTheFirstWorkerIsReady(t *testing.T) {
 func TestStopAnswersWhatIsInFlight(t *testing.T) {
 	s := startSale(t, 1, time.Minute, play{})
 	response, err := newcomer().Get("http://" + s.address + "/wait")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer response.Body.Close()
 	s.stop()
 	if text, err := io.ReadAll(response.Body); err != nil || string(text) != "begun done" {
@@ -187,31 +177,21 @@ func superviseUntilKilled() error {
 func TestWorkersEndWithTheirKilledSupervisor(t *testing.T) {
 	// The pipe ends once neither the supervisor nor a worker holds its other end.
 	life, held, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer life.Close()
 	starts, err := os.Create(filepath.Join(t.TempDir(), "starts"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer starts.Close()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), supervisorRole+"=1")
 	cmd.ExtraFiles = []*os.File{starts, held}
 	cmd.Stderr = os.Stderr
 	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(cmd, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, child.Start(cmd, syscall.SIGKILL))
 	held.Close()
 	line, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	address := strings.TrimSpace(line)
 	s := &sale{address: address, t: t}
 	s.mustAsk(newcomer())

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"flashsale/internal/testkit"
 )
 
 // play is the part that a test worker plays; it travels as the handover's value, with the list of starts
@@ -164,13 +166,9 @@ func TestHandoverArrivesWhole(t *testing.T) {
 		names, files[name] = append(names, name), os.Stdin
 	}
 	sent, err := Handover{saleRole: {value, files}}.pack(saleWorkers(1, "127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	sealed, err := sent.seal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer sealed.Close()
 	got, err := unseal(sealed)
 	if err != nil || !slices.Equal(got.Files, names) || !got.Listens {
@@ -197,9 +195,7 @@ func TestHandoverLimits(t *testing.T) {
 		"the handover has nothing for them": {},
 	} {
 		s, err := New(Config{Roles: []Role{saleWorkers(1, "127.0.0.1:0")}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		want = "cannot hand over to sale workers: " + want
 		if err := s.Run(t.Context(), handover); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %q", err, want)

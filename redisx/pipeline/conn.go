@@ -196,6 +196,7 @@ func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 			if err = c.prepare(l, c.cfg.Timeout); err != nil {
 				l.Close()
 			}
+			l.release() // a batch that is under way when ctx ends has its replies
 		}
 		dialed <- result{l, err}
 	}()

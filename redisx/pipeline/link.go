@@ -30,19 +30,22 @@ var errNoReply = errors.New("no reply in time")
 type Link struct {
 	conn     radix.Conn
 	socket   net.Conn     // below it
+	ended    func() error // why the context of Dial has ended, nil where it has not
+	release  func() bool  // from that context
 	deadline atomic.Int64 // Unix nanoseconds
 	broken   atomic.Pointer[error]
 	replies  replies // of the batch under way
 }
 
-// Dial connects within the Timeout of the Config, and logs in.
+// Dial connects within the Timeout of the Config, and logs in. The end of ctx closes the link: a call under
+// way returns the error of ctx then.
 func Dial(ctx context.Context, cfg Config) (*Link, error) { return dial(ctx, cfg, 0) }
 
 // dial is Dial with Options.FieldsMax.
 func dial(ctx context.Context, cfg Config, fieldsMax int) (*Link, error) {
-	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+	dialing, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()
-	l := &Link{}
+	l := &Link{ended: ctx.Err}
 	l.replies.link = l
 	l.deadline.Store(time.Now().Add(cfg.Timeout).UnixNano())
 	var err error
@@ -51,7 +54,7 @@ func dial(ctx context.Context, cfg Config, fieldsMax int) (*Link, error) {
 		AuthPass:    cfg.Password,
 		NetDialer:   guardedDialer{link: l, fieldsMax: fieldsMax},
 		NewRespOpts: newRespOpts,
-	}.Dial(ctx, cfg.Network, cfg.Address)
+	}.Dial(dialing, cfg.Network, cfg.Address)
 	var refused resp3.SimpleError // to the password
 	switch {
 	case errors.As(err, &refused):
@@ -59,6 +62,7 @@ func dial(ctx context.Context, cfg Config, fieldsMax int) (*Link, error) {
 	case err != nil:
 		return nil, fmt.Errorf("cannot reach Redis at %s: %w", cfg.Address, err)
 	}
+	l.release = context.AfterFunc(ctx, func() { l.conn.Close() })
 	return l, nil
 }
 
@@ -83,7 +87,10 @@ func (l *Link) detach() (fd int, err error) {
 func (l *Link) closedByPeer() bool { return rawio.PeerClosed(l.socket) }
 
 // Close ends the connection.
-func (l *Link) Close() { l.conn.Close() }
+func (l *Link) Close() {
+	l.release()
+	l.conn.Close()
+}
 
 // roundTrip sends the batch and reads its replies. After an error the link must be closed.
 func (l *Link) roundTrip(b *batch, deadline time.Time) error {
@@ -91,6 +98,8 @@ func (l *Link) roundTrip(b *batch, deadline time.Time) error {
 	l.replies.batch = b
 	err := l.conn.EncodeDecode(context.Background(), b, &l.replies)
 	switch broken := l.broken.Load(); {
+	case err != nil && l.ended() != nil:
+		return l.ended()
 	case err != nil && broken != nil: // radix may return no more than that it has closed the connection
 		return *broken
 	case errors.Is(err, context.Canceled): // what radix makes of a deadline that passed

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"fmt"
 	"strconv"
 )
 
@@ -39,6 +40,11 @@ func (s *Script) call(command, name string, receiver any, keys, args []string) *
 	x.args = appendBulks(appendBulks(x.args, keys), args)
 	x.into = append(x.into, receiver)
 	return x
+}
+
+// UnknownCode is the error for a code that the contract of a script does not name.
+func UnknownCode(script string, code int64) error {
+	return fmt.Errorf("%s returned the unknown code %d", script, code)
 }
 
 // loading makes a call that loads scripts, so that EVALSHA finds them.

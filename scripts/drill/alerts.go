@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
 )
 
@@ -25,16 +25,23 @@ type roomFault struct {
 }
 
 var roomFaults = []roomFault{
-	{"CertificateExpires", true, nil, (*asides).renew},
 	{"LedgerBehind", true,
 		func(a *asides, _ context.Context) error { a.database.Kill(); return nil },
 		func(a *asides, ctx context.Context) error { return a.database.Launch(ctx) }},
 	{"BlocklistStale", true, nil, nil},
 	{"VKRepliesWait", true,
-		func(a *asides, _ context.Context) error { return a.message("while VK is away") },
-		func(a *asides, _ context.Context) error { return a.message("while VK is there") }},
+		func(a *asides, _ context.Context) error { return a.message(goodGroup, "while VK is away", 1) },
+		func(a *asides, _ context.Context) error { return a.message(goodGroup, "while VK is there", 1) }},
 	{"TrafficDropsHits", false, (*asides).floodKeys, nil},
+	{"TrafficKeysFull", false, nil, (*asides).deleteKeys},
 	{"RepeatsFull", false, (*asides).fillRepeats, nil},
+	// The last ones: clients of the drill do not know the new certificate.
+	{"CertificateExpires", true, nil, (*asides).renew},
+	{"VKTokenRefused", false, nil, func(a *asides, ctx context.Context) error {
+		return testkit.Await(ctx, "reply that waited for a new token", refusalMax, func() bool {
+			return a.site.took(refusedPeer)
+		})
+	}},
 }
 
 // saleAlerts are those of what is no fault of a room: a crowd, and buyers who stay away.
@@ -52,12 +59,16 @@ func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	shop := &client.Client{Address: s.servers[0].address, Timeout: answerPatient}
-	defer shop.HangUp()
-	if err := shop.Login("root", rootPassword); err != nil {
+	root, err := s.root(ctx)
+	if err != nil {
 		return err
 	}
-	if err := s.changeState(ctx, shop, "paused"); err != nil {
+	defer root.HangUp()
+	if err := a.twoGroups(ctx); err != nil {
+		return err
+	}
+	// The ledger must be behind when its database is killed, so that comes soon after orders.
+	if err := s.changeState(ctx, root, "paused"); err != nil {
 		return err
 	}
 	list := s.watchFor(saleAlerts...)
@@ -73,7 +84,7 @@ func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
 		err = s.demandUnseen(ctx, list[:len(saleAlerts)])
 	}
 	if err == nil {
-		err = s.changeState(ctx, shop, "open")
+		err = s.changeState(ctx, root, "open")
 	}
 	if err == nil {
 		err = s.stayAway(ctx, a, list[:len(saleAlerts)])
@@ -199,15 +210,14 @@ func (a *asides) demandStatus(ctx context.Context) {
 // repair ends all faults and returns once all alerts have cleared.
 func (a *asides) repair(ctx context.Context, list []*alarms) error {
 	a.site.broken.Store(false)
-	var all errgroup.Group
 	for _, fault := range roomFaults {
 		if fault.end != nil {
-			all.Go(func() error { return fault.end(a, ctx) })
+			if err := fault.end(a, ctx); err != nil {
+				return err
+			}
 		}
 	}
-	if err := all.Wait(); err != nil {
-		return err
-	}
+	var all errgroup.Group
 	for _, one := range list {
 		all.Go(func() error {
 			err := one.awaitCleared(ctx)

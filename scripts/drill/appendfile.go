@@ -85,42 +85,36 @@ func (h history) split(keep int) (survive, lost []string) {
 	return survive, lost
 }
 
-// readCommand reads one command of the Redis protocol, an array of bulk strings.
+// readCommand reads one command of the Redis protocol, an array of bulk strings such as *1, $4, EXEC, each
+// with the end of its line.
 func readCommand(b []byte) (words []string, length int, err error) {
-	count, at, err := readHeader(b, '*')
-	if err != nil {
-		return nil, 0, err
-	}
-	for range count {
-		size, header, err := readHeader(b[at:], '$')
-		if err != nil {
-			return nil, 0, err
+	number := func(kind string) (n int) {
+		line, _, whole := bytes.Cut(b[length:], []byte("\r\n"))
+		if !whole {
+			err = errCut
+			return 0
 		}
-		at += header
-		if at+size+2 > len(b) {
-			return nil, 0, errCut
+		text, found := strings.CutPrefix(string(line), kind)
+		if n, err = strconv.Atoi(text); !found || err != nil || n < 0 {
+			err = fmt.Errorf("%q where %s and a number is due", line, kind)
 		}
-		words = append(words, string(b[at:at+size]))
-		at += size + 2
+		length += len(line) + len("\r\n")
+		return n
 	}
-	if len(words) == 0 {
-		return nil, 0, errors.New("a command without words")
+	count := number("*")
+	if err == nil && count == 0 {
+		err = errors.New("a command without words")
 	}
-	return words, at, nil
-}
-
-// readHeader reads a line such as *3 or $5.
-func readHeader(b []byte, kind byte) (number, length int, err error) {
-	end := bytes.Index(b, []byte("\r\n"))
-	if end < 0 {
-		return 0, 0, errCut
+	for err == nil && len(words) < count {
+		size := number("$")
+		end := length + size + len("\r\n")
+		switch {
+		case err != nil:
+		case end > len(b):
+			err = errCut
+		default:
+			words, length = append(words, string(b[length:length+size])), end
+		}
 	}
-	if b[0] != kind {
-		return 0, 0, fmt.Errorf("%q where %c and a number is due", b[:min(end, 20)], kind)
-	}
-	number, err = strconv.Atoi(string(b[1:end]))
-	if err != nil || number < 0 {
-		return 0, 0, fmt.Errorf("%q where %c and a number is due", b[:min(end, 20)], kind)
-	}
-	return number, end + 2, nil
+	return words, length, err
 }

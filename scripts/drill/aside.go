@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -26,7 +28,7 @@ import (
 // one with every room, over TLS, and one with little room for connections, which is slow to reach Redis.
 type asides struct {
 	s        *stack
-	folder   string // of the certificate
+	folder   string // of the certificate and of the groups of the bot
 	site     *site
 	database *launch.MariaDB
 	network  *launch.Proxy // between the crowded server and Redis
@@ -44,6 +46,11 @@ const (
 	crowdedDelay   = 200 * time.Millisecond // of each reply of Redis: two batches before a call are too many
 	listRefresh    = 2 * time.Second
 	askedEvent     = "asked" // about which a program asks more often than its rule allows
+
+	goodGroup, refusedGroup = 8, 7 // of the bot: VK takes the token of one and refuses that of the other
+	goodPeer, refusedPeer   = 108, 107
+	groupsText              = "group_id,confirmation,secret,token\n" +
+		"7,c," + botSecret + ",%s\n8,c," + botSecret + ",good\n"
 )
 
 // startAsides starts both servers, with all that their rooms need, and returns once they serve.
@@ -89,13 +96,15 @@ func (a *asides) startRooms(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.writeGroups("revoked"); err != nil {
+		return err
+	}
 	database := fmt.Sprintf("%s:%s@tcp(%s)/ledger", a.database.User, a.database.Password,
 		net.JoinHostPort(a.database.Host, strconv.Itoa(a.database.Port)))
 	a.rooms, err = a.start(asideRooms, a.s.redis.socket, "-tls-cert", certificate.ChainFile, "-tls-key",
 		certificate.KeyFile, "-ledger", database, "-blocklist", a.site.url("/list"), "-blocklist-refresh",
-		listRefresh.String(), "-repeats", "-repeats-memory", "1",
-		"-vk-confirmation", "c", "-vk-secret", botSecret, "-vk-token", "t",
-		"-vk-api", a.site.url(""), "-limits",
+		listRefresh.String(), "-repeats", "-repeats-memory", "1", "-traffic-keys", "1000",
+		"-vk-groups", a.groups(), "-vk-api", a.site.url(""), "-limits",
 		askedEvent+" by user 3/m; message by user unlimited; message by ip unlimited")
 	if err != nil {
 		return err
@@ -147,11 +156,12 @@ func (a *asides) stop() {
 	}
 }
 
-// site is both the source of the blocklist and VK.
+// site is both the source of the blocklist and VK's API.
 type site struct {
 	server *http.Server
 	host   string
-	broken atomic.Bool // it answers 503 to all
+	broken atomic.Bool // it answers 503 to all but a refused token
+	peers  sync.Map    // who got a message
 }
 
 func startSite(folder string) (*site, error) {
@@ -166,12 +176,15 @@ func startSite(folder string) (*site, error) {
 	s := &site{host: l.Addr().String()}
 	s.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
+		case r.PostFormValue("access_token") == "revoked":
+			fmt.Fprint(w, `{"error":{"error_code":5,"error_msg":"User authorization failed: invalid access_token"}}`)
 		case s.broken.Load():
 			w.WriteHeader(http.StatusServiceUnavailable)
 		case r.URL.Path == "/list":
 			http.ServeFile(w, r, list)
 		default:
-			_, _ = w.Write([]byte(`{"response":1}`))
+			s.peers.Store(r.PostFormValue("peer_id"), true)
+			fmt.Fprint(w, `{"response":1}`)
 		}
 	})}
 	go func() { _ = s.server.Serve(l) }() // until Close
@@ -180,16 +193,38 @@ func startSite(folder string) (*site, error) {
 
 func (s *site) url(path string) string { return "http://" + s.host + path }
 
+func (s *site) took(peer int) bool {
+	_, took := s.peers.Load(strconv.Itoa(peer))
+	return took
+}
+
+func (a *asides) groups() string { return filepath.Join(a.folder, "groups.csv") }
+
+// writeGroups writes the groups of the bot; token is that of the one that VK refuses at first.
+func (a *asides) writeGroups(token string) error {
+	return os.WriteFile(a.groups(), fmt.Appendf(nil, groupsText, token), 0o600)
+}
+
 // message sends a message to the bot.
-func (a *asides) message(event string) error {
+func (a *asides) message(group int, event string, peer int) error {
 	vk := a.client()
 	defer vk.HangUp()
-	r, err := vk.Do("POST", "/vk/callback", `{"type":"message_new","secret":"`+botSecret+
-		`","event_id":"`+event+`","object":{"peer_id":1,"text":"hi"}}`)
+	r, err := vk.Do("POST", "/vk/callback", messageToBot(group, event, peer))
 	if err == nil && r.Body != "ok" {
 		err = fmt.Errorf("a message to the bot is answered %d %s", r.Status, r.Body)
 	}
 	return err
+}
+
+// twoGroups has both groups of the bot get a message. The one with the good token gets its reply.
+func (a *asides) twoGroups(ctx context.Context) error {
+	err := errors.Join(a.message(refusedGroup, "first", refusedPeer), a.message(goodGroup, "first", goodPeer))
+	if err != nil {
+		return err
+	}
+	return testkit.Await(ctx, "reply beside a refused token", refusalMax, func() bool {
+		return a.site.took(goodPeer) && !a.site.took(refusedPeer)
+	})
 }
 
 // What the statistics of a process may hold until they are flushed: more keys than may wait are dropped.
@@ -197,7 +232,8 @@ const (
 	flushInterval = 15 * time.Second // by the clock
 	floodTime     = 6 * time.Second  // for the keys, at most
 	tooManyKeys   = 300_000
-	keysOfCall    = 1900 // of a body of 32 KB
+	keysOfCall    = 1500 // of a body of 32 KB
+	floodPrefix   = "f:"
 )
 
 // floodKeys sends hits of more keys than may wait, within one flush interval, and returns after that.
@@ -212,7 +248,7 @@ func (a *asides) floodKeys(ctx context.Context) error {
 	for key := 0; key < tooManyKeys; {
 		var hits []string
 		for range keysOfCall {
-			hits = append(hits, `{"key":"`+strconv.FormatInt(int64(key), 36)+`"}`)
+			hits = append(hits, `{"key":"`+floodPrefix+strconv.FormatInt(int64(key), 36)+`"}`)
 			key++
 		}
 		r, err := sender.Do("POST", "/traffic/hit", `{"hits":[`+strings.Join(hits, ",")+`]}`)
@@ -241,10 +277,33 @@ func (a *asides) fillRepeats(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// renew gives the server a certificate for two months.
+// renew gives the server a certificate for two months and the refused group a new token.
 func (a *asides) renew(context.Context) error {
-	if _, err := certtest.Make(a.folder, time.Now().Add(60*24*time.Hour)); err != nil {
+	_, err := certtest.Make(a.folder, time.Now().Add(60*24*time.Hour))
+	if err := errors.Join(err, a.writeGroups("good")); err != nil {
 		return err
 	}
 	return a.rooms.process().Signal(syscall.SIGHUP)
+}
+
+// deleteKeys has root delete keys of the flood until there is room for others.
+func (a *asides) deleteKeys(context.Context) error {
+	root := a.client()
+	defer root.HangUp()
+	var list struct{ Keys []struct{ Key string } }
+	if err := root.Call("GET", "/traffic/keys?n=1000", "", &list); err != nil {
+		return err
+	}
+	deleted := 0
+	for _, one := range list.Keys {
+		if !strings.HasPrefix(one.Key, floodPrefix) {
+			continue
+		}
+		if err := root.Call("DELETE", "/traffic?key="+url.QueryEscape(one.Key), "", nil); err != nil {
+			return err
+		}
+		deleted++
+	}
+	a.s.note("the statistics were full, and root deleted %d keys", deleted)
+	return nil
 }

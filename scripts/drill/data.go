@@ -39,12 +39,7 @@ func memoryFull(ctx context.Context, s *stack, dice *rand.Rand) error {
 }
 
 func diskFull(ctx context.Context, s *stack, _ *rand.Rand) error {
-	s.note("%s", s.disk.describe())
-	if !s.disk.mounted && !s.setup.everysec {
-		return fmt.Errorf("%w: no mount is permitted, and a redis-server that ends loses its file size limit",
-			errImpossible)
-	}
-	if err := s.disk.fill(s.redis); err != nil {
+	if err := s.disk.fill(); err != nil {
 		return err
 	}
 	if err := s.awaitRefusals(ctx); err != nil {
@@ -52,7 +47,7 @@ func diskFull(ctx context.Context, s *stack, _ *rand.Rand) error {
 	}
 	pause(ctx, s.lasting(4*time.Second, 10*time.Second)) // long enough for a few restarts of a Redis that ends
 	s.awaitAlert(ctx)
-	return s.disk.free(s.redis)
+	return s.disk.free()
 }
 
 // tailCut makes the file that a power cut may leave; after it comes one more restart. The drill's own Redis
@@ -202,35 +197,4 @@ func scriptsFlushed(ctx context.Context, s *stack, dice *rand.Rand) error {
 		pause(ctx, moment(dice, 200*time.Millisecond))
 	}
 	return nil
-}
-
-// sellOut takes away what is left of a food. restock puts it back and returns once the list of foods shows
-// it.
-func (s *stack) sellOut(ctx context.Context, food int) (restock func() error, err error) {
-	sale, err := s.redis.ask(ctx, "HGET", "sale", "id")
-	if err != nil {
-		return nil, err
-	}
-	key, field := "stock_"+sale, fmt.Sprint(food)
-	const takeAll = `
-local left = redis.call('HGET', KEYS[1], ARGV[1])
-redis.call('HSET', KEYS[1], ARGV[1], 0)
-return left`
-	left, err := s.redis.ask(ctx, "EVAL", takeAll, "1", key, field)
-	if err != nil {
-		return nil, err
-	}
-	lists, err := s.lister()
-	if err != nil {
-		return nil, err
-	}
-	return func() error {
-		if _, err := s.redis.ask(ctx, "HINCRBY", key, field, left); err != nil {
-			return err
-		}
-		return testkit.Await(ctx, "food back in the list", refusalMax, func() bool {
-			stock, err := lists.stock()
-			return err == nil && len(stock) == foods && stock[food-1] > 0
-		})
-	}, nil
 }

@@ -22,8 +22,11 @@ type drill struct {
 	healthy bool // it makes no fault, only requests: no answer to anybody may be a 5xx
 	// its fault ends before the server may give up on Redis: no answer to anybody may be a 5xx either
 	bearable bool
-	run      func(context.Context, *stack, *rand.Rand) error
+	run      fault
 }
+
+// fault makes a drill's fault.
+type fault func(context.Context, *stack, *rand.Rand) error
 
 var (
 	one      = setup{servers: 1}
@@ -34,7 +37,6 @@ var (
 	// The disk's moods must not decide what an attack does; and enough answers of other buyers for a p99.
 	crowded = setup{servers: 1, probes: 4, everysec: true}
 	racing  = setup{servers: 1, everysec: true, patient: true} // times do not matter
-	fronted = setup{servers: 1, everysec: true, flags: "-trusted-proxies 127.0.0.0/8"}
 )
 
 const noFault = "nothing is broken"
@@ -57,9 +59,10 @@ var drills = []drill{
 		refuses: true, alone: true, run: ownRedisKilled},
 	{name: "redis-frozen", alert: "RedisAway",
 		says: "SIGSTOP of Redis for 5 s", setup: one, refuses: true, run: redisFrozen},
-	{name: "limits-redis", alert: "RedisAway",
-		says: "Redis is frozen and killed while rate limits are asked for decisions", setup: one,
-		refuses: true, alone: true, run: limitsWithoutRedis},
+	{name: "rooms", alert: "RedisAway",
+		says: "Redis is frozen, then killed, then the server, while rate limits, blocklist, repeated messages " +
+			"and the bot are asked",
+		setup: setup{servers: 1, rooms: true}, drops: true, refuses: true, alone: true, run: roomsWithoutRedis},
 	{name: "disk-stalls", alert: "RedisStalls",
 		says:  "Redis stands still for 0.3 to 1.5 s, again and again, as a slow disk makes it",
 		setup: busyStore, bearable: true, alone: true, run: diskStalls},
@@ -98,46 +101,26 @@ var drills = []drill{
 	{name: "clock-jump", alert: "ClockWrong",
 		says: "the servers' clock jumps hours ahead and back", setup: setup{servers: 1, clock: true},
 		run: clockJumps},
-	{name: "next-sale", alert: "RedisAway",
-		says:  "flashsale sale new is killed half way; a server that starts completes it",
-		setup: setup{servers: 2}, refuses: true, drops: true, alone: true, run: nextSale},
 	{name: "states", quiet: noFault,
 		says:  "root pauses, closes, schedules, opens and restocks the sale while buyers order",
 		setup: one, healthy: true, run: statesChange},
-	{name: "repeats-faults", alert: "RedisAway",
-		says:  "Redis is killed and frozen, the server killed, while texts and messages to the bot come",
-		setup: setup{servers: 1, flags: repeatsFlags}, drops: true, refuses: true, alone: true,
-		run: repeatsFaults},
-	{name: "vk-token", alert: "VKTokenRefused",
-		says:  "VK refuses the token of one of two groups of the bot, until SIGHUP brings a new one",
-		setup: setup{servers: 1, bot: true}, alone: true, run: tokenRefused},
+	{name: "released-beside", quiet: noFault,
+		says:  "the last released version serves beside this one, while root changes the sale",
+		setup: setup{servers: 2, released: true}, healthy: true, alone: true, run: statesChange},
 	{name: "cart-races", quiet: noFault,
 		says: "carts are changed and ordered at the same moment on two connections", setup: racing,
 		healthy: true, alone: true, run: cartRaces},
 	{name: "one-cart", quiet: noFault,
 		says: "256 connections change one cart as fast as they can", setup: crowded, healthy: true,
 		alone: true, run: oneCart},
-	{name: "many-carts", quiet: noFault,
-		says: "one user fills carts from 64 connections as fast as possible", setup: crowded,
-		healthy: true, alone: true, run: manyCarts},
 	{name: "bombs", quiet: noFault,
 		says:  "400 logins at once with bodies that could take long to read, again and again",
 		setup: crowded, healthy: true, alone: true, run: bombs},
-	{name: "blocklist", alert: "RedisAway",
-		says:  "Redis is frozen, then killed, while the blocklist is asked",
-		setup: setup{servers: 1, blocklist: true}, refuses: true, alone: true, run: blocklistAnswers},
 	{name: "alerts", quiet: "each of its faults has one of its own",
 		says:  "whatever no other drill has an alert for: rooms that fail, a crowd, buyers who stay away",
 		setup: one, drops: true, freezes: true, bearable: true, alone: true, run: alertsFire},
-	{name: "traffic-keys", alert: "TrafficKeysFull",
-		says: "the statistics are filled with keys, which root deletes", alone: true,
-		setup: setup{servers: 1, everysec: true, flags: trafficFlags}, run: trafficFull},
-	{name: "readyz-flood", quiet: noFault,
-		says: "256 connections ask /readyz as fast as they can", setup: crowded, healthy: true,
-		alone: true, run: readyzFlood},
-	{name: "viewers-and-buyers", quiet: noFault,
-		says:  "as many pages watch the sale through HAProxy as it lets in, and more; buyers come the same way",
-		setup: fronted, healthy: true, alone: true, run: viewersAndBuyers},
+	{name: "viewers-and-buyers", quiet: noFault, says: "500 pages watch the sale while buyers order",
+		setup: crowded, healthy: true, alone: true, run: viewersAndBuyers},
 	{name: "pipelining", quiet: noFault,
 		says: "20 and 100 connections send 2000 requests each before they read, again and again", setup: crowded,
 		healthy: true, alone: true, run: pipelining},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,8 +18,6 @@ const (
 	slowdownMax   = 2
 	slowdownFloor = 5 * time.Millisecond
 	contrastTries = 3
-	// How long the load is watched before an attack.
-	calmShort, calmLong = 500 * time.Millisecond, 2 * time.Second
 )
 
 // newcomers are n reserved users from the first on, logged in. A drill has them once.
@@ -61,9 +58,8 @@ func (s *stack) order(ctx context.Context, user *shopper, cart string) answer {
 // flood is a crowd: each member sends one request after the other on a connection of its own.
 type flood struct {
 	crowd []*shopper
-	next  func(member, n int) call          // the n-th request of a member
-	heard func(member, n int, reply string) // gets the answer to a success; may be nil
-	right []answer                          // all others break a promise
+	next  func(member, n int) call // the n-th request of a member
+	right []answer                 // all others break a promise
 
 	pipelined string // a request that each member sends all the time, awaiting nothing, instead of next
 }
@@ -83,18 +79,13 @@ type tide struct {
 	answers  map[answer]int
 	others   time.Duration // p99 of the answers to changes and orders of other buyers meanwhile
 	measured int           // how many answers that is taken from
-	orders   time.Duration // p99 of the answers to orders of the attacked cart; 0 where there is none
 }
 
 func (t *tide) rate() float64 { return float64(t.sent) / t.took.Seconds() }
 
 func (t *tide) String() string {
-	text := fmt.Sprintf("%d requests, %.0f/s; p99 of %d answers to others %.1f ms",
-		t.sent, t.rate(), t.measured, milliseconds(t.others))
-	if t.orders > 0 {
-		text += fmt.Sprintf(", to orders of the cart %.1f ms", milliseconds(t.orders))
-	}
-	return text
+	return fmt.Sprintf("%d requests, %.0f/s; p99 of %d answers to others %.1f ms", t.sent, t.rate(), t.measured,
+		milliseconds(t.others))
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -148,7 +139,7 @@ func (f *flood) send(
 	answers = map[answer]int{}
 	if f.pipelined != "" {
 		for ctx.Err() == nil && time.Since(began) < lasting {
-			pipeline(f.crowd[member], f.pipelined, answers)
+			pipeline(f.crowd[member].Client, f.pipelined, answers)
 		}
 		return answers
 	}
@@ -161,14 +152,11 @@ func (f *flood) send(
 			break
 		}
 		pause(ctx, time.Until(due))
-		a, reply, _ := f.crowd[member].ask(f.next(member, n))
+		a, _, _ := f.crowd[member].ask(f.next(member, n))
 		if ctx.Err() != nil {
 			break
 		}
 		answers[a]++
-		if f.heard != nil && a < "300" {
-			f.heard(member, n, reply)
-		}
 	}
 	return answers
 }
@@ -179,20 +167,6 @@ func percentile99(times []time.Duration) time.Duration {
 		return 0
 	}
 	return times[len(times)*99/100]
-}
-
-// slower names what was slower under the attack than under the harmless load, by more than is allowed.
-func (t *tide) slower(harmless *tide) (found []string) {
-	for _, figure := range []struct {
-		what             string
-		attack, harmless time.Duration
-	}{{"other buyers", t.others, harmless.others}, {"orders of the cart", t.orders, harmless.orders}} {
-		if bound := slowdownMax*figure.harmless + slowdownFloor; figure.attack > bound {
-			found = append(found, fmt.Sprintf("%s: p99 %.1f ms under the attack, the bound is %.1f ms",
-				figure.what, milliseconds(figure.attack), milliseconds(bound)))
-		}
-	}
-	return found
 }
 
 // contrast makes an attack, and then harmless requests at the rate that it had. The long form judges the
@@ -206,13 +180,38 @@ func (s *stack) contrast(attack func() (*tide, error), harmless func(rate float6
 		calm := harmless(hostile.rate())
 		s.note("attack: %v", hostile)
 		s.note("harmless: %v", calm)
-		slower := hostile.slower(calm)
-		if len(slower) == 0 || !s.long {
+		bound := slowdownMax*calm.others + slowdownFloor
+		if hostile.others <= bound || !s.long {
 			return nil
 		}
 		if try == contrastTries {
-			s.breaks("%s", strings.Join(slower, "; "))
+			s.breaks("other buyers: p99 %.1f ms under the attack, the bound is %.1f ms",
+				milliseconds(hostile.others), milliseconds(bound))
 			return nil
 		}
+	}
+}
+
+// contrastFloods makes a hostile flood, and then a harmless one at its rate.
+func (s *stack) contrastFloods(ctx context.Context, hostile, harmless flood) error {
+	return s.contrast(func() (*tide, error) {
+		return s.run(ctx, hostile, s.lasting(2*time.Second, 10*time.Second), 0), nil
+	}, func(rate float64) *tide {
+		return s.run(ctx, harmless, s.lasting(time.Second, 10*time.Second), rate)
+	})
+}
+
+// repeat does it again and again until the result is called, which waits for the end of the last time.
+func repeat(ctx context.Context, it func()) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		for ; ctx.Err() == nil; pause(ctx, probePace) {
+			it()
+		}
+	})
+	return func() {
+		cancel()
+		done.Wait()
 	}
 }

@@ -51,9 +51,8 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 	if s.setup.tls {
 		args = append(args, "-tls", "-tls-ca", s.servers[0].chain)
 	}
-	report := fmt.Sprintf("bench-%d.json", len(s.earlier))
 	run, err := launch.Program{Path: path, Args: args, Env: saleEnv,
-		Stdout: filepath.Join(s.folder, report), Log: filepath.Join(s.folder, "bench.log")}.Start()
+		Stdout: filepath.Join(s.folder, "bench.json"), Log: filepath.Join(s.folder, "bench.log")}.Start()
 	return &load{run}, err
 }
 

@@ -36,7 +36,7 @@ func perform(ctx context.Context, t turn, p *prometheus, long bool) (r result) {
 	}
 	s.stop()
 	switch {
-	case errors.Is(err, errImpossible):
+	case errors.Is(err, errImpossible), errors.Is(err, errUnreleased):
 		r.impossible = err.Error()
 	case err != nil:
 		r.fail("%v", err)
@@ -120,9 +120,6 @@ func moment(dice *rand.Rand, most time.Duration) time.Duration {
 func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
 	r.resumed, r.mayLose, r.placed = s.resumed, s.mayLose, s.placed
 	r.memory, r.goroutines = watch.memory, watch.goroutines
-	for _, earlier := range s.earlier {
-		r.judgeLoad(s, earlier)
-	}
 	r.judgeLoad(s, rep)
 	r.judgeProbes(s.probes)
 	if r.slowest > answerMax {
@@ -136,7 +133,7 @@ func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
 
 // judgeLoad judges what bench reports of a load.
 func (r *result) judgeLoad(s *stack, rep *benchReport) {
-	r.orders, r.unknown = r.orders+rep.Load.Placed, r.unknown+rep.Load.Unknown
+	r.orders, r.unknown = rep.Load.Placed, rep.Load.Unknown
 	r.judgeAudit(rep)
 	if !r.drill.freezes {
 		for _, step := range rep.Load.Latency {

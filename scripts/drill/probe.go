@@ -25,7 +25,6 @@ const (
 // comes or goes by that.
 type probe struct {
 	shopper *shopper
-	asking  chan struct{} // a lock: full during a round, and while the probe rests
 	// raised when the server is frozen and when it goes on: odd while no answer is promised
 	frozen atomic.Int64
 
@@ -52,16 +51,12 @@ type probes struct {
 	done   sync.WaitGroup
 }
 
-func newProbe(of *server, user int) *probe {
-	return &probe{shopper: of.shopper(user), asking: make(chan struct{}, 1)}
-}
-
 // startProbes prepares a number of reserved users for each server and starts asking.
 func startProbes(ctx context.Context, servers []*server, each int) (*probes, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &probes{cancel: cancel}
 	for i := range len(servers) * each {
-		one := newProbe(servers[i%len(servers)], firstProbe+i)
+		one := &probe{shopper: servers[i%len(servers)].shopper(firstProbe + i)}
 		if err := one.shopper.prepare(); err != nil {
 			cancel()
 			return nil, err
@@ -79,17 +74,10 @@ func (p *probes) stop() {
 	p.done.Wait()
 }
 
-// run asks until ctx ends, also when the probe rests then and nothing will have it go on.
+// run asks until ctx ends.
 func (p *probe) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		select {
-		case p.asking <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
+	for ; ctx.Err() == nil; pause(ctx, probePace) {
 		p.round(ctx)
-		<-p.asking
-		pause(ctx, probePace)
 	}
 }
 
@@ -159,22 +147,6 @@ func (p *probe) count(change func()) {
 func (p *probe) spare() (resume func()) {
 	p.frozen.Add(1)
 	return func() { p.frozen.Add(1) }
-}
-
-// rest has the probes of some servers ask nothing. Each of the results prepares one of them for the sale
-// that is there then, and has it go on.
-func (p *probes) rest(servers ...*server) (resume []func() error) {
-	for _, one := range p.list {
-		if !slices.ContainsFunc(servers, func(s *server) bool { return s.address == one.shopper.Address }) {
-			continue
-		}
-		one.asking <- struct{}{}
-		resume = append(resume, func() error {
-			defer func() { <-one.asking }()
-			return one.shopper.prepare()
-		})
-	}
-	return resume
 }
 
 // sum adds up a number of all probes.

@@ -73,7 +73,7 @@ func printTable(out io.Writer, results []result, took time.Duration) {
 		case "ok":
 			passed++
 		case "not done":
-			notDone = append(notDone, r.drill.name)
+			notDone = append(notDone, r.drill.name+" ("+r.impossible+")")
 		}
 	}
 	table.Flush()

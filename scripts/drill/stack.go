@@ -22,19 +22,19 @@ const (
 
 // setup is the stack that a drill needs.
 type setup struct {
-	servers   int    // of one sale, at least 1
-	probes    int    // of each server; 0 is 1
-	buyers    int    // of the load, at once; 0 is buyersDefault
-	own       bool   // the server's own redis-server, in its data folder, instead of one that the drill keeps
-	proxied   bool   // the servers reach Redis over TCP through the proxy, else by its unix socket
-	everysec  bool   // appendfsync everysec instead of always
-	disk      bool   // the data of Redis lies on a small file system of its own
-	clock     bool   // the servers' clock can be made to jump
-	blocklist bool   // the servers have a list of invalid passports
-	tls       bool   // the servers speak TLS; probes, load and pipelining do, other drills do not
-	bot       bool   // of two groups of VK, one with a token that VK refuses
-	patient   bool   // the servers wait longer for Redis: no 503 because the machine is busy
-	flags     string // further ones of the servers
+	servers  int    // of one sale, at least 1
+	probes   int    // of each server; 0 is 1
+	buyers   int    // of the load, at once; 0 is buyersDefault
+	own      bool   // the server's own redis-server, in its data folder, instead of one that the drill keeps
+	proxied  bool   // the servers reach Redis over TCP through the proxy, else by its unix socket
+	everysec bool   // appendfsync everysec instead of always
+	disk     bool   // the data of Redis lies on a small file system of its own
+	clock    bool   // the servers' clock can be made to jump
+	rooms    bool   // the servers have a list of invalid passports, repeated messages and a bot
+	released bool   // the last server is the last released version
+	tls      bool   // the servers speak TLS; probes, load and pipelining do, other drills do not
+	patient  bool   // the servers wait longer for Redis: no 503 because the machine is busy
+	flags    string // further ones of the servers
 }
 
 // merge is a stack on which both drills of a pair can be made.
@@ -42,7 +42,7 @@ func (a setup) merge(b setup) setup {
 	return setup{servers: max(a.servers, b.servers), probes: max(a.probes, b.probes),
 		buyers: max(a.buyers, b.buyers), own: a.own || b.own, proxied: a.proxied || b.proxied,
 		everysec: a.everysec || b.everysec, disk: a.disk || b.disk, clock: a.clock || b.clock,
-		patient: a.patient || b.patient, blocklist: a.blocklist || b.blocklist, bot: a.bot || b.bot,
+		patient: a.patient || b.patient, rooms: a.rooms || b.rooms, released: a.released || b.released,
 		tls: a.tls || b.tls, flags: a.flags + " " + b.flags}
 }
 
@@ -73,11 +73,9 @@ type stack struct {
 	clock   *launch.Clock
 	redis   *redis
 	proxy   *launch.Proxy
-	vk      *vkAPI // nil without a bot
 	servers []*server
 	probes  *probes
 	load    *load
-	earlier []*benchReport // of the loads before this one
 	alarms  *alarms
 
 	mu      sync.Mutex    // two faults of a pair write what follows
@@ -127,42 +125,42 @@ func startStack(ctx context.Context, c setup, a *alarms, long bool) (*stack, err
 	if err != nil {
 		return s, err
 	}
-	list := ""
-	if c.blocklist {
-		if list, err = writeList(s.folder); err != nil {
-			return s, err
-		}
-	}
-	if c.bot {
-		if s.vk, err = startVK(s.folder); err != nil {
-			return s, err
-		}
-	}
 	for i := range c.servers {
-		one, err := newServer(program, s.folder, i+1, c, address, env)
-		if err != nil {
-			return s, err
+		if c.released && i == c.servers-1 {
+			if program, err = buildReleased(ctx); err != nil {
+				return s, err
+			}
 		}
-		one.program.Args = append(one.program.Args, "-ops", a.prometheus.targets[i])
-		if list != "" {
-			one.program.Args = append(one.program.Args, "-blocklist", list)
-		}
-		if s.vk != nil {
-			one.program.Args = append(one.program.Args, s.vk.flags()...)
-		}
-		s.servers = append(s.servers, one)
-		if c.own {
-			s.redis.owner = one
-		}
-		if err := one.start(); err != nil {
-			return s, err
-		}
-		if err := one.awaitReady(ctx); err != nil {
+		if err := s.startServer(ctx, i, program, address, env); err != nil {
 			return s, err
 		}
 	}
 	s.probes, err = startProbes(ctx, s.servers, max(c.probes, 1))
 	return s, err
+}
+
+// startServer starts a server, and returns once it serves.
+func (s *stack) startServer(ctx context.Context, i int, program, redis string, env []string) error {
+	one, err := newServer(program, s.folder, i+1, s.setup, redis, env)
+	if err != nil {
+		return err
+	}
+	one.program.Args = append(one.program.Args, "-ops", s.alarms.prometheus.targets[i])
+	if s.setup.rooms {
+		list, err := writeList(s.folder)
+		if err != nil {
+			return err
+		}
+		one.program.Args = append(one.program.Args, append(strings.Fields(roomFlags), "-blocklist", list)...)
+	}
+	s.servers = append(s.servers, one)
+	if s.setup.own {
+		s.redis.owner = one
+	}
+	if err := one.start(); err != nil {
+		return err
+	}
+	return one.awaitReady(ctx)
 }
 
 // serverProgram is the program of the servers and what it needs in the environment.
@@ -228,9 +226,6 @@ func (s *stack) stop() {
 	}
 	if s.proxy != nil {
 		s.proxy.Stop()
-	}
-	if s.vk != nil {
-		s.vk.Close()
 	}
 	if s.disk != nil {
 		s.disk.remove()

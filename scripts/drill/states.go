@@ -20,12 +20,11 @@ var shutCodes = map[string]string{"paused": "SALE_PAUSED", "closed": "SALE_CLOSE
 // statesChange has root pause, close, schedule and open the sale, and add and take back stock, while buyers
 // order. The audit of bench counts what was restocked.
 func statesChange(ctx context.Context, s *stack, dice *rand.Rand) error {
-	root := &client.Client{Address: s.servers[0].address, Timeout: answerPatient}
-	defer root.HangUp()
-	login := func() error { return root.Login("root", rootPassword) }
-	if err := s.byRoot(ctx, "login of root", login); err != nil {
+	root, err := s.root(ctx)
+	if err != nil {
 		return err
 	}
+	defer root.HangUp()
 	changes := s.times(20, 100)
 	for change := range changes {
 		state := []string{"paused", "closed", "scheduled", "open"}[change%4]
@@ -47,6 +46,12 @@ func statesChange(ctx context.Context, s *stack, dice *rand.Rand) error {
 	}
 	s.note("%d changes of the state, each with one of the stock", changes)
 	return s.changeState(ctx, root, "open")
+}
+
+// root is the root of the first server, logged in.
+func (s *stack) root(ctx context.Context) (*client.Client, error) {
+	root := &client.Client{Address: s.servers[0].address, Timeout: answerPatient}
+	return root, s.byRoot(ctx, "login of root", func() error { return root.Login("root", rootPassword) })
 }
 
 // changeState changes the state of the sale. What is scheduled opens by itself, soon.

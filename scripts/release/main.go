@@ -1,87 +1,41 @@
-// Release makes the files of a release from a clean clone of the repository; scripts/release.sh makes the
-// clone and starts it. The same commit gives the same bytes: every time in the files is the time of the
-// commit (or SOURCE_DATE_EPOCH), and nothing of the machine gets into them. It is a module of its own, so
+// Release makes what scripts/release.sh cannot make of a release with the tools of a Debian: documents from
+// the program's help, the list of its libraries with their licences, an image. It is a module of its own, so
 // that the server's go.mod does not list what only a release needs.
+//
+//	release documents STAGE SOURCE VERSION REVISION
+//	release image FOLDER VERSION REVISION BASE ARCHITECTURE=LAYER...
+//
+// SOURCE_DATE_EPOCH is the time of all that it makes. STAGE has the programs, as ARCHITECTURE/flashsale.
 package main
 
 import (
-	"errors"
-	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 )
 
 // architectures of a release, by Go's names.
 var architectures = []string{"amd64", "arm64"}
 
-// release is one run.
-type release struct {
-	source string // clone of the repository
-	out    string // folder of the finished files
-	stage  string // folder of the files that go into archives, packages and the image
-	wanted string // version that the program must have, "" is any
-
-	programs map[string]*program // by architecture
-	version  string              // as the program tells it, v1.2.3
-	revision string              // the commit
-	time     time.Time           // of the commit
-	commands []command           // as the program's help lists them; the first is the server
-	modules  []module            // that the program was built from
-	own      []module            // the repository itself, if it has a licence
-}
-
 func main() {
-	source := flag.String("source", "", "clean clone of the repository")
-	out := flag.String("out", "", "new or empty folder for the files of the release")
-	version := flag.String("version", "", "refuse a program that does not call itself so")
-	flag.Parse()
-	if err := run(*source, *out, *version); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(source, out, version string) (err error) {
-	if err := emptyFolder(out); err != nil {
-		return err
-	}
-	stage, err := os.MkdirTemp("", "release")
+func run(args []string) error {
+	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 	if err != nil {
-		return err
+		return fmt.Errorf("SOURCE_DATE_EPOCH: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(stage)) }()
-	r := &release{source: source, out: out, stage: stage, wanted: version, programs: map[string]*program{}}
-	for _, step := range []struct {
-		name string
-		make func() error
-	}{
-		{"programs", r.build},
-		{"help", r.readHelp},
-		{"list of modules", r.findModules},
-		{"documents", r.writeDocuments},
-		{"archives", r.writeArchives},
-		{"packages", r.writePackages},
-		{"image", r.writeImage},
-		{"checksums", r.writeChecksums},
-	} {
-		if err := step.make(); err != nil {
-			return fmt.Errorf("cannot make the %s: %w", step.name, err)
-		}
+	at := time.Unix(seconds, 0).UTC()
+	switch {
+	case len(args) == 5 && args[0] == "documents":
+		return writeDocuments(args[1], args[2], args[3], args[4], at)
+	case len(args) > 5 && args[0] == "image":
+		return writeImage(args[1], args[2], args[3], args[4], args[5:], at)
 	}
-	fmt.Printf("release %s is in %s\n", r.version, out)
-	return nil
-}
-
-// emptyFolder makes the folder. One with files is refused: an old file would look like a part of the
-// release.
-func emptyFolder(path string) error {
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(path)
-	if err == nil && len(entries) > 0 {
-		err = fmt.Errorf("%s is not empty: remove it, or name another folder", path)
-	}
-	return err
+	return fmt.Errorf("bad arguments %q", args)
 }

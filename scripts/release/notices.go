@@ -2,8 +2,9 @@ package main
 
 import (
 	"bytes"
+	"debug/buildinfo"
 	"fmt"
-	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +12,9 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/CycloneDX/cyclonedx-go"
 	"github.com/google/licensecheck"
 )
 
@@ -32,69 +35,59 @@ type licence struct {
 var licenceName = regexp.MustCompile(`(?i)^(?:(.+)-)?(licen[cs]e|copying|notice|patents)([-.].*)?$`)
 
 // findModules finds those of the programs for all architectures: the standard library, then Go modules by
-// path, then what the repository has of others.
-func (r *release) findModules() error {
+// path, then what the page of the server has of others.
+func findModules(stage, source string) ([]module, error) {
+	found := map[string]module{}
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	std := module{path: "std", version: strings.TrimPrefix(r.programs[architectures[0]].info.GoVersion, "go")}
-	if std.texts, err = licences(strings.TrimSpace(string(root))); err != nil {
-		return err
-	}
-	r.modules = []module{std}
-	linked, err := r.linked()
-	if err != nil {
-		return fmt.Errorf("cannot find the packages: %w", err)
-	}
-	for _, d := range r.dependencies() {
-		m := module{path: d.Path, version: d.Version, sum: d.Sum}
-		if m.texts, err = licences(linked[d.Path].root, linked[d.Path].packages...); err != nil {
-			return err
-		}
-		r.modules = append(r.modules, m)
-	}
-	for i, m := range r.modules {
-		r.modules[i].url = "pkg:golang/" + m.path + "@" + strings.ReplaceAll(m.version, "+", "%2B")
-	}
-	return r.findOwn()
-}
-
-func (r *release) dependencies() (list []*debug.Module) {
-	known := map[string]bool{}
 	for _, arch := range architectures {
-		for _, m := range r.programs[arch].info.Deps {
-			if !known[m.Path] {
-				known[m.Path] = true
-				list = append(list, m)
-			}
-		}
-	}
-	slices.SortFunc(list, func(a, b *debug.Module) int { return strings.Compare(a.Path, b.Path) })
-	return list
-}
-
-// folders are those of a module: its own, and those of its packages that are in the programs.
-type folders struct {
-	root     string
-	packages []string
-}
-
-// linked finds the folders of what is in the programs for all architectures, by the path of the module.
-func (r *release) linked() (map[string]folders, error) {
-	found := map[string]folders{}
-	for _, arch := range architectures {
-		cmd := exec.Command("go", "list", "-deps", "-f",
-			"{{if not .Standard}}{{.Module.Path}}\t{{.Module.Dir}}\t{{.Dir}}{{end}}", ".")
-		cmd.Dir, cmd.Env, cmd.Stderr = r.source, goEnvironment(arch), os.Stderr
-		list, err := cmd.Output()
+		info, err := buildinfo.ReadFile(filepath.Join(stage, arch, "flashsale"))
 		if err != nil {
 			return nil, err
 		}
-		for line := range strings.Lines(string(list)) {
-			words := strings.Split(strings.TrimSpace(line), "\t")
-			found[words[0]] = folders{words[1], append(found[words[0]].packages, words[2])}
+		folders, err := linked(source, arch)
+		if err != nil {
+			return nil, err
 		}
+		folders["std"] = []string{strings.TrimSpace(string(root))}
+		std := &debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")}
+		for _, d := range append(info.Deps, std) {
+			m := module{path: d.Path, version: d.Version, sum: d.Sum,
+				url: "pkg:golang/" + d.Path + "@" + strings.ReplaceAll(d.Version, "+", "%2B")}
+			if m.texts, err = licences(folders[d.Path][0], folders[d.Path][1:]...); err != nil {
+				return nil, err
+			}
+			found[d.Path] = m
+		}
+	}
+	list := []module{found["std"]}
+	delete(found, "std")
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		list = append(list, found[path])
+	}
+	copies, err := copied(filepath.Join(source, "handlers/web/page"))
+	return append(list, copies...), err
+}
+
+// linked finds the folders of what is in the program for an architecture, by the path of the module: the
+// module's own, and those of its packages.
+func linked(source, arch string) (map[string][]string, error) {
+	cmd := exec.Command("go", "list", "-deps", "-f",
+		"{{if not .Standard}}{{.Module.Path}}\t{{.Module.Dir}}\t{{.Dir}}{{end}}", ".")
+	cmd.Dir, cmd.Env, cmd.Stderr = source, append(os.Environ(), "GOOS=linux", "GOARCH="+arch), os.Stderr
+	list, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("cannot find the packages: %w", err)
+	}
+	found := map[string][]string{}
+	for line := range strings.Lines(string(list)) {
+		words := strings.Split(strings.TrimSpace(line), "\t")
+		if found[words[0]] == nil {
+			found[words[0]] = []string{words[1]}
+		}
+		found[words[0]] = append(found[words[0]], words[2])
 	}
 	return found, nil
 }
@@ -136,49 +129,36 @@ func licences(root string, packages ...string) (list []licence, err error) {
 // headOfScript is the first line of a JavaScript library: where it is from, and its version.
 var headOfScript = regexp.MustCompile(`^/\*! https://\S+ \(v([0-9.]+)\)`)
 
-// findOwn finds what the repository has: libraries of others, each with a NAME-LICENSE.txt beside NAME.js,
-// and the repository's own licence, where there is one.
-func (r *release) findOwn() error {
-	return filepath.WalkDir(r.source, func(path string, entry fs.DirEntry, err error) error {
-		found := licenceName.FindStringSubmatch(entry.Name())
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "testdata"):
-			return filepath.SkipDir
-		case entry.IsDir() || found == nil || filepath.Ext(path) == ".go":
-			return nil
-		}
+// copied finds the libraries of others in a folder: each has a NAME-LICENSE.txt beside NAME.js.
+func copied(folder string) (list []module, err error) {
+	const suffix = "-LICENSE.txt"
+	paths, err := filepath.Glob(filepath.Join(folder, "*"+suffix))
+	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		m := module{path: "flashsale", version: r.version, texts: []licence{{entry.Name(), text}}}
-		if found[1] == "" {
-			r.own = append(r.own, m)
-			return nil
-		}
-		m.path = found[1]
-		script, err := os.ReadFile(filepath.Join(filepath.Dir(path), m.path+".js"))
+		script, err := os.ReadFile(strings.TrimSuffix(path, suffix) + ".js")
 		if err != nil {
-			return err
+			return nil, err
 		}
+		name := strings.TrimSuffix(filepath.Base(path), suffix)
 		head := headOfScript.FindSubmatch(script)
 		if head == nil {
-			return fmt.Errorf("the first line of %s.js has no version", m.path)
+			return nil, fmt.Errorf("the first line of %s.js has no version", name)
 		}
-		m.version = string(head[1])
-		m.url = "pkg:npm/" + m.path + "@" + m.version
-		r.modules = append(r.modules, m)
-		return nil
-	})
+		version := string(head[1])
+		list = append(list, module{path: name, version: version, url: "pkg:npm/" + name + "@" + version,
+			texts: []licence{{filepath.Base(path), text}}})
+	}
+	return list, err
 }
 
 // notices has the text of every licence under which parts of the program come.
-func (r *release) notices() []byte {
+func notices(modules []module) []byte {
 	var file bytes.Buffer
 	line := strings.Repeat("=", 80)
-	for _, m := range slices.Concat(r.own, r.modules) {
+	for _, m := range modules {
 		for _, l := range m.texts {
 			fmt.Fprintf(&file, "%s\n%s %s: %s\n%s\n\n%s\n\n",
 				line, m.path, m.version, l.name, line, bytes.TrimSpace(l.text))
@@ -198,4 +178,41 @@ func (m module) identifiers() (list []string) {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// bill is the software bill of materials (SBOM) in CycloneDX 1.6.
+func bill(modules []module, version, revision string, at time.Time) ([]byte, error) {
+	server := cyclonedx.Component{Type: cyclonedx.ComponentTypeApplication,
+		BOMRef: "flashsale", Name: "flashsale", Version: version,
+		Properties: &[]cyclonedx.Property{{Name: "vcs.revision", Value: revision}}}
+	bom := cyclonedx.NewBOM()
+	bom.Metadata = &cyclonedx.Metadata{Timestamp: at.Format(time.RFC3339), Component: &server}
+	var components []cyclonedx.Component
+	uses := []string{}
+	for _, m := range modules {
+		components = append(components, m.component())
+		uses = append(uses, m.url)
+	}
+	bom.Components = &components
+	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: server.BOMRef, Dependencies: &uses}}
+	var file bytes.Buffer
+	err := cyclonedx.NewBOMEncoder(&file, cyclonedx.BOMFileFormatJSON).SetPretty(true).
+		EncodeVersion(bom, cyclonedx.SpecVersion1_6)
+	return file.Bytes(), err
+}
+
+func (m module) component() cyclonedx.Component {
+	c := cyclonedx.Component{BOMRef: m.url, PackageURL: m.url, Type: cyclonedx.ComponentTypeLibrary,
+		Name: m.path, Version: m.version, Scope: cyclonedx.ScopeRequired}
+	var licenses cyclonedx.Licenses
+	for _, id := range m.identifiers() {
+		licenses = append(licenses, cyclonedx.LicenseChoice{License: &cyclonedx.License{ID: id}})
+	}
+	if licenses != nil {
+		c.Licenses = &licenses
+	}
+	if m.sum != "" { // as in go.sum
+		c.Properties = &[]cyclonedx.Property{{Name: "go.sum", Value: m.sum}}
+	}
+	return c
 }

@@ -41,7 +41,7 @@ install() {
 # as_service sets $environment to the words in front of a command that give it what the unit gives.
 as_service() {
 	mapfile -t environment < <(sed -n 's/^Environment=//p' $unit && grep -E '^[A-Z_]+=' $settings)
-	environment=(env -i "PATH=$PATH" "${environment[@]}" setpriv --reuid $user --regid $user
+	environment=(env -i "PATH=$PATH" "${environment[@]}" setpriv "--reuid=$user" "--regid=$user"
 		--clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all)
 }
 
@@ -64,7 +64,8 @@ run_service() {
 	else
 		local command
 		read -ra command < <(sed -n "s|%S|/var/lib|; s/^ExecStart=//p" $unit)
-		mkdir -pm 700 $data
+		mkdir -p $data
+		chmod 700 $data
 		chown $user:$user $data
 		as_service
 		start server "${environment[@]}" "${command[@]}"

@@ -93,7 +93,7 @@ func (s scrape) sale() {
 	var found redisx.Snapshot
 	var unknown error
 	var asking sync.WaitGroup
-	asking.Go(func() { found, unknown = s.Watch.Look() }) // with the other question: one round trip
+	asking.Go(func() { found, unknown = s.Watch.Snapshot() }) // with the other question: one round trip
 	backlog, err := s.Watch.Ready()
 	asking.Wait()
 	if err != nil {

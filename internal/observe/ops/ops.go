@@ -40,7 +40,7 @@ type Config struct {
 	Figures *figures.Memory
 	Version string
 	Started time.Time
-	Watch   *redisx.Sale // from redisx.Watch, with RedisTimeout; Server.Run runs it
+	Watch   *redisx.Sale // without users, with RedisTimeout; Server.Run runs it
 	Pieces  int64        // of all foods at the beginning of the sale
 
 	Ledger   func() (up bool)

@@ -38,7 +38,7 @@ func newConfig(tb testing.TB, server *redistest.Server) (cfg Config, workers []*
 	testkit.Must(tb, err)
 	redis.Timeout = RedisTimeout
 	return Config{Figures: memory, Version: "v1.2.3", Started: started, Pieces: 20,
-		Watch:         redisx.Watch(redis, opened.Sale, 3),
+		Watch:         redisx.Join(redis, opened.Sale, 3, 0),
 		Ledger:        func() bool { return true },
 		Replies:       func() (int64, error) { return 4, nil },
 		Replying:      func() bool { return false },

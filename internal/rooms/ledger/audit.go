@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"flashsale/redisx"
+	"flashsale/redisx/orderstream"
 )
 
 // examplesMax is how many differences an audit names.
@@ -83,7 +84,8 @@ func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 		return nil, err
 	}
 	onTheWay := map[uint32]bool{}
-	if err := sale.StreamedUsers(ctx, func(user uint32) { onTheWay[user] = true }); err != nil {
+	err = orderstream.Users(ctx, cfg.Redis, cfg.Sale, func(user uint32) { onTheWay[user] = true })
+	if err != nil {
 		return nil, fmt.Errorf("cannot read the stream of orders: %w", err)
 	}
 	a := &Audit{Sale: cfg.Sale, Orders: len(placed)}

@@ -106,7 +106,7 @@ func testAudit(t *testing.T, server *launch.MariaDB) {
 	}
 	// The examples are bounded.
 	for user := 11; user <= 20; user++ {
-		redis.Do(t, "SET o_1"+strings.Repeat("0", user-10)+" 1:1,")
+		redis.Do(t, "SET o_1"+strings.Repeat("0", user-10)+` "1:1,|\n1"`)
 	}
 	var text strings.Builder
 	a := s.audit(t)

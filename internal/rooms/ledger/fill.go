@@ -7,12 +7,11 @@ import (
 	"log/slog"
 
 	"flashsale/redisx"
+	"flashsale/redisx/orderstream"
 )
 
-// fill writes every order of the sale, because some were placed before the stream was there. The time of
-// those that a server of an older version has placed is not known. Orders that are in the stream too keep
-// their time, or get it from there.
-func (l *Ledger) fill(ctx context.Context, stream *redisx.Stream) error {
+// fill writes every order of the sale, because some were placed before the stream was there.
+func (l *Ledger) fill(ctx context.Context, stream *orderstream.Stream) error {
 	sale, leave, err := redisx.Connect(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices))
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"flashsale/redisx"
+	"flashsale/redisx/orderstream"
 )
 
 const (
@@ -86,8 +87,8 @@ func (l *Ledger) Next(sale string, prices []int64) *Ledger {
 	return newLedger(cfg, l.consumer)
 }
 
-func (l *Ledger) open(ctx context.Context) (*redisx.Stream, error) {
-	return redisx.OpenStream(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices), l.consumer)
+func (l *Ledger) open(ctx context.Context) (*orderstream.Stream, error) {
+	return orderstream.Open(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices), l.consumer)
 }
 
 // Up reports whether orders get into the database, as far as is known.
@@ -149,7 +150,7 @@ func (l *Ledger) session(ctx, write context.Context, progress func()) error {
 
 // consume moves batches: first those that this consumer was given before, because a fault may have stopped
 // it halfway.
-func (l *Ledger) consume(ctx, write context.Context, stream *redisx.Stream, progress func()) error {
+func (l *Ledger) consume(ctx, write context.Context, stream *orderstream.Stream, progress func()) error {
 	look := time.NewTicker(pause)
 	defer look.Stop()
 	var tookOver time.Time
@@ -186,7 +187,7 @@ func (l *Ledger) consume(ctx, write context.Context, stream *redisx.Stream, prog
 }
 
 // move writes a batch and only then takes it from the stream.
-func (l *Ledger) move(ctx context.Context, stream *redisx.Stream, orders []redisx.PlacedOrder) error {
+func (l *Ledger) move(ctx context.Context, stream *orderstream.Stream, orders []orderstream.Order) error {
 	if len(orders) == 0 {
 		return nil
 	}

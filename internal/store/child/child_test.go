@@ -42,27 +42,19 @@ func parent() {
 func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
 	// The pipe ends once neither the parent nor its child holds its other end.
 	life, held, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer life.Close()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), parentRole+"=1")
 	cmd.ExtraFiles = []*os.File{held}
 	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Start(cmd, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, Start(cmd, syscall.SIGKILL))
 	held.Close()
 	if line, err := bufio.NewReader(output).ReadString('\n'); line != "started\n" {
 		t.Fatalf("parent wrote %q, %v", line, err)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cmd.Process.Kill())
 	life.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if _, err := life.Read(make([]byte, 1)); err != io.EOF {
 		t.Fatalf("child lives after kill -9 of its parent: %v", err)
@@ -73,13 +65,9 @@ func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
 func TestChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	cat := exec.Command("cat")
 	input, err := cat.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	output, err := cat.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	thread := make(chan int)
 	go func() {
 		runtime.LockOSThread() // never unlocked, so the thread ends with the goroutine
@@ -99,9 +87,7 @@ func TestChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 		t.Fatalf("cat answered %q, %v", line, err)
 	}
 	input.Close()
-	if err := cat.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cat.Wait())
 }
 
 func TestChildLeadsItsOwnProcessGroup(t *testing.T) {
@@ -169,12 +155,8 @@ func shell(t *testing.T, script string) (*exec.Cmd, <-chan struct{}) {
 		t.Fatal(err)
 	}
 	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Start(cmd, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, Start(cmd, syscall.SIGKILL))
 	if line, err := bufio.NewReader(output).ReadString('\n'); line != "ready\n" {
 		t.Fatalf("script wrote %q, %v", line, err)
 	}
@@ -193,9 +175,7 @@ func TestStartBatch(t *testing.T) {
 		want  uint32
 	}{{StartBatch, unix.SCHED_BATCH}, {Start, unix.SCHED_NORMAL}, {StartBatch, unix.SCHED_BATCH}} {
 		cmd := exec.Command("sleep", "60")
-		if err := test.start(cmd, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, test.start(cmd, syscall.SIGKILL))
 		attr, err := unix.SchedGetAttr(cmd.Process.Pid, 0)
 		if err != nil || attr.Policy != test.want {
 			t.Errorf("policy %+v, %v; want %d", attr, err, test.want)

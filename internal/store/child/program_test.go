@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"flashsale/internal/testkit"
 )
 
 // programRole makes the test binary print Program for each line that it reads.
@@ -24,26 +26,16 @@ func tellProgram() {
 // Program is the path of the binary only while the binary stands there.
 func TestProgram(t *testing.T) {
 	binary, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	path := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(path, binary, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, binary, 0o700))
 	cmd := exec.Command(path)
 	cmd.Env = append(os.Environ(), programRole+"=1")
 	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, cmd.Start())
 	defer cmd.Wait()
 	defer input.Close()
 	answers := bufio.NewReader(output)
@@ -57,12 +49,8 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	expect("in its place", path)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(path))
 	expect("removed", "/proc/self/exe")
-	if err := os.WriteFile(path, binary, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, binary, 0o700))
 	expect("replaced", "/proc/self/exe")
 }

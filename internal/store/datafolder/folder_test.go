@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"flashsale/internal/testkit"
 )
 
 func open(t *testing.T, path string) *Folder {
 	t.Helper()
 	folder, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return folder
 }
 
@@ -36,9 +36,7 @@ func wantError(t *testing.T, err error, parts ...string) {
 func wantMode(t *testing.T, path string, want os.FileMode) {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if got := info.Mode().Perm(); got != want {
 		t.Errorf("%s has mode %04o, want %04o", path, got, want)
 	}
@@ -58,18 +56,14 @@ func TestOpenMakesAPrivateFolder(t *testing.T) {
 
 func TestOpenRefusesAFolderThatOthersMayWrite(t *testing.T) {
 	path := t.TempDir()
-	if err := os.Chmod(path, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(path, 0o777))
 	_, err := Open(path)
 	wantError(t, err, path, "mode 0777", "chmod 700", "-data")
 }
 
 func TestOpenRefusesAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, nil, 0o600))
 	_, err := Open(path)
 	wantError(t, err, "cannot make data folder", path, "not a directory")
 }
@@ -77,9 +71,7 @@ func TestOpenRefusesAFile(t *testing.T) {
 func TestWriteRootPassword(t *testing.T) {
 	folder := open(t, t.TempDir())
 	for _, password := range []string{"first", "second"} {
-		if err := folder.WriteRootPassword(password); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, folder.WriteRootPassword(password))
 		text, err := os.ReadFile(folder.File("root-password"))
 		if err != nil || string(text) != password+"\n" {
 			t.Errorf("file holds %q, %v", text, err)
@@ -93,9 +85,7 @@ func TestWriteRootPassword(t *testing.T) {
 func wantFiles(t *testing.T, folder *Folder, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var got []string
 	for _, entry := range entries {
 		got = append(got, entry.Name())
@@ -111,9 +101,7 @@ func TestSaleIsRemembered(t *testing.T) {
 		t.Errorf("before: %+v, %v", served, err)
 	}
 	for _, want := range []Served{{"abcdefgh", "cache:6379"}, {"ijklmnop", "/run/a redis.sock"}} {
-		if err := f.WriteSale(want.Sale, want.Redis); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, f.WriteSale(want.Sale, want.Redis))
 		if served, err := f.Served(); err != nil || served != want {
 			t.Errorf("%+v, %v; want %+v", served, err, want)
 		}
@@ -125,7 +113,7 @@ func TestDamagedSaleIsRefused(t *testing.T) {
 	f := open(t, t.TempDir())
 	for _, text := range []string{"garbage\n", "", "abcdefgh", "abcdefgh \n", "abcdefgh cache:6379",
 		"ABCDEFGH cache:6379\n", "abcdefgh  \n", "a\nbcdefgh cache:6379\n", "abcdefgh cache\n:6379\n"} {
-		write(t, f.SalePath(), []byte(text))
+		testkit.WriteFile(t, f.SalePath(), text)
 		_, err := f.Served()
 		wantError(t, err, f.SalePath()+" does not name a sale and its Redis, as it should; restore it, "+
 			"or make sure that REDIS_HOST is right and delete it")
@@ -138,10 +126,8 @@ func TestLinksAreRefused(t *testing.T) {
 		"appendonlydir"} {
 		t.Run(name, func(t *testing.T) {
 			folder, elsewhere := open(t, t.TempDir()), filepath.Join(t.TempDir(), "elsewhere")
-			write(t, elsewhere, []byte(strings.Repeat("5e", SecretBytes)+"\n"))
-			if err := os.Symlink(elsewhere, folder.File(name)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.WriteFile(t, elsewhere, strings.Repeat("5e", SecretBytes)+"\n")
+			testkit.Must(t, os.Symlink(elsewhere, folder.File(name)))
 			want := folder.File(name) + " is a symbolic link; remove it, or choose another folder with -data"
 			_, err := Open(folder.Path())
 			wantError(t, err, want)
@@ -155,12 +141,8 @@ func TestLinksAreRefused(t *testing.T) {
 			}
 			_, err = folder.OpenFile(name, os.O_RDWR)
 			wantError(t, err, want)
-			if err := folder.WriteRootPassword("root's"); err != nil {
-				t.Fatal(err)
-			}
-			if err := folder.WriteSale("abcdefgh", "cache:6379"); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, folder.WriteRootPassword("root's"))
+			testkit.Must(t, folder.WriteSale("abcdefgh", "cache:6379"))
 			if text, err := os.ReadFile(elsewhere); err != nil || string(text) != strings.Repeat("5e", 32)+"\n" {
 				t.Errorf("the file behind the link holds %q, %v", text, err)
 			}
@@ -170,9 +152,7 @@ func TestLinksAreRefused(t *testing.T) {
 
 func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	folder := open(t, t.TempDir())
-	if err := unix.Mkfifo(folder.File(tokenSecretName), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Mkfifo(folder.File(tokenSecretName), 0o600))
 	_, err := folder.TokenSecret()
 	wantError(t, err, folder.File(tokenSecretName)+" is not a regular file")
 }
@@ -199,15 +179,11 @@ func TestOtherOwnersAreRefused(t *testing.T) {
 		return // only root can give a file away
 	}
 	folder := open(t, t.TempDir())
-	if err := os.Chown(folder.Path(), 12345, -1); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chown(folder.Path(), 12345, -1))
 	_, err = Open(folder.Path())
 	wantError(t, err, "data folder "+folder.Path()+" belongs to user 12345")
-	write(t, folder.File(tokenSecretName), []byte(strings.Repeat("5e", SecretBytes)))
-	if err := os.Chown(folder.File(tokenSecretName), 12345, -1); err != nil {
-		t.Fatal(err)
-	}
+	testkit.WriteFile(t, folder.File(tokenSecretName), strings.Repeat("5e", SecretBytes))
+	testkit.Must(t, os.Chown(folder.File(tokenSecretName), 12345, -1))
 	_, err = folder.TokenSecret()
 	wantError(t, err, folder.File(tokenSecretName)+" belongs to user 12345")
 }
@@ -215,9 +191,7 @@ func TestOtherOwnersAreRefused(t *testing.T) {
 // The folder itself may be a link: systemd's state directories are.
 func TestFolderByLink(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(t.TempDir(), link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink(t.TempDir(), link))
 	if f := open(t, link); f.Path() != link {
 		t.Errorf("path %s", f.Path())
 	}

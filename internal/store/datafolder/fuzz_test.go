@@ -15,26 +15,16 @@ import (
 // fuzzFolder is the folder in which the fuzzer writes files, one for all its inputs.
 func fuzzFolder(f *testing.F) *Folder {
 	folder, err := Open(filepath.Join(f.TempDir(), "data"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	testkit.Must(f, err)
 	return folder
-}
-
-func write(t *testing.T, path string, text []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // FuzzTokenSecret reads any text as the file of the secret. What is accepted is what the text says, and
 // what is refused is not told to the log.
 func FuzzTokenSecret(f *testing.F) {
 	for _, text := range []string{
-		strings.Repeat("5e", SecretBytes) + "\n", strings.Repeat("5E", SecretBytes-1), "", "\n", " " +
-			strings.Repeat("ab",
-				100) + " \r\n", strings.Repeat("x", 64),
+		strings.Repeat("5e", SecretBytes) + "\n", strings.Repeat("5E", SecretBytes-1), "", "\n",
+		" " + strings.Repeat("ab", 100) + " \r\n", strings.Repeat("x", 64),
 	} {
 		f.Add([]byte(text))
 	}
@@ -44,7 +34,7 @@ func FuzzTokenSecret(f *testing.F) {
 		if len(text) > secretFileMost {
 			return
 		}
-		write(t, folder.File(tokenSecretName), text)
+		testkit.WriteFile(t, folder.File(tokenSecretName), string(text))
 		secret, err := folder.TokenSecret()
 		trimmed := strings.TrimSpace(string(text))
 		want, wantErr := hex.DecodeString(trimmed)
@@ -70,7 +60,7 @@ func FuzzSale(f *testing.F) {
 		if len(text) > saleMost {
 			return
 		}
-		write(t, folder.SalePath(), text)
+		testkit.WriteFile(t, folder.SalePath(), string(text))
 		served, err := folder.Served()
 		switch {
 		case err != nil:
@@ -91,11 +81,9 @@ func FuzzOwner(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), lockName)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		write(t, path, text)
+		testkit.WriteFile(t, path, string(text))
 		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer file.Close()
 		owner := readOwner(file)
 		line, _, whole := strings.Cut(string(text), "\n")

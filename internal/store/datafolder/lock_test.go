@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"flashsale/internal/testkit"
 )
 
 func TestLockNamesTheOwner(t *testing.T) {
@@ -19,9 +21,7 @@ func TestLockNamesTheOwner(t *testing.T) {
 	if first.LockFile() != nil {
 		t.Error("lock file before Lock")
 	}
-	if err := first.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, first.Lock())
 	err := second.Lock()
 	if !errors.Is(err, ErrInUse) {
 		t.Fatalf("second instance got %v, want ErrInUse", err)
@@ -31,9 +31,7 @@ func TestLockNamesTheOwner(t *testing.T) {
 	if err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}
-	if err := first.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, first.Unlock())
 	if err := second.Lock(); err != nil {
 		t.Errorf("lock after unlock: %v", err)
 	}
@@ -42,28 +40,18 @@ func TestLockNamesTheOwner(t *testing.T) {
 func TestLockStaysWithAChildThatInheritedIt(t *testing.T) {
 	path := t.TempDir()
 	first, second := open(t, path), open(t, path)
-	if err := first.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, first.Lock())
 	store := exec.Command("cat")
 	store.ExtraFiles = []*os.File{first.LockFile()}
 	input, err := store.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, store.Start())
+	testkit.Must(t, first.Unlock())
 	if err := second.Lock(); !errors.Is(err, ErrInUse) {
 		t.Errorf("lock while the child lives: %v, want ErrInUse", err)
 	}
 	input.Close()
-	if err := store.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, store.Wait())
 	if err := second.Lock(); err != nil {
 		t.Errorf("lock after the child's end: %v", err)
 	}
@@ -73,13 +61,9 @@ func TestLockStaysWithAChildThatInheritedIt(t *testing.T) {
 func abandon(t *testing.T, folder *Folder, owner int) *os.File {
 	t.Helper()
 	file, err := os.OpenFile(folder.File(lockName), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { file.Close() })
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Flock(int(file.Fd()), unix.LOCK_EX))
 	if _, err := file.WriteString(strconv.Itoa(owner) + "\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +74,7 @@ func abandon(t *testing.T, folder *Folder, owner int) *os.File {
 func deadProcess(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command("true")
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cmd.Run())
 	return cmd.Process.Pid
 }
 
@@ -105,9 +87,7 @@ func TestLockWaitsForTheStoreOfADeadOwner(t *testing.T) {
 			time.Sleep(4990 * time.Millisecond)
 			store.Close()
 		}()
-		if err := folder.Lock(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, folder.Lock())
 		if took := time.Since(start); took != 5*time.Second {
 			t.Errorf("lock took %v, want 5s", took)
 		}

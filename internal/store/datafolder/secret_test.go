@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"flashsale/internal/testkit"
 )
 
 func TestTokenSecretIsMadeOnce(t *testing.T) {
@@ -54,9 +56,7 @@ func TestTokenSecretRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := open(t, t.TempDir())
 			path := folder.File("token-secret")
-			if err := os.WriteFile(path, []byte(c.text), c.mode); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(path, []byte(c.text), c.mode))
 			_, err := folder.TokenSecret()
 			wantError(t, err, append(c.want, path)...)
 		})
@@ -66,9 +66,7 @@ func TestTokenSecretRefused(t *testing.T) {
 func TestTokenSecretMadeByHand(t *testing.T) {
 	folder := open(t, t.TempDir())
 	want := bytes.Repeat([]byte{7}, 48)
-	if err := os.WriteFile(folder.File("token-secret"), []byte(hex.EncodeToString(want)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(folder.File("token-secret"), []byte(hex.EncodeToString(want)), 0o600))
 	if got, err := folder.TokenSecret(); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("secret %x, %v; want %x", got, err, want)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"flashsale/internal/testkit"
 )
 
 // small is a description with one of each thing.
@@ -98,9 +100,7 @@ components:
 
 func TestCheck(t *testing.T) {
 	d, err := Parse([]byte(small))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	const busy = `{"code":"TOO_BUSY","message":"wait"}`
 	for _, test := range []struct {
 		method, target string
@@ -164,9 +164,7 @@ func TestCheck(t *testing.T) {
 
 func TestCheckEvent(t *testing.T) {
 	d, err := Parse([]byte(small))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, test := range []struct{ path, event, data, want string }{
 		{"/watch", "food", `{"id":7}`, ""},
 		{"/watch?x=1", "food", `{"id":7}`, ""},
@@ -185,9 +183,7 @@ func TestCheckEvent(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	d, err := Parse([]byte(small))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c := d.Calls()[0]
 	if len(d.Calls()) != 3 || c.Method != "GET" || c.Path != "/foods/{id}" || c.ID() != "showFood" ||
 		len(c.Security) != 1 || c.Security[0] != "token" {
@@ -223,9 +219,7 @@ func TestJSON(t *testing.T) {
 
 func TestPage(t *testing.T) {
 	got, err := Page([]byte(small))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, part := range []string{"<title>small: the API</title>",
 		"<p>All of <code>it</code>.</p>", "<p>And &lt;more&gt;.</p>",
 		`<a class="path" href="#showFood">/foods/{id}</a>`, "for users · flag -foods", "<code>7</code>",
@@ -271,9 +265,7 @@ func BenchmarkCheck(b *testing.B) {
 // Tests that run side by side share a description.
 func TestCheckAtOnce(t *testing.T) {
 	d, err := Parse([]byte(small))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var checks sync.WaitGroup
 	for range 4 {
 		checks.Go(func() {

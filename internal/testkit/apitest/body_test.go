@@ -3,13 +3,13 @@ package apitest
 import (
 	"strings"
 	"testing"
+
+	"flashsale/internal/testkit"
 )
 
 func TestCheckBody(t *testing.T) {
 	d, err := Parse([]byte(small))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, test := range []struct{ method, path, body, want string }{
 		{"POST", "/foods/new", `{"id":7}`, ""},
 		{"POST", "/foods/new", `{"id":0}`, "minimum"},

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"flashsale/internal/testkit"
 )
 
 // sale is a stand-in that knows one user and remembers each request.
@@ -142,9 +144,7 @@ func TestAwaitEnd(t *testing.T) {
 	if err := c.AwaitEnd(); err != nil {
 		t.Error(err)
 	}
-	if err := c.Send("GET", "/", ""); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.Send("GET", "/", ""))
 	if err := c.AwaitEnd(); err == nil {
 		t.Error("an answer is taken for the end")
 	}
@@ -159,9 +159,7 @@ func TestReceive(t *testing.T) {
 		got = append(got, fmt.Sprint(method, " ", path, " ", r.Status, " ", r.Body))
 	}
 	const foods = "GET /foods HTTP/1.1\r\nHost: sale\r\n\r\n"
-	if err := c.SendRaw(foods + foods); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.SendRaw(foods+foods))
 	for range 2 {
 		if _, err := c.Receive("GET", "/foods"); err != nil {
 			t.Fatal(err)

@@ -6,18 +6,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"flashsale/internal/testkit"
 )
 
 // A Clock stands on one line of package time: this fails with the first Go that has it no more.
 func TestClockCanBeShifted(t *testing.T) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "src", "time", "time.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if shifted, found := shiftClock(string(source)); !found ||
 		len(shifted) != len(source)+len(clockJumped)-len(readsClock) {
 		t.Error("package time of this Go reads its clock in another way; see clock.go")

@@ -26,26 +26,18 @@ func TestMariaDBDiesWithItsProcess(t *testing.T) {
 	}
 	needMariaDB(t)
 	temporary, err := os.MkdirTemp("", "maria") // the killed process cannot clean up after itself
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer os.RemoveAll(temporary)
 	parent := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMariaDBDiesWithItsProcess$")
 	parent.Env = append(os.Environ(), parentVariable+"=1", "TMPDIR="+temporary)
 	output, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, parent.Start())
 	lines := bufio.NewScanner(output)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "port ") {
 	}
 	pid := serverProcess(t, temporary)
-	if err := parent.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, parent.Process.Signal(syscall.SIGKILL))
 	_ = parent.Wait() // killed
 	testkit.Until(t, "end of mariadbd after its parent's", func() bool { return !proc.Alive(pid) })
 }
@@ -57,13 +49,9 @@ func serverProcess(t *testing.T, temporary string) int {
 		t.Fatalf("pid files are %q, want one", files)
 	}
 	text, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if !proc.Alive(pid) {
 		t.Fatalf("mariadbd %d does not run before its parent is killed", pid)
 	}

@@ -20,9 +20,7 @@ const testPatience = 10 * time.Second // a bound on what hangs
 func echo(t *testing.T) (*Proxy, net.Conn) {
 	t.Helper()
 	l, err := net.Listen("unix", filepath.Join(testkit.Folder(t), "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -37,9 +35,7 @@ func echo(t *testing.T) (*Proxy, net.Conn) {
 		}
 	}()
 	p, err := StartProxy("unix", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(p.Stop)
 	return p, dialProxy(t, p)
 }
@@ -47,13 +43,9 @@ func echo(t *testing.T) (*Proxy, net.Conn) {
 func dialProxy(t *testing.T, p *Proxy) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", p.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(testPatience)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.SetDeadline(time.Now().Add(testPatience)))
 	return c
 }
 
@@ -102,18 +94,14 @@ func TestProxyBlackHole(t *testing.T) {
 	fresh := dialProxy(t, p)
 	for _, c := range []net.Conn{old, fresh} {
 		say(t, c, "into the hole")
-		if err := c.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, c.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
 		if n, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("read %d bytes, %v; want none", n, err)
 		}
 	}
 	p.Set(Passes)
 	for _, c := range []net.Conn{old, fresh} {
-		if err := c.SetReadDeadline(time.Now().Add(testPatience)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, c.SetReadDeadline(time.Now().Add(testPatience)))
 		if n, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("read %d bytes, %v; want a reset", n, err)
 		}

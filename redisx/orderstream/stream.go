@@ -1,0 +1,225 @@
+// Package orderstream is the stream of orders that are not in the ledger yet. The script of the order puts
+// each order there, in the step that places it; the consumers here take it out. No order waits for them.
+package orderstream
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
+)
+
+var (
+	//go:embed open.lua
+	openLua string
+	//go:embed done.lua
+	doneLua string
+	//go:embed filled.lua
+	filledLua string
+
+	openScript   = pipeline.NewScript(openLua)
+	doneScript   = pipeline.NewScript(doneLua)
+	filledScript = pipeline.NewScript(filledLua)
+)
+
+// What open.lua returns.
+const (
+	openNoSale  = 0
+	openOn      = 1
+	openFilling = 2
+)
+
+// filledNoted is what filled.lua returns where it has found the sale.
+const filledNoted = 1
+
+// usersCount is the number of orders that one reply to Users has.
+const usersCount = 500
+
+// timeout is the least time in which Redis must answer a consumer: batches are large, and no client
+// waits for them.
+const timeout = 5 * time.Second
+
+// Stream is the stream of orders that are not in the ledger yet, seen by one of its consumers, on a
+// connection of its own. It is for one goroutine; after an error it must be closed and opened anew.
+//
+// An order is put there by order.lua in the step that places it, and leaves it after Done. Read gives it
+// to one consumer, TakeOver takes it from one that has died.
+type Stream struct {
+	link     *pipeline.Link
+	cfg      redisx.Config
+	sale     string // its id
+	keys     redisx.Keys
+	consumer string
+	foods    int
+	filling  bool
+}
+
+// Order is an order in the stream.
+type Order struct {
+	redisx.Order
+
+	entry string // its id in the stream
+}
+
+// Open switches the ledger of the sale on, if it is not, and connects to its stream. From then on
+// every server of the sale puts its orders there. Consumers of one name share what they were given: each
+// process should have a name of its own, the same after a restart. Errors: redisx.ErrSaleGone, or why Redis
+// cannot be asked.
+func Open(ctx context.Context, cfg redisx.Config, sale string, foods int, consumer string) (*Stream, error) {
+	l, err := pipeline.Dial(ctx, cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stream{link: l, cfg: cfg, sale: sale, keys: redisx.KeysOf(sale), consumer: consumer, foods: foods}
+	var code int64
+	x := openScript.Eval(&code, []string{s.keys.Marker, s.keys.Stream}, sale, redisx.StreamGroup)
+	if err = s.do(x); err == nil {
+		err = s.switchedOn(code)
+	}
+	if err != nil {
+		l.Close()
+		return nil, fmt.Errorf("cannot switch the ledger on in Redis at %s: %w", cfg.Address, err)
+	}
+	return s, nil
+}
+
+func (s *Stream) switchedOn(code int64) error {
+	switch code {
+	case openOn:
+	case openFilling:
+		s.filling = true
+	case openNoSale:
+		return redisx.ErrSaleGone
+	default:
+		return pipeline.UnknownCode("open.lua", code)
+	}
+	return nil
+}
+
+// Filling reports whether orders placed before the ledger was switched on may be missing in it.
+// Sale.ScanOrders finds them; call Filled once they are there.
+func (s *Stream) Filling() bool { return s.filling }
+
+// Filled ends Filling, for all servers and for ever; redisx.ErrSaleGone where the sale has ended.
+func (s *Stream) Filled() error {
+	var code int64
+	if err := s.do(filledScript.Eval(&code, []string{s.keys.Marker}, s.sale)); err != nil {
+		return err
+	}
+	if code != filledNoted {
+		return redisx.ErrSaleGone
+	}
+	s.filling = false
+	return nil
+}
+
+// Read returns at most count orders: with before those that this consumer was given earlier and that are
+// not Done, else new ones, which no consumer was given yet. It does not wait for any.
+func (s *Stream) Read(before bool, count int) ([]Order, error) {
+	from := ">"
+	if before {
+		from = "0"
+	}
+	var streams []radix.StreamEntries
+	x := pipeline.Command(&streams, "XREADGROUP", "GROUP", redisx.StreamGroup, s.consumer,
+		"COUNT", strconv.Itoa(count), "STREAMS", s.keys.Stream, from)
+	if err := s.do(x); err != nil || len(streams) == 0 {
+		return nil, err
+	}
+	orders := make([]Order, 0, len(streams[0].Entries))
+	for _, entry := range streams[0].Entries {
+		order, err := s.parse(entry)
+		if err == nil {
+			orders = append(orders, order)
+			continue
+		}
+		// No order of the sale; it must not hold up the entries behind it. If it was an order after all,
+		// the audit reports it as missing.
+		slog.Error("an entry of the stream of orders is thrown away",
+			"stream", s.keys.Stream, "entry", entry.ID.String(), "error", err)
+		if err := s.Done([]Order{{entry: entry.ID.String()}}); err != nil {
+			return nil, err
+		}
+	}
+	return orders, nil
+}
+
+func (s *Stream) parse(entry radix.StreamEntry) (o Order, err error) {
+	o.entry, o.Placed = entry.ID.String(), time.UnixMilli(int64(entry.ID.Time)).UTC()
+	if o.User, err = userOf(entry); err != nil {
+		return o, err
+	}
+	o.Items, err = redisx.ParseItems([]byte(entry.Fields[1][1]), s.foods)
+	return o, err
+}
+
+func userOf(entry radix.StreamEntry) (uint32, error) {
+	if len(entry.Fields) != 2 || entry.Fields[0][0] != "user" || entry.Fields[1][0] != "items" {
+		return 0, fmt.Errorf("cannot read its fields %q: want user and items", entry.Fields)
+	}
+	user, err := strconv.ParseUint(entry.Fields[0][1], 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("cannot read its user: %w", err)
+	}
+	return uint32(user), nil
+}
+
+// TakeOver gives this consumer at most count orders that another one was given at least idle ago and that
+// are not Done. Read with before returns them.
+func (s *Stream) TakeOver(idle time.Duration, count int) error {
+	var taken any
+	return s.do(pipeline.Command(&taken, "XAUTOCLAIM", s.keys.Stream, redisx.StreamGroup, s.consumer,
+		strconv.FormatInt(idle.Milliseconds(), 10), "0", "COUNT", strconv.Itoa(count), "JUSTID"))
+}
+
+// Done records that orders are in the ledger. The stream is cut off up to the first order that is not.
+func (s *Stream) Done(orders []Order) error {
+	if len(orders) == 0 {
+		return nil
+	}
+	args := []string{redisx.StreamGroup}
+	for _, order := range orders {
+		args = append(args, order.entry)
+	}
+	var cut int
+	return s.do(doneScript.Eval(&cut, []string{s.keys.Stream}, args...))
+}
+
+// Close ends the connection. What this consumer was given stays its own.
+func (s *Stream) Close() { s.link.Close() }
+
+func (s *Stream) do(x *pipeline.Call) error { return s.link.Do(x, max(s.cfg.Timeout, timeout)) }
+
+// Users calls visit with the user of every order that is in the stream of a sale. Where the sale keeps no
+// ledger there is no stream and no user.
+func Users(ctx context.Context, cfg redisx.Config, sale string, visit func(user uint32)) error {
+	l, err := pipeline.Dial(ctx, cfg.Config)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	for from := "-"; ; {
+		var page []radix.StreamEntry
+		x := pipeline.Command(&page, "XRANGE", redisx.KeysOf(sale).Stream, from, "+",
+			"COUNT", strconv.Itoa(usersCount))
+		if err := l.Do(x, cfg.Timeout); err != nil {
+			return err
+		}
+		for _, entry := range page {
+			if user, err := userOf(entry); err == nil {
+				visit(user)
+			}
+		}
+		if len(page) < usersCount {
+			return nil
+		}
+		from = page[len(page)-1].ID.Next().String()
+	}
+}

@@ -1,0 +1,128 @@
+// Package saletest gives tests a sale that runs, on each engine of Redis.
+package saletest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/internal/testkit"
+	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
+	"flashsale/redisx/redistest"
+)
+
+// Catalog is the fingerprint of the foods of Open.
+const Catalog = "2 foods, 0123456789abcdef"
+
+// usersMax is the number of users of a sale.
+const usersMax = 1_000_000
+
+// Config is how to reach a redis-server.
+func Config(s *redistest.Server) redisx.Config { return config("unix", s.Socket, time.Second) }
+
+func config(network, address string, timeout time.Duration) redisx.Config {
+	return redisx.Config{CartTTL: time.Hour,
+		Config: pipeline.Config{Network: network, Address: address, Timeout: timeout}}
+}
+
+// OnEach runs a test on a real redis-server and on the in-memory engine.
+func OnEach(t *testing.T, test func(t *testing.T, cfg redisx.Config)) {
+	t.Run("redis-server", func(t *testing.T) { test(t, Config(redistest.Start(t))) })
+	t.Run("memory", func(t *testing.T) { // scripts run a hundred times slower there
+		test(t, config("tcp", redistest.Memory(t), 20*time.Second))
+	})
+}
+
+// Sale is a sale whose changes wait for their outcome.
+type Sale struct{ *redisx.Sale }
+
+// Open opens a sale and joins it with a connection that runs until the test ends.
+func Open(tb testing.TB, cfg redisx.Config, stock ...int64) Sale {
+	tb.Helper()
+	opened, err := redisx.Open(tb.Context(), cfg, redisx.Opening{Catalog: Catalog, Stock: stock})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return Join(tb, cfg, opened.Sale, len(stock))
+}
+
+// Join joins the sale with the id until the test ends.
+func Join(tb testing.TB, cfg redisx.Config, id string, foods int) Sale {
+	tb.Helper()
+	testkit.KeepLog(tb)
+	s := redisx.Join(cfg, id, foods, usersMax)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx) })
+	tb.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	testkit.Until(tb, "connected", func() bool {
+		_, err := s.Ready()
+		return !errors.Is(err, redisx.ErrUnavailable)
+	})
+	return Sale{s}
+}
+
+// outcome is a redisx.Outcome that can be waited for.
+type outcome chan error
+
+func (o outcome) Done(err error) { o <- err }
+
+// AddToCart is redisx.Sale.AddToCart.
+func (s Sale) AddToCart(user uint32, cart []byte, food, count int64) error {
+	done := make(outcome, 1)
+	s.Sale.AddToCart(user, cart, food, count, done)
+	return <-done
+}
+
+// PlaceOrder is redisx.Sale.PlaceOrder.
+func (s Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte) error {
+	done := make(outcome, 1)
+	s.Sale.PlaceOrder(user, cart, idempotencyKey, done)
+	return <-done
+}
+
+// CartName is the name of a cart.
+func CartName(i int) []byte { return fmt.Appendf(nil, "cart%012d", i) }
+
+// Buy places an order of a piece of food 1 for each user, from the cart of that number, under the key "key".
+func (s Sale) Buy(tb testing.TB, users ...int) {
+	tb.Helper()
+	for _, user := range users {
+		err := s.AddToCart(uint32(user), CartName(user), 1, 1)
+		if err == nil {
+			err = s.PlaceOrder(uint32(user), CartName(user), []byte("key"))
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// Command runs one command on a connection of its own.
+func Command(tb testing.TB, cfg redisx.Config, receiver any, words ...string) {
+	tb.Helper()
+	c, err := radix.Dial(tb.Context(), cfg.Network, cfg.Address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Do(tb.Context(), radix.Cmd(receiver, words[0], words[1:]...)); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Text runs one command and returns its reply.
+func Text(tb testing.TB, cfg redisx.Config, words ...string) (reply string) {
+	tb.Helper()
+	Command(tb, cfg, &reply, words...)
+	return reply
+}

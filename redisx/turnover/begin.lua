@@ -1,0 +1,65 @@
+-- Begins the turnover from the sale that Redis holds to the next one. From here on nothing is sold until
+-- the next sale opens: the stock of the sale goes away in this step. All that the rest of the turnover needs
+-- is in the marker afterwards, so that any server can complete it. With states.lua in front.
+--
+-- KEYS[1]  the marker: hash id, exported, ledger, next_*, and the fields of states.lua
+-- KEYS[2]  the stock of the sale: hash food id -> pieces left, and a note
+-- KEYS[3]  where the stock is kept: hash
+-- KEYS[4]  the gate of the sale: string
+-- KEYS[5]  the log of the sale: stream
+-- KEYS[6]  the stream of orders for the ledger
+-- KEYS[7]  the stock of the next sale: list, see numbers.go
+-- ARGV[1]  id of the sale that must be there: string
+-- ARGV[2]  id of the next sale: string
+-- ARGV[3]  fingerprint of its foods: string
+-- ARGV[4]  when it opens: Unix ms, "" for at once
+-- ARGV[5]  when it closes: Unix ms, "" for never
+-- ARGV[6]  "true" when the orders of the sale are deleted, "false" when they are kept
+-- ARGV[7]  "true" when the sale need be neither closed nor wholly exported nor in the ledger, else "false"
+-- ARGV[8+] the texts of KEYS[7]
+--
+-- Returns {code, number}
+--         0  begun
+--         1  another turnover is under way: nothing is changed
+--         2  there is no such sale: nothing is changed
+--         3  the sale is not closed: nothing is changed
+--         4  its orders have not been exported since it was closed: nothing is changed
+--         5  that number of orders is not in the ledger yet; 0 where orders that were placed before the
+--            ledger was switched on may be missing in it: nothing is changed
+--         6  the next sale would be closed from its beginning: nothing is changed
+local marker, stock, kept, gate, log, stream, next_stock = unpack(KEYS)
+local id, next_id, catalog, opens_at, closes_at, delete, force = unpack(ARGV, 1, 7)
+local FIRST_TEXT = 8
+local BEGUN, UNDER_WAY, NO_SALE, NOT_CLOSED, NOT_EXPORTED = 0, 1, 2, 3, 4
+local LEDGER_BEHIND, OVER_ALREADY = 5, 6
+-- Seconds for which the stream stays. A writer of a ledger that is connected takes what is there to its end;
+-- one that connects anew is refused, because the sale has ended.
+local STREAM_LIFETIME = 86400
+local call = redis.call
+
+local found = call('HMGET', marker, 'id', 'next_id', 'exported', 'ledger')
+if found[1] ~= id then return {NO_SALE, 0} end
+if found[2] then return {UNDER_WAY, 0} end
+local sale = currentSale(marker, gate, log, id)
+if closes_at ~= '' and tonumber(closes_at) <= sale.now then return {OVER_ALREADY, 0} end
+if force ~= 'true' then
+  if sale.state ~= CLOSED then return {NOT_CLOSED, 0} end
+  if not found[3] then return {NOT_EXPORTED, 0} end
+  local waiting = call('XLEN', stream)
+  if waiting > 0 or found[4] == 'filling' then return {LEDGER_BEHIND, waiting} end
+end
+call('DEL', gate) -- first: a Redis without memory lets the rest of the script through
+if sale.state ~= CLOSED then
+  call('XADD', log, '*', 'by', 'terminal', 'what', 'state', 'before', sale.state, 'after', CLOSED)
+  call('HSET', marker, 'closed', string.format('%d', sale.now), 'state', CLOSED)
+end
+for i = FIRST_TEXT, #ARGV do call('RPUSH', next_stock, ARGV[i]) end
+call('HSET', marker, 'next_id', next_id, 'next_catalog', catalog, 'next_opens_at', opens_at,
+  'next_closes_at', closes_at, 'next_delete', delete)
+if delete == 'true' then
+  call('UNLINK', stock)
+elseif call('EXISTS', stock) == 1 then
+  call('RENAME', stock, kept)
+end
+call('EXPIRE', stream, STREAM_LIFETIME)
+return {BEGUN, 0}

@@ -1,0 +1,90 @@
+package turnover
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
+)
+
+// What export.lua returns.
+const (
+	exportNoted       = 0
+	exportNotClosed   = 1
+	exportNoSale      = 2
+	exportOtherPieces = 3
+)
+
+// ErrOtherPieces is the outcome of an export that has not all pieces that were sold.
+var ErrOtherPieces = errors.New("the export has another number of pieces than were sold")
+
+// Export is an export of all orders of the sale that Redis holds. It counts, so that the next sale may be
+// opened, when the sale was closed from its begin to its end, and all pieces that were sold are in it.
+type Export struct {
+	cfg  redisx.Config
+	sale string
+	name string // "" where it does not count
+}
+
+// Exported is what is in an export.
+type Exported struct {
+	Orders int
+	Pieces int64
+	Start  int64   // pieces of all foods at the start of the sale
+	Prices []int64 // of food 1, 2, 3, ...
+	Users  string  // fingerprint of the users with the names in it
+}
+
+// BeginExport notes that an export begins. Errors: redisx.ErrSaleGone, or why Redis cannot be asked.
+func BeginExport(ctx context.Context, cfg redisx.Config, sale string) (*Export, error) {
+	e := &Export{cfg: cfg, sale: sale}
+	_, err := e.note(ctx, rand.Text(), nil)
+	return e, err
+}
+
+// End notes that the export is safe, and reports whether it counts. Errors: ErrOtherPieces (then it does
+// not), and as BeginExport.
+func (e *Export) End(ctx context.Context, in Exported) (counts bool, err error) {
+	if e.name == "" {
+		return false, nil
+	}
+	return e.note(ctx, e.name, &in)
+}
+
+// note calls export.lua, with nil before the export begins.
+func (e *Export) note(ctx context.Context, name string, in *Exported) (counts bool, err error) {
+	l, err := pipeline.Dial(ctx, e.cfg.Config)
+	if err != nil {
+		return false, err
+	}
+	defer l.Close()
+	args := []string{e.sale, name, ""}
+	if in != nil {
+		args = append([]string{e.sale, name, strconv.Itoa(in.Orders), strconv.FormatInt(in.Pieces, 10),
+			strconv.FormatInt(in.Start, 10), in.Users}, numberTexts(in.Prices)...)
+	}
+	var code, sold int64
+	of := redisx.KeysOf(e.sale)
+	keys := []string{of.Marker, of.Gate, of.Log, pricesPrefix + e.sale, of.Stock}
+	x := exportScript.Eval(&radix.Tuple{&code, &e.name, &sold}, keys, args...)
+	if err := l.Do(x, e.cfg.StockTimeout()); err != nil {
+		return false, fmt.Errorf("cannot note the export in Redis at %s: %w", e.cfg.Address, err)
+	}
+	switch code {
+	case exportNoted:
+		return true, nil
+	case exportNotClosed:
+		return false, nil
+	case exportNoSale:
+		return false, redisx.ErrSaleGone
+	case exportOtherPieces:
+		return false, fmt.Errorf("%w: %d pieces sold, %d in the export", ErrOtherPieces, sold, in.Pieces)
+	}
+	return false, pipeline.UnknownCode("export.lua", code)
+}

@@ -1,0 +1,278 @@
+// Package turnover is the way from one sale to the next on the same Redis: the export of what was sold, the
+// end of the sale, its orders afterwards, and the beginning of the next sale. It is used by commands and at
+// the start of a server, never while orders are placed. A turnover may end at any moment: all that it needs
+// is in Redis, and any caller completes it.
+package turnover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
+)
+
+// What begin.lua returns.
+const (
+	begun        = 0
+	underWay     = 1
+	noSale       = 2
+	notClosed    = 3
+	notExported  = 4
+	ledgerBehind = 5
+	overAlready  = 6
+)
+
+// moveOver is what move.lua returns when the turnover is over.
+const moveOver = -1
+
+// What end.lua returns.
+const (
+	endOpened = 0
+	endOver   = 1
+	endNoSale = 2
+)
+
+// moveMax is the number of keys that one step of a turnover moves: some milliseconds of Redis at most.
+const moveMax = 500
+
+// Why the next sale is not opened. The caller adds what to do.
+var (
+	ErrNotClosed    = errors.New("the sale is not closed")
+	ErrNotExported  = errors.New("the orders of the sale have not been exported since it was closed")
+	ErrLedgerBehind = errors.New("orders of the sale are not in the ledger yet")
+	ErrOverAlready  = errors.New("the next sale would be closed from its beginning")
+)
+
+// Next is the sale to open in the place of the one that Redis holds.
+type Next struct {
+	Before       string // id of the sale that must be there
+	Catalog      string // tells catalogues of foods apart
+	Stock        []int64
+	redisx.Times      // of the next sale
+	Delete       bool // the orders of the sale before; else they are kept under its id. Its log always is
+	Force        bool // also where that sale is not closed, not wholly exported or not in the ledger
+}
+
+// OpenNext ends the sale that Redis holds and opens the next one: it takes the stock away, moves orders and
+// carts in bounded steps, and opens the next sale in one step. Nothing is sold in between. A turnover that
+// is under way already is completed instead; the id is then that of another sale than this call's, and own
+// is false. So it is after a crash at any moment: a further call, or the next server that starts, completes
+// it. Errors: redisx.ErrSaleGone, ErrNotClosed, ErrNotExported, ErrLedgerBehind, ErrOverAlready, or
+// why Redis cannot be asked.
+func OpenNext(ctx context.Context, cfg redisx.Config, next Next) (id string, own bool, err error) {
+	l, err := pipeline.Dial(ctx, cfg.Config)
+	if err != nil {
+		return "", false, err
+	}
+	defer l.Close()
+	id = redisx.NewID()
+	switch err := next.begin(l, cfg, id); {
+	case errors.Is(err, redisx.ErrTurning):
+		id, err = complete(ctx, l, cfg)
+		return id, false, err
+	case err != nil:
+		return "", false, err
+	}
+	_, err = complete(ctx, l, cfg)
+	return id, true, err
+}
+
+// Open is redisx.Open, which joins the sale that Redis holds or opens the first one. It completes a turnover
+// that was begun.
+func Open(ctx context.Context, cfg redisx.Config, o redisx.Opening) (redisx.Opened, error) {
+	opened, err := redisx.Open(ctx, cfg, o)
+	if !errors.Is(err, redisx.ErrTurning) {
+		return opened, err
+	}
+	if _, err := Complete(ctx, cfg); err != nil {
+		return redisx.Opened{}, err
+	}
+	return redisx.Open(ctx, cfg, o)
+}
+
+// Complete completes a turnover that was begun, if there is one, and returns the id of the next sale,
+// "" where none is under way. Any number of callers may do so at once.
+func Complete(ctx context.Context, cfg redisx.Config) (id string, err error) {
+	l, err := pipeline.Dial(ctx, cfg.Config)
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return complete(ctx, l, cfg)
+}
+
+// begin takes the sale away, under the id of the next one.
+func (n *Next) begin(l *pipeline.Link, cfg redisx.Config, id string) error {
+	var code, number int64
+	before := redisx.KeysOf(n.Before)
+	keys := []string{before.Marker, before.Stock, keptStockPrefix + n.Before, before.Gate, before.Log,
+		before.Stream, nextStockPrefix + id}
+	opens, closes := n.Times.Texts()
+	args := append([]string{n.Before, id, n.Catalog, opens, closes, strconv.FormatBool(n.Delete),
+		strconv.FormatBool(n.Force)}, numberTexts(n.Stock)...)
+	x := beginScript.Eval(&radix.Tuple{&code, &number}, keys, args...)
+	if err := l.Do(x, cfg.StockTimeout()); err != nil {
+		return fmt.Errorf("cannot end the sale in Redis at %s: %w", cfg.Address, err)
+	}
+	switch code {
+	case begun:
+		return nil
+	case underWay:
+		return redisx.ErrTurning
+	case noSale:
+		return redisx.ErrSaleGone
+	case notClosed:
+		return ErrNotClosed
+	case notExported:
+		return ErrNotExported
+	case ledgerBehind:
+		if number == 0 {
+			return fmt.Errorf("%w: those from before it was switched on are still read", ErrLedgerBehind)
+		}
+		return fmt.Errorf("%w: %d", ErrLedgerBehind, number)
+	case overAlready:
+		return fmt.Errorf("%w: it is to close at %s", ErrOverAlready, n.ClosesAt.Format(time.RFC3339Nano))
+	}
+	return pipeline.UnknownCode("begin.lua", code)
+}
+
+// complete is Complete on a link.
+func complete(ctx context.Context, l *pipeline.Link, cfg redisx.Config) (id string, err error) {
+	t, err := readTurnover(l, cfg)
+	if err != nil || t == nil {
+		return "", err
+	}
+	for !t.moved {
+		if err := ctx.Err(); err != nil {
+			return "", fmt.Errorf("the next sale is not open yet (the same command, or the next start of a "+
+				"server, completes it): %w", err)
+		}
+		if err := t.step(); err != nil {
+			return "", fmt.Errorf("cannot move the orders of sale %s (the same command, or the next start of a "+
+				"server, completes it): %w", t.before, err)
+		}
+	}
+	return t.next, t.end()
+}
+
+// turnover is the way from one sale to the next, as the marker has it.
+type turnover struct {
+	link *pipeline.Link
+	cfg  redisx.Config
+
+	before, next string // ids
+	delete       bool   // the orders of the sale before
+
+	cursor string
+	moved  bool
+}
+
+// readTurnover returns the turnover that is under way, nil for none.
+func readTurnover(l *pipeline.Link, cfg redisx.Config) (*turnover, error) {
+	t := &turnover{link: l, cfg: cfg, cursor: "0"}
+	var deletes string
+	x := pipeline.Command(&radix.Tuple{&t.before, &t.next, &deletes},
+		"HMGET", redisx.MarkerKey, "id", "next_id", "next_delete")
+	if err := l.Do(x, cfg.Timeout); err != nil {
+		return nil, fmt.Errorf("cannot read the sale in Redis at %s: %w", cfg.Address, err)
+	}
+	if t.next == "" {
+		return nil, nil
+	}
+	t.delete = deletes == "true"
+	return t, nil
+}
+
+// saleGlob and saleParts find the orders and carts of a sale among the keys of Redis.
+const saleGlob = "[co]_*"
+
+var saleParts = regexp.MustCompile(`^(?:o_(\d+)|c_[\w-]{16})$`)
+
+// step looks at some keys and moves those of the sale that ends. SCAN returns each key that is there from
+// its first step to its last, and no order is added meanwhile, because the stock is gone.
+func (t *turnover) step() error {
+	var names []string
+	x := pipeline.Command(&radix.Tuple{&t.cursor, &names},
+		"SCAN", t.cursor, "MATCH", saleGlob, "COUNT", strconv.Itoa(moveMax))
+	if err := t.link.Do(x, t.cfg.Timeout); err != nil {
+		return err
+	}
+	var users, orders, others []string
+	for _, name := range names {
+		switch found := saleParts.FindStringSubmatch(name); {
+		case found == nil: // a key of another program
+		case found[1] != "" && !t.delete:
+			users, orders = append(users, found[1]), append(orders, name)
+		default:
+			others = append(others, name)
+		}
+	}
+	for part := range slices.Chunk(orders, moveMax) {
+		if err := t.move(part, users[:len(part)]); err != nil || t.moved {
+			return err
+		}
+		users = users[len(part):]
+	}
+	for part := range slices.Chunk(others, moveMax) {
+		if err := t.move(part, nil); err != nil || t.moved {
+			return err
+		}
+	}
+	if t.cursor != "0" {
+		return nil
+	}
+	if t.delete {
+		if err := t.move([]string{pricesPrefix + t.before}, nil); err != nil {
+			return err
+		}
+	}
+	t.moved = true
+	return nil
+}
+
+// move moves some keys; the orders of users are kept.
+func (t *turnover) move(keys, users []string) error {
+	var moved int64
+	kept := []string{redisx.KeysOf(t.next).Marker, keptOrdersPrefix + t.before}
+	x := moveScript.Eval(&moved, append(kept, keys...),
+		append([]string{t.next, strconv.Itoa(len(users))}, users...)...)
+	if err := t.link.Do(x, t.cfg.StockTimeout()); err != nil {
+		return err
+	}
+	t.moved = moved == moveOver
+	return nil
+}
+
+// end opens the next sale, unless another caller has.
+func (t *turnover) end() error {
+	stock, err := readNumbers(t.link, nextStockPrefix+t.next, t.cfg.StockTimeout())
+	if err != nil {
+		return err
+	}
+	next := redisx.KeysOf(t.next)
+	keys := []string{next.Marker, next.Stock, next.Gate, next.Log, next.Stream, nextStockPrefix + t.next,
+		keptMarkerPrefix + t.before}
+	args := []string{t.next, redisx.StreamGroup}
+	for _, pieces := range stock {
+		args = append(args, strconv.FormatInt(pieces, 10))
+	}
+	var code int64
+	if err := t.link.Do(endScript.Eval(&code, keys, args...), t.cfg.StockTimeout()); err != nil {
+		return fmt.Errorf("cannot open the next sale in Redis at %s: %w", t.cfg.Address, err)
+	}
+	switch code {
+	case endOpened, endOver:
+		return nil
+	case endNoSale:
+		return redisx.ErrSaleGone
+	}
+	return pipeline.UnknownCode("end.lua", code)
+}

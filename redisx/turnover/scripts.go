@@ -1,0 +1,27 @@
+package turnover
+
+import (
+	_ "embed" // the scripts
+
+	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
+)
+
+// Which script is made of what; the parts are those of redisx/scripts.go.
+var (
+	beginScript  = pipeline.NewScript(redisx.StatesLua + beginLua)
+	moveScript   = pipeline.NewScript(moveLua)
+	endScript    = pipeline.NewScript(redisx.StatesLua + redisx.NewSaleLua + endLua)
+	exportScript = pipeline.NewScript(redisx.StatesLua + exportLua)
+)
+
+var (
+	//go:embed begin.lua
+	beginLua string
+	//go:embed move.lua
+	moveLua string
+	//go:embed end.lua
+	endLua string
+	//go:embed export.lua
+	exportLua string
+)
