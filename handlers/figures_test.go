@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"regexp"
@@ -16,12 +15,10 @@ import (
 )
 
 // countedCalls are the requests so far by call and status, as "GET /foods 200".
-func countedCalls(f *figures.Worker) map[string]uint64 {
-	found := map[string]uint64{}
-	for call := range f.Calls.All() {
-		for status, n := range call.Requests {
-			found[fmt.Sprint(call.Name, " ", status)] += n
-		}
+func countedCalls(f *figures.Worker) map[string]float64 {
+	found := map[string]float64{}
+	for _, v := range f.Calls.Requests() {
+		found[strings.Join(v.Labels, " ")] += v.Number
 	}
 	return found
 }
@@ -29,9 +26,9 @@ func countedCalls(f *figures.Worker) map[string]uint64 {
 // labelled are the counters that are not 0.
 func labelled(l *figures.Labelled) map[string]uint64 {
 	found := map[string]uint64{}
-	for label, n := range l.All() {
+	for label, n := range figures.By(l.Values()) {
 		if n > 0 {
-			found[label] += n
+			found[label] = uint64(n)
 		}
 	}
 	return found
@@ -41,8 +38,10 @@ func labelled(l *figures.Labelled) map[string]uint64 {
 func TestAlertNamesCalls(t *testing.T) {
 	s := newShop(t, "unix", redistest.Start(t).Socket, nil)
 	names := map[string]bool{}
-	for call := range s.figures.Calls.All() {
-		names[call.Name] = true
+	for _, resource := range s.router.resources {
+		for _, line := range resource.routes {
+			names[line.Method+" "+line.Pattern] = true
+		}
 	}
 	for _, list := range regexp.MustCompile(`call=~"(.*)"`).FindAllStringSubmatch(grafana.Alerts, -1) {
 		for name := range strings.SplitSeq(list[1], "|") {
@@ -77,7 +76,7 @@ func testRequestsAreCounted(t *testing.T, s *shop) {
 	} {
 		s.call(t, call.user, call.method, call.path, call.body)
 	}
-	want := map[string]uint64{
+	want := map[string]float64{
 		"POST /login 200": 2, "POST /login 400": 1, "GET /foods 200": 2, "GET /foods 401": 1,
 		"POST /carts 200": 1, "PATCH /carts/:id 204": 1, "PATCH /carts/:id 403": 1, "PATCH /carts/:id 404": 1,
 		"POST /orders 200": 1, "POST /orders 403": 1, "GET /orders 200": 1, "GET /admin/orders 200": 1,
@@ -93,25 +92,25 @@ func testRequestsAreCounted(t *testing.T, s *shop) {
 	if got := labelled(&s.figures.Refusals); !maps.Equal(got, reasons) {
 		t.Errorf("refusals %v,\nwant %v", got, reasons)
 	}
-	for call := range s.figures.Calls.All() {
-		checkTimes(t, call)
-	}
+	checkTimes(t, s.figures)
 }
 
-// checkTimes checks that each class of status has as many times as requests.
-func checkTimes(t *testing.T, call figures.Call) {
+// checkTimes checks that each call has as many times as requests, by class of status.
+func checkTimes(t *testing.T, f *figures.Worker) {
 	t.Helper()
-	byClass := map[int]uint64{}
-	for status, n := range call.Requests {
-		byClass[status/100] += n
+	byClass := map[string]float64{}
+	for _, v := range f.Calls.Requests() {
+		byClass[v.Labels[0]+" "+v.Labels[1][:1]+"xx"] += v.Number
 	}
-	for class, n := range byClass {
-		if h := call.Times[class]; h.Count != n || h.Sum == 0 || h.Sum > 60e9 {
-			t.Errorf("%s: %d times of %dxx, %d ns in all; want %d", call.Name, h.Count, class, h.Sum, n)
+	times := map[string]float64{}
+	for _, v := range f.Calls.Times() {
+		name := strings.Join(v.Labels, " ")
+		if times[name] += float64(v.Histogram.Count); v.Histogram.Sum == 0 || v.Histogram.Sum > 60e9 {
+			t.Errorf("%s: %d ns in all", name, v.Histogram.Sum)
 		}
 	}
-	if len(byClass) != len(call.Times) {
-		t.Errorf("%s: times of %v, requests of %v", call.Name, call.Times, byClass)
+	if !maps.Equal(times, byClass) {
+		t.Errorf("times of %v, requests of %v", times, byClass)
 	}
 }
 
@@ -136,7 +135,7 @@ func testUnreadAndFailedAreCounted(t *testing.T, s *shop) {
 	})
 	s.call(t, 2, "GET", "/foods", "")
 	s.call(t, 2, "GET", "/orders", "")
-	want := map[string]uint64{"other 400": 2, "GET /foods 500": 1, "GET /orders 500": 1}
+	want := map[string]float64{"other 400": 2, "GET /foods 500": 1, "GET /orders 500": 1}
 	if got := countedCalls(s.figures); !maps.Equal(got, want) {
 		t.Errorf("counted %v, want %v", got, want)
 	}

@@ -31,7 +31,7 @@ func (s *Server) login(ctx *fasthttp.RequestCtx, c Call) {
 	if s.isRefused(ctx, limits.LoginFailed, who) {
 		return
 	}
-	user, document, ok := s.cfg.Catalog.Identify(name, password)
+	user, document, ok := s.cfg.Catalog.Authenticate(name, password)
 	if !ok {
 		s.record(ctx, limits.LoginFailed, who)
 		if n := s.refusedLogins.Due(timeOf(ctx)); n > 0 { // without the name: people type passwords there

@@ -78,3 +78,32 @@ func TestNoAllocationsOnALoop(t *testing.T) {
 		t.Errorf("stock %v, %v; want none", left, err)
 	}
 }
+
+func TestNoAllocations(t *testing.T) {
+	s := open(t, unix(redistest.Start(t)), 1000)
+	user := uint32(0)
+	var carts [1100][]byte
+	for i := range carts {
+		carts[i] = cartName(i)
+	}
+	done := make(outcome, 1)
+	for name, call := range map[string]func(){
+		"adds and an order": func() {
+			user++
+			for range CartMax + 1 { // the last one is refused
+				s.AddToCart(user, carts[user], 1, 1, done)
+				<-done
+			}
+			s.PlaceOrder(user, carts[user], nil, done)
+			<-done
+		},
+		"an add to a full cart": func() {
+			s.AddToCart(1, carts[0], 1, 1, done)
+			<-done
+		},
+	} {
+		if n := testing.AllocsPerRun(900, call); n != 0 && !testkit.Race {
+			t.Errorf("%v allocations for %s, want 0", n, name)
+		}
+	}
+}

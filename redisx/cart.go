@@ -118,7 +118,7 @@ func (s *Sale) beginCart(user uint32, cart []byte) {
 	s.changes.Detach(pipeline.NewCall().Integer("UNLINK", appendCartKey(scratch[:0], []byte(oldest))))
 }
 
-// changeList is how the list of changes of a cart is written, which changes.lua reads. A change that adds
+// changeList is how the list of changes of a cart is written, which cart_rules.lua reads. A change that adds
 // pieces is padded with spaces to changeBytes for each of them. So the length of a list alone shows that
 // its changes never asked for more than cartMax pieces: most carts need not be read.
 type changeList struct {

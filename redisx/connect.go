@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// connectPause is the time between two looks whether the sale answers.
+// connectPause is the time between two questions whether the sale answers.
 const connectPause = 10 * time.Millisecond
 
-// Connect joins a sale to read from it, until leave is called. It waits as long as Redis may take to answer
-// a call, or until ctx ends. The sale knows no users: it changes no carts.
+// Connect is Join without users for a command, which needs a sale for a short time: it runs the sale until
+// leave is called. It waits until Redis answers, as long as a call may take, or until ctx ends.
 func Connect(ctx context.Context, cfg Config, id string, foods int) (sale *Sale, leave func(), err error) {
 	sale = Join(cfg, id, foods, 0)
 	life, cancel := context.WithCancel(ctx)
@@ -22,25 +22,26 @@ func Connect(ctx context.Context, cfg Config, id string, foods int) (sale *Sale,
 		cancel()
 		running.Wait()
 	}
-	pause := time.NewTicker(connectPause)
-	defer pause.Stop()
-	for limit := time.Now().Add(cfg.Timeout); ; {
-		err = sale.Check()
-		if ctx.Err() != nil {
-			err = ctx.Err()
-			break
-		}
-		if err == nil || errors.Is(err, ErrSaleGone) || time.Now().After(limit) {
-			break
-		}
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-		}
-	}
-	if err != nil {
+	if err := sale.awaitAnswer(ctx, cfg.Timeout); err != nil {
 		leave()
 		return nil, nil, fmt.Errorf("cannot read the orders of sale %s: %w", id, err)
 	}
 	return sale, leave, nil
+}
+
+// awaitAnswer returns once Redis has answered, after the limit, or when ctx ends.
+func (s *Sale) awaitAnswer(ctx context.Context, limit time.Duration) error {
+	pause := time.NewTicker(connectPause)
+	defer pause.Stop()
+	for begin := time.Now(); ; {
+		err := s.Check()
+		if !errors.Is(err, ErrUnavailable) || time.Since(begin) > limit {
+			return err
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }

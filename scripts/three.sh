@@ -53,7 +53,7 @@ leave() {
 	local all
 	all=$(IFS=,; echo "${addresses[*]}")
 	say "left running on ${addresses[*]}, logs in $folder"
-	say "audit again: go run ./scripts/bench -audit-only -addr $all -data $folder"
+	say "audit again: go run ./scripts/bench audit -addr $all -data $folder"
 	say "stop:        $folder/stop"
 }
 

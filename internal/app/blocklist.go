@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"flashsale/handlers"
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/observe/ops"
 	"flashsale/internal/rooms/blocklist"
 )
@@ -46,26 +47,27 @@ func (s *supervisor) keepBlocklist(context.Context) (part, error) {
 			both.Go(func() error { return served.Run(ctx) })
 			return both.Wait()
 		}
-		p.figures = func(o *ops.Config) {
-			o.Blocklist = func() ops.Blocklist { return blocklistFigures(keeper, served, cfg.Refresh) }
+		p.figures = func(scrape *ops.Scrape) {
+			scrape.Set(figures.BlocklistRefresh, cfg.Refresh.Seconds())
+			showBlocklist(scrape, keeper, served.List())
 		}
 	}
 	return p, nil
 }
 
-// blocklistFigures is what the metrics show of the list. After a start its last check is its import, until
-// the source has answered this process.
-func blocklistFigures(
-	keeper *blocklist.Keeper, served *blocklist.Blocklist, refresh time.Duration,
-) ops.Blocklist {
-	found := ops.Blocklist{Refresh: refresh}
-	if list := served.List(); list != nil {
-		found.Documents, found.Checked = list.Info().Stored, time.UnixMilli(list.Info().Imported)
-		if checked := keeper.Checked(); checked.After(found.Checked) {
-			found.Checked = checked
-		}
+// showBlocklist shows the list that the workers serve. After a start its last check is its import, until the
+// source has answered this process.
+func showBlocklist(scrape *ops.Scrape, keeper *blocklist.Keeper, list *blocklist.List) {
+	if list == nil {
+		scrape.Set(figures.Documents, 0)
+		return
 	}
-	return found
+	scrape.Set(figures.Documents, float64(list.Info().Stored))
+	checked := time.UnixMilli(list.Info().Imported)
+	if later := keeper.Checked(); later.After(checked) {
+		checked = later
+	}
+	scrape.SetAge(figures.BlocklistAge, checked)
 }
 
 func (w *worker) serveBlocklist() (part, error) {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/observe/ops"
 	"flashsale/internal/rooms/ledger"
 	"flashsale/redisx"
@@ -21,8 +22,8 @@ type ledgerKeeper struct {
 
 // keepLedger switches the sale's ledger on, where there is a database.
 func (s *supervisor) keepLedger(ctx context.Context) (part, error) {
-	o := s.serving()
 	if s.database == nil {
+		o := s.serving()
 		backlog, err := redisx.ReadBacklog(ctx, o.Redis, o.Sale)
 		if err == nil && backlog.Kept {
 			slog.Warn("this sale keeps a ledger, but -ledger is not set here: "+
@@ -31,19 +32,29 @@ func (s *supervisor) keepLedger(ctx context.Context) (part, error) {
 		}
 		return part{}, err
 	}
+	k, err := s.newLedgerKeeper(ctx)
+	if err != nil {
+		return part{}, err
+	}
+	return part{run: k.run, followed: k.follow, figures: k.show}, nil
+}
+
+func (s *supervisor) newLedgerKeeper(ctx context.Context) (*ledgerKeeper, error) {
+	o := s.serving()
 	first, err := ledger.New(ctx, ledger.Config{
 		Database: s.database, Redis: o.Redis, Sale: o.Sale, Prices: prices(o.catalog), Address: s.address(),
 	})
 	if err != nil {
-		return part{}, err
+		return nil, err
 	}
 	k := &ledgerKeeper{next: make(chan *ledger.Ledger, 1)}
 	k.current.Store(first)
-	return part{run: k.run, followed: k.follow, figures: func(cfg *ops.Config) { cfg.Ledger = k.up }}, nil
+	return k, nil
 }
 
-// up reports whether orders get into the database.
-func (k *ledgerKeeper) up() bool { return k.current.Load().Up() }
+func (k *ledgerKeeper) show(scrape *ops.Scrape) {
+	scrape.SetFlag(figures.LedgerUp, k.current.Load().Up())
+}
 
 // follow has run write the orders of the next sale.
 func (k *ledgerKeeper) follow(o *opening) {

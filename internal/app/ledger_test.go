@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"flashsale/internal/observe/ops"
 	"flashsale/internal/rooms/ledger"
 	"flashsale/internal/supervise"
 	"flashsale/internal/testkit"
@@ -27,13 +26,13 @@ func TestLedgerFollows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := s.keepLedger(t.Context())
+	keeper, err := s.newLedgerKeeper(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- kept.run(ctx) }()
+	go func() { ended <- keeper.run(ctx) }()
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -48,10 +47,9 @@ func TestLedgerFollows(t *testing.T) {
 	next := s.serving().copy()
 	next.Sale = opened.Sale
 	server.Do(t, "SET orders_"+opened.Sale+" x")
-	kept.followed(next)
+	keeper.follow(next)
 	testkit.Until(t, "the refusal is logged", func() bool { return log.Count("WRONGTYPE") == 1 })
-	var shown ops.Config
-	if kept.figures(&shown); shown.Ledger() {
+	if keeper.current.Load().Up() {
 		t.Error("orders get into the database")
 	}
 	server.Do(t, "DEL orders_"+opened.Sale)

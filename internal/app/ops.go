@@ -1,9 +1,8 @@
 package app
 
 import (
-	"time"
-
 	"flashsale/internal/catalog"
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/observe/ops"
 	"flashsale/internal/version"
 	"flashsale/redisx"
@@ -11,17 +10,21 @@ import (
 
 // newOps makes the server of the metrics.
 func (s *supervisor) newOps() *ops.Server {
-	cfg := ops.Config{Figures: s.figures, Version: version.Module(), Started: s.started, Watch: s.watchSale(),
-		Pieces: piecesOf(s.serving().catalog)}
+	var shown []ops.Room
 	for _, p := range s.parts {
 		if p.figures != nil {
-			p.figures(&cfg)
+			shown = append(shown, p.figures)
 		}
 	}
 	if s.cfg.TLSCert != "" {
-		cfg.Certificate = func() time.Time { return s.serving().Certificate.Expires() }
+		shown = append(shown, s.showCertificate)
 	}
-	return ops.New(cfg, s.opsListener)
+	return ops.New(ops.Config{Figures: s.figures, Version: version.Module(), Started: s.started,
+		Watch: s.watchSale(), Pieces: piecesOf(s.serving().catalog)}, s.opsListener, shown...)
+}
+
+func (s *supervisor) showCertificate(scrape *ops.Scrape) {
+	scrape.SetTime(figures.CertificateEnd, s.serving().Certificate.Expires())
 }
 
 // piecesOf is the number of pieces of all foods at the beginning of a sale.

@@ -2,9 +2,11 @@ package app
 
 import (
 	"context"
+	"strconv"
 
 	"flashsale/handlers"
 	"flashsale/internal/config"
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/observe/ops"
 	"flashsale/internal/rooms/repeats"
 )
@@ -39,11 +41,22 @@ func (s *supervisor) keepRepeats(context.Context) (part, error) {
 		p.reloaded = func(o *opening) { keeper.Regroup(senders(o)) }
 	}
 	if s.cfg.HasBot() {
-		p.figures = func(cfg *ops.Config) {
-			cfg.Replies, cfg.Replying, cfg.RefusedTokens = keeper.Waiting, keeper.Up, keeper.Refused
-		}
+		p.figures = func(scrape *ops.Scrape) { showBot(scrape, keeper) }
 	}
 	return p, nil
+}
+
+func showBot(scrape *ops.Scrape, keeper *repeats.Keeper) {
+	scrape.SetFlag(figures.VKUp, keeper.Up())
+	for group, refused := range keeper.Refused() {
+		scrape.SetFlag(figures.VKTokenRefused, refused, strconv.FormatInt(group, 10))
+	}
+	if !scrape.RedisUp() {
+		return
+	}
+	if n, err := keeper.Waiting(); err == nil {
+		scrape.Set(figures.VKWaiting, float64(n))
+	}
 }
 
 // senders are the bot's groups as those that send their replies need them.

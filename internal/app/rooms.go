@@ -38,7 +38,7 @@ type part struct {
 	// In the supervisor.
 	reloaded func(*opening) // SIGHUP has replaced the workers by those of this opening
 	followed func(*opening) // the workers serve the next sale
-	figures  func(*ops.Config)
+	figures  ops.Room
 
 	// In a worker.
 	routes  handlers.Room

@@ -35,7 +35,7 @@ var testRoom = room{
 	again:  func(*config.Config) bool { return true },
 	readAs: "test",
 	keep: func(s *supervisor, _ context.Context) (part, error) {
-		return part{run: noted("keeper"), figures: func(*ops.Config) { slog.Info("keeper is shown") },
+		return part{run: noted("keeper"), figures: func(*ops.Scrape) { slog.Info("keeper is shown") },
 			reloaded: func(o *opening) { slog.Info("keeper takes " + o.rooms["test"].(string)) }}, nil
 	},
 	serve: func(w *worker) (part, error) {
@@ -87,7 +87,7 @@ func TestRoomPlugsIn(t *testing.T) {
 		}
 	}
 	for _, order := range [][]string{
-		{"keeper is shown", "keeper runs", "keeper takes two", "server of two ends", "keeper ends"},
+		{"keeper runs", "keeper takes two", "keeper is shown", "server of two ends", "keeper ends"},
 		{"server of one runs", "server retires one", "server drains one", "server of one ends"},
 		{"server of one runs", "server of two runs", "keeper takes two", "server drains two"},
 	} {

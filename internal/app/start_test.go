@@ -72,7 +72,7 @@ func TestCutOffUsers(t *testing.T) {
 	if _, err := s.readCatalogue(t.Context(), next); err == nil || !strings.HasSuffix(err.Error(), warning) {
 		t.Errorf("SIGHUP: %v, want %s", err, warning)
 	}
-	if _, ok := next.catalog.Authenticate([]byte("ann"), []byte("secret")); !ok {
+	if _, _, ok := next.catalog.Authenticate([]byte("ann"), []byte("secret")); !ok {
 		t.Error("SIGHUP has changed a password")
 	}
 	cfg.ForceReload = true

@@ -14,7 +14,7 @@ import (
 // The exit codes of flashsale status.
 const (
 	statusWell = iota
-	statusWrong
+	statusAway
 	statusUnreached
 )
 
@@ -72,8 +72,8 @@ func statusCode(s *status.Status) int {
 	switch {
 	case !s.Reached():
 		return statusUnreached
-	case len(s.Wrong()) > 0:
-		return statusWrong
+	case !s.Well():
+		return statusAway
 	}
 	return statusWell
 }

@@ -5,6 +5,7 @@ import (
 
 	"flashsale/handlers"
 	"flashsale/internal/config"
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/observe/ops"
 	"flashsale/internal/rooms/traffic"
 )
@@ -23,7 +24,17 @@ func (s *supervisor) keepTraffic(context.Context) (part, error) {
 		return part{}, nil
 	}
 	keeper := traffic.NewKeeper(trafficConfig(s.cfg, &s.serving().handover))
-	return part{run: keeper.Run, figures: func(cfg *ops.Config) { cfg.TrafficKeys = keeper.Keys }}, nil
+	return part{run: keeper.Run, figures: func(scrape *ops.Scrape) { showTraffic(scrape, keeper) }}, nil
+}
+
+func showTraffic(scrape *ops.Scrape, keeper *traffic.Keeper) {
+	if !scrape.RedisUp() {
+		return
+	}
+	if n, most, err := keeper.Keys(); err == nil {
+		scrape.Set(figures.TrafficKeys, float64(n))
+		scrape.Set(figures.TrafficKeysMax, float64(most))
+	}
 }
 
 func (w *worker) serveTraffic() (part, error) {

@@ -54,16 +54,10 @@ func (c *Catalog) CutOff() error { return c.cutOff }
 // Users returns the number of users.
 func (c *Catalog) Users() int { return int(c.layout.users) }
 
-// Authenticate returns the id of the user with this name and password. ok is false when either is wrong;
-// callers cannot learn which. An unknown name, or one too long, costs the same hashing as a wrong
-// password.
-func (c *Catalog) Authenticate(name, password []byte) (userID uint32, ok bool) {
-	userID, _, ok = c.Identify(name, password)
-	return userID, ok
-}
-
-// Identify is Authenticate that returns the user's document, too.
-func (c *Catalog) Identify(name, password []byte) (userID uint32, document Document, ok bool) {
+// Authenticate returns the id and the document of the user with this name and password. ok is false when
+// either is wrong; callers cannot learn which. An unknown name, or one too long, costs the same hashing as a
+// wrong password.
+func (c *Catalog) Authenticate(name, password []byte) (userID uint32, document Document, ok bool) {
 	records, slots := c.layout.records(c.image), c.layout.slots(c.image)
 	_, offset := probe(records, slots, name)
 	entry := records[offset:] // for an unknown name the dummy record, which has a random hash

@@ -41,7 +41,7 @@ func TestAuthenticate(t *testing.T) {
 		{"user2", long, 0},
 	}
 	for _, test := range tests {
-		id, ok := catalog.Authenticate([]byte(test.name), []byte(test.password))
+		id, _, ok := catalog.Authenticate([]byte(test.name), []byte(test.password))
 		if id != test.id || ok != (test.id != 0) {
 			t.Errorf("%.20s with %.20s: user %d, %v, want user %d", test.name, test.password, id, ok, test.id)
 		}
@@ -52,13 +52,13 @@ func TestAuthenticateAtTheLimits(t *testing.T) {
 	name, password := strings.Repeat("n", nameBytesMax), strings.Repeat("p", passwordBytesMax)
 	dir := writeCSV(t, "id,name,password\n1,root,r\n2,"+name+","+password+"\n", goodFoods)
 	catalog := mustLoad(t, Config{Dir: dir})
-	if id, ok := catalog.Authenticate([]byte(name), []byte(password)); id != 2 || !ok {
+	if id, _, ok := catalog.Authenticate([]byte(name), []byte(password)); id != 2 || !ok {
 		t.Errorf("longest name and password: user %d, %v, want user 2", id, ok)
 	}
-	if id, ok := catalog.Authenticate([]byte(name+"n"), []byte(password)); id != 0 || ok {
+	if id, _, ok := catalog.Authenticate([]byte(name+"n"), []byte(password)); id != 0 || ok {
 		t.Errorf("name one byte longer: user %d, %v, want none", id, ok)
 	}
-	if id, ok := catalog.Authenticate([]byte(name), []byte(password+"p")); id != 0 || ok {
+	if id, _, ok := catalog.Authenticate([]byte(name), []byte(password+"p")); id != 0 || ok {
 		t.Errorf("password one byte longer: user %d, %v, want none", id, ok)
 	}
 }

@@ -44,7 +44,7 @@ func FuzzCSV(f *testing.F) {
 		}
 		ids := map[uint32]bool{}
 		_, err = read(t.Context(), &tolerant{source: src}, "", func(_ place, user User) error {
-			if id, ok := catalog.Authenticate([]byte(user.Name), []byte(user.Password)); !ok || id != user.ID {
+			if id, _, ok := catalog.Authenticate([]byte(user.Name), []byte(user.Password)); !ok || id != user.ID {
 				t.Errorf("user %+v authenticates as %d, %v", user, id, ok)
 			}
 			if user.ID == 0 || ids[user.ID] || (user.ID == 1) != (user.Name == rootName) {

@@ -40,7 +40,7 @@ func TestCSV(t *testing.T) {
 	}
 	for _, user := range []User{{7, `Smith, "J"`, "two\nlines", 0}, {1, "root", "secret", 0},
 		{4294967295, "李雷", "密码", 0}} {
-		if id, ok := catalog.Authenticate([]byte(user.Name), []byte(user.Password)); !ok || id != user.ID {
+		if id, _, ok := catalog.Authenticate([]byte(user.Name), []byte(user.Password)); !ok || id != user.ID {
 			t.Errorf("%s: user %d, %v, want %d", user.Name, id, ok, user.ID)
 		}
 	}
@@ -51,13 +51,13 @@ func TestCSVDocuments(t *testing.T) {
 	c := mustLoad(t, Config{Dir: writeCSV(t, "document,id,name,password\n,1,root,r\n\"0000,000000\",2,ann,a\n"+
 		"\"9999,999999\",3,bob,b\n", goodFoods)})
 	for name, want := range map[string]Document{"root": 0, "ann": 1, "bob": 10_000_000_000} {
-		id, got, ok := c.Identify([]byte(name), []byte(name[:1]))
+		id, got, ok := c.Authenticate([]byte(name), []byte(name[:1]))
 		if passport, there := got.Passport(); got != want || !ok || there != (want != 0) ||
 			there && passport != uint64(want-1) {
 			t.Errorf("%s (%d) has document %d (%d), want %d", name, id, got, passport, want)
 		}
 	}
-	if _, got, ok := c.Identify([]byte("bob"), []byte("x")); got != 0 || ok {
+	if _, got, ok := c.Authenticate([]byte("bob"), []byte("x")); got != 0 || ok {
 		t.Errorf("a wrong password gives document %d, %v", got, ok)
 	}
 }
@@ -66,7 +66,7 @@ func TestRootPasswordReplacesThatOfTheSource(t *testing.T) {
 	catalog := mustLoad(t, Config{Dir: writeCSV(t, "id,name,password\n1,root,\n2,ann,a\n", goodFoods),
 		RootPassword: "new"})
 	for password, want := range map[string]bool{"new": true, "": false} {
-		if _, ok := catalog.Authenticate([]byte("root"), []byte(password)); ok != want {
+		if _, _, ok := catalog.Authenticate([]byte("root"), []byte(password)); ok != want {
 			t.Errorf("root with password %q: %v, want %v", password, ok, want)
 		}
 	}

@@ -17,9 +17,7 @@ func (d *digest) add(user User) {
 	row := binary.LittleEndian.AppendUint32(make([]byte, 0, 64), user.ID)
 	row = append(row, byte(len(user.Name)))
 	row = append(row, user.Name...)
-	if user.Document != 0 { // without one the fingerprint is the same as before there were any
-		row = binary.LittleEndian.AppendUint64(row, uint64(user.Document))
-	}
+	row = binary.LittleEndian.AppendUint64(row, uint64(user.Document))
 	sum := sha256.Sum256(append(row, user.Password...))
 	for i := range d {
 		d[i] += binary.LittleEndian.Uint64(sum[8*i:])

@@ -10,7 +10,6 @@ import (
 // garbage collector has nothing to walk. All integers are little-endian.
 //
 //	header   magic "flashcat"            8 bytes
-//	         version                     uint32
 //	         users                       uint32
 //	         foods                       uint32
 //	         records, in bytes           uint64
@@ -26,15 +25,13 @@ import (
 //	slots    open addressing by hash of name, linear probing: offset of the user's record, 0 if free
 //	                                     uint32
 const (
-	imageMagic   = "flashcat"
-	imageVersion = 3
+	imageMagic = "flashcat"
 
-	headerVersion = 8
-	headerUsers   = 12
-	headerFoods   = 16
-	headerRecords = 20
-	headerSlots   = 28
-	headerKey     = 36
+	headerUsers   = 8
+	headerFoods   = 12
+	headerRecords = 16
+	headerSlots   = 24
+	headerKey     = 32
 	headerBytes   = headerKey + keyBytes
 
 	recordHash     = 4
@@ -77,7 +74,6 @@ func (l layout) imageBytes() uint64 {
 
 func (l layout) put(header []byte, key []byte) {
 	copy(header, imageMagic)
-	binary.LittleEndian.PutUint32(header[headerVersion:], imageVersion)
 	binary.LittleEndian.PutUint32(header[headerUsers:], l.users)
 	binary.LittleEndian.PutUint32(header[headerFoods:], l.foods)
 	binary.LittleEndian.PutUint64(header[headerRecords:], l.recordBytes)
@@ -87,12 +83,8 @@ func (l layout) put(header []byte, key []byte) {
 
 // readLayout decodes the header and checks the length of the image against it.
 func readLayout(image []byte) (layout, error) {
-	if len(image) < headerBytes || string(image[:headerVersion]) != imageMagic {
+	if len(image) < headerBytes || string(image[:headerUsers]) != imageMagic {
 		return layout{}, errors.New("not a catalogue image")
-	}
-	if version := binary.LittleEndian.Uint32(image[headerVersion:]); version != imageVersion {
-		return layout{}, fmt.Errorf("catalogue image of version %d; this program reads version %d", version,
-			imageVersion)
 	}
 	l := layout{
 		users:       binary.LittleEndian.Uint32(image[headerUsers:]),

@@ -57,7 +57,7 @@ func testMySQLLoad(t *testing.T, server *launch.MariaDB) {
 		t.Errorf("%d users, want 3", catalog.Users())
 	}
 	for _, user := range []User{{1, "root", "geheim", 0}, {2, "ann", "a", 0}, {30, "李雷", "密码", 0}} {
-		if id, ok := catalog.Authenticate([]byte(user.Name), []byte(user.Password)); !ok || id != user.ID {
+		if id, _, ok := catalog.Authenticate([]byte(user.Name), []byte(user.Password)); !ok || id != user.ID {
 			t.Errorf("%s: user %d, %v, want %d", user.Name, id, ok, user.ID)
 		}
 	}
@@ -70,12 +70,13 @@ func testMySQLDocuments(t *testing.T, server *launch.MariaDB) {
 		"UPDATE user SET document = '0009,000001' WHERE id = 2; UPDATE user SET document = '' WHERE id = 30;")})
 	for name, want := range map[string]Document{"ann": 9_000_002, "root": 0, "李雷": 0} {
 		password := map[string]string{"ann": "a", "root": "r", "李雷": "密码"}[name]
-		if _, got, ok := catalog.Identify([]byte(name), []byte(password)); got != want || !ok {
+		if _, got, ok := catalog.Authenticate([]byte(name), []byte(password)); got != want || !ok {
 			t.Errorf("%s has document %d, %v, want %d", name, got, ok, want)
 		}
 	}
 }
 
+// What is wrong in a row of any source is proved with CSV files.
 func testMySQLRefusals(t *testing.T, server *launch.MariaDB) {
 	tests := []struct{ name, rows, want string }{
 		{"null_name", "INSERT INTO user VALUES (3, NULL, 'x')",
@@ -87,20 +88,8 @@ func testMySQLRefusals(t *testing.T, server *launch.MariaDB) {
 			"table food, row 1: stock is NULL; give it a value"},
 		{"null_price", "UPDATE food SET price = NULL WHERE id = 2",
 			"table food, row 2: price is NULL; give it a value"},
-		{"empty_name", "UPDATE user SET name = '' WHERE id = 2",
-			"table user, row 2: name is empty; give the user one"},
 		{"name_twice", "INSERT INTO user VALUES (7, 'ann', 'x')",
 			`table user, row 3: name "ann" is also at MySQL DB, table user, row 2; give each user a name of its own`},
-		{"id_twice", "INSERT INTO user VALUES (30, 'bob', 'x')",
-			"table user, row 4: user 30 is also at MySQL DB, table user, row 3; give each user an id of its own"},
-		{"wide_id", "INSERT INTO user VALUES (4294967296, 'bob', 'x')",
-			`table user, row 4: id "4294967296" is not a whole number from 1 to 4294967295`},
-		{"gap", "INSERT INTO food VALUES (4, 1, 1)",
-			"table food, row 3: food 4 is here but food 3 is missing; number the foods from 1 without gaps"},
-		{"negative_stock", "UPDATE food SET stock = -1 WHERE id = 2",
-			`table food, row 2: stock "-1" is not a whole number from 0 to 1000000000000000`},
-		{"root_renamed", "UPDATE user SET name = 'admin' WHERE id = 1",
-			`table user, row 1: user 1 is named "admin"; name it root`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -13,8 +13,7 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// Connections that send a byte now and then, or none, are ended, and until then the sale goes on beside
-// them.
+// Connections that are silent or send a byte now and then are ended. The sale goes on beside them.
 func TestSlowConnectionsAreEnded(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "redis-server")

@@ -91,8 +91,8 @@ func TestCITest(t *testing.T) {
 	if err != nil || !strings.Contains(out, "failed once, and passed alone: flashsale/slow TestSlow") {
 		t.Errorf("%v %s", err, out)
 	}
-	const want = "test -timeout 40m -race -short ./slow ./fast\n" +
-		"test -timeout 40m -race -short -count=1 -run ^(TestSlow)$ flashsale/slow\n"
+	const want = "test -timeout 40m -p 3 -race -short ./slow ./fast\n" +
+		"test -timeout 40m -p 3 -race -short -count=1 -run ^(TestSlow)$ flashsale/slow\n"
 	if calls := testkit.ReadFile(t, filepath.Join(s.folder, "calls")); calls != want {
 		t.Errorf("calls of go:\n%swant\n%s", calls, want)
 	}

@@ -174,17 +174,12 @@ func (f *docFacts) command(line string, fault func(string, ...any)) {
 			}
 		case program == "drill" && strings.TrimLeft(previous, "-") == "only":
 			for name := range strings.FieldsFuncSeq(word, func(r rune) bool { return r == ',' || r == '+' }) {
-				f.drill(name, fault)
+				if !slices.ContainsFunc(f.drills, func(d string) bool { ok, _ := path.Match(name, d); return ok }) {
+					fault("drill %s: there is none", name)
+				}
 			}
 		}
 		previous = word
-	}
-}
-
-// drill checks the name of a drill, or a pattern that stands for several.
-func (f *docFacts) drill(name string, fault func(string, ...any)) {
-	if !slices.ContainsFunc(f.drills, func(d string) bool { ok, _ := path.Match(name, d); return ok }) {
-		fault("drill %s: there is none", name)
 	}
 }
 

@@ -28,7 +28,7 @@ var buyers = []struct {
 }
 
 // unsure is a proxy before a server: the first answer to each kind of call is lost behind a 503, although
-// the server has done what was asked, and the second answer to an order with the connection.
+// the server has carried out the call, and the second answer to an order with the connection.
 func unsure(t *testing.T, address string) (host string) {
 	var mu sync.Mutex
 	answers := map[string]int{}

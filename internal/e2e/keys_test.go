@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,24 +16,32 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// keyRows are the rows of the table of keys: what the keys are named like, and the most bytes of one.
-var keyRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|.*\\| ([0-9,]+) \\|$")
+// keyRow is a row of the table of keys: the name of such keys, and the most bytes of one.
+type keyRow struct {
+	name  string
+	like  *regexp.Regexp
+	bytes int
+}
 
-// clientKeys reads the table of the keys that clients can make Redis keep.
-func clientKeys(t *testing.T) (bytes map[string]int, names map[string]*regexp.Regexp) {
+var keyLine = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|.*\\| ([0-9,]+) \\|$")
+
+// clientKeys reads the table of the keys that clients can make Redis keep, the narrowest names first.
+func clientKeys(t *testing.T) (rows []keyRow) {
 	t.Helper()
-	bytes, names = map[string]int{}, map[string]*regexp.Regexp{}
 	text := testkit.ReadFile(t, root+"scripts/drill/README.md")
-	for _, row := range keyRow.FindAllStringSubmatch(text, -1) {
-		most, err := strconv.Atoi(strings.ReplaceAll(row[2], ",", ""))
+	for _, line := range keyLine.FindAllStringSubmatch(text, -1) {
+		most, err := strconv.Atoi(strings.ReplaceAll(line[2], ",", ""))
 		testkit.Must(t, err)
-		wild := regexp.MustCompile(`<[a-z]+>`).ReplaceAllString(regexp.QuoteMeta(row[1]), "[^@{}]+")
-		bytes[row[1]], names[row[1]] = most, regexp.MustCompile("^"+wild+"$")
+		wild := regexp.MustCompile(`<[a-z]+>`).ReplaceAllString(regexp.QuoteMeta(line[1]), "[^@{}]+")
+		rows = append(rows, keyRow{line[1], regexp.MustCompile("^" + wild + "$"), most})
 	}
-	if len(names) < 10 {
-		t.Fatalf("only %d keys are in the table", len(names))
+	slices.SortStableFunc(rows, func(a, b keyRow) int {
+		return strings.Count(a.name, "<") - strings.Count(b.name, "<")
+	})
+	if len(rows) < 10 {
+		t.Fatalf("only %d keys are in the table", len(rows))
 	}
-	return bytes, names
+	return rows
 }
 
 // One user, and clients without a login, try to make Redis keep as much as they can, through a whole server.
@@ -100,7 +109,6 @@ func TestKeysOfClientsAreBounded(t *testing.T) {
 	})
 	s.End(t) // what waits is written
 
-	bytes, names := clientKeys(t)
 	most := map[string]int{
 		"c_<cart>": 32 * workers, "o_<user>": 1, "limit_known_<n>": 1, "limit_probe": 1, "limit_lifted": 0,
 		"limit_{login_failed:ip:<slot>}:<tick>":             guessers,
@@ -110,23 +118,19 @@ func TestKeysOfClientsAreBounded(t *testing.T) {
 		"limit_{<event>:ip:<slot>}:<tick>":                  4 * 50,
 		"limit_{<event>:user:<id>}:<tick>":                  5,
 	}
-	count, largest := map[string]int{}, map[string]int{}
+	rows, count, largest := clientKeys(t), map[string]int{}, map[string]int{}
 	for key, size := range redisKeys(t, redis) {
 		if _, stood := before[key]; stood {
 			continue
 		}
-		kind := ""
-		for name, like := range names { // the narrowest row
-			if like.MatchString(key) && strings.Count(name, "<") <= strings.Count(kind+"<<<<", "<") &&
-				(kind == "" || strings.Count(name, "<") < strings.Count(kind, "<")) {
-				kind = name
-			}
+		row := slices.IndexFunc(rows, func(r keyRow) bool { return r.like.MatchString(key) })
+		if row < 0 || size > rows[row].bytes {
+			t.Errorf("%s has %d bytes; its row in the table is %d", key, size, row)
+			continue
 		}
+		kind := rows[row].name
 		count[kind]++
 		largest[kind] = max(largest[kind], size)
-		if kind == "" || size > bytes[kind] {
-			t.Errorf("%s has %d bytes, the bound is %d (row %q)", key, size, bytes[kind], kind)
-		}
 	}
 	for kind, n := range count {
 		if n > most[kind] {

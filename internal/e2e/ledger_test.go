@@ -89,7 +89,7 @@ func (b *books) awaitOf(t *testing.T, sale string, want map[int]client.Order) {
 	}
 }
 
-// waiting returns the backlog of the ledger by /readyz; told is false where it shows none.
+// waiting returns the backlog of the ledger by /readyz; told reports whether /readyz shows a ledger.
 func (s *server) waiting(t *testing.T) (orders int, oldest float64, told bool) {
 	t.Helper()
 	r, err := s.client(t).Do("GET", "/readyz", "")
@@ -110,7 +110,7 @@ func (s *server) waiting(t *testing.T) (orders int, oldest float64, told bool) {
 	return detail.Ledger.Waiting, detail.Ledger.Oldest, true
 }
 
-// samePort are the arguments that start a server once more on the port of this one.
+// samePort are the arguments that start a server again on the port of this one.
 func (s *server) samePort(t *testing.T) []string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(s.Address)
@@ -185,7 +185,7 @@ func testLedgerInMidSale(t *testing.T, b *books) {
 	l := startLoad(t, plain, loadClients, false)
 	l.awaitOrders(t, 100)
 	if _, _, told := plain.waiting(t); told {
-		t.Error("/readyz tells of a ledger that nobody keeps")
+		t.Error("/readyz shows a ledger, and no server has one")
 	}
 	setup{env: b.env(), args: args}.serve(t)
 	l.awaitOrders(t, 100)
@@ -274,7 +274,7 @@ func TestLedgerWithoutDatabase(t *testing.T) {
 	l := startLoad(t, s, loadClients, false)
 	l.awaitOrders(t, 100)
 	if orders, oldest, told := s.waiting(t); !told || orders < 100 || oldest <= 0 {
-		t.Errorf("/readyz says that %d orders wait, the oldest for %v s; want all", orders, oldest)
+		t.Errorf("by /readyz %d orders wait, the oldest for %v s; want all", orders, oldest)
 	}
 	server.Restart(t)
 	testkit.Until(t, "orders in the database", func() bool {

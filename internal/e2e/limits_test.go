@@ -58,7 +58,7 @@ func TestLimitsGuardTheLogin(t *testing.T) {
 }
 
 // A connection that was idle while SIGHUP replaced the workers brings its next request to the worker that
-// retires. The new rules decide it, also where there were none before, or are none now.
+// retires. The new rules decide it, also if there were no rules before or are no rules now.
 func TestIdleConnectionsGetNewRules(t *testing.T) {
 	certificate := certtest.Write(t, testkit.Folder(t), time.Now().Add(time.Hour))
 	for name, args := range map[string][]string{

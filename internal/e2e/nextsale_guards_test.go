@@ -34,8 +34,8 @@ func TestNextSaleIsServedBesideAFullDisk(t *testing.T) {
 	}
 }
 
-// The next sale opens behind an export with every order, has none of the times of the last one, and no
-// server serves it that would take one user's token for another one's.
+// The next sale opens only after an export with every order, and without the opening and closing time of the
+// sale before. A server with other users does not serve it: it would take one user's token for another's.
 func TestNextSaleIsGuarded(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)

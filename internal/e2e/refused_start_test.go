@@ -113,7 +113,7 @@ func TestPortInUseIsRefused(t *testing.T) {
 	}
 }
 
-// The banner names the loss that a crash of an external Redis may bring, and -require-durable accepts none.
+// The banner names what a crash of an external Redis may lose. -require-durable accepts no loss.
 func TestDurability(t *testing.T) {
 	t.Parallel()
 	weak, full := redistest.New(t), redistest.New(t, "--appendonly", "yes", "--appendfsync", "always",
@@ -163,7 +163,7 @@ func TestSaleOfOtherFoodsIsRefused(t *testing.T) {
 	}
 }
 
-// newSale is the advice of a server with an external Redis for a new sale, where its folder remembers none.
+// newSale is the advice of a server with an external Redis for a new sale, if its folder remembers no sale.
 const newSale = "use an empty Redis database (or delete the keys " + redisx.SaleKeys + " in this one)"
 
 // catalogue writes users.csv and foods.csv with these rows.

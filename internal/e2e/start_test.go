@@ -66,7 +66,7 @@ func TestBannerOnEveryAddress(t *testing.T) {
 	}
 	banner := testkit.ReadFile(t, s.Stdout)
 	if strings.Contains(banner, "://0.0.0.0") || strings.Contains(banner, "://[::]") {
-		t.Errorf("the banner has an address that nobody can open: %s", banner)
+		t.Errorf("the banner has an address that cannot be opened: %s", banner)
 	}
 	_, others, _ := strings.Cut(banner, "  also on ")
 	others, _, _ = strings.Cut(others, "\n  sale ")

@@ -21,7 +21,7 @@ type saleLog struct {
 }
 
 // readLog reads the log of the sale and checks that each change of the state begins with the state in which
-// the one before ended. It returns the last one, "" for none.
+// the one before ended. It returns the last state, "" without a change.
 func (s *server) readLog(t *testing.T) (entries []saleLog, state string) {
 	t.Helper()
 	testkit.Must(t, s.root(t).Call("GET", "/admin/log", "", &entries))

@@ -29,8 +29,8 @@ const (
 )
 
 // The clocks of three servers are wrong, each by another time. Their sale opens and closes again and again,
-// by the clock of Redis: no order is placed before it opens, in 20,000 tries, nor once it is closed, and
-// none is refused as too early from then on.
+// by the clock of Redis: no order is placed before it opens, in 20,000 tries, nor once it is closed. Once it
+// is open, no order is refused as too early.
 func TestWrongClocks(t *testing.T) {
 	t.Parallel()
 	path, err := launch.BuildWithClock(t.Context(), launch.ServerSource)

@@ -84,7 +84,7 @@ func TestRedisInsteadOfOwnStoreIsRefused(t *testing.T) {
 	}
 }
 
-// -sale joins that sale and no other, and opens none.
+// -sale joins that sale and no other, and does not open a sale.
 func TestNamedSale(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)

@@ -2,21 +2,20 @@
 // and files that they use, the arguments and environment that they were started with.
 //
 // It only looks: it starts, signals and waits for nothing. A process may end between two looks, so every
-// figure comes with an error. It is slow where it lists all processes of the machine, one file for each.
+// figure comes with an error, which wraps fs.ErrNotExist or ESRCH then. It is slow where it lists all
+// processes of the machine, one file for each.
 package proc
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,72 +26,54 @@ const tick = 10 * time.Millisecond
 type Stat struct {
 	PID, Parent int
 	Name        string        // of the thread that began the process, cut to 15 bytes; any byte may be in it
-	State       byte          // R, S, D, T, Z, ...
-	CPU         time.Duration // user and system time of all its threads, in steps of 10 ms
-	ReapedCPU   time.Duration // the same of its children that have ended and were waited for
+	ReapedCPU   time.Duration // user and system time of its children that have ended and were waited for
+
+	state   string // R, S, D, T, Z, ...
+	threads int
 }
 
-// Read reads the line of one process. The error wraps fs.ErrNotExist when there is no such process.
-func Read(pid int) (Stat, error) {
-	line, err := readFile(pid, "stat")
+// read reads the line of one process.
+func read(p procfs.Proc) (Stat, error) {
+	s, err := p.Stat()
+	return Stat{PID: s.PID, Parent: s.PPID, Name: s.Comm, ReapedCPU: time.Duration(s.CUTime+s.CSTime) * tick,
+		state: s.State, threads: s.NumThreads}, err
+}
+
+// of asks something of a process.
+func of[T any](pid int, ask func(procfs.Proc) (T, error)) (answer T, err error) {
+	p, err := procfs.NewProc(pid)
+	if err == nil {
+		answer, err = ask(p)
+	}
 	if err != nil {
-		return Stat{}, err
+		err = fmt.Errorf("cannot read process: %w", err)
 	}
-	return Parse(line)
+	return answer, err
 }
 
-// Parse reads a line of /proc/PID/stat. The name stands in brackets and may hold blanks, brackets and line
-// ends itself.
-func Parse(line []byte) (Stat, error) {
-	begin, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
-	if begin < 1 || end < begin {
-		return Stat{}, fmt.Errorf("cannot read process: no name in %.80q", line)
-	}
-	fields := strings.Fields(string(line[end+1:])) // from field 3, the state, on
-	if len(fields) < 15 || len(fields[0]) != 1 {
-		return Stat{}, fmt.Errorf("cannot read process: too few fields in %.80q", line)
-	}
-	numbers := append([]string{strings.TrimSpace(string(line[:begin])), fields[1]}, fields[11:15]...)
-	var values [6]int64 // pid, parent, user and system time, user and system time of reaped children
-	for i, text := range numbers {
-		var err error
-		if values[i], err = strconv.ParseInt(text, 10, 64); err != nil {
-			return Stat{}, fmt.Errorf("cannot read process: %w", err)
-		}
-	}
-	return Stat{
-		PID: int(values[0]), Parent: int(values[1]), Name: string(line[begin+1 : end]), State: fields[0][0],
-		CPU: time.Duration(values[2]+values[3]) * tick, ReapedCPU: time.Duration(values[4]+values[5]) * tick,
-	}, nil
-}
-
-// Dead reports whether the process has ended and only waits for its parent to notice.
-func (s Stat) Dead() bool { return s.State == 'Z' || s.State == 'X' }
+// dead reports whether the process has ended and only waits for its parent to notice.
+func (s Stat) dead() bool { return s.state == "Z" || s.state == "X" }
 
 // Alive reports whether the process runs or is stopped. Signal 0 does not tell: a process that has ended
 // takes it until its parent waits for it, and a careless parent never does.
 func Alive(pid int) bool {
-	s, err := Read(pid)
-	return err == nil && !s.Dead()
+	s, err := of(pid, read)
+	return err == nil && !s.dead()
 }
 
 // All lists the processes of the machine, dead ones too.
 func All() ([]Stat, error) {
-	entries, err := os.ReadDir("/proc")
+	processes, err := procfs.AllProcs()
 	if err != nil {
 		return nil, fmt.Errorf("cannot read process table: %w", err)
 	}
 	var table []Stat
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue // not a process
-		}
-		s, err := Read(pid)
+	for _, p := range processes {
+		s, err := read(p)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 			continue // it ended between the list and the look
 		} else if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("cannot read process: %w", err)
 		}
 		table = append(table, s)
 	}
@@ -123,7 +104,7 @@ func Children(parent int, program string) ([]int, error) {
 	table, err := All()
 	var found []int
 	for _, s := range table {
-		if s.Parent == parent && !s.Dead() && programOf(s.PID) == program {
+		if s.Parent == parent && !s.dead() && programOf(s.PID) == program {
 			found = append(found, s.PID)
 		}
 	}
@@ -142,24 +123,50 @@ func programOf(pid int) string {
 }
 
 // Arguments are the words of the process's command line as others see them.
-func Arguments(pid int) ([]string, error) { return words(pid, "cmdline") }
+func Arguments(pid int) ([]string, error) { return of(pid, procfs.Proc.CmdLine) }
 
 // Environ is the environment that the process was started with, as NAME=value; only its owner and root may
 // read it.
-func Environ(pid int) ([]string, error) { return words(pid, "environ") }
+func Environ(pid int) ([]string, error) { return of(pid, procfs.Proc.Environ) }
 
-func words(pid int, file string) ([]string, error) {
-	text, err := readFile(pid, file)
-	if err != nil || len(text) == 0 {
-		return nil, err
-	}
-	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
+// Files counts the open file descriptors of a process.
+func Files(pid int) (int, error) { return of(pid, procfs.Proc.FileDescriptorsLen) }
+
+// Status is the memory and the threads of a process.
+type Status struct {
+	Resident int64 // bytes of physical memory
+	Shared   int64 // bytes of it that are shared memory, counted for each process that maps them
+	Threads  int64
 }
 
-func readFile(pid int, name string) ([]byte, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+// ReadStatus reads the status of a process; one that has ended is an error, also while its parent has not
+// waited for it.
+func ReadStatus(pid int) (Status, error) {
+	memory, err := of(pid, procfs.Proc.NewStatus)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read process: %w", err)
+		return Status{}, err
 	}
-	return text, nil
+	line, err := of(pid, read)
+	if err == nil && memory.VmRSS == 0 {
+		err = fmt.Errorf("cannot read process: %d has no memory, so it has ended", pid)
+	}
+	return Status{Resident: int64(memory.VmRSS), Shared: int64(memory.RssShmem),
+		Threads: int64(line.threads)}, err
+}
+
+// CPUTime is the user and system time of a process, all its threads, since it began, in nanoseconds from the
+// process's own clock (man 3 clock_getcpuclockid). In /proc there are steps of 10 ms only.
+func CPUTime(pid int) (time.Duration, error) {
+	const processClock = 2 // CPUCLOCK_SCHED of a whole process
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|processClock), &t); err != nil {
+		return 0, fmt.Errorf("cannot read CPU time of process %d: %w", pid, err)
+	}
+	return time.Duration(t.Nano()), nil
+}
+
+// MainThreadTime is the CPU time of the thread that began the process. redis-server works in that one.
+func MainThreadTime(pid int) (time.Duration, error) {
+	spent, err := of(pid, procfs.Proc.Schedstat)
+	return time.Duration(spent.RunningNanoseconds), err
 }

@@ -33,7 +33,7 @@ const (
 	// then after three: a new dial is earlier.
 	redialMax = time.Second
 
-	idleLook = time.Second // between two looks whether Redis has closed a connection that is idle
+	idleCheck = time.Second // between two checks whether Redis has closed a connection that is idle
 )
 
 // Conn is one connection to Redis and the goroutine that owns it, Run. The owner takes one call, lets
@@ -44,7 +44,7 @@ type Conn struct {
 	cfg  Config
 	opts Options
 
-	loop  *onLoop // of a Conn on an event loop, else nil
+	loop  *loopEngine // of a Conn on an event loop, else nil
 	queue chan *Call
 	up    atomic.Bool // false: calls are refused without queueing
 	pace  pace        // the owner notes it
@@ -70,7 +70,7 @@ func New(cfg Config, opts Options) *Conn {
 	}
 	c := &Conn{cfg: cfg, opts: opts}
 	if opts.Loop != nil {
-		c.loop = newOnLoop(c, opts.Loop)
+		c.loop = newLoopEngine(c, opts.Loop)
 	} else {
 		c.queue = make(chan *Call, QueueMax)
 	}
@@ -233,7 +233,7 @@ func (c *Conn) serve(ctx context.Context, l *Link) error {
 	}
 	defer poller.Close()
 	b := newBatch(c.opts.Shared)
-	look := time.NewTicker(idleLook)
+	look := time.NewTicker(idleCheck)
 	defer look.Stop()
 	for {
 		select {

@@ -185,11 +185,10 @@ func TestCompletions(t *testing.T) { onEngines(t, testCompletions) }
 func testCompletions(t *testing.T, loop Loop) {
 	server := redistest.New(t)
 	cfg := unix(server)
-	cfg.Timeout = 200 * time.Millisecond
 	c := connect(t, cfg, Options{Loop: loop})
 	var got tally
 	sent := int64(0)
-	sendAll := func() {
+	sendAll := func(c *Conn) {
 		for range 1000 {
 			if x := NewCall().Integer("EXISTS", []byte("k"), []byte("k")); send(c, x, &got) {
 				sent++
@@ -199,14 +198,16 @@ func testCompletions(t *testing.T, loop Loop) {
 		}
 	}
 	server.Do(t, "SET k v")
-	sendAll()
+	sendAll(c)
 	completed := func() bool { return got.answered.Load()+got.refused.Load() == sent }
 	testkit.Until(t, "all calls are answered", completed)
 	if got.answered.Load() != 1000 || got.sum.Load() != 2000 {
 		t.Errorf("%d answers, sum %d; want 1000, 2000", got.answered.Load(), got.sum.Load())
 	}
+	cfg.Timeout = 200 * time.Millisecond
+	hasty := connect(t, cfg, Options{Loop: loop})
 	server.Freeze(t)
-	sendAll()
+	sendAll(hasty)
 	testkit.Until(t, "all calls into a frozen Redis are refused", completed)
 	if got.refused.Load() == 0 {
 		t.Error("a frozen Redis has answered everything")

@@ -13,15 +13,19 @@ import (
 
 var defaults = Config{Timeout: time.Second}
 
+// patient is the timeout of calls that are to be answered: it bounds what hangs. A busy machine stalls for
+// seconds.
+const patient = 20 * time.Second
+
 func unix(s *redistest.Server) Config {
-	return Config{Network: "unix", Address: s.Socket, Timeout: time.Second}
+	return Config{Network: "unix", Address: s.Socket, Timeout: patient}
 }
 
 // onEach runs a test on a real redis-server, with each engine, and on the in-memory engine of Redis.
 func onEach(t *testing.T, test func(t *testing.T, cfg Config, loop Loop)) {
 	onEngines(t, func(t *testing.T, loop Loop) { test(t, unix(redistest.Start(t)), loop) })
 	t.Run("memory", func(t *testing.T) {
-		test(t, Config{Network: "tcp", Address: redistest.Memory(t), Timeout: 20 * time.Second}, nil)
+		test(t, Config{Network: "tcp", Address: redistest.Memory(t), Timeout: patient}, nil)
 	})
 }
 

@@ -46,7 +46,7 @@ func (l *fakeLoop) Post(f func()) bool {
 // onFake is a Conn on a fakeLoop. The test is its Redis.
 type onFake struct {
 	*fakeLoop
-	e    *onLoop
+	e    *loopEngine
 	tb   testing.TB
 	peer int // the other end of the connection
 }

@@ -109,26 +109,6 @@ func TestFaultyRedis(t *testing.T) {
 	}
 }
 
-// Bytes before any call are no reply to it: an event loop sees them at once.
-func TestRepliesBeforeAnyCall(t *testing.T) {
-	reasons := make(chan error, 100)
-	cfg := faulty(t, func(c net.Conn) {
-		_, _ = io.WriteString(c, ":99\r\n")
-		_, _ = io.Copy(io.Discard, c)
-	})
-	c := connect(t, cfg, Options{Loop: looptest.Run(t), Outage: &Outage{Reason: func(err error) string {
-		reasons <- err
-		return ""
-	}}})
-	if why := <-reasons; !errors.Is(why, errBadReply) {
-		t.Errorf("the connection was lost by %v, want errBadReply", why)
-	}
-	testkit.Until(t, "the next connection serves", func() bool {
-		n, err := doInteger(c, exists())
-		return err == nil && n == 1
-	})
-}
-
 // Replies in pieces, each a packet of its own where the network likes, are one answer.
 func TestRepliesInPieces(t *testing.T) {
 	onEngines(t, func(t *testing.T, loop Loop) {
@@ -142,37 +122,6 @@ func TestRepliesInPieces(t *testing.T) {
 			t.Errorf("%q, %v, %d, %v", text, list, n, err)
 		}
 	})
-}
-
-// No evil reply gets through an event loop, or costs more than the limits allow.
-func TestEvilRepliesOnALoop(t *testing.T) {
-	loop := looptest.Run(t)
-	for _, tc := range evilReplies {
-		t.Run(tc.name, func(t *testing.T) {
-			cfg := faulty(t, func(c net.Conn) {
-				answers(true)(c)
-				_, _ = io.Copy(c, tc.reply())
-				_, _ = io.Copy(io.Discard, c)
-			})
-			reasons := make(chan error, 100)
-			c := connect(t, cfg, Options{Loop: loop, Outage: &Outage{Reason: func(err error) string {
-				reasons <- err
-				return ""
-			}}})
-			var got any
-			var err error
-			spent := allocated(func() { err = do(c, Command(&got, "GET", "k")) })
-			if !errors.Is(err, ErrUnavailable) || got != nil {
-				t.Errorf("the call got %v, %v", got, err)
-			}
-			if why := <-reasons; why.Error() != errBadReply.Error()+": "+tc.want {
-				t.Errorf("the connection was lost by %v\nwant %s", why, tc.want)
-			}
-			if spent > 2*spentMax { // its buffer holds all replies, and grows in steps
-				t.Errorf("%d KB were allocated for it", spent>>10)
-			}
-		})
-	}
 }
 
 // A batch that is larger than the buffers of the sockets goes to a Redis that stands still, and is carried
@@ -205,38 +154,6 @@ func TestBatchLargerThanTheSocket(t *testing.T) {
 		const sum = size * calls * (calls + 1) / 2
 		if n := got.sum.Load(); n != sum {
 			t.Errorf("the lengths have the sum %d, want %d", n, sum)
-		}
-	})
-}
-
-// Replies of many megabytes come whole, and the memory for them goes.
-func TestLargeRepliesOnALoop(t *testing.T) {
-	testkit.KeepLog(t)
-	loop := looptest.Run(t)
-	cfg := unix(redistest.Start(t))
-	cfg.Timeout = testkit.Patience
-	c := connect(t, cfg, Options{Loop: loop})
-	big := strings.Repeat("x", replyStringMax)
-	const times = 16
-	got := make([]string, times)
-	x := Command(nil, "SET", "big", big)
-	for i := range got {
-		x.Command(&got[i], "GET", "big")
-	}
-	if err := do(c, x); err != nil {
-		t.Fatal(err)
-	}
-	for i, text := range got {
-		if text != big {
-			t.Errorf("reply %d has %d bytes", i, len(text))
-		}
-	}
-	if err := do(c, exists()); err != nil {
-		t.Fatal(err)
-	}
-	looptest.On(loop, func() {
-		if cap(c.loop.in) > keepMax || cap(c.loop.text) > keepMax {
-			t.Errorf("%d and %d bytes are kept", cap(c.loop.in), cap(c.loop.text))
 		}
 	})
 }

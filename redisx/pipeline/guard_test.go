@@ -17,6 +17,7 @@ import (
 	"github.com/mediocregopher/radix/v4/resp"
 	"github.com/mediocregopher/radix/v4/resp/resp3"
 
+	"flashsale/internal/serve/eventloop/looptest"
 	"flashsale/internal/testkit"
 )
 
@@ -138,34 +139,48 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
+// No evil reply gets through, or costs more than the limits allow, on a link and on an event loop.
 func TestEvilReplies(t *testing.T) {
-	for _, receiver := range []struct {
-		name string
-		make func() any
-	}{
-		{"string", func() any { return new(string) }},
-		{"map", func() any { return new(map[string]string) }},
-		{"list", func() any { return new([]string) }},
-		{"anything", func() any { return new(any) }},
-	} {
-		for _, tc := range evilReplies {
-			t.Run(receiver.name+"/"+tc.name, func(t *testing.T) {
-				cfg, dropped := impostor(t, tc.reply)
-				l, err := Dial(t.Context(), cfg)
-				if err != nil {
-					t.Fatal(err)
-				}
-				spent := allocated(func() { err = l.Do(Command(receiver.make(), "GET", "k"), cfg.Timeout) })
-				if !errors.Is(err, errBadReply) || err.Error() != errBadReply.Error()+": "+tc.want {
-					t.Errorf("error %v\nwant  %s", err, tc.want)
-				}
-				if spent > spentMax {
-					t.Errorf("%d KB were allocated for it", spent>>10)
-				}
-				l.Close()
-				<-dropped
-			})
-		}
+	loop := looptest.Run(t)
+	for _, tc := range evilReplies {
+		want := errBadReply.Error() + ": " + tc.want
+		t.Run(tc.name+"/link", func(t *testing.T) {
+			cfg, dropped := impostor(t, tc.reply)
+			l, err := Dial(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got any
+			spent := allocated(func() { err = l.Do(Command(&got, "GET", "k"), cfg.Timeout) })
+			if !errors.Is(err, errBadReply) || err.Error() != want || got != nil {
+				t.Errorf("got %v, error %v\nwant  %s", got, err, want)
+			}
+			if spent > spentMax {
+				t.Errorf("%d KB were allocated for it", spent>>10)
+			}
+			l.Close()
+			<-dropped
+		})
+		t.Run(tc.name+"/event loop", func(t *testing.T) {
+			cfg, _ := impostor(t, tc.reply)
+			reasons := make(chan error, 100)
+			c := connect(t, cfg, Options{Loop: loop, Outage: &Outage{Reason: func(err error) string {
+				reasons <- err
+				return ""
+			}}})
+			var got any
+			var err error
+			spent := allocated(func() { err = do(c, Command(&got, "GET", "k")) })
+			if !errors.Is(err, ErrUnavailable) || got != nil {
+				t.Errorf("the call got %v, %v", got, err)
+			}
+			if why := <-reasons; why.Error() != want {
+				t.Errorf("the connection was lost by %v\nwant %s", why, want)
+			}
+			if spent > 2*spentMax { // its buffer holds all replies, and grows in steps
+				t.Errorf("%d KB were allocated for it", spent>>10)
+			}
+		})
 	}
 }
 

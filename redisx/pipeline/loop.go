@@ -37,9 +37,9 @@ type Loop interface {
 	Post(f func()) bool
 }
 
-// onLoop is the engine of a Conn on an event loop. What waits at the end of a turn goes out as one
+// loopEngine is the engine of a Conn on an event loop. What waits at the end of a turn goes out as one
 // pipeline, unless another one is under way. Run only dials. All but use is for the loop's thread.
-type onLoop struct {
+type loopEngine struct {
 	conn *Conn
 	loop Loop
 
@@ -63,15 +63,15 @@ type onLoop struct {
 	lost chan error // has the reason why the connection was dropped
 }
 
-func newOnLoop(c *Conn, loop Loop) *onLoop {
-	e := &onLoop{conn: c, loop: loop, fd: -1, opts: resp.NewOpts(), lost: make(chan error, 1)}
+func newLoopEngine(c *Conn, loop Loop) *loopEngine {
+	e := &loopEngine{conn: c, loop: loop, fd: -1, opts: resp.NewOpts(), lost: make(chan error, 1)}
 	e.reader = bufio.NewReaderSize(&e.source, bufferBytes)
 	loop.AtEnd(e.endTurn)
 	return e
 }
 
 // use gives the connection of a link to the loop and waits until it is lost or ctx ends.
-func (e *onLoop) use(ctx context.Context, l *Link) error {
+func (e *loopEngine) use(ctx context.Context, l *Link) error {
 	fd, err := l.detach()
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (e *onLoop) use(ctx context.Context, l *Link) error {
 	return <-e.lost
 }
 
-func (e *onLoop) begin(fd int) {
+func (e *loopEngine) begin(fd int) {
 	e.fd, e.guard, e.in = fd, newReplyGuard(e.conn.opts.FieldsMax), emptied(e.in)
 	e.flight = newBatch(e.conn.opts.Shared) // the last one may have failed amid its replies
 	e.conn.up.Store(true)
@@ -101,7 +101,7 @@ func (e *onLoop) begin(fd int) {
 }
 
 // drop closes the connection. All calls fail.
-func (e *onLoop) drop(err error) {
+func (e *loopEngine) drop(err error) {
 	if e.fd < 0 {
 		return
 	}
@@ -122,7 +122,7 @@ func (e *onLoop) drop(err error) {
 }
 
 // add is Conn.Send.
-func (e *onLoop) add(x *Call) bool {
+func (e *loopEngine) add(x *Call) bool {
 	if len(e.waiting) >= QueueMax || e.conn.pace.late(len(e.waiting), e.conn.cfg.Timeout) {
 		e.conn.noteOverload()
 		return false
@@ -138,7 +138,7 @@ func (e *onLoop) add(x *Call) bool {
 }
 
 // endTurn sends what waits, and ends what is over its time.
-func (e *onLoop) endTurn(now time.Time) (again time.Time) {
+func (e *loopEngine) endTurn(now time.Time) (again time.Time) {
 	if e.begun && !now.Before(e.limit()) {
 		e.endOverdue(now)
 	}
@@ -156,7 +156,7 @@ func (e *onLoop) endTurn(now time.Time) (again time.Time) {
 
 // takeWaiting puts what waits into the next flight, at most batchMax calls. A call that has waited for its
 // whole time is refused.
-func (e *onLoop) takeWaiting(now time.Time) {
+func (e *loopEngine) takeWaiting(now time.Time) {
 	n := 0
 	for ; n < len(e.waiting) && len(e.flight.calls) < batchMax; n++ {
 		if x := e.waiting[n]; !e.refused(x, now) {
@@ -169,7 +169,7 @@ func (e *onLoop) takeWaiting(now time.Time) {
 }
 
 // dispatch sends the flight.
-func (e *onLoop) dispatch(now time.Time) {
+func (e *loopEngine) dispatch(now time.Time) {
 	e.begun, e.sent = true, now
 	e.conn.noteSent(e.flight, now)
 	e.until = replyDeadline(e.flight.oldest, now, e.conn.cfg.Timeout)
@@ -180,7 +180,7 @@ func (e *onLoop) dispatch(now time.Time) {
 	e.send()
 }
 
-func (e *onLoop) send() {
+func (e *loopEngine) send() {
 	n, err := rawio.Send(e.fd, e.out)
 	if e.out = e.out[n:]; err == nil && len(e.out) > 0 {
 		err = e.loop.WatchWrites(e.fd)
@@ -190,7 +190,7 @@ func (e *onLoop) send() {
 	}
 }
 
-func (e *onLoop) ready(readable, writable, ended bool) {
+func (e *loopEngine) ready(readable, writable, ended bool) {
 	if writable && len(e.out) > 0 {
 		e.send()
 	}
@@ -203,7 +203,7 @@ func (e *onLoop) ready(readable, writable, ended bool) {
 
 // receive takes what has come of the replies, and completes the flight once they are whole, even where the
 // connection ends behind them.
-func (e *onLoop) receive(ended bool) error {
+func (e *loopEngine) receive(ended bool) error {
 	over := e.read(ended)
 	switch {
 	case e.guard.fault != nil:
@@ -219,7 +219,7 @@ func (e *onLoop) receive(ended bool) error {
 }
 
 // read reads what has come, up to the end of the connection if that has come.
-func (e *onLoop) read(ended bool) error {
+func (e *loopEngine) read(ended bool) error {
 	for more := true; more; {
 		e.in = slices.Grow(e.in, receiveMin)
 		n, err := rawio.Receive(e.fd, e.in[len(e.in):cap(e.in)])
@@ -240,7 +240,7 @@ func (e *onLoop) read(ended bool) error {
 
 // complete hands the calls of the flight to their callers. Those that have to be made once more go out
 // first, as a flight of their own.
-func (e *onLoop) complete() error {
+func (e *loopEngine) complete() error {
 	if len(e.out) > 0 {
 		return fmt.Errorf("%w: a reply to what was not sent", errBadReply)
 	}

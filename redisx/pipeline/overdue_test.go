@@ -3,10 +3,6 @@ package pipeline
 import (
 	"testing"
 	"time"
-
-	"flashsale/internal/serve/eventloop/looptest"
-	"flashsale/internal/testkit"
-	"flashsale/redisx/redistest"
 )
 
 // A call that waits behind a flight is refused when its own time is over, not when that of the flight is: a
@@ -38,32 +34,6 @@ func TestWaitingCallIsRefusedInTime(t *testing.T) {
 	if again := f.turn(0); !third.answered(2) || again != -1 {
 		t.Errorf("%+v, the next turn in %v", third, again)
 	}
-}
-
-// The same while Redis stands still: what waits is refused, and what was sent is answered after the stall.
-func TestStallBehindAStall(t *testing.T) {
-	server := redistest.New(t)
-	cfg := unix(server)
-	cfg.Timeout = testkit.Patience
-	c := connect(t, cfg, Options{Loop: looptest.Run(t)})
-	server.Freeze(t)
-	var first, second tally
-	if !send(c, exists(), &first) {
-		t.Fatal("a call is refused")
-	}
-	testkit.Until(t, "a batch is under way", func() (begun bool) {
-		looptest.On(c.opts.Loop, func() { begun = c.loop.begun })
-		return begun
-	})
-	if !send(c, exists().Since(time.Now().Add(100*ms-cfg.Timeout)), &second) {
-		t.Fatal("the second step is refused at once")
-	}
-	testkit.Until(t, "the second step is refused", func() bool { return second.refused.Load() == 1 })
-	if first.answered.Load()+first.refused.Load() != 0 {
-		t.Error("the first step has an outcome")
-	}
-	server.Thaw(t)
-	testkit.Until(t, "the first step is answered", func() bool { return first.answered.Load() == 1 })
 }
 
 // What was sent late in its time has replyGrace, and is answered within the timeout and that.

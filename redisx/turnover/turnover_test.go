@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
@@ -147,7 +146,6 @@ func TestOpenNextAtOnce(t *testing.T) {
 func TestTurnoverStepsAreBounded(t *testing.T) {
 	const orders = 200_000
 	cfg := saletest.Config(redistest.New(t))
-	cfg.Timeout = 20 * time.Second
 	s := saletest.Open(t, cfg, 5, 5)
 	saletest.Command(t, cfg, nil, "EVAL", fmt.Sprintf(
 		`for i = 2, %d do redis.call('SET', 'o_' .. i, '1:1,|\\n1') end`, orders+1), "0")

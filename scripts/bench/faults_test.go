@@ -16,8 +16,6 @@ import (
 	"flashsale/redisx/redistest"
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"
-	"flashsale/scripts/bench/process"
-	"flashsale/scripts/bench/report"
 )
 
 // A load through a Redis that freezes, one that is killed and started again, and a killed worker: every user
@@ -42,7 +40,7 @@ func TestRetryThroughFaults(t *testing.T) {
 	defer server.Stop()
 
 	type end struct {
-		report report.Report
+		report Report
 		stderr string
 		code   int
 	}
@@ -105,7 +103,7 @@ func killWorker(t *testing.T, server *compare.Target) {
 	}
 	picked := proc.Tree(table, server.Roots...)
 	for _, p := range picked {
-		if p.PID != server.Roots[0] && process.IsWorker(p, picked) {
+		if p.PID != server.Roots[0] && compare.IsWorker(p, picked) {
 			if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}

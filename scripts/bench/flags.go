@@ -32,31 +32,30 @@ type task interface {
 	run(ctx context.Context, stdout, stderr io.Writer) error
 }
 
-func (s *subcommand) flags(t task) *flag.FlagSet {
-	fs := flag.NewFlagSet("bench "+s.name, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.Usage = func() {}
-	t.register(fs)
-	return fs
-}
-
 // parse reads a command line and the environment. After -h it writes the usage to out and returns
 // flag.ErrHelp; any other error is a sale.ErrUsage.
 func parse(args []string, out io.Writer) (task, error) {
-	sub, args := choose(args)
+	sub := &subcommands[0]
+	named := func(s subcommand) bool { return len(args) > 0 && s.name == args[0] }
+	if i := slices.IndexFunc(subcommands, named); i >= 0 {
+		sub, args = &subcommands[i], args[1:]
+	}
 	operand := ""
 	if sub.operand != "" && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		operand, args = args[0], args[1:]
 	}
 	t := sub.new()
-	fs := sub.flags(t)
+	fs := flag.NewFlagSet("bench "+sub.name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	t.register(fs)
 	err := ff.Parse(fs, args, ff.WithEnvVars())
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		sub.help(fs, out)
 		return nil, flag.ErrHelp
 	case err != nil:
-		return nil, sub.refusal(err)
+		return nil, fmt.Errorf("%w: %w (bench %s -h lists all flags)", sale.ErrUsage, err, sub.name)
 	case fs.NArg() > 0:
 		return nil, fmt.Errorf("%w: %q is not a flag (bench %s -h lists all flags)", sale.ErrUsage,
 			fs.Arg(0), sub.name)
@@ -67,45 +66,6 @@ func parse(args []string, out io.Writer) (task, error) {
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	return t, t.resolve(operand, given, func() string { return sub.line(operand, fs) })
-}
-
-// choose finds the subcommand of a command line, by its name or by an old flag, and the arguments that
-// belong to it.
-func choose(args []string) (*subcommand, []string) {
-	if len(args) > 0 {
-		if sub := find(args[0]); sub != nil {
-			return sub, args[1:]
-		}
-	}
-	for i, arg := range args {
-		name, value, assigned := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		sub := find(oldFlags[name])
-		if sub == nil || !strings.HasPrefix(arg, "-") {
-			continue
-		}
-		rest := slices.Delete(slices.Clone(args), i, i+1)
-		if sub.operand == "" {
-			if value == "false" {
-				return choose(rest)
-			}
-			return sub, rest
-		}
-		if !assigned && i < len(rest) {
-			value = rest[i]
-			rest = slices.Delete(rest, i, i+1)
-		}
-		return sub, slices.Insert(rest, 0, value)
-	}
-	return &subcommands[0], args
-}
-
-func find(name string) *subcommand {
-	for i := range subcommands {
-		if subcommands[i].name == name {
-			return &subcommands[i]
-		}
-	}
-	return nil
 }
 
 // help writes the usage of the subcommand, of the first one with the list of all.
@@ -122,27 +82,6 @@ func (s *subcommand) help(fs *flag.FlagSet, out io.Writer) {
 		strings.TrimSpace(fs.Name()+" "+s.operand), s.does)
 	fs.SetOutput(out)
 	fs.PrintDefaults()
-}
-
-// refusal is the error of arguments that cannot be read. A flag that only others have is told from an
-// unknown one.
-func (s *subcommand) refusal(err error) error {
-	_, name, unknown := strings.Cut(err.Error(), "flag provided but not defined: -")
-	if other := oldFlags[name]; other != "" {
-		return fmt.Errorf("%w: -%s means bench %s, but bench %s is named", sale.ErrUsage, name,
-			other, s.name)
-	}
-	var owners []string
-	for i := range subcommands {
-		if sub := &subcommands[i]; unknown && sub.flags(sub.new()).Lookup(name) != nil {
-			owners = append(owners, sub.name)
-		}
-	}
-	if owners != nil {
-		return fmt.Errorf("%w: -%s is a flag of bench %s, not of bench %s",
-			sale.ErrUsage, name, strings.Join(owners, ", "), s.name)
-	}
-	return fmt.Errorf("%w: %w (bench %s -h lists all flags)", sale.ErrUsage, err, s.name)
 }
 
 // line gives the command with every setting that is not a default as a flag, whether it came from one or

@@ -17,28 +17,8 @@ import (
 	"syscall"
 
 	"flashsale/scripts/bench/audit"
-	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/sale"
 )
-
-// subcommands are what bench can do. The first one is meant when none is named.
-var subcommands = []subcommand{
-	{"load", "", "loads a sale and audits it", func() task { return &loadTask{} }},
-	{"ramp", "", "raises -rate by a quarter every -duration until the sale no longer follows, and audits it",
-		func() task { return &loadTask{ramp: true} }},
-	{"audit", "", "makes the checks that need no memory of a load", func() task { return &auditTask{} }},
-	{"compare", "sides", compareDoes, func() task { return &compareTask{} }},
-	{"soak", "time", soakDoes, func() task { return &soakTask{} }},
-	{"repeats", "", "measures the counter of repeated messages beside a plain INCR",
-		func() task { return &repeatsTask{} }},
-	{compare.FloorProgram, "", "serves the flow with ready-made replies: what HTTP alone costs",
-		func() task { return &cannedTask{compare.NewFloor()} }},
-	{compare.KernelProgram, "", "serves the flow with ready-made replies on bare epoll: what the kernel costs",
-		func() task { return &cannedTask{compare.NewKernel()} }},
-}
-
-// oldFlags chose what bench does before it had subcommands, each with the subcommand that does it now.
-var oldFlags = map[string]string{"audit-only": "audit", "ramp": "ramp", "compare": "compare", "soak": "soak"}
 
 const (
 	exitAudit       = 1

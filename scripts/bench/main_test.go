@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -11,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -18,12 +21,11 @@ import (
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
-	"flashsale/scripts/bench/report"
 )
 
-// TestMain lets the test binary be a canned server as well, which bench starts as a copy of itself.
+// TestMain lets the test binary be the floor as well, which bench starts as a copy of itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == compare.FloorProgram || os.Args[1] == compare.KernelProgram) {
+	if len(os.Args) > 1 && os.Args[1] == compare.FloorProgram {
 		main()
 	}
 	os.Exit(m.Run())
@@ -47,13 +49,13 @@ func builtIn(t *testing.T, foods, stock int) []audit.Offer {
 
 // bench loads the shop at the addresses with 201 users, or runs another subcommand that args begin with, and
 // returns report, text on stderr and exit code.
-func bench(t *testing.T, addresses []string, foods, stock int, args ...string) (report.Report, string, int) {
+func bench(t *testing.T, addresses []string, foods, stock int, args ...string) (Report, string, int) {
 	t.Helper()
 	line := []string{"-json", "-addr", strings.Join(addresses, ","), "-users", "201", "-foods",
 		strconv.Itoa(foods),
 		"-stock", strconv.Itoa(stock), "-root-password", "secret"}
 	name := "load"
-	if len(args) > 0 && find(args[0]) != nil {
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		name, args = args[0], args[1:]
 	}
 	if name == "load" {
@@ -61,7 +63,7 @@ func bench(t *testing.T, addresses []string, foods, stock int, args ...string) (
 	}
 	var stdout, stderr bytes.Buffer
 	code := exitCode(run(slices.Concat([]string{name}, line, args), &stdout, &stderr), &stderr)
-	var rep report.Report
+	var rep Report
 	if stdout.Len() > 0 {
 		if err := json.Unmarshal(stdout.Bytes(), &rep); err != nil {
 			t.Fatalf("report is not JSON: %v\n%s", err, stdout.Bytes())
@@ -82,6 +84,7 @@ func failed(checks []audit.Check) []string {
 }
 
 func TestHonestShopInEveryStyle(t *testing.T) {
+	none := func(requestLook) bool { return true }
 	styles := map[string]struct {
 		args        []string
 		connections int64 // at least
@@ -92,15 +95,26 @@ func TestHonestShopInEveryStyle(t *testing.T) {
 		}},
 		"token in query": {[]string{"-token-in-query"}, 2,
 			func(l requestLook) bool { return l.tokenInQuery > 400 }},
-		"new connections": {[]string{"-new-connections"}, 500, // one for each request
-			func(l requestLook) bool { return l.tokenInHeader > 400 }},
+		"new connections": {[]string{"-new-connections"}, 500, none}, // one for each request
 		"contest bodies": {[]string{"-contest-bodies"}, 2,
 			func(l requestLook) bool { return l.bodies == 200 }},
+		"TLS":              {[]string{"-tls"}, 2, none},
+		"TLS, verified":    {[]string{"-tls-ca", "the shop's"}, 2, none},
+		"at a given rate":  {[]string{"-rate", "4000"}, 2, none},
+		"retried, no need": {[]string{"-retry"}, 2, none},
 	}
 	for name, style := range styles {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(builtIn(t, 10, 1000), honest)
-			rep, stderr, code := bench(t, []string{s.open(t), s.open(t)}, 10, 1000, style.args...)
+			addresses, args := []string{s.open(t), s.open(t)}, slices.Clone(style.args)
+			if strings.HasPrefix(name, "TLS") {
+				address, caFile := s.openTLS(t)
+				addresses = []string{address, address}
+				if len(args) == 2 {
+					args[1] = caFile
+				}
+			}
+			rep, stderr, code := bench(t, addresses, 10, 1000, args...)
 			if code != 0 {
 				t.Fatalf("exit %d: %s %+v", code, stderr, rep.Audit)
 			}
@@ -116,7 +130,11 @@ func TestHonestShopInEveryStyle(t *testing.T) {
 			if len(s.orders) != 100 || !style.look(s.seen) {
 				t.Errorf("shop has %d orders and saw %+v", len(s.orders), s.seen)
 			}
-			if len(rep.Audit) != 10 || len(failed(rep.Audit)) != 0 {
+			checks := 10
+			if l.Settling != nil {
+				checks++
+			}
+			if len(rep.Audit) != checks || len(failed(rep.Audit)) != 0 {
 				t.Errorf("audit = %+v", rep.Audit)
 			}
 		})
@@ -168,10 +186,54 @@ func TestLiesAreFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // stock that never adds up takes the whole lag to be believed
 			s := newShop(builtIn(t, 10, test.stock), test.lie)
-			rep, stderr, code := bench(t, []string{s.open(t)}, 10, test.stock)
+			addresses := []string{s.open(t)}
+			rep, stderr, code := bench(t, addresses, 10, test.stock)
 			if code != exitAudit || !reflect.DeepEqual(failed(rep.Audit), test.want) {
 				t.Errorf("exit %d, failed checks %q, want %q; %s", code, failed(rep.Audit),
 					test.want, stderr)
+			}
+			if test.lie == sellsTwice { // an audit alone finds it too: it is no wrong flag
+				rep, stderr, code = bench(t, addresses, 10, test.stock, "audit")
+				if code != exitAudit || !reflect.DeepEqual(failed(rep.Audit), test.want) {
+					t.Errorf("audit: exit %d, failed checks %q; %s", code, failed(rep.Audit), stderr)
+				}
+			}
+		})
+	}
+}
+
+// What a client learns of an order that was answered 503, or not at all, when it asks again under its key.
+func TestRetrySettles(t *testing.T) {
+	once := func(step, name string) []load.EventCount {
+		return []load.EventCount{{Step: step, Name: name, Count: 1}}
+	}
+	tests := map[string]struct {
+		lie     lie
+		retries []load.EventCount
+		settled int
+		failed  []string
+	}{
+		"order answered 503": {failsOrder, once("order", "sent again"), 1, nil},
+		// the client itself sends it again, on a new connection
+		"order without answer": {hangsUp, nil, 0, nil},
+		"add answered 503":     {failsAdd, once("add", "put into a new cart"), 0, nil},
+		"key not known":        {forgetsKey, once("order", "sent again"), 1, []string{audit.Unexpected}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(builtIn(t, 10, 1000), test.lie)
+			rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-retry")
+			if got := failed(rep.Audit); !reflect.DeepEqual(got, test.failed) ||
+				(code == 0) != (test.failed == nil) || len(rep.Audit) != 11 {
+				t.Fatalf("exit %d, failed checks %q; %s", code, got, stderr)
+			}
+			l := rep.Load
+			if l.Placed+l.Refused != 100 || l.Unknown != 0 || len(s.orders) != 100 ||
+				l.Settling.Stranded != 0 || l.Settling.Settled != test.settled {
+				t.Errorf("load %+v, settling %+v", l, l.Settling)
+			}
+			if test.retries != nil && !reflect.DeepEqual(l.Settling.Retries, test.retries) {
+				t.Errorf("retries %+v, want %+v", l.Settling.Retries, test.retries)
 			}
 		})
 	}
@@ -203,9 +265,10 @@ func TestSecondRunTakesOtherUsers(t *testing.T) {
 	if code != exitUsage || stderr != want {
 		t.Errorf("exit %d, stderr %q", code, stderr)
 	}
+	addresses = append([]string{"127.0.0.1:1"}, addresses...) // where nothing answers
 	rep, stderr, code = bench(t, addresses, 10, 1000, "audit")
 	if code != 0 || rep.Load != nil || len(rep.Audit) != 6 || rep.Audit[0].Examined != 201 {
-		t.Errorf("audit only: exit %d: %s %+v", code, stderr, rep)
+		t.Errorf("audit alone: exit %d: %s %+v", code, stderr, rep)
 	}
 }
 
@@ -241,6 +304,9 @@ func TestDurationEndsLoad(t *testing.T) {
 func TestExitCodes(t *testing.T) {
 	s := newShop(builtIn(t, 10, 1000), honest)
 	address := s.open(t)
+	encrypted, _ := s.openTLS(t)
+	_, port, _ := net.SplitHostPort(encrypted)
+	_, caFile := s.openTLS(t)    // the same certificate, which is for 127.0.0.1
 	const nobody = "127.0.0.1:1" // a port that nothing uses
 	tests := map[string]struct {
 		address string
@@ -250,21 +316,25 @@ func TestExitCodes(t *testing.T) {
 	}{
 		"no server": {nobody, nil, exitUnreachable, "connection refused"},
 		"other password": {address, []string{"-root-password", "wrong"}, exitUsage,
-			"refuses root's password (from ROOT_PASSWORD or " +
-				"-root-password); set ROOT_PASSWORD as for the server, or -data to its folder\n"},
-		"other catalogue": {address, []string{"-foods", "9"}, exitUsage,
-			"sells 10 foods, bench was told 9; give bench the server's catalogue settings"},
+			"refuses root's password (from ROOT_PASSWORD or -root-password); set ROOT_PASSWORD as for the " +
+				"server, or -data to its folder\n"},
+		"plain to TLS": {encrypted, nil, exitUsage, "bench: bad usage: " + encrypted +
+			" speaks TLS and bench plain HTTP; add -tls\n"},
+		"TLS to plain": {address, []string{"-tls"}, exitUsage, "bench: bad usage: " + address +
+			" speaks plain HTTP and bench TLS; leave out -tls and -tls-ca\n"},
+		"other certificate": {"localhost:" + port, []string{"-tls-ca", caFile}, exitUnreachable, "x509: "},
 		"unknown flag": {address, []string{"-fast"}, exitUsage,
 			"flag provided but not defined: -fast (bench load -h"},
-		"stray word":       {address, []string{"fast"}, exitUsage, `"fast" is not a flag`},
-		"help":             {address, []string{"-h"}, 0, ""},
-		"second one alone": {nobody + "," + address, []string{"-audit-only"}, 0, ""},
+		"stray word": {address, []string{"fast"}, exitUsage, `"fast" is not a flag`},
+		"help":       {address, []string{"-h"}, 0, ""},
+		"page that cannot be written": {address, []string{"-html", "/none/x.html"}, exitUsage,
+			"cannot write -html"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			args := append([]string{"-addr", test.address, "-users", "201", "-foods", "10", "-root-password",
-				"secret"}, test.args...)
+				"secret", "-seed", "8"}, test.args...)
 			code := exitCode(run(args, &stdout, &stderr), &stderr)
 			if code != test.code || !strings.Contains(stderr.String(), test.stderr) ||
 				strings.Count(stderr.String(), "\n") > 1 {
@@ -285,5 +355,62 @@ func TestLoadWithoutAnyAnswerFails(t *testing.T) {
 	want := []load.EventCount{{Step: "order", Name: "closed by server", Count: 100}}
 	if !reflect.DeepEqual(rep.Load.Faults, want) || rep.Load.Unknown != 100 || rep.Load.Reconnects == 0 {
 		t.Errorf("load = %+v", rep.Load)
+	}
+}
+
+// All flows are meant to start at once and one buyer goes through them: the last one took the whole load,
+// although none of its requests took long. In a closed loop it would look as fast as the first.
+func TestOpenLoopCountsFromIntendedStart(t *testing.T) {
+	s := newShop(builtIn(t, 10, 1000), honest)
+	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-rate", "1000000", "-concurrency", "1")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	l := rep.Load
+	flow, elapsed := l.Latency[load.StepCount], int64(l.ElapsedSeconds*1e6)
+	if flow.Step != "flow" || flow.Count != 100 || flow.Max < elapsed/2 {
+		t.Errorf("flow = %+v, the load took %d us", flow, elapsed)
+	}
+	if l.Rate != 1e6 || l.Placed != 100 || l.LateStarts+l.OwnLateness.Count != 100 || l.LateStarts == 0 {
+		t.Errorf("load = %+v", l)
+	}
+}
+
+// A wrong flag is named as such, before a sale and in the middle of one, with a load and without: it is no
+// violation.
+func TestWrongFlagsAreNoViolation(t *testing.T) {
+	flags := map[string]string{
+		"-foods=9":    "sells 10 foods, bench was told 9",
+		"-foods=11":   "sells 10 foods, bench was told 11",
+		"-users=200":  "has 201 users, bench was told 200",
+		"-stock=1":    "began with 1000 pieces of food 1 (%d left + %d sold), bench was told 1",
+		"-stock=5000": "began with 1000 pieces of food 1 (%d left + %d sold), bench was told 5000",
+	}
+	s := newShop(builtIn(t, 10, 1000), honest)
+	s.users = 201
+	addresses := []string{s.open(t)}
+	for _, sale := range []string{"new", "old"} {
+		left := s.foods[0].Stock
+		var runs sync.WaitGroup // at once, because a wrong stock takes the whole lag to be believed
+		for flag, want := range flags {
+			if strings.Contains(want, "%d") {
+				want = fmt.Sprintf(want, left, 1000-left)
+			}
+			want := "bench: bad usage: " + addresses[0] + " " + want +
+				"; give bench the server's catalogue settings (-users, -foods, -stock, ...)\n"
+			for _, mode := range []string{"load", "audit"} {
+				runs.Go(func() {
+					if _, stderr, code := bench(t, addresses, 10, 1000, mode, flag); code != exitUsage ||
+						stderr != want {
+						t.Errorf("%s sale, %s %s: exit %d, stderr %q, want %q", sale, mode, flag,
+							code, stderr, want)
+					}
+				})
+			}
+		}
+		runs.Wait()
+		if _, stderr, code := bench(t, addresses, 10, 1000); code != 0 || s.foods[0].Stock == 1000 {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"flashsale/scripts/bench/audit"
-	"flashsale/scripts/bench/report"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -29,7 +28,7 @@ func (p *proof) register(fs *flag.FlagSet) {
 }
 
 // loader makes a load and fills evidence and report.
-type loader func(context.Context, *audit.Evidence, *report.Report) error
+type loader func(context.Context, *audit.Evidence, *Report) error
 
 // prove audits a sale before and after the load; a nil load is an audit alone.
 func (p *proof) prove(ctx context.Context, access *sale.Access, load loader, stdout io.Writer) error {
@@ -45,7 +44,7 @@ func (p *proof) prove(ctx context.Context, access *sale.Access, load loader, std
 	if err != nil {
 		return err
 	}
-	rep := &report.Report{Command: p.line, Servers: access.Servers, Readiness: books.Readiness(ctx)}
+	rep := &Report{Command: p.line, Servers: access.Servers, Readiness: books.Readiness(ctx)}
 	ev := &audit.Evidence{Sale: onSale, Retried: p.retried}
 	if err := books.Read(ctx, ev); err != nil {
 		return err
@@ -60,7 +59,7 @@ func (p *proof) prove(ctx context.Context, access *sale.Access, load loader, std
 		}
 		// A signal was for the load.
 		if err := books.Read(context.WithoutCancel(ctx), ev); err != nil {
-			_ = rep.Write(stdout, p.json) // the load was made, whatever hinders the audit
+			_ = rep.write(stdout, p.json) // the load was made, whatever hinders the audit
 			return fmt.Errorf("cannot audit: %w", err)
 		}
 	}
@@ -68,13 +67,13 @@ func (p *proof) prove(ctx context.Context, access *sale.Access, load loader, std
 	if rep.Soak != nil {
 		rep.Audit = append(rep.Audit, rep.Soak.Checks()...)
 	}
-	if err := rep.Write(stdout, p.json); err != nil {
+	if err := rep.write(stdout, p.json); err != nil {
 		return err
 	}
-	if err := errors.Join(rep.WritePage(page, time.Now()), page.Close()); err != nil {
+	if err := errors.Join(rep.writePage(page, time.Now()), page.Close()); err != nil {
 		return err
 	}
-	return rep.Verdict()
+	return rep.verdict()
 }
 
 // createPage opens the file of -html before the load, so that no load is lost to a wrong path. Without one

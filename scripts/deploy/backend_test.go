@@ -32,10 +32,11 @@ func newBackend(t *testing.T, alive bool) *backend {
 		if isCheck(r) {
 			return
 		}
+		hang := b.hang.Load() // before it is counted: a test changes it once enough are
 		b.served.Add(1)
 		_, _ = io.Copy(io.Discard, r.Body)
 		b.last.Store(fmt.Sprintf("%s %s %v %v", r.Method, r.URL, []string{r.Host}, r.Header["X"]))
-		if b.hang.Load() {
+		if hang {
 			<-r.Context().Done()
 		}
 	}))

@@ -53,7 +53,7 @@ var (
 		"POST /login HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n",
 		"POST /login HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
 	}
-	// What HAProxy mends (TestHAProxyMends) and nginx refuses.
+	// What HAProxy repairs (TestHAProxyRepairs) and nginx refuses.
 	mended = []string{
 		"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
 		"GET /healthz HTTP/1.1\r\nHost: a\r\nX:\r\n a\r\n\r\n",
@@ -101,8 +101,8 @@ func wantRefusal(t *testing.T, front, raw, body string) {
 	}
 }
 
-// What HAProxy mends before any rule sees it: the server behind gets one clean line.
-func TestHAProxyMends(t *testing.T) {
+// What HAProxy repairs before any rule sees it: the server behind gets one clean line.
+func TestHAProxyRepairs(t *testing.T) {
 	t.Parallel()
 	behind := newBackend(t, true)
 	front := startHAProxy(t, [3]string{behind.address, behind.address, behind.address}, everywhere)

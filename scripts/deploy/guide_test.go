@@ -104,7 +104,7 @@ func (s *site) trial(t *testing.T) {
 	if n := s.countOrders(t); n != 1000 {
 		t.Errorf("%d orders in the trial, want 1000", n)
 	}
-	s.deskFails(t, "check") // a sale with orders is none that begins
+	s.deskFails(t, "check") // a sale with orders does not begin
 	s.putAway(t)
 	s.desk(t, "check")
 }
@@ -158,7 +158,7 @@ func (s *site) watch(t *testing.T) {
 	}
 }
 
-// upgrade restarts the servers one by one, with another program and one more user, while clients buy
+// upgrade restarts the servers one by one, with another program and a further user, while clients buy
 // through the front.
 func (s *site) upgrade(t *testing.T) {
 	t.Helper()
@@ -248,7 +248,7 @@ func (s *site) loseRedis(t *testing.T, orders int) {
 	s.awaitReady(t)
 }
 
-// nextSale ends the sale and opens the next one, with one more food, beside its orders.
+// nextSale ends the sale and opens the next one, with a further food, beside its orders.
 func (s *site) nextSale(t *testing.T) {
 	t.Helper()
 	last, orders := s.setting(t, "SALE"), s.countOrders(t)

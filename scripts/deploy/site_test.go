@@ -20,8 +20,8 @@ import (
 )
 
 // site is what the guide is about: the operator's desktop and the machines. Each machine has an address
-// and a file tree of its own, the folder of its address under root. The desktop has none: an absolute path
-// is wrong there.
+// and a file tree of its own, the folder of its address under root. An absolute path is wrong on the
+// desktop, which has no tree.
 type site struct {
 	root, desktop string
 	network       string

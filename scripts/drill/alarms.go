@@ -15,7 +15,7 @@ import (
 type alarms struct {
 	prometheus *prometheus
 	servers    int
-	expected   string        // the alert that is meant for the fault, "" for none
+	expected   string        // the alert that is meant for the fault; "" where there is no such alert
 	since      time.Time     // when the fault began
 	fired      time.Duration // from then until the alert was seen; 0 for not yet
 }
@@ -32,7 +32,7 @@ const (
 func (a *alarms) instances() string { return strings.Join(a.prometheus.targets[:a.servers], "|") }
 
 // firing is an expression for the alerts that fire now for these servers or for the whole sale: the expected
-// one, or all critical ones where none is expected.
+// alert, or all critical ones where no alert is expected.
 func (a *alarms) firing() string {
 	which := `severity="critical"`
 	if a.expected != "" {

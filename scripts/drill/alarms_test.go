@@ -14,12 +14,12 @@ import (
 	"flashsale/scripts/grafana"
 )
 
-// Each drill has an alert that there is, or a reason to have none.
+// Each drill has an alert of the rules, or a reason to have no alert.
 func TestDrillsNameTheirAlert(t *testing.T) {
 	known := grafana.AlertNames()
 	for _, d := range drills {
 		if (d.alert == "") == (d.quiet == "") {
-			t.Errorf("%s: alert %q, reason for none %q; want one of them", d.name, d.alert, d.quiet)
+			t.Errorf("%s: alert %q, reason for no alert %q; want either", d.name, d.alert, d.quiet)
 		}
 		if d.alert != "" && !slices.Contains(known, d.alert) {
 			t.Errorf("%s: there is no alert %s", d.name, d.alert)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os/exec"
-	"strings"
 	"syscall"
 	"time"
 
@@ -20,24 +18,23 @@ import (
 // meanwhile.
 type roomFault struct {
 	alert      string
-	atOnce     bool                                 // flashsale status shows it without looking twice
 	begin, end func(*asides, context.Context) error // nil where there is nothing to do
 }
 
 var roomFaults = []roomFault{
-	{"LedgerBehind", true,
+	{"LedgerBehind",
 		func(a *asides, _ context.Context) error { a.database.Kill(); return nil },
 		func(a *asides, ctx context.Context) error { return a.database.Launch(ctx) }},
-	{"BlocklistStale", true, nil, nil},
-	{"VKRepliesWait", true,
+	{"BlocklistStale", nil, nil},
+	{"VKRepliesWait",
 		func(a *asides, _ context.Context) error { return a.message(goodGroup, "while VK is away", 1) },
 		func(a *asides, _ context.Context) error { return a.message(goodGroup, "while VK is there", 1) }},
-	{"TrafficDropsHits", false, (*asides).floodKeys, nil},
-	{"TrafficKeysFull", false, nil, (*asides).deleteKeys},
-	{"RepeatsFull", false, (*asides).fillRepeats, nil},
+	{"TrafficDropsHits", (*asides).floodKeys, nil},
+	{"TrafficKeysFull", nil, (*asides).deleteKeys},
+	{"RepeatsFull", (*asides).fillRepeats, nil},
 	// The last ones: clients of the drill do not know the new certificate.
-	{"CertificateExpires", true, nil, (*asides).renew},
-	{"VKTokenRefused", false, nil, func(a *asides, ctx context.Context) error {
+	{"CertificateExpires", nil, (*asides).renew},
+	{"VKTokenRefused", nil, func(a *asides, ctx context.Context) error {
 		return testkit.Await(ctx, "reply that waited for a new token", refusalMax, func() bool {
 			return a.site.took(refusedPeer)
 		})
@@ -95,7 +92,6 @@ func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	a.demandStatus(ctx)
 	return a.repair(ctx, list)
 }
 
@@ -140,7 +136,7 @@ func (a *asides) refuseChecks(ctx context.Context) error {
 	return nil
 }
 
-// demandUnseen demands that none of some alerts has fired so far.
+// demandUnseen demands that no alert of the list has fired so far.
 func (s *stack) demandUnseen(ctx context.Context, list []*alarms) error {
 	for _, one := range list {
 		found, err := one.seen(ctx)
@@ -193,18 +189,6 @@ func (s *stack) stayAway(ctx context.Context, a *asides, list []*alarms) error {
 	s.note("the crowd: %d requests", (<-ended).sent)
 	a.network.Set(launch.Passes)
 	return err
-}
-
-// demandStatus demands that flashsale status shows the faults of the rooms too.
-func (a *asides) demandStatus(ctx context.Context) {
-	address := a.s.alarms.prometheus.targets[asideRooms-1]
-	status := exec.CommandContext(ctx, a.rooms.program.Path, "status", "-ops", address)
-	text, err := status.Output() // something is wrong: it must fail
-	for _, fault := range roomFaults {
-		if fault.atOnce && (err == nil || !strings.Contains(string(text), "\n"+fault.alert+": ")) {
-			a.s.breaks("flashsale status does not show %s: %v\n%s", fault.alert, err, text)
-		}
-	}
 }
 
 // repair ends all faults and returns once all alerts have cleared.

@@ -89,7 +89,7 @@ func (s *stack) startAsides(ctx context.Context) (a *asides, err error) {
 	return a, a.crowded.awaitReady(ctx)
 }
 
-// startRooms starts the server with the rooms, whose certificate ends tomorrow. It serves once it has its
+// startRooms starts the server with the rooms. Its certificate ends tomorrow. It serves once it has its
 // list.
 func (a *asides) startRooms(ctx context.Context) error {
 	certificate, err := certtest.Make(a.folder, time.Now().Add(24*time.Hour))
@@ -138,7 +138,7 @@ func (a *asides) start(number int, redis string, flags ...string) (*server, erro
 	return one, one.start()
 }
 
-// stop ends everything, also what was started half.
+// stop ends everything, also after a start that failed half way.
 func (a *asides) stop() {
 	for _, one := range []*server{a.rooms, a.crowded} {
 		if one != nil {

@@ -122,7 +122,7 @@ func loginBody(member string, bytes int) string {
 	return begin + members + strings.Repeat(" ", room-len(members)) + end
 }
 
-// viewersAndBuyers has many pages watch the sale, and then none.
+// viewersAndBuyers has many pages watch the sale, and then no page.
 func viewersAndBuyers(ctx context.Context, s *stack, _ *rand.Rand) error {
 	watching := s.times(500, 5000)
 	look := func() *tide {
@@ -134,7 +134,7 @@ func viewersAndBuyers(ctx context.Context, s *stack, _ *rand.Rand) error {
 	}
 	return s.contrast(func() (*tide, error) {
 		viewers, err := bench.OpenViewers(ctx, bench.Options{Servers: []string{s.servers[0].address},
-			Viewers: watching, Timeout: answerPatient})
+			Timeout: answerPatient}, watching)
 		if err != nil {
 			return nil, err
 		}

@@ -164,7 +164,7 @@ func redisEmptied(ctx context.Context, s *stack, dice *rand.Rand) error {
 			return err
 		}
 		if keys != 0 {
-			return fmt.Errorf("an empty Redis got %d keys of a sale from a server whose sale it does not have", keys)
+			return fmt.Errorf("an empty Redis got %d keys of a sale from a server of another sale", keys)
 		}
 		select {
 		case <-end:

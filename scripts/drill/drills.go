@@ -12,9 +12,9 @@ import (
 type drill struct {
 	name, says string
 	alert      string // of scripts/grafana that must fire for the fault and clear after it
-	quiet      string // why there is none
+	quiet      string // why there is no alert
 	setup      setup
-	refuses    bool // requests get 503 or no answer meanwhile: a drill that saw none of that proves nothing
+	refuses    bool // requests get 503 or no answer meanwhile: a drill that saw no refusal proves nothing
 	drops      bool // connections may be lost: it kills a process that holds them
 	freezes    bool // it freezes a server, which cannot answer then
 	// not one of a pair: it measures, or needs a Redis that is not as durable, or not the drill's
@@ -35,8 +35,9 @@ var (
 	// More calls must wait in each worker than one pipeline takes.
 	busyStore = setup{servers: 1, own: true, buyers: 1000}
 	// The disk's moods must not decide what an attack does; and enough answers of other buyers for a p99.
-	crowded = setup{servers: 1, probes: 4, everysec: true}
-	racing  = setup{servers: 1, everysec: true, patient: true} // times do not matter
+	crowded    = setup{servers: 1, probes: 4, everysec: true}
+	crowdedTLS = setup{servers: 1, probes: 4, everysec: true, tls: true}
+	racing     = setup{servers: 1, everysec: true, patient: true} // times do not matter
 )
 
 const noFault = "nothing is broken"
@@ -124,10 +125,10 @@ var drills = []drill{
 	{name: "pipelining", quiet: noFault,
 		says: "20 and 100 connections send 2000 requests each before they read, again and again", setup: crowded,
 		healthy: true, alone: true, run: pipelining},
-	{name: "pipelining-tls", quiet: noFault, says: "the same with TLS", setup: crowded.merge(setup{tls: true}),
+	{name: "pipelining-tls", quiet: noFault, says: "the same with TLS", setup: crowdedTLS,
 		healthy: true, alone: true, run: pipelining},
 	{name: "invented-names", quiet: noFault,
-		says:  "256 connections log in with names that nobody has, while a real one is guessed",
+		says:  "256 connections log in with invented names, while a real one is guessed",
 		setup: crowded, healthy: true, alone: true, run: inventedNames},
 	{name: "lockout", quiet: noFault,
 		says:  "40 addresses guess the passwords of root and of a buyer, who log in meanwhile",

@@ -161,7 +161,7 @@ func (f *flood) send(
 	return answers
 }
 
-// percentile99 of times in order; 0 of none.
+// percentile99 of times in order; 0 without times.
 func percentile99(times []time.Duration) time.Duration {
 	if len(times) == 0 {
 		return 0

@@ -63,7 +63,7 @@ func TestPercentile99(t *testing.T) {
 		t.Errorf("p99 of 0 to 999 is %d", got)
 	}
 	if percentile99(nil) != 0 || percentile99(times[7:8]) != 7 {
-		t.Error("p99 of none or one")
+		t.Error("p99 without times, or of one time")
 	}
 }
 

@@ -50,7 +50,7 @@ func login(name, password string) call {
 	return call{"POST", "/login", client.LoginBody(name, password)}
 }
 
-// inventedNames has 256 connections log in with names that nobody has, from ever new addresses, while one
+// inventedNames has 256 connections log in with invented names, from ever new addresses, while one
 // address guesses a real name.
 func inventedNames(ctx context.Context, s *stack, _ *rand.Rand) error {
 	users, err := s.newcomers(ctx, 1+crowdSize)

@@ -46,7 +46,7 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 	args := []string{"-addr", strings.Join(addresses, ","), "-json",
 		"-seed", strconv.FormatUint(max(seed, 1), 10), "-rate", strconv.Itoa(loadRate),
 		// it takes the last users first
-		"-concurrency", strconv.Itoa(s.setup.load()), "-orders", strconv.Itoa(users - reserved),
+		"-concurrency", strconv.Itoa(s.setup.buyers), "-orders", strconv.Itoa(users - reserved),
 		"-timeout", giveUp.String(), "-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock)}
 	if s.setup.tls {
 		args = append(args, "-tls", "-tls-ca", s.servers[0].chain)

@@ -137,7 +137,7 @@ func (o *options) turns() []turn {
 	return turns
 }
 
-// choosePairs picks n pairs by the seed, none twice before every one had its turn.
+// choosePairs picks n pairs by the seed. A pair comes again only after all pairs had their turn.
 func choosePairs(n int, seed uint64) []drill {
 	var all []drill
 	for i, a := range drills {

@@ -118,7 +118,7 @@ func TestPairsAreDifferentAndPossible(t *testing.T) {
 	for _, d := range choosePairs(60, 9) {
 		a, b, _ := strings.Cut(d.name, "+")
 		if seen[d.name] || a == b {
-			t.Errorf("pair %s comes again or is none", d.name)
+			t.Errorf("pair %s comes again or is no pair", d.name)
 		}
 		seen[d.name] = true
 		if d.setup.own || d.setup.everysec || d.setup.servers < 1 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -27,6 +28,7 @@ func perform(ctx context.Context, t turn, p *prometheus, long bool) (r result) {
 	ctx, cancel := context.WithTimeout(ctx, turnMax)
 	defer cancel()
 	setup := t.drill.setup
+	setup.buyers = cmp.Or(setup.buyers, buyersDefault)
 	// the short form judges no times, nor what comes of them
 	setup.patient = setup.patient || t.drill.healthy && !long
 	alarms := &alarms{prometheus: p, servers: setup.servers, expected: t.drill.alert}
@@ -62,7 +64,7 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	if s.load, err = startLoad(ctx, s, r.seed, giveUp); err != nil {
 		return err
 	}
-	watch := startWatch(ctx, s.servers, s.setup.load())
+	watch := startWatch(ctx, s.servers, s.setup.buyers)
 	defer watch.stop()
 	if err := s.awaitSales(ctx, piecesFirst); err != nil {
 		return err

@@ -43,7 +43,7 @@ var races = []race{
 type outcome struct {
 	changed, ordered answer // to the two calls at the same moment
 	bought           string // order placed by then, by GET /orders
-	again            answer // to an order of the same cart afterwards, where there was none
+	again            answer // to an order of the same cart afterwards, where there was no order yet
 	finally          string // order placed by then
 }
 
@@ -51,7 +51,7 @@ type outcome struct {
 type tally struct {
 	mu                      sync.Mutex
 	changeFirst, orderFirst int
-	broken                  int    // explained by none
+	broken                  int    // that neither order of events explains
 	faults                  int    // of these with a 5xx or without an answer
 	examples                string // of these, a line each
 }

@@ -98,7 +98,7 @@ func (s *server) awaitReady(ctx context.Context) error {
 }
 
 func (s *server) workers() []int {
-	pids, _ := proc.Children(s.pid(), "flashsale") // without a process table there are none to be found
+	pids, _ := proc.Children(s.pid(), "flashsale") // without a process table no worker is found
 	return pids
 }
 

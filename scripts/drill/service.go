@@ -48,14 +48,14 @@ func (s *service) keep(run *launch.Process) {
 	}
 }
 
-// process is the run of now, nil when none was started.
+// process is the run of now, nil before the first start.
 func (s *service) process() *launch.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.run
 }
 
-// release lets the process end, and returns it; nil when none was started.
+// release lets the process end, and returns it; nil before the first start.
 func (s *service) release() *launch.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,21 +37,10 @@ type setup struct {
 	flags    string // further ones of the servers
 }
 
-// merge is a stack on which both drills of a pair can be made.
-func (a setup) merge(b setup) setup {
-	return setup{servers: max(a.servers, b.servers), probes: max(a.probes, b.probes),
-		buyers: max(a.buyers, b.buyers), own: a.own || b.own, proxied: a.proxied || b.proxied,
-		everysec: a.everysec || b.everysec, disk: a.disk || b.disk, clock: a.clock || b.clock,
-		patient: a.patient || b.patient, rooms: a.rooms || b.rooms, released: a.released || b.released,
-		tls: a.tls || b.tls, flags: a.flags + " " + b.flags}
-}
-
-// load is how many buyers the load has at once.
-func (c setup) load() int {
-	if c.buyers == 0 {
-		return buyersDefault
-	}
-	return c.buyers
+// merge is a stack on which both drills of a pair can be made. Those that need more than this are alone.
+func (c setup) merge(with setup) setup {
+	return setup{servers: max(c.servers, with.servers), proxied: c.proxied || with.proxied,
+		disk: c.disk || with.disk, clock: c.clock || with.clock}
 }
 
 // workers are those of each server. Several servers share one machine's processors.
@@ -210,7 +199,7 @@ func (s *stack) startRedis(ctx context.Context) (address string, err error) {
 	return s.proxy.Address(), nil
 }
 
-// stop ends everything in the opposite order; what was never started is left out.
+// stop ends everything that was started, the last first.
 func (s *stack) stop() {
 	if s.load != nil {
 		s.load.run.Kill()

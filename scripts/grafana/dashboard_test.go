@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/observe/ops"
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/testkit"
 )
 
@@ -55,7 +55,7 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 	}
-	for _, family := range ops.Families() {
+	for _, family := range figures.Families {
 		if !strings.Contains(Dashboard, family.Name) {
 			t.Errorf("no panel shows %s", family.Name)
 		}

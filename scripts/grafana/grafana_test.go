@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/observe/ops"
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/testkit"
 )
 
@@ -23,7 +23,7 @@ var promLabels = []string{"job", "instance", "le", "alertstate"}
 func unknown(expressions string) (names []string) {
 	labels := slices.Clone(promLabels)
 	metrics := map[string]bool{}
-	for _, family := range ops.Families() {
+	for _, family := range figures.Families {
 		metrics[family.Name] = true
 		if family.Type == "histogram" {
 			for _, suffix := range []string{"_bucket", "_count", "_sum"} {

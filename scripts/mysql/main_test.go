@@ -37,7 +37,7 @@ func load(t *testing.T, db catalog.Database, cfg catalog.Config) {
 			got.Fingerprint(), got.Users(), want.Fingerprint(), want.Users())
 	}
 	_, err = catalog.Read(t.Context(), cfg, func(u catalog.User) error {
-		if id, ok := got.Authenticate([]byte(u.Name), []byte(u.Password)); !ok || id != u.ID {
+		if id, _, ok := got.Authenticate([]byte(u.Name), []byte(u.Password)); !ok || id != u.ID {
 			t.Errorf("user %d %s: tables authenticate %d, %v", u.ID, u.Name, id, ok)
 		}
 		return nil

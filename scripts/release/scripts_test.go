@@ -63,7 +63,7 @@ func (m *machine) has(path string) bool {
 
 // invoked is what was asked of systemd.
 func (m *machine) invoked() string {
-	text, _ := os.ReadFile(filepath.Join(m.root, "invoked")) // there is none where nothing was
+	text, _ := os.ReadFile(filepath.Join(m.root, "invoked")) // no file: nothing was asked
 	return string(text)
 }
 

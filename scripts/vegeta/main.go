@@ -20,8 +20,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"slices"
-	"strings"
 	"syscall"
 )
 
@@ -63,11 +61,3 @@ const (
 )
 
 var stepNames = []string{"login", "foods", "carts", "adds", "orders"}
-
-func parseStep(name string) (step, error) {
-	i := slices.Index(stepNames, name)
-	if i < 0 {
-		return 0, fmt.Errorf("-step is %q; it must be one of %s", name, strings.Join(stepNames, ", "))
-	}
-	return step(i), nil
-}

@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
+	"math"
 	"net"
+	"slices"
 	"strings"
-
-	"github.com/peterbourgon/ff/v3"
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
@@ -19,14 +17,15 @@ import (
 // countMax bounds the targets, which vegeta keeps in memory.
 const countMax = 1_000_000
 
-// rootID is the id of the administrator, who does not buy here.
-const rootID = 1
+const usage = `vegeta writes targets of one step of the contest's flow, each of another user.
+A flag wins over its environment name, which stands in brackets.
+`
 
 type options struct {
 	addr    string // host:port
 	step    step
 	count   int
-	first   uint // lowest user id
+	first   int // lowest user id
 	catalog catalog.Config
 }
 
@@ -34,46 +33,31 @@ type options struct {
 // flag.ErrHelp.
 func parseOptions(arguments []string, help io.Writer) (options, error) {
 	var opt options
-	fs := flag.NewFlagSet("vegeta", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // a bad flag is reported once, by the caller
-	fs.StringVar(&opt.addr, "addr", "127.0.0.1:8080", "server of the sale, `host:port`")
-	stepName := fs.String("step", "", "`step` to write targets of: "+strings.Join(stepNames, ", "))
-	fs.IntVar(&opt.count, "count", 1000,
+	var name string
+	flags := config.NewFlags("vegeta")
+	flags.Group("Targets")
+	flags.Text(&opt.addr, "addr", "127.0.0.1:8080", "server of the sale, `host:port`")
+	flags.Text(&name, "step", "", "`step` to write targets of: "+strings.Join(stepNames, ", "))
+	flags.Number(&opt.count, "count", 1000, 1, countMax,
 		"`number` of targets, each of another user; vegeta starts over after the last")
-	fs.UintVar(&opt.first, "first", rootID+1,
+	flags.Number(&opt.first, "first", 2, 2, math.MaxUint32,
 		"lowest user `id` to take; those who have an order already cannot order again")
-	config.AddCatalog(fs, &opt.catalog)
-	err := ff.Parse(fs, arguments, ff.WithEnvVars())
-	if errors.Is(err, flag.ErrHelp) {
-		fs.SetOutput(help)
-		fs.Usage()
-	}
-	if err != nil {
-		return opt, err
-	}
-	if fs.NArg() > 0 {
-		return opt, fmt.Errorf("unexpected argument %q (-h lists all flags)", fs.Arg(0))
-	}
-	if opt.step, err = parseStep(*stepName); err != nil {
-		return opt, err
-	}
-	if opt.catalog.RootPassword == "" && opt.catalog.BuiltIn() {
-		opt.catalog.RootPassword = rand.Text() // the catalogue wants one; root is not used
-	}
-	return opt, opt.check()
-}
-
-func (o *options) check() error {
-	if host, port, err := net.SplitHostPort(o.addr); err != nil || host == "" || port == "" {
-		return fmt.Errorf("-addr is %q; it must be host:port", o.addr)
-	}
-	if o.count < 1 || o.count > countMax {
-		return fmt.Errorf("-count is %d; it must be from 1 to %d", o.count, countMax)
-	}
-	if o.first <= rootID {
-		return fmt.Errorf("-first is %d; it must be from %d on, user %d is root", o.first, rootID+1, rootID)
-	}
-	return nil
+	flags.Group("Catalogue, as for the server")
+	flags.Catalog(&opt.catalog)
+	flags.Check(func() error {
+		if host, port, err := net.SplitHostPort(opt.addr); err != nil || host == "" || port == "" {
+			return fmt.Errorf("-addr is %q; it must be host:port", opt.addr)
+		}
+		if opt.step = step(slices.Index(stepNames, name)); opt.step < 0 {
+			return fmt.Errorf("-step is %q; it must be one of %s", name, strings.Join(stepNames, ", "))
+		}
+		if opt.catalog.RootPassword == "" && opt.catalog.BuiltIn() {
+			opt.catalog.RootPassword = rand.Text() // the catalogue wants one; root is not used
+		}
+		return nil
+	})
+	err := flags.Parse(arguments, help, usage)
+	return opt, err
 }
 
 // readBuyers picks count users from the catalogue, from the id -first on and in the catalogue's order, and
@@ -81,7 +65,7 @@ func (o *options) check() error {
 func readBuyers(ctx context.Context, opt options) ([]buyer, []catalog.Food, error) {
 	var buyers []buyer
 	foods, err := catalog.Read(ctx, opt.catalog, func(user catalog.User) error {
-		if uint(user.ID) >= opt.first && len(buyers) < opt.count {
+		if int(user.ID) >= opt.first && len(buyers) < opt.count {
 			buyers = append(buyers, buyer{user: user})
 		}
 		return nil
@@ -92,9 +76,6 @@ func readBuyers(ctx context.Context, opt options) ([]buyer, []catalog.Food, erro
 	if len(buyers) < opt.count {
 		return nil, nil, fmt.Errorf("-count is %d, but the catalogue has only %d users from id %d on; "+
 			"ask for fewer or give the server's catalogue flags", opt.count, len(buyers), opt.first)
-	}
-	if len(foods) == 0 {
-		return nil, nil, errors.New("the catalogue has no foods")
 	}
 	return buyers, foods, nil
 }

@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"flashsale/internal/observe/figures"
@@ -25,22 +25,13 @@ func newLog(every int, out io.Writer) *Log {
 
 // sink keeps what is written.
 type sink struct {
-	mu   sync.Mutex
 	text bytes.Buffer
 	most int // bytes of one Write
 }
 
 func (s *sink) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.most = max(s.most, len(b))
 	return s.text.Write(b)
-}
-
-func (s *sink) lines() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return bytes.Count(s.text.Bytes(), []byte("\n"))
 }
 
 // start runs a log. The function that it returns stops it.
@@ -65,7 +56,9 @@ var order = Record{
 	TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", SpanID: "00f067aa0ba902b7",
 }
 
-func TestLines(t *testing.T) {
+func TestLines(t *testing.T) { synctest.Test(t, testLines) }
+
+func testLines(t *testing.T) {
 	var out sink
 	l := newLog(1, &out)
 	stop := start(t, l)
@@ -134,16 +127,19 @@ func TestTakes(t *testing.T) {
 // A log that is not read holds nobody up. What does not fit is counted and told, the rest is written when it
 // is read again.
 func TestNeverBlocks(t *testing.T) {
+	now := time.Now()
+	synctest.Test(t, func(t *testing.T) { testNeverBlocks(t, now) })
+}
+
+func testNeverBlocks(t *testing.T, now time.Time) {
 	told := testkit.CaptureLog(t)
 	read, write := io.Pipe() // a write waits until it is read
 	l := newLog(1, write)
 	stop := start(t, l)
 	r := order
-	r.Time = time.Now()
+	r.Time = now
 	l.Add(&r)
-	if _, err := read.Read(make([]byte, 1)); err != nil { // the line is being written from here on
-		t.Fatal(err)
-	}
+	synctest.Wait() // the line is being written from here on
 	const more = 10
 	for range recordsMax + more {
 		l.Add(&r)
@@ -170,17 +166,24 @@ func TestNeverBlocks(t *testing.T) {
 }
 
 // The end does not wait for a log that is not read.
-func TestStopsUnread(t *testing.T) {
+func TestStopsUnread(t *testing.T) { synctest.Test(t, testStopsUnread) }
+
+func testStopsUnread(t *testing.T) {
 	read, write := io.Pipe()
 	defer read.Close() // ends the write
 	l := newLog(1, write)
 	stop := start(t, l)
 	l.Add(&order)
-	stop()
+	before := time.Now()
+	if stop(); time.Since(before) != stopWait {
+		t.Errorf("the end took %v, want %v", time.Since(before), stopWait)
+	}
 }
 
 // Lines that wait are written together, each Write with whole lines that fit a pipe.
-func TestWritesTogether(t *testing.T) {
+func TestWritesTogether(t *testing.T) { synctest.Test(t, testWritesTogether) }
+
+func testWritesTogether(t *testing.T) {
 	var out sink
 	l := newLog(1, &out)
 	const count = 1000
@@ -190,8 +193,10 @@ func TestWritesTogether(t *testing.T) {
 		l.Add(&r)
 	}
 	stop := start(t, l)
-	testkit.Until(t, "lines", func() bool { return out.lines() == count })
-	stop()
+	stop() // writes what waits
+	if n := bytes.Count(out.text.Bytes(), []byte("\n")); n != count {
+		t.Errorf("%d lines are written, want %d", n, count)
+	}
 	if line := out.text.Len() / count; out.most > pipeBytes || out.most < pipeBytes/2 || line > lineBytes {
 		t.Errorf("%d bytes are written at once, a line has %d", out.most, line)
 	}

@@ -2,7 +2,8 @@ package figures
 
 import (
 	"fmt"
-	"maps"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -50,15 +51,15 @@ func TestLabels(t *testing.T) {
 		}
 		l.Inc(first)
 	}
-	got := maps.Collect(l.All())
+	got := By(l.Values())
 	if len(got) != labelsMax || got["other"] != 11 || got["label 0"] != 1 || got["label 126"] != 1 {
 		t.Errorf("%d labels: %v", len(got), got)
 	}
 	var long Labelled
 	text := []byte(strings.Repeat("x", labelBytes+1))
 	long.Inc(long.Index(text))
-	if long.Index(text) != 1 || maps.Collect(long.All())[string(text[:labelBytes])] != 1 {
-		t.Errorf("a long label: %v", maps.Collect(long.All()))
+	if long.Index(text) != 1 || By(long.Values())[string(text[:labelBytes])] != 1 {
+		t.Errorf("a long label: %v", By(long.Values()))
 	}
 }
 
@@ -67,7 +68,7 @@ func TestHalfWrittenLabel(t *testing.T) {
 	var l Labelled
 	l.labels[1].state.Store(labelWritten)
 	l.Inc(l.Index([]byte("a")))
-	if got := maps.Collect(l.All()); l.Index([]byte("a")) != 2 || got["a"] != 1 || len(got) != 2 {
+	if got := By(l.Values()); l.Index([]byte("a")) != 2 || got["a"] != 1 || len(got) != 2 {
 		t.Errorf("%v", got)
 	}
 }
@@ -85,13 +86,10 @@ func TestConcurrentLabels(t *testing.T) {
 		})
 	}
 	counting.Wait()
-	sums := map[string]uint64{}
-	for label, n := range l.All() {
-		sums[label] += n
-	}
+	sums := By(l.Values())
 	for i := range 20 {
 		if n := sums[fmt.Sprint("label ", i)]; n != goroutines*each/20 {
-			t.Errorf("label %d has %d, want %d", i, n, goroutines*each/20)
+			t.Errorf("label %d has %v, want %d", i, n, goroutines*each/20)
 		}
 	}
 }
@@ -104,11 +102,14 @@ func TestCalls(t *testing.T) {
 	w.Calls.Count(login, 403, time.Second)
 	w.Calls.Count(Other, 0, 0) // no status
 	var got []string
-	for call := range w.Calls.All() {
-		got = append(got, fmt.Sprint(call.Name, call.Requests, len(call.Times)))
+	for _, v := range slices.Concat(w.Calls.Requests(), w.Calls.Times()) {
+		got = append(got, fmt.Sprint(v.Labels, v.Number, v.Histogram.Count, v.Histogram.Sum))
 	}
-	if want := "[othermap[500:1] 1 POST /loginmap[200:1 204:1 403:1] 2]"; fmt.Sprint(got) != want {
-		t.Errorf("%v, want %s", got, want)
+	want := []string{"[other 500] 1 0 0", "[POST /login 200] 1 0 0", "[POST /login 204] 1 0 0",
+		"[POST /login 403] 1 0 0", "[other 5xx] 0 1 0", "[POST /login 2xx] 0 2 2000000",
+		"[POST /login 4xx] 0 1 1000000000"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -200,18 +201,20 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-func TestTimes(t *testing.T) {
-	var c Calls
-	c.Count(c.Index("POST /orders"), 200, time.Millisecond)
-	c.Count(c.Index("POST /orders"), 503, time.Second)
-	c.Count(c.Index("POST /login"), 200, time.Second)
-	if got := c.Times("POST /orders"); got.Count != 2 || got.Sum != uint64(time.Second+time.Millisecond) {
-		t.Errorf("%d values that are %d ns together", got.Count, got.Sum)
+// Each line of the table has its place in the list of families.
+func TestTable(t *testing.T) {
+	table, err := os.ReadFile("table.go")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := c.Times("GET /gone"); got.Count != 0 || len(got.Bounds) == 0 {
-		t.Errorf("a call that never came has %+v", got)
+	var lines, families []string
+	for _, line := range regexp.MustCompile(`(?m)^\t\w+ += \w+\("(\w+)",`).FindAllSubmatch(table, -1) {
+		lines = append(lines, "flashsale_"+string(line[1]))
 	}
-	if n := len(slices.Collect(c.All())); n != 3 {
-		t.Errorf("%d calls are there, want 2 and other ones: a look must add none", n)
+	for _, f := range Families {
+		families = append(families, f.Name)
+	}
+	if !slices.Equal(families, lines) {
+		t.Errorf("the list has %q, the table %q", families, lines)
 	}
 }

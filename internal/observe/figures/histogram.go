@@ -61,9 +61,11 @@ func (h *histogram) read(bounds []int64) Histogram {
 	return r
 }
 
-// Add adds the values of another histogram with the same bounds.
+// Add adds the values of another histogram with the same bounds, or without any value.
 func (h *Histogram) Add(other Histogram) {
-	h.Bounds = other.Bounds
+	if h.Bounds == nil {
+		h.Bounds = other.Bounds
+	}
 	h.Count += other.Count
 	h.Sum += other.Sum
 	for i, n := range other.Cumulative {

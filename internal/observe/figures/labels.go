@@ -2,6 +2,7 @@ package figures
 
 import (
 	"iter"
+	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -50,16 +51,6 @@ func (l *labels) index(text []byte) int {
 	return Other
 }
 
-// find returns the index of a text that is there already.
-func (l *labels) find(text string) (index int, ok bool) {
-	for i := Other + 1; i < labelsMax && l[i].state.Load() != labelFree; i++ {
-		if known, ready := l[i].read(); ready && string(known) == text {
-			return i, true
-		}
-	}
-	return Other, false
-}
-
 // read returns the text of a label that is ready.
 func (l *label) read() (text []byte, ok bool) {
 	state := l.state.Load()
@@ -95,15 +86,12 @@ func (l *Labelled) Index(label []byte) int { return l.labels.index(label) }
 // Inc adds one to the counter with an index.
 func (l *Labelled) Inc(index int) { l.counts[index].Inc() }
 
-// All are the counters by label. A label may come twice.
-func (l *Labelled) All() iter.Seq2[string, uint64] {
-	return func(yield func(string, uint64) bool) {
-		for i, text := range l.labels.all() {
-			if !yield(text, l.counts[i].Value()) {
-				return
-			}
-		}
+// Values are the counters by label. A label may come twice.
+func (l *Labelled) Values() (values []Value) {
+	for i, text := range l.labels.all() {
+		values = append(values, Value{Labels: []string{text}, Number: float64(l.counts[i].Value())})
 	}
+	return values
 }
 
 const (
@@ -130,46 +118,27 @@ func (c *Calls) Count(index, status int, took time.Duration) {
 	c.durations[index][status/100-1].Observe(took)
 }
 
-// Times are the times that the requests of a call took, whatever their status, in nanoseconds.
-func (c *Calls) Times(call string) Histogram {
-	sum := Histogram{Bounds: DurationBounds[:]}
-	if index, ok := c.labels.find(call); ok {
-		for class := range c.durations[index] {
-			sum.Add(c.durations[index][class].Read())
-		}
-	}
-	return sum
-}
-
-// Call is the figures of one call.
-type Call struct {
-	Name     string
-	Requests map[int]uint64    // by status, those that came
-	Times    map[int]Histogram // by the first digit of the status, those that came; nanoseconds
-}
-
-// All are the figures of each call. A name may come twice.
-func (c *Calls) All() iter.Seq[Call] {
-	return func(yield func(Call) bool) {
-		for i, name := range c.labels.all() {
-			if !yield(c.read(i, name)) {
-				return
+// Requests are the requests that came, by call and status. A call may come twice.
+func (c *Calls) Requests() (values []Value) {
+	for i, call := range c.labels.all() {
+		for status := range c.requests[i] {
+			if n := c.requests[i][status].Value(); n > 0 {
+				values = append(values, Value{Labels: []string{call, strconv.Itoa(statusMin + status)},
+					Number: float64(n)})
 			}
 		}
 	}
+	return values
 }
 
-func (c *Calls) read(index int, name string) Call {
-	call := Call{Name: name, Requests: map[int]uint64{}, Times: map[int]Histogram{}}
-	for i := range c.durations[index] {
-		if times := c.durations[index][i].Read(); times.Count > 0 {
-			call.Times[i+1] = times
+// Times are the times that requests took, by call and class of status, such as 2xx. A call may come twice.
+func (c *Calls) Times() (values []Value) {
+	for i, call := range c.labels.all() {
+		for class := range c.durations[i] {
+			if times := c.durations[i][class].Read(); times.Count > 0 {
+				values = append(values, Value{Labels: []string{call, strconv.Itoa(class+1) + "xx"}, Histogram: times})
+			}
 		}
 	}
-	for i := range c.requests[index] {
-		if n := c.requests[index][i].Value(); n > 0 {
-			call.Requests[statusMin+i] = n
-		}
-	}
-	return call
+	return values
 }

@@ -10,7 +10,7 @@ import (
 
 // A scrape of two workers with more calls than the server has, client and Redis included.
 func BenchmarkScrape(b *testing.B) {
-	cfg, workers := newConfig(b, redistest.Start(b))
+	cfg, workers := newConfig(b, redistest.Start(b), patience)
 	for range 30 {
 		count(workers)
 	}
@@ -21,7 +21,7 @@ func BenchmarkScrape(b *testing.B) {
 			}
 		}
 	}
-	address := serve(b, cfg)
+	address := serve(b, cfg, everyRoom)
 	awaitRedis(b, address, "1")
 	for b.Loop() {
 		get(b, address+"/metrics")

@@ -1,9 +1,7 @@
 package ops
 
 import (
-	"maps"
 	"runtime"
-	"strconv"
 	"sync"
 	"time"
 
@@ -13,116 +11,118 @@ import (
 	"flashsale/redisx"
 )
 
-const nanoseconds = 1e9 // of a second
+// collector makes a scrape of what the workers have counted, and of what the supervisor knows.
+type collector struct {
+	cfg      func() *Config
+	rooms    []Room
+	families map[*figures.Family]*prometheus.Desc
+}
 
-// collector makes metrics of the figures of all workers, and of what the supervisor knows.
-type collector struct{ cfg func() *Config }
-
-// scrape is one collection: of one sale, also where the next one follows meanwhile.
-type scrape struct {
-	*Config
-	now time.Time
-	out chan<- prometheus.Metric
+func newCollector(cfg func() *Config, rooms []Room) *collector {
+	c := &collector{cfg, rooms, map[*figures.Family]*prometheus.Desc{}}
+	for _, f := range figures.Families {
+		c.families[f] = prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
+	}
+	return c
 }
 
 // Describe names all families.
-func (collector) Describe(out chan<- *prometheus.Desc) {
-	for _, f := range families {
-		out <- f.desc
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for _, f := range figures.Families {
+		out <- c.families[f]
 	}
 }
 
-// Collect reads everything. It asks Redis meanwhile.
-func (c collector) Collect(out chan<- prometheus.Metric) {
-	s := scrape{c.cfg(), time.Now(), out}
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	asking.Go(s.sale)
-	out <- buildInfo.value(1, s.Version, runtime.Version())
-	out <- saleInfo.value(1, s.Watch.ID())
-	out <- startTime.value(seconds(s.Started))
-	out <- clockTime.value(seconds(s.now))
-	sum := newTotals()
-	for number := range s.Figures.Slots() {
-		sum.add(s.Figures.Counters(number))
-		s.worker(number)
-	}
-	sum.collect(out)
-	s.running()
-	s.rooms()
-}
-
-// worker makes the metrics of one slot.
-func (s scrape) worker(number int) {
-	var open, openMax, watching, waiting, waitingMax int64
-	for _, g := range s.Figures.Running(number) {
-		open += g.Connections.Value()
-		openMax = max(openMax, g.ConnectionsMax.Value())
-		watching += g.Viewers.Value()
-		waiting += g.QueueCalls.Value()
-		waitingMax = max(waitingMax, g.QueueCallsMax.Value())
-	}
-	worker := strconv.Itoa(number)
-	s.out <- starts.count(s.Figures.Counters(number).Starts.Value(), worker)
-	s.out <- connections.value(float64(open), worker)
-	s.out <- connectionsMax.value(float64(openMax), worker)
-	s.out <- viewers.value(float64(watching), worker)
-	s.out <- queueCalls.value(float64(waiting), worker)
-	s.out <- queueMax.value(float64(waitingMax), worker)
-}
-
-// running counts the workers that run, and finds the one that is furthest behind.
-func (s scrape) running() {
-	count, oldest := 0, int64(0)
-	for number := range s.Figures.Slots() {
-		for _, g := range s.Figures.Running(number) {
-			count++
-			if read := g.StockRead.Value(); read > 0 && (oldest == 0 || read < oldest) {
-				oldest = read
-			}
+// Collect reads everything: of one sale, also where the next one follows meanwhile.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	cfg := c.cfg()
+	s := &Scrape{collector: c, now: time.Now(), out: out}
+	s.Set(figures.BuildInfo, 1, cfg.Version, runtime.Version())
+	s.Set(figures.SaleInfo, 1, cfg.Watch.ID())
+	s.SetTime(figures.StartTime, cfg.Started)
+	s.SetTime(figures.ClockTime, s.now)
+	for _, f := range figures.Families {
+		for _, value := range f.Read(cfg.Figures) {
+			s.send(f, value)
 		}
 	}
-	s.out <- workers.value(float64(count))
-	if oldest > 0 {
-		s.out <- snapshotAge.value(age(time.Unix(0, oldest), s.now))
+	s.askRedis(cfg)
+	for _, room := range c.rooms {
+		room(s)
 	}
 }
 
-// sale asks Redis. While it is away its figures are missing, and nothing else is asked of it.
-func (s scrape) sale() {
+// A Scrape is one collection of all metrics.
+type Scrape struct {
+	*collector
+	now     time.Time
+	redisUp bool
+	out     chan<- prometheus.Metric
+}
+
+// RedisUp reports whether Redis has answered in this scrape. Where it has not, a room must not ask it: no
+// scrape may hang while Redis is away.
+func (s *Scrape) RedisUp() bool { return s.redisUp }
+
+// Set shows a gauge.
+func (s *Scrape) Set(f *figures.Family, value float64, labels ...string) {
+	s.send(f, figures.Value{Labels: labels, Number: value})
+}
+
+// SetFlag shows a gauge that is 1 or 0.
+func (s *Scrape) SetFlag(f *figures.Family, on bool, labels ...string) {
+	value := 0.0
+	if on {
+		value = 1
+	}
+	s.Set(f, value, labels...)
+}
+
+// SetTime shows a moment as Unix time.
+func (s *Scrape) SetTime(f *figures.Family, t time.Time) { s.Set(f, float64(t.UnixNano())/1e9) }
+
+// SetAge shows the time since then.
+func (s *Scrape) SetAge(f *figures.Family, then time.Time) { s.Set(f, figures.Age(then, s.now)) }
+
+// send makes the metric of Prometheus.
+func (s *Scrape) send(f *figures.Family, v figures.Value) {
+	kind := prometheus.GaugeValue
+	switch f.Type {
+	case "histogram":
+		h, buckets := v.Histogram, map[float64]uint64{}
+		for i, bound := range f.Bounds {
+			buckets[float64(bound)/f.Unit] = h.Cumulative[i]
+		}
+		s.out <- prometheus.MustNewConstHistogram(s.families[f], h.Count, float64(h.Sum)/f.Unit, buckets,
+			v.Labels...)
+		return
+	case "counter":
+		kind = prometheus.CounterValue
+	}
+	s.out <- prometheus.MustNewConstMetric(s.families[f], kind, v.Number, v.Labels...)
+}
+
+// askRedis shows the sale as Redis has it. While Redis is away these figures are missing.
+func (s *Scrape) askRedis(cfg *Config) {
 	var found redisx.Snapshot
 	var unknown error
 	var asking sync.WaitGroup
-	asking.Go(func() { found, unknown = s.Watch.Snapshot() }) // with the other question: one round trip
-	backlog, err := s.Watch.Ready()
+	asking.Go(func() { found, unknown = cfg.Watch.Snapshot() }) // with the other question: one round trip
+	backlog, err := cfg.Watch.Ready()
 	asking.Wait()
-	if err != nil {
-		s.out <- redisUp.value(0)
-		return
+	s.redisUp = err == nil
+	s.SetFlag(figures.RedisUp, s.redisUp)
+	if s.redisUp && backlog.Kept {
+		s.Set(figures.LedgerLag, float64(backlog.Orders))
 	}
-	s.out <- redisUp.value(1)
-	if backlog.Kept {
-		s.out <- ledgerLag.value(float64(backlog.Orders))
-	}
-	if unknown == nil {
-		s.snapshot(&found)
-	}
-	if s.Replies != nil {
-		if n, err := s.Replies(); err == nil {
-			s.out <- vkWaiting.value(float64(n))
-		}
-	}
-	if s.TrafficKeys != nil {
-		if n, most, err := s.TrafficKeys(); err == nil {
-			s.out <- trafficKeys.value(float64(n))
-			s.out <- trafficMax.value(float64(most))
-		}
+	if s.redisUp && unknown == nil {
+		s.snapshot(&found, cfg.Pieces)
 	}
 }
 
-// snapshot makes the metrics of the sale as Redis has it.
-func (s scrape) snapshot(found *redisx.Snapshot) {
-	left, sold, gone := int64(0), s.Pieces, 0
+// snapshot shows the stock and the state.
+func (s *Scrape) snapshot(found *redisx.Snapshot, pieces int64) {
+	left, sold, gone := int64(0), pieces, 0
 	for i, n := range found.Left {
 		left += n
 		sold += found.Restocked[i] - n
@@ -130,138 +130,11 @@ func (s scrape) snapshot(found *redisx.Snapshot) {
 			gone++
 		}
 	}
-	s.out <- stockPieces.value(float64(left))
-	s.out <- piecesSold.value(float64(sold))
-	s.out <- soldOut.value(float64(gone))
-	s.out <- saleOrders.value(float64(found.Orders))
+	s.Set(figures.StockPieces, float64(left))
+	s.Set(figures.PiecesSold, float64(sold))
+	s.Set(figures.SoldOut, float64(gone))
+	s.Set(figures.SaleOrders, float64(found.Orders))
 	for _, state := range redisx.States {
-		s.out <- saleState.value(flag(found.State == state), string(state))
+		s.SetFlag(figures.SaleState, found.State == state, string(state))
 	}
-}
-
-// rooms makes the metrics of what the supervisor runs.
-func (s scrape) rooms() {
-	if s.Ledger != nil {
-		s.out <- ledgerUp.value(flag(s.Ledger()))
-	}
-	if s.Replying != nil {
-		s.out <- vkUp.value(flag(s.Replying()))
-	}
-	if s.RefusedTokens != nil {
-		for group, refused := range s.RefusedTokens() {
-			s.out <- vkRefused.value(flag(refused), strconv.FormatInt(group, 10))
-		}
-	}
-	if s.Blocklist != nil {
-		list := s.Blocklist()
-		s.out <- documents.count(list.Documents)
-		s.out <- blocklistRefresh.value(list.Refresh.Seconds())
-		if !list.Checked.IsZero() {
-			s.out <- blocklistAge.value(age(list.Checked, s.now))
-		}
-	}
-	if s.Certificate != nil {
-		s.out <- certificateEnd.value(seconds(s.Certificate()))
-	}
-}
-
-// totals are the figures of all workers together.
-type totals struct {
-	calls    map[string]figures.Call
-	refusals map[string]uint64
-	limits   map[string]uint64
-
-	placed, connsRefused, repeats, droppedHits, droppedLines uint64
-	notRecorded                                              uint64
-	viewersDropped                                           uint64
-	reconnects, overloads                                    uint64
-
-	batchCalls, queueWait, roundTrip figures.Histogram
-}
-
-func newTotals() *totals {
-	return &totals{calls: map[string]figures.Call{}, refusals: map[string]uint64{}, limits: map[string]uint64{}}
-}
-
-func (t *totals) add(c *figures.Counters) {
-	for call := range c.Calls.All() {
-		t.addCall(call)
-	}
-	for reason, n := range c.Refusals.All() {
-		t.refusals[reason] += n
-	}
-	for event, n := range c.LimitsRefused.All() {
-		t.limits[event] += n
-	}
-	t.placed += c.OrdersPlaced.Value()
-	t.connsRefused += c.ConnectionsRefused.Value()
-	t.repeats += c.RepeatsCounted.Value()
-	t.notRecorded += c.RepeatsNotRecorded.Value()
-	t.droppedHits += c.TrafficDroppedHits.Value()
-	t.droppedLines += c.LogLinesDropped.Value()
-	t.viewersDropped += c.ViewersDropped.Value()
-	t.reconnects += c.Redis.Reconnects.Value()
-	t.overloads += c.Redis.Overloads.Value()
-	t.batchCalls.Add(c.Redis.BatchCalls.Read())
-	t.queueWait.Add(c.Redis.QueueWait.Read())
-	t.roundTrip.Add(c.Redis.RoundTrip.Read())
-}
-
-func (t *totals) addCall(call figures.Call) {
-	known, found := t.calls[call.Name]
-	if !found {
-		t.calls[call.Name] = call
-		return
-	}
-	for code, n := range call.Requests {
-		known.Requests[code] += n
-	}
-	for class, h := range call.Times {
-		sum := known.Times[class]
-		sum.Add(h)
-		known.Times[class] = sum
-	}
-}
-
-func (t *totals) collect(out chan<- prometheus.Metric) {
-	for name, call := range t.calls {
-		for code, n := range call.Requests {
-			out <- requests.count(n, name, strconv.Itoa(code))
-		}
-		for class, h := range call.Times {
-			out <- times.distribution(h, nanoseconds, name, strconv.Itoa(class)+"xx")
-		}
-	}
-	for reason, n := range maps.All(t.refusals) {
-		out <- refusals.count(n, reason)
-	}
-	for event, n := range maps.All(t.limits) {
-		out <- limitsRefused.count(n, event)
-	}
-	out <- placed.count(t.placed)
-	out <- connsRefused.count(t.connsRefused)
-	out <- repeats.count(t.repeats)
-	out <- notRecorded.count(t.notRecorded)
-	out <- droppedHits.count(t.droppedHits)
-	out <- droppedLines.count(t.droppedLines)
-	out <- viewersDropped.count(t.viewersDropped)
-	out <- reconnects.count(t.reconnects)
-	out <- batches.count(t.batchCalls.Count)
-	out <- calls.count(t.batchCalls.Sum)
-	out <- overloads.count(t.overloads)
-	out <- batchCalls.distribution(t.batchCalls, 1)
-	out <- queueWait.distribution(t.queueWait, nanoseconds)
-	out <- roundTrip.distribution(t.roundTrip, nanoseconds)
-}
-
-func seconds(t time.Time) float64 { return float64(t.UnixNano()) / nanoseconds }
-
-// age is the time since then in seconds. It is not below 0: clocks are set back.
-func age(then, now time.Time) float64 { return max(now.Sub(then), 0).Seconds() }
-
-func flag(on bool) float64 {
-	if on {
-		return 1
-	}
-	return 0
 }

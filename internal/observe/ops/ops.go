@@ -34,35 +34,23 @@ const (
 	stopLimit    = time.Second // for scrapes under way
 )
 
-// Config is what a Server needs. A function is nil where the server has no such room; all must be safe for
-// concurrent use.
+// Config is what a Server needs.
 type Config struct {
 	Figures *figures.Memory
 	Version string
 	Started time.Time
 	Watch   *redisx.Sale // without users, with RedisTimeout; Server.Run runs it
 	Pieces  int64        // of all foods at the beginning of the sale
-
-	Ledger   func() (up bool)
-	Replies  func() (waiting int64, err error) // of the VK bot
-	Replying func() (up bool)                  // of the VK bot
-	// RefusedTokens has each group of the bot, and whether VK refuses its token.
-	RefusedTokens func() map[int64]bool
-	Blocklist     func() Blocklist
-	TrafficKeys   func() (keys, most int64, err error) // of the statistics
-	Certificate   func() (end time.Time)
 }
 
-// Blocklist is what is known of the list of invalid passports.
-type Blocklist struct {
-	Documents uint64
-	Checked   time.Time     // when it was last known to be the source's list; the zero time for no list
-	Refresh   time.Duration // between two looks at the source
-}
+// A Room shows what a room of the server knows: lines of the table of metrics that no worker counts. It is
+// called in each scrape, so it must be safe for concurrent use.
+type Room func(*Scrape)
 
 // Server serves the metrics of one server.
 type Server struct {
 	cfg     atomic.Pointer[Config]
+	rooms   []Room
 	follow  chan *redisx.Sale // that Run is to connect
 	socket  net.Listener
 	limiter *listener.Limiter
@@ -83,8 +71,8 @@ func Listen(address string) (net.Listener, error) {
 }
 
 // New makes a Server on a listener, which it closes in the end.
-func New(cfg Config, l net.Listener) *Server {
-	s := &Server{follow: make(chan *redisx.Sale, 1), socket: l}
+func New(cfg Config, l net.Listener, rooms ...Room) *Server {
+	s := &Server{rooms: rooms, follow: make(chan *redisx.Sale, 1), socket: l}
 	s.cfg.Store(&cfg)
 	s.limiter = listener.NewLimiter(listener.Config{ConnsMax: connsMax,
 		Refusal: []byte("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")})
@@ -94,7 +82,7 @@ func New(cfg Config, l net.Listener) *Server {
 
 func (s *Server) handler() http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collector{s.cfg.Load})
+	registry.MustRegister(newCollector(s.cfg.Load, s.rooms))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		MaxRequestsInFlight: scrapesMax, ErrorHandling: promhttp.ContinueOnError, DisableCompression: true,

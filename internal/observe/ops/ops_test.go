@@ -3,10 +3,8 @@ package ops
 import (
 	"fmt"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -16,32 +14,15 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// A call that only one worker has served has its whole histogram.
-func TestHistogramOfOneWorker(t *testing.T) {
-	for number := range 2 {
-		workers := [2]*figures.Counters{{}, {}}
-		calls := &workers[number].Calls
-		calls.Count(calls.Index("POST /orders"), 200, time.Millisecond)
-		workers[1-number].Calls.Index("POST /orders")
-		sum := newTotals()
-		for _, c := range workers {
-			sum.add(c)
-		}
-		if h := sum.calls["POST /orders"].Times[2]; len(h.Bounds) == 0 || h.Count != 1 {
-			t.Errorf("worker %d: %+v", number, h)
-		}
-	}
-}
-
 // One scrape covers all workers. Every family of the list comes, with its type and its help.
 func TestMetrics(t *testing.T) {
 	server := redistest.Start(t)
-	cfg, workers := newConfig(t, server)
+	cfg, workers := newConfig(t, server, patience)
 	count(workers)
 	server.Do(t, "XADD orders_"+cfg.Watch.ID()+" * user 1 items 1:1,")
 	server.Do(t, "HSET stock_"+cfg.Watch.ID()+" +1 4 +3 -2 orders 3")
 	server.Do(t, "HSET sale paused 1")
-	text := awaitRedis(t, serve(t, cfg), "1")
+	text := awaitRedis(t, serve(t, cfg, everyRoom), "1")
 	got := values(text)
 	for name, want := range map[string]string{
 		`sale_info{sale="` + cfg.Watch.ID() + `"}`: "1", "start_time_seconds": "1.7e+09",
@@ -63,7 +44,7 @@ func TestMetrics(t *testing.T) {
 		`redis_queue_calls_max{worker="0"}`: "8192", "ledger_lag_orders": "1", "ledger_up": "1",
 		`worker_starts_total{worker="0"}`: "1", "workers": "2", `limits_refused_total{event="order"}`: "2",
 		"repeats_counted_total": "2", "vk_replies_waiting": "4", "vk_up": "0", `vk_token_refused{group="7"}`: "1",
-		`vk_token_refused{group="8"}`: "0", "repeats_not_recorded_total": "2",
+		"blocklist_age_seconds": "0", "repeats_not_recorded_total": "2",
 		"blocklist_documents": "130", "blocklist_refresh_seconds": "86400",
 		"traffic_dropped_hits_total": "2", "traffic_keys": "70", "traffic_keys_max": "100",
 		"log_lines_dropped_total":              "2",
@@ -73,26 +54,26 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is %q, want %s", name, got["flashsale_"+name], want)
 		}
 	}
-	for _, f := range Families() {
+	for _, f := range figures.Families {
 		if !strings.Contains(text, fmt.Sprintf("# HELP %s %s\n# TYPE %[1]s %[3]s\n", f.Name, f.Help, f.Type)) {
 			t.Errorf("%s is not in the scrape, or not as %s", f.Name, f.Type)
 		}
 	}
-	if n := strings.Count(text, "# TYPE "); n != len(Families()) {
-		t.Errorf("%d families in the scrape, %d in the list", n, len(Families()))
+	if n := strings.Count(text, "# TYPE "); n != len(figures.Families) {
+		t.Errorf("%d families in the scrape, %d in the list", n, len(figures.Families))
 	}
 	lint(t, cfg, text)
 }
 
 // A scrape is of one sale, also where the next one follows while it runs.
 func TestOneSaleOfAScrape(t *testing.T) {
-	cfg, _ := newConfig(t, redistest.Start(t))
+	cfg, _ := newConfig(t, redistest.Start(t), patience)
 	asked := 0
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collector{func() *Config {
+	registry.MustRegister(newCollector(func() *Config {
 		asked++
 		return &cfg
-	}})
+	}, nil))
 	_, err := registry.Gather()
 	testkit.Must(t, err)
 	if asked != 1 {
@@ -104,13 +85,13 @@ func TestOneSaleOfAScrape(t *testing.T) {
 func lint(t *testing.T, cfg Config, text string) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(collector{func() *Config { return &cfg }})
+	registry.MustRegister(newCollector(func() *Config { return &cfg }, []Room{everyRoom}))
 	problems, err := testutil.GatherAndLint(registry)
 	testkit.Must(t, err)
 	if len(problems) > 0 {
 		t.Errorf("lint: %v", problems)
 	}
-	if n, err := testutil.GatherAndCount(registry); n < len(Families()) || err != nil {
+	if n, err := testutil.GatherAndCount(registry); n < len(figures.Families) || err != nil {
 		t.Errorf("%d metrics were linted, %v", n, err)
 	}
 	check := exec.Command(testkit.Need(t, "promtool"), "check", "metrics")
@@ -120,14 +101,12 @@ func lint(t *testing.T, cfg Config, text string) {
 	}
 }
 
-// A server without rooms shows none of theirs.
+// A server without rooms, which has not counted anything yet, shows nothing of them.
 func TestRoomsThatAreOff(t *testing.T) {
-	cfg, _ := newConfig(t, redistest.Start(t))
-	cfg.Ledger, cfg.Replies, cfg.Replying, cfg.RefusedTokens, cfg.TrafficKeys = nil, nil, nil, nil, nil
-	cfg.Blocklist, cfg.Certificate = nil, nil
+	cfg, _ := newConfig(t, redistest.Start(t), patience)
 	text := awaitRedis(t, serve(t, cfg), "1")
-	for _, f := range []*Family{ledgerLag, ledgerUp, vkWaiting, vkUp, vkRefused, documents, blocklistAge,
-		blocklistRefresh, certificateEnd, snapshotAge, trafficKeys, trafficMax} {
+	for _, f := range []*figures.Family{figures.LedgerUp, figures.VKUp, figures.Documents,
+		figures.CertificateEnd, figures.SnapshotAge} {
 		if strings.Contains(text, f.Name) {
 			t.Errorf("%s is there", f.Name)
 		}
@@ -137,9 +116,9 @@ func TestRoomsThatAreOff(t *testing.T) {
 // A scrape answers also while Redis is away or does not answer: the figures of the sale are missing then.
 func TestRedisAway(t *testing.T) {
 	server := redistest.New(t)
-	cfg, workers := newConfig(t, server)
+	cfg, workers := newConfig(t, server, RedisTimeout)
 	count(workers)
-	address := serve(t, cfg)
+	address := serve(t, cfg, everyRoom)
 	awaitRedis(t, address, "1")
 	expectAway := func() {
 		t.Helper()
@@ -162,7 +141,7 @@ func TestRedisAway(t *testing.T) {
 }
 
 func TestOtherPages(t *testing.T) {
-	cfg, _ := newConfig(t, redistest.Start(t))
+	cfg, _ := newConfig(t, redistest.Start(t), patience)
 	address := serve(t, cfg)
 	if status, text := get(t, address+"/healthz"); status != 200 || text != `{"status":"alive"}` {
 		t.Errorf("/healthz: %d %s", status, text)
@@ -177,27 +156,5 @@ func TestOtherPages(t *testing.T) {
 	taken := strings.TrimPrefix(address, "http://")
 	if _, err := Listen(taken); err == nil || !strings.HasPrefix(err.Error(), "cannot serve metrics (-ops): ") {
 		t.Errorf("a port that is taken: %v", err)
-	}
-}
-
-// The README lists every family, with its type and labels, and no other.
-func TestREADME(t *testing.T) {
-	readme := testkit.ReadFile(t, "README.md")
-	var want []string
-	for _, f := range Families() {
-		name := f.Name
-		if len(f.Labels) > 0 {
-			name += "{" + strings.Join(f.Labels, ",") + "}"
-		}
-		want = append(want, fmt.Sprintf("| `%s` | %s | %s |", name, f.Type, f.Help))
-	}
-	var got []string
-	for line := range strings.Lines(readme) {
-		if strings.HasPrefix(line, "| `flashsale_") {
-			got = append(got, strings.TrimSpace(line))
-		}
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("the list of README.md must be\n%s", strings.Join(want, "\n"))
 	}
 }

@@ -18,8 +18,12 @@ import (
 // started is the test server's start.
 var started = time.Unix(1_700_000_000, 0)
 
-// newConfig is a server of two workers with every room, and with a sale in its Redis.
-func newConfig(tb testing.TB, server *redistest.Server) (cfg Config, workers []*figures.Worker) {
+const patience = 20 * time.Second // with a Redis that is slow, as on a busy machine
+
+// newConfig is a server of two workers, with a sale in its Redis, for which it waits for so long.
+func newConfig(
+	tb testing.TB, server *redistest.Server, timeout time.Duration,
+) (cfg Config, workers []*figures.Worker) {
 	tb.Helper()
 	testkit.KeepLog(tb)
 	memory, err := figures.New(2)
@@ -32,22 +36,29 @@ func newConfig(tb testing.TB, server *redistest.Server) (cfg Config, workers []*
 		workers = append(workers, w)
 	}
 	redis := redisx.Config{CartTTL: time.Hour, Quiet: true}
-	redis.Network, redis.Address, redis.Timeout = "unix", server.Socket, 20*time.Second
+	redis.Network, redis.Address, redis.Timeout = "unix", server.Socket, patience
 	opened, err := redisx.Open(tb.Context(), redis,
 		redisx.Opening{Catalog: "3 foods, 0123456789abcdef", Stock: []int64{10, 0, 5}})
 	testkit.Must(tb, err)
-	redis.Timeout = RedisTimeout
+	redis.Timeout = timeout
 	return Config{Figures: memory, Version: "v1.2.3", Started: started, Pieces: 20,
-		Watch:         redisx.Join(redis, opened.Sale, 3, 0),
-		Ledger:        func() bool { return true },
-		Replies:       func() (int64, error) { return 4, nil },
-		Replying:      func() bool { return false },
-		RefusedTokens: func() map[int64]bool { return map[int64]bool{7: true, 8: false} },
-		Blocklist: func() Blocklist {
-			return Blocklist{Documents: 130, Checked: time.Now().Add(-time.Hour), Refresh: 24 * time.Hour}
-		},
-		TrafficKeys: func() (int64, int64, error) { return 70, 100, nil },
-		Certificate: func() time.Time { return time.Unix(1_900_000_000, 0) }}, workers
+		Watch: redisx.Join(redis, opened.Sale, 3, 0)}, workers
+}
+
+// everyRoom shows what the rooms of a server know.
+func everyRoom(s *Scrape) {
+	s.SetFlag(figures.LedgerUp, true)
+	s.SetFlag(figures.VKUp, false)
+	s.SetFlag(figures.VKTokenRefused, true, "7")
+	s.Set(figures.Documents, 130)
+	s.SetAge(figures.BlocklistAge, time.Now().Add(time.Hour)) // a clock that was set back
+	s.Set(figures.BlocklistRefresh, 86400)
+	s.SetTime(figures.CertificateEnd, time.Unix(1_900_000_000, 0))
+	if s.RedisUp() {
+		s.Set(figures.VKWaiting, 4)
+		s.Set(figures.TrafficKeys, 70)
+		s.Set(figures.TrafficKeysMax, 100)
+	}
 }
 
 // count counts something of everything, in both workers.
@@ -76,11 +87,11 @@ func count(workers []*figures.Worker) {
 }
 
 // serve serves metrics until the test ends and returns their address.
-func serve(tb testing.TB, cfg Config) (address string) {
+func serve(tb testing.TB, cfg Config, rooms ...Room) (address string) {
 	tb.Helper()
 	l, err := Listen("127.0.0.1:0")
 	testkit.Must(tb, err)
-	s := New(cfg, l)
+	s := New(cfg, l, rooms...)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -1,8 +1,8 @@
 // Package status shows at a glance in a terminal how a sale goes: flashsale status. It reads /metrics of one
-// or several servers again and again, keeps the readings of the last minutes, prints a summary of at most 80
-// columns, and names what is wrong, under the same conditions as the alerts in scripts/grafana.
+// or several servers again and again, and prints a summary of at most 80 columns.
 //
-// It only reads. Its figures are those of the time between two readings.
+// It only reads, and judges nothing: what is wrong is the business of the alerts in scripts/grafana. Its
+// figures are those of the time between two readings.
 package status
 
 import (
@@ -15,13 +15,12 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"flashsale/internal/observe/figures"
 )
 
 // Status is what is known of some servers of one sale. It is for one goroutine.
-type Status struct {
-	servers []*server
-	wrong   []string
-}
+type Status struct{ servers []*server }
 
 // New makes the Status of the servers with these -ops addresses, host:port.
 func New(addresses []string) *Status {
@@ -39,19 +38,20 @@ func (s *Status) Read(ctx context.Context) {
 		all.Go(func() { one.add(read(ctx, one.address)) })
 	}
 	all.Wait()
-	s.wrong = findWrong(s.servers)
 }
 
 // Reached reports whether a server has answered the last time.
 func (s *Status) Reached() bool { return len(s.read()) > 0 }
 
-// Wrong is one line for each thing that is wrong.
-func (s *Status) Wrong() []string { return s.wrong }
+// Well reports whether all servers have answered the last time, each with a Redis that answers it.
+func (s *Status) Well() bool {
+	return !slices.ContainsFunc(s.servers, func(one *server) bool { return !one.well() })
+}
 
 // read are the servers that have answered.
 func (s *Status) read() (list []*server) {
 	for _, one := range s.servers {
-		if one.err == nil && len(one.readings) > 0 {
+		if one.err == nil && one.now != nil {
 			list = append(list, one)
 		}
 	}
@@ -76,13 +76,14 @@ func (s *Status) String() string {
 		printRooms(list, line)
 		text.WriteByte('\n')
 		printServers(list, &text)
-		text.WriteByte('\n')
+		if len(list) < len(s.servers) {
+			text.WriteByte('\n')
+		}
 	}
-	for _, wrong := range s.wrong {
-		text.WriteString(fold(wrong))
-	}
-	if len(s.wrong) == 0 {
-		text.WriteString("all is well\n")
+	for _, one := range s.servers {
+		if one.err != nil {
+			text.WriteString(fold(fmt.Sprintf("ServerAway: %s: %v", one.address, one.err)))
+		}
 	}
 	return text.String()
 }
@@ -92,49 +93,44 @@ type printLine func(name, format string, values ...any)
 // printSale shows what the servers share. Each of them knows it, unless Redis is away.
 func printSale(list []*server, line printLine) {
 	var sale []string
-	state := ""
-	var left, sold, gone, placed, rate float64
-	known := false
+	state, stock := "", "unknown while Redis is away"
+	var placed, rate float64
 	for _, s := range list {
-		now := s.now()
-		if id := now.label("flashsale_sale_info", "sale"); !slices.Contains(sale, id) {
-			sale = append(sale, id)
+		for id := range s.now.by(figures.SaleInfo) {
+			if !slices.Contains(sale, id) {
+				sale = append(sale, id)
+			}
 		}
-		for name, on := range now.by("flashsale_sale_state", "state") {
+		for name, on := range s.now.by(figures.SaleState) {
 			if on > 0 {
 				state = ", " + name
 			}
 		}
-		if pieces, found := now.value("flashsale_stock_pieces"); found {
-			known, left = true, pieces
-			sold, gone = now.sum("flashsale_sale_pieces_sold"), now.sum("flashsale_foods_sold_out")
+		if s.now.has(figures.StockPieces) {
+			left := s.now.sum(figures.StockPieces)
+			stock = fmt.Sprintf("%.0f of %.0f pieces left, %.0f foods sold out", left,
+				left+s.now.sum(figures.PiecesSold), s.now.sum(figures.SoldOut))
 		}
-		placed += now.sum("flashsale_orders_placed_total")
-		rate += s.grown(s.before(), "flashsale_orders_placed_total") / s.seconds(s.before())
+		placed += s.now.sum(figures.OrdersPlaced)
+		rate += s.rate(figures.OrdersPlaced)
 	}
 	line("sale", "%s%s", strings.Join(sale, ", "), state)
 	line("orders", "%.0f placed since the start of the servers (%d), %.1f a second", placed, len(list), rate)
-	if known {
-		line("stock", "%.0f of %.0f pieces left, %.0f foods sold out", left, left+sold, gone)
-	} else {
-		line("stock", "unknown while Redis is away")
-	}
+	line("stock", "%s", stock)
 }
 
 // printRequests shows all requests of all servers in the last interval, and the most frequent refusals.
 func printRequests(list []*server, line printLine) {
-	times := map[float64]float64{}
+	var times figures.Histogram
 	refusals, lately := map[string]float64{}, map[string]float64{}
 	rate := 0.0
 	for _, s := range list {
-		before := s.before()
-		rate += s.grown(before, "flashsale_requests_total") / s.seconds(before)
-		addAll(times, s.observed(before, "flashsale_request_duration_seconds"), 1)
-		addAll(refusals, s.now().by("flashsale_refusals_total", "reason"), 1)
-		addAll(lately, s.increase(before, "flashsale_refusals_total", "reason"), 1/s.seconds(before))
+		rate += s.rate(figures.Requests)
+		times.Add(s.lately(figures.RequestTimes))
+		addAll(refusals, s.now.by(figures.ErrorReplies))
+		addAll(lately, s.perSecond(figures.ErrorReplies))
 	}
-	line("requests", "%.1f a second, p50 %s, p99 %s", rate, duration(quantile(0.5, times)),
-		duration(quantile(0.99, times)))
+	line("requests", "%.1f a second, p50 %s, p99 %s", rate, quantile(times, 0.5), quantile(times, 0.99))
 	name := "refusals"
 	for _, reason := range mostFirst(refusals) {
 		line(name, "%-42s %12.0f %8.1f/s", reason, refusals[reason], lately[reason])
@@ -145,10 +141,10 @@ func printRequests(list []*server, line printLine) {
 	}
 }
 
-// addAll adds values times a factor to sums.
-func addAll[K comparable](sums, values map[K]float64, factor float64) {
+// addAll adds values to sums.
+func addAll(sums, values map[string]float64) {
 	for key, n := range values {
-		sums[key] += n * factor
+		sums[key] += n
 	}
 }
 
@@ -160,27 +156,47 @@ func mostFirst(counts map[string]float64) []string {
 	return keys[:min(len(keys), refusalsMax)]
 }
 
-// printRooms shows the ledger and the certificate, where there are any.
+// rooms are what some rooms show. Whoever has the metric has the room.
+var rooms = []struct {
+	name   string
+	metric *figures.Family
+	text   func(*reading) string
+}{
+	{"ledger", figures.LedgerUp, func(r *reading) string {
+		behind := "unknown how far behind"
+		if r.has(figures.LedgerLag) {
+			behind = fmt.Sprintf("%.0f orders behind", r.sum(figures.LedgerLag))
+		}
+		return upOrAway(r.sum(figures.LedgerUp)) + ", " + behind
+	}},
+	{"blocklist", figures.Documents, func(r *reading) string {
+		return fmt.Sprintf("%.0f documents, %.1f hours old", r.sum(figures.Documents),
+			r.sum(figures.BlocklistAge)/3600)
+	}},
+	{"bot", figures.VKUp, func(r *reading) string {
+		return fmt.Sprintf("%s, %.0f replies wait", upOrAway(r.sum(figures.VKUp)), r.sum(figures.VKWaiting))
+	}},
+	{"statistics", figures.TrafficKeys, func(r *reading) string {
+		return fmt.Sprintf("%.0f of %.0f keys", r.sum(figures.TrafficKeys), r.sum(figures.TrafficKeysMax))
+	}},
+}
+
+// printRooms shows each room as the first server that has it, and the certificate that ends first.
 func printRooms(list []*server, line printLine) {
-	for _, s := range list {
-		if up, found := s.now().value("flashsale_ledger_up"); found {
-			lag, known := s.now().value("flashsale_ledger_lag_orders")
-			behind := "unknown how far behind"
-			if known {
-				behind = fmt.Sprintf("%.0f orders behind", lag)
-			}
-			line("ledger", "%s, %s", upOrAway(up), behind)
-			break
+	for _, room := range rooms {
+		i := slices.IndexFunc(list, func(s *server) bool { return s.now.has(room.metric) })
+		if i >= 0 {
+			line(room.name, "%s", room.text(list[i].now))
 		}
 	}
-	soonest, any := time.Duration(math.MaxInt64), false
+	soonest := math.Inf(1)
 	for _, s := range list {
-		if left, found := s.certificate(); found {
-			soonest, any = min(soonest, left), true
+		if s.now.has(figures.CertificateEnd) {
+			soonest = min(soonest, s.now.sum(figures.CertificateEnd)-float64(s.now.at.Unix()))
 		}
 	}
-	if any {
-		line("certificate", "%.1f days left", soonest.Hours()/24)
+	if !math.IsInf(soonest, 1) {
+		line("certificate", "%.1f days left", soonest/(24*time.Hour).Seconds())
 	}
 }
 
@@ -189,15 +205,12 @@ func printServers(list []*server, out *strings.Builder) {
 	fmt.Fprintf(out, "%-*s %7s %12s %8s %7s %5s %7s %5s\n", addressWidth, "server", "workers", "connections",
 		"orders/s", "p99", "redis", "p99", "queue")
 	for _, s := range list {
-		now, before := s.now(), s.before()
 		fmt.Fprintf(out, "%-*s %7.0f %12s %8.1f %7s %5s %7s %5.0f\n", addressWidth,
-			s.address[max(0, len(s.address)-addressWidth):], now.sum("flashsale_workers"),
-			connections(now.sum("flashsale_connections"), now.sum("flashsale_connections_max")),
-			s.grown(before, "flashsale_orders_placed_total")/s.seconds(before),
-			duration(quantile(0.99, s.observed(before, "flashsale_request_duration_seconds"))),
-			upOrAway(now.sum("flashsale_redis_up")),
-			duration(quantile(0.99, s.observed(before, "flashsale_redis_round_trip_seconds"))),
-			now.sum("flashsale_redis_queue_calls"))
+			s.address[max(0, len(s.address)-addressWidth):], s.now.sum(figures.WorkersRunning),
+			connections(s.now.sum(figures.Connections), s.now.sum(figures.ConnectionsMax)),
+			s.rate(figures.OrdersPlaced), quantile(s.lately(figures.RequestTimes), 0.99),
+			upOrAway(s.now.sum(figures.RedisUp)), quantile(s.lately(figures.RedisRoundTrip), 0.99),
+			s.now.sum(figures.RedisQueue))
 	}
 }
 
@@ -216,15 +229,16 @@ func upOrAway(up float64) string {
 	return "away"
 }
 
-// duration is a short text for some seconds, "-" for NaN.
-func duration(seconds float64) string {
+// quantile is the time below which this share of some times lies, "-" where there is no time.
+func quantile(times figures.Histogram, share float64) string {
+	nanoseconds, ok := times.Quantile(share)
 	switch {
-	case math.IsNaN(seconds):
+	case !ok:
 		return "-"
-	case seconds < 1:
-		return fmt.Sprintf("%.1fms", seconds*1e3)
+	case nanoseconds < 1e9:
+		return fmt.Sprintf("%.1fms", nanoseconds/1e6)
 	}
-	return fmt.Sprintf("%.1fs", seconds)
+	return fmt.Sprintf("%.1fs", nanoseconds/1e9)
 }
 
 // fold breaks a line at spaces so that it fits; what follows is indented.

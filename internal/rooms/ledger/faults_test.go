@@ -180,7 +180,7 @@ func (s *shop) settle(user uint32) bool {
 			return true
 		}
 		if errors.Is(err, redisx.ErrOverLimit) { // pieces of an earlier try are in the cart
-			if s.place(user, fmt.Appendf(nil, "cart%012d", user)) == nil {
+			if s.PlaceOrder(user, fmt.Appendf(nil, "cart%012d", user), nil) == nil {
 				return true
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
+	"flashsale/redisx/saletest"
 )
 
 // durable makes MariaDB keep what it has committed, also when it is killed.
@@ -24,7 +25,7 @@ var prices = []int64{3, 10, 100}
 
 // shop is an open sale of three foods, and a database for its ledger.
 type shop struct {
-	*redisx.Sale
+	saletest.Sale
 	redis redisx.Config
 	db    *sql.DB // to look into the database
 	dsn   string
@@ -33,18 +34,13 @@ type shop struct {
 // openShop opens the sale in a Redis and creates the database.
 func openShop(t *testing.T, redis redisx.Config, server *launch.MariaDB, name string) *shop {
 	t.Helper()
-	testkit.KeepLog(t)
-	redis.Timeout, redis.CartTTL = time.Second, time.Hour
+	redis.Timeout, redis.CartTTL = saletest.Timeout, time.Hour
 	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6,
 		1e6, 1e6}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sale, leave, err := redisx.Connect(t.Context(), redis, opened.Sale, len(prices))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(leave)
+	sale := saletest.Join(t, redis, opened.Sale, len(prices))
 	return &shop{Sale: sale, redis: redis, db: server.Open(t, name),
 		dsn: fmt.Sprintf("%s:%s@tcp(%s:%d)/%s", server.User, server.Password, server.Host, server.Port, name)}
 }
@@ -106,28 +102,14 @@ func (s *shop) buy(t *testing.T, users ...uint32) {
 }
 
 func (s *shop) order(user uint32) error {
-	cart := fmt.Appendf(nil, "cart%012d", user)
+	cart := saletest.CartName(int(user))
 	for _, item := range basket(user) {
-		done := make(outcome, 1)
-		s.AddToCart(user, cart, item.Food, item.Count, done)
-		if err := <-done; err != nil {
+		if err := s.AddToCart(user, cart, item.Food, item.Count); err != nil {
 			return err
 		}
 	}
-	return s.place(user, cart)
+	return s.PlaceOrder(user, cart, nil)
 }
-
-// place places the order of a cart that is full already.
-func (s *shop) place(user uint32, cart []byte) error {
-	done := make(outcome, 1)
-	s.PlaceOrder(user, cart, nil, done)
-	return <-done
-}
-
-// outcome is a redisx.Outcome that can be waited for.
-type outcome chan error
-
-func (o outcome) Done(err error) { o <- err }
 
 func basket(user uint32) []redisx.Item {
 	food := int64(user) % 3

@@ -3,6 +3,7 @@ package live
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	"flashsale/internal/observe/figures"
 )
@@ -55,7 +56,7 @@ type sampler struct {
 	samples int
 	served  uint64  // orders of this server
 	sold    *uint64 // orders of the sale, nil while they are not known
-	refused map[string]uint64
+	refused map[string]float64
 	times   [timeSeconds + 1]figures.Histogram // the last samples
 }
 
@@ -64,21 +65,12 @@ func newSampler(memory *figures.Memory) sampler { return sampler{figures: memory
 // sample returns what has happened since the last sample, as the pace of a second. sold is the number of
 // orders of all servers; without it those of this server count.
 func (s *sampler) sample(second int64, sold *uint64, first *first) *pace {
-	p := &pace{Second: second, OrdersOf: "server", Refused: map[string]uint64{}}
-	var served uint64
-	refused := map[string]uint64{}
-	times := figures.Histogram{}
-	for slot := range s.figures.Slots() {
-		c := s.figures.Counters(slot)
-		served += c.OrdersPlaced.Value()
-		for code, n := range c.Refusals.All() {
-			refused[code] += n
-		}
-		times.Add(c.Calls.Times(timedCall))
-		for _, g := range s.figures.Running(slot) {
-			p.Connections += g.Connections.Value()
-		}
-	}
+	p := &pace{Second: second, OrdersOf: "server", Refused: map[string]uint64{},
+		Connections: int64(figures.Sum(figures.Connections.Read(s.figures)))}
+	served := uint64(figures.Sum(figures.OrdersPlaced.Read(s.figures)))
+	refused := figures.By(figures.ErrorReplies.Read(s.figures))
+	times := figures.RequestTimes.Read(s.figures)
+	times = slices.DeleteFunc(times, func(v figures.Value) bool { return v.Labels[0] != timedCall })
 	if sold != nil {
 		p.Orders, p.OrdersOf = s.soldIn(second, *sold, first), "sale"
 	}
@@ -88,12 +80,12 @@ func (s *sampler) sample(second int64, sold *uint64, first *first) *pace {
 		}
 		for code, n := range refused {
 			if n > s.refused[code] {
-				p.Refused[code] = n - s.refused[code]
+				p.Refused[code] = uint64(n - s.refused[code])
 			}
 		}
 	}
 	s.served, s.refused = served, refused
-	p.P50, p.P99 = s.quantiles(times)
+	p.P50, p.P99 = s.quantiles(figures.Merge(times))
 	return p
 }
 

@@ -1,7 +1,7 @@
 // Package child starts, finds and ends child processes. A child that it starts never outlives this process.
 //
-// It does not know the work of a child, keeps no list of children and restarts none: that is up to its
-// callers. It is slow only in that all forks of the process pass through one thread, one after another.
+// It does not know the work of a child, keeps no list of children and does not restart them: callers do. It
+// is slow only in that all forks of the process pass through one thread, one after another.
 package child
 
 import (

@@ -2,7 +2,7 @@ package child
 
 import "os"
 
-// Program returns the path by which this process starts its own program once more. That is the path of
+// Program returns the path by which this process starts its own program again. That is the path of
 // its binary, so that ps and pgrep show the program's name. Where another file has taken that path since,
 // it is /proc/self/exe: the binary that runs, shown as "exe".
 func Program() string {

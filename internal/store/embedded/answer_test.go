@@ -1,71 +1,39 @@
 package embedded
 
 import (
-	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/internal/testkit"
 )
 
-// command sends one command, of words without blanks, and returns the answer: a status, an error or a
-// number as its line, a bulk string as its text, an array as its last element.
+// command sends one command, of words without blanks. It returns the reply as a text, of a list its last
+// element.
 func command(store *Store, words string) (string, error) {
-	conn, err := net.DialTimeout(store.Network, store.Address, 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
+	defer cancel()
+	c, err := radix.Dialer{AuthPass: store.Password}.Dial(ctx, store.Network, store.Address)
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(5 * time.Second))
-	reader := bufio.NewReader(conn)
-	if store.Password != "" {
-		if status, err := exchange(conn, reader, "AUTH "+store.Password); status != "+OK" {
-			return "", fmt.Errorf("AUTH answered %q, %w", status, err)
-		}
-	}
-	return exchange(conn, reader, words)
-}
-
-func exchange(conn net.Conn, reader *bufio.Reader, words string) (string, error) {
+	defer c.Close()
 	fields := strings.Fields(words)
-	fmt.Fprintf(conn, "*%d\r\n", len(fields))
-	for _, field := range fields {
-		fmt.Fprintf(conn, "$%d\r\n%s\r\n", len(field), field)
+	var reply any
+	err = c.Do(ctx, radix.Cmd(&reply, fields[0], fields[1:]...))
+	if list, ok := reply.([]any); ok {
+		reply = list[len(list)-1]
 	}
-	return answer(reader)
-}
-
-func answer(reader *bufio.Reader) (string, error) {
-	line, err := reader.ReadString('\n')
-	if err != nil {
-		return "", err
+	if text, ok := reply.([]byte); ok {
+		return string(text), err
 	}
-	line = strings.TrimSuffix(line, "\r\n")
-	switch line[0] {
-	case '$':
-		n, err := strconv.Atoi(line[1:])
-		if err != nil || n < 0 {
-			return line, err
-		}
-		text := make([]byte, n+len("\r\n"))
-		_, err = io.ReadFull(reader, text)
-		return string(text[:n]), err
-	case '*':
-		n, err := strconv.Atoi(line[1:])
-		last := line
-		for range n {
-			if last, err = answer(reader); err != nil {
-				break
-			}
-		}
-		return last, err
-	default:
-		return line, nil
-	}
+	return fmt.Sprint(reply), err
 }
 
 func TestAnswers(t *testing.T) {
@@ -76,7 +44,7 @@ func TestAnswers(t *testing.T) {
 		"":                        false,
 		strings.Repeat("x", 8192): false,
 	} {
-		socket := filepath.Join(shortFolder(t), "s")
+		socket := filepath.Join(testkit.Folder(t), "s")
 		listener, err := net.Listen("unix", socket)
 		if err != nil {
 			t.Fatal(err)

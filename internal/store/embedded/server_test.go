@@ -6,14 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -35,7 +33,7 @@ func superviseStore(path string) {
 	if err != nil {
 		panic(err)
 	}
-	if answer, err := command(store, "SET sold 42"); answer != "+OK" {
+	if answer, err := command(store, "SET sold 42"); answer != "OK" {
 		panic(err)
 	}
 	os.Stdout.WriteString("sold\n")
@@ -56,8 +54,8 @@ func serverProcess(store *Store) (int, error) {
 }
 
 func TestServerIsPrivateAndDurable(t *testing.T) {
-	needServer(t)
-	path := shortFolder(t)
+	testkit.Need(t, programs[0])
+	path := testkit.Folder(t)
 	store, _ := run(t, lock(t, path))
 	if store.Network != "unix" || store.Address != filepath.Join(path, "redis.sock") || store.Password != "" ||
 		!store.Durable {
@@ -81,11 +79,11 @@ func TestServerIsPrivateAndDurable(t *testing.T) {
 }
 
 func TestServerContinuesOnTheSameFolder(t *testing.T) {
-	needServer(t)
-	folder := lock(t, shortFolder(t))
+	testkit.Need(t, programs[0])
+	folder := lock(t, testkit.Folder(t))
 	store, stop := run(t, folder)
-	wantAnswer(t, store, "SET sold 41", "+OK")
-	wantAnswer(t, store, "INCR sold", ":42")
+	wantAnswer(t, store, "SET sold 41", "OK")
+	wantAnswer(t, store, "INCR sold", "42")
 	stop()
 	if _, err := command(store, "PING"); err == nil {
 		t.Error("store answers after its stop")
@@ -95,8 +93,8 @@ func TestServerContinuesOnTheSameFolder(t *testing.T) {
 }
 
 func TestServerHoldsTheFoldersLock(t *testing.T) {
-	needServer(t)
-	folder := lock(t, shortFolder(t))
+	testkit.Need(t, programs[0])
+	folder := lock(t, testkit.Folder(t))
 	_, stop := run(t, folder)
 	if err := folder.Unlock(); err != nil {
 		t.Fatal(err)
@@ -115,11 +113,11 @@ func TestServerHoldsTheFoldersLock(t *testing.T) {
 }
 
 func TestKilledServerIsStartedAgain(t *testing.T) {
-	needServer(t)
-	store, _ := run(t, lock(t, shortFolder(t)))
-	wantAnswer(t, store, "SET sold 0", "+OK")
+	testkit.Need(t, programs[0])
+	store, _ := run(t, lock(t, testkit.Folder(t)))
+	wantAnswer(t, store, "SET sold 0", "OK")
 	for kills := 1; kills <= 2; kills++ {
-		wantAnswer(t, store, "INCR sold", ":"+strconv.Itoa(kills))
+		wantAnswer(t, store, "INCR sold", strconv.Itoa(kills))
 		killed, err := serverProcess(store)
 		if err != nil {
 			t.Fatal(err)
@@ -136,32 +134,12 @@ func TestKilledServerIsStartedAgain(t *testing.T) {
 	}
 }
 
-// journal takes the log while a store runs.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
 // The log line on a store that has ended in mid-sale has the last words of its own log, and none of an
 // earlier start.
 func TestLastWordsOfAServerThatEnds(t *testing.T) {
-	needServer(t)
-	log, before := &journal{}, slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
-	t.Cleanup(func() { slog.SetDefault(before) })
-	path := shortFolder(t)
+	testkit.Need(t, programs[0])
+	log := testkit.CaptureLog(t)
+	path := testkit.Folder(t)
 	earlier := []byte("line of an earlier start\n")
 	if err := os.WriteFile(filepath.Join(path, logName), earlier, 0o600); err != nil {
 		t.Fatal(err)
@@ -181,8 +159,8 @@ func TestLastWordsOfAServerThatEnds(t *testing.T) {
 }
 
 func TestServerEndsWithItsKilledParent(t *testing.T) {
-	needServer(t)
-	path := shortFolder(t)
+	testkit.Need(t, programs[0])
+	path := testkit.Folder(t)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), supervisorRole+"="+path)
 	cmd.Stderr = os.Stderr
@@ -216,12 +194,12 @@ func TestServerEndsWithItsKilledParent(t *testing.T) {
 // An append-only file that ends in the middle of a transaction loses that transaction, whole, and no
 // later one.
 func TestCutAppendOnlyFileIsRepaired(t *testing.T) {
-	needServer(t)
-	path := shortFolder(t)
+	testkit.Need(t, programs[0])
+	path := testkit.Folder(t)
 	folder := lock(t, path)
 	store, stop := run(t, folder)
-	wantAnswer(t, store, "SET sold 1", "+OK")
-	wantAnswer(t, store, "EVAL redis.call('INCR','sold')return(redis.call('INCR','orders')) 0", ":1")
+	wantAnswer(t, store, "SET sold 1", "OK")
+	wantAnswer(t, store, "EVAL redis.call('INCR','sold')return(redis.call('INCR','orders')) 0", "1")
 	stop()
 	files, err := filepath.Glob(filepath.Join(path, appendFolder, "*.incr.aof"))
 	if err != nil || len(files) != 1 {
@@ -236,15 +214,15 @@ func TestCutAppendOnlyFileIsRepaired(t *testing.T) {
 	if err := os.Truncate(files[0], info.Size()-cut); err != nil {
 		t.Fatal(err)
 	}
-	for _, other := range []string{":0", ":1", ":1"} {
+	for _, other := range []string{"0", "1", "1"} {
 		store, stop = run(t, folder)
 		if kept, err := filepath.Glob(filepath.Join(path, "cut-off-*.aof")); err != nil || len(kept) != 1 {
 			t.Errorf("kept: %v, %v; want one file", kept, err)
 		}
 		wantAnswer(t, store, "GET sold", "1")
-		wantAnswer(t, store, "EXISTS orders", ":0")
+		wantAnswer(t, store, "EXISTS orders", "0")
 		wantAnswer(t, store, "EXISTS other", other)
-		wantAnswer(t, store, "SET other 1", "+OK") // what half a transaction would swallow
+		wantAnswer(t, store, "SET other 1", "OK") // what half a transaction would swallow
 		stop()
 	}
 }
@@ -252,18 +230,18 @@ func TestCutAppendOnlyFileIsRepaired(t *testing.T) {
 // A file that is damaged before its end is left as it is, and the start refused: what stands behind was
 // answered.
 func TestDamagedAppendOnlyFileIsRefused(t *testing.T) {
-	needServer(t)
+	testkit.Need(t, programs[0])
 	for name, change := range map[string][2]string{
 		"a length in the middle":     {"$6\r\nsold_5", "$999999999"},
 		"the length of the last end": {"$4\r\nEXEC\r\n", "$5\r\nEXEC\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := shortFolder(t)
+			path := testkit.Folder(t)
 			folder := lock(t, path)
 			store, stop := run(t, folder)
 			for i := range 10 {
 				const order = "EVAL redis.call('SET','sold_%d',1)return(redis.call('INCR','orders')) 0"
-				wantAnswer(t, store, fmt.Sprintf(order, i), fmt.Sprintf(":%d", i+1))
+				wantAnswer(t, store, fmt.Sprintf(order, i), strconv.Itoa(i+1))
 			}
 			stop()
 			files, err := filepath.Glob(filepath.Join(path, appendFolder, "*.incr.aof"))

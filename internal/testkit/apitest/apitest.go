@@ -109,7 +109,7 @@ func get[V any](m *orderedmap.Map[string, V], key string) (value V, found bool) 
 	return m.Get(key)
 }
 
-// readOther reads x-other-replies, whose values are references to responses.
+// readOther reads x-other-replies: its values are references to responses.
 func (d *Description) readOther() error {
 	node, _ := get(d.model.Extensions, "x-other-replies")
 	var references map[string]map[string]string
@@ -144,7 +144,7 @@ type Reply struct {
 	Body           []byte
 }
 
-// Check returns how a reply differs from the description, nil where it does not.
+// Check returns how a reply differs from the description, nil if it does not differ.
 func (d *Description) Check(r Reply) error {
 	d.reading.Lock()
 	defer d.reading.Unlock()
@@ -170,7 +170,7 @@ func partsOf(target string) []string {
 	return parts
 }
 
-// find returns what is described for a status, nil where nothing is.
+// find returns the response that is described for a status, nil if there is no such response.
 func (d *Description) find(method string, parts []string, status int) *v3.Response {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -184,8 +184,8 @@ func (d *Description) find(method string, parts []string, status int) *v3.Respon
 	return d.other[strconv.Itoa(status)]
 }
 
-// callOf returns the call of a request, nil where there is none. A path without parameters comes before one
-// that has them.
+// callOf returns the call of a request, nil if it is not described. A path without parameters comes before
+// a path with them.
 func (d *Description) callOf(method string, parts []string) *Call {
 	spelledOut := slices.ContainsFunc(d.calls, func(c Call) bool { return slices.Equal(c.parts, parts) })
 	for i := range d.calls {

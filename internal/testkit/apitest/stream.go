@@ -19,7 +19,7 @@ const (
 
 const streamKind = "text/event-stream"
 
-// CheckEvent returns how a message of a stream differs from the description, nil where it does not.
+// CheckEvent returns how a message of a stream differs from the description, nil if it does not differ.
 func (d *Description) CheckEvent(path, event, data string) error {
 	d.reading.Lock()
 	defer d.reading.Unlock()
@@ -79,7 +79,7 @@ func (d *Description) compareLines(r Reply, media *v3.MediaType) error {
 	return nil
 }
 
-// referred is the schema that a reference in an extension names, nil where there is none.
+// referred is the schema that a reference in an extension names, nil if there is no such schema.
 func (d *Description) referred(node *yaml.Node) *base.Schema {
 	var reference map[string]string
 	if node.Decode(&reference) != nil {

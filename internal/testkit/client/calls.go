@@ -145,7 +145,7 @@ func (c *Client) OrderOnce(ctx context.Context, cart, key string) (id string, er
 	}
 }
 
-// pause is how long to wait before another try: the answer's Retry-After, a second where there is none.
+// pause is how long to wait before another try: the answer's Retry-After, or a second without it.
 func (r Reply) pause() time.Duration {
 	seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *Client) Buy(user int, items ...Item) (order string, err error) {
 // Foods lists all foods with what is left of them.
 func (c *Client) Foods() ([]Food, error) { return list[Food](c, "/foods") }
 
-// Orders lists the user's own orders: one or none.
+// Orders lists the user's own orders, at most one.
 func (c *Client) Orders() ([]Order, error) { return list[Order](c, "/orders") }
 
 // AllOrders lists every order of the sale, for root.

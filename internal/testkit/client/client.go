@@ -43,10 +43,10 @@ type Client struct {
 	Token          string // Login sets it
 	TokenInQuery   bool   // instead of in a header
 	NewConnections bool   // one for each request
-	EmptyObjects   bool   // a body {} with the calls that take none
-	IdempotencyKey string // sent with every request; "" = none
+	EmptyObjects   bool   // a body {} with the calls that need no body
+	IdempotencyKey string // sent with every request; "" = no key
 
-	OnReply func(method, path string, r Reply) // called with every reply; nil = nothing is
+	OnReply func(method, path string, r Reply) // called with every reply; may be nil
 
 	conn   net.Conn // nil: the next request opens one
 	reader *bufio.Reader

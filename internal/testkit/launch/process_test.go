@@ -73,7 +73,7 @@ func TestStopAndKill(t *testing.T) {
 	if status := deaf.State().Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGKILL {
 		t.Errorf("the killed program: %v", deaf.State())
 	}
-	deaf.Kill() // once more is no harm
+	deaf.Kill() // a second time does no harm
 }
 
 func TestSignalTree(t *testing.T) {
@@ -87,8 +87,8 @@ func TestSignalTree(t *testing.T) {
 	testkit.Until(t, "end of both", func() bool { return !p.Running() && !proc.Alive(children[0]) })
 }
 
-// A program that ends while its state is awaited is an error with its log, and a state that it has reached
-// before its end is none.
+// Await is an error with the log if the program ends instead, but not if it reached the state before its
+// end.
 func TestAwaitSeesTheEnd(t *testing.T) {
 	p := shell("echo broken >&2; exit 1").Launch(t)
 	err := p.Await(t.Context(), "answer", time.Minute, func() bool { return false })

@@ -40,7 +40,7 @@ type Proxy struct {
 
 	mu        sync.Mutex
 	condition Condition
-	next      *Cut // for the first chunk in its direction; nil = none
+	next      *Cut // for the first chunk in its direction; nil = no cut
 	pairs     map[*connPair]struct{}
 	handlers  sync.WaitGroup
 }
@@ -167,7 +167,7 @@ func (p *Proxy) pump(pair *connPair, from, to net.Conn, replies bool) {
 	}
 }
 
-// decide tells what to do with a chunk.
+// decide returns what happens to a chunk: the condition, and the cut that breaks it.
 func (p *Proxy) decide(pair *connPair, replies bool) (Condition, *Cut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

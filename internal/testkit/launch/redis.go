@@ -32,7 +32,7 @@ func NewRedis(folder string, args ...string) *Redis {
 	return &Redis{Socket: socket, Program: program}
 }
 
-// Start starts the server, the first time or once more, and returns when it answers.
+// Start starts the server, the first time or again, and returns when it answers.
 func (r *Redis) Start(ctx context.Context) (err error) {
 	if r.Process, err = r.Program.Start(); err != nil {
 		return err

@@ -40,14 +40,14 @@ func (s *Server) AwaitBanner(ctx context.Context) error {
 	return nil
 }
 
-// Workers are the server's processes that serve; none once it has ended.
+// Workers are the server's processes that serve.
 func (s *Server) Workers() []int { return s.children(ServerSource) }
 
-// Stores are the server's own redis-server processes: one, or none where it has no store of its own.
+// Stores are the server's own redis-server processes: at most one.
 func (s *Server) Stores() []int { return s.children("redis-server") }
 
 func (s *Server) children(program string) []int {
-	pids, _ := proc.Children(s.Pid(), program) // without a process table there are none to be found
+	pids, _ := proc.Children(s.Pid(), program) // without a process table it finds no process
 	return pids
 }
 

@@ -1,8 +1,7 @@
 // Package compare starts servers and sets what an order costs each of them against the others.
 //
 // The sides run in turn, A B C A B C ..., each time with a new server, a new Redis and an audit. Bare HTTP
-// is the floor below which no server built on fasthttp can fall (floor.go); bare epoll is the one for any
-// server (kernel.go).
+// is the floor (floor.go). A soak is one side under a long load (soak.go).
 package compare
 
 import (
@@ -11,7 +10,6 @@ import (
 	"io"
 	"os"
 
-	"flashsale/internal/catalog"
 	"flashsale/internal/testkit/launch"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
@@ -25,16 +23,17 @@ type comparison struct {
 	sale    *sale.Sale
 	folder  string // of everything that is started
 	product string // path of the built server
-	used    int    // users that foreign sides, which are never fresh, have seen
 	stderr  io.Writer
 }
 
 // Run compares.
 func Run(ctx context.Context, opt Options, stderr io.Writer) (*Report, error) {
 	c := &comparison{opt: opt, stderr: stderr}
-	if err := c.sizeCatalogue(); err != nil {
-		return nil, err
+	most := 0 // of the flows of a run
+	for _, concurrency := range opt.Concurrencies {
+		most = max(most, opt.Load.Orders+warmup(c.load(concurrency)))
 	}
+	c.opt.Catalog = sale.BuiltIn(opt.Catalog, most)
 	var err error
 	if c.sale, err = sale.Read(ctx, c.opt.Catalog); err != nil {
 		return nil, err
@@ -56,7 +55,7 @@ func Run(ctx context.Context, opt Options, stderr io.Writer) (*Report, error) {
 			break
 		}
 	}
-	rep := &Report{Seed: opt.Load.Seed, Rounds: opt.Rounds, Orders: opt.Load.Orders, Idle: opt.Load.Idle}
+	rep := &Report{Seed: opt.Load.Seed, Rounds: opt.Rounds, Orders: opt.Load.Orders}
 	for _, concurrency := range opt.Concurrencies {
 		table, err := c.table(ctx, concurrency)
 		if err != nil {
@@ -67,25 +66,6 @@ func Run(ctx context.Context, opt Options, stderr io.Writer) (*Report, error) {
 	return rep, nil
 }
 
-// sizeCatalogue raises the built-in catalogue so that every flow of a run finds a user and no food sells
-// out. A foreign server has the users it has: too few of them are an ErrUsage.
-func (c *comparison) sizeCatalogue() error {
-	most, foreign := 0, 0
-	for _, concurrency := range c.opt.Concurrencies {
-		run := c.users(concurrency)
-		most, foreign = max(most, run), foreign+c.opt.Rounds*run
-	}
-	for _, s := range c.opt.Sides {
-		if s.foreign() && c.opt.Catalog.Users <= foreign {
-			return fmt.Errorf("%w: the server of -vs-url needs %d users who never bought, and root, in %d "+
-				"rounds; give them to it and say so by -users, or lower -orders or -rounds (-users is %d)",
-				sale.ErrUsage, foreign, c.opt.Rounds, c.opt.Catalog.Users)
-		}
-	}
-	c.opt.Catalog = sale.BuiltIn(c.opt.Catalog, most)
-	return nil
-}
-
 // load is the load of a run by so many buyers at once.
 func (c *comparison) load(concurrency int) load.Options {
 	opt := c.opt.Load
@@ -93,24 +73,15 @@ func (c *comparison) load(concurrency int) load.Options {
 	return opt
 }
 
-// users is the number of users that a run takes.
-func (c *comparison) users(concurrency int) int {
-	return c.opt.Load.Orders + warmup(c.load(concurrency))
-}
-
 // table runs all rounds with so many buyers at once.
 func (c *comparison) table(ctx context.Context, concurrency int) (Table, error) {
 	opt := c.load(concurrency)
-	n := c.users(concurrency)
+	users := c.sale.Users[1 : 1+opt.Orders+warmup(opt)] // the first is root
 	trials := make([][]Trial, len(c.opt.Sides))
 	for round := range c.opt.Rounds {
 		for i := range c.opt.Sides {
 			s := &c.opt.Sides[i]
-			own, err := s.load(opt)
-			if err != nil {
-				return Table{}, err
-			}
-			measured, err := c.try(ctx, s, own, c.pick(s, n))
+			measured, err := c.try(ctx, s, opt, users)
 			if err != nil {
 				return Table{}, fmt.Errorf("round %d of side %q: %w", round+1, s.text, err)
 			}
@@ -120,16 +91,6 @@ func (c *comparison) table(ctx context.Context, concurrency int) (Table, error) 
 				"%s\n",
 				concurrency, round+1, c.opt.Rounds, measured.OrdersPerSecond, measured.CPU.Total, s.text)
 		}
-		c.used += n
 	}
 	return newTable(concurrency, c.opt.Sides, trials), nil
-}
-
-// pick takes n users, root not among them; a foreign side gets others in every round.
-func (c *comparison) pick(s *Side, n int) []catalog.User {
-	first := 1 // of the built-in users the first is root
-	if s.foreign() {
-		first += c.used
-	}
-	return c.sale.Users[first : first+n]
 }

@@ -5,7 +5,6 @@ type Report struct {
 	Seed   uint64  `json:"seed"`
 	Rounds int     `json:"rounds"`
 	Orders int     `json:"orders"` // of each run, beside the warm-up
-	Idle   int     `json:"idle"`   // connections open and silent in each run
 	Tables []Table `json:"tables"` // one per -concurrency
 }
 

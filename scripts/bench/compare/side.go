@@ -1,9 +1,7 @@
 package compare
 
 import (
-	"flag"
 	"fmt"
-	"io"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -14,86 +12,58 @@ import (
 )
 
 const (
-	// SidesMax is the limit of sides of a comparison, beside the one of -vs-url.
+	// SidesMax is the limit of sides of a comparison.
 	SidesMax       = 16
-	KernelProgram  = "kernel"  // canned replies from bare epoll, as a side and as a subcommand of bench
-	FloorProgram   = "floor"   // canned replies from fasthttp, likewise
+	FloorProgram   = "floor"   // ready-made replies, as a side and as a subcommand of bench
 	productProgram = "product" // this repository's server, built for the comparison
 	storeVariable  = "STORE"
-	countVariable  = "SERVERS"
-	slowVariable   = "SLOW"
-	viewerVariable = "VIEWERS"
-	countMax       = 16
+	serversMax     = 16
 
 	// OwnProduct is this repository's server with its default store.
-	OwnProduct = storeVariable + "=" + string(storeOwn) + " " + productProgram
+	OwnProduct = storeVariable + "=" + storeOwn + " " + productProgram
 )
 
-// storeKind is the Redis that a side gets.
-type storeKind string
-
+// The kinds of Redis that a side gets.
 const (
-	storeOff      storeKind = "off"      // private redis-server on a unix socket, nothing on disk
-	storeAlways   storeKind = "always"   // the same with its log on disk before each reply
-	storeEverysec storeKind = "everysec" // the same with its log on disk once a second
-	storeTCP      storeKind = "tcp"      // as off, on a port of 127.0.0.1
-	storeOwn      storeKind = "own"      // whatever the server starts by itself
+	storeOff      = "off"      // private redis-server on a unix socket, nothing on disk
+	storeAlways   = "always"   // the same with its log on disk before each reply
+	storeEverysec = "everysec" // the same with its log on disk once a second
+	storeTCP      = "tcp"      // as off, on a port of 127.0.0.1
+	storeOwn      = "own"      // whatever the server starts by itself
 )
 
-var storeKinds = []storeKind{storeOff, storeAlways, storeEverysec, storeTCP, storeOwn}
+var stores = []string{storeOff, storeAlways, storeEverysec, storeTCP, storeOwn}
 
 // Side is one of the configurations that a comparison holds against each other.
 type Side struct {
-	text string   // as given, its name in the report
-	env  []string // NAME=VALUE
-	// KernelProgram, FloorProgram, productProgram or the path of a server with the product's flags; "" for
-	// a foreign one
-	program string
+	text    string   // as given, its name in the report
+	env     []string // NAME=VALUE
+	program string   // FloorProgram, productProgram or the path of a server with the product's flags
 	flags   []string
-	style   []string  // flags of its load, above those of the comparison
-	store   storeKind // "" where bench starts none
-	count   int       // servers of this kind, one sale on one Redis
-	slow    int       // connections of an attacker during the load
-	viewers int       // of GET /live during the load; 0 leaves that to -viewers
-
-	// Of a foreign server, which runs already and goes on running.
-	servers []string // host:port
-	pids    []int    // of the processes that serve; their children count too
+	store   string // one of stores; "" for the floor
+	servers int    // of this kind, one sale on one Redis
+	slow    int    // connections of an attacker during the load
+	idle    int    // connections open and silent during the load
+	viewers int    // of GET /live during the load
 }
 
-func (s *Side) foreign() bool { return s.program == "" }
-
-// canned reports whether the side is bench itself with ready-made replies.
-func (s *Side) canned() bool { return s.program == KernelProgram || s.program == FloorProgram }
-
-// audited reports whether the side sells for real and that bench knows root's password there.
-func (s *Side) audited() bool { return !s.foreign() && !s.canned() }
-
-// load is the comparison's load in the side's own style.
-func (s *Side) load(opt load.Options) (load.Options, error) {
-	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	opt.Style.Register(fs)
-	if err := fs.Parse(s.style); err != nil {
-		return opt, fmt.Errorf("%w: compare side %q: %w", sale.ErrUsage, s.text, err)
-	}
-	return opt, nil
-}
+// sells reports whether the side is a server that sells and not the floor.
+func (s *Side) sells() bool { return s.program != FloorProgram }
 
 // exists refuses a program that is not there, so that no other side runs in vain.
 func (s *Side) exists() error {
-	if s.foreign() || s.canned() || s.program == productProgram {
+	if s.program == FloorProgram || s.program == productProgram {
 		return nil
 	}
 	if _, err := exec.LookPath(s.program); err != nil {
-		return fmt.Errorf("%w: compare side %q: %w", sale.ErrUsage, s.text, err)
+		return s.refuse("%w", err)
 	}
 	return nil
 }
 
-// benchFlags are set by bench, alike for all sides. A side must not set them: bench would not know of it.
-var benchFlags = []string{"app-host", "app-port", "users", "foods", "stock", "root-password",
-	"catalog-dir", "db-host"}
+func (s *Side) refuse(format string, args ...any) error {
+	return fmt.Errorf("%w: compare side %q: "+format, append([]any{sale.ErrUsage, s.text}, args...)...)
+}
 
 // parseSides reads sides separated by |. A side is NAME=VALUE words, then a program and its flags, all
 // without quotes.
@@ -105,13 +75,12 @@ func parseSides(text string) ([]Side, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(sides, func(other Side) bool { return other.text == s.text }) {
-			return nil, fmt.Errorf("%w: compare names the side %q twice", sale.ErrUsage, s.text)
+			return nil, s.refuse("it is named twice")
 		}
 		sides = append(sides, s)
 	}
 	if len(sides) > SidesMax {
-		return nil, fmt.Errorf("%w: compare names %d sides, at most %d", sale.ErrUsage,
-			len(sides), SidesMax)
+		return nil, fmt.Errorf("%w: compare names %d sides, at most %d", sale.ErrUsage, len(sides), SidesMax)
 	}
 	return sides, nil
 }
@@ -119,91 +88,72 @@ func parseSides(text string) ([]Side, error) {
 // ParseSide reads one side. Its errors are an ErrUsage.
 func ParseSide(text string) (Side, error) {
 	words := strings.Fields(text)
-	s := Side{text: strings.Join(words, " "), store: storeOff, count: 1}
+	s := Side{text: strings.Join(words, " "), store: storeOff, servers: 1}
 	for len(words) > 0 {
 		name, value, assigned := strings.Cut(words[0], "=")
 		if !assigned || strings.HasPrefix(name, "-") || strings.Contains(name, "/") {
 			break
 		}
-		switch name {
-		case storeVariable:
-			s.store = storeKind(value)
-		case countVariable:
-			s.count, _ = strconv.Atoi(value) // 0, which check refuses, for what is no number
-		case slowVariable:
-			if s.slow, _ = strconv.Atoi(value); s.slow < 1 || s.slow > slowMax {
-				return s, fmt.Errorf("%w: compare side %q: %s is a number of slow connections from 1 to %d",
-					sale.ErrUsage, s.text, slowVariable, slowMax)
-			}
-		case viewerVariable:
-			if s.viewers, _ = strconv.Atoi(value); s.viewers < 1 || s.viewers > viewersMax {
-				return s, fmt.Errorf("%w: compare side %q: %s is a number of viewers from 1 to %d", sale.ErrUsage,
-					s.text, viewerVariable, viewersMax)
-			}
-		default:
+		if known, err := s.set(name, value); err != nil {
+			return s, err
+		} else if !known {
 			s.env = append(s.env, words[0])
 		}
 		words = words[1:]
 	}
-	if len(words) == 0 {
-		return s, fmt.Errorf("%w: compare side %q names no program; it is %s, %s, %s or the path of a server",
-			sale.ErrUsage, s.text, KernelProgram, FloorProgram, productProgram)
+	if len(words) == 0 || strings.HasPrefix(words[0], "-") {
+		return s, s.refuse("it names no program; that is %s, %s or the path of a server", FloorProgram,
+			productProgram)
 	}
-	s.program = words[0]
-	s.flags, s.style = splitStyle(words[1:])
+	s.program, s.flags = words[0], words[1:]
 	return s, s.check()
 }
 
-// splitStyle tells the flags of a side's server from those of its load.
-func splitStyle(words []string) (flags, style []string) {
-	var known flag.FlagSet
-	new(load.Style).Register(&known)
-	for _, word := range words {
-		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
-		if strings.HasPrefix(word, "-") && known.Lookup(name) != nil {
-			style = append(style, word)
-		} else {
-			flags = append(flags, word)
+// set takes in a NAME=VALUE that is for bench; the others are the server's environment.
+func (s *Side) set(name, value string) (known bool, err error) {
+	if name == storeVariable {
+		if s.store = value; !slices.Contains(stores, value) {
+			return true, s.refuse("%s is one of %v", storeVariable, stores)
+		}
+		return true, nil
+	}
+	for _, of := range []struct {
+		name  string
+		value *int
+		most  int
+	}{{"SERVERS", &s.servers, serversMax}, {"SLOW", &s.slow, slowMax}, {"IDLE", &s.idle, load.CrowdMax},
+		{"VIEWERS", &s.viewers, load.CrowdMax}} {
+		if of.name == name {
+			if *of.value, err = strconv.Atoi(value); err != nil || *of.value < 1 || *of.value > of.most {
+				return true, s.refuse("%s is a number from 1 to %d", name, of.most)
+			}
+			return true, nil
 		}
 	}
-	return flags, style
+	return false, nil
 }
 
+// benchFlags are set by bench, alike for all sides. A side must not set them: bench would not know of it.
+var benchFlags = []string{"app-host", "app-port", "users", "foods", "stock", "root-password",
+	"catalog-dir", "db-host"}
+
 func (s *Side) check() error {
-	if !slices.Contains(storeKinds, s.store) {
-		return fmt.Errorf("%w: compare side %q: %s is one of %v", sale.ErrUsage, s.text,
-			storeVariable, storeKinds)
-	}
-	if s.count < 1 || s.count > countMax || s.count > 1 && s.store == storeOwn {
-		return fmt.Errorf("%w: compare side %q: %s is a number from 1 to %d, of servers that share a "+
-			"Redis (not %s=%s)",
-			sale.ErrUsage, s.text, countVariable, countMax, storeVariable, storeOwn)
-	}
-	if strings.HasPrefix(s.program, "-") {
-		return fmt.Errorf("%w: compare side %q names no program before %s", sale.ErrUsage,
-			s.text, s.program)
-	}
-	if s.canned() {
-		if s.store != storeOff {
-			return fmt.Errorf("%w: compare side %q: the %s has no store", sale.ErrUsage, s.text, s.program)
-		}
+	switch {
+	case s.servers > 1 && s.store == storeOwn:
+		return s.refuse("servers of STORE=own share no Redis")
+	case !s.sells() && s.store != storeOff:
+		return s.refuse("the floor has no store")
+	case !s.sells():
 		s.store = ""
-	}
-	if _, err := s.load(load.Options{}); err != nil {
-		return err
 	}
 	for _, name := range benchFlags {
 		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-		set := slices.ContainsFunc(s.env, func(pair string) bool {
-			return strings.HasPrefix(pair, variable+"=")
-		}) ||
-			slices.ContainsFunc(s.flags, func(word string) bool {
-				flag, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
-				return strings.HasPrefix(word, "-") && flag == name
-			})
-		if set {
-			return fmt.Errorf("%w: compare side %q sets %s, which bench sets for all sides",
-				sale.ErrUsage, s.text, name)
+		set := func(word string) bool {
+			flag, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+			return strings.HasPrefix(word, "-") && flag == name || strings.HasPrefix(word, variable+"=")
+		}
+		if slices.ContainsFunc(s.env, set) || slices.ContainsFunc(s.flags, set) {
+			return s.refuse("it sets %s, which bench sets for all sides", name)
 		}
 	}
 	return nil

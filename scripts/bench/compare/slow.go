@@ -9,7 +9,6 @@ import (
 
 const (
 	slowMax      = 20_000      // connections that an attacker holds; each takes a file descriptor
-	viewersMax   = 100_000     // of GET /live, the same
 	slowInterval = time.Second // between two bytes
 )
 

@@ -30,12 +30,9 @@ type Target struct {
 	daemons []*launch.Process
 }
 
-// Start starts the side's processes, all new, with their files in the folder. A foreign side runs already.
+// Start starts the side's processes, all new, with their files in the folder.
 func (s *Side) Start(ctx context.Context, folder, product string,
 	catalogue catalog.Config) (*Target, error) {
-	if s.foreign() {
-		return &Target{Servers: s.servers, Roots: s.pids}, nil
-	}
 	t := &Target{}
 	var redis string
 	if s.store != "" && s.store != storeOwn {
@@ -45,7 +42,7 @@ func (s *Side) Start(ctx context.Context, folder, product string,
 		}
 		t.daemons, redis = append(t.daemons, store), address
 	}
-	for i := range s.count {
+	for i := range s.servers {
 		if err := t.serve(ctx, s, filepath.Join(folder, "data"+strconv.Itoa(i)), product, redis,
 			catalogue); err != nil {
 			t.Stop()
@@ -63,7 +60,7 @@ func (s *Side) Start(ctx context.Context, folder, product string,
 func (s *Side) startStore(ctx context.Context, folder string) (*launch.Process, string, error) {
 	var args []string
 	if s.store == storeAlways || s.store == storeEverysec {
-		args = append(args, "--appendonly", "yes", "--appendfsync", string(s.store))
+		args = append(args, "--appendonly", "yes", "--appendfsync", s.store)
 	}
 	address := ""
 	if s.store == storeTCP {
@@ -99,7 +96,7 @@ func (t *Target) serve(ctx context.Context, s *Side, folder, product, redis stri
 		"-users", strconv.Itoa(catalogue.Users), "-foods", strconv.Itoa(catalogue.Foods), "-stock",
 		strconv.Itoa(catalogue.Stock)}
 	program := s.program
-	if s.canned() {
+	if !s.sells() {
 		program, args = "/proc/self/exe", append([]string{s.program}, args...)
 	} else {
 		args = append(args, "-data", folder)

@@ -10,7 +10,6 @@ import (
 	"flashsale/internal/catalog"
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/load"
-	"flashsale/scripts/bench/process"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -24,13 +23,13 @@ type Trial struct {
 	WorkerMemory    int64    `json:"worker_rss_bytes"` // of the largest worker, after the load
 	OrderP50        int64    `json:"order_p50_us"`
 	OrderP99        int64    `json:"order_p99_us"`
-	IdleHeld        int      `json:"idle_held"` // idle connections still open after the load
-	// the workers together, by each idle connection
-	IdleMemory   float64 `json:"idle_memory_bytes"`
-	Viewers      int     `json:"viewers"`
-	ViewersHeld  int     `json:"viewers_held"`        // still there after the load
-	ViewerMemory float64 `json:"viewer_memory_bytes"` // of the workers together, by each viewer
-	Connections  int64   `json:"connections"`         // opened by the buyers during the load
+	Idle            int      `json:"idle"`                // connections
+	IdleHeld        int      `json:"idle_held"`           // still open after the load
+	IdleMemory      float64  `json:"idle_memory_bytes"`   // of the workers together, by each
+	Viewers         int      `json:"viewers"`             // of GET /live
+	ViewersHeld     int      `json:"viewers_held"`        // still there after the load
+	ViewerMemory    float64  `json:"viewer_memory_bytes"` // of the workers together, by each
+	Connections     int64    `json:"connections"`         // opened by the buyers during the load
 	// among them those in place of one that the server had closed while idle
 	Reconnects int64             `json:"reconnects"`
 	Refusals   []load.EventCount `json:"refusals"`
@@ -63,15 +62,12 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 	opt.Servers = t.Servers
 
 	warm := warmup(opt)
-	held, idleMemory, err := c.hold(ctx, t, opt)
+	idle, idleMemory, err := t.gather(ctx, opt, s.idle, load.OpenIdle)
 	if err != nil {
 		return Trial{}, err
 	}
-	defer held.Close()
-	if s.viewers > 0 {
-		opt.Viewers = s.viewers
-	}
-	viewers, viewerMemory, err := c.show(ctx, t, opt)
+	defer idle.Close()
+	viewers, viewerMemory, err := t.gather(ctx, opt, s.viewers, load.OpenViewers)
 	if err != nil {
 		return Trial{}, err
 	}
@@ -82,12 +78,12 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 	unpaced.Rate, unpaced.Duration = 0, 0
 	attempts := load.New(unpaced, c.sale.Foods, users[:warm]).Run(ctx).Attempts
 	runtime.GC() // what the warm-up left is not collected at the cost of the load
-	before, err := process.ReadUsage(t.Roots)
+	before, err := ReadUsage(t.Roots)
 	if err != nil {
 		return Trial{}, err
 	}
 	result := load.New(opt, c.sale.Foods, users[warm:]).Run(ctx)
-	after, err := process.ReadUsage(t.Roots)
+	after, err := ReadUsage(t.Roots)
 	if err != nil {
 		return Trial{}, err
 	}
@@ -98,61 +94,40 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 	if err != nil {
 		return Trial{}, err
 	}
-	measured.IdleHeld, measured.IdleMemory = held.Held(), idleMemory
-	measured.Viewers, measured.ViewersHeld, measured.ViewerMemory = opt.Viewers, viewers.Held(), viewerMemory
-	if s.audited() {
+	measured.Idle, measured.IdleHeld, measured.IdleMemory = s.idle, idle.Held(), idleMemory
+	measured.Viewers, measured.ViewersHeld, measured.ViewerMemory = s.viewers, viewers.Held(), viewerMemory
+	if s.sells() {
 		measured.Checks, err = Prove(ctx, t.Servers, c.sale, append(attempts, result.Attempts...), opt.Retry)
 	}
 	return measured, err
 }
 
-// hold opens the idle connections and measures by how much the workers grow with each, bytes. It comes
+// gather opens n connections of a crowd and measures by how much the workers grow with each, bytes. It comes
 // before any load: what a load has left free in a worker's heap would hide some of it.
-func (c *comparison) hold(ctx context.Context, t *Target, opt load.Options) (load.Idle, float64, error) {
-	var open load.Idle
-	each, err := growth(t, opt.Idle, func() (err error) {
-		open, err = load.OpenIdle(ctx, opt)
-		return err
-	})
-	if err != nil {
-		open.Close()
-	}
-	return open, each, err
-}
-
-// show does the same with the viewers.
-func (c *comparison) show(ctx context.Context, t *Target, opt load.Options) (*load.Viewers, float64, error) {
-	var open *load.Viewers
-	each, err := growth(t, opt.Viewers, func() (err error) {
-		open, err = load.OpenViewers(ctx, opt)
-		return err
-	})
-	if err != nil {
-		open.Close()
-	}
-	return open, each, err
-}
-
-// growth is by how much the workers grow with each of n connections, bytes.
-func growth(t *Target, n int, open func() error) (each float64, err error) {
+func (t *Target) gather(ctx context.Context, opt load.Options, n int,
+	open func(context.Context, load.Options, int) (*load.Crowd, error)) (*load.Crowd, float64, error) {
 	if n == 0 {
-		return 0, nil
+		return nil, 0, nil
 	}
-	before, err := process.ReadUsage(t.Roots)
+	before, err := ReadUsage(t.Roots)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	if err := open(); err != nil {
-		return 0, err
+	crowd, err := open(ctx, opt, n)
+	if err != nil {
+		return nil, 0, err
 	}
-	after, err := process.ReadUsage(t.Roots)
-	return float64(after.Memory()-before.Memory()) / float64(n), err
+	after, err := ReadUsage(t.Roots)
+	if err != nil {
+		crowd.Close()
+	}
+	return crowd, float64(after.Memory()-before.Memory()) / float64(n), err
 }
 
 // warmup is the number of flows before the load that is measured, by users of their own.
 func warmup(opt load.Options) int { return max(opt.Orders/10, 2*opt.Concurrency) }
 
-func newTrial(result load.Result, before, after process.Usage) (Trial, error) {
+func newTrial(result load.Result, before, after Usage) (Trial, error) {
 	rep := result.Report()
 	if rep.Placed == 0 {
 		return Trial{}, fmt.Errorf("%w: not one of %d orders was placed; refusals %v, transport errors %v",

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 // errConnect is a connection that could not be opened, TLS handshake included.
@@ -31,30 +34,64 @@ func (t *Traffic) add(other Traffic) {
 	t.BytesReceived += other.BytesReceived
 }
 
-// client is one buyer's HTTP client: at most one connection per server, one request at a time. Writing and
-// reading the connection directly leaves the CPU that net/http would take to the servers on the same machine
-// (TUNING.md).
+// replyMax is the limit of the body of a reply, bytes.
+const replyMax = 16 << 20
+
+// errMalformed is a reply that is no HTTP or longer than the limit.
+var errMalformed = errors.New("malformed reply")
+
+// reply is one HTTP response. Header and body are valid until the next request.
+type reply struct {
+	status int
+	header *fasthttp.ResponseHeader
+	body   []byte
+}
+
+// client is one buyer's HTTP client: at most one connection per server, one request at a time. fasthttp only
+// reads the replies: its client does not tell when a request may have been sent twice, and net/http takes
+// CPU from the servers on the same machine (TUNING.md).
 type client struct {
-	servers []string    // host:port
-	tls     *tls.Config // nil = plain HTTP
-	conns   []net.Conn  // by server; nil = not connected
-	reader  replyReader
-	timeout time.Duration // per request, dialling included
-	traffic Traffic
+	servers  []string    // host:port
+	tls      *tls.Config // nil = plain HTTP
+	conns    []net.Conn  // by server; nil = not connected
+	source   source
+	reader   *bufio.Reader
+	response fasthttp.Response
+	timeout  time.Duration // per request, dialling included
+	traffic  Traffic
+}
+
+// source is a connection that a reply is read from. It keeps its error, because fasthttp takes each error
+// before the first byte for the end of the connection.
+type source struct {
+	net.Conn
+	received int // bytes of the reply
+	err      error
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	n, err := s.Conn.Read(b)
+	s.received += n
+	if err != nil {
+		s.err = err
+	}
+	return n, err
 }
 
 func newClient(servers []string, config *tls.Config, timeout time.Duration) *client {
-	return &client{servers: servers, tls: config, conns: make([]net.Conn, len(servers)), timeout: timeout}
+	c := &client{servers: servers, tls: config, conns: make([]net.Conn, len(servers)), timeout: timeout}
+	c.reader = bufio.NewReader(&c.source)
+	return c
 }
 
-// send sends a request to a server, by its index, and reads the reply, whose body is valid until the next
-// send. A kept-alive connection found closed before any byte of the reply is dialled again once, as every
-// HTTP client does: twice then reports that the server may have seen the request two times.
+// send sends a request to a server, by its index, and reads the reply. A kept-alive connection found closed
+// before any byte of the reply is dialled again once, as every HTTP client does: twice then reports that the
+// server may have seen the request two times.
 func (c *client) send(server int, request []byte) (rep reply, twice bool, err error) {
 	deadline := time.Now().Add(c.timeout)
 	kept := c.conns[server] != nil
 	rep, err = c.exchange(server, request, deadline)
-	if err == nil || !kept || c.reader.filled > 0 || !closedByServer(err) {
+	if err == nil || !kept || c.source.received > 0 || !closedByServer(err) {
 		return rep, false, err
 	}
 	c.traffic.Reconnects++
@@ -64,37 +101,45 @@ func (c *client) send(server int, request []byte) (rep reply, twice bool, err er
 
 // exchange makes one try; a connection that failed or that the server wants closed is dropped.
 func (c *client) exchange(server int, request []byte, deadline time.Time) (reply, error) {
-	c.reader.filled = 0
-	conn := c.conns[server]
-	if conn == nil {
+	c.source = source{Conn: c.conns[server]}
+	if c.conns[server] == nil {
 		dialer := net.Dialer{Deadline: deadline, KeepAlive: -1}
-		var err error
-		if conn, err = dial(context.Background(), dialer, c.servers[server], c.tls); err != nil {
+		conn, err := dial(context.Background(), dialer, c.servers[server], c.tls)
+		if err != nil {
 			return reply{}, fmt.Errorf("%w: %w", errConnect, err)
 		}
-		c.conns[server] = conn
+		c.conns[server], c.source.Conn = conn, conn
 		c.traffic.Connections++
 	}
-	rep, err := c.converse(conn, request, deadline)
-	if err != nil || rep.closes {
-		conn.Close()
+	err := c.converse(request, deadline)
+	if err != nil || c.response.ConnectionClose() {
+		c.source.Close()
 		c.conns[server] = nil
 	}
-	return rep, err
+	return reply{c.response.StatusCode(), &c.response.Header, c.response.Body()}, err
 }
 
-func (c *client) converse(conn net.Conn, request []byte, deadline time.Time) (reply, error) {
-	if err := conn.SetDeadline(deadline); err != nil {
-		return reply{}, err
+func (c *client) converse(request []byte, deadline time.Time) error {
+	if err := c.source.SetDeadline(deadline); err != nil {
+		return err
 	}
-	sent, err := conn.Write(request)
+	sent, err := c.source.Write(request)
 	c.traffic.BytesSent += int64(sent)
 	if err != nil {
-		return reply{}, err
+		return err
 	}
-	rep, err := c.reader.read(conn)
-	c.traffic.BytesReceived += int64(c.reader.filled)
-	return rep, err
+	c.reader.Reset(&c.source)
+	err = c.response.ReadLimitBody(c.reader, replyMax)
+	c.traffic.BytesReceived += int64(c.source.received)
+	switch {
+	case err != nil && c.source.err != nil:
+		return c.source.err
+	case err != nil:
+		return fmt.Errorf("%w: %w", errMalformed, err)
+	case c.reader.Buffered() > 0:
+		return fmt.Errorf("%w: %d bytes after its end", errMalformed, c.reader.Buffered())
+	}
+	return nil
 }
 
 // close closes every connection; the next send dials again.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -80,6 +81,12 @@ func TestClientConnections(t *testing.T) {
 		"silent":                {[]script{{fine, "silence"}, {fine}}, false, "timeout", 1, 0},
 		"malformed": {[]script{{fine, "what?\r\n\r\n"}, {fine}}, false,
 			"malformed reply", 1, 0},
+		"more than asked for": {[]script{{fine, fine + "HTTP"}, {fine}}, false, "malformed reply", 1, 0},
+		"too long": {[]script{{fine, strings.Replace(fine, "2", "99999999", 1)}, {fine}}, false,
+			"malformed reply", 1, 0},
+		"in chunks": {[]script{{fine, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n" +
+			"1\r\nk\r\n0\r\n\r\n"}}, false, "", 1, 0},
+		"until the end":          {[]script{{fine, "HTTP/1.1 200 OK\r\n\r\nok"}}, false, "", 1, 0},
 		"closed without another": {[]script{{fine, ""}}, true, "timeout", 2, 1},
 	}
 	for name, test := range tests {

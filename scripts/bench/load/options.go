@@ -25,9 +25,7 @@ const (
 	// buyers at once: each holds a goroutine, a buffer and a connection per server
 	ConcurrencyMax = 100_000
 	TimeoutMax     = 10 * time.Minute // of a request
-
-	rateMax = 1_000_000 // flows a second
-	idleMax = 100_000   // connections; each takes a file descriptor and, to one server, a port of its own
+	rateMax        = 1_000_000        // flows a second
 )
 
 // Style is how the requests are sent, among the ways known from the contest's clients.
@@ -55,8 +53,6 @@ type Options struct {
 	Orders      int
 	Duration    time.Duration // 0 = until all orders are done
 	Rate        float64       // flows a second in the open loop; 0 = closed loop
-	Idle        int           // connections open and silent while the load runs
-	Viewers     int           // of GET /live while the load runs
 	Timeout     time.Duration // per request
 	Seed        uint64
 	Style       Style
@@ -82,8 +78,6 @@ func (o *Options) register(fs *flag.FlagSet) {
 	fs.DurationVar(&o.Duration, "duration", 0, "end the load after this long; 0 = when all orders are done")
 	fs.Float64Var(&o.Rate, "rate", 0, "open loop: start so many `flows` a second, whether the last ones "+
 		"ended or not (-concurrency at once at most), and count each from its intended start")
-	fs.IntVar(&o.Idle, "idle", 0, "open so many `connections` before the load and leave them idle")
-	fs.IntVar(&o.Viewers, "viewers", 0, "have so many `viewers` of GET /live during the load")
 	fs.DurationVar(&o.Timeout, "timeout", 10*time.Second, "longest wait for one request")
 	fs.Uint64Var(&o.Seed, "seed", 0, "seed of every random choice; 0 = a random one, which is printed")
 	o.Style.Register(fs)
@@ -110,10 +104,6 @@ func (o *Options) Resolve(given map[string]bool) error {
 		return fmt.Errorf("%w: -rate %v is not within 0 to %d", sale.ErrUsage, o.Rate, rateMax)
 	case o.Orders < 1:
 		return fmt.Errorf("%w: -orders %d is less than 1", sale.ErrUsage, o.Orders)
-	case o.Idle < 0 || o.Idle > idleMax:
-		return fmt.Errorf("%w: -idle %d is not within 0 to %d", sale.ErrUsage, o.Idle, idleMax)
-	case o.Viewers < 0 || o.Viewers > idleMax:
-		return fmt.Errorf("%w: -viewers %d is not within 0 to %d", sale.ErrUsage, o.Viewers, idleMax)
 	case o.Timeout <= 0 || o.Timeout > TimeoutMax:
 		return fmt.Errorf("%w: -timeout %v is not within 0 to %v", sale.ErrUsage, o.Timeout, TimeoutMax)
 	}

@@ -1,8 +1,6 @@
 package load
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"net/http"
 	"sync"
@@ -30,12 +28,11 @@ func (v *Validation) look(method, path string, rep reply) {
 	if v == nil || v.seen.Add(1)%v.Every != 0 {
 		return
 	}
-	head := bufio.NewReader(bytes.NewReader(rep.head))
-	response, err := http.ReadResponse(head, &http.Request{Method: method})
-	if err == nil {
-		response.Body.Close()
-		err = v.Check(method, path, rep.status, response.Header, rep.body)
+	header := http.Header{}
+	for name, value := range rep.header.All() {
+		header.Add(string(name), string(value))
 	}
+	err := v.Check(method, path, rep.status, header, rep.body)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.examined++

@@ -1,0 +1,124 @@
+package figures
+
+// Family is a metric: a line of the table below.
+type Family struct {
+	Name, Help string
+	Type       string // counter, gauge or histogram
+	Labels     []string
+	Bounds     []int64 // of a histogram's buckets
+	Unit       float64 // a histogram's bounds and sum are divided by it
+
+	read func(*Memory) []Value
+}
+
+// Read returns the values that the workers have counted, nil for a metric that is set at each scrape.
+func (f *Family) Read(m *Memory) []Value {
+	if f.read == nil {
+		return nil
+	}
+	return f.read(m)
+}
+
+// The table: each metric with its name, its help, its labels, and where the workers count it. What no worker
+// counts is set at each scrape, by internal/observe/ops or by the room that knows it. The list below has the
+// same order.
+var (
+	BuildInfo = set("build_info", "Always 1; the labels name the build of the server.", "version", "go")
+	SaleInfo  = set("sale_info", "Always 1; the label names the sale that is served.", "sale")
+	StartTime = set("start_time_seconds", "When the server was started, Unix time.")
+	ClockTime = set("time_seconds", "The server's clock, Unix time.")
+
+	Requests = counted("requests_total", "Requests that were answered.",
+		func(c *Counters) []Value { return c.Calls.Requests() }, "call", "code")
+	RequestTimes = measured("request_duration_seconds",
+		"From when a request was read to its reply, by class of status.",
+		func(c *Counters) []Value { return c.Calls.Times() }, "call", "code")
+	ErrorReplies = counted("refusals_total", "Error replies by their code.",
+		func(c *Counters) []Value { return c.Refusals.Values() }, "reason")
+	OrdersPlaced = counter("orders_placed_total", "Orders that this server has placed.",
+		func(c *Counters) uint64 { return c.OrdersPlaced.Value() })
+
+	StockPieces = set("stock_pieces", "Pieces left of all foods.")
+	SoldOut     = set("foods_sold_out", "Foods without a piece left.")
+	PiecesSold  = set("sale_pieces_sold", "Pieces sold so far by all servers of the sale.")
+	SaleOrders  = set("sale_orders", "Orders placed so far by all servers of the sale.")
+	SaleState   = set("sale_state", "1 for the state that the sale is in, 0 for the others.", "state")
+	SnapshotAge = gauge("snapshot_age_seconds",
+		"Time since the worker that is furthest behind has read the stock.", readSnapshotAge)
+
+	Connections = each("connections", "Connections of clients that are open.",
+		func(g *Gauges) *Gauge { return &g.Connections })
+	ConnectionsMax = most("connections_max", "Connections that a worker takes at most.",
+		func(g *Gauges) *Gauge { return &g.ConnectionsMax })
+	ConnectionsRefused = counter("connections_refused_total",
+		"Connections of clients over a limit of number.",
+		func(c *Counters) uint64 { return c.ConnectionsRefused.Value() })
+
+	LiveViewers = each("live_viewers", "Viewers of GET /live.", func(g *Gauges) *Gauge { return &g.Viewers })
+	LiveDropped = counter("live_viewers_dropped_total", "Viewers of GET /live that were too slow.",
+		func(c *Counters) uint64 { return c.ViewersDropped.Value() })
+
+	RedisUp         = set("redis_up", "1 while Redis answers, holds the sale and takes writes, else 0.")
+	RedisReconnects = counter("redis_reconnects_total", "Connections to Redis that were lost and made again.",
+		func(c *Counters) uint64 { return c.Redis.Reconnects.Value() })
+	RedisBatches = counter("redis_batches_total", "Batches of calls that were sent to Redis.",
+		func(c *Counters) uint64 { return c.Redis.BatchCalls.Read().Count })
+	RedisCalls = counter("redis_calls_total", "Calls that were sent to Redis.",
+		func(c *Counters) uint64 { return c.Redis.BatchCalls.Read().Sum })
+	RedisBatchCalls = sized("redis_batch_calls", "Calls of a batch.",
+		func(c *Counters) []Value { return distribution(c.Redis.BatchCalls.Read()) })
+	RedisQueueWait = measured("redis_queue_wait_seconds",
+		"How long the oldest call of a batch waited to be sent.",
+		func(c *Counters) []Value { return distribution(c.Redis.QueueWait.Read()) })
+	RedisRoundTrip = measured("redis_round_trip_seconds", "From when a batch was sent to its last reply.",
+		func(c *Counters) []Value { return distribution(c.Redis.RoundTrip.Read()) })
+	RedisOverloads = counter("redis_overload_refusals_total",
+		"Calls refused because too many waited for Redis.",
+		func(c *Counters) uint64 { return c.Redis.Overloads.Value() })
+	RedisQueue = each("redis_queue_calls", "Calls that wait to be sent to Redis.",
+		func(g *Gauges) *Gauge { return &g.QueueCalls })
+	RedisQueueMax = most("redis_queue_calls_max", "Calls that may wait to be sent to Redis.",
+		func(g *Gauges) *Gauge { return &g.QueueCallsMax })
+
+	LedgerLag = set("ledger_lag_orders", "Orders that are not in the database of the ledger yet.")
+	LedgerUp  = set("ledger_up", "1 while orders get into the database, else 0.")
+
+	WorkerStarts = perSlot("worker_starts_total", "Starts of a worker, also after SIGHUP.", "counter",
+		func(m *Memory, slot int) int64 { return int64(m.Counters(slot).Starts.Value()) })
+	WorkersRunning = gauge("workers", "Worker processes that run.", readRunning)
+
+	LimitsRefused = counted("limits_refused_total", "Calls over a rate limit, by its event.",
+		func(c *Counters) []Value { return c.LimitsRefused.Values() }, "event")
+	RepeatsCounted = counter("repeats_counted_total", "Texts that were counted.",
+		func(c *Counters) uint64 { return c.RepeatsCounted.Value() })
+	RepeatsNotRecorded = counter("repeats_not_recorded_total", "Texts that were answered and not recorded.",
+		func(c *Counters) uint64 { return c.RepeatsNotRecorded.Value() })
+	VKWaiting      = set("vk_replies_waiting", "Replies of the VK bot that wait to be sent, of all servers.")
+	VKUp           = set("vk_up", "1 while VK takes the replies of its bot, else 0.")
+	VKTokenRefused = set("vk_token_refused", "1 while VK refuses the token of the group, else 0.", "group")
+	Documents      = set("blocklist_documents", "Documents on the blocklist, 0 where there is none yet.")
+	BlocklistAge   = set("blocklist_age_seconds",
+		"Time since the blocklist was last known to be that of its source.")
+	BlocklistRefresh = set("blocklist_refresh_seconds",
+		"Time between two looks at the source of the blocklist.")
+	TrafficDropped = counter("traffic_dropped_hits_total",
+		"Hits that were dropped from the traffic statistics.",
+		func(c *Counters) uint64 { return c.TrafficDroppedHits.Value() })
+	TrafficKeys    = set("traffic_keys", "Keys of the traffic statistics, of all servers.")
+	TrafficKeysMax = set("traffic_keys_max", "Keys that the traffic statistics count at most.")
+
+	CertificateEnd = set("certificate_expiry_timestamp_seconds", "When the certificate ends, Unix time.")
+	LinesDropped   = counter("log_lines_dropped_total", "Lines of the log that were dropped.",
+		func(c *Counters) uint64 { return c.LogLinesDropped.Value() })
+)
+
+// Families are all metrics that there can be, in the order of the table.
+var Families = []*Family{
+	BuildInfo, SaleInfo, StartTime, ClockTime, Requests, RequestTimes, ErrorReplies, OrdersPlaced,
+	StockPieces, SoldOut, PiecesSold, SaleOrders, SaleState, SnapshotAge, Connections,
+	ConnectionsMax, ConnectionsRefused, LiveViewers, LiveDropped, RedisUp, RedisReconnects,
+	RedisBatches, RedisCalls, RedisBatchCalls, RedisQueueWait, RedisRoundTrip, RedisOverloads,
+	RedisQueue, RedisQueueMax, LedgerLag, LedgerUp, WorkerStarts, WorkersRunning, LimitsRefused,
+	RepeatsCounted, RepeatsNotRecorded, VKWaiting, VKUp, VKTokenRefused, Documents, BlocklistAge,
+	BlocklistRefresh, TrafficDropped, TrafficKeys, TrafficKeysMax, CertificateEnd, LinesDropped,
+}

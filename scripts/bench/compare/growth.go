@@ -1,0 +1,117 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"flashsale/scripts/bench/audit"
+	"flashsale/scripts/bench/sale"
+)
+
+// What is left out of the comparison, and by how much the last third may pass the first one.
+const (
+	soakSettling = 0.1 // of the samples: connections open, heaps and pools find their size
+	// A shorter soak does not judge memory: the heap of a fresh process finds its size only after some seconds.
+	memorySeconds = 60
+	// of the store's memory, for each order that came between: it is kept for ever (TUNING.md)
+	orderBytes = 256
+)
+
+// tolerances are what is allowed: first x factor + slack.
+var tolerances = map[Measure]struct{ factor, slack float64 }{
+	memory:     {1.10, 4},
+	threads:    {1, 4},
+	files:      {1, 16},
+	goroutines: {1.05, 16},
+}
+
+// SoakReport is how the processes of a server did in a long load.
+type SoakReport struct {
+	Seconds float64  `json:"seconds"`
+	Rate    float64  `json:"rate"`           // flows a second
+	Peak    float64  `json:"peak,omitempty"` // orders a second of the closed loop before
+	Samples int      `json:"samples"`
+	Growth  []Growth `json:"growth"`
+	// gauges that are not in every sample: a process that ended or came
+	Missing []string `json:"missing,omitempty"`
+}
+
+// Growth is one figure of one process.
+type Growth struct {
+	Process string  `json:"process"`
+	Measure Measure `json:"measure"`
+	First   float64 `json:"first_third"` // median
+	Last    float64 `json:"last_third"`  // median
+	Limit   float64 `json:"limit"`       // of the last third
+}
+
+// newSoakReport compares the thirds of the samples. So many orders were placed while they were taken.
+func newSoakReport(samples []sample, placed int) (*SoakReport, error) {
+	rep := &SoakReport{Samples: len(samples)}
+	seen := map[gauge]int{}
+	for _, s := range samples {
+		for g := range s {
+			seen[g]++
+		}
+	}
+	settled := samples[int(soakSettling*float64(len(samples))):]
+	third := len(settled) / 3
+	if third == 0 {
+		return nil, fmt.Errorf("%w: %d samples are too few to tell growth from chance; let the soak be "+
+			"longer", sale.ErrUsage, len(samples))
+	}
+	for g, n := range seen {
+		if n < len(samples) {
+			rep.Missing = append(rep.Missing,
+				fmt.Sprintf("%s: %s in %d of %d samples", g.process, g.measure, n, len(samples)))
+			continue
+		}
+		first, last := g.median(settled[:third]), g.median(settled[len(settled)-third:])
+		rep.Growth = append(rep.Growth, Growth{g.process, g.measure, first, last, g.limit(first, placed)})
+	}
+	slices.Sort(rep.Missing)
+	slices.SortFunc(rep.Growth, func(a, b Growth) int {
+		return cmp.Or(cmp.Compare(a.Measure, b.Measure), cmp.Compare(a.Process, b.Process))
+	})
+	return rep, nil
+}
+
+func (g gauge) median(samples []sample) float64 {
+	numbers := make([]float64, len(samples))
+	for i, s := range samples {
+		numbers[i] = s[g]
+	}
+	return NewSpread(numbers).Median
+}
+
+// limit is the most that the last third may show. Between the middles of the thirds two thirds of the orders
+// come.
+func (g gauge) limit(first float64, placed int) float64 {
+	limit := first*tolerances[g.measure].factor + tolerances[g.measure].slack
+	if g.store && g.measure == memory {
+		limit += float64(placed) * 2 / 3 * orderBytes / (1 << 20)
+	}
+	return limit
+}
+
+// Checks are the soak's part of the verdict.
+func (r *SoakReport) Checks() []audit.Check {
+	lived := audit.Check{Name: "every process lived through the soak", Examined: len(r.Growth) +
+		len(r.Missing)}
+	for _, missing := range r.Missing {
+		lived.Violate("%s", missing)
+	}
+	flat := audit.Check{Name: "no process has grown: memory, threads, files, goroutines",
+		Examined: len(r.Growth)}
+	for _, g := range r.Growth {
+		if g.Measure == memory && r.Seconds < memorySeconds {
+			continue
+		}
+		if g.Last > g.Limit {
+			flat.Violate("%s: %s %.1f in the first third, %.1f in the last one, at most %.1f are allowed",
+				g.Process, g.Measure, g.First, g.Last, g.Limit)
+		}
+	}
+	return []audit.Check{lived, flat}
+}

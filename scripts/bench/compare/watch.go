@@ -1,0 +1,164 @@
+package compare
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"flashsale/internal/proc"
+)
+
+const (
+	watchSamples     = 120                    // in a soak, as far as the shortest interval allows
+	watchIntervalMin = 250 * time.Millisecond // a worker stands still while it counts its goroutines
+	watchTimeout     = 5 * time.Second        // for one look at a worker's goroutines
+	startTimeout     = 20 * time.Second       // for every worker to start
+	startPoll        = 20 * time.Millisecond  // between two tries meanwhile
+)
+
+func watchInterval(d time.Duration) time.Duration { return max(watchIntervalMin, d/watchSamples) }
+
+// Measure is one of the figures that must not grow.
+type Measure string
+
+const (
+	// resident, without the catalogue's image, which all processes share and touch bit by bit
+	memory     Measure = "memory, MB"
+	threads    Measure = "threads"
+	files      Measure = "files"
+	goroutines Measure = "goroutines"
+)
+
+// gauge is a figure of one process.
+type gauge struct {
+	process string // name and pid, for goroutines the worker's number
+	store   bool
+	measure Measure
+}
+
+// watcher looks at the processes of a server now and then.
+type watcher struct {
+	roots    []int
+	profiles int // port of worker 0's profiles, the others' follow
+	workers  int
+	interval time.Duration
+	http     http.Client
+	samples  []sample
+}
+
+// sample is one reading of all gauges. A gauge that could not be read is not in it.
+type sample map[gauge]float64
+
+func newWatcher(roots []int, profiles, workers int, interval time.Duration) *watcher {
+	return &watcher{roots: roots, profiles: profiles, workers: workers, interval: interval,
+		http: http.Client{Transport: &http.Transport{Proxy: nil}, Timeout: watchTimeout}}
+}
+
+// awaitWorkers waits until every worker serves its profiles: a server is ready as soon as one of its workers
+// is.
+func (w *watcher) awaitWorkers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for worker := range w.workers {
+		for {
+			_, err := w.goroutines(worker)
+			if err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("worker %d has not started: %w", worker, errors.Join(ctx.Err(), err))
+			case <-time.After(startPoll):
+			}
+		}
+	}
+	return nil
+}
+
+// start begins to take samples; stop ends that and tells what went wrong meanwhile.
+func (w *watcher) start() (stop func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.watch(ctx) }()
+	return func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+func (w *watcher) watch(ctx context.Context) error {
+	tick := time.NewTicker(w.interval)
+	defer tick.Stop()
+	defer w.http.CloseIdleConnections()
+	for {
+		now, err := w.look()
+		if err != nil {
+			return fmt.Errorf("cannot watch the server: %w", err)
+		}
+		w.samples = append(w.samples, now)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// look reads all gauges. A store's children, which write its log anew and end, are left out.
+func (w *watcher) look() (sample, error) {
+	table, err := proc.All()
+	if err != nil {
+		return nil, err
+	}
+	now := sample{}
+	picked := proc.Tree(table, w.roots...)
+	for _, p := range picked {
+		ofStore := slices.ContainsFunc(picked,
+			func(other proc.Stat) bool { return other.PID == p.Parent && isStore(other.Name) })
+		if !ofStore {
+			now.addProcess(p)
+		}
+	}
+	for worker := range w.workers {
+		if n, err := w.goroutines(worker); err == nil {
+			now[gauge{"worker " + strconv.Itoa(worker), false, goroutines}] = float64(n)
+		}
+	}
+	return now, nil
+}
+
+// addProcess adds the gauges of a process, unless it has ended since the table was read.
+func (s sample) addProcess(p proc.Stat) {
+	status, err1 := proc.ReadStatus(p.PID)
+	descriptors, err2 := proc.Files(p.PID)
+	if errors.Join(err1, err2) != nil {
+		return
+	}
+	name, store := p.Name+" "+strconv.Itoa(p.PID), isStore(p.Name)
+	s[gauge{name, store, memory}] = float64(status.Resident-status.Shared) / (1 << 20)
+	s[gauge{name, store, threads}] = float64(status.Threads)
+	s[gauge{name, store, files}] = float64(descriptors)
+}
+
+// goroutines asks a worker for their number.
+func (w *watcher) goroutines(worker int) (n int, err error) {
+	response, err := w.http.Get(fmt.Sprintf("http://127.0.0.1:%d/debug/pprof/goroutine?debug=1",
+		w.profiles+worker))
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	line, err := bufio.NewReader(response.Body).ReadString('\n')
+	if err != nil {
+		return 0, fmt.Errorf("cannot read goroutines of worker %d: %w", worker, err)
+	}
+	if _, err := fmt.Sscanf(line, "goroutine profile: total %d", &n); err != nil {
+		return 0, fmt.Errorf("cannot read goroutines of worker %d from %.40q: %w", worker, line, err)
+	}
+	return n, nil
+}

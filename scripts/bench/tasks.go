@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"flashsale/scripts/bench/audit"
+	"flashsale/scripts/bench/compare"
+	"flashsale/scripts/bench/load"
+	"flashsale/scripts/bench/sale"
+)
+
+// subcommands are what bench can do. The first one is meant when none is named.
+var subcommands = []subcommand{
+	{"load", "", "loads a sale and audits it", func() task { return &loadTask{} }},
+	{"audit", "", "makes the checks that need no memory of a load", func() task { return &auditTask{} }},
+	{"compare", "sides", "starts and compares sides, separated by |, the first is the base. A side is floor, " +
+		"product or the path of a server, with NAME=VALUE before and flags behind; STORE=off, always, " +
+		"everysec, tcp or own; SERVERS=n of them on one Redis; IDLE=n silent connections, VIEWERS=n of GET " +
+		"/live, SLOW=n of an attacker, a byte a second each", func() task { return &compareTask{} }},
+	{"soak", "time", "starts a server and loads it for so long at -rate (0 = 70% of a peak that is measured " +
+		"first), with as many users as that takes; fails if its memory, threads, files or goroutines grow",
+		func() task { return &soakTask{} }},
+	{compare.FloorProgram, "", "serves the flow with ready-made replies: what HTTP alone costs",
+		func() task { return &floorTask{} }},
+}
+
+type loadTask struct {
+	access   sale.Access
+	load     load.Options
+	validate int64
+	proof    proof
+}
+
+func (t *loadTask) register(fs *flag.FlagSet) {
+	t.access.Register(fs)
+	t.load.Register(fs)
+	t.proof.register(fs)
+	fs.Int64Var(&t.validate, "validate", 0, "compare one of so many `replies` with the description of the API "+
+		"that the server has at /openapi.json; 1 = all, 0 = none")
+}
+
+func (t *loadTask) resolve(_ string, given map[string]bool, line func() string) error {
+	if err := t.load.Resolve(given); err != nil {
+		return err
+	}
+	if t.validate < 0 {
+		return fmt.Errorf("%w: -validate %d is negative", sale.ErrUsage, t.validate)
+	}
+	if err := t.access.Resolve(); err != nil {
+		return err
+	}
+	t.load.Servers, t.load.TLS = t.access.Servers, t.access.TLS
+	t.proof.line, t.proof.retried = line(), t.load.Retry
+	return nil
+}
+
+func (t *loadTask) run(ctx context.Context, stdout, stderr io.Writer) error {
+	return t.proof.prove(ctx, &t.access, func(ctx context.Context, ev *audit.Evidence,
+		rep *Report) (err error) {
+		if t.load.Validation, err = newValidation(t.validate, t.load); err != nil {
+			return err
+		}
+		defer func() { ev.Replies = described(t.load.Validation) }()
+		return loadSale(ctx, t.load, ev, rep, stderr)
+	}, stdout)
+}
+
+// described is the check of all replies that were compared. None at all is a violation: it proves nothing.
+func described(v *load.Validation) *audit.Check {
+	if v == nil {
+		return nil
+	}
+	c := audit.Check{Name: audit.Described}
+	c.Examined, c.Violations, c.Examples = v.Result()
+	if c.Examined == 0 {
+		c.Violate("no reply was compared: the load had fewer than the %d of -validate", v.Every)
+	}
+	return &c
+}
+
+// loadSale picks the buyers, runs the load and fills evidence and report; ev has the books from before it.
+func loadSale(ctx context.Context, opt load.Options, ev *audit.Evidence, rep *Report,
+	stderr io.Writer) error {
+	free := ev.Sale.Free(ev.Bought())
+	buyers, err := ev.Sale.Buyers(opt.Orders, free, stderr)
+	if err != nil {
+		return err
+	}
+	l := load.New(opt, ev.Sale.Foods, buyers)
+	stopProgress := showProgress(stderr, l.Flows(), l.Ended)
+	result := l.Run(ctx)
+	stopProgress()
+	ev.Attempts = result.Attempts
+	rep.Load = result.Report()
+	rep.Load.Skipped = len(ev.Sale.Users) - len(free)
+	return nil
+}
+
+type auditTask struct {
+	access sale.Access
+	proof  proof
+}
+
+func (t *auditTask) register(fs *flag.FlagSet) {
+	t.access.Register(fs)
+	t.proof.register(fs)
+}
+
+func (t *auditTask) resolve(_ string, _ map[string]bool, line func() string) error {
+	t.proof.line = line()
+	return t.access.Resolve()
+}
+
+func (t *auditTask) run(ctx context.Context, stdout, _ io.Writer) error {
+	return t.proof.prove(ctx, &t.access, nil, stdout)
+}
+
+type compareTask struct {
+	opt  compare.Options
+	json bool
+}
+
+func (t *compareTask) register(fs *flag.FlagSet) {
+	t.opt.Register(fs)
+	fs.BoolVar(&t.json, "json", false, "print one JSON object instead of text")
+}
+
+func (t *compareTask) resolve(sides string, given map[string]bool, _ func() string) error {
+	return t.opt.Resolve(sides, given)
+}
+
+func (t *compareTask) run(ctx context.Context, stdout, stderr io.Writer) error {
+	rep, err := compare.Run(ctx, t.opt, stderr)
+	if err != nil {
+		return err
+	}
+	return writeComparison(stdout, rep, t.json)
+}
+
+type soakTask struct {
+	opt   compare.SoakOptions
+	proof proof
+}
+
+func (t *soakTask) register(fs *flag.FlagSet) {
+	t.opt.Register(fs)
+	t.proof.register(fs)
+}
+
+func (t *soakTask) resolve(length string, given map[string]bool, line func() string) error {
+	err := t.opt.Resolve(length, given)
+	t.proof.line, t.proof.retried = line(), t.opt.Load.Retry
+	return err
+}
+
+func (t *soakTask) run(ctx context.Context, stdout, stderr io.Writer) error {
+	s, err := compare.OpenSoak(ctx, &t.opt, stderr)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	access := &sale.Access{Servers: t.opt.Load.Servers, Catalog: t.opt.Catalog}
+	return t.proof.prove(ctx, access, func(ctx context.Context, ev *audit.Evidence, rep *Report) error {
+		rep.Soak, err = s.Watch(func() (*load.Report, error) {
+			err := loadSale(ctx, t.opt.Load, ev, rep, stderr)
+			return rep.Load, err
+		})
+		return err
+	}, stdout)
+}
+
+type floorTask struct{ floor compare.Floor }
+
+func (t *floorTask) register(fs *flag.FlagSet) { t.floor.Register(fs) }
+
+func (t *floorTask) resolve(string, map[string]bool, func() string) error { return nil }
+
+func (t *floorTask) run(context.Context, io.Writer, io.Writer) error {
+	signal.Reset(os.Interrupt, syscall.SIGTERM) // they end it at once: it has nothing to finish
+	return t.floor.Serve()
+}
