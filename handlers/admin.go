@@ -35,7 +35,7 @@ func jsonList(name string) listKind {
 }
 
 // listAllOrders streams every order of the sale, a page of Redis at a time.
-func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, c call) {
+func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, c Call) {
 	switch format := export.Format(param(ctx, "format")); format {
 	case "":
 	case export.CSV, export.JSONLines:
@@ -51,7 +51,7 @@ func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, c call) {
 
 // streamList streams a list for root: next appends a page to its text.
 func (s *Server) streamList(
-	ctx *fasthttp.RequestCtx, c call, kind listKind, next func(*list) error,
+	ctx *fasthttp.RequestCtx, c Call, kind listKind, next func(*list) error,
 ) {
 	l := s.newList(kind, next)
 	if l == nil {

@@ -35,7 +35,7 @@ type answer struct {
 type replyLater = func(s *Server, ctx *fasthttp.RequestCtx, user uint32, err error)
 
 // later has the reply wait for an outcome. It must be the last thing that a handler does.
-func (c call) later(ctx *fasthttp.RequestCtx, reply replyLater) redisx.Outcome {
+func (c Call) later(ctx *fasthttp.RequestCtx, reply replyLater) redisx.Outcome {
 	a := c.answer
 	a.ctx, a.reply = ctx, reply
 	if a.readByLoop() {

@@ -123,17 +123,6 @@ func (s *Server) serviceOr(ctx *fasthttp.RequestCtx, other access) (user uint32,
 	return user, ok
 }
 
-// whereLimits is another access while the rate limits are on; SIGHUP may switch them.
-func (s *Server) whereLimits(other access) access {
-	return func(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-		if s.cfg.Limits.Off() {
-			reply(ctx, errNotFound)
-			return 0, false
-		}
-		return other(ctx)
-	}
-}
-
 // hasServiceToken reports whether a request has the service token, as "Authorization: Bearer <token>". The
 // tokens are hashed, so that the comparison takes the same time whatever their lengths and however much of
 // them is right.

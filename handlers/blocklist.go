@@ -23,16 +23,34 @@ var (
 	documentHeader = []byte("PASSP_SERIES,PASSP_NUMBER") // a first line that is no document
 )
 
+// blocklistCalls are the calls of the list of invalid documents.
+type blocklistCalls struct {
+	*Server
+	list *blocklist.Blocklist
+}
+
+// Blocklist is the room of the list of invalid documents: a user whose document is listed cannot log in.
+func Blocklist(list *blocklist.Blocklist) Room {
+	return func(s *Server) []Route {
+		s.blocklist = list
+		r := blocklistCalls{s, list}
+		return []Route{
+			{"POST", "/blocklist/check", s.userOrService, takes(32 << 10), r.check},
+			{"GET", "/blocklist", s.userOrService, slow, r.describe},
+		}
+	}
+}
+
 // isListed reports whether a user's document is on the blocklist.
 func (s *Server) isListed(document catalog.Document) bool {
 	passport, ok := document.Passport()
-	return ok && s.cfg.Blocklist != nil && s.cfg.Blocklist.Listed(blocklist.Document(passport))
+	return ok && s.blocklist != nil && s.blocklist.Listed(blocklist.Document(passport))
 }
 
-// checkDocuments answers which of some documents are listed, in the form in which they came: lines of CSV,
+// check answers which of some documents are listed, in the form in which they came: lines of CSV,
 // or a JSON array of strings. With skip_malformed=1 the answer is an object that has the malformed ones too.
-func (s *Server) checkDocuments(ctx *fasthttp.RequestCtx, _ call) {
-	list := s.cfg.Blocklist.List()
+func (r blocklistCalls) check(ctx *fasthttp.RequestCtx, _ Call) {
+	list := r.list.List()
 	body := ctx.PostBody()
 	switch {
 	case len(body) == 0:
@@ -170,9 +188,9 @@ func malformedDocument(line int) *failure {
 	return newFailure(400, "MALFORMED_DOCUMENT", fmt.Sprintf("第%d行不是证件号", line))
 }
 
-// describeBlocklist answers what is known of the newest list.
-func (s *Server) describeBlocklist(ctx *fasthttp.RequestCtx, _ call) {
-	list := s.cfg.Blocklist.List()
+// describe answers what is known of the newest list.
+func (r blocklistCalls) describe(ctx *fasthttp.RequestCtx, _ Call) {
+	list := r.list.List()
 	if list == nil {
 		reply(ctx, errUnavailable)
 		return
@@ -192,7 +210,7 @@ func (s *Server) describeBlocklist(ctx *fasthttp.RequestCtx, _ call) {
 	}{info.Rows, info.Malformed, info.Stored, date,
 		time.UnixMilli(info.Imported).UTC().Format(time.RFC3339), list.Bytes()})
 	if err != nil {
-		s.replyOutcome(ctx, err)
+		r.replyOutcome(ctx, err)
 		return
 	}
 	replyRaw(ctx, text)

@@ -60,14 +60,6 @@ func newBlocklist(t *testing.T) *blocklist.Blocklist {
 	return b
 }
 
-// withBlocklist gives a shop a list, before any request to it.
-func (s *shop) withBlocklist(b *blocklist.Blocklist) {
-	s.do(func() {
-		s.cfg.Blocklist, s.cfg.ServiceToken = b, serviceToken
-		s.router = newRouter(s.table())
-	})
-}
-
 func TestBlocklistIsOff(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		const notFound = `{"code":"NOT_FOUND","message":"路径不存在"}`
@@ -79,7 +71,7 @@ func TestBlocklistIsOff(t *testing.T) {
 // As long as there is no list its calls are refused, and everybody can log in.
 func TestBlocklistWithoutList(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
-		s.withBlocklist(blocklist.New(filepath.Join(t.TempDir(), "none")))
+		s.join(Blocklist(blocklist.New(filepath.Join(t.TempDir(), "none"))))
 		s.expect(t, 2, "POST", "/blocklist/check", `["4509,000001"]`, 503, unavailable)
 		s.expect(t, 2, "GET", "/blocklist", "", 503, unavailable)
 		status, body, _ := s.call(t, 0, "POST", "/login", `{"username":"user2","password":"pass2"}`)
@@ -92,7 +84,7 @@ func TestBlocklistWithoutList(t *testing.T) {
 func TestBlocklistCalls(t *testing.T) {
 	b := newBlocklist(t)
 	onBoth(t, func(t *testing.T, s *shop) {
-		s.withBlocklist(b)
+		s.join(Blocklist(b))
 		s.checkArrays(t)
 		s.checkCSV(t)
 		s.checkSkipping(t)
@@ -172,7 +164,7 @@ func TestListedUserCannotLogIn(t *testing.T) {
 	testkit.Must(t, err)
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.do(func() { s.cfg.Catalog = users })
-	s.withBlocklist(b)
+	s.join(Blocklist(b))
 	s.expect(t, 0, "POST", "/login", `{"username":"ann","password":"a"}`, 403, documentInvalid)
 	s.expect(t, 0, "POST", "/login", `{"username":"ann","password":"b"}`, 403, authFail)
 	for name, status := range map[string]int{"ann": 403, "bob": 200, "cid": 200, "root": 200} {

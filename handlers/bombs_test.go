@@ -102,12 +102,12 @@ func bombed(tb testing.TB) (serve func(text []byte) bool, fill *strings.Replacer
 	rules, err := limits.ParseRules("rules", "login_failed by ip 1000000/m; login_failed by user 1000000/m; "+
 		"order by ip 1000000/m; cart by ip 1000000/m")
 	testkit.Must(tb, err)
-	cfg.Limits = limits.New(limits.Config{Rules: rules})
 	cfg.TrustedProxies, cfg.RequestIDs = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"),
 		netip.MustParsePrefix("::1/128")}, true
 	cfg.AccessLog = accesslog.New(accesslog.Config{Every: 1, Out: io.Discard, Dropped: &figures.Counter{},
 		NewLogger: func(io.Writer) *slog.Logger { return slog.Default() }}) // nothing takes its records
 	s := New(cfg)
+	s.Add(Limits(limits.New(limits.Config{Rules: rules})))
 	s.Publish(snapshotOf([]int64{10, 10, 10, 10, 10}))
 	var (
 		ctx    fasthttp.RequestCtx

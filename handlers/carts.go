@@ -13,7 +13,7 @@ import (
 var cartAdds = []byte("cart-adds")
 
 // createCart mints a cart ID. It needs no Redis: the cart begins there with its first piece.
-func (s *Server) createCart(ctx *fasthttp.RequestCtx, c call) {
+func (s *Server) createCart(ctx *fasthttp.RequestCtx, c Call) {
 	var scratch [scratchBytes]byte
 	b := append(scratch[:0], `{"cart_id":"`...)
 	b = s.cfg.Keys.AppendCart(b, c.user, rand.Uint64())
@@ -21,7 +21,7 @@ func (s *Server) createCart(ctx *fasthttp.RequestCtx, c call) {
 }
 
 // addToCart adds pieces of a food to a cart of the user, or takes them away.
-func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c call) {
+func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c Call) {
 	who := limits.Who{ID: c.user}
 	if s.isRefused(ctx, limits.Cart, who) || s.mustWait(ctx, s.adds.Wait(c.user, timeOf(ctx))) {
 		return
@@ -37,7 +37,7 @@ func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c call) {
 		reply(ctx, errMalformedJSON)
 		return
 	}
-	cart, f := s.cart(c.user, c.path[len(cartsPath):])
+	cart, f := s.cart(c.user, c.rawParam("id"))
 	if f != nil {
 		reply(ctx, f)
 		return

@@ -70,17 +70,19 @@ func TestDescriptionHasRoutes(t *testing.T) {
 	testkit.KeepLog(t)
 	keys, err := tokens.New("aaaaaaaa", secret)
 	testkit.Must(t, err)
-	s := &shop{keys: keys, Server: &Server{cfg: Config{Keys: keys, ServiceToken: "service",
-		Repeats: new(repeats.Counter), VK: []VKGroup{{Secret: "secret"}},
-		Limits:    limits.New(limits.Config{Rules: []limits.Rule{}}),
-		Blocklist: new(blocklist.Blocklist), Traffic: new(traffic.Traffic), Live: new(live.Hub),
-		Page: new(web.Site)}}}
+	s := &shop{keys: keys, Server: &Server{cfg: Config{Keys: keys, ServiceToken: "service"}}}
+	table := s.saleRoutes()
+	for _, join := range []Room{Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
+		Limits(limits.New(limits.Config{Rules: []limits.Rule{}})), Blocklist(new(blocklist.Blocklist)),
+		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Page(new(web.Site))} {
+		table = append(table, join(s.Server)...)
+	}
 	security := map[string][]string{}
 	for _, c := range readDescription(t).Calls() {
 		security[c.Method+" "+describedPattern(c.Path)] = c.Security
 	}
-	for _, line := range s.table() {
-		call := line.method + " " + line.pattern
+	for _, line := range table {
+		call := line.Method + " " + line.Pattern
 		is, found := security[call]
 		if !found {
 			t.Errorf("openapi.yaml does not have %s", call)
@@ -90,7 +92,7 @@ func TestDescriptionHasRoutes(t *testing.T) {
 		if slices.Contains(is, "") { // a token shows more
 			is = nil
 		}
-		if want := s.admitted(line.access); !slices.Equal(is, want) {
+		if want := s.admitted(line.Access); !slices.Equal(is, want) {
 			t.Errorf("%s: openapi.yaml lets in %q, the server %q", call, is, want)
 		}
 	}
@@ -267,11 +269,11 @@ func TestStyleHash(t *testing.T) {
 // Both are sent from where the program has them: no worker keeps a copy.
 func TestDocsAreNotCopied(t *testing.T) {
 	for name, file := range map[string]struct {
-		send func(*Server, *fasthttp.RequestCtx, call)
+		send func(*Server, *fasthttp.RequestCtx, Call)
 		text []byte
 	}{"openapi.json": {(*Server).describe, description}, "docs.html": {(*Server).showDocs, docsPage}} {
 		var ctx fasthttp.RequestCtx
-		file.send(&Server{}, &ctx, call{})
+		file.send(&Server{}, &ctx, Call{})
 		if body := ctx.Response.Body(); len(body) != len(file.text) || &body[0] != &file.text[0] {
 			t.Errorf("%s is sent from a copy", name)
 		}

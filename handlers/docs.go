@@ -39,10 +39,10 @@ var documents = sync.OnceValues(func() (*web.Site, error) {
 })
 
 // describe sends the description of the API.
-func (s *Server) describe(ctx *fasthttp.RequestCtx, _ call) { s.sendDocument(ctx, "openapi.json") }
+func (s *Server) describe(ctx *fasthttp.RequestCtx, _ Call) { s.sendDocument(ctx, "openapi.json") }
 
 // showDocs sends the same as a page for people.
-func (s *Server) showDocs(ctx *fasthttp.RequestCtx, _ call) { s.sendDocument(ctx, "docs.html") }
+func (s *Server) showDocs(ctx *fasthttp.RequestCtx, _ Call) { s.sendDocument(ctx, "docs.html") }
 
 func (s *Server) sendDocument(ctx *fasthttp.RequestCtx, name string) {
 	site, err := documents()

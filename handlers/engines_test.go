@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -85,11 +86,22 @@ func (s *shop) do(f func()) {
 
 // takeLong adds POST /long, which takes the longest bodies and answers with their length.
 func (s *shop) takeLong() {
-	handle := func(ctx *fasthttp.RequestCtx, _ call) {
+	handle := func(ctx *fasthttp.RequestCtx, _ Call) {
 		replyBody(ctx, strconv.AppendInt(nil, int64(len(ctx.PostBody())), 10))
 	}
 	s.do(func() {
-		s.router = newRouter(append(s.table(), route{"POST", "/long", s.anybody, takes(longestBodyMax), handle}))
+		s.Add(func(*Server) []Route {
+			return []Route{{"POST", "/long", s.anybody, takes(longestBodyMax), handle}}
+		})
+	})
+}
+
+// join serves the sale with one room more, and with the service token.
+func (s *shop) join(room Room) {
+	s.rooms = append(s.rooms, room)
+	s.do(func() {
+		s.cfg.ServiceToken, s.table = serviceToken, s.saleRoutes()
+		s.Add(s.rooms...)
 	})
 }
 
@@ -101,12 +113,15 @@ func (s *shop) tick(limit time.Duration) {
 	s.do(func() {}) // the loop closes its own connections
 }
 
-// twin makes a shop of the same sale with another Config. Nothing serves it yet.
-func (s *shop) twin(change func(*Config)) *shop {
+// twin makes a shop of the same sale with another Config, and with more rooms. Nothing serves it yet.
+func (s *shop) twin(change func(*Config), rooms ...Room) *shop {
 	cfg := s.cfg
 	change(&cfg)
 	twin := &shop{}
-	s.do(func() { twin.Server = New(cfg) })
+	s.do(func() {
+		twin.Server = New(cfg)
+		twin.Add(append(slices.Clone(s.rooms), rooms...)...)
+	})
 	twin.foods.Store(s.foods.Load())
 	return twin
 }

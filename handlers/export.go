@@ -12,7 +12,7 @@ import (
 
 // exportOrders streams every order of the sale as a file in another format. It does not count as the export
 // that the next sale needs: a server cannot know what its client has kept.
-func (s *Server) exportOrders(ctx *fasthttp.RequestCtx, c call, format export.Format) {
+func (s *Server) exportOrders(ctx *fasthttp.RequestCtx, c Call, format export.Format) {
 	book := &export.Book{Format: format, Sale: s.cfg.Sale.ID(), Name: s.names().Name}
 	for _, food := range s.cfg.Catalog.Foods() {
 		book.Prices = append(book.Prices, food.Price)

@@ -15,7 +15,7 @@ func (s *Server) nameFigures() {
 	for _, resource := range s.router.resources {
 		for i := range resource.routes {
 			line := &resource.routes[i]
-			line.figure = s.figures.Calls.Index(line.method + " " + line.pattern)
+			line.figure = s.figures.Calls.Index(line.Method + " " + line.Pattern)
 		}
 	}
 	for _, f := range failures { // also those that have not come yet, so that their rates begin with 0

@@ -11,7 +11,7 @@ import (
 const listBytesMax = 64 << 10
 
 // listFoods sends the ready-made list: no Redis, no lock, no JSON to write.
-func (s *Server) listFoods(ctx *fasthttp.RequestCtx, c call) {
+func (s *Server) listFoods(ctx *fasthttp.RequestCtx, c Call) {
 	list := s.foods.Load()
 	switch {
 	case list == nil:

@@ -14,11 +14,11 @@ import (
 var aliveBody = []byte(`{"status":"alive"}`)
 
 // alive reports that the process answers.
-func (s *Server) alive(ctx *fasthttp.RequestCtx, _ call) { replyRaw(ctx, aliveBody) }
+func (s *Server) alive(ctx *fasthttp.RequestCtx, _ Call) { replyRaw(ctx, aliveBody) }
 
 // ready reports whether a sale can be served: Redis answers, holds it and takes writes, the catalogue and
 // the stock are loaded, and the server is not about to stop.
-func (s *Server) ready(ctx *fasthttp.RequestCtx, c call) {
+func (s *Server) ready(ctx *fasthttp.RequestCtx, c Call) {
 	if s.foods.Load() == nil || s.draining.Load() {
 		reply(ctx, errUnavailable)
 		return

@@ -13,17 +13,47 @@ import (
 	"flashsale/internal/rooms/limits"
 )
 
+// limitsCalls are the calls of the rate limits.
+type limitsCalls struct {
+	*Server
+	limiter *limits.Limiter
+}
+
+// Limits is the room of the rate limits: the sale's own calls ask it, too.
+func Limits(l *limits.Limiter) Room {
+	return func(s *Server) []Route {
+		s.limits = l
+		r := limitsCalls{s, l}
+		return []Route{
+			{"POST", "/limits/check", r.whereOn(s.userOrService), takes(4 << 10), r.check},
+			{"GET", "/limits/:event", r.whereOn(s.userOrService), slow, r.peek},
+			{"DELETE", "/limits/:event", r.whereOn(s.rootOrService), slow, r.lift},
+		}
+	}
+}
+
+// whereOn is another access while the rate limits are on; SIGHUP may switch them.
+func (r limitsCalls) whereOn(other access) access {
+	return func(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
+		if r.limiter.Off() {
+			reply(ctx, errNotFound)
+			return 0, false
+		}
+		return other(ctx)
+	}
+}
+
 // isRefused answers a call that a rate limit refuses, by what is known here: it does not wait. Handlers ask
 // before they read the body: who is refused makes no more work.
 func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who) bool {
-	if s.cfg.Limits == nil {
+	if s.limits == nil {
 		return false
 	}
 	now := timeOf(ctx)
-	if who.VK == 0 && s.cfg.Limits.ByAddress(event, who, now) { // a message of VK comes from an address of VK
+	if who.VK == 0 && s.limits.ByAddress(event, who, now) { // a message of VK comes from an address of VK
 		who.Address = s.clientAddress(ctx)
 	}
-	d, refused := s.cfg.Limits.Refused(event, who, now)
+	d, refused := s.limits.Refused(event, who, now)
 	switch {
 	case !refused:
 		return false
@@ -60,19 +90,19 @@ func (s *Server) logLimited(
 
 // record has an event counted for its rate limits, later.
 func (s *Server) record(ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who) {
-	if s.cfg.Limits == nil {
+	if s.limits == nil {
 		return
 	}
-	if limited, byAddress := s.cfg.Limits.Limits(event); !limited {
+	if limited, byAddress := s.limits.Limits(event); !limited {
 		return
 	} else if byAddress && who.VK == 0 {
 		who.Address = s.clientAddress(ctx)
 	}
-	s.cfg.Limits.Record(event, who)
+	s.limits.Record(event, who)
 }
 
-// checkLimits decides on a call of another program and counts it.
-func (s *Server) checkLimits(ctx *fasthttp.RequestCtx, c call) {
+// check decides on a call of another program and counts it.
+func (r limitsCalls) check(ctx *fasthttp.RequestCtx, c Call) {
 	members := [3]member{{name: "event"}, {name: "features"}, {name: "cost"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)
@@ -85,20 +115,20 @@ func (s *Server) checkLimits(ctx *fasthttp.RequestCtx, c call) {
 	case !ok || !isObject || f != nil:
 		reply(ctx, errMalformedJSON)
 		return
-	case !s.mayAsk(ctx, c.user, string(event), features, cost):
+	case !r.mayAsk(ctx, c.user, string(event), features, cost):
 		reply(ctx, errNotAllowed)
 		return
 	}
-	d, err := s.cfg.Limits.Check(string(event), features, cost)
+	d, err := r.limiter.Check(string(event), features, cost)
 	if err != nil {
-		s.replyOutcome(ctx, err)
+		r.replyOutcome(ctx, err)
 		return
 	}
 	if d.Allowed || cost == 0 {
 		replyDecision(ctx, string(event), d)
 		return
 	}
-	s.countOverLimit(event)
+	r.countOverLimit(event)
 	replyTooMany(ctx, d.RetryAfter)
 	setRateLimit(ctx, string(event), d)
 }
@@ -134,7 +164,7 @@ func (m *member) texts() (texts map[string]string, ok bool) {
 // mayAsk reports whether the caller may ask about a call. Users may ask about themselves only, or they could
 // use up the rates of others: they count nothing at an address, which others share, and nothing that this
 // server counts itself.
-func (s *Server) mayAsk(ctx *fasthttp.RequestCtx, user uint32, event string, features map[string]string,
+func (r limitsCalls) mayAsk(ctx *fasthttp.RequestCtx, user uint32, event string, features map[string]string,
 	cost int64) bool {
 	if user == 0 || user == rootUser {
 		return true
@@ -149,7 +179,7 @@ func (s *Server) mayAsk(ctx *fasthttp.RequestCtx, user uint32, event string, fea
 			allowed = event != limits.Name(limits.LoginFailed) && value == strconv.FormatUint(uint64(user), 10)
 		case "ip":
 			address, err := netip.ParseAddr(value)
-			allowed = cost == 0 && err == nil && address == s.clientAddress(ctx)
+			allowed = cost == 0 && err == nil && address == r.clientAddress(ctx)
 		}
 		if !allowed {
 			return false
@@ -169,25 +199,25 @@ func featuresOf(ctx *fasthttp.RequestCtx) map[string]string {
 	return features
 }
 
-// peekLimits reports whether a call would be admitted now, without counting one.
-func (s *Server) peekLimits(ctx *fasthttp.RequestCtx, c call) {
+// peek reports whether a call would be admitted now, without counting one.
+func (r limitsCalls) peek(ctx *fasthttp.RequestCtx, c Call) {
 	features := featuresOf(ctx)
-	if !s.mayAsk(ctx, c.user, c.param("event"), features, 0) {
+	if !r.mayAsk(ctx, c.user, c.param("event"), features, 0) {
 		reply(ctx, errNotAllowed)
 		return
 	}
-	d, err := s.cfg.Limits.Check(c.param("event"), features, 0)
+	d, err := r.limiter.Check(c.param("event"), features, 0)
 	if err != nil {
-		s.replyOutcome(ctx, err)
+		r.replyOutcome(ctx, err)
 		return
 	}
 	replyDecision(ctx, c.param("event"), d)
 }
 
-// liftLimits forgets what is counted, so that the next call is admitted.
-func (s *Server) liftLimits(ctx *fasthttp.RequestCtx, c call) {
-	if err := s.cfg.Limits.Lift(c.param("event"), featuresOf(ctx)); err != nil {
-		s.replyOutcome(ctx, err)
+// lift forgets what is counted, so that the next call is admitted.
+func (r limitsCalls) lift(ctx *fasthttp.RequestCtx, c Call) {
+	if err := r.limiter.Lift(c.param("event"), featuresOf(ctx)); err != nil {
+		r.replyOutcome(ctx, err)
 		return
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)

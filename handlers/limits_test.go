@@ -21,7 +21,7 @@ const (
 	neverFits = `{"code":"COST_OUT_OF_LIMIT","message":"cost 超过限流规则的次数"}`
 )
 
-// limited serves the sale of a shop with rate limits, and more that change sets.
+// limited serves the sale of a shop with rate limits, and with what change sets.
 func limited(t *testing.T, s *shop, rules string, change func(*Config)) *shop {
 	t.Helper()
 	list, err := limits.ParseRules("rules", rules)
@@ -39,11 +39,11 @@ func limited(t *testing.T, s *shop, rules string, change func(*Config)) *shop {
 		})
 	}
 	twin := s.twin(func(cfg *Config) {
-		cfg.Limits, cfg.ServiceToken = l, serviceToken
+		cfg.ServiceToken = serviceToken
 		if change != nil {
 			change(cfg)
 		}
-	})
+	}, Limits(l))
 	twin.keys, twin.client = s.keys, &http.Client{Transport: checkedTransport{&http.Transport{}}}
 	twin.base = "http://" + twin.listen(t)
 	t.Cleanup(twin.client.CloseIdleConnections)
@@ -139,8 +139,8 @@ func testOrdersAndCartsAreLimited(t *testing.T, s *shop) {
 func TestMessagesAreLimited(t *testing.T) { onBoth(t, testMessagesAreLimited) }
 
 func testMessagesAreLimited(t *testing.T, s *shop) {
-	counter := s.withRepeats(t)
-	s = limited(t, s, limits.DefaultRules, func(cfg *Config) { cfg.Repeats = counter })
+	s.withRepeats(t)
+	s = limited(t, s, limits.DefaultRules, nil)
 	s.expect(t, 2, "POST", "/repeats", `{"text":7}`, 400, malformed)
 	for i := range 60 {
 		s.expect(t, 2, "POST", "/repeats", `{"text":"x"}`, 200, fmt.Sprintf(`{"count":%d}`, i))
@@ -160,9 +160,8 @@ func testMessagesAreLimited(t *testing.T, s *shop) {
 func TestSendersInVKAreLimited(t *testing.T) { onBoth(t, testSendersInVKAreLimited) }
 
 func testSendersInVKAreLimited(t *testing.T, s *shop) {
-	counter := s.withRepeats(t)
-	s = limited(t, s, "message by vk 1/h; message by ip 1/h; message by vk of -8 unlimited",
-		func(cfg *Config) { cfg.Repeats = counter })
+	s.withRepeats(t)
+	s = limited(t, s, "message by vk 1/h; message by ip 1/h; message by vk of -8 unlimited", nil)
 	log := testkit.CaptureLog(t)
 	const message = `{"message":{"peer_id":2000000001,"from_id":%d,"text":"hi"}}`
 	s.vk(t, vkMessageNew("a", fmt.Sprintf(message, 7)), 200, "ok")

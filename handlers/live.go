@@ -10,16 +10,29 @@ import (
 	"flashsale/internal/serve/goroutines"
 )
 
-// watchLive makes the connection of a request one that gets events, until it ends. Anybody may look; root
+// liveCalls are the calls of the live view.
+type liveCalls struct {
+	*Server
+	hub *live.Hub
+}
+
+// Live is the room of the live view.
+func Live(hub *live.Hub) Room {
+	return func(s *Server) []Route {
+		return []Route{{"GET", "/live", s.anybody, slow, liveCalls{s, hub}.watch}}
+	}
+}
+
+// watch makes the connection of a request one that gets events, until it ends. Anybody may look; root
 // and other programs see more. A token that is not valid is refused, so that a page notices its end.
-func (s *Server) watchLive(ctx *fasthttp.RequestCtx, _ call) {
+func (r liveCalls) watch(ctx *fasthttp.RequestCtx, _ Call) {
 	viewer := live.Viewer{}
-	if !s.admitViewer(ctx, &viewer) {
+	if !r.admitViewer(ctx, &viewer) {
 		return
 	}
 	c, ok := ctx.Conn().(*goroutines.Conn)
 	over := ok && c.HasMore() // more than the request has come: that ends a viewer
-	if !ctx.IsHead() && !over && !(ok && s.cfg.Live.Reserve()) {
+	if !ctx.IsHead() && !over && !(ok && r.hub.Reserve()) {
 		reply(ctx, errUnavailable)
 		return
 	}
@@ -40,24 +53,24 @@ func (s *Server) watchLive(ctx *fasthttp.RequestCtx, _ call) {
 	viewer.Head = header.AppendBytes(nil)
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(net.Conn) {
-		viewer.Stream = live.NewStream(c.Take(), s.limiter)
-		s.cfg.Live.Join(viewer)
+		viewer.Stream = live.NewStream(c.Take(), r.limiter)
+		r.hub.Join(viewer)
 	})
 }
 
 // admitViewer notes what the viewer may see, and until when: only root and other programs see all. It
 // reports false where the request has a token that is not valid, and has answered it.
-func (s *Server) admitViewer(ctx *fasthttp.RequestCtx, viewer *live.Viewer) bool {
-	if viewer.Root = s.hasServiceToken(ctx); viewer.Root {
+func (r liveCalls) admitViewer(ctx *fasthttp.RequestCtx, viewer *live.Viewer) bool {
+	if viewer.Root = r.hasServiceToken(ctx); viewer.Root {
 		return true
 	}
 	token := len(ctx.Request.Header.Peek("Access-Token"))+len(ctx.QueryArgs().Peek("access_token")) > 0
 	if !token && !sendsServiceToken(ctx) {
 		return true
 	}
-	user, expires, ok := s.userUntil(ctx)
+	user, expires, ok := r.userUntil(ctx)
 	if !ok {
-		s.logRefusedService(ctx)
+		r.logRefusedService(ctx)
 	} else if user == rootUser {
 		viewer.Root, viewer.Until = true, expires
 	}

@@ -37,12 +37,12 @@ func (s *shop) liveShop(t *testing.T, viewersMax int, change func(*Config)) (*sh
 		t.Fatal(err)
 	}
 	with = s.twin(func(cfg *Config) {
-		cfg.Live, cfg.Figures, cfg.ServiceToken = hub, worker, serviceToken
+		cfg.Figures, cfg.ServiceToken = worker, serviceToken
 		if change != nil {
 			change(cfg)
 		}
-	})
-	with.keys = s.keys
+	}, Live(hub))
+	with.keys, with.hub = s.keys, hub
 	with.Publish(snapshotOf([]int64{9, 8, 7, 6, 5}))
 	hub.PublishStock([]int64{9, 8, 7, 6, 5})
 	background(t, hub.Run)

@@ -154,7 +154,7 @@ func TestViewerUntil(t *testing.T) {
 		ctx.Request.SetRequestURI("/live")
 		ctx.Request.Header.Set(test.name, test.value)
 		var got live.Viewer
-		ok := s.admitViewer(&ctx, &got)
+		ok := liveCalls{Server: s.Server}.admitViewer(&ctx, &got)
 		if !ok || got.Root != test.want.Root || got.Until != test.want.Until {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}
@@ -233,7 +233,7 @@ func TestLiveDrain(t *testing.T) { onThree(t, testLiveDrain) }
 func testLiveDrain(t *testing.T, s *shop, address string, encryption *tls.Config) {
 	c := watch(t, address, encryption, liveGet+"\r\n")
 	c.want(map[string]string{"stock": `.*`})
-	s.cfg.Live.End() // as Drain does
+	s.hub.End() // as the app does before Drain
 	text, err := io.ReadAll(c.reader)
 	if !regexp.MustCompile(`(^|\n\n)retry: [1-9]\d{3}\n\n$`).Match(text) || err != nil {
 		t.Errorf("at the end %q, %v", text, err)
@@ -255,7 +255,7 @@ func testDrainWithViewers(t *testing.T, s *shop) {
 	idle, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	s.draining.Store(true)
-	s.cfg.Live.End()
+	s.hub.End()
 	s.awaitNoConns(idle)
 	if idle.Err() != nil {
 		t.Error("the viewers are still there")

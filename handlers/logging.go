@@ -138,10 +138,7 @@ func (s *Server) routeOf(ctx *fasthttp.RequestCtx) string {
 		return otherWord
 	}
 	path := ctx.URI().PathOriginal()
-	if resource := s.router.hot(path); resource != nil {
-		return resource.pattern
-	}
-	if resource, _ := s.router.find(string(path)); resource != nil {
+	if resource := s.router.find(path); resource != nil {
 		return resource.pattern
 	}
 	return otherWord

@@ -12,7 +12,7 @@ import (
 // login checks name and password and mints an access token. It needs no Redis: the users are in memory and
 // tokens are signed. An address with too many failed logins is refused before the body is read, and a name
 // before its password is looked at.
-func (s *Server) login(ctx *fasthttp.RequestCtx, c call) {
+func (s *Server) login(ctx *fasthttp.RequestCtx, c Call) {
 	if s.isRefused(ctx, limits.LoginFailed, limits.Who{}) {
 		return
 	}
@@ -46,8 +46,8 @@ func (s *Server) login(ctx *fasthttp.RequestCtx, c call) {
 		reply(ctx, errDocumentInvalid)
 		return
 	}
-	if s.cfg.Limits != nil {
-		s.cfg.Limits.LoggedIn(user, s.clientAddress(ctx))
+	if s.limits != nil {
+		s.limits.LoggedIn(user, s.clientAddress(ctx))
 	}
 	var scratch [scratchBytes]byte
 	b := append(scratch[:0], `{"user_id":`...)

@@ -65,7 +65,7 @@ func TestLoginTellsNoNames(t *testing.T) {
 			for _, a := range attempts {
 				start := time.Now()
 				for range batch {
-					s.login(&a.ctx, call{})
+					s.login(&a.ctx, Call{})
 				}
 				a.least = min(a.least, time.Since(start))
 			}

@@ -10,7 +10,7 @@ import (
 )
 
 // placeOrder turns a cart of the user into the user's order.
-func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c call) {
+func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c Call) {
 	who := limits.Who{ID: c.user}
 	if s.isRefused(ctx, limits.Order, who) {
 		return
@@ -52,7 +52,7 @@ func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
 }
 
 // listOrders sends the user's order as a list of none or one.
-func (s *Server) listOrders(ctx *fasthttp.RequestCtx, c call) {
+func (s *Server) listOrders(ctx *fasthttp.RequestCtx, c Call) {
 	order, err := s.cfg.Sale.Order(c.user)
 	if err != nil {
 		s.replyOutcome(ctx, err)

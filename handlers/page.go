@@ -9,8 +9,8 @@ import (
 )
 
 // pageHeaders go with every file. The browser refuses a script, a style or a connection of another origin,
-// and a script that is made of text. The files are asked for each time, by their tag: a script must not meet
-// another one of an older server.
+// and a script that is made of text. The browser asks for each file each time, by its tag: scripts of two
+// versions must not meet.
 var pageHeaders = [][2]string{
 	{"Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; " +
 		"connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; " +
@@ -28,17 +28,32 @@ var pageHeaders = [][2]string{
 // strictTransport has browsers use HTTPS only, for a year; they ignore it in plain HTTP.
 const strictTransport = "max-age=31536000"
 
-// showPage answers with the page itself.
-func (s *Server) showPage(ctx *fasthttp.RequestCtx, _ call) {
-	s.sendFile(ctx, s.cfg.Page.File(web.Index))
+// pageCalls are the calls of the page.
+type pageCalls struct {
+	*Server
+	site *web.Site
 }
 
-// showPageFile answers with a file of the page.
-func (s *Server) showPageFile(ctx *fasthttp.RequestCtx, c call) {
-	s.sendFile(ctx, s.cfg.Page.File(c.param("file")))
+// Page is the room of the page, at /.
+func Page(site *web.Site) Room {
+	return func(s *Server) []Route {
+		r := pageCalls{s, site}
+		return []Route{
+			{"GET", "/", s.anybody, slow, r.show},
+			{"GET", "/web/:file", s.anybody, slow, r.showFile},
+		}
+	}
 }
 
-// sendFile sends a file, nil for none, unless the client has it.
+// show answers with the page itself.
+func (r pageCalls) show(ctx *fasthttp.RequestCtx, _ Call) { r.sendFile(ctx, r.site.File(web.Index)) }
+
+// showFile answers with a file of the page.
+func (r pageCalls) showFile(ctx *fasthttp.RequestCtx, c Call) {
+	r.sendFile(ctx, r.site.File(c.param("file")))
+}
+
+// sendFile sends a file unless the client has it; nil is no file.
 func (s *Server) sendFile(ctx *fasthttp.RequestCtx, file *web.File) {
 	if file == nil {
 		reply(ctx, errNotFound)

@@ -19,10 +19,7 @@ func (s *shop) withPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.do(func() {
-		s.cfg.Page = site
-		s.router = newRouter(s.table())
-	})
+	s.join(Page(site))
 }
 
 // The page is there for anybody, with the headers that keep it from being misused.

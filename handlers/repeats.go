@@ -7,14 +7,36 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/logpace"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/repeats"
 )
 
+// repeatsCalls are the calls of the room of repeated messages, with those of its VK bot.
+type repeatsCalls struct {
+	*Server
+	counter *repeats.Counter
+	groups  []VKGroup // of the bot
+
+	refusedVK, unreadVK, fullQueue, droppedReplies, notRecorded logpace.Pace
+}
+
+// Repeats is the room of repeated messages. With groups of VK it answers their messages.
+func Repeats(counter *repeats.Counter, groups []VKGroup) Room {
+	return func(s *Server) []Route {
+		r := &repeatsCalls{Server: s, counter: counter, groups: groups}
+		routes := []Route{{"POST", "/repeats", s.userOrService, takes(32 << 10), r.countText}}
+		if len(groups) > 0 { // the secret in the body tells who calls
+			routes = append(routes, Route{"POST", "/vk/callback", s.anybody, takes(vkBodyBytesMax), r.receiveVK})
+		}
+		return routes
+	}
+}
+
 // countText answers how often a text was received in the window before, and records it once more.
-func (s *Server) countText(ctx *fasthttp.RequestCtx, c call) {
+func (r *repeatsCalls) countText(ctx *fasthttp.RequestCtx, c Call) {
 	who := limits.Who{ID: c.user}
-	if c.user != 0 && s.isRefused(ctx, limits.Message, who) { // 0: a program, which sends for many
+	if c.user != 0 && r.isRefused(ctx, limits.Message, who) { // 0: a program, which sends for many
 		return
 	}
 	members := [1]member{{name: "text"}}
@@ -28,17 +50,17 @@ func (s *Server) countText(ctx *fasthttp.RequestCtx, c call) {
 		return
 	}
 	if c.user != 0 {
-		s.record(ctx, limits.Message, who)
+		r.record(ctx, limits.Message, who)
 	}
-	count, err := s.cfg.Repeats.Count(string(text))
+	count, err := r.counter.Count(string(text))
 	switch {
 	case errors.Is(err, repeats.ErrNotRecorded):
-		s.logNotRecorded(ctx)
+		r.logNotRecorded(ctx)
 	case err != nil:
-		s.replyOutcome(ctx, err)
+		r.replyOutcome(ctx, err)
 		return
 	default:
-		s.figures.RepeatsCounted.Inc()
+		r.figures.RepeatsCounted.Inc()
 	}
 	var scratch [scratchBytes]byte
 	b := append(scratch[:0], `{"count":`...)
@@ -47,9 +69,9 @@ func (s *Server) countText(ctx *fasthttp.RequestCtx, c call) {
 }
 
 // logNotRecorded notes a text that was answered and not recorded.
-func (s *Server) logNotRecorded(ctx *fasthttp.RequestCtx) {
-	s.figures.RepeatsNotRecorded.Inc()
-	if n := s.fullRepeats.Due(timeOf(ctx)); n > 0 {
+func (r *repeatsCalls) logNotRecorded(ctx *fasthttp.RequestCtx) {
+	r.figures.RepeatsNotRecorded.Inc()
+	if n := r.notRecorded.Due(timeOf(ctx)); n > 0 {
 		slog.Warn("texts are answered and not recorded: the counts fill -repeats-memory; raise it, or lower the "+
 			"rates of message (-limits)", "texts", n)
 	}

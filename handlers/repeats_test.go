@@ -22,6 +22,10 @@ const (
 	vkConfirmation = "a1b2c3d4"
 )
 
+// vkGroups are those of the bot.
+var vkGroups = []VKGroup{{ID: 8, Confirmation: "eight", Secret: "secret of group 8"},
+	{Confirmation: vkConfirmation, Secret: vkSecret}}
+
 // withRepeats switches the room on, with a bot.
 func (s *shop) withRepeats(t *testing.T) *repeats.Counter { return s.withRepeatsOf(t, 1<<20) }
 
@@ -35,12 +39,7 @@ func (s *shop) withRepeatsOf(t *testing.T, bytes int64) *repeats.Counter {
 	}
 	background(t, counter.Run)
 	testkit.Until(t, "connection of the room", counter.Conn().Up)
-	s.do(func() {
-		s.cfg.Repeats, s.cfg.ServiceToken = counter, serviceToken
-		s.cfg.VK = []VKGroup{{ID: 8, Confirmation: "eight", Secret: "secret of group 8"},
-			{Confirmation: vkConfirmation, Secret: vkSecret}}
-		s.router = newRouter(s.table())
-	})
+	s.join(Repeats(counter, vkGroups))
 	return counter
 }
 
@@ -241,7 +240,7 @@ func FuzzVKEvent(f *testing.F) {
 // Only an event that names its group and carries the secret of that group counts.
 func TestVKGroups(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
-		s.withRepeats(t)
+		counter := s.withRepeats(t)
 		event := func(kind string, group int, secret string) string {
 			return fmt.Sprintf(`{"type":%q,"group_id":%d,"event_id":"e%d","secret":%q,`+
 				`"object":{"message":{"peer_id":1,"text":"hi"}}}`, kind, group, group, secret)
@@ -251,7 +250,8 @@ func TestVKGroups(t *testing.T) {
 		s.vk(t, event("message_new", 8, vkSecret), 403, wrongSecret)
 		s.vk(t, event("message_new", 7, "secret of group 8"), 403, wrongSecret)
 		s.vk(t, event("message_new", 8, "secret of group 8"), 200, "ok")
-		s.do(func() { s.cfg.VK = s.cfg.VK[:1] })
+		s.rooms = nil
+		s.join(Repeats(counter, vkGroups[:1]))
 		s.vk(t, event("message_new", 7, vkSecret), 403, wrongSecret) // nobody's
 		s.vk(t, event("message_new", 7, "secret of group 8"), 403, wrongSecret)
 		s.expect(t, 2, "POST", "/repeats", `{"text":"hi"}`, 200, `{"count":1}`)

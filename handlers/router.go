@@ -9,58 +9,49 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// route is one line of the table.
-type route struct {
-	method string
-	// /threads/:id/posts/:n; a part that begins with a colon stands for any text without a slash
-	pattern string
-	access  access
-	place   place
-	handle  func(*fasthttp.RequestCtx, call)
-}
-
 // counted is a route with its places among the figures and in the statistics, see nameFigures and
 // countTraffic.
 type counted struct {
-	route
+	Route
 	figure, hits int
 }
 
-// place is where a handler runs, and the length of the bodies that it takes there.
-type place struct {
-	loop bool
-	body int // bytes, with the lines of chunks
-}
-
-var (
-	// onLoop is the event loop, or where there is none a goroutine; the handler must not wait, and a hot call's
-	// not allocate.
-	onLoop      = place{true, bodyBytesMax}
-	onGoroutine = place{false, bodyBytesMax}
-)
-
-// takes is onGoroutine for bodies of up to this number of bytes: the loop has no time for long ones.
-func takes(bytes int) place { return place{false, bytes} }
-
-// call is the router's knowledge of a request.
-type call struct {
+// Call is what the router knows of a request.
+type Call struct {
 	user   uint32 // who calls; 0 where a call is open to anybody or was made by another program
-	path   []byte // of a hot call, decoded
+	path   []byte // decoded
 	parts  []string
-	values []string
 	answer *answer
 }
 
 // param returns the part of the path that the pattern names, decoded. A slash or a control character in it
 // is still encoded.
-func (c call) param(name string) string {
-	for i, part := range c.parts {
-		if part[0] == ':' && part[1:] == name {
-			return c.values[i]
+func (c Call) param(name string) string { return string(c.rawParam(name)) }
+
+// rawParam is param without a copy: the bytes are those of the request.
+func (c Call) rawParam(name string) []byte {
+	rest := c.path
+	for _, part := range c.parts {
+		var value []byte
+		value, rest = cutPart(rest)
+		if isParam(part) && part[1:] == name {
+			return value
 		}
 	}
 	panic("no parameter " + name + " in the route's pattern")
 }
+
+// cutPart returns the first part of a path that begins with a slash, and what follows it.
+func cutPart(path []byte) (part, rest []byte) {
+	path = path[1:]
+	if end := bytes.IndexByte(path, '/'); end >= 0 {
+		return path[:end], path[end:]
+	}
+	return path, nil
+}
+
+// isParam reports whether a part of a pattern stands for any text.
+func isParam(part string) bool { return part != "" && part[0] == ':' }
 
 // resource is a pattern with all its methods.
 type resource struct {
@@ -68,71 +59,60 @@ type resource struct {
 	parts   []string
 	routes  []counted
 	allow   string // value of the header Allow
-	hot     bool   // see router.hot
 }
 
-// router finds the route of a request. For all but the hot calls it takes a few steps for each pattern, and
-// allocates.
+// router finds the route of a request. It does not allocate.
 type router struct {
-	resources []*resource
-	partsMax  int    // of a pattern
-	allow     string // of the server as a whole
-
-	login, foods, carts, cart, orders, sale *resource // see hot
+	resources []*resource          // in the order of the table
+	fixed     map[string]*resource // those without parameters
+	open      []*resource          // those with parameters
+	allow     string               // of the server as a whole
 }
 
 // newRouter makes a router of a table. It panics on a line that could never be reached, or takes too much.
-func newRouter(table []route) *router {
-	r := &router{}
+func newRouter(table []Route) *router {
+	r := &router{fixed: map[string]*resource{}}
 	var methods []string
 	for _, line := range table {
 		r.add(line)
-		methods = append(methods, line.method)
+		methods = append(methods, line.Method)
 	}
 	for _, resource := range r.resources {
 		var own []string
 		for _, line := range resource.routes {
-			own = append(own, line.method)
+			own = append(own, line.Method)
 		}
 		resource.allow = allowed(own)
 	}
 	r.allow = allowed(methods)
-	for pattern, resource := range map[string]**resource{
-		"/login": &r.login, "/foods": &r.foods, "/carts": &r.carts, "/carts/:id": &r.cart, "/orders": &r.orders,
-		"/sale": &r.sale,
-	} {
-		if i := r.index(pattern); i >= 0 {
-			*resource = r.resources[i]
-			r.resources[i].hot = true
-		}
-	}
 	return r
 }
 
-// index returns the place of a pattern among the resources, -1 if it is not there.
-func (r *router) index(pattern string) int {
-	return slices.IndexFunc(r.resources, func(known *resource) bool { return known.pattern == pattern })
+func (r *router) add(line Route) {
+	known := r.find([]byte(line.Pattern))
+	switch {
+	case known == nil:
+		known = r.addResource(line.Pattern)
+	case known.pattern != line.Pattern:
+		panic(fmt.Sprintf("route %s %s is never reached", line.Method, line.Pattern))
+	case known.route([]byte(line.Method)) != nil:
+		panic(fmt.Sprintf("route %s %s is there twice", line.Method, line.Pattern))
+	}
+	if line.Work.body > vkBodyBytesMax {
+		panic(fmt.Sprintf("route %s %s takes bodies over vkBodyBytesMax", line.Method, line.Pattern))
+	}
+	known.routes = append(known.routes, counted{Route: line})
 }
 
-func (r *router) add(line route) {
-	i := r.index(line.pattern)
-	if i < 0 {
-		i = len(r.resources)
-		parts := strings.Split(line.pattern, "/")[1:]
-		if slices.ContainsFunc(r.resources, func(known *resource) bool { return known.covers(parts) }) {
-			panic(fmt.Sprintf("route %s %s is never reached", line.method, line.pattern))
-		}
-		r.resources = append(r.resources, &resource{pattern: line.pattern, parts: parts})
-		r.partsMax = max(r.partsMax, len(parts))
+func (r *router) addResource(pattern string) *resource {
+	added := &resource{pattern: pattern, parts: strings.Split(pattern, "/")[1:]}
+	r.resources = append(r.resources, added)
+	if slices.ContainsFunc(added.parts, isParam) {
+		r.open = append(r.open, added)
+	} else {
+		r.fixed[pattern] = added
 	}
-	known := r.resources[i]
-	if known.route([]byte(line.method)) != nil {
-		panic(fmt.Sprintf("route %s %s is there twice", line.method, line.pattern))
-	}
-	if line.place.body > vkBodyBytesMax {
-		panic(fmt.Sprintf("route %s %s takes bodies over vkBodyBytesMax", line.method, line.pattern))
-	}
-	known.routes = append(known.routes, counted{route: line})
+	return added
 }
 
 // allowed lists methods as the header Allow does: with OPTIONS, which every URL has, and HEAD where there
@@ -147,31 +127,43 @@ func allowed(methods []string) string {
 }
 
 // serve answers a request by the table. The path is decoded already.
-func (r *router) serve(ctx *fasthttp.RequestCtx, a *answer, path string) {
-	if path == "*" { // the server itself
+func (r *router) serve(ctx *fasthttp.RequestCtx, a *answer, path []byte) {
+	switch resource := r.find(path); {
+	case resource != nil:
+		resource.serve(ctx, Call{path: path, parts: resource.parts, answer: a})
+	case string(path) == "*": // the server itself
 		otherMethod(ctx, r.allow)
-		return
+	default:
+		reply(ctx, errNotFound)
 	}
-	if resource, values := r.find(path); resource != nil {
-		resource.serve(ctx, call{values: values, answer: a})
-		return
-	}
-	reply(ctx, errNotFound)
 }
 
-// find returns the resource of a path and the parts of the path, nil where there is none.
-func (r *router) find(path string) (found *resource, values []string) {
-	rest, ok := strings.CutPrefix(path, "/")
-	if !ok { // CONNECT has none
-		return nil, nil
+// find returns the resource of a path, nil where there is none.
+func (r *router) find(path []byte) *resource {
+	if resource := r.fixed[string(path)]; resource != nil { // the compiler does not copy the path here
+		return resource
 	}
-	values = strings.SplitN(rest, "/", r.partsMax+1) // no resource has more
-	for _, resource := range r.resources {
-		if resource.covers(values) {
-			return resource, values
+	for _, resource := range r.open {
+		if resource.covers(path) {
+			return resource
 		}
 	}
-	return nil, nil
+	return nil
+}
+
+// covers reports whether a path, or another pattern, has the form of the pattern.
+func (r *resource) covers(path []byte) bool {
+	for _, own := range r.parts {
+		if len(path) == 0 || path[0] != '/' { // CONNECT has none
+			return false
+		}
+		var part []byte
+		part, path = cutPart(path)
+		if own != string(part) && (!isParam(own) || len(part) == 0) {
+			return false
+		}
+	}
+	return len(path) == 0
 }
 
 // bodyOf returns the length of the bodies that a call may have, by its method and its target as it is sent.
@@ -183,25 +175,16 @@ func (r *router) bodyOf(method, target []byte) int {
 	if bytes.IndexByte(path, '%') >= 0 {
 		path, _ = decodePath(path)
 	}
-	resource := r.hot(path)
-	if resource == nil {
-		resource, _ = r.find(string(path))
+	if resource := r.find(path); resource != nil {
+		if line := resource.route(method); line != nil {
+			return max(line.Work.body, bodyBytesMax)
+		}
 	}
-	if resource == nil || resource.route(method) == nil {
-		return bodyBytesMax
-	}
-	return resource.route(method).place.body
-}
-
-// covers reports whether the parts of a path, or of another pattern, have the form of the pattern.
-func (r *resource) covers(parts []string) bool {
-	return slices.EqualFunc(r.parts, parts, func(own, part string) bool {
-		return own == part || own != "" && own[0] == ':' && part != ""
-	})
+	return bodyBytesMax
 }
 
 // serve answers a request to the resource.
-func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
+func (r *resource) serve(ctx *fasthttp.RequestCtx, c Call) {
 	method := ctx.Method()
 	if ctx.IsHead() {
 		method = methodGet // fasthttp leaves the body out
@@ -212,19 +195,19 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
 		return
 	}
 	c.answer.line = line
-	if !line.place.loop && c.answer.readByLoop() {
+	if !line.Work.quick && c.answer.readByLoop() {
 		c.answer.exchange.Decline()
 		return
 	}
-	if !line.place.loop || !r.hot {
+	if !line.Work.public {
 		keepPrivate(ctx)
 	}
-	user, ok := line.access(ctx)
+	user, ok := line.Access(ctx)
 	if !ok {
 		return
 	}
-	c.user, c.parts, c.answer.user = user, r.parts, user
-	line.handle(ctx, c)
+	c.user, c.answer.user = user, user
+	line.Handle(ctx, c)
 }
 
 var methodGet = []byte(fasthttp.MethodGet)
@@ -232,7 +215,7 @@ var methodGet = []byte(fasthttp.MethodGet)
 // route returns the line of a method, nil where there is none.
 func (r *resource) route(method []byte) *counted {
 	for i := range r.routes {
-		if r.routes[i].method == string(method) {
+		if r.routes[i].Method == string(method) {
 			return &r.routes[i]
 		}
 	}

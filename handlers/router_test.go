@@ -11,8 +11,8 @@ import (
 // setTable gives a shop other routes than the contest's.
 func setTable(s *shop) {
 	s.unchecked()
-	show := func(name string, params ...string) func(*fasthttp.RequestCtx, call) {
-		return func(ctx *fasthttp.RequestCtx, c call) {
+	show := func(name string, params ...string) func(*fasthttp.RequestCtx, Call) {
+		return func(ctx *fasthttp.RequestCtx, c Call) {
 			b := fmt.Appendf(nil, `"%s %d`, name, c.user)
 			for _, param := range params {
 				b = fmt.Appendf(b, " %s=%s", param, c.param(param))
@@ -20,14 +20,14 @@ func setTable(s *shop) {
 			replyBody(ctx, append(b, '"'))
 		}
 	}
-	router := newRouter([]route{
-		{"GET", "/threads", s.anybody, onGoroutine, show("list")},
-		{"POST", "/threads", s.user, onGoroutine, show("begin")},
-		{"GET", "/threads/new", s.anybody, onGoroutine, show("new")},
-		{"GET", "/threads/:id", s.anybody, onGoroutine, show("thread", "id")},
-		{"DELETE", "/threads/:id", s.root, onGoroutine, show("delete", "id")},
-		{"PUT", "/threads/:id/posts/:n", s.user, onGoroutine, show("post", "id", "n")},
-		{"GET", "/admin/users/:name", s.root, onGoroutine, show("user", "name")},
+	router := newRouter([]Route{
+		{"GET", "/threads", s.anybody, slow, show("list")},
+		{"POST", "/threads", s.user, slow, show("begin")},
+		{"GET", "/threads/new", s.anybody, slow, show("new")},
+		{"GET", "/threads/:id", s.anybody, slow, show("thread", "id")},
+		{"DELETE", "/threads/:id", s.root, slow, show("delete", "id")},
+		{"PUT", "/threads/:id/posts/:n", s.user, slow, show("post", "id", "n")},
+		{"GET", "/admin/users/:name", s.root, slow, show("user", "name")},
 	})
 	s.do(func() { s.router = router })
 }
@@ -112,11 +112,12 @@ func testTableDecodes(t *testing.T, s *shop) {
 }
 
 func TestTableRefusesLines(t *testing.T) {
-	for name, lines := range map[string][]route{
-		"twice":   {{method: "GET", pattern: "/a/:b"}, {method: "GET", pattern: "/a/:b"}},
-		"covered": {{method: "GET", pattern: "/a/:b"}, {method: "POST", pattern: "/a/b"}},
-		"long":    {{method: "PUT", pattern: "/a", place: takes(vkBodyBytesMax + 1)}},
-		"renamed": {{method: "GET", pattern: "/a/:b"}, {method: "POST", pattern: "/a/:c"}},
+	line := func(method, pattern string) Route { return Route{Method: method, Pattern: pattern} }
+	for name, lines := range map[string][]Route{
+		"twice":   {line("GET", "/a/:b"), line("GET", "/a/:b")},
+		"covered": {line("GET", "/a/:b"), line("POST", "/a/b")},
+		"long":    {{Method: "PUT", Pattern: "/a", Work: takes(vkBodyBytesMax + 1)}},
+		"renamed": {line("GET", "/a/:b"), line("POST", "/a/:c")},
 	} {
 		func() {
 			defer func() {
@@ -126,5 +127,36 @@ func TestTableRefusesLines(t *testing.T) {
 			}()
 			newRouter(lines)
 		}()
+	}
+}
+
+// saleRouter is the router of the sale without rooms.
+func saleRouter() *router { return newRouter((&Server{}).saleRoutes()) }
+
+var routedPaths = []string{"/login", "/foods", "/carts", "/carts/0123456789012345678901", "/orders", "/sale",
+	"/admin/foods/1/stock", "/nothing"}
+
+// To find a route takes no memory, whatever the path is.
+func TestRoutingDoesNotAllocate(t *testing.T) {
+	r := saleRouter()
+	for _, text := range routedPaths {
+		path := []byte(text)
+		if n := testing.AllocsPerRun(100, func() { r.find(path) }); n != 0 {
+			t.Errorf("%s: %v allocations", text, n)
+		}
+	}
+}
+
+// BenchmarkRouting reports how long it takes to find the route of a path.
+func BenchmarkRouting(b *testing.B) {
+	r := saleRouter()
+	for _, text := range routedPaths {
+		b.Run(text, func(b *testing.B) {
+			b.ReportAllocs()
+			path := []byte(text)
+			for b.Loop() {
+				r.find(path)
+			}
+		})
 	}
 }

@@ -46,7 +46,7 @@ func (s *Server) Pieces(found *redisx.Snapshot) []int64 {
 }
 
 // showSale sends the ready-made body.
-func (s *Server) showSale(ctx *fasthttp.RequestCtx, _ call) {
+func (s *Server) showSale(ctx *fasthttp.RequestCtx, _ Call) {
 	if body := s.sale.Load(); body != nil {
 		replyRaw(ctx, *body)
 	} else {
@@ -81,7 +81,7 @@ func appendTime(dst []byte, t time.Time) []byte {
 }
 
 // changeSale changes the state and the times of the sale. A caller that names a sale changes no other one.
-func (s *Server) changeSale(ctx *fasthttp.RequestCtx, _ call) {
+func (s *Server) changeSale(ctx *fasthttp.RequestCtx, _ Call) {
 	members := [4]member{{name: "state"}, {name: "opens_at"}, {name: "closes_at"}, {name: "id"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)

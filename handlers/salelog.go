@@ -10,7 +10,7 @@ import (
 )
 
 // listLog streams every change of the sale's state, times and stock, the oldest first.
-func (s *Server) listLog(ctx *fasthttp.RequestCtx, c call) {
+func (s *Server) listLog(ctx *fasthttp.RequestCtx, c Call) {
 	scan := s.cfg.Sale.ScanLog()
 	s.streamList(ctx, c, jsonList("log"), func(l *list) error {
 		page, err := scan.Next(context.Background())

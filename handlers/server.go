@@ -13,15 +13,12 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/handlers/web"
 	"flashsale/internal/catalog"
 	"flashsale/internal/logpace"
 	"flashsale/internal/observe/accesslog"
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/limits"
-	"flashsale/internal/rooms/live"
-	"flashsale/internal/rooms/repeats"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/eventloop"
 	"flashsale/internal/serve/framing"
@@ -61,21 +58,11 @@ type Config struct {
 
 	ServiceToken string // of other programs that use the rooms; "" lets none in
 
-	Repeats        *repeats.Counter // counts texts; nil is off
-	VK             []VKGroup        // of the bot, which needs Repeats; none for no bot
-	Limits         *limits.Limiter  // nil for none
-	CartAddsMinute int              // changes to carts of a user in a minute; 0 is no limit
+	CartAddsMinute int // changes to carts of a user in a minute; 0 is no limit
 
 	// Loop serves the hot calls. Without it fasthttp's server does. The Loop of Sale must be the same. With
 	// TLS there must be none: it is not used, and what Sale changes would wait for it.
 	Loop *eventloop.Loop
-
-	Traffic *traffic.Traffic // statistics; nil is off
-
-	Page *web.Site // at /; nil is off
-	Live *live.Hub // viewers of GET /live; nil is off
-
-	Blocklist *blocklist.Blocklist // of invalid documents; nil answers its calls with 404
 
 	TLS                *tls.Config    // nil for plain HTTP
 	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors
@@ -98,11 +85,17 @@ type Server struct {
 	drained    chan struct{}
 	figures    *figures.Worker
 	limiter    *listener.Limiter
+	table      []Route
 	router     *router
 	sizes      framing.Limits // of one request
 	goroutines *goroutines.Server
 	loop       *eventloop.Server // nil where goroutines serves all calls
 	adds       *limits.Adds
+
+	// What rooms do for the calls of the sale; nil where they have not joined.
+	limits    *limits.Limiter
+	traffic   *traffic.Traffic
+	blocklist *blocklist.Blocklist
 
 	hitsByCall *traffic.Counters // by route and class of status, see count
 	hitsByFood *traffic.Counters // pieces that were added to carts
@@ -111,12 +104,10 @@ type Server struct {
 	lists     atomic.Int64 // lists of all orders that are being sent
 	names     func() *catalog.Names
 
-	refusedLogins, refusedTokens, refusedServices, brokenLists logpace.Pace
-	refusedVK, unreadVK, fullQueue, limited                    logpace.Pace
-	droppedReplies, fullRepeats                                logpace.Pace
+	refusedLogins, refusedTokens, refusedServices, brokenLists, limited logpace.Pace
 }
 
-// New makes a Server. It is not ready until Publish is called.
+// New makes a Server without rooms, see Add. It is not ready until Publish is called.
 func New(cfg Config) *Server {
 	count := cfg.Figures
 	if count == nil {
@@ -129,13 +120,12 @@ func New(cfg Config) *Server {
 		})}
 	s.names = sync.OnceValue(cfg.Catalog.Names) // most workers never need them
 	s.adds = limits.NewAdds(cfg.Catalog.Users(), cfg.CartAddsMinute)
-	s.router = newRouter(s.table())
+	s.table = s.saleRoutes()
+	s.Add()
 	s.sizes = framing.Limits{Head: headBytesMax, URL: urlBytesMax, Headers: headersMax, Body: bodyBytesMax,
 		LongestBody: vkBodyBytesMax,
 		BodyOf:      func(method, target []byte) int { return s.router.bodyOf(method, target) },
 	}
-	s.nameFigures()
-	s.countTraffic()
 	if cfg.TLS != nil { // plain text must never go where TLS is asked for
 		s.newEngines(nil)
 	} else {
@@ -172,16 +162,14 @@ func (s *Server) Serve(l net.Listener) error {
 
 // Drain ends the service: it closes the listener and answers what still comes on open connections with
 // Connection: close. When the context idle ends, it closes the connections that are idle; requests under
-// way are answered. An error means that ctx ended before all were.
+// way are answered. Rooms end their own connections before. An error means that ctx ended before all
+// connections did.
 func (s *Server) Drain(ctx, idle context.Context, l net.Listener) error {
 	s.draining.Store(true)
 	if s.loop != nil {
 		s.loop.StopAccepting()
 	} else {
 		l.Close()
-	}
-	if s.cfg.Live != nil {
-		s.cfg.Live.End()
 	}
 	s.awaitNoConns(idle)
 	s.limiter.CloseIdle()

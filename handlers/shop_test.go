@@ -14,6 +14,7 @@ import (
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/openapi"
+	"flashsale/internal/rooms/live"
 	"flashsale/internal/serve/eventloop"
 	"flashsale/internal/testkit"
 	"flashsale/redisx"
@@ -31,6 +32,8 @@ type shop struct {
 	client *http.Client
 	base   string // of its URLs
 	redis  redisx.Config
+	rooms  []Room
+	hub    *live.Hub // of liveShop
 	l      net.Listener
 	dial   func() (net.Conn, error)   // connects to l
 	drain  func(idle context.Context) // ends the service of l, once

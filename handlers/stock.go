@@ -12,7 +12,7 @@ import (
 const idempotencyKeyMax = 255 // characters
 
 // changeStock adds pieces to the stock of a food, or takes back what is not sold.
-func (s *Server) changeStock(ctx *fasthttp.RequestCtx, c call) {
+func (s *Server) changeStock(ctx *fasthttp.RequestCtx, c Call) {
 	members := [1]member{{name: "add"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
 		reply(ctx, f)

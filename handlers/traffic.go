@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	topLast    = "1h" // where a request for the most-hit keys does not tell
-	topKeys    = 10
+	TopLast    = "1h" // of the most-hit keys, where a request does not name it
+	TopKeys    = 10
 	keysOfPage = 100 // of the list of keys
 
 	// Keys with these prefixes are counted by the server itself.
@@ -38,10 +38,31 @@ func classOf(status int) int {
 	return 2
 }
 
+// trafficCalls are the calls of the statistics.
+type trafficCalls struct {
+	*Server
+	room *traffic.Traffic
+}
+
+// Traffic is the room of the statistics: it also counts the calls and the pieces of this server.
+func Traffic(room *traffic.Traffic) Room {
+	return func(s *Server) []Route {
+		s.traffic = room
+		r := trafficCalls{s, room}
+		return []Route{
+			{"POST", "/traffic/hit", s.rootOrService, takes(32 << 10), r.hit},
+			{"GET", "/traffic", s.rootOrService, slow, r.show},
+			{"DELETE", "/traffic", s.root, slow, r.delete},
+			{"GET", "/traffic/keys", s.rootOrService, slow, r.listKeys},
+			{"GET", "/traffic/top", s.rootOrService, slow, r.showTop},
+		}
+	}
+}
+
 // countTraffic makes the counters of the server's own keys: for requests that no line of the table is for,
 // then for each line of the table, and for each food.
 func (s *Server) countTraffic() {
-	if s.cfg.Traffic == nil {
+	if s.traffic == nil {
 		return
 	}
 	calls := callKeys(nil, "other")
@@ -50,15 +71,15 @@ func (s *Server) countTraffic() {
 		for i := range resource.routes {
 			line := &resource.routes[i]
 			line.hits = len(calls)
-			calls = callKeys(calls, line.method+" "+line.pattern)
+			calls = callKeys(calls, line.Method+" "+line.Pattern)
 		}
 	}
 	for _, food := range s.cfg.Catalog.Foods() {
 		name := foodPrefix + strconv.FormatInt(food.ID, 10)
 		added, sold = append(added, name+":added"), append(sold, name+":sold")
 	}
-	s.hitsByCall, s.hitsByFood = s.cfg.Traffic.Counters(calls), s.cfg.Traffic.Counters(added)
-	s.cfg.Traffic.SoldKeys(sold)
+	s.hitsByCall, s.hitsByFood = s.traffic.Counters(calls), s.traffic.Counters(added)
+	s.traffic.SoldKeys(sold)
 }
 
 // callKeys appends the keys of a call, one for each class of status.
@@ -78,18 +99,18 @@ func (a *answer) countPieces(status int) {
 
 // countSold counts what was sold, by what was there and what is left.
 func (s *Server) countSold(found *redisx.Snapshot) {
-	if s.cfg.Traffic == nil {
+	if s.traffic == nil {
 		return
 	}
 	sold := make([]int64, len(found.Left))
 	for i, food := range s.cfg.Catalog.Foods() {
 		sold[i] = food.Stock + found.Restocked[i] - found.Left[i]
 	}
-	s.cfg.Traffic.Sold(sold)
+	s.traffic.Sold(sold)
 }
 
-// hitTraffic counts hits of other programs: one, or a list of them under "hits".
-func (s *Server) hitTraffic(ctx *fasthttp.RequestCtx, _ call) {
+// hit counts hits of other programs: one, or a list of them under "hits".
+func (r trafficCalls) hit(ctx *fasthttp.RequestCtx, _ Call) {
 	members := append(hitMembers(), member{name: "hits"})
 	if f := readBody(ctx.PostBody(), members); f != nil {
 		reply(ctx, f)
@@ -106,8 +127,8 @@ func (s *Server) hitTraffic(ctx *fasthttp.RequestCtx, _ call) {
 		reply(ctx, f)
 		return
 	}
-	if err := s.cfg.Traffic.Count(hits); err != nil {
-		s.replyOutcome(ctx, err)
+	if err := r.room.Count(hits); err != nil {
+		r.replyOutcome(ctx, err)
 		return
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
@@ -166,37 +187,37 @@ func readHit(hits []traffic.Hit, members []member) ([]traffic.Hit, *failure) {
 // param returns a parameter of the query, "" where there is none.
 func param(ctx *fasthttp.RequestCtx, name string) string { return string(ctx.QueryArgs().Peek(name)) }
 
-// showTraffic answers with the curve of a key.
-func (s *Server) showTraffic(ctx *fasthttp.RequestCtx, _ call) {
-	q, err := s.cfg.Traffic.ParseQuery(func(name string) string { return param(ctx, name) })
+// show answers with the curve of a key.
+func (r trafficCalls) show(ctx *fasthttp.RequestCtx, _ Call) {
+	q, err := r.room.ParseQuery(func(name string) string { return param(ctx, name) })
 	if err != nil {
-		s.replyOutcome(ctx, err)
+		r.replyOutcome(ctx, err)
 		return
 	}
-	curve, err := s.cfg.Traffic.Query(q)
-	s.replyJSON(ctx, curve, err)
+	curve, err := r.room.Query(q)
+	r.replyJSON(ctx, curve, err)
 }
 
-// showTopTraffic answers with the most-hit keys.
-func (s *Server) showTopTraffic(ctx *fasthttp.RequestCtx, _ call) {
-	text, n := param(ctx, "last"), topKeys
+// showTop answers with the most-hit keys.
+func (r trafficCalls) showTop(ctx *fasthttp.RequestCtx, _ Call) {
+	text, n := param(ctx, "last"), TopKeys
 	if text == "" {
-		text = topLast
+		text = TopLast
 	}
 	last, err := traffic.ParseSpan(text)
 	if keys := param(ctx, "n"); err == nil && keys != "" {
 		n, err = strconv.Atoi(keys)
 	}
 	if err != nil {
-		s.replyOutcome(ctx, fmt.Errorf("%w: %w", traffic.ErrBadRange, err))
+		r.replyOutcome(ctx, fmt.Errorf("%w: %w", traffic.ErrBadRange, err))
 		return
 	}
-	top, err := s.cfg.Traffic.Top(last, n)
-	s.replyJSON(ctx, top, err)
+	top, err := r.room.Top(last, n)
+	r.replyJSON(ctx, top, err)
 }
 
-// listTrafficKeys answers with some of the keys.
-func (s *Server) listTrafficKeys(ctx *fasthttp.RequestCtx, _ call) {
+// listKeys answers with some of the keys.
+func (r trafficCalls) listKeys(ctx *fasthttp.RequestCtx, _ Call) {
 	after, n := int64(0), keysOfPage
 	var err, second error
 	if text := param(ctx, "after"); text != "" {
@@ -206,21 +227,21 @@ func (s *Server) listTrafficKeys(ctx *fasthttp.RequestCtx, _ call) {
 		n, second = strconv.Atoi(text)
 	}
 	if err = errors.Join(err, second); err != nil {
-		s.replyOutcome(ctx, fmt.Errorf("%w: %w", traffic.ErrBadRange, err))
+		r.replyOutcome(ctx, fmt.Errorf("%w: %w", traffic.ErrBadRange, err))
 		return
 	}
-	list, err := s.cfg.Traffic.Keys(after, n)
-	s.replyJSON(ctx, list, err)
+	list, err := r.room.Keys(after, n)
+	r.replyJSON(ctx, list, err)
 }
 
-// deleteTraffic deletes a key with its hits.
-func (s *Server) deleteTraffic(ctx *fasthttp.RequestCtx, _ call) {
+// delete deletes a key with its hits.
+func (r trafficCalls) delete(ctx *fasthttp.RequestCtx, _ Call) {
 	err := traffic.ErrBadKey
 	if key := param(ctx, "key"); key != "" {
-		err = s.cfg.Traffic.Delete(key)
+		err = r.room.Delete(key)
 	}
 	if err != nil {
-		s.replyOutcome(ctx, err)
+		r.replyOutcome(ctx, err)
 		return
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)

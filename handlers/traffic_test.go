@@ -40,14 +40,11 @@ func (s *shop) trafficConfig(t *testing.T) traffic.Config {
 // a restart of the server does.
 func (s *shop) withTraffic(t *testing.T) (flush func()) {
 	t.Helper()
-	end := func() {}
+	end, others := func() {}, slices.Clone(s.rooms)
 	begin := func() {
 		room := traffic.New(s.trafficConfig(t))
-		s.do(func() {
-			s.cfg.Traffic, s.cfg.ServiceToken = room, serviceToken
-			s.router = newRouter(s.table())
-			s.countTraffic()
-		})
+		s.rooms = others
+		s.join(Traffic(room))
 		ctx, stop := context.WithCancel(context.Background())
 		var running sync.WaitGroup
 		running.Go(func() { _ = room.Run(ctx) }) // it returns nil

@@ -23,9 +23,9 @@ type VKGroup struct {
 }
 
 // vkGroup returns the group that an event names, nil for an unknown one.
-func (s *Server) vkGroup(id int64) *VKGroup {
-	for i := range s.cfg.VK {
-		if g := &s.cfg.VK[i]; g.ID == id || g.ID == 0 {
+func (r *repeatsCalls) vkGroup(id int64) *VKGroup {
+	for i := range r.groups {
+		if g := &r.groups[i]; g.ID == id || g.ID == 0 {
 			return g
 		}
 	}
@@ -41,7 +41,7 @@ func (g *VKGroup) takes(secret string) bool {
 // receiveVK takes an event of VK. VK sends an event again until it gets "ok", so that is the answer only
 // when the event's work is done or safe in Redis. Before the secret is known to be right, the body is only
 // walked through.
-func (s *Server) receiveVK(ctx *fasthttp.RequestCtx, _ call) {
+func (r *repeatsCalls) receiveVK(ctx *fasthttp.RequestCtx, _ Call) {
 	body := ctx.PostBody()
 	if len(body) == 0 {
 		reply(ctx, errEmptyRequest)
@@ -52,17 +52,17 @@ func (s *Server) receiveVK(ctx *fasthttp.RequestCtx, _ call) {
 		reply(ctx, errMalformedJSON)
 		return
 	}
-	group := s.vkGroup(event.group)
+	group := r.vkGroup(event.group)
 	switch {
 	case group == nil || !group.takes(event.secret):
-		s.logRefusedVK(ctx, event.group)
+		r.logRefusedVK(ctx, event.group)
 		reply(ctx, errWrongSecret)
 	case !json.Valid(body):
 		reply(ctx, errMalformedJSON)
 	case event.kind == "confirmation":
 		replyText(ctx, group.Confirmation)
 	case event.kind == "message_new":
-		s.receiveMessage(ctx, group, &event)
+		r.receiveMessage(ctx, group, &event)
 	default:
 		replyText(ctx, "ok")
 	}
@@ -70,10 +70,10 @@ func (s *Server) receiveVK(ctx *fasthttp.RequestCtx, _ call) {
 
 // receiveMessage counts a message and queues the reply. One that nobody has written, such as the group's
 // own, gets none. One that cannot be read gets "ok" too: it would be no better when VK sends it again.
-func (s *Server) receiveMessage(ctx *fasthttp.RequestCtx, group *VKGroup, event *vkEvent) {
+func (r *repeatsCalls) receiveMessage(ctx *fasthttp.RequestCtx, group *VKGroup, event *vkEvent) {
 	message, ok := event.message()
 	if !ok {
-		if n := s.unreadVK.Due(timeOf(ctx)); n > 0 {
+		if n := r.unreadVK.Due(timeOf(ctx)); n > 0 {
 			slog.Warn("messages to the bot cannot be read: they have no peer_id, or a field of another type",
 				"messages", n, "last_event", cut(event.id))
 		}
@@ -85,41 +85,41 @@ func (s *Server) receiveMessage(ctx *fasthttp.RequestCtx, group *VKGroup, event 
 		return
 	}
 	sender := limits.Who{VK: cmp.Or(message.from, message.peer)} // not the address, which is one of VK
-	if s.isRefused(ctx, limits.Message, sender) {
+	if r.isRefused(ctx, limits.Message, sender) {
 		return
 	}
-	err := s.cfg.Repeats.Receive(repeats.Message{Group: group.ID, Event: message.event, Peer: message.peer,
+	err := r.counter.Receive(repeats.Message{Group: group.ID, Event: message.event, Peer: message.peer,
 		Text: message.text})
 	switch {
 	case errors.Is(err, repeats.ErrQueueFull):
-		if n := s.fullQueue.Due(timeOf(ctx)); n > 0 {
+		if n := r.fullQueue.Due(timeOf(ctx)); n > 0 {
 			slog.Warn("messages to the bot get 503: -vk-queue replies wait already", "refused", n,
 				"last_group", group.ID)
 		}
 		reply(ctx, errUnavailable)
 		return
 	case errors.Is(err, repeats.ErrNoReply):
-		if n := s.droppedReplies.Due(timeOf(ctx)); n > 0 {
+		if n := r.droppedReplies.Due(timeOf(ctx)); n > 0 {
 			slog.Warn("messages to the bot are counted and get no reply: VK refuses the token of the group, and "+
 				"enough replies wait", "messages", n, "last_group", group.ID)
 		}
 	case errors.Is(err, repeats.ErrNotRecorded):
-		s.logNotRecorded(ctx)
+		r.logNotRecorded(ctx)
 	case err != nil:
-		s.replyOutcome(ctx, err)
+		r.replyOutcome(ctx, err)
 		return
 	case message.text != "":
-		s.figures.RepeatsCounted.Inc()
+		r.figures.RepeatsCounted.Inc()
 	}
-	s.record(ctx, limits.Message, sender)
+	r.record(ctx, limits.Message, sender)
 	replyText(ctx, "ok")
 }
 
 // logRefusedVK logs that events carry a wrong secret.
-func (s *Server) logRefusedVK(ctx *fasthttp.RequestCtx, group int64) {
-	if n := s.refusedVK.Due(timeOf(ctx)); n > 0 {
+func (r *repeatsCalls) logRefusedVK(ctx *fasthttp.RequestCtx, group int64) {
+	if n := r.refusedVK.Due(timeOf(ctx)); n > 0 {
 		slog.Warn("events of VK are refused: forged, of an unknown group, or -vk-secret (-vk-groups) "+
-			"has not the secret of the group", "refused", n, "last_group", group, "last_from", s.clientAddress(ctx))
+			"has not the secret of the group", "refused", n, "last_group", group, "last_from", r.clientAddress(ctx))
 	}
 }
 

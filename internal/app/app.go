@@ -1,7 +1,7 @@
 // Package app wires the program: everything it puts together is made elsewhere. One binary has several
 // commands, and as a server two roles: the supervisor starts the store, reads the catalogue, opens the
-// sale and keeps the worker processes; the workers, which share its port, serve. rooms.go lists what runs
-// in each.
+// sale and keeps the worker processes; the workers, which share its port, serve. rooms.go lists the rooms,
+// which stand beside the sale in both.
 package app
 
 import (

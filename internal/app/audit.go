@@ -66,11 +66,7 @@ func (p *program) audit(ctx context.Context, args []string) (result *ledger.Audi
 func compare(
 	ctx context.Context, cfg *config.Config, database *ledger.Database, store *store,
 ) (*ledger.Audit, error) {
-	source := cfg.Catalog
-	if source.RootPassword == "" && source.BuiltIn() {
-		source.RootPassword = rand.Text() // for a catalogue in which nothing logs in
-	}
-	c, err := catalog.Load(ctx, source)
+	c, err := loadCatalogue(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -81,4 +77,13 @@ func compare(
 	return ledger.Compare(ctx, ledger.AuditConfig{
 		Database: database, Redis: store.redis, Sale: sale, Prices: prices(c),
 	})
+}
+
+// loadCatalogue reads the catalogue for a command. Nobody logs in with it.
+func loadCatalogue(ctx context.Context, cfg *config.Config) (*catalog.Catalog, error) {
+	source := cfg.Catalog
+	if source.RootPassword == "" && source.BuiltIn() {
+		source.RootPassword = rand.Text()
+	}
+	return catalog.Load(ctx, source)
 }

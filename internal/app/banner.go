@@ -11,17 +11,18 @@ import (
 
 // printBanner shows what was started and how to use it.
 func (s *supervisor) printBanner(out io.Writer) {
+	sale := s.serving()
 	scheme, curl, state := "http://", "curl", "goes on"
 	if s.cfg.TLSCert != "" {
 		scheme, curl = "https://", "curl -k" // the certificate is hardly for this address
 	}
-	if s.sale.fresh {
+	if sale.fresh {
 		state = "opened now"
 	}
-	if opens := s.sale.times.OpensAt; !opens.IsZero() {
+	if opens := sale.times.OpensAt; !opens.IsZero() {
 		state = "opens at " + momentText(opens)
 	}
-	if closes := s.sale.times.ClosesAt; !closes.IsZero() {
+	if closes := sale.times.ClosesAt; !closes.IsZero() {
 		state += ", closes at " + momentText(closes)
 	}
 	addresses := s.processes.Reachable(saleRole)
@@ -33,7 +34,7 @@ func (s *supervisor) printBanner(out io.Writer) {
 	if len(others) > 0 {
 		line("also on", "%s%s", scheme, strings.Join(others, " "+scheme))
 	}
-	line("sale", "%s, %s", s.sale.Sale, state)
+	line("sale", "%s, %s", sale.Sale, state)
 	line("catalogue", "%s", s.catalogue())
 	line("store", "%s", s.store.description)
 	if s.database != nil {
@@ -54,9 +55,10 @@ func (s *supervisor) printBanner(out io.Writer) {
 
 // catalogue names the source of the catalogue and how large it is.
 func (s *supervisor) catalogue() string {
-	source := s.sale.source.Source()
-	if !s.sale.source.BuiltIn() {
-		source += fmt.Sprintf(" (%d users, %d foods)", s.sale.catalog.Users(), len(s.sale.catalog.Foods()))
+	sale := s.serving()
+	source := sale.source.Source()
+	if !sale.source.BuiltIn() {
+		source += fmt.Sprintf(" (%d users, %d foods)", sale.catalog.Users(), len(sale.catalog.Foods()))
 	}
 	return source
 }
@@ -64,16 +66,17 @@ func (s *supervisor) catalogue() string {
 // login is the body of a login that works, as a word for a shell. Only a terminal shows root's password:
 // what goes into a file is read by others, later.
 func (s *supervisor) login(terminal bool) string {
+	sale := s.serving()
 	const body = `'{"username":"%s","password":"%s"}'`
 	switch {
-	case s.sale.randomRoot && terminal:
-		return fmt.Sprintf(body, "root", s.sale.source.RootPassword)
-	case s.sale.randomRoot:
+	case sale.randomRoot && terminal:
+		return fmt.Sprintf(body, "root", sale.source.RootPassword)
+	case sale.randomRoot:
 		file := strings.ReplaceAll(s.folder.RootPasswordPath(), `'`, `'\''`)
 		return fmt.Sprintf(`"{\"username\":\"root\",\"password\":\"$(cat '%s')\"}"`, file)
-	case s.sale.source.BuiltIn() && s.sale.source.Users > 1:
+	case sale.source.BuiltIn() && sale.source.Users > 1:
 		return fmt.Sprintf(body, "user2", "pass2")
-	case s.sale.source.Dir != "":
+	case sale.source.Dir != "":
 		return fmt.Sprintf(body, "root", "...") + " # the password stands in users.csv"
 	}
 	return fmt.Sprintf(body, "root", "...")

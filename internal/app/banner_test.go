@@ -30,7 +30,9 @@ func TestLoginOfBanner(t *testing.T) {
 		{&opening{source: catalog.Config{Users: 1, RootPassword: "set"}}, true,
 			`'{"username":"root","password":"..."}'`},
 	} {
-		if got := (&supervisor{folder: folder, sale: test.sale}).login(test.terminal); got != test.want {
+		s := &supervisor{folder: folder}
+		s.sale.Store(test.sale)
+		if got := s.login(test.terminal); got != test.want {
 			t.Errorf("%+v, terminal %v:\n got %s\nwant %s", test.sale.source, test.terminal, got, test.want)
 		}
 	}

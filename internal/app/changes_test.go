@@ -16,7 +16,7 @@ func TestChangesAreLogged(t *testing.T) {
 	log := testkit.CaptureLog(t)
 	cfg := settings(t, "-redis", redistest.Memory(t), "-foods", "2", "-users", "3")
 	s := openedSale(t, cfg)
-	sale, leave, err := redisx.Connect(t.Context(), s.store.redis, s.sale.Sale, 2)
+	sale, leave, err := redisx.Connect(t.Context(), s.store.redis, s.serving().Sale, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,11 @@
 package app
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 
-	"flashsale/handlers"
 	"flashsale/internal/catalog"
-	"flashsale/internal/rooms/limits"
 	"flashsale/internal/serve/listener"
 	"flashsale/internal/supervise"
 	"flashsale/redisx"
@@ -27,10 +27,7 @@ type handover struct {
 
 	ServiceToken string // of other programs, "" for none
 
-	VK        []handlers.VKGroup // of the bot; none for no bot
-	Limits    []limits.Rule
-	LimitsOff bool
-	Blocklist string // path of the snapshot of the list of invalid passports, "" for none
+	Rooms map[string]json.RawMessage // what the rooms have read, by their names
 }
 
 // pack makes the handover to all workers. Its files are open.
@@ -39,8 +36,15 @@ func (o *opening) pack() (supervise.Handover, error) {
 	if err != nil {
 		return nil, err
 	}
+	value := o.handover
+	value.Rooms = map[string]json.RawMessage{}
+	for name, read := range o.rooms {
+		if value.Rooms[name], err = json.Marshal(read); err != nil {
+			return nil, err
+		}
+	}
 	files := map[string]*os.File{catalogFile: file, figuresFile: o.figures}
-	return supervise.Handover{saleRole: {Value: o.handover, Files: files}}, nil
+	return supervise.Handover{saleRole: {Value: value, Files: files}}, nil
 }
 
 // catalogFiles are the catalogues in a handover.
@@ -57,4 +61,12 @@ func unpack(w *supervise.Worker) (*opening, error) {
 	var err error
 	o.catalog, err = catalog.Map(file)
 	return o, err
+}
+
+// take decodes what a room of this name has read into what v points to.
+func (h *handover) take(name string, v any) error {
+	if err := json.Unmarshal(h.Rooms[name], v); err != nil {
+		return fmt.Errorf("cannot take over what the room %s has read: %w", name, err)
+	}
+	return nil
 }

@@ -3,28 +3,85 @@ package app
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/observe/ops"
 	"flashsale/internal/rooms/ledger"
 	"flashsale/redisx"
 )
 
-// openLedger switches the sale's ledger on. Without a database it returns nil.
-func openLedger(
-	ctx context.Context, database *ledger.Database, sale *opening, address string,
-) (*ledger.Ledger, error) {
-	if database == nil {
-		backlog, err := redisx.ReadBacklog(ctx, sale.Redis, sale.Sale)
+var ledgerRoom = room{name: "ledger", keep: (*supervisor).keepLedger}
+
+// ledgerKeeper writes the orders of one sale after the other.
+type ledgerKeeper struct {
+	current atomic.Pointer[ledger.Ledger]
+	next    chan *ledger.Ledger // that run is to run
+}
+
+// keepLedger switches the sale's ledger on, where there is a database.
+func (s *supervisor) keepLedger(ctx context.Context) (part, error) {
+	if s.database == nil {
+		o := s.serving()
+		backlog, err := redisx.ReadBacklog(ctx, o.Redis, o.Sale)
 		if err == nil && backlog.Kept {
 			slog.Warn("this sale keeps a ledger, but -ledger is not set here: "+
 				"orders wait in Redis until a server with it runs",
-				"sale", sale.Sale, "orders_waiting", backlog.Orders)
+				"sale", o.Sale, "orders_waiting", backlog.Orders)
 		}
+		return part{}, err
+	}
+	k, err := s.newLedgerKeeper(ctx)
+	if err != nil {
+		return part{}, err
+	}
+	return part{run: k.run, followed: k.follow, figures: k.show}, nil
+}
+
+func (s *supervisor) newLedgerKeeper(ctx context.Context) (*ledgerKeeper, error) {
+	o := s.serving()
+	first, err := ledger.New(ctx, ledger.Config{
+		Database: s.database, Redis: o.Redis, Sale: o.Sale, Prices: prices(o.catalog), Address: s.address(),
+	})
+	if err != nil {
 		return nil, err
 	}
-	return ledger.New(ctx, ledger.Config{
-		Database: database, Redis: sale.Redis, Sale: sale.Sale, Prices: prices(sale.catalog), Address: address,
-	})
+	k := &ledgerKeeper{next: make(chan *ledger.Ledger, 1)}
+	k.current.Store(first)
+	return k, nil
+}
+
+func (k *ledgerKeeper) show(scrape *ops.Scrape) {
+	scrape.SetFlag(figures.LedgerUp, k.current.Load().Up())
+}
+
+// follow has run write the orders of the next sale.
+func (k *ledgerKeeper) follow(o *opening) {
+	next := k.current.Load().Next(o.Sale, prices(o.catalog))
+	k.current.Store(next)
+	k.next <- next
+}
+
+// run writes the orders of one sale after the other. The writer of a sale before stops as at the end of the
+// server, and writes what is left.
+func (k *ledgerKeeper) run(ctx context.Context) error {
+	for current := k.current.Load(); ; {
+		run, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- current.Run(run) }()
+		select {
+		case next := <-k.next:
+			stop()
+			if err := <-ended; err != nil {
+				return err
+			}
+			current = next
+		case err := <-ended:
+			stop()
+			return err
+		}
+	}
 }
 
 // prices returns the prices of food 1, 2, 3, ...

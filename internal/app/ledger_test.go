@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"flashsale/internal/rooms/ledger"
+	"flashsale/internal/supervise"
 	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
@@ -16,19 +17,22 @@ func TestLedgerFollows(t *testing.T) {
 	server := redistest.New(t)
 	cfg := settings(t, "-redis", server.Socket, "-foods", "2", "-users", "3")
 	s := openedSale(t, cfg)
-	s.nextLedger = make(chan *ledger.Ledger, 1)
 	var err error
 	if s.database, err = ledger.NewDatabase("nobody@tcp(127.0.0.1:1)/none"); err != nil {
 		t.Fatal(err)
 	}
 	defer s.database.Close()
-	if s.ledger, err = openLedger(t.Context(), s.database, s.sale, "here"); err != nil {
+	s.processes, err = supervise.New(supervise.Config{Roles: []supervise.Role{{Name: saleRole, Count: 1}}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	s.writer.Store(s.ledger)
+	keeper, err := s.newLedgerKeeper(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- s.keepLedger(ctx) }()
+	go func() { ended <- keeper.run(ctx) }()
 	defer func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -36,15 +40,16 @@ func TestLedgerFollows(t *testing.T) {
 		}
 	}()
 	server.Flush(t)
-	opened, err := redisx.Open(t.Context(), s.store.redis, firstStock(s.sale.catalog))
+	opened, err := redisx.Open(t.Context(), s.store.redis, firstStock(s.serving().catalog))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.sale.Sale = opened.Sale
+	next := s.serving().copy()
+	next.Sale = opened.Sale
 	server.Do(t, "SET orders_"+opened.Sale+" x")
-	s.followLedger()
+	keeper.follow(next)
 	testkit.Until(t, "the refusal is logged", func() bool { return log.Count("WRONGTYPE") == 1 })
-	if s.writer.Load().Up() {
+	if keeper.current.Load().Up() {
 		t.Error("orders get into the database")
 	}
 	server.Do(t, "DEL orders_"+opened.Sale)

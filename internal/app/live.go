@@ -4,47 +4,46 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"os"
 	"slices"
+	"time"
 
+	"flashsale/handlers"
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/rooms/live"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/redisx"
 )
 
-const (
-	topLast = "1h" // of the most-hit keys that root sees
-	topKeys = 10
-)
+var liveRoom = room{name: "live", serve: (*worker).serveLive}
 
-// newLive returns what tells viewers of the sale, nil where the room is off.
-func (w *worker) newLive(memory *os.File, count *figures.Worker) (*live.Hub, error) {
+// serveLive tells viewers how the sale goes.
+func (w *worker) serveLive() (part, error) {
 	if w.cfg.LiveViewers == 0 {
-		return nil, nil
+		return part{}, nil
 	}
-	all, err := figures.View(memory)
+	all, err := figures.View(w.figures)
 	if err != nil {
-		return nil, err
+		return part{}, err
 	}
-	cfg := live.Config{Figures: all, Own: count, ViewersMax: w.cfg.WorkerViewers(), Look: w.lookAtRedis,
-		Sale: func() []byte { return w.server.SaleBody() }} // the server is made later
+	cfg := live.Config{Figures: all, Own: w.count, ViewersMax: w.cfg.WorkerViewers(), Look: w.lookAtRedis,
+		Sale: w.server.SaleBody}
 	if w.traffic != nil {
 		cfg.Top = w.topTraffic
 	}
-	return live.New(cfg)
-}
-
-// publishLive has the viewers see a snapshot. One goroutine calls it.
-func (w *worker) publishLive(found *redisx.Snapshot) {
-	if w.live == nil {
-		return
+	hub, err := live.New(cfg)
+	if err != nil {
+		return part{}, err
 	}
-	if pieces := w.server.Pieces(found); !slices.Equal(pieces, w.shownPieces) {
-		w.shownPieces = pieces
-		w.live.PublishOf(pieces)
+	var shown []int64
+	publish := func(found *redisx.Snapshot) {
+		if pieces := w.server.Pieces(found); !slices.Equal(pieces, shown) {
+			shown = pieces
+			hub.PublishOf(pieces)
+		}
+		hub.PublishStock(found.Left)
 	}
-	w.live.PublishStock(found.Left)
+	return part{run: hub.Run, routes: handlers.Live(hub), stock: publish,
+		stop: func(time.Time) { hub.End() }}, nil
 }
 
 // lookAtRedis is what the viewers see of Redis.
@@ -55,8 +54,8 @@ func (w *worker) lookAtRedis() live.State {
 
 // topTraffic is the most-hit keys as JSON, nil where they are not known.
 func (w *worker) topTraffic() []byte {
-	last, invalid := traffic.ParseSpan(topLast)
-	top, err := w.traffic.Top(last, topKeys)
+	last, invalid := traffic.ParseSpan(handlers.TopLast)
+	top, err := w.traffic.Top(last, handlers.TopKeys)
 	if err = errors.Join(invalid, err); err != nil {
 		slog.Debug("the most-hit keys are not known", "error", err) // a Redis that is away is logged elsewhere
 		return nil

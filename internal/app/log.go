@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flashsale/internal/config"
+	"flashsale/internal/observe/accesslog"
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/supervise"
 )
@@ -25,6 +26,20 @@ func newLog(out io.Writer, format string, worker *supervise.Worker) *slog.Logger
 		log = log.With("worker", worker.Slot, "pid", os.Getpid())
 	}
 	return log
+}
+
+// newAccessLog makes the access log of a worker, nil where it is off. Its lines have the form of the log and
+// go to the same place, but not through its queue: there they would drive out lines that matter more.
+func (p *program) newAccessLog(
+	cfg *config.Config, inherited *supervise.Worker, count *figures.Worker,
+) *accesslog.Log {
+	if cfg.AccessLog == 0 {
+		return nil
+	}
+	return accesslog.New(accesslog.Config{
+		Every: cfg.AccessLog, Out: p.stderr, Dropped: &count.LogLinesDropped,
+		NewLogger: func(out io.Writer) *slog.Logger { return newLog(out, cfg.LogFormat, inherited) },
+	})
 }
 
 const (

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	followEvery = time.Second // between two looks whether the next sale was opened
+	followEvery = time.Second // between two questions whether the next sale was opened
 
 	// A turnover that is under way for so long was most likely left by a command that has died.
 	turnoverPatience = 30 * time.Second
@@ -21,24 +21,24 @@ const (
 	takeOverMax = 5 * time.Minute // longest pause
 )
 
-// followSales is the room that notices the next sale in Redis, and completes its opening where whoever
+// followSales is the task that notices the next sale in Redis, and completes its opening where whoever
 // began it does not. It also logs what is changed of the sale that this server serves.
 func (s *supervisor) followSales(ctx context.Context) error {
 	redis, follower := s.store.redis, s.follower
 	var connected sync.WaitGroup
 	defer connected.Wait()
 	connected.Go(func() { _ = follower.Run(ctx) }) // it returns nil
-	look := time.NewTicker(followEvery)
-	defer look.Stop()
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
 	var begun patience
 	var attempts attempts
 	for {
 		select {
-		case <-look.C:
+		case <-tick.C:
 		case <-ctx.Done():
 			return nil
 		}
-		logChanges(follower, *s.serving.Load())
+		logChanges(follower, s.serving().Sale)
 		marker, err := follower.Marker()
 		switch {
 		case err != nil: // others log it
@@ -48,7 +48,7 @@ func (s *supervisor) followSales(ctx context.Context) error {
 			if _, err := turnover.Complete(ctx, redis); err != nil {
 				slog.Error("cannot complete the opening of the next sale", "error", err)
 			}
-		case marker.Next == "" && marker.Follows(*s.serving.Load()) && attempts.due(marker.Sale, time.Now()):
+		case marker.Next == "" && marker.Follows(s.serving().Sale) && attempts.due(marker.Sale, time.Now()):
 			select {
 			case s.successors <- marker:
 			default: // it is being taken over
@@ -98,46 +98,43 @@ func (a *attempts) due(sale string, now time.Time) bool {
 // takeOver has this server serve the sale that has followed on its own. After an error it goes on as before,
 // which is to answer orders with 503.
 func (s *supervisor) takeOver(ctx context.Context, found *redisx.Marker) {
-	if s.sale.Sale == found.Sale {
+	before := s.serving()
+	if before.Sale == found.Sale {
 		return
 	}
-	if err := s.serveNext(ctx, found); err != nil {
-		slog.Error("cannot take over the next sale; orders get 503 here until that is possible, which SIGHUP "+
-			"tries at once", "sale", s.sale.Sale, "next", found.Sale, "error", err)
-		return
-	}
-	slog.Info("this server has taken over the next sale", "sale", s.sale.Sale, "before", found.Previous[0])
-}
-
-func (s *supervisor) serveNext(ctx context.Context, found *redisx.Marker) error {
-	next, err := s.openNext(ctx, found)
-	if err != nil {
-		return err
-	}
-	before := s.sale
-	s.sale = next
-	if err := s.replaceWorkers(ctx); err != nil {
-		s.sale = before
-		return fmt.Errorf("cannot replace the workers: %w", err)
-	}
-	s.followLedger()
-	if s.metrics != nil {
-		s.metrics.Follow(s.watchSale(), piecesOf(next.catalog))
-	}
-	s.serving.Store(&next.Sale)
-	if s.store.durable { // the sale is served, whether its id can be written or not
-		if err := s.folder.WriteSale(next.Sale, s.store.redis.Address); err != nil {
-			slog.Error("the data folder still names the sale before", "sale", next.Sale, "error", err)
+	next, err := s.openNext(ctx, before, found)
+	if err == nil {
+		if err = s.replaceWorkers(ctx, next); err != nil {
+			err = fmt.Errorf("cannot replace the workers: %w", err)
 		}
 	}
-	return nil
+	if err != nil {
+		s.logNotTaken(found, err)
+		return
+	}
+	s.followed(before)
 }
 
-// openNext reads the catalogue again and joins the sale that was found.
-func (s *supervisor) openNext(ctx context.Context, found *redisx.Marker) (*opening, error) {
-	next := *s.sale
-	var err error
-	next.catalog, err = s.sale.catalog.LoadNext(ctx, next.source, s.cfg.ForceReload)
+func (s *supervisor) logNotTaken(found *redisx.Marker, err error) {
+	slog.Error("cannot take over the next sale; orders get 503 here until that is possible, which SIGHUP "+
+		"tries at once", "sale", s.serving().Sale, "next", found.Sale, "error", err)
+}
+
+// waiting returns the sale that waits to be served in the place of this one, nil where there is none.
+func (s *supervisor) waiting(ctx context.Context, sale string) *redisx.Marker {
+	found, err := redisx.ReadMarker(ctx, s.store.redis)
+	if err != nil || found.Next != "" || !found.Follows(sale) {
+		return nil // a Redis that is away is logged elsewhere
+	}
+	return found
+}
+
+// openNext reads the catalogue again and joins the sale that was found. It returns the opening of that sale.
+func (s *supervisor) openNext(
+	ctx context.Context, before *opening, found *redisx.Marker,
+) (next *opening, err error) {
+	next = before.copy()
+	next.catalog, err = before.catalog.LoadNext(ctx, next.source, s.cfg.ForceReload)
 	if err != nil {
 		return nil, err
 	}
@@ -155,46 +152,26 @@ func (s *supervisor) openNext(ctx context.Context, found *redisx.Marker) (*openi
 		return nil, err
 	}
 	next.warnOfCutOff()
-	next.serve(opened)
+	next.joined(opened)
 	warnOf(opened.Differs, next.alone)
-	return &next, nil
+	return next, nil
 }
 
-// followLedger has the room of the ledger write the orders of the sale that was taken over.
-func (s *supervisor) followLedger() {
-	if s.ledger == nil {
-		return
-	}
-	s.ledger = s.ledger.Next(s.sale.Sale, prices(s.sale.catalog))
-	s.writer.Store(s.ledger)
-	s.nextLedger <- s.ledger
-}
-
-// keepLedger is the room of the ledger: it writes the orders of one sale after the other. That of a sale
-// before stops as at the end of the server, and writes what is left.
-func (s *supervisor) keepLedger(ctx context.Context) error {
-	for current := s.writer.Load(); ; {
-		run, stop := context.WithCancel(ctx)
-		ended := make(chan error, 1)
-		go func() { ended <- current.Run(run) }()
-		select {
-		case next := <-s.nextLedger:
-			stop()
-			if err := <-ended; err != nil {
-				return err
-			}
-			current = next
-		case err := <-ended:
-			stop()
-			return err
+// followed has all know that the workers serve another sale.
+func (s *supervisor) followed(before *opening) {
+	now := s.serving()
+	for _, p := range s.parts {
+		if p.followed != nil {
+			p.followed(now)
 		}
 	}
-}
-
-// followNow takes the next sale over, if there is one.
-func (s *supervisor) followNow(ctx context.Context) {
-	found, err := redisx.ReadMarker(ctx, s.store.redis)
-	if err == nil && found.Next == "" && found.Follows(s.sale.Sale) {
-		s.takeOver(ctx, found)
+	if s.metrics != nil {
+		s.metrics.Follow(s.watchSale(), piecesOf(now.catalog))
 	}
+	if s.store.durable { // the sale is served, whether its id can be written or not
+		if err := s.folder.WriteSale(now.Sale, s.store.redis.Address); err != nil {
+			slog.Error("the data folder still names the sale before", "sale", now.Sale, "error", err)
+		}
+	}
+	slog.Info("this server has taken over the next sale", "sale", now.Sale, "before", before.Sale)
 }

@@ -1,14 +1,19 @@
 package app
 
 import (
+	"flashsale/handlers"
 	"flashsale/handlers/web"
-	"flashsale/internal/config"
 )
 
-// newPage returns the page of a worker, nil where it is off.
-func newPage(cfg *config.Config) (*web.Site, error) {
-	if !cfg.Page() {
-		return nil, nil
+var pageRoom = room{name: "page", serve: (*worker).servePage}
+
+func (w *worker) servePage() (part, error) {
+	if !w.cfg.Page() {
+		return part{}, nil
 	}
-	return web.New()
+	site, err := web.New()
+	if err != nil {
+		return part{}, err
+	}
+	return part{routes: handlers.Page(site)}, nil
 }

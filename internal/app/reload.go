@@ -8,10 +8,11 @@ import (
 	"flashsale/redisx/turnover"
 )
 
-// A reload is something that SIGHUP reads again. With an error the old value stays.
+// A reload is something that SIGHUP reads again, into a copy of what the workers serve. After an error the
+// old value stays. Where it returns adopted, that is called when the copy counts.
 type reload struct {
 	name string
-	read func(context.Context) error
+	read func(ctx context.Context, next *opening) (adopted func(), err error)
 }
 
 // reloads are read in this order; the workers are replaced afterwards.
@@ -20,86 +21,101 @@ func (s *supervisor) reloads() []reload {
 	if s.cfg.TLSCert != "" {
 		list = append(list, reload{"certificate", s.readCertificate})
 	}
-	if s.cfg.LimitsFile() != "" {
-		list = append(list, reload{"limits", s.readLimits})
-	}
-	if s.cfg.VKGroupsFile() != "" {
-		list = append(list, reload{"vk_groups", s.readVKGroups})
+	for _, r := range rooms {
+		if r.again != nil && r.again(s.cfg) {
+			list = append(list, reload{r.readAs, func(_ context.Context, next *opening) (func(), error) {
+				value, err := r.read(s.cfg)
+				if err == nil {
+					next.rooms[r.name] = value
+				}
+				return nil, err
+			}})
+		}
 	}
 	return list
 }
 
-// reload reads everything again, as SIGHUP asks for, and replaces the workers. The last line names what
-// was taken.
+// reload reads everything again, as SIGHUP asks for, and replaces the workers once. Until all of them are
+// replaced, the old values count everywhere. The last line of the log names what was taken.
 func (s *supervisor) reload(ctx context.Context) {
-	if s.blocklist != nil {
-		s.blocklist.Reload() // in the background: an import takes its time
-	}
-	s.followNow(ctx)
+	next := s.serving().copy()
+	var adopted []func()
 	var taken []any
 	for _, r := range s.reloads() {
-		err := r.read(ctx)
+		adopt, err := r.read(ctx, next)
 		if err != nil {
 			slog.Error("cannot read again; the old value stays", "what", r.name, "error", err)
 		}
+		if adopt != nil {
+			adopted = append(adopted, adopt)
+		}
 		taken = append(taken, r.name+"_read", err == nil)
 	}
-	taken = append([]any{"users", s.sale.catalog.Users()}, taken...)
-	if err := s.replaceWorkers(ctx); err != nil {
-		slog.Error("cannot replace the workers; those that were not replaced go on",
-			append(taken, "error", err)...)
+	taken = append([]any{"users", next.catalog.Users()}, taken...)
+	if err := s.replaceWorkers(ctx, next); err != nil {
+		slog.Error("cannot replace the workers; the old values stay", append(taken, "error", err)...)
 		return
+	}
+	for _, p := range s.parts {
+		if p.reloaded != nil {
+			p.reloaded(next)
+		}
+	}
+	for _, adopt := range adopted {
+		adopt()
 	}
 	slog.Info("all workers are replaced", taken...)
 }
 
-// replaceWorkers hands everything over to new workers. A slot that was not replaced restarts with the
-// catalogue it had, so the old files are closed only after a success.
-func (s *supervisor) replaceWorkers(ctx context.Context) error {
-	next, err := s.sale.pack()
+// replaceWorkers has new workers serve next, which then counts everywhere. A slot that was not replaced
+// restarts with the catalogue it had, so the old files are closed only after a success.
+func (s *supervisor) replaceWorkers(ctx context.Context, next *opening) error {
+	packed, err := next.pack()
 	if err != nil {
 		return err
 	}
-	if err := s.processes.Roll(ctx, next); err != nil {
-		s.catalogs = append(s.catalogs, catalogFiles(next)...)
+	if err := s.processes.Roll(ctx, packed); err != nil {
+		s.catalogs = append(s.catalogs, catalogFiles(packed)...)
 		return err
 	}
 	for _, old := range s.catalogs {
 		old.Close()
 	}
-	s.catalogs = catalogFiles(next)
+	s.catalogs = catalogFiles(packed)
+	s.sale.Store(next)
 	return nil
 }
 
-func (s *supervisor) readCatalogue(ctx context.Context) error {
-	o := s.sale
-	before := o.catalog.Users()
-	fresh, err := o.catalog.Reload(ctx, o.source, s.cfg.ForceReload)
-	if err != nil {
-		return err
+// readCatalogue reads the catalogue again: that of the next sale where one waits, else the users.
+func (s *supervisor) readCatalogue(ctx context.Context, next *opening) (adopted func(), err error) {
+	before := s.serving()
+	if found := s.waiting(ctx, before.Sale); found != nil {
+		following, err := s.openNext(ctx, next, found)
+		if err == nil {
+			*next = *following
+			return func() { s.followed(before) }, nil
+		}
+		s.logNotTaken(found, err)
 	}
-	o.catalog = fresh
-	slog.Info("the users are read again", "users_before", before, "users_after", fresh.Users())
-	o.warnOfCutOff()
-	o.tellUsers(ctx)
-	return nil
+	fresh, err := next.catalog.Reload(ctx, next.source, s.cfg.ForceReload)
+	if err != nil {
+		return nil, err
+	}
+	next.catalog = fresh
+	next.warnOfCutOff()
+	return func() {
+		slog.Info("the users are read again", "users_before", before.catalog.Users(),
+			"users_after", fresh.Users())
+		next.tellUsers(ctx)
+	}, nil
 }
 
-func (s *supervisor) readCertificate(context.Context) error {
+func (s *supervisor) readCertificate(_ context.Context, next *opening) (adopted func(), err error) {
 	certificate, err := listener.ReadCertificate(s.cfg.TLSCert, s.cfg.TLSKey)
 	if err == nil {
-		s.sale.Certificate = certificate
-		s.certificateEnd.Store(certificate.Expires().UnixNano())
+		next.Certificate = certificate
 	}
-	return err
-}
-
-func (s *supervisor) readLimits(context.Context) error {
-	rules, off, err := s.cfg.LimitRules()
-	if err == nil {
-		s.sale.Limits, s.sale.LimitsOff = rules, off
-	}
-	return err
+	return nil, err
 }
 
 // tellUsers publishes the users of this server: the next server that joins the sale is compared with them.

@@ -2,13 +2,25 @@ package app
 
 import (
 	"context"
+	"strconv"
 
 	"flashsale/handlers"
 	"flashsale/internal/config"
+	"flashsale/internal/observe/figures"
+	"flashsale/internal/observe/ops"
 	"flashsale/internal/rooms/repeats"
 )
 
 const megabyte = 1 << 20
+
+var repeatsRoom = room{
+	name:   "repeats",
+	read:   func(cfg *config.Config) (any, error) { return cfg.VKGroups() },
+	again:  func(cfg *config.Config) bool { return cfg.VKGroupsFile() != "" },
+	readAs: "vk_groups",
+	keep:   (*supervisor).keepRepeats,
+	serve:  (*worker).serveRepeats,
+}
 
 // repeatsConfig is the room of repeated messages, in the supervisor as in the workers.
 func repeatsConfig(cfg *config.Config, h *handover) repeats.Config {
@@ -16,45 +28,56 @@ func repeatsConfig(cfg *config.Config, h *handover) repeats.Config {
 		BytesMax: int64(cfg.RepeatsMemory) * megabyte, RepliesMax: cfg.VKQueue}
 }
 
-// newRepeatsKeeper returns what sweeps texts and sends the bot's replies, nil where the room is off.
-func (s *supervisor) newRepeatsKeeper() *repeats.Keeper {
+// keepRepeats sweeps texts and sends the bot's replies.
+func (s *supervisor) keepRepeats(context.Context) (part, error) {
 	if !s.cfg.Repeats {
-		return nil
+		return part{}, nil
 	}
-	return repeats.NewKeeper(repeatsConfig(s.cfg, &s.sale.handover),
-		repeats.VK{Groups: senders(s.sale.groups), API: s.cfg.VKAPI})
+	o := s.serving()
+	bot := repeats.VK{Groups: senders(o), API: s.cfg.VKAPI}
+	keeper := repeats.NewKeeper(repeatsConfig(s.cfg, &o.handover), bot)
+	p := part{run: keeper.Run}
+	if s.cfg.VKGroupsFile() != "" {
+		p.reloaded = func(o *opening) { keeper.Regroup(senders(o)) }
+	}
+	if s.cfg.HasBot() {
+		p.figures = func(scrape *ops.Scrape) { showBot(scrape, keeper) }
+	}
+	return p, nil
 }
 
-// readVKGroups takes the groups of the bot anew: the keeper at once, the workers when they are replaced.
-func (s *supervisor) readVKGroups(context.Context) error {
-	groups, err := s.cfg.VKGroups()
-	if err == nil {
-		s.sale.takeGroups(groups)
-		s.repeats.Regroup(senders(groups))
+func showBot(scrape *ops.Scrape, keeper *repeats.Keeper) {
+	scrape.SetFlag(figures.VKUp, keeper.Up())
+	for group, refused := range keeper.Refused() {
+		scrape.SetFlag(figures.VKTokenRefused, refused, strconv.FormatInt(group, 10))
 	}
-	return err
-}
-
-// takeGroups keeps the groups of the bot, and for the workers what they need of them.
-func (o *opening) takeGroups(groups []config.VKGroup) {
-	o.groups, o.VK = groups, nil
-	for _, g := range groups {
-		o.VK = append(o.VK, handlers.VKGroup{ID: g.ID, Confirmation: g.Confirmation, Secret: g.Secret})
+	if !scrape.RedisUp() {
+		return
+	}
+	if n, err := keeper.Waiting(); err == nil {
+		scrape.Set(figures.VKWaiting, float64(n))
 	}
 }
 
-// senders are the groups as those that send their replies need them.
-func senders(groups []config.VKGroup) (list []repeats.Group) {
-	for _, g := range groups {
+// senders are the bot's groups as those that send their replies need them.
+func senders(o *opening) (list []repeats.Group) {
+	for _, g := range o.rooms["repeats"].([]config.VKGroup) {
 		list = append(list, repeats.Group{ID: g.ID, Token: g.Token})
 	}
 	return list
 }
 
-// newRepeats returns the worker's counter, nil where the room is off.
-func (w *worker) newRepeats(o *opening) (*repeats.Counter, error) {
+func (w *worker) serveRepeats() (part, error) {
 	if !w.cfg.Repeats {
-		return nil, nil
+		return part{}, nil
 	}
-	return repeats.New(repeatsConfig(w.cfg, &o.handover))
+	counter, err := repeats.New(repeatsConfig(w.cfg, &w.handover))
+	if err != nil {
+		return part{}, err
+	}
+	var groups []handlers.VKGroup
+	if err := w.take("repeats", &groups); err != nil {
+		return part{}, err
+	}
+	return part{run: counter.Run, routes: handlers.Repeats(counter, groups)}, nil
 }

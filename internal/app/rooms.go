@@ -2,124 +2,105 @@ package app
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"sync"
+	"time"
+
+	"flashsale/handlers"
+	"flashsale/internal/config"
+	"flashsale/internal/observe/ops"
+	"flashsale/redisx"
 )
 
-// saleRole is the role of the workers that serve the sale.
-const saleRole = "sale"
+// rooms are all rooms. In a process they start in this order and stop in the reverse one: the ledger writes
+// what the workers leave in Redis.
+var rooms = []room{ledgerRoom, limitsRoom, repeatsRoom, blocklistRoom, trafficRoom, liveRoom, pageRoom}
 
-// The store is the supervisor's first room, because a sale is opened in it; these follow. The workers
-// stop first and drain into Redis, the ledger writes what they leave there, and the store ends last.
-func (s *supervisor) rooms() []room {
-	var list []room
-	if s.ledger != nil {
-		list = append(list, room{"ledger", s.keepLedger})
-	}
-	if s.repeats = s.newRepeatsKeeper(); s.repeats != nil {
-		list = append(list, room{"repeats", s.repeats.Run})
-	}
-	if s.blocklist != nil {
-		list = append(list, room{"blocklist", s.blocklist.Run})
-	}
-	statistics := s.newTrafficKeeper()
-	if statistics != nil {
-		list = append(list, room{"traffic", statistics.Run})
-	}
-	if s.listed != nil {
-		list = append(list, room{"blocklist's metrics", s.listed.Run})
-	}
-	if s.opsListener != nil {
-		s.metrics = s.newOps(statistics)
-		list = append(list, room{"ops", s.metrics.Run})
-	}
-	list = append(list, room{"next sale", s.followSales})
-	return append(list, room{"workers", s.keepWorkers})
-}
-
-// rooms are those of a worker of the sale. The requests in flight end first: they need the stock and Redis.
-func (w *worker) rooms(stop context.Context) []room {
-	list := []room{
-		{"redis", w.sale.Run},
-		{"stock", w.publishStock},
-	}
-	if w.limits != nil {
-		list = append(list, room{"limits", w.limits.Run})
-	}
-	if w.repeats != nil {
-		list = append(list, room{"repeats", w.repeats.Run})
-	}
-	if w.blocklist != nil {
-		list = append(list, room{"blocklist", w.blocklist.Run})
-	}
-	if w.traffic != nil {
-		list = append(list, room{"traffic", w.traffic.Run})
-	}
-	if w.accessLog != nil {
-		list = append(list, room{"access log", w.accessLog.Run})
-	}
-	if w.live != nil {
-		list = append(list, room{"live", w.live.Run})
-	}
-	list = append(list, room{"http", func(ctx context.Context) error { return w.serve(ctx, stop) }})
-	if w.loop != nil { // it runs the connections of all others
-		list = slices.Insert(list, 0, room{"event loop", w.loop.Run})
-	}
-	return list
-}
-
-// A room runs in the background of a process. run works until its context ends, finishes what it has
-// begun and returns. When it returns before, with or without an error, the whole process stops.
+// A room is something that the server does beside the sale, off the order path. It has a part in the
+// supervisor and one in each worker. To add a room: its package in internal/rooms, its calls in
+// handlers/<room>.go, its flags in internal/config/<room>.go, its value in a file here, its calls in
+// openapi.yaml, and its name in the list above.
 type room struct {
 	name string
+	// read reads what the room takes from files, at the start and, where again reports true, on SIGHUP. The
+	// workers get it as JSON, see opening.take.
+	read   func(*config.Config) (any, error)
+	again  func(*config.Config) bool
+	readAs string // the name of what is read in the log of SIGHUP
+
+	keep  func(*supervisor, context.Context) (part, error)
+	serve func(*worker) (part, error)
+}
+
+// part is what a room does in one process. All is optional: a room that is off has an empty part.
+type part struct {
+	name string // of the room
 	run  func(context.Context) error
+
+	// In the supervisor.
+	reloaded func(*opening) // SIGHUP has replaced the workers by those of this opening
+	followed func(*opening) // the workers serve the next sale
+	figures  ops.Room
+
+	// In a worker.
+	routes  handlers.Room
+	stock   func(*redisx.Snapshot) // takes each look at the stock; one goroutine calls it
+	retired func()                 // another worker has taken the place of this one; it may be called again
+	stop    func(end time.Time)    // the worker answers its last requests, until end at most
 }
 
-// rooms are the rooms of one process, in the order in which they were started. They stop in the reverse
-// order, each after the one before it in that order has ended; so a room may use every room that stands
-// before it to its own end.
-type rooms struct {
-	running []running
-	over    chan struct{} // closed when a room has ended by itself
-	once    sync.Once
-}
-
-type running struct {
-	room
-	cancel context.CancelFunc
-	result chan error
-}
-
-func newRooms() *rooms { return &rooms{over: make(chan struct{})} }
-
-// start starts more rooms. No signal ends them, only stop.
-func (r *rooms) start(list ...room) {
-	for _, room := range list {
-		ctx, cancel := context.WithCancel(context.Background())
-		result := make(chan error, 1)
-		go func() {
-			err := room.run(ctx)
-			if early := ctx.Err() == nil; early {
-				if err == nil {
-					err = fmt.Errorf("%s has ended by itself", room.name)
-				}
-				r.once.Do(func() { close(r.over) })
+// readRooms reads what the rooms take from files.
+func readRooms(cfg *config.Config) (values map[string]any, err error) {
+	values = map[string]any{}
+	for _, r := range rooms {
+		if r.read != nil {
+			if values[r.name], err = r.read(cfg); err != nil {
+				return nil, err
 			}
-			result <- err
-		}()
-		r.running = append(r.running, running{room, cancel, result})
+		}
 	}
+	return values, nil
 }
 
-// stop ends all rooms and returns their errors, also that of a room that has ended by itself.
-func (r *rooms) stop() (err error) {
-	for len(r.running) > 0 {
-		last := r.running[len(r.running)-1]
-		r.running = r.running[:len(r.running)-1]
-		last.cancel()
-		err = errors.Join(err, <-last.result)
+// keepRooms makes the supervisor's parts of the rooms.
+func (s *supervisor) keepRooms(ctx context.Context) error {
+	for _, r := range rooms {
+		if r.keep == nil {
+			continue
+		}
+		p, err := r.keep(s, ctx)
+		if err != nil {
+			return err
+		}
+		p.name = r.name
+		s.parts = append(s.parts, p)
 	}
-	return err
+	return nil
+}
+
+// serveRooms makes the worker's parts of the rooms, and has the server answer their calls.
+func (w *worker) serveRooms() error {
+	for _, r := range rooms {
+		if r.serve == nil {
+			continue
+		}
+		p, err := r.serve(w)
+		if err != nil {
+			return err
+		}
+		p.name = r.name
+		w.parts = append(w.parts, p)
+		if p.routes != nil {
+			w.server.Add(p.routes)
+		}
+	}
+	return nil
+}
+
+// tasksOf are the tasks of parts.
+func tasksOf(parts []part) (list []task) {
+	for _, p := range parts {
+		if p.run != nil {
+			list = append(list, task{p.name, p.run})
+		}
+	}
+	return list
 }

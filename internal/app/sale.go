@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"time"
 
@@ -29,15 +30,23 @@ type opening struct {
 	fresh      bool           // no server had opened the sale before
 	times      redisx.Times   // of the sale
 	alone      bool           // no other server can take part in it
-	groups     []config.VKGroup
+	rooms      map[string]any // what the rooms have read, by their names
 }
 
-// openSale reads the catalogue and the secrets and opens the sale, or joins the one that is open.
+// copy returns an opening that may be changed: others read the one that is served.
+func (o *opening) copy() *opening {
+	next := *o
+	next.rooms = maps.Clone(o.rooms)
+	return &next
+}
+
+// openSale reads the catalogue and the secrets and opens the sale, or joins the one that is open. rooms is
+// what the rooms have read.
 func openSale(
-	ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store,
+	ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store, rooms map[string]any,
 ) (o *opening, err error) {
 	o = &opening{handover: handover{Redis: store.redis, ServiceToken: cfg.ServiceToken},
-		source: cfg.Catalog, alone: store.private}
+		source: cfg.Catalog, alone: store.private, rooms: rooms}
 	if o.source.RootPassword == "" && o.source.BuiltIn() {
 		o.source.RootPassword, o.randomRoot = rand.Text(), true
 		if err := folder.WriteRootPassword(o.source.RootPassword); err != nil {
@@ -51,14 +60,6 @@ func openSale(
 	if o.Certificate, err = listener.ReadCertificate(cfg.TLSCert, cfg.TLSKey); err != nil {
 		return nil, err
 	}
-	if o.Limits, o.LimitsOff, err = cfg.LimitRules(); err != nil {
-		return nil, err
-	}
-	groups, err := cfg.VKGroups()
-	if err != nil {
-		return nil, err
-	}
-	o.takeGroups(groups)
 	if o.Secrets, err = secrets(cfg, folder); err != nil {
 		return nil, err
 	}
@@ -126,14 +127,14 @@ func (o *opening) join(
 	case err != nil:
 		return refusedSale(err, store)
 	}
-	o.serve(opened)
+	o.joined(opened)
 	warnOfTimes(cfg.Times, opened.Times)
 	warnOf(opened.Differs, o.alone)
 	return nil
 }
 
-// serve takes the sale that was opened or joined.
-func (o *opening) serve(opened redisx.Opened) {
+// joined takes the sale that was opened or joined.
+func (o *opening) joined(opened redisx.Opened) {
 	o.Sale, o.fresh, o.times = opened.Sale, opened.Fresh, opened.Times
 }
 

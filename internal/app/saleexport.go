@@ -3,7 +3,6 @@ package app
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -27,11 +26,7 @@ type pages func(context.Context) ([]redisx.Order, error)
 
 // catalogue reads the catalogue of the flags.
 func (c *saleCommand) catalogue(ctx context.Context) (*catalog.Catalog, error) {
-	source := c.cfg.Catalog
-	if source.RootPassword == "" && source.BuiltIn() {
-		source.RootPassword = rand.Text() // for a catalogue in which nothing logs in
-	}
-	return catalog.Load(ctx, source)
+	return loadCatalogue(ctx, c.cfg.Config)
 }
 
 // export writes all orders of the sale that -sale names, or of the one that is there.

@@ -30,13 +30,19 @@ func openedSale(t *testing.T, cfg *config.Config) *supervisor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &supervisor{cfg: cfg}
+	s := &supervisor{cfg: cfg, folder: folder}
 	if s.store, err = startStore(t.Context(), cfg, folder); err != nil {
 		t.Fatal(err)
 	}
-	if s.sale, err = openSale(t.Context(), cfg, folder, s.store); err != nil {
+	read, err := readRooms(cfg)
+	if err != nil {
 		t.Fatal(err)
 	}
+	sale, err := openSale(t.Context(), cfg, folder, s.store, read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.sale.Store(sale)
 	return s
 }
 
@@ -62,14 +68,15 @@ func TestCutOffUsers(t *testing.T) {
 		t.Errorf("the start logs %s, want once %s", log, warning)
 	}
 	write(t, users, "id,name,password\n1,root,r\n2,ann,sec")
-	if err := s.readCatalogue(t.Context()); err == nil || !strings.HasSuffix(err.Error(), warning) {
+	next := s.serving().copy()
+	if _, err := s.readCatalogue(t.Context(), next); err == nil || !strings.HasSuffix(err.Error(), warning) {
 		t.Errorf("SIGHUP: %v, want %s", err, warning)
 	}
-	if _, _, ok := s.sale.catalog.Authenticate([]byte("ann"), []byte("secret")); !ok {
+	if _, _, ok := next.catalog.Authenticate([]byte("ann"), []byte("secret")); !ok {
 		t.Error("SIGHUP has changed a password")
 	}
 	cfg.ForceReload = true
-	if err := s.readCatalogue(t.Context()); err != nil || log.Count(warning) != 2 {
+	if _, err := s.readCatalogue(t.Context(), next); err != nil || log.Count(warning) != 2 {
 		t.Errorf("SIGHUP by force: %v, log %s", err, log)
 	}
 }

@@ -21,7 +21,7 @@ type store struct {
 	private     bool                        // no other server can use it
 	durable     bool                        // it keeps the sale when this server ends
 	newSale     string                      // what to do for a new sale in it
-	run         func(context.Context) error // its room
+	run         func(context.Context) error // its task
 }
 
 // startStore returns the Redis to use: the one that cfg names, or else the default store in the folder,
@@ -95,7 +95,7 @@ func rememberedIn(folder *datafolder.Folder) string {
 	return folder.SalePath()
 }
 
-// kept is the room of a store that another process keeps.
+// kept is the task of a store that another process keeps.
 func kept(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
@@ -136,9 +136,9 @@ func withStore(ctx context.Context, cfg *config.Config, use func(*store) error) 
 	if err != nil {
 		return err
 	}
-	rooms := newRooms()
-	rooms.start(room{"store", store.run})
-	defer func() { err = errors.Join(err, rooms.stop(), free()) }()
+	tasks := newTasks()
+	tasks.start(task{"store", store.run})
+	defer func() { err = errors.Join(err, tasks.stop(), free()) }()
 	return use(store)
 }
 

@@ -16,9 +16,7 @@ import (
 	"flashsale/internal/config"
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/observe/ops"
-	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/ledger"
-	"flashsale/internal/rooms/repeats"
 	"flashsale/internal/store/datafolder"
 	"flashsale/internal/supervise"
 	"flashsale/redisx"
@@ -28,52 +26,46 @@ import (
 type supervisor struct {
 	cfg       *config.Config
 	settings  string // for the banner
+	started   time.Time
 	processes *supervise.Supervisor
+	folder    *datafolder.Folder
 	store     *store
-	sale      *opening
-	follower  *redisx.Follower
-	database  *ledger.Database  // nil without a ledger
-	ledger    *ledger.Ledger    // of the sale; nil without a ledger
-	blocklist *blocklist.Keeper // nil without a list
+	database  *ledger.Database // nil without a ledger
 	figures   *figures.Memory
-	repeats   *repeats.Keeper // nil where the room is off
+	parts     []part // of the rooms
 
-	started        time.Time
-	opsListener    net.Listener         // nil without -ops
-	listed         *blocklist.Blocklist // for the metrics, nil without them or without a list
-	certificateEnd atomic.Int64         // Unix nanoseconds, for the metrics
-
-	folder     *datafolder.Folder
-	metrics    *ops.Server         // nil without -ops
-	nextLedger chan *ledger.Ledger // that the room of the ledger is to run
-	writer     atomic.Pointer[ledger.Ledger]
+	sale       atomic.Pointer[opening] // that the workers serve; it is not changed any more
+	follower   *redisx.Follower
 	successors chan *redisx.Marker // sales that have followed on this one
-	serving    atomic.Pointer[string]
+	catalogs   []*os.File          // that workers may be started with
 
-	handedOver supervise.Handover
-	catalogs   []*os.File // that workers may be started with
+	opsListener net.Listener // nil without -ops
+	metrics     *ops.Server  // nil without -ops
 }
+
+// serving is what the workers serve.
+func (s *supervisor) serving() *opening { return s.sale.Load() }
 
 // runSupervisor starts everything, waits for a signal and stops everything in the opposite order.
 func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (err error) {
-	if _, err := cfg.VKGroups(); err != nil {
+	read, err := readRooms(cfg)
+	if err != nil {
 		return err
 	}
 	s := &supervisor{cfg: cfg, settings: cfg.String(), started: time.Now(),
-		nextLedger: make(chan *ledger.Ledger, 1), successors: make(chan *redisx.Marker, 1)}
+		successors: make(chan *redisx.Marker, 1)}
 	cfg.HideSecrets() // workers get the secrets they need in the handover
 	hangups := catchHangups()
 	interrupt, stopCatching := interruptible(ctx)
 	defer stopCatching()
 
-	folder, err := datafolder.Open(cfg.DataDir)
-	if err != nil {
+	if s.folder, err = datafolder.Open(cfg.DataDir); err != nil {
 		return err
 	}
-	if err := folder.Lock(); err != nil {
+	if err := s.folder.Lock(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, folder.Unlock()) }()
+	defer func() { err = errors.Join(err, s.folder.Unlock()) }()
 	if s.database, err = ledger.Open(interrupt, cfg.Ledger); err != nil {
 		return err
 	}
@@ -83,11 +75,11 @@ func runSupervisor(ctx context.Context, cfg *config.Config, stdout io.Writer) (e
 		return err
 	}
 	defer s.close()
-	if err := s.run(interrupt, folder, hangups, stdout); err != nil {
+	if err := s.run(interrupt, read, hangups, stdout); err != nil {
 		return err
 	}
 	if s.store.durable {
-		fmt.Fprintf(stdout, "flashsale has stopped; sale %s was served from %s\n", s.sale.Sale, s.store.name)
+		fmt.Fprintf(stdout, "flashsale has stopped; sale %s was served from %s\n", s.serving().Sale, s.store.name)
 	}
 	return nil
 }
@@ -101,7 +93,7 @@ func (s *supervisor) listen() (err error) {
 	}
 	s.processes, err = supervise.New(supervise.Config{
 		Roles: []supervise.Role{{Name: saleRole, Count: s.cfg.Workers, Address: s.cfg.Address(),
-			Processors: processors(s.cfg.Engine)}},
+			Processors: processors}},
 		Drain: s.cfg.Drain,
 	})
 	if err != nil {
@@ -127,61 +119,36 @@ func (s *supervisor) close() {
 	}
 }
 
-// processors returns the number of threads that run Go in a worker at once. The kernel balances the
-// processes; so one is enough, and no process pays for moving goroutines between threads. The event loop has
-// one for itself, and all that is not the order path another.
-func processors(engine string) int {
-	if engine == config.EngineLoop {
-		return 2
-	}
-	return 1
-}
+// saleRole is the role of the workers that serve the sale.
+const saleRole = "sale"
+
+// processors is the number of threads that run Go in a worker at once: the event loop has one for itself,
+// and all that is not the order path another. The kernel balances the processes, and no process pays for
+// moving goroutines between more threads.
+const processors = 2
 
 func (s *supervisor) address() string { return s.processes.Address(saleRole) }
 
-// run opens the sale in its store and keeps all rooms until a signal.
+// run opens the sale in its store and keeps all tasks until a signal. read is what the rooms have read.
 func (s *supervisor) run(
-	ctx context.Context, folder *datafolder.Folder, hangups hangups, stdout io.Writer,
+	ctx context.Context, read map[string]any, hangups hangups, stdout io.Writer,
 ) (err error) {
-	s.folder = folder
-	if s.store, err = startStore(ctx, s.cfg, folder); err != nil {
+	if s.store, err = startStore(ctx, s.cfg, s.folder); err != nil {
 		return err
 	}
-	rooms := newRooms()
-	defer func() { err = errors.Join(err, rooms.stop()) }()
-	rooms.start(room{"store", s.store.run})
-	if s.sale, err = openSale(ctx, s.cfg, folder, s.store); err != nil {
+	tasks := newTasks()
+	defer func() { err = errors.Join(err, tasks.stop()) }()
+	tasks.start(task{"store", s.store.run})
+	workers, err := s.open(ctx, read)
+	if err != nil {
 		return err
 	}
-	if s.ledger, err = openLedger(ctx, s.database, s.sale, s.address()); err != nil {
-		return err
-	}
-	s.writer.Store(s.ledger)
-	s.serving.Store(&s.sale.Sale)
-	if s.follower, err = redisx.Follow(ctx, s.store.redis, s.sale.Sale); err != nil {
-		return err
-	}
-	if s.blocklist, err = openBlocklist(s.cfg, folder, s.store); err != nil {
-		return err
-	}
-	if s.blocklist != nil {
-		s.sale.Blocklist = folder.File(blocklistName)
-		s.watchBlocklist(s.sale.Blocklist)
-	}
-	if s.figures, err = figures.New(s.cfg.Workers); err != nil {
-		return err
-	}
-	s.sale.figures = s.figures.File()
-	if s.handedOver, err = s.sale.pack(); err != nil {
-		return err
-	}
-	s.catalogs = catalogFiles(s.handedOver)
-	rooms.start(s.rooms()...)
+	tasks.start(s.tasks(workers)...)
 	for ready := s.processes.Ready(); ; {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-rooms.over:
+		case <-tasks.over:
 			return nil
 		case <-ready:
 			ready = nil
@@ -197,9 +164,42 @@ func (s *supervisor) run(
 	}
 }
 
-// keepWorkers is the room of the worker processes.
-func (s *supervisor) keepWorkers(ctx context.Context) error {
-	return s.processes.Run(ctx, s.handedOver)
+// open opens the sale and makes all that goes with it. It returns what the first workers get.
+func (s *supervisor) open(ctx context.Context, read map[string]any) (workers supervise.Handover, err error) {
+	sale, err := openSale(ctx, s.cfg, s.folder, s.store, read)
+	if err != nil {
+		return nil, err
+	}
+	if s.figures, err = figures.New(s.cfg.Workers); err != nil {
+		return nil, err
+	}
+	sale.figures = s.figures.File()
+	s.sale.Store(sale)
+	if err := s.keepRooms(ctx); err != nil {
+		return nil, err
+	}
+	if s.follower, err = redisx.Follow(ctx, s.store.redis, sale.Sale); err != nil {
+		return nil, err
+	}
+	if workers, err = sale.pack(); err != nil {
+		return nil, err
+	}
+	s.catalogs = catalogFiles(workers)
+	if s.opsListener != nil {
+		s.metrics = s.newOps()
+	}
+	return workers, nil
+}
+
+// tasks follow on the store, which is the first because a sale is opened in it. The workers stop first and
+// drain into Redis, the ledger writes what they leave there, and the store ends last.
+func (s *supervisor) tasks(workers supervise.Handover) []task {
+	list := tasksOf(s.parts)
+	if s.metrics != nil {
+		list = append(list, task{"ops", s.metrics.Run})
+	}
+	return append(list, task{"next sale", s.followSales},
+		task{"workers", func(ctx context.Context) error { return s.processes.Run(ctx, workers) }})
 }
 
 // hangups are the SIGHUPs of this process. With a terminal one of them may be the terminal's end.

@@ -1,10 +1,16 @@
 package app
 
 import (
+	"context"
+
+	"flashsale/handlers"
 	"flashsale/internal/config"
 	"flashsale/internal/observe/figures"
+	"flashsale/internal/observe/ops"
 	"flashsale/internal/rooms/traffic"
 )
+
+var trafficRoom = room{name: "traffic", keep: (*supervisor).keepTraffic, serve: (*worker).serveTraffic}
 
 // trafficConfig is the room of the statistics, in the supervisor as in the workers.
 func trafficConfig(cfg *config.Config, h *handover) traffic.Config {
@@ -12,20 +18,31 @@ func trafficConfig(cfg *config.Config, h *handover) traffic.Config {
 		KeysMax: cfg.TrafficKeys}
 }
 
-// newTrafficKeeper returns what adds up old statistics, nil where the room is off.
-func (s *supervisor) newTrafficKeeper() *traffic.Keeper {
+// keepTraffic adds up old statistics.
+func (s *supervisor) keepTraffic(context.Context) (part, error) {
 	if !s.cfg.Traffic() {
-		return nil
+		return part{}, nil
 	}
-	return traffic.NewKeeper(trafficConfig(s.cfg, &s.sale.handover))
+	keeper := traffic.NewKeeper(trafficConfig(s.cfg, &s.serving().handover))
+	return part{run: keeper.Run, figures: func(scrape *ops.Scrape) { showTraffic(scrape, keeper) }}, nil
 }
 
-// newTraffic returns the worker's statistics, nil where the room is off.
-func (w *worker) newTraffic(o *opening, dropped *figures.Counter) *traffic.Traffic {
-	if !w.cfg.Traffic() {
-		return nil
+func showTraffic(scrape *ops.Scrape, keeper *traffic.Keeper) {
+	if !scrape.RedisUp() {
+		return
 	}
-	cfg := trafficConfig(w.cfg, &o.handover)
-	cfg.Dropped = dropped
-	return traffic.New(cfg)
+	if n, most, err := keeper.Keys(); err == nil {
+		scrape.Set(figures.TrafficKeys, float64(n))
+		scrape.Set(figures.TrafficKeysMax, float64(most))
+	}
+}
+
+func (w *worker) serveTraffic() (part, error) {
+	if !w.cfg.Traffic() {
+		return part{}, nil
+	}
+	cfg := trafficConfig(w.cfg, &w.handover)
+	cfg.Dropped = &w.count.TrafficDroppedHits
+	w.traffic = traffic.New(cfg)
+	return part{run: w.traffic.Run, routes: handlers.Traffic(w.traffic), stop: w.traffic.EndBy}, nil
 }

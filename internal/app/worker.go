@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"sync"
@@ -15,10 +14,6 @@ import (
 	"flashsale/internal/observe/accesslog"
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/profiling"
-	"flashsale/internal/rooms/blocklist"
-	"flashsale/internal/rooms/limits"
-	"flashsale/internal/rooms/live"
-	"flashsale/internal/rooms/repeats"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/eventloop"
 	"flashsale/internal/supervise"
@@ -33,20 +28,18 @@ const (
 
 // worker is a process that serves the sale.
 type worker struct {
-	cfg         *config.Config
-	loop        *eventloop.Loop // nil where goroutines serve
-	sale        *redisx.Sale
-	blocklist   *blocklist.Blocklist // nil where there is none
-	repeats     *repeats.Counter     // nil where the room is off
-	limits      *limits.Limiter      // nil without rate limits, and without a file that may bring some
-	traffic     *traffic.Traffic     // nil where the room is off
-	accessLog   *accesslog.Log       // nil where the room is off
-	live        *live.Hub            // nil where the room is off
-	shownPieces []int64              // of each food, for publishLive only
-	server      *handlers.Server
-	listener    net.Listener
-	ready       func() error
-	stocked     chan struct{} // closed when the stock is known
+	*opening
+	cfg       *config.Config
+	inherited *supervise.Worker
+	count     *figures.Worker
+	loop      *eventloop.Loop // nil with TLS: goroutines serve
+	sale      *redisx.Sale
+	accessLog *accesslog.Log // nil where it is off
+	server    *handlers.Server
+	stocked   chan struct{} // closed when the stock is known
+
+	parts   []part           // of the rooms
+	traffic *traffic.Traffic // that the live view shows; nil where the room is off
 }
 
 // runWorker serves what the supervisor handed over until a signal from it: SIGTERM stops, SIGHUP retires.
@@ -60,8 +53,9 @@ func (p *program) runWorker(ctx context.Context, cfg *config.Config, inherited *
 		return err
 	}
 	p.log.count(&count.LogLinesDropped)
-	w, err := newWorker(cfg, o, inherited, count, p.newAccessLog(cfg, inherited, count))
-	if err != nil {
+	w := &worker{opening: o, cfg: cfg, inherited: inherited, count: count, stocked: make(chan struct{}),
+		accessLog: p.newAccessLog(cfg, inherited, count)}
+	if err := w.open(); err != nil {
 		return err
 	}
 	if err := profiling.Serve(cfg.Pprof, inherited.Slot); err != nil {
@@ -73,82 +67,69 @@ func (p *program) runWorker(ctx context.Context, cfg *config.Config, inherited *
 	defer cancel()
 	replaced := make(chan os.Signal, 1)
 	signal.Notify(replaced, syscall.SIGHUP)
-	rooms := newRooms()
-	rooms.start(w.rooms(stop)...)
+	tasks := newTasks()
+	tasks.start(w.tasks(stop)...)
 	select {
 	case <-retire.Done():
-		w.followRules()
+		w.retired()
 		go func() {
 			for range replaced { // by the next worker, and by those that follow on it
-				w.followRules()
+				w.retired()
 			}
 		}()
-	case <-rooms.over:
+	case <-tasks.over:
 	}
-	return rooms.stop()
+	return tasks.stop()
 }
 
-// followRules reads the rules of the rate limits again in a worker that retires: connections that were idle
-// bring it a last request, which the rules of its successor must decide. After an error both keep their old
-// ones, and the supervisor has logged it.
-func (w *worker) followRules() {
-	if w.cfg.LimitsFile() == "" {
-		return
-	}
-	if rules, _, err := w.cfg.LimitRules(); err == nil {
-		w.limits.Use(rules)
+// retired has the rooms know that another worker has taken the place of this one.
+func (w *worker) retired() {
+	for _, p := range w.parts {
+		if p.retired != nil {
+			p.retired()
+		}
 	}
 }
 
-// newWorker makes a worker of an opening, with the limits of one worker.
-func newWorker(
-	cfg *config.Config, o *opening, inherited *supervise.Worker, count *figures.Worker, access *accesslog.Log,
-) (*worker, error) {
-	keys, err := tokens.New(o.Sale, o.Secrets[0], o.Secrets[1:]...)
+// open makes the sale and the rooms of the opening, with the limits of one worker.
+func (w *worker) open() error {
+	keys, err := tokens.New(w.Sale, w.Secrets[0], w.Secrets[1:]...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	encryption, err := o.Certificate.TLS()
+	encryption, err := w.Certificate.TLS()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	w := &worker{cfg: cfg, listener: inherited.Listener, ready: inherited.Ready, stocked: make(chan struct{}),
-		accessLog: access}
-	redis := o.Redis
-	redis.Quiet, redis.Figures = inherited.Slot > 0, count
-	if cfg.Engine == config.EngineLoop && encryption == nil {
+	redis := w.Redis
+	redis.Quiet, redis.Figures = w.inherited.Slot > 0, w.count
+	if encryption == nil {
 		if w.loop, err = eventloop.New(); err != nil {
-			return nil, err
+			return err
 		}
 		redis.Loop = w.loop
 	}
-	w.sale = redisx.Join(redis, o.Sale, len(o.catalog.Foods()), o.catalog.Users())
-	if w.repeats, err = w.newRepeats(o); err != nil {
-		return nil, err
-	}
-	if !o.LimitsOff || cfg.LimitsFile() != "" { // a file may switch the room on
-		w.limits = limits.New(limits.Config{Redis: o.Redis.Config, Rules: o.Limits, Cluster: cfg.LimitsCluster,
-			Secret: o.Secrets[0], Users: o.catalog.Users(), UserOf: o.catalog.UserOf, AdminFrom: cfg.AdminFrom})
-	}
-	if o.Blocklist != "" {
-		w.blocklist = blocklist.New(o.Blocklist)
-	}
-	w.traffic = w.newTraffic(o, &count.TrafficDroppedHits)
-	page, err := newPage(cfg)
-	if err != nil {
-		return nil, err
-	}
-	if w.live, err = w.newLive(o.figures, count); err != nil {
-		return nil, err
-	}
+	w.sale = redisx.Join(redis, w.Sale, len(w.catalog.Foods()), w.catalog.Users())
 	w.server = handlers.New(handlers.Config{
-		Catalog: o.catalog, Keys: keys, Sale: w.sale, TokenTTL: cfg.TokenTTL, TLS: encryption, Loop: w.loop,
-		ServiceToken: o.ServiceToken, Repeats: w.repeats, VK: o.VK, Blocklist: w.blocklist,
-		Traffic: w.traffic, Limits: w.limits, CartAddsMinute: cfg.CartAdds, Figures: count,
-		ConnsMax: cfg.WorkerConns(), ConnsPerAddressMax: cfg.MaxConnsPerIP, TrustedProxies: cfg.TrustedProxies,
-		AccessLog: access, RequestIDs: cfg.RequestIDs, Live: w.live, Page: page,
+		Catalog: w.catalog, Keys: keys, Sale: w.sale, TokenTTL: w.cfg.TokenTTL, TLS: encryption, Loop: w.loop,
+		ServiceToken: w.ServiceToken, CartAddsMinute: w.cfg.CartAdds, Figures: w.count,
+		ConnsMax: w.cfg.WorkerConns(), ConnsPerAddressMax: w.cfg.MaxConnsPerIP,
+		TrustedProxies: w.cfg.TrustedProxies, AccessLog: w.accessLog, RequestIDs: w.cfg.RequestIDs,
 	})
-	return w, nil
+	return w.serveRooms()
+}
+
+// tasks are those of a worker. The requests in flight end first: they need the stock and Redis.
+func (w *worker) tasks(stop context.Context) (list []task) {
+	if w.loop != nil { // it runs the connections of all others
+		list = append(list, task{"event loop", w.loop.Run})
+	}
+	list = append(list, task{"redis", w.sale.Run}, task{"stock", w.publishStock})
+	if w.accessLog != nil {
+		list = append(list, task{"access log", w.accessLog.Run})
+	}
+	list = append(list, tasksOf(w.parts)...)
+	return append(list, task{"http", func(ctx context.Context) error { return w.serve(ctx, stop) }})
 }
 
 // joinFigures has this process count in the slot's memory. The file stays open: the live view reads all of
@@ -161,18 +142,22 @@ func joinFigures(file *os.File, slot int) (*figures.Worker, error) {
 	return count, err
 }
 
-// publishStock is the room that looks at the stock.
+// publishStock is the task that looks at the stock.
 func (w *worker) publishStock(ctx context.Context) error {
 	first := sync.OnceFunc(func() { close(w.stocked) })
 	w.sale.Snapshots(ctx, w.cfg.SnapshotInterval, func(found redisx.Snapshot) {
 		w.server.Publish(found)
-		w.publishLive(&found)
+		for _, p := range w.parts {
+			if p.stock != nil {
+				p.stock(&found)
+			}
+		}
 		first()
 	}, w.server.PublishGone)
 	return nil
 }
 
-// serve is the room that answers requests. When ctx ends it drains: connections may then stay idle for
+// serve is the task that answers requests. When ctx ends it drains: connections may then stay idle for
 // most of the time that -drain allows, so that clients learn of the end from a reply; once stop has ended
 // too, only for a moment.
 func (w *worker) serve(ctx, stop context.Context) error {
@@ -185,8 +170,8 @@ func (w *worker) serve(ctx, stop context.Context) error {
 		return nil
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- w.server.Serve(w.listener) }()
-	if err := w.ready(); err != nil {
+	go func() { failed <- w.server.Serve(w.inherited.Listener) }()
+	if err := w.inherited.Ready(); err != nil {
 		return err
 	}
 	select {
@@ -199,11 +184,15 @@ func (w *worker) serve(ctx, stop context.Context) error {
 
 func (w *worker) drain(stop context.Context) error {
 	end := time.Now().Add(w.cfg.Drain)
-	w.traffic.EndBy(end)
+	for _, p := range w.parts {
+		if p.stop != nil {
+			p.stop(end)
+		}
+	}
 	ctx, cancel := context.WithDeadline(context.Background(), end)
 	defer cancel()
 	idle, cancel := context.WithTimeout(ctx, w.cfg.Drain*3/4)
 	defer cancel()
 	context.AfterFunc(stop, func() { time.AfterFunc(stopGrace, cancel) })
-	return w.server.Drain(ctx, idle, w.listener)
+	return w.server.Drain(ctx, idle, w.inherited.Listener)
 }

@@ -10,17 +10,10 @@ import (
 
 const workersMax = 256
 
-// The engines of the order path.
-const (
-	EngineLoop       = "loop"
-	EngineGoroutines = "goroutines"
-)
-
 type listeningFlags struct {
 	Host    string // to listen on
 	Port    int    // 0: any free one
 	Workers int    // processes that serve
-	Engine  string // what serves the order path: EngineLoop or EngineGoroutines
 	Drain   time.Duration
 	Pprof   string // host:port of worker 0's profiles, "" for none
 }
@@ -31,9 +24,6 @@ func (c *listeningFlags) add(f *Flags) {
 		"`address` to listen on; 0.0.0.0 is every IPv4 address of the machine, :: every one, of IPv4 and IPv6")
 	f.Number(&c.Port, "app-port", 8080, 0, 65535, "`port` to listen on, shared by all workers; 0 is any free "+
 		"one")
-	f.Choice(&c.Engine, "engine", []string{EngineLoop, EngineGoroutines},
-		"what serves the order path, `loop|goroutines`: one event loop for each worker, or a goroutine for each "+
-			"connection; with TLS always the latter")
 	f.Number(&c.Workers, "workers", min(runtime.NumCPU(), workersMax), 1, workersMax,
 		"`processes` that serve (default: one per CPU)")
 	f.Time(&c.Drain, "drain", 10*time.Second, time.Millisecond, time.Hour,

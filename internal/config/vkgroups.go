@@ -14,8 +14,9 @@ import (
 
 // VKGroup is a group of VK that a bot answers for.
 type VKGroup struct {
-	ID                          int64 // 0 for that of the flags, which answers for any
-	Confirmation, Secret, Token string
+	ID                   int64 // 0 for that of the flags, which answers for any
+	Confirmation, Secret string
+	Token                string `json:"-"` // for the supervisor only
 }
 
 // groupsHeader is the first line of -vk-groups.

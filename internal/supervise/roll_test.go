@@ -122,6 +122,25 @@ func TestRollThatFailsLeavesTheOldWorker(t *testing.T) {
 	}
 }
 
+// Where one slot cannot be replaced, those before it serve what they served before.
+func TestRollThatFailsIsRolledBack(t *testing.T) {
+	s := startSale(t, 2, time.Second, play{Generation: 1})
+	err := s.Roll(t.Context(), s.handover(play{Generation: 2, Exit: []int{1}}))
+	const want = "cannot replace sale worker 1, the old one stays: " +
+		"sale worker 1 ended before it was ready: exit status 3; its message is above"
+	if err == nil || err.Error() != want {
+		t.Errorf("Roll returned %v, want %s", err, want)
+	}
+	for slot := range 2 {
+		if got := s.mustAsk(s.regularOf(slot)); got.generation != 1 {
+			t.Errorf("slot %d answered %+v, want generation 1", slot, got)
+		}
+	}
+	if list := s.started(); len(list) != 4 {
+		t.Errorf("%d workers became ready, want 4: two, one of the new handover and its successor", len(list))
+	}
+}
+
 func TestReplacedWorkerServesItsConnectionsToTheirEnd(t *testing.T) {
 	s := startSale(t, 1, time.Hour, play{})
 	guest := regular(t)

@@ -120,7 +120,7 @@ func (s *slot) crashed(ctx context.Context) {
 	}
 	gone := s.current
 	s.current = nil
-	delay := s.rest(time.Since(gone.started))
+	delay := s.backOff(time.Since(gone.started))
 	s.log().Error("worker ended and is started again", "status", gone.cmd.ProcessState.String(), "delay", delay)
 }
 
@@ -134,12 +134,12 @@ func (s *slot) revive(ctx context.Context) {
 		return
 	}
 	if ctx.Err() == nil {
-		s.log().Error("worker did not start again", "error", err, "delay", s.rest(0))
+		s.log().Error("worker did not start again", "error", err, "delay", s.backOff(0))
 	}
 }
 
-// rest begins a back-off after a worker that lived for the time alive, and returns its length.
-func (s *slot) rest(alive time.Duration) time.Duration {
+// backOff begins a back-off after a worker that lived for the time alive, and returns its length.
+func (s *slot) backOff(alive time.Duration) time.Duration {
 	delay := s.backoff.After(alive)
 	s.restart = time.After(delay)
 	if delay > socketKept && s.socket != noSocket {

@@ -9,6 +9,7 @@ package supervise
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ type Config struct {
 type Supervisor struct {
 	ports    map[string]*port // by role; nil for a role without sockets
 	slots    []*slot          // of all roles
+	parcels  []packed         // of the last handover that all slots have
 	starting atomic.Int64     // slots with a first worker that is not ready yet
 	ready    chan struct{}
 	stopped  chan struct{}
@@ -106,6 +108,7 @@ func (s *Supervisor) Run(ctx context.Context, handover Handover) error {
 		s.Close()
 		return err
 	}
+	s.parcels = parcels
 	group, ctx := errgroup.WithContext(ctx)
 	for i, slot := range s.slots {
 		slot.parcel = parcels[i]
@@ -122,9 +125,9 @@ func (s *Supervisor) started() {
 
 // Roll replaces the workers one by one. Each new one gets the parcel of its role and the old one's
 // socket; once it is ready, the old one gets SIGHUP and finishes its connections. A new one that does not
-// become ready leaves the old one in place and ends the roll with an error. Workers started later get the
-// handover with which their slot last succeeded, so the files of an earlier handover may be closed only
-// after a Roll without error.
+// become ready leaves the old one in place and ends the roll with an error; the slots that have a new worker
+// then get one with the handover before. Workers started later get the handover with which their slot last
+// succeeded, so the files of an earlier handover may be closed only after a Roll without error.
 func (s *Supervisor) Roll(ctx context.Context, handover Handover) error {
 	parcels, err := s.pack(handover)
 	if err != nil {
@@ -134,7 +137,18 @@ func (s *Supervisor) Roll(ctx context.Context, handover Handover) error {
 	defer s.rolling.Unlock()
 	for i, slot := range s.slots {
 		if err := s.roll(ctx, slot, parcels[i]); err != nil {
-			return err
+			return errors.Join(err, s.rollBack(ctx, i))
+		}
+	}
+	s.parcels = parcels
+	return nil
+}
+
+// rollBack gives the first slots the handover before again.
+func (s *Supervisor) rollBack(ctx context.Context, count int) error {
+	for i, slot := range s.slots[:count] {
+		if err := s.roll(ctx, slot, s.parcels[i]); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("%s keeps what the others do not have: %w", slot.name(), err)
 		}
 	}
 	return nil
