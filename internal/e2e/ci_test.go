@@ -10,90 +10,26 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// script is a script of .ci, with programs in the place of those that it would find on PATH.
-type script struct {
-	folder string // with the folder .ci, where it runs
-	path   string // a PATH
-}
-
-// newScript copies a script to a folder of its own. The programs are shell, by name.
-func newScript(t *testing.T, name string, programs map[string]string) script {
-	t.Helper()
-	s := script{t.TempDir(), t.TempDir()}
-	for _, name := range []string{".ci/" + name, "scripts/stand.sh"} {
-		copied := filepath.Join(s.folder, name)
-		testkit.WriteFile(t, copied, testkit.ReadFile(t, filepath.Join(root, name)))
-		testkit.Must(t, os.Chmod(copied, 0o755))
-	}
-	for name, text := range programs {
-		program := filepath.Join(s.path, name)
-		testkit.WriteFile(t, program, "#!/usr/bin/env bash\n"+text+"\n")
-		testkit.Must(t, os.Chmod(program, 0o755))
-	}
-	return s
-}
-
-// run runs the script, in a folder that no other one's git knows, and returns all that it writes.
-func (s script) run(path string, words ...string) (out string, err error) {
-	cmd := exec.Command("bash", words...)
-	cmd.Dir = s.folder
-	for _, line := range os.Environ() {
-		if !strings.HasPrefix(line, "GIT_") {
-			cmd.Env = append(cmd.Env, line)
-		}
-	}
-	cmd.Env = append(cmd.Env, "PATH="+path, "GIT_CEILING_DIRECTORIES="+filepath.Dir(s.folder))
-	text, err := cmd.CombinedOutput()
-	return string(text), err
-}
-
-// Where git refuses, .ci/columns fails, and does not take the silence for a list without a long line.
-func TestColumns(t *testing.T) {
-	testkit.Need(t, "git")
-	s := newScript(t, "columns", nil)
-	path := os.Getenv("PATH")
-	if out, err := s.run(path, ".ci/columns"); err == nil {
-		t.Errorf("without a repository it passes: %q", out)
-	}
-	silent := newScript(t, "columns", map[string]string{"git": ""})
-	if out, err := silent.run(silent.path+":"+path, ".ci/columns"); err == nil {
-		t.Errorf("without a file it passes: %q", out)
-	}
-	if out, err := s.run(path, "-c", "git init -q"); err != nil {
-		t.Fatal(out)
-	}
-	if out, err := s.run(path, ".ci/columns"); err != nil || out != "" {
-		t.Errorf("short lines: %v %q", err, out)
-	}
-	testkit.WriteFile(t, filepath.Join(s.folder, "b.go"),
-		strings.Repeat("ä", 109)+"\n"+strings.Repeat("ä", 110))
-	testkit.WriteFile(t, filepath.Join(s.folder, "a.go"), "")
-	for name, change := range map[string]string{"added": "git add .", "one is gone": "git add . && rm a.go"} {
-		if out, err := s.run(path, "-c", change); err != nil {
-			t.Fatal(out)
-		}
-		if out, err := s.run(path, ".ci/columns"); err == nil || !strings.Contains(out, "b.go:2:") ||
-			strings.Contains(out, "b.go:1:") {
-			t.Errorf("%s: a long line passes, or a short one does not: %v %q", name, err, out)
-		}
-		testkit.WriteFile(t, filepath.Join(s.folder, "a.go"), "")
-	}
-}
-
-// A package has longer than Go's 10 minutes, also when it is tried once more.
+// A package has longer than Go's 10 minutes, also in its second try.
 func TestCITest(t *testing.T) {
-	const once = `echo "$*" >>calls
+	folder, path := t.TempDir(), t.TempDir() // where the script runs, and a PATH with another go
+	script, program := filepath.Join(folder, ".ci/test"), filepath.Join(path, "go")
+	testkit.WriteFile(t, script, testkit.ReadFile(t, root+".ci/test"))
+	testkit.WriteFile(t, program, `#!/usr/bin/env bash
+		echo "$*" >>calls
 		[[ $(wc -l <calls) == 1 ]] || exit 0
 		printf '%s\n' '--- FAIL: TestSlow (1.00s)' FAIL $'FAIL\tflashsale/slow\t1.0s'
-		exit 1`
-	s := newScript(t, "test", map[string]string{"go": once})
-	out, err := s.run(s.path+":"+os.Getenv("PATH"), ".ci/test", "-race", "-short", "./slow", "./fast")
-	if err != nil || !strings.Contains(out, "failed once, and passed alone: flashsale/slow TestSlow") {
+		exit 1`)
+	testkit.Must(t, os.Chmod(program, 0o755))
+	cmd := exec.Command("bash", script, "-race", "-short", "./slow", "./fast")
+	cmd.Dir, cmd.Env = folder, append(os.Environ(), "PATH="+path+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "failed once, and passed alone: flashsale/slow TestSlow") {
 		t.Errorf("%v %s", err, out)
 	}
 	const want = "test -timeout 40m -p 3 -race -short ./slow ./fast\n" +
 		"test -timeout 40m -p 3 -race -short -count=1 -run ^(TestSlow)$ flashsale/slow\n"
-	if calls := testkit.ReadFile(t, filepath.Join(s.folder, "calls")); calls != want {
+	if calls := testkit.ReadFile(t, filepath.Join(folder, "calls")); calls != want {
 		t.Errorf("calls of go:\n%swant\n%s", calls, want)
 	}
 }
