@@ -20,7 +20,7 @@ function draw(element, chart) {
   const plot = new uPlot({
     width: element.clientWidth, height: 300, cursor: { drag: { x: false } },
     scales: {
-      x: { time: false, range: (_, from, to) => [Math.min(from, 0), Math.max(to + (chart.Bars ? 1 : 0), 1)] },
+      x: { time: false, range: [0, Math.max(1, chart.Data[0].at(-1) + (chart.Bars ? 1 : 0))] },
       y: chart.Logarithmic ? { distr: 3 } : { range: (_, least, most) => [0, Math.max(1, most * 1.05)] },
     },
     axes: [axis(chart.X, chart.Percentiles ? { values: (_, splits) => splits.map(percent) } : {}),

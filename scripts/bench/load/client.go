@@ -81,6 +81,7 @@ func (s *source) Read(b []byte) (int, error) {
 func newClient(servers []string, config *tls.Config, timeout time.Duration) *client {
 	c := &client{servers: servers, tls: config, conns: make([]net.Conn, len(servers)), timeout: timeout}
 	c.reader = bufio.NewReader(&c.source)
+	c.response.Header.SetNoDefaultContentType(true) // a reply without one has none
 	return c
 }
 
