@@ -28,9 +28,9 @@ func TestClosedStaysWhenTheClockGoesBack(t *testing.T) {
 			t.Errorf("%+v, %v; want closed", found, err)
 		}
 		checkGate(t, cfg, s, found.Current)
-		if turn, err := s.Change(Change{By: "root", ClosesAt: wanted("coming")}); err != nil ||
-			turn.State != StateClosed {
-			t.Errorf("another time of closing: %+v, %v; want closed", turn, err)
+		if now, err := s.Change(Change{By: "root", ClosesAt: wanted("coming")}); err != nil ||
+			now.State != StateClosed {
+			t.Errorf("another time of closing: %+v, %v; want closed", now, err)
 		}
 		if _, err := s.Change(Change{By: "root", State: StateOpen}); err != nil {
 			t.Fatal(err)
@@ -57,8 +57,8 @@ func TestShutWithoutMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			server.Do(t, "CONFIG SET maxmemory 1mb")
-			if turn, err := s.Change(Change{By: "root", State: state}); err != nil || turn.State != state {
-				t.Errorf("without memory: %+v, %v; want %s", turn, err, state)
+			if now, err := s.Change(Change{By: "root", State: state}); err != nil || now.State != state {
+				t.Errorf("without memory: %+v, %v; want %s", now, err, state)
 			}
 			if err := s.placeOrder(2, cartName(2), nil); !errors.Is(err, ErrPaused) && !errors.Is(err, ErrClosed) {
 				t.Errorf("an order: %v, want a refusal", err)

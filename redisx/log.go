@@ -56,11 +56,11 @@ func (l *LogScan) Next(ctx context.Context) ([]LogEntry, error) {
 	var found presence
 	var page []radix.StreamEntry
 	x := l.sale.prove(pipeline.NewCall(), &found).Command(&page, "XRANGE", l.sale.keys.Log, l.from, "+",
-		"COUNT", strconv.Itoa(scanCount))
+		"COUNT", strconv.Itoa(ScanCount))
 	if err := l.sale.read(x, &found); err != nil {
 		return nil, err
 	}
-	if l.from = ""; len(page) == scanCount {
+	if l.from = ""; len(page) == ScanCount {
 		l.from = behind(page)
 	}
 	if len(page) == 0 { // the page before was the last one, and full
@@ -79,7 +79,7 @@ func (f *Follower) Changes(sale string) ([]LogEntry, error) {
 	}
 	var page []radix.StreamEntry
 	err := f.redis.Do(pipeline.Command(&page, "XRANGE", KeysOf(sale).Log, f.from, "+",
-		"COUNT", strconv.Itoa(scanCount)))
+		"COUNT", strconv.Itoa(ScanCount)))
 	if err != nil || len(page) == 0 {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func logOf(t *testing.T, s *Sale) string {
 func TestLogPages(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 0)
-		const restocks = scanCount + 10
+		const restocks = ScanCount + 10
 		for range restocks {
 			if _, _, err := s.Restock(Restock{By: "terminal", Food: 1, Add: 1}); err != nil {
 				t.Fatal(err)
@@ -109,13 +109,13 @@ func TestFollowerChanges(t *testing.T) {
 			_, err := f.Changes(s.ID())
 			return err == nil
 		})
-		for range scanCount + 1 {
+		for range ScanCount + 1 {
 			if _, _, err := s.Restock(Restock{By: "root", Food: 1, Add: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		changes(s.ID(), scanCount)
-		if last := changes(s.ID(), 1)[0]; last.By != "root" || last.StockAfter != scanCount+1 {
+		changes(s.ID(), ScanCount)
+		if last := changes(s.ID(), 1)[0]; last.By != "root" || last.StockAfter != ScanCount+1 {
 			t.Errorf("the last change is %+v", last)
 		}
 		changes(s.ID(), 0)

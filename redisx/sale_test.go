@@ -126,11 +126,11 @@ func TestOpenWithoutMarker(t *testing.T) {
 			t.Errorf("with the key: %+v, %v", again, err)
 		}
 		s := joinSale(t, cfg, first.Sale, 1)
-		if turn, err := s.Change(Change{}); err != nil || turn.State != StateClosed {
-			t.Errorf("with the key: %+v, %v; want closed", turn, err)
+		if now, err := s.Change(Change{}); err != nil || now.State != StateClosed {
+			t.Errorf("with the key: %+v, %v; want closed", now, err)
 		}
-		if turn, err := s.Change(Change{By: "terminal", State: StateOpen}); err != nil || turn.State != StateOpen {
-			t.Errorf("opened by hand: %+v, %v", turn, err)
+		if now, err := s.Change(Change{By: "terminal", State: StateOpen}); err != nil || now.State != StateOpen {
+			t.Errorf("opened by hand: %+v, %v", now, err)
 		}
 	})
 }

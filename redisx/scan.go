@@ -12,9 +12,9 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// scanCount is the number of keys that one SCAN looks at: a fraction of a millisecond, and then Redis
-// serves others.
-const scanCount = 500
+// ScanCount is the number of keys that one SCAN looks at, and of entries that one page has: a fraction of a
+// millisecond, and then Redis serves others.
+const ScanCount = 500
 
 // OrderScan reads all orders of the sale, one page at a time: it holds no more than a page, and keeps
 // Redis busy for no longer than a page takes.
@@ -51,7 +51,7 @@ func (o *OrderScan) page() (users []uint32, keys []string, err error) {
 	var found presence
 	var names []string
 	x := o.sale.prove(pipeline.NewCall(), &found).Command(&radix.Tuple{&o.cursor, &names},
-		"SCAN", o.cursor, "MATCH", orderPrefix+"*", "COUNT", strconv.Itoa(scanCount))
+		"SCAN", o.cursor, "MATCH", orderPrefix+"*", "COUNT", strconv.Itoa(ScanCount))
 	if err := o.sale.read(x, &found); err != nil {
 		return nil, nil, err
 	}

@@ -92,10 +92,10 @@ func (tc stateChangeTest) run(t *testing.T) {
 		s := open(t, cfg, 5)
 		raw(t, cfg, nil, "DEL", gatePrefix+s.ID(), logPrefix+s.ID())
 		put(t, cfg, tc.marker)
-		turn, err := s.Change(Change{By: "root", State: tc.state, OpensAt: wanted(tc.opens),
+		now, err := s.Change(Change{By: "root", State: tc.state, OpensAt: wanted(tc.opens),
 			ClosesAt: wanted(tc.closes)})
-		if !errors.Is(err, tc.want) || turn.State != tc.wantState {
-			t.Errorf("%s, %v; want %s, %v", turn.State, err, tc.wantState, tc.want)
+		if !errors.Is(err, tc.want) || now.State != tc.wantState {
+			t.Errorf("%s, %v; want %s, %v", now.State, err, tc.wantState, tc.want)
 		}
 		found, err := s.Snapshot()
 		if err != nil || found.State != tc.wantState || nameOf(found.OpensAt) != tc.wantOpens ||

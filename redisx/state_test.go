@@ -199,10 +199,10 @@ func TestTimesAreRoundedUp(t *testing.T) {
 			t.Errorf("opened with %v, %v; want %v", opened.Times, err, want)
 		}
 		later := moment("later")
-		turn, err := joinSale(t, cfg, opened.Sale, 1).Change(
+		now, err := joinSale(t, cfg, opened.Sale, 1).Change(
 			Change{By: "root", OpensAt: &between, ClosesAt: &later})
-		if want := (Times{want.ClosesAt, later}); err != nil || turn.Times != want {
-			t.Errorf("changed to %v, %v; want %v", turn.Times, err, want)
+		if want := (Times{want.ClosesAt, later}); err != nil || now.Times != want {
+			t.Errorf("changed to %v, %v; want %v", now.Times, err, want)
 		}
 	})
 	if at := WholeMillisecond(time.Time{}); !at.IsZero() {

@@ -39,9 +39,6 @@ const (
 // filledNoted is what filled.lua returns where it has found the sale.
 const filledNoted = 1
 
-// usersCount is the number of orders that one reply to Users has.
-const usersCount = 500
-
 // timeout is the least time in which Redis must answer a consumer: batches are large, and no client
 // waits for them.
 const timeout = 5 * time.Second
@@ -208,7 +205,7 @@ func Users(ctx context.Context, cfg redisx.Config, sale string, visit func(user 
 	for from := "-"; ; {
 		var page []radix.StreamEntry
 		x := pipeline.Command(&page, "XRANGE", redisx.KeysOf(sale).Stream, from, "+",
-			"COUNT", strconv.Itoa(usersCount))
+			"COUNT", strconv.Itoa(redisx.ScanCount))
 		if err := l.Do(x, cfg.Timeout); err != nil {
 			return err
 		}
@@ -217,7 +214,7 @@ func Users(ctx context.Context, cfg redisx.Config, sale string, visit func(user 
 				visit(user)
 			}
 		}
-		if len(page) < usersCount {
+		if len(page) < redisx.ScanCount {
 			return nil
 		}
 		from = page[len(page)-1].ID.Next().String()

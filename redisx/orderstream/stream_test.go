@@ -251,7 +251,7 @@ func TestUsers(t *testing.T) {
 		wantUsers(t, "without a ledger", streamed())
 		openStream(t, cfg, s, "a")
 		var want []uint32
-		for user := range uint32(2*usersCount + 1) {
+		for user := range uint32(2*redisx.ScanCount + 1) {
 			want = append(want, user)
 			saletest.Command(t, cfg, nil, "XADD", redisx.KeysOf(s.ID()).Stream, "*", "user", fmt.Sprint(user),
 				"items", "1:1,")

@@ -25,14 +25,7 @@ import (
 )
 
 const (
-	batchMax = 256                    // calls sent as one pipeline
-	retryMin = 10 * time.Millisecond  // pause before the first redial
-	retryMax = 500 * time.Millisecond // the longest pause: service resumes within a second
-
-	// redialMax is how long a redial waits for its connection. TCP repeats a lost SYN after one second and
-	// then after three: a new dial is earlier.
-	redialMax = time.Second
-
+	batchMax  = 256         // calls sent as one pipeline
 	idleCheck = time.Second // between two checks whether Redis has closed a connection that is idle
 )
 
@@ -138,91 +131,6 @@ func (c *Conn) noteOverload() {
 		slog.Warn("calls to Redis are refused: more wait than it answers within -redis-timeout",
 			"redis", c.cfg.Address, "refused", n)
 	}
-}
-
-// Run keeps the connection until ctx ends, and returns nil then. Calls must have ended before: later ones
-// are not answered.
-func (c *Conn) Run(ctx context.Context) error {
-	before := false // there was a connection
-	for delay := time.Duration(0); ; {
-		l, err := c.redial(ctx, delay)
-		if err == nil {
-			if before {
-				c.opts.Figures.Reconnects.Inc()
-			}
-			before = true
-			c.opts.Outage.end(c)
-			delay = 0
-			err = c.use(ctx, l)
-		}
-		if ctx.Err() != nil {
-			c.refuseWaiting()
-			return nil
-		}
-		c.opts.Outage.note(c, err)
-		delay = min(max(2*delay, retryMin), retryMax)
-	}
-}
-
-// use answers calls over a new connection until it fails or ctx ends.
-func (c *Conn) use(ctx context.Context, l *Link) error {
-	defer l.Close()
-	if c.loop != nil {
-		return c.loop.use(ctx, l)
-	}
-	c.up.Store(true)
-	defer c.up.Store(false)
-	return c.serve(ctx, l)
-}
-
-// redial dials after the delay. Calls that still arrive meanwhile are refused.
-func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
-	type result struct {
-		l   *Link
-		err error
-	}
-	dialed := make(chan result, 1)
-	go func() {
-		pause := time.NewTimer(delay)
-		defer pause.Stop()
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-		}
-		limited := c.cfg
-		limited.Timeout = min(limited.Timeout, redialMax)
-		l, err := dial(ctx, limited, c.opts.FieldsMax)
-		if err == nil {
-			if err = c.prepare(l, c.cfg.Timeout); err != nil {
-				l.Close()
-			}
-			l.release() // a batch that is under way when ctx ends has its replies
-		}
-		dialed <- result{l, err}
-	}()
-	for {
-		select {
-		case r := <-dialed:
-			return r.l, r.err
-		case x := <-c.queue:
-			x.complete(ErrUnavailable)
-			c.opts.Waiting.Set(int64(len(c.queue)))
-		}
-	}
-}
-
-// prepare greets on a connection and loads the scripts.
-func (c *Conn) prepare(l *Link, limit time.Duration) error {
-	deadline := time.Now().Add(limit)
-	if c.opts.Greet != nil {
-		if err := c.opts.Greet(l, limit); err != nil {
-			return err
-		}
-	}
-	if len(c.opts.Scripts) == 0 {
-		return nil
-	}
-	return l.Do(loading(c.opts.Scripts), time.Until(deadline))
 }
 
 // serve answers calls until the connection fails or ctx ends.

@@ -2,9 +2,11 @@ package pipeline
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/serve/eventloop/looptest"
 	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
@@ -197,4 +199,36 @@ func TestBatchOfADueCall(t *testing.T) {
 		fresh := NewCall().Since(time.Now()).Integer("EXISTS", []byte("k"))
 		return c.exchange(l, newBatch(nil, due, fresh)) == nil
 	})
+}
+
+// The queue is bounded: what does not fit is refused at once.
+func TestQueueFull(t *testing.T) {
+	log := testkit.CaptureLog(t)
+	count := figures.Private()
+	c := New(defaults, Options{Figures: &count.Redis, Waiting: &count.QueueCalls})
+	c.up.Store(true)
+	var waiting sync.WaitGroup
+	for range QueueMax {
+		waiting.Go(func() {
+			if err := do(c, NewCall()); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("waiting call: %v", err)
+			}
+		})
+	}
+	testkit.Until(t, "the queue is full", func() bool { return len(c.queue) == QueueMax })
+	if err := do(c, NewCall()); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("one call too many: %v, want ErrUnavailable", err)
+	}
+	waits, refused := count.QueueCalls.Value(), count.Redis.Overloads.Value()
+	if waits < QueueMax/2 || waits > QueueMax || refused != 1 { // two senders may set the number in turn
+		t.Errorf("%d calls wait and %d are refused, want about %d and 1", waits, refused, QueueMax)
+	}
+	c.refuseWaiting()
+	waiting.Wait()
+	if waits := count.QueueCalls.Value(); waits != 0 {
+		t.Errorf("%d calls wait, want none", waits)
+	}
+	if n := log.Count("calls to Redis are refused: more wait than it answers"); n != 1 {
+		t.Errorf("%d lines about the overload, want 1", n)
+	}
 }

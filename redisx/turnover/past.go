@@ -13,9 +13,6 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// pastCount is the number of orders that one HSCAN looks at: a fraction of a millisecond of Redis.
-const pastCount = 500
-
 // ErrNoPastSale is the outcome of looking for a sale that has ended and was not kept.
 var ErrNoPastSale = errors.New("redis keeps no such sale of the past")
 
@@ -70,7 +67,7 @@ func (p *Past) Next(ctx context.Context, foods int) ([]redisx.Order, error) {
 		}
 		var fields []string
 		x := pipeline.Command(&radix.Tuple{&p.cursor, &fields},
-			"HSCAN", keptOrdersPrefix+p.ID, p.cursor, "COUNT", strconv.Itoa(pastCount))
+			"HSCAN", keptOrdersPrefix+p.ID, p.cursor, "COUNT", strconv.Itoa(redisx.ScanCount))
 		if err := p.link.Do(x, p.cfg.Timeout); err != nil {
 			return nil, fmt.Errorf("cannot read the orders of sale %s: %w", p.ID, err)
 		}
