@@ -1,8 +1,10 @@
-// Package apitest checks replies of the server against the description of its API, for tests and for the
-// bench: status, headers and body. What the description does not have is a fault.
+// Package openapi reads the description of the server's API, for tests and for the bench. The server does
+// not import it: what the server sends is made here of handlers/openapi.yaml (JSON, Page), by a test in
+// handlers.
 //
-// It is slow, some tens of microseconds for a small body: a load checks samples.
-package apitest
+// Check compares replies with the description: status, headers and body. What the description does not
+// have is a fault. It is slow, some tens of microseconds for a small body: a load checks samples.
+package openapi
 
 import (
 	"bytes"

@@ -13,11 +13,11 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// Each step admits an address, or gives back the place of an earlier step.
+// Each step admits an address, or gives back the slot of an earlier step.
 func TestAdmitAndLeave(t *testing.T) {
 	type step struct {
 		from  string // "" to leave
-		leave int    // the step that had the place
+		leave int    // the step that had the slot
 		ok    bool
 		count int // afterwards
 	}
@@ -47,16 +47,16 @@ func TestAdmitAndLeave(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testkit.KeepLog(t)
 			l := NewLimiter(test.cfg)
-			places := make([]Place, len(test.steps))
+			slots := make([]Slot, len(test.steps))
 			for i, s := range test.steps {
 				ok := true
 				if s.from == "" {
-					l.Leave(places[s.leave])
+					l.Leave(slots[s.leave])
 				} else {
-					places[i], ok = l.Admit(netip.MustParseAddr(s.from))
+					slots[i], ok = l.Admit(netip.MustParseAddr(s.from))
 				}
 				if ok != s.ok || l.Count() != s.count {
-					t.Fatalf("step %d: %v with %d places, want %v with %d", i, ok, l.Count(), s.ok, s.count)
+					t.Fatalf("step %d: %v with %d slots, want %v with %d", i, ok, l.Count(), s.ok, s.count)
 				}
 			}
 		})
@@ -66,23 +66,23 @@ func TestAdmitAndLeave(t *testing.T) {
 // No address is left behind: the limiter would grow with every client there ever was.
 func TestLeaveForgets(t *testing.T) {
 	l := NewLimiter(Config{ConnsPerAddressMax: 2})
-	var places []Place
+	var slots []Slot
 	for i := range 100 {
 		p, ok := l.Admit(netip.MustParseAddr(fmt.Sprintf("10.0.0.%d", i/2)))
 		if !ok {
 			t.Fatalf("address %d is refused", i/2)
 		}
-		places = append(places, p)
+		slots = append(slots, p)
 	}
-	for _, p := range places {
+	for _, p := range slots {
 		l.Leave(p)
 	}
 	if len(l.addresses) != 0 || l.Count() != 0 {
-		t.Errorf("%d addresses and %d places are left", len(l.addresses), l.Count())
+		t.Errorf("%d addresses and %d slots are left", len(l.addresses), l.Count())
 	}
 }
 
-// A connection that is held is ended in its time. It gives its place back at its end, or with LetGo not.
+// A connection that is held is ended in its time. It gives its slot back at its end, or with LetGo not.
 func TestHoldAndLetGo(t *testing.T) {
 	l := NewLimiter(Config{})
 	hold := func() (*Conn, net.Conn) {
@@ -102,11 +102,11 @@ func TestHoldAndLetGo(t *testing.T) {
 
 	c, client := hold()
 	if state, _ := c.State(); state != Opening || l.Count() != 1 {
-		t.Errorf("state %d with %d places", state, l.Count())
+		t.Errorf("state %d with %d slots", state, l.Count())
 	}
-	socket, place, open := c.LetGo()
-	if !open || socket != c.socket || place != c.place || l.Count() != 1 {
-		t.Errorf("let go: %v of %v, open %v, with %d places", place, socket, open, l.Count())
+	socket, slot, open := c.LetGo()
+	if !open || socket != c.socket || slot != c.slot || l.Count() != 1 {
+		t.Errorf("let go: %v of %v, open %v, with %d slots", slot, socket, open, l.Count())
 	}
 	late() // its time is its owner's now
 	go client.Write([]byte("a"))
@@ -116,11 +116,11 @@ func TestHoldAndLetGo(t *testing.T) {
 	if _, _, open := c.LetGo(); open {
 		t.Error("let go twice")
 	}
-	c.Close() // gives no place back: LetGo did that
+	c.Close() // gives no slot back: LetGo did that
 	if l.Count() != 1 {
-		t.Errorf("%d places, want 1", l.Count())
+		t.Errorf("%d slots, want 1", l.Count())
 	}
-	l.Leave(place)
+	l.Leave(slot)
 
 	c, client = hold()
 	late()
@@ -129,7 +129,7 @@ func TestHoldAndLetGo(t *testing.T) {
 	}
 	c.Close()
 	if _, _, open := c.LetGo(); open || l.Count() != 0 {
-		t.Errorf("closed: open %v, with %d places", open, l.Count())
+		t.Errorf("closed: open %v, with %d slots", open, l.Count())
 	}
 }
 

@@ -1,4 +1,4 @@
-package rawio
+package framing
 
 import "sync"
 
@@ -24,6 +24,9 @@ func newBuffer(size int) *[]byte {
 	b := make([]byte, size)
 	return &b
 }
+
+// Longest returns the length of a large buffer.
+func (b *Buffers) Longest() int { return b.largeBytes }
 
 // With returns a buffer that begins with a text, which must fit a large one.
 func (b *Buffers) With(text []byte) *[]byte {
