@@ -65,7 +65,7 @@ func listFile(t *testing.T, rows ...string) string {
 
 // spread returns rows that fill some pieces.
 func spread() (rows []string) {
-	for i := range 60_000 {
+	for i := range 12_000 {
 		rows = append(rows, fmt.Sprintf("%04d,%06d", i%10_000, i*7919%1_000_000))
 	}
 	return rows
@@ -85,10 +85,10 @@ func TestServersShareTheList(t *testing.T) {
 	if calls := s.calls(); calls != "HEAD" || second.info != first.info {
 		t.Errorf("the second server asked %s and has %+v, want %+v", calls, second.info, first.info)
 	}
-	s.change(func() { s.etag, s.body = `"2"`, pack(t, csv(rows[:59_000]...)) })
+	s.change(func() { s.etag, s.body = `"2"`, pack(t, csv(rows[:11_000]...)) })
 	testkit.Must(t, refresh(second))
 	testkit.Must(t, first.exchange(t.Context()))
-	if first.info != second.info || first.info.Stored != 59_000 {
+	if first.info != second.info || first.info.Stored != 11_000 {
 		t.Errorf("the first server has %+v, want %+v", first.info, second.info)
 	}
 	if pieces := piecesThatStay(t, server); pieces < 2 {
@@ -136,7 +136,7 @@ func TestDamagedSnapshotInRedisIsPutRight(t *testing.T) {
 			cfg := Config{Source: listFile(t, spread()...), Redis: redisOf(server)}
 			old, first := keeper(t, cfg), keeper(t, cfg)
 			testkit.Must(t, refresh(old))
-			first.source = fileSource(listFile(t, spread()[:59_000]...))
+			first.source = fileSource(listFile(t, spread()[:11_000]...))
 			testkit.Must(t, refresh(first))
 			generation := ask[string](t, server, "HGET", newestKey, "generation")
 			ask[int](t, server, damage(pieceKey(generation, 1))...)
@@ -155,7 +155,7 @@ func TestDamagedSnapshotInRedisIsPutRight(t *testing.T) {
 			testkit.Must(t, refresh(third))
 			fourth := keeper(t, cfg)
 			testkit.Must(t, fourth.exchange(t.Context()))
-			if third.info.Stored != 60_000 || fourth.info != third.info {
+			if third.info.Stored != 12_000 || fourth.info != third.info {
 				t.Errorf("%+v and %+v", third.info, fourth.info)
 			}
 		})
