@@ -22,7 +22,7 @@ func TestRefusedTokensAreLogged(t *testing.T) { onBoth(t, testRefusedTokensAreLo
 
 func testRefusedTokensAreLogged(t *testing.T, s *shop) {
 	log := testkit.CaptureLog(t)
-	other, err := tokens.New(bytes.Repeat([]byte("o"), tokens.SecretMin))
+	other, err := tokens.New("aaaaaaaa", bytes.Repeat([]byte("o"), tokens.SecretMin))
 	testkit.Must(t, err)
 	foreign := string(other.AppendAccess(nil, 2, time.Now().Add(time.Hour)))
 	s.expect(t, 0, "GET", "/orders", "", 401, invalidToken)

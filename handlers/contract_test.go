@@ -76,7 +76,7 @@ func TestLogin(t *testing.T) {
 			status, got, _ := s.call(t, 0, "POST", "/login", body)
 			token := strings.TrimSuffix(strings.TrimPrefix(got,
 				`{"user_id":2,"username":"user2","access_token":"`), `"}`)
-			if user, ok := s.keys.Access([]byte(token), time.Now()); status != 200 || !ok || user != 2 {
+			if user, _, ok := s.keys.Access([]byte(token), time.Now()); status != 200 || !ok || user != 2 {
 				t.Errorf("%s: %d %s", body, status, got)
 			}
 		}
@@ -85,7 +85,7 @@ func TestLogin(t *testing.T) {
 
 func TestToken(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
-		other, err := tokens.New(bytes.Repeat([]byte("o"), tokens.SecretMin))
+		other, err := tokens.New("aaaaaaaa", bytes.Repeat([]byte("o"), tokens.SecretMin))
 		testkit.Must(t, err)
 		now := time.Now()
 		bad := map[string]string{

@@ -68,7 +68,7 @@ func describedPattern(path string) string {
 // Every route is described, with those who may call it, and nothing else is.
 func TestDescriptionHasRoutes(t *testing.T) {
 	testkit.KeepLog(t)
-	keys, err := tokens.New(secret)
+	keys, err := tokens.New("aaaaaaaa", secret)
 	testkit.Must(t, err)
 	s := &shop{keys: keys, Server: &Server{cfg: Config{Keys: keys, ServiceToken: "service",
 		Repeats: new(repeats.Counter), VK: []VKGroup{{Secret: "secret"}},

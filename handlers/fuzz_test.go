@@ -89,7 +89,7 @@ func closedShop(tb testing.TB) (*Server, *strings.Replacer) {
 	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10,
 		RootPassword: "toor"})
 	testkit.Must(tb, err)
-	keys, err := tokens.New(secret)
+	keys, err := tokens.New("aaaaaaaa", secret)
 	testkit.Must(tb, err)
 	redis := redisx.Config{CartTTL: time.Hour}
 	redis.Timeout = time.Second

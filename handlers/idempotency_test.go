@@ -121,8 +121,8 @@ func TestIdempotencyKeyAndCarts(t *testing.T) {
 		s.expect(t, 2, "GET", "/orders", "", 200,
 			fmt.Sprintf(`[{"id":"%s-2","items":[{"food_id":1,"count":2}],"total":%d}]`, s.cfg.Sale.ID(),
 				2*s.price(1)))
-		if left, err := s.cfg.Sale.Stock(); err != nil || left[0] != 0 || left[1] != 10 {
-			t.Errorf("stock %v, %v; want 0 and 10", left, err)
+		if found, err := s.cfg.Sale.Snapshot(); err != nil || found.Left[0] != 0 || found.Left[1] != 10 {
+			t.Errorf("stock %v, %v; want 0 and 10", found.Left, err)
 		}
 	})
 }
@@ -166,8 +166,8 @@ func testKeyOnSeveralServers(t *testing.T, open opener) {
 				limited.Load())
 		}
 	}
-	if left, err := s.cfg.Sale.Stock(); err != nil || left[0] != 10-8 {
-		t.Errorf("stock %v, %v; want 2", left, err)
+	if found, err := s.cfg.Sale.Snapshot(); err != nil || found.Left[0] != 10-8 {
+		t.Errorf("stock %v, %v; want 2", found.Left, err)
 	}
 }
 
@@ -192,7 +192,7 @@ func testKeyAfterLostReply(t *testing.T, open opener) {
 	s.expect(t, 2, "POST", "/orders", body, 403, oneOrder)
 	s.expect(t, 2, "POST", "/orders", body, 403, oneOrder, "Idempotency-Key", "another")
 	s.expect(t, 2, "POST", "/orders", body, 200, s.orderID(2), "Idempotency-Key", "k")
-	if left, err := s.cfg.Sale.Stock(); err != nil || left[0] != 8 {
-		t.Errorf("stock %v, %v; want 8", left, err)
+	if found, err := s.cfg.Sale.Snapshot(); err != nil || found.Left[0] != 8 {
+		t.Errorf("stock %v, %v; want 8", found.Left, err)
 	}
 }

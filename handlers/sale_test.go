@@ -151,9 +151,9 @@ func TestOrderOutsideOpen(t *testing.T) {
 		}
 		s.call(t, rootUser, "PUT", "/admin/sale", `{"state":"open"}`)
 		s.expect(t, 2, "POST", "/orders", `{"cart_id":"`+s.cartOf(2)+`"}`, 200, s.orderID(2))
-		left, err := s.cfg.Sale.Stock()
-		if err != nil || left[0] != 6 {
-			t.Errorf("stock %v, %v; want 6", left, err)
+		found, err := s.cfg.Sale.Snapshot()
+		if err != nil || found.Left[0] != 6 {
+			t.Errorf("stock %v, %v; want 6", found.Left, err)
 		}
 	})
 }

@@ -44,7 +44,7 @@ func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop
 	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10,
 		RootPassword: "toor"})
 	testkit.Must(tb, err)
-	keys, err := tokens.New(secret)
+	keys, err := tokens.New("aaaaaaaa", secret)
 	testkit.Must(tb, err)
 	cfg := redisx.Config{CartTTL: time.Hour}
 	cfg.Network, cfg.Address, cfg.Timeout = network, address, 20*time.Second

@@ -20,7 +20,7 @@ type Stream interface {
 	Close()
 	// Abort ends the connection with all that waits to be sent.
 	Abort()
-	// Descriptor is the number of the socket, -1 for none.
+	// Descriptor is the number of the socket, -1 without a socket.
 	Descriptor() int
 }
 

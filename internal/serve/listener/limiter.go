@@ -138,7 +138,7 @@ func (l *Limiter) closeWhere(condition func(state State, since int64) bool) {
 // the address, it logs that and reports false: the caller sends Refusal and closes the connection.
 func (l *Limiter) Admit(peer netip.Addr) (p Slot, ok bool) {
 	if l.cfg.ConnsPerAddressMax > 0 && !Within(peer, l.cfg.TrustedProxies) {
-		p.address = subscriber(peer)
+		p.address = Subscriber(peer)
 	}
 	l.mu.Lock()
 	full := l.cfg.ConnsMax > 0 && l.count >= l.cfg.ConnsMax

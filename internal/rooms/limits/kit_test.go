@@ -1,28 +1,12 @@
 package limits
 
 import (
-	"context"
 	"strconv"
-	"sync"
 	"testing"
-	"time"
 
 	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
-	"flashsale/redisx/redistest"
 )
-
-// onEach runs a test on a real redis-server and on the in-memory engine of Redis.
-func onEach(t *testing.T, test func(t *testing.T, redis pipeline.Config)) {
-	t.Run("redis-server", func(t *testing.T) { test(t, real(t)) })
-	t.Run("memory", func(t *testing.T) {
-		test(t, pipeline.Config{Network: "tcp", Address: redistest.Memory(t), Timeout: 20 * time.Second})
-	})
-}
-
-func real(tb testing.TB) pipeline.Config {
-	return pipeline.Config{Network: "unix", Address: redistest.Start(tb).Socket, Timeout: 20 * time.Second}
-}
 
 // begin makes a Limiter of rules, which runs until the test ends.
 func begin(tb testing.TB, redis pipeline.Config, rules string, options ...func(*Config)) *Limiter {
@@ -33,17 +17,7 @@ func begin(tb testing.TB, redis pipeline.Config, rules string, options ...func(*
 		option(&cfg)
 	}
 	l := New(cfg)
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := l.Run(ctx); err != nil {
-			tb.Error(err)
-		}
-	})
-	tb.Cleanup(func() {
-		stop()
-		running.Wait()
-	})
+	testkit.Background(tb, l.Run)
 	testkit.Until(tb, "connection to Redis", l.conn.Up)
 	return l
 }
@@ -51,9 +25,7 @@ func begin(tb testing.TB, redis pipeline.Config, rules string, options ...func(*
 func parse(tb testing.TB, text string) []Rule {
 	tb.Helper()
 	rules, err := ParseRules("rules", text)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return rules
 }
 
@@ -73,13 +45,9 @@ func (l *Limiter) tell(tb testing.TB, event string, c call, features map[string]
 	tb.Helper()
 	e := l.rules.Load().events[event]
 	list, err := e.ask(features)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	d, err := l.decide(e, list, c)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return d
 }
 

@@ -1,4 +1,4 @@
--- Counts hits. This is no script by itself: Go puts it before flush.lua and sold.lua.
+-- Counts hits. This is a part of scripts, see scripts.go.
 --
 -- Both have these first:
 -- KEYS[1]  state: hash as in keys.go
@@ -9,9 +9,8 @@
 -- ARGV     the step of each tier, the finest first: integers as in step.go
 -- ARGV     number of times: integer > 0
 -- ARGV     for each time: its bucket in each tier, then its slot of five minutes: integers
-local call, state, names = redis.call, KEYS[1], KEYS[2]
-local BLOCK, STEPS, SLOT_LIFETIME = 128, 16, 93600
-local SUM_MOST = 9007199254740991 -- of a bucket: Lua counts exactly up to there
+local state, names = KEYS[1], KEYS[2]
+local SLOT_LIFETIME = 93600
 local OTHER = 'other' -- the key of hits beyond the most keys
 local tag = string.sub(state, 1, -6) -- it ends with "state"
 local most, tiers = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -57,9 +56,7 @@ local function add(name, time, n)
   local at, id = times[tonumber(time)], nil
   name, id = identify(name, n)
   local block = tag .. id .. at.block
-  local sum = call('HINCRBY', block, at.field, n)
-  if sum > SUM_MOST then call('HSET', block, at.field, string.format('%.0f', SUM_MOST)) end
-  if sum == tonumber(n) then call('SADD', tag .. id, at.member) end -- else the bucket was there
+  if raise(block, at.field, n) == tonumber(n) then call('SADD', tag .. id, at.member) end -- it is new
   call('ZINCRBY', at.slot, n, name)
 end
 

@@ -1,12 +1,10 @@
 package ledger
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +12,6 @@ import (
 	"flashsale/internal/testkit/launch"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
-	"flashsale/redisx/redistest"
 	"flashsale/redisx/saletest"
 )
 
@@ -32,25 +29,15 @@ type shop struct {
 }
 
 // openShop opens the sale in a Redis and creates the database.
-func openShop(t *testing.T, redis redisx.Config, server *launch.MariaDB, name string) *shop {
+func openShop(t *testing.T, at pipeline.Config, server *launch.MariaDB, name string) *shop {
 	t.Helper()
-	redis.Timeout, redis.CartTTL = saletest.Timeout, time.Hour
+	redis := redisx.Config{Config: at, CartTTL: time.Hour}
 	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6,
 		1e6, 1e6}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	sale := saletest.Join(t, redis, opened.Sale, len(prices))
 	return &shop{Sale: sale, redis: redis, db: server.Open(t, name),
 		dsn: fmt.Sprintf("%s:%s@tcp(%s:%d)/%s", server.User, server.Password, server.Host, server.Port, name)}
-}
-
-func unix(s *redistest.Server) redisx.Config {
-	return redisx.Config{Config: pipeline.Config{Network: "unix", Address: s.Socket}}
-}
-
-func tcp(address string) redisx.Config {
-	return redisx.Config{Config: pipeline.Config{Network: "tcp", Address: address}}
 }
 
 // ledger switches the ledger of the shop on, for a consumer.
@@ -59,34 +46,16 @@ func (s *shop) ledger(t *testing.T, consumer string) *Ledger {
 	l, err := New(t.Context(), Config{
 		Database: s.database(t), Redis: s.redis, Sale: s.ID(), Prices: prices, Address: consumer,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return l
 }
 
 func (s *shop) database(t *testing.T) *Database {
 	t.Helper()
 	db, err := NewDatabase(s.dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
-}
-
-// run runs a ledger until stop, at the latest until the test ends.
-func run(t *testing.T, l *Ledger) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { l.Run(ctx) })
-	stop = func() {
-		cancel()
-		running.Wait()
-	}
-	t.Cleanup(stop)
-	return stop
 }
 
 // buy places an order for each of the users: of user n, one or two pieces of food n%3+1 and one of the
@@ -151,21 +120,15 @@ func (s *shop) rows(t *testing.T) map[string]string {
 	rows, err := s.db.QueryContext(t.Context(), "SELECT o.id, CONCAT(o.user_id, ' ', o.total, ' ', "+
 		"GROUP_CONCAT(i.food_id, ':', i.count ORDER BY i.food_id))"+
 		" FROM orders o JOIN order_items i ON i.order_id = o.id GROUP BY o.id")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer rows.Close()
 	got := map[string]string{}
 	for rows.Next() {
 		var id, text string
-		if err := rows.Scan(&id, &text); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, rows.Scan(&id, &text))
 		got[id] = text
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, rows.Err())
 	return got
 }
 

@@ -1,53 +1,35 @@
 package traffic
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/pipeline"
-	"flashsale/redisx/redistest"
 )
 
-// clock is a time that tests set.
-type clock struct{ seconds atomic.Int64 }
-
-func newClock(tb testing.TB, text string) *clock {
-	c := &clock{}
-	c.set(at(tb, text))
-	return c
-}
-
-func (c *clock) now() time.Time      { return time.Unix(c.seconds.Load(), 0) }
-func (c *clock) set(t time.Time)     { c.seconds.Store(t.Unix()) }
-func (c *clock) add(d time.Duration) { c.seconds.Add(int64(d / time.Second)) }
+func newClock(tb testing.TB, text string) *roomtest.Clock { return roomtest.NewClock(at(tb, text)) }
 
 const (
 	begun = "2026-03-02T10:20:30Z" // where time begins in most tests
 	short = "1m:2h,5m:1d,1h:7d,1d:60d,1w"
 )
 
-func config(tb testing.TB, network, address, tiers, zoneName string, c *clock) Config {
+func config(tb testing.TB, redis pipeline.Config, tiers, zoneName string, c *roomtest.Clock) Config {
 	return Config{
-		Redis: pipeline.Config{Network: network, Address: address, Timeout: 20 * time.Second},
-		Sale:  "testsale", Tiers: retention(tb, tiers), Zone: zone(tb, zoneName), KeysMax: 1000, Now: c.now,
+		Redis: redis, Sale: "testsale", Tiers: retention(tb, tiers), Zone: zone(tb, zoneName), KeysMax: 1000,
+		Now: c.Now,
 	}
 }
 
-// onEach runs a test on a real redis-server and on the in-memory engine.
-func onEach(t *testing.T, tiers, zoneName string, test func(t *testing.T, cfg Config, c *clock)) {
-	t.Run("redis-server", func(t *testing.T) {
+// onEach runs a test on both engines of Redis.
+func onEach(t *testing.T, tiers, zoneName string, test func(t *testing.T, cfg Config, c *roomtest.Clock)) {
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
 		c := newClock(t, begun)
-		test(t, config(t, "unix", redistest.Start(t).Socket, tiers, zoneName, c), c)
-	})
-	t.Run("memory", func(t *testing.T) {
-		c := newClock(t, begun)
-		test(t, config(t, "tcp", redistest.Memory(t), tiers, zoneName, c), c)
+		test(t, config(t, redis, tiers, zoneName, c), c)
 	})
 }
 
@@ -56,7 +38,7 @@ func counting(tb testing.TB, cfg Config) *Traffic {
 	tb.Helper()
 	testkit.KeepLog(tb)
 	t := New(cfg)
-	background(tb, t.redis.Run)
+	testkit.Background(tb, t.redis.Run)
 	testkit.Until(tb, "connection", t.redis.Up)
 	return t
 }
@@ -65,34 +47,15 @@ func counting(tb testing.TB, cfg Config) *Traffic {
 func keeping(tb testing.TB, cfg Config) *Keeper {
 	tb.Helper()
 	k := NewKeeper(cfg)
-	background(tb, k.redis.Run)
+	testkit.Background(tb, k.redis.Run)
 	testkit.Until(tb, "connection", k.redis.Up)
 	return k
-}
-
-// background runs f until the test, or what is returned, ends it.
-func background(tb testing.TB, f func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := f(ctx); err != nil {
-			tb.Error(err)
-		}
-	})
-	stop = func() {
-		cancel()
-		running.Wait()
-	}
-	tb.Cleanup(stop)
-	return stop
 }
 
 // hit counts n hits of a key at a time and flushes.
 func (t *Traffic) hit(tb testing.TB, key string, n int64, when time.Time) {
 	tb.Helper()
-	if err := t.Count([]Hit{{key, n, when}}); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, t.Count([]Hit{{key, n, when}}))
 	t.flushAll(tb)
 }
 
@@ -108,9 +71,7 @@ func (t *Traffic) flushAll(tb testing.TB) {
 func (t *Traffic) total(tb testing.TB, key string, from, to time.Time) int64 {
 	tb.Helper()
 	c, err := t.Query(Query{Key: key, From: from, To: to, Step: yearStep, Zone: t.cfg.Zone})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return c.Total
 }
 
@@ -121,18 +82,7 @@ func (k *Keeper) sweepAll(tb testing.TB) {
 	for err == nil && cursor >= 0 {
 		cursor, err = k.sweep(cursor)
 	}
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
-// ask sends a command to Redis.
-func ask[T any](tb testing.TB, c *pipeline.Conn, words ...string) (reply T) {
-	tb.Helper()
-	if err := c.Do(pipeline.Command(&reply, words...)); err != nil {
-		tb.Fatal(err)
-	}
-	return reply
+	testkit.Must(tb, err)
 }
 
 // curve asks for a curve by the texts of a request: "last=24h step=1h".
@@ -144,13 +94,9 @@ func (t *Traffic) curve(tb testing.TB, key string, params map[string]string) *Cu
 		}
 		return params[name]
 	}, t.cfg.Zone)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	c, err := t.Query(q)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return c
 }
 
