@@ -60,7 +60,7 @@ func newAccessLog(tb testing.TB, every int) (*accesslog.Log, *accessLines) {
 	lines := &accessLines{}
 	log := accesslog.New(accesslog.Config{Every: every, Out: lines, Dropped: &figures.Counter{},
 		NewLogger: func(out io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(out, nil)) }})
-	background(tb, log.Run)
+	testkit.Background(tb, log.Run)
 	return log, lines
 }
 

@@ -30,7 +30,7 @@ func limited(t *testing.T, s *shop, rules string, change func(*Config)) *shop {
 	}
 	l := limits.New(limits.Config{Redis: s.redis.Config, Rules: list, Users: s.cfg.Catalog.Users(),
 		UserOf: s.cfg.Catalog.UserOf, AdminFrom: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}})
-	background(t, l.Run)
+	testkit.Background(t, l.Run)
 	for _, rule := range list {
 		value := map[string]string{"user": "nobody", "ip": "192.0.2.1", "email": "x", "vk": "1"}[rule.Feature]
 		testkit.Until(t, "Redis for the limits", func() bool {

@@ -45,7 +45,7 @@ func (s *shop) liveShop(t *testing.T, viewersMax int, change func(*Config)) (*sh
 	with.keys, with.hub = s.keys, hub
 	with.Publish(snapshotOf([]int64{9, 8, 7, 6, 5}))
 	hub.PublishStock([]int64{9, 8, 7, 6, 5})
-	background(t, hub.Run)
+	testkit.Background(t, hub.Run)
 	return with, with.listen(t)
 }
 

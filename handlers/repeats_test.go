@@ -37,7 +37,7 @@ func (s *shop) withRepeatsOf(t *testing.T, bytes int64) *repeats.Counter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	background(t, counter.Run)
+	testkit.Background(t, counter.Run)
 	testkit.Until(t, "connection of the room", counter.Conn().Up)
 	s.join(Repeats(counter, vkGroups))
 	return counter

@@ -112,7 +112,7 @@ func (s *shop) unchecked() { s.client.Transport = s.client.Transport.(checkedTra
 // run serves the listener until the test ends.
 func (s *shop) run(tb testing.TB) {
 	tb.Helper()
-	background(tb, s.cfg.Sale.Run)
+	testkit.Background(tb, s.cfg.Sale.Run)
 	s.awaitRedis(tb)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(s.l) }()
@@ -130,21 +130,6 @@ func (s *shop) run(tb testing.TB) {
 		})
 	}
 	tb.Cleanup(func() { s.drain(context.Background()) })
-}
-
-// background runs f until the test ends.
-func background(tb testing.TB, f func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := f(ctx); err != nil {
-			tb.Error(err)
-		}
-	})
-	tb.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
 }
 
 func (s *shop) token(user uint32) string {

@@ -47,6 +47,8 @@ var plan = map[string][]string{
 	"scripts": {"handlers/web", "internal/catalog", "internal/config", "internal/observe", "internal/openapi",
 		"internal/rooms", "internal/serve", "internal/store", "internal/supervise", "internal/testkit", "redisx",
 		"tokens"},
+
+	"internal/serve/eventloop/looptest": {"internal/serve/eventloop", "internal/testkit"},
 }
 
 // alone are the folders of packages that know nothing of each other.

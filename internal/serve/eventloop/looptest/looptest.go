@@ -2,11 +2,10 @@
 package looptest
 
 import (
-	"context"
-	"sync"
 	"testing"
 
 	"flashsale/internal/serve/eventloop"
+	"flashsale/internal/testkit"
 )
 
 // Run runs a loop until the test ends. The cleanups of what the test begins later come first, so that they
@@ -14,20 +13,8 @@ import (
 func Run(tb testing.TB) *eventloop.Loop {
 	tb.Helper()
 	loop, err := eventloop.New()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := loop.Run(ctx); err != nil {
-			tb.Error(err)
-		}
-	})
-	tb.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
+	testkit.Must(tb, err)
+	testkit.Background(tb, loop.Run)
 	return loop
 }
 
