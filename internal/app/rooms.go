@@ -17,7 +17,8 @@ var rooms = []room{ledgerRoom, limitsRoom, repeatsRoom, blocklistRoom, trafficRo
 // A room is something that the server does beside the sale, off the order path. It has a part in the
 // supervisor and one in each worker. To add a room: its package in internal/rooms, its calls in
 // handlers/<room>.go, its flags in internal/config/<room>.go, its value in a file here, its calls in
-// openapi.yaml, and its name in the list above.
+// openapi.yaml, and its name in the list above. Two lists follow: the groups of flags in config.go, and the
+// rooms of the test that compares openapi.yaml with the table.
 type room struct {
 	name string
 	// read reads what the room takes from files, at the start and, where again reports true, on SIGHUP. The
