@@ -45,7 +45,7 @@ func (s *supervisor) showBot(scrape *ops.Scrape) {
 	for group, refused := range s.repeats.Refused() {
 		scrape.SetFlag(figures.VKTokenRefused, refused, strconv.FormatInt(group, 10))
 	}
-	if !scrape.RedisUp {
+	if !scrape.RedisUp() {
 		return
 	}
 	if n, err := s.repeats.Waiting(); err == nil {
@@ -71,7 +71,7 @@ func (s *supervisor) showBlocklist(scrape *ops.Scrape) {
 }
 
 func showTraffic(scrape *ops.Scrape, statistics *traffic.Keeper) {
-	if !scrape.RedisUp {
+	if !scrape.RedisUp() {
 		return
 	}
 	if n, most, err := statistics.Keys(); err == nil {

@@ -71,11 +71,15 @@ func (c *collector) metric(f *figures.Family, v figures.Value) prometheus.Metric
 
 // A Scrape is what no worker counts, at one moment.
 type Scrape struct {
-	Now     time.Time
-	RedisUp bool // else a room must not ask Redis: no scrape may hang while Redis is away
+	Now time.Time
 
-	values map[*figures.Family][]figures.Value
+	redisUp bool
+	values  map[*figures.Family][]figures.Value
 }
+
+// RedisUp reports whether Redis has answered in this scrape. Where it has not, a room must not ask it: no
+// scrape may hang while Redis is away.
+func (s *Scrape) RedisUp() bool { return s.redisUp }
 
 // Values are those that were set of a metric.
 func (s *Scrape) Values(f *figures.Family) []figures.Value { return s.values[f] }
@@ -111,12 +115,12 @@ func (s *Scrape) askRedis(cfg *Config) {
 	asking.Go(func() { found, unknown = cfg.Watch.Snapshot() }) // with the other question: one round trip
 	backlog, err := cfg.Watch.Ready()
 	asking.Wait()
-	s.RedisUp = err == nil
-	s.SetFlag(figures.RedisUp, s.RedisUp)
-	if s.RedisUp && backlog.Kept {
+	s.redisUp = err == nil
+	s.SetFlag(figures.RedisUp, s.redisUp)
+	if s.redisUp && backlog.Kept {
 		s.Set(figures.LedgerLag, float64(backlog.Orders))
 	}
-	if s.RedisUp && unknown == nil {
+	if s.redisUp && unknown == nil {
 		s.snapshot(&found, cfg.Pieces)
 	}
 }

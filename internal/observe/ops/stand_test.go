@@ -54,7 +54,7 @@ func everyRoom(s *Scrape) {
 	s.SetAge(figures.BlocklistAge, time.Now().Add(time.Hour)) // a clock that was set back
 	s.Set(figures.BlocklistRefresh, 86400)
 	s.SetTime(figures.CertificateEnd, time.Unix(1_900_000_000, 0))
-	if s.RedisUp {
+	if s.RedisUp() {
 		s.Set(figures.VKWaiting, 4)
 		s.Set(figures.TrafficKeys, 70)
 		s.Set(figures.TrafficKeysMax, 100)
