@@ -100,7 +100,7 @@ func (s *supervisor) watchSale() *redisx.Sale {
 	return redisx.Join(redis, s.sale.Sale, len(s.sale.catalog.Foods()), 0)
 }
 
-// watchBlocklist has the supervisor know the list that the workers serve, nil where the room is off.
+// watchBlocklist has the supervisor know the list that the workers serve, nil where there is none.
 func (s *supervisor) watchBlocklist(path string) {
 	if s.opsListener != nil && s.blocklist != nil {
 		s.listed = blocklist.New(path)
