@@ -13,9 +13,6 @@ import (
 	"flashsale/internal/rooms/limits"
 )
 
-// costMax is the most that one call may cost; no window has room for more.
-const costMax = 4_000_000
-
 // isRefused answers a call that a rate limit refuses, by what is known here: it does not wait. Handlers ask
 // before they read the body: who is refused makes no more work.
 func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who) bool {
@@ -112,7 +109,7 @@ func costOf(m member) (int64, *failure) {
 		return 1, nil
 	}
 	cost, ok := m.integer()
-	if !ok || cost < 0 || cost > costMax {
+	if !ok || cost < 0 || cost > limits.RateMax {
 		return 0, errMalformedJSON
 	}
 	return cost, nil

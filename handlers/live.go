@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/live"
+	"flashsale/internal/serve/goroutines"
 )
 
 // watchLive makes the connection of a request one that gets events, until it ends. Anybody may look; root
@@ -16,8 +17,8 @@ func (s *Server) watchLive(ctx *fasthttp.RequestCtx, _ call) {
 	if !s.admitViewer(ctx, &viewer) {
 		return
 	}
-	c, ok := ctx.Conn().(*framedConn)
-	over := ok && c.filled > c.end // more than the request has come: that ends a viewer
+	c, ok := ctx.Conn().(*goroutines.Conn)
+	over := ok && c.HasMore() // more than the request has come: that ends a viewer
 	if !ctx.IsHead() && !over && !(ok && s.cfg.Live.Reserve()) {
 		reply(ctx, errUnavailable)
 		return
@@ -39,8 +40,7 @@ func (s *Server) watchLive(ctx *fasthttp.RequestCtx, _ call) {
 	viewer.Head = header.AppendBytes(nil)
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(net.Conn) {
-		viewer.Stream = live.NewStream(c.Conn, s.limiter)
-		c.gone = true // for fasthttp the connection ends here
+		viewer.Stream = live.NewStream(c.Take(), s.limiter)
 		s.cfg.Live.Join(viewer)
 	})
 }

@@ -212,7 +212,7 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c call) {
 		return
 	}
 	c.answer.line = line
-	if !line.place.loop && c.answer.onLoop() {
+	if !line.place.loop && c.answer.readByLoop() {
 		c.answer.exchange.Decline()
 		return
 	}

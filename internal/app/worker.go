@@ -104,7 +104,7 @@ func (w *worker) followRules() {
 func newWorker(
 	cfg *config.Config, o *opening, inherited *supervise.Worker, count *figures.Worker, access *accesslog.Log,
 ) (*worker, error) {
-	keys, err := tokens.NewForSale(o.CartsOf, o.Secrets[0], o.Secrets[1:]...)
+	keys, err := tokens.New(o.Sale, o.Secrets[0], o.Secrets[1:]...)
 	if err != nil {
 		return nil, err
 	}
