@@ -36,40 +36,63 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 // Collect reads everything: of one sale, also where the next one follows meanwhile.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	cfg := c.cfg()
-	s := &Scrape{collector: c, now: time.Now(), out: out}
+	s := &Scrape{Now: time.Now()}
 	s.Set(figures.BuildInfo, 1, cfg.Version, runtime.Version())
 	s.Set(figures.SaleInfo, 1, cfg.Watch.ID())
 	s.SetTime(figures.StartTime, cfg.Started)
-	s.SetTime(figures.ClockTime, s.now)
-	for _, f := range figures.Families {
-		for _, value := range f.Read(cfg.Figures) {
-			s.send(f, value)
-		}
-	}
+	s.SetTime(figures.ClockTime, s.Now)
 	s.askRedis(cfg)
 	for _, room := range c.rooms {
 		room(s)
 	}
+	for _, f := range figures.Families {
+		for _, value := range append(f.Read(cfg.Figures), s.Values(f)...) {
+			out <- c.metric(f, value)
+		}
+	}
 }
 
-// A Scrape is one collection of all metrics.
+// metric makes the metric of Prometheus.
+func (c *collector) metric(f *figures.Family, v figures.Value) prometheus.Metric {
+	if f.Type == "histogram" {
+		h, buckets := v.Histogram, map[float64]uint64{}
+		for i, bound := range f.Bounds {
+			buckets[float64(bound)/f.Unit] = h.Cumulative[i]
+		}
+		return prometheus.MustNewConstHistogram(c.families[f], h.Count, float64(h.Sum)/f.Unit, buckets,
+			v.Labels...)
+	}
+	kind := prometheus.GaugeValue
+	if f.Type == "counter" {
+		kind = prometheus.CounterValue
+	}
+	return prometheus.MustNewConstMetric(c.families[f], kind, v.Number, v.Labels...)
+}
+
+// A Scrape is what no worker counts, at one moment.
 type Scrape struct {
-	*collector
-	now     time.Time
+	Now time.Time
+
 	redisUp bool
-	out     chan<- prometheus.Metric
+	values  map[*figures.Family][]figures.Value
 }
 
 // RedisUp reports whether Redis has answered in this scrape. Where it has not, a room must not ask it: no
 // scrape may hang while Redis is away.
 func (s *Scrape) RedisUp() bool { return s.redisUp }
 
-// Set shows a gauge.
+// Values are those that were set of a metric.
+func (s *Scrape) Values(f *figures.Family) []figures.Value { return s.values[f] }
+
+// Set shows a value.
 func (s *Scrape) Set(f *figures.Family, value float64, labels ...string) {
-	s.send(f, figures.Value{Labels: labels, Number: value})
+	if s.values == nil {
+		s.values = map[*figures.Family][]figures.Value{}
+	}
+	s.values[f] = append(s.values[f], figures.Value{Labels: labels, Number: value})
 }
 
-// SetFlag shows a gauge that is 1 or 0.
+// SetFlag shows 1 or 0.
 func (s *Scrape) SetFlag(f *figures.Family, on bool, labels ...string) {
 	value := 0.0
 	if on {
@@ -82,25 +105,7 @@ func (s *Scrape) SetFlag(f *figures.Family, on bool, labels ...string) {
 func (s *Scrape) SetTime(f *figures.Family, t time.Time) { s.Set(f, float64(t.UnixNano())/1e9) }
 
 // SetAge shows the time since then.
-func (s *Scrape) SetAge(f *figures.Family, then time.Time) { s.Set(f, figures.Age(then, s.now)) }
-
-// send makes the metric of Prometheus.
-func (s *Scrape) send(f *figures.Family, v figures.Value) {
-	kind := prometheus.GaugeValue
-	switch f.Type {
-	case "histogram":
-		h, buckets := v.Histogram, map[float64]uint64{}
-		for i, bound := range f.Bounds {
-			buckets[float64(bound)/f.Unit] = h.Cumulative[i]
-		}
-		s.out <- prometheus.MustNewConstHistogram(s.families[f], h.Count, float64(h.Sum)/f.Unit, buckets,
-			v.Labels...)
-		return
-	case "counter":
-		kind = prometheus.CounterValue
-	}
-	s.out <- prometheus.MustNewConstMetric(s.families[f], kind, v.Number, v.Labels...)
-}
+func (s *Scrape) SetAge(f *figures.Family, then time.Time) { s.Set(f, figures.Age(then, s.Now)) }
 
 // askRedis shows the sale as Redis has it. While Redis is away these figures are missing.
 func (s *Scrape) askRedis(cfg *Config) {
