@@ -79,21 +79,3 @@ func TestColumns(t *testing.T) {
 		testkit.WriteFile(t, filepath.Join(s.folder, "a.go"), "")
 	}
 }
-
-// A package has longer than Go's 10 minutes, also when it is tried once more.
-func TestCITest(t *testing.T) {
-	const once = `echo "$*" >>calls
-		[[ $(wc -l <calls) == 1 ]] || exit 0
-		printf '%s\n' '--- FAIL: TestSlow (1.00s)' FAIL $'FAIL\tflashsale/slow\t1.0s'
-		exit 1`
-	s := newScript(t, "test", map[string]string{"go": once})
-	out, err := s.run(s.path+":"+os.Getenv("PATH"), ".ci/test", "-race", "-short", "./slow", "./fast")
-	if err != nil || !strings.Contains(out, "failed once, and passed alone: flashsale/slow TestSlow") {
-		t.Errorf("%v %s", err, out)
-	}
-	const want = "test -timeout 40m -p 3 -race -short ./slow ./fast\n" +
-		"test -timeout 40m -p 3 -race -short -count=1 -run ^(TestSlow)$ flashsale/slow\n"
-	if calls := testkit.ReadFile(t, filepath.Join(s.folder, "calls")); calls != want {
-		t.Errorf("calls of go:\n%swant\n%s", calls, want)
-	}
-}
