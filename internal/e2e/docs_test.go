@@ -19,7 +19,7 @@ import (
 )
 
 // readmeLinesMax keeps the README short enough to be read.
-const readmeLinesMax = 220
+const readmeLinesMax = 110
 
 var (
 	docLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
