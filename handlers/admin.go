@@ -15,6 +15,7 @@ import (
 
 	"flashsale/internal/export"
 	"flashsale/internal/observe/accesslog"
+	"flashsale/internal/serve/goroutines"
 	"flashsale/redisx"
 )
 
@@ -106,7 +107,7 @@ func sendToEnd(ctx *fasthttp.RequestCtx, l *list) {
 		return // the client has gone
 	}
 	if _, err := io.Copy(c, l); err != nil {
-		if c, ok := c.(*framedConn); ok {
+		if c, ok := c.(*goroutines.Conn); ok {
 			c.Abort()
 		}
 	}

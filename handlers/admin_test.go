@@ -11,12 +11,12 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -36,17 +36,13 @@ func openWithOrders(t *testing.T, open opener, server *redistest.Server, orders,
 func beginList(t *testing.T, s *shop, version string, c net.Conn) *http.Response {
 	t.Helper()
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.SetDeadline(time.Now().Add(20*time.Second)))
 	const request = "GET /admin/orders HTTP/%s\r\nHost: shop\r\nAccess-Token: %s\r\n\r\n"
 	if _, err := fmt.Fprintf(c, request, version, s.token(rootUser)); err != nil {
 		t.Fatal(err)
 	}
 	r, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if version == "1.0" && (len(r.TransferEncoding) > 0 || r.ContentLength != -1 || !r.Close) {
 		t.Errorf("HTTP/1.0 is answered with %v", r)
 	}
@@ -57,9 +53,7 @@ func beginList(t *testing.T, s *shop, version string, c net.Conn) *http.Response
 func (s *shop) inside(t *testing.T) net.Conn {
 	t.Helper()
 	c, err := s.dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return c
 }
 
@@ -140,24 +134,6 @@ func testListIsNotHeld(t *testing.T, open opener) {
 	}
 }
 
-// journal takes what is logged by several goroutines.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
 // A list that breaks off cannot be taken for the whole, is logged once for many, and gives its place back.
 func TestBrokenLists(t *testing.T) { onEngines(t, testBrokenLists) }
 
@@ -166,13 +142,11 @@ func testBrokenLists(t *testing.T, open opener) {
 	s := openWithOrders(t, open, server, 100_000, 1)
 	s.do(func() { s.cfg.RequestIDs = true })
 	address := s.listen(t)
-	log := capture(t)
+	log := testkit.CaptureLog(t)
 	var lists []*http.Response
 	for _, version := range []string{"1.1", "1.0"} {
 		c, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		lists = append(lists, beginList(t, s, version, c))
 	}
 	server.Kill(t)
@@ -200,9 +174,7 @@ func testListPanics(t *testing.T, open opener) {
 	all := s.cfg.Catalog
 	one, err := catalog.Load(t.Context(), catalog.Config{Users: 20, Foods: 1, Stock: 10,
 		RootPassword: "toor"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s.do(func() { s.cfg.Catalog = one }) // the order is of a food that it does not have
 	for range listsMax + 1 {
 		s.expect(t, rootUser, "GET", "/admin/orders", "", 500, `{"code":"INTERNAL_ERROR","message":"内部错误"}`)
@@ -211,7 +183,7 @@ func testListPanics(t *testing.T, open opener) {
 	s.do(func() { s.cfg.Catalog = all })
 	list := s.newList(jsonList("log"), nil)
 	list.text, list.of = nil, slog.String("request_id", "a1b2")
-	log := capture(t)
+	log := testkit.CaptureLog(t)
 	if n, err := list.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("read %d, %v", n, err)
 	}

@@ -73,7 +73,7 @@ func (s *shop) flows(count int, newConns bool) [][5]quietCall {
 				s.token(user), connection, len(body), body), fmt.Appendf(nil, "HTTP/1.1 %d ", status)}
 		}
 		flows[i] = [5]quietCall{
-			request(200, "POST", "/login", loginBody), request(200, "GET", "/foods", ""),
+			request(200, "POST", "/login", rawLogin), request(200, "GET", "/foods", ""),
 			request(200, "POST", "/carts", "{}"),
 			request(204, "PATCH", "/carts/"+cart, fmt.Sprintf(`{"food_id":%d,"count":1}`, i%5+1)),
 			request(200, "POST", "/orders", `{"cart_id":"`+cart+`"}`),
@@ -106,12 +106,8 @@ func (c *quietClient) connect(t *testing.T) {
 		t.Fatal(err)
 	}
 	limit := unix.NsecToTimeval(int64(20 * time.Second))
-	if err := unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Connect(c.fd, &c.to); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit))
+	testkit.Must(t, unix.Connect(c.fd, &c.to))
 }
 
 func (c *quietClient) send(t *testing.T, flows [][5]quietCall) {

@@ -7,25 +7,25 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/serve/eventloop"
+	"flashsale/internal/serve/goroutines"
 	"flashsale/redisx"
 )
 
-// answer is what a hot call needs to answer later: the redisx.Outcome of a change, and the function that
-// makes a reply of it. On the event loop the reply is sent when the outcome is there. Elsewhere the
-// request's goroutine waits for it.
+// answer is the state of one request. A hot call needs it to answer later: it is the redisx.Outcome of a
+// change, and has the function that makes a reply of that. On the event loop the reply is sent when the
+// outcome is there. Elsewhere the request's goroutine waits for it.
 type answer struct {
 	server   *Server
-	exchange *eventloop.Exchange // on the event loop, else nil
+	exchange *eventloop.Exchange // nil where a goroutine serves the request
 
-	line    *counted // of the table; nil for a request that none is for
+	line    *counted // of the table; nil for a request that no line is for
 	counted bool     // the request
-	inLine  bool     // it has the turn of Server.line
-	list    *list    // that the reply consists of, or nil
+	list    *list    // the reply, where it is a list for root
 	// What is added to a cart, of a food; 0 pieces for nothing.
 	food, pieces int64
 
 	ctx   *fasthttp.RequestCtx
-	user  uint32     // who calls, 0 for none
+	user  uint32     // who calls; 0 where no user does
 	reply replyLater // nil as long as nothing is to come later
 	err   error
 	done  chan struct{} // for the goroutine that waits
@@ -38,13 +38,14 @@ type replyLater = func(s *Server, ctx *fasthttp.RequestCtx, user uint32, err err
 func (c Call) later(ctx *fasthttp.RequestCtx, reply replyLater) redisx.Outcome {
 	a := c.answer
 	a.ctx, a.reply = ctx, reply
-	if a.onLoop() {
+	if a.readByLoop() {
 		a.exchange.Later()
 	}
 	return a
 }
 
-func (a *answer) onLoop() bool { return a.exchange != nil }
+// readByLoop reports whether the event loop has read the request.
+func (a *answer) readByLoop() bool { return a.exchange != nil }
 
 // Done takes the outcome.
 func (a *answer) Done(err error) {
@@ -64,13 +65,13 @@ func (a *answer) finish() {
 	ctx, reply := a.ctx, a.reply
 	a.ctx, a.reply = nil, nil
 	defer a.count(ctx)
-	defer a.server.end(ctx)
+	defer a.server.endRequest(ctx)
 	reply(a.server, ctx, a.user, a.err)
 }
 
-// end ends the work on a request. It answers one that has failed: a panic would end the process, and with it
-// every other request.
-func (s *Server) end(ctx *fasthttp.RequestCtx) {
+// endRequest ends the work on a request. It recovers from a panic, which would end the process and with it
+// every other request, and answers the request that has failed. It must be deferred.
+func (s *Server) endRequest(ctx *fasthttp.RequestCtx) {
 	if fault := recover(); fault != nil {
 		s.logFault(ctx, "fault", fault, "stack", string(debug.Stack()))
 		id := string(s.identify(ctx))
@@ -84,7 +85,7 @@ func (s *Server) end(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// begin makes the answer ready for a request.
+// begin makes the answer ready for the next request.
 func (a *answer) begin() {
 	a.line, a.counted, a.user, a.list, a.pieces = nil, false, 0, nil, 0
 }
@@ -92,12 +93,12 @@ func (a *answer) begin() {
 // serveOnLoop is the entry of requests that the event loop has read.
 func (s *Server) serveOnLoop(x *eventloop.Exchange) {
 	a, ok := x.Attachment.(*answer)
-	if !ok { // it stays with the exchange, which is used again
+	if !ok { // the answer stays with the exchange, which is used again
 		a = &answer{server: s, exchange: x}
 		x.Attachment = a
 	}
 	a.begin()
-	if !a.serve(&x.RequestCtx) && a.reply != nil { // the reply is there, and the outcome may still come
+	if !a.serve(&x.RequestCtx) && a.reply != nil { // it is answered with 500, and the outcome may still come
 		a.reply, x.Attachment = nil, nil
 		x.AtOnce()
 	}
@@ -106,9 +107,9 @@ func (s *Server) serveOnLoop(x *eventloop.Exchange) {
 	}
 }
 
-// serve runs the handler. It reports false where that has failed.
+// serve runs the handler. It reports false where the handler has panicked.
 func (a *answer) serve(ctx *fasthttp.RequestCtx) (ok bool) {
-	defer a.server.end(ctx)
+	defer a.server.endRequest(ctx)
 	a.server.route(ctx, a)
 	return true
 }
@@ -119,7 +120,9 @@ var answers = sync.Pool{New: func() any { return &answer{done: make(chan struct{
 func (a *answer) serveOnGoroutine(ctx *fasthttp.RequestCtx) {
 	a.server.route(ctx, a)
 	if a.reply != nil {
-		a.leaveLine()
+		if c, ok := ctx.Conn().(*goroutines.Conn); ok {
+			c.LeaveLine()
+		}
 		<-a.done
 		a.finish()
 	}
@@ -127,7 +130,6 @@ func (a *answer) serveOnGoroutine(ctx *fasthttp.RequestCtx) {
 
 // endOnGoroutine counts the request, and keeps the answer for reuse unless an outcome may still come.
 func (a *answer) endOnGoroutine(ctx *fasthttp.RequestCtx) {
-	a.leaveLine()
 	a.count(ctx)
 	if a.reply == nil {
 		answers.Put(a)

@@ -60,12 +60,12 @@ func (s *Server) tokenOf(ctx *fasthttp.RequestCtx) (user uint32, expires int64, 
 		query = ctx.QueryArgs().Peek("access_token")
 	}
 	if len(query) == tokens.Length {
-		if user, expires, ok := s.cfg.Keys.AccessUntil(query, now); ok {
+		if user, expires, ok := s.cfg.Keys.Access(query, now); ok {
 			return user, expires, true
 		}
 	}
 	header := ctx.Request.Header.Peek("Access-Token")
-	if user, expires, ok := s.cfg.Keys.AccessUntil(header, now); ok {
+	if user, expires, ok := s.cfg.Keys.Access(header, now); ok {
 		return user, expires, true
 	}
 	return 0, 0, len(query)+len(header) > 0

@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 	"flashsale/tokens"
 )
@@ -20,11 +21,9 @@ import (
 func TestRefusedTokensAreLogged(t *testing.T) { onBoth(t, testRefusedTokensAreLogged) }
 
 func testRefusedTokensAreLogged(t *testing.T, s *shop) {
-	log := capture(t)
-	other, err := tokens.New(bytes.Repeat([]byte("o"), tokens.SecretMin))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := testkit.CaptureLog(t)
+	other, err := tokens.New("aaaaaaaa", bytes.Repeat([]byte("o"), tokens.SecretMin))
+	testkit.Must(t, err)
 	foreign := string(other.AppendAccess(nil, 2, time.Now().Add(time.Hour)))
 	s.expect(t, 0, "GET", "/orders", "", 401, invalidToken)
 	s.expect(t, 2, "GET", "/orders", "", 200, "[]")
@@ -79,10 +78,7 @@ func testServiceToken(t *testing.T, s *shop) {
 	}
 	c := dial(t, s.listen(t))
 	twice := strings.Repeat("Authorization: "+right+"\r\n", 2)
-	if _, err := io.WriteString(c,
-		"GET "+path+" HTTP/1.1\r\n"+shopHost+"Connection: close\r\n"+twice+"\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, "GET "+path+" HTTP/1.1\r\n"+shopHost+"Connection: close\r\n"+twice+"\r\n")
 	if text, err := io.ReadAll(c); err != nil || !bytes.HasPrefix(text, []byte("HTTP/1.1 401 ")) {
 		t.Errorf("two headers: %q, %v", text, err)
 	}
@@ -92,7 +88,7 @@ func testServiceToken(t *testing.T, s *shop) {
 func TestRefusedServiceTokensAreLogged(t *testing.T) { onBoth(t, testRefusedServiceTokensAreLogged) }
 
 func testRefusedServiceTokensAreLogged(t *testing.T, s *shop) {
-	log := capture(t)
+	log := testkit.CaptureLog(t)
 	s.do(func() { s.cfg.ServiceToken = serviceToken })
 	s.expect(t, 0, "GET", "/admin/orders", "", 401, invalidToken)
 	s.expect(t, 0, "GET", "/admin/orders", "", 200, "[]", "Authorization", "Bearer "+serviceToken)

@@ -103,7 +103,7 @@ func (m *member) read() {
 
 // appendText appends what the content of a valid JSON string stands for, as encoding/json reads it: U+FFFD
 // stands for bytes that are no UTF-8, and for surrogates without their other half. unicode reports whether
-// there are none.
+// the text is all Unicode.
 func appendText(dst, content []byte) (text []byte, unicode bool) {
 	unicode = true
 	for len(content) > 0 {
@@ -143,7 +143,8 @@ func escaped(text []byte) (r rune, size int) {
 	return r, unit
 }
 
-// codeUnit returns the UTF-16 code unit of the escape that the text begins with; 0 if there is none.
+// codeUnit returns the UTF-16 code unit of the escape that the text begins with; 0 where it begins with
+// no escape.
 func codeUnit(text []byte) rune {
 	if len(text) < len(`\u0000`) || text[0] != '\\' || text[1] != 'u' {
 		return 0

@@ -16,40 +16,36 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/handlers/web"
+	"flashsale/internal/openapi"
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/live"
 	"flashsale/internal/rooms/repeats"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/testkit"
-	"flashsale/internal/testkit/apitest"
 	"flashsale/tokens"
 )
 
 var update = flag.Bool("update", false, "write openapi.json and docs.html")
 
 // described is the description, read once.
-var described = sync.OnceValues(func() (*apitest.Description, error) { return apitest.Parse(description) })
+var described = sync.OnceValues(func() (*openapi.Description, error) { return openapi.Parse(description) })
 
-func readDescription(tb testing.TB) *apitest.Description {
+func readDescription(tb testing.TB) *openapi.Description {
 	tb.Helper()
 	d, err := described()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return d
 }
 
 // TestDescription holds what is sent equal to openapi.yaml.
 func TestDescription(t *testing.T) {
 	source, err := os.ReadFile("openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for name, file := range map[string]struct {
 		sent    []byte
 		convert func([]byte) ([]byte, error)
-	}{"openapi.json": {description, apitest.JSON}, "docs.html": {docsPage, apitest.Page}} {
+	}{"openapi.json": {description, openapi.JSON}, "docs.html": {docsPage, openapi.Page}} {
 		want, err := file.convert(source)
 		switch {
 		case err != nil:
@@ -72,10 +68,8 @@ func describedPattern(path string) string {
 // Every route is described, with those who may call it, and nothing else is.
 func TestDescriptionHasRoutes(t *testing.T) {
 	testkit.KeepLog(t)
-	keys, err := tokens.New(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys, err := tokens.New("aaaaaaaa", secret)
+	testkit.Must(t, err)
 	s := &shop{keys: keys, Server: &Server{cfg: Config{Keys: keys, ServiceToken: "service"}}}
 	table := s.saleRoutes()
 	for _, join := range []Room{Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
@@ -142,7 +136,7 @@ func (s *shop) admitted(may access) (schemes []string) {
 
 // Every error is described, with its status and message, and nothing else is.
 func TestDescriptionHasErrors(t *testing.T) {
-	left := map[string]apitest.Error{}
+	left := map[string]openapi.Error{}
 	for _, e := range readDescription(t).Errors() {
 		left[e.Code] = e
 	}
@@ -189,9 +183,7 @@ func TestDescriptionOfKeys(t *testing.T) {
 	var d struct {
 		Paths map[string]map[string]json.RawMessage
 	}
-	if err := json.Unmarshal(description, &d); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(description, &d))
 	for path, reused := range map[string]bool{"/orders": false, "/admin/foods/{id}/stock": true} {
 		var post struct {
 			Parameters []struct{ Name, Description string }
@@ -249,9 +241,7 @@ func testDocsAreCached(t *testing.T, s *shop) {
 	for path, want := range map[string][]byte{"/openapi.json": description, "/docs": docsPage} {
 		_, body, h := s.call(t, 0, "GET", path, "", "Accept-Encoding", "gzip")
 		r, err := gzip.NewReader(strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		text, err := io.ReadAll(r)
 		if err != nil || string(text) != string(want) || h.Get("Content-Encoding") != "gzip" ||
 			len(body) > len(want)/3 {

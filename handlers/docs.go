@@ -12,8 +12,8 @@ import (
 	"flashsale/handlers/web"
 )
 
-// The description of the API and its page are made of openapi.yaml by TestDescription with -update, so that
-// a start has nothing to convert.
+// The description of the API and its page are made of openapi.yaml by internal/openapi, so that a start has
+// nothing to convert: go test ./handlers -run 'TestDescription$' -update
 var (
 	//go:embed openapi.json
 	description []byte

@@ -24,16 +24,8 @@ import (
 // opener opens a shop that is served until the test ends.
 type opener = func(tb testing.TB, network, address string) *shop
 
-// onEach runs a test on both engines with a real redis-server, and once on the in-memory engine of Redis.
-func onEach(t *testing.T, test func(t *testing.T, s *shop)) {
-	t.Run("redis-server", func(t *testing.T) { test(t, open(t, "unix", redistest.Start(t).Socket)) })
-	t.Run("memory", func(t *testing.T) { test(t, open(t, "tcp", redistest.Memory(t))) })
-	t.Run("event loop", func(t *testing.T) {
-		test(t, openOnLoop(t, "unix", redistest.Start(t).Socket))
-	})
-}
-
-// onBoth runs a test on both engines, with a real redis-server.
+// onBoth runs a test on both engines. (That the in-memory engine of Redis does the same is proved in
+// redisx.)
 func onBoth(t *testing.T, test func(t *testing.T, s *shop)) {
 	onEngines(t, func(t *testing.T, open opener) { test(t, open(t, "unix", redistest.Start(t).Socket)) })
 }
@@ -94,7 +86,9 @@ func (s *shop) do(f func()) {
 
 // takeLong adds POST /long, which takes the longest bodies and answers with their length.
 func (s *shop) takeLong() {
-	handle := func(ctx *fasthttp.RequestCtx, _ Call) { replyText(ctx, strconv.Itoa(len(ctx.PostBody()))) }
+	handle := func(ctx *fasthttp.RequestCtx, _ Call) {
+		replyBody(ctx, strconv.AppendInt(nil, int64(len(ctx.PostBody())), 10))
+	}
 	s.do(func() {
 		s.Add(func(*Server) []Route {
 			return []Route{{"POST", "/long", s.anybody, takes(longestBodyMax), handle}}
@@ -115,10 +109,8 @@ func (s *shop) join(room Room) {
 func (s *shop) tick(limit time.Duration) {
 	for range limit/listener.TickInterval + 1 {
 		s.limiter.Tick()
-		if s.loop != nil {
-			s.loop.Tick()
-		}
 	}
+	s.do(func() {}) // the loop closes its own connections
 }
 
 // twin makes a shop of the same sale with another Config, and with more rooms. Nothing serves it yet.
@@ -141,9 +133,7 @@ func (s *shop) listen(tb testing.TB) (address string) {
 		return s.l.Addr().String()
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	address = l.Addr().String()
 	ended := make(chan error)
 	go func() { ended <- s.Serve(l) }()

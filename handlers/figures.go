@@ -41,7 +41,7 @@ func (s *Server) countUnread(r *fasthttp.Response, peer netip.Addr) {
 	s.logUnread(r, peer)
 }
 
-// countReply counts the reply to a request of a line of the table, nil for none.
+// countReply counts the reply to a request of a line of the table, nil without a line.
 func (s *Server) countReply(r *fasthttp.Response, line *counted, took time.Duration) {
 	status, figure, hits := r.StatusCode(), figures.Other, 0
 	if line != nil {

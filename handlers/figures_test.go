@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"io"
 	"maps"
 	"regexp"
 	"strings"
@@ -63,7 +62,7 @@ func testRequestsAreCounted(t *testing.T, s *shop) {
 		user               uint32
 		method, path, body string
 	}{
-		{0, "POST", "/login", loginBody}, {0, "POST", "/login", loginBody}, {0, "POST", "/login", "{"},
+		{0, "POST", "/login", rawLogin}, {0, "POST", "/login", rawLogin}, {0, "POST", "/login", "{"},
 		{2, "GET", "/foods", ""}, {0, "GET", "/foods", ""}, {2, "HEAD", "/foods", ""},
 		{2, "POST", "/carts", "{}"},
 		{2, "PATCH", "/carts/" + cart, `{"food_id":1,"count":1}`},
@@ -121,9 +120,7 @@ func testUnreadAndFailedAreCounted(t *testing.T, s *shop) {
 	address := s.listen(t)
 	for _, text := range []string{"GET /healthz HTTP/9.9\r\n", getHead + "X: a\n"} {
 		c := dial(t, address)
-		if _, err := io.WriteString(c, text); err != nil {
-			t.Fatal(err)
-		}
+		send(t, c, text)
 		expectRefusal(t, c, 400, badRequestBody)
 	}
 	s.do(func() {

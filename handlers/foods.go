@@ -16,7 +16,7 @@ func (s *Server) listFoods(ctx *fasthttp.RequestCtx, c Call) {
 	switch {
 	case list == nil:
 		reply(ctx, errUnavailable)
-	case len(*list) > listBytesMax && c.answer.onLoop():
+	case len(*list) > listBytesMax && c.answer.readByLoop():
 		c.answer.exchange.Decline()
 	default:
 		replyRaw(ctx, *list)

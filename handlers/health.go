@@ -23,21 +23,21 @@ func (s *Server) ready(ctx *fasthttp.RequestCtx, c Call) {
 		reply(ctx, errUnavailable)
 		return
 	}
-	l := s.looks.recent()
-	if l == nil && c.answer.onLoop() { // the event loop must not wait for a look
+	found := s.readiness.recent()
+	if found == nil && c.answer.readByLoop() { // the event loop must not wait for Redis
 		c.answer.exchange.Decline()
 		return
 	}
-	if l == nil {
-		l = s.looks.take(s.look)
+	if found == nil {
+		found = s.readiness.check(s.checkReady)
 	}
 	switch {
-	case l.failure == nil:
-		replyRaw(ctx, l.body)
-	case l.words != nil && s.isOperator(ctx):
-		reply(ctx, l.words)
+	case found.failure == nil:
+		replyRaw(ctx, found.body)
+	case found.words != nil && s.isOperator(ctx):
+		reply(ctx, found.words)
 	default:
-		reply(ctx, l.failure)
+		reply(ctx, found.failure)
 	}
 }
 
@@ -50,8 +50,9 @@ func (s *Server) isOperator(ctx *fasthttp.RequestCtx) bool {
 	return user == rootUser
 }
 
-// look asks Redis. words is the failure for those who may read the words of Redis, nil where it has none.
-func (s *Server) look() (body []byte, f, words *failure) {
+// checkReady asks Redis. words is the failure for those who may read the words of Redis, nil where Redis
+// gave no reason.
+func (s *Server) checkReady() (body []byte, f, words *failure) {
 	backlog, err := s.cfg.Sale.Ready()
 	switch {
 	case errors.Is(err, redisx.ErrWritesRefused):
@@ -59,7 +60,7 @@ func (s *Server) look() (body []byte, f, words *failure) {
 	case err != nil:
 		return nil, failureOf(err), nil
 	}
-	detail := readiness{Status: "ready", Sale: s.cfg.Sale.ID(), Users: s.cfg.Catalog.Users(),
+	detail := readyBody{Status: "ready", Sale: s.cfg.Sale.ID(), Users: s.cfg.Catalog.Users(),
 		Foods: len(s.cfg.Catalog.Foods())}
 	if backlog.Kept { // a database that is behind does not hold up the sale
 		detail.Ledger = &ledgerLag{backlog.Orders, backlog.Age(time.Now()).Seconds()}
@@ -83,65 +84,65 @@ func writesRefused(err error) *failure {
 	return &failure{status: errUnavailable.status, body: body}
 }
 
-// lookInterval is the shortest time between two looks at Redis for /readyz, which anybody may call without
-// a token.
-const lookInterval = 100 * time.Millisecond
+// readyInterval is the shortest time between two questions to Redis for /readyz, which anybody may call
+// without a token.
+const readyInterval = 100 * time.Millisecond
 
-// looks lets all callers within lookInterval share one look. The zero value is ready.
-type looks struct {
+// readiness lets all callers within readyInterval share one answer of Redis. The zero value is ready.
+type readiness struct {
 	mu   sync.Mutex
-	last *look
+	last *readyCheck
 }
 
-// look is one look at Redis.
-type look struct {
+// readyCheck is one question to Redis, and its outcome.
+type readyCheck struct {
 	begun time.Time
 	done  chan struct{} // closed when the outcome is there
 
 	body    []byte
 	failure *failure
-	words   *failure // see Server.look
+	words   *failure // see Server.checkReady
 }
 
-// recent returns the last look if it is recent and over, else nil.
-func (l *looks) recent() *look {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if last := l.last; last != nil && last.over() && time.Since(last.begun) < lookInterval {
-		return last
+// recent returns the last check if it is recent and over, else nil.
+func (r *readiness) recent() *readyCheck {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last != nil && r.last.over() && time.Since(r.last.begun) < readyInterval {
+		return r.last
 	}
 	return nil
 }
 
-// take returns the last look if it is recent or under way. Otherwise this caller makes one with ask. It
-// takes as long as ask at most.
-func (l *looks) take(ask func() (body []byte, f, words *failure)) *look {
-	l.mu.Lock()
-	if last := l.last; last != nil && (!last.over() || time.Since(last.begun) < lookInterval) {
-		l.mu.Unlock()
+// check returns the last check if it is recent or under way. Otherwise this caller makes a new one with ask,
+// and waits as long as ask does.
+func (r *readiness) check(ask func() (body []byte, f, words *failure)) *readyCheck {
+	r.mu.Lock()
+	if last := r.last; last != nil && (!last.over() || time.Since(last.begun) < readyInterval) {
+		r.mu.Unlock()
 		<-last.done
 		return last
 	}
 	// errInternal stands if ask panics.
-	mine := &look{begun: time.Now(), done: make(chan struct{}), failure: errInternal}
-	l.last = mine
-	l.mu.Unlock()
+	mine := &readyCheck{begun: time.Now(), done: make(chan struct{}), failure: errInternal}
+	r.last = mine
+	r.mu.Unlock()
 	defer close(mine.done)
 	mine.body, mine.failure, mine.words = ask()
 	return mine
 }
 
-func (l *look) over() bool {
+func (c *readyCheck) over() bool {
 	select {
-	case <-l.done:
+	case <-c.done:
 		return true
 	default:
 		return false
 	}
 }
 
-// readiness is the body of GET /readyz.
-type readiness struct {
+// readyBody is the body of GET /readyz.
+type readyBody struct {
 	Status string `json:"status"`
 	Sale   string `json:"sale"`
 	Users  int    `json:"users"`

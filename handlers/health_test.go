@@ -8,17 +8,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx/orderstream"
 	"flashsale/redisx/redistest"
 )
 
 // A sale that keeps a ledger tells how far the database is behind and is ready all the same.
 func TestReadyTellsOfTheLedger(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		stream, err := orderstream.Open(t.Context(), s.redis, s.cfg.Sale.ID(), 5, "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer stream.Close()
 		ready := `{"status":"ready","sale":"` + s.cfg.Sale.ID() +
 			`","users":20,"foods":5,"ledger":{"orders_waiting":0,"oldest_seconds":0}}`
@@ -54,7 +53,7 @@ func testWritesRefused(t *testing.T, open opener) {
 	}
 }
 
-// Redis gets one look each lookInterval, whatever the number of callers.
+// Redis is asked once each readyInterval, whatever the number of callers.
 func TestReadyFlood(t *testing.T) { onEngines(t, testReadyFlood) }
 
 func testReadyFlood(t *testing.T, open opener) {
@@ -64,21 +63,21 @@ func testReadyFlood(t *testing.T, open opener) {
 	server.Do(t, "CONFIG RESETSTAT")
 	begin := time.Now()
 	var wg sync.WaitGroup
-	for range 50 {
+	for range 20 {
 		wg.Go(func() {
-			for range 40 {
+			for range 20 {
 				s.expect(t, 0, "GET", "/readyz", "", 200, ready)
 			}
 		})
 	}
 	wg.Wait()
-	most := int(time.Since(begin)/lookInterval) + 1
+	most := int(time.Since(begin)/readyInterval) + 1
 	if n := commandCalls(t, server, "lpushx"); n < 1 || n > most {
-		t.Errorf("%d looks for 2000 calls, want 1 to %d", n, most)
+		t.Errorf("%d checks for 400 calls, want 1 to %d", n, most)
 	}
 }
 
-// What is known of Redis is told on the event loop; a look is made elsewhere.
+// What is known of Redis is told on the event loop; it is asked for elsewhere.
 func TestReadyOnTheLoop(t *testing.T) {
 	s := openOnLoop(t, "unix", redistest.Start(t).Socket)
 	s, lines := s.logged(t, 1)
@@ -87,9 +86,9 @@ func TestReadyOnTheLoop(t *testing.T) {
 		if line := lines.await(t, i+1)[i]; !strings.HasSuffix(line, " connection="+where+"\n") {
 			t.Errorf("call %d: %s, want connection=%s", i, line, where)
 		}
-		s.looks.mu.Lock()
-		s.looks.last.begun = time.Now().Add(time.Hour) // it stays recent
-		s.looks.mu.Unlock()
+		s.readiness.mu.Lock()
+		s.readiness.last.begun = time.Now().Add(time.Hour) // it stays recent
+		s.readiness.mu.Unlock()
 	}
 }
 
@@ -99,67 +98,65 @@ func commandCalls(t *testing.T, server *redistest.Server, command string) int {
 	reply := server.Do(t, `EVAL "local stats = redis.call('INFO', 'commandstats') `+
 		`return tonumber(string.match(stats, 'cmdstat_`+command+`:calls=(%d+)') or 0)" 0`)
 	n, err := strconv.Atoi(strings.TrimPrefix(reply, ":"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return n
 }
 
-func TestLooks(t *testing.T) {
+func TestReadiness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l looks
+		var l readiness
 		asked, answer := 0, make(chan string)
 		ask := func() ([]byte, *failure, *failure) {
 			asked++
 			return []byte(<-answer), nil, nil
 		}
-		// All who come while a look is under way get its outcome, however long it takes.
+		// All who come while a check is under way get its outcome, however long it takes.
 		got := make(chan string, 10)
 		for range cap(got) {
-			go func() { got <- string(l.take(ask).body) }()
-			time.Sleep(lookInterval)
+			go func() { got <- string(l.check(ask).body) }()
+			time.Sleep(readyInterval)
 		}
 		synctest.Wait()
 		answer <- "first"
 		for range cap(got) {
 			if body := <-got; body != "first" {
-				t.Errorf("%q, want the first look", body)
+				t.Errorf("%q, want the first check", body)
 			}
 		}
-		// It began long ago: the next one looks again, and those who follow within the interval do not.
+		// It began long ago: the next caller asks again, and those who follow within the interval do not.
 		go func() { answer <- "second" }()
 		for range 3 {
-			if body := string(l.take(ask).body); body != "second" {
-				t.Errorf("%q, want the second look", body)
+			if body := string(l.check(ask).body); body != "second" {
+				t.Errorf("%q, want the second check", body)
 			}
-			time.Sleep(lookInterval / 3)
+			time.Sleep(readyInterval / 3)
 		}
-		time.Sleep(lookInterval)
+		time.Sleep(readyInterval)
 		go func() { answer <- "third" }()
-		if body := string(l.take(ask).body); body != "third" || asked != 3 {
-			t.Errorf("%q after %d looks, want the third", body, asked)
+		if body := string(l.check(ask).body); body != "third" || asked != 3 {
+			t.Errorf("%q after %d checks, want the third", body, asked)
 		}
 	})
 }
 
-// A look that panics leaves no caller waiting.
-func TestLookPanics(t *testing.T) {
-	var l looks
+// A check that panics leaves no caller waiting.
+func TestReadinessPanics(t *testing.T) {
+	var l readiness
 	func() {
 		defer func() {
 			if recover() == nil {
 				t.Error("no panic")
 			}
 		}()
-		l.take(func() ([]byte, *failure, *failure) { panic("in a look") })
+		l.check(func() ([]byte, *failure, *failure) { panic("in a check") })
 	}()
-	if got := l.take(nil).failure; got != errInternal {
+	if got := l.check(nil).failure; got != errInternal {
 		t.Errorf("outcome %v, want errInternal", got)
 	}
 }
 
 func TestHealth(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		s.expect(t, 0, "GET", "/healthz", "", 200, `{"status":"alive"}`)
 		s.expect(t, 0, "GET", "/readyz", "", 200,
 			`{"status":"ready","sale":"`+s.cfg.Sale.ID()+`","users":20,"foods":5}`)

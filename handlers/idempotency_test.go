@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,6 +11,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 	"flashsale/redisx/redistest"
 )
 
@@ -29,17 +30,13 @@ func (s *shop) orderID(user uint32) string {
 func (s *shop) orderRaw(tb testing.TB, user uint32, body, key string) (int, string) {
 	tb.Helper()
 	c, err := s.dial()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	defer c.Close()
 	_, err = fmt.Fprintf(c,
 		"POST /orders HTTP/1.1\r\nHost: shop\r\nAccess-Token: %s\r\n"+
 			"Idempotency-Key: %s\r\nContent-Length: %d\r\n\r\n%s",
 		s.token(user), key, len(body), body)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	reply, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		tb.Fatalf("key %.40q: %v", key, err)
@@ -54,7 +51,7 @@ func (s *shop) orderRaw(tb testing.TB, user uint32, body, key string) (int, stri
 // A key is any text that a header may hold, up to the limit in characters; it is compared byte by byte,
 // without the white space around it.
 func TestIdempotencyKeyTexts(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		user := uint32(1)
 		for _, key := range []string{
 			"k", "a b", "a  b", "a\tb", `"quoted"`, "1:1,2:2", "%d+ (.*)", "$3", "*1", "\\r\\n", "é", "键",
@@ -98,7 +95,7 @@ func TestIdempotencyKeyTexts(t *testing.T) {
 // What is checked before the key stays so, a refused order does not use its key up, and the key answers for
 // the order that was placed under it, whatever cart comes with it.
 func TestIdempotencyKeyAndCarts(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		key := []string{"Idempotency-Key", "k"}
 		mine := s.fill(t, 2, 1, 3)
 		// each under the same key, which means nothing to the others
@@ -118,11 +115,14 @@ func TestIdempotencyKeyAndCarts(t *testing.T) {
 		s.expect(t, 2, "POST", "/orders", `{"cart_id":"-1"}`, 404, noCart, key...)
 		s.expect(t, 2, "POST", "/orders", "{}", 400, malformed, key...)
 		s.expect(t, 0, "POST", "/orders", mine, 401, invalidToken, key...)
+		keyless := s.fill(t, 6, 3, 1) // an order without a key is not found under any
+		s.expect(t, 6, "POST", "/orders", keyless, 200, s.orderID(6))
+		s.expect(t, 6, "POST", "/orders", keyless, 403, oneOrder, key...)
 		s.expect(t, 2, "GET", "/orders", "", 200,
 			fmt.Sprintf(`[{"id":"%s-2","items":[{"food_id":1,"count":2}],"total":%d}]`, s.cfg.Sale.ID(),
 				2*s.price(1)))
-		if left, err := s.cfg.Sale.Stock(); err != nil || left[0] != 0 || left[1] != 10 {
-			t.Errorf("stock %v, %v; want 0 and 10", left, err)
+		if found, err := s.cfg.Sale.Snapshot(); err != nil || found.Left[0] != 0 || found.Left[1] != 10 {
+			t.Errorf("stock %v, %v; want 0 and 10", found.Left, err)
 		}
 	})
 }
@@ -166,8 +166,8 @@ func testKeyOnSeveralServers(t *testing.T, open opener) {
 				limited.Load())
 		}
 	}
-	if left, err := s.cfg.Sale.Stock(); err != nil || left[0] != 10-8 {
-		t.Errorf("stock %v, %v; want 2", left, err)
+	if found, err := s.cfg.Sale.Snapshot(); err != nil || found.Left[0] != 10-8 {
+		t.Errorf("stock %v, %v; want 2", found.Left, err)
 	}
 }
 
@@ -176,12 +176,14 @@ func testKeyOnSeveralServers(t *testing.T, open opener) {
 func TestIdempotencyKeyAfterLostReply(t *testing.T) { onEngines(t, testKeyAfterLostReply) }
 
 func testKeyAfterLostReply(t *testing.T, open opener) {
-	redis := &lossyRelay{socket: redistest.Start(t).Socket}
-	s := open(t, "tcp", redis.listen(t))
+	redis, err := launch.StartProxy("unix", redistest.Start(t).Socket)
+	testkit.Must(t, err)
+	t.Cleanup(redis.Stop)
+	s := open(t, "tcp", redis.Address())
 	body := s.fill(t, 2, 1, 2)
 	// behind it no reply is due any more, also not that to the cart's lifetime
 	s.awaitRedis(t)
-	redis.lose.Store(true)
+	redis.BreakNext(launch.Cut{Replies: true})
 	h := s.expect(t, 2, "POST", "/orders", body, 503, unavailable, "Idempotency-Key", "k")
 	if h.Get("Retry-After") != "1" {
 		t.Errorf("Retry-After %q, want 1", h.Get("Retry-After"))
@@ -190,59 +192,7 @@ func testKeyAfterLostReply(t *testing.T, open opener) {
 	s.expect(t, 2, "POST", "/orders", body, 403, oneOrder)
 	s.expect(t, 2, "POST", "/orders", body, 403, oneOrder, "Idempotency-Key", "another")
 	s.expect(t, 2, "POST", "/orders", body, 200, s.orderID(2), "Idempotency-Key", "k")
-	if left, err := s.cfg.Sale.Stock(); err != nil || left[0] != 8 {
-		t.Errorf("stock %v, %v; want 8", left, err)
-	}
-}
-
-// lossyRelay stands between a server and its Redis and passes everything on, until it is told to lose a
-// reply: it breaks the connection in place of the next one.
-type lossyRelay struct {
-	socket string // of the redis-server
-	lose   atomic.Bool
-}
-
-// listen relays until the test ends and returns the host:port.
-func (r *lossyRelay) listen(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var relays sync.WaitGroup
-	relays.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			relays.Go(func() { r.relay(c) })
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		relays.Wait() // the server has closed its connections
-	})
-	return l.Addr().String()
-}
-
-func (r *lossyRelay) relay(c net.Conn) {
-	defer c.Close()
-	redis, err := net.Dial("unix", r.socket)
-	if err != nil {
-		return
-	}
-	defer redis.Close()
-	go func() {
-		io.Copy(redis, c)
-		redis.Close() // the server has gone: the loop below ends
-	}()
-	for reply := make([]byte, 64<<10); ; {
-		n, err := redis.Read(reply)
-		if err != nil || r.lose.CompareAndSwap(true, false) {
-			return
-		}
-		if _, err := c.Write(reply[:n]); err != nil {
-			return
-		}
+	if found, err := s.cfg.Sale.Snapshot(); err != nil || found.Left[0] != 8 {
+		t.Errorf("stock %v, %v; want 8", found.Left, err)
 	}
 }

@@ -4,12 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
-
-	"flashsale/internal/testkit"
 )
 
 // The longest text of a user, in the form in which VK writes Cyrillic letters.
@@ -50,7 +47,6 @@ func TestLargeVKMessages(t *testing.T) {
 		for _, path := range []string{"/login", "/vk/callbacks", "/vk/callback/"} {
 			refused(path, bodyBytesMax+1)
 		}
-		testkit.Until(t, "no place of a large request taken", func() bool { return s.large.Load() == 0 })
 	})
 }
 
@@ -73,50 +69,5 @@ func TestRequestsBehindALargeOne(t *testing.T) {
 			}
 			_, _ = io.Copy(io.Discard, r.Body)
 		}
-	})
-}
-
-// Only so many large requests have room at once; the next one gets 503 and small ones are served. A place is
-// free again when its request is answered or its connection ends.
-func TestLargeAtOnce(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		s.withRepeats(t)
-		address := s.listen(t)
-		body := quoting("a", "hi", 4)
-		send := func() (net.Conn, string) { // all but the last byte
-			c := dial(t, address)
-			_, err := fmt.Fprintf(c, eventHead+"%s", len(body), body[:len(body)-1])
-			if err != nil {
-				t.Fatal(err)
-			}
-			return c, body[len(body)-1:]
-		}
-		taken := func(want int64) {
-			t.Helper()
-			testkit.Until(t, fmt.Sprint(want, " places taken"), func() bool { return s.large.Load() == want })
-		}
-		var first net.Conn
-		var rest string
-		for i := range largeMax {
-			first, rest = send()
-			taken(int64(i + 1))
-		}
-		c, _ := send()
-		r, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil || r.StatusCode != 503 || r.Header.Get("Retry-After") != "1" || !r.Close {
-			t.Errorf("a large request too many: %+v, %v", r, err)
-		}
-		s.vk(t, vkMessageNew("b", `{"peer_id":1,"text":"x"}`), 200, "ok")
-		if _, err := io.WriteString(first, rest); err != nil {
-			t.Fatal(err)
-		}
-		if r, err := http.ReadResponse(bufio.NewReader(first), nil); err != nil || r.StatusCode != 200 {
-			t.Errorf("a large request: %+v, %v", r, err)
-		}
-		taken(largeMax - 1)
-		second, _ := send()
-		taken(largeMax)
-		second.Close()
-		taken(largeMax - 1)
 	})
 }

@@ -13,9 +13,6 @@ import (
 	"flashsale/internal/rooms/limits"
 )
 
-// costMax is the most that one call may cost; no window has room for more.
-const costMax = 4_000_000
-
 // limitsCalls are the calls of the rate limits.
 type limitsCalls struct {
 	*Server
@@ -142,7 +139,7 @@ func costOf(m member) (int64, *failure) {
 		return 1, nil
 	}
 	cost, ok := m.integer()
-	if !ok || cost < 0 || cost > costMax {
+	if !ok || cost < 0 || cost > limits.RateMax {
 		return 0, errMalformedJSON
 	}
 	return cost, nil

@@ -162,7 +162,7 @@ func TestSendersInVKAreLimited(t *testing.T) { onBoth(t, testSendersInVKAreLimit
 func testSendersInVKAreLimited(t *testing.T, s *shop) {
 	s.withRepeats(t)
 	s = limited(t, s, "message by vk 1/h; message by ip 1/h; message by vk of -8 unlimited", nil)
-	log := capture(t)
+	log := testkit.CaptureLog(t)
 	const message = `{"message":{"peer_id":2000000001,"from_id":%d,"text":"hi"}}`
 	s.vk(t, vkMessageNew("a", fmt.Sprintf(message, 7)), 200, "ok")
 	s.awaitCounted(t, "/limits/message?vk=7", `"remaining":0,`)

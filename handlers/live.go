@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/live"
+	"flashsale/internal/serve/goroutines"
 )
 
 // liveCalls are the calls of the live view.
@@ -29,8 +30,8 @@ func (r liveCalls) watch(ctx *fasthttp.RequestCtx, _ Call) {
 	if !r.admitViewer(ctx, &viewer) {
 		return
 	}
-	c, ok := ctx.Conn().(*framedConn)
-	over := ok && c.filled > c.end // more than the request has come: that ends a viewer
+	c, ok := ctx.Conn().(*goroutines.Conn)
+	over := ok && c.HasMore() // more than the request has come: that ends a viewer
 	if !ctx.IsHead() && !over && !(ok && r.hub.Reserve()) {
 		reply(ctx, errUnavailable)
 		return
@@ -52,8 +53,7 @@ func (r liveCalls) watch(ctx *fasthttp.RequestCtx, _ Call) {
 	viewer.Head = header.AppendBytes(nil)
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(net.Conn) {
-		viewer.Stream = live.NewStream(c.Conn, r.limiter)
-		c.gone = true // for fasthttp the connection ends here
+		viewer.Stream = live.NewStream(c.Take(), r.limiter)
 		r.hub.Join(viewer)
 	})
 }

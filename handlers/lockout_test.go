@@ -48,11 +48,11 @@ func testGuessesKeepNobodyOut(t *testing.T, s *shop) {
 	if status, _ := s.loginAs(t, "user2", "pass2", "203.0.113.2"); status != 200 {
 		t.Fatalf("at first: %d", status)
 	}
-	for i := range 3 {
+	for i := range 2 {
 		s.guess(t, "root", fmt.Sprintf("198.51.100.%d", i))
 		s.guess(t, "user2", fmt.Sprintf("2001:db8:0:%d::1", i))
 	}
-	for range 20 {
+	for range 5 {
 		if status, _ := s.loginAs(t, "root", "toor", "192.0.2.1"); status != 200 {
 			t.Errorf("root at an address of -admin-from: %d", status)
 		}

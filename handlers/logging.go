@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/observe/accesslog"
+	"flashsale/internal/serve/goroutines"
 )
 
 // logFault logs that a request has failed. Its path is left out, because it may hold a cart ID.
@@ -105,13 +106,13 @@ const (
 )
 
 func (a *answer) connection(ctx *fasthttp.RequestCtx) string {
-	c, framed := ctx.Conn().(*framedConn)
+	c, ok := ctx.Conn().(*goroutines.Conn)
 	switch {
-	case a.onLoop():
+	case a.readByLoop():
 		return onEventLoop
 	case a.server.cfg.TLS != nil:
 		return overTLS
-	case framed && c.home != nil:
+	case ok && c.Lent():
 		return lentByLoop
 	}
 	return onGoroutines

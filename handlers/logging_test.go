@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -21,7 +22,7 @@ func testFaultsNameTheRequest(t *testing.T, s *shop) {
 		trustLoopback(cfg)
 		cfg.Keys = nil // so that each check of a token panics
 	})
-	log := capture(t)
+	log := testkit.CaptureLog(t)
 	fail := func(method, path string, header ...string) (id string) {
 		h := s.expect(t, 2, method, path, `{"food_id":1,"count":1}`, 500,
 			`{"code":"INTERNAL_ERROR","message":"内部错误"}`, header...)
@@ -50,7 +51,7 @@ func testFaultsNameTheRequest(t *testing.T, s *shop) {
 // An error that is not in the table of outcomes has a line of its own.
 func TestUnknownErrorIsLogged(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
-	log := capture(t)
+	log := testkit.CaptureLog(t)
 	var request fasthttp.Request
 	request.SetRequestURI("/carts/a-secret?access_token=another")
 	request.Header.SetMethod("PATCH")
@@ -100,7 +101,7 @@ func testClientTextsAreCutInTheLog(t *testing.T, s *shop) {
 	s.withTraffic(t)
 	s = s.overTCP(t, trustLoopback)
 	s.unchecked()
-	log := capture(t)
+	log := testkit.CaptureLog(t)
 	text := strings.Repeat("long text ", 90)
 	path, quoted := strings.Repeat("long-text-", 90), `"`+text+`"`
 	for _, call := range []struct{ method, path, body string }{

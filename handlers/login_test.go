@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"fmt"
-	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -80,20 +80,11 @@ func TestLoginTellsNoNames(t *testing.T) {
 		hashing, batch)
 }
 
-// capture collects the log until the test ends.
-func capture(t *testing.T) *journal {
-	log := &journal{}
-	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
-	t.Cleanup(func() { slog.SetDefault(before) })
-	return log
-}
-
 // Refused logins leave one line, whatever their number, and nothing of what was typed.
 func TestRefusedLoginsAreLogged(t *testing.T) { onBoth(t, testRefusedLoginsAreLogged) }
 
 func testRefusedLoginsAreLogged(t *testing.T, s *shop) {
-	log := capture(t)
+	log := testkit.CaptureLog(t)
 	for range 5 {
 		s.expect(t, 0, "POST", "/login", `{"username":"typed-name","password":"typed-password"}`, 403,
 			authFail)

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"flashsale/internal/testkit"
 	"io"
 	"strings"
 	"testing"
@@ -39,9 +40,7 @@ func testRepliesAreNotKept(t *testing.T, s *shop) {
 	}
 	c := dial(t, s.listen(t)) // HTTP/1.0 has the list without chunks
 	_, err := io.WriteString(c, "GET /admin/orders HTTP/1.0\r\nAccess-Token: "+s.token(1)+"\r\n\r\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	text, err := io.ReadAll(c)
 	for _, line := range []string{
 		"\r\nCache-Control: no-store\r\n", "\r\nX-Content-Type-Options: nosniff\r\n"} {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"flashsale/internal/serve/listener"
+	"flashsale/internal/testkit"
 )
 
 // talkLimit is longer than the server waits for the rest of a request: its silent close then tells itself
@@ -39,13 +40,9 @@ type conversation struct {
 func dialProbe(t *testing.T, address string) *net.TCPConn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(talkLimit)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.SetDeadline(time.Now().Add(talkLimit)))
 	return c.(*net.TCPConn)
 }
 

@@ -70,10 +70,9 @@ var methodProbes = slices.Concat([]rawProbe{
 		method, path, _ := strings.Cut(call, " ")
 		return rawCall(method, path, rawToken+"Content-Length: 2\r\n", "{}")
 	}, "NO_METHOD keep", "POST /healthz", "DELETE /healthz", "PUT /readyz", "PATCH /foods", "POST /foods",
-		"GET /login", "PUT /login",
-		"GET /carts", "DELETE /carts", "POST /carts/x", "GET /carts/{cart}", "DELETE /carts/{cart}",
-		"PUT /carts/{cart}", "DELETE /orders",
-		"PATCH /orders", "POST /admin/orders", "DELETE /admin/orders"),
+		"GET /login", "PUT /login", "GET /carts", "DELETE /carts", "POST /carts/x", "GET /carts/{cart}",
+		"DELETE /carts/{cart}", "PUT /carts/{cart}", "DELETE /orders", "PATCH /orders", "POST /admin/orders",
+		"DELETE /admin/orders"),
 	// TRACE would show tokens to scripts (9110 9.3.8); it is not offered.
 	each("9110 9.3.8", "TRACE", func(path string) string { return rawCall("TRACE", path, rawToken, "") },
 		"NO_METHOD keep or 501 keep or 501 close", "/healthz", "/orders"),

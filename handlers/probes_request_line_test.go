@@ -58,15 +58,13 @@ var requestLineProbes = slices.Concat([]rawProbe{
 	// method = token, and it is case-sensitive (9110 9.1, 5.6.2).
 	each("9110 9.1", "no method", func(method string) string {
 		return rawLine(method + " /healthz HTTP/1.1")
-	}, wantBad, "G(T", "GET:", "GET,", "G/T", "[GET]", `"GET"`, "G\x00ET", "G\x01ET", "G\x7fT", "G\xffT",
-		"GÉT", "{}", "G=T",
-		"GET;", "G@T", `G\ET`, "<GET>"),
+	}, wantBad, "G(T", "GET:", "GET,", "G/T", "[GET]", `"GET"`, "G\x00ET", "G\x01ET", "G\x7fT", "G\xffT", "GÉT",
+		"{}", "G=T", "GET;", "G@T", `G\ET`, "<GET>"),
 	// A method that is not known should get 501 (9110 9.1), one that the path does not know 405 (15.5.6).
 	each("9110 9.1", "a strange method", func(method string) string {
 		return rawLine(method + " /healthz HTTP/1.1")
 	}, "NO_METHOD keep or 501 keep or 501 close", "get", "Get", "GETS", "GE", "BREW", "M-SEARCH",
-		"!#$%&'*+-.^_`|~", "0",
-		"PROPFIND", "PURGE"),
+		"!#$%&'*+-.^_`|~", "0", "PROPFIND", "PURGE"),
 )
 
 // Forms of the request target (9112 3.2).
@@ -107,10 +105,8 @@ var targetProbes = slices.Concat([]rawProbe{
 	each("9112 3.2", "no form of a target", func(target string) string {
 		return rawLine("GET " + target + " HTTP/1.1")
 	}, wantBad, "healthz", "shop:80", "shop/healthz", "?a=b", `\healthz`, ";/healthz", "./healthz", ":",
-		"@/healthz",
-		"http://", "http:///healthz", "http://[/healthz", "http://[::1/healthz", "http://:80/healthz",
-		"://shop/healthz",
-		"http:/healthz", "http:healthz", "http//shop/healthz"),
+		"@/healthz", "http://", "http:///healthz", "http://[/healthz", "http://[::1/healthz", "http://:80/healthz",
+		"://shop/healthz", "http:/healthz", "http:healthz", "http//shop/healthz"),
 	each("9110 4.2.4", "absolute with user information", func(user string) string {
 		return rawLine("GET http://" + user + "@shop/healthz HTTP/1.1")
 	}, wantBad, "me", "me:secret", "", "shop:80"),
@@ -167,10 +163,8 @@ var versionProbes = slices.Concat([]rawProbe{
 	}, wantBad+" or 505 close", "HTTP/0.9", "HTTP/0.0", "HTTP/2.0", "HTTP/3.0", "HTTP/9.9"),
 	each("9112 2.3", "no version", func(version string) string {
 		return rawLine("GET /healthz " + version)
-	}, wantBad, "http/1.1", "Http/1.1", "HTTP/1", "HTTP/2", "HTTP/1.", "HTTP/.1", "HTTP/", "HTTP",
-		"HTTP/1.10", "HTTP/1.01",
-		"HTTP/01.1", "HTTP/11.1", "HTTP/1,1", "HTTP/1.x", "HTTP/+1.1", "HTTP/1.-1", "HTTP/1.1.1",
-		"HTTP/1.1\x00", "HTTPS/1.1",
-		"HTP/1.1", "HTTP /1.1", "HTTP/ 1.1", "HTTP/1 .1", "ICE/1.0", "HTTP/1.1;x", "HTTP\\1.1",
-		"HTTP/１.１", "RTSP/1.1", "1.1"),
+	}, wantBad, "http/1.1", "Http/1.1", "HTTP/1", "HTTP/2", "HTTP/1.", "HTTP/.1", "HTTP/", "HTTP", "HTTP/1.10",
+		"HTTP/1.01", "HTTP/01.1", "HTTP/11.1", "HTTP/1,1", "HTTP/1.x", "HTTP/+1.1", "HTTP/1.-1", "HTTP/1.1.1",
+		"HTTP/1.1\x00", "HTTPS/1.1", "HTP/1.1", "HTTP /1.1", "HTTP/ 1.1", "HTTP/1 .1", "ICE/1.0", "HTTP/1.1;x",
+		"HTTP\\1.1", "HTTP/１.１", "RTSP/1.1", "1.1"),
 )

@@ -161,6 +161,16 @@ func lineProbes(hidden string) []rawProbe {
 	}
 }
 
+// pipelineWith has a request behind one that is refused.
+func pipelineWith(behind string) (probes []rawProbe) {
+	for _, field := range []string{rawChunked, "X: a\n", "X: a\r\n b\r\n", rawLength, "X: \x00\r\n"} {
+		probes = append(probes, rawProbe{"9112 9.3.2", fmt.Sprintf("behind a refusal for %q", field),
+			rawSized("POST", "/orders", field, "0\r\n\r\n") + behind, wantBad})
+	}
+	return append(probes, rawProbe{"9112 9.3.2", "behind a head too large",
+		rawSized("POST", "/orders", rawFields(100), "") + behind, "HEAD_TOO_LARGE close"})
+}
+
 // Nothing that is hidden in another request is acted on: here no order is placed.
 func TestProbesHideNoOrder(t *testing.T) { onBoth(t, testProbesHideNoOrder) }
 
@@ -171,7 +181,7 @@ func testProbesHideNoOrder(t *testing.T, s *shop) {
 	order := rawSized("POST", "/orders", fill.Replace(rawToken), fill.Replace(`{"cart_id":"{cart}"}`))
 	orders := rawLine("GET /orders HTTP/1.1\r\nAccess-Token: {token}")
 	for _, p := range slices.Concat(bodyProbes(order), desyncProbes(order), funkyProbes(order),
-		lineProbes(order)) {
+		lineProbes(order), pipelineWith(order)) {
 		t.Run(p.rule+" "+p.name, func(t *testing.T) {
 			talk(t, address, fill.Replace(p.send+rawFollower), "").check(t, p.want)
 		})

@@ -64,12 +64,19 @@ const (
 	rawFollower = "GET /foods HTTP/1.1\r\nHost: shop\r\nAccess-Token: {token}\r\nConnection: close\r\n\r\n"
 )
 
+// Heads without the empty line at their end.
+const (
+	shopHost  = "Host: shop\r\n"
+	getHead   = "GET /healthz HTTP/1.1\r\n" + shopHost
+	loginHead = "POST /login HTTP/1.1\r\n" + shopHost
+)
+
 func rawLine(line string) string { return line + "\r\nHost: shop\r\n\r\n" }
 
-func rawGet(fields string) string { return "GET /healthz HTTP/1.1\r\nHost: shop\r\n" + fields + "\r\n" }
+func rawGet(fields string) string { return getHead + fields + "\r\n" }
 
 func rawPost(fields, body string) string {
-	return "POST /login HTTP/1.1\r\nHost: shop\r\n" + fields + "\r\n" + body
+	return loginHead + fields + "\r\n" + body
 }
 
 // rawChunks sends a body that is written as chunks already.
@@ -95,6 +102,7 @@ var rawTopics = map[string][]rawProbe{
 func TestProbes(t *testing.T) { onBoth(t, testProbes) }
 
 func testProbes(t *testing.T, s *shop) {
+	s.takeLong()
 	address, fill := s.listen(t), s.filler()
 	for topic, probes := range rawTopics {
 		t.Run(topic, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/serve/framing"
-	"flashsale/internal/serve/listener"
 )
 
 // refusals are the replies to requests that framing does not accept.
@@ -15,14 +14,12 @@ var refusals = map[framing.Verdict]*failure{
 	framing.BodyTooLarge: errBodyTooLarge,
 	framing.URLTooLong:   errURLTooLong,
 	framing.HeadTooLarge: errHeadTooLarge,
+	framing.NoRoom:       errUnavailable,
 }
 
-// refuse makes the reply to a request that framing does not accept, and counts it.
+// refuse makes the reply to a request that is not served, and counts it.
 func (s *Server) refuse(r *fasthttp.Response, peer netip.Addr, v framing.Verdict) {
-	s.refuseUnread(r, peer, refusals[v])
-}
-
-func (s *Server) refuseUnread(r *fasthttp.Response, peer netip.Addr, f *failure) {
+	f := refusals[v]
 	r.SetStatusCode(f.status)
 	r.Header.SetContentTypeBytes(contentTypeJSON)
 	if f.status == fasthttp.StatusServiceUnavailable {
@@ -32,14 +29,14 @@ func (s *Server) refuseUnread(r *fasthttp.Response, peer netip.Addr, f *failure)
 	s.countUnread(r, peer)
 }
 
-// refuse answers a request that is not served. The caller closes the connection after it.
-func (c *framedConn) refuse(f *failure) {
-	r := fasthttp.AcquireResponse()
-	defer fasthttp.ReleaseResponse(r)
-	r.SkipBody = c.request.IsHead
-	c.server.refuseUnread(r, listener.AddressOf(c.RemoteAddr()), f)
-	r.SetConnectionClose()
-	if _, err := r.WriteTo(c); err == nil {
-		c.Linger(*c.received)
-	}
+// badRequest answers a request that cannot be read.
+func badRequest(ctx *fasthttp.RequestCtx) {
+	reply(ctx, errBadRequest)
+	ctx.SetConnectionClose()
+}
+
+// malformed answers a request that framing lets pass and fasthttp does not.
+func (s *Server) malformed(ctx *fasthttp.RequestCtx) {
+	badRequest(ctx)
+	s.countUnread(&ctx.Response, peerOf(ctx))
 }

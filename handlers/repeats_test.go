@@ -52,7 +52,7 @@ func TestRepeatsOff(t *testing.T) {
 }
 
 func TestRepeats(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		s.withRepeats(t)
 		service := []string{"Authorization", "Bearer " + serviceToken}
 		s.expect(t, 2, "POST", "/repeats", `{"text":"hello"}`, 200, `{"count":0}`)
@@ -118,7 +118,7 @@ func (s *shop) vk(t *testing.T, body string, status int, want string) http.Heade
 }
 
 func TestVKCallback(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		counter := s.withRepeats(t)
 		s.vk(t, `{"type":"confirmation","group_id":7,"secret":"`+vkSecret+`"}`, 200, vkConfirmation)
 		s.vk(t, `{"type":"group_join","group_id":7,"secret":"`+vkSecret+`","object":{"user_id":1}}`, 200, "ok")
@@ -153,7 +153,7 @@ func TestVKCallback(t *testing.T) {
 
 // Messages of both shapes count, an event once, and a full queue is no "ok".
 func TestVKMessages(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		s.withRepeats(t)
 		s.vk(t, vkMessageNew("a", `{"id":1,"date":5,"peer_id":11,"from_id":11,"text":"hi"}`), 200, "ok")
 		s.vk(t, vkMessageNew("a", `{"id":1,"date":5,"peer_id":11,"from_id":11,"text":"hi"}`), 200, "ok")
@@ -196,7 +196,7 @@ func TestVKMessagesWithoutEvent(t *testing.T) {
 func TestVKIsLogged(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.withRepeats(t)
-	log := capture(t)
+	log := testkit.CaptureLog(t)
 	for i := range 5 {
 		s.call(t, 0, "POST", "/vk/callback", `{"type":"x","secret":"typed"}`)
 		s.call(t, 0, "POST", "/vk/callback", vkMessageNew(fmt.Sprint(i), `{"peer_id":1,"text":"x"}`))
@@ -239,7 +239,7 @@ func FuzzVKEvent(f *testing.F) {
 
 // Only an event that names its group and carries the secret of that group counts.
 func TestVKGroups(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		counter := s.withRepeats(t)
 		event := func(kind string, group int, secret string) string {
 			return fmt.Sprintf(`{"type":%q,"group_id":%d,"event_id":"e%d","secret":%q,`+
@@ -262,7 +262,7 @@ func TestVKGroups(t *testing.T) {
 func TestRepeatsFull(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.withRepeatsOf(t, 0)
-	log := capture(t)
+	log := testkit.CaptureLog(t)
 	s.expect(t, 2, "POST", "/repeats", `{"text":"hi"}`, 200, `{"count":0}`)
 	s.expect(t, 2, "POST", "/repeats", `{"text":"hi"}`, 200, `{"count":0}`)
 	s.vk(t, vkMessageNew("a", `{"peer_id":1,"text":"x"}`), 200, "ok")

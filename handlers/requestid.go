@@ -37,7 +37,7 @@ func (s *Server) answersID(ctx *fasthttp.RequestCtx) bool {
 	return s.cfg.RequestIDs || len(s.givenID(ctx)) > 0
 }
 
-// givenID returns the ID that a trusted proxy has given a request, nil for none. Somebody else could send
+// givenID returns the ID that a trusted proxy has given a request, or nil. Somebody else could send
 // the ID of another request. Of several IDs it is not known which one is the proxy's.
 func (s *Server) givenID(ctx *fasthttp.RequestCtx) []byte {
 	if len(s.cfg.TrustedProxies) == 0 {

@@ -1,16 +1,13 @@
 package handlers
 
 import (
+	"crypto/tls"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
@@ -23,10 +20,15 @@ var madeID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 func (s *shop) overTCP(t *testing.T, change func(*Config)) *shop {
 	t.Helper()
 	s.do(func() { change(&s.cfg) })
+	return s.at(t, "http://"+s.listen(t), nil)
+}
+
+// at is the shop for a client of an address; trust is nil for plain text.
+func (s *shop) at(t *testing.T, base string, trust *tls.Config) *shop {
 	over := *s
-	over.client = &http.Client{Transport: checkedTransport{&http.Transport{}}}
+	over.client = &http.Client{Transport: checkedTransport{&http.Transport{TLSClientConfig: trust}}}
 	t.Cleanup(over.client.CloseIdleConnections)
-	over.base = "http://" + s.listen(t)
+	over.base = base
 	return &over
 }
 
@@ -155,12 +157,8 @@ func testRequestIDsInPipeline(t *testing.T, s *shop) {
 		fmt.Fprintf(&text, "GET %s HTTP/1.1\r\nHost: shop\r\n%s\r\n", path, field)
 	}
 	c := dial(t, address)
-	if _, err := io.WriteString(c, text.String()); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	send(t, c, text.String())
+	testkit.Must(t, c.CloseWrite())
 	var got strings.Builder
 	for _, r := range listen(c, "GET", "").replies {
 		id := r.Header.Get(requestIDHeader)
@@ -178,43 +176,10 @@ func TestRequestIDsOverTLS(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	trustLoopback(&s.cfg)
 	address, trust, _ := s.encrypted(t)
-	over := *s
-	over.client = &http.Client{Transport: checkedTransport{
-		&http.Transport{TLSClientConfig: trust}}}
-	t.Cleanup(over.client.CloseIdleConnections)
-	over.base = "https://" + address
+	over := s.at(t, "https://"+address, trust)
 	for _, id := range over.idsOf(t, requestIDHeader, "front") {
 		if id != "front" {
 			t.Errorf("answered with the ID %q, want the proxy's", id)
-		}
-	}
-}
-
-// IDs cost the hot path no allocation, given or made.
-func TestRequestIDsDoNotAllocate(t *testing.T) {
-	if testkit.Race {
-		t.Log("not counted under -race")
-		return
-	}
-	s := open(t, "unix", redistest.Start(t).Socket)
-	trustLoopback(&s.cfg)
-	s.cfg.RequestIDs = true
-	for _, field := range []string{"", "front"} {
-		var request fasthttp.Request
-		request.SetRequestURI("/foods")
-		request.Header.Set("Access-Token", s.token(2))
-		request.Header.Set(requestIDHeader, field)
-		var ctx fasthttp.RequestCtx
-		ctx.Init(&request, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
-		if n := testing.AllocsPerRun(200, func() {
-			ctx.Response.Reset()
-			s.handle(&ctx)
-		}); n != 0 {
-			t.Errorf("with the ID %q: %v allocations, want none", field, n)
-		}
-		got := string(ctx.Response.Header.Peek(requestIDHeader))
-		if field == "" && !madeID.MatchString(got) || field != "" && got != field {
-			t.Errorf("with the ID %q: answered with %q", field, got)
 		}
 	}
 }

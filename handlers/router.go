@@ -195,7 +195,7 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c Call) {
 		return
 	}
 	c.answer.line = line
-	if !line.Work.quick && c.answer.onLoop() {
+	if !line.Work.quick && c.answer.readByLoop() {
 		c.answer.exchange.Decline()
 		return
 	}

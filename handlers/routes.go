@@ -11,7 +11,8 @@
 // Requests come from two places, which do the same with them. An event loop (internal/serve/eventloop) reads
 // most of them, and runs by itself the calls that the table names hot or quick, and what needs no handler,
 // such as 404, 405 and OPTIONS. All other calls, and all calls over TLS, are read by fasthttp's server, with
-// a goroutine for each connection. Both get whole requests, which internal/serve/framing has accepted.
+// a goroutine for each connection (internal/serve/goroutines). Both get whole requests, which
+// internal/serve/framing has accepted.
 //
 // The package holds no facts of the sale but the last snapshot, and the bodies made of it. The hot calls do
 // not allocate and do not wait: what needs Redis answers later (call.later).

@@ -171,7 +171,7 @@ func TestPathsAndMethods(t *testing.T) {
 		notFound   = `{"code":"NOT_FOUND","message":"路径不存在"}`
 		notAllowed = `{"code":"METHOD_NOT_ALLOWED","message":"方法不允许"}`
 	)
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		for _, path := range []string{"/", "/nothing", "/login/x", "/carts/", "/carts/a/b", "//foods",
 			"/x/../foods", "/%66ood", "/orders/1", "/admin", "/Foods"} {
 			s.expect(t, 0, "GET", path, "", 404, notFound)

@@ -55,7 +55,7 @@ func (s *shop) saleBody(state, opens, closes string, left, sold, orders int) str
 
 // Anybody may see the sale as the last snapshot has it.
 func TestShowSale(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		s.expectNow(t, 0, "GET", "/sale", "", 200, s.saleBody("open", "null", "null", 50, 0, 0))
 		found := snapshotOf([]int64{1, 2, 3, 4, 5})
 		found.Restocked[1], found.Orders, found.State = 7, 12, redisx.StateClosed
@@ -71,7 +71,7 @@ func TestShowSale(t *testing.T) {
 
 // Root changes the state and the times, and each change is in the log.
 func TestChangeSale(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		const early, late = "2100-01-02T03:04:05.678Z", "2100-01-03T00:00:00.000Z"
 		const earlyHere = "2100-01-02T05:04:05.678+02:00"
 		body := func(state, opens, closes string) string { return s.saleBody(state, opens, closes, 50, 0, 0) }
@@ -132,7 +132,7 @@ func TestChangeSale(t *testing.T) {
 
 // Outside the open state carts are filled and no order is placed.
 func TestOrderOutsideOpen(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		s.expect(t, 3, "POST", "/orders", s.fill(t, 3, 1, 1), 200, s.orderID(3), "Idempotency-Key", "k")
 		for _, step := range []struct{ change, want string }{
 			{`{"state":"paused"}`, paused}, {`{"state":"closed"}`, closed},
@@ -151,16 +151,16 @@ func TestOrderOutsideOpen(t *testing.T) {
 		}
 		s.call(t, rootUser, "PUT", "/admin/sale", `{"state":"open"}`)
 		s.expect(t, 2, "POST", "/orders", `{"cart_id":"`+s.cartOf(2)+`"}`, 200, s.orderID(2))
-		left, err := s.cfg.Sale.Stock()
-		if err != nil || left[0] != 6 {
-			t.Errorf("stock %v, %v; want 6", left, err)
+		found, err := s.cfg.Sale.Snapshot()
+		if err != nil || found.Left[0] != 6 {
+			t.Errorf("stock %v, %v; want 6", found.Left, err)
 		}
 	})
 }
 
 // Root adds pieces and takes them back; an Idempotency-Key repeats the first answer.
 func TestChangeStock(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		const path = "/admin/foods/1/stock"
 		food := func(id int64, stock int) string {
 			return fmt.Sprintf(`{"id":%d,"price":%d,"stock":%d}`, id, s.price(id), stock)
@@ -194,9 +194,7 @@ func TestChangeStock(t *testing.T) {
 			`{"at":"NOW","by":"root","what":"stock","food_id":1,"add":-15,"before":15,"after":0},`+
 			`{"at":"NOW","by":"root","what":"stock","food_id":2,"add":1,"before":10,"after":11}]`)
 		found, err := s.cfg.Sale.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		s.do(func() { s.Publish(found) })
 		s.expectNow(t, 0, "GET", "/sale", "", 200, s.saleBody("open", "null", "null", 41, 0, 0))
 	})
@@ -204,7 +202,7 @@ func TestChangeStock(t *testing.T) {
 
 // With details an order has the time at which it was placed; without, the bodies are those of the contest.
 func TestPlacedAt(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		s.expect(t, 2, "GET", "/orders?details=1", "", 200, "[]")
 		s.expect(t, 2, "POST", "/orders", s.fill(t, 2, 1, 1), 200, s.orderID(2))
 		order := fmt.Sprintf(`"items":[{"food_id":1,"count":1}],"total":%d`, s.price(1))
@@ -220,7 +218,7 @@ func TestPlacedAt(t *testing.T) {
 
 // The snapshots of a sale bring the time of opening and the orders to GET /sale.
 func TestSaleFollowsRedis(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		var opens time.Time
 		s.do(func() { opens = time.Now().Add(200 * time.Millisecond) })
 		text := opens.UTC().Format(time.RFC3339Nano)
@@ -234,9 +232,7 @@ func TestSaleFollowsRedis(t *testing.T) {
 			return status == 200
 		})
 		found, err := s.cfg.Sale.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		s.do(func() { s.Publish(found) })
 		var sale struct {
 			State  string

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/netip"
 	"sync"
@@ -23,6 +22,7 @@ import (
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/eventloop"
 	"flashsale/internal/serve/framing"
+	"flashsale/internal/serve/goroutines"
 	"flashsale/internal/serve/listener"
 	"flashsale/redisx"
 	"flashsale/tokens"
@@ -36,11 +36,17 @@ const (
 	headersMax   = 100     // browsers send about twenty
 	bodyBytesMax = 1 << 10 // name and password; a few calls take more, see the table
 
-	longestBodyMax = 32 << 10 // of all but events of VK, see large.go: 4096 letters, most of them as six bytes
+	longestBodyMax = 32 << 10 // of all but events of VK: 4096 letters, most of them as six bytes
 	usualBodyBytes = 8 << 10  // 500 documents; longer bodies take a larger buffer
+
+	// An event of VK. A text has at most 4096 letters, and VK writes those that are not Latin as six
+	// bytes: 25 KB. So 40 such messages fit, the quoted ones of one event. VK names no limit; what is too
+	// large for its Callback API it crops: one quoted message and one attachment of each stay
+	// ("is_cropped").
+	vkBodyBytesMax = 1 << 20
 )
 
-// drainPoll is the time between two looks at whether a drain has ended.
+// drainPoll is the time between two questions whether a drain has ended.
 const drainPoll = 5 * time.Millisecond
 
 // Config is what the handlers need.
@@ -71,21 +77,20 @@ type Config struct {
 
 // Server answers the sale's HTTP calls.
 type Server struct {
-	cfg      Config
-	foods    atomic.Pointer[[]byte] // ready-made body of GET /foods; nil until the stock is known
-	sale     atomic.Pointer[[]byte] // the same of GET /sale
-	last     redisx.Snapshot        // that the list of foods was made of; for Publish only
-	draining atomic.Bool
-	drained  chan struct{}
-	line     *line // nil with an event loop
-	figures  *figures.Worker
-	limiter  *listener.Limiter
-	table    []Route
-	router   *router
-	sizes    framing.Limits // of one request
-	http     *fasthttp.Server
-	loop     *eventloop.Server // nil where http serves all calls
-	adds     *limits.Adds
+	cfg        Config
+	foods      atomic.Pointer[[]byte] // ready-made body of GET /foods; nil until the stock is known
+	sale       atomic.Pointer[[]byte] // the same of GET /sale
+	last       redisx.Snapshot        // that the list of foods was made of; for Publish only
+	draining   atomic.Bool
+	drained    chan struct{}
+	figures    *figures.Worker
+	limiter    *listener.Limiter
+	table      []Route
+	router     *router
+	sizes      framing.Limits // of one request
+	goroutines *goroutines.Server
+	loop       *eventloop.Server // nil where goroutines serves all calls
+	adds       *limits.Adds
 
 	// What rooms do for the calls of the sale; nil where they have not joined.
 	limits    *limits.Limiter
@@ -95,10 +100,9 @@ type Server struct {
 	hitsByCall *traffic.Counters // by route and class of status, see count
 	hitsByFood *traffic.Counters // pieces that were added to carts
 
-	looks looks
-	lists atomic.Int64 // lists of all orders that are being sent
-	large atomic.Int64 // requests that have more room than others
-	names func() *catalog.Names
+	readiness readiness
+	lists     atomic.Int64 // lists of all orders that are being sent
+	names     func() *catalog.Names
 
 	refusedLogins, refusedTokens, refusedServices, brokenLists, limited logpace.Pace
 }
@@ -122,24 +126,10 @@ func New(cfg Config) *Server {
 		LongestBody: vkBodyBytesMax,
 		BodyOf:      func(method, target []byte) int { return s.router.bodyOf(method, target) },
 	}
-	s.http = &fasthttp.Server{
-		Handler:                      s.handle,
-		ErrorHandler:                 func(ctx *fasthttp.RequestCtx, _ error) { s.malformed(ctx) },
-		ConnState:                    trackState,
-		Logger:                       quietLogger{},
-		ReadBufferSize:               headBytesMax,
-		MaxRequestBodySize:           vkBodyBytesMax, // framing has the limit of each call
-		ReduceMemoryUsage:            true,           // an idle connection holds no buffers; see framedConn.Read
-		SecureErrorLogMessage:        true,           // no text of a request, which may hold a token, in errors
-		NoDefaultServerHeader:        true,
-		NoDefaultContentType:         true,
-		DisablePreParseMultipartForm: true,
-		CloseOnShutdown:              true,
-	}
-	if cfg.Loop != nil && cfg.TLS == nil { // plain text must never go where TLS is asked for
-		s.loop = s.newLoopServer(cfg.Loop)
+	if cfg.TLS != nil { // plain text must never go where TLS is asked for
+		s.newEngines(nil)
 	} else {
-		s.line = newLine()
+		s.newEngines(cfg.Loop)
 	}
 	return s
 }
@@ -160,7 +150,7 @@ func (s *Server) Serve(l net.Listener) error {
 		return fmt.Errorf("cannot set up the listening socket: %w", err)
 	}
 	if s.loop == nil {
-		err = s.http.Serve(framedListener{s.limiter.Listen(l), s})
+		err = s.goroutines.Serve(l)
 	} else if err = s.loop.Serve(l); err == nil {
 		<-s.drained
 	}
@@ -188,7 +178,7 @@ func (s *Server) Drain(ctx, idle context.Context, l net.Listener) error {
 		s.awaitNoConns(ctx)
 		close(s.drained)
 	}
-	err := s.http.ShutdownWithContext(ctx)
+	err := s.goroutines.Shutdown(ctx)
 	if s.limiter.Count() > 0 && err == nil {
 		err = ctx.Err()
 	}
@@ -216,37 +206,6 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	a.server = s
 	a.begin()
 	defer a.endOnGoroutine(ctx)
-	defer s.end(ctx)
-	if c, ok := ctx.Conn().(*framedConn); ok {
-		if !c.serve() {
-			badRequest(ctx)
-			return
-		}
-		if c.pipelines() {
-			a.enterLine()
-		}
-		if c.request.Close { // it may stand on any of several lines; fasthttp goes by the last one
-			ctx.SetConnectionClose()
-		}
-	}
+	defer s.endRequest(ctx)
 	a.serveOnGoroutine(ctx)
 }
-
-// badRequest answers a request that cannot be read, such as the few that framing lets pass and fasthttp
-// does not.
-func badRequest(ctx *fasthttp.RequestCtx) {
-	reply(ctx, errBadRequest)
-	ctx.SetConnectionClose()
-}
-
-// malformed answers a request that fasthttp cannot read.
-func (s *Server) malformed(ctx *fasthttp.RequestCtx) {
-	badRequest(ctx)
-	s.countUnread(&ctx.Response, peerOf(ctx))
-}
-
-// quietLogger takes what fasthttp logs about single connections, such as resets: with a thousand clients it
-// is noise.
-type quietLogger struct{}
-
-func (quietLogger) Printf(format string, args ...any) { slog.Debug(fmt.Sprintf(format, args...)) }

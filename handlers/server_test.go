@@ -57,16 +57,12 @@ func TestTooManyConnections(t *testing.T) { onBoth(t, testTooManyConnections) }
 func testTooManyConnections(t *testing.T, s *shop) {
 	address := s.twin(func(cfg *Config) { cfg.ConnsMax = 1 }).listen(t)
 	first := dial(t, address)
-	if _, err := io.WriteString(first, getHead+"\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	send(t, first, getHead+"\r\n")
 	if _, err := io.ReadFull(first, make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
 	const want = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n" +
 		"Content-Length: 55\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" + unavailable
@@ -85,9 +81,7 @@ func TestSendsAreBounded(t *testing.T) {
 	} {
 		dial := func(text string) net.Conn {
 			c, err := net.Dial("tcp", address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			t.Cleanup(func() { c.Close() })
 			io.WriteString(c, text) // or it is not accepted yet
 			return c

@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/openapi"
 	"flashsale/internal/rooms/live"
 	"flashsale/internal/serve/eventloop"
 	"flashsale/internal/testkit"
-	"flashsale/internal/testkit/apitest"
 	"flashsale/redisx"
 	"flashsale/tokens"
+
 	"github.com/valyala/fasthttp/fasthttputil"
 )
 
@@ -45,21 +46,15 @@ func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop
 	testkit.KeepLog(tb)
 	users, err := catalog.Load(tb.Context(), catalog.Config{Users: 20, Foods: 5, Stock: 10,
 		RootPassword: "toor"})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	keys, err := tokens.New(secret)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
+	keys, err := tokens.New("aaaaaaaa", secret)
+	testkit.Must(tb, err)
 	cfg := redisx.Config{CartTTL: time.Hour}
 	cfg.Network, cfg.Address, cfg.Timeout = network, address, 20*time.Second
 	stock := []int64{10, 10, 10, 10, 10}
 	opened, err := redisx.Open(tb.Context(), cfg,
 		redisx.Opening{Catalog: users.Fingerprint(), Stock: stock})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	s := &shop{keys: keys, base: "http://shop", redis: cfg}
 	s.client = &http.Client{Transport: checkedTransport{&http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return s.dial() }}}}
@@ -85,7 +80,7 @@ type checkedTransport struct{ *http.Transport }
 func (c checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	reply, err := c.Transport.RoundTrip(r)
 	if err == nil {
-		reply.Body = &checkedBody{ReadCloser: reply.Body, reply: apitest.Reply{Method: r.Method,
+		reply.Body = &checkedBody{ReadCloser: reply.Body, reply: openapi.Reply{Method: r.Method,
 			Target: r.URL.RequestURI(), Status: reply.StatusCode, Header: reply.Header}}
 	}
 	return reply, err
@@ -93,7 +88,7 @@ func (c checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type checkedBody struct {
 	io.ReadCloser
-	reply apitest.Reply
+	reply openapi.Reply
 }
 
 func (b *checkedBody) Read(p []byte) (n int, err error) {
@@ -163,9 +158,7 @@ func (s *shop) call(tb testing.TB, user uint32, method, path, body string, heade
 	http.Header) {
 	tb.Helper()
 	r, err := http.NewRequest(method, s.base+path, strings.NewReader(body))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	if user != 0 {
 		r.Header.Set("Access-Token", s.token(user))
 	}
@@ -173,14 +166,10 @@ func (s *shop) call(tb testing.TB, user uint32, method, path, body string, heade
 		r.Header.Set(header[i], header[i+1])
 	}
 	reply, err := s.client.Do(r)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	defer reply.Body.Close()
 	text, err := io.ReadAll(reply.Body)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return reply.StatusCode, string(text), reply.Header
 }
 

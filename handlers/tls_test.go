@@ -15,6 +15,7 @@ import (
 
 	"flashsale/internal/serve/listener"
 	"flashsale/internal/serve/listener/certtest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -31,9 +32,7 @@ func certificates(t *testing.T) (encryption, trust *tls.Config) {
 	t.Helper()
 	files := certtest.Write(t, t.TempDir(), time.Now().Add(time.Hour))
 	certificate, err := listener.ReadCertificate(files.ChainFile, files.KeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if encryption, err = certificate.TLS(); err != nil {
 		t.Fatal(err)
 	}
@@ -43,11 +42,7 @@ func certificates(t *testing.T) (encryption, trust *tls.Config) {
 func TestTLS(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	address, trust, _ := s.encrypted(t)
-	over := *s
-	over.client = &http.Client{Transport: checkedTransport{
-		&http.Transport{TLSClientConfig: trust}}}
-	t.Cleanup(over.client.CloseIdleConnections)
-	over.base = "https://" + address
+	over := s.at(t, "https://"+address, trust)
 	over.expect(t, 2, "POST", "/orders", over.fill(t, 2, 1, 2), 200, `{"id":"`+s.cfg.Sale.ID()+`-2"}`)
 	over.expect(t, 2, "GET", "/orders", "", 200,
 		fmt.Sprintf(`[{"id":"%s-2","items":[{"food_id":1,"count":2}],"total":%d}]`, s.cfg.Sale.ID(),
@@ -99,32 +94,26 @@ func TestTLSHasLimitsOfTime(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	address, trust, server := s.encrypted(t)
 	silent, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer silent.Close()
 	if _, err := silent.Write([]byte("\x16\x03\x01")); err != nil {
 		t.Fatal(err)
 	}
 	idle, err := tls.Dial("tcp", address, trust)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer idle.Close()
-	if _, err := io.WriteString(idle, getHead+"\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	send(t, idle, getHead+"\r\n")
 	r, err := http.ReadResponse(bufio.NewReader(idle), nil)
 	if err != nil || r.StatusCode != 200 {
 		t.Fatalf("%v, %v", r, err)
 	}
-	for range listener.IdleTimeout/listener.TickInterval + 1 {
+	// The client may have the reply before the server takes the connection for idle: its time begins then.
+	testkit.Until(t, "end of both connections", func() bool {
 		server.limiter.Tick()
-	}
+		return server.limiter.Count() == 0
+	})
 	for name, c := range map[string]net.Conn{"silent": silent, "idle": idle} {
-		if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, c.SetReadDeadline(time.Now().Add(testkit.Patience)))
 		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the %s connection is not ended", name)
 		}

@@ -4,11 +4,12 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// parent is where a request comes from in a trace of the caller: IDs in hexadecimal, "" for none.
+// parent is where a request comes from in a trace of the caller: IDs in hexadecimal, or "" and "".
 type parent struct{ trace, span string }
 
 // parentOf reads the header traceparent of a request (W3C Trace Context, Level 1). The IDs only go into the
-// log; the server has no spans of its own. Of several such headers none counts. It allocates.
+// log; the server has no spans of its own. A request with several such headers has no parent.
+// It allocates.
 func parentOf(ctx *fasthttp.RequestCtx) parent {
 	headers := ctx.Request.Header.PeekAll("traceparent")
 	if len(headers) != 1 {
@@ -44,7 +45,7 @@ func parseTraceparent(text string) (p parent, ok bool) {
 	return p, true
 }
 
-// isTraceID reports whether a text is an ID: one of zeros alone is none.
+// isTraceID reports whether a text is an ID: not of zeros alone.
 func isTraceID(text string) bool {
 	for i := range len(text) {
 		if text[i] != '0' {

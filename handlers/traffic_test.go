@@ -99,7 +99,7 @@ func TestTrafficOff(t *testing.T) {
 
 // What other programs count is answered to the byte.
 func TestTrafficCalls(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		flush := s.withTraffic(t)
 		s.expect(t, 0, "GET", "/traffic?key=page&last=1h", "", 404, noKey, service...)
 		s.expect(t, 0, "POST", "/traffic/hit", `{"key":"page"}`, 204, "", service...)
@@ -133,7 +133,7 @@ func TestTrafficCalls(t *testing.T) {
 }
 
 func TestTrafficRefuses(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		flush := s.withTraffic(t)
 		for _, call := range [][3]string{{"POST", "/traffic/hit", `{"key":"x"}`},
 			{"GET", "/traffic?key=x&last=1h"}, {"GET", "/traffic/top"}} {
@@ -186,7 +186,7 @@ func TestTrafficRefuses(t *testing.T) {
 
 // Root and other programs list the keys, and root deletes some.
 func TestTrafficKeys(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		flush := s.withTraffic(t)
 		s.expect(t, 0, "GET", "/traffic/keys", "", 200, `{"count":0,"max":100,"keys":[]}`, service...)
 		s.expect(t, 0, "POST", "/traffic/hit", `{"hits":[{"key":"page"},{"key":"ü/ ?"}]}`, 204, "", service...)
@@ -239,7 +239,7 @@ func TestTrafficKeys(t *testing.T) {
 
 // Every call is counted once by route and class, and pieces that are added and sold by food.
 func TestTrafficOfTheSale(t *testing.T) {
-	onEach(t, func(t *testing.T, s *shop) {
+	onBoth(t, func(t *testing.T, s *shop) {
 		flush := s.withTraffic(t)
 		cart := s.cartOf(2)
 		for _, call := range []struct {

@@ -74,7 +74,7 @@ func TestNoAllocationsOnALoop(t *testing.T) {
 	if allocations > orders/10 && !testkit.Race { // Post takes one, and the runtime some
 		t.Errorf("%v allocations for %d orders of %d calls", allocations, orders, CartMax+2)
 	}
-	if left, err := s.sale.Stock(); err != nil || left[0] != 0 {
+	if left, err := s.sale.stock(); err != nil || left[0] != 0 {
 		t.Errorf("stock %v, %v; want none", left, err)
 	}
 }

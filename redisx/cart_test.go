@@ -114,7 +114,7 @@ func TestAddToCart(t *testing.T) {
 					stock[item.Food-1] -= item.Count
 				}
 			}
-			if left, err := s.Stock(); err != nil || !slices.Equal(left, stock) {
+			if left, err := s.stock(); err != nil || !slices.Equal(left, stock) {
 				t.Errorf("stock %v, %v; want %v", left, err, stock)
 			}
 		}

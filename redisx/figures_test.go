@@ -26,7 +26,7 @@ func TestPlacedOrdersAreCounted(t *testing.T) {
 			t.Errorf("%d orders are counted, want 1", n)
 		}
 		begin := time.Now()
-		if _, err := s.Stock(); err != nil {
+		if _, err := s.stock(); err != nil {
 			t.Fatal(err)
 		}
 		if read := time.Unix(0, cfg.Figures.StockRead.Value()); read.Before(begin) || read.After(time.Now()) {
@@ -46,7 +46,7 @@ func TestJoinWithoutUsers(t *testing.T) {
 	id := open(t, cfg, 3, 4).ID()
 	s := runUnready(t, Join(cfg, id, 2, 0))
 	testkit.Until(t, "a look", func() bool { _, err := s.Ready(); return err == nil })
-	if stock, err := s.Stock(); err != nil || !slices.Equal(stock, []int64{3, 4}) {
+	if stock, err := s.stock(); err != nil || !slices.Equal(stock, []int64{3, 4}) {
 		t.Errorf("stock %v, %v; want 3 and 4", stock, err)
 	}
 	server.Do(t, "FLUSHALL")

@@ -98,7 +98,7 @@ func TestFingerprintsAreReplaced(t *testing.T) {
 	})
 }
 
-// A sale from before there were fingerprints is joined as it is.
+// A sale without fingerprints, as after its marker was put back by hand, is joined as it is.
 func TestSaleWithoutFingerprints(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		open(t, cfg, 1)

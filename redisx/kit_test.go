@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mediocregopher/radix/v4"
-
 	"flashsale/internal/serve/eventloop/looptest"
 	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
@@ -104,16 +102,9 @@ const usersMax = 1_000_000
 func (s *Sale) orderNothing() error { return s.placeOrder(usersMax, []byte("no cart of a user"), nil) }
 
 // raw runs one command on a connection of its own.
-func raw(tb testing.TB, cfg Config, receiver any, args ...string) {
+func raw(tb testing.TB, cfg Config, receiver any, words ...string) {
 	tb.Helper()
-	c, err := radix.Dial(tb.Context(), cfg.Network, cfg.Address)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer c.Close()
-	if err := c.Do(tb.Context(), radix.Cmd(receiver, args[0], args[1:]...)); err != nil {
-		tb.Fatal(err)
-	}
+	redistest.Command(tb, cfg.Network, cfg.Address, receiver, words...)
 }
 
 func rawString(tb testing.TB, cfg Config, args ...string) string {
@@ -143,4 +134,10 @@ func (s *Sale) addToCart(user uint32, cart []byte, food, count int64) error {
 
 func (s *Sale) placeOrder(user uint32, cart, idempotencyKey []byte) error {
 	return s.await(func(then Outcome) { s.PlaceOrder(user, cart, idempotencyKey, then) })
+}
+
+// stock returns the pieces left of food 1, 2, 3, ...
+func (s *Sale) stock() ([]int64, error) {
+	found, err := s.Snapshot()
+	return found.Left, err
 }

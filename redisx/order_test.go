@@ -27,7 +27,7 @@ func TestOrderScriptRefusesManyFoods(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
-		if stock, err := s.Stock(); err != nil || !slices.Equal(stock, []int64{9, 9, 9, 9, 9}) {
+		if stock, err := s.stock(); err != nil || !slices.Equal(stock, []int64{9, 9, 9, 9, 9}) {
 			t.Errorf("stock %v, %v; want all of it", stock, err)
 		}
 		for food := range int64(2) {
@@ -71,7 +71,7 @@ func TestNeverOversell(t *testing.T) {
 		if a, b := sold[0].Load(), sold[1].Load(); a != stock || b != stock {
 			t.Errorf("sold %d and %d pieces, want %d of each", a, b, stock)
 		}
-		if left, err := s.Stock(); err != nil || !slices.Equal(left, []int64{0, 0}) {
+		if left, err := s.stock(); err != nil || !slices.Equal(left, []int64{0, 0}) {
 			t.Errorf("stock %v, %v; want none", left, err)
 		}
 	})
@@ -102,7 +102,7 @@ func TestOneOrderPerUser(t *testing.T) {
 		if placed.Load() != 1 {
 			t.Errorf("%d orders of one user, want 1", placed.Load())
 		}
-		if left, err := s.Stock(); err != nil || left[0] != 999 {
+		if left, err := s.stock(); err != nil || left[0] != 999 {
 			t.Errorf("stock %v, %v; want 999", left, err)
 		}
 	})

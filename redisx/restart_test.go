@@ -167,7 +167,7 @@ func testKilledRedis(t *testing.T, server *redistest.Server, cfg Config) {
 	close(stop)
 	wg.Wait()
 	testkit.Until(t, "Redis answers", func() bool { return s.Check() == nil })
-	left, err := s.Stock()
+	left, err := s.stock()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,9 @@
 // decision that must be atomic is one Lua file beside the Go file that calls it. The package knows
 // neither HTTP nor prices nor names. A call costs one round trip, shared with all calls that wait at the
 // same moment; it fails with ErrUnavailable, within Config.Timeout, when Redis does not answer.
+//
+// The sale that follows is package turnover, the stream of orders to the ledger package orderstream: both
+// stand above this package.
 package redisx
 
 import (

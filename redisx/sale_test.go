@@ -45,7 +45,7 @@ func TestOpenOnce(t *testing.T) {
 			7}}); err != nil || again.Fresh {
 			t.Errorf("a restart: opened %+v, %v", again, err)
 		}
-		stock, err := joinSale(t, cfg, ids[0], 2).Stock()
+		stock, err := joinSale(t, cfg, ids[0], 2).stock()
 		if err != nil || !slices.Equal(stock, []int64{1, 7}) {
 			t.Errorf("stock after a restart %v, %v; want [1 7]", stock, err)
 		}
@@ -58,7 +58,7 @@ func TestOpenManyFoods(t *testing.T) {
 		for i := range want {
 			want[i] = int64(i)
 		}
-		if stock, err := open(t, cfg, want...).Stock(); err != nil || !slices.Equal(stock, want) {
+		if stock, err := open(t, cfg, want...).stock(); err != nil || !slices.Equal(stock, want) {
 			t.Errorf("stock of %d foods differs, %v", len(stock), err)
 		}
 	})

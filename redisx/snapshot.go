@@ -55,12 +55,6 @@ func optional(text string) int64 {
 	return n
 }
 
-// Stock returns the pieces left of food 1, 2, 3, ...; errors as for Snapshot.
-func (s *Sale) Stock() ([]int64, error) {
-	snapshot, err := s.Snapshot()
-	return snapshot.Left, err
-}
-
 // Snapshots hands a snapshot to publish, at once, then every interval and at each change of the state by
 // the clock, until ctx ends. At first it waits for the connection for changes too: a server takes requests
 // once it has a snapshot. While Redis does not answer, the last one stands; where it does not hold the sale,

@@ -69,8 +69,14 @@ changelog() {
 	local last
 	last=$(git describe --tags --abbrev=0 HEAD^ 2>/dev/null) && last+=..
 	printf 'flashsale (%s) stable; urgency=medium\n\n' "$VERSION"
-	{ echo "Release of commit $revision."; git log --no-merges --format=%s "${last:-HEAD}"; } |
-		while read -r subject; do fold -sw 74 <<<"$subject" | sed 's/ *$//; 1s/^/  * /; 2,$s/^/    /'; done
+	{ echo "Release of commit $revision."; git log --no-merges --format=%s "${last:-HEAD}"; } | awk '{
+		line = "  *"
+		for (i = 1; i <= NF; i++) {
+			if (length(line " " $i) > 78) { print line; line = "   " }
+			line = line " " $i
+		}
+		print line
+	}'
 	printf '\n -- %s  %s\n' "$(sed -n 's/^maintainer: //p' nfpm.yaml)" "$(date -Rd "@$SOURCE_DATE_EPOCH")"
 }
 

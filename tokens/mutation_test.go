@@ -33,7 +33,7 @@ type mint struct {
 func newMint(tb testing.TB) *mint {
 	tb.Helper()
 	newKeys := func(letter string) *tokens.Keys {
-		k, err := tokens.New(bytes.Repeat([]byte(letter), tokens.SecretMin))
+		k, err := tokens.New("aaaaaaaa", bytes.Repeat([]byte(letter), tokens.SecretMin))
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func (f *forger) accepts(text []byte) (ok bool) {
 	if f.cart {
 		_, _, ok = f.keys.Cart(text)
 	} else {
-		_, ok = f.keys.Access(text, f.now)
+		_, _, ok = f.keys.Access(text, f.now)
 	}
 	return ok
 }
@@ -192,7 +192,7 @@ func TestMutationsAreRefused(t *testing.T) {
 		total = mutationsShort
 	}
 	for i := range victims {
-		user, ok := m.keys.Access(m.access[i], m.now)
+		user, _, ok := m.keys.Access(m.access[i], m.now)
 		owner, _, cartOK := m.keys.Cart(m.carts[i])
 		if !ok || !cartOK || user != uint32(i+1) || owner != user {
 			t.Fatalf("the right strings of user %d are refused", i+1)

@@ -55,14 +55,9 @@ func (k *secretKeys) of(kind byte) *key {
 }
 
 // New makes Keys of the current secret and of previous ones, which still verify. Each must have at least
-// SecretMin bytes.
-func New(secret []byte, previous ...[]byte) (*Keys, error) {
-	return NewForSale("", secret, previous...)
-}
-
-// NewForSale makes Keys with cart IDs that are valid in one sale only: those of another sale count as
-// minted by no server. Access tokens are the same in all sales. "" is New.
-func NewForSale(sale string, secret []byte, previous ...[]byte) (*Keys, error) {
+// SecretMin bytes. Cart IDs are valid in the one sale: those of another sale count as minted by no server.
+// Access tokens are the same in all sales.
+func New(sale string, secret []byte, previous ...[]byte) (*Keys, error) {
 	k := &Keys{}
 	for i, s := range append([][]byte{secret}, previous...) {
 		if len(s) < SecretMin {
@@ -90,15 +85,9 @@ func (k *Keys) AppendAccess(dst []byte, user uint32, expires time.Time) []byte {
 	return k.current.access.appendSigned(dst, kindAccess, &raw, accessPayload)
 }
 
-// Access returns the user of an access token; false where the token was not minted under one of the
-// secrets, or has expired at now.
-func (k *Keys) Access(token []byte, now time.Time) (user uint32, ok bool) {
-	user, _, ok = k.AccessUntil(token, now)
-	return user, ok
-}
-
-// AccessUntil is Access, and returns when the token expires too, in Unix seconds.
-func (k *Keys) AccessUntil(token []byte, now time.Time) (user uint32, expires int64, ok bool) {
+// Access returns the user of an access token, and when it expires, in Unix seconds; false where the token
+// was not minted under one of the secrets, or has expired at now.
+func (k *Keys) Access(token []byte, now time.Time) (user uint32, expires int64, ok bool) {
 	var raw [rawLength]byte
 	if !k.verify(&raw, token, kindAccess, accessPayload) {
 		return 0, 0, false
@@ -156,10 +145,7 @@ type key struct {
 }
 
 func newSecretKeys(sale string, secret []byte) (k secretKeys, err error) {
-	if k.access, err = newKey(secret, "flashsale tokens"); err != nil {
-		return k, err
-	}
-	if k.cart = k.access; sale != "" {
+	if k.access, err = newKey(secret, "flashsale tokens"); err == nil {
 		k.cart, err = newKey(secret, "flashsale carts of sale "+sale)
 	}
 	return k, err

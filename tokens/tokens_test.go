@@ -19,7 +19,7 @@ var (
 
 func keys(tb testing.TB, secrets ...[]byte) *Keys {
 	tb.Helper()
-	k, err := New(secrets[0], secrets[1:]...)
+	k, err := New("aaaaaaaa", secrets[0], secrets[1:]...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -33,10 +33,10 @@ func TestAccessRoundTrip(t *testing.T) {
 		if len(token) != Length {
 			t.Fatalf("token has %d characters, want %d", len(token), Length)
 		}
-		if got, ok := k.Access(token, now); !ok || got != user {
+		if got, _, ok := k.Access(token, now); !ok || got != user {
 			t.Errorf("Access = %d, %v; want %d, true", got, ok, user)
 		}
-		if _, ok := k.Access(token, now.Add(time.Second)); ok {
+		if _, _, ok := k.Access(token, now.Add(time.Second)); ok {
 			t.Error("an expired token is accepted")
 		}
 	}
@@ -59,7 +59,7 @@ func TestKindsDoNotMix(t *testing.T) {
 	if _, _, ok := k.Cart(k.AppendAccess(nil, 1, now.Add(time.Hour))); ok {
 		t.Error("an access token passes for a cart ID")
 	}
-	if _, ok := k.Access(k.AppendCart(nil, 1, math.MaxUint64), now); ok {
+	if _, _, ok := k.Access(k.AppendCart(nil, 1, math.MaxUint64), now); ok {
 		t.Error("a cart ID passes for an access token")
 	}
 }
@@ -87,26 +87,26 @@ func TestSecretRotation(t *testing.T) {
 	old, other := keys(t, secretA), keys(t, secretB)
 	rotated := keys(t, secretB, secretA)
 	token, cart := old.AppendAccess(nil, 5, now.Add(time.Hour)), old.AppendCart(nil, 5, 6)
-	if _, ok := rotated.Access(token, now); !ok {
+	if _, _, ok := rotated.Access(token, now); !ok {
 		t.Error("a token of the previous secret is refused")
 	}
 	if _, _, ok := rotated.Cart(cart); !ok {
 		t.Error("a cart of the previous secret is refused")
 	}
-	if _, ok := other.Access(token, now); ok {
+	if _, _, ok := other.Access(token, now); ok {
 		t.Error("a token of another secret is accepted")
 	}
-	if _, ok := other.Access(rotated.AppendAccess(nil, 5, now.Add(time.Hour)), now); !ok {
+	if _, _, ok := other.Access(rotated.AppendAccess(nil, 5, now.Add(time.Hour)), now); !ok {
 		t.Error("the rotated keys do not sign with the current secret")
 	}
 }
 
 func TestShortSecretRefused(t *testing.T) {
 	const want = "token secret has 31 bytes; at least 32 are needed"
-	if _, err := New(secretA[1:]); err == nil || err.Error() != want {
+	if _, err := New("", secretA[1:]); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if _, err := New(secretA, secretA[1:]); err == nil || err.Error() != want {
+	if _, err := New("", secretA, secretA[1:]); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -118,7 +118,7 @@ func TestTamperedRefused(t *testing.T) {
 	token, cart := k.AppendAccess(nil, 9, now.Add(time.Hour)), k.AppendCart(nil, 9, rand.Uint64())
 	refused := func(text []byte) {
 		t.Helper()
-		if _, ok := k.Access(text, now); ok && !bytes.Equal(text, token) {
+		if _, _, ok := k.Access(text, now); ok && !bytes.Equal(text, token) {
 			t.Errorf("Access accepts %q", text)
 		}
 		if _, _, ok := k.Cart(text); ok && !bytes.Equal(text, cart) {
@@ -151,7 +151,7 @@ func FuzzAccess(f *testing.F) {
 	testkit.AddSeeds[[]byte](f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		// Only what the keys themselves would write again is accepted: 2^128 is out of a fuzzer's reach.
-		if user, ok := k.Access(text, now); ok {
+		if user, _, ok := k.Access(text, now); ok {
 			t.Errorf("Access accepts %q for user %d", text, user)
 		}
 	})
@@ -204,13 +204,14 @@ func BenchmarkAppendCart(b *testing.B) {
 // A cart ID of one sale is none in another, under each secret; access tokens are valid in all.
 func TestCartsOfSales(t *testing.T) {
 	ofSale := func(sale string, secrets ...[]byte) *Keys {
-		k, err := NewForSale(sale, secrets[0], secrets[1:]...)
+		k, err := New(sale, secrets[0], secrets[1:]...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return k
 	}
-	sales := []*Keys{keys(t, secretA), ofSale("aaaaaaaa", secretA), ofSale("bbbbbbbb", secretB, secretA)}
+	sales := []*Keys{ofSale("aaaaaaaa", secretA), ofSale("bbbbbbbb", secretA),
+		ofSale("cccccccc", secretB, secretA)}
 	for i, mint := range sales {
 		for j, check := range sales {
 			if _, _, ok := check.Cart(mint.AppendCart(nil, 7, 1)); ok != (i == j) {
@@ -220,7 +221,7 @@ func TestCartsOfSales(t *testing.T) {
 	}
 	for i, mint := range sales[:2] {
 		for j, check := range sales {
-			if _, ok := check.Access(mint.AppendAccess(nil, 7, now.Add(time.Hour)), now); !ok {
+			if _, _, ok := check.Access(mint.AppendAccess(nil, 7, now.Add(time.Hour)), now); !ok {
 				t.Errorf("an access token of sale %d is refused in sale %d", i, j)
 			}
 		}

@@ -22,7 +22,6 @@ const (
 type handover struct {
 	Redis       redisx.Config
 	Sale        string
-	CartsOf     string   // the sale in which alone its cart IDs are valid, "" in the first sale of a Redis
 	Secrets     [][]byte // the current one, which signs, then older ones, which still verify
 	Certificate listener.Certificate
 

@@ -135,10 +135,7 @@ func (o *opening) join(
 
 // joined takes the sale that was opened or joined.
 func (o *opening) joined(opened redisx.Opened) {
-	o.Sale, o.fresh, o.times, o.CartsOf = opened.Sale, opened.Fresh, opened.Times, ""
-	if len(opened.Previous) > 0 { // a cart of the sale before must not be ordered in this one
-		o.CartsOf = opened.Sale
-	}
+	o.Sale, o.fresh, o.times = opened.Sale, opened.Fresh, opened.Times
 }
 
 // warnOfTimes logs that the flags name other times than the sale has.

@@ -93,7 +93,7 @@ func (w *worker) retired() {
 
 // open makes the sale and the rooms of the opening, with the limits of one worker.
 func (w *worker) open() error {
-	keys, err := tokens.NewForSale(w.CartsOf, w.Secrets[0], w.Secrets[1:]...)
+	keys, err := tokens.New(w.Sale, w.Secrets[0], w.Secrets[1:]...)
 	if err != nil {
 		return err
 	}

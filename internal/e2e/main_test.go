@@ -4,14 +4,16 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
 	"flashsale/internal/testkit"
 )
 
-// parallel is how many tests run at once: most of them wait for their servers most of the time.
-const parallel = "6"
+// parallel is how many tests run at once at least: most of them wait for their servers most of the time.
+const parallel = 6
 
 // underRace are the tests with which all parts of a server work at once. With -short the race detector sees
 // these alone: the others start hundreds of servers and look at what they say, which takes ten minutes more
@@ -29,7 +31,9 @@ func TestMain(m *testing.M) {
 			_ = f.Value.Set(value) // which both flags take
 		}
 	}
-	set("parallel", parallel)
+	if runtime.GOMAXPROCS(0) < parallel {
+		set("parallel", strconv.Itoa(parallel))
+	}
 	if testkit.Race && testing.Short() {
 		set("run", "^("+strings.Join(underRace, "|")+")$")
 	}

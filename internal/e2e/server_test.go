@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
+	"flashsale/internal/openapi"
+	"flashsale/internal/proc"
 	"flashsale/internal/testkit"
-	"flashsale/internal/testkit/apitest"
 	"flashsale/internal/testkit/client"
 	"flashsale/internal/testkit/launch"
 )
@@ -69,12 +71,12 @@ type server struct {
 }
 
 // described is the description of the API, read once.
-var described = sync.OnceValues(func() (*apitest.Description, error) {
+var described = sync.OnceValues(func() (*openapi.Description, error) {
 	text, err := os.ReadFile(root + "handlers/openapi.json")
 	if err != nil {
 		return nil, err
 	}
-	return apitest.Parse(text)
+	return openapi.Parse(text)
 })
 
 // checkReply compares a reply with the description of the API.
@@ -82,7 +84,7 @@ func checkReply(t *testing.T) func(method, path string, r client.Reply) {
 	return func(method, path string, r client.Reply) {
 		d, err := described()
 		if err == nil {
-			err = d.Check(apitest.Reply{Method: method, Target: path, Status: r.Status, Header: r.Header,
+			err = d.Check(openapi.Reply{Method: method, Target: path, Status: r.Status, Header: r.Header,
 				Body: []byte(r.Body)})
 		}
 		if err != nil {
@@ -171,4 +173,26 @@ func (s *server) stock(t *testing.T) map[int]int {
 func (s *server) awaitStock(t *testing.T, want map[int]int) {
 	t.Helper()
 	testkit.Until(t, fmt.Sprintf("stock of %v", want), func() bool { return maps.Equal(s.stock(t), want) })
+}
+
+// visible is the part of a process's start that other programs of the same user can see.
+func visible(t *testing.T, pid int) string {
+	t.Helper()
+	arguments, err := proc.Arguments(pid)
+	testkit.Must(t, err)
+	environment, err := proc.Environ(pid)
+	testkit.Must(t, err)
+	return strings.Join(append(arguments, environment...), "\n")
+}
+
+func awaitEnd(t *testing.T, pids ...int) {
+	t.Helper()
+	for _, pid := range pids {
+		testkit.Until(t, fmt.Sprintf("end of process %d", pid), func() bool { return !proc.Alive(pid) })
+	}
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	testkit.Must(t, syscall.Kill(pid, syscall.SIGKILL))
 }

@@ -1,6 +1,7 @@
-// Package testkit holds what the tests of any package need: an end on an error, a wait for a state, files,
-// the log, the seeds of fuzz targets. README.md says which package proves what. Package launch starts the
-// programs of a test, client calls the API, apitest compares replies with the description of the API.
+// Package testkit holds what the tests of any package need: an end on an error, a wait for a state,
+// files, the log, the seeds of fuzz targets. README.md says which package proves what. Package launch
+// starts the programs of a test, client calls the API, internal/openapi compares replies with the
+// description of the API.
 package testkit
 
 import (

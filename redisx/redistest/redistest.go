@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/mediocregopher/radix/v4"
 
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
@@ -66,6 +67,15 @@ func OnEach(t *testing.T, test func(t *testing.T, network, address string)) {
 	t.Helper()
 	t.Run("redis-server", func(t *testing.T) { test(t, "unix", Start(t).Socket) })
 	t.Run("memory", func(t *testing.T) { test(t, "tcp", Memory(t)) })
+}
+
+// Command runs one command on a connection of its own, on either engine. The receiver is as for radix.Cmd.
+func Command(tb testing.TB, network, address string, receiver any, words ...string) {
+	tb.Helper()
+	c, err := radix.Dial(tb.Context(), network, address)
+	testkit.Must(tb, err)
+	defer c.Close()
+	testkit.Must(tb, c.Do(tb.Context(), radix.Cmd(receiver, words[0], words[1:]...)))
 }
 
 func start(folder string, args ...string) (*Server, error) {

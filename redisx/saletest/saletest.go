@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mediocregopher/radix/v4"
-
 	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
@@ -92,6 +90,12 @@ func (s Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte) error {
 	return <-done
 }
 
+// Stock returns the pieces left of food 1, 2, 3, ...
+func (s Sale) Stock() ([]int64, error) {
+	found, err := s.Snapshot()
+	return found.Left, err
+}
+
 // CartName is the name of a cart.
 func CartName(i int) []byte { return fmt.Appendf(nil, "cart%012d", i) }
 
@@ -112,14 +116,7 @@ func (s Sale) Buy(tb testing.TB, users ...int) {
 // Command runs one command on a connection of its own.
 func Command(tb testing.TB, cfg redisx.Config, receiver any, words ...string) {
 	tb.Helper()
-	c, err := radix.Dial(tb.Context(), cfg.Network, cfg.Address)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer c.Close()
-	if err := c.Do(tb.Context(), radix.Cmd(receiver, words[0], words[1:]...)); err != nil {
-		tb.Fatal(err)
-	}
+	redistest.Command(tb, cfg.Network, cfg.Address, receiver, words...)
 }
 
 // Text runs one command and returns its reply.

@@ -85,11 +85,11 @@ func TestCharts(t *testing.T) {
 	}
 	for i, code := range []string{"A", "B", "C", "D", "E", "F", "G"} {
 		for range 10 - i {
-			full.Refuse(load.StepAdd, code, 2*time.Second)
+			full.Count(load.Refusal, load.StepAdd, code, 2*time.Second)
 		}
 	}
 	for range 20 {
-		full.Fail(load.StepOrder, "timeout", 0)
+		full.Count(load.Fault, load.StepOrder, "timeout", 0)
 	}
 	all := charts(load.Result{Tally: full, Elapsed: 3 * time.Second}.Report())
 	placed, orders, latency, refusals := all[0], all[1], all[2], all[3]

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"flashsale/internal/testkit/apitest"
+	"flashsale/internal/openapi"
 	"flashsale/internal/testkit/client"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
@@ -27,12 +27,12 @@ func newValidation(every int64, opt load.Options) (*load.Validation, error) {
 		return nil, fmt.Errorf("%w: -validate needs %s, and %s answers it %d", sale.ErrUsage, path, c.Address,
 			r.Status)
 	}
-	d, err := apitest.Parse([]byte(r.Body))
+	d, err := openapi.Parse([]byte(r.Body))
 	if err != nil {
 		return nil, fmt.Errorf("%w: -validate: %w", sale.ErrUsage, err)
 	}
 	return &load.Validation{Every: every,
 		Check: func(method, path string, status int, header http.Header, body []byte) error {
-			return d.Check(apitest.Reply{Method: method, Target: path, Status: status, Header: header, Body: body})
+			return d.Check(openapi.Reply{Method: method, Target: path, Status: status, Header: header, Body: body})
 		}}, nil
 }

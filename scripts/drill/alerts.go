@@ -30,7 +30,7 @@ var roomFaults = []roomFault{
 		func(a *asides, _ context.Context) error { return a.message(goodGroup, "while VK is away", 1) },
 		func(a *asides, _ context.Context) error { return a.message(goodGroup, "while VK is there", 1) }},
 	{"TrafficDropsHits", (*asides).floodKeys, nil},
-	{"TrafficKeysFull", nil, (*asides).deleteKeys},
+	{"TrafficKeysFull", (*asides).awaitFlood, (*asides).deleteKeys},
 	{"RepeatsFull", (*asides).fillRepeats, nil},
 	// The last ones: clients of the drill do not know the new certificate.
 	{"CertificateExpires", nil, (*asides).renew},

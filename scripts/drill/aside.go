@@ -34,8 +34,9 @@ type asides struct {
 	network  *launch.Proxy // between the crowded server and Redis
 
 	rooms, crowded *server
-	trust          *tls.Config // in the certificate of the server with the rooms
-	token          string      // of root
+	trust          *tls.Config   // in the certificate of the server with the rooms
+	token          string        // of root
+	flooded        chan struct{} // closed after floodKeys
 }
 
 const (
@@ -55,7 +56,7 @@ const (
 
 // startAsides starts both servers, with all that their rooms need, and returns once they serve.
 func (s *stack) startAsides(ctx context.Context) (a *asides, err error) {
-	a = &asides{s: s, folder: filepath.Join(s.folder, "certificate")}
+	a = &asides{s: s, folder: filepath.Join(s.folder, "certificate"), flooded: make(chan struct{})}
 	for _, program := range []string{"mariadbd", "mariadb-install-db"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return a, fmt.Errorf("%w: %s is missing", errImpossible, program)
@@ -238,6 +239,7 @@ const (
 
 // floodKeys sends hits of more keys than may wait, within one flush interval, and returns after that.
 func (a *asides) floodKeys(ctx context.Context) error {
+	defer close(a.flooded)
 	sender := a.client()
 	defer sender.HangUp()
 	flushed := func() time.Time { return time.Now().Truncate(flushInterval).Add(flushInterval) }
@@ -260,6 +262,12 @@ func (a *asides) floodKeys(ctx context.Context) error {
 		return fmt.Errorf("%d keys took longer than %v", tooManyKeys, floodTime)
 	}
 	pause(ctx, time.Until(end))
+	return nil
+}
+
+// awaitFlood returns after floodKeys: the statistics have all keys that they may have.
+func (a *asides) awaitFlood(context.Context) error {
+	<-a.flooded
 	return nil
 }
 

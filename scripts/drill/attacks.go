@@ -36,12 +36,12 @@ var cartCounts = []int{3, 3, 3, 1, 3, -1, 3, 3, 2, -3}
 
 // oneCart lets 256 connections of one user change one cart, then as many of 256 users a cart each.
 func oneCart(ctx context.Context, s *stack, dice *rand.Rand) error {
-	users, err := s.newcomers(ctx, 1+crowdSize)
+	users, err := s.newcomers(1 + crowdSize)
 	if err != nil {
 		return err
 	}
 	carts := make([]string, len(users))
-	if err := inParallel(ctx, len(users), func(_ context.Context, i int) (err error) {
+	if err := inParallel(len(users), func(i int) (err error) {
 		carts[i], err = users[i].fill(attackedFood)
 		return err
 	}); err != nil {
@@ -66,7 +66,7 @@ func oneCart(ctx context.Context, s *stack, dice *rand.Rand) error {
 	if largest > cartKeyMax {
 		s.breaks("the cart took %d bytes of Redis, the bound is %d", largest, cartKeyMax)
 	}
-	return s.orderAttacked(ctx, users[0].regular(), carts[0])
+	return s.orderAttacked(users[0].regular(), carts[0])
 }
 
 // changeCarts is a flood of changes: each user has the cart of the same number, and cartCounts are asked for
@@ -79,13 +79,13 @@ func changeCarts(users []*shopper, carts []string, first int) flood {
 }
 
 // orderAttacked demands that the cart becomes an order of one to three pieces after the attack.
-func (s *stack) orderAttacked(ctx context.Context, user *shopper, cart string) error {
+func (s *stack) orderAttacked(user *shopper, cart string) error {
 	defer user.HangUp()
 	// The cart is not empty from here on.
 	if a, _, _ := user.ask(addTo(cart, item(attackedFood, 3))); a != "204" && a != "403 FOOD_OUT_OF_LIMIT" {
 		s.breaks("after the attack a change of the cart is answered %s", a)
 	}
-	if a := s.order(ctx, user, cart); a != "200" {
+	if a := s.order(user, cart); a != "200" {
 		s.breaks("after the attack an order of the cart is answered %s", a)
 	}
 	items, err := user.bought()

@@ -21,31 +21,31 @@ const (
 )
 
 // newcomers are n reserved users from the first on, logged in. A drill has them once.
-func (s *stack) newcomers(ctx context.Context, n int) ([]*shopper, error) {
+func (s *stack) newcomers(n int) ([]*shopper, error) {
 	if firstNewcomer+n > reserved {
 		return nil, fmt.Errorf("cannot have %d users: %d are reserved", n, reserved-firstNewcomer)
 	}
 	list := make([]*shopper, n)
-	err := inParallel(ctx, n, func(ctx context.Context, i int) error {
+	err := inParallel(n, func(i int) error {
 		list[i] = newShopper(s.servers[0].address, firstNewcomer+i)
 		return list[i].login()
 	})
 	return list, err
 }
 
-// inParallel does it for 0 to n-1, some at a time, until all is done or one fails.
-func inParallel(ctx context.Context, n int, it func(ctx context.Context, i int) error) error {
+// inParallel does it for 0 to n-1, some at a time.
+func inParallel(n int, it func(i int) error) error {
 	const hands = 32
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	group.SetLimit(hands)
 	for i := range n {
-		group.Go(func() error { return it(ctx, i) })
+		group.Go(func() error { return it(i) })
 	}
 	return group.Wait()
 }
 
 // order orders a cart for a newcomer, and remembers the order for the audit.
-func (s *stack) order(ctx context.Context, user *shopper, cart string) answer {
+func (s *stack) order(user *shopper, cart string) answer {
 	a, _, _ := user.ask(orderOf(cart))
 	if a == "200" {
 		s.mu.Lock()

@@ -53,7 +53,7 @@ func login(name, password string) call {
 // inventedNames has 256 connections log in with invented names, from ever new addresses, while one
 // address guesses a real name.
 func inventedNames(ctx context.Context, s *stack, _ *rand.Rand) error {
-	users, err := s.newcomers(ctx, 1+crowdSize)
+	users, err := s.newcomers(1 + crowdSize)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ type tally struct {
 
 // cartRaces lets many users, one after the other, change a cart and order it at the same moment.
 func cartRaces(ctx context.Context, s *stack, dice *rand.Rand) error {
-	users, err := s.newcomers(ctx, s.times(2000, 10_000))
+	users, err := s.newcomers(s.times(2000, 10_000))
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func cartRaces(ctx context.Context, s *stack, dice *rand.Rand) error {
 			defer b.HangUp()
 			for i := int(next.Add(1)) - 1; i < len(users) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				r := races[(first+i)%len(races)]
-				if err := s.race(ctx, &t, a.as(users[i]), b.as(users[i]), r); err != nil {
+				if err := s.race(&t, a.as(users[i]), b.as(users[i]), r); err != nil {
 					return err
 				}
 			}
@@ -95,7 +95,7 @@ func cartRaces(ctx context.Context, s *stack, dice *rand.Rand) error {
 }
 
 // race makes one race and judges it.
-func (s *stack) race(ctx context.Context, t *tally, a, b *shopper, r race) error {
+func (s *stack) race(t *tally, a, b *shopper, r race) error {
 	shift := func(i client.Item) client.Item { // so that no food sells out
 		return item(1+(a.user+i.Food)%foods, i.Count)
 	}
@@ -111,7 +111,7 @@ func (s *stack) race(ctx context.Context, t *tally, a, b *shopper, r race) error
 		}
 	}
 	change := shift(r.change)
-	seen, err := s.play(ctx, a, b, cart, change)
+	seen, err := s.play(a, b, cart, change)
 	if err != nil {
 		return err
 	}
@@ -120,8 +120,7 @@ func (s *stack) race(ctx context.Context, t *tally, a, b *shopper, r race) error
 }
 
 // play is the race itself, and then a look at what came of it.
-func (s *stack) play(ctx context.Context, a, b *shopper, cart string, change client.Item) (seen outcome,
-	err error) {
+func (s *stack) play(a, b *shopper, cart string, change client.Item) (seen outcome, err error) {
 	start, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -129,7 +128,7 @@ func (s *stack) play(ctx context.Context, a, b *shopper, cart string, change cli
 		seen.changed, _, _ = a.ask(addTo(cart, change))
 	}()
 	close(start)
-	seen.ordered = s.order(ctx, b, cart)
+	seen.ordered = s.order(b, cart)
 	<-done
 	items, err := a.bought()
 	if err != nil {
@@ -137,7 +136,7 @@ func (s *stack) play(ctx context.Context, a, b *shopper, cart string, change cli
 	}
 	seen.bought = fmt.Sprint(items)
 	if items == nil {
-		seen.again = s.order(ctx, b, cart)
+		seen.again = s.order(b, cart)
 		items, err = b.bought()
 	}
 	seen.finally = fmt.Sprint(items)

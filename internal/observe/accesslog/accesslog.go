@@ -69,7 +69,7 @@ type Record struct {
 	RequestID  string
 	Method     string
 	Route      string // the pattern of the path: the path itself may hold a secret
-	User       uint32 // 0 for none
+	User       uint32 // 0 without a user
 	Status     int
 	Code       string // of an error reply
 	BytesIn    int64  // of the request's body
@@ -78,7 +78,7 @@ type Record struct {
 	Client     netip.Addr
 	Connection string // how it is served
 
-	TraceID, SpanID string // of the caller (W3C Trace Context), "" for none
+	TraceID, SpanID string // of the caller (W3C Trace Context), "" without a trace
 }
 
 // Add hands a record over. It does not wait.

@@ -124,8 +124,8 @@ func TestTakes(t *testing.T) {
 	}
 }
 
-// A log that is not read holds nobody up. What does not fit is counted and told, the rest is written when it
-// is read again.
+// A log that is not read delays no request. Lines that do not fit are counted and logged; the others are
+// written when the log is read again.
 func TestNeverBlocks(t *testing.T) {
 	now := time.Now()
 	synctest.Test(t, func(t *testing.T) { testNeverBlocks(t, now) })

@@ -3,8 +3,8 @@
 // reads all slots. So a scrape asks no worker, and a worker that is started again goes on where the one
 // before it stopped, also after kill -9.
 //
-// To count costs an atomic addition or two: no lock, no allocation, no system call. The package knows the
-// figures of this server by name and nothing of what they stand for.
+// To count costs an atomic addition or two: no lock, no allocation, no system call. The table in
+// table.go makes a metric of each figure.
 package figures
 
 import "sync/atomic"
@@ -18,7 +18,7 @@ func (c *Counter) Inc() { c.n.Add(1) }
 // Add adds n.
 func (c *Counter) Add(n uint64) { c.n.Add(n) }
 
-// Value is what was counted.
+// Value is the count so far.
 func (c *Counter) Value() uint64 { return c.n.Load() }
 
 // Gauge is a number that goes up and down.
@@ -82,8 +82,8 @@ func (g *Gauges) reset() {
 type Worker struct {
 	*Counters
 	*Gauges
-	presence int // a descriptor that holds the lock of the gauges, -1 for none
+	presence int // a descriptor that holds the lock of the gauges, -1 without a lock
 }
 
-// Private makes a Worker that nobody else reads, for programs and tests without a Memory.
+// Private makes a Worker of its own memory, for programs and tests without a Memory.
 func Private() *Worker { return &Worker{Counters: &Counters{}, Gauges: &Gauges{}, presence: -1} }

@@ -102,12 +102,14 @@ func TestCalls(t *testing.T) {
 	w.Calls.Count(login, 403, time.Second)
 	w.Calls.Count(Other, 0, 0) // no status
 	var got []string
-	for _, v := range slices.Concat(w.Calls.Requests(), w.Calls.Times()) {
-		got = append(got, fmt.Sprint(v.Labels, v.Number, v.Histogram.Count, v.Histogram.Sum))
+	for _, v := range w.Calls.Requests() {
+		got = append(got, fmt.Sprint(v.Labels, v.Number))
 	}
-	want := []string{"[other 500] 1 0 0", "[POST /login 200] 1 0 0", "[POST /login 204] 1 0 0",
-		"[POST /login 403] 1 0 0", "[other 5xx] 0 1 0", "[POST /login 2xx] 0 2 2000000",
-		"[POST /login 4xx] 0 1 1000000000"}
+	for _, v := range w.Calls.Times() {
+		got = append(got, fmt.Sprint(v.Labels, v.Histogram.Count, v.Histogram.Sum))
+	}
+	want := []string{"[other 500] 1", "[POST /login 200] 1", "[POST /login 204] 1", "[POST /login 403] 1",
+		"[other 5xx] 1 0", "[POST /login 2xx] 2 2000000", "[POST /login 4xx] 1 1000000000"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

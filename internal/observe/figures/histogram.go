@@ -15,7 +15,7 @@ var SizeBounds = [...]int64{1, 2, 4, 8, 16, 32, 64, 128, 256}
 // Durations is a histogram of times.
 type Durations struct{ histogram }
 
-// Observe counts a time. One below 0, as of a clock that was set back, counts as 0.
+// Observe counts a time. A time below 0, from a clock that was set back, counts as 0.
 func (d *Durations) Observe(took time.Duration) { d.observe(DurationBounds[:], max(int64(took), 0)) }
 
 // Read returns the sum in nanoseconds and the counts by upper bound: cumulative, as Prometheus has them.

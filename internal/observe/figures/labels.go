@@ -26,7 +26,7 @@ type label struct {
 	text  [labelBytes]byte
 }
 
-// The states of a label. A worker that is killed while it writes leaves one that is never used.
+// The states of a label. A worker that is killed while it writes leaves a label that is never used.
 const (
 	labelFree = iota
 	labelWritten
@@ -109,7 +109,7 @@ type Calls struct {
 // Index returns the index of a call.
 func (c *Calls) Index(call string) int { return c.labels.index([]byte(call)) }
 
-// Count counts a request that was answered. A status that is none counts as 500.
+// Count counts a request that was answered. A number that is no status counts as 500.
 func (c *Calls) Count(index, status int, took time.Duration) {
 	if status < statusMin || status > statusMax {
 		status = 500
@@ -136,9 +136,25 @@ func (c *Calls) Times() (values []Value) {
 	for i, call := range c.labels.all() {
 		for class := range c.durations[i] {
 			if times := c.durations[i][class].Read(); times.Count > 0 {
-				values = append(values, Value{Labels: []string{call, strconv.Itoa(class+1) + "xx"}, Histogram: times})
+				values = append(values, Value{Labels: []string{call, strconv.Itoa(class+1) + "xx"}, Histogram: &times})
 			}
 		}
 	}
 	return values
+}
+
+// TimesOf are the times that the requests of one call took, whatever their status.
+func (m *Memory) TimesOf(call string) (sum Histogram) {
+	for slot := range m.slots {
+		c := &m.Counters(slot).Calls
+		for i, name := range c.labels.all() {
+			if name != call {
+				continue
+			}
+			for class := range c.durations[i] {
+				sum.Add(c.durations[i][class].Read())
+			}
+		}
+	}
+	return sum
 }

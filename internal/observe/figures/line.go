@@ -11,7 +11,7 @@ func line(name, kind, help string, labels []string, read func(*Memory) []Value) 
 // set is a gauge that is set at each scrape.
 func set(name, help string, labels ...string) *Family { return line(name, "gauge", help, labels, nil) }
 
-// gauge is a gauge that is read as one number, or none.
+// gauge is a gauge that workers count, with one value at most.
 func gauge(name, help string, read func(*Memory) []Value) *Family {
 	return line(name, "gauge", help, nil, read)
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// livesMax is the number of workers of one slot that may run at once: after SIGHUP the replaced ones finish
-// their connections. The gauges of further ones are not shown.
+// livesMax is the number of workers of one slot that may run at once: after SIGHUP the replaced workers
+// finish their connections. The gauges of further workers are not shown.
 const livesMax = 8
 
 // slot is the part of the memory for the workers of one slot, one after the other.

@@ -117,6 +117,21 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
+// The times of a call are those of all workers, whatever the status. A call that never came has no times.
+func TestTimesOf(t *testing.T) {
+	m := newMemory(t, 2)
+	first, second := join(t, m, 0), join(t, m, 1)
+	first.Calls.Count(first.Calls.Index("POST /login"), 200, time.Second)
+	first.Calls.Count(first.Calls.Index("POST /orders"), 200, time.Millisecond)
+	second.Calls.Count(second.Calls.Index("POST /orders"), 503, time.Second)
+	if got := m.TimesOf("POST /orders"); got.Count != 2 || got.Sum != uint64(time.Second+time.Millisecond) {
+		t.Errorf("%d values that are %d ns together", got.Count, got.Sum)
+	}
+	if got := m.TimesOf("GET /gone"); got.Count != 0 {
+		t.Errorf("a call that never came has %+v", got)
+	}
+}
+
 // More workers than there are gauges still count.
 func TestManyReplaced(t *testing.T) {
 	m := newMemory(t, 1)

@@ -13,7 +13,7 @@ func (s *Seconds) Set(second int64, n uint32) {
 	s.of(second).Store(uint64(uint32(second))<<32 | uint64(n))
 }
 
-// At is the number of a second. ok is false where none was set, or too long ago.
+// At is the number of a second. ok is false where it was not set, or too long ago.
 func (s *Seconds) At(second int64) (n uint32, ok bool) {
 	entry := s.of(second).Load()
 	if uint32(entry>>32) != uint32(second) {

@@ -8,13 +8,13 @@ import (
 // Value is one value of a metric.
 type Value struct {
 	Labels    []string
-	Number    float64   // of a counter or a gauge
-	Histogram Histogram // of a histogram
+	Number    float64    // of a counter or a gauge
+	Histogram *Histogram // of a histogram, else nil
 }
 
 func number[N uint64 | int | float64](n N) []Value { return []Value{{Number: float64(n)}} }
 
-func distribution(h Histogram) []Value { return []Value{{Histogram: h}} }
+func distribution(h Histogram) []Value { return []Value{{Histogram: &h}} }
 
 // Sum adds up the numbers of some values.
 func Sum(values []Value) (sum float64) {
@@ -24,7 +24,7 @@ func Sum(values []Value) (sum float64) {
 	return sum
 }
 
-// By adds up the numbers of some values by their first label, "" where there is none.
+// By adds up the numbers of some values by their first label, "" where they have no label.
 func By(values []Value) map[string]float64 {
 	sums := map[string]float64{}
 	for _, v := range values {
@@ -40,7 +40,7 @@ func By(values []Value) map[string]float64 {
 // Merge adds up the histograms of some values.
 func Merge(values []Value) (sum Histogram) {
 	for _, v := range values {
-		sum.Add(v.Histogram)
+		sum.Add(*v.Histogram)
 	}
 	return sum
 }
@@ -59,7 +59,9 @@ func together(of func(*Counters) []Value) func(*Memory) []Value {
 					continue
 				}
 				sums[i].Number += v.Number
-				sums[i].Histogram.Add(v.Histogram)
+				if v.Histogram != nil {
+					sums[i].Histogram.Add(*v.Histogram)
+				}
 			}
 		}
 		return sums

@@ -2,7 +2,7 @@
 // in the supervisor, on an address of its own, and is off by default.
 //
 // It reads the figures that the workers count in shared memory, and asks Redis about the sale over a
-// connection of its own with a short limit: no scrape waits for a worker, and none hangs while Redis is
+// connection of its own with a short limit: no scrape waits for a worker, and no scrape hangs while Redis is
 // away. Others must not reach it: metrics tell how a sale goes.
 package ops
 

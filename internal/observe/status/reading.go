@@ -88,7 +88,7 @@ func valueOf(f *figures.Family, metric *dto.Metric) figures.Value {
 	}
 	// One of the three is there.
 	number := metric.GetGauge().GetValue() + metric.GetCounter().GetValue() + metric.GetUntyped().GetValue()
-	return figures.Value{Labels: labels, Number: number, Histogram: h}
+	return figures.Value{Labels: labels, Number: number, Histogram: &h}
 }
 
 // has reports whether the server has shown a metric.

@@ -6,7 +6,7 @@ import "flashsale/internal/observe/figures"
 type server struct {
 	address string
 	now     *reading // the last one
-	before  *reading // the one before, nil for none since the server's start
+	before  *reading // the reading before, nil at first and after a start of the server
 	err     error    // why the server could not be read now
 }
 

@@ -1,5 +1,5 @@
 // Package status shows at a glance in a terminal how a sale goes: flashsale status. It reads /metrics of one
-// or several servers again and again, and prints a summary of at most 80 columns.
+// or several servers again and again, and prints a page of 80 columns.
 //
 // It only reads, and judges nothing: what is wrong is the business of the alerts in scripts/grafana. Its
 // figures are those of the time between two readings.
@@ -59,7 +59,6 @@ func (s *Status) read() (list []*server) {
 }
 
 const (
-	columnsMax   = 80
 	refusalsMax  = 6  // lines
 	addressWidth = 22 // of a table's column; the end of a longer one is shown
 )
@@ -82,7 +81,7 @@ func (s *Status) String() string {
 	}
 	for _, one := range s.servers {
 		if one.err != nil {
-			text.WriteString(fold(fmt.Sprintf("ServerAway: %s: %v", one.address, one.err)))
+			fmt.Fprintf(&text, "ServerAway: %s: %v\n", one.address, one.err)
 		}
 	}
 	return text.String()
@@ -148,7 +147,7 @@ func addAll(sums, values map[string]float64) {
 	}
 }
 
-// mostFirst are the keys with the largest counts, none with 0.
+// mostFirst are the keys with the largest counts, without those of 0.
 func mostFirst(counts map[string]float64) []string {
 	keys := slices.Sorted(maps.Keys(counts))
 	keys = slices.DeleteFunc(keys, func(key string) bool { return counts[key] == 0 })
@@ -239,24 +238,4 @@ func quantile(times figures.Histogram, share float64) string {
 		return fmt.Sprintf("%.1fms", nanoseconds/1e6)
 	}
 	return fmt.Sprintf("%.1fs", nanoseconds/1e9)
-}
-
-// fold breaks a line at spaces so that it fits; what follows is indented.
-func fold(line string) string {
-	var text strings.Builder
-	width := 0
-	for word := range strings.FieldsSeq(line) {
-		switch {
-		case width == 0:
-		case width+1+len(word) > columnsMax:
-			text.WriteString("\n  ")
-			width = 2
-		default:
-			text.WriteByte(' ')
-			width++
-		}
-		text.WriteString(word)
-		width += len(word)
-	}
-	return text.String() + "\n"
 }

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/logpace"
 )
 
@@ -27,19 +28,19 @@ const lookEvery = 250 * time.Millisecond
 // Blocklist is a worker's view of the newest list.
 type Blocklist struct {
 	path   string
-	list   atomic.Pointer[List] // nil as long as there is none
-	seen   os.FileInfo          // the file that was opened last, nil for none
+	list   atomic.Pointer[List] // nil until a snapshot was opened
+	seen   os.FileInfo          // of the file that was opened last, nil before
 	faults logpace.Pace
 }
 
-// New opens the snapshot file. There need not be one yet.
+// New opens the snapshot file, which need not be there yet.
 func New(path string) *Blocklist {
 	b := &Blocklist{path: path}
-	b.look()
+	b.remap()
 	return b
 }
 
-// List returns the newest list, nil as long as there is none.
+// List returns the newest list, nil until the first one is there.
 func (b *Blocklist) List() *List { return b.list.Load() }
 
 // Listed reports whether the document is on the newest list. It does not allocate and does not wait.
@@ -50,23 +51,15 @@ func (b *Blocklist) Listed(d Document) bool {
 
 // Run takes each new snapshot until ctx ends, and returns nil.
 func (b *Blocklist) Run(ctx context.Context) error {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			b.look()
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	background.Every(ctx, lookEvery, b.remap)
+	return nil
 }
 
-// look opens the snapshot if it is another one than at the last look.
-func (b *Blocklist) look() {
+// remap opens the snapshot if the file has changed since it was last opened.
+func (b *Blocklist) remap() {
 	info, err := os.Stat(b.path)
 	if err != nil || sameFile(info, b.seen) {
-		return // the list that is mapped stays, also where the file has been deleted
+		return // the list that is mapped stays, also if the file was deleted
 	}
 	list, err := Open(b.path)
 	if err == nil || errors.Is(err, ErrCorrupt) {

@@ -31,7 +31,7 @@ type builder struct {
 	bitmaps   [seriesCount]*roaring.Bitmap
 	unpacked  [seriesCount]uint64 // numbers that were added since the runs were packed
 	first     Document            // of the run under way
-	next      Document            // after the run under way; first where there is none
+	next      Document            // after the run under way; the same as first if there is no run
 	rows      uint64
 	malformed uint64
 	seen      atomic.Uint64 // rows, for the progress

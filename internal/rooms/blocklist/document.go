@@ -1,6 +1,8 @@
 package blocklist
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+)
 
 const (
 	seriesCount   = 10_000    // series 0000 to 9999

@@ -35,7 +35,7 @@ type importing struct {
 	done   chan imported
 }
 
-// imported is what came of it: a list that is not yet the snapshot.
+// imported is the outcome of an import: a list that is not yet the snapshot.
 type imported struct {
 	*builder
 	info Info
@@ -101,7 +101,7 @@ func (k *Keeper) take(list imported) error {
 	}
 	err := replaceSnapshot(k.cfg.Path, func(w io.Writer) error { return writeSnapshot(w, info, &list.bitmaps) })
 	if err == nil {
-		err = k.look()
+		err = k.readFile()
 	}
 	if err == nil && k.info == (Info{}) {
 		return fmt.Errorf("%w as soon as it is written", ErrCorrupt)
@@ -109,7 +109,7 @@ func (k *Keeper) take(list imported) error {
 	return err
 }
 
-// read reads the source's list, unless the source has still the known one: then the error is errUnchanged.
+// read reads the list of the source. If it is still the known one the error is errUnchanged.
 func (k *Keeper) read(ctx context.Context, known Info) imported {
 	list, err := k.source.open(ctx, known.Source)
 	if err != nil {
@@ -119,8 +119,8 @@ func (k *Keeper) read(ctx context.Context, known Info) imported {
 	return k.load(ctx, list, known)
 }
 
-// load decodes a list. It is a later one than the known list, also after the clock was set back. It is as
-// old as the source's answer: the end of a slow import must not make it later than one that began after it.
+// load decodes a list. Its time is that of the source's answer: a slow import must not make it later than a
+// list that was asked for after it. It is later than the known list, also after the clock was set back.
 func (k *Keeper) load(ctx context.Context, list *packed, known Info) imported {
 	start, b := time.Now(), &builder{}
 	if err := k.decode(ctx, list, b); err != nil {

@@ -1,13 +1,15 @@
 package blocklist
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+)
 
 // index says where in the bytes of a snapshot each container of each series lies. A container holds the
 // numbers of a series that have the same upper 16 bits.
 //
 // It takes the place of roaring's own structures, because a document drawn at random costs little but the
 // waits for memory. There, the way from a series to its numbers leads over five pointers. Here it is two
-// loads, of which the first nearly always hits the cache, and then the search in the snapshot itself. The
+// loads, the first nearly always from the cache, and then the search in the snapshot itself. The
 // searches of many documents go on step by step side by side, so that their waits overlap.
 type index struct {
 	snapshot []byte

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/redisx/pipeline"
 )
 
@@ -24,23 +25,23 @@ type Config struct {
 	Refresh  time.Duration    // between two looks at the source
 	Force    bool             // take a list that has shrunk, too
 	Path     string           // of the snapshot file
-	Redis    *pipeline.Config // shares the snapshot with other servers; nil where there can be none
+	Redis    *pipeline.Config // shares the snapshot with other servers; nil for a single server
 	Terminal *os.File         // shows a progress bar if it is one; may be nil
 }
 
 // Keeper keeps the snapshot file of one server up to date. The supervisor runs it.
 //
 // A list comes from one of three places: the snapshot file, Redis, the source. Of two lists the one with the
-// later Info.Imported counts, wherever it comes from; a list that cannot be read counts as none. What the
-// Keeper knows of the file is in info. Only Run's goroutine changes that, and only it writes the file: an
-// import goes on aside and hands over what it has decoded. If another list has come meanwhile, or the file
-// was lost, that import is given up and the source is looked at again.
+// later Info.Imported counts, wherever it comes from; a list that cannot be read does not count. What the
+// Keeper knows of the file is in info. Only Run's goroutine changes info and writes the file: an import runs
+// in another goroutine and hands over the decoded list. If another list has come meanwhile, or the file was
+// lost, the import is given up and the source is asked again.
 type Keeper struct {
 	cfg     Config
 	source  source
 	share   *share       // nil without Redis
-	info    Info         // of the snapshot file, the zero value for none
-	file    os.FileInfo  // the file that info is of, nil for none
+	info    Info         // of the snapshot file, the zero value if there is no whole one
+	file    os.FileInfo  // the file that info was read from, nil if there is no file
 	refused string       // generation of the snapshot in Redis that this program cannot read
 	checked atomic.Int64 // when the source last gave its list or still had this one, Unix ms; 0 for never
 	asked   chan struct{}
@@ -60,7 +61,7 @@ func NewKeeper(cfg Config) (*Keeper, error) {
 	if cfg.Redis != nil {
 		k.share = &share{cfg: *cfg.Redis, pause: piecePause}
 	}
-	return k, k.look()
+	return k, k.readFile()
 }
 
 // Reload looks at the source soon, after the import under way if there is one. It does not wait for the
@@ -86,7 +87,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	look, due := time.NewTicker(k.lookEvery), time.NewTimer(0)
 	defer look.Stop()
 	defer due.Stop()
-	retry := k.retryMin
+	failures := 0
 	for running := (*importing)(nil); ; {
 		asked, done := k.asked, (chan imported)(nil)
 		if running != nil {
@@ -111,21 +112,21 @@ func (k *Keeper) Run(ctx context.Context) error {
 			running = nil
 			err := k.finish(ctx, list)
 			if err == nil || errors.Is(err, ErrShrunk) {
-				retry = k.retryMin
+				failures = 0
 				due.Reset(k.cfg.Refresh)
 			} else {
-				due.Reset(min(retry, k.cfg.Refresh))
-				retry = min(2*retry, k.retryMax)
+				failures++
+				due.Reset(min(background.Delay(failures, k.retryMin, k.retryMax), k.cfg.Refresh))
 			}
 		}
 	}
 }
 
-// update looks at the file and at Redis. It reports whether another list is in the file now, or none any
-// more. Faults are logged: it is tried again.
+// update looks at the file and at Redis. It reports whether the file has another list now, or has lost its
+// list. It logs faults, and is called again later.
 func (k *Keeper) update(ctx context.Context) (changed bool) {
 	before := k.info
-	if err := k.look(); err != nil {
+	if err := k.readFile(); err != nil {
 		slog.Error("the snapshot of the blocklist cannot be checked", "error", err)
 	}
 	k.trade(ctx)
@@ -142,8 +143,8 @@ func (k *Keeper) trade(ctx context.Context) {
 	}
 }
 
-// look reads the snapshot file if it is another one than at the last look.
-func (k *Keeper) look() error {
+// readFile reads the snapshot file if it has changed since it was last read.
+func (k *Keeper) readFile() error {
 	file, err := os.Stat(k.cfg.Path)
 	if err == nil && sameFile(file, k.file) {
 		return nil
@@ -193,9 +194,8 @@ func (k *Keeper) exchange(ctx context.Context) error {
 	return k.share.publish(ctx, l, k.cfg.Path, k.info)
 }
 
-// takeShared makes the snapshot in Redis that of this server. One that is not whole is taken away: the
-// servers that have a later one than those who find out publish theirs, and if there is none the list is
-// imported.
+// takeShared makes the snapshot in Redis that of this server. A snapshot that is not whole is withdrawn: a
+// server that has a whole one publishes it, and if no server has one the list is imported.
 func (k *Keeper) takeShared(ctx context.Context, l *pipeline.Link, there newest) error {
 	if there.Generation == k.refused {
 		return nil
@@ -204,13 +204,13 @@ func (k *Keeper) takeShared(ctx context.Context, l *pipeline.Link, there newest)
 	switch {
 	case errors.Is(err, errNotWhole):
 		return errors.Join(err, k.share.withdraw(l, there))
-	case errors.Is(err, ErrCorrupt): // it is what was published: another version of the program did
+	case errors.Is(err, ErrCorrupt): // it was published so, by another version of the program
 		k.refused = there.Generation
 	}
 	if err != nil {
 		return err
 	}
-	if err := k.look(); err != nil {
+	if err := k.readFile(); err != nil {
 		return err
 	}
 	slog.Info("the blocklist of another server is taken", "stored", k.info.Stored)

@@ -1,6 +1,7 @@
 package blocklist
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -110,17 +111,6 @@ func keeper(tb testing.TB, cfg Config) *Keeper {
 		k.share.pause = 0
 	}
 	return k
-}
-
-// run runs the keeper until the test ends.
-func (k *Keeper) run(tb testing.TB) {
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- k.Run(ctx) }()
-	tb.Cleanup(func() {
-		stop()
-		testkit.Must(tb, <-ended)
-	})
 }
 
 // documents returns n rows that follow each other.
@@ -299,26 +289,36 @@ func TestStalledTransferIsResumed(t *testing.T) {
 	}
 }
 
-// What is cut off, damaged or not packed is an error, and leaves no snapshot and no goroutine behind.
+// What is cut off, damaged or not packed is named as that, and leaves no snapshot and no goroutine behind.
 func TestBadListIsRefused(t *testing.T) {
-	whole := pack(t, csv(documents(300_000)...))
-	damaged := append([]byte(nil), whole...)
+	folder, whole := t.TempDir(), pack(t, csv(documents(40_000)...))
+	damaged := bytes.Clone(whole)
 	damaged[len(damaged)/2] ^= 0xff
-	for name, body := range map[string][]byte{
-		"empty": {}, "cut off": whole[:len(whole)/2], "last byte missing": whole[:len(whole)-1],
-		"damaged": damaged, "not packed": []byte(csv("1234,123456")), "another file": pack(t, "<html>"),
+	testkit.Must(t, os.Mkdir(filepath.Join(folder, "a folder"), 0o700))
+	for name, test := range map[string]struct {
+		body []byte
+		want string
+	}{
+		"empty":             {nil, "the list is cut off"},
+		"short":             {whole[:2], "the list is cut off"},
+		"cut off":           {whole[:len(whole)/2], "the list is cut off after "},
+		"last byte missing": {whole[:len(whole)-1], "the list is cut off after "},
+		"damaged":           {damaged, "cannot read the list after "},
+		"not packed":        {[]byte(csv("1234,123456")), "the list is not packed with bzip2"},
+		"another file":      {pack(t, "<html>"), `the list begins with "<html>"; it must begin with ` + header},
+		"a folder":          {nil, "cannot read the list: " + folder + "/a folder is a folder"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "list.bz2")
-			testkit.Must(t, os.WriteFile(path, body, 0o600))
-			k := keeper(t, Config{Source: path})
-			if err := refresh(k); err == nil {
-				t.Errorf("taken with %+v", k.info)
-			}
-			if _, err := os.Stat(k.cfg.Path); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("a snapshot was written: %v", err)
-			}
-		})
+		path := filepath.Join(folder, name)
+		if name != "a folder" {
+			testkit.Must(t, os.WriteFile(path, test.body, 0o600))
+		}
+		k := keeper(t, Config{Source: path})
+		if err := refresh(k); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
+		}
+		if _, err := os.Stat(k.cfg.Path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: a snapshot was written: %v", name, err)
+		}
 	}
 }
 
@@ -328,32 +328,22 @@ func TestKeeperTriesAgain(t *testing.T) {
 	s.failed = 3
 	k := keeper(t, Config{Source: s.URL})
 	b := New(k.cfg.Path)
-	k.run(t)
-	testkit.Until(t, "list", func() bool { b.look(); return b.Listed(document(t, "4509,000009")) })
+	testkit.Background(t, k.Run)
+	testkit.Until(t, "list", func() bool { b.remap(); return b.Listed(document(t, "4509,000009")) })
 	s.change(func() { s.etag, s.body = `"2"`, pack(t, csv(documents(11)...)) })
 	k.Reload()
-	testkit.Until(t, "new list", func() bool { b.look(); return b.Listed(document(t, "4509,000010")) })
+	testkit.Until(t, "new list", func() bool { b.remap(); return b.Listed(document(t, "4509,000010")) })
 }
 
-// A corrupt snapshot is refused at the start and made anew.
-func TestCorruptSnapshotIsMadeAnew(t *testing.T) {
+// A snapshot that is corrupt at the start, or damaged or lost while the server runs, is made anew at once,
+// not at the next refresh.
+func TestSnapshotIsMadeAnew(t *testing.T) {
 	s := newSite(t, pack(t, csv(documents(10)...)))
 	path := filepath.Join(t.TempDir(), "snapshot")
 	save(t, path, csv(documents(10)...), 1)
 	testkit.Must(t, os.Truncate(path, 1000))
 	k := keeper(t, Config{Source: s.URL, Path: path})
-	testkit.Must(t, refresh(k))
-	if list, err := Open(path); err != nil || list.Info().Stored != 10 {
-		t.Errorf("%v", err)
-	}
-}
-
-// A snapshot that is damaged or gets lost while the server runs is made anew, without a wait for the next
-// refresh.
-func TestSnapshotIsMadeAnewWhileRunning(t *testing.T) {
-	s := newSite(t, pack(t, csv(documents(10)...)))
-	k := keeper(t, Config{Source: s.URL})
-	k.run(t)
+	testkit.Background(t, k.Run)
 	whole := func() bool { _, err := Open(k.cfg.Path); return err == nil }
 	testkit.Until(t, "snapshot", whole)
 	for name, damage := range map[string]func() error{
@@ -377,7 +367,7 @@ func TestSnapshotIsMadeAnewWhileRunning(t *testing.T) {
 func TestReloadReadsTheSnapshotAgain(t *testing.T) {
 	s := newSite(t, pack(t, csv(documents(10)...)))
 	k := keeper(t, Config{Source: s.URL})
-	k.run(t)
+	testkit.Background(t, k.Run)
 	testkit.Until(t, "snapshot", func() bool { _, err := Open(k.cfg.Path); return err == nil })
 	before, err := os.Stat(k.cfg.Path)
 	testkit.Must(t, err)

@@ -1,6 +1,8 @@
 package blocklist
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // Every key of the room. The hash tag puts all of them on one node of a cluster.
 //

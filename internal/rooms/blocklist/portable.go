@@ -83,7 +83,7 @@ func (r *reader) uint16() int {
 	return int(binary.LittleEndian.Uint16(part))
 }
 
-// sizeAndMarks takes the number of containers, and the bits that mark those with runs, nil for none. The
+// sizeAndMarks takes the number of containers, and the bits that mark those with runs, which may be nil. The
 // reader is short if it is no bitmap.
 func (r *reader) sizeAndMarks() (size int, marks []byte) {
 	switch cookie, next := r.uint16(), r.uint16(); {

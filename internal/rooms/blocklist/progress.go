@@ -11,6 +11,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"flashsale/internal/background"
 )
 
 const (
@@ -44,16 +46,8 @@ func progress(ctx context.Context, out *os.File, total int64, read, rows func() 
 			_ = bar.Set64(read) // a terminal gone away must not end the import
 		}
 	}
-	start, tick := time.Now(), time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			show(read(), total, rows(), time.Since(start))
-		case <-ctx.Done():
-			return
-		}
-	}
+	start := time.Now()
+	background.Every(ctx, every, func() { show(read(), total, rows(), time.Since(start)) })
 }
 
 func logProgress(read, total, rows int64, took time.Duration) {

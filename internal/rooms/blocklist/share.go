@@ -3,7 +3,6 @@ package blocklist
 import (
 	"bufio"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -12,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/redisx/pipeline"
 )
 
@@ -34,24 +34,13 @@ const (
 // errNotWhole is the outcome of fetching a snapshot that is not as it was published.
 var errNotWhole = errors.New("a piece of the blocklist in Redis is lost or damaged")
 
-//go:embed publish.lua
-var publishSource string
-
-//go:embed withdraw.lua
-var withdrawSource string
-
-var (
-	publishScript  = pipeline.NewScript(publishSource)
-	withdrawScript = pipeline.NewScript(withdrawSource)
-)
-
 // share is the newest snapshot in Redis, which all servers of the sale see.
 type share struct {
 	cfg   pipeline.Config
 	pause time.Duration // piecePause, except in tests
 }
 
-// newest describes the snapshot in Redis. The zero value is none.
+// newest describes the snapshot in Redis. The zero value is for a Redis without a snapshot.
 type newest struct {
 	Generation string `redis:"generation"`
 	Imported   int64  `redis:"imported"` // Unix milliseconds
@@ -179,9 +168,7 @@ func (s *share) putPieces(ctx context.Context, l *pipeline.Link, generation stri
 			return nil, err
 		}
 		keys = append(keys, key)
-		select {
-		case <-time.After(s.pause):
-		case <-ctx.Done():
+		if !background.Pause(ctx, s.pause) {
 			return nil, ctx.Err()
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -30,7 +31,8 @@ func ask[T any](t *testing.T, server *redistest.Server, args ...string) (reply T
 }
 
 func redisOf(server *redistest.Server) *pipeline.Config {
-	return &pipeline.Config{Network: "unix", Address: server.Socket, Timeout: 20 * time.Second}
+	redis := roomtest.Of(server)
+	return &redis
 }
 
 // piecesThatStay counts the pieces of the newest snapshot. All others must expire.
@@ -224,7 +226,7 @@ func TestListOfAnotherServerEndsAnImport(t *testing.T) {
 	}))
 	t.Cleanup(source.Close)
 	k := keeper(t, Config{Source: source.URL, Redis: redisOf(server)})
-	k.run(t)
+	testkit.Background(t, k.Run)
 	<-began
 	k.Reload() // it waits for the end of the import
 	other := keeper(t, Config{Source: listFile(t, documents(1000)...), Redis: redisOf(server)})
@@ -233,7 +235,7 @@ func TestListOfAnotherServerEndsAnImport(t *testing.T) {
 	}
 	testkit.Must(t, refresh(other))
 	b := New(k.cfg.Path)
-	testkit.Until(t, "list of the other server", func() bool { b.look(); return b.List() != nil })
+	testkit.Until(t, "list of the other server", func() bool { b.remap(); return b.List() != nil })
 	<-ended
 	<-began
 }

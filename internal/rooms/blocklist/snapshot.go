@@ -49,7 +49,7 @@ type Info struct {
 	Rows      uint64  // read, malformed ones and repeats included
 	Malformed uint64  // rows that are no document
 	Stored    uint64  // documents
-	Source    Version // what was imported
+	Source    Version // of the imported list
 	Imported  int64   // when the source sent it, in Unix milliseconds; of two lists the later one counts
 }
 
@@ -77,8 +77,7 @@ func (v Version) differs(other Version) bool {
 	return v.ETag != "" && v.ETag != other.ETag || v.Modified != "" && v.Modified != other.Modified
 }
 
-// sameFile reports whether a file is the one that was looked at before, and has not changed. before is nil
-// for none.
+// sameFile reports whether a file is the same as before and has not changed. before may be nil.
 func sameFile(file, before os.FileInfo) bool {
 	return before != nil && os.SameFile(file, before) && file.Size() == before.Size() &&
 		file.ModTime().Equal(before.ModTime())
@@ -95,7 +94,7 @@ func (s *summing) Write(p []byte) (int, error) {
 	return s.Writer.Write(p)
 }
 
-// writeSnapshot writes a snapshot of the bitmaps by series, nil for none.
+// writeSnapshot writes a snapshot of the bitmaps by series. A series without documents is nil.
 func writeSnapshot(w io.Writer, info Info, bitmaps *[seriesCount]*roaring.Bitmap) error {
 	text, err := json.Marshal(info)
 	if err != nil || len(text) > infoBytesMax {
@@ -147,7 +146,7 @@ func replaceSnapshot(path string, write func(io.Writer) error) error {
 		return fmt.Errorf("cannot write snapshot: %w", err)
 	}
 	defer folder.Close()
-	return folder.Sync() // else a power cut may bring the old file back, or none
+	return folder.Sync() // else a power cut may bring the old file back, or lose both
 }
 
 func writeDraft(path string, write func(io.Writer) error) error {

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,32 +26,6 @@ func TestSourcesThatCannotBeUsed(t *testing.T) {
 		if _, err := newSource(name); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
-	}
-}
-
-// What is no whole list is named as what it is.
-func TestFaultsOfListsAreNamed(t *testing.T) {
-	folder := t.TempDir()
-	whole := pack(t, csv(documents(300_000)...))
-	for name, test := range map[string]struct {
-		body []byte
-		want string
-	}{
-		"plain": {[]byte(csv("1234,123456")), "the list is not packed with bzip2"},
-		"cut":   {whole[:len(whole)/2], "the list is cut off after "},
-		"short": {whole[:2], "the list is cut off"},
-		"empty": {nil, "the list is cut off"},
-	} {
-		path := filepath.Join(folder, name)
-		testkit.Must(t, os.WriteFile(path, test.body, 0o600))
-		err := refresh(keeper(t, Config{Source: path}))
-		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
-			t.Errorf("%s: %v, want %s", name, err, test.want)
-		}
-	}
-	want := "cannot read the list: " + folder + " is a folder"
-	if err := refresh(keeper(t, Config{Source: folder})); err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"flashsale/internal/background"
 )
 
 const (
@@ -101,15 +103,13 @@ func (t *transfer) readBody(p []byte) (int, error) {
 
 // resume goes on from where the transfer broke, for a reason. It waits longer from break to break.
 func (t *transfer) resume(reason error) error {
-	for pause := t.source.pauseMin; ; pause = min(2*pause, t.source.pauseMax) {
+	for failures := 1; ; failures++ {
 		if t.breaks++; t.breaks > breaksMax {
 			return fmt.Errorf("the transfer of the list breaks again and again: %w", reason)
 		}
 		slog.Warn("the transfer of the blocklist has broken and is resumed", "bytes", t.at, "of", t.bytes,
 			"error", reason)
-		select {
-		case <-time.After(pause):
-		case <-t.ctx.Done():
+		if !background.Pause(t.ctx, background.Delay(failures, t.source.pauseMin, t.source.pauseMax)) {
 			return t.ctx.Err()
 		}
 		retry, err := t.askRest()

@@ -3,7 +3,7 @@
 -- ARGV[1] generation of the snapshot
 -- ARGV[2] what the keys of all pieces begin with; they have the hash tag of KEYS[1]
 -- ARGV[3] seconds for which its pieces stay
--- Returns 1 withdrawn, 0 another one (or none) is there.
+-- Returns 1 withdrawn, 0 another snapshot is there, or no snapshot.
 local newest = KEYS[1]
 local generation, prefix, stay = ARGV[1], ARGV[2], ARGV[3]
 

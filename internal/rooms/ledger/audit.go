@@ -3,9 +3,9 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"flashsale/redisx"
@@ -79,7 +79,13 @@ func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	}
 	defer leave()
 	book := book{sale: cfg.Sale, prices: cfg.Prices}
-	placed, err := book.readAll(ctx, sale)
+	placed := map[uint32]entry{}
+	err = book.scan(ctx, sale, func(entries []entry) error {
+		for _, e := range entries {
+			placed[e.user] = e
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +114,7 @@ func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, user := range sortedUsers(placed) {
+	for _, user := range slices.Sorted(maps.Keys(placed)) {
 		if onTheWay[user] {
 			a.OnTheWay++
 		} else {
@@ -148,86 +154,61 @@ func (a *Audit) compare(book book, sale *redisx.Sale, placed map[uint32]entry, r
 	return nil
 }
 
-// readAll reads the orders that are in Redis.
-func (b book) readAll(ctx context.Context, sale *redisx.Sale) (map[uint32]entry, error) {
-	placed := map[uint32]entry{}
-	for scan := sale.ScanOrders(); ; {
-		page, err := scan.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return placed, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cannot read the orders in Redis: %w", err)
-		}
-		for _, order := range page {
-			placed[order.User] = b.entry(order)
-		}
-	}
-}
-
-func sortedUsers(placed map[uint32]entry) []uint32 {
-	users := make([]uint32, 0, len(placed))
-	for user := range placed {
-		users = append(users, user)
-	}
-	slices.Sort(users)
-	return users
-}
-
 // orphans calls visit with the id of every order that has items in the database and is not there itself.
 func (d *Database) orphans(ctx context.Context, sale string, visit func(id string)) error {
-	rows, err := d.db.QueryContext(ctx, "SELECT DISTINCT i.order_id "+
-		"FROM order_items i LEFT JOIN orders o ON o.id = i.order_id "+
-		"WHERE i.order_id LIKE ? AND o.id IS NULL ORDER BY i.order_id", sale+"-%")
-	if err != nil {
-		return fmt.Errorf("cannot read the items in %v: %w", d, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return fmt.Errorf("cannot read the items in %v: %w", d, err)
-		}
+	const query = "SELECT DISTINCT i.order_id FROM order_items i LEFT JOIN orders o ON o.id = i.order_id " +
+		"WHERE i.order_id LIKE ? AND o.id IS NULL ORDER BY i.order_id"
+	var id string
+	return d.each(ctx, "items", query, sale, func() error {
 		visit(id)
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("cannot read the items in %v: %w", d, err)
-	}
-	return nil
+		return nil
+	}, &id)
 }
 
 // read calls visit with every order of the sale in the database, its items by food.
 func (d *Database) read(ctx context.Context, sale string, visit func(entry) error) error {
-	rows, err := d.db.QueryContext(ctx, "SELECT o.id, o.user_id, o.total, i.food_id, i.`count` FROM orders o "+
-		"LEFT JOIN order_items i ON i.order_id = o.id WHERE o.id LIKE ? ORDER BY o.id, i.food_id", sale+"-%")
-	if err != nil {
-		return fmt.Errorf("cannot read the orders in %v: %w", d, err)
-	}
-	defer rows.Close()
-	var last entry
-	for rows.Next() {
-		var row entry
-		var food, count sql.NullInt64
-		if err := rows.Scan(&row.id, &row.user, &row.total, &food, &count); err != nil {
-			return fmt.Errorf("cannot read the orders in %v: %w", d, err)
-		}
+	const query = "SELECT o.id, o.user_id, o.total, i.food_id, i.`count` FROM orders o " +
+		"LEFT JOIN order_items i ON i.order_id = o.id WHERE o.id LIKE ? ORDER BY o.id, i.food_id"
+	var row, last entry
+	var food, count sql.NullInt64
+	err := d.each(ctx, "orders", query, sale, func() (err error) {
 		if row.id != last.id {
 			if last.id != "" {
-				if err := visit(last); err != nil {
-					return err
-				}
+				err = visit(last)
 			}
 			last = row
 		}
 		if food.Valid {
 			last.items = append(last.items, redisx.Item{Food: food.Int64, Count: count.Int64})
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("cannot read the orders in %v: %w", d, err)
-	}
-	if last.id == "" {
-		return nil
+		return err
+	}, &row.id, &row.user, &row.total, &food, &count)
+	if err != nil || last.id == "" {
+		return err
 	}
 	return visit(last)
+}
+
+// each reads the rows that a query finds of a sale, one after the other, into the same variables, and calls
+// visit after each. what names the rows in errors.
+func (d *Database) each(
+	ctx context.Context, what, query, sale string, visit func() error, into ...any,
+) error {
+	rows, err := d.db.QueryContext(ctx, query, sale+"-%")
+	if err != nil {
+		return fmt.Errorf("cannot read the %s in %v: %w", what, d, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return fmt.Errorf("cannot read the %s in %v: %w", what, d, err)
+		}
+		if err := visit(); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("cannot read the %s in %v: %w", what, d, err)
+	}
+	return nil
 }

@@ -5,16 +5,16 @@ import (
 	"sync"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/redistest"
 )
 
 func (s *shop) audit(t *testing.T) *Audit {
 	t.Helper()
 	a, err := Compare(t.Context(), s.auditConfig(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return a
 }
 
@@ -53,13 +53,13 @@ var auditSteps = []struct {
 	{"an item is missing", "DELETE FROM order_items WHERE order_id = 'SALE-8' AND food_id = 1",
 		Audit{Orders: 20, Rows: 18, OnTheWay: 1, Missing: 1, Different: 3},
 		"different: order SALE-8 has [{1 1} {3 1}], total 103; in the database [{3 1}], total 103"},
-	{"extra", "INSERT INTO orders VALUES ('SALE-99', 99, 3, NULL)",
+	{"extra", "INSERT INTO orders VALUES ('SALE-99', 99, 3, NOW(3))",
 		Audit{Orders: 20, Rows: 19, OnTheWay: 1, Missing: 1, Different: 3, Extra: 1},
 		"extra: order SALE-99 of user 99"},
 	{"other user", "UPDATE orders SET user_id = 98 WHERE id = 'SALE-9'",
 		Audit{Orders: 20, Rows: 19, OnTheWay: 1, Missing: 2, Different: 3, Extra: 2},
 		"extra: order SALE-9 of user 98"},
-	{"a user twice", "INSERT INTO orders VALUES ('SALE-100', 10, 3, NULL)",
+	{"a user twice", "INSERT INTO orders VALUES ('SALE-100', 10, 3, NOW(3))",
 		Audit{Orders: 20, Rows: 20, OnTheWay: 1, Missing: 2, Different: 3, Extra: 3},
 		"extra: order SALE-100 of user 10, whose order is SALE-10"},
 	{"items without order", "INSERT INTO order_items VALUES ('SALE-88', 1, 1)",
@@ -70,16 +70,16 @@ var auditSteps = []struct {
 // Every outcome, one after another in one sale.
 func testAudit(t *testing.T, server *launch.MariaDB) {
 	redis := redistest.Start(t)
-	s := openShop(t, unix(redis), server, "audit")
+	s := openShop(t, roomtest.Of(redis), server, "audit")
 	if _, err := Compare(t.Context(), s.auditConfig(t)); err == nil ||
 		!strings.HasPrefix(err.Error(), "cannot read the orders in MySQL audit@") {
 		t.Errorf("audit without tables: %v", err)
 	}
-	stop := run(t, s.ledger(t, "a"))
+	stop := testkit.Background(t, s.ledger(t, "a").Run)
 	s.buy(t, users(2, 20)...)
 	s.await(t, 19)
 	stop()
-	s.execute(t, "INSERT INTO orders VALUES ('othersal-2', 2, 5, NULL)") // of another sale in the same tables
+	s.execute(t, "INSERT INTO orders VALUES ('othersal-2', 2, 5, NOW(3))") // of another sale in the same tables
 	const head = "audit of sale SALE\n  orders in Redis               "
 	for _, step := range auditSteps {
 		switch step.statement {
@@ -123,8 +123,8 @@ func (a *Audit) counts() [6]int {
 
 // An audit of a sale that goes on finds no difference where there is none.
 func testAuditUnderLoad(t *testing.T, server *launch.MariaDB) {
-	s := openShop(t, unix(redistest.Start(t)), server, "live")
-	run(t, s.ledger(t, "a"))
+	s := openShop(t, roomtest.Redis(t), server, "live")
+	testkit.Background(t, s.ledger(t, "a").Run)
 	s.buy(t, 2)
 	s.await(t, 1)
 	var buying sync.WaitGroup

@@ -1,6 +1,11 @@
 package ledger
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
 	"time"
 
 	"flashsale/redisx"
@@ -11,7 +16,7 @@ type entry struct {
 	id     string
 	user   uint32
 	total  int64
-	placed time.Time // zero when it is not known
+	placed time.Time
 	items  []redisx.Item
 }
 
@@ -29,4 +34,27 @@ func (b book) entry(order redisx.Order) entry {
 		e.total += b.prices[item.Food-1] * item.Count
 	}
 	return e
+}
+
+// scan calls visit with all orders of the sale that are in Redis, at most batchMax at a time. The error of
+// visit ends it.
+func (b book) scan(ctx context.Context, sale *redisx.Sale, visit func([]entry) error) error {
+	for scan := sale.ScanOrders(); ; {
+		page, err := scan.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("cannot read the orders in Redis: %w", err)
+		}
+		for orders := range slices.Chunk(page, batchMax) { // Redis may return more than it was asked for
+			entries := make([]entry, 0, len(orders))
+			for _, order := range orders {
+				entries = append(entries, b.entry(order))
+			}
+			if err := visit(entries); err != nil {
+				return err
+			}
+		}
+	}
 }

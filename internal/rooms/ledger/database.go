@@ -19,14 +19,14 @@ const (
 	connectionsMax = 2                // one writes; the other is for the audit
 )
 
-// Statements that make the tables. placed_at is UTC, and NULL for an order without a known time. The id
-// of an order is made of letters, digits and one "-".
+// Statements that make the tables. placed_at is UTC. The id of an order is made of letters, digits and one
+// "-".
 var tables = []string{
 	`CREATE TABLE IF NOT EXISTS orders (
 		id VARCHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
 		user_id BIGINT UNSIGNED NOT NULL,
 		total BIGINT NOT NULL,
-		placed_at DATETIME(3) NULL,
+		placed_at DATETIME(3) NOT NULL,
 		PRIMARY KEY (id)
 	) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`,
 	`CREATE TABLE IF NOT EXISTS order_items (
@@ -39,7 +39,7 @@ var tables = []string{
 
 const (
 	insertOrders = "INSERT INTO orders (id, user_id, total, placed_at) VALUES "
-	keepOrders   = " ON DUPLICATE KEY UPDATE placed_at = COALESCE(orders.placed_at, VALUES(placed_at))"
+	keepOrders   = " ON DUPLICATE KEY UPDATE id = orders.id"
 	insertItems  = "INSERT INTO order_items (order_id, food_id, `count`) VALUES "
 	keepItems    = " ON DUPLICATE KEY UPDATE order_id = order_items.order_id"
 )
@@ -186,13 +186,12 @@ func (d *Database) probe(ctx context.Context) error {
 	return nil
 }
 
-// write puts entries into the tables in one transaction. An entry that is there already only gets its
-// time, if that was not known before. After an error the outcome is unknown: write the entries again.
+// write puts entries into the tables in one transaction. An entry that is there already stays as it is.
+// After an error the outcome is unknown: write the entries again.
 func (d *Database) write(ctx context.Context, entries []entry) error {
 	var orders, items []any
 	for _, e := range entries {
-		placed := sql.NullTime{Time: e.placed, Valid: !e.placed.IsZero()}
-		orders = append(orders, e.id, e.user, e.total, placed)
+		orders = append(orders, e.id, e.user, e.total, e.placed)
 		for _, item := range e.items {
 			items = append(items, e.id, item.Food, item.Count)
 		}

@@ -1,59 +1,29 @@
 package ledger
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx"
-	"flashsale/redisx/redistest"
 )
 
-// A time that was unknown is filled in; a known one stays.
-func testFillKeepsTime(t *testing.T, server *launch.MariaDB) {
-	s := openShop(t, unix(redistest.Start(t)), server, "filltime")
-	db := s.database(t)
-	if err := db.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	placed := time.Date(2026, 11, 11, 0, 0, 0, 123e6, time.UTC)
-	unknown, known := entry{id: "x-2", user: 2, items: []redisx.Item{{Food: 1, Count: 1}}}, entry{}
-	known = unknown
-	known.placed = placed
-	for _, step := range []struct {
-		write entry
-		want  string
-	}{{unknown, ""}, {known, "2026-11-11 00:00:00.123"}, {unknown, "2026-11-11 00:00:00.123"}} {
-		if err := db.write(t.Context(), []entry{step.write}); err != nil {
-			t.Fatal(err)
-		}
-		var got sql.NullString
-		err := s.db.QueryRow("SELECT placed_at FROM orders WHERE id = 'x-2'").Scan(&got)
-		if err != nil || got.String != step.want {
-			t.Errorf("placed at %q, %v; want %q", got.String, err, step.want)
-		}
-	}
-}
-
 func testIdempotent(t *testing.T, server *launch.MariaDB) {
-	s := openShop(t, unix(redistest.Start(t)), server, "idempotent")
+	s := openShop(t, roomtest.Redis(t), server, "idempotent")
 	db := s.database(t)
-	if err := db.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, db.Prepare(t.Context()))
 	book := book{sale: s.ID(), prices: prices}
 	var entries []entry
 	for _, user := range users(2, 4) {
 		entries = append(entries, book.entry(redisx.Order{User: user, Items: basket(user), Placed: time.Now()}))
 	}
 	for _, batch := range [][]entry{entries[:2], entries, entries[1:]} {
-		if err := db.write(t.Context(), batch); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, db.write(t.Context(), batch))
 	}
 	s.check(t, 2, 3, 4)
 }
@@ -69,9 +39,7 @@ func testRefusedDatabase(t *testing.T, server *launch.MariaDB) {
 		{"root:toor@tcp(" + at + ")/columns", "columns@" + at + ": Error 1054 (42S22): ", fix},
 	} {
 		db, err := NewDatabase(test.dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer db.Close()
 		want := "cannot keep the ledger in MySQL " + test.want
 		err = db.Prepare(t.Context())
@@ -84,10 +52,8 @@ func testRefusedDatabase(t *testing.T, server *launch.MariaDB) {
 
 // A user who may not make tables may use those there are.
 func testExistingTables(t *testing.T, server *launch.MariaDB) {
-	s := openShop(t, unix(redistest.Start(t)), server, "granted")
-	if err := s.database(t).Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	s := openShop(t, roomtest.Redis(t), server, "granted")
+	testkit.Must(t, s.database(t).Prepare(t.Context()))
 	for _, statement := range []string{
 		"CREATE USER clerk@'127.0.0.1' IDENTIFIED BY 'c'",
 		"GRANT SELECT, INSERT, UPDATE ON granted.* TO clerk@'127.0.0.1'",
@@ -97,7 +63,7 @@ func testExistingTables(t *testing.T, server *launch.MariaDB) {
 		}
 	}
 	s.dsn = strings.Replace(s.dsn, "root:toor", "clerk:c", 1)
-	run(t, s.ledger(t, "a"))
+	testkit.Background(t, s.ledger(t, "a").Run)
 	s.buy(t, 2)
 	s.await(t, 1)
 	s.check(t, 2)

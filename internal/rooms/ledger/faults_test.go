@@ -9,17 +9,18 @@ import (
 
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx"
 	"flashsale/redisx/redistest"
 )
 
 // A consumer that dies between the commit and Done writes the batch again after its restart.
 func testCommitWithoutDone(t *testing.T, server *launch.MariaDB) {
-	s := openShop(t, unix(redistest.Start(t)), server, "restart")
+	s := openShop(t, roomtest.Redis(t), server, "restart")
 	l := s.ledger(t, "a")
 	s.buy(t, users(2, 20)...)
 	s.half(t, l)
-	run(t, s.ledger(t, "a"))
+	testkit.Background(t, s.ledger(t, "a").Run)
 	s.await(t, 19)
 	s.check(t, users(2, 20)...)
 }
@@ -28,33 +29,27 @@ func testCommitWithoutDone(t *testing.T, server *launch.MariaDB) {
 func (s *shop) half(t *testing.T, l *Ledger) {
 	t.Helper()
 	stream, err := l.open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer stream.Close()
 	orders, err := stream.Read(false, batchMax)
 	if err != nil || len(orders) == 0 {
 		t.Fatalf("%d orders to write, %v", len(orders), err)
 	}
-	if err := l.cfg.Database.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, l.cfg.Database.Prepare(t.Context()))
 	first := []entry{l.book.entry(orders[0].Order)}
-	if err := l.cfg.Database.write(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, l.cfg.Database.write(t.Context(), first))
 }
 
 // Another server takes over what a dead one has left, whether it was written or not.
 func testDeadConsumer(t *testing.T, server *launch.MariaDB) {
-	s := openShop(t, unix(redistest.Start(t)), server, "dead")
+	s := openShop(t, roomtest.Redis(t), server, "dead")
 	s.buy(t, users(2, 9)...)
 	dead := s.ledger(t, "dead")
 	s.buy(t, users(10, 20)...)
 	s.half(t, dead)
 	alive := s.ledger(t, "alive")
 	alive.takeOverIdle, alive.takeOverEvery = 50*time.Millisecond, 10*time.Millisecond
-	run(t, alive)
+	testkit.Background(t, alive.Run)
 	s.buy(t, 21)
 	s.await(t, 20)
 	s.check(t, users(2, 21)...)
@@ -63,10 +58,10 @@ func testDeadConsumer(t *testing.T, server *launch.MariaDB) {
 // The sale goes on without its database, one line says how far behind it is, and then everything is there.
 func testDatabaseAway(t *testing.T, server *launch.MariaDB) {
 	log := testkit.CaptureLog(t)
-	s := openShop(t, unix(redistest.Start(t)), server, "away")
+	s := openShop(t, roomtest.Redis(t), server, "away")
 	l := s.ledger(t, "a")
 	l.behindAfter, l.behindEvery = 500*time.Millisecond, 20*time.Millisecond
-	run(t, l)
+	testkit.Background(t, l.Run)
 	s.buy(t, 2)
 	s.await(t, 1)
 	if !l.Up() {
@@ -105,10 +100,10 @@ func testDatabaseAway(t *testing.T, server *launch.MariaDB) {
 
 // A database that accepts and does not answer holds up neither the sale nor a stop.
 func testDatabaseFrozen(t *testing.T, server *launch.MariaDB) {
-	s := openShop(t, unix(redistest.Start(t)), server, "frozen")
+	s := openShop(t, roomtest.Redis(t), server, "frozen")
 	l := s.ledger(t, "a")
 	l.flushLimit = 50 * time.Millisecond
-	stop := run(t, l)
+	stop := testkit.Background(t, l.Run)
 	s.buy(t, 2)
 	s.await(t, 1)
 	server.Freeze()
@@ -121,7 +116,7 @@ func testDatabaseFrozen(t *testing.T, server *launch.MariaDB) {
 	if found, err := s.Ready(); err != nil || found.Orders != 48 {
 		t.Errorf("%d orders in the stream, %v; want 48", found.Orders, err)
 	}
-	run(t, s.ledger(t, "a"))
+	testkit.Background(t, s.ledger(t, "a").Run)
 	server.Thaw()
 	s.await(t, 49)
 	s.check(t, users(2, 50)...)
@@ -188,29 +183,29 @@ func (s *shop) settle(user uint32) bool {
 }
 
 func testDatabaseKilled(t *testing.T, server *launch.MariaDB) {
-	s := openShop(t, unix(redistest.Start(t)), server, "killed")
-	run(t, s.ledger(t, "a"))
-	run(t, s.ledger(t, "b"))
-	for kill := range uint32(3) {
-		placed := s.load(t, 2+kill*2000, 2001+kill*2000, func() {
+	s := openShop(t, roomtest.Redis(t), server, "killed")
+	testkit.Background(t, s.ledger(t, "a").Run)
+	testkit.Background(t, s.ledger(t, "b").Run)
+	for kill := range uint32(2) {
+		placed := s.load(t, 2+kill*1000, 1001+kill*1000, func() {
 			server.Kill()
 			server.Restart(t)
 		})
-		if len(placed) != 2000 {
-			t.Errorf("%d orders, want 2000: the sale does not need the database", len(placed))
+		if len(placed) != 1000 {
+			t.Errorf("%d orders, want 1000: the sale does not need the database", len(placed))
 		}
 	}
-	s.await(t, 6000)
-	s.check(t, users(2, 6001)...)
+	s.await(t, 2000)
+	s.check(t, users(2, 2001)...)
 }
 
 // With appendfsync always no acknowledged order is lost, neither from the sale nor on its way to the
 // database.
 func testRedisKilled(t *testing.T, server *launch.MariaDB) {
 	redis := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
-	s := openShop(t, unix(redis), server, "redis")
-	run(t, s.ledger(t, "a"))
-	for kill := range uint32(3) {
+	s := openShop(t, roomtest.Of(redis), server, "redis")
+	testkit.Background(t, s.ledger(t, "a").Run)
+	for kill := range uint32(2) {
 		s.load(t, 2+kill*1000, 1001+kill*1000, func() {
 			redis.Kill(t)
 			if kill > 0 { // both at once
@@ -220,11 +215,11 @@ func testRedisKilled(t *testing.T, server *launch.MariaDB) {
 			redis.Restart(t)
 		})
 	}
-	s.await(t, 3000)
+	s.await(t, 2000)
 	// What was bought is asked of Redis: a cart whose answer was lost may have got other pieces than
 	// planned.
 	a, err := Compare(t.Context(), s.auditConfig(t))
-	if err != nil || !a.Equal() || a.Orders != 3000 || a.Rows != 3000 {
-		t.Errorf("audit %+v, %v; want 3000 orders in both", a, err)
+	if err != nil || !a.Equal() || a.Orders != 2000 || a.Rows != 2000 {
+		t.Errorf("audit %+v, %v; want 2000 orders in both", a, err)
 	}
 }

@@ -2,8 +2,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
-	"io"
 	"log/slog"
 
 	"flashsale/redisx"
@@ -18,25 +16,12 @@ func (l *Ledger) fill(ctx context.Context, stream *orderstream.Stream) error {
 	}
 	defer leave()
 	count := 0
-	for scan := sale.ScanOrders(); ; {
-		page, err := scan.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		// SCAN may return more keys than it was asked for.
-		for start := 0; start < len(page); start += batchMax {
-			var entries []entry
-			for _, order := range page[start:min(start+batchMax, len(page))] {
-				entries = append(entries, l.book.entry(order))
-			}
-			if err := l.cfg.Database.write(ctx, entries); err != nil {
-				return err
-			}
-		}
-		count += len(page)
+	err = l.book.scan(ctx, sale, func(entries []entry) error {
+		count += len(entries)
+		return l.cfg.Database.write(ctx, entries)
+	})
+	if err != nil {
+		return err
 	}
 	if count > 0 {
 		slog.Info("the ledger was just switched on: the orders that were there are in the database",

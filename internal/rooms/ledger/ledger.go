@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/redisx"
 	"flashsale/redisx/orderstream"
 )
@@ -94,8 +95,8 @@ func (l *Ledger) open(ctx context.Context) (*orderstream.Stream, error) {
 // Up reports whether orders get into the database, as far as is known.
 func (l *Ledger) Up() bool { return !l.failing.Load() }
 
-// Run writes orders until ctx ends, and then what is still in the stream, for flushLimit at most. It logs
-// faults of Redis and of the database and tries again for as long as they last; it returns nil.
+// Run writes orders until ctx ends, and then those that are still in the stream, for flushLimit at most. It
+// logs faults of Redis and of the database and tries again for as long as they last. It returns nil.
 func (l *Ledger) Run(ctx context.Context) error {
 	write, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -104,12 +105,12 @@ func (l *Ledger) Run(ctx context.Context) error {
 	watching.Go(func() { l.watch(ctx) })
 	defer watching.Wait()
 
-	for delay := retryMin; ; delay = min(2*delay, retryMax) {
+	for failures := 1; ; failures++ {
 		err := l.session(ctx, write, func() {
 			if l.failing.Swap(false) {
 				slog.Info("orders go to the database again", "database", l.cfg.Database)
 			}
-			delay = retryMin
+			failures = 1
 		})
 		if ctx.Err() != nil {
 			if err != nil {
@@ -122,15 +123,12 @@ func (l *Ledger) Run(ctx context.Context) error {
 			slog.Error("orders do not get into the database; they wait in Redis",
 				"database", l.cfg.Database, "error", err)
 		}
-		select {
-		case <-time.After(delay):
-		case <-ctx.Done():
-		}
+		background.Pause(ctx, background.Delay(failures, retryMin, retryMax))
 	}
 }
 
-// session writes orders on one connection to Redis until something fails, or until ctx has ended and none
-// is left. It calls progress once it has got past what stopped an earlier session.
+// session writes orders on one connection to Redis until something fails, or until ctx has ended and no
+// order is left. It calls progress when it has got further than the session before.
 func (l *Ledger) session(ctx, write context.Context, progress func()) error {
 	stream, err := l.open(write)
 	if err != nil {
@@ -199,4 +197,22 @@ func (l *Ledger) move(ctx context.Context, stream *orderstream.Stream, orders []
 		return err
 	}
 	return stream.Done(orders)
+}
+
+// watch logs how far the database is behind, one line in behindEvery at most.
+func (l *Ledger) watch(ctx context.Context) {
+	behind := false
+	background.Every(ctx, l.behindEvery, func() {
+		backlog, err := redisx.ReadBacklog(ctx, l.cfg.Redis, l.cfg.Sale)
+		switch age := backlog.Age(time.Now()); {
+		case err != nil: // Redis is away: Run has logged it
+		case age >= l.behindAfter:
+			slog.Warn("the database is behind the sale", "orders", backlog.Orders,
+				"oldest", age.Round(time.Millisecond), "database", l.cfg.Database)
+			behind = true
+		case behind:
+			slog.Info("the database is no longer behind the sale", "database", l.cfg.Database)
+			behind = false
+		}
+	})
 }

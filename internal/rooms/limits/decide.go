@@ -1,29 +1,12 @@
 package limits
 
 import (
-	_ "embed" // the scripts
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"time"
-
-	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed log.lua
-	logSource string
-	//go:embed decide.lua
-	decideSource string
-	//go:embed takeback.lua
-	takeBackSource string
-)
-
-var (
-	decideScript   = pipeline.NewScript(logSource + decideSource)
-	takeBackScript = pipeline.NewScript(logSource + takeBackSource)
 )
 
 // What decide.lua returns for each rate, behind the time and the verdict.
@@ -36,9 +19,9 @@ const (
 type Decision struct {
 	Allowed    bool
 	Feature    string        // of Rate
-	Rate       Rate          // the one with the least room; zero where no rate can refuse
-	Remaining  int64         // calls that it still admits; Unknown where Redis does not answer
-	RetryAfter time.Duration // until a call of this cost may fit; 0 if one fits now
+	Rate       Rate          // the rate with the least room; zero if no rate can refuse
+	Remaining  int64         // calls that the rate still admits; Unknown if Redis does not answer
+	RetryAfter time.Duration // until a call of this cost may fit; 0 if it fits now
 	Reset      time.Duration // until the rate has all its room again
 }
 
@@ -87,7 +70,7 @@ func (l *Limiter) Check(name string, features map[string]string, cost int64) (De
 	return l.decide(e, list, call{cost: cost})
 }
 
-// ask returns what the rules of an event ask about.
+// ask returns the values that the rules of an event ask about.
 func (e *event) ask(features map[string]string) (list []asked, err error) {
 	for _, name := range slices.Sorted(maps.Keys(features)) {
 		value, err := Normal(name, features[name])
@@ -121,7 +104,7 @@ func (a *applied) keys(dst []string, name string) []string {
 
 // remembered returns the decision on a value that Redis has refused before.
 func (a asked) remembered(now time.Time) (Decision, bool) {
-	r, refused := a.limit.memory.look([]byte(a.value), now)
+	r, refused := a.limit.memory.recall([]byte(a.value), now)
 	if !refused || r.rate >= len(a.rules.rates) {
 		return Decision{}, false
 	}
@@ -141,9 +124,9 @@ func (l *Limiter) decide(e *event, list []asked, c call) (d Decision, err error)
 	return d, err
 }
 
-// decideInTurn decides on one feature after the other. What the earlier ones have counted is taken back when
-// a later one refuses. When this process or Redis ends between, the call stays counted there: in the
-// caller's disfavour, never in its favour. What has happened is not taken back.
+// decideInTurn decides on the features one by one. When a feature refuses, the call is taken back from those
+// that have counted it. If this process or Redis ends before that, the call stays counted: in the caller's
+// disfavour, never in its favour. An event that has happened is not taken back.
 func (l *Limiter) decideInTurn(list []asked, c call) (tightest Decision, err error) {
 	counted := make([]string, 0, len(list)) // when
 	for i := range list {
@@ -163,14 +146,14 @@ func (l *Limiter) decideInTurn(list []asked, c call) (tightest Decision, err err
 	return tightest, nil
 }
 
-// takeBack takes back what decideOnce has counted at a time, and what it has remembered of it.
+// takeBack takes back a call that decideOnce has counted at a time, and forgets the decision.
 func (l *Limiter) takeBack(a asked, at string, c call) {
 	if c.cost == 0 || c.happened || len(a.rules.ticks) == 0 {
 		return
 	}
 	args := append([]string{at, strconv.FormatInt(c.cost, 10)}, a.rules.ticks...)
 	l.conn.Detach(takeBackScript.Call(new(int64), a.keys(nil), args...))
-	a.limit.memory.forget([]byte(a.value)) // then: whatever is asked from now on comes behind it
+	a.limit.memory.forget([]byte(a.value)) // after Detach: later calls reach Redis after takeBackScript
 }
 
 // decideOnce decides on some values in one call of Redis. at is its time.
@@ -201,8 +184,8 @@ func (l *Limiter) decideOnce(list []asked, c call) (d Decision, at string, err e
 	return d, strconv.FormatInt(reply[0], 10), nil
 }
 
-// read makes the decision of what Redis tells of each rate, and remembers the values that have no room left.
-// now is before Redis was asked: a refusal must not stand for longer than there.
+// read makes the decision from the reply about each rate, and remembers the values that have no room left.
+// now is the time before Redis was asked: a refusal must not last longer here than there.
 func (l *Limiter) read(d *Decision, list []asked, now time.Time, reply []int64, need int64) {
 	for n := range list {
 		a := &list[n]

@@ -1,5 +1,5 @@
 -- Decides on a call: either it counts in all logs, or in none. What has happened already counts in all of
--- them, whatever their rates. It stands behind log.lua.
+-- them, whatever their rates.
 --
 -- KEYS[i]  a log of a feature value, see log.lua; a value has one for each length of ticks
 -- ARGV[1]  now, in Unix milliseconds; "" for the time of Redis
@@ -16,12 +16,7 @@
 -- The clock never runs backwards for a log: a time before that of its newest tick counts as that one, in
 -- this log and in no other.
 
-local now = tonumber(ARGV[1])
-if not now then
-   local clock = redis.call("TIME")
-   now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-end
-local cost, happened = tonumber(ARGV[2]), ARGV[3] == "1"
+local now, cost, happened = milliseconds(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == "1"
 local need = math.max(cost, 1)
 
 -- follow reads the log with its rates, from an argument on. It returns the place of the next log's.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -17,31 +18,13 @@ import (
 // not forget a log then.
 const begun = 2_001_599_999
 
-func TestBoundaryBurstIsRefused(t *testing.T) {
-	onEach(t, func(t *testing.T, redis pipeline.Config) {
-		l := begin(t, redis, "x by user 100/s")
-		l.setMillisecond(begun*1000 + 900)
-		if d := l.ask(t, "x", 100, user("a")); !d.Allowed || d.Remaining != 0 {
-			t.Errorf("100 calls: %+v", d)
-		}
-		l.setMillisecond(begun*1000 + 1100)
-		if d := l.ask(t, "x", 100, user("a")); d.Allowed {
-			t.Errorf("100 more after 0.2 s: %+v", d)
-		}
-		l.setMillisecond(begun*1000 + 1910)
-		if d := l.ask(t, "x", 100, user("a")); !d.Allowed {
-			t.Errorf("100 more after a second and a tick: %+v", d)
-		}
-	})
-}
-
 // A refused call counts nowhere: not in the rates that had room, and not in other features.
 func TestAllOrNone(t *testing.T) {
 	const rules = "x by user 3/s 10/m; x by ip 2/m"
 	both := map[string]string{"user": "a", "ip": "10.0.0.1"}
 	for _, cluster := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cluster %v", cluster), func(t *testing.T) {
-			onEach(t, func(t *testing.T, redis pipeline.Config) {
+			roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
 				l := begin(t, redis, rules, func(c *Config) { c.Cluster = cluster })
 				l.setTime(begun)
 				for call, want := range []bool{true, true, false, false, false} {
@@ -71,7 +54,7 @@ func TestCluster(t *testing.T) {
 		t.Fatal(reply)
 	}
 	testkit.Until(t, "cluster", func() bool { return server.Do(t, "SET x y") == "+OK" })
-	redis := pipeline.Config{Network: "unix", Address: server.Socket, Timeout: 20 * time.Second}
+	redis := roomtest.Of(server)
 	both := map[string]string{"user": "a", "ip": "10.0.0.1"}
 	l := begin(t, redis, "x by user 5/m 100/d precise closed; x by ip 2/m",
 		func(c *Config) { c.Cluster = true })
@@ -88,7 +71,7 @@ func TestCluster(t *testing.T) {
 
 // A call that was taken back is not remembered as one that used up the rate.
 func TestTakenBackIsForgotten(t *testing.T) {
-	l := begin(t, real(t), "x by user 1/d; x by ip 1/d", func(c *Config) { c.Cluster = true })
+	l := begin(t, roomtest.Redis(t), "x by user 1/d; x by ip 1/d", func(c *Config) { c.Cluster = true })
 	if d := l.ask(t, "x", 1, user("a")); !d.Allowed {
 		t.Errorf("%+v", d)
 	}
@@ -105,7 +88,7 @@ func TestTakenBackIsForgotten(t *testing.T) {
 }
 
 func TestAnswer(t *testing.T) {
-	onEach(t, func(t *testing.T, redis pipeline.Config) {
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
 		l := begin(t, redis, "x by user 2/m 4/h")
 		for _, step := range []struct {
 			at, cost int64
@@ -134,7 +117,7 @@ func TestAnswer(t *testing.T) {
 
 // A clock that jumps back gives no new room.
 func TestClockJumpsBack(t *testing.T) {
-	onEach(t, func(t *testing.T, redis pipeline.Config) {
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
 		for _, mode := range []string{"", " precise"} {
 			l := begin(t, redis, "x by user 2/h"+mode)
 			name := user("of" + mode)
@@ -158,7 +141,7 @@ func TestKeysAreBoundedAndExpire(t *testing.T) {
 		{"x by user 1000000/s 1000000/m 1000000/h 1000000/d", "limit_{x:user:a}:864000", 2000, 87_264_000},
 		{"y by user 1000/h 1000/d precise", "limit_{y:user:a}:1000", 19_000, 86_401_000},
 	} {
-		l := begin(t, real(t), c.rules)
+		l := begin(t, roomtest.Redis(t), c.rules)
 		most := 0
 		for i := range int64(3000) {
 			l.setTime(begun + i*86)
@@ -186,7 +169,7 @@ func integer(t *testing.T, reply string) int {
 }
 
 func TestCheckErrors(t *testing.T) {
-	l := begin(t, real(t), "x by user 2/s")
+	l := begin(t, roomtest.Redis(t), "x by user 2/s")
 	if _, err := l.Check("y", user("a"), 1); !errors.Is(err, ErrNoRule) {
 		t.Error(err)
 	}
@@ -196,6 +179,64 @@ func TestCheckErrors(t *testing.T) {
 	for _, wrong := range []map[string]string{{"ip": "x", "user": "a"}, {"user": ""}, {"shoe": "42"}} {
 		if _, err := l.Check("x", wrong, 1); err == nil || errors.Is(err, ErrNoRule) {
 			t.Errorf("%v: %v", wrong, err)
+		}
+	}
+}
+
+// A clock that was ahead once is ahead for the keys of that call only.
+func TestClockAheadStaysInItsKeys(t *testing.T) {
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
+		l := begin(t, redis, "x by user 5/m; x by ip 60/m")
+		fail := func(name, ip string, times int) {
+			for range times {
+				l.ask(t, "x", 1, map[string]string{"user": name, "ip": ip})
+			}
+		}
+		l.setTime(begun + 7*86400)
+		fail("a", "10.0.0.1", 1)
+		l.setTime(begun)
+		fail("b", "10.0.0.1", 1)
+		fail("b", "10.0.0.2", 1)
+		fail("c", "10.0.0.2", 5)
+		if d := l.ask(t, "x", 1, user("c")); d.Allowed {
+			t.Errorf("c at once: %+v", d)
+		}
+		l.setTime(begun + 61)
+		if d := l.ask(t, "x", 1, user("c")); !d.Allowed {
+			t.Errorf("c after a minute: %+v", d)
+		}
+	})
+}
+
+// Seconds need more than 31 bits from 2038 on; the limits hold before, over that moment and after.
+func TestFarTimes(t *testing.T) {
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) { testFarTimes(t, redis, "") })
+	t.Run("precise", func(t *testing.T) { testFarTimes(t, roomtest.Redis(t), " precise") })
+}
+
+func testFarTimes(t *testing.T, redis pipeline.Config, mode string) {
+	end := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	l := begin(t, redis, "x by user 5/m 7/h"+mode)
+	for _, from := range []int64{1<<31 - 40, 1<<31 - 1, 1<<31 + 52, end, 1 << 32} {
+		name, admitted := user(fmt.Sprint(from)), 0
+		for i := range int64(50) {
+			l.setTime(from + i)
+			if l.ask(t, "x", 1, name).Allowed {
+				admitted++
+			}
+		}
+		if admitted != 5 {
+			t.Errorf("%d: %d of 50 are admitted, want 5", from, admitted)
+		}
+		l.setTime(from + 62)
+		if d := l.ask(t, "x", 1, name); !d.Allowed {
+			t.Errorf("%d, after a minute: %+v", from, d)
+		}
+		if err := l.Lift("x", name); err != nil {
+			t.Error(err)
+		}
+		if d := l.ask(t, "x", 0, name); d.Remaining != 5 {
+			t.Errorf("%d, after a lift: %+v", from, d)
 		}
 	}
 }

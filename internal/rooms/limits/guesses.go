@@ -2,7 +2,6 @@ package limits
 
 import (
 	"crypto/sha256"
-	_ "embed" // the script
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -14,9 +13,9 @@ import (
 )
 
 // Guesses of a name count twice: by name and network, which closes the name for that network only, and by
-// name alone, which slows the name down for networks that nothing speaks for. Names are what clients type,
-// and a client may have many addresses: so both share tables of a fixed size, real names and invented ones
-// alike. The answers tell nothing about which names exist.
+// name alone, which slows the name down for all networks that are not known to belong to the user. Clients
+// choose names, and may have many addresses: so both share tables of a fixed size, whether a name exists or
+// not. The answers do not tell which names exist.
 const (
 	nameSlots    = 1 << 13 // tables of the names of login_failed: names in one slot count together
 	addressSlots = 1 << 13 // the same of addresses, for each event of this server
@@ -35,11 +34,6 @@ const (
 	addressBytes = 16  // of a network in the value of a guess, behind the name
 	noRate       = 1e9 // the place of the rate of a refusal that comes from no rate
 )
-
-//go:embed seat.lua
-var seatSource string
-
-var seatScript = pipeline.NewScript(seatSource)
 
 // shareKeys has values of this server's events share keys, where clients choose the values.
 func (s *ruleset) shareKeys(secret []byte) {
@@ -159,7 +153,7 @@ func (e *event) closeUncounted(w Who) {
 	}
 }
 
-// keysOf lists the keys of what is counted of a value. They share a hash tag.
+// keysOf lists the keys of a value's counts. They share a hash tag.
 func (l *Limiter) keysOf(a asked) (keys []string, err error) {
 	keys = a.keys(nil)
 	if a.limit.guesses == nil {

@@ -10,8 +10,8 @@ package limits
 //	                                                  the time of the last guess              after it
 //	limit_known_<n>                           hash    networks from which the n-th knownUsers knownFor after
 //	                                                  users logged in, see known.go           the last
-//	limit_lifted                              stream  the last liftsMax values of which a     liftsKept after
-//	                                                  block was lifted: event, feature, value the last
+//	limit_lifted                              stream  the last liftsMax lifts of blocks:      liftsKept after
+//	                                                  event, feature, value                   the last
 //	limit_probe                               string  written where no event could be counted a minute
 //
 // <value> is the text that was given, or, where it is longer than valueKeyMax bytes or has a brace, #

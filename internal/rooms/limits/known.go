@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/serve/listener"
 	"flashsale/redisx/pipeline"
 )
 
@@ -18,10 +19,10 @@ const (
 )
 
 // known is the networks from which users have logged in: a tag of 32 bits in one of knownEach cells of the
-// user, which the tag chooses. A login that is known costs a load, another one two stores; what is new goes
-// to Redis within watchPace. It is safe for concurrent use.
+// user, which the tag chooses. A login from a known network costs a load, from a new one two stores; new
+// networks go to Redis within watchPace. It is safe for concurrent use.
 type known struct {
-	cells []atomic.Uint32 // 0 for none
+	cells []atomic.Uint32 // a tag, or 0
 	fresh []atomic.Uint32 // a bit for each cell that Redis does not have yet
 }
 
@@ -35,7 +36,7 @@ func newKnown(users int) *known {
 // some seconds.
 func tagOf(address netip.Addr) uint32 {
 	hash := uint32(2166136261)
-	for _, b := range network(address).As16() {
+	for _, b := range listener.Subscriber(address).As16() {
 		hash = (hash ^ uint32(b)) * 16777619
 	}
 	return max(hash, 1)
@@ -66,7 +67,7 @@ func (k *known) add(user uint32, address netip.Addr) {
 	k.fresh[i/32].Or(1 << (i % 32))
 }
 
-// LoggedIn remembers a login of a user, so that guesses from elsewhere do not slow down the next one from
+// LoggedIn remembers a login of a user, so that guesses from elsewhere do not slow down the next login from
 // there. It does not wait and does not allocate.
 func (l *Limiter) LoggedIn(user uint32, address netip.Addr) {
 	if l.rules.Load().guards {
@@ -74,7 +75,7 @@ func (l *Limiter) LoggedIn(user uint32, address netip.Addr) {
 	}
 }
 
-// tellKnown sends what is new to Redis.
+// tellKnown sends new networks to Redis.
 func (l *Limiter) tellKnown() {
 	const words = knownCells / 32
 	for key := range len(l.known.cells) / knownCells {

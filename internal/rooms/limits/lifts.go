@@ -19,8 +19,8 @@ const (
 	unlockStep = 1000 // keys of Redis that one command looks at: about 0.2 ms
 )
 
-// Lift forgets what is counted of each value, here and in all other processes: these learn of it within
-// watchPace. Errors: ErrNoRule, ErrBadValue, ErrUnavailable of pipeline.
+// Lift forgets the counts of each value. Other processes forget their refusals within watchPace. Errors:
+// ErrNoRule, ErrBadValue, ErrUnavailable of pipeline.
 func (l *Limiter) Lift(name string, features map[string]string) error {
 	e := l.rules.Load().events[name]
 	if e == nil {
@@ -31,16 +31,15 @@ func (l *Limiter) Lift(name string, features map[string]string) error {
 		return err
 	}
 	for _, a := range list { // each in a call of its own, see Config.Cluster
-		if _, err := l.lift(a); err != nil {
+		if err := l.lift(a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Unlock lifts what stands against logins with a name, in all processes that use that Redis, within
-// watchPace. found reports whether something was counted. Its own rules do not matter: it searches Redis for
-// the keys, by whatever rules they were counted.
+// Unlock lifts the block of a name at the login, in all processes that use that Redis, within watchPace.
+// found reports whether failed logins were counted. It finds the keys by their names, so it needs no rules.
 func Unlock(ctx context.Context, cfg pipeline.Config, name string) (found bool, err error) {
 	rules, err := ParseRules("unlock", Name(LoginFailed)+" by user 1/s")
 	if err != nil {
@@ -77,17 +76,17 @@ func Unlock(ctx context.Context, cfg pipeline.Config, name string) (found bool, 
 	return found, link.Do(asked[0].lifted(), cfg.Timeout)
 }
 
-// lift forgets what is counted of a value, and returns how many keys there were.
-func (l *Limiter) lift(a asked) (found int64, err error) {
+// lift forgets the counts of a value.
+func (l *Limiter) lift(a asked) error {
 	keys, err := l.keysOf(a)
 	if err == nil && len(keys) > 0 { // else it is unlimited
-		err = l.conn.Do(pipeline.Command(&found, append([]string{"DEL"}, keys...)...))
+		err = l.conn.Do(pipeline.Command(new(int64), append([]string{"DEL"}, keys...)...))
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	a.limit.forget([]byte(a.value))
-	return found, l.conn.Do(a.lifted())
+	return l.conn.Do(a.lifted())
 }
 
 // forget forgets the refusal of a value, of a name at all networks.
@@ -106,7 +105,7 @@ func (a asked) lifted() *pipeline.Call {
 		Command(new(int64), "PEXPIRE", liftsKey, text(liftsKept))
 }
 
-// hearLifts forgets the refusals that were lifted since the entry with the ID seen, "" for none. It returns
+// hearLifts forgets the refusals that were lifted since the entry with the ID seen, "" at first. It returns
 // the ID of the newest entry.
 func (l *Limiter) hearLifts(seen string) string {
 	var list []radix.StreamEntry

@@ -1,14 +1,15 @@
 // Package limits decides how often something may happen: failed logins of a name, orders of a user, calls
 // from an address, or any event of another program that asks over HTTP.
 //
-// Rules name an event, a feature and rates. One script of Redis checks all rates of a call and counts it in
-// all of them or in none. The events of this server never wait for that: the order path looks into the
-// memory of this process for values that are refused (Refused), and what happened is counted afterwards
+// Rules name an event, a feature and rates. One script of Redis checks all rates of a call, and counts the
+// call in all of them or does not count it at all. The events of this server never wait for Redis: the order
+// path asks the memory of this process which values are refused (Refused), and events are counted afterwards
 // (Record), whether the rates have room or not. So a value gets past its rates by the calls that are on
-// their way at one moment: in each worker at most as many as its smallest rate has, and they count.
+// their way to Redis: in each worker at most as many as its smallest rate has, and they count.
 //
-// On the event loop only these two may be called. It knows nothing of HTTP or of the sale. It is slow where
-// a precise rate has counted calls in tens of thousands of seconds: once in a while their log is copied.
+// On the event loop only Refused and Record may be called. The package knows nothing of HTTP or of the sale.
+// It is slow where a precise rate has counted calls in tens of thousands of seconds: once in a while their
+// log is copied.
 package limits
 
 import (
@@ -20,6 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/logpace"
 	"flashsale/redisx/pipeline"
 )
@@ -27,13 +29,13 @@ import (
 const (
 	queueMax  = 4096        // calls that wait to be counted, and as many failed logins; the next is not counted
 	counters  = 32          // goroutines that count
-	watchPace = time.Second // between two looks at what changed outside of this process, see watch
+	watchPace = time.Second // between two questions about changes outside of this process, see watch
 )
 
 var (
 	// ErrNoRule is the error for a call that no rule is for.
 	ErrNoRule = errors.New("no rule is for this event and these features")
-	// ErrBadValue is the error for a feature that is unknown, or a value that is none of its feature.
+	// ErrBadValue is the error for a feature that is unknown, or a value that its feature cannot have.
 	ErrBadValue = errors.New("wrong feature")
 	// ErrNeverFits is the error for a call that costs more than a window may have of a rate.
 	ErrNeverFits = errors.New("the call costs more than the rate's limit")
@@ -62,8 +64,8 @@ type Limiter struct {
 	dropped logpace.Pace
 	shadow  logpace.Pace
 	known   *known
-	doubted chan uint32 // users whose networks may be others by now
-	losing  atomic.Bool // the last event could not be counted, though Redis may answer
+	doubted chan uint32 // users who may have logged in from further networks by now
+	losing  atomic.Bool // the last event was not counted; Redis may answer all the same
 
 	at func() string // the first ARGV of the scripts: "" for the time of Redis, except in tests
 }
@@ -81,7 +83,7 @@ func New(cfg Config) *Limiter {
 	return l
 }
 
-// Use decides by other rules from now on, and remembers no refusal of those before. It is safe for
+// Use decides by other rules from now on, and forgets the refusals of the rules before. It is safe for
 // concurrent use with all other methods.
 func (l *Limiter) Use(rules []Rule) {
 	s := newRuleset(rules)
@@ -92,42 +94,33 @@ func (l *Limiter) Use(rules []Rule) {
 // Off reports whether the room is off.
 func (l *Limiter) Off() bool { return l.rules.Load().off }
 
-// Run counts what has happened, until ctx ends and what waits is counted, and returns nil.
+// Run counts events until ctx has ended and no event waits any more. It returns nil.
 func (l *Limiter) Run(ctx context.Context) error {
-	redis, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var connection, counting sync.WaitGroup
-	connection.Go(func() { _ = l.conn.Run(redis) }) // it returns nil
-	for range counters {
-		counting.Go(func() { l.count(ctx) })
-	}
-	counting.Go(func() { l.watch(ctx) })
-	counting.Wait()
-	l.tellKnown()
-	var pong string
-	_ = l.conn.Do(pipeline.Command(&pong, "PING")) // behind it; if it fails Redis is away
-	stop()
-	connection.Wait()
+	background.Beside(l.conn.Run, func() {
+		var counting sync.WaitGroup
+		for range counters {
+			counting.Go(func() { l.count(ctx) })
+		}
+		counting.Go(func() { l.watch(ctx) })
+		counting.Wait()
+		l.tellKnown()
+		var pong string
+		_ = l.conn.Do(pipeline.Command(&pong, "PING")) // its answer comes after all others; Redis may be away
+	})
 	return nil
 }
 
-// watch keeps the memories true: it drops refusals that have ended or were lifted elsewhere, and finds out
-// when events can be counted again.
+// watch keeps the memories up to date: it drops refusals that have ended or were lifted by other processes,
+// and finds out when events can be counted again.
 func (l *Limiter) watch(ctx context.Context) {
-	tick := time.NewTicker(watchPace)
-	defer tick.Stop()
 	lifts := ""
-	for {
-		select {
-		case now := <-tick.C:
-			l.sweep(now)
-			lifts = l.hearLifts(lifts)
-			l.tellKnown()
-			l.hearDoubted()
-			l.probe()
-		case <-ctx.Done():
-			return
-		}
-	}
+	background.Every(ctx, watchPace, func() {
+		l.sweep(time.Now())
+		lifts = l.hearLifts(lifts)
+		l.tellKnown()
+		l.hearDoubted()
+		l.probe()
+	})
 }
 
 // probe writes to Redis once events are not counted: closed rules refuse until that succeeds.

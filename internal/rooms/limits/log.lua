@@ -1,4 +1,4 @@
--- Log: which calls of a feature value were counted, and when. The part that the scripts of limits share.
+-- Log: which calls of a feature value were counted, and when. This is a part of scripts, see scripts.go.
 --
 -- A key is a string of numbers of 6 bytes, the highest first: a total, then for each tick of time in which
 -- something was counted, oldest first, the tick's beginning in Unix milliseconds and the total at its end.
@@ -38,8 +38,8 @@ end
 local function time(log, i) return number(log, i * entryBytes - numberBytes) end
 local function total(log, i) return log.size > 0 and number(log, i * entryBytes) or 0 end
 
--- search returns the first entry from one on that has reached something, log.size + 1 where none has. All
--- behind it have reached it too.
+-- search returns the first entry, at from or later, for which reached is true, and log.size + 1 if there is
+-- no such entry. All entries after it have reached it too.
 local function search(log, from, reached)
    local to = log.size + 1
    while from < to do

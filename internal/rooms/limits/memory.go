@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// rememberedMax is the number of values that a memory holds; another one is forgotten for the next. A
-	// value that is forgotten is asked about again.
+	// rememberedMax is the number of values that a memory holds; a further value takes the place of another.
+	// Redis is asked again about a value that is forgotten.
 	rememberedMax = 1 << 16
-	// shards is the number of parts of a memory. Each has a lock of its own, because the order path looks
-	// here: it never waits for more than a sweep of one part.
+	// shards is the number of parts of a memory. Each has a lock of its own: the order path asks the memory,
+	// and never waits for more than a sweep of one part.
 	shards   = 64
 	shardMax = rememberedMax / shards
 )
 
-// memory is what this process knows of the values of a limit: which ones are refused, and the calls on
-// their way to be counted. Looks do not allocate. The zero value is ready; it is safe for concurrent use.
+// memory holds for the values of a limit whether they are refused, and how many of their calls are on their
+// way to Redis. recall does not allocate. The zero value is ready; it is safe for concurrent use.
 type memory struct {
-	size   atomic.Int64  // values in all shards; without any a look is one load
+	size   atomic.Int64  // values in all shards; while it is 0 recall is one load
 	named  bool          // values are guesses: names, each with a network behind it
 	lifts  atomic.Uint64 // how often something was forgotten because it was lifted
 	shards [shards]shard
@@ -32,12 +32,12 @@ type shard struct {
 	values map[uint64]remembered
 }
 
-// remembered is what is known of a value. Times are Unix nanoseconds.
+// remembered belongs to a value. Times are Unix nanoseconds.
 type remembered struct {
 	until   int64  // it is refused until then
 	reset   int64  // until then its rate has not all its room again
 	rate    int    // that rate's place in the rules
-	room    int32  // one more than the calls that Redis had room for at last, 0 where that is unknown
+	room    int32  // one more than the calls that Redis had room for at last, 0 for unknown
 	pending int32  // calls that are on their way to Redis
 	name    uint64 // of a guess: its name
 }
@@ -53,8 +53,8 @@ func (m *memory) of(value []byte) (s *shard, key uint64) {
 // used reports whether something is remembered.
 func (m *memory) used() bool { return m.size.Load() > 0 }
 
-// look returns what is known of a value, and whether it is refused.
-func (m *memory) look(value []byte, now time.Time) (r remembered, refused bool) {
+// recall returns what is remembered of a value, and whether the value is refused.
+func (m *memory) recall(value []byte, now time.Time) (r remembered, refused bool) {
 	if !m.used() {
 		return r, false
 	}
@@ -84,8 +84,8 @@ func (m *memory) leave(value []byte, calls int64) {
 	})
 }
 
-// refuse remembers that Redis refuses the value; the longest refusal stands. lifts is what m.lifts was
-// before Redis was asked: what it said before a lift is not true any more.
+// refuse remembers that Redis refuses the value; the longest refusal stays. lifts is the count of m.lifts
+// before Redis was asked: a reply from before a lift is out of date.
 func (m *memory) refuse(value []byte, now time.Time, lifts uint64, refusal remembered) {
 	m.change(value, func(r *remembered) {
 		if lifts == m.lifts.Load() && refusal.until > max(r.until, now.UnixNano()) {

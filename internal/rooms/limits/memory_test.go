@@ -24,11 +24,11 @@ func TestMemoryIsInSmallParts(t *testing.T) {
 	m.send([]byte("a"))
 	m.refuse([]byte("a"), now, 0, remembered{until: now.Add(time.Minute).UnixNano()})
 	m.sweep(now)
-	if _, refused := m.look([]byte("a"), now); !refused {
+	if _, refused := m.recall([]byte("a"), now); !refused {
 		t.Error("a sweep forgets a refusal that stands")
 	}
 	m.sweep(now.Add(2 * time.Hour))
-	if r, refused := m.look([]byte("a"), now); r.pending != 1 || refused || m.size.Load() != 1 {
+	if r, refused := m.recall([]byte("a"), now); r.pending != 1 || refused || m.size.Load() != 1 {
 		t.Errorf("after a sweep: %+v, refused %v, %d values", r, refused, m.size.Load())
 	}
 	m.arrive([]byte("a"))

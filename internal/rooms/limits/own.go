@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"flashsale/internal/serve/listener"
 )
 
 // Event is an event of this server.
@@ -39,7 +41,7 @@ type Who struct {
 func (w Who) value(by *limit, dst []byte) []byte {
 	switch {
 	case by.feature == "ip" && w.Address.IsValid():
-		return network(w.Address).AppendTo(dst)
+		return listener.Subscriber(w.Address).AppendTo(dst)
 	case by.feature == "vk" && w.VK != 0:
 		return strconv.AppendInt(dst, w.VK, 10)
 	case by.feature != "user":
@@ -47,7 +49,7 @@ func (w Who) value(by *limit, dst []byte) []byte {
 	case len(w.Name) > 0:
 		dst = append(dst, w.Name[:min(len(w.Name), valueMax)]...)
 		if by.ofGuesses {
-			address := network(w.Address).As16()
+			address := listener.Subscriber(w.Address).As16()
 			dst = append(dst, address[:]...)
 		}
 		return dst
@@ -105,13 +107,13 @@ func ownFeatures(event string) []string {
 // IsOwn reports whether an event of that name is one of this server.
 func IsOwn(name string) bool { return slices.Contains(ownNames[:], name) }
 
-// shortWait is what a client is told to wait for where only calls on their way stand against it, or nothing
-// can be counted and a rule is closed.
+// shortWait is the Retry-After of a client if calls on their way to Redis use up the rate, or if nothing can
+// be counted and a rule is closed.
 const shortWait = time.Second
 
-// Refused reports whether the caller may not do it now, and why: Rate is zero where only calls on their way
-// stand against it, Remaining is Unknown where Redis is away or does not count, and a rule is closed. It
-// asks only the memory of this process: it does not wait and does not allocate.
+// Refused reports whether the event is refused to the caller now, and why: Rate is zero if the calls that
+// are on their way to Redis use up the rate, Remaining is Unknown if Redis is away or does not count, and a
+// rule is closed. Refused asks only the memory of this process: it does not wait and does not allocate.
 func (l *Limiter) Refused(event Event, w Who, now time.Time) (d Decision, refused bool) {
 	e := l.rules.Load().own[event]
 	if e == nil {
@@ -137,10 +139,9 @@ func (l *Limiter) Refused(event Event, w Who, now time.Time) (d Decision, refuse
 	return d, refused
 }
 
-// refused is Limiter.Refused for a value. As many calls may be on their way as the smallest rate has: more
-// of them could not all be counted.
+// refused is Limiter.Refused for a value. As many calls may be on their way as the smallest rate has.
 func (l *limit) refused(value []byte, now time.Time) (Decision, bool) {
-	r, refused := l.memory.look(value, now)
+	r, refused := l.memory.recall(value, now)
 	rules := l.of(value)
 	switch {
 	case refused && r.rate < len(rules.rates):
@@ -153,7 +154,7 @@ func (l *limit) refused(value []byte, now time.Time) (Decision, bool) {
 	return Decision{}, false
 }
 
-// decision is the answer that a refusal of Redis still stands for.
+// decision is the answer of Redis that is remembered.
 func (r remembered) decision(feature string, rules *applied, now time.Time) Decision {
 	return Decision{
 		Feature: feature, Rate: rules.rates[r.rate].Rate, RetryAfter: time.Duration(r.until - now.UnixNano()),
@@ -167,8 +168,8 @@ type happened struct {
 	who   Who
 }
 
-// Record has the event counted, later and by another goroutine: it does not wait. When too many wait already
-// it is not counted, which is logged.
+// Record puts an event into the queue of those that are to be counted. It does not wait: if the queue is
+// full the event is not counted, and that is logged.
 func (l *Limiter) Record(event Event, w Who) {
 	e := l.rules.Load().own[event]
 	if e == nil {
@@ -192,14 +193,14 @@ func (l *Limiter) Record(event Event, w Who) {
 	}
 }
 
-// lose gives up on an event that cannot be counted.
+// lose gives up an event that cannot be counted.
 func (l *Limiter) lose(h happened) {
 	l.losing.Store(true)
 	l.drop(h)
 }
 
-// loseGuess is lose for a failed login where too many wait: it closes its name, so closed rules need not
-// refuse.
+// loseGuess is lose for a failed login that finds the queue full. It closes the name, so closed rules need
+// not refuse.
 func (l *Limiter) loseGuess(h happened) {
 	h.event.closeUncounted(h.who)
 	l.drop(h)
@@ -223,7 +224,7 @@ func (h happened) arrive() {
 	}
 }
 
-// count counts what has happened. When ctx ends it counts what waits, and returns.
+// count counts events. When ctx has ended it counts those that wait, and returns.
 func (l *Limiter) count(ctx context.Context) {
 	for {
 		select {
@@ -270,8 +271,8 @@ func (l *Limiter) countOne(h happened) {
 	h.arrive()
 }
 
-// askAbout lists the values in which an event counts. What is to be known of a name is known before its
-// guesses can slow it down.
+// askAbout lists the values in which an event counts. It reads the known networks of a name before guesses
+// can slow the name down.
 func (l *Limiter) askAbout(h happened) (list []asked, err error) {
 	trusted := l.isAdmin(h.who)
 	if user, found := l.userOf(h.who.Name); found {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
 )
 
 // entry is a call that was admitted, in the log that the limiter is compared with. at is in milliseconds.
@@ -62,11 +63,11 @@ func (c *caller) call(at, cost int64) Decision {
 func overRules(t *testing.T, rules []string, test func(*caller, int)) {
 	t.Helper()
 	calls := *logCalls
-	if testing.Short() || testkit.Race {
-		calls = 20_000
+	if testkit.Race {
+		calls = 4_000
 	}
 	const values = 50
-	redis := real(t)
+	redis := roomtest.Redis(t)
 	for n, rates := range rules {
 		l := begin(t, redis, "x by user "+rates)
 		rule := parse(t, "x by user "+rates)[0]

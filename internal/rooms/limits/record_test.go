@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -16,7 +17,7 @@ import (
 func TestRecordCountsWithoutRoom(t *testing.T) {
 	for _, cluster := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cluster %v", cluster), func(t *testing.T) {
-			onEach(t, func(t *testing.T, redis pipeline.Config) {
+			roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
 				l := begin(t, redis, "login_failed by user 5/h 10/d; login_failed by ip 3/h",
 					func(c *Config) { c.Cluster = cluster })
 				for range 3 {
@@ -45,7 +46,7 @@ func TestRecordCountsWithoutRoom(t *testing.T) {
 
 // What is over the rate leaves the window as it came: the wait is until the next call fits.
 func TestWaitOverTheRate(t *testing.T) {
-	onEach(t, func(t *testing.T, redis pipeline.Config) {
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
 		for _, mode := range []string{"", " precise"} {
 			l := begin(t, redis, "x by user 2/h"+mode)
 			name := user("of" + mode)
@@ -70,7 +71,7 @@ func TestWaitOverTheRate(t *testing.T) {
 // A Redis that answers and refuses to write counts nothing: closed rules refuse until it writes again.
 func TestRedisRefusesToWrite(t *testing.T) {
 	server := redistest.New(t)
-	redis := pipeline.Config{Network: "unix", Address: server.Socket, Timeout: 20 * time.Second}
+	redis := roomtest.Of(server)
 	l := begin(t, redis, "order by user 100/h closed; cart by user 100/h; message by user 100/h closed")
 	server.Do(t, "CONFIG SET min-replicas-to-write 1")
 	l.Record(Cart, Who{ID: 7})
@@ -92,7 +93,7 @@ func TestRedisRefusesToWrite(t *testing.T) {
 
 // A name that is too long counts by its first bytes, and its block is lifted by the whole name.
 func TestLongNames(t *testing.T) {
-	l := begin(t, real(t), "login_failed by user 1/h")
+	l := begin(t, roomtest.Redis(t), "login_failed by user 1/h")
 	name := string(make([]byte, valueMax+45))
 	who := Who{Name: []byte(name), Address: netip.MustParseAddr("10.0.0.1")}
 	l.fails(t, who, 1)

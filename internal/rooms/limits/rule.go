@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"flashsale/internal/serve/listener"
 )
 
 // DefaultRules guard the login, and keep a user from filling the room of repeated messages: nobody types a
@@ -16,7 +18,7 @@ const DefaultRules = "login_failed by user 5/m 10/d; login_failed by ip 60/m; " 
 
 // Limits of rules.
 const (
-	rateMax  = 4_000_000 // calls in a window
+	RateMax  = 4_000_000 // calls in a window, so no call costs more
 	ratesMax = 8         // of a rule
 	nameMax  = 64        // bytes of an event
 	valueMax = 255       // bytes of a feature's value
@@ -28,8 +30,8 @@ var Features = []string{"ip", "user", "email", "vk"}
 // Rule limits the calls of an event by a feature. Rules of the same event and feature count the same calls.
 type Rule struct {
 	Event, Feature string
-	Value          string // the one value for which it stands in the place of the other rules; "" for all
-	Rates          []Rate // none: unlimited
+	Value          string // the value that has this rule and no other; "" for all values
+	Rates          []Rate // empty: unlimited
 	Shadow         bool   // counts and never refuses
 	Closed         bool   // while Redis is away calls are refused, else they pass
 	Precise        bool   // exact to a second, whatever the window, and to a millisecond up to a minute
@@ -106,8 +108,8 @@ func ParseRules(source, text string) (rules []Rule, err error) {
 	return rules, nil
 }
 
-// checkTwins reports an error if the last rule has what another rule has already: the same single value, or
-// a rate of the same window. The mode and the shadow make a difference: one may be tried beside the other.
+// checkTwins reports an error if another rule has the same value as the last rule, or a rate of the same
+// window. Rules that differ in precise or shadow are no twins: one may be tried beside the other.
 func checkTwins(rules []Rule) error {
 	last := len(rules) - 1
 	this := rules[last]
@@ -132,8 +134,8 @@ func checkTwins(rules []Rule) error {
 	return nil
 }
 
-// WithDefaults puts those default rules in front of rules that have no other in their place: one of the same
-// event and feature for all values, which refuses.
+// WithDefaults puts default rules in front of rules, except where a rule takes the place of a default rule:
+// it has the same event and feature, is for all values, and refuses.
 func WithDefaults(rules []Rule) []Rule {
 	defaults, err := ParseRules("default rules", DefaultRules)
 	if err != nil {
@@ -220,8 +222,8 @@ func parseRate(text string) (Rate, error) {
 		return Rate{}, fmt.Errorf("%q is no rate (5/m, 10/15m, 2/s, 100/h, 1000/d) and none of the words "+
 			"unlimited, shadow, closed, open, precise, tiered", text)
 	}
-	if n < 1 || n > rateMax {
-		return Rate{}, fmt.Errorf("rate %s: a window may have from 1 to %d calls", text, rateMax)
+	if n < 1 || n > RateMax {
+		return Rate{}, fmt.Errorf("rate %s: a window may have from 1 to %d calls", text, RateMax)
 	}
 	for _, unit := range units {
 		count, found := strings.CutSuffix(window, unit.name)
@@ -242,8 +244,8 @@ func parseRate(text string) (Rate, error) {
 }
 
 // Normal is the form in which a feature's value is counted. An IPv6 client has a network of /64 to itself,
-// so its addresses there are one; capitals in an email address make no difference; of a user that is too
-// long the first bytes count, as in Who. Error: ErrBadValue.
+// so its addresses there count as one; capitals in an email address make no difference; a user that is too
+// long counts by its first bytes, as in Who. Error: ErrBadValue.
 func Normal(feature, value string) (string, error) {
 	if feature == "user" {
 		value = value[:min(len(value), valueMax)]
@@ -260,7 +262,7 @@ func Normal(feature, value string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%w: ip %q is no address", ErrBadValue, value)
 		}
-		return network(address).String(), nil
+		return listener.Subscriber(address).String(), nil
 	case "email":
 		return strings.ToLower(value), nil
 	case "vk":
@@ -271,15 +273,4 @@ func Normal(feature, value string) (string, error) {
 		return strconv.FormatInt(id, 10), nil
 	}
 	return "", fmt.Errorf("%w %q; it must be %s", ErrBadValue, feature, strings.Join(Features, ", "))
-}
-
-const subscriberBits = 64 // of an IPv6 address: the network that one client has to itself (RFC 6177)
-
-// network is what one client has of an address.
-func network(a netip.Addr) netip.Addr {
-	a = a.Unmap().WithZone("")
-	if !a.Is6() {
-		return a
-	}
-	return netip.PrefixFrom(a, subscriberBits).Masked().Addr()
 }

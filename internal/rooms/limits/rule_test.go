@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"flashsale/internal/testkit"
 )
 
 func TestParseRules(t *testing.T) {
 	rules, err := ParseRules("f", "# rules\nlogin_failed by user 5/m 10/d; a by ip 2/10s shadow closed\n\n"+
 		"a by ip of fd00::7 unlimited # us\nb by email of Me@X.example 3/15m precise\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := "[{login_failed user  [5/m 10/d] false false false} {a ip  [2/10s] true true false} " +
 		"{a ip fd00:: [] false false false} {b email me@x.example [3/15m] false false true}]"
 	if got := fmt.Sprint(rules); got != want {

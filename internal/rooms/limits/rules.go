@@ -57,7 +57,7 @@ type appliedRate struct {
 func newRuleset(rules []Rule) *ruleset {
 	s := &ruleset{events: map[string]*event{}, off: rules == nil}
 	for _, rule := range rules {
-		if rule.Value == "" && len(rule.Rates) == 0 { // unlimited is what it would be without a rule
+		if rule.Value == "" && len(rule.Rates) == 0 { // as without a rule
 			continue
 		}
 		e := s.events[rule.Event]

@@ -8,12 +8,8 @@
 -- ARGV[4]  milliseconds that a seat is kept, at least as long as what is counted of the network
 -- Returns 1 where the network has a seat, 0 where all are taken.
 
-local seats, network, most, kept = KEYS[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local now = tonumber(ARGV[1])
-if not now then
-   local clock = redis.call("TIME")
-   now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-end
+local seats, now, network = KEYS[1], milliseconds(ARGV[1]), ARGV[2]
+local most, kept = tonumber(ARGV[3]), tonumber(ARGV[4])
 redis.call("ZREMRANGEBYSCORE", seats, "-inf", now - kept)
 if not redis.call("ZSCORE", seats, network) and redis.call("ZCARD", seats) >= most then return 0 end
 redis.call("ZADD", seats, now, network)

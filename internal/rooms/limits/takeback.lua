@@ -1,4 +1,4 @@
--- Takes back what a call has counted. It stands behind log.lua.
+-- Takes back what a call has counted.
 --
 -- KEYS[i]  a log in which the call has counted
 -- ARGV[1]  when it was counted, in Unix milliseconds
@@ -9,7 +9,7 @@
 local at, cost = tonumber(ARGV[1]), tonumber(ARGV[2])
 for key, name in ipairs(KEYS) do
    local log, length = open(name), tonumber(ARGV[2 + key])
-   log.text = nil -- what it reads below it has written
+   log.text = nil -- it reads its own writes below
    local tick = math.floor(at / length) * length
    local i = search(log, 1, function(i) return time(log, i) >= tick end)
    if i <= log.size and time(log, i) == tick and (total(log, i) - total(log, i - 1)) % wrap >= cost then

@@ -28,7 +28,7 @@ func (a *asked[T]) start(second int64, ask func() T) {
 }
 
 // answer is the last one, nil before the first. It is the zero value when a question has waited for a whole
-// second: one that was asked at the end of a second is due in the next one.
+// second: a question from the end of a second is due in the next second.
 func (a *asked[T]) answer(second int64) *T {
 	if a.busy.Load() && second-a.second > 1 {
 		return new(T)

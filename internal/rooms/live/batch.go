@@ -16,7 +16,7 @@ type batch struct {
 	second int64
 	text   []byte // of all events for everybody: pace, stock, sale
 	pace   []byte // the first of them
-	top    []byte // the event for root, nil for none
+	top    []byte // the event for root, nil where there is no new list
 }
 
 // shown is what the viewers have been shown.
@@ -107,7 +107,7 @@ func (h *Hub) appendSale(text, body []byte, sale *facts) []byte {
 
 // wholeStock is the event with the stock of all foods, as the batches up to now have shown it.
 func (h *Hub) wholeStock() []byte {
-	if h.shown.stock == nil { // to nobody yet
+	if h.shown.stock == nil { // not shown to any viewer yet
 		if stock := h.stock.Load(); stock != nil {
 			h.shown.stock, h.shown.of = *stock, h.of.Load()
 		}

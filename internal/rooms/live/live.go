@@ -1,17 +1,17 @@
 // Package live tells viewers how a sale goes, as server-sent events (GET /live): the sale's state, the
-// stock, and each second how many orders were placed, what was refused and how long orders took. README.md
-// beside this file shows every event.
+// stock, and each second how many orders were placed, how many calls were refused and how long orders took.
+// README.md beside this file shows every event.
 //
 // Each worker has one Hub, with one goroutine that writes to all of its viewers. A viewer is a socket and a
 // few words of memory: no goroutine, no buffer, no timer. A message is made once a second and sent to every
 // viewer from where it stands. The sockets do not block. What a viewer's socket does not take ends the
-// viewer: nothing waits for one that is slow. A viewer over TLS costs a goroutine, because its connection
+// viewer: nothing waits for a slow one. A viewer over TLS costs a goroutine, because its connection
 // encrypts for itself.
 //
 // To write to a socket is what viewers cost. So the writes are spread over the second, a few each turn; with
 // more viewers than writesMax allows, each gets several seconds at once. The event loop, which serves
 // orders, takes no part: it runs on a thread of its own. Without a viewer the Hub counts orders once a
-// second, from memory, and asks nobody.
+// second, from memory, and asks Redis nothing.
 //
 // The package knows neither HTTP nor Redis. What it shows comes from the figures of all workers and from the
 // functions of Config.
@@ -52,7 +52,7 @@ type Config struct {
 	// Look asks how Redis is. It is called at most once a second, and only while there are viewers.
 	Look func() State
 	// Top returns the most-hit keys as a JSON list, nil where they are not known. It is called at most once
-	// a second, and only while root is among the viewers. A nil Top is none.
+	// a second, and only while root is among the viewers. Without Top there is no list.
 	Top func() []byte
 }
 
@@ -94,7 +94,7 @@ type Hub struct {
 	gathered  gathered
 	looks     asked[State]
 	tops      asked[[]byte]
-	kept      int64 // the last second that Own has the orders of, 0 for none
+	kept      int64 // the last second that Own has the orders of, 0 at first
 	random    func(n int) int
 	now       func() time.Time
 }
@@ -157,7 +157,7 @@ func (h *Hub) Join(v Viewer) {
 	h.call()
 }
 
-// End ends all viewers, soon, each with a hint when to come back, and lets no further ones in.
+// End ends all viewers, soon, each with a hint when to come back, and lets no more viewers in.
 func (h *Hub) End() {
 	h.mu.Lock()
 	h.ending = true
@@ -210,7 +210,7 @@ func (h *Hub) waiting() bool {
 	return len(h.joining) > 0
 }
 
-// turn is one step of Run. One that begins early, because a viewer joins, sends nothing to the others:
+// turn is one step of Run. A turn that begins early, because a viewer joins, sends nothing to the others:
 // viewers who join would multiply the writes.
 func (h *Hub) turn(now time.Time) {
 	if second := now.Unix(); second != h.second {

@@ -3,7 +3,6 @@ package live
 import (
 	"encoding/json"
 	"math"
-	"slices"
 
 	"flashsale/internal/observe/figures"
 )
@@ -43,7 +42,7 @@ func (p *pace) redis(state *State) {
 
 func (p *pace) json() []byte {
 	text, err := json.Marshal(p)
-	if err != nil { // a float that is no number; there is none
+	if err != nil { // only for a float that is no number
 		panic(err)
 	}
 	return text
@@ -69,8 +68,6 @@ func (s *sampler) sample(second int64, sold *uint64, first *first) *pace {
 		Connections: int64(figures.Sum(figures.Connections.Read(s.figures)))}
 	served := uint64(figures.Sum(figures.OrdersPlaced.Read(s.figures)))
 	refused := figures.By(figures.ErrorReplies.Read(s.figures))
-	times := figures.RequestTimes.Read(s.figures)
-	times = slices.DeleteFunc(times, func(v figures.Value) bool { return v.Labels[0] != timedCall })
 	if sold != nil {
 		p.Orders, p.OrdersOf = s.soldIn(second, *sold, first), "sale"
 	}
@@ -85,7 +82,7 @@ func (s *sampler) sample(second int64, sold *uint64, first *first) *pace {
 		}
 	}
 	s.served, s.refused = served, refused
-	p.P50, p.P99 = s.quantiles(figures.Merge(times))
+	p.P50, p.P99 = s.quantiles(s.figures.TimesOf(timedCall))
 	return p
 }
 

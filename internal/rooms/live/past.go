@@ -18,8 +18,8 @@ func (h *Hub) noteFirst() {
 	}
 }
 
-// keep keeps the orders of a second for the history. A second in which this process stood still had none:
-// they count in the next one.
+// keep keeps the orders of a second for the history. A second in which this process stood still had no
+// orders: they count in the next second.
 func (h *Hub) keep(second int64, orders uint32) {
 	if h.kept == 0 {
 		switch first := h.first.Load(); {
@@ -53,7 +53,7 @@ func (h *Hub) past(lastID int64) (text []byte) {
 	}
 	for number := h.latest - missed; number <= h.latest; number++ {
 		b := h.batch(number)
-		if want := lastID + number - (h.latest - missed); b.second != want { // nobody watched then
+		if want := lastID + number - (h.latest - missed); b.second != want { // there was no viewer then
 			return h.pastOrders()
 		} else if want > lastID {
 			text = append(text, b.pace...)

@@ -9,7 +9,7 @@ import (
 	"flashsale/internal/observe/figures"
 )
 
-// No order is left out and none counts twice: neither those before the first look at the figures, nor those
+// No order is left out or counts twice: neither those before the first look at the figures, nor those
 // of a second in which this process stood still and another worker did not.
 func TestOrdersSinceTheFirst(t *testing.T) {
 	s := openStand(t, 10)

@@ -134,11 +134,11 @@ func (s *stand) connect() (*client, *listener.Conn) {
 	must(s.T, near.SetDeadline(time.Now().Add(testkit.Patience)))
 	far, err := s.socket.Accept()
 	must(s.T, err)
-	place, ok := s.limiter.Admit(listener.AddressOf(far.RemoteAddr()))
+	slot, ok := s.limiter.Admit(listener.AddressOf(far.RemoteAddr()))
 	if !ok {
 		s.Fatal("a connection is refused")
 	}
-	return &client{s, near, bufio.NewReader(near)}, s.limiter.Hold(far, place)
+	return &client{s, near, bufio.NewReader(near)}, s.limiter.Hold(far, slot)
 }
 
 // join adds a viewer.

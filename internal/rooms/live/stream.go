@@ -20,15 +20,15 @@ type Stream interface {
 	Close()
 	// Abort ends the connection with all that waits to be sent.
 	Abort()
-	// Descriptor is the number of the socket, -1 for none.
+	// Descriptor is the number of the socket, -1 without a socket.
 	Descriptor() int
 }
 
 // NewStream makes a Stream of a connection that it takes over: a socket alone if possible, else with a
 // goroutine.
 func NewStream(c *listener.Conn, limiter *listener.Limiter) Stream {
-	if number, place, ok := c.Detach(); ok {
-		return &socket{number: number, place: place, limiter: limiter}
+	if number, slot, ok := c.Detach(); ok {
+		return &socket{number: number, slot: slot, limiter: limiter}
 	}
 	s := &connection{conn: c, texts: make(chan []byte, textsMax), gone: make(chan struct{})}
 	go s.write()
@@ -45,7 +45,7 @@ const (
 // socket is a Stream without a goroutine.
 type socket struct {
 	number  int
-	place   listener.Place
+	slot    listener.Slot
 	limiter *listener.Limiter
 }
 
@@ -63,7 +63,7 @@ func (s *socket) Send(text []byte) (taken int, open bool) {
 
 func (s *socket) Close() {
 	rawio.Close(s.number)
-	s.limiter.Leave(s.place)
+	s.limiter.Leave(s.slot)
 }
 
 func (s *socket) Abort() {

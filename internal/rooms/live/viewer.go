@@ -19,8 +19,8 @@ type Viewer struct {
 	Stream Stream
 	Head   []byte // of the reply
 	Root   bool   // sees what the public does not
-	Until  int64  // Unix second at which it ends, 0 for none
-	LastID int64  // of the last event that the client has got before, 0 for none
+	Until  int64  // Unix second at which it ends, 0 for no end
+	LastID int64  // of the last event that the client has got before, 0 without one
 }
 
 // viewer is a Viewer that gets events.

@@ -12,7 +12,8 @@ const endsMax = 256
 const unwatched = -1 // in place of a descriptor
 
 // watcher finds viewers that have gone, by an epoll instance of its own. Whatever a viewer sends is its end
-// too: no request can be answered behind a stream, and what nobody reads would fill memory of the kernel.
+// too: no request can be answered behind a stream, and bytes that are never read would fill memory of the
+// kernel.
 type watcher struct {
 	epoll   int
 	viewers []*viewer // by descriptor

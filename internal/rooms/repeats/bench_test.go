@@ -1,18 +1,15 @@
-package repeats_test
+package repeats
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"flashsale/internal/rooms/repeats"
-	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -27,21 +24,10 @@ const (
 // expired, when all has, and beside a million texts that came once. -benchtime 3000x keeps the fill the most
 // of its time.
 func BenchmarkCount(b *testing.B) {
-	const window = 24 * time.Hour
-	redis := redistest.New(b)
-	var now atomic.Int64
-	now.Store(1_800_000_000)
-	c, err := repeats.New(repeats.Config{Window: window, Secret: make([]byte, 32), BytesMax: math.MaxInt64,
-		Now:   func() time.Time { return time.Unix(now.Load(), 0) },
-		Redis: pipeline.Config{Network: "unix", Address: redis.Socket, Timeout: 20 * time.Second}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = c.Run(ctx) }) // it returns nil
-	b.Cleanup(func() { stop(); running.Wait() })
-	testkit.Until(b, "connection", c.Conn().Up)
+	clock := newClock()
+	cfg := config(roomtest.Of(redistest.New(b)), clock)
+	cfg.BytesMax = math.MaxInt64
+	c := counter(b, cfg)
 	count := func(kind string, texts int) func(i int) error {
 		return func(i int) error {
 			_, err := c.Count(kind + strconv.Itoa(i*7919%texts))
@@ -50,20 +36,20 @@ func BenchmarkCount(b *testing.B) {
 	}
 	popular, rare := count("popular", popularTexts), count("rare", rareTexts)
 	measure(b, "INCR", func(int) error {
-		_, err := c.Conn().DoInteger(pipeline.NewCall().Integer("INCR", []byte("repeats:{r}:bench")))
+		_, err := c.redis.DoInteger(pipeline.NewCall().Integer("INCR", []byte("repeats:{r}:bench")))
 		return err
 	})
 	for range messages {
 		each(b, popularTexts, popularTexts, popular)
-		now.Add(1)
+		clock.Add(time.Second)
 	}
 	measure(b, "nothing-expired", popular)
-	now.Add(int64((window + time.Hour) / time.Second))
+	clock.Add(cfg.Window + time.Hour)
 	measure(b, "all-expired", popular)
-	before := usedMemory(b, redis)
+	before := usedMemory(b, c)
 	each(b, rareTexts, 256, rare)
 	b.Run("text-that-came-once", func(b *testing.B) {
-		b.ReportMetric(float64(usedMemory(b, redis)-before)/rareTexts, "bytes")
+		b.ReportMetric(float64(usedMemory(b, c)-before)/rareTexts, "bytes")
 		b.ReportMetric(0, "ns/op")
 	})
 	measure(b, "million-texts", rare)
@@ -92,12 +78,8 @@ func each(b *testing.B, n, callers int, call func(int) error) {
 	all.Wait()
 }
 
-// usedMemory is what Redis uses, in bytes.
-func usedMemory(b *testing.B, redis *redistest.Server) int {
-	const ask = `EVAL "return tonumber(string.match(redis.call('INFO', 'memory'), 'used_memory:(%d+)'))" 0`
-	bytes, err := strconv.Atoi(strings.TrimPrefix(redis.Do(b, ask), ":"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	return bytes
+// usedMemory is the memory of Redis in bytes.
+func usedMemory(b *testing.B, c *Counter) int {
+	const used = `return tonumber(string.match(redis.call('INFO', 'memory'), 'used_memory:(%d+)'))`
+	return roomtest.Ask[int](b, c.redis, "EVAL", used, "0")
 }

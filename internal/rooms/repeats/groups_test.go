@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/redistest"
 )
 
@@ -15,17 +16,17 @@ import (
 // without an attempt each; further messages are counted and get none. A new token sends what waits.
 func TestRefusedToken(t *testing.T) {
 	vk := newFakeVK(t)
-	cfg := config("unix", redistest.Start(t).Socket, nil)
+	cfg := config(roomtest.Redis(t), nil)
 	cfg.Now, cfg.RepliesMax = nil, 3
 	c := counter(t, cfg)
 	logs := testkit.CaptureLog(t)
 	settings := vk.settings()
 	settings.Groups = []Group{{7, "revoked"}, {8, "group token"}}
 	k := NewKeeper(cfg, settings)
-	background(t, k.Run)
+	testkit.Background(t, k.Run)
 	c.receive(t, Message{7, "a", 11, "hi"})
 	testkit.Until(t, "refused token", func() bool { return k.Refused()[7] })
-	mark := func() bool { return ask[int](t, c.redis, "EXISTS", queueOf(7).refused) == 1 }
+	mark := func() bool { return roomtest.Ask[int](t, c.redis, "EXISTS", queueOf(7).refused) == 1 }
 	testkit.Until(t, "mark of the refused token", mark)
 	c.receive(t, Message{7, "b", 12, "hi"})
 	c.receive(t, Message{7, "c", 13, "hi"})
@@ -44,7 +45,7 @@ func TestRefusedToken(t *testing.T) {
 	if refused := k.Refused(); !refused[7] || refused[8] {
 		t.Errorf("refused tokens %v", refused)
 	}
-	reply := ask[string](t, c.redis, "HGET", queueOf(7).replies, c.names.event(7, "a"))
+	reply := roomtest.Ask[string](t, c.redis, "HGET", queueOf(7).replies, c.names.event(7, "a"))
 	if reply != "11:0:0" {
 		t.Errorf("the parked reply is %q: an attempt is counted", reply)
 	}
@@ -68,7 +69,7 @@ func TestRefusedToken(t *testing.T) {
 
 // A token that VK takes again needs no help.
 func TestTokenRecovers(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
 		vk := newFakeVK(t)
 		vk.answers = []string{`{"error":{"error_code":5,"error_msg":"x"}}`}
 		c, s := counter(t, cfg), keeper(t, cfg, vk.settings()).sender()
@@ -79,14 +80,14 @@ func TestTokenRecovers(t *testing.T) {
 			if s.refused.Load() != want || c.left(t) == 1 != want {
 				t.Errorf("refused %v, %d left; want refused %v", s.refused.Load(), c.left(t), want)
 			}
-			clock.add(lease)
+			clock.Add(lease)
 		}
 	})
 }
 
 // Each group has a queue and a pace of its own.
 func TestQueuesOfGroups(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
 		cfg.RepliesMax = 1
 		c := counter(t, cfg)
 		k := keeper(t, cfg, VK{Groups: []Group{{7, "x"}, {8, "y"}}})
@@ -122,15 +123,16 @@ func TestMessageWithoutText(t *testing.T) {
 func TestMemoryBound(t *testing.T) {
 	server := redistest.Start(t)
 	clock := newClock()
-	cfg := config("unix", server.Socket, clock)
+	cfg := config(roomtest.Of(server), clock)
 	cfg.BytesMax, cfg.RepliesMax, cfg.Window = 512<<10, 100, time.Hour
 	c := counter(t, cfg)
 	records := int(cfg.BytesMax / recordBytes)
 	held := func(what string) {
 		t.Helper()
 		bytes := 0
-		for _, key := range ask[[]string](t, c.redis, "KEYS", "*") {
-			bytes += ask[int](t, c.redis, "MEMORY", "USAGE", key, "SAMPLES", "0") + 16 // its place in the table
+		for _, key := range roomtest.Ask[[]string](t, c.redis, "KEYS", "*") {
+			bytes += roomtest.Ask[int](t, c.redis, "MEMORY", "USAGE", key, "SAMPLES", "0")
+			bytes += 16 // its place in the table
 		}
 		bound := int(cfg.BytesMax) + cfg.RepliesMax*recordBytes
 		t.Logf("%s: %d bytes, bound %d", what, bytes, bound)
@@ -142,10 +144,10 @@ func TestMemoryBound(t *testing.T) {
 		for i := range 2 * records {
 			if _, err := c.Count(text(i)); err == ErrNotRecorded {
 				full++
-			} else if err != nil {
-				t.Fatal(err)
+			} else {
+				testkit.Must(t, err)
 			}
-			clock.add(step)
+			clock.Add(step)
 		}
 		return full
 	}
@@ -153,7 +155,7 @@ func TestMemoryBound(t *testing.T) {
 		t.Errorf("%d texts of %d did not fit, want half", full, 2*records)
 	}
 	held("single texts")
-	clock.add(time.Second)
+	clock.Add(time.Second)
 	c.expectFull(t, "text 0", 1) // it is known, and counts no further
 	c.expectFull(t, "text 0", 1)
 	c.expectFull(t, "new", 0)
@@ -165,9 +167,9 @@ func TestMemoryBound(t *testing.T) {
 	}
 	held("events of a full room")
 
-	clock.add(cfg.Window + 5*time.Minute) // the clock of the test ends nothing in Redis: by hand
-	for _, text := range ask[[]string](t, c.redis, "KEYS", textPrefix+"*") {
-		ask[int](t, c.redis, "DEL", text)
+	clock.Add(cfg.Window + 5*time.Minute) // the clock of the test ends nothing in Redis: by hand
+	for _, text := range roomtest.Ask[[]string](t, c.redis, "KEYS", textPrefix+"*") {
+		roomtest.Ask[int](t, c.redis, "DEL", text)
 	}
 	c.expect(t, "text 0", 0) // there is room again
 	if full := fill(func(i int) string { return fmt.Sprint("popular ", i%3) }, 2*time.Second); full != 0 {
@@ -176,14 +178,14 @@ func TestMemoryBound(t *testing.T) {
 	held("popular texts")
 	fill(func(i int) string { return fmt.Sprint("group ", i%40) }, 50*time.Millisecond)
 	held("texts of many entries")
-	clock.add(cfg.Window - time.Minute)
+	clock.Add(cfg.Window - time.Minute)
 	fill(func(i int) string { return fmt.Sprint("group ", i%40) }, 500*time.Millisecond)
 	held("the same, renewed before they were over")
 
-	ask[string](t, c.redis, "FLUSHALL")
+	roomtest.Ask[string](t, c.redis, "FLUSHALL")
 	refused := 0
 	for i := range records {
-		ask[int](t, c.redis, "DEL", queueOf(0).due, queueOf(0).replies)
+		roomtest.Ask[int](t, c.redis, "DEL", queueOf(0).due, queueOf(0).replies)
 		m := Message{0, fmt.Sprint("event ", i), 1, fmt.Sprint("text ", i)}
 		if err := c.Receive(m); err == ErrNotRecorded {
 			refused++
@@ -205,25 +207,25 @@ func (c *Counter) expectFull(t *testing.T, text string, want int64) {
 
 // What was recorded counts until it is over, and no longer, also where the window is another one meanwhile.
 func TestRoomAgain(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
 		cfg.Window, cfg.BytesMax = time.Hour, 2*recordBytes
 		c := counter(t, cfg)
 		c.expect(t, "a", 0)
 		c.expect(t, "a", 1) // the same second: no further record
-		clock.add(30 * time.Minute)
+		clock.Add(30 * time.Minute)
 		c.expect(t, "b", 0)
 		c.expectFull(t, "c", 0)
-		clock.add(32*time.Minute + time.Hour/slots)
+		clock.Add(32*time.Minute + time.Hour/slots)
 		c.expect(t, "c", 0) // the record of a is over
 		c.expectFull(t, "d", 0)
 		cfg.Window = time.Minute
 		other := counter(t, cfg)
 		other.expectFull(t, "d", 0)
-		clock.add(30*time.Minute + time.Hour/slots)
+		clock.Add(30*time.Minute + time.Hour/slots)
 		other.expect(t, "d", 0)
-		clock.add(24 * time.Hour)
+		clock.Add(24 * time.Hour)
 		other.expect(t, "e", 0)
-		left := ask[map[string]string](t, c.redis, "HGETALL", recordsKey)
+		left := roomtest.Ask[map[string]string](t, c.redis, "HGETALL", recordsKey)
 		if len(left) != 3 || left["total"] != "1" {
 			t.Errorf("records %v, want one slot with one record", left)
 		}

@@ -2,21 +2,14 @@ package repeats
 
 import (
 	"context"
-	_ "embed" // the script
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed sweep.lua
-	sweepSource string
-
-	sweepScript = pipeline.NewScript(recordSource + sweepSource)
 )
 
 const (
@@ -26,7 +19,7 @@ const (
 	sweepPause    = 10 * time.Millisecond // between two steps
 )
 
-// Keeper does the work behind the Counters. One in each server is enough; several of one Redis share it.
+// Keeper does the work behind the Counters. A server needs one Keeper; those of one Redis share the work.
 type Keeper struct {
 	cfg      Config
 	redis    *pipeline.Conn
@@ -61,18 +54,16 @@ func (k *Keeper) Regroup(groups []Group) {
 
 // Run works until ctx ends, and returns nil then. Replies that are being sent go back into the queue.
 func (k *Keeper) Run(ctx context.Context) error {
-	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
-	var redis, work sync.WaitGroup
-	redis.Go(func() { _ = k.redis.Run(connected) }) // it returns nil
-	work.Go(func() { k.sweepAll(ctx) })
-	work.Go(func() { k.sendAll(ctx) })
-	work.Wait()
-	disconnect()
-	redis.Wait()
+	background.Beside(k.redis.Run, func() {
+		var work sync.WaitGroup
+		work.Go(func() { background.Repeat(ctx, k.sweepSome) })
+		work.Go(func() { k.sendAll(ctx) })
+		work.Wait()
+	})
 	return nil
 }
 
-// sendAll runs the senders until ctx ends, each until the group has another one.
+// sendAll runs the senders until ctx ends, and starts anew after each Regroup.
 func (k *Keeper) sendAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -119,15 +110,12 @@ func (k *Keeper) Up() bool {
 	return !slices.ContainsFunc(*k.senders.Load(), func(s *sender) bool { return s.failing.Load() })
 }
 
-// sweepAll sweeps until ctx ends.
-func (k *Keeper) sweepAll(ctx context.Context) {
-	for pause(ctx, 0) {
-		next := sweepInterval
-		if due, err := k.sweep(); err == nil && due > 0 {
-			next = sweepPause
-		}
-		pause(ctx, next)
+// sweepSome makes one step and returns the pause until the next one.
+func (k *Keeper) sweepSome() (pause time.Duration) {
+	if due, err := k.sweep(); err == nil && due > 0 {
+		return sweepPause
 	}
+	return sweepInterval
 }
 
 // sweep makes one step and returns the number of texts that were due. The log of the connection has its
@@ -142,15 +130,4 @@ func (k *Keeper) sweep() (due int64, err error) {
 	x := sweepScript.Call(&due, keys, k.cfg.window(), strconv.Itoa(sweepEntries), k.cfg.now())
 	err = k.redis.Do(x)
 	return due, err
-}
-
-// pause waits, and reports whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
 }

@@ -1,6 +1,8 @@
 package repeats
 
-import "strconv"
+import (
+	"strconv"
+)
 
 // Every key of the room. All have one hash tag, so that on Redis Cluster they lie on one node:
 //

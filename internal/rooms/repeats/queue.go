@@ -1,24 +1,11 @@
 package repeats
 
 import (
-	_ "embed" // the scripts
 	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
 	"time"
-
-	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed take.lua
-	takeSource string
-	//go:embed settle.lua
-	settleSource string
-
-	takeScript   = pipeline.NewScript(recordSource + takeSource)
-	settleScript = pipeline.NewScript(recordSource + settleSource)
 )
 
 // waiting is a reply in the queue.

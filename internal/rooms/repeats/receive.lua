@@ -27,7 +27,7 @@ local window, records_max, event, peer = tonumber(ARGV[1]), tonumber(ARGV[2]), A
 local most, parked, reply, now = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7], milliseconds(ARGV[8])
 local RECEIVED, SEEN_BEFORE, REPLIES_AT_MAX, NO_REPLY, NOT_RECORDED = 0, 1, 2, 3, 4
 local MARK_SECONDS = 86400   -- VK repeats an event for some minutes
-local QUEUE_SECONDS = 172800 -- a reply waits a day at most: what is left is of a group without a server
+local QUEUE_SECONDS = 172800 -- a reply waits a day at most, unless its group has no server any more
 
 if call('EXISTS', mark) == 1 then return SEEN_BEFORE end
 local waiting = call('ZCARD', due)
@@ -35,7 +35,7 @@ local dropped = waiting >= parked and call('EXISTS', refused) == 1
 if waiting >= most and not dropped then return REPLIES_AT_MAX end
 
 local second = math.floor(now / 1000)
-local left = records_max - made(records, second) - 1 -- the mark is one too
+local left = records_max - made(records, second) - 1 -- the mark is a record, too
 local recorded, new = left >= 0, 0
 if reply == '' then
   local count, more, done = record(text, sweeps, second, window, left)

@@ -1,5 +1,4 @@
--- How a text is counted. This is no script by itself: Go puts it before count.lua, receive.lua and
--- sweep.lua.
+-- How a text is counted. This is a part of scripts, see scripts.go.
 --
 -- A text is a sorted set with at most one entry for each second in which it came. The score is the second,
 -- the member the running total up to and with it. The count of a window is the last total less the total
@@ -67,7 +66,7 @@ local function trim(text, start, most)
 end
 
 -- record counts the text in the window before now, both in seconds, and records it once more. left is how
--- many records may still be made: where a message needs one and none is left, it is not recorded. Returns
+-- many records may still be made: a message that would need one more is not recorded. Returns
 -- the count, how many records it made, and whether the text is recorded.
 local function record(text, sweeps, now, window, left)
   local last = call('ZREVRANGE', text, 0, 0, 'WITHSCORES')

@@ -5,30 +5,18 @@
 // A Counter belongs to each process that serves requests. One Keeper in each server does the work behind
 // it: it trims texts that are no longer sent, and sends the replies of the bot.
 //
-// It must not know HTTP calls of its own server, nor the sale. The store shows no texts: they are keyed by a
-// keyed hash. It is slow where a call waits for Redis: one round trip for each message.
+// It must not know HTTP calls of its own server, nor the sale. Redis gets no texts, only their keyed hashes.
+// It is slow where a call waits for Redis: one round trip for each message.
 package repeats
 
 import (
 	"context"
-	_ "embed" // the scripts
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed record.lua
-	recordSource string
-	//go:embed count.lua
-	countSource string
-	//go:embed receive.lua
-	receiveSource string
-
-	receiveScript = pipeline.NewScript(recordSource + receiveSource)
 )
 
 // Outcomes of texts and of messages to the bot.
@@ -94,8 +82,7 @@ func New(cfg Config) (*Counter, error) {
 	if err != nil {
 		return nil, err
 	}
-	script := pipeline.NewScript(recordSource + countSource)
-	count := script.Share([]string{sweepsKey, recordsKey}, []string{cfg.window(), cfg.recordsMax()}, 1, 1)
+	count := countScript.Share([]string{sweepsKey, recordsKey}, []string{cfg.window(), cfg.recordsMax()}, 1, 1)
 	redis := pipeline.New(cfg.Redis, pipeline.Options{
 		Scripts: []*pipeline.Script{receiveScript},
 		Shared:  []*pipeline.Shared{count},
@@ -130,9 +117,8 @@ type Message struct {
 	Text  string // "": it is not counted, and the reply asks for a text
 }
 
-// Receive counts a message and queues the reply, both or none. When it returns nil or ErrNotRecorded, the
-// reply is in Redis and is sent sooner or later, whatever becomes of this process. It may be repeated after
-// any error.
+// Receive counts a message and queues the reply, or does neither. After nil or ErrNotRecorded the reply is
+// in Redis and is sent, whatever becomes of this process. After any error Receive may be repeated.
 func (c *Counter) Receive(m Message) error {
 	event, queue, reply := c.names.event(m.Group, m.Event), queueOf(m.Group), ""
 	if m.Text == "" {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/logpace"
 	"flashsale/redisx/pipeline"
 )
@@ -20,9 +21,9 @@ const (
 	ratePerSecond = 20                     // messages.send of each group: VK's limit for all servers
 	lease         = 15 * time.Second       // then a reply is sent again: whoever took it has died
 	idleWait      = 200 * time.Millisecond // between two looks at an empty queue
-	backOffMin    = time.Second
-	backOffMax    = 5 * time.Minute
-	attemptsMax   = 297 // a day of them, then a reply is thrown away
+	retryMin      = time.Second            // between an attempt that has failed and the next one, for the first
+	retryMax      = 5 * time.Minute        // the longest such pause
+	attemptsMax   = 297                    // a day of them, then a reply is thrown away
 
 	tokenRetry  = 5 * time.Minute // between two attempts with a token that VK refuses
 	refusedMark = 2 * tokenRetry  // the life of queueKeys.refused
@@ -31,20 +32,20 @@ const (
 	sendingMax = ratePerSecond * int(vkTimeout/time.Second)
 )
 
-// sender sends the replies of one group. Each leaves the queue in Redis only when VK has taken it or refuses
-// it for good, so it survives the end of this process.
+// sender sends the replies of one group. A reply leaves the queue in Redis only when VK has taken it or
+// refuses it for good, so it survives the end of this process.
 type sender struct {
-	cfg     Config
-	redis   *pipeline.Conn
-	vk      *vkClient
-	group   Group
-	queue   queueKeys
-	sending sync.WaitGroup
-	places  chan struct{}
+	cfg      Config
+	redis    *pipeline.Conn
+	vk       *vkClient
+	group    Group
+	queue    queueKeys
+	sending  sync.WaitGroup
+	inFlight chan struct{} // holds an element for each reply on its way
 
 	failing  atomic.Bool // the last attempt has failed, and VK may take a later one
 	failures logpace.Pace
-	logged   atomic.Bool // the log has it, and not yet that replies are sent again
+	logged   atomic.Bool // the log has the fault, and its end is not logged yet
 	refused  atomic.Bool // VK refuses the token
 }
 
@@ -57,7 +58,7 @@ func (r *waiting) randomID() int32 {
 
 func newSender(cfg Config, redis *pipeline.Conn, vk *vkClient, group Group) *sender {
 	return &sender{cfg: cfg, redis: redis, vk: vk, group: group, queue: queueOf(group.ID),
-		places: make(chan struct{}, sendingMax)}
+		inFlight: make(chan struct{}, sendingMax)}
 }
 
 // run sends until ctx ends, and returns when nothing is on its way any more. While VK refuses the token, it
@@ -65,27 +66,27 @@ func newSender(cfg Config, redis *pipeline.Conn, vk *vkClient, group Group) *sen
 func (s *sender) run(ctx context.Context) {
 	defer s.sending.Wait()
 	for {
-		if s.refused.Load() && !pause(ctx, tokenRetry) {
+		if s.refused.Load() && !background.Pause(ctx, tokenRetry) {
 			return
 		}
 		select {
-		case s.places <- struct{}{}:
+		case s.inFlight <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
 		r, wait := s.take()
 		switch {
 		case r == nil:
-			<-s.places
-			if !pause(ctx, wait) {
+			<-s.inFlight
+			if !background.Pause(ctx, wait) {
 				return
 			}
 		case s.refused.Load():
 			s.send(ctx, r)
-			<-s.places
+			<-s.inFlight
 		default:
 			s.sending.Go(func() {
-				defer func() { <-s.places }()
+				defer func() { <-s.inFlight }()
 				s.send(ctx, r)
 			})
 		}
@@ -124,11 +125,11 @@ func (s *sender) send(ctx context.Context, r *waiting) {
 			s.logged.Store(true)
 		}
 		r.attempts++
-		s.settle(r, r.String(), backOff(r.attempts))
+		s.settle(r, r.String(), background.Delay(r.attempts, retryMin, retryMax))
 	}
 }
 
-// park puts a reply back, because VK refuses the token. Other servers may have a better one. The mark in
+// park puts a reply back, because VK refuses the token. Other servers may have another token. The mark in
 // Redis bounds how many replies wait from now on; it ends by itself.
 func (s *sender) park(r *waiting, err error) {
 	if !s.refused.Swap(true) {
@@ -139,9 +140,4 @@ func (s *sender) park(r *waiting, err error) {
 	s.settle(r, r.String(), 0)
 	seconds := strconv.Itoa(int(refusedMark / time.Second))
 	_ = s.redis.Do(pipeline.Command(nil, "SET", s.queue.refused, "1", "EX", seconds)) // its log has the error
-}
-
-// backOff is the time between an attempt that has failed and the next one.
-func backOff(attempts int) time.Duration {
-	return min(backOffMin<<min(attempts-1, 20), backOffMax)
 }

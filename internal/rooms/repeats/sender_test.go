@@ -8,29 +8,30 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/redistest"
 )
 
 // bot is a Counter and a running Keeper on the clock of Redis.
 func bot(t *testing.T, vk *fakeVK) (c *Counter, cfg Config, stop func()) {
-	cfg = config("unix", redistest.Start(t).Socket, nil)
+	cfg = config(roomtest.Redis(t), nil)
 	cfg.Now = nil
-	return counter(t, cfg), cfg, background(t, NewKeeper(cfg, vk.settings()).Run)
+	return counter(t, cfg), cfg, testkit.Background(t, NewKeeper(cfg, vk.settings()).Run)
 }
 
 func (c *Counter) receive(t *testing.T, m Message) {
 	t.Helper()
-	if err := c.Receive(m); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.Receive(m))
 }
 
 // left is how many replies are in the queue.
 func (c *Counter) left(t *testing.T) int {
 	t.Helper()
 	queue := queueOf(0)
-	due, replies := ask[int](t, c.redis, "ZCARD", queue.due), ask[int](t, c.redis, "HLEN", queue.replies)
+	due := roomtest.Ask[int](t, c.redis, "ZCARD", queue.due)
+	replies := roomtest.Ask[int](t, c.redis, "HLEN", queue.replies)
 	if due != replies {
 		t.Errorf("%d replies are due, %d are there", due, replies) // two commands: only while nothing changes
 	}
@@ -40,13 +41,13 @@ func (c *Counter) left(t *testing.T) int {
 func (c *Counter) awaitLeft(t *testing.T, want int) {
 	t.Helper()
 	testkit.Until(t, fmt.Sprint(want, " replies in the queue"), func() bool {
-		return ask[int](t, c.redis, "HLEN", queueOf(0).replies) == want
+		return roomtest.Ask[int](t, c.redis, "HLEN", queueOf(0).replies) == want
 	})
 }
 
 // The keeper knows how many replies wait, of all servers.
 func TestWaiting(t *testing.T) {
-	cfg := config("unix", redistest.Start(t).Socket, newClock())
+	cfg := config(roomtest.Redis(t), newClock())
 	c, k := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{}}})
 	for want := range int64(3) {
 		if n, err := k.Waiting(); n != want || err != nil {
@@ -76,14 +77,6 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// The random id comes from the event alone, so every attempt on every server has the same.
-func TestRandomID(t *testing.T) {
-	a, again, b := &waiting{event: "a", attempts: 1}, &waiting{event: "a", peer: 3}, &waiting{event: "b"}
-	if a.randomID() != again.randomID() || a.randomID() == b.randomID() || a.randomID() <= 0 {
-		t.Errorf("random ids %d %d %d", a.randomID(), again.randomID(), b.randomID())
-	}
-}
-
 // What may pass is tried again with the same random id; what cannot is thrown away.
 func TestRetries(t *testing.T) {
 	vk := newFakeVK(t)
@@ -107,7 +100,7 @@ func TestRetries(t *testing.T) {
 		t.Errorf("random ids %q", ids)
 	}
 	first, second := vk.times[1].Sub(vk.times[0]), vk.times[2].Sub(vk.times[1])
-	if first < backOffMin || second < 2*backOffMin {
+	if first < retryMin || second < 2*retryMin {
 		t.Errorf("waited %v and %v between the attempts", first, second)
 	}
 	text := logs.String()
@@ -126,7 +119,7 @@ func TestRetries(t *testing.T) {
 func TestUp(t *testing.T) {
 	testkit.KeepLog(t)
 	vk := newFakeVK(t)
-	k := keeper(t, config("unix", redistest.Start(t).Socket, newClock()), vk.settings())
+	k := keeper(t, config(roomtest.Redis(t), newClock()), vk.settings())
 	for _, test := range []struct {
 		answer string
 		up     bool
@@ -148,12 +141,12 @@ func TestUp(t *testing.T) {
 func TestLastAttempt(t *testing.T) {
 	total := time.Duration(0)
 	for attempts := 1; attempts < attemptsMax; attempts++ {
-		total += backOff(attempts)
+		total += background.Delay(attempts, retryMin, retryMax)
 	}
 	if total < 24*time.Hour || total > 25*time.Hour {
 		t.Errorf("%d attempts take %v", attemptsMax, total)
 	}
-	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
 		vk := newFakeVK(t)
 		vk.answers = []string{"500", "500"}
 		c, s := counter(t, cfg), keeper(t, cfg, vk.settings()).sender()
@@ -180,10 +173,10 @@ func TestSlowVK(t *testing.T) {
 	defer close(vk.hold)
 	settings := vk.settings()
 	settings.Interval = time.Millisecond
-	cfg := config("unix", redistest.Start(t).Socket, nil)
+	cfg := config(roomtest.Redis(t), nil)
 	cfg.Now, cfg.RepliesMax = nil, 1000
 	c := counter(t, cfg)
-	background(t, NewKeeper(cfg, settings).Run)
+	testkit.Background(t, NewKeeper(cfg, settings).Run)
 	const seconds = 5 // of VK, below its timeout
 	for i := range seconds * ratePerSecond {
 		c.receive(t, Message{0, fmt.Sprint("event ", i), 1, "hi"})
@@ -191,20 +184,11 @@ func TestSlowVK(t *testing.T) {
 	vk.await(t, seconds*ratePerSecond)
 }
 
-func TestBackOff(t *testing.T) {
-	for attempts, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second,
-		9: 256 * time.Second, 10: 5 * time.Minute, attemptsMax: 5 * time.Minute} {
-		if got := backOff(attempts); got != want {
-			t.Errorf("after %d attempts: %v, want %v", attempts, got, want)
-		}
-	}
-}
-
 // Two servers together keep VK's limit, and each reply goes out once.
 func TestRateOfAllServers(t *testing.T) {
 	vk := newFakeVK(t)
 	c, cfg, _ := bot(t, vk)
-	background(t, NewKeeper(cfg, vk.settings()).Run)
+	testkit.Background(t, NewKeeper(cfg, vk.settings()).Run)
 	const replies = 10
 	for i := range replies {
 		c.receive(t, Message{0, fmt.Sprint("event ", i), int64(i), "hi"})
@@ -236,7 +220,7 @@ func TestStopInMidSending(t *testing.T) {
 	close(vk.hold)
 	vk.hold = nil
 	vk.mu.Unlock()
-	background(t, NewKeeper(cfg, vk.settings()).Run)
+	testkit.Background(t, NewKeeper(cfg, vk.settings()).Run)
 	vk.await(t, 2)
 	c.awaitLeft(t, 0)
 	if _, ids := vk.seen(); ids[0] != ids[1] {
@@ -246,18 +230,18 @@ func TestStopInMidSending(t *testing.T) {
 
 // What a dead server had taken is due again after the lease, not before.
 func TestLease(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
 		c, s := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{Token: "x"}}}).sender()
 		c.receive(t, Message{0, "a", 11, "hi"})
 		first, _ := s.take()
 		if first == nil || first.String() != "11:0:0" {
 			t.Fatalf("took %v", first)
 		}
-		clock.add(lease - time.Millisecond)
+		clock.Add(lease - time.Millisecond)
 		if r, wait := s.take(); r != nil || wait != time.Millisecond {
 			t.Errorf("took %v, wait %v", r, wait)
 		}
-		clock.add(time.Millisecond)
+		clock.Add(time.Millisecond)
 		second, _ := s.take()
 		if second == nil || second.event != first.event {
 			t.Fatalf("took %v", second)
@@ -269,7 +253,7 @@ func TestLease(t *testing.T) {
 		}
 		c.receive(t, Message{0, "b", 12, "hi"})
 		c.receive(t, Message{0, "c", 13, "hi"})
-		clock.add(time.Second)
+		clock.Add(time.Second)
 		if r, _ := s.take(); r == nil {
 			t.Error("nothing to take")
 		}
@@ -281,17 +265,17 @@ func TestLease(t *testing.T) {
 
 // An entry that is no reply does not hold up the others.
 func TestStrangeEntries(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config, clock *clock) {
+	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
 		c, s := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{Token: "x"}}}).sender()
-		ask[int](t, c.redis, "ZADD", queueOf(0).due, "1", "no reply", "2", "bad reply", "3", "bad peer",
+		roomtest.Ask[int](t, c.redis, "ZADD", queueOf(0).due, "1", "no reply", "2", "bad reply", "3", "bad peer",
 			"4", "bad attempts")
-		ask[int](t, c.redis, "HSET", queueOf(0).replies, "bad reply", "x", "bad peer", "x:1:1",
+		roomtest.Ask[int](t, c.redis, "HSET", queueOf(0).replies, "bad reply", "x", "bad peer", "x:1:1",
 			"bad attempts", "1:1:x")
 		c.receive(t, Message{0, "a", 11, "hi"})
 		var r *waiting
 		for i := 0; r == nil && i < 10; i++ {
 			r, _ = s.take()
-			clock.add(time.Second)
+			clock.Add(time.Second)
 		}
 		if r == nil || r.peer != 11 || c.left(t) != 1 {
 			t.Errorf("took %v, %d left", r, c.left(t))
@@ -302,7 +286,7 @@ func TestStrangeEntries(t *testing.T) {
 // While Redis is away nothing is taken, and a count is an error.
 func TestRedisAway(t *testing.T) {
 	server := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
-	cfg := config("unix", server.Socket, newClock())
+	cfg := config(roomtest.Of(server), newClock())
 	cfg.Redis.Timeout = time.Second
 	c, s := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{Token: "x"}}}).sender()
 	c.receive(t, Message{0, "a", 11, "hi"})

@@ -1,4 +1,4 @@
--- Takes the reply that is due, if one is and the pace allows it. Until settle.lua it stays in the queue,
+-- Takes a reply that is due, if the pace allows it. Until settle.lua it stays in the queue,
 -- due again after the lease: whoever took it may die.
 --
 -- KEYS[1]  events by when their reply is due: sorted set, Unix milliseconds
@@ -9,7 +9,7 @@
 -- ARGV[3]  now: Unix milliseconds, '' for the clock of Redis
 --
 -- Returns {wait, event, reply}: with a reply wait is 0; without one event and reply are '', and wait is the
---         time until one may be taken: milliseconds, -1 when none is in the queue
+--         time until a reply may be taken: milliseconds, -1 when the queue is empty
 local due, replies, pace = KEYS[1], KEYS[2], KEYS[3]
 local interval, lease, now = tonumber(ARGV[1]), tonumber(ARGV[2]), milliseconds(ARGV[3])
 

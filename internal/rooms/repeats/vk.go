@@ -22,7 +22,7 @@ const (
 
 // VK is how to reach the API of VK.
 type VK struct {
-	Groups []Group // of the bot; none for no bot
+	Groups []Group // of the bot; empty without a bot
 	API    string  // base URL, as in https://api.vk.com
 	// Interval is the least time between two replies of a group, 0 for that of VK's limit.
 	Interval time.Duration

@@ -1,6 +1,6 @@
--- Moves the frontiers of tiers, never back. When one has moved, all keys are swept from the first one on; so
--- they are once an hour while there are as many as there may be.
--- While another server goes by other tiers or another time zone, nothing is moved: what is added up stays
+-- Moves the frontiers of tiers, never back. When a frontier has moved, all keys are swept from the first on;
+-- and once an hour while there are as many keys as there may be.
+-- While another server has other tiers or another time zone no frontier moves: hits that are added up stay
 -- so.
 --
 -- KEYS[1]  state: hash as in keys.go
@@ -8,7 +8,7 @@
 -- ARGV[1]  the tiers and the time zone: text
 -- ARGV[2]  now: Unix seconds
 -- ARGV[3]  most keys there may be: integer > 0
--- ARGV     for each tier but the last one its step, and the first bucket that it keeps: integers
+-- ARGV     for each tier but the last its step, and the first bucket that it keeps: integers
 --
 -- Returns {the last id that is swept, -1 when all are, -2 while others go by other tiers; number of keys}
 local LAYOUT_LIFETIME = 180 -- seconds without a word of the others

@@ -1,22 +1,12 @@
 package traffic
 
 import (
-	_ "embed" // the scripts
 	"fmt"
 	"log/slog"
 	"strconv"
 	"time"
 
 	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed record.lua
-	recordSource string
-	//go:embed flush.lua
-	flushSource string
-
-	flushScript = pipeline.NewScript(recordSource + flushSource)
 )
 
 const (
@@ -35,7 +25,7 @@ const (
 	chunkMissing       = 2
 )
 
-// flusher is what waits to be flushed. Only one goroutine uses it.
+// flusher holds the hits that wait to be flushed. Only one goroutine uses it.
 type flusher struct {
 	process  string // a random id
 	waiting  map[entry]int64
@@ -57,7 +47,7 @@ type keyHits struct {
 	n int64
 }
 
-// collect takes what was counted since the last time: begun is when that was.
+// collect takes the hits since the last time that it was called. begun is that time.
 func (t *Traffic) collect(begun time.Time) {
 	minute := begun.Unix() / 60
 	for _, c := range t.counters {
@@ -109,8 +99,8 @@ func (t *Traffic) dropRest() {
 	}
 }
 
-// flush sends what waits and reports whether all of it is counted. What is not stays for the next time. New
-// chunks are cut off only when all before them are counted: what waits meanwhile goes on being summed up.
+// flush sends the hits that wait and reports whether all are counted. The others wait for the next time. New
+// chunks are cut off only when all before them are counted: meanwhile hits of the same key are summed up.
 func (t *Traffic) flush() bool {
 	f := &t.flusher
 	whole := t.sendChunks()
@@ -121,7 +111,7 @@ func (t *Traffic) flush() bool {
 	return t.flushSold() && whole
 }
 
-// cut makes chunks of what waits.
+// cut makes chunks of the hits that wait.
 func (f *flusher) cut() {
 	var c *chunk
 	for e, n := range f.waiting {
@@ -220,7 +210,7 @@ func (t *Traffic) chunkArgs(c *chunk) []string {
 			places[h.minute] = strconv.Itoa(len(minutes))
 		}
 	}
-	args := t.recordArgs(minutes)
+	args := t.hitsArgs(minutes)
 	args = append(args, itoa(c.number), itoa(t.flusher.answered))
 	for _, h := range c.hits {
 		args = append(args, h.key, places[h.minute], itoa(h.n))
@@ -228,8 +218,8 @@ func (t *Traffic) chunkArgs(c *chunk) []string {
 	return args
 }
 
-// recordArgs are the ARGV of record.lua.
-func (t *Traffic) recordArgs(minutes []int64) []string {
+// hitsArgs are the ARGV of hits.lua.
+func (t *Traffic) hitsArgs(minutes []int64) []string {
 	args := []string{strconv.Itoa(t.cfg.KeysMax), strconv.Itoa(len(t.layout.tiers))}
 	for _, tier := range t.layout.tiers {
 		args = append(args, strconv.Itoa(int(tier.Step)))

@@ -2,28 +2,18 @@ package traffic
 
 import (
 	"context"
-	_ "embed" // the scripts
 	"fmt"
 	"log/slog"
 	"strconv"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/redisx/pipeline"
-)
-
-var (
-	//go:embed forget.lua
-	forgetSource string
-	//go:embed clear.lua
-	clearSource string
-
-	forgetScript = pipeline.NewScript(forgetSource)
-	clearScript  = pipeline.NewScript(clearSource)
 )
 
 const (
 	clearBlocks = 50        // that one step removes
-	fullPace    = time.Hour // between two lines of the log about most keys
+	fullPace    = time.Hour // between two log lines that all keys are there
 )
 
 // What forget.lua returns.
@@ -47,7 +37,7 @@ func (t *Traffic) Delete(key string) error {
 	return err
 }
 
-// forget deletes a key, where there are at least so many keys and it has so many blocks; -1 is for any.
+// forget deletes a key if there are at least keysMin keys and it has that number of blocks, -1 for any.
 func forget(redis *pipeline.Conn, id int64, keysMin, blocks int) (deleted bool, err error) {
 	var code int64
 	x := forgetScript.Call(&code, []string{namesKey, deletedKey, indexKey(id)}, itoa(id), strconv.Itoa(keysMin),
@@ -62,8 +52,8 @@ func forget(redis *pipeline.Conn, id int64, keysMin, blocks int) (deleted bool, 
 	return false, fmt.Errorf("forget.lua returned the unknown code %d", code)
 }
 
-// age deletes a key that has only blocks of the last tier, where there are as many keys as there may be. It
-// stays if it is hit meanwhile: the hit makes a block.
+// age deletes a key that has only blocks of the last tier, if there are as many keys as there may be. A key
+// that is hit meanwhile stays: the hit makes a block.
 func (k *Keeper) age(id int64, index []int64) error {
 	last := k.layout.tiers[len(k.layout.tiers)-1].Step
 	for _, member := range index {
@@ -93,7 +83,7 @@ func (k *Keeper) clear(ctx context.Context) error {
 				return err
 			}
 		}
-		if !pause(ctx, sweepPause) {
+		if !background.Pause(ctx, sweepPause) {
 			return ctx.Err()
 		}
 	}

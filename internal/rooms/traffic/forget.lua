@@ -5,7 +5,7 @@
 -- KEYS[2]  ids of deleted keys with blocks left: set
 -- KEYS[3]  index of the key: set of blocks as in block.go
 -- ARGV[1]  id of the key: integer > 0
--- ARGV[2]  with fewer keys than this the key stays: integer, 0 for none
+-- ARGV[2]  with fewer keys than this the key stays: integer >= 0
 -- ARGV[3]  with another number of blocks the key stays, because it was hit: integer, -1 for any
 --
 -- Returns  0  deleted

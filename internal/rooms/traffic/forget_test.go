@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/redistest"
 )
 
 // What forget.lua returns and leaves, for every code.
 func TestForgetScript(t *testing.T) {
-	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *clock) {
+	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *roomtest.Clock) {
 		r := counting(t, cfg)
 		for _, key := range []string{"a", "b"} {
 			r.hit(t, key, 1, time.Time{})
@@ -37,12 +38,12 @@ func TestForgetScript(t *testing.T) {
 			var code int64
 			testkit.Must(t, r.redis.Do(forgetScript.Call(&code, []string{namesKey, deletedKey, indexKey(step.id)},
 				itoa(step.id), fmt.Sprint(step.keysMin), fmt.Sprint(step.blocks))))
-			keys := strings.Join(ask[[]string](t, r.redis, "ZRANGE", namesKey, "0", "-1"), " ")
+			keys := strings.Join(roomtest.Ask[[]string](t, r.redis, "ZRANGE", namesKey, "0", "-1"), " ")
 			if code != step.code || keys != step.keys {
 				t.Errorf("%+v: code %d, keys %q", step, code, keys)
 			}
 		}
-		deleted := ask[[]string](t, r.redis, "SMEMBERS", deletedKey)
+		deleted := roomtest.Ask[[]string](t, r.redis, "SMEMBERS", deletedKey)
 		if slices.Sort(deleted); !slices.Equal(deleted, []string{"1", "2"}) {
 			t.Errorf("%v are to be removed", deleted)
 		}
@@ -51,12 +52,12 @@ func TestForgetScript(t *testing.T) {
 
 // The blocks of a deleted key go in steps, and its name begins anew.
 func TestDelete(t *testing.T) {
-	onEach(t, "1m", "UTC", func(t *testing.T, cfg Config, c *clock) {
+	onEach(t, "1m", "UTC", func(t *testing.T, cfg Config, c *roomtest.Clock) {
 		r, k := counting(t, cfg), keeping(t, cfg)
 		const blocks = 2*clearBlocks + 7
 		r.hit(t, "k", 5, time.Time{}) // its id is 1
 		for i := range blocks {
-			at := c.now().Add(-time.Duration(i) * blockBuckets * time.Minute)
+			at := c.Now().Add(-time.Duration(i) * blockBuckets * time.Minute)
 			testkit.Must(t, r.Count([]Hit{{"k", 5, at}, {"stays", 1, at}}))
 		}
 		r.flushAll(t)
@@ -77,21 +78,21 @@ func TestDelete(t *testing.T) {
 			var left int64
 			testkit.Must(t, r.redis.Do(clearScript.Call(&left, []string{deletedKey, indexKey(1)}, "1",
 				fmt.Sprint(clearBlocks))))
-			found := ask[[]string](t, r.redis, "KEYS", indexKey(1)+":*")
-			deleted := ask[int64](t, r.redis, "SCARD", deletedKey)
+			found := roomtest.Ask[[]string](t, r.redis, "KEYS", indexKey(1)+":*")
+			deleted := roomtest.Ask[int64](t, r.redis, "SCARD", deletedKey)
 			if left != want || int64(len(found)) != want || (deleted == 0) != (want == 0) {
 				t.Errorf("%d blocks are left, want %d; there are %d; %d deleted keys", left, want, len(found), deleted)
 			}
 		}
 		testkit.Must(t, r.Delete("stays"))
 		testkit.Must(t, k.keep(t.Context()))
-		left := ask[[]string](t, r.redis, "KEYS", tag+"*")
+		left := roomtest.Ask[[]string](t, r.redis, "KEYS", tag+"*")
 		slices.Sort(left)
 		got := strings.Join(left, " ")
 		if strings.Contains(got, indexKey(2)+":") || strings.Contains(got, deletedKey) {
 			t.Errorf("there are %s", got)
 		}
-		if n := r.total(t, "k", c.now().AddDate(0, 0, -30), c.now().Add(time.Hour)); n != 2 {
+		if n := r.total(t, "k", c.Now().AddDate(0, 0, -30), c.Now().Add(time.Hour)); n != 2 {
 			t.Errorf("%d hits of the new key, want 2", n)
 		}
 	})
@@ -101,14 +102,14 @@ func TestDelete(t *testing.T) {
 // key, and what is hit after the last deletion is all there.
 func TestDeleteMeanwhile(t *testing.T) {
 	c := newClock(t, begun)
-	cfg := config(t, "unix", redistest.New(t).Socket, short, "UTC", c)
+	cfg := config(t, roomtest.Of(redistest.New(t)), short, "UTC", c)
 	ctx, stop := context.WithCancel(t.Context())
 	var working sync.WaitGroup
 	for range 2 {
 		r, k := counting(t, cfg), keeping(t, cfg)
 		working.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				testkit.Must(t, r.Count([]Hit{{"k", 1, c.now().Add(-time.Duration(i%3000) * time.Minute)}}))
+				testkit.Must(t, r.Count([]Hit{{"k", 1, c.Now().Add(-time.Duration(i%3000) * time.Minute)}}))
 				if i%20 == 0 {
 					r.flushAll(t)
 				}
@@ -116,7 +117,7 @@ func TestDeleteMeanwhile(t *testing.T) {
 		})
 		working.Go(func() {
 			for ctx.Err() == nil {
-				c.add(2 * time.Hour)
+				c.Add(2 * time.Hour)
 				_ = k.keep(ctx) // it ends with the test
 			}
 		})
@@ -144,12 +145,12 @@ func TestDeleteMeanwhile(t *testing.T) {
 	_ = deletes.Delete("k") // if it was hit since
 	testkit.Must(t, k.keep(t.Context()))
 	deletes.hit(t, "k", 3, time.Time{})
-	if n := deletes.total(t, "k", c.now().AddDate(-1, 0, 0), c.now().Add(time.Hour)); n != 3 {
+	if n := deletes.total(t, "k", c.Now().AddDate(-1, 0, 0), c.Now().Add(time.Hour)); n != 3 {
 		t.Errorf("%d hits, want 3", n)
 	}
 	id, err := deletes.identify("k")
 	testkit.Must(t, err)
-	for _, key := range ask[[]string](t, deletes.redis, "KEYS", tag+"[0-9]*") {
+	for _, key := range roomtest.Ask[[]string](t, deletes.redis, "KEYS", tag+"[0-9]*") {
 		if key != indexKey(id) && !strings.HasPrefix(key, indexKey(id)+":") {
 			t.Errorf("%s is left of a deleted key", key)
 		}
@@ -158,29 +159,29 @@ func TestDeleteMeanwhile(t *testing.T) {
 
 // Where all keys are there, those that have only blocks of the last tier are deleted, and no others.
 func TestOldKeysAge(t *testing.T) {
-	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *clock) {
+	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *roomtest.Clock) {
 		log := testkit.CaptureLog(t)
 		cfg.KeysMax = 4
 		r, k := counting(t, cfg), keeping(t, cfg)
 		names := func() string {
-			return strings.Join(ask[[]string](t, r.redis, "ZRANGE", namesKey, "0", "-1"), " ")
+			return strings.Join(roomtest.Ask[[]string](t, r.redis, "ZRANGE", namesKey, "0", "-1"), " ")
 		}
-		r.hit(t, "old", 1, c.now().AddDate(-1, 0, 0))
-		r.hit(t, "older", 1, c.now().AddDate(-2, 0, 0))
-		r.hit(t, "both", 1, c.now().AddDate(-2, 0, 0))
-		r.hit(t, "both", 1, c.now().AddDate(0, -1, 0))
+		r.hit(t, "old", 1, c.Now().AddDate(-1, 0, 0))
+		r.hit(t, "older", 1, c.Now().AddDate(-2, 0, 0))
+		r.hit(t, "both", 1, c.Now().AddDate(-2, 0, 0))
+		r.hit(t, "both", 1, c.Now().AddDate(0, -1, 0))
 		testkit.Must(t, k.keep(t.Context()))
 		if got := names(); got != "old older both" || log.Count("-traffic-keys") != 0 {
 			t.Errorf("with room left: %s, log %s", got, log)
 		}
 		r.hit(t, "new", 1, time.Time{})
 		r.hit(t, "beyond", 1, time.Time{})
-		c.add(fullPace) // no frontier moves in an hour
+		c.Add(fullPace) // no frontier moves in an hour
 		testkit.Must(t, k.keep(t.Context()))
 		if got := names(); got != "both new other" {
 			t.Errorf("with all keys there: %s", got)
 		}
-		if n := r.total(t, "both", c.now().AddDate(-3, 0, 0), c.now()); n != 2 {
+		if n := r.total(t, "both", c.Now().AddDate(-3, 0, 0), c.Now()); n != 2 {
 			t.Errorf("%d hits of a key that stays, want 2", n)
 		}
 		r.hit(t, "beyond", 1, time.Time{})
@@ -197,10 +198,10 @@ func TestOldKeysAge(t *testing.T) {
 
 // A retention of one tier has no old keys.
 func TestOneTierDoesNotAge(t *testing.T) {
-	onEach(t, "1d", "UTC", func(t *testing.T, cfg Config, c *clock) {
+	onEach(t, "1d", "UTC", func(t *testing.T, cfg Config, c *roomtest.Clock) {
 		cfg.KeysMax = 1
 		r, k := counting(t, cfg), keeping(t, cfg)
-		r.hit(t, "k", 1, c.now().AddDate(-9, 0, 0))
+		r.hit(t, "k", 1, c.Now().AddDate(-9, 0, 0))
 		testkit.Must(t, k.keep(t.Context()))
 		if keys, most, err := k.Keys(); keys != 1 || most != 1 || err != nil {
 			t.Errorf("%d keys of %d, %v", keys, most, err)
@@ -210,11 +211,11 @@ func TestOneTierDoesNotAge(t *testing.T) {
 
 // A list goes on behind its end, and names when each key was hit last.
 func TestListKeys(t *testing.T) {
-	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *clock) {
+	onEach(t, short, "UTC", func(t *testing.T, cfg Config, c *roomtest.Clock) {
 		r, k := counting(t, cfg), keeping(t, cfg)
 		for i := range 5 {
-			r.hit(t, fmt.Sprint("k", i), 1, c.now().Add(-time.Duration(i)*5*time.Hour))
-			r.hit(t, fmt.Sprint("k", i), 1, c.now().AddDate(-1, 0, -i))
+			r.hit(t, fmt.Sprint("k", i), 1, c.Now().Add(-time.Duration(i)*5*time.Hour))
+			r.hit(t, fmt.Sprint("k", i), 1, c.Now().AddDate(-1, 0, -i))
 		}
 		k.sweepAll(t)
 		testkit.Must(t, r.Delete("k1"))

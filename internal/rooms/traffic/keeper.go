@@ -2,33 +2,19 @@ package traffic
 
 import (
 	"context"
-	_ "embed" // the scripts
 	"fmt"
 	"log/slog"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/mediocregopher/radix/v4"
 
+	"flashsale/internal/background"
 	"flashsale/redisx/pipeline"
 )
 
-var (
-	//go:embed advance.lua
-	advanceSource string
-	//go:embed swept.lua
-	sweptSource string
-	//go:embed trim.lua
-	trimSource string
-
-	advanceScript = pipeline.NewScript(advanceSource)
-	sweptScript   = pipeline.NewScript(sweptSource)
-	trimScript    = pipeline.NewScript(trimSource)
-)
-
 const (
-	keepInterval = time.Minute           // between two looks at what is to be added up
+	keepInterval = time.Minute           // between two sweeps
 	keepRetry    = time.Second           // where Redis did not answer
 	sweepPause   = 10 * time.Millisecond // between two steps of a sweep
 	sweepKeys    = 50                    // of one step
@@ -39,14 +25,14 @@ const (
 	slotsKept = 300  // a day of slots, and some more
 )
 
-// Keeper adds up old buckets. One in each server is enough; several of one Redis share the work, and it does
-// no harm when two do the same.
+// Keeper adds up old buckets. A server needs one Keeper. The Keepers of one Redis share the work, and two of
+// them may do the same.
 type Keeper struct {
 	cfg    Config
 	layout *layout
 	redis  *pipeline.Conn
 
-	toldFull time.Time // when the log had the last line about most keys
+	toldFull time.Time // of the last log line that all keys are there
 	aged     int       // keys that were deleted and not logged yet
 }
 
@@ -61,22 +47,18 @@ func NewKeeper(cfg Config) *Keeper {
 
 // Run works until ctx ends, and returns nil then. Steps that are left are done later, by any server.
 func (k *Keeper) Run(ctx context.Context) error {
-	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
-	var redis sync.WaitGroup
-	redis.Go(func() { _ = k.redis.Run(connected) }) // it returns nil
-	for ctx.Err() == nil {
-		next := keepInterval
-		if err := k.keep(ctx); err != nil {
-			next = keepRetry
-		}
-		pause(ctx, next)
-	}
-	disconnect()
-	redis.Wait()
+	background.Beside(k.redis.Run, func() {
+		background.Repeat(ctx, func() (pause time.Duration) {
+			if err := k.keep(ctx); err != nil {
+				return keepRetry
+			}
+			return keepInterval
+		})
+	})
 	return nil
 }
 
-// keep moves the frontiers and does all that is due. The log of the connection has its errors.
+// keep moves the frontiers and does all that is due. The connection has logged its errors.
 func (k *Keeper) keep(ctx context.Context) error {
 	now, err := redisTime(k.redis, k.cfg.Now)
 	if err != nil {
@@ -94,7 +76,7 @@ func (k *Keeper) keep(ctx context.Context) error {
 			"-traffic-retention or -traffic-tz; give all the same. To change them stop all servers first",
 			"this", k.describe())
 	}
-	for err == nil && cursor >= 0 && pause(ctx, sweepPause) {
+	for err == nil && cursor >= 0 && background.Pause(ctx, sweepPause) {
 		cursor, err = k.sweep(cursor)
 	}
 	k.tellFull(keys-int64(k.aged), now)
@@ -111,14 +93,14 @@ func redisTime(redis *pipeline.Conn, clock func() time.Time) (time.Time, error) 
 	return time.Unix(seconds, microseconds*1000), err
 }
 
-// otherLayout is what advance.lua returns in the place of the cursor while others go by other tiers.
+// otherLayout stands for the cursor in the reply of advance.lua while other servers have other tiers.
 const otherLayout = -2
 
 // describe writes the tiers and the time zone, which all servers of a Redis must have in common.
 func (k *Keeper) describe() string { return fmt.Sprintf("%v %v", k.cfg.Tiers, k.cfg.Zone) }
 
-// advance moves the frontiers. cursor is the last key that is swept, -1 when all are, or otherLayout; keys
-// is how many there are.
+// advance moves the frontiers. cursor is the last key that is swept, -1 when all keys are, or otherLayout.
+// keys is the number of keys.
 func (k *Keeper) advance(now time.Time) (cursor, keys int64, err error) {
 	args := []string{k.describe(), itoa(now.Unix()), strconv.Itoa(k.cfg.KeysMax)}
 	for _, tier := range k.layout.tiers[:len(k.layout.tiers)-1] {
@@ -129,8 +111,8 @@ func (k *Keeper) advance(now time.Time) (cursor, keys int64, err error) {
 	return cursor, keys, err
 }
 
-// sweep adds up what is due of some keys behind the cursor, deletes those that are too old where there are
-// too many, and moves the cursor.
+// sweep adds up the blocks that are due of some keys behind the cursor, and moves the cursor. If there are
+// too many keys it deletes the old ones among them.
 func (k *Keeper) sweep(cursor int64) (next int64, err error) {
 	count, keys, err := readKeys(k.redis, cursor, sweepKeys)
 	if err != nil {
@@ -154,8 +136,8 @@ func (k *Keeper) sweep(cursor int64) (next int64, err error) {
 	return next, err
 }
 
-// slim adds up all that is due of a key. What one tier gives to the next may be due there. It returns the
-// index that is left.
+// slim adds up all blocks that are due of a key, also those that become due in the next tier by this. It
+// returns the index that is left.
 func (k *Keeper) slim(id int64) (index []int64, err error) {
 	for range len(k.layout.tiers) + 1 {
 		var f frontiers
@@ -188,7 +170,7 @@ func (k *Keeper) trim(ctx context.Context, now time.Time) error {
 		return err
 	}
 	last := slotOf(now) - slotOpen - 1
-	slot, _ := strconv.ParseInt(first, 10, 64) // 0 where there is none
+	slot, _ := strconv.ParseInt(first, 10, 64) // 0 if it is missing
 	if slot == 0 {
 		slot = last
 	}
@@ -200,7 +182,7 @@ func (k *Keeper) trim(ctx context.Context, now time.Time) error {
 			return err
 		}
 		if left > 0 {
-			pause(ctx, sweepPause)
+			background.Pause(ctx, sweepPause)
 		} else {
 			slot++
 		}
@@ -210,14 +192,3 @@ func (k *Keeper) trim(ctx context.Context, now time.Time) error {
 
 // slotOf is the slot of the most-hit keys that a time is in.
 func slotOf(t time.Time) int64 { return t.Unix() / 60 / slotMinutes }
-
-// pause waits, and reports whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
-}

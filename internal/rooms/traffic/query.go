@@ -85,9 +85,9 @@ type buckets struct {
 	pairs []int64
 }
 
-// read returns the blocks of a key that have to do with a range, and the oldest one of each step. What is
-// due of the key it adds up first. All blocks are of one moment, as far as adding up goes: the index, read
-// before and after them, would have changed.
+// read returns the blocks of a key that overlap a range, and the oldest block of each step. It first adds up
+// the blocks that are due. No block was added up between the first and the last read: the index is read
+// before and after them, and would have changed.
 func (t *Traffic) read(id int64, from, to time.Time) (stored []buckets, f frontiers, err error) {
 	rolls := readRolls
 	for range readAttempts {
@@ -134,7 +134,7 @@ func (t *Traffic) wanted(index []int64, from, to time.Time) (list []buckets) {
 	return list
 }
 
-// draw makes the curve of what is stored.
+// draw makes the curve of the stored buckets.
 func (t *Traffic) draw(w window, stored []buckets, f frontiers, now time.Time) *Curve {
 	hits := make([]int64, w.last-w.first+1)
 	c := &Curve{From: w.from.In(w.grid.zone), To: w.to.In(w.grid.zone), Zone: w.grid.zone.String(),
@@ -179,8 +179,8 @@ func (t *Traffic) point(w window, number int64, hits *int64, f frontiers, oldest
 	return p
 }
 
-// tells reports whether buckets begin within a point, in the tier that its time is stored in. Without that a
-// point without hits may be one of several that a longer bucket covers.
+// tells reports whether buckets of the tier that has the point's time begin within the point. If they do
+// not, a longer bucket may cover this point and others, so that a point without hits tells nothing.
 func (t *Traffic) tells(start, end time.Time, f frontiers) bool {
 	for _, tier := range t.layout.tiers {
 		g := t.layout.grids[tier.Step]

@@ -11,7 +11,7 @@ const (
 	pointsChosen = 200  // at most where the step is not given
 )
 
-// chosenSteps are the steps of a curve where none is given: the first one that makes few enough points.
+// chosenSteps are the steps of a query that names no step: the first that makes few enough points.
 var chosenSteps = []Step{minuteStep, 4, 8, hourStep, dayStep, weekStep, monthStep, yearStep}
 
 // Query asks for the hits of a key in a range of time, by step.
@@ -19,11 +19,11 @@ type Query struct {
 	Key      string
 	Last     Span      // up to the end of the current step; zero for From and To
 	From, To time.Time // from From on and before To; To is zero for the end of the current step
-	Step     Step      // -1 to choose one
+	Step     Step      // -1: the server chooses
 	Zone     *time.Location
 }
 
-// ParseQuery reads a query from parameters by name: key, last or from and to, step, tz. A missing one is "".
+// ParseQuery reads a query from parameters by name: key, last or from and to, step, tz. "" is a missing one.
 // Without tz the time zone is Config.Zone. Errors: ErrBadKey, ErrBadRange.
 func (t *Traffic) ParseQuery(param func(name string) string) (q Query, err error) {
 	return parseQuery(param, t.cfg.Zone)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"flashsale/internal/testkit"
 )
 
 func TestParseTime(t *testing.T) {
@@ -40,9 +42,7 @@ func TestUntilNow(t *testing.T) {
 	} {
 		params := map[string]string{"key": "k", test.param: test.value, "step": test.step}
 		q, err := parseQuery(func(name string) string { return params[name] }, time.UTC)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		w, err := q.window(now)
 		from, to := w.from.UTC().Format(time.RFC3339), w.to.UTC().Format(time.RFC3339)
 		if err != nil || from != test.from || to != test.to || w.first > w.last {

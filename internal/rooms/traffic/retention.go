@@ -17,8 +17,8 @@ type Tier struct {
 	Keep Span // zero for the last tier, which is kept for ever
 }
 
-// ParseRetention reads tiers, the finest first, as "1m:2d,5m:14d,1h". The buckets of each tier make up
-// whole buckets of the next one, each is kept longer than the one before, the last one for ever.
+// ParseRetention reads tiers, the finest first, as "1m:2d,5m:14d,1h". The buckets of a tier make up whole
+// buckets of the next tier. Each tier is kept longer than the tier before, the last one for ever.
 func ParseRetention(text string) (tiers []Tier, err error) {
 	parts := strings.Split(text, ",")
 	for i, part := range parts {
@@ -45,7 +45,7 @@ func ParseRetention(text string) (tiers []Tier, err error) {
 	return tiers, nil
 }
 
-// follows returns what is wrong with a tier behind another one.
+// follows returns an error if a tier cannot stand behind another tier.
 func (t Tier) follows(before Tier) error {
 	if !before.Step.within(t.Step) {
 		return fmt.Errorf("buckets of %s do not make up whole ones of %s", before.Step, t.Step)
@@ -78,8 +78,8 @@ func (l *layout) frontier(t Tier, now time.Time) int64 {
 	return floorDiv(g.number(t.Keep.before(now, g.zone)), blockBuckets) * blockBuckets
 }
 
-// next returns the step into which buckets of a step are added up, false where they stay. A step that is in
-// no tier, because another retention was set before, has one too.
+// next returns the step into which buckets of a step are added up, false if they stay. A step that is in no
+// tier, because another retention was set before, has a next step, too.
 func (l *layout) next(s Step) (Step, bool) {
 	i := slices.IndexFunc(l.tiers, func(t Tier) bool { return t.Step > s })
 	if i < 0 {
@@ -88,8 +88,7 @@ func (l *layout) next(s Step) (Step, bool) {
 	return l.tiers[i].Step, true
 }
 
-// cuts reports whether a time lies within a bucket: of the tier that it is stored in, or of a finer one,
-// which is added up into that.
+// cuts reports whether a time lies within a bucket of the tier that has this time, or of a finer tier.
 func (l *layout) cuts(t time.Time, f frontiers) bool {
 	for _, tier := range l.tiers {
 		g := l.grids[tier.Step]

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"flashsale/internal/testkit"
 )
 
 func retention(tb testing.TB, text string) []Tier {
 	tb.Helper()
 	tiers, err := ParseRetention(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return tiers
 }
 

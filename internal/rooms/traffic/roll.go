@@ -1,28 +1,20 @@
 package traffic
 
 import (
-	_ "embed" // the script
 	"slices"
 	"strconv"
 
 	"flashsale/redisx/pipeline"
 )
 
-var (
-	//go:embed roll.lua
-	rollSource string
-
-	rollScript = pipeline.NewScript(rollSource)
-)
-
 // frontiers are the first buckets that tiers keep, by step; 0 where a tier keeps all. All servers share them
-// in Redis, so that hits and queries agree on what was added up.
+// in Redis, so that hits and queries agree about them.
 type frontiers [stepCodes]int64
 
 // readFrontiers takes them from the fields of the state.
 func readFrontiers(state map[string]string) (f frontiers) {
 	for s := range f {
-		f[s], _ = strconv.ParseInt(state[strconv.Itoa(s)], 10, 64) // 0 where there is none
+		f[s], _ = strconv.ParseInt(state[strconv.Itoa(s)], 10, 64) // 0 if it is missing
 	}
 	return f
 }

@@ -12,8 +12,7 @@
 --          there
 --
 -- Returns the number of buckets that were added up.
-local call, index, source = redis.call, KEYS[1], KEYS[2]
-local SUM_MOST = 9007199254740991 -- of a bucket, as in record.lua
+local index, source = KEYS[1], KEYS[2]
 local fields = call('HGETALL', source)
 local sums, used = {}, {}
 for i = 1, #fields, 2 do
@@ -24,8 +23,7 @@ end
 for run = 4, #ARGV, 3 do
   if sums[run] then
     local target = tonumber(ARGV[run + 1])
-    local sum = call('HINCRBY', KEYS[2 + target], ARGV[run + 2], string.format('%.0f', sums[run]))
-    if sum > SUM_MOST then call('HSET', KEYS[2 + target], ARGV[run + 2], string.format('%.0f', SUM_MOST)) end
+    raise(KEYS[2 + target], ARGV[run + 2], string.format('%.0f', sums[run]))
     used[target] = true
   end
 end

@@ -1,28 +1,18 @@
 package traffic
 
 import (
-	_ "embed" // the script
 	"slices"
 	"sync"
-
-	"flashsale/redisx/pipeline"
 )
 
-var (
-	//go:embed sold.lua
-	soldSource string
-
-	soldScript = pipeline.NewScript(recordSource + soldSource)
-)
-
-// sold is what is known of the pieces that were sold.
+// sold holds the pieces that were sold.
 type sold struct {
 	keys []string // of food 1, 2, 3, ...
 
 	mu   sync.Mutex
 	seen []soldAt // not flushed yet, one for each minute
 
-	counted []int64 // that Redis is known to have; only the flusher uses it
+	counted []int64 // pieces that Redis has counted; only the flusher uses it
 }
 
 // soldAt is all pieces of each food that were sold up to some moment of a minute.
@@ -38,8 +28,8 @@ func (t *Traffic) SoldKeys(keys []string) {
 	}
 }
 
-// Sold takes what was sold of each food since the sale was opened. What is new is counted once, whichever
-// processes see it. The list is kept and must not change.
+// Sold takes the pieces of each food that were sold since the sale was opened. New pieces are counted once,
+// whichever processes see them. The list is kept and must not change.
 func (t *Traffic) Sold(pieces []int64) {
 	now := soldAt{t.now().Unix() / 60, pieces}
 	s := &t.sold
@@ -52,7 +42,7 @@ func (t *Traffic) Sold(pieces []int64) {
 	}
 }
 
-// oldest returns what is to be flushed next, false where there is nothing.
+// oldest returns the pieces that are to be flushed next, false if no pieces wait.
 func (s *sold) oldest() (first soldAt, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,10 +75,10 @@ func (t *Traffic) flushSold() bool {
 	}
 }
 
-// sendSold sends what was sold up to a moment and reports whether it is counted.
+// sendSold sends the pieces that were sold up to a moment and reports whether they are counted.
 func (t *Traffic) sendSold(now soldAt) bool {
 	s := &t.sold
-	args := t.recordArgs([]int64{now.minute})
+	args := t.hitsArgs([]int64{now.minute})
 	own := len(args)
 	send := func() bool {
 		var counted int64

@@ -1,8 +1,8 @@
--- Counts pieces that were sold: the difference to what is counted of the sale already, so that several
--- servers which see the same stock count it once. It stands behind record.lua.
+-- Counts pieces that were sold: only those that are not counted yet, so that several servers which see the
+-- same stock count a piece once.
 --
--- KEYS[3]  what is counted of the sale: hash key -> pieces
--- ARGV     behind those of record.lua, which have one time: for each food its key, and all its pieces that
+-- KEYS[3]  pieces of the sale that are counted: hash key -> pieces
+-- ARGV     behind those of hits.lua, which have one time: for each food its key, and all its pieces that
 --          were sold: integer >= 0
 --
 -- Returns the number of pieces that were counted now.

@@ -3,21 +3,23 @@ package traffic
 import (
 	"testing"
 	"time"
+
+	"flashsale/internal/testkit/roomtest"
 )
 
 // Three servers see the stock at different moments, and pieces are counted once, in their minute.
 func TestSold(t *testing.T) {
-	onEach(t, DefaultRetention, "UTC", func(t *testing.T, cfg Config, c *clock) {
+	onEach(t, DefaultRetention, "UTC", func(t *testing.T, cfg Config, c *roomtest.Clock) {
 		var servers []*Traffic
 		for range 3 {
 			r := counting(t, cfg)
 			r.SoldKeys([]string{"food:1:sold", "food:2:sold"})
 			servers = append(servers, r)
 		}
-		begin := c.now()
+		begin := c.Now()
 		servers[0].Sold([]int64{3, 0})
 		servers[1].Sold([]int64{5, 0})
-		c.add(time.Minute)
+		c.Add(time.Minute)
 		servers[1].Sold([]int64{6, 1})
 		servers[2].Sold([]int64{2, 1}) // it lags
 		servers[1].flushAll(t)
@@ -47,7 +49,7 @@ func TestSold(t *testing.T) {
 
 // What is sold while a flush is on its way is flushed after it.
 func TestSoldWhileFlushing(t *testing.T) {
-	r := New(config(t, "unix", "/nowhere", DefaultRetention, "UTC", newClock(t, begun)))
+	r := New(config(t, roomtest.Nowhere(), DefaultRetention, "UTC", newClock(t, begun)))
 	r.Sold([]int64{1})
 	sending, _ := r.sold.oldest()
 	r.Sold([]int64{2})

@@ -40,8 +40,8 @@ func ParseSpan(text string) (Span, error) {
 // String is the span as it is written.
 func (s Span) String() string { return strconv.Itoa(s.count) + s.unit }
 
-// before returns the time that lies the span before t, by the calendar of a zone. The day after which a
-// month has none is its last one.
+// before returns the time that lies the span before t, by the calendar of a zone. In a month that is too
+// short for the day of t it is the last day.
 func (s Span) before(t time.Time, zone *time.Location) time.Time {
 	local := t.In(zone)
 	switch s.unit {
@@ -68,7 +68,7 @@ func (s Span) before(t time.Time, zone *time.Location) time.Time {
 	return time.Date(year, month, day, hour, minute, second, 0, zone)
 }
 
-// lastDay returns a date with a month from January to December, and its day at most that month's last one.
+// lastDay returns a date with a month from January to December and a day that this month has.
 func lastDay(year int, month time.Month, day int) (int, time.Month, int) {
 	first := time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
 	return first.Year(), first.Month(), min(day, first.AddDate(0, 1, -1).Day())

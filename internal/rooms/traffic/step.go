@@ -40,7 +40,7 @@ func ParseStep(text string) (Step, error) {
 // String is the step as it is written.
 func (s Step) String() string { return stepNames[s] }
 
-// fixed returns the length of a step that is no unit of the calendar, 0 for one that is.
+// fixed returns the length of a step in seconds, 0 for a unit of the calendar.
 func (s Step) fixed() int64 {
 	if s <= hourStep {
 		return stepMinutes[s] * 60

@@ -23,8 +23,8 @@ type Top struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 	Keys []TopKey  `json:"keys"`
-	// No key that is not listed has more hits than this. Keys that are hit in every slot, but never among the
-	// best of one, make it larger than their hits.
+	// No key that is not listed has more hits than this. It is larger than their hits if keys are hit in every
+	// slot and are never among the best.
 	OthersMax int64 `json:"others_at_most"`
 }
 
@@ -76,8 +76,8 @@ func (t *Traffic) Top(last Span, n int) (*Top, error) {
 
 func slotStart(slot int64) time.Time { return time.Unix(slot*slotMinutes*60, 0).UTC() }
 
-// candidates returns the best keys of some slots, the one with most hits first. others is what any other key
-// has at most: in each slot no more than the last of its best.
+// candidates returns the best keys of some slots, the key with most hits first. No other key has more than
+// others hits: in each slot at most as many as the last of the best.
 func (t *Traffic) candidates(first, last int64) (list []candidate, others int64, err error) {
 	slots := make([][]string, last-first+1)
 	x := pipeline.NewCall()
@@ -131,8 +131,8 @@ func readScores(texts []string) (list []candidate, err error) {
 	return list, nil
 }
 
-// countAll counts the hits of the candidates, the key with most hits first. A candidate without hits in the
-// range, which only hits of another time have made one, is left out, and so is one that was deleted.
+// countAll counts the hits of the candidates, the key with most hits first. It leaves out candidates that
+// have no hits in the range, or were deleted.
 func (t *Traffic) countAll(list []candidate, from, to time.Time) ([]TopKey, error) {
 	keys := []TopKey{}
 	for _, c := range list {

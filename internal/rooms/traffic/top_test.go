@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
 )
 
 func TestTop(t *testing.T) {
-	onEach(t, DefaultRetention, "UTC", func(t *testing.T, cfg Config, c *clock) {
+	onEach(t, DefaultRetention, "UTC", func(t *testing.T, cfg Config, c *roomtest.Clock) {
 		r := counting(t, cfg)
 		for i := range 5 {
-			r.hit(t, fmt.Sprint("k", i), int64(10*i+1), c.now().Add(-time.Duration(i)*7*time.Minute))
+			r.hit(t, fmt.Sprint("k", i), int64(10*i+1), c.Now().Add(-time.Duration(i)*7*time.Minute))
 		}
-		r.hit(t, "old", 1000, c.now().Add(-2*time.Hour))
+		r.hit(t, "old", 1000, c.Now().Add(-2*time.Hour))
 		top, err := r.Top(Span{1, "h"}, 2)
 		if err != nil || fmt.Sprint(top.Keys) != "[{k4 41} {k3 31}]" || top.OthersMax != 21 {
 			t.Errorf("%+v, %v", top, err)
@@ -40,13 +41,13 @@ func TestTop(t *testing.T) {
 // Whatever the traffic, and after slots were trimmed: the keys that are listed have their hits, and no other
 // key has more than the answer tells.
 func TestTopBound(t *testing.T) {
-	onEach(t, DefaultRetention, "UTC", func(t *testing.T, cfg Config, c *clock) {
+	onEach(t, DefaultRetention, "UTC", func(t *testing.T, cfg Config, c *roomtest.Clock) {
 		const keys = 1500 // more than a slot keeps
 		cfg.KeysMax = keys
 		r, k := counting(t, cfg), keeping(t, cfg)
 		dice := rand.New(rand.NewPCG(5, 5))
 		hits := make([]int64, keys)
-		begin := c.now()
+		begin := c.Now()
 		for range 6 {
 			for i := range hits {
 				n := 1 + dice.Int64N(200)/int64(1+i%40)
@@ -54,10 +55,10 @@ func TestTopBound(t *testing.T) {
 				testkit.Must(t, r.Count([]Hit{{Key: fmt.Sprint(i), N: n}}))
 			}
 			r.flushAll(t)
-			testkit.Must(t, k.trim(t.Context(), c.now()))
-			c.add(slotMinutes * time.Minute)
+			testkit.Must(t, k.trim(t.Context(), c.Now()))
+			c.Add(slotMinutes * time.Minute)
 		}
-		if n := ask[int64](t, r.redis, "ZCARD", topPrefix+itoa(slotOf(begin))); n != slotKeys {
+		if n := roomtest.Ask[int64](t, r.redis, "ZCARD", topPrefix+itoa(slotOf(begin))); n != slotKeys {
 			t.Errorf("the first slot has %d keys, want %d", n, slotKeys)
 		}
 		top, err := r.Top(Span{1, "h"}, 20)

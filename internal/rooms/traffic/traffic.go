@@ -20,6 +20,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"flashsale/internal/background"
 	"flashsale/internal/logpace"
 	"flashsale/internal/observe/figures"
 	"flashsale/redisx/pipeline"
@@ -35,7 +36,7 @@ const (
 
 	keyBytesMax = 128
 	hitMax      = 1_000_000_000   // of one Count
-	sumMax      = 1<<53 - 1       // of a bucket, see record.lua: more hits are not counted
+	sumMax      = 1<<53 - 1       // of a bucket, see hits.lua: more hits are not counted
 	future      = 2 * time.Minute // that another program's clock may be ahead: such hits are of now
 )
 
@@ -48,7 +49,7 @@ var (
 	ErrNoKey = errors.New("no such key of traffic")
 )
 
-// Config is what the room needs. All servers of one Redis need the same.
+// Config is the same on all servers of one Redis.
 type Config struct {
 	Redis   pipeline.Config
 	Sale    string // its pieces are counted as sold
@@ -56,11 +57,11 @@ type Config struct {
 	Zone    *time.Location // of days, weeks, months and years
 	KeysMax int            // hits of further keys are counted under the key "other"
 
-	// Dropped counts hits that were dropped: too many keys and minutes waited for Redis, or some still did at
-	// the end. nil counts where nobody reads.
+	// Dropped counts hits that were dropped: too many keys and minutes waited for Redis, or some still waited
+	// at the end. It may be nil.
 	Dropped *figures.Counter
 
-	// Now is the clock, also that of Redis; nil is the real one.
+	// Now is the clock, also in the place of that of Redis. nil: each has its own.
 	Now func() time.Time
 }
 
@@ -76,7 +77,7 @@ type Traffic struct {
 	seed     maphash.Seed
 	sold     sold
 	flusher  flusher
-	endBy    time.Time // zero for none
+	endBy    time.Time // zero without a limit
 
 	droppedLines logpace.Pace
 }
@@ -106,7 +107,7 @@ func (t *Traffic) EndBy(end time.Time) {
 	}
 }
 
-// Run flushes until ctx ends, and then what is left, as far as the time allows. It returns nil.
+// Run flushes until ctx ends, and once more after that, as far as the time allows. It returns nil.
 func (t *Traffic) Run(ctx context.Context) error {
 	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
 	var redis sync.WaitGroup
@@ -117,7 +118,7 @@ func (t *Traffic) Run(ctx context.Context) error {
 	context.AfterFunc(ctx, func() { time.AfterFunc(t.stopTime(), stop) })
 	t.flusher.over = limit.Done()
 	t.collectUntil(ctx, func() { t.flush() })
-	for !t.flush() && pause(limit, stopRetry) { // Redis may have been restarted since the last flush
+	for !t.flush() && background.Pause(limit, stopRetry) { // Redis may have been restarted since the last flush
 	}
 	t.dropRest()
 	late := limit.Err() != nil
@@ -142,14 +143,9 @@ func (t *Traffic) collectUntil(ctx context.Context, flush func()) {
 	begun := t.now()
 	for {
 		now := t.now()
-		timer := time.NewTimer(now.Truncate(flushInterval).Add(flushInterval).Sub(now))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		goesOn := background.Pause(ctx, now.Truncate(flushInterval).Add(flushInterval).Sub(now))
 		t.collect(begun)
-		if ctx.Err() != nil {
+		if !goesOn {
 			return
 		}
 		begun = t.now()
@@ -197,7 +193,7 @@ type Hit struct {
 	At  time.Time // zero for now
 }
 
-// check returns what is wrong with the hit: ErrBadKey or ErrBadRange.
+// check returns ErrBadKey or ErrBadRange for a wrong hit.
 func (h Hit) check(now time.Time) error {
 	switch {
 	case h.Key == "" || len(h.Key) > keyBytesMax || !utf8.ValidString(h.Key) || !isPrintable(h.Key):
@@ -217,8 +213,8 @@ func isPrintable(text string) bool {
 	return true
 }
 
-// Count counts hits, all or none: they are in memory and are flushed later. Those without room there are
-// dropped. Errors: ErrBadKey, ErrBadRange.
+// Count counts all hits, or returns an error and counts no hit. They are in memory and are flushed later; a
+// hit without room there is dropped. Errors: ErrBadKey, ErrBadRange.
 func (t *Traffic) Count(hits []Hit) error {
 	now := t.now()
 	for i := range hits {

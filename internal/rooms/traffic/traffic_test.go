@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -22,7 +23,7 @@ func TestMinutes(t *testing.T) {
 		counters := r.Counters([]string{"k"})
 		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute + 50*time.Second)))
 		first := time.Now().Unix() / 60
-		stop := background(t, func(ctx context.Context) error {
+		stop := testkit.Background(t, func(ctx context.Context) error {
 			r.collectUntil(ctx, func() {})
 			return nil
 		})
@@ -43,47 +44,47 @@ func TestMinutes(t *testing.T) {
 
 func TestCheckHits(t *testing.T) {
 	c := newClock(t, begun)
-	r := New(config(t, "unix", "/nowhere", DefaultRetention, "UTC", c))
+	r := New(config(t, roomtest.Nowhere(), DefaultRetention, "UTC", c))
 	for _, test := range []struct {
 		hit  Hit
 		want error
 	}{
 		{Hit{"ok", 1, time.Time{}}, nil},
-		{Hit{strings.Repeat("x", 128), hitMax, c.now()}, nil},
-		{Hit{"Küche 7", 1, c.now().AddDate(-50, 0, 0)}, nil},
+		{Hit{strings.Repeat("x", 128), hitMax, c.Now()}, nil},
+		{Hit{"Küche 7", 1, c.Now().AddDate(-50, 0, 0)}, nil},
 		{Hit{"", 1, time.Time{}}, ErrBadKey},
 		{Hit{strings.Repeat("x", 129), 1, time.Time{}}, ErrBadKey},
 		{Hit{"a\nb", 1, time.Time{}}, ErrBadKey},
 		{Hit{"a\xff", 1, time.Time{}}, ErrBadKey},
 		{Hit{"a", 0, time.Time{}}, ErrBadRange},
 		{Hit{"a", hitMax + 1, time.Time{}}, ErrBadRange},
-		{Hit{"a", 1, c.now().Add(time.Hour)}, ErrBadRange},
+		{Hit{"a", 1, c.Now().Add(time.Hour)}, ErrBadRange},
 		{Hit{"a", 1, time.Unix(5, 0)}, ErrBadRange},
 	} {
 		if err := r.Count([]Hit{{"first", 1, time.Time{}}, test.hit}); !errors.Is(err, test.want) {
 			t.Errorf("%+v: %v, want %v", test.hit, err, test.want)
 		}
 	}
-	r.collect(c.now())
-	if n := r.flusher.waiting[entry{"first", c.now().Unix() / 60}]; n != 3 {
+	r.collect(c.Now())
+	if n := r.flusher.waiting[entry{"first", c.Now().Unix() / 60}]; n != 3 {
 		t.Errorf("%d batches counted, want 3: a bad one counts nothing", n)
 	}
 }
 
 // Hits of a clock that is ahead are of now: no answer has hits of the future, and none lacks them.
 func TestHitsAhead(t *testing.T) {
-	onEach(t, DefaultRetention, "UTC", func(t *testing.T, cfg Config, c *clock) {
+	onEach(t, DefaultRetention, "UTC", func(t *testing.T, cfg Config, c *roomtest.Clock) {
 		r := counting(t, cfg)
-		r.hit(t, "k", 3, c.now().Add(future))
+		r.hit(t, "k", 3, c.Now().Add(future))
 		if got := r.curve(t, "k", map[string]string{"last": "1m", "step": "1m"}); got.text() != "3*" {
 			t.Errorf("the current minute: %s", got.text())
 		}
-		before := c.now().Add(-time.Minute).Truncate(time.Minute)
+		before := c.Now().Add(-time.Minute).Truncate(time.Minute)
 		from := map[string]string{"from": itoa(before.Unix()), "step": "1m"}
 		if got := r.curve(t, "k", from); got.text() != "- 3*" {
 			t.Errorf("from the minute before on: %s", got.text())
 		}
-		if err := r.Count([]Hit{{"k", 1, c.now().Add(future + time.Second)}}); !errors.Is(err, ErrBadRange) {
+		if err := r.Count([]Hit{{"k", 1, c.Now().Add(future + time.Second)}}); !errors.Is(err, ErrBadRange) {
 			t.Errorf("a clock that is further ahead: %v", err)
 		}
 	})
@@ -91,7 +92,7 @@ func TestHitsAhead(t *testing.T) {
 
 // Three rooms on one Redis: all that was counted is there, whenever two of them end.
 func TestStopFlushes(t *testing.T) {
-	cfg := config(t, "unix", redistest.Start(t).Socket, DefaultRetention, "UTC", newClock(t, begun))
+	cfg := config(t, roomtest.Redis(t), DefaultRetention, "UTC", newClock(t, begun))
 	logs := counting(t, cfg)
 	var running sync.WaitGroup
 	for range 3 {
@@ -118,10 +119,10 @@ func TestStopFlushes(t *testing.T) {
 // A stop flushes also where Redis was restarted since the last flush, and ends where it is away.
 func TestStopAfterRestart(t *testing.T) {
 	server := redistest.New(t, "--appendonly", "yes")
-	cfg := config(t, "unix", server.Socket, DefaultRetention, "UTC", newClock(t, begun))
+	cfg := config(t, roomtest.Of(server), DefaultRetention, "UTC", newClock(t, begun))
 	r, logs := New(cfg), counting(t, cfg)
 	counters := r.Counters([]string{"k"})
-	stop := background(t, r.Run)
+	stop := testkit.Background(t, r.Run)
 	testkit.Until(t, "connection", r.redis.Up)
 	counters.Add(0, 7)
 	server.Kill(t)
@@ -135,15 +136,17 @@ func TestStopAfterRestart(t *testing.T) {
 		t.Errorf("%d hits, want 7", got)
 	}
 	server.Kill(t)
-	_ = r.Count([]Hit{{Key: "k", N: 1}})
-	background(t, r.Run)()
+	away := New(cfg)
+	testkit.Must(t, away.Count([]Hit{{Key: "k", N: 1}}))
+	away.EndBy(time.Now())
+	testkit.Background(t, away.Run)()
 }
 
 // A stop ends in its time and counts what it drops, also where Redis does not answer a flush under way.
 func TestStopInTime(t *testing.T) {
 	logs := testkit.CaptureLog(t)
 	server := redistest.New(t)
-	cfg := config(t, "unix", server.Socket, DefaultRetention, "UTC", newClock(t, begun))
+	cfg := config(t, roomtest.Of(server), DefaultRetention, "UTC", newClock(t, begun))
 	cfg.Redis.Timeout = time.Hour
 	justBefore := cfg.Now().Add(-time.Millisecond)
 	cfg.Now = func() time.Time { return justBefore } // flushes follow one another

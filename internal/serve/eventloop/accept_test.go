@@ -36,11 +36,11 @@ func TestLimits(t *testing.T) {
 			for range 3 {
 				s.dial().wantRefused()
 			}
-			second.send(get("/away")) // it keeps its place with the other server
+			second.send(get("/away")) // it keeps its slot with the other server
 			second.want(ok("GET /away "))
 			s.dial().wantRefused()
 			first.Close()
-			testkit.Until(t, "place", func() bool { return s.limiter.Count() == 1 })
+			testkit.Until(t, "slot", func() bool { return s.limiter.Count() == 1 })
 			third := s.dial()
 			third.send(get("/now"))
 			third.want(ok("GET /now "))
@@ -77,9 +77,7 @@ func TestAcceptOutlastsExhaustion(t *testing.T) {
 	s := open(t, listener.Config{})
 	log := testkit.CaptureLog(t)
 	var files unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &files))
 	none := files
 	none.Cur = 0
 	restore := func() {
@@ -180,8 +178,8 @@ func TestCloseIdle(t *testing.T) {
 	s := open(t, listener.Config{})
 	away := make(chan func())
 	s.onLoop(func() {
-		s.away = func(socket net.Conn, place listener.Place, unread []byte) {
-			go func() { away <- func() { s.serveAway(socket, place, unread) } }()
+		s.away = func(socket net.Conn, slot listener.Slot, unread []byte) {
+			go func() { away <- func() { s.serveAway(socket, slot, unread) } }()
 		}
 	})
 	writing := s.dialNarrow()
@@ -197,7 +195,7 @@ func TestCloseIdle(t *testing.T) {
 	serving.send(get("/held"))
 	lent.send(get("/away"))
 	goOn := <-away
-	testkit.Until(t, "each state", func() bool { return len(s.conns()) == 6 })
+	testkit.Until(t, "each state", func() bool { return len(s.states()) == 6 })
 
 	s.CloseIdle()
 	for _, c := range []*client{idle, opening, lingering} {

@@ -71,9 +71,7 @@ func (c *rawClient) close() { rawio.Close(c.fd) }
 func TestMemoryOfIdleConnections(t *testing.T) {
 	conns := 5000
 	var files unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &files))
 	conns = min(conns, int(files.Cur/2)-100) // both ends are here
 	s := open(t, listener.Config{})
 	clients := make([]*rawClient, conns)
@@ -111,39 +109,6 @@ func heap() int64 {
 	return int64(m.HeapInuse + m.StackInuse)
 }
 
-func TestNoAllocations(t *testing.T) {
-	s := open(t, listener.Config{})
-	c := s.rawClient()
-	c.connect()
-	if n := allocations(c.call); n != 0 && !testkit.Race {
-		t.Errorf("%d allocations per request", n)
-	}
-	c.close()
-	if n := allocations(func() {
-		c.connect()
-		c.call()
-		c.close()
-	}); n != 0 && !testkit.Race {
-		t.Errorf("%d allocations per request with a connection of its own", n)
-	}
-}
-
-// allocations is testing.AllocsPerRun with all processors: with one, the loop and its client would wait for
-// each other.
-func allocations(f func()) uint64 {
-	const runs = 1000
-	for range 10 { // what is reused is there
-		f()
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range runs {
-		f()
-	}
-	runtime.ReadMemStats(&after)
-	return (after.Mallocs - before.Mallocs) / runs
-}
-
 func BenchmarkKeptAlive(b *testing.B) {
 	c := open(b, listener.Config{}).rawClient()
 	c.connect()
@@ -168,27 +133,19 @@ func BenchmarkNewConnection(b *testing.B) {
 func TestPeer(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		l, err := net.Listen("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer l.Close()
 		socket, err := rawio.Duplicate(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer rawio.Close(socket)
 		if _, _, err := accept(socket); err != rawio.ErrAgain {
 			t.Errorf("accept without a client: %v", err)
 		}
 		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer c.Close()
 		fd, peer, err := accept(socket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		rawio.Close(fd)
 		if peer.String() != c.LocalAddr().String() {
 			t.Errorf("peer %v, want %v", peer, c.LocalAddr())

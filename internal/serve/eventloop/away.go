@@ -13,8 +13,8 @@ import (
 // leave hands the connection and its unread bytes to Config.Away.
 func (c *conn) leave() {
 	s := c.server
-	unread := append([]byte(nil), (*c.in)[c.begin:c.filled]...)
-	place := c.place
+	unread := append([]byte(nil), c.in.Bytes()...)
+	slot := c.slot
 	c.forget(false)
 	file := os.NewFile(uintptr(c.fd), "client")
 	socket, err := net.FileConn(file) // with a descriptor of its own
@@ -22,10 +22,10 @@ func (c *conn) leave() {
 	c.free()
 	if err != nil {
 		slog.Warn("a connection is closed: cannot hand it over", "error", err)
-		s.cfg.Limiter.Leave(place)
+		s.cfg.Limiter.Leave(slot)
 		return
 	}
-	s.cfg.Away(socket, place, unread)
+	s.cfg.Away(socket, slot, unread)
 }
 
 // takesLarge reports whether Config.Away takes a request that is too large for the loop.
@@ -34,23 +34,23 @@ func (s *Server) takesLarge(request []byte) bool {
 }
 
 // Return takes a connection back from Config.Away, with the bytes of further requests that have come.
-func (s *Server) Return(socket net.Conn, place listener.Place, unread []byte) {
+func (s *Server) Return(socket net.Conn, slot listener.Slot, unread []byte) {
 	fd, err := rawio.Duplicate(socket)
 	peer, _ := socket.RemoteAddr().(*net.TCPAddr)
 	socket.Close()
-	if err != nil || peer == nil || !s.loop.Post(func() { s.goOn(fd, peer.AddrPort(), place, unread) }) {
+	if err != nil || peer == nil || !s.loop.Post(func() { s.goOn(fd, peer.AddrPort(), slot, unread) }) {
 		if err == nil {
 			rawio.Close(fd)
 		}
-		s.cfg.Limiter.Leave(place)
+		s.cfg.Limiter.Leave(slot)
 	}
 }
 
-func (s *Server) goOn(fd int, peer netip.AddrPort, place listener.Place, unread []byte) {
-	c := s.newConn(fd, peer, place)
-	c.enter(listener.Idle, listener.IdleTimeout)
+func (s *Server) goOn(fd int, peer netip.AddrPort, slot listener.Slot, unread []byte) {
+	c := s.newConn(fd, peer, slot)
+	c.enter(listener.Idle)
 	if len(unread) > 0 {
-		c.in, c.filled = s.cfg.Buffers.With(unread), len(unread)
+		c.in.Hold(s.cfg.Buffers.With(unread), len(unread))
 	}
 	c.advance()
 }

@@ -13,7 +13,7 @@ import (
 // lent is a connection that the other server has.
 type lent struct {
 	net.Conn
-	place  listener.Place
+	slot   listener.Slot
 	unread string
 }
 
@@ -21,8 +21,8 @@ type lent struct {
 func (s *stand) lend() chan lent {
 	all := make(chan lent, 16)
 	s.onLoop(func() {
-		s.away = func(socket net.Conn, place listener.Place, unread []byte) {
-			all <- lent{socket, place, string(unread)}
+		s.away = func(socket net.Conn, slot listener.Slot, unread []byte) {
+			all <- lent{socket, slot, string(unread)}
 		}
 	})
 	return all
@@ -43,7 +43,7 @@ func TestAwayAndReturn(t *testing.T) {
 	if l.RemoteAddr().String() != c.LocalAddr().String() {
 		t.Errorf("of %v, want %v", l.RemoteAddr(), c.LocalAddr())
 	}
-	if states := s.conns(); len(states) != 0 || s.limiter.Count() != 1 {
+	if states := s.states(); len(states) != 0 || s.limiter.Count() != 1 {
 		t.Errorf("the loop has %v of it, the limiter counts %d", states, s.limiter.Count())
 	}
 	s.onLoop(func() {
@@ -54,13 +54,13 @@ func TestAwayAndReturn(t *testing.T) {
 	s.pass(1000) // its time is the other server's
 
 	s.onLoop(func() { s.watch = func(x *Exchange) { peer(t, x, c) } })
-	s.Return(l.Conn, l.place, []byte(text[len(get("/away")):]))
+	s.Return(l.Conn, l.slot, []byte(text[len(get("/away")):]))
 	c.want(ok("GET /now/2 "), ok("GET /later/3 "))
 	s.await(1, listener.Reading)
 	c.send("TP/1.1\r\nHost: h\r\n\r\n", get("/away/5"))
 	c.want(ok("GET /now/4 "))
 	l = <-away
-	s.Return(l.Conn, l.place, nil)
+	s.Return(l.Conn, l.slot, nil)
 	s.await(1, listener.Idle)
 	c.Close()
 	s.awaitNone()
@@ -88,14 +88,14 @@ func TestGoneWhileAway(t *testing.T) {
 				c.send(get("/away"))
 				l := <-away
 				leave(c)
-				s.Return(l.Conn, l.place, []byte(unread))
+				s.Return(l.Conn, l.slot, []byte(unread))
 				s.awaitNone()
 			})
 		}
 	}
 }
 
-// What cannot come back gives its place and its descriptor back.
+// What cannot come back gives its slot and its descriptor back.
 func TestReturnFails(t *testing.T) {
 	s := open(t, listener.Config{})
 	away := s.lend()
@@ -105,15 +105,15 @@ func TestReturnFails(t *testing.T) {
 	other.send(get("/away"))
 	second := <-away
 	l.Close()
-	s.Return(l.Conn, l.place, []byte(get("/now")))
+	s.Return(l.Conn, l.slot, []byte(get("/now")))
 	if n := s.limiter.Count(); n != 1 {
-		t.Errorf("%d places are taken after the return of a closed connection, want 1", n)
+		t.Errorf("%d slots are taken after the return of a closed connection, want 1", n)
 	}
 	c.wantEnd()
 	s.end()
-	s.Return(second.Conn, second.place, []byte(get("/now")))
+	s.Return(second.Conn, second.slot, []byte(get("/now")))
 	if n := s.limiter.Count(); n != 0 {
-		t.Errorf("%d places are taken after the end of the loop", n)
+		t.Errorf("%d slots are taken after the end of the loop", n)
 	}
 	other.wantEnd()
 }
@@ -124,9 +124,7 @@ func TestAwayWithoutDescriptors(t *testing.T) {
 	c := s.dial()
 	s.await(1, listener.Opening)
 	var files unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &files))
 	none := files
 	none.Cur = 0
 	s.onLoop(func() {

@@ -13,7 +13,7 @@ func (c *conn) refuse(v framing.Verdict) {
 	s := c.server
 	x := s.exchanges.Get().(*Exchange)
 	x.end.peer = c.peer
-	x.Response.SkipBody = c.request.IsHead
+	x.Response.SkipBody = c.in.Request.IsHead
 	s.cfg.Refuse(&x.Response, x.end.Peer(), v)
 	x.Response.SetConnectionClose()
 	s.out = x.appendReply(s.out)
@@ -31,7 +31,7 @@ func (c *conn) end() {
 	// be reset and the reply lost with it (RFC 9112, 9.6).
 	c.release()
 	shutdownWrite(c.fd)
-	c.enter(listener.Lingering, listener.LingerTimeout)
+	c.enter(listener.Lingering)
 	if c.watched || c.watch() {
 		c.drop()
 	}
@@ -63,21 +63,35 @@ func (c *conn) close() {
 	}
 	c.forget(true)
 	rawio.Close(c.fd)
-	c.server.cfg.Limiter.Leave(c.place)
+	c.server.cfg.Limiter.Leave(c.slot)
 	c.free()
 }
 
-// forget takes the connection from the loop and the wheel.
+// closeOverdue closes the connections that are over their time.
+func (s *Server) closeOverdue() {
+	s.eachConn(func(c *conn) {
+		if s.cfg.Limiter.Overdue(c.state, c.since) {
+			c.close()
+		}
+	})
+}
+
+// forget takes the connection from the loop and the server. The last connection takes its index.
 func (c *conn) forget(closing bool) {
 	if c.watched {
 		c.server.loop.Forget(c.fd, closing)
 	}
-	c.server.wheel.remove(c)
+	s := c.server
+	last := len(s.conns) - 1
+	s.conns[c.index] = s.conns[last]
+	s.conns[c.index].index = c.index
+	s.conns[last] = nil
+	s.conns = s.conns[:last]
 }
 
 func (c *conn) free() {
 	c.release()
 	s := c.server
 	*c = conn{}
-	s.conns.Put(c)
+	s.free.Put(c)
 }

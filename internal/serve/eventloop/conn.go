@@ -1,11 +1,9 @@
 package eventloop
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/netip"
-	"time"
 
 	"flashsale/internal/serve/framing"
 	"flashsale/internal/serve/listener"
@@ -22,8 +20,10 @@ type conn struct {
 	server *Server
 	fd     int
 	peer   netip.AddrPort
-	place  listener.Place
+	slot   listener.Slot
+	index  int // in server.conns
 	state  listener.State
+	since  int64 // tick at which the state began
 
 	watched  bool  // the loop knows of it: only once it has to wait for something
 	readable bool  // there may be something to read
@@ -31,27 +31,19 @@ type conn struct {
 	closing  bool  // it ends once the last reply is sent
 	lingers  bool  // and then it lingers
 	broken   bool  // nothing can be sent any more
-	ticket   int64 // in a queue, 0 for none
+	ticket   int64 // in a queue; 0 where it waits in no queue
 
-	in       *[]byte // bytes of requests, nil while it waits for one
-	begin    int     // of the request that is being read
-	filled   int     // end of the bytes
-	request  framing.Request
-	exchange *Exchange // under way, nil for none
+	in       framing.Input
+	exchange *Exchange // under way, nil if there is none
 	unsent   []byte    // of replies; while there is any, nothing is read
 	dropped  int       // bytes, while it lingers
-
-	// The place in the wheel.
-	deadline, slot int64 // ticks; 0 for none
-	next, previous *conn
 }
 
-func (s *Server) newConn(fd int, peer netip.AddrPort, place listener.Place) *conn {
-	c := s.conns.Get().(*conn)
-	*c = conn{server: s, fd: fd, peer: peer, place: place, readable: true}
-	c.state = listener.Opening
-	c.deadline = s.wheel.after(listener.FirstByteTimeout)
-	s.wheel.add(c)
+func (s *Server) newConn(fd int, peer netip.AddrPort, slot listener.Slot) *conn {
+	c := s.free.Get().(*conn)
+	*c = conn{server: s, fd: fd, peer: peer, slot: slot, index: len(s.conns), readable: true}
+	c.enter(listener.Opening)
+	s.conns = append(s.conns, c)
 	return c
 }
 
@@ -69,15 +61,15 @@ func (c *conn) advance() {
 	if c.state == listener.Lingering {
 		c.drop()
 	} else if c.serveAll() {
-		c.rest()
+		c.awaitNext()
 	}
 }
 
 // serveAll serves what has come. It reports false where the connection is gone, or about to leave.
 func (c *conn) serveAll() bool {
 	for reads, served := 0, 0; c.exchange == nil && !c.closing && len(c.unsent) == 0; {
-		if c.filled > c.begin {
-			v := c.request.Scan((*c.in)[c.begin:c.filled], &c.server.cfg.Limits)
+		if !c.in.Empty() {
+			v := c.in.Scan(&c.server.cfg.Limits)
 			if v == framing.Whole {
 				if !c.server.mayServe(served) {
 					c.postpone()
@@ -89,7 +81,7 @@ func (c *conn) serveAll() bool {
 				}
 				continue
 			}
-			if v == framing.BodyTooLarge && c.server.takesLarge((*c.in)[c.begin:c.filled]) {
+			if v == framing.BodyTooLarge && c.server.takesLarge(c.in.Bytes()) {
 				if !c.decline() {
 					return false
 				}
@@ -120,26 +112,17 @@ func (c *conn) interrupt(v framing.Verdict) bool {
 		c.refuse(v)
 		return true
 	}
-	c.server.out = append(c.server.out, "HTTP/1.1 100 Continue\r\n\r\n"...)
+	c.server.out = append(c.server.out, framing.GoOn...)
 	return c.flush()
 }
 
 // fill reads more of a request. There is room for it: framing refuses what is longer than a large buffer.
 func (c *conn) fill() error {
-	if c.in == nil {
-		c.in = c.server.cfg.Buffers.Small.Get().(*[]byte)
-	}
-	if c.begin > 0 { // requests that came before it make room
-		c.filled = copy(*c.in, (*c.in)[c.begin:c.filled])
-		c.begin = 0
-	} else if c.filled == len(*c.in) {
-		c.in = c.server.cfg.Buffers.Grow(c.in)
-	}
-	buffer := *c.in
-	n, err := rawio.Receive(c.fd, buffer[c.filled:])
-	c.filled += n
+	room := c.in.Room(c.server.cfg.Buffers)
+	n, err := rawio.Receive(c.fd, room)
+	c.in.Add(n)
 	// What is less than there is room for is all that there is.
-	c.readable = err == nil && (c.ended || c.filled == len(buffer))
+	c.readable = err == nil && (c.ended || n == len(room))
 	return err
 }
 
@@ -151,7 +134,7 @@ func (c *conn) noMore(err error) bool {
 		c.server.out = c.server.out[:0] // the next connection must not send what is for this one
 		c.close()
 		return false
-	case len(bytes.Trim((*c.in)[c.begin:c.filled], "\r\n")) > 0:
+	case c.in.Cut():
 		c.refuse(framing.BadRequest)
 	}
 	c.closing = true
@@ -165,34 +148,34 @@ func (c *conn) postpone() {
 	}
 }
 
-// rest sends what is ready and waits for what comes next.
-func (c *conn) rest() {
+// awaitNext sends what is ready and waits for what comes next.
+func (c *conn) awaitNext() {
 	if len(c.server.out) > 0 && !c.flush() {
 		return
 	}
-	if c.filled == c.begin {
+	if c.in.Empty() {
 		c.release()
 	}
 	switch {
 	case c.exchange != nil:
-		c.enter(listener.Serving, 0)
+		c.enter(listener.Serving)
 		return // its own end comes first
 	case len(c.unsent) > 0:
 		if c.state != listener.Writing {
-			c.enter(listener.Writing, listener.WriteTimeout)
+			c.enter(listener.Writing)
 		}
 	case c.closing:
 		c.end()
 		return
-	case c.in != nil:
+	case !c.in.Empty():
 		if c.state != listener.Reading {
-			c.enter(listener.Reading, listener.RequestTimeout)
+			c.enter(listener.Reading)
 		}
 	case c.server.closeIdle && !c.waits():
 		c.close()
 		return
 	case c.state != listener.Opening:
-		c.enter(listener.Idle, listener.IdleTimeout)
+		c.enter(listener.Idle)
 	}
 	if !c.watched {
 		c.watch()
@@ -200,10 +183,7 @@ func (c *conn) rest() {
 }
 
 // enter begins a state, which has its own limit of time.
-func (c *conn) enter(s listener.State, limit time.Duration) {
-	c.state = s
-	c.server.wheel.limit(c, limit)
-}
+func (c *conn) enter(s listener.State) { c.state, c.since = s, c.server.cfg.Limiter.Now() }
 
 func (c *conn) watch() bool {
 	if err := c.server.loop.Watch(c.fd, c); err != nil { // the kernel has no memory for it
@@ -214,13 +194,7 @@ func (c *conn) watch() bool {
 	return true
 }
 
-func (c *conn) release() {
-	if c.in != nil {
-		c.server.cfg.Buffers.Put(c.in)
-		c.in = nil
-	}
-	c.begin, c.filled = 0, 0
-}
+func (c *conn) release() { c.in.Release(c.server.cfg.Buffers) }
 
 // flush sends the replies in server.out. What the socket does not take is kept, and goes first. It reports
 // false where the connection is gone.
@@ -262,7 +236,7 @@ func (c *conn) sendUnsent() bool {
 		return true
 	}
 	if n > 0 && c.exchange == nil { // each part has its time
-		c.enter(listener.Writing, listener.WriteTimeout)
+		c.enter(listener.Writing)
 	}
 	return false
 }

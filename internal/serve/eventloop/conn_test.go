@@ -97,26 +97,6 @@ func TestHalfClosed(t *testing.T) {
 	}
 }
 
-// A request that its client does not send to its end is refused; line ends alone are none.
-func TestCutRequest(t *testing.T) {
-	s := open(t, listener.Config{})
-	for sent, replies := range map[string][]reply{
-		"":                  nil,
-		"\r\n\r\n":          nil,
-		get("/now") + "\r":  {ok("GET /now ")},
-		"G":                 {refused(framing.BadRequest)},
-		get("/later") + "G": {ok("GET /later "), refused(framing.BadRequest)},
-		get("/away") + "G":  {ok("GET /away "), refused(framing.BadRequest)},
-	} {
-		c := s.dial()
-		c.send(sent)
-		c.CloseWrite()
-		c.want(replies...)
-		c.wantEnd()
-	}
-	s.awaitNone()
-}
-
 // What framing accepts and fasthttp cannot read is answered, and ends the connection.
 func TestMalformed(t *testing.T) {
 	s := open(t, listener.Config{})
@@ -128,79 +108,4 @@ func TestMalformed(t *testing.T) {
 	c.want(reply{http.StatusBadRequest, malformed, true})
 	c.wantEnd()
 	s.awaitHandled(1)
-}
-
-func TestHead(t *testing.T) {
-	s := open(t, listener.Config{})
-	c := s.dial()
-	for _, path := range []string{"/now", "/later", "/away", "/now"} {
-		c.send("HEAD "+path+" HTTP/1.1\r\nHost: h\r\n\r\n", get("/behind"))
-		if got, err := c.read(http.MethodHead); err != nil || got != ok("") {
-			t.Fatalf("HEAD %s: %+v, %v", path, got, err)
-		}
-		c.want(ok("GET /behind "))
-	}
-	c.send("HEAD / HTTP/1.1\r\n\r\n") // without a Host
-	if got, err := c.read(http.MethodHead); err != nil || got != (reply{http.StatusBadRequest, "", true}) {
-		t.Fatalf("HEAD that is refused: %+v, %v", got, err)
-	}
-	c.wantEnd()
-}
-
-func TestExpectContinue(t *testing.T) {
-	s := open(t, listener.Config{})
-	for _, path := range []string{"/now", "/later", "/away"} {
-		c := s.dial()
-		for range 2 { // as many times as there are requests
-			c.send(get("/before"),
-				"POST "+path+" HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
-			c.want(ok("GET /before "), reply{status: http.StatusContinue})
-			c.send("a")
-			s.onLoop(func() {})
-			c.send("bcd", get("/behind"))
-			c.want(ok("POST "+path+" abcd"), ok("GET /behind "))
-		}
-		// A body that comes at once needs no word.
-		c.send("POST " + path + " HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\na")
-		c.want(ok("POST " + path + " a"))
-	}
-	c := s.dial()
-	c.send("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4000\r\n\r\n")
-	c.want(refused(framing.BodyTooLarge))
-	c.wantEnd()
-}
-
-// A client that is refused may send all it has before it reads.
-func TestLingers(t *testing.T) {
-	s := open(t, listener.Config{})
-	c := s.dial()
-	c.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8000000\r\n\r\n")
-	s.await(1, listener.Lingering)
-	c.send(strings.Repeat("x", 8_000_000))
-	c.want(refused(framing.BodyTooLarge))
-	c.wantEnd()
-	if n := s.limiter.Count(); n != 1 {
-		t.Errorf("%d connections: it is ended before its client has", n)
-	}
-	c.Close()
-	s.awaitNone()
-}
-
-// What is dropped of a refused request has a limit.
-func TestLingersNotForEver(t *testing.T) {
-	s := open(t, listener.Config{})
-	c := s.dial()
-	c.send("bad\r\n")
-	block := make([]byte, 1<<20)
-	sent := 0
-	for sent < 4*listener.LingerBytesMax {
-		n, err := c.Write(block)
-		if sent += n; err != nil {
-			break
-		}
-	}
-	if sent < listener.LingerBytesMax || sent >= 4*listener.LingerBytesMax {
-		t.Errorf("%d bytes are taken, the limit is %d", sent, listener.LingerBytesMax)
-	}
-	s.awaitNone()
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"flashsale/internal/serve/framing"
 	"flashsale/internal/serve/listener"
 )
 
@@ -82,13 +81,12 @@ func (x *Exchange) Declined() bool { return x.step == declined }
 // gone, or about to leave.
 func (c *conn) serve() bool {
 	s := c.server
-	c.filled = c.begin + len(c.request.Settle((*c.in)[c.begin:c.filled]))
-	end := c.begin + c.request.Size()
+	closes, request := c.in.Request.Close, c.in.Whole()
 	x := s.exchanges.Get().(*Exchange)
 	x.conn, x.step, x.end.peer = c, handling, c.peer
 	x.Init2(&x.end, quiet, false)
 	x.Response.Header.SetNoDefaultContentType(true)
-	if s.parser.read(&x.Request, (*c.in)[c.begin:end]) {
+	if s.parser.read(&x.Request, request) {
 		s.cfg.Handler(x)
 	} else {
 		s.cfg.Malformed(&x.RequestCtx)
@@ -98,8 +96,8 @@ func (c *conn) serve() bool {
 		return c.decline()
 	}
 	c.state = listener.Serving
-	c.closing = c.request.Close
-	c.begin, c.request = end, framing.Request{}
+	c.closing = closes
+	c.in.Next()
 	if x.step == later {
 		c.exchange = x
 	} else {
@@ -111,14 +109,14 @@ func (c *conn) serve() bool {
 // decline has the connection wait until it is handed over, unless it still has replies to send: then it
 // serves the request once more when they are gone. It reports false where nothing is left to do.
 func (c *conn) decline() bool {
-	c.request = framing.Request{}
+	c.in.Again()
 	if len(c.server.out) > 0 && !c.flush() {
 		return false
 	}
 	if len(c.unsent) > 0 {
 		return true
 	}
-	c.enter(listener.Serving, 0)
+	c.enter(listener.Serving)
 	c.queueUp(&c.server.leaving)
 	return false
 }

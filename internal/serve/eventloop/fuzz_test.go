@@ -26,6 +26,8 @@ func FuzzConn(f *testing.F) {
 		"HEAD /away HTTP/1.1\r\nHost: h\r\n\r\nHEAD /later HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" +
 			get("/now"),
 		"POST /later HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nbody" + get("/x"),
+		"POST /away HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nbody" + get("/x"),
+		get("/later") + "G", get("/away") + "G", "HEAD / HTTP/1.1\r\n\r\n",
 		strings.Repeat(get("/n"), 300) + get("/away") + strings.Repeat(get("/later"), 5),
 	} {
 		f.Add([]byte(text), uint8(i), uint16(50*i))

@@ -20,9 +20,7 @@ import (
 func newLoop(t *testing.T) (l *Loop, run func(ctx context.Context)) {
 	t.Helper()
 	l, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return l, func(ctx context.Context) {
 		t.Helper()
 		if err := l.Run(ctx); err != nil {
@@ -35,9 +33,7 @@ func newLoop(t *testing.T) (l *Loop, run func(ctx context.Context)) {
 func counter(t *testing.T, count uint) int {
 	t.Helper()
 	fd, err := unix.Eventfd(count, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return fd
 }
 
@@ -139,9 +135,7 @@ func TestDescriptorUsedAgain(t *testing.T) {
 		}}
 	}
 	for i := range fds {
-		if err := l.Watch(fds[i], take(i, 1-i)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, l.Watch(fds[i], take(i, 1-i)))
 	}
 	turns := 0
 	l.AtEnd(func(now time.Time) time.Time {
@@ -171,9 +165,7 @@ func TestIdleLoopGivesUpTheProcessor(t *testing.T) {
 	l, run := newLoop(t)
 	fd := counter(t, 0)
 	defer unix.Close(fd)
-	if err := l.Watch(fd, &calls{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, l.Watch(fd, &calls{}))
 	woken := 0
 	for range 20 { // the scheduler may interrupt some of the waits
 		done := make(chan struct{})
@@ -183,9 +175,7 @@ func TestIdleLoopGivesUpTheProcessor(t *testing.T) {
 		}()
 		// Without the processor the goroutine cannot raise it, and only the scheduler ends the wait.
 		n, err := l.wait(time.Time{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if woken += n; n == 0 {
 			<-done
 			if n, err = l.wait(time.Time{}); n != 1 || err != nil {
@@ -244,7 +234,7 @@ func TestEndFreesDescriptors(t *testing.T) {
 	}
 	clients[len(clients)-1].send(get("/away"))
 	l := <-late
-	testkit.Until(t, "each state", func() bool { return len(s.conns()) == 6 })
+	testkit.Until(t, "each state", func() bool { return len(s.states()) == 6 })
 	waits := len(s.held)
 	s.onLoop(func() {
 		again, err := net.Dial("tcp", s.address) // waits to be accepted
@@ -253,7 +243,7 @@ func TestEndFreesDescriptors(t *testing.T) {
 			return
 		}
 		t.Cleanup(func() { again.Close() })
-		go s.Return(l.Conn, l.place, nil)
+		go s.Return(l.Conn, l.slot, nil)
 		go s.end()
 		testkit.Until(t, "return and end", func() bool {
 			s.loop.mu.Lock()
@@ -270,7 +260,7 @@ func TestEndFreesDescriptors(t *testing.T) {
 		c.Close()
 	}
 	if n := s.limiter.Count(); n != 0 {
-		t.Errorf("%d places are still taken", n)
+		t.Errorf("%d slots are still taken", n)
 	}
 	want := before + 1 // the client that waits
 	testkit.Until(t, fmt.Sprintf("%d descriptors", want), func() bool { return descriptors(t) <= want })
@@ -279,9 +269,7 @@ func TestEndFreesDescriptors(t *testing.T) {
 func descriptors(t *testing.T) int {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return len(all)
 }
 
@@ -289,9 +277,7 @@ func TestServeAfterTheEnd(t *testing.T) {
 	s := open(t, listener.Config{})
 	s.end()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if err := s.Serve(l); err == nil {
 		t.Error("a loop that has ended serves")
 	}

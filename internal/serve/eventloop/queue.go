@@ -14,8 +14,8 @@ type queue struct {
 	head int // all before it is taken
 }
 
-// ticket is a place in a queue. It is void once the connection has another one, or none: a conn may be
-// closed and used again while it waits.
+// ticket is a place in a queue. It is void once the connection has another ticket, or has left: a conn
+// may be closed and used again while it waits.
 type ticket struct {
 	conn   *conn
 	number int64
@@ -36,7 +36,7 @@ func (c *conn) queueUp(q *queue) {
 	q.line = append(q.line, ticket{c, c.ticket})
 }
 
-// take takes the first connection out of the queue, nil for none with a ticket up to last.
+// take takes the first connection out of the queue. It returns nil where no ticket up to last is left.
 func (q *queue) take(last int64) *conn {
 	for !q.empty() && q.line[q.head].number <= last {
 		t := q.line[q.head]

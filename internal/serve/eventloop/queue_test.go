@@ -61,10 +61,10 @@ func TestLeavingTurnByTurn(t *testing.T) {
 	var order []string
 	s.onLoop(func() {
 		serve := s.away
-		s.away = func(socket net.Conn, place listener.Place, unread []byte) {
+		s.away = func(socket net.Conn, slot listener.Slot, unread []byte) {
 			turns[s.loop.Now()]++
 			order = append(order, socket.RemoteAddr().String())
-			serve(socket, place, unread)
+			serve(socket, slot, unread)
 		}
 		for _, c := range clients {
 			c.send(get("/away/1"), get("/now"), get("/away/2"))

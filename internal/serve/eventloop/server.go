@@ -29,7 +29,7 @@ var deferAccept = 1
 type Config struct {
 	Limits  framing.Limits    // of a request
 	Limiter *listener.Limiter // of the number of connections
-	Buffers *rawio.Buffers    // for requests; a large one has room for the longest request
+	Buffers *framing.Buffers  // for requests; a large one has room for the longest request
 
 	// Handler answers a request. It runs on the loop's thread and must not wait.
 	Handler func(*Exchange)
@@ -38,8 +38,8 @@ type Config struct {
 	// Refuse answers what framing refuses from a peer. The connection ends then.
 	Refuse func(r *fasthttp.Response, peer netip.Addr, v framing.Verdict)
 	// Away takes a connection over for the request that the Handler has declined. unread begins with it.
-	// The connection has its place in the Limiter; it comes back by Return.
-	Away func(socket net.Conn, place listener.Place, unread []byte)
+	// The connection has its slot in the Limiter; it comes back by Return.
+	Away func(socket net.Conn, slot listener.Slot, unread []byte)
 	// TooLarge reports whether Away takes a request with a longer body than Limits.Body. request has what has
 	// come of it, the whole head at least. nil is never.
 	TooLarge func(request []byte) bool
@@ -50,13 +50,13 @@ type Server struct {
 	cfg  Config
 	loop *Loop
 
-	socket    int // that listens, -1 for none
+	socket    int // that listens; -1 before and after
 	accepting bool
 	retry     time.Time // of an accept that failed for want of descriptors
 	closeIdle bool      // CloseIdle has been called
 
-	wheel  wheel
-	out    []byte // replies of the connection under way, not sent yet
+	conns  []*conn // that are open
+	out    []byte  // replies of the connection under way, not sent yet
 	parser parser
 
 	pending   queue // have had their share of a turn
@@ -65,17 +65,18 @@ type Server struct {
 	polled    int64 // the last of them at the time when events were polled
 	pipelined int   // requests of this turn that were not the first of their connection
 
-	conns, exchanges sync.Pool // for reuse
+	free, exchanges sync.Pool // for reuse
 }
 
 // NewServer makes a Server on a Loop. It must be called before the Loop runs.
 func NewServer(loop *Loop, cfg Config) *Server {
-	s := &Server{cfg: cfg, loop: loop, socket: -1, wheel: wheel{begin: loop.Now()}}
+	s := &Server{cfg: cfg, loop: loop, socket: -1}
 	s.parser.init(cfg.Limits.Longest())
-	s.conns.New = func() any { return &conn{} }
+	s.free.New = func() any { return &conn{} }
 	s.exchanges.New = func() any { return &Exchange{} }
 	loop.BeforeEnd(s.endTurn)
 	loop.AtStop(s.stop)
+	cfg.Limiter.AtTick(func() { loop.Post(s.closeOverdue) })
 	return s
 }
 
@@ -152,12 +153,8 @@ func (s *Server) CloseIdle() {
 
 // eachConn calls f for each connection, which f may close.
 func (s *Server) eachConn(f func(*conn)) {
-	for _, c := range s.wheel.slots {
-		for c != nil {
-			next := c.next
-			f(c)
-			c = next
-		}
+	for i := len(s.conns) - 1; i >= 0; i-- { // one that is closed gives its index to the last one
+		f(s.conns[i])
 	}
 }
 
@@ -170,20 +167,6 @@ func (s *Server) stop() {
 		c.exchange = nil
 		c.close()
 	})
-}
-
-// Tick moves the clock of the limits of time on by listener.TickInterval, as Limiter.Tick does. It is for
-// tests, and returns when the connections that are over their time are closed.
-func (s *Server) Tick() {
-	done := make(chan struct{})
-	if !s.loop.Post(func() {
-		s.wheel.begin = s.wheel.begin.Add(-listener.TickInterval)
-		s.wheel.turn(s.loop.Now(), (*conn).close)
-		close(done)
-	}) {
-		return
-	}
-	<-done
 }
 
 // Ready accepts connections.
@@ -204,19 +187,18 @@ func (s *Server) acceptSome() {
 			}
 			return
 		}
-		place, ok := s.cfg.Limiter.Admit(peer.Addr())
+		slot, ok := s.cfg.Limiter.Admit(peer.Addr())
 		if !ok {
 			_, _ = rawio.Send(socket, s.cfg.Limiter.Refusal()) // it fits the empty buffer of a new socket
 			rawio.Close(socket)
 			continue
 		}
-		s.newConn(socket, peer, place).advance()
+		s.newConn(socket, peer, slot).advance()
 	}
 }
 
-// endTurn goes on with what had its share of the turn, and ends the connections that are over their time.
+// endTurn goes on with what had its share of the turn.
 func (s *Server) endTurn(now time.Time) (again time.Time) {
-	s.wheel.turn(now, (*conn).close)
 	if !s.retry.IsZero() && !now.Before(s.retry) {
 		s.retry, s.accepting = time.Time{}, true
 	}
@@ -227,11 +209,8 @@ func (s *Server) endTurn(now time.Time) (again time.Time) {
 		s.loop.Yield()
 		return now
 	}
-	switch {
-	case s.accepting:
+	if s.accepting {
 		return now
-	case !s.retry.IsZero():
-		return s.retry
 	}
-	return s.wheel.next()
+	return s.retry // the zero Time unless an accept has failed
 }

@@ -16,7 +16,6 @@ import (
 
 	"flashsale/internal/serve/framing"
 	"flashsale/internal/serve/listener"
-	"flashsale/internal/serve/rawio"
 	"flashsale/internal/testkit"
 )
 
@@ -25,7 +24,7 @@ func init() { deferAccept = 0 } // a client that says nothing is there at once
 var limits = framing.Limits{Head: 2 << 10, URL: 256, Headers: 20, Body: 2 << 10}
 
 // buffers are small, so that requests of the tests need large ones too.
-var buffers = rawio.NewBuffers(512, limits.Longest())
+var buffers = framing.NewBuffers(512, limits.Longest())
 
 // The refusals of a stand.
 const (
@@ -37,9 +36,6 @@ const padMax = 1 << 20 // bytes, see answer
 
 var rawBody = []byte(`{"id":"1"}`)
 
-// ahead is how many seconds the wheel of a stand is before the clock, so that only the test moves it.
-const ahead = 100_000
-
 // stand is a Server on a Loop that runs, with handlers that the path of a request chooses (handle).
 type stand struct {
 	testing.TB
@@ -50,7 +46,7 @@ type stand struct {
 	handled atomic.Int64    // calls of the handler
 	held    chan *Exchange  // those of /held, which the test finishes
 	watch   func(*Exchange) // sees each call first
-	away    func(net.Conn, listener.Place, []byte)
+	away    func(net.Conn, listener.Slot, []byte)
 	end     func() // ends the loop
 }
 
@@ -59,12 +55,10 @@ func open(tb testing.TB, cfg listener.Config) *stand {
 	tb.Helper()
 	testkit.KeepLog(tb)
 	loop, err := New()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	s := &stand{TB: tb, loop: loop, held: make(chan *Exchange, 1024), watch: func(*Exchange) {}}
-	s.away = func(socket net.Conn, place listener.Place, unread []byte) {
-		go s.serveAway(socket, place, unread)
+	s.away = func(socket net.Conn, slot listener.Slot, unread []byte) {
+		go s.serveAway(socket, slot, unread)
 	}
 	cfg.Refusal = []byte(overLimit)
 	s.limiter = listener.NewLimiter(cfg)
@@ -78,20 +72,15 @@ func open(tb testing.TB, cfg listener.Config) *stand {
 			r.SetStatusCode(fasthttp.StatusBadRequest)
 			r.SetBodyString("refused " + strconv.Itoa(int(v)))
 		},
-		Away: func(socket net.Conn, place listener.Place, unread []byte) {
-			s.away(socket, place, unread)
+		Away: func(socket net.Conn, slot listener.Slot, unread []byte) {
+			s.away(socket, slot, unread)
 		},
 	})
-	s.wheel.tick = ahead
 	s.run()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	s.address = l.Addr().String()
-	if err := s.Serve(l); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, s.Serve(l))
 	return s
 }
 
@@ -159,7 +148,7 @@ func echo(r *fasthttp.Request) string {
 }
 
 // serveAway stands for the other server: it serves one request and gives the connection back.
-func (s *stand) serveAway(socket net.Conn, place listener.Place, unread []byte) {
+func (s *stand) serveAway(socket net.Conn, slot listener.Slot, unread []byte) {
 	var r framing.Request
 	if v := r.Scan(unread, &limits); v != framing.Whole {
 		s.Errorf("%q is handed over, verdict %d", unread, v)
@@ -179,10 +168,10 @@ func (s *stand) serveAway(socket net.Conn, place listener.Place, unread []byte) 
 	}
 	if _, err := response.WriteTo(socket); err != nil || closing {
 		socket.Close()
-		s.limiter.Leave(place)
+		s.limiter.Leave(slot)
 		return
 	}
-	s.Return(socket, place, unread[r.Size():])
+	s.Return(socket, slot, unread[r.Size():])
 }
 
 // onLoop runs f on the thread of the loop and waits for it.
@@ -198,22 +187,19 @@ func (s *stand) onLoop(f func()) {
 // pass lets seconds pass for the connections.
 func (s *stand) pass(seconds int) {
 	s.Helper()
-	s.onLoop(func() {
-		for range seconds {
-			s.wheel.turn(s.wheel.next(), (*conn).close)
-		}
-	})
+	for range seconds {
+		s.limiter.Tick()
+		s.onLoop(func() {})
+	}
 }
 
-// conns returns what the server knows of its connections, by state.
-func (s *stand) conns() (states map[listener.State]int) {
+// states returns what the server knows of its connections, by state.
+func (s *stand) states() (states map[listener.State]int) {
 	s.Helper()
 	states = map[listener.State]int{}
 	s.onLoop(func() {
-		for _, c := range s.wheel.slots {
-			for ; c != nil; c = c.next {
-				states[c.state]++
-			}
+		for _, c := range s.conns {
+			states[c.state]++
 		}
 	})
 	return states
@@ -223,7 +209,7 @@ func (s *stand) conns() (states map[listener.State]int) {
 func (s *stand) await(n int, state listener.State) {
 	s.Helper()
 	testkit.Until(s, fmt.Sprintf("%d connections in state %d", n, state), func() bool {
-		states := s.conns()
+		states := s.states()
 		return states[state] == n && (n == 0 || len(states) == 1)
 	})
 }
@@ -233,7 +219,7 @@ func (s *stand) await(n int, state listener.State) {
 func (s *stand) awaitNone() {
 	s.Helper()
 	testkit.Until(s, "end of all connections", func() bool { return s.limiter.Count() == 0 })
-	if states := s.conns(); len(states) != 0 {
+	if states := s.states(); len(states) != 0 {
 		s.Errorf("connections that have ended are in states %v", states)
 	}
 	s.onLoop(func() {

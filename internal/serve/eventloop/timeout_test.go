@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"flashsale/internal/serve/listener"
+	"flashsale/internal/testkit"
 )
 
 // Each state ends at its time and not before.
@@ -117,4 +118,32 @@ func TestTimeoutOfEachPart(t *testing.T) {
 	}
 	s.pass(1)
 	s.awaitNone()
+}
+
+// Those that are over their time end together; the others stay, wherever they stand in the list.
+func TestTimeoutsOfMany(t *testing.T) {
+	s := open(t, listener.Config{})
+	var silent, used []*client
+	for range 4 {
+		silent = append(silent, s.dial())
+		c := s.dial()
+		c.send(get("/now"))
+		c.want(ok("GET /now "))
+		used = append(used, c)
+	}
+	testkit.Until(t, "each state", func() bool {
+		states := s.states()
+		return states[listener.Opening] == len(silent) && states[listener.Idle] == len(used)
+	})
+	s.pass(11)
+	for _, c := range silent {
+		c.wantEnd()
+	}
+	for _, c := range used {
+		c.send(get("/now"))
+		c.want(ok("GET /now "))
+	}
+	if n := s.limiter.Count(); n != len(used) {
+		t.Errorf("%d connections are left, want %d", n, len(used))
+	}
 }

@@ -1,9 +1,10 @@
 // Package framing finds where a request of HTTP/1.1 or 1.0 ends in the bytes of a connection, and refuses
 // every request that RFC 9112 does not allow. If a proxy in front reads a request otherwise than this
 // server, the body of one is the next request of the other. So nothing that can be read in two ways is
-// accepted. The package reads bytes only: it has no connection, no reply and no memory of its own, and
-// allocates nothing (but for an IPv6 address as host). Its work grows with the bytes of a request and not
-// with the number of pieces in which they come.
+// accepted. The package has no connection and no reply. A Request reads bytes only: it allocates nothing
+// (but for an IPv6 address as host), and its work grows with the bytes of a request and not with the
+// number of pieces in which they come. An Input holds the bytes that a connection has received, in one of
+// Buffers.
 package framing
 
 import "bytes"
@@ -19,9 +20,13 @@ const (
 	BodyTooLarge                // refused: over Limits.Body, or the limit of its call
 	URLTooLong                  // refused: over Limits.URL
 	HeadTooLarge                // refused: over Limits.Head or Limits.Headers
+	NoRoom                      // refused: too many requests are as large; Scan never returns it
 
 	advance // the next part of the request can be read
 )
+
+// GoOn is what a client that waits for it is sent, see Continue.
+const GoOn = "HTTP/1.1 100 Continue\r\n\r\n"
 
 // Limits bounds a request.
 type Limits struct {
@@ -94,7 +99,7 @@ func (r *Request) Size() int { return r.at }
 
 // Settle takes out of a whole request what is settled here: another reader would answer an Expect once more,
 // and take trailers for headers. received begins with the request. What stands behind it moves on; Settle
-// returns received without what was cut.
+// returns what is left of received.
 func (r *Request) Settle(received []byte) []byte {
 	for i := r.Expect.From; i < r.Expect.To; i++ {
 		received[i] = ' '

@@ -94,7 +94,7 @@ func validPath(b []byte) bool {
 }
 
 // validHost reports whether b is a name or an address, with a port or without: uri-host [ ":" port ] (RFC
-// 9110, 7.2). An encoded character is refused: DNS has none.
+// 9110, 7.2). An encoded character is refused: DNS has no such names.
 func validHost(b []byte) bool {
 	n := classLength(b, hostChar)
 	if n == 0 && len(b) > 0 && b[0] == '[' {

@@ -44,17 +44,14 @@ func Within(a netip.Addr, networks []netip.Prefix) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// subscriber returns what one client has of an address: with IPv4 the address, with IPv6 the network, in
+// Subscriber returns what one client has of an address: with IPv4 the address, with IPv6 the network, in
 // which the client may choose any address.
-func subscriber(a netip.Addr) netip.Addr {
+func Subscriber(a netip.Addr) netip.Addr {
+	a = a.Unmap().WithZone("")
 	if !a.Is6() {
 		return a
 	}
-	network, err := a.Prefix(subscriberBits)
-	if err != nil {
-		return a
-	}
-	return network.Addr()
+	return netip.PrefixFrom(a, subscriberBits).Masked().Addr()
 }
 
 // parseForwarded reads an address of X-Forwarded-For, to which some proxies add the port.

@@ -58,7 +58,7 @@ func TestSubscriber(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.7": "192.0.2.7", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::", "::1": "::",
 	} {
-		if got := subscriber(netip.MustParseAddr(address)); got.String() != want {
+		if got := Subscriber(netip.MustParseAddr(address)); got.String() != want {
 			t.Errorf("subscriber %s of %s, want %s", got, address, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flashsale/internal/serve/listener/certtest"
+	"flashsale/internal/testkit"
 )
 
 func TestReadCertificate(t *testing.T) {
@@ -17,9 +18,7 @@ func TestReadCertificate(t *testing.T) {
 	other := certtest.Write(t, t.TempDir(), time.Now().Add(time.Hour))
 	expired := certtest.Write(t, t.TempDir(), time.Date(2020, 2, 29, 0, 0, 0, 0, time.UTC))
 	huge := filepath.Join(t.TempDir(), "huge.pem")
-	if err := os.WriteFile(huge, make([]byte, pemBytesMax+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(huge, make([]byte, pemBytesMax+1), 0o600))
 	c, err := ReadCertificate(good.ChainFile, good.KeyFile)
 	if err != nil || !c.Expires().Equal(good.Leaf.NotAfter) {
 		t.Errorf("%v; it ends %v, want %v", err, c.Expires(), good.Leaf.NotAfter)

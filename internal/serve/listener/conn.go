@@ -36,18 +36,14 @@ const LingerBytesMax = 32 << 20
 type Conn struct {
 	net.Conn          // with TLS or without
 	socket   net.Conn // below Conn
-	place    Place
+	slot     Slot
 	limiter  *Limiter
 	clock    atomic.Int64 // the tick at which the state began, and in the low bits the state
 
 	below *rawio.Conn // with TLS or without; nil where the kernel has no socket
-	raw   *rawio.Conn // the same as Conn, nil where Conn is none
+	raw   *rawio.Conn // the same as Conn; nil with TLS
 	first [1]byte     // of a request, where raw is nil
 }
-
-// NewConn makes a Conn of a connection that no Listener has accepted, as in tests. It is not counted and
-// not closed.
-func (l *Limiter) NewConn(c net.Conn) *Conn { return &Conn{Conn: c, socket: c, limiter: l} }
 
 // State returns what the connection is doing, and the tick of its Limiter at which that began.
 func (c *Conn) State() (state State, since int64) {
@@ -55,7 +51,7 @@ func (c *Conn) State() (state State, since int64) {
 	return State(clock & (1<<stateBits - 1)), clock >> stateBits
 }
 
-func (c *Conn) enter(s State) { c.clock.Store(c.limiter.ticks.Load()<<stateBits | int64(s)) }
+func (c *Conn) enter(s State) { c.clock.Store(c.limiter.Now()<<stateBits | int64(s)) }
 
 // EnterReading notes that a request has begun. Read does it with the first bytes; it is for bytes of a
 // request that came together with the one before.
@@ -77,8 +73,8 @@ func (c *Conn) Read(b []byte) (int, error) {
 }
 
 // ReadInto waits for the first bytes of a request and reads them into a buffer of the pool, a *[]byte. It
-// takes the buffer only when there are bytes, so that an idle connection holds none. The caller gives the
-// buffer back to the pool; it is nil with an error.
+// takes the buffer only when there are bytes, so that an idle connection holds no buffer. The caller
+// gives the buffer back to the pool; it is nil with an error.
 func (c *Conn) ReadInto(pool *sync.Pool) (buffer *[]byte, n int, err error) {
 	if c.raw != nil {
 		buffer, n, err = c.raw.ReadInto(pool)
@@ -149,20 +145,20 @@ func (c *Conn) Linger(buffer []byte) {
 // Close closes the connection and makes room for another one.
 func (c *Conn) Close() error {
 	if c.limiter.remove(c) {
-		c.limiter.Leave(c.place)
+		c.limiter.Leave(c.slot)
 	}
 	return c.Conn.Close()
 }
 
-// LetGo ends what Hold began: the caller has the socket and its place back. It reports false where the
+// LetGo ends what Hold began: the caller has the socket and its slot back. It reports false where the
 // connection has been closed.
-func (c *Conn) LetGo() (socket net.Conn, p Place, ok bool) {
-	return c.socket, c.place, c.limiter.remove(c)
+func (c *Conn) LetGo() (socket net.Conn, p Slot, ok bool) {
+	return c.socket, c.slot, c.limiter.remove(c)
 }
 
 // Detach is LetGo with the socket as a descriptor of its own, that the Go runtime does not watch. It reports
 // false, and changes nothing, where there is no plain socket of the kernel, as with TLS.
-func (c *Conn) Detach() (socket int, p Place, ok bool) {
+func (c *Conn) Detach() (socket int, p Slot, ok bool) {
 	if c.raw == nil {
 		return -1, p, false
 	}
@@ -175,10 +171,10 @@ func (c *Conn) Detach() (socket int, p Place, ok bool) {
 		return -1, p, false
 	}
 	c.socket.Close()
-	return socket, c.place, true
+	return socket, c.slot, true
 }
 
-// Descriptor is the number of the socket while the connection is open, -1 where the kernel has none.
+// Descriptor is the number of the socket while the connection is open, -1 for a connection in memory.
 func (c *Conn) Descriptor() (number int) {
 	number = -1
 	if socket, ok := c.socket.(syscall.Conn); ok {

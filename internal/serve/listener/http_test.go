@@ -113,9 +113,7 @@ func TestHTTPTimes(t *testing.T) {
 				if err == nil && encrypted {
 					cfg.TLS, err = certificate.TLS()
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				serveHTTP(t, p, cfg)
 				test(t, func() net.Conn {
 					if encrypted {
@@ -184,15 +182,11 @@ func TestHTTPTimes(t *testing.T) {
 func TestHTTPConnsMax(t *testing.T) {
 	testkit.KeepLog(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	limiter := serveHTTP(t, l, Config{ConnsMax: 2, Refusal: []byte(refusal)})
 	for range 2 {
 		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer c.Close()
 		send(t, c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
 		if r, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || r.StatusCode != 200 {
@@ -200,9 +194,7 @@ func TestHTTPConnsMax(t *testing.T) {
 		}
 	}
 	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
 	if text, err := io.ReadAll(c); err != nil || string(text) != refusal || limiter.Count() != 2 {
 		t.Errorf("one too many gets %q, %v; %d are open", text, err, limiter.Count())
@@ -213,26 +205,18 @@ func TestHTTPConnsMax(t *testing.T) {
 func TestHTTPOverTLS(t *testing.T) {
 	files := certtest.Write(t, t.TempDir(), time.Now().Add(time.Hour))
 	certificate, err := ReadCertificate(files.ChainFile, files.KeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	encryption, err := certificate.TLS()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	serveHTTP(t, l, Config{TLS: encryption})
 	trust := certtest.Trust(files)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}
 	defer client.CloseIdleConnections()
 	for range 3 { // over one connection
 		r, err := client.Post("https://"+l.Addr().String(), "", strings.NewReader("abc"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		text, err := io.ReadAll(r.Body)
 		if r.Body.Close(); err != nil || string(text) != "abc" {
 			t.Errorf("%q, %v", text, err)

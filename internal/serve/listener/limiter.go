@@ -33,24 +33,26 @@ var timeouts = [states]time.Duration{
 }
 
 // Limiter knows the open connections of its listeners. It refuses those over the limits of number and
-// closes those that stay in one state for too long, such as a client that sends a request byte by byte. One
-// look a second at all connections replaces deadlines for every request; scripts/bench/TUNING.md has what
-// that saves.
+// closes those that stay in one state for too long, such as a client that sends a request byte by byte.
+// One look a second at all connections replaces deadlines for every request; scripts/bench/TUNING.md has
+// what that saves. The connections of an event loop have the same clock and limits; the loop closes them
+// (AtTick).
 type Limiter struct {
-	cfg   Config
-	ticks atomic.Int64 // since the start: a clock that costs a load
+	cfg    Config
+	ticks  atomic.Int64 // since the start: a clock that costs a load
+	atTick []func()
 
 	mu        sync.Mutex
-	count     int // places that are taken
+	count     int // slots that are taken
 	conns     map[*Conn]struct{}
 	addresses map[netip.Addr]int // connections of each address that is counted
 
 	full, crowded, exhausted, broken logpace.Pace
 }
 
-// Place is the room that one connection takes within the limits of number, from Admit to Leave.
-type Place struct {
-	address netip.Addr // under which it is counted, the zero Addr for none
+// Slot is the room that one connection takes within the limits of number, from Admit to Leave.
+type Slot struct {
+	address netip.Addr // under which it is counted; the zero Addr where it is not
 }
 
 // NewLimiter makes a Limiter without connections.
@@ -83,14 +85,28 @@ func (l *Limiter) Run(ctx context.Context) error {
 }
 
 // Tick moves the clock on by TickInterval and closes the connections that are over their time. Run calls it.
+// Ticks that a pause of the whole process has left out do not count: clients must not pay for it.
 func (l *Limiter) Tick() {
-	now := l.ticks.Add(1)
-	l.closeWhere(func(state State, since int64) bool {
-		return timeouts[state] > 0 && time.Duration(now-since)*TickInterval > timeouts[state]
-	})
+	l.ticks.Add(1)
+	l.closeWhere(l.Overdue)
+	for _, f := range l.atTick {
+		f()
+	}
 }
 
-// Count returns the number of places that are taken: of open connections.
+// AtTick has f run at each tick, for connections that have a slot and are not held by the Limiter. It
+// must be called before Run.
+func (l *Limiter) AtTick(f func()) { l.atTick = append(l.atTick, f) }
+
+// Now returns the tick that the clock shows.
+func (l *Limiter) Now() int64 { return l.ticks.Load() }
+
+// Overdue reports whether a connection that entered its state at a tick is over its time.
+func (l *Limiter) Overdue(state State, since int64) bool {
+	return timeouts[state] > 0 && time.Duration(l.Now()-since)*TickInterval > timeouts[state]
+}
+
+// Count returns the number of slots that are taken: of open connections.
 func (l *Limiter) Count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,11 +134,11 @@ func (l *Limiter) closeWhere(condition func(state State, since int64) bool) {
 	}
 }
 
-// Admit takes a place for a connection from an address. Over the limit of all connections, or over that of
+// Admit takes a slot for a connection from an address. Over the limit of all connections, or over that of
 // the address, it logs that and reports false: the caller sends Refusal and closes the connection.
-func (l *Limiter) Admit(peer netip.Addr) (p Place, ok bool) {
+func (l *Limiter) Admit(peer netip.Addr) (p Slot, ok bool) {
 	if l.cfg.ConnsPerAddressMax > 0 && !Within(peer, l.cfg.TrustedProxies) {
-		p.address = subscriber(peer)
+		p.address = Subscriber(peer)
 	}
 	l.mu.Lock()
 	full := l.cfg.ConnsMax > 0 && l.count >= l.cfg.ConnsMax
@@ -142,14 +158,14 @@ func (l *Limiter) Admit(peer netip.Addr) (p Place, ok bool) {
 	return p, ok
 }
 
-// take takes places, or gives them back.
+// take takes slots, or gives them back.
 func (l *Limiter) take(n int) {
 	l.count += n
 	l.cfg.Figures.Connections.Set(int64(l.count))
 }
 
-// Leave gives a place back. The zero Place is one without an address.
-func (l *Limiter) Leave(p Place) {
+// Leave gives a slot back. The zero Slot is one without an address.
+func (l *Limiter) Leave(p Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.take(-1)
@@ -161,7 +177,7 @@ func (l *Limiter) Leave(p Place) {
 	}
 }
 
-// Refusal is what a connection without a place gets before it is closed.
+// Refusal is what a connection without a slot gets before it is closed.
 func (l *Limiter) Refusal() []byte { return l.cfg.Refusal }
 
 func (l *Limiter) logRefusal(full bool, from netip.Addr) {
@@ -197,10 +213,10 @@ func (l *Limiter) AcceptFailed(err error) {
 	}
 }
 
-// Hold keeps the times of a connection that has its place already, such as one that the event loop has
+// Hold keeps the times of a connection that has its slot already, such as one that the event loop has
 // accepted. Conn.LetGo or Conn.Close ends that.
-func (l *Limiter) Hold(socket net.Conn, p Place) *Conn {
-	c := &Conn{Conn: rawio.Wrap(socket), socket: socket, limiter: l, place: p}
+func (l *Limiter) Hold(socket net.Conn, p Slot) *Conn {
+	c := &Conn{Conn: rawio.Wrap(socket), socket: socket, limiter: l, slot: p}
 	c.below, _ = c.Conn.(*rawio.Conn)
 	c.raw = c.below
 	c.enter(Opening)

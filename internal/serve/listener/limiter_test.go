@@ -2,6 +2,7 @@ package listener
 
 import (
 	"errors"
+	"flashsale/internal/testkit"
 	"net"
 	"os"
 	"testing"
@@ -16,9 +17,7 @@ func TestEachStateEndsInItsTime(t *testing.T) {
 		s := NewLimiter(Config{})
 		server, client := net.Pipe()
 		accepted, err := s.Listen(&exhausted{conn: server}).Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		c := accepted.(*Conn)
 		c.enter(State(state))
 		open := func() bool {

@@ -114,7 +114,7 @@ func isExhausted(err error) bool {
 // left to the first Read, in the connection's own goroutine: a slow client must not hold up the others.
 func (l *Listener) admit(socket net.Conn) net.Conn {
 	cfg := &l.limiter.cfg
-	place, ok := l.limiter.Admit(AddressOf(socket.RemoteAddr()))
+	slot, ok := l.limiter.Admit(AddressOf(socket.RemoteAddr()))
 	if !ok {
 		if cfg.TLS == nil { // before the handshake a client cannot read anything
 			_ = socket.SetWriteDeadline(time.Now().Add(refusalTimeout))
@@ -123,7 +123,7 @@ func (l *Listener) admit(socket net.Conn) net.Conn {
 		socket.Close()
 		return nil
 	}
-	c := l.limiter.Hold(socket, place)
+	c := l.limiter.Hold(socket, slot)
 	if cfg.TLS != nil {
 		c.Conn, c.raw = tls.Server(c.Conn, cfg.TLS), nil
 	}

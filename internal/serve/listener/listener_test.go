@@ -28,9 +28,7 @@ func openDoor(t *testing.T, cfg Config) *door {
 	t.Helper()
 	testkit.KeepLog(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	cfg.Refusal = []byte(refusal)
 	d := &door{Listener: NewLimiter(cfg).Listen(l), accepted: make(chan net.Conn)}
 	ended := make(chan struct{})
@@ -56,9 +54,7 @@ func (d *door) knock(t *testing.T, from string) (accepted net.Conn) {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 10 * time.Second}
 	client, err := dialer.Dial("tcp", d.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { client.Close() })
 	refused := make(chan string, 1)
 	go func() {

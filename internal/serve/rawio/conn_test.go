@@ -18,9 +18,7 @@ import (
 func pair(tb testing.TB) (raw, other net.Conn) {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	defer l.Close()
 	accepted := make(chan net.Conn)
 	go func() {

@@ -1,6 +1,7 @@
 package rawio
 
 import (
+	"flashsale/internal/testkit"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -13,9 +14,7 @@ func TestPollLetsReadersGoFirst(t *testing.T) {
 	const rounds = 1000
 	raw, other := pair(t)
 	p, err := NewPoller()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer p.Close()
 	var read atomic.Int64
 	done := make(chan struct{})
@@ -32,9 +31,7 @@ func TestPollLetsReadersGoFirst(t *testing.T) {
 	inTime := 0
 	for i := range int64(rounds) {
 		other.Write([]byte("x"))
-		if err := p.Poll(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, p.Poll())
 		runtime.Gosched()
 		if read.Load() == i+1 {
 			inTime++
@@ -51,9 +48,7 @@ func TestPollLetsReadersGoFirst(t *testing.T) {
 
 func TestPollDoesNotAllocate(t *testing.T) {
 	p, err := NewPoller()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if n := testing.AllocsPerRun(100, func() { p.Poll() }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}

@@ -18,9 +18,7 @@ func bare(t *testing.T) (fd int, other *net.TCPConn) {
 	t.Helper()
 	c, end := pair(t)
 	fd, err := Duplicate(c.(*Conn).Conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c.Close()
 	return fd, end.(*net.TCPConn)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"flashsale/internal/proc"
+	"flashsale/internal/testkit"
 )
 
 const (
@@ -18,7 +19,6 @@ const (
 	watchIntervalMin = 250 * time.Millisecond // a worker stands still while it counts its goroutines
 	watchTimeout     = 5 * time.Second        // for one look at a worker's goroutines
 	startTimeout     = 20 * time.Second       // for every worker to start
-	startPoll        = 20 * time.Millisecond  // between two tries meanwhile
 )
 
 func watchInterval(d time.Duration) time.Duration { return max(watchIntervalMin, d/watchSamples) }
@@ -62,22 +62,15 @@ func newWatcher(roots []int, profiles, workers int, interval time.Duration) *wat
 // awaitWorkers waits until every worker serves its profiles: a server is ready as soon as one of its workers
 // is.
 func (w *watcher) awaitWorkers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for worker := range w.workers {
-		for {
-			_, err := w.goroutines(worker)
-			if err == nil {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("worker %d has not started: %w", worker, errors.Join(ctx.Err(), err))
-			case <-time.After(startPoll):
+	worker := 0
+	return testkit.Await(ctx, "profiles of all workers", startTimeout, func() bool {
+		for ; worker < w.workers; worker++ {
+			if _, err := w.goroutines(worker); err != nil {
+				return false
 			}
 		}
-	}
-	return nil
+		return true
+	})
 }
 
 // start begins to take samples; stop ends that and tells what went wrong meanwhile.

@@ -48,7 +48,7 @@ func (b *buyer) ask(ctx context.Context, s Step, method, path string, body []byt
 
 // again counts a retry and waits for its time.
 func (b *buyer) again(s Step, n int, what string) {
-	b.tally.Again(s, what, time.Since(b.began))
+	b.tally.Count(Retry, s, what, time.Since(b.began))
 	time.Sleep(b.retries.pause(n, b.dice.Int64N))
 }
 
@@ -69,7 +69,7 @@ func (b *buyer) call(s Step, method, path string, body []byte) answer {
 	}
 	since := sent.Sub(b.began) + took
 	if err != nil {
-		b.tally.Fail(s, faultKind(err), since)
+		b.tally.Count(Fault, s, faultKind(err), since)
 		return answer{fault: true, twice: twice}
 	}
 	b.tally.Time(s, took, since)
@@ -79,7 +79,7 @@ func (b *buyer) call(s Step, method, path string, body []byte) answer {
 		if code == "" {
 			code = "HTTP " + strconv.Itoa(rep.status)
 		}
-		b.tally.Refuse(s, code, since)
+		b.tally.Count(Refusal, s, code, since)
 	}
 	return answer{reply: rep, twice: twice}
 }
@@ -92,7 +92,7 @@ func (b *buyer) need(s Step, a answer, name string) string {
 	}
 	text := textField(a.body, name)
 	if text == "" {
-		b.tally.Fail(s, "malformed reply", time.Since(b.began))
+		b.tally.Count(Fault, s, "malformed reply", time.Since(b.began))
 	}
 	return text
 }

@@ -16,7 +16,7 @@ func FuzzTextField(f *testing.F) {
 		`{"id":"order-7"}`, `{"user_id":3,"username":"id","id":"x"}`, `{ "id" : "a" }`,
 		`{"x":"\"id\":\"no\"","id":"yes"}`,
 		`{"id":"a\u0062"}`, `{"xid":"a","id":"b"}`, `{"id":null}`, `{"id":7,"a":"id"}`, `[]`,
-		`{"a":{"id":"in"}}`} {
+		`{"a":{"id":"in"}}`, `{"cart_id":"x","id":"y"}`, `{"id":"a\"b"}`, `{"id":7}`, `id`, `"id":"`, ``} {
 		f.Add([]byte(body))
 	}
 	testkit.AddSeeds[[]byte](f)
@@ -55,4 +55,18 @@ func isFlatObject(text []byte) bool {
 		}
 	}
 	return true
+}
+
+func FuzzAppendText(f *testing.F) {
+	for _, seed := range []string{"", "user7", `a"b\c`, "限时抢购", "\x00\n", "<&>"} {
+		f.Add(seed)
+	}
+	testkit.AddSeeds[string](f)
+	f.Fuzz(func(t *testing.T, text string) {
+		var back string
+		err := json.Unmarshal(appendText(nil, text), &back)
+		if utf8.ValidString(text) && (err != nil || back != text) {
+			t.Fatalf("%q came back as %q, %v", text, back, err)
+		}
+	})
 }

@@ -80,7 +80,7 @@ func (r Result) Report() *Report {
 		Seed: opt.Seed, Concurrency: opt.Concurrency, Rate: opt.Rate, LateStarts: t.queued,
 		OwnLateness: NewStepLatency("start", t.late), Flows: len(r.Attempts), Interrupted: r.Interrupted,
 		ElapsedSeconds: r.Elapsed.Seconds(), BestSecond: BestSecond(t.placed), PlacedBySecond: t.placed,
-		Refusals: countEvents(t.refusals), Faults: countEvents(t.faults), Traffic: t.traffic,
+		Refusals: countEvents(t.events[Refusal]), Faults: countEvents(t.events[Fault]), Traffic: t.traffic,
 	}
 	for _, try := range r.Attempts {
 		switch try.Outcome {
@@ -113,7 +113,7 @@ func (r Result) Report() *Report {
 }
 
 func newSettlement(r Result) *Settlement {
-	s := &Settlement{Retries: countEvents(r.Tally.retries)}
+	s := &Settlement{Retries: countEvents(r.Tally.events[Retry])}
 	for _, try := range r.Attempts {
 		if try.Settled {
 			s.Settled++

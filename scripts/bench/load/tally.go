@@ -17,7 +17,17 @@ const (
 	codeOther     = "other"
 )
 
-// event is what a request met at a step: a refusal code, a kind of transport fault, a retry.
+// Kind is a kind of event.
+type Kind int
+
+const (
+	Refusal Kind = iota // a reply that was not the step's success; the name is its code
+	Fault               // no usable reply; the name is the fault in transport
+	Retry               // the name is what was done
+	kindCount
+)
+
+// event is what a request met at a step.
 type event struct {
 	step Step
 	name string
@@ -59,22 +69,22 @@ type Tally struct {
 	mu      sync.Mutex
 	latency [StepCount]*hdrhistogram.Histogram // microseconds
 	// from the intended start to the order's answer, microseconds
-	flow     *hdrhistogram.Histogram
-	late     *hdrhistogram.Histogram // of starts for which a buyer was waiting, microseconds
-	queued   int64                   // starts for which no buyer was free
-	retries  map[event]Series
-	refusals map[event]Series
-	faults   map[event]Series
-	placed   Series                    // orders answered 200
-	orders   []*hdrhistogram.Histogram // latency of the orders answered in each second, microseconds
-	traffic  Traffic
+	flow    *hdrhistogram.Histogram
+	late    *hdrhistogram.Histogram // of starts for which a buyer was waiting, microseconds
+	queued  int64                   // starts for which no buyer was free
+	events  [kindCount]map[event]Series
+	placed  Series                    // orders answered 200
+	orders  []*hdrhistogram.Histogram // latency of the orders answered in each second, microseconds
+	traffic Traffic
 }
 
 // NewTally makes an empty tally.
 func NewTally() *Tally {
 	histogram := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, latencyMax, latencyDigits) }
-	t := &Tally{flow: histogram(), late: histogram(),
-		refusals: map[event]Series{}, faults: map[event]Series{}, retries: map[event]Series{}}
+	t := &Tally{flow: histogram(), late: histogram()}
+	for k := range t.events {
+		t.events[k] = map[event]Series{}
+	}
 	for s := range t.latency {
 		t.latency[s] = histogram()
 	}
@@ -121,31 +131,15 @@ func record(h *hdrhistogram.Histogram, took time.Duration) {
 	_ = h.RecordValue(min(max(took.Microseconds(), 1), latencyMax))
 }
 
-// Refuse counts a reply that was not the step's success.
-func (t *Tally) Refuse(s Step, code string, since time.Duration) {
+// Count counts an event, by the time since the load began.
+func (t *Tally) Count(k Kind, s Step, name string, since time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := event{s, code}
-	if _, known := t.refusals[e]; !known && (len(t.refusals) >= codesMax || len(code) > codeLengthMax) {
+	e, counts := event{s, name}, t.events[k]
+	if _, known := counts[e]; !known && (len(counts) >= codesMax || len(name) > codeLengthMax) {
 		e.name = codeOther
 	}
-	t.refusals[e] = t.refusals[e].add(since)
-}
-
-// Fail counts a request that got no usable reply.
-func (t *Tally) Fail(s Step, kind string, since time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e := event{s, kind}
-	t.faults[e] = t.faults[e].add(since)
-}
-
-// Again counts a retry.
-func (t *Tally) Again(s Step, what string, since time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e := event{s, what}
-	t.retries[e] = t.retries[e].add(since)
+	counts[e] = counts[e].add(since)
 }
 
 // Place counts an order answered 200, by the time since the load began.
@@ -170,18 +164,14 @@ func (t *Tally) Merge(other *Tally) {
 	t.flow.Merge(other.flow)
 	t.late.Merge(other.late)
 	t.queued += other.queued
-	mergeEvents(t.refusals, other.refusals)
-	mergeEvents(t.faults, other.faults)
-	mergeEvents(t.retries, other.retries)
+	for k, counts := range other.events {
+		for e, n := range counts {
+			t.events[k][e] = t.events[k][e].Merge(n)
+		}
+	}
 	t.placed = t.placed.Merge(other.placed)
 	for i, h := range other.orders {
 		t.second(i).Merge(h)
 	}
 	t.traffic.add(other.traffic)
-}
-
-func mergeEvents(to, from map[event]Series) {
-	for e, n := range from {
-		to[e] = to[e].Merge(n)
-	}
 }

@@ -15,8 +15,8 @@ func TestTalliesMergeAsIfOne(t *testing.T) {
 	for i := range 3000 {
 		for _, to := range []*Tally{one, shards[i%3]} {
 			to.Time(StepOrder, time.Duration(i)*time.Microsecond, time.Duration(i)*time.Millisecond)
-			to.Refuse(Step(i%2), "CODE", time.Duration(i)*time.Millisecond)
-			to.Fail(StepAdd, "timeout", time.Duration(i)*time.Millisecond)
+			to.Count(Refusal, Step(i%2), "CODE", time.Duration(i)*time.Millisecond)
+			to.Count(Fault, StepAdd, "timeout", time.Duration(i)*time.Millisecond)
 			to.Place(time.Duration(i) * time.Millisecond)
 			to.Move(Traffic{Connections: 1, Reconnects: 2, BytesSent: 3, BytesReceived: 4})
 		}
@@ -35,8 +35,9 @@ func TestTalliesMergeAsIfOne(t *testing.T) {
 	wantRefusals := map[event]Series{{StepLogin, "CODE"}: {500, 500, 500},
 		{StepFoods, "CODE"}: {500, 500, 500}}
 	wantFaults := map[event]Series{{StepAdd, "timeout"}: {1000, 1000, 1000}}
-	if !reflect.DeepEqual(merged.refusals, wantRefusals) || !reflect.DeepEqual(merged.faults, wantFaults) {
-		t.Errorf("refusals %v, faults %v", merged.refusals, merged.faults)
+	if refusals, faults := merged.events[Refusal], merged.events[Fault]; !reflect.DeepEqual(refusals,
+		wantRefusals) || !reflect.DeepEqual(faults, wantFaults) {
+		t.Errorf("refusals %v, faults %v", refusals, faults)
 	}
 	if !reflect.DeepEqual(merged.placed, Series{1000, 1000, 1000}) {
 		t.Errorf("placed = %v", merged.placed)
@@ -73,17 +74,17 @@ func TestTallyTakesConcurrentBuyers(t *testing.T) {
 func TestTallyLimits(t *testing.T) {
 	full := NewTally()
 	for i := range codesMax + 10 {
-		full.Refuse(StepOrder, strconv.Itoa(i), 0)
+		full.Count(Refusal, StepOrder, strconv.Itoa(i), 0)
 	}
-	full.Refuse(StepOrder, "1", 0)
-	if full.refusals[event{StepOrder, codeOther}].total() != 10 ||
-		full.refusals[event{StepOrder, "1"}].total() != 2 || len(full.refusals) != codesMax+1 {
-		t.Errorf("refusals = %v", full.refusals)
+	full.Count(Refusal, StepOrder, "1", 0)
+	if full.events[Refusal][event{StepOrder, codeOther}].total() != 10 ||
+		full.events[Refusal][event{StepOrder, "1"}].total() != 2 || len(full.events[Refusal]) != codesMax+1 {
+		t.Errorf("refusals = %v", full.events[Refusal])
 	}
 	long := NewTally()
-	long.Refuse(StepOrder, strings.Repeat("x", codeLengthMax+1), 0)
-	if long.refusals[event{StepOrder, codeOther}].total() != 1 {
-		t.Errorf("refusals = %v", long.refusals)
+	long.Count(Refusal, StepOrder, strings.Repeat("x", codeLengthMax+1), 0)
+	if long.events[Refusal][event{StepOrder, codeOther}].total() != 1 {
+		t.Errorf("refusals = %v", long.events[Refusal])
 	}
 	long.Time(StepFoods, 0, 0)
 	long.Time(StepFoods, 100*TimeoutMax, 0)

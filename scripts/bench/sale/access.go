@@ -20,8 +20,7 @@ const (
 	// passwordFile is where the server leaves the password it made for root, in its data folder.
 	passwordFile = "root-password"
 
-	// ServersMax is the limit of servers of one sale.
-	ServersMax = 64
+	serversMax = 64 // of one sale
 )
 
 // Access is how a sale that runs is reached.
@@ -53,7 +52,7 @@ func (a *Access) registerTLS(fs *flag.FlagSet) {
 // Resolve reads what the flags name: the list of servers, the certificates, root's password. Its errors are
 // an ErrUsage.
 func (a *Access) Resolve() (err error) {
-	if a.Servers, err = SplitServers("addr", a.addr); err != nil {
+	if a.Servers, err = splitServers(a.addr); err != nil {
 		return err
 	}
 	if a.encrypt || a.caFile != "" {
@@ -109,18 +108,17 @@ func BuiltIn(c catalog.Config, orders int) catalog.Config {
 	return c
 }
 
-// SplitServers takes a flag's list of servers apart.
-func SplitServers(name, text string) ([]string, error) {
+// splitServers takes the list of -addr apart.
+func splitServers(text string) ([]string, error) {
 	servers := strings.Split(text, ",")
-	if len(servers) > ServersMax {
-		return nil, fmt.Errorf("%w: -%s names %d servers, at most %d", ErrUsage, name,
-			len(servers), ServersMax)
+	if len(servers) > serversMax {
+		return nil, fmt.Errorf("%w: -addr names %d servers, at most %d", ErrUsage, len(servers), serversMax)
 	}
 	for _, server := range servers {
 		host, port, err := net.SplitHostPort(server)
 		number, numberErr := strconv.ParseUint(port, 10, 16)
 		if err != nil || host == "" || numberErr != nil || number == 0 {
-			return nil, fmt.Errorf("%w: -%s %q is not host:port", ErrUsage, name, server)
+			return nil, fmt.Errorf("%w: -addr %q is not host:port", ErrUsage, server)
 		}
 	}
 	return servers, nil

@@ -1,0 +1,27 @@
+package limits
+
+import (
+	_ "embed" // the parts
+
+	"flashsale/redisx/pipeline"
+)
+
+// The scripts of the room. A part sees the locals of the parts before it.
+var (
+	decideScript   = pipeline.NewScript(clockLua + logLua + decideLua)
+	takeBackScript = pipeline.NewScript(logLua + takeBackLua)
+	seatScript     = pipeline.NewScript(clockLua + seatLua)
+)
+
+var (
+	//go:embed clock.lua
+	clockLua string
+	//go:embed log.lua
+	logLua string
+	//go:embed decide.lua
+	decideLua string
+	//go:embed takeback.lua
+	takeBackLua string
+	//go:embed seat.lua
+	seatLua string
+)

@@ -1,0 +1,66 @@
+// Package roomtest is what the tests of all rooms need: how to reach the Redis of a test, commands to Redis,
+// and a clock.
+package roomtest
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit"
+	"flashsale/redisx/pipeline"
+	"flashsale/redisx/redistest"
+)
+
+// Redis is the redis-server that the tests of the process share, flushed.
+func Redis(tb testing.TB) pipeline.Config {
+	tb.Helper()
+	return Of(redistest.Start(tb))
+}
+
+// Of is how to reach a redis-server.
+func Of(server *redistest.Server) pipeline.Config {
+	return pipeline.Config{Network: "unix", Address: server.Socket, Timeout: patience}
+}
+
+// Nowhere is a Redis that is away.
+func Nowhere() pipeline.Config {
+	return pipeline.Config{Network: "unix", Address: "/nowhere", Timeout: patience}
+}
+
+// patience bounds what hangs and is no expectation.
+const patience = 20 * time.Second
+
+// OnEach runs a test on a real redis-server and on the in-memory engine.
+func OnEach(t *testing.T, test func(t *testing.T, redis pipeline.Config)) {
+	t.Helper()
+	redistest.OnEach(t, func(t *testing.T, network, address string) {
+		test(t, pipeline.Config{Network: network, Address: address, Timeout: patience})
+	})
+}
+
+// Ask sends a command to Redis.
+func Ask[T any](tb testing.TB, c *pipeline.Conn, words ...string) (reply T) {
+	tb.Helper()
+	testkit.Must(tb, c.Do(pipeline.Command(&reply, words...)))
+	return reply
+}
+
+// Clock is a time that a test sets, in milliseconds.
+type Clock struct{ ms atomic.Int64 }
+
+// NewClock makes a clock that stands at a time.
+func NewClock(t time.Time) *Clock {
+	c := &Clock{}
+	c.Set(t)
+	return c
+}
+
+// Now is the time of the clock.
+func (c *Clock) Now() time.Time { return time.UnixMilli(c.ms.Load()) }
+
+// Set puts the clock to a time.
+func (c *Clock) Set(t time.Time) { c.ms.Store(t.UnixMilli()) }
+
+// Add puts the clock forward, or back.
+func (c *Clock) Add(d time.Duration) { c.ms.Add(d.Milliseconds()) }
