@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	startWait = 200 * time.Millisecond // for Redis, before a worker serves without it
+	// startWait is for Redis, before a worker serves without it. A worker that it replaces serves meanwhile.
+	startWait = time.Second
 	stopGrace = 100 * time.Millisecond // for idle connections at a stop: a request may be on its way
 )
 

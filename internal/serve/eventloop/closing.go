@@ -67,13 +67,21 @@ func (c *conn) close() {
 	c.free()
 }
 
-// closeOverdue closes the connections that are over their time.
+// closeOverdue closes some of the connections that are over their time. A connection that is closed gives
+// its index to the last one, which was swept before.
 func (s *Server) closeOverdue() {
-	s.eachConn(func(c *conn) {
-		if s.cfg.Limiter.Overdue(c.state, c.since) {
-			c.close()
+	closed := 0
+	for range sweptMax {
+		s.unswept = min(s.unswept, len(s.conns))
+		if s.unswept == 0 || closed == closesMax {
+			return
 		}
-	})
+		s.unswept--
+		if c := s.conns[s.unswept]; s.cfg.Limiter.Overdue(c.state, c.since) {
+			c.close()
+			closed++
+		}
+	}
 }
 
 // forget takes the connection from the loop and the server. The last connection takes its index.

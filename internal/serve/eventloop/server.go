@@ -18,7 +18,11 @@ import (
 
 const (
 	acceptsMax = 64 // connections accepted in one turn
-	keepAlive  = 15 // seconds until TCP asks whether a silent client is still there, as in package net
+	// Of the connections that may be over their time a turn looks at sweptMax, and closes closesMax of them: a
+	// close costs some microseconds.
+	sweptMax  = 256
+	closesMax = 16
+	keepAlive = 15 // seconds until TCP asks whether a silent client is still there, as in package net
 )
 
 // A connection is accepted with the first bytes of its request, which saves a wake-up and a read in vain.
@@ -55,8 +59,10 @@ type Server struct {
 	retry     time.Time // of an accept that failed for want of descriptors
 	closeIdle bool      // CloseIdle has been called
 
-	conns  []*conn // that are open
-	out    []byte  // replies of the connection under way, not sent yet
+	conns   []*conn // that are open
+	unswept int     // the first of them: closeOverdue has yet to look at their time
+
+	out    []byte // replies of the connection under way, not sent yet
 	parser parser
 
 	pending   queue // have had their share of a turn
@@ -76,7 +82,7 @@ func NewServer(loop *Loop, cfg Config) *Server {
 	s.exchanges.New = func() any { return &Exchange{} }
 	loop.BeforeEnd(s.endTurn)
 	loop.AtStop(s.stop)
-	cfg.Limiter.AtTick(func() { loop.Post(s.closeOverdue) })
+	cfg.Limiter.AtTick(func() { loop.Post(func() { s.unswept = len(s.conns) }) })
 	return s
 }
 
@@ -205,11 +211,12 @@ func (s *Server) endTurn(now time.Time) (again time.Time) {
 	if s.accepting {
 		s.acceptSome()
 	}
+	s.closeOverdue()
 	if s.serveWaiting() {
 		s.loop.Yield()
 		return now
 	}
-	if s.accepting {
+	if s.accepting || s.unswept > 0 {
 		return now
 	}
 	return s.retry // the zero Time unless an accept has failed

@@ -189,7 +189,9 @@ func (s *stand) pass(seconds int) {
 	s.Helper()
 	for range seconds {
 		s.limiter.Tick()
-		s.onLoop(func() {})
+		for unswept := 1; unswept > 0; {
+			s.onLoop(func() { unswept = s.unswept })
+		}
 	}
 }
 

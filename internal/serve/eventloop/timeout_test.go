@@ -124,7 +124,7 @@ func TestTimeoutOfEachPart(t *testing.T) {
 func TestTimeoutsOfMany(t *testing.T) {
 	s := open(t, listener.Config{})
 	var silent, used []*client
-	for range 4 {
+	for range sweptMax/2 + 1 { // more than one turn looks at, and closes
 		silent = append(silent, s.dial())
 		c := s.dial()
 		c.send(get("/now"))
