@@ -131,14 +131,13 @@ func TestRollThatFailsIsRolledBack(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("Roll returned %v, want %s", err, want)
 	}
-	for slot := range 2 {
-		if got := s.mustAsk(s.regularOf(slot)); got.generation != 1 {
-			t.Errorf("slot %d answered %+v, want generation 1", slot, got)
-		}
+	for slot := range 2 { // the worker of the new handover accepts until its signal to retire is there
+		testkit.Until(t, "the handover before", func() bool {
+			return s.mustAsk(s.regularOf(slot)).generation == 1
+		})
 	}
-	if list := s.started(); len(list) != 4 {
-		t.Errorf("%d workers became ready, want 4: two, one of the new handover and its successor", len(list))
-	}
+	// Two, the worker of the new handover, and its successor.
+	testkit.Until(t, "four starts", func() bool { return len(s.started()) == 4 })
 }
 
 func TestReplacedWorkerServesItsConnectionsToTheirEnd(t *testing.T) {
