@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 )
 
-// index says where in the bytes of a snapshot each container of each series lies. A container holds the
+// index has the place of each container of each series in the bytes of a snapshot. A container holds the
 // numbers of a series that have the same upper 16 bits.
 //
 // It takes the place of roaring's own structures, because a document drawn at random costs little but the

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	lookFileEvery = 10 * time.Second // between two looks at the snapshot file and at the one in Redis
+	lookFileEvery = 10 * time.Second // between two checks of the snapshots in the folder and in Redis
 	retryMin      = 10 * time.Second // the first pause after a failed refresh
 	retryMax      = 30 * time.Minute // the longest pause
 )
@@ -22,7 +22,7 @@ const (
 // Config is what a Keeper needs.
 type Config struct {
 	Source   string           // URL or file of the list
-	Refresh  time.Duration    // between two looks at the source
+	Refresh  time.Duration    // between two checks of the source
 	Force    bool             // take a list that has shrunk, too
 	Path     string           // of the snapshot file
 	Redis    *pipeline.Config // shares the snapshot with other servers; nil for a single server
@@ -64,12 +64,12 @@ func NewKeeper(cfg Config) (*Keeper, error) {
 	return k, k.readFile()
 }
 
-// Reload looks at the source soon, after the import under way if there is one. It does not wait for the
-// outcome, which is logged.
+// Reload makes Run check the source soon, after any import under way. It does not wait for the outcome,
+// which is logged.
 func (k *Keeper) Reload() {
 	select {
 	case k.asked <- struct{}{}:
-	default: // it will look anyway
+	default: // Run will check anyway
 	}
 }
 
@@ -104,7 +104,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 				due.Reset(0)
 			}
 		case <-asked:
-			k.file = nil // whoever asks may have changed it, also without a trace
+			k.file = nil // read it even if its time and size are the same
 			due.Reset(0)
 		case <-due.C: // it is not set while an import is running
 			running = k.begin(ctx)
@@ -122,7 +122,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// update looks at the file and at Redis. It reports whether the file has another list now, or has lost its
+// update reads the file and asks Redis. It reports whether the file has another list now, or has lost its
 // list. It logs faults, and is called again later.
 func (k *Keeper) update(ctx context.Context) (changed bool) {
 	before := k.info

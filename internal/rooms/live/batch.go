@@ -52,8 +52,8 @@ func (h *Hub) begin(second int64) {
 		h.askTop()
 	}
 	b := h.batch(h.latest + 1)
-	// What was missed is found again by the pace, so that comes first: an event that gets lost behind it is
-	// sent again as a whole.
+	// The pace comes first: a viewer that comes back asks by its number, and gets the later events again as a
+	// whole.
 	b.second, b.text = second-1, appendEvent(nil, "pace", second-1, p.json())
 	b.pace = b.text[:len(b.text):len(b.text)]
 	b.text = h.appendStock(b.text)
@@ -129,7 +129,7 @@ func wholeStock(stock []int64, of *[]int64) []byte {
 	return append(text, '}')
 }
 
-// stockChange is the data of a stock event: all foods, or those that have changed where that is much less.
+// stockChange is the data of a stock event: all foods, or only the changed foods if that is much shorter.
 func stockChange(before, now []int64) []byte {
 	var changed []int
 	for i := range before {

@@ -11,10 +11,10 @@ import (
 
 const (
 	listMax   = 1000 // keys that one answer lists
-	listChunk = 10   // keys that one pipeline looks at: orders may wait in the same Redis
+	listChunk = 10   // keys of one pipeline: orders may wait in the same Redis
 )
 
-// List is some keys, those that were hit first on top.
+// List is some keys, ordered by their first hit.
 type List struct {
 	Count int64       `json:"count"` // of all keys
 	Max   int         `json:"max"`
@@ -31,7 +31,7 @@ type ListedKey struct {
 	id int64
 }
 
-// Keys lists up to n keys: those behind the Next of the list before, 0 for the first ones. Errors:
+// Keys lists up to n keys after the Next of the list before, or from the first key on if after is 0. Errors:
 // ErrBadRange, ErrUnavailable of pipeline.
 func (t *Traffic) Keys(after int64, n int) (*List, error) {
 	if after < 0 || n < 1 || n > listMax {
