@@ -20,7 +20,7 @@ const (
 	auditFailed
 )
 
-// audit is the command that compares the orders in Redis with those in the ledger's database.
+// audit is the command that compares the orders in Redis with the ledger's database.
 func audit(ctx context.Context, p *program, args []string) (code int) {
 	ctx, stop := interruptible(ctx)
 	defer stop()

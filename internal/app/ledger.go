@@ -17,7 +17,7 @@ var ledgerRoom = room{name: "ledger", keep: (*supervisor).keepLedger}
 // ledgerKeeper writes the orders of the current sale, then of each next sale.
 type ledgerKeeper struct {
 	current atomic.Pointer[ledger.Ledger]
-	next    chan *ledger.Ledger // the next sale's, for run
+	next    chan *ledger.Ledger // hands the next sale's ledger to run
 }
 
 // keepLedger switches the sale's ledger on if there is a database.

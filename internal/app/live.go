@@ -57,7 +57,7 @@ func (w *worker) topTraffic() []byte {
 	last, invalid := traffic.ParseSpan(handlers.TopLast)
 	top, err := w.traffic.Top(last, handlers.TopKeys)
 	if err = errors.Join(invalid, err); err != nil {
-		slog.Debug("the most-hit keys are not known", "error", err) // its connection logs that Redis is away
+		slog.Debug("the most-hit keys are not known", "error", err) // the Redis client logs that Redis is away
 		return nil
 	}
 	keys, err := json.Marshal(top.Keys)

@@ -41,7 +41,7 @@ func (s *supervisor) followSales(ctx context.Context) error {
 		logChanges(follower, s.serving().Sale)
 		marker, err := follower.Marker()
 		switch {
-		case err != nil: // its connection logs that Redis is away
+		case err != nil: // the Redis client logs that Redis is away
 		case begun.lost(marker.Next, time.Now()):
 			slog.Warn("the opening of the next sale was not completed; this server completes it",
 				"sale", marker.Sale, "next", marker.Next)
@@ -123,7 +123,7 @@ func (s *supervisor) logNotTaken(found *redisx.Marker, err error) {
 func (s *supervisor) waiting(ctx context.Context, sale string) *redisx.Marker {
 	found, err := redisx.ReadMarker(ctx, s.store.redis)
 	if err != nil || found.Next != "" || !found.Follows(sale) {
-		return nil // its connection logs that Redis is away
+		return nil // the Redis client logs that Redis is away
 	}
 	return found
 }

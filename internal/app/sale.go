@@ -40,8 +40,8 @@ func (o *opening) copy() *opening {
 	return &next
 }
 
-// openSale reads the catalogue and the secrets and opens the sale, or joins the one that is open. rooms is
-// what the rooms have read.
+// openSale reads the catalogue and the secrets and opens the sale, or joins the open sale. rooms is the
+// result of readRooms.
 func openSale(
 	ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store, rooms map[string]any,
 ) (o *opening, err error) {

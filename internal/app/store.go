@@ -24,8 +24,8 @@ type store struct {
 	run         func(context.Context) error // its task
 }
 
-// startStore returns the Redis to use: the one that cfg names, or else the default store in the folder,
-// which it starts. The folder must be locked.
+// startStore returns the Redis to use: the Redis of cfg, or else the default store in the folder, which it
+// starts. The folder must be locked.
 func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Folder) (*store, error) {
 	if cfg.Redis.Address != "" {
 		return useRedis(ctx, cfg, rememberedIn(folder))

@@ -37,7 +37,7 @@ type supervisor struct {
 	sale       atomic.Pointer[opening] // what the workers serve; never changed, only replaced
 	follower   *redisx.Follower
 	successors chan *redisx.Marker // the next sale, to take over
-	catalogs   []*os.File          // that a worker may restart with
+	catalogs   []*os.File          // files that a worker may restart with
 
 	opsListener net.Listener // nil without -ops
 	metrics     *ops.Server  // nil without -ops

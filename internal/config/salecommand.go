@@ -116,7 +116,7 @@ func (c *SaleCommand) addNew(f *Flags) {
 	f.Switch(&c.Force, "force", "also when the sale is not closed, its orders were not all exported "+
 		"since, or not all are in the database of -ledger")
 	f.show("opens-at", "closes-at")
-	f.argumentsOnly("keep", "delete", "force", "opens-at", "closes-at") // its times are of this sale
+	f.argumentsOnly("keep", "delete", "force", "opens-at", "closes-at") // OPENS_AT is for the old sale
 	f.Check(func() error {
 		if keep && c.Delete {
 			return errors.New("-keep and -delete are both set; choose one")

@@ -50,7 +50,7 @@ func writeInto(path string, write func(io.Writer) error) error {
 	return err
 }
 
-// replace writes a regular file beside the one that is there, and puts it in its place.
+// replace writes a new file beside the old one, then renames it.
 func replace(path string, write func(io.Writer) error) (err error) {
 	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {

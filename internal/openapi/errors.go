@@ -15,7 +15,7 @@ type Error struct {
 	about         string
 }
 
-// readErrors reads the schemas of the errors: those with the name of a code.
+// readErrors reads the schemas that have the name of an error code.
 func (d *Description) readErrors() {
 	for name, proxy := range d.model.Components.Schemas.FromOldest() {
 		if name != strings.ToUpper(name) {

@@ -1,6 +1,6 @@
 // Package openapi reads the description of the server's API, for tests and for the bench. The server does
-// not import it: what the server sends is made here of handlers/openapi.yaml (JSON, Page), by a test in
-// handlers.
+// not import it: a test in handlers makes the files that the server sends (JSON, Page) from
+// handlers/openapi.yaml.
 //
 // Check compares replies with the description: status, headers and body. Anything that is not described is a
 // fault. It is slow, some tens of microseconds for a small body: a load checks samples.

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// Other is the index of what has no label of its own.
+	// Other is the index of all texts without a label of their own.
 	Other = 0
 
 	otherLabel = "other"
@@ -33,7 +33,7 @@ const (
 	labelReady
 )
 
-// index returns the index of a text, which it adds if need be; Other where there is no room.
+// index returns the index of a text. It adds a new text, and returns Other if all labels are taken.
 func (l *labels) index(text []byte) int {
 	text = text[:min(len(text), labelBytes)]
 	for i := Other + 1; i < labelsMax; i++ {

@@ -18,7 +18,7 @@ import (
 	"flashsale/internal/observe/figures"
 )
 
-// Status is what is known of some servers of one sale. It is for one goroutine.
+// Status holds the last readings of some servers of one sale. It is for one goroutine.
 type Status struct{ servers []*server }
 
 // New makes the Status of the servers with these -ops addresses, host:port.
@@ -88,7 +88,7 @@ func (s *Status) String() string {
 
 type printLine func(name, format string, values ...any)
 
-// printSale shows what the servers share. Each of them knows it, unless Redis is away.
+// printSale shows the sale. Every server knows it, unless its Redis is away.
 func printSale(list []*server, line printLine) {
 	var sale []string
 	state, stock := "", "unknown while Redis is away"
@@ -227,7 +227,7 @@ func upOrAway(up float64) string {
 	return "away"
 }
 
-// quantile is the time below which this share of some times lies, "-" where there is no time.
+// quantile is the time below which this share of the times lies, "-" without times.
 func quantile(times figures.Histogram, share float64) string {
 	nanoseconds, ok := times.Quantile(share)
 	switch {

@@ -73,8 +73,8 @@ func (k *Keeper) Reload() {
 	}
 }
 
-// Checked is when the source last gave its list or still had the one that is known, in this process: the
-// zero time for never.
+// Checked is when this process last got a list from the source, or found the known list there: the zero time
+// for never.
 func (k *Keeper) Checked() time.Time {
 	if at := k.checked.Load(); at > 0 {
 		return time.UnixMilli(at)

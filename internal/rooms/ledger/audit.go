@@ -23,8 +23,8 @@ type AuditConfig struct {
 	Prices   []int64 // of food 1, 2, 3, ...
 }
 
-// Audit is the outcome of a comparison of all orders of a sale in Redis with those in the database. The
-// sale may go on meanwhile.
+// Audit is the outcome of a comparison of all orders of a sale in Redis with the database. The sale may go
+// on meanwhile.
 type Audit struct {
 	Sale      string
 	Orders    int      // in Redis

@@ -92,10 +92,10 @@ func (l *Ledger) open(ctx context.Context) (*orderstream.Stream, error) {
 	return orderstream.Open(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices), l.consumer)
 }
 
-// Up reports whether orders get into the database, as far as is known.
+// Up reports whether the last orders got into the database.
 func (l *Ledger) Up() bool { return !l.failing.Load() }
 
-// Run writes orders until ctx ends, and then those that are still in the stream, for flushLimit at most. It
+// Run writes orders until ctx ends, then the orders that are still in the stream, for flushLimit at most. It
 // logs faults of Redis and of the database and tries again for as long as they last. It returns nil.
 func (l *Ledger) Run(ctx context.Context) error {
 	write, stop := context.WithCancel(context.WithoutCancel(ctx))

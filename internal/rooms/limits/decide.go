@@ -44,8 +44,8 @@ type asked struct {
 }
 
 // Check decides on a call of an event and counts it by its cost; 0 counts nothing. features are values by
-// feature; those without a rule are ignored. Errors: ErrNoRule, ErrBadValue, ErrNeverFits, ErrUnavailable of
-// pipeline when Redis does not answer and a rule is closed. It waits for Redis.
+// feature; a feature without a rule is ignored. Errors: ErrNoRule, ErrBadValue, ErrNeverFits, ErrUnavailable
+// of pipeline when Redis does not answer and a rule is closed. It waits for Redis.
 func (l *Limiter) Check(name string, features map[string]string, cost int64) (Decision, error) {
 	e := l.rules.Load().events[name]
 	if e == nil {

@@ -19,7 +19,7 @@
 local now, cost, happened = milliseconds(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == "1"
 local need = math.max(cost, 1)
 
--- follow reads the log with its rates, from an argument on. It returns the place of the next log's.
+-- follow reads the log and its rates from the arguments. It returns the place of the next log's arguments.
 local function follow(log, at)
    log.length, log.rates, log.window = tonumber(ARGV[at]), {}, 0
    log.now = math.max(now, log.size > 0 and time(log, log.size) or 0)

@@ -23,8 +23,8 @@ const (
 	seatsKept    = 8       // more, for administrators and where the user has logged in before
 	// crowdedWait is how long a network without a seat waits in each worker after a guess.
 	crowdedWait = time.Minute
-	// A name that is slowed down is open in the first slowOpen of each slowPeriod, for everybody. So no wait is
-	// longer than their difference, and a client that obeys Retry-After gets in, however many others guess.
+	// A name that is slowed down is open in the first slowOpen of each slowPeriod, for all clients. So no wait
+	// is longer than their difference, and a client that obeys Retry-After gets in, however many others guess.
 	// slowOpen is more than the second that Retry-After is rounded up by.
 	slowPeriod = 5 * time.Second
 	slowOpen   = 2 * time.Second

@@ -29,7 +29,7 @@ import (
 const (
 	turnsPerSecond = 20
 	turnTime       = time.Second / turnsPerSecond
-	writesMax      = 100 // to viewers in one turnTime; README.md has what they cost
+	writesMax      = 100 // to viewers in one turnTime; README.md has their cost
 	urgency        = 4   // times as many when the state of the sale has changed
 	joinsMax       = 200 // viewers that get their first message in one turn
 	yieldAfter     = 16  // writes, to let other goroutines have the processor

@@ -19,7 +19,7 @@ type waiting struct {
 // noText stands in the queue for the reply to a message without a text.
 const noText = "?"
 
-// text is what the conversation gets.
+// text is the reply as the conversation gets it.
 func (r *waiting) text() string {
 	if r.reply == noText {
 		return "Пришлите текст, и я отвечу, сколько раз он приходил."

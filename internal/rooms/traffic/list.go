@@ -86,7 +86,7 @@ func (t *Traffic) date(keys []ListedKey) error {
 	}
 	x = pipeline.NewCall()
 	for i, index := range indexes {
-		for j, member := range index { // what is newer is in a shorter step
+		for j, member := range index { // newer hits are in a shorter step
 			b := blockOf(member)
 			if j == 0 || b.step < newest[i].step || b.step == newest[i].step && b.number > newest[i].number {
 				newest[i] = b

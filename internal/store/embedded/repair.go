@@ -22,7 +22,7 @@ const appendManifest = appendFolder + "/appendonly.aof.manifest"
 type damage struct {
 	file  string // path
 	whole int64  // bytes up to the last whole command or transaction
-	tail  []byte // what follows
+	tail  []byte // the bytes after them
 }
 
 // repair cuts the append-only file back to its last whole transaction, with the tool that comes with the
