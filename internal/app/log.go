@@ -94,7 +94,7 @@ func (w *logWriter) run() {
 		}
 		_, _ = w.out.Write(line.text) // an error of the log cannot be logged
 		if n := w.dropped.Swap(0); n > 0 {
-			fmt.Fprintf(w.out, "flashsale: %d lines of the log were dropped: it was not read for a while\n", n)
+			fmt.Fprintf(w.out, "flashsale: %d lines of the log were dropped: the log was not read fast enough\n", n)
 		}
 	}
 }

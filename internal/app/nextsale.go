@@ -115,8 +115,8 @@ func (s *supervisor) takeOver(ctx context.Context, found *redisx.Marker) {
 }
 
 func (s *supervisor) logNotTaken(found *redisx.Marker, err error) {
-	slog.Error("cannot take over the next sale; orders get 503 here until that is possible, which SIGHUP "+
-		"tries at once", "sale", s.serving().Sale, "next", found.Sale, "error", err)
+	slog.Error("cannot take over the next sale; orders get 503 here until that succeeds; SIGHUP tries "+
+		"at once", "sale", s.serving().Sale, "next", found.Sale, "error", err)
 }
 
 // waiting returns the sale that was opened after this one, nil if there is no such sale.

@@ -128,6 +128,6 @@ func (o *opening) tellUsers(ctx context.Context) {
 		_, err = turnover.Open(ctx, o.Redis, this)
 	}
 	if err != nil {
-		slog.Warn("the sale's other servers are still compared with the users before", "error", err)
+		slog.Warn("servers that join the sale are still compared with the old users", "error", err)
 	}
 }

@@ -148,7 +148,7 @@ func warnOfTimes(named, times redisx.Times) {
 		{"-closes-at (CLOSES_AT)", named.ClosesAt, times.ClosesAt},
 	} {
 		if !one.named.IsZero() && !one.named.Equal(one.holds) {
-			slog.Warn("the sale was opened with another time, or has got one since: that one counts",
+			slog.Warn("the sale has another time than the flag: the time of the sale counts",
 				"flag", one.name, "value", momentText(one.named), "sale", momentText(one.holds))
 		}
 	}
@@ -199,12 +199,10 @@ func (o *opening) fingerprints() (list []redisx.Fingerprint, err error) {
 // firstStock is the sale as the catalogue would open it.
 func firstStock(c *catalog.Catalog) redisx.Opening {
 	o := redisx.Opening{}
-	pieces := int64(0)
 	for _, food := range c.Foods() {
 		o.Stock = append(o.Stock, food.Stock)
-		pieces += food.Stock
 	}
-	o.Catalog = fmt.Sprintf("%d foods, %d pieces (%s)", len(o.Stock), pieces, c.Fingerprint())
+	o.Catalog = fmt.Sprintf("%d foods, %d pieces (%s)", len(o.Stock), piecesOf(c), c.Fingerprint())
 	return o
 }
 

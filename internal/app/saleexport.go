@@ -63,7 +63,7 @@ func (c *saleCommand) exportCurrent(ctx context.Context, id string, loaded *cata
 	}
 	defer leave()
 	names := loaded.Names()
-	in := turnover.Exported{Start: sum(firstStock(loaded).Stock), Prices: prices(loaded),
+	in := turnover.Exported{Start: piecesOf(loaded), Prices: prices(loaded),
 		Users: names.Fingerprint()}
 	in.Orders, in.Pieces, err = c.write(ctx, c.book(id, in.Prices, names.Name), sale.ScanOrders().Next)
 	if err != nil {
@@ -83,13 +83,6 @@ func (c *saleCommand) exportCurrent(ctx context.Context, id string, loaded *cata
 			"export\n", in.Orders, id)
 	}
 	return nil
-}
-
-func sum(list []int64) (sum int64) {
-	for _, n := range list {
-		sum += n
-	}
-	return sum
 }
 
 // exportPast writes the orders of a sale that has ended.

@@ -60,7 +60,7 @@ func (p *program) runWorker(ctx context.Context, cfg *config.Config, inherited *
 		return err
 	}
 	if err := profiling.Serve(cfg.Pprof, inherited.Slot); err != nil {
-		slog.Error("no profiles of this worker", "error", err) // an old worker of this slot has the port
+		slog.Error("cannot serve the profiles of this worker", "error", err) // an old worker may have the port
 	}
 	stop, cancel := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer cancel()

@@ -69,7 +69,7 @@ func ParseSale(args []string, out io.Writer) (*SaleCommand, error) {
 	}
 	i := slices.IndexFunc(saleVerbs, func(v struct{ name, usage string }) bool { return v.name == verb })
 	if i < 0 {
-		return nil, fmt.Errorf("%q is nothing that it does; say status, open, pause, close, export or new "+
+		return nil, fmt.Errorf("%q is no verb of flashsale sale; say status, open, pause, close, export or new "+
 			"(flashsale sale -h)", verb)
 	}
 	c := &SaleCommand{Verb: verb}

@@ -186,7 +186,7 @@ func (k *Keeper) exchange(ctx context.Context) error {
 		if whole || err != nil {
 			return err
 		}
-		slog.Warn("Redis has lost a piece of the blocklist; it gets all of them again")
+		slog.Warn("Redis has lost a piece of the blocklist; this server writes all pieces again")
 		if err := k.share.withdraw(l, there); err != nil {
 			return err
 		}
