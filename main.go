@@ -1,5 +1,5 @@
-// Flashsale is a flash-sale server: it sells a limited stock to many buyers at once over HTTP, nothing
-// twice. README.md tells how to run it, internal/app wires it.
+// Flashsale is a flash-sale server: it sells a limited stock to many buyers at once over HTTP, and no piece
+// twice. README.md tells how to run it; the program begins in internal/app.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// Package app wires the program: everything it puts together is made elsewhere. One binary has several
-// commands, and as a server two roles: the supervisor starts the store, reads the catalogue, opens the
-// sale and keeps the worker processes; the workers, which share its port, serve. rooms.go lists the rooms,
-// which stand beside the sale in both.
+// Package app puts the program together from the other packages. The binary has several commands. The server
+// runs as two kinds of processes: the supervisor starts the store, reads the catalogue, opens the sale and
+// starts the workers; the workers share its port and answer requests. rooms.go lists the rooms, the features
+// beside the sale.
 package app
 
 import (
@@ -20,13 +20,13 @@ import (
 	"flashsale/internal/version"
 )
 
-// With this Main begins on the main thread, see config.ClearEnvironment.
+// Main must begin on the main thread: see config.ClearEnvironment.
 func init() { runtime.LockOSThread() }
 
 // A command is one thing the program can do; it returns the exit code.
 type command func(ctx context.Context, p *program, args []string) (code int)
 
-// commands are found by the first argument; without one of them the program is the server.
+// commands by the first argument. With any other first argument, or none, the program is the server.
 var commands = map[string]command{
 	"audit":     audit,
 	"sale":      runSale,
@@ -39,7 +39,7 @@ var commands = map[string]command{
 // program is this run of the program.
 type program struct {
 	stdout, stderr io.Writer
-	log            *logWriter // of a worker, to stderr; else nil
+	log            *logWriter // of a worker, to stderr; nil in other processes
 	exposed        error      // why other programs can see the secrets of the environment, nil if they cannot
 }
 
@@ -55,8 +55,8 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) (code in
 	return serve(ctx, p, args[1:])
 }
 
-// interruptible returns a context that ends with the first SIGINT or SIGTERM. That restores their default: a
-// second one kills.
+// interruptible returns a context that ends with the first SIGINT or SIGTERM. A second signal kills the
+// process.
 func interruptible(ctx context.Context) (_ context.Context, stop context.CancelFunc) {
 	ctx, stop = signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -68,7 +68,7 @@ func printVersion(_ context.Context, p *program, _ []string) (code int) {
 	return 0
 }
 
-// serve is the command without a name.
+// serve runs the server.
 func serve(ctx context.Context, p *program, args []string) (code int) {
 	err := runRole(ctx, p, args)
 	if p.log != nil {
@@ -81,9 +81,9 @@ func serve(ctx context.Context, p *program, args []string) (code int) {
 	return 0
 }
 
-// runRole makes this process the supervisor, or the worker that its supervisor has started it as.
+// runRole runs this process as the supervisor, or as a worker if a supervisor has started it.
 func runRole(ctx context.Context, p *program, args []string) error {
-	signal.Ignore(syscall.SIGPIPE) // a log reader that ends must not end the sale
+	signal.Ignore(syscall.SIGPIPE) // the sale must go on when the program that reads the log ends
 	worker, err := supervise.Inherited()
 	if err != nil {
 		return err
@@ -110,10 +110,9 @@ func (p *program) settings(args []string, worker *supervise.Worker) (*config.Con
 	return cfg, nil
 }
 
-// setLog sets up the log.
 func (p *program) setLog(cfg *config.Config, worker *supervise.Worker) {
 	out := p.stderr
-	if worker != nil { // its event loop logs, too
+	if worker != nil { // its event loop logs and must not block
 		p.log = newLogWriter(p.stderr)
 		out = p.log
 	}

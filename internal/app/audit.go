@@ -20,7 +20,7 @@ const (
 	auditFailed
 )
 
-// audit is the command that compares the orders in Redis with those in the ledger's database.
+// audit is the command that compares the orders in Redis with the ledger's database.
 func audit(ctx context.Context, p *program, args []string) (code int) {
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -41,7 +41,7 @@ func audit(ctx context.Context, p *program, args []string) (code int) {
 	return auditEqual
 }
 
-// audit audits the sale.
+// audit reads the settings and compares.
 func (p *program) audit(ctx context.Context, args []string) (result *ledger.Audit, err error) {
 	cfg, err := p.settings(args, nil)
 	if err != nil {
@@ -79,7 +79,7 @@ func compare(
 	})
 }
 
-// loadCatalogue reads the catalogue for a command. Nobody logs in with it.
+// loadCatalogue reads the catalogue for a command. No user logs in there, so root may have any password.
 func loadCatalogue(ctx context.Context, cfg *config.Config) (*catalog.Catalog, error) {
 	source := cfg.Catalog
 	if source.RootPassword == "" && source.BuiltIn() {

@@ -14,7 +14,7 @@ func (s *supervisor) printBanner(out io.Writer) {
 	sale := s.serving()
 	scheme, curl, state := "http://", "curl", "goes on"
 	if s.cfg.TLSCert != "" {
-		scheme, curl = "https://", "curl -k" // the certificate is hardly for this address
+		scheme, curl = "https://", "curl -k" // the certificate rarely names this address
 	}
 	if sale.fresh {
 		state = "opened now"
@@ -53,7 +53,7 @@ func (s *supervisor) printBanner(out io.Writer) {
 		os.Getpid())
 }
 
-// catalogue names the source of the catalogue and how large it is.
+// catalogue returns the source and the size of the catalogue.
 func (s *supervisor) catalogue() string {
 	sale := s.serving()
 	source := sale.source.Source()
@@ -63,8 +63,8 @@ func (s *supervisor) catalogue() string {
 	return source
 }
 
-// login is the body of a login that works, as a word for a shell. Only a terminal shows root's password:
-// what goes into a file is read by others, later.
+// login returns the body of a login that works, quoted for a shell. Only a terminal shows root's password:
+// other people may read a file later.
 func (s *supervisor) login(terminal bool) string {
 	sale := s.serving()
 	const body = `'{"username":"%s","password":"%s"}'`
@@ -82,7 +82,7 @@ func (s *supervisor) login(terminal bool) string {
 	return fmt.Sprintf(body, "root", "...")
 }
 
-// isTerminal reports whether people read what is written there.
+// isTerminal reports whether out is a terminal.
 func isTerminal(out io.Writer) bool {
 	file, isFile := out.(*os.File)
 	return isFile && term.IsTerminal(int(file.Fd()))

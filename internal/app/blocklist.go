@@ -23,8 +23,8 @@ var blocklistRoom = room{
 	serve: (*worker).serveBlocklist,
 }
 
-// keepBlocklist imports the list of invalid passports. SIGHUP looks at its source in the background: an
-// import takes its time.
+// keepBlocklist imports the list of invalid passports. SIGHUP starts an import in the background, because an
+// import is slow.
 func (s *supervisor) keepBlocklist(context.Context) (part, error) {
 	if s.cfg.Blocklist == "" {
 		return part{}, nil
@@ -55,8 +55,8 @@ func (s *supervisor) keepBlocklist(context.Context) (part, error) {
 	return p, nil
 }
 
-// showBlocklist shows the list that the workers serve. After a start its last check is its import, until the
-// source has answered this process.
+// showBlocklist shows the size and the age of the list that the workers serve. The age begins when the list
+// was imported, and again each time the source still has the same list.
 func showBlocklist(scrape *ops.Scrape, keeper *blocklist.Keeper, list *blocklist.List) {
 	if list == nil {
 		scrape.Set(figures.Documents, 0)

@@ -7,10 +7,10 @@ import (
 	"flashsale/redisx"
 )
 
-// logChanges logs what was changed of a sale since the call before, by any server or command.
+// logChanges logs the changes to a sale since the last call, made by any server or command.
 func logChanges(follower *redisx.Follower, sale string) {
 	changes, err := follower.Changes(sale)
-	if err != nil && !errors.Is(err, redisx.ErrUnavailable) { // a Redis that is away is logged elsewhere
+	if err != nil && !errors.Is(err, redisx.ErrUnavailable) { // the Redis client logs that Redis is away
 		slog.Error("a change of the sale cannot be read", "sale", sale, "error", err)
 	}
 	for _, e := range changes {

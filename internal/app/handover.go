@@ -17,20 +17,20 @@ const (
 	figuresFile = "figures"
 )
 
-// handover is the part of an opening that a worker gets as a value; the catalogue and the figures come as
+// handover is the part of an opening that a worker gets as a value. It gets the catalogue and the figures as
 // files.
 type handover struct {
 	Redis       redisx.Config
 	Sale        string
-	Secrets     [][]byte // the current one, which signs, then older ones, which still verify
+	Secrets     [][]byte // the current secret signs; the older ones are still accepted
 	Certificate listener.Certificate
 
-	ServiceToken string // of other programs, "" for none
+	ServiceToken string // lets other programs in; "" lets no program in
 
-	Rooms map[string]json.RawMessage // what the rooms have read, by their names
+	Rooms map[string]json.RawMessage // the results of room.read, by room name
 }
 
-// pack makes the handover to all workers. Its files are open.
+// pack makes the handover to all workers. The caller closes the file of the catalogue.
 func (o *opening) pack() (supervise.Handover, error) {
 	file, err := o.catalog.File()
 	if err != nil {
@@ -63,7 +63,7 @@ func unpack(w *supervise.Worker) (*opening, error) {
 	return o, err
 }
 
-// take decodes what a room of this name has read into what v points to.
+// take decodes into v what the room of this name has read.
 func (h *handover) take(name string, v any) error {
 	if err := json.Unmarshal(h.Rooms[name], v); err != nil {
 		return fmt.Errorf("cannot take over what the room %s has read: %w", name, err)

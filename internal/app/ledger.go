@@ -14,13 +14,13 @@ import (
 
 var ledgerRoom = room{name: "ledger", keep: (*supervisor).keepLedger}
 
-// ledgerKeeper writes the orders of one sale after the other.
+// ledgerKeeper writes the orders of the current sale, then of each next sale.
 type ledgerKeeper struct {
 	current atomic.Pointer[ledger.Ledger]
-	next    chan *ledger.Ledger // that run is to run
+	next    chan *ledger.Ledger // hands the next sale's ledger to run
 }
 
-// keepLedger switches the sale's ledger on, where there is a database.
+// keepLedger switches the sale's ledger on if there is a database.
 func (s *supervisor) keepLedger(ctx context.Context) (part, error) {
 	if s.database == nil {
 		o := s.serving()
@@ -56,15 +56,15 @@ func (k *ledgerKeeper) show(scrape *ops.Scrape) {
 	scrape.SetFlag(figures.LedgerUp, k.current.Load().Up())
 }
 
-// follow has run write the orders of the next sale.
+// follow makes run go on with the next sale.
 func (k *ledgerKeeper) follow(o *opening) {
 	next := k.current.Load().Next(o.Sale, prices(o.catalog))
 	k.current.Store(next)
 	k.next <- next
 }
 
-// run writes the orders of one sale after the other. The writer of a sale before stops as at the end of the
-// server, and writes what is left.
+// run writes the orders of one sale after the other. Before it begins with the next sale it stops the old
+// writer, which writes the orders that are left.
 func (k *ledgerKeeper) run(ctx context.Context) error {
 	for current := k.current.Load(); ; {
 		run, stop := context.WithCancel(ctx)

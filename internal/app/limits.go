@@ -30,7 +30,7 @@ func (w *worker) serveLimits() (part, error) {
 	if err := w.take("limits", &rules); err != nil {
 		return part{}, err
 	}
-	if rules.Off && w.cfg.LimitsFile() == "" { // a file may switch the room on
+	if rules.Off && w.cfg.LimitsFile() == "" { // SIGHUP may read a file that switches the room on
 		return part{}, nil
 	}
 	limiter := limits.New(limits.Config{Redis: w.Redis.Config, Rules: rules.Rules, Cluster: w.cfg.LimitsCluster,
@@ -39,9 +39,9 @@ func (w *worker) serveLimits() (part, error) {
 		nil
 }
 
-// followRules reads the rules again in a worker that retires: connections that were idle bring it a last
-// request, which the rules of its successor must decide. After an error both keep their old rules, and the
-// supervisor has logged it.
+// followRules reads the rules again in a worker that was replaced: it answers the last requests of its
+// connections by the rules of the new worker. After an error both keep the old rules; the supervisor has
+// logged the error.
 func (w *worker) followRules(limiter *limits.Limiter) {
 	if w.cfg.LimitsFile() == "" {
 		return

@@ -16,7 +16,7 @@ import (
 
 var liveRoom = room{name: "live", serve: (*worker).serveLive}
 
-// serveLive tells viewers how the sale goes.
+// serveLive serves GET /live.
 func (w *worker) serveLive() (part, error) {
 	if w.cfg.LiveViewers == 0 {
 		return part{}, nil
@@ -46,18 +46,18 @@ func (w *worker) serveLive() (part, error) {
 		stop: func(time.Time) { hub.End() }}, nil
 }
 
-// lookAtRedis is what the viewers see of Redis.
+// lookAtRedis returns the state of Redis for the viewers.
 func (w *worker) lookAtRedis() live.State {
 	backlog, err := w.sale.Ready()
 	return live.State{Up: err == nil, Ledger: backlog.Kept, LedgerLag: backlog.Orders}
 }
 
-// topTraffic is the most-hit keys as JSON, nil where they are not known.
+// topTraffic returns the most-hit keys as JSON, nil if they are not known.
 func (w *worker) topTraffic() []byte {
 	last, invalid := traffic.ParseSpan(handlers.TopLast)
 	top, err := w.traffic.Top(last, handlers.TopKeys)
 	if err = errors.Join(invalid, err); err != nil {
-		slog.Debug("the most-hit keys are not known", "error", err) // a Redis that is away is logged elsewhere
+		slog.Debug("the most-hit keys are not known", "error", err) // the Redis client logs that Redis is away
 		return nil
 	}
 	keys, err := json.Marshal(top.Keys)

@@ -15,7 +15,7 @@ import (
 	"flashsale/internal/supervise"
 )
 
-// newLog is the one log of this process. The lines of a worker carry its number and process ID.
+// newLog makes the log of this process. The lines of a worker have its number and process ID.
 func newLog(out io.Writer, format string, worker *supervise.Worker) *slog.Logger {
 	var handler slog.Handler = slog.NewTextHandler(out, nil)
 	if format == config.LogJSON {
@@ -28,8 +28,9 @@ func newLog(out io.Writer, format string, worker *supervise.Worker) *slog.Logger
 	return log
 }
 
-// newAccessLog makes the access log of a worker, nil where it is off. Its lines have the form of the log and
-// go to the same place, but not through its queue: there they would drive out lines that matter more.
+// newAccessLog makes the access log of a worker, nil if it is off. Its lines look like those of the log and
+// go to the same place, but not through the log's queue: they would fill it, and more important lines would
+// be dropped.
 func (p *program) newAccessLog(
 	cfg *config.Config, inherited *supervise.Worker, count *figures.Worker,
 ) *accesslog.Log {
@@ -43,21 +44,21 @@ func (p *program) newAccessLog(
 }
 
 const (
-	logLinesMax = 1024        // that wait to be written
+	logLinesMax = 1024        // waiting to be written
 	logFlush    = time.Second // the longest wait for them at the end of the process
 )
 
-// logWriter writes lines to a writer that may block, such as a terminal that was halted or a pipe that is
-// not read. Its own Write never blocks: the event loop logs, and all clients of a worker would wait with
-// it. When too many lines wait, further ones are dropped and counted.
+// logWriter writes lines to a writer that may block, such as a halted terminal or a pipe that is not read.
+// Write itself never blocks: the event loop logs, and all clients of the worker would wait. When too many
+// lines wait, further lines are dropped and counted.
 type logWriter struct {
 	out     io.Writer
 	lines   chan logLine
 	dropped atomic.Int64
-	counter atomic.Pointer[figures.Counter] // of dropped lines, nil for none
+	counter atomic.Pointer[figures.Counter] // of dropped lines; may be nil
 }
 
-// logLine is a line, or the wish to know when all before it are written.
+// logLine is a line, or a request to close written once all earlier lines are written.
 type logLine struct {
 	text    []byte
 	written chan struct{}
@@ -69,7 +70,7 @@ func newLogWriter(out io.Writer) *logWriter {
 	return w
 }
 
-// Write takes a line. It does not fail.
+// Write puts a line into the queue. It never fails.
 func (w *logWriter) Write(line []byte) (int, error) {
 	select {
 	case w.lines <- logLine{text: bytes.Clone(line)}:
@@ -82,7 +83,7 @@ func (w *logWriter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// count has dropped lines counted.
+// count adds dropped lines to a figure from now on.
 func (w *logWriter) count(dropped *figures.Counter) { w.counter.Store(dropped) }
 
 func (w *logWriter) run() {
@@ -91,14 +92,14 @@ func (w *logWriter) run() {
 			close(line.written)
 			continue
 		}
-		_, _ = w.out.Write(line.text) // there is nowhere to complain
+		_, _ = w.out.Write(line.text) // an error of the log cannot be logged
 		if n := w.dropped.Swap(0); n > 0 {
-			fmt.Fprintf(w.out, "flashsale: %d lines of the log were dropped: it was not read for a while\n", n)
+			fmt.Fprintf(w.out, "flashsale: %d lines of the log were dropped: the log was not read fast enough\n", n)
 		}
 	}
 }
 
-// flush waits until the lines so far are written, logFlush at most.
+// flush waits until all lines so far are written, at most logFlush.
 func (w *logWriter) flush() {
 	limit := time.After(logFlush)
 	written := make(chan struct{})

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	followEvery = time.Second // between two questions whether the next sale was opened
+	followEvery = time.Second // between two checks for the next sale
 
-	// A turnover that is under way for so long was most likely left by a command that has died.
+	// The opening of a sale that takes longer was most likely left by a command that has died.
 	turnoverPatience = 30 * time.Second
 
 	takeOverMin = time.Second     // first pause after a sale that could not be taken over
 	takeOverMax = 5 * time.Minute // longest pause
 )
 
-// followSales is the task that notices the next sale in Redis, and completes its opening where whoever
-// began it does not. It also logs what is changed of the sale that this server serves.
+// followSales is the task that notices the next sale in Redis. It completes the sale's opening if the
+// command that began it has died. It also logs changes to the sale that this server serves.
 func (s *supervisor) followSales(ctx context.Context) error {
 	redis, follower := s.store.redis, s.follower
 	var connected sync.WaitGroup
@@ -41,7 +41,7 @@ func (s *supervisor) followSales(ctx context.Context) error {
 		logChanges(follower, s.serving().Sale)
 		marker, err := follower.Marker()
 		switch {
-		case err != nil: // others log it
+		case err != nil: // the Redis client logs that Redis is away
 		case begun.lost(marker.Next, time.Now()):
 			slog.Warn("the opening of the next sale was not completed; this server completes it",
 				"sale", marker.Sale, "next", marker.Next)
@@ -51,20 +51,20 @@ func (s *supervisor) followSales(ctx context.Context) error {
 		case marker.Next == "" && marker.Follows(s.serving().Sale) && attempts.due(marker.Sale, time.Now()):
 			select {
 			case s.successors <- marker:
-			default: // it is being taken over
+			default: // a sale to take over waits already
 			}
 		}
 	}
 }
 
-// patience is how long a turnover has been under way.
+// patience measures how long the opening of the next sale has been under way.
 type patience struct {
 	next  string
 	since time.Time
 }
 
-// lost reports whether the turnover to this sale, "" for none, takes too long. Once it has, it is given as
-// much time again.
+// lost reports whether the opening of the sale next takes too long; next is "" if no sale is being opened.
+// After true the time begins anew.
 func (p *patience) lost(next string, now time.Time) bool {
 	if next != p.next {
 		p.next, p.since = next, now
@@ -95,8 +95,7 @@ func (a *attempts) due(sale string, now time.Time) bool {
 	return true
 }
 
-// takeOver has this server serve the sale that has followed on its own. After an error it goes on as before,
-// which is to answer orders with 503.
+// takeOver makes this server serve the next sale. After an error it serves the old sale, so orders get 503.
 func (s *supervisor) takeOver(ctx context.Context, found *redisx.Marker) {
 	before := s.serving()
 	if before.Sale == found.Sale {
@@ -116,20 +115,20 @@ func (s *supervisor) takeOver(ctx context.Context, found *redisx.Marker) {
 }
 
 func (s *supervisor) logNotTaken(found *redisx.Marker, err error) {
-	slog.Error("cannot take over the next sale; orders get 503 here until that is possible, which SIGHUP "+
-		"tries at once", "sale", s.serving().Sale, "next", found.Sale, "error", err)
+	slog.Error("cannot take over the next sale; orders get 503 here until that succeeds; SIGHUP tries "+
+		"at once", "sale", s.serving().Sale, "next", found.Sale, "error", err)
 }
 
-// waiting returns the sale that waits to be served in the place of this one, nil where there is none.
+// waiting returns the sale that was opened after this one, nil if there is no such sale.
 func (s *supervisor) waiting(ctx context.Context, sale string) *redisx.Marker {
 	found, err := redisx.ReadMarker(ctx, s.store.redis)
 	if err != nil || found.Next != "" || !found.Follows(sale) {
-		return nil // a Redis that is away is logged elsewhere
+		return nil // the Redis client logs that Redis is away
 	}
 	return found
 }
 
-// openNext reads the catalogue again and joins the sale that was found. It returns the opening of that sale.
+// openNext reads the catalogue again, joins the sale that was found and returns its opening.
 func (s *supervisor) openNext(
 	ctx context.Context, before *opening, found *redisx.Marker,
 ) (next *opening, err error) {
@@ -157,7 +156,7 @@ func (s *supervisor) openNext(
 	return next, nil
 }
 
-// followed has all know that the workers serve another sale.
+// followed tells the rooms, the metrics and the data folder that the workers serve another sale.
 func (s *supervisor) followed(before *opening) {
 	now := s.serving()
 	for _, p := range s.parts {

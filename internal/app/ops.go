@@ -35,7 +35,7 @@ func piecesOf(c *catalog.Catalog) (pieces int64) {
 	return pieces
 }
 
-// watchSale is the sale for the metrics: no scrape may hang while Redis is away.
+// watchSale returns the sale for the metrics. Its timeout is short: no scrape may hang while Redis is away.
 func (s *supervisor) watchSale() *redisx.Sale {
 	o := s.serving()
 	redis := o.Redis

@@ -8,14 +8,14 @@ import (
 	"flashsale/redisx/turnover"
 )
 
-// A reload is something that SIGHUP reads again, into a copy of what the workers serve. After an error the
-// old value stays. Where it returns adopted, that is called when the copy counts.
+// A reload is something that SIGHUP reads again, into next, a copy of what the workers serve. After an error
+// the old value stays. adopted, if it is not nil, is called once the workers serve next.
 type reload struct {
 	name string
 	read func(ctx context.Context, next *opening) (adopted func(), err error)
 }
 
-// reloads are read in this order; the workers are replaced afterwards.
+// reloads returns what SIGHUP reads, in this order.
 func (s *supervisor) reloads() []reload {
 	list := []reload{{"catalogue", s.readCatalogue}}
 	if s.cfg.TLSCert != "" {
@@ -35,8 +35,8 @@ func (s *supervisor) reloads() []reload {
 	return list
 }
 
-// reload reads everything again, as SIGHUP asks for, and replaces the workers once. Until all of them are
-// replaced, the old values count everywhere. The last line of the log names what was taken.
+// reload reads everything again after SIGHUP, then replaces the workers once. Until all workers are
+// replaced, the old values hold everywhere. The last log line names what was read.
 func (s *supervisor) reload(ctx context.Context) {
 	next := s.serving().copy()
 	var adopted []func()
@@ -67,8 +67,8 @@ func (s *supervisor) reload(ctx context.Context) {
 	slog.Info("all workers are replaced", taken...)
 }
 
-// replaceWorkers has new workers serve next, which then counts everywhere. A slot that was not replaced
-// restarts with the catalogue it had, so the old files are closed only after a success.
+// replaceWorkers starts new workers that serve next. The old catalogue files are closed only after a
+// success: a worker that was not replaced may restart with them.
 func (s *supervisor) replaceWorkers(ctx context.Context, next *opening) error {
 	packed, err := next.pack()
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *supervisor) replaceWorkers(ctx context.Context, next *opening) error {
 	return nil
 }
 
-// readCatalogue reads the catalogue again: that of the next sale where one waits, else the users.
+// readCatalogue reads the catalogue of the next sale if that is open, else the users of this sale.
 func (s *supervisor) readCatalogue(ctx context.Context, next *opening) (adopted func(), err error) {
 	before := s.serving()
 	if found := s.waiting(ctx, before.Sale); found != nil {
@@ -118,7 +118,8 @@ func (s *supervisor) readCertificate(_ context.Context, next *opening) (adopted 
 	return nil, err
 }
 
-// tellUsers publishes the users of this server: the next server that joins the sale is compared with them.
+// tellUsers publishes the fingerprints of this server's users: a server that joins the sale later is
+// compared with them.
 func (o *opening) tellUsers(ctx context.Context) {
 	this := firstStock(o.catalog)
 	this.Only, this.Alone = o.Sale, o.alone
@@ -127,6 +128,6 @@ func (o *opening) tellUsers(ctx context.Context) {
 		_, err = turnover.Open(ctx, o.Redis, this)
 	}
 	if err != nil {
-		slog.Warn("the sale's other servers are still compared with the users before", "error", err)
+		slog.Warn("servers that join the sale are still compared with the old users", "error", err)
 	}
 }

@@ -22,7 +22,7 @@ var repeatsRoom = room{
 	serve:  (*worker).serveRepeats,
 }
 
-// repeatsConfig is the room of repeated messages, in the supervisor as in the workers.
+// repeatsConfig is the same in the supervisor and in the workers.
 func repeatsConfig(cfg *config.Config, h *handover) repeats.Config {
 	return repeats.Config{Redis: h.Redis.Config, Secret: h.Secrets[0], Window: cfg.RepeatsWindow,
 		BytesMax: int64(cfg.RepeatsMemory) * megabyte, RepliesMax: cfg.VKQueue}
@@ -59,7 +59,7 @@ func showBot(scrape *ops.Scrape, keeper *repeats.Keeper) {
 	}
 }
 
-// senders are the bot's groups as those that send their replies need them.
+// senders returns the bot's groups with their tokens.
 func senders(o *opening) (list []repeats.Group) {
 	for _, g := range o.rooms["repeats"].([]config.VKGroup) {
 		list = append(list, repeats.Group{ID: g.ID, Token: g.Token})

@@ -26,22 +26,22 @@ type opening struct {
 	figures *os.File // memory that the workers count in
 
 	source     catalog.Config // of the catalogue, with root's password
-	randomRoot bool           // that password was made at this start
+	randomRoot bool           // root's password was made at this start
 	fresh      bool           // no server had opened the sale before
 	times      redisx.Times   // of the sale
 	alone      bool           // no other server can take part in it
-	rooms      map[string]any // what the rooms have read, by their names
+	rooms      map[string]any // the results of room.read, by room name
 }
 
-// copy returns an opening that may be changed: others read the one that is served.
+// copy returns an opening that may be changed: other goroutines read the original.
 func (o *opening) copy() *opening {
 	next := *o
 	next.rooms = maps.Clone(o.rooms)
 	return &next
 }
 
-// openSale reads the catalogue and the secrets and opens the sale, or joins the one that is open. rooms is
-// what the rooms have read.
+// openSale reads the catalogue and the secrets and opens the sale, or joins the open sale. rooms is the
+// result of readRooms.
 func openSale(
 	ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store, rooms map[string]any,
 ) (o *opening, err error) {
@@ -79,7 +79,7 @@ func (o *opening) warnOfCutOff() {
 	}
 }
 
-// secrets returns the current secret, which signs, then older ones, which still verify.
+// secrets returns the current secret, which signs, then the older secrets, which are still accepted.
 func secrets(cfg *config.Config, folder *datafolder.Folder) (list [][]byte, err error) {
 	secret := []byte(cfg.TokenSecret)
 	if len(secret) == 0 {
@@ -94,8 +94,8 @@ func secrets(cfg *config.Config, folder *datafolder.Folder) (list [][]byte, err 
 	return list, nil
 }
 
-// join opens the sale in Redis or joins it: the sale that the flag -sale has named, else the one that the
-// folder remembers, else the one that is there.
+// join joins the sale in Redis or opens one: the sale of -sale, else the sale that the folder remembers,
+// else any.
 func (o *opening) join(
 	ctx context.Context, cfg *config.Config, folder *datafolder.Folder, store *store,
 ) error {
@@ -133,7 +133,7 @@ func (o *opening) join(
 	return nil
 }
 
-// joined takes the sale that was opened or joined.
+// joined notes the sale that was opened or joined.
 func (o *opening) joined(opened redisx.Opened) {
 	o.Sale, o.fresh, o.times = opened.Sale, opened.Fresh, opened.Times
 }
@@ -148,7 +148,7 @@ func warnOfTimes(named, times redisx.Times) {
 		{"-closes-at (CLOSES_AT)", named.ClosesAt, times.ClosesAt},
 	} {
 		if !one.named.IsZero() && !one.named.Equal(one.holds) {
-			slog.Warn("the sale was opened with another time, or has got one since: that one counts",
+			slog.Warn("the sale has another time than the flag: the time of the sale counts",
 				"flag", one.name, "value", momentText(one.named), "sale", momentText(one.holds))
 		}
 	}
@@ -199,17 +199,15 @@ func (o *opening) fingerprints() (list []redisx.Fingerprint, err error) {
 // firstStock is the sale as the catalogue would open it.
 func firstStock(c *catalog.Catalog) redisx.Opening {
 	o := redisx.Opening{}
-	pieces := int64(0)
 	for _, food := range c.Foods() {
 		o.Stock = append(o.Stock, food.Stock)
-		pieces += food.Stock
 	}
-	o.Catalog = fmt.Sprintf("%d foods, %d pieces (%s)", len(o.Stock), pieces, c.Fingerprint())
+	o.Catalog = fmt.Sprintf("%d foods, %d pieces (%s)", len(o.Stock), piecesOf(c), c.Fingerprint())
 	return o
 }
 
-// differences are the warnings to a server that joins a sale and does not have everything in common with
-// the server that joined before it, which may run no more.
+// differences are the warnings for a server that differs from the server that joined the sale last, which
+// may no longer run.
 var differences = []struct {
 	found func(redisx.Differences) bool
 	text  string
@@ -231,7 +229,7 @@ var differences = []struct {
 
 // warnOf logs the differences.
 func warnOf(d redisx.Differences, alone bool) {
-	if alone { // there is no other server: all has been changed on purpose
+	if alone { // no other server can take part: the change is on purpose
 		if d.WeRefuse {
 			slog.Warn("the token secret is not the same as before: " +
 				"everyone has to log in again and to fill a new cart")

@@ -22,7 +22,7 @@ const (
 // terminal is the name of this command in the log of the sale.
 const terminal = "terminal"
 
-// refusals are the errors of a sale in a state that does not permit what was asked.
+// refusals are the errors of commands that the state of the sale does not permit.
 var refusals = []error{redisx.ErrStateConflict, redisx.ErrWrongTimes, turnover.ErrNotClosed,
 	turnover.ErrNotExported, turnover.ErrOtherPieces, turnover.ErrLedgerBehind, turnover.ErrOverAlready,
 	errOtherNext}
@@ -75,7 +75,7 @@ func (c *saleCommand) run(ctx context.Context) error {
 	return c.change(ctx, marker)
 }
 
-// marker reads the marker of the sale that -sale names, or of the one that is there.
+// marker reads the marker of the sale of -sale, or of the sale in Redis.
 func (c *saleCommand) marker(ctx context.Context) (*redisx.Marker, error) {
 	marker, err := redisx.ReadMarker(ctx, c.store.redis)
 	switch {
@@ -129,7 +129,7 @@ func (c *saleCommand) change(ctx context.Context, marker *redisx.Marker) error {
 	return nil
 }
 
-// between adds what to do where the next sale is being opened.
+// between adds what to do while the next sale is being opened.
 func (c *saleCommand) between(err error, marker *redisx.Marker) error {
 	if marker.Next != "" {
 		return fmt.Errorf("%w %s in the place of %s; flashsale sale new, or the start of a server, completes that",
@@ -153,7 +153,7 @@ func (c *saleCommand) line(name, format string, values ...any) {
 	fmt.Fprintf(c.stdout, "  %-10s %s\n", name, fmt.Sprintf(format, values...))
 }
 
-// status prints what the sale is at this moment.
+// status prints the state, times, pieces and orders of the sale.
 func (c *saleCommand) status(ctx context.Context, marker *redisx.Marker) error {
 	if marker.Next != "" {
 		return c.between(nil, marker)

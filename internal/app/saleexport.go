@@ -17,7 +17,7 @@ import (
 // exportBuffer is how much of an export is written at once, in bytes.
 const exportBuffer = 64 << 10
 
-// errNoPrices is the outcome of an export of a sale of the past without its prices.
+// errNoPrices is the error of exporting a past sale without its prices.
 var errNoPrices = errors.New("the prices of that sale are not known: it was not exported before the next " +
 	"one was opened; start this command with the catalogue of that sale")
 
@@ -29,7 +29,7 @@ func (c *saleCommand) catalogue(ctx context.Context) (*catalog.Catalog, error) {
 	return loadCatalogue(ctx, c.cfg.Config)
 }
 
-// export writes all orders of the sale that -sale names, or of the one that is there.
+// export writes all orders of the sale of -sale, or of the sale in Redis.
 func (c *saleCommand) export(ctx context.Context) error {
 	marker, err := redisx.ReadMarker(ctx, c.store.redis)
 	if err != nil && !errors.Is(err, redisx.ErrNoSale) {
@@ -63,7 +63,7 @@ func (c *saleCommand) exportCurrent(ctx context.Context, id string, loaded *cata
 	}
 	defer leave()
 	names := loaded.Names()
-	in := turnover.Exported{Start: sum(firstStock(loaded).Stock), Prices: prices(loaded),
+	in := turnover.Exported{Start: piecesOf(loaded), Prices: prices(loaded),
 		Users: names.Fingerprint()}
 	in.Orders, in.Pieces, err = c.write(ctx, c.book(id, in.Prices, names.Name), sale.ScanOrders().Next)
 	if err != nil {
@@ -83,13 +83,6 @@ func (c *saleCommand) exportCurrent(ctx context.Context, id string, loaded *cata
 			"export\n", in.Orders, id)
 	}
 	return nil
-}
-
-func sum(list []int64) (sum int64) {
-	for _, n := range list {
-		sum += n
-	}
-	return sum
 }
 
 // exportPast writes the orders of a sale that has ended.
@@ -124,8 +117,8 @@ func (c *saleCommand) book(sale string, prices []int64, name func(user uint32) [
 	return &export.Book{Format: export.Format(c.cfg.Format), Sale: sale, Prices: prices, Name: name}
 }
 
-// write writes the orders to the file of -o or to standard output, and returns their number and that of
-// their pieces once they are safe.
+// write writes the orders to the file of -o or to standard output. When the file is safe on disk it returns
+// the numbers of orders and pieces.
 func (c *saleCommand) write(
 	ctx context.Context, book *export.Book, next pages,
 ) (orders int, pieces int64, err error) {

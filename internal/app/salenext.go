@@ -9,10 +9,10 @@ import (
 	"flashsale/redisx/turnover"
 )
 
-// errOtherNext is the outcome of opening the next sale while another one is opened.
+// errOtherNext is the error of opening the next sale when another call has just opened one.
 var errOtherNext = errors.New("another next sale was opened")
 
-// next opens the next sale, of the foods of the flags.
+// next opens the next sale, with the foods of the flags.
 func (c *saleCommand) next(ctx context.Context, before *redisx.Marker) error {
 	loaded, err := c.catalogue(ctx)
 	if err != nil {

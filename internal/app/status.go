@@ -36,7 +36,7 @@ func showStatus(ctx context.Context, p *program, args []string) (code int) {
 	s.Read(ctx)
 	for first := true; ; first = false {
 		if !s.Reached() && !cfg.Watch {
-			break // there is nothing to compare with
+			break // a second reading could not be compared
 		}
 		select {
 		case <-ctx.Done():
@@ -46,7 +46,7 @@ func showStatus(ctx context.Context, p *program, args []string) (code int) {
 		code = statusCode(s)
 		s.Read(ctx)
 		if ctx.Err() != nil {
-			return code // a reading that was cut off tells nothing
+			return code // the last reading was interrupted
 		}
 		if !cfg.Watch {
 			break
@@ -57,7 +57,7 @@ func showStatus(ctx context.Context, p *program, args []string) (code int) {
 	return statusCode(s)
 }
 
-// redraw shows the status in the place of the one before, or below it where that is no terminal.
+// redraw shows the status in place of the last one, or below it if the output is no terminal.
 func (p *program) redraw(s *status.Status, first bool) {
 	switch {
 	case isTerminal(p.stdout):

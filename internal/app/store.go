@@ -20,12 +20,12 @@ type store struct {
 	description string                      // the name, and what a crash can lose
 	private     bool                        // no other server can use it
 	durable     bool                        // it keeps the sale when this server ends
-	newSale     string                      // what to do for a new sale in it
+	newSale     string                      // advice: how to get a new sale in it
 	run         func(context.Context) error // its task
 }
 
-// startStore returns the Redis to use: the one that cfg names, or else the default store in the folder,
-// which it starts. The folder must be locked.
+// startStore returns the Redis to use: the Redis of cfg, or else the default store in the folder, which it
+// starts. The folder must be locked.
 func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Folder) (*store, error) {
 	if cfg.Redis.Address != "" {
 		return useRedis(ctx, cfg, rememberedIn(folder))
@@ -50,8 +50,8 @@ func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Fold
 	}, nil
 }
 
-// useRedis waits for the Redis that cfg names to serve, and reads how durable it is. remembered is the file
-// in which servers remember the sale, "" where there is none.
+// useRedis waits until the Redis of cfg serves, and reads how durable it is. remembered is the file in which
+// servers remember the sale, "" for no file.
 func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*store, error) {
 	if err := redisx.AwaitLoaded(ctx, cfg.Redis); err != nil {
 		return nil, unusable(err)
@@ -87,7 +87,7 @@ func unusable(err error) error {
 		"the right one", err)
 }
 
-// rememberedIn is the file in which the folder remembers a sale, "" where there is none.
+// rememberedIn is the file in which the folder remembers a sale, "" if there is no such file.
 func rememberedIn(folder *datafolder.Folder) string {
 	if _, err := os.Stat(folder.SalePath()); err != nil {
 		return ""
@@ -95,7 +95,7 @@ func rememberedIn(folder *datafolder.Folder) string {
 	return folder.SalePath()
 }
 
-// kept is the task of a store that another process keeps.
+// kept is the task of a store that another process runs.
 func kept(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
@@ -109,8 +109,8 @@ func newPrivateSale(folder *datafolder.Folder) string {
 	return "delete " + folder.Path() + lost + " or choose another -data"
 }
 
-// refuseEmptyStore refuses to start the default store in a folder that served a sale from another Redis and
-// keeps none itself: most likely REDIS_HOST was forgotten.
+// refuseEmptyStore refuses to start the default store in a folder without data that served a sale from
+// another Redis: most likely REDIS_HOST was forgotten.
 func refuseEmptyStore(cfg *config.Config, folder *datafolder.Folder) error {
 	served, err := folder.Served()
 	own := served.Redis == embedded.Socket(folder) || embedded.Holds(folder)
@@ -130,7 +130,7 @@ func otherRedis(folder *datafolder.Folder, served datafolder.Served) error {
 		served.Sale, served.Redis, cure, folder.SalePath())
 }
 
-// withStore has a command use the store of the servers, whether these run or not.
+// withStore lets a command use the store of the servers, whether they run or not.
 func withStore(ctx context.Context, cfg *config.Config, use func(*store) error) (err error) {
 	store, free, err := findStore(ctx, cfg)
 	if err != nil {
@@ -142,8 +142,8 @@ func withStore(ctx context.Context, cfg *config.Config, use func(*store) error) 
 	return use(store)
 }
 
-// findStore is startStore for a command: the default store of a folder runs already when its server does.
-// free gives the folder back when the store has ended.
+// findStore is startStore for a command. While the folder's server runs, its store runs too and is used.
+// Call free after the store has ended: it unlocks the folder.
 func findStore(ctx context.Context, cfg *config.Config) (found *store, free func() error, err error) {
 	free = func() error { return nil }
 	if cfg.Redis.Address != "" {
@@ -174,7 +174,7 @@ func findStore(ctx context.Context, cfg *config.Config) (found *store, free func
 func findFolder(cfg *config.Config) (*datafolder.Folder, error) {
 	unserved := fmt.Errorf("no sale was served from %s; name its folder (-data) or its Redis (-redis)",
 		cfg.DataDir)
-	if _, err := os.Stat(cfg.DataDir); err != nil { // Open would make it
+	if _, err := os.Stat(cfg.DataDir); err != nil { // Open would make the folder
 		return nil, unserved
 	}
 	folder, err := datafolder.Open(cfg.DataDir)

@@ -34,16 +34,16 @@ type supervisor struct {
 	figures   *figures.Memory
 	parts     []part // of the rooms
 
-	sale       atomic.Pointer[opening] // that the workers serve; it is not changed any more
+	sale       atomic.Pointer[opening] // what the workers serve; never changed, only replaced
 	follower   *redisx.Follower
-	successors chan *redisx.Marker // sales that have followed on this one
-	catalogs   []*os.File          // that workers may be started with
+	successors chan *redisx.Marker // the next sale, to take over
+	catalogs   []*os.File          // files that a worker may restart with
 
 	opsListener net.Listener // nil without -ops
 	metrics     *ops.Server  // nil without -ops
 }
 
-// serving is what the workers serve.
+// serving returns what the workers serve.
 func (s *supervisor) serving() *opening { return s.sale.Load() }
 
 // runSupervisor starts everything, waits for a signal and stops everything in the opposite order.
@@ -122,14 +122,14 @@ func (s *supervisor) close() {
 // saleRole is the role of the workers that serve the sale.
 const saleRole = "sale"
 
-// processors is the number of threads that run Go in a worker at once: the event loop has one for itself,
-// and all that is not the order path another. The kernel balances the processes, and no process pays for
-// moving goroutines between more threads.
+// processors is GOMAXPROCS of a worker: one thread for the event loop, one for everything off the order
+// path. With more threads each process would pay for moving goroutines between them; the kernel balances the
+// processes.
 const processors = 2
 
 func (s *supervisor) address() string { return s.processes.Address(saleRole) }
 
-// run opens the sale in its store and keeps all tasks until a signal. read is what the rooms have read.
+// run starts the store, opens the sale and runs all tasks until a signal. read is the result of readRooms.
 func (s *supervisor) run(
 	ctx context.Context, read map[string]any, hangups hangups, stdout io.Writer,
 ) (err error) {
@@ -164,7 +164,8 @@ func (s *supervisor) run(
 	}
 }
 
-// open opens the sale and makes all that goes with it. It returns what the first workers get.
+// open opens the sale and makes the figures, the rooms and the metrics. It returns the handover to the first
+// workers.
 func (s *supervisor) open(ctx context.Context, read map[string]any) (workers supervise.Handover, err error) {
 	sale, err := openSale(ctx, s.cfg, s.folder, s.store, read)
 	if err != nil {
@@ -191,8 +192,8 @@ func (s *supervisor) open(ctx context.Context, read map[string]any) (workers sup
 	return workers, nil
 }
 
-// tasks follow on the store, which is the first because a sale is opened in it. The workers stop first and
-// drain into Redis, the ledger writes what they leave there, and the store ends last.
+// tasks returns all tasks but the store's, which starts first. They stop in the reverse order: first the
+// workers, which drain into Redis, then the ledger, which writes their last orders, and last the store.
 func (s *supervisor) tasks(workers supervise.Handover) []task {
 	list := tasksOf(s.parts)
 	if s.metrics != nil {
@@ -202,7 +203,7 @@ func (s *supervisor) tasks(workers supervise.Handover) []task {
 		task{"workers", func(ctx context.Context) error { return s.processes.Run(ctx, workers) }})
 }
 
-// hangups are the SIGHUPs of this process. With a terminal one of them may be the terminal's end.
+// hangups are the SIGHUPs of this process. If it has a terminal, the end of the terminal sends one too.
 type hangups struct {
 	signals  <-chan os.Signal
 	terminal bool
@@ -216,5 +217,5 @@ func catchHangups() hangups {
 	return h
 }
 
-// endOfTerminal reports whether a SIGHUP that has come was the terminal's end and not a request to reload.
+// endOfTerminal reports whether a SIGHUP came from the end of the terminal and does not ask to reload.
 func (h hangups) endOfTerminal() bool { return h.terminal && !supervise.Attached() }

@@ -7,16 +7,15 @@ import (
 	"sync"
 )
 
-// A task runs in the background of a process. run works until its context ends, finishes what it has
-// begun and returns. When it returns before, with or without an error, the whole process stops.
+// A task runs in the background of a process. run works until its context ends, finishes what it has begun
+// and returns. When run returns earlier, with or without an error, the whole process stops.
 type task struct {
 	name string
 	run  func(context.Context) error
 }
 
-// tasks are those of one process, in the order in which they were started. They stop in the reverse order,
-// each after the one before it in that order has ended; so a task may use every task that stands before it
-// to its own end.
+// tasks are the tasks of one process in the order of their start. They stop one by one, the last first, so a
+// task may use the tasks that were started before it until it ends.
 type tasks struct {
 	running []running
 	over    chan struct{} // closed when a task has ended by itself
@@ -50,7 +49,7 @@ func (t *tasks) start(list ...task) {
 	}
 }
 
-// stop ends all tasks and returns their errors, also that of a task that has ended by itself.
+// stop ends all tasks and returns their errors, including the error of a task that has ended by itself.
 func (t *tasks) stop() (err error) {
 	for len(t.running) > 0 {
 		last := t.running[len(t.running)-1]

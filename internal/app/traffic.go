@@ -12,7 +12,7 @@ import (
 
 var trafficRoom = room{name: "traffic", keep: (*supervisor).keepTraffic, serve: (*worker).serveTraffic}
 
-// trafficConfig is the room of the statistics, in the supervisor as in the workers.
+// trafficConfig is the same in the supervisor and in the workers.
 func trafficConfig(cfg *config.Config, h *handover) traffic.Config {
 	return traffic.Config{Redis: h.Redis.Config, Sale: h.Sale, Tiers: cfg.TrafficTiers, Zone: cfg.TrafficZone,
 		KeysMax: cfg.TrafficKeys}

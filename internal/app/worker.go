@@ -40,10 +40,11 @@ type worker struct {
 	stocked   chan struct{} // closed when the stock is known
 
 	parts   []part           // of the rooms
-	traffic *traffic.Traffic // that the live view shows; nil where the room is off
+	traffic *traffic.Traffic // for the live view; nil if the room is off
 }
 
-// runWorker serves what the supervisor handed over until a signal from it: SIGTERM stops, SIGHUP retires.
+// runWorker serves the handover until the supervisor sends a signal: SIGTERM stops this worker, SIGHUP means
+// that a new worker has replaced it.
 func (p *program) runWorker(ctx context.Context, cfg *config.Config, inherited *supervise.Worker) error {
 	o, err := unpack(inherited)
 	if err != nil {
@@ -60,7 +61,7 @@ func (p *program) runWorker(ctx context.Context, cfg *config.Config, inherited *
 		return err
 	}
 	if err := profiling.Serve(cfg.Pprof, inherited.Slot); err != nil {
-		slog.Error("no profiles of this worker", "error", err) // the one it replaces has the port until it ends
+		slog.Error("cannot serve the profiles of this worker", "error", err) // an old worker may have the port
 	}
 	stop, cancel := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer cancel()
@@ -74,7 +75,7 @@ func (p *program) runWorker(ctx context.Context, cfg *config.Config, inherited *
 	case <-retire.Done():
 		w.retired()
 		go func() {
-			for range replaced { // by the next worker, and by those that follow on it
+			for range replaced { // again, when the new worker was replaced too
 				w.retired()
 			}
 		}()
@@ -83,7 +84,7 @@ func (p *program) runWorker(ctx context.Context, cfg *config.Config, inherited *
 	return tasks.stop()
 }
 
-// retired has the rooms know that another worker has taken the place of this one.
+// retired tells the rooms that a new worker has replaced this one.
 func (w *worker) retired() {
 	for _, p := range w.parts {
 		if p.retired != nil {
@@ -92,7 +93,7 @@ func (w *worker) retired() {
 	}
 }
 
-// open makes the sale and the rooms of the opening, with the limits of one worker.
+// open makes the server and the rooms, with this worker's share of the limits.
 func (w *worker) open() error {
 	keys, err := tokens.New(w.Sale, w.Secrets[0], w.Secrets[1:]...)
 	if err != nil {
@@ -120,9 +121,10 @@ func (w *worker) open() error {
 	return w.serveRooms()
 }
 
-// tasks are those of a worker. The requests in flight end first: they need the stock and Redis.
+// tasks returns the tasks of a worker. The last one stops first: requests in flight need the stock and
+// Redis.
 func (w *worker) tasks(stop context.Context) (list []task) {
-	if w.loop != nil { // it runs the connections of all others
+	if w.loop != nil { // the other tasks have their connections on it
 		list = append(list, task{"event loop", w.loop.Run})
 	}
 	list = append(list, task{"redis", w.sale.Run}, task{"stock", w.publishStock})
@@ -133,8 +135,7 @@ func (w *worker) tasks(stop context.Context) (list []task) {
 	return append(list, task{"http", func(ctx context.Context) error { return w.serve(ctx, stop) }})
 }
 
-// joinFigures has this process count in the slot's memory. The file stays open: the live view reads all of
-// it.
+// joinFigures makes this process count in the memory of its slot. It leaves the file open for the live view.
 func joinFigures(file *os.File, slot int) (*figures.Worker, error) {
 	count, err := figures.Join(file, slot)
 	if err == nil {
@@ -143,7 +144,7 @@ func joinFigures(file *os.File, slot int) (*figures.Worker, error) {
 	return count, err
 }
 
-// publishStock is the task that looks at the stock.
+// publishStock is the task that reads the stock.
 func (w *worker) publishStock(ctx context.Context) error {
 	first := sync.OnceFunc(func() { close(w.stocked) })
 	w.sale.Snapshots(ctx, w.cfg.SnapshotInterval, func(found redisx.Snapshot) {
@@ -158,11 +159,11 @@ func (w *worker) publishStock(ctx context.Context) error {
 	return nil
 }
 
-// serve is the task that answers requests. When ctx ends it drains: connections may then stay idle for
-// most of the time that -drain allows, so that clients learn of the end from a reply; once stop has ended
-// too, only for a moment.
+// serve is the task that answers requests. When ctx ends it drains: idle connections stay open for most of
+// -drain, so that clients learn of the end from a reply. Once stop (SIGTERM) has ended too, they stay for a
+// moment.
 func (w *worker) serve(ctx, stop context.Context) error {
-	// Usually a moment. A worker that is started while Redis is away serves all the same: 503 is an answer.
+	// Usually this takes a moment. While Redis is away a worker starts too and answers with 503.
 	select {
 	case <-w.stocked:
 	case <-time.After(startWait):

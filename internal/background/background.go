@@ -1,5 +1,5 @@
-// Package background is how what goes on beside the requests waits: for a time, again and again, and longer
-// after each failure.
+// Package background has the waits of tasks that run beside the requests: for a time, at an interval, and
+// longer after each failure.
 package background
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Pause waits for a time or until ctx ends. It reports whether ctx goes on.
+// Pause waits for a time or until ctx ends. It returns false once ctx has ended.
 func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -19,8 +19,8 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// Every calls do at each end of an interval until ctx ends. A call that takes longer than the interval is
-// followed by the next one at once, and the ends that it has missed are left out.
+// Every calls do at the end of each interval until ctx ends. After a call that took longer than the
+// interval, the next call follows at once and the missed calls are left out.
 func Every(ctx context.Context, interval time.Duration, do func()) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -34,7 +34,7 @@ func Every(ctx context.Context, interval time.Duration, do func()) {
 	}
 }
 
-// Repeat calls step until ctx ends, at once and then after the pause that the call before has returned.
+// Repeat calls step until ctx ends: at once, then each time after the pause that step has returned.
 func Repeat(ctx context.Context, step func() (pause time.Duration)) {
 	for ctx.Err() == nil && Pause(ctx, step()) {
 	}
@@ -53,7 +53,7 @@ func Delay(failures int, first, longest time.Duration) time.Duration {
 	return min(delay, longest)
 }
 
-// Beside runs a connection until the work has returned, and returns when both have ended.
+// Beside runs the connection while it runs the work, and returns when both have ended.
 func Beside(connection func(context.Context) error, work func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -1,9 +1,9 @@
 // Package catalog knows the users and the foods of a sale: built in, from CSV files, or from MySQL tables.
 //
-// It reads the source once, refuses it whole at the first bad row, and packs it into one flat image of
-// bytes (image.go) that the supervisor shares with every worker process. It knows nothing of sold pieces:
-// the catalogue never changes after Load. It must never keep, log or return a password; only Read hands
-// them out, to programs that log in.
+// It reads the source once, refuses it whole at the first bad row, and packs it into one flat image of bytes
+// (image.go) that the supervisor shares with every worker process. It knows nothing of sold pieces: the
+// catalogue never changes after Load. It must never keep, log or return a password. Only Read returns
+// passwords, to programs that log in.
 //
 // Load is slow with many users, because it hashes their passwords, and belongs to the start of a server;
 // Map takes no time, and Authenticate costs four blocks of SHA-256 and no allocation.
@@ -30,7 +30,7 @@ type User struct {
 // Document is a user's passport: 0 for none, else 1 plus its series times a million plus its number.
 type Document uint64
 
-// Passport returns the series times a million plus the number. ok is false where there is none.
+// Passport returns the series times a million plus the number. ok is false without a passport.
 func (d Document) Passport() (passport uint64, ok bool) { return uint64(d) - 1, d != 0 }
 
 // Catalog is an immutable catalogue, safe for concurrent use: a view of one image of bytes.
@@ -71,8 +71,8 @@ func (c *Catalog) Authenticate(name, password []byte) (userID uint32, document D
 	return binary.LittleEndian.Uint32(entry), Document(binary.LittleEndian.Uint64(entry[recordDocument:])), true
 }
 
-// UserOf returns the id of the user with this name. How long it takes may tell whether there is one: it is
-// not for answers to clients.
+// UserOf returns the id of the user with this name. Its time may reveal whether the name exists: do not use
+// it in answers to clients.
 func (c *Catalog) UserOf(name []byte) (userID uint32, found bool) {
 	records := c.layout.records(c.image)
 	_, offset := probe(records, c.layout.slots(c.image), name)

@@ -38,7 +38,7 @@ func (d Database) open(ctx context.Context) (*sql.DB, error) {
 	cfg.Net, cfg.Addr = "tcp", d.address()
 	cfg.DBName, cfg.User, cfg.Passwd = d.Name, d.User, d.Password
 	cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout = connectTimeout, stallTimeout, stallTimeout
-	cfg.Logger = &mysql.NopLogger{} // what goes wrong is returned; the driver would write it to stderr as well
+	cfg.Logger = &mysql.NopLogger{} // errors are returned; the driver would write them to stderr too
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use %v: %w", d, err)
@@ -53,7 +53,7 @@ func (d Database) open(ctx context.Context) (*sql.DB, error) {
 	return db, nil
 }
 
-// advice names the setting that the server has refused, if it is one.
+// advice names the settings to check if the server has refused them.
 func advice(err error) string {
 	var refused *mysql.MySQLError
 	if errors.As(err, &refused) {
@@ -99,7 +99,7 @@ func (d Database) rows(ctx context.Context, t table, visit rowVisitor) error {
 	return nil
 }
 
-// has reports whether the optional column of a table is there.
+// has reports whether the table has its optional column.
 func (d Database) has(ctx context.Context, db *sql.DB, t table) (there bool, err error) {
 	const query = "SELECT COUNT(*) > 0 FROM information_schema.columns " +
 		"WHERE table_schema = ? AND table_name = ? AND column_name = ?"

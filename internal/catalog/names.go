@@ -17,7 +17,7 @@ type Names struct {
 // userRecord is where the record of a user begins.
 type userRecord struct{ id, offset uint32 }
 
-// Names makes the Names of the catalogue. That looks at every user, and takes 8 bytes of memory for each.
+// Names makes the Names of the catalogue. It reads every user and takes 8 bytes of memory for each.
 func (c *Catalog) Names() *Names {
 	n := &Names{records: c.layout.records(c.image), users: make([]userRecord, 0, c.layout.users)}
 	for offset := uint32(recordMin); int(offset) < len(n.records); { // behind the dummy
@@ -55,7 +55,7 @@ func (n *Names) fingerprint(users []userRecord) string {
 	return fmt.Sprintf("%d:%x", len(users), hash.Sum(nil)[:fingerprintBytes])
 }
 
-// Extends reports whether these users are those of a fingerprint, or those and others with higher ids.
+// Extends reports whether these are the users of a fingerprint, with or without new users of higher ids.
 func (n *Names) Extends(fingerprint string) bool {
 	var users int
 	if _, err := fmt.Sscanf(fingerprint, "%d:", &users); err != nil || users < 0 || users > len(n.users) {
@@ -64,8 +64,8 @@ func (n *Names) Extends(fingerprint string) bool {
 	return n.fingerprint(n.users[:users]) == fingerprint
 }
 
-// Renamed returns the first user of before who has another name here, by id, 0 for none. A user who is
-// missing here has no other name.
+// Renamed returns the lowest id of a user of before who has another name here, 0 if there is no such user. A
+// user who is missing here is not renamed.
 func (n *Names) Renamed(before *Names) (user uint32) {
 	for _, old := range before.users {
 		name := n.Name(old.id)

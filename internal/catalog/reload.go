@@ -10,12 +10,12 @@ import (
 // the source was read while it was written, or was cut off.
 var ErrFewerUsers = errors.New("more than a tenth of the users are missing")
 
-// ErrRenamed is the outcome of a LoadNext in which an id belongs to another user than before. Tokens have
-// the id, and those of before stay valid.
+// ErrRenamed is the outcome of a LoadNext in which an id belongs to another user than before. A token holds
+// the id, and old tokens stay valid.
 var ErrRenamed = errors.New("a user has another name than in the sale before")
 
 // Reload reads the source again: users may have come, while the foods of a sale are fixed. It returns a new
-// catalogue and leaves c as it is. Errors: ErrFewerUsers and that of CutOff unless force is set, other
+// catalogue and leaves c as it is. Errors: ErrFewerUsers and the error of CutOff unless force is set, other
 // foods, or why the source cannot be read.
 func (c *Catalog) Reload(ctx context.Context, cfg Config, force bool) (*Catalog, error) {
 	fresh, err := Load(ctx, cfg)
@@ -36,7 +36,7 @@ func (c *Catalog) Reload(ctx context.Context, cfg Config, force bool) (*Catalog,
 }
 
 // LoadNext reads the catalogue of the next sale: other foods, and the users of c or more. Errors:
-// ErrFewerUsers, ErrRenamed and that of CutOff unless force is set, or why the source cannot be read.
+// ErrFewerUsers, ErrRenamed and the error of CutOff unless force is set, or why the source cannot be read.
 func (c *Catalog) LoadNext(ctx context.Context, cfg Config, force bool) (*Catalog, error) {
 	next, err := Load(ctx, cfg)
 	if err != nil || force {
@@ -64,7 +64,7 @@ func (c *Catalog) checkUsers(fresh *Catalog, cfg Config) error {
 	return nil
 }
 
-// firstOther describes the first food that is not the same here and in the sale, "" where all are.
+// firstOther describes the first food that differs from the sale's, "" if all foods are the same.
 func firstOther(here, sale []Food) string {
 	for i := range max(len(here), len(sale)) {
 		switch {

@@ -62,7 +62,7 @@ type table struct {
 	optional string // one more column, which a source may leave out; its field is "" then
 }
 
-// fields makes room for the fields of a row: those of the columns, then the optional one.
+// fields makes room for the fields of a row: all columns, then the optional one.
 func (t table) fields() []string { return make([]string, len(t.columns)+1) }
 
 // column is the name of a field.

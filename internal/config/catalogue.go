@@ -9,15 +9,15 @@ import (
 
 type catalogFlags struct {
 	Catalog     catalog.Config
-	ForceReload bool // a SIGHUP takes a source that was most likely cut off, too
+	ForceReload bool // SIGHUP also takes a source that was most likely cut off
 }
 
 func (c *catalogFlags) add(f *Flags) {
 	f.Group("Catalogue (built in, unless -catalog-dir or -db-host is set)")
 	f.Catalog(&c.Catalog)
-	f.Switch(&c.ForceReload, "force-reload", "a SIGHUP, or the next sale, takes a list of users that lost "+
-		"more than a tenth, or a CSV file that ends within a line, too; the next sale also one in which an id "+
-		"has got another name")
+	f.Switch(&c.ForceReload, "force-reload", "SIGHUP and the next sale also take a list of users that lost "+
+		"more than a tenth, or a CSV file that ends within a line; the next sale also takes a list in which an "+
+		"id has got another name")
 	f.Check(func() error {
 		if c.Catalog.Dir != "" && c.Catalog.DB.Host != "" {
 			return errors.New("-catalog-dir and -db-host are both set; choose one")

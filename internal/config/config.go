@@ -57,7 +57,7 @@ func Parse(args []string, out io.Writer) (*Config, error) {
 	return c, nil
 }
 
-// newConfig holds the defaults. A command may have flags of its own, which stand before the others.
+// newConfig returns the defaults. The flags that own adds for a command come first.
 func newConfig(own ...func(*Flags)) *Config {
 	c := &Config{flags: NewFlags("flashsale")}
 	for _, add := range own {

@@ -21,12 +21,12 @@ const secretsVariable = "FLASHSALE_SECRETS"
 // secretsMost limits the secrets, in bytes, to far more than they take.
 const secretsMost = 1 << 20
 
-// ClearEnvironment keeps secrets out of /proc/<pid>/environ. The kernel shows there the environment that
-// a program was started with, even after it unsets a variable. So where the environment has secrets, this
-// starts the program again in the same process, without them, and does not return. The second time it
-// reads them from a file in memory and sets them as if they had come in the environment, for Parse. Call
-// it first, on the main thread: another thread would lose the signal that the kernel sends when the
-// parent ends. After an error the secrets are set, but can be seen.
+// ClearEnvironment keeps secrets out of /proc/<pid>/environ. The kernel shows there the environment that a
+// program was started with, even after it unsets a variable. So if the environment has secrets,
+// ClearEnvironment starts the program again in the same process, without the secrets, and does not return.
+// The second time it reads the secrets from a file in memory and sets them for Parse. Call it first, on the
+// main thread: another thread would lose the signal that the kernel sends when the parent ends. After an
+// error the secrets are set, but can be seen.
 func ClearEnvironment() error {
 	if descriptor, again := os.LookupEnv(secretsVariable); again {
 		return takeOver(descriptor)

@@ -24,7 +24,7 @@ type Flags struct {
 	checks  []func() error    // after parsing, in the order in which they were added
 	given   map[string]bool
 	noEnv   map[string]bool // flags that only arguments set
-	helpEnd string          // in the place of the groups behind shown; "" where the help has all
+	helpEnd string          // in place of the groups after shown; "" if the help has all
 	shown   int
 }
 
@@ -121,7 +121,7 @@ func limit[T cmp.Ordered](f *Flags, p *T, name string, least, most T) {
 	})
 }
 
-// needs refuses each of the flags that is set where none of the hosts is: alone it would be ignored.
+// needs refuses a flag of names that is set while no flag of hosts is set: it would be ignored.
 func (f *Flags) needs(hosts []string, names ...string) {
 	f.Check(func() error {
 		alone := slices.IndexFunc(names, f.isSet)
@@ -144,7 +144,7 @@ func (f *Flags) isSet(name string) (set bool) {
 }
 
 // argumentsOnly keeps variables of the environment from setting these flags: their names are too common, or
-// what they do must be asked for each time.
+// a person must ask for their effect each time.
 func (f *Flags) argumentsOnly(names ...string) {
 	for _, name := range names {
 		f.noEnv[name] = true
@@ -152,7 +152,7 @@ func (f *Flags) argumentsOnly(names ...string) {
 }
 
 // refuseEmpty refuses the flag with an empty value, and its variable too. Elsewhere an empty variable counts
-// as unset; here it would take away a protection without a word.
+// as unset; here it would silently take away a protection.
 func (f *Flags) refuseEmpty(name, cure string) {
 	f.Check(func() error {
 		source := "-" + name
@@ -192,7 +192,7 @@ func (f *Flags) check() error {
 	return nil
 }
 
-// added puts a flag into the group of this moment.
+// added puts a flag into the last group.
 func (f *Flags) added(name string) {
 	if n := len(f.groups); n > 0 {
 		f.groups[n-1].names = append(f.groups[n-1].names, name)
@@ -224,7 +224,7 @@ func (f *Flags) help(out io.Writer, usage string) {
 	}
 }
 
-// helpOf writes a flag. A usage that tells the default itself is not given another.
+// helpOf writes a flag. It adds the default unless the usage has it.
 func (f *Flags) helpOf(out io.Writer, name string) {
 	found := f.set.Lookup(name)
 	unit, text := flag.UnquoteUsage(found)

@@ -1,7 +1,7 @@
 package config
 
 type ledgerFlags struct {
-	Ledger string // data source name of the database that gets the orders, "" for none; a password is in it
+	Ledger string // data source name, with a password; "" for no ledger
 }
 
 func (c *ledgerFlags) add(f *Flags) {

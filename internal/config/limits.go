@@ -11,7 +11,7 @@ import (
 	"flashsale/internal/rooms/limits"
 )
 
-// limitsOff is the -limits without any rule: the room is off.
+// limitsOff is the value of -limits that switches the room off.
 const limitsOff = "off"
 
 const cartAddsMax = 1_000_000
@@ -27,9 +27,9 @@ type limitsFlags struct {
 func (c *limitsFlags) add(f *Flags) {
 	f.Group("Rate limits")
 	f.Text(&c.rules, "limits", limits.DefaultRules, "`rules`, as in \"order by user 2/s\", with ; between "+
-		"them; a default rule holds where no other is of its event and feature; off: none, and /limits is 404")
+		"them; they replace the default rules of the same event and feature; off: none, and /limits is 404")
 	f.Text(&c.file, "limits-file", "", "`file` with the rules instead, one a line; SIGHUP reads it again")
-	f.Switch(&c.LimitsCluster, "limits-cluster", "ask Redis about each feature in a call of its own, as a "+
+	f.Switch(&c.LimitsCluster, "limits-cluster", "ask Redis about each feature in a separate call, as a "+
 		"Redis Cluster behind a proxy needs it")
 	f.Number(&c.CartAdds, "cart-adds", 120, 0, cartAddsMax,
 		"most `changes` to carts of a user in a minute, in each worker; 0 is no limit")
@@ -43,7 +43,7 @@ func (c *limitsFlags) add(f *Flags) {
 		if f.isSet("limits") && f.isSet("limits-file") {
 			return errors.New("-limits (LIMITS) and -limits-file (LIMITS_FILE) are both set; set one of them")
 		}
-		if c.file != "" { // the supervisor reads it: a worker must start although it has a fault since
+		if c.file != "" { // the supervisor checks it; a worker must start with a faulty file
 			return nil
 		}
 		_, _, err := c.LimitRules()
@@ -68,8 +68,8 @@ func (c *limitsFlags) LimitRules() (rules []limits.Rule, off bool, err error) {
 	return parseLimits(c.file, string(text))
 }
 
-// parseLimits reads rules, or off. None at all is a fault: a file that was emptied by accident must not take
-// the guard away.
+// parseLimits reads rules, or off. A text without rules is an error: a file that was emptied by accident
+// must not switch the limits off.
 func parseLimits(source, text string) (rules []limits.Rule, off bool, err error) {
 	if strings.TrimSpace(text) == limitsOff {
 		return nil, true, nil
@@ -84,5 +84,5 @@ func parseLimits(source, text string) (rules []limits.Rule, off bool, err error)
 	return limits.WithDefaults(rules), false, nil
 }
 
-// LimitsFile is the file that SIGHUP reads again, "" where there is none.
+// LimitsFile is the file that SIGHUP reads again, "" without a file.
 func (c *limitsFlags) LimitsFile() string { return c.file }

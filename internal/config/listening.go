@@ -15,7 +15,7 @@ type listeningFlags struct {
 	Port    int    // 0: any free one
 	Workers int    // processes that serve
 	Drain   time.Duration
-	Pprof   string // host:port of worker 0's profiles, "" for none
+	Pprof   string // host:port of worker 0's profiles; "" is off
 }
 
 func (c *listeningFlags) add(f *Flags) {
@@ -32,7 +32,7 @@ func (c *listeningFlags) add(f *Flags) {
 	f.Check(func() error { return c.checkPprof(f) })
 }
 
-// checkPprof refuses an address that has no port for each worker.
+// checkPprof refuses an address that leaves too few ports for the workers.
 func (c *listeningFlags) checkPprof(f *Flags) error {
 	if c.Pprof == "" {
 		return nil

@@ -18,7 +18,7 @@ const everyMax = 1_000_000_000
 
 type loggingFlags struct {
 	LogFormat  string
-	AccessLog  int // one request in so many has a line; 0 is off
+	AccessLog  int // one request in AccessLog has a line; 0 is off
 	RequestIDs bool
 
 	accessLog string // AccessLog as it was given

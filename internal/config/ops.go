@@ -7,12 +7,12 @@ import (
 )
 
 type opsFlags struct {
-	Ops string // host:port of the metrics, "" for none
+	Ops string // host:port of the metrics; "" is off
 }
 
 func (c *opsFlags) add(f *Flags) {
 	f.Group("Operations (metrics; off, unless -ops is set)")
-	f.Text(&c.Ops, "ops", "", "serve /metrics for Prometheus at `host:port`, as 127.0.0.1:9100; anybody who "+
+	f.Text(&c.Ops, "ops", "", "serve /metrics for Prometheus at `host:port`, as 127.0.0.1:9100; anyone who "+
 		"reaches it may read them")
 	f.Check(func() error {
 		if c.Ops == "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/peterbourgon/ff/v3"
 )
 
-// read sets the flags from the arguments, and those that are not among them from the environment. The
-// error is one line that names the flag or the variable.
+// read sets the flags from the arguments, and all other flags from the environment. The error is one line
+// that names the flag or the variable.
 func (f *Flags) read(args []string) error {
 	// ff would read the arguments too, but its error names neither the flag nor what is wrong with it.
 	if err := f.set.Parse(args); err != nil {
@@ -24,7 +24,7 @@ func (f *Flags) read(args []string) error {
 		return fmt.Errorf("unexpected argument %q (-h lists all flags)", rest[0])
 	}
 	f.set.Visit(func(found *flag.Flag) { f.given[found.Name] = true })
-	for name := range f.noEnv { // ff leaves alone what is set
+	for name := range f.noEnv { // ff leaves set flags alone
 		if !f.given[name] {
 			_ = f.set.Set(name, f.set.Lookup(name).DefValue) // its own default
 		}
@@ -43,7 +43,7 @@ func (f *Flags) source(name string) string {
 	return "-" + name
 }
 
-// wrongFlag explains an error of package flag, which has no type but its text.
+// wrongFlag explains an error of package flag, which is known by its text only.
 func (f *Flags) wrongFlag(err error) error {
 	var value, name string
 	for _, format := range []string{"invalid value %q for flag -%s", "invalid boolean value %q for -%s"} {
@@ -68,7 +68,7 @@ func (f *Flags) wrongVariable(err error) error {
 	return f.wrongType(envName(name), os.Getenv(envName(name)), f.set.Lookup(name))
 }
 
-// duration is the syntax of time.ParseDuration. A time that has it and is still refused is too large.
+// duration is the syntax of time.ParseDuration. A refused time of this form is too large.
 var duration = regexp.MustCompile(`^[+-]?((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$`)
 
 func (f *Flags) wrongType(source, value string, found *flag.Flag) error {

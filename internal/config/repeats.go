@@ -11,7 +11,7 @@ type repeatsFlags struct {
 	Repeats        bool
 	RepeatsWindow  time.Duration // in whole seconds
 	RepeatsMemory  int           // MB
-	VKConfirmation string        // "" for no group of the flags
+	VKConfirmation string        // "" if the flags name no group
 	VKSecret       string
 	VKToken        string
 	VKAPI          string
@@ -27,7 +27,7 @@ func (c *repeatsFlags) add(f *Flags) {
 	f.Group("Repeated messages")
 	f.Switch(&c.Repeats, "repeats", "count how often a text came: POST /repeats")
 	f.Time(&c.RepeatsWindow, "repeats-window", 24*time.Hour, time.Second, 31*24*time.Hour,
-		"`time` before a message in which its text is counted, in whole seconds, the same on all servers")
+		"`time` over which a text is counted, in whole seconds, the same on all servers")
 	f.Check(func() error {
 		if c.RepeatsWindow%time.Second != 0 {
 			return fmt.Errorf("%s is %v; it must be a whole number of seconds", f.source("repeats-window"),

@@ -8,20 +8,20 @@ import (
 )
 
 type saleFlags struct {
-	Sale             string       // id of the one to join, "" for any: it is opened if need be
-	Times            redisx.Times // when it opens and closes, if this server is the one that opens it
+	Sale             string       // id of the sale to join; "" joins or opens any
+	Times            redisx.Times // of the sale, if this server opens it
 	SnapshotInterval time.Duration
 }
 
 func (c *saleFlags) add(f *Flags, redis *redisx.Config) {
 	f.Group("Sale")
 	f.Text(&c.Sale, "sale", "",
-		"`id` of the sale to join, or of one before it in the same Redis: the start fails if Redis holds none of "+
-			"these, and no other is opened; an empty SALE is refused")
+		"`id` of the sale to join, or of an earlier sale of the same Redis: the start fails if Redis holds no "+
+			"such sale; an empty SALE is refused")
 	f.refuseEmpty("sale", "name a sale, or leave it out to join or open any")
 	f.Moment(&c.Times.OpensAt, "opens-at", "`time` at which a new sale opens, with a zone, such as "+
 		"2026-11-22T10:00:00+01:00; by the clock of Redis (default: at once)")
-	f.Moment(&c.Times.ClosesAt, "closes-at", "`time` at which a new sale closes, the same (default: never)")
+	f.Moment(&c.Times.ClosesAt, "closes-at", "`time` at which a new sale closes, as -opens-at (default: never)")
 	f.Check(func() error {
 		if opens, closes := c.Times.OpensAt, c.Times.ClosesAt; !closes.IsZero() && !closes.After(opens) {
 			return fmt.Errorf("%s is not after %s", f.source("closes-at"), f.source("opens-at"))
@@ -37,5 +37,5 @@ func (c *saleFlags) add(f *Flags, redis *redisx.Config) {
 		return nil
 	})
 	f.Time(&c.SnapshotInterval, "snapshot-interval", 200*time.Millisecond, time.Millisecond, time.Second,
-		"`time` between two looks at the stock for GET /foods")
+		"`time` between two readings of the stock for GET /foods")
 }

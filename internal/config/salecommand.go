@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What flashsale sale does.
+// The verbs of flashsale sale.
 const (
 	SaleStatus = "status"
 	SaleOpen   = "open"
@@ -29,8 +29,8 @@ type SaleCommand struct {
 	Output string    // SaleExport: file, "" for standard output
 	Format string    // SaleExport: "csv" or "jsonl"
 
-	Delete bool // SaleNew: the orders of the sale before
-	Force  bool // SaleNew
+	Delete bool // SaleNew: delete the orders of the sale before
+	Force  bool // SaleNew: without its conditions
 }
 
 // saleVerbs are what flashsale sale does, in the order of its help.
@@ -69,7 +69,7 @@ func ParseSale(args []string, out io.Writer) (*SaleCommand, error) {
 	}
 	i := slices.IndexFunc(saleVerbs, func(v struct{ name, usage string }) bool { return v.name == verb })
 	if i < 0 {
-		return nil, fmt.Errorf("%q is nothing that it does; say status, open, pause, close, export or new "+
+		return nil, fmt.Errorf("%q is no verb of flashsale sale; say status, open, pause, close, export or new "+
 			"(flashsale sale -h)", verb)
 	}
 	c := &SaleCommand{Verb: verb}
@@ -81,8 +81,7 @@ func ParseSale(args []string, out io.Writer) (*SaleCommand, error) {
 	return c, nil
 }
 
-// add adds the flags of the verb. Of those of the servers, which come after them, its help has the names of
-// some.
+// add adds the flags of the verb. Its help only names some of the servers' flags.
 func (c *SaleCommand) add(f *Flags) {
 	end := "Flags of the server are taken too (flashsale -h): -data, -redis or -redis-host for the Redis, " +
 		"-sale for the sale"
@@ -117,7 +116,7 @@ func (c *SaleCommand) addNew(f *Flags) {
 	f.Switch(&c.Force, "force", "also when the sale is not closed, its orders were not all exported "+
 		"since, or not all are in the database of -ledger")
 	f.show("opens-at", "closes-at")
-	f.argumentsOnly("keep", "delete", "force", "opens-at", "closes-at") // the servers' times are of this sale
+	f.argumentsOnly("keep", "delete", "force", "opens-at", "closes-at") // OPENS_AT is for the old sale
 	f.Check(func() error {
 		if keep && c.Delete {
 			return errors.New("-keep and -delete are both set; choose one")

@@ -56,8 +56,8 @@ func TestParseSale(t *testing.T) {
 func TestParseSaleRefuses(t *testing.T) {
 	clearEnvironment(t)
 	for _, test := range []struct{ args, want string }{
-		{"", `"" is nothing that it does; say status, open, pause, close, export or new (flashsale sale -h)`},
-		{"start", `"start" is nothing that it does; say status, open, pause, close, export or new ` +
+		{"", `"" is no verb of flashsale sale; say status, open, pause, close, export or new (flashsale sale -h)`},
+		{"start", `"start" is no verb of flashsale sale; say status, open, pause, close, export or new ` +
 			`(flashsale sale -h)`},
 		{"open -at tomorrow", `-at is "tomorrow"; it must be a time with a zone, such as ` +
 			`2026-11-22T10:00:00+01:00`},

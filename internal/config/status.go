@@ -33,7 +33,7 @@ func ParseStatus(args []string, out io.Writer) (*Status, error) {
 	var servers string
 	f.Text(&servers, "ops", "127.0.0.1:9100", "the `address` of -ops of each server, host:port, with commas "+
 		"between")
-	f.Switch(&s.Watch, "watch", "show it again and again, each second or in the interval that follows, as 5s")
+	f.Switch(&s.Watch, "watch", "show it again and again, each second or at the interval that follows, as 5s")
 	args = s.cutInterval(args)
 	if err := f.Parse(args, out, statusUsage); err != nil {
 		return nil, err

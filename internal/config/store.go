@@ -13,7 +13,7 @@ import (
 
 type storeFlags struct {
 	DataDir        string
-	Redis          redisx.Config // without an Address the default store is used
+	Redis          redisx.Config // without an Address: the default store
 	RequireDurable bool          // refuse a store that can lose an order that was answered
 
 	redis, redisHost string // the ways to name a Redis

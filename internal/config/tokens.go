@@ -10,10 +10,10 @@ import (
 )
 
 type tokenFlags struct {
-	TokenSecret         string // "" means the one in the data folder
+	TokenSecret         string // "" for the secret in the data folder
 	TokenSecretPrevious string
 	TokenTTL            time.Duration
-	ServiceToken        string // of other programs that use the rooms, "" for none
+	ServiceToken        string // lets other programs use the rooms; "" is off
 }
 
 func (c *tokenFlags) add(f *Flags) {
@@ -22,14 +22,14 @@ func (c *tokenFlags) add(f *Flags) {
 		"the same on all servers; better set in the environment (default: made once, kept in the data folder)",
 		tokens.SecretMin))
 	f.Secret(&c.TokenSecretPrevious, "token-secret-previous", "",
-		"the secret before, which still verifies; `bytes` as above")
+		"the secret before, which is still accepted; `bytes` as above")
 	f.Check(func() error { return checkSecret("token-secret", c.TokenSecret) })
 	f.Check(func() error { return checkSecret("token-secret-previous", c.TokenSecretPrevious) })
 	f.Time(&c.TokenTTL, "token-ttl", 24*time.Hour, time.Second, 10*365*24*time.Hour,
 		"`time` an access token is valid")
 	f.Secret(&c.ServiceToken, "service-token", "", fmt.Sprintf("lets other programs in "+
 		"(Authorization: Bearer ...), at least %d `bytes`; better set in the environment "+
-		"(default: none is let in)", tokens.SecretMin))
+		"(default: no program is let in)", tokens.SecretMin))
 	f.Check(func() error { return checkSecret("service-token", c.ServiceToken) })
 	f.Check(func() error {
 		if strings.ContainsFunc(c.ServiceToken, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -14,7 +14,7 @@ import (
 
 // VKGroup is a group of VK that a bot answers for.
 type VKGroup struct {
-	ID                   int64 // 0 for that of the flags, which answers for any
+	ID                   int64 // 0 for the group of the flags, which answers for any group
 	Confirmation, Secret string
 	Token                string `json:"-"` // for the supervisor only
 }
@@ -25,11 +25,11 @@ var groupsHeader = []string{"group_id", "confirmation", "secret", "token"}
 // HasBot reports whether there is a VK bot.
 func (c *repeatsFlags) HasBot() bool { return c.VKConfirmation != "" || c.groups != "" }
 
-// VKGroupsFile is the file that SIGHUP reads again, "" where there is none.
+// VKGroupsFile is the file that SIGHUP reads again, "" without a file.
 func (c *repeatsFlags) VKGroupsFile() string { return c.groups }
 
-// VKGroups reads the groups of the bot, none without a bot. It is for the supervisor: workers get what they
-// need in the handover.
+// VKGroups reads the groups of the bot. Only the supervisor calls it: workers get the groups in the
+// handover.
 func (c *repeatsFlags) VKGroups() ([]VKGroup, error) {
 	switch {
 	case c.groups != "":

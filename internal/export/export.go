@@ -34,10 +34,10 @@ type Book struct {
 	Format Format
 	Sale   string
 	Prices []int64                  // of food 1, 2, 3, ...
-	Name   func(user uint32) []byte // nil or "" for one who is not known
+	Name   func(user uint32) []byte // nil or "" for an unknown user
 }
 
-// AppendHead appends what stands before the first order.
+// AppendHead appends the header line of CSV.
 func (b *Book) AppendHead(dst []byte) []byte {
 	if b.Format == CSV {
 		return append(dst, "order_id,user_id,user_name,items,prices,total,placed_at\r\n"...)
@@ -87,7 +87,7 @@ func appendByFood(dst []byte, items []redisx.Item, number func(redisx.Item) int6
 // Injection).
 const formulaStarts = "=+-@＝＋－＠"
 
-// fieldEnds are what ends a field in one spreadsheet or another.
+// fieldEnds are the characters that end a field in some spreadsheet.
 const fieldEnds = ",;\t\r\n"
 
 // appendField appends a text as a field of CSV. What a spreadsheet would take for a formula gets an
@@ -102,8 +102,8 @@ func appendField(dst []byte, text string) []byte {
 	return append(dst, '"')
 }
 
-// guard puts an apostrophe before each formula of a text: at its start, where white space does not hide it,
-// and behind what another spreadsheet may take for the end of a field.
+// guard puts an apostrophe before each formula of a text: at its start, and after each character that may
+// end a field. A tab or line break at the start gets one too.
 func guard(text string) string {
 	var guarded strings.Builder
 	for i, r := range text {

@@ -9,10 +9,9 @@ import (
 	"path/filepath"
 )
 
-// WriteFile has write make a file of mode 0600 (it holds people's names), all or nothing: under its name
-// there is the whole text, safe on disk, or what was there before. Half a text never stands there. A
-// symbolic link stays, and the file behind it is replaced. What is there and is no regular file, such as a
-// pipe or a device, is written to as it is.
+// WriteFile writes a file of mode 0600, because it holds people's names. The path has the old file until the
+// new one is whole and safe on disk. A symbolic link stays, and its target is replaced. A pipe or a device
+// is written to directly.
 func WriteFile(path string, write func(io.Writer) error) error {
 	target, err := filepath.EvalSymlinks(path)
 	switch {
@@ -51,7 +50,7 @@ func writeInto(path string, write func(io.Writer) error) error {
 	return err
 }
 
-// replace writes a regular file beside the one that is there, and puts it in its place.
+// replace writes a new file beside the old one, then renames it.
 func replace(path string, write func(io.Writer) error) (err error) {
 	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {

@@ -18,7 +18,7 @@ func (d *Description) CheckBody(method, path, body string) error {
 	if !described {
 		return fmt.Errorf("%s %s: a body of JSON is not described", method, path)
 	}
-	// The library has one way to compare JSON with a schema, whoever sends it.
+	// JSON of a request is compared with its schema in the same way as JSON of a reply.
 	request := Reply{Method: method, Target: path, Status: http.StatusOK}
 	return d.compareText(request, []byte(body), content.Schema.Schema())
 }

@@ -15,7 +15,7 @@ type Error struct {
 	about         string
 }
 
-// readErrors reads the schemas of the errors: those with the name of a code.
+// readErrors reads the schemas that have the name of an error code.
 func (d *Description) readErrors() {
 	for name, proxy := range d.model.Components.Schemas.FromOldest() {
 		if name != strings.ToUpper(name) {
@@ -43,7 +43,7 @@ func statusesOf(code string, responses map[string]*v3.Response) (statuses []stri
 	return statuses
 }
 
-// codes are those of the errors that a response may have, nil where it is no error.
+// codes returns the codes of the errors that a response may have, nil if it is no error.
 func codes(response *v3.Response) (list []string) {
 	media, found := get(response.Content, jsonKind)
 	if !found {

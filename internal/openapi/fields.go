@@ -11,7 +11,7 @@ import (
 
 // field is a member of an object on the page.
 type field struct {
-	Name     string // with those around it, as items[].food_id; "" for a heading
+	Name     string // with its parents, as items[].food_id; "" for a heading
 	Kind     string
 	Optional bool
 	About    template.HTML

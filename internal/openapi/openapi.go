@@ -1,9 +1,9 @@
 // Package openapi reads the description of the server's API, for tests and for the bench. The server does
-// not import it: what the server sends is made here of handlers/openapi.yaml (JSON, Page), by a test in
-// handlers.
+// not import it: a test in handlers makes the files that the server sends (JSON, Page) from
+// handlers/openapi.yaml.
 //
-// Check compares replies with the description: status, headers and body. What the description does not
-// have is a fault. It is slow, some tens of microseconds for a small body: a load checks samples.
+// Check compares replies with the description: status, headers and body. Anything that is not described is a
+// fault. It is slow, some tens of microseconds for a small body: a load checks samples.
 package openapi
 
 import (
@@ -36,10 +36,10 @@ const jsonKind = "application/json"
 type Description struct {
 	model   *v3.Document
 	calls   []Call
-	other   map[string]*v3.Response // to requests that no call is for, by status
+	other   map[string]*v3.Response // to requests that match no call, by status
 	errors  []Error
 	options []config.Option // for bodies
-	strict  []config.Option // for headers: others than those described are faults
+	strict  []config.Option // for headers: one that is not described is a fault
 
 	reading sync.Mutex // the library writes to the schemas that it reads
 }

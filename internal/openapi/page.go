@@ -138,10 +138,10 @@ func (d *Description) newPageCall(call Call) pageCall {
 	return c
 }
 
-// callers are those whom a scheme lets in.
+// callers names the callers that each security scheme lets in.
 var callers = map[string]string{"token": "users", "rootToken": "root", "service": "programs"}
 
-// admitted are those who may call.
+// admitted returns the callers that may call.
 func admitted(security []string) (who []string) {
 	if len(security) == 0 || slices.Contains(security, "") {
 		return []string{"anybody"}

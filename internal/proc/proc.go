@@ -1,9 +1,8 @@
 // Package proc reads about processes in /proc (man 5 proc): their parents and states, the CPU time, memory
 // and files that they use, the arguments and environment that they were started with.
 //
-// It only looks: it starts, signals and waits for nothing. A process may end between two looks, so every
-// figure comes with an error, which wraps fs.ErrNotExist or ESRCH then. It is slow where it lists all
-// processes of the machine, one file for each.
+// It only reads: it starts, signals and awaits no process. A process may end at any time: then the error
+// wraps fs.ErrNotExist or ESRCH. It is slow where it lists all processes of the machine, one file for each.
 package proc
 
 import (
@@ -39,7 +38,7 @@ func read(p procfs.Proc) (Stat, error) {
 		state: s.State, threads: s.NumThreads}, err
 }
 
-// of asks something of a process.
+// of calls ask with a process.
 func of[T any](pid int, ask func(procfs.Proc) (T, error)) (answer T, err error) {
 	p, err := procfs.NewProc(pid)
 	if err == nil {
@@ -54,8 +53,8 @@ func of[T any](pid int, ask func(procfs.Proc) (T, error)) (answer T, err error) 
 // dead reports whether the process has ended and only waits for its parent to notice.
 func (s Stat) dead() bool { return s.state == "Z" || s.state == "X" }
 
-// Alive reports whether the process runs or is stopped. Signal 0 does not tell: a process that has ended
-// takes it until its parent waits for it, and a careless parent never does.
+// Alive reports whether the process runs or is stopped. Signal 0 is no test: a dead process accepts it until
+// its parent waits for it, and a careless parent never does.
 func Alive(pid int) bool {
 	s, err := of(pid, read)
 	return err == nil && !s.dead()
@@ -71,7 +70,7 @@ func All() ([]Stat, error) {
 	for _, p := range processes {
 		s, err := read(p)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-			continue // it ended between the list and the look
+			continue // it has ended since it was listed
 		} else if err != nil {
 			return nil, fmt.Errorf("cannot read process: %w", err)
 		}
@@ -111,8 +110,8 @@ func Children(parent int, program string) ([]int, error) {
 	return found, err
 }
 
-// programOf is the program's name as it stands in the command line, where redis-server puts its address
-// behind it; "" when the process has ended.
+// programOf returns the program's name from the command line, "" when the process has ended. redis-server
+// writes its address behind its name there.
 func programOf(pid int) string {
 	arguments, err := Arguments(pid)
 	if err != nil || len(arguments) == 0 {
@@ -139,8 +138,8 @@ type Status struct {
 	Threads  int64
 }
 
-// ReadStatus reads the status of a process; one that has ended is an error, also while its parent has not
-// waited for it.
+// ReadStatus reads the status of a process. A dead process is an error, even if its parent has not waited
+// for it.
 func ReadStatus(pid int) (Status, error) {
 	memory, err := of(pid, procfs.Proc.NewStatus)
 	if err != nil {
@@ -155,7 +154,7 @@ func ReadStatus(pid int) (Status, error) {
 }
 
 // CPUTime is the user and system time of a process, all its threads, since it began, in nanoseconds from the
-// process's own clock (man 3 clock_getcpuclockid). In /proc there are steps of 10 ms only.
+// process's own clock (man 3 clock_getcpuclockid). /proc has steps of 10 ms only.
 func CPUTime(pid int) (time.Duration, error) {
 	const processClock = 2 // CPUCLOCK_SCHED of a whole process
 	var t unix.Timespec
@@ -165,7 +164,8 @@ func CPUTime(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// MainThreadTime is the CPU time of the thread that began the process. redis-server works in that one.
+// MainThreadTime is the CPU time of the thread that began the process. redis-server runs commands in that
+// thread.
 func MainThreadTime(pid int) (time.Duration, error) {
 	spent, err := of(pid, procfs.Proc.Schedstat)
 	return time.Duration(spent.RunningNanoseconds), err

@@ -1,8 +1,8 @@
-// Package accesslog writes a line of the log for some requests, or for all: who asked for what, what came of
-// it and how long it took. Whoever serves requests only hands a Record over, which costs no system call and
-// no wait. A goroutine makes the lines. When it is too slow, records are dropped and counted.
+// Package accesslog logs a line for some requests, or for all: the call, the caller, the outcome and the
+// time it took. The server hands over a Record, which costs no system call and no wait; a goroutine writes
+// the lines. When that is too slow, records are dropped and counted.
 //
-// A Record has no place for what must stay secret: no path, query, header or body.
+// A Record has no field that may hold a secret: no path, query, header or body.
 package accesslog
 
 import (
@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	recordsMax = 4096        // that wait to be written
+	recordsMax = 4096        // waiting to be written
 	stopWait   = time.Second // the longest wait for them at the end
 	// Lines that are written together stay whole in a pipe that several processes write to (PIPE_BUF).
 	pipeBytes = 4096
@@ -29,7 +29,7 @@ const (
 
 // Config is what a Log needs.
 type Config struct {
-	Every     int                              // one request in so many has a line; 1 is all
+	Every     int                              // one request in Every has a line
 	Out       io.Writer                        // may block
 	NewLogger func(out io.Writer) *slog.Logger // makes the log's form
 	Dropped   *figures.Counter                 // counts the lines that are dropped
@@ -93,8 +93,8 @@ func (l *Log) Add(r *Record) {
 	}
 }
 
-// Run writes the lines until ctx ends, and then what still waits. It returns within a second after that,
-// even where the log is not read.
+// Run writes the lines until ctx ends, and then the records that still wait. It returns within a second
+// after that, even where the log is not read.
 func (l *Log) Run(ctx context.Context) error {
 	written := make(chan struct{})
 	go func() {
@@ -143,7 +143,7 @@ func (l *Log) line(r *Record) {
 	}
 	_ = l.logger.Handler().Handle(context.Background(), line) // a buffer takes everything
 	if len(l.records) == 0 || l.lines.Len() > pipeBytes-lineBytes {
-		_, _ = l.cfg.Out.Write(l.lines.Bytes()) // there is nowhere to complain
+		_, _ = l.cfg.Out.Write(l.lines.Bytes()) // an error of the log cannot be logged
 		l.lines.Reset()
 	}
 }

@@ -24,7 +24,7 @@ func (c *Counter) Value() uint64 { return c.n.Load() }
 // Gauge is a number that goes up and down.
 type Gauge struct{ n atomic.Int64 }
 
-// Set sets the number. Most often it is the same as before, and a look costs less than a store.
+// Set sets the number. Most often it is the same as before, and a load costs less than a store.
 func (g *Gauge) Set(n int64) {
 	if g.n.Load() != n {
 		g.n.Store(n)
@@ -85,5 +85,5 @@ type Worker struct {
 	presence int // a descriptor that holds the lock of the gauges, -1 without a lock
 }
 
-// Private makes a Worker of its own memory, for programs and tests without a Memory.
+// Private makes a Worker with memory of its own, for programs and tests without a Memory.
 func Private() *Worker { return &Worker{Counters: &Counters{}, Gauges: &Gauges{}, presence: -1} }

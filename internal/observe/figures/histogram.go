@@ -31,7 +31,7 @@ func (s *Sizes) Observe(size int) { s.observe(SizeBounds[:], int64(size)) }
 func (s *Sizes) Read() Histogram { return s.read(SizeBounds[:]) }
 
 type histogram struct {
-	buckets [bucketsMax]Counter // each with what is above the bound before
+	buckets [bucketsMax]Counter // the values above the bound of the bucket before
 	sum     Counter
 }
 

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// Other is the index of what has no label of its own.
+	// Other is the index of all texts without a label of their own.
 	Other = 0
 
 	otherLabel = "other"
 	labelsMax  = 128
-	labelBytes = 60 // what is longer is cut
+	labelBytes = 60 // longer labels are cut
 )
 
 // labels are texts in shared memory, each with an index. They are only added to, so an index stays the same
@@ -33,7 +33,7 @@ const (
 	labelReady
 )
 
-// index returns the index of a text, which it adds if need be; Other where there is no room.
+// index returns the index of a text. It adds a new text, and returns Other if all labels are taken.
 func (l *labels) index(text []byte) int {
 	text = text[:min(len(text), labelBytes)]
 	for i := Other + 1; i < labelsMax; i++ {
@@ -41,7 +41,7 @@ func (l *labels) index(text []byte) int {
 		if known, ok := entry.read(); ok && string(known) == string(text) {
 			return i
 		}
-		// The look first: it costs less than the attempt to take an entry.
+		// First a load: it costs less than a compare-and-swap.
 		if entry.state.Load() == labelFree && entry.state.CompareAndSwap(labelFree, labelWritten) {
 			copy(entry.text[:], text)
 			entry.state.Store(labelReady + uint32(len(text)))
@@ -80,7 +80,7 @@ type Labelled struct {
 	counts [labelsMax]Counter
 }
 
-// Index returns the index of a label. It does not allocate, and looks through all labels that there are.
+// Index returns the index of a label. It does not allocate, and compares all labels so far.
 func (l *Labelled) Index(label []byte) int { return l.labels.index(label) }
 
 // Inc adds one to the counter with an index.

@@ -40,7 +40,7 @@ func sized(name, help string, of func(*Counters) []Value) *Family {
 	return f
 }
 
-// each is a gauge by worker. Where a worker replaces another one, both count.
+// each is a gauge by worker. While a worker replaces another one, both count.
 func each(name, help string, of func(*Gauges) *Gauge) *Family {
 	return perSlot(name, help, "gauge", func(m *Memory, slot int) (sum int64) {
 		for _, g := range m.Running(slot) {
@@ -50,7 +50,7 @@ func each(name, help string, of func(*Gauges) *Gauge) *Family {
 	})
 }
 
-// most is a gauge by worker. Where a worker replaces another one, the larger number counts.
+// most is a gauge by worker. While a worker replaces another one, the larger number counts.
 func most(name, help string, of func(*Gauges) *Gauge) *Family {
 	return perSlot(name, help, "gauge", func(m *Memory, slot int) (largest int64) {
 		for _, g := range m.Running(slot) {

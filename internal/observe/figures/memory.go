@@ -37,7 +37,7 @@ func New(workers int) (*Memory, error) {
 	}
 	file := os.NewFile(uintptr(fd), "figures")
 	if err = file.Truncate(int64(workers) * slotBytes); err == nil {
-		// A worker that reads beyond the end of what another one has cut off would end.
+		// If a process cut the file off, a worker that reads beyond the new end would be killed.
 		const seals = unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
 		_, err = unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals)
 	}
@@ -85,10 +85,10 @@ func (m *Memory) File() *os.File { return m.file }
 // Slots is the number of workers.
 func (m *Memory) Slots() int { return len(m.slots) }
 
-// Counters are those of a slot.
+// Counters returns the counters of a slot.
 func (m *Memory) Counters(slot int) *Counters { return &m.slots[slot].counters }
 
-// Running are the gauges of the workers of a slot that run.
+// Running returns the gauges of the slot's running workers.
 func (m *Memory) Running(slot int) []*Gauges {
 	var list []*Gauges
 	for life := range livesMax {
@@ -116,8 +116,8 @@ func Join(file *os.File, number int) (*Worker, error) {
 		return nil, fmt.Errorf("cannot join figures: %w", err)
 	}
 	w := &Worker{Counters: &slots[0].counters, Gauges: &Gauges{}}
-	// With a file description of its own: the lock is to end with this worker, and the supervisor has the
-	// same description as the file.
+	// The lock needs a file description of its own to end with this worker: the supervisor shares the
+	// description of file.
 	w.presence, err = unix.Open(fmt.Sprintf("/proc/self/fd/%d", file.Fd()), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("cannot join figures: %w", err)

@@ -2,10 +2,10 @@ package figures
 
 import "sync/atomic"
 
-// SecondsMax is for how many seconds Seconds keeps a number.
+// SecondsMax is the number of seconds that Seconds keeps.
 const SecondsMax = 600
 
-// Seconds are numbers of the last seconds.
+// Seconds has a number for each of the last seconds.
 type Seconds [SecondsMax]atomic.Uint64 // the second in the upper half, so that old numbers do not count
 
 // Set sets the number of a second, Unix time.

@@ -19,9 +19,9 @@ func (f *Family) Read(m *Memory) []Value {
 	return f.read(m)
 }
 
-// The table: each metric with its name, its help, its labels, and where the workers count it. What no worker
-// counts is set at each scrape, by internal/observe/ops or by the room that knows it. The list below has the
-// same order.
+// The table: each metric with its name, its help, its labels, and where the workers count it. A metric that
+// no worker counts is set at each scrape, by internal/observe/ops or by a room. The list below has the same
+// order.
 var (
 	BuildInfo = set("build_info", "Always 1; the labels name the build of the server.", "version", "go")
 	SaleInfo  = set("sale_info", "Always 1; the label names the sale that is served.", "sale")

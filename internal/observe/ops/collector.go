@@ -11,7 +11,7 @@ import (
 	"flashsale/redisx"
 )
 
-// collector makes a scrape of what the workers have counted, and of what the supervisor knows.
+// collector makes a scrape of the workers' figures and the supervisor's.
 type collector struct {
 	cfg      func() *Config
 	rooms    []Room
@@ -33,7 +33,7 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reads everything: of one sale, also where the next one follows meanwhile.
+// Collect reads everything, of one sale even if the next one is opened meanwhile.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	cfg := c.cfg()
 	s := &Scrape{Now: time.Now()}
@@ -69,7 +69,7 @@ func (c *collector) metric(f *figures.Family, v figures.Value) prometheus.Metric
 	return prometheus.MustNewConstMetric(c.families[f], kind, v.Number, v.Labels...)
 }
 
-// A Scrape is what no worker counts, at one moment.
+// A Scrape holds the metrics that no worker counts, at one moment.
 type Scrape struct {
 	Now time.Time
 
@@ -77,11 +77,11 @@ type Scrape struct {
 	values  map[*figures.Family][]figures.Value
 }
 
-// RedisUp reports whether Redis has answered in this scrape. Where it has not, a room must not ask it: no
-// scrape may hang while Redis is away.
+// RedisUp reports whether Redis has answered in this scrape. If not, a room must not ask Redis: no scrape
+// may hang.
 func (s *Scrape) RedisUp() bool { return s.redisUp }
 
-// Values are those that were set of a metric.
+// Values returns the values that were set for a metric.
 func (s *Scrape) Values(f *figures.Family) []figures.Value { return s.values[f] }
 
 // Set shows a value.

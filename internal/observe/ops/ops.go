@@ -1,9 +1,9 @@
-// Package ops serves what people who run a server want to see of it: its metrics, for Prometheus. It stands
-// in the supervisor, on an address of its own, and is off by default.
+// Package ops serves the metrics of a server to Prometheus. It runs in the supervisor, on an address of its
+// own, and is off by default.
 //
 // It reads the figures that the workers count in shared memory, and asks Redis about the sale over a
 // connection of its own with a short limit: no scrape waits for a worker, and no scrape hangs while Redis is
-// away. Others must not reach it: metrics tell how a sale goes.
+// away. The address must be private: metrics tell how a sale goes.
 package ops
 
 import (
@@ -43,8 +43,8 @@ type Config struct {
 	Pieces  int64        // of all foods at the beginning of the sale
 }
 
-// A Room shows what a room of the server knows: lines of the table of metrics that no worker counts. It is
-// called in each scrape, so it must be safe for concurrent use.
+// A Room sets the metrics of a room that no worker counts. It is called in each scrape, so it must be safe
+// for concurrent use.
 type Room func(*Scrape)
 
 // Server serves the metrics of one server.
@@ -100,7 +100,8 @@ func (s *Server) handler() http.Handler {
 // Address is the host:port that it listens on.
 func (s *Server) Address() string { return s.socket.Addr().String() }
 
-// Follow has the metrics show the next sale: watch and pieces are as in the Config. One goroutine calls it.
+// Follow makes the metrics show the next sale: watch and pieces are as in the Config. One goroutine calls
+// it.
 func (s *Server) Follow(watch *redisx.Sale, pieces int64) {
 	s.follow <- watch
 	next := *s.cfg.Load()
@@ -108,8 +109,8 @@ func (s *Server) Follow(watch *redisx.Sale, pieces int64) {
 	s.cfg.Store(&next)
 }
 
-// connect keeps the connection of one sale after the other until ctx ends. That of a sale before stays as
-// long as a scrape may need it.
+// connect keeps the connection of the current sale until ctx ends. The connection of the sale before stays
+// as long as a scrape may need it.
 func (s *Server) connect(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()

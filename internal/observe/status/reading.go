@@ -24,7 +24,7 @@ const (
 // client asks servers directly: they are on a private network, where a proxy has no business.
 var client = &http.Client{Transport: &http.Transport{}}
 
-// reading is what the metrics of one server were at one moment.
+// reading holds the metrics of one server at one moment.
 type reading struct {
 	at     time.Time
 	values map[*figures.Family][]figures.Value

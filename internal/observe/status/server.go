@@ -10,7 +10,7 @@ type server struct {
 	err     error    // why the server could not be read now
 }
 
-// add keeps a reading in place of the one before.
+// add keeps a reading, and the reading before it.
 func (s *server) add(r *reading, err error) {
 	if s.err = err; err != nil {
 		return

@@ -1,8 +1,7 @@
 // Package status shows at a glance in a terminal how a sale goes: flashsale status. It reads /metrics of one
 // or several servers again and again, and prints a page of 80 columns.
 //
-// It only reads, and judges nothing: what is wrong is the business of the alerts in scripts/grafana. Its
-// figures are those of the time between two readings.
+// It only reads; the alerts in scripts/grafana judge. Its rates are of the time between two readings.
 package status
 
 import (
@@ -19,7 +18,7 @@ import (
 	"flashsale/internal/observe/figures"
 )
 
-// Status is what is known of some servers of one sale. It is for one goroutine.
+// Status holds the last readings of some servers of one sale. It is for one goroutine.
 type Status struct{ servers []*server }
 
 // New makes the Status of the servers with these -ops addresses, host:port.
@@ -89,7 +88,7 @@ func (s *Status) String() string {
 
 type printLine func(name, format string, values ...any)
 
-// printSale shows what the servers share. Each of them knows it, unless Redis is away.
+// printSale shows the sale. Every server knows it, unless its Redis is away.
 func printSale(list []*server, line printLine) {
 	var sale []string
 	state, stock := "", "unknown while Redis is away"
@@ -147,7 +146,7 @@ func addAll(sums, values map[string]float64) {
 	}
 }
 
-// mostFirst are the keys with the largest counts, without those of 0.
+// mostFirst returns up to refusalsMax keys with counts above 0, the largest count first.
 func mostFirst(counts map[string]float64) []string {
 	keys := slices.Sorted(maps.Keys(counts))
 	keys = slices.DeleteFunc(keys, func(key string) bool { return counts[key] == 0 })
@@ -155,7 +154,7 @@ func mostFirst(counts map[string]float64) []string {
 	return keys[:min(len(keys), refusalsMax)]
 }
 
-// rooms are what some rooms show. Whoever has the metric has the room.
+// rooms are the lines of some rooms. A server without the metric has the room switched off.
 var rooms = []struct {
 	name   string
 	metric *figures.Family
@@ -213,7 +212,7 @@ func printServers(list []*server, out *strings.Builder) {
 	}
 }
 
-// connections are those that are open, with the limit where there is one.
+// connections returns the number of open connections, with the limit if there is one.
 func connections(open, limit float64) string {
 	if limit == 0 {
 		return fmt.Sprintf("%.0f", open)
@@ -228,7 +227,7 @@ func upOrAway(up float64) string {
 	return "away"
 }
 
-// quantile is the time below which this share of some times lies, "-" where there is no time.
+// quantile is the time below which this share of the times lies, "-" without times.
 func quantile(times figures.Histogram, share float64) string {
 	nanoseconds, ok := times.Quantile(share)
 	switch {

@@ -2,12 +2,11 @@
 //
 // The supervisor's Keeper imports the list (about 130 million rows of bzip2 CSV), decoding it as a stream on
 // all cores, and writes one snapshot file of roaring bitmaps. The workers map that file and share its
-// memory; each has a small index of its own. They answer without a lock, an allocation or a look at Redis.
-// A new snapshot takes the place of the old one between two looks; until then the old one answers. Other
-// servers get the snapshot from Redis.
+// memory; each has a small index of its own. They answer without a lock, an allocation or a call of Redis.
+// Every lookEvery they check for a new snapshot. Other servers get the snapshot from Redis.
 //
-// It must never write the unpacked list to disk. It is slow while the Keeper imports: that takes all cores
-// for the time in which bzip2 can be decoded.
+// It must never write the unpacked list to disk. It is slow while the Keeper imports: decoding bzip2 takes
+// all cores.
 package blocklist
 
 import (
@@ -22,7 +21,7 @@ import (
 	"flashsale/internal/logpace"
 )
 
-// lookEvery is the time between two looks at the snapshot file.
+// lookEvery is the time between two checks of the snapshot file.
 const lookEvery = 250 * time.Millisecond
 
 // Blocklist is a worker's view of the newest list.

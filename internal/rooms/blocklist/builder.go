@@ -20,7 +20,7 @@ const (
 	rowBytes    = documentBytes + 1
 	samplesMax  = 10      // malformed rows in the log
 	sampleBytes = 40      // of each at most
-	countEvery  = 1 << 12 // rows between two updates of what others see, and two looks at the context
+	countEvery  = 1 << 12 // rows between two updates of the progress, and two checks of the context
 	// Numbers that a series takes before its runs are packed. A list in any order then needs not much more
 	// memory than its snapshot, as long as its documents stand in runs.
 	packAfter = 8 << 10
@@ -70,7 +70,7 @@ func (b *builder) read(ctx context.Context, text io.Reader) error {
 }
 
 // addBuffered takes rows from what in has buffered, up to the first one that is not a document and a line
-// break. It is what makes an import fast: nearly all rows are so, and they need no search for their ends.
+// break. It makes an import fast: nearly all rows have this form, and their ends need no search.
 func (b *builder) addBuffered(in *bufio.Reader) {
 	text, _ := in.Peek(in.Buffered())
 	rest := text

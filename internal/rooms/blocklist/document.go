@@ -20,7 +20,7 @@ func ParseDocument(text []byte) (d Document, ok bool) {
 		return 0, false
 	}
 	const zeros = 0x3030303030303030 // the text "00000000"
-	// Both are filled up to eight digits: zeros come before those of the text.
+	// Both numbers get leading zeros up to eight digits.
 	series := uint64(binary.LittleEndian.Uint32(text))<<32 | zeros&(1<<32-1)
 	number := binary.LittleEndian.Uint64(text[documentBytes-8:])&^(1<<16-1) | zeros&(1<<16-1)
 	s, seriesOK := eightDigits(series ^ zeros)

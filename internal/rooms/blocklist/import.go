@@ -43,7 +43,7 @@ type imported struct {
 	err  error
 }
 
-// begin looks whether another server or the source has a later list, and imports that of the source aside.
+// begin takes a later list of another server, then imports a later list of the source in a goroutine.
 func (k *Keeper) begin(ctx context.Context) *importing {
 	k.update(ctx)
 	ctx, cancel := context.WithCancel(ctx)
@@ -93,7 +93,7 @@ func (k *Keeper) finish(ctx context.Context, list imported) error {
 
 // take makes an imported list the snapshot. Errors: ErrShrunk.
 func (k *Keeper) take(list imported) error {
-	defer debug.FreeOSMemory() // the next import is a day away
+	defer debug.FreeOSMemory() // the next import may be a day away
 	before, info := k.info, list.info
 	if shrunk := info.Stored == 0 || 5*info.Stored < 4*before.Stored; shrunk && !k.cfg.Force {
 		return fmt.Errorf("%w: %d documents before, %d now; if that is right, start with -blocklist-force",

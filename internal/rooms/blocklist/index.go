@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 )
 
-// index says where in the bytes of a snapshot each container of each series lies. A container holds the
+// index has the place of each container of each series in the bytes of a snapshot. A container holds the
 // numbers of a series that have the same upper 16 bits.
 //
 // It takes the place of roaring's own structures, because a document drawn at random costs little but the
@@ -63,9 +63,9 @@ func (x *index) begin(d Document) search {
 	return search{value: uint16(number), kind: c.kind, at: c.at, left: uint32(c.count)}
 }
 
-// guess narrows the search down to the elements around the one that would be right if the values were spread
-// evenly. If they are, as in a long list, all further steps stay within two lines of the cache. If they are
-// not, one of the two splits leaves more elements, and the search is longer but right.
+// guess narrows the search down to the elements around the right one for evenly spread values. If they are,
+// as in a long list, all further steps stay within two lines of the cache. If they are not, one of the two
+// splits leaves more elements, and the search is longer but right.
 func (s *search) guess(snapshot []byte) {
 	likely := uint32(s.value) * s.left >> 16
 	s.split(snapshot, max(likely, around)-around)
@@ -75,8 +75,8 @@ func (s *search) guess(snapshot []byte) {
 // step halves what is left.
 func (s *search) step(snapshot []byte) { s.split(snapshot, s.left/2) }
 
-// split looks at the element n. The search goes on from there or, if that is too great, before it. It has no
-// branch that depends on the list: a processor would guess half of them wrongly.
+// split compares the element n. The search goes on from there or, if that value is too great, before it. It
+// has no branch that depends on the list: a processor would guess half of them wrongly.
 func (s *search) split(snapshot []byte, n uint32) {
 	at, left := s.at, n
 	middle := at + n*bytesOf[s.kind]

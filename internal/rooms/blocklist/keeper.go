@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	lookFileEvery = 10 * time.Second // between two looks at the snapshot file and at the one in Redis
+	lookFileEvery = 10 * time.Second // between two checks of the snapshots in the folder and in Redis
 	retryMin      = 10 * time.Second // the first pause after a failed refresh
 	retryMax      = 30 * time.Minute // the longest pause
 )
@@ -22,7 +22,7 @@ const (
 // Config is what a Keeper needs.
 type Config struct {
 	Source   string           // URL or file of the list
-	Refresh  time.Duration    // between two looks at the source
+	Refresh  time.Duration    // between two checks of the source
 	Force    bool             // take a list that has shrunk, too
 	Path     string           // of the snapshot file
 	Redis    *pipeline.Config // shares the snapshot with other servers; nil for a single server
@@ -64,17 +64,17 @@ func NewKeeper(cfg Config) (*Keeper, error) {
 	return k, k.readFile()
 }
 
-// Reload looks at the source soon, after the import under way if there is one. It does not wait for the
-// outcome, which is logged.
+// Reload makes Run check the source soon, after any import under way. It does not wait for the outcome,
+// which is logged.
 func (k *Keeper) Reload() {
 	select {
 	case k.asked <- struct{}{}:
-	default: // it will look anyway
+	default: // Run will check anyway
 	}
 }
 
-// Checked is when the source last gave its list or still had the one that is known, in this process: the
-// zero time for never.
+// Checked is when this process last got a list from the source, or found the known list there: the zero time
+// for never.
 func (k *Keeper) Checked() time.Time {
 	if at := k.checked.Load(); at > 0 {
 		return time.UnixMilli(at)
@@ -104,7 +104,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 				due.Reset(0)
 			}
 		case <-asked:
-			k.file = nil // whoever asks may have changed it, also without a trace
+			k.file = nil // read it even if its time and size are the same
 			due.Reset(0)
 		case <-due.C: // it is not set while an import is running
 			running = k.begin(ctx)
@@ -122,7 +122,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// update looks at the file and at Redis. It reports whether the file has another list now, or has lost its
+// update reads the file and asks Redis. It reports whether the file has another list now, or has lost its
 // list. It logs faults, and is called again later.
 func (k *Keeper) update(ctx context.Context) (changed bool) {
 	before := k.info
@@ -186,7 +186,7 @@ func (k *Keeper) exchange(ctx context.Context) error {
 		if whole || err != nil {
 			return err
 		}
-		slog.Warn("Redis has lost a piece of the blocklist; it gets all of them again")
+		slog.Warn("Redis has lost a piece of the blocklist; this server writes all pieces again")
 		if err := k.share.withdraw(l, there); err != nil {
 			return err
 		}

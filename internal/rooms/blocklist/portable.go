@@ -83,8 +83,8 @@ func (r *reader) uint16() int {
 	return int(binary.LittleEndian.Uint16(part))
 }
 
-// sizeAndMarks takes the number of containers, and the bits that mark those with runs, which may be nil. The
-// reader is short if it is no bitmap.
+// sizeAndMarks takes the number of containers, and the bits that mark containers with runs, which may be
+// nil. The reader is short if it is no bitmap.
 func (r *reader) sizeAndMarks() (size int, marks []byte) {
 	switch cookie, next := r.uint16(), r.uint16(); {
 	case cookie == cookieRuns:

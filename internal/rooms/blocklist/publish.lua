@@ -1,13 +1,13 @@
--- Names a snapshot as the newest one, unless a later one is there. Its pieces must be there already. The
--- pieces of the one before expire: servers that are reading them can end.
+-- Makes a snapshot the newest one, unless Redis has a later one. Its pieces must be in Redis already. The
+-- pieces of the old snapshot expire: servers that are reading them can finish.
 -- KEYS[1]   hash of the newest snapshot
 -- KEYS[2..] the pieces of this snapshot, in order
 -- ARGV[1]   generation of this snapshot
 -- ARGV[2]   when it was imported, Unix milliseconds
 -- ARGV[3]   its bytes
 -- ARGV[4]   what the keys of all pieces begin with; they have the hash tag of KEYS[1]
--- ARGV[5]   seconds for which the pieces of the one before stay
--- Returns 1 published, 0 a later one (or this one) is there, -1 a piece is missing.
+-- ARGV[5]   seconds for which the pieces of the old snapshot stay
+-- Returns 1 published, 0 Redis has a later snapshot or this one, -1 a piece is missing.
 local newest = KEYS[1]
 local generation, imported, bytes = ARGV[1], ARGV[2], ARGV[3]
 local prefix, stay = ARGV[4], ARGV[5]

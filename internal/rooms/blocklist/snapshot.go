@@ -72,7 +72,7 @@ func (v Version) Date() time.Time {
 // same reports whether two versions are known to be the same.
 func (v Version) same(other Version) bool { return v == other && (v.ETag != "" || v.Modified != "") }
 
-// differs reports whether something that v names is otherwise in the other version.
+// differs reports whether the other version differs in a field that v has.
 func (v Version) differs(other Version) bool {
 	return v.ETag != "" && v.ETag != other.ETag || v.Modified != "" && v.Modified != other.Modified
 }

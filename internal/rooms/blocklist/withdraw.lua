@@ -1,9 +1,9 @@
--- Takes a snapshot away that is not whole. Servers that have a good one then publish theirs.
+-- Removes an incomplete snapshot. A server with a complete snapshot then publishes it.
 -- KEYS[1] hash of the newest snapshot
 -- ARGV[1] generation of the snapshot
 -- ARGV[2] what the keys of all pieces begin with; they have the hash tag of KEYS[1]
 -- ARGV[3] seconds for which its pieces stay
--- Returns 1 withdrawn, 0 another snapshot is there, or no snapshot.
+-- Returns 1 withdrawn, 0 Redis has another snapshot, or no snapshot.
 local newest = KEYS[1]
 local generation, prefix, stay = ARGV[1], ARGV[2], ARGV[3]
 

@@ -15,7 +15,7 @@ import (
 // examplesMax is how many differences an audit names.
 const examplesMax = 10
 
-// AuditConfig says what to compare.
+// AuditConfig is what a comparison needs.
 type AuditConfig struct {
 	Database *Database
 	Redis    redisx.Config
@@ -23,8 +23,8 @@ type AuditConfig struct {
 	Prices   []int64 // of food 1, 2, 3, ...
 }
 
-// Audit is the outcome of a comparison of all orders of a sale in Redis with those in the database. The
-// sale may go on meanwhile.
+// Audit is the outcome of a comparison of all orders of a sale in Redis with the database. The sale may go
+// on meanwhile.
 type Audit struct {
 	Sale      string
 	Orders    int      // in Redis
@@ -69,9 +69,9 @@ func (a *Audit) found(counter *int, format string, args ...any) {
 
 // Compare audits. It holds all orders of the sale in memory, about 200 bytes each.
 //
-// It is right while orders are placed because of the order in which it looks: an order that is in Redis
-// at the first look and not in the stream at the second was committed before the third, the one at the
-// database. An order that only the third look has seen is looked up in Redis again.
+// It is right even while orders are placed, because it reads Redis, then the stream, then the database. An
+// order that is in Redis and not in the stream was committed before the database is read. An order that only
+// the database has is looked up in Redis again.
 func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	sale, leave, err := redisx.Connect(ctx, cfg.Redis, cfg.Sale, len(cfg.Prices))
 	if err != nil {
@@ -124,7 +124,7 @@ func Compare(ctx context.Context, cfg AuditConfig) (*Audit, error) {
 	return a, nil
 }
 
-// compare judges a row and removes its order from those that were placed.
+// compare judges a row and removes its order from placed.
 func (a *Audit) compare(book book, sale *redisx.Sale, placed map[uint32]entry, row entry) error {
 	want, known := placed[row.user]
 	if !known {
@@ -143,7 +143,7 @@ func (a *Audit) compare(book book, sale *redisx.Sale, placed map[uint32]entry, r
 		return nil
 	}
 	if !known {
-		a.Orders++ // placed after the first look
+		a.Orders++ // placed after Redis was read
 	}
 	delete(placed, row.user)
 	slices.SortFunc(want.items, func(x, y redisx.Item) int { return int(x.Food - y.Food) })

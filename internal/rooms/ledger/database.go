@@ -71,7 +71,7 @@ type Database struct {
 	prepared bool // touched only by the goroutine that prepares
 }
 
-// dsnForm is what a data source name looks like.
+// dsnForm is the form of a data source name.
 const dsnForm = "user:password@tcp(host:3306)/name"
 
 // NewDatabase reads a data source name, "user:password@tcp(host:3306)/name". It does not connect. The error
@@ -169,7 +169,7 @@ func (d *Database) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// probe looks whether both tables have the columns. A user who may not make tables can use existing ones.
+// probe checks that both tables have the columns. A user who may not make tables can use existing ones.
 func (d *Database) probe(ctx context.Context) error {
 	for _, query := range []string{
 		"SELECT id, user_id, total, placed_at FROM orders LIMIT 0",

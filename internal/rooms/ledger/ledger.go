@@ -1,14 +1,14 @@
 // Package ledger writes the orders of a sale into a MySQL or MariaDB database, each exactly once.
 //
-// It stands behind the sale, not in its way. One script places an order in Redis and puts it into a
-// stream; one consumer of each server takes the orders from there to the database, in batches. An order
-// leaves the stream only after the commit, and the tables' primary keys make a batch that is written
-// twice count once. So the end of any of the three at any moment costs only time: what is not committed
-// is still in the stream. While the database is away the sale goes on, and the stream grows in the memory
-// of Redis.
+// It stands behind the sale, not in its way. One script places an order in Redis and puts it into a stream;
+// one consumer of each server takes the orders from there to the database, in batches. An order leaves the
+// stream only after the commit, and the tables' primary keys make a batch that is written twice count once.
+// So if the server, Redis or the database ends at any moment, that costs only time: an order that is not
+// committed is still in the stream. While the database is away the sale goes on, and the stream grows in the
+// memory of Redis.
 //
 // No request may ask it, and it changes nothing in Redis but the stream. It is slow where many orders were
-// placed before the ledger was switched on: then it looks at every order of the sale.
+// placed before the ledger was switched on: then it reads every order of the sale.
 package ledger
 
 import (
@@ -27,11 +27,11 @@ import (
 
 const (
 	batchMax      = 1000                   // orders in one transaction
-	pause         = 100 * time.Millisecond // between two looks at the stream: makes batches longer
+	pause         = 100 * time.Millisecond // between two reads of the stream: makes batches longer
 	retryMin      = 100 * time.Millisecond // first pause after a fault
 	retryMax      = time.Second            // longest pause after a fault
 	takeOverIdle  = 15 * time.Second       // after it a batch that is not done goes to another consumer
-	takeOverEvery = 5 * time.Second        // between two looks for such batches
+	takeOverEvery = 5 * time.Second        // between two searches for such batches
 	flushLimit    = 5 * time.Second        // longest time that a stop goes on writing
 	behindAfter   = 5 * time.Second        // age of a waiting order from which the log names it
 	behindEvery   = 10 * time.Second       // between two such lines
@@ -50,7 +50,7 @@ type Config struct {
 type Ledger struct {
 	cfg      Config
 	book     book
-	consumer string      // name of this server among those of the sale, the same after its restart
+	consumer string      // name of this server in the sale, the same after its restart
 	failing  atomic.Bool // one line when it begins and one when it ends
 
 	// The constants, except in tests.
@@ -92,10 +92,10 @@ func (l *Ledger) open(ctx context.Context) (*orderstream.Stream, error) {
 	return orderstream.Open(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices), l.consumer)
 }
 
-// Up reports whether orders get into the database, as far as is known.
+// Up reports whether the last orders got into the database.
 func (l *Ledger) Up() bool { return !l.failing.Load() }
 
-// Run writes orders until ctx ends, and then those that are still in the stream, for flushLimit at most. It
+// Run writes orders until ctx ends, then the orders that are still in the stream, for flushLimit at most. It
 // logs faults of Redis and of the database and tries again for as long as they last. It returns nil.
 func (l *Ledger) Run(ctx context.Context) error {
 	write, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -146,8 +146,8 @@ func (l *Ledger) session(ctx, write context.Context, progress func()) error {
 	return l.consume(ctx, write, stream, progress)
 }
 
-// consume moves batches: first those that this consumer was given before, because a fault may have stopped
-// it halfway.
+// consume moves batches: first the batches that this consumer was given before, because a fault may have
+// stopped it halfway.
 func (l *Ledger) consume(ctx, write context.Context, stream *orderstream.Stream, progress func()) error {
 	look := time.NewTicker(pause)
 	defer look.Stop()

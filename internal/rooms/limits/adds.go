@@ -36,7 +36,7 @@ func (a *Adds) Add(user uint32, now time.Time) (wait time.Duration) {
 	}
 }
 
-// Wait is Add for a look: it counts nothing.
+// Wait is Add without counting.
 func (a *Adds) Wait(user uint32, now time.Time) (wait time.Duration) {
 	if a == nil || int(user) >= len(a.users) {
 		return 0

@@ -25,10 +25,10 @@ type Decision struct {
 	Reset      time.Duration // until the rate has all its room again
 }
 
-// Unknown is Remaining where Redis has not answered and the rules let the call pass.
+// Unknown is the Remaining of a call that passes because Redis does not answer.
 const Unknown = -1
 
-// call is something that counts by its cost; 0 only looks.
+// call is something that counts by its cost; 0 counts nothing.
 type call struct {
 	cost     int64
 	happened bool // already: it counts, whatever room the rates have
@@ -43,9 +43,9 @@ type asked struct {
 	room  int64  // calls that its rates still admit, by the last decision
 }
 
-// Check decides on a call of an event and counts it by its cost; 0 only looks. features are values by
-// feature; those without a rule are ignored. Errors: ErrNoRule, ErrBadValue, ErrNeverFits, ErrUnavailable of
-// pipeline when Redis does not answer and a rule is closed. It waits for Redis.
+// Check decides on a call of an event and counts it by its cost; 0 counts nothing. features are values by
+// feature; a feature without a rule is ignored. Errors: ErrNoRule, ErrBadValue, ErrNeverFits, ErrUnavailable
+// of pipeline when Redis does not answer and a rule is closed. It waits for Redis.
 func (l *Limiter) Check(name string, features map[string]string, cost int64) (Decision, error) {
 	e := l.rules.Load().events[name]
 	if e == nil {
@@ -124,9 +124,9 @@ func (l *Limiter) decide(e *event, list []asked, c call) (d Decision, err error)
 	return d, err
 }
 
-// decideInTurn decides on the features one by one. When a feature refuses, the call is taken back from those
-// that have counted it. If this process or Redis ends before that, the call stays counted: in the caller's
-// disfavour, never in its favour. An event that has happened is not taken back.
+// decideInTurn decides on the features one by one. When a feature refuses, the call is taken back from the
+// features that have counted it. If this process or Redis ends before that, the call stays counted. An event
+// that has happened is not taken back.
 func (l *Limiter) decideInTurn(list []asked, c call) (tightest Decision, err error) {
 	counted := make([]string, 0, len(list)) // when
 	for i := range list {

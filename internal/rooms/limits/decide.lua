@@ -1,9 +1,9 @@
--- Decides on a call: either it counts in all logs, or in none. What has happened already counts in all of
--- them, whatever their rates.
+-- Decides on a call: it counts in all logs or in no log. A call that has happened already counts in all
+-- logs, whatever their rates.
 --
 -- KEYS[i]  a log of a feature value, see log.lua; a value has one for each length of ticks
 -- ARGV[1]  now, in Unix milliseconds; "" for the time of Redis
--- ARGV[2]  cost of the call; 0 only looks
+-- ARGV[2]  cost of the call; 0 counts nothing
 -- ARGV[3]  1: it has happened, 0: it asks whether it may
 -- ARGV     for each key the length of a tick in milliseconds and the number of its rates, then for each:
 --            limit   calls in a window
@@ -13,13 +13,13 @@
 --   count of the window, with this call if it counted;
 --   milliseconds until the next call of this cost (at least 1) can fit, 0 where it would fit now;
 --   milliseconds until all that is counted has left the window
--- The clock never runs backwards for a log: a time before that of its newest tick counts as that one, in
--- this log and in no other.
+-- The clock never runs backwards for a log: a time before its newest tick counts as the time of that tick,
+-- in this log only.
 
 local now, cost, happened = milliseconds(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == "1"
 local need = math.max(cost, 1)
 
--- follow reads the log with its rates, from an argument on. It returns the place of the next log's.
+-- follow reads the log and its rates from the arguments. It returns the place of the next log's arguments.
 local function follow(log, at)
    log.length, log.rates, log.window = tonumber(ARGV[at]), {}, 0
    log.now = math.max(now, log.size > 0 and time(log, log.size) or 0)
@@ -82,7 +82,7 @@ for _, log in ipairs(logs) do
             local room = search(log, rate.first, function(i)
                return (total(log, i) - rate.before) % wrap >= over
             end)
-            wait = leaves(log, rate, math.min(room, log.size)) -- behind all: it costs more than the limit
+            wait = leaves(log, rate, math.min(room, log.size)) -- past the last entry: cost > limit
          end
       end
       reply[#reply + 1] = rate.count

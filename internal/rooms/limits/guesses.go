@@ -23,9 +23,9 @@ const (
 	seatsKept    = 8       // more, for administrators and where the user has logged in before
 	// crowdedWait is how long a network without a seat waits in each worker after a guess.
 	crowdedWait = time.Minute
-	// A name that is slowed down is open in the first slowOpen of each slowPeriod, for everybody. So no wait
-	// is longer than their difference, and who obeys Retry-After gets in, however many others guess: there
-	// is nothing that they could take away. slowOpen is more than the second that Retry-After is rounded up by.
+	// A name that is slowed down is open in the first slowOpen of each slowPeriod, for all clients. So no wait
+	// is longer than their difference, and a client that obeys Retry-After gets in, however many others guess.
+	// slowOpen is more than the second that Retry-After is rounded up by.
 	slowPeriod = 5 * time.Second
 	slowOpen   = 2 * time.Second
 
@@ -35,13 +35,13 @@ const (
 	noRate       = 1e9 // the place of the rate of a refusal that comes from no rate
 )
 
-// shareKeys has values of this server's events share keys, where clients choose the values.
+// shareKeys makes values of this server's events share keys if clients choose the values.
 func (s *ruleset) shareKeys(secret []byte) {
 	for _, e := range s.own {
 		if e == nil {
 			continue
 		}
-		if by := e.limit("ip"); by != nil { // with the secret no client can choose whose slot it shares
+		if by := e.limit("ip"); by != nil { // the secret keeps clients from choosing a slot to share
 			by.slots, by.salt = addressSlots, secret
 		}
 		if by := e.limit("user"); by != nil && e.name == Name(LoginFailed) {

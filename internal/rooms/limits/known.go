@@ -32,7 +32,7 @@ func newKnown(users int) *known {
 	return &known{make([]atomic.Uint32, keys*knownCells), make([]atomic.Uint32, keys*knownCells/32)}
 }
 
-// tagOf is FNV-1a of the address's network. Whoever finds a network with the tag of another gains a wait of
+// tagOf is FNV-1a of the address's network. An attacker in a network with the same tag only saves a wait of
 // some seconds.
 func tagOf(address netip.Addr) uint32 {
 	hash := uint32(2166136261)
@@ -97,7 +97,7 @@ func (l *Limiter) tellKnown() {
 // hearDoubted reads the networks of users who were refused since the last time.
 func (l *Limiter) hearDoubted() {
 	for range len(l.doubted) {
-		_ = l.hearKnown(<-l.doubted) // if it fails, who obeys Retry-After gets in all the same
+		_ = l.hearKnown(<-l.doubted) // after an error a client that obeys Retry-After still gets in
 	}
 }
 

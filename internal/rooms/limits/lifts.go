@@ -16,7 +16,7 @@ const (
 	// liftsKept is how long the entries stay: no refusal from before is remembered any more.
 	liftsKept = 25*time.Hour + time.Minute
 
-	unlockStep = 1000 // keys of Redis that one command looks at: about 0.2 ms
+	unlockStep = 1000 // keys of Redis that one command compares
 )
 
 // Lift forgets the counts of each value. Other processes forget their refusals within watchPace. Errors:

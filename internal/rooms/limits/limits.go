@@ -2,10 +2,10 @@
 // from an address, or any event of another program that asks over HTTP.
 //
 // Rules name an event, a feature and rates. One script of Redis checks all rates of a call, and counts the
-// call in all of them or does not count it at all. The events of this server never wait for Redis: the order
-// path asks the memory of this process which values are refused (Refused), and events are counted afterwards
-// (Record), whether the rates have room or not. So a value gets past its rates by the calls that are on
-// their way to Redis: in each worker at most as many as its smallest rate has, and they count.
+// call in all of them or in no rate. The events of this server never wait for Redis: the order path asks the
+// memory of this process which values are refused (Refused), and events are counted afterwards (Record),
+// whether the rates have room or not. So calls that are on their way to Redis pass although the rates are
+// full: in each worker at most as many as the smallest rate has. They count.
 //
 // On the event loop only Refused and Record may be called. The package knows nothing of HTTP or of the sale.
 // It is slow where a precise rate has counted calls in tens of thousands of seconds: once in a while their
@@ -60,7 +60,7 @@ type Limiter struct {
 	rules   atomic.Pointer[ruleset]
 	conn    *pipeline.Conn
 	queue   chan happened
-	guesses chan happened // failed logins, which anybody can send: they take no room from users' events
+	guesses chan happened // failed logins; anyone can send them, so they have a queue of their own
 	dropped logpace.Pace
 	shadow  logpace.Pace
 	known   *known

@@ -17,7 +17,7 @@ local function pack(n)
    return string.char(unpack(bytes))
 end
 
--- open reads a short log; a longer one is read where that is needed.
+-- open reads a short log. Of a longer log only the numbers that are needed are read.
 local function open(key)
    local text = redis.call("GETRANGE", key, 0, whole - 1)
    local log = { key = key, text = text, bytes = #text }

@@ -135,7 +135,7 @@ func (s *shard) forgetOne() {
 	delete(s.values, soonest)
 }
 
-// forget forgets the refusal of a value that was lifted, and those that are on their way from Redis.
+// forget forgets the refusal of a value that was lifted, and its refusals on their way from Redis.
 func (m *memory) forget(value []byte) {
 	m.lifts.Add(1) // first: a refusal is remembered before it, and forgotten here, or not at all
 	m.change(value, func(r *remembered) { r.until, r.room = 0, 0 })

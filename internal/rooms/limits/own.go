@@ -168,8 +168,8 @@ type happened struct {
 	who   Who
 }
 
-// Record puts an event into the queue of those that are to be counted. It does not wait: if the queue is
-// full the event is not counted, and that is logged.
+// Record puts an event into the queue of events to count. It does not wait: if the queue is full the event
+// is not counted, and that is logged.
 func (l *Limiter) Record(event Event, w Who) {
 	e := l.rules.Load().own[event]
 	if e == nil {
@@ -224,7 +224,7 @@ func (h happened) arrive() {
 	}
 }
 
-// count counts events. When ctx has ended it counts those that wait, and returns.
+// count counts events. When ctx has ended it counts the events that wait, and returns.
 func (l *Limiter) count(ctx context.Context) {
 	for {
 		select {

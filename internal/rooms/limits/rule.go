@@ -11,8 +11,8 @@ import (
 	"flashsale/internal/serve/listener"
 )
 
-// DefaultRules guard the login, and keep a user from filling the room of repeated messages: nobody types a
-// text a second for a minute, and ten who do may share an address.
+// DefaultRules guard the login, and keep a user from filling the room of repeated messages: no person types
+// a text a second for a minute, and ten fast users may share an address.
 const DefaultRules = "login_failed by user 5/m 10/d; login_failed by ip 60/m; " +
 	"message by user 60/m; message by ip 600/m"
 
@@ -63,8 +63,8 @@ var units = []struct {
 	most   int
 }{{"d", 24 * time.Hour, 1}, {"h", time.Hour, 24}, {"m", time.Minute, 60}, {"s", time.Second, 60}}
 
-// ticksPerWindow makes the window that is counted at most a hundredth longer than that of the rule. At a
-// twentieth, who stays 5% below a rate would be refused.
+// ticksPerWindow makes the counted window at most a hundredth longer than the rule's. At a twentieth, calls
+// 5% below a rate would be refused.
 const ticksPerWindow = 100
 
 // tick is the length of time in which calls are counted as one, whole milliseconds.

@@ -41,7 +41,7 @@ type limit struct {
 
 // applied is the rules that hold for a value.
 type applied struct {
-	rates []appliedRate // those of a log together
+	rates []appliedRate // the rates of each log stand together
 	ticks []string      // of the logs
 	args  []string      // of decide.lua: the logs and their rates
 	least int64         // calls of the smallest rate that refuses
@@ -95,7 +95,7 @@ func newRuleset(rules []Rule) *ruleset {
 	return s
 }
 
-// limit returns the rules of a feature, nil where there are none.
+// limit returns the rules of a feature, nil for a feature without rules.
 func (e *event) limit(feature string) *limit {
 	for _, l := range e.limits {
 		if l.feature == feature {

@@ -46,7 +46,7 @@ func (a *asked[T]) forget(second int64) {
 // wait waits for the answer that is due.
 func (a *asked[T]) wait() { a.running.Wait() }
 
-// look asks how Redis is.
+// look asks for the state of Redis.
 func (h *Hub) look() { h.looks.start(h.second, h.cfg.Look) }
 
 // askTop asks for the most-hit keys while root is among the viewers.
@@ -65,7 +65,7 @@ func (h *Hub) top() []byte {
 	return append(append([]byte(`{"keys":`), *keys...), '}')
 }
 
-// newTop is the event for those who have joined, nil where they have it.
+// newTop is the event for viewers who have joined, nil if they have it.
 func (h *Hub) newTop() []byte {
 	keys := h.tops.last.Load()
 	if h.roots == 0 || keys == h.shown.top {

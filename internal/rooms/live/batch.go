@@ -11,12 +11,12 @@ import (
 // shorter.
 const wholeMax = 128
 
-// batch is what has come with one second.
+// batch is the events of one second.
 type batch struct {
 	second int64
-	text   []byte // of all events for everybody: pace, stock, sale
+	text   []byte // of all public events: pace, stock, sale
 	pace   []byte // the first of them
-	top    []byte // the event for root, nil where there is no new list
+	top    []byte // the event for root, nil without a new list
 }
 
 // shown is what the viewers have been shown.
@@ -30,14 +30,14 @@ type shown struct {
 	top   *[]byte
 }
 
-// facts is what the Hub reads in the body of GET /sale.
+// facts are the fields that the Hub reads in the body of GET /sale.
 type facts struct {
 	Now    string  `json:"now"`
 	State  string  `json:"state"`
 	Orders *uint64 `json:"orders"` // of all servers; nil where they are not known
 }
 
-// begin begins a second: it counts the one before, and makes its batch where there are viewers.
+// begin begins a second: it counts the last second, and makes its batch if there are viewers.
 func (h *Hub) begin(second int64) {
 	h.second = second
 	body, sale := h.sale()
@@ -52,8 +52,8 @@ func (h *Hub) begin(second int64) {
 		h.askTop()
 	}
 	b := h.batch(h.latest + 1)
-	// What was missed is found again by the pace, so that comes first: an event that gets lost behind it is
-	// sent again as a whole.
+	// The pace comes first: a viewer that comes back asks by its number, and gets the later events again as a
+	// whole.
 	b.second, b.text = second-1, appendEvent(nil, "pace", second-1, p.json())
 	b.pace = b.text[:len(b.text):len(b.text)]
 	b.text = h.appendStock(b.text)
@@ -75,7 +75,7 @@ func (h *Hub) sale() (body []byte, sale facts) {
 	return body, sale
 }
 
-// appendStock appends what has changed in the stock.
+// appendStock appends the changes of the stock.
 func (h *Hub) appendStock(text []byte) []byte {
 	stock, of := h.stock.Load(), h.of.Load()
 	if stock == nil || slices.Equal(*stock, h.shown.stock) && of == h.shown.of {
@@ -129,7 +129,7 @@ func wholeStock(stock []int64, of *[]int64) []byte {
 	return append(text, '}')
 }
 
-// stockChange is the data of a stock event: all foods, or those that have changed where that is much less.
+// stockChange is the data of a stock event: all foods, or only the changed foods if that is much shorter.
 func stockChange(before, now []int64) []byte {
 	var changed []int
 	for i := range before {

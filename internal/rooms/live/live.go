@@ -3,10 +3,9 @@
 // README.md beside this file shows every event.
 //
 // Each worker has one Hub, with one goroutine that writes to all of its viewers. A viewer is a socket and a
-// few words of memory: no goroutine, no buffer, no timer. A message is made once a second and sent to every
-// viewer from where it stands. The sockets do not block. What a viewer's socket does not take ends the
-// viewer: nothing waits for a slow one. A viewer over TLS costs a goroutine, because its connection
-// encrypts for itself.
+// few words of memory: no goroutine, no buffer, no timer. A message is made once a second and written to
+// every viewer without a copy. The sockets do not block. A viewer with a full socket is dropped: no viewer
+// waits for a slow one. A viewer over TLS costs a goroutine, because its connection encrypts for itself.
 //
 // To write to a socket is what viewers cost. So the writes are spread over the second, a few each turn; with
 // more viewers than writesMax allows, each gets several seconds at once. The event loop, which serves
@@ -30,7 +29,7 @@ import (
 const (
 	turnsPerSecond = 20
 	turnTime       = time.Second / turnsPerSecond
-	writesMax      = 100 // to viewers in one turnTime; README.md has what they cost
+	writesMax      = 100 // to viewers in one turnTime; README.md has their cost
 	urgency        = 4   // times as many when the state of the sale has changed
 	joinsMax       = 200 // viewers that get their first message in one turn
 	yieldAfter     = 16  // writes, to let other goroutines have the processor
@@ -72,7 +71,7 @@ type Hub struct {
 	wake  chan struct{}
 
 	mu      sync.Mutex
-	taken   int // places of viewers, those that have not joined yet included
+	taken   int // places of viewers, also before they join
 	joining []Viewer
 	ending  bool // End has been called
 
@@ -110,7 +109,7 @@ func New(cfg Config) (*Hub, error) {
 	return h, nil
 }
 
-// PublishStock has the viewers see the pieces left of food 1, 2, 3, ... The slice must not change. Orders
+// PublishStock shows the viewers the pieces left of food 1, 2, 3, ... The slice must not change. Orders
 // count from the first call on, so that must come before the worker serves.
 func (h *Hub) PublishStock(stock []int64) {
 	if h.stock.Swap(&stock) == nil {
@@ -118,12 +117,12 @@ func (h *Hub) PublishStock(stock []int64) {
 	}
 }
 
-// PublishOf has new viewers see how many pieces there have been of food 1, 2, 3, ..., and all viewers when
-// that has changed. The slice must not change.
+// PublishOf shows new viewers how many pieces there have been of food 1, 2, 3, ..., and all viewers each
+// change of that. The slice must not change.
 func (h *Hub) PublishOf(pieces []int64) { h.of.Store(&pieces) }
 
-// Reserve takes a place for a viewer. It reports false where all are taken, or after End. Join or Release
-// must follow.
+// Reserve takes a place for a viewer. It reports false if all places are taken, or after End. Join or
+// Release must follow.
 func (h *Hub) Reserve() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -142,7 +141,7 @@ func (h *Hub) viewersMax() int {
 	return h.cfg.ViewersMax
 }
 
-// Release gives back a place that no viewer has taken, or that one has left.
+// Release gives back a place that no viewer has taken, or that a viewer has left.
 func (h *Hub) Release() {
 	h.mu.Lock()
 	h.taken--
@@ -165,7 +164,7 @@ func (h *Hub) End() {
 	h.call()
 }
 
-// call has the next turn begin.
+// call makes the next turn begin.
 func (h *Hub) call() {
 	select {
 	case h.wake <- struct{}{}:
@@ -231,7 +230,7 @@ func (h *Hub) turn(now time.Time) {
 	h.cfg.Own.Viewers.Set(int64(len(h.viewers)))
 }
 
-// takeJoining takes some of those who want to join; all of them in the end.
+// takeJoining takes some of the viewers who want to join; all of them at the end.
 func (h *Hub) takeJoining() (joining []Viewer, ending bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -48,7 +48,7 @@ func (p *pace) json() []byte {
 	return text
 }
 
-// sampler compares the figures of all workers with what they were.
+// sampler compares the figures of all workers with the last sample.
 type sampler struct {
 	figures *figures.Memory
 
@@ -61,8 +61,8 @@ type sampler struct {
 
 func newSampler(memory *figures.Memory) sampler { return sampler{figures: memory} }
 
-// sample returns what has happened since the last sample, as the pace of a second. sold is the number of
-// orders of all servers; without it those of this server count.
+// sample returns the changes since the last sample, as the pace of a second. sold is the number of orders of
+// all servers; without it the orders of this server count.
 func (s *sampler) sample(second int64, sold *uint64, first *first) *pace {
 	p := &pace{Second: second, OrdersOf: "server", Refused: map[string]uint64{},
 		Connections: int64(figures.Sum(figures.Connections.Read(s.figures)))}
@@ -108,7 +108,7 @@ func more(before, now uint64) uint32 {
 	return uint32(min(now-before, math.MaxUint32))
 }
 
-// quantiles are those of the last seconds in milliseconds, nil without an order.
+// quantiles returns the quantiles of the last seconds in milliseconds, nil without an order.
 func (s *sampler) quantiles(times figures.Histogram) (p50, p99 *float64) {
 	s.times[s.samples%len(s.times)] = times
 	s.samples++

@@ -77,8 +77,9 @@ func (h *Hub) pastOrders() []byte {
 	return h.history.text
 }
 
-// ordersAt is the number of orders in a second as this slot has kept it: a new worker goes on with it. Only
-// where it has not, others are asked. Each worker looks at a moment of its own, so their numbers do not mix.
+// ordersAt is the number of orders in a second as this slot has kept it, also before a restart of its
+// worker. Only without that number other slots are read: each worker counts at a moment of its own, so their
+// numbers do not fit together.
 func (h *Hub) ordersAt(second int64) (orders uint32) {
 	if n, ok := h.cfg.Own.Pace.At(second); ok {
 		return n

@@ -36,7 +36,7 @@ func NewStream(c *listener.Conn, limiter *listener.Limiter) Stream {
 }
 
 // The room in the kernel for what a viewer has not read yet, in bytes: for its first message, or a part of
-// it, and for some seconds. Only what it does not read takes memory.
+// it, and for some seconds. Only unread bytes take memory.
 const (
 	sendBuffer    = 16 << 10
 	sendBufferMax = 256 << 10
@@ -52,7 +52,7 @@ type socket struct {
 // Size keeps the buffer of the kernel small. It would grow to megabytes for a viewer that reads nothing.
 func (s *socket) Size(first int) {
 	size := min(sendBuffer+first, sendBufferMax)
-	// It fails only for what is no socket.
+	// It fails only without a socket.
 	_ = unix.SetsockoptInt(s.number, unix.SOL_SOCKET, unix.SO_SNDBUF, size)
 }
 

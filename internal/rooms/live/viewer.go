@@ -18,7 +18,7 @@ const (
 type Viewer struct {
 	Stream Stream
 	Head   []byte // of the reply
-	Root   bool   // sees what the public does not
+	Root   bool   // gets the event top too
 	Until  int64  // Unix second at which it ends, 0 for no end
 	LastID int64  // of the last event that the client has got before, 0 without one
 }
@@ -35,7 +35,7 @@ type viewer struct {
 	since  int64  // the second of that
 }
 
-// admit sends a viewer its first message: where the sale stands, and what came before.
+// admit sends a viewer its first message: the state of the sale, and the events before.
 func (h *Hub) admit(joins *Viewer) {
 	v := &viewer{Stream: joins.Stream, root: joins.Root, until: joins.Until, since: h.second,
 		index: len(h.viewers), number: unwatched}
@@ -94,7 +94,7 @@ func (h *Hub) sendRest(v *viewer) bool {
 	return false
 }
 
-// serveSome sends some viewers what they have not got yet. In a second each gets one message at most.
+// serveSome sends some viewers their new events. In a second each viewer gets at most one message.
 func (h *Hub) serveSome() {
 	writes := (len(h.viewers) + turnsPerSecond - 1) / turnsPerSecond
 	if h.urgent > 0 {
@@ -115,7 +115,7 @@ func (h *Hub) serveSome() {
 	}
 }
 
-// serve sends a viewer what has come since its last message. It reports false where the viewer is gone.
+// serve sends a viewer the events since its last message. It reports false if the viewer is gone.
 func (h *Hub) serve(v *viewer) bool {
 	if v.until != 0 && h.second >= v.until {
 		h.dismiss(v, retryMin)

@@ -7,8 +7,8 @@
 -- ARGV[2]    records that there may be: integer >= 0
 -- ARGV[i+2]  the time of call i: Unix milliseconds, '' for the clock of Redis
 --
--- Returns for each call how often its text came in the window before: integer n >= 0; -1-n where there may
--- be no more records, so that it was not recorded
+-- Returns for each call how often its text came in the window before: integer n >= 0; -1-n if the text was
+-- not recorded, because there may be no more records
 local sweeps, records, window, most = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2])
 
 local counts, last, new, left = {}, 0, 0, nil

@@ -14,12 +14,13 @@ import (
 
 const (
 	sweepTexts    = 10                    // of one step
-	sweepEntries  = 100                   // of each text in one step: the README has what more would take
-	sweepInterval = time.Second           // between two looks when no text is due
+	sweepEntries  = 100                   // of each text in one step: a larger step could stall Redis
+	sweepInterval = time.Second           // between two checks when no text is due
 	sweepPause    = 10 * time.Millisecond // between two steps
 )
 
-// Keeper does the work behind the Counters. A server needs one Keeper; those of one Redis share the work.
+// Keeper does the work behind the Counters. A server needs one Keeper; the Keepers of one Redis share the
+// work.
 type Keeper struct {
 	cfg      Config
 	redis    *pipeline.Conn

@@ -19,7 +19,7 @@ type waiting struct {
 // noText stands in the queue for the reply to a message without a text.
 const noText = "?"
 
-// text is what the conversation gets.
+// text is the reply as the conversation gets it.
 func (r *waiting) text() string {
 	if r.reply == noText {
 		return "Пришлите текст, и я отвечу, сколько раз он приходил."
@@ -45,7 +45,7 @@ func parseWaiting(event, text string) (*waiting, error) {
 
 func (r *waiting) String() string { return fmt.Sprintf("%d:%s:%d", r.peer, r.reply, r.attempts) }
 
-// take returns the reply of the group that is due, or how long to wait before the next look.
+// take returns the reply of the group that is due, or how long to wait before the next take.
 func (s *sender) take() (r *waiting, wait time.Duration) {
 	var reply []string
 	x := takeScript.Call(&reply, []string{s.queue.due, s.queue.replies, s.queue.pace},
@@ -70,8 +70,8 @@ func (s *sender) take() (r *waiting, wait time.Duration) {
 	return nil, min(time.Duration(ms)*time.Millisecond, idleWait)
 }
 
-// settle takes a reply out of the queue or, with a text of it, has it wait there. While Redis is away that
-// fails, and the reply is sent again after the lease: VK knows it by its random_id.
+// settle takes a reply out of the queue or, with its text, puts it back. While Redis is away that fails, and
+// the reply is sent again after the lease: VK knows it by its random_id.
 func (s *sender) settle(r *waiting, text string, wait time.Duration) {
 	var code int64
 	_ = s.redis.Do(settleScript.Call(&code, []string{s.queue.due, s.queue.replies}, r.event, text,

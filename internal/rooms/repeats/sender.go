@@ -19,16 +19,16 @@ import (
 
 const (
 	ratePerSecond = 20                     // messages.send of each group: VK's limit for all servers
-	lease         = 15 * time.Second       // then a reply is sent again: whoever took it has died
-	idleWait      = 200 * time.Millisecond // between two looks at an empty queue
+	lease         = 15 * time.Second       // then a reply is sent again: the server that took it has died
+	idleWait      = 200 * time.Millisecond // between two checks of an empty queue
 	retryMin      = time.Second            // between an attempt that has failed and the next one, for the first
 	retryMax      = 5 * time.Minute        // the longest such pause
-	attemptsMax   = 297                    // a day of them, then a reply is thrown away
+	attemptsMax   = 297                    // in about a day, then a reply is thrown away
 
 	tokenRetry  = 5 * time.Minute // between two attempts with a token that VK refuses
 	refusedMark = 2 * tokenRetry  // the life of queueKeys.refused
 
-	// sendingMax is how many replies are on their way at once: VK's limit is reached however slow VK is.
+	// sendingMax is how many replies are on their way at once: enough for VK's limit, however slow VK is.
 	sendingMax = ratePerSecond * int(vkTimeout/time.Second)
 )
 

@@ -1,5 +1,5 @@
--- Ends the sending of a reply: it leaves the queue, or waits for another attempt. One that has left already
--- stays away: another server may have sent it meanwhile.
+-- Ends the sending of a reply: it leaves the queue, or waits for another attempt. A reply that has left is
+-- not put back: another server may have sent it meanwhile.
 --
 -- KEYS[1]  events by when their reply is due: sorted set, Unix milliseconds
 -- KEYS[2]  replies by event: hash

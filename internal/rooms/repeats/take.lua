@@ -1,5 +1,5 @@
--- Takes a reply that is due, if the pace allows it. Until settle.lua it stays in the queue,
--- due again after the lease: whoever took it may die.
+-- Takes a reply that is due, if the pace allows it. Until settle.lua it stays in the queue, due again after
+-- the lease: the server that took it may die.
 --
 -- KEYS[1]  events by when their reply is due: sorted set, Unix milliseconds
 -- KEYS[2]  replies by event: hash

@@ -1,7 +1,6 @@
--- Moves the frontiers of tiers, never back. When a frontier has moved, all keys are swept from the first on;
--- and once an hour while there are as many keys as there may be.
--- While another server has other tiers or another time zone no frontier moves: hits that are added up stay
--- so.
+-- Moves the frontiers of tiers forward. When a frontier has moved, a sweep of all keys begins; also once an
+-- hour while there are as many keys as there may be. While another server has other tiers or another time
+-- zone no frontier moves: a sum cannot be split again.
 --
 -- KEYS[1]  state: hash as in keys.go
 -- KEYS[2]  ids of keys by name: sorted set
@@ -11,7 +10,7 @@
 -- ARGV     for each tier but the last its step, and the first bucket that it keeps: integers
 --
 -- Returns {the last id that is swept, -1 when all are, -2 while others go by other tiers; number of keys}
-local LAYOUT_LIFETIME = 180 -- seconds without a word of the others
+local LAYOUT_LIFETIME = 180 -- seconds; then a silent layout is forgotten
 local FULL_INTERVAL = 3600 -- seconds
 local layout, seen = unpack(redis.call('HMGET', KEYS[1], 'layout', 'layout_seen'))
 if layout and layout ~= ARGV[1] and tonumber(ARGV[2]) - tonumber(seen) < LAYOUT_LIFETIME then

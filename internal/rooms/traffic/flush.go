@@ -11,7 +11,7 @@ import (
 
 const (
 	// A chunk is one call of a script, and Redis carries out a pipeline of some kilobytes at a stretch. Both
-	// are short, because orders may wait in the same Redis: the README has what they take.
+	// are short, because orders may wait in the same Redis.
 	chunkHits   = 50
 	chunksSent  = 4       // in one pipeline
 	waitingMax  = 1 << 18 // keys and minutes that wait for Redis; a hit of another one is dropped
@@ -64,7 +64,7 @@ func (t *Traffic) collect(begun time.Time) {
 	}
 }
 
-// await has hits wait for the next flush.
+// await keeps hits for the next flush.
 func (t *Traffic) await(e entry, n int64) {
 	if !sumUp(t.flusher.waiting, e, n, waitingMax) {
 		t.drop(n)

@@ -1,7 +1,7 @@
 -- Counts a chunk of the hits of a process, once however often it is sent.
 --
 -- KEYS[3]  the last chunk of the process: string, integer
--- ARGV     behind those of hits.lua:
+-- ARGV     after the arguments of hits.lua:
 --            number of the chunk: integer > 0, one more than that of the process' chunk before
 --            number of the last chunk that the process knows to be counted, 0 at first
 --            for each hit its key, the place of its time in the times, and n: integer > 0

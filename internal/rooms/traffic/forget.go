@@ -98,8 +98,8 @@ func (k *Keeper) Keys() (keys, most int64, err error) {
 // tellFull logs once in a while that there are as many keys as there may be.
 func (k *Keeper) tellFull(keys int64, now time.Time) {
 	if k.aged > 0 {
-		slog.Info("keys with hits in the last step of -traffic-retention only were deleted, because all keys of "+
-			"-traffic-keys were there", "deleted", k.aged)
+		slog.Info("old keys, with hits in the last step of -traffic-retention only, were deleted, because "+
+			"the limit of -traffic-keys was reached", "deleted", k.aged)
 		k.aged = 0
 	}
 	if keys < int64(k.cfg.KeysMax) || now.Sub(k.toldFull) < fullPace {

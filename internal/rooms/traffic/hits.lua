@@ -1,9 +1,9 @@
 -- Counts hits. This is a part of scripts, see scripts.go.
 --
--- Both have these first:
+-- flush.lua and sold.lua begin with these:
 -- KEYS[1]  state: hash as in keys.go
 -- KEYS[2]  ids of keys by name: sorted set
--- KEYS[3]  of the script
+-- KEYS[3]  see the script
 -- ARGV[1]  most keys there may be: integer > 0
 -- ARGV[2]  number of tiers: integer > 0
 -- ARGV     the step of each tier, the finest first: integers as in step.go

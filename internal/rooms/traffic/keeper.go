@@ -136,8 +136,8 @@ func (k *Keeper) sweep(cursor int64) (next int64, err error) {
 	return next, err
 }
 
-// slim adds up all blocks that are due of a key, also those that become due in the next tier by this. It
-// returns the index that is left.
+// slim adds up all blocks of a key that are due, also the blocks of the next tier that become due by this.
+// It returns the index that is left.
 func (k *Keeper) slim(id int64) (index []int64, err error) {
 	for range len(k.layout.tiers) + 1 {
 		var f frontiers

@@ -11,10 +11,10 @@ import (
 
 const (
 	listMax   = 1000 // keys that one answer lists
-	listChunk = 10   // keys that one pipeline looks at: orders may wait in the same Redis
+	listChunk = 10   // keys of one pipeline: orders may wait in the same Redis
 )
 
-// List is some keys, those that were hit first on top.
+// List is some keys, ordered by their first hit.
 type List struct {
 	Count int64       `json:"count"` // of all keys
 	Max   int         `json:"max"`
@@ -31,7 +31,7 @@ type ListedKey struct {
 	id int64
 }
 
-// Keys lists up to n keys: those behind the Next of the list before, 0 for the first ones. Errors:
+// Keys lists up to n keys after the Next of the list before, or from the first key on if after is 0. Errors:
 // ErrBadRange, ErrUnavailable of pipeline.
 func (t *Traffic) Keys(after int64, n int) (*List, error) {
 	if after < 0 || n < 1 || n > listMax {
@@ -86,7 +86,7 @@ func (t *Traffic) date(keys []ListedKey) error {
 	}
 	x = pipeline.NewCall()
 	for i, index := range indexes {
-		for j, member := range index { // what is newer is in a shorter step
+		for j, member := range index { // newer hits are in a shorter step
 			b := blockOf(member)
 			if j == 0 || b.step < newest[i].step || b.step == newest[i].step && b.number > newest[i].number {
 				newest[i] = b

@@ -33,8 +33,8 @@ type Point struct {
 	Hits    *int64    `json:"hits"`              // nil where there is no data: before the first hit, in the
 	Partial bool      `json:"partial,omitempty"` // future, or where only longer steps are stored
 
-	// Approximate marks hits that may be those of a neighbour, or the other way round: the point begins or
-	// ends within a bucket.
+	// Approximate marks a point that begins or ends within a bucket: some of its hits may belong to a
+	// neighbour.
 	Approximate bool `json:"approximate,omitempty"`
 }
 

@@ -11,7 +11,7 @@ import (
 // quarter of an hour, so they are exact for 90 days.
 const DefaultRetention = "1m:2d,5m:14d,15m:90d,1d:3y,1w"
 
-// Tier is how long buckets of a step are kept before they are added up into those of the next tier.
+// Tier is how long buckets of a step are kept before they are added up into buckets of the next tier.
 type Tier struct {
 	Step Step
 	Keep Span // zero for the last tier, which is kept for ever

@@ -52,7 +52,7 @@ func (s *sold) oldest() (first soldAt, found bool) {
 	return s.seen[0], true
 }
 
-// flushed removes the oldest, unless more was sold in its minute meanwhile.
+// flushed removes the oldest pieces, unless more was sold in that minute meanwhile.
 func (s *sold) flushed(first soldAt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,8 +1,8 @@
--- Counts pieces that were sold: only those that are not counted yet, so that several servers which see the
--- same stock count a piece once.
+-- Counts pieces that were sold and are not counted yet, so that several servers that see the same stock
+-- count a piece once.
 --
 -- KEYS[3]  pieces of the sale that are counted: hash key -> pieces
--- ARGV     behind those of hits.lua, which have one time: for each food its key, and all its pieces that
+-- ARGV     after the arguments of hits.lua, with one time: for each food its key, and all its pieces that
 --          were sold: integer >= 0
 --
 -- Returns the number of pieces that were counted now.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Span is a length of time as people name it. Minutes and hours are exact; days, weeks, months and years are
-// those of the calendar.
+// Span is a length of time as people name it. Minutes and hours are exact; days, weeks, months and years
+// follow the calendar.
 type Span struct {
 	count int
 	unit  string

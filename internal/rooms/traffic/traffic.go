@@ -61,7 +61,7 @@ type Config struct {
 	// at the end. It may be nil.
 	Dropped *figures.Counter
 
-	// Now is the clock, also in the place of that of Redis. nil: each has its own.
+	// Now is the clock, also in place of the clock of Redis. nil: each has its own.
 	Now func() time.Time
 }
 
@@ -70,7 +70,7 @@ type Traffic struct {
 	cfg    Config
 	layout *layout
 	redis  *pipeline.Conn
-	now    func() time.Time // of this machine, for hits; queries go by the clock of Redis
+	now    func() time.Time // for hits; queries use the clock of Redis
 
 	counters []*Counters
 	shards   [shardCount]shard
@@ -261,7 +261,7 @@ func (s *shard) add(e entry, n int64) bool {
 	return sumUp(s.hits, e, n, shardMax)
 }
 
-// sumUp adds hits to those of an entry. A new entry needs room: fewer than most. It reports whether it had.
+// sumUp adds n to the hits of an entry. It reports false if the entry is new and there are most entries.
 func sumUp(hits map[entry]int64, e entry, n int64, most int) bool {
 	if _, known := hits[e]; !known && len(hits) >= most {
 		return false

@@ -1,4 +1,5 @@
--- Closes a slot of the most-hit keys and removes the lowest of those that are too many, in a small step.
+-- Closes a slot of the most-hit keys and removes the keys with fewest hits beyond the limit, in a small
+-- step.
 --
 -- KEYS[1]  state: hash as in keys.go
 -- KEYS[2]  the slot: sorted set

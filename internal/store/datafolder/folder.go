@@ -1,5 +1,5 @@
-// Package datafolder is the folder (flag -data) of one server's files on disk: those of the default
-// store, the token secret and root's password.
+// Package datafolder is the folder (flag -data) of one server's files on disk: the default store's data, the
+// token secret and root's password.
 //
 // It must not read or write the store's own files, and it is never on the path of a request. It is slow
 // where it waits for the store of a server that has just died (see Lock).

@@ -62,8 +62,7 @@ func (f *Folder) acquire(file *os.File) error {
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return fmt.Errorf("cannot lock data folder %s: %w", f.path, err)
 		}
-		// The new owner writes its ID just after it got the lock: an unknown or dead owner may be alive
-		// on the next look.
+		// The new owner writes its ID just after it got the lock. Until then the file has no ID, or a dead one.
 		owner := readOwner(file)
 		if proc.Alive(owner) {
 			return fmt.Errorf("data folder %s is %w by process %d; stop it or choose another with -data",

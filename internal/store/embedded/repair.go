@@ -22,13 +22,12 @@ const appendManifest = appendFolder + "/appendonly.aof.manifest"
 type damage struct {
 	file  string // path
 	whole int64  // bytes up to the last whole command or transaction
-	tail  []byte // what follows
+	tail  []byte // the bytes after them
 }
 
-// repair cuts the append-only file back to its last whole transaction, by the tool that comes with the
-// server, and keeps the end that it cuts off. That is allowed only for a last write that was not
-// finished, because no client got an answer to it. It refuses any other damage: orders that were answered
-// may stand behind it.
+// repair cuts the append-only file back to its last whole transaction, with the tool that comes with the
+// server, and keeps the end that it cuts off. It does so only if that end is an unfinished write: no client
+// got an answer to it. Any other damage is an error: answered orders may stand behind it.
 func (s *server) repair(ctx context.Context) error {
 	d, err := s.examine(ctx)
 	if err != nil {

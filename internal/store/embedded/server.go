@@ -98,7 +98,7 @@ func (s *server) start(ctx context.Context) error {
 	cmd := exec.Command(s.program,
 		"--port", "0", "--unixsocket", s.socket, "--unixsocketperm", "700",
 		"--dir", s.folder.Path(), "--appendonly", "yes", "--appendfsync", "always", "--save", "",
-		// With yes it leaves half a transaction, which the next start would complete with another one.
+		// "yes" would keep half a transaction, and the next start would join it to another one.
 		"--aof-load-truncated", "no",
 		"--daemonize", "no", "--logfile", path)
 	// Its messages from before it has read its settings go to the same log.

@@ -27,9 +27,9 @@ type Config struct {
 type Store struct {
 	Network  string // "unix" or "tcp"
 	Address  string // absolute path of the socket, or host:port
-	Password string // empty when none is asked for
+	Password string // empty if the store asks for no password
 	Name     string // of the program or engine
-	Durable  bool   // what was answered survives a power cut
+	Durable  bool   // answered orders survive a power cut
 
 	description string
 	run         func(context.Context) error
