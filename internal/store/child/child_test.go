@@ -62,6 +62,9 @@ func TestChildEndsWhenItsParentIsKilled(t *testing.T) {
 	cmd.Wait()
 }
 
+// The main thread does not end with a goroutine that is locked to it, so no test may run there.
+func init() { runtime.LockOSThread() }
+
 func TestChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	cat := exec.Command("cat")
 	input, err := cat.StdinPipe()
