@@ -43,7 +43,7 @@ func (r limitsCalls) whereOn(other access) access {
 	}
 }
 
-// isRefused reports whether a rate limit refuses a call, by what is known here without waiting, and answers
+// isRefused reports whether a rate limit refuses a call, as far as this process knows at once, and answers
 // the call then. Handlers ask before they read the body: refused calls must cost little.
 func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who) bool {
 	if s.limits == nil {

@@ -26,7 +26,7 @@ func Repeats(counter *repeats.Counter, groups []VKGroup) Room {
 	return func(s *Server) []Route {
 		r := &repeatsCalls{Server: s, counter: counter, groups: groups}
 		routes := []Route{{"POST", "/repeats", s.userOrService, takes(32 << 10), r.countText}}
-		if len(groups) > 0 { // the secret in the body tells who calls
+		if len(groups) > 0 { // the secret in the body authenticates VK
 			routes = append(routes, Route{"POST", "/vk/callback", s.anybody, takes(vkBodyBytesMax), r.receiveVK})
 		}
 		return routes

@@ -70,7 +70,7 @@ type Config struct {
 	AccessLog  *accesslog.Log // nil for none
 	RequestIDs bool           // every reply carries an X-Request-Id
 
-	Figures *figures.Worker // where requests are counted; nil counts where nobody reads
+	Figures *figures.Worker // where requests are counted; nil: the counts are not published
 }
 
 // Server answers the sale's HTTP calls.

@@ -118,7 +118,7 @@ func (r *repeatsCalls) receiveMessage(ctx *fasthttp.RequestCtx, group *VKGroup, 
 func (r *repeatsCalls) logRefusedVK(ctx *fasthttp.RequestCtx, group int64) {
 	if n := r.refusedVK.Due(timeOf(ctx)); n > 0 {
 		slog.Warn("events of VK are refused: forged, of an unknown group, or -vk-secret (-vk-groups) "+
-			"has not the secret of the group", "refused", n, "last_group", group, "last_from", r.clientAddress(ctx))
+			"lacks the secret of the group", "refused", n, "last_group", group, "last_from", r.clientAddress(ctx))
 	}
 }
 

@@ -31,7 +31,7 @@ const restockRemembered = 24 * time.Hour
 type Restock struct {
 	By   string // who: "root", "terminal"; it stands in the log
 	Food int64  // of the sale
-	Add  int64  // at most RestockMax; below 0 takes back what is not sold
+	Add  int64  // at most RestockMax; below 0 takes back unsold pieces
 
 	Key string // idempotency key, "" for none; for a day a second call with it changes nothing
 }

@@ -49,7 +49,7 @@ type Config struct {
 	// its thread may call them, and Join must be called before the loop runs, or on its thread.
 	Loop pipeline.Loop `json:"-"`
 
-	Figures *figures.Worker `json:"-"` // where calls are counted; nil counts where nobody reads
+	Figures *figures.Worker `json:"-"` // where calls are counted; nil: the counts are not published
 }
 
 // Outcome is told how a change has ended.

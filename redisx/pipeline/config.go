@@ -32,7 +32,7 @@ type Options struct {
 	// connections.
 	Outage *Outage
 
-	Figures *figures.Redis // where calls are counted; nil counts where nobody reads
+	Figures *figures.Redis // where calls are counted; nil: the counts are not published
 	Waiting *figures.Gauge // calls that wait to be sent; nil as with Figures
 
 	FieldsMax int // fields of the largest hash that one reply may hold; it raises the limits on a reply

@@ -13,7 +13,7 @@ var durabilitySettings = []string{
 	"maxmemory-policy", "save",
 }
 
-// Durability tells what a crash of Redis or its machine, or a full memory, can destroy of answered changes.
+// Durability is what a crash of Redis or its machine, or a full memory, can destroy of answered changes.
 type Durability struct {
 	Full bool   // nothing can be lost
 	Loss string // what can be lost, as text for the log
@@ -46,7 +46,7 @@ func ReadDurability(ctx context.Context, cfg Config) (Durability, error) {
 func durability(settings map[string]string) Durability {
 	fsync, policy := settings["appendfsync"], settings["maxmemory-policy"]
 	switch {
-	case strings.HasPrefix(policy, "allkeys-"): // volatile-* spares what has no lifetime, as orders
+	case strings.HasPrefix(policy, "allkeys-"): // volatile-* keeps keys without a lifetime, such as orders
 		return Durability{Loss: "maxmemory-policy " + policy +
 			": it throws orders away when its memory is full; set noeviction"}
 	case settings["appendonly"] != "yes" && settings["save"] == "":

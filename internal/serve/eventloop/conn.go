@@ -116,7 +116,7 @@ func (c *conn) interrupt(v framing.Verdict) bool {
 	return c.flush()
 }
 
-// fill reads more of a request. Framing refuses what is longer than a large buffer, so there is room.
+// fill reads more of a request. Framing refuses requests over a large buffer, so there is room.
 func (c *conn) fill() error {
 	room := c.in.Room(c.server.cfg.Buffers)
 	n, err := rawio.Receive(c.fd, room)

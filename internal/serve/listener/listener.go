@@ -59,7 +59,7 @@ type Config struct {
 	TrustedProxies     []netip.Prefix // not counted by address: each has the connections of many clients
 	// Sent to a connection over a limit before it is closed; with TLS nothing is sent.
 	Refusal []byte
-	Figures *figures.Worker // where connections are counted; nil counts where nobody reads
+	Figures *figures.Worker // where connections are counted; nil: the counts are not published
 }
 
 // Listener accepts the connections of one socket, within the limits of its Limiter.
