@@ -10,8 +10,8 @@ import (
 	"flashsale/internal/serve/listener"
 )
 
-// clientAddress returns who sent a request; behind trusted proxies that is the client they name. It does not
-// allocate unless a proxy has sent several X-Forwarded-For.
+// clientAddress returns the address of a request's client: behind trusted proxies the one in
+// X-Forwarded-For. It allocates only where a proxy has sent several X-Forwarded-For headers.
 func (s *Server) clientAddress(ctx *fasthttp.RequestCtx) netip.Addr {
 	peer := peerOf(ctx)
 	if !listener.Within(peer, s.cfg.TrustedProxies) {
@@ -27,7 +27,7 @@ func (s *Server) clientAddress(ctx *fasthttp.RequestCtx) netip.Addr {
 	default:
 		forwarded = bytes.Join(fields, []byte(","))
 	}
-	// ClientAddress keeps nothing of the text.
+	// ClientAddress keeps no reference to the text.
 	return listener.ClientAddress(peer, unsafe.String(unsafe.SliceData(forwarded), len(forwarded)),
 		s.cfg.TrustedProxies)
 }

@@ -19,14 +19,14 @@ import (
 	"flashsale/redisx"
 )
 
-// listsMax limits the lists of all orders at once: each reads all keys of Redis and remembers every user.
+// listsMax is how many lists root may read at once: each scans all keys of Redis and remembers every user.
 const listsMax = 2
 
-// listKind is what a list is of, and how it is written.
+// listKind describes a kind of list and its format.
 type listKind struct {
 	name        string // for the log
 	contentType []byte
-	file        string // name that it has as a file, "" where it is none
+	file        string // file name of a download, "" for none
 	begin, end  string
 }
 
@@ -49,7 +49,7 @@ func (s *Server) listAllOrders(ctx *fasthttp.RequestCtx, c Call) {
 	s.streamList(ctx, c, jsonList("orders"), func(l *list) error { return l.nextOrders(scan, details) })
 }
 
-// streamList streams a list for root: next appends a page to its text.
+// streamList sends a list to root page by page. next appends one page to the list's text.
 func (s *Server) streamList(
 	ctx *fasthttp.RequestCtx, c Call, kind listKind, next func(*list) error,
 ) {
@@ -68,7 +68,7 @@ func (s *Server) streamList(
 			l.Close()
 		}
 	}()
-	// The first page is read before the status is sent: a Redis that does not answer is a 503.
+	// The first page is read before the status is sent: if Redis does not answer, the status can be 503.
 	if err := l.more(); err != nil && !errors.Is(err, io.EOF) {
 		s.replyOutcome(ctx, err)
 		return
@@ -84,12 +84,12 @@ func (s *Server) streamList(
 		sendToEnd(ctx, l)
 		return
 	}
-	ctx.Response.SetBodyStream(l, -1) // fasthttp closes it, whatever becomes of the connection
+	ctx.Response.SetBodyStream(l, -1) // fasthttp closes l, even when the connection breaks
 	streamed = true
 }
 
-// sendToEnd sends a list to a client of HTTP/1.0, which knows no chunks: the list ends where the connection
-// does. A list that breaks off ends in a reset, so that no client takes the part for the whole.
+// sendToEnd sends a list to an HTTP/1.0 client, which cannot read chunks: the list ends with the connection.
+// After a fault the connection is reset, so that the client does not take the part for the whole list.
 func sendToEnd(ctx *fasthttp.RequestCtx, l *list) {
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(net.Conn) {}) // fasthttp then only closes the connection
@@ -113,22 +113,22 @@ func sendToEnd(ctx *fasthttp.RequestCtx, l *list) {
 	}
 }
 
-// list is the list of all orders, or of the log, as it is read. When Redis fails on the way, the error ends
-// the connection without the last chunk, so that no client takes the part for the whole.
+// list is a list for root that is being sent: orders or log. When Redis fails on the way, the connection
+// ends without the last chunk, so that the client does not take the part for the whole list.
 type list struct {
 	server *Server
 	kind   listKind
 	next   func(*list) error // appends the next page to the text
-	of     slog.Attr         // the request, if its reply carries an ID
+	of     slog.Attr         // names the request in the log, if its reply carries an ID
 	text   []byte            // not read yet
-	err    error             // what follows the text
+	err    error             // what Read returns after the text
 	items  int
-	sent   int64 // bytes that were read
+	sent   int64 // bytes that Read has returned
 	closed bool
-	entry  *accesslog.Record // that is complete when the list is closed, nil for none
+	entry  *accesslog.Record // access log line, which Close completes; nil for none
 }
 
-// newList begins a list, nil where there are listsMax already. It must be closed.
+// newList begins a list; it returns nil where listsMax lists are under way. The caller must close the list.
 func (s *Server) newList(kind listKind, next func(*list) error) *list {
 	if s.lists.Add(1) > listsMax {
 		s.lists.Add(-1)
@@ -137,7 +137,7 @@ func (s *Server) newList(kind listKind, next func(*list) error) *list {
 	return &list{server: s, kind: kind, next: next, text: []byte(kind.begin)}
 }
 
-// Close lets another list begin.
+// Close frees the list's place among listsMax.
 func (l *list) Close() error {
 	if l.closed {
 		return nil
@@ -155,7 +155,7 @@ func (l *list) Close() error {
 
 func (l *list) Read(p []byte) (n int, err error) {
 	defer func() {
-		if fault := recover(); fault != nil { // fasthttp would not log it
+		if fault := recover(); fault != nil { // fasthttp does not log it
 			slog.Error("a list for root failed", "list", l.kind.name, "fault", fault, "stack",
 				string(debug.Stack()), l.of)
 			n, err = 0, io.ErrUnexpectedEOF
@@ -187,7 +187,7 @@ func (l *list) more() error {
 	return l.err
 }
 
-// begin begins the next item.
+// begin separates the next item from the one before.
 func (l *list) begin() {
 	if l.items > 0 {
 		l.text = append(l.text, ',')

@@ -11,30 +11,30 @@ import (
 	"flashsale/redisx"
 )
 
-// answer is the state of one request. A hot call needs it to answer later: it is the redisx.Outcome of a
-// change, and has the function that makes a reply of that. On the event loop the reply is sent when the
-// outcome is there. Elsewhere the request's goroutine waits for it.
+// answer is the state of one request. Where the reply depends on a change in Redis, the answer is the
+// redisx.Outcome of the change and keeps the function that makes the reply. The event loop sends the reply
+// when the outcome arrives. Without the loop, the request's goroutine waits for the outcome.
 type answer struct {
 	server   *Server
 	exchange *eventloop.Exchange // nil where a goroutine serves the request
 
-	line    *counted // of the table; nil for a request that no line is for
-	counted bool     // the request
-	list    *list    // the reply, where it is a list for root
-	// What is added to a cart, of a food; 0 pieces for nothing.
+	line    *counted // route of the request; nil without a route
+	counted bool     // count has run
+	list    *list    // set where the reply is a list for root
+	// Food and pieces added to a cart, for the statistics; 0 pieces for other calls.
 	food, pieces int64
 
 	ctx   *fasthttp.RequestCtx
-	user  uint32     // who calls; 0 where no user does
-	reply replyLater // nil as long as nothing is to come later
+	user  uint32     // the caller; 0 without a user
+	reply replyLater // set while the reply waits for an outcome
 	err   error
 	done  chan struct{} // for the goroutine that waits
 }
 
-// replyLater makes the reply to a call of a user once its outcome is there: nil or an error of redisx.
+// replyLater makes the reply to a user's call from its outcome: nil or an error of redisx.
 type replyLater = func(s *Server, ctx *fasthttp.RequestCtx, user uint32, err error)
 
-// later has the reply wait for an outcome. It must be the last thing that a handler does.
+// later postpones the reply until the outcome arrives. It must be the last call of a handler.
 func (c Call) later(ctx *fasthttp.RequestCtx, reply replyLater) redisx.Outcome {
 	a := c.answer
 	a.ctx, a.reply = ctx, reply
@@ -47,11 +47,11 @@ func (c Call) later(ctx *fasthttp.RequestCtx, reply replyLater) redisx.Outcome {
 // readByLoop reports whether the event loop has read the request.
 func (a *answer) readByLoop() bool { return a.exchange != nil }
 
-// Done takes the outcome.
+// Done receives the outcome.
 func (a *answer) Done(err error) {
 	a.err = err
 	switch x := a.exchange; {
-	case a.reply == nil: // the handler has failed, and its request is answered
+	case a.reply == nil: // the handler has panicked and its request got a 500
 	case x == nil:
 		a.done <- struct{}{}
 	default:
@@ -69,8 +69,8 @@ func (a *answer) finish() {
 	reply(a.server, ctx, a.user, a.err)
 }
 
-// endRequest ends the work on a request. It recovers from a panic, which would end the process and with it
-// every other request, and answers the request that has failed. It must be deferred.
+// endRequest ends the work on a request. It recovers from a panic, which would end the process, and answers
+// with a 500. It must be deferred.
 func (s *Server) endRequest(ctx *fasthttp.RequestCtx) {
 	if fault := recover(); fault != nil {
 		s.logFault(ctx, "fault", fault, "stack", string(debug.Stack()))
@@ -85,7 +85,7 @@ func (s *Server) endRequest(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// begin makes the answer ready for the next request.
+// begin resets the answer for the next request.
 func (a *answer) begin() {
 	a.line, a.counted, a.user, a.list, a.pieces = nil, false, 0, nil, 0
 }
@@ -98,7 +98,7 @@ func (s *Server) serveOnLoop(x *eventloop.Exchange) {
 		x.Attachment = a
 	}
 	a.begin()
-	if !a.serve(&x.RequestCtx) && a.reply != nil { // it is answered with 500, and the outcome may still come
+	if !a.serve(&x.RequestCtx) && a.reply != nil { // it got a 500, and the outcome may still arrive
 		a.reply, x.Attachment = nil, nil
 		x.AtOnce()
 	}
@@ -107,7 +107,7 @@ func (s *Server) serveOnLoop(x *eventloop.Exchange) {
 	}
 }
 
-// serve runs the handler. It reports false where the handler has panicked.
+// serve runs the handler. It returns false if the handler has panicked.
 func (a *answer) serve(ctx *fasthttp.RequestCtx) (ok bool) {
 	defer a.server.endRequest(ctx)
 	a.server.route(ctx, a)
@@ -128,7 +128,7 @@ func (a *answer) serveOnGoroutine(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// endOnGoroutine counts the request, and keeps the answer for reuse unless an outcome may still come.
+// endOnGoroutine counts the request. It reuses the answer unless an outcome may still arrive.
 func (a *answer) endOnGoroutine(ctx *fasthttp.RequestCtx) {
 	a.count(ctx)
 	if a.reply == nil {

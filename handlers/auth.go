@@ -16,8 +16,8 @@ import (
 
 const rootUser = 1
 
-// access decides who may make a call; a line of the table names one. It returns the user who calls, 0 for
-// none. Where the caller may not, it has answered the request.
+// access decides who may make a call; each route names an access. It returns the calling user, 0 if the
+// caller is no user. When it returns false, it has answered the request.
 type access func(*fasthttp.RequestCtx) (user uint32, ok bool)
 
 // timeOf is the time at which a request came.
@@ -31,14 +31,13 @@ func timeOf(ctx *fasthttp.RequestCtx) time.Time {
 // anybody lets every request pass.
 func (s *Server) anybody(*fasthttp.RequestCtx) (user uint32, ok bool) { return 0, true }
 
-// user lets users pass: the request carries an access token as query parameter or as header. Either one
-// valid is enough.
+// user lets users pass. The access token comes as query parameter or as header; one valid token is enough.
 func (s *Server) user(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 	user, _, ok = s.userUntil(ctx)
 	return user, ok
 }
 
-// userUntil is user, and returns when the token expires too, in Unix seconds.
+// userUntil is user and also returns when the token expires, in Unix seconds.
 func (s *Server) userUntil(ctx *fasthttp.RequestCtx) (user uint32, expires int64, ok bool) {
 	user, expires, sent := s.tokenOf(ctx)
 	if user != 0 {
@@ -51,8 +50,8 @@ func (s *Server) userUntil(ctx *fasthttp.RequestCtx) (user uint32, expires int64
 	return 0, 0, false
 }
 
-// tokenOf returns the user of a request's access token, 0 where none is valid, when it expires, and whether
-// one was sent.
+// tokenOf returns the user of a request's valid access token (0 without one), when that token expires, and
+// whether the request has sent any token.
 func (s *Server) tokenOf(ctx *fasthttp.RequestCtx) (user uint32, expires int64, sent bool) {
 	now := timeOf(ctx)
 	var query []byte
@@ -71,12 +70,12 @@ func (s *Server) tokenOf(ctx *fasthttp.RequestCtx) (user uint32, expires int64, 
 	return 0, 0, len(query)+len(header) > 0
 }
 
-// root lets user 1 pass, the only administrator.
+// root lets only the administrator pass: user 1.
 func (s *Server) root(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 	return s.rootOr(ctx, errNotAllowed)
 }
 
-// rootOr lets root pass, and answers other users with a failure.
+// rootOr lets root pass and answers other users with the failure f.
 func (s *Server) rootOr(ctx *fasthttp.RequestCtx, f *failure) (user uint32, ok bool) {
 	if user, ok = s.user(ctx); ok && user != rootUser {
 		reply(ctx, f)
@@ -85,7 +84,7 @@ func (s *Server) rootOr(ctx *fasthttp.RequestCtx, f *failure) (user uint32, ok b
 	return user, ok
 }
 
-// service lets other programs pass, which carry the service token.
+// service lets programs with the service token pass.
 func (s *Server) service(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 	if s.hasServiceToken(ctx) {
 		return 0, true
@@ -95,24 +94,24 @@ func (s *Server) service(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 	return 0, false
 }
 
-// rootOrService lets other programs pass, and root.
+// rootOrService lets root pass, and programs with the service token.
 func (s *Server) rootOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 	return s.serviceOr(ctx, s.root)
 }
 
-// listsOrders is rootOrService for the list of all orders: other users get 401 there, by the contract.
+// listsOrders is rootOrService for the list of all orders: the contract wants 401 for other users.
 func (s *Server) listsOrders(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 	return s.serviceOr(ctx, func(ctx *fasthttp.RequestCtx) (uint32, bool) {
 		return s.rootOr(ctx, errInvalidToken)
 	})
 }
 
-// userOrService lets other programs pass, as user 0, and every user.
+// userOrService lets every user pass, and programs with the service token as user 0.
 func (s *Server) userOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 	return s.serviceOr(ctx, s.user)
 }
 
-// serviceOr lets other programs pass, and those whom another access lets pass.
+// serviceOr lets programs with the service token pass, and callers that the other access lets pass.
 func (s *Server) serviceOr(ctx *fasthttp.RequestCtx, other access) (user uint32, ok bool) {
 	if s.hasServiceToken(ctx) {
 		return 0, true
@@ -123,15 +122,14 @@ func (s *Server) serviceOr(ctx *fasthttp.RequestCtx, other access) (user uint32,
 	return user, ok
 }
 
-// hasServiceToken reports whether a request has the service token, as "Authorization: Bearer <token>". The
-// tokens are hashed, so that the comparison takes the same time whatever their lengths and however much of
-// them is right.
+// hasServiceToken reports whether a request has the service token, as "Authorization: Bearer <token>". It
+// compares hashes, so that the time depends neither on the lengths nor on how much of the token is right.
 func (s *Server) hasServiceToken(ctx *fasthttp.RequestCtx) bool {
 	if s.cfg.ServiceToken == "" {
 		return false
 	}
 	headers := ctx.Request.Header.PeekAll(fasthttp.HeaderAuthorization)
-	if len(headers) != 1 { // a proxy may have checked another one
+	if len(headers) != 1 { // of two headers a proxy may have checked the other one
 		return false
 	}
 	token, bearer := bearerToken(headers[0])
@@ -139,8 +137,8 @@ func (s *Server) hasServiceToken(ctx *fasthttp.RequestCtx) bool {
 	return subtle.ConstantTimeCompare(given[:], wanted[:]) == 1 && bearer
 }
 
-// sendsServiceToken reports whether a request has a service token, be it the right one or not. Passwords for
-// a proxy are none.
+// sendsServiceToken reports whether a request has a service token, right or wrong. Passwords for a proxy do
+// not count.
 func sendsServiceToken(ctx *fasthttp.RequestCtx) bool {
 	headers := ctx.Request.Header.PeekAll(fasthttp.HeaderAuthorization)
 	return slices.ContainsFunc(headers, func(value []byte) bool {
@@ -155,9 +153,8 @@ func bearerToken(value []byte) (token string, bearer bool) {
 	return token, strings.EqualFold(scheme, "Bearer")
 }
 
-// logRefusedToken logs that tokens are refused, at most once in logpace.Interval and without their text:
-// they are forged or have expired, or another server of the sale signs with a secret that this one does not
-// have.
+// logRefusedToken logs that tokens are refused, at most once in logpace.Interval and without their text.
+// They are forged or expired, or another server of the sale signs with a secret that is unknown here.
 func (s *Server) logRefusedToken(ctx *fasthttp.RequestCtx) {
 	if n := s.refusedTokens.Due(timeOf(ctx)); n > 0 {
 		slog.Warn("access tokens are refused: forged, expired, or signed with a secret unknown here",
@@ -165,7 +162,7 @@ func (s *Server) logRefusedToken(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// logRefusedService does the same for other programs.
+// logRefusedService does the same for service tokens.
 func (s *Server) logRefusedService(ctx *fasthttp.RequestCtx) {
 	if len(ctx.Request.Header.Peek(fasthttp.HeaderAuthorization)) == 0 {
 		return

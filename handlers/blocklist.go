@@ -20,7 +20,7 @@ const documentsMax = 500
 var (
 	contentTypeCSV = []byte("text/csv")
 	byteOrderMark  = []byte("\ufeff")                    // spreadsheets begin CSV with it
-	documentHeader = []byte("PASSP_SERIES,PASSP_NUMBER") // a first line that is no document
+	documentHeader = []byte("PASSP_SERIES,PASSP_NUMBER") // the optional header line
 )
 
 // blocklistCalls are the calls of the list of invalid documents.
@@ -47,8 +47,8 @@ func (s *Server) isListed(document catalog.Document) bool {
 	return ok && s.blocklist != nil && s.blocklist.Listed(blocklist.Document(passport))
 }
 
-// check answers which of some documents are listed, in the form in which they came: lines of CSV,
-// or a JSON array of strings. With skip_malformed=1 the answer is an object that has the malformed ones too.
+// check answers which documents of a list are invalid. The answer has the form of the request: lines of CSV
+// or a JSON array of strings. With skip_malformed=1 it is an object that names the malformed ones too.
 func (r blocklistCalls) check(ctx *fasthttp.RequestCtx, _ Call) {
 	list := r.list.List()
 	body := ctx.PostBody()
@@ -85,9 +85,8 @@ func (r blocklistCalls) check(ctx *fasthttp.RequestCtx, _ Call) {
 	}
 }
 
-// isCSV reports whether the body is CSV: by its type, whatever its parameters, such as the charset. Where
-// the type is neither CSV nor JSON, it is CSV if it begins as the list or a document does, which no array
-// can.
+// isCSV reports whether the body is CSV, by its Content-Type without parameters such as charset. If the type
+// is neither CSV nor JSON, a body is CSV that begins with the header line or a digit, as no array does.
 func isCSV(contentType, body []byte) bool {
 	kind, _, _ := bytes.Cut(contentType, []byte{';'})
 	switch kind = bytes.TrimSpace(kind); {
@@ -100,7 +99,7 @@ func isCSV(contentType, body []byte) bool {
 	return bytes.HasPrefix(body, documentHeader) || len(body) > 0 && body[0] >= '0' && body[0] <= '9'
 }
 
-// inquiry is the documents of one request. They are looked up together, which is faster than one by one.
+// inquiry holds the documents of one request. One lookup for all is faster than one for each.
 type inquiry struct {
 	skip      bool // malformed documents are noted; otherwise the first one is a failure
 	documents [documentsMax]blocklist.Document
@@ -116,7 +115,7 @@ func (q *inquiry) read(body []byte, csv bool) *failure {
 	return q.readArray(body)
 }
 
-// add takes a document, which stands in this line or element.
+// add adds a document, which stands in this line or element.
 func (q *inquiry) add(text []byte, line int) *failure {
 	if q.count+len(q.malformed) == documentsMax {
 		return errTooManyDocuments
@@ -134,7 +133,7 @@ func (q *inquiry) add(text []byte, line int) *failure {
 	return nil
 }
 
-// readLines reads CSV. Blank lines are no documents, but count as lines.
+// readLines reads CSV. Blank lines are no documents but count as lines.
 func (q *inquiry) readLines(body []byte) *failure {
 	line, first := 0, true
 	for text := range bytes.Lines(bytes.TrimPrefix(body, byteOrderMark)) {
@@ -169,7 +168,7 @@ func (q *inquiry) readArray(body []byte) *failure {
 	return nil
 }
 
-// mark looks the documents up and returns those that are listed.
+// mark looks the documents up and returns the listed ones.
 func (q *inquiry) mark(list *blocklist.List) (listed []string) {
 	list.Mark(q.documents[:q.count], q.listed[:q.count])
 	var text []byte
@@ -182,13 +181,13 @@ func (q *inquiry) mark(list *blocklist.List) (listed []string) {
 	return listed
 }
 
-// malformedDocument names the line of CSV, or the element of an array, that is no document. Both count
-// from 1.
+// malformedDocument is the failure for a line of CSV, or an element of an array, that is no document. Both
+// count from 1.
 func malformedDocument(line int) *failure {
 	return newFailure(400, "MALFORMED_DOCUMENT", fmt.Sprintf("第%d行不是证件号", line))
 }
 
-// describe answers what is known of the newest list.
+// describe answers with the facts about the newest list.
 func (r blocklistCalls) describe(ctx *fasthttp.RequestCtx, _ Call) {
 	list := r.list.List()
 	if list == nil {

@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// member is a field that a body must have, with the value of its last occurrence.
+// member is a field of a JSON body, with the value of its last occurrence.
 type member struct {
 	name string
 	kind byte   // '"' a string, '0' a number, 'x' anything else, 0 missing
 	text []byte // content of the string, or digits of the number
 	raw  []byte // the value as JSON; a string's quotes included
 
-	decoded  bool // the text is not just what stands between the quotes of raw
-	replaced bool // it was no Unicode throughout: U+FFFD stands for the rest
+	decoded  bool // the text differs from the bytes between the quotes of raw
+	replaced bool // the string was not all Unicode: U+FFFD replaces the rest
 }
 
 // readBody reads the members of a JSON object. Every call that takes a body goes through it.
@@ -49,9 +49,9 @@ func (m *member) integer() (n int64, ok bool) {
 	return n, err == nil
 }
 
-// decode reads any JSON object. Of a name that occurs twice the last value counts. encoding/json has the
-// last word on what is JSON; what it accepts is walked through once. So a byte costs the same whatever it is
-// part of: anyone may send any body to the login.
+// decode reads any JSON object. If a name occurs twice, the last value counts. encoding/json decides what is
+// valid; decode then walks through the body once. So the work depends only on the length of the body: anyone
+// may send any body to the login.
 func decode(body []byte, members []member) bool {
 	if !json.Valid(body) {
 		return false
@@ -85,7 +85,7 @@ func decode(body []byte, members []member) bool {
 	return true
 }
 
-// read finds out what raw holds, unless it is missing.
+// read sets kind and text from raw, unless raw is missing.
 func (m *member) read() {
 	switch {
 	case m.raw == nil:
@@ -101,9 +101,8 @@ func (m *member) read() {
 	}
 }
 
-// appendText appends what the content of a valid JSON string stands for, as encoding/json reads it: U+FFFD
-// stands for bytes that are no UTF-8, and for surrogates without their other half. unicode reports whether
-// the text is all Unicode.
+// appendText appends the text of a valid JSON string. Like encoding/json it writes U+FFFD for bytes that are
+// no UTF-8 and for surrogates without their other half. unicode reports whether the text is all Unicode.
 func appendText(dst, content []byte) (text []byte, unicode bool) {
 	unicode = true
 	for len(content) > 0 {
@@ -127,8 +126,8 @@ func appendText(dst, content []byte) (text []byte, unicode bool) {
 	return dst, unicode
 }
 
-// escaped returns the character of the escape that the text begins with, and the length of the escape, which
-// is that of two where they are the halves of one character.
+// escaped returns the character of the escape at the beginning of the text and the length of the escape; two
+// escapes for the halves of one character count as one.
 func escaped(text []byte) (r rune, size int) {
 	const unit = len(`\u0000`)
 	if i := bytes.IndexByte([]byte(`"\/bfnrt`), text[1]); i >= 0 {
@@ -143,8 +142,7 @@ func escaped(text []byte) (r rune, size int) {
 	return r, unit
 }
 
-// codeUnit returns the UTF-16 code unit of the escape that the text begins with; 0 where it begins with
-// no escape.
+// codeUnit returns the UTF-16 code unit of the escape at the beginning of the text, 0 without an escape.
 func codeUnit(text []byte) rune {
 	if len(text) < len(`\u0000`) || text[0] != '\\' || text[1] != 'u' {
 		return 0
@@ -156,9 +154,8 @@ func codeUnit(text []byte) rune {
 	return rune(unit)
 }
 
-// scanPlain reads what most clients send: a flat object of strings without escapes and integers. It does
-// not allocate; BenchmarkReadBody compares it with decode. False means that it is not sure, never that the
-// body is wrong: decode has the last word.
+// scanPlain reads what most clients send: a flat object of integers and of strings without escapes. It does
+// not allocate; BenchmarkReadBody compares it with decode. False means "not sure": decode then decides.
 func scanPlain(body []byte, members []member) bool {
 	s := scanner{rest: body}
 	if !s.next('{') {
@@ -196,7 +193,7 @@ type scanner struct {
 	rest []byte
 }
 
-// next takes the character, and the white space around it.
+// next skips the character c and the white space around it.
 func (s *scanner) next(c byte) bool {
 	s.space()
 	if len(s.rest) == 0 || s.rest[0] != c {
@@ -218,7 +215,7 @@ func (s *scanner) space() {
 	}
 }
 
-// string takes a string without escapes and returns its content.
+// string reads a string without escapes and returns its content.
 func (s *scanner) string() ([]byte, bool) {
 	if len(s.rest) == 0 || s.rest[0] != '"' {
 		return nil, false
@@ -239,7 +236,7 @@ func (s *scanner) string() ([]byte, bool) {
 	return nil, false
 }
 
-// value takes a value of valid JSON.
+// value reads any value of valid JSON.
 func (s *scanner) value() []byte {
 	n, depth, quoted := 0, 0, false
 	for ; n < len(s.rest); n++ {
@@ -264,10 +261,10 @@ func (s *scanner) value() []byte {
 	return value
 }
 
-// valueEnds are the characters behind a value that is no part of an array.
+// valueEnds are the characters that may follow a value outside an array.
 var valueEnds = []byte(",:} \t\r\n")
 
-// integer takes digits, with a minus sign or not and without leading zeros.
+// integer reads digits with an optional minus sign and without leading zeros.
 func (s *scanner) integer() ([]byte, bool) {
 	n := 0
 	if len(s.rest) > 0 && s.rest[0] == '-' {

@@ -9,7 +9,7 @@ import (
 	"flashsale/internal/rooms/limits"
 )
 
-// cartAdds is the name of -cart-adds among the events of the rate limits, for the metrics.
+// cartAdds is the event name of -cart-adds in the metrics of the rate limits.
 var cartAdds = []byte("cart-adds")
 
 // createCart mints a cart ID. It needs no Redis: the cart begins there with its first piece.
@@ -20,7 +20,7 @@ func (s *Server) createCart(ctx *fasthttp.RequestCtx, c Call) {
 	replyBody(ctx, append(b, `"}`...))
 }
 
-// addToCart adds pieces of a food to a cart of the user, or takes them away.
+// addToCart adds pieces of a food to a cart of the user, or takes pieces away.
 func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c Call) {
 	who := limits.Who{ID: c.user}
 	if s.isRefused(ctx, limits.Cart, who) || s.mustWait(ctx, s.adds.Wait(c.user, timeOf(ctx))) {
@@ -54,7 +54,7 @@ func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c Call) {
 	s.cfg.Sale.AddToCart(c.user, cart, food, count, c.later(ctx, (*Server).added))
 }
 
-// mustWait answers a user who has changed carts as often as -cart-adds allows, and has to wait.
+// mustWait reports whether a user must wait because of -cart-adds, and answers the call then.
 func (s *Server) mustWait(ctx *fasthttp.RequestCtx, wait time.Duration) bool {
 	if wait <= 0 {
 		return false
@@ -64,7 +64,7 @@ func (s *Server) mustWait(ctx *fasthttp.RequestCtx, wait time.Duration) bool {
 	return true
 }
 
-// added answers addToCart.
+// added replies to addToCart.
 func (s *Server) added(ctx *fasthttp.RequestCtx, _ uint32, err error) {
 	if err != nil {
 		s.replyOutcome(ctx, err)

@@ -12,8 +12,8 @@ import (
 	"flashsale/handlers/web"
 )
 
-// The description of the API and its page are made of openapi.yaml by internal/openapi, so that a start has
-// nothing to convert: go test ./handlers -run 'TestDescription$' -update
+// openapi.json and docs.html are made from openapi.yaml ahead of time, by internal/openapi: go test
+// ./handlers -run 'TestDescription$' -update
 var (
 	//go:embed openapi.json
 	description []byte
@@ -25,7 +25,7 @@ var (
 var docsPolicy = "default-src 'none'; style-src '" + styleHash(docsPage) +
 	"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// styleHash is the hash by which a policy names the style sheet in a page.
+// styleHash returns the hash by which a policy allows the style sheet of a page.
 func styleHash(page []byte) string {
 	_, style, _ := bytes.Cut(page, []byte("<style>"))
 	style, _, _ = bytes.Cut(style, []byte("</style>"))
@@ -33,7 +33,7 @@ func styleHash(page []byte) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// documents are both, ready to be sent. They are compressed when somebody first asks, which few workers see.
+// documents holds both files, compressed at the first request, which most workers never get.
 var documents = sync.OnceValues(func() (*web.Site, error) {
 	return web.Of(map[string][]byte{"openapi.json": description, "docs.html": docsPage})
 })
@@ -41,7 +41,7 @@ var documents = sync.OnceValues(func() (*web.Site, error) {
 // describe sends the description of the API.
 func (s *Server) describe(ctx *fasthttp.RequestCtx, _ Call) { s.sendDocument(ctx, "openapi.json") }
 
-// showDocs sends the same as a page for people.
+// showDocs sends the description as a page for people.
 func (s *Server) showDocs(ctx *fasthttp.RequestCtx, _ Call) { s.sendDocument(ctx, "docs.html") }
 
 func (s *Server) sendDocument(ctx *fasthttp.RequestCtx, name string) {

@@ -12,8 +12,8 @@ import (
 // requests are buffers for one request and for the bytes behind it.
 var requests = framing.NewBuffers(headBytesMax+usualBodyBytes, headBytesMax+longestBodyMax)
 
-// newEngines makes what reads requests: the server of all calls that may wait, and where there is a loop,
-// the server of the hot calls. What the loop does not answer it lends to the other server.
+// newEngines makes the two servers: goroutines for all calls that may wait and, where there is a loop,
+// eventloop for the hot calls. The loop lends the requests that it does not answer to the other server.
 func (s *Server) newEngines(loop *eventloop.Loop) {
 	s.goroutines = goroutines.NewServer(goroutines.Config{Limits: s.sizes, Limiter: s.limiter,
 		Buffers: requests, Handler: s.handle, Malformed: s.malformed, Refuse: s.refuse})

@@ -63,7 +63,7 @@ var (
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 
-// failures are all of the above: their rates begin with 0. A test compares them with openapi.yaml.
+// failures lists all of them, so that their rates begin with 0. A test compares the list with openapi.yaml.
 var failures = []*failure{
 	errInvalidToken, errEmptyRequest, errMalformedJSON, errUserAuth, errCartNotFound,
 	errNotYourCart, errFoodNotFound, errFoodLimit, errCartEmpty, errFoodOutOfStock, errOrderLimit,

@@ -10,8 +10,8 @@ import (
 	"flashsale/redisx"
 )
 
-// exportOrders streams every order of the sale as a file in another format. It does not count as the export
-// that the next sale needs: a server cannot know what its client has kept.
+// exportOrders streams every order of the sale in another format. It is not the export that the next sale
+// requires: a server cannot know whether its client has kept the file.
 func (s *Server) exportOrders(ctx *fasthttp.RequestCtx, c Call, format export.Format) {
 	book := &export.Book{Format: format, Sale: s.cfg.Sale.ID(), Name: s.names().Name}
 	for _, food := range s.cfg.Catalog.Foods() {

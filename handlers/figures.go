@@ -10,7 +10,7 @@ import (
 	"flashsale/internal/observe/figures"
 )
 
-// nameFigures gives each line of the table its place among the figures.
+// nameFigures gives each route its index in the metrics.
 func (s *Server) nameFigures() {
 	for _, resource := range s.router.resources {
 		for i := range resource.routes {
@@ -23,7 +23,7 @@ func (s *Server) nameFigures() {
 	}
 }
 
-// count counts the request that is answered, once. What is declined counts where it is served.
+// count counts an answered request, once. The server that answers a declined request counts that one.
 func (a *answer) count(ctx *fasthttp.RequestCtx) {
 	if a.counted {
 		return
@@ -35,13 +35,13 @@ func (a *answer) count(ctx *fasthttp.RequestCtx) {
 	a.log(ctx, took)
 }
 
-// countUnread counts the reply to a peer's request that could not be read. How long it took is not known.
+// countUnread counts the reply to a request that could not be read. Its duration is not known.
 func (s *Server) countUnread(r *fasthttp.Response, peer netip.Addr) {
 	s.countReply(r, nil, 0)
 	s.logUnread(r, peer)
 }
 
-// countReply counts the reply to a request of a line of the table, nil without a line.
+// countReply counts the reply to a request of a route, nil without a route.
 func (s *Server) countReply(r *fasthttp.Response, line *counted, took time.Duration) {
 	status, figure, hits := r.StatusCode(), figures.Other, 0
 	if line != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// listBytesMax bounds the list that the event loop sends: it copies what a client does not read at once. A
-// longer one, of thousands of foods, is sent by a goroutine from where it stands.
+// listBytesMax bounds the list that the event loop sends: the loop copies the part that a client does not
+// read at once. A goroutine sends a longer list, of thousands of foods, without a copy.
 const listBytesMax = 64 << 10
 
 // listFoods sends the ready-made list: no Redis, no lock, no JSON to write.

@@ -16,8 +16,8 @@ var aliveBody = []byte(`{"status":"alive"}`)
 // alive reports that the process answers.
 func (s *Server) alive(ctx *fasthttp.RequestCtx, _ Call) { replyRaw(ctx, aliveBody) }
 
-// ready reports whether a sale can be served: Redis answers, holds it and takes writes, the catalogue and
-// the stock are loaded, and the server is not about to stop.
+// ready reports whether a sale can be served: Redis answers, holds the sale and takes writes, catalogue and
+// stock are loaded, and the server is not stopping.
 func (s *Server) ready(ctx *fasthttp.RequestCtx, c Call) {
 	if s.foods.Load() == nil || s.draining.Load() {
 		reply(ctx, errUnavailable)
@@ -41,7 +41,7 @@ func (s *Server) ready(ctx *fasthttp.RequestCtx, c Call) {
 	}
 }
 
-// isOperator reports whether root asks, or a program with the service token.
+// isOperator reports whether the caller is root or a program with the service token.
 func (s *Server) isOperator(ctx *fasthttp.RequestCtx) bool {
 	if s.hasServiceToken(ctx) {
 		return true
@@ -50,8 +50,8 @@ func (s *Server) isOperator(ctx *fasthttp.RequestCtx) bool {
 	return user == rootUser
 }
 
-// checkReady asks Redis. words is the failure for those who may read the words of Redis, nil where Redis
-// gave no reason.
+// checkReady asks Redis. words is the failure with the error text of Redis, for callers who may read that;
+// nil if Redis gave no reason.
 func (s *Server) checkReady() (body []byte, f, words *failure) {
 	backlog, err := s.cfg.Sale.Ready()
 	switch {
@@ -71,8 +71,8 @@ func (s *Server) checkReady() (body []byte, f, words *failure) {
 	return body, nil, nil
 }
 
-// writesRefused has the words of Redis as its message: the operator who asks needs to know them, and not
-// only the log. Others need not know what Redis is and how it is set up.
+// writesRefused is a failure with the error text of Redis as its message, for operators. Others need not
+// know how Redis is set up.
 func writesRefused(err error) *failure {
 	body, err := json.MarshalWithOption(struct {
 		Code    string `json:"code"`
@@ -84,8 +84,7 @@ func writesRefused(err error) *failure {
 	return &failure{status: errUnavailable.status, body: body}
 }
 
-// readyInterval is the shortest time between two questions to Redis for /readyz, which anybody may call
-// without a token.
+// readyInterval is the shortest time between two checks of Redis for /readyz, which anybody may call.
 const readyInterval = 100 * time.Millisecond
 
 // readiness lets all callers within readyInterval share one answer of Redis. The zero value is ready.
@@ -94,7 +93,7 @@ type readiness struct {
 	last *readyCheck
 }
 
-// readyCheck is one question to Redis, and its outcome.
+// readyCheck is one check of Redis and its outcome.
 type readyCheck struct {
 	begun time.Time
 	done  chan struct{} // closed when the outcome is there
@@ -114,8 +113,8 @@ func (r *readiness) recent() *readyCheck {
 	return nil
 }
 
-// check returns the last check if it is recent or under way. Otherwise this caller makes a new one with ask,
-// and waits as long as ask does.
+// check returns the last check if it is recent or under way. Otherwise the caller makes a new check with ask
+// and waits for it.
 func (r *readiness) check(ask func() (body []byte, f, words *failure)) *readyCheck {
 	r.mu.Lock()
 	if last := r.last; last != nil && (!last.over() || time.Since(last.begun) < readyInterval) {
@@ -123,7 +122,7 @@ func (r *readiness) check(ask func() (body []byte, f, words *failure)) *readyChe
 		<-last.done
 		return last
 	}
-	// errInternal stands if ask panics.
+	// errInternal remains if ask panics.
 	mine := &readyCheck{begun: time.Now(), done: make(chan struct{}), failure: errInternal}
 	r.last = mine
 	r.mu.Unlock()

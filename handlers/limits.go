@@ -32,7 +32,7 @@ func Limits(l *limits.Limiter) Room {
 	}
 }
 
-// whereOn is another access while the rate limits are on; SIGHUP may switch them.
+// whereOn is another access while the rate limits are on, else a 404; SIGHUP may switch them.
 func (r limitsCalls) whereOn(other access) access {
 	return func(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 		if r.limiter.Off() {
@@ -43,8 +43,8 @@ func (r limitsCalls) whereOn(other access) access {
 	}
 }
 
-// isRefused answers a call that a rate limit refuses, by what is known here: it does not wait. Handlers ask
-// before they read the body: who is refused makes no more work.
+// isRefused reports whether a rate limit refuses a call, as far as this process knows at once, and answers
+// the call then. Handlers ask before they read the body: refused calls must cost little.
 func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who) bool {
 	if s.limits == nil {
 		return false
@@ -71,8 +71,8 @@ func (s *Server) isRefused(ctx *fasthttp.RequestCtx, event limits.Event, who lim
 	return true
 }
 
-// logLimited logs that a rate limit refuses calls, and the last of them. Of a name it logs the user who has
-// it: people type passwords there.
+// logLimited logs that a rate limit refuses calls, and details of the last call. Of a name it logs only the
+// user's ID: people type passwords there.
 func (s *Server) logLimited(
 	ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who, d limits.Decision,
 ) {
@@ -88,7 +88,7 @@ func (s *Server) logLimited(
 		"last_from", s.clientAddress(ctx), "retry_after", d.RetryAfter.Round(time.Second))
 }
 
-// record has an event counted for its rate limits, later.
+// record counts an event for its rate limits, without waiting.
 func (s *Server) record(ctx *fasthttp.RequestCtx, event limits.Event, who limits.Who) {
 	if s.limits == nil {
 		return
@@ -133,7 +133,7 @@ func (r limitsCalls) check(ctx *fasthttp.RequestCtx, c Call) {
 	setRateLimit(ctx, string(event), d)
 }
 
-// costOf reads the member of that name; without it a call costs 1.
+// costOf reads a cost; it is 1 if the member is missing.
 func costOf(m member) (int64, *failure) {
 	if m.kind == 0 {
 		return 1, nil
@@ -145,7 +145,7 @@ func costOf(m member) (int64, *failure) {
 	return cost, nil
 }
 
-// texts reads an object of strings.
+// texts reads a JSON object of strings.
 func (m *member) texts() (texts map[string]string, ok bool) {
 	var values map[string]*string
 	if m.kind != 'x' || m.raw[0] != '{' || json.Unmarshal(m.raw, &values) != nil {
@@ -161,8 +161,8 @@ func (m *member) texts() (texts map[string]string, ok bool) {
 	return texts, true
 }
 
-// mayAsk reports whether the caller may ask about a call. Users may ask about themselves only, or they could
-// use up the rates of others: they count nothing at an address, which others share, and nothing that this
+// mayAsk reports whether the caller may ask about an event. Users may ask about themselves only, or they
+// could use up the rates of others: not about an address, which others share, and not about events that this
 // server counts itself.
 func (r limitsCalls) mayAsk(ctx *fasthttp.RequestCtx, user uint32, event string, features map[string]string,
 	cost int64) bool {
@@ -175,7 +175,7 @@ func (r limitsCalls) mayAsk(ctx *fasthttp.RequestCtx, user uint32, event string,
 	for name, value := range features {
 		allowed := false
 		switch name {
-		case "user": // of a failed login it is a name, and a name may look like an id
+		case "user": // a failed login counts names, and a name may look like an id
 			allowed = event != limits.Name(limits.LoginFailed) && value == strconv.FormatUint(uint64(user), 10)
 		case "ip":
 			address, err := netip.ParseAddr(value)
@@ -199,7 +199,7 @@ func featuresOf(ctx *fasthttp.RequestCtx) map[string]string {
 	return features
 }
 
-// peek reports whether a call would be admitted now, without counting one.
+// peek reports whether a call would be admitted now, without counting it.
 func (r limitsCalls) peek(ctx *fasthttp.RequestCtx, c Call) {
 	features := featuresOf(ctx)
 	if !r.mayAsk(ctx, c.user, c.param("event"), features, 0) {
@@ -214,7 +214,7 @@ func (r limitsCalls) peek(ctx *fasthttp.RequestCtx, c Call) {
 	replyDecision(ctx, c.param("event"), d)
 }
 
-// lift forgets what is counted, so that the next call is admitted.
+// lift resets the counts, so that the next call is admitted.
 func (r limitsCalls) lift(ctx *fasthttp.RequestCtx, c Call) {
 	if err := r.limiter.Lift(c.param("event"), featuresOf(ctx)); err != nil {
 		r.replyOutcome(ctx, err)
@@ -223,8 +223,8 @@ func (r limitsCalls) lift(ctx *fasthttp.RequestCtx, c Call) {
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 }
 
-// replyDecision answers with a decision. Times are whole seconds. There is only "allowed" to tell where no
-// rate can refuse, and where Redis does not answer and the rule is open.
+// replyDecision answers with a decision, times in whole seconds. The answer is only "allowed" if no rate can
+// refuse, or if Redis does not answer and the rule is open.
 func replyDecision(ctx *fasthttp.RequestCtx, event string, d limits.Decision) {
 	if d.Rate.Calls == 0 {
 		replyBody(ctx, []byte(`{"allowed":true}`))
@@ -237,7 +237,7 @@ func replyDecision(ctx *fasthttp.RequestCtx, event string, d limits.Decision) {
 		wholeSeconds(d.Reset)))
 }
 
-// replyTooMany answers a call that has to wait.
+// replyTooMany tells a caller to wait.
 func replyTooMany(ctx *fasthttp.RequestCtx, wait time.Duration) {
 	reply(ctx, errTooManyRequests)
 	var scratch [20]byte
@@ -245,9 +245,9 @@ func replyTooMany(ctx *fasthttp.RequestCtx, wait time.Duration) {
 		strconv.AppendInt(scratch[:0], wholeSeconds(wait), 10))
 }
 
-// setRateLimit sets the headers of the IETF (draft-ietf-httpapi-ratelimit-headers): the policy has the name
-// of the rule, as "order by user", q is its limit, w the window, r what is left, t the seconds until all of
-// it is there again.
+// setRateLimit sets the headers of the IETF (draft-ietf-httpapi-ratelimit-headers). The policy is named
+// after the rule, such as "order by user"; q is its limit, w the window, r the calls left, t the seconds
+// until all calls are there again.
 func setRateLimit(ctx *fasthttp.RequestCtx, event string, d limits.Decision) {
 	if d.Rate.Calls == 0 {
 		return

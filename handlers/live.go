@@ -23,15 +23,15 @@ func Live(hub *live.Hub) Room {
 	}
 }
 
-// watch makes the connection of a request one that gets events, until it ends. Anybody may look; root
-// and other programs see more. A token that is not valid is refused, so that a page notices its end.
+// watch makes a request's connection a stream of events. Anybody may watch; root and other programs see
+// more. An invalid token is refused, so that a page notices that its token has expired.
 func (r liveCalls) watch(ctx *fasthttp.RequestCtx, _ Call) {
 	viewer := live.Viewer{}
 	if !r.admitViewer(ctx, &viewer) {
 		return
 	}
 	c, ok := ctx.Conn().(*goroutines.Conn)
-	over := ok && c.HasMore() // more than the request has come: that ends a viewer
+	over := ok && c.HasMore() // the client has sent more than the request: that ends its stream
 	if !ctx.IsHead() && !over && !(ok && r.hub.Reserve()) {
 		reply(ctx, errUnavailable)
 		return
@@ -58,8 +58,8 @@ func (r liveCalls) watch(ctx *fasthttp.RequestCtx, _ Call) {
 	})
 }
 
-// admitViewer notes what the viewer may see, and until when: only root and other programs see all. It
-// reports false where the request has a token that is not valid, and has answered it.
+// admitViewer sets what the viewer may see, and until when: only root and other programs see all. When it
+// returns false, it has answered a request with an invalid token.
 func (r liveCalls) admitViewer(ctx *fasthttp.RequestCtx, viewer *live.Viewer) bool {
 	if viewer.Root = r.hasServiceToken(ctx); viewer.Root {
 		return true

@@ -14,19 +14,19 @@ import (
 	"flashsale/internal/serve/goroutines"
 )
 
-// logFault logs that a request has failed. Its path is left out, because it may hold a cart ID.
+// logFault logs that a request has failed. It omits the path, which may hold a cart ID.
 func (s *Server) logFault(ctx *fasthttp.RequestCtx, what ...any) {
 	slog.Error("a request failed", append(what, "method", methodOf(ctx), "route", s.routeOf(ctx),
 		s.identity(ctx))...)
 }
 
-// clientTextMax is how many characters of a client's text a line of the log has.
+// clientTextMax is the most characters that a log line takes from a client's text.
 const clientTextMax = 48
 
-// cut is the beginning of a client's text, for the log.
+// cut shortens a client's text for the log.
 func cut(text string) string { return fmt.Sprintf("%.*s", clientTextMax, text) }
 
-// identity names a request in a line of the log: by its ID, and its place in the caller's trace.
+// identity names a request in the log: by its ID and its place in the caller's trace.
 func (s *Server) identity(ctx *fasthttp.RequestCtx) slog.Attr {
 	id := slog.String("request_id", string(s.identify(ctx)))
 	if p := parentOf(ctx); p.trace != "" {
@@ -35,7 +35,7 @@ func (s *Server) identity(ctx *fasthttp.RequestCtx) slog.Attr {
 	return id
 }
 
-// log gives an answered request its line in the access log, if it is to have one, and its reply the ID.
+// log writes an answered request to the access log, if the log takes it, and puts the ID into the reply.
 func (a *answer) log(ctx *fasthttp.RequestCtx, took time.Duration) {
 	s, log := a.server, a.server.cfg.AccessLog
 	if log == nil || !log.Takes(ctx.Response.StatusCode()) {
@@ -45,14 +45,14 @@ func (a *answer) log(ctx *fasthttp.RequestCtx, took time.Duration) {
 		return
 	}
 	entry := a.entry(ctx, took)
-	if a.list != nil && ctx.Response.IsBodyStream() { // it is not sent yet
+	if a.list != nil && ctx.Response.IsBodyStream() { // Close of the list logs it
 		a.list.entry = entry
 		return
 	}
 	log.Add(entry)
 }
 
-// entry makes the line of a request in the access log. It allocates.
+// entry makes the access log line of a request. It allocates.
 func (a *answer) entry(ctx *fasthttp.RequestCtx, took time.Duration) *accesslog.Record {
 	s, caller := a.server, parentOf(ctx)
 	r := &accesslog.Record{
@@ -71,7 +71,7 @@ func (a *answer) entry(ctx *fasthttp.RequestCtx, took time.Duration) *accesslog.
 	return r
 }
 
-// logUnread does the same as log for a peer's request that could not be read.
+// logUnread is log for a request that could not be read.
 func (s *Server) logUnread(r *fasthttp.Response, peer netip.Addr) {
 	status, log := r.StatusCode(), s.cfg.AccessLog
 	logged := log != nil && log.Takes(status)
@@ -118,7 +118,7 @@ func (a *answer) connection(ctx *fasthttp.RequestCtx) string {
 	return onGoroutines
 }
 
-// replyCode returns the code of an error reply, "" for another one.
+// replyCode returns the code of an error reply, "" for other replies.
 func replyCode(r *fasthttp.Response) string {
 	if r.StatusCode() < fasthttp.StatusBadRequest {
 		return ""
@@ -144,8 +144,7 @@ func (s *Server) routeOf(ctx *fasthttp.RequestCtx) string {
 	return otherWord
 }
 
-// otherWord stands in the log for paths that are no URL of the service, and for methods that HTTP does not
-// have: they are texts of the client.
+// otherWord stands in the log for unknown paths and methods, because their text comes from the client.
 const otherWord = "other"
 
 // methodOf returns the method of a request, for the log.
@@ -156,7 +155,7 @@ func methodOf(ctx *fasthttp.RequestCtx) string {
 	return otherWord
 }
 
-// methods are those of HTTP.
+// methods are the methods of HTTP.
 var methods = []string{
 	fasthttp.MethodGet, fasthttp.MethodPost, fasthttp.MethodPatch, fasthttp.MethodHead, fasthttp.MethodOptions,
 	fasthttp.MethodDelete, fasthttp.MethodPut, fasthttp.MethodConnect, fasthttp.MethodTrace,

@@ -9,9 +9,9 @@ import (
 	"flashsale/internal/rooms/limits"
 )
 
-// login checks name and password and mints an access token. It needs no Redis: the users are in memory and
-// tokens are signed. An address with too many failed logins is refused before the body is read, and a name
-// before its password is looked at.
+// login checks name and password and mints an access token. It needs no Redis: users are in memory and
+// tokens are signed. After too many failed logins an address is refused before its body is read, and a name
+// before its password is checked.
 func (s *Server) login(ctx *fasthttp.RequestCtx, c Call) {
 	if s.isRefused(ctx, limits.LoginFailed, limits.Who{}) {
 		return

@@ -51,7 +51,7 @@ func (s *Server) placed(ctx *fasthttp.RequestCtx, user uint32, err error) {
 	replyBody(ctx, append(b, '}'))
 }
 
-// listOrders sends the user's order as a list of none or one.
+// listOrders sends the user's order as a list, empty without an order.
 func (s *Server) listOrders(ctx *fasthttp.RequestCtx, c Call) {
 	order, err := s.cfg.Sale.Order(c.user)
 	if err != nil {
@@ -72,10 +72,10 @@ func (s *Server) listOrders(ctx *fasthttp.RequestCtx, c Call) {
 	replyBody(ctx, append(b, ']'))
 }
 
-// wantsDetails reports whether a list of orders is to have more than the contest's members.
+// wantsDetails reports whether a list of orders shall have more members than the contest asks for.
 func wantsDetails(ctx *fasthttp.RequestCtx) bool { return param(ctx, "details") == "1" }
 
-// appendPlaced appends ,"placed_at": of an order, null where it is not known.
+// appendPlaced appends ,"placed_at": of an order, null if the time is not known.
 func appendPlaced(dst []byte, order *redisx.Order) []byte {
 	return appendTime(append(dst, `,"placed_at":`...), order.Placed)
 }

@@ -8,9 +8,9 @@ import (
 	"flashsale/handlers/web"
 )
 
-// pageHeaders go with every file. The browser refuses a script, a style or a connection of another origin,
-// and a script that is made of text. The browser asks for each file each time, by its tag: scripts of two
-// versions must not meet.
+// pageHeaders go with every file. The browser refuses scripts, styles and connections of other origins, and
+// scripts made from text. It asks for each file every time, with the file's tag: scripts of two versions
+// must not mix.
 var pageHeaders = [][2]string{
 	{"Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; " +
 		"connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; " +
@@ -25,7 +25,7 @@ var pageHeaders = [][2]string{
 	{fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding},
 }
 
-// strictTransport has browsers use HTTPS only, for a year; they ignore it in plain HTTP.
+// strictTransport tells browsers to use HTTPS only, for a year. In plain HTTP they ignore it.
 const strictTransport = "max-age=31536000"
 
 // pageCalls are the calls of the page.
@@ -53,7 +53,7 @@ func (r pageCalls) showFile(ctx *fasthttp.RequestCtx, c Call) {
 	r.sendFile(ctx, r.site.File(c.param("file")))
 }
 
-// sendFile sends a file unless the client has it; nil is no file.
+// sendFile sends a file unless the client has it; nil gets a 404.
 func (s *Server) sendFile(ctx *fasthttp.RequestCtx, file *web.File) {
 	if file == nil {
 		reply(ctx, errNotFound)
@@ -81,8 +81,8 @@ func (s *Server) sendFile(ctx *fasthttp.RequestCtx, file *web.File) {
 	ctx.Response.SetBodyRaw(form.Body)
 }
 
-// acceptsGzip reports whether the value of an Accept-Encoding names gzip, and not with a weight of zero. A
-// client that only accepts any coding gets none.
+// acceptsGzip reports whether the value of an Accept-Encoding names gzip with a weight above zero. A "*"
+// does not count.
 func acceptsGzip(value string) bool {
 	for part := range strings.SplitSeq(value, ",") {
 		coding, parameters, _ := strings.Cut(part, ";")
@@ -94,8 +94,8 @@ func acceptsGzip(value string) bool {
 	return false
 }
 
-// hasTag reports whether the value of an If-None-Match names the tag. Weak tags, which a proxy may have made
-// of strong ones, count.
+// hasTag reports whether the value of an If-None-Match names the tag. Weak tags count: a proxy may have
+// weakened them.
 func hasTag(value, tag string) bool {
 	for part := range strings.SplitSeq(value, ",") {
 		part = strings.TrimSpace(part)

@@ -13,8 +13,8 @@ var (
 	doubleSlash = []byte("//")
 )
 
-// pathOf returns the path of a request as it was sent, decoded: //admin/orders is not a way around a proxy's
-// rule for /admin/orders. Where the path is refused, it has answered the request and ok is false.
+// pathOf returns the decoded path of a request, otherwise as sent: //admin/orders must not get around a
+// proxy's rule for /admin/orders. When ok is false, the path is refused and the request answered.
 func pathOf(ctx *fasthttp.RequestCtx) (path []byte, ok bool) {
 	target := ctx.RequestURI()
 	if bytes.HasPrefix(target, doubleSlash) { // fasthttp takes the x of //x/admin/orders for the host
@@ -24,7 +24,7 @@ func pathOf(ctx *fasthttp.RequestCtx) (path []byte, ok bool) {
 	if target[0] != '/' { // a whole URL, or *
 		path = ctx.URI().PathOriginal()
 	} else {
-		path, _, _ = bytes.Cut(target, questionMark) // what fasthttp makes of it, for much less
+		path, _, _ = bytes.Cut(target, questionMark) // the same as fasthttp's path, for much less work
 	}
 	if bytes.IndexByte(path, '%') < 0 {
 		return path, true
@@ -35,9 +35,9 @@ func pathOf(ctx *fasthttp.RequestCtx) (path []byte, ok bool) {
 
 var questionMark = []byte("?")
 
-// unescape decodes a path with encoded characters, once, and makes it the path of the request. It answers
-// the request and returns nil where the path is refused: one that is not UTF-8, and one under /admin, which
-// must be spelled out because a proxy's rule for /admin/orders may compare letters.
+// unescape decodes a path once and makes the result the path of the request. It returns nil, and has
+// answered the request, if the path is refused: if it is not UTF-8, or is encoded and under /admin, where a
+// proxy's rule for /admin/orders may compare letters.
 func unescape(ctx *fasthttp.RequestCtx, path []byte) []byte {
 	decoded, ok := decodePath(path)
 	if !ok {

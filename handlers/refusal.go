@@ -17,7 +17,7 @@ var refusals = map[framing.Verdict]*failure{
 	framing.NoRoom:       errUnavailable,
 }
 
-// refuse makes the reply to a request that is not served, and counts it.
+// refuse makes the reply to a request that framing refuses, and counts it.
 func (s *Server) refuse(r *fasthttp.Response, peer netip.Addr, v framing.Verdict) {
 	f := refusals[v]
 	r.SetStatusCode(f.status)
@@ -35,7 +35,7 @@ func badRequest(ctx *fasthttp.RequestCtx) {
 	ctx.SetConnectionClose()
 }
 
-// malformed answers a request that framing lets pass and fasthttp does not.
+// malformed answers a request that framing accepts and fasthttp does not.
 func (s *Server) malformed(ctx *fasthttp.RequestCtx) {
 	badRequest(ctx)
 	s.countUnread(&ctx.Response, peerOf(ctx))

@@ -12,7 +12,7 @@ import (
 	"flashsale/internal/rooms/repeats"
 )
 
-// repeatsCalls are the calls of the room of repeated messages, with those of its VK bot.
+// repeatsCalls are the calls of the room of repeated messages and of its VK bot.
 type repeatsCalls struct {
 	*Server
 	counter *repeats.Counter
@@ -21,12 +21,12 @@ type repeatsCalls struct {
 	refusedVK, unreadVK, fullQueue, droppedReplies, notRecorded logpace.Pace
 }
 
-// Repeats is the room of repeated messages. With groups of VK it answers their messages.
+// Repeats is the room of repeated messages. With VK groups it also answers the messages to them.
 func Repeats(counter *repeats.Counter, groups []VKGroup) Room {
 	return func(s *Server) []Route {
 		r := &repeatsCalls{Server: s, counter: counter, groups: groups}
 		routes := []Route{{"POST", "/repeats", s.userOrService, takes(32 << 10), r.countText}}
-		if len(groups) > 0 { // the secret in the body tells who calls
+		if len(groups) > 0 { // the secret in the body authenticates VK
 			routes = append(routes, Route{"POST", "/vk/callback", s.anybody, takes(vkBodyBytesMax), r.receiveVK})
 		}
 		return routes
@@ -68,7 +68,7 @@ func (r *repeatsCalls) countText(ctx *fasthttp.RequestCtx, c Call) {
 	replyBody(ctx, append(b, '}'))
 }
 
-// logNotRecorded notes a text that was answered and not recorded.
+// logNotRecorded logs that a text was answered but not recorded.
 func (r *repeatsCalls) logNotRecorded(ctx *fasthttp.RequestCtx) {
 	r.figures.RepeatsNotRecorded.Inc()
 	if n := r.notRecorded.Due(timeOf(ctx)); n > 0 {

@@ -4,7 +4,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// scratchBytes is room on the stack for a reply: with it the hot replies do not allocate.
+// scratchBytes is room on the stack for a reply, so that the hot replies do not allocate.
 const scratchBytes = 256
 
 var contentTypeJSON = []byte("application/json")
@@ -18,10 +18,10 @@ func reply(ctx *fasthttp.RequestCtx, f *failure) {
 	replyRaw(ctx, f.body)
 }
 
-// keepPrivate has no cache keep the reply, and no browser guess its type. A token stands in a header of our
-// own, so a shared cache would not take the replies for private. All calls have it but those of the order
-// path: no cache keeps the reply to a POST or PATCH by itself, and the others show nothing of a user. A
-// handler may set another Cache-Control.
+// keepPrivate forbids caches to keep the reply, and browsers to guess its type. The token is in a header of
+// our own, so a shared cache cannot see that a reply is private. Only the order path goes without: caches
+// keep no replies to POST and PATCH, and its other replies show nothing of a user. A handler may set another
+// Cache-Control.
 func keepPrivate(ctx *fasthttp.RequestCtx) {
 	ctx.Response.Header.SetCanonical(cacheControl, noStore)
 	ctx.Response.Header.SetCanonical(contentTypeOptions, noSniff)
@@ -32,8 +32,8 @@ var (
 	contentTypeOptions, noSniff = []byte(fasthttp.HeaderXContentTypeOptions), []byte("nosniff")
 )
 
-// replyOutcome answers with the failure of an error. redisx logs the faults of Redis, once and not for each
-// request; an error that is not in the table of outcomes should not happen and is logged here.
+// replyOutcome answers with the failure of an error. redisx logs the faults of Redis, not for each request.
+// An error that the table of outcomes does not have is a bug and logged here.
 func (s *Server) replyOutcome(ctx *fasthttp.RequestCtx, err error) {
 	f := failureOf(err)
 	if f == errInternal {
@@ -42,7 +42,7 @@ func (s *Server) replyOutcome(ctx *fasthttp.RequestCtx, err error) {
 	reply(ctx, f)
 }
 
-// replyBody answers with a JSON body, which is copied.
+// replyBody answers with a copy of a JSON body.
 func replyBody(ctx *fasthttp.RequestCtx, body []byte) {
 	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
 	ctx.Response.SetBody(body)
@@ -54,7 +54,7 @@ func replyText(ctx *fasthttp.RequestCtx, text string) {
 	ctx.Response.SetBodyString(text)
 }
 
-// replyRaw answers with a ready-made JSON body, which is sent from where it stands.
+// replyRaw answers with a ready-made JSON body, without a copy.
 func replyRaw(ctx *fasthttp.RequestCtx, body []byte) {
 	ctx.Response.Header.SetContentTypeBytes(contentTypeJSON)
 	ctx.Response.SetBodyRaw(body)

@@ -12,12 +12,12 @@ import (
 
 const (
 	requestIDHeader = "X-Request-Id"
-	requestIDMax    = 128 // characters of one that a proxy gives
-	requestIDBytes  = 16  // of one that is made, each as two characters
+	requestIDMax    = 128 // characters of an ID from a proxy
+	requestIDBytes  = 16  // of an ID made here; each is two characters
 )
 
-// identify returns the ID of a request and has the reply carry it: the one that a trusted proxy has given,
-// or a new one. It is valid until the reply is sent. A request that it is not called for has no ID.
+// identify returns the ID of a request, from a trusted proxy or new, and puts it into the reply. The ID is
+// valid until the reply is sent. Only requests that need an ID get one.
 func (s *Server) identify(ctx *fasthttp.RequestCtx) (id []byte) {
 	header := &ctx.Response.Header
 	if id = header.Peek(requestIDHeader); len(id) > 0 {
@@ -31,14 +31,13 @@ func (s *Server) identify(ctx *fasthttp.RequestCtx) (id []byte) {
 	return header.Peek(requestIDHeader)
 }
 
-// answersID reports whether the reply to a request carries an ID in any case, and not only where a line of
-// the log names the request.
+// answersID reports whether the reply carries an ID even if no line of the log names the request.
 func (s *Server) answersID(ctx *fasthttp.RequestCtx) bool {
 	return s.cfg.RequestIDs || len(s.givenID(ctx)) > 0
 }
 
-// givenID returns the ID that a trusted proxy has given a request, or nil. Somebody else could send
-// the ID of another request. Of several IDs it is not known which one is the proxy's.
+// givenID returns the ID that a trusted proxy has given, or nil. Anybody else could send the ID of another
+// request. Several IDs are ignored: nothing shows which one is the proxy's.
 func (s *Server) givenID(ctx *fasthttp.RequestCtx) []byte {
 	if len(s.cfg.TrustedProxies) == 0 {
 		return nil
@@ -50,7 +49,7 @@ func (s *Server) givenID(ctx *fasthttp.RequestCtx) []byte {
 	return ids[0]
 }
 
-// isRequestID reports whether a text has 1 to requestIDMax characters of ASCII, all of them visible.
+// isRequestID reports whether a text has 1 to requestIDMax visible ASCII characters.
 func isRequestID(text []byte) bool {
 	for _, c := range text {
 		if c <= ' ' || c > '~' {
@@ -60,7 +59,7 @@ func isRequestID(text []byte) bool {
 	return len(text) > 0 && len(text) <= requestIDMax
 }
 
-// setNewID sets an ID that is made of 128 random bits. It need not be hard to guess.
+// setNewID sets an ID of 128 random bits. It need not be hard to guess.
 func setNewID(header *fasthttp.ResponseHeader) {
 	var bits [requestIDBytes]byte
 	binary.NativeEndian.PutUint64(bits[:], rand.Uint64())

@@ -9,8 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// counted is a route with its places among the figures and in the statistics, see nameFigures and
-// countTraffic.
+// counted is a route with its indexes in the metrics (nameFigures) and in the statistics (countTraffic).
 type counted struct {
 	Route
 	figure, hits int
@@ -18,14 +17,14 @@ type counted struct {
 
 // Call is what the router knows of a request.
 type Call struct {
-	user   uint32 // who calls; 0 where a call is open to anybody or was made by another program
+	user   uint32 // the caller; 0 for other programs and for calls that are open to anybody
 	path   []byte // decoded
 	parts  []string
 	answer *answer
 }
 
-// param returns the part of the path that the pattern names, decoded. A slash or a control character in it
-// is still encoded.
+// param returns the part of the path that the pattern names, decoded except for slashes and control
+// characters.
 func (c Call) param(name string) string { return string(c.rawParam(name)) }
 
 // rawParam is param without a copy: the bytes are those of the request.
@@ -50,7 +49,7 @@ func cutPart(path []byte) (part, rest []byte) {
 	return path, nil
 }
 
-// isParam reports whether a part of a pattern stands for any text.
+// isParam reports whether a part of a pattern is a parameter.
 func isParam(part string) bool { return part != "" && part[0] == ':' }
 
 // resource is a pattern with all its methods.
@@ -69,7 +68,7 @@ type router struct {
 	allow     string               // of the server as a whole
 }
 
-// newRouter makes a router of a table. It panics on a line that could never be reached, or takes too much.
+// newRouter makes a router of a table. It panics on a route that is never reached or allows too long bodies.
 func newRouter(table []Route) *router {
 	r := &router{fixed: map[string]*resource{}}
 	var methods []string
@@ -151,7 +150,7 @@ func (r *router) find(path []byte) *resource {
 	return nil
 }
 
-// covers reports whether a path, or another pattern, has the form of the pattern.
+// covers reports whether the pattern matches a path or another pattern.
 func (r *resource) covers(path []byte) bool {
 	for _, own := range r.parts {
 		if len(path) == 0 || path[0] != '/' { // CONNECT has none
@@ -166,7 +165,7 @@ func (r *resource) covers(path []byte) bool {
 	return len(path) == 0
 }
 
-// bodyOf returns the length of the bodies that a call may have, by its method and its target as it is sent.
+// bodyOf returns the limit of the body of a call, by its method and its target as sent.
 func (r *router) bodyOf(method, target []byte) int {
 	if _, rest, whole := bytes.Cut(target, []byte("://")); whole && target[0] != '/' {
 		target = rest[max(bytes.IndexByte(rest, '/'), 0):]
@@ -212,7 +211,7 @@ func (r *resource) serve(ctx *fasthttp.RequestCtx, c Call) {
 
 var methodGet = []byte(fasthttp.MethodGet)
 
-// route returns the line of a method, nil where there is none.
+// route returns the route of a method, nil without one.
 func (r *resource) route(method []byte) *counted {
 	for i := range r.routes {
 		if r.routes[i].Method == string(method) {
@@ -222,7 +221,7 @@ func (r *resource) route(method []byte) *counted {
 	return nil
 }
 
-// otherMethod answers OPTIONS with the methods of a URL, and refuses a method that is none of them.
+// otherMethod answers OPTIONS with the methods of a URL, and refuses other methods.
 func otherMethod(ctx *fasthttp.RequestCtx, allow string) {
 	ctx.Response.Header.Set(fasthttp.HeaderAllow, allow)
 	if ctx.IsOptions() {

@@ -3,19 +3,18 @@
 // resource holds its handlers.
 //
 // To add an endpoint: write its handler in the file of its resource, and add a line to the table: method,
-// pattern, who may call, how it works (hot, quick, slow; takes is for bodies over 1 KB), handler. Matching,
-// decoding of the path, 404, 405, Allow, OPTIONS, HEAD and the check of the caller come from the table. An
-// error that the handler can answer with is a line in errors.go. Both are described in openapi.yaml, which a
-// test compares with them. A room is a function in a file of its own, see Room.
+// pattern, who may call, how it works (hot, quick, slow; takes for bodies over 1 KB), handler. The router
+// does the rest: matching, decoding of the path, 404, 405, Allow, OPTIONS, HEAD and the check of the caller.
+// Map the handler's errors in errors.go, and describe the endpoint in openapi.yaml: a test compares both. A
+// room is a function in a file of its own, see Room.
 //
-// Requests come from two places, which do the same with them. An event loop (internal/serve/eventloop) reads
-// most of them, and runs by itself the calls that the table names hot or quick, and what needs no handler,
-// such as 404, 405 and OPTIONS. All other calls, and all calls over TLS, are read by fasthttp's server, with
-// a goroutine for each connection (internal/serve/goroutines). Both get whole requests, which
-// internal/serve/framing has accepted.
+// Two servers read requests and handle them alike. The event loop (internal/serve/eventloop) reads most. It
+// runs the hot and quick calls itself, and answers 404, 405 and OPTIONS. fasthttp's server
+// (internal/serve/goroutines) reads all other calls, and all calls over TLS, with a goroutine for each
+// connection. Both get whole requests that internal/serve/framing has accepted.
 //
-// The package holds no facts of the sale but the last snapshot, and the bodies made of it. The hot calls do
-// not allocate and do not wait: what needs Redis answers later (call.later).
+// The package keeps no facts of the sale but the last snapshot and the bodies made of it. Hot calls neither
+// allocate nor wait: if they need Redis, they answer later (call.later).
 package handlers
 
 import "github.com/valyala/fasthttp"
@@ -30,10 +29,10 @@ type Route struct {
 	Handle  func(*fasthttp.RequestCtx, Call)
 }
 
-// work is how a handler works: where it runs, and the longest body that it takes. The zero value is slow.
+// work is where a handler runs, and the longest body that it takes. The zero value is slow.
 type work struct {
 	quick  bool // it does not wait: it runs on the event loop, with TLS on a goroutine
-	public bool // no reply has headers that keep it out of caches, see keepPrivate
+	public bool // its replies go without keepPrivate
 	body   int  // bytes, with the lines of chunks; bodyBytesMax at least
 }
 
@@ -43,10 +42,10 @@ var (
 	slow  = work{}                          // it may wait: it runs on a goroutine
 )
 
-// takes is slow for bodies of up to this number of bytes: the event loop has no time for long ones.
+// takes is slow for bodies of up to this number of bytes: long bodies would hold up the event loop.
 func takes(bytes int) work { return work{body: bytes} }
 
-// saleRoutes are the calls of the sale. Where two patterns match a path, the first one counts.
+// saleRoutes are the calls of the sale. If two patterns match a path, the first one counts.
 func (s *Server) saleRoutes() []Route {
 	return []Route{
 		{"POST", "/login", s.anybody, hot, s.login},
@@ -67,11 +66,10 @@ func (s *Server) saleRoutes() []Route {
 	}
 }
 
-// Room joins a Server and returns its lines of the table. The URLs of a room that does not join are
-// answered with 404.
+// Room joins a Server and returns its routes. The URLs of a room that has not joined get 404.
 type Room func(*Server) []Route
 
-// Add has rooms join the server. It must be called before Serve.
+// Add joins rooms to the server. It must be called before Serve.
 func (s *Server) Add(rooms ...Room) {
 	for _, join := range rooms {
 		s.table = append(s.table, join(s)...)
@@ -81,7 +79,7 @@ func (s *Server) Add(rooms ...Room) {
 	s.countTraffic()
 }
 
-// route finds the handler of a request and runs it, or leaves that to a goroutine.
+// route runs the handler of a request, or leaves the request to a goroutine.
 func (s *Server) route(ctx *fasthttp.RequestCtx, a *answer) {
 	if path, ok := pathOf(ctx); ok {
 		s.router.serve(ctx, a, path)

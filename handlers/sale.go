@@ -19,24 +19,24 @@ const milliseconds = "2006-01-02T15:04:05.000Z"
 // yearMax is the last year that RFC 3339 can write.
 const yearMax = 9999
 
-// Publish takes a snapshot of the sale: it makes the bodies of GET /sale and GET /foods. One goroutine calls
-// it.
+// Publish takes a snapshot of the sale and makes the bodies of GET /sale and GET /foods. Only one goroutine
+// may call it.
 func (s *Server) Publish(found redisx.Snapshot) {
 	body := s.appendSale(nil, &found)
 	s.sale.Store(&body)
 	if s.foods.Load() != nil && slices.Equal(found.Left, s.last.Left) &&
 		slices.Equal(found.Restocked, s.last.Restocked) {
-		return // two lists in a row are the same text
+		return // the list of foods would be the same
 	}
 	s.last = found
 	s.countSold(&found)
 	s.publishFoods(found.Left)
 }
 
-// PublishGone notes that Redis does not hold the sale: its state is not known. The foods stay as they were.
+// PublishGone notes that Redis does not hold the sale: its state is unknown. The foods stay as they were.
 func (s *Server) PublishGone() { s.sale.Store(nil) }
 
-// Pieces returns how many pieces there have been of food 1, 2, 3, ...: those of the opening and those added.
+// Pieces returns the pieces of food 1, 2, 3, ... over the whole sale: at the opening and added since.
 func (s *Server) Pieces(found *redisx.Snapshot) []int64 {
 	pieces := make([]int64, len(found.Restocked))
 	for i, food := range s.cfg.Catalog.Foods() {
@@ -80,7 +80,7 @@ func appendTime(dst []byte, t time.Time) []byte {
 	return append(t.UTC().AppendFormat(append(dst, '"'), milliseconds), '"')
 }
 
-// changeSale changes the state and the times of the sale. A caller that names a sale changes no other one.
+// changeSale changes the state and the times of the sale. A call with an id changes only that sale.
 func (s *Server) changeSale(ctx *fasthttp.RequestCtx, _ Call) {
 	members := [4]member{{name: "state"}, {name: "opens_at"}, {name: "closes_at"}, {name: "id"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
@@ -107,7 +107,7 @@ func (s *Server) changeSale(ctx *fasthttp.RequestCtx, _ Call) {
 	replyRaw(ctx, s.appendSale(nil, &found))
 }
 
-// checkID compares the id in a body, if there is one, with that of the sale.
+// checkID compares the id in a body, if there is one, with the id of the sale.
 func (s *Server) checkID(id *member) *failure {
 	if id.kind == 0 {
 		return nil
@@ -122,7 +122,7 @@ func (s *Server) checkID(id *member) *failure {
 	return nil
 }
 
-// readChange reads what a call wants: at least one of the members.
+// readChange reads the wanted change, which has at least one of the members.
 func readChange(members [3]member) (c redisx.Change, f *failure) {
 	c.By = operator
 	if members[0].kind+members[1].kind+members[2].kind == 0 {

@@ -28,25 +28,23 @@ import (
 	"flashsale/tokens"
 )
 
-// Limits of a request; fasthttp has none, or larger ones, by default. The limits of time and number are in
-// internal/serve/listener.
+// Limits of a request. The limits of time and number are in internal/serve/listener.
 const (
 	headBytesMax = 8 << 10 // request line and headers
 	urlBytesMax  = 1 << 10 // no call needs more than some hundred
 	headersMax   = 100     // browsers send about twenty
 	bodyBytesMax = 1 << 10 // name and password; a few calls take more, see the table
 
-	longestBodyMax = 32 << 10 // of all but events of VK: 4096 letters, most of them as six bytes
+	longestBodyMax = 32 << 10 // of calls other than VK's: 4096 letters, most as six bytes
 	usualBodyBytes = 8 << 10  // 500 documents; longer bodies take a larger buffer
 
-	// An event of VK. A text has at most 4096 letters, and VK writes those that are not Latin as six
-	// bytes: 25 KB. So 40 such messages fit, the quoted ones of one event. VK names no limit; what is too
-	// large for its Callback API it crops: one quoted message and one attachment of each stay
-	// ("is_cropped").
+	// An event of VK with 40 messages: one and those that it quotes. A text has at most 4096 letters, and VK
+	// writes a letter that is not Latin as six bytes: 25 KB. VK names no limit; it crops an event that is too
+	// large for its Callback API to one quoted message and one attachment of each ("is_cropped").
 	vkBodyBytesMax = 1 << 20
 )
 
-// drainPoll is the time between two questions whether a drain has ended.
+// drainPoll is the time between two checks whether a drain has ended.
 const drainPoll = 5 * time.Millisecond
 
 // Config is what the handlers need.
@@ -60,8 +58,8 @@ type Config struct {
 
 	CartAddsMinute int // changes to carts of a user in a minute; 0 is no limit
 
-	// Loop serves the hot calls. Without it fasthttp's server does. The Loop of Sale must be the same. With
-	// TLS there must be none: it is not used, and what Sale changes would wait for it.
+	// Loop serves the hot calls; without it fasthttp's server does. Sale must have the same Loop. With TLS it
+	// must be nil: it would not be used, and the changes of Sale would wait for it.
 	Loop *eventloop.Loop
 
 	TLS                *tls.Config    // nil for plain HTTP
@@ -72,7 +70,7 @@ type Config struct {
 	AccessLog  *accesslog.Log // nil for none
 	RequestIDs bool           // every reply carries an X-Request-Id
 
-	Figures *figures.Worker // where requests are counted; nil counts where nobody reads
+	Figures *figures.Worker // where requests are counted; nil: the counts are not published
 }
 
 // Server answers the sale's HTTP calls.
@@ -80,7 +78,7 @@ type Server struct {
 	cfg        Config
 	foods      atomic.Pointer[[]byte] // ready-made body of GET /foods; nil until the stock is known
 	sale       atomic.Pointer[[]byte] // the same of GET /sale
-	last       redisx.Snapshot        // that the list of foods was made of; for Publish only
+	last       redisx.Snapshot        // source of the list of foods; for Publish only
 	draining   atomic.Bool
 	drained    chan struct{}
 	figures    *figures.Worker
@@ -92,7 +90,7 @@ type Server struct {
 	loop       *eventloop.Server // nil where goroutines serves all calls
 	adds       *limits.Adds
 
-	// What rooms do for the calls of the sale; nil where they have not joined.
+	// Rooms that the calls of the sale use; nil where they have not joined.
 	limits    *limits.Limiter
 	traffic   *traffic.Traffic
 	blocklist *blocklist.Blocklist
@@ -101,7 +99,7 @@ type Server struct {
 	hitsByFood *traffic.Counters // pieces that were added to carts
 
 	readiness readiness
-	lists     atomic.Int64 // lists of all orders that are being sent
+	lists     atomic.Int64 // lists for root that are being sent
 	names     func() *catalog.Names
 
 	refusedLogins, refusedTokens, refusedServices, brokenLists, limited logpace.Pace
@@ -126,7 +124,7 @@ func New(cfg Config) *Server {
 		LongestBody: vkBodyBytesMax,
 		BodyOf:      func(method, target []byte) int { return s.router.bodyOf(method, target) },
 	}
-	if cfg.TLS != nil { // plain text must never go where TLS is asked for
+	if cfg.TLS != nil { // the loop would answer in plain text
 		s.newEngines(nil)
 	} else {
 		s.newEngines(cfg.Loop)
@@ -160,9 +158,9 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Drain ends the service: it closes the listener and answers what still comes on open connections with
-// Connection: close. When the context idle ends, it closes the connections that are idle; requests under
-// way are answered. Rooms end their own connections before. An error means that ctx ended before all
+// Drain ends the service: it closes the listener and answers later requests on open connections with
+// Connection: close. When the context idle ends, it closes idle connections; requests under way are still
+// answered. Rooms must have ended their connections before. An error means that ctx ended before all
 // connections did.
 func (s *Server) Drain(ctx, idle context.Context, l net.Listener) error {
 	s.draining.Store(true)

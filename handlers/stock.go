@@ -11,7 +11,7 @@ import (
 
 const idempotencyKeyMax = 255 // characters
 
-// changeStock adds pieces to the stock of a food, or takes back what is not sold.
+// changeStock adds pieces to the stock of a food, or takes back unsold pieces.
 func (s *Server) changeStock(ctx *fasthttp.RequestCtx, c Call) {
 	members := [1]member{{name: "add"}}
 	if f := readBody(ctx.PostBody(), members[:]); f != nil {
@@ -43,7 +43,7 @@ func (s *Server) changeStock(ctx *fasthttp.RequestCtx, c Call) {
 	replyRaw(ctx, appendFood(nil, food, foods[food-1].Price, left))
 }
 
-// idempotencyKey returns the key of a request, empty for none. Of two keys nothing tells which one counts.
+// idempotencyKey returns the key of a request, empty for none. Two keys fail: either could count.
 func idempotencyKey(ctx *fasthttp.RequestCtx) (key []byte, f *failure) {
 	switch keys := ctx.Request.Header.PeekAll("Idempotency-Key"); len(keys) {
 	case 0:

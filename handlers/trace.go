@@ -4,12 +4,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// parent is where a request comes from in a trace of the caller: IDs in hexadecimal, or "" and "".
+// parent is the place of a request in the caller's trace: IDs in hexadecimal, or "" and "".
 type parent struct{ trace, span string }
 
-// parentOf reads the header traceparent of a request (W3C Trace Context, Level 1). The IDs only go into the
-// log; the server has no spans of its own. A request with several such headers has no parent.
-// It allocates.
+// parentOf reads the header traceparent (W3C Trace Context, Level 1). The IDs only go into the log; the
+// server makes no spans. Several such headers are ignored. It allocates.
 func parentOf(ctx *fasthttp.RequestCtx) parent {
 	headers := ctx.Request.Header.PeekAll("traceparent")
 	if len(headers) != 1 {
@@ -27,8 +26,8 @@ const (
 	traceVersion, noVersion = "00", "ff"
 )
 
-// parseTraceparent reads the value of a traceparent. One of a later version may go on behind the flags,
-// after a hyphen. It reports false for all that the specification calls invalid.
+// parseTraceparent reads the value of a traceparent. A later version may go on behind the flags, after a
+// hyphen. It returns false for all that the specification calls invalid.
 func parseTraceparent(text string) (p parent, ok bool) {
 	if len(text) < flagsEnd || text[traceBegin-1] != '-' || text[traceEnd] != '-' || text[spanEnd] != '-' {
 		return parent{}, false
@@ -45,7 +44,7 @@ func parseTraceparent(text string) (p parent, ok bool) {
 	return p, true
 }
 
-// isTraceID reports whether a text is an ID: not of zeros alone.
+// isTraceID reports whether a text is an ID: hexadecimal and not all zeros.
 func isTraceID(text string) bool {
 	for i := range len(text) {
 		if text[i] != '0' {
@@ -55,7 +54,7 @@ func isTraceID(text string) bool {
 	return false
 }
 
-// isHex reports whether a text consists of hexadecimal digits, without capitals.
+// isHex reports whether a text has only hexadecimal digits, without capitals.
 func isHex(text string) bool {
 	for _, c := range []byte(text) {
 		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	TopLast    = "1h" // of the most-hit keys, where a request does not name it
+	TopLast    = "1h" // default period of the most-hit keys
 	TopKeys    = 10
-	keysOfPage = 100 // of the list of keys
+	keysOfPage = 100 // keys in one page of the list
 
-	// Keys with these prefixes are counted by the server itself.
+	// Prefixes of the keys that the server itself counts.
 	callPrefix = "call:"
 	foodPrefix = "food:"
 )
 
-// classes are the classes of status that calls are counted by.
+// classes are the status classes of counted calls.
 var classes = []string{"2xx", "4xx", "5xx"}
 
-// classOf is the place of a status among the classes.
+// classOf returns the index of a status in classes.
 func classOf(status int) int {
 	switch {
 	case status < 400:
@@ -59,8 +59,8 @@ func Traffic(room *traffic.Traffic) Room {
 	}
 }
 
-// countTraffic makes the counters of the server's own keys: for requests that no line of the table is for,
-// then for each line of the table, and for each food.
+// countTraffic makes the counters of the server's own keys: for requests without a route, for each route,
+// and for each food.
 func (s *Server) countTraffic() {
 	if s.traffic == nil {
 		return
@@ -97,7 +97,7 @@ func (a *answer) countPieces(status int) {
 	}
 }
 
-// countSold counts what was sold, by what was there and what is left.
+// countSold counts sold pieces: all pieces there have been less the pieces left.
 func (s *Server) countSold(found *redisx.Snapshot) {
 	if s.traffic == nil {
 		return
@@ -155,8 +155,7 @@ func readHits(raw []byte) (hits []traffic.Hit, f *failure) {
 	return hits, nil
 }
 
-// readHit appends the hit of these members. Without "n" it is one hit, without "at" (Unix seconds) one of
-// now.
+// readHit appends the hit of these members. Without "n" it counts once, without "at" (Unix seconds) now.
 func readHit(hits []traffic.Hit, members []member) ([]traffic.Hit, *failure) {
 	key, ok := members[0].string()
 	if !ok || members[0].replaced { // keys that differ must not become the same
@@ -176,7 +175,7 @@ func readHit(hits []traffic.Hit, members []member) ([]traffic.Hit, *failure) {
 		switch {
 		case !ok:
 			return nil, errMalformedJSON
-		case seconds < 0: // the zero time, far before, would mean now
+		case seconds < 0: // the zero time would mean now
 			return nil, errBadRange
 		}
 		hit.At = time.Unix(seconds, 0)
@@ -184,7 +183,7 @@ func readHit(hits []traffic.Hit, members []member) ([]traffic.Hit, *failure) {
 	return append(hits, hit), nil
 }
 
-// param returns a parameter of the query, "" where there is none.
+// param returns a parameter of the query, "" if it is missing.
 func param(ctx *fasthttp.RequestCtx, name string) string { return string(ctx.QueryArgs().Peek(name)) }
 
 // show answers with the curve of a key.
@@ -216,7 +215,7 @@ func (r trafficCalls) showTop(ctx *fasthttp.RequestCtx, _ Call) {
 	r.replyJSON(ctx, top, err)
 }
 
-// listKeys answers with some of the keys.
+// listKeys answers with a page of keys.
 func (r trafficCalls) listKeys(ctx *fasthttp.RequestCtx, _ Call) {
 	after, n := int64(0), keysOfPage
 	var err, second error

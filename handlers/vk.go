@@ -15,11 +15,11 @@ import (
 	"flashsale/internal/rooms/repeats"
 )
 
-// VKGroup is a group of VK that a bot answers for. Its events come by VK's Callback API.
+// VKGroup is a VK group that the bot answers for. Its events come through VK's Callback API.
 type VKGroup struct {
 	ID           int64  // 0 for any group
-	Confirmation string // the answer to VK's question whether this server is the group's
-	Secret       string // which each event of VK carries
+	Confirmation string // the reply that proves to VK that the group uses this server
+	Secret       string // in each event of VK
 }
 
 // vkGroup returns the group that an event names, nil for an unknown one.
@@ -32,15 +32,14 @@ func (r *repeatsCalls) vkGroup(id int64) *VKGroup {
 	return nil
 }
 
-// takes compares hashes, so that the comparison takes the same time however much of a secret is right.
+// takes reports whether a secret is right. It compares hashes: the time does not depend on the right part.
 func (g *VKGroup) takes(secret string) bool {
 	given, wanted := sha256.Sum256([]byte(secret)), sha256.Sum256([]byte(g.Secret))
 	return subtle.ConstantTimeCompare(given[:], wanted[:]) == 1
 }
 
-// receiveVK takes an event of VK. VK sends an event again until it gets "ok", so that is the answer only
-// when the event's work is done or safe in Redis. Before the secret is known to be right, the body is only
-// walked through.
+// receiveVK takes an event of VK. VK repeats an event until it gets "ok", so the answer is "ok" only when
+// the event's work is done or safe in Redis. Until the secret is checked, the body is only skimmed.
 func (r *repeatsCalls) receiveVK(ctx *fasthttp.RequestCtx, _ Call) {
 	body := ctx.PostBody()
 	if len(body) == 0 {
@@ -68,8 +67,8 @@ func (r *repeatsCalls) receiveVK(ctx *fasthttp.RequestCtx, _ Call) {
 	}
 }
 
-// receiveMessage counts a message and queues the reply. One that nobody has written, such as the group's
-// own, gets none. One that cannot be read gets "ok" too: it would be no better when VK sends it again.
+// receiveMessage counts a message and queues the reply. The group's own messages and notes of a chat get no
+// reply. A message that cannot be read gets "ok" too: VK would repeat it unchanged.
 func (r *repeatsCalls) receiveMessage(ctx *fasthttp.RequestCtx, group *VKGroup, event *vkEvent) {
 	message, ok := event.message()
 	if !ok {
@@ -119,7 +118,7 @@ func (r *repeatsCalls) receiveMessage(ctx *fasthttp.RequestCtx, group *VKGroup, 
 func (r *repeatsCalls) logRefusedVK(ctx *fasthttp.RequestCtx, group int64) {
 	if n := r.refusedVK.Due(timeOf(ctx)); n > 0 {
 		slog.Warn("events of VK are refused: forged, of an unknown group, or -vk-secret (-vk-groups) "+
-			"has not the secret of the group", "refused", n, "last_group", group, "last_from", r.clientAddress(ctx))
+			"lacks the secret of the group", "refused", n, "last_group", group, "last_from", r.clientAddress(ctx))
 	}
 }
 
@@ -131,7 +130,7 @@ type vkEvent struct {
 	object       []byte // JSON, nil for none
 }
 
-// readVKEvent reads what an event is, of JSON that may still be invalid.
+// readVKEvent reads the fields of an event from JSON that may still be invalid.
 func readVKEvent(body []byte) (e vkEvent, ok bool) {
 	m := [...]member{{name: "type"}, {name: "event_id"}, {name: "group_id"}, {name: "secret"}, {name: "object"}}
 	if !skim(body, m[:]) {
@@ -150,14 +149,14 @@ func readVKEvent(body []byte) (e vkEvent, ok bool) {
 
 // vkMessage is what the bot needs of a message.
 type vkMessage struct {
-	event      string // its identity
+	event      string // identity of its event
 	peer, from int64  // the conversation, the sender
 	text       string
-	own        bool // nobody has written it: the group has sent it, or it tells of a change to a chat
+	own        bool // no person wrote it: the group has sent it, or it notes a change of a chat
 }
 
-// message returns the message of the event. Before version 5.103 of the API the object is the message, since
-// then it is inside. An event without an identity gets one of all that tells its message from others.
+// message returns the message of the event. Before version 5.103 of the API the object is the message; since
+// then the object contains it. An event without an identity gets one made of the message's fields.
 func (e *vkEvent) message() (m vkMessage, ok bool) {
 	inner := [...]member{{name: "message"}}
 	object := e.object
@@ -187,7 +186,7 @@ func (e *vkEvent) message() (m vkMessage, ok bool) {
 	return m, !all.wrong && m.peer != 0
 }
 
-// checks collects whether members that may be missing have their types.
+// checks collects whether members have the right types; members may be missing.
 type checks struct{ wrong bool }
 
 func (c *checks) text(m *member) string {
@@ -218,11 +217,11 @@ func (m *member) missing() bool { return m.raw == nil || string(m.raw) == "null"
 
 const (
 	vkMembersMax = 256     // of an object; VK sends about twenty
-	vkFieldMax   = 1 << 10 // bytes of what is read before the secret is known to be right; VK sends some dozen
+	vkFieldMax   = 1 << 10 // bytes of a field read before the secret is checked; VK sends some dozen
 )
 
-// skim finds members of a JSON object that may be invalid elsewhere. It looks at each byte once, however
-// deep the object is nested, and copies nothing. VK escapes no names.
+// skim finds members of a JSON object that may be invalid elsewhere. It looks at each byte once, at any
+// depth of nesting, and copies nothing. VK escapes no names.
 func skim(object []byte, members []member) bool {
 	s := scanner{rest: object}
 	if !s.next('{') {

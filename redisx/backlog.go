@@ -9,12 +9,12 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// Backlog is the orders of a sale that are not in its ledger yet.
+// Backlog describes the orders of a sale that are not in its ledger yet.
 type Backlog struct {
 	Kept   bool // the sale keeps a ledger
-	Orders int  // that wait
+	Orders int  // waiting
 
-	oldest []radix.StreamEntry // the first of them, if any
+	oldest []radix.StreamEntry // the first waiting order, if any
 }
 
 // ReadBacklog asks a Redis which orders of the sale are not in its ledger yet.
@@ -29,7 +29,7 @@ func ReadBacklog(ctx context.Context, cfg Config, sale string) (Backlog, error) 
 	return found, err
 }
 
-// Age is the time for which the oldest order has waited at the moment now, 0 where none waits.
+// Age is how long the oldest order has waited at the moment now, 0 if no order waits.
 func (b *Backlog) Age(now time.Time) time.Duration {
 	if len(b.oldest) == 0 {
 		return 0

@@ -14,12 +14,12 @@ const CartMax = 3
 // order.lua takes up to three foods of a cart: with a larger limit this does not compile.
 const _ = uint(3 - CartMax)
 
-// AddToCart adds count pieces of a food to a cart of the user, or takes them away where count is
-// negative; a food never falls below 0. The cart begins with its first piece and lives CartTTL from then
-// on. A cart that is ordered at the same moment stays as it is. Outcome: nil, ErrOverLimit (nothing is
-// changed), ErrUnavailable, ErrSaleGone.
+// AddToCart adds count pieces of a food to a cart of the user; a negative count takes pieces away, but not
+// below 0. The cart begins with its first piece and lives for CartTTL from then on. A cart that is ordered
+// at the same moment stays as it is. Outcome: nil, ErrOverLimit (nothing is changed), ErrUnavailable,
+// ErrSaleGone.
 func (s *Sale) AddToCart(user uint32, cart []byte, food, count int64, then Outcome) {
-	// Two outcomes are the same for every cart: Redis is not asked.
+	// Two outcomes are the same for every cart, so Redis is not asked.
 	switch {
 	case count == 0:
 		then.Done(nil)
@@ -37,14 +37,14 @@ func (s *Sale) AddToCart(user uint32, cart []byte, food, count int64, then Outco
 	}
 }
 
-// cartChange is a change of a cart that is being made.
+// cartChange is a change of a cart under way.
 type cartChange struct {
 	sale    *Sale
 	user    uint32
 	cart    []byte // its name
-	text    []byte // the change as it stands in the cart's list
+	text    []byte // the change in the form of the cart's list
 	then    Outcome
-	appends bool      // no other change of the cart is appended meanwhile
+	appends bool      // the cart is marked in Sale.changing
 	begin   time.Time // all steps together are answered within the timeout
 }
 
@@ -57,7 +57,7 @@ func (s *Sale) newCartChange(user uint32, cart []byte, then Outcome) *cartChange
 	return c
 }
 
-// end tells the outcome.
+// end reports the outcome.
 func (c *cartChange) end(err error) {
 	if c.appends {
 		c.sale.changing.leave(c.cart)
@@ -68,8 +68,8 @@ func (c *cartChange) end(err error) {
 	then.Done(err)
 }
 
-// append appends the change to the cart's list. A plain APPEND takes less of Redis than a script that reads
-// and writes the cart.
+// append appends the change to the cart's list. A plain APPEND costs Redis less than a script that reads and
+// writes the cart.
 func (c *cartChange) append() {
 	var scratch [64]byte
 	x := pipeline.NewCall().Integer("APPEND", appendCartKey(scratch[:0], c.cart), c.text)
@@ -78,7 +78,7 @@ func (c *cartChange) append() {
 	}
 }
 
-// appended judges the length of the list with the change.
+// appended checks the length of the list after the change.
 type appended struct{ *cartChange }
 
 func (c appended) Complete(x *pipeline.Call) {
@@ -101,14 +101,14 @@ func (c appended) Complete(x *pipeline.Call) {
 	}
 }
 
-// expireCart gives a new cart its lifetime. If the command is lost with the connection, an abandoned cart
-// of some bytes stays in Redis.
+// expireCart gives a new cart its lifetime. If the connection loses the command, an abandoned cart of some
+// bytes stays in Redis.
 func (s *Sale) expireCart(cart []byte) {
 	var scratch [64]byte
 	s.changes.Detach(pipeline.NewCall().Integer("EXPIRE", appendCartKey(scratch[:0], cart), s.lifetime))
 }
 
-// beginCart counts a new cart of the user and drops the oldest one where the user has too many.
+// beginCart counts a new cart of the user and deletes the oldest one if the user has too many.
 func (s *Sale) beginCart(user uint32, cart []byte) {
 	oldest := s.begun.add(user, cart)
 	if len(oldest) == 0 {
@@ -118,9 +118,9 @@ func (s *Sale) beginCart(user uint32, cart []byte) {
 	s.changes.Detach(pipeline.NewCall().Integer("UNLINK", appendCartKey(scratch[:0], []byte(oldest))))
 }
 
-// changeList is how the list of changes of a cart is written, which cart_rules.lua reads. A change that adds
-// pieces is padded with spaces to changeBytes for each of them. So the length of a list alone shows that
-// its changes never asked for more than cartMax pieces: most carts need not be read.
+// changeList is the format of a cart's list of changes, which cart_rules.lua reads. A change that adds
+// pieces is padded with spaces to changeBytes for each piece. So a short list never asks for more than
+// cartMax pieces, and most carts need not be read.
 type changeList struct {
 	cartMax     int // CartMax, except in tests
 	changeBytes int // length of a change that adds one piece

@@ -7,11 +7,11 @@ import (
 )
 
 // changing marks the carts to which this process is appending. When several calls change one cart at the
-// same moment, one of them appends, and cart_check.lua decides the others: it appends only what fits. So
-// each process can make a cart's list too long by one change at most, with any number of connections. Two
-// carts may share a mark: then one of them takes the script too. The zero value is ready.
+// same moment, one call appends, and cart_check.lua decides the others: it appends only changes that fit. So
+// each process can make a cart's list too long by one change at most. Two carts may share a mark: then the
+// script decides for one of them too. The zero value is ready.
 type changing struct {
-	marks [1 << 10]atomic.Uint64 // a bit for each of 65,536 marks: 8 KB, and few are set at once
+	marks [1 << 10]atomic.Uint64 // 65,536 marks, a bit each: 8 KB, and few are set at once
 }
 
 var changingSeed = maphash.MakeSeed()
@@ -21,7 +21,7 @@ func (c *changing) mark(cart []byte) (word *atomic.Uint64, bit uint64) {
 	return &c.marks[hash>>6%uint64(len(c.marks))], 1 << (hash % 64)
 }
 
-// enter reports whether the caller may append to the cart; if so, it must leave the cart afterwards.
+// enter reports whether the caller may append to the cart; if so, the caller must call leave afterwards.
 func (c *changing) enter(cart []byte) bool {
 	word, bit := c.mark(cart)
 	return word.Or(bit)&bit == 0
@@ -33,13 +33,13 @@ func (c *changing) leave(cart []byte) {
 }
 
 const (
-	cartsFree     = 16 // carts of a user that are only counted
-	cartsFollowed = 16 // later carts of a user that are remembered, to drop the oldest for the next
+	cartsFree     = 16 // first carts of a user, which are only counted
+	cartsFollowed = 16 // later carts of a user, of which the next cart replaces the oldest
 )
 
-// begunCarts bounds the carts that a user holds in Redis through one process: the first cartsFree, which
-// end with their lifetime, and the last cartsFollowed. A user who begins more loses the oldest of the
-// latter. It is safe for concurrent use.
+// begunCarts limits the carts that a user holds in Redis through one process: the first cartsFree, which end
+// with their lifetime, and the last cartsFollowed. A further cart replaces the oldest of the latter. It is
+// safe for concurrent use.
 type begunCarts struct {
 	mu       sync.Mutex
 	counts   []uint8 // by user: carts begun, up to cartsFree
@@ -56,8 +56,8 @@ func newBegunCarts(users int) *begunCarts {
 	return &begunCarts{counts: make([]uint8, users+1), followed: map[uint32]*recentCarts{}}
 }
 
-// add counts a new cart of the user. It returns the name of the cart to delete for it, "" for none. It
-// allocates only for users who begin more than cartsFree carts.
+// add counts a new cart of the user. It returns the name of the cart that the new cart replaces, "" for
+// none. It allocates only for users who begin more than cartsFree carts.
 func (b *begunCarts) add(user uint32, cart []byte) (oldest string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,8 +13,8 @@ const (
 	cartBegan     = 2
 )
 
-// check has cart_check.lua decide about the change, which was appended to the cart's list and ends there at
-// length, or was not appended (0).
+// check lets cart_check.lua decide about the change. length is where the change ends in the cart's list, 0
+// if it was not appended.
 func (c *cartChange) check(length int64) {
 	var scratch [64]byte
 	x := c.sale.checks.Call().Since(c.begin)
@@ -25,7 +25,7 @@ func (c *cartChange) check(length int64) {
 	}
 }
 
-// checked reads the verdict of cart_check.lua.
+// checked reads the result of cart_check.lua.
 type checked struct{ *cartChange }
 
 func (c checked) Complete(x *pipeline.Call) {

@@ -1,7 +1,6 @@
--- Decides about changes of carts where a plain APPEND cannot: about a change in a list that may ask for
--- more than the limit, and about a change of a cart that is settled or that another call is changing at
--- this moment. It takes any number of changes, one after the other. The work for each does not depend on
--- how many came before it.
+-- Decides about changes of carts if a plain APPEND cannot: a change in a list that may ask for more than the
+-- limit, and a change of a cart that is settled or that another call is changing now. It takes any number of
+-- changes, one after the other. The work for each does not depend on the changes before it.
 --
 -- KEYS[2i-1]  of change i: the order of the cart's user: string
 -- KEYS[2i]    of change i: the cart: string or hash as in cart_rules.lua
@@ -19,18 +18,16 @@
 local DONE, OVER_LIMIT, BEGAN = 0, 1, 2
 local limit, lifetime, plain = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local call = redis.call
--- A cart that has named up to this number of foods remembers the place of those that are gone.
+-- A cart that has named up to this many foods remembers the order of foods with no pieces left.
 local REMEMBERED = 8
 
--- items returns the list of changes that makes what a list amounts to, and whether the last change had
--- its effect.
+-- items returns the contents of a cart as a list of changes, and whether the last change had its effect.
 local function items(changes)
   local foods, counts, accepted = settle(changes, limit)
   return list(foods, counts, #foods > REMEMBERED and 1 or 0), accepted
 end
 
--- read returns the cart's list of changes, and of a settled cart also its items; nothing where there is
--- no cart.
+-- read returns the cart's list of changes, and its items if it is settled; nothing without a cart.
 local function read(cart)
   local changes = redis.pcall('GET', cart)
   if type(changes) ~= 'table' then return changes end
@@ -38,7 +35,7 @@ local function read(cart)
   return fields[1], fields[2]
 end
 
--- settleCart makes the hash of a list and returns its items.
+-- settleCart turns a list into a hash and returns its items.
 local function settleCart(cart, changes)
   local milliseconds, settled = call('PTTL', cart), items(changes)
   call('DEL', cart)
@@ -48,7 +45,7 @@ local function settleCart(cart, changes)
   return settled
 end
 
--- add makes a change that is in no list.
+-- add makes a change that is not in the list.
 local function add(cart, change, changes, settled)
   if not changes then
     call('SET', cart, change, 'EX', lifetime)
@@ -72,8 +69,7 @@ local function decide(order, cart, stop, change)
     local _, accepted = items(string.sub(changes, 1, stop))
     return accepted and DONE or OVER_LIMIT
   end
-  -- The list is gone. If it was ordered, either the change is in the order, or it came too late and
-  -- changes nothing.
+  -- The list is gone. If it was ordered, the change is either in the order or too late to have an effect.
   if call('EXISTS', order) == 1 then return DONE end
   return add(cart, change, changes, settled) -- it has expired
 end

@@ -1,20 +1,20 @@
--- The rules of a cart. This is no script by itself: scripts.go puts it in front of order.lua and
--- cart_check.lua. It names settle and list.
+-- The rules of a cart. Not a script by itself: scripts.go puts it in front of order.lua and cart_check.lua.
+-- It defines settle and list.
 --
--- A cart begins as the list of all changes that were asked of it: a string with "food:pieces," for each,
--- and perhaps spaces between them. Adding to it is then a plain APPEND. What the list amounts to is
--- worked out here, change by change in their order:
+-- A cart begins as the list of all changes that clients asked for: a string of "food:pieces,", perhaps with
+-- spaces between. Adding to it is a plain APPEND. The rules turn the list into the contents of the cart,
+-- change by change:
 -- - a change that would bring the cart above the limit of pieces has no effect;
--- - negative pieces take away, and a food never falls below 0;
--- - foods are listed in the order in which they were first added, also when none is left.
+-- - negative pieces take pieces away, but never below 0;
+-- - foods are listed in the order in which they were first added, even if no pieces are left.
 --
--- A list that may ask for more than the limit is settled: it becomes a hash, and as nothing can be
--- appended to a hash, it does not grow. Its fields are
---   items    what the cart amounts to, as a list of changes
---   changes  the list as it was, by which a late call finds out what became of its change
+-- A list that may ask for more than the limit is settled: it becomes a hash. As APPEND fails on a hash, it
+-- cannot grow. Its fields are
+--   items    the contents of the cart, as a list of changes
+--   changes  the list before, with which a late call finds out whether its change had an effect
 
--- settle(changes, limit) returns: list of food ids, map food id -> pieces, whether the last change had
--- its effect.
+-- settle(changes, limit) returns: list of food ids, map food id -> pieces, whether the last change had its
+-- effect.
 local function settle(changes, limit)
   local foods, counts, total, accepted = {}, {}, 0, true
   for food, pieces in string.gmatch(changes, '(%d+):(%-?%d),') do
@@ -32,8 +32,7 @@ local function settle(changes, limit)
   return foods, counts, accepted
 end
 
--- list(foods, counts, least) returns a list of changes that makes all foods with at least that number of
--- pieces.
+-- list(foods, counts, least) returns a list of changes that adds all foods with at least that many pieces.
 local function list(foods, counts, least)
   local changes = {}
   for _, food in ipairs(foods) do

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// connectPause is the time between two questions whether the sale answers.
+// connectPause is the time between two checks whether the sale answers.
 const connectPause = 10 * time.Millisecond
 
-// Connect is Join without users for a command, which needs a sale for a short time: it runs the sale until
-// leave is called. It waits until Redis answers, as long as a call may take, or until ctx ends.
+// Connect is Join for a command that needs a sale for a short time, without users: it runs the sale until
+// leave is called. It waits until Redis answers, for at most the timeout of a call, or until ctx ends.
 func Connect(ctx context.Context, cfg Config, id string, foods int) (sale *Sale, leave func(), err error) {
 	sale = Join(cfg, id, foods, 0)
 	life, cancel := context.WithCancel(ctx)

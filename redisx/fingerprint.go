@@ -2,24 +2,24 @@ package redisx
 
 import "strings"
 
-// Fingerprint is what the servers of one sale must agree on, under one of a server's token secrets. Each
-// field has 16 hex digits that reveal nothing of what they were made of. Only fingerprints under the same
-// secret can be compared.
+// Fingerprint describes the facts on which the servers of a sale must agree, for one of a server's token
+// secrets. Each field has 16 hex digits that reveal nothing about the facts. Only fingerprints under the
+// same secret can be compared.
 type Fingerprint struct {
 	Secret string // of the token secret
 	Root   string // of root's password, keyed by the secret
 	Users  string // of all other users, keyed by the secret
 }
 
-// Differences is where a server that joins the sale differs from the one that joined before it.
+// Differences are what a server has otherwise than the server that joined the sale before.
 type Differences struct {
-	TheyRefuse bool // the others refuse tokens and carts that this one signs
-	WeRefuse   bool // this one refuses tokens and carts that another signs
+	TheyRefuse bool // the other servers refuse tokens and carts that this one signs
+	WeRefuse   bool // this server refuses tokens and carts that another one signs
 	Root       bool // root's password
 	Users      bool // the other users
 }
 
-// The bits in which open.lua returns them.
+// The bits of open.lua's differences.
 const (
 	differTheyRefuse = 1 << iota
 	differWeRefuse
@@ -36,7 +36,7 @@ func readDifferences(bits int64) Differences {
 	}
 }
 
-// encodeFingerprints writes them as open.lua reads them.
+// encodeFingerprints writes fingerprints for open.lua.
 func encodeFingerprints(list []Fingerprint) string {
 	var texts []string
 	for _, f := range list {

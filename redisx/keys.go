@@ -30,11 +30,11 @@ import "strconv"
 //	               string  "food:add:left": what a restock under that  a day       restock.lua
 //	                       Idempotency-Key has become
 //
-// <cart> is the name inside a cart ID (16 characters that carry user and nonce), <sale> the random id of
-// the sale. The keys of the stock and of the gate carry that id, so the order script needs no look at the
-// marker: in a Redis that lost the sale, or holds another one, it finds no stock and sells nothing.
+// <cart> is the name inside a cart ID (16 characters that carry user and nonce), <sale> the random id of the
+// sale. The keys of stock and gate carry that id, so the order script need not read the marker: in a Redis
+// that has lost the sale, or holds another one, it finds no stock and sells nothing.
 const (
-	MarkerKey   = "sale" // of the one sale that Redis holds
+	MarkerKey   = "sale" // marker of the one sale that Redis holds
 	stockPrefix = "stock_"
 	cartPrefix  = "c_"
 	orderPrefix = "o_"
@@ -48,7 +48,7 @@ const (
 // StreamGroup is the consumer group of the stream of orders.
 const StreamGroup = "ledger"
 
-// Keys are the keys of a sale that its scripts share.
+// Keys are the keys that the scripts of a sale share.
 type Keys struct{ Marker, Stock, Gate, Log, Stream string }
 
 // KeysOf returns the keys of the sale with the id.
@@ -57,7 +57,7 @@ func KeysOf(id string) Keys {
 		Stream: streamPrefix + id}
 }
 
-// The fields of the stock that are not the pieces left of a food.
+// The fields of the stock hash other than the pieces left of a food.
 const (
 	ordersField     = "orders"
 	restockedPrefix = "+"

@@ -13,24 +13,23 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// ErrLeftover is the outcome of opening a sale beside keys of another one that has lost its marker: the
-// orders there would pass for the new sale's.
+// ErrLeftover refuses to open a sale beside keys of another sale that has lost its marker: the old orders
+// would pass for orders of the new sale.
 var ErrLeftover = errors.New("redis holds keys of a sale, but not its key " + MarkerKey)
 
-// SaleKeys names what people delete who start another sale in a Redis that has lost one: the keys of the
-// current sale, and every log. What else is kept of sales that have ended (keys.go) can stay.
+// SaleKeys names the keys to delete before another sale starts in a Redis that has lost one: those of the
+// current sale, and every log. Other keys of ended sales (turnover/keys.go) can stay.
 const SaleKeys = "sale, stock_*, gate_*, log_*, orders_*, restock_*, next_*, o_* and c_*"
 
-// The search for leftovers is bounded, because Redis may hold any number of other keys. SCAN walks the
-// keys in the order of a hash, so what it has seen is a fair sample of the rest: where there are many
-// orders, it soon meets one.
+// The search for leftovers is limited, because Redis may hold any number of other keys. SCAN walks the keys
+// in the order of a hash, so the keys seen are a fair sample: if there are many orders, it soon finds one.
 const (
 	leftoverGlob  = "[cglos]*_*"     // all that leftoverKey may match
 	leftoverStep  = 1000             // keys that one SCAN looks at: a fraction of a millisecond of Redis
 	leftoverSteps = 2_000_000 / 1000 // about a second in all
 )
 
-// leftoverKey matches keys of a sale, and hardly ever those of another program in the same Redis.
+// leftoverKey matches keys of a sale, and hardly ever keys of another program in the same Redis.
 var leftoverKey = regexp.MustCompile(`^(?:o_\d+|c_[\w-]{16}|(?:stock|gate|log|orders)_[a-z2-7]{8})$`)
 
 // findLeftover returns a key of a sale in a Redis without the sale's marker, "" when it finds none.

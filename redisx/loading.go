@@ -11,12 +11,12 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// loadingRetry is the pause between two looks at a Redis that reads its data.
+// loadingRetry is the pause between two checks of a Redis that loads its data.
 const loadingRetry = 100 * time.Millisecond
 
-// AwaitLoaded returns once Redis serves commands. A Redis that was started just now and reads its data from
-// disk is waited for until ctx ends, with a line in the log at once and then every ten seconds. Any other
-// fault is returned at once.
+// AwaitLoaded returns once Redis serves commands. It waits, until ctx ends, for a Redis that loads its data
+// from disk after a start, and logs that at once and then every ten seconds. It returns any other fault at
+// once.
 func AwaitLoaded(ctx context.Context, cfg Config) error {
 	var pace logpace.Pace
 	for {
@@ -45,7 +45,7 @@ func ping(ctx context.Context, cfg Config) error {
 	return sayPing(l, cfg)
 }
 
-// sayPing asks Redis for any answer, for an error that has nothing to do with the sale.
+// sayPing sends a PING, to get an error that has nothing to do with the sale.
 func sayPing(l *pipeline.Link, cfg Config) error {
 	var pong string
 	if err := l.Do(pipeline.Command(&pong, "PING"), cfg.Timeout); err != nil {

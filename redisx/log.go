@@ -20,14 +20,14 @@ const (
 	LogStock  = "stock"
 )
 
-// LogEntry is a change of the sale in its log. No server takes anything out of a log.
+// LogEntry is a change of the sale in its log. No server deletes entries.
 type LogEntry struct {
 	At   time.Time // by the clock of Redis, to the millisecond
-	By   string    // "root", "terminal", or "clock" for what came at its time
-	What string    // one of the kinds; what follows belongs to some of them
+	By   string    // "root", "terminal", or "clock" for a change at its time
+	What string    // one of the kinds; the fields below belong to some kinds
 
 	StateBefore, StateAfter State // LogState
-	TimesBefore, TimesAfter Times // LogTimes; LogOpened has only those after
+	TimesBefore, TimesAfter Times // LogTimes; LogOpened has only TimesAfter
 
 	Food, Add   int64 // LogStock
 	StockBefore int64 // LogStock, pieces left
@@ -38,14 +38,14 @@ type LogEntry struct {
 // LogScan reads the log of a sale from its beginning, one page at a time.
 type LogScan struct {
 	sale *Sale
-	from string // the first entry that was not read yet, "" after the last one
+	from string // the next entry to read, "" after the last one
 }
 
 // ScanLog starts a scan.
 func (s *Sale) ScanLog() *LogScan { return &LogScan{sale: s, from: "-"} }
 
-// Next returns the next entries, at least one, in their order; io.EOF after the last. With an error it
-// returns those that can be read.
+// Next returns the next entries, at least one, in order; io.EOF after the last. With any other error it
+// returns the entries that can be read.
 func (l *LogScan) Next(ctx context.Context) ([]LogEntry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -69,10 +69,10 @@ func (l *LogScan) Next(ctx context.Context) ([]LogEntry, error) {
 	return parseLog(page)
 }
 
-// Changes returns what was logged of a sale since the call before, in its order, at most one page. For
-// another sale than the one before it begins with the first entry. Calls must not overlap. After
-// ErrUnavailable the next call returns what this one has missed; another error is about entries that cannot
-// be read, and comes once, with those that can.
+// Changes returns the entries of a sale's log since the last call, in order, at most one page. For another
+// sale than in the last call it begins with the first entry. Calls must not overlap. After ErrUnavailable
+// the next call returns the missed entries. Any other error is about entries that cannot be read: it comes
+// once, with the entries that can.
 func (f *Follower) Changes(sale string) ([]LogEntry, error) {
 	if f.logged != sale {
 		f.logged, f.from = sale, "-"
@@ -87,7 +87,7 @@ func (f *Follower) Changes(sale string) ([]LogEntry, error) {
 	return parseLog(page)
 }
 
-// behind is the id from which on a log is to be read behind a page.
+// behind returns the id from which to read the log after a page.
 func behind(page []radix.StreamEntry) string {
 	if len(page) == 0 {
 		return "-"
@@ -131,7 +131,7 @@ func parseLogEntry(entry radix.StreamEntry) (LogEntry, error) {
 	return e, r.err
 }
 
-// logReader reads the numbers of an entry, and keeps the first error.
+// logReader reads the numbers of an entry and keeps the first error.
 type logReader struct {
 	fields map[string]string
 	err    error

@@ -12,22 +12,22 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// Marker is what Redis knows of the sale it holds, beside its state.
+// Marker describes the sale that Redis holds, without its state.
 type Marker struct {
 	Sale     string
-	Catalog  string   // tells catalogues of foods apart
+	Catalog  string   // fingerprint of the foods
 	Previous []string // ids of the sales before it, the last one first
 
-	Exported time.Time // since it was closed; the zero time for never
+	Exported time.Time // last export since the sale was closed; zero for none
 	Orders   int64     // in that export
 
-	Next string // id of the sale that is being opened in its place, "" for none
+	Next string // id of the sale that a turnover is opening in its place, "" for none
 }
 
-// Follows reports whether this is a sale behind the one with the id.
+// Follows reports whether this sale came after the sale with the id.
 func (m *Marker) Follows(id string) bool { return slices.Contains(m.Previous, id) }
 
-// ReadMarker reads it. Errors: ErrNoSale, or why Redis cannot be asked.
+// ReadMarker reads the marker. Errors: ErrNoSale, or why Redis cannot be asked.
 func ReadMarker(ctx context.Context, cfg Config) (*Marker, error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
@@ -41,16 +41,16 @@ func ReadMarker(ctx context.Context, cfg Config) (*Marker, error) {
 	return r.marker(l.Do(r.call(), cfg.Timeout), cfg)
 }
 
-// Follower looks again and again at the marker and the log, over a connection of its own.
+// Follower polls the marker and the log over a connection of its own.
 type Follower struct {
 	cfg   Config
 	redis *pipeline.Conn
 
-	logged, from string // the sale of the log that is read, and the first entry that was not read yet
+	logged, from string // the sale of the log, and the next entry to read
 }
 
-// Follow makes a Follower, which reads what is logged of the sale from now on. Run must run for its calls to
-// be answered. Errors: why Redis cannot be asked.
+// Follow makes a Follower, which reads new log entries of the sale from now on. Its calls are answered only
+// while Run runs. Errors: why Redis cannot be asked.
 func Follow(ctx context.Context, cfg Config, sale string) (*Follower, error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
@@ -76,7 +76,7 @@ func (f *Follower) Marker() (*Marker, error) {
 	return r.marker(f.redis.Do(r.call()), f.cfg)
 }
 
-// markerReply is the fields of the marker as Redis has them.
+// markerReply has the fields of the marker as Redis returns them.
 type markerReply struct{ id, catalog, previous, exported, orders, next string }
 
 func (r *markerReply) call() *pipeline.Call {
@@ -84,7 +84,7 @@ func (r *markerReply) call() *pipeline.Call {
 		"HMGET", MarkerKey, "id", "catalog", "previous", "exported", "exported_orders", "next_id")
 }
 
-// marker reads the reply that came with err.
+// marker makes a Marker of the reply that came with err.
 func (r *markerReply) marker(err error, cfg Config) (*Marker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the sale in Redis at %s: %w", cfg.Address, err)

@@ -1,12 +1,11 @@
--- Puts a sale into Redis. This is no script by itself: open.lua and turnover/end.lua have it in front, and
--- states.lua before it. It names putStock and putSale.
+-- Puts a sale into Redis. Not a script by itself: it stands in front of open.lua and turnover/end.lua,
+-- behind states.lua. It defines putStock and putSale.
 
--- putStock makes the stock of a sale of ARGV[first] and those behind it: pieces of food 1, 2, 3, ... It
--- returns their sum.
+-- putStock makes the stock of a sale from ARGV[first] on: pieces of food 1, 2, 3, ... It returns their sum.
 local function putStock(stock, first)
   local CHUNK = 1000 -- unpack() is limited to a few thousand values
-  -- A value of more than 64 bytes makes Redis keep the hash as a table instead of a list: a table finds a
-  -- food at once.
+  -- A value of more than 64 bytes makes Redis keep the hash as a table instead of a list: finding a food in
+  -- a table is fast.
   local NOTE = 'pieces left, by food id; this long text keeps the hash out of the slower list encoding'
   local fields, pieces = {'note', NOTE}, 0
   for i = first, #ARGV do
@@ -21,8 +20,8 @@ local function putStock(stock, first)
   return pieces
 end
 
--- putSale makes the marker and the log of a sale, and opens it if it is time. The times are Unix ms, '' for
--- none.
+-- putSale makes the marker and the log of a sale, and opens the sale if it is time. The times are Unix ms,
+-- '' for none.
 local function putSale(marker, gate, log, id, catalog, opens_at, closes_at, pieces)
   redis.call('HSET', marker, 'id', id, 'catalog', catalog)
   if opens_at ~= '' then redis.call('HSET', marker, 'opens_at', opens_at) end

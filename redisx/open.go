@@ -15,7 +15,7 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// stockTimeout is the least time given to a script that reads or writes the stock of every food.
+// stockTimeout is the least time for a script that reads or writes the stock of every food.
 const stockTimeout = 10 * time.Second
 
 // StockTimeout is the time for a script that reads or writes the stock of every food.
@@ -31,7 +31,7 @@ const (
 	openTurning  = 5
 )
 
-// Why a sale is neither opened nor joined; ErrLeftover is another reason.
+// Why a sale is neither opened nor joined; see also ErrLeftover.
 var (
 	ErrOtherFoods   = errors.New("redis holds a sale of other foods")
 	ErrOtherSale    = errors.New("redis holds another sale")
@@ -42,33 +42,33 @@ var (
 	ErrTurning      = errors.New("the next sale is being opened in redis")
 )
 
-// Opening is the sale to join or to open, and the server that does.
+// Opening describes the sale to join or to open, and the server that joins.
 type Opening struct {
-	Catalog string  // tells catalogues of foods apart
+	Catalog string  // fingerprint of the foods
 	Stock   []int64 // pieces of food 1, 2, 3, ... at the start
-	Last    string  // id of the sale that this Redis is known to have held, "" for none; with it none is opened
-	Only    string  // id of the one sale to join, or of one before it, "" for any; with it none is opened
-	Times           // of the sale that is opened
+	Last    string  // id of the sale that this Redis has held, "" for none; with it no sale is opened
+	Only    string  // id of the only sale to join, or of one before it, "" for any; with it no sale is opened
+	Times           // of a sale that is opened
 
-	Server []Fingerprint // one for each token secret, first the one that signs; none: nothing is compared
-	Alone  bool          // no other server has to agree with this one: it is never refused for Server
+	Server []Fingerprint // one for each token secret, the signing secret first; empty: nothing is compared
+	Alone  bool          // no other server has to agree with this one, so ErrOtherSecrets is impossible
 }
 
 // Opened is an open sale.
 type Opened struct {
 	Sale    string      // its id
 	Fresh   bool        // this call opened it
-	Times               // as Redis has them, whatever the Opening says
+	Times               // as in Redis; the Opening may differ
 	Differs Differences // from the server that joined before
 
 	Previous []string // ids of the sales before it in this Redis, the last one first
 }
 
-// Open joins the sale that Redis holds or, in a Redis without one, opens it. It is called when a server
-// starts. A running server calls it only with Only set, to publish new fingerprints: if Redis comes back
-// empty, no second sale of the same stock must be opened there. Errors: ErrOtherFoods, ErrOtherSale,
+// Open joins the sale that Redis holds or, in a Redis without a sale, opens one. It is called when a server
+// starts. A running server calls it only with Only set, to publish new fingerprints: in a Redis that comes
+// back empty it must not open a second sale of the same stock. Errors: ErrOtherFoods, ErrOtherSale,
 // ErrOtherSecrets, ErrSaleLost, ErrMarkerLost, ErrNoSale, ErrLeftover, ErrTurning (turnover.Open completes
-// that), or why Redis cannot be asked.
+// the turnover), or why Redis cannot be asked.
 func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
@@ -92,15 +92,15 @@ func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 	if leftover == "" {
 		return o.run(l, cfg, NewID())
 	}
-	// The key may be of a sale that another server has just opened.
+	// The key may belong to a sale that another server has just opened.
 	if opened, err := o.run(l, cfg, ""); !errors.Is(err, ErrNoSale) {
 		return opened, err
 	}
 	return Opened{}, leftoverError(cfg, leftover)
 }
 
-// lost is the error for a Redis that does not hold the sale any more. Where the stock is still there, a
-// person has deleted the marker, and the error shows how to put it back.
+// lost is the error for a Redis that has lost the sale. If the stock is still there, a person has deleted
+// the marker, and the error shows how to put the marker back.
 func (o *Opening) lost(l *pipeline.Link, cfg Config) error {
 	var stock int
 	if err := l.Do(pipeline.Command(&stock, "EXISTS", KeysOf(o.Last).Stock), cfg.Timeout); err != nil {
@@ -115,7 +115,7 @@ func (o *Opening) lost(l *pipeline.Link, cfg Config) error {
 		"flashsale sale open", ErrMarkerLost, o.Last, cfg.Address, MarkerKey, o.Catalog)
 }
 
-// run asks open.lua to join the sale or, unless proposed is "", to open it under that id.
+// run lets open.lua join the sale or, unless proposed is "", open a sale with that id.
 func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Opened, err error) {
 	opensAt, closesAt := o.Times.Texts()
 	args := []string{proposed, o.Catalog, o.Only, encodeFingerprints(o.Server), strconv.FormatBool(o.Alone),
@@ -153,8 +153,8 @@ func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Ope
 	return opened, nil
 }
 
-// Find returns the id of the sale that Redis holds, without opening or joining one; only is the id of the
-// one sale to find, "" for any. Errors: ErrNoSale, ErrLeftover, ErrOtherSale, ErrOtherFoods, ErrTurning, or
+// Find returns the id of the sale that Redis holds, without opening or joining a sale; only is the id of the
+// only sale to find, "" for any. Errors: ErrNoSale, ErrLeftover, ErrOtherSale, ErrOtherFoods, ErrTurning, or
 // why Redis cannot be asked.
 func Find(ctx context.Context, cfg Config, catalog, only string) (id string, err error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
@@ -163,7 +163,7 @@ func Find(ctx context.Context, cfg Config, catalog, only string) (id string, err
 	}
 	defer l.Close()
 	opened, none := (&Opening{Catalog: catalog, Only: only}).run(l, cfg, "")
-	if none == nil && only != "" && opened.Sale != only { // it is one before that
+	if none == nil && only != "" && opened.Sale != only { // the sale is one before that
 		none = fmt.Errorf("%w: %s at %s, which has followed on %s", ErrOtherSale, opened.Sale, cfg.Address, only)
 	}
 	if !errors.Is(none, ErrNoSale) {

@@ -1,40 +1,39 @@
--- Joins the sale that Redis holds or, where there is none and it may, opens one: puts the stock there and
--- the sale's marker beside it, in one step, so that of several servers that start together exactly one
--- opens it. A server that joins is compared with the one that joined before it; the next one is compared
--- with this one.
+-- Joins the sale that Redis holds. If there is no sale and the call may open one, it puts the stock and the
+-- sale's marker into Redis in one step: of several servers that start together exactly one opens the sale. A
+-- server that joins is compared with the server that joined before it.
 --
 -- KEYS[1]  the marker: hash id, catalog, server, previous, next_id, and the fields of states.lua
 -- KEYS[2]  the stock of the proposed sale: hash food id -> pieces, and a note
 -- KEYS[3]  the gate of the proposed sale: string
 -- KEYS[4]  the log of the proposed sale: stream
--- ARGV[1]  proposed id of the sale: string, "" when none may be opened
+-- ARGV[1]  proposed id of the sale: string, "" when the call must not open a sale
 -- ARGV[2]  fingerprint of the foods: string
--- ARGV[3]  id of the one sale to join, or of one before it: string, "" for any
--- ARGV[4]  fingerprints of this server: string "secret:root:users,...", each 16 hex digits, for each of its
---          token secrets, first the one that signs; "" for none
--- ARGV[5]  "true" when no other server has to agree with this one, else "false"
+-- ARGV[3]  id of the only sale to join, or of a sale before it: string, "" for any
+-- ARGV[4]  fingerprints of this server: string "secret:root:users,...", each 16 hex digits, for each token
+--          secret, the signing secret first; "" for none
+-- ARGV[5]  "true" when no other server has to agree with this server, else "false"
 -- ARGV[6]  when the proposed sale opens: Unix ms, "" for at once
 -- ARGV[7]  when it closes: Unix ms, "" for never
 -- ARGV[8+] pieces of food 1, 2, 3, ...: integers >= 0, only with ARGV[1]
 --
--- Returns {code, id, catalog, differences, opens_at, closes_at, previous}; id, catalog and the times (Unix
--- ms) are those of the sale that is there, "" for none; previous is the ids of the sales before it, the last
--- one first, with spaces between
+-- Returns {code, id, catalog, differences, opens_at, closes_at, previous}: id, catalog and times (Unix ms)
+-- of the sale in Redis, "" for none; previous is the ids of the sales before it, last one first, separated
+-- by spaces
 --         0  a sale is open
 --         1  this call opened it
 --         2  there is no sale: nothing is changed
 --         3  another sale than ARGV[3] is open: nothing is changed
---         4  this server shares no secret with those of the sale: nothing is changed
+--         4  this server shares no secret with the others of the sale: nothing is changed
 --         5  a turnover to the next sale is under way: nothing is changed
---         differences: sum of 1 the other servers refuse what this one signs, 2 this one refuses what
---         another signs, 4 root's password differs, 8 the users differ
+--         differences: sum of 1 the other servers refuse tokens of this one, 2 this one refuses tokens of
+--         another, 4 root's password differs, 8 the users differ
 local marker, stock, gate, log = unpack(KEYS)
 local proposed, catalog, wanted, server, alone, opens_at, closes_at = unpack(ARGV, 1, 7)
 local FIRST_FOOD = 8
 local IS_OPEN, OPENED, NONE, OTHER, STRANGER, TURNING = 0, 1, 2, 3, 4, 5
 local THEY_REFUSE, WE_REFUSE, ROOT, USERS = 1, 2, 4, 8
 
--- fingerprints reads ARGV[4]: those of root and of the users by secret, and the secret that signs.
+-- fingerprints parses ARGV[4]: those of root and of the users by secret, and the signing secret.
 local function fingerprints(text)
   local root, users, signs = {}, {}, nil
   for secret, r, u in string.gmatch(text, '(%x+):(%x+):(%x+)') do

@@ -31,24 +31,24 @@ type Item struct {
 	Food, Count int64
 }
 
-// Order is what a user has bought, in the order in which the foods were first added.
+// Order is what a user has bought, in the order in which the user first added the foods.
 type Order struct {
 	User   uint32
 	Items  []Item
 	Placed time.Time // by the clock of Redis, to the millisecond
 }
 
-// AppendOrderID appends the id of a user's order, "<sale>-<user>": unique over all sales, and nothing to
-// store, because a user has one order in a sale. It does not allocate.
+// AppendOrderID appends the id of a user's order, "<sale>-<user>". It is unique over all sales, because a
+// user has one order in a sale, and is not stored. It does not allocate.
 func AppendOrderID(dst []byte, sale string, user uint32) []byte {
 	dst = append(append(dst, sale...), '-')
 	return strconv.AppendUint(dst, uint64(user), 10)
 }
 
-// PlaceOrder turns the user's cart into the user's order and takes its pieces from the stock, all or
-// none. A second call with the same idempotency key (any bytes; empty for none) succeeds without doing
-// anything. Outcome: nil, ErrHasOrder, ErrNotOpen, ErrPaused, ErrClosed, ErrCartEmpty, ErrOutOfStock,
-// ErrSaleGone (nothing is changed), ErrUnavailable (unknown).
+// PlaceOrder turns the user's cart into the user's order and takes all its pieces from the stock, or none. A
+// second call with the same idempotency key (any bytes; empty for none) succeeds without an effect. Outcome:
+// nil, ErrHasOrder, ErrNotOpen, ErrPaused, ErrClosed, ErrCartEmpty, ErrOutOfStock, ErrSaleGone (nothing is
+// changed), ErrUnavailable (unknown).
 func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte, then Outcome) {
 	var scratch [40]byte
 	x := s.orders.Call().Arg(idempotencyKey)
@@ -60,7 +60,7 @@ func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte, then Outcome
 	}
 }
 
-// placement is an order that is being placed.
+// placement is an order under way.
 type placement struct {
 	sale *Sale
 	user uint32
@@ -69,7 +69,7 @@ type placement struct {
 
 var placements = sync.Pool{New: func() any { return &placement{} }}
 
-// end tells the outcome.
+// end reports the outcome.
 func (p *placement) end(err error) {
 	then := p.then
 	*p = placement{}
@@ -77,7 +77,7 @@ func (p *placement) end(err error) {
 	then.Done(err)
 }
 
-// Complete reads the verdict of order.lua.
+// Complete reads the result of order.lua.
 func (p *placement) Complete(x *pipeline.Call) {
 	code, err := x.Result()
 	x.Free()
@@ -115,7 +115,7 @@ func (s *Sale) orderOutcome(user uint32, code int64) error {
 	return pipeline.UnknownCode("order.lua", code)
 }
 
-// Order returns what the user has bought: an Order without items where there is none.
+// Order returns what the user has bought: an Order without items if the user has no order.
 func (s *Sale) Order(user uint32) (Order, error) {
 	var found presence
 	var value []byte
@@ -128,7 +128,7 @@ func (s *Sale) Order(user uint32) (Order, error) {
 }
 
 // ParseOrder reads the value of an order of foods 1 to foods: items, "|", an idempotency key, a line feed,
-// and when the order was placed.
+// and the time of the order.
 func ParseOrder(user uint32, value []byte, foods int) (Order, error) {
 	text, behind, _ := bytes.Cut(value, []byte("|"))
 	items, err := ParseItems(text, foods)
@@ -143,8 +143,8 @@ func ParseOrder(user uint32, value []byte, foods int) (Order, error) {
 	return Order{User: user, Items: items, Placed: timeOf(ms)}, nil
 }
 
-// ParseItems reads "food:count,food:count," of foods 1 to foods. There may be spaces between and behind
-// them.
+// ParseItems reads "food:count,food:count," of foods 1 to foods, with or without spaces between and behind
+// the items.
 func ParseItems(value []byte, foods int) ([]Item, error) {
 	list, ended := bytes.CutSuffix(bytes.TrimRight(value, " "), []byte(","))
 	items := make([]Item, 0, CartMax)

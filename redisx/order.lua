@@ -1,9 +1,9 @@
--- Places orders: each takes all pieces of its cart or none, one order a user. The only script that takes
--- stock. The orders of one call are decided one after the other, as if each had come alone.
+-- Places orders. Each order takes all pieces of its cart or none; a user has one order. No other script
+-- sells. The orders of one call are decided one after the other, as if each had come alone.
 --
 -- KEYS[1]     the stock of this sale: hash food id -> pieces left, orders -> number of orders, and others
--- KEYS[2]     the stream of orders for the ledger: entries user, items (as in the order, without what is
---             behind them); where there is no such stream, the sale keeps no ledger
+-- KEYS[2]     the stream of orders for the ledger: entries user, items (as in the order, without the rest);
+--             without that stream the sale keeps no ledger
 -- KEYS[3]     the gate, "gate_<sale>", which is there while the sale is open: string, see states.lua
 -- KEYS[4]     the marker: hash, see states.lua
 -- KEYS[5]     the log: stream
@@ -29,26 +29,26 @@
 local PLACED, HAS_ORDER, CART_EMPTY, OUT_OF_STOCK = 0, 1, 2, 3
 local NO_SALE, PLACED_BEFORE, TOO_MANY_FOODS = 4, 5, 6
 local NOT_OPEN, PAUSED, CLOSED = 7, 8, 9
--- Up to three foods, each with its pieces, and what does not fit.
+-- Up to three foods, each with its pieces, and the rest.
 local ITEMS = '^(%d+):([1-9]), *(%d*):?([1-9]?),? *(%d*):?([1-9]?),? *(.*)$'
 local call, try, stock, stream, gate = redis.call, redis.pcall, KEYS[1], KEYS[2], KEYS[3]
 local limit, lifetime, plain = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 
 -- Once for all orders: this script never removes these keys. The stream is named three times and counts
--- three times, so that one call tells which of the keys are there.
+-- three times, so that one number shows which of the keys exist.
 local found = call('EXISTS', stock, gate, stream, stream, stream)
 local ledger, refusal = found >= 3, nil
 local now, placed = nil, 0 -- the time of the orders that this call places, and their number
 if found % 3 < 2 then
-  -- The stock or the gate is missing. The sale may be open all the same: at opens_at the first order may
-  -- come before any other call. states() is here alone because it costs something.
+  -- The stock or the gate is missing. The sale may still be open: at opens_at the first order may come
+  -- before any other call. states() is only here because it costs time.
   local sale = call('EXISTS', stock) == 1 and states()(KEYS[4], gate, KEYS[5], string.sub(gate, 6))
   local shut = {scheduled = NOT_OPEN, paused = PAUSED, closed = CLOSED}
   if sale then refusal, now = shut[sale.state], string.format('\n%d', sale.now) else refusal = NO_SALE end
 end
 
 -- take takes pieces of up to three foods from the stock, all or none, and returns whether it did. Most
--- orders find their pieces: to take first and give back costs less than to look first.
+-- orders find their pieces: taking first and giving back costs less than looking first.
 local function take(food, pieces, food2, pieces2, food3, pieces3)
   local enough = call('HINCRBY', stock, food, '-' .. pieces) >= 0
   if enough and food2 ~= '' then enough = take(food2, pieces2, food3, pieces3, '', '') end

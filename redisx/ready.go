@@ -7,21 +7,20 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// ErrWritesRefused marks a Redis that holds the sale and answers, but refuses to change anything: its
-// memory or its disk is full, or it is a replica. The words of Redis follow in the error.
+// ErrWritesRefused marks a Redis that holds the sale and answers, but refuses to change anything: its memory
+// or its disk is full, or it is a replica. The error continues with the text of Redis.
 var ErrWritesRefused = errors.New("writes are refused")
 
-// Ready reports whether the sale can be served: Redis answers, holds it, and takes writes, and there is the
-// connection for changes. It returns what is not in the ledger yet. Errors: ErrUnavailable, ErrSaleGone,
-// ErrWritesRefused.
+// Ready reports whether the sale can be served: Redis answers, holds the sale and takes writes, and the
+// connection for changes is up. It returns the orders that are not in the ledger yet. Errors:
+// ErrUnavailable, ErrSaleGone, ErrWritesRefused.
 func (s *Sale) Ready() (Backlog, error) {
 	var held presence
 	var backlog Backlog
 	var write pipeline.Verdict
 	x := backlog.ask(s.prove(pipeline.NewCall(), &held), s.keys.Stream)
-	// A write that changes nothing, as there is no such key: no cart has an empty name. Redis judges it
-	// as it would judge an order, and knows its memory, disk, role and rights better than what INFO shows
-	// of them.
+	// A write that changes nothing, because no cart has an empty name. Redis judges it like an order, and knows
+	// its memory, disk, role and rights better than INFO shows them.
 	x.Command(&write, "LPUSHX", cartPrefix, "")
 	if err := s.read(x, &held); err != nil {
 		return Backlog{}, err

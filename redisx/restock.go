@@ -18,7 +18,7 @@ const (
 	restockKeyReused = 3
 )
 
-// ErrKeyReused is the outcome of a restock under an idempotency key that was used for another one.
+// ErrKeyReused refuses a restock under an idempotency key that was used for another restock.
 var ErrKeyReused = errors.New("the idempotency key was used for another restock")
 
 // RestockMax is the most pieces that one restock adds or takes back.
@@ -31,15 +31,14 @@ const restockRemembered = 24 * time.Hour
 type Restock struct {
 	By   string // who: "root", "terminal"; it stands in the log
 	Food int64  // of the sale
-	Add  int64  // at most RestockMax; below 0 takes back what is not sold
+	Add  int64  // at most RestockMax; below 0 takes back unsold pieces
 
-	Key string // the idempotency key, "" for none: for a day a second call with it changes nothing
+	Key string // idempotency key, "" for none; for a day a second call with it changes nothing
 }
 
-// Restock changes the stock of a food, also of a sale that is not open. It returns the food and its pieces
-// left; for an idempotency key that has been there, those that the first call has returned. Errors:
-// ErrOutOfStock where fewer pieces are left than are to be taken back, ErrKeyReused, ErrSaleGone (nothing is
-// changed), ErrUnavailable (unknown).
+// Restock changes the stock of a food, even of a sale that is not open. It returns the food and its pieces
+// left; under a repeated idempotency key, those of the first call. Errors: ErrOutOfStock if fewer pieces are
+// left than are to be taken back, ErrKeyReused, ErrSaleGone (nothing is changed), ErrUnavailable (unknown).
 func (s *Sale) Restock(r Restock) (food, left int64, err error) {
 	remembered := 0
 	if r.Key != "" {

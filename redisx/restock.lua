@@ -1,11 +1,11 @@
--- Adds pieces to the stock of a food, or takes back what is not sold. It keeps what was added in all beside
--- the stock, in the same step: at the start + restocked = left + sold.
+-- Adds pieces to the stock of a food, or takes back unsold pieces. In the same step it keeps the sum of all
+-- restocks beside the stock: at the start + restocked = left + sold.
 --
 -- KEYS[1]  the marker: hash id
 -- KEYS[2]  the stock: hash food id -> pieces left, "+" food id -> pieces restocked
 -- KEYS[3]  the log: stream
--- KEYS[4]  what a restock under this idempotency key has become: string
---          "food:add:left"; without a key not used
+-- KEYS[4]  the result of an earlier restock under this idempotency key: string "food:add:left"; not used
+--          without a key
 -- ARGV[1]  id of the sale that must be there: string
 -- ARGV[2]  who restocks: string
 -- ARGV[3]  food id: integer > 0, a food of the sale
@@ -13,7 +13,7 @@
 -- ARGV[5]  how long the idempotency key counts: seconds; 0 without one
 --
 -- Returns {code, food, left}: the food and its pieces left after the call. code is
---         0  done, or done before under the same idempotency key: then food and left are as they were then
+--         0  done, or done before under the same idempotency key: then food and left are from that call
 --         1  Redis does not hold the sale: nothing is changed
 --         2  fewer pieces are left than are to be taken back: nothing is changed
 --         3  the idempotency key was used for another restock: nothing is changed

@@ -1,10 +1,10 @@
-// Package redisx keeps the facts of a sale in Redis, and only there: stock, carts and orders. Every
-// decision that must be atomic is one Lua file beside the Go file that calls it. The package knows
-// neither HTTP nor prices nor names. A call costs one round trip, shared with all calls that wait at the
-// same moment; it fails with ErrUnavailable, within Config.Timeout, when Redis does not answer.
+// Package redisx keeps the facts of a sale in Redis, and only there: stock, carts and orders. Every decision
+// that must be atomic is one Lua file beside the Go file that calls it. The package knows no HTTP, prices or
+// names. A call costs one round trip, shared with all calls that wait at the same moment; it fails with
+// ErrUnavailable, within Config.Timeout, if Redis does not answer.
 //
-// The sale that follows is package turnover, the stream of orders to the ledger package orderstream: both
-// stand above this package.
+// Two packages stand above this one: turnover opens the next sale, orderstream carries the orders to the
+// ledger.
 package redisx
 
 import (
@@ -27,7 +27,7 @@ import (
 
 // Outcomes of a call.
 var (
-	ErrUnavailable = pipeline.ErrUnavailable // what was sent may have been carried out
+	ErrUnavailable = pipeline.ErrUnavailable // the change may have been carried out
 	ErrSaleGone    = errors.New("redis does not hold this sale")
 	ErrOverLimit   = errors.New("the cart would hold more than CartMax pieces")
 	ErrHasOrder    = errors.New("the user has an order")
@@ -38,24 +38,24 @@ var (
 	ErrClosed      = errors.New("the sale is closed")
 )
 
-// Config says which Redis to use and how.
+// Config has the Redis to use and the settings of a sale.
 type Config struct {
 	pipeline.Config
 	CartTTL time.Duration // lifetime of a cart from its first piece on, whole seconds
-	Quiet   bool          // another process of this server logs when the sale goes and when it is back
-	Effect  string        // of an outage of Redis, for the log; "" for "orders get 503"
+	Quiet   bool          // another process logs when the sale is lost and when it is back
+	Effect  string        // effect of an outage of Redis, for the log; "" for "orders get 503"
 
-	// Loop, unless nil, makes the changes (AddToCart, PlaceOrder), over a connection of its own. Then only
-	// its thread may call them, and Join comes before it runs, or is called on its thread.
+	// Loop, unless nil, carries the changes (AddToCart, PlaceOrder), over a connection of its own. Then only
+	// its thread may call them, and Join must be called before the loop runs, or on its thread.
 	Loop pipeline.Loop `json:"-"`
 
-	Figures *figures.Worker `json:"-"` // where calls are counted; nil counts where nobody reads
+	Figures *figures.Worker `json:"-"` // where calls are counted; nil: the counts are not published
 }
 
-// Outcome learns how a change has ended.
+// Outcome is told how a change has ended.
 type Outcome interface {
-	// Done gets nil or one of the errors named at the change. It runs on the thread or goroutine that owns
-	// the connection to Redis, or within the call itself, and must not wait.
+	// Done gets nil or one of the errors named at the change. It runs on the thread or goroutine that owns the
+	// connection to Redis, or within the call, and must not wait.
 	Done(err error)
 }
 
@@ -66,21 +66,21 @@ type Sale struct {
 	foods   int
 	cfg     Config
 	redis   *pipeline.Conn
-	changes *pipeline.Conn // for AddToCart and PlaceOrder; the same as redis, but with a Loop
-	gone    atomic.Bool    // Redis was seen without this sale
-	told    atomic.Bool    // and that was logged
+	changes *pipeline.Conn // for AddToCart and PlaceOrder; redis itself without a Loop
+	gone    atomic.Bool    // Redis did not hold this sale
+	told    atomic.Bool    // the loss was logged
 
 	orders, checks *pipeline.Shared // order.lua and cart_check.lua
 
 	list     changeList
 	lifetime []byte   // of a cart, seconds
-	changing changing // carts to which an APPEND is under way
+	changing changing // carts with an APPEND under way
 	begun    *begunCarts
 }
 
-// Join makes the Sale that Open opened; any number of processes may join it. It has the foods 1 to foods
-// and the users 1 to users. Run must run for its calls to be answered. Without users it is for those beside
-// the order path: it has all methods but AddToCart and PlaceOrder.
+// Join makes the Sale that Open opened, with the foods 1 to foods and the users 1 to users. Any number of
+// processes may join. Its calls are answered only while Run runs. Without users it has all methods but
+// AddToCart and PlaceOrder.
 func Join(cfg Config, id string, foods, users int) *Sale { return join(cfg, id, foods, users, CartMax) }
 
 func join(cfg Config, id string, foods, users, cartMax int) *Sale {
@@ -119,7 +119,7 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 	return s
 }
 
-// stockFields is the most fields that the stock of so many foods has.
+// stockFields is the most fields of a stock of that many foods.
 func stockFields(foods int) int {
 	const others = 2 // orders, note
 	return 2*foods + others
@@ -145,7 +145,7 @@ func (s *Sale) Check() error {
 	return s.read(s.prove(pipeline.NewCall(), &found), &found)
 }
 
-// greet refuses a new connection to a Redis that does not hold the sale.
+// greet refuses a new connection to a Redis without the sale.
 func (s *Sale) greet(l *pipeline.Link, limit time.Duration) error {
 	var found presence
 	if err := l.Do(s.prove(pipeline.NewCall(), &found), limit); err != nil {
@@ -162,22 +162,22 @@ func outageReason(err error) string {
 	return ""
 }
 
-// presence is what Redis holds of the sale: it is there when its marker and its stock are.
+// presence is what Redis holds of the sale: the sale is there if its marker and its stock are.
 type presence struct {
 	id       string // in the marker, "" for none
-	next     string // the sale that is being opened in its place, "" for none
+	next     string // the sale that a turnover is opening in its place, "" for none
 	previous string // the sales before it, with spaces between
 	stock    int    // 1 when the stock of this sale is there
 }
 
-// prove adds the commands that fill found to a call: every reading call proves the sale in its own pipeline.
+// prove adds the commands that fill found to a call: every reading call also checks for the sale.
 func (s *Sale) prove(x *pipeline.Call, found *presence) *pipeline.Call {
 	return x.Command(&radix.Tuple{&found.id, &found.next, &found.previous}, "HMGET", s.keys.Marker,
 		"id", "next_id", "previous").Command(&found.stock, "EXISTS", s.keys.Stock)
 }
 
-// observe compares what Redis holds with this sale. It logs one line when the sale goes and one when it
-// is back.
+// observe compares the content of Redis with this sale. It logs one line when the sale is lost and one when
+// it is back.
 func (s *Sale) observe(found presence) error {
 	if found.id == s.id && found.stock == 1 {
 		s.gone.Store(false)
@@ -192,13 +192,13 @@ func (s *Sale) observe(found presence) error {
 	return s.missed()
 }
 
-// missed takes note that a script has not found the sale. The next call that reads logs why.
+// missed notes that a script has not found the sale. The next reading call logs the reason.
 func (s *Sale) missed() error {
 	s.gone.Store(true)
 	return ErrSaleGone
 }
 
-// tell logs what Redis holds in the place of the sale.
+// tell logs what Redis holds instead of the sale.
 func (s *Sale) tell(found presence) {
 	next, other := found.next, "no sale"
 	if slices.Contains(strings.Fields(found.previous), s.id) {
@@ -218,7 +218,7 @@ func (s *Sale) tell(found presence) {
 		"sale", s.id, "found", other, "redis", s.cfg.Address)
 }
 
-// read carries out a call that began with prove, and judges what that has found.
+// read carries out a call with the commands of prove, and checks for the sale.
 func (s *Sale) read(x *pipeline.Call, found *presence) error {
 	if err := s.redis.Do(x); err != nil {
 		return err

@@ -12,19 +12,19 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// ScanCount is the number of keys that one SCAN looks at, and of entries that one page has: a fraction of a
-// millisecond, and then Redis serves others.
+// ScanCount is the number of keys that one SCAN looks at, and of entries in a page: Redis is busy for a
+// fraction of a millisecond.
 const ScanCount = 500
 
-// OrderScan reads all orders of the sale, one page at a time: it holds no more than a page, and keeps
-// Redis busy for no longer than a page takes.
+// OrderScan reads all orders of the sale, one page at a time: it needs memory for one page and for the users
+// seen, and keeps Redis busy for one page.
 type OrderScan struct {
 	sale   *Sale
 	cursor string
 	seen   map[uint32]struct{} // SCAN may show a key twice
 }
 
-// ScanOrders starts a scan. Orders placed meanwhile may be missing.
+// ScanOrders starts a scan, which may miss orders that are placed meanwhile.
 func (s *Sale) ScanOrders() *OrderScan {
 	return &OrderScan{sale: s, cursor: "0", seen: map[uint32]struct{}{}}
 }
@@ -46,7 +46,7 @@ func (o *OrderScan) Next(ctx context.Context) ([]Order, error) {
 	return nil, io.EOF
 }
 
-// page asks for the next keys and returns those of orders that were not there before.
+// page asks for the next keys and returns the keys of orders that are new.
 func (o *OrderScan) page() (users []uint32, keys []string, err error) {
 	var found presence
 	var names []string

@@ -7,26 +7,26 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// Which script is made of what. A part is Lua that is no script by itself: it stands in front of the scripts
-// that use it, and its local names are theirs too. Each part begins with the list of these names.
+// How the scripts are put together. A part is Lua that is no script by itself: it stands in front of the
+// scripts that use it, and they share its local names. Each part begins with a list of these names.
 var (
 	orderScript       = script(cartRules, lazyStates, orderLua)
 	cartCheckScript   = script(cartRules, cartCheckLua)
 	stateChangeScript = script(StatesLua, stateChangeLua)
 	restockScript     = script(restockLua)
 	openScript        = script(StatesLua, NewSaleLua, openLua)
-	// turnover/scripts.go has those of package turnover, with StatesLua and NewSaleLua in front, too.
+	// turnover/scripts.go has the scripts of package turnover, which use StatesLua and NewSaleLua.
 )
 
 // lazyStates is the states for order.lua, as a function that returns currentSale: they cost nothing until an
-// order needs them, and their other names are not those of order.lua.
+// order needs them, and their names do not clash with those of order.lua.
 var lazyStates = "local function states()\n" + StatesLua + "return currentSale\nend\n"
 
 // The parts.
 var (
 	//go:embed cart_rules.lua
 	cartRules string
-	// StatesLua is the states of a sale.
+	// StatesLua has the states of a sale.
 	//
 	//go:embed states.lua
 	StatesLua string
@@ -36,7 +36,7 @@ var (
 	NewSaleLua string
 )
 
-// The scripts behind them.
+// The scripts.
 var (
 	//go:embed order.lua
 	orderLua string

@@ -8,22 +8,22 @@ import (
 )
 
 const (
-	firstRetry = 10 * time.Millisecond // the pause after a first snapshot that failed
+	firstRetry = 10 * time.Millisecond // the pause after a failed first snapshot
 
-	// changePause keeps a snapshot that is planned for a change of the state from coming a moment too early.
+	// changePause delays a snapshot for a change of the state, so that it does not come too early.
 	changePause = time.Millisecond
 )
 
-// Snapshot is what a sale is at one moment.
+// Snapshot describes a sale at one moment.
 type Snapshot struct {
 	Left      []int64 // pieces of food 1, 2, 3, ...
-	Restocked []int64 // pieces that were added since the sale was opened, less those taken back
+	Restocked []int64 // pieces added since the opening, less pieces taken back
 	Orders    int64   // placed so far
 	Current
 }
 
-// Snapshot takes a snapshot, and makes what is due by the clock. ErrSaleGone where Redis does not hold this
-// sale.
+// Snapshot takes a snapshot, and makes changes of the state that are due. ErrSaleGone if Redis does not hold
+// this sale.
 func (s *Sale) Snapshot() (Snapshot, error) {
 	var r stateReply
 	var found presence
@@ -49,17 +49,17 @@ func (s *Sale) Snapshot() (Snapshot, error) {
 	return snapshot, nil
 }
 
-// optional is the number of a field that only scripts write, 0 where it is missing.
+// optional is the number in a field, 0 if the field is missing; only scripts write these fields.
 func optional(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
 }
 
-// Snapshots hands a snapshot to publish, at once, then every interval and at each change of the state by
-// the clock, until ctx ends. At first it waits for the connection for changes too: a server takes requests
-// once it has a snapshot. While Redis does not answer, the last one stands; where it does not hold the sale,
-// gone is called instead of publish. Snapshots also notices, within an interval, that Redis was emptied or
-// that the sale is back.
+// Snapshots hands a snapshot to publish at once, then every interval and at each change of the state by the
+// clock, until ctx ends. The first waits for the connection for changes too: a server takes requests once it
+// has a snapshot. While Redis does not answer, the last snapshot stands; if Redis does not hold the sale,
+// gone is called instead. Snapshots also notices, within an interval, that Redis was emptied or that the
+// sale is back.
 func (s *Sale) Snapshots(
 	ctx context.Context, interval time.Duration, publish func(Snapshot), gone func(),
 ) {
@@ -68,11 +68,11 @@ func (s *Sale) Snapshots(
 	for published := false; ; {
 		snapshot, err := s.Snapshot()
 		taken := time.Now()
-		// Every process takes it at the same moments of the clock, so that their lists change together.
+		// Every process takes snapshots at the same moments of the clock, so that all lists change together.
 		pause := time.Until(time.Now().Truncate(interval).Add(interval))
 		switch {
 		case (err != nil || !s.changes.Up()) && !published:
-			pause = firstRetry // nothing can be listed yet
+			pause = firstRetry // there is no list yet
 		case err == nil:
 			publish(snapshot)
 			published = true

@@ -10,16 +10,16 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// State is what a sale does at a moment. It follows from its times, from what root has done, and from the
-// clock of Redis.
+// State is the state of a sale. It follows from the sale's times, from root's changes, and from the clock of
+// Redis.
 type State string
 
-// The states. Outside StateOpen carts are filled, and no order is placed.
+// The states. Carts can be filled in any state, but orders need StateOpen.
 const (
 	StateScheduled State = "scheduled" // it opens by itself
 	StateOpen      State = "open"
 	StatePaused    State = "paused" // until root opens it again
-	StateClosed    State = "closed" // at its time or by root, who can open it again
+	StateClosed    State = "closed" // at its time or by root; root can open it again
 )
 
 // States are all states.
@@ -46,13 +46,13 @@ type Current struct {
 	Times
 }
 
-// Times are when a sale opens and closes by itself. The zero time is none: it is open from its beginning,
-// or never closes.
+// Times are when a sale opens and closes by itself. The zero time means open from the beginning, or never
+// closed.
 type Times struct {
 	OpensAt, ClosesAt time.Time
 }
 
-// Texts returns both times as the scripts read them: Unix milliseconds, "" for no time.
+// Texts returns both times for the scripts: Unix milliseconds, "" for no time.
 func (t Times) Texts() (opensAt, closesAt string) {
 	return millisecondsOf(t.OpensAt), millisecondsOf(t.ClosesAt)
 }
@@ -64,13 +64,12 @@ func millisecondsOf(t time.Time) string {
 	return strconv.FormatInt(WholeMillisecond(t).UnixMilli(), 10)
 }
 
-// WholeMillisecond is a time as a sale keeps it: the first whole millisecond that is not before t, so that
-// no sale opens early.
+// WholeMillisecond rounds a time up to whole milliseconds, as a sale keeps it, so that no sale opens early.
 func WholeMillisecond(t time.Time) time.Time {
 	return t.Add(time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// next returns the moment at which the state changes by the clock, the zero time where it does not.
+// next returns the time of the next change of the state by the clock, the zero time for none.
 func (c *Current) next() time.Time {
 	switch c.State {
 	case StateScheduled:
@@ -81,18 +80,18 @@ func (c *Current) next() time.Time {
 	return time.Time{}
 }
 
-// Change is what somebody wants of a sale. What it leaves out stays as it is.
+// Change describes a change of a sale. What it leaves out stays as it is.
 type Change struct {
 	By       string     // who: "root", "terminal"; it stands in the log
-	State    State      // "" leaves it; then a change of the times must not change it either
-	OpensAt  *time.Time // nil leaves it, the zero time takes it away
+	State    State      // "" leaves it, and the times must not change it
+	OpensAt  *time.Time // nil leaves it, the zero time removes it
 	ClosesAt *time.Time
 }
 
-// Change changes the state or the times of the sale, and returns them as they are afterwards. To open a
-// sale ends a pause, undoes that it was closed, moves a later time of opening to now, and takes away a time
-// of closing that is over; to schedule it does the same and needs a time of opening that is to come.
-// Errors: ErrStateConflict, ErrWrongTimes, ErrSaleGone (nothing is changed), ErrUnavailable (unknown).
+// Change changes the state or the times of the sale and returns the result. Opening a sale ends a pause or a
+// close, moves a later opening time to now, and removes a closing time that is over. Scheduling does the
+// same but needs an opening time in the future. Errors: ErrStateConflict, ErrWrongTimes, ErrSaleGone
+// (nothing is changed), ErrUnavailable (unknown).
 func (s *Sale) Change(c Change) (Current, error) {
 	var r stateReply
 	if err := s.redis.Do(s.changeState(&r, c)); err != nil {
@@ -101,20 +100,20 @@ func (s *Sale) Change(c Change) (Current, error) {
 	return s.current(&r)
 }
 
-// stateReply is what state_change.lua returns.
+// stateReply is the reply of state_change.lua.
 type stateReply struct {
 	code, now, opens, closes int64
 	state                    string
 }
 
-// changeState makes the call of state_change.lua. Without By it wants no change.
+// changeState makes the call of state_change.lua. Without By there is no change.
 func (s *Sale) changeState(r *stateReply, c Change) *pipeline.Call {
 	reply := &radix.Tuple{&r.code, &r.state, &r.now, &r.opens, &r.closes}
 	return stateChangeScript.Call(reply, []string{s.keys.Marker, s.keys.Gate, s.keys.Log},
 		s.id, c.By, string(c.State), wantedTime(c.OpensAt), wantedTime(c.ClosesAt))
 }
 
-// wantedTime is a time of a change as state_change.lua reads it.
+// wantedTime writes a time of a change for state_change.lua.
 func wantedTime(t *time.Time) string {
 	switch {
 	case t == nil:
@@ -125,7 +124,7 @@ func wantedTime(t *time.Time) string {
 	return millisecondsOf(*t)
 }
 
-// current judges the reply.
+// current reads the reply.
 func (s *Sale) current(r *stateReply) (Current, error) {
 	now := Current{State(r.state), time.UnixMilli(r.now).UTC(), Times{timeOf(r.opens), timeOf(r.closes)}}
 	switch r.code {

@@ -1,5 +1,5 @@
--- Makes what is due by the clock: opens and closes the sale. Then changes its state or its times, if that
--- is wanted. With states.lua in front.
+-- Opens or closes the sale if that is due by the clock. Then changes its state or its times, if wanted. With
+-- states.lua in front.
 --
 -- KEYS[1]  the marker: hash id, and the fields of states.lua
 -- KEYS[2]  the gate: string
@@ -7,7 +7,7 @@
 -- ARGV[1]  id of the sale that must be there: string
 -- ARGV[2]  who wants a change: string, "" for none
 -- ARGV[3]  the wanted state: "scheduled", "open", "paused" or "closed"; "": it stays as it is
--- ARGV[4]  when the sale is to open: Unix ms; "": as before, "0": at no time
+-- ARGV[4]  when the sale is to open: Unix ms; "": as before, "0": never by itself
 -- ARGV[5]  when it is to close: the same
 --
 -- Returns {code, state, now, opens_at, closes_at}: the state after the call, Unix ms by the clock of Redis,
@@ -25,13 +25,13 @@ local function answer(code, sale)
   return {code, sale.state, sale.now, tonumber(sale.opens_at or 0), tonumber(sale.closes_at or 0)}
 end
 
--- given returns the time that a call asks for, or else the one before.
+-- given returns the time that a call asks for, else the time before.
 local function given(time, before)
   if time == '' then return before end
   return time ~= '0' and time
 end
 
--- changed returns the sale as it is wanted.
+-- changed returns the sale after the wanted change.
 local function changed(before)
   local sale = {now = before.now, paused = before.paused, closed = before.closed}
   local now = string.format('%d', sale.now)
@@ -49,8 +49,8 @@ local function changed(before)
   return sale
 end
 
--- note logs the change. It comes before all that opens a sale: a Redis without memory refuses it then, and
--- nothing happens.
+-- note logs the change. It runs before anything that opens a sale: a Redis without memory refuses the log
+-- entry, and nothing happens.
 local function note(before, after)
   if before.opens_at ~= after.opens_at or before.closes_at ~= after.closes_at then
     call('XADD', log, '*', 'by', by, 'what', 'times',
@@ -70,8 +70,8 @@ if after.opens_at and after.closes_at and tonumber(after.opens_at) >= tonumber(a
   return answer(WRONG_TIMES, before)
 end
 if after.state ~= (wanted == '' and before.state or wanted) then return answer(CONFLICT, before) end
--- Shut first, open last. To shut frees memory, so that a Redis without any lets the rest of the script
--- through.
+-- Delete the gate first, make it last. To delete it frees memory, so that the rest of the script works in a
+-- Redis without any.
 if after.state ~= OPEN then setGate(gate, after) end
 note(before, after)
 if after.state ~= CLOSED then

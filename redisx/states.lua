@@ -1,26 +1,26 @@
--- The states of a sale. This is no script by itself: scripts.go and turnover/scripts.go put it in front of
--- others. It names SCHEDULED, OPEN, PAUSED, CLOSED, clock, stateOf, setGate and currentSale.
+-- The states of a sale. Not a script by itself: scripts.go and turnover/scripts.go put it in front of
+-- others. It defines SCHEDULED, OPEN, PAUSED, CLOSED, clock, stateOf, setGate and currentSale.
 --
--- The state follows from these fields of the marker and the clock of Redis, and from nothing else:
---   opens_at   Unix ms, none: the sale is open from its beginning
---   closes_at  Unix ms, none: it never closes by itself
+-- The state follows only from the clock of Redis and these fields of the marker:
+--   opens_at   Unix ms; none: the sale is open from its beginning
+--   closes_at  Unix ms; none: the sale never closes by itself
 --   paused     1: it was paused by hand
 --   closed     Unix ms: it was closed by hand
---   state      the last state that was noted, so that each change is logged once; while a sale is being
---              opened there is none. A close that was noted stays, also where the clock goes back or a
---              slower one takes over: only a change (state_change.lua) opens the sale again
+--   state      the last noted state, so that each change is logged once; none while a sale is being
+--              opened. A noted close stays even if the clock goes back: only state_change.lua opens the
+--              sale again
 --
--- The gate is there exactly while the sale is open, and holds closes_at as its text. Redis itself takes it
--- away at closes_at. At opens_at the first script that comes puts it there, and the same where it was lost.
+-- The gate exists exactly while the sale is open, and holds closes_at as its text. Redis deletes it at
+-- closes_at. The first script after opens_at makes it, and makes a lost gate again.
 local SCHEDULED, OPEN, PAUSED, CLOSED = 'scheduled', 'open', 'paused', 'closed'
 
--- clock returns the time of Redis: Unix ms.
+-- clock returns the time of Redis in Unix ms.
 local function clock()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- stateOf returns the state that the fields of a marker make at a moment.
+-- stateOf returns the state at a moment, from the fields of a marker.
 local function stateOf(sale, now)
   if sale.closed then return CLOSED end
   if sale.closes_at and now >= tonumber(sale.closes_at) then return CLOSED end
@@ -28,9 +28,9 @@ local function stateOf(sale, now)
   return sale.paused and PAUSED or OPEN
 end
 
--- setGate puts the gate there or takes it away. Redis takes away what expires once the moment is over, and
--- looks at its clock when a script begins, so the gate goes in the last millisecond before closes_at: no
--- order of a script that found it gets a later time. currentSale decides what comes in that millisecond.
+-- setGate makes or deletes the gate. Redis deletes an expired key once its time is over, and reads its clock
+-- when a script begins, so the gate goes in the last millisecond before closes_at: no script that found it
+-- places an order later. In that millisecond currentSale decides.
 local function setGate(gate, sale)
   if sale.state ~= OPEN then
     redis.pcall('DEL', gate)
@@ -40,9 +40,9 @@ local function setGate(gate, sale)
   end
 end
 
--- currentSale makes what is due by the clock, and returns the sale: its fields, state and now. It returns
--- nothing where Redis does not hold the sale, or the next one is being opened in its place. A Redis that
--- takes no writes still tells the state.
+-- currentSale makes the changes that are due by the clock, and returns the sale: its fields, state and now.
+-- It returns nothing if Redis does not hold the sale, or if the next one is being opened. A Redis that takes
+-- no writes still returns the state.
 local function currentSale(marker, gate, log, id)
   local found = redis.call('HMGET', marker, 'id', 'opens_at', 'closes_at', 'paused', 'closed', 'state',
     'next_id')
@@ -51,7 +51,7 @@ local function currentSale(marker, gate, log, id)
   sale.closed = found[5] or found[6] == CLOSED and found[3]
   sale.now = clock()
   sale.state = stateOf(sale, sale.now)
-  -- Other times alone do not open it again, whether its close was noted before or is noted now.
+  -- Other times alone do not open a closed sale again, whether its close is noted already or only now.
   if sale.state == CLOSED then sale.closed = sale.closed or sale.closes_at end
   setGate(gate, sale)
   if found[6] ~= sale.state then

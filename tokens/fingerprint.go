@@ -9,8 +9,8 @@ import (
 
 const fingerprintBytes = 8 // enough to tell secrets apart, too few to attack the secret
 
-// Fingerprint returns a name of the secret, 16 hex digits, and a key for the fingerprints of everything
-// that servers with this secret must agree on. Servers may compare both; neither shows the secret or the
+// Fingerprint returns a name of the secret, 16 hex digits, and a key for the fingerprints of other facts
+// that servers with this secret must agree on. Servers may compare both; neither reveals the secret or the
 // key that signs tokens.
 func Fingerprint(secret []byte) (name string, key []byte, err error) {
 	short, err := hkdf.Key(sha256.New, secret, nil, "flashsale fingerprint", fingerprintBytes)

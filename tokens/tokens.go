@@ -1,6 +1,6 @@
-// Package tokens mints and checks the two strings a client carries: access tokens and cart IDs. Both are
-// 24 bytes in base64url (32 characters) that end in an AES-CMAC, so any server that shares the secret can
-// check them without Redis and without allocating. The package is pure: no I/O, no clock.
+// Package tokens mints and checks the two strings that a client carries: access tokens and cart IDs. Both
+// are 24 bytes in base64url (32 characters) that end in an AES-CMAC, so any server with the secret can check
+// them without Redis and without allocating. The package is pure: no I/O, no clock.
 package tokens
 
 import (
@@ -21,7 +21,7 @@ const (
 	SecretMin = 32
 	// Length is the length in characters of an access token and of a cart ID.
 	Length = 32
-	// CartNameLength is the length in characters of the part of a cart ID that names the cart.
+	// CartNameLength is the length in characters of the cart's name in a cart ID.
 	CartNameLength = 16
 
 	// Bytes of a token before base64: a multiple of 3, so no two texts decode to the same bytes.
@@ -30,23 +30,23 @@ const (
 	cartPayload   = 12 // user id, nonce; the 12 bytes behind are the MAC (96 bits)
 )
 
-// The first byte of the signed message: an access token can never pass for a cart ID or the other way round.
+// The first byte of the signed message, so that an access token never passes for a cart ID or the reverse.
 const (
 	kindAccess = 'a'
 	kindCart   = 'c'
 )
 
-// Keys signs with the current secret and accepts signatures of the current and of previous ones.
+// Keys signs with the current secret and accepts signatures of the current and of previous secrets.
 // It is immutable and safe for concurrent use.
 type Keys struct {
 	current  secretKeys
 	previous []secretKeys
 }
 
-// secretKeys are what is signed with under one secret.
+// secretKeys are the keys derived from one secret.
 type secretKeys struct{ access, cart key }
 
-// of is the key of a kind.
+// of returns the key of a kind.
 func (k *secretKeys) of(kind byte) *key {
 	if kind == kindCart {
 		return &k.cart
@@ -54,9 +54,9 @@ func (k *secretKeys) of(kind byte) *key {
 	return &k.access
 }
 
-// New makes Keys of the current secret and of previous ones, which still verify. Each must have at least
-// SecretMin bytes. Cart IDs are valid in the one sale: those of another sale count as minted by no server.
-// Access tokens are the same in all sales.
+// New makes Keys of the current secret and of previous secrets, which are only accepted. Each must have at
+// least SecretMin bytes. A cart ID is valid only in the sale that minted it; access tokens are valid in all
+// sales.
 func New(sale string, secret []byte, previous ...[]byte) (*Keys, error) {
 	k := &Keys{}
 	for i, s := range append([][]byte{secret}, previous...) {
@@ -76,8 +76,8 @@ func New(sale string, secret []byte, previous ...[]byte) (*Keys, error) {
 	return k, nil
 }
 
-// AppendAccess appends an access token of the user that is valid before expires (whole seconds, until the
-// year 2106).
+// AppendAccess appends an access token of the user, valid before expires (whole seconds, until the year
+// 2106).
 func (k *Keys) AppendAccess(dst []byte, user uint32, expires time.Time) []byte {
 	var raw [rawLength]byte
 	binary.BigEndian.PutUint32(raw[0:], user)
@@ -85,8 +85,8 @@ func (k *Keys) AppendAccess(dst []byte, user uint32, expires time.Time) []byte {
 	return k.current.access.appendSigned(dst, kindAccess, &raw, accessPayload)
 }
 
-// Access returns the user of an access token, and when it expires, in Unix seconds; false where the token
-// was not minted under one of the secrets, or has expired at now.
+// Access returns the user of an access token and when the token expires, in Unix seconds; false if the token
+// has expired at now, or was not minted under one of the secrets.
 func (k *Keys) Access(token []byte, now time.Time) (user uint32, expires int64, ok bool) {
 	var raw [rawLength]byte
 	if !k.verify(&raw, token, kindAccess, accessPayload) {
@@ -98,7 +98,7 @@ func (k *Keys) Access(token []byte, now time.Time) (user uint32, expires int64, 
 	return binary.BigEndian.Uint32(raw[0:]), expires, true
 }
 
-// AppendCart appends the ID of a cart of the user. The nonce tells the user's carts apart.
+// AppendCart appends the ID of a cart of the user. The nonce distinguishes the user's carts.
 func (k *Keys) AppendCart(dst []byte, user uint32, nonce uint64) []byte {
 	var raw [rawLength]byte
 	binary.BigEndian.PutUint32(raw[0:], user)
@@ -106,8 +106,8 @@ func (k *Keys) AppendCart(dst []byte, user uint32, nonce uint64) []byte {
 	return k.current.cart.appendSigned(dst, kindCart, &raw, cartPayload)
 }
 
-// Cart returns the owner of a cart and the cart's name: the first CartNameLength characters of the ID, which
-// carry user and nonce and stay the same under every secret. False where no server minted the ID.
+// Cart returns the owner and the name of a cart: the first CartNameLength characters of the ID, which carry
+// user and nonce and stay the same under every secret. False if no server minted the ID.
 func (k *Keys) Cart(id []byte) (user uint32, name []byte, ok bool) {
 	var raw [rawLength]byte
 	if !k.verify(&raw, id, kindCart, cartPayload) {
@@ -116,12 +116,12 @@ func (k *Keys) Cart(id []byte) (user uint32, name []byte, ok bool) {
 	return binary.BigEndian.Uint32(raw[0:]), id[:CartNameLength], true
 }
 
-// verify decodes text into raw and checks its MAC in constant time.
+// verify decodes text into raw and checks the MAC in constant time.
 func (k *Keys) verify(raw *[rawLength]byte, text []byte, kind byte, payload int) bool {
 	if len(text) != Length {
 		return false
 	}
-	// A text with a line break decodes to fewer bytes: encoding/base64 skips those.
+	// encoding/base64 skips line breaks, so a text with one decodes to fewer bytes.
 	if n, err := base64.RawURLEncoding.Decode(raw[:], text); err != nil || n != rawLength {
 		return false
 	}
@@ -136,9 +136,9 @@ func (k *Keys) verify(raw *[rawLength]byte, text []byte, kind byte, payload int)
 	return false
 }
 
-// key computes AES-CMAC (RFC 4493) of messages of one whole block. That is one call of AES-256, which the
-// CPU has instructions for, and much cheaper than HMAC-SHA256; an order checks ten tokens. The figures
-// are in scripts/bench/TUNING.md.
+// key computes AES-CMAC (RFC 4493) of messages of one whole block. That is one call of AES-256, for which
+// the CPU has instructions, and much cheaper than HMAC-SHA256: scripts/bench/TUNING.md has the figures. An
+// order checks ten tokens.
 type key struct {
 	block cipher.Block
 	mask  [aes.BlockSize]byte // K1 of the RFC
@@ -175,11 +175,11 @@ func newCMAC(aesKey []byte) (key, error) {
 	return k, nil
 }
 
-// blocks are buffers for the cipher. Its interface makes a buffer escape, so each token would allocate one.
+// blocks are reused buffers for the cipher: its interface makes a buffer escape to the heap.
 var blocks = sync.Pool{New: func() any { return new([aes.BlockSize]byte) }}
 
-// mac returns the CMAC of the block kind || payload || zeros. The kind decides the length of the payload,
-// so no two messages make the same block.
+// mac returns the CMAC of the block kind || payload || zeros. The kind decides the length of the payload, so
+// no two messages have the same block.
 func (k *key) mac(kind byte, payload []byte) (sum [aes.BlockSize]byte) {
 	b := blocks.Get().(*[aes.BlockSize]byte)
 	*b = k.mask

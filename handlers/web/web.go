@@ -1,9 +1,7 @@
-// Package web is the page of the server at /: what it consists of, ready to be sent. The files in the folder
-// page are sent as they are: there is no build step, and the page loads nothing from elsewhere. Other files
-// are made ready in the same way.
+// Package web holds the files of the page at /, ready to be sent. The files in the folder page are sent as
+// they are: there is no build step, and the page loads nothing from elsewhere.
 //
-// The package knows nothing of HTTP calls or of the sale. The page itself is a client of the API like any
-// other.
+// The package knows nothing of HTTP calls or of the sale. The page is a client of the API like any other.
 package web
 
 import (
@@ -24,7 +22,7 @@ var embedded embed.FS
 // Index is the file that is served at /.
 const Index = "index.html"
 
-// types are the kinds of files that the page consists of.
+// types maps file extensions to media types.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -34,19 +32,19 @@ var types = map[string]string{
 	".txt":  "text/plain; charset=utf-8",
 }
 
-// File is a file that is sent.
+// File is a file in its codings.
 type File struct {
 	Type          string // media type
 	Plain, Zipped Form
 }
 
-// Form is a file in one of its codings, with its strong entity tag.
+// Form is a file in one coding, with its strong entity tag.
 type Form struct {
 	Body []byte
 	ETag string
 }
 
-// Site is files by name, such as all of the page.
+// Site is a set of files by name.
 type Site struct{ files map[string]*File }
 
 // New reads the files that are embedded in the program.
@@ -69,7 +67,7 @@ func New() (*Site, error) {
 
 // Of makes a Site of files by name. Their bodies must not change any more.
 func Of(files map[string][]byte) (*Site, error) {
-	// One for all files: each takes almost a megabyte, which every worker would keep.
+	// One for all files: each takes almost a megabyte, and every worker would keep it.
 	zip, err := gzip.NewWriterLevel(io.Discard, gzip.BestCompression)
 	if err != nil {
 		return nil, fmt.Errorf("cannot compress files: %w", err)
@@ -83,7 +81,7 @@ func Of(files map[string][]byte) (*Site, error) {
 	return s, nil
 }
 
-// File returns a file, nil where there is none of that name.
+// File returns the file of that name, nil without one.
 func (s *Site) File(name string) *File { return s.files[name] }
 
 func newFile(name string, body []byte, zip *gzip.Writer) (*File, error) {
@@ -100,7 +98,7 @@ func newFile(name string, body []byte, zip *gzip.Writer) (*File, error) {
 	return &File{Type: kind, Plain: newForm(body), Zipped: newForm(zipped.Bytes())}, nil
 }
 
-// newForm names a form by its content, so that a changed file, and each coding of it, has another tag.
+// newForm tags a file by its content: a changed file, and each coding of it, has another tag.
 func newForm(body []byte) Form {
 	const tagBytes = 16
 	sum := sha256.Sum256(body)

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// network is the network to listen on. With "tcp" 0.0.0.0 would be every address, of IPv6 too.
+// network returns the network to listen on. With "tcp", 0.0.0.0 would include all IPv6 addresses.
 func network(address string) string {
 	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().Is4() {
 		return "tcp4"
@@ -13,12 +13,12 @@ func network(address string) string {
 	return "tcp"
 }
 
-// Reachable returns the addresses to which clients of a role can connect, as host:port: 127.0.0.1 and the
-// machine's own addresses where the role listens on all of them, otherwise its Address.
+// Reachable returns the addresses at which clients can connect to a role, as host:port. If the role listens
+// on all addresses, these are 127.0.0.1 and the machine's own; otherwise it is the role's Address.
 func (s *Supervisor) Reachable(role string) []string {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
-		return reachable(s.Address(role), nil) // the machine's addresses are only for the reader's convenience
+		return reachable(s.Address(role), nil) // without the machine's addresses the rest still works
 	}
 	return reachable(s.Address(role), addresses)
 }

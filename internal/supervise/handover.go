@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// roleVariable tells a process that it is a worker: its role and its slot's number, as sale/0.
-	// Everything else comes by descriptor, for ps shows arguments and environment to other users.
+	// roleVariable tells a process that it is a worker: its role and slot number, such as sale/0. Everything
+	// else comes by descriptor, because ps shows arguments and environment to other users.
 	roleVariable = "FLASHSALE_WORKER"
 
-	// Descriptors that a worker inherits. The listening socket follows, if its role has one, then the
-	// handover's files.
+	// Descriptors that a worker inherits. The role's listening socket, if it has one, and the handover's files
+	// follow.
 	handoverDescriptor = 3
 	readyDescriptor    = 4
 	firstDescriptor    = 5
@@ -30,17 +30,17 @@ const (
 	envelopeMost = valueMost + 16*filesMost*fileNameMost
 )
 
-// Handover holds a Parcel for each role. The supervisor passes it to each worker at its start.
+// Handover holds a Parcel for each role. The supervisor passes the Parcel to each worker at its start.
 type Handover map[string]Parcel
 
 // Parcel is the handover to each worker of a role.
 type Parcel struct {
 	Value any // anything that becomes JSON, of at most 1 MiB: secrets and computed settings
-	// Files are at most 64. They must stay open while workers are started with this handover.
+	// At most 64 files. They must stay open while workers are started with this handover.
 	Files map[string]*os.File
 }
 
-// envelope is the form in which a parcel travels.
+// envelope is the form in which a parcel is sent.
 type envelope struct {
 	Value   json.RawMessage
 	Files   []string // their names, in the order of the descriptors
@@ -65,13 +65,13 @@ func (e envelope) check() error {
 	return nil
 }
 
-// packed is a parcel that is ready to be sent to any number of workers.
+// packed is a parcel that can be sent to any number of workers.
 type packed struct {
 	text  []byte // an envelope in JSON
 	files []*os.File
 }
 
-// pack makes the parcel of a role ready.
+// pack packs the parcel of a role.
 func (h Handover) pack(role Role) (packed, error) {
 	fail := func(err error) (packed, error) {
 		return packed{}, fmt.Errorf("cannot hand over to %s workers: %w", role.Name, err)
@@ -99,7 +99,7 @@ func (h Handover) pack(role Role) (packed, error) {
 	return p, nil
 }
 
-// encode is json.Marshal without the escapes for HTML, which would lengthen a value that has been measured.
+// encode is json.Marshal without the escapes for HTML, which would make a value longer than measured.
 func encode(value any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -108,8 +108,8 @@ func encode(value any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
-// seal writes the parcel to a file without a name in memory, for one worker to read. A pipe would need a
-// goroutine that writes while the worker reads.
+// seal writes the parcel to a nameless file in memory, for one worker to read. A pipe would need a goroutine
+// that writes while the worker reads.
 func (p packed) seal() (*os.File, error) {
 	descriptor, err := unix.MemfdCreate("handover", unix.MFD_CLOEXEC)
 	if err != nil {

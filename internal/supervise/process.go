@@ -13,9 +13,9 @@ import (
 	"flashsale/internal/store/child"
 )
 
-// process is one worker process, from its start to its end.
+// process is one worker process.
 type process struct {
-	name    string // as "sale worker 0"
+	name    string // such as "sale worker 0"
 	cmd     *exec.Cmd
 	log     *slog.Logger
 	started time.Time
@@ -57,7 +57,7 @@ func launch(s *slot, parcel packed) (*process, error) {
 	return watch(s, cmd, hear)
 }
 
-// watch starts cmd and follows it by its end of the pipe, hear, and by its status.
+// watch starts cmd and follows it through hear, its end of the pipe, and its exit status.
 func watch(s *slot, cmd *exec.Cmd, hear *os.File) (*process, error) {
 	p := &process{name: s.name(), cmd: cmd, log: s.log(), started: time.Now(),
 		ready: make(chan struct{}), ended: make(chan struct{})}
@@ -78,7 +78,7 @@ func watch(s *slot, cmd *exec.Cmd, hear *os.File) (*process, error) {
 	return p, nil
 }
 
-// awaitReady returns nil once the worker is ready. On any error the worker has ended, killed if need be.
+// awaitReady returns nil once the worker is ready. On an error the worker has ended or was killed.
 func (p *process) awaitReady(ctx context.Context, limit time.Duration) error {
 	select {
 	case <-p.ready:
@@ -94,15 +94,15 @@ func (p *process) awaitReady(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// drain tells the worker to stop and kills it when that takes longer than limit.
+// drain tells the worker to stop, and kills it after limit.
 func (p *process) drain(limit time.Duration) {
 	if child.Finish(p.cmd.Process, p.ended, syscall.SIGTERM, limit) {
 		p.log.Warn("worker did not end in time and was killed", "limit", limit)
 	}
 }
 
-// retire tells a worker that has been replaced to finish its connections, and kills it after limit. When
-// ctx is done before, it is drained like every other worker.
+// retire tells a replaced worker to finish its connections, and kills it after limit. If ctx ends before
+// that, the worker is drained like every other one.
 func (p *process) retire(ctx context.Context, limit time.Duration) {
 	p.signal(syscall.SIGHUP)
 	select {

@@ -8,16 +8,16 @@ import (
 
 // Role is one kind of worker.
 type Role struct {
-	Name       string // a word that no other role has
+	Name       string // unique
 	Count      int    // processes, at least 1
-	Address    string // host:port on which they listen together, port 0 for any free one; "" for no socket
+	Address    string // host:port that they share, port 0 for any free port; "" for no socket
 	Processors int    // GOMAXPROCS of each; 0 leaves the choice to Go
 }
 
-// port is the address that the workers of a role share.
+// port is the address that a role's workers share.
 type port struct {
 	address string
-	open    atomic.Int64 // sockets of all slots
+	open    atomic.Int64 // open sockets of all slots
 }
 
 // claimPort claims the address of a role. It returns nil for a role without one.

@@ -12,15 +12,15 @@ import (
 	"flashsale/internal/store/child"
 )
 
-// Above this delay a slot that waits out its back-off gives up its socket.
+// During a longer back-off than this a slot gives up its socket.
 const socketKept = time.Second / 2
 
-// slot is one place for a worker: its socket, the worker that serves it, and the replaced workers that
-// still finish their connections. Only the goroutine in run uses it.
+// slot is the place of one worker: its socket, its current worker, and replaced workers that still finish
+// their connections. Only the goroutine in run uses it.
 type slot struct {
 	role       Role
 	number     int           // in its role, from 0
-	port       *port         // of the role; nil for one without sockets
+	port       *port         // of the role; nil for a role without sockets
 	finish     time.Duration // for a worker to end by itself
 	readyLimit time.Duration
 
@@ -40,12 +40,12 @@ type roll struct {
 	result chan<- error // has room for the answer
 }
 
-// name is the slot's worker in words.
+// name names the slot's worker.
 func (s *slot) name() string { return fmt.Sprintf("%s worker %d", s.role.Name, s.number) }
 
 func (s *slot) log() *slog.Logger { return slog.With("role", s.role.Name, "worker", s.number) }
 
-// listen opens the slot's socket, if its role has any and it is not open.
+// listen opens the slot's socket, unless it is open or the role has no sockets.
 func (s *slot) listen() error {
 	if s.port == nil || s.socket != noSocket {
 		return nil
@@ -59,8 +59,8 @@ func (s *slot) listen() error {
 	return nil
 }
 
-// run keeps a worker in the slot until ctx is done, and calls started once, when the first is ready. It
-// returns an error only when that first worker cannot be started.
+// run keeps a worker in the slot until ctx ends, and calls started once, when the first worker is ready. It
+// returns an error only if that first worker cannot be started.
 func (s *slot) run(ctx context.Context, started func()) error {
 	defer s.retiring.Wait()
 	defer s.socket.close()
@@ -106,7 +106,7 @@ func (s *slot) start(ctx context.Context, parcel packed) (*process, error) {
 	return p, nil
 }
 
-// ended is closed when the current worker has ended, nil during a back-off.
+// ended is closed after the end of the current worker; it is nil during a back-off.
 func (s *slot) ended() <-chan struct{} {
 	if s.current == nil {
 		return nil
@@ -124,7 +124,7 @@ func (s *slot) crashed(ctx context.Context) {
 	s.log().Error("worker ended and is started again", "status", gone.cmd.ProcessState.String(), "delay", delay)
 }
 
-// revive starts a worker after a back-off.
+// revive starts a worker after its back-off.
 func (s *slot) revive(ctx context.Context) {
 	s.restart = nil
 	p, err := s.start(ctx, s.parcel)
@@ -138,14 +138,14 @@ func (s *slot) revive(ctx context.Context) {
 	}
 }
 
-// backOff begins a back-off after a worker that lived for the time alive, and returns its length.
+// backOff begins a back-off after a worker that lived for alive, and returns the length of the back-off.
 func (s *slot) backOff(alive time.Duration) time.Duration {
 	delay := s.backoff.After(alive)
 	s.restart = time.After(delay)
 	if delay > socketKept && s.socket != noSocket {
-		// The kernel would go on to send this slot its share of new connections, to wait for seconds or
-		// for ever. With the socket closed they go to the other slots; the few that wait already are
-		// reset. The last socket stays: it keeps the port from other programs.
+		// The kernel would still give this socket its share of new connections, which would wait for seconds or
+		// for ever. Without the socket they go to the other slots; the few that already wait are reset. The last
+		// socket stays open: it keeps the port from other programs.
 		if s.port.open.Add(-1) > 0 {
 			s.socket.close()
 		} else {
@@ -155,7 +155,7 @@ func (s *slot) backOff(alive time.Duration) time.Duration {
 	return delay
 }
 
-// replace puts a new worker in the slot. If that one does not become ready, all stays as it was.
+// replace puts a new worker in the slot. If the new worker does not become ready, nothing changes.
 func (s *slot) replace(ctx context.Context, parcel packed) error {
 	next, err := s.start(ctx, parcel)
 	if err != nil {
@@ -174,8 +174,8 @@ func (s *slot) replace(ctx context.Context, parcel packed) error {
 }
 
 func (s *slot) stop() {
-	// First the supervisor's copy: once the worker closes its own, connections are refused, not left
-	// waiting.
+	// First the supervisor's copy: then connections are refused, not left waiting, once the worker closes its
+	// copy.
 	s.socket.close()
 	if s.current != nil {
 		s.current.drain(s.finish)

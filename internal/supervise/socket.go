@@ -11,22 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is the listening socket of one slot. All sockets of a role share one port, and the kernel
-// spreads new connections over them. The supervisor holds the socket and accepts nothing. A queue of
-// connections lives as long as one process has its socket open; closing a SO_REUSEPORT socket for the
-// last time resets every connection that waits there. So connections wait through a worker's crash or
-// replacement, and the next worker answers them.
+// socket is the listening socket of one slot. All sockets of a role share one port, and the kernel spreads
+// new connections over them. The supervisor holds the socket but accepts nothing. A queue of connections
+// lives while any process has its socket open; closing a SO_REUSEPORT socket for the last time resets the
+// connections that wait there. So connections survive the crash or replacement of a worker, and the next
+// worker answers them.
 //
-// It is a bare descriptor because a net.Listener or an os.File would stay registered with this process's
-// poller and wake the supervisor at every connection.
+// It is a bare descriptor: a net.Listener or an os.File would stay registered with this process's poller and
+// wake the supervisor at every connection.
 type socket int
 
 const noSocket socket = -1
 
-// claim resolves address to host:port with the port that will be used, and makes sure that no other
-// program listens there. The host 0.0.0.0 is every IPv4 address of the machine; :: or none is every
-// address, of IPv4 and IPv6. Sockets with SO_REUSEPORT would silently share the port with another server
-// of the same user, so this tries first with a socket without it.
+// claim resolves address to host:port with the final port, and makes sure that no other program listens
+// there. The host 0.0.0.0 means every IPv4 address of the machine; :: or no host means every address.
+// Sockets with SO_REUSEPORT would silently share the port with another server of the same user, so claim
+// first tries a socket without it.
 func claim(address string) (string, error) {
 	listener, err := net.Listen(network(address), address)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -61,9 +61,9 @@ func listen(address string) (socket, error) {
 	return socket(copied), nil
 }
 
-// file returns a copy of the descriptor to hand to a worker; the caller closes it. Unlike
-// (*net.TCPListener).File it stays non-blocking: that flag belongs to the socket itself, and clearing it
-// would block a running worker's accept.
+// file returns a copy of the descriptor for a worker; the caller closes it. Unlike (*net.TCPListener).File
+// it stays non-blocking: that flag belongs to the socket, so clearing it would block a running worker's
+// accept.
 func (s socket) file() (*os.File, error) {
 	copied, err := unix.FcntlInt(uintptr(s), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package supervise runs the server as worker processes: it holds their listening sockets, starts them,
-// restarts those that crash with a back-off, replaces them one by one and stops them. Workers come in
-// roles; the workers of a role share a port and get the same handover.
+// Package supervise runs the server as worker processes: it holds their listening sockets, starts the
+// workers, restarts crashed workers with a back-off, replaces workers one by one, and stops them. The
+// workers of a role share a port and get the same handover.
 //
-// It must not serve requests or know what workers do, and it is never on the path of a request. It is
-// slow where it waits for workers to become ready or to finish their connections.
+// It must not serve requests or know what workers do. It is slow where it waits for workers to become ready
+// or to finish their connections.
 package supervise
 
 import (
@@ -18,34 +18,34 @@ import (
 )
 
 const (
-	// A worker that is not ready by then never will be, and is killed.
+	// A worker that is not ready by then is killed.
 	readyLimit = 30 * time.Second
-	// The time a worker has beyond Config.Drain before it is killed: its own deadline comes first.
+	// A worker's time beyond Config.Drain before it is killed: its own deadline comes first.
 	killGrace = time.Second
 )
 
-// ErrStopped is the outcome of a Roll when the supervisor has ended.
+// ErrStopped is the outcome of a Roll after the end of the supervisor.
 var ErrStopped = errors.New("supervisor has stopped")
 
 // Config lists the workers to run.
 type Config struct {
 	Roles []Role
-	Drain time.Duration // for a worker to answer requests in flight; it is killed one second later
+	Drain time.Duration // time for a worker to answer requests under way; it is killed one second later
 }
 
 // Supervisor holds the sockets and the worker processes behind them.
 type Supervisor struct {
-	ports    map[string]*port // by role; nil for a role without sockets
+	ports    map[string]*port // by role; nil without sockets
 	slots    []*slot          // of all roles
-	parcels  []packed         // of the last handover that all slots have
-	starting atomic.Int64     // slots with a first worker that is not ready yet
+	parcels  []packed         // from the last handover that all slots have
+	starting atomic.Int64     // slots with a first worker that is not ready
 	ready    chan struct{}
 	stopped  chan struct{}
 	rolling  sync.Mutex
 }
 
-// New opens the listening sockets, one per worker, on ports that no other program uses. Connections wait
-// in them until Run; a Supervisor that will not run must be closed.
+// New opens the listening sockets, one for each worker, on ports that no other program uses. Connections
+// wait there until Run. A Supervisor that will not run must be closed.
 func New(cfg Config) (*Supervisor, error) {
 	if err := checkRoles(cfg.Roles); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (s *Supervisor) Close() {
 	}
 }
 
-// Address is the host:port on which the workers of a role listen, "" for a role without sockets.
+// Address is the host:port on which the workers of a role listen, "" without sockets.
 func (s *Supervisor) Address(role string) string {
 	if s.ports[role] == nil {
 		return ""
@@ -97,10 +97,10 @@ func (s *Supervisor) Address(role string) string {
 // Ready is closed when the first worker of every slot is ready.
 func (s *Supervisor) Ready() <-chan struct{} { return s.ready }
 
-// Run starts the workers, gives each the parcel of its role, and keeps them running until ctx is done.
-// Then it closes the sockets, tells all workers to drain, kills those that take too long, and returns nil
-// when the last has ended. A worker that ends before it was ever ready stops everything with an error, as
-// it would fail again and again. To be called once.
+// Run starts the workers, gives each the parcel of its role, and keeps them running until ctx ends. Then it
+// closes the sockets, tells all workers to drain, kills those that take too long, and returns nil after the
+// last has ended. If a first worker ends before it is ready, Run stops everything with an error: it would
+// fail again and again. To be called once.
 func (s *Supervisor) Run(ctx context.Context, handover Handover) error {
 	defer close(s.stopped)
 	parcels, err := s.pack(handover)
@@ -123,11 +123,11 @@ func (s *Supervisor) started() {
 	}
 }
 
-// Roll replaces the workers one by one. Each new one gets the parcel of its role and the old one's
-// socket; once it is ready, the old one gets SIGHUP and finishes its connections. A new one that does not
-// become ready leaves the old one in place and ends the roll with an error; the slots that have a new worker
-// then get one with the handover before. Workers started later get the handover with which their slot last
-// succeeded, so the files of an earlier handover may be closed only after a Roll without error.
+// Roll replaces the workers one by one. A new worker gets the parcel of its role and the old worker's
+// socket; once it is ready, the old worker gets SIGHUP and finishes its connections. If a new worker does
+// not become ready, the old one stays, Roll ends with an error, and the slots replaced so far go back to the
+// handover before. Workers started later get the last handover that succeeded in their slot, so the files of
+// an earlier handover may be closed only after a Roll without error.
 func (s *Supervisor) Roll(ctx context.Context, handover Handover) error {
 	parcels, err := s.pack(handover)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Supervisor) Roll(ctx context.Context, handover Handover) error {
 	return nil
 }
 
-// rollBack gives the first slots the handover before again.
+// rollBack gives the first slots the handover from before the Roll.
 func (s *Supervisor) rollBack(ctx context.Context, count int) error {
 	for i, slot := range s.slots[:count] {
 		if err := s.roll(ctx, slot, s.parcels[i]); err != nil && ctx.Err() == nil {

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// Attached reports whether closing a terminal ends this process: it has one, and nohup is not in between.
-// After a SIGHUP it tells the end of the terminal, which is gone then, from a request for new workers.
-// The first call must come before SIGHUP is caught.
+// Attached reports whether closing a terminal ends this process: it has a terminal and ignores no SIGHUP
+// (nohup). After a SIGHUP the terminal may be gone: then its end was the reason, not a request for new
+// workers. The first call must come before SIGHUP is caught.
 func Attached() bool {
 	if signal.Ignored(syscall.SIGHUP) {
 		return false

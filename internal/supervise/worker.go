@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Worker is this process as a worker, with everything that its supervisor passed to it.
+// Worker is this process as a worker, with everything that the supervisor handed over.
 type Worker struct {
 	Role     string
 	Slot     int                 // from 0
@@ -22,19 +22,18 @@ type Worker struct {
 	ready *os.File
 }
 
-// Inherited returns what the supervisor handed over, nil when this process is not a worker. Call it once,
-// before anything else: the descriptors it takes over and the environment variable it removes are not
-// there a second time.
+// Inherited returns what the supervisor handed over, nil if this process is not a worker. Call it once,
+// before anything else: it takes over descriptors and removes the environment variable.
 //
-// SIGTERM tells a worker to answer the requests in flight and to end. SIGHUP tells it that another worker
-// has taken its place: it then closes its listener and ends when its connections have. It comes again when
-// that one is replaced too.
+// SIGTERM tells a worker to answer the requests under way and to end. SIGHUP tells it that another worker
+// has taken its place: it then closes its listener and ends with its last connection. SIGHUP comes again
+// when that other worker is replaced, too.
 func Inherited() (*Worker, error) {
 	text, isWorker := os.LookupEnv(roleVariable)
 	if !isWorker {
 		return nil, nil
 	}
-	// No program that this process starts is a worker.
+	// Programs that this process starts are no workers.
 	if err := os.Unsetenv(roleVariable); err != nil {
 		return nil, fmt.Errorf("cannot unset %s: %w", roleVariable, err)
 	}
@@ -74,7 +73,7 @@ func (w *Worker) inherit(e envelope) error {
 	return nil
 }
 
-// Value decodes the value of the Parcel into what v points to.
+// Value decodes the value of the Parcel into v.
 func (w *Worker) Value(v any) error {
 	if err := json.Unmarshal(w.value, v); err != nil {
 		return fmt.Errorf("cannot read handover: %w", err)
@@ -82,7 +81,7 @@ func (w *Worker) Value(v any) error {
 	return nil
 }
 
-// Ready tells the supervisor that this worker serves. To be called once.
+// Ready tells the supervisor that this worker serves. Call it once.
 func (w *Worker) Ready() error {
 	_, err := w.ready.Write([]byte{'\n'})
 	if closing := w.ready.Close(); err == nil {

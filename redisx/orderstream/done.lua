@@ -1,6 +1,5 @@
--- Takes orders that are in the ledger out of the stream: acknowledges them, and cuts off the start of the
--- stream up to the first entry that is not acknowledged. To delete each entry by itself (XDEL) costs
--- more: see the tuning table.
+-- Takes orders that are in the ledger out of the stream: acknowledges them, and cuts off the stream before
+-- the first entry that is not acknowledged. Deleting each entry (XDEL) costs more: see the tuning table.
 --
 -- KEYS[1]  the stream of orders
 -- ARGV[1]  name of the consumer group: string
@@ -10,8 +9,8 @@
 local stream, group = KEYS[1], ARGV[1]
 local call = redis.call
 
--- uncut is the first id that is still needed: the oldest one that a consumer was given and has not
--- acknowledged, or else the first behind the last that a consumer was given.
+-- uncut is the first id that is still needed: the oldest delivered entry that is not acknowledged, or else
+-- the first after the last delivered entry.
 local function uncut()
   local pending = call('XPENDING', stream, group)
   if pending[1] > 0 then return pending[2] end

@@ -1,5 +1,4 @@
--- Notes that no order from before the ledger was switched on is missing in it. Changes nothing of another
--- sale.
+-- Notes that the ledger has all orders from before it was switched on. It changes nothing of another sale.
 --
 -- KEYS[1]  the marker: hash id, ledger
 -- ARGV[1]  id of the sale that must be there: string

@@ -1,5 +1,5 @@
--- Switches the sale's ledger on, once: makes the stream of orders. From then on order.lua puts every
--- order there, whatever server it comes from. A stream that has been lost is made again.
+-- Switches the sale's ledger on, once: makes the stream of orders. From then on order.lua puts every order
+-- there, from every server. A lost stream is made again.
 --
 -- KEYS[1]  the marker: hash id, ledger
 -- KEYS[2]  the stream of orders
@@ -8,7 +8,7 @@
 --
 -- Returns 0  there is no such sale: nothing is changed
 --         1  the ledger is on
---         2  the ledger is on, but orders that were placed before may be missing in it
+--         2  the ledger is on, but orders placed before may be missing in it
 local marker, stream, id, group = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 local NO_SALE, ON, FILLING = 0, 1, 2
 

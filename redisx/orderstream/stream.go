@@ -1,5 +1,5 @@
-// Package orderstream is the stream of orders that are not in the ledger yet. The script of the order puts
-// each order there, in the step that places it; the consumers here take it out. No order waits for them.
+// Package orderstream is the stream of orders that are not in the ledger yet. The script that places an
+// order puts it there, in the same step; the consumers here take it out. No order waits for them.
 package orderstream
 
 import (
@@ -36,18 +36,15 @@ const (
 	openFilling = 2
 )
 
-// filledNoted is what filled.lua returns where it has found the sale.
+// filledNoted is the code of filled.lua if it has found the sale.
 const filledNoted = 1
 
-// timeout is the least time in which Redis must answer a consumer: batches are large, and no client
-// waits for them.
+// timeout is the least time in which Redis must answer a consumer: batches are large, and no client waits.
 const timeout = 5 * time.Second
 
-// Stream is the stream of orders that are not in the ledger yet, seen by one of its consumers, on a
-// connection of its own. It is for one goroutine; after an error it must be closed and opened anew.
-//
-// An order is put there by order.lua in the step that places it, and leaves it after Done. Read gives it
-// to one consumer, TakeOver takes it from one that has died.
+// Stream is the stream of orders, seen by one of its consumers, on a connection of its own. It is for one
+// goroutine; after an error it must be closed and opened again. Read gives an order to one consumer,
+// TakeOver takes it from a consumer that has died, and Done removes it.
 type Stream struct {
 	link     *pipeline.Link
 	cfg      redisx.Config
@@ -65,9 +62,9 @@ type Order struct {
 	entry string // its id in the stream
 }
 
-// Open switches the ledger of the sale on, if it is not, and connects to its stream. From then on
-// every server of the sale puts its orders there. Consumers of one name share what they were given: each
-// process should have a name of its own, the same after a restart. Errors: redisx.ErrSaleGone, or why Redis
+// Open switches the ledger of the sale on, if it is off, and connects to the stream. From then on every
+// server of the sale puts its orders there. Each process should have its own consumer name and keep it after
+// a restart: consumers with the same name share their orders. Errors: redisx.ErrSaleGone, or why Redis
 // cannot be asked.
 func Open(ctx context.Context, cfg redisx.Config, sale string, foods int, consumer string) (*Stream, error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
@@ -101,10 +98,10 @@ func (s *Stream) switchedOn(code int64) error {
 }
 
 // Filling reports whether orders placed before the ledger was switched on may be missing in it.
-// Sale.ScanOrders finds them; call Filled once they are there.
+// Sale.ScanOrders finds them; call Filled once the ledger has them.
 func (s *Stream) Filling() bool { return s.filling }
 
-// Filled ends Filling, for all servers and for ever; redisx.ErrSaleGone where the sale has ended.
+// Filled ends Filling, for all servers and for ever; redisx.ErrSaleGone if the sale has ended.
 func (s *Stream) Filled() error {
 	var code int64
 	if err := s.do(filledScript.Eval(&code, []string{s.keys.Marker}, s.sale)); err != nil {
@@ -117,8 +114,8 @@ func (s *Stream) Filled() error {
 	return nil
 }
 
-// Read returns at most count orders: with before those that this consumer was given earlier and that are
-// not Done, else new ones, which no consumer was given yet. It does not wait for any.
+// Read returns at most count orders. With before it returns orders that this consumer got earlier and that
+// are not Done, else new orders. It does not wait.
 func (s *Stream) Read(before bool, count int) ([]Order, error) {
 	from := ">"
 	if before {
@@ -137,8 +134,8 @@ func (s *Stream) Read(before bool, count int) ([]Order, error) {
 			orders = append(orders, order)
 			continue
 		}
-		// No order of the sale; it must not hold up the entries behind it. If it was an order after all,
-		// the audit reports it as missing.
+		// No order of the sale; it must not hold up the entries behind it. If it was an order after all, the audit
+		// reports a missing order.
 		slog.Error("an entry of the stream of orders is thrown away",
 			"stream", s.keys.Stream, "entry", entry.ID.String(), "error", err)
 		if err := s.Done([]Order{{entry: entry.ID.String()}}); err != nil {
@@ -168,15 +165,15 @@ func userOf(entry radix.StreamEntry) (uint32, error) {
 	return uint32(user), nil
 }
 
-// TakeOver gives this consumer at most count orders that another one was given at least idle ago and that
-// are not Done. Read with before returns them.
+// TakeOver gives this consumer at most count orders that another consumer got at least idle ago and that are
+// not Done. Read with before returns them.
 func (s *Stream) TakeOver(idle time.Duration, count int) error {
 	var taken any
 	return s.do(pipeline.Command(&taken, "XAUTOCLAIM", s.keys.Stream, redisx.StreamGroup, s.consumer,
 		strconv.FormatInt(idle.Milliseconds(), 10), "0", "COUNT", strconv.Itoa(count), "JUSTID"))
 }
 
-// Done records that orders are in the ledger. The stream is cut off up to the first order that is not.
+// Done records that the orders are in the ledger. It cuts the stream off before the first other order.
 func (s *Stream) Done(orders []Order) error {
 	if len(orders) == 0 {
 		return nil
@@ -189,13 +186,12 @@ func (s *Stream) Done(orders []Order) error {
 	return s.do(doneScript.Eval(&cut, []string{s.keys.Stream}, args...))
 }
 
-// Close ends the connection. What this consumer was given stays its own.
+// Close ends the connection. The orders that this consumer got stay its own.
 func (s *Stream) Close() { s.link.Close() }
 
 func (s *Stream) do(x *pipeline.Call) error { return s.link.Do(x, max(s.cfg.Timeout, timeout)) }
 
-// Users calls visit with the user of every order that is in the stream of a sale. Where the sale keeps no
-// ledger there is no stream and no user.
+// Users calls visit with the user of every order in the stream of a sale. Without a ledger there are none.
 func Users(ctx context.Context, cfg redisx.Config, sale string, visit func(user uint32)) error {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/mediocregopher/radix/v4/resp"
 )
 
-// batch is some calls as one message of radix: it writes their requests and reads their replies. First
-// come the commands, then one EVALSHA for each shared script.
+// batch is some calls as one message of radix: it writes their requests and reads their replies. The
+// commands come first, then one EVALSHA for each shared script.
 type batch struct {
-	calls    []*Call // all, in the order in which they came
-	commands []*Call // those of no shared script
+	calls    []*Call // all, in the order of arrival
+	commands []*Call // calls without a shared script
 	groups   []group // the others, one group for each shared script, by slot
 	oldest   time.Time
 	text     []byte // scratch
 
 	failed        bool // some call got an error reply
-	unknownScript bool // one of those was NOSCRIPT
+	unknownScript bool // some error reply was NOSCRIPT
 	repeated      bool // its calls were sent before
 	reading       bool // touched by the reader of the connection only
 }
@@ -41,8 +41,8 @@ func newBatch(shared []*Shared, calls ...*Call) *batch {
 	return b
 }
 
-// add takes a call in. The batch has the time of its oldest call. That is not always the first one: the
-// second step of a task comes with the time of its first.
+// add adds a call. The time of a batch is that of its oldest call, which is not always the first one: the
+// second step of a task has the time of its first.
 func (b *batch) add(x *Call) {
 	if len(b.calls) == 0 || x.queued.Before(b.oldest) {
 		b.oldest = x.queued
@@ -88,7 +88,7 @@ func (g *group) appendTo(dst []byte) []byte {
 	return dst
 }
 
-// replies returns the number of replies that are due for the requests.
+// replies returns the number of replies that the requests get.
 func (b *batch) replies() (n int) {
 	for _, x := range b.commands {
 		n += x.replies()
@@ -101,11 +101,11 @@ func (b *batch) replies() (n int) {
 	return n
 }
 
-// UnmarshalRESP reads the replies of all calls. An error reply belongs to its call, or to all calls of
-// its script; the error returned is one of the connection.
+// UnmarshalRESP reads the replies of all calls. An error reply belongs to its call, or to all calls of its
+// script; the returned error is one of the connection.
 func (b *batch) UnmarshalRESP(br resp.BufferedReader, o *resp.Opts) error {
-	// After a deadline radix reads once more into what it was given, to discard the late reply; by then the
-	// calls have been answered and may be in use again.
+	// After a deadline radix reads once more, to discard the late reply; by then the calls have been answered
+	// and may be in use again.
 	if b.reading {
 		return errNoReply
 	}
@@ -127,14 +127,14 @@ func (b *batch) UnmarshalRESP(br resp.BufferedReader, o *resp.Opts) error {
 		}
 	}
 	b.reading = false
-	if n := br.Buffered(); n > 0 { // later replies would go to the wrong calls
+	if n := br.Buffered(); n > 0 { // else later replies would go to the wrong calls
 		return fmt.Errorf("%w: %d bytes behind the last one that was due", errBadReply, n)
 	}
 	return nil
 }
 
-// read takes the reply of the group's script off the connection. An error reply is the first error, one
-// of the connection the second.
+// read reads the reply to the group's script. An error reply is the first error, a fault of the connection
+// the second.
 func (g *group) read(br resp.BufferedReader) (refused, broken error) {
 	n, refused, err := readNumber(br, '*')
 	if err != nil {
@@ -160,9 +160,9 @@ func (b *batch) note(err error) {
 	}
 }
 
-// again returns a batch that loads the scripts and makes those calls once more that were not carried out
-// because Redis did not know their script (after SCRIPT FLUSH); nil where there are none, and where that was
-// done already: Redis does not keep the scripts.
+// again returns a batch that loads the scripts and repeats the calls that Redis did not carry out because it
+// did not know their script (after SCRIPT FLUSH). It returns nil if there are no such calls, or if they were
+// repeated already: then Redis does not keep scripts.
 func (b *batch) again(shared []*Shared, scripts []*Script) *batch {
 	if !b.unknownScript || b.repeated {
 		return nil
@@ -179,8 +179,8 @@ func (b *batch) again(shared []*Shared, scripts []*Script) *batch {
 	return again
 }
 
-// complete hands all calls to their callers, with err, unless it is nil, in the place of what they got.
-// The batch is empty afterwards.
+// complete returns all calls to their callers; an err that is not nil replaces their results. The batch is
+// empty afterwards.
 func (b *batch) complete(err error) {
 	for _, x := range b.calls {
 		x.complete(err)

@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// Call is what one caller wants of Redis: one run of a script, or commands of its own. It comes from
-// NewCall, Script.Call or Shared.Call and goes back by Free; in between it is sent once.
+// Call is one request to Redis: one run of a script, or commands. It comes from NewCall, Script.Call or
+// Shared.Call and ends with Free; in between it is sent once.
 type Call struct {
-	script  *Script // the one that it runs, nil for commands
-	shared  *Shared // the same where others run it too
-	single  bool    // one command with an integer as its reply
+	script  *Script // the script that it runs, nil for commands
+	shared  *Shared // the same if calls run it together
+	single  bool    // one command with an integer reply
 	keys    []byte  // its KEYS for the shared script, encoded
 	args    []byte  // its ARGV for the shared script, or its commands, encoded
-	into    []any   // a receiver for the reply of each command (as for resp3.Unmarshal)
+	into    []any   // a receiver for each command's reply (as for resp3.Unmarshal)
 	integer int64   // the reply of the shared script or of the single command
 	err     error
 
-	queued     time.Time // its time counts from here; zero: from when it is sent
+	queued     time.Time // its timeout begins here; zero: when it is sent
 	completion Completion
-	done       chan struct{} // of the Completion of Do
+	done       chan struct{} // for Do
 }
 
-// Completion learns that a call is answered.
+// Completion is told that a call is answered.
 type Completion interface {
-	// Complete gets the call with its Result, and frees it. It runs on the goroutine or the event loop that
-	// owns the connection, so it must not wait: all other calls would wait with it.
+	// Complete gets the call with its Result, and frees it. It runs on the goroutine or event loop that owns
+	// the connection and must not wait: all other calls would wait with it.
 	Complete(x *Call)
 }
 
 // Calls are kept for reuse with their buffers and channel: no allocation per request.
 var calls = sync.Pool{New: func() any { return &Call{done: make(chan struct{}, 1)} }}
 
-// NewCall makes a call that asks for nothing yet.
+// NewCall makes an empty call.
 func NewCall() *Call {
 	x := calls.Get().(*Call)
 	x.script, x.shared, x.single, x.completion = nil, nil, false, nil
@@ -43,27 +43,27 @@ func NewCall() *Call {
 	return x
 }
 
-// Command makes a call of one command; Call.Command adds more.
+// Command makes a call of one command; Call.Command adds further commands.
 func Command(receiver any, args ...string) *Call { return NewCall().Command(receiver, args...) }
 
-// Free gives the call back. Nothing of it may be used afterwards but the receivers.
+// Free gives the call back. Afterwards only the receivers may be used.
 func (x *Call) Free() {
 	clear(x.into)
 	calls.Put(x)
 }
 
-// Result returns what the call got: the integer of a Shared script or of Integer, and the error. Other
-// replies are in their receivers. Errors: ErrUnavailable, also for an error reply, with its words.
+// Result returns the integer of a Shared script or of Integer, and the error. Other replies are in their
+// receivers. Errors: ErrUnavailable, also for an error reply, with the text of Redis.
 func (x *Call) Result() (int64, error) { return x.integer, x.err }
 
-// Since counts the call's time from an earlier moment than the one at which it is sent: the second step
-// of a task has what the first one left.
+// Since begins the call's timeout earlier than the moment of sending: the second step of a task has only the
+// time that the first step left.
 func (x *Call) Since(begin time.Time) *Call {
 	x.queued = begin
 	return x
 }
 
-// Begin returns the moment from which the call's time counts, once it is sent.
+// Begin returns the moment at which the timeout of a sent call began.
 func (x *Call) Begin() time.Time { return x.queued }
 
 // Command adds a command. Its reply goes into the receiver, a pointer as for resp3.Unmarshal of radix.
@@ -99,7 +99,7 @@ func (x *Call) Arg(arg []byte) *Call {
 	return x
 }
 
-// replies returns the number of replies that are due for its commands.
+// replies returns the number of replies that its commands get.
 func (x *Call) replies() int {
 	if x.single {
 		return 1
@@ -107,10 +107,10 @@ func (x *Call) replies() int {
 	return len(x.into)
 }
 
-// lostScript reports whether the call was not carried out because Redis did not know its script.
+// lostScript reports whether Redis did not carry the call out because it did not know the script.
 func (x *Call) lostScript() bool { return x.script != nil && errors.Is(x.err, errNoScript) }
 
-// complete hands the call to its caller with err, unless that is nil, as its outcome.
+// complete returns the call to its caller; an err that is not nil is its outcome.
 func (x *Call) complete(err error) {
 	if err != nil {
 		x.err = err
@@ -118,12 +118,12 @@ func (x *Call) complete(err error) {
 	x.completion.Complete(x)
 }
 
-// wakes is the Completion of Do, which waits and frees the call itself.
+// wakes is the Completion of Do, which frees the call itself.
 type wakes struct{}
 
 func (wakes) Complete(x *Call) { x.done <- struct{}{} }
 
-// frees is the Completion of Detach: there is no caller.
+// frees is the Completion of Detach, which has no caller.
 type frees struct{}
 
 func (frees) Complete(x *Call) { x.Free() }
@@ -140,8 +140,8 @@ func appendBulk(dst []byte, arg string) []byte {
 	return append(dst, '\r', '\n')
 }
 
-// appendBytes is appendBulk for bytes. With one generic function for both, the arguments of callers in
-// other packages would go to the heap.
+// appendBytes is appendBulk for bytes. A generic function for both would move the arguments of callers in
+// other packages to the heap.
 func appendBytes(dst, arg []byte) []byte {
 	dst = append(appendHeader(dst, '$', len(arg)), arg...)
 	return append(dst, '\r', '\n')

@@ -6,34 +6,34 @@ import (
 	"flashsale/internal/observe/figures"
 )
 
-// Config says which Redis to use and how.
+// Config has the address of a Redis and the limits of its use.
 type Config struct {
 	Network  string        // "tcp" or "unix"
 	Address  string        // host:port or path of the socket
 	Username string        // "" for none
 	Password string        // "" for none
-	Timeout  time.Duration // how long a call waits for Redis, from when it is queued
+	Timeout  time.Duration // how long a call waits for Redis, from its queueing on
 }
 
-// Options are what the owner of a Conn adds to its Config. The zero value is fine for commands.
+// Options are the owner's additions to the Config of a Conn. The zero value is fine for commands.
 type Options struct {
-	Scripts []*Script // that calls run by themselves
-	Shared  []*Shared // that calls run together; they belong to this Conn only
+	Scripts []*Script // scripts that run for a single call
+	Shared  []*Shared // scripts that run for many calls; they belong to this Conn only
 
-	// Loop, unless nil, runs the Conn on an event loop, without goroutines of its own but to dial. Then
-	// only the loop's thread may send calls, and Do must not be used: it would wait for itself. New comes
-	// before the loop runs, or is called on its thread; the loop ends after Conn.Run.
+	// Loop, unless nil, runs the Conn on an event loop; a goroutine only dials. Then only the loop's thread may
+	// send calls, and Do must not be used: it would wait for itself. New must be called before the loop runs,
+	// or on its thread; the loop must end after Conn.Run.
 	Loop Loop
 
-	// Greet, unless nil, runs on each new connection before any call, for limit at most. After an error
-	// the connection is closed and dialled again.
+	// Greet, unless nil, runs on each new connection before any call, for limit at most. After an error the
+	// connection is closed and dialled again.
 	Greet func(l *Link, limit time.Duration) error
-	// Outage, unless nil, is for an owner that names the effect or the reasons of an outage in the log, or
-	// has several connections.
+	// Outage, unless nil, is for owners that log the effect or the reasons of an outage, or that have several
+	// connections.
 	Outage *Outage
 
-	Figures *figures.Redis // where calls are counted; nil counts where nobody reads
-	Waiting *figures.Gauge // of calls that wait to be sent; the same
+	Figures *figures.Redis // where calls are counted; nil: the counts are not published
+	Waiting *figures.Gauge // calls that wait to be sent; nil as with Figures
 
 	FieldsMax int // fields of the largest hash that one reply may hold; it raises the limits on a reply
 }

@@ -1,13 +1,13 @@
-// Package pipeline is the one client of Redis in this house. The sale has one, and every room that keeps
-// something in Redis has one of its own, so that a slow room cannot delay an order. It knows commands,
-// scripts and replies, and nothing of a sale.
+// Package pipeline is the only client of Redis in this repository. The sale has a connection, and so has
+// every room that keeps data in Redis, so that a slow room cannot delay an order. The package knows
+// commands, scripts and replies, and nothing of a sale.
 //
-// A Conn sends what waits at the same moment as one pipeline: a call costs a share of one round trip.
-// Every call is answered within Config.Timeout and replyGrace, with ErrUnavailable where Redis does not
-// answer in time: overload.go has the rules. A Link is a connection without that, for one goroutine: for
-// calls at the start, and for those that take longer.
+// A Conn sends all calls that wait at the same moment as one pipeline: a call costs a share of one round
+// trip. Every call is answered within Config.Timeout and replyGrace, with ErrUnavailable if Redis does not
+// answer in time: overload.go has the rules. A Link is a plain connection for one goroutine: for calls at
+// the start, and for calls that take longer.
 //
-// It is slow where one caller sends its calls one after another: each of them waits for a round trip then.
+// It is slow for a caller that sends calls one after another: each waits for a round trip.
 package pipeline
 
 import (
@@ -26,26 +26,26 @@ import (
 
 const (
 	batchMax  = 256         // calls sent as one pipeline
-	idleCheck = time.Second // between two checks whether Redis has closed a connection that is idle
+	idleCheck = time.Second // between two checks whether Redis has closed an idle connection
 )
 
-// Conn is one connection to Redis and the goroutine that owns it, Run. The owner takes one call, lets
-// every goroutine that can run add its own, and sends what waits as one pipeline. Only the owner touches
-// the connection. Every batch has a deadline (replyDeadline); when one fails, the connection is dropped and
-// everything that waits fails with it. Its other methods are safe for concurrent use.
+// Conn is one connection to Redis and the goroutine that owns it, Run. The owner takes one call, lets every
+// goroutine that can run add its call, and sends all of them as one pipeline. Only the owner touches the
+// connection. Every batch has a deadline (replyDeadline); when a batch fails, the connection is dropped and
+// all waiting calls fail. The other methods are safe for concurrent use.
 type Conn struct {
 	cfg  Config
 	opts Options
 
 	loop  *loopEngine // of a Conn on an event loop, else nil
 	queue chan *Call
-	up    atomic.Bool // false: calls are refused without queueing
-	pace  pace        // the owner notes it
+	up    atomic.Bool // false: calls are refused at once
+	pace  pace        // noted by the owner
 
 	complaints, overload, lostScripts logpace.Pace
 }
 
-// New makes a Conn. Run must run for its calls to be answered.
+// New makes a Conn. Its calls are answered only while Run runs.
 func New(cfg Config, opts Options) *Conn {
 	opts.Scripts = slices.Clone(opts.Scripts)
 	for slot, shared := range opts.Shared {
@@ -74,13 +74,13 @@ func New(cfg Config, opts Options) *Conn {
 func (c *Conn) Up() bool { return c.up.Load() }
 
 // Do sends a call, waits for its replies and frees it. It returns within Config.Timeout and replyGrace.
-// Errors: ErrUnavailable, also for an error reply, with its words.
+// Errors: ErrUnavailable, also for an error reply, with the text of Redis.
 func (c *Conn) Do(x *Call) error {
 	_, err := c.DoInteger(x)
 	return err
 }
 
-// DoInteger is Do for a call with an integer as its Result. It does not allocate.
+// DoInteger is Do for a call with an integer Result. It does not allocate.
 func (c *Conn) DoInteger(x *Call) (int64, error) {
 	defer x.Free()
 	if !c.Send(x, wakes{}) {
@@ -90,15 +90,15 @@ func (c *Conn) DoInteger(x *Call) (int64, error) {
 	return x.Result()
 }
 
-// Detach sends a call without a caller that waits. A call that cannot be sent is dropped.
+// Detach sends a call that no caller waits for. A call that cannot be sent is dropped.
 func (c *Conn) Detach(x *Call) {
 	if !c.Send(x, frees{}) {
 		x.Free()
 	}
 }
 
-// Send queues a call, to be completed within Config.Timeout and replyGrace. It reports whether it could:
-// where not, because Redis is away or too much waits, the call stays the caller's and is not completed.
+// Send queues a call, which is completed within Config.Timeout and replyGrace. It returns false if Redis is
+// away or too many calls wait: then the call stays the caller's and is not completed.
 func (c *Conn) Send(x *Call, completion Completion) bool {
 	if !c.up.Load() {
 		return false
@@ -124,7 +124,7 @@ func (c *Conn) Send(x *Call, completion Completion) bool {
 	}
 }
 
-// noteOverload counts and logs that calls are refused because too many wait.
+// noteOverload counts and logs calls that are refused because too many wait.
 func (c *Conn) noteOverload() {
 	c.opts.Figures.Overloads.Inc()
 	if n := c.overload.Due(time.Now()); n > 0 {
@@ -146,15 +146,15 @@ func (c *Conn) serve(ctx context.Context, l *Link) error {
 	for {
 		select {
 		case <-look.C:
-			if l.closedByPeer() { // else the next call, perhaps much later, would find out and fail
+			if l.closedByPeer() { // else the next call would fail, perhaps much later
 				c.up.Store(false)
 				return io.EOF
 			}
 			continue
 		case x := <-c.queue:
-			// A yield lets every runnable goroutine queue its call first. The look at the network before
-			// it lets those join that have only just got their request. Both make batches longer and a
-			// call cheaper: the tuning table (scripts/bench/TUNING.md) has the figures.
+			// A yield lets every runnable goroutine queue its call first. The poll before it wakes goroutines with a
+			// new request, so that they can join. Both make batches longer and calls cheaper: scripts/bench/TUNING.md
+			// has the figures.
 			if err := poller.Poll(); err != nil {
 				x.complete(ErrUnavailable)
 				return err
@@ -179,7 +179,7 @@ func (c *Conn) serve(ctx context.Context, l *Link) error {
 	}
 }
 
-// collect gathers what waits, at most batchMax calls. A call that has waited for its whole time is refused.
+// collect takes waiting calls, at most batchMax. It refuses a call that has waited for its whole timeout.
 func (c *Conn) collect(b *batch, x *Call) {
 	now := time.Now()
 	for {
@@ -226,8 +226,7 @@ func (c *Conn) again(b *batch) *batch {
 	return again
 }
 
-// complain logs error replies, at most one line in logpace.Interval: thousands of calls may get the same
-// one.
+// complain logs error replies, at most one line in logpace.Interval: thousands of calls may get the same.
 func (c *Conn) complain(b *batch) {
 	if !b.failed {
 		return

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// durabilitySettings are the settings of Redis that decide what survives.
+// durabilitySettings are the settings of Redis that decide which data survives.
 var durabilitySettings = []string{
 	"appendonly", "appendfsync", "no-appendfsync-on-rewrite", "aof-load-truncated",
 	"maxmemory-policy", "save",
 }
 
-// Durability is what a crash of Redis or of its machine, or a full memory, can destroy of what was answered.
+// Durability is what a crash of Redis or its machine, or a full memory, can destroy of answered changes.
 type Durability struct {
 	Full bool   // nothing can be lost
-	Loss string // what can be lost, in words for the log
+	Loss string // what can be lost, as text for the log
 }
 
-// ReadDurability asks Redis how it keeps its data. It fails where Redis cannot be reached. A Redis that
-// does not show its settings is not Full.
+// ReadDurability asks Redis how it keeps its data. It fails if Redis cannot be reached. A Redis that hides
+// its settings is not Full.
 func ReadDurability(ctx context.Context, cfg Config) (Durability, error) {
 	l, err := Dial(ctx, cfg)
 	if err != nil {
@@ -46,7 +46,7 @@ func ReadDurability(ctx context.Context, cfg Config) (Durability, error) {
 func durability(settings map[string]string) Durability {
 	fsync, policy := settings["appendfsync"], settings["maxmemory-policy"]
 	switch {
-	case strings.HasPrefix(policy, "allkeys-"): // volatile-* spares what has no lifetime, as orders
+	case strings.HasPrefix(policy, "allkeys-"): // volatile-* keeps keys without a lifetime, such as orders
 		return Durability{Loss: "maxmemory-policy " + policy +
 			": it throws orders away when its memory is full; set noeviction"}
 	case settings["appendonly"] != "yes" && settings["save"] == "":

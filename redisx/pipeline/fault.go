@@ -10,17 +10,16 @@ import (
 	"sync"
 )
 
-// ErrUnavailable is the error of a call that got no answer in time, or an error reply. What was sent may
-// have been carried out.
+// ErrUnavailable is the error of a call without an answer in time, or with an error reply. Redis may have
+// carried the call out.
 var ErrUnavailable = errors.New("redis does not answer")
 
-// ErrLoading is the answer of a Redis that has just started and still reads its data from disk. It is an
+// ErrLoading is the answer of a Redis that has just started and still loads its data from disk. It is an
 // ErrUnavailable too.
 var ErrLoading = errors.New("redis is loading its data")
 
-// refusal is an error reply: Redis answers, and its answer is OOM, READONLY, WRONGTYPE, MISCONF, LOADING or
-// the like. It holds the words of Redis, and Error adds advice. For callers it is an ErrUnavailable, as an
-// outage is; its text keeps the two apart.
+// refusal is an error reply: OOM, READONLY, WRONGTYPE, MISCONF, LOADING or the like. It is the text of
+// Redis; Error adds advice. For callers it is an ErrUnavailable like an outage; only its text differs.
 type refusal string
 
 func (r refusal) Error() string {
@@ -40,13 +39,13 @@ func (r refusal) Is(target error) bool {
 const (
 	// Redis does not know the script, so nothing was carried out.
 	errNoScript = refusal("NOSCRIPT it has lost the scripts")
-	// The key holds something of another type than the command is for.
+	// The key holds another type than the command needs.
 	errWrongType = refusal("WRONGTYPE a key holds a value of another type")
 )
 
 const refusalBytesMax = 300 // of an error reply, for the log and /readyz
 
-// advice is what to do about error replies that a setting causes, of this server or of Redis.
+// advice tells what to do about error replies with a cause in the settings of this server or of Redis.
 var advice = []struct{ reply, advice string }{
 	{"WRONGPASS", "check REDIS_PASSWORD and REDIS_USERNAME"},
 	{"NOAUTH", "set REDIS_PASSWORD"},
@@ -66,19 +65,19 @@ func replyError(text string) error {
 	return refusal(text[:min(len(text), refusalBytesMax)])
 }
 
-// Outage is the time in which a connection does not serve. The log gets one line for each reason, and one
-// when it is over. Several connections of one owner may share an Outage: it is over when all of them serve.
+// Outage is the time during which a connection does not serve. The log gets one line for each reason and one
+// at the end. Connections of one owner may share an Outage: it is over when all of them serve.
 type Outage struct {
-	Effect string                 // what the owner cannot do meanwhile, for the log: "orders get 503"
-	Over   string                 // the line when it is over; "" for "Redis answers again"
+	Effect string                 // what fails meanwhile, for the log: "orders get 503"
+	Over   string                 // log line at the end; "" for "Redis answers again"
 	Reason func(err error) string // the owner's name for an error, "" for none; may be nil
 
 	mu     sync.Mutex
 	away   map[*Conn]bool
-	logged []string // the reasons, none while all connections serve
+	logged []string // the reasons, empty while all connections serve
 }
 
-// note logs what ended a connection or kept it from being opened.
+// note logs the error that ended a connection or prevented a new one.
 func (o *Outage) note(c *Conn, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -98,7 +97,7 @@ func (o *Outage) note(c *Conn, err error) {
 	slog.Error(text, "redis", c.cfg.Address, "error", err)
 }
 
-// end logs that all connections serve again, if one did not.
+// end logs that all connections serve again, if one of them did not.
 func (o *Outage) end(c *Conn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -125,7 +124,7 @@ func (o *Outage) reasonOf(err error) string {
 	return "Redis does not answer"
 }
 
-// badReply is an errBadReply with the line that is not what was due; of a long line it shows the start.
+// badReply is an errBadReply with the beginning of the wrong line; due is the first byte that was due.
 func badReply(line []byte, due byte) error {
 	return fmt.Errorf("%w: %.40q where %q is due", errBadReply, line, due)
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Limits on one reply. What is asked for stays far below them. A hash that is read whole may need more: see
+// Limits on one reply. The replies to our calls stay far below. A hash that is read whole may need more: see
 // Options.FieldsMax.
 const (
 	replyLineMax     = 16 << 10 // bytes of a line: a status, an error, a number, a length
@@ -20,24 +20,24 @@ const (
 	fieldBytes    = 64 // more bytes for each field
 )
 
-// errBadReply marks bytes from Redis that are no reply, or not the reply to what was asked.
+// errBadReply marks bytes from Redis that are no reply, or not the expected one.
 var errBadReply = errors.New("cannot read a reply of Redis")
 
 var lineEnd = []byte("\r\n")
 
-// replyGuard follows the replies of Redis (RESP 2) on their way to radix, which allocates what a length
-// claims before it has seen a byte of it, and panics on a negative one. Once a guard has found a fault,
-// every further check returns it.
+// replyGuard checks the replies of Redis (RESP 2) before radix reads them: radix allocates a claimed length
+// before the bytes come, and panics on a negative length. After a fault every further check returns that
+// fault.
 type replyGuard struct {
 	elementsMax, bytesMax int
 
-	line  []byte             // a line that has not come to its end yet
-	text  int                // bytes of a string that are still to come, with its line end
-	due   [replyDepthMax]int // elements that are still to come, of each list that is under way
-	depth int                // number of these lists
+	line  []byte             // an incomplete line
+	text  int                // bytes of a string still to come, with its line end
+	due   [replyDepthMax]int // elements still to come, of each open list
+	depth int                // number of open lists
 
-	elements, bytes int // of the reply under way
-	replies         int // that have come whole
+	elements, bytes int // in the reply under way
+	replies         int // complete replies
 	fault           error
 }
 
@@ -49,7 +49,7 @@ func newReplyGuard(fieldsMax int) *replyGuard {
 	}
 }
 
-// check takes the next bytes from Redis, in any pieces. Errors: errBadReply, with the limit's name.
+// check checks the next bytes from Redis, in any pieces. Errors: errBadReply, with the limit's name.
 func (g *replyGuard) check(b []byte) error {
 	for len(b) > 0 && g.fault == nil {
 		var n int
@@ -63,7 +63,7 @@ func (g *replyGuard) check(b []byte) error {
 	return g.fault
 }
 
-// takeText takes what b has of a string.
+// takeText takes the string's bytes that b has.
 func (g *replyGuard) takeText(b []byte) int {
 	n := min(len(b), g.text)
 	end := g.text - len(lineEnd) // where the line end begins in b
@@ -78,7 +78,7 @@ func (g *replyGuard) takeText(b []byte) int {
 	return n
 }
 
-// takeLine takes what b has of a line.
+// takeLine takes the line's bytes that b has.
 func (g *replyGuard) takeLine(b []byte) int {
 	n := bytes.IndexByte(b, '\n') + 1
 	if n == 0 {
@@ -100,7 +100,7 @@ func (g *replyGuard) takeLine(b []byte) int {
 	return n
 }
 
-// takeHeader takes a whole line: a reply, or the start of one.
+// takeHeader takes a complete line: a reply, or the start of one.
 func (g *replyGuard) takeHeader(line []byte) {
 	if len(line) < 3 || line[len(line)-2] != '\r' {
 		g.refuse("the line %.40q", line)
@@ -127,7 +127,7 @@ func (g *replyGuard) takeHeader(line []byte) {
 	}
 }
 
-// beginList expects n elements; fewer than one make no list.
+// beginList expects n elements; below one there is no list.
 func (g *replyGuard) beginList(n int) {
 	switch {
 	case n < 1:
@@ -140,7 +140,7 @@ func (g *replyGuard) beginList(n int) {
 	}
 }
 
-// endElement ends an element, and with it each list that it completes.
+// endElement ends an element and each list that it completes.
 func (g *replyGuard) endElement() {
 	for g.depth > 0 {
 		if g.due[g.depth-1]--; g.due[g.depth-1] > 0 {
@@ -152,11 +152,11 @@ func (g *replyGuard) endElement() {
 	g.replies++
 }
 
-// length reads the number behind the first byte of a header; -1 stands for a missing string or list.
+// length reads the number in a header; -1 stands for a missing string or list.
 func (g *replyGuard) length(header []byte, what string, most int, limit string) int {
 	n, err := strconv.Atoi(string(header[1:]))
 	switch {
-	case n > most: // also where it does not fit an int
+	case n > most: // also if it does not fit into an int
 		g.refuse("%s of %.40s, more than %d (%s)", what, header[1:], most, limit)
 	case err != nil || n < -1:
 		g.refuse("%s of the length %.40q", what, header[1:])
@@ -164,7 +164,7 @@ func (g *replyGuard) length(header []byte, what string, most int, limit string) 
 	return n
 }
 
-// count adds to what the reply holds or claims to hold.
+// count adds to the reply's size, real or claimed.
 func (g *replyGuard) count(elements, bytes int) {
 	g.elements += elements
 	g.bytes += bytes
@@ -175,7 +175,7 @@ func (g *replyGuard) count(elements, bytes int) {
 	}
 }
 
-// refuse notes a fault; the first one stands.
+// refuse keeps the first fault.
 func (g *replyGuard) refuse(format string, args ...any) {
 	if g.fault == nil {
 		g.fault = fmt.Errorf("%w: "+format, append([]any{errBadReply}, args...)...)

@@ -18,27 +18,27 @@ import (
 	"flashsale/internal/serve/rawio"
 )
 
-// bufferBytes holds a whole batch of orders (about 200 bytes each), so that it leaves in one write.
+// bufferBytes holds a whole batch of orders (about 200 bytes each), so that one write sends it.
 const bufferBytes = 64 << 10
 
 var errNoReply = errors.New("no reply in time")
 
-// Link is one connection to Redis, for one goroutine. After an error of the connection it must be closed
-// and dialled anew. Its deadlines hold: radix clears the read deadline before it reads, and a server that
-// accepts and never answers then blocks it for ever (radix issue 284). Below radix the link turns "no
-// deadline" into the deadline of the batch under way, for reads and writes.
+// Link is one connection to Redis, for one goroutine. After an error of the connection it must be closed and
+// dialled anew. Its deadlines hold even though radix clears the read deadline before it reads, and then
+// waits for ever for a server that never answers (radix issue 284). Below radix the link turns "no deadline"
+// into the deadline of the batch under way, for reads and writes.
 type Link struct {
 	conn     radix.Conn
 	socket   net.Conn     // below it
-	ended    func() error // why the context of Dial has ended, nil where it has not
-	release  func() bool  // from that context
+	ended    func() error // why the context of Dial has ended, nil while it lasts
+	release  func() bool  // detaches the link from that context
 	deadline atomic.Int64 // Unix nanoseconds
 	broken   atomic.Pointer[error]
 	replies  replies // of the batch under way
 }
 
-// Dial connects within the Timeout of the Config, and logs in. The end of ctx closes the link: a call under
-// way returns the error of ctx then.
+// Dial connects within the Timeout of the Config, and logs in. The end of ctx closes the link; a call under
+// way then returns the error of ctx.
 func Dial(ctx context.Context, cfg Config) (*Link, error) { return dial(ctx, cfg, 0) }
 
 // dial is Dial with Options.FieldsMax.
@@ -55,7 +55,7 @@ func dial(ctx context.Context, cfg Config, fieldsMax int) (*Link, error) {
 		NetDialer:   guardedDialer{link: l, fieldsMax: fieldsMax},
 		NewRespOpts: newRespOpts,
 	}.Dial(dialing, cfg.Network, cfg.Address)
-	var refused resp3.SimpleError // to the password
+	var refused resp3.SimpleError // of the password
 	switch {
 	case errors.As(err, &refused):
 		return nil, fmt.Errorf("cannot log in to Redis at %s: %w", cfg.Address, replyError(refused.S))
@@ -66,8 +66,8 @@ func dial(ctx context.Context, cfg Config, fieldsMax int) (*Link, error) {
 	return l, nil
 }
 
-// Do carries out a call within the limit and frees it. A script must come by Script.Eval. An error reply
-// is an ErrUnavailable with its words; the link stays usable.
+// Do carries out a call within the limit and frees it. A script needs Script.Eval. An error reply is an
+// ErrUnavailable with the text of Redis; the link stays usable.
 func (l *Link) Do(x *Call, limit time.Duration) error {
 	defer x.Free()
 	if err := l.roundTrip(newBatch(nil, x), time.Now().Add(limit)); err != nil {
@@ -76,14 +76,14 @@ func (l *Link) Do(x *Call, limit time.Duration) error {
 	return x.err
 }
 
-// detach closes the link and returns a descriptor of its connection for the caller, who closes it. The Go
-// runtime does not watch that one: it would wake a thread for each reply.
+// detach closes the link and returns a descriptor of its connection, which the caller closes. The Go runtime
+// does not watch that descriptor: it would wake a thread for each reply.
 func (l *Link) detach() (fd int, err error) {
 	defer l.Close()
 	return rawio.Duplicate(l.socket)
 }
 
-// closedByPeer reports whether Redis has closed the connection. Nothing may be under way.
+// closedByPeer reports whether Redis has closed the connection. No call may be under way.
 func (l *Link) closedByPeer() bool { return rawio.PeerClosed(l.socket) }
 
 // Close ends the connection.
@@ -100,23 +100,23 @@ func (l *Link) roundTrip(b *batch, deadline time.Time) error {
 	switch broken := l.broken.Load(); {
 	case err != nil && l.ended() != nil:
 		return l.ended()
-	case err != nil && broken != nil: // radix may return no more than that it has closed the connection
+	case err != nil && broken != nil: // radix may only return that it has closed the connection
 		return *broken
-	case errors.Is(err, context.Canceled): // what radix makes of a deadline that passed
+	case errors.Is(err, context.Canceled): // radix returns this after a deadline
 		return errNoReply
 	}
 	return err
 }
 
-// brokenBy keeps the first error that makes the link unusable. A deadline that has passed is not kept: radix
-// returns an error of its own then.
+// brokenBy keeps the first error that makes the link unusable. It does not keep a passed deadline: radix has
+// its own error for that.
 func (l *Link) brokenBy(err error) {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		l.broken.CompareAndSwap(nil, &err)
 	}
 }
 
-// replies reads those of a batch from a link.
+// replies reads the replies to a batch from a link.
 type replies struct {
 	batch *batch
 	link  *Link
@@ -147,7 +147,7 @@ func (d guardedDialer) DialContext(ctx context.Context, network, address string)
 	return &guardedConn{Conn: rawio.Wrap(c), link: d.link, guard: newReplyGuard(d.fieldsMax)}, nil
 }
 
-// guardedConn is the network connection below a link: it keeps the link's deadline, and the limits on
+// guardedConn is the network connection below a link: it enforces the link's deadline and the limits on
 // replies.
 type guardedConn struct {
 	net.Conn

@@ -15,52 +15,52 @@ import (
 )
 
 const (
-	receiveMin = 4 << 10         // bytes that a read of replies has room for
-	keepMax    = 4 * bufferBytes // of a buffer that is kept for reuse
+	receiveMin = 4 << 10         // room for a read of replies, in bytes
+	keepMax    = 4 * bufferBytes // most bytes of a buffer kept for reuse
 )
 
 var errLoopEnded = errors.New("the event loop has ended")
 
-// Loop is an event loop, such as that of internal/serve/eventloop: one thread that waits for many sockets.
-// All functions that it is given run on that thread.
+// Loop is an event loop such as internal/serve/eventloop: one thread that waits for many sockets. It runs
+// all given functions on that thread.
 type Loop interface {
 	// Now is the time at which the turn under way began.
 	Now() time.Time
-	// AtEnd has f run at the end of each turn, and not later than at the time that f returned.
+	// AtEnd makes f run at the end of each turn, and at the latest at the time that f returned.
 	AtEnd(f func(now time.Time) (again time.Time))
-	// WatchFunc has ready run when a descriptor has something to read, WatchWrites also when it has room
-	// to write, until Forget. ended means that nothing comes behind what there is to read.
+	// WatchFunc makes ready run when a descriptor has something to read, WatchWrites also when it has room to
+	// write, until Forget. ended means that no bytes follow.
 	WatchFunc(fd int, ready func(readable, writable, ended bool)) error
 	WatchWrites(fd int) error
 	Forget(fd int, closing bool)
-	// Post has f run soon. It is safe for concurrent use; false: the loop has ended.
+	// Post makes f run soon. It is safe for concurrent use; false means that the loop has ended.
 	Post(f func()) bool
 }
 
-// loopEngine is the engine of a Conn on an event loop. What waits at the end of a turn goes out as one
-// pipeline, unless another one is under way. Run only dials. All but use is for the loop's thread.
+// loopEngine runs a Conn on an event loop. The calls that wait at the end of a turn are sent as one
+// pipeline, unless another pipeline is under way. Run only dials. Only use may be called from other threads.
 type loopEngine struct {
 	conn *Conn
 	loop Loop
 
 	fd      int // the connection to Redis, -1 for none
 	waiting []*Call
-	oldest  time.Time // no call that waits was queued before; the one that was may be gone
+	oldest  time.Time // no waiting call was queued earlier
 	begun   bool      // flight is under way
 	flight  *batch    // sent, or being sent
-	until   time.Time // for its replies
+	until   time.Time // deadline of its replies
 	sent    time.Time
-	due     int // replies of it
+	due     int // number of its replies
 
-	out    []byte // of its requests, not sent yet
-	in     []byte // its replies so far
-	text   []byte // memory of out
+	out    []byte // requests not sent yet
+	in     []byte // replies so far
+	text   []byte // memory for out
 	guard  *replyGuard
 	source bytes.Reader
 	reader *bufio.Reader
 	opts   *resp.Opts
 
-	lost chan error // has the reason why the connection was dropped
+	lost chan error // why the connection was dropped
 }
 
 func newLoopEngine(c *Conn, loop Loop) *loopEngine {
@@ -70,7 +70,7 @@ func newLoopEngine(c *Conn, loop Loop) *loopEngine {
 	return e
 }
 
-// use gives the connection of a link to the loop and waits until it is lost or ctx ends.
+// use gives a link's connection to the loop and waits until it is lost or ctx ends.
 func (e *loopEngine) use(ctx context.Context, l *Link) error {
 	fd, err := l.detach()
 	if err != nil {
@@ -137,7 +137,7 @@ func (e *loopEngine) add(x *Call) bool {
 	return true
 }
 
-// endTurn sends what waits, and ends what is over its time.
+// endTurn sends the waiting calls, and ends overdue ones.
 func (e *loopEngine) endTurn(now time.Time) (again time.Time) {
 	if e.begun && !now.Before(e.limit()) {
 		e.endOverdue(now)
@@ -154,8 +154,8 @@ func (e *loopEngine) endTurn(now time.Time) (again time.Time) {
 	return e.limit()
 }
 
-// takeWaiting puts what waits into the next flight, at most batchMax calls. A call that has waited for its
-// whole time is refused.
+// takeWaiting puts waiting calls into the next flight, at most batchMax. It refuses a call that has waited
+// for its whole timeout.
 func (e *loopEngine) takeWaiting(now time.Time) {
 	n := 0
 	for ; n < len(e.waiting) && len(e.flight.calls) < batchMax; n++ {
@@ -201,7 +201,7 @@ func (e *loopEngine) ready(readable, writable, ended bool) {
 	}
 }
 
-// receive takes what has come of the replies, and completes the flight once they are whole, even where the
+// receive reads the replies that have come, and completes the flight once all have come, even if the
 // connection ends behind them.
 func (e *loopEngine) receive(ended bool) error {
 	over := e.read(ended)
@@ -218,7 +218,7 @@ func (e *loopEngine) receive(ended bool) error {
 	return over
 }
 
-// read reads what has come, up to the end of the connection if that has come.
+// read reads all bytes that have come, up to the end of the connection.
 func (e *loopEngine) read(ended bool) error {
 	for more := true; more; {
 		e.in = slices.Grow(e.in, receiveMin)
@@ -233,13 +233,13 @@ func (e *loopEngine) read(ended bool) error {
 			return err
 		}
 		e.in = e.in[:len(e.in)+n]
-		more = ended || len(e.in) == cap(e.in) // what is less than there is room for is all that there is
+		more = ended || len(e.in) == cap(e.in) // a read that leaves room free has emptied the socket
 	}
 	return nil
 }
 
-// complete hands the calls of the flight to their callers. Those that have to be made once more go out
-// first, as a flight of their own.
+// complete returns the calls of the flight to their callers. Calls that must be repeated go out first, as a
+// flight of their own.
 func (e *loopEngine) complete() error {
 	if len(e.out) > 0 {
 		return fmt.Errorf("%w: a reply to what was not sent", errBadReply)
@@ -268,7 +268,7 @@ func (e *loopEngine) complete() error {
 	return nil
 }
 
-// emptied returns a buffer for reuse; one that has grown large goes.
+// emptied empties a buffer for reuse and drops a large one.
 func emptied(b []byte) []byte {
 	if cap(b) > keepMax {
 		return nil

@@ -2,9 +2,9 @@ package pipeline
 
 import "time"
 
-// What an event loop does about calls that are over their time.
+// What an event loop does about overdue calls.
 
-// limit returns the time until which the flight, and what waits behind it, have nothing overdue.
+// limit returns the earliest time at which the flight or a waiting call may be overdue.
 func (e *loopEngine) limit() time.Time {
 	if len(e.waiting) > 0 {
 		if due := e.oldest.Add(e.conn.cfg.Timeout); due.Before(e.until) {
@@ -14,12 +14,12 @@ func (e *loopEngine) limit() time.Time {
 	return e.until
 }
 
-// endOverdue ends what is over its time. It looks for the replies first: where the process was paused, they
-// may have come without an event so far.
+// endOverdue ends overdue calls. It reads replies first: after a pause of the process they may have come
+// without an event.
 func (e *loopEngine) endOverdue(now time.Time) {
 	e.ready(true, false, false)
 	switch {
-	case !e.begun: // what waits is no longer behind the flight
+	case !e.begun: // the waiting calls are no longer behind the flight
 	case now.Before(e.until):
 		e.refuseExpired(now)
 	default:
@@ -27,8 +27,8 @@ func (e *loopEngine) endOverdue(now time.Time) {
 	}
 }
 
-// refuseExpired refuses the calls that have waited for their whole time behind the flight. A flight of its
-// own would give them that time once more.
+// refuseExpired refuses the calls that have waited for their whole timeout behind the flight. A flight of
+// their own would give them that time again.
 func (e *loopEngine) refuseExpired(now time.Time) {
 	kept, oldest := 0, now
 	for n := 0; n < len(e.waiting); n++ { // a completion may send a call, which waits at the end
@@ -46,7 +46,7 @@ func (e *loopEngine) refuseExpired(now time.Time) {
 	e.waiting, e.oldest = e.waiting[:kept], oldest
 }
 
-// refused completes a call that has waited for its whole time, and reports whether it has.
+// refused completes a call that has waited for its whole timeout; false: the call has time left.
 func (e *loopEngine) refused(x *Call, now time.Time) bool {
 	if !expired(x.queued, now, e.conn.cfg.Timeout) {
 		return false

@@ -10,12 +10,12 @@ const (
 	retryMax = 500 * time.Millisecond // the longest pause: service resumes within a second
 
 	// redialMax is how long a redial waits for its connection. TCP repeats a lost SYN after one second and
-	// then after three: a new dial is earlier.
+	// again after three: a new dial is faster.
 	redialMax = time.Second
 )
 
-// Run keeps the connection until ctx ends, and returns nil then. Calls must have ended before: later ones
-// are not answered.
+// Run keeps the connection until ctx ends, and returns nil then. Calls must have ended before: Run answers
+// no later ones.
 func (c *Conn) Run(ctx context.Context) error {
 	before := false // there was a connection
 	for delay := time.Duration(0); ; {
@@ -49,7 +49,7 @@ func (c *Conn) use(ctx context.Context, l *Link) error {
 	return c.serve(ctx, l)
 }
 
-// redial dials after the delay. Calls that still arrive meanwhile are refused.
+// redial dials after the delay. Calls during that time are refused.
 func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 	type result struct {
 		l   *Link
@@ -70,7 +70,7 @@ func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 			if err = c.prepare(l, c.cfg.Timeout); err != nil {
 				l.Close()
 			}
-			l.release() // a batch that is under way when ctx ends has its replies
+			l.release() // the end of ctx must not cut off a batch under way
 		}
 		dialed <- result{l, err}
 	}()

@@ -12,12 +12,12 @@ import (
 
 var wrongTypeReply = []byte("WRONGTYPE")
 
-// read takes the replies to the commands off the connection. An error reply becomes the call's error; the
-// error returned is one of the connection.
+// read reads the replies to the commands. An error reply becomes the call's error; the returned error is one
+// of the connection.
 func (x *Call) read(br resp.BufferedReader, o *resp.Opts) (err error) {
 	if x.single {
 		x.integer, x.err, err = readNumber(br, ':')
-		if errors.Is(x.err, errWrongType) { // an answer like others for the caller, and no line in the log
+		if errors.Is(x.err, errWrongType) { // a normal answer for the caller: not logged
 			x.integer, x.err = WrongType, nil
 		}
 		return err
@@ -42,8 +42,8 @@ func (x *Call) read(br resp.BufferedReader, o *resp.Opts) (err error) {
 	return nil
 }
 
-// unmarshal reads one reply. radix panics on some replies that no Redis sends; another program in its
-// place must not end the process.
+// unmarshal reads one reply. radix panics on some replies that no Redis sends; another program at its
+// address must not end the process.
 func unmarshal(br resp.BufferedReader, receiver any, o *resp.Opts) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -54,7 +54,7 @@ func unmarshal(br resp.BufferedReader, receiver any, o *resp.Opts) (err error) {
 }
 
 // readNumber reads the number behind ':' or '*', whichever kind is due, without the allocations of
-// resp3.Unmarshal. An error reply is the first error, one of the connection the second.
+// resp3.Unmarshal. An error reply is the first error, a fault of the connection the second.
 func readNumber(br resp.BufferedReader, kind byte) (n int64, refused, broken error) {
 	line, err := br.ReadSlice('\n')
 	if err != nil {
@@ -77,10 +77,10 @@ func readNumber(br resp.BufferedReader, kind byte) (n int64, refused, broken err
 	return 0, nil, badReply(line, kind)
 }
 
-// Verdict receives the integer reply of a command that Redis may refuse: a refusal is a result there, no
-// error of the call.
+// Verdict receives the integer reply of a command that Redis may refuse: a refusal is a result, not an error
+// of the call.
 type Verdict struct {
-	Refused string // the words of Redis, "" where it has carried the command out
+	Refused string // the text of Redis, "" if it has carried the command out
 }
 
 // UnmarshalRESP reads the reply.

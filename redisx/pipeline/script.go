@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// Script is a Lua script. The Lua file itself documents what it takes and returns.
+// Script is a Lua script. The Lua file documents its arguments and results.
 type Script struct {
 	source string
-	sha    string // the name Redis gives it
+	sha    string // its name in Redis
 }
 
 // NewScript makes a Script of its source.
@@ -19,14 +19,14 @@ func NewScript(source string) *Script {
 	return &Script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// Call makes a call that runs the script by itself; its reply goes into the receiver, as with
-// Call.Command. The script must be among the Scripts of the Conn.
+// Call makes a call that runs the script alone; the reply goes into the receiver, as with Call.Command. The
+// script must be among the Scripts of the Conn.
 func (s *Script) Call(receiver any, keys []string, args ...string) *Call {
 	return s.call("EVALSHA", s.sha, receiver, keys, args)
 }
 
-// Eval is Call with the whole source in the command: for scripts that run seldom, and on a Link, which
-// loads none.
+// Eval is Call with the whole source in the command: for scripts that seldom run, and for a Link, which
+// loads no scripts.
 func (s *Script) Eval(receiver any, keys []string, args ...string) *Call {
 	return s.call("EVAL", s.source, receiver, keys, args)
 }
@@ -42,7 +42,7 @@ func (s *Script) call(command, name string, receiver any, keys, args []string) *
 	return x
 }
 
-// UnknownCode is the error for a code that the contract of a script does not name.
+// UnknownCode is the error for a code that a script's contract does not have.
 func UnknownCode(script string, code int64) error {
 	return fmt.Errorf("%s returned the unknown code %d", script, code)
 }
@@ -56,20 +56,19 @@ func loading(scripts []*Script) *Call {
 	return x
 }
 
-// Shared is a script that calls run together: those that wait at the same moment are one EVALSHA, which
-// returns a list with an integer for each of them. That shares the fixed cost of a script. A Shared
-// belongs to one Conn.
+// Shared is a script that calls run together: calls that wait at the same moment become one EVALSHA, which
+// returns a list with an integer for each call. So they share the fixed cost of a script. A Shared belongs
+// to one Conn.
 type Shared struct {
 	*Script
 	slot               int    // its place in each batch of the Conn
-	keys, args         []byte // KEYS and ARGV that all calls share, encoded; each call's own follow
-	keyCount, argCount int    // of these
-	callKeys, callArgs int    // of each call
+	keys, args         []byte // KEYS and ARGV that all calls share, encoded; each call's own come after
+	keyCount, argCount int    // shared KEYS and ARGV
+	callKeys, callArgs int    // KEYS and ARGV of each call
 }
 
-// Share makes a Shared of the script. keys and args come first, once for all calls; behind them each call
-// has callKeys
-// KEYS and callArgs ARGV of its own.
+// Share makes a Shared of the script. keys and args come first, once for all calls; then come callKeys KEYS
+// and callArgs ARGV for each call.
 func (s *Script) Share(keys, args []string, callKeys, callArgs int) *Shared {
 	return &Shared{
 		Script: s, keys: appendBulks(nil, keys), args: appendBulks(nil, args),
@@ -77,15 +76,15 @@ func (s *Script) Share(keys, args []string, callKeys, callArgs int) *Shared {
 	}
 }
 
-// Call makes a call that runs the script together with others. Call.Key and Call.Arg add what is its own;
-// its integer is the result.
+// Call makes a call that runs the script together with others. Call.Key and Call.Arg add the call's own
+// arguments; its Result is the integer.
 func (s *Shared) Call() *Call {
 	x := NewCall()
 	x.script, x.shared = s.Script, s
 	return x
 }
 
-// appendHead appends the start of an EVALSHA for n calls, up to and with the shared KEYS.
+// appendHead appends the beginning of an EVALSHA for n calls, up to the shared KEYS.
 func (s *Shared) appendHead(dst []byte, n int) []byte {
 	keys, args := s.keyCount+n*s.callKeys, s.argCount+n*s.callArgs
 	dst = appendHeader(dst, '*', 3+keys+args)

@@ -1,5 +1,5 @@
-// Package redistest gives tests a Redis of their own: a private redis-server on a unix socket, and the
-// in-memory engine that ships as the last-resort default. Tests that share a server flush it between them.
+// Package redistest gives tests a Redis: a private redis-server on a unix socket, and the in-memory engine
+// that ships as the last-resort default. Tests that share a server flush it between them.
 package redistest
 
 import (
@@ -45,8 +45,8 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// New starts a redis-server for one test, which may stop, freeze and restart it. args are added to its
-// command line.
+// New starts a redis-server for one test, which may stop, freeze and restart it. args go to its command
+// line.
 func New(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	testkit.Need(tb, "redis-server")
@@ -98,13 +98,13 @@ func (s *Server) Do(tb testing.TB, command string) string {
 	return reply
 }
 
-// Freeze stops the process without ending it, as an overloaded machine would; Thaw lets it go on.
+// Freeze suspends the process, as an overloaded machine would; Thaw resumes it.
 func (s *Server) Freeze(tb testing.TB) { s.redis.Send(tb, syscall.SIGSTOP) }
 
-// Thaw lets a frozen server go on.
+// Thaw resumes a frozen server.
 func (s *Server) Thaw(tb testing.TB) { s.redis.Send(tb, syscall.SIGCONT) }
 
-// Kill ends the server at once and returns when it has ended.
+// Kill kills the server and returns when it has ended.
 func (s *Server) Kill(testing.TB) { s.redis.Kill() }
 
 // Restart starts a killed server again, in the same folder.
@@ -113,8 +113,8 @@ func (s *Server) Restart(tb testing.TB) {
 	testkit.Must(tb, s.redis.Start(context.Background()))
 }
 
-// Load makes the server answer LOADING, as it does while it reads its data after a start, until finish is
-// called. It must have been started with --enable-debug-command yes.
+// Load makes the server answer LOADING, as while it loads its data after a start, until finish is called. It
+// must have been started with --enable-debug-command yes.
 func (s *Server) Load(tb testing.TB) (finish func()) {
 	tb.Helper()
 	for _, command := range []string{"DEBUG POPULATE 20000 key 100",

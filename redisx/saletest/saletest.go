@@ -1,4 +1,4 @@
-// Package saletest gives tests a sale that runs, on each engine of Redis.
+// Package saletest gives tests a running sale, on each engine of Redis.
 package saletest
 
 import (
@@ -21,8 +21,7 @@ const Catalog = "2 foods, 0123456789abcdef"
 // usersMax is the number of users of a sale.
 const usersMax = 1_000_000
 
-// Timeout is that of calls which are to be answered: it bounds what hangs. A busy machine stalls for
-// seconds.
+// Timeout is the timeout of calls that must succeed: a busy machine stalls for seconds.
 const Timeout = 20 * time.Second
 
 // Config is how to reach a redis-server.
@@ -39,10 +38,10 @@ func OnEach(t *testing.T, test func(t *testing.T, cfg redisx.Config)) {
 	t.Run("memory", func(t *testing.T) { test(t, config("tcp", redistest.Memory(t))) })
 }
 
-// Sale is a sale whose changes wait for their outcome.
+// Sale is a sale with changes that wait for their outcome.
 type Sale struct{ *redisx.Sale }
 
-// Open opens a sale and joins it with a connection that runs until the test ends.
+// Open opens a sale and joins it until the test ends.
 func Open(tb testing.TB, cfg redisx.Config, stock ...int64) Sale {
 	tb.Helper()
 	opened, err := redisx.Open(tb.Context(), cfg, redisx.Opening{Catalog: Catalog, Stock: stock})
@@ -71,7 +70,7 @@ func Join(tb testing.TB, cfg redisx.Config, id string, foods int) Sale {
 	return Sale{s}
 }
 
-// outcome is a redisx.Outcome that can be waited for.
+// outcome is a redisx.Outcome that a test can wait for.
 type outcome chan error
 
 func (o outcome) Done(err error) { o <- err }

@@ -1,10 +1,10 @@
--- Begins the turnover from the sale that Redis holds to the next one. From here on nothing is sold until
--- the next sale opens: the stock of the sale goes away in this step. All that the rest of the turnover needs
--- is in the marker afterwards, so that any server can complete it. With states.lua in front.
+-- Begins the turnover from the sale that Redis holds to the next one. Nothing is sold from here until the
+-- next sale opens: this step takes the stock away. The marker then has all that the rest of the turnover
+-- needs, so that any server can complete it. With states.lua in front.
 --
 -- KEYS[1]  the marker: hash id, exported, ledger, next_*, and the fields of states.lua
 -- KEYS[2]  the stock of the sale: hash food id -> pieces left, and a note
--- KEYS[3]  where the stock is kept: hash
+-- KEYS[3]  the kept stock of the ended sale: hash
 -- KEYS[4]  the gate of the sale: string
 -- KEYS[5]  the log of the sale: stream
 -- KEYS[6]  the stream of orders for the ledger
@@ -15,7 +15,7 @@
 -- ARGV[4]  when it opens: Unix ms, "" for at once
 -- ARGV[5]  when it closes: Unix ms, "" for never
 -- ARGV[6]  "true" when the orders of the sale are deleted, "false" when they are kept
--- ARGV[7]  "true" when the sale need be neither closed nor wholly exported nor in the ledger, else "false"
+-- ARGV[7]  "true" to end even a sale that is not closed, exported or in the ledger, else "false"
 -- ARGV[8+] the texts of KEYS[7]
 --
 -- Returns {code, number}
@@ -23,17 +23,17 @@
 --         1  another turnover is under way: nothing is changed
 --         2  there is no such sale: nothing is changed
 --         3  the sale is not closed: nothing is changed
---         4  its orders have not been exported since it was closed: nothing is changed
---         5  that number of orders is not in the ledger yet; 0 where orders that were placed before the
---            ledger was switched on may be missing in it: nothing is changed
+--         4  its orders were not exported since it was closed: nothing is changed
+--         5  that many orders are not in the ledger yet, or 0: orders from before the ledger was switched on
+--            may be missing in it. Nothing is changed
 --         6  the next sale would be closed from its beginning: nothing is changed
 local marker, stock, kept, gate, log, stream, next_stock = unpack(KEYS)
 local id, next_id, catalog, opens_at, closes_at, delete, force = unpack(ARGV, 1, 7)
 local FIRST_TEXT = 8
 local BEGUN, UNDER_WAY, NO_SALE, NOT_CLOSED, NOT_EXPORTED = 0, 1, 2, 3, 4
 local LEDGER_BEHIND, OVER_ALREADY = 5, 6
--- Seconds for which the stream stays. A writer of a ledger that is connected takes what is there to its end;
--- one that connects anew is refused, because the sale has ended.
+-- Seconds for which the stream stays. A connected writer of a ledger reads it to its end; a new connection
+-- is refused, because the sale has ended.
 local STREAM_LIFETIME = 86400
 local call = redis.call
 

@@ -1,13 +1,13 @@
--- Ends a turnover, in one step: puts the marker of the sale before away and opens the next sale. With
--- states.lua and new_sale.lua in front.
+-- Ends a turnover in one step: puts the ended sale's marker away and opens the next sale. With states.lua
+-- and new_sale.lua in front.
 --
 -- KEYS[1]  the marker: hash id, previous, server, ledger, next_*, and the fields of states.lua
 -- KEYS[2]  the stock of the next sale: hash food id -> pieces, and a note
 -- KEYS[3]  the gate of the next sale: string
 -- KEYS[4]  the log of the next sale: stream
 -- KEYS[5]  the stream of orders of the next sale; made here when the sale before keeps a ledger
--- KEYS[6]  where begin.lua has kept the stock of the next sale: list
--- KEYS[7]  where the marker of the sale before is kept: hash
+-- KEYS[6]  the stock of the next sale as begin.lua keeps it: list
+-- KEYS[7]  the kept marker of the ended sale: hash
 -- ARGV[1]  id of the next sale: string
 -- ARGV[2]  name of the consumer group of KEYS[5]: string
 -- ARGV[3+] pieces of food 1, 2, 3, ...: integers >= 0

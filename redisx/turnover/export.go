@@ -21,22 +21,22 @@ const (
 	exportOtherPieces = 3
 )
 
-// ErrOtherPieces is the outcome of an export that has not all pieces that were sold.
+// ErrOtherPieces refuses an export without exactly the pieces that were sold.
 var ErrOtherPieces = errors.New("the export has another number of pieces than were sold")
 
 // Export is an export of all orders of the sale that Redis holds. It counts, so that the next sale may be
-// opened, when the sale was closed from its begin to its end, and all pieces that were sold are in it.
+// opened, if the sale was closed from its begin to its end and it has all sold pieces.
 type Export struct {
 	cfg  redisx.Config
 	sale string
 	name string // "" where it does not count
 }
 
-// Exported is what is in an export.
+// Exported describes the content of an export.
 type Exported struct {
 	Orders int
 	Pieces int64
-	Start  int64   // pieces of all foods at the start of the sale
+	Start  int64   // sum of all foods at the start of the sale
 	Prices []int64 // of food 1, 2, 3, ...
 	Users  string  // fingerprint of the users with the names in it
 }
@@ -48,8 +48,8 @@ func BeginExport(ctx context.Context, cfg redisx.Config, sale string) (*Export, 
 	return e, err
 }
 
-// End notes that the export is safe, and reports whether it counts. Errors: ErrOtherPieces (then it does
-// not), and as BeginExport.
+// End notes that the export is safe, and reports whether it counts. Errors: ErrOtherPieces (it does not
+// count), and as BeginExport.
 func (e *Export) End(ctx context.Context, in Exported) (counts bool, err error) {
 	if e.name == "" {
 		return false, nil
@@ -57,7 +57,7 @@ func (e *Export) End(ctx context.Context, in Exported) (counts bool, err error) 
 	return e.note(ctx, e.name, &in)
 }
 
-// note calls export.lua, with nil before the export begins.
+// note calls export.lua; in is nil before the export begins.
 func (e *Export) note(ctx context.Context, name string, in *Exported) (counts bool, err error) {
 	l, err := pipeline.Dial(ctx, e.cfg.Config)
 	if err != nil {

@@ -1,7 +1,7 @@
--- Records that the orders of a closed sale were exported. It is called before an export begins and once it
--- is safe. A sale that was opened in between has lost the field exporting (state_change.lua), so that the
--- export does not count: orders may be missing in it. An export with another number of pieces than the sale
--- has sold does not count either. With states.lua in front.
+-- Records that the orders of a closed sale were exported. It is called before an export begins and once the
+-- export is safe. If the sale was opened in between, the field exporting is gone (state_change.lua), and the
+-- export does not count: orders may be missing. Nor does an export with another number of pieces than were
+-- sold. With states.lua in front.
 --
 -- KEYS[1]  the marker: hash id, exporting, exported, exported_*, and the fields of states.lua
 -- KEYS[2]  the gate: string
@@ -16,20 +16,20 @@
 -- ARGV[6]  fingerprint of the users with the names in it: string
 -- ARGV[7+] the texts of KEYS[4]
 --
--- Returns {code, name, sold}; name is that of the export under which this one counts
+-- Returns {code, name, sold}; name is the name under which this export counts
 --         0  noted: it counts
 --         1  the sale is not closed, or was opened since: it does not count
 --         2  there is no such sale, or the next one is being opened: it does not count
---         3  the sale has sold another number of pieces, which is sold: it does not count
+--         3  the sale has sold another number of pieces: sold. It does not count
 local marker, gate, log, prices, stock = unpack(KEYS)
 local id, name, orders, pieces, start, users = unpack(ARGV, 1, 6)
 local FIRST_TEXT = 7
 local NOTED, NOT_CLOSED, NO_SALE, OTHER_PIECES = 0, 1, 2, 3
 local call = redis.call
 
--- unsold returns the pieces left of all foods, less those that were restocked. Pieces at the start - unsold
--- = pieces sold. It reads a hash with two fields a food, which takes about a second for a million foods; the
--- sale is closed then.
+-- unsold returns the pieces left of all foods, less the restocked pieces: sold pieces = pieces at the start
+-- - unsold. It reads a hash with two fields for each food, about a second for a million foods; the sale is
+-- closed then.
 local function unsold()
   local fields, sum = call('HGETALL', stock), 0
   for i = 1, #fields, 2 do
@@ -44,7 +44,7 @@ local sale = currentSale(marker, gate, log, id)
 if not sale then return {NO_SALE, '', 0} end
 if sale.state ~= CLOSED then return {NOT_CLOSED, '', 0} end
 if orders == '' then
-  -- Exports of the same time share a name: each has all orders of the closed sale.
+  -- Exports at the same time share a name: each has all orders of the closed sale.
   call('HSETNX', marker, 'exporting', name)
   return {NOTED, call('HGET', marker, 'exporting'), 0}
 end

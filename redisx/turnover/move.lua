@@ -1,5 +1,5 @@
--- Moves some keys of the sale that a turnover ends: orders into the hash that keeps them, or away; carts
--- away. Does nothing once the turnover is over: the keys would be the next sale's.
+-- Moves some keys of the ended sale: orders into the hash that keeps them, or deletes them; carts are
+-- deleted. It does nothing once the turnover is over: the keys would be the next sale's.
 --
 -- KEYS[1]   the marker: hash next_id
 -- KEYS[2]   the orders that are kept: hash user -> the order as it was

@@ -1,7 +1,6 @@
-// Package turnover is the way from one sale to the next on the same Redis: the export of what was sold, the
-// end of the sale, its orders afterwards, and the beginning of the next sale. It is used by commands and at
-// the start of a server, never while orders are placed. A turnover may end at any moment: all that it needs
-// is in Redis, and any caller completes it.
+// Package turnover opens the next sale on the same Redis: it exports the orders, ends the sale, keeps its
+// orders and begins the next sale. Commands and the start of a server use it, never while orders are placed.
+// A turnover may break off at any moment: Redis has all that it needs, and any caller completes it.
 package turnover
 
 import (
@@ -30,7 +29,7 @@ const (
 	overAlready  = 6
 )
 
-// moveOver is what move.lua returns when the turnover is over.
+// moveOver is the result of move.lua after the end of the turnover.
 const moveOver = -1
 
 // What end.lua returns.
@@ -40,10 +39,10 @@ const (
 	endNoSale = 2
 )
 
-// moveMax is the number of keys that one step of a turnover moves: some milliseconds of Redis at most.
+// moveMax is how many keys one step of a turnover moves: some milliseconds of Redis at most.
 const moveMax = 500
 
-// Why the next sale is not opened. The caller adds what to do.
+// Why the next sale is not opened. The caller adds advice.
 var (
 	ErrNotClosed    = errors.New("the sale is not closed")
 	ErrNotExported  = errors.New("the orders of the sale have not been exported since it was closed")
@@ -51,22 +50,22 @@ var (
 	ErrOverAlready  = errors.New("the next sale would be closed from its beginning")
 )
 
-// Next is the sale to open in the place of the one that Redis holds.
+// Next is the sale to open after the one that Redis holds.
 type Next struct {
 	Before       string // id of the sale that must be there
-	Catalog      string // tells catalogues of foods apart
+	Catalog      string // fingerprint of the foods
 	Stock        []int64
 	redisx.Times      // of the next sale
-	Delete       bool // the orders of the sale before; else they are kept under its id. Its log always is
-	Force        bool // also where that sale is not closed, not wholly exported or not in the ledger
+	Delete       bool // delete the old orders; else they are kept under the old id, as the log always is
+	Force        bool // even if the old sale is not closed, not exported or not in the ledger
 }
 
 // OpenNext ends the sale that Redis holds and opens the next one: it takes the stock away, moves orders and
-// carts in bounded steps, and opens the next sale in one step. Nothing is sold in between. A turnover that
-// is under way already is completed instead; the id is then that of another sale than this call's, and own
-// is false. So it is after a crash at any moment: a further call, or the next server that starts, completes
-// it. Errors: redisx.ErrSaleGone, ErrNotClosed, ErrNotExported, ErrLedgerBehind, ErrOverAlready, or
-// why Redis cannot be asked.
+// carts in limited steps, and opens the next sale in one step. Nothing is sold in between. If a turnover is
+// under way, for example after a crash, OpenNext completes that one instead: the id is then of that
+// turnover's sale, and own is false. The next server that starts completes it too. Errors:
+// redisx.ErrSaleGone, ErrNotClosed, ErrNotExported, ErrLedgerBehind, ErrOverAlready, or why Redis cannot be
+// asked.
 func OpenNext(ctx context.Context, cfg redisx.Config, next Next) (id string, own bool, err error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
@@ -85,8 +84,8 @@ func OpenNext(ctx context.Context, cfg redisx.Config, next Next) (id string, own
 	return id, true, err
 }
 
-// Open is redisx.Open, which joins the sale that Redis holds or opens the first one. It completes a turnover
-// that was begun.
+// Open is redisx.Open, which joins the sale that Redis holds or opens the first one. It also completes a
+// turnover that was begun.
 func Open(ctx context.Context, cfg redisx.Config, o redisx.Opening) (redisx.Opened, error) {
 	opened, err := redisx.Open(ctx, cfg, o)
 	if !errors.Is(err, redisx.ErrTurning) {
@@ -98,8 +97,8 @@ func Open(ctx context.Context, cfg redisx.Config, o redisx.Opening) (redisx.Open
 	return redisx.Open(ctx, cfg, o)
 }
 
-// Complete completes a turnover that was begun, if there is one, and returns the id of the next sale,
-// "" where none is under way. Any number of callers may do so at once.
+// Complete completes a turnover that was begun and returns the id of the next sale, "" without a turnover.
+// Any number of callers may do so at once.
 func Complete(ctx context.Context, cfg redisx.Config) (id string, err error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
@@ -109,7 +108,7 @@ func Complete(ctx context.Context, cfg redisx.Config) (id string, err error) {
 	return complete(ctx, l, cfg)
 }
 
-// begin takes the sale away, under the id of the next one.
+// begin ends the old sale and notes the next one's id.
 func (n *Next) begin(l *pipeline.Link, cfg redisx.Config, id string) error {
 	var code, number int64
 	before := redisx.KeysOf(n.Before)
@@ -144,7 +143,7 @@ func (n *Next) begin(l *pipeline.Link, cfg redisx.Config, id string) error {
 	return pipeline.UnknownCode("begin.lua", code)
 }
 
-// complete is Complete on a link.
+// complete is Complete on a given link.
 func complete(ctx context.Context, l *pipeline.Link, cfg redisx.Config) (id string, err error) {
 	t, err := readTurnover(l, cfg)
 	if err != nil || t == nil {
@@ -163,19 +162,19 @@ func complete(ctx context.Context, l *pipeline.Link, cfg redisx.Config) (id stri
 	return t.next, t.end()
 }
 
-// turnover is the way from one sale to the next, as the marker has it.
+// turnover is a turnover under way, as the marker has it.
 type turnover struct {
 	link *pipeline.Link
 	cfg  redisx.Config
 
 	before, next string // ids
-	delete       bool   // the orders of the sale before
+	delete       bool   // delete the old orders
 
 	cursor string
 	moved  bool
 }
 
-// readTurnover returns the turnover that is under way, nil for none.
+// readTurnover returns the turnover under way, nil for none.
 func readTurnover(l *pipeline.Link, cfg redisx.Config) (*turnover, error) {
 	t := &turnover{link: l, cfg: cfg, cursor: "0"}
 	var deletes string
@@ -191,13 +190,13 @@ func readTurnover(l *pipeline.Link, cfg redisx.Config) (*turnover, error) {
 	return t, nil
 }
 
-// saleGlob and saleParts find the orders and carts of a sale among the keys of Redis.
+// saleGlob and saleParts find orders and carts of a sale among the keys of Redis.
 const saleGlob = "[co]_*"
 
 var saleParts = regexp.MustCompile(`^(?:o_(\d+)|c_[\w-]{16})$`)
 
-// step looks at some keys and moves those of the sale that ends. SCAN returns each key that is there from
-// its first step to its last, and no order is added meanwhile, because the stock is gone.
+// step looks at some keys and moves those of the ended sale. SCAN returns each key that exists from its
+// first step to its last, and no order is added meanwhile, because the stock is gone.
 func (t *turnover) step() error {
 	var names []string
 	x := pipeline.Command(&radix.Tuple{&t.cursor, &names},
@@ -238,7 +237,7 @@ func (t *turnover) step() error {
 	return nil
 }
 
-// move moves some keys; the orders of users are kept.
+// move moves some keys; the orders of the users are kept.
 func (t *turnover) move(keys, users []string) error {
 	var moved int64
 	kept := []string{redisx.KeysOf(t.next).Marker, keptOrdersPrefix + t.before}
@@ -251,7 +250,7 @@ func (t *turnover) move(keys, users []string) error {
 	return nil
 }
 
-// end opens the next sale, unless another caller has.
+// end opens the next sale, unless another caller has done so.
 func (t *turnover) end() error {
 	stock, err := readNumbers(t.link, nextStockPrefix+t.next, t.cfg.StockTimeout())
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// Numbers of all foods, such as their prices, are kept as a list of texts with numbersText numbers each: a
-// catalogue may have a million foods, and no reply of Redis is to be that long.
+// Numbers of all foods, such as prices, are kept as a list of texts with numbersText numbers each: a reply
+// of Redis with a million foods would be too long.
 const (
 	numbersText = 1000
-	numbersPage = 100 // texts that one reply has
+	numbersPage = 100 // texts in one reply
 )
 
-// numberTexts writes numbers as a list keeps them, with commas between.
+// numberTexts writes numbers as texts of a list, with commas between.
 func numberTexts(list []int64) (texts []string) {
 	var text []byte
 	for i, n := range list {
@@ -34,7 +34,7 @@ func numberTexts(list []int64) (texts []string) {
 	return texts
 }
 
-// readNumbers reads the numbers of a list, none where it is not there.
+// readNumbers reads the numbers of a list, none without a list.
 func readNumbers(l *pipeline.Link, key string, limit time.Duration) (list []int64, err error) {
 	for first := 0; ; first += numbersPage {
 		var texts []string

@@ -13,15 +13,15 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// ErrNoPastSale is the outcome of looking for a sale that has ended and was not kept.
+// ErrNoPastSale means that Redis does not keep an ended sale with that id.
 var ErrNoPastSale = errors.New("redis keeps no such sale of the past")
 
-// Past is a sale that has ended and is kept, on a connection of its own. It is for one goroutine.
+// Past is an ended sale that Redis keeps, on a connection of its own. It is for one goroutine.
 type Past struct {
 	ID      string
-	Catalog string  // tells catalogues of foods apart
-	Prices  []int64 // of food 1, 2, 3, ...; nil where the sale was never exported
-	Users   string  // fingerprint of its users at the export, "" where it was never exported
+	Catalog string  // fingerprint of the foods
+	Prices  []int64 // of food 1, 2, 3, ...; nil if the sale was never exported
+	Users   string  // fingerprint of its users at the export, "" if it was never exported
 
 	link   *pipeline.Link
 	cfg    redisx.Config
@@ -29,7 +29,7 @@ type Past struct {
 	seen   map[uint32]struct{}
 }
 
-// OpenPast finds a sale that has ended. Errors: ErrNoPastSale, or why Redis cannot be asked.
+// OpenPast finds an ended sale. Errors: ErrNoPastSale, or why Redis cannot be asked.
 func OpenPast(ctx context.Context, cfg redisx.Config, id string) (*Past, error) {
 	l, err := pipeline.Dial(ctx, cfg.Config)
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *Past) Next(ctx context.Context, foods int) ([]redisx.Order, error) {
 	return nil, io.EOF
 }
 
-// parse reads pairs of user and order, those that were not there before.
+// parse reads pairs of user and order and returns the new ones.
 func (p *Past) parse(fields []string, foods int) (orders []redisx.Order, err error) {
 	for i := 0; i+1 < len(fields); i += 2 {
 		user, err := strconv.ParseUint(fields[i], 10, 32)

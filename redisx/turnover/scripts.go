@@ -7,7 +7,7 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// Which script is made of what; the parts are those of redisx/scripts.go.
+// How the scripts are put together; redisx/scripts.go has the parts.
 var (
 	beginScript  = pipeline.NewScript(redisx.StatesLua + beginLua)
 	moveScript   = pipeline.NewScript(moveLua)

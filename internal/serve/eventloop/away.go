@@ -10,7 +10,7 @@ import (
 	"flashsale/internal/serve/rawio"
 )
 
-// leave hands the connection and its unread bytes to Config.Away.
+// leave hands the connection and its unread bytes over to Config.Away.
 func (c *conn) leave() {
 	s := c.server
 	unread := append([]byte(nil), c.in.Bytes()...)
@@ -33,7 +33,7 @@ func (s *Server) takesLarge(request []byte) bool {
 	return s.cfg.TooLarge != nil && s.cfg.TooLarge(request)
 }
 
-// Return takes a connection back from Config.Away, with the bytes of further requests that have come.
+// Return takes a connection back from Config.Away, with the bytes already received of further requests.
 func (s *Server) Return(socket net.Conn, slot listener.Slot, unread []byte) {
 	fd, err := rawio.Duplicate(socket)
 	peer, _ := socket.RemoteAddr().(*net.TCPAddr)

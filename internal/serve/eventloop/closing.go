@@ -8,7 +8,7 @@ import (
 	"flashsale/internal/serve/rawio"
 )
 
-// refuse answers what framing does not accept, and ends the connection after it.
+// refuse answers a request that framing refuses, and then ends the connection.
 func (c *conn) refuse(v framing.Verdict) {
 	s := c.server
 	x := s.exchanges.Get().(*Exchange)
@@ -21,14 +21,14 @@ func (c *conn) refuse(v framing.Verdict) {
 	c.closing, c.lingers = true, true
 }
 
-// end ends a connection that has got its last reply.
+// end ends a connection after its last reply.
 func (c *conn) end() {
 	if !c.lingers {
 		c.close()
 		return
 	}
-	// Many clients send all of a body before they read: if their connection were closed at once, it would
-	// be reset and the reply lost with it (RFC 9112, 9.6).
+	// Many clients send a whole body before they read. Closing the connection at once would reset it, and the
+	// client would lose the reply (RFC 9112, 9.6).
 	c.release()
 	shutdownWrite(c.fd)
 	c.enter(listener.Lingering)
@@ -37,7 +37,7 @@ func (c *conn) end() {
 	}
 }
 
-// drop reads what still comes from a client that was refused.
+// drop discards what a refused client still sends.
 func (c *conn) drop() {
 	in := c.server.cfg.Buffers.Small.Get().(*[]byte)
 	defer c.server.cfg.Buffers.Put(in)
@@ -54,8 +54,7 @@ func (c *conn) drop() {
 	c.postpone()
 }
 
-// close closes the connection and makes room for another one. If an exchange is under way, that happens at
-// its end.
+// close closes the connection and makes room for another one, after the exchange under way if there is one.
 func (c *conn) close() {
 	if c.exchange != nil {
 		c.broken = true
@@ -67,8 +66,8 @@ func (c *conn) close() {
 	c.free()
 }
 
-// closeOverdue closes some of the connections that are over their time. A connection that is closed gives
-// its index to the last one, which was swept before.
+// closeOverdue closes some of the connections that are over their time limit. The last connection takes the
+// index of a closed one; its time was looked at before.
 func (s *Server) closeOverdue() {
 	closed := 0
 	for range sweptMax {
@@ -84,7 +83,7 @@ func (s *Server) closeOverdue() {
 	}
 }
 
-// forget takes the connection from the loop and the server. The last connection takes its index.
+// forget removes the connection from the loop and the server. The last connection takes its index.
 func (c *conn) forget(closing bool) {
 	if c.watched {
 		c.server.loop.Forget(c.fd, closing)

@@ -12,10 +12,10 @@ import (
 
 const (
 	readsMax = 4        // reads of one connection in one turn
-	outMax   = 64 << 10 // bytes of replies that are collected before they are sent
+	outMax   = 64 << 10 // bytes of replies collected before they are sent
 )
 
-// conn is the connection of a client. While it waits for a request it is no more than this struct.
+// conn is a client's connection. While it waits for a request it needs no more memory than this struct.
 type conn struct {
 	server *Server
 	fd     int
@@ -25,18 +25,18 @@ type conn struct {
 	state  listener.State
 	since  int64 // tick at which the state began
 
-	watched  bool  // the loop knows of it: only once it has to wait for something
-	readable bool  // there may be something to read
-	ended    bool  // and nothing comes behind it
-	closing  bool  // it ends once the last reply is sent
-	lingers  bool  // and then it lingers
-	broken   bool  // nothing can be sent any more
-	ticket   int64 // in a queue; 0 where it waits in no queue
+	watched  bool  // the loop watches it: only once it has to wait
+	readable bool  // the socket may have bytes to read
+	ended    bool  // and no bytes will follow these
+	closing  bool  // it ends after the last reply
+	lingers  bool  // and it ends by lingering
+	broken   bool  // sending has failed
+	ticket   int64 // place in a queue; 0 in no queue
 
 	in       framing.Input
 	exchange *Exchange // under way, nil if there is none
-	unsent   []byte    // of replies; while there is any, nothing is read
-	dropped  int       // bytes, while it lingers
+	unsent   []byte    // replies that the socket did not take; nothing is read meanwhile
+	dropped  int       // bytes dropped while it lingers
 }
 
 func (s *Server) newConn(fd int, peer netip.AddrPort, slot listener.Slot) *conn {
@@ -47,7 +47,7 @@ func (s *Server) newConn(fd int, peer netip.AddrPort, slot listener.Slot) *conn 
 	return c
 }
 
-// Ready goes on where the connection waits.
+// Ready continues where the connection waits.
 func (c *conn) Ready(e Events) {
 	c.readable = c.readable || e.Readable()
 	c.ended = c.ended || e.Ended()
@@ -56,7 +56,7 @@ func (c *conn) Ready(e Events) {
 	}
 }
 
-// advance goes on as far as it can without waiting.
+// advance continues as far as possible without waiting.
 func (c *conn) advance() {
 	if c.state == listener.Lingering {
 		c.drop()
@@ -65,7 +65,7 @@ func (c *conn) advance() {
 	}
 }
 
-// serveAll serves what has come. It reports false where the connection is gone, or about to leave.
+// serveAll serves the requests that have come. It returns false if the connection is gone or about to leave.
 func (c *conn) serveAll() bool {
 	for reads, served := 0, 0; c.exchange == nil && !c.closing && len(c.unsent) == 0; {
 		if !c.in.Empty() {
@@ -105,7 +105,7 @@ func (c *conn) serveAll() bool {
 	return true
 }
 
-// interrupt answers a request that is not whole: it goes on, or it is refused. It reports false where the
+// interrupt answers an incomplete request: with "100 Continue" or with a refusal. It returns false if the
 // connection is gone.
 func (c *conn) interrupt(v framing.Verdict) bool {
 	if v != framing.Continue {
@@ -116,22 +116,22 @@ func (c *conn) interrupt(v framing.Verdict) bool {
 	return c.flush()
 }
 
-// fill reads more of a request. There is room for it: framing refuses what is longer than a large buffer.
+// fill reads more of a request. Framing refuses requests over a large buffer, so there is room.
 func (c *conn) fill() error {
 	room := c.in.Room(c.server.cfg.Buffers)
 	n, err := rawio.Receive(c.fd, room)
 	c.in.Add(n)
-	// What is less than there is room for is all that there is.
+	// A read that leaves room free has emptied the socket.
 	c.readable = err == nil && (c.ended || n == len(room))
 	return err
 }
 
-// noMore ends a connection from which nothing more can be read. If a request is cut, its client may still
-// read. It reports false where the connection is gone.
+// noMore ends a connection that delivers no more bytes. The client may still read the reply to a cut
+// request. It returns false if the connection is gone.
 func (c *conn) noMore(err error) bool {
 	switch {
 	case !errors.Is(err, io.EOF):
-		c.server.out = c.server.out[:0] // the next connection must not send what is for this one
+		c.server.out = c.server.out[:0] // the next connection must not send these replies
 		c.close()
 		return false
 	case c.in.Cut():
@@ -141,14 +141,14 @@ func (c *conn) noMore(err error) bool {
 	return true
 }
 
-// postpone leaves the rest to a later turn: the other connections come first.
+// postpone leaves the rest to a later turn, after the other connections.
 func (c *conn) postpone() {
 	if !c.waits() {
 		c.queueUp(&c.server.pending)
 	}
 }
 
-// awaitNext sends what is ready and waits for what comes next.
+// awaitNext sends the replies that are ready and waits for the next event.
 func (c *conn) awaitNext() {
 	if len(c.server.out) > 0 && !c.flush() {
 		return
@@ -159,7 +159,7 @@ func (c *conn) awaitNext() {
 	switch {
 	case c.exchange != nil:
 		c.enter(listener.Serving)
-		return // its own end comes first
+		return // the exchange ends first
 	case len(c.unsent) > 0:
 		if c.state != listener.Writing {
 			c.enter(listener.Writing)
@@ -182,7 +182,7 @@ func (c *conn) awaitNext() {
 	}
 }
 
-// enter begins a state, which has its own limit of time.
+// enter begins a state, which has its own time limit.
 func (c *conn) enter(s listener.State) { c.state, c.since = s, c.server.cfg.Limiter.Now() }
 
 func (c *conn) watch() bool {
@@ -196,12 +196,12 @@ func (c *conn) watch() bool {
 
 func (c *conn) release() { c.in.Release(c.server.cfg.Buffers) }
 
-// flush sends the replies in server.out. What the socket does not take is kept, and goes first. It reports
-// false where the connection is gone.
+// flush sends the replies in server.out. It keeps what the socket does not take, to send that first. It
+// returns false if the connection is gone.
 func (c *conn) flush() bool {
 	out := c.server.out
 	c.server.out = out[:0]
-	if len(c.unsent) > 0 { // there was no room
+	if len(c.unsent) > 0 { // the socket had no room
 		c.unsent = append(c.unsent, out...)
 		return true
 	}
@@ -224,7 +224,7 @@ func (c *conn) flush() bool {
 	return true
 }
 
-// sendUnsent sends what flush has kept. It reports false where the connection waits again, or is gone.
+// sendUnsent sends what flush has kept. It returns false if the connection waits again or is gone.
 func (c *conn) sendUnsent() bool {
 	n, err := rawio.Send(c.fd, c.unsent)
 	if err != nil {
@@ -235,7 +235,7 @@ func (c *conn) sendUnsent() bool {
 		c.unsent = nil
 		return true
 	}
-	if n > 0 && c.exchange == nil { // each part has its time
+	if n > 0 && c.exchange == nil { // the time limit is for each part
 		c.enter(listener.Writing)
 	}
 	return false

@@ -11,31 +11,31 @@ import (
 	"flashsale/internal/serve/listener"
 )
 
-// Exchange is a request and the reply to it. A Handler answers it at once, by filling the response, or calls
-// one of Later and Decline. The time of the request is its ConnTime; Time is not set. Its Conn has a method
-// Peer for the client's IP address.
+// Exchange is a request and its reply. A Handler fills in the response at once, or calls Later or Decline.
+// The time of the request is its ConnTime; Time is not set. Its Conn has a method Peer for the client's IP
+// address.
 type Exchange struct {
 	fasthttp.RequestCtx
 	conn *conn
 	end  end
 	step step
 
-	// Attachment is the Handler's. It stays when the Exchange is used again.
+	// Attachment belongs to the Handler. It survives the reuse of the Exchange.
 	Attachment any
 
 	head []byte // scratch
 }
 
-// step is how far an exchange is.
+// step is how far an exchange has come.
 type step uint8
 
 const (
 	handling step = iota
-	later         // the Handler has returned before the reply was there, or will
+	later         // the reply comes after the Handler returns
 	declined
 )
 
-// end is what fasthttp needs to know of a connection. Only RemoteAddr and Peer may be called.
+// end is the part of a connection that fasthttp needs. Only RemoteAddr and Peer may be called.
 type end struct {
 	net.Conn
 	peer netip.AddrPort
@@ -46,15 +46,15 @@ func (e *end) Peer() netip.Addr { return e.peer.Addr().Unmap().WithZone("") }
 
 func (e *end) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(e.peer) }
 
-// Later has the reply wait until Finish is called.
+// Later postpones the reply until Finish is called.
 func (x *Exchange) Later() { x.step = later }
 
-// AtOnce takes Later back, for a Handler that has failed: its reply is sent when it returns. Finish must not
-// be called then.
+// AtOnce undoes Later for a Handler that has failed: the reply is sent when the Handler returns. Finish must
+// not be called afterwards.
 func (x *Exchange) AtOnce() { x.step = handling }
 
-// Finish sends the reply of an exchange that called Later. It runs on the loop's thread: within the Handler
-// of the same exchange, or while no Handler runs.
+// Finish sends the reply of an exchange after Later. It runs on the loop's thread: within the Handler of the
+// same exchange, or while no Handler runs.
 func (x *Exchange) Finish() {
 	if x.conn.exchange != x { // the Handler still runs
 		x.AtOnce()
@@ -71,14 +71,14 @@ func (x *Exchange) Finish() {
 	c.advance()
 }
 
-// Decline leaves the request to the server behind Config.Away. What the Handler did to it does not count.
+// Decline leaves the request to the server behind Config.Away, without the Handler's changes.
 func (x *Exchange) Decline() { x.step = declined }
 
 // Declined reports whether Decline was called for the request.
 func (x *Exchange) Declined() bool { return x.step == declined }
 
-// serve serves the whole request at the beginning of the buffer. It reports false where the connection is
-// gone, or about to leave.
+// serve serves the whole request at the beginning of the buffer. It returns false if the connection is gone
+// or about to leave.
 func (c *conn) serve() bool {
 	s := c.server
 	closes, request := c.in.Request.Close, c.in.Whole()
@@ -106,8 +106,8 @@ func (c *conn) serve() bool {
 	return true
 }
 
-// decline has the connection wait until it is handed over, unless it still has replies to send: then it
-// serves the request once more when they are gone. It reports false where nothing is left to do.
+// decline makes the connection wait for its handover. If it still has replies to send, it serves the request
+// again after them. It returns false if nothing is left to do.
 func (c *conn) decline() bool {
 	c.in.Again()
 	if len(c.server.out) > 0 && !c.flush() {
@@ -121,14 +121,14 @@ func (c *conn) decline() bool {
 	return false
 }
 
-// quiet drops what fasthttp logs about single requests.
+// quiet drops fasthttp's log of single requests.
 var quiet = quietLogger{}
 
 type quietLogger struct{}
 
 func (quietLogger) Printf(string, ...any) {}
 
-// reply appends the reply to server.out, as fasthttp's own server writes it.
+// reply appends the reply to server.out, in the form of fasthttp's own server.
 func (x *Exchange) reply() {
 	c := x.conn
 	if x.IsHead() {
@@ -166,7 +166,7 @@ func (x *Exchange) free(s *Server) {
 	s.exchanges.Put(x)
 }
 
-// parser reads a request that has come whole.
+// parser parses a whole request.
 type parser struct {
 	source bytes.Reader
 	buffer *bufio.Reader
@@ -174,8 +174,8 @@ type parser struct {
 
 func (p *parser) init(size int) { p.buffer = bufio.NewReaderSize(&p.source, size) }
 
-// read reports whether fasthttp has read exactly the request that framing has found. If fasthttp took it to
-// be shorter, the rest would come as another request.
+// read reports whether fasthttp has read exactly the request that framing has found. If fasthttp read less,
+// the rest would pass for another request.
 func (p *parser) read(r *fasthttp.Request, text []byte) bool {
 	p.source.Reset(text)
 	p.buffer.Reset(&p.source)

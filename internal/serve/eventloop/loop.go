@@ -1,11 +1,11 @@
-// Package eventloop is the HTTP server of the order path: one thread that waits for all connections of a
-// worker at once (epoll), and reads, parses, answers and writes by itself. There is no goroutine, no wake-up
-// and no timer for a request; scripts/bench/TUNING.md has what that saves.
+// Package eventloop is the HTTP server of the order path. One thread waits for all connections of a worker
+// at once (epoll), and reads, parses, answers and writes itself. A request needs no goroutine, no wake-up
+// and no timer; scripts/bench/TUNING.md has the gain.
 //
-// A Loop runs what happens on its sockets: a Server accepts and serves clients there, and a connection to
-// Redis can be watched by the same loop, so that an answer needs no other thread. A Handler answers a
-// request at once, later, or leaves it to another server (Exchange). It must not wait: all clients would
-// wait with it. The package knows nothing of a sale.
+// A Loop runs the events of its sockets. A Server accepts and serves clients on it. It can also watch a
+// connection to Redis, so that an answer needs no other thread. A Handler answers a request at once, later,
+// or leaves it to another server (Exchange). It must not wait: all clients would wait with it. The package
+// knows nothing of a sale.
 package eventloop
 
 import (
@@ -26,31 +26,29 @@ const (
 	wakeMax   = time.Minute          // the longest wait, so that no rounding matters
 )
 
-// Events is what has happened at a socket.
+// Events are the events at a socket.
 type Events uint32
 
 // Readable reports whether there may be more to read than before: bytes, the end, or an error.
 func (e Events) Readable() bool { return e&^unix.EPOLLOUT != 0 }
 
-// Writable reports whether there may be more room to write than before; for a Source that waits for it
-// (WatchWrites).
+// Writable reports whether there may be more room to write than before, for a Source with WatchWrites.
 func (e Events) Writable() bool { return e&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0 }
 
-// Ended reports whether nothing will come behind what there is to read.
+// Ended reports whether no bytes will follow those that can be read now.
 func (e Events) Ended() bool { return e&(unix.EPOLLRDHUP|unix.EPOLLERR|unix.EPOLLHUP) != 0 }
 
 // Source is a socket that a Loop watches.
 type Source interface {
-	// Ready runs when something has happened, once for each time (EPOLLET): what is left unread then makes
-	// no second call.
+	// Ready runs once for each event (EPOLLET): bytes that it leaves unread cause no second call.
 	Ready(e Events)
 }
 
-// EndTurn is part of every turn of a Loop. It returns the time at which it wants to run again at the latest;
-// the zero Time leaves that to the next event.
+// EndTurn runs in every turn of a Loop. It returns the latest time at which it must run again; the zero Time
+// leaves that to the next event.
 type EndTurn = func(now time.Time) (again time.Time)
 
-// Loop runs the events of its sockets on one thread. Its methods are for that thread, Run and Post excepted.
+// Loop runs the events of its sockets on one thread. Only Run and Post may be called from other threads.
 type Loop struct {
 	epoll   int
 	wake    int // an eventfd, for Post
@@ -59,19 +57,19 @@ type Loop struct {
 	at      []EndTurn
 	stops   []func()
 	now     time.Time // the beginning of this turn
-	yields  bool      // the next turn begins after other goroutines
+	yields  bool      // other goroutines run before the next turn
 	over    bool
 
 	mu     sync.Mutex
-	posted []func() // wait for the loop's thread
+	posted []func() // functions that wait for the loop's thread
 	closed bool     // nothing can be posted any more
 	events [eventsMax]unix.EpollEvent
 }
 
-// watched is what the loop knows of a file descriptor.
+// watched is a file descriptor's entry in the loop.
 type watched struct {
 	source     Source
-	generation int32 // tells events of this source from those of one that had the same descriptor before
+	generation int32 // events of an earlier source with the same descriptor have another one
 }
 
 // New makes a Loop. Run runs it and frees it.
@@ -94,7 +92,7 @@ func New() (*Loop, error) {
 	return l, nil
 }
 
-// Run runs the loop until ctx ends, then what AtStop names. What the loop watches is closed by its owner.
+// Run runs the loop until ctx ends, then the functions of AtStop. The owner closes what the loop watches.
 func (l *Loop) Run(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -134,8 +132,7 @@ func (l *Loop) dispatch(e *unix.EpollEvent) {
 }
 
 // wait waits for events, at most until again. A short wait keeps the processor of the Go scheduler: under
-// load the next event is near, and giving the processor up wakes other threads. Only a longer wait gives it
-// up.
+// load the next event is near, and giving the processor up wakes other threads. A longer wait gives it up.
 func (l *Loop) wait(again time.Time) (n int, err error) {
 	limit := wakeMax
 	if l.yields {
@@ -149,7 +146,7 @@ func (l *Loop) wait(again time.Time) (n int, err error) {
 	if n == 0 && err == nil && limit > spin {
 		n, err = epollWait(l.epoll, l.events[:], limit-spin, true)
 	}
-	if errors.Is(err, unix.EINTR) { // the Go scheduler has asked for the thread
+	if errors.Is(err, unix.EINTR) { // the Go scheduler wants the thread
 		return 0, nil
 	}
 	return n, err
@@ -158,23 +155,23 @@ func (l *Loop) wait(again time.Time) (n int, err error) {
 // Now is the time at which this turn began.
 func (l *Loop) Now() time.Time { return l.now }
 
-// Yield lets the goroutines that are ready run before the next turn: work that must not wait for a loop that
-// always has something to do.
+// Yield lets the ready goroutines run before the next turn. A loop that always has work would keep them
+// waiting.
 func (l *Loop) Yield() { l.yields = true }
 
-// AtEnd has f run at the end of each turn, such as to send what the turn has brought together. It must be
-// called before Run, or by it.
+// AtEnd makes f run at the end of each turn, for example to send all that the turn has collected. It must be
+// called before Run, or on the loop's thread.
 func (l *Loop) AtEnd(f EndTurn) { l.at = append(l.at, f) }
 
-// BeforeEnd has f run before all that AtEnd names: what it begins belongs to the same turn.
+// BeforeEnd makes f run before the functions of AtEnd: its work belongs to the same turn.
 func (l *Loop) BeforeEnd(f EndTurn) { l.before = append(l.before, f) }
 
-// AtStop has f run when the loop has ended, on its thread: to close what nothing can happen to any more. It
-// must be called before Run.
+// AtStop makes f run on the loop's thread after the loop has ended, to close things. It must be called
+// before Run.
 func (l *Loop) AtStop(f func()) { l.stops = append(l.stops, f) }
 
-// Post has f run on the loop's thread, soon. It reports whether it could: a loop that has ended runs nothing
-// more. It is safe for concurrent use.
+// Post makes f run on the loop's thread, soon. It returns false if the loop has ended and f will not run. It
+// is safe for concurrent use.
 func (l *Loop) Post(f func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,7 +180,7 @@ func (l *Loop) Post(f func()) bool {
 	}
 	l.posted = append(l.posted, f)
 	if len(l.posted) == 1 {
-		// It can fail only where the count is full, and then the loop is awake.
+		// It can fail only if the count is full; then the loop is awake.
 		_, _ = unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
 	return true
@@ -208,7 +205,7 @@ func (l *Loop) runPosted() {
 	}
 }
 
-// close runs what was posted before it, so that no caller waits for ever, and frees the loop.
+// close runs the functions posted so far, so that no caller waits for ever, and frees the loop.
 func (l *Loop) close() {
 	l.mu.Lock()
 	l.closed = true
@@ -232,8 +229,7 @@ func (f readyFunc) Ready(e Events) { f(e.Readable(), e.Writable(), e.Ended()) }
 
 const reads = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
 
-// Watch has a source run when its descriptor, which must be non-blocking, has something to read, until
-// Forget.
+// Watch makes a source run when its non-blocking descriptor has something to read, until Forget.
 func (l *Loop) Watch(fd int, s Source) error {
 	for fd >= len(l.watched) {
 		l.watched = append(l.watched, watched{})
@@ -248,17 +244,17 @@ func (l *Loop) Watch(fd int, s Source) error {
 	return nil
 }
 
-// WatchWrites has the source run as soon as there is room to write, too.
+// WatchWrites makes the source run also when there is room to write.
 func (l *Loop) WatchWrites(fd int) error {
 	return l.control(unix.EPOLL_CTL_MOD, fd, reads|unix.EPOLLOUT)
 }
 
-// Forget ends what Watch began. The descriptor stays open, unless its owner closes it next: then the kernel
-// forgets it by itself, and the call for that is saved.
+// Forget ends Watch. The descriptor stays open. If its owner closes it next (closing), the kernel forgets it
+// without another call.
 func (l *Loop) Forget(fd int, closing bool) {
 	l.watched[fd].source = nil
 	if !closing {
-		_ = l.control(unix.EPOLL_CTL_DEL, fd, 0) // it fails only where it is not watched
+		_ = l.control(unix.EPOLL_CTL_DEL, fd, 0) // it fails only if the descriptor is not watched
 	}
 }
 

@@ -1,21 +1,21 @@
 package eventloop
 
-// The share of a turn. Other connections have their events polled before a connection gets its next share.
+// Shares of a turn. After its share a connection waits until the events of the others have been polled.
 const (
 	requestsMax  = 16  // requests of one connection
-	pipelinedMax = 256 // requests of all connections, the first one of each not counted
-	pendingMax   = 16  // connections that had their share before, and get another
+	pipelinedMax = 256 // requests of all connections, without the first of each
+	pendingMax   = 16  // connections that get another share
 	awayMax      = 4   // connections that leave for a goroutine; a cold call costs as much as ten hot ones
 )
 
-// queue is a line of connections that wait for their turn. A connection stands in one queue at most.
+// queue holds connections that wait for their turn. A connection stands in one queue at most.
 type queue struct {
 	line []ticket
-	head int // all before it is taken
+	head int // everything before it is taken
 }
 
-// ticket is a place in a queue. It is void once the connection has another ticket, or has left: a conn
-// may be closed and used again while it waits.
+// ticket is a place in a queue. It is void once the connection has another ticket or has left: a conn may be
+// closed and reused while it waits.
 type ticket struct {
 	conn   *conn
 	number int64
@@ -36,7 +36,7 @@ func (c *conn) queueUp(q *queue) {
 	q.line = append(q.line, ticket{c, c.ticket})
 }
 
-// take takes the first connection out of the queue. It returns nil where no ticket up to last is left.
+// take takes the first connection out of the queue. It returns nil if no ticket up to last is left.
 func (q *queue) take(last int64) *conn {
 	for !q.empty() && q.line[q.head].number <= last {
 		t := q.line[q.head]
@@ -54,7 +54,7 @@ func (q *queue) take(last int64) *conn {
 
 func (q *queue) empty() bool { return q.head == len(q.line) }
 
-// serveWaiting gives connections that wait another share. It reports whether some still wait.
+// serveWaiting gives waiting connections another share. It reports whether some still wait.
 func (s *Server) serveWaiting() bool {
 	s.pipelined = 0
 	for range pendingMax {
@@ -76,7 +76,7 @@ func (s *Server) serveWaiting() bool {
 	return !s.pending.empty() || !s.leaving.empty()
 }
 
-// mayServe reports whether one more request of a connection that was served before in this turn may be.
+// mayServe reports whether a connection may have one more request served in this turn, after so many.
 func (s *Server) mayServe(served int) bool {
 	if served == 0 {
 		return true

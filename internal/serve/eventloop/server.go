@@ -18,34 +18,34 @@ import (
 
 const (
 	acceptsMax = 64 // connections accepted in one turn
-	// Of the connections that may be over their time a turn looks at sweptMax, and closes closesMax of them: a
-	// close costs some microseconds.
+	// In one turn the loop looks at the time limits of at most sweptMax connections and closes at most closesMax
+	// of them: a close costs some microseconds.
 	sweptMax  = 256
 	closesMax = 16
 	keepAlive = 15 // seconds until TCP asks whether a silent client is still there, as in package net
 )
 
-// A connection is accepted with the first bytes of its request, which saves a wake-up and a read in vain.
-// One that sends nothing is accepted after about this time, in seconds. (Most tests set 0, for at once.)
+// The kernel reports a connection when its first bytes have come, which saves a wake-up and a read in vain.
+// It reports a silent connection after about this time, in seconds. (Most tests set 0, for at once.)
 var deferAccept = 1
 
 // Config is what a Server needs.
 type Config struct {
-	Limits  framing.Limits    // of a request
-	Limiter *listener.Limiter // of the number of connections
+	Limits  framing.Limits    // for one request
+	Limiter *listener.Limiter // limits the number of connections
 	Buffers *framing.Buffers  // for requests; a large one has room for the longest request
 
 	// Handler answers a request. It runs on the loop's thread and must not wait.
 	Handler func(*Exchange)
 	// Malformed answers a request that framing accepts and fasthttp cannot read.
 	Malformed func(*fasthttp.RequestCtx)
-	// Refuse answers what framing refuses from a peer. The connection ends then.
+	// Refuse answers a request that framing refuses. The connection ends then.
 	Refuse func(r *fasthttp.Response, peer netip.Addr, v framing.Verdict)
-	// Away takes a connection over for the request that the Handler has declined. unread begins with it.
-	// The connection has its slot in the Limiter; it comes back by Return.
+	// Away takes over a connection for a request that the Handler has declined; unread begins with that
+	// request. The connection keeps its slot in the Limiter; it comes back by Return.
 	Away func(socket net.Conn, slot listener.Slot, unread []byte)
-	// TooLarge reports whether Away takes a request with a longer body than Limits.Body. request has what has
-	// come of it, the whole head at least. nil is never.
+	// TooLarge reports whether Away takes a request with a body over Limits.Body. request is the part that has
+	// come, at least the whole head. nil means never.
 	TooLarge func(request []byte) bool
 }
 
@@ -54,22 +54,22 @@ type Server struct {
 	cfg  Config
 	loop *Loop
 
-	socket    int // that listens; -1 before and after
+	socket    int // listening socket; -1 before and after
 	accepting bool
-	retry     time.Time // of an accept that failed for want of descriptors
+	retry     time.Time // time of the next accept after a lack of descriptors
 	closeIdle bool      // CloseIdle has been called
 
-	conns   []*conn // that are open
-	unswept int     // the first of them: closeOverdue has yet to look at their time
+	conns   []*conn // open connections
+	unswept int     // number of the first conns; closeOverdue has yet to look at their time
 
 	out    []byte // replies of the connection under way, not sent yet
 	parser parser
 
-	pending   queue // have had their share of a turn
-	leaving   queue // have a request for Config.Away
-	tickets   int64 // that were given out
-	polled    int64 // the last of them at the time when events were polled
-	pipelined int   // requests of this turn that were not the first of their connection
+	pending   queue // connections that have had their share of a turn
+	leaving   queue // connections with a request for Config.Away
+	tickets   int64 // number of tickets given out
+	polled    int64 // last ticket before the events were polled
+	pipelined int   // requests of this turn, without the first of each connection
 
 	free, exchanges sync.Pool // for reuse
 }
@@ -86,8 +86,8 @@ func NewServer(loop *Loop, cfg Config) *Server {
 	return s
 }
 
-// Serve begins to accept connections from a TCP listener, which it closes: it goes on with a descriptor of
-// its own, that the Go runtime does not watch.
+// Serve begins to accept connections from a TCP listener. It closes the listener and uses a descriptor of
+// its own, which the Go runtime does not watch.
 func (s *Server) Serve(l net.Listener) error {
 	socket, err := rawio.Duplicate(l)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *Server) listen(socket int) error {
 	return nil
 }
 
-// StopAccepting takes what waits to be accepted, and closes the listening socket.
+// StopAccepting accepts the connections that wait, and closes the listening socket.
 func (s *Server) StopAccepting() {
 	s.loop.Post(func() {
 		if s.socket < 0 {
@@ -136,15 +136,15 @@ func (s *Server) StopAccepting() {
 	})
 }
 
-// closeSocket closes the listening socket. Another process may have it too, such as the supervisor: then
-// the kernel does not forget it by itself.
+// closeSocket closes the listening socket. It calls Forget because the supervisor may have the socket open
+// too: then closing alone does not make the kernel forget it.
 func (s *Server) closeSocket() {
 	s.loop.Forget(s.socket, false)
 	rawio.Close(s.socket)
 	s.socket, s.retry = -1, time.Time{}
 }
 
-// CloseIdle closes the connections on which no request is under way, now and from now on.
+// CloseIdle closes the connections without a request under way, now and from now on.
 func (s *Server) CloseIdle() {
 	s.loop.Post(func() {
 		s.closeIdle = true
@@ -159,12 +159,12 @@ func (s *Server) CloseIdle() {
 
 // eachConn calls f for each connection, which f may close.
 func (s *Server) eachConn(f func(*conn)) {
-	for i := len(s.conns) - 1; i >= 0; i-- { // one that is closed gives its index to the last one
+	for i := len(s.conns) - 1; i >= 0; i-- { // a closed connection gives its index to the last one
 		f(s.conns[i])
 	}
 }
 
-// stop closes everything: the loop has ended, and no exchange will.
+// stop closes everything after the loop has ended: no exchange will end any more.
 func (s *Server) stop() {
 	if s.socket >= 0 {
 		s.closeSocket()
@@ -181,7 +181,7 @@ func (s *Server) Ready(Events) {
 	s.acceptSome()
 }
 
-// acceptSome accepts connections, at most acceptsMax. accepting stays true where more may wait.
+// acceptSome accepts at most acceptsMax connections. accepting stays true if more may wait.
 func (s *Server) acceptSome() {
 	for range acceptsMax {
 		socket, peer, err := accept(s.socket)
@@ -195,7 +195,7 @@ func (s *Server) acceptSome() {
 		}
 		slot, ok := s.cfg.Limiter.Admit(peer.Addr())
 		if !ok {
-			_, _ = rawio.Send(socket, s.cfg.Limiter.Refusal()) // it fits the empty buffer of a new socket
+			_, _ = rawio.Send(socket, s.cfg.Limiter.Refusal()) // it fits into the empty buffer of a new socket
 			rawio.Close(socket)
 			continue
 		}
@@ -203,7 +203,7 @@ func (s *Server) acceptSome() {
 	}
 }
 
-// endTurn goes on with what had its share of the turn.
+// endTurn serves connections that have had their share of the turn.
 func (s *Server) endTurn(now time.Time) (again time.Time) {
 	if !s.retry.IsZero() && !now.Before(s.retry) {
 		s.retry, s.accepting = time.Time{}, true

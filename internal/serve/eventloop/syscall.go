@@ -13,14 +13,14 @@ import (
 // System calls that do not block are made without telling the Go scheduler (RawSyscall), see
 // internal/serve/rawio.
 
-// epollWait takes events; EINTR is an error like others. A wait that is shared lets other goroutines have
-// the processor of the Go scheduler.
+// epollWait takes events; EINTR is returned like other errors. A shared wait gives up the processor of the
+// Go scheduler, so that other goroutines can run.
 func epollWait(epoll int, events []unix.EpollEvent, limit time.Duration, shared bool) (int, error) {
 	call := unix.RawSyscall6
 	if shared {
 		call = unix.Syscall6
 	}
-	// Rounded up: a wait that ends too early would begin again, with nothing to do.
+	// Rounded up: after a wait that ends too early the loop would have nothing to do and wait again.
 	ms := (limit + time.Millisecond - 1) / time.Millisecond
 	n, _, errno := call(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])),
 		uintptr(len(events)), uintptr(ms), 0, 0)
@@ -43,7 +43,7 @@ func shutdownWrite(fd int) {
 	_, _, _ = unix.RawSyscall(unix.SYS_SHUTDOWN, uintptr(fd), unix.SHUT_WR, 0)
 }
 
-// accept takes a connection from a listening socket, non-blocking. Errors: rawio.ErrAgain, an Errno.
+// accept takes a non-blocking connection from a listening socket. Errors: rawio.ErrAgain, an Errno.
 func accept(fd int) (socket int, peer netip.AddrPort, err error) {
 	var address unix.RawSockaddrAny
 	size := uint32(unix.SizeofSockaddrAny)
@@ -61,7 +61,7 @@ func accept(fd int) (socket int, peer netip.AddrPort, err error) {
 	}
 }
 
-// peerOf returns an address of IP, the zero AddrPort for any other.
+// peerOf returns an IP address and port, the zero AddrPort for other kinds of addresses.
 func peerOf(address *unix.RawSockaddrAny) netip.AddrPort {
 	switch address.Addr.Family {
 	case unix.AF_INET:
@@ -74,7 +74,7 @@ func peerOf(address *unix.RawSockaddrAny) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// networkOrder reads a port as the kernel writes it: its high byte first.
+// networkOrder converts a port from the kernel's byte order: high byte first.
 func networkOrder(port uint16) uint16 {
 	b := (*[2]byte)(unsafe.Pointer(&port))
 	return uint16(b[0])<<8 | uint16(b[1])

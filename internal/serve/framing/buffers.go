@@ -2,9 +2,8 @@ package framing
 
 import "sync"
 
-// Buffers are buffers for what connections receive, in two sizes. Nearly all requests fit a small one. A
-// connection takes a large one only when it has filled a small one with one request. They are safe for
-// concurrent use.
+// Buffers are pools of receive buffers in two sizes. Nearly all requests fit a small buffer. A connection
+// takes a large buffer only after one request has filled a small one. They are safe for concurrent use.
 type Buffers struct {
 	Small sync.Pool // of *[]byte
 
@@ -28,7 +27,7 @@ func newBuffer(size int) *[]byte {
 // Longest returns the length of a large buffer.
 func (b *Buffers) Longest() int { return b.largeBytes }
 
-// With returns a buffer that begins with a text, which must fit a large one.
+// With returns a buffer that begins with a text. The text must fit into a large buffer.
 func (b *Buffers) With(text []byte) *[]byte {
 	pool := &b.Small
 	if len(text) > b.smallBytes {
@@ -39,7 +38,7 @@ func (b *Buffers) With(text []byte) *[]byte {
 	return buffer
 }
 
-// Grow takes a small buffer that is full and returns a large one with the same bytes.
+// Grow exchanges a full small buffer for a large one with the same bytes.
 func (b *Buffers) Grow(full *[]byte) *[]byte {
 	buffer := b.large.Get().(*[]byte)
 	copy(*buffer, *full)
@@ -47,7 +46,7 @@ func (b *Buffers) Grow(full *[]byte) *[]byte {
 	return buffer
 }
 
-// Put gives a buffer back. One of another length is not kept.
+// Put gives a buffer back. It drops a buffer of another length.
 func (b *Buffers) Put(buffer *[]byte) {
 	switch len(*buffer) {
 	case b.smallBytes:

@@ -1,10 +1,9 @@
-// Package framing finds where a request of HTTP/1.1 or 1.0 ends in the bytes of a connection, and refuses
+// Package framing finds the end of a request of HTTP/1.1 or 1.0 in the bytes of a connection, and refuses
 // every request that RFC 9112 does not allow. If a proxy in front reads a request otherwise than this
-// server, the body of one is the next request of the other. So nothing that can be read in two ways is
-// accepted. The package has no connection and no reply. A Request reads bytes only: it allocates nothing
-// (but for an IPv6 address as host), and its work grows with the bytes of a request and not with the
-// number of pieces in which they come. An Input holds the bytes that a connection has received, in one of
-// Buffers.
+// server, a part of one request passes for the next. So nothing that can be read in two ways is accepted.
+// The package has no connection and no reply. A Request only reads bytes: it does not allocate (except for
+// an IPv6 address as host), and its work grows with the bytes of a request, not with the number of pieces in
+// which they come. An Input holds the bytes that a connection has received, in one of Buffers.
 package framing
 
 import "bytes"
@@ -13,19 +12,19 @@ import "bytes"
 type Verdict uint8
 
 const (
-	More         Verdict = iota // a part of the request has not come yet
+	More         Verdict = iota // the request is not complete yet
 	Continue                    // the same, and the client waits for a "100 Continue"; at most once
 	Whole                       // the first Size bytes are the request
 	BadRequest                  // refused: RFC 9112 does not allow it
 	BodyTooLarge                // refused: over Limits.Body, or the limit of its call
 	URLTooLong                  // refused: over Limits.URL
 	HeadTooLarge                // refused: over Limits.Head or Limits.Headers
-	NoRoom                      // refused: too many requests are as large; Scan never returns it
+	NoRoom                      // refused: too many large requests at once; Scan never returns it
 
-	advance // the next part of the request can be read
+	advance // for Request itself: read the next part
 )
 
-// GoOn is what a client that waits for it is sent, see Continue.
+// GoOn is sent to a client that waits for it, see Continue.
 const GoOn = "HTTP/1.1 100 Continue\r\n\r\n"
 
 // Limits bounds a request.
@@ -35,14 +34,13 @@ type Limits struct {
 	Headers int // lines of headers and trailers
 	Body    int // bytes of the body of any call as it is sent, with the lines of its chunks
 
-	// Some calls may have a longer body: BodyOf returns the limit of one, at most LongestBody. It is asked
-	// only where Body may not be enough.
+	// Some calls may have a longer body: BodyOf returns the limit of a call, at most LongestBody. It is called
+	// only if Body may not be enough.
 	LongestBody int
 	BodyOf      func(method, target []byte) int
 }
 
-// Longest returns the number of bytes that no request passes: when that many have come, the verdict is not
-// More.
+// Longest returns the most bytes of a request: when that many have come, the verdict is not More.
 func (l *Limits) Longest() int { return l.Head + max(l.Body, l.LongestBody) }
 
 // body returns the limit of the body of a request that begins with this line.
@@ -55,33 +53,33 @@ func (l *Limits) body(line []byte) int {
 	return min(max(l.Body, l.BodyOf(method, target)), l.LongestBody)
 }
 
-// Span is a part of the bytes of a request. It is empty where there is no such part.
+// Span is a part of a request's bytes, empty if the request has no such part.
 type Span struct{ From, To int }
 
-// Request is one request that is being read. The zero value is ready for its first byte.
+// Request is a request that is being read. The zero value is ready for the first byte.
 type Request struct {
-	// the client wants no further replies; known when the request is whole
+	// the client wants no further replies; set once the request is whole
 	Close    bool
 	IsHead   bool // the method is HEAD: the reply has no body
 	Expect   Span // value of the first header Expect
 	Trailers Span // trailers, without the empty line at their end
 
 	stage    stage
-	at       int // all before it is read; a line, or the end of a chunk or of the body is next
-	searched int // from at to here is read too, or has no end of a line
-	colon    int // of a header or a trailer, 0 before it has come
+	at       int // everything before it is read; a line, or the end of a chunk or body follows
+	searched int // the bytes from at to here are read too, or have no line end
+	colon    int // of a header or trailer, 0 before it has come
 	begin    int // of the request line
 	head     int // bytes up to the body
-	bodyMax  int // the most that the body may have
+	bodyMax  int // most bytes of the body
 	fields   int // lines of headers and trailers
 	length   int // Content-Length
 
 	http10, hasHost, hasLength, chunked bool
 	close, keepAlive                    bool // options of Connection
-	expects                             bool // a "100 Continue" is due
+	expects                             bool // the client waits for "100 Continue"
 }
 
-// stage is the part of a request that is read next.
+// stage is the next part of a request.
 type stage uint8
 
 const (
@@ -97,9 +95,9 @@ const (
 // Size returns the number of bytes of a request that is whole.
 func (r *Request) Size() int { return r.at }
 
-// Settle takes out of a whole request what is settled here: another reader would answer an Expect once more,
-// and take trailers for headers. received begins with the request. What stands behind it moves on; Settle
-// returns what is left of received.
+// Settle takes the expectation and the trailers out of a whole request: another reader would answer an
+// Expect again and take trailers for headers. received begins with the request. Settle moves the bytes
+// behind the request forward and returns the shorter received.
 func (r *Request) Settle(received []byte) []byte {
 	for i := r.Expect.From; i < r.Expect.To; i++ {
 		received[i] = ' '
@@ -114,9 +112,8 @@ func (r *Request) Settle(received []byte) []byte {
 	return received[:len(received)-cut]
 }
 
-// Scan continues to read a request. received has all bytes of the request so far, from its first one, and
-// maybe bytes behind it: the same as at the Scan before, and more. After Whole or a refusal there is
-// nothing more to scan.
+// Scan continues to read a request. received has all bytes of the request so far and perhaps bytes behind
+// it: those of the last Scan and more. After Whole or a refusal there is nothing more to scan.
 func (r *Request) Scan(received []byte, limits *Limits) Verdict {
 	v := advance
 	for v == advance {
@@ -144,8 +141,7 @@ func (r *Request) Scan(received []byte, limits *Limits) Verdict {
 	return v
 }
 
-// line reads a line and returns it without its end. The line must end before limit; otherwise the verdict
-// is tooLong.
+// line returns a line without its end. The line must end before limit; otherwise the verdict is tooLong.
 func (r *Request) line(received []byte, limit int, tooLong Verdict) ([]byte, Verdict) {
 	end := min(len(received), limit)
 	n := bytes.IndexByte(received[r.searched:end], '\n')
@@ -167,7 +163,7 @@ func (r *Request) line(received []byte, limit int, tooLong Verdict) ([]byte, Ver
 
 func (r *Request) skipTo(at int) { r.at, r.searched = at, at }
 
-// beginBody ends the head: the headers decide how long the body is (RFC 9112, 6.3).
+// beginBody ends the head: the headers decide the length of the body (RFC 9112, 6.3).
 func (r *Request) beginBody(received []byte, limits *Limits) Verdict {
 	if !r.hasHost && !r.http10 || r.chunked && (r.hasLength || r.http10) {
 		return BadRequest
@@ -197,7 +193,7 @@ func (r *Request) scanSizedBody(received []byte) Verdict {
 	return advance
 }
 
-// scanChunkLine reads the line before the bytes of a chunk. A chunk of no bytes is the last.
+// scanChunkLine reads the line before a chunk's bytes. An empty chunk is the last.
 func (r *Request) scanChunkLine(received []byte) Verdict {
 	line, v := r.line(received, r.head+r.bodyMax, BodyTooLarge)
 	if v != advance {

@@ -40,7 +40,7 @@ var classes = func() (table [256]uint8) {
 	return table
 }()
 
-// tokenLength returns the number of characters at the beginning that can stand in a token.
+// tokenLength returns how many characters at the beginning may be in a token.
 func tokenLength(b []byte) int { return classLength(b, tokenChar) }
 
 func classLength(b []byte, class uint8) int {
@@ -57,14 +57,13 @@ const (
 	highs = 0x8080808080808080
 )
 
-// valueLength returns the number of characters at the beginning that can stand in the value of a header:
-// all up to the first control character but TAB. It looks at eight bytes at a time.
+// valueLength returns how many characters at the beginning may be in the value of a header: all before the
+// first control character except TAB. It looks at eight bytes at a time.
 func valueLength(b []byte) int {
 	n := 0
 	for n+8 <= len(b) {
 		w := binary.LittleEndian.Uint64(b[n:])
-		// The lowest high bit is in the first byte that is DEL or below ' '. It can also be in a byte
-		// before that one which is neither.
+		// The lowest high bit is in the first byte that is DEL or below ' ', or in an innocent byte before it.
 		suspect := ((w - ' '*ones) | (w + ones)) &^ w & highs
 		if suspect == 0 {
 			n += 8
@@ -79,8 +78,8 @@ func valueLength(b []byte) int {
 	return n + classLength(b[n:], valueChar)
 }
 
-// validPath reports whether a path with its query has only characters that a URL can have, and whole
-// encoded ones.
+// validPath reports whether a path with its query has only characters of a URL, and complete encoded
+// characters.
 func validPath(b []byte) bool {
 	for i, c := range b {
 		if classes[c]&pathChar == 0 {
@@ -105,8 +104,7 @@ func validHost(b []byte) bool {
 	return n > 0 && (n == len(b) || b[n] == ':' && allDigits(b[n+1:]))
 }
 
-// literalLength returns the length of the IPv6 address in brackets at the beginning of b, -1 if there is
-// none.
+// literalLength returns the length of the IPv6 address in brackets at the beginning of b, -1 without one.
 func literalLength(b []byte) int {
 	const longest = len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]")
 	for i, c := range b[:min(len(b), longest)] {
@@ -121,7 +119,7 @@ func literalLength(b []byte) int {
 	return -1
 }
 
-// hasPort reports whether a valid host ends with a port of at least a digit.
+// hasPort reports whether a valid host ends with a port of at least one digit.
 func hasPort(host []byte) bool {
 	n := len(host)
 	for n > 0 && isDigit(host[n-1]) {
@@ -130,10 +128,10 @@ func hasPort(host []byte) bool {
 	return n > 0 && n < len(host) && host[n-1] == ':'
 }
 
-// chunkSize reads the line of a chunk: its size, and extensions, which are not used (RFC 9112, 7.1). White
-// space in them, which a recipient may tolerate, is refused.
+// chunkSize reads the line of a chunk: its size, and extensions, which are ignored (RFC 9112, 7.1). It
+// refuses white space in them, although a recipient may tolerate that.
 func chunkSize(line []byte) (size uint64, ok bool) {
-	const digitsMax = 15 // more than any size needs, and no overflow
+	const digitsMax = 15 // enough for any size, and without overflow
 	n := 0
 	for ; n < len(line) && hexValue(line[n]) >= 0; n++ {
 		if n == digitsMax {
@@ -197,8 +195,7 @@ func quotedLength(b []byte) int {
 	return -1
 }
 
-// listHas reports whether a list of values separated by commas contains a value, in any case (RFC 9110,
-// 5.6.1).
+// listHas reports whether a comma-separated list has a value, in upper or lower case (RFC 9110, 5.6.1).
 func listHas(list []byte, value string) bool {
 	for len(list) > 0 {
 		n := 0
@@ -223,7 +220,7 @@ func trimSpace(b []byte) []byte {
 	return b
 }
 
-// equalFold reports whether b is the text in any case. The text has no capital letters.
+// equalFold reports whether b is the text in upper or lower case. The text has no capital letters.
 func equalFold(b []byte, text string) bool {
 	if len(b) != len(text) {
 		return false

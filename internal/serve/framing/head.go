@@ -2,8 +2,7 @@ package framing
 
 import "math"
 
-// aroundURL is room in a request line for all but its target: a method, spaces, a version, the end of the
-// line.
+// aroundURL is room in a request line for the rest: the method, spaces, the version, the line end.
 const aroundURL = 64
 
 // scanRequestLine reads the request line, or an empty line before it (RFC 9112, 2.2).
@@ -71,8 +70,8 @@ func validTarget(method, target []byte) bool {
 	return false
 }
 
-// scanHeaders reads the headers up to the empty line behind the last one. Most lines have come whole and
-// are read in one go. field reads the others: lines in pieces, the empty line, and lines to be refused.
+// scanHeaders reads the headers up to the empty line behind them. It reads a complete line in one go. field
+// reads the others: lines in pieces, the empty line, and lines to be refused.
 func (r *Request) scanHeaders(received []byte, limits *Limits) Verdict {
 	head := received[:min(len(received), limits.Head)]
 	for {
@@ -96,9 +95,9 @@ func (r *Request) scanHeaders(received []byte, limits *Limits) Verdict {
 	}
 }
 
-// field reads the line of a header or a trailer, or the empty line behind them. It looks at each byte once
-// and in their order, so that the verdict does not depend on the number of bytes that are there. A line
-// that begins with white space, the second half of a folded header, has no name.
+// field reads the line of a header or trailer, or the empty line behind them. It looks at each byte once and
+// in order, so that the verdict does not depend on the number of bytes that have come. A line that begins
+// with white space (the second half of a folded header) has no name.
 func (r *Request) field(received []byte, limit, fieldsMax int) (empty bool, v Verdict) {
 	received, more := received[:min(len(received), limit)], More
 	if len(received) == limit {
@@ -135,8 +134,8 @@ func (r *Request) field(received []byte, limit, fieldsMax int) (empty bool, v Ve
 	}
 }
 
-// wholeField returns the length of a field's name and of its line without the line's end. It returns 0
-// unless b begins with a line that has come whole and can be accepted.
+// wholeField returns the length of a field's name, and of its line without the line end; 0 unless b begins
+// with a complete line that can be accepted.
 func wholeField(b []byte) (name, line int) {
 	for name < len(b) && classes[b[name]]&tokenChar != 0 {
 		name++
@@ -151,7 +150,7 @@ func wholeField(b []byte) (name, line int) {
 	return 0, 0
 }
 
-// endField reads the header or trailer that stands from r.at to end.
+// endField reads the header or trailer from r.at to end.
 func (r *Request) endField(received []byte, end, fieldsMax int) Verdict {
 	name, value := received[r.at:r.colon], Span{r.colon + 1, end}
 	r.colon = 0
@@ -159,8 +158,7 @@ func (r *Request) endField(received []byte, end, fieldsMax int) Verdict {
 	if r.fields++; r.fields > fieldsMax {
 		return HeadTooLarge
 	}
-	// Length and first letter of a name rule out most headers: they have no part in how the request is
-	// read.
+	// Length and first letter rule out most headers: they do not change how the request is read.
 	switch len(name)<<8 | int(name[0]|0x20) {
 	case len("host")<<8 | 'h', len("expect")<<8 | 'e', len("connection")<<8 | 'c',
 		len("content-length")<<8 | 'c', len("transfer-encoding")<<8 | 't':
@@ -171,7 +169,7 @@ func (r *Request) endField(received []byte, end, fieldsMax int) Verdict {
 	return advance
 }
 
-// special reads a header that decides how the request is to be read. Such a header must not be a trailer.
+// special reads a header that decides how to read the request. Such a header must not be a trailer.
 func (r *Request) special(name, value []byte, at Span) bool {
 	switch {
 	case equalFold(name, "host"):
@@ -204,8 +202,7 @@ func (r *Request) special(name, value []byte, at Span) bool {
 	return r.stage != trailers
 }
 
-// parseLength reads a Content-Length. It accepts any number of 63 bits, also one that is too large for a
-// body.
+// parseLength reads a Content-Length: any number of 63 bits, even if it is too large for a body.
 func parseLength(text []byte) (length int, ok bool) {
 	if len(text) == 0 {
 		return 0, false

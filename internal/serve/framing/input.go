@@ -2,21 +2,20 @@ package framing
 
 import "bytes"
 
-// Input is what a connection has received: the request that is being read, and the bytes behind it. Both
-// engines of the server read requests by it. The zero value holds no buffer, as a connection should that
-// waits for a request.
+// Input holds the bytes that a connection has received: the request that is being read and the bytes behind
+// it. Both servers read requests with it. The zero value holds no buffer, for connections that wait.
 type Input struct {
-	Request Request // that is being read
+	Request Request // being read
 
 	buffer *[]byte
 	begin  int // of the request
 	filled int // end of the bytes
 }
 
-// Hold begins with a buffer in which this number of bytes stand.
+// Hold begins with a buffer that has this number of bytes.
 func (in *Input) Hold(buffer *[]byte, filled int) { *in = Input{buffer: buffer, filled: filled} }
 
-// Bytes are all from the beginning of the request on.
+// Bytes returns all bytes from the beginning of the request on.
 func (in *Input) Bytes() []byte {
 	if in.buffer == nil {
 		return nil
@@ -24,18 +23,18 @@ func (in *Input) Bytes() []byte {
 	return (*in.buffer)[in.begin:in.filled]
 }
 
-// Empty reports whether no byte of a request is there.
+// Empty reports whether no byte of a request has come.
 func (in *Input) Empty() bool { return in.filled == in.begin }
 
 // Scan continues to read the request, see Request.Scan.
 func (in *Input) Scan(limits *Limits) Verdict { return in.Request.Scan(in.Bytes(), limits) }
 
-// Room returns where the next bytes go, for Add. It is empty where one request fills a large buffer.
+// Room returns the place for the next bytes, for Add. It is empty if one request fills a large buffer.
 func (in *Input) Room(buffers *Buffers) []byte {
 	switch {
 	case in.buffer == nil:
 		in.buffer = buffers.Small.Get().(*[]byte)
-	case in.begin > 0: // requests that came before it make room
+	case in.begin > 0: // earlier requests make room
 		in.filled = copy(*in.buffer, in.Bytes())
 		in.begin = 0
 	case in.filled == len(*in.buffer) && in.filled < buffers.largeBytes:
@@ -44,8 +43,8 @@ func (in *Input) Room(buffers *Buffers) []byte {
 	return (*in.buffer)[in.filled:]
 }
 
-// Enlarge goes on in a buffer of this length, for a request that fills a large one. Release does not keep
-// it.
+// Enlarge moves a request that fills a large buffer into a buffer of this length. Release does not keep that
+// buffer.
 func (in *Input) Enlarge(bytes int, buffers *Buffers) {
 	room := make([]byte, bytes)
 	in.filled = copy(room, in.Bytes())
@@ -56,22 +55,22 @@ func (in *Input) Enlarge(bytes int, buffers *Buffers) {
 // Add counts bytes that were read into Room.
 func (in *Input) Add(n int) { in.filled += n }
 
-// Whole returns the request, which has come whole, as it must be handed on: settled.
+// Whole returns the complete request, settled for the next reader.
 func (in *Input) Whole() []byte {
 	in.filled = in.begin + len(in.Request.Settle(in.Bytes()))
 	return (*in.buffer)[in.begin : in.begin+in.Request.Size()]
 }
 
-// Next goes on behind the request, which has come whole.
+// Next moves on behind the complete request.
 func (in *Input) Next() {
 	in.begin += in.Request.Size()
 	in.Request = Request{}
 }
 
-// Again reads the request once more from its beginning.
+// Again begins to read the request anew.
 func (in *Input) Again() { in.Request = Request{} }
 
-// Cut reports whether a client that sends nothing more has cut a request. Line ends alone are no request.
+// Cut reports whether a client that has stopped sending has cut a request. Line ends alone are no request.
 func (in *Input) Cut() bool { return len(bytes.Trim(in.Bytes(), "\r\n")) > 0 }
 
 // Release gives the buffer back.

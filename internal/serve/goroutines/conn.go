@@ -11,50 +11,50 @@ import (
 	"flashsale/internal/serve/listener"
 )
 
-// Conn is a connection from which fasthttp reads whole requests: each one that framing has accepted, and
-// nothing else. It answers the others itself.
+// Conn is a connection from which fasthttp reads only whole requests that framing has accepted. Conn answers
+// the others itself.
 type Conn struct {
 	*listener.Conn
 	server *Server
 
 	in       framing.Input
-	request  []byte // what fasthttp has not read of a request that has come
+	request  []byte // the part of a complete request that fasthttp has not read
 	handed   bool   // fasthttp reads a request that is not served yet
 	closes   bool   // the client wants no reply after the one to this request
-	straight int    // requests up to this one that had come before the client could have a reply
-	large    bool   // counts among Server.large
-	inLine   bool   // it has the turn of Server.line
+	straight int    // requests in a row that came without a wait for a reply
+	large    bool   // counted in Server.large
+	inLine   bool   // has the turn of Server.line
 
-	home *eventloop.Server // that has lent it for one request, or nil
+	home *eventloop.Server // event loop that has lent it, or nil
 	over bool              // a request has been answered
-	gone bool              // home, or taken: it is not this server's to close
+	gone bool              // went home or was taken: this server must not close it
 }
 
 // Lent reports whether an event loop has lent the connection for one request.
 func (c *Conn) Lent() bool { return c.home != nil }
 
-// HasMore reports whether more than the request has come.
+// HasMore reports whether the client has sent more than the request.
 func (c *Conn) HasMore() bool { return !c.in.Empty() }
 
-// Take ends the connection for this server. The caller of a hijacked connection goes on with it.
+// Take ends the connection for this server. The caller of a hijacked connection continues with it.
 func (c *Conn) Take() *listener.Conn {
 	c.gone = true
 	return c.Conn
 }
 
-// errLonger ends a request that fasthttp takes to be longer than it is.
+// errLonger ends a request that fasthttp reads beyond its end.
 var errLonger = errors.New("the request has ended")
 
-// Read waits for a request when fasthttp reads with a buffer of one byte: that is how fasthttp waits, so
-// that an idle connection holds no other buffer. What comes with that byte is read along, which saves the
-// second system call. Further reads deliver the rest of the request.
+// Read waits for a request when fasthttp reads with a buffer of one byte: fasthttp waits in that way, so
+// that an idle connection holds no other buffer. It reads the whole request then, which saves a second
+// system call. Further reads deliver the rest of the request.
 func (c *Conn) Read(b []byte) (int, error) {
 	if len(c.request) == 0 {
 		if len(b) != 1 {
 			return 0, errLonger
 		}
 		if c.over && c.goHome() {
-			c.gone = true // for fasthttp the connection ends here
+			c.gone = true // for fasthttp the connection has ended
 			return 0, io.EOF
 		}
 		if err := c.receive(); err != nil {
@@ -69,7 +69,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Close closes the connection, unless it is gone.
+// Close closes the connection unless it is gone.
 func (c *Conn) Close() error {
 	c.leaveLarge()
 	if c.gone {
@@ -78,10 +78,10 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// receive waits for a whole request. One that must not be served is answered here and ends the connection.
+// receive waits for a whole request. It answers a refused request itself and ends the connection.
 func (c *Conn) receive() error {
 	if !c.in.Empty() {
-		c.EnterReading() // it came together with the last one
+		c.EnterReading() // it came together with the request before
 	} else if err := c.await(); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (c *Conn) receive() error {
 			c.in.Next()
 			c.handed = true
 			return nil
-		case framing.Continue: // the body has to come in the time that the request has left
+		case framing.Continue: // the body must come within the request's time
 			if err := c.WriteInterim([]byte(framing.GoOn)); err != nil {
 				return err
 			}
@@ -135,7 +135,7 @@ func (c *Conn) fill() error {
 	return err
 }
 
-// refuse answers a request that is not served. The connection ends.
+// refuse answers a request that framing refuses, and ends the connection.
 func (c *Conn) refuse(v framing.Verdict) error {
 	r := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseResponse(r)
@@ -151,7 +151,7 @@ func (c *Conn) refuse(v framing.Verdict) error {
 }
 
 // begin notes that a handler begins. It reports whether fasthttp has read exactly the request that framing
-// has found. If fasthttp took it to be shorter, the rest would come as another request.
+// has found. If fasthttp read less, the rest would pass for another request.
 func (c *Conn) begin() bool {
 	c.EnterServing()
 	if c.straight++; c.Waited() {
@@ -162,8 +162,8 @@ func (c *Conn) begin() bool {
 	return whole
 }
 
-// enlarge makes room for more of a request that fills its buffer. It reports false where too many requests
-// have so much room.
+// enlarge makes room for more of a request that fills its buffer. It returns false if too many requests are
+// that large.
 func (c *Conn) enlarge() bool {
 	if c.server.large.Add(1) > LargeMax {
 		c.server.large.Add(-1)
@@ -174,8 +174,7 @@ func (c *Conn) enlarge() bool {
 	return true
 }
 
-// leaveLarge makes room for the next large request, when this one is answered: until then fasthttp holds its
-// body.
+// leaveLarge makes room for the next large request, after the reply: until then fasthttp holds the body.
 func (c *Conn) leaveLarge() {
 	if c.large {
 		c.large = false
@@ -183,9 +182,9 @@ func (c *Conn) leaveLarge() {
 	}
 }
 
-// goHome gives a lent connection back to the event loop, with what it has received of further requests. It
-// reports false where the connection is not lent, or is not open any more, or has received more than the
-// loop has room for: behind a large request.
+// goHome gives a lent connection back to the event loop, with the bytes received of further requests. It
+// returns false if the connection is not lent, is closed, or has received more than the loop's buffers can
+// hold (behind a large request).
 func (c *Conn) goHome() bool {
 	if c.home == nil || len(c.in.Bytes()) > c.server.cfg.Buffers.Longest() {
 		return false

@@ -1,7 +1,7 @@
 // Package goroutines is the HTTP server of all calls that may wait or take long, and of all calls over TLS:
-// fasthttp's server, with a goroutine for each connection. It reads whole requests, which framing has
-// accepted. Where an event loop (internal/serve/eventloop) serves the order path, it lends this server a
-// connection for one request. The package knows nothing of a sale.
+// fasthttp's server, with a goroutine for each connection. It reads whole requests that framing has
+// accepted. The event loop (internal/serve/eventloop) lends it a connection for one request. The package
+// knows nothing of a sale.
 package goroutines
 
 import (
@@ -19,20 +19,20 @@ import (
 	"flashsale/internal/serve/listener"
 )
 
-// LargeMax is how many requests of a worker may be larger than a large buffer at once.
+// LargeMax is how many requests of a worker may exceed a large buffer at once.
 const LargeMax = 16
 
 // Config is what a Server needs.
 type Config struct {
-	Limits  framing.Limits    // of a request
-	Limiter *listener.Limiter // of the connections
+	Limits  framing.Limits    // for one request
+	Limiter *listener.Limiter // limits the connections
 	Buffers *framing.Buffers  // for requests
 
 	// Handler answers a request. It may wait.
 	Handler fasthttp.RequestHandler
 	// Malformed answers a request that framing accepts and fasthttp cannot read.
 	Malformed fasthttp.RequestHandler
-	// Refuse answers what framing refuses from a peer. The connection ends then.
+	// Refuse answers a request that framing refuses. The connection ends then.
 	Refuse func(r *fasthttp.Response, peer netip.Addr, v framing.Verdict)
 }
 
@@ -72,16 +72,16 @@ func (s *Server) Serve(socket net.Listener) error {
 // Shutdown waits until all requests are answered and their connections have ended, or ctx has.
 func (s *Server) Shutdown(ctx context.Context) error { return s.http.ShutdownWithContext(ctx) }
 
-// Lend serves one request of an event loop's connection; unread begins with it. The connection goes home
-// after that.
+// Lend serves one request of an event loop's connection and gives the connection back; unread begins with
+// the request.
 func (s *Server) Lend(home *eventloop.Server, socket net.Conn, slot listener.Slot, unread []byte) {
 	c := &Conn{Conn: s.cfg.Limiter.Hold(socket, slot), server: s, home: home}
 	c.in.Hold(s.cfg.Buffers.With(unread), len(unread))
-	c.EnterReading()                        // a drain must not take it for idle before the goroutine runs
-	go func() { _ = s.http.ServeConn(c) }() // an error is the client's, and it has its answer
+	c.EnterReading()                        // before the goroutine runs: a drain closes idle connections
+	go func() { _ = s.http.ServeConn(c) }() // an error is the client's fault and already answered
 }
 
-// Takes reports whether a request that is too large for the event loop is one that may be larger.
+// Takes reports whether a request that is too large for the event loop may be that large.
 func (s *Server) Takes(request []byte) bool {
 	var r framing.Request
 	v := r.Scan(request, &s.cfg.Limits)
@@ -111,13 +111,13 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx) {
 	}
 	c.queueUp()
 	defer c.LeaveLine()
-	if c.closes { // it may stand on any of several lines; fasthttp goes by the last one
+	if c.closes { // of several headers Connection fasthttp reads only the last
 		ctx.SetConnectionClose()
 	}
 	s.cfg.Handler(ctx)
 }
 
-// trackState notes when the whole reply, which may be a stream, has been sent: only fasthttp knows.
+// trackState learns from fasthttp when the whole reply, which may be a stream, has been sent.
 func trackState(c net.Conn, state fasthttp.ConnState) {
 	if c, ok := c.(*Conn); ok && state == fasthttp.StateIdle {
 		c.EnterIdle()
@@ -126,8 +126,7 @@ func trackState(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// quietLogger takes what fasthttp logs about single connections, such as resets: with a thousand clients it
-// is noise.
+// quietLogger receives fasthttp's log of single connections, such as resets: noise with many clients.
 type quietLogger struct{}
 
 func (quietLogger) Printf(format string, args ...any) { slog.Debug(fmt.Sprintf(format, args...)) }

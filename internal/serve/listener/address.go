@@ -7,31 +7,30 @@ import (
 	"strings"
 )
 
-// subscriberBits is the IPv6 network that one client has to itself (RFC 6177).
+// subscriberBits is the size of the IPv6 network that one client has to itself (RFC 6177).
 const subscriberBits = 64
 
-// proxiesMax is more proxies than a request passes. A client within a trusted network may send a list of
-// hundreds.
+// proxiesMax limits the addresses that are read: a client in a trusted network may send hundreds.
 const proxiesMax = 16
 
-// ClientAddress returns who sent a request: the peer of its connection, or behind trusted proxies the last
-// address of the list that is not one of them. The list is X-Forwarded-For, several headers joined by
-// commas. Anyone may have written what stands left of that address, and all that a peer sends which is not
-// trusted. At most proxiesMax addresses are looked at.
+// ClientAddress returns the address of a request's client: the peer of the connection or, behind trusted
+// proxies, the last address of the list that is no trusted proxy. The list is X-Forwarded-For, several
+// headers joined by commas. Anyone may have written the addresses before that one, and the whole list of a
+// peer that is not trusted. At most proxiesMax addresses are read.
 func ClientAddress(peer netip.Addr, forwarded string, trusted []netip.Prefix) netip.Addr {
 	client := peer
 	for hop := 0; hop < proxiesMax && forwarded != "" && Within(client, trusted); hop++ {
 		comma := strings.LastIndexByte(forwarded, ',')
 		named, ok := parseForwarded(strings.TrimSpace(forwarded[comma+1:]))
 		if !ok {
-			return client // the last proxy did not know better
+			return client // the rest is unreadable
 		}
 		client, forwarded = named, forwarded[:max(comma, 0)]
 	}
 	return client
 }
 
-// AddressOf returns the IP address of a connection's end, the zero Addr where it has none.
+// AddressOf returns the IP address of a connection's end, the zero Addr without one.
 func AddressOf(end net.Addr) netip.Addr {
 	if tcp, ok := end.(*net.TCPAddr); ok {
 		return tcp.AddrPort().Addr().Unmap().WithZone("")
@@ -44,8 +43,8 @@ func Within(a netip.Addr, networks []netip.Prefix) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// Subscriber returns what one client has of an address: with IPv4 the address, with IPv6 the network, in
-// which the client may choose any address.
+// Subscriber returns the part of an address that stands for one client: the IPv4 address, or the IPv6
+// network, in which the client may choose any address.
 func Subscriber(a netip.Addr) netip.Addr {
 	a = a.Unmap().WithZone("")
 	if !a.Is6() {
@@ -54,7 +53,7 @@ func Subscriber(a netip.Addr) netip.Addr {
 	return netip.PrefixFrom(a, subscriberBits).Masked().Addr()
 }
 
-// parseForwarded reads an address of X-Forwarded-For, to which some proxies add the port.
+// parseForwarded reads an address of X-Forwarded-For. Some proxies add the port.
 func parseForwarded(text string) (netip.Addr, bool) {
 	const longest = len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255%123456789012345]:65535") // IFNAMSIZ
 	if len(text) > longest {

@@ -11,14 +11,14 @@ import (
 // pemBytesMax limits each file of a certificate. A chain has some thousand bytes.
 const pemBytesMax = 64 << 10
 
-// Certificate is a certificate chain and its key, both in PEM. The supervisor hands it to the workers,
-// which do not read the files: those may be half replaced when a worker restarts. The zero value is no
-// certificate.
+// Certificate is a certificate chain and its key, both in PEM. The supervisor hands it to the workers, which
+// do not read the files: a replacement of the files may be half done when a worker restarts. The zero value
+// is no certificate.
 type Certificate struct{ Chain, Key []byte }
 
-// ReadCertificate reads a chain and its key. It refuses what could not be served: files without a chain or
-// a key, a key that belongs to another chain, and a certificate that has expired or is not valid yet. Two
-// empty names give the zero Certificate. No error holds a key.
+// ReadCertificate reads a chain and its key. It refuses a certificate that cannot be served: files without a
+// chain or a key, a key of another chain, and a chain that has expired or is not valid yet. Two empty names
+// give the zero Certificate. No error contains the key.
 func ReadCertificate(chainFile, keyFile string) (Certificate, error) {
 	if chainFile == "" && keyFile == "" {
 		return Certificate{}, nil
@@ -90,7 +90,7 @@ func (c Certificate) TLS() (*tls.Config, error) {
 		Certificates: []tls.Certificate{pair},
 		MinVersion:   tls.VersionTLS12,
 		CipherSuites: suites,
-		// a client that offers HTTP/2 too learns here that there is none
+		// A client that offers HTTP/2 learns here that there is only HTTP/1.1.
 		NextProtos: []string{"http/1.1"},
 	}, nil
 }

@@ -12,35 +12,35 @@ import (
 	"flashsale/internal/serve/rawio"
 )
 
-// State is what a connection does at the moment.
+// State is what a connection does now.
 type State int64
 
 const (
-	Opening   State = iota // no byte of the first request has come; with TLS that includes the handshake
+	Opening   State = iota // before the first byte of the first request; includes the TLS handshake
 	Idle                   // waits for another request
 	Reading                // a request has begun
-	Serving                // a handler works on it, or waits for Redis, which has a limit of its own
+	Serving                // a handler works, or waits for Redis, which has its own time limit
 	Writing                // a part of the reply is being sent
-	Lingering              // a request was refused; what else the client sends is dropped
+	Lingering              // a request was refused; further bytes are dropped
 	states
 
 	stateBits = 3
 )
 
-// LingerBytesMax limits what is dropped of a refused request, in bytes.
+// LingerBytesMax limits the dropped bytes of a refused request.
 const LingerBytesMax = 32 << 20
 
-// Conn is a client's connection that knows what it is doing, so that its Limiter can end it in time. Reads
-// and writes set most of the states; the server on top sets the others. As with any net.Conn, one goroutine
-// may read while another one writes.
+// Conn is a client's connection that records its state, so that its Limiter can end it in time. Reads and
+// writes set most of the states; the server on top sets the others. As with any net.Conn, one goroutine may
+// read while another one writes.
 type Conn struct {
 	net.Conn          // with TLS or without
-	socket   net.Conn // below Conn
+	socket   net.Conn // without TLS
 	slot     Slot
 	limiter  *Limiter
-	clock    atomic.Int64 // the tick at which the state began, and in the low bits the state
+	clock    atomic.Int64 // tick at which the state began; the low bits are the state
 
-	below *rawio.Conn // with TLS or without; nil where the kernel has no socket
+	below *rawio.Conn // raw socket, with or without TLS; nil if not the kernel's
 	raw   *rawio.Conn // the same as Conn; nil with TLS
 	first [1]byte     // of a request, where raw is nil
 }
@@ -53,17 +53,17 @@ func (c *Conn) State() (state State, since int64) {
 
 func (c *Conn) enter(s State) { c.clock.Store(c.limiter.Now()<<stateBits | int64(s)) }
 
-// EnterReading notes that a request has begun. Read does it with the first bytes; it is for bytes of a
-// request that came together with the one before.
+// EnterReading notes that a request has begun. Read does so with the first bytes; call this for bytes that
+// came together with the request before.
 func (c *Conn) EnterReading() { c.enter(Reading) }
 
-// EnterServing notes that a request has come whole. From here on it has all the time that its handler takes.
+// EnterServing notes that a request has come whole. The time limit for requests ends here.
 func (c *Conn) EnterServing() { c.enter(Serving) }
 
 // EnterIdle notes that the whole reply is sent.
 func (c *Conn) EnterIdle() { c.enter(Idle) }
 
-// Read reads as net.Conn does. The first bytes begin a request; further bytes give it no more time.
+// Read reads as net.Conn does. The first bytes begin a request; later bytes do not extend its time limit.
 func (c *Conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
@@ -72,9 +72,8 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadInto waits for the first bytes of a request and reads them into a buffer of the pool, a *[]byte. It
-// takes the buffer only when there are bytes, so that an idle connection holds no buffer. The caller
-// gives the buffer back to the pool; it is nil with an error.
+// ReadInto waits for the first bytes of a request and reads them into a buffer of the pool, a *[]byte. An
+// idle connection holds no buffer. The caller gives the buffer back to the pool; it is nil with an error.
 func (c *Conn) ReadInto(pool *sync.Pool) (buffer *[]byte, n int, err error) {
 	if c.raw != nil {
 		buffer, n, err = c.raw.ReadInto(pool)
@@ -88,8 +87,8 @@ func (c *Conn) ReadInto(pool *sync.Pool) (buffer *[]byte, n int, err error) {
 	return buffer, n, err
 }
 
-// Waited reports whether a read has had to wait for the client since the last call. Where the kernel has no
-// socket that is not known, and taken for granted.
+// Waited reports whether a read has had to wait for the client since the last call. It returns true for a
+// connection that is no socket of the kernel.
 func (c *Conn) Waited() bool { return c.below == nil || c.below.Waited() }
 
 // begin notes that a request begins, unless one is under way.
@@ -107,13 +106,13 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// WriteInterim sends what is no part of a reply, such as "100 Continue". It gives the request no more time.
+// WriteInterim sends bytes outside a reply, such as "100 Continue". It does not extend the time limit.
 func (c *Conn) WriteInterim(b []byte) error {
 	_, err := c.Conn.Write(b)
 	return err
 }
 
-// CloseWrite ends what is sent; the client can still send.
+// CloseWrite ends the sending direction; the client can still send.
 func (c *Conn) CloseWrite() error {
 	if encrypted, ok := c.Conn.(*tls.Conn); ok {
 		_ = encrypted.CloseWrite() // the socket's own end follows
@@ -125,9 +124,9 @@ func (c *Conn) CloseWrite() error {
 	return socket.CloseWrite()
 }
 
-// Linger ends what is sent and drops what still comes, into the buffer, up to LingerBytesMax and for
-// LingerTimeout. Many clients send all of a body before they read: if their connection were closed at once,
-// it would be reset and the reply lost with it (RFC 9112, 9.6).
+// Linger ends the sending direction and drops what the client still sends, up to LingerBytesMax and for
+// LingerTimeout; buffer is for the reads. Many clients send a whole body before they read. Closing at once
+// would reset the connection, and the client would lose the reply (RFC 9112, 9.6).
 func (c *Conn) Linger(buffer []byte) {
 	c.enter(Lingering)
 	if c.CloseWrite() != nil {
@@ -150,14 +149,14 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// LetGo ends what Hold began: the caller has the socket and its slot back. It reports false where the
-// connection has been closed.
+// LetGo ends Hold: the caller gets the socket and its slot back. It returns false if the connection has been
+// closed.
 func (c *Conn) LetGo() (socket net.Conn, p Slot, ok bool) {
 	return c.socket, c.slot, c.limiter.remove(c)
 }
 
-// Detach is LetGo with the socket as a descriptor of its own, that the Go runtime does not watch. It reports
-// false, and changes nothing, where there is no plain socket of the kernel, as with TLS.
+// Detach is LetGo with a separate descriptor of the socket, which the Go runtime does not watch. It returns
+// false and changes nothing if there is no plain socket of the kernel, as with TLS.
 func (c *Conn) Detach() (socket int, p Slot, ok bool) {
 	if c.raw == nil {
 		return -1, p, false
@@ -174,22 +173,21 @@ func (c *Conn) Detach() (socket int, p Slot, ok bool) {
 	return socket, c.slot, true
 }
 
-// Descriptor is the number of the socket while the connection is open, -1 for a connection in memory.
+// Descriptor returns the socket's number while the connection is open, -1 for a connection in memory.
 func (c *Conn) Descriptor() (number int) {
 	number = -1
 	if socket, ok := c.socket.(syscall.Conn); ok {
 		if raw, err := socket.SyscallConn(); err == nil {
-			_ = raw.Control(func(fd uintptr) { number = int(fd) }) // it fails only where it is closed
+			_ = raw.Control(func(fd uintptr) { number = int(fd) }) // it fails only on a closed connection
 		}
 	}
 	return number
 }
 
-// Abort ends the connection by a reset, and with TLS without a farewell: the client cannot take that for an
-// end in order.
+// Abort resets the connection, with TLS without a farewell: the client cannot take that for a normal end.
 func (c *Conn) Abort() {
 	if tcp, ok := c.socket.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // it fails on a closed connection only
+		_ = tcp.SetLinger(0) // it fails only on a closed connection
 	}
 	c.socket.Close()
 }

@@ -9,10 +9,10 @@ import (
 // httpHeadBytesMax limits the request line and the headers of a net/http server, in bytes.
 const httpHeadBytesMax = 8 << 10
 
-// NewHTTPServer makes a net/http server for a Listener. The Limiter keeps the times for the first byte, for
-// a request's head, for replies and between requests. The time for a body is the server's own ReadTimeout,
-// because only net/http knows when it reads one. A connection that a handler hijacks, as for a websocket,
-// has no limit but that of each Write.
+// NewHTTPServer makes a net/http server for a Listener. The Limiter enforces the time limits of the first
+// byte, of a request's head, of replies and between requests. The server's own ReadTimeout limits the body,
+// because only net/http knows when it reads one. A hijacked connection, such as a websocket, has no time
+// limit except for each Write.
 func NewHTTPServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:        handler,
@@ -20,12 +20,12 @@ func NewHTTPServer(handler http.Handler) *http.Server {
 		ReadTimeout:    RequestTimeout,
 		IdleTimeout:    IdleTimeout, // 0 would be ReadTimeout
 		MaxHeaderBytes: httpHeadBytesMax,
-		// Single connections: with many clients their resets are noise.
+		// Errors of single connections, such as resets, are noise.
 		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
 	}
 }
 
-// trackHTTP enters the states that only net/http knows of.
+// trackHTTP sets the states that only net/http knows.
 func trackHTTP(c net.Conn, state http.ConnState) {
 	conn, ok := c.(*Conn)
 	if !ok {

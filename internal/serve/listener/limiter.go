@@ -14,45 +14,44 @@ import (
 	"flashsale/internal/serve/rawio"
 )
 
-// How long a connection may stay in each of its states. A limit holds to within TickInterval.
+// Time limits of a connection's states, to within TickInterval.
 const (
 	// until the first byte of the first request; includes the TLS handshake
 	FirstByteTimeout = 10 * time.Second
 	RequestTimeout   = 10 * time.Second // from the first byte of a request to its last
 	WriteTimeout     = 10 * time.Second // for each part of a reply
 	IdleTimeout      = 75 * time.Second // between requests; proxies commonly keep a connection for 60 s
-	LingerTimeout    = 5 * time.Second  // for the rest of a request that is refused
+	LingerTimeout    = 5 * time.Second  // for the rest of a refused request
 
 	TickInterval = time.Second
 )
 
-// timeouts are the limits by state; 0 is no limit.
+// timeouts are the limits by state; 0 means no limit.
 var timeouts = [states]time.Duration{
 	Opening: FirstByteTimeout, Idle: IdleTimeout, Reading: RequestTimeout, Writing: WriteTimeout,
 	Lingering: LingerTimeout,
 }
 
-// Limiter knows the open connections of its listeners. It refuses those over the limits of number and
-// closes those that stay in one state for too long, such as a client that sends a request byte by byte.
-// One look a second at all connections replaces deadlines for every request; scripts/bench/TUNING.md has
-// what that saves. The connections of an event loop have the same clock and limits; the loop closes them
-// (AtTick).
+// Limiter knows the open connections of its listeners. It refuses connections over the limits of number, and
+// closes those that stay in one state for too long, for example because the client sends byte by byte. It
+// checks all connections once a second, instead of a deadline for every request; scripts/bench/TUNING.md has
+// the gain. The connections of an event loop have the same clock and limits; the loop closes them (AtTick).
 type Limiter struct {
 	cfg    Config
-	ticks  atomic.Int64 // since the start: a clock that costs a load
+	ticks  atomic.Int64 // since the start: a clock that is cheap to read
 	atTick []func()
 
 	mu        sync.Mutex
-	count     int // slots that are taken
+	count     int // slots taken
 	conns     map[*Conn]struct{}
 	addresses map[netip.Addr]int // connections of each address that is counted
 
 	full, crowded, exhausted, broken logpace.Pace
 }
 
-// Slot is the room that one connection takes within the limits of number, from Admit to Leave.
+// Slot is the room of one connection within the limits of number, from Admit to Leave.
 type Slot struct {
-	address netip.Addr // under which it is counted; the zero Addr where it is not
+	address netip.Addr // counted under this address; zero: not counted by address
 }
 
 // NewLimiter makes a Limiter without connections.
@@ -65,12 +64,12 @@ func NewLimiter(cfg Config) *Limiter {
 	return &Limiter{cfg: cfg, conns: map[*Conn]struct{}{}, addresses: map[netip.Addr]int{}}
 }
 
-// Listen returns a listener that accepts from a socket within the limits. Several may share one Limiter.
+// Listen returns a listener that accepts from a socket within the limits. Listeners may share a Limiter.
 func (l *Limiter) Listen(socket net.Listener) *Listener {
 	return &Listener{Listener: socket, limiter: l}
 }
 
-// Run holds the connections to their times until ctx ends.
+// Run enforces the time limits until ctx ends.
 func (l *Limiter) Run(ctx context.Context) error {
 	ticker := time.NewTicker(TickInterval)
 	defer ticker.Stop()
@@ -84,8 +83,8 @@ func (l *Limiter) Run(ctx context.Context) error {
 	}
 }
 
-// Tick moves the clock on by TickInterval and closes the connections that are over their time. Run calls it.
-// Ticks that a pause of the whole process has left out do not count: clients must not pay for it.
+// Tick advances the clock by TickInterval and closes the connections that are over their time limit. Run
+// calls it. A pause of the whole process skips ticks, so that clients do not pay for it.
 func (l *Limiter) Tick() {
 	l.ticks.Add(1)
 	l.closeWhere(l.Overdue)
@@ -94,27 +93,27 @@ func (l *Limiter) Tick() {
 	}
 }
 
-// AtTick has f run at each tick, for connections that have a slot and are not held by the Limiter. It
-// must be called before Run.
+// AtTick makes f run at each tick, for connections that have a slot but are not held by the Limiter. It must
+// be called before Run.
 func (l *Limiter) AtTick(f func()) { l.atTick = append(l.atTick, f) }
 
-// Now returns the tick that the clock shows.
+// Now returns the current tick.
 func (l *Limiter) Now() int64 { return l.ticks.Load() }
 
-// Overdue reports whether a connection that entered its state at a tick is over its time.
+// Overdue reports whether a connection that entered its state at tick since is over its time limit.
 func (l *Limiter) Overdue(state State, since int64) bool {
 	return timeouts[state] > 0 && time.Duration(l.Now()-since)*TickInterval > timeouts[state]
 }
 
-// Count returns the number of slots that are taken: of open connections.
+// Count returns the number of open connections: of taken slots.
 func (l *Limiter) Count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.count
 }
 
-// CloseIdle closes the connections on which no request is under way: those that wait for one, never sent
-// one, or were refused.
+// CloseIdle closes the connections without a request under way: idle, before their first request, or
+// refused.
 func (l *Limiter) CloseIdle() {
 	l.closeWhere(func(state State, _ int64) bool {
 		return state == Opening || state == Idle ||
@@ -122,8 +121,8 @@ func (l *Limiter) CloseIdle() {
 	})
 }
 
-// closeWhere closes sockets; the goroutine that serves one then gets an error and ends. It closes below
-// TLS: the farewell of TLS would wait for a client that does not read.
+// closeWhere closes sockets; the goroutine of a connection then gets an error and ends. It closes below TLS:
+// a TLS farewell would wait for a client that does not read.
 func (l *Limiter) closeWhere(condition func(state State, since int64) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,8 +133,8 @@ func (l *Limiter) closeWhere(condition func(state State, since int64) bool) {
 	}
 }
 
-// Admit takes a slot for a connection from an address. Over the limit of all connections, or over that of
-// the address, it logs that and reports false: the caller sends Refusal and closes the connection.
+// Admit takes a slot for a connection from an address. Over a limit (all connections, or those of the
+// address) it logs that and returns false: the caller sends Refusal and closes the connection.
 func (l *Limiter) Admit(peer netip.Addr) (p Slot, ok bool) {
 	if l.cfg.ConnsPerAddressMax > 0 && !Within(peer, l.cfg.TrustedProxies) {
 		p.address = Subscriber(peer)
@@ -158,13 +157,13 @@ func (l *Limiter) Admit(peer netip.Addr) (p Slot, ok bool) {
 	return p, ok
 }
 
-// take takes slots, or gives them back.
+// take takes n slots; a negative n gives slots back.
 func (l *Limiter) take(n int) {
 	l.count += n
 	l.cfg.Figures.Connections.Set(int64(l.count))
 }
 
-// Leave gives a slot back. The zero Slot is one without an address.
+// Leave gives a slot back. The zero Slot has no address.
 func (l *Limiter) Leave(p Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,7 +176,7 @@ func (l *Limiter) Leave(p Slot) {
 	}
 }
 
-// Refusal is what a connection without a slot gets before it is closed.
+// Refusal is sent to a connection without a slot before it is closed.
 func (l *Limiter) Refusal() []byte { return l.cfg.Refusal }
 
 func (l *Limiter) logRefusal(full bool, from netip.Addr) {
@@ -192,9 +191,9 @@ func (l *Limiter) logRefusal(full bool, from netip.Addr) {
 	}
 }
 
-// Exhausted reports whether the error of an accept means that the process or the machine is out of
-// descriptors or memory, and logs that. The caller tries again after AcceptRetry: it can once another
-// connection has ended.
+// Exhausted reports whether an accept failed because the process or the machine is out of descriptors or
+// memory, and logs that. The caller tries again after AcceptRetry: another connection may have ended by
+// then.
 func (l *Limiter) Exhausted(err error) bool {
 	if !isExhausted(err) {
 		return false
@@ -213,8 +212,8 @@ func (l *Limiter) AcceptFailed(err error) {
 	}
 }
 
-// Hold keeps the times of a connection that has its slot already, such as one that the event loop has
-// accepted. Conn.LetGo or Conn.Close ends that.
+// Hold enforces the time limits of a connection that already has a slot, such as one accepted by the event
+// loop, until Conn.LetGo or Conn.Close.
 func (l *Limiter) Hold(socket net.Conn, p Slot) *Conn {
 	c := &Conn{Conn: rawio.Wrap(socket), socket: socket, limiter: l, slot: p}
 	c.below, _ = c.Conn.(*rawio.Conn)
@@ -230,7 +229,7 @@ func (l *Limiter) add(c *Conn) {
 	l.conns[c] = struct{}{}
 }
 
-// remove forgets a connection. It reports whether it was there: a second Close changes nothing.
+// remove forgets a connection. It returns false if the connection was not there: a second Close is harmless.
 func (l *Limiter) remove(c *Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

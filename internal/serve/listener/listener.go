@@ -1,12 +1,11 @@
-// Package listener accepts the connections of clients and holds them to limits: of their number (in all and
-// of one address), and of the time that they may take to send a request, to read a reply and to stay idle.
-// It speaks TLS where a certificate is given, and it finds the client's address behind proxies. Every port
-// of the server uses it, so that all of them have the same protection.
+// Package listener accepts the connections of clients and limits them: their number (in all and of one
+// address), and the time that they may take to send a request, to read a reply and to stay idle. It speaks
+// TLS if there is a certificate, and finds the client's address behind proxies. Every port of the server
+// uses it.
 //
-// It knows no HTTP: what it hands out are plain net.Conn values. The server on top tells a Conn when a
-// request is served and when its reply is sent, by EnterServing and EnterIdle; NewHTTPServer makes a
-// net/http server that does. A connection costs no deadline and no timer for each request: the Limiter
-// looks at all of them once a second.
+// It knows no HTTP: it returns plain net.Conn values. The server on top tells a Conn when a request is
+// served and when its reply is sent (EnterServing, EnterIdle); NewHTTPServer makes a net/http server that
+// does so. Requests need no deadlines and no timers: the Limiter checks all connections once a second.
 package listener
 
 import (
@@ -27,16 +26,16 @@ import (
 const AcceptRetry = 20 * time.Millisecond
 
 const (
-	filesSpared    = 64          // descriptors kept for Redis, logs and what the runtime has open
-	refusalTimeout = time.Second // for the refusal, which fits the empty buffer of a new socket
+	filesSpared    = 64          // descriptors kept for Redis, logs and the runtime
+	refusalTimeout = time.Second // the refusal fits into the empty buffer of a new socket
 
-	// SendBuffer is how many bytes of replies the kernel keeps for a client that does not read them. It takes
-	// twice as much for its own records. Left alone it keeps 4 MB.
+	// SendBuffer is how many bytes of replies the kernel keeps for a client that does not read. The kernel
+	// doubles it for its own records; its default is 4 MB.
 	SendBuffer = 64 << 10
 )
 
-// BoundSends bounds what the kernel keeps of replies that a client does not read, for each connection that a
-// listener accepts from now on. A listener that is no socket of the kernel has nothing to bound.
+// BoundSends limits the kernel's send buffer of each connection that a listener accepts from now on. It does
+// nothing for a listener that is no socket of the kernel.
 func BoundSends(l net.Listener) error {
 	socket, ok := l.(syscall.Conn)
 	if !ok {
@@ -55,22 +54,22 @@ func BoundSends(l net.Listener) error {
 // Config has the limits of a port and its TLS.
 type Config struct {
 	TLS                *tls.Config    // nil for plain text
-	ConnsMax           int            // connections at once; 0 is as many as there are file descriptors
-	ConnsPerAddressMax int            // connections at once of one client address; 0 is no limit
-	TrustedProxies     []netip.Prefix // not counted by address: they bring the connections of many clients
-	// sent to a connection over a limit before it is closed; with TLS nothing is
+	ConnsMax           int            // connections at once; 0: as many as there are file descriptors
+	ConnsPerAddressMax int            // connections at once of one client address; 0: no limit
+	TrustedProxies     []netip.Prefix // not counted by address: each has the connections of many clients
+	// Sent to a connection over a limit before it is closed; with TLS nothing is sent.
 	Refusal []byte
-	Figures *figures.Worker // where connections are counted; nil counts where nobody reads
+	Figures *figures.Worker // where connections are counted; nil: the counts are not published
 }
 
-// Listener accepts the connections of one socket. Its Limiter holds them to the limits.
+// Listener accepts the connections of one socket, within the limits of its Limiter.
 type Listener struct {
 	net.Listener
 	limiter *Limiter
 }
 
-// Accept returns the next connection within the limits, a *Conn. When the process is out of descriptors or
-// memory it waits until another connection has ended: an error would end the server.
+// Accept returns the next connection within the limits, a *Conn. If the process is out of descriptors or
+// memory, it waits for the end of another connection: an error would end the server.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		socket, err := l.Listener.Accept()
@@ -87,8 +86,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// connsLimit returns the most connections that the process has file descriptors for, and that most allows
-// (0 for no limit). A few descriptors are kept, so that a new connection to Redis is always possible.
+// connsLimit returns how many connections the process has file descriptors for, at most most (0: no limit).
+// It keeps a few descriptors, so that a new connection to Redis is always possible.
 func connsLimit(most int) int {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
@@ -110,8 +109,8 @@ func isExhausted(err error) bool {
 	return false
 }
 
-// admit takes a connection in. Over a limit it refuses the connection and returns nil. The TLS handshake is
-// left to the first Read, in the connection's own goroutine: a slow client must not hold up the others.
+// admit takes a connection in, or refuses it over a limit and returns nil. The TLS handshake happens in the
+// first Read, in the connection's own goroutine, so that a slow client does not hold up the others.
 func (l *Listener) admit(socket net.Conn) net.Conn {
 	cfg := &l.limiter.cfg
 	slot, ok := l.limiter.Admit(AddressOf(socket.RemoteAddr()))

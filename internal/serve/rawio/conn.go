@@ -1,9 +1,9 @@
 // Package rawio reads and writes a socket without telling the Go scheduler.
 //
-// A read or write of package net tells the scheduler that the thread may block, and wakes the runtime's
-// monitor thread, which takes the processor away when the call lasts. A non-blocking socket does not block,
-// so with one processor per process all of that is waste; scripts/bench/TUNING.md has the gain. It must be
-// used only for sockets, which are non-blocking in Go.
+// Package net tells the scheduler before each read and write that the thread may block. That wakes the
+// runtime's monitor thread, which takes the processor away if the call lasts. A non-blocking socket never
+// blocks, so all of that is waste; scripts/bench/TUNING.md has the gain. Use it only for sockets, which are
+// non-blocking in Go.
 package rawio
 
 import (
@@ -15,8 +15,8 @@ import (
 	"unsafe"
 )
 
-// Conn is a connection with a Read and a Write that go straight to the kernel; waiting, deadlines and Close
-// are as before. One goroutine at a time may read and one may write.
+// Conn is a connection that reads and writes straight through the kernel. Waiting, deadlines and Close are
+// those of package net. One goroutine at a time may read and one may write.
 type Conn struct {
 	net.Conn
 	raw               syscall.RawConn
@@ -37,7 +37,7 @@ type transfer struct {
 	errno syscall.Errno
 }
 
-// Wrap returns c with raw reads and writes, or c itself where it is not a socket of the kernel.
+// Wrap returns c with raw reads and writes, or c itself if it is no socket of the kernel.
 func Wrap(c net.Conn) net.Conn {
 	s, ok := c.(syscall.Conn)
 	if !ok {
@@ -61,7 +61,7 @@ func Wrap(c net.Conn) net.Conn {
 	return w
 }
 
-// try makes one system call; false means that the socket has to be waited for.
+// try makes one system call. It returns false if the socket is not ready.
 func (t *transfer) try(call, fd uintptr) bool {
 	for {
 		n, _, errno := syscall.RawSyscall(call, fd, uintptr(unsafe.Pointer(&t.buf[0])), uintptr(len(t.buf)))
@@ -79,7 +79,7 @@ func (t *transfer) try(call, fd uintptr) bool {
 	}
 }
 
-// end is the outcome of a transfer whose wait ended with err.
+// end returns the outcome of a transfer after its wait, which ended with err.
 func (t *transfer) end(call string, err error) (int, error) {
 	t.buf = nil
 	if err == nil && t.errno != 0 {
@@ -88,7 +88,7 @@ func (t *transfer) end(call string, err error) (int, error) {
 	return t.n, err
 }
 
-// readEnd is end for a read, where no bytes mean that there will be none.
+// readEnd is end for a read: no bytes mean the end of the connection.
 func (t *transfer) readEnd(err error) (int, error) {
 	n, err := t.end("read", err)
 	if n == 0 && err == nil {
@@ -105,7 +105,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return c.read.readEnd(c.raw.Read(c.tryRead))
 }
 
-// tryOnce is one try of a read.
+// tryOnce makes one try of a read.
 func (c *Conn) tryOnce(fd uintptr) (done bool) {
 	done = c.read.try(syscall.SYS_READ, fd)
 	c.waited = c.waited || !done
@@ -118,8 +118,8 @@ func (c *Conn) Waited() (waited bool) {
 	return waited
 }
 
-// ReadInto waits for bytes and then reads them into a buffer of the pool, at most its length: a connection
-// that waits holds no buffer. The caller gives the buffer back; it is nil with an error.
+// ReadInto waits for bytes and then reads them into a buffer of the pool, at most its length: a waiting
+// connection holds no buffer. The caller gives the buffer back; it is nil with an error.
 func (c *Conn) ReadInto(pool *sync.Pool) (buf *[]byte, n int, err error) {
 	c.pool = pool
 	n, err = c.read.readEnd(c.raw.Read(c.tryReadInto))
@@ -131,7 +131,7 @@ func (c *Conn) ReadInto(pool *sync.Pool) (buf *[]byte, n int, err error) {
 	return buf, n, err
 }
 
-// readInto is one try of ReadInto; it keeps the buffer only when it has something in it.
+// readInto makes one try of ReadInto. It keeps the buffer only if that has bytes.
 func (c *Conn) readInto(fd uintptr) bool {
 	c.into = c.pool.Get().(*[]byte)
 	c.read = transfer{buf: *c.into}

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Poller makes the scheduler look at the network. The scheduler does so only when it has nothing else to
-// run, and a goroutine that yields is something to run: a yield lets those go first that are ready, but does
-// not see what has arrived at the sockets meanwhile. One goroutine at a time may use it.
+// Poller makes the scheduler poll the network. The scheduler polls only when it has nothing to run. A yield
+// lets ready goroutines run first but does not poll: goroutines with new bytes on their sockets stay asleep.
+// One goroutine at a time may use a Poller.
 type Poller struct {
 	file      *os.File // an eventfd
 	raw       syscall.RawConn
@@ -31,7 +31,7 @@ func NewPoller() (*Poller, error) {
 		return nil, fmt.Errorf("cannot poll an eventfd: %w", err)
 	}
 	p.step = func(fd uintptr) bool {
-		// The signal is given after the wait was announced, and so it cannot come too early and get lost.
+		// The wait is announced before the signal is given, so the signal cannot get lost.
 		call := uintptr(syscall.SYS_READ)
 		if !p.signalled {
 			call, p.count = syscall.SYS_WRITE, [8]byte{1} // adds to the count, which a read takes
@@ -44,8 +44,8 @@ func NewPoller() (*Poller, error) {
 	return p, nil
 }
 
-// Poll returns after the scheduler has looked at the network: goroutines with sockets that had become
-// readable before are ready to run, and a yield lets them go first.
+// Poll returns after the scheduler has polled the network: goroutines with readable sockets are then ready
+// to run, and a yield lets them go first.
 func (p *Poller) Poll() error {
 	p.signalled = false
 	return p.raw.Read(p.step)

@@ -10,13 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The functions below are for a descriptor that the Go runtime does not watch, such as those of an event
-// loop.
+// The functions below are for descriptors that the Go runtime does not watch, such as an event loop's.
 
-// ErrAgain means that a socket has nothing to read at the moment.
+// ErrAgain means that a socket has nothing to read now.
 var ErrAgain = errors.New("nothing to read yet")
 
-// Receive reads what a socket has. Errors: ErrAgain, io.EOF, an Errno.
+// Receive reads the bytes that a socket has. Errors: ErrAgain, io.EOF, an Errno.
 func Receive(fd int, b []byte) (int, error) {
 	for {
 		n, _, errno := syscall.RawSyscall(syscall.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])),
@@ -34,10 +33,10 @@ func Receive(fd int, b []byte) (int, error) {
 	}
 }
 
-// Send writes as much as a socket takes; n < len(b) without an error means that it takes no more for now.
+// Send writes as much as a socket takes; n < len(b) without an error means that the socket is full.
 func Send(fd int, b []byte) (n int, err error) {
 	for n < len(b) {
-		// MSG_NOSIGNAL: a connection that is gone is an error and no SIGPIPE.
+		// MSG_NOSIGNAL: for a connection that is gone, an error instead of SIGPIPE.
 		sent, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[n])),
 			uintptr(len(b)-n), syscall.MSG_NOSIGNAL, 0, 0)
 		switch {
@@ -55,7 +54,7 @@ func Send(fd int, b []byte) (n int, err error) {
 // Close closes a descriptor.
 func Close(fd int) { _, _, _ = syscall.RawSyscall(syscall.SYS_CLOSE, uintptr(fd), 0, 0) }
 
-// PeerClosed reports whether the other end of a socket of package net has closed the connection, and nothing
+// PeerClosed reports whether the other end of a socket of package net has closed the connection and nothing
 // is left to read. It does not wait.
 func PeerClosed(of any) bool {
 	has, ok := of.(syscall.Conn)
@@ -74,7 +73,7 @@ func PeerClosed(of any) bool {
 	return closed || err != nil
 }
 
-// Duplicate returns a descriptor of its own for a socket of package net.
+// Duplicate returns a new descriptor of a socket of package net.
 func Duplicate(of any) (socket int, err error) {
 	has, ok := of.(syscall.Conn)
 	if !ok {

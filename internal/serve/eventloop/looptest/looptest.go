@@ -1,4 +1,4 @@
-// Package looptest runs an event loop for tests of what works on one.
+// Package looptest runs an event loop for tests.
 package looptest
 
 import (
@@ -8,8 +8,7 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// Run runs a loop until the test ends. The cleanups of what the test begins later come first, so that they
-// may use the loop.
+// Run runs a loop until the test ends. Cleanups registered after Run come before that and may use the loop.
 func Run(tb testing.TB) *eventloop.Loop {
 	tb.Helper()
 	loop, err := eventloop.New()
@@ -21,8 +20,8 @@ func Run(tb testing.TB) *eventloop.Loop {
 // Poster is what On needs of a loop.
 type Poster interface{ Post(f func()) bool }
 
-// On runs f on the thread of a loop and returns when it has run. Without a loop (nil) it runs f itself; on
-// a loop that has ended, f does not run.
+// On runs f on the thread of a loop and returns after f. Without a loop (nil) it runs f itself; on a loop
+// that has ended, f does not run.
 func On(loop Poster, f func()) {
 	if loop == nil {
 		f()

@@ -24,7 +24,7 @@ type Certificate struct {
 	Leaf               *x509.Certificate
 }
 
-// Trust is the configuration of a client that trusts these certificates and no others.
+// Trust is the configuration of a client that trusts only these certificates.
 func Trust(certificates ...Certificate) *tls.Config {
 	pool := x509.NewCertPool()
 	for _, c := range certificates {
@@ -33,7 +33,7 @@ func Trust(certificates ...Certificate) *tls.Config {
 	return &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"}
 }
 
-// Write writes a certificate that ends at the time end into a folder, over the one that is there.
+// Write writes a certificate that is valid until end into a folder, replacing the one there.
 func Write(tb testing.TB, folder string, end time.Time) Certificate {
 	tb.Helper()
 	c, err := Make(folder, end)
