@@ -211,7 +211,7 @@ local function ownerOf(cart)
    return id * 4 + math.floor((alphabet[cart:byte(6)] or 0) / 16)
 end
 
--- The effect of a reply on its flow, by the first field of its body; each returns the reply's name in counts.
+-- The effect of a reply on its flow, by the first field of its body; each returns the name that is counted.
 local replies = {}
 
 function replies.user_id(body)
