@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Makes the files of a release from the last commit: programs, packages, an image, a bill of materials,
-# checksums. scripts/release/README.md tells what is in each.
+# checksums: scripts/release/README.md.
 #
 #   scripts/release.sh [-o FOLDER] [VERSION]
 #
-# FOLDER is new or empty (default dist). VERSION, as v1.2.3, tags the commit, but only in the clone that the
-# release is made from. Without it the version is the commit's tag, or one that Go makes of the commit.
+# FOLDER is new or empty (default dist). VERSION, such as v1.2.3, tags the commit only in a temporary clone.
+# Without it the version is the commit's tag, or Go makes one from the commit.
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 out=dist
@@ -50,7 +50,7 @@ stage=$work/stage
 mkdir -p "$stage" "$out"
 [[ -z $(ls -A "$out") ]] || fail "$out is not empty: remove it, or name another folder"
 
-# Whatever this machine has set for Go must not change the program.
+# Go settings of this machine must not change the program.
 export CGO_ENABLED=0 GOFLAGS=-mod=readonly GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT= GOFIPS140=off GOWORK=off
 for arch in amd64 arm64; do
 	GOOS=linux GOARCH=$arch go build -trimpath -buildvcs=true -ldflags='-s -w' -o "$stage/$arch/flashsale" .
@@ -58,7 +58,7 @@ done
 program=$stage/$(go env GOARCH)/flashsale
 built=$("$program" -version | sed 's/^flashsale \(v[^,]*\),.*/\1/')
 [[ -z $version || $built == "$version" ]] || fail "the version is $built, want $version"
-# dpkg and rpm take what follows ~ as older than the version before it, and have another use for a hyphen.
+# dpkg and rpm sort 1.2.3~rc.1 before 1.2.3, and use the hyphen otherwise.
 VERSION=${built#v}
 [[ $VERSION != *-* ]] || VERSION=${VERSION%%-*}~$(tr - . <<<"${VERSION#*-}")
 export VERSION
@@ -106,7 +106,7 @@ for arch in amd64 arm64; do
 	done
 done
 
-# The image has two layers: what hardly changes from release to release, and the program.
+# The image has two layers: a base that hardly changes from release to release, and the program.
 base=$work/base
 mkdir -p "$base"/{etc/ssl/certs,tmp,var/lib/flashsale}
 chmod 1777 "$base/tmp"

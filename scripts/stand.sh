@@ -1,12 +1,12 @@
-# What the shell scripts share: they source it to start programs, wait until each is ready, and stop all of
-# them. It is the shell's internal/testkit/launch.
+# Shell scripts source this file to start programs, wait until each is ready, and stop all of them. It is the
+# shell's internal/testkit/launch.
 #
 # It makes $folder for logs and data and removes it at the end of the script, after the programs have ended.
 
 readonly start_seconds=15 stop_seconds=15
 folder=$(mktemp -d)
-pids=() # of what was started, in that order
-keep=false # true: what is started may outlive this script
+pids=() # of the started programs, in order
+keep=false # true: the programs may outlive this script
 
 say() { echo "${0##*/}: $*" >&2; }
 
@@ -26,8 +26,8 @@ build() {
 	go build -o "$folder/bench" ./scripts/bench
 }
 
-# start NAME COMMAND...: runs it in the background, its output in NAME.log. A session of its own keeps Ctrl-C
-# from it, and the kernel kills it with this script, whatever ends that, unless $keep is true.
+# start NAME COMMAND...: runs the command in the background, its output in NAME.log, in a session without
+# Ctrl-C. Unless $keep is true, the kernel kills the command with this script, whatever ends the script.
 start() {
 	local tie=(setpriv --pdeathsig KILL)
 	if $keep; then tie=(); fi
@@ -35,8 +35,8 @@ start() {
 	pids+=($!)
 }
 
-# start_redis FSYNC: redis-server on $folder/redis.sock. FSYNC is that of its append-only file; with "" it
-# keeps nothing on disk.
+# start_redis FSYNC: redis-server on $folder/redis.sock. FSYNC is its appendfsync; with "" it keeps nothing
+# on disk.
 start_redis() {
 	local log=(--appendonly no)
 	if [[ $1 ]]; then log=(--appendonly yes --appendfsync "$1"); fi
@@ -46,7 +46,7 @@ start_redis() {
 	say "redis-server is ready"
 }
 
-# await NAME CONDITION...: waits until the condition holds for NAME, which was started last.
+# await NAME CONDITION...: waits until the condition holds for NAME, the program started last.
 await() {
 	local deadline=$((SECONDS + start_seconds)) pid=${pids[-1]}
 	until "${@:2}"; do
@@ -68,7 +68,7 @@ ready() {
 	) 2>/dev/null
 }
 
-# stop ends what was started, the last one first, so that no server loses its Redis before it has ended.
+# stop ends the programs, the last one first, so that no server loses its Redis before its own end.
 stop() {
 	trap '' INT TERM
 	local i pid deadline

@@ -5,10 +5,10 @@
 #   scripts/three.sh [-haproxy] [-keep] [flags of scripts/bench...]
 #
 # -keep leaves everything running after the audit and prints how to load it again and how to stop it.
-# -haproxy puts HAProxy in front, as scripts/deploy/haproxy.cfg says, and loads through it. PORT (8080) is
-# the servers' port, FRONT_PORT (8000) that of HAProxy; the catalogue's variables (USERS, FOODS, STOCK,
-# CATALOG_DIR, DB_HOST, ...) reach servers and bench alike. Ctrl-C ends the load early and still audits. The
-# exit code is that of bench: 0 = the audit passed.
+# -haproxy puts HAProxy in front, with scripts/deploy/haproxy.cfg, and loads through it. PORT (8080) is the
+# port of the servers, FRONT_PORT (8000) the port of HAProxy; the catalogue's variables (USERS, FOODS, STOCK,
+# CATALOG_DIR, DB_HOST, ...) reach servers and bench alike. After Ctrl-C the audit still runs. The exit code
+# comes from bench: 0 = the audit passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stand.sh
@@ -36,7 +36,7 @@ for host in "${hosts[@]}"; do
 	fi
 done
 
-# leave goes without stopping anything. The file that it leaves for that purpose stops Redis last.
+# leave ends the script and leaves the programs running, with a file to stop them, Redis last.
 leave() {
 	local i order=()
 	for ((i = ${#pids[@]} - 1; i >= 0; i--)); do order+=("${pids[i]}"); done
@@ -76,7 +76,7 @@ for i in "${!hosts[@]}"; do
 done
 
 if $with_haproxy; then
-	# Fewer connections than in a real sale, so that an ordinary limit of open files is enough.
+	# Fewer connections than in a real sale: an ordinary limit of open files is enough.
 	FRONT_CONNS=${FRONT_CONNS:-8000} FRONT_VIEWERS=${FRONT_VIEWERS:-3000} \
 		SERVER_1=${addresses[0]} SERVER_2=${addresses[1]} SERVER_3=${addresses[2]} \
 		start haproxy haproxy -db -f scripts/deploy/haproxy.cfg
@@ -86,7 +86,7 @@ if $with_haproxy; then
 fi
 
 say "load and audit"
-# In the background, so that a SIGTERM to this script is not held up; Ctrl-C reaches bench by itself.
+# In the background, so that SIGTERM ends this script at once; Ctrl-C reaches bench by itself.
 trap : INT
 setpriv --pdeathsig TERM "$folder/bench" -addr "$(IFS=,; echo "${addresses[*]}")" "${bench_flags[@]}" &
 bench=$!
@@ -96,6 +96,6 @@ while :; do
 	wait "$bench" || code=$?
 	kill -0 "$bench" 2>/dev/null || break
 done
-unset 'pids[-1]' # its number is free for other processes now
+unset 'pids[-1]' # other processes may get its number now
 if $keep; then leave; fi
 exit "$code"

@@ -1,4 +1,4 @@
-// Package e2e drives the built programs as their users do: it starts servers, speaks HTTP to them, and
-// breaks what they stand on. It also holds the plan of the repository: who may import whom, and what lies at
-// the top.
+// Package e2e drives the built programs as their users do: it starts servers, calls them over HTTP, and
+// breaks their Redis, network and files. It also checks the plan of the repository: which package may import
+// which, and the names at the top.
 package e2e

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// keptLog is where the log goes once a test has called KeepLog.
+// keptLog has the log from the first KeepLog on.
 var keptLog = struct {
 	install sync.Once
 	mu      sync.Mutex
-	tests   map[*bytes.Buffer]struct{} // of the tests that run
+	tests   map[*bytes.Buffer]struct{} // of the running tests
 }{tests: map[*bytes.Buffer]struct{}{}}
 
-// KeepLog holds back what is logged from now until tb ends, and shows it only if tb has failed. A log line
-// does not name its test: tests that run at the same time hold each other's lines too.
+// KeepLog holds back the log from now until tb ends, and shows it only if tb has failed. A log line does not
+// name its test: tests that run at the same time hold each other's lines too.
 func KeepLog(tb testing.TB) {
 	tb.Helper()
 	installLog()
@@ -35,12 +35,12 @@ func KeepLog(tb testing.TB) {
 	})
 }
 
-// installLog makes the log go to the tests, once.
+// installLog sends the log to the tests.
 func installLog() {
 	keptLog.install.Do(func() { slog.SetDefault(slog.New(slog.NewTextHandler(logWriter{}, nil))) })
 }
 
-// logWriter gives each line to the tests that run, or to the standard error if no test runs.
+// logWriter gives each line to the running tests, or to the standard error if no test runs.
 type logWriter struct{}
 
 func (logWriter) Write(line []byte) (int, error) {
@@ -61,7 +61,7 @@ type LogLines struct {
 	text bytes.Buffer
 }
 
-// CaptureLog takes everything that is logged from now until the test ends.
+// CaptureLog takes the whole log from now until the test ends.
 func CaptureLog(tb testing.TB) *LogLines {
 	tb.Helper()
 	installLog() // a KeepLog that came first in this test would take the lines away
@@ -78,10 +78,10 @@ func (l *LogLines) Write(line []byte) (int, error) {
 	return l.text.Write(line)
 }
 
-// Count is the number of times that a text has been logged.
+// Count counts a text in the log.
 func (l *LogLines) Count(text string) int { return strings.Count(l.String(), text) }
 
-// String is everything that has been logged so far.
+// String is the log so far.
 func (l *LogLines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 )
 
 // Seeds returns the seeds of a fuzz target from one file, testdata/<target>.seeds: a line for each seed,
-// with its values as Go strings in double quotes, a space between them. Go's own way is a file for each
-// seed: what fuzzing leaves in testdata/fuzz becomes a line here.
+// with its values as Go strings in double quotes, a space between them. Fuzzing writes a new seed to a file
+// in testdata/fuzz: move it into a line here.
 func Seeds(tb testing.TB, target string) (seeds [][]string) {
 	tb.Helper()
 	name := filepath.Join("testdata", target+".seeds")

@@ -1,7 +1,5 @@
-// Package testkit holds what the tests of any package need: an end on an error, a wait for a state,
-// files, the log, the seeds of fuzz targets. README.md says which package proves what. Package launch
-// starts the programs of a test, client calls the API, internal/openapi compares replies with the
-// description of the API.
+// Package testkit is for the tests of any package: an end on an error, a wait for a state, files, the log,
+// the seeds of fuzz targets. README.md lists the other helpers, and which package proves what.
 package testkit
 
 import (
@@ -51,7 +49,7 @@ func Background(tb testing.TB, f func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// Folder makes a folder of a short name: the path of a unix socket in it is limited.
+// Folder makes a folder with a short path, because the path of a unix socket has a limit.
 func Folder(tb testing.TB) string {
 	tb.Helper()
 	folder, err := os.MkdirTemp("", "sale")
@@ -68,7 +66,7 @@ func ReadFile(tb testing.TB, path string) string {
 	return string(text)
 }
 
-// WriteFile writes a text into a file, and makes the folder for it.
+// WriteFile writes a text into a file and makes its folder.
 func WriteFile(tb testing.TB, path, text string) {
 	tb.Helper()
 	Must(tb, os.MkdirAll(filepath.Dir(path), 0o755))

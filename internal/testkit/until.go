@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// Patience bounds what hangs and is no expectation: with -race on a busy machine a start takes seconds.
+	// Patience ends a test that hangs. It is long: with -race on a busy machine a start takes seconds.
 	Patience = 40 * time.Second
 
-	pace = 5 * time.Millisecond // between two looks
+	pace = 5 * time.Millisecond // between two checks of a condition
 )
 
-// Until returns once the condition holds; it ends the test when that takes longer than Patience. what names
-// the state in the message.
+// Until returns once the condition holds, and ends the test after Patience. what names the state in the
+// message.
 func Until(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	if err := Await(context.Background(), what, Patience, holds); err != nil {
@@ -23,8 +23,7 @@ func Until(tb testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Await returns once the condition holds. It is an error when that takes longer than limit or ctx ends
-// before.
+// Await returns once the condition holds, or an error after limit or at the end of ctx.
 func Await(ctx context.Context, what string, limit time.Duration, holds func() bool) error {
 	tick := time.NewTicker(pace)
 	defer tick.Stop()

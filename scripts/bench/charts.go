@@ -17,11 +17,11 @@ const (
 // chart is a picture as page.js draws it.
 type chart struct {
 	Title, X, Y string
-	Bars        bool // columns in place of lines, each to the right of its place
+	Bars        bool // columns instead of lines, each to the right of its x
 	Logarithmic bool // the scale of y
 	Percentiles bool // x counts nines: 1 is 90%, 2 is 99%
 	Lines       []string
-	Data        [][]*float64 // the places on x, then the values of each line; nil = none there
+	Data        [][]*float64 // the x values, then the values of each line; nil = no value
 }
 
 // charts are the pictures of a load.
@@ -43,7 +43,7 @@ func secondsChart(title, y string, seconds int) chart {
 		Data: [][]*float64{places}}
 }
 
-// draw adds a line; value gives nil where there is none.
+// draw adds a line; value returns nil for a gap.
 func (c *chart) draw(name string, value func(i int) *float64) {
 	values := make([]*float64, len(c.Data[0]))
 	for i := range values {
@@ -59,7 +59,7 @@ func placedChart(l *load.Report) chart {
 	return c
 }
 
-// orderChart draws how long the orders took that were answered in each second.
+// orderChart draws the latency of the orders answered in each second.
 func orderChart(l *load.Report) chart {
 	c := secondsChart("Latency of orders", "ms", len(l.OrderBySecond))
 	c.Logarithmic = true
@@ -79,8 +79,8 @@ func orderChart(l *load.Report) chart {
 	return c
 }
 
-// refusalChart draws what was refused or failed in each second: the most frequent ones, and the others as
-// one line.
+// refusalChart draws the refusals and faults in each second: the most frequent kinds, and the others as one
+// line.
 func refusalChart(l *load.Report) chart {
 	seconds := len(l.PlacedBySecond)
 	c := secondsChart("Refusals and transport errors", "requests/s", seconds)
@@ -101,7 +101,7 @@ func refusalChart(l *load.Report) chart {
 }
 
 // latencyChart draws latency by percentile as HdrHistogram plots do: each step to the right is ten times
-// rarer. A line ends at the percentile at which only one value is left, the greatest.
+// rarer. A line ends at the percentile of the greatest value.
 func latencyChart(latency []load.StepLatency) chart {
 	c := chart{Title: "Latency, by percentile", X: "percentile", Y: "ms", Logarithmic: true, Percentiles: true}
 	end := 1.0

@@ -18,7 +18,7 @@ import (
 // subcommand is one thing that bench can do.
 type subcommand struct {
 	name    string
-	operand string // what the word after the name is, "" = there is none
+	operand string // the meaning of the word after the name, "" = no word
 	does    string
 	new     func() task
 }
@@ -68,7 +68,7 @@ func parse(args []string, out io.Writer) (task, error) {
 	return t, t.resolve(operand, given, func() string { return sub.line(operand, fs) })
 }
 
-// help writes the usage of the subcommand, of the first one with the list of all.
+// help writes the usage of the subcommand; that of the first one lists all subcommands.
 func (s *subcommand) help(fs *flag.FlagSet, out io.Writer) {
 	if s == &subcommands[0] {
 		fmt.Fprintln(out, "bench [subcommand] [flags]; bench subcommand -h lists its flags. Subcommands, "+
@@ -84,8 +84,8 @@ func (s *subcommand) help(fs *flag.FlagSet, out io.Writer) {
 	fs.PrintDefaults()
 }
 
-// line gives the command with every setting that is not a default as a flag, whether it came from one or
-// from the environment. Passwords are left out.
+// line gives the command with every setting that is not a default as a flag, also if it came from the
+// environment. Passwords are left out.
 func (s *subcommand) line(operand string, fs *flag.FlagSet) string {
 	words := []string{"bench"}
 	if s != &subcommands[0] {
@@ -107,7 +107,7 @@ func (s *subcommand) line(operand string, fs *flag.FlagSet) string {
 	return strings.Join(words, " ")
 }
 
-// quoted quotes a word that a shell would take apart.
+// quoted quotes a word that a shell would split.
 func quoted(word string) string {
 	if strings.ContainsAny(word, " |&;<>()$`\\\"'*?") {
 		return strconv.Quote(word)

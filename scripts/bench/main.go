@@ -1,6 +1,6 @@
 // Command bench loads a sale and then proves that it sold correctly. README.md shows how to measure with it.
 //
-// It shares nothing with the server but the catalogue and its flags: what it proves, it proves from outside.
+// It shares only the catalogue and its flags with the server: it proves from outside.
 //
 // Exit codes: 0 all checks passed, 1 the audit found violations or the soak found growth, 2 bad usage, 3 no
 // server or no order was ever answered.

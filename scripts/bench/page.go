@@ -14,7 +14,7 @@ import (
 	"flashsale/scripts/bench/load"
 )
 
-// page is what page.html shows.
+// page is the content of page.html.
 type page struct {
 	*Report
 	Made      string
@@ -47,7 +47,7 @@ func setting(value any) string {
 	case string:
 		return value
 	}
-	text, _ := json.Marshal(value) // what came as JSON goes as JSON
+	text, _ := json.Marshal(value) // the value came as JSON
 	return string(text)
 }
 
@@ -63,8 +63,8 @@ func grouped(number string) string {
 	return whole
 }
 
-// writePage writes the report as one HTML page that needs nothing else. The pictures are drawn by uPlot, of
-// which the page of the server has a copy.
+// writePage writes the report as one HTML page that needs no other file. uPlot draws the charts; the page of
+// the server has a copy of it.
 func (r *Report) writePage(w io.Writer, made time.Time) error {
 	p := page{Report: r, Made: made.Format("2006-01-02 15:04:05 MST"), Verdict: "all checks passed"}
 	if err := r.verdict(); err != nil {

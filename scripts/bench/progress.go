@@ -11,8 +11,8 @@ import (
 
 const progressInterval = 200 * time.Millisecond
 
-// showProgress draws a bar of the flows that ended while the load runs, if out is a terminal, and returns
-// what stops it. It looks at a counter now and then, so the buyers never wait for the terminal.
+// showProgress draws a bar of the ended flows while the load runs, if out is a terminal; call its result to
+// end that. It polls a counter, so the buyers never wait for the terminal.
 func showProgress(out io.Writer, total int, ended func() int64) (stop func()) {
 	file, isFile := out.(*os.File)
 	if !isFile || !term.IsTerminal(int(file.Fd())) {
@@ -29,7 +29,7 @@ func showProgress(out io.Writer, total int, ended func() int64) (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				_ = bar.Set64(ended()) // a terminal gone away must not end the load
+				_ = bar.Set64(ended()) // a lost terminal must not end the load
 			case <-done:
 				_ = bar.Clear()
 				return

@@ -13,11 +13,11 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
-// proof is what all subcommands do with a sale: the books before, a load, the books after, the checks, the
+// proof is the work of a subcommand with a sale: the books before, a load, the books after, the checks, the
 // report.
 type proof struct {
 	json    bool
-	html    string // path of the page to write; "" = none
+	html    string // path of the page to write; "" = no page
 	line    string // the whole command
 	retried bool
 }
@@ -59,7 +59,7 @@ func (p *proof) prove(ctx context.Context, access *sale.Access, load loader, std
 		}
 		// A signal was for the load.
 		if err := books.Read(context.WithoutCancel(ctx), ev); err != nil {
-			_ = rep.write(stdout, p.json) // the load was made, whatever hinders the audit
+			_ = rep.write(stdout, p.json) // the load has a report even if the audit fails
 			return fmt.Errorf("cannot audit: %w", err)
 		}
 	}
@@ -76,8 +76,8 @@ func (p *proof) prove(ctx context.Context, access *sale.Access, load loader, std
 	return rep.verdict()
 }
 
-// createPage opens the file of -html before the load, so that no load is lost to a wrong path. Without one
-// the page goes nowhere.
+// createPage opens the file of -html before the load, so that a wrong path costs no load. Without -html the
+// page is discarded.
 func (p *proof) createPage() (*os.File, error) {
 	path := p.html
 	if path == "" {

@@ -11,7 +11,7 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
-// Report is what a run prints, with -json as this one object.
+// Report is the output of a run; -json prints this one object.
 type Report struct {
 	Command string   `json:"command"` // every setting that is not a default, as flags
 	Servers []string `json:"servers"` // host:port
@@ -19,12 +19,12 @@ type Report struct {
 	Readiness map[string]map[string]any `json:"readyz"`
 	Load      *load.Report              `json:"load"` // null for an audit
 	Soak      *compare.SoakReport       `json:"soak,omitempty"`
-	// one per proof; violations are 0 in all of them for a correct sale
+	// one per proof; a correct sale has no violations
 	Audit []audit.Check `json:"audit"`
 }
 
-// verdict is the error with which the command ends: violations, or a load that never reached an order, which
-// proves nothing.
+// verdict is the error of the command: violations, or a load that never reached an order, which proves
+// nothing.
 func (r *Report) verdict() error {
 	failed := 0
 	for _, c := range r.Audit {

@@ -15,7 +15,7 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
-// subcommands are what bench can do. The first one is meant when none is named.
+// subcommands are all subcommands of bench. The first is the default.
 var subcommands = []subcommand{
 	{"load", "", "loads a sale and audits it", func() task { return &loadTask{} }},
 	{"audit", "", "makes the checks that need no memory of a load", func() task { return &auditTask{} }},
@@ -71,7 +71,8 @@ func (t *loadTask) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}, stdout)
 }
 
-// described is the check of all replies that were compared. None at all is a violation: it proves nothing.
+// described is the check of all compared replies. Without a compared reply it is violated: it proves
+// nothing.
 func described(v *load.Validation) *audit.Check {
 	if v == nil {
 		return nil
@@ -182,6 +183,6 @@ func (t *floorTask) register(fs *flag.FlagSet) { t.floor.Register(fs) }
 func (t *floorTask) resolve(string, map[string]bool, func() string) error { return nil }
 
 func (t *floorTask) run(context.Context, io.Writer, io.Writer) error {
-	signal.Reset(os.Interrupt, syscall.SIGTERM) // they end it at once: it has nothing to finish
+	signal.Reset(os.Interrupt, syscall.SIGTERM) // they end bench at once: it has nothing to finish
 	return t.floor.Serve()
 }

@@ -128,7 +128,7 @@ func (p *printer) crowds(t compare.Table) {
 	}
 }
 
-// incidents writes a line for each kind of refusal and transport error, where there were any.
+// incidents writes a line for each kind of refusal and transport error.
 func (p *printer) incidents(where string, kinds ...[]load.EventCount) {
 	for _, e := range slices.Concat(kinds...) {
 		p.line("  ATTENTION: %s: %s: %d x %s", where, e.Step, e.Count, e.Name)

@@ -12,7 +12,7 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
-// newValidation compares one of so many replies with the description that the first server has, none for 0.
+// newValidation compares every n-th reply with the description of the first server; 0 = no reply.
 func newValidation(every int64, opt load.Options) (*load.Validation, error) {
 	if every == 0 {
 		return nil, nil

@@ -10,7 +10,7 @@ const (
 	header     = "PASSP_SERIES,PASSP_NUMBER\n"
 	numbers    = 1_000_000 // of a series
 	seriesMax  = 10_000
-	runMean    = 16  // numbers that follow each other, on average
+	runMean    = 16  // consecutive numbers, on average
 	fullestPct = 50  // of the numbers of a series that may be listed
 	runMax     = 400 // the longest run
 )
@@ -28,7 +28,7 @@ func (l *list) check() error {
 	return nil
 }
 
-// stretch is some numbers that follow each other.
+// stretch is some consecutive numbers.
 type stretch struct{ first, length int }
 
 // write writes the list: one series after the other in any order, the runs of each in any order.
@@ -82,7 +82,7 @@ func runs(dice *rand.Rand, count int) []stretch {
 	return list
 }
 
-// malformed makes a row that is no document, as they stand in the published list.
+// malformed makes a row that is no document; the published list has such rows.
 func malformed(dice *rand.Rand) string {
 	switch dice.IntN(4) {
 	case 0:

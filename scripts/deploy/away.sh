@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts the sale away: stops the servers, which forget it, and moves its files on the machine of Redis to
-# /var/lib/redis/sale-SALE. It may be run again after a failure.
+# Puts the sale away: stops the servers, deletes their note of the sale, and moves its files on the machine
+# of Redis to /var/lib/redis/sale-SALE. It may be run again after a failure.
 set -e
 cd "$(dirname "$0")"
 . ./flashsale.env

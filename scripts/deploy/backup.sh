@@ -1,6 +1,6 @@
 #!/bin/sh
 # Copies the files of Redis to backup/SALE/DATE-TIME in this folder while the sale goes on. Automatic
-# rewrites stop meanwhile, so that no file goes away.
+# rewrites pause meanwhile, because they delete files.
 set -e
 umask 077
 cd "$(dirname "$0")"

@@ -7,11 +7,11 @@ cd "$(dirname "$0")"
 . ./flashsale.env
 . ./operator.env
 for server in $servers; do curl -sSf "http://$server:8080/readyz"; echo; done > ready
-test "$(sort -u ready | wc -l)" = 1 # the same sale, as many users and foods
+test "$(sort -u ready | wc -l)" = 1 # the same sale, the same numbers of users and foods
 grep -q "\"sale\":\"$SALE\"" ready
 token=$(curl -sSf "$front/login" -d "{\"username\":\"root\",\"password\":\"$ROOT_PASSWORD\"}" |
 	sed -E 's/.*"access_token":"([^"]*)".*/\1/')
-for server in $servers; do # each takes the token that one of them made: the secrets are the same
+for server in $servers; do # each accepts the token of one server: the secrets are the same
 	curl -sSf "http://$server:8080/foods" -H "Access-Token: $token"; echo
 done > foods
 test "$(sort -u foods | wc -l)" = 1

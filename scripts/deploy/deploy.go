@@ -1,5 +1,5 @@
-// Package deploy holds the files with which a sale is installed and the guide that says how. Its tests
-// give the files to the programs that read them and carry out the guide, block by block.
+// Package deploy holds the files to install a sale and the guide to them. Its tests check the files with the
+// programs that read them and carry out the guide, block by block.
 package deploy
 
 import _ "embed"

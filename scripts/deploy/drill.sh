@@ -1,6 +1,6 @@
 #!/bin/sh
-# Shows what the newest backup of the sale holds, in a redis-server of this machine. A copy ends where Redis
-# was writing: redis-check-aof cuts it behind the last whole transaction.
+# Counts the orders in the newest backup of the sale, with a redis-server on this machine. A copy may end
+# inside a transaction: redis-check-aof cuts it behind the last whole one.
 set -e
 cd "$(dirname "$0")"
 . ./flashsale.env

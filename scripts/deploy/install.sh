@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs one server, or updates it, with the files of this folder, restarts it and returns when it is
-# ready. Without users.csv the catalogue is elsewhere (DB_HOST).
+# Installs or updates one server with the files of this folder, restarts it and returns when it is ready.
+# Without users.csv the catalogue is in a database (DB_HOST).
 #
 #   sh install.sh ADDRESS
 set -e

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Gives Redis the newest backup of the sale in the place of what it holds. Nothing is removed there before
-# the copy has arrived and is whole.
+# Replaces the data of Redis by the newest backup of the sale. It removes nothing before the copy has arrived
+# and is whole.
 set -e
 cd "$(dirname "$0")"
 . ./flashsale.env

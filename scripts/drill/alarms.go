@@ -15,9 +15,9 @@ import (
 type alarms struct {
 	prometheus *prometheus
 	servers    int
-	expected   string        // the alert that is meant for the fault; "" where there is no such alert
+	expected   string        // the alert for the fault; "" = no such alert
 	since      time.Time     // when the fault began
-	fired      time.Duration // from then until the alert was seen; 0 for not yet
+	fired      time.Duration // from since until the alert was seen; 0 = not yet
 }
 
 const (
@@ -41,8 +41,8 @@ func (a *alarms) firing() string {
 	return fmt.Sprintf(`ALERTS{alertstate="firing",instance=~"%s|",%s}`, a.instances(), which)
 }
 
-// awaitCalm returns once the servers are scraped and no alert that is looked at fires: the drill before this
-// one had the same addresses, so its alerts and the restart in between may still count.
+// awaitCalm returns once the servers are scraped and no watched alert fires: the previous drill used the
+// same addresses, so its alerts and the restart in between may still count.
 func (a *alarms) awaitCalm(ctx context.Context) error {
 	up := fmt.Sprintf(`up{instance=~%q} == 1 and timestamp(up) > %.3f`, a.instances(),
 		float64(time.Now().UnixMilli())/1e3)
@@ -95,7 +95,7 @@ func (a *alarms) awaitFired(ctx context.Context) error {
 	return err
 }
 
-// awaitCleared returns once no alert that is looked at fires any more.
+// awaitCleared returns once no watched alert fires any more.
 func (a *alarms) awaitCleared(ctx context.Context) error {
 	return a.await(ctx, "end of "+cmp.Or(a.expected, "all critical alerts"), clearedMax, func() (bool, error) {
 		firing, err := a.prometheus.query(ctx, a.firing())
@@ -103,8 +103,8 @@ func (a *alarms) awaitCleared(ctx context.Context) error {
 	})
 }
 
-// awaitAlert waits until the alert that is meant for the fault has fired. A fault that can last waits for it
-// before it ends.
+// awaitAlert waits until the alert for the fault has fired. A fault that can last waits for the alert before
+// it ends.
 func (s *stack) awaitAlert(ctx context.Context) {
 	if err := s.alarms.awaitFired(ctx); err != nil {
 		s.breaks("%v", err)
@@ -123,7 +123,7 @@ func (s *stack) awaitNoAlert(ctx context.Context) {
 		seconds(s.alarms.fired), seconds(time.Since(s.alarms.since)))
 }
 
-// demandNoAlert demands that requests alone made no alert fire that wakes somebody up.
+// demandNoAlert demands that requests alone made no critical alert fire.
 func (s *stack) demandNoAlert(ctx context.Context) {
 	found, err := s.alarms.seen(ctx)
 	if err != nil {

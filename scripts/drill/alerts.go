@@ -14,8 +14,8 @@ import (
 	"flashsale/internal/testkit/launch"
 )
 
-// roomFault is a fault of a room. None hides another, so all stand at the same time. The site is broken
-// meanwhile.
+// roomFault is a fault of a room. No fault hides another, so all last at the same time, while the site is
+// broken.
 type roomFault struct {
 	alert      string
 	begin, end func(*asides, context.Context) error // nil where there is nothing to do
@@ -32,7 +32,7 @@ var roomFaults = []roomFault{
 	{"TrafficDropsHits", (*asides).floodKeys, nil},
 	{"TrafficKeysFull", (*asides).awaitFlood, (*asides).deleteKeys},
 	{"RepeatsFull", (*asides).fillRepeats, nil},
-	// The last ones: clients of the drill do not know the new certificate.
+	// These come last: clients of the drill do not know the new certificate.
 	{"CertificateExpires", nil, (*asides).renew},
 	{"VKTokenRefused", nil, func(a *asides, ctx context.Context) error {
 		return testkit.Await(ctx, "reply that waited for a new token", refusalMax, func() bool {
@@ -41,15 +41,15 @@ var roomFaults = []roomFault{
 	}},
 }
 
-// saleAlerts are those of what is no fault of a room: a crowd, and buyers who stay away.
+// saleAlerts are the alerts for a crowd and for buyers who stay away.
 var saleAlerts = []string{"ConnectionsNearLimit", "QueueNearLimit", "RefusalsHigh", "SaleHasNoOrders"}
 
-// refusedTime is how long only checks are refused and the sale is paused: the windows of the alerts that
-// must not fire then, and their time, in short.
+// refusedTime is how long only checks are refused and the sale is paused: the shortened windows and waiting
+// times of the alerts that must not fire then.
 const refusedTime = 10 * time.Second
 
-// alertsFire makes all faults that no other drill makes, beside a load that must not notice, and sees the
-// alert of each fire and clear.
+// alertsFire makes all faults that no other drill makes, beside a load that must not notice, and waits until
+// the alert of each has fired and cleared.
 func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
 	a, err := s.startAsides(ctx)
 	defer a.stop()
@@ -64,7 +64,7 @@ func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err := a.twoGroups(ctx); err != nil {
 		return err
 	}
-	// The ledger must be behind when its database is killed, so that comes soon after orders.
+	// The ledger must be behind when its database is killed, so kill the database soon after orders.
 	if err := s.changeState(ctx, root, "paused"); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
 	return a.repair(ctx, list)
 }
 
-// watchFor begins to look for alerts, of any server.
+// watchFor begins to watch for alerts of any server.
 func (s *stack) watchFor(alerts ...string) (list []*alarms) {
 	for _, name := range alerts {
 		one := &alarms{prometheus: s.alarms.prometheus, servers: serversMax, expected: name}
@@ -157,7 +157,7 @@ func (s *stack) stayAway(ctx context.Context, a *asides, list []*alarms) error {
 	if err := s.load.run.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	defer func() { _ = s.load.run.Signal(syscall.SIGCONT) }() // it fails only when bench has ended
+	defer func() { _ = s.load.run.Signal(syscall.SIGCONT) }() // fails only when bench has ended
 	user := newShopper(a.crowded.address, firstNewcomer)
 	if err := user.login(); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (s *stack) stayAway(ctx context.Context, a *asides, list []*alarms) error {
 	go func() {
 		ended <- s.run(crowding, flood{crowd: crowdOf(crowd), right: []answer{"204", "503 SERVICE_UNAVAILABLE"},
 			next: func(int, int) call {
-				pause(crowding, crowdedDelay) // who is refused at once comes again at once
+				pause(crowding, crowdedDelay) // a client that is refused at once comes again at once
 				return addTo(cart, item(1, -1))
 			}}, turnMax, 0)
 	}()

@@ -15,8 +15,8 @@ var errCut = errors.New("the append-only file ends inside of a command")
 
 const (
 	cutMax = 64 << 10 // bytes: the longest tail that is cut, some 200 orders
-	// execBytes is the shortest command in a transaction, its EXEC: a cut of fewer bytes behind a command is
-	// inside the next.
+	// execBytes is the length of EXEC, the shortest command in a transaction: a cut fewer bytes behind a
+	// command is inside the next command.
 	execBytes = len("*1\r\n$4\r\nEXEC\r\n")
 )
 
@@ -30,13 +30,13 @@ type history struct {
 type appended struct {
 	user string
 	end  int // offset behind the command that makes it
-	kept int // offset from which on it is kept: the end of its transaction, which is all or nothing
+	kept int // offset of the end of its transaction: a longer file keeps the order
 }
 
 // readOrders reads an append-only file, up to a command that was being written when Redis was killed.
 func readOrders(file []byte) (h history, err error) {
 	h.bytes = len(file)
-	inside, complete := false, 0 // complete: orders with a transaction that has ended
+	inside, complete := false, 0 // complete: orders of transactions that have ended
 	for at := 0; at < len(file); {
 		words, length, err := readCommand(file[at:])
 		if errors.Is(err, errCut) {
@@ -62,8 +62,8 @@ func readOrders(file []byte) (h history, err error) {
 	return h, nil
 }
 
-// chooseCut chooses an offset in the file's tail at which a crash may have ended it: inside of a command,
-// behind an order with an open transaction. A cut elsewhere is easier to survive.
+// chooseCut chooses an offset in the tail where a crash may have ended the file: inside a command, behind an
+// order of an open transaction. A cut elsewhere is easier to survive.
 func (h history) chooseCut(dice *rand.Rand) int {
 	tail := slices.IndexFunc(h.orders, func(o appended) bool { return o.end > h.bytes-min(h.bytes/4, cutMax) })
 	if tail < 0 {
@@ -72,8 +72,8 @@ func (h history) chooseCut(dice *rand.Rand) int {
 	return h.orders[tail+dice.IntN(len(h.orders)-tail)].end + 1 + dice.IntN(execBytes-1)
 }
 
-// split returns the users with an order in the first keep bytes, and those with an order in the rest, which
-// is lost.
+// split returns the users with an order in the first keep bytes, and the users with an order in the lost
+// rest.
 func (h history) split(keep int) (survive, lost []string) {
 	for _, o := range h.orders {
 		if o.kept <= keep {

@@ -24,8 +24,8 @@ import (
 	"flashsale/internal/testkit/launch"
 )
 
-// asides are two servers of the sale that the load does not know, so that their faults are not its faults:
-// one with every room, over TLS, and one with little room for connections, which is slow to reach Redis.
+// asides are two servers of the sale that the load does not use, so that their faults do not disturb it:
+// a server with every room, over TLS, and one with few connections and a slow way to Redis.
 type asides struct {
 	s        *stack
 	folder   string // of the certificate and of the groups of the bot
@@ -44,17 +44,17 @@ const (
 
 	crowdedMax     = 1000 // -max-conns
 	crowdedTimeout = 300 * time.Millisecond
-	crowdedDelay   = 200 * time.Millisecond // of each reply of Redis: two batches before a call are too many
+	crowdedDelay   = 200 * time.Millisecond // of each reply of Redis: too long for a call behind two batches
 	listRefresh    = 2 * time.Second
-	askedEvent     = "asked" // about which a program asks more often than its rule allows
+	askedEvent     = "asked" // a program asks for it more often than its rule allows
 
-	goodGroup, refusedGroup = 8, 7 // of the bot: VK takes the token of one and refuses that of the other
+	goodGroup, refusedGroup = 8, 7 // of the bot: VK accepts the token of goodGroup only
 	goodPeer, refusedPeer   = 108, 107
 	groupsText              = "group_id,confirmation,secret,token\n" +
 		"7,c," + botSecret + ",%s\n8,c," + botSecret + ",good\n"
 )
 
-// startAsides starts both servers, with all that their rooms need, and returns once they serve.
+// startAsides starts both servers with whatever their rooms need, and returns once they serve.
 func (s *stack) startAsides(ctx context.Context) (a *asides, err error) {
 	a = &asides{s: s, folder: filepath.Join(s.folder, "certificate"), flooded: make(chan struct{})}
 	for _, program := range []string{"mariadbd", "mariadb-install-db"} {
@@ -90,8 +90,8 @@ func (s *stack) startAsides(ctx context.Context) (a *asides, err error) {
 	return a, a.crowded.awaitReady(ctx)
 }
 
-// startRooms starts the server with the rooms. Its certificate ends tomorrow. It serves once it has its
-// list.
+// startRooms starts the server with the rooms. Its certificate ends tomorrow. It serves once it has the
+// blocklist.
 func (a *asides) startRooms(ctx context.Context) error {
 	certificate, err := certtest.Make(a.folder, time.Now().Add(24*time.Hour))
 	if err != nil {
@@ -123,12 +123,12 @@ func (a *asides) startRooms(ctx context.Context) error {
 	})
 }
 
-// client is root's way to the server with the rooms.
+// client calls the server with the rooms as root.
 func (a *asides) client() *client.Client {
 	return &client.Client{Address: a.rooms.address, Timeout: answerPatient, TLS: a.trust, Token: a.token}
 }
 
-// start starts a server beside the others, of one worker.
+// start starts a server with one worker beside the others.
 func (a *asides) start(number int, redis string, flags ...string) (*server, error) {
 	one, err := newServer(a.s.servers[0].program.Path, a.s.folder, number, setup{servers: number}, redis, nil)
 	if err != nil {
@@ -139,7 +139,7 @@ func (a *asides) start(number int, redis string, flags ...string) (*server, erro
 	return one, one.start()
 }
 
-// stop ends everything, also after a start that failed half way.
+// stop ends everything, also after a start that failed half-way.
 func (a *asides) stop() {
 	for _, one := range []*server{a.rooms, a.crowded} {
 		if one != nil {
@@ -162,7 +162,7 @@ type site struct {
 	server *http.Server
 	host   string
 	broken atomic.Bool // it answers 503 to all but a refused token
-	peers  sync.Map    // who got a message
+	peers  sync.Map    // users with a message
 }
 
 func startSite(folder string) (*site, error) {
@@ -201,7 +201,7 @@ func (s *site) took(peer int) bool {
 
 func (a *asides) groups() string { return filepath.Join(a.folder, "groups.csv") }
 
-// writeGroups writes the groups of the bot; token is that of the one that VK refuses at first.
+// writeGroups writes the groups of the bot; token is for refusedGroup.
 func (a *asides) writeGroups(token string) error {
 	return os.WriteFile(a.groups(), fmt.Appendf(nil, groupsText, token), 0o600)
 }
@@ -217,7 +217,7 @@ func (a *asides) message(group int, event string, peer int) error {
 	return err
 }
 
-// twoGroups has both groups of the bot get a message. The one with the good token gets its reply.
+// twoGroups sends a message to both groups of the bot. Only the good group can reply.
 func (a *asides) twoGroups(ctx context.Context) error {
 	err := errors.Join(a.message(refusedGroup, "first", refusedPeer), a.message(goodGroup, "first", goodPeer))
 	if err != nil {
@@ -228,7 +228,7 @@ func (a *asides) twoGroups(ctx context.Context) error {
 	})
 }
 
-// What the statistics of a process may hold until they are flushed: more keys than may wait are dropped.
+// A process drops the hits of further keys when too many keys wait for the next flush of the statistics.
 const (
 	flushInterval = 15 * time.Second // by the clock
 	floodTime     = 6 * time.Second  // for the keys, at most
@@ -237,7 +237,7 @@ const (
 	floodPrefix   = "f:"
 )
 
-// floodKeys sends hits of more keys than may wait, within one flush interval, and returns after that.
+// floodKeys sends hits of more keys than may wait, within one flush interval, and returns after it.
 func (a *asides) floodKeys(ctx context.Context) error {
 	defer close(a.flooded)
 	sender := a.client()
@@ -265,13 +265,13 @@ func (a *asides) floodKeys(ctx context.Context) error {
 	return nil
 }
 
-// awaitFlood returns after floodKeys: the statistics have all keys that they may have.
+// awaitFlood returns after floodKeys, when the statistics have their greatest number of keys.
 func (a *asides) awaitFlood(context.Context) error {
 	<-a.flooded
 	return nil
 }
 
-// fillRepeats sends texts until no more of them are kept. All get their answer.
+// fillRepeats sends texts until the server keeps no more of them. All are answered.
 func (a *asides) fillRepeats(ctx context.Context) error {
 	const texts = 8000 // -repeats-memory counts each as 192 bytes
 	sender := a.client()
@@ -294,7 +294,7 @@ func (a *asides) renew(context.Context) error {
 	return a.rooms.process().Signal(syscall.SIGHUP)
 }
 
-// deleteKeys has root delete keys of the flood until there is room for others.
+// deleteKeys deletes keys of the flood, as root, until there is room for others.
 func (a *asides) deleteKeys(context.Context) error {
 	root := a.client()
 	defer root.HangUp()

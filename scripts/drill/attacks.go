@@ -18,23 +18,23 @@ import (
 	bench "flashsale/scripts/bench/load"
 )
 
-// Attacks: what any client may send, much of it.
+// Attacks: many requests that any client may send.
 
 const (
 	attackedFood   = 1
-	cartKeyMax     = 1200 // bytes of Redis for a cart, whatever arrives
-	cartKeyLetters = 16   // of a cart ID that the name of its key has
+	cartKeyMax     = 1200 // bytes of Redis for a cart, whatever clients send
+	cartKeyLetters = 16   // letters of a cart ID in the name of its key
 
 	volleySize = 400
 	loginMax   = 1 << 10 // bytes of the body of a login
 
-	pipelineLength = 2000 // requests that are sent before their replies are read
+	pipelineLength = 2000 // requests sent before their replies are read
 )
 
-// cartCounts are what an attacker asks for, again and again: most of it is refused.
+// cartCounts are the changes that an attacker sends again and again; most are refused.
 var cartCounts = []int{3, 3, 3, 1, 3, -1, 3, 3, 2, -3}
 
-// oneCart lets 256 connections of one user change one cart, then as many of 256 users a cart each.
+// oneCart changes one cart from 256 connections of its user, then 256 carts of 256 users.
 func oneCart(ctx context.Context, s *stack, dice *rand.Rand) error {
 	users, err := s.newcomers(1 + crowdSize)
 	if err != nil {
@@ -69,8 +69,7 @@ func oneCart(ctx context.Context, s *stack, dice *rand.Rand) error {
 	return s.orderAttacked(users[0].regular(), carts[0])
 }
 
-// changeCarts is a flood of changes: each user has the cart of the same number, and cartCounts are asked for
-// from the first on.
+// changeCarts is a flood of changes in the order of cartCounts; each user has the cart of the same number.
 func changeCarts(users []*shopper, carts []string, first int) flood {
 	next := func(member, n int) call {
 		return addTo(carts[member], item(attackedFood, cartCounts[(first+member+n)%len(cartCounts)]))
@@ -95,8 +94,8 @@ func (s *stack) orderAttacked(user *shopper, cart string) error {
 	return err
 }
 
-// bombs sends bodies that could make the server work for long to the login, which anybody may call, and then
-// as many short ones.
+// bombs sends the login, which anybody may call, bodies that could keep the server busy for long, and then
+// as many short bodies.
 func bombs(ctx context.Context, s *stack, _ *rand.Rand) error {
 	const malformed, tooLarge = "400 MALFORMED_JSON", "413 BODY_TOO_LARGE"
 	const bomb = `,"\n":1`
@@ -107,14 +106,14 @@ func bombs(ctx context.Context, s *stack, _ *rand.Rand) error {
 		s.logins(malformed, loginBody("", 0)))
 }
 
-// logins is a flood of logins with these bodies, in turn.
+// logins is a flood of logins with these bodies in turn.
 func (s *stack) logins(right answer, bodies ...string) flood {
 	anybody := s.servers[0].shopper(0) // without a token
 	return flood{crowd: crowdOf(slices.Repeat([]*shopper{anybody}, volleySize)), right: []answer{right},
 		next: func(member, n int) call { return call{"POST", "/login", bodies[(member+n)%len(bodies)]} }}
 }
 
-// loginBody is a body with a member again and again, of this number of bytes if they suffice.
+// loginBody is a body that repeats a member up to this number of bytes, if they suffice.
 func loginBody(member string, bytes int) string {
 	const begin, end = `{"username":"x","password":[1]`, "}"
 	room := max(0, bytes-len(begin)-len(end))
@@ -122,7 +121,7 @@ func loginBody(member string, bytes int) string {
 	return begin + members + strings.Repeat(" ", room-len(members)) + end
 }
 
-// viewersAndBuyers has many pages watch the sale, and then no page.
+// viewersAndBuyers compares a load beside many viewers with one without viewers.
 func viewersAndBuyers(ctx context.Context, s *stack, _ *rand.Rand) error {
 	watching := s.times(500, 5000)
 	look := func() *tide {
@@ -147,8 +146,8 @@ func viewersAndBuyers(ctx context.Context, s *stack, _ *rand.Rand) error {
 	}, func(float64) *tide { return look() })
 }
 
-// pipelining has connections send hot calls, and calls that need a goroutine, without awaiting the replies,
-// and then as many connections that await them.
+// pipelining sends hot calls, and calls that need a goroutine, without awaiting the replies, and then the
+// same calls, awaiting each reply.
 func pipelining(ctx context.Context, s *stack, _ *rand.Rand) error {
 	anybody := s.servers[0].shopper(0) // without a token
 	for _, attack := range []struct {
@@ -170,8 +169,7 @@ func pipelining(ctx context.Context, s *stack, _ *rand.Rand) error {
 	return nil
 }
 
-// pipeline sends a request pipelineLength times over a connection of its own, and counts the statuses of the
-// replies.
+// pipeline sends a request pipelineLength times over a new connection and counts the replies by status.
 func pipeline(to *client.Client, request string, answers map[answer]int) {
 	c, err := net.Dial("tcp", to.Address)
 	if err != nil {

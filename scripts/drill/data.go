@@ -17,14 +17,14 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// Faults of what Redis keeps.
+// Faults of the data of Redis.
 
 func memoryFull(ctx context.Context, s *stack, dice *rand.Rand) error {
 	used, err := s.redis.usedMemory(ctx)
 	if err != nil {
 		return err
 	}
-	room := dice.Int64N(100 << 10) // the load itself is to reach the limit
+	room := dice.Int64N(100 << 10) // the load itself must reach the limit
 	if _, err := s.redis.ask(ctx, "CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory",
 		strconv.FormatInt(used+room, 10)); err != nil {
 		return err
@@ -45,14 +45,14 @@ func diskFull(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err := s.awaitRefusals(ctx); err != nil {
 		return err
 	}
-	pause(ctx, s.lasting(4*time.Second, 10*time.Second)) // long enough for a few restarts of a Redis that ends
+	pause(ctx, s.lasting(4*time.Second, 10*time.Second)) // enough for a few restarts of a Redis that ends
 	s.awaitAlert(ctx)
 	return s.disk.free()
 }
 
-// tailCut makes the file that a power cut may leave; after it comes one more restart. The drill's own Redis
-// refuses such a file (aof-load-truncated no) and is repaired as the README says; the server's own must do
-// that by itself.
+// tailCut makes the file that a power cut may leave, then restarts Redis once more. The drill's own Redis
+// refuses such a file (aof-load-truncated no), so the drill repairs it, as an operator would; the server
+// must repair the file of its own Redis itself.
 func tailCut(ctx context.Context, s *stack, dice *rand.Rand) error {
 	s.redis.held.Lock()
 	defer s.redis.held.Unlock()
@@ -101,7 +101,7 @@ func tailCut(ctx context.Context, s *stack, dice *rand.Rand) error {
 	return start(ctx)
 }
 
-// crash kills Redis, with the server where Redis is its own, as a power cut does; the result starts it
+// crash kills Redis, and the server too if that started Redis, as a power cut does. The result starts both
 // again.
 func (s *stack) crash(ctx context.Context) (start func(context.Context) error, err error) {
 	if s.redis.owner == nil {
@@ -112,7 +112,7 @@ func (s *stack) crash(ctx context.Context) (start func(context.Context) error, e
 	if err != nil {
 		return nil, err
 	}
-	_ = syscall.Kill(pid, syscall.SIGKILL) // the only error is that it has ended
+	_ = syscall.Kill(pid, syscall.SIGKILL) // the only error: it has ended
 	s.redis.owner.kill()
 	start = func(context.Context) error { return s.redis.owner.start() }
 	return start, testkit.Await(ctx, "end of redis-server", stopMax, func() bool { return !proc.Alive(pid) })
@@ -144,7 +144,7 @@ func (s *stack) demandOrders(ctx context.Context, users []string) error {
 	return err
 }
 
-// saleKeys is a script that counts the keys of a sale; statistics go on in an empty Redis.
+// saleKeys is a script that counts the keys of a sale: an empty Redis soon has keys of statistics.
 const saleKeys = "return #redis.call('KEYS', '[cos]*_*') + redis.call('EXISTS', 'sale')"
 
 func redisEmptied(ctx context.Context, s *stack, dice *rand.Rand) error {

@@ -20,8 +20,8 @@ const (
 // ownMountsDone is in the environment of a process that has a mount namespace of its own.
 const ownMountsDone = "DRILL_OWN_MOUNTS"
 
-// ownMounts starts this program anew in a mount namespace of its own, where the machine allows it: its file
-// systems then end with it, however it ends. Where that is not allowed, newDisk notices.
+// ownMounts starts this program anew in a mount namespace of its own, if the machine allows it: its file
+// systems then end with it, however it ends. Otherwise newDisk makes no disk.
 func ownMounts() {
 	self, err := os.Executable()
 	unshare, missing := exec.LookPath("unshare")
@@ -31,7 +31,7 @@ func ownMounts() {
 	for _, flags := range [][]string{{"--mount"}, {"--mount", "--map-root-user"}} {
 		if exec.Command(unshare, append(flags, "true")...).Run() == nil {
 			command := append(append([]string{"unshare"}, flags...), append([]string{self}, os.Args[1:]...)...)
-			// It returns only when it failed.
+			// Only a failure returns.
 			_ = syscall.Exec(unshare, command, append(os.Environ(), ownMountsDone+"=1"))
 		}
 	}
@@ -41,7 +41,7 @@ func ownMounts() {
 type disk struct{ folder string }
 
 func newDisk(folder string) (*disk, error) {
-	if os.Getenv(ownMountsDone) == "" { // a mount would outlive a drill that is killed
+	if os.Getenv(ownMountsDone) == "" { // a mount would outlive a killed drill
 		return nil, fmt.Errorf("%w: no file system can be mounted", errImpossible)
 	}
 	err := unix.Mount("drill", folder, "tmpfs", 0, fmt.Sprintf("size=%d,mode=700", diskBytes))
@@ -51,7 +51,7 @@ func newDisk(folder string) (*disk, error) {
 	return &disk{folder}, nil
 }
 
-// remove takes the disk away; it ends with this process at the latest.
+// remove takes the disk away; the disk ends with this process at the latest.
 func (d *disk) remove() { _ = unix.Unmount(d.folder, unix.MNT_DETACH) }
 
 func (d *disk) filler() string { return filepath.Join(d.folder, "filler") }

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// drill is a fault, or an attack, and what it may do to the sale. run makes the fault, at a moment when
-// orders come, and returns when the fault has ended: from then on service must resume by itself.
+// drill is a fault or an attack, and its permitted effects on the sale. run makes the fault while buyers
+// order and returns when the fault has ended: from then on service must resume by itself.
 type drill struct {
 	name, says string
-	alert      string // of scripts/grafana that must fire for the fault and clear after it
+	alert      string // of scripts/grafana that must fire, and clear after the fault
 	quiet      string // why there is no alert
 	setup      setup
-	refuses    bool // requests get 503 or no answer meanwhile: a drill that saw no refusal proves nothing
-	drops      bool // connections may be lost: it kills a process that holds them
-	freezes    bool // it freezes a server, which cannot answer then
-	// not one of a pair: it measures, or needs a Redis that is not as durable, or not the drill's
+	refuses    bool // requests get 503 or no answer meanwhile; a drill without a refusal proves nothing
+	drops      bool // connections may be lost: the drill kills a process that holds them
+	freezes    bool // a frozen server cannot answer
+	// never in a pair: it measures, or needs a less durable Redis or the server's own
 	alone   bool
-	healthy bool // it makes no fault, only requests: no answer to anybody may be a 5xx
-	// its fault ends before the server may give up on Redis: no answer to anybody may be a 5xx either
+	healthy bool // only requests, no fault: no answer may be a 5xx
+	// its fault ends before the server may give up on Redis: again no answer may be a 5xx
 	bearable bool
 	run      fault
 }
@@ -34,7 +34,7 @@ var (
 	network  = setup{servers: 1, proxied: true}
 	// More calls must wait in each worker than one pipeline takes.
 	busyStore = setup{servers: 1, own: true, buyers: 1000}
-	// The disk's moods must not decide what an attack does; and enough answers of other buyers for a p99.
+	// A slow disk must not decide about an attack, and a p99 needs many answers of other buyers.
 	crowded    = setup{servers: 1, probes: 4, everysec: true}
 	crowdedTLS = setup{servers: 1, probes: 4, everysec: true, tls: true}
 	racing     = setup{servers: 1, everysec: true, patient: true} // times do not matter
@@ -42,7 +42,7 @@ var (
 
 const noFault = "nothing is broken"
 
-// drills are all of them, in the order in which they run.
+// drills are all drills, in the order in which they run.
 var drills = []drill{
 	{name: "worker-killed", alert: "WorkerRestarting",
 		says: "kill -9 of a worker", setup: one, drops: true, run: workerKilled},
@@ -136,7 +136,7 @@ var drills = []drill{
 		run: lockout},
 }
 
-// How often and how long, in the short form and in the long one.
+// How often and how long, in the short and in the long form.
 func (s *stack) times(short, long int) int {
 	if s.long {
 		return long

@@ -13,14 +13,14 @@ import (
 
 const (
 	crowdSize = 256 // connections of an attacker
-	// What an attack may do to the p99 of other buyers: slowdownMax times what a harmless load of as many
-	// requests does, and slowdownFloor, which keeps noise from deciding.
+	// Under an attack the p99 of other buyers may be slowdownMax times their p99 under as many harmless
+	// requests, or slowdownFloor: below that it is noise.
 	slowdownMax   = 2
 	slowdownFloor = 5 * time.Millisecond
 	contrastTries = 3
 )
 
-// newcomers are n reserved users from the first on, logged in. A drill has them once.
+// newcomers are n reserved users from the first on, logged in. A drill calls it once.
 func (s *stack) newcomers(n int) ([]*shopper, error) {
 	if firstNewcomer+n > reserved {
 		return nil, fmt.Errorf("cannot have %d users: %d are reserved", n, reserved-firstNewcomer)
@@ -33,7 +33,7 @@ func (s *stack) newcomers(n int) ([]*shopper, error) {
 	return list, err
 }
 
-// inParallel does it for 0 to n-1, some at a time.
+// inParallel calls the function for 0 to n-1, some at a time.
 func inParallel(n int, it func(i int) error) error {
 	const hands = 32
 	var group errgroup.Group
@@ -44,7 +44,7 @@ func inParallel(n int, it func(i int) error) error {
 	return group.Wait()
 }
 
-// order orders a cart for a newcomer, and remembers the order for the audit.
+// order orders a cart for a newcomer and stores the order for the audit.
 func (s *stack) order(user *shopper, cart string) answer {
 	a, _, _ := user.ask(orderOf(cart))
 	if a == "200" {
@@ -59,12 +59,12 @@ func (s *stack) order(user *shopper, cart string) answer {
 type flood struct {
 	crowd []*shopper
 	next  func(member, n int) call // the n-th request of a member
-	right []answer                 // all others break a promise
+	right []answer                 // any other answer breaks a promise
 
-	pipelined string // a request that each member sends all the time, awaiting nothing, instead of next
+	pipelined string // instead of next: each member sends it all the time, without awaiting replies
 }
 
-// crowdOf gives each user a connection of its own; users may be the same one many times.
+// crowdOf gives each user a connection of its own; a user may be there many times.
 func crowdOf(users []*shopper) (crowd []*shopper) {
 	for _, user := range users {
 		crowd = append(crowd, user.regular())
@@ -78,7 +78,7 @@ type tide struct {
 	took     time.Duration
 	answers  map[answer]int
 	others   time.Duration // p99 of the answers to changes and orders of other buyers meanwhile
-	measured int           // how many answers that is taken from
+	measured int           // the number of answers behind others
 }
 
 func (t *tide) rate() float64 { return float64(t.sent) / t.took.Seconds() }
@@ -116,8 +116,8 @@ func (s *stack) run(ctx context.Context, f flood, lasting time.Duration, rate fl
 	return t
 }
 
-// measure begins to watch what other buyers see of a tide. The result ends that, and judges the answers to
-// the tide: only right ones are.
+// measure begins to measure the answers to other buyers during a tide. The result ends that and judges the
+// answers to the tide.
 func (s *stack) measure(t *tide, right []answer) (end func()) {
 	measured, began := s.probes.measure(), time.Now()
 	return func() {
@@ -132,7 +132,7 @@ func (s *stack) measure(t *tide, right []answer) (end func()) {
 	}
 }
 
-// send is one member's part.
+// send makes the requests of one member.
 func (f *flood) send(
 	ctx context.Context, member int, began time.Time, lasting time.Duration, rate float64,
 ) (answers map[answer]int) {
@@ -169,8 +169,8 @@ func percentile99(times []time.Duration) time.Duration {
 	return times[len(times)*99/100]
 }
 
-// contrast makes an attack, and then harmless requests at the rate that it had. The long form judges the
-// times: when they are bad three times in a row, it was not another program on the machine.
+// contrast makes an attack, and then harmless requests at the same rate. The long form judges the times: bad
+// times three times in a row are not the doing of another program on the machine.
 func (s *stack) contrast(attack func() (*tide, error), harmless func(rate float64) *tide) error {
 	for try := 1; ; try++ {
 		hostile, err := attack()
@@ -192,7 +192,7 @@ func (s *stack) contrast(attack func() (*tide, error), harmless func(rate float6
 	}
 }
 
-// contrastFloods makes a hostile flood, and then a harmless one at its rate.
+// contrastFloods makes a hostile flood, and then a harmless flood at the same rate.
 func (s *stack) contrastFloods(ctx context.Context, hostile, harmless flood) error {
 	return s.contrast(func() (*tide, error) {
 		return s.run(ctx, hostile, s.lasting(2*time.Second, 10*time.Second), 0), nil
@@ -201,7 +201,7 @@ func (s *stack) contrastFloods(ctx context.Context, hostile, harmless flood) err
 	})
 }
 
-// repeat does it again and again until the result is called, which waits for the end of the last time.
+// repeat calls the function again and again until its result is called, which waits for the last call.
 func repeat(ctx context.Context, it func()) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup

@@ -18,13 +18,13 @@ import (
 // Attacks on the login.
 
 const (
-	adminAddress   = "127.9.0.1" // the only one of -admin-from
-	slowMax        = 5           // seconds that guesses from elsewhere may keep anybody waiting
-	guessers       = 20          // addresses that guess a name; more than have counts of their own
+	adminAddress   = "127.9.0.1" // the only address of -admin-from
+	slowMax        = 5           // seconds that guesses from elsewhere may delay a login
+	guessers       = 20          // addresses that guess a name: more than the server counts one by one
 	guessPace      = time.Second // of an address: more refusals are an alert
 	closedMax      = 30 * time.Second
 	guessRate      = 5  // a minute, of a name from an address: the default rule
-	namesOfAddress = 20 // failed logins from an address, less than the default rule refuses
+	namesOfAddress = 20 // failed logins from an address, fewer than the default rule refuses
 )
 
 // loopback is one of the addresses of this machine: 16,384 in each block.
@@ -50,7 +50,7 @@ func login(name, password string) call {
 	return call{"POST", "/login", client.LoginBody(name, password)}
 }
 
-// inventedNames has 256 connections log in with invented names, from ever new addresses, while one
+// inventedNames logs in with invented names over 256 connections, from ever new addresses, while one
 // address guesses a real name.
 func inventedNames(ctx context.Context, s *stack, _ *rand.Rand) error {
 	users, err := s.newcomers(1 + crowdSize)
@@ -88,8 +88,8 @@ func inventedNames(ctx context.Context, s *stack, _ *rand.Rand) error {
 	return err
 }
 
-// lockout lets many addresses guess the passwords of root and of a buyer until each is refused. Root logs in
-// from its network, the buyer from where it has logged in, and from a new address within seconds.
+// lockout guesses the passwords of root and of a buyer from many addresses until each address is refused.
+// Root still logs in from its network, the buyer from its former address, and within seconds from a new one.
 func lockout(ctx context.Context, s *stack, _ *rand.Rand) error {
 	buyer, password := fmt.Sprint("user", firstNewcomer), fmt.Sprint("pass", firstNewcomer)
 	home, admin := loopback(8, 1), netip.MustParseAddr(adminAddress)
@@ -141,9 +141,9 @@ func (s *stack) guessOn(ctx context.Context, from netip.Addr, name string) {
 	}
 }
 
-// unlock guesses a name until it is closed for an address, and has flashsale unlock lift it.
+// unlock guesses a name until it is closed for an address, and runs flashsale unlock.
 func (s *stack) unlock(ctx context.Context, name string, closed netip.Addr) error {
-	// Guesses that come while the name is slowed down do not count, and each worker counts some of its own.
+	// Guesses while the name is slowed down do not count, and each worker counts some guesses alone.
 	for deadline := time.Now().Add(closedMax); ; pause(ctx, guessPace) {
 		a, wait := s.loginFrom(closed, name, "wrong")
 		if a == "429" && wait > slowMax*time.Second {

@@ -21,7 +21,7 @@ func workerKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
 		if err != nil {
 			return err
 		}
-		_ = syscall.Kill(workers[dice.IntN(len(workers))], syscall.SIGKILL) // the only error is that it has ended
+		_ = syscall.Kill(workers[dice.IntN(len(workers))], syscall.SIGKILL) // the only error: it has ended
 		if err := s.awaitService(ctx); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (s *stack) killRedisOnce(ctx context.Context, dice *rand.Rand) error {
 	return s.redis.start(ctx)
 }
 
-// The server waits longer from kill to kill before it starts its Redis again, unless that lived for 10 s.
+// The server starts its Redis again later after each kill, unless Redis has run for 10 s.
 func ownRedisKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
 	kills, calm := s.times(2, 10), s.lasting(0, 10*time.Second)
 	for range kills {

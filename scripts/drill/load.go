@@ -19,7 +19,7 @@ const (
 	// flows a second, a fifth of what two processors can do: the drill measures faults, not a full machine
 	loadRate      = 1000
 	buyersDefault = 128 // at once
-	// The load must sell that many pieces more once service is back: what was sold before does not count.
+	// The load must sell that many more pieces once service is back.
 	piecesAfter = 100
 	piecesFirst = 50 // sold before a fault
 	salesMax    = 10 * time.Second
@@ -29,11 +29,10 @@ const (
 // benchSource is the package of the buyers.
 const benchSource = "flashsale/scripts/bench"
 
-// load is bench at work on the servers of the stack, with the audit when it is stopped.
+// load is a run of bench on the servers of the stack; its end is followed by the audit.
 type load struct{ run *launch.Process }
 
-// startLoad starts bench. Its open loop goes on until finish. giveUp is when a buyer no longer waits for an
-// answer.
+// startLoad starts bench. Its open loop goes on until finish. A buyer waits for an answer until giveUp.
 func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration) (*load, error) {
 	path, err := launch.Build(ctx, benchSource)
 	if err != nil {
@@ -45,7 +44,7 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 	}
 	args := []string{"-addr", strings.Join(addresses, ","), "-json",
 		"-seed", strconv.FormatUint(max(seed, 1), 10), "-rate", strconv.Itoa(loadRate),
-		// it takes the last users first
+		// bench takes the last users first
 		"-concurrency", strconv.Itoa(s.setup.buyers), "-orders", strconv.Itoa(users - reserved),
 		"-timeout", giveUp.String(), "-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock)}
 	if s.setup.tls {
@@ -62,7 +61,7 @@ func (s *stack) lister() (*shopper, error) {
 	return one, one.login()
 }
 
-// awaitSales waits until the list of foods of the last server shows that this number of pieces more is sold.
+// awaitSales waits until the list of foods of the last server shows this number of further pieces sold.
 func (s *stack) awaitSales(ctx context.Context, pieces int64) error {
 	shopper, err := s.lister()
 	if err != nil {
@@ -103,7 +102,7 @@ type eventCount struct {
 	Count      int
 }
 
-// finish ends the load and returns what bench reports after its audit.
+// finish ends the load and returns the report of bench after its audit.
 func (l *load) finish(ctx context.Context) (*benchReport, error) {
 	if !l.run.Running() {
 		return nil, fmt.Errorf("bench ended before the drill did: %v", l.run.State())

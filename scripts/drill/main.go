@@ -3,22 +3,21 @@
 //
 // A drill starts its stack, waits for orders, makes its fault at a moment that the seed chooses, ends it,
 // waits for service, and lets bench audit: nothing sold twice, no user with two orders, stock + sold =
-// initial, every acknowledged order there (unless the drill itself destroys data, and then no more than
-// that). One Prometheus watches all servers with the alert rules of scripts/grafana, in short windows: the
-// alert that is meant for the fault must fire and clear. Beside the load, probes measure how long answers
-// take and when service is back; workers are watched for memory and goroutines. The table of drills is in
-// drills.go.
+// initial, every acknowledged order there (but for orders in data that the drill itself destroys). One
+// Prometheus watches all servers with the alert rules of scripts/grafana, in short windows: the alert for
+// the fault must fire and clear. Beside the load, probes measure how long answers take and when service is
+// back; the drill watches memory and goroutines of the workers. The table of drills is in drills.go.
 //
-// Some drills are attacks: they make no fault but send what any client may send, much of it or at a bad
-// moment. No client may get a 5xx then. The times of other buyers under the attack are compared with those
-// under as many harmless requests, and judged in the long form only.
+// Some drills are attacks: no fault, but requests that any client may send, many or at a bad moment. No
+// client may get a 5xx then. The long form also compares the times of other buyers under the attack with
+// their times under as many harmless requests.
 //
 // It must not know how the server works inside: it kills, freezes, cuts, fills and looks from outside. It is
-// slow because faults last seconds; drills run one after another, so that one does not spoil the times of
+// slow because faults last seconds; drills run one after another, so that no drill spoils the times of
 // the next.
 //
 // Exit codes: 0 every drill passed or cannot be done on this machine (the table shows which), 1 some failed,
-// 2 bad usage or no stack at all.
+// 2 bad usage or no stack could be started.
 package main
 
 import (
@@ -81,7 +80,7 @@ func run(args []string, out io.Writer) error {
 	}
 	ctx, restoreSignals := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restoreSignals()
-	for _, source := range []string{launch.ServerSource, benchSource} { // here, so that no drill waits for it
+	for _, source := range []string{launch.ServerSource, benchSource} { // here: no drill waits for the compiler
 		if _, err := launch.Build(ctx, source); err != nil {
 			return err
 		}

@@ -31,10 +31,10 @@ type turn struct {
 	seed  uint64
 }
 
-// dice are the random choices of a turn: the same for the same drill and seed, whatever else runs.
+// dice make the random choices of a turn: the same for the same drill and seed, whatever else runs.
 func (t turn) dice() *rand.Rand {
 	name := fnv.New64a()
-	_, _ = name.Write([]byte(t.drill.name)) // a hash takes everything
+	_, _ = name.Write([]byte(t.drill.name)) // a hash never fails
 	return rand.New(rand.NewPCG(t.seed, name.Sum64()))
 }
 
@@ -115,7 +115,7 @@ func findDrill(name string) (drill, error) {
 	return drill{}, fmt.Errorf("%w: -only %q is no drill (-list lists all)", errUsage, name)
 }
 
-// turns are the runs that the options ask for, in their order.
+// turns are the runs that the options ask for, in order.
 func (o *options) turns() []turn {
 	rounds := uint64(1)
 	if o.long {
@@ -137,7 +137,7 @@ func (o *options) turns() []turn {
 	return turns
 }
 
-// choosePairs picks n pairs by the seed. A pair comes again only after all pairs had their turn.
+// choosePairs picks n pairs by the seed. A pair comes again only after all pairs have run.
 func choosePairs(n int, seed uint64) []drill {
 	var all []drill
 	for i, a := range drills {

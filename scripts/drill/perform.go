@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	turnMax   = 10 * time.Minute // a bound on what hangs; the longest drill of the long form takes half of it
-	startMax  = 20 * time.Second // a bound on what hangs: a start takes a tenth of a second
+	turnMax   = 10 * time.Minute // for a drill that hangs; the longest drill of the long form takes half
+	startMax  = 20 * time.Second // for a start that hangs; a start takes a tenth of a second
 	stopMax   = 10 * time.Second
 	logShown  = 2000        // bytes of the end of each log of a failed drill
-	beforeMax = time.Second // the fault comes at a random moment of this time, after the first sales
+	beforeMax = time.Second // the fault begins at a random moment within this time after the first sales
 )
 
 // perform makes one turn on a stack of its own.
@@ -29,7 +29,7 @@ func perform(ctx context.Context, t turn, p *prometheus, long bool) (r result) {
 	defer cancel()
 	setup := t.drill.setup
 	setup.buyers = cmp.Or(setup.buyers, buyersDefault)
-	// the short form judges no times, nor what comes of them
+	// the short form does not judge times, nor their effects
 	setup.patient = setup.patient || t.drill.healthy && !long
 	alarms := &alarms{prometheus: p, servers: setup.servers, expected: t.drill.alert}
 	s, err := startStack(ctx, setup, alarms, long)
@@ -54,7 +54,7 @@ func perform(ctx context.Context, t turn, p *prometheus, long bool) (r result) {
 	return r
 }
 
-// conduct is a drill from the first order to the audit.
+// conduct runs a drill from the first order to the audit.
 func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	dice := r.dice()
 	giveUp := answerPatient
@@ -105,7 +105,7 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	return nil
 }
 
-// pause waits for d; ctx ends it early, and what comes next will notice.
+// pause waits for d, or until ctx ends: the next call reports that.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -118,7 +118,7 @@ func moment(dice *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(dice.Int64N(int64(most)))
 }
 
-// judge compares what was seen with what is promised.
+// judge compares the result with the promises.
 func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
 	r.resumed, r.mayLose, r.placed = s.resumed, s.mayLose, s.placed
 	r.memory, r.goroutines = watch.memory, watch.goroutines
@@ -133,13 +133,13 @@ func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
 	r.failures = append(r.failures, watch.excess()...)
 }
 
-// judgeLoad judges what bench reports of a load.
+// judgeLoad judges the report of bench.
 func (r *result) judgeLoad(s *stack, rep *benchReport) {
 	r.orders, r.unknown = rep.Load.Placed, rep.Load.Unknown
 	r.judgeAudit(rep)
 	if !r.drill.freezes {
 		for _, step := range rep.Load.Latency {
-			if step.Step != "flow" { // that is from the intended start, through all steps
+			if step.Step != "flow" { // the flow counts from the intended start, through all steps
 				r.slowest = max(r.slowest, time.Duration(step.Max)*time.Microsecond)
 			}
 		}
@@ -154,7 +154,7 @@ func (r *result) judgeLoad(s *stack, rep *benchReport) {
 	}
 }
 
-// judgeHealth allows no 5xx: nothing is broken, or not for long, so no answer may be one.
+// judgeHealth allows no 5xx: no fault, or none that lasts, is under way.
 func (r *result) judgeHealth(p *probes, rep *benchReport) {
 	for _, one := range p.list {
 		if one.refused > 0 {
@@ -169,8 +169,8 @@ func (r *result) judgeHealth(p *probes, rep *benchReport) {
 	}
 }
 
-// judgeAudit passes on the violations, but for the orders that the drill itself destroyed or placed: these
-// bench must find.
+// judgeAudit passes on the violations, except for orders that the drill itself destroyed or placed: bench
+// must find these.
 func (r *result) judgeAudit(rep *benchReport) {
 	known, found := false, 0
 	for _, check := range rep.Audit {

@@ -14,25 +14,24 @@ import (
 
 const (
 	probePace = 10 * time.Millisecond // between two rounds of a probe
-	// rounds without a failure that count as service; each meets some worker
+	// rounds without a failure that count as service; each round reaches some worker
 	streakMin     = 10
-	resumeWait    = 15 * time.Second // then service counts as lost
+	resumeWait    = 15 * time.Second // after that, service counts as lost
 	unexpectedMax = 5                // kept as examples
 )
 
-// probe asks one server all the time, beside the load: for the foods, to change a cart (one write to Redis)
-// and to place an order again that was placed before under its key (the order script). No order or piece
-// comes or goes by that.
+// probe calls one server all the time, beside the load: it lists the foods, changes a cart (one write to
+// Redis) and repeats an order under its key (the order script). These calls sell nothing.
 type probe struct {
 	shopper *shopper
-	// raised when the server is frozen and when it goes on: odd while no answer is promised
+	// raised when the server freezes and when it goes on: odd while no answer is promised
 	frozen atomic.Int64
 
 	mu         sync.Mutex
 	slowest    time.Duration // answer
 	answered   int           // requests
 	refused    int           // answered 503
-	expired    int           // answered 401, so that the probe had to log in again
+	expired    int           // answered 401: the probe logs in again
 	dropped    int           // without an answer: the connection was lost
 	unexpected []string      // answers that no fault excuses
 
@@ -44,14 +43,14 @@ type probe struct {
 	since      time.Time // when the first of them was answered
 }
 
-// probes are those of all servers of a stack.
+// probes are the probes of all servers of a stack.
 type probes struct {
 	list   []*probe
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
 
-// startProbes prepares a number of reserved users for each server and starts asking.
+// startProbes prepares a number of reserved users for each server and starts their calls.
 func startProbes(ctx context.Context, servers []*server, each int) (*probes, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &probes{cancel: cancel}
@@ -74,7 +73,7 @@ func (p *probes) stop() {
 	p.done.Wait()
 }
 
-// run asks until ctx ends.
+// run makes rounds until ctx ends.
 func (p *probe) run(ctx context.Context) {
 	for ; ctx.Err() == nil; pause(ctx, probePace) {
 		p.round(ctx)
@@ -88,7 +87,7 @@ func (p *probe) round(ctx context.Context) {
 	p.mu.Unlock()
 	s := p.shopper
 	good := p.ask(ctx, call{"GET", "/foods", ""}, "", "200")
-	// The piece was taken out by the first such change; the script writes the cart all the same.
+	// The first such change took the piece out; the script still writes the cart.
 	good = p.ask(ctx, addTo(s.cart, item(3, -1)), "", "204") && good
 	good = p.ask(ctx, orderOf(s.ordered), s.key(), "200") && good
 	p.mu.Lock()
@@ -102,8 +101,8 @@ func (p *probe) round(ctx context.Context) {
 	}
 }
 
-// ask makes one call, under an idempotency key unless that is "", counts how it ended and reports whether
-// the answer was the one of success.
+// ask makes one call, under an idempotency key unless that is "", counts its outcome and reports whether it
+// succeeded.
 func (p *probe) ask(ctx context.Context, c call, key string, success answer) bool {
 	frozen := p.frozen.Load()
 	if frozen%2 == 1 {
@@ -116,7 +115,7 @@ func (p *probe) ask(ctx context.Context, c call, key string, success answer) boo
 	}
 	if strings.HasPrefix(string(a), "401") {
 		p.count(func() { p.expired++ })
-		_ = p.shopper.login() // the next round shows whether it went well
+		_ = p.shopper.login() // the next round notices a failure
 		return false
 	}
 	p.count(func() {
@@ -143,7 +142,7 @@ func (p *probe) count(change func()) {
 	change()
 }
 
-// spare marks the probe's server as frozen, so that it owes no answer; the result takes that back.
+// spare marks the probe's server as frozen, so that it owes no answer; the result ends that.
 func (p *probe) spare() (resume func()) {
 	p.frozen.Add(1)
 	return func() { p.frozen.Add(1) }
@@ -163,7 +162,7 @@ func (p *probes) refusals() int {
 	return p.sum(func(one *probe) int { return one.refused + one.dropped })
 }
 
-// longest is the longest that an answer has taken.
+// longest is the longest time of an answer.
 func (p *probes) longest() (longest time.Duration) {
 	for _, one := range p.list {
 		one.count(func() { longest = max(longest, one.slowest) })
@@ -173,8 +172,8 @@ func (p *probes) longest() (longest time.Duration) {
 
 func (p *probes) expiries() int { return p.sum(func(one *probe) int { return one.expired }) }
 
-// measure keeps the times of the answers to changes and orders, of all probes, until the result is called,
-// which returns them in order.
+// measure collects the times of the answers to changes and orders of all probes. Its result ends that and
+// returns the sorted times.
 func (p *probes) measure() (end func() []time.Duration) {
 	for _, one := range p.list {
 		one.count(func() { one.measured, one.times = true, nil })
@@ -191,7 +190,7 @@ func (p *probes) measure() (end func() []time.Duration) {
 	}
 }
 
-// resumption waits until every server serves and returns how long after now the last one began to.
+// resumption waits until every server serves and returns the time until the last one did.
 func (p *probes) resumption(ctx context.Context) (time.Duration, error) {
 	ended := time.Now()
 	for _, one := range p.list {

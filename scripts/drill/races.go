@@ -22,12 +22,12 @@ const (
 // race is a cart that is changed and ordered at the same moment. Food n stands for the n-th food of the
 // user.
 type race struct {
-	before []client.Item // changes that are made first
-	change client.Item   // the one that races with the order
+	before []client.Item // earlier changes
+	change client.Item   // races with the order
 }
 
-// races are carts of all kinds: plain and corrected, empty and full, with a change that is refused, and with
-// one that shows in which order foods came.
+// races are carts of all kinds: plain and corrected, empty and full, with a refused change, and with a
+// change that shows in which order foods came.
 var races = []race{
 	{[]client.Item{item(0, 1)}, item(1, 1)},
 	{[]client.Item{item(0, 2), item(1, 1)}, item(2, 1)},
@@ -39,19 +39,19 @@ var races = []race{
 	{[]client.Item{item(0, 3), item(0, -3), item(1, 1)}, item(0, 1)},
 }
 
-// outcome is all that a user sees of a race.
+// outcome is everything that a user sees of a race.
 type outcome struct {
 	changed, ordered answer // to the two calls at the same moment
 	bought           string // order placed by then, by GET /orders
-	again            answer // to an order of the same cart afterwards, where there was no order yet
+	again            answer // to an order of the same cart afterwards, if there was no order yet
 	finally          string // order placed by then
 }
 
-// tally counts the races, by which order of events explains them.
+// tally counts the races by the order of events that explains them.
 type tally struct {
 	mu                      sync.Mutex
 	changeFirst, orderFirst int
-	broken                  int    // that neither order of events explains
+	broken                  int    // neither order of events explains these
 	faults                  int    // of these with a 5xx or without an answer
 	examples                string // of these, a line each
 }
@@ -119,7 +119,7 @@ func (s *stack) race(t *tally, a, b *shopper, r race) error {
 	return nil
 }
 
-// play is the race itself, and then a look at what came of it.
+// play makes the race and then reads its outcome.
 func (s *stack) play(a, b *shopper, cart string, change client.Item) (seen outcome, err error) {
 	start, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -164,7 +164,7 @@ func (t *tally) judge(user int, r race, seen, changeFirst, orderFirst outcome) {
 	}
 }
 
-// expect is the outcome by the contract when one of the two calls comes wholly before the other.
+// expect is the outcome by the contract when one of the two calls ends before the other begins.
 func expect(before []client.Item, change client.Item, orderFirst bool) (o outcome) {
 	var m model
 	for _, i := range before {
@@ -187,7 +187,7 @@ func expect(before []client.Item, change client.Item, orderFirst bool) (o outcom
 
 // model is the contract for one user with one cart, called by one at a time.
 type model struct {
-	// in the order in which they were first added; a food keeps its place when no piece is left
+	// in the order of the first add; a food keeps its place when no piece is left
 	cart    []client.Item
 	ordered []client.Item
 }

@@ -19,7 +19,7 @@ import (
 
 const (
 	askTimeout = time.Second      // for one command of the drill itself
-	askMax     = 15 * time.Second // a fault of a pair may be in its way so long
+	askMax     = 15 * time.Second // a fault of a pair may delay it that long
 )
 
 // redis is the Redis of a stack: a redis-server that the drill keeps, or the one that the server started
@@ -30,7 +30,7 @@ type redis struct {
 	owner   *server  // the server that started it; nil: the drill
 	service *service // nil when it is a server's own
 
-	held sync.Mutex // by a fault that takes it down or touches its data, so that two of a pair take turns
+	held sync.Mutex // by a fault that stops Redis or changes its data: two faults of a pair take turns
 }
 
 // startRedis starts a redis-server on a folder; its socket and its log lie beside that, as the folder may be
@@ -59,8 +59,8 @@ func (r *redis) start(ctx context.Context) error {
 	})
 }
 
-// kill kills the redis-server. The drill's own stays down until start; that of a server is started again by
-// it.
+// kill kills the redis-server. The drill's own stays down until start; a server starts its own again by
+// itself.
 func (r *redis) kill() error {
 	if r.owner == nil {
 		r.service.kill()
@@ -69,7 +69,7 @@ func (r *redis) kill() error {
 	return r.signal(syscall.SIGKILL)
 }
 
-// pid is the process that is the Redis now.
+// pid is the present process of Redis.
 func (r *redis) pid() (int, error) {
 	if r.owner != nil {
 		pids, err := proc.Children(r.owner.pid(), "redis-server")
@@ -95,7 +95,7 @@ func (r *redis) signal(s syscall.Signal) error {
 	return nil
 }
 
-// freeze stops Redis without ending it, for a time.
+// freeze stops Redis for a time without ending it.
 func (r *redis) freeze(ctx context.Context, lasting time.Duration) error {
 	r.held.Lock()
 	defer r.held.Unlock()
@@ -106,7 +106,7 @@ func (r *redis) freeze(ctx context.Context, lasting time.Duration) error {
 	return r.signal(syscall.SIGCONT)
 }
 
-// ask sends a command until it is answered: another fault may be in its way.
+// ask sends a command until Redis answers: another fault may be under way.
 func (r *redis) ask(ctx context.Context, words ...string) (reply string, err error) {
 	waited := testkit.Await(ctx, "answer of Redis to "+words[0], askMax, func() bool {
 		reply, err = r.try(words...)

@@ -12,14 +12,14 @@ import (
 type result struct {
 	turn
 	orders, unknown, lost int
-	mayLose, placed       int // orders that the drill itself destroyed, though acknowledged, and that it placed
+	mayLose, placed       int // acknowledged orders that the drill itself destroyed, and orders that it placed
 	slowest, resumed      time.Duration
 	took                  time.Duration
 	memory                int64 // kB, of the largest worker
 	goroutines            int64 // of the worker with the most
 	failures              []string
 	notes                 []string
-	impossible            string // why the drill cannot be done here, "" = it was
+	impossible            string // why the drill cannot be done here, "" = it was done
 	logs                  string // of a failed drill
 }
 
@@ -38,7 +38,7 @@ func (r *result) verdict() string {
 	return "ok"
 }
 
-// describe writes what the table has no room for.
+// describe writes the details below the table.
 func (r *result) describe(out io.Writer) {
 	fmt.Fprintf(out, "    %s in %v\n", r.verdict(), r.took.Round(100*time.Millisecond))
 	for _, note := range r.notes {
@@ -82,7 +82,7 @@ func printTable(out io.Writer, results []result, took time.Duration) {
 		fmt.Fprintf(out, "; not done: %s", strings.Join(notDone, ", "))
 	}
 	fmt.Fprintln(out)
-	for i := range results { // once more: at the end of a long log they are found
+	for i := range results { // again: readers look at the end of a long log
 		for _, failure := range results[i].failures {
 			fmt.Fprintf(out, "%s FAILED: %s\n", results[i].drill.name, failure)
 		}
@@ -91,7 +91,7 @@ func printTable(out io.Writer, results []result, took time.Duration) {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 
-// verdict is the error of the whole run, nil when nothing failed.
+// verdict is the error of the whole run, nil when no drill failed.
 func verdict(results []result, turns int) error {
 	var failed []string
 	for i := range results {

@@ -14,7 +14,7 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// The rooms of every server of a drill. No rate of a drill's own events is ever reached. Nothing takes the
+// The rooms of every server of a drill. The drill's own events never reach their rates. No VK takes the
 // bot's replies, so all of them stay in the queue.
 const (
 	limitRules = "drill_open by user 1000000/m; drill_closed by user 1000000/m closed; " +
@@ -42,7 +42,7 @@ func writeList(folder string) (string, error) {
 	return path, nil
 }
 
-// roomCallers ask the rooms again and again while faults go on, and count the answers.
+// roomCallers call the rooms all the time while faults go on, and count the answers.
 type roomCallers struct {
 	s *stack
 
@@ -50,9 +50,9 @@ type roomCallers struct {
 	counts map[string]int
 }
 
-// roomsWithoutRedis freezes and kills Redis and kills the server while the rooms are asked. The blocklist
-// answers from memory. An open rule lets all calls pass, a closed one answers 503, and once Redis is back
-// both count again. No text that was answered is lost, and each event of the bot has exactly one reply.
+// roomsWithoutRedis freezes and kills Redis and kills the server under calls of the rooms. The blocklist
+// answers from memory. An open rule lets all calls pass, a closed rule answers 503, and once Redis is back
+// both count again. No answered text is lost, and each event of the bot has exactly one reply.
 func roomsWithoutRedis(ctx context.Context, s *stack, dice *rand.Rand) error {
 	address := s.servers[0].address
 	root, reader := newShopper(address, 1), newShopper(address, lister)
@@ -66,7 +66,7 @@ func roomsWithoutRedis(ctx context.Context, s *stack, dice *rand.Rand) error {
 	}); err != nil {
 		return err
 	}
-	// A server that is killed gives no answer. A text or an event that it has stored counts all the same.
+	// A killed server gives no answer, but the texts and events that it has stored count.
 	answered, stored := repeated{ctx: ctx}, repeated{ctx: ctx}
 	defer stored.stop()
 	defer answered.stop()
@@ -107,7 +107,7 @@ func (s *stack) eachFault(ctx context.Context, dice *rand.Rand, faults ...fault)
 	return nil
 }
 
-// repeated are callers that ask until stop, each again and again on a connection of its own.
+// repeated are callers that call until stop, each on a connection of its own.
 type repeated struct {
 	ctx   context.Context
 	stops []func()
@@ -122,7 +122,7 @@ func (r *repeated) start(user *shopper, ask func(*shopper)) {
 	})
 }
 
-// stop returns when each has its last answer.
+// stop returns when each caller has its last answer.
 func (r *repeated) stop() {
 	for _, stop := range r.stops {
 		stop()
@@ -150,7 +150,7 @@ func (c *roomCallers) askList(one *shopper) {
 	c.add("checks of the blocklist")
 }
 
-// askLimit asks for a decision about an event. Only one that Redis has counted has a remaining number.
+// askLimit asks for a decision about an event. A remaining number shows that Redis has counted the event.
 func (c *roomCallers) askLimit(one *shopper, event string, caller int) {
 	body := fmt.Sprintf(`{"event":%q,"features":{"user":"caller-%d"}}`, event, caller)
 	switch a, reply, _ := one.ask(call{"POST", "/limits/check", body}); {
@@ -165,8 +165,8 @@ func (c *roomCallers) askLimit(one *shopper, event string, caller int) {
 	}
 }
 
-// textWriter counts one text, which no other caller sends: at least as often as it was answered, and not
-// more often than it was sent.
+// textWriter sends one text, which no other caller sends: the server must count it at least as often as it
+// answered, and at most as often as it was sent.
 func (c *roomCallers) textWriter(text string) func(*shopper) {
 	answered, unknown := 0, 0
 	return func(one *shopper) {
@@ -186,7 +186,7 @@ func (c *roomCallers) textWriter(text string) func(*shopper) {
 	}
 }
 
-// eventWriter sends one event after the other, each until it gets "ok", as VK does.
+// eventWriter sends events in turn, each until the answer is "ok", as VK does.
 func (c *roomCallers) eventWriter(ctx context.Context, name string) func(*shopper) {
 	events := 0
 	return func(one *shopper) {
@@ -206,7 +206,7 @@ func (c *roomCallers) eventWriter(ctx context.Context, name string) func(*shoppe
 	}
 }
 
-// messageToBot is the body with which VK sends a message; group 0 is the only one of a server.
+// messageToBot is the body with which VK sends a message; 0 is the only group of a server.
 func messageToBot(group int, event string, peer int) string {
 	of := ""
 	if group > 0 {
@@ -216,7 +216,7 @@ func messageToBot(group int, event string, peer int) string {
 		of, event, botSecret, peer)
 }
 
-// judge compares the answers with what is promised, and with what Redis holds.
+// judge compares the answers with the promises, and with the data in Redis.
 func (c *roomCallers) judge(ctx context.Context) error {
 	c.s.note("%v", c.counts)
 	if c.counts["drill_open passed"] == 0 || c.counts["drill_open refused"] > 0 ||

@@ -35,8 +35,7 @@ const (
 	tokenSecret    = "a secret that the servers of a drill share"
 )
 
-// saleEnv is the environment of servers and bench: what the caller has set for a sale must not change a
-// drill.
+// saleEnv is the environment of servers and bench: settings of the caller must not change a drill.
 var saleEnv = []string{"ROOT_PASSWORD=" + rootPassword, "TOKEN_SECRET=" + tokenSecret}
 
 // server is one flashsale server with its workers.
@@ -49,7 +48,7 @@ type server struct {
 	trust    *tls.Config // of its clients; nil for plain text
 }
 
-// newServer describes a server; redis is its -redis, "" for one of its own.
+// newServer describes a server; redis is its -redis, "" for its own redis-server.
 func newServer(program, folder string, number int, c setup, redis string, env []string) (*server, error) {
 	workers := c.workers()
 	port, err := launch.FreePort()
@@ -75,7 +74,7 @@ func newServer(program, folder string, number int, c setup, redis string, env []
 	}
 	args = append(args, strings.Fields(c.flags)...)
 	if c.tls {
-		certificate, err := certtest.Make(folder, time.Now().Add(30*24*time.Hour)) // no alert of it
+		certificate, err := certtest.Make(folder, time.Now().Add(30*24*time.Hour)) // no alert about it
 		if err != nil {
 			return nil, fmt.Errorf("cannot make a certificate: %w", err)
 		}
@@ -102,9 +101,9 @@ func (s *server) workers() []int {
 	return pids
 }
 
-// freeze stops all its processes as a stalled machine would; the result lets them go on.
+// freeze stops all processes of the server as a stalled machine would; the result lets them go on.
 func (s *server) freeze() (thaw func()) {
 	run := s.process()
-	_ = run.SignalTree(syscall.SIGSTOP) // if that fails nothing is frozen, which the probes notice
+	_ = run.SignalTree(syscall.SIGSTOP) // the probes notice a failure
 	return func() { _ = run.SignalTree(syscall.SIGCONT) }
 }

@@ -7,12 +7,12 @@ import (
 	"flashsale/internal/testkit/launch"
 )
 
-// restartDelay is RestartSec of systemd as it comes; scripts/deploy has a second, to spare the log of a
-// server without Redis.
+// restartDelay is the default of systemd's RestartSec; scripts/deploy has a second, for a shorter log while
+// Redis is away.
 const restartDelay = 100 * time.Millisecond
 
-// service is a program that is started again when it ends by itself, as systemd would do it, but not when
-// the drill ended it.
+// service is a program that starts again when it ends by itself, as under systemd, but not when the drill
+// ended it.
 type service struct {
 	name    string
 	program launch.Program
@@ -44,11 +44,11 @@ func (s *service) keep(run *launch.Process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kept && s.run == run {
-		_ = s.startLocked() // it was started before; who waits for its answer will see
+		_ = s.startLocked() // it has started before; the next call notices a failure
 	}
 }
 
-// process is the run of now, nil before the first start.
+// process is the present run, nil before the first start.
 func (s *service) process() *launch.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()

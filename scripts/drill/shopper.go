@@ -18,17 +18,16 @@ const (
 // item is some pieces of a food.
 var item = client.Pieces
 
-// shopper is one reserved user, who knows one server.
+// shopper is one reserved user of one server.
 type shopper struct {
 	*client.Client
 	user int
 
 	ordered string // the cart that became the order, under the idempotency key
-	cart    string // another one, which is changed again and again
+	cart    string // another cart, which is changed again and again
 }
 
-// newShopper makes a shopper with a new connection for each request, so that all workers of the server are
-// met.
+// newShopper makes a shopper with a new connection for each request, to reach all workers of the server.
 func newShopper(address string, user int) *shopper {
 	return &shopper{user: user, Client: &client.Client{Address: address, Timeout: answerPatient,
 		NewConnections: true}}
@@ -41,13 +40,13 @@ func (s *server) shopper(user int) *shopper {
 	return one
 }
 
-// regular is the same user on one connection, which is kept until HangUp.
+// regular is the same user on one connection until HangUp.
 func (s *shopper) regular() *shopper {
 	return &shopper{user: s.user, Client: &client.Client{Address: s.Address, Timeout: answerPatient,
 		Token: s.Token, TLS: s.TLS}}
 }
 
-// as makes a shopper go on for another user, on the same connection.
+// as changes the user of a shopper, on the same connection.
 func (s *shopper) as(user *shopper) *shopper {
 	s.user, s.Token = user.user, user.Token
 	return s
@@ -57,7 +56,7 @@ func (s *shopper) login() error { return s.LoginUser(s.user) }
 
 type (
 	call   struct{ method, path, body string }
-	answer string // the status, and behind it the code of a refusal
+	answer string // the status, then the code of a refusal
 )
 
 const noAnswer answer = "no answer" // the connection was lost
@@ -86,7 +85,7 @@ func answerOf(status int, body string) answer {
 	a := answer(strconv.Itoa(status))
 	if status >= http.StatusBadRequest {
 		var refusal struct{ Code string }
-		_ = json.Unmarshal([]byte(body), &refusal) // what is no JSON has no code, and is never the right answer
+		_ = json.Unmarshal([]byte(body), &refusal) // other text has no code, and is never the right answer
 		a += answer(" " + refusal.Code)
 	}
 	return a
@@ -105,7 +104,7 @@ func (s *shopper) fill(foods ...int) (string, error) {
 	return cart, nil
 }
 
-// prepare places the order under the key, which may be asked for again and again, and fills the other cart.
+// prepare places the order under the key, for later repeats, and fills the other cart.
 func (s *shopper) prepare() (err error) {
 	if err = s.login(); err != nil {
 		return fmt.Errorf("cannot log in user %d: %w", s.user, err)
@@ -136,7 +135,7 @@ func (s *shopper) stock() (left []int64, err error) {
 	return left, nil
 }
 
-// pieces counts what is left of all foods.
+// pieces counts the pieces left of all foods.
 func (s *shopper) pieces() (left int64, err error) {
 	stock, err := s.stock()
 	for _, pieces := range stock {

@@ -25,7 +25,7 @@ type setup struct {
 	servers  int    // of one sale, at least 1
 	probes   int    // of each server; 0 is 1
 	buyers   int    // of the load, at once; 0 is buyersDefault
-	own      bool   // the server's own redis-server, in its data folder, instead of one that the drill keeps
+	own      bool   // the server's own redis-server, in its data folder, instead of the drill's
 	proxied  bool   // the servers reach Redis over TCP through the proxy, else by its unix socket
 	everysec bool   // appendfsync everysec instead of always
 	disk     bool   // the data of Redis lies on a small file system of its own
@@ -34,16 +34,16 @@ type setup struct {
 	released bool   // the last server is the last released version
 	tls      bool   // the servers speak TLS; probes, load and pipelining do, other drills do not
 	patient  bool   // the servers wait longer for Redis: no 503 because the machine is busy
-	flags    string // further ones of the servers
+	flags    string // further flags of the servers
 }
 
-// merge is a stack on which both drills of a pair can be made. Those that need more than this are alone.
+// merge is a stack for both drills of a pair. Drills with further needs are in no pair.
 func (c setup) merge(with setup) setup {
 	return setup{servers: max(c.servers, with.servers), proxied: c.proxied || with.proxied,
 		disk: c.disk || with.disk, clock: c.clock || with.clock}
 }
 
-// workers are those of each server. Several servers share one machine's processors.
+// workers is the number for each server: several servers share the processors of one machine.
 func (c setup) workers() int {
 	if c.servers > 1 {
 		return 1
@@ -68,11 +68,11 @@ type stack struct {
 	alarms  *alarms
 
 	mu      sync.Mutex    // two faults of a pair write what follows
-	mayLose int           // acknowledged orders that were in what the drill destroyed
+	mayLose int           // acknowledged orders in data that the drill destroyed
 	placed  int           // orders of newcomers
 	resumed time.Duration // the longest wait for service after a fault
 	notes   []string      // what a reader of the result should know
-	broken  []string      // promises that were seen broken, beside those that are judged at the end
+	broken  []string      // broken promises, beside those that are judged at the end
 }
 
 // note adds a line to the result.
@@ -91,7 +91,7 @@ func (s *stack) breaks(format string, args ...any) {
 	}
 }
 
-// destroyed notes that the drill itself took orders from Redis, so that the audit may miss that many.
+// destroyed counts orders that the drill itself took from Redis: the audit may miss that many.
 func (s *stack) destroyed(orders int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,8 +168,8 @@ func (s *stack) serverProgram(ctx context.Context) (path string, env []string, e
 	return path, s.clock.Env(), err
 }
 
-// startRedis starts the drill's Redis, with disk and proxy if need be, and returns what the servers' -redis
-// says: "" where the server starts its own, in its data folder.
+// startRedis starts the drill's Redis, with disk and proxy if need be, and returns the servers' -redis: ""
+// if the server starts its own, in its data folder.
 func (s *stack) startRedis(ctx context.Context) (address string, err error) {
 	folder := filepath.Join(s.folder, "redis")
 	if s.setup.own {
@@ -199,7 +199,7 @@ func (s *stack) startRedis(ctx context.Context) (address string, err error) {
 	return s.proxy.Address(), nil
 }
 
-// stop ends everything that was started, the last first.
+// stop ends everything, in the opposite order of the start.
 func (s *stack) stop() {
 	if s.load != nil {
 		s.load.run.Kill()
@@ -224,7 +224,7 @@ func (s *stack) stop() {
 // logs is the end of every log, for a drill that failed.
 func (s *stack) logs() string {
 	var text strings.Builder
-	files, _ := filepath.Glob(filepath.Join(s.folder, "*.log")) // the pattern is a good one
+	files, _ := filepath.Glob(filepath.Join(s.folder, "*.log")) // only a wrong pattern fails
 	own, _ := filepath.Glob(filepath.Join(s.folder, "*", "redis.log"))
 	for _, file := range append(files, own...) {
 		content, err := os.ReadFile(file)
@@ -239,7 +239,7 @@ func (s *stack) logs() string {
 // awaitService demands that every server serves again, within resumeMax from now.
 func (s *stack) awaitService(ctx context.Context) error {
 	if s.paired {
-		pause(ctx, resumeMax/4) // the other fault may go on: only the end of both promises service
+		pause(ctx, resumeMax/4) // the other fault may go on: service is promised after both
 		return nil
 	}
 	return s.measureResumption(ctx)
@@ -251,7 +251,7 @@ func (s *stack) measureResumption(ctx context.Context) error {
 	return err
 }
 
-// awaitRefusals returns once a server has answered 503: only then the fault has reached it.
+// awaitRefusals returns once a server has answered 503: then the fault has reached it.
 func (s *stack) awaitRefusals(ctx context.Context) error {
 	before := s.probes.refusals()
 	return testkit.Await(ctx, "503 although the fault is there", refusalMax, func() bool {

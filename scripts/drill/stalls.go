@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// What a server bears: Redis stands still for so long, and has that pause to catch up.
+// A server must survive a Redis that stands still for this time, with this pause to catch up.
 const (
 	stallMin, stallMax = 300 * time.Millisecond, 1500 * time.Millisecond
 	stallPause         = time.Second
 	stallsLong         = 20 // in each turn of the long form
 )
 
-// diskStalls stops Redis for a moment, again and again. From outside that is a write to a disk that takes so
-// long: Redis reads no command meanwhile, and what was sent is answered afterwards.
+// diskStalls stops Redis for a moment, again and again. From outside that is a slow write to disk: Redis
+// reads no command meanwhile, and answers afterwards.
 func diskStalls(ctx context.Context, s *stack, dice *rand.Rand) error {
 	stalls := stallLengths(s.long, dice)
 	for _, lasting := range stalls {
 		if err := s.redis.freeze(ctx, lasting); err != nil {
 			return err
 		}
-		// Service did not end, so it is not judged when it is back; what has gathered must be done first.
+		// Service did not end, so its return is not judged; the waiting calls come first.
 		if _, err := s.probes.resumption(ctx); err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func diskStalls(ctx context.Context, s *stack, dice *rand.Rand) error {
 	return nil
 }
 
-// stallLengths are the shortest, a middle and the longest stall, in the long form also random ones.
+// stallLengths are the shortest, a middle and the longest stall; the long form adds random lengths.
 func stallLengths(long bool, dice *rand.Rand) []time.Duration {
 	lengths := []time.Duration{stallMin, (stallMin + stallMax) / 2, stallMax}
 	for long && len(lengths) < stallsLong {

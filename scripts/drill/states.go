@@ -17,8 +17,8 @@ const restockMost = 20 // pieces that root adds or takes back at once
 // shutCodes are the answers to an order in the states that root changes to.
 var shutCodes = map[string]string{"paused": "SALE_PAUSED", "closed": "SALE_CLOSED"}
 
-// statesChange has root pause, close, schedule and open the sale, and add and take back stock, while buyers
-// order. The audit of bench counts what was restocked.
+// statesChange pauses, closes, schedules and opens the sale, and adds and takes back stock, as root, while
+// buyers order. The audit of bench counts the restocked pieces.
 func statesChange(ctx context.Context, s *stack, dice *rand.Rand) error {
 	root, err := s.root(ctx)
 	if err != nil {
@@ -48,13 +48,13 @@ func statesChange(ctx context.Context, s *stack, dice *rand.Rand) error {
 	return s.changeState(ctx, root, "open")
 }
 
-// root is the root of the first server, logged in.
+// root is logged in as root at the first server.
 func (s *stack) root(ctx context.Context) (*client.Client, error) {
 	root := &client.Client{Address: s.servers[0].address, Timeout: answerPatient}
 	return root, s.byRoot(ctx, "login of root", func() error { return root.Login("root", rootPassword) })
 }
 
-// changeState changes the state of the sale. What is scheduled opens by itself, soon.
+// changeState changes the state of the sale. A scheduled sale opens by itself, soon.
 func (s *stack) changeState(ctx context.Context, root *client.Client, state string) error {
 	return s.byRoot(ctx, "state "+state, func() error {
 		opens := ""
@@ -65,8 +65,8 @@ func (s *stack) changeState(ctx context.Context, root *client.Client, state stri
 	})
 }
 
-// byRoot makes a call of root. While another fault goes on, it makes the call again until it is answered.
-// Refusals that come of the moment are answers: less stock than is to be taken back, a time that is over.
+// byRoot makes a call as root. While another fault goes on, it repeats the call until an answer comes. Some
+// refusals are expected: too little stock to take back, a time in the past.
 func (s *stack) byRoot(ctx context.Context, what string, call func() error) (err error) {
 	waited := testkit.Await(ctx, "answer to root: "+what, startMax, func() bool {
 		err = call()
@@ -85,8 +85,7 @@ func (s *stack) byRoot(ctx context.Context, what string, call func() error) (err
 	return err
 }
 
-// demandRefusal orders an empty cart where the sale must be shut. While another fault goes on, the answer
-// may be another one.
+// demandRefusal orders an empty cart while the sale must be shut. Another fault may change the answer.
 func (s *stack) demandRefusal(ctx context.Context, state string) error {
 	want, shut := shutCodes[state]
 	if !shut || s.paired || ctx.Err() != nil {

@@ -56,11 +56,11 @@ func (w *watch) stop() {
 
 func (w *watch) look(ctx context.Context, s *server) {
 	host, text, _ := net.SplitHostPort(s.profiles)
-	first, _ := strconv.Atoi(text) // the drill itself has made this address
+	first, _ := strconv.Atoi(text) // the drill has made this address
 	for i, pid := range s.workers() {
 		status, err := proc.ReadStatus(pid)
 		if err != nil {
-			continue // it has just ended
+			continue // the process has just ended
 		}
 		goroutines := countGoroutines(ctx, net.JoinHostPort(host, strconv.Itoa(first+i)))
 		w.mu.Lock()
@@ -70,7 +70,7 @@ func (w *watch) look(ctx context.Context, s *server) {
 	}
 }
 
-// countGoroutines asks a worker's profiles; 0 when it does not answer, as a frozen one.
+// countGoroutines asks a worker's profiles; 0 without an answer, as from a frozen worker.
 func countGoroutines(ctx context.Context, address string) (n int64) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -90,7 +90,7 @@ func countGoroutines(ctx context.Context, address string) (n int64) {
 	return n
 }
 
-// excess names each bound that was passed.
+// excess names each broken bound.
 func (w *watch) excess() (found []string) {
 	for _, bound := range []struct {
 		what      string

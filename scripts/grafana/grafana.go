@@ -1,4 +1,4 @@
-// Package grafana holds what Prometheus and Grafana need to watch a sale: alert rules and a dashboard.
+// Package grafana holds alert rules for Prometheus and a dashboard for Grafana.
 // The fault drills take the rules from here.
 package grafana
 
@@ -32,7 +32,7 @@ func AlertNames() (names []string) {
 	return names
 }
 
-// ShortAlerts are the same rules with all windows divided by a number, for tests that cannot wait as long.
+// ShortAlerts are the same rules with all windows divided by a number, for tests.
 func ShortAlerts(divisor int) string {
 	return window.ReplaceAllStringFunc(Alerts, func(text string) string {
 		parts := window.FindStringSubmatch(text)

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	rowsPerInsert  = 1000 // one statement of these is far below the server's packet limit
+	rowsPerInsert  = 1000 // such a statement is far below the server's packet limit
 	connectTimeout = 5 * time.Second
 	stallTimeout   = 60 * time.Second // for one statement
 )
@@ -87,7 +87,7 @@ func createDatabase(ctx context.Context, d catalog.Database) error {
 	return nil
 }
 
-// createTables makes both tables or, where one exists and may not be replaced, none.
+// createTables makes both tables, or no table if one exists and may not be replaced.
 func createTables(ctx context.Context, db *sql.DB, replace bool) error {
 	var existing int
 	row := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.tables "+

@@ -18,10 +18,10 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// helpLimit bounds what hangs.
+// helpLimit ends a program that hangs.
 const helpLimit = 30 * time.Second
 
-// writeDocuments writes all that goes with the programs into the stage, where they are.
+// writeDocuments writes all documents into the stage, beside the programs.
 func writeDocuments(stage, source, version, revision string, at time.Time) error {
 	commands, err := readHelp(filepath.Join(stage, runtime.GOARCH, "flashsale"))
 	if err != nil {
@@ -44,7 +44,7 @@ func writeDocuments(stage, source, version, revision string, at time.Time) error
 	return errors.Join(err, completeWith(stage))
 }
 
-// completeWith puts the part that the completions share into them.
+// completeWith inserts the common part of the completions.
 func completeWith(stage string) error {
 	offers, err := os.ReadFile(filepath.Join(stage, "offers.awk"))
 	for _, name := range []string{"_flashsale", "flashsale.bash", "flashsale.fish"} {
@@ -56,16 +56,16 @@ func completeWith(stage string) error {
 	return err
 }
 
-// command is one of the program's commands: what -h of it writes. The name of the server is "".
+// command is one of the program's commands and its help. The name of the server is "".
 type command struct{ name, help string }
 
-// paragraphs are those of the help: the usage, and groups of flags, each under its title.
+// paragraphs are the usage and the groups of flags, each under its title.
 func (c command) paragraphs() []string { return strings.Split(strings.TrimSpace(c.help), "\n\n") }
 
 var mention = regexp.MustCompile(`(?m)^flashsale ([a-z]+)(?: ([a-z]+(?:\|[a-z]+)*))?`)
 
-// readHelp asks the program for the help of all its commands. Not all that looks like a command is one: the
-// program refuses the others.
+// readHelp asks the program for the help of all its commands. Some words only look like a command: the
+// program refuses them.
 func readHelp(program string) (commands []command, err error) {
 	server, err := help(program)
 	commands = []command{{"", server}}
@@ -86,7 +86,7 @@ func readHelp(program string) (commands []command, err error) {
 	return commands, err
 }
 
-// help is what -h of a command writes. The machine's settings are kept from the program.
+// help is the output of -h of a command, without the machine's settings.
 func help(program string, words ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), helpLimit)
 	defer cancel()
@@ -105,7 +105,7 @@ var (
 // listing them.
 const takesServers = "Flags of the server are taken"
 
-// manual is flashsale(1): the program's help in the form of man, with what a help has no room for.
+// manual is flashsale(1): the program's help in the form of man, and more.
 func manual(commands []command, version string, at time.Time) []byte {
 	var page bytes.Buffer
 	fmt.Fprintf(&page, ".TH FLASHSALE 1 %s \"flashsale %s\" \"Flash sale server\"\n%s",
@@ -147,7 +147,7 @@ flashsale \- flash sale server: sells a limited stock to many buyers at once ove
 .RI [ flags ]
 `
 
-// manualEnd is what no flag tells. The unit and the packages have these paths.
+// manualEnd is not in the help. The unit and the packages have these paths.
 const manualEnd = `.SH SIGNALS
 .TP
 .B SIGTERM, SIGINT
@@ -241,13 +241,13 @@ func settings(help string) []byte {
 	return file.Bytes()
 }
 
-// certificates are the roots that Mozilla trusts, in PEM. A root with conditions on it is left out, because
-// a file of certificates cannot tell them.
+// certificates are the roots that Mozilla trusts, in PEM. A root with conditions is left out, because a file
+// of certificates cannot hold conditions.
 func certificates() []byte {
 	var file bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
-			// It cannot fail into memory.
+			// Writing to memory cannot fail.
 			_ = pem.Encode(&file, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate})
 		}
 	}

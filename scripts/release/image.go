@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// writeImage writes the layout of an OCI image for all architectures: each has the base layer and its own.
+// writeImage writes the layout of an OCI image: each architecture has the base layer and a layer of its own.
 func writeImage(folder, version, revision, base string, layers []string, at time.Time) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, layer := range layers {

@@ -1,11 +1,11 @@
-// Release makes what scripts/release.sh cannot make of a release with the tools of a Debian: documents from
-// the program's help, the list of its libraries with their licences, an image. It is a module of its own, so
-// that the server's go.mod does not list what only a release needs.
+// Release makes the parts of a release that scripts/release.sh cannot make with Debian's tools: documents
+// from the program's help, the list of its libraries with their licences, an image. It is a module of its
+// own, so that the server's go.mod does not list the libraries for a release.
 //
 //	release documents STAGE SOURCE VERSION REVISION
 //	release image FOLDER VERSION REVISION BASE ARCHITECTURE=LAYER...
 //
-// SOURCE_DATE_EPOCH is the time of all that it makes. STAGE has the programs, as ARCHITECTURE/flashsale.
+// SOURCE_DATE_EPOCH is the time in all files. STAGE has the programs, as ARCHITECTURE/flashsale.
 package main
 
 import (

@@ -18,15 +18,15 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// module is what the program was built from: a Go module, the standard library, or a library that the
-// repository has a copy of.
+// module is a part of the program: a Go module, the standard library, or a library copied into the
+// repository.
 type module struct {
 	path, version, sum string
 	url                string // of the package, as package-url has them
 	texts              []licence
 }
 
-// licence is a text that must go along with the program.
+// licence is a text that must accompany the program.
 type licence struct {
 	name string // of its file, below the module's folder
 	text []byte
@@ -34,8 +34,8 @@ type licence struct {
 
 var licenceName = regexp.MustCompile(`(?i)^(?:(.+)-)?(licen[cs]e|copying|notice|patents)([-.].*)?$`)
 
-// findModules finds those of the programs for all architectures: the standard library, then Go modules by
-// path, then what the page of the server has of others.
+// findModules finds the modules of the programs for all architectures: the standard library, then Go modules
+// by path, then the libraries of the server's page.
 func findModules(stage, source string) ([]module, error) {
 	found := map[string]module{}
 	root, err := exec.Command("go", "env", "GOROOT").Output()
@@ -71,8 +71,8 @@ func findModules(stage, source string) ([]module, error) {
 	return append(list, copies...), err
 }
 
-// linked finds the folders of what is in the program for an architecture, by the path of the module: the
-// module's own, and those of its packages.
+// linked finds the folders of the packages in the program for an architecture, by the path of the module,
+// with the module's own folder.
 func linked(source, arch string) (map[string][]string, error) {
 	cmd := exec.Command("go", "list", "-deps", "-f",
 		"{{if not .Standard}}{{.Module.Path}}\t{{.Module.Dir}}\t{{.Dir}}{{end}}", ".")
@@ -92,9 +92,9 @@ func linked(source, arch string) (map[string][]string, error) {
 	return found, nil
 }
 
-// licences reads those at the top of a module, in the folders of its packages, and in those between: a
-// package that its author took from someone else has one of its own. A module without any is refused: it
-// must not be passed on.
+// licences reads the licences at the top of a module, in the folders of its packages, and in the folders in
+// between: a package by another author may have its own licence. A module without a licence is refused: we
+// must not distribute it.
 func licences(root string, packages ...string) (list []licence, err error) {
 	folders := []string{root}
 	for _, folder := range packages {
@@ -154,7 +154,7 @@ func copied(folder string) (list []module, err error) {
 	return list, err
 }
 
-// notices has the text of every licence under which parts of the program come.
+// notices has the text of every licence in the program.
 func notices(modules []module) []byte {
 	var file bytes.Buffer
 	line := strings.Repeat("=", 80)
@@ -167,7 +167,7 @@ func notices(modules []module) []byte {
 	return file.Bytes()
 }
 
-// identifiers are the SPDX identifiers of a module's licences, as far as their texts are known ones.
+// identifiers are the SPDX identifiers of a module's known licences.
 func (m module) identifiers() (list []string) {
 	for _, l := range m.texts {
 		for _, match := range licensecheck.Scan(l.text).Match {

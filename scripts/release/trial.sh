@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs a deb on this machine, has the service serve an order, installs the deb once more, removes and
-# purges it, and looks at what is left each time. It is for a machine without the package; run it as root.
+# Installs a deb on this machine, places an order, installs the deb once more, removes and purges it, and
+# checks the files after each step. It is for a machine without the package; run it as root.
 #
 #   scripts/release/trial.sh DEB
 #
-# Where systemd runs, the service is systemd's. Elsewhere, as in a container, this starts what the unit
-# starts, with its environment, as a user without any right.
+# Without systemd, as in a container, this starts the unit's program with its environment, as a user without
+# rights.
 set -euo pipefail
 . "$(dirname "$0")/../stand.sh"
 

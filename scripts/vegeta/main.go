@@ -4,9 +4,8 @@
 //	go run ./scripts/vegeta -step orders -count 2000 |
 //		vegeta attack -format=json -rate 1000 -duration 2s | vegeta report
 //
-// Each target is another user's. What the step needs (logins, carts, and for orders one piece in each cart)
-// is done over HTTP before anything is written, so that the attack meets nothing but the step. The catalogue
-// gives users and foods.
+// Each target is another user's. Before it writes targets, the command makes the calls that the step needs
+// (logins, carts, and for orders one piece in each cart), so that the attack consists of the step only.
 //
 // It must not place an order itself. It is slow where it prepares: up to three requests for each target.
 package main
@@ -49,7 +48,7 @@ func run(ctx context.Context, arguments []string, out, help io.Writer) error {
 	return writeTargets(out, "http://"+opt.addr, opt.step, buyers, food)
 }
 
-// step is one kind of request of the flow; each needs what the ones before it gave.
+// step is one kind of request of the flow; each needs the results of the steps before it.
 type step int
 
 const (

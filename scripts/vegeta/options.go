@@ -52,7 +52,7 @@ func parseOptions(arguments []string, help io.Writer) (options, error) {
 			return fmt.Errorf("-step is %q; it must be one of %s", name, strings.Join(stepNames, ", "))
 		}
 		if opt.catalog.RootPassword == "" && opt.catalog.BuiltIn() {
-			opt.catalog.RootPassword = rand.Text() // the catalogue wants one; root is not used
+			opt.catalog.RootPassword = rand.Text() // the catalogue needs one; root is not used
 		}
 		return nil
 	})

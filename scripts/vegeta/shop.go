@@ -17,14 +17,14 @@ const (
 	requestTimeout = 10 * time.Second
 )
 
-// buyer is a user with what the steps so far gave.
+// buyer is a user with the results of the steps so far.
 type buyer struct {
 	user  catalog.User
 	token string
 	cart  string
 }
 
-// prepare takes every buyer through all that the step needs, at a server (host:port). The first refusal or
+// prepare makes all calls that the step needs for every buyer, at a server (host:port). The first refusal or
 // fault ends it.
 func prepare(ctx context.Context, address string, wanted step, buyers []buyer, foods []catalog.Food) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -47,7 +47,7 @@ func prepare(ctx context.Context, address string, wanted step, buyers []buyer, f
 	return context.Cause(ctx)
 }
 
-// prepare makes the calls of the flow that come before the step and give something that it needs.
+// prepare makes the earlier calls of the flow that the step needs.
 func (b *buyer) prepare(c *client.Client, wanted step, food int) (err error) {
 	if wanted > stepLogin {
 		if err := c.Login(b.user.Name, b.user.Password); err != nil {

@@ -2,8 +2,8 @@
 --
 --   wrk -t1 -c8 -d5s --latency -s scripts/wrk/blocklist.lua http://127.0.0.1:8080 [-- user password]
 --
--- The documents are drawn at random from all that there can be, so most of them are not listed. A user whom
--- the server refuses ends wrk before the load. A server without a blocklist answers 404.
+-- The documents are random, so most of them are not listed. If the server refuses the user, wrk ends before
+-- the load. A server without a blocklist answers 404.
 
 local users = dofile((debug.getinfo(1, "S").source:match("^@(.*/)") or "") .. "users.lua")
 local documents, bodies = 500, 64

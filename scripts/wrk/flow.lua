@@ -4,24 +4,23 @@
 --   wrk -t2 -c64 -d5s -s scripts/wrk/flow.lua http://127.0.0.1:8080 [-- first-user last-user]
 --
 -- Users are given by id (default: 2 10000, all of the built-in catalogue but root). The threads draw them
--- from one counter, so no two use the same. A user buys once, so the next run needs other users or a new
--- sale. Ids that the server does not have end wrk before the load; those that have an order already are
--- named after it.
+-- from one counter, so each user goes to one thread. A user buys once, so the next run needs other users or
+-- a new sale. Unknown ids end wrk before the load; ids with an earlier order are named after the load.
 --
 -- How a flow goes on. wrk tells response() neither the connection nor the request, and a thread has many
 -- connections. So a flow belongs to its thread, not to a connection: a user with an answer waits in the
--- queue of the next step, and the connection that is free next sends it. Which user a reply is for is told
---   - by the reply itself: a login's has the user id, a cart ID begins with it;
---   - not at all for the food list and the adds. These go out in waves: a wave takes the users who wait,
---     closes when none is left, and its last reply lets all of its users go on.
+-- queue of the next step, and the next free connection sends it. The user of a reply comes
+--   - from the reply itself: a login's has the user id, a cart ID begins with it;
+--   - from nowhere for the food list and the adds. These go out in waves: a wave takes the waiting users,
+--     closes when no user waits, and its last reply lets all of its users go on.
 -- So no step of a user is sent before the one before it was answered.
 -- With as many threads as connections (-t64 -c64) each flow is alone on its connection.
 --
 -- Limits:
 --   - names and passwords of the built-in catalogue only; carts only of a server that puts the user id into
 --     the cart ID;
---   - a refused request ends its flow, nothing is tried again; an error does not name the step that it
---     refused, so it is counted by code only;
+--   - a refused request ends its flow, without a retry; an error does not name its step, so it is counted by
+--     code only;
 --   - a wave that misses replies (lost connections, errors) lets its users go on after waveSeconds;
 --   - when the users run out the threads end: orders/s counts up to the last order, wrk's Requests/sec to
 --     the end of -d; until the last replies are in, idle connections send GET /healthz, counted as such;
@@ -66,7 +65,7 @@ end
 
 local firstUser, lastUser
 
--- drawUser returns the id of a user whom no thread has had, nil when there is none left.
+-- drawUser returns the id of an unused user, nil when all are used.
 local function drawUser()
    if outOfUsers then return nil end
    ffi.C.pthread_mutex_lock(counter.mutex)
@@ -123,7 +122,7 @@ local function answerWave(wave)
    if wave.unanswered <= 0 then release(wave) end
 end
 
--- nextOf takes the next user of a step, nil when none may take it now.
+-- nextOf takes the next user of a step, nil when no user may take the step now.
 local function nextOf(step)
    local wave = waves[step]
    if not wave then return pop(step) end
@@ -159,7 +158,7 @@ local function loginRequest()
    return id and wrk.format("POST", "/login", nil, body)
 end
 
--- Flows under way come before new ones, so that no more are under way than the connections need.
+-- Flows under way come before new flows, so that only as many are under way as the connections need.
 local steps = {
    { "order", orderRequest }, { "add", addRequest }, { "cart", cartRequest }, { "foods", foodsRequest },
 }
@@ -212,7 +211,7 @@ local function ownerOf(cart)
    return id * 4 + math.floor((alphabet[cart:byte(6)] or 0) / 16)
 end
 
--- What a reply does to its flow, by the first field of its body; each returns what the reply is counted as.
+-- The effect of a reply on its flow, by the first field of its body; each returns the name that is counted.
 local replies = {}
 
 function replies.user_id(body)

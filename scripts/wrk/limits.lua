@@ -3,8 +3,8 @@
 -- SERVICE_TOKEN=... wrk -t2 -c64 -d5s -s scripts/wrk/limits.lua http://127.0.0.1:8080 [-- event users]
 --
 -- The event (default: order) needs a rule by user, as of -limits "order by user 1000000/m". The users
--- (default: 1000) are names that only the limits know. 429 counts as an error for wrk; done names how many
--- there were. A server that refuses the token, or has no rule for the event, ends wrk before the load.
+-- (default: 1000) are names that only the limits know. wrk counts a 429 as an error; done prints the number.
+-- If the server refuses the token, or has no rule for the event, wrk ends before the load.
 
 local shared = dofile((debug.getinfo(1, "S").source:match("^@(.*/)") or "") .. "users.lua")
 local event, users, user, token = "order", 1000, 0, os.getenv("SERVICE_TOKEN") or ""

@@ -4,7 +4,7 @@
 --   wrk -t2 -c64 -d5s -s scripts/wrk/repeats.lua http://127.0.0.1:8080 [-- user password texts]
 --
 -- Each thread logs in once, with curl, before the load (default: user2 pass2), and draws the rare texts from
--- that many (default: 100000). A server that refuses the user or a first text ends wrk before the load.
+-- that many (default: 100000). If the server refuses the user or a first text, wrk ends before the load.
 
 local users = dofile((debug.getinfo(1, "S").source:match("^@(.*/)") or "") .. "users.lua")
 local texts, popular = 0, false

@@ -1,4 +1,4 @@
--- What the scripts beside share: logging in before the load, and the users to take.
+-- Shared by the scripts of this folder: logins before the load, and the range of users.
 
 local users = {}
 
@@ -13,7 +13,7 @@ local function shellQuoted(text)
 end
 
 -- try returns the status and the body of the reply to one call before the load; no answer ends wrk. curl
--- gets the headers in a file, as others can see its arguments.
+-- gets the headers in a file, because other users can see its arguments.
 function users.try(method, path, headers, body)
    local url = ("%s://%s%s"):format(wrk.scheme, wrk.headers["Host"], path)
    local name = os.tmpname()
@@ -32,8 +32,7 @@ function users.try(method, path, headers, body)
    return tonumber(status), text
 end
 
--- logIn returns an access token of the server under load, nil when that refuses the user; no answer ends
--- wrk.
+-- logIn returns an access token of the server under load, nil after a refusal; no answer ends wrk.
 function users.logIn(name, password)
    local url = ("%s://%s/login"):format(wrk.scheme, wrk.headers["Host"])
    local body = ('{"username":"%s","password":"%s"}'):format(name, password)
@@ -49,8 +48,8 @@ end
 
 local function exists(id) return users.logIn("user" .. id, "pass" .. id) end
 
--- range reads the ids of the built-in users to take, first and last (default: 2 10000). It logs in as both,
--- so that a load by users whom the server does not have ends before it begins and names the wrong ids.
+-- range reads the first and the last id of the built-in users to take (default: 2 10000). It logs in as
+-- both: if the server does not have these users, wrk names the wrong ids and ends before the load.
 function users.range(args)
    local first, last = tonumber(args[1] or 2), tonumber(args[2] or 10000)
    if not (first and last and 1 < first and first <= last and first % 1 == 0 and last % 1 == 0) then

@@ -32,7 +32,7 @@ type Item struct {
 	Count int `json:"count"`
 }
 
-// Pieces is an item.
+// Pieces makes an item.
 func Pieces(food, count int) Item { return Item{food, count} }
 
 // Order is an order that was placed.
@@ -50,8 +50,8 @@ type Food struct {
 	Stock int `json:"stock"`
 }
 
-// Call sends one request and reads a JSON answer into the receiver, nil for an answer without a body or one
-// that does not matter. A status from 400 on is a Refusal.
+// Call sends one request and reads a JSON answer into the receiver, or skips the body if that is nil. A
+// status from 400 on is a Refusal.
 func (c *Client) Call(method, path, body string, into any) error {
 	r, err := c.Do(method, path, body)
 	if err == nil {
@@ -123,9 +123,9 @@ func (c *Client) Order(cart string) (id string, err error) {
 	return order.ID, err
 }
 
-// OrderOnce places an order under an Idempotency-Key and sends it again until its outcome is known. After a
-// broken connection or a 503 it may or may not have been placed; under the same key it is placed once. When
-// ctx ends, so does this, and the outcome is unknown.
+// OrderOnce places an order under an Idempotency-Key and repeats it until its outcome is known. After a
+// broken connection or a 503 the order may or may not exist; under the same key it is placed only once. When
+// ctx ends, the error leaves the outcome unknown.
 func (c *Client) OrderOnce(ctx context.Context, cart, key string) (id string, err error) {
 	before := c.IdempotencyKey
 	c.IdempotencyKey = key
@@ -145,7 +145,7 @@ func (c *Client) OrderOnce(ctx context.Context, cart, key string) (id string, er
 	}
 }
 
-// pause is how long to wait before another try: the answer's Retry-After, or a second without it.
+// pause is the wait before the next try: the answer's Retry-After, or a second without it.
 func (r Reply) pause() time.Duration {
 	seconds, err := strconv.Atoi(r.Header.Get("Retry-After"))
 	if err != nil {
@@ -179,7 +179,7 @@ func (c *Client) Buy(user int, items ...Item) (order string, err error) {
 	return c.Order(cart)
 }
 
-// Foods lists all foods with what is left of them.
+// Foods lists all foods and the pieces left of them.
 func (c *Client) Foods() ([]Food, error) { return list[Food](c, "/foods") }
 
 // Orders lists the user's own orders, at most one.
@@ -217,7 +217,7 @@ func OrderBody(cart string) string {
 	}{cart})
 }
 
-// JSON is the text of a value that always has one: strings and numbers.
+// JSON is the text of strings and numbers, which never fail to encode.
 func JSON(fields any) string {
 	text, _ := json.Marshal(fields)
 	return string(text)

@@ -1,5 +1,5 @@
-// Package client speaks the sale's API as a buyer does: for the end-to-end tests, the drills, the tools that
-// prepare a load, and for others to copy from. A buyer needs five calls:
+// Package client speaks the sale's API as a buyer does, for the end-to-end tests, the drills and the tools
+// that prepare a load. A buyer needs five calls:
 //
 //	c := &client.Client{Address: "127.0.0.1:8080"}
 //	err := c.Login("user2", "pass2")        // POST /login
@@ -8,11 +8,11 @@
 //	err = c.Add(cart, client.Pieces(1, 2))  // PATCH /carts/:id
 //	id, err := c.OrderOnce(ctx, cart, key)  // POST /orders, until its outcome is known
 //
-// scripts/examples has the same in other languages.
+// scripts/examples has the same in other languages, to copy.
 //
-// It sends each request once, on a plain connection, so that no failure stays unseen; net/http would send
-// some again. It must not be used to generate load: it builds texts for every request. One goroutine at a
-// time may use a Client.
+// It sends each request once, on a plain connection, so that tests see every failure; net/http repeats some
+// requests. It must not generate load: it builds texts for every request. One goroutine at a time may use a
+// Client.
 package client
 
 import (
@@ -29,20 +29,20 @@ import (
 )
 
 const (
-	timeoutDefault = 40 * time.Second // a bound on what hangs
+	timeoutDefault = 40 * time.Second // for a server that hangs
 	replyMax       = 256 << 20        // bytes of a body; the list of a million orders takes less
 )
 
-// Client is one user's way to one server.
+// Client is one user of one server.
 type Client struct {
 	Address string        // host:port
 	TLS     *tls.Config   // with RootCAs and ServerName; nil = plain HTTP
-	From    netip.Addr    // to connect from; the zero Addr = whatever the system chooses
+	From    netip.Addr    // to connect from; the zero Addr = the system chooses
 	Timeout time.Duration // of a request, and of its connection; 0 = 40 s
 
 	Token          string // Login sets it
 	TokenInQuery   bool   // instead of in a header
-	NewConnections bool   // one for each request
+	NewConnections bool   // a connection for each request
 	EmptyObjects   bool   // a body {} with the calls that need no body
 	IdempotencyKey string // sent with every request; "" = no key
 
@@ -131,12 +131,12 @@ func (c *Client) Receive(method, path string) (r Reply, err error) {
 // HangUp closes the connection, if there is one.
 func (c *Client) HangUp() {
 	if c.conn != nil {
-		_ = c.conn.Close() // nothing is to be read any more
+		_ = c.conn.Close() // no reply is awaited any more
 		c.conn = nil
 	}
 }
 
-// AwaitEnd returns once the server has closed the connection; anything else that comes of it is an error.
+// AwaitEnd returns once the server has closed the connection; further bytes are an error.
 func (c *Client) AwaitEnd() error {
 	if c.conn == nil {
 		return nil

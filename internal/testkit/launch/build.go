@@ -24,8 +24,8 @@ var builds struct {
 }
 
 // Build builds a package of this module, such as "flashsale/scripts/bench", and returns the path of the
-// program, which has the last part of that name. Each is built once per process, under the race detector if
-// this process is, and removed when the process ends. flags go to "go build".
+// program, which has the last part of that name. It builds each program once per process, under the race
+// detector if this process is, and removes it when the process ends. flags go to "go build".
 func Build(ctx context.Context, source string, flags ...string) (string, error) {
 	key := source + " " + strings.Join(flags, " ")
 	builds.Lock()
@@ -79,16 +79,16 @@ var lives struct {
 	pipes []io.Closer
 }
 
-// LastingFolder makes a folder that is removed when this process has ended, in whatever way: no test knows
-// that it is the last. A shell does that. It waits for the end of its standard input, and only this process
-// has the other end of it.
+// LastingFolder makes a folder that lasts until this process ends, in whatever way: no test knows that it is
+// the last one. A shell waits for the end of its standard input, which only this process holds open, and
+// removes the folder.
 func LastingFolder(name string) (string, error) {
 	folder, err := os.MkdirTemp("", name)
 	if err != nil {
 		return "", err
 	}
 	cmd := exec.Command("sh", "-c", `read -r line; rm -rf -- "$0"`, folder)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // not to be ended by Ctrl-C
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must not end it
 	life, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()

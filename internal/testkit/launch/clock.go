@@ -20,9 +20,8 @@ var ErrNoClock = errors.New("no clock can be given")
 // clockVariable names the file with the jump of a program's clock, in its environment.
 const clockVariable = "FLASHSALE_TEST_CLOCK"
 
-// The one line of package time by which every wall clock reading of a Go program passes, and what stands
-// behind it in a program with such a clock. The monotonic reading stays, as it does when a real clock is
-// set.
+// The one line of package time that every wall clock reading of a Go program passes, and the lines added
+// behind it for such a clock. The monotonic reading stays, as it does when a real clock is set.
 const (
 	readsClock  = "sec, nsec, mono := runtimeNow()\n"
 	clockJumped = readsClock + "\tsec += clockJump()\n"
@@ -60,10 +59,10 @@ func clockJump() int64 {
 }
 `
 
-// Clock is the wall clock of programs that BuildWithClock has built. To set that of the machine would
-// disturb everything else on it, a time namespace does not shift it and libfaketime does not reach a Go
-// program, so the program is built with a changed package time: all its processes map a file, and a number
-// in it shifts their wall clock. The rest of it is the program as it is.
+// Clock is the wall clock of programs that BuildWithClock has built, with a changed package time: all their
+// processes map a file, and a number in it shifts their wall clock. Setting the clock of the machine would
+// disturb other programs, a time namespace does not shift the wall clock, and libfaketime does not reach a
+// Go program.
 type Clock struct{ file *os.File }
 
 // NewClock makes a clock that is right, with its file in the folder.
@@ -76,8 +75,8 @@ func NewClock(folder string) (*Clock, error) {
 	return c, c.Jump(0)
 }
 
-// BuildWithClock builds a package as Build does, with a clock that can be set; without a build cache it
-// takes half a minute. ErrNoClock where package time is another one than that of Go 1.26.
+// BuildWithClock builds a package as Build does, with a Clock; without a build cache it takes half a minute.
+// ErrNoClock if package time differs from that of Go 1.26.
 func BuildWithClock(ctx context.Context, source string) (path string, err error) {
 	overlay, err := clockOverlay()
 	if err != nil {
@@ -125,10 +124,10 @@ func shiftClock(source string) (shifted string, found bool) {
 	return strings.Replace(source, readsClock, clockJumped, 1), strings.Count(source, readsClock) == 1
 }
 
-// Env is what a program needs in its environment to have this clock.
+// Env is the environment of a program with this clock.
 func (c *Clock) Env() []string { return []string{clockVariable + "=" + c.file.Name()} }
 
-// Jump sets how far the clock is ahead of the true one, whole seconds; negative is behind.
+// Jump sets the clock ahead of the true time by whole seconds; negative is behind.
 func (c *Clock) Jump(ahead time.Duration) error {
 	page := binary.NativeEndian.AppendUint64(nil, uint64(int64(ahead/time.Second)))
 	if _, err := c.file.WriteAt(page, 0); err != nil {

@@ -33,8 +33,8 @@ type MariaDB struct {
 }
 
 // StartMariaDB runs a server on a port of 127.0.0.1 until tb and its subtests are over, and never longer
-// than this process. Where mariadbd is not installed it skips tb, or fails it if REQUIRE_REAL=1 is set.
-// arguments are added to its command line; by default a commit is not on disk yet when it is answered.
+// than this process. Without mariadbd it skips tb, or fails it with REQUIRE_REAL=1. arguments are added to
+// its command line; by default the server answers a commit before it is on disk.
 func StartMariaDB(tb testing.TB, arguments ...string) *MariaDB {
 	tb.Helper()
 	needMariaDB(tb)
@@ -109,10 +109,10 @@ func (s *MariaDB) connect(name string) *sql.DB {
 	cfg.Net, cfg.Addr = "tcp", net.JoinHostPort(s.Host, strconv.Itoa(s.Port))
 	cfg.DBName, cfg.User, cfg.Passwd = name, s.User, s.Password
 	cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout = startMax, startMax, startMax
-	cfg.Logger = &mysql.NopLogger{} // the driver logs every attempt before the server is up
+	cfg.Logger = &mysql.NopLogger{} // the driver would log every attempt before the server is up
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
-		panic(err) // all of cfg is written above
+		panic(err) // only a wrong cfg fails
 	}
 	return sql.OpenDB(connector)
 }
@@ -130,7 +130,7 @@ func (s *MariaDB) install() error {
 	err = testkit.Await(context.Background(), "end of mariadb-install-db", startMax, ended)
 	if err != nil || !run.State().Success() {
 		run.Kill()
-		text, _ := os.ReadFile(log) // only to explain
+		text, _ := os.ReadFile(log) // only for the message
 		return fmt.Errorf("cannot run mariadb-install-db: %v %v\n%s", err, run.State(), text)
 	}
 	const statements = "CREATE OR REPLACE USER root@'127.0.0.1' IDENTIFIED BY 'toor';\n" +
@@ -139,12 +139,12 @@ func (s *MariaDB) install() error {
 	return os.WriteFile(filepath.Join(s.folder, "account.sql"), []byte(statements), 0o600)
 }
 
-// env gives the server a folder for its temporary files: in a shared one each server that starts removes
-// those of others.
+// env gives the server a folder for its temporary files: a starting server removes the files of others from
+// a shared folder.
 func (s *MariaDB) env() []string { return []string{"TMPDIR=" + s.folder} }
 
-// account names the user to run as where the server would refuse to run as root. It stays root: a change of
-// user would clear the signal that ends it with this process.
+// account names root as the user, because the server refuses to run as root unasked. Another user would not
+// do: that change would clear the signal that ends the server with this process.
 func account() []string {
 	if os.Geteuid() == 0 {
 		return []string{"--user=root"}

@@ -10,7 +10,7 @@ import (
 
 const (
 	portTries = 1000
-	portLeast = 10_000 // below are those of known services
+	portLeast = 10_000 // below are the ports of known services
 	portMost  = 1<<16 - 1
 )
 
@@ -18,8 +18,8 @@ const (
 func FreePort() (int, error) { return FreePorts(1) }
 
 // FreePorts finds count ports of 127.0.0.1 in a row that are not used at this moment, and returns the first.
-// They are not among those that the kernel gives to outgoing connections: thousands of these stay taken for
-// a minute after a load, and the next connection may take any that is free now.
+// The kernel does not give them to outgoing connections: thousands of those ports stay taken for a minute
+// after a load, and the next connection may take any free one.
 func FreePorts(count int) (int, error) {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {

@@ -1,10 +1,9 @@
 // Package launch builds and starts the programs that tests and scripts work with: the server and other
-// programs of this module, redis-server, MariaDB, a proxy with faults between them, on free ports. There is
-// one way to start each.
+// programs of this module, redis-server, MariaDB, a proxy with faults between them, on free ports.
 //
-// Its functions return errors; those of testing.go end the test instead. What it starts never outlives this
-// process. Its only faults are those of the network: callers kill, freeze and restart. The first build of a
-// program is slow.
+// Its functions return errors; the functions in testing.go end the test instead. No started program outlives
+// this process. Callers make the faults: they kill, freeze and restart; the package itself has only faults
+// of the network. The first build of a program is slow.
 package launch
 
 import (
@@ -21,8 +20,8 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// Bounds on what hangs. A start takes a tenth of a second, that of MariaDB and those under the race detector
-// some seconds.
+// For programs that hang. A start takes a tenth of a second, or some seconds for MariaDB and under the race
+// detector.
 const (
 	startMax = 60 * time.Second
 	StopMax  = 40 * time.Second // for a program to end in order
@@ -30,26 +29,26 @@ const (
 
 // Program is a program to start.
 type Program struct {
-	Path   string // a name without a slash is looked for on PATH
+	Path   string // a name without a slash is found on PATH
 	Args   []string
 	Env    []string // its whole environment, beside PATH
 	Log    string   // file to which it writes
 	Stdout string   // another file for its standard output; "" = Log
-	Batch  bool     // as the product starts its workers and its store: see child.StartBatch
+	Batch  bool     // see child.StartBatch
 }
 
 // Process is one run of a program.
 type Process struct {
 	Program
 	cmd   *exec.Cmd
-	ended chan struct{} // closed when it has
+	ended chan struct{} // closed when the process has ended
 }
 
-// Start starts the program. What its files hold already stays.
+// Start starts the program. It appends to its files.
 func (p Program) Start() (*Process, error) {
 	cmd := exec.Command(p.Path, p.Args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, p.Env...)
-	// Files, not pipes: the program's children hold them too, and their end is not to be waited for.
+	// Files, not pipes: Wait would wait until the program's children close a pipe too.
 	log, err := openLog(p.Log)
 	if err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", p.Path, err)
@@ -99,7 +98,7 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Signal sends a signal; that the process has ended is no error.
+// Signal sends a signal; an ended process is no error.
 func (p *Process) Signal(signal os.Signal) error {
 	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("cannot send %v to %s: %w", signal, p.Path, err)
@@ -119,8 +118,8 @@ func (p *Process) SignalTree(signal syscall.Signal) error {
 	return nil
 }
 
-// Kill ends the process at once, frozen or not, and returns when it has ended. Those that child.Start has
-// started for it end with it.
+// Kill ends the process at once, frozen or not, and returns when it has ended. Its own processes from
+// child.Start end with it.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // the only error is that it has ended
 	<-p.ended
@@ -128,19 +127,19 @@ func (p *Process) Kill() {
 
 // Stop ends the process in order and reports whether it had to be killed after StopMax.
 func (p *Process) Stop() (killed bool) {
-	_ = p.cmd.Process.Signal(syscall.SIGCONT) // a frozen one would not hear the other
+	_ = p.cmd.Process.Signal(syscall.SIGCONT) // a frozen process ignores SIGTERM
 	return child.Finish(p.cmd.Process, p.ended, syscall.SIGTERM, StopMax)
 }
 
-// State is how the process has ended; it must have.
+// State is the exit state of the process, which must have ended.
 func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
 
-// Await waits for a state that the process brings about. It is an error, with the end of the log, when that
-// takes longer than limit or the process ends instead.
+// Await waits for a state that the process brings about. It returns an error with the end of the log after
+// limit, or when the process ends instead.
 func (p *Process) Await(ctx context.Context, what string, limit time.Duration, holds func() bool) error {
 	held := false
 	err := testkit.Await(ctx, what, limit, func() bool {
-		running := p.Running() // before the look: what it has done before its end counts
+		running := p.Running() // before holds: the acts of an ended process count
 		held = holds()
 		return held || !running
 	})

@@ -48,7 +48,7 @@ type Proxy struct {
 // connPair is one connection through the proxy.
 type connPair struct {
 	client, target net.Conn // target is nil in a black hole
-	swallowed      bool     // it has missed bytes and must never pass any again
+	swallowed      bool     // it has lost bytes and must never pass bytes again
 }
 
 // StartProxy starts a proxy to an address: "tcp" and host:port, or "unix" and the path of a socket.
@@ -77,7 +77,7 @@ func (p *Proxy) Stop() {
 	p.handlers.Wait()
 }
 
-// Set changes the condition. What was swallowed stays lost: those connections are reset when the hole ends.
+// Set changes the condition. At the end of a black hole it resets the connections that have lost bytes.
 func (p *Proxy) Set(c Condition) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +118,7 @@ func (p *Proxy) accept() {
 		p.mu.Unlock()
 		if !pair.swallowed {
 			if pair.target, err = net.Dial(p.network, p.target); err != nil {
-				c.Close() // the target is down: so is the way to it
+				c.Close() // as if the target refused
 				continue
 			}
 		}
@@ -153,7 +153,7 @@ func (p *Proxy) pump(pair *connPair, from, to net.Conn, replies bool) {
 		now, broken := p.decide(pair, replies)
 		switch {
 		case broken != nil:
-			_, _ = to.Write(chunk[:int(float64(n)*broken.Share)]) // it is about to break anyway
+			_, _ = to.Write(chunk[:int(float64(n)*broken.Share)]) // the connection breaks anyway
 			pair.reset()
 			return
 		case now == BlackHole:
@@ -192,6 +192,6 @@ func (c *connPair) close() {
 
 // reset makes the client see a reset instead of an end.
 func (c *connPair) reset() {
-	_ = c.client.(*net.TCPConn).SetLinger(0) // on a connection that is closed already there is nothing to reset
+	_ = c.client.(*net.TCPConn).SetLinger(0) // fails only on a closed connection
 	c.close()
 }

@@ -23,7 +23,7 @@ type Redis struct {
 }
 
 // NewRedis describes a redis-server with its data, its socket and its log in a folder, which must have a
-// short name. It keeps nothing on disk unless args, added to its command line, say so.
+// short path. It keeps nothing on disk, unless args change that; they are added to its command line.
 func NewRedis(folder string, args ...string) *Redis {
 	socket := filepath.Join(folder, "s")
 	plain := []string{"--port", "0", "--unixsocket", socket, "--dir", folder,

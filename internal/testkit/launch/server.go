@@ -22,11 +22,11 @@ type Server struct {
 	Address string // host:port, known once the banner is there
 }
 
-// AwaitBanner returns once the server has written that it serves, with all lines of its banner.
+// AwaitBanner returns once the server has written its whole banner: then it serves.
 func (s *Server) AwaitBanner(ctx context.Context) error {
 	var banner string
 	err := s.Await(ctx, "banner of the server", startMax, func() bool {
-		text, _ := os.ReadFile(s.Stdout) // it is there from the start on
+		text, _ := os.ReadFile(s.Stdout) // the file exists from the start on
 		banner = string(text)
 		return strings.Contains(banner, "\n  stop ") && strings.HasSuffix(banner, "\n")
 	})
@@ -47,7 +47,7 @@ func (s *Server) Workers() []int { return s.children(ServerSource) }
 func (s *Server) Stores() []int { return s.children("redis-server") }
 
 func (s *Server) children(program string) []int {
-	pids, _ := proc.Children(s.Pid(), program) // without a process table it finds no process
+	pids, _ := proc.Children(s.Pid(), program) // without a process table there is no process
 	return pids
 }
 

@@ -12,13 +12,13 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// What follows is the face for tests: it ends a test where the rest of the package returns an error, and
-// what it starts ends with the test.
+// These functions are for tests: they end a test instead of returning an error, and the programs that they
+// start end with the test.
 
 // Built is Build for tests.
 func Built(tb testing.TB, source string) (path string) {
 	tb.Helper()
-	path, err := Build(context.Background(), source) // for later tests too, so this one's end must not end it
+	path, err := Build(context.Background(), source) // not the test's context: later tests use the program too
 	testkit.Must(tb, err)
 	return path
 }
@@ -31,8 +31,8 @@ func ClosedPort(tb testing.TB) string {
 	return fmt.Sprint(port)
 }
 
-// Launch starts a program. Without Log and Stdout in it each gets a new file. When the test ends it has
-// ended in order, without a data race or a panic; a test that failed shows what it wrote.
+// Launch starts a program, with new files for Log and Stdout if Log is empty. When the test ends it stops
+// the program and demands an orderly end without a data race or a panic; a failed test shows the output.
 func (p Program) Launch(tb testing.TB) *Process {
 	tb.Helper()
 	if p.Log == "" {
@@ -76,7 +76,7 @@ func (s *Server) Serves(tb testing.TB) {
 	testkit.Must(tb, s.AwaitBanner(context.Background()))
 }
 
-// Banner returns what the banner says under a name.
+// Banner returns the text under a name in the banner.
 func (s *Server) Banner(tb testing.TB, name string) string {
 	tb.Helper()
 	for line := range strings.Lines(testkit.ReadFile(tb, s.Stdout)) {
@@ -117,16 +117,16 @@ func (p *Process) Send(tb testing.TB, signal os.Signal) {
 	testkit.Must(tb, p.Signal(signal))
 }
 
-// Logged counts how often a text is in the log.
+// Logged counts a text in the log.
 func (p *Process) Logged(tb testing.TB, text string) int {
 	tb.Helper()
 	return strings.Count(testkit.ReadFile(tb, p.Log), text)
 }
 
-// slowRedis is logged by a worker of a server on a busy machine, in which nothing is wrong.
+// slowRedis is in the log of a sound server on a busy machine.
 const slowRedis = "Redis does not answer yet; serving without it"
 
-// Warnings is the log without the lines of a server that waits for a slow Redis.
+// Warnings is the log without the lines about a slow Redis.
 func (p *Process) Warnings(tb testing.TB) string {
 	tb.Helper()
 	var lines strings.Builder
@@ -138,7 +138,7 @@ func (p *Process) Warnings(tb testing.TB) string {
 	return lines.String()
 }
 
-// Written is all that the process has written.
+// Written is the whole output of the process.
 func (p *Process) Written(tb testing.TB) string {
 	tb.Helper()
 	if p.Stdout == "" {

@@ -1,4 +1,4 @@
-// Package roomtest is what the tests of all rooms need: how to reach the Redis of a test, commands to Redis,
+// Package roomtest is for the tests of all rooms: the configuration of a test's Redis, commands to Redis,
 // and a clock.
 package roomtest
 
@@ -12,13 +12,13 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// Redis is the redis-server that the tests of the process share, flushed.
+// Redis flushes the redis-server that the tests of the process share, and returns its configuration.
 func Redis(tb testing.TB) pipeline.Config {
 	tb.Helper()
 	return Of(redistest.Start(tb))
 }
 
-// Of is how to reach a redis-server.
+// Of is the configuration of a redis-server.
 func Of(server *redistest.Server) pipeline.Config {
 	return pipeline.Config{Network: "unix", Address: server.Socket, Timeout: patience}
 }
@@ -28,7 +28,7 @@ func Nowhere() pipeline.Config {
 	return pipeline.Config{Network: "unix", Address: "/nowhere", Timeout: patience}
 }
 
-// patience bounds what hangs and is no expectation.
+// patience ends calls that hang.
 const patience = 20 * time.Second
 
 // OnEach runs a test on a real redis-server and on the in-memory engine.
@@ -49,7 +49,7 @@ func Ask[T any](tb testing.TB, c *pipeline.Conn, words ...string) (reply T) {
 // Clock is a time that a test sets, in milliseconds.
 type Clock struct{ ms atomic.Int64 }
 
-// NewClock makes a clock that stands at a time.
+// NewClock makes a clock with this time.
 func NewClock(t time.Time) *Clock {
 	c := &Clock{}
 	c.Set(t)
@@ -59,8 +59,8 @@ func NewClock(t time.Time) *Clock {
 // Now is the time of the clock.
 func (c *Clock) Now() time.Time { return time.UnixMilli(c.ms.Load()) }
 
-// Set puts the clock to a time.
+// Set sets the clock.
 func (c *Clock) Set(t time.Time) { c.ms.Store(t.UnixMilli()) }
 
-// Add puts the clock forward, or back.
+// Add moves the clock forward, or back.
 func (c *Clock) Add(d time.Duration) { c.ms.Add(d.Milliseconds()) }

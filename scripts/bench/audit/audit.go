@@ -25,8 +25,7 @@ const (
 // ErrFailed is a sale with violations.
 var ErrFailed = errors.New("audit failed")
 
-// Check is one proof: its claim, the number of things that it looked at, and the number of those that
-// contradict it.
+// Check is one proof: its claim, the number of things examined, and the number of violations among them.
 type Check struct {
 	Name       string   `json:"name"`
 	Examined   int      `json:"examined"`
@@ -42,20 +41,20 @@ func (c *Check) Violate(format string, args ...any) {
 	}
 }
 
-// Evidence is all that the checks compare: what was on sale, what this run knows, what the books say.
+// Evidence is the input of the checks: the catalogue, the attempts of this run, and the books.
 type Evidence struct {
 	Sale     *sale.Sale
-	before   map[string]Order // by id, the orders there before the load; nil without a load
+	before   map[string]Order // by id, the orders before the load; nil without a load
 	Attempts []sale.Attempt   // of this run
 	Retried  bool             // with -retry
-	Replies  *Check           // of the load, against their description; nil = none was looked at
+	Replies  *Check           // of the load, against their description; nil = not compared
 	orders   []Order
 	listings []listing
 
-	restocked map[int64]int64 // pieces of a food that root has added, less those taken back
+	restocked map[int64]int64 // pieces of a food that root has added, less the pieces taken back
 }
 
-// Begin takes the orders there as those from before the load.
+// Begin takes the present orders as the orders before the load.
 func (ev *Evidence) Begin() { ev.before = ordersByID(ev.orders) }
 
 // Bought is the set of users who have an order.

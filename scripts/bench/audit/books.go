@@ -52,7 +52,7 @@ type listing struct {
 	foods  []Offer
 }
 
-// Books is the sale as root sees it. It speaks net/http: what proves the load shares no code with it.
+// Books is the sale as root sees it. It speaks net/http: the proof of a load shares no code with the load.
 type Books struct {
 	servers []string
 	scheme  string
@@ -159,7 +159,7 @@ func (b *Books) restocked(ctx context.Context) (map[int64]int64, error) {
 	return restocked, err
 }
 
-// listings reads the food list of every server that answers; none is an error.
+// listings reads the food list of every server that answers; it is an error if no server does.
 func (b *Books) listings(ctx context.Context) ([]listing, error) {
 	var all []listing
 	var failed []error
@@ -180,8 +180,7 @@ func (b *Books) listings(ctx context.Context) ([]listing, error) {
 	return all, nil
 }
 
-// anywhere tries the servers in their order until one succeeds; when none does, the first one's error
-// counts.
+// anywhere tries the servers in order until one succeeds; if all fail, it returns the first error.
 func (b *Books) anywhere(try func(server string) error) error {
 	var first error
 	for _, server := range b.servers {
@@ -222,7 +221,7 @@ func (b *Books) call(ctx context.Context, server, method, path string, body []by
 		}
 		defer response.Body.Close()
 		if response.StatusCode != http.StatusOK {
-			// part of the message, as far as it came
+			// part of the message, even if cut off
 			text, _ := io.ReadAll(io.LimitReader(response.Body, errorBodyMax))
 			return &statusError{server, response.StatusCode, text}
 		}

@@ -100,8 +100,8 @@ func (ev *Evidence) checkOversold() Check {
 	return c
 }
 
-// checkStock: on every server, the pieces left and the pieces sold add up to what
-// was there: the initial stock and what was restocked.
+// checkStock: on every server, the pieces left and the pieces sold add up to the initial stock and the
+// restocked pieces.
 func (ev *Evidence) checkStock() Check {
 	c := Check{Name: Stock}
 	sold := ev.sold()

@@ -6,7 +6,7 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
-// Checks of the books against what this run was told.
+// Checks of the books against the answers to this run.
 
 // checkAcknowledged: an order answered 200 is in the books, under the id answered and for the user who
 // placed it.
@@ -55,8 +55,8 @@ func (ev *Evidence) checkSent() Check {
 	return c
 }
 
-// explains reports whether the items are what the adds of the attempt make. An add that the server may have
-// seen two times may count double.
+// explains reports whether the adds of the attempt make these items. An add that the server may have seen
+// two times may count double.
 func explains(a *sale.Attempt, items []Item) bool {
 	var want, most []Item
 	for i, food := range a.Foods[:a.Adds] {
@@ -82,8 +82,7 @@ func explains(a *sale.Attempt, items []Item) bool {
 	return true
 }
 
-// checkUnexpected: an order that was not there before was answered 200 to this run, or its outcome was
-// unknown.
+// checkUnexpected: this run placed each new order, or does not know its outcome.
 func (ev *Evidence) checkUnexpected() Check {
 	c := Check{Name: Unexpected}
 	tries := make(map[uint32]*sale.Attempt, len(ev.Attempts))
@@ -131,7 +130,7 @@ func (ev *Evidence) checkSettled() Check {
 	return c
 }
 
-// checkEarlier: an order that was there before the load is there still, unchanged.
+// checkEarlier: each order from before the load is there still, unchanged.
 func (ev *Evidence) checkEarlier() Check {
 	c := Check{Name: Earlier, Examined: len(ev.before)}
 	byID := ordersByID(ev.orders)

@@ -1,6 +1,6 @@
 package audit
 
-// The names of the checks. A report names them so, and whoever reads one compares with these.
+// The names of the checks, as reports show them.
 const (
 	ListedOnce   = "every order is listed once"
 	OnePerUser   = "every order is of a known user, and a user has one"

@@ -15,7 +15,7 @@ func otherSettings(server, format string, args ...any) error {
 		append([]any{sale.ErrUsage, server}, args...)...)
 }
 
-// Matches refuses, as an ErrUsage, another catalogue than the servers', given their readiness.
+// Matches refuses, as an ErrUsage, a catalogue that differs from the servers' (readiness).
 func (ev *Evidence) Matches(readiness map[string]map[string]any) error {
 	for server, answer := range readiness {
 		if users, known := answer["users"].(float64); known && int(users) != len(ev.Sale.Users) {
@@ -45,8 +45,8 @@ func (ev *Evidence) matchFoods() error {
 	return nil
 }
 
-// matchStock compares the stock with which a server began with the catalogue. What goes wrong in a sale does
-// so food by food; only a wrong catalogue is off by the same number for every food, or by too many pieces
+// matchStock compares the initial stock of a server with the catalogue. A fault of the sale differs from
+// food to food; only a wrong catalogue is off by the same number for every food, or has too many pieces
 // before the first order.
 func (ev *Evidence) matchStock() error {
 	sold := ev.sold()

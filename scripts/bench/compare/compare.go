@@ -1,4 +1,4 @@
-// Package compare starts servers and sets what an order costs each of them against the others.
+// Package compare starts servers and compares what an order costs each of them.
 //
 // The sides run in turn, A B C A B C ..., each time with a new server, a new Redis and an audit. Bare HTTP
 // is the floor (floor.go). A soak is one side under a long load (soak.go).
@@ -15,9 +15,8 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
-// comparison runs the sides in turn and sets what each costs against the first. The sides of a round run
-// within the same minute, so that a machine shared with others disturbs all of them and the ratios by round
-// stay true.
+// comparison runs the sides in turn and divides the cost of each by that of the first. The sides of a round
+// run within the same minute: a busy machine disturbs all of them, and the ratios of a round stay true.
 type comparison struct {
 	opt     Options
 	sale    *sale.Sale
@@ -66,14 +65,14 @@ func Run(ctx context.Context, opt Options, stderr io.Writer) (*Report, error) {
 	return rep, nil
 }
 
-// load is the load of a run by so many buyers at once.
+// load is the load of a run by this number of buyers at once.
 func (c *comparison) load(concurrency int) load.Options {
 	opt := c.opt.Load
 	opt.Concurrency = concurrency
 	return opt
 }
 
-// table runs all rounds with so many buyers at once.
+// table runs all rounds with this number of buyers at once.
 func (c *comparison) table(ctx context.Context, concurrency int) (Table, error) {
 	opt := c.load(concurrency)
 	users := c.sale.Users[1 : 1+opt.Orders+warmup(opt)] // the first is root

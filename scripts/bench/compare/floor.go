@@ -56,7 +56,7 @@ func (f *Floor) Serve() error {
 	workers := prefork.New(server)
 	workers.Reuseport, workers.RecoverThreshold = true, 0
 	workers.OnMasterDeath = func() { os.Exit(1) }
-	runtime.GOMAXPROCS(f.workers) // prefork starts as many
+	runtime.GOMAXPROCS(f.workers) // prefork starts this number of workers
 	return workers.ListenAndServe(net.JoinHostPort(f.host, strconv.Itoa(f.port)))
 }
 
@@ -66,7 +66,7 @@ type floorReplies map[string][]byte
 
 func newFloorReplies(catalogue catalog.Config) (floorReplies, error) {
 	users := catalogue.Users
-	catalogue.Users, catalogue.RootPassword = 1, "none" // only the foods are wanted
+	catalogue.Users, catalogue.RootPassword = 1, "none" // only the foods are used
 	foods, err := catalog.Read(context.Background(), catalogue, func(catalog.User) error { return nil })
 	if err != nil {
 		return nil, fmt.Errorf("cannot read catalogue: %w", err)

@@ -9,12 +9,12 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
-// What is left out of the comparison, and by how much the last third may pass the first one.
+// The samples left out of the comparison, and the growth allowed from the first third to the last.
 const (
 	soakSettling = 0.1 // of the samples: connections open, heaps and pools find their size
 	// A shorter soak does not judge memory: the heap of a fresh process finds its size only after some seconds.
 	memorySeconds = 60
-	// of the store's memory, for each order that came between: it is kept for ever (TUNING.md)
+	// of the store's memory, for each order in between: the store keeps every order
 	orderBytes = 256
 )
 
@@ -26,14 +26,14 @@ var tolerances = map[Measure]struct{ factor, slack float64 }{
 	goroutines: {1.05, 16},
 }
 
-// SoakReport is how the processes of a server did in a long load.
+// SoakReport is the growth of the processes of a server in a long load.
 type SoakReport struct {
 	Seconds float64  `json:"seconds"`
 	Rate    float64  `json:"rate"`           // flows a second
 	Peak    float64  `json:"peak,omitempty"` // orders a second of the closed loop before
 	Samples int      `json:"samples"`
 	Growth  []Growth `json:"growth"`
-	// gauges that are not in every sample: a process that ended or came
+	// gauges missing in some samples: a process ended or started
 	Missing []string `json:"missing,omitempty"`
 }
 
@@ -46,7 +46,7 @@ type Growth struct {
 	Limit   float64 `json:"limit"`       // of the last third
 }
 
-// newSoakReport compares the thirds of the samples. So many orders were placed while they were taken.
+// newSoakReport compares the thirds of the samples; placed orders came meanwhile.
 func newSoakReport(samples []sample, placed int) (*SoakReport, error) {
 	rep := &SoakReport{Samples: len(samples)}
 	seen := map[gauge]int{}
@@ -85,8 +85,8 @@ func (g gauge) median(samples []sample) float64 {
 	return NewSpread(numbers).Median
 }
 
-// limit is the most that the last third may show. Between the middles of the thirds two thirds of the orders
-// come.
+// limit is the greatest allowed value of the last third. Two thirds of the orders come between the middles
+// of the thirds.
 func (g gauge) limit(first float64, placed int) float64 {
 	limit := first*tolerances[g.measure].factor + tolerances[g.measure].slack
 	if g.store && g.measure == memory {

@@ -1,6 +1,6 @@
 package compare
 
-// Report is what a comparison prints, with -json as this one object.
+// Report is the output of a comparison; -json prints this one object.
 type Report struct {
 	Seed   uint64  `json:"seed"`
 	Rounds int     `json:"rounds"`

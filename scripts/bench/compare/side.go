@@ -34,7 +34,7 @@ const (
 
 var stores = []string{storeOff, storeAlways, storeEverysec, storeTCP, storeOwn}
 
-// Side is one of the configurations that a comparison holds against each other.
+// Side is one of the compared configurations.
 type Side struct {
 	text    string   // as given, its name in the report
 	env     []string // NAME=VALUE
@@ -47,10 +47,10 @@ type Side struct {
 	viewers int    // of GET /live during the load
 }
 
-// sells reports whether the side is a server that sells and not the floor.
+// sells reports whether the side sells: the floor does not.
 func (s *Side) sells() bool { return s.program != FloorProgram }
 
-// exists refuses a program that is not there, so that no other side runs in vain.
+// exists refuses a missing program before any other side runs.
 func (s *Side) exists() error {
 	if s.program == FloorProgram || s.program == productProgram {
 		return nil
@@ -109,7 +109,7 @@ func ParseSide(text string) (Side, error) {
 	return s, s.check()
 }
 
-// set takes in a NAME=VALUE that is for bench; the others are the server's environment.
+// set takes a NAME=VALUE that is for bench; the others are the server's environment.
 func (s *Side) set(name, value string) (known bool, err error) {
 	if name == storeVariable {
 		if s.store = value; !slices.Contains(stores, value) {

@@ -22,8 +22,8 @@ type slow struct {
 	running sync.WaitGroup
 }
 
-// attackSlowly holds n slow connections, spread over the servers, until stop; it returns when each was
-// opened once.
+// attackSlowly holds n slow connections, spread over the servers, until stop; it returns when each has been
+// open once.
 func attackSlowly(ctx context.Context, servers []string, n int) *slow {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &slow{stop: cancel}

@@ -26,8 +26,8 @@ const (
 	usersMax = 10_000_000 // the server's own limit of -users
 
 	loadFactor = 0.7              // of the peak, when no -rate is given
-	peakTime   = 10 * time.Second // that the peak is measured for
-	peakOrders = 200_000          // and the most orders of that time
+	peakTime   = 10 * time.Second // of the measurement of the peak
+	peakOrders = 200_000          // at most, in that time
 )
 
 // SoakOptions are the settings of a soak.
@@ -54,7 +54,7 @@ func (o *SoakOptions) Resolve(length string, given map[string]bool) (err error) 
 	return o.Load.Resolve(given)
 }
 
-// Soak is a server of this repository, started for one long load, and what watches its processes.
+// Soak is a server of this repository, started for one long load, and the watcher of its processes.
 type Soak struct {
 	folder  string
 	target  *Target
@@ -63,8 +63,8 @@ type Soak struct {
 }
 
 // OpenSoak measures the peak on one server, unless -rate is given, and starts another one with a user for
-// each flow: a user buys once, and only orders that are placed go the whole way. It fills in opt with what
-// the load of that server takes.
+// each flow: a user buys once, and only placed orders go the whole way. It completes opt
+// for that server.
 func OpenSoak(ctx context.Context, opt *SoakOptions, stderr io.Writer) (*Soak, error) {
 	s := &Soak{}
 	var err error
@@ -113,7 +113,7 @@ func (s *Soak) open(ctx context.Context, opt *SoakOptions, stderr io.Writer) err
 	return s.watcher.awaitWorkers(ctx)
 }
 
-// start starts the product with its default store, the one that it looks after itself.
+// start starts the product with its default store.
 func (s *Soak) start(ctx context.Context, product string, catalogue catalog.Config,
 	flags ...string) (*Target, error) {
 	folder, err := os.MkdirTemp(s.folder, "server")
@@ -131,7 +131,7 @@ func (s *Soak) start(ctx context.Context, product string, catalogue catalog.Conf
 	return t, nil
 }
 
-// measurePeak is the mean of a closed loop, orders a second, over peakTime or so many orders.
+// measurePeak is the mean of a closed loop, orders a second, over peakTime or this number of orders.
 func (s *Soak) measurePeak(ctx context.Context, opt SoakOptions, product string,
 	orders int) (float64, error) {
 	opt.Load.Duration, opt.Load.Orders = peakTime, orders
@@ -159,7 +159,7 @@ func (s *Soak) measurePeak(ctx context.Context, opt SoakOptions, product string,
 	return rep.OrdersPerSecond, nil
 }
 
-// Watch runs the load and reports how its server's processes did meanwhile.
+// Watch runs the load and reports the growth of the server's processes meanwhile.
 func (s *Soak) Watch(run func() (*load.Report, error)) (*SoakReport, error) {
 	stop := s.watcher.start()
 	done, err := run()

@@ -20,7 +20,7 @@ const (
 	readyTimeout = 2 * time.Second
 )
 
-// benchSecret signs the tokens of servers that bench starts: those of one sale must share it.
+// benchSecret signs the tokens of servers that bench starts: all servers of a sale share one secret.
 const benchSecret = "only for sales that end with the comparison"
 
 // Target is a side that serves.
@@ -110,7 +110,7 @@ func (t *Target) serve(ctx context.Context, s *Side, folder, product, redis stri
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	d, err := launch.Program{
 		Path: program, Args: append(args, s.flags...), Log: filepath.Join(folder, "server.log"),
-		// Nothing else of bench's environment: a setting there would count for all sides, unseen.
+		// Nothing else of bench's environment: its settings would affect all sides unnoticed.
 		Env: append([]string{"HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
 			"ROOT_PASSWORD=" + catalogue.RootPassword, "TOKEN_SECRET=" + benchSecret}, s.env...),
 	}.Start()
@@ -126,7 +126,7 @@ func (t *Target) serve(ctx context.Context, s *Side, folder, product, redis stri
 	return nil
 }
 
-// Stop ends what was started, the store last.
+// Stop ends the servers, then the store.
 func (t *Target) Stop() {
 	for i := len(t.daemons) - 1; i >= 0; i-- {
 		t.daemons[i].Stop()

@@ -30,11 +30,11 @@ type Trial struct {
 	ViewersHeld     int      `json:"viewers_held"`        // still there after the load
 	ViewerMemory    float64  `json:"viewer_memory_bytes"` // of the workers together, by each
 	Connections     int64    `json:"connections"`         // opened by the buyers during the load
-	// among them those in place of one that the server had closed while idle
+	// of these, opened again because the server had closed an idle one
 	Reconnects int64             `json:"reconnects"`
 	Refusals   []load.EventCount `json:"refusals"`
 	Faults     []load.EventCount `json:"transport_errors"`
-	// without a violation; 0 for a side that is not audited
+	// without a violation; 0 for a side without audit
 	Checks int `json:"audit_checks"`
 }
 
@@ -77,7 +77,7 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 	unpaced := opt
 	unpaced.Rate, unpaced.Duration = 0, 0
 	attempts := load.New(unpaced, c.sale.Foods, users[:warm]).Run(ctx).Attempts
-	runtime.GC() // what the warm-up left is not collected at the cost of the load
+	runtime.GC() // the load does not pay for the garbage of the warm-up
 	before, err := ReadUsage(t.Roots)
 	if err != nil {
 		return Trial{}, err
@@ -103,7 +103,7 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 }
 
 // gather opens n connections of a crowd and measures by how much the workers grow with each, bytes. It comes
-// before any load: what a load has left free in a worker's heap would hide some of it.
+// before any load: free heap left by a load would hide some of the growth.
 func (t *Target) gather(ctx context.Context, opt load.Options, n int,
 	open func(context.Context, load.Options, int) (*load.Crowd, error)) (*load.Crowd, float64, error) {
 	if n == 0 {
@@ -147,8 +147,8 @@ func newTrial(result load.Result, before, after Usage) (Trial, error) {
 	}, nil
 }
 
-// Prove audits servers that were new before the attempts, so that nothing fast but wrong is compared. It
-// returns the number of checks; a violation is an audit.ErrFailed.
+// Prove audits servers that were new before the attempts: a fast but wrong server must not win. It returns
+// the number of checks; a violation is an audit.ErrFailed.
 func Prove(ctx context.Context, servers []string, onSale *sale.Sale, attempts []sale.Attempt,
 	retried bool) (int, error) {
 	books, err := audit.Open(ctx, &sale.Access{Servers: servers}, onSale.Root)

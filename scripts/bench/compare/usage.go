@@ -10,15 +10,15 @@ import (
 	"flashsale/internal/proc"
 )
 
-// Usage is what the processes of a side have used so far.
+// Usage is the CPU time and memory of the processes of a side so far.
 type Usage struct {
 	App, Redis time.Duration // user and system time
 	Workers    []int64       // resident memory of each process that serves HTTP, bytes
 }
 
-// ReadUsage adds up the trees under the roots. Time of a child that ends is the parent's from then on, so
-// the difference of two readings is right even when processes came and went between them, as long as the
-// roots live.
+// ReadUsage adds up the trees under the roots. The time of an ended child counts for its parent, so the
+// difference of two readings is right even if processes started and ended in between, as long as the roots
+// live.
 func ReadUsage(roots []int) (Usage, error) {
 	table, err := proc.All()
 	if err != nil {
@@ -64,7 +64,7 @@ func IsWorker(p proc.Stat, picked []proc.Stat) bool {
 	return true
 }
 
-// Memory is that of all workers, bytes.
+// Memory is the sum over all workers, bytes.
 func (u Usage) Memory() int64 {
 	var sum int64
 	for _, memory := range u.Workers {

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	watchSamples     = 120                    // in a soak, as far as the shortest interval allows
+	watchSamples     = 120                    // in a soak, if the shortest interval allows
 	watchIntervalMin = 250 * time.Millisecond // a worker stands still while it counts its goroutines
-	watchTimeout     = 5 * time.Second        // for one look at a worker's goroutines
+	watchTimeout     = 5 * time.Second        // for one count of a worker's goroutines
 	startTimeout     = 20 * time.Second       // for every worker to start
 )
 
@@ -41,7 +41,7 @@ type gauge struct {
 	measure Measure
 }
 
-// watcher looks at the processes of a server now and then.
+// watcher samples the processes of a server.
 type watcher struct {
 	roots    []int
 	profiles int // port of worker 0's profiles, the others' follow
@@ -51,7 +51,7 @@ type watcher struct {
 	samples  []sample
 }
 
-// sample is one reading of all gauges. A gauge that could not be read is not in it.
+// sample is one reading of all gauges, without those that could not be read.
 type sample map[gauge]float64
 
 func newWatcher(roots []int, profiles, workers int, interval time.Duration) *watcher {
@@ -59,8 +59,7 @@ func newWatcher(roots []int, profiles, workers int, interval time.Duration) *wat
 		http: http.Client{Transport: &http.Transport{Proxy: nil}, Timeout: watchTimeout}}
 }
 
-// awaitWorkers waits until every worker serves its profiles: a server is ready as soon as one of its workers
-// is.
+// awaitWorkers waits until every worker serves its profiles: a server is ready with its first worker.
 func (w *watcher) awaitWorkers(ctx context.Context) error {
 	worker := 0
 	return testkit.Await(ctx, "profiles of all workers", startTimeout, func() bool {
@@ -73,7 +72,7 @@ func (w *watcher) awaitWorkers(ctx context.Context) error {
 	})
 }
 
-// start begins to take samples; stop ends that and tells what went wrong meanwhile.
+// start begins to take samples; stop ends that and returns the errors.
 func (w *watcher) start() (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -102,7 +101,7 @@ func (w *watcher) watch(ctx context.Context) error {
 	}
 }
 
-// look reads all gauges. A store's children, which write its log anew and end, are left out.
+// look reads all gauges, without children of a store: they rewrite its log and end.
 func (w *watcher) look() (sample, error) {
 	table, err := proc.All()
 	if err != nil {

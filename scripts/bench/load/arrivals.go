@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// PoissonArrivals are the intended starts of n flows, rate a second, as times since the load began:
-// independent buyers, who come by a Poisson process, its gaps from the seed. With a limit the ones after it
-// are left out.
+// PoissonArrivals are the intended starts of n flows, rate a second, as times since the load began.
+// Independent buyers come by a Poisson process; the seed decides its gaps. Starts after a limit are left
+// out.
 func PoissonArrivals(n int, rate float64, seed uint64, limit time.Duration) []time.Duration {
-	dice := rand.New(rand.NewPCG(seed, 0)) // users have ids from 1, so no user's dice fall alike
+	dice := rand.New(rand.NewPCG(seed, 0)) // users have ids from 1, so their dice differ from these
 	starts := make([]time.Duration, 0, n)
 	var seconds float64
 	for range n {
@@ -24,14 +24,14 @@ func PoissonArrivals(n int, rate float64, seed uint64, limit time.Duration) []ti
 	return starts
 }
 
-// lateness is how a flow's start missed the intended one.
+// lateness is the delay of a flow's start.
 type lateness struct {
 	by   time.Duration // never negative
-	free bool          // a buyer was waiting for it, so being late is the generator's own doing
+	free bool          // a buyer was waiting for it, so the generator itself is late
 }
 
-// pacer holds a buyer back until the intended start of its next flow. It sleeps, so it costs nothing while
-// it waits; timers of the runtime fire a little late.
+// pacer holds a buyer back until the intended start of its next flow. It sleeps, which costs no CPU, but
+// timers of the runtime fire a little late.
 type pacer struct{ timer *time.Timer }
 
 // wait returns at the intended start, at once when that has passed. ok is false when ctx ended first.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// emptyBody is what old clients send with the calls that take no body.
+// emptyBody is the body of the calls that need none: old clients send {}.
 func (b *buyer) emptyBody() []byte {
 	if b.style.ContestBodies {
 		return []byte("{}")
@@ -27,14 +27,14 @@ func (a answer) answered(status int) bool { return !a.fault && a.status == statu
 // refused reports whether the answer gives a reason.
 func (a answer) refused() bool { return !a.fault && a.status >= 400 && a.status < 500 }
 
-// open reports whether the request may or may not have been carried out.
+// open reports whether the outcome of the request is unknown.
 func (a answer) open() bool { return a.fault || a.status >= 500 }
 
 // successOf is the status that each step answers when it went well.
 var successOf = [StepCount]int{StepLogin: 200, StepFoods: 200, StepCart: 200, StepAdd: 204, StepOrder: 200}
 
-// ask is call with retries, for requests that the server may see twice. Once the load has ended only orders
-// are sent again: they would otherwise stay unknown.
+// ask is call with retries, for requests that the server may see twice. After the end of the load it repeats
+// only orders, because their outcome must become known.
 func (b *buyer) ask(ctx context.Context, s Step, method, path string, body []byte) answer {
 	for n := 1; ; n++ {
 		a := b.call(s, method, path, body)

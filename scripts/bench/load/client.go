@@ -18,10 +18,10 @@ import (
 // errConnect is a connection that could not be opened, TLS handshake included.
 var errConnect = errors.New("cannot connect")
 
-// Traffic counts what went over a buyer's connections.
+// Traffic counts a buyer's connections and their bytes.
 type Traffic struct {
 	Connections int64 `json:"connections"` // opened
-	// among them those in place of one that the server had closed while idle
+	// of these, opened again because the server had closed an idle one
 	Reconnects    int64 `json:"reconnects"`
 	BytesSent     int64 `json:"bytes_sent"`     // HTTP bytes
 	BytesReceived int64 `json:"bytes_received"` // HTTP bytes
@@ -37,7 +37,7 @@ func (t *Traffic) add(other Traffic) {
 // replyMax is the limit of the body of a reply, bytes.
 const replyMax = 16 << 20
 
-// errMalformed is a reply that is no HTTP or longer than the limit.
+// errMalformed is a reply that is not HTTP, or longer than the limit.
 var errMalformed = errors.New("malformed reply")
 
 // reply is one HTTP response. Header and body are valid until the next request.
@@ -85,9 +85,9 @@ func newClient(servers []string, config *tls.Config, timeout time.Duration) *cli
 	return c
 }
 
-// send sends a request to a server, by its index, and reads the reply. A kept-alive connection found closed
-// before any byte of the reply is dialled again once, as every HTTP client does: twice then reports that the
-// server may have seen the request two times.
+// send sends a request to a server, by its index, and reads the reply. If a kept-alive connection is closed
+// before any byte of the reply, send dials again once, as every HTTP client does; twice then reports that
+// the server may have seen the request two times.
 func (c *client) send(server int, request []byte) (rep reply, twice bool, err error) {
 	deadline := time.Now().Add(c.timeout)
 	kept := c.conns[server] != nil
@@ -100,7 +100,7 @@ func (c *client) send(server int, request []byte) (rep reply, twice bool, err er
 	return rep, true, err
 }
 
-// exchange makes one try; a connection that failed or that the server wants closed is dropped.
+// exchange makes one try; it drops a connection that failed or that the server wants closed.
 func (c *client) exchange(server int, request []byte, deadline time.Time) (reply, error) {
 	c.source = source{Conn: c.conns[server]}
 	if c.conns[server] == nil {
@@ -153,7 +153,7 @@ func (c *client) close() {
 	}
 }
 
-// closedByServer reports whether the other side had ended the connection, under TLS also without a word.
+// closedByServer reports whether the server had ended the connection, under TLS also without a close notice.
 func closedByServer(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)

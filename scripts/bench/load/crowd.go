@@ -20,11 +20,11 @@ import (
 const (
 	// CrowdMax is the limit of connections of a crowd; each takes a file descriptor.
 	CrowdMax   = 100_000
-	crowdPause = 2 * time.Second // between two looks at all connections
+	crowdPause = 2 * time.Second // between two rounds over all connections
 )
 
-// Crowd are connections that stay open while a load runs and send no more than one request each. The kernel
-// drops what comes on them, every crowdPause: to read it would cost the machine more than to send it.
+// Crowd are connections that stay open while a load runs and send at most one request each. Every crowdPause
+// the kernel drops the bytes received: reading them would cost more than sending them.
 type Crowd struct {
 	conns  []net.Conn
 	buffer [64 << 10]byte
@@ -36,7 +36,7 @@ type Crowd struct {
 }
 
 // OpenIdle opens n kept-alive connections, spread over the servers, as of buyers who wait for the sale to
-// begin. A request for /healthz makes the server do for each what it does for a buyer; any reply will do.
+// begin. A request for /healthz makes the server treat each as a buyer; any reply is fine.
 func OpenIdle(ctx context.Context, opt Options, n int) (*Crowd, error) {
 	return openCrowd(ctx, opt, n, "/healthz", "HTTP/1.1 ")
 }
@@ -99,7 +99,7 @@ func readBeginning(conn net.Conn, limit time.Duration, path, want string) error 
 	return conn.SetReadDeadline(time.Time{})
 }
 
-// Held drops what has come and counts the connections that the servers have not closed. A nil crowd has 0.
+// Held drops the bytes received and counts the connections that are still open, 0 for a nil crowd.
 func (c *Crowd) Held() int {
 	if c == nil {
 		return 0
@@ -140,7 +140,7 @@ func plain(conn net.Conn) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// Close ends them, with a reset: else thousands of ports of this machine would be taken for a minute more.
+// Close resets the connections: after an orderly end their ports would stay taken for a minute.
 func (c *Crowd) Close() {
 	if c == nil {
 		return
@@ -148,7 +148,7 @@ func (c *Crowd) Close() {
 	c.stop()
 	c.over.Wait()
 	for _, conn := range c.conns {
-		_ = plain(conn).SetLinger(0) // it is closed all the same
+		_ = plain(conn).SetLinger(0) // without it Close still closes
 		conn.Close()
 	}
 }

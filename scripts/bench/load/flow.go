@@ -57,8 +57,8 @@ func newBuyer(client *client, opt Options, foods []catalog.Food, tally *Tally, b
 }
 
 // buy goes through one flow as the user; it ends early when ctx is done, at the first refusal and at the
-// first fault that no retry mends. The pieces depend on the seed and the user only. What the flow takes
-// counts from its intended start.
+// first fault that outlasts all retries. The pieces depend on the seed and the user only. The time of the
+// flow counts from its intended start.
 func (b *buyer) buy(ctx context.Context, user catalog.User, intended time.Time) sale.Attempt {
 	try := sale.Attempt{UserID: user.ID}
 	b.source.Seed(b.seed, uint64(user.ID))
@@ -103,9 +103,8 @@ func (b *buyer) leave(ctx context.Context, try sale.Attempt, last answer) sale.A
 	return try
 }
 
-// fill puts the pieces into a new cart and returns its ID, "" when that did not succeed, with the last
-// answer. An add may not be sent again, because it would count twice: with retries, one whose outcome is
-// unknown costs the cart.
+// fill puts the pieces into a new cart and returns its ID, "" after a failure, and the last answer. A
+// repeated add could count twice, so with retries an add of unknown outcome means a new cart.
 func (b *buyer) fill(ctx context.Context, try *sale.Attempt,
 	foods []catalog.Food) (cartID string, last answer) {
 	for n := 1; ; n++ {
@@ -124,7 +123,7 @@ func (b *buyer) fill(ctx context.Context, try *sale.Attempt,
 	}
 }
 
-// add sends the adds of a cart, up to the first that does not succeed for certain.
+// add sends the adds of a cart, up to the first without a success.
 func (b *buyer) add(ctx context.Context, try *sale.Attempt, cartID string,
 	foods []catalog.Food) (last answer) {
 	try.Adds = 0
@@ -158,8 +157,8 @@ func (b *buyer) order(ctx context.Context, try *sale.Attempt, cartID string) {
 		try.Outcome = sale.Placed
 		b.tally.Place(time.Since(b.began))
 	case answer.refused() && !again, answer.answered(403) && b.key != "":
-		// Sent two times, a refusal may only mean that the first one was taken; not so under a key: then 403
-		// is what became of it.
+		// After two sends a refusal may only mean that the first was accepted. Under a key a 403 is the true
+		// outcome.
 		try.Outcome = sale.Refused
 	default:
 		try.Outcome = sale.Unknown

@@ -19,7 +19,7 @@ func appendText(b []byte, s string) []byte {
 }
 
 // textField returns the text under a name in a JSON object, "" when there is none. The server's own compact
-// form is found without decoding; whatever looks different goes through the decoder.
+// form is found without decoding; any other form goes through the decoder.
 func textField(body []byte, name string) string {
 	for rest := body; ; {
 		i := bytes.Index(rest, []byte(name))

@@ -20,14 +20,14 @@ type Load struct {
 	opt   Options
 	foods []catalog.Food
 	users []catalog.User // each buys once
-	// Open loop: when each user's flow is meant to start, since began; nil in the closed loop.
+	// Open loop: the intended start of each user's flow, since began; nil in the closed loop.
 	starts []time.Duration
-	ended  atomic.Int64 // flows that came to an end, for the progress bar
+	ended  atomic.Int64 // flows that have ended, for the progress bar
 	next   atomic.Int64 // index of the next user
 	began  time.Time
 }
 
-// Result is what a load leaves behind.
+// Result is the outcome of a load.
 type Result struct {
 	Attempts    []sale.Attempt // of the flows that were begun
 	Tally       *Tally
@@ -40,7 +40,7 @@ type Result struct {
 // Flows is the number of flows that the load will begin.
 func (l *Load) Flows() int { return len(l.users) }
 
-// Ended is the number of flows that have come to an end.
+// Ended is the number of flows that have ended.
 func (l *Load) Ended() int64 { return l.ended.Load() }
 
 // New prepares a load by these users.
@@ -53,11 +53,11 @@ func New(opt Options, foods []catalog.Food, users []catalog.User) *Load {
 	return l
 }
 
-// Run is the closed loop or, with -rate, the open one. The buyers share the users out among them. In the
-// closed loop each begins the next flow when its last one ended; Run returns when all users had their turn
-// or, with the requests under way answered, when ctx or -duration ends. In the open loop each waits for the
-// intended start of its next flow, and one that is late begins at once; -duration ends the intended starts
-// and all flows come to their end, so that slow ones count.
+// Run is the closed loop or, with -rate, the open loop. The buyers share the users. In the closed loop each
+// buyer begins the next flow when its last flow has ended; Run returns after all users or, with the requests
+// under way answered, when ctx or -duration ends. In the open loop each buyer waits for the intended start
+// of its next flow, and begins at once if late; after -duration no flow starts, but all flows under way end,
+// so that slow flows count.
 func (l *Load) Run(ctx context.Context) Result {
 	bounded := ctx
 	if l.opt.Duration > 0 && l.starts == nil {
@@ -93,7 +93,7 @@ func (l *Load) Run(ctx context.Context) Result {
 	return result
 }
 
-// shop is one buyer's loop. Each flow writes its own place among the attempts.
+// shop is one buyer's loop. Each flow writes its own element of the attempts.
 func (l *Load) shop(ctx context.Context, tally *Tally, attempts []sale.Attempt) {
 	b := newBuyer(newClient(l.opt.Servers, l.opt.TLS, l.opt.Timeout), l.opt, l.foods, tally, l.began)
 	var pace pacer
@@ -118,7 +118,7 @@ func (l *Load) shop(ctx context.Context, tally *Tally, attempts []sale.Attempt) 
 	tally.Move(b.client.traffic)
 }
 
-// ownCPU is the user and system time that this process has used so far.
+// ownCPU is the user and system time of this process so far.
 func ownCPU() time.Duration {
 	var usage unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {

@@ -1,11 +1,12 @@
 // Package load drives a sale as the contest's clients do.
 //
 // Many buyers at once, each order by another user, go through login, foods, cart, one to three adds, order,
-// every request to a random server. In the closed loop a buyer begins when its last flow ended. In the open
-// loop flows start when they are meant to, whatever the server does, and count from then (arrivals.go).
+// every request to a random server. In the closed loop a buyer begins when its last flow has ended. In the
+// open loop flows start at their intended times, whatever the server does, and count from then
+// (arrivals.go).
 //
-// It must not repeat a request silently, except that a kept-alive connection found closed is dialled once
-// again and counted; with Retry it repeats and counts whatever was left open (retry.go).
+// It must not repeat a request silently, except that it dials again once, and counts, if a kept-alive
+// connection is closed; with Retry it repeats and counts each request of unknown outcome (retry.go).
 package load
 
 import (
@@ -28,14 +29,14 @@ const (
 	rateMax        = 1_000_000        // flows a second
 )
 
-// Style is how the requests are sent, among the ways known from the contest's clients.
+// Style is one of the ways in which the contest's clients send requests.
 type Style struct {
 	TokenInQuery   bool // access_token in the query instead of the header Access-Token
-	NewConnections bool // one for every request
-	ContestBodies  bool // a body {} with the calls that take none
+	NewConnections bool // a connection for every request
+	ContestBodies  bool // a body {} with the calls that need no body
 }
 
-// Register adds the flags of a style; what it is already is their default.
+// Register adds the flags of a style, with its present values as defaults.
 func (s *Style) Register(fs *flag.FlagSet) {
 	fs.BoolVar(&s.TokenInQuery, "token-in-query", s.TokenInQuery,
 		"send the token as access_token in the query, not as a header")
@@ -57,10 +58,10 @@ type Options struct {
 	Seed        uint64
 	Style       Style
 	Retry       bool
-	Validation  *Validation // nil = none
+	Validation  *Validation // nil = no comparison
 }
 
-// Register adds the flags of a load, but for those named, which a command decides by itself.
+// Register adds the flags of a load, except for the named ones, which the command sets itself.
 func (o *Options) Register(fs *flag.FlagSet, without ...string) {
 	var all flag.FlagSet
 	o.register(&all)
@@ -85,8 +86,8 @@ func (o *Options) register(fs *flag.FlagSet) {
 		"answer or a 503; the audit then wants one order of each user who was not refused")
 }
 
-// Resolve fills in what was not given, the seed and the number of orders, and checks the limits. given are
-// the flags that were set. Its errors are an ErrUsage.
+// Resolve fills in the seed and the number of orders if they were not given, and checks the limits. given
+// are the flags on the command line. Its errors are an ErrUsage.
 func (o *Options) Resolve(given map[string]bool) error {
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64()

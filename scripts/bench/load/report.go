@@ -14,15 +14,15 @@ import (
 type Report struct {
 	Seed        uint64 `json:"seed"`
 	Concurrency int    `json:"concurrency"` // buyers at once
-	// flows a second meant to start; 0 in the closed loop
+	// intended flows a second; 0 in the closed loop
 	Rate            float64     `json:"rate"`
-	LateStarts      int64       `json:"late_starts"`        // of them, with no buyer free at that time
-	OwnLateness     StepLatency `json:"generator_lateness"` // of the others' starts: bench's own error
+	LateStarts      int64       `json:"late_starts"`        // without a free buyer at that time
+	OwnLateness     StepLatency `json:"generator_lateness"` // of the other starts: bench's own error
 	Flows           int         `json:"flows"`              // begun
 	Skipped         int         `json:"users_skipped"`      // who had an order before the load
 	Placed          int         `json:"placed"`             // orders answered 200
 	Refused         int         `json:"refused"`            // orders answered with a reason
-	Unknown         int         `json:"unknown"`            // orders left open: only the books tell
+	Unknown         int         `json:"unknown"`            // orders of unknown outcome
 	ElapsedSeconds  float64     `json:"elapsed_seconds"`
 	OrdersPerSecond float64     `json:"orders_per_second"` // mean
 	BestSecond      int64       `json:"best_second"`       // orders
@@ -41,11 +41,11 @@ type Report struct {
 	Traffic
 }
 
-// Settlement is what -retry did.
+// Settlement is the effect of -retry.
 type Settlement struct {
 	Settled  int          `json:"settled"`  // orders placed or refused whose outcome was unknown at first
-	Stranded int          `json:"stranded"` // flows that no try brought to their order
-	Retries  []EventCount `json:"retries"`  // name: what was done
+	Stranded int          `json:"stranded"` // flows without an order after all retries
+	Retries  []EventCount `json:"retries"`  // name: the kind of retry
 }
 
 // FlowRow is the row of whole flows, from the intended start to the order's answer.

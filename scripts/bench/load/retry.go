@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// retrying is how a buyer settles what it does not know: a request that got no answer, or one of 500 and
-// above, is sent again, an order under the same Idempotency-Key. The zero value sends nothing again.
+// retrying repeats a request without an answer, or with an answer of 500 and above; an order keeps its
+// Idempotency-Key. The zero value repeats nothing.
 type retrying struct {
 	triesMax           int // of one request, and carts of one flow
 	pauseMin, pauseMax time.Duration
 }
 
-// settling is what -retry does. All its pauses together give a Redis time to restart; the longest one is
-// what the server's Retry-After asks for.
+// settling is for -retry. All its pauses together give Redis time to restart; the longest pause is the
+// server's Retry-After.
 var settling = retrying{triesMax: 20, pauseMin: 50 * time.Millisecond, pauseMax: time.Second}
 
-// What a retry is, in the report.
+// The kinds of retries in the report.
 const (
 	retryRequest = "sent again"
 	retryCart    = "put into a new cart"
@@ -24,8 +24,8 @@ const (
 
 func (r retrying) on() bool { return r.triesMax > 1 }
 
-// pause is the time between try n, from 1 on, and the next one: doubled each time. A random half of it keeps
-// those who were refused together from coming back together.
+// pause is the time between try n, from 1 on, and the next: doubled each time. Half of it is random, so that
+// buyers refused together do not come back together.
 func (r retrying) pause(n int, dice func(int64) int64) time.Duration {
 	pause := r.pauseMax
 	if doubled := r.pauseMin << (n - 1); n <= 10 && doubled < pause {

@@ -3,13 +3,13 @@ package load
 import "slices"
 
 const (
-	scoreBucketsMin = 3 // so that one is left when the best and the worst are dropped
+	scoreBucketsMin = 3 // one remains without the best and the worst
 	scoreTop        = 5
 )
 
 // contestScore is the score of the 2015 contest: of the orders placed in each second, the best and the worst
-// second are dropped, and the mean of the top five of the rest counts. It does not exist for fewer than
-// three seconds.
+// second are dropped, and the mean of the top five of the rest counts. Fewer than three seconds have no
+// score.
 func contestScore(seconds []int64) (score float64, ok bool) {
 	if len(seconds) < scoreBucketsMin {
 		return 0, false

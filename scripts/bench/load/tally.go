@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	latencyMax    = int64(2 * TimeoutMax / time.Microsecond) // above it a latency is recorded as this
+	latencyMax    = int64(2 * TimeoutMax / time.Microsecond) // greater latencies count as this
 	latencyDigits = 3
-	// of the latencies by second: coarse is enough for a picture, and each second takes memory
+	// of the latencies by second: coarse, because each second takes memory
 	secondDigits  = 1
-	codesMax      = 64 // different codes counted by themselves; further ones count as codeOther
+	codesMax      = 64 // different codes; further codes count as codeOther
 	codeLengthMax = 64 // bytes
 	codeOther     = "other"
 )
@@ -21,13 +21,13 @@ const (
 type Kind int
 
 const (
-	Refusal Kind = iota // a reply that was not the step's success; the name is its code
+	Refusal Kind = iota // a reply other than the step's success; the name is its code
 	Fault               // no usable reply; the name is the fault in transport
-	Retry               // the name is what was done
+	Retry               // the name is the kind of retry
 	kindCount
 )
 
-// event is what a request met at a step.
+// event is a refusal, a fault or a retry at a step.
 type event struct {
 	step Step
 	name string
@@ -63,8 +63,8 @@ func (s Series) total() (sum int64) {
 	return sum
 }
 
-// Tally counts what the flows met. Buyers share a few of them, each behind its lock, which are merged at the
-// end: one per buyer would need half a megabyte for each of thousands.
+// Tally counts the events and latencies of flows. Buyers share a few tallies, each with a lock, which are
+// merged at the end: a tally takes half a megabyte, too much for each of thousands of buyers.
 type Tally struct {
 	mu      sync.Mutex
 	latency [StepCount]*hdrhistogram.Histogram // microseconds
@@ -115,7 +115,7 @@ func (t *Tally) Finish(took time.Duration) {
 	record(t.flow, took)
 }
 
-// Start records how a flow's start missed the intended one.
+// Start records the delay of a flow's start.
 func (t *Tally) Start(late lateness) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

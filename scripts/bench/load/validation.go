@@ -9,11 +9,11 @@ import (
 
 const examplesMax = 10 // faults shown
 
-// Validation compares replies with what is described of them. It takes time of the load, more than the
+// Validation compares replies with their description. A comparison takes more time of the load than the
 // request itself.
 type Validation struct {
-	Every int64 // one of so many replies is compared; 1 = all
-	// Check reports how a reply differs from its description, nil where it does not.
+	Every int64 // the interval between compared replies; 1 = all
+	// Check returns the difference of a reply from its description, nil for no difference.
 	Check func(method, path string, status int, header http.Header, body []byte) error
 
 	seen     atomic.Int64
@@ -23,7 +23,7 @@ type Validation struct {
 	examples []string
 }
 
-// look compares a reply if it is its turn. A nil Validation compares none.
+// look compares every reply that is due. A nil Validation compares nothing.
 func (v *Validation) look(method, path string, rep reply) {
 	if v == nil || v.seen.Add(1)%v.Every != 0 {
 		return
@@ -45,7 +45,7 @@ func (v *Validation) look(method, path string, rep reply) {
 	}
 }
 
-// Result is the number of replies that were compared and of those that differ, with the first of these.
+// Result is the number of compared replies and of differing replies, with the first differences.
 func (v *Validation) Result() (examined, wrong int, examples []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

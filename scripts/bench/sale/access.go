@@ -23,7 +23,7 @@ const (
 	serversMax = 64 // of one sale
 )
 
-// Access is how a sale that runs is reached.
+// Access is the way to a running sale.
 type Access struct {
 	Servers  []string    // host:port
 	TLS      *tls.Config // nil = plain HTTP
@@ -35,7 +35,7 @@ type Access struct {
 	encrypt            bool
 }
 
-// Register adds the flags of a sale that runs.
+// Register adds the flags of a running sale.
 func (a *Access) Register(fs *flag.FlagSet) {
 	fs.StringVar(&a.addr, "addr", "127.0.0.1:8080", "servers of the sale, `host:port[,host:port...]`")
 	fs.StringVar(&a.data, "data", "flashsale-data",
@@ -49,8 +49,7 @@ func (a *Access) registerTLS(fs *flag.FlagSet) {
 	fs.StringVar(&a.caFile, "tls-ca", "", "speak TLS and verify with the certificates in this PEM `file`")
 }
 
-// Resolve reads what the flags name: the list of servers, the certificates, root's password. Its errors are
-// an ErrUsage.
+// Resolve reads the list of servers, the certificates and root's password. Its errors are an ErrUsage.
 func (a *Access) Resolve() (err error) {
 	if a.Servers, err = splitServers(a.addr); err != nil {
 		return err
@@ -95,12 +94,11 @@ func RegisterBuiltIn(fs *flag.FlagSet, c *catalog.Config) {
 	}
 }
 
-// BuiltIn makes that catalogue large enough for so many orders: each finds a user, no food sells out, and
-// root has a password.
+// BuiltIn makes that catalogue large enough for this number of orders: each has a user, no food sells out,
+// and root has a password.
 func BuiltIn(c catalog.Config, orders int) catalog.Config {
 	c.Users = max(c.Users, orders+1) // and root
-	// Two pieces an order, spread evenly: twice the mean and some is far above what chance can ask of one
-	// food.
+	// Two pieces an order, spread evenly: more than twice the mean is far above the demand for any food.
 	c.Stock = max(c.Stock, 4*orders/max(c.Foods, 1)+200)
 	if c.RootPassword == "" {
 		c.RootPassword = rand.Text()
@@ -124,7 +122,7 @@ func splitServers(text string) ([]string, error) {
 	return servers, nil
 }
 
-// tlsConfig is how connections are encrypted: any certificate will do, unless a file names those to verify
+// tlsConfig encrypts connections: it accepts any certificate, unless a file has the certificates to verify
 // with.
 func tlsConfig(caFile string) (*tls.Config, error) {
 	if caFile == "" {

@@ -1,7 +1,7 @@
 package sale
 
-// PiecesMax is the contract's limit of pieces in a cart. The load sends at most that many adds, of one piece
-// each, and the audit holds every order to it. It is not the server's constant: bench proves from outside.
+// PiecesMax is the contract's limit of pieces in a cart. The load sends at most this number of adds, of one
+// piece each, and the audit checks every order. It is not the server's constant: bench proves from outside.
 const PiecesMax = 3
 
 // Outcome is what a buyer knows of its order.
@@ -11,15 +11,15 @@ const (
 	NotOrdered Outcome = iota // the flow ended before the order was sent
 	Placed                    // answered 200
 	Refused                   // answered with a reason: there must be no order
-	Unknown                   // no answer, or one that leaves it open
-	Stranded                  // with -retry: no try at a step before the order was answered
+	Unknown                   // no answer, or a 5xx
+	Stranded                  // with -retry: a step before the order was never answered
 )
 
 func (o Outcome) String() string {
 	return [...]string{"not ordered", "placed", "refused", "unknown", "stranded"}[o]
 }
 
-// Attempt is one flow as the audit needs it: what was put into the cart and what became of the order.
+// Attempt is one flow as the audit needs it: the pieces in the cart and the outcome of the order.
 type Attempt struct {
 	UserID  uint32
 	Outcome Outcome
@@ -27,5 +27,5 @@ type Attempt struct {
 	Adds    int8
 	Foods   [PiecesMax]int64 // one piece of each, in the order sent
 	Twice   [PiecesMax]bool  // the server may have seen this add two times
-	Settled bool             // by sending the order again, after its outcome was unknown at first
+	Settled bool             // a repeat of the order settled its unknown outcome
 }

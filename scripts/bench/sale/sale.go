@@ -1,5 +1,5 @@
-// Package sale is what the load and the audit must agree on: who may buy what, where the servers are, and
-// what each flow met. It sends no request.
+// Package sale is what the load and the audit share: who may buy what, where the servers are, and the
+// outcome of each flow. It sends no request.
 package sale
 
 import (
@@ -23,8 +23,7 @@ var (
 	ErrUnreachable = errors.New("sale unreachable")
 )
 
-// Sale is who may buy and what there is to buy when nothing has been sold yet, from the server's own
-// catalogue.
+// Sale is the users and the foods before the first order, from the server's own catalogue.
 type Sale struct {
 	Users []catalog.User // by id
 	Foods []catalog.Food // by id, ids contiguous from 1
@@ -57,16 +56,16 @@ func Read(ctx context.Context, c catalog.Config) (*Sale, error) {
 	return s, nil
 }
 
-// Free lists the users who have not bought, highest ids first and so root last. The first users are left to
-// whoever tries the server by hand.
+// Free lists the users who have not bought, highest ids first and so root last: people who try the server by
+// hand use the first users.
 func (s *Sale) Free(bought map[uint32]bool) []catalog.User {
 	users := slices.DeleteFunc(slices.Clone(s.Users), func(u catalog.User) bool { return bought[u.ID] })
 	slices.Reverse(users)
 	return users
 }
 
-// Buyers picks n of the free users, all of them when there are fewer, and reports on stderr the number of
-// those skipped. Without any free user the error is an ErrUsage.
+// Buyers picks n of the free users, or all of them if there are fewer, and reports on stderr the number of
+// skipped users. Without a free user the error is an ErrUsage.
 func (s *Sale) Buyers(n int, free []catalog.User, stderr io.Writer) ([]catalog.User, error) {
 	all, ordered := len(s.Users), len(s.Users)-len(free)
 	if len(free) == 0 {

@@ -47,7 +47,7 @@ func buy(server, name, password, number string) (order string, err error) {
 		return "", fmt.Errorf("there is no food %d", food)
 	}
 	var cart string
-	// An add is not sent again, it would count twice: each try takes a new cart.
+	// Never repeat an add, it could count twice: each try takes a new cart.
 	if err := again(func() (err error) { cart, err = c.Fill(client.Pieces(food, 1)); return err }); err != nil {
 		return "", err
 	}
@@ -56,7 +56,7 @@ func buy(server, name, password, number string) (order string, err error) {
 	return c.OrderOnce(ctx, cart, rand.Text())
 }
 
-// again does something until its outcome is known.
+// again repeats a call until its outcome is known.
 func again(do func() error) (err error) {
 	for range tries {
 		err = do()
