@@ -166,8 +166,8 @@ func momentText(t time.Time) string {
 func refusedSale(err error, store *store) error {
 	switch {
 	case errors.Is(err, redisx.ErrOtherFoods):
-		return fmt.Errorf("%w; start with the catalogue of that sale, or open the next one (flashsale sale new)",
-			err)
+		return fmt.Errorf("%w; name the catalogue of that sale (-catalog-dir, -db-host, or -foods and -stock), "+
+			"or open the next one (flashsale sale new)", err)
 	case errors.Is(err, redisx.ErrSaleLost):
 		return fmt.Errorf("%w; restore its data, or for a new sale %s", err, store.newSale)
 	case errors.Is(err, redisx.ErrLeftover):

@@ -12,6 +12,10 @@ import (
 // errOtherNext is the error of opening the next sale when another call has just opened one.
 var errOtherNext = errors.New("another next sale was opened")
 
+// errOtherFoods is the error of a next sale that would get built-in foods without a flag that asks for them.
+var errOtherFoods = errors.New("no flag names the foods of the next sale, and those of the last one are " +
+	"not the built-in ones; add -catalog-dir or -db-host as for the servers, or -foods and -stock")
+
 // next opens the next sale, with the foods of the flags.
 func (c *saleCommand) next(ctx context.Context, before *redisx.Marker) error {
 	loaded, err := c.catalogue(ctx)
@@ -19,6 +23,9 @@ func (c *saleCommand) next(ctx context.Context, before *redisx.Marker) error {
 		return err
 	}
 	first := firstStock(loaded)
+	if first.Catalog != before.Catalog && !c.cfg.CatalogNamed {
+		return errOtherFoods
+	}
 	id, own, err := turnover.OpenNext(ctx, c.store.redis, turnover.Next{Before: before.Sale,
 		Catalog: first.Catalog, Stock: first.Stock, Times: c.cfg.Times, Delete: c.cfg.Delete, Force: c.cfg.Force})
 	if err != nil {

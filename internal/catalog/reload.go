@@ -10,13 +10,13 @@ import (
 // the source was read while it was written, or was cut off.
 var ErrFewerUsers = errors.New("more than a tenth of the users are missing")
 
-// ErrRenamed is the outcome of a LoadNext in which an id belongs to another user than before. A token holds
-// the id, and old tokens stay valid.
-var ErrRenamed = errors.New("a user has another name than in the sale before")
+// ErrRenamed is the outcome of a Reload or LoadNext in which an id belongs to another user than before. A
+// token holds the id, and so does an order.
+var ErrRenamed = errors.New("a user has another name than before")
 
 // Reload reads the source again: users may have come, while the foods of a sale are fixed. It returns a new
-// catalogue and leaves c as it is. Errors: ErrFewerUsers and the error of CutOff unless force is set, other
-// foods, or why the source cannot be read.
+// catalogue and leaves c as it is. Errors: ErrFewerUsers, ErrRenamed and the error of CutOff unless force is
+// set, other foods, or why the source cannot be read.
 func (c *Catalog) Reload(ctx context.Context, cfg Config, force bool) (*Catalog, error) {
 	fresh, err := Load(ctx, cfg)
 	if err != nil {
@@ -45,14 +45,11 @@ func (c *Catalog) LoadNext(ctx context.Context, cfg Config, force bool) (*Catalo
 	if err := c.checkUsers(next, cfg); err != nil {
 		return nil, err
 	}
-	if user := next.Names().Renamed(c.Names()); user != 0 {
-		return nil, fmt.Errorf("%w: user %d in %s, who would order with the other one's token; give ids to new "+
-			"users only, or start with another TOKEN_SECRET or with -force-reload", ErrRenamed, user, cfg.Source())
-	}
 	return next, nil
 }
 
-// checkUsers refuses a source that most likely was read while it was written.
+// checkUsers refuses a source that most likely was read while it was written, and one that gives the id of a
+// user to another one.
 func (c *Catalog) checkUsers(fresh *Catalog, cfg Config) error {
 	if fresh.cutOff != nil {
 		return fresh.cutOff
@@ -60,6 +57,10 @@ func (c *Catalog) checkUsers(fresh *Catalog, cfg Config) error {
 	if before, after := c.Users(), fresh.Users(); 10*after < 9*before {
 		return fmt.Errorf("%w: %d before, %d in %s; complete it, or start with -force-reload",
 			ErrFewerUsers, before, after, cfg.Source())
+	}
+	if user := fresh.Names().Renamed(c.Names()); user != 0 {
+		return fmt.Errorf("%w: user %d in %s, who would get the tokens and the order of the other one; give "+
+			"ids to new users only, or start with -force-reload", ErrRenamed, user, cfg.Source())
 	}
 	return nil
 }

@@ -50,8 +50,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// The next sale may have other foods and more users. It has no user under the id of another one, whose token
-// stays valid, unless that is asked for.
+// The next sale may have other foods and more users. Neither it nor a reload gives the id of a user to
+// another one, unless that is asked for: tokens and orders belong to ids.
 func TestLoadNext(t *testing.T) {
 	for _, test := range []struct {
 		name, users string
@@ -70,6 +70,13 @@ func TestLoadNext(t *testing.T) {
 		loaded, err := c.LoadNext(t.Context(), next, false)
 		if !errors.Is(err, test.want) || (err == nil) != (loaded != nil) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
+		}
+		again := Config{Dir: writeCSV(t, test.users, goodFoods)}
+		if _, err := c.Reload(t.Context(), again, false); !errors.Is(err, test.want) {
+			t.Errorf("%s, in the same sale: %v, want %v", test.name, err, test.want)
+		}
+		if _, err := c.Reload(t.Context(), again, true); err != nil {
+			t.Errorf("%s, in the same sale by force: %v", test.name, err)
 		}
 		if loaded, err := c.LoadNext(t.Context(), next, true); err != nil || len(loaded.Foods()) != 1 {
 			t.Errorf("%s, by force: %v", test.name, err)

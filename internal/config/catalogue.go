@@ -3,22 +3,25 @@ package config
 import (
 	"errors"
 	"flag"
+	"slices"
 
 	"flashsale/internal/catalog"
 )
 
 type catalogFlags struct {
-	Catalog     catalog.Config
-	ForceReload bool // SIGHUP also takes a source that was most likely cut off
+	Catalog      catalog.Config
+	CatalogNamed bool // a flag or its variable chooses the catalogue
+	ForceReload  bool // SIGHUP also takes a source that was most likely cut off
 }
 
 func (c *catalogFlags) add(f *Flags) {
 	f.Group("Catalogue (built in, unless -catalog-dir or -db-host is set)")
 	f.Catalog(&c.Catalog)
 	f.Switch(&c.ForceReload, "force-reload", "SIGHUP and the next sale also take a list of users that lost "+
-		"more than a tenth, or a CSV file that ends within a line; the next sale also takes a list in which an "+
-		"id has got another name")
+		"more than a tenth, or in which an id has got another name, or a CSV file that ends within a line")
 	f.Check(func() error {
+		names := []string{"users", "foods", "stock", "catalog-dir", "db-host"}
+		c.CatalogNamed = slices.ContainsFunc(names, f.isSet)
 		if c.Catalog.Dir != "" && c.Catalog.DB.Host != "" {
 			return errors.New("-catalog-dir and -db-host are both set; choose one")
 		}

@@ -75,7 +75,7 @@ func TestNextSaleIsGuarded(t *testing.T) {
 		t.Errorf("an export with names of other users: %s", text)
 	}
 	testkit.Until(t, "refusal of other users", func() bool {
-		return s.Logged(t, "a user has another name than in the sale before: user 2 ") > 0
+		return s.Logged(t, "a user has another name than before: user 2 ") > 0
 	})
 	c := s.client(t)
 	c.NewConnections = true

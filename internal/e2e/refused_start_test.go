@@ -152,7 +152,8 @@ func TestSaleOfOtherFoodsIsRefused(t *testing.T) {
 		"flashsale: redis holds a sale of other foods: sale " + first.Sale(t) + " at " + redis.Socket +
 			" has 3 foods, 3000 pieces (",
 		"); here are 4 foods, 4000 pieces (",
-		"); start with the catalogue of that sale, or open the next one (flashsale sale new)\n",
+		"); name the catalogue of that sale (-catalog-dir, -db-host, or -foods and -stock), or open the next " +
+			"one (flashsale sale new)\n",
 	} {
 		if !strings.Contains(message, part) {
 			t.Errorf("message %q lacks %q", message, part)

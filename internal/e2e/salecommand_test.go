@@ -117,6 +117,7 @@ func TestSaleCommand(t *testing.T) {
 	if line.ID != first+"-2" || line.User != 2 || line.Username != "user2" || line.Total == 0 {
 		t.Errorf("the export as JSON is %+v", line)
 	}
+	saleRefused(t, 2, "no flag names the foods of the next sale", []string{"-data", s.Data}, "new")
 	second := openNext(t, of)
 	if kept := saleDone(t, of, "export", "-sale", first); !csv.MatchString(kept) {
 		t.Errorf("the export of the sale before is %q", kept)

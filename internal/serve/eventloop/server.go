@@ -18,8 +18,8 @@ import (
 
 const (
 	acceptsMax = 64 // connections accepted in one turn
-	// In one turn the loop looks at the time limits of at most sweptMax connections and closes at most closesMax
-	// of them: a close costs some microseconds.
+	// In one turn the loop looks at the time limits of at most sweptMax connections, and closes at most
+	// closesMax of them: a close costs some microseconds.
 	sweptMax  = 256
 	closesMax = 16
 	keepAlive = 15 // seconds until TCP asks whether a silent client is still there, as in package net
