@@ -155,7 +155,10 @@ func (w *worker) publishStock(ctx context.Context) error {
 			}
 		}
 		first()
-	}, w.server.PublishGone)
+	}, func() { // Redis has answered, but it holds another sale or none
+		w.server.PublishGone()
+		first()
+	})
 	return nil
 }
 

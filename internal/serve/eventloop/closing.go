@@ -66,6 +66,13 @@ func (c *conn) close() {
 	c.free()
 }
 
+// sweep begins to look for connections that are over their time limit, unless that is under way.
+func (s *Server) sweep() {
+	if s.unswept == 0 {
+		s.unswept = len(s.conns)
+	}
+}
+
 // closeOverdue closes some of the connections that are over their time limit. The last connection takes the
 // index of a closed one; its time was looked at before.
 func (s *Server) closeOverdue() {

@@ -82,7 +82,7 @@ func NewServer(loop *Loop, cfg Config) *Server {
 	s.exchanges.New = func() any { return &Exchange{} }
 	loop.BeforeEnd(s.endTurn)
 	loop.AtStop(s.stop)
-	cfg.Limiter.AtTick(func() { loop.Post(func() { s.unswept = len(s.conns) }) })
+	cfg.Limiter.AtTick(func() { loop.Post(s.sweep) })
 	return s
 }
 

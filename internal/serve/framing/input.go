@@ -52,6 +52,21 @@ func (in *Input) Enlarge(bytes int, buffers *Buffers) {
 	in.buffer, in.begin = &room, 0
 }
 
+// Shrink moves what is behind a large request into a buffer of the usual lengths. It returns false if that
+// does not fit.
+func (in *Input) Shrink(buffers *Buffers) bool {
+	rest := in.Bytes()
+	if len(rest) > buffers.Longest() {
+		return false
+	}
+	if len(rest) == 0 {
+		in.Release(buffers)
+		return true
+	}
+	in.buffer, in.begin, in.filled = buffers.With(rest), 0, len(rest)
+	return true
+}
+
 // Add counts bytes that were read into Room.
 func (in *Input) Add(n int) { in.filled += n }
 

@@ -71,7 +71,10 @@ func (c *Conn) Read(b []byte) (int, error) {
 
 // Close closes the connection unless it is gone.
 func (c *Conn) Close() error {
-	c.leaveLarge()
+	if c.large {
+		c.large = false
+		c.server.large.Add(-1)
+	}
 	if c.gone {
 		return nil
 	}
@@ -165,6 +168,9 @@ func (c *Conn) begin() bool {
 // enlarge makes room for more of a request that fills its buffer. It returns false if too many requests are
 // that large.
 func (c *Conn) enlarge() bool {
+	if c.large {
+		return false
+	}
 	if c.server.large.Add(1) > LargeMax {
 		c.server.large.Add(-1)
 		return false
@@ -174,9 +180,10 @@ func (c *Conn) enlarge() bool {
 	return true
 }
 
-// leaveLarge makes room for the next large request, after the reply: until then fasthttp holds the body.
+// leaveLarge makes room for the next large request, after the reply: until then fasthttp holds the body. The
+// connection keeps its place while it has received more than a usual buffer can hold.
 func (c *Conn) leaveLarge() {
-	if c.large {
+	if c.large && c.in.Shrink(c.server.cfg.Buffers) {
 		c.large = false
 		c.server.large.Add(-1)
 	}

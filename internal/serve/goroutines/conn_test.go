@@ -126,6 +126,56 @@ func TestParsersThatDisagree(t *testing.T) {
 	}
 }
 
+// After a large request a connection holds a large buffer only while it has a place.
+func TestLargeBufferNeedsPlace(t *testing.T) {
+	for _, test := range []struct {
+		rest  int // bytes that came behind the request
+		large bool
+	}{{0, false}, {1, false}, {buffers.Longest(), false}, {buffers.Longest() + 1, true}} {
+		limiter := listener.NewLimiter(listener.Config{})
+		s := newServer(limiter)
+		c := &Conn{Conn: limiter.Hold(&recording{}, listener.Slot{}), server: s}
+		c.in.Hold(buffers.With([]byte(get)), len(get))
+		if !c.enlarge() {
+			t.Fatal("the first large request has no room")
+		}
+		c.in.Add(copy(c.in.Room(buffers), strings.Repeat("b", test.rest)))
+		if v := c.in.Scan(&limits); v != framing.Whole {
+			t.Fatalf("verdict %d", v)
+		}
+		c.in.Whole()
+		c.in.Next()
+		trackState(c, fasthttp.StateIdle)
+		room := 0
+		if test.rest > 0 {
+			room = len(c.in.Bytes()) + len(c.in.Room(buffers))
+		}
+		if c.large != test.large || s.large.Load() == 1 != test.large || room > buffers.Longest() != test.large ||
+			len(c.in.Bytes()) != test.rest {
+			t.Errorf("%+v: place %v, room for %d bytes, %d of them held", test, c.large, room, len(c.in.Bytes()))
+		}
+		c.Close()
+		if n := s.large.Load(); n != 0 {
+			t.Errorf("%+v: %d places are taken after the end", test, n)
+		}
+	}
+}
+
+// A request that is too large for the event loop is taken whether its body is still to come or is there.
+func TestTakesLargeRequests(t *testing.T) {
+	s := newServer(listener.NewLimiter(listener.Config{}))
+	for _, test := range []struct {
+		length, come int
+		want         bool
+	}{{6000, 0, true}, {6000, 5999, true}, {6000, 6000, true}, {limits.Body + 1, 0, false}} {
+		request := fmt.Sprintf("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", test.length,
+			strings.Repeat("x", test.come))
+		if got := s.Takes([]byte(request)); got != test.want {
+			t.Errorf("%+v: %v", test, got)
+		}
+	}
+}
+
 // Only so many large requests have room at once; the next one is refused and small ones are served. There is
 // room again when such a request is answered or its connection ends.
 func TestLargeAtOnce(t *testing.T) {
@@ -152,7 +202,7 @@ func TestLargeAtOnce(t *testing.T) {
 			small := s.dial(t)
 			small.send(get)
 			small.want(1, "0")
-			first.send("x")
+			first.send("x" + "P") // and the beginning of another request
 			first.want(1, fmt.Sprint(length))
 			taken(LargeMax - 1)
 			second := send()

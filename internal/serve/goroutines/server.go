@@ -81,11 +81,12 @@ func (s *Server) Lend(home *eventloop.Server, socket net.Conn, slot listener.Slo
 	go func() { _ = s.http.ServeConn(c) }() // an error is the client's fault and already answered
 }
 
-// Takes reports whether a request that is too large for the event loop may be that large.
+// Takes reports whether a request that is too large for the event loop may be that large. The loop may have
+// received all of it.
 func (s *Server) Takes(request []byte) bool {
 	var r framing.Request
 	v := r.Scan(request, &s.cfg.Limits)
-	return v == framing.More || v == framing.Continue
+	return v == framing.More || v == framing.Continue || v == framing.Whole
 }
 
 // door accepts connections for fasthttp.

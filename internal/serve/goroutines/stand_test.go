@@ -86,7 +86,7 @@ func (s *stand) lendFrom(t *testing.T, l net.Listener, limiter *listener.Limiter
 	var home *eventloop.Server
 	looptest.On(loop, func() {
 		home = eventloop.NewServer(loop, eventloop.Config{Limits: short, Limiter: limiter, Buffers: buffers,
-			Handler: (*eventloop.Exchange).Decline, TooLarge: s.Takes,
+			Handler: (*eventloop.Exchange).Decline, TooLarge: s.Takes, Refuse: s.cfg.Refuse,
 			Away: func(socket net.Conn, slot listener.Slot, unread []byte) {
 				s.Lend(home, socket, slot, unread)
 			}})
