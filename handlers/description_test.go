@@ -97,7 +97,7 @@ func TestDescriptionHasRoutes(t *testing.T) {
 		}
 	}
 	if left := slices.Sorted(maps.Keys(security)); len(left) > 0 {
-		t.Errorf("openapi.yaml has more than routes.go: %q", left)
+		t.Errorf("openapi.yaml has more than routes.go and the rooms of this test: %q", left)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestDocs(t *testing.T) {
 		}
 		for _, c := range readDescription(t).Calls() {
 			if !strings.Contains(body, `href="#`+c.ID()+`">`+c.Path+`</a>`) {
-				t.Errorf("the page does not list %s %s", c.Method, c.Path)
+				t.Errorf("the page does not list %s %s; openapi.yaml must declare its tag", c.Method, c.Path)
 			}
 		}
 	})

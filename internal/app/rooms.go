@@ -15,9 +15,10 @@ var rooms = []room{ledgerRoom, limitsRoom, repeatsRoom, blocklistRoom, trafficRo
 
 // A room is a feature beside the sale, off the order path. It may have a part in the supervisor and a part
 // in each worker. To add a room: its package in internal/rooms, its calls in handlers/<room>.go, its flags
-// in internal/config/<room>.go, its value in a file here, its calls in openapi.yaml, and its name in the
-// list above. Two lists follow: the groups of flags in config.go, and the rooms of the test that compares
-// openapi.yaml with the table.
+// in internal/config/<room>.go, its value in a file here, its calls and its tag in openapi.yaml, and its
+// name in the list above. Two lists follow: the groups of flags in config.go, and the rooms of
+// TestDescriptionHasRoutes. go test ./handlers -run TestDescription -update and go test ./internal/config
+// -update make anew what is made from them. A metric is a line in internal/observe/figures/table.go.
 type room struct {
 	name string
 	// read reads the room's files at the start and, if again reports true, on SIGHUP. The workers get the
