@@ -107,6 +107,7 @@ func (s *shop) join(room Room) {
 
 // tick makes all connections older, until a limit of time that begins now is over.
 func (s *shop) tick(limit time.Duration) {
+	s.do(func() {}) // the loop notes when a wait begins after it has sent the bytes that a test has read
 	for range limit/listener.TickInterval + 1 {
 		s.limiter.Tick()
 	}

@@ -176,7 +176,7 @@ func (s *stack) stayAway(ctx context.Context, a *asides, list []*alarms) error {
 	go func() {
 		ended <- s.run(crowding, flood{crowd: crowdOf(crowd), right: []answer{"204", "503 SERVICE_UNAVAILABLE"},
 			next: func(int, int) call {
-				pause(crowding, crowdedDelay) // a client that is refused at once comes again at once
+				pause(crowding, crowdedPause) // a client that is refused at once comes again at once
 				return addTo(cart, item(1, -1))
 			}}, turnMax, 0)
 	}()

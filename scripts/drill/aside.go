@@ -45,6 +45,7 @@ const (
 	crowdedMax     = 1000 // -max-conns
 	crowdedTimeout = 300 * time.Millisecond
 	crowdedDelay   = 200 * time.Millisecond // of each reply of Redis: too long for a call behind two batches
+	crowdedPause   = 50 * time.Millisecond  // of a client after a reply: so short that two batches wait
 	listRefresh    = 2 * time.Second
 	askedEvent     = "asked" // a program asks for it more often than its rule allows
 
