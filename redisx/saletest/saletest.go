@@ -34,8 +34,8 @@ func config(network, address string) redisx.Config {
 
 // OnEach runs a test on a real redis-server and on the in-memory engine.
 func OnEach(t *testing.T, test func(t *testing.T, cfg redisx.Config)) {
-	t.Run("redis-server", func(t *testing.T) { test(t, Config(redistest.Start(t))) })
-	t.Run("memory", func(t *testing.T) { test(t, config("tcp", redistest.Memory(t))) })
+	t.Helper()
+	redistest.OnEach(t, func(t *testing.T, network, address string) { test(t, config(network, address)) })
 }
 
 // Sale is a sale with changes that wait for their outcome.

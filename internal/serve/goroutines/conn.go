@@ -71,10 +71,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 
 // Close closes the connection unless it is gone.
 func (c *Conn) Close() error {
-	if c.large {
-		c.large = false
-		c.server.large.Add(-1)
-	}
+	c.freePlace()
 	if c.gone {
 		return nil
 	}
@@ -184,6 +181,13 @@ func (c *Conn) enlarge() bool {
 // connection keeps its place while it has received more than a usual buffer can hold.
 func (c *Conn) leaveLarge() {
 	if c.large && c.in.Shrink(c.server.cfg.Buffers) {
+		c.freePlace()
+	}
+}
+
+// freePlace gives the place of a large request back, if the connection has one.
+func (c *Conn) freePlace() {
+	if c.large {
 		c.large = false
 		c.server.large.Add(-1)
 	}
