@@ -12,8 +12,8 @@ import (
 // errOtherNext is the error of opening the next sale when another call has just opened one.
 var errOtherNext = errors.New("another next sale was opened")
 
-// errOtherFoods is the error of a next sale that would get built-in foods without a flag that asks for them.
-var errOtherFoods = errors.New("no flag names the foods of the next sale, and those of the last one are " +
+// errUnnamedFoods refuses a next sale that would get built-in foods without a flag that asks for them.
+var errUnnamedFoods = errors.New("no flag names the foods of the next sale, and those of the last one are " +
 	"not the built-in ones; add -catalog-dir or -db-host as for the servers, or -foods and -stock")
 
 // next opens the next sale, with the foods of the flags.
@@ -24,7 +24,7 @@ func (c *saleCommand) next(ctx context.Context, before *redisx.Marker) error {
 	}
 	first := firstStock(loaded)
 	if first.Catalog != before.Catalog && !c.cfg.CatalogNamed {
-		return errOtherFoods
+		return errUnnamedFoods
 	}
 	id, own, err := turnover.OpenNext(ctx, c.store.redis, turnover.Next{Before: before.Sale,
 		Catalog: first.Catalog, Stock: first.Stock, Times: c.cfg.Times, Delete: c.cfg.Delete, Force: c.cfg.Force})
