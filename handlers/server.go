@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/background"
 	"flashsale/internal/catalog"
 	"flashsale/internal/logpace"
 	"flashsale/internal/observe/accesslog"
@@ -188,13 +189,7 @@ func (s *Server) Drain(ctx, idle context.Context, l net.Listener) error {
 
 // awaitNoConns waits until all connections have ended, or ctx has.
 func (s *Server) awaitNoConns(ctx context.Context) {
-	poll := time.NewTicker(drainPoll)
-	defer poll.Stop()
-	for s.limiter.Count() > 0 && ctx.Err() == nil {
-		select {
-		case <-poll.C:
-		case <-ctx.Done():
-		}
+	for s.limiter.Count() > 0 && background.Pause(ctx, drainPoll) {
 	}
 }
 

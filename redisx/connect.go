@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"flashsale/internal/background"
 )
 
 // connectPause is the time between two checks whether the sale answers.
@@ -31,16 +33,12 @@ func Connect(ctx context.Context, cfg Config, id string, foods int) (sale *Sale,
 
 // awaitAnswer returns once Redis has answered, after the limit, or when ctx ends.
 func (s *Sale) awaitAnswer(ctx context.Context, limit time.Duration) error {
-	pause := time.NewTicker(connectPause)
-	defer pause.Stop()
 	for begin := time.Now(); ; {
 		err := s.Check()
 		if !errors.Is(err, ErrUnavailable) || time.Since(begin) > limit {
 			return err
 		}
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
+		if !background.Pause(ctx, connectPause) {
 			return ctx.Err()
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/logpace"
 	"flashsale/redisx/pipeline"
 )
@@ -28,10 +29,8 @@ func AwaitLoaded(ctx context.Context, cfg Config) error {
 			slog.Warn("Redis still reads its data from disk; the start goes on when it is ready",
 				"redis", cfg.Address)
 		}
-		select {
-		case <-ctx.Done():
+		if !background.Pause(ctx, loadingRetry) {
 			return fmt.Errorf("stopped while Redis was reading its data: %w", err)
-		case <-time.After(loadingRetry):
 		}
 	}
 }

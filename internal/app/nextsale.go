@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/redisx"
 	"flashsale/redisx/turnover"
 )
@@ -24,35 +25,31 @@ const (
 // followSales is the task that notices the next sale in Redis. It completes the sale's opening if the
 // command that began it has died. It also logs changes to the sale that this server serves.
 func (s *supervisor) followSales(ctx context.Context) error {
-	redis, follower := s.store.redis, s.follower
 	var connected sync.WaitGroup
 	defer connected.Wait()
-	connected.Go(func() { _ = follower.Run(ctx) }) // it returns nil
-	tick := time.NewTicker(followEvery)
-	defer tick.Stop()
+	connected.Go(func() { _ = s.follower.Run(ctx) }) // it returns nil
 	var begun patience
 	var attempts attempts
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
+	background.Every(ctx, followEvery, func() { s.follow(ctx, &begun, &attempts) })
+	return nil
+}
+
+// follow looks once at the sale in Redis.
+func (s *supervisor) follow(ctx context.Context, begun *patience, attempts *attempts) {
+	logChanges(s.follower, s.serving().Sale)
+	marker, err := s.follower.Marker()
+	switch {
+	case err != nil: // the Redis client logs that Redis is away
+	case begun.lost(marker.Next, time.Now()):
+		slog.Warn("the opening of the next sale was not completed; this server completes it",
+			"sale", marker.Sale, "next", marker.Next)
+		if _, err := turnover.Complete(ctx, s.store.redis); err != nil {
+			slog.Error("cannot complete the opening of the next sale", "error", err)
 		}
-		logChanges(follower, s.serving().Sale)
-		marker, err := follower.Marker()
-		switch {
-		case err != nil: // the Redis client logs that Redis is away
-		case begun.lost(marker.Next, time.Now()):
-			slog.Warn("the opening of the next sale was not completed; this server completes it",
-				"sale", marker.Sale, "next", marker.Next)
-			if _, err := turnover.Complete(ctx, redis); err != nil {
-				slog.Error("cannot complete the opening of the next sale", "error", err)
-			}
-		case marker.Next == "" && marker.Follows(s.serving().Sale) && attempts.due(marker.Sale, time.Now()):
-			select {
-			case s.successors <- marker:
-			default: // a sale to take over waits already
-			}
+	case marker.Next == "" && marker.Follows(s.serving().Sale) && attempts.due(marker.Sale, time.Now()):
+		select {
+		case s.successors <- marker:
+		default: // a sale to take over waits already
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/config"
 	"flashsale/internal/observe/status"
 )
@@ -38,10 +39,8 @@ func showStatus(ctx context.Context, p *program, args []string) (code int) {
 		if !s.Reached() && !cfg.Watch {
 			break // a second reading could not be compared
 		}
-		select {
-		case <-ctx.Done():
+		if !background.Pause(ctx, cfg.Interval) {
 			return statusCode(s)
-		case <-time.After(cfg.Interval):
 		}
 		code = statusCode(s)
 		s.Read(ctx)

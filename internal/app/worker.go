@@ -37,7 +37,7 @@ type worker struct {
 	sale      *redisx.Sale
 	accessLog *accesslog.Log // nil where it is off
 	server    *handlers.Server
-	stocked   chan struct{} // closed when the stock is known
+	stocked   chan struct{} // closed when Redis has answered with the stock, or that the sale is gone
 
 	parts   []part           // of the rooms
 	traffic *traffic.Traffic // for the live view; nil if the room is off

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"time"
+
+	"flashsale/internal/background"
 )
 
 const (
@@ -57,12 +59,7 @@ func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 	}
 	dialed := make(chan result, 1)
 	go func() {
-		pause := time.NewTimer(delay)
-		defer pause.Stop()
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-		}
+		background.Pause(ctx, delay) // the end of ctx ends the dial too
 		limited := c.cfg
 		limited.Timeout = min(limited.Timeout, redialMax)
 		l, err := dial(ctx, limited, c.opts.FieldsMax)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/testkit"
 )
 
@@ -52,7 +53,7 @@ func (a *alarms) awaitCalm(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	pause(ctx, evaluationInterval)
+	background.Pause(ctx, evaluationInterval)
 	return a.awaitCleared(ctx)
 }
 
@@ -64,7 +65,7 @@ func (a *alarms) await(
 	err := testkit.Await(ctx, what, limit, func() bool {
 		done, err := holds()
 		if last = err; !done {
-			pause(ctx, alertPace)
+			background.Pause(ctx, alertPace)
 		}
 		return done
 	})

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"flashsale/internal/background"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
 )
@@ -130,7 +131,7 @@ func (a *asides) refuseChecks(ctx context.Context) error {
 		if r.Status == http.StatusTooManyRequests {
 			refused++
 		}
-		pause(ctx, probePace)
+		background.Pause(ctx, probePace)
 	}
 	a.s.note("before: %d refused checks, and a sale that was paused", refused)
 	return nil
@@ -176,7 +177,7 @@ func (s *stack) stayAway(ctx context.Context, a *asides, list []*alarms) error {
 	go func() {
 		ended <- s.run(crowding, flood{crowd: crowdOf(crowd), right: []answer{"204", "503 SERVICE_UNAVAILABLE"},
 			next: func(int, int) call {
-				pause(crowding, crowdedPause) // a client that is refused at once comes again at once
+				background.Pause(crowding, crowdedPause) // a client that is refused at once comes again at once
 				return addTo(cart, item(1, -1))
 			}}, turnMax, 0)
 	}()

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/serve/listener/certtest"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
@@ -245,7 +246,7 @@ func (a *asides) floodKeys(ctx context.Context) error {
 	defer sender.HangUp()
 	flushed := func() time.Time { return time.Now().Truncate(flushInterval).Add(flushInterval) }
 	if left := time.Until(flushed()); left < floodTime {
-		pause(ctx, left)
+		background.Pause(ctx, left)
 	}
 	end := flushed()
 	for key := 0; key < tooManyKeys; {
@@ -262,7 +263,7 @@ func (a *asides) floodKeys(ctx context.Context) error {
 	if time.Now().After(end) {
 		return fmt.Errorf("%d keys took longer than %v", tooManyKeys, floodTime)
 	}
-	pause(ctx, time.Until(end))
+	background.Pause(ctx, time.Until(end))
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/testkit/client"
 	bench "flashsale/scripts/bench/load"
 )
@@ -127,7 +128,7 @@ func viewersAndBuyers(ctx context.Context, s *stack, _ *rand.Rand) error {
 	look := func() *tide {
 		t := &tide{}
 		end := s.measure(t, nil)
-		pause(ctx, s.lasting(2*time.Second, 10*time.Second))
+		background.Pause(ctx, s.lasting(2*time.Second, 10*time.Second))
 		end()
 		return t
 	}

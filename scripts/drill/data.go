@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/proc"
 	"flashsale/internal/testkit"
 )
@@ -32,7 +33,7 @@ func memoryFull(ctx context.Context, s *stack, dice *rand.Rand) error {
 	if err := s.awaitRefusals(ctx); err != nil {
 		return err
 	}
-	pause(ctx, s.lasting(2*time.Second, 10*time.Second))
+	background.Pause(ctx, s.lasting(2*time.Second, 10*time.Second))
 	s.awaitAlert(ctx)
 	_, err = s.redis.ask(ctx, "CONFIG", "SET", "maxmemory", "0")
 	return err
@@ -45,7 +46,8 @@ func diskFull(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err := s.awaitRefusals(ctx); err != nil {
 		return err
 	}
-	pause(ctx, s.lasting(4*time.Second, 10*time.Second)) // enough for a few restarts of a Redis that ends
+	// Enough for a few restarts of a Redis that ends.
+	background.Pause(ctx, s.lasting(4*time.Second, 10*time.Second))
 	s.awaitAlert(ctx)
 	return s.disk.free()
 }
@@ -94,7 +96,7 @@ func tailCut(ctx context.Context, s *stack, dice *rand.Rand) error {
 	if err := s.awaitService(ctx); err != nil {
 		return err
 	}
-	pause(ctx, moment(dice, time.Second)) // orders after the cut
+	background.Pause(ctx, moment(dice, time.Second)) // orders after the cut
 	if start, err = s.crash(ctx); err != nil {
 		return err
 	}
@@ -194,7 +196,7 @@ func scriptsFlushed(ctx context.Context, s *stack, dice *rand.Rand) error {
 		if _, err := s.redis.ask(ctx, "SCRIPT", "FLUSH"); err != nil {
 			return err
 		}
-		pause(ctx, moment(dice, 200*time.Millisecond))
+		background.Pause(ctx, moment(dice, 200*time.Millisecond))
 	}
 	return nil
 }

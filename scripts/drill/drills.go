@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"flashsale/internal/background"
 )
 
 // drill is a fault or an attack, and its permitted effects on the sale. run makes the fault while buyers
@@ -166,7 +168,7 @@ func pair(a, b drill) drill {
 			later := moment(dice, 2*time.Second)
 			ended := make(chan error, 1)
 			go func() { ended <- a.run(ctx, s, first) }()
-			pause(ctx, later)
+			background.Pause(ctx, later)
 			err := b.run(ctx, s, second)
 			return errors.Join(err, <-ended)
 		},

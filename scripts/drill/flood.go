@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"flashsale/internal/background"
+
 	"golang.org/x/sync/errgroup"
 )
 
@@ -151,7 +153,7 @@ func (f *flood) send(
 		if due.Sub(began) >= lasting {
 			break
 		}
-		pause(ctx, time.Until(due))
+		background.Pause(ctx, time.Until(due))
 		a, _, _ := f.crowd[member].ask(f.next(member, n))
 		if ctx.Err() != nil {
 			break
@@ -206,7 +208,7 @@ func repeat(ctx context.Context, it func()) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	done.Go(func() {
-		for ; ctx.Err() == nil; pause(ctx, probePace) {
+		for ; ctx.Err() == nil; background.Pause(ctx, probePace) {
 			it()
 		}
 	})

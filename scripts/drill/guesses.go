@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/testkit/client"
 )
 
@@ -96,7 +97,7 @@ func lockout(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if a, _ := s.loginFrom(home, buyer, password); a != "200" {
 		s.breaks("before the guesses the buyer's login is answered %s", a)
 	}
-	pause(ctx, 2*time.Second) // all workers can know it then
+	background.Pause(ctx, 2*time.Second) // all workers can know it then
 	guessing, stop := context.WithCancel(ctx)
 	var attack sync.WaitGroup
 	for i := range guessers {
@@ -106,7 +107,7 @@ func lockout(ctx context.Context, s *stack, _ *rand.Rand) error {
 	}
 	defer attack.Wait()
 	defer stop()
-	pause(ctx, guessRate*guessPace)
+	background.Pause(ctx, guessRate*guessPace)
 	logins := s.times(50, 500)
 	for range logins {
 		if a, wait := s.loginFrom(admin, "root", rootPassword); a != "200" {
@@ -119,7 +120,7 @@ func lockout(ctx context.Context, s *stack, _ *rand.Rand) error {
 	for i := range s.times(5, 50) {
 		a, wait := s.loginFrom(loopback(9, 10+i), buyer, password)
 		if a == "429" && wait <= slowMax*time.Second {
-			pause(ctx, wait)
+			background.Pause(ctx, wait)
 			a, wait = s.loginFrom(loopback(9, 10+i), buyer, password)
 		}
 		if a != "200" {
@@ -134,7 +135,7 @@ func lockout(ctx context.Context, s *stack, _ *rand.Rand) error {
 
 // guessOn guesses a name's password from an address until ctx ends.
 func (s *stack) guessOn(ctx context.Context, from netip.Addr, name string) {
-	for ; ctx.Err() == nil; pause(ctx, guessPace) {
+	for ; ctx.Err() == nil; background.Pause(ctx, guessPace) {
 		if a, _ := s.loginFrom(from, name, "wrong"); a != "403" && a != "429" {
 			s.breaks("a guess is answered %s", a)
 		}
@@ -144,7 +145,7 @@ func (s *stack) guessOn(ctx context.Context, from netip.Addr, name string) {
 // unlock guesses a name until it is closed for an address, and runs flashsale unlock.
 func (s *stack) unlock(ctx context.Context, name string, closed netip.Addr) error {
 	// Guesses while the name is slowed down do not count, and each worker counts some guesses alone.
-	for deadline := time.Now().Add(closedMax); ; pause(ctx, guessPace) {
+	for deadline := time.Now().Add(closedMax); ; background.Pause(ctx, guessPace) {
 		a, wait := s.loginFrom(closed, name, "wrong")
 		if a == "429" && wait > slowMax*time.Second {
 			break
@@ -159,7 +160,7 @@ func (s *stack) unlock(ctx context.Context, name string, closed netip.Addr) erro
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("flashsale unlock: %w: %s", err, out)
 	}
-	pause(ctx, 2*time.Second) // the workers learn of it within a second
+	background.Pause(ctx, 2*time.Second) // the workers learn of it within a second
 	if a, wait := s.loginFrom(closed, name, "wrong"); a != "403" {
 		s.breaks("after flashsale unlock a guess is answered %s, to wait for %v", a, wait)
 	}

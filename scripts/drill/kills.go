@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/testkit"
 )
 
@@ -25,14 +26,14 @@ func workerKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
 		if err := s.awaitService(ctx); err != nil {
 			return err
 		}
-		pause(ctx, moment(dice, time.Second))
+		background.Pause(ctx, moment(dice, time.Second))
 	}
 	return nil
 }
 
 func serverKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
 	s.servers[0].kill()
-	pause(ctx, restartDelay+moment(dice, 300*time.Millisecond))
+	background.Pause(ctx, restartDelay+moment(dice, 300*time.Millisecond))
 	return s.servers[0].start()
 }
 
@@ -45,7 +46,7 @@ func redisKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
 		if err := s.awaitService(ctx); err != nil {
 			return err
 		}
-		pause(ctx, moment(dice, time.Second))
+		background.Pause(ctx, moment(dice, time.Second))
 	}
 	s.note("%d kills of redis-server", kills)
 	return nil
@@ -57,7 +58,7 @@ func (s *stack) killRedisOnce(ctx context.Context, dice *rand.Rand) error {
 	if err := s.redis.kill(); err != nil {
 		return err
 	}
-	pause(ctx, moment(dice, 300*time.Millisecond))
+	background.Pause(ctx, moment(dice, 300*time.Millisecond))
 	return s.redis.start(ctx)
 }
 
@@ -74,7 +75,7 @@ func ownRedisKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
 		if err := s.awaitService(ctx); err != nil {
 			return err
 		}
-		pause(ctx, calm+moment(dice, time.Second))
+		background.Pause(ctx, calm+moment(dice, time.Second))
 	}
 	s.note("%d kills of redis-server", kills)
 	return nil
@@ -88,7 +89,7 @@ func serverFrozen(ctx context.Context, s *stack, dice *rand.Rand) error {
 	which := dice.IntN(len(s.servers) - 1) // the last one lists the foods for the drill
 	resume := s.probes.list[which].spare()
 	thaw := s.servers[which].freeze()
-	pause(ctx, s.lasting(2*time.Second, 10*time.Second)+moment(dice, time.Second))
+	background.Pause(ctx, s.lasting(2*time.Second, 10*time.Second)+moment(dice, time.Second))
 	s.awaitAlert(ctx)
 	thaw()
 	resume()
@@ -115,7 +116,7 @@ func clockJumps(ctx context.Context, s *stack, dice *rand.Rand) error {
 		if err := s.clock.Jump(jump); err != nil {
 			return err
 		}
-		pause(ctx, 200*time.Millisecond+moment(dice, 300*time.Millisecond))
+		background.Pause(ctx, 200*time.Millisecond+moment(dice, 300*time.Millisecond))
 	}
 	return nil
 }

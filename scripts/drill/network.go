@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
 )
@@ -13,7 +14,7 @@ import (
 
 func networkSwallows(ctx context.Context, s *stack, dice *rand.Rand) error {
 	s.proxy.Set(launch.BlackHole)
-	pause(ctx, s.lasting(redisTimeout+time.Second, 10*time.Second)+moment(dice, time.Second))
+	background.Pause(ctx, s.lasting(redisTimeout+time.Second, 10*time.Second)+moment(dice, time.Second))
 	s.awaitAlert(ctx)
 	s.proxy.Set(launch.Passes)
 	return nil
@@ -25,14 +26,14 @@ func connectionsReset(ctx context.Context, s *stack, dice *rand.Rand) error {
 		if err := testkit.Await(ctx, "traffic to be cut", refusalMax, s.proxy.Broken); err != nil {
 			return err
 		}
-		pause(ctx, moment(dice, 200*time.Millisecond))
+		background.Pause(ctx, moment(dice, 200*time.Millisecond))
 	}
 	return nil
 }
 
 func redisSlow(ctx context.Context, s *stack, _ *rand.Rand) error {
 	s.proxy.Set(launch.Slow)
-	pause(ctx, s.lasting(2*time.Second, 10*time.Second))
+	background.Pause(ctx, s.lasting(2*time.Second, 10*time.Second))
 	s.awaitAlert(ctx)
 	s.proxy.Set(launch.Passes)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/scripts/bench/audit"
 )
 
@@ -73,7 +74,7 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 		return err
 	}
 	if !r.drill.healthy {
-		pause(ctx, moment(dice, beforeMax))
+		background.Pause(ctx, moment(dice, beforeMax))
 	}
 
 	refusals := s.probes.refusals()
@@ -103,14 +104,6 @@ func (s *stack) conduct(ctx context.Context, r *result) (err error) {
 	watch.stop()
 	r.judge(s, rep, watch)
 	return nil
-}
-
-// pause waits for d, or until ctx ends: the next call reports that.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }
 
 // moment is a random time up to most.

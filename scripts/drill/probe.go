@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/testkit"
 )
 
@@ -75,7 +76,7 @@ func (p *probes) stop() {
 
 // run makes rounds until ctx ends.
 func (p *probe) run(ctx context.Context) {
-	for ; ctx.Err() == nil; pause(ctx, probePace) {
+	for ; ctx.Err() == nil; background.Pause(ctx, probePace) {
 		p.round(ctx)
 	}
 }

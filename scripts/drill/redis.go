@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/proc"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
@@ -102,7 +103,7 @@ func (r *redis) freeze(ctx context.Context, lasting time.Duration) error {
 	if err := r.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	pause(ctx, lasting)
+	background.Pause(ctx, lasting)
 	return r.signal(syscall.SIGCONT)
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"flashsale/internal/background"
 	"flashsale/internal/testkit"
 )
 
@@ -191,7 +192,7 @@ func (c *roomCallers) eventWriter(ctx context.Context, name string) func(*shoppe
 	events := 0
 	return func(one *shopper) {
 		event := call{"POST", "/vk/callback", messageToBot(0, fmt.Sprint(name, " ", events), 1)}
-		for ; ctx.Err() == nil; pause(ctx, probePace) {
+		for ; ctx.Err() == nil; background.Pause(ctx, probePace) {
 			a, reply, _ := one.ask(event)
 			if a == "200" && reply == "ok" {
 				events++

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
 )
@@ -239,7 +240,7 @@ func (s *stack) logs() string {
 // awaitService demands that every server serves again, within resumeMax from now.
 func (s *stack) awaitService(ctx context.Context) error {
 	if s.paired {
-		pause(ctx, resumeMax/4) // the other fault may go on: service is promised after both
+		background.Pause(ctx, resumeMax/4) // the other fault may go on: service is promised after both
 		return nil
 	}
 	return s.measureResumption(ctx)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"flashsale/internal/background"
 )
 
 // A server must survive a Redis that stands still for this time, with this pause to catch up.
@@ -26,7 +28,7 @@ func diskStalls(ctx context.Context, s *stack, dice *rand.Rand) error {
 		if _, err := s.probes.resumption(ctx); err != nil {
 			return err
 		}
-		pause(ctx, stallPause)
+		background.Pause(ctx, stallPause)
 	}
 	if waited := s.probes.longest(); waited < stallMax/2 { // a probe may pause when Redis stops
 		return fmt.Errorf("no answer took longer than %v: Redis did not stand still, the drill proves nothing",

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
 )
@@ -42,7 +43,7 @@ func statesChange(ctx context.Context, s *stack, dice *rand.Rand) error {
 			return err
 		}
 		root.IdempotencyKey = ""
-		pause(ctx, moment(dice, 100*time.Millisecond))
+		background.Pause(ctx, moment(dice, 100*time.Millisecond))
 	}
 	s.note("%d changes of the state, each with one of the stock", changes)
 	return s.changeState(ctx, root, "open")

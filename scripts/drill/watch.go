@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/proc"
 )
 
@@ -42,7 +43,7 @@ func startWatch(ctx context.Context, servers []*server, buyers int) *watch {
 		w.done.Go(func() {
 			for ctx.Err() == nil {
 				w.look(ctx, s)
-				pause(ctx, watchEvery)
+				background.Pause(ctx, watchEvery)
 			}
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"flashsale/internal/background"
+
 	"github.com/alicebob/miniredis/v2"
 )
 
@@ -42,15 +44,11 @@ func startMemory() (*Store, error) {
 func runMemory(ctx context.Context, engine *miniredis.Miniredis) error {
 	defer engine.Close()
 	pause := expiryInterval
-	for last := time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(pause):
-			now := time.Now()
-			engine.FastForward(now.Sub(last))
-			last = now
-			pause = min(max(expiryInterval, expiryShare*time.Since(now)), expiryMost)
-		}
+	for last := time.Now(); background.Pause(ctx, pause); {
+		now := time.Now()
+		engine.FastForward(now.Sub(last))
+		last = now
+		pause = min(max(expiryInterval, expiryShare*time.Since(now)), expiryMost)
 	}
+	return nil
 }

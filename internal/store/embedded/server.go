@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/store/child"
 	"flashsale/internal/store/datafolder"
 )
@@ -159,10 +160,8 @@ func (s *server) run(ctx context.Context) error {
 		delay := backoff.After(time.Since(s.started))
 		slog.Error("store ended and is started again", "store", s.name, "status", s.cmd.ProcessState.String(),
 			"delay", delay, "log", s.log(), "its_end", lastLines(s.log(), s.logStart))
-		select {
-		case <-ctx.Done():
+		if !background.Pause(ctx, delay) {
 			return nil
-		case <-time.After(delay):
 		}
 		if err := s.startRepaired(ctx); err == nil {
 			slog.Info("store answers again", "store", s.name)
