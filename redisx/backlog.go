@@ -18,15 +18,34 @@ type Backlog struct {
 }
 
 // ReadBacklog asks a Redis which orders of the sale are not in its ledger yet.
-func ReadBacklog(ctx context.Context, cfg Config, sale string) (Backlog, error) {
-	l, err := pipeline.Dial(ctx, cfg.Config)
+func ReadBacklog(ctx context.Context, cfg Config, sale string) (all Backlog, err error) {
+	for i := range max(cfg.Slices, 1) {
+		one, err := readBacklog(ctx, cfg, sale, i)
+		if err != nil {
+			return Backlog{}, err
+		}
+		all.add(one)
+	}
+	return all, nil
+}
+
+func readBacklog(ctx context.Context, cfg Config, sale string, slice int) (found Backlog, err error) {
+	l, err := pipeline.Dial(ctx, cfg.Slice(slice))
 	if err != nil {
 		return Backlog{}, err
 	}
 	defer l.Close()
-	var found Backlog
-	err = l.Do(found.ask(pipeline.NewCall(), KeysOf(sale).Stream), cfg.Timeout)
+	err = l.Do(found.ask(pipeline.NewCall(), cfg.KeysOf(sale, slice).Stream), cfg.Timeout)
 	return found, err
+}
+
+// add adds the backlog of another slice.
+func (b *Backlog) add(other Backlog) {
+	b.Kept = b.Kept || other.Kept
+	b.Orders += other.Orders
+	if len(b.oldest) == 0 || len(other.oldest) > 0 && other.oldest[0].ID.Before(b.oldest[0].ID) {
+		b.oldest = other.oldest
+	}
 }
 
 // Age is how long the oldest order has waited at the moment now, 0 if no order waits.

@@ -39,7 +39,7 @@ func (s *Sale) AddToCart(user uint32, cart []byte, food, count int64, then Outco
 
 // cartChange is a change of a cart under way.
 type cartChange struct {
-	sale    *Sale
+	slice   *slice
 	user    uint32
 	cart    []byte // its name
 	text    []byte // the change in the form of the cart's list
@@ -52,7 +52,7 @@ var cartChanges = sync.Pool{New: func() any { return &cartChange{} }}
 
 func (s *Sale) newCartChange(user uint32, cart []byte, then Outcome) *cartChange {
 	c := cartChanges.Get().(*cartChange)
-	c.sale, c.user, c.then, c.begin = s, user, then, time.Time{}
+	c.slice, c.user, c.then, c.begin = s.of(user), user, then, time.Time{}
 	c.cart = append(c.cart[:0], cart...)
 	return c
 }
@@ -60,10 +60,10 @@ func (s *Sale) newCartChange(user uint32, cart []byte, then Outcome) *cartChange
 // end reports the outcome.
 func (c *cartChange) end(err error) {
 	if c.appends {
-		c.sale.changing.leave(c.cart)
+		c.slice.sale.changing.leave(c.cart)
 	}
 	then := c.then
-	c.sale, c.then = nil, nil
+	c.slice, c.then = nil, nil
 	cartChanges.Put(c)
 	then.Done(err)
 }
@@ -72,8 +72,8 @@ func (c *cartChange) end(err error) {
 // writes the cart.
 func (c *cartChange) append() {
 	var scratch [64]byte
-	x := pipeline.NewCall().Integer("APPEND", appendCartKey(scratch[:0], c.cart), c.text)
-	if err := c.sale.change(x, appended{c}); err != nil {
+	x := pipeline.NewCall().Integer("APPEND", c.slice.keys.cart(scratch[:0], c.cart), c.text)
+	if err := c.slice.change(x, appended{c}); err != nil {
 		c.end(err)
 	}
 }
@@ -89,12 +89,12 @@ func (c appended) Complete(x *pipeline.Call) {
 	case err != nil:
 		c.end(err)
 	case length == int64(len(c.text)):
-		c.sale.expireCart(c.cart)
-		c.sale.beginCart(c.user, c.cart)
+		c.slice.expireCart(c.cart)
+		c.slice.beginCart(c.user, c.cart)
 		c.end(nil)
 	case length == pipeline.WrongType: // a settled cart
 		c.check(0)
-	case c.sale.list.fits(length):
+	case c.slice.sale.list.fits(length):
 		c.end(nil)
 	default:
 		c.check(length)
@@ -103,19 +103,19 @@ func (c appended) Complete(x *pipeline.Call) {
 
 // expireCart gives a new cart its lifetime. If the connection loses the command, an abandoned cart of some
 // bytes stays in Redis.
-func (s *Sale) expireCart(cart []byte) {
+func (x *slice) expireCart(cart []byte) {
 	var scratch [64]byte
-	s.changes.Detach(pipeline.NewCall().Integer("EXPIRE", appendCartKey(scratch[:0], cart), s.lifetime))
+	x.changes.Detach(pipeline.NewCall().Integer("EXPIRE", x.keys.cart(scratch[:0], cart), x.sale.lifetime))
 }
 
 // beginCart counts a new cart of the user and deletes the oldest one if the user has too many.
-func (s *Sale) beginCart(user uint32, cart []byte) {
-	oldest := s.begun.add(user, cart)
+func (x *slice) beginCart(user uint32, cart []byte) {
+	oldest := x.sale.begun.add(user, cart)
 	if len(oldest) == 0 {
 		return
 	}
 	var scratch [64]byte
-	s.changes.Detach(pipeline.NewCall().Integer("UNLINK", appendCartKey(scratch[:0], []byte(oldest))))
+	x.changes.Detach(pipeline.NewCall().Integer("UNLINK", x.keys.cart(scratch[:0], []byte(oldest))))
 }
 
 // changeList is the format of a cart's list of changes, which cart_rules.lua reads. A change that adds

@@ -17,10 +17,11 @@ const (
 // if it was not appended.
 func (c *cartChange) check(length int64) {
 	var scratch [64]byte
-	x := c.sale.checks.Call().Since(c.begin)
-	x.Key(appendOrderKey(scratch[:0], c.user)).Key(appendCartKey(scratch[:0], c.cart))
+	keys := &c.slice.keys
+	x := c.slice.checks.Call().Since(c.begin)
+	x.Key(keys.order(scratch[:0], c.user)).Key(keys.cart(scratch[:0], c.cart))
 	x.Arg(strconv.AppendInt(scratch[:0], length, 10)).Arg(c.text)
-	if err := c.sale.change(x, checked{c}); err != nil {
+	if err := c.slice.change(x, checked{c}); err != nil {
 		c.end(err)
 	}
 }
@@ -35,7 +36,7 @@ func (c checked) Complete(x *pipeline.Call) {
 	case err != nil:
 		c.end(err)
 	case code == cartBegan:
-		c.sale.beginCart(c.user, c.cart)
+		c.slice.beginCart(c.user, c.cart)
 		c.end(nil)
 	case code == cartDone:
 		c.end(nil)

@@ -129,7 +129,7 @@ func buyWhatever(t *testing.T, s *Sale, dice *rand.Rand, user uint32, foods int)
 
 // checkEquation looks at stock and orders at one moment and returns the number of orders.
 func checkEquation(t *testing.T, cfg Config, s *Sale, stock []int64) (orders int) {
-	found := rawString(t, cfg, "EVAL", lookAtAll, "1", s.keys.Stock, strconv.Itoa(len(stock)))
+	found := rawString(t, cfg, "EVAL", lookAtAll, "1", s.home().keys.Stock, strconv.Itoa(len(stock)))
 	var list []int64
 	for text := range strings.FieldsSeq(strings.ReplaceAll(found, ",", " ")) {
 		n, err := strconv.ParseInt(text, 10, 64)

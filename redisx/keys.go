@@ -33,6 +33,14 @@ import "strconv"
 // <cart> is the name inside a cart ID (16 characters that carry user and nonce), <sale> the random id of the
 // sale. The keys of stock and gate carry that id, so the order script need not read the marker: in a Redis
 // that has lost the sale, or holds another one, it finds no stock and sells nothing.
+//
+// In a sale with several slices, and in a cluster, every key but the marker of the home slice ends with the
+// hash tag of its slice, as in o_17{42}. Each slice has all of these keys:
+//
+//	sale           hash    also: slices (how many), filling (1 until all    for ever    open.lua, filled.lua,
+//	                       have their stock), revision (of state and times)             state_change.lua
+//	sale{<tag>}    hash    id, revision, and the fields of states.lua       for ever    fill.lua, follow.lua
+//	stock_<sale>{<tag>}    also "<" slice, ">" slice: transfers             for ever    transfer_*.lua
 const (
 	MarkerKey   = "sale" // marker of the one sale that Redis holds
 	stockPrefix = "stock_"
@@ -48,13 +56,18 @@ const (
 // StreamGroup is the consumer group of the stream of orders.
 const StreamGroup = "ledger"
 
-// Keys are the keys that the scripts of a sale share.
-type Keys struct{ Marker, Stock, Gate, Log, Stream string }
+// Keys are the keys that the scripts of a slice share, and the hash tag of the slice.
+type Keys struct{ Marker, Stock, Gate, Log, Stream, Tag string }
 
-// KeysOf returns the keys of the sale with the id.
-func KeysOf(id string) Keys {
-	return Keys{Marker: MarkerKey, Stock: stockPrefix + id, Gate: gatePrefix + id, Log: logPrefix + id,
-		Stream: streamPrefix + id}
+// KeysOf returns the keys of a slice of the sale with the id.
+func (c *Config) KeysOf(id string, slice int) Keys {
+	tag := c.tag(slice)
+	k := Keys{Marker: MarkerKey, Stock: stockPrefix + id + tag, Gate: gatePrefix + id + tag,
+		Log: logPrefix + id + tag, Stream: streamPrefix + id + tag, Tag: tag}
+	if slice > 0 {
+		k.Marker += tag
+	}
+	return k
 }
 
 // The fields of the stock hash other than the pieces left of a food.
@@ -63,12 +76,14 @@ const (
 	restockedPrefix = "+"
 )
 
-func appendCartKey(dst, name []byte) []byte {
-	dst = append(dst, cartPrefix...)
-	return append(dst, name...)
+// cart appends the key of a cart with that name.
+func (k *Keys) cart(dst, name []byte) []byte {
+	dst = append(append(dst, cartPrefix...), name...)
+	return append(dst, k.Tag...)
 }
 
-func appendOrderKey(dst []byte, user uint32) []byte {
-	dst = append(dst, orderPrefix...)
-	return strconv.AppendUint(dst, uint64(user), 10)
+// order appends the key of a user's order.
+func (k *Keys) order(dst []byte, user uint32) []byte {
+	dst = strconv.AppendUint(append(dst, orderPrefix...), uint64(user), 10)
+	return append(dst, k.Tag...)
 }

@@ -19,7 +19,7 @@ var ErrLeftover = errors.New("redis holds keys of a sale, but not its key " + Ma
 
 // SaleKeys names the keys to delete before another sale starts in a Redis that has lost one: those of the
 // current sale, and every log. Other keys of ended sales (turnover/keys.go) can stay.
-const SaleKeys = "sale, stock_*, gate_*, log_*, orders_*, restock_*, next_*, o_* and c_*"
+const SaleKeys = "sale, sale{*, stock_*, gate_*, log_*, orders_*, restock_*, next_*, o_* and c_*"
 
 // The search for leftovers is limited, because Redis may hold any number of other keys. SCAN walks the keys
 // in the order of a hash, so the keys seen are a fair sample: if there are many orders, it soon finds one.
@@ -30,7 +30,7 @@ const (
 )
 
 // leftoverKey matches keys of a sale, and hardly ever keys of another program in the same Redis.
-var leftoverKey = regexp.MustCompile(`^(?:o_\d+|c_[\w-]{16}|(?:stock|gate|log|orders)_[a-z2-7]{8})$`)
+var leftoverKey = regexp.MustCompile(`^(?:o_\d+|c_[\w-]{16}|(?:stock|gate|log|orders)_[a-z2-7]{8})(?:{\w+})?$`)
 
 // findLeftover returns a key of a sale in a Redis without the sale's marker, "" when it finds none.
 func findLeftover(ctx context.Context, l *pipeline.Link, cfg Config, steps int) (key string, err error) {

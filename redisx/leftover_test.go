@@ -15,7 +15,7 @@ import (
 func TestOpenRefusesLeftovers(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 5)
-		raw(t, cfg, nil, "XGROUP", "CREATE", s.keys.Stream, StreamGroup, "0", "MKSTREAM")
+		raw(t, cfg, nil, "XGROUP", "CREATE", s.home().keys.Stream, StreamGroup, "0", "MKSTREAM")
 		for user := range uint32(2) {
 			if err := s.addToCart(user+2, cartName(int(user)), 1, 1); err != nil {
 				t.Fatal(err)

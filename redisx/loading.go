@@ -36,7 +36,7 @@ func AwaitLoaded(ctx context.Context, cfg Config) error {
 }
 
 func ping(ctx context.Context, cfg Config) error {
-	l, err := pipeline.Dial(ctx, cfg.Config)
+	l, err := pipeline.Dial(ctx, cfg.Home())
 	if err != nil {
 		return err
 	}

@@ -55,9 +55,10 @@ func (l *LogScan) Next(ctx context.Context) ([]LogEntry, error) {
 	}
 	var found presence
 	var page []radix.StreamEntry
-	x := l.sale.prove(pipeline.NewCall(), &found).Command(&page, "XRANGE", l.sale.keys.Log, l.from, "+",
+	home := l.sale.home()
+	x := home.prove(pipeline.NewCall(), &found).Command(&page, "XRANGE", home.keys.Log, l.from, "+",
 		"COUNT", strconv.Itoa(ScanCount))
-	if err := l.sale.read(x, &found); err != nil {
+	if err := home.read(x, &found); err != nil {
 		return nil, err
 	}
 	if l.from = ""; len(page) == ScanCount {
@@ -78,7 +79,7 @@ func (f *Follower) Changes(sale string) ([]LogEntry, error) {
 		f.logged, f.from = sale, "-"
 	}
 	var page []radix.StreamEntry
-	err := f.redis.Do(pipeline.Command(&page, "XRANGE", KeysOf(sale).Log, f.from, "+",
+	err := f.redis.Do(pipeline.Command(&page, "XRANGE", f.cfg.KeysOf(sale, 0).Log, f.from, "+",
 		"COUNT", strconv.Itoa(ScanCount)))
 	if err != nil || len(page) == 0 {
 		return nil, err

@@ -17,6 +17,7 @@ type Marker struct {
 	Sale     string
 	Catalog  string   // fingerprint of the foods
 	Previous []string // ids of the sales before it, the last one first
+	Slices   int      // how many the sale has
 
 	Exported time.Time // last export since the sale was closed; zero for none
 	Orders   int64     // in that export
@@ -29,7 +30,7 @@ func (m *Marker) Follows(id string) bool { return slices.Contains(m.Previous, id
 
 // ReadMarker reads the marker. Errors: ErrNoSale, or why Redis cannot be asked.
 func ReadMarker(ctx context.Context, cfg Config) (*Marker, error) {
-	l, err := pipeline.Dial(ctx, cfg.Config)
+	l, err := pipeline.Dial(ctx, cfg.Home())
 	if err != nil {
 		return nil, err
 	}
@@ -52,17 +53,17 @@ type Follower struct {
 // Follow makes a Follower, which reads new log entries of the sale from now on. Its calls are answered only
 // while Run runs. Errors: why Redis cannot be asked.
 func Follow(ctx context.Context, cfg Config, sale string) (*Follower, error) {
-	l, err := pipeline.Dial(ctx, cfg.Config)
+	l, err := pipeline.Dial(ctx, cfg.Home())
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close()
 	var last []radix.StreamEntry
-	x := pipeline.Command(&last, "XREVRANGE", KeysOf(sale).Log, "+", "-", "COUNT", "1")
+	x := pipeline.Command(&last, "XREVRANGE", cfg.KeysOf(sale, 0).Log, "+", "-", "COUNT", "1")
 	if err := l.Do(x, cfg.Timeout); err != nil {
 		return nil, fmt.Errorf("cannot read the log of the sale in Redis at %s: %w", cfg.Address, err)
 	}
-	redis := pipeline.New(cfg.Config, pipeline.Options{
+	redis := pipeline.New(cfg.Home(), pipeline.Options{
 		Outage: &pipeline.Outage{Effect: "the next sale would not be noticed"}})
 	return &Follower{cfg: cfg, redis: redis, logged: sale, from: behind(last)}, nil
 }
@@ -77,11 +78,12 @@ func (f *Follower) Marker() (*Marker, error) {
 }
 
 // markerReply has the fields of the marker as Redis returns them.
-type markerReply struct{ id, catalog, previous, exported, orders, next string }
+type markerReply struct{ id, catalog, previous, exported, orders, next, slices string }
 
 func (r *markerReply) call() *pipeline.Call {
-	return pipeline.Command(&radix.Tuple{&r.id, &r.catalog, &r.previous, &r.exported, &r.orders, &r.next},
-		"HMGET", MarkerKey, "id", "catalog", "previous", "exported", "exported_orders", "next_id")
+	return pipeline.Command(&radix.Tuple{&r.id, &r.catalog, &r.previous, &r.exported, &r.orders, &r.next,
+		&r.slices},
+		"HMGET", MarkerKey, "id", "catalog", "previous", "exported", "exported_orders", "next_id", "slices")
 }
 
 // marker makes a Marker of the reply that came with err.
@@ -93,5 +95,6 @@ func (r *markerReply) marker(err error, cfg Config) (*Marker, error) {
 		return nil, fmt.Errorf("%w: %s", ErrNoSale, cfg.Address)
 	}
 	return &Marker{Sale: r.id, Catalog: r.catalog, Previous: strings.Fields(r.previous),
-		Exported: timeOf(optional(r.exported)), Orders: optional(r.orders), Next: r.next}, nil
+		Exported: timeOf(optional(r.exported)), Orders: optional(r.orders), Next: r.next,
+		Slices: max(int(optional(r.slices)), 1)}, nil
 }

@@ -40,6 +40,7 @@ var (
 	ErrMarkerLost   = errors.New("redis has lost the key " + MarkerKey)
 	ErrNoSale       = errors.New("redis holds no sale")
 	ErrTurning      = errors.New("the next sale is being opened in redis")
+	ErrOtherSlices  = errors.New("the sale has another number of slices")
 )
 
 // Opening describes the sale to join or to open, and the server that joins.
@@ -62,6 +63,8 @@ type Opened struct {
 	Differs Differences // from the server that joined before
 
 	Previous []string // ids of the sales before it in this Redis, the last one first
+
+	filling bool // slices may be missing
 }
 
 // Open joins the sale that Redis holds or, in a Redis without a sale, opens one. It is called when a server
@@ -70,7 +73,16 @@ type Opened struct {
 // ErrOtherSecrets, ErrSaleLost, ErrMarkerLost, ErrNoSale, ErrLeftover, ErrTurning (turnover.Open completes
 // the turnover), or why Redis cannot be asked.
 func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
-	l, err := pipeline.Dial(ctx, cfg.Config)
+	opened, err := o.open(ctx, cfg)
+	if err == nil && opened.filling {
+		err = Fill(ctx, cfg, opened.Sale, o.Stock)
+	}
+	return opened, err
+}
+
+// open opens or joins the home slice.
+func (o *Opening) open(ctx context.Context, cfg Config) (Opened, error) {
+	l, err := pipeline.Dial(ctx, cfg.Home())
 	if err != nil {
 		return Opened{}, err
 	}
@@ -103,7 +115,7 @@ func Open(ctx context.Context, cfg Config, o Opening) (Opened, error) {
 // the marker, and the error shows how to put the marker back.
 func (o *Opening) lost(l *pipeline.Link, cfg Config) error {
 	var stock int
-	if err := l.Do(pipeline.Command(&stock, "EXISTS", KeysOf(o.Last).Stock), cfg.Timeout); err != nil {
+	if err := l.Do(pipeline.Command(&stock, "EXISTS", cfg.KeysOf(o.Last, 0).Stock), cfg.Timeout); err != nil {
 		return fmt.Errorf("cannot look for the stock in Redis at %s: %w", cfg.Address, err)
 	}
 	if stock == 0 {
@@ -119,16 +131,16 @@ func (o *Opening) lost(l *pipeline.Link, cfg Config) error {
 func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Opened, err error) {
 	opensAt, closesAt := o.Times.Texts()
 	args := []string{proposed, o.Catalog, o.Only, encodeFingerprints(o.Server), strconv.FormatBool(o.Alone),
-		opensAt, closesAt}
+		opensAt, closesAt, strconv.Itoa(max(cfg.Slices, 1)), strconv.FormatInt(sumOf(o.Stock), 10)}
 	if proposed != "" {
-		for _, pieces := range o.Stock {
-			args = append(args, strconv.FormatInt(pieces, 10))
-		}
+		args = append(args, cfg.shares(o.Stock, 0)...)
 	}
 	var code, differences int64
 	var catalog, opens, closes, previous string
-	reply := radix.Tuple{&code, &opened.Sale, &catalog, &differences, &opens, &closes, &previous}
-	k := KeysOf(proposed)
+	var parts int
+	reply := radix.Tuple{&code, &opened.Sale, &catalog, &differences, &opens, &closes, &previous, &parts,
+		&opened.filling}
+	k := cfg.KeysOf(proposed, 0)
 	x := openScript.Eval(&reply, []string{k.Marker, k.Stock, k.Gate, k.Log}, args...)
 	if err := l.Do(x, cfg.StockTimeout()); err != nil {
 		return Opened{}, fmt.Errorf("cannot open the sale in Redis at %s: %w", cfg.Address, err)
@@ -145,6 +157,8 @@ func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Ope
 		return opened, fmt.Errorf("%w: sale %s at %s", ErrTurning, opened.Sale, cfg.Address)
 	case code < openIsOpen || code > openTurning:
 		return Opened{}, pipeline.UnknownCode("open.lua", code)
+	case parts != max(cfg.Slices, 1):
+		return Opened{}, otherSlices(cfg, opened.Sale, parts)
 	case catalog != o.Catalog:
 		return Opened{}, otherFoods(opened.Sale, cfg, catalog, o.Catalog)
 	case code == openStranger:
@@ -157,7 +171,7 @@ func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Ope
 // only sale to find, "" for any. Errors: ErrNoSale, ErrLeftover, ErrOtherSale, ErrOtherFoods, ErrTurning, or
 // why Redis cannot be asked.
 func Find(ctx context.Context, cfg Config, catalog, only string) (id string, err error) {
-	l, err := pipeline.Dial(ctx, cfg.Config)
+	l, err := pipeline.Dial(ctx, cfg.Home())
 	if err != nil {
 		return "", err
 	}

@@ -50,47 +50,64 @@ func AppendOrderID(dst []byte, sale string, user uint32) []byte {
 // nil, ErrHasOrder, ErrNotOpen, ErrPaused, ErrClosed, ErrCartEmpty, ErrOutOfStock, ErrSaleGone (nothing is
 // changed), ErrUnavailable (unknown).
 func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte, then Outcome) {
-	var scratch [40]byte
-	x := s.orders.Call().Arg(idempotencyKey)
-	x.Key(appendOrderKey(scratch[:0], user)).Key(appendCartKey(scratch[:0], cart))
 	p := placements.Get().(*placement)
-	*p = placement{s, user, then}
-	if err := s.change(x, p); err != nil {
-		p.end(err)
+	p.slice, p.user, p.then = s.of(user), user, then
+	p.begin = time.Time{}
+	if s.mover != nil {
+		p.cart, p.key = append(p.cart[:0], cart...), append(p.key[:0], idempotencyKey...)
 	}
+	p.send(cart, idempotencyKey)
 }
 
 // placement is an order under way.
 type placement struct {
-	sale *Sale
-	user uint32
-	then Outcome
+	slice *slice
+	user  uint32
+	then  Outcome
+	begin time.Time // all tries together are answered within the timeout
+
+	cart, key []byte // for another try; only with several slices
 }
 
 var placements = sync.Pool{New: func() any { return &placement{} }}
 
+// send sends the order to Redis.
+func (p *placement) send(cart, idempotencyKey []byte) {
+	var scratch [40]byte
+	keys := &p.slice.keys
+	x := p.slice.orders.Call().Since(p.begin).Arg(idempotencyKey)
+	x.Key(keys.order(scratch[:0], p.user)).Key(keys.cart(scratch[:0], cart))
+	if err := p.slice.change(x, p); err != nil {
+		p.end(err)
+	}
+}
+
 // end reports the outcome.
 func (p *placement) end(err error) {
 	then := p.then
-	*p = placement{}
+	p.slice, p.then = nil, nil
 	placements.Put(p)
 	then.Done(err)
 }
 
-// Complete reads the result of order.lua.
+// Complete reads the result of order.lua. If this slice has too few pieces, other slices may have them.
 func (p *placement) Complete(x *pipeline.Call) {
 	code, err := x.Result()
+	p.begin = x.Begin()
 	x.Free()
 	if err == nil {
-		err = p.sale.orderOutcome(p.user, code)
+		err = p.slice.orderOutcome(p.user, code)
+	}
+	if m := p.slice.sale.mover; m != nil && err == ErrOutOfStock && m.add(p) {
+		return
 	}
 	p.end(err)
 }
 
-func (s *Sale) orderOutcome(user uint32, code int64) error {
+func (x *slice) orderOutcome(user uint32, code int64) error {
 	switch code {
 	case orderPlaced:
-		s.cfg.Figures.OrdersPlaced.Inc()
+		x.sale.cfg.Figures.OrdersPlaced.Inc()
 		return nil
 	case orderPlacedBefore:
 		return nil
@@ -101,7 +118,7 @@ func (s *Sale) orderOutcome(user uint32, code int64) error {
 	case orderOutOfStock:
 		return ErrOutOfStock
 	case orderNoSale:
-		return s.missed()
+		return x.missed()
 	case orderTooManyFoods:
 		return fmt.Errorf("cannot place order of user %d: "+
 			"its cart holds more foods than order.lua takes", user)
@@ -119,9 +136,10 @@ func (s *Sale) orderOutcome(user uint32, code int64) error {
 func (s *Sale) Order(user uint32) (Order, error) {
 	var found presence
 	var value []byte
-	key := appendOrderKey(nil, user)
-	x := s.prove(pipeline.NewCall(), &found).Command(&radix.Maybe{Rcv: &value}, "GET", string(key))
-	if err := s.read(x, &found); err != nil || value == nil {
+	part := s.of(user)
+	key := part.keys.order(nil, user)
+	x := part.prove(pipeline.NewCall(), &found).Command(&radix.Maybe{Rcv: &value}, "GET", string(key))
+	if err := part.read(x, &found); err != nil || value == nil {
 		return Order{User: user}, err
 	}
 	return ParseOrder(user, value, s.foods)

@@ -81,7 +81,7 @@ local function placeOrder(order, cart, key)
     end
     placed = placed + 1
     call('SET', order, items .. '|' .. key .. now)
-    if ledger then call('XADD', stream, '*', 'user', string.sub(order, 3), 'items', items) end
+    if ledger then call('XADD', stream, '*', 'user', string.match(order, '%d+'), 'items', items) end
     if settled then call('DEL', cart) end
   elseif changes and not settled then
     call('SET', cart, changes, 'EX', lifetime)

@@ -77,11 +77,11 @@ func (tc orderTest) run(t *testing.T) {
 		if got := rawString(t, cfg, "TTL", orderKey); got != tc.wantTTL {
 			t.Errorf("TTL of the order %s, want %s", got, tc.wantTTL)
 		}
-		if got := rawString(t, cfg, "HGET", s.keys.Stock, "1"); got != tc.wantStock {
+		if got := rawString(t, cfg, "HGET", s.home().keys.Stock, "1"); got != tc.wantStock {
 			t.Errorf("stock %s, want %s", got, tc.wantStock)
 		}
 		for food, want := range map[string]string{"2": "0", "3": "7"} {
-			if got := rawString(t, cfg, "HGET", s.keys.Stock, food); got != want {
+			if got := rawString(t, cfg, "HGET", s.home().keys.Stock, food); got != want {
 				t.Errorf("stock of food %s is %s, want %s", food, got, want)
 			}
 		}

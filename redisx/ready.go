@@ -1,6 +1,7 @@
 package redisx
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -12,20 +13,36 @@ import (
 var ErrWritesRefused = errors.New("writes are refused")
 
 // Ready reports whether the sale can be served: Redis answers, holds the sale and takes writes, and the
-// connection for changes is up. It returns the orders that are not in the ledger yet. Errors:
-// ErrUnavailable, ErrSaleGone, ErrWritesRefused.
-func (s *Sale) Ready() (Backlog, error) {
+// connection for changes is up. With several slices one is enough: the others fail alone. It returns the
+// orders that are not in the ledger yet. Errors: ErrUnavailable, ErrSaleGone, ErrWritesRefused.
+func (s *Sale) Ready() (all Backlog, err error) {
+	ready := false
+	for i := range s.slices {
+		backlog, refused := s.slices[i].ready()
+		if refused != nil {
+			err = cmp.Or(err, refused)
+			continue
+		}
+		ready = true
+		all.add(backlog)
+	}
+	if ready {
+		return all, nil
+	}
+	return Backlog{}, err
+}
+
+func (x *slice) ready() (backlog Backlog, err error) {
 	var held presence
-	var backlog Backlog
 	var write pipeline.Verdict
-	x := backlog.ask(s.prove(pipeline.NewCall(), &held), s.keys.Stream)
+	c := backlog.ask(x.prove(pipeline.NewCall(), &held), x.keys.Stream)
 	// A write that changes nothing, because no cart has an empty name. Redis judges it like an order, and knows
 	// its memory, disk, role and rights better than INFO shows them.
-	x.Command(&write, "LPUSHX", cartPrefix, "")
-	if err := s.read(x, &held); err != nil {
+	c.Command(&write, "LPUSHX", cartPrefix+x.keys.Tag, "")
+	if err := x.read(c, &held); err != nil {
 		return Backlog{}, err
 	}
-	if !s.changes.Up() {
+	if !x.changes.Up() {
 		return Backlog{}, ErrUnavailable
 	}
 	if write.Refused != "" {

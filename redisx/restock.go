@@ -39,15 +39,37 @@ type Restock struct {
 // Restock changes the stock of a food, even of a sale that is not open. It returns the food and its pieces
 // left; under a repeated idempotency key, those of the first call. Errors: ErrOutOfStock if fewer pieces are
 // left than are to be taken back, ErrKeyReused, ErrSaleGone (nothing is changed), ErrUnavailable (unknown).
+//
+// The home slice takes and gives the pieces. To take back more than it has, it gets pieces from the others.
 func (s *Sale) Restock(r Restock) (food, left int64, err error) {
+	food, left, err = s.restock(r)
+	if len(s.slices) == 1 || !errors.Is(err, ErrOutOfStock) || left+r.Add < 0 {
+		return food, left, err
+	}
+	for from := 1; from < len(s.slices); from++ {
+		if _, err := s.transfer(from, 0, []piecesOf{{r.Food, -r.Add, -r.Add}}); err != nil {
+			return 0, 0, err
+		}
+	}
+	return s.restock(r)
+}
+
+// restock lets the home slice restock. left is the pieces of all slices.
+func (s *Sale) restock(r Restock) (food, left int64, err error) {
+	elsewhere, err := s.elsewhere(r.Food)
+	if err != nil {
+		return 0, 0, err
+	}
 	remembered := 0
 	if r.Key != "" {
 		remembered = int(restockRemembered / time.Second)
 	}
-	keys := []string{s.keys.Marker, s.keys.Stock, s.keys.Log, restockPrefix + s.id + "_" + r.Key}
+	x := s.home()
+	keys := []string{x.keys.Marker, x.keys.Stock, x.keys.Log, restockPrefix + s.id + x.keys.Tag + "_" + r.Key}
 	var code int64
-	err = s.redis.Do(restockScript.Call(&radix.Tuple{&code, &food, &left}, keys, s.id, r.By,
-		strconv.FormatInt(r.Food, 10), strconv.FormatInt(r.Add, 10), strconv.Itoa(remembered)))
+	err = x.redis.Do(restockScript.Call(&radix.Tuple{&code, &food, &left}, keys, s.id, r.By,
+		strconv.FormatInt(r.Food, 10), strconv.FormatInt(r.Add, 10), strconv.Itoa(remembered),
+		strconv.FormatInt(elsewhere, 10)))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -55,11 +77,24 @@ func (s *Sale) Restock(r Restock) (food, left int64, err error) {
 	case restockDone:
 		return food, left, nil
 	case restockNoSale:
-		return 0, 0, s.missed()
+		return 0, 0, x.missed()
 	case restockTooFew:
 		return food, left, ErrOutOfStock
 	case restockKeyReused:
 		return 0, 0, ErrKeyReused
 	}
 	return 0, 0, pipeline.UnknownCode("restock.lua", code)
+}
+
+// elsewhere is the pieces of a food in the other slices than home.
+func (s *Sale) elsewhere(food int64) (pieces int64, err error) {
+	for i := 1; i < len(s.slices); i++ {
+		var left int64
+		x := &s.slices[i]
+		if err := x.redis.Do(pipeline.Command(&left, "HGET", x.keys.Stock, strconv.FormatInt(food, 10))); err != nil {
+			return 0, err
+		}
+		pieces += left
+	}
+	return pieces, nil
 }

@@ -11,14 +11,16 @@
 -- ARGV[3]  food id: integer > 0, a food of the sale
 -- ARGV[4]  pieces to add: integer, below 0 to take back
 -- ARGV[5]  how long the idempotency key counts: seconds; 0 without one
+-- ARGV[6]  pieces of the food in other slices: integer >= 0
 --
--- Returns {code, food, left}: the food and its pieces left after the call. code is
+-- Returns {code, food, left}: the food and its pieces left after the call, in all slices. code is
 --         0  done, or done before under the same idempotency key: then food and left are from that call
 --         1  Redis does not hold the sale: nothing is changed
 --         2  fewer pieces are left than are to be taken back: nothing is changed
 --         3  the idempotency key was used for another restock: nothing is changed
 local marker, stock, log, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, by, food, add, remembered = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local elsewhere = tonumber(ARGV[6])
 local DONE, NO_SALE, TOO_FEW, KEY_REUSED = 0, 1, 2, 3
 local call = redis.call
 
@@ -33,12 +35,13 @@ end
 local now = call('HMGET', stock, food, '+' .. food)
 if not now[1] then return {NO_SALE, 0, 0} end
 local left, restocked = tonumber(now[1]) + add, tonumber(now[2] or 0) + add
-if left < 0 then return {TOO_FEW, tonumber(food), tonumber(now[1])} end
+if left < 0 then return {TOO_FEW, tonumber(food), now[1] + elsewhere} end
 local text = string.format('%d', left)
+local before, after = string.format('%d', now[1] + elsewhere), string.format('%d', left + elsewhere)
 if add ~= 0 then
-  call('XADD', log, '*', 'by', by, 'what', 'stock', 'food', food, 'add', ARGV[4], 'before', now[1],
-    'after', text)
+  call('XADD', log, '*', 'by', by, 'what', 'stock', 'food', food, 'add', ARGV[4], 'before', before,
+    'after', after)
   call('HSET', stock, food, text, '+' .. food, string.format('%d', restocked))
 end
-if remembered > 0 then call('SET', done, food .. ':' .. ARGV[4] .. ':' .. text, 'EX', remembered) end
-return {DONE, tonumber(food), left}
+if remembered > 0 then call('SET', done, food .. ':' .. ARGV[4] .. ':' .. after, 'EX', remembered) end
+return {DONE, tonumber(food), left + elsewhere}

@@ -40,10 +40,11 @@ var (
 
 // Config has the Redis to use and the settings of a sale.
 type Config struct {
-	pipeline.Config
-	CartTTL time.Duration // lifetime of a cart from its first piece on, whole seconds
-	Quiet   bool          // another process logs when the sale is lost and when it is back
-	Effect  string        // effect of an outage of Redis, for the log; "" for "orders get 503"
+	pipeline.Config               // Address may name several Redis, with commas between
+	Slices          int           // of the sale; 0 counts as 1
+	CartTTL         time.Duration // lifetime of a cart from its first piece on, whole seconds
+	Quiet           bool          // another process logs when the sale is lost and when it is back
+	Effect          string        // effect of an outage of Redis, for the log; "" for "orders get 503"
 
 	// Loop, unless nil, carries the changes (AddToCart, PlaceOrder), over a connection of its own. Then only
 	// its thread may call them, and Join must be called before the loop runs, or on its thread.
@@ -61,21 +62,36 @@ type Outcome interface {
 
 // Sale is the open sale. Its methods are safe for concurrent use.
 type Sale struct {
-	id      string
-	keys    Keys
-	foods   int
-	cfg     Config
-	redis   *pipeline.Conn
-	changes *pipeline.Conn // for AddToCart and PlaceOrder; redis itself without a Loop
-	gone    atomic.Bool    // Redis did not hold this sale
-	told    atomic.Bool    // the loss was logged
-
-	orders, checks *pipeline.Shared // order.lua and cart_check.lua
+	id     string
+	foods  int
+	cfg    Config
+	slices []slice
+	conns  []conn // slice i uses conns[i%len(conns)]
 
 	list     changeList
 	lifetime []byte   // of a cart, seconds
 	changing changing // carts with an APPEND under way
 	begun    *begunCarts
+	mover    *mover // nil with one slice
+}
+
+// conn is the connection to a Redis with some slices.
+type conn struct {
+	redis   *pipeline.Conn
+	changes *pipeline.Conn // for AddToCart and PlaceOrder; redis itself without a Loop
+}
+
+// slice is a part of the sale: some users with their carts and orders, and a stock of its own.
+type slice struct {
+	conn
+	sale  *Sale
+	index int
+	keys  Keys
+	gone  atomic.Bool // its Redis did not hold this sale
+	told  atomic.Bool // the loss was logged
+	last  atomic.Pointer[reading]
+
+	orders, checks *pipeline.Shared // order.lua and cart_check.lua
 }
 
 // Join makes the Sale that Open opened, with the foods 1 to foods and the users 1 to users. Any number of
@@ -87,71 +103,119 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 	if cfg.Figures == nil {
 		cfg.Figures = figures.Private()
 	}
-	s := &Sale{id: id, keys: KeysOf(id), foods: foods, cfg: cfg}
-	opts := pipeline.Options{FieldsMax: stockFields(foods),
-		Scripts: []*pipeline.Script{stateChangeScript, restockScript},
-		Outage:  &pipeline.Outage{Effect: cmp.Or(cfg.Effect, "orders get 503"), Reason: outageReason}}
-	if users == 0 {
-		s.redis = pipeline.New(cfg.Config, opts)
-		s.changes = s.redis
-		return s
-	}
-	opts.Greet, opts.Figures = s.greet, &cfg.Figures.Redis
-	if cfg.Loop != nil {
-		s.redis = pipeline.New(cfg.Config, opts)
-		opts.Loop, opts.Scripts = cfg.Loop, nil
-	}
+	cfg.Slices = max(cfg.Slices, 1)
+	s := &Sale{id: id, foods: foods, cfg: cfg, slices: make([]slice, cfg.Slices), conns: make([]conn, cfg.conns())}
 	s.list = newChangeList(foods, cartMax)
 	s.begun = newBegunCarts(users)
-	lifetime := strconv.Itoa(int(cfg.CartTTL / time.Second))
-	s.lifetime = []byte(lifetime)
-	rules := []string{strconv.Itoa(cartMax), lifetime, strconv.Itoa(s.list.plainBytes)}
-	k := s.keys
-	s.orders = orderScript.Share([]string{k.Stock, k.Stream, k.Gate, k.Marker, k.Log}, rules, 2, 1)
-	s.checks = cartCheckScript.Share(nil, rules, 2, 2)
-	opts.Shared = []*pipeline.Shared{s.checks, s.orders}
-	opts.Waiting = &cfg.Figures.QueueCalls
-	cfg.Figures.QueueCallsMax.Set(pipeline.QueueMax)
-	s.changes = pipeline.New(cfg.Config, opts)
-	if cfg.Loop == nil {
-		s.redis = s.changes
+	s.lifetime = strconv.AppendInt(nil, int64(cfg.CartTTL/time.Second), 10)
+	for i := range s.slices {
+		x := &s.slices[i]
+		x.sale, x.index, x.keys = s, i, cfg.KeysOf(id, i)
+		x.share(strconv.Itoa(cartMax), string(s.lifetime), strconv.Itoa(s.list.plainBytes))
+	}
+	for i := range s.conns {
+		s.conns[i] = s.connect(i, users > 0)
+	}
+	for i := range s.slices {
+		s.slices[i].conn = s.conns[i%len(s.conns)]
+	}
+	if cfg.Slices > 1 && users > 0 {
+		s.mover = newMover(s)
 	}
 	return s
 }
 
-// stockFields is the most fields of a stock of that many foods.
-func stockFields(foods int) int {
-	const others = 2 // orders, note
-	return 2*foods + others
+// share makes the scripts that calls of this slice share. rules are the arguments of the rules of a cart.
+func (x *slice) share(rules ...string) {
+	k := x.keys
+	x.orders = orderScript.Share([]string{k.Stock, k.Stream, k.Gate, k.Marker, k.Log}, rules, 2, 1)
+	x.checks = cartCheckScript.Share(nil, rules, 2, 2)
 }
+
+// connect makes the connection that reaches slice i and others; changes: also for changes.
+func (s *Sale) connect(i int, changes bool) (c conn) {
+	redis := s.cfg.Slice(i)
+	opts := pipeline.Options{FieldsMax: s.stockFields(),
+		Scripts: []*pipeline.Script{stateChangeScript, restockScript,
+			wantedScript, askScript, giveScript, takeScript},
+		Outage: &pipeline.Outage{Effect: cmp.Or(s.cfg.Effect, "orders get 503"), Reason: outageReason}}
+	if !changes {
+		c.redis = pipeline.New(redis, opts)
+		c.changes = c.redis
+		return c
+	}
+	opts.Greet, opts.Figures = s.slices[i].greet, &s.cfg.Figures.Redis
+	if s.cfg.Loop != nil {
+		c.redis = pipeline.New(redis, opts)
+		opts.Loop, opts.Scripts = s.cfg.Loop, nil
+	}
+	for ; i < len(s.slices); i += len(s.conns) {
+		opts.Shared = append(opts.Shared, s.slices[i].checks, s.slices[i].orders)
+	}
+	opts.Waiting = &s.cfg.Figures.QueueCalls
+	s.cfg.Figures.QueueCallsMax.Set(pipeline.QueueMax)
+	c.changes = pipeline.New(redis, opts)
+	if s.cfg.Loop == nil {
+		c.redis = c.changes
+	}
+	return c
+}
+
+// stockFields is the most fields of a stock.
+func (s *Sale) stockFields() int {
+	const others = 2 // orders, note
+	return 2*s.foods + others + transferFields*len(s.slices)
+}
+
+// of returns the slice of a user.
+func (s *Sale) of(user uint32) *slice {
+	if len(s.slices) == 1 {
+		return &s.slices[0]
+	}
+	return &s.slices[sliceOf(user, len(s.slices))]
+}
+
+// home is the slice that describes the whole sale.
+func (s *Sale) home() *slice { return &s.slices[0] }
 
 // ID is the random id of the sale: 8 characters from a-z and 2-7.
 func (s *Sale) ID() string { return s.id }
 
 // Run keeps the connections until ctx ends, and returns nil then. All calls must have returned before.
 func (s *Sale) Run(ctx context.Context) error {
-	if s.redis == s.changes {
-		return s.redis.Run(ctx)
+	var running sync.WaitGroup
+	for _, c := range s.conns {
+		running.Go(func() { _ = c.redis.Run(ctx) }) // nil
+		if c.changes != c.redis {
+			running.Go(func() { _ = c.changes.Run(ctx) }) // nil
+		}
 	}
-	var reading sync.WaitGroup
-	defer reading.Wait()
-	reading.Go(func() { _ = s.redis.Run(ctx) }) // nil
-	return s.changes.Run(ctx)
+	if s.mover != nil {
+		running.Go(func() { s.mover.run(ctx) })
+	}
+	running.Wait()
+	return nil
 }
 
 // Check asks Redis whether it still holds this sale: nil, ErrUnavailable or ErrSaleGone.
 func (s *Sale) Check() error {
-	var found presence
-	return s.read(s.prove(pipeline.NewCall(), &found), &found)
+	for i := range s.slices {
+		var found presence
+		x := &s.slices[i]
+		if err := x.read(x.prove(pipeline.NewCall(), &found), &found); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // greet refuses a new connection to a Redis without the sale.
-func (s *Sale) greet(l *pipeline.Link, limit time.Duration) error {
+func (x *slice) greet(l *pipeline.Link, limit time.Duration) error {
 	var found presence
-	if err := l.Do(s.prove(pipeline.NewCall(), &found), limit); err != nil {
+	if err := l.Do(x.prove(pipeline.NewCall(), &found), limit); err != nil {
 		return err
 	}
-	return s.observe(found)
+	return x.observe(found)
 }
 
 // outageReason names the error of greet for the log.
@@ -162,7 +226,7 @@ func outageReason(err error) string {
 	return ""
 }
 
-// presence is what Redis holds of the sale: the sale is there if its marker and its stock are.
+// presence is what Redis holds of a slice: the slice is there if its marker and its stock are.
 type presence struct {
 	id       string // in the marker, "" for none
 	next     string // the sale that a turnover is opening in its place, "" for none
@@ -171,70 +235,80 @@ type presence struct {
 }
 
 // prove adds the commands that fill found to a call: every reading call also checks for the sale.
-func (s *Sale) prove(x *pipeline.Call, found *presence) *pipeline.Call {
-	return x.Command(&radix.Tuple{&found.id, &found.next, &found.previous}, "HMGET", s.keys.Marker,
-		"id", "next_id", "previous").Command(&found.stock, "EXISTS", s.keys.Stock)
+func (x *slice) prove(c *pipeline.Call, found *presence) *pipeline.Call {
+	return c.Command(&radix.Tuple{&found.id, &found.next, &found.previous}, "HMGET", x.keys.Marker,
+		"id", "next_id", "previous").Command(&found.stock, "EXISTS", x.keys.Stock)
 }
 
-// observe compares the content of Redis with this sale. It logs one line when the sale is lost and one when
+// observe compares the content of Redis with this slice. It logs one line when the slice is lost and one when
 // it is back.
-func (s *Sale) observe(found presence) error {
+func (x *slice) observe(found presence) error {
+	s := x.sale
 	if found.id == s.id && found.stock == 1 {
-		s.gone.Store(false)
-		if s.told.CompareAndSwap(true, false) && !s.cfg.Quiet {
-			slog.Info("the sale is back in Redis", "sale", s.id, "redis", s.cfg.Address)
+		x.gone.Store(false)
+		if x.told.CompareAndSwap(true, false) && !s.cfg.Quiet {
+			slog.Info("the sale is back in Redis", x.names()...)
 		}
 		return nil
 	}
-	if s.told.CompareAndSwap(false, true) && !s.cfg.Quiet {
-		s.tell(found)
+	if x.told.CompareAndSwap(false, true) && !s.cfg.Quiet {
+		x.tell(found)
 	}
-	return s.missed()
+	return x.missed()
 }
 
 // missed notes that a script has not found the sale. The next reading call logs the reason.
-func (s *Sale) missed() error {
-	s.gone.Store(true)
+func (x *slice) missed() error {
+	x.gone.Store(true)
 	return ErrSaleGone
 }
 
-// tell logs what Redis holds instead of the sale.
-func (s *Sale) tell(found presence) {
+// tell logs what Redis holds instead of the slice.
+func (x *slice) tell(found presence) {
 	next, other := found.next, "no sale"
-	if slices.Contains(strings.Fields(found.previous), s.id) {
+	if slices.Contains(strings.Fields(found.previous), x.sale.id) {
 		next = found.id
 	}
 	switch {
 	case next != "":
 		slog.Info("the sale has ended: every order gets 503 until this server serves the next one",
-			"sale", s.id, "next", next, "redis", s.cfg.Address)
+			x.names("next", next)...)
 		return
-	case found.id == s.id:
+	case found.id == x.sale.id:
 		other = "its marker without stock"
 	case found.id != "":
 		other = "sale " + found.id
 	}
 	slog.Error("Redis has lost the sale: every order gets 503 until its data is restored",
-		"sale", s.id, "found", other, "redis", s.cfg.Address)
+		x.names("found", other)...)
 }
 
-// read carries out a call with the commands of prove, and checks for the sale.
-func (s *Sale) read(x *pipeline.Call, found *presence) error {
-	if err := s.redis.Do(x); err != nil {
+// names are the attributes of the slice for the log, with others between them.
+func (x *slice) names(others ...any) []any {
+	list := append([]any{"sale", x.sale.id}, others...)
+	if len(x.sale.slices) > 1 {
+		list = append(list, "slice", x.keys.Tag)
+	}
+	return append(list, "redis", x.sale.cfg.Address)
+}
+
+// read carries out a call with the commands of prove, and checks for the slice.
+func (x *slice) read(c *pipeline.Call, found *presence) error {
+	if err := x.redis.Do(c); err != nil {
 		return err
 	}
-	return s.observe(*found)
+	return x.observe(*found)
 }
 
 // change sends a call that changes something. After an error the completion does not run.
-func (s *Sale) change(x *pipeline.Call, completion pipeline.Completion) error {
+func (x *slice) change(c *pipeline.Call, completion pipeline.Completion) error {
 	err := ErrUnavailable
 	switch {
-	case s.gone.Load():
+	case x.gone.Load():
 		err = ErrSaleGone
-	case s.changes.Send(x, completion):
+	case x.changes.Send(c, completion):
 		return nil
 	}
-	x.Free()
+	c.Free()
 	return err
 }

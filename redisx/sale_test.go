@@ -205,7 +205,7 @@ func testReconnectToAnotherSale(t *testing.T, server *redistest.Server, cfg Conf
 	testkit.Until(t, "the reason is logged", func() bool {
 		return log.Count("Redis does not hold the sale: orders get 503 until it does") == 1
 	})
-	raw(t, cfg, nil, "HSET", s.keys.Stock, "1", "2")
+	raw(t, cfg, nil, "HSET", s.home().keys.Stock, "1", "2")
 	raw(t, cfg, nil, "HSET", MarkerKey, "id", s.ID())
 	testkit.Until(t, "the sale is served again", func() bool {
 		order, err := s.Order(2)
@@ -233,7 +233,7 @@ func TestSnapshot(t *testing.T) {
 		if got := <-published; !slices.Equal(got.Left, []int64{5, 6}) || got.State != StateOpen {
 			t.Errorf("first snapshot %v, want [5 6]", got)
 		}
-		raw(t, cfg, nil, "HINCRBY", s.keys.Stock, "2", "-1")
+		raw(t, cfg, nil, "HINCRBY", s.home().keys.Stock, "2", "-1")
 		testkit.Until(t, "a snapshot with the change", func() bool {
 			return slices.Equal((<-published).Left, []int64{5, 5})
 		})

@@ -20,6 +20,7 @@ const ScanCount = 500
 // seen, and keeps Redis busy for one page.
 type OrderScan struct {
 	sale   *Sale
+	slice  int // the one that is read
 	cursor string
 	seen   map[uint32]struct{} // SCAN may show a key twice
 }
@@ -31,35 +32,37 @@ func (s *Sale) ScanOrders() *OrderScan {
 
 // Next returns the next orders, at least one, in no particular order; io.EOF after the last.
 func (o *OrderScan) Next(ctx context.Context) ([]Order, error) {
-	for o.cursor != "" {
+	for o.slice < len(o.sale.slices) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		users, keys, err := o.page()
+		part := &o.sale.slices[o.slice]
+		users, keys, err := o.page(part)
 		if err != nil {
 			return nil, err
 		}
+		if o.cursor == "0" { // the cursor behind the last page
+			o.slice++
+		}
 		if len(keys) > 0 {
-			return o.read(users, keys)
+			return o.read(part, users, keys)
 		}
 	}
 	return nil, io.EOF
 }
 
 // page asks for the next keys and returns the keys of orders that are new.
-func (o *OrderScan) page() (users []uint32, keys []string, err error) {
+func (o *OrderScan) page(part *slice) (users []uint32, keys []string, err error) {
 	var found presence
 	var names []string
-	x := o.sale.prove(pipeline.NewCall(), &found).Command(&radix.Tuple{&o.cursor, &names},
-		"SCAN", o.cursor, "MATCH", orderPrefix+"*", "COUNT", strconv.Itoa(ScanCount))
-	if err := o.sale.read(x, &found); err != nil {
+	x := part.prove(pipeline.NewCall(), &found).Command(&radix.Tuple{&o.cursor, &names},
+		"SCAN", o.cursor, "MATCH", orderPrefix+"*"+part.keys.Tag, "COUNT", strconv.Itoa(ScanCount))
+	if err := part.read(x, &found); err != nil {
 		return nil, nil, err
 	}
-	if o.cursor == "0" {
-		o.cursor = "" // the cursor behind the last page
-	}
 	for _, key := range names {
-		id, err := strconv.ParseUint(strings.TrimPrefix(key, orderPrefix), 10, 32)
+		text := strings.TrimSuffix(strings.TrimPrefix(key, orderPrefix), part.keys.Tag)
+		id, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
 			continue // a key of another program
 		}
@@ -73,9 +76,9 @@ func (o *OrderScan) page() (users []uint32, keys []string, err error) {
 }
 
 // read reads the orders of a page.
-func (o *OrderScan) read(users []uint32, keys []string) ([]Order, error) {
+func (o *OrderScan) read(part *slice, users []uint32, keys []string) ([]Order, error) {
 	var values [][]byte
-	if err := o.sale.redis.Do(pipeline.Command(&values, append([]string{"MGET"}, keys...)...)); err != nil {
+	if err := part.redis.Do(pipeline.Command(&values, append([]string{"MGET"}, keys...)...)); err != nil {
 		return nil, err
 	}
 	orders := make([]Order, len(values))

@@ -15,6 +15,14 @@ var (
 	stateChangeScript = script(StatesLua, stateChangeLua)
 	restockScript     = script(restockLua)
 	openScript        = script(StatesLua, NewSaleLua, openLua)
+
+	followScript = script(StatesLua, sliceFollowLua)
+	fillScript   = script(NewSaleLua, sliceFillLua)
+	filledScript = script(sliceFilledLua)
+	wantedScript = script(cartRules, transferWantedLua)
+	askScript    = script(transferAskLua)
+	giveScript   = script(transferGiveLua)
+	takeScript   = script(transferTakeLua)
 	// turnover/scripts.go has the scripts of package turnover, which use StatesLua and NewSaleLua.
 )
 
@@ -48,6 +56,20 @@ var (
 	restockLua string
 	//go:embed open.lua
 	openLua string
+	//go:embed slice_follow.lua
+	sliceFollowLua string
+	//go:embed slice_fill.lua
+	sliceFillLua string
+	//go:embed slice_filled.lua
+	sliceFilledLua string
+	//go:embed transfer_wanted.lua
+	transferWantedLua string
+	//go:embed transfer_ask.lua
+	transferAskLua string
+	//go:embed transfer_give.lua
+	transferGiveLua string
+	//go:embed transfer_take.lua
+	transferTakeLua string
 )
 
 func script(parts ...string) *pipeline.Script { return pipeline.NewScript(strings.Join(parts, "")) }

@@ -1,9 +1,13 @@
 package redisx
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -22,31 +26,97 @@ type Snapshot struct {
 	Current
 }
 
-// Snapshot takes a snapshot, and makes changes of the state that are due. ErrSaleGone if Redis does not hold
-// this sale.
+// Snapshot takes a snapshot, and makes changes of the state that are due. A slice that does not answer counts
+// as it was before. ErrSaleGone if Redis does not hold this sale.
 func (s *Sale) Snapshot() (Snapshot, error) {
+	var all sync.WaitGroup
+	readings := make([]*reading, len(s.slices))
+	errs := make([]error, len(s.slices))
+	for i := range s.slices {
+		all.Go(func() { readings[i], errs[i] = s.slices[i].look() })
+	}
+	all.Wait()
+	for i, err := range errs {
+		if i > 0 || errors.Is(err, ErrUnavailable) {
+			readings[i] = cmp.Or(readings[i], s.slices[i].last.Load())
+		}
+		if readings[i] == nil {
+			return Snapshot{}, err
+		}
+	}
+	if len(s.slices) > 1 {
+		s.keepTogether(readings, errs)
+	}
+	s.cfg.Figures.StockRead.Set(time.Now().UnixNano())
+	return s.sum(readings), nil
+}
+
+// reading is what a slice holds.
+type reading struct {
+	current  Current
+	stock    map[string]string
+	left     []int64
+	revision string // of the state and the times; "" without other slices
+}
+
+// look reads a slice.
+func (x *slice) look() (*reading, error) {
 	var r stateReply
 	var found presence
-	var fields map[string]string
-	x := s.prove(s.changeState(&r, Change{}), &found).Command(&fields, "HGETALL", s.keys.Stock)
-	if err := s.read(x, &found); err != nil {
-		return Snapshot{}, err
+	now := &reading{left: make([]int64, x.sale.foods)}
+	c := x.prove(x.changeState(&r, Change{}), &found).Command(&now.stock, "HGETALL", x.keys.Stock)
+	if len(x.sale.slices) > 1 {
+		c.Command(&now.revision, "HGET", x.keys.Marker, "revision")
 	}
-	current, err := s.current(&r)
+	err := x.read(c, &found)
 	if err != nil {
-		return Snapshot{}, err
+		return nil, err
 	}
-	snapshot := Snapshot{Left: make([]int64, s.foods), Restocked: make([]int64, s.foods), Current: current}
-	for i := range snapshot.Left {
-		food := strconv.Itoa(i + 1)
-		if snapshot.Left[i], err = strconv.ParseInt(fields[food], 10, 64); err != nil {
-			return Snapshot{}, s.observe(presence{})
+	if now.current, err = x.current(&r); err != nil {
+		return nil, err
+	}
+	for i := range now.left {
+		if now.left[i], err = strconv.ParseInt(now.stock[strconv.Itoa(i+1)], 10, 64); err != nil {
+			return nil, x.observe(presence{})
 		}
-		snapshot.Restocked[i] = optional(fields[restockedPrefix+food])
 	}
-	snapshot.Orders = optional(fields[ordersField])
-	s.cfg.Figures.StockRead.Set(time.Now().UnixNano())
-	return snapshot, nil
+	x.last.Store(now)
+	return now, nil
+}
+
+// keepTogether lets slices that lag behind follow the home slice, and tells the mover what each slice has.
+func (s *Sale) keepTogether(readings []*reading, errs []error) {
+	left := make([][]int64, len(readings))
+	behind := false
+	for i, r := range readings {
+		left[i] = slices.Clone(r.left)
+		behind = behind || errs[i] == nil && optional(r.revision) < optional(readings[0].revision)
+	}
+	if s.mover == nil || s.cfg.Quiet {
+		return
+	}
+	if behind {
+		if err := s.follow(); err != nil {
+			slog.Warn("a slice does not follow the state of the sale yet", "sale", s.id, "error", err)
+		}
+	}
+	s.mover.saw(left)
+}
+
+// sum is the snapshot of all slices.
+func (s *Sale) sum(readings []*reading) Snapshot {
+	sum := Snapshot{Left: make([]int64, s.foods), Restocked: make([]int64, s.foods), Current: readings[0].current}
+	stocks := make([]map[string]string, len(readings))
+	for i, r := range readings {
+		stocks[i] = r.stock
+		for food := range sum.Left {
+			sum.Left[food] += r.left[food]
+			sum.Restocked[food] += optional(r.stock[restockedPrefix+strconv.Itoa(food+1)])
+		}
+		sum.Orders += optional(r.stock[ordersField])
+	}
+	inFlight(sum.Left, stocks)
+	return sum
 }
 
 // optional is the number in a field, 0 if the field is missing; only scripts write these fields.
@@ -71,7 +141,7 @@ func (s *Sale) Snapshots(
 		// Every process takes snapshots at the same moments of the clock, so that all lists change together.
 		pause := time.Until(time.Now().Truncate(interval).Add(interval))
 		switch {
-		case (err != nil || !s.changes.Up()) && !published:
+		case (err != nil || !s.up()) && !published:
 			pause = firstRetry // there is no list yet
 		case err == nil:
 			publish(snapshot)
@@ -89,4 +159,9 @@ func (s *Sale) Snapshots(
 			return
 		}
 	}
+}
+
+// up reports whether changes can be sent to some slice.
+func (s *Sale) up() bool {
+	return slices.ContainsFunc(s.conns, func(c conn) bool { return c.changes.Up() })
 }

@@ -92,12 +92,20 @@ type Change struct {
 // close, moves a later opening time to now, and removes a closing time that is over. Scheduling does the
 // same but needs an opening time in the future. Errors: ErrStateConflict, ErrWrongTimes, ErrSaleGone
 // (nothing is changed), ErrUnavailable (unknown).
+//
+// The home slice decides. Its change counts once it has it, and the other slices follow. If one of them does
+// not answer, the error is ErrUnavailable, and every server's Snapshots complete the change.
 func (s *Sale) Change(c Change) (Current, error) {
 	var r stateReply
-	if err := s.redis.Do(s.changeState(&r, c)); err != nil {
+	home := s.home()
+	if err := home.redis.Do(home.changeState(&r, c)); err != nil {
 		return Current{}, err
 	}
-	return s.current(&r)
+	now, err := home.current(&r)
+	if err != nil || len(s.slices) == 1 {
+		return now, err
+	}
+	return now, s.follow()
 }
 
 // stateReply is the reply of state_change.lua.
@@ -107,10 +115,10 @@ type stateReply struct {
 }
 
 // changeState makes the call of state_change.lua. Without By there is no change.
-func (s *Sale) changeState(r *stateReply, c Change) *pipeline.Call {
+func (x *slice) changeState(r *stateReply, c Change) *pipeline.Call {
 	reply := &radix.Tuple{&r.code, &r.state, &r.now, &r.opens, &r.closes}
-	return stateChangeScript.Call(reply, []string{s.keys.Marker, s.keys.Gate, s.keys.Log},
-		s.id, c.By, string(c.State), wantedTime(c.OpensAt), wantedTime(c.ClosesAt))
+	return stateChangeScript.Call(reply, []string{x.keys.Marker, x.keys.Gate, x.keys.Log},
+		x.sale.id, c.By, string(c.State), wantedTime(c.OpensAt), wantedTime(c.ClosesAt))
 }
 
 // wantedTime writes a time of a change for state_change.lua.
@@ -125,13 +133,13 @@ func wantedTime(t *time.Time) string {
 }
 
 // current reads the reply.
-func (s *Sale) current(r *stateReply) (Current, error) {
+func (x *slice) current(r *stateReply) (Current, error) {
 	now := Current{State(r.state), time.UnixMilli(r.now).UTC(), Times{timeOf(r.opens), timeOf(r.closes)}}
 	switch r.code {
 	case stateDone:
 		return now, nil
 	case stateNoSale:
-		return Current{}, s.missed()
+		return Current{}, x.missed()
 	case stateConflict:
 		return now, ErrStateConflict
 	case stateWrongTimes:

@@ -1,7 +1,8 @@
 -- Opens or closes the sale if that is due by the clock. Then changes its state or its times, if wanted. With
 -- states.lua in front.
 --
--- KEYS[1]  the marker: hash id, and the fields of states.lua
+-- KEYS[1]  the marker: hash id, revision (one more with each change of a sale with slices), and the fields
+--          of states.lua
 -- KEYS[2]  the gate: string
 -- KEYS[3]  the log: stream
 -- ARGV[1]  id of the sale that must be there: string
@@ -81,5 +82,6 @@ for _, field in ipairs({'opens_at', 'closes_at', 'paused', 'closed'}) do
   if after[field] then call('HSET', marker, field, after[field]) else call('HDEL', marker, field) end
 end
 call('HSET', marker, 'state', after.state)
+if call('HEXISTS', marker, 'slices') == 1 then call('HINCRBY', marker, 'revision', 1) end
 if after.state == OPEN then setGate(gate, after) end
 return answer(DONE, after)

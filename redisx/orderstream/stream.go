@@ -67,11 +67,11 @@ type Order struct {
 // a restart: consumers with the same name share their orders. Errors: redisx.ErrSaleGone, or why Redis
 // cannot be asked.
 func Open(ctx context.Context, cfg redisx.Config, sale string, foods int, consumer string) (*Stream, error) {
-	l, err := pipeline.Dial(ctx, cfg.Config)
+	l, err := pipeline.Dial(ctx, cfg.Home())
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{link: l, cfg: cfg, sale: sale, keys: redisx.KeysOf(sale), consumer: consumer, foods: foods}
+	s := &Stream{link: l, cfg: cfg, sale: sale, keys: cfg.KeysOf(sale, 0), consumer: consumer, foods: foods}
 	var code int64
 	x := openScript.Eval(&code, []string{s.keys.Marker, s.keys.Stream}, sale, redisx.StreamGroup)
 	if err = s.do(x); err == nil {
@@ -193,14 +193,14 @@ func (s *Stream) do(x *pipeline.Call) error { return s.link.Do(x, max(s.cfg.Time
 
 // Users calls visit with the user of every order in the stream of a sale. Without a ledger there are none.
 func Users(ctx context.Context, cfg redisx.Config, sale string, visit func(user uint32)) error {
-	l, err := pipeline.Dial(ctx, cfg.Config)
+	l, err := pipeline.Dial(ctx, cfg.Home())
 	if err != nil {
 		return err
 	}
 	defer l.Close()
 	for from := "-"; ; {
 		var page []radix.StreamEntry
-		x := pipeline.Command(&page, "XRANGE", redisx.KeysOf(sale).Stream, from, "+",
+		x := pipeline.Command(&page, "XRANGE", cfg.KeysOf(sale, 0).Stream, from, "+",
 			"COUNT", strconv.Itoa(redisx.ScanCount))
 		if err := l.Do(x, cfg.Timeout); err != nil {
 			return err

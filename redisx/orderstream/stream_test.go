@@ -66,7 +66,7 @@ func TestLedgerIsSwitchedOn(t *testing.T) {
 		if found, err := s.Ready(); err != nil || found.Kept || found.Orders != 0 || found.Age(time.Now()) != 0 {
 			t.Errorf("backlog without a ledger %+v, %v", found, err)
 		}
-		if n := saletest.Text(t, cfg, "EXISTS", redisx.KeysOf(s.ID()).Stream); n != "0" {
+		if n := saletest.Text(t, cfg, "EXISTS", cfg.KeysOf(s.ID(), 0).Stream); n != "0" {
 			t.Error("there is a stream without a ledger")
 		}
 		stream := openStream(t, cfg, s, "a")
@@ -187,7 +187,7 @@ func TestForeignEntry(t *testing.T) {
 	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
 		s := saletest.Open(t, cfg, 9, 9)
 		stream := openStream(t, cfg, s, "a")
-		key := redisx.KeysOf(s.ID()).Stream
+		key := cfg.KeysOf(s.ID(), 0).Stream
 		for _, fields := range [][]string{
 			{"x", "y"}, {"user", "two", "items", "1:1,"}, {"user", "2", "items", "3:1,"},
 		} {
@@ -209,7 +209,7 @@ func TestLostStream(t *testing.T) {
 		if err := stream.Filled(); err != nil {
 			t.Fatal(err)
 		}
-		saletest.Command(t, cfg, nil, "DEL", redisx.KeysOf(s.ID()).Stream)
+		saletest.Command(t, cfg, nil, "DEL", cfg.KeysOf(s.ID(), 0).Stream)
 		if _, err := stream.Read(false, 1); err == nil {
 			t.Error("a stream that is gone can be read")
 		}
@@ -253,7 +253,7 @@ func TestUsers(t *testing.T) {
 		var want []uint32
 		for user := range uint32(2*redisx.ScanCount + 1) {
 			want = append(want, user)
-			saletest.Command(t, cfg, nil, "XADD", redisx.KeysOf(s.ID()).Stream, "*", "user", fmt.Sprint(user),
+			saletest.Command(t, cfg, nil, "XADD", cfg.KeysOf(s.ID(), 0).Stream, "*", "user", fmt.Sprint(user),
 				"items", "1:1,")
 		}
 		wantUsers(t, "more than two pages", streamed(), want...)

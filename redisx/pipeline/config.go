@@ -9,7 +9,9 @@ import (
 // Config has the address of a Redis and the limits of its use.
 type Config struct {
 	Network  string        // "tcp" or "unix"
-	Address  string        // host:port or path of the socket
+	Address  string        // host:port or path of the socket; of a cluster some nodes, with commas between
+	Cluster  bool          // Address names nodes of a cluster: the connection is to the master of Slot
+	Slot     int           // hash slot of a cluster
 	Username string        // "" for none
 	Password string        // "" for none
 	Timeout  time.Duration // how long a call waits for Redis, from its queueing on

@@ -59,7 +59,7 @@ func (e *Export) End(ctx context.Context, in Exported) (counts bool, err error) 
 
 // note calls export.lua; in is nil before the export begins.
 func (e *Export) note(ctx context.Context, name string, in *Exported) (counts bool, err error) {
-	l, err := pipeline.Dial(ctx, e.cfg.Config)
+	l, err := pipeline.Dial(ctx, e.cfg.Home())
 	if err != nil {
 		return false, err
 	}
@@ -70,7 +70,7 @@ func (e *Export) note(ctx context.Context, name string, in *Exported) (counts bo
 			strconv.FormatInt(in.Start, 10), in.Users}, numberTexts(in.Prices)...)
 	}
 	var code, sold int64
-	of := redisx.KeysOf(e.sale)
+	of := e.cfg.KeysOf(e.sale, 0)
 	keys := []string{of.Marker, of.Gate, of.Log, pricesPrefix + e.sale, of.Stock}
 	x := exportScript.Eval(&radix.Tuple{&code, &e.name, &sold}, keys, args...)
 	if err := l.Do(x, e.cfg.StockTimeout()); err != nil {

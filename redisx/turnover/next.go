@@ -67,7 +67,7 @@ type Next struct {
 // redisx.ErrSaleGone, ErrNotClosed, ErrNotExported, ErrLedgerBehind, ErrOverAlready, or why Redis cannot be
 // asked.
 func OpenNext(ctx context.Context, cfg redisx.Config, next Next) (id string, own bool, err error) {
-	l, err := pipeline.Dial(ctx, cfg.Config)
+	l, err := pipeline.Dial(ctx, cfg.Home())
 	if err != nil {
 		return "", false, err
 	}
@@ -100,7 +100,7 @@ func Open(ctx context.Context, cfg redisx.Config, o redisx.Opening) (redisx.Open
 // Complete completes a turnover that was begun and returns the id of the next sale, "" without a turnover.
 // Any number of callers may do so at once.
 func Complete(ctx context.Context, cfg redisx.Config) (id string, err error) {
-	l, err := pipeline.Dial(ctx, cfg.Config)
+	l, err := pipeline.Dial(ctx, cfg.Home())
 	if err != nil {
 		return "", err
 	}
@@ -111,7 +111,7 @@ func Complete(ctx context.Context, cfg redisx.Config) (id string, err error) {
 // begin ends the old sale and notes the next one's id.
 func (n *Next) begin(l *pipeline.Link, cfg redisx.Config, id string) error {
 	var code, number int64
-	before := redisx.KeysOf(n.Before)
+	before := cfg.KeysOf(n.Before, 0)
 	keys := []string{before.Marker, before.Stock, keptStockPrefix + n.Before, before.Gate, before.Log,
 		before.Stream, nextStockPrefix + id}
 	opens, closes := n.Times.Texts()
@@ -240,7 +240,7 @@ func (t *turnover) step() error {
 // move moves some keys; the orders of the users are kept.
 func (t *turnover) move(keys, users []string) error {
 	var moved int64
-	kept := []string{redisx.KeysOf(t.next).Marker, keptOrdersPrefix + t.before}
+	kept := []string{t.cfg.KeysOf(t.next, 0).Marker, keptOrdersPrefix + t.before}
 	x := moveScript.Eval(&moved, append(kept, keys...),
 		append([]string{t.next, strconv.Itoa(len(users))}, users...)...)
 	if err := t.link.Do(x, t.cfg.StockTimeout()); err != nil {
@@ -256,7 +256,7 @@ func (t *turnover) end() error {
 	if err != nil {
 		return err
 	}
-	next := redisx.KeysOf(t.next)
+	next := t.cfg.KeysOf(t.next, 0)
 	keys := []string{next.Marker, next.Stock, next.Gate, next.Log, next.Stream, nextStockPrefix + t.next,
 		keptMarkerPrefix + t.before}
 	args := []string{t.next, redisx.StreamGroup}

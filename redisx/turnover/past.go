@@ -31,7 +31,7 @@ type Past struct {
 
 // OpenPast finds an ended sale. Errors: ErrNoPastSale, or why Redis cannot be asked.
 func OpenPast(ctx context.Context, cfg redisx.Config, id string) (*Past, error) {
-	l, err := pipeline.Dial(ctx, cfg.Config)
+	l, err := pipeline.Dial(ctx, cfg.Home())
 	if err != nil {
 		return nil, err
 	}

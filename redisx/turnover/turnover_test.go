@@ -211,7 +211,7 @@ func TestTurnoverWithoutMemory(t *testing.T) {
 	next.Force = true
 	server.Do(t, "CONFIG SET maxmemory 1mb")
 	_, _, err := OpenNext(t.Context(), cfg, next) // a step of it needs memory and may fail
-	if there := saletest.Text(t, cfg, "EXISTS", redisx.KeysOf(next.Before).Stock); there != "0" {
+	if there := saletest.Text(t, cfg, "EXISTS", cfg.KeysOf(next.Before, 0).Stock); there != "0" {
 		t.Errorf("the stock of the sale is still there: %v", err)
 	}
 }

@@ -37,6 +37,10 @@ var (
 		func(c *Counters) []Value { return c.Refusals.Values() }, "reason")
 	OrdersPlaced = counter("orders_placed_total", "Orders that this server has placed.",
 		func(c *Counters) uint64 { return c.OrdersPlaced.Value() })
+	OrdersWaited = counter("orders_waited_total", "Orders that waited for pieces of another slice.",
+		func(c *Counters) uint64 { return c.OrdersWaited.Value() })
+	Transfers = counter("transfers_total", "Transfers of pieces from slice to slice that this server has ended.",
+		func(c *Counters) uint64 { return c.Transfers.Value() })
 
 	StockPieces = set("stock_pieces", "Pieces left of all foods.")
 	SoldOut     = set("foods_sold_out", "Foods without a piece left.")
@@ -114,7 +118,7 @@ var (
 
 // Families are all metrics that there can be, in the order of the table.
 var Families = []*Family{
-	BuildInfo, SaleInfo, StartTime, ClockTime, Requests, RequestTimes, ErrorReplies, OrdersPlaced,
+	BuildInfo, SaleInfo, StartTime, ClockTime, Requests, RequestTimes, ErrorReplies, OrdersPlaced, OrdersWaited, Transfers,
 	StockPieces, SoldOut, PiecesSold, SaleOrders, SaleState, SnapshotAge, Connections,
 	ConnectionsMax, ConnectionsRefused, LiveViewers, LiveDropped, RedisUp, RedisReconnects,
 	RedisBatches, RedisCalls, RedisBatchCalls, RedisQueueWait, RedisRoundTrip, RedisOverloads,

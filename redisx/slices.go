@@ -1,0 +1,181 @@
+package redisx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"flashsale/redisx/pipeline"
+)
+
+// A sale may be cut into slices, so that several Redis masters carry it. A user belongs to one slice, which
+// has the user's cart and order, its own stock of every food, its own gate and marker. So an order is one
+// script on one master. Slice 0 is the home slice: its marker describes the whole sale. Pieces move from
+// slice to slice (transfer.go).
+
+// SlicesMax is the largest number of slices.
+const SlicesMax = 256
+
+const homeTag = "{" + MarkerKey + "}" // the hash slot of the marker, which has no tag itself
+
+// sliced reports whether the keys of the sale carry hash tags. Without slices they do only in a cluster,
+// where each script needs all its keys in one hash slot.
+func (c *Config) sliced() bool { return c.Slices > 1 || c.Cluster }
+
+// tag is the hash tag of a slice: the first number with a hash slot near the wanted slot. The wanted slots
+// have equal distances, so that masters with equal ranges of slots get equal numbers of slices.
+func (c *Config) tag(slice int) string {
+	if !c.sliced() {
+		return ""
+	}
+	if slice == 0 {
+		return homeTag
+	}
+	width := pipeline.Slots / c.Slices
+	first := pipeline.Slot(MarkerKey) + slice*pipeline.Slots/c.Slices - width/16
+	for n := 0; ; n++ {
+		text := strconv.Itoa(n)
+		if (pipeline.Slot(text)-first+2*pipeline.Slots)%pipeline.Slots <= width/8 {
+			return "{" + text + "}"
+		}
+	}
+}
+
+// Slice returns the Redis of a slice: the master of its hash slot in a cluster, else one of the addresses in
+// turn.
+func (c *Config) Slice(slice int) pipeline.Config {
+	one := c.Config
+	if c.Cluster {
+		one.Slot = pipeline.Slot(c.tag(slice))
+		return one
+	}
+	addresses := strings.Split(c.Address, ",")
+	one.Address = addresses[slice%len(addresses)]
+	return one
+}
+
+// Home returns the Redis of the home slice.
+func (c *Config) Home() pipeline.Config { return c.Slice(0) }
+
+// Room returns the Redis of a room whose keys have the hash tag.
+func (c *Config) Room(tag string) pipeline.Config {
+	one := c.Home()
+	if c.Cluster {
+		one.Slot = pipeline.Slot(tag)
+	}
+	return one
+}
+
+// conns is the number of connections that reach all slices: one for each address, or for each slice of a
+// cluster. Slice i uses connection i modulo that number.
+func (c *Config) conns() int {
+	if c.Cluster {
+		return c.Slices
+	}
+	return min(strings.Count(c.Address, ",")+1, c.Slices)
+}
+
+// sliceOf is the slice of a user. Neighbours among the users are spread over the slices.
+func sliceOf(user uint32, slices int) int {
+	const mix = 0x9E3779B97F4A7C15 // 2^64 divided by the golden ratio (Knuth, vol. 3, 6.4)
+	return int((uint64(user) * mix >> 32) % uint64(slices))
+}
+
+// share is the part of a slice in a number of pieces. What cannot be divided goes to the slices in turn, from
+// another slice on for each food.
+func share(pieces int64, food, slice, slices int) int64 {
+	part := pieces / int64(slices)
+	if turn := (slice - food%slices + slices) % slices; int64(turn) < pieces%int64(slices) {
+		part++
+	}
+	return part
+}
+
+// shares is the part of a slice in the stock of each food, as texts.
+func (c *Config) shares(stock []int64, slice int) (texts []string) {
+	for food, pieces := range stock {
+		texts = append(texts, strconv.FormatInt(share(pieces, food, slice, max(c.Slices, 1)), 10))
+	}
+	return texts
+}
+
+func sumOf(stock []int64) (sum int64) {
+	for _, pieces := range stock {
+		sum += pieces
+	}
+	return sum
+}
+
+// Discover returns the Config with the number of slices of the sale that Redis holds. For a first sale these
+// are Slices or, if that is 0, as many as there are masters. Errors: ErrOtherSlices, or why Redis cannot be
+// asked.
+func (c Config) Discover(ctx context.Context) (Config, error) {
+	marker, err := ReadMarker(ctx, c)
+	switch {
+	case errors.Is(err, ErrNoSale) && c.Slices == 0:
+		c.Slices, err = c.masters(ctx)
+		return c, err
+	case errors.Is(err, ErrNoSale):
+		return c, nil
+	case err != nil:
+		return c, err
+	case c.Slices != 0 && c.Slices != marker.Slices:
+		return c, otherSlices(c, marker.Sale, marker.Slices)
+	}
+	c.Slices = marker.Slices
+	return c, nil
+}
+
+func otherSlices(c Config, sale string, has int) error {
+	return fmt.Errorf("%w: sale %s at %s has %d, -slices (SLICES) is %d", ErrOtherSlices, sale, c.Address, has, c.Slices)
+}
+
+// masters is the number of Redis masters.
+func (c *Config) masters(context.Context) (int, error) {
+	return strings.Count(c.Address, ",") + 1, nil
+}
+
+// What slice_fill.lua and slice_filled.lua return.
+const (
+	fillMade     = 0
+	fillThere    = 1
+	filledNoSale = 0
+	filledNoted  = 1
+)
+
+// Fill makes the slices of a sale that are missing, with their share of the stock, and lets them follow the
+// home slice. Any number of callers may do so at once.
+func Fill(ctx context.Context, cfg Config, sale string, stock []int64) error {
+	do := func(slice int, x *pipeline.Call) error {
+		l, err := pipeline.Dial(ctx, cfg.Slice(slice))
+		if err != nil {
+			x.Free()
+			return err
+		}
+		defer l.Close()
+		return l.Do(x, cfg.StockTimeout())
+	}
+	var code int64
+	for i := 1; i < cfg.Slices; i++ {
+		k := cfg.KeysOf(sale, i)
+		args := append([]string{sale}, cfg.shares(stock, i)...)
+		if err := do(i, fillScript.Eval(&code, []string{k.Marker, k.Stock}, args...)); err != nil {
+			return fmt.Errorf("cannot make slice %s of the sale: %w", k.Tag, err)
+		}
+		if code != fillMade && code != fillThere {
+			return pipeline.UnknownCode("slice_fill.lua", code)
+		}
+	}
+	if err := do(0, filledScript.Eval(&code, []string{MarkerKey}, sale)); err != nil {
+		return err
+	}
+	switch code {
+	case filledNoSale:
+		return ErrSaleGone
+	case filledNoted:
+		return cfg.follow(sale, do)
+	}
+	return pipeline.UnknownCode("slice_filled.lua", code)
+}

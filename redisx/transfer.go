@@ -1,0 +1,125 @@
+package redisx
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"flashsale/redisx/pipeline"
+)
+
+// A transfer moves pieces from one slice to another, in three steps: the receiver asks, the giver gives, the
+// receiver takes. Each step is a script that notes what it does in the stock of its slice, and a repeated
+// step changes nothing. So a crash between the steps loses and doubles no piece, and any server can do the
+// next step. Meanwhile the pieces are in neither stock: Snapshot counts them.
+
+// transferFields is the number of fields in a stock for the transfers with one other slice, and a little
+// more.
+const transferFields = 3
+
+// transferFoods is the most foods in one transfer: the scripts then keep Redis busy for less than 100 us.
+const transferFoods = 50
+
+// piecesOf is some pieces of a food that a transfer asks for, if fewer than below are left.
+type piecesOf struct{ food, pieces, below int64 }
+
+// transfer lets slice to get pieces from slice from, and returns what it got. It completes a transfer
+// between the two that another caller has begun. ErrUnavailable: the next transfer between them, or
+// settle, completes it.
+func (s *Sale) transfer(from, to int, ask []piecesOf) (got string, err error) {
+	args := []string{strconv.Itoa(from)}
+	for _, p := range ask[:min(len(ask), transferFoods)] {
+		for _, n := range []int64{p.food, p.pieces, p.below} {
+			args = append(args, strconv.FormatInt(n, 10))
+		}
+	}
+	var open string
+	receiver := &s.slices[to]
+	if err := receiver.redis.Do(askScript.Call(&open, []string{receiver.keys.Stock}, args...)); err != nil {
+		return "", err
+	}
+	if open == "" {
+		return "", nil
+	}
+	return s.carryOut(from, to, open)
+}
+
+// carryOut does the last two steps of an open transfer.
+func (s *Sale) carryOut(from, to int, open string) (got string, err error) {
+	number, asked, found := strings.Cut(open, " ")
+	if !found {
+		return "", fmt.Errorf("cannot read the transfer %q", open)
+	}
+	giver, receiver := &s.slices[from], &s.slices[to]
+	err = giver.redis.Do(giveScript.Call(&got, []string{giver.keys.Stock}, strconv.Itoa(to), number, asked))
+	if err != nil || got == nothingGiven {
+		return "", err
+	}
+	var taken int64
+	err = receiver.redis.Do(takeScript.Call(&taken, []string{receiver.keys.Stock}, strconv.Itoa(from), number, got))
+	if err != nil {
+		return "", err
+	}
+	if taken == transferTaken {
+		s.cfg.Figures.Transfers.Inc()
+	}
+	return got, nil
+}
+
+const (
+	nothingGiven  = "-" // what transfer_give.lua returns for a transfer that is over
+	transferTaken = 1   // what transfer_take.lua returns if it has taken the pieces
+)
+
+// settle completes the transfers into a slice that were begun and not completed.
+func (s *Sale) settle(to int) error {
+	fields := []string{"HMGET", s.slices[to].keys.Stock}
+	for from := range s.slices {
+		fields = append(fields, receivedField(from))
+	}
+	var records []string
+	if err := s.slices[to].redis.Do(pipeline.Command(&records, fields...)); err != nil {
+		return err
+	}
+	for from, record := range records {
+		if !strings.Contains(record, " ") {
+			continue
+		}
+		if _, err := s.carryOut(from, to, record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The fields of a stock for the transfers with another slice.
+func receivedField(giver int) string { return "<" + strconv.Itoa(giver) }
+func givenField(receiver int) string { return ">" + strconv.Itoa(receiver) }
+
+const openField = "<" // how many transfers into the slice are open
+
+// inFlight adds the pieces to left that were given and not taken yet. stocks are the fields of all stocks.
+func inFlight(left []int64, stocks []map[string]string) {
+	for to, stock := range stocks {
+		if optional(stock[openField]) == 0 {
+			continue
+		}
+		for from := range stocks {
+			number, _, open := strings.Cut(stock[receivedField(from)], " ")
+			given, list, _ := strings.Cut(stocks[from][givenField(to)], " ")
+			if open && number == given {
+				addPieces(left, list)
+			}
+		}
+	}
+}
+
+// addPieces adds "food:pieces,food:pieces," to the pieces of each food.
+func addPieces(left []int64, list string) {
+	for item := range strings.SplitSeq(strings.TrimSuffix(list, ","), ",") {
+		food, pieces, _ := strings.Cut(item, ":")
+		if id := optional(food); id >= 1 && id <= int64(len(left)) {
+			left[id-1] += optional(pieces)
+		}
+	}
+}
