@@ -74,7 +74,7 @@ func (c *Config) conns() int {
 	if c.Cluster {
 		return c.Slices
 	}
-	return min(strings.Count(c.Address, ",")+1, c.Slices)
+	return min(strings.Count(c.Address, ",")+1, max(c.Slices, 1))
 }
 
 // sliceOf is the slice of a user. Neighbours among the users are spread over the slices.
@@ -178,4 +178,18 @@ func Fill(ctx context.Context, cfg Config, sale string, stock []int64) error {
 		return cfg.follow(sale, do)
 	}
 	return pipeline.UnknownCode("slice_filled.lua", code)
+}
+
+// Durability is what a crash can destroy: that of the Redis which can lose most.
+func (c Config) Durability(ctx context.Context) (worst pipeline.Durability, err error) {
+	for i := range c.conns() {
+		one, err := pipeline.ReadDurability(ctx, c.Slice(i))
+		if err != nil {
+			return pipeline.Durability{}, err
+		}
+		if i == 0 || worst.Full && !one.Full {
+			worst = one
+		}
+	}
+	return worst, nil
 }

@@ -32,7 +32,8 @@ func (s *supervisor) keepBlocklist(context.Context) (part, error) {
 	cfg := blocklist.Config{Source: s.cfg.Blocklist, Refresh: s.cfg.BlocklistRefresh,
 		Force: s.cfg.BlocklistForce, Path: s.folder.File(blocklistName), Terminal: os.Stderr}
 	if !s.store.private {
-		cfg.Redis = &s.store.redis.Config
+		home := s.store.redis.Home()
+		cfg.Redis = &home
 	}
 	keeper, err := blocklist.NewKeeper(cfg)
 	if err != nil {

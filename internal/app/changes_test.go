@@ -44,7 +44,7 @@ func TestChangesAreLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	note := pipeline.Command(nil, "XADD", "log_"+sale.ID(), "*", "by", "root", "what", "stock", "food", "x")
-	link, err := pipeline.Dial(t.Context(), s.store.redis.Config)
+	link, err := pipeline.Dial(t.Context(), s.store.redis.Home())
 	if err != nil {
 		t.Fatal(err)
 	}

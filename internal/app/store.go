@@ -10,7 +10,6 @@ import (
 	"flashsale/internal/store/datafolder"
 	"flashsale/internal/store/embedded"
 	"flashsale/redisx"
-	"flashsale/redisx/pipeline"
 )
 
 // store is the Redis in use.
@@ -39,6 +38,9 @@ func startStore(ctx context.Context, cfg *config.Config, folder *datafolder.Fold
 	}
 	redis := cfg.Redis
 	redis.Network, redis.Address, redis.Password = own.Network, own.Address, own.Password
+	if redis, err = redis.Discover(ctx); err != nil {
+		return nil, err
+	}
 	return &store{
 		redis:       redis,
 		name:        folder.Path(),
@@ -56,7 +58,11 @@ func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*stor
 	if err := redisx.AwaitLoaded(ctx, cfg.Redis); err != nil {
 		return nil, unusable(err)
 	}
-	durability, err := pipeline.ReadDurability(ctx, cfg.Redis.Config)
+	redis, err := cfg.Redis.Discover(ctx)
+	if err != nil {
+		return nil, unusable(err)
+	}
+	durability, err := redis.Durability(ctx)
 	if err != nil {
 		return nil, unusable(err)
 	}
@@ -69,7 +75,7 @@ func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*stor
 		return nil, fmt.Errorf("-require-durable: Redis at %s: %s", cfg.Redis.Address, durability.Loss)
 	}
 	return &store{
-		redis:       cfg.Redis,
+		redis:       redis,
 		name:        name,
 		description: name + "; " + durability.Loss,
 		durable:     true,
@@ -80,7 +86,7 @@ func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*stor
 
 // unusable adds what to do to the reason why Redis cannot be asked. An answer of Redis has its own advice.
 func unusable(err error) error {
-	if errors.Is(err, redisx.ErrUnavailable) {
+	if errors.Is(err, redisx.ErrUnavailable) || errors.Is(err, redisx.ErrOtherSlices) {
 		return err
 	}
 	return fmt.Errorf("%w; start that Redis, or set REDIS_HOST and REDIS_PORT (or -redis) to "+
@@ -158,6 +164,9 @@ func findStore(ctx context.Context, cfg *config.Config) (found *store, free func
 	if errors.Is(err, datafolder.ErrInUse) {
 		redis := cfg.Redis
 		redis.Network, redis.Address = "unix", embedded.Socket(folder)
+		if redis, err = redis.Discover(ctx); err != nil {
+			return nil, nil, err
+		}
 		return &store{redis: redis, newSale: newPrivateSale(folder), run: kept}, free, nil
 	}
 	if err != nil {
