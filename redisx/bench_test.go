@@ -29,7 +29,7 @@ func benchmarkOrder(b *testing.B, buyers int, ledger bool) {
 	cfg := saletest.Config(server)
 	s := saletest.Open(b, cfg, 1<<40, 1<<40)
 	if ledger {
-		orders, err := orderstream.Open(b.Context(), cfg, s.ID(), 2, "bench")
+		orders, err := orderstream.Open(b.Context(), cfg, s.ID(), 0, 2, "bench")
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -196,7 +196,7 @@ func (m *mover) look(wanted [][]int64) (found holdings, whole bool) {
 	}
 	open, whole := m.read(foods, found)
 	for _, to := range open {
-		whole = m.sale.settle(to) == nil && whole
+		whole = m.sale.reach.settle(to) == nil && whole
 	}
 	if len(open) > 0 {
 		_, again := m.read(foods, found)
@@ -287,7 +287,7 @@ func richest(left []int64, other int) (best int) {
 func (m *mover) carryOut(plan map[pair][]piecesOf) {
 	var all sync.WaitGroup
 	for p, pieces := range plan {
-		all.Go(func() { _, _ = m.sale.transfer(p.from, p.to, pieces) })
+		all.Go(func() { _, _ = m.sale.reach.transfer(p.from, p.to, pieces) })
 	}
 	all.Wait()
 }

@@ -1,23 +1,21 @@
 -- Puts a sale into Redis. Not a script by itself: it stands in front of open.lua and turnover/end.lua,
 -- behind states.lua. It defines putStock and putSale.
 
--- putStock makes the stock of a sale from ARGV[first] on: pieces of food 1, 2, 3, ... It returns their sum.
+-- putStock makes the stock of a sale from ARGV[first] on: pieces of food 1, 2, 3, ...
 local function putStock(stock, first)
   local CHUNK = 1000 -- unpack() is limited to a few thousand values
   -- A value of more than 64 bytes makes Redis keep the hash as a table instead of a list: finding a food in
   -- a table is fast.
   local NOTE = 'pieces left, by food id; this long text keeps the hash out of the slower list encoding'
-  local fields, pieces = {'note', NOTE}, 0
+  local fields = {'note', NOTE}
   for i = first, #ARGV do
     fields[#fields + 1] = i - first + 1
     fields[#fields + 1] = ARGV[i]
-    pieces = pieces + ARGV[i]
     if #fields == 2 * CHUNK or i == #ARGV then
       redis.call('HSET', stock, unpack(fields))
       fields = {}
     end
   end
-  return pieces
 end
 
 -- putSale makes the marker and the log of a sale, and opens the sale if it is time. The times are Unix ms,

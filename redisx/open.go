@@ -133,7 +133,7 @@ func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Ope
 	args := []string{proposed, o.Catalog, o.Only, encodeFingerprints(o.Server), strconv.FormatBool(o.Alone),
 		opensAt, closesAt, strconv.Itoa(max(cfg.Slices, 1)), strconv.FormatInt(sumOf(o.Stock), 10)}
 	if proposed != "" {
-		args = append(args, cfg.shares(o.Stock, 0)...)
+		args = append(args, cfg.Shares(o.Stock, 0)...)
 	}
 	var code, differences int64
 	var catalog, opens, closes, previous string

@@ -73,6 +73,7 @@ type Sale struct {
 	changing changing // carts with an APPEND under way
 	begun    *begunCarts
 	mover    *mover // nil with one slice
+	reach    *reach
 }
 
 // conn is the connection to a Redis with some slices.
@@ -105,6 +106,7 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 	}
 	cfg.Slices = max(cfg.Slices, 1)
 	s := &Sale{id: id, foods: foods, cfg: cfg, slices: make([]slice, cfg.Slices), conns: make([]conn, cfg.conns())}
+	s.reach = &reach{&s.cfg, id, func(slice int, x *pipeline.Call) error { return s.slices[slice].redis.Do(x) }}
 	s.list = newChangeList(foods, cartMax)
 	s.begun = newBegunCarts(users)
 	s.lifetime = strconv.AppendInt(nil, int64(cfg.CartTTL/time.Second), 10)
@@ -136,9 +138,8 @@ func (x *slice) share(rules ...string) {
 func (s *Sale) connect(i int, changes bool) (c conn) {
 	redis := s.cfg.Slice(i)
 	opts := pipeline.Options{FieldsMax: s.stockFields(),
-		Scripts: []*pipeline.Script{stateChangeScript, restockScript,
-			wantedScript, askScript, giveScript, takeScript},
-		Outage: &pipeline.Outage{Effect: cmp.Or(s.cfg.Effect, "orders get 503"), Reason: outageReason}}
+		Scripts: []*pipeline.Script{stateChangeScript, restockScript, wantedScript},
+		Outage:  &pipeline.Outage{Effect: cmp.Or(s.cfg.Effect, "orders get 503"), Reason: outageReason}}
 	if !changes {
 		c.redis = pipeline.New(redis, opts)
 		c.changes = c.redis

@@ -93,8 +93,8 @@ func share(pieces int64, food, slice, slices int) int64 {
 	return part
 }
 
-// shares is the part of a slice in the stock of each food, as texts.
-func (c *Config) shares(stock []int64, slice int) (texts []string) {
+// Shares is the part of a slice in the stock of each food, as texts.
+func (c *Config) Shares(stock []int64, slice int) (texts []string) {
 	for food, pieces := range stock {
 		texts = append(texts, strconv.FormatInt(share(pieces, food, slice, max(c.Slices, 1)), 10))
 	}
@@ -135,49 +135,6 @@ func otherSlices(c Config, sale string, has int) error {
 // masters is the number of Redis masters.
 func (c *Config) masters(context.Context) (int, error) {
 	return strings.Count(c.Address, ",") + 1, nil
-}
-
-// What slice_fill.lua and slice_filled.lua return.
-const (
-	fillMade     = 0
-	fillThere    = 1
-	filledNoSale = 0
-	filledNoted  = 1
-)
-
-// Fill makes the slices of a sale that are missing, with their share of the stock, and lets them follow the
-// home slice. Any number of callers may do so at once.
-func Fill(ctx context.Context, cfg Config, sale string, stock []int64) error {
-	do := func(slice int, x *pipeline.Call) error {
-		l, err := pipeline.Dial(ctx, cfg.Slice(slice))
-		if err != nil {
-			x.Free()
-			return err
-		}
-		defer l.Close()
-		return l.Do(x, cfg.StockTimeout())
-	}
-	var code int64
-	for i := 1; i < cfg.Slices; i++ {
-		k := cfg.KeysOf(sale, i)
-		args := append([]string{sale}, cfg.shares(stock, i)...)
-		if err := do(i, fillScript.Eval(&code, []string{k.Marker, k.Stock}, args...)); err != nil {
-			return fmt.Errorf("cannot make slice %s of the sale: %w", k.Tag, err)
-		}
-		if code != fillMade && code != fillThere {
-			return pipeline.UnknownCode("slice_fill.lua", code)
-		}
-	}
-	if err := do(0, filledScript.Eval(&code, []string{MarkerKey}, sale)); err != nil {
-		return err
-	}
-	switch code {
-	case filledNoSale:
-		return ErrSaleGone
-	case filledNoted:
-		return cfg.follow(sale, do)
-	}
-	return pipeline.UnknownCode("slice_filled.lua", code)
 }
 
 // Durability is what a crash can destroy: that of the Redis which can lose most.

@@ -96,7 +96,7 @@ func (s *Sale) keepTogether(readings []*reading, errs []error) {
 		return
 	}
 	if behind {
-		if err := s.follow(); err != nil {
+		if err := s.reach.follow(); err != nil {
 			slog.Warn("a slice does not follow the state of the sale yet", "sale", s.id, "error", err)
 		}
 	}

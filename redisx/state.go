@@ -105,7 +105,7 @@ func (s *Sale) Change(c Change) (Current, error) {
 	if err != nil || len(s.slices) == 1 {
 		return now, err
 	}
-	return now, s.follow()
+	return now, s.reach.follow()
 }
 
 // stateReply is the reply of state_change.lua.

@@ -26,7 +26,7 @@ type piecesOf struct{ food, pieces, below int64 }
 // transfer lets slice to get pieces from slice from, and returns what it got. It completes a transfer
 // between the two that another caller has begun. ErrUnavailable: the next transfer between them, or
 // settle, completes it.
-func (s *Sale) transfer(from, to int, ask []piecesOf) (got string, err error) {
+func (r *reach) transfer(from, to int, ask []piecesOf) (got string, err error) {
 	args := []string{strconv.Itoa(from)}
 	for _, p := range ask[:min(len(ask), transferFoods)] {
 		for _, n := range []int64{p.food, p.pieces, p.below} {
@@ -34,34 +34,34 @@ func (s *Sale) transfer(from, to int, ask []piecesOf) (got string, err error) {
 		}
 	}
 	var open string
-	receiver := &s.slices[to]
-	if err := receiver.redis.Do(askScript.Call(&open, []string{receiver.keys.Stock}, args...)); err != nil {
+	if err := r.do(to, askScript.Eval(&open, []string{r.stock(to)}, args...)); err != nil {
 		return "", err
 	}
 	if open == "" {
 		return "", nil
 	}
-	return s.carryOut(from, to, open)
+	return r.carryOut(from, to, open)
 }
 
+func (r *reach) stock(slice int) string { return r.cfg.KeysOf(r.id, slice).Stock }
+
 // carryOut does the last two steps of an open transfer.
-func (s *Sale) carryOut(from, to int, open string) (got string, err error) {
+func (r *reach) carryOut(from, to int, open string) (got string, err error) {
 	number, asked, found := strings.Cut(open, " ")
 	if !found {
 		return "", fmt.Errorf("cannot read the transfer %q", open)
 	}
-	giver, receiver := &s.slices[from], &s.slices[to]
-	err = giver.redis.Do(giveScript.Call(&got, []string{giver.keys.Stock}, strconv.Itoa(to), number, asked))
+	err = r.do(from, giveScript.Eval(&got, []string{r.stock(from)}, strconv.Itoa(to), number, asked))
 	if err != nil || got == nothingGiven {
 		return "", err
 	}
 	var taken int64
-	err = receiver.redis.Do(takeScript.Call(&taken, []string{receiver.keys.Stock}, strconv.Itoa(from), number, got))
+	err = r.do(to, takeScript.Eval(&taken, []string{r.stock(to)}, strconv.Itoa(from), number, got))
 	if err != nil {
 		return "", err
 	}
-	if taken == transferTaken {
-		s.cfg.Figures.Transfers.Inc()
+	if taken == transferTaken && r.cfg.Figures != nil {
+		r.cfg.Figures.Transfers.Inc()
 	}
 	return got, nil
 }
@@ -72,20 +72,20 @@ const (
 )
 
 // settle completes the transfers into a slice that were begun and not completed.
-func (s *Sale) settle(to int) error {
-	fields := []string{"HMGET", s.slices[to].keys.Stock}
-	for from := range s.slices {
+func (r *reach) settle(to int) error {
+	fields := []string{"HMGET", r.stock(to)}
+	for from := range r.cfg.Slices {
 		fields = append(fields, receivedField(from))
 	}
 	var records []string
-	if err := s.slices[to].redis.Do(pipeline.Command(&records, fields...)); err != nil {
+	if err := r.do(to, pipeline.Command(&records, fields...)); err != nil {
 		return err
 	}
 	for from, record := range records {
 		if !strings.Contains(record, " ") {
 			continue
 		}
-		if _, err := s.carryOut(from, to, record); err != nil {
+		if _, err := r.carryOut(from, to, record); err != nil {
 			return err
 		}
 	}

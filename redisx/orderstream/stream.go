@@ -42,7 +42,7 @@ const filledNoted = 1
 // timeout is the least time in which Redis must answer a consumer: batches are large, and no client waits.
 const timeout = 5 * time.Second
 
-// Stream is the stream of orders, seen by one of its consumers, on a connection of its own. It is for one
+// Stream is the stream of orders of a slice, seen by one of its consumers, on a connection of its own. It is for one
 // goroutine; after an error it must be closed and opened again. Read gives an order to one consumer,
 // TakeOver takes it from a consumer that has died, and Done removes it.
 type Stream struct {
@@ -62,16 +62,18 @@ type Order struct {
 	entry string // its id in the stream
 }
 
-// Open switches the ledger of the sale on, if it is off, and connects to the stream. From then on every
+// Open switches the ledger of the sale on, if it is off, and connects to the stream of a slice. From then on every
 // server of the sale puts its orders there. Each process should have its own consumer name and keep it after
 // a restart: consumers with the same name share their orders. Errors: redisx.ErrSaleGone, or why Redis
 // cannot be asked.
-func Open(ctx context.Context, cfg redisx.Config, sale string, foods int, consumer string) (*Stream, error) {
-	l, err := pipeline.Dial(ctx, cfg.Home())
+func Open(
+	ctx context.Context, cfg redisx.Config, sale string, slice, foods int, consumer string,
+) (*Stream, error) {
+	l, err := pipeline.Dial(ctx, cfg.Slice(slice))
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{link: l, cfg: cfg, sale: sale, keys: cfg.KeysOf(sale, 0), consumer: consumer, foods: foods}
+	s := &Stream{link: l, cfg: cfg, sale: sale, keys: cfg.KeysOf(sale, slice), consumer: consumer, foods: foods}
 	var code int64
 	x := openScript.Eval(&code, []string{s.keys.Marker, s.keys.Stream}, sale, redisx.StreamGroup)
 	if err = s.do(x); err == nil {
@@ -191,16 +193,25 @@ func (s *Stream) Close() { s.link.Close() }
 
 func (s *Stream) do(x *pipeline.Call) error { return s.link.Do(x, max(s.cfg.Timeout, timeout)) }
 
-// Users calls visit with the user of every order in the stream of a sale. Without a ledger there are none.
+// Users calls visit with the user of every order in the streams of a sale. Without a ledger there are none.
 func Users(ctx context.Context, cfg redisx.Config, sale string, visit func(user uint32)) error {
-	l, err := pipeline.Dial(ctx, cfg.Home())
+	for slice := range max(cfg.Slices, 1) {
+		if err := usersOf(ctx, cfg, sale, slice, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func usersOf(ctx context.Context, cfg redisx.Config, sale string, slice int, visit func(user uint32)) error {
+	l, err := pipeline.Dial(ctx, cfg.Slice(slice))
 	if err != nil {
 		return err
 	}
 	defer l.Close()
 	for from := "-"; ; {
 		var page []radix.StreamEntry
-		x := pipeline.Command(&page, "XRANGE", cfg.KeysOf(sale, 0).Stream, from, "+",
+		x := pipeline.Command(&page, "XRANGE", cfg.KeysOf(sale, slice).Stream, from, "+",
 			"COUNT", strconv.Itoa(redisx.ScanCount))
 		if err := l.Do(x, cfg.Timeout); err != nil {
 			return err

@@ -14,7 +14,7 @@ import (
 
 func openStream(tb testing.TB, cfg redisx.Config, s saletest.Sale, consumer string) *Stream {
 	tb.Helper()
-	stream, err := Open(tb.Context(), cfg, s.ID(), 2, consumer)
+	stream, err := Open(tb.Context(), cfg, s.ID(), 0, 2, consumer)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestStreamOfNoSale(t *testing.T) {
 	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
 		s := saletest.Open(t, cfg, 9)
 		saletest.Command(t, cfg, nil, "FLUSHALL")
-		if _, err := Open(t.Context(), cfg, s.ID(), 1, "a"); !errors.Is(err, redisx.ErrSaleGone) {
+		if _, err := Open(t.Context(), cfg, s.ID(), 0, 1, "a"); !errors.Is(err, redisx.ErrSaleGone) {
 			t.Errorf("stream of a sale that is gone: %v, want redisx.ErrSaleGone", err)
 		}
 		if n := saletest.Text(t, cfg, "DBSIZE"); n != "0" {

@@ -36,6 +36,11 @@ func config(network, address string) redisx.Config {
 func OnEach(t *testing.T, test func(t *testing.T, cfg redisx.Config)) {
 	t.Helper()
 	redistest.OnEach(t, func(t *testing.T, network, address string) { test(t, config(network, address)) })
+	t.Run("slices", func(t *testing.T) {
+		cfg := Config(redistest.Start(t))
+		cfg.Slices = 3
+		test(t, cfg)
+	})
 }
 
 // Sale is a sale with changes that wait for their outcome.

@@ -10,14 +10,16 @@
 -- KEYS[7]  the kept marker of the ended sale: hash
 -- ARGV[1]  id of the next sale: string
 -- ARGV[2]  name of the consumer group of KEYS[5]: string
--- ARGV[3+] pieces of food 1, 2, 3, ...: integers >= 0
+-- ARGV[3]  number of slices: integer > 0; of more than one, the others are made afterwards
+-- ARGV[4]  pieces of all foods in all slices: integer >= 0
+-- ARGV[5+] pieces of food 1, 2, 3, ... in the home slice: integers >= 0
 --
 -- Returns 0  the next sale is there
 --         1  another caller has opened it: nothing is changed
 --         2  Redis has lost the sale before, or the stock of the next one: nothing is changed
 local marker, stock, gate, log, stream, next_stock, kept = unpack(KEYS)
-local id, group = ARGV[1], ARGV[2]
-local FIRST_FOOD = 3
+local id, group, slices, pieces = unpack(ARGV, 1, 4)
+local FIRST_FOOD = 5
 local OPENED, OVER, NO_SALE = 0, 1, 2
 local call = redis.call
 
@@ -27,7 +29,7 @@ local before, previous, server, ledger, turning, catalog, opens_at, closes_at, d
 if before == id then return OVER end
 if turning ~= id or not ARGV[FIRST_FOOD] then return NO_SALE end
 
-local pieces = putStock(stock, FIRST_FOOD)
+putStock(stock, FIRST_FOOD)
 call('HDEL', marker, 'next_id', 'next_catalog', 'next_opens_at', 'next_closes_at', 'next_delete')
 call('UNLINK', next_stock)
 if delete == 'true' then call('DEL', marker) else call('RENAME', marker, kept) end
@@ -37,5 +39,6 @@ if ledger then
   call('XGROUP', 'CREATE', stream, group, '0', 'MKSTREAM')
   call('HSET', marker, 'ledger', 'on')
 end
+if slices ~= '1' then call('HSET', marker, 'slices', slices, 'filling', 1) end
 putSale(marker, gate, log, id, catalog, opens_at, closes_at, pieces)
 return OPENED

@@ -64,14 +64,18 @@ func (e *Export) note(ctx context.Context, name string, in *Exported) (counts bo
 		return false, err
 	}
 	defer l.Close()
+	elsewhere, err := redisx.Elsewhere(ctx, e.cfg, e.sale)
+	if err != nil {
+		return false, err
+	}
 	args := []string{e.sale, name, ""}
 	if in != nil {
 		args = append([]string{e.sale, name, strconv.Itoa(in.Orders), strconv.FormatInt(in.Pieces, 10),
-			strconv.FormatInt(in.Start, 10), in.Users}, numberTexts(in.Prices)...)
+			strconv.FormatInt(in.Start, 10), in.Users, strconv.FormatInt(elsewhere, 10)}, numberTexts(in.Prices)...)
 	}
 	var code, sold int64
 	of := e.cfg.KeysOf(e.sale, 0)
-	keys := []string{of.Marker, of.Gate, of.Log, pricesPrefix + e.sale, of.Stock}
+	keys := []string{of.Marker, of.Gate, of.Log, pricesPrefix + e.sale + of.Tag, of.Stock}
 	x := exportScript.Eval(&radix.Tuple{&code, &e.name, &sold}, keys, args...)
 	if err := l.Do(x, e.cfg.StockTimeout()); err != nil {
 		return false, fmt.Errorf("cannot note the export in Redis at %s: %w", e.cfg.Address, err)

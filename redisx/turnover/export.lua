@@ -14,7 +14,8 @@
 -- ARGV[4]  number of pieces in it: integer >= 0; the rest only with ARGV[3]
 -- ARGV[5]  pieces of all foods at the start of the sale: integer >= 0
 -- ARGV[6]  fingerprint of the users with the names in it: string
--- ARGV[7+] the texts of KEYS[4]
+-- ARGV[7]  pieces left in other slices: integer >= 0
+-- ARGV[8+] the texts of KEYS[4]
 --
 -- Returns {code, name, sold}; name is the name under which this export counts
 --         0  noted: it counts
@@ -22,12 +23,12 @@
 --         2  there is no such sale, or the next one is being opened: it does not count
 --         3  the sale has sold another number of pieces: sold. It does not count
 local marker, gate, log, prices, stock = unpack(KEYS)
-local id, name, orders, pieces, start, users = unpack(ARGV, 1, 6)
-local FIRST_TEXT = 7
+local id, name, orders, pieces, start, users, elsewhere = unpack(ARGV, 1, 7)
+local FIRST_TEXT = 8
 local NOTED, NOT_CLOSED, NO_SALE, OTHER_PIECES = 0, 1, 2, 3
 local call = redis.call
 
--- unsold returns the pieces left of all foods, less the restocked pieces: sold pieces = pieces at the start
+-- unsold returns the pieces left of all foods in the home slice, less the restocked pieces: sold pieces = pieces at the start
 -- - unsold. It reads a hash with two fields for each food, about a second for a million foods; the sale is
 -- closed then.
 local function unsold()
@@ -49,7 +50,7 @@ if orders == '' then
   return {NOTED, call('HGET', marker, 'exporting'), 0}
 end
 if call('HGET', marker, 'exporting') ~= name then return {NOT_CLOSED, '', 0} end
-local sold = start - unsold()
+local sold = start - unsold() - elsewhere
 if sold ~= tonumber(pieces) then return {OTHER_PIECES, name, sold} end
 call('DEL', prices)
 for i = FIRST_TEXT, #ARGV do call('RPUSH', prices, ARGV[i]) end

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mediocregopher/radix/v4"
@@ -72,6 +73,9 @@ func OpenNext(ctx context.Context, cfg redisx.Config, next Next) (id string, own
 		return "", false, err
 	}
 	defer l.Close()
+	if err := next.ledgerHasAll(ctx, cfg); err != nil {
+		return "", false, err
+	}
 	id = redisx.NewID()
 	switch err := next.begin(l, cfg, id); {
 	case errors.Is(err, redisx.ErrTurning):
@@ -82,6 +86,19 @@ func OpenNext(ctx context.Context, cfg redisx.Config, next Next) (id string, own
 	}
 	_, err = complete(ctx, l, cfg)
 	return id, true, err
+}
+
+// ledgerHasAll returns ErrLedgerBehind if orders of other slices than home are not in the ledger yet; begin.lua
+// looks at those of the home slice.
+func (n *Next) ledgerHasAll(ctx context.Context, cfg redisx.Config) error {
+	if n.Force || cfg.Slices <= 1 {
+		return nil
+	}
+	backlog, err := redisx.ReadBacklog(ctx, cfg, n.Before)
+	if err == nil && backlog.Orders > 0 {
+		err = fmt.Errorf("%w: %d", ErrLedgerBehind, backlog.Orders)
+	}
+	return err
 }
 
 // Open is redisx.Open, which joins the sale that Redis holds or opens the first one. It also completes a
@@ -112,8 +129,8 @@ func Complete(ctx context.Context, cfg redisx.Config) (id string, err error) {
 func (n *Next) begin(l *pipeline.Link, cfg redisx.Config, id string) error {
 	var code, number int64
 	before := cfg.KeysOf(n.Before, 0)
-	keys := []string{before.Marker, before.Stock, keptStockPrefix + n.Before, before.Gate, before.Log,
-		before.Stream, nextStockPrefix + id}
+	keys := []string{before.Marker, before.Stock, keptStockPrefix + n.Before + before.Tag, before.Gate, before.Log,
+		before.Stream, nextStockPrefix + id + before.Tag}
 	opens, closes := n.Times.Texts()
 	args := append([]string{n.Before, id, n.Catalog, opens, closes, strconv.FormatBool(n.Delete),
 		strconv.FormatBool(n.Force)}, numberTexts(n.Stock)...)
@@ -149,34 +166,79 @@ func complete(ctx context.Context, l *pipeline.Link, cfg redisx.Config) (id stri
 	if err != nil || t == nil {
 		return "", err
 	}
+	for slice := range max(cfg.Slices, 1) {
+		if err := t.clear(ctx, slice); err != nil {
+			return "", err
+		}
+	}
+	return t.next, t.end(ctx, l)
+}
+
+// clear moves the orders and carts of a slice.
+func (t *turnover) clear(ctx context.Context, slice int) error {
+	var err error
+	if t.link, err = pipeline.Dial(ctx, t.cfg.Slice(slice)); err != nil {
+		return err
+	}
+	defer t.link.Close()
+	t.cursor, t.moved, t.keys = "0", false, t.cfg.KeysOf(t.before, slice)
+	if slice > 0 {
+		if err := t.endSlice(); err != nil {
+			return err
+		}
+	}
 	for !t.moved {
 		if err := ctx.Err(); err != nil {
-			return "", fmt.Errorf("the next sale is not open yet (the same command, or the next start of a "+
+			return fmt.Errorf("the next sale is not open yet (the same command, or the next start of a "+
 				"server, completes it): %w", err)
 		}
 		if err := t.step(); err != nil {
-			return "", fmt.Errorf("cannot move the orders of sale %s (the same command, or the next start of a "+
+			return fmt.Errorf("cannot move the orders of sale %s (the same command, or the next start of a "+
 				"server, completes it): %w", t.before, err)
 		}
 	}
-	return t.next, t.end()
+	return nil
+}
+
+// What slice_end.lua returns.
+const (
+	sliceOther = 0
+	sliceEnded = 1
+)
+
+// endSlice takes the stock of a slice away. A slice that has another sale was ended before, or has lost its
+// data: nothing is left to move.
+func (t *turnover) endSlice() error {
+	var code int64
+	k := t.keys
+	keys := []string{k.Marker, k.Stock, keptStockPrefix + t.before + k.Tag, k.Gate, k.Stream}
+	x := sliceEndScript.Eval(&code, keys, t.before, t.next, strconv.FormatBool(t.delete))
+	if err := t.link.Do(x, t.cfg.StockTimeout()); err != nil {
+		return fmt.Errorf("cannot end slice %s of sale %s: %w", k.Tag, t.before, err)
+	}
+	if code != sliceEnded && code != sliceOther {
+		return pipeline.UnknownCode("slice_end.lua", code)
+	}
+	t.moved = code == sliceOther
+	return nil
 }
 
 // turnover is a turnover under way, as the marker has it.
 type turnover struct {
-	link *pipeline.Link
-	cfg  redisx.Config
+	cfg redisx.Config
 
 	before, next string // ids
 	delete       bool   // delete the old orders
 
+	link   *pipeline.Link // to the slice that is cleared
+	keys   redisx.Keys    // of that slice
 	cursor string
 	moved  bool
 }
 
 // readTurnover returns the turnover under way, nil for none.
 func readTurnover(l *pipeline.Link, cfg redisx.Config) (*turnover, error) {
-	t := &turnover{link: l, cfg: cfg, cursor: "0"}
+	t := &turnover{cfg: cfg}
 	var deletes string
 	x := pipeline.Command(&radix.Tuple{&t.before, &t.next, &deletes},
 		"HMGET", redisx.MarkerKey, "id", "next_id", "next_delete")
@@ -193,20 +255,20 @@ func readTurnover(l *pipeline.Link, cfg redisx.Config) (*turnover, error) {
 // saleGlob and saleParts find orders and carts of a sale among the keys of Redis.
 const saleGlob = "[co]_*"
 
-var saleParts = regexp.MustCompile(`^(?:o_(\d+)|c_[\w-]{16})$`)
+var saleParts = regexp.MustCompile(`^(?:o_(\d+)|c_[\w-]{16})$`) // without the hash tag
 
 // step looks at some keys and moves those of the ended sale. SCAN returns each key that exists from its
 // first step to its last, and no order is added meanwhile, because the stock is gone.
 func (t *turnover) step() error {
 	var names []string
 	x := pipeline.Command(&radix.Tuple{&t.cursor, &names},
-		"SCAN", t.cursor, "MATCH", saleGlob, "COUNT", strconv.Itoa(moveMax))
+		"SCAN", t.cursor, "MATCH", saleGlob+t.keys.Tag, "COUNT", strconv.Itoa(moveMax))
 	if err := t.link.Do(x, t.cfg.Timeout); err != nil {
 		return err
 	}
 	var users, orders, others []string
 	for _, name := range names {
-		switch found := saleParts.FindStringSubmatch(name); {
+		switch found := saleParts.FindStringSubmatch(strings.TrimSuffix(name, t.keys.Tag)); {
 		case found == nil: // a key of another program
 		case found[1] != "" && !t.delete:
 			users, orders = append(users, found[1]), append(orders, name)
@@ -228,8 +290,8 @@ func (t *turnover) step() error {
 	if t.cursor != "0" {
 		return nil
 	}
-	if t.delete {
-		if err := t.move([]string{pricesPrefix + t.before}, nil); err != nil {
+	if t.delete && t.keys.Marker == redisx.MarkerKey {
+		if err := t.move([]string{pricesPrefix + t.before + t.keys.Tag}, nil); err != nil {
 			return err
 		}
 	}
@@ -240,7 +302,7 @@ func (t *turnover) step() error {
 // move moves some keys; the orders of the users are kept.
 func (t *turnover) move(keys, users []string) error {
 	var moved int64
-	kept := []string{t.cfg.KeysOf(t.next, 0).Marker, keptOrdersPrefix + t.before}
+	kept := []string{t.keys.Marker, keptOrdersPrefix + t.before + t.keys.Tag}
 	x := moveScript.Eval(&moved, append(kept, keys...),
 		append([]string{t.next, strconv.Itoa(len(users))}, users...)...)
 	if err := t.link.Do(x, t.cfg.StockTimeout()); err != nil {
@@ -251,24 +313,31 @@ func (t *turnover) move(keys, users []string) error {
 }
 
 // end opens the next sale, unless another caller has done so.
-func (t *turnover) end() error {
-	stock, err := readNumbers(t.link, nextStockPrefix+t.next, t.cfg.StockTimeout())
+func (t *turnover) end(ctx context.Context, l *pipeline.Link) error {
+	next := t.cfg.KeysOf(t.next, 0)
+	stock, err := readNumbers(l, nextStockPrefix+t.next+next.Tag, t.cfg.StockTimeout())
 	if err != nil {
 		return err
 	}
-	next := t.cfg.KeysOf(t.next, 0)
-	keys := []string{next.Marker, next.Stock, next.Gate, next.Log, next.Stream, nextStockPrefix + t.next,
-		keptMarkerPrefix + t.before}
-	args := []string{t.next, redisx.StreamGroup}
-	for _, pieces := range stock {
-		args = append(args, strconv.FormatInt(pieces, 10))
+	keys := []string{next.Marker, next.Stock, next.Gate, next.Log, next.Stream, nextStockPrefix + t.next + next.Tag,
+		keptMarkerPrefix + t.before + next.Tag}
+	var pieces int64
+	for _, n := range stock {
+		pieces += n
 	}
+	args := append([]string{t.next, redisx.StreamGroup, strconv.Itoa(max(t.cfg.Slices, 1)),
+		strconv.FormatInt(pieces, 10)}, t.cfg.Shares(stock, 0)...)
 	var code int64
-	if err := t.link.Do(endScript.Eval(&code, keys, args...), t.cfg.StockTimeout()); err != nil {
+	if err := l.Do(endScript.Eval(&code, keys, args...), t.cfg.StockTimeout()); err != nil {
 		return fmt.Errorf("cannot open the next sale in Redis at %s: %w", t.cfg.Address, err)
 	}
 	switch code {
-	case endOpened, endOver:
+	case endOpened:
+		if t.cfg.Slices > 1 {
+			return redisx.Fill(ctx, t.cfg, t.next, stock)
+		}
+		return nil
+	case endOver:
 		return nil
 	case endNoSale:
 		return redisx.ErrSaleGone

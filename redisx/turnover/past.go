@@ -23,9 +23,10 @@ type Past struct {
 	Prices  []int64 // of food 1, 2, 3, ...; nil if the sale was never exported
 	Users   string  // fingerprint of its users at the export, "" if it was never exported
 
-	link   *pipeline.Link
+	link   *pipeline.Link // to the slice that is read
 	cfg    redisx.Config
-	cursor string // "" behind the last page
+	slice  int // the one that is read
+	cursor string
 	seen   map[uint32]struct{}
 }
 
@@ -45,7 +46,7 @@ func OpenPast(ctx context.Context, cfg redisx.Config, id string) (*Past, error) 
 
 func (p *Past) find() error {
 	var held string
-	x := pipeline.Command(&radix.Tuple{&held, &p.Catalog, &p.Users}, "HMGET", keptMarkerPrefix+p.ID, "id",
+	x := pipeline.Command(&radix.Tuple{&held, &p.Catalog, &p.Users}, "HMGET", p.key(keptMarkerPrefix), "id",
 		"catalog", "exported_users")
 	if err := p.link.Do(x, p.cfg.Timeout); err != nil {
 		return fmt.Errorf("cannot read sale %s in Redis at %s: %w", p.ID, p.cfg.Address, err)
@@ -54,25 +55,25 @@ func (p *Past) find() error {
 		return fmt.Errorf("%w: %s at %s", ErrNoPastSale, p.ID, p.cfg.Address)
 	}
 	var err error
-	p.Prices, err = readNumbers(p.link, pricesPrefix+p.ID, p.cfg.Timeout)
+	p.Prices, err = readNumbers(p.link, p.key(pricesPrefix), p.cfg.Timeout)
 	return err
 }
 
 // Next returns the next orders, of foods 1 to foods, at least one and in no particular order; io.EOF after
 // the last.
 func (p *Past) Next(ctx context.Context, foods int) ([]redisx.Order, error) {
-	for p.cursor != "" {
+	for p.slice < max(p.cfg.Slices, 1) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		var fields []string
 		x := pipeline.Command(&radix.Tuple{&p.cursor, &fields},
-			"HSCAN", keptOrdersPrefix+p.ID, p.cursor, "COUNT", strconv.Itoa(redisx.ScanCount))
+			"HSCAN", p.key(keptOrdersPrefix), p.cursor, "COUNT", strconv.Itoa(redisx.ScanCount))
 		if err := p.link.Do(x, p.cfg.Timeout); err != nil {
 			return nil, fmt.Errorf("cannot read the orders of sale %s: %w", p.ID, err)
 		}
-		if p.cursor == "0" {
-			p.cursor = ""
+		if err := p.turn(ctx); err != nil {
+			return nil, err
 		}
 		if orders, err := p.parse(fields, foods); err != nil || len(orders) > 0 {
 			return orders, err
@@ -80,6 +81,22 @@ func (p *Past) Next(ctx context.Context, foods int) ([]redisx.Order, error) {
 	}
 	return nil, io.EOF
 }
+
+// turn goes on to the next slice behind the last page of one.
+func (p *Past) turn(ctx context.Context) (err error) {
+	if p.cursor != "0" {
+		return nil
+	}
+	if p.slice++; p.slice >= p.cfg.Slices {
+		return nil
+	}
+	p.link.Close()
+	p.link, err = pipeline.Dial(ctx, p.cfg.Slice(p.slice))
+	return err
+}
+
+// key is the name of a key of this sale, in the slice that is read.
+func (p *Past) key(prefix string) string { return prefix + p.ID + p.cfg.KeysOf(p.ID, p.slice).Tag }
 
 // parse reads pairs of user and order and returns the new ones.
 func (p *Past) parse(fields []string, foods int) (orders []redisx.Order, err error) {

@@ -91,11 +91,12 @@ func TestTurnoverIsOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		frozen.link, frozen.keys = l, cfg.KeysOf(s.ID(), 0)
 		checkNext(t, cfg, s.ID(), "frozen23", 2) // places an order of user 2
 		if err := frozen.move([]string{"o_2"}, []string{"2"}); err != nil || !frozen.moved {
 			t.Errorf("moved by the frozen caller: %v, over %v", err, frozen.moved)
 		}
-		if err := frozen.end(); err != nil {
+		if err := frozen.end(t.Context(), l); err != nil {
 			t.Errorf("opened by the frozen caller: %v", err)
 		}
 		after := saletest.Join(t, cfg, "frozen23", 3)
