@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flashsale/internal/proc"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/orderstream"
 	"flashsale/redisx/redistest"
 	"flashsale/redisx/saletest"
@@ -30,9 +31,7 @@ func benchmarkOrder(b *testing.B, buyers int, ledger bool) {
 	s := saletest.Open(b, cfg, 1<<40, 1<<40)
 	if ledger {
 		orders, err := orderstream.Open(b.Context(), cfg, s.ID(), 2, "bench")
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, err)
 		defer orders.Close()
 		defer consume(b, orders)()
 	}
@@ -97,8 +96,6 @@ func consume(b *testing.B, waiting *orderstream.Stream) (stop func()) {
 func cpuMicroseconds(tb testing.TB, pid int) float64 {
 	tb.Helper()
 	used, err := proc.MainThreadTime(pid)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return float64(used.Nanoseconds()) / 1000
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"testing"
+
+	"flashsale/internal/testkit"
 )
 
 // A cart does not grow with the connections that change it at once.
@@ -46,13 +48,9 @@ func TestCartsOfOneUser(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		const carts = 200
 		s := open(t, cfg, 9, 9)
-		if err := s.addToCart(3, []byte("of another user."), 1, 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.addToCart(3, []byte("of another user."), 1, 1))
 		for i := range carts {
-			if err := s.addToCart(2, cartName(i), 1, 1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.addToCart(2, cartName(i), 1, 1))
 		}
 		if err := s.orderNothing(); !errors.Is(err, ErrCartEmpty) { // behind all that was sent
 			t.Fatal(err)

@@ -142,9 +142,7 @@ func TestAddToCartAtOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if err := servers[0].placeOrder(2, cartName(1), nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, servers[0].placeOrder(2, cartName(1), nil))
 		order, err := servers[0].Order(2)
 		byFood := func(a, b Item) int { return int(a.Food - b.Food) }
 		slices.SortFunc(order.Items, byFood)
@@ -207,9 +205,7 @@ func TestCartLifetime(t *testing.T) {
 		s := open(t, cfg, 9)
 		key := "c_" + string(cartName(1))
 		add := func() {
-			if err := s.addToCart(1, cartName(1), 1, 1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.addToCart(1, cartName(1), 1, 1))
 		}
 		add()
 		if err := s.orderNothing(); !errors.Is(err, ErrCartEmpty) { // behind all that was sent
@@ -241,9 +237,7 @@ func TestChangeRacesOrder(t *testing.T) {
 		for i := range users {
 			user := uint32(i + 2)
 			for _, count := range []int64{2, 1, -1} { // so that the length of the list shows nothing
-				if err := servers[0].addToCart(user, cartName(i), 1, count); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, servers[0].addToCart(user, cartName(i), 1, count))
 			}
 			raw(t, cfg, nil, "DEL", "c_"+string(cartName(i)))
 			raw(t, cfg, nil, "SET", "c_"+string(cartName(i)), "1:2,1:1,1:-1,") // as a list, not settled yet

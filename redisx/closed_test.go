@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -12,9 +13,7 @@ import (
 func TestClosedStaysWhenTheClockGoesBack(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 5, 5)
-		if err := s.addToCart(2, cartName(2), 1, 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.addToCart(2, cartName(2), 1, 1))
 		put(t, cfg, "closes_at=past")
 		if _, err := s.Snapshot(); err != nil { // notes that it is closed
 			t.Fatal(err)
@@ -53,9 +52,7 @@ func TestShutWithoutMemory(t *testing.T) {
 			server := redistest.New(t)
 			cfg := unix(server)
 			s := open(t, cfg, 5, 5)
-			if err := s.addToCart(2, cartName(2), 1, 1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.addToCart(2, cartName(2), 1, 1))
 			server.Do(t, "CONFIG SET maxmemory 1mb")
 			if now, err := s.Change(Change{By: "root", State: state}); err != nil || now.State != state {
 				t.Errorf("without memory: %+v, %v; want %s", now, err, state)

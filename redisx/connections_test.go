@@ -27,9 +27,7 @@ func TestNotReadyWithoutConnectionForChanges(t *testing.T) {
 	server := redistest.Start(t)
 	cfg := unix(server)
 	opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	cfg.Loop = endedLoop{}
 	s := Join(cfg, opened.Sale, 1, usersMax)
 	running, stop := context.WithCancel(context.Background())

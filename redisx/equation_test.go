@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
@@ -69,9 +70,7 @@ func raceForStock(t *testing.T, cfg Config, stock []int64) {
 		t.Error("nothing was sold: the race proves nothing")
 	}
 	found, err := first.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	logged := loggedRestocks(t, first, len(stock))
 	for i, restocked := range found.Restocked {
 		if logged[i] != restocked {

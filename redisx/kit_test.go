@@ -59,9 +59,7 @@ func unix(s *redistest.Server) Config {
 func open(tb testing.TB, cfg Config, stock ...int64) *Sale {
 	tb.Helper()
 	opened, err := Open(tb.Context(), cfg, Opening{Catalog: catalogPrint, Stock: stock})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return joinSale(tb, cfg, opened.Sale, len(stock))
 }
 

@@ -20,9 +20,7 @@ func logEntries(t *testing.T, s *Sale) (entries []LogEntry) {
 		if errors.Is(err, io.EOF) {
 			return entries
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		entries = append(entries, page...)
 	}
 }
@@ -90,9 +88,7 @@ func TestFollowerChanges(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 0)
 		f, err := Follow(t.Context(), cfg, s.ID())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- f.Run(ctx) }()

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"flashsale/internal/testkit"
 )
 
 // A cart that may hold more foods than order.lua takes is not sold in part.
@@ -18,9 +20,7 @@ func TestOrderScriptRefusesManyFoods(t *testing.T) {
 		id := open(t, cfg, 9, 9, 9, 9, 9).ID()
 		s := runSale(t, cfg, func() *Sale { return join(cfg, id, 5, usersMax, 5) })
 		for food := range int64(5) {
-			if err := s.addToCart(2, cartName(1), food+1, 1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.addToCart(2, cartName(1), food+1, 1))
 		}
 		err := s.placeOrder(2, cartName(1), nil)
 		const want = "cannot place order of user 2: its cart holds more foods than order.lua takes"
@@ -31,9 +31,7 @@ func TestOrderScriptRefusesManyFoods(t *testing.T) {
 			t.Errorf("stock %v, %v; want all of it", stock, err)
 		}
 		for food := range int64(2) {
-			if err := s.addToCart(2, cartName(1), food+1, -1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.addToCart(2, cartName(1), food+1, -1))
 		}
 		if err := s.placeOrder(2, cartName(1), nil); err != nil {
 			t.Errorf("an order of three foods: %v", err)
@@ -82,9 +80,7 @@ func TestOneOrderPerUser(t *testing.T) {
 		const tries = cartsFree + cartsFollowed // carts that the user may have at once
 		s := open(t, cfg, 1000)
 		for i := range tries {
-			if err := s.addToCart(2, cartName(i), 1, 1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.addToCart(2, cartName(i), 1, 1))
 		}
 		var placed atomic.Int64
 		var wg sync.WaitGroup
@@ -115,13 +111,9 @@ func TestOrderRead(t *testing.T) {
 			t.Errorf("before: %v, %v; want none", order, err)
 		}
 		for _, food := range []int64{3, 1, 3} {
-			if err := s.addToCart(2, cartName(2), food, 1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.addToCart(2, cartName(2), food, 1))
 		}
-		if err := s.placeOrder(2, cartName(2), []byte("key 1:1,|2:2,")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.placeOrder(2, cartName(2), []byte("key 1:1,|2:2,")))
 		want := []Item{{3, 2}, {1, 1}}
 		order, err := s.Order(2)
 		if err != nil || !slices.Equal(order.Items, want) || order.User != 2 {
@@ -131,9 +123,7 @@ func TestOrderRead(t *testing.T) {
 			t.Errorf("placed %v ago", age)
 		}
 		// A placed order never changes, whatever is sent for its cart.
-		if err := s.addToCart(2, cartName(2), 2, 3); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.addToCart(2, cartName(2), 2, 3))
 		if err := s.placeOrder(2, cartName(2), nil); !errors.Is(err, ErrHasOrder) {
 			t.Errorf("second order: %v, want ErrHasOrder", err)
 		}
@@ -159,9 +149,7 @@ func TestScanOrders(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			for _, order := range page {
 				if _, twice := got[order.User]; twice {
 					t.Errorf("order of user %d twice", order.User)

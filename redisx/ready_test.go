@@ -82,15 +82,11 @@ func TestReadyAsksForWrites(t *testing.T) {
 // The folder for its snapshots is gone, and Redis takes no writes because it cannot save them.
 func TestReadyWithoutSnapshots(t *testing.T) {
 	folder := t.TempDir() + "/snapshots"
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(folder, 0o700))
 	server := redistest.New(t, "--dir", folder, "--save", "3600 1000000")
 	s := open(t, unix(server), 10)
 	checkWritesRefused(t, s, func() {
-		if err := os.RemoveAll(folder); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.RemoveAll(folder))
 		server.Do(t, "BGSAVE")
 	}, func() { server.Do(t, "CONFIG SET stop-writes-on-bgsave-error no") },
 		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.")
@@ -104,9 +100,7 @@ func TestReadyOnAFullDisk(t *testing.T) {
 	s := open(t, unix(server), 10)
 	limit := func(bytes uint64) {
 		limits := sys.Rlimit{Cur: bytes, Max: sys.RLIM_INFINITY}
-		if err := sys.Prlimit(server.Pid(), sys.RLIMIT_FSIZE, &limits, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, sys.Prlimit(server.Pid(), sys.RLIMIT_FSIZE, &limits, nil))
 	}
 	checkWritesRefused(t, s, func() { limit(1) }, func() { limit(sys.RLIM_INFINITY) },
 		"MISCONF Errors writing to the AOF file: File too large")

@@ -49,9 +49,7 @@ func TestJoinAndOrderWithoutMemory(t *testing.T) { onServers(t, testJoinAndOrder
 
 func testJoinAndOrderWithoutMemory(t *testing.T, server *redistest.Server, cfg Config) {
 	s := open(t, cfg, 10)
-	if err := s.addToCart(2, cartName(2), 1, 1); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.addToCart(2, cartName(2), 1, 1))
 	server.Do(t, "CONFIG SET maxmemory 1")
 	other := Opening{Catalog: catalogPrint, Stock: []int64{10}, Server: []Fingerprint{{"ab", "cd", "ef"}}}
 	if opened, err := Open(t.Context(), cfg, other); err != nil || opened.Sale != s.ID() {

@@ -42,9 +42,7 @@ func TestRedisRestartedAroundTimes(t *testing.T) {
 			t.Run(tc.name, func(t *testing.T) {
 				server.Flush(t)
 				s := open(t, cfg, 5)
-				if err := s.addToCart(2, cartName(2), 1, 1); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, s.addToCart(2, cartName(2), 1, 1))
 				soon := changeSoon(t, s, tc.change)
 				server.Kill(t)
 				if tc.pass {
@@ -168,18 +166,14 @@ func testKilledRedis(t *testing.T, server *redistest.Server, cfg Config) {
 	wg.Wait()
 	testkit.Until(t, "Redis answers", func() bool { return s.Check() == nil })
 	left, err := s.stock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	orders := int64(0)
 	for scan := s.ScanOrders(); ; {
 		page, err := scan.Next(t.Context())
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		orders += int64(len(page))
 	}
 	sold, least, most := 100_000-left[0], placed.Load(), placed.Load()+unknown.Load()

@@ -67,9 +67,7 @@ func TestOpenManyFoods(t *testing.T) {
 func TestOpenRefusesOtherFoods(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{1}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		_, err = Open(t.Context(), cfg, Opening{Catalog: "3 foods, fedcba9876543210", Stock: []int64{1}})
 		want := "redis holds a sale of other foods: sale " + opened.Sale + " at " + cfg.Address +
 			" has 2 foods, 0123456789abcdef; here are 3 foods, fedcba9876543210"
@@ -84,9 +82,7 @@ func TestOpenRefusesLostSale(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		o := Opening{Catalog: catalogPrint, Stock: []int64{1}}
 		first, err := Open(t.Context(), cfg, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		o.Last = first.Sale
 		if again, err := Open(t.Context(), cfg, o); err != nil || again.Sale != first.Sale || again.Fresh {
 			t.Errorf("a restart: %+v, %v", again, err)
@@ -106,9 +102,7 @@ func TestOpenWithoutMarker(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		o := Opening{Catalog: catalogPrint, Stock: []int64{5}}
 		first, err := Open(t.Context(), cfg, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		raw(t, cfg, nil, "DEL", MarkerKey)
 		o.Last = first.Sale
 		_, err = Open(t.Context(), cfg, o)
@@ -150,9 +144,7 @@ func TestOpenUnreachable(t *testing.T) {
 func TestSaleGoneAndBack(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 5)
-		if err := s.addToCart(2, cartName(2), 1, 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.addToCart(2, cartName(2), 1, 1))
 		id := s.ID()
 		raw(t, cfg, nil, "FLUSHALL")
 		raw(t, cfg, nil, "SET", cartPrefix+string(cartName(2)), "1:1,")
@@ -177,9 +169,7 @@ func TestSaleGoneAndBack(t *testing.T) {
 			t.Errorf("check with the marker and no stock: %v, want ErrSaleGone", err)
 		}
 		raw(t, cfg, nil, "HSET", stockPrefix+id, "1", "5")
-		if err := s.Check(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.Check())
 		if err := s.placeOrder(2, cartName(2), nil); err != nil {
 			t.Errorf("order after the sale came back: %v", err)
 		}

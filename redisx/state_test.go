@@ -81,13 +81,9 @@ func TestOrdersOutsideOpen(t *testing.T) {
 			onEach(t, func(t *testing.T, cfg Config) {
 				s := open(t, cfg, 5)
 				for user := uint32(2); user < 4; user++ {
-					if err := s.addToCart(user, cartName(int(user)), 1, 1); err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(t, s.addToCart(user, cartName(int(user)), 1, 1))
 				}
-				if err := s.placeOrder(2, cartName(2), []byte("k")); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, s.placeOrder(2, cartName(2), []byte("k")))
 				put(t, cfg, marker)
 				if _, err := s.Snapshot(); err != nil { // shuts
 					t.Fatal(err)
@@ -129,9 +125,7 @@ func TestGateFollowsTheMarker(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 9)
 		for user := range uint32(2) {
-			if err := s.addToCart(user+1, cartName(int(user)), 1, 1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.addToCart(user+1, cartName(int(user)), 1, 1))
 			raw(t, cfg, nil, "DEL", gatePrefix+s.ID())
 			if user == 1 {
 				put(t, cfg, "closes_at=later")
@@ -140,9 +134,7 @@ func TestGateFollowsTheMarker(t *testing.T) {
 				t.Errorf("order of user %d: %v", user+1, err)
 			}
 			found, err := s.Snapshot()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			checkGate(t, cfg, s, found.Current)
 		}
 		raw(t, cfg, nil, "DEL", gatePrefix+s.ID())

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 )
 
@@ -66,9 +67,7 @@ func TestJSONLines(t *testing.T) {
 		Total    int
 		PlacedAt string `json:"placed_at"`
 	}
-	if err := json.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(text), &got))
 	if got.ID != "abcdefgh-7" || got.UserID != 7 || got.Username != name || got.Total != 70 ||
 		len(got.Items) != 2 || got.Items[0].Food_id != 3 || got.Items[0].Price != 30 || got.Items[0].Count != 2 ||
 		got.PlacedAt != "2026-11-22T10:00:00.005Z" {
@@ -145,13 +144,9 @@ func TestWriteFileKeepsLinksAndPipes(t *testing.T) {
 	}
 
 	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Mkfifo(pipe, 0o600))
 	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that no open of it waits for the other
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer reader.Close()
 	if err := put(pipe); err != nil {
 		t.Error(err)
@@ -171,9 +166,7 @@ func TestWriteFileKeepsLinksAndPipes(t *testing.T) {
 // The README shows both formats as they are.
 func TestReadmeShowsFormats(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	order := redisx.Order{User: 2, Items: []redisx.Item{{Food: 1, Count: 2}, {Food: 3, Count: 1}},
 		Placed: time.Date(2026, 11, 22, 10, 0, 0, 123_000_000, time.UTC)}
 	for _, format := range []Format{CSV, JSONLines} {

@@ -35,9 +35,7 @@ func TestCommands(t *testing.T) {
 		if err := do(c, Command(&text, "GET", "k")); err != nil || text != "vwx" {
 			t.Errorf("behind a detached call: %q, %v; want vwx", text, err)
 		}
-		if err := do(c, Command(&n, "LPUSH", "list", "x")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, do(c, Command(&n, "LPUSH", "list", "x")))
 		integer, err := doInteger(c, NewCall().Integer("APPEND", []byte("list"), []byte("w")))
 		if err != nil || integer != WrongType {
 			t.Errorf("an integer of a list: %d, %v; want WrongType", integer, err)
@@ -60,9 +58,7 @@ func TestScript(t *testing.T) {
 		echo := NewScript("return {KEYS[1], ARGV[1], ARGV[2], #KEYS + #ARGV}")
 		c := connect(t, cfg, Options{Loop: loop, Scripts: []*Script{echo}})
 		l, err := Dial(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer l.Close()
 		keys, args := []string{"k"}, []string{"a", "b\r\n"}
 		for name, do := range map[string]func(reply any) error{
@@ -116,9 +112,7 @@ func TestSharedScripts(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if err := do(c, Command(nil, "SCRIPT", "FLUSH")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, do(c, Command(nil, "SCRIPT", "FLUSH")))
 		}
 		got := make([]string, 4)
 		x := Command(&got[0], "GET", "ones").Command(&got[1], "GET", "twos").
@@ -136,15 +130,11 @@ func TestErrorOfASharedScript(t *testing.T) {
 	short := NewScript("return {1}").Share(nil, nil, 1, 0)
 	shared := New(cfg, Options{Shared: []*Shared{broken, short}}).opts.Shared
 	l, err := Dial(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	var n int64
 	calls := []*Call{broken.Call().Key([]byte("a")), broken.Call().Key([]byte("b")), Command(&n, "INCR", "k")}
-	if err := l.Do(loading([]*Script{broken.Script, short.Script}), time.Second); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, l.Do(loading([]*Script{broken.Script, short.Script}), time.Second))
 	b := newBatch(shared, calls...)
 	err = l.roundTrip(b, time.Now().Add(time.Second))
 	if err != nil || n != 1 || !b.failed || b.unknownScript {

@@ -42,9 +42,7 @@ func TestEndOfTheContextEndsTheWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testkit.KeepLog(t)
 			silent, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer silent.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -52,9 +50,7 @@ func TestEndOfTheContextEndsTheWait(t *testing.T) {
 			cfg := Config{Network: "unix", Address: silent.Addr().String(), Timeout: time.Hour}
 			go func() { ended <- wait(ctx, cfg) }()
 			conn, err := silent.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer conn.Close()
 			if _, err := conn.Read(make([]byte, 1)); err != nil { // it is asked now, and does not answer
 				t.Fatal(err)

@@ -18,9 +18,7 @@ import (
 func faulty(t *testing.T, first func(c net.Conn)) Config {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	serve := func(c net.Conn, answer func(c net.Conn)) {
 		defer c.Close()

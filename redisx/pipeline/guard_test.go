@@ -103,9 +103,7 @@ func text(reply string) func() io.Reader { return func() io.Reader { return stri
 func impostor(t *testing.T, reply func() io.Reader) (cfg Config, dropped <-chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	gone := make(chan struct{})
 	go func() {
@@ -147,9 +145,7 @@ func TestEvilReplies(t *testing.T) {
 		t.Run(tc.name+"/link", func(t *testing.T) {
 			cfg, dropped := impostor(t, tc.reply)
 			l, err := Dial(t.Context(), cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			var got any
 			spent := allocated(func() { err = l.Do(Command(&got, "GET", "k"), cfg.Timeout) })
 			if !errors.Is(err, errBadReply) || err.Error() != want || got != nil {
@@ -216,9 +212,7 @@ func TestGuardDoesNotAllocate(t *testing.T) {
 	reply := []byte("*3\r\n:0\r\n:0\r\n:0\r\n:7\r\n")
 	g := newReplyGuard(100)
 	if n := testing.AllocsPerRun(1000, func() {
-		if err := g.check(reply); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, g.check(reply))
 	}); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
@@ -228,9 +222,7 @@ func BenchmarkGuard(b *testing.B) {
 	reply := []byte(":7\r\n")
 	g := newReplyGuard(100)
 	for b.Loop() {
-		if err := g.check(reply); err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, g.check(reply))
 	}
 }
 
@@ -239,9 +231,7 @@ func BenchmarkGuard(b *testing.B) {
 func FuzzReplyGuard(f *testing.F) {
 	for _, tc := range evilReplies {
 		seed, err := io.ReadAll(io.LimitReader(tc.reply(), 64))
-		if err != nil {
-			f.Fatal(err)
-		}
+		testkit.Must(f, err)
 		f.Add(seed)
 	}
 	f.Add([]byte("*2\r\n$1\r\na\r\n*2\r\n:1\r\n$-1\r\n-ERR no\r\n*-1\r\n+\r\n"))
@@ -275,9 +265,7 @@ func TestReplyThatIsNotDue(t *testing.T) {
 	} {
 		cfg, dropped := impostor(t, text(reply))
 		l, err := Dial(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		var list []string
 		err = l.Do(Command(&list, "KEYS", "*"), cfg.Timeout)
 		if err == nil || !strings.Contains(err.Error(), want) {

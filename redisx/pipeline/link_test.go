@@ -16,13 +16,9 @@ import (
 func TestDetach(t *testing.T) {
 	cfg := unix(redistest.Start(t))
 	l, err := Dial(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	fd, err := l.detach()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer rawio.Close(fd)
 	if _, err := l.socket.Write([]byte("PING\r\n")); err == nil {
 		t.Error("the link is still open")
@@ -48,9 +44,7 @@ func TestLoopHasEnded(t *testing.T) {
 	c := New(unix(redistest.Start(t)), Options{Loop: loop})
 	use := func() {
 		l, err := Dial(t.Context(), c.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if err := c.use(t.Context(), l); err != errLoopEnded || c.up.Load() {
 			t.Errorf("a loop that has ended serves: %v", err)
 		}
@@ -73,8 +67,6 @@ func TestLoopHasEnded(t *testing.T) {
 func descriptors(tb testing.TB) int {
 	tb.Helper()
 	open, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return len(open)
 }

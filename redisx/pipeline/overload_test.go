@@ -191,9 +191,7 @@ func TestBatchOfADueCall(t *testing.T) {
 	c := New(cfg, Options{})
 	testkit.Until(t, "answer to a batch with a call that is due", func() bool {
 		l, err := Dial(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer l.Close()
 		due := NewCall().Since(time.Now().Add(-cfg.Timeout)).Integer("EXISTS", []byte("k"))
 		fresh := NewCall().Since(time.Now()).Integer("EXISTS", []byte("k"))

@@ -17,14 +17,10 @@ func TestRedialIsShort(t *testing.T) { onEngines(t, testRedialIsShort) }
 func testRedialIsShort(t *testing.T, loop Loop) {
 	testkit.KeepLog(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer silent.Close()
 	err = silent.(*net.TCPListener).SetDeadline(time.Now().Add(testkit.Patience))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	// The password makes a dial wait for a first reply.
 	cfg := Config{Network: "tcp", Address: silent.Addr().String(), Password: "x", Timeout: time.Hour}
 	var c *Conn
@@ -38,9 +34,7 @@ func testRedialIsShort(t *testing.T, loop Loop) {
 	})
 	for range 2 {
 		conn, err := silent.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer conn.Close()
 	}
 	cancel()

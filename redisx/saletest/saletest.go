@@ -45,9 +45,7 @@ type Sale struct{ *redisx.Sale }
 func Open(tb testing.TB, cfg redisx.Config, stock ...int64) Sale {
 	tb.Helper()
 	opened, err := redisx.Open(tb.Context(), cfg, redisx.Opening{Catalog: Catalog, Stock: stock})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return Join(tb, cfg, opened.Sale, len(stock))
 }
 
@@ -106,9 +104,7 @@ func (s Sale) Buy(tb testing.TB, users ...int) {
 		if err == nil {
 			err = s.PlaceOrder(uint32(user), CartName(user), []byte("key"))
 		}
-		if err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Must(tb, err)
 	}
 }
 

@@ -28,12 +28,8 @@ func sold(t *testing.T, cfg redisx.Config, orders int) saletest.Sale {
 	t.Helper()
 	s := saletest.Open(t, cfg, int64(orders)+5, 5)
 	for user := range uint32(orders) {
-		if err := s.AddToCart(user+2, saletest.CartName(int(user)), 1, 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.PlaceOrder(user+2, saletest.CartName(int(user)), fmt.Appendf(nil, "key%d", user)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.AddToCart(user+2, saletest.CartName(int(user)), 1, 1))
+		testkit.Must(t, s.PlaceOrder(user+2, saletest.CartName(int(user)), fmt.Appendf(nil, "key%d", user)))
 	}
 	closeSale(t, cfg)
 	return s
@@ -43,9 +39,7 @@ func sold(t *testing.T, cfg redisx.Config, orders int) saletest.Sale {
 func openStream(t *testing.T, cfg redisx.Config, s saletest.Sale) *orderstream.Stream {
 	t.Helper()
 	opened, err := orderstream.Open(t.Context(), cfg, s.ID(), 3, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(opened.Close)
 	return opened
 }
@@ -60,9 +54,7 @@ func closeSale(t *testing.T, cfg redisx.Config) {
 func exported(t *testing.T, cfg redisx.Config, sale string, orders int) {
 	t.Helper()
 	e, err := BeginExport(t.Context(), cfg, sale)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	in := Exported{Orders: orders, Pieces: int64(orders), Start: startOf(t, cfg, sale), Prices: []int64{10, 20}}
 	if counts, err := e.End(t.Context(), in); err != nil || !counts {
 		t.Fatalf("the export counts: %v, %v", counts, err)
@@ -73,9 +65,7 @@ func exported(t *testing.T, cfg redisx.Config, sale string, orders int) {
 func startOf(t *testing.T, cfg redisx.Config, sale string) int64 {
 	t.Helper()
 	page, err := saletest.Join(t, cfg, sale, 2).ScanLog().Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return page[0].Pieces
 }
 
@@ -83,9 +73,7 @@ func startOf(t *testing.T, cfg redisx.Config, sale string) int64 {
 func kept(t *testing.T, cfg redisx.Config, sale string, foods int) map[uint32][]redisx.Item {
 	t.Helper()
 	p, err := OpenPast(t.Context(), cfg, sale)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer p.Close()
 	orders := map[uint32][]redisx.Item{}
 	for {
@@ -93,9 +81,7 @@ func kept(t *testing.T, cfg redisx.Config, sale string, foods int) map[uint32][]
 		if errors.Is(err, io.EOF) {
 			return orders
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, order := range page {
 			if _, twice := orders[order.User]; twice {
 				t.Errorf("the order of user %d is read twice", order.User)
@@ -149,9 +135,7 @@ func checkNext(t *testing.T, cfg redisx.Config, before, next string, orders int)
 func TestOpenNext(t *testing.T) {
 	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
 		s := sold(t, cfg, 3)
-		if err := s.AddToCart(9, []byte("an-open-cart-123"), 1, 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.AddToCart(9, []byte("an-open-cart-123"), 1, 1))
 		exported(t, cfg, s.ID(), 3)
 		saletest.Command(t, cfg, nil, "SET", "o_x", "of another program")
 		id, own, err := OpenNext(t.Context(), cfg, nextOf(s.ID()))
@@ -186,12 +170,8 @@ func TestOpenNextRefusals(t *testing.T) {
 				t.Fatalf("the sale is not as it was: %v, %v", stock, err)
 			}
 		}
-		if err := s.AddToCart(2, saletest.CartName(2), 1, 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.PlaceOrder(2, saletest.CartName(2), nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.AddToCart(2, saletest.CartName(2), 1, 1))
+		testkit.Must(t, s.PlaceOrder(2, saletest.CartName(2), nil))
 		if _, _, err := OpenNext(t.Context(), cfg, nextOf("other234")); !errors.Is(err, redisx.ErrSaleGone) {
 			t.Errorf("behind a sale that is not there: %v", err)
 		}
@@ -208,9 +188,7 @@ func TestOpenNextRefusals(t *testing.T) {
 			t.Fatalf("%v, %v", orders, err)
 		}
 		refused(ErrLedgerBehind) // orders from before the ledger may be missing
-		if err := waiting.Filled(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, waiting.Filled())
 		late := nextOf(s.ID())
 		late.ClosesAt = time.Now().Add(-time.Hour)
 		if _, _, err := OpenNext(t.Context(), cfg, late); !errors.Is(err, ErrOverAlready) {
@@ -229,13 +207,9 @@ func TestOpenNextByForce(t *testing.T) {
 		s := saletest.Open(t, cfg, 5, 5)
 		openStream(t, cfg, s)
 		for user := range uint32(2) {
-			if err := s.AddToCart(user+2, saletest.CartName(int(user)), 1, 1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.AddToCart(user+2, saletest.CartName(int(user)), 1, 1))
 		}
-		if err := s.PlaceOrder(2, saletest.CartName(0), nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.PlaceOrder(2, saletest.CartName(0), nil))
 		next := nextOf(s.ID())
 		next.Force, next.Delete = true, true
 		id, own, err := OpenNext(t.Context(), cfg, next)
@@ -256,12 +230,8 @@ func TestOpenNextByForce(t *testing.T) {
 			t.Errorf("%s entries in its log, want 2", n)
 		}
 		after := saletest.Join(t, cfg, id, 3)
-		if err := after.AddToCart(3, saletest.CartName(7), 2, 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := after.PlaceOrder(3, saletest.CartName(7), nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, after.AddToCart(3, saletest.CartName(7), 2, 1))
+		testkit.Must(t, after.PlaceOrder(3, saletest.CartName(7), nil))
 		waiting := openStream(t, cfg, after)
 		orders, err := waiting.Read(false, 10)
 		if err != nil || len(orders) != 1 || orders[0].User != 3 || waiting.Filling() {
