@@ -249,20 +249,6 @@ func testGreeting(t *testing.T, loop Loop) {
 	}
 }
 
-// A connection that Redis closes while it is idle is dialled anew before the next call needs it.
-func TestClosedWhileIdle(t *testing.T) { onEngines(t, testClosedWhileIdle) }
-
-func testClosedWhileIdle(t *testing.T, loop Loop) {
-	server := redistest.Start(t)
-	var count figures.Redis
-	c := connect(t, unix(server), Options{Loop: loop, Figures: &count})
-	server.Do(t, "CLIENT KILL TYPE normal SKIPME yes")
-	testkit.Until(t, "new connection", func() bool { return count.Reconnects.Value() == 1 && c.Up() })
-	if err := do(c, Command(nil, "PING")); err != nil {
-		t.Error(err)
-	}
-}
-
 // The second step of an add may stand behind calls that are younger than its first: the batch keeps its
 // time too.
 func TestBatchHasTheTimeOfItsOldestCall(t *testing.T) {
@@ -276,4 +262,42 @@ func TestBatchHasTheTimeOfItsOldestCall(t *testing.T) {
 	if want := now.Add(-3 * time.Millisecond); !b.oldest.Equal(want) {
 		t.Errorf("oldest %v, want %v", b.oldest, want)
 	}
+}
+
+// Each batch is counted with its calls, its wait and its round trip. A connection that Redis closes while it
+// is idle is dialled anew before the next call needs it, and counted too.
+func TestFigures(t *testing.T) { onEngines(t, testFigures) }
+
+func testFigures(t *testing.T, loop Loop) {
+	server := redistest.Start(t)
+	count := figures.Private()
+	c := connect(t, unix(server), Options{Loop: loop, Figures: &count.Redis, Waiting: &count.QueueCalls})
+	const callers, each = 8, 20
+	var calling sync.WaitGroup
+	for range callers {
+		calling.Go(func() {
+			for range each {
+				if err := do(c, NewCall().Integer("INCR", []byte("n"))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	calling.Wait()
+	r := &count.Redis
+	sizes := r.BatchCalls.Read()
+	batches := sizes.Count
+	if sizes.Sum != callers*each || batches == 0 || batches > callers*each {
+		t.Errorf("sizes %+v, want %d calls", sizes, callers*each)
+	}
+	if wait, trip := r.QueueWait.Read(), r.RoundTrip.Read(); wait.Count != batches || trip.Count != batches ||
+		trip.Sum == 0 {
+		t.Errorf("%d batches: waits %+v, round trips %+v", batches, wait, trip)
+	}
+	if r.Reconnects.Value() != 0 || r.Overloads.Value() != 0 {
+		t.Errorf("%d connections made again, %d calls refused", r.Reconnects.Value(), r.Overloads.Value())
+	}
+	server.Do(t, "CLIENT KILL TYPE normal SKIPME yes")
+	testkit.Until(t, "new connection", func() bool { return r.Reconnects.Value() == 1 && c.Up() })
+	testkit.Must(t, do(c, Command(nil, "PING")))
 }

@@ -2,39 +2,12 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"os"
 	"testing"
 
-	"flashsale/internal/serve/rawio"
 	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
-
-// A link that is handed over is closed, and its connection serves on. (Watched by the Go runtime too, each
-// reply would wake one of its threads.)
-func TestDetach(t *testing.T) {
-	cfg := unix(redistest.Start(t))
-	l, err := Dial(t.Context(), cfg)
-	testkit.Must(t, err)
-	fd, err := l.detach()
-	testkit.Must(t, err)
-	defer rawio.Close(fd)
-	if _, err := l.socket.Write([]byte("PING\r\n")); err == nil {
-		t.Error("the link is still open")
-	}
-	if _, err := rawio.Send(fd, []byte("PING\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	reply := make([]byte, 64)
-	testkit.Until(t, "a reply", func() bool {
-		n, err := rawio.Receive(fd, reply)
-		if err != nil && !errors.Is(err, rawio.ErrAgain) {
-			t.Fatal(err)
-		}
-		return err == nil && string(reply[:n]) == "+PONG\r\n"
-	})
-}
 
 // A connection that comes when the loop has ended is closed, and Run ends with its context.
 func TestLoopHasEnded(t *testing.T) {
