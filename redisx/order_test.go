@@ -6,8 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,71 +33,6 @@ func TestOrderScriptRefusesManyFoods(t *testing.T) {
 		}
 		if err := s.placeOrder(2, cartName(1), nil); err != nil {
 			t.Errorf("an order of three foods: %v", err)
-		}
-	})
-}
-
-// Many users and more pieces wanted than there are: each piece is sold once, to the last one.
-func TestNeverOversell(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		const users, stock = 300, 100
-		s := open(t, cfg, stock, stock)
-		var sold [2]atomic.Int64
-		var wg sync.WaitGroup
-		for i := range users {
-			wg.Go(func() {
-				user, food := uint32(i+2), int64(i%2+1)
-				for _, err := range []error{
-					s.addToCart(user, cartName(i), food, 1),
-					s.addToCart(user, cartName(i), food, 1),
-				} {
-					if err != nil {
-						t.Error(err)
-					}
-				}
-				switch err := s.placeOrder(user, cartName(i), nil); {
-				case err == nil:
-					sold[i%2].Add(2)
-				case !errors.Is(err, ErrOutOfStock):
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		if a, b := sold[0].Load(), sold[1].Load(); a != stock || b != stock {
-			t.Errorf("sold %d and %d pieces, want %d of each", a, b, stock)
-		}
-		if left, err := s.stock(); err != nil || !slices.Equal(left, []int64{0, 0}) {
-			t.Errorf("stock %v, %v; want none", left, err)
-		}
-	})
-}
-
-func TestOneOrderPerUser(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		const tries = cartsFree + cartsFollowed // carts that the user may have at once
-		s := open(t, cfg, 1000)
-		for i := range tries {
-			testkit.Must(t, s.addToCart(2, cartName(i), 1, 1))
-		}
-		var placed atomic.Int64
-		var wg sync.WaitGroup
-		for i := range tries {
-			wg.Go(func() {
-				switch err := s.placeOrder(2, cartName(i), nil); {
-				case err == nil:
-					placed.Add(1)
-				case !errors.Is(err, ErrHasOrder):
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		if placed.Load() != 1 {
-			t.Errorf("%d orders of one user, want 1", placed.Load())
-		}
-		if left, err := s.stock(); err != nil || left[0] != 999 {
-			t.Errorf("stock %v, %v; want 999", left, err)
 		}
 	})
 }

@@ -3,10 +3,7 @@ package redisx
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,65 +116,4 @@ func statesLogged(t *testing.T, s *Sale) (list []string) {
 		list = append(list, fmt.Sprintf("%s state %s %s", e.By, e.StateBefore, e.StateAfter))
 	}
 	return list
-}
-
-// A Redis that is killed and comes back from its append-only file: every acknowledged order is there.
-func TestKilledRedis(t *testing.T) {
-	onServers(t, testKilledRedis, "--appendonly", "yes", "--appendfsync", "always")
-}
-
-func testKilledRedis(t *testing.T, server *redistest.Server, cfg Config) {
-	s := open(t, cfg, 100_000)
-	var placed, unknown atomic.Int64
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	var users atomic.Int64
-	for range 20 {
-		wg.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				i := users.Add(1)
-				if s.addToCart(uint32(i), cartName(int(i)), 1, 1) != nil {
-					continue
-				}
-				switch err := s.placeOrder(uint32(i), cartName(int(i)), nil); {
-				case err == nil:
-					placed.Add(1)
-				case errors.Is(err, ErrUnavailable):
-					unknown.Add(1)
-				default:
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for kill := range int64(3) {
-		before := placed.Load()
-		flowing := func() bool { return placed.Load() > before+50 }
-		testkit.Until(t, fmt.Sprintf("orders flow before kill %d", kill), flowing)
-		server.Kill(t)
-		server.Restart(t)
-	}
-	close(stop)
-	wg.Wait()
-	testkit.Until(t, "Redis answers", func() bool { return s.Check() == nil })
-	left, err := s.stock()
-	testkit.Must(t, err)
-	orders := int64(0)
-	for scan := s.ScanOrders(); ; {
-		page, err := scan.Next(t.Context())
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		testkit.Must(t, err)
-		orders += int64(len(page))
-	}
-	sold, least, most := 100_000-left[0], placed.Load(), placed.Load()+unknown.Load()
-	if sold != orders || orders < least || orders > most {
-		t.Errorf("sold %d, %d orders, %d acknowledged, %d unknown", sold, orders, placed.Load(), unknown.Load())
-	}
 }
