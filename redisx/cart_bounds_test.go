@@ -61,11 +61,7 @@ func TestCartsOfOneUser(t *testing.T) {
 			t.Errorf("%d carts are left, want %d of the one user and 1 of the other",
 				len(keys), cartsFree+cartsFollowed)
 		}
-		if err := s.placeOrder(2, cartName(carts-1), nil); err != nil {
-			t.Errorf("an order of the last cart: %v", err)
-		}
-		if err := s.placeOrder(3, []byte("of another user."), nil); err != nil {
-			t.Errorf("an order of the other user: %v", err)
-		}
+		wantError(t, "an order of the last cart", s.placeOrder(2, cartName(carts-1), nil), nil)
+		wantError(t, "an order of the other user", s.placeOrder(3, []byte("of another user."), nil), nil)
 	})
 }

@@ -12,41 +12,6 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// Each line: a cart's list of changes, what it amounts to, whether the last change had its effect.
-func TestSettle(t *testing.T) {
-	const script = "local foods, counts, accepted = settle(ARGV[1], 3) " +
-		"return list(foods, counts, 0) .. (accepted and ' yes' or ' no')"
-	for _, tc := range []struct{ changes, want string }{
-		{"", " yes"},
-		{"1:1,", "1:1, yes"},
-		{"1:3,                 ", "1:3, yes"},
-		{"1:4,", " no"},
-		{"1:-1,", " yes"},
-		{"1:1, 1:1, ", "1:2, yes"},
-		{"1:1,2:2,", "1:1,2:2, yes"},
-		{"1:1,2:3,", "1:1, no"},
-		{"1:1,2:3,2:2,", "1:1,2:2, yes"},
-		{"1:3,1:1,", "1:3, no"},
-		{"1:3,1:-1,", "1:2, yes"},
-		{"1:1,1:-3,", "1:0, yes"},
-		{"1:1,2:-1,", "1:1, yes"},
-		{"1:1,2:-1,2:2,", "1:1,2:2, yes"},
-		{"2:0,1:1,2:2,", "2:2,1:1, yes"},
-		{"2:0,1:1,2:3,", "2:0,1:1, no"},
-		{"12:1,2:1,2:1,", "12:1,2:2, yes"},
-		{"1:1,2:1,3:1,4:1,", "1:1,2:1,3:1, no"},
-		{"1:1,2:1,3:1,4:1,2:-1,4:1,", "1:1,2:0,3:1,4:1, yes"},
-	} {
-		t.Run(tc.changes, func(t *testing.T) {
-			onEach(t, func(t *testing.T, cfg Config) {
-				if got := rawString(t, cfg, "EVAL", cartRules+script, "0", tc.changes); got != tc.want {
-					t.Errorf("%q, want %q", got, tc.want)
-				}
-			})
-		})
-	}
-}
-
 // cart is the plain form of what a cart holds: what AddToCart and the scripts must agree with.
 type cart struct {
 	foods  []int64 // in the order of first add

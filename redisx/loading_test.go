@@ -42,9 +42,7 @@ func TestAwaitLoaded(t *testing.T) {
 	default:
 	}
 	finish()
-	if err := <-result; err != nil {
-		t.Errorf("in the end: %v", err)
-	}
+	wantError(t, "in the end", <-result, nil)
 	const line = "Redis still reads its data from disk; the start goes on when it is ready"
 	if log.Count(line) != log.Count("\n") {
 		t.Errorf("log %s", log)

@@ -31,9 +31,7 @@ func TestOrderScriptRefusesManyFoods(t *testing.T) {
 		for food := range int64(2) {
 			testkit.Must(t, s.addToCart(2, cartName(1), food+1, -1))
 		}
-		if err := s.placeOrder(2, cartName(1), nil); err != nil {
-			t.Errorf("an order of three foods: %v", err)
-		}
+		wantError(t, "an order of three foods", s.placeOrder(2, cartName(1), nil), nil)
 	})
 }
 
@@ -57,9 +55,7 @@ func TestOrderRead(t *testing.T) {
 		}
 		// A placed order never changes, whatever is sent for its cart.
 		testkit.Must(t, s.addToCart(2, cartName(2), 2, 3))
-		if err := s.placeOrder(2, cartName(2), nil); !errors.Is(err, ErrHasOrder) {
-			t.Errorf("second order: %v, want ErrHasOrder", err)
-		}
+		wantError(t, "second order", s.placeOrder(2, cartName(2), nil), ErrHasOrder)
 		if again, err := s.Order(2); err != nil || !slices.Equal(again.Items, want) ||
 			!again.Placed.Equal(order.Placed) {
 			t.Errorf("after an add: %v, %v; want %v", again, err, order)

@@ -74,6 +74,9 @@ func TestOpenRefusesOtherFoods(t *testing.T) {
 		if !errors.Is(err, ErrOtherFoods) || err.Error() != want {
 			t.Errorf("error %v\nwant  %s", err, want)
 		}
+		if _, err := Find(t.Context(), cfg, "other foods", ""); !errors.Is(err, ErrOtherFoods) {
+			t.Errorf("found: %v, want ErrOtherFoods", err)
+		}
 	})
 }
 
@@ -148,12 +151,8 @@ func TestSaleGoneAndBack(t *testing.T) {
 		id := s.ID()
 		raw(t, cfg, nil, "FLUSHALL")
 		raw(t, cfg, nil, "SET", cartPrefix+string(cartName(2)), "1:1,")
-		if err := s.placeOrder(2, cartName(2), nil); !errors.Is(err, ErrSaleGone) {
-			t.Errorf("order after FLUSHALL: %v, want ErrSaleGone", err)
-		}
-		if err := s.addToCart(2, cartName(2), 1, 1); !errors.Is(err, ErrSaleGone) {
-			t.Errorf("add after FLUSHALL: %v, want ErrSaleGone", err)
-		}
+		wantError(t, "order after FLUSHALL", s.placeOrder(2, cartName(2), nil), ErrSaleGone)
+		wantError(t, "add after FLUSHALL", s.addToCart(2, cartName(2), 1, 1), ErrSaleGone)
 		if _, err := s.Order(2); !errors.Is(err, ErrSaleGone) {
 			t.Errorf("read after FLUSHALL: %v, want ErrSaleGone", err)
 		}
@@ -161,18 +160,12 @@ func TestSaleGoneAndBack(t *testing.T) {
 			t.Error("the stock was put into the emptied Redis")
 		}
 		raw(t, cfg, nil, "HSET", MarkerKey, "id", "otherone")
-		if err := s.Check(); !errors.Is(err, ErrSaleGone) {
-			t.Errorf("check with another sale's marker: %v, want ErrSaleGone", err)
-		}
+		wantError(t, "check with another sale's marker", s.Check(), ErrSaleGone)
 		raw(t, cfg, nil, "HSET", MarkerKey, "id", id)
-		if err := s.Check(); !errors.Is(err, ErrSaleGone) {
-			t.Errorf("check with the marker and no stock: %v, want ErrSaleGone", err)
-		}
+		wantError(t, "check with the marker and no stock", s.Check(), ErrSaleGone)
 		raw(t, cfg, nil, "HSET", stockPrefix+id, "1", "5")
 		testkit.Must(t, s.Check())
-		if err := s.placeOrder(2, cartName(2), nil); err != nil {
-			t.Errorf("order after the sale came back: %v", err)
-		}
+		wantError(t, "order after the sale came back", s.placeOrder(2, cartName(2), nil), nil)
 	})
 }
 
@@ -236,17 +229,5 @@ func TestSnapshot(t *testing.T) {
 				return true
 			}
 		})
-	})
-}
-
-func TestFind(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 9)
-		if id, err := Find(t.Context(), cfg, catalogPrint, ""); err != nil || id != s.ID() {
-			t.Errorf("found %q, %v; want %q", id, err, s.ID())
-		}
-		if _, err := Find(t.Context(), cfg, "other foods", ""); !errors.Is(err, ErrOtherFoods) {
-			t.Errorf("other foods: %v, want ErrOtherFoods", err)
-		}
 	})
 }

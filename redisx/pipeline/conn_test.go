@@ -19,6 +19,7 @@ import (
 
 func TestCommands(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config, loop Loop) {
+		log := testkit.CaptureLog(t)
 		c := connect(t, cfg, Options{Loop: loop})
 		var ok, text string
 		var missing []byte
@@ -48,6 +49,9 @@ func TestCommands(t *testing.T) {
 		err = do(c, Command(&text, "GET", "list").Command(&n, "EXISTS", "k"))
 		if !errors.Is(err, ErrUnavailable) || n != 1 {
 			t.Errorf("an error reply among others: %d, %v; want 1, ErrUnavailable", n, err)
+		}
+		if log.Count("Redis refused a command") != 1 || log.Count("WRONGTYPE") != 1 {
+			t.Errorf("log %s", log)
 		}
 	})
 }

@@ -84,9 +84,7 @@ func TestTurnoverIsOver(t *testing.T) {
 		if err := frozen.move([]string{"o_2"}, []string{"2"}); err != nil || !frozen.moved {
 			t.Errorf("moved by the frozen caller: %v, over %v", err, frozen.moved)
 		}
-		if err := frozen.end(); err != nil {
-			t.Errorf("opened by the frozen caller: %v", err)
-		}
+		testkit.Must(t, frozen.end())
 		after := saletest.Join(t, cfg, "frozen23", 3)
 		stock, err := after.Stock()
 		if err != nil || !slices.Equal(stock, []int64{7, 8, 8}) {
