@@ -1,10 +1,8 @@
 package redisx
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -83,13 +81,8 @@ func runSale(tb testing.TB, cfg Config, join func() *Sale) *Sale {
 
 // runUnready runs a sale until the test ends, and does not wait for Redis.
 func runUnready(tb testing.TB, s *Sale) *Sale {
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { s.Run(ctx) })
-	tb.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
+	tb.Helper()
+	testkit.Background(tb, s.Run)
 	return s
 }
 

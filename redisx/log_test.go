@@ -1,7 +1,6 @@
 package redisx
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -89,10 +88,7 @@ func TestFollowerChanges(t *testing.T) {
 		s := open(t, cfg, 0)
 		f, err := Follow(t.Context(), cfg, s.ID())
 		testkit.Must(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- f.Run(ctx) }()
-		defer func() { cancel(); <-ended }()
+		testkit.Background(t, f.Run)
 		changes := func(sale string, want int) (entries []LogEntry) {
 			t.Helper()
 			entries, err := f.Changes(sale)

@@ -2,10 +2,8 @@
 package saletest
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -54,13 +52,7 @@ func Join(tb testing.TB, cfg redisx.Config, id string, foods int) Sale {
 	tb.Helper()
 	testkit.KeepLog(tb)
 	s := redisx.Join(cfg, id, foods, usersMax)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { s.Run(ctx) })
-	tb.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
+	testkit.Background(tb, s.Run)
 	testkit.Until(tb, "connected", func() bool {
 		_, err := s.Ready()
 		return !errors.Is(err, redisx.ErrUnavailable)

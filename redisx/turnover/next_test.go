@@ -2,7 +2,6 @@ package turnover
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -27,9 +26,8 @@ func nextOf(before string) Next {
 func sold(t *testing.T, cfg redisx.Config, orders int) saletest.Sale {
 	t.Helper()
 	s := saletest.Open(t, cfg, int64(orders)+5, 5)
-	for user := range uint32(orders) {
-		testkit.Must(t, s.AddToCart(user+2, saletest.CartName(int(user)), 1, 1))
-		testkit.Must(t, s.PlaceOrder(user+2, saletest.CartName(int(user)), fmt.Appendf(nil, "key%d", user)))
+	for user := range orders {
+		s.Buy(t, user+2)
 	}
 	closeSale(t, cfg)
 	return s
@@ -124,7 +122,7 @@ func checkNext(t *testing.T, cfg redisx.Config, before, next string, orders int)
 	if err := s.AddToCart(2, []byte("a-cart-of-user-2"), 3, 1); err != nil {
 		t.Error(err)
 	}
-	if err := s.PlaceOrder(2, []byte("a-cart-of-user-2"), []byte("key0")); err != nil {
+	if err := s.PlaceOrder(2, []byte("a-cart-of-user-2"), []byte("key")); err != nil {
 		t.Errorf("an order in the next sale: %v", err)
 	}
 	if o, err := s.Order(2); err != nil || !slices.Equal(o.Items, []redisx.Item{{Food: 3, Count: 1}}) {
@@ -170,8 +168,7 @@ func TestOpenNextRefusals(t *testing.T) {
 				t.Fatalf("the sale is not as it was: %v, %v", stock, err)
 			}
 		}
-		testkit.Must(t, s.AddToCart(2, saletest.CartName(2), 1, 1))
-		testkit.Must(t, s.PlaceOrder(2, saletest.CartName(2), nil))
+		s.Buy(t, 2)
 		if _, _, err := OpenNext(t.Context(), cfg, nextOf("other234")); !errors.Is(err, redisx.ErrSaleGone) {
 			t.Errorf("behind a sale that is not there: %v", err)
 		}
@@ -206,10 +203,8 @@ func TestOpenNextByForce(t *testing.T) {
 	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
 		s := saletest.Open(t, cfg, 5, 5)
 		openStream(t, cfg, s)
-		for user := range uint32(2) {
-			testkit.Must(t, s.AddToCart(user+2, saletest.CartName(int(user)), 1, 1))
-		}
-		testkit.Must(t, s.PlaceOrder(2, saletest.CartName(0), nil))
+		s.Buy(t, 2)
+		testkit.Must(t, s.AddToCart(3, saletest.CartName(3), 1, 1))
 		next := nextOf(s.ID())
 		next.Force, next.Delete = true, true
 		id, own, err := OpenNext(t.Context(), cfg, next)
@@ -230,8 +225,7 @@ func TestOpenNextByForce(t *testing.T) {
 			t.Errorf("%s entries in its log, want 2", n)
 		}
 		after := saletest.Join(t, cfg, id, 3)
-		testkit.Must(t, after.AddToCart(3, saletest.CartName(7), 2, 1))
-		testkit.Must(t, after.PlaceOrder(3, saletest.CartName(7), nil))
+		after.Buy(t, 3)
 		waiting := openStream(t, cfg, after)
 		orders, err := waiting.Read(false, 10)
 		if err != nil || len(orders) != 1 || orders[0].User != 3 || waiting.Filling() {
