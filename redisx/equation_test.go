@@ -28,8 +28,8 @@ end
 return table.concat(result, ',') .. ' ' .. (redis.call('HGET', KEYS[1], 'orders') or 0) .. ' ' .. orders`
 
 // While buyers order on several connections, two for each user, root adds and takes back stock, pauses,
-// closes and opens. At every look nothing is oversold, no user has more than one order, and the pieces of the
-// beginning and those added are left or sold.
+// closes and opens. At every look nothing is oversold, no user has more than one order, and all pieces of
+// the beginning and of root are left or sold.
 func TestNeverOversold(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) { raceForStock(t, cfg, []int64{60, 5, 0}) })
 }

@@ -167,7 +167,8 @@ func TestOpenWithTimes(t *testing.T) {
 		if err != nil || found.State != StateScheduled || found.Times != want {
 			t.Errorf("%+v, %v", found, err)
 		}
-		if first := logEntries(t, s)[0]; first.What != LogOpened || first.Pieces != 12 || first.TimesAfter != want {
+		first := logEntries(t, s)[0]
+		if first.What != LogOpened || first.Pieces != 12 || first.TimesAfter != want {
 			t.Errorf("log %+v", first)
 		}
 		now, err := s.Change(Change{By: "root", OpensAt: &between, ClosesAt: &later})

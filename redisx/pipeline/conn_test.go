@@ -253,21 +253,6 @@ func testGreeting(t *testing.T, loop Loop) {
 	}
 }
 
-// The second step of an add may stand behind calls that are younger than its first: the batch keeps its
-// time too.
-func TestBatchHasTheTimeOfItsOldestCall(t *testing.T) {
-	now := time.Now()
-	b := newBatch(nil)
-	for _, age := range []time.Duration{1, 3, 2} {
-		x := NewCall()
-		x.queued = now.Add(-age * time.Millisecond)
-		b.add(x)
-	}
-	if want := now.Add(-3 * time.Millisecond); !b.oldest.Equal(want) {
-		t.Errorf("oldest %v, want %v", b.oldest, want)
-	}
-}
-
 // Each batch is counted with its calls, its wait and its round trip. A connection that Redis closes while it
 // is idle is dialled anew before the next call needs it, and counted too.
 func TestFigures(t *testing.T) { onEngines(t, testFigures) }

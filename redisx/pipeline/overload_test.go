@@ -123,43 +123,6 @@ func TestExpiredCallRefused(t *testing.T) {
 	}
 }
 
-// Calls that have waited for most of their time while Redis stood still are sent, and answered.
-func TestCallsOutliveAStall(t *testing.T) { onEngines(t, testCallsOutliveAStall) }
-
-func testCallsOutliveAStall(t *testing.T, loop Loop) {
-	server := redistest.New(t)
-	cfg := unix(server)
-	cfg.Timeout = 4 * testkit.Patience
-	c := connect(t, cfg, Options{Loop: loop})
-	var got tally
-	sendAged := func(waited time.Duration) {
-		x := NewCall().Since(time.Now().Add(-waited)).Integer("EXISTS", []byte("k"))
-		if !send(c, x, &got) {
-			t.Fatalf("a call that has waited for %v is refused", waited)
-		}
-	}
-	server.Freeze(t)
-	sendAged(0)
-	testkit.Until(t, "a batch is under way", func() bool {
-		if loop == nil {
-			return len(c.queue) == 0
-		}
-		begun := false
-		looptest.On(loop, func() { begun = c.loop.begun })
-		return begun
-	})
-	for _, quarters := range []time.Duration{0, 1, 2, 3} {
-		sendAged(quarters * cfg.Timeout / 4)
-	}
-	server.Thaw(t)
-	testkit.Until(t, "all calls are completed", func() bool {
-		return got.answered.Load()+got.refused.Load() == 5
-	})
-	if n := got.refused.Load(); n != 0 {
-		t.Errorf("%d of 5 calls are refused", n)
-	}
-}
-
 func TestReplyDeadline(t *testing.T) {
 	now := time.Now()
 	for _, tc := range []struct{ timeout, waited, want time.Duration }{
