@@ -146,7 +146,8 @@ func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Ope
 	case code < openIsOpen || code > openTurning:
 		return Opened{}, pipeline.UnknownCode("open.lua", code)
 	case catalog != o.Catalog:
-		return Opened{}, otherFoods(opened.Sale, cfg, catalog, o.Catalog)
+		return Opened{}, fmt.Errorf("%w: sale %s at %s has %s; here are %s", ErrOtherFoods, opened.Sale,
+			cfg.Address, catalog, o.Catalog)
 	case code == openStranger:
 		return Opened{}, fmt.Errorf("%w: sale %s at %s", ErrOtherSecrets, opened.Sale, cfg.Address)
 	}
@@ -181,10 +182,6 @@ func Find(ctx context.Context, cfg Config, catalog, only string) (id string, err
 
 func leftoverError(cfg Config, key string) error {
 	return fmt.Errorf("%w: %s at %s", ErrLeftover, key, cfg.Address)
-}
-
-func otherFoods(id string, cfg Config, there, here string) error {
-	return fmt.Errorf("%w: sale %s at %s has %s; here are %s", ErrOtherFoods, id, cfg.Address, there, here)
 }
 
 // NewID makes the id of a sale: 8 random characters (40 bits).

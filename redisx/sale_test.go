@@ -17,37 +17,35 @@ import (
 
 func TestOpenOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
-		const servers = 3
+		o := Opening{Catalog: catalogPrint, Stock: []int64{5, 7}}
+		var opened [3]Opened
 		var wg sync.WaitGroup
-		ids, fresh := make([]string, servers), make([]bool, servers)
-		for i := range servers {
+		for i := range opened {
 			wg.Go(func() {
-				opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5, 7}})
-				if err != nil {
+				var err error
+				if opened[i], err = Open(t.Context(), cfg, o); err != nil {
 					t.Error(err)
 				}
-				ids[i], fresh[i] = opened.Sale, opened.Fresh
 			})
 		}
 		wg.Wait()
-		if ids[0] != ids[1] || ids[1] != ids[2] || len(ids[0]) != 8 {
-			t.Errorf("ids %q, want one of 8 characters", ids)
-		}
-		count := 0
-		for _, f := range fresh {
-			if f {
-				count++
+		id, fresh := opened[0].Sale, 0
+		for _, one := range opened {
+			if one.Sale != id || len(id) != 8 {
+				t.Errorf("sale %q, want the same id of 8 characters as %q", one.Sale, id)
+			}
+			if one.Fresh {
+				fresh++
 			}
 		}
-		if count != 1 {
-			t.Errorf("%d servers opened the sale, want 1", count)
+		if fresh != 1 {
+			t.Errorf("%d servers opened the sale, want 1", fresh)
 		}
-		raw(t, cfg, nil, "HINCRBY", stockPrefix+ids[0], "1", "-4")
-		if again, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5,
-			7}}); err != nil || again.Fresh {
+		raw(t, cfg, nil, "HINCRBY", stockPrefix+id, "1", "-4")
+		if again, err := Open(t.Context(), cfg, o); err != nil || again.Fresh {
 			t.Errorf("a restart: opened %+v, %v", again, err)
 		}
-		stock, err := joinSale(t, cfg, ids[0], 2).stock()
+		stock, err := joinSale(t, cfg, id, 2).stock()
 		if err != nil || !slices.Equal(stock, []int64{1, 7}) {
 			t.Errorf("stock after a restart %v, %v; want [1 7]", stock, err)
 		}
