@@ -2,10 +2,8 @@
 package saletest
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -50,9 +48,7 @@ type Sale struct{ *redisx.Sale }
 func Open(tb testing.TB, cfg redisx.Config, stock ...int64) Sale {
 	tb.Helper()
 	opened, err := redisx.Open(tb.Context(), cfg, redisx.Opening{Catalog: Catalog, Stock: stock})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return Join(tb, cfg, opened.Sale, len(stock))
 }
 
@@ -61,13 +57,7 @@ func Join(tb testing.TB, cfg redisx.Config, id string, foods int) Sale {
 	tb.Helper()
 	testkit.KeepLog(tb)
 	s := redisx.Join(cfg, id, foods, usersMax)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { s.Run(ctx) })
-	tb.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
+	testkit.Background(tb, s.Run)
 	testkit.Until(tb, "connected", func() bool {
 		_, err := s.Ready()
 		return !errors.Is(err, redisx.ErrUnavailable)
@@ -111,9 +101,7 @@ func (s Sale) Buy(tb testing.TB, users ...int) {
 		if err == nil {
 			err = s.PlaceOrder(uint32(user), CartName(user), []byte("key"))
 		}
-		if err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Must(tb, err)
 	}
 }
 
