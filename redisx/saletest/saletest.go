@@ -34,11 +34,18 @@ func config(network, address string) redisx.Config {
 func OnEach(t *testing.T, test func(t *testing.T, cfg redisx.Config)) {
 	t.Helper()
 	redistest.OnEach(t, func(t *testing.T, network, address string) { test(t, config(network, address)) })
-	t.Run("slices", func(t *testing.T) {
-		cfg := Config(redistest.Start(t))
-		cfg.Slices = 3
-		test(t, cfg)
-	})
+}
+
+// OnSlices runs a test on a redis-server, with a sale of one slice and of three.
+func OnSlices(t *testing.T, test func(t *testing.T, cfg redisx.Config)) {
+	t.Helper()
+	for _, n := range []int{1, 3} {
+		t.Run(fmt.Sprint("slices=", n), func(t *testing.T) {
+			cfg := Config(redistest.Start(t))
+			cfg.Slices = n
+			test(t, cfg)
+		})
+	}
 }
 
 // Sale is a sale with changes that wait for their outcome.
