@@ -1,10 +1,11 @@
 package redisx
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/mediocregopher/radix/v4"
@@ -20,20 +21,19 @@ var ErrWritesRefused = errors.New("writes are refused")
 // connection for changes is up. With several slices one is enough: the others fail alone. It returns the
 // orders that are not in the ledger yet. Errors: ErrUnavailable, ErrSaleGone, ErrWritesRefused.
 func (s *Sale) Ready() (all Backlog, err error) {
-	ready := false
+	var asking sync.WaitGroup
+	backlogs, errs := make([]Backlog, len(s.slices)), make([]error, len(s.slices))
 	for i := range s.slices {
-		backlog, refused := s.slices[i].ready()
-		if refused != nil {
-			err = cmp.Or(err, refused)
-			continue
-		}
-		ready = true
+		asking.Go(func() { backlogs[i], errs[i] = s.slices[i].ready() })
+	}
+	asking.Wait()
+	for _, backlog := range backlogs {
 		all.add(backlog)
 	}
-	if ready {
+	if slices.Contains(errs, nil) {
 		return all, nil
 	}
-	return Backlog{}, err
+	return Backlog{}, firstOf(errs)
 }
 
 func (x *slice) ready() (backlog Backlog, err error) {

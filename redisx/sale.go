@@ -72,6 +72,7 @@ type Sale struct {
 	lifetime []byte   // of a cart, seconds
 	changing changing // carts with an APPEND under way
 	begun    *begunCarts
+	joined   time.Time
 	mover    *mover // nil with one slice
 	reach    *reach
 }
@@ -105,7 +106,7 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 		cfg.Figures = figures.Private()
 	}
 	cfg.Slices = max(cfg.Slices, 1)
-	s := &Sale{id: id, foods: foods, cfg: cfg, slices: make([]slice, cfg.Slices), conns: make([]conn, cfg.conns())}
+	s := &Sale{id: id, foods: foods, cfg: cfg, joined: time.Now(), slices: make([]slice, cfg.Slices), conns: make([]conn, cfg.conns())}
 	s.reach = &reach{&s.cfg, id, func(slice int, x *pipeline.Call) error { return s.slices[slice].redis.Do(x) }}
 	s.list = newChangeList(foods, cartMax)
 	s.begun = newBegunCarts(users)

@@ -27,7 +27,8 @@ type Snapshot struct {
 }
 
 // Snapshot takes a snapshot, and makes changes of the state that are due. A slice that does not answer counts
-// as it was before. ErrSaleGone if Redis does not hold this sale.
+// as it was before, and as empty if it has not answered since Config.Timeout or has lost its data. ErrSaleGone
+// if the home slice does not hold this sale.
 func (s *Sale) Snapshot() (Snapshot, error) {
 	var all sync.WaitGroup
 	readings := make([]*reading, len(s.slices))
@@ -36,12 +37,16 @@ func (s *Sale) Snapshot() (Snapshot, error) {
 		all.Go(func() { readings[i], errs[i] = s.slices[i].look() })
 	}
 	all.Wait()
+	if errs[0] != nil {
+		return Snapshot{}, errs[0]
+	}
 	for i, err := range errs {
-		if i > 0 || errors.Is(err, ErrUnavailable) {
-			readings[i] = cmp.Or(readings[i], s.slices[i].last.Load())
+		readings[i] = cmp.Or(readings[i], s.slices[i].last.Load())
+		if readings[i] == nil && errors.Is(err, ErrUnavailable) && time.Since(s.joined) < s.cfg.Timeout {
+			return Snapshot{}, err
 		}
 		if readings[i] == nil {
-			return Snapshot{}, err
+			readings[i] = &reading{left: make([]int64, s.foods)}
 		}
 	}
 	if len(s.slices) > 1 {
