@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/logpace"
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/serve/rawio"
@@ -71,16 +72,8 @@ func (l *Limiter) Listen(socket net.Listener) *Listener {
 
 // Run enforces the time limits until ctx ends.
 func (l *Limiter) Run(ctx context.Context) error {
-	ticker := time.NewTicker(TickInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			l.Tick()
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	background.Every(ctx, TickInterval, l.Tick)
+	return nil
 }
 
 // Tick advances the clock by TickInterval and closes the connections that are over their time limit. Run
@@ -116,8 +109,7 @@ func (l *Limiter) Count() int {
 // refused.
 func (l *Limiter) CloseIdle() {
 	l.closeWhere(func(state State, _ int64) bool {
-		return state == Opening || state == Idle ||
-			state == Lingering
+		return state == Opening || state == Idle || state == Lingering
 	})
 }
 
