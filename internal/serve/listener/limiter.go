@@ -208,8 +208,7 @@ func (l *Limiter) AcceptFailed(err error) {
 // loop, until Conn.LetGo or Conn.Close.
 func (l *Limiter) Hold(socket net.Conn, p Slot) *Conn {
 	c := &Conn{Conn: rawio.Wrap(socket), socket: socket, limiter: l, slot: p}
-	c.below, _ = c.Conn.(*rawio.Conn)
-	c.raw = c.below
+	c.raw, _ = c.Conn.(*rawio.Conn)
 	c.enter(Opening)
 	l.add(c)
 	return c

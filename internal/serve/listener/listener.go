@@ -124,7 +124,7 @@ func (l *Listener) admit(socket net.Conn) net.Conn {
 	}
 	c := l.limiter.Hold(socket, slot)
 	if cfg.TLS != nil {
-		c.Conn, c.raw = tls.Server(c.Conn, cfg.TLS), nil
+		c.Conn = tls.Server(c.Conn, cfg.TLS)
 	}
 	return c
 }
