@@ -1,13 +1,10 @@
 package embedded
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -15,30 +12,9 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/store/child"
 	"flashsale/internal/store/datafolder"
 	"flashsale/internal/testkit"
 )
-
-// superviseStore is the process that TestServerEndsWithItsKilledParent kills.
-func superviseStore(path string) {
-	folder, err := datafolder.Open(path)
-	if err == nil {
-		err = folder.Lock()
-	}
-	if err != nil {
-		panic(err)
-	}
-	store, err := Start(context.Background(), Config{Folder: folder})
-	if err != nil {
-		panic(err)
-	}
-	if answer, err := command(store, "SET sold 42"); answer != "OK" {
-		panic(err)
-	}
-	os.Stdout.WriteString("sold\n")
-	store.Run(context.Background())
-}
 
 // serverProcess returns the ID of the server's process.
 func serverProcess(store *Store) (int, error) {
@@ -156,39 +132,6 @@ func TestLastWordsOfAServerThatEnds(t *testing.T) {
 	if !found || !strings.HasSuffix(line, last) || strings.Contains(line, "earlier start") {
 		t.Errorf("log %s", log)
 	}
-}
-
-func TestServerEndsWithItsKilledParent(t *testing.T) {
-	testkit.Need(t, programs[0])
-	path := testkit.Folder(t)
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), supervisorRole+"="+path)
-	cmd.Stderr = os.Stderr
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(cmd, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(output).ReadString('\n'); line != "sold\n" {
-		t.Fatalf("process wrote %q, %v", line, err)
-	}
-	second, err := datafolder.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := second.Lock(); err == nil || !strings.Contains(err.Error(),
-		"in use by process "+strconv.Itoa(cmd.Process.Pid)) {
-		t.Errorf("lock of a second instance: %v", err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	cmd.Wait()
-	// At once, as an operator would: the lock is free as soon as the server has closed its files.
-	store, _ := run(t, lock(t, path))
-	wantAnswer(t, store, "GET sold", "42")
 }
 
 // An append-only file that ends in the middle of a transaction loses that transaction, whole, and no

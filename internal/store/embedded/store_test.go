@@ -13,17 +13,6 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// supervisorRole makes the test binary a process that runs a store on the folder named there, until it is
-// killed.
-const supervisorRole = "EMBEDDED_TEST_FOLDER"
-
-func TestMain(m *testing.M) {
-	if path := os.Getenv(supervisorRole); path != "" {
-		superviseStore(path)
-	}
-	os.Exit(m.Run())
-}
-
 func lock(t *testing.T, path string) *datafolder.Folder {
 	t.Helper()
 	testkit.KeepLog(t)
