@@ -27,27 +27,6 @@ func TestBuiltIn(t *testing.T) {
 	}
 }
 
-func TestBuiltInPricesAreSpread(t *testing.T) {
-	catalog := mustLoad(t, Config{Users: 1, Foods: 28, Stock: 1, RootPassword: "geheim"})
-	seen := map[int64]bool{}
-	for _, food := range catalog.Foods() {
-		if food.Price < 3 || food.Price > 30 || seen[food.Price] {
-			t.Errorf("food %d costs %d, want another price from 3 to 30", food.ID, food.Price)
-		}
-		seen[food.Price] = true
-	}
-}
-
-func TestBuiltInIsTheSameEveryTime(t *testing.T) {
-	first, second := mustLoad(t, builtInConfig(10)), mustLoad(t, builtInConfig(20))
-	if first.Fingerprint() != second.Fingerprint() {
-		t.Errorf("fingerprints %s and %s differ", first.Fingerprint(), second.Fingerprint())
-	}
-	if second.Users() != 20 || len(second.Foods()) != 100 {
-		t.Errorf("%d users and %d foods, want 20 and 100", second.Users(), len(second.Foods()))
-	}
-}
-
 func TestBuiltInRefusals(t *testing.T) {
 	tests := []struct {
 		name string
