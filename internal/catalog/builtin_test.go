@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"flashsale/internal/testkit"
 	"slices"
 	"testing"
 )
@@ -14,9 +15,7 @@ func TestBuiltIn(t *testing.T) {
 			users = append(users, u)
 			return nil
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	wantUsers := []User{{1, "root", "geheim", 0}, {2, "user2", "pass2", 0}, {3, "user3", "pass3", 0}}
 	if !slices.Equal(users, wantUsers) {
 		t.Errorf("users %v, want %v", users, wantUsers)

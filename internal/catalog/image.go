@@ -81,8 +81,8 @@ func (l layout) put(header []byte, key []byte) {
 	copy(header[headerKey:headerBytes], key)
 }
 
-// readLayout decodes the header and checks the length of the image against it. More is not needed: File seals
-// what Load has made.
+// readLayout decodes the header and checks the length of the image against it. More is not needed: File
+// seals what Load has made.
 func readLayout(image []byte) (layout, error) {
 	if len(image) < headerBytes || string(image[:headerUsers]) != imageMagic {
 		return layout{}, errors.New("not a catalogue image")

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"errors"
+	"flashsale/internal/testkit"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,9 +21,7 @@ const workerVariable = "CATALOG_TEST_WORKER"
 func TestMapInAnotherProcess(t *testing.T) {
 	if os.Getenv(workerVariable) != "" {
 		mapped, err := Map(os.NewFile(3, "catalog"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		id, _, ok := mapped.Authenticate([]byte("user77"), []byte("pass77"))
 		_, _, guessed := mapped.Authenticate([]byte("user77"), []byte("pass7"))
 		fmt.Printf("\nfoods %s, users %d, user %d %v %v\n", mapped.Fingerprint(), mapped.Users(), id, ok, guessed)
@@ -30,9 +29,7 @@ func TestMapInAnotherProcess(t *testing.T) {
 	}
 	original := mustLoad(t, builtInConfig(100))
 	file, err := original.File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer file.Close()
 	worker := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMapInAnotherProcess$")
 	worker.Env = append(os.Environ(), workerVariable+"=1")
@@ -49,9 +46,7 @@ func TestMapInAnotherProcess(t *testing.T) {
 
 func TestFileIsSealed(t *testing.T) {
 	file, err := mustLoad(t, builtInConfig(1)).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer file.Close()
 	if _, err := file.WriteAt([]byte("x"), 0); !errors.Is(err, unix.EPERM) {
 		t.Errorf("writing: %v, want %v", err, unix.EPERM)
@@ -89,9 +84,7 @@ func TestMapRefusesABadImage(t *testing.T) {
 func writeImage(t *testing.T, image []byte) *os.File {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "image"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { file.Close() })
 	if _, err := file.Write(image); err != nil {
 		t.Fatal(err)
