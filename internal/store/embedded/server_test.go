@@ -57,20 +57,6 @@ func TestServerIsPrivateAndDurable(t *testing.T) {
 	}
 }
 
-func TestServerContinuesOnTheSameFolder(t *testing.T) {
-	testkit.Need(t, programs[0])
-	folder := lock(t, testkit.Folder(t))
-	store, stop := run(t, folder)
-	wantAnswer(t, store, "SET sold 41", "OK")
-	wantAnswer(t, store, "INCR sold", "42")
-	stop()
-	if _, err := command(store, "PING"); err == nil {
-		t.Error("store answers after its stop")
-	}
-	again, _ := run(t, folder)
-	wantAnswer(t, again, "GET sold", "42")
-}
-
 func TestServerHoldsTheFoldersLock(t *testing.T) {
 	testkit.Need(t, programs[0])
 	folder := lock(t, testkit.Folder(t))
