@@ -2,11 +2,14 @@ package listener
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"flashsale/internal/background"
@@ -187,7 +190,8 @@ func (l *Limiter) logRefusal(full bool, from netip.Addr) {
 // memory, and logs that. The caller tries again after AcceptRetry: another connection may have ended by
 // then.
 func (l *Limiter) Exhausted(err error) bool {
-	if !isExhausted(err) {
+	lacks := []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
+	if !slices.ContainsFunc(lacks, func(lack syscall.Errno) bool { return errors.Is(err, lack) }) {
 		return false
 	}
 	if l.exhausted.Due(time.Now()) > 0 {
