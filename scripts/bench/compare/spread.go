@@ -4,9 +4,9 @@ import "slices"
 
 // Spread is the middle and the ends of some numbers.
 type Spread struct {
-	Median float64 `json:"median"`
-	Min    float64 `json:"min"`
-	Max    float64 `json:"max"`
+	Median float64
+	Min    float64
+	Max    float64
 }
 
 // NewSpread needs at least one number; the median of an even number of them is the mean of the middle two.
