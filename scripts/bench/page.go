@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"flashsale/handlers/web"
-	"flashsale/scripts/bench/load"
 )
 
 // page is the content of page.html.
@@ -18,6 +17,7 @@ type page struct {
 	*Report
 	Made      string
 	Verdict   string
+	Text      string // the report
 	PlotStyle template.CSS
 	Plot      template.JS // uPlot, then page.js
 }
@@ -29,8 +29,7 @@ var pageText string
 var pageScript string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"millis": load.Millis,
-	"words":  strings.Fields,
+	"words": strings.Fields,
 	"setting": func(value any) string {
 		text, _ := json.Marshal(value) // the value came as JSON
 		return strings.Trim(string(text), `"`)
@@ -44,6 +43,11 @@ func (r *Report) writePage(w io.Writer, made time.Time) error {
 	if err := r.verdict(); err != nil {
 		p.Verdict = err.Error()
 	}
+	var text strings.Builder
+	if err := r.write(&text, false); err != nil {
+		return err
+	}
+	p.Text = text.String()
 	if r.Load != nil {
 		site, err := web.New()
 		if err != nil {
