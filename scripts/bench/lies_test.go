@@ -87,14 +87,16 @@ func TestUnknownOutcomeIsAllowed(t *testing.T) {
 	}
 }
 
-// A wrong flag is named as such, before a load of a new sale and in an audit of an old one: it is no violation.
+// A wrong flag is named as such, before a load of a new sale and in an audit of an old one: it is no
+// violation.
 func TestWrongFlagsAreNoViolation(t *testing.T) {
 	s := newShop(builtIn(t, 10, 1000), honest)
 	s.users = 201
 	addresses := []string{s.open(t)}
 	for _, mode := range []string{"load", "audit"} {
 		left := s.foods[0].Stock
-		began := fmt.Sprintf("began with 1000 pieces of food 1 (%d left + %d sold), bench was told ", left, 1000-left)
+		began := fmt.Sprintf("began with 1000 pieces of food 1 (%d left + %d sold), bench was told ",
+			left, 1000-left)
 		var runs sync.WaitGroup // at once, because a wrong stock takes the whole lag to be believed
 		for flag, want := range map[string]string{
 			"-foods=9": "sells 10 foods, bench was told 9", "-users=200": "has 201 users, bench was told 200",
