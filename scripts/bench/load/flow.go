@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net/url"
 	"time"
@@ -67,7 +68,7 @@ func (b *buyer) buy(ctx context.Context, user catalog.User, intended time.Time) 
 	}
 	foods := b.choose()
 	login := b.ask(ctx, StepLogin, "POST", "/login",
-		jsonBody(map[string]string{"username": user.Name, "password": user.Password}))
+		jsonBody(credentials{user.Name, user.Password}))
 	b.token = url.QueryEscape(b.need(StepLogin, login, texts(login.body).Token))
 	if b.token == "" || ctx.Err() != nil {
 		return b.leave(ctx, try, login)
@@ -131,7 +132,7 @@ func (b *buyer) add(ctx context.Context, try *sale.Attempt, cartID string,
 		if ctx.Err() != nil {
 			return last
 		}
-		last = b.call(StepAdd, "PATCH", path, jsonBody(map[string]int64{"food_id": food.ID, "count": 1}))
+		last = b.call(StepAdd, "PATCH", path, fmt.Appendf(nil, `{"food_id":%d,"count":1}`, food.ID))
 		if !last.answered(204) || last.twice && b.retries.on() {
 			return last
 		}
@@ -143,7 +144,7 @@ func (b *buyer) add(ctx context.Context, try *sale.Attempt, cartID string,
 
 // order sends the flow's order and settles its outcome.
 func (b *buyer) order(ctx context.Context, try *sale.Attempt, cartID string) {
-	answer := b.ask(ctx, StepOrder, "POST", "/orders", jsonBody(map[string]string{"cart_id": cartID}))
+	answer := b.ask(ctx, StepOrder, "POST", "/orders", jsonBody(replyTexts{CartID: cartID}))
 	if !answer.lost {
 		b.tally.finish(time.Since(b.meant))
 	}

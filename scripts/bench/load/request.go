@@ -47,17 +47,22 @@ func (s Style) emptyBody() []byte {
 	return nil
 }
 
+type credentials struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+}
+
 func jsonBody(of any) []byte {
 	body, _ := json.Marshal(of) // texts and numbers always encode
 	return body
 }
 
-// replyTexts are the texts that a buyer needs of a reply.
+// replyTexts are the texts that a buyer needs of a reply. An order sends the cart's back.
 type replyTexts struct {
-	Token   string `json:"access_token"`
-	CartID  string `json:"cart_id"`
-	OrderID string `json:"id"`
-	Code    string `json:"code"`
+	Token   string `json:"access_token,omitempty"`
+	CartID  string `json:"cart_id,omitempty"`
+	OrderID string `json:"id,omitempty"`
+	Code    string `json:"code,omitempty"`
 }
 
 // texts reads a reply; what is no object of texts has no text.
