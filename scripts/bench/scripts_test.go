@@ -50,8 +50,9 @@ func wrk(t *testing.T, server, script string, args ...string) string {
 	return string(output)
 }
 
-// The scripts of README's section on wrk load the server of that section, and name what it refuses.
-func TestWrkOfREADME(t *testing.T) {
+// The audit of README's section on wrk finds the server of that section sound after its load, and the
+// scripts name the ids that are wrong.
+func TestWrkAndAuditOfREADME(t *testing.T) {
 	requireTool(t, "redis-server")
 	requireTool(t, "wrk")
 	requireTool(t, "curl")
@@ -69,9 +70,20 @@ func TestWrkOfREADME(t *testing.T) {
 	sale.RootPassword = "secret"
 	server := served(t, "product", sale)[0]
 
+	users := strings.Fields(found(t, `flow\.lua http://127\.0\.0\.1:8080 -- (\d+ \d+)`, section))
+	sold := regexp.MustCompile(`Orders placed: [1-9]`)
+	if output := wrk(t, server, "flow.lua", users...); !sold.MatchString(output) {
+		t.Errorf("wrk sold nothing:\n%s", output)
+	}
+	const refused = "wrk: the server refuses the login of ids 100001 to 100500; give first and last up to " +
+		"100000 behind --\n"
 	for _, run := range []struct{ script, args, want string }{
-		{"login.lua", "99000 100500", "wrk: the server refuses the login of id 100500 (name user100500, " +
-			"password pass100500)\n"},
+		{"flow.lua", users[0] + " " + users[0],
+			"Users who got no order now, most of whom had one before: " + users[0] + "\n"},
+		{"flow.lua", "99000 100500", refused},
+		{"login.lua", "99000 100500", refused},
+		{"login.lua", "100001 100500", "wrk: the server refuses the login of id 100001, the first of " +
+			"100001 to 100500 (name user100001, password pass100001)\n"},
 		{"login.lua", "9 8", "wrk: first-user and last-user must be ids from 2 on, in this order\n"},
 		{"foods.lua", "nobody x", "wrk: the server refuses the login of nobody\n"},
 	} {
@@ -91,6 +103,14 @@ func TestWrkOfREADME(t *testing.T) {
 	const off = "wrk: the server has no /repeats; start it with -repeats\n"
 	if output := wrk(t, server, "repeats.lua"); output != off {
 		t.Errorf("repeats.lua, with the room off:\n%s", output)
+	}
+
+	var stdout, stderr bytes.Buffer
+	args := append(strings.Fields(found(t, "go run ./scripts/bench (audit[^`]*)`", section)),
+		"-addr", server, "-root-password", "secret")
+	code := exitCode(run(args, &stdout, &stderr), &stderr)
+	if code != 0 || strings.Contains(stdout.String(), "listed once (0 looked at") {
+		t.Errorf("%q: exit %d: %s%s", args, code, stderr.String(), stdout.String())
 	}
 }
 
