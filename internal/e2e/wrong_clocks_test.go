@@ -40,7 +40,8 @@ func TestWrongClocks(t *testing.T) {
 		w.round()
 	}
 	t.Logf("openings: %d; tries before an opening, all refused: %d; by the clock of Redis each of %d "+
-		"connections had its first order at most %v after an opening", rounds, w.early.Load(), buyersInRound, w.worst)
+		"connections had its first order at most %v after an opening", rounds, w.early.Load(), buyersInRound,
+		w.worst)
 }
 
 // serveWithClock starts a server of a program with another clock.
