@@ -57,7 +57,7 @@ func TestBadSettingsAreRefused(t *testing.T) {
 		},
 		{
 			name: "port of metrics", args: []string{"-ops", taken.Addr().String()},
-			want: "cannot serve metrics (-ops): listen tcp " + taken.Addr().String() +
+			want: "cannot serve metrics (-ops): listen tcp4 " + taken.Addr().String() +
 				": bind: address already in use",
 		},
 		{
