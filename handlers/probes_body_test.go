@@ -145,8 +145,8 @@ var chunkProbes = slices.Concat([]rawProbe{
 		"+27", "-27", "-1", "27h", "2 7", "2_7", "27,0", "zz", `"27"`, "27:", "27\x00", "27\r", "27\xff", "２７",
 		"27\n", "\n27", "2\r7", "\r\n27", "%32%37"),
 	each("9112 7.1.1", "line", rawChunkLine, wantBad, "27;", "27;;a", "27;a;", "27;=b", "27;a=", "27;a==b",
-		"27;a b", "27;bad[=x", "27;é=b", `27;a="q`, `27;a="q"r`, `27;a="q\`, "27;\x00ext", "27;a=\"\x01\"", "27;a\r",
-		"27;a\n", "27;a=\"\n\""),
+		"27;a b", "27;bad[=x", "27;é=b", `27;a="q`, `27;a="q"r`, `27;a="q\`, "27;\x00ext", "27;a=\"\x01\"",
+		"27;a\r", "27;a\n", "27;a=\"\n\""),
 	// Sizes that only fit an integer by losing digits.
 	each("9112 7.1", "size", rawChunkLine, "BODY_TOO_LARGE close or "+wantBad, "7fffffff", "100000027",
 		"7fffffffffffffff", "8000000000000000", "ffffffffffffffff", "10000000000000027",
