@@ -256,26 +256,3 @@ func testDocsAreCached(t *testing.T, s *shop) {
 		}
 	}
 }
-
-// A style sheet of another text has another hash: browsers would refuse it.
-func TestStyleHash(t *testing.T) {
-	// printf 'a{}' | openssl dgst -sha256 -binary | base64
-	const want = "sha256-X1RutGBrXCt9KkSaXMK7tHftWiRscFHOhxsS8tv8hBk="
-	if got := styleHash([]byte("<style>a{}</style>b")); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}
-
-// Both are sent from where the program has them: no worker keeps a copy.
-func TestDocsAreNotCopied(t *testing.T) {
-	for name, file := range map[string]struct {
-		send func(*Server, *fasthttp.RequestCtx, Call)
-		text []byte
-	}{"openapi.json": {(*Server).describe, description}, "docs.html": {(*Server).showDocs, docsPage}} {
-		var ctx fasthttp.RequestCtx
-		file.send(&Server{}, &ctx, Call{})
-		if body := ctx.Response.Body(); len(body) != len(file.text) || &body[0] != &file.text[0] {
-			t.Errorf("%s is sent from a copy", name)
-		}
-	}
-}
