@@ -20,17 +20,9 @@ const (
 // (the contract).
 var methodProbes = slices.Concat([]rawProbe{
 	{"9110 9.3.2", "HEAD", rawCall("HEAD", "/healthz", "", ""), wantAlive},
-	{"9110 9.3.2", "HEAD of the food list", rawCall("HEAD", "/foods", rawToken, ""), "200 keep"},
-	{"9110 9.3.2", "HEAD of orders", rawCall("HEAD", "/orders", rawToken, ""), "none keep"},
-	{"9110 9.3.2", "HEAD of readiness", rawCall("HEAD", "/readyz", "", ""), "200 keep"},
 	{"9110 9.3.2", "HEAD of the list of root", rawCall("HEAD", "/admin/orders", rawRoot, ""), "200 keep"},
 	{"9110 9.3.2", "HEAD of the list of root by another", rawCall("HEAD", "/admin/orders", rawToken, ""),
 		"INVALID_TOKEN keep"},
-	{"9110 9.3.2", "HEAD with an encoded path", rawCall("HEAD", "/%68ealthz", "", ""), wantAlive},
-	{"9110 9.3.2", "HEAD without a token", rawCall("HEAD", "/foods", "", ""), "INVALID_TOKEN keep"},
-	{"9110 9.3.2", "HEAD of an unknown path", rawCall("HEAD", "/nothing", "", ""), wantAbsent},
-	{"9110 9.3.2", "HEAD of login", rawCall("HEAD", "/login", "", ""), "NO_METHOD keep"},
-	{"9110 9.3.2", "HEAD of carts", rawCall("HEAD", "/carts", rawToken, ""), "NO_METHOD keep"},
 	{"9110 9.3.2", "HEAD of a cart", rawCall("HEAD", "/carts/{cart}", rawToken, ""), "NO_METHOD keep"},
 	{"9110 9.3.2", "HEAD with a body", rawCall("HEAD", "/healthz", "Content-Length: 2\r\n", "{}"),
 		wantAlive},
@@ -38,9 +30,6 @@ var methodProbes = slices.Concat([]rawProbe{
 		wantAlive},
 	{"9110 9.3.2", "HEAD in HTTP/1.0", "HEAD /healthz HTTP/1.0\r\n\r\n", "alive close"},
 	{"9110 9.3.2", "HEAD, refused for its fields", rawCall("HEAD", "/healthz", "X : a\r\n", ""), wantBad},
-	{"9110 9.3.2", "HEAD, refused for its length", rawCall("HEAD", "/healthz", "Content-Length: x\r\n", ""),
-		wantBad},
-	{"9110 9.3.2", "HEAD, refused for its path", rawCall("HEAD", "/\xff", "", ""), wantBad},
 	{"9110 9.3.2", "HEAD, refused for its URL", rawCall("HEAD", rawPath(1025), "", ""),
 		"URL_TOO_LONG close"},
 	{"9110 9.3.2", "HEAD, refused for its body", rawCall("HEAD", "/healthz", "Content-Length: 33000\r\n",
@@ -50,10 +39,8 @@ var methodProbes = slices.Concat([]rawProbe{
 		"204 keep"},
 	{"9110 9.3.7", "OPTIONS of the food list without a token", rawCall("OPTIONS", "/foods", "", ""),
 		"204 keep or INVALID_TOKEN keep"},
-	{"9110 9.3.7", "OPTIONS of a cart", rawCall("OPTIONS", "/carts/{cart}", rawToken, ""), "204 keep"},
 	{"9110 9.3.7", "OPTIONS of the list of root", rawCall("OPTIONS", "/admin/orders", rawRoot, ""),
 		"204 keep"},
-	{"9110 9.3.7", "OPTIONS of an encoded path", rawCall("OPTIONS", "/%68ealthz", "", ""), "204 keep"},
 	{"9110 9.3.7", "OPTIONS of an unknown path", rawCall("OPTIONS", "/nothing", "", ""), wantAbsent},
 	{"9110 9.3.7", "OPTIONS with a body", rawCall("OPTIONS", "/healthz", "Content-Length: 2\r\n", "{}"),
 		"204 keep"},
@@ -83,8 +70,8 @@ func TestHeadHasTheFieldsOfGet(t *testing.T) { onBoth(t, testHeadHasTheFieldsOfG
 
 func testHeadHasTheFieldsOfGet(t *testing.T, s *shop) {
 	address, fill := s.listen(t), s.filler()
-	for _, path := range []string{"/healthz", "/readyz", "/foods", "/%66oods", "/sale", "/orders", "/admin/orders",
-		"/admin/log", "/nothing", "/login", "/healthz?a=b"} {
+	for _, path := range []string{"/healthz", "/readyz", "/foods", "/%66oods", "/sale", "/orders",
+		"/admin/orders", "/admin/log", "/nothing", "/login", "/healthz?a=b"} {
 		var replies [2]heardReply
 		for i, method := range []string{"GET", "HEAD"} {
 			heard := talk(t, address, fill.Replace(rawCall(method, path, rawRoot, "")+rawFollower), "")
