@@ -83,6 +83,24 @@ func (s *shop) callHot(t *testing.T, name string) {
 	}
 }
 
+// allocsOf has a request handled many times, and returns its status and how often each time allocates.
+func (s *shop) allocsOf(method, uri, body string, header ...string) (status int, allocs float64) {
+	var request fasthttp.Request
+	request.Header.SetMethod(method)
+	request.SetRequestURI(uri)
+	request.SetBodyString(body)
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	var ctx fasthttp.RequestCtx
+	ctx.Init(&request, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
+	allocs = testing.AllocsPerRun(200, func() { // the first run, which is not counted, begins a cart
+		ctx.Response.Reset()
+		s.handle(&ctx)
+	})
+	return ctx.Response.StatusCode(), allocs
+}
+
 // The hot flow over a connection does not allocate on the event loop, from accept to close: also where every
 // request comes on a connection of its own, as those of contest clients do, and where a proxy has given
 // each an ID.

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"flashsale/internal/catalog"
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/testkit"
@@ -169,18 +167,9 @@ func TestListedUserCannotLogIn(t *testing.T) {
 	s.expect(t, 0, "POST", "/login", `{"username":"ann","password":"a"}`, 403, documentInvalid)
 	s.expect(t, 0, "POST", "/login", `{"username":"ann","password":"b"}`, 403, authFail)
 	for name, status := range map[string]int{"ann": 403, "bob": 200, "cid": 200, "root": 200} {
-		var request fasthttp.Request
-		request.Header.SetMethod("POST")
-		request.SetRequestURI("/login")
-		request.SetBodyString(fmt.Sprintf(`{"username":%q,"password":%q}`, name, name[:1]))
-		var ctx fasthttp.RequestCtx
-		ctx.Init(&request, nil, nil)
-		n := testing.AllocsPerRun(100, func() {
-			ctx.Response.Reset()
-			s.handle(&ctx)
-		})
-		if ctx.Response.StatusCode() != status || n != 0 && !testkit.Race {
-			t.Errorf("%s: status %d, want %d; %v allocations", name, ctx.Response.StatusCode(), status, n)
+		got, n := s.allocsOf("POST", "/login", fmt.Sprintf(`{"username":%q,"password":%q}`, name, name[:1]))
+		if got != status || n != 0 && !testkit.Race {
+			t.Errorf("%s: status %d, want %d; %v allocations", name, got, status, n)
 		}
 	}
 }

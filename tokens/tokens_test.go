@@ -55,16 +55,6 @@ func TestCartRoundTrip(t *testing.T) {
 	}
 }
 
-func TestKindsDoNotMix(t *testing.T) {
-	k := keys(t, secretA)
-	if _, _, ok := k.Cart(k.AppendAccess(nil, 1, now.Add(time.Hour))); ok {
-		t.Error("an access token passes for a cart ID")
-	}
-	if _, _, ok := k.Access(k.AppendCart(nil, 1, math.MaxUint64), now); ok {
-		t.Error("a cart ID passes for an access token")
-	}
-}
-
 // The example of one block under AES-256 in NIST SP 800-38B, appendix D.3.
 func TestMACIsCMAC(t *testing.T) {
 	unhex := func(text string) []byte {
@@ -181,24 +171,6 @@ func TestNoAllocations(t *testing.T) {
 		buf = k.AppendCart(buf[:0], 9, 1)
 	}); n != 0 && !testkit.Race {
 		t.Errorf("%v allocations, want 0", n)
-	}
-}
-
-func BenchmarkAccess(b *testing.B) {
-	k := keys(b, secretA)
-	token := k.AppendAccess(nil, 9, now.Add(time.Hour))
-	b.ReportAllocs()
-	for b.Loop() {
-		k.Access(token, now)
-	}
-}
-
-func BenchmarkAppendCart(b *testing.B) {
-	k := keys(b, secretA)
-	buf := make([]byte, 0, Length)
-	b.ReportAllocs()
-	for b.Loop() {
-		buf = k.AppendCart(buf[:0], 9, 1)
 	}
 }
 
