@@ -16,13 +16,11 @@ import (
 // failure is an error reply: a status and its ready-made body.
 type failure struct {
 	status int
-	code   string
 	body   []byte
 }
 
 func newFailure(status int, code, message string) *failure {
-	return &failure{status: status, code: code,
-		body: fmt.Appendf(nil, `{"code":%q,"message":%q}`, code, message)}
+	return &failure{status: status, body: fmt.Appendf(nil, `{"code":%q,"message":%q}`, code, message)}
 }
 
 var (
