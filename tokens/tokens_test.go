@@ -233,3 +233,12 @@ func TestFingerprint(t *testing.T) {
 		t.Errorf("%d names and %d keys of %d secrets", len(names), len(keys), len(secrets))
 	}
 }
+
+func BenchmarkAccess(b *testing.B) {
+	k := keys(b, secretA)
+	token := k.AppendAccess(nil, 9, now.Add(time.Hour))
+	b.ReportAllocs()
+	for b.Loop() {
+		k.Access(token, now)
+	}
+}
