@@ -99,11 +99,10 @@ func isCSV(contentType, body []byte) bool {
 	return bytes.HasPrefix(body, documentHeader) || len(body) > 0 && body[0] >= '0' && body[0] <= '9'
 }
 
-// inquiry holds the documents of one request. One lookup for all is faster than one for each.
+// inquiry holds the documents of one request.
 type inquiry struct {
 	skip      bool // malformed documents are noted; otherwise the first one is a failure
 	documents [documentsMax]blocklist.Document
-	listed    [documentsMax]bool
 	count     int
 	malformed []int // lines of CSV, or elements of an array, from 1
 }
@@ -170,10 +169,9 @@ func (q *inquiry) readArray(body []byte) *failure {
 
 // mark looks the documents up and returns the listed ones.
 func (q *inquiry) mark(list *blocklist.List) (listed []string) {
-	list.Mark(q.documents[:q.count], q.listed[:q.count])
 	var text []byte
-	for i, d := range q.documents[:q.count] {
-		if q.listed[i] {
+	for _, d := range q.documents[:q.count] {
+		if list.Contains(d) {
 			text = d.Append(text[:0])
 			listed = append(listed, string(text))
 		}

@@ -5,18 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"math"
 	"os"
 	"runtime"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"golang.org/x/sys/unix"
 )
 
 // List is one list, mapped from its snapshot. It never changes and is safe for concurrent use. Its memory
 // goes back once nothing refers to it any more.
 type List struct {
-	info  Info
-	index index
+	info    Info
+	bytes   int // of the snapshot
+	bitmaps [seriesCount]*roaring.Bitmap // nil for a series without documents; their data is in the mapping
 }
 
 // Open maps a snapshot file. Processes that map the same file share its memory. Errors: ErrCorrupt.
@@ -50,54 +51,47 @@ func Open(path string) (*List, error) {
 func (l *List) Info() Info { return l.info }
 
 // Bytes is the size of the mapping.
-func (l *List) Bytes() int { return len(l.index.snapshot) }
+func (l *List) Bytes() int { return l.bytes }
 
-// Contains reports whether the document is on the list.
+// Contains reports whether the document is on the list. It does not allocate.
 func (l *List) Contains(d Document) bool {
-	listed := l.index.contains(d)
+	if d >= seriesCount*numbersCount {
+		return false
+	}
+	bitmap := l.bitmaps[d.series()]
+	listed := bitmap != nil && bitmap.Contains(d.number())
 	runtime.KeepAlive(l) // the mapping lives as long as the list
 	return listed
 }
 
-// Mark sets listed[i] to whether documents[i] is on the list. Both have the same length. For many documents
-// it is several times faster than Contains for each.
-func (l *List) Mark(documents []Document, listed []bool) {
-	clear(listed)
-	for len(documents) > 0 {
-		n := min(len(documents), sideBySide)
-		l.index.mark(documents[:n], listed[:n])
-		documents, listed = documents[n:], listed[n:]
-	}
-	runtime.KeepAlive(l)
-}
-
-// view makes a List of a snapshot's bytes, which must not change afterwards.
+// view makes a List of a snapshot's bytes, which must not change afterwards: the bitmaps refer to them. The
+// checksum vouches for what is in the bitmaps; their lengths are checked, because a length that is too
+// great would end the program.
 func view(snapshot []byte) (*List, error) {
 	info, rest, err := readHead(snapshot)
 	if err != nil {
 		return nil, err
 	}
-	l := &List{info: info, index: index{snapshot: snapshot, containers: make([][seriesContainers]container, 1)}}
-	sizes, end := rest[:indexBytes], uint64(len(snapshot)-fieldBytes)
-	at := end - uint64(len(rest)-indexBytes)
+	l := &List{info: info, bytes: len(snapshot)}
+	sizes, rest := rest[:indexBytes], rest[indexBytes:]
 	stored := uint64(0)
-	for series := range seriesCount {
+	for series := range l.bitmaps {
 		size := uint64(binary.LittleEndian.Uint32(sizes[fieldBytes*series:]))
 		if size == 0 {
 			continue
 		}
-		if at+size > end {
+		if size > uint64(len(rest)) {
 			return nil, fmt.Errorf("series %04d goes beyond the end", series)
 		}
-		documents, err := l.index.add(series, uint32(at), uint32(at+size))
-		if err != nil {
-			return nil, fmt.Errorf("series %04d: %w", series, err)
+		bitmap := roaring.New()
+		if read, err := bitmap.FromUnsafeBytes(rest[:size]); err != nil || uint64(read) != size {
+			return nil, fmt.Errorf("series %04d has %d of %d bytes: %w", series, read, size, err)
 		}
-		at += size
-		stored += documents
+		l.bitmaps[series], rest = bitmap, rest[size:]
+		stored += bitmap.GetCardinality()
 	}
-	if at != end || stored != info.Stored {
-		return nil, fmt.Errorf("%d documents and %d more bytes; it claims %d and none", stored, end-at,
+	if len(rest) > 0 || stored != info.Stored {
+		return nil, fmt.Errorf("%d documents and %d more bytes; it claims %d and none", stored, len(rest),
 			info.Stored)
 	}
 	return l, nil
@@ -107,9 +101,6 @@ func view(snapshot []byte) (*List, error) {
 func readHead(snapshot []byte) (info Info, rest []byte, err error) {
 	if len(snapshot) < headerBytes+indexBytes+fieldBytes {
 		return info, nil, fmt.Errorf("%d bytes are too few", len(snapshot))
-	}
-	if len(snapshot) > math.MaxUint32 { // the index could not name all of them
-		return info, nil, fmt.Errorf("%d bytes are too many", len(snapshot))
 	}
 	summed, sum := snapshot[:len(snapshot)-fieldBytes], snapshot[len(snapshot)-fieldBytes:]
 	version := binary.LittleEndian.Uint32(snapshot[headerVersion:])
