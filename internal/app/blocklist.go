@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -30,7 +29,7 @@ func (s *supervisor) keepBlocklist(context.Context) (part, error) {
 		return part{}, nil
 	}
 	cfg := blocklist.Config{Source: s.cfg.Blocklist, Refresh: s.cfg.BlocklistRefresh,
-		Force: s.cfg.BlocklistForce, Path: s.folder.File(blocklistName), Terminal: os.Stderr}
+		Force: s.cfg.BlocklistForce, Path: s.folder.File(blocklistName)}
 	if !s.store.private {
 		cfg.Redis = &s.store.redis.Config
 	}

@@ -2,8 +2,8 @@
 //
 // The supervisor's Keeper imports the list (about 130 million rows of bzip2 CSV), decoding it as a stream on
 // all cores, and writes one snapshot file of roaring bitmaps. The workers map that file and share its
-// memory; each has bitmaps of its own that refer to it. They answer without a lock, an allocation or a call of Redis.
-// Every lookEvery they check for a new snapshot. Other servers get the snapshot from Redis.
+// memory; each has bitmaps of its own that refer to it. They answer without a lock, an allocation or a call
+// of Redis. Every lookEvery they check for a new snapshot. Other servers get the snapshot from Redis.
 //
 // It must never write the unpacked list to disk. It is slow while the Keeper imports: decoding bzip2 takes
 // all cores.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -80,35 +79,9 @@ func (b *builder) addBuffered(in *bufio.Reader) {
 			break
 		}
 		b.add(d)
-		rest = b.addFollowing(rest[rowBytes:])
+		rest = rest[rowBytes:]
 	}
 	_, _ = in.Discard(len(text) - len(rest)) // they are buffered
-}
-
-// addFollowing takes the rows at the beginning of text that continue the run under way, and returns what is
-// after them. It compares texts, which is quicker than to read numbers: from one row of a run to the next
-// only the last digit changes, nine times of ten.
-func (b *builder) addFollowing(text []byte) []byte {
-	const lastDigit = 8 * (documentBytes - 1 - seriesDigits) // bits before it in the end of a row
-	first := b.next
-	start, end := rowText(b.next)
-	for len(text) >= rowBytes && b.next.number() != 0 &&
-		binary.LittleEndian.Uint64(text) == start && binary.LittleEndian.Uint64(text[seriesDigits:]) == end {
-		text = text[rowBytes:]
-		b.next++
-		if end += 1 << lastDigit; byte(end>>lastDigit) > '9' {
-			start, end = rowText(b.next)
-		}
-	}
-	b.rows += uint64(b.next - first)
-	return text
-}
-
-// rowText returns the first eight and the last eight bytes of a document's row.
-func rowText(d Document) (start, end uint64) {
-	var space [rowBytes]byte
-	row := append(d.Append(space[:0]), '\n')
-	return binary.LittleEndian.Uint64(row), binary.LittleEndian.Uint64(row[seriesDigits:])
 }
 
 // readLine returns the next line without its end, the last one also where that is missing. A line that is

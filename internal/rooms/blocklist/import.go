@@ -10,14 +10,19 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cosnicolaou/pbzip2"
+
+	"flashsale/internal/background"
 )
 
 const (
 	bzip2Magic       = "BZh"
 	bzip2HeaderBytes = 4
+
+	logEvery = 10 * time.Second // between two lines about the progress
 )
 
 // ErrShrunk is the outcome of importing a list that is empty or has lost more than a fifth of its documents:
@@ -147,9 +152,11 @@ func (k *Keeper) decode(ctx context.Context, list *packed, b *builder) error {
 	}
 	shown, stop := context.WithCancel(ctx)
 	var showing sync.WaitGroup
+	start := time.Now()
 	showing.Go(func() {
-		progress(shown, k.cfg.Terminal, list.bytes, counted.bytes.Load,
-			func() int64 { return int64(b.seen.Load()) })
+		background.Every(shown, logEvery, func() {
+			logProgress(counted.bytes.Load(), list.bytes, int64(b.seen.Load()), time.Since(start))
+		})
 	})
 	defer showing.Wait()
 	defer stop()
@@ -164,4 +171,26 @@ func (k *Keeper) decode(ctx context.Context, list *packed, b *builder) error {
 		return fmt.Errorf("%w after %d rows", errCutOff, b.rows)
 	}
 	return err
+}
+
+// counted counts the bytes that are read.
+type counted struct {
+	io.Reader
+	bytes atomic.Int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+// logProgress logs how far an import is. total is the length of the packed list, -1 where it is not known.
+func logProgress(read, total, rows int64, took time.Duration) {
+	values := []any{"rows", rows, "rows_per_second", int64(float64(rows) / took.Seconds()), "bytes", read}
+	if total > 0 && read > 0 {
+		left := time.Duration(float64(took) * float64(total-read) / float64(read))
+		values = append(values, "percent", 100*read/total, "left", left.Round(time.Second).String())
+	}
+	slog.Info("the blocklist is being imported", values...)
 }

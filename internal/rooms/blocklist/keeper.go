@@ -21,12 +21,11 @@ const (
 
 // Config is what a Keeper needs.
 type Config struct {
-	Source   string           // URL or file of the list
-	Refresh  time.Duration    // between two checks of the source
-	Force    bool             // take a list that has shrunk, too
-	Path     string           // of the snapshot file
-	Redis    *pipeline.Config // shares the snapshot with other servers; nil for a single server
-	Terminal *os.File         // shows a progress bar if it is one; may be nil
+	Source  string           // URL or file of the list
+	Refresh time.Duration    // between two checks of the source
+	Force   bool             // take a list that has shrunk, too
+	Path    string           // of the snapshot file
+	Redis   *pipeline.Config // shares the snapshot with other servers; nil for a single server
 }
 
 // Keeper keeps the snapshot file of one server up to date. The supervisor runs it.

@@ -16,7 +16,7 @@ import (
 // goes back once nothing refers to it any more.
 type List struct {
 	info    Info
-	bytes   int // of the snapshot
+	bytes   int                          // of the snapshot
 	bitmaps [seriesCount]*roaring.Bitmap // nil for a series without documents; their data is in the mapping
 }
 
