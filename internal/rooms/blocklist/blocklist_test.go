@@ -143,15 +143,6 @@ func TestRunTakesNewSnapshots(t *testing.T) {
 	testkit.Until(t, "new list", func() bool { return b.Listed(numbersCount + 1) })
 }
 
-func TestReadRefusesWhatIsNoList(t *testing.T) {
-	for _, text := range []string{"", "\n", "<html>", "1234,123456\n", "PASSP_SERIES,PASSP_NUMBERS\n"} {
-		err := (&builder{}).read(context.Background(), strings.NewReader(text))
-		if err == nil || !strings.Contains(err.Error(), "must begin with "+header) {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
-
 // A line without an end is refused when the buffer is full, and the rest is not read.
 func TestEndlessLineIsRefused(t *testing.T) {
 	text := strings.NewReader(header + "\n" + strings.Repeat("9", 4*bufferBytes))

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +24,6 @@ type site struct {
 	body   []byte
 	etag   string
 	cutAt  int // bytes after which a reply breaks, 0 for none
-	plain  bool
 	failed int // replies of 503 that are still to come
 	asked  []string
 }
@@ -44,11 +42,6 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	if s.failed > 0 {
 		s.failed--
 		w.WriteHeader(http.StatusServiceUnavailable)
-		return
-	}
-	if s.plain { // knows neither conditions nor ranges
-		w.Header().Set("Content-Length", strconv.Itoa(len(s.body)))
-		_, _ = w.Write(s.body)
 		return
 	}
 	w.Header().Set("ETag", s.etag)
@@ -179,31 +172,23 @@ func TestChecked(t *testing.T) {
 	}
 }
 
-// A source whose HEAD names nothing is still asked with the conditions.
-func TestConditionsAreSent(t *testing.T) {
-	body := pack(t, csv("4509,000001"))
-	var conditions http.Header
+// Of a source without HEAD a list that has not changed is not read.
+func TestSourceWithoutHead(t *testing.T) {
+	body, sent := pack(t, csv("4509,000001")), 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead {
 			w.WriteHeader(http.StatusMethodNotAllowed)
 			return
 		}
-		conditions = r.Header.Clone()
+		sent++
 		w.Header().Set("ETag", `"7"`)
-		w.Header().Set("Last-Modified", "Tue, 14 Nov 2023 22:13:20 GMT")
-		if r.Header.Get("If-None-Match") == `"7"` {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
 		_, _ = w.Write(body)
 	}))
 	t.Cleanup(server.Close)
 	k := keeper(t, Config{Source: server.URL})
 	testkit.Must(t, refresh(k))
-	testkit.Must(t, refresh(k))
-	if conditions.Get("If-None-Match") != `"7"` ||
-		conditions.Get("If-Modified-Since") != "Tue, 14 Nov 2023 22:13:20 GMT" {
-		t.Errorf("conditions %v", conditions)
+	if err := k.read(t.Context(), k.info).err; !errors.Is(err, errUnchanged) || sent != 2 {
+		t.Errorf("the same list again: %v, asked %d times", err, sent)
 	}
 }
 
@@ -244,48 +229,6 @@ func TestBrokenTransferIsResumed(t *testing.T) {
 	want := fmt.Sprintf("HEAD GET GETbytes=%d- GETbytes=%d- GETbytes=%d-", s.cutAt, 2*s.cutAt, 3*s.cutAt)
 	if calls := s.calls(); calls != want {
 		t.Errorf("asked %s, want %s", calls, want)
-	}
-}
-
-// Where the list changes during its transfer, no mix of both is taken.
-func TestOtherVersionIsNotResumed(t *testing.T) {
-	s := newSite(t, pack(t, csv(documents(20_000)...)))
-	s.cutAt = len(s.body) / 2
-	k := keeper(t, Config{Source: s.URL})
-	web := k.source.(*webSource)
-	list, err := web.open(t.Context(), Version{})
-	testkit.Must(t, err)
-	defer list.Close()
-	s.change(func() { s.etag = `"2"` })
-	if got := k.load(t.Context(), list, Info{}); !errors.Is(got.err, errOtherVersion) {
-		t.Errorf("error %v, want %v", got.err, errOtherVersion)
-	}
-	if _, err := os.Stat(k.cfg.Path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a snapshot was written: %v", err)
-	}
-}
-
-// A source that stops sending in the middle counts as broken.
-func TestStalledTransferIsResumed(t *testing.T) {
-	body := pack(t, csv(documents(20_000)...))
-	hold := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("ETag", `"1"`)
-		if r.Method == http.MethodGet && r.Header.Get("Range") == "" {
-			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-			_, _ = w.Write(body[:len(body)/2])
-			_ = http.NewResponseController(w).Flush()
-			<-hold
-			return
-		}
-		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(body)))
-	}))
-	t.Cleanup(func() { close(hold); server.Close() })
-	k := keeper(t, Config{Source: server.URL})
-	k.source.(*webSource).stallMax = 500 * time.Millisecond
-	testkit.Must(t, refresh(k))
-	if k.info.Stored != 20_000 {
-		t.Errorf("%d stored", k.info.Stored)
 	}
 }
 
@@ -382,21 +325,4 @@ func TestReloadReadsTheSnapshotAgain(t *testing.T) {
 		_, err := Open(k.cfg.Path)
 		return err == nil
 	})
-}
-
-// A log line tells what an import that failed means: another one with a list than without.
-func TestFailedImportIsLogged(t *testing.T) {
-	path := listFile(t, documents(10)...)
-	k := keeper(t, Config{Source: path + ".gone"})
-	lines := testkit.CaptureLog(t)
-	none := "there is no blocklist: checks get 503 and all logins pass"
-	if err := refresh(k); err == nil || lines.Count(none) != 1 {
-		t.Errorf("%v\n%s", err, lines)
-	}
-	k.source = fileSource(path)
-	testkit.Must(t, refresh(k))
-	testkit.Must(t, os.Remove(path))
-	if err := refresh(k); err == nil || lines.Count("the one before stays") != 1 {
-		t.Errorf("%v\n%s", err, lines)
-	}
 }

@@ -72,11 +72,6 @@ func (v Version) Date() time.Time {
 // same reports whether two versions are known to be the same.
 func (v Version) same(other Version) bool { return v == other && (v.ETag != "" || v.Modified != "") }
 
-// differs reports whether the other version differs in a field that v has.
-func (v Version) differs(other Version) bool {
-	return v.ETag != "" && v.ETag != other.ETag || v.Modified != "" && v.Modified != other.Modified
-}
-
 // sameFile reports whether a file is the same as before and has not changed. before may be nil.
 func sameFile(file, before os.FileInfo) bool {
 	return before != nil && os.SameFile(file, before) && file.Size() == before.Size() &&

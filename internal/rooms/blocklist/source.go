@@ -108,37 +108,29 @@ type webSource struct {
 
 func (s *webSource) String() string { return s.address.Redacted() }
 
-// open asks with HEAD first, because some servers do not know conditional requests and would send all. Where
-// HEAD names another version, GET has no conditions: the list that is there now may be an older one.
+// open asks with HEAD first, and compares versions itself: some servers do not know conditional requests and
+// would send all.
 func (s *webSource) open(ctx context.Context, known Version) (*packed, error) {
 	reply, err := s.ask(ctx, http.MethodHead, nil)
 	if err != nil {
 		return nil, err
 	}
 	reply.Body.Close()
-	conditions := http.Header{}
-	now, told := s.version(reply), reply.StatusCode == http.StatusOK
-	switch {
-	case told && now.same(known):
+	if reply.StatusCode == http.StatusOK && s.version(reply).same(known) {
 		return nil, errUnchanged
-	case known.URL == s.hash && !(told && now.differs(known)):
-		conditions = known.conditions()
 	}
 	ctx, stop := context.WithCancel(ctx)
 	t := &transfer{source: s, ctx: ctx}
-	reply, err = t.request(conditions)
-	if err != nil {
-		stop()
-		return nil, err
-	}
+	reply, err = t.request(nil)
 	switch {
-	case reply.StatusCode == http.StatusOK:
-		t.version, t.bytes = s.version(reply), reply.ContentLength
-		return &packed{t, t.version, time.Now(), t.bytes, stop}, nil
-	case reply.StatusCode == http.StatusNotModified && len(conditions) > 0:
+	case err != nil:
+	case reply.StatusCode != http.StatusOK:
+		err = fmt.Errorf("%v answers %s", s, reply.Status)
+	case s.version(reply).same(known): // HEAD did not tell
 		err = errUnchanged
 	default:
-		err = fmt.Errorf("%v answers %s", s, reply.Status)
+		t.version, t.bytes = s.version(reply), reply.ContentLength
+		return &packed{t, t.version, time.Now(), t.bytes, stop}, nil
 	}
 	t.Close()
 	stop()
@@ -159,18 +151,6 @@ func (s *webSource) ask(ctx context.Context, method string, header http.Header) 
 		return nil, fmt.Errorf("cannot reach the list: %w", err) // the URL is in it, without a password
 	}
 	return reply, nil
-}
-
-// conditions ask for a list only if it has not this version.
-func (v Version) conditions() http.Header {
-	header := http.Header{}
-	if v.ETag != "" {
-		header.Set("If-None-Match", v.ETag)
-	}
-	if v.Modified != "" {
-		header.Set("If-Modified-Since", v.Modified)
-	}
-	return header
 }
 
 func (s *webSource) version(reply *http.Response) Version {

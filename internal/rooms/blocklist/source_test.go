@@ -55,18 +55,6 @@ func TestOlderListOfTheSourceIsTaken(t *testing.T) {
 	}
 }
 
-// 304 to a request without conditions is a fault, not an unchanged list.
-func TestNotModifiedWithoutListIsAFault(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusNotModified)
-	}))
-	t.Cleanup(server.Close)
-	err := refresh(keeper(t, Config{Source: server.URL}))
-	if err == nil || !strings.HasSuffix(err.Error(), "answers 304 Not Modified") {
-		t.Errorf("error %v", err)
-	}
-}
-
 // A transfer goes on only in the list in which it began, also where the server ignores If-Range.
 func TestRestOfAnotherListIsRefused(t *testing.T) {
 	for name, rest := range map[string]struct {
