@@ -23,7 +23,6 @@ func TestLedger(t *testing.T) {
 		{"writes", testWrites},
 		{"in-memory engine", testMemory},
 		{"switched on in mid-sale", testFill},
-		{"written twice", testIdempotent},
 		{"commit without answer", testCommitWithoutDone},
 		{"dead consumer", testDeadConsumer},
 		{"two servers", testTwoServers},

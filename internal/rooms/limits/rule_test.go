@@ -89,23 +89,3 @@ func TestKeysDiffer(t *testing.T) {
 		seen[l.key(value)] = value
 	}
 }
-
-// What is read is written so that it is read again as the same.
-func FuzzParseRules(f *testing.F) {
-	f.Add(DefaultRules)
-	f.Add("a by ip of fd00::7 unlimited\nb by email of me 3/15m precise closed # x")
-	f.Fuzz(func(t *testing.T, text string) {
-		rules, err := ParseRules("f", text)
-		if err != nil {
-			return
-		}
-		for _, rule := range rules {
-			for _, rate := range rule.Rates {
-				if again, err := parseRate(rate.String()); err != nil || again != rate {
-					t.Errorf("%v is read as %v, %v", rate, again, err)
-				}
-			}
-		}
-		newRuleset(rules)
-	})
-}

@@ -45,18 +45,6 @@ func (c *Counter) awaitLeft(t *testing.T, want int) {
 	})
 }
 
-// The keeper knows how many replies wait, of all servers.
-func TestWaiting(t *testing.T) {
-	cfg := config(roomtest.Redis(t), newClock())
-	c, k := counter(t, cfg), keeper(t, cfg, VK{Groups: []Group{{}}})
-	for want := range int64(3) {
-		if n, err := k.Waiting(); n != want || err != nil {
-			t.Errorf("%d replies wait, %v; want %d", n, err, want)
-		}
-		c.receive(t, Message{0, fmt.Sprint("event ", want), 11, "hi"})
-	}
-}
-
 func TestReplies(t *testing.T) {
 	vk := newFakeVK(t)
 	c, _, _ := bot(t, vk)
