@@ -3,6 +3,7 @@ package blocklist
 import (
 	"bufio"
 	"context"
+	_ "embed" // the scripts
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -22,6 +23,19 @@ const (
 	draftTTL   = 600                  // seconds, of pieces that were never published
 	oldTTL     = 60                   // seconds, of pieces that are not the newest any more
 	existsMax  = 256                  // keys in one command that counts pieces
+)
+
+// The scripts of the room.
+var (
+	publishScript  = pipeline.NewScript(publishLua)
+	withdrawScript = pipeline.NewScript(withdrawLua)
+)
+
+var (
+	//go:embed publish.lua
+	publishLua string
+	//go:embed withdraw.lua
+	withdrawLua string
 )
 
 // The results of publish.lua.

@@ -29,32 +29,6 @@ func TestSourcesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A web server that knows only dates takes a list back: the older one is taken, also by another URL.
-func TestOlderListOfTheSourceIsTaken(t *testing.T) {
-	body, date := pack(t, csv(documents(1000)...)), time.Unix(1_700_000_000, 0)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/gone" && r.Method == http.MethodHead {
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		}
-		http.ServeContent(w, r, "", date, bytes.NewReader(body))
-	}))
-	t.Cleanup(server.Close)
-	k := keeper(t, Config{Source: server.URL})
-	testkit.Must(t, refresh(k))
-	body, date = pack(t, csv(documents(990)...)), date.Add(-time.Hour)
-	testkit.Must(t, refresh(k))
-	if k.info.Stored != 990 {
-		t.Errorf("%d stored, want the 990 of the older list", k.info.Stored)
-	}
-	body, date = pack(t, csv(documents(980)...)), date.Add(-time.Hour)
-	other := keeper(t, Config{Source: server.URL + "/gone", Path: k.cfg.Path})
-	testkit.Must(t, refresh(other))
-	if other.info.Stored != 980 {
-		t.Errorf("%d stored, want the 980 of the other URL", other.info.Stored)
-	}
-}
-
 // A transfer goes on only in the list in which it began, also where the server ignores If-Range.
 func TestRestOfAnotherListIsRefused(t *testing.T) {
 	for name, rest := range map[string]struct {
