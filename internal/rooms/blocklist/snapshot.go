@@ -9,6 +9,7 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -61,12 +62,8 @@ type Version struct {
 
 // Date is when the source was last changed, zero where that is not known.
 func (v Version) Date() time.Time {
-	for _, layout := range []string{time.RFC1123, time.RFC850, time.ANSIC} {
-		if date, err := time.Parse(layout, v.Modified); err == nil {
-			return date.UTC()
-		}
-	}
-	return time.Time{}
+	date, _ := http.ParseTime(v.Modified) // zero with an error
+	return date.UTC()
 }
 
 // same reports whether two versions are known to be the same.
