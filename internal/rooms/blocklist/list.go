@@ -84,8 +84,12 @@ func view(snapshot []byte) (*List, error) {
 			return nil, fmt.Errorf("series %04d goes beyond the end", series)
 		}
 		bitmap := roaring.New()
-		if read, err := bitmap.FromUnsafeBytes(rest[:size]); err != nil || uint64(read) != size {
-			return nil, fmt.Errorf("series %04d has %d of %d bytes: %w", series, read, size, err)
+		read, err := bitmap.FromUnsafeBytes(rest[:size])
+		if err == nil && uint64(read) != size {
+			err = fmt.Errorf("its bitmap has %d of %d bytes", read, size)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("series %04d: %w", series, err)
 		}
 		l.bitmaps[series], rest = bitmap, rest[size:]
 		stored += bitmap.GetCardinality()
