@@ -24,7 +24,7 @@ func TestDrillsNameTheirAlert(t *testing.T) {
 		if d.alert != "" && !slices.Contains(known, d.alert) {
 			t.Errorf("%s: there is no alert %s", d.name, d.alert)
 		}
-		if d.healthy && d.alert != "" {
+		if d.healthy() && d.alert != "" {
 			t.Errorf("%s breaks nothing but expects the alert %s", d.name, d.alert)
 		}
 		if d.setup.servers > serversMax {

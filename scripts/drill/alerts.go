@@ -52,11 +52,7 @@ const refusedTime = 10 * time.Second
 // alertsFire makes all faults that no other drill makes, beside a load that must not notice, and waits until
 // the alert of each has fired and cleared.
 func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
-	a, err := s.startAsides(ctx)
-	defer a.stop()
-	if err != nil {
-		return err
-	}
+	a := s.asides
 	root, err := s.root(ctx)
 	if err != nil {
 		return err
