@@ -37,7 +37,7 @@ func TestDrillsNameTheirAlert(t *testing.T) {
 func TestEachAlertHasADrill(t *testing.T) {
 	made := slices.Clone(saleAlerts)
 	for _, fault := range roomFaults {
-		made = append(made, fault.alert)
+		made = append(made, fault.alerts...)
 	}
 	for _, d := range drills {
 		made = append(made, d.alert)

@@ -35,9 +35,8 @@ type asides struct {
 	network  *launch.Proxy // between the crowded server and Redis
 
 	rooms, crowded *server
-	trust          *tls.Config   // in the certificate of the server with the rooms
-	token          string        // of root
-	flooded        chan struct{} // closed after floodKeys
+	trust          *tls.Config // in the certificate of the server with the rooms
+	token          string      // of root
 }
 
 const (
@@ -60,7 +59,7 @@ const (
 
 // startAsides starts both servers with whatever their rooms need, and returns once they serve.
 func (s *stack) startAsides(ctx context.Context) (err error) {
-	a := &asides{s: s, folder: filepath.Join(s.folder, "certificate"), flooded: make(chan struct{})}
+	a := &asides{s: s, folder: filepath.Join(s.folder, "certificate")}
 	s.asides = a
 	for _, program := range []string{"mariadbd", "mariadb-install-db"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -247,7 +246,6 @@ const (
 
 // floodKeys sends hits of more keys than may wait, within one flush interval, and returns after it.
 func (a *asides) floodKeys(ctx context.Context) error {
-	defer close(a.flooded)
 	sender := a.client()
 	defer sender.HangUp()
 	flushed := func() time.Time { return time.Now().Truncate(flushInterval).Add(flushInterval) }
@@ -270,12 +268,6 @@ func (a *asides) floodKeys(ctx context.Context) error {
 		return fmt.Errorf("%d keys took longer than %v", tooManyKeys, floodTime)
 	}
 	background.Pause(ctx, time.Until(end))
-	return nil
-}
-
-// awaitFlood returns after floodKeys, when the statistics have their greatest number of keys.
-func (a *asides) awaitFlood(context.Context) error {
-	<-a.flooded
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"flashsale/internal/background"
@@ -17,22 +16,15 @@ import (
 
 // Faults of the data of Redis, of the way to it, and of its disk.
 
-func memoryFull(ctx context.Context, s *stack, dice *rand.Rand) error {
-	used, err := s.redis.usedMemory(ctx)
-	if err != nil {
-		return err
-	}
-	room := dice.Int64N(100 << 10) // the load itself must reach the limit
-	if _, err := s.redis.ask(ctx, "CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory",
-		strconv.FormatInt(used+room, 10)); err != nil {
+func memoryFull(ctx context.Context, s *stack, _ *rand.Rand) error {
+	if _, err := s.redis.ask(ctx, "CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "1"); err != nil {
 		return err
 	}
 	if err := s.awaitRefusals(ctx); err != nil {
 		return err
 	}
-	background.Pause(ctx, s.lasting(2*time.Second, 10*time.Second))
-	s.awaitAlert(ctx)
-	_, err = s.redis.ask(ctx, "CONFIG", "SET", "maxmemory", "0")
+	s.stand(ctx, 2*time.Second)
+	_, err := s.redis.ask(ctx, "CONFIG", "SET", "maxmemory", "0")
 	return err
 }
 
@@ -43,9 +35,7 @@ func diskFull(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err := s.awaitRefusals(ctx); err != nil {
 		return err
 	}
-	// Enough for a few restarts of a Redis that ends.
-	background.Pause(ctx, s.lasting(4*time.Second, 10*time.Second))
-	s.awaitAlert(ctx)
+	s.stand(ctx, 4*time.Second) // enough for a few restarts of a Redis that ends
 	return s.disk.free()
 }
 
@@ -59,8 +49,7 @@ func redisEmptied(ctx context.Context, s *stack, dice *rand.Rand) error {
 	if err := s.awaitRefusals(ctx); err != nil {
 		return err
 	}
-	background.Pause(ctx, s.lasting(time.Second, 5*time.Second)+moment(dice, time.Second))
-	s.awaitAlert(ctx)
+	s.stand(ctx, time.Second+moment(dice, time.Second))
 	return s.restartWith(ctx, func() error {
 		return errors.Join(os.RemoveAll(data), os.Rename(data+".away", data))
 	})
@@ -87,10 +76,9 @@ func scriptsFlushed(ctx context.Context, s *stack, dice *rand.Rand) error {
 	return nil
 }
 
-func networkSwallows(ctx context.Context, s *stack, dice *rand.Rand) error {
+func networkSwallows(ctx context.Context, s *stack, _ *rand.Rand) error {
 	s.proxy.Set(launch.BlackHole)
-	background.Pause(ctx, s.lasting(redisTimeout+time.Second, 10*time.Second)+moment(dice, time.Second))
-	s.awaitAlert(ctx)
+	s.stand(ctx, redisTimeout+time.Second)
 	s.proxy.Set(launch.Passes)
 	return nil
 }
@@ -108,8 +96,7 @@ func connectionsReset(ctx context.Context, s *stack, dice *rand.Rand) error {
 
 func redisSlow(ctx context.Context, s *stack, _ *rand.Rand) error {
 	s.proxy.Set(launch.Slow)
-	background.Pause(ctx, s.lasting(2*time.Second, 10*time.Second))
-	s.awaitAlert(ctx)
+	s.stand(ctx, 2*time.Second)
 	s.proxy.Set(launch.Passes)
 	return nil
 }

@@ -50,7 +50,7 @@ const noFault = "nothing is broken"
 // drills are all drills, in the order in which they run.
 var drills = []drill{
 	{name: "worker-killed", alert: "WorkerRestarting", says: "kill -9 of a worker",
-		setup: one, noticed: may503 | mayDrop, run: workerKilled},
+		setup: one, noticed: may503 | mayDrop, run: again(3, 10, killWorker)},
 	{name: "server-killed", alert: "ServerRestarted",
 		says:  "kill -9 of the supervisor, which is started again",
 		setup: one, noticed: must503 | mayDrop, run: serverKilled},
@@ -59,10 +59,10 @@ var drills = []drill{
 		setup: ownStore, noticed: must503 | mayDrop, run: serverKilled},
 	{name: "redis-killed", alert: "RedisReconnecting",
 		says:  "kill -9 of Redis at random moments, started again",
-		setup: one, noticed: must503, run: redisKilled},
+		setup: one, noticed: must503, run: again(3, 25, killRedis)},
 	{name: "redis-killed-own", alert: "RedisReconnecting",
 		says:  "kill -9 of the server's own redis-server, which it starts again",
-		setup: ownStore, noticed: must503, run: ownRedisKilled},
+		setup: ownStore, noticed: must503, run: again(2, 10, killOwnRedis)},
 	{name: "redis-frozen", alert: "RedisAway", says: "SIGSTOP of Redis for 5 s",
 		setup: one, noticed: must503, run: redisFrozen},
 	// More calls must wait in each worker than one pipeline takes.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -42,7 +41,7 @@ var saleEnv = []string{"ROOT_PASSWORD=" + rootPassword, "TOKEN_SECRET=" + tokenS
 type server struct {
 	service
 	address  string // host:port
-	profiles string // host:port of worker 0's profiles, the next worker has the next port
+	profiles int    // port of worker 0's profiles, the next worker has the next port
 	data     string
 	chain    string      // file of its certificate; "" for plain text
 	trust    *tls.Config // of its clients; nil for plain text
@@ -59,15 +58,14 @@ func newServer(program, folder string, number int, c setup, redis string, env []
 	if err != nil {
 		return nil, err
 	}
-	name := serverName(number)
 	s := &server{
-		address:  net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
-		profiles: net.JoinHostPort("127.0.0.1", strconv.Itoa(profiles)),
-		data:     filepath.Join(folder, name),
+		address:  localhost(port),
+		profiles: profiles,
+		data:     filepath.Join(folder, serverName(number)),
 	}
 	args := []string{"-app-host", "127.0.0.1", "-app-port", strconv.Itoa(port), "-workers",
 		strconv.Itoa(workers),
-		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock), "-data", s.data, "-pprof", s.profiles,
+		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock), "-data", s.data, "-pprof", localhost(profiles),
 		"-cart-adds", "0"} // one-cart changes a cart as fast as it can
 	if c.patient {
 		args = append(args, "-redis-timeout", patientTimeout.String())
@@ -83,7 +81,7 @@ func newServer(program, folder string, number int, c setup, redis string, env []
 	if redis != "" {
 		args = append(args, "-redis", redis)
 	}
-	s.name, s.program = name, launch.Program{Path: program, Args: args, Env: append(env, saleEnv...),
+	s.program = launch.Program{Path: program, Args: args, Env: append(env, saleEnv...),
 		Log: s.data + ".log"}
 	return s, nil
 }
@@ -114,7 +112,6 @@ const restartDelay = 100 * time.Millisecond
 // service is a program that starts again when it ends by itself, as under systemd, but not when the drill
 // ended it.
 type service struct {
-	name    string
 	program launch.Program
 
 	mu   sync.Mutex
