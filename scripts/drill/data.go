@@ -17,7 +17,8 @@ import (
 // Faults of the data of Redis, of the way to it, and of its disk.
 
 func memoryFull(ctx context.Context, s *stack, _ *rand.Rand) error {
-	if _, err := s.redis.ask(ctx, "CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "1"); err != nil {
+	if _, err := s.redis.ask(ctx, "CONFIG", "SET", "maxmemory-policy", "noeviction",
+		"maxmemory", "1"); err != nil {
 		return err
 	}
 	if err := s.awaitRefusals(ctx); err != nil {

@@ -29,7 +29,7 @@ type effects int
 
 const (
 	may503  effects = 1 << iota // requests may be answered 503 meanwhile
-	must503                     // some must be: without a refusal there was no fault, and the drill proves nothing
+	must503                     // some must be: otherwise there was no fault, and the drill proves nothing
 	mayDrop                     // connections may be lost: the drill kills a process that holds them
 	mayHang                     // buyers may wait long: a server, or the load itself, is frozen
 )

@@ -47,8 +47,10 @@ type server struct {
 	trust    *tls.Config // of its clients; nil for plain text
 }
 
-// newServer describes a server; redis is its -redis, "" for its own redis-server.
-func newServer(program, folder string, number int, c setup, redis string, env []string) (*server, error) {
+// newServer describes a server; redis is its -redis, "" for its own redis-server. Prometheus looks at ops.
+func newServer(
+	program, folder string, number int, c setup, redis, ops string, env []string,
+) (*server, error) {
 	workers := c.workers()
 	port, err := launch.FreePort()
 	if err != nil {
@@ -65,7 +67,8 @@ func newServer(program, folder string, number int, c setup, redis string, env []
 	}
 	args := []string{"-app-host", "127.0.0.1", "-app-port", strconv.Itoa(port), "-workers",
 		strconv.Itoa(workers),
-		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock), "-data", s.data, "-pprof", localhost(profiles),
+		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock), "-data", s.data,
+		"-pprof", localhost(profiles), "-ops", ops,
 		"-cart-adds", "0"} // one-cart changes a cart as fast as it can
 	if c.patient {
 		args = append(args, "-redis-timeout", patientTimeout.String())

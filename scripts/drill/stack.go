@@ -135,11 +135,10 @@ func startStack(ctx context.Context, c setup, a *alarms, long bool) (*stack, err
 
 // startServer starts a server, and returns once it serves.
 func (s *stack) startServer(ctx context.Context, i int, program, redis string, env []string) error {
-	one, err := newServer(program, s.folder, i+1, s.setup, redis, env)
+	one, err := newServer(program, s.folder, i+1, s.setup, redis, s.alarms.prometheus.targets[i], env)
 	if err != nil {
 		return err
 	}
-	one.program.Args = append(one.program.Args, "-ops", s.alarms.prometheus.targets[i])
 	s.servers = append(s.servers, one)
 	if s.setup.own {
 		s.redis.owner = one
