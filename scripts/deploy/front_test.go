@@ -181,8 +181,8 @@ func TestFrontsAnswerForServersThatAreAway(t *testing.T) {
 	})
 }
 
-// All servers share one Redis: while it is away they answer /readyz and orders with 503, and the fronts still
-// send them what needs no Redis, also when HAProxy has checked them since.
+// All servers share one Redis: while it is away they answer /readyz and orders with 503. The fronts hand
+// these answers on and still send requests to them, also when HAProxy has checked them since.
 func TestFrontsServeWithoutRedis(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		server := newBackend(t, true)

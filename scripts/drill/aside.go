@@ -216,7 +216,8 @@ func (a *asides) writeGroups(token string) error {
 func (a *asides) message(group int, event string, peer int) error {
 	vk := a.client()
 	defer vk.HangUp()
-	const text = `{"type":"message_new","group_id":%d,"event_id":%q,"secret":%q,"object":{"peer_id":%d,"text":"hi"}}`
+	const text = `{"type":"message_new","group_id":%d,"event_id":%q,"secret":%q,` +
+		`"object":{"peer_id":%d,"text":"hi"}}`
 	r, err := vk.Do("POST", "/vk/callback", fmt.Sprintf(text, group, event, botSecret, peer))
 	if err == nil && r.Body != "ok" {
 		err = fmt.Errorf("a message to the bot is answered %d %s", r.Status, r.Body)
