@@ -53,6 +53,9 @@ const refusedTime = 10 * time.Second
 // alertsFire makes all faults that no other drill makes, beside a load that must not notice, and waits until
 // the alert of each has fired and cleared.
 func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
+	if err := s.startAsides(ctx); err != nil {
+		return err
+	}
 	a := s.asides
 	root, err := s.root(ctx)
 	if err != nil {

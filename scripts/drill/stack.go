@@ -33,7 +33,7 @@ type setup struct {
 	clock    bool // the servers' clock can be made to jump
 	released bool // the last server is the last released version
 	tls      bool // the servers speak TLS; probes, load and pipelining do, other drills do not
-	asides   bool // servers beside those of the load, see asides
+	asides   bool // servers beside those of the load, which the drill starts
 	patient  bool // the servers wait longer for Redis: no 503 because the machine is busy
 }
 
@@ -121,11 +121,6 @@ func startStack(ctx context.Context, c setup, a *alarms, long bool) (*stack, err
 			}
 		}
 		if err := s.startServer(ctx, i, program, address, env); err != nil {
-			return s, err
-		}
-	}
-	if c.asides {
-		if err := s.startAsides(ctx); err != nil {
 			return s, err
 		}
 	}
