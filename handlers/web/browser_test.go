@@ -183,8 +183,8 @@ func (p *tab) untilNoText(id string) {
 	p.until("no text in #"+id, fmt.Sprintf("document.getElementById(%q).textContent === ''", id))
 }
 
-// click clicks as a mouse does, once the element can be seen and is enabled. If the page moves the element just
-// then, the mouse misses it and clicks again.
+// click clicks as a mouse does, once the element can be seen and is enabled. If the page moves the element
+// meanwhile, the mouse misses it and clicks again.
 func (p *tab) click(selector string) {
 	p.t.Helper()
 	for clicked := false; !clicked; clicked = eval[bool](p, "clicked") {
