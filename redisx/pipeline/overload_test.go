@@ -5,9 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/serve/eventloop/looptest"
 	"flashsale/internal/testkit"
-	"flashsale/redisx/redistest"
 )
 
 // keep notes full batches that took this long, until the pace is theirs.
@@ -81,27 +79,6 @@ func TestLateCallRefused(t *testing.T) {
 			}
 		}
 	}
-}
-
-func testOneStallRefusesNoCall(t *testing.T, loop Loop) {
-	server := redistest.New(t)
-	cfg := unix(server)
-	cfg.Timeout = testkit.Patience
-	c := connect(t, cfg, Options{Loop: loop})
-	looptest.On(loop, func() {
-		c.pace.keep(time.Millisecond)
-		c.pace.note(2 * cfg.Timeout)
-	})
-	server.Freeze(t)
-	var got tally
-	const sent = 4 * batchMax
-	for range sent {
-		if !send(c, NewCall().Integer("EXISTS", []byte("k")), &got) {
-			t.Fatal("a call is refused")
-		}
-	}
-	server.Thaw(t)
-	testkit.Until(t, "all calls are answered", func() bool { return got.answered.Load() == sent })
 }
 
 // A call that has waited for its whole time is refused, and does not take the deadline of the others.

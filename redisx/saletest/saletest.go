@@ -19,15 +19,12 @@ const Catalog = "2 foods, 0123456789abcdef"
 // usersMax is the number of users of a sale.
 const usersMax = 1_000_000
 
-// Timeout is the timeout of calls that must succeed: a busy machine stalls for seconds.
-const Timeout = 20 * time.Second
-
 // Config is how to reach a redis-server.
 func Config(s *redistest.Server) redisx.Config { return config("unix", s.Socket) }
 
 func config(network, address string) redisx.Config {
 	return redisx.Config{CartTTL: time.Hour,
-		Config: pipeline.Config{Network: network, Address: address, Timeout: Timeout}}
+		Config: pipeline.Config{Network: network, Address: address, Timeout: redistest.Timeout}}
 }
 
 // OnEach runs a test on a real redis-server and on the in-memory engine.
