@@ -16,7 +16,7 @@ import (
 // A sale that keeps a ledger tells how far the database is behind and is ready all the same.
 func TestReadyTellsOfTheLedger(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
-		stream, err := orderstream.Open(t.Context(), s.redis, s.cfg.Sale.ID(), 5, "a")
+		stream, err := orderstream.Open(t.Context(), s.redis, s.cfg.Sale.ID(), 0, 5, "a")
 		testkit.Must(t, err)
 		defer stream.Close()
 		ready := `{"status":"ready","sale":"` + s.cfg.Sale.ID() +

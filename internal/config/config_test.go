@@ -124,7 +124,7 @@ func TestRefusals(t *testing.T) {
 			"visible ASCII characters: it is sent in a header",
 		"-token-secret short": "-token-secret (TOKEN_SECRET) has 5 bytes; it must have at least 32",
 		"-redis nowhere": `-redis is "nowhere"; ` +
-			"it must be host:port or the absolute path of a unix socket",
+			"it must be host:port, several of them with commas between, or the absolute path of a unix socket",
 		"-redis-host a -redis-port 0": "-redis-port is 0; it must be from 1 to 65535",
 		"-redis a:1 -redis-host b":    "-redis and -redis-host are both set; choose one",
 		"-catalog-dir a -db-host b":   "-catalog-dir and -db-host are both set; choose one",
@@ -182,7 +182,7 @@ func TestRefusedEnvironment(t *testing.T) {
 		"WORKERS=-1":            "WORKERS is -1; it must be from 1 to 256",
 		"REDIS_TIMEOUT=2m":      "REDIS_TIMEOUT is 2m0s; it must be from 1ms to 1m0s",
 		"REDIS_PORT=0":          "REDIS_PORT is 0; it must be from 1 to 65535",
-		"REDIS=nowhere":         `REDIS is "nowhere"; it must be host:port or the absolute path of a unix socket`,
+		"REDIS=nowhere":         `REDIS is "nowhere"; it must be host:port, several of them with commas between, or the absolute path of a unix socket`,
 		"TOKEN_TTL=10000000h":   "TOKEN_TTL is 10000000h; it must be from 1s to 87600h0m0s",
 		"SALE=":                 "SALE is empty; name a sale, or leave it out to join or open any",
 		"REDIS_PORT=19050":      "REDIS_PORT is set without " + noRedis,

@@ -28,7 +28,7 @@ func testCommitWithoutDone(t *testing.T, server *launch.MariaDB) {
 // half reads a batch and writes it, but does not say so.
 func (s *shop) half(t *testing.T, l *Ledger) {
 	t.Helper()
-	stream, err := l.open(t.Context())
+	stream, err := l.writers[0].open(t.Context())
 	testkit.Must(t, err)
 	defer stream.Close()
 	orders, err := stream.Read(false, batchMax)

@@ -50,8 +50,8 @@ type Config struct {
 type Ledger struct {
 	cfg      Config
 	book     book
-	consumer string      // name of this server in the sale, the same after its restart
-	failing  atomic.Bool // one line when it begins and one when it ends
+	consumer string   // name of this server in the sale, the same after its restart
+	writers  []writer // one for each slice of the sale
 
 	// The constants, except in tests.
 	takeOverIdle, takeOverEvery, behindAfter, behindEvery, flushLimit time.Duration
@@ -64,20 +64,27 @@ func New(ctx context.Context, cfg Config) (*Ledger, error) {
 		return nil, fmt.Errorf("cannot name this server for the ledger: %w", err)
 	}
 	l := newLedger(cfg, host+" "+cfg.Address)
-	stream, err := l.open(ctx)
-	if err != nil {
-		return nil, err
+	for i := range l.writers {
+		stream, err := l.writers[i].open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		stream.Close()
 	}
-	stream.Close()
 	return l, nil
 }
 
 func newLedger(cfg Config, consumer string) *Ledger {
-	return &Ledger{
+	l := &Ledger{
 		cfg: cfg, book: book{sale: cfg.Sale, prices: cfg.Prices}, consumer: consumer,
 		takeOverIdle: takeOverIdle, takeOverEvery: takeOverEvery,
 		behindAfter: behindAfter, behindEvery: behindEvery, flushLimit: flushLimit,
 	}
+	l.writers = make([]writer, max(cfg.Redis.Slices, 1))
+	for i := range l.writers {
+		l.writers[i].Ledger, l.writers[i].slice = l, i
+	}
+	return l
 }
 
 // Next makes the writer of the sale that follows on this one's. Redis need not answer: Run switches that
@@ -88,12 +95,26 @@ func (l *Ledger) Next(sale string, prices []int64) *Ledger {
 	return newLedger(cfg, l.consumer)
 }
 
-func (l *Ledger) open(ctx context.Context) (*orderstream.Stream, error) {
-	return orderstream.Open(ctx, l.cfg.Redis, l.cfg.Sale, len(l.cfg.Prices), l.consumer)
+// writer writes the orders of one slice.
+type writer struct {
+	*Ledger
+	slice   int
+	failing atomic.Bool // one line when it begins and one when it ends
+}
+
+func (w *writer) open(ctx context.Context) (*orderstream.Stream, error) {
+	return orderstream.Open(ctx, w.cfg.Redis, w.cfg.Sale, w.slice, len(w.cfg.Prices), w.consumer)
 }
 
 // Up reports whether the last orders got into the database.
-func (l *Ledger) Up() bool { return !l.failing.Load() }
+func (l *Ledger) Up() bool {
+	for i := range l.writers {
+		if l.writers[i].failing.Load() {
+			return false
+		}
+	}
+	return true
+}
 
 // Run writes orders until ctx ends, then the orders that are still in the stream, for flushLimit at most. It
 // logs faults of Redis and of the database and tries again for as long as they last. It returns nil.
@@ -103,12 +124,19 @@ func (l *Ledger) Run(ctx context.Context) error {
 	context.AfterFunc(ctx, func() { time.AfterFunc(l.flushLimit, stop) })
 	var watching sync.WaitGroup
 	watching.Go(func() { l.watch(ctx) })
-	defer watching.Wait()
+	for i := range l.writers {
+		watching.Go(func() { l.writers[i].run(ctx, write) })
+	}
+	watching.Wait()
+	return nil
+}
 
+// run writes the orders of the slice.
+func (w *writer) run(ctx, write context.Context) {
 	for failures := 1; ; failures++ {
-		err := l.session(ctx, write, func() {
-			if l.failing.Swap(false) {
-				slog.Info("orders go to the database again", "database", l.cfg.Database)
+		err := w.session(ctx, write, func() {
+			if w.failing.Swap(false) {
+				slog.Info("orders go to the database again", "database", w.cfg.Database)
 			}
 			failures = 1
 		})
@@ -117,11 +145,11 @@ func (l *Ledger) Run(ctx context.Context) error {
 				slog.Warn("the ledger stops before all orders are in the database; they stay in Redis",
 					"error", err)
 			}
-			return nil
+			return
 		}
-		if !l.failing.Swap(true) {
+		if !w.failing.Swap(true) {
 			slog.Error("orders do not get into the database; they wait in Redis",
-				"database", l.cfg.Database, "error", err)
+				"database", w.cfg.Database, "error", err)
 		}
 		background.Pause(ctx, background.Delay(failures, retryMin, retryMax))
 	}
@@ -129,21 +157,21 @@ func (l *Ledger) Run(ctx context.Context) error {
 
 // session writes orders on one connection to Redis until something fails, or until ctx has ended and no
 // order is left. It calls progress when it has got further than the session before.
-func (l *Ledger) session(ctx, write context.Context, progress func()) error {
-	stream, err := l.open(write)
+func (w *writer) session(ctx, write context.Context, progress func()) error {
+	stream, err := w.open(write)
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
-	if err := l.cfg.Database.Prepare(write); err != nil {
+	if err := w.cfg.Database.Prepare(write); err != nil {
 		return err
 	}
 	if stream.Filling() {
-		if err := l.fill(write, stream); err != nil {
+		if err := w.fill(write, stream); err != nil {
 			return err
 		}
 	}
-	return l.consume(ctx, write, stream, progress)
+	return w.consume(ctx, write, stream, progress)
 }
 
 // fill writes every order of the sale, because some were placed before the stream was there.

@@ -82,7 +82,7 @@ func testFill(t *testing.T, server *launch.MariaDB) {
 	buying.Wait()
 	s.await(t, 2999)
 	s.check(t, users(2, 3000)...)
-	if opened, err := s.ledger(t, "a").open(t.Context()); err != nil || opened.Filling() {
+	if opened, err := s.ledger(t, "a").writers[0].open(t.Context()); err != nil || opened.Filling() {
 		t.Errorf("the ledger is filled and still filling, %v", err)
 	} else {
 		opened.Close()
