@@ -34,8 +34,9 @@ const (
 // connection. Every batch has a deadline (replyDeadline); when a batch fails, the connection is dropped and
 // all waiting calls fail. The other methods are safe for concurrent use.
 type Conn struct {
-	cfg  Config
-	opts Options
+	cfg     Config
+	opts    Options
+	locator locator // used by the dialling goroutine
 
 	loop  *loopEngine // of a Conn on an event loop, else nil
 	queue chan *Call

@@ -62,7 +62,7 @@ func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 		background.Pause(ctx, delay) // the end of ctx ends the dial too
 		limited := c.cfg
 		limited.Timeout = min(limited.Timeout, redialMax)
-		l, err := dial(ctx, limited, c.opts.FieldsMax)
+		l, err := c.locator.dial(ctx, limited, c.opts.FieldsMax)
 		if err == nil {
 			if err = c.prepare(l, c.cfg.Timeout); err != nil {
 				l.Close()
