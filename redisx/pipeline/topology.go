@@ -61,7 +61,8 @@ type locator struct {
 	moved string   // the master of the slot by an error reply; "" for none, or when it was dialled already
 }
 
-// dial connects to the node that the Config stands for now, within Config.Timeout. fieldsMax is as in Options.
+// dial connects to the node that the Config stands for now, within Config.Timeout. fieldsMax is as in
+// Options.
 func (p *locator) dial(ctx context.Context, cfg Config, fieldsMax int) (*Link, error) {
 	if !cfg.moves() {
 		return dial(ctx, cfg, fieldsMax)

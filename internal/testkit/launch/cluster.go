@@ -20,8 +20,8 @@ const (
 	migrateTimeout = "5000"           // milliseconds, for the keys of one command
 )
 
-// Cluster is a private Redis Cluster on 127.0.0.1. At first its masters come first in Nodes, with equal ranges
-// of slots, then the first replica of each master, then the second ones.
+// Cluster is a private Redis Cluster on 127.0.0.1. At the start its masters come first in Nodes, with equal
+// ranges of slots, then the first replica of each master, then the second ones.
 type Cluster struct {
 	Nodes []*ClusterNode
 }
@@ -35,9 +35,9 @@ type ClusterNode struct {
 	bus     int // the port of the cluster's own protocol
 }
 
-// StartCluster starts masters, each with some replicas, and returns when all nodes serve and all replicas are
-// in step. The program is redis-server or valkey-server; args are added to the command line of each node. The
-// data is in the folder, which must have a short path. After an error some nodes may run: Kill ends them.
+// StartCluster starts masters, each with some replicas, and returns when all nodes serve and all replicas
+// are in step. The program is redis-server or valkey-server; args are added to the command line of each node.
+// The data is in the folder, which must have a short path. After an error some nodes may run: Kill ends them.
 func StartCluster(ctx context.Context, folder, program string, masters, replicas int, args ...string) (
 	*Cluster, error) {
 	c := &Cluster{}
@@ -75,8 +75,8 @@ func newClusterNode(folder, program string, port int, args []string) (*ClusterNo
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
-	own := []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--cluster-port", strconv.Itoa(port + 1),
-		"--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no",
+	own := []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(port),
+		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(port + 1), "--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no",
 		"--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0",
 		"--repl-ping-replica-period", "1"}
 	r := NewRedis(folder, append(own, args...)...)
