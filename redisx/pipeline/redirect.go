@@ -14,8 +14,8 @@ import (
 )
 
 // Calls that a node did not carry out because the slot or the master is elsewhere, or is about to be. Such a
-// call is not answered: it goes out again until its timeout is over. While it waits no other call is sent, so
-// that calls with the same keys stay in their order.
+// call is not answered: it goes out again until its timeout is over. While it waits no other call is sent,
+// so that calls with the same keys stay in their order.
 
 const (
 	againMin = 10 * time.Millisecond  // pause before a call goes to the same node again

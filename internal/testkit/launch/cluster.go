@@ -36,8 +36,9 @@ type ClusterNode struct {
 }
 
 // StartCluster starts masters, each with some replicas, and returns when all nodes serve and all replicas
-// are in step. The program is redis-server or valkey-server; args are added to the command line of each node.
-// The data is in the folder, which must have a short path. After an error some nodes may run: Kill ends them.
+// are in step. The program is redis-server or valkey-server; args are added to the command line of each
+// node. The data is in the folder, which must have a short path. After an error some nodes may run: Kill
+// ends them.
 func StartCluster(ctx context.Context, folder, program string, masters, replicas int, args ...string) (
 	*Cluster, error) {
 	c := &Cluster{}
@@ -76,7 +77,8 @@ func newClusterNode(folder, program string, port int, args []string) (*ClusterNo
 		return nil, err
 	}
 	own := []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(port),
-		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(port + 1), "--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no",
+		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(port + 1),
+		"--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no",
 		"--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0",
 		"--repl-ping-replica-period", "1"}
 	r := NewRedis(folder, append(own, args...)...)
