@@ -162,7 +162,7 @@ func testSlotMoves(t *testing.T, nodes *launch.Cluster, loop Loop) {
 		k.c = c
 		stops = append(stops, k.run())
 	}
-	for i := range 6 {
+	for i := range 3 {
 		from, to := nodes.Master(slot), nodes.Nodes[i%3]
 		if from == to {
 			continue
@@ -247,34 +247,32 @@ func testKeyOfAnotherSlot(t *testing.T, nodes *launch.Cluster, loop Loop) {
 	testkit.Must(t, do(c, Command(new(string), "SET", tag, "1")))
 }
 
-// The master of the slot is killed. Calls fail until its replica is elected, and no longer; other slots do
-// not notice. Then the old master, now a replica, takes the slot back in the same way.
+// The master of the slot is killed. Calls fail until its replica is elected, and no longer; another slot
+// does not notice. With the second engine the elected node is killed: the first master has the slot again.
 func TestMasterIsKilled(t *testing.T) {
 	onClusters(t, 3, 1, func(t *testing.T, nodes *launch.Cluster, loop Loop) {
-		slot := Slot(tag)
 		cfg := slotOf(nodes)
 		cfg.Timeout = time.Second
 		c := connect(t, cfg, Options{Loop: loop})
-		cfg.Slot = 0
+		slot := cfg.Slot
+		cfg.Slot = Slot("bar")
 		other := connect(t, cfg, Options{Loop: loop})
-		for range 2 {
-			master := nodes.Master(slot)
-			replica := nodes.Replicas(master)[0]
-			testkit.Must(t, do(c, Command(new(string), "SET", tag, "1")))
-			master.Kill()
-			testkit.Until(t, "election", func() bool {
-				if err := do(other, Command(new(int64), "EXISTS", "{06S}")); err != nil {
-					t.Errorf("another slot: %v", err)
-				}
-				return nodes.Master(slot) == replica
-			})
-			elected := time.Now()
-			testkit.Until(t, "calls after the election", func() bool {
-				return do(c, Command(new(string), "SET", tag, "2")) == nil
-			})
-			t.Logf("calls work %v after the election", time.Since(elected))
-			testkit.Must(t, master.Start(t.Context()))
-			testkit.Must(t, nodes.AwaitReady(t.Context(), 3))
-		}
+		master := nodes.Master(slot)
+		replica := nodes.Replicas(master)[0]
+		testkit.Must(t, do(c, Command(new(string), "SET", tag, "1")))
+		master.Kill()
+		testkit.Until(t, "election", func() bool {
+			if err := do(other, Command(new(int64), "EXISTS", "bar")); err != nil {
+				t.Errorf("another slot: %v", err)
+			}
+			return nodes.Master(slot) == replica
+		})
+		elected := time.Now()
+		testkit.Until(t, "calls after the election", func() bool {
+			return do(c, Command(new(string), "SET", tag, "2")) == nil
+		})
+		t.Logf("calls work %v after the election", time.Since(elected))
+		testkit.Must(t, master.Start(t.Context()))
+		testkit.Must(t, nodes.AwaitReady(t.Context(), 3))
 	})
 }

@@ -29,11 +29,16 @@ func TestParseRedirect(t *testing.T) {
 		"READONLY You can't write against a read only replica.":   {away, -1, ""},
 		"LOADING Redis is loading the dataset in memory":          {away, -1, ""},
 		"MASTERDOWN Link with MASTER is down":                     {away, -1, ""},
-		"MOVED":                                                   {}, "MOVED 16384 a:1": {}, "MOVED -1 a:1": {}, "MOVED 1 a": {}, "MOVEDx 1 a:1": {}, "": {},
-		"CROSSSLOT Keys in request don't hash to the same slot": {}, "NOSCRIPT": {}, "OOM": {},
 	} {
 		if got := parseRedirect(text); got != want {
 			t.Errorf("%s: %+v, want %+v", text, got, want)
+		}
+	}
+	for _, text := range []string{
+		"MOVED", "MOVED 16384 a:1", "MOVED -1 a:1", "MOVED 1 a", "MOVEDx 1 a:1", "", "NOSCRIPT", "OOM",
+		"CROSSSLOT Keys in request don't hash to the same slot"} {
+		if got := parseRedirect(text); got != (redirect{}) {
+			t.Errorf("%s: %+v, want no way", text, got)
 		}
 	}
 }
