@@ -18,6 +18,8 @@ import (
 // SlicesMax is the largest number of slices.
 const SlicesMax = 256
 
+const slots = 16384 // of a cluster
+
 const homeTag = "{" + MarkerKey + "}" // the hash slot of the marker, which has no tag itself
 
 // sliced reports whether the keys of the sale carry hash tags. Without slices they do only in a cluster,
@@ -33,11 +35,11 @@ func (c *Config) tag(slice int) string {
 	if slice == 0 {
 		return homeTag
 	}
-	width := pipeline.Slots / c.Slices
-	first := pipeline.Slot(MarkerKey) + slice*pipeline.Slots/c.Slices - width/16
+	width := slots / c.Slices
+	first := pipeline.Slot(MarkerKey) + slice*slots/c.Slices - width/16
 	for n := 0; ; n++ {
 		text := strconv.Itoa(n)
-		if (pipeline.Slot(text)-first+2*pipeline.Slots)%pipeline.Slots <= width/8 {
+		if (pipeline.Slot(text)-first+2*slots)%slots <= width/8 {
 			return "{" + text + "}"
 		}
 	}
@@ -47,6 +49,9 @@ func (c *Config) tag(slice int) string {
 // turn.
 func (c *Config) Slice(slice int) pipeline.Config {
 	one := c.Config
+	if c.Sentinel != "" {
+		return one
+	}
 	if c.Cluster {
 		one.Slot = pipeline.Slot(c.tag(slice))
 		return one
@@ -71,8 +76,11 @@ func (c *Config) Room(tag string) pipeline.Config {
 // conns is the number of connections that reach all slices: one for each address, or for each slice of a
 // cluster. Slice i uses connection i modulo that number.
 func (c *Config) conns() int {
+	if c.Sentinel != "" {
+		return 1
+	}
 	if c.Cluster {
-		return c.Slices
+		return max(c.Slices, 1)
 	}
 	return min(strings.Count(c.Address, ",")+1, max(c.Slices, 1))
 }
@@ -133,8 +141,20 @@ func otherSlices(c Config, sale string, has int) error {
 }
 
 // masters is the number of Redis masters.
-func (c *Config) masters(context.Context) (int, error) {
-	return strings.Count(c.Address, ",") + 1, nil
+func (c *Config) masters(ctx context.Context) (n int, err error) {
+	switch {
+	case c.Sentinel != "":
+		return 1, nil
+	case !c.Cluster:
+		return strings.Count(c.Address, ",") + 1, nil
+	}
+	topology, err := pipeline.Topology(ctx, c.Home())
+	for _, node := range topology.Primaries() {
+		if len(node.Slots) > 0 {
+			n++
+		}
+	}
+	return n, err
 }
 
 // Durability is what a crash can destroy: that of the Redis which can lose most.

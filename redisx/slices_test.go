@@ -17,7 +17,7 @@ import (
 func TestTags(t *testing.T) {
 	for _, n := range []int{2, 3, 12, 48, 192} {
 		cfg := Config{Slices: n}
-		var slots []int
+		var taken []int
 		for i := range n {
 			k := cfg.KeysOf("abcdefgh", i)
 			slot := pipeline.Slot(k.Marker)
@@ -27,12 +27,12 @@ func TestTags(t *testing.T) {
 					t.Fatalf("%d slices: %s has another slot than %s", n, key, k.Marker)
 				}
 			}
-			slots = append(slots, slot)
+			taken = append(taken, slot)
 		}
-		slices.Sort(slots)
-		for i, slot := range slots {
-			next := append(slots, slots[0]+pipeline.Slots)[i+1]
-			if width := pipeline.Slots / n; next-slot < width*3/4 || next-slot > width*5/4 {
+		slices.Sort(taken)
+		for i, slot := range taken {
+			next := append(taken, taken[0]+slots)[i+1]
+			if width := slots / n; next-slot < width*3/4 || next-slot > width*5/4 {
 				t.Errorf("%d slices: slots %d and %d are neighbours", n, slot, next)
 			}
 		}

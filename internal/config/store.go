@@ -16,8 +16,8 @@ type storeFlags struct {
 	Redis          redisx.Config // without an Address: the default store
 	RequireDurable bool          // refuse a store that can lose an order that was answered
 
-	redis, redisHost string // the ways to name a Redis
-	redisPort        int
+	redis, redisHost, cluster, sentinel string // the ways to name a Redis
+	redisPort                           int
 }
 
 func (c *storeFlags) add(f *Flags) {
@@ -26,6 +26,8 @@ func (c *storeFlags) add(f *Flags) {
 		"`folder` of the default store, the token secret and root's password")
 	f.Text(&c.redis, "redis", "", "Redis to use, `host:port` or path of a unix socket; several plain Redis share "+
 		"the sale: host:port,host:port")
+	f.Text(&c.cluster, "redis-cluster", "", "some nodes of the Redis Cluster to use, `host:port,host:port`")
+	f.Text(&c.sentinel, "redis-sentinel", "", "`name@host:port,host:port`: the master that these sentinels know")
 	f.Text(&c.redisHost, "redis-host", "", "`host` of the Redis to use, with -redis-port")
 	f.Number(&c.redisPort, "redis-port", 6379, 1, 65535, "its `port`")
 	f.Text(&c.Redis.Username, "redis-username", "", "`name` to log in to Redis with")
@@ -43,31 +45,62 @@ func (c *storeFlags) add(f *Flags) {
 		}
 		return c.resolve(f)
 	})
-	f.needs([]string{"redis-host", "redis"}, "redis-port", "redis-username", "redis-password")
+	f.needs([]string{"redis-host", "redis", "redis-cluster", "redis-sentinel"}, "redis-port", "redis-username", "redis-password")
 }
 
 // resolve sets the address of Redis.
 func (c *storeFlags) resolve(f *Flags) error {
-	_, _, hasPort := net.SplitHostPort(c.redisHost)
+	var named []string
+	for _, way := range []struct{ flag, value string }{{"-redis", c.redis}, {"-redis-cluster", c.cluster},
+		{"-redis-sentinel", c.sentinel}, {"-redis-host", c.redisHost}} {
+		if way.value != "" {
+			named = append(named, way.flag)
+		}
+	}
+	if len(named) > 1 {
+		return fmt.Errorf("%s and %s are both set; choose one", named[0], named[1])
+	}
+	c.Redis.Network = "tcp"
 	switch {
-	case c.redis != "" && c.redisHost != "":
-		return errors.New("-redis and -redis-host are both set; choose one")
 	case strings.HasPrefix(c.redis, "/"):
 		c.Redis.Network, c.Redis.Address = "unix", c.redis
 	case c.redis != "":
-		for address := range strings.SplitSeq(c.redis, ",") {
-			if _, _, err := net.SplitHostPort(address); err != nil {
-				return fmt.Errorf("%s is %q; it must be host:port, several of them with commas between, or the "+
-					"absolute path of a unix socket", f.source("redis"), c.redis)
-			}
+		c.Redis.Address = c.redis
+		if !addresses(c.redis) {
+			return fmt.Errorf("%s is %q; it must be host:port, several of them with commas between, or the "+
+				"absolute path of a unix socket", f.source("redis"), c.redis)
 		}
-		c.Redis.Network, c.Redis.Address = "tcp", c.redis
-	case hasPort == nil:
-		host := f.source("redis-host")
-		port := strings.NewReplacer("host", "port", "HOST", "PORT").Replace(host)
-		return fmt.Errorf("%s is %s; it must be a host without port (%s)", host, c.redisHost, port)
+	case c.cluster != "":
+		c.Redis.Cluster, c.Redis.Address = true, c.cluster
+		if !addresses(c.cluster) {
+			return fmt.Errorf("%s is %q; it must be host:port of some nodes, with commas between",
+				f.source("redis-cluster"), c.cluster)
+		}
+	case c.sentinel != "":
+		c.Redis.Sentinel, c.Redis.Address, _ = strings.Cut(c.sentinel, "@")
+		if c.Redis.Sentinel == "" || !addresses(c.Redis.Address) {
+			return fmt.Errorf("%s is %q; it must be the master's name, @ and host:port of some sentinels, with "+
+				"commas between", f.source("redis-sentinel"), c.sentinel)
+		}
 	case c.redisHost != "":
-		c.Redis.Network, c.Redis.Address = "tcp", net.JoinHostPort(c.redisHost, strconv.Itoa(c.redisPort))
+		if _, _, err := net.SplitHostPort(c.redisHost); err == nil {
+			host := f.source("redis-host")
+			port := strings.NewReplacer("host", "port", "HOST", "PORT").Replace(host)
+			return fmt.Errorf("%s is %s; it must be a host without port (%s)", host, c.redisHost, port)
+		}
+		c.Redis.Address = net.JoinHostPort(c.redisHost, strconv.Itoa(c.redisPort))
+	default:
+		c.Redis.Network = ""
 	}
 	return nil
+}
+
+// addresses reports whether a text is host:port, or several of them with commas between.
+func addresses(text string) bool {
+	for address := range strings.SplitSeq(text, ",") {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return false
+		}
+	}
+	return true
 }

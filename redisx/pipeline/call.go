@@ -18,6 +18,7 @@ type Call struct {
 	into    []any   // a receiver for each command's reply (as for resp3.Unmarshal)
 	integer int64   // the reply of the shared script or of the single command
 	err     error
+	undone  []int // which commands were answered with a redirect
 
 	queued     time.Time // its timeout begins here; zero: when it is sent
 	completion Completion

@@ -6,12 +6,14 @@ import (
 	"flashsale/internal/observe/figures"
 )
 
-// Config has the address of a Redis and the limits of its use.
+// Config has the address of a Redis and the limits of its use. A Cluster and a Sentinel have several
+// addresses, each host:port, with commas between them: some nodes of the cluster, or the sentinels.
 type Config struct {
 	Network  string        // "tcp" or "unix"
-	Address  string        // host:port or path of the socket; of a cluster some nodes, with commas between
-	Cluster  bool          // Address names nodes of a cluster: the connection is to the master of Slot
-	Slot     int           // hash slot of a cluster
+	Address  string        // host:port or path of the socket
+	Cluster  bool          // the connection goes to the master of the Slot, wherever that moves
+	Slot     int           // see Slot
+	Sentinel string        // the name of the master that the sentinels find; "" for none
 	Username string        // "" for none
 	Password string        // "" for none
 	Timeout  time.Duration // how long a call waits for Redis, from its queueing on

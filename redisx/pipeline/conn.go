@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/logpace"
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/serve/rawio"
@@ -34,15 +35,19 @@ const (
 // connection. Every batch has a deadline (replyDeadline); when a batch fails, the connection is dropped and
 // all waiting calls fail. The other methods are safe for concurrent use.
 type Conn struct {
-	cfg  Config
-	opts Options
+	cfg     Config
+	opts    Options
+	locator locator // used by the dialling goroutine
 
 	loop  *loopEngine // of a Conn on an event loop, else nil
 	queue chan *Call
 	up    atomic.Bool // false: calls are refused at once
 	pace  pace        // noted by the owner
 
-	complaints, overload, lostScripts logpace.Pace
+	held  []*Call       // they go out again, before all others; not on an event loop
+	pause time.Duration // the last one before calls went out again; noted by the owner
+
+	complaints, overload, lostScripts, detours logpace.Pace
 }
 
 // New makes a Conn. Its calls are answered only while Run runs.
@@ -144,6 +149,13 @@ func (c *Conn) serve(ctx context.Context, l *Link) error {
 	look := time.NewTicker(idleCheck)
 	defer look.Stop()
 	for {
+		if len(c.held) > 0 && ctx.Err() == nil {
+			c.collect(b, nil)
+			if err := c.answer(ctx, l, b); err != nil {
+				return err
+			}
+			continue
+		}
 		select {
 		case <-look.C:
 			if l.closedByPeer() { // else the next call would fail, perhaps much later
@@ -164,36 +176,72 @@ func (c *Conn) serve(ctx context.Context, l *Link) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		c.opts.Waiting.Set(int64(len(c.queue)))
-		if len(b.calls) == 0 {
-			continue
-		}
-		if err := c.exchange(l, b); err != nil {
-			c.up.Store(false)
-			b.complete(ErrUnavailable)
-			c.refuseWaiting()
+		if err := c.answer(ctx, l, b); err != nil {
 			return err
 		}
-		c.complain(b)
-		b.complete(nil)
 	}
 }
 
-// collect takes waiting calls, at most batchMax. It refuses a call that has waited for its whole timeout.
+// answer sends a batch and returns its calls to their callers, except those that must be sent again.
+func (c *Conn) answer(ctx context.Context, l *Link, b *batch) error {
+	c.opts.Waiting.Set(int64(len(c.queue)))
+	if len(b.calls) == 0 {
+		return nil
+	}
+	if err := c.exchange(l, b); err != nil {
+		c.up.Store(false)
+		b.complete(ErrUnavailable)
+		c.refuseWaiting()
+		return err
+	}
+	held, to := c.redirected(b)
+	c.complain(b)
+	b.complete(nil)
+	if len(held) == 0 {
+		c.pause = 0
+		return nil
+	}
+	return c.hold(ctx, held, to)
+}
+
+// hold keeps calls that must be sent again, asks for them aside, and waits until they may go out. A
+// relocation is the error if that is on another connection.
+func (c *Conn) hold(ctx context.Context, held []*Call, to redirect) error {
+	if to.route == aside {
+		c.ask(ctx, held)
+		held = c.settle(held)
+	}
+	c.held = append(held, c.held...)
+	switch {
+	case to.route == away:
+		return relocation{to.address}
+	case len(held) > 0:
+		background.Pause(ctx, c.nextPause())
+	}
+	return nil
+}
+
+// collect takes the calls that go out again, x, and waiting calls, at most batchMax. It refuses a call that
+// has waited for its whole timeout.
 func (c *Conn) collect(b *batch, x *Call) {
 	now := time.Now()
-	for {
-		if expired(x.queued, now, c.cfg.Timeout) {
-			c.noteOverload()
-			x.complete(ErrUnavailable)
-		} else if b.add(x); len(b.calls) == batchMax {
-			return
-		}
-		select {
-		case x = <-c.queue:
+	for len(b.calls) < batchMax {
+		switch {
+		case x != nil:
+		case len(c.held) > 0:
+			x = c.held[0]
+			c.held = c.held[1:]
 		default:
-			return
+			select {
+			case x = <-c.queue:
+			default:
+				return
+			}
 		}
+		if !c.refused(x, now) {
+			b.add(x)
+		}
+		x = nil
 	}
 }
 
@@ -243,7 +291,12 @@ func (c *Conn) complain(b *batch) {
 	}
 }
 
+// refuseWaiting refuses all calls that are not on their way.
 func (c *Conn) refuseWaiting() {
+	for _, x := range c.held {
+		x.complete(ErrUnavailable)
+	}
+	c.held = nil
 	for {
 		select {
 		case x := <-c.queue:

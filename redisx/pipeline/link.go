@@ -39,9 +39,11 @@ type Link struct {
 
 // Dial connects within the Timeout of the Config, and logs in. The end of ctx closes the link; a call under
 // way then returns the error of ctx.
-func Dial(ctx context.Context, cfg Config) (*Link, error) { return dial(ctx, cfg, 0) }
+func Dial(ctx context.Context, cfg Config) (*Link, error) {
+	return new(locator).dial(ctx, cfg, 0)
+}
 
-// dial is Dial with Options.FieldsMax.
+// dial connects to the address of a Config as it stands there. fieldsMax is as in Options.
 func dial(ctx context.Context, cfg Config, fieldsMax int) (*Link, error) {
 	dialing, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()

@@ -52,6 +52,10 @@ type loopEngine struct {
 	sent    time.Time
 	due     int // number of its replies
 
+	asking bool         // calls are asked aside by Run; no other is sent meanwhile
+	asks   chan []*Call // those calls
+	resume time.Time    // no call is sent before
+
 	out    []byte // requests not sent yet
 	in     []byte // replies so far
 	text   []byte // memory for out
@@ -64,7 +68,8 @@ type loopEngine struct {
 }
 
 func newLoopEngine(c *Conn, loop Loop) *loopEngine {
-	e := &loopEngine{conn: c, loop: loop, fd: -1, opts: resp.NewOpts(), lost: make(chan error, 1)}
+	e := &loopEngine{conn: c, loop: loop, fd: -1, opts: resp.NewOpts(), lost: make(chan error, 1),
+		asks: make(chan []*Call, 1)}
 	e.reader = bufio.NewReaderSize(&e.source, bufferBytes)
 	loop.AtEnd(e.endTurn)
 	return e
@@ -80,19 +85,26 @@ func (e *loopEngine) use(ctx context.Context, l *Link) error {
 		rawio.Close(fd)
 		return errLoopEnded
 	}
-	select {
-	case err := <-e.lost:
-		return err
-	case <-ctx.Done():
+	for {
+		select {
+		case err := <-e.lost:
+			return err
+		case calls := <-e.asks:
+			e.conn.ask(ctx, calls)
+			e.loop.Post(func() { e.asked(calls) })
+			continue
+		case <-ctx.Done():
+		}
+		if !e.loop.Post(func() { e.drop(ctx.Err()) }) {
+			return ctx.Err()
+		}
+		return <-e.lost
 	}
-	if !e.loop.Post(func() { e.drop(ctx.Err()) }) {
-		return ctx.Err()
-	}
-	return <-e.lost
 }
 
 func (e *loopEngine) begin(fd int) {
 	e.fd, e.guard, e.in = fd, newReplyGuard(e.conn.opts.FieldsMax), emptied(e.in)
+	e.resume = time.Time{}
 	e.flight = newBatch(e.conn.opts.Shared) // the last one may have failed amid its replies
 	e.conn.up.Store(true)
 	if err := e.loop.WatchFunc(fd, e.ready); err != nil {
@@ -106,19 +118,28 @@ func (e *loopEngine) drop(err error) {
 		return
 	}
 	e.conn.up.Store(false)
-	e.loop.Forget(e.fd, true)
-	rawio.Close(e.fd)
-	e.fd, e.out = -1, nil
+	e.disconnect()
 	if e.begun {
 		e.begun = false
 		e.flight.complete(ErrUnavailable)
 	}
+	e.takeBack()
+	e.refuseWaiting()
+	e.lost <- err
+}
+
+func (e *loopEngine) disconnect() {
+	e.loop.Forget(e.fd, true)
+	rawio.Close(e.fd)
+	e.fd, e.out = -1, nil
+}
+
+func (e *loopEngine) refuseWaiting() {
 	waiting := e.waiting
 	e.waiting = nil
 	for _, x := range waiting {
 		x.complete(ErrUnavailable)
 	}
-	e.lost <- err
 }
 
 // add is Conn.Send.
@@ -143,15 +164,20 @@ func (e *loopEngine) endTurn(now time.Time) (again time.Time) {
 		e.endOverdue(now)
 	}
 	if !e.begun && len(e.waiting) > 0 {
-		if e.takeWaiting(now); len(e.flight.calls) > 0 {
+		if e.stalled(now) {
+			e.refuseExpired(now)
+		} else if e.takeWaiting(now); len(e.flight.calls) > 0 {
 			e.dispatch(now)
 		}
 	}
 	e.conn.opts.Waiting.Set(int64(len(e.waiting)))
-	if !e.begun {
-		return time.Time{}
+	switch {
+	case e.begun:
+		return e.limit()
+	case len(e.waiting) > 0:
+		return e.stallLimit(now)
 	}
-	return e.limit()
+	return time.Time{}
 }
 
 // takeWaiting puts waiting calls into the next flight, at most batchMax. It refuses a call that has waited
@@ -159,7 +185,7 @@ func (e *loopEngine) endTurn(now time.Time) (again time.Time) {
 func (e *loopEngine) takeWaiting(now time.Time) {
 	n := 0
 	for ; n < len(e.waiting) && len(e.flight.calls) < batchMax; n++ {
-		if x := e.waiting[n]; !e.refused(x, now) {
+		if x := e.waiting[n]; !e.conn.refused(x, now) {
 			e.flight.add(x)
 		}
 	}
@@ -258,6 +284,7 @@ func (e *loopEngine) complete() error {
 	done := e.flight
 	e.conn.noteReplies(done, e.sent, e.loop.Now())
 	e.begun = false
+	held, to := e.conn.redirected(done)
 	if again := e.conn.again(done); again != nil {
 		done.calls = slices.DeleteFunc(done.calls, (*Call).lostScript)
 		e.flight = again
@@ -265,6 +292,11 @@ func (e *loopEngine) complete() error {
 	}
 	e.conn.complain(done)
 	done.complete(nil)
+	if len(held) > 0 {
+		e.hold(held, to)
+	} else {
+		e.conn.pause = 0
+	}
 	return nil
 }
 

@@ -33,7 +33,7 @@ func (e *loopEngine) refuseExpired(now time.Time) {
 	kept, oldest := 0, now
 	for n := 0; n < len(e.waiting); n++ { // a completion may send a call, which waits at the end
 		x := e.waiting[n]
-		if e.refused(x, now) {
+		if e.conn.refused(x, now) {
 			continue
 		}
 		if x.queued.Before(oldest) {
@@ -44,14 +44,4 @@ func (e *loopEngine) refuseExpired(now time.Time) {
 	}
 	clear(e.waiting[kept:])
 	e.waiting, e.oldest = e.waiting[:kept], oldest
-}
-
-// refused completes a call that has waited for its whole timeout; false: the call has time left.
-func (e *loopEngine) refused(x *Call, now time.Time) bool {
-	if !expired(x.queued, now, e.conn.cfg.Timeout) {
-		return false
-	}
-	e.conn.noteOverload()
-	x.complete(ErrUnavailable)
-	return true
 }

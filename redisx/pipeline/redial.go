@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"flashsale/internal/background"
@@ -28,16 +29,41 @@ func (c *Conn) Run(ctx context.Context) error {
 			}
 			before = true
 			c.opts.Outage.end(c)
-			delay = 0
+			begin := time.Now()
 			err = c.use(ctx, l)
+			if away, ok := err.(relocation); ok && ctx.Err() == nil {
+				c.locator.moved = away.address
+				delay = relocationDelay(delay, time.Since(begin))
+				continue
+			}
+			delay = 0
 		}
+		c.up.Store(false)
 		if ctx.Err() != nil {
-			c.refuseWaiting()
+			c.end()
 			return nil
 		}
 		c.opts.Outage.note(c, err)
 		delay = min(max(2*delay, retryMin), retryMax)
 	}
+}
+
+// relocationDelay is the pause before the dial of the next master: none at first, longer ones as long as no
+// connection lasts, because the nodes do not agree yet on their master.
+func relocationDelay(last, used time.Duration) time.Duration {
+	if used > retryMax {
+		return 0
+	}
+	return min(max(2*last, againMin), againMax)
+}
+
+// end refuses the calls that still wait.
+func (c *Conn) end() {
+	if c.loop != nil {
+		c.loop.end()
+		return
+	}
+	c.refuseWaiting()
 }
 
 // use answers calls over a new connection until it fails or ctx ends.
@@ -47,11 +73,10 @@ func (c *Conn) use(ctx context.Context, l *Link) error {
 		return c.loop.use(ctx, l)
 	}
 	c.up.Store(true)
-	defer c.up.Store(false)
 	return c.serve(ctx, l)
 }
 
-// redial dials after the delay. Calls during that time are refused.
+// redial dials after the delay. Calls during that time are refused, but after a relocation they wait.
 func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 	type result struct {
 		l   *Link
@@ -62,7 +87,7 @@ func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 		background.Pause(ctx, delay) // the end of ctx ends the dial too
 		limited := c.cfg
 		limited.Timeout = min(limited.Timeout, redialMax)
-		l, err := dial(ctx, limited, c.opts.FieldsMax)
+		l, err := c.locator.dial(ctx, limited, c.opts.FieldsMax)
 		if err == nil {
 			if err = c.prepare(l, c.cfg.Timeout); err != nil {
 				l.Close()
@@ -71,13 +96,25 @@ func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 		}
 		dialed <- result{l, err}
 	}()
+	var overdue <-chan time.Time
+	if c.cfg.moves() {
+		look := time.NewTicker(againMax)
+		defer look.Stop()
+		overdue = look.C
+	}
 	for {
 		select {
 		case r := <-dialed:
 			return r.l, r.err
 		case x := <-c.queue:
-			x.complete(ErrUnavailable)
+			if c.up.Load() && len(c.held) < QueueMax {
+				c.held = append(c.held, x)
+			} else {
+				x.complete(ErrUnavailable)
+			}
 			c.opts.Waiting.Set(int64(len(c.queue)))
+		case now := <-overdue:
+			c.held = slices.DeleteFunc(c.held, func(x *Call) bool { return c.refused(x, now) })
 		}
 	}
 }

@@ -22,8 +22,8 @@ func (x *Call) read(br resp.BufferedReader, o *resp.Opts) (err error) {
 		}
 		return err
 	}
-	x.err = nil
-	for _, receiver := range x.into {
+	x.err, x.undone = nil, x.undone[:0]
+	for i, receiver := range x.into {
 		err := unmarshal(br, receiver, o)
 		if err == nil {
 			continue
@@ -34,12 +34,23 @@ func (x *Call) read(br resp.BufferedReader, o *resp.Opts) (err error) {
 		case !errors.As(err, &usable):
 			return err
 		case errors.As(err, &refused):
-			x.err = replyError(refused.S)
+			x.refuse(i, replyError(refused.S))
 		default: // a reply that is not of the type that was due
 			x.err = fmt.Errorf("%w: %w: %w", ErrUnavailable, errBadReply, err)
 		}
 	}
 	return nil
+}
+
+// refuse notes the error reply to a command. A redirect counts only if no other error makes the call fail.
+func (x *Call) refuse(command int, err error) {
+	r, before := redirectOf(err), redirectOf(x.err)
+	if r.route != nowhere {
+		x.undone = append(x.undone, command)
+	}
+	if r.route == nowhere || x.err == nil || before.route != nowhere && before.route < r.route {
+		x.err = err
+	}
 }
 
 // unmarshal reads one reply. radix panics on some replies that no Redis sends; another program at its
@@ -78,7 +89,7 @@ func readNumber(br resp.BufferedReader, kind byte) (n int64, refused, broken err
 }
 
 // Verdict receives the integer reply of a command that Redis may refuse: a refusal is a result, not an error
-// of the call.
+// of the call, except that the slot is elsewhere.
 type Verdict struct {
 	Refused string // the text of Redis, "" if it has carried the command out
 }
@@ -88,6 +99,9 @@ func (v *Verdict) UnmarshalRESP(br resp.BufferedReader, _ *resp.Opts) error {
 	_, err, broken := readNumber(br, ':')
 	var refused refusal
 	if errors.As(err, &refused) {
+		if r := parseRedirect(string(refused)); r.route == later || r.route != nowhere && r.slot >= 0 {
+			return resp.ErrConnUsable{Err: resp3.SimpleError{S: string(refused)}}
+		}
 		v.Refused = string(refused)
 	}
 	return broken

@@ -1,0 +1,278 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
+	"flashsale/redisx/redistest"
+)
+
+// tag is the hash tag of all keys here; its slot is in the last third.
+const tag = "{foo}"
+
+func slotOf(c *launch.Cluster) Config {
+	return Config{Address: c.Seeds(), Cluster: true, Slot: Slot(tag), Timeout: patient}
+}
+
+// onClusters runs a test on a cluster of each program, with both engines in turn.
+func onClusters(t *testing.T, masters, replicas int,
+	test func(t *testing.T, nodes *launch.Cluster, loop Loop)) {
+	redistest.OnPrograms(t, func(t *testing.T, program string) {
+		nodes := redistest.Cluster(t, program, masters, replicas)
+		onEngines(t, func(t *testing.T, loop Loop) { test(t, nodes, loop) })
+	})
+}
+
+func ask(t *testing.T, n *launch.ClusterNode, words ...string) string {
+	t.Helper()
+	reply, err := n.Ask(words...)
+	testkit.Must(t, err)
+	return reply
+}
+
+// caller sends calls that add one to a key of its own, some at a time, and notes what they return.
+type caller struct {
+	c       *Conn
+	call    func(n int) *Call
+	mu      sync.Mutex
+	got     []int64
+	errs    []error
+	pending int
+	sent    int
+	ended   bool
+}
+
+const together = 3 // calls of one caller that are under way
+
+func (k *caller) Complete(x *Call) {
+	n, err := x.Result()
+	x.Free()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.pending--
+	if k.got = append(k.got, n); err != nil {
+		k.errs = append(k.errs, err)
+	}
+}
+
+// run sends until stop is called.
+func (k *caller) run() (stop func()) {
+	var running sync.WaitGroup
+	end := make(chan struct{})
+	running.Go(func() {
+		for {
+			select {
+			case <-end:
+				return
+			case <-time.After(time.Millisecond):
+			}
+			for {
+				k.mu.Lock()
+				full := k.pending == together
+				if !full {
+					k.pending++
+					k.sent++
+				}
+				k.mu.Unlock()
+				if full {
+					break
+				}
+				if !send(k.c, k.call(k.sent), k) {
+					k.mu.Lock()
+					k.pending--
+					k.errs = append(k.errs, errors.New("a call is refused"))
+					k.mu.Unlock()
+				}
+			}
+		}
+	})
+	return func() { close(end); running.Wait() }
+}
+
+// answers returns how many calls were answered.
+func (k *caller) answers() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.got)
+}
+
+// check demands that each call was carried out once, and in its order.
+func (k *caller) check(t *testing.T) {
+	t.Helper()
+	testkit.Until(t, "last replies", func() bool {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.pending == 0
+	})
+	for i, n := range k.got {
+		if n != int64(i+1) {
+			t.Errorf("call %d returned %d", i+1, n)
+			break
+		}
+	}
+	if len(k.errs) > 0 {
+		t.Errorf("%d of %d calls failed, the first with %v", len(k.errs), k.sent, k.errs[0])
+	}
+	if len(k.got) == 0 {
+		t.Error("no call was sent")
+	}
+}
+
+func TestSlotOfACluster(t *testing.T) {
+	onClusters(t, 3, 0, func(t *testing.T, nodes *launch.Cluster, loop Loop) {
+		for name, test := range map[string]func(*testing.T, *launch.Cluster, Loop){
+			"moves": testSlotMoves, "half moved": testHalfMovedSlot, "another slot": testKeyOfAnotherSlot,
+		} {
+			t.Run(name, func(t *testing.T) { test(t, nodes, loop) })
+		}
+	})
+}
+
+// A connection follows its slot from master to master while calls flow. No call is lost or carried out
+// twice, and the calls of a caller keep their order: commands, scripts that calls share, and such scripts
+// with a key that does not exist before.
+func testSlotMoves(t *testing.T, nodes *launch.Cluster, loop Loop) {
+	slot := Slot(tag)
+	for _, n := range nodes.Nodes {
+		ask(t, n, "FLUSHALL")
+	}
+	add := NewScript("local n = {} for i, k in ipairs(KEYS) do n[i] = redis.call('INCR', k) end return n").
+		Share(nil, nil, 1, 0)
+	addNew := NewScript("local n = {} for i = 1, #KEYS, 2 do n[#n + 1] = redis.call('INCR', KEYS[i]) "+
+		"redis.call('SET', KEYS[i + 1], '') end return n").Share(nil, nil, 2, 0)
+	c := connect(t, slotOf(nodes), Options{Loop: loop, Shared: []*Shared{add, addNew}})
+	var callers []*caller
+	for i := range 3 {
+		key := func(kind string) []byte { return fmt.Appendf(nil, "%s%s%d", tag, kind, i) }
+		callers = append(callers,
+			&caller{call: func(int) *Call { return NewCall().Integer("INCR", key("a")) }},
+			&caller{call: func(int) *Call { return add.Call().Key(key("b")) }},
+			&caller{call: func(n int) *Call {
+				return addNew.Call().Key(key("c")).Key(fmt.Appendf(key("d"), ".%d", n))
+			}})
+	}
+	var stops []func()
+	for _, k := range callers {
+		k.c = c
+		stops = append(stops, k.run())
+	}
+	for i := range 3 {
+		from, to := nodes.Master(slot), nodes.Nodes[i%3]
+		if from == to {
+			continue
+		}
+		testkit.Must(t, nodes.BeginMove(slot, from, to))
+		time.Sleep(20 * time.Millisecond) // calls go on
+		testkit.Must(t, nodes.MoveKeys(slot, from, to))
+		time.Sleep(20 * time.Millisecond)
+		testkit.Must(t, nodes.EndMove(slot, from, to))
+		for _, k := range callers {
+			begin := k.answers()
+			testkit.Until(t, "calls after the move", func() bool { return k.answers() > begin+2*together })
+		}
+	}
+	for _, stop := range stops {
+		stop()
+	}
+	for _, k := range callers {
+		k.check(t)
+	}
+}
+
+// In a slot that is half moved, a command with one key is carried out at the master that has or would have
+// the key; a script with keys on both sides waits until the move ends, or until its timeout.
+func testHalfMovedSlot(t *testing.T, nodes *launch.Cluster, loop Loop) {
+	slot := Slot(tag)
+	both := NewScript("return redis.call('INCR', KEYS[1]) + redis.call('INCR', KEYS[2])")
+	opts := Options{Loop: loop, Scripts: []*Script{both}}
+	c := connect(t, slotOf(nodes), opts)
+	hasty := slotOf(nodes)
+	hasty.Timeout = 300 * time.Millisecond
+	inHaste := connect(t, hasty, opts)
+	from := nodes.Master(slot)
+	to := nodes.Nodes[0]
+	if to == from {
+		to = nodes.Nodes[1]
+	}
+	ask(t, from, "SET", tag+"old", "10")
+	testkit.Must(t, nodes.BeginMove(slot, from, to))
+
+	var old, fresh, again string
+	x := Command(&old, "GET", tag+"old").Command(&fresh, "SET", tag+"new", "20", "GET").
+		Command(&again, "GET", tag+"old")
+	if err := do(c, x); err != nil || old != "10" || again != "10" || fresh != "" {
+		t.Errorf("commands on both sides: %q, %q, %q, %v", old, fresh, again, err)
+	}
+	if n, err := doInteger(c, NewCall().Integer("INCR", []byte(tag+"new"))); err != nil || n != 21 {
+		t.Errorf("a command for the new master: %d, %v", n, err)
+	}
+	call := func(sum *int64) *Call { return both.Call(sum, []string{tag + "old", tag + "new"}) }
+	err := do(inHaste, call(new(int64)))
+	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "TRYAGAIN") {
+		t.Errorf("a script with keys on both sides, until its timeout: %v", err)
+	}
+	var sum int64
+	done := make(chan error, 1)
+	go func() { done <- do(c, call(&sum)) }()
+	select {
+	case err := <-done:
+		t.Errorf("a script with keys on both sides did not wait: %v", err)
+	case <-time.After(250 * time.Millisecond):
+	}
+	testkit.Must(t, nodes.MoveKeys(slot, from, to))
+	testkit.Must(t, nodes.EndMove(slot, from, to))
+	if err := <-done; err != nil || sum != 11+22 {
+		t.Errorf("a script after the move: %d, %v", sum, err)
+	}
+	testkit.Must(t, do(c, Command(new(int64), "DEL", tag+"old", tag+"new")))
+}
+
+// A call with a key of another slot does not move the connection.
+func testKeyOfAnotherSlot(t *testing.T, nodes *launch.Cluster, loop Loop) {
+	c := connect(t, slotOf(nodes), Options{Loop: loop})
+	key := "bar" // its slot is in the first third, that of "key" in the last one
+	if nodes.Master(Slot(key)) == nodes.Master(Slot(tag)) {
+		key = "key"
+	}
+	err := do(c, Command(new(string), "GET", key))
+	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), fmt.Sprint("MOVED ", Slot(key))) {
+		t.Errorf("a key of another slot: %v", err)
+	}
+	testkit.Must(t, do(c, Command(new(string), "SET", tag, "1")))
+}
+
+// The master of the slot is killed. Calls fail until its replica is elected, and no longer; another slot
+// does not notice. With the second engine the elected node is killed: the first master has the slot again.
+func TestMasterIsKilled(t *testing.T) {
+	onClusters(t, 3, 1, func(t *testing.T, nodes *launch.Cluster, loop Loop) {
+		cfg := slotOf(nodes)
+		cfg.Timeout = time.Second
+		c := connect(t, cfg, Options{Loop: loop})
+		slot := cfg.Slot
+		cfg.Slot = Slot("bar")
+		other := connect(t, cfg, Options{Loop: loop})
+		master := nodes.Master(slot)
+		replica := nodes.Replicas(master)[0]
+		testkit.Must(t, do(c, Command(new(string), "SET", tag, "1")))
+		master.Kill()
+		testkit.Until(t, "election", func() bool {
+			if err := do(other, Command(new(int64), "EXISTS", "bar")); err != nil {
+				t.Errorf("another slot: %v", err)
+			}
+			return nodes.Master(slot) == replica
+		})
+		elected := time.Now()
+		testkit.Until(t, "calls after the election", func() bool {
+			return do(c, Command(new(string), "SET", tag, "2")) == nil
+		})
+		t.Logf("calls work %v after the election", time.Since(elected))
+		testkit.Must(t, master.Start(t.Context()))
+		testkit.Must(t, nodes.AwaitReady(t.Context(), 3))
+	})
+}

@@ -1,0 +1,42 @@
+package redistest
+
+import (
+	"fmt"
+	"testing"
+
+	"flashsale/internal/testkit"
+)
+
+// A cluster serves, a slot moves with its keys, a replica takes the place of a killed master, and the old
+// master comes back as its replica, with and without its data.
+func TestCluster(t *testing.T) {
+	OnPrograms(t, func(t *testing.T, program string) {
+		c := Cluster(t, program, 3, 1)
+		const slot, key = 12182, "foo" // see CLUSTER KEYSLOT foo
+		from, to := c.Master(slot), c.Nodes[0]
+		if from != c.Nodes[2] || len(c.Replicas(from)) != 1 {
+			t.Fatalf("the slot is at %v, which has %d replicas", from, len(c.Replicas(from)))
+		}
+		for i := range 3 {
+			_, err := from.Ask("SET", fmt.Sprintf("{%s}%d", key, i), "v")
+			testkit.Must(t, err)
+		}
+		testkit.Must(t, c.MoveSlot(slot, to))
+		if n, err := to.Ask("CLUSTER", "COUNTKEYSINSLOT", fmt.Sprint(slot)); err != nil || n != "3" {
+			t.Errorf("the new master has %s of 3 keys, %v", n, err)
+		}
+		for _, wipe := range []bool{false, true} {
+			master := c.Master(slot)
+			replica := c.Replicas(master)[0]
+			master.Kill()
+			testkit.Until(t, "replica that takes over", func() bool { return c.Master(slot) == replica })
+			if wipe { // it comes as an unknown node
+				testkit.Must(t, master.Wipe())
+				testkit.Must(t, master.Start(t.Context()))
+				continue
+			}
+			testkit.Must(t, master.Start(t.Context()))
+			testkit.Must(t, c.AwaitReady(t.Context(), 3))
+		}
+	})
+}
