@@ -77,7 +77,7 @@ func TestContestEnvironment(t *testing.T) {
 }
 
 const (
-	noRedis = "-redis-host (REDIS_HOST) or -redis (REDIS); set both, or neither"
+	noRedis = "-redis-host (REDIS_HOST) or -redis (REDIS) or -redis-cluster (REDIS_CLUSTER) or -redis-sentinel (REDIS_SENTINEL); set both, or neither"
 	noPort  = "; it must be host:port, as 127.0.0.1:6060, with a port from 1 to 65534"
 )
 
