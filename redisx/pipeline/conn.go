@@ -7,6 +7,9 @@
 // answer in time: overload.go has the rules. A Link is a plain connection for one goroutine: for calls at
 // the start, and for calls that take longer.
 //
+// Both go to one address, to the master of one slot of a cluster, or to the master that sentinels name:
+// topology.go finds it, and redirect.go has the rules for a Conn when it moves.
+//
 // It is slow for a caller that sends calls one after another: each waits for a round trip.
 package pipeline
 

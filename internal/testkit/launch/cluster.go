@@ -233,7 +233,7 @@ func (n *ClusterNode) do(words ...string) error {
 
 // known are the nodes that it knows, in the fields of CLUSTER NODES.
 func (n *ClusterNode) known() (lines [][]string) {
-	text, _ := n.Ask("CLUSTER", "NODES") // a node that does not answer knows none
+	text, _ := AskRedis(n.Socket, redisAskMax, "CLUSTER", "NODES") // a node that does not answer knows none
 	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) >= 8 {
 			lines = append(lines, fields)
