@@ -207,7 +207,10 @@ func (c *Conn) ask(calls []*Call) {
 		}
 		commands.add(x)
 	}
-	parts := []*batch{commands}
+	var parts []*batch
+	if len(commands.calls) > 0 {
+		parts = append(parts, commands)
+	}
 	for _, g := range b.groups {
 		if len(g.calls) > 0 {
 			parts = append(parts, newBatch(c.opts.Shared, slices.Insert(g.calls, 0, asking())...))
