@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/observe/accesslog"
 	"flashsale/internal/observe/figures"
@@ -323,34 +320,5 @@ func TestEnginesLogAlike(t *testing.T) {
 	}
 	if count < 2*len(texts) {
 		t.Errorf("only %d lines for %d texts", count, len(texts))
-	}
-}
-
-// foodsRequest is a GET /foods of a client on this machine.
-func (s *shop) foodsRequest() *fasthttp.RequestCtx {
-	var request fasthttp.Request
-	request.SetRequestURI("/foods")
-	request.Header.Set("Access-Token", s.token(2))
-	ctx := &fasthttp.RequestCtx{}
-	ctx.Init(&request, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
-	return ctx
-}
-
-// What the handler of a request costs without the log, with one line in a hundred, and with all.
-func BenchmarkAccessLog(b *testing.B) {
-	s := open(b, "unix", redistest.Start(b).Socket)
-	for _, every := range []int{0, 100, 1} {
-		b.Run(fmt.Sprintf("every=%d", every), func(b *testing.B) {
-			s.cfg.AccessLog = nil
-			if every > 0 {
-				s.cfg.AccessLog, _ = newAccessLog(b, every)
-			}
-			ctx := s.foodsRequest()
-			b.ReportAllocs()
-			for b.Loop() {
-				ctx.Response.Reset()
-				s.handle(ctx)
-			}
-		})
 	}
 }

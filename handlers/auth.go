@@ -84,16 +84,6 @@ func (s *Server) rootOr(ctx *fasthttp.RequestCtx, f *failure) (user uint32, ok b
 	return user, ok
 }
 
-// service lets programs with the service token pass.
-func (s *Server) service(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
-	if s.hasServiceToken(ctx) {
-		return 0, true
-	}
-	s.logRefusedService(ctx)
-	reply(ctx, errInvalidToken)
-	return 0, false
-}
-
 // rootOrService lets root pass, and programs with the service token.
 func (s *Server) rootOrService(ctx *fasthttp.RequestCtx) (user uint32, ok bool) {
 	return s.serviceOr(ctx, s.root)

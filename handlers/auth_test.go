@@ -118,7 +118,7 @@ func TestAccess(t *testing.T) {
 	}{
 		{"anybody", s.anybody, "yes yes yes yes"}, {"user", s.user, "401 yes yes 401"},
 		{"root", s.root, "401 403 yes 401"},
-		{"service", s.service, "401 401 401 yes"}, {"root or service", s.rootOrService, "401 403 yes yes"},
+		{"root or service", s.rootOrService, "401 403 yes yes"},
 		{"lists orders", s.listsOrders, "401 401 yes yes"},
 		{"user or service", s.userOrService, "401 yes yes yes"},
 	} {

@@ -142,40 +142,6 @@ func bombed(tb testing.TB) (serve func(text []byte) bool, fill *strings.Replacer
 	}, fill
 }
 
-// BenchmarkHotCalls reports how long the worst request of each call holds the loop: one longer than 100 us
-// would be a way to starve others.
-func BenchmarkHotCalls(b *testing.B) {
-	serve, fill := bombed(b)
-	bodies := bombs(bodyBytesMax)
-	for i, seed := range testkit.Seeds(b, "FuzzReadBody") {
-		bodies[fmt.Sprint("seed ", i)] = seed[0]
-	}
-	for _, line := range hotLines {
-		b.Run(line, func(b *testing.B) {
-			best := map[string]time.Duration{}
-			for b.Loop() {
-				for name, text := range hotRequests(line, bodies) {
-					text := []byte(fill.Replace(text))
-					began := time.Now()
-					serve(text)
-					took := time.Since(began)
-					if least, found := best[name]; !found || took < least {
-						best[name] = took
-					}
-				}
-			}
-			worst := ""
-			for name, took := range best {
-				if took > best[worst] {
-					worst = name
-				}
-			}
-			b.Logf("the worst of %d: %s", len(best), worst)
-			b.ReportMetric(float64(best[worst].Nanoseconds())/1000, "us/op-max")
-		})
-	}
-}
-
 // No request makes more work than in proportion to its bytes: what it makes the server allocate is counted,
 // which a copy, a text or a number that is read does, and each json.Unmarshal several times.
 func TestBombsMakeLittleWork(t *testing.T) {
@@ -210,5 +176,39 @@ func TestBombsMakeLittleWork(t *testing.T) {
 				t.Errorf("%s, %s: %d bytes make %d allocations of %d bytes", line, name, len(text), n, b)
 			}
 		}
+	}
+}
+
+// BenchmarkHotCalls reports how long the worst request of each call holds the loop: one longer than 100 us
+// would be a way to starve others.
+func BenchmarkHotCalls(b *testing.B) {
+	serve, fill := bombed(b)
+	bodies := bombs(bodyBytesMax)
+	for i, seed := range testkit.Seeds(b, "FuzzReadBody") {
+		bodies[fmt.Sprint("seed ", i)] = seed[0]
+	}
+	for _, line := range hotLines {
+		b.Run(line, func(b *testing.B) {
+			best := map[string]time.Duration{}
+			for b.Loop() {
+				for name, text := range hotRequests(line, bodies) {
+					text := []byte(fill.Replace(text))
+					began := time.Now()
+					serve(text)
+					took := time.Since(began)
+					if least, found := best[name]; !found || took < least {
+						best[name] = took
+					}
+				}
+			}
+			worst := ""
+			for name, took := range best {
+				if took > best[worst] {
+					worst = name
+				}
+			}
+			b.Logf("the worst of %d: %s", len(best), worst)
+			b.ReportMetric(float64(best[worst].Nanoseconds())/1000, "us/op-max")
+		})
 	}
 }

@@ -3,40 +3,14 @@ package handlers
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"testing"
-	"time"
 
-	"flashsale/internal/serve/listener"
 	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
-
-// A client that is told to go on with its body gets no time for it that others do not get.
-func TestContinueGivesNoTime(t *testing.T) { onBoth(t, testContinueGivesNoTime) }
-
-func testContinueGivesNoTime(t *testing.T, s *shop) {
-	c, err := s.dial()
-	testkit.Must(t, err)
-	defer c.Close()
-	go io.WriteString(c, loginHead+rawLength+"Expect: 100-continue\r\n\r\n")
-	replies := bufio.NewReader(c)
-	if r, err := http.ReadResponse(replies, nil); err != nil || r.StatusCode != http.StatusContinue {
-		t.Fatalf("%v, %v; want 100", r, err)
-	}
-	s.tick(listener.RequestTimeout)
-	testkit.Must(t, c.SetReadDeadline(time.Now().Add(listener.RequestTimeout)))
-	if _, err := replies.ReadByte(); !errors.Is(err, io.EOF) {
-		t.Errorf("a body that does not come: %v, want the end of the connection", err)
-	}
-}
 
 // A connection that never sent a byte does not hold a stop.
 func TestDrainClosesSilentConnections(t *testing.T) { onBoth(t, testDrainClosesSilentConnections) }
@@ -87,58 +61,4 @@ func testDrainAnswers(t *testing.T, open opener) {
 		t.Error("a reply behind the last one")
 	}
 	<-drained
-}
-
-// Requests arrive whole however the network cuts them, with TLS or without, also several at once and with a
-// body behind the head.
-func TestRequestsInPieces(t *testing.T) { onBoth(t, testRequestsInPieces) }
-
-func testRequestsInPieces(t *testing.T, s *shop) {
-	plain, err := net.Dial("tcp", s.listen(t))
-	testkit.Must(t, err)
-	defer plain.Close()
-	plain.(*net.TCPConn).SetNoDelay(true)
-	testPieces(t, plain)
-	address, trust, _ := s.encrypted(t)
-	encrypted, err := tls.Dial("tcp", address, trust)
-	testkit.Must(t, err)
-	defer encrypted.Close()
-	testPieces(t, encrypted)
-}
-
-func testPieces(t *testing.T, c net.Conn) {
-	t.Helper()
-	get := getHead + "\r\n"
-	body := `{"username":"nobody","password":"` + strings.Repeat("x", 900) + `"}`
-	head := loginHead + "Content-Length: " + strconv.Itoa(len(body)) + "\r\n"
-	long := "X: " + strings.Repeat("x", 7000) + "\r\n\r\n"
-	chunks := loginHead + rawChunked + long + fmt.Sprintf("%x;a=b\r\n%s\r\n0\r\nX: y\r\n\r\n", len(body),
-		body)
-	replies := bufio.NewReader(c)
-	for _, size := range []int{1, 2, 7, 100, 4096, 1 << 20} {
-		text := get + head + "\r\n" + body + get + get + "\r\n" + chunks + head + "\r\n" + body
-		go func() {
-			for rest := text; len(rest) > 0; {
-				n := min(size, len(rest))
-				if n < 100 && len(rest) < len(text)-200 { // single bytes for the first head only
-					n = len(rest)
-				}
-				if _, err := io.WriteString(c, rest[:n]); err != nil {
-					t.Error(err)
-					return
-				}
-				rest = rest[n:]
-			}
-		}()
-		for i, want := range []int{200, 403, 200, 200, 403, 403} {
-			r, err := http.ReadResponse(replies, nil)
-			if err != nil {
-				t.Fatalf("pieces of %d bytes, reply %d: %v", size, i, err)
-			}
-			if text, err := io.ReadAll(r.Body); err != nil || r.StatusCode != want {
-				t.Fatalf("pieces of %d bytes, reply %d: %d %s, %v; want %d", size, i, r.StatusCode, text,
-					err, want)
-			}
-		}
-	}
 }

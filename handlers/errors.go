@@ -3,22 +3,24 @@ package handlers
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+
+	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/traffic"
+	"flashsale/internal/serve/framing"
 	"flashsale/redisx"
 )
 
 // failure is an error reply: a status and its ready-made body.
 type failure struct {
 	status int
-	code   string
 	body   []byte
 }
 
 func newFailure(status int, code, message string) *failure {
-	return &failure{status: status, code: code,
-		body: fmt.Appendf(nil, `{"code":%q,"message":%q}`, code, message)}
+	return &failure{status: status, body: fmt.Appendf(nil, `{"code":%q,"message":%q}`, code, message)}
 }
 
 var (
@@ -107,4 +109,37 @@ func failureOf(err error) *failure {
 		}
 	}
 	return errInternal
+}
+
+// refusals are the replies to requests that framing does not accept.
+var refusals = map[framing.Verdict]*failure{
+	framing.BadRequest:   errBadRequest,
+	framing.BodyTooLarge: errBodyTooLarge,
+	framing.URLTooLong:   errURLTooLong,
+	framing.HeadTooLarge: errHeadTooLarge,
+	framing.NoRoom:       errUnavailable,
+}
+
+// refuse makes the reply to a request that framing refuses, and counts it.
+func (s *Server) refuse(r *fasthttp.Response, peer netip.Addr, v framing.Verdict) {
+	f := refusals[v]
+	r.SetStatusCode(f.status)
+	r.Header.SetContentTypeBytes(contentTypeJSON)
+	if f.status == fasthttp.StatusServiceUnavailable {
+		r.Header.Set("Retry-After", "1")
+	}
+	r.SetBodyRaw(f.body)
+	s.countUnread(r, peer)
+}
+
+// badRequest answers a request that cannot be read.
+func badRequest(ctx *fasthttp.RequestCtx) {
+	reply(ctx, errBadRequest)
+	ctx.SetConnectionClose()
+}
+
+// malformed answers a request that framing accepts and fasthttp does not.
+func (s *Server) malformed(ctx *fasthttp.RequestCtx) {
+	badRequest(ctx)
+	s.countUnread(&ctx.Response, peerOf(ctx))
 }

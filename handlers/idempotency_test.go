@@ -48,48 +48,76 @@ func (s *shop) orderRaw(tb testing.TB, user uint32, body, key string) (int, stri
 	return reply.StatusCode, string(text)
 }
 
-// A key is any text that a header may hold, up to the limit in characters; it is compared byte by byte,
-// without the white space around it.
-func TestIdempotencyKeyTexts(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *shop) {
-		user := uint32(1)
-		for _, key := range []string{
-			"k", "a b", "a  b", "a\tb", `"quoted"`, "1:1,2:2", "%d+ (.*)", "$3", "*1", "\\r\\n", "é", "键",
-			"\xe9", "\x80\xff",
-			strings.Repeat("k", 255), strings.Repeat("键", 255), strings.Repeat("\xff", 255),
-		} {
-			user++
-			body, want := s.fill(t, user, int(user)%5+1, 1), s.orderID(user)
-			expect := func(key string, status int, want string) {
-				t.Helper()
-				if gotStatus, got := s.orderRaw(t, user, body, key); gotStatus != status || got != want {
-					t.Errorf("key %.40q: %d %s, want %d %s", key, gotStatus, got, status, want)
-				}
-			}
-			expect(key, 200, want)
-			expect(key, 200, want)
-			expect(" \t"+key+" ", 200, want)
-			_, first := utf8.DecodeRuneInString(key)
-			expect(key[first:], 403, oneOrder)
-			expect("x"+key[first:], 403, oneOrder)
-			expect("", 403, oneOrder) // an empty header is as none
-			for _, second := range []string{key, "x", ""} {
-				expect(key+"\r\nIdempotency-Key: "+second, 400, badSyntax)
-			}
+// FuzzIdempotencyKey orders under one key, again under it, and then under another one: the order is placed
+// once and found under its own key only. A key is any text that a header may hold, up to the limit in
+// characters; it is compared byte by byte, without the white space around it, and two are refused.
+func FuzzIdempotencyKey(f *testing.F) {
+	for _, keys := range [][2]string{
+		{"k", "K"}, {"a b", "a  b"}, {" k ", "k"}, {"k", " \tk "}, {"1:1,2:2", ""}, {"%d+ (.*)", "\x00"},
+		{"a\tb", "a b"}, {`"quoted"`, "quoted"}, {"$3", "*1"}, {"é", "e"}, {"键", "x"}, {"\xe9", "\x80\xff"},
+		{strings.Repeat("键", idempotencyKeyMax), strings.Repeat("k", idempotencyKeyMax+1)},
+		{strings.Repeat("\xff", idempotencyKeyMax), strings.Repeat("\xff", idempotencyKeyMax-1)},
+		{"k", "a\x1fb"}, {"\x7f", "k"},
+	} {
+		f.Add(keys[0], keys[1])
+	}
+	redis := redistest.Start(f)
+	shops := []*shop{open(f, "unix", redis.Socket), openOnLoop(f, "unix", redis.Socket)}
+	redis.Do(f, fmt.Sprintf("HSET stock_%s 1 1000000000", shops[0].cfg.Sale.ID()))
+	var users atomic.Uint32
+	testkit.AddSeeds[string](f)
+	f.Fuzz(func(t *testing.T, key, other string) {
+		if strings.ContainsAny(key+other, "\r\n") || len(key)+len(other) > 4*idempotencyKeyMax {
+			return // not one header line, or more than a head may be
 		}
-		body := s.fill(t, 20, 1, 1)
-		for key, want := range map[string]string{
-			strings.Repeat("k", 256): badKey, strings.Repeat("键", 256): badKey, strings.Repeat("\xff",
-				256): badKey,
-			"a\x00b": badSyntax, "\x01": badSyntax, "a\x1fb": badSyntax, "\x7f": badSyntax,
-			"a\rb": badSyntax, "a\nb": badSyntax,
-		} {
-			if status, got := s.orderRaw(t, 20, body, key); status != 400 || got != want {
-				t.Errorf("key %.40q: %d %s, want 400 %s", key, status, got, want)
-			}
+		for _, s := range shops {
+			s.checkKeys(t, users.Add(1), key, other)
 		}
-		s.expect(t, 20, "GET", "/orders", "", 200, "[]")
 	})
+}
+
+// checkKeys orders for a user without an order.
+func (s *shop) checkKeys(t *testing.T, user uint32, key, other string) {
+	t.Helper()
+	body := s.fill(t, user, 1, 1)
+	expect := func(key string, status int, want string) {
+		t.Helper()
+		if refusal := keyRefusal(key); refusal != "" {
+			status, want = 400, refusal
+		}
+		if gotStatus, got := s.orderRaw(t, user, body, key); gotStatus != status || got != want {
+			t.Errorf("keys %q and %q, now %q: %d %s, want %d %s", key, other, key, gotStatus, got, status, want)
+		}
+	}
+	expect(key, 200, s.orderID(user))
+	if keyRefusal(key) != "" {
+		return
+	}
+	if gotStatus, got := s.orderRaw(t, user, body, key+"\r\nIdempotency-Key: "+key); gotStatus != 400 ||
+		got != badSyntax {
+		t.Errorf("key %q twice: %d %s", key, gotStatus, got)
+	}
+	if first := strings.Trim(key, " \t"); first == "" {
+		expect(key, 403, oneOrder)
+		expect(other, 403, oneOrder)
+	} else if expect(key, 200, s.orderID(user)); first == strings.Trim(other, " \t") {
+		expect(other, 200, s.orderID(user))
+	} else {
+		expect(other, 403, oneOrder)
+	}
+}
+
+// keyRefusal is the body with which a key is refused, "" for a good one.
+func keyRefusal(key string) string {
+	for _, c := range []byte(key) {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return badSyntax
+		}
+	}
+	if utf8.RuneCountInString(strings.Trim(key, " \t")) > idempotencyKeyMax {
+		return badKey
+	}
+	return ""
 }
 
 // What is checked before the key stays so, a refused order does not use its key up, and the key answers for

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -241,24 +240,6 @@ func testLiveDrain(t *testing.T, s *shop, address string, encryption *tls.Config
 	testkit.Until(t, "end of the viewer", func() bool { return s.limiter.Count() == 0 })
 	if late := watch(t, address, encryption, liveGet+"\r\n"); late.StatusCode != 503 {
 		t.Errorf("a late viewer gets %d", late.StatusCode)
-	}
-}
-
-// Drain does not wait for viewers: the time for idle connections may be long.
-func TestDrainWithViewers(t *testing.T) { onBoth(t, testDrainWithViewers) }
-
-func testDrainWithViewers(t *testing.T, s *shop) {
-	s, address := s.liveShop(t, 10, nil)
-	for range 5 {
-		watch(t, address, nil, liveGet+"\r\n").want(map[string]string{"stock": `.*`})
-	}
-	idle, cancel := context.WithTimeout(t.Context(), testkit.Patience)
-	defer cancel()
-	s.draining.Store(true)
-	s.hub.End()
-	s.awaitNoConns(idle)
-	if idle.Err() != nil {
-		t.Error("the viewers are still there")
 	}
 }
 

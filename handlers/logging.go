@@ -123,13 +123,7 @@ func replyCode(r *fasthttp.Response) string {
 	if r.StatusCode() < fasthttp.StatusBadRequest {
 		return ""
 	}
-	code := codeOf(r.Body())
-	for _, f := range failures {
-		if f.code == string(code) {
-			return f.code
-		}
-	}
-	return string(code)
+	return string(codeOf(r.Body()))
 }
 
 // routeOf returns the pattern of a request's path, for the log.

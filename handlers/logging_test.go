@@ -68,31 +68,6 @@ func TestUnknownErrorIsLogged(t *testing.T) {
 	}
 }
 
-// What the log tells of a request is one of a few words.
-func TestRouteAndMethod(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
-	for uri, want := range map[string]string{
-		"/orders": "/orders", "/orders?x=y": "/orders", "/carts/secret": "/carts/:id", "/carts": "/carts",
-		"/c%61rts/secret": "other", // as long as the router has not decoded it
-		"/admin/orders":   "/admin/orders", "/healthz": "/healthz", "/": "other", "/carts/": "other", "*": "other",
-		"/carts/a/b": "other", "//x/orders": "other", "http://shop/orders": "/orders", "/nothing": "other",
-	} {
-		var ctx fasthttp.RequestCtx
-		ctx.Request.SetRequestURI(uri)
-		if got := s.routeOf(&ctx); got != want {
-			t.Errorf("%s: route %s, want %s", uri, got, want)
-		}
-	}
-	for method, want := range map[string]string{"GET": "GET", "PATCH": "PATCH", "get": "other",
-		"X-SECRET": "other"} {
-		var ctx fasthttp.RequestCtx
-		ctx.Request.Header.SetMethod(method)
-		if got := methodOf(&ctx); got != want {
-			t.Errorf("%s: method %s, want %s", method, got, want)
-		}
-	}
-}
-
 // No client makes a line of the log long, whatever text it sends where.
 func TestClientTextsAreCutInTheLog(t *testing.T) { onBoth(t, testClientTextsAreCutInTheLog) }
 

@@ -3,6 +3,8 @@ package handlers
 import (
 	"slices"
 	"testing"
+
+	"flashsale/internal/testkit"
 )
 
 func rawConnection(value string) string { return rawGet("Connection: " + value + "\r\n") }
@@ -23,20 +25,6 @@ var connectionProbes = slices.Concat([]rawProbe{
 	{"9112 9.6", "close and HEAD", rawLine("HEAD /healthz HTTP/1.1\r\nConnection: close"), "alive close"},
 	{"9112 9.6", "close and OPTIONS", rawLine("OPTIONS /healthz HTTP/1.1\r\nConnection: close"),
 		"204 close"},
-	{"9110 5.3", "close on the second line", rawGet("Connection: keep-alive\r\nConnection: close\r\n"),
-		"alive close"},
-	{"9110 5.3", "close on the first line", rawGet("Connection: close\r\nConnection: keep-alive\r\n"),
-		"alive close"},
-	{"9110 5.3", "close on a line far below",
-		rawGet("Connection: te\r\nA: b\r\nC: d\r\nconnection: x, Close\r\n"), "alive close"},
-	{"9110 5.3", "close on three lines",
-		rawGet("Connection: close\r\nConnection: close\r\nConnection: close\r\n"), "alive close"},
-	{"9110 5.3", "close, then an empty line of options", rawGet("Connection: close\r\nConnection:\r\n"),
-		"alive close"},
-	{"9112 5", "the name in capitals", rawGet("CONNECTION: CLOSE\r\n"), "alive close"},
-	{"9110 7.6.1", "a name like it", rawGet("X-Connection: close\r\nConnections: close\r\n"), wantAlive},
-	{"9112 C.2.2", "Proxy-Connection", rawGet("Proxy-Connection: close\r\n"), wantAlive},
-	{"9110 7.6.1", "Keep-Alive as a field", rawGet("Keep-Alive: timeout=0, max=0\r\n"), wantAlive},
 	{"9110 7.6.1", "keep-alive, then a request that closes", rawConnection("keep-alive") +
 		rawConnection("close"), "alive alive close"},
 
@@ -47,105 +35,71 @@ var connectionProbes = slices.Concat([]rawProbe{
 	{"9110 7.6.1", "names the coding", rawPost("Connection: transfer-encoding\r\n"+rawChunked, rawOneShot),
 		mayLogin},
 	{"9110 7.6.1", "names Host", rawConnection("host"), mayAlive},
-
-	// The server changes to no other protocol: it ignores Upgrade (9110 7.8).
-	{"9110 7.8", "websocket",
-		rawGet("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"), wantAlive},
-	{"9110 7.8", "h2c",
-		rawGet("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"),
-		wantAlive},
 	{"9110 7.8", "h2c and close", rawGet("Connection: Upgrade, close\r\nUpgrade: h2c\r\n"), "alive close"},
-	{"9110 7.8", "TLS", rawGet("Connection: Upgrade\r\nUpgrade: TLS/1.2\r\n"), wantAlive},
-
-	// HTTP/1.0 closes unless the client asks for more and the server likes it (9112 9.3).
-	{"9112 9.3", "HTTP/1.0", rawOld(""), "alive close"},
-	{"9112 9.3", "HTTP/1.0 and close", rawOld("Connection: close\r\n"), "alive close"},
-	{"9112 9.3", "HTTP/1.0, keep-alive and close", rawOld("Connection: keep-alive, close\r\n"),
-		"alive close"},
-	{"9112 9.3", "HTTP/1.0, keep-alive and close on two lines",
-		rawOld("Connection: keep-alive\r\nConnection: close\r\n"), "alive close"},
-	{"9112 9.3", "HTTP/1.0, close and keep-alive on two lines",
-		rawOld("Connection: close\r\nConnection: keep-alive\r\n"), "alive close"},
-	{"9112 9.3", "HTTP/1.0 and an option like keep-alive", rawOld("Connection: keep-alives\r\n"),
-		"alive close"},
-	{"9112 9.3", "HTTP/1.0 and Keep-Alive as a field", rawOld("Keep-Alive: timeout=5\r\n"), "alive close"},
 	{"9112 9.3", "HTTP/1.0, error", "GET /nothing HTTP/1.0\r\n\r\n", "NOT_FOUND close"},
 },
-	each("9112 9.6", "closes", rawConnection, "alive close", "close", "Close", "CLOSE", "cLoSe",
-		"keep-alive, close", "close, keep-alive", "Keep-Alive,Close", "close, te", "close,te", "te,close",
-		"te, CLOSE", "close,", ",close", ", , close", "te,\tclose", "close ", " \tclose\t ", "te , close , x",
-		"close,close", "x-close, close", "upgrade, close", "a,b,c,d,e,f,g,h,i,j,close"),
-	each("9110 7.6.1", "does not close", rawConnection, wantAlive, "keep-alive", "Keep-Alive", "te",
-		"TE, trailers", "closed", "xclose", "close-x", "not-close", "clos", "te, closed", "", " ", ",", "c-lose",
-		"keep-alive, closes", "close_"),
+	each("9112 9.6", "closes", rawGet, "alive close", "CONNECTION: CLOSE\r\n",
+		"Connection: keep-alive\r\nConnection: close\r\n", "Connection: close\r\nConnection: keep-alive\r\n",
+		"Connection: te\r\nA: b\r\nconnection: x, Close\r\n", "Connection: close\r\nConnection:\r\n"),
+	each("9112 9.6", "closes", rawConnection, "alive close", "close", "cLoSe", "keep-alive, close",
+		"close, keep-alive", "te,close", "close,", ", , close", "te,\tclose", " \tclose\t ", "x-close, close",
+		"a,b,c,d,e,f,g,h,i,j,close"),
+	each("9110 7.6.1", "does not close", rawConnection, wantAlive, "keep-alive", "TE, trailers", "closed",
+		"xclose", "close-x", "clos", "", ",", "keep-alive, closes"),
+	// The server changes to no other protocol: it ignores Upgrade (9110 7.8).
+	each("9110 7.8", "does not close", rawGet, wantAlive, "X-Connection: close\r\nConnections: close\r\n",
+		"Proxy-Connection: close\r\n", "Keep-Alive: timeout=0, max=0\r\n",
+		"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
+		"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n",
+		"Connection: Upgrade\r\nUpgrade: TLS/1.2\r\n"),
 	// Not even options; whether they are ignored or refused, they do not close a connection in step.
-	each("9110 7.6.1", "no option", rawConnection, mayAlive, "clo\u017fe", "cl\u00f6se", `"clos"`, "clos e",
-		"c;lose"),
-	each("9112 9.3", "HTTP/1.0", func(value string) string {
-		return rawOld("Connection: " + value + "\r\n")
-	}, "alive keep or alive close", "keep-alive", "Keep-Alive", "KEEP-ALIVE", "te, keep-alive",
-		"keep-alive,te"),
+	each("9110 7.6.1", "no option", rawConnection, mayAlive, "clo\u017fe", `"clos"`, "clos e"),
+	// HTTP/1.0 closes unless the client asks for more and the server likes it (9112 9.3).
+	each("9112 9.3", "HTTP/1.0", rawOld, "alive close", "", "Connection: close\r\n",
+		"Connection: keep-alive, close\r\n", "Connection: keep-alive\r\nConnection: close\r\n",
+		"Connection: keep-alives\r\n", "Keep-Alive: timeout=5\r\n"),
+	each("9112 9.3", "HTTP/1.0", rawOld, "alive keep or alive close", "Connection: keep-alive\r\n",
+		"Connection: te, Keep-Alive\r\n"),
 )
 
-// expectProbes send the head, and the body only when it is asked for.
-var expectProbes = []struct {
+// expectProbe is a head, and the body that is sent only when it is asked for.
+type expectProbe struct {
 	rawProbe
 	body string
-}{
-	// The JDK's client writes 100-Continue.
-	{rawProbe{"9110 10.1.1", "plain", rawPost(rawLength+"Expect: 100-continue\r\n", ""), "100 login keep"},
-		rawLogin},
-	{rawProbe{"9110 10.1.1", "100-Continue", rawPost(rawLength+"Expect: 100-Continue\r\n", ""),
-		"100 login keep"}, rawLogin},
-	{rawProbe{"9110 10.1.1", "capitals", rawPost(rawLength+"EXPECT: 100-CONTINUE\r\n", ""),
-		"100 login keep"}, rawLogin},
-	{rawProbe{"9110 10.1.1", "white space around", rawPost(rawLength+"Expect: \t100-continue \r\n", ""),
-		"100 login keep"}, rawLogin},
-	{rawProbe{"9110 10.1.1", "before the length", rawPost("Expect: 100-continue\r\n"+rawLength, ""),
-		"100 login keep"}, rawLogin},
-	{rawProbe{"9110 10.1.1", "chunks", rawPost(rawChunked+"Expect: 100-Continue\r\n", ""),
-		"100 login keep"}, rawOneShot},
-	{rawProbe{"9110 10.1.1", "and close", rawPost(rawLength+"Connection: close\r\nExpect: 100-continue\r\n",
-		""), "100 login close"}, rawLogin},
-	{rawProbe{"9110 10.1.1", "twice", rawPost(rawLength+"Expect: 100-continue\r\nExpect: 100-continue\r\n", ""),
-		"100 login keep or 417 close or " + wantBad}, rawLogin},
-
-	// What will be refused is refused before the client sends a body.
-	{rawProbe{"9110 10.1.1", "body too long", rawPost("Content-Length: 32769\r\nExpect: 100-continue\r\n",
-		""), "BODY_TOO_LARGE close"}, ""},
-	{rawProbe{"9110 10.1.1", "body far too long",
-		rawPost("Content-Length: 99999999999\r\nExpect: 100-Continue\r\n", ""), "BODY_TOO_LARGE close"},
-		""},
-	{rawProbe{"9110 10.1.1", "length invalid", rawPost("Content-Length: x\r\nExpect: 100-continue\r\n", ""),
-		wantBad}, ""},
-	{rawProbe{"9110 10.1.1", "lengths that differ", rawPost(rawLength+
-		"Content-Length: 1\r\nExpect: 100-continue\r\n", ""), wantBad}, ""},
-	{rawProbe{"9110 10.1.1", "length and chunks", rawPost(rawLength+rawChunked+"Expect: 100-continue\r\n",
-		""), wantBad}, ""},
-	{rawProbe{"9110 10.1.1", "coding unknown", rawPost("Transfer-Encoding: x\r\nExpect: 100-continue\r\n",
-		""), wantNoCoding}, ""},
-	{rawProbe{"9110 10.1.1", "two Hosts", rawPost("Host: shop\r\nExpect: 100-continue\r\n"+rawLength, ""),
-		wantBad}, ""},
-	{rawProbe{"9110 10.1.1", "Host invalid",
-		"POST /login HTTP/1.1\r\nHost: a@b\r\nExpect: 100-continue\r\n" + rawLength + "\r\n", wantBad}, ""},
-	{rawProbe{"9110 10.1.1", "no Host", "POST /login HTTP/1.1\r\nExpect: 100-continue\r\n" + rawLength +
-		"\r\n", wantBad}, ""},
-	{rawProbe{"9110 10.1.1", "target invalid", "POST * HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\n" +
-		rawLength + "\r\n", wantBad}, ""},
-	{rawProbe{"9110 10.1.1", "path invalid",
-		"POST /\xff HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\n" + rawLength + "\r\n", wantBad}, ""},
-	{rawProbe{"9110 10.1.1", "field folded", rawPost("X: a\r\n b\r\nExpect: 100-continue\r\n"+rawLength,
-		""), wantBad}, ""},
-	{rawProbe{"9110 10.1.1", "URL too long", "POST " + rawPath(1025) +
-		" HTTP/1.1\r\nHost: shop\r\nExpect: 100-continue\r\n" + rawLength + "\r\n",
-		"URL_TOO_LONG close"}, ""},
-	{rawProbe{"9110 10.1.1", "too many fields", rawPost(rawFields(101)+"Expect: 100-continue\r\n"+rawLength,
-		""), "HEAD_TOO_LARGE close"}, ""},
-	// A proxy may have been told "100" here and the server not: out of step.
-	{rawProbe{"9110 10.1.1", "folded", rawPost(rawLength+"Expect:\r\n 100-continue\r\n", ""), wantBad}, ""},
-	{rawProbe{"9110 10.1.1", "space before the colon", rawPost(rawLength+"Expect : 100-continue\r\n", ""),
-		wantBad}, ""},
 }
+
+// eachExpecting makes a probe of the fields of each login that expects a 100.
+func eachExpecting(body, want string, fields ...string) (probes []expectProbe) {
+	for _, p := range each("9110 10.1.1", "expects", func(fields string) string {
+		return rawPost(fields, "")
+	}, want, fields...) {
+		probes = append(probes, expectProbe{p, body})
+	}
+	return probes
+}
+
+const rawExpect = "Expect: 100-continue\r\n"
+
+var expectProbes = slices.Concat(
+	// The JDK's client writes 100-Continue.
+	eachExpecting(rawLogin, "100 login keep", rawLength+rawExpect, rawExpect+rawLength,
+		rawLength+"Expect: 100-Continue\r\n", rawLength+"EXPECT: \t100-CONTINUE \r\n"),
+	eachExpecting(rawOneShot, "100 login keep", rawChunked+"Expect: 100-Continue\r\n"),
+	eachExpecting(rawLogin, "100 login close", rawLength+"Connection: close\r\n"+rawExpect),
+	eachExpecting(rawLogin, "100 login keep or 417 close or "+wantBad, rawLength+rawExpect+rawExpect),
+	// What will be refused is refused before the client sends a body.
+	eachExpecting("", "BODY_TOO_LARGE close", "Content-Length: 32769\r\n"+rawExpect,
+		"Content-Length: 99999999999\r\n"+rawExpect),
+	eachExpecting("", "HEAD_TOO_LARGE close", rawFields(101)+rawExpect+rawLength),
+	eachExpecting("", wantNoCoding, "Content-Length: x\r\n"+rawExpect,
+		rawLength+"Content-Length: 1\r\n"+rawExpect, rawLength+rawChunked+rawExpect,
+		"Transfer-Encoding: x\r\n"+rawExpect, "Host: shop\r\n"+rawExpect+rawLength,
+		"X: a\r\n b\r\n"+rawExpect+rawLength,
+		// A proxy may have been told "100" here and the server not: out of step.
+		rawLength+"Expect:\r\n 100-continue\r\n", rawLength+"Expect : 100-continue\r\n"),
+	[]expectProbe{{rawProbe{"9110 10.1.1", "URL too long",
+		rawCall("POST", rawPath(1025), rawExpect+rawLength, ""), "URL_TOO_LONG close"}, ""}},
+)
 
 func TestProbesThatExpect(t *testing.T) { onBoth(t, testProbesThatExpect) }
 
@@ -191,3 +145,41 @@ var expectWholeProbes = slices.Concat([]rawProbe{
 	}, "100 login keep or login keep or 417 keep or 417 close or "+wantBad, "100-continue, x",
 		"100-continue, 100-continue", ""),
 )
+
+// A client that ends its side after a whole request reads the reply (9112 9.6). A request that is cut is
+// not acted on (9112 8) and gets a 400. Line ends alone are no request.
+func TestProbesThatAreCut(t *testing.T) { onBoth(t, testProbesThatAreCut) }
+
+func testProbesThatAreCut(t *testing.T, s *shop) {
+	address := s.listen(t)
+	for name, request := range map[string]string{
+		"length": rawPost("Connection: close\r\n"+rawLength, rawLogin),
+		"chunks": rawPost("Connection: close\r\n"+rawChunked,
+			"5;a=\"b\"\r\n"+rawLogin[:5]+"\r\n22\r\n"+rawLogin[5:]+
+				"\r\n0\r\nX: a\r\n\r\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			talkHalf(t, address, request).check(t, "login close")
+			for end := range len(request) - 1 {
+				talkHalf(t, address, request[:end+1]).check(t, wantBad)
+			}
+		})
+	}
+	for _, text := range []string{"", "\r\n", "\r\n\r\n\r"} {
+		if heard := talkHalf(t, address, text); heard.raw.Len() > 0 || heard.err != nil {
+			t.Errorf("%q is answered %q, %v", text, heard.raw.Bytes(), heard.err)
+		}
+	}
+}
+
+// talkHalf sends a text and ends its side.
+func talkHalf(t *testing.T, address, text string) *conversation {
+	t.Helper()
+	c := dialProbe(t, address)
+	defer c.Close()
+	if _, err := c.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Must(t, c.CloseWrite())
+	return listen(c, "POST", "")
+}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"flashsale/internal/testkit"
-	"flashsale/redisx/redistest"
 )
 
 // madeID is the form of an ID that the server makes.
@@ -169,17 +168,5 @@ func testRequestIDsInPipeline(t *testing.T, s *shop) {
 	}
 	if got.String() != want.String() {
 		t.Errorf("IDs %s\nwant %s", &got, &want)
-	}
-}
-
-func TestRequestIDsOverTLS(t *testing.T) {
-	s := open(t, "unix", redistest.Start(t).Socket)
-	trustLoopback(&s.cfg)
-	address, trust, _ := s.encrypted(t)
-	over := s.at(t, "https://"+address, trust)
-	for _, id := range over.idsOf(t, requestIDHeader, "front") {
-		if id != "front" {
-			t.Errorf("answered with the ID %q, want the proxy's", id)
-		}
 	}
 }

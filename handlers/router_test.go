@@ -1,7 +1,10 @@
 package handlers
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -130,33 +133,52 @@ func TestTableRefusesLines(t *testing.T) {
 	}
 }
 
-// saleRouter is the router of the sale without rooms.
-func saleRouter() *router { return newRouter((&Server{}).saleRoutes()) }
+const unknownPath = `{"code":"NOT_FOUND","message":"路径不存在"}`
 
-var routedPaths = []string{"/login", "/foods", "/carts", "/carts/0123456789012345678901", "/orders", "/sale",
-	"/admin/foods/1/stock", "/nothing"}
+// OPTIONS names the methods of a path, of * those of the server, and needs no token.
+func TestOptions(t *testing.T) { onBoth(t, testOptions) }
 
-// To find a route takes no memory, whatever the path is.
-func TestRoutingDoesNotAllocate(t *testing.T) {
-	r := saleRouter()
-	for _, text := range routedPaths {
-		path := []byte(text)
-		if n := testing.AllocsPerRun(100, func() { r.find(path) }); n != 0 {
-			t.Errorf("%s: %v allocations", text, n)
+func testOptions(t *testing.T, s *shop) {
+	for path, allow := range map[string]string{
+		"/login": "OPTIONS, POST", "/foods": "GET, HEAD, OPTIONS", "/carts": "OPTIONS, POST",
+		"/carts/x": "OPTIONS, PATCH",
+		"/orders":  "GET, HEAD, OPTIONS, POST", "/admin/orders": "GET, HEAD, OPTIONS",
+		"/sale": "GET, HEAD, OPTIONS", "/admin/sale": "OPTIONS, PUT", "/admin/log": "GET, HEAD, OPTIONS",
+		"/admin/foods/1/stock": "OPTIONS, POST",
+		"/healthz":             "GET, HEAD, OPTIONS", "/readyz": "GET, HEAD, OPTIONS",
+	} {
+		h := s.expect(t, 0, "OPTIONS", path, "", 204, "")
+		if h.Get("Allow") != allow || h.Get("Content-Length") != "" || h.Get("Content-Type") != "" {
+			t.Errorf("OPTIONS %s: header %v, want Allow %s", path, h, allow)
 		}
+	}
+	s.expect(t, 0, "OPTIONS", "/nothing", "", 404, unknownPath)
+	c := dial(t, s.listen(t))
+	if _, err := io.WriteString(c, "OPTIONS * HTTP/1.1\r\n"+shopHost+"\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil || r.StatusCode != 204 || r.Header.Get("Allow") != "GET, HEAD, OPTIONS, PATCH, POST, PUT" {
+		t.Errorf("OPTIONS *: %v, %v", r, err)
 	}
 }
 
-// BenchmarkRouting reports how long it takes to find the route of a path.
-func BenchmarkRouting(b *testing.B) {
-	r := saleRouter()
-	for _, text := range routedPaths {
-		b.Run(text, func(b *testing.B) {
-			b.ReportAllocs()
-			path := []byte(text)
-			for b.Loop() {
-				r.find(path)
-			}
-		})
+func TestDecodePath(t *testing.T) {
+	for path, want := range map[string]string{
+		"": "", "/a": "/a", "/%61": "/a", "/%61%62%2D%2d": "/ab--", "/%25%36%31": "/%61",
+		"/%2561": "/%61", "/%2F%2f": "/%2F%2f", "/%00%1f%7F%0a": "/%00%1f%7F%0a",
+		"/%20": "/ ", "/%e7%af%ae": "/篮",
+	} {
+		if got, ok := decodePath([]byte(path)); !ok || string(got) != want {
+			t.Errorf("%s is %q, %v; want %q", path, got, ok, want)
+		}
+	}
+	for _, path := range []string{
+		"/%", "/%2", "/%zz", "/%+1", "/%c0%af", "/%c1%81", "/%e0%80%af", "/%f0%80%80%af", "/%ed%a0%80",
+		"/%ff", "/%e7%af",
+	} {
+		if got, ok := decodePath([]byte(path)); ok {
+			t.Errorf("%s is %q", path, got)
+		}
 	}
 }

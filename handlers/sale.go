@@ -1,9 +1,11 @@
 package handlers
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
@@ -162,4 +164,97 @@ func (m *member) time() (*time.Time, *failure) {
 		return nil, errBadTimes
 	}
 	return &t, nil
+}
+
+// listLog streams every change of the sale's state, times and stock, the oldest first.
+func (s *Server) listLog(ctx *fasthttp.RequestCtx, c Call) {
+	scan := s.cfg.Sale.ScanLog()
+	s.streamList(ctx, c, jsonList("log"), func(l *list) error {
+		page, err := scan.Next(context.Background())
+		for i := range page {
+			l.begin()
+			l.text = appendLogEntry(l.text, &page[i])
+		}
+		return err
+	})
+}
+
+// appendLogEntry appends an entry as JSON.
+func appendLogEntry(dst []byte, e *redisx.LogEntry) []byte {
+	dst = appendTime(append(dst, `{"at":`...), e.At)
+	dst = append(append(dst, `,"by":"`...), e.By...)
+	dst = append(append(append(dst, `","what":"`...), e.What...), '"')
+	switch e.What {
+	case redisx.LogOpened:
+		dst = strconv.AppendInt(append(dst, `,"pieces":`...), e.Pieces, 10)
+		dst = appendTimes(append(dst, ','), e.TimesAfter)
+	case redisx.LogState:
+		dst = append(append(dst, `,"before":"`...), e.StateBefore...)
+		dst = append(append(append(dst, `","after":"`...), e.StateAfter...), '"')
+	case redisx.LogTimes:
+		dst = append(appendTimes(append(dst, `,"before":{`...), e.TimesBefore), '}')
+		dst = append(appendTimes(append(dst, `,"after":{`...), e.TimesAfter), '}')
+	case redisx.LogStock:
+		dst = strconv.AppendInt(append(dst, `,"food_id":`...), e.Food, 10)
+		dst = strconv.AppendInt(append(dst, `,"add":`...), e.Add, 10)
+		dst = strconv.AppendInt(append(dst, `,"before":`...), e.StockBefore, 10)
+		dst = strconv.AppendInt(append(dst, `,"after":`...), e.StockAfter, 10)
+	}
+	return append(dst, '}')
+}
+
+// appendTimes appends the two members of times.
+func appendTimes(dst []byte, t redisx.Times) []byte {
+	dst = appendTime(append(dst, `"opens_at":`...), t.OpensAt)
+	return appendTime(append(dst, `,"closes_at":`...), t.ClosesAt)
+}
+
+const idempotencyKeyMax = 255 // characters
+
+// changeStock adds pieces to the stock of a food, or takes back unsold pieces.
+func (s *Server) changeStock(ctx *fasthttp.RequestCtx, c Call) {
+	members := [1]member{{name: "add"}}
+	if f := readBody(ctx.PostBody(), members[:]); f != nil {
+		reply(ctx, f)
+		return
+	}
+	add, ok := members[0].integer()
+	if !ok || add > redisx.RestockMax || add < -redisx.RestockMax {
+		reply(ctx, errMalformedJSON)
+		return
+	}
+	foods := s.cfg.Catalog.Foods()
+	id := c.param("id")
+	food, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || food < 1 || food > int64(len(foods)) || strconv.FormatInt(food, 10) != id { // no "01"
+		reply(ctx, errFoodNotFound)
+		return
+	}
+	key, f := idempotencyKey(ctx)
+	if f != nil {
+		reply(ctx, f)
+		return
+	}
+	food, left, err := s.cfg.Sale.Restock(redisx.Restock{By: operator, Food: food, Add: add, Key: string(key)})
+	if err != nil {
+		s.replyOutcome(ctx, err)
+		return
+	}
+	replyRaw(ctx, appendFood(nil, food, foods[food-1].Price, left))
+}
+
+// idempotencyKey returns the key of a request, empty for none. Two keys fail: either could count.
+func idempotencyKey(ctx *fasthttp.RequestCtx) (key []byte, f *failure) {
+	switch keys := ctx.Request.Header.PeekAll("Idempotency-Key"); len(keys) {
+	case 0:
+		return nil, nil
+	case 1:
+		key = keys[0]
+	default:
+		return nil, errBadRequest
+	}
+	if len(key) > idempotencyKeyMax && utf8.RuneCount(key) > idempotencyKeyMax {
+		return nil, errBadIdempotencyKey
+	}
+	return key, nil
 }

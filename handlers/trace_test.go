@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"regexp"
 	"strings"
 	"testing"
 
@@ -85,28 +84,4 @@ func TestParentOf(t *testing.T) {
 			t.Errorf("%q: %+v, want %+v", test.headers, got, test.want)
 		}
 	}
-}
-
-var (
-	traceForm = regexp.MustCompile(`^(00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}|` +
-		`[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?s:-.*)?)$`)
-	noTrace = regexp.MustCompile(`^(ff|..-0{32}|..-.{32}-0{16})-`)
-	later   = regexp.MustCompile(`^00-.{53}`)
-)
-
-// FuzzTraceparent compares the parser with the form in the specification.
-func FuzzTraceparent(f *testing.F) {
-	for text := range traceparents {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		want := traceForm.MatchString(text) && !noTrace.MatchString(text) && !later.MatchString(text)
-		p, ok := parseTraceparent(text)
-		if ok != want {
-			t.Errorf("%q is valid: %v, want %v", text, ok, want)
-		}
-		if ok && text[:55] != text[:3]+p.trace+"-"+p.span+text[52:55] {
-			t.Errorf("%q: %+v", text, p)
-		}
-	})
 }

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
@@ -313,19 +311,10 @@ func TestTrafficDoesNotAllocate(t *testing.T) {
 	}
 	s := open(t, "unix", redistest.Start(t).Socket)
 	s.withTraffic(t)
-	var request fasthttp.Request
-	request.Header.SetMethod("PATCH")
-	request.SetRequestURI("/carts/" + s.cartOf(2))
-	request.Header.Set("Access-Token", s.token(2))
-	var ctx fasthttp.RequestCtx
 	for _, count := range []int{1, -1} {
-		request.SetBodyString(fmt.Sprintf(`{"food_id":1,"count":%d}`, count))
-		ctx.Init(&request, nil, nil)
-		s.handle(&ctx) // the first one begins the cart
-		if n := testing.AllocsPerRun(100, func() {
-			ctx.Response.Reset()
-			s.handle(&ctx)
-		}); n != 0 {
+		_, n := s.allocsOf("PATCH", "/carts/"+s.cartOf(2), fmt.Sprintf(`{"food_id":1,"count":%d}`, count),
+			"Access-Token", s.token(2))
+		if n != 0 {
 			t.Errorf("count %d: %v allocations", count, n)
 		}
 	}

@@ -4,38 +4,26 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"flashsale/internal/proc"
-	"flashsale/redisx/orderstream"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 	"flashsale/redisx/saletest"
 )
 
-// BenchmarkOrder drives Redis alone with what an order of the contest's flow asks of it on average: two
-// adds and the order itself. redis-us/order is the CPU that redis-server takes, and so 1e6 divided by it
-// is how many orders a second its one core could carry. buyers are the calls that may wait at once: the
-// more, the longer the batches.
+// BenchmarkOrder drives Redis alone with the calls of an order of the contest's flow: on average two adds
+// and the order itself. redis-us/order is the CPU time of redis-server, so 1e6 divided by it is the number
+// of orders a second that its one core carries. buyers are the calls that may wait at once: the more, the
+// longer the batches.
 func BenchmarkOrder(b *testing.B) {
 	for _, buyers := range []int{64, 1000} {
-		b.Run(fmt.Sprintf("buyers=%d", buyers), func(b *testing.B) { benchmarkOrder(b, buyers, false) })
-		b.Run(fmt.Sprintf("buyers=%d,ledger", buyers), func(b *testing.B) { benchmarkOrder(b, buyers, true) })
+		b.Run(fmt.Sprintf("buyers=%d", buyers), func(b *testing.B) { benchmarkOrder(b, buyers) })
 	}
 }
 
-// benchmarkOrder with ledger puts each order into the stream as well, from which a consumer takes it.
-func benchmarkOrder(b *testing.B, buyers int, ledger bool) {
+func benchmarkOrder(b *testing.B, buyers int) {
 	server := redistest.Start(b)
-	cfg := saletest.Config(server)
-	s := saletest.Open(b, cfg, 1<<40, 1<<40)
-	if ledger {
-		orders, err := orderstream.Open(b.Context(), cfg, s.ID(), 2, "bench")
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer orders.Close()
-		defer consume(b, orders)()
-	}
+	s := saletest.Open(b, saletest.Config(server), 1<<40, 1<<40)
 	var users atomic.Uint32
 	b.ReportAllocs()
 	b.SetParallelism(buyers / 2)
@@ -61,44 +49,10 @@ func benchmarkOrder(b *testing.B, buyers int, ledger bool) {
 	b.ReportMetric(1e6/redis, "orders/redis-core-s")
 }
 
-// consume takes orders from the stream until stop, without writing them anywhere.
-func consume(b *testing.B, waiting *orderstream.Stream) (stop func()) {
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		look := time.NewTicker(100 * time.Millisecond)
-		defer look.Stop()
-		for {
-			orders, err := waiting.Read(false, 1000)
-			if err == nil {
-				err = waiting.Done(orders)
-			}
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			if len(orders) > 0 {
-				continue
-			}
-			select {
-			case <-look.C:
-			case <-done:
-				return
-			}
-		}
-	}()
-	return func() {
-		close(done)
-		<-ended
-	}
-}
-
 // cpuMicroseconds is what the main thread of a process has used so far; redis-server works in that one.
 func cpuMicroseconds(tb testing.TB, pid int) float64 {
 	tb.Helper()
 	used, err := proc.MainThreadTime(pid)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return float64(used.Nanoseconds()) / 1000
 }

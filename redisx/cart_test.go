@@ -12,41 +12,6 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// Each line: a cart's list of changes, what it amounts to, whether the last change had its effect.
-func TestSettle(t *testing.T) {
-	const script = "local foods, counts, accepted = settle(ARGV[1], 3) " +
-		"return list(foods, counts, 0) .. (accepted and ' yes' or ' no')"
-	for _, tc := range []struct{ changes, want string }{
-		{"", " yes"},
-		{"1:1,", "1:1, yes"},
-		{"1:3,                 ", "1:3, yes"},
-		{"1:4,", " no"},
-		{"1:-1,", " yes"},
-		{"1:1, 1:1, ", "1:2, yes"},
-		{"1:1,2:2,", "1:1,2:2, yes"},
-		{"1:1,2:3,", "1:1, no"},
-		{"1:1,2:3,2:2,", "1:1,2:2, yes"},
-		{"1:3,1:1,", "1:3, no"},
-		{"1:3,1:-1,", "1:2, yes"},
-		{"1:1,1:-3,", "1:0, yes"},
-		{"1:1,2:-1,", "1:1, yes"},
-		{"1:1,2:-1,2:2,", "1:1,2:2, yes"},
-		{"2:0,1:1,2:2,", "2:2,1:1, yes"},
-		{"2:0,1:1,2:3,", "2:0,1:1, no"},
-		{"12:1,2:1,2:1,", "12:1,2:2, yes"},
-		{"1:1,2:1,3:1,4:1,", "1:1,2:1,3:1, no"},
-		{"1:1,2:1,3:1,4:1,2:-1,4:1,", "1:1,2:0,3:1,4:1, yes"},
-	} {
-		t.Run(tc.changes, func(t *testing.T) {
-			onEach(t, func(t *testing.T, cfg Config) {
-				if got := rawString(t, cfg, "EVAL", cartRules+script, "0", tc.changes); got != tc.want {
-					t.Errorf("%q, want %q", got, tc.want)
-				}
-			})
-		})
-	}
-}
-
 // cart is the plain form of what a cart holds: what AddToCart and the scripts must agree with.
 type cart struct {
 	foods  []int64 // in the order of first add
@@ -142,9 +107,7 @@ func TestAddToCartAtOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if err := servers[0].placeOrder(2, cartName(1), nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, servers[0].placeOrder(2, cartName(1), nil))
 		order, err := servers[0].Order(2)
 		byFood := func(a, b Item) int { return int(a.Food - b.Food) }
 		slices.SortFunc(order.Items, byFood)
@@ -176,12 +139,24 @@ func cartBytes(tb testing.TB, cfg Config, key string) (n int) {
 	return len(strings.Join(fields, ""))
 }
 
-// A cart does not grow with the changes and foods that went through it, and keeps its lifetime.
+// A cart gets its lifetime soon after its first piece, and keeps it. It does not grow with the changes and
+// foods that went through it.
 func TestCartStaysShort(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		const foods = 200
 		s := open(t, cfg, slices.Repeat([]int64{9}, foods)...)
 		key := "c_" + string(cartName(1))
+		checkLifetime := func(most int) {
+			t.Helper()
+			wantError(t, "behind all that was sent", s.orderNothing(), ErrCartEmpty)
+			var left int
+			if raw(t, cfg, &left, "TTL", key); left > most || left < most/2 {
+				t.Errorf("lifetime %d s, want %d", left, most)
+			}
+		}
+		testkit.Must(t, s.addToCart(1, cartName(1), 1, 1))
+		checkLifetime(3600)
+		raw(t, cfg, nil, "EXPIRE", key, "1000")
 		longest := 0
 		for i := range 3 * foods {
 			for _, count := range []int64{2, -1, 3, -1} {
@@ -195,37 +170,7 @@ func TestCartStaysShort(t *testing.T) {
 		if longest > 400 {
 			t.Errorf("the cart had %d bytes", longest)
 		}
-		if ttl := rawString(t, cfg, "TTL", key); ttl != "3600" && ttl != "3599" && !strings.HasPrefix(ttl, "35") {
-			t.Errorf("lifetime %s s, want an hour", ttl)
-		}
-	})
-}
-
-// A new cart gets its lifetime soon after its first piece, and a later piece does not change it.
-func TestCartLifetime(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 9)
-		key := "c_" + string(cartName(1))
-		add := func() {
-			if err := s.addToCart(1, cartName(1), 1, 1); err != nil {
-				t.Fatal(err)
-			}
-		}
-		add()
-		if err := s.orderNothing(); !errors.Is(err, ErrCartEmpty) { // behind all that was sent
-			t.Fatal(err)
-		}
-		if ttl := rawString(t, cfg, "TTL", key); ttl != "3600" && ttl != "3599" {
-			t.Errorf("lifetime %s s, want an hour", ttl)
-		}
-		raw(t, cfg, nil, "EXPIRE", key, "100")
-		add()
-		if err := s.orderNothing(); !errors.Is(err, ErrCartEmpty) {
-			t.Fatal(err)
-		}
-		if ttl := rawString(t, cfg, "TTL", key); ttl != "100" && ttl != "99" {
-			t.Errorf("lifetime after another piece %s s, want 100", ttl)
-		}
+		checkLifetime(1000)
 	})
 }
 
@@ -241,9 +186,7 @@ func TestChangeRacesOrder(t *testing.T) {
 		for i := range users {
 			user := uint32(i + 2)
 			for _, count := range []int64{2, 1, -1} { // so that the length of the list shows nothing
-				if err := servers[0].addToCart(user, cartName(i), 1, count); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, servers[0].addToCart(user, cartName(i), 1, count))
 			}
 			raw(t, cfg, nil, "DEL", "c_"+string(cartName(i)))
 			raw(t, cfg, nil, "SET", "c_"+string(cartName(i)), "1:2,1:1,1:-1,") // as a list, not settled yet
@@ -267,5 +210,63 @@ func TestChangeRacesOrder(t *testing.T) {
 					order.Items)
 			}
 		}
+	})
+}
+
+// A cart does not grow with the connections that change it at once.
+func TestCartStaysShortUnderAttack(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		const attackers, tries = 64, 20
+		servers := openServers(t, cfg, 3, 9, 9)
+		key := "c_" + string(cartName(1))
+		var wg sync.WaitGroup
+		for i := range attackers {
+			wg.Go(func() {
+				for n := range tries {
+					count := []int64{3, 1, -1}[(i+n)%3]
+					err := servers[i%3].addToCart(2, cartName(1), 1+int64(n%2), count)
+					if err != nil && !errors.Is(err, ErrOverLimit) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		// The first list, with one change of each server too many, and the items.
+		most := len("changesitems") + (3+3)*len("1:3,        ") + len("1:3,2:3,")
+		if n := cartBytes(t, cfg, key); n > most {
+			t.Errorf("the cart has %d bytes, want at most %d", n, most)
+		}
+		for food := range int64(2) {
+			if err := servers[0].addToCart(2, cartName(1), food+1, -3); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := servers[0].placeOrder(2, cartName(1), nil); !errors.Is(err, ErrCartEmpty) {
+			t.Errorf("an order with everything taken away: %v, want ErrCartEmpty", err)
+		}
+	})
+}
+
+// What one user holds in Redis is bounded, and others lose nothing.
+func TestCartsOfOneUser(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		const carts = 200
+		s := open(t, cfg, 9, 9)
+		testkit.Must(t, s.addToCart(3, []byte("of another user."), 1, 1))
+		for i := range carts {
+			testkit.Must(t, s.addToCart(2, cartName(i), 1, 1))
+		}
+		if err := s.orderNothing(); !errors.Is(err, ErrCartEmpty) { // behind all that was sent
+			t.Fatal(err)
+		}
+		var keys []string
+		raw(t, cfg, &keys, "KEYS", "c_*")
+		if len(keys) != cartsFree+cartsFollowed+1 {
+			t.Errorf("%d carts are left, want %d of the one user and 1 of the other",
+				len(keys), cartsFree+cartsFollowed)
+		}
+		wantError(t, "an order of the last cart", s.placeOrder(2, cartName(carts-1), nil), nil)
+		wantError(t, "an order of the other user", s.placeOrder(3, []byte("of another user."), nil), nil)
 	})
 }

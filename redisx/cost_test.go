@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"flashsale/internal/serve/eventloop/looptest"
+	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
@@ -29,9 +30,7 @@ func testCallsOfAnOrder(t *testing.T, server *redistest.Server, cfg Config, time
 	s := open(t, cfg, orders)
 	put(t, cfg, times)
 	for i := range orders {
-		if err := s.addToCart(uint32(i+2), cartName(i), 1, 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.addToCart(uint32(i+2), cartName(i), 1, 1))
 	}
 	if found, err := s.Snapshot(); err != nil || found.State != StateOpen {
 		t.Fatalf("%+v, %v; want open", found, err)
@@ -44,9 +43,7 @@ func testCallsOfAnOrder(t *testing.T, server *redistest.Server, cfg Config, time
 		}
 	})
 	for range orders {
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, <-done)
 	}
 	calls := callsOf(t, cfg)
 	scripts := calls["evalsha"]
@@ -69,9 +66,7 @@ func callsOf(t *testing.T, cfg Config) map[string]int {
 	calls := map[string]int{}
 	for _, line := range callCount.FindAllStringSubmatch(rawString(t, cfg, "INFO", "commandstats"), -1) {
 		n, err := strconv.Atoi(line[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		calls[line[1]] = n
 	}
 	for _, own := range []string{"config|resetstat", "info", "ping", "hello"} {

@@ -1,10 +1,8 @@
 package redisx
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -59,9 +57,7 @@ func unix(s *redistest.Server) Config {
 func open(tb testing.TB, cfg Config, stock ...int64) *Sale {
 	tb.Helper()
 	opened, err := Open(tb.Context(), cfg, Opening{Catalog: catalogPrint, Stock: stock})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return joinSale(tb, cfg, opened.Sale, len(stock))
 }
 
@@ -85,13 +81,8 @@ func runSale(tb testing.TB, cfg Config, join func() *Sale) *Sale {
 
 // runUnready runs a sale until the test ends, and does not wait for Redis.
 func runUnready(tb testing.TB, s *Sale) *Sale {
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { s.Run(ctx) })
-	tb.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
+	tb.Helper()
+	testkit.Background(tb, s.Run)
 	return s
 }
 
@@ -115,6 +106,14 @@ func rawString(tb testing.TB, cfg Config, args ...string) string {
 }
 
 func cartName(i int) []byte { return fmt.Appendf(nil, "cart%012d", i) }
+
+// wantError compares the outcome of a call with the wanted one.
+func wantError(tb testing.TB, call string, outcome, want error) {
+	tb.Helper()
+	if !errors.Is(outcome, want) {
+		tb.Errorf("%s: %v, want %v", call, outcome, want)
+	}
+}
 
 // outcome is an Outcome that can be waited for.
 type outcome chan error

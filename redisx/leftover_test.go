@@ -17,13 +17,9 @@ func TestOpenRefusesLeftovers(t *testing.T) {
 		s := open(t, cfg, 5)
 		raw(t, cfg, nil, "XGROUP", "CREATE", s.keys.Stream, StreamGroup, "0", "MKSTREAM")
 		for user := range uint32(2) {
-			if err := s.addToCart(user+2, cartName(int(user)), 1, 1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.addToCart(user+2, cartName(int(user)), 1, 1))
 		}
-		if err := s.placeOrder(2, cartName(0), nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.placeOrder(2, cartName(0), nil))
 		raw(t, cfg, nil, "DEL", MarkerKey)
 		var keys []string
 		raw(t, cfg, &keys, "KEYS", "*")
@@ -72,9 +68,7 @@ func TestLeftoverSearchIsBounded(t *testing.T) {
 	cfg := unix(redistest.New(t))
 	raw(t, cfg, nil, "EVAL", `for i = 1, 20000 do redis.call('SET', 'other' .. i, 1) end`, "0")
 	l, err := pipeline.Dial(t.Context(), cfg.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	for _, test := range []struct {
 		steps int

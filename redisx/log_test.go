@@ -1,7 +1,6 @@
 package redisx
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,9 +19,7 @@ func logEntries(t *testing.T, s *Sale) (entries []LogEntry) {
 		if errors.Is(err, io.EOF) {
 			return entries
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		entries = append(entries, page...)
 	}
 }
@@ -90,13 +87,8 @@ func TestFollowerChanges(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 0)
 		f, err := Follow(t.Context(), cfg, s.ID())
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- f.Run(ctx) }()
-		defer func() { cancel(); <-ended }()
+		testkit.Must(t, err)
+		testkit.Background(t, f.Run)
 		changes := func(sale string, want int) (entries []LogEntry) {
 			t.Helper()
 			entries, err := f.Changes(sale)

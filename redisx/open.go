@@ -146,7 +146,8 @@ func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Ope
 	case code < openIsOpen || code > openTurning:
 		return Opened{}, pipeline.UnknownCode("open.lua", code)
 	case catalog != o.Catalog:
-		return Opened{}, otherFoods(opened.Sale, cfg, catalog, o.Catalog)
+		return Opened{}, fmt.Errorf("%w: sale %s at %s has %s; here are %s", ErrOtherFoods, opened.Sale,
+			cfg.Address, catalog, o.Catalog)
 	case code == openStranger:
 		return Opened{}, fmt.Errorf("%w: sale %s at %s", ErrOtherSecrets, opened.Sale, cfg.Address)
 	}
@@ -183,13 +184,52 @@ func leftoverError(cfg Config, key string) error {
 	return fmt.Errorf("%w: %s at %s", ErrLeftover, key, cfg.Address)
 }
 
-func otherFoods(id string, cfg Config, there, here string) error {
-	return fmt.Errorf("%w: sale %s at %s has %s; here are %s", ErrOtherFoods, id, cfg.Address, there, here)
-}
-
 // NewID makes the id of a sale: 8 random characters (40 bits).
 func NewID() string {
 	var b [5]byte
 	rand.Read(b[:])
 	return strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+}
+
+// Fingerprint describes the facts on which the servers of a sale must agree, for one of a server's token
+// secrets. Each field has 16 hex digits that reveal nothing about the facts. Only fingerprints under the
+// same secret can be compared.
+type Fingerprint struct {
+	Secret string // of the token secret
+	Root   string // of root's password, keyed by the secret
+	Users  string // of all other users, keyed by the secret
+}
+
+// Differences are what a server has otherwise than the server that joined the sale before.
+type Differences struct {
+	TheyRefuse bool // the other servers refuse tokens and carts that this one signs
+	WeRefuse   bool // this server refuses tokens and carts that another one signs
+	Root       bool // root's password
+	Users      bool // the other users
+}
+
+// The bits of open.lua's differences.
+const (
+	differTheyRefuse = 1 << iota
+	differWeRefuse
+	differRoot
+	differUsers
+)
+
+func readDifferences(bits int64) Differences {
+	return Differences{
+		TheyRefuse: bits&differTheyRefuse != 0,
+		WeRefuse:   bits&differWeRefuse != 0,
+		Root:       bits&differRoot != 0,
+		Users:      bits&differUsers != 0,
+	}
+}
+
+// encodeFingerprints writes fingerprints for open.lua.
+func encodeFingerprints(list []Fingerprint) string {
+	var texts []string
+	for _, f := range list {
+		texts = append(texts, f.Secret+":"+f.Root+":"+f.Users)
+	}
+	return strings.Join(texts, ",")
 }

@@ -1,16 +1,19 @@
 package redisx
 
 import (
+	"context"
 	"errors"
-	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	sys "golang.org/x/sys/unix"
 
 	"flashsale/internal/testkit"
+	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
 
@@ -55,9 +58,7 @@ func checkWritesRefused(t *testing.T, s *Sale, begin, end func(), reply string) 
 		_, err := s.Ready()
 		return err == nil
 	})
-	if err := s.addToCart(1, cartName(1), 1, 1); err != nil {
-		t.Errorf("an add on a ready sale: %v", err)
-	}
+	wantError(t, "an add on a ready sale", s.addToCart(1, cartName(1), 1, 1), nil)
 }
 
 func TestReadyAsksForWrites(t *testing.T) {
@@ -79,23 +80,6 @@ func TestReadyAsksForWrites(t *testing.T) {
 	}
 }
 
-// The folder for its snapshots is gone, and Redis takes no writes because it cannot save them.
-func TestReadyWithoutSnapshots(t *testing.T) {
-	folder := t.TempDir() + "/snapshots"
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	server := redistest.New(t, "--dir", folder, "--save", "3600 1000000")
-	s := open(t, unix(server), 10)
-	checkWritesRefused(t, s, func() {
-		if err := os.RemoveAll(folder); err != nil {
-			t.Fatal(err)
-		}
-		server.Do(t, "BGSAVE")
-	}, func() { server.Do(t, "CONFIG SET stop-writes-on-bgsave-error no") },
-		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.")
-}
-
 // A limit on the size of its files fails the writes of Redis as a full disk does.
 func TestReadyOnAFullDisk(t *testing.T) {
 	signal.Ignore(syscall.SIGXFSZ) // redis-server inherits that: a write over the limit is then an error
@@ -104,10 +88,72 @@ func TestReadyOnAFullDisk(t *testing.T) {
 	s := open(t, unix(server), 10)
 	limit := func(bytes uint64) {
 		limits := sys.Rlimit{Cur: bytes, Max: sys.RLIM_INFINITY}
-		if err := sys.Prlimit(server.Pid(), sys.RLIMIT_FSIZE, &limits, nil); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, sys.Prlimit(server.Pid(), sys.RLIMIT_FSIZE, &limits, nil))
 	}
 	checkWritesRefused(t, s, func() { limit(1) }, func() { limit(sys.RLIM_INFINITY) },
 		"MISCONF Errors writing to the AOF file: File too large")
+}
+
+// A server joins an open sale also where Redis takes no writes, and an order of a full cart is still placed
+// there.
+func TestJoinAndOrderWithoutMemory(t *testing.T) { onServers(t, testJoinAndOrderWithoutMemory) }
+
+func testJoinAndOrderWithoutMemory(t *testing.T, server *redistest.Server, cfg Config) {
+	s := open(t, cfg, 10)
+	testkit.Must(t, s.addToCart(2, cartName(2), 1, 1))
+	server.Do(t, "CONFIG SET maxmemory 1")
+	other := Opening{Catalog: catalogPrint, Stock: []int64{10}, Server: []Fingerprint{{"ab", "cd", "ef"}}}
+	if opened, err := Open(t.Context(), cfg, other); err != nil || opened.Sale != s.ID() {
+		t.Errorf("joined %+v, %v", opened, err)
+	}
+	wantError(t, "order", s.placeOrder(2, cartName(2), nil), nil)
+}
+
+// A Redis that wants another password in mid-sale answers, and the log has its words.
+func TestPasswordChangedInMidSale(t *testing.T) { onServers(t, testPasswordChangedInMidSale) }
+
+func testPasswordChangedInMidSale(t *testing.T, server *redistest.Server, cfg Config) {
+	log := testkit.CaptureLog(t)
+	s := open(t, cfg, 10)
+	server.Do(t, "CONFIG SET requirepass other\r\nCLIENT KILL TYPE normal SKIPME yes")
+	testkit.Until(t, "the refusal is logged", func() bool {
+		wantError(t, "add", s.addToCart(2, cartName(2), 1, 1), ErrUnavailable)
+		return log.Count("NOAUTH Authentication required. (set REDIS_PASSWORD)") == 1
+	})
+	if log.Count("Redis refuses to serve: orders get 503 until it does") != 1 {
+		t.Errorf("log %s", log)
+	}
+}
+
+// endedLoop is an event loop that has ended: a connection on it never serves.
+type endedLoop struct{ pipeline.Loop }
+
+func (endedLoop) AtEnd(func(time.Time) time.Time) {}
+func (endedLoop) Post(func()) bool                { return false }
+
+var threeLooks = regexp.MustCompile(`cmdstat_hgetall:calls=([3-9]|\d\d)`)
+
+// As long as only the connection for reads serves, a sale is not ready and its stock is not published:
+// every order would get 503.
+func TestNotReadyWithoutConnectionForChanges(t *testing.T) {
+	server := redistest.Start(t)
+	cfg := unix(server)
+	opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5}})
+	testkit.Must(t, err)
+	cfg.Loop = endedLoop{}
+	s := Join(cfg, opened.Sale, 1, usersMax)
+	runUnready(t, s)
+	testkit.Until(t, "reads are answered", func() bool { return s.Check() == nil })
+	if _, err := s.Ready(); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("ready: %v, want ErrUnavailable", err)
+	}
+	server.Do(t, "CONFIG RESETSTAT")
+	testkit.Background(t, func(ctx context.Context) error {
+		s.Snapshots(ctx, time.Hour, func(found Snapshot) { t.Errorf("published %v", found) },
+			func() { t.Error("the sale is gone") })
+		return nil
+	})
+	testkit.Until(t, "three looks at the stock", func() bool {
+		return threeLooks.MatchString(rawString(t, cfg, "INFO", "commandstats"))
+	})
 }

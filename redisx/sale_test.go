@@ -6,46 +6,46 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"flashsale/internal/observe/figures"
 	"flashsale/internal/testkit"
 	"flashsale/redisx/redistest"
 )
 
 func TestOpenOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
-		const servers = 3
+		o := Opening{Catalog: catalogPrint, Stock: []int64{5, 7}}
+		var opened [3]Opened
 		var wg sync.WaitGroup
-		ids, fresh := make([]string, servers), make([]bool, servers)
-		for i := range servers {
+		for i := range opened {
 			wg.Go(func() {
-				opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5, 7}})
-				if err != nil {
+				var err error
+				if opened[i], err = Open(t.Context(), cfg, o); err != nil {
 					t.Error(err)
 				}
-				ids[i], fresh[i] = opened.Sale, opened.Fresh
 			})
 		}
 		wg.Wait()
-		if ids[0] != ids[1] || ids[1] != ids[2] || len(ids[0]) != 8 {
-			t.Errorf("ids %q, want one of 8 characters", ids)
-		}
-		count := 0
-		for _, f := range fresh {
-			if f {
-				count++
+		id, fresh := opened[0].Sale, 0
+		for _, one := range opened {
+			if one.Sale != id || len(id) != 8 {
+				t.Errorf("sale %q, want the same id of 8 characters as %q", one.Sale, id)
+			}
+			if one.Fresh {
+				fresh++
 			}
 		}
-		if count != 1 {
-			t.Errorf("%d servers opened the sale, want 1", count)
+		if fresh != 1 {
+			t.Errorf("%d servers opened the sale, want 1", fresh)
 		}
-		raw(t, cfg, nil, "HINCRBY", stockPrefix+ids[0], "1", "-4")
-		if again, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5,
-			7}}); err != nil || again.Fresh {
+		raw(t, cfg, nil, "HINCRBY", stockPrefix+id, "1", "-4")
+		if again, err := Open(t.Context(), cfg, o); err != nil || again.Fresh {
 			t.Errorf("a restart: opened %+v, %v", again, err)
 		}
-		stock, err := joinSale(t, cfg, ids[0], 2).stock()
+		stock, err := joinSale(t, cfg, id, 2).stock()
 		if err != nil || !slices.Equal(stock, []int64{1, 7}) {
 			t.Errorf("stock after a restart %v, %v; want [1 7]", stock, err)
 		}
@@ -67,14 +67,15 @@ func TestOpenManyFoods(t *testing.T) {
 func TestOpenRefusesOtherFoods(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{1}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		_, err = Open(t.Context(), cfg, Opening{Catalog: "3 foods, fedcba9876543210", Stock: []int64{1}})
 		want := "redis holds a sale of other foods: sale " + opened.Sale + " at " + cfg.Address +
 			" has 2 foods, 0123456789abcdef; here are 3 foods, fedcba9876543210"
 		if !errors.Is(err, ErrOtherFoods) || err.Error() != want {
 			t.Errorf("error %v\nwant  %s", err, want)
+		}
+		if _, err := Find(t.Context(), cfg, "other foods", ""); !errors.Is(err, ErrOtherFoods) {
+			t.Errorf("found: %v, want ErrOtherFoods", err)
 		}
 	})
 }
@@ -84,9 +85,7 @@ func TestOpenRefusesLostSale(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		o := Opening{Catalog: catalogPrint, Stock: []int64{1}}
 		first, err := Open(t.Context(), cfg, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		o.Last = first.Sale
 		if again, err := Open(t.Context(), cfg, o); err != nil || again.Sale != first.Sale || again.Fresh {
 			t.Errorf("a restart: %+v, %v", again, err)
@@ -106,9 +105,7 @@ func TestOpenWithoutMarker(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		o := Opening{Catalog: catalogPrint, Stock: []int64{5}}
 		first, err := Open(t.Context(), cfg, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		raw(t, cfg, nil, "DEL", MarkerKey)
 		o.Last = first.Sale
 		_, err = Open(t.Context(), cfg, o)
@@ -135,33 +132,16 @@ func TestOpenWithoutMarker(t *testing.T) {
 	})
 }
 
-func TestOpenUnreachable(t *testing.T) {
-	cfg := defaults
-	cfg.Network, cfg.Address = "unix", "/nonexistent/redis.sock"
-	_, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{1}})
-	const want = "cannot reach Redis at /nonexistent/redis.sock: " +
-		"dial unix /nonexistent/redis.sock: connect: no such file or directory"
-	if err == nil || err.Error() != want {
-		t.Errorf("error %v", err)
-	}
-}
-
 // A Redis that was emptied sells nothing; with its data back the sale goes on.
 func TestSaleGoneAndBack(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 5)
-		if err := s.addToCart(2, cartName(2), 1, 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.addToCart(2, cartName(2), 1, 1))
 		id := s.ID()
 		raw(t, cfg, nil, "FLUSHALL")
 		raw(t, cfg, nil, "SET", cartPrefix+string(cartName(2)), "1:1,")
-		if err := s.placeOrder(2, cartName(2), nil); !errors.Is(err, ErrSaleGone) {
-			t.Errorf("order after FLUSHALL: %v, want ErrSaleGone", err)
-		}
-		if err := s.addToCart(2, cartName(2), 1, 1); !errors.Is(err, ErrSaleGone) {
-			t.Errorf("add after FLUSHALL: %v, want ErrSaleGone", err)
-		}
+		wantError(t, "order after FLUSHALL", s.placeOrder(2, cartName(2), nil), ErrSaleGone)
+		wantError(t, "add after FLUSHALL", s.addToCart(2, cartName(2), 1, 1), ErrSaleGone)
 		if _, err := s.Order(2); !errors.Is(err, ErrSaleGone) {
 			t.Errorf("read after FLUSHALL: %v, want ErrSaleGone", err)
 		}
@@ -169,20 +149,12 @@ func TestSaleGoneAndBack(t *testing.T) {
 			t.Error("the stock was put into the emptied Redis")
 		}
 		raw(t, cfg, nil, "HSET", MarkerKey, "id", "otherone")
-		if err := s.Check(); !errors.Is(err, ErrSaleGone) {
-			t.Errorf("check with another sale's marker: %v, want ErrSaleGone", err)
-		}
+		wantError(t, "check with another sale's marker", s.Check(), ErrSaleGone)
 		raw(t, cfg, nil, "HSET", MarkerKey, "id", id)
-		if err := s.Check(); !errors.Is(err, ErrSaleGone) {
-			t.Errorf("check with the marker and no stock: %v, want ErrSaleGone", err)
-		}
+		wantError(t, "check with the marker and no stock", s.Check(), ErrSaleGone)
 		raw(t, cfg, nil, "HSET", stockPrefix+id, "1", "5")
-		if err := s.Check(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.placeOrder(2, cartName(2), nil); err != nil {
-			t.Errorf("order after the sale came back: %v", err)
-		}
+		testkit.Must(t, s.Check())
+		wantError(t, "order after the sale came back", s.placeOrder(2, cartName(2), nil), nil)
 	})
 }
 
@@ -216,47 +188,73 @@ func testReconnectToAnotherSale(t *testing.T, server *redistest.Server, cfg Conf
 func TestSnapshot(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 5, 6)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		published, gone := make(chan Snapshot), make(chan struct{})
-		go s.Snapshots(ctx, time.Millisecond, func(found Snapshot) {
-			select {
-			case published <- found:
-			case <-ctx.Done():
-			}
-		}, func() {
-			select {
-			case gone <- struct{}{}:
-			case <-ctx.Done():
-			}
+		var latest atomic.Pointer[Snapshot]
+		var gone atomic.Bool
+		testkit.Background(t, func(ctx context.Context) error {
+			s.Snapshots(ctx, time.Millisecond, func(found Snapshot) { latest.Store(&found) },
+				func() { gone.Store(true) })
+			return nil
 		})
-		if got := <-published; !slices.Equal(got.Left, []int64{5, 6}) || got.State != StateOpen {
-			t.Errorf("first snapshot %v, want [5 6]", got)
+		shows := func(left ...int64) func() bool {
+			return func() bool {
+				found := latest.Load()
+				return found != nil && slices.Equal(found.Left, left) && found.State == StateOpen
+			}
 		}
+		testkit.Until(t, "the first snapshot", shows(5, 6))
 		raw(t, cfg, nil, "HINCRBY", s.keys.Stock, "2", "-1")
-		testkit.Until(t, "a snapshot with the change", func() bool {
-			return slices.Equal((<-published).Left, []int64{5, 5})
-		})
+		testkit.Until(t, "a snapshot with the change", shows(5, 5))
 		raw(t, cfg, nil, "HSET", MarkerKey, "id", "otherone")
-		testkit.Until(t, "a look that finds another sale", func() bool {
-			select {
-			case <-published: // was looked at before
-				return false
-			case <-gone:
-				return true
-			}
-		})
+		testkit.Until(t, "a look that finds another sale", gone.Load)
 	})
 }
 
-func TestFind(t *testing.T) {
+// Only an order that is placed counts: not one that is refused, and not the same one once more.
+func TestPlacedOrdersAreCounted(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
-		s := open(t, cfg, 9)
-		if id, err := Find(t.Context(), cfg, catalogPrint, ""); err != nil || id != s.ID() {
-			t.Errorf("found %q, %v; want %q", id, err, s.ID())
+		cfg.Figures = figures.Private()
+		s := open(t, cfg, 1, 5)
+		for user := range uint32(2) {
+			for range 2 {
+				_ = s.addToCart(user+1, cartName(int(user)), 1, 1)
+				_ = s.placeOrder(user+1, cartName(int(user)), []byte("k"))
+			}
 		}
-		if _, err := Find(t.Context(), cfg, "other foods", ""); !errors.Is(err, ErrOtherFoods) {
-			t.Errorf("other foods: %v, want ErrOtherFoods", err)
+		if n := cfg.Figures.OrdersPlaced.Value(); n != 1 {
+			t.Errorf("%d orders are counted, want 1", n)
+		}
+		begin := time.Now()
+		if _, err := s.stock(); err != nil {
+			t.Fatal(err)
+		}
+		if read := time.Unix(0, cfg.Figures.StockRead.Value()); read.Before(begin) || read.After(time.Now()) {
+			t.Errorf("the stock was read at %v, want from %v on", read, begin)
+		}
+		if cfg.Figures.Redis.BatchCalls.Read().Sum == 0 || cfg.Figures.QueueCallsMax.Value() == 0 {
+			t.Error("the calls are not counted")
 		}
 	})
+}
+
+// A sale without users answers what Redis holds, and goes on once Redis is back.
+func TestJoinWithoutUsers(t *testing.T) {
+	server := redistest.New(t)
+	cfg := unix(server)
+	cfg.Quiet = true
+	id := open(t, cfg, 3, 4).ID()
+	s := runUnready(t, Join(cfg, id, 2, 0))
+	testkit.Until(t, "a look", func() bool { _, err := s.Ready(); return err == nil })
+	if stock, err := s.stock(); err != nil || !slices.Equal(stock, []int64{3, 4}) {
+		t.Errorf("stock %v, %v; want 3 and 4", stock, err)
+	}
+	server.Do(t, "FLUSHALL")
+	if _, err := s.Ready(); !errors.Is(err, ErrSaleGone) {
+		t.Errorf("without the sale: %v, want ErrSaleGone", err)
+	}
+	server.Kill(t)
+	if _, err := s.Ready(); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("without Redis: %v, want ErrUnavailable", err)
+	}
+	server.Restart(t)
+	testkit.Until(t, "an answer", func() bool { _, err := s.Ready(); return errors.Is(err, ErrSaleGone) })
 }

@@ -81,13 +81,9 @@ func TestOrdersOutsideOpen(t *testing.T) {
 			onEach(t, func(t *testing.T, cfg Config) {
 				s := open(t, cfg, 5)
 				for user := uint32(2); user < 4; user++ {
-					if err := s.addToCart(user, cartName(int(user)), 1, 1); err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(t, s.addToCart(user, cartName(int(user)), 1, 1))
 				}
-				if err := s.placeOrder(2, cartName(2), []byte("k")); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, s.placeOrder(2, cartName(2), []byte("k")))
 				put(t, cfg, marker)
 				if _, err := s.Snapshot(); err != nil { // shuts
 					t.Fatal(err)
@@ -97,27 +93,19 @@ func TestOrdersOutsideOpen(t *testing.T) {
 						t.Errorf("cart %d: %v, want %v", cart, got, err)
 					}
 				}
-				if err := s.addToCart(3, cartName(3), 1, 1); err != nil {
-					t.Errorf("add: %v", err)
-				}
+				wantError(t, "add", s.addToCart(3, cartName(3), 1, 1), nil)
 				if got := rawString(t, cfg, "GET", cartPrefix+string(cartName(3))); got != "1:1,1:1," {
 					t.Errorf("the cart is %q", got)
 				}
-				if err := s.placeOrder(2, cartName(2), []byte("k")); err != nil {
-					t.Errorf("the same order again: %v", err)
-				}
-				if err := s.placeOrder(2, cartName(2), nil); !errors.Is(err, ErrHasOrder) {
-					t.Errorf("a second order: %v", err)
-				}
+				wantError(t, "the same order again", s.placeOrder(2, cartName(2), []byte("k")), nil)
+				wantError(t, "a second order", s.placeOrder(2, cartName(2), nil), ErrHasOrder)
 				if found, err := s.Snapshot(); err != nil || found.Left[0] != 4 || found.Orders != 1 {
 					t.Errorf("then %+v, %v", found, err)
 				}
 				if _, err := s.Change(Change{By: "root", State: StateOpen}); err != nil {
 					t.Fatal(err)
 				}
-				if err := s.placeOrder(3, cartName(3), nil); err != nil {
-					t.Errorf("opened: %v", err)
-				}
+				wantError(t, "opened", s.placeOrder(3, cartName(3), nil), nil)
 			})
 		})
 	}
@@ -129,9 +117,7 @@ func TestGateFollowsTheMarker(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
 		s := open(t, cfg, 9)
 		for user := range uint32(2) {
-			if err := s.addToCart(user+1, cartName(int(user)), 1, 1); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.addToCart(user+1, cartName(int(user)), 1, 1))
 			raw(t, cfg, nil, "DEL", gatePrefix+s.ID())
 			if user == 1 {
 				put(t, cfg, "closes_at=later")
@@ -140,16 +126,12 @@ func TestGateFollowsTheMarker(t *testing.T) {
 				t.Errorf("order of user %d: %v", user+1, err)
 			}
 			found, err := s.Snapshot()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			checkGate(t, cfg, s, found.Current)
 		}
 		raw(t, cfg, nil, "DEL", gatePrefix+s.ID())
 		raw(t, cfg, nil, "HDEL", MarkerKey, "id")
-		if err := s.placeOrder(7, cartName(1), nil); !errors.Is(err, ErrSaleGone) {
-			t.Errorf("without marker and gate: %v, want ErrSaleGone", err)
-		}
+		wantError(t, "without marker and gate", s.placeOrder(7, cartName(1), nil), ErrSaleGone)
 		if n := rawString(t, cfg, "EXISTS", gatePrefix+s.ID()); n != "0" {
 			t.Error("a gate was made for a sale without a marker")
 		}
@@ -163,51 +145,37 @@ func TestGateFollowsTheMarker(t *testing.T) {
 	})
 }
 
-// The times of a sale are those with which it was opened.
+// The times of a sale are those with which it was opened. A time between two milliseconds counts from the
+// later one on: nothing is sold before the time asked for.
 func TestOpenWithTimes(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config) {
-		o := Opening{Catalog: catalogPrint, Stock: []int64{5, 7}}
-		o.OpensAt, o.ClosesAt = moment("coming"), moment("later")
-		opened, err := Open(t.Context(), cfg, o)
-		if err != nil || !opened.Fresh || opened.Times != o.Times {
-			t.Fatalf("%+v, %v", opened, err)
+		whole, later := moment("coming"), moment("later")
+		between := whole.Add(time.Microsecond)
+		rounded := whole.Add(time.Millisecond)
+		opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5, 7},
+			Times: Times{whole, between}})
+		want := Times{whole, rounded}
+		if err != nil || !opened.Fresh || opened.Times != want {
+			t.Fatalf("%+v, %v; want %v", opened, err, want)
 		}
 		joined, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5, 7}})
-		if err != nil || joined.Fresh || joined.Times != o.Times {
+		if err != nil || joined.Fresh || joined.Times != want {
 			t.Errorf("joined %+v, %v", joined, err)
 		}
 		s := joinSale(t, cfg, opened.Sale, 2)
 		found, err := s.Snapshot()
-		if err != nil || found.State != StateScheduled || found.Times != o.Times {
+		if err != nil || found.State != StateScheduled || found.Times != want {
 			t.Errorf("%+v, %v", found, err)
 		}
-		if log := logOf(t, s); log != "terminal opened 12 {coming} {later}" {
-			t.Errorf("log %s", log)
+		first := logEntries(t, s)[0]
+		if first.What != LogOpened || first.Pieces != 12 || first.TimesAfter != want {
+			t.Errorf("log %+v", first)
 		}
-	})
-}
-
-// A time between two milliseconds counts from the later one on: nothing is sold before the time asked for.
-func TestTimesAreRoundedUp(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config) {
-		whole := moment("coming")
-		between := whole.Add(time.Microsecond)
-		opened, err := Open(t.Context(), cfg, Opening{Catalog: catalogPrint, Stock: []int64{5},
-			Times: Times{whole, between}})
-		want := Times{whole, whole.Add(time.Millisecond)}
-		if err != nil || opened.Times != want {
-			t.Errorf("opened with %v, %v; want %v", opened.Times, err, want)
-		}
-		later := moment("later")
-		now, err := joinSale(t, cfg, opened.Sale, 1).Change(
-			Change{By: "root", OpensAt: &between, ClosesAt: &later})
-		if want := (Times{want.ClosesAt, later}); err != nil || now.Times != want {
+		now, err := s.Change(Change{By: "root", OpensAt: &between, ClosesAt: &later})
+		if want := (Times{rounded, later}); err != nil || now.Times != want {
 			t.Errorf("changed to %v, %v; want %v", now.Times, err, want)
 		}
 	})
-	if at := WholeMillisecond(time.Time{}); !at.IsZero() {
-		t.Errorf("no time becomes %v", at)
-	}
 }
 
 // The state is known also where Redis takes no writes.
@@ -228,4 +196,56 @@ func TestStateWithoutWrites(t *testing.T) {
 		_, err := s.Snapshot()
 		return err == nil && logOf(t, s) == "terminal opened 5 {} {}, clock state open closed"
 	})
+}
+
+// A sale that was closed by its time stays closed when the clock of Redis goes back.
+// Here the time of closing moves instead, which is the same to the scripts.
+func TestClosedStaysWhenTheClockGoesBack(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		s := open(t, cfg, 5, 5)
+		testkit.Must(t, s.addToCart(2, cartName(2), 1, 1))
+		put(t, cfg, "closes_at=past")
+		if _, err := s.Snapshot(); err != nil { // notes that it is closed
+			t.Fatal(err)
+		}
+		put(t, cfg, "closes_at=later")
+		wantError(t, "an order", s.placeOrder(2, cartName(2), nil), ErrClosed)
+		found, err := s.Snapshot()
+		if err != nil || found.State != StateClosed || found.Left[0] != 5 {
+			t.Errorf("%+v, %v; want closed", found, err)
+		}
+		checkGate(t, cfg, s, found.Current)
+		if now, err := s.Change(Change{By: "root", ClosesAt: wanted("coming")}); err != nil ||
+			now.State != StateClosed {
+			t.Errorf("another time of closing: %+v, %v; want closed", now, err)
+		}
+		if _, err := s.Change(Change{By: "root", State: StateOpen}); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, "an order after root has opened the sale", s.placeOrder(2, cartName(2), nil), nil)
+		const want = "terminal opened 10 {} {}, clock state open closed, root times {} {later}-{} {coming}, " +
+			"root state closed open"
+		if log := logOf(t, s); log != want {
+			t.Errorf("log %s\nwant %s", log, want)
+		}
+	})
+}
+
+// A Redis without memory still shuts a sale.
+func TestShutWithoutMemory(t *testing.T) {
+	for _, state := range []State{StatePaused, StateClosed} {
+		t.Run(string(state), func(t *testing.T) {
+			server := redistest.New(t)
+			cfg := unix(server)
+			s := open(t, cfg, 5, 5)
+			testkit.Must(t, s.addToCart(2, cartName(2), 1, 1))
+			server.Do(t, "CONFIG SET maxmemory 1mb")
+			if now, err := s.Change(Change{By: "root", State: state}); err != nil || now.State != state {
+				t.Errorf("without memory: %+v, %v; want %s", now, err, state)
+			}
+			if err := s.placeOrder(2, cartName(2), nil); !errors.Is(err, ErrPaused) && !errors.Is(err, ErrClosed) {
+				t.Errorf("an order: %v, want a refusal", err)
+			}
+		})
+	}
 }

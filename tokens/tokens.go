@@ -11,6 +11,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"sync"
 	"time"
@@ -200,4 +201,20 @@ func (k *key) appendSigned(dst []byte, kind byte, raw *[rawLength]byte, payload 
 func (k *key) signed(raw *[rawLength]byte, kind byte, payload int) bool {
 	sum := k.mac(kind, raw[:payload])
 	return subtle.ConstantTimeCompare(raw[payload:], sum[:rawLength-payload]) == 1
+}
+
+const fingerprintBytes = 8 // enough to tell secrets apart, too few to attack the secret
+
+// Fingerprint returns a name of the secret, 16 hex digits, and a key for the fingerprints of other facts
+// that servers with this secret must agree on. Servers may compare both; neither reveals the secret or the
+// key that signs tokens.
+func Fingerprint(secret []byte) (name string, key []byte, err error) {
+	short, err := hkdf.Key(sha256.New, secret, nil, "flashsale fingerprint", fingerprintBytes)
+	if err == nil {
+		key, err = hkdf.Key(sha256.New, secret, nil, "flashsale fingerprint key", sha256.Size)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("cannot make a fingerprint of the token secret: %w", err)
+	}
+	return hex.EncodeToString(short), key, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,16 +52,6 @@ func TestCartRoundTrip(t *testing.T) {
 	}
 	if other := k.AppendCart(nil, 7, 1); bytes.Equal(other[:CartNameLength], name) {
 		t.Error("two carts of a user have the same name")
-	}
-}
-
-func TestKindsDoNotMix(t *testing.T) {
-	k := keys(t, secretA)
-	if _, _, ok := k.Cart(k.AppendAccess(nil, 1, now.Add(time.Hour))); ok {
-		t.Error("an access token passes for a cart ID")
-	}
-	if _, _, ok := k.Access(k.AppendCart(nil, 1, math.MaxUint64), now); ok {
-		t.Error("a cart ID passes for an access token")
 	}
 }
 
@@ -183,24 +174,6 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-func BenchmarkAccess(b *testing.B) {
-	k := keys(b, secretA)
-	token := k.AppendAccess(nil, 9, now.Add(time.Hour))
-	b.ReportAllocs()
-	for b.Loop() {
-		k.Access(token, now)
-	}
-}
-
-func BenchmarkAppendCart(b *testing.B) {
-	k := keys(b, secretA)
-	buf := make([]byte, 0, Length)
-	b.ReportAllocs()
-	for b.Loop() {
-		buf = k.AppendCart(buf[:0], 9, 1)
-	}
-}
-
 // A cart ID of one sale is none in another, under each secret; access tokens are valid in all.
 func TestCartsOfSales(t *testing.T) {
 	ofSale := func(sale string, secrets ...[]byte) *Keys {
@@ -229,5 +202,43 @@ func TestCartsOfSales(t *testing.T) {
 	before, after := ofSale("cccccccc", secretA), ofSale("cccccccc", secretB, secretA)
 	if _, _, ok := after.Cart(before.AppendCart(nil, 7, 1)); !ok {
 		t.Error("a new secret makes the carts of a sale invalid")
+	}
+}
+
+// Equal secrets have equal fingerprints, others have others, and none shows the secret or the key that
+// signs tokens.
+func TestFingerprint(t *testing.T) {
+	secrets := []string{strings.Repeat("s", SecretMin), strings.Repeat("s", SecretMin+1), "S" +
+		strings.Repeat("s", SecretMin-1)}
+	names, keys := map[string]string{}, map[string]string{}
+	for _, secret := range secrets {
+		name, key, err := Fingerprint([]byte(secret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, keyAgain, err := Fingerprint([]byte(secret))
+		if err != nil || again != name || !bytes.Equal(keyAgain, key) {
+			t.Errorf("%s: fingerprint %s, then %s, %v", secret, name, again, err)
+		}
+		raw, err := hex.DecodeString(name)
+		if err != nil || len(raw) != fingerprintBytes || len(key) != 32 {
+			t.Errorf("%s: name %q, %v, key of %d bytes", secret, name, err, len(key))
+		}
+		if bytes.Contains(key, raw) || strings.Contains(name, secret) {
+			t.Errorf("%s: the name %s tells more than a name", secret, name)
+		}
+		names[name], keys[string(key)] = secret, secret
+	}
+	if len(names) != len(secrets) || len(keys) != len(secrets) {
+		t.Errorf("%d names and %d keys of %d secrets", len(names), len(keys), len(secrets))
+	}
+}
+
+func BenchmarkAccess(b *testing.B) {
+	k := keys(b, secretA)
+	token := k.AppendAccess(nil, 9, now.Add(time.Hour))
+	b.ReportAllocs()
+	for b.Loop() {
+		k.Access(token, now)
 	}
 }

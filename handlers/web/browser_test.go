@@ -183,12 +183,18 @@ func (p *tab) untilNoText(id string) {
 	p.until("no text in #"+id, fmt.Sprintf("document.getElementById(%q).textContent === ''", id))
 }
 
-// click clicks as a mouse does, once the element can be seen and is enabled.
+// click clicks as a mouse does, once the element can be seen and is enabled. If the page moves the element
+// meanwhile, the mouse misses it and clicks again.
 func (p *tab) click(selector string) {
 	p.t.Helper()
-	p.until("a button "+selector, fmt.Sprintf(`(() => { const e = document.querySelector(%q);
-		return Boolean(e && !e.disabled && e.checkVisibility()); })()`, selector))
-	p.run(chromedp.Click(chromedp.CSS(selector)))
+	for clicked := false; !clicked; clicked = eval[bool](p, "clicked") {
+		p.until("a button "+selector, fmt.Sprintf(`(() => { const e = document.querySelector(%q);
+			if (!e || e.disabled || !e.checkVisibility()) return false;
+			window.clicked = false;
+			e.addEventListener("click", () => { clicked = true; }, { capture: true, once: true });
+			return true; })()`, selector))
+		p.run(chromedp.Click(chromedp.CSS(selector)))
+	}
 }
 
 // fill types a text into a field in place of what is there.

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"flashsale/internal/testkit"
 	"slices"
 	"testing"
 )
@@ -14,9 +15,7 @@ func TestBuiltIn(t *testing.T) {
 			users = append(users, u)
 			return nil
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	wantUsers := []User{{1, "root", "geheim", 0}, {2, "user2", "pass2", 0}, {3, "user3", "pass3", 0}}
 	if !slices.Equal(users, wantUsers) {
 		t.Errorf("users %v, want %v", users, wantUsers)
@@ -24,27 +23,6 @@ func TestBuiltIn(t *testing.T) {
 	wantFoods := []Food{{1, 50, 14}, {2, 50, 25}, {3, 50, 8}, {4, 50, 19}}
 	if !slices.Equal(foods, wantFoods) {
 		t.Errorf("foods %v, want %v", foods, wantFoods)
-	}
-}
-
-func TestBuiltInPricesAreSpread(t *testing.T) {
-	catalog := mustLoad(t, Config{Users: 1, Foods: 28, Stock: 1, RootPassword: "geheim"})
-	seen := map[int64]bool{}
-	for _, food := range catalog.Foods() {
-		if food.Price < 3 || food.Price > 30 || seen[food.Price] {
-			t.Errorf("food %d costs %d, want another price from 3 to 30", food.ID, food.Price)
-		}
-		seen[food.Price] = true
-	}
-}
-
-func TestBuiltInIsTheSameEveryTime(t *testing.T) {
-	first, second := mustLoad(t, builtInConfig(10)), mustLoad(t, builtInConfig(20))
-	if first.Fingerprint() != second.Fingerprint() {
-		t.Errorf("fingerprints %s and %s differ", first.Fingerprint(), second.Fingerprint())
-	}
-	if second.Users() != 20 || len(second.Foods()) != 100 {
-		t.Errorf("%d users and %d foods, want 20 and 100", second.Users(), len(second.Foods()))
 	}
 }
 

@@ -1,6 +1,10 @@
 package catalog
 
 import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"flashsale/internal/testkit"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,9 +17,7 @@ func builtInConfig(users int) Config {
 func mustLoad(tb testing.TB, cfg Config) *Catalog {
 	tb.Helper()
 	catalog, err := Load(tb.Context(), cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return catalog
 }
 
@@ -116,5 +118,72 @@ func BenchmarkAuthenticate(b *testing.B) {
 				catalog.Authenticate([]byte(name), []byte("pass5000"))
 			}
 		})
+	}
+}
+
+// Fingerprints are equal for the same users in any order, and each shows what it is of: root's password or
+// the others.
+func TestUserFingerprints(t *testing.T) {
+	const key, head = "0123456789abcdef", "id,name,password\n"
+	rootOf := func(users, key string) (string, string) {
+		return mustLoad(t, Config{Dir: writeCSV(t, head+users, goodFoods)}).UserFingerprints([]byte(key))
+	}
+	root, users := rootOf("1,root,r\n2,ann,a\n3,bob,b\n", key)
+	for _, test := range []struct {
+		name, users, key    string
+		sameRoot, sameUsers bool
+	}{
+		{"same", "1,root,r\n2,ann,a\n3,bob,b\n", key, true, true},
+		{"other order", "3,bob,b\n2,ann,a\n1,root,r\n", key, true, true},
+		{"root's password", "1,root,R\n2,ann,a\n3,bob,b\n", key, false, true},
+		{"a password", "1,root,r\n2,ann,A\n3,bob,b\n", key, true, false},
+		{"passwords exchanged", "1,root,r\n2,ann,b\n3,bob,a\n", key, true, false},
+		{"an id", "1,root,r\n2,ann,a\n4,bob,b\n", key, true, false},
+		{"cut elsewhere", "1,root,r\n2,an,na\n3,bob,b\n", key, true, false},
+		{"one less", "1,root,r\n2,ann,a\n", key, true, false},
+		{"another key", "1,root,r\n2,ann,a\n3,bob,b\n", strings.ToUpper(key), false, false},
+	} {
+		gotRoot, gotUsers := rootOf(test.users, test.key)
+		if (gotRoot == root) != test.sameRoot || (gotUsers == users) != test.sameUsers {
+			t.Errorf("%s: root %s %s, users %s %s; want the same root %v, the same users %v",
+				test.name, root, gotRoot, users, gotUsers, test.sameRoot, test.sameUsers)
+		}
+		if len(gotRoot) != 16 || len(gotUsers) != 16 || gotRoot == gotUsers {
+			t.Errorf("%s: fingerprints %q and %q", test.name, gotRoot, gotUsers)
+		}
+	}
+}
+
+func TestHashIsHMAC(t *testing.T) {
+	key := []byte("0123456789abcdef0123456789abcdef")
+	h := newHasher(key)
+	for _, lengths := range [][2]int{{0, 0}, {1, 0}, {4, 6}, {20, 40}, {55, 64}, {255, 255}} {
+		t.Run(fmt.Sprint(lengths), func(t *testing.T) {
+			name, password := bytes.Repeat([]byte("n"), lengths[0]), bytes.Repeat([]byte("p"), lengths[1])
+			reference := hmac.New(sha256.New, key)
+			reference.Write([]byte{byte(len(name))})
+			reference.Write(name)
+			reference.Write(password)
+			got := h.hash(name, password)
+			if want := reference.Sum(nil)[:hashBytes]; !bytes.Equal(got[:], want) {
+				t.Errorf("hash %x, want %x", got, want)
+			}
+		})
+	}
+}
+
+func TestLoadsDoNotShareAKey(t *testing.T) {
+	first, second := mustLoad(t, builtInConfig(1)), mustLoad(t, builtInConfig(1))
+	if bytes.Equal(first.image[headerKey:headerBytes], second.image[headerKey:headerBytes]) {
+		t.Error("two loads hash under the same key")
+	}
+}
+
+func TestImageHoldsNoPassword(t *testing.T) {
+	catalog := mustLoad(t, builtInConfig(3))
+	for _, password := range []string{"geheim", "pass2", "pass3"} {
+		if strings.Contains(string(catalog.image), password) {
+			t.Errorf("image holds the password %s", password)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"flashsale/internal/testkit"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,9 +20,7 @@ func writeCSV(t *testing.T, users, foods string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"users.csv": users, "foods.csv": foods} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -156,9 +155,7 @@ func TestCSVFileMissing(t *testing.T) {
 	for _, name := range []string{"users.csv", "foods.csv"} {
 		dir := writeCSV(t, goodUsers, goodFoods)
 		path := filepath.Join(dir, name)
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Remove(path))
 		_, err := Load(t.Context(), Config{Dir: dir})
 		wantError(t, err, "cannot read catalogue: open "+path+": no such file or directory")
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"flashsale/internal/testkit"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,9 +12,7 @@ func TestNamesOfOtherUsers(t *testing.T) {
 	names := func(users string) *Names {
 		dir := writeCSV(t, "id,name,password\n1,root,r\n"+users, "id,stock,price\n1,1,1\n")
 		c, err := Load(t.Context(), Config{Dir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return c.Names()
 	}
 	before := names("2,ann,x\n5,bob,x\n")
@@ -52,9 +51,7 @@ func TestNames(t *testing.T) {
 		"built in": {Users: 1000, Foods: 1, Stock: 1, RootPassword: "r"},
 	} {
 		c, err := Load(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		want := map[uint32]string{0: "", 1: "root", 7: "安娜", 8: "", 4294967294: "", 4294967295: long}
 		if name == "built in" {
 			want = map[uint32]string{0: "", 1: "root", 1001: ""}

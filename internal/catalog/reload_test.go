@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"errors"
+	"flashsale/internal/testkit"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,10 +29,8 @@ func TestReload(t *testing.T) {
 		{89, true, true}, {1, true, true}} {
 		cfg := Config{Dir: writeCSV(t, usersText(100), goodFoods)}
 		c := mustLoad(t, cfg)
-		if err := os.WriteFile(filepath.Join(cfg.Dir, "users.csv"), []byte(usersText(test.users)),
-			0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(cfg.Dir, "users.csv"), []byte(usersText(test.users)),
+			0o600))
 		fresh, err := c.Reload(t.Context(), cfg, test.force)
 		if c.Users() != 100 {
 			t.Fatalf("the old catalogue has %d users", c.Users())
@@ -95,9 +94,7 @@ func TestReloadRefusesOtherFoods(t *testing.T) {
 		cfg := Config{Dir: writeCSV(t, goodUsers, foods)}
 		c := mustLoad(t, cfg)
 		path := filepath.Join(cfg.Dir, "foods.csv")
-		if err := os.WriteFile(path, []byte(other), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, []byte(other), 0o600))
 		_, err := c.Reload(t.Context(), cfg, true)
 		wantError(t, err, "its foods, stocks or prices are not those of the sale: "+path+": "+want)
 	}
@@ -108,9 +105,7 @@ func TestReloadRefusesCutOffUsers(t *testing.T) {
 	cfg := Config{Dir: writeCSV(t, usersText(100), goodFoods)}
 	c := mustLoad(t, cfg)
 	path, whole := filepath.Join(cfg.Dir, "users.csv"), usersText(100)+"101,user101,password\n"
-	if err := os.WriteFile(path, []byte(whole[:len(whole)-5]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, []byte(whole[:len(whole)-5]), 0o600))
 	_, err := c.Reload(t.Context(), cfg, false)
 	wantError(t, err, path+" ends in the middle of line 102; end it with a line break if it is whole")
 	fresh, err := c.Reload(t.Context(), cfg, true)

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -73,114 +72,6 @@ func TestContestEnvironment(t *testing.T) {
 		}
 	}
 	if !strings.Contains(shown, "db-pass=(set)") || !strings.Contains(shown, "app-port=9091") {
-		t.Errorf("String() = %q", shown)
-	}
-}
-
-func TestRedisAddress(t *testing.T) {
-	clearEnvironment(t)
-	for _, tc := range []struct{ args, network, address string }{
-		{"-redis 10.0.0.1:7000", "tcp", "10.0.0.1:7000"},
-		{"-redis [::1]:7000", "tcp", "[::1]:7000"},
-		{"-redis /run/redis.sock", "unix", "/run/redis.sock"},
-		{"-redis-host cache", "tcp", "cache:6379"},
-		{"-redis-host ::1 -redis-port 7", "tcp", "[::1]:7"},
-	} {
-		if c := parse(t, strings.Fields(tc.args)...); c.Redis.Network != tc.network ||
-			c.Redis.Address != tc.address {
-			t.Errorf("%s: %s %s, want %s %s", tc.args, c.Redis.Network, c.Redis.Address, tc.network, tc.address)
-		}
-	}
-}
-
-func TestWorkerConns(t *testing.T) {
-	clearEnvironment(t)
-	for args, want := range map[string]int{
-		"-workers 3": 6666, "-workers 1": 20_000, "-workers 3 -max-conns 0": 0, "-workers 3 -max-conns 2": 1,
-	} {
-		if got := parse(t, strings.Fields(args)...).WorkerConns(); got != want {
-			t.Errorf("%s: %d for each worker, want %d", args, got, want)
-		}
-	}
-}
-
-func TestWorkerViewers(t *testing.T) {
-	clearEnvironment(t)
-	for args, want := range map[string]int{
-		"-workers 3": 6666, "-workers 1": 20_000, "-workers 3 -live-viewers 0": 0, "-workers 3 -live-viewers 2": 1,
-	} {
-		if got := parse(t, strings.Fields(args)...).WorkerViewers(); got != want {
-			t.Errorf("%s: %d for each worker, want %d", args, got, want)
-		}
-	}
-}
-
-func TestGuessable(t *testing.T) {
-	clearEnvironment(t)
-	for _, test := range []struct {
-		args, address string
-		want          bool
-	}{
-		{"", "127.0.0.1:8080", false}, {"", "127.0.0.3:8080", false}, {"", "[::1]:8080", false},
-		{"", "0.0.0.0:8080", true}, {"", "[::]:8080", true}, {"", "10.0.0.1:8080", true}, {"",
-			"[fe80::1%eth0]:1", true}, {"", "?", true},
-		{"-users 1", "0.0.0.0:8080", false}, // root, who has a password of his own
-		{"-catalog-dir x", "0.0.0.0:8080", false}, {"-db-host x", "0.0.0.0:8080", false},
-	} {
-		if got := parse(t, strings.Fields(test.args)...).Guessable(test.address); got != test.want {
-			t.Errorf("%q on %s: %v, want %v", test.args, test.address, got, test.want)
-		}
-	}
-}
-
-// A file of rules that is empty or cut off is a fault; off must be written.
-func TestLimitRules(t *testing.T) {
-	clearEnvironment(t)
-	file := t.TempDir() + "/rules"
-	c := parse(t, "-limits-file", file)
-	const cut = " ends in the middle of line %d; end it with a line break if it is whole"
-	for _, step := range []struct {
-		text  string
-		rules int
-		off   bool
-		want  string
-	}{
-		{"x by user 100/m\n", 5, false, ""}, // and the default ones
-		{"login_failed by ip 9/m\n", 4, false, ""},
-		{"x by user 10", 0, false, fmt.Sprintf(cut, 1)},
-		{"# mine\nx by user 10/m", 0, false, fmt.Sprintf(cut, 2)},
-		{"", 0, false, " has no rules; write off for none"},
-		{"\n# none\n", 0, false, " has no rules; write off for none"},
-		{"off\n", 0, true, ""},
-	} {
-		if err := os.WriteFile(file, []byte(step.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		rules, off, err := c.LimitRules()
-		if step.want == "" != (err == nil) || err != nil && err.Error() != file+step.want {
-			t.Errorf("%q: %v, want %s", step.text, err, step.want)
-		}
-		if len(rules) != step.rules || off != step.off {
-			t.Errorf("%q: %d rules, off %v", step.text, len(rules), off)
-		}
-	}
-	if _, err := Parse([]string{"-limits", ""}, io.Discard); err == nil ||
-		!strings.HasSuffix(err.Error(), "-limits has no rules; write off for none") {
-		t.Errorf("no rules in the flag: %v", err)
-	}
-}
-
-func TestTrustedProxies(t *testing.T) {
-	clearEnvironment(t)
-	for list, want := range map[string]string{
-		"": "[]", "10.0.0.1": "[10.0.0.1/32]", "10.0.0.0/8, fd00::1,::1/128": "[10.0.0.0/8 fd00::1/128 ::1/128]",
-	} {
-		c := parse(t, "-trusted-proxies", list)
-		if got := fmt.Sprint(c.TrustedProxies); got != want {
-			t.Errorf("%q: %s, want %s", list, got, want)
-		}
-	}
-	if shown := parse(t, "-trusted-proxies", "::1").String(); shown != "trusted-proxies=::1" {
 		t.Errorf("String() = %q", shown)
 	}
 }

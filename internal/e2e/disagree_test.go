@@ -79,7 +79,7 @@ func TestServersThatDisagree(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
 	args := []string{"-redis", redis.Socket, "-workers", "1", "-users", "3"}
-	first := setup{args: args, env: []string{"TOKEN_SECRET=" + sharedSecret}}.serve(t)
+	first := setup{args: args, env: []string{"TOKEN_SECRET=" + sharedSecret, "ROOT_PASSWORD=other"}}.serve(t)
 	stranger := setup{args: args, env: []string{"TOKEN_SECRET=" + newSecret}}
 	for range 2 {
 		checkRefused(t, stranger.launch(t).Process,
@@ -98,9 +98,6 @@ func TestServersThatDisagree(t *testing.T) {
 		env  []string
 		want []string
 	}{
-		{"the same", []string{"TOKEN_SECRET=" + sharedSecret}, nil},
-		{"root", []string{"TOKEN_SECRET=" + sharedSecret, "ROOT_PASSWORD=other"}, []string{root}},
-		{"root again", []string{"TOKEN_SECRET=" + sharedSecret, "ROOT_PASSWORD=other"}, nil},
 		{"root and users", []string{"TOKEN_SECRET=" + sharedSecret, "USERS=4"}, []string{root, users}},
 		{"too early", []string{"TOKEN_SECRET=" + newSecret, "TOKEN_SECRET_PREVIOUS=" + sharedSecret,
 			"USERS=4"}, []string{theyRefuse}},
@@ -143,65 +140,6 @@ func TestPrivateSaleTakesAnotherSecret(t *testing.T) {
 	}
 	if again.Banner(t, "sale") != first.Sale(t)+", goes on" {
 		t.Errorf("sale %q, want %s", again.Banner(t, "sale"), first.Sale(t))
-	}
-}
-
-// users is a users.csv of root and as many others as make this number, without its header.
-func users(number int) string {
-	var text strings.Builder
-	text.WriteString("1,root,r\n")
-	for user := 2; user <= number; user++ {
-		fmt.Fprintf(&text, "%d,user%[1]d,pass%[1]d\n", user)
-	}
-	return text.String()
-}
-
-// A list of users that was cut off is not taken by SIGHUP, unless a flag asks for it; the log shows which
-// list serves.
-func TestHangupTakesNoCutOffUsers(t *testing.T) {
-	t.Parallel()
-	const before, after = 100, 89
-	for _, force := range []bool{false, true} {
-		t.Run(fmt.Sprint("force ", force), func(t *testing.T) {
-			t.Parallel()
-			dir, redis := catalogue(t, users(before), "1,1,1\n"), redistest.New(t)
-			args := []string{"-redis", redis.Socket, "-workers", "1", "-catalog-dir", dir}
-			env := []string{"TOKEN_SECRET=" + sharedSecret}
-			s := setup{env: env, args: append(args, fmt.Sprint("-force-reload=", force))}.serve(t)
-			testkit.WriteFile(t, filepath.Join(dir, "users.csv"), "id,name,password\n"+users(after))
-			old := s.Workers()
-			s.awaitRoll(t, 1)
-			awaitEnd(t, old...) // they still know the users from before
-			want, left := map[string]int{
-				fmt.Sprintf(`"more than a tenth of the users are missing: %d before, %d in CSV in %s; `+
-					`complete it, or start with -force-reload"`, before, after, dir): 1,
-				"the users are read again": 0,
-				fmt.Sprintf("all workers are replaced\" users=%d catalogue_read=false\n", before): 1,
-			}, true
-			if force {
-				left = false
-				want = map[string]int{
-					"cannot read again": 0,
-					fmt.Sprintf("the users are read again\" users_before=%d users_after=%d\n", before,
-						after): 1,
-					fmt.Sprintf("all workers are replaced\" users=%d catalogue_read=true\n",
-						after): 1,
-				}
-			}
-			for text, times := range want {
-				if n := s.Logged(t, text); n != times {
-					t.Errorf("%q is logged %d times, want %d", text, n, times)
-				}
-			}
-			if err := s.client(t).LoginUser(before); (err == nil) != left {
-				t.Errorf("login of the last user: %v, want it to work: %v", err, left)
-			}
-			// The next server is compared with the list that was taken.
-			next := setup{env: env, args: args}.serve(t)
-			if warned := strings.Contains(testkit.ReadFile(t, next.Log), "the users are other ones"); warned != left {
-				t.Errorf("a server with the new users is warned of: %v, want %v", warned, left)
-			}
-		})
 	}
 }
 

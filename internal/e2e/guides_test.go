@@ -1,15 +1,26 @@
 package e2e
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/client"
+	"flashsale/internal/testkit/launch"
 )
 
 const serviceSecret = "the-service-token-of-the-tests-is-long"
+
+// The flags and secrets of a server with a VK bot, which finds no VK.
+var (
+	botArgs = []string{"-repeats", "-vk-confirmation", "a1b2c3d4", "-vk-api", "http://127.0.0.1:1"}
+	botEnv  = []string{"VK_SECRET=key", "VK_TOKEN=group token"}
+)
 
 // The calls in the guides of the rooms have the answers that stand there, and wrk's scripts find the rooms:
 // all on one server.
@@ -20,7 +31,7 @@ func TestGuides(t *testing.T) {
 		testkit.Need(t, program)
 	}
 	s := setup{env: append([]string{"SERVICE_TOKEN=" + serviceSecret}, botEnv...),
-		args: append(botArgs("http://127.0.0.1:1"), "-workers", "1", "-users", "3", "-foods", "3",
+		args: append(slices.Clip(botArgs), "-workers", "1", "-users", "3", "-foods", "3",
 			"-blocklist", makeList(t), "-limits", "mail by email 3/m; order by user 1/d; "+
 				"message by user unlimited; message by ip unlimited")}.serve(t)
 	t.Run("live", func(t *testing.T) { compareStream(t, s) }) // first: it shows that nothing has happened
@@ -168,4 +179,47 @@ func TestSaleExamples(t *testing.T) {
 			t.Errorf("%s %s: %d %s\nwant %s %s", method, path, r.Status, r.Body, example[4], want)
 		}
 	}
+}
+
+// makeList makes a list as the blocklist's guide has it, and returns the list's path.
+func makeList(t *testing.T) string {
+	t.Helper()
+	testkit.Need(t, "bzip2")
+	guide := testkit.ReadFile(t, root+"internal/rooms/blocklist/README.md")
+	args := regexp.MustCompile(`go run ./scripts/blocklist-gen (.*) > list`).FindStringSubmatch(guide)
+	if args == nil {
+		t.Fatal("the guide makes no list")
+	}
+	path := filepath.Join(t.TempDir(), "list.csv.bz2")
+	file, err := os.Create(path)
+	testkit.Must(t, err)
+	defer file.Close()
+	cmd := exec.Command(launch.Built(t, module+"/scripts/blocklist-gen"), strings.Fields(args[1])...)
+	cmd.Stdout = file
+	testkit.Must(t, cmd.Run())
+	return path
+}
+
+// lists reports whether a server knows a document of the list.
+func lists(t *testing.T, c *client.Client) bool {
+	t.Helper()
+	const listed = `["5552,471502"]`
+	r, err := c.Do("POST", "/blocklist/check", listed)
+	testkit.Must(t, err)
+	return r.Status == 200 && r.Body == listed
+}
+
+// awaitList waits until all workers have the list: a connection may meet any of them.
+func awaitList(t *testing.T, s *server) {
+	t.Helper()
+	c := s.root(t)
+	c.NewConnections = true
+	testkit.Until(t, "list in all workers", func() bool {
+		for range 15 {
+			if !lists(t, c) {
+				return false
+			}
+		}
+		return true
+	})
 }

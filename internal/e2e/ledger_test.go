@@ -127,12 +127,8 @@ func TestMariaDB(t *testing.T) {
 		run  func(t *testing.T, b *books)
 	}{
 		{"workers", testLedgerWrites},
-		{"midsale", testLedgerInMidSale},
-		{"together", testLedgerOfThreeServers},
 		{"supervisor", testLedgerSupervisorKilled},
-		{"store", testLedgerStoreKilled},
 		{"audit", testLedgerAudit},
-		{"next", testLedgerNextSale},
 		{"refused", testBadLedgerIsRefused},
 		{"catalogue", testSaleFromMariaDB},
 	} {
@@ -176,49 +172,6 @@ func testLedgerWrites(t *testing.T, b *books) {
 	}
 }
 
-// A second server switches the ledger on. The first knows nothing of it and goes on selling: all its orders,
-// from before and from then on, get into the database too.
-func testLedgerInMidSale(t *testing.T, b *books) {
-	redis := redistest.New(t)
-	args := append([]string{"-redis", redis.Socket, "-workers", "1"}, loadArgs...)
-	plain := setup{env: []string{"TOKEN_SECRET=" + sharedSecret}, args: args}.serve(t)
-	l := startLoad(t, plain, loadClients, false)
-	l.awaitOrders(t, 100)
-	if _, _, told := plain.waiting(t); told {
-		t.Error("/readyz shows a ledger, and no server has one")
-	}
-	setup{env: b.env(), args: args}.serve(t)
-	l.awaitOrders(t, 100)
-	l.checkFailures(t)
-	l.audit(t, plain)
-	b.await(t, plain.orders(t))
-	if _, _, told := plain.waiting(t); !told {
-		t.Error("/readyz of the server without -ledger does not tell of the ledger")
-	}
-	late := setup{env: []string{"TOKEN_SECRET=" + sharedSecret}, args: args}.serve(t)
-	if late.Logged(t, "this sale keeps a ledger, but -ledger is not set here") != 1 ||
-		plain.Logged(t, "-ledger is not set here") != 0 {
-		t.Error("a server without -ledger does not say at its start that the sale keeps a ledger")
-	}
-}
-
-// Three servers write; one of them is killed with what it was given and does not come back.
-func testLedgerOfThreeServers(t *testing.T, b *books) {
-	redis := redistest.New(t)
-	var servers []*server
-	for range 3 {
-		args := append([]string{"-redis", redis.Socket, "-workers", "1"}, loadArgs...)
-		servers = append(servers, setup{env: b.env(), args: args}.serve(t))
-	}
-	l := startLoad(t, servers[0], loadClients, false)
-	l.awaitOrders(t, 100)
-	kill(t, servers[2].Pid())
-	l.awaitOrders(t, 100)
-	l.checkFailures(t)
-	l.audit(t, servers[0])
-	b.await(t, servers[1].orders(t))
-}
-
 // The whole server is killed under load and started again.
 func testLedgerSupervisorKilled(t *testing.T, b *books) {
 	testkit.Need(t, "redis-server")
@@ -241,22 +194,6 @@ func testLedgerSupervisorKilled(t *testing.T, b *books) {
 		}
 		b.await(t, orders)
 	}
-}
-
-// Redis is killed under load; nothing that was answered is missing in the database.
-func testLedgerStoreKilled(t *testing.T, b *books) {
-	testkit.Need(t, "redis-server")
-	s := setup{env: b.env(), args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
-	l := startLoad(t, s, loadClients, false)
-	for killed := range 3 {
-		l.awaitOrders(t, 50)
-		kill(t, s.Stores()[0])
-		testkit.Until(t, "new store", func() bool { return s.Logged(t, "store answers again") == killed+1 })
-	}
-	l.awaitOrders(t, 50)
-	l.checkFailures(t, unavailable)
-	l.audit(t, s)
-	b.await(t, s.orders(t))
 }
 
 // The sale opens and goes on without its database and logs that; a database that comes, is killed and comes

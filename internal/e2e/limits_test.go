@@ -14,49 +14,6 @@ import (
 	"flashsale/redisx/redistest"
 )
 
-// The default rules guard the login over all workers, and SIGHUP reads a file of rules again; a faulty one
-// is not taken.
-func TestLimitsGuardTheLogin(t *testing.T) {
-	t.Parallel()
-	testkit.Need(t, "redis-server")
-	file := t.TempDir() + "/rules"
-	testkit.WriteFile(t, file, "login_failed by user 3/m\n")
-	s := setup{args: []string{"-users", "5", "-workers", "2", "-limits-file", file}}.serve(t)
-	refused := func(name string) bool {
-		c := s.client(t)
-		c.NewConnections = true
-		return client.IsRefused(c.Login(name, "wrong"), 429, "TOO_MANY_REQUESTS")
-	}
-	testkit.Until(t, "refusal", func() bool { return refused("user2") })
-	if refused("user3") {
-		t.Error("another user is refused")
-	}
-	reload := func(lines int) {
-		s.Send(t, syscall.SIGHUP)
-		testkit.Until(t, "reload", func() bool { return s.Logged(t, "all workers are replaced") == lines })
-	}
-	testkit.WriteFile(t, file, "login_failed by nobody 3/m\n")
-	reload(1)
-	if n := s.Logged(t, file+`:1: feature \"nobody\"; it must be ip, user, email, vk`); n != 1 {
-		t.Errorf("the fault is logged %d times", n)
-	}
-	testkit.Until(t, "refusal under the old rules", func() bool { return refused("user4") })
-	testkit.WriteFile(t, file, "# none\n")
-	reload(2)
-	if n := s.Logged(t, file+" has no rules; write off for none"); n != 1 {
-		t.Errorf("the empty file is logged %d times", n)
-	}
-	testkit.Until(t, "refusal under the rules before", func() bool { return refused("user3") })
-	testkit.WriteFile(t, file, "off\n")
-	reload(3)
-	for range 10 {
-		if refused("user5") {
-			t.Error("a login is refused without a rule")
-		}
-	}
-	s.End(t)
-}
-
 // A connection that was idle while SIGHUP replaced the workers brings its next request to the worker that
 // retires. The new rules decide it, also if there were no rules before or are no rules now.
 func TestIdleConnectionsGetNewRules(t *testing.T) {

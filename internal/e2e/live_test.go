@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -154,16 +153,4 @@ func TestLiveOfTwoWorkers(t *testing.T) {
 		t.Errorf("at the replacement the viewer reads %q", rest)
 	}
 	await(s.watch(t))
-}
-
-// A stop does not wait for viewers.
-func TestStopWithViewers(t *testing.T) {
-	t.Parallel()
-	s := setup{args: []string{"-workers", "2", "-drain", "20m"}}.serve(t)
-	var stock struct{ Left []int }
-	for range 10 {
-		s.watch(t).next("stock", &stock)
-	}
-	s.Send(t, syscall.SIGTERM)
-	testkit.Until(t, "end of the server", func() bool { return len(s.Workers()) == 0 })
 }

@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"strings"
 	"sync"
 	"testing"
 
@@ -53,80 +51,6 @@ func serveTogether(t *testing.T, count int, redis *redistest.Server, args ...str
 		s.Serves(t)
 	}
 	return servers
-}
-
-func TestServersStartTogether(t *testing.T) {
-	t.Parallel()
-	redis := redistest.New(t)
-	servers := serveTogether(t, 3, redis, "-users", "2", "-foods", "2", "-stock", "7", "-traffic", "off")
-	opened, id := 0, servers[0].Sale(t)
-	for _, s := range servers {
-		switch s.Banner(t, "sale") {
-		case id + ", opened now":
-			opened++
-		case id + ", goes on":
-		default:
-			t.Errorf("sale %q, want %s", s.Banner(t, "sale"), id)
-		}
-		s.awaitStock(t, map[int]int{1: 7, 2: 7})
-	}
-	if opened != 1 {
-		t.Errorf("%d servers opened the sale, want 1", opened)
-	}
-	if keys := keysOfSale(t, redis); len(strings.Fields(keys)) != 4 {
-		t.Errorf("Redis holds %s, want the marker, a stock, a gate and a log", keys)
-	}
-}
-
-// Fifty buyers on four servers order as one user at once, with a cart each and all with the same cart.
-func TestOneOrderPerUser(t *testing.T) {
-	t.Parallel()
-	const buyers, rounds, foods, stock = 50, 6, 5, 1000
-	servers := serveTogether(t, 4, redistest.New(t), "-users", "100", "-foods", fmt.Sprint(foods),
-		"-stock", fmt.Sprint(stock))
-	left := map[int]int{}
-	for food := range foods {
-		left[food+1] = stock
-	}
-	for user := 2; user < 2+rounds; user++ {
-		clients, carts := make([]*client.Client, buyers), make([]string, buyers)
-		for i := range buyers {
-			clients[i] = servers[i%len(servers)].client(t)
-			testkit.Must(t, clients[i].LoginUser(user))
-			var err error
-			if carts[i], err = clients[i].Fill(item(i%foods+1, 1)); err != nil {
-				t.Fatal(err)
-			}
-			if user%2 == 0 {
-				carts[i] = carts[0]
-			}
-		}
-		outcomes := tally{}
-		start := make(chan struct{})
-		var wait sync.WaitGroup
-		for i := range buyers {
-			wait.Go(func() {
-				<-start
-				_, err := clients[i].Order(carts[i])
-				outcomes.add(err)
-			})
-		}
-		close(start)
-		wait.Wait()
-		outcomes.check(t, map[string]int{"placed": 1, "403 ORDER_OUT_OF_LIMIT": buyers - 1})
-		var orders []client.Order
-		testkit.Must(t, clients[0].Call("GET", "/orders", "", &orders))
-		if len(orders) != 1 || len(orders[0].Items) != 1 || orders[0].Items[0].Count != 1 {
-			t.Fatalf("user %d has %+v, want one order of one piece", user, orders)
-		}
-		left[orders[0].Items[0].Food]--
-	}
-	if orders := servers[0].orders(t); len(orders) != rounds {
-		t.Errorf("%d orders, want %d", len(orders), rounds)
-	}
-	for _, s := range servers {
-		s.awaitStock(t, left)
-	}
 }
 
 // More is asked for than there is, on three servers, in orders of three, two and one pieces.
@@ -199,38 +123,5 @@ func TestContestClients(t *testing.T) {
 		if r, err := c.Do("GET", "/orders", ""); err != nil || r.Status != 200 || r.Body != want {
 			t.Errorf("orders %d %s %v\nwant 200 %s", r.Status, r.Body, err, want)
 		}
-	}
-}
-
-func TestAllOrdersAreListed(t *testing.T) {
-	t.Parallel()
-	const users = 20_000
-	redis := redistest.New(t)
-	s := serveTogether(t, 1, redis, "-users", fmt.Sprint(users+1), "-foods", "3", "-stock", "1000")[0]
-	_, err := s.client(t).Buy(2, item(2, 3))
-	testkit.Must(t, err)
-	// The other orders are put where the sale keeps them: as many purchases would take most of a minute.
-	redis.Do(t, fmt.Sprintf(`EVAL "for user = 3, %d do redis.call('SET', 'o_' .. user, '1:1,3:1,|\\n1') end" 0`,
-		users+1))
-	r, err := s.root(t).Do("GET", "/admin/orders", "")
-	testkit.Must(t, err)
-	if chunked := r.Header.Get("Content-Length") == ""; !chunked {
-		t.Error("the list of all orders is not streamed")
-	}
-	var list []client.Order
-	testkit.Must(t, json.NewDecoder(strings.NewReader(r.Body)).Decode(&list))
-	seen := map[int]bool{}
-	for _, o := range list {
-		want := []client.Item{item(1, 1), item(3, 1)}
-		if o.User == 2 {
-			want = []client.Item{item(2, 3)}
-		}
-		if o.ID != fmt.Sprintf("%s-%d", s.Sale(t), o.User) || fmt.Sprint(o.Items) != fmt.Sprint(want) {
-			t.Fatalf("order %+v, want items %v", o, want)
-		}
-		seen[o.User] = true
-	}
-	if len(list) != users || len(seen) != users {
-		t.Errorf("%d orders of %d users, want %d", len(list), len(seen), users)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -110,21 +109,6 @@ func newClient(t *testing.T, address string) *client.Client {
 	c := &client.Client{Address: address, OnReply: checkReply(t)}
 	t.Cleanup(c.HangUp)
 	return c
-}
-
-// Every client comes from newClient, so that nothing that a server answers goes unseen.
-func TestEveryClientComparesReplies(t *testing.T) {
-	files, err := filepath.Glob("*_test.go")
-	testkit.Must(t, err)
-	made := map[string]int{}
-	for _, file := range files {
-		if n := strings.Count(testkit.ReadFile(t, file), "client.Client"+"{"); n > 0 {
-			made[file] = n
-		}
-	}
-	if !maps.Equal(made, map[string]int{"server_test.go": 1}) {
-		t.Errorf("clients are made in %v, want newClient in server_test.go alone", made)
-	}
 }
 
 // client returns a client of the server, for one goroutine.

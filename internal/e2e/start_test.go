@@ -54,29 +54,6 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// On every address of the machine the banner names those that one can open, 127.0.0.1 first.
-func TestBannerOnEveryAddress(t *testing.T) {
-	t.Parallel()
-	redis := redistest.New(t)
-	args := []string{"-redis", redis.Socket, "-app-host", "0.0.0.0", "-users", "2", "-workers", "1"}
-	s := setup{args: args}.serve(t)
-	if !strings.HasPrefix(s.Address, "127.0.0.1:") {
-		t.Errorf("the banner begins with %s, want 127.0.0.1", s.Address)
-	}
-	banner := testkit.ReadFile(t, s.Stdout)
-	if strings.Contains(banner, "://0.0.0.0") || strings.Contains(banner, "://[::]") {
-		t.Errorf("the banner has an address that cannot be opened: %s", banner)
-	}
-	_, others, _ := strings.Cut(banner, "  also on ")
-	others, _, _ = strings.Cut(others, "\n  sale ")
-	for _, url := range append(strings.Fields(others), "http://"+s.Address) {
-		c := newClient(t, strings.TrimPrefix(url, "http://"))
-		if r, err := c.Do("GET", "/healthz", ""); err != nil || r.Status != 200 {
-			t.Errorf("%s: %v, %v", url, r, err)
-		}
-	}
-}
-
 // checkLoginLine logs in as the banner says, which has no password because it goes into a file.
 func checkLoginLine(t *testing.T, s *server) {
 	t.Helper()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,39 +17,6 @@ import (
 )
 
 const loadClients = 12
-
-// A worker that is killed takes only its own connections with it: each of those fails once, the others
-// never.
-func TestKilledWorkerIsReplaced(t *testing.T) {
-	t.Parallel()
-	testkit.Need(t, "redis-server")
-	s := setup{args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
-	l := startLoad(t, s, loadClients, false)
-	before := s.Workers()
-	if len(before) != 2 {
-		t.Fatalf("workers %v, want two", before)
-	}
-	kill(t, before[0])
-	l.awaitOrders(t, 50)
-	testkit.Until(t, "new worker", func() bool { return s.Logged(t, "worker is ready again") == 1 })
-	l.awaitOrders(t, 50)
-	after := s.Workers()
-	if len(after) != 2 || slices.Contains(after, before[0]) || !slices.Contains(after, before[1]) {
-		t.Errorf("workers %v, want %d and a new one in place of %d", after, before[1], before[0])
-	}
-	if n := s.Logged(t, "worker ended and is started again"); n != 1 {
-		t.Errorf("the end of the worker is logged %d times, want once", n)
-	}
-	l.audit(t, s)
-	if len(l.failed) == 0 || len(l.failed) == loadClients {
-		t.Errorf("%d of %d clients lost their connection, want those of one worker", len(l.failed), loadClients)
-	}
-	for number, errs := range l.failed {
-		if len(errs) != 1 {
-			t.Errorf("client %d failed more than once: %v", number, errs)
-		}
-	}
-}
 
 // loadCatalogue writes the users and foods of a load as CSV and returns the two texts too.
 func loadCatalogue(t *testing.T) (dir, users, foods string) {
@@ -217,37 +183,33 @@ func TestSecondSignalKills(t *testing.T) {
 	awaitEnd(t, workers...)
 }
 
-// A supervisor that is killed takes all its processes with it, and the sale goes on where it was.
-func TestKilledSupervisorIsRestarted(t *testing.T) {
-	t.Parallel()
-	testkit.Need(t, "redis-server")
-	s := setup{args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
-	l := startLoad(t, s, loadClients, false)
-	buyer := s.client(t)
-	const user = loadUsers // far from those of the load
-	id, err := buyer.Buy(user, basket(user)...)
-	testkit.Must(t, err)
-	workers, stores := s.Workers(), s.Stores()
-	if len(workers) != 2 || len(stores) != 1 {
-		t.Fatalf("workers %v, redis-server %v; want two and one", workers, stores)
-	}
-	kill(t, s.Pid())
-	s.ExitCode(t)
-	l.stop()
-	awaitEnd(t, append(workers, stores...)...)
+func awaitReady(t *testing.T, c *client.Client, status int) {
+	t.Helper()
+	testkit.Until(t, fmt.Sprintf("%d from /readyz", status), func() bool {
+		r, err := c.Do("GET", "/readyz", "")
+		testkit.Must(t, err)
+		return r.Status == status
+	})
+}
 
-	again := setup{data: s.Data, args: append([]string{"-workers", "2"}, loadArgs...)}.serve(t)
-	if want := s.Sale(t) + ", goes on"; again.Banner(t, "sale") != want {
-		t.Errorf("sale %q, want %q", again.Banner(t, "sale"), want)
+// A worker that is started again while Redis is away answers 503 and does not let its clients wait.
+func TestWorkerStartsWithoutRedis(t *testing.T) {
+	t.Parallel()
+	redis := redistest.New(t)
+	s := setup{args: []string{"-redis", redis.Socket, "-workers", "1", "-users", "10"}}.serve(t)
+	c := s.client(t)
+	awaitReady(t, c, 200) // a worker on a busy machine may begin without Redis
+	redis.Freeze(t)
+	kill(t, s.Workers()[0])
+	c.HangUp()
+	testkit.Until(t, "an answer of the new worker", func() bool {
+		r, err := c.Do("GET", "/healthz", "")
+		return err == nil && r.Status == 200
+	})
+	awaitReady(t, c, 503)
+	redis.Thaw(t)
+	awaitReady(t, c, 200)
+	if _, err := s.client(t).Buy(4, item(1, 1)); err != nil {
+		t.Errorf("order after Redis came back: %v", err)
 	}
-	old := again.client(t)
-	old.Token = buyer.Token
-	var orders []client.Order
-	if err := old.Call("GET", "/orders", "", &orders); err != nil || len(orders) != 1 || orders[0].ID != id {
-		t.Errorf("orders by the old token: %+v, %v; want %s", orders, err, id)
-	}
-	if _, err := again.client(t).Buy(user, basket(user)...); !client.IsRefused(err, 403, "ORDER_OUT_OF_LIMIT") {
-		t.Errorf("second order after the restart: %v, want 403 ORDER_OUT_OF_LIMIT", err)
-	}
-	l.audit(t, again)
 }

@@ -127,42 +127,6 @@ func TestFolderIsLockedWithAnyRedis(t *testing.T) {
 	setup{data: first.Data, args: args}.serve(t)
 }
 
-// A Redis that has lost the marker of its sale, and not the orders, is not given a new sale.
-func TestHalfEmptiedRedisIsRefused(t *testing.T) {
-	t.Parallel()
-	redis := redistest.New(t)
-	args := []string{"-users", "3", "-workers", "1", "-redis", redis.Socket}
-	first := setup{args: args}.serve(t)
-	_, err := first.client(t).Buy(2, item(1, 1))
-	testkit.Must(t, err)
-	redis.Do(t, "DEL sale")
-	first.End(t)
-	end := "flashsale has stopped; sale " + first.Sale(t) + " was served from Redis at " + redis.Socket + "\n"
-	if !strings.HasSuffix(testkit.ReadFile(t, first.Stdout), end) {
-		t.Errorf("output %q does not end with %q", testkit.ReadFile(t, first.Stdout), end)
-	}
-	redis.Do(t, "DEL stock_"+first.Sale(t)+" gate_"+first.Sale(t)+" log_"+first.Sale(t))
-	again := setup{args: args}.launch(t)
-	checkRefused(t, again.Process, "redis holds keys of a sale, but not its key sale: o_2 at "+redis.Socket+
-		", and a new sale would list its orders as its own; restore what is missing, or for a new sale "+newSale)
-	redis.Do(t, "DEL o_2")
-	if orders := (setup{args: args}).serve(t).orders(t); len(orders) != 0 {
-		t.Errorf("the new sale has orders %v", orders)
-	}
-}
-
-// A link in the data folder, which somebody else may have left there, is not followed.
-func TestLinkInDataFolderIsRefused(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"sale", "redis.log"} {
-		data := testkit.Folder(t)
-		path := filepath.Join(data, name)
-		testkit.Must(t, os.Symlink(filepath.Join(testkit.Folder(t), "elsewhere"), path))
-		checkRefused(t, setup{data: data, args: []string{"-users", "2"}}.launch(t).Process,
-			path+" is a symbolic link; remove it, or choose another folder with -data")
-	}
-}
-
 // What others can reach and must not is warned of: built-in users, and profiles.
 func TestExposedIsWarnedOf(t *testing.T) {
 	t.Parallel()

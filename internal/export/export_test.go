@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 )
 
@@ -66,14 +67,20 @@ func TestJSONLines(t *testing.T) {
 		Total    int
 		PlacedAt string `json:"placed_at"`
 	}
-	if err := json.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(text), &got))
 	if got.ID != "abcdefgh-7" || got.UserID != 7 || got.Username != name || got.Total != 70 ||
 		len(got.Items) != 2 || got.Items[0].Food_id != 3 || got.Items[0].Price != 30 || got.Items[0].Count != 2 ||
 		got.PlacedAt != "2026-11-22T10:00:00.005Z" {
 		t.Errorf("%+v", got)
 	}
+}
+
+// put writes a file with the text, and with an error at its end.
+func put(path, text string, err error) error {
+	return WriteFile(path, func(w io.Writer) error {
+		_, writing := io.WriteString(w, text)
+		return errors.Join(writing, err)
+	})
 }
 
 // A file is replaced by a whole text only, and nothing else is left in its folder.
@@ -87,29 +94,19 @@ func TestWriteFile(t *testing.T) {
 			t.Errorf("the file is %q, %v, in a folder of %d; want %q", text, err, len(entries), want)
 		}
 	}
-	put := func(text string, err error) error {
-		return WriteFile(path, func(w io.Writer) error {
-			_, _ = io.WriteString(w, text)
-			return err
-		})
-	}
-	if err := put("whole", nil); err != nil {
-		t.Error(err)
-	}
+	testkit.Must(t, put(path, "whole", nil))
 	check("whole")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	broken := errors.New("cut off")
-	if err := put("a part", broken); !errors.Is(err, broken) {
+	if err := put(path, "a part", broken); !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}
 	check("whole")
-	if err := put("another", nil); err != nil {
-		t.Error(err)
-	}
+	testkit.Must(t, put(path, "another", nil))
 	check("another")
-	if err := WriteFile(filepath.Join(path, "below"), func(io.Writer) error { return nil }); err == nil {
+	if err := put(filepath.Join(path, "below"), "", nil); err == nil {
 		t.Error("a file below a file is written")
 	}
 }
@@ -118,44 +115,31 @@ func TestWriteFile(t *testing.T) {
 func TestWriteFileKeepsLinksAndPipes(t *testing.T) {
 	dir := t.TempDir()
 	file, link, broken := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "broken")
-	put := func(path string) error {
-		return WriteFile(path, func(w io.Writer) error {
-			_, err := io.WriteString(w, "whole")
-			return err
-		})
-	}
 	if err := errors.Join(os.WriteFile(file, []byte("old"), 0o600), os.Symlink("file", link),
 		os.Symlink("nothing", broken)); err != nil {
 		t.Fatal(err)
 	}
-	if err := put(link); err != nil {
-		t.Error(err)
-	}
+	testkit.Must(t, put(link, "whole", nil))
 	if to, err := os.Readlink(link); err != nil || to != "file" {
 		t.Errorf("the link is %q, %v", to, err)
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "whole" {
 		t.Errorf("the file behind the link is %q, %v", text, err)
 	}
-	if err := put(broken); err == nil || !strings.HasSuffix(err.Error(), "it is a symbolic link to nothing") {
+	const toNothing = "it is a symbolic link to nothing"
+	if err := put(broken, "whole", nil); err == nil || !strings.HasSuffix(err.Error(), toNothing) {
 		t.Errorf("a link to nothing: %v", err)
 	}
-	if err := put(dir); err == nil {
+	if err := put(dir, "whole", nil); err == nil {
 		t.Error("a folder is written")
 	}
 
 	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Mkfifo(pipe, 0o600))
 	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that no open of it waits for the other
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer reader.Close()
-	if err := put(pipe); err != nil {
-		t.Error(err)
-	}
+	testkit.Must(t, put(pipe, "whole", nil))
 	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != os.ModeNamedPipe {
 		t.Fatalf("in the place of the pipe there is %v, %v", info, err)
 	}
@@ -171,9 +155,7 @@ func TestWriteFileKeepsLinksAndPipes(t *testing.T) {
 // The README shows both formats as they are.
 func TestReadmeShowsFormats(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	order := redisx.Order{User: 2, Items: []redisx.Item{{Food: 1, Count: 2}, {Food: 3, Count: 1}},
 		Placed: time.Date(2026, 11, 22, 10, 0, 0, 123_000_000, time.UTC)}
 	for _, format := range []Format{CSV, JSONLines} {

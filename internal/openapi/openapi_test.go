@@ -3,7 +3,6 @@ package openapi
 import (
 	"errors"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -241,27 +240,6 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// BenchmarkCheck checks the list of 100 foods, with its description.
-func BenchmarkCheck(b *testing.B) {
-	text, err := os.ReadFile("../../../handlers/openapi.json")
-	if err != nil {
-		b.Fatal(err)
-	}
-	d, err := Parse(text)
-	if err != nil {
-		b.Fatal(err)
-	}
-	const food = `{"id":1,"price":2,"stock":3}`
-	r := Reply{Method: "GET", Target: "/foods", Status: 200,
-		Header: http.Header{"Content-Type": {"application/json"}},
-		Body:   []byte("[" + strings.Repeat(food+",", 99) + food + "]")}
-	for b.Loop() {
-		if err := d.Check(r); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // Tests that run side by side share a description.
 func TestCheckAtOnce(t *testing.T) {
 	d, err := Parse([]byte(small))
@@ -277,4 +255,22 @@ func TestCheckAtOnce(t *testing.T) {
 		})
 	}
 	checks.Wait()
+}
+
+func TestCheckBody(t *testing.T) {
+	d, err := Parse([]byte(small))
+	testkit.Must(t, err)
+	for _, test := range []struct{ method, path, body, want string }{
+		{"POST", "/foods/new", `{"id":7}`, ""},
+		{"POST", "/foods/new", `{"id":0}`, "minimum"},
+		{"POST", "/foods/new", `{}`, "id"},
+		{"POST", "/foods/new", ``, "empty"},
+		{"GET", "/foods/7", `{"id":7}`, "a body is not described"},
+		{"GET", "/gone", `{"id":7}`, "a body is not described"},
+	} {
+		err := d.CheckBody(test.method, test.path, test.body)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: %v", test, err)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/saletest"
 )
@@ -15,9 +16,7 @@ import (
 func openStream(tb testing.TB, cfg redisx.Config, s saletest.Sale, consumer string) *Stream {
 	tb.Helper()
 	stream, err := Open(tb.Context(), cfg, s.ID(), 2, consumer)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	tb.Cleanup(stream.Close)
 	return stream
 }
@@ -26,9 +25,7 @@ func openStream(tb testing.TB, cfg redisx.Config, s saletest.Sale, consumer stri
 func readStream(tb testing.TB, stream *Stream, before bool, count int) ([]Order, []uint32) {
 	tb.Helper()
 	orders, err := stream.Read(before, count)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	var users []uint32
 	for _, order := range orders {
 		users = append(users, order.User)
@@ -52,9 +49,7 @@ func wantWaiting(tb testing.TB, cfg redisx.Config, s saletest.Sale, want int) {
 
 func done(tb testing.TB, stream *Stream, orders []Order) {
 	tb.Helper()
-	if err := stream.Done(orders); err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, stream.Done(orders))
 }
 
 // A sale without a ledger has no stream; once a server has switched it on, the orders of all others go
@@ -90,9 +85,7 @@ func TestLedgerIsSwitchedOn(t *testing.T) {
 		if again := openStream(t, cfg, s, "b"); !again.Filling() {
 			t.Error("the ledger is not filled yet, and it is not filling")
 		}
-		if err := stream.Filled(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, stream.Filled())
 		if again := openStream(t, cfg, s, "b"); again.Filling() {
 			t.Error("the ledger is filled, and it is filling")
 		}
@@ -109,9 +102,7 @@ func TestRefusedOrdersAreNotInTheStream(t *testing.T) {
 			2: redisx.ErrHasOrder, 3: redisx.ErrOutOfStock, 4: redisx.ErrCartEmpty,
 		} {
 			if user == 3 {
-				if err := s.AddToCart(3, saletest.CartName(3), 1, 1); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, s.AddToCart(3, saletest.CartName(3), 1, 1))
 			}
 			if err := s.PlaceOrder(uint32(user), saletest.CartName(user), nil); !errors.Is(err, want) {
 				t.Errorf("order of user %d: %v, want %v", user, err, want)
@@ -161,19 +152,13 @@ func TestTakeOver(t *testing.T) {
 		dead, alive := openStream(t, cfg, s, "dead"), openStream(t, cfg, s, "alive")
 		s.Buy(t, 2, 3, 4)
 		left, _ := readStream(t, dead, false, 2)
-		if err := alive.TakeOver(time.Hour, 10); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, alive.TakeOver(time.Hour, 10))
 		_, users := readStream(t, alive, true, 10)
 		wantUsers(t, "within the time", users)
-		if err := alive.TakeOver(0, 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, alive.TakeOver(0, 1))
 		_, users = readStream(t, alive, true, 10)
 		wantUsers(t, "at most one", users, 2)
-		if err := alive.TakeOver(0, 10); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, alive.TakeOver(0, 10))
 		taken, users := readStream(t, alive, true, 10)
 		wantUsers(t, "all", users, 2, 3)
 		done(t, dead, left) // it was not dead: both have written them
@@ -206,9 +191,7 @@ func TestLostStream(t *testing.T) {
 	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
 		s := saletest.Open(t, cfg, 9, 9)
 		stream := openStream(t, cfg, s, "a")
-		if err := stream.Filled(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, stream.Filled())
 		saletest.Command(t, cfg, nil, "DEL", redisx.KeysOf(s.ID()).Stream)
 		if _, err := stream.Read(false, 1); err == nil {
 			t.Error("a stream that is gone can be read")
@@ -243,9 +226,7 @@ func TestUsers(t *testing.T) {
 	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
 		s := saletest.Open(t, cfg, 9, 9)
 		streamed := func() (users []uint32) {
-			if err := Users(t.Context(), cfg, s.ID(), func(user uint32) { users = append(users, user) }); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, Users(t.Context(), cfg, s.ID(), func(user uint32) { users = append(users, user) }))
 			return users
 		}
 		wantUsers(t, "without a ledger", streamed())

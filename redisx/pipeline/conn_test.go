@@ -19,6 +19,7 @@ import (
 
 func TestCommands(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config, loop Loop) {
+		log := testkit.CaptureLog(t)
 		c := connect(t, cfg, Options{Loop: loop})
 		var ok, text string
 		var missing []byte
@@ -35,9 +36,7 @@ func TestCommands(t *testing.T) {
 		if err := do(c, Command(&text, "GET", "k")); err != nil || text != "vwx" {
 			t.Errorf("behind a detached call: %q, %v; want vwx", text, err)
 		}
-		if err := do(c, Command(&n, "LPUSH", "list", "x")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, do(c, Command(&n, "LPUSH", "list", "x")))
 		integer, err := doInteger(c, NewCall().Integer("APPEND", []byte("list"), []byte("w")))
 		if err != nil || integer != WrongType {
 			t.Errorf("an integer of a list: %d, %v; want WrongType", integer, err)
@@ -51,6 +50,9 @@ func TestCommands(t *testing.T) {
 		if !errors.Is(err, ErrUnavailable) || n != 1 {
 			t.Errorf("an error reply among others: %d, %v; want 1, ErrUnavailable", n, err)
 		}
+		if log.Count("Redis refused a command") != 1 || log.Count("WRONGTYPE") != 1 {
+			t.Errorf("log %s", log)
+		}
 	})
 }
 
@@ -60,9 +62,7 @@ func TestScript(t *testing.T) {
 		echo := NewScript("return {KEYS[1], ARGV[1], ARGV[2], #KEYS + #ARGV}")
 		c := connect(t, cfg, Options{Loop: loop, Scripts: []*Script{echo}})
 		l, err := Dial(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer l.Close()
 		keys, args := []string{"k"}, []string{"a", "b\r\n"}
 		for name, do := range map[string]func(reply any) error{
@@ -116,9 +116,7 @@ func TestSharedScripts(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if err := do(c, Command(nil, "SCRIPT", "FLUSH")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, do(c, Command(nil, "SCRIPT", "FLUSH")))
 		}
 		got := make([]string, 4)
 		x := Command(&got[0], "GET", "ones").Command(&got[1], "GET", "twos").
@@ -136,15 +134,11 @@ func TestErrorOfASharedScript(t *testing.T) {
 	short := NewScript("return {1}").Share(nil, nil, 1, 0)
 	shared := New(cfg, Options{Shared: []*Shared{broken, short}}).opts.Shared
 	l, err := Dial(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	var n int64
 	calls := []*Call{broken.Call().Key([]byte("a")), broken.Call().Key([]byte("b")), Command(&n, "INCR", "k")}
-	if err := l.Do(loading([]*Script{broken.Script, short.Script}), time.Second); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, l.Do(loading([]*Script{broken.Script, short.Script}), time.Second))
 	b := newBatch(shared, calls...)
 	err = l.roundTrip(b, time.Now().Add(time.Second))
 	if err != nil || n != 1 || !b.failed || b.unknownScript {
@@ -259,31 +253,40 @@ func testGreeting(t *testing.T, loop Loop) {
 	}
 }
 
-// A connection that Redis closes while it is idle is dialled anew before the next call needs it.
-func TestClosedWhileIdle(t *testing.T) { onEngines(t, testClosedWhileIdle) }
+// Each batch is counted with its calls, its wait and its round trip. A connection that Redis closes while it
+// is idle is dialled anew before the next call needs it, and counted too.
+func TestFigures(t *testing.T) { onEngines(t, testFigures) }
 
-func testClosedWhileIdle(t *testing.T, loop Loop) {
+func testFigures(t *testing.T, loop Loop) {
 	server := redistest.Start(t)
-	var count figures.Redis
-	c := connect(t, unix(server), Options{Loop: loop, Figures: &count})
+	count := figures.Private()
+	c := connect(t, unix(server), Options{Loop: loop, Figures: &count.Redis, Waiting: &count.QueueCalls})
+	const callers, each = 8, 20
+	var calling sync.WaitGroup
+	for range callers {
+		calling.Go(func() {
+			for range each {
+				if err := do(c, NewCall().Integer("INCR", []byte("n"))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	calling.Wait()
+	r := &count.Redis
+	sizes := r.BatchCalls.Read()
+	batches := sizes.Count
+	if sizes.Sum != callers*each || batches == 0 || batches > callers*each {
+		t.Errorf("sizes %+v, want %d calls", sizes, callers*each)
+	}
+	if wait, trip := r.QueueWait.Read(), r.RoundTrip.Read(); wait.Count != batches || trip.Count != batches ||
+		trip.Sum == 0 {
+		t.Errorf("%d batches: waits %+v, round trips %+v", batches, wait, trip)
+	}
+	if r.Reconnects.Value() != 0 || r.Overloads.Value() != 0 {
+		t.Errorf("%d connections made again, %d calls refused", r.Reconnects.Value(), r.Overloads.Value())
+	}
 	server.Do(t, "CLIENT KILL TYPE normal SKIPME yes")
-	testkit.Until(t, "new connection", func() bool { return count.Reconnects.Value() == 1 && c.Up() })
-	if err := do(c, Command(nil, "PING")); err != nil {
-		t.Error(err)
-	}
-}
-
-// The second step of an add may stand behind calls that are younger than its first: the batch keeps its
-// time too.
-func TestBatchHasTheTimeOfItsOldestCall(t *testing.T) {
-	now := time.Now()
-	b := newBatch(nil)
-	for _, age := range []time.Duration{1, 3, 2} {
-		x := NewCall()
-		x.queued = now.Add(-age * time.Millisecond)
-		b.add(x)
-	}
-	if want := now.Add(-3 * time.Millisecond); !b.oldest.Equal(want) {
-		t.Errorf("oldest %v, want %v", b.oldest, want)
-	}
+	testkit.Until(t, "new connection", func() bool { return r.Reconnects.Value() == 1 && c.Up() })
+	testkit.Must(t, do(c, Command(nil, "PING")))
 }

@@ -64,7 +64,8 @@ func durability(settings map[string]string) Durability {
 	}
 	full := Durability{Full: true, Loss: "appendfsync always: a crash loses no order that was answered"}
 	if settings["aof-load-truncated"] == "yes" { // the default
-		full.Loss += " (set aof-load-truncated no as well: README.md says why)"
+		full.Loss += " (set aof-load-truncated no as well: with yes, a restart after a crash can keep half an " +
+			"order)"
 	}
 	return full
 }

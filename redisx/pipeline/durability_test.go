@@ -16,7 +16,7 @@ func TestReadDurability(t *testing.T) {
 	}{
 		{[]string{"--appendonly", "yes", "--appendfsync", "always"}, true,
 			"appendfsync always: a crash loses no order that was answered " +
-				"(set aof-load-truncated no as well: README.md says why)"},
+				"(set aof-load-truncated no as well: with yes, a restart after a crash can keep half an order)"},
 		{[]string{"--appendonly", "yes", "--appendfsync", "always", "--aof-load-truncated", "no"}, true,
 			"appendfsync always: a crash loses no order that was answered"},
 		{[]string{"--appendonly", "yes", "--appendfsync", "everysec"}, false, "appendfsync everysec: "},

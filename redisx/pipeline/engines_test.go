@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -41,17 +39,7 @@ func connect(tb testing.TB, cfg Config, opts Options) *Conn {
 	testkit.KeepLog(tb)
 	var c *Conn
 	looptest.On(opts.Loop, func() { c = New(cfg, opts) })
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := c.Run(ctx); err != nil {
-			tb.Error(err)
-		}
-	})
-	tb.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
+	testkit.Background(tb, c.Run)
 	testkit.Until(tb, "connected", c.up.Load)
 	return c
 }

@@ -169,6 +169,13 @@ func (f *onFake) event(ended bool) {
 	}
 }
 
+// answer is reply, and the event that it makes.
+func (f *onFake) answer(text string) {
+	f.tb.Helper()
+	f.reply(text)
+	f.event(false)
+}
+
 // whyLost returns why the connection was dropped; it must have been, once.
 func (f *onFake) whyLost() error {
 	f.tb.Helper()

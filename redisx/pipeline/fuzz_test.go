@@ -115,34 +115,3 @@ func FuzzCommand(f *testing.F) {
 		}
 	})
 }
-
-// FuzzCallReplies gives a call any bytes as the replies to its commands, behind the guard. It must end, and
-// never with a success where the bytes have come to an end.
-func FuzzCallReplies(f *testing.F) {
-	for _, text := range []string{
-		"$1\r\na\r\n:1\r\n", "$-1\r\n:1\r\n", "-ERR no\r\n:1\r\n", "$1\r\na\r\n-NOSCRIPT\r\n",
-		"_\r\n_\r\n", "$9\r\na",
-		":1\r\n$1\r\n1\r\n", "%1\r\n+a\r\n+b\r\n:1\r\n",
-	} {
-		f.Add([]byte(text))
-	}
-	testkit.AddSeeds[[]byte](f)
-	f.Fuzz(func(t *testing.T, text []byte) {
-		var value []byte
-		var number int64
-		x := Command(&value, "GET", "k").Command(&number, "EXISTS", "k")
-		defer x.Free()
-		src := bytes.NewReader(text)
-		br := bufio.NewReader(guarded{src, newReplyGuard(0)})
-		broken := x.read(br, resp.NewOpts())
-		if broken != nil {
-			return
-		}
-		if used := len(text) - src.Len() - br.Buffered(); used < len("+\r\n+\r\n") {
-			t.Errorf("%q: two replies in %d bytes", text, used)
-		}
-		if x.err != nil && !errors.Is(x.err, ErrUnavailable) {
-			t.Errorf("%q: %v is none of the outcomes", text, x.err)
-		}
-	})
-}

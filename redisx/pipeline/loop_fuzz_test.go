@@ -57,8 +57,7 @@ func FuzzLoopReplies(f *testing.F) {
 		on.asked()
 		a, b := int(first)%(len(text)+1), int(second)%(len(text)+1)
 		for begin, stops := 0, []int{min(a, b), max(a, b), len(text)}; len(stops) > 0 && on.watched != nil; {
-			on.reply(string(text[begin:stops[0]]))
-			on.event(false)
+			on.answer(string(text[begin:stops[0]]))
 			begin, stops = stops[0], stops[1:]
 			if on.e.begun && on.e.flight.repeated || !on.e.begun {
 				compareWithBatch(t, on, text[:begin], sent, value)

@@ -19,15 +19,13 @@ func TestReplyCutAtEveryByte(t *testing.T) {
 	for cut := range len(replies) {
 		calls := []*sentCall{f.send(exists(), 0), f.send(exists(), 0), f.send(exists(), 0)}
 		f.turn(0)
-		f.reply(replies[:cut])
-		f.event(false)
+		f.answer(replies[:cut])
 		for i, s := range calls {
 			if s.completed != 0 {
 				t.Errorf("call %d is completed at byte %d", i, cut)
 			}
 		}
-		f.reply(replies[cut:])
-		f.event(false)
+		f.answer(replies[cut:])
 		if !calls[0].answered(11) || !calls[1].refused() || !calls[2].answered(-3) {
 			t.Errorf("cut at %d: %+v, %+v, %+v", cut, calls[0], calls[1], calls[2])
 		}
@@ -51,15 +49,13 @@ func TestCompletionsSendCalls(t *testing.T) {
 	}
 	f.turn(0)
 	f.asked()
-	f.reply(":0\r\n:0\r\n:0\r\n")
-	f.event(false)
+	f.answer(":0\r\n:0\r\n:0\r\n")
 	f.turn(0)
 	asked := f.asked()
 	if strings.Count(asked, "INCR") != 3 || !slices.Equal(order, []int{0, 1, 2}) {
 		t.Errorf("asked %q, completed in the order %v", asked, order)
 	}
-	f.reply(":5\r\n:6\r\n:7\r\n")
-	f.event(false)
+	f.answer(":5\r\n:6\r\n:7\r\n")
 	for i, s := range next {
 		if !s.answered(int64(i + 5)) {
 			t.Errorf("call %d: %+v", i, s)
@@ -126,8 +122,7 @@ func TestBadRepliesOnALoop(t *testing.T) {
 			for n := range int64(3) {
 				s := f.send(exists(), 0)
 				f.turn(0)
-				f.reply(fmt.Sprintf(":%d\r\n", n))
-				if f.event(false); !s.answered(n) {
+				if f.answer(fmt.Sprintf(":%d\r\n", n)); !s.answered(n) {
 					t.Fatalf("on the next connection: %+v", s)
 				}
 			}
@@ -147,8 +142,7 @@ func TestBatchLeavesInParts(t *testing.T) {
 			t.Fatal("the whole batch fits the socket")
 		}
 		if early {
-			f.reply(":1\r\n")
-			f.event(false)
+			f.answer(":1\r\n")
 			if why := f.whyLost(); !errors.Is(why, errBadReply) || !call.refused() {
 				t.Errorf("an early reply: %+v, %v", call, why)
 			}
@@ -158,8 +152,7 @@ func TestBatchLeavesInParts(t *testing.T) {
 			if asked := f.asked(); asked != "*2\r\n$6\r\nEXISTS\r\n$1\r\nk\r\n" {
 				t.Errorf("the next connection begins with %q", asked)
 			}
-			f.reply(":1\r\n")
-			if f.event(false); !next.answered(1) {
+			if f.answer(":1\r\n"); !next.answered(1) {
 				t.Errorf("%+v", next)
 			}
 			continue
@@ -172,8 +165,7 @@ func TestBatchLeavesInParts(t *testing.T) {
 		if want := "*3\r\n$6\r\nAPPEND\r\n$1\r\nk\r\n$1048576\r\n" + big + "\r\n"; asked != want {
 			t.Errorf("%d bytes are sent, want %d", len(asked), len(want))
 		}
-		f.reply(":1\r\n")
-		if f.event(false); !call.answered(1) {
+		if f.answer(":1\r\n"); !call.answered(1) {
 			t.Errorf("%+v", call)
 		}
 	}
@@ -205,8 +197,7 @@ func TestBuffersShrink(t *testing.T) {
 	}
 	next := f.send(exists(), 0)
 	f.turn(0)
-	f.reply(":1\r\n")
-	if f.event(false); !next.answered(1) || cap(f.e.in) > keepMax || cap(f.e.text) > keepMax {
+	if f.answer(":1\r\n"); !next.answered(1) || cap(f.e.in) > keepMax || cap(f.e.text) > keepMax {
 		t.Errorf("%+v; %d and %d bytes are kept", next, cap(f.e.in), cap(f.e.text))
 	}
 }
@@ -229,8 +220,7 @@ func TestOneReasonForEachConnection(t *testing.T) {
 	f.connect()
 	s := f.send(exists(), 0)
 	f.turn(0)
-	f.reply(":1\r\n")
-	if f.event(false); !s.answered(1) || len(f.e.lost) != 0 {
+	if f.answer(":1\r\n"); !s.answered(1) || len(f.e.lost) != 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -259,8 +249,7 @@ func TestQueueFullOnALoop(t *testing.T) {
 	}
 	for answered := int64(0); answered < QueueMax; answered += batchMax {
 		f.asked()
-		f.reply(strings.Repeat(":1\r\n", batchMax))
-		f.event(false)
+		f.answer(strings.Repeat(":1\r\n", batchMax))
 		if f.turn(0); got.sum.Load() != answered+batchMax {
 			t.Fatalf("%d calls are answered, want %d", got.sum.Load(), answered+batchMax)
 		}

@@ -22,8 +22,7 @@ func TestLostScriptOnALoop(t *testing.T) {
 		other := f.send(exists(), 0)
 		f.turn(0)
 		f.asked()
-		f.reply(":9\r\n" + noScript)
-		f.event(false)
+		f.answer(":9\r\n" + noScript)
 		asked := f.asked()
 		if !other.answered(9) || lost[0].completed+lost[1].completed != 0 ||
 			!strings.HasPrefix(asked, "*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD") || strings.Count(asked, "EVALSHA") != 1 {
@@ -32,8 +31,7 @@ func TestLostScriptOnALoop(t *testing.T) {
 		if again := f.turn(100 * ms); again != 900*ms {
 			t.Errorf("the second try has %v, want what is left: 900ms", again)
 		}
-		f.reply("$3\r\nsha\r\n*2\r\n:5\r\n:6\r\n")
-		if f.event(false); !lost[0].answered(5) || !lost[1].answered(6) {
+		if f.answer("$3\r\nsha\r\n*2\r\n:5\r\n:6\r\n"); !lost[0].answered(5) || !lost[1].answered(6) {
 			t.Fatalf("wave %d: %+v, %+v", wave, lost[0], lost[1])
 		}
 	}
@@ -46,11 +44,9 @@ func TestScriptLostTwice(t *testing.T) {
 	for wave := range 2 {
 		lost := f.send(call(), 0)
 		f.turn(0)
-		f.reply(noScript)
-		f.event(false)
+		f.answer(noScript)
 		f.asked()
-		f.reply("-NOPERM no\r\n" + noScript)
-		f.event(false)
+		f.answer("-NOPERM no\r\n" + noScript)
 		if asked := f.asked(); asked != "" || !lost.refused() || len(f.e.lost) != 0 || f.turn(0) != -1 {
 			t.Fatalf("wave %d: %+v, asked %q", wave, lost, asked)
 		}
@@ -72,10 +68,8 @@ func TestScriptLostWithTheConnection(t *testing.T) {
 	f.connect() // with its own second try
 	lost = f.send(call(), 0)
 	f.turn(0)
-	f.reply(noScript)
-	f.event(false)
-	f.reply("$3\r\nsha\r\n*1\r\n:5\r\n")
-	if f.event(false); !lost.answered(5) {
+	f.answer(noScript)
+	if f.answer("$3\r\nsha\r\n*1\r\n:5\r\n"); !lost.answered(5) {
 		t.Errorf("on the next connection: %+v", lost)
 	}
 }

@@ -2,14 +2,10 @@ package pipeline
 
 import (
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
-	"flashsale/internal/observe/figures"
-	"flashsale/internal/serve/eventloop/looptest"
 	"flashsale/internal/testkit"
-	"flashsale/redisx/redistest"
 )
 
 // keep notes full batches that took this long, until the pace is theirs.
@@ -64,6 +60,7 @@ func TestLateCallRefused(t *testing.T) {
 		{QueueMax / 2, second / 16, false},
 		{QueueMax / 2, second/16 + 1, true},
 		{QueueMax - 1, 0, false},
+		{QueueMax, 0, true},
 	} {
 		for _, loop := range []Loop{nil, newFakeLoop()} {
 			c := New(Config{Timeout: second}, Options{Loop: loop})
@@ -82,30 +79,6 @@ func TestLateCallRefused(t *testing.T) {
 			}
 		}
 	}
-}
-
-// One batch that waits for a slow disk does not make Send refuse the calls behind it.
-func TestOneStallRefusesNoCall(t *testing.T) { onEngines(t, testOneStallRefusesNoCall) }
-
-func testOneStallRefusesNoCall(t *testing.T, loop Loop) {
-	server := redistest.New(t)
-	cfg := unix(server)
-	cfg.Timeout = testkit.Patience
-	c := connect(t, cfg, Options{Loop: loop})
-	looptest.On(loop, func() {
-		c.pace.keep(time.Millisecond)
-		c.pace.note(2 * cfg.Timeout)
-	})
-	server.Freeze(t)
-	var got tally
-	const sent = 4 * batchMax
-	for range sent {
-		if !send(c, NewCall().Integer("EXISTS", []byte("k")), &got) {
-			t.Fatal("a call is refused")
-		}
-	}
-	server.Thaw(t)
-	testkit.Until(t, "all calls are answered", func() bool { return got.answered.Load() == sent })
 }
 
 // A call that has waited for its whole time is refused, and does not take the deadline of the others.
@@ -127,43 +100,6 @@ func TestExpiredCallRefused(t *testing.T) {
 	}
 }
 
-// Calls that have waited for most of their time while Redis stood still are sent, and answered.
-func TestCallsOutliveAStall(t *testing.T) { onEngines(t, testCallsOutliveAStall) }
-
-func testCallsOutliveAStall(t *testing.T, loop Loop) {
-	server := redistest.New(t)
-	cfg := unix(server)
-	cfg.Timeout = 4 * testkit.Patience
-	c := connect(t, cfg, Options{Loop: loop})
-	var got tally
-	sendAged := func(waited time.Duration) {
-		x := NewCall().Since(time.Now().Add(-waited)).Integer("EXISTS", []byte("k"))
-		if !send(c, x, &got) {
-			t.Fatalf("a call that has waited for %v is refused", waited)
-		}
-	}
-	server.Freeze(t)
-	sendAged(0)
-	testkit.Until(t, "a batch is under way", func() bool {
-		if loop == nil {
-			return len(c.queue) == 0
-		}
-		begun := false
-		looptest.On(loop, func() { begun = c.loop.begun })
-		return begun
-	})
-	for _, quarters := range []time.Duration{0, 1, 2, 3} {
-		sendAged(quarters * cfg.Timeout / 4)
-	}
-	server.Thaw(t)
-	testkit.Until(t, "all calls are completed", func() bool {
-		return got.answered.Load()+got.refused.Load() == 5
-	})
-	if n := got.refused.Load(); n != 0 {
-		t.Errorf("%d of 5 calls are refused", n)
-	}
-}
-
 func TestReplyDeadline(t *testing.T) {
 	now := time.Now()
 	for _, tc := range []struct{ timeout, waited, want time.Duration }{
@@ -182,53 +118,5 @@ func TestReplyDeadline(t *testing.T) {
 		if answered := tc.waited + got; answered > tc.timeout+replyGrace {
 			t.Errorf("timeout %v, oldest call %v old: answered after %v", tc.timeout, tc.waited, answered)
 		}
-	}
-}
-
-// A call that is due in this moment does not make its batch fail: Redis answers.
-func TestBatchOfADueCall(t *testing.T) {
-	cfg := unix(redistest.Start(t))
-	c := New(cfg, Options{})
-	testkit.Until(t, "answer to a batch with a call that is due", func() bool {
-		l, err := Dial(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		due := NewCall().Since(time.Now().Add(-cfg.Timeout)).Integer("EXISTS", []byte("k"))
-		fresh := NewCall().Since(time.Now()).Integer("EXISTS", []byte("k"))
-		return c.exchange(l, newBatch(nil, due, fresh)) == nil
-	})
-}
-
-// The queue is bounded: what does not fit is refused at once.
-func TestQueueFull(t *testing.T) {
-	log := testkit.CaptureLog(t)
-	count := figures.Private()
-	c := New(defaults, Options{Figures: &count.Redis, Waiting: &count.QueueCalls})
-	c.up.Store(true)
-	var waiting sync.WaitGroup
-	for range QueueMax {
-		waiting.Go(func() {
-			if err := do(c, NewCall()); !errors.Is(err, ErrUnavailable) {
-				t.Errorf("waiting call: %v", err)
-			}
-		})
-	}
-	testkit.Until(t, "the queue is full", func() bool { return len(c.queue) == QueueMax })
-	if err := do(c, NewCall()); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("one call too many: %v, want ErrUnavailable", err)
-	}
-	waits, refused := count.QueueCalls.Value(), count.Redis.Overloads.Value()
-	if waits < QueueMax/2 || waits > QueueMax || refused != 1 { // two senders may set the number in turn
-		t.Errorf("%d calls wait and %d are refused, want about %d and 1", waits, refused, QueueMax)
-	}
-	c.refuseWaiting()
-	waiting.Wait()
-	if waits := count.QueueCalls.Value(); waits != 0 {
-		t.Errorf("%d calls wait, want none", waits)
-	}
-	if n := log.Count("calls to Redis are refused: more wait than it answers"); n != 1 {
-		t.Errorf("%d lines about the overload, want 1", n)
 	}
 }

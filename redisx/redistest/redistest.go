@@ -17,8 +17,8 @@ import (
 	"flashsale/internal/testkit/launch"
 )
 
-// answerMax bounds how long a command may hang.
-const answerMax = 20 * time.Second
+// Timeout is the timeout of calls that must succeed: a busy machine stalls for seconds.
+const Timeout = 20 * time.Second
 
 // Server is a private redis-server.
 type Server struct {
@@ -93,7 +93,7 @@ func (s *Server) Flush(tb testing.TB) { s.Do(tb, "FLUSHALL") }
 // Do sends an inline command and returns the first line of its reply, as "+OK" or ":3".
 func (s *Server) Do(tb testing.TB, command string) string {
 	tb.Helper()
-	reply, err := launch.InlineRedis(s.Socket, answerMax, command)
+	reply, err := launch.InlineRedis(s.Socket, Timeout, command)
 	testkit.Must(tb, err)
 	return reply
 }
@@ -126,7 +126,7 @@ func (s *Server) Load(tb testing.TB) (finish func()) {
 	loaded := make(chan struct{})
 	go func() {
 		defer close(loaded)
-		_, _ = launch.InlineRedis(s.Socket, answerMax, "DEBUG RELOAD") // fails when the test ends before
+		_, _ = launch.InlineRedis(s.Socket, Timeout, "DEBUG RELOAD") // fails when the test ends before
 	}()
 	testkit.Until(tb, "redis-server loads its data", func() bool {
 		return strings.HasPrefix(s.Do(tb, "PING"), "-LOADING")

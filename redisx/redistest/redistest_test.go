@@ -29,12 +29,8 @@ func TestFoldersAreRemoved(t *testing.T) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestSharedServer$")
 		cmd.Env = append(os.Environ(), "TMPDIR="+dir, inner+"="+end)
 		output, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
+		testkit.Must(t, cmd.Start())
 		if _, err := output.Read(make([]byte, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -47,9 +43,7 @@ func TestFoldersAreRemoved(t *testing.T) {
 		cmd.Wait() // the outcome is in the folder
 		testkit.Until(t, "removal of the folder after a process that "+end, func() bool {
 			entries, err := os.ReadDir(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			return len(entries) == 0
 		})
 	}

@@ -2,10 +2,8 @@
 package saletest
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,15 +19,12 @@ const Catalog = "2 foods, 0123456789abcdef"
 // usersMax is the number of users of a sale.
 const usersMax = 1_000_000
 
-// Timeout is the timeout of calls that must succeed: a busy machine stalls for seconds.
-const Timeout = 20 * time.Second
-
 // Config is how to reach a redis-server.
 func Config(s *redistest.Server) redisx.Config { return config("unix", s.Socket) }
 
 func config(network, address string) redisx.Config {
 	return redisx.Config{CartTTL: time.Hour,
-		Config: pipeline.Config{Network: network, Address: address, Timeout: Timeout}}
+		Config: pipeline.Config{Network: network, Address: address, Timeout: redistest.Timeout}}
 }
 
 // OnEach runs a test on a real redis-server and on the in-memory engine.
@@ -45,9 +40,7 @@ type Sale struct{ *redisx.Sale }
 func Open(tb testing.TB, cfg redisx.Config, stock ...int64) Sale {
 	tb.Helper()
 	opened, err := redisx.Open(tb.Context(), cfg, redisx.Opening{Catalog: Catalog, Stock: stock})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	testkit.Must(tb, err)
 	return Join(tb, cfg, opened.Sale, len(stock))
 }
 
@@ -56,13 +49,7 @@ func Join(tb testing.TB, cfg redisx.Config, id string, foods int) Sale {
 	tb.Helper()
 	testkit.KeepLog(tb)
 	s := redisx.Join(cfg, id, foods, usersMax)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { s.Run(ctx) })
-	tb.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
+	testkit.Background(tb, s.Run)
 	testkit.Until(tb, "connected", func() bool {
 		_, err := s.Ready()
 		return !errors.Is(err, redisx.ErrUnavailable)
@@ -106,9 +93,7 @@ func (s Sale) Buy(tb testing.TB, users ...int) {
 		if err == nil {
 			err = s.PlaceOrder(uint32(user), CartName(user), []byte("key"))
 		}
-		if err != nil {
-			tb.Fatal(err)
-		}
+		testkit.Must(tb, err)
 	}
 }
 

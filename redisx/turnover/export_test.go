@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/saletest"
 )
@@ -17,9 +18,7 @@ func TestExportCounts(t *testing.T) {
 		count := func(between func(), want bool) {
 			t.Helper()
 			e, err := BeginExport(t.Context(), cfg, s.ID())
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			between()
 			if counts, err := e.End(t.Context(), in); err != nil || counts != want {
 				t.Errorf("the export counts: %v, %v; want %v", counts, err, want)
@@ -63,9 +62,7 @@ func TestExportHasAllPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		e, err := BeginExport(t.Context(), cfg, s.ID())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		in := Exported{Orders: 2, Pieces: 2, Start: 13, Prices: []int64{10, 20}}
 		counts, err := e.End(t.Context(), in)
 		const want = ": 3 pieces sold, 2 in the export"

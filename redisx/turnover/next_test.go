@@ -2,7 +2,6 @@ package turnover
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -27,13 +26,8 @@ func nextOf(before string) Next {
 func sold(t *testing.T, cfg redisx.Config, orders int) saletest.Sale {
 	t.Helper()
 	s := saletest.Open(t, cfg, int64(orders)+5, 5)
-	for user := range uint32(orders) {
-		if err := s.AddToCart(user+2, saletest.CartName(int(user)), 1, 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.PlaceOrder(user+2, saletest.CartName(int(user)), fmt.Appendf(nil, "key%d", user)); err != nil {
-			t.Fatal(err)
-		}
+	for user := range orders {
+		s.Buy(t, user+2)
 	}
 	closeSale(t, cfg)
 	return s
@@ -43,9 +37,7 @@ func sold(t *testing.T, cfg redisx.Config, orders int) saletest.Sale {
 func openStream(t *testing.T, cfg redisx.Config, s saletest.Sale) *orderstream.Stream {
 	t.Helper()
 	opened, err := orderstream.Open(t.Context(), cfg, s.ID(), 3, "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(opened.Close)
 	return opened
 }
@@ -60,9 +52,7 @@ func closeSale(t *testing.T, cfg redisx.Config) {
 func exported(t *testing.T, cfg redisx.Config, sale string, orders int) {
 	t.Helper()
 	e, err := BeginExport(t.Context(), cfg, sale)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	in := Exported{Orders: orders, Pieces: int64(orders), Start: startOf(t, cfg, sale), Prices: []int64{10, 20}}
 	if counts, err := e.End(t.Context(), in); err != nil || !counts {
 		t.Fatalf("the export counts: %v, %v", counts, err)
@@ -73,9 +63,7 @@ func exported(t *testing.T, cfg redisx.Config, sale string, orders int) {
 func startOf(t *testing.T, cfg redisx.Config, sale string) int64 {
 	t.Helper()
 	page, err := saletest.Join(t, cfg, sale, 2).ScanLog().Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return page[0].Pieces
 }
 
@@ -83,9 +71,7 @@ func startOf(t *testing.T, cfg redisx.Config, sale string) int64 {
 func kept(t *testing.T, cfg redisx.Config, sale string, foods int) map[uint32][]redisx.Item {
 	t.Helper()
 	p, err := OpenPast(t.Context(), cfg, sale)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer p.Close()
 	orders := map[uint32][]redisx.Item{}
 	for {
@@ -93,9 +79,7 @@ func kept(t *testing.T, cfg redisx.Config, sale string, foods int) map[uint32][]
 		if errors.Is(err, io.EOF) {
 			return orders
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, order := range page {
 			if _, twice := orders[order.User]; twice {
 				t.Errorf("the order of user %d is read twice", order.User)
@@ -138,7 +122,7 @@ func checkNext(t *testing.T, cfg redisx.Config, before, next string, orders int)
 	if err := s.AddToCart(2, []byte("a-cart-of-user-2"), 3, 1); err != nil {
 		t.Error(err)
 	}
-	if err := s.PlaceOrder(2, []byte("a-cart-of-user-2"), []byte("key0")); err != nil {
+	if err := s.PlaceOrder(2, []byte("a-cart-of-user-2"), []byte("key")); err != nil {
 		t.Errorf("an order in the next sale: %v", err)
 	}
 	if o, err := s.Order(2); err != nil || !slices.Equal(o.Items, []redisx.Item{{Food: 3, Count: 1}}) {
@@ -149,9 +133,7 @@ func checkNext(t *testing.T, cfg redisx.Config, before, next string, orders int)
 func TestOpenNext(t *testing.T) {
 	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
 		s := sold(t, cfg, 3)
-		if err := s.AddToCart(9, []byte("an-open-cart-123"), 1, 1); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.AddToCart(9, []byte("an-open-cart-123"), 1, 1))
 		exported(t, cfg, s.ID(), 3)
 		saletest.Command(t, cfg, nil, "SET", "o_x", "of another program")
 		id, own, err := OpenNext(t.Context(), cfg, nextOf(s.ID()))
@@ -186,12 +168,7 @@ func TestOpenNextRefusals(t *testing.T) {
 				t.Fatalf("the sale is not as it was: %v, %v", stock, err)
 			}
 		}
-		if err := s.AddToCart(2, saletest.CartName(2), 1, 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.PlaceOrder(2, saletest.CartName(2), nil); err != nil {
-			t.Fatal(err)
-		}
+		s.Buy(t, 2)
 		if _, _, err := OpenNext(t.Context(), cfg, nextOf("other234")); !errors.Is(err, redisx.ErrSaleGone) {
 			t.Errorf("behind a sale that is not there: %v", err)
 		}
@@ -208,9 +185,7 @@ func TestOpenNextRefusals(t *testing.T) {
 			t.Fatalf("%v, %v", orders, err)
 		}
 		refused(ErrLedgerBehind) // orders from before the ledger may be missing
-		if err := waiting.Filled(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, waiting.Filled())
 		late := nextOf(s.ID())
 		late.ClosesAt = time.Now().Add(-time.Hour)
 		if _, _, err := OpenNext(t.Context(), cfg, late); !errors.Is(err, ErrOverAlready) {
@@ -228,14 +203,8 @@ func TestOpenNextByForce(t *testing.T) {
 	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
 		s := saletest.Open(t, cfg, 5, 5)
 		openStream(t, cfg, s)
-		for user := range uint32(2) {
-			if err := s.AddToCart(user+2, saletest.CartName(int(user)), 1, 1); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := s.PlaceOrder(2, saletest.CartName(0), nil); err != nil {
-			t.Fatal(err)
-		}
+		s.Buy(t, 2)
+		testkit.Must(t, s.AddToCart(3, saletest.CartName(3), 1, 1))
 		next := nextOf(s.ID())
 		next.Force, next.Delete = true, true
 		id, own, err := OpenNext(t.Context(), cfg, next)
@@ -256,12 +225,7 @@ func TestOpenNextByForce(t *testing.T) {
 			t.Errorf("%s entries in its log, want 2", n)
 		}
 		after := saletest.Join(t, cfg, id, 3)
-		if err := after.AddToCart(3, saletest.CartName(7), 2, 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := after.PlaceOrder(3, saletest.CartName(7), nil); err != nil {
-			t.Fatal(err)
-		}
+		after.Buy(t, 3)
 		waiting := openStream(t, cfg, after)
 		orders, err := waiting.Read(false, 10)
 		if err != nil || len(orders) != 1 || orders[0].User != 3 || waiting.Filling() {

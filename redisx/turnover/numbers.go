@@ -2,6 +2,7 @@ package turnover
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,18 +19,12 @@ const (
 
 // numberTexts writes numbers as texts of a list, with commas between.
 func numberTexts(list []int64) (texts []string) {
-	var text []byte
-	for i, n := range list {
-		if i > 0 && i%numbersText == 0 {
-			texts, text = append(texts, string(text)), text[:0]
+	for part := range slices.Chunk(list, numbersText) {
+		var text []byte
+		for _, n := range part {
+			text = append(strconv.AppendInt(text, n, 10), ',')
 		}
-		if len(text) > 0 {
-			text = append(text, ',')
-		}
-		text = strconv.AppendInt(text, n, 10)
-	}
-	if len(text) > 0 {
-		texts = append(texts, string(text))
+		texts = append(texts, string(text[:len(text)-1]))
 	}
 	return texts
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 	"flashsale/redisx/saletest"
@@ -13,9 +14,7 @@ import (
 func TestNumberTexts(t *testing.T) {
 	cfg := saletest.Config(redistest.Start(t))
 	l, err := pipeline.Dial(t.Context(), cfg.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	for _, count := range []int{0, 1, numbersText, numbersText + 1, numbersText * (numbersPage + 1)} {
 		list := make([]int64, count)

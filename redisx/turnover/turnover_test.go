@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"flashsale/internal/testkit"
 	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
@@ -52,23 +53,17 @@ func TestTurnoverIsCompleted(t *testing.T) {
 func crashed(t *testing.T, cfg redisx.Config, before string, steps int) string {
 	t.Helper()
 	l, err := pipeline.Dial(t.Context(), cfg.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	next, id := nextOf(before), redisx.NewID()
-	if err := next.begin(l, cfg, id); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, next.begin(l, cfg, id))
 	turnover, err := readTurnover(l, cfg)
 	if err != nil || turnover == nil || turnover.next != id {
 		t.Fatalf("turnover %+v, %v", turnover, err)
 	}
 	for step := range steps {
 		user := strconv.Itoa(2 + step)
-		if err := turnover.move([]string{"o_" + user}, []string{user}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, turnover.move([]string{"o_" + user}, []string{user}))
 	}
 	return id
 }
@@ -79,25 +74,17 @@ func TestTurnoverIsOver(t *testing.T) {
 		s := sold(t, cfg, 2)
 		exported(t, cfg, s.ID(), 2)
 		l, err := pipeline.Dial(t.Context(), cfg.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer l.Close()
 		next := nextOf(s.ID())
-		if err := next.begin(l, cfg, "frozen23"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, next.begin(l, cfg, "frozen23"))
 		frozen, err := readTurnover(l, cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		checkNext(t, cfg, s.ID(), "frozen23", 2) // places an order of user 2
 		if err := frozen.move([]string{"o_2"}, []string{"2"}); err != nil || !frozen.moved {
 			t.Errorf("moved by the frozen caller: %v, over %v", err, frozen.moved)
 		}
-		if err := frozen.end(); err != nil {
-			t.Errorf("opened by the frozen caller: %v", err)
-		}
+		testkit.Must(t, frozen.end())
 		after := saletest.Join(t, cfg, "frozen23", 3)
 		stock, err := after.Stock()
 		if err != nil || !slices.Equal(stock, []int64{7, 8, 8}) {
@@ -170,9 +157,7 @@ func TestTurnoverStepsAreBounded(t *testing.T) {
 	for _, found := range regexp.MustCompile(`\((\d+) more arguments\)`).FindAllStringSubmatch(
 		fmt.Sprintf("%s", slow), -1) {
 		more, err := strconv.Atoi(found[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		most = max(most, more+31)
 	}
 	if keys := (most - 7) / 2; keys > moveMax || keys < moveMax/10 {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -13,11 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/testkit"
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"
 	"flashsale/scripts/bench/load"
@@ -34,12 +32,10 @@ func TestMain(m *testing.M) {
 // builtIn returns the foods of the built-in catalogue as a server offers them.
 func builtIn(t *testing.T, foods, stock int) []audit.Offer {
 	t.Helper()
-	list, err := catalog.Read(context.Background(),
+	list, err := catalog.Read(t.Context(),
 		catalog.Config{Users: 2, Foods: foods, Stock: stock, RootPassword: "secret"},
 		func(catalog.User) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	offers := make([]audit.Offer, len(list))
 	for i, f := range list {
 		offers[i] = audit.Offer{ID: f.ID, Price: f.Price, Stock: f.Stock}
@@ -170,83 +166,6 @@ func TestSoldOutShopRefuses(t *testing.T) {
 	}
 }
 
-func TestLiesAreFound(t *testing.T) {
-	lies := map[string]struct {
-		lie   lie
-		stock int
-		want  []string
-	}{
-		"loses an order":        {losesOrder, 1000, []string{audit.Acknowledged}},
-		"sells twice":           {sellsTwice, 3, []string{audit.Oversold, audit.Stock}},
-		"swaps a food":          {swapsFood, 1000, []string{audit.Sent}},
-		"takes two of one user": {takesMany, 1000, []string{audit.OnePerUser, audit.Unexpected}},
-		"keeps a refused order": {hidesOrder, 1000, []string{audit.Unexpected}},
-	}
-	for name, test := range lies {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel() // stock that never adds up takes the whole lag to be believed
-			s := newShop(builtIn(t, 10, test.stock), test.lie)
-			addresses := []string{s.open(t)}
-			rep, stderr, code := bench(t, addresses, 10, test.stock)
-			if code != exitAudit || !reflect.DeepEqual(failed(rep.Audit), test.want) {
-				t.Errorf("exit %d, failed checks %q, want %q; %s", code, failed(rep.Audit),
-					test.want, stderr)
-			}
-			if test.lie == sellsTwice { // an audit alone finds it too: it is no wrong flag
-				rep, stderr, code = bench(t, addresses, 10, test.stock, "audit")
-				if code != exitAudit || !reflect.DeepEqual(failed(rep.Audit), test.want) {
-					t.Errorf("audit: exit %d, failed checks %q; %s", code, failed(rep.Audit), stderr)
-				}
-			}
-		})
-	}
-}
-
-// What a client learns of an order that was answered 503, or not at all, when it asks again under its key.
-func TestRetrySettles(t *testing.T) {
-	once := func(step, name string) []load.EventCount {
-		return []load.EventCount{{Step: step, Name: name, Count: 1}}
-	}
-	tests := map[string]struct {
-		lie     lie
-		retries []load.EventCount
-		settled int
-		failed  []string
-	}{
-		"order answered 503": {failsOrder, once("order", "sent again"), 1, nil},
-		// the client itself sends it again, on a new connection
-		"order without answer": {hangsUp, nil, 0, nil},
-		"add answered 503":     {failsAdd, once("add", "put into a new cart"), 0, nil},
-		"key not known":        {forgetsKey, once("order", "sent again"), 1, []string{audit.Unexpected}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			s := newShop(builtIn(t, 10, 1000), test.lie)
-			rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000, "-retry")
-			if got := failed(rep.Audit); !reflect.DeepEqual(got, test.failed) ||
-				(code == 0) != (test.failed == nil) || len(rep.Audit) != 11 {
-				t.Fatalf("exit %d, failed checks %q; %s", code, got, stderr)
-			}
-			l := rep.Load
-			if l.Placed+l.Refused != 100 || l.Unknown != 0 || len(s.orders) != 100 ||
-				l.Settling.Stranded != 0 || l.Settling.Settled != test.settled {
-				t.Errorf("load %+v, settling %+v", l, l.Settling)
-			}
-			if test.retries != nil && !reflect.DeepEqual(l.Settling.Retries, test.retries) {
-				t.Errorf("retries %+v, want %+v", l.Settling.Retries, test.retries)
-			}
-		})
-	}
-}
-
-func TestUnknownOutcomeIsAllowed(t *testing.T) {
-	s := newShop(builtIn(t, 10, 1000), failsOrder)
-	rep, stderr, code := bench(t, []string{s.open(t)}, 10, 1000)
-	if code != 0 || rep.Load.Placed != 99 || rep.Load.Unknown != 1 || len(s.orders) != 100 {
-		t.Errorf("exit %d, load %+v; %s", code, rep.Load, stderr)
-	}
-}
-
 func TestSecondRunTakesOtherUsers(t *testing.T) {
 	s := newShop(builtIn(t, 10, 1000), honest)
 	addresses := []string{s.open(t)}
@@ -373,44 +292,5 @@ func TestOpenLoopCountsFromIntendedStart(t *testing.T) {
 	}
 	if l.Rate != 1e6 || l.Placed != 100 || l.LateStarts+l.OwnLateness.Count != 100 || l.LateStarts == 0 {
 		t.Errorf("load = %+v", l)
-	}
-}
-
-// A wrong flag is named as such, before a sale and in the middle of one, with a load and without: it is no
-// violation.
-func TestWrongFlagsAreNoViolation(t *testing.T) {
-	flags := map[string]string{
-		"-foods=9":    "sells 10 foods, bench was told 9",
-		"-foods=11":   "sells 10 foods, bench was told 11",
-		"-users=200":  "has 201 users, bench was told 200",
-		"-stock=1":    "began with 1000 pieces of food 1 (%d left + %d sold), bench was told 1",
-		"-stock=5000": "began with 1000 pieces of food 1 (%d left + %d sold), bench was told 5000",
-	}
-	s := newShop(builtIn(t, 10, 1000), honest)
-	s.users = 201
-	addresses := []string{s.open(t)}
-	for _, sale := range []string{"new", "old"} {
-		left := s.foods[0].Stock
-		var runs sync.WaitGroup // at once, because a wrong stock takes the whole lag to be believed
-		for flag, want := range flags {
-			if strings.Contains(want, "%d") {
-				want = fmt.Sprintf(want, left, 1000-left)
-			}
-			want := "bench: bad usage: " + addresses[0] + " " + want +
-				"; give bench the server's catalogue settings (-users, -foods, -stock, ...)\n"
-			for _, mode := range []string{"load", "audit"} {
-				runs.Go(func() {
-					if _, stderr, code := bench(t, addresses, 10, 1000, mode, flag); code != exitUsage ||
-						stderr != want {
-						t.Errorf("%s sale, %s %s: exit %d, stderr %q, want %q", sale, mode, flag,
-							code, stderr, want)
-					}
-				})
-			}
-		}
-		runs.Wait()
-		if _, stderr, code := bench(t, addresses, 10, 1000); code != 0 || s.foods[0].Stock == 1000 {
-			t.Fatalf("exit %d: %s", code, stderr)
-		}
 	}
 }

@@ -45,7 +45,9 @@ func (r *Report) verdict() error {
 // write prints the report as text or as JSON.
 func (r *Report) write(w io.Writer, asJSON bool) error {
 	if asJSON {
-		return writeJSON(w, r)
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r)
 	}
 	p := &printer{w: w}
 	if r.Load != nil {
@@ -58,11 +60,8 @@ func (r *Report) write(w io.Writer, asJSON bool) error {
 	return p.err
 }
 
-// writeComparison prints a comparison as text or as JSON.
-func writeComparison(w io.Writer, r *compare.Report, asJSON bool) error {
-	if asJSON {
-		return writeJSON(w, r)
-	}
+// writeComparison prints a comparison as text.
+func writeComparison(w io.Writer, r *compare.Report) error {
 	p := &printer{w: w}
 	p.line("compare: %d rounds of %d orders a side, medians, seed %d", r.Rounds, r.Orders, r.Seed)
 	for _, table := range r.Tables {
@@ -70,11 +69,4 @@ func writeComparison(w io.Writer, r *compare.Report, asJSON bool) error {
 		p.crowds(table)
 	}
 	return p.err
-}
-
-func writeJSON(w io.Writer, report any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false) // names of sides are for people
-	return encoder.Encode(report)
 }

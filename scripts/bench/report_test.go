@@ -13,19 +13,18 @@ import (
 )
 
 func TestSoakTable(t *testing.T) {
-	rep := Report{Soak: &compare.SoakReport{Seconds: 600, Rate: 700, Peak: 1000, Samples: 120,
+	rep := Report{Soak: &compare.SoakReport{Seconds: 600, Rate: 700, Samples: 120,
 		Growth: []compare.Growth{
 			{Process: "flashsale 7", Measure: "memory, MB", First: 20, Last: 21, Limit: 26},
-			{Process: "worker 0", Measure: "goroutines", First: 600, Last: 700, Limit: 646}}}}
+			{Process: "flashsale 7", Measure: "files", First: 600, Last: 700, Limit: 646}}}}
 	var out bytes.Buffer
 	if err := rep.write(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	want := "soak: 600 s at 700 flows/s, 70% of the peak of 1000 orders/s; 120 samples, " +
-		"medians of the first and the last third\n" +
+	want := "soak: 600 s at 700 flows/s; 120 samples, medians of the first and the last third\n" +
 		"  process                                  first       last    at most\n" +
 		"  flashsale 7            memory, MB         20.0       21.0       26.0  flat\n" +
-		"  worker 0               goroutines        600.0      700.0      646.0  GROWS\naudit:\n"
+		"  flashsale 7            files             600.0      700.0      646.0  GROWS\naudit:\n"
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
@@ -72,13 +71,13 @@ func TestTextReport(t *testing.T) {
 func TestComparisonNamesFaults(t *testing.T) {
 	rep := compare.Report{Rounds: 2, Orders: 9, Tables: []compare.Table{{Concurrency: 8,
 		Sides: []compare.SideFigures{{Side: "floor", Trials: []compare.Trial{{Round: 1, Flows: 9, Placed: 9}}},
-			{Side: "product", ViewerMemory: 3072, Trials: []compare.Trial{
-				{Round: 1, Flows: 9, Placed: 9, Viewers: 20, ViewersHeld: 20},
-				{Round: 2, Flows: 9, Placed: 7, Viewers: 20, ViewersHeld: 19,
+			{Side: "product", CrowdMemory: 3072, Trials: []compare.Trial{
+				{Round: 1, Flows: 9, Placed: 9, Viewers: 20, CrowdHeld: 20},
+				{Round: 2, Flows: 9, Placed: 7, Viewers: 20, CrowdHeld: 19,
 					Refusals: []load.EventCount{{Step: "add", Name: "SERVICE_UNAVAILABLE", Count: 1}},
 					Faults:   []load.EventCount{{Step: "login", Name: "reset by server", Count: 1}}}}}}}}}
 	var out bytes.Buffer
-	if err := writeComparison(&out, &rep, false); err != nil {
+	if err := writeComparison(&out, &rep); err != nil {
 		t.Fatal(err)
 	}
 	want := "  ATTENTION: round 2 of product: add: 1 x SERVICE_UNAVAILABLE\n" +

@@ -11,9 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"flashsale/internal/catalog"
 	"flashsale/internal/config"
+	"flashsale/internal/testkit/client"
 	"flashsale/internal/testkit/launch"
 )
 
@@ -66,11 +68,7 @@ func TestWrkAndAuditOfREADME(t *testing.T) {
 		t.Fatal(err)
 	}
 	sale.RootPassword = "secret"
-	product, err := launch.Build(t.Context(), launch.ServerSource)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := served(t, "product", product, sale).Servers[0]
+	server := served(t, "product", sale)[0]
 
 	users := strings.Fields(found(t, `flow\.lua http://127\.0\.0\.1:8080 -- (\d+ \d+)`, section))
 	sold := regexp.MustCompile(`Orders placed: [1-9]`)
@@ -171,7 +169,7 @@ func TestThreeServersKept(t *testing.T) {
 		last = at
 	}
 	for _, server := range servers {
-		if !isReady(server) {
+		if !(&client.Client{Address: server, Timeout: time.Second, NewConnections: true}).Ready() {
 			t.Errorf("%s is not left running", server)
 		}
 	}

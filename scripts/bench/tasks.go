@@ -20,11 +20,11 @@ var subcommands = []subcommand{
 	{"load", "", "loads a sale and audits it", func() task { return &loadTask{} }},
 	{"audit", "", "makes the checks that need no memory of a load", func() task { return &auditTask{} }},
 	{"compare", "sides", "starts and compares sides, separated by |, the first is the base. A side is floor, " +
-		"product or the path of a server, with NAME=VALUE before and flags behind; STORE=off, always, " +
-		"everysec, tcp or own; SERVERS=n of them on one Redis; IDLE=n silent connections, VIEWERS=n of GET " +
-		"/live, SLOW=n of an attacker, a byte a second each", func() task { return &compareTask{} }},
-	{"soak", "time", "starts a server and loads it for so long at -rate (0 = 70% of a peak that is measured " +
-		"first), with as many users as that takes; fails if its memory, threads, files or goroutines grow",
+		"product or the path of a server, with NAME=VALUE before and flags behind; STORE=off, always or own; " +
+		"SERVERS=n of them on one Redis; IDLE=n silent connections or VIEWERS=n of GET /live",
+		func() task { return &compareTask{} }},
+	{"soak", "time", "starts a server and loads it for so long at -rate, with as many users as that takes; " +
+		"fails if its memory, threads or files grow",
 		func() task { return &soakTask{} }},
 	{compare.FloorProgram, "", "serves the flow with ready-made replies: what HTTP alone costs",
 		func() task { return &floorTask{} }},
@@ -93,10 +93,7 @@ func loadSale(ctx context.Context, opt load.Options, ev *audit.Evidence, rep *Re
 	if err != nil {
 		return err
 	}
-	l := load.New(opt, ev.Sale.Foods, buyers)
-	stopProgress := showProgress(stderr, l.Flows(), l.Ended)
-	result := l.Run(ctx)
-	stopProgress()
+	result := load.New(opt, ev.Sale.Foods, buyers).Run(ctx)
 	ev.Attempts = result.Attempts
 	rep.Load = result.Report()
 	rep.Load.Skipped = len(ev.Sale.Users) - len(free)
@@ -122,15 +119,9 @@ func (t *auditTask) run(ctx context.Context, stdout, _ io.Writer) error {
 	return t.proof.prove(ctx, &t.access, nil, stdout)
 }
 
-type compareTask struct {
-	opt  compare.Options
-	json bool
-}
+type compareTask struct{ opt compare.Options }
 
-func (t *compareTask) register(fs *flag.FlagSet) {
-	t.opt.Register(fs)
-	fs.BoolVar(&t.json, "json", false, "print one JSON object instead of text")
-}
+func (t *compareTask) register(fs *flag.FlagSet) { t.opt.Register(fs) }
 
 func (t *compareTask) resolve(sides string, given map[string]bool, _ func() string) error {
 	return t.opt.Resolve(sides, given)
@@ -141,7 +132,7 @@ func (t *compareTask) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return writeComparison(stdout, rep, t.json)
+	return writeComparison(stdout, rep)
 }
 
 type soakTask struct {
@@ -161,7 +152,7 @@ func (t *soakTask) resolve(length string, given map[string]bool, line func() str
 }
 
 func (t *soakTask) run(ctx context.Context, stdout, stderr io.Writer) error {
-	s, err := compare.OpenSoak(ctx, &t.opt, stderr)
+	s, err := compare.OpenSoak(ctx, &t.opt)
 	if err != nil {
 		return err
 	}

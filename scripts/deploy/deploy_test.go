@@ -1,3 +1,5 @@
+// Package deploy holds the files to install a sale and the guide to them. Its tests check the files with the
+// programs that read them and carry out the guide, block by block.
 package deploy
 
 import (

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/proc"
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/client"
 	"flashsale/internal/testkit/launch"
@@ -169,7 +168,6 @@ func (s *site) upgrade(t *testing.T) {
 		testkit.WriteFile(t, catalogue+"/"+name, testkit.ReadFile(t, s.path(name)))
 	}
 	testkit.WriteFile(t, s.path("users.csv"), testkit.ReadFile(t, s.path("users.csv"))+"5001,late,comer\n")
-	s.reload(t)
 	before := s.programs(t)
 	root := []string{"ROOT_PASSWORD=" + s.setting(t, "ROOT_PASSWORD")}
 	bench := start(t, root, s.path("bench"), "-addr", s.machine("9")+":8443", "-tls",
@@ -189,36 +187,6 @@ func (s *site) upgrade(t *testing.T) {
 		if err := newBuyer(t, s.machine(last)+":8080").Login("late", "comer"); err != nil {
 			t.Errorf("server %s does not know the new user: %v", last, err)
 		}
-	}
-}
-
-// reload replaces the program of a server and sends SIGHUP: its new workers run the old program.
-func (s *site) reload(t *testing.T) {
-	t.Helper()
-	name := "flashsale on " + s.machine("11")
-	server := s.service(name)
-	workers := func() (programs []string) {
-		pids, err := proc.Children(server.Pid(), "flashsale")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, pid := range pids {
-			if program := inode(pid); program != "" {
-				programs = append(programs, program)
-			}
-		}
-		return programs
-	}
-	before := workers()
-	folder := s.tree(s.machine("11")) + "/usr/local/bin"
-	run(t, folder, nil, "install", "-m", "755", s.path("flashsale"), "flashsale")
-	s.control(t, s.machine("11"), "reload flashsale")
-	testkit.Until(t, "the workers are replaced", func() bool {
-		return strings.Contains(testkit.ReadFile(t, server.Log), "all workers are replaced")
-	})
-	testkit.Until(t, "the old worker has ended", func() bool { return len(workers()) == 1 })
-	if after := workers(); len(before) != 1 || after[0] != before[0] {
-		t.Errorf("after SIGHUP the worker runs %v, before %v", after, before)
 	}
 }
 

@@ -2,16 +2,13 @@ package deploy
 
 import (
 	"errors"
+	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
 
 	"flashsale/internal/testkit"
-	"flashsale/internal/testkit/client"
-	"flashsale/internal/testkit/launch"
-	"flashsale/redisx/redistest"
 )
 
 const (
@@ -36,8 +33,7 @@ func TestFrontsLimitAddresses(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		greedy, other, own := newNetwork()+"1", newNetwork()+"1", newNetwork()+"1"
 		server := newBackend(t, true)
-		servers := [3]string{server.address, server.address, server.address}
-		front := fronts[name](t, servers, own+"/32", limited[name]...)
+		front := startFront(t, name, server.address, own+"/32", limited[name]...)
 		server.hang.Store(true)
 		for _, from := range []string{greedy, own} {
 			for range perAddress {
@@ -68,8 +64,7 @@ func TestFrontsSurviveIdleConnections(t *testing.T) {
 		const most = 1000 // connections of nginx in these tests, twice those of HAProxy
 		greedy, other := newNetwork()+"1", newNetwork()+"1"
 		server := newBackend(t, true)
-		servers := [3]string{server.address, server.address, server.address}
-		front := fronts[name](t, servers, "192.0.2.0/24", limited[name]...)
+		front := startFront(t, name, server.address, "192.0.2.0/24", limited[name]...)
 		for range most + 100 {
 			conn, err := connect(greedy, front)
 			if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -99,56 +94,6 @@ func connect(from, to string) (net.Conn, error) {
 	return dialer.Dial("tcp", to)
 }
 
-// A Redis without memory refuses to fill carts; what is in carts can still be ordered.
-func TestFullRedis(t *testing.T) {
-	redis := redistest.New(t)
-	host := newNetwork() + "1"
-	newServer(t, redis.Socket, host)
-	setMemory := func(bytes string) {
-		reply, err := launch.AskRedis(redis.Socket, patience, "CONFIG", "SET", "maxmemory", bytes)
-		if err != nil || reply != "OK" {
-			t.Fatal(reply, err)
-		}
-	}
-	awaitReadyz := func(status int) {
-		t.Helper()
-		testkit.Until(t, "/readyz follows the memory of Redis", func() bool {
-			return get(http.DefaultClient, "http://"+host+":8080/readyz") == status
-		})
-	}
-	b := newBuyer(t, host+":8080")
-	var filled []string
-	for _, user := range []int{2, 3} {
-		testkit.Must(t, b.LoginUser(user))
-		cart, err := b.Fill(client.Pieces(1, 3), client.Pieces(1, -2)) // user 3's is settled below
-		testkit.Must(t, err)
-		filled = append(filled, cart)
-	}
-	if status, reply := call(b, "PATCH", client.CartPath(filled[1]), `{"food_id":2,"count":3}`); status != 403 {
-		t.Fatalf("too many pieces: %d %s", status, reply)
-	}
-	setMemory("1")
-	awaitReadyz(http.StatusServiceUnavailable)
-	for i, user := range []int{2, 3} {
-		testkit.Must(t, b.LoginUser(user))
-		empty, err := b.NewCart()
-		testkit.Must(t, err)
-		for _, cart := range []string{filled[i], empty} {
-			if status, reply := call(b, "PATCH", client.CartPath(cart), `{"food_id":2,"count":1}`); status != 503 {
-				t.Errorf("a cart is filled in a full Redis: %d %s", status, reply)
-			}
-		}
-		if _, err := b.Order(filled[i]); err != nil {
-			t.Errorf("an order of user %d in a full Redis: %v", user, err)
-		}
-	}
-	setMemory("0")
-	awaitReadyz(http.StatusOK)
-	if _, err := b.Buy(4, client.Pieces(1, 1)); err != nil {
-		t.Error(err)
-	}
-}
-
 // once sends a request on a connection of its own; "" is the answer when that is closed, at whatever moment.
 func once(t *testing.T, from, to, raw string) (reply string) {
 	t.Helper()
@@ -159,4 +104,68 @@ func once(t *testing.T, from, to, raw string) (reply string) {
 	defer conn.Close()
 	reply, _ = exchangeOver(t, conn, raw)
 	return reply
+}
+
+const tooLarge = `{"code":"BODY_TOO_LARGE","message":"请求体过大"}`
+
+// What rooms take passes, and everything else stays small.
+func TestFrontsLimitBodies(t *testing.T) {
+	const small, room, event = 4 << 10, 64 << 10, 1 << 20
+	each(t, func(t *testing.T, name string) {
+		server := newBackend(t, true)
+		front := startFront(t, name, server.address, everywhere)
+		for path, most := range map[string]int{
+			"/login": small, "/carts/x": small, "/orders": small, "/live": small, "/admin/sale": small,
+			"/x/repeats":       small,
+			"/blocklist/check": room, "/limits/check": room, "/repeats": room, "/traffic/hit": room,
+			"/vk/callback": event,
+		} {
+			for bytes, want := range map[int]int{most: 200, most + 1: 413} {
+				body := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", path, bytes,
+					strings.Repeat("x", bytes))
+				reply, _ := exchange(t, front, body)
+				for range 9 { // the kernel may drop a 413 that is sent before the body has come
+					if reply != "" || want == 200 {
+						break
+					}
+					reply, _ = exchange(t, front, body)
+				}
+				if status(reply) != want || want == 413 && !strings.HasSuffix(reply, "\r\n\r\n"+tooLarge) {
+					t.Errorf("%d bytes to %s are answered %q, want %d", bytes, path, reply, want)
+				}
+			}
+		}
+	})
+}
+
+// No client writes into the log of a front, whatever it sends. HAProxy logs servers that go.
+func TestFrontsLogNoRequest(t *testing.T) {
+	each(t, func(t *testing.T, name string) {
+		gone := newNetwork() + "1:8080"
+		server := newBackend(t, true)
+		front, run := launchFront[name](t, [3]string{server.address, gone, gone}, "192.0.2.0/24")
+		const text = "textofaclient"
+		head := " /" + text + " HTTP/1.1\r\nHost: " + text + "\r\nX: " + text + "\r\n"
+		for _, raw := range []string{
+			"GET" + head + "\r\n", // two servers do not answer it
+			"POST" + head + "Content-Length: 5000\r\n\r\n" + strings.Repeat("x", 5000),
+			"POST" + head + "Content-Length: -1\r\n\r\n",
+			"GET" + head + "a b: c\r\n\r\n",
+			"GET /admin/" + text + " HTTP/1.1\r\nHost: a\r\n\r\n",
+			text + "\r\n\r\n",
+		} {
+			for range 3 {
+				exchange(t, front, raw)
+			}
+		}
+		if name == "haproxy" {
+			testkit.Until(t, "a line on the servers", func() bool {
+				return strings.Contains(run.Written(t), "Server servers/two is DOWN")
+			})
+		}
+		run.Stop()
+		if log := run.Written(t); strings.Contains(log, text) || strings.Contains(log, "client") {
+			t.Errorf("the log has requests:\n%s", log)
+		}
+	})
 }

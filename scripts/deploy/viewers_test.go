@@ -26,7 +26,7 @@ func TestFrontsServePeopleBehindOneAddress(t *testing.T) {
 	}
 	each(t, func(t *testing.T, name string) {
 		server := newServerBehind(t)
-		front := fronts[name](t, [3]string{server, server, server}, "192.0.2.0/24", room[name]...)
+		front := startFront(t, name, server, "192.0.2.0/24", room[name]...)
 		viewers, buyers := make([]net.Conn, people), make([]*client.Client, people)
 		for i := range people {
 			viewers[i] = dial(t, "127.0.0.1", front)
@@ -62,7 +62,7 @@ func TestViewersLeaveRoomForBuyers(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		server := newServerBehind(t)
 		for what, admin := range map[string]string{"all": everywhere, "an address": "192.0.2.0/24"} {
-			front := fronts[name](t, [3]string{server, server, server}, admin, changes[name]...)
+			front := startFront(t, name, server, admin, changes[name]...)
 			var watching []net.Conn
 			for range 3 * viewersMost {
 				viewer := dial(t, "127.0.0.1", front)

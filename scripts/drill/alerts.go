@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"syscall"
 	"time"
 
@@ -12,30 +13,30 @@ import (
 
 	"flashsale/internal/background"
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/client"
 	"flashsale/internal/testkit/launch"
 )
 
 // roomFault is a fault of a room. No fault hides another, so all last at the same time, while the site is
 // broken.
 type roomFault struct {
-	alert      string
+	alerts     []string
 	begin, end func(*asides, context.Context) error // nil where there is nothing to do
 }
 
 var roomFaults = []roomFault{
-	{"LedgerBehind",
+	{[]string{"LedgerBehind"},
 		func(a *asides, _ context.Context) error { a.database.Kill(); return nil },
 		func(a *asides, ctx context.Context) error { return a.database.Launch(ctx) }},
-	{"BlocklistStale", nil, nil},
-	{"VKRepliesWait",
+	{[]string{"BlocklistStale"}, nil, nil},
+	{[]string{"VKRepliesWait"},
 		func(a *asides, _ context.Context) error { return a.message(goodGroup, "while VK is away", 1) },
 		func(a *asides, _ context.Context) error { return a.message(goodGroup, "while VK is there", 1) }},
-	{"TrafficDropsHits", (*asides).floodKeys, nil},
-	{"TrafficKeysFull", (*asides).awaitFlood, (*asides).deleteKeys},
-	{"RepeatsFull", (*asides).fillRepeats, nil},
+	{[]string{"TrafficDropsHits", "TrafficKeysFull"}, (*asides).floodKeys, (*asides).deleteKeys},
+	{[]string{"RepeatsFull"}, (*asides).fillRepeats, nil},
 	// These come last: clients of the drill do not know the new certificate.
-	{"CertificateExpires", nil, (*asides).renew},
-	{"VKTokenRefused", nil, func(a *asides, ctx context.Context) error {
+	{[]string{"CertificateExpires"}, nil, (*asides).renew},
+	{[]string{"VKTokenRefused"}, nil, func(a *asides, ctx context.Context) error {
 		return testkit.Await(ctx, "reply that waited for a new token", refusalMax, func() bool {
 			return a.site.took(refusedPeer)
 		})
@@ -52,11 +53,10 @@ const refusedTime = 10 * time.Second
 // alertsFire makes all faults that no other drill makes, beside a load that must not notice, and waits until
 // the alert of each has fired and cleared.
 func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
-	a, err := s.startAsides(ctx)
-	defer a.stop()
-	if err != nil {
+	if err := s.startAsides(ctx); err != nil {
 		return err
 	}
+	a := s.asides
 	root, err := s.root(ctx)
 	if err != nil {
 		return err
@@ -69,35 +69,31 @@ func alertsFire(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err := s.changeState(ctx, root, "paused"); err != nil {
 		return err
 	}
-	list := s.watchFor(saleAlerts...)
 	a.site.broken.Store(true)
+	sale := s.watchFor(saleAlerts)
+	list := sale
 	var faults errgroup.Group
 	for _, fault := range roomFaults {
-		one := s.watchFor(fault.alert)[0]
-		list = append(list, one)
-		faults.Go(func() error { return one.standsUntilFired(ctx, a, fault.begin) })
+		own := s.watchFor(fault.alerts)
+		list = append(list, own...)
+		faults.Go(func() error {
+			if fault.begin != nil {
+				if err := fault.begin(a, ctx); err != nil {
+					return fmt.Errorf("%v: %w", fault.alerts, err)
+				}
+			}
+			return allFired(ctx, own)
+		})
 	}
-	err = a.refuseChecks(ctx)
-	if err == nil {
-		err = s.demandUnseen(ctx, list[:len(saleAlerts)])
-	}
-	if err == nil {
-		err = s.changeState(ctx, root, "open")
-	}
-	if err == nil {
-		err = s.stayAway(ctx, a, list[:len(saleAlerts)])
-	}
-	if failed := faults.Wait(); err == nil {
-		err = failed
-	}
-	if err != nil {
+	faults.Go(func() error { return s.saleFaults(ctx, root, sale) })
+	if err := faults.Wait(); err != nil {
 		return err
 	}
 	return a.repair(ctx, list)
 }
 
 // watchFor begins to watch for alerts of any server.
-func (s *stack) watchFor(alerts ...string) (list []*alarms) {
+func (s *stack) watchFor(alerts []string) (list []*alarms) {
 	for _, name := range alerts {
 		one := &alarms{prometheus: s.alarms.prometheus, servers: serversMax, expected: name}
 		one.begin()
@@ -106,16 +102,30 @@ func (s *stack) watchFor(alerts ...string) (list []*alarms) {
 	return list
 }
 
-// standsUntilFired begins a fault and returns once its alert has fired.
-func (a *alarms) standsUntilFired(
-	ctx context.Context, where *asides, begin func(*asides, context.Context) error,
-) error {
-	if begin != nil {
-		if err := begin(where, ctx); err != nil {
-			return fmt.Errorf("%s: %w", a.expected, err)
-		}
+// allFired returns once all alerts of a list have fired.
+func allFired(ctx context.Context, list []*alarms) error {
+	return inParallel(len(list), func(i int) error { return list[i].awaitFired(ctx) })
+}
+
+// saleFaults has the alerts for the sale fire, though not while it is paused.
+func (s *stack) saleFaults(ctx context.Context, root *client.Client, list []*alarms) error {
+	if err := s.asides.refuseChecks(ctx); err != nil {
+		return err
 	}
-	return a.awaitFired(ctx)
+	for _, one := range list {
+		found, err := one.seen(ctx)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			s.breaks("the alert %s fired before its fault", one.expected)
+		}
+		one.begin()
+	}
+	if err := s.changeState(ctx, root, "open"); err != nil {
+		return err
+	}
+	return s.stayAway(ctx, list)
 }
 
 // refuseChecks has a program ask whether something may happen, more often than its rule allows.
@@ -137,24 +147,10 @@ func (a *asides) refuseChecks(ctx context.Context) error {
 	return nil
 }
 
-// demandUnseen demands that no alert of the list has fired so far.
-func (s *stack) demandUnseen(ctx context.Context, list []*alarms) error {
-	for _, one := range list {
-		found, err := one.seen(ctx)
-		if err != nil {
-			return err
-		}
-		if len(found) > 0 {
-			s.breaks("the alert %s fired before its fault", one.expected)
-		}
-		one.begin()
-	}
-	return nil
-}
-
 // stayAway stops the buyers of the load, while a crowd keeps the small server busy, until the alerts of both
 // have fired.
-func (s *stack) stayAway(ctx context.Context, a *asides, list []*alarms) error {
+func (s *stack) stayAway(ctx context.Context, list []*alarms) error {
+	a := s.asides
 	if err := s.load.run.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
@@ -167,25 +163,18 @@ func (s *stack) stayAway(ctx context.Context, a *asides, list []*alarms) error {
 	if err != nil {
 		return err
 	}
-	crowd := make([]*shopper, crowdedMax*95/100)
-	for i := range crowd {
-		crowd[i] = user
-	}
+	crowd := crowdOf(slices.Repeat([]*shopper{user}, crowdedMax*95/100))
 	a.network.Set(launch.Slow)
 	crowding, disperse := context.WithCancel(ctx)
 	ended := make(chan *tide, 1)
 	go func() {
-		ended <- s.run(crowding, flood{crowd: crowdOf(crowd), right: []answer{"204", "503 SERVICE_UNAVAILABLE"},
+		ended <- s.run(crowding, flood{crowd: crowd, right: []answer{"204", "503 SERVICE_UNAVAILABLE"},
 			next: func(int, int) call {
 				background.Pause(crowding, crowdedPause) // a client that is refused at once comes again at once
 				return addTo(cart, item(1, -1))
 			}}, turnMax, 0)
 	}()
-	var fired errgroup.Group
-	for _, one := range list {
-		fired.Go(func() error { return one.awaitFired(ctx) })
-	}
-	err = fired.Wait()
+	err = allFired(ctx, list)
 	disperse()
 	s.note("the crowd: %d requests", (<-ended).sent)
 	a.network.Set(launch.Passes)
@@ -202,14 +191,10 @@ func (a *asides) repair(ctx context.Context, list []*alarms) error {
 			}
 		}
 	}
-	var all errgroup.Group
-	for _, one := range list {
-		all.Go(func() error {
-			err := one.awaitCleared(ctx)
-			a.s.note("%s: seen after %s, its end after %s", one.expected, seconds(one.fired),
-				seconds(time.Since(one.since)))
-			return err
-		})
-	}
-	return all.Wait()
+	return inParallel(len(list), func(i int) error {
+		err := list[i].awaitCleared(ctx)
+		a.s.note("%s: seen after %s, its end after %s", list[i].expected, seconds(list[i].fired),
+			seconds(time.Since(list[i].since)))
+		return err
+	})
 }

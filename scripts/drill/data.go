@@ -6,36 +6,26 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"flashsale/internal/background"
-	"flashsale/internal/proc"
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
 )
 
-// Faults of the data of Redis.
+// Faults of the data of Redis, of the way to it, and of its disk.
 
-func memoryFull(ctx context.Context, s *stack, dice *rand.Rand) error {
-	used, err := s.redis.usedMemory(ctx)
-	if err != nil {
-		return err
-	}
-	room := dice.Int64N(100 << 10) // the load itself must reach the limit
-	if _, err := s.redis.ask(ctx, "CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory",
-		strconv.FormatInt(used+room, 10)); err != nil {
+func memoryFull(ctx context.Context, s *stack, _ *rand.Rand) error {
+	if _, err := s.redis.ask(ctx, "CONFIG", "SET", "maxmemory-policy", "noeviction",
+		"maxmemory", "1"); err != nil {
 		return err
 	}
 	if err := s.awaitRefusals(ctx); err != nil {
 		return err
 	}
-	background.Pause(ctx, s.lasting(2*time.Second, 10*time.Second))
-	s.awaitAlert(ctx)
-	_, err = s.redis.ask(ctx, "CONFIG", "SET", "maxmemory", "0")
+	s.stand(ctx, 2*time.Second)
+	_, err := s.redis.ask(ctx, "CONFIG", "SET", "maxmemory", "0")
 	return err
 }
 
@@ -46,108 +36,9 @@ func diskFull(ctx context.Context, s *stack, _ *rand.Rand) error {
 	if err := s.awaitRefusals(ctx); err != nil {
 		return err
 	}
-	// Enough for a few restarts of a Redis that ends.
-	background.Pause(ctx, s.lasting(4*time.Second, 10*time.Second))
-	s.awaitAlert(ctx)
+	s.stand(ctx, 4*time.Second) // enough for a few restarts of a Redis that ends
 	return s.disk.free()
 }
-
-// tailCut makes the file that a power cut may leave, then restarts Redis once more. The drill's own Redis
-// refuses such a file (aof-load-truncated no), so the drill repairs it, as an operator would; the server
-// must repair the file of its own Redis itself.
-func tailCut(ctx context.Context, s *stack, dice *rand.Rand) error {
-	s.redis.held.Lock()
-	defer s.redis.held.Unlock()
-	start, err := s.crash(ctx)
-	if err != nil {
-		return err
-	}
-	path, err := s.redis.appendFile()
-	if err != nil {
-		return err
-	}
-	file, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("cannot cut the append-only file: %w", err)
-	}
-	history, err := readOrders(file)
-	if err != nil {
-		return err
-	}
-	keep := history.chooseCut(dice)
-	survive, lost := history.split(keep)
-	if err := os.Truncate(path, int64(keep)); err != nil {
-		return fmt.Errorf("cannot cut the append-only file: %w", err)
-	}
-	s.destroyed(len(lost))
-	s.note("cut the last %d of %d bytes; %d orders were before the cut, %d in it", len(file)-keep, len(file),
-		len(survive), len(lost))
-	if s.redis.owner == nil {
-		if err := repair(ctx, filepath.Dir(path)); err != nil {
-			return err
-		}
-	}
-	if err := start(ctx); err != nil {
-		return err
-	}
-	if err := s.demandOrders(ctx, survive); err != nil {
-		return err
-	}
-	if err := s.awaitService(ctx); err != nil {
-		return err
-	}
-	background.Pause(ctx, moment(dice, time.Second)) // orders after the cut
-	if start, err = s.crash(ctx); err != nil {
-		return err
-	}
-	return start(ctx)
-}
-
-// crash kills Redis, and the server too if that started Redis, as a power cut does. The result starts both
-// again.
-func (s *stack) crash(ctx context.Context) (start func(context.Context) error, err error) {
-	if s.redis.owner == nil {
-		s.redis.service.kill()
-		return s.redis.start, nil
-	}
-	pid, err := s.redis.pid()
-	if err != nil {
-		return nil, err
-	}
-	_ = syscall.Kill(pid, syscall.SIGKILL) // the only error: it has ended
-	s.redis.owner.kill()
-	start = func(context.Context) error { return s.redis.owner.start() }
-	return start, testkit.Await(ctx, "end of redis-server", stopMax, func() bool { return !proc.Alive(pid) })
-}
-
-// repair cuts an append-only file back to its last complete transaction.
-func repair(ctx context.Context, folder string) error {
-	cmd := exec.CommandContext(ctx, "redis-check-aof", "--fix",
-		filepath.Join(folder, "appendonly.aof.manifest"))
-	cmd.Stdin = strings.NewReader("y\n")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot repair the append-only file: %w; "+
-			"apt-get install redis-tools if it is missing\n%s", err, output)
-	}
-	return nil
-}
-
-// demandOrders asks Redis itself whether it has the orders of these users.
-func (s *stack) demandOrders(ctx context.Context, users []string) error {
-	words := []string{"EXISTS"}
-	for _, user := range users {
-		words = append(words, "o_"+user)
-	}
-	found, err := s.redis.number(ctx, words...)
-	if err == nil && found != int64(len(users)) {
-		err = fmt.Errorf("the cut took more than it held: %d of %d orders from before it are there", found,
-			len(users))
-	}
-	return err
-}
-
-// saleKeys is a script that counts the keys of a sale: an empty Redis soon has keys of statistics.
-const saleKeys = "return #redis.call('KEYS', '[cos]*_*') + redis.call('EXISTS', 'sale')"
 
 func redisEmptied(ctx context.Context, s *stack, dice *rand.Rand) error {
 	s.redis.held.Lock()
@@ -159,22 +50,7 @@ func redisEmptied(ctx context.Context, s *stack, dice *rand.Rand) error {
 	if err := s.awaitRefusals(ctx); err != nil {
 		return err
 	}
-	end := time.After(s.lasting(time.Second, 5*time.Second) + moment(dice, time.Second))
-	for empty := true; empty; {
-		keys, err := s.redis.number(ctx, "EVAL", saleKeys, "0")
-		if err != nil {
-			return err
-		}
-		if keys != 0 {
-			return fmt.Errorf("an empty Redis got %d keys of a sale from a server of another sale", keys)
-		}
-		select {
-		case <-end:
-			empty = false
-		case <-time.After(probePace):
-		}
-	}
-	s.awaitAlert(ctx)
+	s.stand(ctx, time.Second+moment(dice, time.Second))
 	return s.restartWith(ctx, func() error {
 		return errors.Join(os.RemoveAll(data), os.Rename(data+".away", data))
 	})
@@ -198,5 +74,57 @@ func scriptsFlushed(ctx context.Context, s *stack, dice *rand.Rand) error {
 		}
 		background.Pause(ctx, moment(dice, 200*time.Millisecond))
 	}
+	return nil
+}
+
+func networkSwallows(ctx context.Context, s *stack, _ *rand.Rand) error {
+	s.proxy.Set(launch.BlackHole)
+	s.stand(ctx, redisTimeout+time.Second)
+	s.proxy.Set(launch.Passes)
+	return nil
+}
+
+func connectionsReset(ctx context.Context, s *stack, dice *rand.Rand) error {
+	for range s.times(10, 40) {
+		s.proxy.BreakNext(launch.Cut{Replies: dice.IntN(2) == 0, Share: dice.Float64()})
+		if err := testkit.Await(ctx, "traffic to be cut", refusalMax, s.proxy.Broken); err != nil {
+			return err
+		}
+		background.Pause(ctx, moment(dice, 200*time.Millisecond))
+	}
+	return nil
+}
+
+func redisSlow(ctx context.Context, s *stack, _ *rand.Rand) error {
+	s.proxy.Set(launch.Slow)
+	s.stand(ctx, 2*time.Second)
+	s.proxy.Set(launch.Passes)
+	return nil
+}
+
+// diskStalls stops Redis for a moment, again and again. From outside that is a slow write to disk: Redis
+// reads no command meanwhile, and answers afterwards.
+func diskStalls(ctx context.Context, s *stack, dice *rand.Rand) error {
+	// A server must survive these, with a pause to catch up; the long form adds random lengths.
+	const shortest, longest, pause = 300 * time.Millisecond, 1500 * time.Millisecond, time.Second
+	lengths := []time.Duration{shortest, (shortest + longest) / 2, longest}
+	for len(lengths) < s.times(3, 20) {
+		lengths = append(lengths, shortest+moment(dice, longest-shortest))
+	}
+	for _, lasting := range lengths {
+		if err := s.redis.freeze(ctx, lasting); err != nil {
+			return err
+		}
+		// Service did not end, so its return is not judged; the waiting calls come first.
+		if _, err := s.probes.resumption(ctx); err != nil {
+			return err
+		}
+		background.Pause(ctx, pause)
+	}
+	if waited := s.probes.longest(); waited < longest/2 { // a probe may pause when Redis stops
+		return fmt.Errorf("no answer took longer than %v: Redis did not stand still, the drill proves nothing",
+			waited)
+	}
+	s.note("%d stalls of Redis, up to %v", len(lengths), longest)
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,10 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	diskBytes = 32 << 20 // holds the log of the longest drill
-	fillChunk = 64 << 10
-)
+const diskBytes = 32 << 20 // holds the log of the longest drill
 
 // ownMountsDone is in the environment of a process that has a mount namespace of its own.
 const ownMountsDone = "DRILL_OWN_MOUNTS"
@@ -58,23 +54,10 @@ func (d *disk) filler() string { return filepath.Join(d.folder, "filler") }
 
 // fill leaves no room for the log of Redis.
 func (d *disk) fill() error {
-	file, err := os.Create(d.filler())
-	if err != nil {
-		return fmt.Errorf("cannot fill the disk: %w", err)
-	}
-	defer file.Close()
-	if _, err := io.Copy(file, endless{}); !errors.Is(err, unix.ENOSPC) {
+	if err := os.WriteFile(d.filler(), make([]byte, diskBytes), 0o600); !errors.Is(err, unix.ENOSPC) {
 		return fmt.Errorf("cannot fill the disk: it took %d bytes: %w", diskBytes, err)
 	}
 	return nil
-}
-
-// endless is a reader of zeros.
-type endless struct{}
-
-func (endless) Read(b []byte) (int, error) {
-	clear(b[:min(len(b), fillChunk)])
-	return min(len(b), fillChunk), nil
 }
 
 // free makes room again.

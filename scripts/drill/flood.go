@@ -46,17 +46,6 @@ func inParallel(n int, it func(i int) error) error {
 	return group.Wait()
 }
 
-// order orders a cart for a newcomer and stores the order for the audit.
-func (s *stack) order(user *shopper, cart string) answer {
-	a, _, _ := user.ask(orderOf(cart))
-	if a == "200" {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.placed++
-	}
-	return a
-}
-
 // flood is a crowd: each member sends one request after the other on a connection of its own.
 type flood struct {
 	crowd []*shopper
@@ -201,19 +190,4 @@ func (s *stack) contrastFloods(ctx context.Context, hostile, harmless flood) err
 	}, func(rate float64) *tide {
 		return s.run(ctx, harmless, s.lasting(time.Second, 10*time.Second), rate)
 	})
-}
-
-// repeat calls the function again and again until its result is called, which waits for the last call.
-func repeat(ctx context.Context, it func()) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var done sync.WaitGroup
-	done.Go(func() {
-		for ; ctx.Err() == nil; background.Pause(ctx, probePace) {
-			it()
-		}
-	})
-	return func() {
-		cancel()
-		done.Wait()
-	}
 }

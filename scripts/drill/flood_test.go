@@ -44,16 +44,6 @@ func TestFloodSeesLostConnections(t *testing.T) {
 	}
 }
 
-func TestAnswerHurts(t *testing.T) {
-	for a, want := range map[answer]bool{
-		"200": false, "403 CART_EMPTY": false, "500 INTERNAL_ERROR": true, "503": true, noAnswer: true,
-	} {
-		if a.hurts() != want {
-			t.Errorf("%q hurts: %v", a, !want)
-		}
-	}
-}
-
 func TestPercentile99(t *testing.T) {
 	var times []time.Duration
 	for i := range 1000 {

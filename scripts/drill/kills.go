@@ -12,23 +12,38 @@ import (
 
 // Faults of processes: killed, frozen, with a clock that jumps.
 
-func workerKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
-	for range s.times(3, 10) {
-		var workers []int
-		err := testkit.Await(ctx, "worker to kill", startMax, func() bool {
-			workers = s.servers[0].workers()
-			return len(workers) > 0
-		})
-		if err != nil {
-			return err
+// stand lets a fault last, in the long form for 10 s, and at least until its alert has fired.
+func (s *stack) stand(ctx context.Context, short time.Duration) {
+	background.Pause(ctx, s.lasting(short, 10*time.Second))
+	s.awaitAlert(ctx)
+}
+
+// again makes a fault a number of times, and awaits service after each.
+func again(short, long int, makes fault) fault {
+	return func(ctx context.Context, s *stack, dice *rand.Rand) error {
+		for range s.times(short, long) {
+			if err := makes(ctx, s, dice); err != nil {
+				return err
+			}
+			if err := s.awaitService(ctx); err != nil {
+				return err
+			}
+			background.Pause(ctx, moment(dice, time.Second))
 		}
-		_ = syscall.Kill(workers[dice.IntN(len(workers))], syscall.SIGKILL) // the only error: it has ended
-		if err := s.awaitService(ctx); err != nil {
-			return err
-		}
-		background.Pause(ctx, moment(dice, time.Second))
+		return nil
 	}
-	return nil
+}
+
+func killWorker(ctx context.Context, s *stack, dice *rand.Rand) error {
+	var workers []int
+	err := testkit.Await(ctx, "worker to kill", startMax, func() bool {
+		workers = s.servers[0].workers()
+		return len(workers) > 0
+	})
+	if err == nil {
+		_ = syscall.Kill(workers[dice.IntN(len(workers))], syscall.SIGKILL) // the only error: it has ended
+	}
+	return err
 }
 
 func serverKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
@@ -37,22 +52,7 @@ func serverKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
 	return s.servers[0].start()
 }
 
-func redisKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
-	kills := s.times(3, 25)
-	for range kills {
-		if err := s.killRedisOnce(ctx, dice); err != nil {
-			return err
-		}
-		if err := s.awaitService(ctx); err != nil {
-			return err
-		}
-		background.Pause(ctx, moment(dice, time.Second))
-	}
-	s.note("%d kills of redis-server", kills)
-	return nil
-}
-
-func (s *stack) killRedisOnce(ctx context.Context, dice *rand.Rand) error {
+func killRedis(ctx context.Context, s *stack, dice *rand.Rand) error {
 	s.redis.held.Lock()
 	defer s.redis.held.Unlock()
 	if err := s.redis.kill(); err != nil {
@@ -62,23 +62,14 @@ func (s *stack) killRedisOnce(ctx context.Context, dice *rand.Rand) error {
 	return s.redis.start(ctx)
 }
 
-// The server starts its Redis again later after each kill, unless Redis has run for 10 s.
-func ownRedisKilled(ctx context.Context, s *stack, dice *rand.Rand) error {
-	kills, calm := s.times(2, 10), s.lasting(0, 10*time.Second)
-	for range kills {
-		if err := s.redis.kill(); err != nil {
-			return err
-		}
-		if err := s.awaitRefusals(ctx); err != nil {
-			return err
-		}
-		if err := s.awaitService(ctx); err != nil {
-			return err
-		}
-		background.Pause(ctx, calm+moment(dice, time.Second))
+// killOwnRedis kills the server's own Redis. The server starts it again later after each kill, unless it has
+// run for 10 s.
+func killOwnRedis(ctx context.Context, s *stack, _ *rand.Rand) error {
+	background.Pause(ctx, s.lasting(0, 10*time.Second))
+	if err := s.redis.kill(); err != nil {
+		return err
 	}
-	s.note("%d kills of redis-server", kills)
-	return nil
+	return s.awaitRefusals(ctx)
 }
 
 func redisFrozen(ctx context.Context, s *stack, _ *rand.Rand) error {
@@ -89,8 +80,7 @@ func serverFrozen(ctx context.Context, s *stack, dice *rand.Rand) error {
 	which := dice.IntN(len(s.servers) - 1) // the last one lists the foods for the drill
 	resume := s.probes.list[which].spare()
 	thaw := s.servers[which].freeze()
-	background.Pause(ctx, s.lasting(2*time.Second, 10*time.Second)+moment(dice, time.Second))
-	s.awaitAlert(ctx)
+	s.stand(ctx, 2*time.Second)
 	thaw()
 	resume()
 	return nil

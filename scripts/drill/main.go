@@ -2,19 +2,12 @@
 // load: servers built from this module, redis-server processes, scripts/bench as the buyers.
 //
 // A drill starts its stack, waits for orders, makes its fault at a moment that the seed chooses, ends it,
-// waits for service, and lets bench audit: nothing sold twice, no user with two orders, stock + sold =
-// initial, every acknowledged order there (but for orders in data that the drill itself destroys). One
-// Prometheus watches all servers with the alert rules of scripts/grafana, in short windows: the alert for
-// the fault must fire and clear. Beside the load, probes measure how long answers take and when service is
-// back; the drill watches memory and goroutines of the workers. The table of drills is in drills.go.
+// waits for service, and lets bench audit. One Prometheus watches all servers with the alert rules of
+// scripts/grafana, in short windows. Beside the load, probes measure how long answers take and when service
+// is back, and a watch looks at memory and goroutines of the workers. The table of drills is in drills.go.
 //
-// Some drills are attacks: no fault, but requests that any client may send, many or at a bad moment. No
-// client may get a 5xx then. The long form also compares the times of other buyers under the attack with
-// their times under as many harmless requests.
-//
-// It must not know how the server works inside: it kills, freezes, cuts, fills and looks from outside. It is
-// slow because faults last seconds; drills run one after another, so that no drill spoils the times of
-// the next.
+// It must not know how the server works inside: it kills, freezes, cuts, fills and looks from outside.
+// Drills run one after another, so that no drill spoils the times of the next.
 //
 // Exit codes: 0 every drill passed or cannot be done on this machine (the table shows which), 1 some failed,
 // 2 bad usage or no stack could be started.

@@ -159,7 +159,7 @@ func choosePairs(n int, seed uint64) []drill {
 func listDrills(out io.Writer) {
 	for _, d := range drills {
 		alone := ""
-		if d.alone {
+		if d.alone() {
 			alone = " (not in pairs)"
 		}
 		fmt.Fprintf(out, "%-22s %s%s\n", d.name, d.says, alone)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"os"
 	"strings"
 	"testing"
 )
@@ -48,7 +49,7 @@ func TestListNamesEveryDrill(t *testing.T) {
 	}
 	for i, line := range lines {
 		if d := drills[i]; !strings.HasPrefix(line, d.name+" ") || strings.HasSuffix(line,
-			"(not in pairs)") != d.alone {
+			"(not in pairs)") != d.alone() {
 			t.Errorf("line %q for %s", line, d.name)
 		}
 	}
@@ -127,5 +128,18 @@ func TestPairsAreDifferentAndPossible(t *testing.T) {
 		if found, err := findDrill(d.name); err != nil || found.setup != d.setup {
 			t.Errorf("-only %s: %+v, %v", d.name, found.setup, err)
 		}
+	}
+}
+
+// The drills do not set -redis-timeout, and judge answers by its default.
+func TestRedisTimeoutIsTheDefault(t *testing.T) {
+	help, err := os.ReadFile("../../internal/config/testdata/help.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, about, found := strings.Cut(string(help), "-redis-timeout time")
+	about, _, _ = strings.Cut(about, "\n  -")
+	if want := "(default " + redisTimeout.String() + ")"; !found || !strings.Contains(about, want) {
+		t.Errorf("the help has %q for -redis-timeout, want %s in it", about, want)
 	}
 }

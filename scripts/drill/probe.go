@@ -36,8 +36,7 @@ type probe struct {
 	dropped    int           // without an answer: the connection was lost
 	unexpected []string      // answers that no fault excuses
 
-	measured bool            // whether times are kept
-	times    []time.Duration // of answers for which the server asked Redis
+	times []time.Duration // of answers for which the server asked Redis
 
 	generation int       // raised when a fault ends
 	streak     int       // rounds without a failure, all begun in this generation
@@ -122,7 +121,7 @@ func (p *probe) ask(ctx context.Context, c call, key string, success answer) boo
 	p.count(func() {
 		p.slowest = max(p.slowest, took)
 		p.answered++
-		if p.measured && c.method != "GET" {
+		if c.method != "GET" {
 			p.times = append(p.times, took)
 		}
 		switch {
@@ -173,18 +172,15 @@ func (p *probes) longest() (longest time.Duration) {
 
 func (p *probes) expiries() int { return p.sum(func(one *probe) int { return one.expired }) }
 
-// measure collects the times of the answers to changes and orders of all probes. Its result ends that and
-// returns the sorted times.
+// measure begins anew to collect the times of the answers to changes and orders of all probes. Its result
+// returns them, sorted.
 func (p *probes) measure() (end func() []time.Duration) {
 	for _, one := range p.list {
-		one.count(func() { one.measured, one.times = true, nil })
+		one.count(func() { one.times = nil })
 	}
 	return func() (all []time.Duration) {
 		for _, one := range p.list {
-			one.count(func() {
-				one.measured = false
-				all = append(all, one.times...)
-			})
+			one.count(func() { all = append(all, one.times...) })
 		}
 		slices.Sort(all)
 		return all

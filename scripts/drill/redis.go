@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -45,7 +44,7 @@ func startRedis(ctx context.Context, folder string, c setup) (*redis, error) {
 	program := launch.NewRedis(folder, "--unixsocket", r.socket, "--appendonly", "yes", "--appendfsync", fsync,
 		"--aof-load-truncated", "no").Program
 	program.Log = folder + ".log"
-	r.service = &service{name: "redis-server", program: program}
+	r.service = &service{program: program}
 	return r, r.start(ctx)
 }
 
@@ -141,18 +140,4 @@ func (r *redis) appendFile() (string, error) {
 			errors.Join(err, os.ErrNotExist))
 	}
 	return files[0], nil
-}
-
-// usedMemory is the memory of the data and the connections, in bytes.
-func (r *redis) usedMemory(ctx context.Context) (int64, error) {
-	info, err := r.ask(ctx, "INFO", "memory")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(info) {
-		if value, found := strings.CutPrefix(line, "used_memory:"); found {
-			return strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-		}
-	}
-	return 0, errors.New("cannot read the memory of Redis: INFO has no used_memory")
 }

@@ -12,7 +12,7 @@ import (
 type result struct {
 	turn
 	orders, unknown, lost int
-	mayLose, placed       int // acknowledged orders that the drill itself destroyed, and orders that it placed
+	mayLose               int // acknowledged orders that the drill itself destroyed
 	slowest, resumed      time.Duration
 	took                  time.Duration
 	memory                int64 // kB, of the largest worker

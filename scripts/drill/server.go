@@ -4,10 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"path/filepath"
 	"strconv"
-	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,7 +23,7 @@ const (
 	foods = 100
 	stock = 5_000 // of each food
 
-	reserved      = 12_000 // users, the first ones, that bench leaves alone: 1 is root
+	reserved      = 1_000 // users, the first ones, that bench leaves alone: 1 is root
 	firstProbe    = 2
 	lister        = 99  // reads the list of foods for the drill
 	firstNewcomer = 100 // see newcomers
@@ -42,14 +41,16 @@ var saleEnv = []string{"ROOT_PASSWORD=" + rootPassword, "TOKEN_SECRET=" + tokenS
 type server struct {
 	service
 	address  string // host:port
-	profiles string // host:port of worker 0's profiles, the next worker has the next port
+	profiles int    // port of worker 0's profiles, the next worker has the next port
 	data     string
 	chain    string      // file of its certificate; "" for plain text
 	trust    *tls.Config // of its clients; nil for plain text
 }
 
-// newServer describes a server; redis is its -redis, "" for its own redis-server.
-func newServer(program, folder string, number int, c setup, redis string, env []string) (*server, error) {
+// newServer describes a server; redis is its -redis, "" for its own redis-server. Prometheus looks at ops.
+func newServer(
+	program, folder string, number int, c setup, redis, ops string, env []string,
+) (*server, error) {
 	workers := c.workers()
 	port, err := launch.FreePort()
 	if err != nil {
@@ -59,20 +60,19 @@ func newServer(program, folder string, number int, c setup, redis string, env []
 	if err != nil {
 		return nil, err
 	}
-	name := serverName(number)
 	s := &server{
-		address:  net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
-		profiles: net.JoinHostPort("127.0.0.1", strconv.Itoa(profiles)),
-		data:     filepath.Join(folder, name),
+		address:  localhost(port),
+		profiles: profiles,
+		data:     filepath.Join(folder, serverName(number)),
 	}
 	args := []string{"-app-host", "127.0.0.1", "-app-port", strconv.Itoa(port), "-workers",
 		strconv.Itoa(workers),
-		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock), "-data", s.data, "-pprof", s.profiles,
-		"-limits", limitRules, "-cart-adds", "0"} // some drills change one cart as fast as they can
+		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock), "-data", s.data,
+		"-pprof", localhost(profiles), "-ops", ops,
+		"-cart-adds", "0"} // one-cart changes a cart as fast as it can
 	if c.patient {
 		args = append(args, "-redis-timeout", patientTimeout.String())
 	}
-	args = append(args, strings.Fields(c.flags)...)
 	if c.tls {
 		certificate, err := certtest.Make(folder, time.Now().Add(30*24*time.Hour)) // no alert about it
 		if err != nil {
@@ -84,7 +84,7 @@ func newServer(program, folder string, number int, c setup, redis string, env []
 	if redis != "" {
 		args = append(args, "-redis", redis)
 	}
-	s.name, s.program = name, launch.Program{Path: program, Args: args, Env: append(env, saleEnv...),
+	s.program = launch.Program{Path: program, Args: args, Env: append(env, saleEnv...),
 		Log: s.data + ".log"}
 	return s, nil
 }
@@ -107,3 +107,70 @@ func (s *server) freeze() (thaw func()) {
 	_ = run.SignalTree(syscall.SIGSTOP) // the probes notice a failure
 	return func() { _ = run.SignalTree(syscall.SIGCONT) }
 }
+
+// restartDelay is the default of systemd's RestartSec; scripts/deploy has a second, for a shorter log while
+// Redis is away.
+const restartDelay = 100 * time.Millisecond
+
+// service is a program that starts again when it ends by itself, as under systemd, but not when the drill
+// ended it.
+type service struct {
+	program launch.Program
+
+	mu   sync.Mutex
+	run  *launch.Process
+	kept bool
+}
+
+func (s *service) start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.startLocked()
+}
+
+func (s *service) startLocked() error {
+	run, err := s.program.Start()
+	if err != nil {
+		return err
+	}
+	s.run, s.kept = run, true
+	go s.keep(run)
+	return nil
+}
+
+func (s *service) keep(run *launch.Process) {
+	<-run.Ended()
+	time.Sleep(restartDelay)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept && s.run == run {
+		_ = s.startLocked() // it has started before; the next call notices a failure
+	}
+}
+
+// process is the present run, nil before the first start.
+func (s *service) process() *launch.Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.run
+}
+
+// release lets the process end, and returns it; nil before the first start.
+func (s *service) release() *launch.Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = false
+	return s.run
+}
+
+// kill ends the process at once; only start starts it again.
+func (s *service) kill() { s.release().Kill() }
+
+// stop ends the process in order.
+func (s *service) stop() {
+	if run := s.release(); run != nil {
+		run.Stop()
+	}
+}
+
+func (s *service) pid() int { return s.process().Pid() }

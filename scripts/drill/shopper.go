@@ -46,12 +46,6 @@ func (s *shopper) regular() *shopper {
 		Token: s.Token, TLS: s.TLS}}
 }
 
-// as changes the user of a shopper, on the same connection.
-func (s *shopper) as(user *shopper) *shopper {
-	s.user, s.Token = user.user, user.Token
-	return s
-}
-
 func (s *shopper) login() error { return s.LoginUser(s.user) }
 
 type (
@@ -61,14 +55,11 @@ type (
 
 const noAnswer answer = "no answer" // the connection was lost
 
-// hurts reports whether the answer shows a fault of the server.
-func (a answer) hurts() bool { return a == noAnswer || a >= "500" }
+func orderOf(cart string) call { return call{"POST", "/orders", client.OrderBody(cart)} }
 
 func addTo(cart string, i client.Item) call {
 	return call{"PATCH", client.CartPath(cart), client.JSON(i)}
 }
-
-func orderOf(cart string) call { return call{"POST", "/orders", client.OrderBody(cart)} }
 
 // ask makes a call.
 func (s *shopper) ask(c call) (a answer, reply string, took time.Duration) {
@@ -123,35 +114,14 @@ func (s *shopper) prepare() (err error) {
 
 func (s *shopper) key() string { return fmt.Sprintf("drill-%d", s.user) }
 
-// stock lists the pieces left of each food.
-func (s *shopper) stock() (left []int64, err error) {
-	list, err := s.Foods()
-	if err != nil {
-		return nil, fmt.Errorf("cannot list the foods of %s: %w", s.Address, err)
-	}
-	for _, food := range list {
-		left = append(left, int64(food.Stock))
-	}
-	return left, nil
-}
-
 // pieces counts the pieces left of all foods.
 func (s *shopper) pieces() (left int64, err error) {
-	stock, err := s.stock()
-	for _, pieces := range stock {
-		left += pieces
+	list, err := s.Foods()
+	if err != nil {
+		return 0, fmt.Errorf("cannot list the foods of %s: %w", s.Address, err)
 	}
-	return left, err
-}
-
-// bought is the content of the user's order, nil for no order.
-func (s *shopper) bought() ([]client.Item, error) {
-	orders, err := s.Orders()
-	if err != nil || len(orders) > 1 {
-		return nil, fmt.Errorf("cannot list the orders of user %d: %v, %v", s.user, orders, err)
+	for _, food := range list {
+		left += int64(food.Stock)
 	}
-	if len(orders) == 0 {
-		return nil, nil
-	}
-	return orders[0].Items, nil
+	return left, nil
 }

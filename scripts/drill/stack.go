@@ -23,19 +23,18 @@ const (
 
 // setup is the stack that a drill needs.
 type setup struct {
-	servers  int    // of one sale, at least 1
-	probes   int    // of each server; 0 is 1
-	buyers   int    // of the load, at once; 0 is buyersDefault
-	own      bool   // the server's own redis-server, in its data folder, instead of the drill's
-	proxied  bool   // the servers reach Redis over TCP through the proxy, else by its unix socket
-	everysec bool   // appendfsync everysec instead of always
-	disk     bool   // the data of Redis lies on a small file system of its own
-	clock    bool   // the servers' clock can be made to jump
-	rooms    bool   // the servers have a list of invalid passports, repeated messages and a bot
-	released bool   // the last server is the last released version
-	tls      bool   // the servers speak TLS; probes, load and pipelining do, other drills do not
-	patient  bool   // the servers wait longer for Redis: no 503 because the machine is busy
-	flags    string // further flags of the servers
+	servers  int  // of one sale, at least 1
+	probes   int  // of each server; 0 is 1
+	buyers   int  // of the load, at once; 0 is buyersDefault
+	own      bool // the server's own redis-server, in its data folder, instead of the drill's
+	proxied  bool // the servers reach Redis over TCP through the proxy, else by its unix socket
+	everysec bool // appendfsync everysec instead of always
+	disk     bool // the data of Redis lies on a small file system of its own
+	clock    bool // the servers' clock can be made to jump
+	released bool // the last server is the last released version
+	tls      bool // the servers speak TLS; probes, load and pipelining do, other drills do not
+	asides   bool // servers beside those of the load, which the drill starts
+	patient  bool // the servers wait longer for Redis: no 503 because the machine is busy
 }
 
 // merge is a stack for both drills of a pair. Drills with further needs are in no pair.
@@ -67,10 +66,10 @@ type stack struct {
 	probes  *probes
 	load    *load
 	alarms  *alarms
+	asides  *asides
 
 	mu      sync.Mutex    // two faults of a pair write what follows
 	mayLose int           // acknowledged orders in data that the drill destroyed
-	placed  int           // orders of newcomers
 	resumed time.Duration // the longest wait for service after a fault
 	notes   []string      // what a reader of the result should know
 	broken  []string      // broken promises, beside those that are judged at the end
@@ -131,17 +130,9 @@ func startStack(ctx context.Context, c setup, a *alarms, long bool) (*stack, err
 
 // startServer starts a server, and returns once it serves.
 func (s *stack) startServer(ctx context.Context, i int, program, redis string, env []string) error {
-	one, err := newServer(program, s.folder, i+1, s.setup, redis, env)
+	one, err := newServer(program, s.folder, i+1, s.setup, redis, s.alarms.prometheus.targets[i], env)
 	if err != nil {
 		return err
-	}
-	one.program.Args = append(one.program.Args, "-ops", s.alarms.prometheus.targets[i])
-	if s.setup.rooms {
-		list, err := writeList(s.folder)
-		if err != nil {
-			return err
-		}
-		one.program.Args = append(one.program.Args, append(strings.Fields(roomFlags), "-blocklist", list)...)
 	}
 	s.servers = append(s.servers, one)
 	if s.setup.own {
@@ -207,6 +198,9 @@ func (s *stack) stop() {
 	}
 	if s.probes != nil {
 		s.probes.stop()
+	}
+	if s.asides != nil {
+		s.asides.stop()
 	}
 	for _, server := range s.servers {
 		server.stop()

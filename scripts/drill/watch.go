@@ -1,17 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"net"
-	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	"flashsale/internal/background"
 	"flashsale/internal/proc"
+	"flashsale/internal/testkit/client"
 )
 
 const (
@@ -25,11 +22,9 @@ const (
 // goroutineMax is the bound for a load of this many buyers.
 func goroutineMax(buyers int) int64 { return int64(3*buyers + 100) }
 
-// watch keeps the largest figures of any worker.
+// watch keeps the largest figures of any worker. They may be read after stop.
 type watch struct {
-	buyers int // of the load
-
-	mu                          sync.Mutex
+	buyers                      int   // of the load
 	memory, goroutines, threads int64 // memory in kB
 
 	cancel context.CancelFunc
@@ -39,14 +34,13 @@ type watch struct {
 func startWatch(ctx context.Context, servers []*server, buyers int) *watch {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watch{buyers: buyers, cancel: cancel}
-	for _, s := range servers {
-		w.done.Go(func() {
-			for ctx.Err() == nil {
-				w.look(ctx, s)
-				background.Pause(ctx, watchEvery)
+	w.done.Go(func() {
+		for ; ctx.Err() == nil; background.Pause(ctx, watchEvery) {
+			for _, s := range servers {
+				w.look(s)
 			}
-		})
-	}
+		}
+	})
 	return w
 }
 
@@ -55,39 +49,24 @@ func (w *watch) stop() {
 	w.done.Wait()
 }
 
-func (w *watch) look(ctx context.Context, s *server) {
-	host, text, _ := net.SplitHostPort(s.profiles)
-	first, _ := strconv.Atoi(text) // the drill has made this address
+func (w *watch) look(s *server) {
 	for i, pid := range s.workers() {
 		status, err := proc.ReadStatus(pid)
 		if err != nil {
 			continue // the process has just ended
 		}
-		goroutines := countGoroutines(ctx, net.JoinHostPort(host, strconv.Itoa(first+i)))
-		w.mu.Lock()
 		w.memory, w.threads = max(w.memory, status.Resident>>10), max(w.threads, status.Threads)
-		w.goroutines = max(w.goroutines, goroutines)
-		w.mu.Unlock()
+		w.goroutines = max(w.goroutines, countGoroutines(localhost(s.profiles+i)))
 	}
 }
 
 // countGoroutines asks a worker's profiles; 0 without an answer, as from a frozen worker.
-func countGoroutines(ctx context.Context, address string) (n int64) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+"/debug/pprof/goroutine?debug=1",
-		nil)
-	if err != nil {
-		return 0
+func countGoroutines(address string) (n int64) {
+	c := client.Client{Address: address, Timeout: time.Second, NewConnections: true}
+	r, err := c.Do("GET", "/debug/pprof/goroutine?debug=1", "")
+	if err == nil {
+		_, _ = fmt.Sscanf(r.Body, "goroutine profile: total %d", &n) // anything else counts as no answer
 	}
-	request.Close = true
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0
-	}
-	defer response.Body.Close()
-	line, _ := bufio.NewReader(response.Body).ReadString('\n')
-	_, _ = fmt.Sscanf(line, "goroutine profile: total %d", &n) // anything else counts as no answer
 	return n
 }
 

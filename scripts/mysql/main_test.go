@@ -1,13 +1,15 @@
 package main
 
 import (
-	"os"
+	"errors"
+	"flag"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"flashsale/internal/catalog"
+	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
 )
 
@@ -25,13 +27,9 @@ func environment(t *testing.T, values map[string]string) {
 func load(t *testing.T, db catalog.Database, cfg catalog.Config) {
 	t.Helper()
 	want, err := catalog.Load(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	got, err := catalog.Load(t.Context(), catalog.Config{DB: db})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if got.Fingerprint() != want.Fingerprint() || got.Users() != want.Users() {
 		t.Errorf("tables hold foods %s and %d users, want %s and %d",
 			got.Fingerprint(), got.Users(), want.Fingerprint(), want.Users())
@@ -42,9 +40,7 @@ func load(t *testing.T, db catalog.Database, cfg catalog.Config) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 }
 
 func TestTablesHoldTheBuiltInCatalogue(t *testing.T) {
@@ -57,99 +53,46 @@ func TestTablesHoldTheBuiltInCatalogue(t *testing.T) {
 	})
 
 	var out strings.Builder
-	err := run(t.Context(), []string{"-users", "2500", "-root-password", "geheim"}, &out)
-	if err != nil {
-		t.Fatal(err)
+	fill := func(want string, args ...string) {
+		t.Helper()
+		out.Reset()
+		testkit.Must(t, run(t.Context(), args, &out))
+		want = db.String() + " now holds the catalogue " + want + ".\n"
+		if !strings.HasPrefix(out.String(), want) {
+			t.Errorf("run prints %q, want %q", out.String(), want)
+		}
 	}
-	want := db.String() + " now holds the catalogue built in (2500 users, 100 foods).\n"
-	if out.String() != want {
-		t.Errorf("run prints %q, want %q", out.String(), want)
-	}
+	fill("built in (2500 users, 100 foods)", "-users", "2500", "-root-password", "geheim")
 	load(t, db, catalog.Config{Users: 2500, Foods: 100, Stock: 1000, RootPassword: "geheim"})
 
-	err = run(t.Context(), []string{"-users", "3"}, &out)
+	err := run(t.Context(), []string{"-users", "3"}, &out)
 	refusal := "table user or food exists already; pass -replace-tables to drop both and fill them anew"
 	if err == nil || err.Error() != refusal {
 		t.Errorf("second run: %v, want %s", err, refusal)
 	}
 	load(t, db, catalog.Config{Users: 2500, Foods: 100, Stock: 1000, RootPassword: "geheim"})
 
-	out.Reset()
-	err = run(t.Context(), []string{"-users", "3", "-foods", "2", "-stock", "7", "-replace-tables"}, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, made, found := strings.Cut(out.String(), "The password of user root is ")
-	if !found {
-		t.Fatalf("run prints %q, want the password it made", out.String())
-	}
+	fill("built in (3 users, 2 foods)", "-users", "3", "-foods", "2", "-stock", "7", "-replace-tables")
+	_, made, _ := strings.Cut(out.String(), "The password of user root is ")
 	load(t, db, catalog.Config{Users: 3, Foods: 2, Stock: 7, RootPassword: strings.TrimSpace(made)})
 
 	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"users.csv": "id,name,password\n1,root,r\n7,ann,a\n", "foods.csv": "id,stock,price\n1,5,9\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out.Reset()
-	if err := run(t.Context(), []string{"-catalog-dir", dir, "-replace-tables"}, &out); err != nil {
-		t.Fatal(err)
-	}
-	if want := db.String() + " now holds the catalogue CSV in " + dir + ".\n"; out.String() != want {
-		t.Errorf("run prints %q, want %q", out.String(), want)
-	}
+	testkit.WriteFile(t, filepath.Join(dir, "users.csv"), "id,name,password\n1,root,r\n7,ann,a\n")
+	testkit.WriteFile(t, filepath.Join(dir, "foods.csv"), "id,stock,price\n1,5,9\n")
+	fill("CSV in "+dir, "-catalog-dir", dir, "-replace-tables")
 	load(t, db, catalog.Config{Dir: dir})
 }
 
 func TestSettings(t *testing.T) {
-	environment(t, nil)
-	s, err := readSettings(nil, &strings.Builder{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	environment(t, map[string]string{"DB_PASS": "hidden1"})
+	var help strings.Builder
+	s, err := readSettings([]string{"-h"}, &help)
 	contest := catalog.Database{Host: "localhost", Port: 3306, Name: "eleme", User: "root", Password: "toor"}
-	if s.db != contest {
-		t.Errorf("without environment the database is %+v, want %+v", s.db, contest)
+	if size := (catalog.Config{Users: 10000, Foods: 100, Stock: 1000}); !errors.Is(err, flag.ErrHelp) ||
+		s.db != contest || s.catalog != size {
+		t.Errorf("database %+v, catalogue %+v, %v", s.db, s.catalog, err)
 	}
-	if size := (catalog.Config{Users: 10000, Foods: 100, Stock: 1000}); s.catalog != size {
-		t.Errorf("without environment the catalogue is %+v, want %+v", s.catalog, size)
-	}
-}
-
-func TestBadSettings(t *testing.T) {
-	tests := []struct {
-		name      string
-		arguments []string
-		port      string
-		want      string
-	}{
-		{name: "port", port: "sql", want: `DB_PORT is "sql"; it must be a whole number`},
-		{name: "argument", arguments: []string{"localhost"},
-			want: `unexpected argument "localhost" (-h lists all flags)`},
-		{name: "flag", arguments: []string{"-hots", "x"},
-			want: "flag provided but not defined: -hots (-h lists all flags)"},
-		{name: "range", arguments: []string{"-users", "0"}, want: "-users is 0; it must be from 1 to 10000000"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			environment(t, map[string]string{"DB_PORT": test.port})
-			_, err := readSettings(test.arguments, &strings.Builder{})
-			if err == nil || err.Error() != test.want {
-				t.Errorf("error %v, want %s", err, test.want)
-			}
-		})
-	}
-}
-
-func TestPasswordsAreNotPrinted(t *testing.T) {
-	var out strings.Builder
-	environment(t, map[string]string{"DB_PASS": "hidden1", "ROOT_PASSWORD": "hidden2"})
-	if err := run(t.Context(), []string{"-h"}, &out); err != nil {
-		t.Fatal(err)
-	}
-	if help := out.String(); !strings.Contains(help, "DB_PASS") || strings.Contains(help, "hidden") {
-		t.Errorf("help must name DB_PASS and hide its value:\n%s", help)
+	if text := help.String(); !strings.Contains(text, "DB_PASS") || strings.Contains(text, "hidden") {
+		t.Errorf("help must name DB_PASS and hide its value:\n%s", text)
 	}
 }

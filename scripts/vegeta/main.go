@@ -12,6 +12,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,7 +21,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
+
+	"flashsale/internal/catalog"
+	"flashsale/internal/testkit/client"
 )
+
+const requestTimeout = 10 * time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -31,7 +38,7 @@ func main() {
 	}
 }
 
-// run prepares the buyers and writes one target of each, in the order of their ids.
+// run prepares each buyer, in the order of their ids, then writes one target of each.
 func run(ctx context.Context, arguments []string, out, help io.Writer) error {
 	opt, err := parseOptions(arguments, help)
 	if err != nil {
@@ -41,22 +48,63 @@ func run(ctx context.Context, arguments []string, out, help io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := prepare(ctx, opt.addr, opt.step, buyers, foods); err != nil {
-		return err
+	c := &client.Client{Address: opt.addr, Timeout: requestTimeout}
+	defer c.HangUp()
+	targets := make([]target, len(buyers))
+	for i, user := range buyers {
+		food := int(foods[rand.IntN(len(foods))].ID)
+		if targets[i], err = newTarget(c, opt.step, user, food); err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("cannot prepare user %d: %w", user.ID, err)
+		}
 	}
-	food := func() int64 { return foods[rand.IntN(len(foods))].ID }
-	return writeTargets(out, "http://"+opt.addr, opt.step, buyers, food)
+	encoder := json.NewEncoder(out)
+	for _, target := range targets {
+		if err := encoder.Encode(target); err != nil {
+			return fmt.Errorf("cannot write targets: %w", err)
+		}
+	}
+	return nil
 }
 
-// step is one kind of request of the flow; each needs the results of the steps before it.
-type step int
+// target is one request as a line of vegeta's JSON format has it; Body becomes base64.
+type target struct {
+	Method string              `json:"method"`
+	URL    string              `json:"url"`
+	Body   []byte              `json:"body,omitempty"`
+	Header map[string][]string `json:"header,omitempty"`
+}
 
-const (
-	stepLogin step = iota
-	stepFoods
-	stepCarts
-	stepAdds
-	stepOrders
-)
-
-var stepNames = []string{"login", "foods", "carts", "adds", "orders"}
+// newTarget makes the calls of the flow before the step and returns the step's own request. One piece of the
+// food goes into the cart.
+func newTarget(c *client.Client, step string, user catalog.User, food int) (target, error) {
+	base := "http://" + c.Address
+	if step == "login" {
+		return target{Method: "POST", URL: base + "/login",
+			Body: []byte(client.LoginBody(user.Name, user.Password))}, nil
+	}
+	if err := c.Login(user.Name, user.Password); err != nil {
+		return target{}, fmt.Errorf("login: %w", err)
+	}
+	header := map[string][]string{"Access-Token": {c.Token}}
+	switch step {
+	case "foods":
+		return target{"GET", base + "/foods", nil, header}, nil
+	case "carts":
+		return target{"POST", base + "/carts", nil, header}, nil
+	}
+	cart, err := c.NewCart()
+	if err != nil {
+		return target{}, fmt.Errorf("new cart: %w", err)
+	}
+	piece := client.Pieces(food, 1)
+	if step == "adds" {
+		return target{"PATCH", base + client.CartPath(cart), []byte(client.JSON(piece)), header}, nil
+	}
+	if err := c.Add(cart, piece); err != nil {
+		return target{}, fmt.Errorf("add: %w", err)
+	}
+	return target{"POST", base + "/orders", []byte(client.OrderBody(cart)), header}, nil
+}

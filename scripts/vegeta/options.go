@@ -14,6 +14,9 @@ import (
 	"flashsale/internal/config"
 )
 
+// steps are the requests of the flow; each needs the results of the steps before it.
+var steps = []string{"login", "foods", "carts", "adds", "orders"}
+
 // countMax bounds the targets, which vegeta keeps in memory.
 const countMax = 1_000_000
 
@@ -23,7 +26,7 @@ A flag wins over its environment name, which stands in brackets.
 
 type options struct {
 	addr    string // host:port
-	step    step
+	step    string // one of steps
 	count   int
 	first   int // lowest user id
 	catalog catalog.Config
@@ -33,11 +36,10 @@ type options struct {
 // flag.ErrHelp.
 func parseOptions(arguments []string, help io.Writer) (options, error) {
 	var opt options
-	var name string
 	flags := config.NewFlags("vegeta")
 	flags.Group("Targets")
 	flags.Text(&opt.addr, "addr", "127.0.0.1:8080", "server of the sale, `host:port`")
-	flags.Text(&name, "step", "", "`step` to write targets of: "+strings.Join(stepNames, ", "))
+	flags.Text(&opt.step, "step", "", "`step` to write targets of: "+strings.Join(steps, ", "))
 	flags.Number(&opt.count, "count", 1000, 1, countMax,
 		"`number` of targets, each of another user; vegeta starts over after the last")
 	flags.Number(&opt.first, "first", 2, 2, math.MaxUint32,
@@ -48,8 +50,8 @@ func parseOptions(arguments []string, help io.Writer) (options, error) {
 		if host, port, err := net.SplitHostPort(opt.addr); err != nil || host == "" || port == "" {
 			return fmt.Errorf("-addr is %q; it must be host:port", opt.addr)
 		}
-		if opt.step = step(slices.Index(stepNames, name)); opt.step < 0 {
-			return fmt.Errorf("-step is %q; it must be one of %s", name, strings.Join(stepNames, ", "))
+		if !slices.Contains(steps, opt.step) {
+			return fmt.Errorf("-step is %q; it must be one of %s", opt.step, strings.Join(steps, ", "))
 		}
 		if opt.catalog.RootPassword == "" && opt.catalog.BuiltIn() {
 			opt.catalog.RootPassword = rand.Text() // the catalogue needs one; root is not used
@@ -62,11 +64,11 @@ func parseOptions(arguments []string, help io.Writer) (options, error) {
 
 // readBuyers picks count users from the catalogue, from the id -first on and in the catalogue's order, and
 // returns the foods.
-func readBuyers(ctx context.Context, opt options) ([]buyer, []catalog.Food, error) {
-	var buyers []buyer
+func readBuyers(ctx context.Context, opt options) ([]catalog.User, []catalog.Food, error) {
+	var buyers []catalog.User
 	foods, err := catalog.Read(ctx, opt.catalog, func(user catalog.User) error {
 		if int(user.ID) >= opt.first && len(buyers) < opt.count {
-			buyers = append(buyers, buyer{user: user})
+			buyers = append(buyers, user)
 		}
 		return nil
 	})

@@ -213,19 +213,3 @@ func TestDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations, want none", n)
 	}
 }
-
-func BenchmarkTakes(b *testing.B) {
-	l := newLog(100, io.Discard)
-	for b.Loop() {
-		l.Takes(200)
-	}
-}
-
-func BenchmarkLine(b *testing.B) {
-	l := newLog(1, io.Discard)
-	l.cfg.NewLogger = func(out io.Writer) *slog.Logger { return slog.New(slog.NewJSONHandler(out, nil)) }
-	b.ReportAllocs()
-	for b.Loop() {
-		l.line(&order)
-	}
-}

@@ -2,8 +2,6 @@ package figures
 
 import (
 	"fmt"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -200,23 +198,5 @@ func TestQuantile(t *testing.T) {
 	}
 	if got, ok := earlier.Quantile(0.5); !ok || got != 5e9 {
 		t.Errorf("the median beyond the last bound is %v, want %v", got, 5e9)
-	}
-}
-
-// Each line of the table has its place in the list of families.
-func TestTable(t *testing.T) {
-	table, err := os.ReadFile("table.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines, families []string
-	for _, line := range regexp.MustCompile(`(?m)^\t\w+ += \w+\("(\w+)",`).FindAllSubmatch(table, -1) {
-		lines = append(lines, "flashsale_"+string(line[1]))
-	}
-	for _, f := range Families {
-		families = append(families, f.Name)
-	}
-	if !slices.Equal(families, lines) {
-		t.Errorf("the list has %q, the table %q", families, lines)
 	}
 }

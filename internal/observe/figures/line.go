@@ -5,7 +5,9 @@ import "strconv"
 // These make the lines of the table.
 
 func line(name, kind, help string, labels []string, read func(*Memory) []Value) *Family {
-	return &Family{Name: "flashsale_" + name, Help: help, Type: kind, Labels: labels, read: read}
+	f := &Family{Name: "flashsale_" + name, Help: help, Type: kind, Labels: labels, read: read}
+	Families = append(Families, f)
+	return f
 }
 
 // set is a gauge that is set at each scrape.

@@ -2,6 +2,7 @@ package figures
 
 import (
 	"bufio"
+	"flashsale/internal/testkit"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,9 +18,7 @@ import (
 func newMemory(t *testing.T, workers int) *Memory {
 	t.Helper()
 	m, err := New(workers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { m.File().Close() })
 	return m
 }
@@ -27,9 +26,7 @@ func newMemory(t *testing.T, workers int) *Memory {
 func join(t *testing.T, m *Memory, slot int) *Worker {
 	t.Helper()
 	w, err := Join(m.File(), slot)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(w.Leave)
 	return w
 }
@@ -41,9 +38,7 @@ const workerVariable = "FIGURES_TEST_WORKER"
 func TestKilledWorker(t *testing.T) {
 	if os.Getenv(workerVariable) != "" {
 		w, err := Join(os.NewFile(3, "figures"), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		w.OrdersPlaced.Add(5)
 		w.Calls.Count(w.Calls.Index("POST /login"), 200, time.Millisecond)
 		w.Connections.Set(7)
@@ -56,21 +51,15 @@ func TestKilledWorker(t *testing.T) {
 		worker.Env = append(os.Environ(), workerVariable+"=1")
 		worker.ExtraFiles = []*os.File{m.File()}
 		output, err := worker.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := worker.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
+		testkit.Must(t, worker.Start())
 		if line, err := bufio.NewReader(output).ReadString('\n'); line != "counted\n" {
 			t.Fatalf("worker prints %q, %v", line, err)
 		}
 		if running := m.Running(1); len(running) != 1 || running[0].Connections.Value() != 7 {
 			t.Errorf("round %d: %d workers run", round, len(running))
 		}
-		if err := worker.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, worker.Process.Kill())
 		_ = worker.Wait()
 		if n := len(m.Running(1)) + len(m.Running(0)); n != 0 {
 			t.Errorf("round %d: %d workers run after the kill", round, n)
@@ -153,9 +142,7 @@ func TestJoinRefuses(t *testing.T) {
 		t.Error("the memory can be cut")
 	}
 	fd, err := unix.MemfdCreate("empty", unix.MFD_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	empty := os.NewFile(uintptr(fd), "empty")
 	defer empty.Close()
 	if _, err := Join(empty, 0); err == nil {
@@ -168,9 +155,7 @@ func TestView(t *testing.T) {
 	m := newMemory(t, 2)
 	first, second := join(t, m, 0), join(t, m, 1)
 	view, err := View(m.File())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	first.OrdersPlaced.Add(3)
 	second.OrdersPlaced.Add(4)
 	second.Connections.Set(5)
@@ -191,13 +176,9 @@ func TestView(t *testing.T) {
 func protections(t *testing.T, file *os.File) (found []string) {
 	t.Helper()
 	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	inode := fmt.Sprint(info.Sys().(*syscall.Stat_t).Ino)
 	for line := range strings.Lines(string(maps)) {
 		if fields := strings.Fields(line); fields[4] == inode {

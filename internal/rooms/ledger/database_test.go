@@ -5,28 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/launch"
 	"flashsale/internal/testkit/roomtest"
-	"flashsale/redisx"
 )
-
-func testIdempotent(t *testing.T, server *launch.MariaDB) {
-	s := openShop(t, roomtest.Redis(t), server, "idempotent")
-	db := s.database(t)
-	testkit.Must(t, db.Prepare(t.Context()))
-	book := book{sale: s.ID(), prices: prices}
-	var entries []entry
-	for _, user := range users(2, 4) {
-		entries = append(entries, book.entry(redisx.Order{User: user, Items: basket(user), Placed: time.Now()}))
-	}
-	for _, batch := range [][]entry{entries[:2], entries, entries[1:]} {
-		testkit.Must(t, db.write(t.Context(), batch))
-	}
-	s.check(t, 2, 3, 4)
-}
 
 func testRefusedDatabase(t *testing.T, server *launch.MariaDB) {
 	at := fmt.Sprintf("%s:%d", server.Host, server.Port)

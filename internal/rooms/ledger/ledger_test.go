@@ -10,7 +10,6 @@ import (
 	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
-	"flashsale/redisx/saletest"
 )
 
 // One database server for all cases: it takes seconds to start.
@@ -23,7 +22,6 @@ func TestLedger(t *testing.T) {
 		{"writes", testWrites},
 		{"in-memory engine", testMemory},
 		{"switched on in mid-sale", testFill},
-		{"written twice", testIdempotent},
 		{"commit without answer", testCommitWithoutDone},
 		{"dead consumer", testDeadConsumer},
 		{"two servers", testTwoServers},
@@ -62,7 +60,7 @@ func testWrites(t *testing.T, server *launch.MariaDB) {
 
 // The in-memory engine, the last resort of a machine without redis-server, keeps a ledger too.
 func testMemory(t *testing.T, server *launch.MariaDB) {
-	memory := pipeline.Config{Network: "tcp", Address: redistest.Memory(t), Timeout: saletest.Timeout}
+	memory := pipeline.Config{Network: "tcp", Address: redistest.Memory(t), Timeout: redistest.Timeout}
 	s := openShop(t, memory, server, "memory")
 	s.buy(t, 2)
 	l := s.ledger(t, "a")

@@ -148,26 +148,3 @@ func TestBelowTheRate(t *testing.T) {
 		}
 	})
 }
-
-// Who calls much more often gets nine tenths of the rate at least, and in no window more than all of it.
-func TestHammered(t *testing.T) {
-	overRules(t, someRates, func(c *caller, calls int) {
-		rate := c.rule.Rates[0]
-		window := rate.Window.Milliseconds()
-		first := int64(begun*1000) + c.dice.Int64N(1e9)
-		now, log := first, []entry(nil)
-		for range calls {
-			if c.call(now, 1).Allowed {
-				log = append(log, entry{now, 1})
-			}
-			if n := sum(log, now-window+1); n > rate.Calls {
-				c.Errorf("%v, precise %v: %d calls in a window", rate, c.rule.Precise, n)
-				return
-			}
-			now += 1 + c.dice.Int64N(max(window/rate.Calls/20, 2))
-		}
-		if windows := (now - first) / window; sum(log, 0) < windows*rate.Calls*9/10 {
-			c.Errorf("%v, precise %v: %d calls in %d windows", rate, c.rule.Precise, len(log), windows)
-		}
-	})
-}

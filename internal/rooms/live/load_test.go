@@ -131,7 +131,7 @@ func TestSlowViewer(t *testing.T) {
 	fast := s.join(false, 0)
 	fast.want(s.hello(s.noOrders()))
 	slow := s.enter(Viewer{})
-	must(t, slow.Conn.(*net.TCPConn).SetReadBuffer(4<<10))
+	testkit.Must(t, slow.Conn.(*net.TCPConn).SetReadBuffer(4<<10))
 	s.step()
 	long := strings.Repeat("x", 1<<10)
 	for i := 0; len(s.viewers) == 2; i++ {
@@ -181,7 +181,7 @@ func TestLongFirstMessage(t *testing.T) {
 	c.want(quiet(start))
 
 	slow := s.enter(Viewer{}) // which reads nothing
-	must(t, slow.Conn.(*net.TCPConn).SetReadBuffer(4<<10))
+	testkit.Must(t, slow.Conn.(*net.TCPConn).SetReadBuffer(4<<10))
 	for range 2 + int(helloTime.Seconds()) {
 		s.pass()
 	}
@@ -228,7 +228,7 @@ func viewersFor(t *testing.T, wanted int) int {
 	t.Helper()
 	const others, fewest = 200, 500
 	var limit unix.Rlimit
-	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	testkit.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	n := int(min(limit.Cur, 1<<20)) - others
 	if n /= 2; n < fewest {
 		t.Skipf("ulimit -n is %d", limit.Cur)

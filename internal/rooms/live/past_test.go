@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flashsale/internal/observe/figures"
+	"flashsale/internal/testkit"
 )
 
 // No order is left out or counts twice: neither those before the first look at the figures, nor those
@@ -14,7 +15,7 @@ import (
 func TestOrdersSinceTheFirst(t *testing.T) {
 	s := openStand(t, 10)
 	other, err := figures.Join(s.memory.File(), 1)
-	must(t, err)
+	testkit.Must(t, err)
 	defer other.Leave()
 	s.stock.Store(nil)
 	s.sampler, s.kept, s.second = newSampler(s.memory), 0, 0
@@ -89,7 +90,7 @@ func TestHistory(t *testing.T) {
 	s.pass()
 	s.worker.Pace.Set(start-700, 8) // too old
 	other, err := figures.Join(s.memory.File(), 1)
-	must(t, err)
+	testkit.Must(t, err)
 	defer other.Leave()
 	other.Pace.Set(start-599, 9)
 	other.Pace.Set(start, 10) // this worker has looked by itself

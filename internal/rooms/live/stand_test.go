@@ -46,16 +46,16 @@ func openStand(t *testing.T, viewersMax int) *stand {
 	t.Helper()
 	testkit.KeepLog(t)
 	memory, err := figures.New(2)
-	must(t, err)
+	testkit.Must(t, err)
 	s := &stand{T: t, memory: memory, now: time.Unix(start, 0), state: State{Up: true},
 		body: `{"id":"s","state":"open"}`}
 	s.worker, err = figures.Join(memory.File(), 0)
-	must(t, err)
+	testkit.Must(t, err)
 	all, err := figures.View(memory.File())
-	must(t, err)
+	testkit.Must(t, err)
 	s.limiter = listener.NewLimiter(listener.Config{})
 	s.socket, err = net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	testkit.Must(t, err)
 	s.Hub, err = New(Config{Figures: all, Own: s.worker, ViewersMax: viewersMax,
 		Sale: func() []byte { return []byte(s.body) },
 		Look: func() State {
@@ -70,7 +70,7 @@ func openStand(t *testing.T, viewersMax int) *stand {
 			s.tops.Add(1)
 			return []byte(s.keys)
 		}})
-	must(t, err)
+	testkit.Must(t, err)
 	s.random = func(n int) int { return n / 2 }
 	s.Hub.now = func() time.Time { return s.now }
 	s.PublishStock([]int64{5, 6})
@@ -84,13 +84,6 @@ func openStand(t *testing.T, viewersMax int) *stand {
 		memory.File().Close()
 	})
 	return s
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // step is a turn of the Hub. What it asks for is answered behind it.
@@ -129,11 +122,11 @@ type client struct {
 func (s *stand) connect() (*client, *listener.Conn) {
 	s.Helper()
 	near, err := net.Dial("tcp", s.socket.Addr().String())
-	must(s.T, err)
+	testkit.Must(s.T, err)
 	s.Cleanup(func() { near.Close() })
-	must(s.T, near.SetDeadline(time.Now().Add(testkit.Patience)))
+	testkit.Must(s.T, near.SetDeadline(time.Now().Add(testkit.Patience)))
 	far, err := s.socket.Accept()
-	must(s.T, err)
+	testkit.Must(s.T, err)
 	slot, ok := s.limiter.Admit(listener.AddressOf(far.RemoteAddr()))
 	if !ok {
 		s.Fatal("a connection is refused")

@@ -24,7 +24,7 @@ import (
 //	repeats:{r}:refused:<group>  string      "1": VK refuses the token of the  10 min          receive
 //	                                         group
 //
-// The last column names the Lua files. <text> and <event> are keyed hashes of 128 bits (names.go), <group>
+// The last column names the Lua files. <text> and <event> are keyed hashes of 128 bits (repeats.go), <group>
 // is the id of a group of VK, 0 for that of the flags. Entries and marks of events take at most
 // Config.BytesMax, the replies of a group recordBytes for each of Config.RepliesMax.
 const (

@@ -49,7 +49,7 @@ func (r *waiting) String() string { return fmt.Sprintf("%d:%s:%d", r.peer, r.rep
 func (s *sender) take() (r *waiting, wait time.Duration) {
 	var reply []string
 	x := takeScript.Call(&reply, []string{s.queue.due, s.queue.replies, s.queue.pace},
-		strconv.FormatInt(s.vk.interval().Milliseconds(), 10), strconv.FormatInt(lease.Milliseconds(), 10),
+		strconv.Itoa(1000/ratePerSecond), strconv.FormatInt(lease.Milliseconds(), 10),
 		s.cfg.now())
 	if err := s.redis.Do(x); err != nil || len(reply) != 3 {
 		return nil, idleWait

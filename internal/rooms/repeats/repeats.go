@@ -11,10 +11,16 @@ package repeats
 
 import (
 	"context"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
+
+	"golang.org/x/text/unicode/norm"
 
 	"flashsale/redisx/pipeline"
 )
@@ -94,7 +100,7 @@ func New(cfg Config) (*Counter, error) {
 // Run keeps the connection until ctx ends, and returns nil then.
 func (c *Counter) Run(ctx context.Context) error { return c.redis.Run(ctx) }
 
-// Conn is its connection to Redis, for measurements: other commands over it show what the room adds.
+// Conn is its connection to Redis, for tests that look at what the room has stored.
 func (c *Counter) Conn() *pipeline.Conn { return c.redis }
 
 // Count returns how often the text was received in the window before, and records it once more. Texts that
@@ -143,4 +149,37 @@ func (c *Counter) Receive(m Message) error {
 		return ErrNotRecorded
 	}
 	return fmt.Errorf("receive.lua returned the unknown code %d", code)
+}
+
+const nameBytes = 16
+
+// names makes the names of texts and events in Redis: HMAC-SHA256, cut to 128 bits. Without the secret
+// the store alone does not show whether a text was sent.
+type names struct {
+	texts, events []byte // keys
+}
+
+func newNames(secret []byte) (*names, error) {
+	texts, err := hkdf.Key(sha256.New, secret, nil, "flashsale repeats: texts", sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("cannot derive the key of texts: %w", err)
+	}
+	events, err := hkdf.Key(sha256.New, secret, nil, "flashsale repeats: events", sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("cannot derive the key of events: %w", err)
+	}
+	return &names{texts, events}, nil
+}
+
+// text names a text by its NFC form: "é" as one character or as two is the same text.
+func (n *names) text(text string) string { return name(n.texts, norm.NFC.String(text)) }
+
+func (n *names) event(group int64, event string) string {
+	return name(n.events, strconv.FormatInt(group, 10)+" "+event)
+}
+
+func name(key []byte, text string) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:nameBytes])
 }

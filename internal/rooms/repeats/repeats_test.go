@@ -12,27 +12,6 @@ import (
 	"flashsale/internal/testkit/roomtest"
 )
 
-func TestCountOfWindow(t *testing.T) {
-	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
-		c := counter(t, cfg)
-		c.expect(t, "hello", 0)
-		c.expect(t, "hello", 1)
-		c.expect(t, "other", 0)
-		clock.Add(time.Second)
-		c.expect(t, "hello", 2)
-		clock.Add(24*time.Hour - 2*time.Second)
-		c.expect(t, "hello", 3)
-		clock.Add(time.Second) // the first two are 24 hours old
-		c.expect(t, "hello", 2)
-		clock.Add(time.Second)
-		c.expect(t, "hello", 2)
-		clock.Add(48 * time.Hour)
-		c.expect(t, "hello", 0)
-		c.expect(t, "", 0)
-		c.expect(t, "", 1)
-	})
-}
-
 // Texts that look the same are the same, and no others.
 func TestNormalForm(t *testing.T) {
 	cfg := config(roomtest.Redis(t), newClock())

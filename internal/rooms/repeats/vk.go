@@ -24,8 +24,6 @@ const (
 type VK struct {
 	Groups []Group // of the bot; empty without a bot
 	API    string  // base URL, as in https://api.vk.com
-	// Interval is the least time between two replies of a group, 0 for that of VK's limit.
-	Interval time.Duration
 }
 
 // Group is a group of VK that sends replies.
@@ -44,13 +42,6 @@ func newVKClient(vk VK) *vkClient {
 	vk.API = strings.TrimSuffix(vk.API, "/")
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &vkClient{vk: vk, http: &http.Client{Timeout: vkTimeout, CheckRedirect: stay}}
-}
-
-func (c *vkClient) interval() time.Duration {
-	if c.vk.Interval > 0 {
-		return c.vk.Interval
-	}
-	return time.Second / ratePerSecond
 }
 
 // refusal is an answer of VK that is an error.

@@ -186,7 +186,7 @@ func TestBrokenFlush(t *testing.T) {
 	testkit.Must(t, err)
 	t.Cleanup(proxy.Stop)
 	c := newClock(t, begun)
-	redis := pipeline.Config{Network: "tcp", Address: proxy.Address(), Timeout: 20 * time.Second}
+	redis := pipeline.Config{Network: "tcp", Address: proxy.Address(), Timeout: redistest.Timeout}
 	r := counting(t, config(t, redis, DefaultRetention, "UTC", c))
 	const keys = 5*chunkHits - 1
 	rounds := int64(0)

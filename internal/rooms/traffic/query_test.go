@@ -2,7 +2,6 @@ package traffic
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -119,39 +118,6 @@ func TestCurve(t *testing.T) {
 			t.Errorf("a key without hits: %v", err)
 		}
 	})
-}
-
-// The days on which the clock changes have 23 and 25 hours, and months and years are those of the calendar.
-func TestCurveAcrossBorders(t *testing.T) {
-	for _, test := range []struct{ zone, from, to, step, points, sum string }{
-		{"Europe/Berlin", "2026-03-29", "2026-03-30", "1h", "23", "23"},
-		{"Europe/Berlin", "2026-10-25", "2026-10-26", "1h", "25", "25"},
-		{"America/New_York", "2026-03-08", "2026-03-09", "1h", "23", "23"},
-		{"America/New_York", "2026-11-01", "2026-11-02", "1h", "25", "25"},
-		{"Asia/Kolkata", "2026-03-29", "2026-03-30", "1h", "24", "24"},
-		{"Europe/Berlin", "2026-03-01", "2026-04-01", "1d", "31", "743"},
-		{"Europe/Berlin", "2026-10-01", "2026-11-01", "1mo", "1", "745"},
-		{"America/New_York", "2026-01-01", "2027-01-01", "1mo", "12", "8760"},
-		{"Asia/Kolkata", "2026-01-01", "2027-01-01", "1y", "1", "8760"},
-	} {
-		t.Run(test.zone+" "+test.from+" by "+test.step, func(t *testing.T) {
-			c := newClock(t, "2027-02-01T00:00:00Z")
-			cfg := config(t, roomtest.Redis(t), "1h:2y,1d", test.zone, c)
-			r := counting(t, cfg)
-			h := newGrid(hourStep, cfg.Zone)
-			first, last := h.number(at(t, test.from+"T00:00:00Z")), h.number(at(t, test.to+"T00:00:00Z"))
-			for n := first - 48; n < last+48; n++ {
-				if err := r.Count([]Hit{{"k", 1, h.start(n)}}); err != nil { // one in each hour
-					t.Fatal(err)
-				}
-			}
-			r.flushAll(t)
-			got := r.curve(t, "k", map[string]string{"from": test.from, "to": test.to, "step": test.step})
-			if points := fmt.Sprint(len(got.Points)); points != test.points || fmt.Sprint(got.Total) != test.sum {
-				t.Errorf("%s points with %d hits, want %s with %s", points, got.Total, test.points, test.sum)
-			}
-		})
-	}
 }
 
 // Where only longer buckets are stored, shorter points are not invented.

@@ -3,8 +3,6 @@ package traffic
 import (
 	"context"
 	"errors"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,35 +40,6 @@ func TestMinutes(t *testing.T) {
 	})
 }
 
-func TestCheckHits(t *testing.T) {
-	c := newClock(t, begun)
-	r := New(config(t, roomtest.Nowhere(), DefaultRetention, "UTC", c))
-	for _, test := range []struct {
-		hit  Hit
-		want error
-	}{
-		{Hit{"ok", 1, time.Time{}}, nil},
-		{Hit{strings.Repeat("x", 128), hitMax, c.Now()}, nil},
-		{Hit{"Küche 7", 1, c.Now().AddDate(-50, 0, 0)}, nil},
-		{Hit{"", 1, time.Time{}}, ErrBadKey},
-		{Hit{strings.Repeat("x", 129), 1, time.Time{}}, ErrBadKey},
-		{Hit{"a\nb", 1, time.Time{}}, ErrBadKey},
-		{Hit{"a\xff", 1, time.Time{}}, ErrBadKey},
-		{Hit{"a", 0, time.Time{}}, ErrBadRange},
-		{Hit{"a", hitMax + 1, time.Time{}}, ErrBadRange},
-		{Hit{"a", 1, c.Now().Add(time.Hour)}, ErrBadRange},
-		{Hit{"a", 1, time.Unix(5, 0)}, ErrBadRange},
-	} {
-		if err := r.Count([]Hit{{"first", 1, time.Time{}}, test.hit}); !errors.Is(err, test.want) {
-			t.Errorf("%+v: %v, want %v", test.hit, err, test.want)
-		}
-	}
-	r.collect(c.Now())
-	if n := r.flusher.waiting[entry{"first", c.Now().Unix() / 60}]; n != 3 {
-		t.Errorf("%d batches counted, want 3: a bad one counts nothing", n)
-	}
-}
-
 // Hits of a clock that is ahead are of now: no answer has hits of the future, and none lacks them.
 func TestHitsAhead(t *testing.T) {
 	onEach(t, DefaultRetention, "UTC", func(t *testing.T, cfg Config, c *roomtest.Clock) {
@@ -88,32 +57,6 @@ func TestHitsAhead(t *testing.T) {
 			t.Errorf("a clock that is further ahead: %v", err)
 		}
 	})
-}
-
-// Three rooms on one Redis: all that was counted is there, whenever two of them end.
-func TestStopFlushes(t *testing.T) {
-	cfg := config(t, roomtest.Redis(t), DefaultRetention, "UTC", newClock(t, begun))
-	logs := counting(t, cfg)
-	var running sync.WaitGroup
-	for range 3 {
-		r := New(cfg)
-		counters := r.Counters([]string{"k"})
-		ctx, stop := context.WithCancel(context.Background())
-		var ended sync.WaitGroup
-		ended.Go(func() { _ = r.Run(ctx) })
-		testkit.Until(t, "connection", r.redis.Up)
-		running.Go(func() {
-			for range 1000 {
-				counters.Add(0, 1)
-			}
-			stop()
-			ended.Wait()
-		})
-	}
-	running.Wait()
-	if got := logs.total(t, "k", logs.now().Add(-time.Hour), logs.now().Add(time.Hour)); got != 3000 {
-		t.Errorf("%d hits, want 3000", got)
-	}
 }
 
 // A stop flushes also where Redis was restarted since the last flush, and ends where it is away.

@@ -52,37 +52,6 @@ func TestDaysOfZones(t *testing.T) {
 	}
 }
 
-// Offsets of former years, odd minutes and seconds among them.
-func TestDaysOfFormerYears(t *testing.T) {
-	for _, test := range []struct {
-		tiers, zone, from, to string
-		marked                bool
-	}{
-		{"15m", "Asia/Singapore", "1981-12-01", "1982-02-01", false}, // +7:30 until the new year
-		{"15m", "Asia/Kathmandu", "1985-12-01", "1986-02-01", false}, // +5:30, then +5:45
-		{"15m", "America/Caracas", "2007-11-20", "2007-12-20", false},
-		{"15m", "Asia/Pyongyang", "2015-08-01", "2015-09-01", false},
-		{"1h", "Asia/Pyongyang", "2015-08-01", "2015-09-01", true},
-		{"1m", "Africa/Monrovia", "1971-12-01", "1972-02-01", true}, // -0:44:30 until 7 January
-		{"15m", "Africa/Monrovia", "1972-01-08", "1972-02-01", false},
-		{"15m", "Pacific/Kiritimati", "1979-08-01", "1979-09-01", true}, // -10:40 until October
-		{"1m", "Pacific/Apia", "2011-12-20", "2012-01-10", false},       // there was no 30 December
-	} {
-		c := newClock(t, begun)
-		r := counting(t, config(t, roomtest.Redis(t), test.tiers, "UTC", c))
-		z := zone(t, test.zone)
-		from, err := parseTime(test.from, z)
-		testkit.Must(t, err)
-		to, err := parseTime(test.to, z)
-		testkit.Must(t, err)
-		hits := r.scatter(t, rand.New(rand.NewPCG(7, 2)), 2000, from, to)
-		r.flushAll(t)
-		if marked := r.compareDays(t, hits, z, from, to); (marked > 0) != test.marked {
-			t.Errorf("%s by %s: %d days are marked", test.zone, test.tiers, marked)
-		}
-	}
-}
-
 // scatter counts hits of a key at random times.
 func (t *Traffic) scatter(tb testing.TB, dice *rand.Rand, n int, from, to time.Time) (hits []counted) {
 	tb.Helper()

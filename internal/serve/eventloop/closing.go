@@ -18,12 +18,12 @@ func (c *conn) refuse(v framing.Verdict) {
 	x.Response.SetConnectionClose()
 	s.out = x.appendReply(s.out)
 	x.free(s)
-	c.closing, c.lingers = true, true
+	c.ending = lingersAfter
 }
 
 // end ends a connection after its last reply.
 func (c *conn) end() {
-	if !c.lingers {
+	if c.ending != lingersAfter {
 		c.close()
 		return
 	}
@@ -57,7 +57,7 @@ func (c *conn) drop() {
 // close closes the connection and makes room for another one, after the exchange under way if there is one.
 func (c *conn) close() {
 	if c.exchange != nil {
-		c.broken = true
+		c.ending = broken
 		return
 	}
 	c.forget(true)

@@ -25,13 +25,11 @@ type conn struct {
 	state  listener.State
 	since  int64 // tick at which the state began
 
-	watched  bool  // the loop watches it: only once it has to wait
-	readable bool  // the socket may have bytes to read
-	ended    bool  // and no bytes will follow these
-	closing  bool  // it ends after the last reply
-	lingers  bool  // and it ends by lingering
-	broken   bool  // sending has failed
-	ticket   int64 // place in a queue; 0 in no queue
+	watched    bool // the loop watches it: only once it has to wait
+	hasInput   bool // the socket may have bytes to read
+	inputEnded bool // no bytes will follow those that the socket has
+	ending     ending
+	ticket     int64 // place in a queue; 0 in no queue
 
 	in       framing.Input
 	exchange *Exchange // under way, nil if there is none
@@ -39,9 +37,19 @@ type conn struct {
 	dropped  int       // bytes dropped while it lingers
 }
 
+// ending is whether and how a connection ends, once the exchange under way is over.
+type ending uint8
+
+const (
+	goesOn       ending = iota
+	closesAfter         // closes after the last reply
+	lingersAfter        // lingers after the last reply, see conn.end
+	broken              // closes without the reply: sending has failed
+)
+
 func (s *Server) newConn(fd int, peer netip.AddrPort, slot listener.Slot) *conn {
 	c := s.free.Get().(*conn)
-	*c = conn{server: s, fd: fd, peer: peer, slot: slot, index: len(s.conns), readable: true}
+	*c = conn{server: s, fd: fd, peer: peer, slot: slot, index: len(s.conns), hasInput: true}
 	c.enter(listener.Opening)
 	s.conns = append(s.conns, c)
 	return c
@@ -49,8 +57,8 @@ func (s *Server) newConn(fd int, peer netip.AddrPort, slot listener.Slot) *conn 
 
 // Ready continues where the connection waits.
 func (c *conn) Ready(e Events) {
-	c.readable = c.readable || e.Readable()
-	c.ended = c.ended || e.Ended()
+	c.hasInput = c.hasInput || e.Readable()
+	c.inputEnded = c.inputEnded || e.Ended()
 	if (len(c.unsent) == 0 || e.Writable() && c.sendUnsent()) && !c.waits() {
 		c.advance()
 	}
@@ -67,7 +75,7 @@ func (c *conn) advance() {
 
 // serveAll serves the requests that have come. It returns false if the connection is gone or about to leave.
 func (c *conn) serveAll() bool {
-	for reads, served := 0, 0; c.exchange == nil && !c.closing && len(c.unsent) == 0; {
+	for reads, served := 0, 0; c.exchange == nil && c.ending == goesOn && len(c.unsent) == 0; {
 		if !c.in.Empty() {
 			v := c.in.Scan(&c.server.cfg.Limits)
 			if v == framing.Whole {
@@ -91,7 +99,7 @@ func (c *conn) serveAll() bool {
 				return false
 			}
 		}
-		if !c.readable || c.closing {
+		if !c.hasInput || c.ending != goesOn {
 			return true
 		}
 		if reads++; reads > readsMax {
@@ -122,7 +130,7 @@ func (c *conn) fill() error {
 	n, err := rawio.Receive(c.fd, room)
 	c.in.Add(n)
 	// A read that leaves room free has emptied the socket.
-	c.readable = err == nil && (c.ended || n == len(room))
+	c.hasInput = err == nil && (c.inputEnded || n == len(room))
 	return err
 }
 
@@ -136,8 +144,9 @@ func (c *conn) noMore(err error) bool {
 		return false
 	case c.in.Cut():
 		c.refuse(framing.BadRequest)
+	default:
+		c.ending = closesAfter
 	}
-	c.closing = true
 	return true
 }
 
@@ -164,7 +173,7 @@ func (c *conn) awaitNext() {
 		if c.state != listener.Writing {
 			c.enter(listener.Writing)
 		}
-	case c.closing:
+	case c.ending != goesOn:
 		c.end()
 		return
 	case !c.in.Empty():

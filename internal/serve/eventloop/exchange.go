@@ -62,7 +62,7 @@ func (x *Exchange) Finish() {
 	}
 	c := x.conn
 	c.exchange = nil
-	if c.broken {
+	if c.ending == broken {
 		x.free(c.server)
 		c.close()
 		return
@@ -96,7 +96,9 @@ func (c *conn) serve() bool {
 		return c.decline()
 	}
 	c.state = listener.Serving
-	c.closing = closes
+	if closes {
+		c.ending = closesAfter
+	}
 	c.in.Next()
 	if x.step == later {
 		c.exchange = x
@@ -134,8 +136,10 @@ func (x *Exchange) reply() {
 	if x.IsHead() {
 		x.Response.SkipBody = true
 	}
-	c.closing = c.closing || x.Request.Header.ConnectionClose() || x.Response.ConnectionClose()
-	if c.closing {
+	if x.Request.Header.ConnectionClose() || x.Response.ConnectionClose() {
+		c.ending = closesAfter
+	}
+	if c.ending != goesOn {
 		x.Response.SetConnectionClose()
 	} else if !x.Request.Header.IsHTTP11() {
 		x.Response.Header.Set(fasthttp.HeaderConnection, "keep-alive")

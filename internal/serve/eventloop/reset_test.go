@@ -49,9 +49,9 @@ func TestReset(t *testing.T) {
 			c.fill("/held")
 			s.await(1, listener.Serving)
 			c.reset()
-			testkit.Until(t, "broken connection", func() (broken bool) {
-				s.onLoop(func() { broken = s.only().broken })
-				return broken
+			testkit.Until(t, "broken connection", func() (gone bool) {
+				s.onLoop(func() { gone = s.only().ending == broken })
+				return gone
 			})
 			s.finish()
 		},

@@ -18,12 +18,13 @@ type Conn struct {
 	server *Server
 
 	in       framing.Input
-	request  []byte // the part of a complete request that fasthttp has not read
-	handed   bool   // fasthttp reads a request that is not served yet
-	closes   bool   // the client wants no reply after the one to this request
-	straight int    // requests in a row that came without a wait for a reply
-	large    bool   // counted in Server.large
-	inLine   bool   // has the turn of Server.line
+	first    [1]byte // of a request that is awaited: an idle connection holds no buffer
+	request  []byte  // the part of a complete request that fasthttp has not read
+	handed   bool    // fasthttp reads a request that is not served yet
+	closes   bool    // the client wants no reply after the one to this request
+	straight int     // requests in a row that came without a wait for a reply
+	large    bool    // counted in Server.large
+	inLine   bool    // has the turn of Server.line
 
 	home *eventloop.Server // event loop that has lent it, or nil
 	over bool              // a request has been answered
@@ -46,8 +47,8 @@ func (c *Conn) Take() *listener.Conn {
 var errLonger = errors.New("the request has ended")
 
 // Read waits for a request when fasthttp reads with a buffer of one byte: fasthttp waits in that way, so
-// that an idle connection holds no other buffer. It reads the whole request then, which saves a second
-// system call. Further reads deliver the rest of the request.
+// that an idle connection holds no other buffer. It reads the whole request then. Further reads deliver the
+// rest of the request.
 func (c *Conn) Read(b []byte) (int, error) {
 	if len(c.request) == 0 {
 		if len(b) != 1 {
@@ -107,13 +108,13 @@ func (c *Conn) receive() error {
 	}
 }
 
-// await waits for the first bytes of a request.
+// await waits for the first byte of a request. (With TLS the others need no further system call.)
 func (c *Conn) await() error {
-	buffer, n, err := c.ReadInto(&c.server.cfg.Buffers.Small)
-	if err == nil {
-		c.in.Hold(buffer, n)
+	if _, err := io.ReadFull(c.Conn, c.first[:]); err != nil {
+		return err
 	}
-	return err
+	c.in.Hold(c.server.cfg.Buffers.With(c.first[:]), 1)
+	return nil
 }
 
 // fill reads more of a request.

@@ -3,9 +3,7 @@ package listener
 import (
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
-	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -40,9 +38,7 @@ type Conn struct {
 	limiter  *Limiter
 	clock    atomic.Int64 // tick at which the state began; the low bits are the state
 
-	below *rawio.Conn // raw socket, with or without TLS; nil if not the kernel's
-	raw   *rawio.Conn // the same as Conn; nil with TLS
-	first [1]byte     // of a request, where raw is nil
+	raw *rawio.Conn // the same as socket; nil if it is not the kernel's
 }
 
 // State returns what the connection is doing, and the tick of its Limiter at which that began.
@@ -72,24 +68,9 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadInto waits for the first bytes of a request and reads them into a buffer of the pool, a *[]byte. An
-// idle connection holds no buffer. The caller gives the buffer back to the pool; it is nil with an error.
-func (c *Conn) ReadInto(pool *sync.Pool) (buffer *[]byte, n int, err error) {
-	if c.raw != nil {
-		buffer, n, err = c.raw.ReadInto(pool)
-	} else if _, err = io.ReadFull(c.Conn, c.first[:]); err == nil {
-		buffer = pool.Get().(*[]byte)
-		n = copy(*buffer, c.first[:])
-	}
-	if err == nil {
-		c.begin()
-	}
-	return buffer, n, err
-}
-
 // Waited reports whether a read has had to wait for the client since the last call. It returns true for a
 // connection that is no socket of the kernel.
-func (c *Conn) Waited() bool { return c.below == nil || c.below.Waited() }
+func (c *Conn) Waited() bool { return c.raw == nil || c.raw.Waited() }
 
 // begin notes that a request begins, unless one is under way.
 func (c *Conn) begin() {
@@ -158,7 +139,7 @@ func (c *Conn) LetGo() (socket net.Conn, p Slot, ok bool) {
 // Detach is LetGo with a separate descriptor of the socket, which the Go runtime does not watch. It returns
 // false and changes nothing if there is no plain socket of the kernel, as with TLS.
 func (c *Conn) Detach() (socket int, p Slot, ok bool) {
-	if c.raw == nil {
+	if _, plain := c.Conn.(*rawio.Conn); !plain {
 		return -1, p, false
 	}
 	socket, err := rawio.Duplicate(c.socket)

@@ -178,57 +178,6 @@ func TestHTTPTimes(t *testing.T) {
 	})
 }
 
-// A net/http server has the limit of number.
-func TestHTTPConnsMax(t *testing.T) {
-	testkit.KeepLog(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
-	limiter := serveHTTP(t, l, Config{ConnsMax: 2, Refusal: []byte(refusal)})
-	for range 2 {
-		c, err := net.Dial("tcp", l.Addr().String())
-		testkit.Must(t, err)
-		defer c.Close()
-		send(t, c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
-		if r, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || r.StatusCode != 200 {
-			t.Fatalf("%v, %v", r, err)
-		}
-	}
-	c, err := net.Dial("tcp", l.Addr().String())
-	testkit.Must(t, err)
-	defer c.Close()
-	if text, err := io.ReadAll(c); err != nil || string(text) != refusal || limiter.Count() != 2 {
-		t.Errorf("one too many gets %q, %v; %d are open", text, err, limiter.Count())
-	}
-}
-
-// A net/http server speaks TLS with a client of net/http, and refuses versions below 1.2.
-func TestHTTPOverTLS(t *testing.T) {
-	files := certtest.Write(t, t.TempDir(), time.Now().Add(time.Hour))
-	certificate, err := ReadCertificate(files.ChainFile, files.KeyFile)
-	testkit.Must(t, err)
-	encryption, err := certificate.TLS()
-	testkit.Must(t, err)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
-	serveHTTP(t, l, Config{TLS: encryption})
-	trust := certtest.Trust(files)
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}
-	defer client.CloseIdleConnections()
-	for range 3 { // over one connection
-		r, err := client.Post("https://"+l.Addr().String(), "", strings.NewReader("abc"))
-		testkit.Must(t, err)
-		text, err := io.ReadAll(r.Body)
-		if r.Body.Close(); err != nil || string(text) != "abc" {
-			t.Errorf("%q, %v", text, err)
-		}
-	}
-	old := trust.Clone()
-	old.MinVersion, old.MaxVersion = tls.VersionTLS11, tls.VersionTLS11
-	if _, err := tls.Dial("tcp", l.Addr().String(), old); err == nil {
-		t.Error("TLS 1.1 is accepted")
-	}
-}
-
 // A connection that a handler takes over has no limit but that of each write.
 func TestHijacked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

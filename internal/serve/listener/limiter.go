@@ -2,13 +2,17 @@ package listener
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"flashsale/internal/background"
 	"flashsale/internal/logpace"
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/serve/rawio"
@@ -71,16 +75,8 @@ func (l *Limiter) Listen(socket net.Listener) *Listener {
 
 // Run enforces the time limits until ctx ends.
 func (l *Limiter) Run(ctx context.Context) error {
-	ticker := time.NewTicker(TickInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			l.Tick()
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	background.Every(ctx, TickInterval, l.Tick)
+	return nil
 }
 
 // Tick advances the clock by TickInterval and closes the connections that are over their time limit. Run
@@ -116,8 +112,7 @@ func (l *Limiter) Count() int {
 // refused.
 func (l *Limiter) CloseIdle() {
 	l.closeWhere(func(state State, _ int64) bool {
-		return state == Opening || state == Idle ||
-			state == Lingering
+		return state == Opening || state == Idle || state == Lingering
 	})
 }
 
@@ -195,7 +190,8 @@ func (l *Limiter) logRefusal(full bool, from netip.Addr) {
 // memory, and logs that. The caller tries again after AcceptRetry: another connection may have ended by
 // then.
 func (l *Limiter) Exhausted(err error) bool {
-	if !isExhausted(err) {
+	lacks := []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
+	if !slices.ContainsFunc(lacks, func(lack syscall.Errno) bool { return errors.Is(err, lack) }) {
 		return false
 	}
 	if l.exhausted.Due(time.Now()) > 0 {
@@ -216,8 +212,7 @@ func (l *Limiter) AcceptFailed(err error) {
 // loop, until Conn.LetGo or Conn.Close.
 func (l *Limiter) Hold(socket net.Conn, p Slot) *Conn {
 	c := &Conn{Conn: rawio.Wrap(socket), socket: socket, limiter: l, slot: p}
-	c.below, _ = c.Conn.(*rawio.Conn)
-	c.raw = c.below
+	c.raw, _ = c.Conn.(*rawio.Conn)
 	c.enter(Opening)
 	l.add(c)
 	return c

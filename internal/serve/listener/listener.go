@@ -100,15 +100,6 @@ func connsLimit(most int) int {
 	return min(most, room)
 }
 
-func isExhausted(err error) bool {
-	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
 // admit takes a connection in, or refuses it over a limit and returns nil. The TLS handshake happens in the
 // first Read, in the connection's own goroutine, so that a slow client does not hold up the others.
 func (l *Listener) admit(socket net.Conn) net.Conn {
@@ -124,7 +115,7 @@ func (l *Listener) admit(socket net.Conn) net.Conn {
 	}
 	c := l.limiter.Hold(socket, slot)
 	if cfg.TLS != nil {
-		c.Conn, c.raw = tls.Server(c.Conn, cfg.TLS), nil
+		c.Conn = tls.Server(c.Conn, cfg.TLS)
 	}
 	return c
 }

@@ -6,8 +6,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"syscall"
 	"testing"
 
 	"flashsale/internal/testkit"
@@ -130,29 +128,5 @@ func TestHoldAndLetGo(t *testing.T) {
 	c.Close()
 	if _, _, open := c.LetGo(); open || l.Count() != 0 {
 		t.Errorf("closed: open %v, with %d slots", open, l.Count())
-	}
-}
-
-func TestExhausted(t *testing.T) {
-	log := testkit.CaptureLog(t)
-	l := NewLimiter(Config{})
-	for _, err := range []error{syscall.ECONNABORTED, syscall.EINVAL, net.ErrClosed, io.EOF} {
-		if l.Exhausted(err) {
-			t.Errorf("%v is taken for a want of descriptors", err)
-		}
-	}
-	if log.String() != "" {
-		t.Errorf("logged: %s", log)
-	}
-	for _, err := range []error{
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
-		os.NewSyscallError("accept4", syscall.EMFILE),
-	} {
-		if !l.Exhausted(err) {
-			t.Errorf("%v is not taken for a want of descriptors", err)
-		}
-	}
-	if n := log.Count("cannot accept more connections"); n != 1 {
-		t.Errorf("logged %d times, want once in its pace:\n%s", n, log)
 	}
 }

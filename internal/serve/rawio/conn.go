@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync"
 	"syscall"
 	"unsafe"
 )
@@ -23,11 +22,6 @@ type Conn struct {
 	read, write       transfer
 	waited            bool                  // see Waited
 	tryRead, tryWrite func(fd uintptr) bool // made once: a closure for each call would be an allocation
-
-	// ReadInto under way.
-	tryReadInto func(fd uintptr) bool
-	pool        *sync.Pool
-	into        *[]byte
 }
 
 // transfer is one Read or Write under way.
@@ -48,8 +42,11 @@ func Wrap(c net.Conn) net.Conn {
 		return c // closed already: its own Read says so
 	}
 	w := &Conn{Conn: c, raw: raw}
-	w.tryReadInto = w.readInto
-	w.tryRead = w.tryOnce
+	w.tryRead = func(fd uintptr) bool {
+		done := w.read.try(syscall.SYS_READ, fd)
+		w.waited = w.waited || !done
+		return done
+	}
 	w.tryWrite = func(fd uintptr) bool {
 		for w.write.try(syscall.SYS_WRITE, fd) {
 			if w.write.errno != 0 || len(w.write.buf) == 0 {
@@ -88,59 +85,22 @@ func (t *transfer) end(call string, err error) (int, error) {
 	return t.n, err
 }
 
-// readEnd is end for a read: no bytes mean the end of the connection.
-func (t *transfer) readEnd(err error) (int, error) {
-	n, err := t.end("read", err)
+func (c *Conn) Read(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	c.read = transfer{buf: b}
+	n, err := c.read.end("read", c.raw.Read(c.tryRead))
 	if n == 0 && err == nil {
 		err = io.EOF
 	}
 	return n, err
 }
 
-func (c *Conn) Read(b []byte) (int, error) {
-	if len(b) == 0 {
-		return 0, nil
-	}
-	c.read = transfer{buf: b}
-	return c.read.readEnd(c.raw.Read(c.tryRead))
-}
-
-// tryOnce makes one try of a read.
-func (c *Conn) tryOnce(fd uintptr) (done bool) {
-	done = c.read.try(syscall.SYS_READ, fd)
-	c.waited = c.waited || !done
-	return done
-}
-
 // Waited reports whether a read has had to wait for bytes since the last call.
 func (c *Conn) Waited() (waited bool) {
 	waited, c.waited = c.waited, false
 	return waited
-}
-
-// ReadInto waits for bytes and then reads them into a buffer of the pool, at most its length: a waiting
-// connection holds no buffer. The caller gives the buffer back; it is nil with an error.
-func (c *Conn) ReadInto(pool *sync.Pool) (buf *[]byte, n int, err error) {
-	c.pool = pool
-	n, err = c.read.readEnd(c.raw.Read(c.tryReadInto))
-	buf, c.into = c.into, nil
-	if err != nil && buf != nil {
-		pool.Put(buf)
-		buf = nil
-	}
-	return buf, n, err
-}
-
-// readInto makes one try of ReadInto. It keeps the buffer only if that has bytes.
-func (c *Conn) readInto(fd uintptr) bool {
-	c.into = c.pool.Get().(*[]byte)
-	c.read = transfer{buf: *c.into}
-	done := c.tryOnce(fd)
-	if !done {
-		c.pool.Put(c.into)
-		c.into = nil
-	}
-	return done
 }
 
 func (c *Conn) Write(b []byte) (int, error) {

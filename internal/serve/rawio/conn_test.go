@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -89,38 +88,6 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// What is read comes in buffers of the pool; an error comes without one.
-func TestReadInto(t *testing.T) {
-	pool := &sync.Pool{New: func() any {
-		b := make([]byte, 4)
-		return &b
-	}}
-	raw, other := pair(t)
-	c := raw.(*Conn)
-	go other.Write([]byte("abcdef"))
-	got := ""
-	for len(got) < 6 {
-		buf, n, err := c.ReadInto(pool)
-		if err != nil || n > len(*buf) {
-			t.Fatalf("%d bytes, %v", n, err)
-		}
-		got += string((*buf)[:n])
-		pool.Put(buf)
-	}
-	if got != "abcdef" {
-		t.Errorf("read %q", got)
-	}
-	raw.SetReadDeadline(time.Now().Add(time.Millisecond))
-	if buf, _, err := c.ReadInto(pool); buf != nil || !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("past the deadline: buffer %v, %v", buf, err)
-	}
-	raw.SetReadDeadline(time.Time{})
-	other.Close()
-	if buf, _, err := c.ReadInto(pool); buf != nil || !errors.Is(err, io.EOF) {
-		t.Errorf("after the other end closed: buffer %v, %v; want EOF", buf, err)
-	}
-}
-
 func TestDeadlineAndCloseEndAWait(t *testing.T) {
 	raw, _ := pair(t)
 	raw.SetReadDeadline(time.Now().Add(time.Millisecond))
@@ -157,26 +124,4 @@ func TestNoAllocations(t *testing.T) {
 	}); n != 0 && !testkit.Race {
 		t.Errorf("%v allocations per round trip, want 0", n)
 	}
-}
-
-// What a round trip costs by package net and by this one.
-func BenchmarkRoundTrip(b *testing.B) {
-	run := func(b *testing.B, c, other net.Conn) {
-		buf := make([]byte, 256)
-		b.ReportAllocs()
-		for b.Loop() {
-			other.Write(buf)
-			c.Read(buf)
-			c.Write(buf)
-			other.Read(buf)
-		}
-	}
-	b.Run("net", func(b *testing.B) {
-		raw, other := pair(b)
-		run(b, raw.(*Conn).Conn, other)
-	})
-	b.Run("raw", func(b *testing.B) {
-		raw, other := pair(b)
-		run(b, raw, other)
-	})
 }

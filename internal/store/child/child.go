@@ -13,6 +13,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"flashsale/internal/background"
+)
+
+const (
+	backoffFirst = 100 * time.Millisecond
+	backoffMost  = time.Second // service must be back within 2 s of the end of a fault
+	// A child that lived this long is healthy: when it ends, the delays begin anew.
+	healthyAge = 10 * time.Second
 )
 
 type fork struct {
@@ -84,4 +93,37 @@ func Finish(
 		<-ended
 		return true
 	}
+}
+
+// Backoff computes the delays before a child that ended is started again. The zero value is ready for use.
+type Backoff struct{ ends int } // in a row
+
+// After returns the delay before the next start of a child that ended at age alive. The delays are those of
+// background.Delay; they begin anew after a child that had lived for healthyAge.
+func (b *Backoff) After(alive time.Duration) time.Duration {
+	if alive >= healthyAge {
+		b.ends = 0
+	}
+	b.ends++
+	return background.Delay(b.ends, backoffFirst, backoffMost)
+}
+
+// Program returns the path by which this process starts its own program again. That is the path of
+// its binary, so that ps and pgrep show the program's name. Where another file has taken that path since,
+// it is /proc/self/exe: the binary that runs, shown as "exe".
+func Program() string {
+	const running = "/proc/self/exe"
+	path, err := os.Executable()
+	if err != nil {
+		return running
+	}
+	named, err := os.Stat(path)
+	if err != nil {
+		return running
+	}
+	own, err := os.Stat(running)
+	if err != nil || !os.SameFile(named, own) {
+		return running
+	}
+	return path
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -113,4 +114,18 @@ func TestLockGivesUpOnAStoreThatStays(t *testing.T) {
 			t.Errorf("lock gave up after %v, want %v", took, lockWait)
 		}
 	})
+}
+
+// Only a whole line names the owner: the next owner may be writing it.
+func TestHalfWrittenOwner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), lockName)
+	for text, want := range map[string]int{"123\n": 123, "123": 0, "\n": 0, "": 0, "0x10\n": 0} {
+		testkit.WriteFile(t, path, text)
+		file, err := os.Open(path)
+		testkit.Must(t, err)
+		if got := readOwner(file); got != want {
+			t.Errorf("%q names process %d, want %d", text, got, want)
+		}
+		file.Close()
+	}
 }

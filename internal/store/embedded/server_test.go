@@ -1,13 +1,13 @@
 package embedded
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -15,30 +15,11 @@ import (
 	"syscall"
 	"testing"
 
-	"flashsale/internal/store/child"
 	"flashsale/internal/store/datafolder"
 	"flashsale/internal/testkit"
-)
 
-// superviseStore is the process that TestServerEndsWithItsKilledParent kills.
-func superviseStore(path string) {
-	folder, err := datafolder.Open(path)
-	if err == nil {
-		err = folder.Lock()
-	}
-	if err != nil {
-		panic(err)
-	}
-	store, err := Start(context.Background(), Config{Folder: folder})
-	if err != nil {
-		panic(err)
-	}
-	if answer, err := command(store, "SET sold 42"); answer != "OK" {
-		panic(err)
-	}
-	os.Stdout.WriteString("sold\n")
-	store.Run(context.Background())
-}
+	"github.com/mediocregopher/radix/v4"
+)
 
 // serverProcess returns the ID of the server's process.
 func serverProcess(store *Store) (int, error) {
@@ -66,9 +47,7 @@ func TestServerIsPrivateAndDurable(t *testing.T) {
 		t.Errorf("description %q, want %q", store.Description(), want)
 	}
 	info, err := os.Stat(store.Address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if mode := info.Mode().Perm(); mode != 0o700 {
 		t.Errorf("socket has mode %04o", mode)
 	}
@@ -78,31 +57,13 @@ func TestServerIsPrivateAndDurable(t *testing.T) {
 	}
 }
 
-func TestServerContinuesOnTheSameFolder(t *testing.T) {
-	testkit.Need(t, programs[0])
-	folder := lock(t, testkit.Folder(t))
-	store, stop := run(t, folder)
-	wantAnswer(t, store, "SET sold 41", "OK")
-	wantAnswer(t, store, "INCR sold", "42")
-	stop()
-	if _, err := command(store, "PING"); err == nil {
-		t.Error("store answers after its stop")
-	}
-	again, _ := run(t, folder)
-	wantAnswer(t, again, "GET sold", "42")
-}
-
 func TestServerHoldsTheFoldersLock(t *testing.T) {
 	testkit.Need(t, programs[0])
 	folder := lock(t, testkit.Folder(t))
 	_, stop := run(t, folder)
-	if err := folder.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, folder.Unlock())
 	second, err := datafolder.Open(folder.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if err := second.Lock(); !errors.Is(err, datafolder.ErrInUse) {
 		t.Errorf("lock while the server runs: %v, want ErrInUse", err)
 	}
@@ -119,12 +80,8 @@ func TestKilledServerIsStartedAgain(t *testing.T) {
 	for kills := 1; kills <= 2; kills++ {
 		wantAnswer(t, store, "INCR sold", strconv.Itoa(kills))
 		killed, err := serverProcess(store)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
+		testkit.Must(t, syscall.Kill(killed, syscall.SIGKILL))
 		testkit.Until(t, "restart", func() bool {
 			current, err := serverProcess(store)
 			// A server that still reads its data tells its ID already.
@@ -141,9 +98,7 @@ func TestLastWordsOfAServerThatEnds(t *testing.T) {
 	log := testkit.CaptureLog(t)
 	path := testkit.Folder(t)
 	earlier := []byte("line of an earlier start\n")
-	if err := os.WriteFile(filepath.Join(path, logName), earlier, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(path, logName), earlier, 0o600))
 	store, stop := run(t, lock(t, path))
 	if _, err := command(store, "SHUTDOWN"); err == nil {
 		t.Error("SHUTDOWN is answered")
@@ -156,39 +111,6 @@ func TestLastWordsOfAServerThatEnds(t *testing.T) {
 	if !found || !strings.HasSuffix(line, last) || strings.Contains(line, "earlier start") {
 		t.Errorf("log %s", log)
 	}
-}
-
-func TestServerEndsWithItsKilledParent(t *testing.T) {
-	testkit.Need(t, programs[0])
-	path := testkit.Folder(t)
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), supervisorRole+"="+path)
-	cmd.Stderr = os.Stderr
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(cmd, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(output).ReadString('\n'); line != "sold\n" {
-		t.Fatalf("process wrote %q, %v", line, err)
-	}
-	second, err := datafolder.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := second.Lock(); err == nil || !strings.Contains(err.Error(),
-		"in use by process "+strconv.Itoa(cmd.Process.Pid)) {
-		t.Errorf("lock of a second instance: %v", err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	cmd.Wait()
-	// At once, as an operator would: the lock is free as soon as the server has closed its files.
-	store, _ := run(t, lock(t, path))
-	wantAnswer(t, store, "GET sold", "42")
 }
 
 // An append-only file that ends in the middle of a transaction loses that transaction, whole, and no
@@ -206,14 +128,10 @@ func TestCutAppendOnlyFileIsRepaired(t *testing.T) {
 		t.Fatalf("files %v, %v", files, err)
 	}
 	info, err := os.Stat(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	// EXEC and half of the last INCR.
 	cut := int64(len("*1\r\n$4\r\nEXEC\r\n") + len("orders\r\n"))
-	if err := os.Truncate(files[0], info.Size()-cut); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Truncate(files[0], info.Size()-cut))
 	for _, other := range []string{"0", "1", "1"} {
 		store, stop = run(t, folder)
 		if kept, err := filepath.Glob(filepath.Join(path, "cut-off-*.aof")); err != nil || len(kept) != 1 {
@@ -249,17 +167,13 @@ func TestDamagedAppendOnlyFileIsRefused(t *testing.T) {
 				t.Fatalf("files %v, %v", files, err)
 			}
 			text, err := os.ReadFile(files[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			at := bytes.LastIndex(text, []byte(change[0]))
 			if at < 0 {
 				t.Fatalf("no %q in the file", change[0])
 			}
 			copy(text[at:], change[1])
-			if err := os.WriteFile(files[0], text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(files[0], text, 0o600))
 			_, err = Start(t.Context(), Config{Folder: folder})
 			if err == nil || !strings.Contains(err.Error(), "is damaged at byte ") {
 				t.Errorf("error %v", err)
@@ -282,6 +196,65 @@ func TestUnfinished(t *testing.T) {
 	} {
 		if got := unfinished([]byte(tail)); got != want {
 			t.Errorf("%q: %v, want %v", tail, got, want)
+		}
+	}
+}
+
+// command sends one command, of words without blanks. It returns the reply as a text, of a list its last
+// element.
+func command(store *Store, words string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
+	defer cancel()
+	c, err := radix.Dialer{AuthPass: store.Password}.Dial(ctx, store.Network, store.Address)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	fields := strings.Fields(words)
+	var reply any
+	err = c.Do(ctx, radix.Cmd(&reply, fields[0], fields[1:]...))
+	if list, ok := reply.([]any); ok {
+		reply = list[len(list)-1]
+	}
+	if text, ok := reply.([]byte); ok {
+		return string(text), err
+	}
+	return fmt.Sprint(reply), err
+}
+
+func TestAnswers(t *testing.T) {
+	for reply, want := range map[string]bool{
+		"+PONG\r\n": true,
+		"-LOADING Redis is loading the dataset in memory\r\n": false,
+		"+PONG":                   false,
+		"":                        false,
+		strings.Repeat("x", 8192): false,
+	} {
+		socket := filepath.Join(testkit.Folder(t), "s")
+		listener, err := net.Listen("unix", socket)
+		testkit.Must(t, err)
+		served := make(chan string)
+		go func() {
+			conn, err := listener.Accept()
+			if err != nil {
+				served <- err.Error()
+				return
+			}
+			defer conn.Close()
+			ask := make([]byte, len("*1\r\n$4\r\nPING\r\n"))
+			io.ReadFull(conn, ask)
+			io.WriteString(conn, reply)
+			served <- string(ask)
+		}()
+		if got := answers(socket); got != want {
+			t.Errorf("a server that replies %.20q answers: %v, want %v", reply, got, want)
+		}
+		if ask := <-served; ask != "*1\r\n$4\r\nPING\r\n" {
+			t.Errorf("server was asked %q", ask)
+		}
+		listener.Close()
+		if answers(socket) {
+			t.Error("a server that is gone answers")
 		}
 	}
 }

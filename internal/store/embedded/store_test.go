@@ -13,27 +13,12 @@ import (
 	"flashsale/internal/testkit"
 )
 
-// supervisorRole makes the test binary a process that runs a store on the folder named there, until it is
-// killed.
-const supervisorRole = "EMBEDDED_TEST_FOLDER"
-
-func TestMain(m *testing.M) {
-	if path := os.Getenv(supervisorRole); path != "" {
-		superviseStore(path)
-	}
-	os.Exit(m.Run())
-}
-
 func lock(t *testing.T, path string) *datafolder.Folder {
 	t.Helper()
 	testkit.KeepLog(t)
 	folder, err := datafolder.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := folder.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, folder.Lock())
 	return folder
 }
 
@@ -41,9 +26,7 @@ func lock(t *testing.T, path string) *datafolder.Folder {
 func run(t *testing.T, folder *datafolder.Folder) (*Store, func()) {
 	t.Helper()
 	store, err := Start(t.Context(), Config{Folder: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -83,18 +66,14 @@ func wantError(t *testing.T, err error, parts ...string) {
 func fakeServer(t *testing.T, script string) {
 	t.Helper()
 	programs := t.TempDir()
-	if err := os.WriteFile(filepath.Join(programs, "redis-server"), []byte("#!/bin/sh\n"+script+"\n"),
-		0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(programs, "redis-server"), []byte("#!/bin/sh\n"+script+"\n"),
+		0o700))
 	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
 }
 
 func TestStartRefusesAFolderThatIsNotLocked(t *testing.T) {
 	folder, err := datafolder.Open(testkit.Folder(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, err = Start(t.Context(), Config{Folder: folder})
 	wantError(t, err, "cannot start store", "not locked")
 }
@@ -134,9 +113,7 @@ func TestMemoryWhereNoServerIsInstalled(t *testing.T) {
 func TestMemoryRefusesAFolderWithAKeptSale(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	folder := lock(t, testkit.Folder(t))
-	if err := os.Mkdir(folder.File(appendFolder), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(folder.File(appendFolder), 0o700))
 	_, err := Start(t.Context(), Config{Folder: folder})
 	want := "there is no redis-server on PATH, but " + folder.Path() +
 		" holds a sale of a redis-server; install redis-server to go on with it, or choose another -data"
@@ -148,10 +125,8 @@ func TestMemoryRefusesAFolderWithAKeptSale(t *testing.T) {
 func TestStartTellsWhyTheServerEnded(t *testing.T) {
 	fakeServer(t, `echo "an old line" >/dev/null; echo "*** FATAL ***"; echo "Bad directive" >&2; exit 3`)
 	path := testkit.Folder(t)
-	if err := os.WriteFile(filepath.Join(path, logName), []byte("line of an earlier start\n"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(path, logName), []byte("line of an earlier start\n"),
+		0o600))
 	_, err := Start(t.Context(), Config{Folder: lock(t, path)})
 	wantError(t, err, "redis-server ended before it answered (exit status 3)", logName,
 		"*** FATAL *** | Bad directive")
@@ -177,9 +152,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
 	// The child held the lock too, so this shows that it has ended.
-	if err := folder.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, folder.Unlock())
 	lock(t, path)
 }
 

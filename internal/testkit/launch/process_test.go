@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"flashsale/internal/proc"
 	"flashsale/internal/testkit"
 )
 
@@ -76,17 +75,6 @@ func TestStopAndKill(t *testing.T) {
 	deaf.Kill() // a second time does no harm
 }
 
-func TestSignalTree(t *testing.T) {
-	p := shell("sleep 60 & wait").Launch(t)
-	var children []int
-	testkit.Until(t, "child", func() bool {
-		children, _ = proc.Children(p.Pid(), "sleep")
-		return len(children) == 1
-	})
-	testkit.Must(t, p.SignalTree(syscall.SIGKILL))
-	testkit.Until(t, "end of both", func() bool { return !p.Running() && !proc.Alive(children[0]) })
-}
-
 // Await is an error with the log if the program ends instead, but not if it reached the state before its
 // end.
 func TestAwaitSeesTheEnd(t *testing.T) {
@@ -106,21 +94,6 @@ func TestAwaitSeesTheEnd(t *testing.T) {
 	}
 }
 
-func TestBuild(t *testing.T) {
-	const source = "flashsale/scripts/vegeta"
-	path, again := Built(t, source), Built(t, source)
-	if path != again || filepath.Base(path) != "vegeta" {
-		t.Errorf("built as %s and %s", path, again)
-	}
-	if code := (Program{Path: path, Args: []string{"-h"}}).Launch(t).ExitCode(t); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	_, err := Build(t.Context(), "flashsale/nowhere")
-	if err == nil || !strings.Contains(err.Error(), "flashsale/nowhere") {
-		t.Errorf("a package that is not there: %v", err)
-	}
-}
-
 // Free ports stay away from those of outgoing connections.
 func TestFreePorts(t *testing.T) {
 	var outgoing int
@@ -133,41 +106,5 @@ func TestFreePorts(t *testing.T) {
 	}
 	if !areFree(first, 4) {
 		t.Errorf("ports %d to %d are in use", first, first+3)
-	}
-}
-
-func TestServer(t *testing.T) {
-	testkit.Need(t, "redis-server")
-	s := StartServer(t, "", []string{"ROOT_PASSWORD=r"}, "-users", "2", "-workers", "2")
-	s.Serves(t)
-	testkit.Must(t, AwaitReady(t.Context(), s.Address))
-	if workers, stores := s.Workers(), s.Stores(); len(workers) != 2 || len(stores) != 1 {
-		t.Errorf("workers %v, stores %v; want two and one", workers, stores)
-	}
-	if !strings.HasPrefix(s.Banner(t, "sale"), s.Sale(t)+", opened now") {
-		t.Errorf("sale %q, of the banner %q", s.Sale(t), s.Banner(t, "sale"))
-	}
-	s.End(t)
-	if left := s.Workers(); len(left) != 0 {
-		t.Errorf("workers %v are left", left)
-	}
-}
-
-func TestRedis(t *testing.T) {
-	testkit.Need(t, "redis-server")
-	r := NewRedis(testkit.Folder(t), "--appendonly", "yes", "--appendfsync", "always")
-	for _, want := range []string{"1", "2"} { // what is on disk outlives a kill
-		testkit.Must(t, r.Start(t.Context()))
-		if reply, err := AskRedis(r.Socket, time.Minute, "INCR", "a key"); reply != want || err != nil {
-			t.Errorf("INCR: %q, %v; want %s", reply, err, want)
-		}
-		r.Kill()
-	}
-	if _, err := AskRedis(r.Socket, time.Minute, "PING"); err == nil {
-		t.Error("a killed server answers")
-	}
-	wrong := NewRedis(testkit.Folder(t), "--nonsense", "yes")
-	if err := wrong.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "nonsense") {
-		t.Errorf("a start that fails: %v", err)
 	}
 }

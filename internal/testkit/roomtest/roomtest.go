@@ -20,22 +20,19 @@ func Redis(tb testing.TB) pipeline.Config {
 
 // Of is the configuration of a redis-server.
 func Of(server *redistest.Server) pipeline.Config {
-	return pipeline.Config{Network: "unix", Address: server.Socket, Timeout: patience}
+	return pipeline.Config{Network: "unix", Address: server.Socket, Timeout: redistest.Timeout}
 }
 
 // Nowhere is a Redis that is away.
 func Nowhere() pipeline.Config {
-	return pipeline.Config{Network: "unix", Address: "/nowhere", Timeout: patience}
+	return pipeline.Config{Network: "unix", Address: "/nowhere", Timeout: redistest.Timeout}
 }
-
-// patience ends calls that hang.
-const patience = 20 * time.Second
 
 // OnEach runs a test on a real redis-server and on the in-memory engine.
 func OnEach(t *testing.T, test func(t *testing.T, redis pipeline.Config)) {
 	t.Helper()
 	redistest.OnEach(t, func(t *testing.T, network, address string) {
-		test(t, pipeline.Config{Network: network, Address: address, Timeout: patience})
+		test(t, pipeline.Config{Network: network, Address: address, Timeout: redistest.Timeout})
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"flashsale/internal/testkit/launch"
 	"flashsale/scripts/bench/load"
@@ -37,21 +38,13 @@ func Run(ctx context.Context, opt Options, stderr io.Writer) (*Report, error) {
 	if c.sale, err = sale.Read(ctx, c.opt.Catalog); err != nil {
 		return nil, err
 	}
-	for _, s := range opt.Sides {
-		if err := s.exists(); err != nil {
-			return nil, err
-		}
-	}
 	if c.folder, err = os.MkdirTemp("", "bench"); err != nil {
 		return nil, fmt.Errorf("cannot make folder: %w", err)
 	}
 	defer os.RemoveAll(c.folder)
-	for _, s := range opt.Sides {
-		if s.program == productProgram {
-			if c.product, err = launch.Build(ctx, launch.ServerSource); err != nil {
-				return nil, err
-			}
-			break
+	if slices.ContainsFunc(opt.Sides, func(s Side) bool { return s.program == productProgram }) {
+		if c.product, err = launch.Build(ctx, launch.ServerSource); err != nil {
+			return nil, err
 		}
 	}
 	rep := &Report{Seed: opt.Load.Seed, Rounds: opt.Rounds, Orders: opt.Load.Orders}

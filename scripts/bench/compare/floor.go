@@ -17,10 +17,7 @@ import (
 	"flashsale/scripts/bench/sale"
 )
 
-const (
-	floorWorkersMax = 256
-	idLength        = 32 // characters of an access token and of a cart ID
-)
+const idLength = 32 // characters of an access token and of a cart ID
 
 // Floor is what HTTP alone costs: a bare fasthttp server that answers the calls of the flow with ready-made
 // replies of the same status, Content-Type and size as the product's. It looks at nothing of a request but
@@ -44,8 +41,8 @@ func (f *Floor) Register(fs *flag.FlagSet) {
 // Serve serves until the process is killed. A worker is the same program again with the same arguments; when
 // one ends, all end.
 func (f *Floor) Serve() error {
-	if f.workers < 1 || f.workers > floorWorkersMax {
-		return fmt.Errorf("%w: -workers %d is not within 1 to %d", sale.ErrUsage, f.workers, floorWorkersMax)
+	if f.workers < 1 {
+		return fmt.Errorf("%w: -workers %d is less than 1", sale.ErrUsage, f.workers)
 	}
 	replies, err := newFloorReplies(f.catalogue)
 	if err != nil {

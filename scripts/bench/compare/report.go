@@ -1,32 +1,33 @@
 package compare
 
-// Report is the output of a comparison; -json prints this one object.
+import "slices"
+
+// Report is the output of a comparison.
 type Report struct {
-	Seed   uint64  `json:"seed"`
-	Rounds int     `json:"rounds"`
-	Orders int     `json:"orders"` // of each run, beside the warm-up
-	Tables []Table `json:"tables"` // one per -concurrency
+	Seed   uint64
+	Rounds int
+	Orders int     // of each run, beside the warm-up
+	Tables []Table // one per -concurrency
 }
 
 // Table compares the sides; the first is the base.
 type Table struct {
-	Concurrency int           `json:"concurrency"` // buyers at once
-	Sides       []SideFigures `json:"sides"`
+	Concurrency int // buyers at once
+	Sides       []SideFigures
 }
 
 // SideFigures are medians over the rounds, and ratios to the base by round.
 type SideFigures struct {
-	Side            string   `json:"side"`
-	OrdersPerSecond float64  `json:"orders_per_second"`
-	CPU             OrderCPU `json:"cpu_us_per_order"`
-	WorkerMemory    float64  `json:"worker_rss_bytes"` // of the largest worker, after the load
-	OrderP50        float64  `json:"order_p50_us"`
-	OrderP99        float64  `json:"order_p99_us"`
-	IdleMemory      float64  `json:"idle_memory_bytes"`   // of the workers, with each idle connection
-	ViewerMemory    float64  `json:"viewer_memory_bytes"` // of the workers, with each viewer
-	CPURatio        Spread   `json:"cpu_ratio"`           // of CPU per order
-	OrdersRatio     Spread   `json:"orders_ratio"`        // of orders/s
-	Trials          []Trial  `json:"trials"`
+	Side            string
+	OrdersPerSecond float64
+	CPU             OrderCPU
+	WorkerMemory    float64 // of the largest worker, after the load
+	OrderP50        float64
+	OrderP99        float64
+	CrowdMemory     float64 // of the workers, with each connection of the crowd
+	CPURatio        Spread  // of CPU per order
+	OrdersRatio     Spread  // of orders/s
+	Trials          []Trial
 }
 
 func newTable(concurrency int, sides []Side, trials [][]Trial) Table {
@@ -45,10 +46,46 @@ func newTable(concurrency int, sides []Side, trials [][]Trial) Table {
 			WorkerMemory: median(of, func(t Trial) float64 { return float64(t.WorkerMemory) }),
 			OrderP50:     median(of, func(t Trial) float64 { return float64(t.OrderP50) }),
 			OrderP99:     median(of, func(t Trial) float64 { return float64(t.OrderP99) }),
-			IdleMemory:   median(of, func(t Trial) float64 { return t.IdleMemory }),
-			ViewerMemory: median(of, func(t Trial) float64 { return t.ViewerMemory }),
+			CrowdMemory:  median(of, func(t Trial) float64 { return t.CrowdMemory }),
 			CPURatio:     ratio(of, base, cpu), OrdersRatio: ratio(of, base, ordersPerSecond), Trials: of,
 		})
 	}
 	return table
+}
+
+// Spread is the middle and the ends of some numbers.
+type Spread struct {
+	Median float64
+	Min    float64
+	Max    float64
+}
+
+// NewSpread needs at least one number; the median of an even number of them is the mean of the middle two.
+func NewSpread(numbers []float64) Spread {
+	sorted := slices.Sorted(slices.Values(numbers))
+	n := len(sorted)
+	return Spread{Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Min: sorted[0], Max: sorted[n-1]}
+}
+
+// median is the median of a figure over the trials.
+func median(trials []Trial, figure func(Trial) float64) float64 {
+	return NewSpread(figures(trials, figure)).Median
+}
+
+func figures(trials []Trial, figure func(Trial) float64) []float64 {
+	numbers := make([]float64, len(trials))
+	for i, t := range trials {
+		numbers[i] = figure(t)
+	}
+	return numbers
+}
+
+// ratio divides a figure by the base's of the same round, because what slows the machine for a minute slows
+// both.
+func ratio(trials, base []Trial, figure func(Trial) float64) Spread {
+	numbers := figures(trials, figure)
+	for i, of := range figures(base, figure) {
+		numbers[i] /= of
+	}
+	return NewSpread(numbers)
 }

@@ -36,11 +36,11 @@ func (s *Side) Start(ctx context.Context, folder, product string,
 	t := &Target{}
 	var redis string
 	if s.store != "" && s.store != storeOwn {
-		store, address, err := s.startStore(ctx, folder)
+		store, err := s.startStore(ctx, folder)
 		if err != nil {
 			return nil, err
 		}
-		t.daemons, redis = append(t.daemons, store), address
+		t.daemons, redis = append(t.daemons, store.Process), store.Socket
 	}
 	for i := range s.servers {
 		if err := t.serve(ctx, s, filepath.Join(folder, "data"+strconv.Itoa(i)), product, redis,
@@ -55,31 +55,15 @@ func (s *Side) Start(ctx context.Context, folder, product string,
 	return t, nil
 }
 
-// startStore starts the side's Redis, in the way in which the product starts its own. The address is what
-// the product's -redis takes: a socket in the folder or a port of 127.0.0.1.
-func (s *Side) startStore(ctx context.Context, folder string) (*launch.Process, string, error) {
+// startStore starts the side's Redis, in the way in which the product starts its own.
+func (s *Side) startStore(ctx context.Context, folder string) (*launch.Redis, error) {
 	var args []string
-	if s.store == storeAlways || s.store == storeEverysec {
-		args = append(args, "--appendonly", "yes", "--appendfsync", s.store)
-	}
-	address := ""
-	if s.store == storeTCP {
-		port, err := launch.FreePort()
-		if err != nil {
-			return nil, "", err
-		}
-		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		args = append(args, "--bind", "127.0.0.1", "--port", strconv.Itoa(port))
+	if s.store == storeAlways {
+		args = append(args, "--appendonly", "yes", "--appendfsync", "always")
 	}
 	r := launch.NewRedis(folder, args...)
 	r.Program.Batch = true
-	if address == "" {
-		address = r.Socket
-	}
-	if err := r.Start(ctx); err != nil {
-		return nil, "", err
-	}
-	return r.Process, address, nil
+	return r, r.Start(ctx)
 }
 
 // serve starts one server, with its data and its log in the folder.

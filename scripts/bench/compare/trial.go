@@ -15,35 +15,30 @@ import (
 
 // Trial is one run of one side: a fresh server, a warm-up, the load measured, the audit.
 type Trial struct {
-	Round           int      `json:"round"`
-	Flows           int      `json:"flows"`
-	Placed          int      `json:"placed"`
-	OrdersPerSecond float64  `json:"orders_per_second"`
-	CPU             OrderCPU `json:"cpu_us_per_order"`
-	WorkerMemory    int64    `json:"worker_rss_bytes"` // of the largest worker, after the load
-	OrderP50        int64    `json:"order_p50_us"`
-	OrderP99        int64    `json:"order_p99_us"`
-	Idle            int      `json:"idle"`                // connections
-	IdleHeld        int      `json:"idle_held"`           // still open after the load
-	IdleMemory      float64  `json:"idle_memory_bytes"`   // of the workers together, by each
-	Viewers         int      `json:"viewers"`             // of GET /live
-	ViewersHeld     int      `json:"viewers_held"`        // still there after the load
-	ViewerMemory    float64  `json:"viewer_memory_bytes"` // of the workers together, by each
-	Connections     int64    `json:"connections"`         // opened by the buyers during the load
-	// of these, opened again because the server had closed an idle one
-	Reconnects int64             `json:"reconnects"`
-	Refusals   []load.EventCount `json:"refusals"`
-	Faults     []load.EventCount `json:"transport_errors"`
+	Round           int
+	Flows           int
+	Placed          int
+	OrdersPerSecond float64
+	CPU             OrderCPU
+	WorkerMemory    int64 // of the largest worker, after the load
+	OrderP50        int64
+	OrderP99        int64
+	Idle            int     // connections
+	Viewers         int     // of GET /live
+	CrowdHeld       int     // of these, still open after the load
+	CrowdMemory     float64 // of the workers together, by each
+	Refusals        []load.EventCount
+	Faults          []load.EventCount
 	// without a violation; 0 for a side without audit
-	Checks int `json:"audit_checks"`
+	Checks int
 }
 
 // OrderCPU is user and system time by order placed, microseconds.
 type OrderCPU struct {
-	Total     float64 `json:"total"` // app and redis
-	App       float64 `json:"app"`
-	Redis     float64 `json:"redis"`
-	Generator float64 `json:"generator"` // bench itself, not in the total
+	Total     float64 // app and redis
+	App       float64
+	Redis     float64
+	Generator float64 // bench itself, not in the total
 }
 
 // try makes one trial of a side with the users given.
@@ -62,18 +57,11 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 	opt.Servers = t.Servers
 
 	warm := warmup(opt)
-	idle, idleMemory, err := t.gather(ctx, opt, s.idle, load.OpenIdle)
+	crowd, crowdMemory, err := s.weighCrowd(ctx, opt, t.Roots)
 	if err != nil {
 		return Trial{}, err
 	}
-	defer idle.Close()
-	viewers, viewerMemory, err := t.gather(ctx, opt, s.viewers, load.OpenViewers)
-	if err != nil {
-		return Trial{}, err
-	}
-	defer viewers.Close()
-	attack := attackSlowly(ctx, t.Servers, s.slow)
-	defer attack.end()
+	defer crowd.Close()
 	unpaced := opt
 	unpaced.Rate, unpaced.Duration = 0, 0
 	attempts := load.New(unpaced, c.sale.Foods, users[:warm]).Run(ctx).Attempts
@@ -94,34 +82,30 @@ func (c *comparison) try(ctx context.Context, s *Side, opt load.Options,
 	if err != nil {
 		return Trial{}, err
 	}
-	measured.Idle, measured.IdleHeld, measured.IdleMemory = s.idle, idle.Held(), idleMemory
-	measured.Viewers, measured.ViewersHeld, measured.ViewerMemory = s.viewers, viewers.Held(), viewerMemory
+	measured.Idle, measured.Viewers = s.idle, s.viewers
+	measured.CrowdHeld, measured.CrowdMemory = crowd.Held(), crowdMemory
 	if s.sells() {
 		measured.Checks, err = Prove(ctx, t.Servers, c.sale, append(attempts, result.Attempts...), opt.Retry)
 	}
 	return measured, err
 }
 
-// gather opens n connections of a crowd and measures by how much the workers grow with each, bytes. It comes
-// before any load: free heap left by a load would hide some of the growth.
-func (t *Target) gather(ctx context.Context, opt load.Options, n int,
-	open func(context.Context, load.Options, int) (*load.Crowd, error)) (*load.Crowd, float64, error) {
-	if n == 0 {
-		return nil, 0, nil
-	}
-	before, err := ReadUsage(t.Roots)
+// weighCrowd opens the side's crowd and measures by how much the workers grow with each connection, bytes.
+// It comes before any load: free heap left by a load would hide some of the growth.
+func (s *Side) weighCrowd(ctx context.Context, opt load.Options, roots []int) (*load.Crowd, float64, error) {
+	before, err := ReadUsage(roots)
 	if err != nil {
 		return nil, 0, err
 	}
-	crowd, err := open(ctx, opt, n)
+	crowd, err := s.gather(ctx, opt)
 	if err != nil {
 		return nil, 0, err
 	}
-	after, err := ReadUsage(t.Roots)
+	after, err := ReadUsage(roots)
 	if err != nil {
 		crowd.Close()
 	}
-	return crowd, float64(after.Memory()-before.Memory()) / float64(n), err
+	return crowd, float64(after.Memory()-before.Memory()) / float64(max(1, s.idle+s.viewers)), err
 }
 
 // warmup is the number of flows before the load that is measured, by users of their own.
@@ -143,7 +127,7 @@ func newTrial(result load.Result, before, after Usage) (Trial, error) {
 		CPU: OrderCPU{Total: perOrder(app + redis), App: perOrder(app), Redis: perOrder(redis),
 			Generator: rep.CPUPerOrder},
 		WorkerMemory: after.LargestWorker(), OrderP50: order.P50, OrderP99: order.P99,
-		Connections: rep.Connections, Reconnects: rep.Reconnects, Refusals: rep.Refusals, Faults: rep.Faults,
+		Refusals: rep.Refusals, Faults: rep.Faults,
 	}, nil
 }
 

@@ -38,7 +38,7 @@ func ReadUsage(roots []int) (Usage, error) {
 			continue
 		}
 		u.App += cpu + p.ReapedCPU
-		if IsWorker(p, picked) {
+		if isWorker(p, picked) {
 			status, err := proc.ReadStatus(p.PID)
 			if err != nil {
 				return Usage{}, err
@@ -54,8 +54,8 @@ func isStore(name string) bool {
 	return strings.HasPrefix(name, "redis-server") || strings.HasPrefix(name, "valkey-server")
 }
 
-// IsWorker reports whether p has no child but stores: the others only supervise.
-func IsWorker(p proc.Stat, picked []proc.Stat) bool {
+// isWorker reports whether p has no child but stores: the others only supervise.
+func isWorker(p proc.Stat, picked []proc.Stat) bool {
 	for _, other := range picked {
 		if other.Parent == p.PID && !isStore(other.Name) {
 			return false

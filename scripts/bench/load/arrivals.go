@@ -30,23 +30,15 @@ type lateness struct {
 	free bool          // a buyer was waiting for it, so the generator itself is late
 }
 
-// pacer holds a buyer back until the intended start of its next flow. It sleeps, which costs no CPU, but
-// timers of the runtime fire a little late.
-type pacer struct{ timer *time.Timer }
-
-// wait returns at the intended start, at once when that has passed. ok is false when ctx ended first.
-func (p *pacer) wait(ctx context.Context, intended time.Time) (late lateness, ok bool) {
+// await returns at the intended start, at once when that has passed. It sleeps, which costs no CPU, but
+// timers of the runtime fire a little late. ok is false when ctx ended first.
+func await(ctx context.Context, intended time.Time) (late lateness, ok bool) {
 	left := time.Until(intended)
 	if left <= 0 {
 		return lateness{by: -left}, ctx.Err() == nil
 	}
-	if p.timer == nil {
-		p.timer = time.NewTimer(left)
-	} else {
-		p.timer.Reset(left)
-	}
 	select {
-	case <-p.timer.C:
+	case <-time.After(left):
 		return lateness{by: max(0, time.Since(intended)), free: true}, true
 	case <-ctx.Done():
 		return lateness{}, false

@@ -38,11 +38,10 @@ func TestPoissonArrivals(t *testing.T) {
 	}
 }
 
-func TestPacerWaits(t *testing.T) {
+func TestAwaitStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
-		var pace pacer
 		for _, test := range []struct {
 			intended, at time.Duration // since began
 			want         lateness
@@ -52,16 +51,16 @@ func TestPacerWaits(t *testing.T) {
 			{10 * time.Millisecond, 10 * time.Millisecond, lateness{free: true}},
 			{10 * time.Millisecond, 10 * time.Millisecond, lateness{}},
 		} {
-			late, ok := pace.wait(ctx, began.Add(test.intended))
+			late, ok := await(ctx, began.Add(test.intended))
 			if !ok || late != test.want || time.Since(began) != test.at {
 				t.Errorf("meant %v: went at %v, %+v, %t", test.intended, time.Since(began), late, ok)
 			}
 		}
 		time.AfterFunc(time.Second, cancel)
-		if _, ok := pace.wait(ctx, began.Add(time.Hour)); ok || time.Since(began) > 2*time.Second {
+		if _, ok := await(ctx, began.Add(time.Hour)); ok || time.Since(began) > 2*time.Second {
 			t.Errorf("waited %v after the end", time.Since(began))
 		}
-		if _, ok := pace.wait(ctx, began); ok {
+		if _, ok := await(ctx, began); ok {
 			t.Error("starts after the end")
 		}
 	})

@@ -27,13 +27,6 @@ type Traffic struct {
 	BytesReceived int64 `json:"bytes_received"` // HTTP bytes
 }
 
-func (t *Traffic) add(other Traffic) {
-	t.Connections += other.Connections
-	t.Reconnects += other.Reconnects
-	t.BytesSent += other.BytesSent
-	t.BytesReceived += other.BytesReceived
-}
-
 // replyMax is the limit of the body of a reply, bytes.
 const replyMax = 16 << 20
 

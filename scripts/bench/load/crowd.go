@@ -2,37 +2,23 @@ package load
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strings"
-	"sync"
-	"syscall"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"flashsale/scripts/bench/sale"
 )
 
-const (
-	// CrowdMax is the limit of connections of a crowd; each takes a file descriptor.
-	CrowdMax   = 100_000
-	crowdPause = 2 * time.Second // between two rounds over all connections
-)
+// crowdBuffer is the buffer of a connection: a crowd only reads so that the server can go on sending.
+const crowdBuffer = 512
 
-// Crowd are connections that stay open while a load runs and send at most one request each. Every crowdPause
-// the kernel drops the bytes received: reading them would cost more than sending them.
+// Crowd are connections that stay open while a load runs and send one request each.
 type Crowd struct {
-	conns  []net.Conn
-	buffer [64 << 10]byte
-	stop   context.CancelFunc
-	over   sync.WaitGroup
-
-	mu   sync.Mutex
-	gone map[net.Conn]bool
+	conns []net.Conn
+	held  atomic.Int64
 }
 
 // OpenIdle opens n kept-alive connections, spread over the servers, as of buyers who wait for the sale to
@@ -48,8 +34,7 @@ func OpenViewers(ctx context.Context, opt Options, n int) (*Crowd, error) {
 
 // openCrowd returns when each connection has the beginning of its reply.
 func openCrowd(ctx context.Context, opt Options, n int, path, reply string) (*Crowd, error) {
-	ctx, stop := context.WithCancel(ctx)
-	c := &Crowd{stop: stop, gone: map[net.Conn]bool{}}
+	c := &Crowd{}
 	failed := func(i int, err error) (*Crowd, error) {
 		c.Close()
 		return nil, fmt.Errorf("%w: cannot open connection %d of %d for %s (ulimit -n, -live-viewers and "+
@@ -71,17 +56,17 @@ func openCrowd(ctx context.Context, opt Options, n int, path, reply string) (*Cr
 			return failed(i, err)
 		}
 	}
-	c.over.Go(func() {
-		tick := time.NewTicker(crowdPause)
-		defer tick.Stop()
-		for ctx.Err() == nil {
-			c.Held()
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
+	c.held.Store(int64(n))
+	for _, conn := range c.conns {
+		go func() {
+			defer c.held.Add(-1)
+			for buffer := make([]byte, crowdBuffer); ; {
+				if _, err := conn.Read(buffer); err != nil {
+					return
+				}
 			}
-		}
-	})
+		}()
+	}
 	return c, nil
 }
 
@@ -99,45 +84,12 @@ func readBeginning(conn net.Conn, limit time.Duration, path, want string) error 
 	return conn.SetReadDeadline(time.Time{})
 }
 
-// Held drops the bytes received and counts the connections that are still open, 0 for a nil crowd.
+// Held counts the connections that are still open, 0 for a nil crowd.
 func (c *Crowd) Held() int {
 	if c == nil {
 		return 0
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, conn := range c.conns {
-		if !c.gone[conn] && !c.drop(conn) {
-			c.gone[conn] = true
-		}
-	}
-	return len(c.conns) - len(c.gone)
-}
-
-// drop reports whether a connection is still open.
-func (c *Crowd) drop(conn net.Conn) (open bool) {
-	raw, err := plain(conn).SyscallConn()
-	if err != nil {
-		return false
-	}
-	failed := raw.Control(func(fd uintptr) {
-		for {
-			n, _, err := unix.Recvfrom(int(fd), c.buffer[:], unix.MSG_TRUNC|unix.MSG_DONTWAIT)
-			if n <= 0 {
-				open = errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR)
-				return
-			}
-		}
-	})
-	return open && failed == nil
-}
-
-// plain is the connection below TLS.
-func plain(conn net.Conn) *net.TCPConn {
-	if encrypted, ok := conn.(*tls.Conn); ok {
-		conn = encrypted.NetConn()
-	}
-	return conn.(*net.TCPConn)
+	return int(c.held.Load())
 }
 
 // Close resets the connections: after an orderly end their ports would stay taken for a minute.
@@ -145,10 +97,10 @@ func (c *Crowd) Close() {
 	if c == nil {
 		return
 	}
-	c.stop()
-	c.over.Wait()
 	for _, conn := range c.conns {
-		_ = plain(conn).SetLinger(0) // without it Close still closes
+		if plain, ok := conn.(*net.TCPConn); ok {
+			_ = plain.SetLinger(0) // without it Close still closes
+		}
 		conn.Close()
 	}
 }

@@ -1,10 +1,10 @@
 package load
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,9 +12,9 @@ import (
 )
 
 // crowdServer sends events without end at /live and nothing but 404 elsewhere, as foreign servers may.
-func crowdServer(t *testing.T) *httptest.Server {
+func crowdServer(t *testing.T) (server *httptest.Server, address string) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/live" {
 			http.NotFound(w, r)
 			return
@@ -25,40 +25,24 @@ func crowdServer(t *testing.T) *httptest.Server {
 		}
 	}))
 	t.Cleanup(server.Close)
-	return server
+	return server, strings.TrimPrefix(server.URL, "http://")
 }
 
-func addressOf(server *httptest.Server) string { return strings.TrimPrefix(server.URL, "http://") }
-
 func TestCrowd(t *testing.T) {
-	for name, open := range map[string]func(t *testing.T, opt Options) (*Crowd, error){
-		"idle":    func(t *testing.T, opt Options) (*Crowd, error) { return OpenIdle(t.Context(), opt, 20) },
-		"viewers": func(t *testing.T, opt Options) (*Crowd, error) { return OpenViewers(t.Context(), opt, 20) },
+	for name, open := range map[string]func(context.Context, Options, int) (*Crowd, error){
+		"idle": OpenIdle, "viewers": OpenViewers,
 	} {
 		t.Run(name, func(t *testing.T) {
-			server, other := crowdServer(t), crowdServer(t)
-			opt := Options{Servers: []string{addressOf(server), addressOf(other)}, Timeout: 20 * time.Second}
-			crowd, err := open(t, opt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			server, address := crowdServer(t)
+			_, other := crowdServer(t)
+			crowd, err := open(t.Context(), Options{Servers: []string{address, other}, Timeout: 20 * time.Second}, 20)
+			testkit.Must(t, err)
 			defer crowd.Close()
-			var counting sync.WaitGroup
-			begun := make(chan int)
-			for range 2 { // at once, as the end of a load and the background do
-				counting.Go(func() {
-					begun <- crowd.Held()
-					if err := testkit.Await(t.Context(), "end of the connections to one server", testkit.Patience,
-						func() bool { return crowd.Held() == 10 }); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			if a, b := <-begun, <-begun; a != 20 || b != 20 {
-				t.Errorf("%d and %d held", a, b)
+			if n := crowd.Held(); n != 20 {
+				t.Errorf("%d held", n)
 			}
 			server.CloseClientConnections()
-			counting.Wait()
+			testkit.Until(t, "end of the connections to one server", func() bool { return crowd.Held() == 10 })
 		})
 	}
 }
@@ -68,8 +52,8 @@ func TestCrowdNamesWhatFails(t *testing.T) {
 	defer notFound.Close()
 	const limits = "for /live (ulimit -n, -live-viewers and -max-conns limit them): "
 	for address, want := range map[string]string{
-		"127.0.0.1:1":       limits + "dial",
-		addressOf(notFound): limits + `GET /live is answered with "HTTP/1.1 404"`,
+		"127.0.0.1:1": limits + "dial",
+		strings.TrimPrefix(notFound.URL, "http://"): limits + `GET /live is answered with "HTTP/1.1 404"`,
 	} {
 		opt := Options{Servers: []string{address}, Timeout: 20 * time.Second}
 		if _, err := OpenViewers(t.Context(), opt, 20); err == nil ||

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net/url"
 	"time"
@@ -37,16 +38,15 @@ type buyer struct {
 	source  *rand.PCG
 	dice    *rand.Rand
 	pieces  []catalog.Food // of the flow under way
-	tally   *Tally
+	tally   *tally
 	began   time.Time // of the load
 	request []byte
-	body    []byte
 	token   string    // of the flow under way, fit for a URL
 	key     string    // of its order, with retries
 	meant   time.Time // to start, the flow under way
 }
 
-func newBuyer(client *client, opt Options, foods []catalog.Food, tally *Tally, began time.Time) *buyer {
+func newBuyer(client *client, opt Options, foods []catalog.Food, tally *tally, began time.Time) *buyer {
 	source := rand.NewPCG(0, 0)
 	b := &buyer{client: client, style: opt.Style, replies: opt.Validation, foods: foods, seed: opt.Seed,
 		source: source, dice: rand.New(source), tally: tally, began: began}
@@ -67,13 +67,13 @@ func (b *buyer) buy(ctx context.Context, user catalog.User, intended time.Time) 
 		b.key = orderKey(b.seed, user.ID)
 	}
 	foods := b.choose()
-	b.body = appendLoginBody(b.body[:0], user.Name, user.Password)
-	login := b.ask(ctx, StepLogin, "POST", "/login", b.body)
-	b.token = url.QueryEscape(b.need(StepLogin, login, "access_token"))
+	login := b.ask(ctx, StepLogin, "POST", "/login",
+		jsonBody(credentials{user.Name, user.Password}))
+	b.token = url.QueryEscape(b.need(StepLogin, login, texts(login.body).Token))
 	if b.token == "" || ctx.Err() != nil {
 		return b.leave(ctx, try, login)
 	}
-	if list := b.ask(ctx, StepFoods, "GET", "/foods", b.emptyBody()); !list.answered(200) ||
+	if list := b.ask(ctx, StepFoods, "GET", "/foods", b.style.emptyBody()); !list.answered(200) ||
 		ctx.Err() != nil {
 		return b.leave(ctx, try, list)
 	}
@@ -108,8 +108,8 @@ func (b *buyer) leave(ctx context.Context, try sale.Attempt, last answer) sale.A
 func (b *buyer) fill(ctx context.Context, try *sale.Attempt,
 	foods []catalog.Food) (cartID string, last answer) {
 	for n := 1; ; n++ {
-		cart := b.ask(ctx, StepCart, "POST", "/carts", b.emptyBody())
-		if cartID = b.need(StepCart, cart, "cart_id"); cartID == "" {
+		cart := b.ask(ctx, StepCart, "POST", "/carts", b.style.emptyBody())
+		if cartID = b.need(StepCart, cart, texts(cart.body).CartID); cartID == "" {
 			return "", cart
 		}
 		last = b.add(ctx, try, cartID, foods)
@@ -132,8 +132,7 @@ func (b *buyer) add(ctx context.Context, try *sale.Attempt, cartID string,
 		if ctx.Err() != nil {
 			return last
 		}
-		b.body = appendAddBody(b.body[:0], food.ID)
-		last = b.call(StepAdd, "PATCH", path, b.body)
+		last = b.call(StepAdd, "PATCH", path, fmt.Appendf(nil, `{"food_id":%d,"count":1}`, food.ID))
 		if !last.answered(204) || last.twice && b.retries.on() {
 			return last
 		}
@@ -145,17 +144,16 @@ func (b *buyer) add(ctx context.Context, try *sale.Attempt, cartID string,
 
 // order sends the flow's order and settles its outcome.
 func (b *buyer) order(ctx context.Context, try *sale.Attempt, cartID string) {
-	b.body = appendOrderBody(b.body[:0], cartID)
-	answer := b.ask(ctx, StepOrder, "POST", "/orders", b.body)
-	if !answer.fault {
-		b.tally.Finish(time.Since(b.meant))
+	answer := b.ask(ctx, StepOrder, "POST", "/orders", jsonBody(replyTexts{CartID: cartID}))
+	if !answer.lost {
+		b.tally.finish(time.Since(b.meant))
 	}
-	try.OrderID = b.need(StepOrder, answer, "id")
+	try.OrderID = b.need(StepOrder, answer, texts(answer.body).OrderID)
 	again := answer.twice || answer.tries > 1
 	switch {
 	case try.OrderID != "":
 		try.Outcome = sale.Placed
-		b.tally.Place(time.Since(b.began))
+		b.tally.place(time.Since(b.began))
 	case answer.refused() && !again, answer.answered(403) && b.key != "":
 		// After two sends a refusal may only mean that the first was accepted. Under a key a 403 is the true
 		// outcome.

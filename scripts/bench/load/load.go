@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,7 +21,6 @@ type Load struct {
 	users []catalog.User // each buys once
 	// Open loop: the intended start of each user's flow, since began; nil in the closed loop.
 	starts []time.Duration
-	ended  atomic.Int64 // flows that have ended, for the progress bar
 	next   atomic.Int64 // index of the next user
 	began  time.Time
 }
@@ -30,18 +28,12 @@ type Load struct {
 // Result is the outcome of a load.
 type Result struct {
 	Attempts    []sale.Attempt // of the flows that were begun
-	Tally       *Tally
+	tally       *tally
 	opt         Options
 	Elapsed     time.Duration
 	CPU         time.Duration // user and system time of this process
 	Interrupted bool          // by a signal
 }
-
-// Flows is the number of flows that the load will begin.
-func (l *Load) Flows() int { return len(l.users) }
-
-// Ended is the number of flows that have ended.
-func (l *Load) Ended() int64 { return l.ended.Load() }
 
 // New prepares a load by these users.
 func New(opt Options, foods []catalog.Food, users []catalog.User) *Load {
@@ -65,27 +57,18 @@ func (l *Load) Run(ctx context.Context) Result {
 		bounded, cancel = context.WithTimeout(ctx, l.opt.Duration)
 		defer cancel()
 	}
-	tallies := make([]*Tally, 4*runtime.GOMAXPROCS(0))
-	for i := range tallies {
-		tallies[i] = NewTally()
-	}
+	tally := newTally()
 	attempts := make([]sale.Attempt, len(l.users))
 	cpuBefore := ownCPU()
 	l.began = time.Now()
 	var buyers sync.WaitGroup
-	for i := range min(l.opt.Concurrency, len(l.users)) {
-		buyers.Go(func() { l.shop(bounded, tallies[i%len(tallies)], attempts) })
+	for range min(l.opt.Concurrency, len(l.users)) {
+		buyers.Go(func() { l.shop(bounded, tally, attempts) })
 	}
 	buyers.Wait()
 
-	result := Result{opt: l.opt, Elapsed: time.Since(l.began), CPU: ownCPU() - cpuBefore,
-		Tally: NewTally()}
-	for _, t := range tallies {
-		result.Tally.Merge(t)
-	}
-	seconds := int(result.Elapsed/time.Second) + 1
-	result.Tally.placed = result.Tally.placed.Extend(seconds)
-	result.Tally.second(seconds - 1)
+	result := Result{opt: l.opt, Elapsed: time.Since(l.began), CPU: ownCPU() - cpuBefore, tally: tally}
+	tally.extend(int(result.Elapsed/time.Second) + 1)
 	attempts = attempts[:min(int(l.next.Load()), len(attempts))]
 	// Buyers who waited for a start when ctx ended have not begun.
 	result.Attempts = slices.DeleteFunc(attempts, func(a sale.Attempt) bool { return a.UserID == 0 })
@@ -94,9 +77,8 @@ func (l *Load) Run(ctx context.Context) Result {
 }
 
 // shop is one buyer's loop. Each flow writes its own element of the attempts.
-func (l *Load) shop(ctx context.Context, tally *Tally, attempts []sale.Attempt) {
+func (l *Load) shop(ctx context.Context, tally *tally, attempts []sale.Attempt) {
 	b := newBuyer(newClient(l.opt.Servers, l.opt.TLS, l.opt.Timeout), l.opt, l.foods, tally, l.began)
-	var pace pacer
 	for ctx.Err() == nil {
 		i := int(l.next.Add(1)) - 1
 		if i >= len(l.users) {
@@ -105,17 +87,16 @@ func (l *Load) shop(ctx context.Context, tally *Tally, attempts []sale.Attempt) 
 		intended := time.Now()
 		if l.starts != nil {
 			intended = l.began.Add(l.starts[i])
-			late, ok := pace.wait(ctx, intended)
+			late, ok := await(ctx, intended)
 			if !ok {
 				break
 			}
-			tally.Start(late)
+			tally.start(late)
 		}
 		attempts[i] = b.buy(ctx, l.users[i], intended)
-		l.ended.Add(1)
 	}
 	b.client.close()
-	tally.Move(b.client.traffic)
+	tally.move(b.client.traffic)
 }
 
 // ownCPU is the user and system time of this process so far.

@@ -36,16 +36,6 @@ type Style struct {
 	ContestBodies  bool // a body {} with the calls that need no body
 }
 
-// Register adds the flags of a style, with its present values as defaults.
-func (s *Style) Register(fs *flag.FlagSet) {
-	fs.BoolVar(&s.TokenInQuery, "token-in-query", s.TokenInQuery,
-		"send the token as access_token in the query, not as a header")
-	fs.BoolVar(&s.NewConnections, "new-connections", s.NewConnections,
-		"open a new connection for every request, which asks the server to close it")
-	fs.BoolVar(&s.ContestBodies, "contest-bodies", s.ContestBodies,
-		"send {} with GET /foods and POST /carts")
-}
-
 // Options are the settings of a load.
 type Options struct {
 	Servers     []string    // host:port
@@ -81,7 +71,11 @@ func (o *Options) register(fs *flag.FlagSet) {
 		"ended or not (-concurrency at once at most), and count each from its intended start")
 	fs.DurationVar(&o.Timeout, "timeout", 10*time.Second, "longest wait for one request")
 	fs.Uint64Var(&o.Seed, "seed", 0, "seed of every random choice; 0 = a random one, which is printed")
-	o.Style.Register(fs)
+	fs.BoolVar(&o.Style.TokenInQuery, "token-in-query", false,
+		"send the token as access_token in the query, not as a header")
+	fs.BoolVar(&o.Style.NewConnections, "new-connections", false,
+		"open a new connection for every request, which asks the server to close it")
+	fs.BoolVar(&o.Style.ContestBodies, "contest-bodies", false, "send {} with GET /foods and POST /carts")
 	fs.BoolVar(&o.Retry, "retry", false, "send orders with an Idempotency-Key, and again whatever got no "+
 		"answer or a 503; the audit then wants one order of each user who was not refused")
 }

@@ -28,7 +28,7 @@ type Report struct {
 	BestSecond      int64       `json:"best_second"`       // orders
 	// orders/s; null when the load lasted less than three seconds
 	ContestScore   *float64 `json:"contest_score"`
-	PlacedBySecond Series   `json:"placed_by_second"`
+	PlacedBySecond []int64  `json:"placed_by_second"`
 	// latency of the orders answered in each second, within 6%
 	OrderBySecond []StepLatency `json:"order_by_second"`
 	CPUPerOrder   float64       `json:"generator_cpu_us_per_order"` // user and system time of bench itself
@@ -60,8 +60,6 @@ type StepLatency struct {
 	P99   int64  `json:"p99_us"`
 	P999  int64  `json:"p99.9_us"`
 	Max   int64  `json:"max_us"`
-
-	Histogram *hdrhistogram.Histogram `json:"-"` // of all values, for the picture
 }
 
 // EventCount is how often a step met something.
@@ -69,18 +67,16 @@ type EventCount struct {
 	Step  string `json:"step"`
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
-
-	Seconds Series `json:"-"` // for the picture
 }
 
 // Report is the outcome in numbers.
 func (r Result) Report() *Report {
-	t, opt := r.Tally, r.opt
+	t, opt := r.tally, r.opt
 	rep := &Report{
 		Seed: opt.Seed, Concurrency: opt.Concurrency, Rate: opt.Rate, LateStarts: t.queued,
-		OwnLateness: NewStepLatency("start", t.late), Flows: len(r.Attempts), Interrupted: r.Interrupted,
-		ElapsedSeconds: r.Elapsed.Seconds(), BestSecond: BestSecond(t.placed), PlacedBySecond: t.placed,
-		Refusals: countEvents(t.events[Refusal]), Faults: countEvents(t.events[Fault]), Traffic: t.traffic,
+		OwnLateness: newStepLatency("start", t.late), Flows: len(r.Attempts), Interrupted: r.Interrupted,
+		ElapsedSeconds: r.Elapsed.Seconds(), BestSecond: slices.Max(t.placed), PlacedBySecond: t.placed,
+		Refusals: countEvents(t.events[refusal]), Faults: countEvents(t.events[fault]), Traffic: t.traffic,
 	}
 	for _, try := range r.Attempts {
 		switch try.Outcome {
@@ -103,17 +99,17 @@ func (r Result) Report() *Report {
 		rep.ContestScore = &score
 	}
 	for s, h := range t.latency {
-		rep.Latency = append(rep.Latency, NewStepLatency(Step(s).String(), h))
+		rep.Latency = append(rep.Latency, newStepLatency(Step(s).String(), h))
 	}
-	rep.Latency = append(rep.Latency, NewStepLatency(FlowRow, t.flow))
+	rep.Latency = append(rep.Latency, newStepLatency(FlowRow, t.flow))
 	for _, h := range t.orders {
-		rep.OrderBySecond = append(rep.OrderBySecond, NewStepLatency(StepOrder.String(), h))
+		rep.OrderBySecond = append(rep.OrderBySecond, newStepLatency(StepOrder.String(), h))
 	}
 	return rep
 }
 
 func newSettlement(r Result) *Settlement {
-	s := &Settlement{Retries: countEvents(r.Tally.events[Retry])}
+	s := &Settlement{Retries: countEvents(r.tally.events[retry])}
 	for _, try := range r.Attempts {
 		if try.Settled {
 			s.Settled++
@@ -125,29 +121,51 @@ func newSettlement(r Result) *Settlement {
 	return s
 }
 
-// NewStepLatency sums up a histogram of microseconds.
-func NewStepLatency(name string, h *hdrhistogram.Histogram) StepLatency {
+// newStepLatency sums up a histogram of microseconds.
+func newStepLatency(name string, h *hdrhistogram.Histogram) StepLatency {
 	return StepLatency{Step: name, Count: h.TotalCount(), P50: h.ValueAtPercentile(50),
 		P90: h.ValueAtPercentile(90),
-		P99: h.ValueAtPercentile(99), P999: h.ValueAtPercentile(99.9), Max: h.Max(), Histogram: h}
+		P99: h.ValueAtPercentile(99), P999: h.ValueAtPercentile(99.9), Max: h.Max()}
 }
 
 // countEvents lists events by step, the frequent ones first.
-func countEvents(counts map[event]Series) []EventCount {
+func countEvents(counts map[event]int64) []EventCount {
 	events := make([]event, 0, len(counts))
 	for e := range counts {
 		events = append(events, e)
 	}
 	slices.SortFunc(events, func(a, b event) int {
-		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(counts[b].total(), counts[a].total()),
+		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(counts[b], counts[a]),
 			cmp.Compare(a.name, b.name))
 	})
 	list := make([]EventCount, len(events))
 	for i, e := range events {
-		list[i] = EventCount{e.step.String(), e.name, counts[e].total(), counts[e]}
+		list[i] = EventCount{e.step.String(), e.name, counts[e]}
 	}
 	return list
 }
 
 // Millis turns microseconds into milliseconds.
 func Millis(micros int64) float64 { return float64(micros) / 1000 }
+
+const (
+	scoreBucketsMin = 3 // one remains without the best and the worst
+	scoreTop        = 5
+)
+
+// contestScore is the score of the 2015 contest: of the orders placed in each second, the best and the worst
+// second are dropped, and the mean of the top five of the rest counts. Fewer than three seconds have no
+// score.
+func contestScore(seconds []int64) (score float64, ok bool) {
+	if len(seconds) < scoreBucketsMin {
+		return 0, false
+	}
+	sorted := slices.Sorted(slices.Values(seconds))
+	rest := sorted[1 : len(sorted)-1]
+	top := rest[max(0, len(rest)-scoreTop):]
+	var sum int64
+	for _, n := range top {
+		sum += n
+	}
+	return float64(sum) / float64(len(top)), true
+}

@@ -1,6 +1,9 @@
 package load
 
-import "strconv"
+import (
+	"encoding/json"
+	"strconv"
+)
 
 // appendRequest appends one whole request in this style. Token and idempotency key are left out when empty;
 // path and token must already be fit for a URL.
@@ -36,22 +39,34 @@ func (s Style) appendRequest(b []byte, method, path, host, token, key string, bo
 	return append(b, body...)
 }
 
-func appendLoginBody(b []byte, name, password string) []byte {
-	b = append(b, `{"username":`...)
-	b = appendText(b, name)
-	b = append(b, `,"password":`...)
-	b = appendText(b, password)
-	return append(b, '}')
+// emptyBody is the body of the calls that need none: old clients send {}.
+func (s Style) emptyBody() []byte {
+	if s.ContestBodies {
+		return []byte("{}")
+	}
+	return nil
 }
 
-func appendAddBody(b []byte, foodID int64) []byte {
-	b = append(b, `{"food_id":`...)
-	b = strconv.AppendInt(b, foodID, 10)
-	return append(b, `,"count":1}`...)
+type credentials struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
 }
 
-func appendOrderBody(b []byte, cartID string) []byte {
-	b = append(b, `{"cart_id":`...)
-	b = appendText(b, cartID)
-	return append(b, '}')
+func jsonBody(of any) []byte {
+	body, _ := json.Marshal(of) // texts and numbers always encode
+	return body
+}
+
+// replyTexts are the texts that a buyer needs of a reply. An order sends the cart's back.
+type replyTexts struct {
+	Token   string `json:"access_token,omitempty"`
+	CartID  string `json:"cart_id,omitempty"`
+	OrderID string `json:"id,omitempty"`
+	Code    string `json:"code,omitempty"`
+}
+
+// texts reads a reply; what is no object of texts has no text.
+func texts(body []byte) (t replyTexts) {
+	_ = json.Unmarshal(body, &t)
+	return t
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestRequestsInEveryStyle(t *testing.T) {
-	body := appendAddBody(nil, 7)
+	body := jsonBody(map[string]int64{"count": 1, "food_id": 7})
 	tests := []struct {
 		style  Style
 		method string
@@ -29,7 +29,7 @@ func TestRequestsInEveryStyle(t *testing.T) {
 				"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"},
 		{Style{TokenInQuery: true}, "PATCH", "t", "", body,
 			"PATCH /p?access_token=t HTTP/1.1\r\nHost: h:1\r\n" +
-				"Content-Type: application/json\r\nContent-Length: 23\r\n\r\n{\"food_id\":7,\"count\":1}"},
+				"Content-Type: application/json\r\nContent-Length: 23\r\n\r\n{\"count\":1,\"food_id\":7}"},
 		{Style{NewConnections: true}, "GET", "t", "", nil,
 			"GET /p HTTP/1.1\r\nHost: h:1\r\nAccess-Token: t\r\nConnection: close\r\n\r\n"},
 	}
@@ -45,11 +45,5 @@ func TestRequestsInEveryStyle(t *testing.T) {
 		if read, err := io.ReadAll(request.Body); err != nil || !bytes.Equal(read, test.body) {
 			t.Errorf("net/http reads the body as %q, %v", read, err)
 		}
-	}
-	if got := string(appendLoginBody(nil, `a"b`, "c")); got != `{"username":"a\"b","password":"c"}` {
-		t.Error(got)
-	}
-	if got := string(appendOrderBody(nil, "cart")); got != `{"cart_id":"cart"}` {
-		t.Error(got)
 	}
 }

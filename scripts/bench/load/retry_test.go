@@ -62,7 +62,7 @@ func TestTriesAreBounded(t *testing.T) {
 			}))
 			b := newBuyer(newClient([]string{strings.TrimPrefix(shop.URL, "http://")}, nil,
 				20*time.Second), Options{},
-				[]catalog.Food{{ID: 1}}, NewTally(), time.Now())
+				[]catalog.Food{{ID: 1}}, newTally(), time.Now())
 			b.retries = retrying{triesMax: tries, pauseMin: time.Microsecond, pauseMax: time.Microsecond}
 			try := b.buy(t.Context(), catalog.User{ID: 7, Name: "user7", Password: "pass7"}, time.Now())
 			b.client.close()

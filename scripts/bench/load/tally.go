@@ -17,13 +17,13 @@ const (
 	codeOther     = "other"
 )
 
-// Kind is a kind of event.
-type Kind int
+// kind is a kind of event.
+type kind int
 
 const (
-	Refusal Kind = iota // a reply other than the step's success; the name is its code
-	Fault               // no usable reply; the name is the fault in transport
-	Retry               // the name is the kind of retry
+	refusal kind = iota // a reply other than the step's success; the name is its code
+	fault               // no usable reply; the name is the fault in transport
+	retry               // the name is the kind of retry
 	kindCount
 )
 
@@ -33,57 +33,26 @@ type event struct {
 	name string
 }
 
-// Series counts by second since the load began.
-type Series []int64
-
-func (s Series) add(since time.Duration) Series {
-	s = s.Extend(int(since/time.Second) + 1)
-	s[since/time.Second]++
-	return s
-}
-
-// Extend makes the series at least that many seconds long.
-func (s Series) Extend(seconds int) Series {
-	return append(s, make(Series, max(0, seconds-len(s)))...)
-}
-
-// Merge adds another series, second by second.
-func (s Series) Merge(other Series) Series {
-	s = s.Extend(len(other))
-	for i, n := range other {
-		s[i] += n
-	}
-	return s
-}
-
-func (s Series) total() (sum int64) {
-	for _, n := range s {
-		sum += n
-	}
-	return sum
-}
-
-// Tally counts the events and latencies of flows. Buyers share a few tallies, each with a lock, which are
-// merged at the end: a tally takes half a megabyte, too much for each of thousands of buyers.
-type Tally struct {
+// tally counts the events and latencies of a load. All buyers share it: the lock is held for a tenth of a
+// microsecond by request, and a tally for each buyer would take half a megabyte.
+type tally struct {
 	mu      sync.Mutex
 	latency [StepCount]*hdrhistogram.Histogram // microseconds
 	// from the intended start to the order's answer, microseconds
 	flow    *hdrhistogram.Histogram
 	late    *hdrhistogram.Histogram // of starts for which a buyer was waiting, microseconds
 	queued  int64                   // starts for which no buyer was free
-	events  [kindCount]map[event]Series
-	placed  Series                    // orders answered 200
+	events  [kindCount]map[event]int64
+	placed  []int64                   // orders answered 200, by second since the load began
 	orders  []*hdrhistogram.Histogram // latency of the orders answered in each second, microseconds
 	traffic Traffic
 }
 
-// NewTally makes an empty tally.
-func NewTally() *Tally {
+func newTally() *tally {
 	histogram := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, latencyMax, latencyDigits) }
-	t := &Tally{flow: histogram(), late: histogram()}
+	t := &tally{flow: histogram(), late: histogram()}
 	for k := range t.events {
-		t.events[k] = map[event]Series{}
+		t.events[k] = map[event]int64{}
 	}
 	for s := range t.latency {
 		t.latency[s] = histogram()
@@ -91,32 +60,35 @@ func NewTally() *Tally {
 	return t
 }
 
-// Time records how long a reply took, and when it came after the load began.
-func (t *Tally) Time(s Step, took, since time.Duration) {
+// extend makes the figures by second at least that many seconds long.
+func (t *tally) extend(seconds int) {
+	for len(t.placed) < seconds {
+		t.placed = append(t.placed, 0)
+		t.orders = append(t.orders, hdrhistogram.New(1, latencyMax, secondDigits))
+	}
+}
+
+// time records how long a reply took, and when it came after the load began.
+func (t *tally) time(s Step, took, since time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	record(t.latency[s], took)
 	if s == StepOrder {
-		record(t.second(int(since/time.Second)), took)
+		second := int(since / time.Second)
+		t.extend(second + 1)
+		record(t.orders[second], took)
 	}
 }
 
-func (t *Tally) second(i int) *hdrhistogram.Histogram {
-	for len(t.orders) <= i {
-		t.orders = append(t.orders, hdrhistogram.New(1, latencyMax, secondDigits))
-	}
-	return t.orders[i]
-}
-
-// Finish records how long a flow took up to the answer to its order.
-func (t *Tally) Finish(took time.Duration) {
+// finish records how long a flow took up to the answer to its order.
+func (t *tally) finish(took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	record(t.flow, took)
 }
 
-// Start records the delay of a flow's start.
-func (t *Tally) Start(late lateness) {
+// start records the delay of a flow's start.
+func (t *tally) start(late lateness) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if late.free {
@@ -131,47 +103,32 @@ func record(h *hdrhistogram.Histogram, took time.Duration) {
 	_ = h.RecordValue(min(max(took.Microseconds(), 1), latencyMax))
 }
 
-// Count counts an event, by the time since the load began.
-func (t *Tally) Count(k Kind, s Step, name string, since time.Duration) {
+// count counts an event.
+func (t *tally) count(k kind, s Step, name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e, counts := event{s, name}, t.events[k]
 	if _, known := counts[e]; !known && (len(counts) >= codesMax || len(name) > codeLengthMax) {
 		e.name = codeOther
 	}
-	counts[e] = counts[e].add(since)
+	counts[e]++
 }
 
-// Place counts an order answered 200, by the time since the load began.
-func (t *Tally) Place(since time.Duration) {
+// place counts an order answered 200, by the time since the load began.
+func (t *tally) place(since time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.placed = t.placed.add(since)
+	second := int(since / time.Second)
+	t.extend(second + 1)
+	t.placed[second]++
 }
 
-// Move counts a buyer's traffic.
-func (t *Tally) Move(traffic Traffic) {
+// move counts a buyer's traffic.
+func (t *tally) move(traffic Traffic) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.traffic.add(traffic)
-}
-
-// Merge adds another tally, which must no longer change.
-func (t *Tally) Merge(other *Tally) {
-	for s := range t.latency {
-		t.latency[s].Merge(other.latency[s])
-	}
-	t.flow.Merge(other.flow)
-	t.late.Merge(other.late)
-	t.queued += other.queued
-	for k, counts := range other.events {
-		for e, n := range counts {
-			t.events[k][e] = t.events[k][e].Merge(n)
-		}
-	}
-	t.placed = t.placed.Merge(other.placed)
-	for i, h := range other.orders {
-		t.second(i).Merge(h)
-	}
-	t.traffic.add(other.traffic)
+	t.traffic.Connections += traffic.Connections
+	t.traffic.Reconnects += traffic.Reconnects
+	t.traffic.BytesSent += traffic.BytesSent
+	t.traffic.BytesReceived += traffic.BytesReceived
 }

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -9,86 +8,64 @@ import (
 	"time"
 )
 
-func TestTalliesMergeAsIfOne(t *testing.T) {
-	one, merged := NewTally(), NewTally()
-	shards := []*Tally{NewTally(), NewTally(), NewTally()}
-	for i := range 3000 {
-		for _, to := range []*Tally{one, shards[i%3]} {
-			to.Time(StepOrder, time.Duration(i)*time.Microsecond, time.Duration(i)*time.Millisecond)
-			to.Count(Refusal, Step(i%2), "CODE", time.Duration(i)*time.Millisecond)
-			to.Count(Fault, StepAdd, "timeout", time.Duration(i)*time.Millisecond)
-			to.Place(time.Duration(i) * time.Millisecond)
-			to.Move(Traffic{Connections: 1, Reconnects: 2, BytesSent: 3, BytesReceived: 4})
-		}
-	}
-	for _, shard := range shards {
-		merged.Merge(shard)
-	}
-	for s := range one.latency {
-		if !one.latency[s].Equals(merged.latency[s]) {
-			t.Errorf("latency of %v differs", Step(s))
-		}
-	}
-	if got := merged.latency[StepOrder].ValueAtPercentile(50); got < 1490 || got > 1510 {
-		t.Errorf("median = %d us, want about 1500", got)
-	}
-	wantRefusals := map[event]Series{{StepLogin, "CODE"}: {500, 500, 500},
-		{StepFoods, "CODE"}: {500, 500, 500}}
-	wantFaults := map[event]Series{{StepAdd, "timeout"}: {1000, 1000, 1000}}
-	if refusals, faults := merged.events[Refusal], merged.events[Fault]; !reflect.DeepEqual(refusals,
-		wantRefusals) || !reflect.DeepEqual(faults, wantFaults) {
-		t.Errorf("refusals %v, faults %v", refusals, faults)
-	}
-	if !reflect.DeepEqual(merged.placed, Series{1000, 1000, 1000}) {
-		t.Errorf("placed = %v", merged.placed)
-	}
-	for second, want := range []int64{500, 1500, 2500} {
-		h := merged.orders[second]
-		if got := h.ValueAtPercentile(50); h.TotalCount() != 1000 || got < want*93/100 ||
-			got > want*107/100 {
-			t.Errorf("second %d: %d orders, median %d us, want about %d", second, h.TotalCount(), got, want)
-		}
-	}
-	if want := (Traffic{3000, 6000, 9000, 12000}); merged.traffic != want {
-		t.Errorf("traffic = %+v", merged.traffic)
-	}
-}
-
+// Buyers share a tally; it sorts what they tell it by step and by second.
 func TestTallyTakesConcurrentBuyers(t *testing.T) {
-	shared := NewTally()
+	shared := newTally()
 	var buyers sync.WaitGroup
 	for range 8 {
 		buyers.Go(func() {
-			for range 500 {
-				shared.Time(StepLogin, time.Millisecond, time.Second)
-				shared.Place(time.Second)
+			for i := range 500 {
+				since := time.Duration(i) * 5 * time.Millisecond
+				shared.time(StepOrder, time.Millisecond, since)
+				shared.place(since)
+				shared.count(refusal, StepAdd, "CODE")
 			}
 		})
 	}
 	buyers.Wait()
-	if n := shared.latency[StepLogin].TotalCount(); n != 4000 || shared.placed[1] != 4000 {
-		t.Errorf("%d latencies, %v", n, shared.placed)
+	if n := shared.latency[StepOrder].TotalCount(); n != 4000 || len(shared.placed) != 3 ||
+		shared.placed[1] != 1600 || shared.orders[1].TotalCount() != 1600 ||
+		shared.events[refusal][event{StepAdd, "CODE"}] != 4000 {
+		t.Errorf("%d latencies, %v, %v", n, shared.placed, shared.events)
 	}
 }
 
 func TestTallyLimits(t *testing.T) {
-	full := NewTally()
+	full := newTally()
 	for i := range codesMax + 10 {
-		full.Count(Refusal, StepOrder, strconv.Itoa(i), 0)
+		full.count(refusal, StepOrder, strconv.Itoa(i))
 	}
-	full.Count(Refusal, StepOrder, "1", 0)
-	if full.events[Refusal][event{StepOrder, codeOther}].total() != 10 ||
-		full.events[Refusal][event{StepOrder, "1"}].total() != 2 || len(full.events[Refusal]) != codesMax+1 {
-		t.Errorf("refusals = %v", full.events[Refusal])
+	full.count(refusal, StepOrder, "1")
+	full.count(fault, StepOrder, strings.Repeat("x", codeLengthMax+1))
+	refusals := full.events[refusal]
+	if refusals[event{StepOrder, codeOther}] != 10 || refusals[event{StepOrder, "1"}] != 2 ||
+		len(refusals) != codesMax+1 || full.events[fault][event{StepOrder, codeOther}] != 1 {
+		t.Errorf("events = %v", full.events)
 	}
-	long := NewTally()
-	long.Count(Refusal, StepOrder, strings.Repeat("x", codeLengthMax+1), 0)
-	if long.events[Refusal][event{StepOrder, codeOther}].total() != 1 {
-		t.Errorf("refusals = %v", long.events[Refusal])
-	}
-	long.Time(StepFoods, 0, 0)
-	long.Time(StepFoods, 100*TimeoutMax, 0)
-	if h := long.latency[StepFoods]; h.TotalCount() != 2 || h.Min() != 1 || h.Max() < latencyMax {
+	full.time(StepFoods, 0, 0)
+	full.time(StepFoods, 100*TimeoutMax, 0)
+	if h := full.latency[StepFoods]; h.TotalCount() != 2 || h.Min() != 1 || h.Max() < latencyMax {
 		t.Errorf("latency from %d to %d, %d values", h.Min(), h.Max(), h.TotalCount())
+	}
+}
+
+func TestContestScore(t *testing.T) {
+	tests := []struct {
+		seconds []int64
+		want    float64
+		ok      bool
+	}{
+		{nil, 0, false},
+		{[]int64{900, 10}, 0, false},
+		{[]int64{900, 10, 700}, 700, true},
+		{[]int64{5, 5, 5, 5}, 5, true},
+		{[]int64{100, 200, 300, 400, 500, 600}, 350, true},
+		{[]int64{100, 900, 200, 800, 300, 700, 400, 600, 500}, 600, true}, // top five of 200..800
+	}
+	for _, test := range tests {
+		got, ok := contestScore(test.seconds)
+		if got != test.want || ok != test.ok {
+			t.Errorf("contestScore(%v) = %v, %v, want %v, %v", test.seconds, got, ok, test.want, test.ok)
+		}
 	}
 }

@@ -2,12 +2,9 @@ package redisx
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"testing"
 
 	"flashsale/internal/testkit"
-	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
 )
 
@@ -42,27 +39,9 @@ func TestAwaitLoaded(t *testing.T) {
 	default:
 	}
 	finish()
-	if err := <-result; err != nil {
-		t.Errorf("in the end: %v", err)
-	}
+	wantError(t, "in the end", <-result, nil)
 	const line = "Redis still reads its data from disk; the start goes on when it is ready"
 	if log.Count(line) != log.Count("\n") {
 		t.Errorf("log %s", log)
-	}
-}
-
-func TestAwaitLoadedFails(t *testing.T) {
-	cfg := defaults
-	cfg.Network, cfg.Address = "unix", "/nonexistent/redis.sock"
-	if err := AwaitLoaded(t.Context(), cfg); err == nil || errors.Is(err, ErrUnavailable) {
-		t.Errorf("without Redis: %v", err)
-	}
-	server := redistest.New(t)
-	server.Do(t, "CONFIG SET requirepass right")
-	const want = "NOAUTH Authentication required. (set REDIS_PASSWORD)"
-	err := AwaitLoaded(t.Context(), unix(server))
-	if !errors.Is(err, ErrUnavailable) || errors.Is(err, pipeline.ErrLoading) ||
-		!strings.HasSuffix(err.Error(), want) {
-		t.Errorf("without the password: %v", err)
 	}
 }

@@ -38,19 +38,10 @@ func TestSplitOrders(t *testing.T) {
 		{begin, len(begin), "", ""},
 		{"", 0, "", ""},
 	} {
-		h, err := readOrders([]byte(test.file))
-		survive, lost := h.split(test.keep)
-		if err != nil || strings.Join(survive, " ") != test.survive || strings.Join(lost, " ") != test.lost {
-			t.Errorf("%d of %d bytes: %v survive, %v lost, %v; want %s and %s", test.keep, len(test.file), survive,
-				lost, err, test.survive, test.lost)
-		}
-	}
-}
-
-func TestReadOrdersRefusesGarbage(t *testing.T) {
-	for _, file := range []string{"garbage\r\n", "*x\r\n", "*1\r\n+OK\r\n", "*0\r\n", "*1\r\n$-1\r\n"} {
-		if _, err := readOrders([]byte(file)); err == nil {
-			t.Errorf("%q is read without an error", file)
+		survive, lost := splitOrders([]byte(test.file), test.keep)
+		if strings.Join(survive, " ") != test.survive || strings.Join(lost, " ") != test.lost {
+			t.Errorf("%d of %d bytes: %v survive, %v lost; want %s and %s", test.keep, len(test.file), survive,
+				lost, test.survive, test.lost)
 		}
 	}
 }
@@ -64,18 +55,15 @@ func TestChooseCut(t *testing.T) {
 		ends = append(ends, file.Len())
 		file.WriteString(command("EXEC"))
 	}
-	h, err := readOrders([]byte(file.String()))
-	if err != nil || len(h.orders) != len(ends) {
-		t.Fatalf("%d orders, %v", len(h.orders), err)
-	}
+	whole := []byte(file.String())
 	dice := rand.New(rand.NewPCG(1, 0))
 	for range 200 {
-		keep := h.chooseCut(dice)
-		behind := slices.IndexFunc(ends, func(end int) bool { return end < keep && keep < end+execBytes })
+		keep := chooseCut(whole, dice)
+		behind := slices.IndexFunc(ends, func(end int) bool { return end < keep && keep < end+len(execute) })
 		if behind < 0 || keep < file.Len()*3/4 {
 			t.Fatalf("cut at %d of %d bytes", keep, file.Len())
 		}
-		if _, lost := h.split(keep); len(lost) != len(ends)-behind {
+		if _, lost := splitOrders(whole, keep); len(lost) != len(ends)-behind {
 			t.Fatalf("%d orders lost, want those from number %d on", len(lost), behind)
 		}
 	}
