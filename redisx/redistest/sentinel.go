@@ -39,7 +39,7 @@ func StartSentinel(tb testing.TB, program string) *Sentinel {
 		s.Ports[i] = strconv.Itoa(first + i)
 		s.Nodes[i] = start("--port", s.Ports[i], "--repl-diskless-sync-delay", "0")
 	}
-	_, err = launch.AskRedis(s.Nodes[1].Socket, answerMax, "REPLICAOF", "127.0.0.1", s.Ports[0])
+	_, err = launch.AskRedis(s.Nodes[1].Socket, Timeout, "REPLICAOF", "127.0.0.1", s.Ports[0])
 	testkit.Must(tb, err)
 
 	folder := testkit.Folder(tb)
@@ -52,7 +52,7 @@ func StartSentinel(tb testing.TB, program string) *Sentinel {
 	testkit.Must(tb, err)
 	tb.Cleanup(sentinel.Kill)
 	testkit.Until(tb, "replica that the sentinel knows", func() bool {
-		state, err := launch.AskRedis(filepath.Join(folder, "s"), answerMax, "INFO", "sentinel")
+		state, err := launch.AskRedis(filepath.Join(folder, "s"), Timeout, "INFO", "sentinel")
 		return err == nil && strings.Contains(state, "status=ok") && strings.Contains(state, "slaves=1")
 	})
 	return s
