@@ -44,6 +44,9 @@ type Conn struct {
 	up    atomic.Bool // false: calls are refused at once
 	pace  pace        // noted by the owner
 
+	fence  *fence // nil: answers count at once
+	roster *roster
+
 	held  []*Call       // they go out again, before all others; not on an event loop
 	pause time.Duration // the last one before calls went out again; noted by the owner
 
@@ -66,7 +69,7 @@ func New(cfg Config, opts Options) *Conn {
 	if opts.Waiting == nil {
 		opts.Waiting = &figures.Gauge{}
 	}
-	c := &Conn{cfg: cfg, opts: opts}
+	c := &Conn{cfg: cfg, opts: opts, fence: newFence(cfg.Ack, opts.Fence)}
 	if opts.Loop != nil {
 		c.loop = newLoopEngine(c, opts.Loop)
 	} else {
@@ -145,7 +148,7 @@ func (c *Conn) serve(ctx context.Context, l *Link) error {
 		return err
 	}
 	defer poller.Close()
-	b := newBatch(c.opts.Shared)
+	b := c.newBatch()
 	look := time.NewTicker(idleCheck)
 	defer look.Stop()
 	for {
@@ -285,10 +288,17 @@ func (c *Conn) complain(b *batch) {
 	}
 	for _, x := range b.calls {
 		if x.err != nil {
-			slog.Error("Redis refused a command", "redis", c.cfg.Address, "error", x.err, "batches", batches)
+			slog.Error(failure(x.err), "redis", c.cfg.Address, "error", x.err, "batches", batches)
 			return
 		}
 	}
+}
+
+// newBatch makes an empty batch for calls of this Conn.
+func (c *Conn) newBatch() *batch {
+	b := newBatch(c.opts.Shared)
+	b.fenced.fence = c.fence
+	return b
 }
 
 // refuseWaiting refuses all calls that are not on their way.
@@ -312,6 +322,9 @@ func (c *Conn) refuseWaiting() {
 func (c *Conn) noteSent(b *batch, sent time.Time) {
 	c.opts.Figures.BatchCalls.Observe(len(b.calls))
 	c.opts.Figures.QueueWait.Observe(sent.Sub(b.oldest))
+	if c.fence != nil {
+		b.fenced.noteSent(replyDeadline(b.oldest, sent, c.cfg.Timeout), sent)
+	}
 }
 
 // noteReplies counts the duration of a batch, and notes it for the pace if the batch was full.

@@ -69,6 +69,9 @@ func (c *Conn) end() {
 // use answers calls over a new connection until it fails or ctx ends.
 func (c *Conn) use(ctx context.Context, l *Link) error {
 	defer l.Close()
+	if c.fence != nil {
+		defer c.keepCounting(ctx, l)()
+	}
 	if c.loop != nil {
 		return c.loop.use(ctx, l)
 	}
@@ -89,7 +92,7 @@ func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 		limited.Timeout = min(limited.Timeout, redialMax)
 		l, err := c.locator.dial(ctx, limited, c.opts.FieldsMax)
 		if err == nil {
-			if err = c.prepare(l, c.cfg.Timeout); err != nil {
+			if err = c.prepare(ctx, l, c.cfg.Timeout); err != nil {
 				l.Close()
 			}
 			l.release() // the end of ctx must not cut off a batch under way
@@ -120,10 +123,16 @@ func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 }
 
 // prepare greets on a connection and loads the scripts.
-func (c *Conn) prepare(l *Link, limit time.Duration) error {
+func (c *Conn) prepare(ctx context.Context, l *Link, limit time.Duration) error {
 	deadline := time.Now().Add(limit)
 	if c.opts.Greet != nil {
 		if err := c.opts.Greet(l, limit); err != nil {
+			return err
+		}
+	}
+	if c.fence != nil {
+		c.roster = &roster{conn: c, away: map[string]time.Time{}}
+		if err := c.roster.count(ctx, l, time.Until(deadline)); err != nil {
 			return err
 		}
 	}
