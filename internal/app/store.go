@@ -10,6 +10,7 @@ import (
 	"flashsale/internal/store/datafolder"
 	"flashsale/internal/store/embedded"
 	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
 )
 
 // store is the Redis in use.
@@ -66,6 +67,9 @@ func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*stor
 	if err != nil {
 		return nil, unusable(err)
 	}
+	if err := pipeline.CheckAck(ctx, redis.Config); err != nil {
+		return nil, err
+	}
 	newSale := "use an empty Redis database (or delete the keys " + redisx.SaleKeys + " in this one)"
 	if remembered != "" {
 		newSale += " and delete " + remembered
@@ -77,7 +81,7 @@ func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*stor
 	return &store{
 		redis:       redis,
 		name:        name,
-		description: name + "; " + durability.Loss,
+		description: name + "; " + cfg.Redis.Ack.Loss(durability.Loss, cfg.Redis.Cluster || cfg.Redis.Sentinel != ""),
 		durable:     true,
 		newSale:     newSale,
 		run:         kept,

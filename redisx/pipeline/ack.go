@@ -32,6 +32,7 @@ type fence struct {
 	key      string
 	disk     bool
 	replicas atomic.Int32 // how many may be elected: all of them must have the changes
+	since    atomic.Int64 // when the batch under way was sent, Unix nanoseconds; 0: none is
 }
 
 func newFence(ack Ack, key string) *fence {
@@ -131,4 +132,22 @@ func failure(err error) string {
 		return "Redis does not have changes where -ack wants them"
 	}
 	return "Redis refused a command"
+}
+
+// twin is a second connection, so that a batch that waits for replicas does not delay the next one.
+type twin struct{ *Conn }
+
+func newTwin(c *Conn) *twin { return &twin{newConn(c.cfg, c.opts)} }
+
+// freer returns the connection that sends a call first: one without a batch under way, or that with the older
+// batch.
+func (t *twin) freer(c *Conn) *Conn {
+	own, other := c.fence.since.Load(), t.fence.since.Load()
+	switch {
+	case !t.up.Load():
+		return c
+	case !c.up.Load(), own != 0 && other < own:
+		return t.Conn
+	}
+	return c
 }

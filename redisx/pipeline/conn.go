@@ -46,6 +46,7 @@ type Conn struct {
 
 	fence  *fence // nil: answers count at once
 	roster *roster
+	twin   *twin // with a fence, on the Conn that callers use
 
 	held  []*Call       // they go out again, before all others; not on an event loop
 	pause time.Duration // the last one before calls went out again; noted by the owner
@@ -69,6 +70,14 @@ func New(cfg Config, opts Options) *Conn {
 	if opts.Waiting == nil {
 		opts.Waiting = &figures.Gauge{}
 	}
+	c := newConn(cfg, opts)
+	if c.fence != nil {
+		c.twin = newTwin(c)
+	}
+	return c
+}
+
+func newConn(cfg Config, opts Options) *Conn {
 	c := &Conn{cfg: cfg, opts: opts, fence: newFence(cfg.Ack, opts.Fence)}
 	if opts.Loop != nil {
 		c.loop = newLoopEngine(c, opts.Loop)
@@ -79,7 +88,7 @@ func New(cfg Config, opts Options) *Conn {
 }
 
 // Up reports whether there is a connection. Without one every call fails at once.
-func (c *Conn) Up() bool { return c.up.Load() }
+func (c *Conn) Up() bool { return c.up.Load() || c.twin != nil && c.twin.up.Load() }
 
 // Do sends a call, waits for its replies and frees it. It returns within Config.Timeout and replyGrace.
 // Errors: ErrUnavailable, also for an error reply, with the text of Redis.
@@ -108,6 +117,9 @@ func (c *Conn) Detach(x *Call) {
 // Send queues a call, which is completed within Config.Timeout and replyGrace. It returns false if Redis is
 // away or too many calls wait: then the call stays the caller's and is not completed.
 func (c *Conn) Send(x *Call, completion Completion) bool {
+	if c.twin != nil {
+		c = c.twin.freer(c)
+	}
 	if !c.up.Load() {
 		return false
 	}
@@ -324,6 +336,7 @@ func (c *Conn) noteSent(b *batch, sent time.Time) {
 	c.opts.Figures.QueueWait.Observe(sent.Sub(b.oldest))
 	if c.fence != nil {
 		b.fenced.noteSent(replyDeadline(b.oldest, sent, c.cfg.Timeout), sent)
+		c.fence.since.Store(sent.UnixNano())
 	}
 }
 
@@ -331,6 +344,9 @@ func (c *Conn) noteSent(b *batch, sent time.Time) {
 func (c *Conn) noteReplies(b *batch, sent, now time.Time) {
 	took := now.Sub(sent)
 	c.opts.Figures.RoundTrip.Observe(took)
+	if c.fence != nil {
+		c.fence.since.Store(0)
+	}
 	if len(b.calls) == batchMax {
 		c.pace.note(took)
 	}

@@ -33,7 +33,7 @@ func ReadDurability(ctx context.Context, cfg Config) (Durability, error) {
 		const unknown = "it does not tell its settings (%v), so what a crash can lose is not known"
 		return Durability{Loss: fmt.Sprintf(unknown, err)}, nil
 	}
-	return durability(settings()), nil
+	return DurabilityOf(settings()), nil
 }
 
 // settings adds commands that read settings of Redis. got returns them after the call, by name.
@@ -51,7 +51,8 @@ func (x *Call) settings(names ...string) (got func() map[string]string) {
 	}
 }
 
-func durability(settings map[string]string) Durability {
+// DurabilityOf judges the settings of a Redis.
+func DurabilityOf(settings map[string]string) Durability {
 	fsync, policy := settings["appendfsync"], settings["maxmemory-policy"]
 	switch {
 	case strings.HasPrefix(policy, "allkeys-"): // volatile-* keeps keys without a lifetime, such as orders

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"flashsale/internal/background"
@@ -20,6 +21,11 @@ const (
 // Run keeps the connection until ctx ends, and returns nil then. Calls must have ended before: Run answers
 // no later ones.
 func (c *Conn) Run(ctx context.Context) error {
+	if c.twin != nil {
+		var running sync.WaitGroup
+		defer running.Wait()
+		running.Go(func() { _ = c.twin.Run(ctx) }) // nil
+	}
 	before := false // there was a connection
 	for delay := time.Duration(0); ; {
 		l, err := c.redial(ctx, delay)
@@ -70,6 +76,7 @@ func (c *Conn) end() {
 func (c *Conn) use(ctx context.Context, l *Link) error {
 	defer l.Close()
 	if c.fence != nil {
+		c.fence.since.Store(0)
 		defer c.keepCounting(ctx, l)()
 	}
 	if c.loop != nil {

@@ -124,6 +124,7 @@ type clusterNode struct {
 	id, address string
 	flags       []string
 	master      string // its id, "-" for none
+	slots       bool   // it holds some
 	moving      bool   // some slot is being moved from it or to it
 }
 
@@ -138,7 +139,7 @@ func parseNodes(text string) (list []clusterNode) {
 		}
 		address, _, _ := strings.Cut(f[1], "@")
 		list = append(list, clusterNode{id: f[0], address: address, flags: strings.Split(f[2], ","), master: f[3],
-			moving: slices.ContainsFunc(f[8:], func(slot string) bool { return slot[0] == '[' })})
+			slots: len(f) > 8, moving: slices.ContainsFunc(f[8:], func(slot string) bool { return slot[0] == '[' })})
 	}
 	return list
 }
