@@ -120,7 +120,7 @@ func (c *storeCheck) master(n *pipeline.Node) {
 		c.note(n.Address, "master without slots, %s: it holds nothing of the sale", n.Version())
 		return
 	}
-	c.well(n, "master, %s, %d replicas", n.Version(), len(replicas))
+	c.well(n, "master, %s, replicas: %d", n.Version(), len(replicas))
 	switch {
 	case len(replicas) == 0:
 		c.risk(n.Address, "no replica: its disk is the only one with its orders")
@@ -238,8 +238,8 @@ func (c *storeCheck) whole() {
 		c.note("advice", "no SENTINEL FAILOVER in a sale: it loses orders; stop the master instead")
 	}
 	if c.redis.Ack == pipeline.AckLocal || c.redis.Ack == "" {
-		c.risk("-ack local", "a fail-over loses the orders that the new master does not have")
+		c.risk("what can be lost", "%s", pipeline.AckLocal.Loss("see the lines above", true))
 	} else {
-		c.line("ok", "-ack "+string(c.redis.Ack), "%s", c.redis.Ack.Loss("see the lines above", true))
+		c.note("what can be lost", "%s", c.redis.Ack.Loss("see the lines above", true))
 	}
 }

@@ -2,7 +2,11 @@ package pipeline
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -87,4 +91,100 @@ func TestReplicaThatTheMasterLost(t *testing.T) {
 			return do(c, Command(new(string), "SET", tag, "3")) == nil
 		})
 	})
+}
+
+// The master is killed under load at some moment and its data deleted, again and again: the elected replica
+// has every change that was answered, though it is the only node that has.
+func TestMasterIsLostWithItsDisk(t *testing.T) {
+	moments := 10
+	if testing.Short() {
+		moments = 2
+	}
+	redistest.OnPrograms(t, func(t *testing.T, program string) {
+		nodes := redistest.Cluster(t, program, 3, 1)
+		onEngines(t, func(t *testing.T, loop Loop) {
+			cfg := slotOf(nodes)
+			cfg.Ack, cfg.Timeout = AckReplica, time.Second
+			c := connect(t, cfg, Options{Loop: loop, Fence: "fence" + tag})
+			for moment := range moments / 2 {
+				testkit.Until(t, "answers with a replica", func() bool {
+					return do(c, Command(new(string), "SET", tag, "1")) == nil
+				})
+				load := &setter{c: c, name: fmt.Sprintf("%s%p.%d.", tag, c, moment)}
+				stop := load.run()
+				testkit.Until(t, "load", func() bool { return load.answers() > 100 })
+				time.Sleep(rand.N(200 * time.Millisecond))
+				master := nodes.Master(cfg.Slot)
+				replica := nodes.Replicas(master)[0]
+				master.Kill()
+				testkit.Must(t, master.Wipe())
+				testkit.Until(t, "election", func() bool { return nodes.Master(cfg.Slot) == replica })
+				testkit.Must(t, nodes.Replace(t.Context(), master, replica))
+				stop()
+				missing := 0
+				for _, key := range load.answered {
+					if ask(t, replica, "EXISTS", key) != "1" {
+						missing++
+					}
+				}
+				t.Logf("%d changes were answered, %d not", len(load.answered), load.refused)
+				if missing > 0 {
+					t.Errorf("%d of %d answered changes are missing", missing, len(load.answered))
+				}
+			}
+		})
+	})
+}
+
+// setter sets one key after another from some goroutines, and notes those that were answered.
+type setter struct {
+	c        *Conn
+	name     string
+	mu       sync.Mutex
+	next     int
+	answered []string
+	refused  int
+}
+
+func (s *setter) answers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.answered)
+}
+
+// run sets keys until stop is called.
+func (s *setter) run() (stop func()) {
+	end := make(chan struct{})
+	var running sync.WaitGroup
+	for range 4 {
+		running.Go(func() {
+			for {
+				select {
+				case <-end:
+					return
+				default:
+					s.set()
+				}
+			}
+		})
+	}
+	return func() { close(end); running.Wait() }
+}
+
+func (s *setter) set() {
+	s.mu.Lock()
+	key := s.name + strconv.Itoa(s.next)
+	s.next++
+	s.mu.Unlock()
+	err := do(s.c, Command(new(string), "SET", key, "1"))
+	if err != nil {
+		time.Sleep(time.Millisecond)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.refused++
+		return
+	}
+	s.answered = append(s.answered, key)
 }

@@ -74,6 +74,7 @@ func Inspect(ctx context.Context, cfg Config) (nodes []Node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Address, b.Address) })
 	inspect(ctx, cfg, nodes)
 	if cfg.Cluster || cfg.Sentinel != "" {
 		return nodes, nil
