@@ -87,8 +87,8 @@ func (c *storeCheck) risk(about, format string, values ...any) {
 func (c *storeCheck) node(n *pipeline.Node) {
 	switch {
 	case n.Err != nil && n.Master != "":
-		c.risk(n.Address, "this replica of %s does not answer: with -ack replica or disk the orders of its master get "+
-			"503 until it is back or removed (%v)", n.Master, n.Err)
+		c.risk(n.Address, "this replica of %s does not answer: with -ack replica or disk the orders of its "+
+			"master get 503 until it is back or removed (%v)", n.Master, n.Err)
 		return
 	case n.Err != nil:
 		c.risk(n.Address, "it does not answer (%v)", n.Err)
@@ -106,11 +106,12 @@ func (c *storeCheck) node(n *pipeline.Node) {
 		c.risk(n.Address, "%s", fault)
 	}
 	if c.redis.Cluster && n.Settings["cluster-require-full-coverage"] != "no" {
-		c.risk(n.Address, "cluster-require-full-coverage is not no: the loss of one master stops the orders of all")
+		c.risk(n.Address, "cluster-require-full-coverage is not no: the loss of one master stops the orders "+
+			"of all")
 	}
 	if n.Moving {
-		c.risk(n.Address, "a slot is being moved: its users get 503 meanwhile, and its new master has keys that its "+
-			"own replicas may not have yet; do not move slots in a sale")
+		c.risk(n.Address, "a slot is being moved: its users get 503 meanwhile, and its new master has keys that "+
+			"its own replicas may not have yet; do not move slots in a sale")
 	}
 }
 
@@ -221,7 +222,8 @@ func (c *storeCheck) whole() {
 		}
 	}
 	if len(programs) > 1 {
-		c.note("versions", "%d different ones: a replica of an older version cannot follow a newer master", len(programs))
+		c.note("versions", "%d different ones: a replica of an older version cannot follow a newer master",
+			len(programs))
 	}
 	if c.redis.Cluster && masters < 3 {
 		c.risk("masters", "%d: fewer than 3 elect no replica when a master is lost", masters)
@@ -230,8 +232,9 @@ func (c *storeCheck) whole() {
 	if !elects {
 		return
 	}
-	c.note("advice", "after the loss of a disk delete nodes.conf together with the data, so that the node comes back "+
-		"as a new one; with nodes.conf it comes back as an empty master, and its replicas delete what they have")
+	c.note("advice", "after the loss of a disk delete nodes.conf together with the data, so that the node "+
+		"comes back as a new one; with nodes.conf it comes back as an empty master, and its replicas delete what "+
+		"they have")
 	c.note("advice", "no process manager may start a node again by itself within the time-out of the others "+
 		"(cluster-node-timeout, down-after-milliseconds), unless it has all its data")
 	if c.redis.Sentinel != "" {

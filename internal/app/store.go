@@ -74,14 +74,14 @@ func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*stor
 	if remembered != "" {
 		newSale += " and delete " + remembered
 	}
-	name := "Redis at " + cfg.Redis.Address
+	name, elects := "Redis at "+cfg.Redis.Address, cfg.Redis.Cluster || cfg.Redis.Sentinel != ""
 	if cfg.RequireDurable && !durability.Full {
 		return nil, fmt.Errorf("-require-durable: Redis at %s: %s", cfg.Redis.Address, durability.Loss)
 	}
 	return &store{
 		redis:       redis,
 		name:        name,
-		description: name + "; " + cfg.Redis.Ack.Loss(durability.Loss, cfg.Redis.Cluster || cfg.Redis.Sentinel != ""),
+		description: name + "; " + cfg.Redis.Ack.Loss(durability.Loss, elects),
 		durable:     true,
 		newSale:     newSale,
 		run:         kept,

@@ -5,9 +5,10 @@ import (
 	"io"
 )
 
-const checkStoreUsage = `flashsale check-store [flags] looks at all nodes of Redis: those of -redis-cluster, those that
-the sentinels of -redis-sentinel know, or those of -redis with their replicas. A line each tells what is well,
-what to know, and what would lose orders with the -ack of the flags.
+const checkStoreUsage = `flashsale check-store [flags] looks at all nodes of Redis.
+These are the nodes of -redis-cluster, those that the sentinels of -redis-sentinel know, or those of -redis
+with their replicas. Lines tell what is well, what to know, and what would lose orders with the -ack of the
+flags.
 Exit code: 0 all is well, 1 something is not, 2 no node was reached or a flag is wrong.
 `
 

@@ -39,8 +39,8 @@ func (c *storeFlags) add(f *Flags) {
 			"Redis master); a sale keeps its slices")
 	f.Time(&c.Redis.Timeout, "redis-timeout", 3*time.Second, time.Millisecond, time.Minute,
 		"`time` after which a request gets 503")
-	f.Choice(&c.ack, "ack", pipeline.Acks, "`local|replica|disk`: an order is answered when it is on its Redis "+
-		"master, on all replicas too, or on the disks of all of them (flashsale check-store)")
+	f.Choice(&c.ack, "ack", pipeline.Acks, "`local|replica|disk`: an order is answered when it is on its "+
+		"Redis master, on all replicas too, or on the disks of all of them (flashsale check-store)")
 	f.Switch(&c.RequireDurable, "require-durable", "do not start on a store that could lose an order that "+
 		"was answered")
 	f.Check(func() error {

@@ -139,8 +139,8 @@ type twin struct{ *Conn }
 
 func newTwin(c *Conn) *twin { return &twin{newConn(c.cfg, c.opts)} }
 
-// freer returns the connection that sends a call first: one without a batch under way, or that with the older
-// batch.
+// freer returns the connection that sends a call first: one without a batch under way, or that with the
+// older batch.
 func (t *twin) freer(c *Conn) *Conn {
 	own, other := c.fence.since.Load(), t.fence.since.Load()
 	switch {

@@ -120,6 +120,7 @@ func TestMasterIsLostWithItsDisk(t *testing.T) {
 				testkit.Must(t, master.Wipe())
 				testkit.Until(t, "election", func() bool { return nodes.Master(cfg.Slot) == replica })
 				testkit.Must(t, nodes.Replace(t.Context(), master, replica))
+				testkit.Must(t, nodes.AwaitReady(t.Context(), 3))
 				stop()
 				missing := 0
 				for _, key := range load.answered {

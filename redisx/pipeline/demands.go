@@ -30,7 +30,8 @@ var demands = []demand{
 			"replicas follow it"},
 	{name: "appendfsync", want: "always", met: is("always"), disk: true,
 		why: "each answer would wait for the next sync, a second or more"},
-	{name: "maxmemory-policy", want: "noeviction", met: func(v string) bool { return !strings.HasPrefix(v, "allkeys-") },
+	{name: "maxmemory-policy", want: "noeviction",
+		met: func(value string) bool { return !strings.HasPrefix(value, "allkeys-") },
 		why: "it throws orders away when its memory is full"},
 	{name: "cluster-allow-replica-migration", want: "no", met: is("no"), cluster: true,
 		why: "a replica that goes to another master is missing at its own, and can be elected at the other one " +
@@ -69,8 +70,8 @@ func (n *Node) Faults(ack Ack, cluster bool, all []Node) (faults []string) {
 	return faults
 }
 
-// CheckAck fails if the nodes cannot keep what the Ack of the Config promises. A node that does not answer is
-// not checked: as a replica it makes every order of its master wait.
+// CheckAck fails if the nodes cannot keep what the Ack of the Config promises. A node that does not answer
+// is not checked: as a replica it makes every order of its master fail.
 func CheckAck(ctx context.Context, cfg Config) error {
 	if !cfg.Ack.waits() {
 		return nil
@@ -93,12 +94,12 @@ func (a Ack) Loss(durability string, elects bool) string {
 	const empty = "a master started again without its data, before the others notice, empties its replicas"
 	switch {
 	case a == AckReplica:
-		return "-ack replica: all replicas have an order before it is answered, so the loss of a master with its " +
-			"disk loses none; lost is what no replica is left for, and " + empty +
+		return "-ack replica: all replicas have an order before it is answered, so the loss of a master with " +
+			"its disk loses none; lost is what no replica is left for, and " + empty +
 			"; if all nodes crash at once: " + durability
 	case a == AckDisk:
-		return "-ack disk: the disks of the master and of all replicas have an order before it is answered, so it " +
-			"is lost only with all of these disks; " + empty
+		return "-ack disk: the disks of the master and of all replicas have an order before it is answered, so " +
+			"it is lost only with all of these disks; " + empty
 	case elects:
 		return durability + "; -ack local: a fail-over loses the orders that the new master does not have"
 	}

@@ -73,7 +73,8 @@ func (r *roster) count(ctx context.Context, l *Link, limit time.Duration) (err e
 func (r *roster) ofCluster(l *Link, limit time.Duration) (n int, err error) {
 	var nodes string
 	x := Command(&nodes, "CLUSTER", "NODES")
-	settings := x.settings("cluster-node-timeout", "cluster-replica-validity-factor", "repl-ping-replica-period")
+	settings := x.settings("cluster-node-timeout", "cluster-replica-validity-factor",
+		"repl-ping-replica-period")
 	if err := l.Do(x, limit); err != nil {
 		return 0, err
 	}
@@ -102,7 +103,8 @@ func validity(settings map[string]string) time.Duration {
 	if factor == 0 {
 		return 0
 	}
-	return factor*number("cluster-node-timeout")*time.Millisecond + number("repl-ping-replica-period")*time.Second
+	return factor*number("cluster-node-timeout")*time.Millisecond +
+		number("repl-ping-replica-period")*time.Second
 }
 
 // mayWin reports whether a replica can be elected.
