@@ -41,9 +41,8 @@ func askNode(t *testing.T, node *launch.Redis, words ...string) string {
 	return reply
 }
 
-// With -ack replica the server demands its settings at the start. While the replica does not answer, an
-// order is a 503, not a 200, and GET /orders shows none that a fail-over would take away. check-store tells what is
-// wrong.
+// With -ack replica the server demands its settings at the start; check-store tells what is wrong. While the
+// replica does not answer, an order is a 503, not a 200, and so is GET /orders.
 func TestAckReplica(t *testing.T) {
 	t.Parallel()
 	nodes, addresses := startPair(t)
@@ -55,13 +54,15 @@ func TestAckReplica(t *testing.T) {
 		t.Errorf("exit code %d, %q; want 1 and %q", code, testkit.ReadFile(t, refused.Log), missing)
 	}
 	check := []string{"check-store", "-redis", addresses[0], "-ack", "replica"}
-	if code, text, _ := run(t, launch.ServerSource, nil, check...); code != 1 || strings.Count(text, missing) != 2 {
+	code, text, _ := run(t, launch.ServerSource, nil, check...)
+	if code != 1 || strings.Count(text, missing) != 2 {
 		t.Errorf("check-store: %d, %s", code, text)
 	}
 	for _, node := range nodes {
 		askNode(t, node, "CONFIG", "SET", "min-replicas-to-write", "1")
 	}
-	if code, text, _ := run(t, launch.ServerSource, nil, check...); code != 0 || strings.Contains(text, "RISK") {
+	code, text, _ = run(t, launch.ServerSource, nil, check...)
+	if code != 0 || strings.Contains(text, "RISK") {
 		t.Errorf("check-store: %d, %s", code, text)
 	}
 	if code, _, text := run(t, launch.ServerSource, nil, "check-store", "-redis", "127.0.0.1:1"); code != 2 {
