@@ -26,6 +26,7 @@ import "strconv"
 //	                       feed, when it was placed (Unix ms)
 //	orders_<sale>  stream  user, items of each order that is not in     for ever    order.lua, orderstream
 //	                       the ledger yet; only where one is kept
+//	fence          string  empty; written with -ack replica or disk     for ever    pipeline/ack.go
 //	restock_<sale>_<key>
 //	               string  "food:add:left": what a restock under that  a day       restock.lua
 //	                       Idempotency-Key has become
@@ -49,6 +50,7 @@ const (
 	gatePrefix  = "gate_"
 	logPrefix   = "log_"
 
+	fenceKey      = "fence"
 	streamPrefix  = "orders_"
 	restockPrefix = "restock_"
 )

@@ -138,7 +138,7 @@ func (x *slice) share(rules ...string) {
 // connect makes the connection that reaches slice i and others; changes: also for changes.
 func (s *Sale) connect(i int, changes bool) (c conn) {
 	redis := s.cfg.Slice(i)
-	opts := pipeline.Options{FieldsMax: s.stockFields(),
+	opts := pipeline.Options{FieldsMax: s.stockFields(), Fence: fenceKey + s.slices[i].keys.Tag,
 		Scripts: []*pipeline.Script{stateChangeScript, restockScript, wantedScript},
 		Outage:  &pipeline.Outage{Effect: cmp.Or(s.cfg.Effect, "orders get 503"), Reason: outageReason}}
 	if !changes {

@@ -28,12 +28,13 @@ type command func(ctx context.Context, p *program, args []string) (code int)
 
 // commands by the first argument. With any other first argument, or none, the program is the server.
 var commands = map[string]command{
-	"audit":     audit,
-	"sale":      runSale,
-	"status":    showStatus,
-	"unlock":    unlock,
-	"-version":  printVersion,
-	"--version": printVersion,
+	"audit":       audit,
+	"check-store": checkStore,
+	"sale":        runSale,
+	"status":      showStatus,
+	"unlock":      unlock,
+	"-version":    printVersion,
+	"--version":   printVersion,
 }
 
 // program is this run of the program.

@@ -10,6 +10,7 @@ import (
 	"flashsale/internal/store/datafolder"
 	"flashsale/internal/store/embedded"
 	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
 )
 
 // store is the Redis in use.
@@ -66,18 +67,21 @@ func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*stor
 	if err != nil {
 		return nil, unusable(err)
 	}
+	if err := pipeline.CheckAck(ctx, redis.Config); err != nil {
+		return nil, err
+	}
 	newSale := "use an empty Redis database (or delete the keys " + redisx.SaleKeys + " in this one)"
 	if remembered != "" {
 		newSale += " and delete " + remembered
 	}
-	name := "Redis at " + cfg.Redis.Address
+	name, elects := "Redis at "+cfg.Redis.Address, cfg.Redis.Cluster || cfg.Redis.Sentinel != ""
 	if cfg.RequireDurable && !durability.Full {
 		return nil, fmt.Errorf("-require-durable: Redis at %s: %s", cfg.Redis.Address, durability.Loss)
 	}
 	return &store{
 		redis:       redis,
 		name:        name,
-		description: name + "; " + durability.Loss,
+		description: name + "; " + cfg.Redis.Ack.Loss(durability.Loss, elects),
 		durable:     true,
 		newSale:     newSale,
 		run:         kept,

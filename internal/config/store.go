@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
 )
 
 type storeFlags struct {
@@ -16,6 +17,7 @@ type storeFlags struct {
 	Redis          redisx.Config // without an Address: the default store
 	RequireDurable bool          // refuse a store that can lose an order that was answered
 
+	ack                                 string
 	redis, redisHost, cluster, sentinel string // the ways to name a Redis
 	redisPort                           int
 }
@@ -37,6 +39,8 @@ func (c *storeFlags) add(f *Flags) {
 			"Redis master); a sale keeps its slices")
 	f.Time(&c.Redis.Timeout, "redis-timeout", 3*time.Second, time.Millisecond, time.Minute,
 		"`time` after which a request gets 503")
+	f.Choice(&c.ack, "ack", pipeline.Acks, "`local|replica|disk`: an order is answered when it is on its "+
+		"Redis master, on all replicas too, or on the disks of all of them (flashsale check-store)")
 	f.Switch(&c.RequireDurable, "require-durable", "do not start on a store that could lose an order that "+
 		"was answered")
 	f.Check(func() error {
@@ -44,6 +48,13 @@ func (c *storeFlags) add(f *Flags) {
 			return errors.New("-data is empty; it must name a folder")
 		}
 		return c.resolve(f)
+	})
+	f.Check(func() error {
+		if c.Redis.Ack = pipeline.Ack(c.ack); c.Redis.Ack != pipeline.AckLocal && c.Redis.Address == "" {
+			return fmt.Errorf("%s is %s, but the default store has no replicas; name a Redis with replicas",
+				f.source("ack"), c.ack)
+		}
+		return nil
 	})
 	f.needs([]string{"redis-host", "redis", "redis-cluster", "redis-sentinel"}, "redis-port", "redis-username", "redis-password")
 }

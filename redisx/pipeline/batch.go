@@ -17,6 +17,7 @@ type batch struct {
 	groups   []group // the others, one group for each shared script, by slot
 	oldest   time.Time
 	text     []byte // scratch
+	fenced   fenced // without a fence the answers count at once
 
 	failed        bool // some call got an error reply
 	unknownScript bool // some error reply was NOSCRIPT
@@ -73,6 +74,9 @@ func (b *batch) appendTo(dst []byte) []byte {
 			dst = g.appendTo(dst)
 		}
 	}
+	if b.fenced.fence != nil {
+		dst = b.fenced.appendTo(dst)
+	}
 	return dst
 }
 
@@ -97,6 +101,9 @@ func (b *batch) replies() (n int) {
 		if len(b.groups[i].calls) > 0 {
 			n++
 		}
+	}
+	if b.fenced.fence != nil {
+		n += fenceReplies
 	}
 	return n
 }
@@ -126,6 +133,13 @@ func (b *batch) UnmarshalRESP(br resp.BufferedReader, o *resp.Opts) error {
 			b.note(refused)
 		}
 	}
+	if b.fenced.fence != nil {
+		unkept, err := b.fenced.read(br)
+		if err != nil {
+			return err
+		}
+		b.refuse(unkept)
+	}
 	b.reading = false
 	if n := br.Buffered(); n > 0 { // else later replies would go to the wrong calls
 		return fmt.Errorf("%w: %d bytes behind the last one that was due", errBadReply, n)
@@ -153,6 +167,19 @@ func (g *group) read(br resp.BufferedReader) (refused, broken error) {
 	return refused, nil
 }
 
+// refuse lets the calls fail that Redis has carried out.
+func (b *batch) refuse(err error) {
+	if err == nil {
+		return
+	}
+	b.failed = true
+	for _, x := range b.calls {
+		if x.err == nil {
+			x.err = err
+		}
+	}
+}
+
 func (b *batch) note(err error) {
 	if err != nil {
 		b.failed = true
@@ -170,7 +197,7 @@ func (b *batch) again(shared []*Shared, scripts []*Script) *batch {
 	load := loading(scripts).Since(b.oldest)
 	load.completion = frees{}
 	again := newBatch(shared, load)
-	again.repeated = true
+	again.repeated, again.fenced = true, b.fenced
 	for _, x := range b.calls {
 		if x.lostScript() {
 			again.add(x)

@@ -17,6 +17,7 @@ type Config struct {
 	Username string        // "" for none
 	Password string        // "" for none
 	Timeout  time.Duration // how long a call waits for Redis, from its queueing on
+	Ack      Ack           // what the answers of a Conn with a Fence have to survive
 }
 
 // Options are the owner's additions to the Config of a Conn. The zero value is fine for commands.
@@ -38,6 +39,10 @@ type Options struct {
 
 	Figures *figures.Redis // where calls are counted; nil: the counts are not published
 	Waiting *figures.Gauge // calls that wait to be sent; nil as with Figures
+
+	// Fence is a key for the Conn's own use, in its slot. With it answers count only when the Config's Ack is
+	// fulfilled: see Ack.
+	Fence string
 
 	FieldsMax int // fields of the largest hash that one reply may hold; it raises the limits on a reply
 }

@@ -46,6 +46,10 @@ type Conn struct {
 	up    atomic.Bool // false: calls are refused at once
 	pace  pace        // noted by the owner
 
+	fence  *fence // nil: answers count at once
+	roster *roster
+	twin   *twin // with a fence, on the Conn that callers use
+
 	held  []*Call       // they go out again, before all others; not on an event loop
 	pause time.Duration // the last one before calls went out again; noted by the owner
 
@@ -68,7 +72,15 @@ func New(cfg Config, opts Options) *Conn {
 	if opts.Waiting == nil {
 		opts.Waiting = &figures.Gauge{}
 	}
-	c := &Conn{cfg: cfg, opts: opts}
+	c := newConn(cfg, opts)
+	if c.fence != nil {
+		c.twin = newTwin(c)
+	}
+	return c
+}
+
+func newConn(cfg Config, opts Options) *Conn {
+	c := &Conn{cfg: cfg, opts: opts, fence: newFence(cfg.Ack, opts.Fence)}
 	if opts.Loop != nil {
 		c.loop = newLoopEngine(c, opts.Loop)
 	} else {
@@ -78,7 +90,7 @@ func New(cfg Config, opts Options) *Conn {
 }
 
 // Up reports whether there is a connection. Without one every call fails at once.
-func (c *Conn) Up() bool { return c.up.Load() }
+func (c *Conn) Up() bool { return c.up.Load() || c.twin != nil && c.twin.up.Load() }
 
 // Do sends a call, waits for its replies and frees it. It returns within Config.Timeout and replyGrace.
 // Errors: ErrUnavailable, also for an error reply, with the text of Redis.
@@ -107,6 +119,9 @@ func (c *Conn) Detach(x *Call) {
 // Send queues a call, which is completed within Config.Timeout and replyGrace. It returns false if Redis is
 // away or too many calls wait: then the call stays the caller's and is not completed.
 func (c *Conn) Send(x *Call, completion Completion) bool {
+	if c.twin != nil {
+		c = c.twin.freer(c)
+	}
 	if !c.up.Load() {
 		return false
 	}
@@ -147,7 +162,7 @@ func (c *Conn) serve(ctx context.Context, l *Link) error {
 		return err
 	}
 	defer poller.Close()
-	b := newBatch(c.opts.Shared)
+	b := c.newBatch()
 	look := time.NewTicker(idleCheck)
 	defer look.Stop()
 	for {
@@ -270,10 +285,17 @@ func (c *Conn) complain(b *batch) {
 	}
 	for _, x := range b.calls {
 		if x.err != nil {
-			slog.Error("Redis refused a command", "redis", c.cfg.Address, "error", x.err, "batches", batches)
+			slog.Error(failure(x.err), "redis", c.cfg.Address, "error", x.err, "batches", batches)
 			return
 		}
 	}
+}
+
+// newBatch makes an empty batch for calls of this Conn.
+func (c *Conn) newBatch() *batch {
+	b := newBatch(c.opts.Shared)
+	b.fenced.fence = c.fence
+	return b
 }
 
 // refuseWaiting refuses all calls that are not on their way.
@@ -297,12 +319,19 @@ func (c *Conn) refuseWaiting() {
 func (c *Conn) noteSent(b *batch, sent time.Time) {
 	c.opts.Figures.BatchCalls.Observe(len(b.calls))
 	c.opts.Figures.QueueWait.Observe(sent.Sub(b.oldest))
+	if c.fence != nil {
+		b.fenced.noteSent(replyDeadline(b.oldest, sent, c.cfg.Timeout), sent)
+		c.fence.since.Store(sent.UnixNano())
+	}
 }
 
 // noteReplies counts the duration of a batch, and notes it for the pace if the batch was full.
 func (c *Conn) noteReplies(b *batch, sent, now time.Time) {
 	took := now.Sub(sent)
 	c.opts.Figures.RoundTrip.Observe(took)
+	if c.fence != nil {
+		c.fence.since.Store(0)
+	}
 	if len(b.calls) == batchMax {
 		c.pace.note(took)
 	}

@@ -27,23 +27,32 @@ func ReadDurability(ctx context.Context, cfg Config) (Durability, error) {
 		return Durability{}, err
 	}
 	defer l.Close()
-	pairs := make([]map[string]string, len(durabilitySettings))
 	x := NewCall()
-	for i, name := range durabilitySettings {
-		x.Command(&pairs[i], "CONFIG", "GET", name)
-	}
+	settings := x.settings(durabilitySettings...)
 	if err := l.Do(x, cfg.Timeout); err != nil {
 		const unknown = "it does not tell its settings (%v), so what a crash can lose is not known"
 		return Durability{Loss: fmt.Sprintf(unknown, err)}, nil
 	}
-	settings := map[string]string{}
-	for _, pair := range pairs {
-		maps.Copy(settings, pair)
-	}
-	return durability(settings), nil
+	return DurabilityOf(settings()), nil
 }
 
-func durability(settings map[string]string) Durability {
+// settings adds commands that read settings of Redis. got returns them after the call, by name.
+func (x *Call) settings(names ...string) (got func() map[string]string) {
+	pairs := make([]map[string]string, len(names))
+	for i, name := range names {
+		x.Command(&pairs[i], "CONFIG", "GET", name)
+	}
+	return func() map[string]string {
+		all := map[string]string{}
+		for _, pair := range pairs {
+			maps.Copy(all, pair)
+		}
+		return all
+	}
+}
+
+// DurabilityOf judges the settings of a Redis.
+func DurabilityOf(settings map[string]string) Durability {
 	fsync, policy := settings["appendfsync"], settings["maxmemory-policy"]
 	switch {
 	case strings.HasPrefix(policy, "allkeys-"): // volatile-* keeps keys without a lifetime, such as orders

@@ -105,7 +105,7 @@ func (e *loopEngine) use(ctx context.Context, l *Link) error {
 func (e *loopEngine) begin(fd int) {
 	e.fd, e.guard, e.in = fd, newReplyGuard(e.conn.opts.FieldsMax), emptied(e.in)
 	e.resume = time.Time{}
-	e.flight = newBatch(e.conn.opts.Shared) // the last one may have failed amid its replies
+	e.flight = e.conn.newBatch() // the last one may have failed amid its replies
 	e.conn.up.Store(true)
 	if err := e.loop.WatchFunc(fd, e.ready); err != nil {
 		e.drop(err)

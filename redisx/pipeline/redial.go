@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"flashsale/internal/background"
@@ -20,6 +21,11 @@ const (
 // Run keeps the connection until ctx ends, and returns nil then. Calls must have ended before: Run answers
 // no later ones.
 func (c *Conn) Run(ctx context.Context) error {
+	if c.twin != nil {
+		var running sync.WaitGroup
+		defer running.Wait()
+		running.Go(func() { _ = c.twin.Run(ctx) }) // nil
+	}
 	before := false // there was a connection
 	for delay := time.Duration(0); ; {
 		l, err := c.redial(ctx, delay)
@@ -69,6 +75,10 @@ func (c *Conn) end() {
 // use answers calls over a new connection until it fails or ctx ends.
 func (c *Conn) use(ctx context.Context, l *Link) error {
 	defer l.Close()
+	if c.fence != nil {
+		c.fence.since.Store(0)
+		defer c.keepCounting(ctx, l)()
+	}
 	if c.loop != nil {
 		return c.loop.use(ctx, l)
 	}
@@ -89,7 +99,7 @@ func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 		limited.Timeout = min(limited.Timeout, redialMax)
 		l, err := c.locator.dial(ctx, limited, c.opts.FieldsMax)
 		if err == nil {
-			if err = c.prepare(l, c.cfg.Timeout); err != nil {
+			if err = c.prepare(ctx, l, c.cfg.Timeout); err != nil {
 				l.Close()
 			}
 			l.release() // the end of ctx must not cut off a batch under way
@@ -120,10 +130,16 @@ func (c *Conn) redial(ctx context.Context, delay time.Duration) (*Link, error) {
 }
 
 // prepare greets on a connection and loads the scripts.
-func (c *Conn) prepare(l *Link, limit time.Duration) error {
+func (c *Conn) prepare(ctx context.Context, l *Link, limit time.Duration) error {
 	deadline := time.Now().Add(limit)
 	if c.opts.Greet != nil {
 		if err := c.opts.Greet(l, limit); err != nil {
+			return err
+		}
+	}
+	if c.fence != nil {
+		c.roster = &roster{conn: c, away: map[string]time.Time{}}
+		if err := c.roster.count(ctx, l, time.Until(deadline)); err != nil {
 			return err
 		}
 	}

@@ -88,6 +88,9 @@ func (c *Conn) redirectOf(x *Call) redirect {
 	if r.slot >= 0 && r.slot != c.cfg.Slot {
 		return redirect{}
 	}
+	if r.route == aside && c.fence != nil { // the node aside has other replicas
+		r.route = later
+	}
 	return r
 }
 

@@ -1,0 +1,191 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
+	"flashsale/redisx/redistest"
+)
+
+// onFenced runs a test with a Conn that waits for the replica, in each mode that the program has, with both
+// engines.
+func onFenced(t *testing.T, test func(t *testing.T, nodes *launch.Cluster, cfg Config, opts Options)) {
+	redistest.OnPrograms(t, func(t *testing.T, program string) {
+		nodes := redistest.Cluster(t, program, 1, 1, "--appendonly", "yes", "--appendfsync", "always")
+		for _, ack := range []Ack{AckReplica, AckDisk} {
+			if ack == AckDisk && strings.HasSuffix(program, "redis-server") {
+				continue // before 7.2
+			}
+			t.Run(string(ack), func(t *testing.T) {
+				onEngines(t, func(t *testing.T, loop Loop) {
+					cfg := slotOf(nodes)
+					cfg.Ack, cfg.Timeout = ack, 2*time.Second
+					test(t, nodes, cfg, Options{Loop: loop, Fence: "fence" + tag})
+				})
+			})
+		}
+	})
+}
+
+// A change counts when the replica has it. While the replica is frozen calls fail, reads too: they may show
+// what the replica does not have. Without a Fence they do not wait.
+func TestFrozenReplica(t *testing.T) {
+	onFenced(t, func(t *testing.T, nodes *launch.Cluster, cfg Config, opts Options) {
+		c := connect(t, cfg, opts)
+		script := NewScript("return {1}").Share(nil, nil, 1, 0)
+		opts.Shared, opts.Fence = []*Shared{script}, ""
+		plain := connect(t, cfg, opts)
+		testkit.Must(t, do(c, Command(new(string), "SET", tag, "1")))
+		nodes.Nodes[1].Send(t, syscall.SIGSTOP)
+		begin := time.Now()
+		err := do(c, Command(new(string), "SET", tag, "2"))
+		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "0 of 1 replicas") {
+			t.Errorf("a change without the replica: %v", err)
+		}
+		if took := time.Since(begin); took > cfg.Timeout {
+			t.Errorf("a change without the replica took %v", took)
+		}
+		var value string
+		if err := do(c, Command(&value, "GET", tag)); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("a read of what the replica does not have: %q, %v", value, err)
+		}
+		testkit.Must(t, do(plain, Command(&value, "GET", tag)))
+		testkit.Must(t, do(plain, script.Call().Key([]byte(tag))))
+		nodes.Nodes[1].Send(t, syscall.SIGCONT)
+		testkit.Until(t, "a change with the replica", func() bool {
+			return do(c, Command(new(string), "SET", tag, "3")) == nil
+		})
+	})
+}
+
+// A replica that the master has lost counts on: another one than this master may have elected it.
+func TestReplicaThatTheMasterLost(t *testing.T) {
+	onFenced(t, func(t *testing.T, nodes *launch.Cluster, cfg Config, opts Options) {
+		if opts.Loop == nil {
+			t.Skip("with the other engine")
+		}
+		cfg.Timeout = time.Second
+		c := connect(t, cfg, opts)
+		nodes.Nodes[1].Kill()
+		testkit.Until(t, "the master without a replica", func() bool {
+			return strings.Contains(ask(t, nodes.Nodes[0], "INFO", "replication"), "connected_slaves:0")
+		})
+		for range 3 {
+			if err := do(c, Command(new(string), "SET", tag, "1")); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("a change without the replica: %v", err)
+			}
+			time.Sleep(recount / 2)
+		}
+		testkit.Must(t, nodes.Nodes[1].Start(t.Context()))
+		testkit.Must(t, nodes.AwaitReady(t.Context(), 1))
+		testkit.Until(t, "a change with the replica", func() bool {
+			return do(c, Command(new(string), "SET", tag, "3")) == nil
+		})
+	})
+}
+
+// The master is killed under load at some moment and its data deleted, again and again: the elected replica
+// has every change that was answered, though it is the only node that has.
+func TestMasterIsLostWithItsDisk(t *testing.T) {
+	moments := 10
+	if testing.Short() {
+		moments = 2
+	}
+	redistest.OnPrograms(t, func(t *testing.T, program string) {
+		nodes := redistest.Cluster(t, program, 3, 1)
+		onEngines(t, func(t *testing.T, loop Loop) {
+			cfg := slotOf(nodes)
+			cfg.Ack, cfg.Timeout = AckReplica, time.Second
+			c := connect(t, cfg, Options{Loop: loop, Fence: "fence" + tag})
+			for moment := range moments / 2 {
+				testkit.Until(t, "answers with a replica", func() bool {
+					return do(c, Command(new(string), "SET", tag, "1")) == nil
+				})
+				load := &setter{c: c, name: fmt.Sprintf("%s%p.%d.", tag, c, moment)}
+				stop := load.run()
+				testkit.Until(t, "load", func() bool { return load.answers() > 100 })
+				time.Sleep(rand.N(200 * time.Millisecond))
+				master := nodes.Master(cfg.Slot)
+				replica := nodes.Replicas(master)[0]
+				master.Kill()
+				testkit.Must(t, master.Wipe())
+				testkit.Until(t, "election", func() bool { return nodes.Master(cfg.Slot) == replica })
+				testkit.Must(t, nodes.Replace(t.Context(), master, replica))
+				testkit.Must(t, nodes.AwaitReady(t.Context(), 3))
+				stop()
+				missing := 0
+				for _, key := range load.answered {
+					if ask(t, replica, "EXISTS", key) != "1" {
+						missing++
+					}
+				}
+				t.Logf("%d changes were answered, %d not", len(load.answered), load.refused)
+				if missing > 0 {
+					t.Errorf("%d of %d answered changes are missing", missing, len(load.answered))
+				}
+			}
+		})
+	})
+}
+
+// setter sets one key after another from some goroutines, and notes those that were answered.
+type setter struct {
+	c        *Conn
+	name     string
+	mu       sync.Mutex
+	next     int
+	answered []string
+	refused  int
+}
+
+func (s *setter) answers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.answered)
+}
+
+// run sets keys until stop is called.
+func (s *setter) run() (stop func()) {
+	end := make(chan struct{})
+	var running sync.WaitGroup
+	for range 4 {
+		running.Go(func() {
+			for {
+				select {
+				case <-end:
+					return
+				default:
+					s.set()
+				}
+			}
+		})
+	}
+	return func() { close(end); running.Wait() }
+}
+
+func (s *setter) set() {
+	s.mu.Lock()
+	key := s.name + strconv.Itoa(s.next)
+	s.next++
+	s.mu.Unlock()
+	err := do(s.c, Command(new(string), "SET", key, "1"))
+	if err != nil {
+		time.Sleep(time.Millisecond)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.refused++
+		return
+	}
+	s.answered = append(s.answered, key)
+}
