@@ -2,6 +2,7 @@ package redisx
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -122,7 +123,11 @@ func (s *Sale) Change(c Change) (Current, error) {
 	if err != nil || len(s.slices) == 1 {
 		return now, err
 	}
-	return now, s.reach.follow()
+	if err := s.reach.follow(); err != nil {
+		return now, fmt.Errorf("the sale has changed, but not all its slices follow yet; running servers complete "+
+			"that: %w", err)
+	}
+	return now, nil
 }
 
 // stateReply is the reply of state_change.lua.
