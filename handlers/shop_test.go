@@ -39,8 +39,8 @@ type shop struct {
 	drain  func(idle context.Context) // ends the service of l, once
 }
 
-// newShop opens a sale of 5 foods with 10 pieces each for 20 users, with a slice in each Redis of the address.
-// Without a loop it is for the goroutine engine.
+// newShop opens a sale of 5 foods with 10 pieces each for 20 users, with a slice in each Redis of the
+// address. Without a loop it is for the goroutine engine.
 func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop {
 	tb.Helper()
 	testkit.KeepLog(tb)

@@ -14,9 +14,9 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// Each slice opens and closes by the clock of its own Redis. So every server measures how far these clocks are
-// apart. It compares each with its own clock: a reading was taken between the call and its reply, so half of
-// the round trip bounds the error. With one Redis nothing is measured.
+// Each slice opens and closes by the clock of its own Redis. So every server measures how far these clocks
+// are apart. It compares each with its own clock: a reading was taken between the call and its reply, so
+// half of the round trip bounds the error. With one Redis nothing is measured.
 
 const (
 	// SkewMax is how far the clocks may be apart.
@@ -151,8 +151,8 @@ func (r *reach) checkClocks(c *clocks) error {
 	return nil
 }
 
-// CheckClocks returns ErrClocksDiffer if one of the times is to come and the clocks of the masters differ too
-// much for it.
+// CheckClocks returns ErrClocksDiffer if one of the times is to come and the clocks of the masters differ
+// too much for it.
 func (c Config) CheckClocks(ctx context.Context, times Times) error {
 	if !times.toCome() {
 		return nil

@@ -24,17 +24,19 @@ func TestSkew(t *testing.T) {
 		now      time.Duration
 		want     skew
 	}{
-		"no reading":               {nil, 0, skew{}},
-		"one reading":              {[]shown{{1, 900 * ms, 0, ms}}, ms, skew{}},
-		"within the error bounds":  {[]shown{{0, 0, 0, 10 * ms}, {1, 10 * ms, 0, 10 * ms}}, ms, skew{}},
-		"beyond them":              {[]shown{{0, 0, 0, 10 * ms}, {1, 40 * ms, 0, 10 * ms}}, ms, skew{29 * ms, 1, 0}},
-		"the largest of three":     {[]shown{{0, 5 * ms, 0, 0}, {1, -3 * ms, 0, 0}, {2, 0, 0, 0}}, ms, skew{7 * ms, 0, 1}},
-		"a wide reading after one": {[]shown{{0, 0, 0, 0}, {1, 90 * ms, 0, 0}, {1, 90 * ms, ms, 70 * ms}}, ms, skew{89 * ms, 1, 0}},
-		"a clock that was set":     {[]shown{{0, 0, 0, 0}, {1, 90 * ms, 0, 0}, {1, 0, ms, 9 * ms}}, ms, skew{}},
+		"no reading":              {nil, 0, skew{}},
+		"one reading":             {[]shown{{1, 900 * ms, 0, ms}}, ms, skew{}},
+		"within the error bounds": {[]shown{{0, 0, 0, 10 * ms}, {1, 10 * ms, 0, 10 * ms}}, ms, skew{}},
+		"beyond them":             {[]shown{{0, 0, 0, 10 * ms}, {1, 40 * ms, 0, 10 * ms}}, ms, skew{29 * ms, 1, 0}},
+		"the largest of three": {[]shown{{0, 5 * ms, 0, 0}, {1, -3 * ms, 0, 0}, {2, 0, 0, 0}}, ms,
+			skew{7 * ms, 0, 1}},
+		"a wide reading after one": {[]shown{{0, 0, 0, 0}, {1, 90 * ms, 0, 0}, {1, 90 * ms, ms, 70 * ms}}, ms,
+			skew{89 * ms, 1, 0}},
+		"a clock that was set": {[]shown{{0, 0, 0, 0}, {1, 90 * ms, 0, 0}, {1, 0, ms, 9 * ms}}, ms, skew{}},
 		"a minute later": {[]shown{{0, 0, 0, 0}, {1, 90 * ms, 0, 0}, {0, 0, 61 * time.Second, 61 * time.Second}},
 			61 * time.Second, skew{}},
-		"a new reading after a minute": {[]shown{{0, 0, 0, 0}, {1, 90 * ms, 0, 0}, {0, 0, time.Minute, time.Minute},
-			{1, 90 * ms, time.Minute, time.Minute + 8*ms}}, time.Minute + 8*ms, skew{85 * ms, 1, 0}},
+		"a new reading after a minute": {[]shown{{0, 0, 0, 0}, {1, 90 * ms, 0, 0},
+			{0, 0, time.Minute, time.Minute}, {1, 90 * ms, time.Minute, time.Minute + 8*ms}}, time.Minute + 8*ms, skew{85 * ms, 1, 0}},
 	} {
 		c := &clocks{best: make([]clockReading, 3)}
 		for _, r := range test.readings {
@@ -90,7 +92,8 @@ func TestClocksApart(t *testing.T) {
 	wantError(t, "a first sale", s.cfg.CheckClocks(t.Context(), Times{ClosesAt: later}), ErrClocksDiffer)
 	wantError(t, "one without times", s.cfg.CheckClocks(t.Context(), Times{}), nil)
 	past := time.Now().Add(-time.Hour)
-	for _, c := range []Change{{By: "root", State: StatePaused}, {By: "root", State: StateOpen}, {By: "root", OpensAt: &past}} {
+	for _, c := range []Change{{By: "root", State: StatePaused}, {By: "root", State: StateOpen},
+		{By: "root", OpensAt: &past}} {
 		_, err := s.Change(c)
 		wantError(t, "another change", err, nil)
 	}

@@ -37,9 +37,9 @@ type SliceStates struct {
 	Skew time.Duration // how far the clocks of their Redis are apart, as far as it is certain
 }
 
-// Snapshot takes a snapshot, and makes changes of the state that are due. A slice that does not answer counts
-// as it was before, and as empty if it has not answered since Config.Timeout or has lost its data. ErrSaleGone
-// if the home slice does not hold this sale. The states of the slices are known after an error too.
+// Snapshot takes a snapshot, and makes changes of the state that are due. A slice that does not answer, or
+// that is lost, counts as it was before, and as empty if this Sale has not read it within Config.Timeout.
+// ErrSaleGone if the home slice does not hold this sale. Slices is there after an error too.
 func (s *Sale) Snapshot() (Snapshot, error) {
 	var all sync.WaitGroup
 	readings := make([]*reading, len(s.slices))

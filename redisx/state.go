@@ -124,8 +124,8 @@ func (s *Sale) Change(c Change) (Current, error) {
 		return now, err
 	}
 	if err := s.reach.follow(); err != nil {
-		return now, fmt.Errorf("the sale has changed, but not all its slices follow yet; running servers complete "+
-			"that: %w", err)
+		return now, fmt.Errorf("the sale has changed, but not all its slices follow yet; running servers "+
+			"complete that: %w", err)
 	}
 	return now, nil
 }

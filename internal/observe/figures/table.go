@@ -52,7 +52,7 @@ var (
 	Slices       = set("slices", "Slices of the sale.")
 	SlicesAway   = set("slices_away", "Slices with a Redis that does not answer.")
 	SlicesLost   = set("slices_lost", "Slices that their Redis has lost.")
-	SlicesBehind = set("slices_behind", "Slices that do not have the last change of the sale's state or times yet.")
+	SlicesBehind = set("slices_behind", "Slices that do not have the last change of state or times yet.")
 	ClockSkew    = set("redis_clock_skew_seconds", "How far the clocks of the sale's Redis are apart at least.")
 	SnapshotAge  = gauge("snapshot_age_seconds",
 		"Time since the worker that is furthest behind has read the stock.", readSnapshotAge)

@@ -20,7 +20,8 @@ var started = time.Unix(1_700_000_000, 0)
 
 const patience = 20 * time.Second // with a Redis that is slow, as on a busy machine
 
-// newConfig is a server of two workers, with a sale of some slices in its Redis, for which it waits for so long.
+// newConfig is a server of two workers, with a sale of so many slices in its Redis, for which it waits for
+// so long.
 func newConfig(
 	tb testing.TB, server *redistest.Server, slices int, timeout time.Duration,
 ) (cfg Config, workers []*figures.Worker) {
