@@ -59,6 +59,7 @@ var (
 	errBadRange          = newFailure(400, "INVALID_RANGE", "时间范围、步长或次数无效")
 	errNoTraffic         = newFailure(404, "KEY_NOT_FOUND", "没有该键的统计")
 	errStateConflict     = newFailure(409, "SALE_STATE_CONFLICT", "抢购状态冲突")
+	errClocksDiffer      = newFailure(409, "SALE_CLOCKS_DIFFER", "Redis 时钟相差过大，无法定时")
 	errBadState          = newFailure(400, "INVALID_SALE_STATE", "抢购状态无效")
 	errBadTimes          = newFailure(400, "INVALID_SALE_TIMES", "开始或结束时间无效")
 	errBadFormat         = newFailure(400, "INVALID_FORMAT", "format 须为 csv 或 jsonl")
@@ -73,7 +74,7 @@ var failures = []*failure{
 	errBadRequest, errBodyTooLarge, errURLTooLong, errHeadTooLarge, errBadIdempotencyKey,
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
 	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
-	errStateConflict, errBadState, errBadTimes, errBadFormat, errInternal,
+	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errBadFormat, errInternal,
 }
 
 // outcomes maps the errors of redisx and of the rooms to replies.
@@ -95,6 +96,7 @@ var outcomes = []struct {
 	{redisx.ErrPaused, errPaused},
 	{redisx.ErrClosed, errClosed},
 	{redisx.ErrStateConflict, errStateConflict},
+	{redisx.ErrClocksDiffer, errClocksDiffer},
 	{redisx.ErrWrongTimes, errBadTimes},
 	{redisx.ErrKeyReused, errKeyReused},
 	{redisx.ErrCartEmpty, errCartEmpty},

@@ -71,6 +71,12 @@ func (s *Server) appendSale(dst []byte, found *redisx.Snapshot) []byte {
 	dst = strconv.AppendInt(append(dst, `,"pieces_left":`...), left, 10)
 	dst = strconv.AppendInt(append(dst, `,"pieces_sold":`...), sold, 10)
 	dst = strconv.AppendInt(append(dst, `,"orders":`...), found.Orders, 10)
+	if away := found.Slices.Away + found.Slices.Lost; away > 0 {
+		dst = strconv.AppendInt(append(dst, `,"slices_away":`...), int64(away), 10)
+	}
+	if behind := found.Slices.Behind; behind > 0 {
+		dst = strconv.AppendInt(append(dst, `,"slices_behind":`...), int64(behind), 10)
+	}
 	return append(dst, '}')
 }
 

@@ -64,6 +64,18 @@ func TestShowSale(t *testing.T) {
 		s.do(func() { s.Publish(found) })
 		s.expectNow(t, 0, "GET", "/sale", "", 200, s.saleBody("closed", `"2026-11-22T10:00:00.005Z"`,
 			`"2027-01-02T03:04:05.000Z"`, 15, 42, 12))
+		for tail, slices := range map[string]redisx.SliceStates{
+			"":                                   {All: 3, Skew: time.Second},
+			`,"slices_away":3`:                   {All: 3, Away: 1, Lost: 2},
+			`,"slices_behind":1`:                 {All: 3, Behind: 1},
+			`,"slices_away":1,"slices_behind":2`: {All: 3, Lost: 1, Behind: 2},
+		} {
+			found := snapshotOf([]int64{1, 2, 3, 4, 5})
+			found.Slices = slices
+			s.do(func() { s.Publish(found) })
+			whole := strings.TrimSuffix(s.saleBody("open", "null", "null", 15, 35, 0), "}") + tail + "}"
+			s.expectNow(t, 0, "GET", "/sale", "", 200, whole)
+		}
 		s.do(s.PublishGone)
 		s.expect(t, 0, "GET", "/sale", "", 503, unavailable)
 	})

@@ -39,8 +39,8 @@ type shop struct {
 	drain  func(idle context.Context) // ends the service of l, once
 }
 
-// newShop opens a sale of 5 foods with 10 pieces each for 20 users. Without a loop it is for the goroutine
-// engine.
+// newShop opens a sale of 5 foods with 10 pieces each for 20 users, with a slice in each Redis of the
+// address. Without a loop it is for the goroutine engine.
 func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop {
 	tb.Helper()
 	testkit.KeepLog(tb)
@@ -49,7 +49,7 @@ func newShop(tb testing.TB, network, address string, loop *eventloop.Loop) *shop
 	testkit.Must(tb, err)
 	keys, err := tokens.New("aaaaaaaa", secret)
 	testkit.Must(tb, err)
-	cfg := redisx.Config{CartTTL: time.Hour}
+	cfg := redisx.Config{CartTTL: time.Hour, Slices: 1 + strings.Count(address, ",")}
 	cfg.Network, cfg.Address, cfg.Timeout = network, address, 20*time.Second
 	stock := []int64{10, 10, 10, 10, 10}
 	opened, err := redisx.Open(tb.Context(), cfg,

@@ -102,6 +102,9 @@ func (o *Opening) open(ctx context.Context, cfg Config) (Opened, error) {
 		return Opened{}, err
 	}
 	if leftover == "" {
+		if err := cfg.CheckClocks(ctx, o.Times); err != nil {
+			return Opened{}, err
+		}
 		return o.run(l, cfg, NewID())
 	}
 	// The key may belong to a sale that another server has just opened.

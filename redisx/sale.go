@@ -75,6 +75,7 @@ type Sale struct {
 	joined   time.Time
 	mover    *mover // nil with one slice
 	reach    *reach
+	clocks   *clocks
 }
 
 // conn is the connection to a Redis with some slices.
@@ -108,6 +109,7 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 	cfg.Slices = max(cfg.Slices, 1)
 	s := &Sale{id: id, foods: foods, cfg: cfg, joined: time.Now(), slices: make([]slice, cfg.Slices), conns: make([]conn, cfg.conns())}
 	s.reach = &reach{&s.cfg, id, func(slice int, x *pipeline.Call) error { return s.slices[slice].redis.Do(x) }}
+	s.clocks = newClocks(&s.cfg)
 	s.list = newChangeList(foods, cartMax)
 	s.begun = newBegunCarts(users)
 	s.lifetime = strconv.AppendInt(nil, int64(cfg.CartTTL/time.Second), 10)

@@ -24,11 +24,22 @@ type Snapshot struct {
 	Restocked []int64 // pieces added since the opening, less pieces taken back
 	Orders    int64   // placed so far
 	Current
+	Slices SliceStates
 }
 
-// Snapshot takes a snapshot, and makes changes of the state that are due. A slice that does not answer counts
-// as it was before, and as empty if it has not answered since Config.Timeout or has lost its data. ErrSaleGone
-// if the home slice does not hold this sale.
+// SliceStates are numbers of slices; all are 0 for a sale with one slice.
+type SliceStates struct {
+	All    int
+	Away   int // their Redis does not answer
+	Lost   int // their Redis has lost them
+	Behind int // they do not have the last change of the state or the times yet
+
+	Skew time.Duration // how far the clocks of their Redis are apart, as far as it is certain
+}
+
+// Snapshot takes a snapshot, and makes changes of the state that are due. A slice that does not answer, or
+// that is lost, counts as it was before, and as empty if this Sale has not read it within Config.Timeout.
+// ErrSaleGone if the home slice does not hold this sale. Slices is there after an error too.
 func (s *Sale) Snapshot() (Snapshot, error) {
 	var all sync.WaitGroup
 	readings := make([]*reading, len(s.slices))
@@ -37,23 +48,46 @@ func (s *Sale) Snapshot() (Snapshot, error) {
 		all.Go(func() { readings[i], errs[i] = s.slices[i].look() })
 	}
 	all.Wait()
+	states := s.states(readings, errs)
 	if errs[0] != nil {
-		return Snapshot{}, errs[0]
+		return Snapshot{Slices: states}, errs[0]
 	}
 	for i, err := range errs {
 		readings[i] = cmp.Or(readings[i], s.slices[i].last.Load())
 		if readings[i] == nil && errors.Is(err, ErrUnavailable) && time.Since(s.joined) < s.cfg.Timeout {
-			return Snapshot{}, err
+			return Snapshot{Slices: states}, err
 		}
 		if readings[i] == nil {
 			readings[i] = &reading{left: make([]int64, s.foods)}
 		}
 	}
 	if len(s.slices) > 1 {
-		s.keepTogether(readings, errs)
+		s.keepTogether(readings, states.Behind > 0)
 	}
 	s.cfg.Figures.StockRead.Set(time.Now().UnixNano())
-	return s.sum(readings), nil
+	sum := s.sum(readings)
+	sum.Slices = states
+	return sum, nil
+}
+
+// states counts the slices by what they answered.
+func (s *Sale) states(readings []*reading, errs []error) (n SliceStates) {
+	if len(s.slices) == 1 {
+		return n
+	}
+	n.All, n.Skew = len(s.slices), s.clocks.skew(sinceStart()).by
+	home := cmp.Or(readings[0], s.home().last.Load())
+	for i, r := range readings {
+		switch {
+		case errors.Is(errs[i], ErrSaleGone):
+			n.Lost++
+		case errs[i] != nil:
+			n.Away++
+		case home != nil && optional(r.revision) < optional(home.revision):
+			n.Behind++
+		}
+	}
+	return n
 }
 
 // reading is what a slice holds.
@@ -73,12 +107,16 @@ func (x *slice) look() (*reading, error) {
 	if len(x.sale.slices) > 1 {
 		c.Command(&now.revision, "HGET", x.keys.Marker, "revision")
 	}
+	sent := sinceStart()
 	err := x.read(c, &found)
 	if err != nil {
 		return nil, err
 	}
 	if now.current, err = x.current(&r); err != nil {
 		return nil, err
+	}
+	if len(x.sale.conns) > 1 {
+		x.sale.clocks.add(x.index, now.current.Now, sent)
 	}
 	for i := range now.left {
 		if now.left[i], err = strconv.ParseInt(now.stock[strconv.Itoa(i+1)], 10, 64); err != nil {
@@ -90,15 +128,14 @@ func (x *slice) look() (*reading, error) {
 }
 
 // keepTogether lets slices that lag behind follow the home slice, and tells the mover what each slice has.
-func (s *Sale) keepTogether(readings []*reading, errs []error) {
-	left := make([][]int64, len(readings))
-	behind := false
-	for i, r := range readings {
-		left[i] = slices.Clone(r.left)
-		behind = behind || errs[i] == nil && optional(r.revision) < optional(readings[0].revision)
-	}
+func (s *Sale) keepTogether(readings []*reading, behind bool) {
 	if s.mover == nil || s.cfg.Quiet {
 		return
+	}
+	s.clocks.tell(&s.cfg, s.id)
+	left := make([][]int64, len(readings))
+	for i, r := range readings {
+		left[i] = slices.Clone(r.left)
 	}
 	if behind {
 		if err := s.reach.follow(); err != nil {
@@ -140,6 +177,7 @@ func (s *Sale) Snapshots(
 ) {
 	tick := time.NewTimer(0)
 	defer tick.Stop()
+	var last Snapshot // published, unless the sale is gone since
 	for published := false; ; {
 		snapshot, err := s.Snapshot()
 		taken := time.Now()
@@ -150,12 +188,16 @@ func (s *Sale) Snapshots(
 			pause = firstRetry // there is no list yet
 		case err == nil:
 			publish(snapshot)
-			published = true
+			last, published = snapshot, true
 			if next := snapshot.next(); !next.IsZero() {
 				pause = min(pause, next.Sub(snapshot.Now)+changePause-time.Since(taken))
 			}
 		case errors.Is(err, ErrSaleGone):
 			gone()
+			last = Snapshot{}
+		case last.Left != nil && last.Slices != snapshot.Slices: // the home slice is away
+			last.Slices = snapshot.Slices
+			publish(last)
 		}
 		tick.Reset(pause)
 		select {

@@ -2,6 +2,7 @@ package redisx
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -88,14 +89,31 @@ type Change struct {
 	ClosesAt *time.Time
 }
 
+// schedules reports whether the clocks of all slices will decide when the state changes.
+func (c *Change) schedules() bool {
+	times := Times{}
+	if c.OpensAt != nil {
+		times.OpensAt = *c.OpensAt
+	}
+	if c.ClosesAt != nil {
+		times.ClosesAt = *c.ClosesAt
+	}
+	return c.State == StateScheduled || times.toCome()
+}
+
 // Change changes the state or the times of the sale and returns the result. Opening a sale ends a pause or a
 // close, moves a later opening time to now, and removes a closing time that is over. Scheduling does the
-// same but needs an opening time in the future. Errors: ErrStateConflict, ErrWrongTimes, ErrSaleGone
-// (nothing is changed), ErrUnavailable (unknown).
+// same but needs an opening time in the future. Errors: ErrStateConflict, ErrWrongTimes, ErrClocksDiffer,
+// ErrSaleGone (nothing is changed), ErrUnavailable (unknown).
 //
 // The home slice decides. Its change counts once it has it, and the other slices follow. If one of them does
 // not answer, the error is ErrUnavailable, and every server's Snapshots complete the change.
 func (s *Sale) Change(c Change) (Current, error) {
+	if c.schedules() {
+		if err := s.reach.checkClocks(s.clocks); err != nil {
+			return Current{}, err
+		}
+	}
 	var r stateReply
 	home := s.home()
 	if err := home.redis.Do(home.changeState(&r, c)); err != nil {
@@ -105,7 +123,11 @@ func (s *Sale) Change(c Change) (Current, error) {
 	if err != nil || len(s.slices) == 1 {
 		return now, err
 	}
-	return now, s.reach.follow()
+	if err := s.reach.follow(); err != nil {
+		return now, fmt.Errorf("the sale has changed, but not all its slices follow yet; running servers "+
+			"complete that: %w", err)
+	}
+	return now, nil
 }
 
 // stateReply is the reply of state_change.lua.

@@ -103,6 +103,14 @@ var stateTests = []moduleTest{
 		const taps = [[2, 1], [1, 1], [2, 1], [1, -1], [3, 0], [1, 1]];
 		return taps.reduce((items, [food, count]) => m.withTap(items, { food, count }), []);`,
 		`[{"food":2,"count":2},{"food":1,"count":1}]`},
+	{"a part of the sale that is away or behind is told", "live", `
+		const { known } = await import("/web/store.js");
+		const shown = (slices) => {
+			m.show({ ...known, sale: { ...known.sale, ...slices } });
+			return document.getElementById("slices").textContent.slice(0, 15);
+		};
+		return [shown({ slices_away: 2, slices_behind: 1 }), shown({ slices_behind: 1 }), shown({})];`,
+		`["A part of the s","The last change",""]`},
 	{"a Redis that has not answered yet is shown as before, not as away", "live", `
 		const { known } = await import("/web/store.js");
 		const shown = (redis, ledger_lag) => {

@@ -23,7 +23,8 @@ const (
 const terminal = "terminal"
 
 // refusals are the errors of commands that the state of the sale does not permit.
-var refusals = []error{redisx.ErrStateConflict, redisx.ErrWrongTimes, turnover.ErrNotClosed,
+var refusals = []error{redisx.ErrStateConflict, redisx.ErrWrongTimes, redisx.ErrClocksDiffer,
+	turnover.ErrNotClosed,
 	turnover.ErrNotExported, turnover.ErrOtherPieces, turnover.ErrLedgerBehind, turnover.ErrOverAlready,
 	errOtherNext}
 
@@ -183,6 +184,10 @@ func (c *saleCommand) status(ctx context.Context, marker *redisx.Marker) error {
 	c.printState(marker.Sale, found.Current)
 	c.line("pieces", "%d left, %d sold (%d restocked)", left, sold, restocked)
 	c.line("orders", "%d", found.Orders)
+	if n := found.Slices; n.All > 0 {
+		c.line("slices", "%d: %d away, %d lost, %d behind, clocks %s apart", n.All, n.Away, n.Lost, n.Behind,
+			n.Skew.Round(time.Millisecond))
+	}
 	if !marker.Exported.IsZero() {
 		c.line("exported", "%s, %d orders", marker.Exported.Format(time.RFC3339), marker.Orders)
 	}

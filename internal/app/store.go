@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"flashsale/internal/config"
 	"flashsale/internal/store/datafolder"
@@ -78,10 +79,15 @@ func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*stor
 	if cfg.RequireDurable && !durability.Full {
 		return nil, fmt.Errorf("-require-durable: Redis at %s: %s", cfg.Redis.Address, durability.Loss)
 	}
+	description := name + "; " + cfg.Redis.Ack.Loss(durability.Loss, elects)
+	if skew := redis.Skew(ctx); skew > redisx.SkewMax {
+		description += fmt.Sprintf("; its clocks are %s apart: slices open and close at other moments",
+			skew.Round(time.Millisecond))
+	}
 	return &store{
 		redis:       redis,
 		name:        name,
-		description: name + "; " + cfg.Redis.Ack.Loss(durability.Loss, elects),
+		description: description,
 		durable:     true,
 		newSale:     newSale,
 		run:         kept,

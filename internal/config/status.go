@@ -19,7 +19,8 @@ type Status struct {
 const (
 	statusUsage = `flashsale status [-ops address,...] [-watch [interval]] shows how a sale goes.
 It reads /metrics of the servers with these -ops addresses.
-Exit code: 0 all servers and their Redis answer, 1 one does not, 2 no server was reached or a flag is wrong.
+Exit code: 0 all servers and their Redis answer, with all slices, 1 not all do, 2 no server was reached or
+a flag is wrong.
 `
 	statusInterval                           = time.Second
 	statusIntervalLeast, statusIntervalLimit = 200 * time.Millisecond, time.Minute

@@ -65,15 +65,15 @@ type Next struct {
 // carts in limited steps, and opens the next sale in one step. Nothing is sold in between. If a turnover is
 // under way, for example after a crash, OpenNext completes that one instead: the id is then of that
 // turnover's sale, and own is false. The next server that starts completes it too. Errors:
-// redisx.ErrSaleGone, ErrNotClosed, ErrNotExported, ErrLedgerBehind, ErrOverAlready, or why Redis cannot be
-// asked.
+// redisx.ErrSaleGone, redisx.ErrClocksDiffer, ErrNotClosed, ErrNotExported, ErrLedgerBehind,
+// ErrOverAlready, or why Redis cannot be asked.
 func OpenNext(ctx context.Context, cfg redisx.Config, next Next) (id string, own bool, err error) {
 	l, err := pipeline.Dial(ctx, cfg.Home())
 	if err != nil {
 		return "", false, err
 	}
 	defer l.Close()
-	if err := next.ledgerHasAll(ctx, cfg); err != nil {
+	if err := errors.Join(next.ledgerHasAll(ctx, cfg), cfg.CheckClocks(ctx, next.Times)); err != nil {
 		return "", false, err
 	}
 	id = redisx.NewID()

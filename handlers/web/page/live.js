@@ -85,6 +85,15 @@ function showSale(sale) {
   setFigure(byId("orders"), number(sale.orders));
   setFigure(byId("left"), number(sale.pieces_left));
   setFigure(byId("sold"), number(sale.pieces_sold));
+  setText(byId("slices"), slicesText(sale));
+}
+
+// slicesText tells that a part of the sale is away, or does not follow a change yet.
+function slicesText({ slices_away: away, slices_behind: behind }) {
+  if (away) {
+    return "A part of the sale is away: some buyers cannot order, and its pieces and orders are those of before.";
+  }
+  return behind ? "The last change has not reached every part of the sale yet." : "";
 }
 
 function showTime(id, at, otherwise) {

@@ -20,6 +20,7 @@ const texts = {
   NOT_ALLOWED: "Only root may do that.",
   NOT_FOUND: "This server does not offer that.",
   ORDER_OUT_OF_LIMIT: "You have ordered already: each user orders once.",
+  SALE_CLOCKS_DIFFER: "The clocks of the Redis servers differ too much to schedule the sale.",
   SALE_CLOSED: "The sale is closed.",
   SALE_NOT_OPEN: "The sale is not open yet.",
   SALE_PAUSED: "The sale is paused.",

@@ -44,12 +44,17 @@ var (
 	Transfers = counter("transfers_total", "Transfers of pieces from slice to slice that this server has ended.",
 		func(c *Counters) uint64 { return c.Transfers.Value() })
 
-	StockPieces = set("stock_pieces", "Pieces left of all foods.")
-	SoldOut     = set("foods_sold_out", "Foods without a piece left.")
-	PiecesSold  = set("sale_pieces_sold", "Pieces sold so far by all servers of the sale.")
-	SaleOrders  = set("sale_orders", "Orders placed so far by all servers of the sale.")
-	SaleState   = set("sale_state", "1 for the state that the sale is in, 0 for the others.", "state")
-	SnapshotAge = gauge("snapshot_age_seconds",
+	StockPieces  = set("stock_pieces", "Pieces left of all foods.")
+	SoldOut      = set("foods_sold_out", "Foods without a piece left.")
+	PiecesSold   = set("sale_pieces_sold", "Pieces sold so far by all servers of the sale.")
+	SaleOrders   = set("sale_orders", "Orders placed so far by all servers of the sale.")
+	SaleState    = set("sale_state", "1 for the state that the sale is in, 0 for the others.", "state")
+	Slices       = set("slices", "Slices of the sale.")
+	SlicesAway   = set("slices_away", "Slices with a Redis that does not answer.")
+	SlicesLost   = set("slices_lost", "Slices that their Redis has lost.")
+	SlicesBehind = set("slices_behind", "Slices that do not have the last change of state or times yet.")
+	ClockSkew    = set("redis_clock_skew_seconds", "How far the clocks of the sale's Redis are apart at least.")
+	SnapshotAge  = gauge("snapshot_age_seconds",
 		"Time since the worker that is furthest behind has read the stock.", readSnapshotAge)
 
 	Connections = each("connections", "Connections of clients that are open.",

@@ -123,6 +123,18 @@ func (s *Scrape) askRedis(cfg *Config) {
 	if s.redisUp && unknown == nil {
 		s.snapshot(&found, cfg.Pieces)
 	}
+	if found.Slices.All > 0 {
+		s.slices(&found.Slices)
+	}
+}
+
+// slices shows how the slices are. These figures are there while Redis is away too.
+func (s *Scrape) slices(found *redisx.SliceStates) {
+	s.Set(figures.Slices, float64(found.All))
+	s.Set(figures.SlicesAway, float64(found.Away))
+	s.Set(figures.SlicesLost, float64(found.Lost))
+	s.Set(figures.SlicesBehind, float64(found.Behind))
+	s.Set(figures.ClockSkew, found.Skew.Seconds())
 }
 
 // snapshot shows the stock and the state.

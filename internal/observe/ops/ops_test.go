@@ -17,11 +17,12 @@ import (
 // One scrape covers all workers. Every family of the list comes, with its type and its help.
 func TestMetrics(t *testing.T) {
 	server := redistest.Start(t)
-	cfg, workers := newConfig(t, server, patience)
+	cfg, workers := newConfig(t, server, 3, patience)
 	count(workers)
-	server.Do(t, "XADD orders_"+cfg.Watch.ID()+" * user 1 items 1:1,")
-	server.Do(t, "HSET stock_"+cfg.Watch.ID()+" +1 4 +3 -2 orders 3")
+	server.Do(t, "XADD orders_"+cfg.Watch.ID()+"{sale} * user 1 items 1:1,")
+	server.Do(t, "HSET stock_"+cfg.Watch.ID()+"{sale} +1 4 +3 -2 orders 3")
 	server.Do(t, "HSET sale paused 1")
+	server.Do(t, "HINCRBY sale revision 1")
 	text := awaitRedis(t, serve(t, cfg, everyRoom), "1")
 	got := values(text)
 	for name, want := range map[string]string{
@@ -34,7 +35,8 @@ func TestMetrics(t *testing.T) {
 		`request_duration_seconds_sum{call="POST /orders",code="2xx"}`:                "0.0014",
 		`refusals_total{reason="FOOD_OUT_OF_STOCK"}`:                                  "2",
 		"orders_placed_total": "2", "stock_pieces": "15", "foods_sold_out": "1", "sale_pieces_sold": "7",
-		"sale_orders": "3", `sale_state{state="paused"}`: "1", `sale_state{state="open"}`: "0",
+		"sale_orders": "3", "slices": "3", "slices_away": "0", "slices_lost": "0", "slices_behind": "2",
+		"redis_clock_skew_seconds": "0", `sale_state{state="paused"}`: "1", `sale_state{state="open"}`: "0",
 		`connections{worker="0"}`: "5", `connections{worker="1"}`: "6", `connections_max{worker="1"}`: "100",
 		`live_viewers{worker="1"}`: "4", "live_viewers_dropped_total": "2",
 		"connections_refused_total": "2", "redis_reconnects_total": "2", "redis_batches_total": "2",
@@ -67,7 +69,7 @@ func TestMetrics(t *testing.T) {
 
 // A scrape is of one sale, also where the next one follows while it runs.
 func TestOneSaleOfAScrape(t *testing.T) {
-	cfg, _ := newConfig(t, redistest.Start(t), patience)
+	cfg, _ := newConfig(t, redistest.Start(t), 1, patience)
 	asked := 0
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(newCollector(func() *Config {
@@ -101,12 +103,13 @@ func lint(t *testing.T, cfg Config, text string) {
 	}
 }
 
-// A server without rooms, which has not counted anything yet, shows nothing of them.
+// A server without rooms, with one slice, which has not counted anything yet, shows nothing of them.
 func TestRoomsThatAreOff(t *testing.T) {
-	cfg, _ := newConfig(t, redistest.Start(t), patience)
+	cfg, _ := newConfig(t, redistest.Start(t), 1, patience)
 	text := awaitRedis(t, serve(t, cfg), "1")
 	for _, f := range []*figures.Family{figures.LedgerUp, figures.VKUp, figures.Documents,
-		figures.CertificateEnd, figures.SnapshotAge} {
+		figures.CertificateEnd, figures.SnapshotAge, figures.Slices, figures.SlicesAway, figures.SlicesLost,
+		figures.SlicesBehind, figures.ClockSkew} {
 		if strings.Contains(text, f.Name) {
 			t.Errorf("%s is there", f.Name)
 		}
@@ -116,13 +119,17 @@ func TestRoomsThatAreOff(t *testing.T) {
 // A scrape answers also while Redis is away or does not answer: the figures of the sale are missing then.
 func TestRedisAway(t *testing.T) {
 	server := redistest.New(t)
-	cfg, workers := newConfig(t, server, RedisTimeout)
+	cfg, workers := newConfig(t, server, 3, RedisTimeout)
 	count(workers)
 	address := serve(t, cfg, everyRoom)
 	awaitRedis(t, address, "1")
-	expectAway := func() {
+	expectAway := func(slices string) {
 		t.Helper()
-		got := values(awaitRedis(t, address, "0"))
+		var got map[string]string
+		testkit.Until(t, "slices "+slices, func() bool {
+			got = values(awaitRedis(t, address, "0"))
+			return got["flashsale_slices_"+slices] == "3"
+		})
 		_, stock := got["flashsale_stock_pieces"]
 		_, waits := got["flashsale_vk_replies_waiting"]
 		if orders := got["flashsale_orders_placed_total"]; stock || waits || orders != "2" {
@@ -130,18 +137,18 @@ func TestRedisAway(t *testing.T) {
 		}
 	}
 	server.Freeze(t)
-	expectAway()
+	expectAway("away")
 	server.Thaw(t)
 	awaitRedis(t, address, "1")
 	server.Kill(t)
-	expectAway()
+	expectAway("away")
 	server.Restart(t)
 	server.Do(t, "FLUSHALL") // another Redis than that of the sale
-	expectAway()
+	expectAway("lost")
 }
 
 func TestOtherPages(t *testing.T) {
-	cfg, _ := newConfig(t, redistest.Start(t), patience)
+	cfg, _ := newConfig(t, redistest.Start(t), 1, patience)
 	address := serve(t, cfg)
 	if status, text := get(t, address+"/healthz"); status != 200 || text != `{"status":"alive"}` {
 		t.Errorf("/healthz: %d %s", status, text)

@@ -20,9 +20,10 @@ var started = time.Unix(1_700_000_000, 0)
 
 const patience = 20 * time.Second // with a Redis that is slow, as on a busy machine
 
-// newConfig is a server of two workers, with a sale in its Redis, for which it waits for so long.
+// newConfig is a server of two workers, with a sale of so many slices in its Redis, for which it waits for
+// so long.
 func newConfig(
-	tb testing.TB, server *redistest.Server, timeout time.Duration,
+	tb testing.TB, server *redistest.Server, slices int, timeout time.Duration,
 ) (cfg Config, workers []*figures.Worker) {
 	tb.Helper()
 	testkit.KeepLog(tb)
@@ -35,7 +36,7 @@ func newConfig(
 		tb.Cleanup(w.Leave)
 		workers = append(workers, w)
 	}
-	redis := redisx.Config{CartTTL: time.Hour, Quiet: true}
+	redis := redisx.Config{CartTTL: time.Hour, Quiet: true, Slices: slices}
 	redis.Network, redis.Address, redis.Timeout = "unix", server.Socket, patience
 	opened, err := redisx.Open(tb.Context(), redis,
 		redisx.Opening{Catalog: "3 foods, 0123456789abcdef", Stock: []int64{10, 0, 5}})

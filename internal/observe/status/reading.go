@@ -119,8 +119,11 @@ func (s *server) add(r *reading, err error) {
 	}
 }
 
-// well reports whether the server answers, and its Redis.
-func (s *server) well() bool { return s.err == nil && s.now.sum(figures.RedisUp) > 0 }
+// well reports whether the server answers, and its Redis with all slices.
+func (s *server) well() bool {
+	return s.err == nil && s.now.sum(figures.RedisUp) > 0 &&
+		s.now.sum(figures.SlicesAway)+s.now.sum(figures.SlicesLost) == 0
+}
 
 // perSecond is how fast the values of a counter have grown since the reading before, by their first label.
 // It is empty without that reading.

@@ -42,7 +42,8 @@ func (s *Status) Read(ctx context.Context) {
 // Reached reports whether a server has answered the last time.
 func (s *Status) Reached() bool { return len(s.read()) > 0 }
 
-// Well reports whether all servers have answered the last time, each with a Redis that answers it.
+// Well reports whether all servers have answered the last time, each with a Redis that answers it for every
+// slice.
 func (s *Status) Well() bool {
 	return !slices.ContainsFunc(s.servers, func(one *server) bool { return !one.well() })
 }
@@ -154,12 +155,18 @@ func mostFirst(counts map[string]float64) []string {
 	return keys[:min(len(keys), refusalsMax)]
 }
 
-// rooms are the lines of some rooms. A server without the metric has the room switched off.
+// rooms are the lines of the slices and of some rooms. A server without the metric has one slice, or has the
+// room switched off.
 var rooms = []struct {
 	name   string
 	metric *figures.Family
 	text   func(*reading) string
 }{
+	{"slices", figures.Slices, func(r *reading) string {
+		return fmt.Sprintf("%.0f: %.0f away, %.0f lost, %.0f behind, clocks %.0fms apart", r.sum(figures.Slices),
+			r.sum(figures.SlicesAway), r.sum(figures.SlicesLost), r.sum(figures.SlicesBehind),
+			1000*r.sum(figures.ClockSkew))
+	}},
 	{"ledger", figures.LedgerUp, func(r *reading) string {
 		behind := "unknown how far behind"
 		if r.has(figures.LedgerLag) {

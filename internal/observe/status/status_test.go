@@ -67,6 +67,11 @@ flashsale_connections{worker="0"} %[2]d
 flashsale_connections_max{worker="0"} 20000
 flashsale_redis_up 1
 flashsale_redis_queue_calls{worker="0"} %[3]d
+flashsale_slices 3
+flashsale_slices_away 0
+flashsale_slices_lost 0
+flashsale_slices_behind 0
+flashsale_redis_clock_skew_seconds 0.0021
 flashsale_ledger_up 1
 flashsale_ledger_lag_orders 120
 flashsale_blocklist_documents 1300000
@@ -164,7 +169,9 @@ func TestServerAway(t *testing.T) {
 			t.Errorf("%s: reached %v, well %v, %q, want %q", test.address, s.Reached(), s.Well(), text, test.away)
 		}
 	}
-	for _, address := range []string{closed, serve(t, 200, started+"flashsale_redis_up 0\n")} {
+	for _, address := range []string{closed, serve(t, 200, started+"flashsale_redis_up 0\n"),
+		serve(t, 200, started+"flashsale_redis_up 1\nflashsale_slices 3\nflashsale_slices_away 1\n"),
+		serve(t, 200, started+"flashsale_redis_up 1\nflashsale_slices 3\nflashsale_slices_lost 1\n")} {
 		both := New([]string{address, good})
 		if both.Read(t.Context()); !both.Reached() || both.Well() {
 			t.Errorf("one of two: reached %v, well %v\n%s", both.Reached(), both.Well(), both)
