@@ -207,16 +207,17 @@ func (c *Cluster) BeginMove(slot int, from, to *ClusterNode) error {
 		from.do("CLUSTER", "SETSLOT", strconv.Itoa(slot), "MIGRATING", to.ID))
 }
 
-// MoveKeys moves the keys of the slot, one after another.
+// MoveKeys moves the keys of the slot, ten with each command, as redis-cli --cluster reshard does.
 func (c *Cluster) MoveKeys(slot int, from, to *ClusterNode) error {
-	const script = "return redis.call('CLUSTER', 'GETKEYSINSLOT', ARGV[1], 1)[1] or ''"
+	const script = "return table.concat(redis.call('CLUSTER', 'GETKEYSINSLOT', ARGV[1], 10), ' ')"
+	host, port, _ := net.SplitHostPort(to.Address)
 	for {
-		key, err := from.Ask("EVAL", script, "0", strconv.Itoa(slot))
-		if err != nil || key == "" {
+		keys, err := from.Ask("EVAL", script, "0", strconv.Itoa(slot))
+		if err != nil || keys == "" {
 			return err
 		}
-		host, port, _ := net.SplitHostPort(to.Address)
-		if err := from.do("MIGRATE", host, port, key, "0", migrateTimeout); err != nil {
+		move := append([]string{"MIGRATE", host, port, "", "0", migrateTimeout, "KEYS"}, strings.Fields(keys)...)
+		if err := from.do(move...); err != nil {
 			return err
 		}
 	}
@@ -233,6 +234,25 @@ func (c *Cluster) Kill() {
 	for _, n := range c.Nodes {
 		n.Kill()
 	}
+}
+
+// Rejoin makes a running node that was wiped a new replica of a master. The others forget its former name.
+func (c *Cluster) Rejoin(ctx context.Context, n, master *ClusterNode) (err error) {
+	for _, other := range c.Nodes {
+		if other != n && other.Running() {
+			_ = other.do("CLUSTER", "FORGET", n.ID) // a node that has just started may not know the name
+		}
+	}
+	if n.ID, err = n.Ask("CLUSTER", "MYID"); err != nil {
+		return err
+	}
+	host, port, _ := net.SplitHostPort(master.Address)
+	if err := n.do("CLUSTER", "MEET", host, port, strconv.Itoa(master.bus)); err != nil {
+		return err
+	}
+	return testkit.Await(ctx, "new replica of "+master.Address, clusterWait, func() bool {
+		return n.do("CLUSTER", "REPLICATE", master.ID) == nil
+	})
 }
 
 // Wipe deletes the data of a node that does not run, and what it knows of the cluster.
@@ -256,6 +276,9 @@ func (n *ClusterNode) do(words ...string) error {
 	_, err := n.Ask(words...)
 	return err
 }
+
+// Bus is where the other nodes reach it, as host:port.
+func (n *ClusterNode) Bus() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(n.bus)) }
 
 // known are the nodes that it knows, in the fields of CLUSTER NODES.
 func (n *ClusterNode) known() (lines [][]string) {

@@ -3,6 +3,9 @@ package launch
 import (
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,7 +43,8 @@ type Proxy struct {
 
 	mu        sync.Mutex
 	condition Condition
-	next      *Cut // for the first chunk in its direction; nil = no cut
+	spared    func(client net.Addr) bool // nil: no client is spared
+	next      *Cut                       // for the first chunk in its direction; nil = no cut
 	pairs     map[*connPair]struct{}
 	handlers  sync.WaitGroup
 }
@@ -49,6 +53,7 @@ type Proxy struct {
 type connPair struct {
 	client, target net.Conn // target is nil in a black hole
 	swallowed      bool     // it has lost bytes and must never pass bytes again
+	spared         bool     // it passes whatever the condition is
 }
 
 // StartProxy starts a proxy to an address: "tcp" and host:port, or "unix" and the path of a socket.
@@ -78,11 +83,15 @@ func (p *Proxy) Stop() {
 }
 
 // Set changes the condition. At the end of a black hole it resets the connections that have lost bytes.
-func (p *Proxy) Set(c Condition) {
+func (p *Proxy) Set(c Condition) { p.SetBut(c, nil) }
+
+// SetBut is Set for all but the spared clients.
+func (p *Proxy) SetBut(c Condition, spared func(client net.Addr) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.condition = c
+	p.condition, p.spared = c, spared
 	for pair := range p.pairs {
+		pair.spared = spared != nil && spared(pair.client.RemoteAddr())
 		if c != BlackHole && pair.swallowed {
 			pair.reset()
 		}
@@ -114,7 +123,8 @@ func (p *Proxy) accept() {
 		}
 		pair := &connPair{client: c}
 		p.mu.Lock()
-		pair.swallowed = p.condition == BlackHole
+		pair.spared = p.spared != nil && p.spared(c.RemoteAddr())
+		pair.swallowed = p.condition == BlackHole && !pair.spared
 		p.mu.Unlock()
 		if !pair.swallowed {
 			if pair.target, err = net.Dial(p.network, p.target); err != nil {
@@ -171,6 +181,9 @@ func (p *Proxy) pump(pair *connPair, from, to net.Conn, replies bool) {
 func (p *Proxy) decide(pair *connPair, replies bool) (Condition, *Cut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if pair.spared {
+		return Passes, nil
+	}
 	if pair.swallowed || p.condition == BlackHole {
 		pair.swallowed = true
 		return BlackHole, nil
@@ -194,4 +207,23 @@ func (c *connPair) close() {
 func (c *connPair) reset() {
 	_ = c.client.(*net.TCPConn).SetLinger(0) // fails only on a closed connection
 	c.close()
+}
+
+// Owns reports whether a process has the socket of this TCP address of 127.0.0.1: a client of a proxy.
+func Owns(pid int, address net.Addr) bool {
+	table, _ := os.ReadFile("/proc/net/tcp") // without it no process is found
+	local := fmt.Sprintf("0100007F:%04X", address.(*net.TCPAddr).Port)
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line)
+		if len(fields) < 10 || fields[1] != local {
+			continue
+		}
+		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) // only a wrong pattern fails
+		for _, file := range files {
+			if target, _ := os.Readlink(file); target == "socket:["+fields[9]+"]" {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
+	"flashsale/redisx"
+)
+
+const (
+	promotedMax  = 5 * time.Second  // promised: from the promotion of a replica until every server serves again
+	promotionMax = 20 * time.Second // for a promotion that hangs; it takes the node time-out and a second
+	inStepMax    = 30 * time.Second // for a new replica to copy the data of its master
+)
+
+// cluster is the Redis Cluster of a stack. Each slice of the sale has a master of its own.
+type cluster struct {
+	*launch.Cluster
+	slots []int   // of the slices
+	wires []wires // of each node, where the network can be cut
+}
+
+// wires are the only ways to a node: of its clients and replicas, and of the other nodes.
+type wires struct{ clients, bus *launch.Proxy }
+
+// startCluster starts the nodes and returns the servers' -redis-cluster.
+func (s *stack) startCluster(ctx context.Context, folder string) (seeds string, err error) {
+	program := "redis-server"
+	if s.valkey {
+		program = cmp.Or(os.Getenv("VALKEY"), "valkey-server")
+	}
+	c := &cluster{}
+	s.cluster = c
+	c.Cluster, err = launch.StartCluster(ctx, folder, program, s.setup.masters, s.setup.replicas,
+		"--appendonly", "yes", "--appendfsync", "everysec")
+	if err != nil {
+		return "", err
+	}
+	sale := redisx.Config{Slices: s.setup.masters}
+	sale.Cluster = true
+	for i := range sale.Slices {
+		one := sale.Slice(i)
+		c.slots = append(c.slots, one.Slot)
+	}
+	if s.setup.skewed {
+		if err := c.skew(ctx); err != nil {
+			return "", err
+		}
+	}
+	if !s.setup.proxied {
+		return c.Seeds(), nil
+	}
+	return c.wire(ctx)
+}
+
+// skew gives the last master a clock that is 2 s ahead.
+func (c *cluster) skew(ctx context.Context) error {
+	library, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1") // only a wrong pattern fails
+	if len(library) == 0 {
+		return fmt.Errorf("%w: libfaketime is missing; apt-get install faketime", errImpossible)
+	}
+	n := c.Master(c.slots[len(c.slots)-1])
+	n.Kill()
+	n.Program.Env = []string{"LD_PRELOAD=" + library[0], "FAKETIME=+2", "FAKETIME_DONT_FAKE_MONOTONIC=1"}
+	return errors.Join(n.Start(ctx), c.AwaitReady(ctx, 0))
+}
+
+// wire leads all ways to the nodes through proxies, and returns the addresses for clients.
+func (c *cluster) wire(ctx context.Context) (string, error) {
+	var seeds []string
+	for _, n := range c.Nodes {
+		clients, err := launch.StartProxy("tcp", n.Address)
+		if err != nil {
+			return "", err
+		}
+		bus, err := launch.StartProxy("tcp", n.Bus())
+		if err != nil {
+			return "", err
+		}
+		c.wires = append(c.wires, wires{clients, bus})
+		seeds = append(seeds, clients.Address())
+		if _, err := n.Ask("CONFIG", "SET", "cluster-announce-port", portOf(clients),
+			"cluster-announce-bus-port", portOf(bus)); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(seeds, ","), testkit.Await(ctx, "nodes that know the ways to each other", inStepMax,
+		func() bool {
+			for _, n := range c.Nodes {
+				known, err := n.Ask("CLUSTER", "NODES")
+				for _, w := range c.wires {
+					if err != nil || !strings.Contains(known, w.clients.Address()+"@"+portOf(w.bus)) {
+						return false
+					}
+				}
+			}
+			return true
+		})
+}
+
+func portOf(p *launch.Proxy) string {
+	_, port, _ := net.SplitHostPort(p.Address())
+	return port
+}
+
+func (c *cluster) stop() {
+	if c.Cluster != nil {
+		c.Kill()
+	}
+	for _, w := range c.wires {
+		w.clients.Stop()
+		w.bus.Stop()
+	}
+}
+
+// serving is the master of a slot and its replicas, in a cluster that serves.
+func (c *cluster) serving(slot int) (master *launch.ClusterNode, replicas []*launch.ClusterNode, err error) {
+	if master = c.Master(slot); master == nil {
+		return nil, nil, fmt.Errorf("slot %d has no master", slot)
+	}
+	return master, c.Replicas(master), nil
+}
+
+// awaitPromotion waits until a slot has another master, and returns that.
+func (c *cluster) awaitPromotion(ctx context.Context, slot int, old *launch.ClusterNode) (
+	master *launch.ClusterNode, err error) {
+	return master, testkit.Await(ctx, "promotion of a replica", promotionMax, func() bool {
+		master = c.Master(slot)
+		return master != nil && master != old
+	})
+}
+
+// awaitInStep waits until every master has its replicas, and they have its data.
+func (s *stack) awaitInStep(ctx context.Context) error {
+	c := s.cluster
+	if err := c.AwaitReady(ctx, s.setup.masters*s.setup.replicas); err != nil {
+		return err
+	}
+	return testkit.Await(ctx, "replicas of every master", inStepMax, func() bool {
+		for _, slot := range c.slots {
+			master, replicas, err := c.serving(slot)
+			if err != nil || len(replicas) < s.setup.replicas {
+				return false
+			}
+			reply, err := master.Ask("WAIT", strconv.Itoa(s.setup.replicas), "100")
+			if n, _ := strconv.Atoi(reply); err != nil || n < s.setup.replicas {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// ackFlag is -ack replica, if the server has that flag and there are replicas.
+func (s *stack) ackFlag(program string) []string {
+	if s.setup.replicas == 0 {
+		return nil
+	}
+	help, _ := exec.Command(program, "-h").CombinedOutput() // without it there is no flag
+	if s.acked = strings.Contains(string(help), "\n  -ack "); s.acked {
+		return []string{"-ack", "replica"}
+	}
+	return nil
+}
+
+// elsewhere are the probes of users of other slices.
+func (s *stack) elsewhere(slot int) (*probes, error) {
+	master, _, err := s.cluster.serving(slot)
+	if err != nil {
+		return nil, err
+	}
+	others := &probes{}
+	for _, one := range s.probes.list {
+		const script = "return #redis.call('KEYS', 'o_' .. ARGV[1] .. '[^0-9]*')"
+		found, err := master.Ask("EVAL", script, "0", strconv.Itoa(one.shopper.user))
+		if err != nil {
+			return nil, err
+		}
+		if found == "0" {
+			others.list = append(others.list, one)
+		}
+	}
+	if n := len(others.list); n == 0 || n == len(s.probes.list) {
+		return nil, fmt.Errorf("%d of %d probes are elsewhere: they prove nothing", n, len(s.probes.list))
+	}
+	return others, nil
+}
+
+// sparing makes a fault of a slice that no other slice may notice.
+func (s *stack) sparing(slot int, makes func() error) error {
+	others, err := s.elsewhere(slot)
+	if err != nil {
+		return err
+	}
+	before := others.refusals()
+	err = makes()
+	if refused := others.refusals() - before; refused > 0 {
+		s.breaks("%d requests to slices that were not touched were refused", refused)
+	}
+	return err
+}
+
+// owner reports whether a client of a proxy is one of some processes.
+func owner(client net.Addr, pids ...int) bool {
+	for _, pid := range pids {
+		if launch.Owns(pid, client) {
+			return true
+		}
+	}
+	return false
+}
+
+// partition cuts a node off from all other nodes, and from all servers but one. The result ends that.
+func (c *cluster) partition(node *launch.ClusterNode, spared *server) (heal func(), err error) {
+	if len(c.wires) == 0 {
+		return nil, errors.New("this cluster has no wires to cut")
+	}
+	for i, n := range c.Nodes {
+		if n == node {
+			c.wires[i].bus.Set(launch.BlackHole)
+			c.wires[i].clients.SetBut(launch.BlackHole, func(client net.Addr) bool {
+				return owner(client, spared.workers()...)
+			})
+			continue
+		}
+		apart := func(client net.Addr) bool { return !owner(client, node.Pid()) }
+		c.wires[i].bus.SetBut(launch.BlackHole, apart)
+		c.wires[i].clients.SetBut(launch.BlackHole, apart)
+	}
+	return func() {
+		for _, w := range c.wires {
+			w.clients.Set(launch.Passes)
+			w.bus.Set(launch.Passes)
+		}
+	}, nil
+}
