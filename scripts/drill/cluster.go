@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,6 +79,13 @@ func (c *cluster) skew(ctx context.Context) error {
 
 // wire leads all ways to the nodes through proxies, and returns the addresses for clients.
 func (c *cluster) wire(ctx context.Context) (string, error) {
+	// First the addresses from which nodes connect: their connections are made anew when the ports change.
+	for i, n := range c.Nodes {
+		if _, err := n.Ask("CONFIG", "SET", "bind-source-addr", source(i), "cluster-announce-ip",
+			"127.0.0.1"); err != nil {
+			return "", err
+		}
+	}
 	var seeds []string
 	for _, n := range c.Nodes {
 		clients, err := launch.StartProxy("tcp", n.Address)
@@ -108,6 +116,9 @@ func (c *cluster) wire(ctx context.Context) (string, error) {
 			return true
 		})
 }
+
+// source is the address from which a node of a wired cluster connects.
+func source(node int) string { return fmt.Sprintf("127.0.1.%d", node+1) }
 
 func portOf(p *launch.Proxy) string {
 	_, port, _ := net.SplitHostPort(p.Address())
@@ -211,32 +222,22 @@ func (s *stack) sparing(slot int, makes func() error) error {
 	return err
 }
 
-// owner reports whether a client of a proxy is one of some processes.
-func owner(client net.Addr, pids ...int) bool {
-	for _, pid := range pids {
-		if launch.Owns(pid, client) {
-			return true
-		}
-	}
-	return false
-}
-
 // partition cuts a node off from all other nodes, and from all servers but one. The result ends that.
 func (c *cluster) partition(node *launch.ClusterNode, spared *server) (heal func(), err error) {
 	if len(c.wires) == 0 {
 		return nil, errors.New("this cluster has no wires to cut")
 	}
+	others := launch.ClientsBut(spared.workers)
+	cut := launch.ClientsAt(source(slices.Index(c.Nodes, node)))
 	for i, n := range c.Nodes {
+		w := c.wires[i]
 		if n == node {
-			c.wires[i].bus.Set(launch.BlackHole)
-			c.wires[i].clients.SetBut(launch.BlackHole, func(client net.Addr) bool {
-				return owner(client, spared.workers()...)
-			})
+			w.bus.Set(launch.BlackHole)
+			w.clients.SetAmong(launch.BlackHole, others)
 			continue
 		}
-		apart := func(client net.Addr) bool { return !owner(client, node.Pid()) }
-		c.wires[i].bus.SetBut(launch.BlackHole, apart)
-		c.wires[i].clients.SetBut(launch.BlackHole, apart)
+		w.bus.SetAmong(launch.BlackHole, cut)
+		w.clients.SetAmong(launch.BlackHole, cut)
 	}
 	return func() {
 		for _, w := range c.wires {
