@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Three servers of one sale with a Redis Cluster of three masters and their replicas, all on 127.0.0.1: starts,
-# loads and audits them, then stops everything.
+# Three servers of one sale with a Redis Cluster of three masters and their replicas, all on 127.0.0.1:
+# starts, loads and audits them, then stops everything.
 #
 #   scripts/cluster.sh [-valkey] [-replicas N] [-keep] [flags of scripts/bench...]
 #
-# -valkey takes valkey-server, or the program in VALKEY, instead of redis-server. -replicas (1) is the number for
-# each master. -keep leaves everything running after the audit and prints how to load it again and how to stop
-# it. PORT (8080) is the first port of the servers, NODE_PORT (7000) of the nodes; the catalogue's variables
-# (USERS, FOODS, STOCK, CATALOG_DIR, DB_HOST, ...) reach servers and bench alike. After Ctrl-C the audit still
-# runs. The exit code comes from bench: 0 = the audit passed.
+# -valkey takes valkey-server, or the program in VALKEY, instead of redis-server. -replicas (1) is the number
+# for each master. -keep leaves everything running after the audit and prints how to load it again and how to
+# stop it. PORT (8080) is the first port of the servers, NODE_PORT (7000) of the nodes; the catalogue's
+# variables (USERS, FOODS, STOCK, CATALOG_DIR, DB_HOST, ...) reach servers and bench alike. After Ctrl-C the
+# audit still runs. The exit code comes from bench: 0 = the audit passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stand.sh
@@ -53,7 +53,8 @@ for ((i = 0; i < masters * (1 + replicas); i++)); do
 	await "node-$i" answers "$at"
 	nodes+=("127.0.0.1:$at")
 done
-redis-cli --cluster create "${nodes[@]}" --cluster-replicas "$replicas" --cluster-yes >"$folder/create.log" ||
+redis-cli --cluster create "${nodes[@]}" --cluster-replicas "$replicas" --cluster-yes \
+	>"$folder/create.log" ||
 	fail "cannot make the cluster: $(tail -n 3 "$folder/create.log")"
 await "node-$((i - 1))" whole
 say "${#nodes[@]} nodes are ready on ${nodes[0]} and the next ports"

@@ -201,8 +201,8 @@ func masterApart(f *masterFault) error {
 	return f.measureResumption(f)
 }
 
-// slotMoved moves the slot of a slice to another master, key by key, and notes how long that takes. Such a slot
-// has a key for each order, and a few more.
+// slotMoved moves the slot of a slice to another master, key by key, and notes how long that takes. Such a
+// slot has a key for each order, and a few more.
 func slotMoved(f *masterFault) error {
 	count := func() int {
 		reply, _ := f.master.Ask("CLUSTER", "COUNTKEYSINSLOT", strconv.Itoa(f.slot)) // no reply counts as 0

@@ -60,7 +60,7 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	fs.Uint64Var(&opt.seed, "seed", 0, "seed of every random choice; 0 = a random one, which is printed")
 	fs.BoolVar(&opt.long, "long", false,
 		fmt.Sprintf("every drill %d times with more and longer faults, then %d pairs", longRounds, longPairs))
-	fs.BoolVar(&opt.valkey, "valkey", false, "the nodes of a Redis Cluster are valkey-server, or what VALKEY names")
+	fs.BoolVar(&opt.valkey, "valkey", false, "the nodes of a cluster are valkey-server, or what VALKEY names")
 	fs.IntVar(&opt.pairs, "pairs", 0, "then make this `number` of pairs of faults at once, chosen by the seed")
 	fs.BoolVar(&opt.list, "list", false, "list the drills and do nothing")
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {

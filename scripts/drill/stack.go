@@ -251,7 +251,8 @@ func (s *stack) logs() string {
 		if err != nil {
 			content = []byte(err.Error())
 		}
-		fmt.Fprintf(&text, "--- %s\n%s\n", strings.TrimPrefix(file, s.folder+"/"), content[max(0, len(content)-logShown):])
+		name := strings.TrimPrefix(file, s.folder+"/")
+		fmt.Fprintf(&text, "--- %s\n%s\n", name, content[max(0, len(content)-logShown):])
 	}
 	return text.String()
 }

@@ -64,7 +64,7 @@ func ClientsAt(ip string) Among {
 	}
 }
 
-// ClientsBut are all clients but these processes, which connect from 127.0.0.1. It takes a tenth of a second.
+// ClientsBut are all clients but these processes, which connect from 127.0.0.1. It is slow: 0.1 s.
 func ClientsBut(pids func() []int) Among {
 	return func(clients []*net.TCPAddr) (among []bool) {
 		owned := portsOf(pids())
