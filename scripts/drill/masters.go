@@ -83,7 +83,7 @@ func masterKilled(f *masterFault) error {
 		return f.promoted(f.returns)
 	}
 	return f.promoted(func(master *launch.ClusterNode) error {
-		return errors.Join(f.master.Wipe(), f.master.Start(f), f.c.Rejoin(f, f.master, master))
+		return errors.Join(f.master.Wipe(), f.c.Replace(f, f.master, master))
 	})
 }
 
@@ -121,7 +121,7 @@ func replicaKilled(f *masterFault) error {
 	before, replica := f.probes.refusals(), f.replicas[0]
 	replica.Kill()
 	background.Pause(f, f.lasting(2*time.Second, 5*time.Second))
-	if err := errors.Join(replica.Wipe(), replica.Start(f), f.c.Rejoin(f, replica, f.master)); err != nil {
+	if err := errors.Join(replica.Wipe(), f.c.Replace(f, replica, f.master)); err != nil {
 		return err
 	}
 	if err := f.awaitInStep(f); err != nil {
@@ -141,7 +141,7 @@ func replicaSyncs(f *masterFault) error {
 		return err
 	}
 	replica.Kill()
-	if err := errors.Join(replica.Wipe(), replica.Start(f), f.c.Rejoin(f, replica, f.master)); err != nil {
+	if err := errors.Join(replica.Wipe(), f.c.Replace(f, replica, f.master)); err != nil {
 		return err
 	}
 	background.Pause(f, moment(f.dice, time.Second))
