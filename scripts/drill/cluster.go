@@ -41,10 +41,13 @@ func (s *stack) startCluster(ctx context.Context, folder string) (seeds string, 
 	if s.valkey {
 		program = cmp.Or(os.Getenv("VALKEY"), "valkey-server")
 	}
+	args := []string{"--appendonly", "yes", "--appendfsync", "everysec"}
+	if s.acked = s.setup.replicas > 0 && knowsAck(ctx); s.acked {
+		args = append(args, "--min-replicas-to-write", "1")
+	}
 	c := &cluster{}
 	s.cluster = c
-	c.Cluster, err = launch.StartCluster(ctx, folder, program, s.setup.masters, s.setup.replicas,
-		"--appendonly", "yes", "--appendfsync", "everysec")
+	c.Cluster, err = launch.StartCluster(ctx, folder, program, s.setup.masters, s.setup.replicas, args...)
 	if err != nil {
 		return "", err
 	}
@@ -173,16 +176,14 @@ func (s *stack) awaitInStep(ctx context.Context) error {
 	})
 }
 
-// ackFlag is -ack replica, if the server has that flag and there are replicas.
-func (s *stack) ackFlag(program string) []string {
-	if s.setup.replicas == 0 {
-		return nil
+// knowsAck reports whether the server has the flag -ack.
+func knowsAck(ctx context.Context) bool {
+	program, err := launch.Build(ctx, launch.ServerSource)
+	if err != nil {
+		return false // the start of the server shows the error
 	}
-	help, _ := exec.Command(program, "-h").CombinedOutput() // without it there is no flag
-	if s.acked = strings.Contains(string(help), "\n  -ack "); s.acked {
-		return []string{"-ack", "replica"}
-	}
-	return nil
+	help, _ := exec.CommandContext(ctx, program, "-h").CombinedOutput() // without it there is no flag
+	return strings.Contains(string(help), "\n  -ack ")
 }
 
 // elsewhere are the probes of users of other slices.

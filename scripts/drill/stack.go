@@ -151,7 +151,9 @@ func (s *stack) startServer(ctx context.Context, i int, program, redis string, e
 	if err != nil {
 		return err
 	}
-	one.program.Args = append(one.program.Args, s.ackFlag(program)...)
+	if s.acked {
+		one.program.Args = append(one.program.Args, "-ack", "replica")
+	}
 	s.servers = append(s.servers, one)
 	if s.setup.own {
 		s.redis.owner = one
