@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,27 +56,10 @@ func (s *stack) startCluster(ctx context.Context, folder string) (seeds string, 
 		one := sale.Slice(i)
 		c.slots = append(c.slots, one.Slot)
 	}
-	if s.setup.skewed {
-		if err := c.skew(ctx); err != nil {
-			return "", err
-		}
-	}
 	if !s.setup.proxied {
 		return c.Seeds(), nil
 	}
 	return c.wire(ctx)
-}
-
-// skew gives the last master a clock that is 2 s ahead.
-func (c *cluster) skew(ctx context.Context) error {
-	library, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1") // only a wrong pattern fails
-	if len(library) == 0 {
-		return fmt.Errorf("%w: libfaketime is missing; apt-get install faketime", errImpossible)
-	}
-	n := c.Master(c.slots[len(c.slots)-1])
-	n.Kill()
-	n.Program.Env = []string{"LD_PRELOAD=" + library[0], "FAKETIME=+2", "FAKETIME_DONT_FAKE_MONOTONIC=1"}
-	return errors.Join(n.Start(ctx), c.AwaitReady(ctx, 0))
 }
 
 // wire leads all ways to the nodes through proxies, and returns the addresses for clients.

@@ -52,7 +52,6 @@ var (
 	twoEach  = setup{servers: 3, probes: 4, masters: 3, replicas: 2}
 	wired    = setup{servers: 3, probes: 4, masters: 3, replicas: 1, proxied: true}
 	scarce   = setup{servers: 3, probes: 4, masters: 3, stock: 20}
-	skewed   = setup{servers: 3, probes: 4, masters: 3, skewed: true}
 	takeover = "a replica takes over before an alert is due"
 )
 
@@ -162,9 +161,6 @@ var drills = []drill{
 	{name: "cluster-restarted", quiet: "they are back before an alert is due",
 		says:  "kill -9 of all masters, started again",
 		setup: masters, noticed: must503, run: allRestarted},
-	{name: "cluster-clocks", quiet: noFault,
-		says:  "the clock of a master is 2 s ahead while root changes the sale",
-		setup: skewed, run: statesChange},
 	{name: "mover-killed", quiet: "worker-killed has it",
 		says:  "kill -9 of all workers of a server, while orders wait for pieces of other slices",
 		setup: scarce, noticed: may503 | mayDrop, run: moversKilled},

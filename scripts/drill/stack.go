@@ -38,7 +38,6 @@ type setup struct {
 	asides   bool // servers beside those of the load, which the drill starts
 	masters  int  // of a Redis Cluster, in place of one Redis; 0: one Redis
 	replicas int  // of each master
-	skewed   bool // the clock of one master is 2 s ahead
 	stock    int  // of each food; 0 is stockDefault
 	patient  bool // the servers wait longer for Redis: no 503 because the machine is busy
 }
