@@ -19,6 +19,27 @@ require() {
 	command -v "$1" >/dev/null || fail "$1 is missing; apt-get install $2"
 }
 
+# usage shows the comment at the beginning of the script.
+usage() {
+	sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"
+	exit 0
+}
+
+# vacant HOST PORT VARIABLE: demands that no program listens there. VARIABLE sets another port.
+vacant() {
+	if (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; then
+		fail "another program listens on $1:$2; end it, or set $3"
+	fi
+}
+
+# make_secrets: what all servers of a sale share, in the environment.
+make_secrets() {
+	TOKEN_SECRET=$(head -c 32 /dev/urandom | base64 -w 0)
+	ROOT_PASSWORD=${ROOT_PASSWORD:-$(head -c 12 /dev/urandom | base64 -w 0)}
+	export TOKEN_SECRET ROOT_PASSWORD
+	if $keep; then printf '%s\n' "$ROOT_PASSWORD" >"$folder/root-password"; fi
+}
+
 # build: the server and bench, into $folder.
 build() {
 	say "building"
@@ -81,5 +102,45 @@ stop() {
 	done
 	rm -rf "$folder"
 }
+
+# leave ends the script and leaves the programs running, with a file to stop them, Redis last.
+leave() {
+	local i order=()
+	for ((i = ${#pids[@]} - 1; i >= 0; i--)); do order+=("${pids[i]}"); done
+	cat >"$folder/stop" <<-EOF
+		#!/bin/sh
+		for pid in ${order[*]}; do
+			kill "\$pid" 2>/dev/null
+			while grep -qs '^State:.[^ZX]' "/proc/\$pid/status"; do sleep 0.05; done
+		done
+		rm -rf '$folder'
+	EOF
+	chmod +x "$folder/stop"
+	trap - EXIT
+	local all
+	all=$(IFS=,; echo "${addresses[*]}")
+	say "left running on ${addresses[*]}, logs in $folder"
+	say "audit again: go run ./scripts/bench audit -addr $all -data $folder"
+	say "stop:        $folder/stop"
+}
+
+# load_and_audit: bench with ${bench_flags[@]} on the servers at ${addresses[@]}, and the end of the script.
+load_and_audit() {
+	say "load and audit"
+	# In the background, so that SIGTERM ends this script at once; Ctrl-C reaches bench by itself.
+	trap : INT
+	setpriv --pdeathsig TERM "$folder/bench" -addr "$(IFS=,; echo "${addresses[*]}")" "${bench_flags[@]}" &
+	local bench=$! code
+	pids+=("$bench")
+	while :; do
+		code=0
+		wait "$bench" || code=$?
+		kill -0 "$bench" 2>/dev/null || break
+	done
+	unset 'pids[-1]' # other processes may get its number now
+	if $keep; then leave; fi
+	exit "$code"
+}
+
 trap stop EXIT
 trap 'exit 143' TERM

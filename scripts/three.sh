@@ -22,46 +22,15 @@ for flag in "$@"; do
 	case $flag in
 	-haproxy | --haproxy) with_haproxy=true ;;
 	-keep | --keep) keep=true ;;
-	-h | -help | --help)
-		sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"
-		exit 0
-		;;
+	-h | -help | --help) usage ;;
 	*) bench_flags+=("$flag") ;;
 	esac
 done
 if $with_haproxy; then require haproxy haproxy; fi
-for host in "${hosts[@]}"; do
-	if (exec 3<>"/dev/tcp/$host/$port") 2>/dev/null; then
-		fail "another program listens on $host:$port; end it, or set PORT"
-	fi
-done
-
-# leave ends the script and leaves the programs running, with a file to stop them, Redis last.
-leave() {
-	local i order=()
-	for ((i = ${#pids[@]} - 1; i >= 0; i--)); do order+=("${pids[i]}"); done
-	cat >"$folder/stop" <<-EOF
-		#!/bin/sh
-		for pid in ${order[*]}; do
-			kill "\$pid" 2>/dev/null
-			while grep -qs '^State:.[^ZX]' "/proc/\$pid/status"; do sleep 0.05; done
-		done
-		rm -rf '$folder'
-	EOF
-	chmod +x "$folder/stop"
-	trap - EXIT
-	local all
-	all=$(IFS=,; echo "${addresses[*]}")
-	say "left running on ${addresses[*]}, logs in $folder"
-	say "audit again: go run ./scripts/bench audit -addr $all -data $folder"
-	say "stop:        $folder/stop"
-}
+for host in "${hosts[@]}"; do vacant "$host" "$port" PORT; done
 
 build
-TOKEN_SECRET=$(head -c 32 /dev/urandom | base64 -w 0)
-ROOT_PASSWORD=${ROOT_PASSWORD:-$(head -c 12 /dev/urandom | base64 -w 0)}
-export TOKEN_SECRET ROOT_PASSWORD
-if $keep; then printf '%s\n' "$ROOT_PASSWORD" >"$folder/root-password"; fi
+make_secrets
 start_redis always
 
 addresses=()
@@ -85,17 +54,4 @@ if $with_haproxy; then
 	say "HAProxy is ready on ${addresses[0]}"
 fi
 
-say "load and audit"
-# In the background, so that SIGTERM ends this script at once; Ctrl-C reaches bench by itself.
-trap : INT
-setpriv --pdeathsig TERM "$folder/bench" -addr "$(IFS=,; echo "${addresses[*]}")" "${bench_flags[@]}" &
-bench=$!
-pids+=("$bench")
-while :; do
-	code=0
-	wait "$bench" || code=$?
-	kill -0 "$bench" 2>/dev/null || break
-done
-unset 'pids[-1]' # other processes may get its number now
-if $keep; then leave; fi
-exit "$code"
+load_and_audit

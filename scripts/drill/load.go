@@ -18,6 +18,7 @@ import (
 const (
 	// flows a second, a fifth of what two processors can do: the drill measures faults, not a full machine
 	loadRate      = 1000
+	clusterRate   = 400 // more programs share the processors
 	buyersDefault = 128 // at once
 	// The load must sell that many more pieces once service is back.
 	piecesAfter = 100
@@ -42,11 +43,15 @@ func startLoad(ctx context.Context, s *stack, seed uint64, giveUp time.Duration)
 	for _, server := range s.servers {
 		addresses = append(addresses, server.address)
 	}
+	rate := loadRate
+	if s.setup.masters > 0 {
+		rate = clusterRate
+	}
 	args := []string{"-addr", strings.Join(addresses, ","), "-json",
-		"-seed", strconv.FormatUint(max(seed, 1), 10), "-rate", strconv.Itoa(loadRate),
+		"-seed", strconv.FormatUint(max(seed, 1), 10), "-rate", strconv.Itoa(rate),
 		// bench takes the last users first
 		"-concurrency", strconv.Itoa(s.setup.buyers), "-orders", strconv.Itoa(users - reserved),
-		"-timeout", giveUp.String(), "-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock)}
+		"-timeout", giveUp.String(), "-users", strconv.Itoa(users), "-stock", strconv.Itoa(s.setup.stock)}
 	if s.setup.tls {
 		args = append(args, "-tls", "-tls-ca", s.servers[0].chain)
 	}

@@ -88,7 +88,7 @@ func run(args []string, out io.Writer) error {
 	var results []result
 	for i, t := range turns {
 		fmt.Fprintf(out, "%d/%d %s, seed %d: %s\n", i+1, len(turns), t.drill.name, t.seed, t.drill.says)
-		r := perform(ctx, t, prometheus, opt.long)
+		r := perform(ctx, t, prometheus, &opt)
 		r.describe(out)
 		results = append(results, r)
 		if ctx.Err() != nil {

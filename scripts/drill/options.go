@@ -18,11 +18,12 @@ const (
 
 // options is the command line.
 type options struct {
-	only  []drill // empty = all
-	seed  uint64
-	long  bool
-	list  bool
-	pairs int
+	only   []drill // empty = all
+	seed   uint64
+	long   bool
+	valkey bool
+	list   bool
+	pairs  int
 }
 
 // turn is one run of a drill.
@@ -59,6 +60,7 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	fs.Uint64Var(&opt.seed, "seed", 0, "seed of every random choice; 0 = a random one, which is printed")
 	fs.BoolVar(&opt.long, "long", false,
 		fmt.Sprintf("every drill %d times with more and longer faults, then %d pairs", longRounds, longPairs))
+	fs.BoolVar(&opt.valkey, "valkey", false, "the nodes of a cluster are valkey-server, or what VALKEY names")
 	fs.IntVar(&opt.pairs, "pairs", 0, "then make this `number` of pairs of faults at once, chosen by the seed")
 	fs.BoolVar(&opt.list, "list", false, "list the drills and do nothing")
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {

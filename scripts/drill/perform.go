@@ -22,7 +22,7 @@ const (
 )
 
 // perform makes one turn on a stack of its own.
-func perform(ctx context.Context, t turn, p *prometheus, long bool) (r result) {
+func perform(ctx context.Context, t turn, p *prometheus, opt *options) (r result) {
 	r = result{turn: t}
 	began := time.Now()
 	defer func() { r.took = time.Since(began) }()
@@ -30,9 +30,10 @@ func perform(ctx context.Context, t turn, p *prometheus, long bool) (r result) {
 	defer cancel()
 	setup := t.drill.setup
 	setup.buyers = cmp.Or(setup.buyers, buyersDefault)
-	setup.patient = t.drill.healthy() && !long // the short form does not judge times, nor their effects
+	setup.stock = cmp.Or(setup.stock, stockDefault)
+	setup.patient = t.drill.healthy() && !opt.long // the short form does not judge times, nor their effects
 	alarms := &alarms{prometheus: p, servers: setup.servers, expected: t.drill.alert}
-	s, err := startStack(ctx, setup, alarms, long)
+	s, err := startStack(ctx, setup, alarms, opt)
 	if err == nil {
 		err = s.conduct(ctx, &r)
 	}
@@ -113,14 +114,17 @@ func moment(dice *rand.Rand, most time.Duration) time.Duration {
 // judge compares the result with the promises.
 func (r *result) judge(s *stack, rep *benchReport, watch *watch) {
 	r.resumed, r.mayLose = s.resumed, s.mayLose
+	if r.drill.loses && !s.acked {
+		r.mayLose = rep.Load.Placed
+	}
 	r.memory, r.goroutines = watch.memory, watch.goroutines
 	r.judgeLoad(s, rep)
 	r.judgeProbes(s.probes)
 	if r.slowest > answerMax {
 		r.fail("an answer took %v, promised is %v", r.slowest, answerMax)
 	}
-	if r.resumed > resumeMax {
-		r.fail("service was back %v after the fault, promised is %v", r.resumed, resumeMax)
+	if limit := s.setup.resumeMax(); r.resumed > limit {
+		r.fail("service was back %v after the fault, promised is %v", r.resumed, limit)
 	}
 	r.failures = append(r.failures, watch.excess()...)
 }

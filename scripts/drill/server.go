@@ -19,9 +19,9 @@ import (
 // The sale of every drill: enough users for the longest load, enough stock that the sale is still on at the
 // end.
 const (
-	users = 200_000
-	foods = 100
-	stock = 5_000 // of each food
+	users        = 200_000
+	foods        = 100
+	stockDefault = 5_000 // of each food
 
 	reserved      = 1_000 // users, the first ones, that bench leaves alone: 1 is root
 	firstProbe    = 2
@@ -67,7 +67,7 @@ func newServer(
 	}
 	args := []string{"-app-host", "127.0.0.1", "-app-port", strconv.Itoa(port), "-workers",
 		strconv.Itoa(workers),
-		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(stock), "-data", s.data,
+		"-users", strconv.Itoa(users), "-stock", strconv.Itoa(c.stock), "-data", s.data,
 		"-pprof", localhost(profiles), "-ops", ops,
 		"-cart-adds", "0"} // one-cart changes a cart as fast as it can
 	if c.patient {
@@ -81,7 +81,9 @@ func newServer(
 		s.chain, s.trust = certificate.ChainFile, certtest.Trust(certificate)
 		args = append(args, "-tls-cert", certificate.ChainFile, "-tls-key", certificate.KeyFile)
 	}
-	if redis != "" {
+	if c.masters > 0 {
+		args = append(args, "-redis-cluster", redis)
+	} else if redis != "" {
 		args = append(args, "-redis", redis)
 	}
 	s.program = launch.Program{Path: program, Args: args, Env: append(env, saleEnv...),

@@ -23,17 +23,22 @@ const (
 
 // setup is the stack that a drill needs.
 type setup struct {
-	servers  int  // of one sale, at least 1
-	probes   int  // of each server; 0 is 1
-	buyers   int  // of the load, at once; 0 is buyersDefault
-	own      bool // the server's own redis-server, in its data folder, instead of the drill's
-	proxied  bool // the servers reach Redis over TCP through the proxy, else by its unix socket
+	servers int  // of one sale, at least 1
+	probes  int  // of each server; 0 is 1
+	buyers  int  // of the load, at once; 0 is buyersDefault
+	own     bool // the server's own redis-server, in its data folder, instead of the drill's
+	// the servers reach Redis over TCP through the proxy, else by its unix socket; the nodes of a cluster reach
+	// each other through proxies too
+	proxied  bool
 	everysec bool // appendfsync everysec instead of always
 	disk     bool // the data of Redis lies on a small file system of its own
 	clock    bool // the servers' clock can be made to jump
 	released bool // the last server is the last released version
 	tls      bool // the servers speak TLS; probes, load and pipelining do, other drills do not
 	asides   bool // servers beside those of the load, which the drill starts
+	masters  int  // of a Redis Cluster, in place of one Redis; 0: one Redis
+	replicas int  // of each master
+	stock    int  // of each food; 0 is stockDefault
 	patient  bool // the servers wait longer for Redis: no 503 because the machine is busy
 }
 
@@ -56,11 +61,14 @@ type stack struct {
 	setup  setup
 	folder string
 	long   bool // more and longer faults
+	valkey bool // the nodes of a cluster are valkey-server
+	acked  bool // an order is answered once all replicas have it
 	paired bool // another fault goes on at the same time
 
 	disk    *disk
 	clock   *launch.Clock
 	redis   *redis
+	cluster *cluster
 	proxy   *launch.Proxy
 	servers []*server
 	probes  *probes
@@ -100,8 +108,8 @@ func (s *stack) destroyed(orders int) {
 
 // startStack starts Redis, proxy and servers and returns once all serve. The stack must be stopped, after an
 // error too.
-func startStack(ctx context.Context, c setup, a *alarms, long bool) (*stack, error) {
-	s := &stack{setup: c, alarms: a, long: long}
+func startStack(ctx context.Context, c setup, a *alarms, opt *options) (*stack, error) {
+	s := &stack{setup: c, alarms: a, long: opt.long, valkey: opt.valkey}
 	var err error
 	if s.folder, err = os.MkdirTemp("", "drill"); err != nil {
 		return s, fmt.Errorf("cannot make a folder for the drill: %w", err)
@@ -128,11 +136,22 @@ func startStack(ctx context.Context, c setup, a *alarms, long bool) (*stack, err
 	return s, err
 }
 
+// resumeMax is promised: from the end of a fault, or from a promotion, until every server serves again.
+func (c setup) resumeMax() time.Duration {
+	if c.masters > 0 {
+		return promotedMax
+	}
+	return resumeMax
+}
+
 // startServer starts a server, and returns once it serves.
 func (s *stack) startServer(ctx context.Context, i int, program, redis string, env []string) error {
 	one, err := newServer(program, s.folder, i+1, s.setup, redis, s.alarms.prometheus.targets[i], env)
 	if err != nil {
 		return err
+	}
+	if s.acked {
+		one.program.Args = append(one.program.Args, "-ack", "replica")
 	}
 	s.servers = append(s.servers, one)
 	if s.setup.own {
@@ -169,6 +188,9 @@ func (s *stack) startRedis(ctx context.Context) (address string, err error) {
 	}
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return "", fmt.Errorf("cannot make the folder of Redis: %w", err)
+	}
+	if s.setup.masters > 0 {
+		return s.startCluster(ctx, folder)
 	}
 	if s.setup.disk {
 		if s.disk, err = newDisk(folder); err != nil {
@@ -208,6 +230,9 @@ func (s *stack) stop() {
 	if s.redis != nil && s.redis.service != nil {
 		s.redis.service.stop()
 	}
+	if s.cluster != nil {
+		s.cluster.stop()
+	}
 	if s.proxy != nil {
 		s.proxy.Stop()
 	}
@@ -221,12 +246,14 @@ func (s *stack) logs() string {
 	var text strings.Builder
 	files, _ := filepath.Glob(filepath.Join(s.folder, "*.log")) // only a wrong pattern fails
 	own, _ := filepath.Glob(filepath.Join(s.folder, "*", "redis.log"))
-	for _, file := range append(files, own...) {
+	nodes, _ := filepath.Glob(filepath.Join(s.folder, "*", "*", "log"))
+	for _, file := range slices.Concat(files, own, nodes) {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			content = []byte(err.Error())
 		}
-		fmt.Fprintf(&text, "--- %s\n%s\n", filepath.Base(file), content[max(0, len(content)-logShown):])
+		name := strings.TrimPrefix(file, s.folder+"/")
+		fmt.Fprintf(&text, "--- %s\n%s\n", name, content[max(0, len(content)-logShown):])
 	}
 	return text.String()
 }

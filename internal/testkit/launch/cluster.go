@@ -231,6 +231,9 @@ func (n *ClusterNode) do(words ...string) error {
 	return err
 }
 
+// Bus is where the other nodes reach it, as host:port.
+func (n *ClusterNode) Bus() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(n.bus)) }
+
 // known are the nodes that it knows, in the fields of CLUSTER NODES.
 func (n *ClusterNode) known() (lines [][]string) {
 	text, _ := AskRedis(n.Socket, redisAskMax, "CLUSTER", "NODES") // a node that does not answer knows none

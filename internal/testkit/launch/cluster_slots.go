@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -22,16 +23,17 @@ func (c *Cluster) BeginMove(slot int, from, to *ClusterNode) error {
 		from.do("CLUSTER", "SETSLOT", strconv.Itoa(slot), "MIGRATING", to.ID))
 }
 
-// MoveKeys moves the keys of the slot, one after another.
+// MoveKeys moves the keys of the slot, ten with each command, as redis-cli --cluster reshard does.
 func (c *Cluster) MoveKeys(slot int, from, to *ClusterNode) error {
-	const script = "return redis.call('CLUSTER', 'GETKEYSINSLOT', ARGV[1], 1)[1] or ''"
+	const script = "return table.concat(redis.call('CLUSTER', 'GETKEYSINSLOT', ARGV[1], 10), ' ')"
+	host, port, _ := net.SplitHostPort(to.Address)
+	move := []string{"MIGRATE", host, port, "", "0", migrateTimeout, "KEYS"}
 	for {
-		key, err := from.Ask("EVAL", script, "0", strconv.Itoa(slot))
-		if err != nil || key == "" {
+		keys, err := from.Ask("EVAL", script, "0", strconv.Itoa(slot))
+		if err != nil || keys == "" {
 			return err
 		}
-		host, port, _ := net.SplitHostPort(to.Address)
-		if err := from.do("MIGRATE", host, port, key, "0", migrateTimeout); err != nil {
+		if err := from.do(slices.Concat(move, strings.Fields(keys))...); err != nil {
 			return err
 		}
 	}

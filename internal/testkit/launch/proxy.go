@@ -2,7 +2,12 @@ package launch
 
 import (
 	"fmt"
+	"maps"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,15 +45,67 @@ type Proxy struct {
 
 	mu        sync.Mutex
 	condition Condition
-	next      *Cut // for the first chunk in its direction; nil = no cut
+	among     Among // the clients for which the condition holds; nil = all
+	next      *Cut  // for the first chunk in its direction; nil = no cut
 	pairs     map[*connPair]struct{}
 	handlers  sync.WaitGroup
+}
+
+// Among returns for some clients whether a condition holds for them.
+type Among func(clients []*net.TCPAddr) []bool
+
+// ClientsAt are the clients with this IP address.
+func ClientsAt(ip string) Among {
+	return func(clients []*net.TCPAddr) (among []bool) {
+		for _, client := range clients {
+			among = append(among, client.IP.String() == ip)
+		}
+		return among
+	}
+}
+
+// ClientsBut are all clients but these processes, which connect from 127.0.0.1. It is slow: 0.1 s.
+func ClientsBut(pids func() []int) Among {
+	return func(clients []*net.TCPAddr) (among []bool) {
+		owned := portsOf(pids())
+		for _, client := range clients {
+			among = append(among, !owned[client.Port])
+		}
+		return among
+	}
+}
+
+// portsOf finds the ports on 127.0.0.1 of some processes, which may have ended.
+func portsOf(pids []int) map[int]bool {
+	sockets := map[string]bool{}
+	for _, pid := range pids {
+		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) // only a wrong pattern fails
+		for _, file := range files {
+			target, _ := os.Readlink(file)
+			sockets[strings.TrimSuffix(strings.TrimPrefix(target, "socket:["), "]")] = true
+		}
+	}
+	const established = "01"
+	ports := map[int]bool{}
+	table, _ := os.ReadFile("/proc/net/tcp") // without it no port is found
+	for line := range strings.Lines(string(table)) {
+		var port int
+		fields := strings.Fields(line)
+		if len(fields) < 10 || fields[3] != established || !sockets[fields[9]] {
+			continue
+		}
+		if _, err := fmt.Sscanf(fields[1], "0100007F:%X", &port); err == nil {
+			ports[port] = true
+		}
+	}
+	return ports
 }
 
 // connPair is one connection through the proxy.
 type connPair struct {
 	client, target net.Conn // target is nil in a black hole
 	swallowed      bool     // it has lost bytes and must never pass bytes again
+	spared         bool     // it passes whatever the condition is
 }
 
 // StartProxy starts a proxy to an address: "tcp" and host:port, or "unix" and the path of a socket.
@@ -78,14 +135,33 @@ func (p *Proxy) Stop() {
 }
 
 // Set changes the condition. At the end of a black hole it resets the connections that have lost bytes.
-func (p *Proxy) Set(c Condition) {
+func (p *Proxy) Set(c Condition) { p.SetAmong(c, nil) }
+
+// SetAmong is Set for some clients. The others pass.
+func (p *Proxy) SetAmong(c Condition, among Among) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.condition = c
+	p.condition, p.among = c, among
+	p.spare(slices.Collect(maps.Keys(p.pairs))...)
 	for pair := range p.pairs {
 		if c != BlackHole && pair.swallowed {
 			pair.reset()
 		}
+	}
+}
+
+// spare notes which connections the condition does not concern.
+func (p *Proxy) spare(pairs ...*connPair) {
+	var clients []*net.TCPAddr
+	for _, pair := range pairs {
+		clients = append(clients, pair.client.RemoteAddr().(*net.TCPAddr))
+	}
+	concerned := slices.Repeat([]bool{true}, len(pairs))
+	if p.among != nil && len(pairs) > 0 {
+		concerned = p.among(clients)
+	}
+	for i, pair := range pairs {
+		pair.spared = !concerned[i]
 	}
 }
 
@@ -114,7 +190,8 @@ func (p *Proxy) accept() {
 		}
 		pair := &connPair{client: c}
 		p.mu.Lock()
-		pair.swallowed = p.condition == BlackHole
+		p.spare(pair)
+		pair.swallowed = p.condition == BlackHole && !pair.spared
 		p.mu.Unlock()
 		if !pair.swallowed {
 			if pair.target, err = net.Dial(p.network, p.target); err != nil {
@@ -171,6 +248,9 @@ func (p *Proxy) pump(pair *connPair, from, to net.Conn, replies bool) {
 func (p *Proxy) decide(pair *connPair, replies bool) (Condition, *Cut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if pair.spared {
+		return Passes, nil
+	}
 	if pair.swallowed || p.condition == BlackHole {
 		pair.swallowed = true
 		return BlackHole, nil

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/launch"
+	"flashsale/redisx"
+)
+
+const (
+	promotedMax  = 5 * time.Second  // promised: from the promotion of a replica until every server serves again
+	promotionMax = 20 * time.Second // for a promotion that hangs; it takes the node time-out and a second
+	inStepMax    = 30 * time.Second // for a new replica to copy the data of its master
+)
+
+// cluster is the Redis Cluster of a stack. Each slice of the sale has a master of its own.
+type cluster struct {
+	*launch.Cluster
+	slots []int   // of the slices
+	wires []wires // of each node, where the network can be cut
+}
+
+// wires are the only ways to a node: of its clients and replicas, and of the other nodes.
+type wires struct{ clients, bus *launch.Proxy }
+
+// startCluster starts the nodes and returns the servers' -redis-cluster.
+func (s *stack) startCluster(ctx context.Context, folder string) (seeds string, err error) {
+	program := "redis-server"
+	if s.valkey {
+		program = cmp.Or(os.Getenv("VALKEY"), "valkey-server")
+	}
+	args := []string{"--appendonly", "yes", "--appendfsync", "everysec"}
+	if s.acked = s.setup.replicas > 0 && knowsAck(ctx); s.acked {
+		args = append(args, "--min-replicas-to-write", "1")
+	}
+	c := &cluster{}
+	s.cluster = c
+	c.Cluster, err = launch.StartCluster(ctx, folder, program, s.setup.masters, s.setup.replicas, args...)
+	if err != nil {
+		return "", err
+	}
+	sale := redisx.Config{Slices: s.setup.masters}
+	sale.Cluster = true
+	for i := range sale.Slices {
+		one := sale.Slice(i)
+		c.slots = append(c.slots, one.Slot)
+	}
+	if !s.setup.proxied {
+		return c.Seeds(), nil
+	}
+	return c.wire(ctx)
+}
+
+// wire leads all ways to the nodes through proxies, and returns the addresses for clients.
+func (c *cluster) wire(ctx context.Context) (string, error) {
+	// First the addresses from which nodes connect: their connections are made anew when the ports change.
+	for i, n := range c.Nodes {
+		if _, err := n.Ask("CONFIG", "SET", "bind-source-addr", source(i), "cluster-announce-ip",
+			"127.0.0.1"); err != nil {
+			return "", err
+		}
+	}
+	var seeds []string
+	for _, n := range c.Nodes {
+		clients, err := launch.StartProxy("tcp", n.Address)
+		if err != nil {
+			return "", err
+		}
+		bus, err := launch.StartProxy("tcp", n.Bus())
+		if err != nil {
+			return "", err
+		}
+		c.wires = append(c.wires, wires{clients, bus})
+		seeds = append(seeds, clients.Address())
+		if _, err := n.Ask("CONFIG", "SET", "cluster-announce-port", portOf(clients),
+			"cluster-announce-bus-port", portOf(bus)); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(seeds, ","), testkit.Await(ctx, "nodes that know the ways to each other", inStepMax,
+		func() bool {
+			for _, n := range c.Nodes {
+				known, err := n.Ask("CLUSTER", "NODES")
+				for _, w := range c.wires {
+					if err != nil || !strings.Contains(known, w.clients.Address()+"@"+portOf(w.bus)) {
+						return false
+					}
+				}
+			}
+			return true
+		})
+}
+
+// source is the address from which a node of a wired cluster connects.
+func source(node int) string { return fmt.Sprintf("127.0.1.%d", node+1) }
+
+func portOf(p *launch.Proxy) string {
+	_, port, _ := net.SplitHostPort(p.Address())
+	return port
+}
+
+func (c *cluster) stop() {
+	if c.Cluster != nil {
+		c.Kill()
+	}
+	for _, w := range c.wires {
+		w.clients.Stop()
+		w.bus.Stop()
+	}
+}
+
+// serving is the master of a slot and its replicas, in a cluster that serves.
+func (c *cluster) serving(slot int) (master *launch.ClusterNode, replicas []*launch.ClusterNode, err error) {
+	if master = c.Master(slot); master == nil {
+		return nil, nil, fmt.Errorf("slot %d has no master", slot)
+	}
+	return master, c.Replicas(master), nil
+}
+
+// awaitPromotion waits until a slot has another master, and returns that.
+func (c *cluster) awaitPromotion(ctx context.Context, slot int, old *launch.ClusterNode) (
+	master *launch.ClusterNode, err error) {
+	return master, testkit.Await(ctx, "promotion of a replica", promotionMax, func() bool {
+		master = c.Master(slot)
+		return master != nil && master != old
+	})
+}
+
+// awaitInStep waits until every master has its replicas, and they have its data.
+func (s *stack) awaitInStep(ctx context.Context) error {
+	c := s.cluster
+	if err := c.AwaitReady(ctx, s.setup.masters*s.setup.replicas); err != nil {
+		return err
+	}
+	return testkit.Await(ctx, "replicas of every master", inStepMax, func() bool {
+		for _, slot := range c.slots {
+			master, replicas, err := c.serving(slot)
+			if err != nil || len(replicas) < s.setup.replicas {
+				return false
+			}
+			reply, err := master.Ask("WAIT", strconv.Itoa(s.setup.replicas), "100")
+			if n, _ := strconv.Atoi(reply); err != nil || n < s.setup.replicas {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// knowsAck reports whether the server has the flag -ack.
+func knowsAck(ctx context.Context) bool {
+	program, err := launch.Build(ctx, launch.ServerSource)
+	if err != nil {
+		return false // the start of the server shows the error
+	}
+	help, _ := exec.CommandContext(ctx, program, "-h").CombinedOutput() // without it there is no flag
+	return strings.Contains(string(help), "\n  -ack ")
+}
+
+// elsewhere are the probes of users of other slices.
+func (s *stack) elsewhere(slot int) (*probes, error) {
+	master, _, err := s.cluster.serving(slot)
+	if err != nil {
+		return nil, err
+	}
+	others := &probes{}
+	for _, one := range s.probes.list {
+		const script = "return #redis.call('KEYS', 'o_' .. ARGV[1] .. '[^0-9]*')"
+		found, err := master.Ask("EVAL", script, "0", strconv.Itoa(one.shopper.user))
+		if err != nil {
+			return nil, err
+		}
+		if found == "0" {
+			others.list = append(others.list, one)
+		}
+	}
+	if n := len(others.list); n == 0 || n == len(s.probes.list) {
+		return nil, fmt.Errorf("%d of %d probes are elsewhere: they prove nothing", n, len(s.probes.list))
+	}
+	return others, nil
+}
+
+// sparing makes a fault of a slice that no other slice may notice.
+func (s *stack) sparing(slot int, makes func() error) error {
+	others, err := s.elsewhere(slot)
+	if err != nil {
+		return err
+	}
+	before := others.refusals()
+	err = makes()
+	if refused := others.refusals() - before; refused > 0 {
+		s.breaks("%d requests to slices that were not touched were refused", refused)
+	}
+	return err
+}
+
+// partition cuts a node off from all other nodes, and from all servers but one. The result ends that.
+func (c *cluster) partition(node *launch.ClusterNode, spared *server) (heal func(), err error) {
+	if len(c.wires) == 0 {
+		return nil, errors.New("this cluster has no wires to cut")
+	}
+	others := launch.ClientsBut(spared.workers)
+	cut := launch.ClientsAt(source(slices.Index(c.Nodes, node)))
+	for i, n := range c.Nodes {
+		w := c.wires[i]
+		if n == node {
+			w.bus.Set(launch.BlackHole)
+			w.clients.SetAmong(launch.BlackHole, others)
+			continue
+		}
+		w.bus.SetAmong(launch.BlackHole, cut)
+		w.clients.SetAmong(launch.BlackHole, cut)
+	}
+	return func() {
+		for _, w := range c.wires {
+			w.clients.Set(launch.Passes)
+			w.bus.Set(launch.Passes)
+		}
+	}, nil
+}
