@@ -22,6 +22,9 @@ func TestGuideCluster(t *testing.T) {
 	if state := s.ask(t, "21", "INFO replication"); !strings.Contains(state, "role:slave") {
 		t.Errorf("the new machine is no replica:\n%s", state)
 	}
+	if nodes := s.ask(t, "22", "CLUSTER NODES"); strings.Contains(nodes, "fail") {
+		t.Errorf("the lost node is not forgotten:\n%s", nodes)
+	}
 }
 
 // TestGuideSentinel carries out what the guide says about Sentinel.
@@ -98,11 +101,16 @@ func TestGuideMove(t *testing.T) {
 	if code := bench.ExitCode(t); code != 0 {
 		t.Errorf("bench ends with %d:\n%s", code, bench.Written(t))
 	}
-	for _, last := range []string{"10", "21", "22"} {
+	for i, last := range []string{"10", "21", "22"} {
+		run(t, s.desktop, s.env, "sh", "replace.sh", s.machine(fmt.Sprint(23+i)), s.machine("10"))
 		if n := strings.Count(s.ask(t, last, "KEYS stock_*"), "stock_"); n != 2 {
 			t.Errorf("the master %s has %d of 6 slices, want 2", last, n)
 		}
 	}
+	run(t, s.desktop, s.env, "bash", "-c", s.place(". ./operator.env; redis-cli --cluster call 10.0.0.10:6379 "+
+		"CONFIG SET min-replicas-to-write 1; echo ACK=replica >> flashsale.env"))
+	s.desk(t, "upgrade")
+	s.buy(t, 4999)
 }
 
 // buy places an order of a user.
