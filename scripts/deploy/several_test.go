@@ -108,7 +108,7 @@ func TestGuideMove(t *testing.T) {
 		}
 	}
 	run(t, s.desktop, s.env, "bash", "-c", s.place(". ./operator.env; redis-cli --cluster call 10.0.0.10:6379 "+
-		"CONFIG SET min-replicas-to-write 1; echo ACK=replica >> flashsale.env"))
+		"CONFIG SET min-replicas-to-write 1; sed -i 1iACK=replica flashsale.env"))
 	s.desk(t, "upgrade")
 	s.buy(t, 4999)
 }
