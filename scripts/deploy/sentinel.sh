@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs sentinel.conf on a machine and restarts its sentinel.
+# Installs sentinel.conf on a machine, restarts its sentinel and returns when it knows the replicas.
 #
 #   sh sentinel.sh ADDRESS
 set -e
@@ -9,3 +9,5 @@ sed "s/ADDRESS/$1/; s/PASSWORD/$REDISCLI_AUTH/" sentinel.conf | ssh "root@$1" 's
 	cat > /etc/redis/sentinel.conf
 	chown redis: /etc/redis/sentinel.conf
 	systemctl restart redis-sentinel'
+unset REDISCLI_AUTH # that is for Redis
+timeout 60 sh -c "until redis-cli -h $1 -p 26379 INFO sentinel | grep -q 'slaves=[1-9]'; do sleep 0.2; done"

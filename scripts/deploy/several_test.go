@@ -18,6 +18,7 @@ func TestGuideCluster(t *testing.T) {
 	s.desk(t, "secrets")
 	s.desk(t, "cluster")
 	s.desk(t, "servers")
+	s.checkStore(t)
 	s.survive(t, []string{"24", "25", "26"}, func() { s.desk(t, "replace") })
 	if state := s.ask(t, "21", "INFO replication"); !strings.Contains(state, "role:slave") {
 		t.Errorf("the new machine is no replica:\n%s", state)
@@ -34,7 +35,16 @@ func TestGuideSentinel(t *testing.T) {
 	s.desk(t, "secrets")
 	s.desk(t, "sentinel")
 	s.desk(t, "servers")
+	s.checkStore(t)
 	s.survive(t, []string{"22", "23"}, func() {})
+}
+
+// checkStore runs the command that looks at all nodes, if this program has it: none may be at risk.
+func (s *site) checkStore(t *testing.T) {
+	t.Helper()
+	if strings.Contains(run(t, s.desktop, nil, s.path("flashsale"), "-h"), "check-store") {
+		t.Log(run(t, s.desktop, s.env, "bash", "-c", "set -a; . ./flashsale.env; ./flashsale check-store"))
+	}
 }
 
 // survive loses the machine 21, a master, with its disk, and replaces it when one of the replicas is elected.
