@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the settings of the sale on a machine with Redis and restarts it: redis-sale.conf, and the files named
-# behind the address.
+# Installs the settings of the sale on a machine with Redis and restarts it: redis-sale.conf, and the files
+# named behind the address.
 #
 #   sh redis.sh ADDRESS [FILE...]
 set -e
@@ -18,7 +18,8 @@ scp users.acl "root@$address:/etc/redis/users.acl"
 rm installed.conf
 ssh "root@$address" 'set -e
 	chown redis: /etc/redis/redis-sale.conf /etc/redis/users.acl
-	grep -qs redis-sale.conf /etc/redis/redis.conf || echo "include /etc/redis/redis-sale.conf" >> /etc/redis/redis.conf
+	grep -qs redis-sale.conf /etc/redis/redis.conf ||
+		echo "include /etc/redis/redis-sale.conf" >> /etc/redis/redis.conf
 	echo vm.overcommit_memory=1 > /etc/sysctl.d/redis.conf
 	sysctl -w vm.overcommit_memory=1
 	systemctl restart redis-server'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes an empty machine a replica of a cluster, in the place of a node that was lost with its disk. Another node
-# has to answer. The node joins the master that has the fewest replicas.
+# Makes an empty machine a replica of a cluster, in the place of a node that was lost with its disk. Another
+# node has to answer. The node joins the master that has the fewest replicas.
 #
 #   sh replace.sh ADDRESS OTHER
 set -e
@@ -13,4 +13,6 @@ redis-cli -h "$2" CLUSTER NODES | grep -F " $1:" | cut -d ' ' -f 1 | while read 
 done
 sh redis.sh "$1" redis-replicas.conf redis-cluster.conf
 redis-cli --cluster add-node "$1:6379" "$2:6379" --cluster-slave
-timeout 600 sh -c "until redis-cli -h $1 INFO replication | grep -q master_link_status:up; do sleep 0.2; done"
+timeout 600 sh -c "until redis-cli -h $1 INFO replication | grep -q master_link_status:up; do
+	sleep 0.2
+done"

@@ -47,7 +47,7 @@ func (s *site) checkStore(t *testing.T) {
 	}
 }
 
-// survive loses the machine 21, a master, with its disk, and replaces it when one of the replicas is elected.
+// survive loses the machine 21, a master, with its disk, and replaces it when a replica is elected.
 // All orders have to be there, and more are placed.
 func (s *site) survive(t *testing.T, replicas []string, replace func()) {
 	t.Helper()
