@@ -1,7 +1,7 @@
 #!/bin/sh
 # Moves a sale with slices from one Redis to a cluster while it sells: that Redis becomes the first master,
-# the machines named here the others. Orders get 503 while it starts again. Each master ends with an equal part of
-# the slots, and so of the slices.
+# the machines named here the others. Orders get 503 while it starts again. Each master ends with an equal
+# part of the slots, and so of the slices.
 #
 #   sh move.sh ADDRESS...
 set -e
