@@ -30,7 +30,8 @@ func block(t *testing.T, name string) string {
 
 // Every block is in a test: a new one is not forgotten.
 func TestGuideHasNoOtherBlocks(t *testing.T) {
-	guide, tests := testkit.ReadFile(t, "README.md"), testkit.ReadFile(t, "guide_test.go")
+	guide := testkit.ReadFile(t, "README.md")
+	tests := testkit.ReadFile(t, "guide_test.go") + testkit.ReadFile(t, "several_test.go")
 	marks := regexp.MustCompile("<!-- block: (.*) -->\n```").FindAllStringSubmatch(guide, -1)
 	if fences := strings.Count(guide, "\n```") / 2; fences != len(marks) {
 		t.Errorf("%d fenced blocks, %d of them with a name", fences, len(marks))
@@ -194,7 +195,7 @@ func (s *site) upgrade(t *testing.T) {
 // number of orders.
 func (s *site) loseRedis(t *testing.T, orders int) {
 	t.Helper()
-	s.service("redis-server").Kill()
+	s.service(onMachine("redis-server", s.machine("10"))).Kill()
 	s.install(t, "10")
 	s.desk(t, "redis") // empty
 	b := s.buyer(t)

@@ -18,10 +18,7 @@ func (s *site) manage(t *testing.T, machine, command string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	verb, service, _ := strings.Cut(command, " ")
-	name := service
-	if service == "flashsale" {
-		name += " on " + machine
-	}
+	name := onMachine(service, machine)
 	if running := s.services[name]; running != nil && (verb == "stop" || verb == "restart") {
 		running.Stop()
 		delete(s.services, name)
@@ -42,7 +39,10 @@ func (s *site) manage(t *testing.T, machine, command string) error {
 		}
 		s.services[name] = start(t, nil, "redis-server", s.tree(machine)+"/etc/redis/redis.conf")
 		run(t, s.desktop, s.env, "timeout", "30", "bash", "-c", s.place(`. ./operator.env
-			until redis-cli -h $redis PING | grep -q PONG; do sleep 0.05; done`))
+			until redis-cli -h `+machine+` PING | grep -q PONG; do sleep 0.05; done`))
+	case "redis-sentinel":
+		file := s.settle(t, machine, "/etc/redis/sentinel.conf")
+		s.services[name] = start(t, nil, "redis-server", file, "--sentinel")
 	case "flashsale":
 		s.services[name] = s.startUnit(t, machine)
 	case "haproxy", "nginx":
@@ -51,6 +51,14 @@ func (s *site) manage(t *testing.T, machine, command string) error {
 		return fmt.Errorf("there is no service %s", service)
 	}
 	return nil
+}
+
+// onMachine is the name of a service. The front has one machine, the others may have several.
+func onMachine(service, machine string) string {
+	if service == "haproxy" || service == "nginx" {
+		return service
+	}
+	return service + " on " + machine
 }
 
 // startFront starts a proxy on the machine of the front, in the place of the one that runs there.

@@ -116,7 +116,7 @@ func (s *site) furnish(t *testing.T) {
 // machines are the last bytes of their addresses, with the folders that Debian's packages make there.
 var machines = map[string][]string{
 	"9":  {"/etc/haproxy", "/etc/nginx", "/etc/default"},
-	"10": {"/etc/redis", "/etc/sysctl.d", "/var/lib/redis"},
+	"10": redis, "21": redis, "22": redis, "23": redis, "24": redis, "25": redis, "26": redis,
 	"11": server, "12": server, "13": server,
 }
 
@@ -128,12 +128,15 @@ func (s *site) install(t *testing.T, last string) {
 	for _, folder := range append([]string{"/root"}, machines[last]...) {
 		testkit.Must(t, os.MkdirAll(tree+folder, 0o755))
 	}
-	if last == "10" {
+	if _, err := os.Stat(tree + "/etc/redis"); err == nil {
 		testkit.WriteFile(t, tree+"/etc/redis/redis.conf", "dir "+tree+"/var/lib/redis\ndaemonize no\n")
 	}
 }
 
-var server = []string{"/etc/systemd/system", "/usr/local/bin", "/var/lib"}
+var (
+	redis  = []string{"/etc/redis", "/etc/sysctl.d", "/var/lib/redis"}
+	server = []string{"/etc/systemd/system", "/usr/local/bin", "/var/lib"}
+)
 
 // shipped are the files of this folder that the operator works with.
 func shipped(t *testing.T) (names []string) {
