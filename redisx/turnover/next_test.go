@@ -154,27 +154,29 @@ func checkNext(t *testing.T, cfg redisx.Config, before, next string, orders int)
 	}
 }
 
-func TestOpenNext(t *testing.T) {
-	saletest.OnSlices(t, func(t *testing.T, cfg redisx.Config) {
-		s := sold(t, cfg, 3)
-		testkit.Must(t, s.AddToCart(9, []byte("an-open-cart-123"), 1, 1))
-		exported(t, cfg, s.ID(), 3)
-		saletest.Command(t, cfg, nil, "SET", "o_x", "of another program")
-		id, own, err := OpenNext(t.Context(), cfg, nextOf(s.ID()))
-		if err != nil || !own || id == s.ID() {
-			t.Fatalf("next sale %q, own %v, %v", id, own, err)
-		}
-		saletest.Command(t, cfg, nil, "DEL", "o_x")
-		checkNext(t, cfg, s.ID(), id, 3)
-		if err := s.PlaceOrder(50, saletest.CartName(50), nil); !errors.Is(err, redisx.ErrSaleGone) {
-			t.Errorf("an order in the sale before: %v, want redisx.ErrSaleGone", err)
-		}
-		var prices []string
-		saletest.Command(t, cfg, &prices, "LRANGE", "prices_"+s.ID()+cfg.KeysOf(s.ID(), 0).Tag, "0", "-1")
-		if !slices.Equal(prices, []string{"10,20"}) {
-			t.Errorf("kept prices %q", prices)
-		}
-	})
+func TestOpenNext(t *testing.T) { saletest.OnSlices(t, openNext) }
+
+func TestOpenNextInCluster(t *testing.T) { saletest.OnCluster(t, openNext) }
+
+func openNext(t *testing.T, cfg redisx.Config) {
+	s := sold(t, cfg, 3)
+	testkit.Must(t, s.AddToCart(9, []byte("an-open-cart-123"), 1, 1))
+	exported(t, cfg, s.ID(), 3)
+	saletest.Command(t, cfg, nil, "SET", "o_x", "of another program")
+	id, own, err := OpenNext(t.Context(), cfg, nextOf(s.ID()))
+	if err != nil || !own || id == s.ID() {
+		t.Fatalf("next sale %q, own %v, %v", id, own, err)
+	}
+	saletest.Command(t, cfg, nil, "DEL", "o_x")
+	checkNext(t, cfg, s.ID(), id, 3)
+	if err := s.PlaceOrder(50, saletest.CartName(50), nil); !errors.Is(err, redisx.ErrSaleGone) {
+		t.Errorf("an order in the sale before: %v, want redisx.ErrSaleGone", err)
+	}
+	var prices []string
+	saletest.Command(t, cfg, &prices, "LRANGE", "prices_"+s.ID()+cfg.KeysOf(s.ID(), 0).Tag, "0", "-1")
+	if !slices.Equal(prices, []string{"10,20"}) {
+		t.Errorf("kept prices %q", prices)
+	}
 }
 
 // What keeps the next sale from being opened, and what it needs not with Force.
