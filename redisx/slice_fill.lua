@@ -2,7 +2,7 @@
 -- share of the stock. The slice is paused until it follows the home slice (slice_follow.lua). It keeps a
 -- ledger if it did so in the sale before. With new_sale.lua in front.
 --
--- KEYS[1]  the marker of the slice: hash id, ledger, and the fields of states.lua
+-- KEYS[1]  the marker of the slice: hash id, previous, ledger, and the fields of states.lua
 -- KEYS[2]  the stock of the slice: hash food id -> pieces, and a note
 -- KEYS[3]  the stream of orders of the slice
 -- ARGV[1]  id of the sale: string
@@ -16,12 +16,13 @@ local id, group = ARGV[1], ARGV[2]
 local FIRST_FOOD, MADE, THERE = 3, 0, 1
 local call = redis.call
 
-local before = call('HMGET', marker, 'id', 'ledger')
-if before[1] == id then return THERE end
+local before, ledger, previous = unpack(call('HMGET', marker, 'id', 'ledger', 'previous'))
+if before == id then return THERE end
 putStock(stock, FIRST_FOOD)
 call('DEL', marker)
 call('HSET', marker, 'id', id, 'paused', 1, 'revision', 0)
-if before[2] then
+if before then call('HSET', marker, 'previous', previous and before .. ' ' .. previous or before) end
+if ledger then
   call('XGROUP', 'CREATE', stream, group, '0', 'MKSTREAM')
   call('HSET', marker, 'ledger', 'on')
 end

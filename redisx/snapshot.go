@@ -26,9 +26,9 @@ type Snapshot struct {
 	Current
 }
 
-// Snapshot takes a snapshot, and makes changes of the state that are due. A slice that does not answer counts
-// as it was before, and as empty if it has not answered since Config.Timeout or has lost its data. ErrSaleGone
-// if the home slice does not hold this sale.
+// Snapshot takes a snapshot, and makes changes of the state that are due. A slice that does not answer
+// counts as it was before, and as empty if it has not answered since Config.Timeout or has lost its data.
+// ErrSaleGone if the home slice does not hold this sale.
 func (s *Sale) Snapshot() (Snapshot, error) {
 	var all sync.WaitGroup
 	readings := make([]*reading, len(s.slices))
@@ -110,7 +110,8 @@ func (s *Sale) keepTogether(readings []*reading, errs []error) {
 
 // sum is the snapshot of all slices.
 func (s *Sale) sum(readings []*reading) Snapshot {
-	sum := Snapshot{Left: make([]int64, s.foods), Restocked: make([]int64, s.foods), Current: readings[0].current}
+	sum := Snapshot{Left: make([]int64, s.foods), Restocked: make([]int64, s.foods),
+		Current: readings[0].current}
 	stocks := make([]map[string]string, len(readings))
 	for i, r := range readings {
 		stocks[i] = r.stock

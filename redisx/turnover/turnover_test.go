@@ -39,8 +39,8 @@ func TestTurnoverIsCompleted(t *testing.T) {
 	}
 }
 
-// brokenOff lets a turnover break off after some scripts, and checks that it is completed. A part of one more
-// step is done in a slice. It returns false if the turnover needs no more scripts.
+// brokenOff lets a turnover break off after some scripts, and checks that it is completed. A part of one
+// more step is done in a slice. It returns false if the turnover needs no more scripts.
 func brokenOff(t *testing.T, cfg redisx.Config, by string, orders, scripts, slice int) bool {
 	t.Helper()
 	s := sold(t, cfg, orders)

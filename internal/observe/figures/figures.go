@@ -41,8 +41,8 @@ type Counters struct {
 	Refusals           Labelled // error replies by their code
 	ConnectionsRefused Counter  // over a limit of number
 	OrdersPlaced       Counter
-	OrdersWaited       Counter // for pieces of another slice
-	Transfers          Counter // of pieces between slices
+	OrdersWaited       Counter  // for pieces of another slice
+	Transfers          Counter  // of pieces between slices
 	Redis              Redis    // of the sale
 	LimitsRefused      Labelled // calls over a rate limit by its event
 	RepeatsCounted     Counter
