@@ -7,6 +7,9 @@
 // answer in time: overload.go has the rules. A Link is a plain connection for one goroutine: for calls at
 // the start, and for calls that take longer.
 //
+// Both go to one address, to the master of one slot of a cluster, or to the master that sentinels name:
+// topology.go finds it, and redirect.go has the rules for a Conn when it moves.
+//
 // It is slow for a caller that sends calls one after another: each waits for a round trip.
 package pipeline
 
@@ -19,7 +22,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"flashsale/internal/background"
 	"flashsale/internal/logpace"
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/serve/rawio"
@@ -202,23 +204,6 @@ func (c *Conn) answer(ctx context.Context, l *Link, b *batch) error {
 		return nil
 	}
 	return c.hold(ctx, held, to)
-}
-
-// hold keeps calls that must be sent again, asks for them aside, and waits until they may go out. A
-// relocation is the error if that is on another connection.
-func (c *Conn) hold(ctx context.Context, held []*Call, to redirect) error {
-	if to.route == aside {
-		c.ask(ctx, held)
-		held = c.settle(held)
-	}
-	c.held = append(held, c.held...)
-	switch {
-	case to.route == away:
-		return relocation{to.address}
-	case len(held) > 0:
-		background.Pause(ctx, c.nextPause())
-	}
-	return nil
 }
 
 // collect takes the calls that go out again, x, and waiting calls, at most batchMax. It refuses a call that

@@ -90,7 +90,7 @@ func (e *loopEngine) use(ctx context.Context, l *Link) error {
 		case err := <-e.lost:
 			return err
 		case calls := <-e.asks:
-			e.conn.ask(ctx, calls)
+			e.conn.ask(calls)
 			e.loop.Post(func() { e.asked(calls) })
 			continue
 		case <-ctx.Done():

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"flashsale/internal/background"
 )
 
 // Calls that a node did not carry out because the slot or the master is elsewhere, or is about to be. Such a
@@ -125,6 +127,23 @@ func (c *Conn) redirected(b *batch) (held []*Call, to redirect) {
 	return held, to
 }
 
+// hold keeps calls that must be sent again, asks for them aside, and waits until they may go out. A
+// relocation is the error if that is on another connection.
+func (c *Conn) hold(ctx context.Context, held []*Call, to redirect) error {
+	if to.route == aside {
+		c.ask(held)
+		held = c.settle(held)
+	}
+	c.held = append(held, c.held...)
+	switch {
+	case to.route == away:
+		return relocation{to.address}
+	case len(held) > 0:
+		background.Pause(ctx, c.nextPause())
+	}
+	return nil
+}
+
 // settle answers the calls that were asked aside and returns those that must be sent again.
 func (c *Conn) settle(calls []*Call) (held []*Call) {
 	for _, x := range calls {
@@ -160,7 +179,7 @@ func (c *Conn) refused(x *Call, now time.Time) bool {
 
 // ask sends the calls that were answered ASK to the node that the answer names, over a connection of their
 // own. It notes the replies in the calls. Those that could not be sent stay as they are.
-func (c *Conn) ask(ctx context.Context, calls []*Call) {
+func (c *Conn) ask(calls []*Call) {
 	b := newBatch(c.opts.Shared)
 	var address string
 	for _, x := range calls {
@@ -170,7 +189,8 @@ func (c *Conn) ask(ctx context.Context, calls []*Call) {
 		}
 	}
 	deadline := replyDeadline(b.oldest, time.Now(), c.cfg.Timeout)
-	l, err := dial(ctx, c.cfg.node(address, min(time.Until(deadline), redialMax)), c.opts.FieldsMax)
+	node := c.cfg.node(address, min(time.Until(deadline), redialMax))
+	l, err := dial(context.Background(), node, c.opts.FieldsMax)
 	if err != nil {
 		return
 	}
@@ -187,7 +207,10 @@ func (c *Conn) ask(ctx context.Context, calls []*Call) {
 		}
 		commands.add(x)
 	}
-	parts := []*batch{commands}
+	var parts []*batch
+	if len(commands.calls) > 0 {
+		parts = append(parts, commands)
+	}
 	for _, g := range b.groups {
 		if len(g.calls) > 0 {
 			parts = append(parts, newBatch(c.opts.Shared, slices.Insert(g.calls, 0, asking())...))

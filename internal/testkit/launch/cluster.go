@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -97,10 +98,9 @@ func (c *Cluster) join(masters int) (err error) {
 			first, next := i*clusterSlots/masters, (i+1)*clusterSlots/masters
 			err = n.do("CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(first), strconv.Itoa(next-1))
 		}
-		host, port, _ := net.SplitHostPort(n.Address)
 		err = errors.Join(err, n.do("CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)))
 		if i > 0 {
-			err = errors.Join(err, c.Nodes[0].do("CLUSTER", "MEET", host, port, strconv.Itoa(n.bus)))
+			err = errors.Join(err, c.Nodes[0].meet(n))
 		}
 		if err != nil {
 			return err
@@ -146,16 +146,12 @@ func (c *Cluster) Seeds() string {
 func (c *Cluster) Master(slot int) (master *ClusterNode) {
 	newest := -1
 	for _, n := range c.Nodes {
-		if !n.Running() {
+		self := n.self()
+		if self == nil || !strings.Contains(self[2], "master") || !holdsSlot(self[8:], slot) {
 			continue
 		}
-		for _, line := range n.known() {
-			if !strings.Contains(line[2], "myself,master") || !holdsSlot(line[8:], slot) {
-				continue
-			}
-			if epoch, _ := strconv.Atoi(line[6]); epoch > newest {
-				master, newest = n, epoch
-			}
+		if epoch, _ := strconv.Atoi(self[6]); epoch > newest {
+			master, newest = n, epoch
 		}
 	}
 	return master
@@ -164,68 +160,11 @@ func (c *Cluster) Master(slot int) (master *ClusterNode) {
 // Replicas are the running nodes that follow a master.
 func (c *Cluster) Replicas(master *ClusterNode) (replicas []*ClusterNode) {
 	for _, n := range c.Nodes {
-		if !n.Running() {
-			continue
-		}
-		for _, line := range n.known() {
-			if strings.Contains(line[2], "myself,slave") && line[3] == master.ID {
-				replicas = append(replicas, n)
-			}
+		if self := n.self(); self != nil && self[3] == master.ID {
+			replicas = append(replicas, n)
 		}
 	}
 	return replicas
-}
-
-// holdsSlot looks for a slot in fields like 5, 0-99 and [7->-id], which is a slot that is being moved.
-func holdsSlot(fields []string, slot int) bool {
-	for _, field := range fields {
-		first, last, isRange := strings.Cut(field, "-")
-		if !isRange {
-			last = first
-		}
-		from, err := strconv.Atoi(first)
-		to, _ := strconv.Atoi(last)
-		if err == nil && from <= slot && slot <= to {
-			return true
-		}
-	}
-	return false
-}
-
-// MoveSlot moves a slot with its keys to another master.
-func (c *Cluster) MoveSlot(slot int, to *ClusterNode) error {
-	from := c.Master(slot)
-	if from == to {
-		return nil
-	}
-	return errors.Join(c.BeginMove(slot, from, to), c.MoveKeys(slot, from, to), c.EndMove(slot, from, to))
-}
-
-// BeginMove begins a move: a key that is not at its old master is looked for at the new one.
-func (c *Cluster) BeginMove(slot int, from, to *ClusterNode) error {
-	return errors.Join(to.do("CLUSTER", "SETSLOT", strconv.Itoa(slot), "IMPORTING", from.ID),
-		from.do("CLUSTER", "SETSLOT", strconv.Itoa(slot), "MIGRATING", to.ID))
-}
-
-// MoveKeys moves the keys of the slot, one after another.
-func (c *Cluster) MoveKeys(slot int, from, to *ClusterNode) error {
-	const script = "return redis.call('CLUSTER', 'GETKEYSINSLOT', ARGV[1], 1)[1] or ''"
-	for {
-		key, err := from.Ask("EVAL", script, "0", strconv.Itoa(slot))
-		if err != nil || key == "" {
-			return err
-		}
-		host, port, _ := net.SplitHostPort(to.Address)
-		if err := from.do("MIGRATE", host, port, key, "0", migrateTimeout); err != nil {
-			return err
-		}
-	}
-}
-
-// EndMove makes the move known, to the new master first.
-func (c *Cluster) EndMove(slot int, from, to *ClusterNode) error {
-	command := []string{"CLUSTER", "SETSLOT", strconv.Itoa(slot), "NODE", to.ID}
-	return errors.Join(to.do(command...), from.do(command...))
 }
 
 // Kill kills all nodes.
@@ -235,12 +174,47 @@ func (c *Cluster) Kill() {
 	}
 }
 
+// Replace starts a node that was wiped, as a replica of a master, and makes the others forget the old one.
+func (c *Cluster) Replace(ctx context.Context, n, master *ClusterNode) error {
+	old := n.ID
+	if err := n.Start(ctx); err != nil {
+		return err
+	}
+	var err error
+	if n.ID, err = n.Ask("CLUSTER", "MYID"); err != nil {
+		return err
+	}
+	for _, other := range c.Nodes {
+		if other.Running() {
+			_ = other.do("CLUSTER", "FORGET", old) // some may have done so
+		}
+	}
+	if err := master.meet(n); err != nil {
+		return err
+	}
+	knows := func() bool { return slices.ContainsFunc(n.known(), isNode(master.ID)) }
+	if err := testkit.Await(ctx, "meeting of the nodes", clusterWait, knows); err != nil {
+		return err
+	}
+	return n.do("CLUSTER", "REPLICATE", master.ID)
+}
+
 // Wipe deletes the data of a node that does not run, and what it knows of the cluster.
 func (n *ClusterNode) Wipe() error {
 	if err := os.RemoveAll(n.folder); err != nil {
 		return err
 	}
 	return os.Mkdir(n.folder, 0o700)
+}
+
+func (n *ClusterNode) meet(other *ClusterNode) error {
+	host, port, _ := net.SplitHostPort(other.Address)
+	return n.do("CLUSTER", "MEET", host, port, strconv.Itoa(other.bus))
+}
+
+// isNode looks for a node that takes part, in the lines of known.
+func isNode(id string) func(line []string) bool {
+	return func(line []string) bool { return line[0] == id && !strings.Contains(line[2], "handshake") }
 }
 
 // Ask sends one command to the node; see AskRedis.
@@ -259,13 +233,26 @@ func (n *ClusterNode) do(words ...string) error {
 
 // known are the nodes that it knows, in the fields of CLUSTER NODES.
 func (n *ClusterNode) known() (lines [][]string) {
-	text, _ := n.Ask("CLUSTER", "NODES") // a node that does not answer knows none
+	text, _ := AskRedis(n.Socket, redisAskMax, "CLUSTER", "NODES") // a node that does not answer knows none
 	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) >= 8 {
 			lines = append(lines, fields)
 		}
 	}
 	return lines
+}
+
+// self is what it knows of itself, nil if it does not run.
+func (n *ClusterNode) self() []string {
+	if !n.Running() {
+		return nil
+	}
+	lines := n.known()
+	i := slices.IndexFunc(lines, func(line []string) bool { return strings.Contains(line[2], "myself") })
+	if i < 0 {
+		return nil
+	}
+	return lines[i]
 }
 
 // knows reports whether it knows at least this many nodes and replicas.
