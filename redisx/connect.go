@@ -50,9 +50,9 @@ func (s *Sale) awaitAnswer(ctx context.Context, limit time.Duration) error {
 // loadingRetry is the pause between two checks of a Redis that loads its data.
 const loadingRetry = 100 * time.Millisecond
 
-// AwaitLoaded returns once Redis serves commands. It waits, until ctx ends, for a Redis that loads its data
-// from disk after a start, and logs that at once and then every ten seconds. It returns any other fault at
-// once.
+// AwaitLoaded returns once all Redis masters serve commands. It waits, until ctx ends, for a Redis that
+// loads its data from disk after a start, and logs that at once and then every ten seconds. It returns any
+// other fault at once.
 func AwaitLoaded(ctx context.Context, cfg Config) error {
 	var pace logpace.Pace
 	for {
@@ -71,7 +71,17 @@ func AwaitLoaded(ctx context.Context, cfg Config) error {
 }
 
 func ping(ctx context.Context, cfg Config) error {
-	l, err := pipeline.Dial(ctx, cfg.Home())
+	masters, err := cfg.masters(ctx)
+	for _, one := range masters {
+		if err = pingOne(ctx, cfg, one); err != nil {
+			break
+		}
+	}
+	return err
+}
+
+func pingOne(ctx context.Context, cfg Config, one pipeline.Config) error {
+	l, err := pipeline.Dial(ctx, one)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,8 @@ const (
 )
 
 // leftoverKey matches keys of a sale, and hardly ever keys of another program in the same Redis.
-var leftoverKey = regexp.MustCompile(`^(?:o_\d+|c_[\w-]{16}|(?:stock|gate|log|orders)_[a-z2-7]{8})(?:{\w+})?$`)
+var leftoverKey = regexp.MustCompile(`^(?:o_\d+|c_[\w-]{16}|(?:stock|gate|log|orders)_[a-z2-7]{8})` +
+	`(?:{\w+})?$`)
 
 // findLeftover returns a key of a sale in a Redis without the sale's marker, "" when it finds none.
 func findLeftover(ctx context.Context, l *pipeline.Link, cfg Config, steps int) (key string, err error) {

@@ -96,8 +96,8 @@ type want struct {
 	pieces []int64
 }
 
-// serve brings pieces to the slices of waiting orders and places these orders again. An order is refused only
-// if all slices together have too few pieces.
+// serve brings pieces to the slices of waiting orders and places these orders again. An order is refused
+// only if all slices together have too few pieces.
 func (m *mover) serve(waiting []*placement) {
 	m.sale.cfg.Figures.OrdersWaited.Add(uint64(len(waiting)))
 	wanted, err := m.wanted(waiting)
@@ -257,8 +257,8 @@ func (m *mover) fetch(wants []want, found holdings) {
 	m.carryOut(plan)
 }
 
-// plan adds transfers of a food to a slice that needs that many pieces. left is what each slice has; the plan
-// takes from it.
+// plan adds transfers of a food to a slice that needs that many pieces. left is what each slice has; the
+// plan takes from it.
 func (m *mover) plan(plan map[pair][]piecesOf, to int, food, need int64, left []int64) {
 	for missing := need - left[to]; missing > 0; {
 		from := richest(left, to)

@@ -93,8 +93,9 @@ func Fill(ctx context.Context, cfg Config, sale string, stock []int64) error {
 	r := dialing(ctx, &cfg, sale)
 	err := r.each(func(slice int, k Keys) error {
 		var code int64
-		args := append([]string{sale}, cfg.Shares(stock, slice)...)
-		if err := r.do(slice, fillScript.Eval(&code, []string{k.Marker, k.Stock}, args...)); err != nil {
+		args := append([]string{sale, StreamGroup}, cfg.Shares(stock, slice)...)
+		err := r.do(slice, fillScript.Eval(&code, []string{k.Marker, k.Stock, k.Stream}, args...))
+		if err != nil {
 			return fmt.Errorf("cannot make slice %s of the sale: %w", k.Tag, err)
 		}
 		if code != fillMade && code != fillThere {

@@ -91,7 +91,8 @@ func (s *Sale) elsewhere(food int64) (pieces int64, err error) {
 	for i := 1; i < len(s.slices); i++ {
 		var left int64
 		x := &s.slices[i]
-		if err := x.redis.Do(pipeline.Command(&left, "HGET", x.keys.Stock, strconv.FormatInt(food, 10))); err != nil {
+		err := x.redis.Do(pipeline.Command(&left, "HGET", x.keys.Stock, strconv.FormatInt(food, 10)))
+		if err != nil {
 			return 0, err
 		}
 		pieces += left

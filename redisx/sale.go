@@ -107,7 +107,8 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 		cfg.Figures = figures.Private()
 	}
 	cfg.Slices = max(cfg.Slices, 1)
-	s := &Sale{id: id, foods: foods, cfg: cfg, joined: time.Now(), slices: make([]slice, cfg.Slices), conns: make([]conn, cfg.conns())}
+	s := &Sale{id: id, foods: foods, cfg: cfg, joined: time.Now(),
+		slices: make([]slice, cfg.Slices), conns: make([]conn, cfg.conns())}
 	s.reach = &reach{&s.cfg, id, func(slice int, x *pipeline.Call) error { return s.slices[slice].redis.Do(x) }}
 	s.clocks = newClocks(&s.cfg)
 	s.list = newChangeList(foods, cartMax)
@@ -244,8 +245,8 @@ func (x *slice) prove(c *pipeline.Call, found *presence) *pipeline.Call {
 		"id", "next_id", "previous").Command(&found.stock, "EXISTS", x.keys.Stock)
 }
 
-// observe compares the content of Redis with this slice. It logs one line when the slice is lost and one when
-// it is back.
+// observe compares the content of Redis with this slice. It logs one line when the slice is lost and one
+// when it is back.
 func (x *slice) observe(found presence) error {
 	s := x.sale
 	if found.id == s.id && found.stock == 1 {

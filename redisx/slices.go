@@ -91,8 +91,8 @@ func sliceOf(user uint32, slices int) int {
 	return int((uint64(user) * mix >> 32) % uint64(slices))
 }
 
-// share is the part of a slice in a number of pieces. What cannot be divided goes to the slices in turn, from
-// another slice on for each food.
+// share is the part of a slice in a number of pieces. The rest of the division goes to the slices in turn,
+// from another slice on for each food.
 func share(pieces int64, food, slice, slices int) int64 {
 	part := pieces / int64(slices)
 	if turn := (slice - food%slices + slices) % slices; int64(turn) < pieces%int64(slices) {
@@ -123,7 +123,8 @@ func (c Config) Discover(ctx context.Context) (Config, error) {
 	marker, err := ReadMarker(ctx, c)
 	switch {
 	case errors.Is(err, ErrNoSale) && c.Slices == 0:
-		c.Slices, err = c.masters(ctx)
+		masters, err := c.masters(ctx)
+		c.Slices = len(masters)
 		return c, err
 	case errors.Is(err, ErrNoSale):
 		return c, nil
@@ -137,24 +138,31 @@ func (c Config) Discover(ctx context.Context) (Config, error) {
 }
 
 func otherSlices(c Config, sale string, has int) error {
-	return fmt.Errorf("%w: sale %s at %s has %d, -slices (SLICES) is %d", ErrOtherSlices, sale, c.Address, has, c.Slices)
+	return fmt.Errorf("%w: sale %s at %s has %d, -slices (SLICES) is %d", ErrOtherSlices, sale, c.Address, has,
+		c.Slices)
 }
 
-// masters is the number of Redis masters.
-func (c *Config) masters(ctx context.Context) (n int, err error) {
+// masters are the Redis masters, also those without a slice.
+func (c *Config) masters(ctx context.Context) (list []pipeline.Config, err error) {
+	one := c.Config
 	switch {
 	case c.Sentinel != "":
-		return 1, nil
+		return append(list, one), nil
 	case !c.Cluster:
-		return strings.Count(c.Address, ",") + 1, nil
+		for address := range strings.SplitSeq(c.Address, ",") {
+			one.Address = address
+			list = append(list, one)
+		}
+		return list, nil
 	}
-	topology, err := pipeline.Topology(ctx, c.Home())
+	topology, err := pipeline.Topology(ctx, one)
 	for _, node := range topology.Primaries() {
 		if len(node.Slots) > 0 {
-			n++
+			one.Slot = int(node.Slots[0][0])
+			list = append(list, one)
 		}
 	}
-	return n, err
+	return list, err
 }
 
 // Durability is what a crash can destroy: that of the Redis which can lose most.

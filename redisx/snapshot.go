@@ -147,7 +147,8 @@ func (s *Sale) keepTogether(readings []*reading, behind bool) {
 
 // sum is the snapshot of all slices.
 func (s *Sale) sum(readings []*reading) Snapshot {
-	sum := Snapshot{Left: make([]int64, s.foods), Restocked: make([]int64, s.foods), Current: readings[0].current}
+	sum := Snapshot{Left: make([]int64, s.foods), Restocked: make([]int64, s.foods),
+		Current: readings[0].current}
 	stocks := make([]map[string]string, len(readings))
 	for i, r := range readings {
 		stocks[i] = r.stock

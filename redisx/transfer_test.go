@@ -15,7 +15,6 @@ import (
 
 // Each step of a transfer: what it finds, what it returns, what it leaves.
 func TestTransferSteps(t *testing.T) {
-	const note = "note"
 	for _, step := range []struct {
 		name   string
 		before map[string]string
@@ -34,8 +33,8 @@ func TestTransferSteps(t *testing.T) {
 		{"finds an open transfer", map[string]string{"1": "0", "<4": "1 2:5,", "<": "1"}, askScript,
 			[]string{"4", "1", "5", "1"}, "1 2:5,", map[string]string{"1": "0", "<4": "1 2:5,", "<": "1"}},
 		{"asks without a stock", nil, askScript, []string{"4", "1", "5", "1"}, "", nil},
-		{"gives", map[string]string{"1": "9", "2": "2"}, giveScript, []string{"0", "1", "1:5,2:3,7:1,"}, "1:5,2:2,",
-			map[string]string{"1": "4", "2": "0", ">0": "1 1:5,2:2,"}},
+		{"gives", map[string]string{"1": "9", "2": "2"}, giveScript, []string{"0", "1", "1:5,2:3,7:1,"},
+			"1:5,2:2,", map[string]string{"1": "4", "2": "0", ">0": "1 1:5,2:2,"}},
 		{"gives once", map[string]string{"1": "9", ">0": "3 1:5,"}, giveScript, []string{"0", "3", "1:5,"}, "1:5,",
 			map[string]string{"1": "9", ">0": "3 1:5,"}},
 		{"gives nothing for an older number", map[string]string{"1": "9", ">0": "3 1:5,"}, giveScript,
@@ -43,8 +42,8 @@ func TestTransferSteps(t *testing.T) {
 		{"has nothing to give", map[string]string{"1": "0"}, giveScript, []string{"0", "1", "1:5,"}, "",
 			map[string]string{"1": "0", ">0": "1 "}},
 		{"gives without a stock", nil, giveScript, []string{"0", "1", "1:5,"}, "-", nil},
-		{"takes", map[string]string{"1": "0", "<4": "1 1:5,2:3,", "<": "2"}, takeScript, []string{"4", "1", "1:5,2:1,"},
-			"1", map[string]string{"1": "5", "2": "1", "<4": "1", "<": "1"}},
+		{"takes", map[string]string{"1": "0", "<4": "1 1:5,2:3,", "<": "2"}, takeScript,
+			[]string{"4", "1", "1:5,2:1,"}, "1", map[string]string{"1": "5", "2": "1", "<4": "1", "<": "1"}},
 		{"takes once", map[string]string{"1": "5", "<4": "1", "<": "0"}, takeScript, []string{"4", "1", "1:5,"},
 			"0", map[string]string{"1": "5", "<4": "1", "<": "0"}},
 		{"takes nothing of another number", map[string]string{"1": "5", "<4": "2 1:5,", "<": "1"}, takeScript,

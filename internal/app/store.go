@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"flashsale/internal/config"
@@ -75,7 +76,7 @@ func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*stor
 	if remembered != "" {
 		newSale += " and delete " + remembered
 	}
-	name, elects := "Redis at "+cfg.Redis.Address, cfg.Redis.Cluster || cfg.Redis.Sentinel != ""
+	name, elects := redisName(redis), cfg.Redis.Cluster || cfg.Redis.Sentinel != ""
 	if cfg.RequireDurable && !durability.Full {
 		return nil, fmt.Errorf("-require-durable: Redis at %s: %s", cfg.Redis.Address, durability.Loss)
 	}
@@ -92,6 +93,24 @@ func useRedis(ctx context.Context, cfg *config.Config, remembered string) (*stor
 		newSale:     newSale,
 		run:         kept,
 	}, nil
+}
+
+// redisName says for people which Redis a sale is in, and in how many slices.
+func redisName(redis redisx.Config) string {
+	name := "Redis at "
+	switch addresses := strings.Count(redis.Address, ",") + 1; {
+	case redis.Cluster:
+		name = "Redis Cluster at "
+	case redis.Sentinel != "":
+		name = "Redis master " + redis.Sentinel + " of the sentinels at "
+	case addresses > 1:
+		name = fmt.Sprintf("%d Redis at ", addresses)
+	}
+	name += redis.Address
+	if redis.Slices > 1 {
+		name += fmt.Sprintf(", %d slices", redis.Slices)
+	}
+	return name
 }
 
 // unusable adds what to do to the reason why Redis cannot be asked. An answer of Redis has its own advice.

@@ -77,8 +77,9 @@ func TestContestEnvironment(t *testing.T) {
 }
 
 const (
-	noRedis = "-redis-host (REDIS_HOST) or -redis (REDIS) or -redis-cluster (REDIS_CLUSTER) or -redis-sentinel (REDIS_SENTINEL); set both, or neither"
-	noPort  = "; it must be host:port, as 127.0.0.1:6060, with a port from 1 to 65534"
+	noRedis = "-redis-host (REDIS_HOST) or -redis (REDIS) or -redis-cluster (REDIS_CLUSTER) " +
+		"or -redis-sentinel (REDIS_SENTINEL); set both, or neither"
+	noPort = "; it must be host:port, as 127.0.0.1:6060, with a port from 1 to 65534"
 )
 
 func TestRefusals(t *testing.T) {
@@ -182,13 +183,14 @@ func TestRefusedEnvironment(t *testing.T) {
 		"WORKERS=-1":            "WORKERS is -1; it must be from 1 to 256",
 		"REDIS_TIMEOUT=2m":      "REDIS_TIMEOUT is 2m0s; it must be from 1ms to 1m0s",
 		"REDIS_PORT=0":          "REDIS_PORT is 0; it must be from 1 to 65535",
-		"REDIS=nowhere":         `REDIS is "nowhere"; it must be host:port, several of them with commas between, or the absolute path of a unix socket`,
-		"TOKEN_TTL=10000000h":   "TOKEN_TTL is 10000000h; it must be from 1s to 87600h0m0s",
-		"SALE=":                 "SALE is empty; name a sale, or leave it out to join or open any",
-		"REDIS_PORT=19050":      "REDIS_PORT is set without " + noRedis,
-		"REDIS_PASSWORD=x":      "REDIS_PASSWORD is set without " + noRedis,
-		"DB_PASS=x":             "DB_PASS is set without -db-host (DB_HOST); set both, or neither",
-		"REDIS_HOST=a:6379":     "REDIS_HOST is a:6379; it must be a host without port (REDIS_PORT)",
+		"REDIS=nowhere": `REDIS is "nowhere"; it must be host:port, several of them with commas ` +
+			"between, or the absolute path of a unix socket",
+		"TOKEN_TTL=10000000h": "TOKEN_TTL is 10000000h; it must be from 1s to 87600h0m0s",
+		"SALE=":               "SALE is empty; name a sale, or leave it out to join or open any",
+		"REDIS_PORT=19050":    "REDIS_PORT is set without " + noRedis,
+		"REDIS_PASSWORD=x":    "REDIS_PASSWORD is set without " + noRedis,
+		"DB_PASS=x":           "DB_PASS is set without -db-host (DB_HOST); set both, or neither",
+		"REDIS_HOST=a:6379":   "REDIS_HOST is a:6379; it must be a host without port (REDIS_PORT)",
 	} {
 		t.Run(variable, func(t *testing.T) {
 			clearEnvironment(t)

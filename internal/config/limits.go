@@ -17,9 +17,8 @@ const limitsOff = "off"
 const cartAddsMax = 1_000_000
 
 type limitsFlags struct {
-	LimitsCluster bool
-	AdminFrom     []netip.Prefix
-	CartAdds      int // changes to carts of a user in a minute, in each worker; 0 is no limit
+	AdminFrom []netip.Prefix
+	CartAdds  int // changes to carts of a user in a minute, in each worker; 0 is no limit
 
 	rules, file, adminFrom string
 }
@@ -29,8 +28,6 @@ func (c *limitsFlags) add(f *Flags) {
 	f.Text(&c.rules, "limits", limits.DefaultRules, "`rules`, as in \"order by user 2/s\", with ; between "+
 		"them; they replace the default rules of the same event and feature; off: none, and /limits is 404")
 	f.Text(&c.file, "limits-file", "", "`file` with the rules instead, one a line; SIGHUP reads it again")
-	f.Switch(&c.LimitsCluster, "limits-cluster", "ask Redis about each feature in a separate call, as a "+
-		"Redis Cluster behind a proxy needs it")
 	f.Number(&c.CartAdds, "cart-adds", 120, 0, cartAddsMax,
 		"most `changes` to carts of a user in a minute, in each worker; 0 is no limit")
 	f.Text(&c.adminFrom, "admin-from", "", "`addresses` and networks of the administrators, as "+

@@ -26,10 +26,11 @@ func (c *storeFlags) add(f *Flags) {
 	f.Group("Store (without -redis and -redis-host: a private redis-server in the data folder)")
 	f.Text(&c.DataDir, "data", "flashsale-data",
 		"`folder` of the default store, the token secret and root's password")
-	f.Text(&c.redis, "redis", "", "Redis to use, `host:port` or path of a unix socket; several plain Redis share "+
-		"the sale: host:port,host:port")
+	f.Text(&c.redis, "redis", "", "Redis to use, `host:port` or path of a unix socket; several plain Redis "+
+		"share the sale: host:port,host:port")
 	f.Text(&c.cluster, "redis-cluster", "", "some nodes of the Redis Cluster to use, `host:port,host:port`")
-	f.Text(&c.sentinel, "redis-sentinel", "", "`name@host:port,host:port`: the master that these sentinels know")
+	f.Text(&c.sentinel, "redis-sentinel", "",
+		"`name@host:port,host:port`: the master that these sentinels know")
 	f.Text(&c.redisHost, "redis-host", "", "`host` of the Redis to use, with -redis-port")
 	f.Number(&c.redisPort, "redis-port", 6379, 1, 65535, "its `port`")
 	f.Text(&c.Redis.Username, "redis-username", "", "`name` to log in to Redis with")
@@ -56,7 +57,8 @@ func (c *storeFlags) add(f *Flags) {
 		}
 		return nil
 	})
-	f.needs([]string{"redis-host", "redis", "redis-cluster", "redis-sentinel"}, "redis-port", "redis-username", "redis-password")
+	f.needs([]string{"redis-host", "redis", "redis-cluster", "redis-sentinel"},
+		"redis-port", "redis-username", "redis-password")
 }
 
 // resolve sets the address of Redis.

@@ -32,7 +32,7 @@ func clientKeys(t *testing.T) (rows []keyRow) {
 	for _, line := range keyLine.FindAllStringSubmatch(text, -1) {
 		most, err := strconv.Atoi(strings.ReplaceAll(line[2], ",", ""))
 		testkit.Must(t, err)
-		wild := regexp.MustCompile(`<[a-z]+>`).ReplaceAllString(regexp.QuoteMeta(line[1]), "[^@{}]+")
+		wild := regexp.MustCompile(`<[a-z]+>`).ReplaceAllString(regexp.QuoteMeta(line[1]), "[^@]+")
 		rows = append(rows, keyRow{line[1], regexp.MustCompile("^" + wild + "$"), most})
 	}
 	slices.SortStableFunc(rows, func(a, b keyRow) int {
@@ -105,18 +105,18 @@ func TestKeysOfClientsAreBounded(t *testing.T) {
 			fmt.Sprintf(`{"event":"mail","features":{"user":"2","email":"%d@x.example"}}`, i), "")
 	}
 	testkit.Until(t, "networks of the user in Redis", func() bool {
-		return redisKeys(t, redis)["limit_known_0"] > 0
+		return redisKeys(t, redis)["{limit}_known_0"] > 0
 	})
 	s.End(t) // what waits is written
 
 	most := map[string]int{
-		"c_<cart>": 32 * workers, "o_<user>": 1, "limit_known_<n>": 1, "limit_probe": 1, "limit_lifted": 0,
-		"limit_{login_failed:ip:<slot>}:<tick>":             guessers,
-		"limit_{login_failed:user:<slot>}:<tick>":           2 * (1 + 20*guessers),
-		"limit_{login_failed:user:<slot>}@<network>:<tick>": 2 * (8 + 20*guessers),
-		"limit_{login_failed:user:<slot>}:seats":            1 + 20*guessers,
-		"limit_{<event>:ip:<slot>}:<tick>":                  4 * 50,
-		"limit_{<event>:user:<id>}:<tick>":                  5,
+		"c_<cart>": 32 * workers, "o_<user>": 1, "{limit}_known_<n>": 1, "{limit}_probe": 1, "{limit}_lifted": 0,
+		"{limit}login_failed:ip:<slot>:<tick>":             guessers,
+		"{limit}login_failed:user:<slot>:<tick>":           2 * (1 + 20*guessers),
+		"{limit}login_failed:user:<slot>@<network>:<tick>": 2 * (8 + 20*guessers),
+		"{limit}login_failed:user:<slot>:seats":            1 + 20*guessers,
+		"{limit}<event>:ip:<slot>:<tick>":                  4 * 50,
+		"{limit}<event>:user:<id>:<tick>":                  5,
 	}
 	rows, count, largest := clientKeys(t), map[string]int{}, map[string]int{}
 	for key, size := range redisKeys(t, redis) {

@@ -42,8 +42,8 @@ const filledNoted = 1
 // timeout is the least time in which Redis must answer a consumer: batches are large, and no client waits.
 const timeout = 5 * time.Second
 
-// Stream is the stream of orders of a slice, seen by one of its consumers, on a connection of its own. It is for one
-// goroutine; after an error it must be closed and opened again. Read gives an order to one consumer,
+// Stream is the stream of orders of a slice, seen by one of its consumers, on a connection of its own. It is
+// for one goroutine; after an error it must be closed and opened again. Read gives an order to one consumer,
 // TakeOver takes it from a consumer that has died, and Done removes it.
 type Stream struct {
 	link     *pipeline.Link
@@ -62,9 +62,9 @@ type Order struct {
 	entry string // its id in the stream
 }
 
-// Open switches the ledger of the sale on, if it is off, and connects to the stream of a slice. From then on every
-// server of the sale puts its orders there. Each process should have its own consumer name and keep it after
-// a restart: consumers with the same name share their orders. Errors: redisx.ErrSaleGone, or why Redis
+// Open switches the ledger of a slice on, if it is off, and connects to its stream of orders. From then on
+// every server of the sale puts its orders there. Each process should have its own consumer name and keep it
+// after a restart: consumers with the same name share their orders. Errors: redisx.ErrSaleGone, or why Redis
 // cannot be asked.
 func Open(
 	ctx context.Context, cfg redisx.Config, sale string, slice, foods int, consumer string,

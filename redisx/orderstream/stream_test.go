@@ -245,3 +245,40 @@ func TestUsers(t *testing.T) {
 		}
 	})
 }
+
+// Each order is in the stream of its user's slice, and Users finds all.
+func TestStreamOfEachSlice(t *testing.T) { saletest.OnSlices(t, streamOfEachSlice) }
+
+func TestStreamOfEachSliceInCluster(t *testing.T) { saletest.OnCluster(t, streamOfEachSlice) }
+
+func streamOfEachSlice(t *testing.T, cfg redisx.Config) {
+	const users = 30
+	s := saletest.Open(t, cfg, users, 9)
+	var streams []*Stream
+	for slice := range max(cfg.Slices, 1) {
+		stream, err := Open(t.Context(), cfg, s.ID(), slice, 2, "a")
+		testkit.Must(t, err)
+		t.Cleanup(stream.Close)
+		streams = append(streams, stream)
+	}
+	var want, all, visited []uint32
+	for user := range users {
+		s.Buy(t, user)
+		want = append(want, uint32(user))
+	}
+	testkit.Must(t, Users(t.Context(), cfg, s.ID(), func(user uint32) { visited = append(visited, user) }))
+	for slice, stream := range streams {
+		orders, got := readStream(t, stream, false, users)
+		if len(got) == 0 {
+			t.Errorf("slice %d has no order", slice)
+		}
+		wantWaiting(t, cfg, s, users-len(all))
+		done(t, stream, orders)
+		all = append(all, got...)
+	}
+	wantWaiting(t, cfg, s, 0)
+	slices.Sort(all)
+	slices.Sort(visited)
+	wantUsers(t, "in all streams", all, want...)
+	wantUsers(t, "visited", visited, want...)
+}

@@ -33,16 +33,25 @@ func OnEach(t *testing.T, test func(t *testing.T, cfg redisx.Config)) {
 	redistest.OnEach(t, func(t *testing.T, network, address string) { test(t, config(network, address)) })
 }
 
-// OnSlices runs a test on a redis-server, with a sale of one slice and of three.
+// OnSlices runs a test as OnEach does, and on a redis-server with a sale of three slices.
 func OnSlices(t *testing.T, test func(t *testing.T, cfg redisx.Config)) {
 	t.Helper()
-	for _, n := range []int{1, 3} {
-		t.Run(fmt.Sprint("slices=", n), func(t *testing.T) {
-			cfg := Config(redistest.Start(t))
-			cfg.Slices = n
-			test(t, cfg)
-		})
-	}
+	OnEach(t, test)
+	t.Run("slices", func(t *testing.T) {
+		cfg := Config(redistest.Start(t))
+		cfg.Slices = 3
+		test(t, cfg)
+	})
+}
+
+// OnCluster runs a test on a Redis Cluster of three masters, with a sale of three slices.
+func OnCluster(t *testing.T, test func(t *testing.T, cfg redisx.Config)) {
+	t.Helper()
+	redistest.OnPrograms(t, func(t *testing.T, program string) {
+		cfg := config("tcp", redistest.Cluster(t, program, 3, 0).Seeds())
+		cfg.Cluster, cfg.Slices = true, 3
+		test(t, cfg)
+	})
 }
 
 // Sale is a sale with changes that wait for their outcome.
@@ -109,10 +118,13 @@ func (s Sale) Buy(tb testing.TB, users ...int) {
 	}
 }
 
-// Command runs one command on a connection of its own.
+// Command runs one command on a connection of its own. In a cluster its first argument is the key.
 func Command(tb testing.TB, cfg redisx.Config, receiver any, words ...string) {
 	tb.Helper()
-	redistest.Command(tb, cfg.Network, cfg.Address, receiver, words...)
+	l, err := pipeline.Dial(tb.Context(), cfg.Room(words[min(1, len(words)-1)]))
+	testkit.Must(tb, err)
+	defer l.Close()
+	testkit.Must(tb, l.Do(pipeline.Command(receiver, words...), cfg.Timeout))
 }
 
 // Text runs one command and returns its reply.

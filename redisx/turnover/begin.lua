@@ -16,7 +16,9 @@
 -- ARGV[5]  when it closes: Unix ms, "" for never
 -- ARGV[6]  "true" when the orders of the sale are deleted, "false" when they are kept
 -- ARGV[7]  "true" to end even a sale that is not closed, exported or in the ledger, else "false"
--- ARGV[8+] the texts of KEYS[7]
+-- ARGV[8]  orders in other slices that are not in the ledger yet: integer >= 0
+-- ARGV[9]  "true" when orders in other slices from before the ledger may be missing in it, else "false"
+-- ARGV[10+] the texts of KEYS[7]
 --
 -- Returns {code, number}
 --         0  begun
@@ -28,8 +30,8 @@
 --            may be missing in it. Nothing is changed
 --         6  the next sale would be closed from its beginning: nothing is changed
 local marker, stock, kept, gate, log, stream, next_stock = unpack(KEYS)
-local id, next_id, catalog, opens_at, closes_at, delete, force = unpack(ARGV, 1, 7)
-local FIRST_TEXT = 8
+local id, next_id, catalog, opens_at, closes_at, delete, force, elsewhere, filling = unpack(ARGV, 1, 9)
+local FIRST_TEXT = 10
 local BEGUN, UNDER_WAY, NO_SALE, NOT_CLOSED, NOT_EXPORTED = 0, 1, 2, 3, 4
 local LEDGER_BEHIND, OVER_ALREADY = 5, 6
 -- Seconds for which the stream stays. A connected writer of a ledger reads it to its end; a new connection
@@ -45,8 +47,8 @@ if closes_at ~= '' and tonumber(closes_at) <= sale.now then return {OVER_ALREADY
 if force ~= 'true' then
   if sale.state ~= CLOSED then return {NOT_CLOSED, 0} end
   if not found[3] then return {NOT_EXPORTED, 0} end
-  local waiting = call('XLEN', stream)
-  if waiting > 0 or found[4] == 'filling' then return {LEDGER_BEHIND, waiting} end
+  local waiting = call('XLEN', stream) + elsewhere
+  if waiting > 0 or found[4] == 'filling' or filling == 'true' then return {LEDGER_BEHIND, waiting} end
 end
 call('DEL', gate) -- first: a Redis without memory lets the rest of the script through
 if sale.state ~= CLOSED then

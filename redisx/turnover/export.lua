@@ -28,9 +28,9 @@ local FIRST_TEXT = 8
 local NOTED, NOT_CLOSED, NO_SALE, OTHER_PIECES = 0, 1, 2, 3
 local call = redis.call
 
--- unsold returns the pieces left of all foods in the home slice, less the restocked pieces: sold pieces = pieces at the start
--- - unsold. It reads a hash with two fields for each food, about a second for a million foods; the sale is
--- closed then.
+-- unsold returns the pieces left of all foods in the home slice, less the restocked pieces: without other
+-- slices, sold pieces = pieces at the start - unsold. It reads a hash with two fields for each food, about a
+-- second for a million foods; the sale is closed then.
 local function unsold()
   local fields, sum = call('HGETALL', stock), 0
   for i = 1, #fields, 2 do

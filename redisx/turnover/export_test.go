@@ -12,7 +12,7 @@ import (
 
 // An export counts when the sale was closed from its begin to its end.
 func TestExportCounts(t *testing.T) {
-	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+	saletest.OnSlices(t, func(t *testing.T, cfg redisx.Config) {
 		s := saletest.Open(t, cfg, 5, 5)
 		in := Exported{Start: 10, Prices: []int64{1, 2}}
 		count := func(between func(), want bool) {
@@ -29,7 +29,7 @@ func TestExportCounts(t *testing.T) {
 			}
 		}
 		count(func() {}, false)
-		count(func() { closeSale(t, cfg) }, false) // it was open when the export began
+		count(func() { closeSale(t, s) }, false) // it was open when the export began
 		change := func(state redisx.State) {
 			t.Helper()
 			if _, err := s.Change(redisx.Change{By: "root", State: state}); err != nil {
@@ -56,7 +56,7 @@ func TestExportCounts(t *testing.T) {
 
 // An export without an order does not count. Pieces that were restocked change nothing.
 func TestExportHasAllPieces(t *testing.T) {
-	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+	saletest.OnSlices(t, func(t *testing.T, cfg redisx.Config) {
 		s := sold(t, cfg, 3)
 		if _, _, err := s.Restock(redisx.Restock{By: "root", Food: 2, Add: -2}); err != nil {
 			t.Fatal(err)

@@ -73,11 +73,11 @@ func OpenNext(ctx context.Context, cfg redisx.Config, next Next) (id string, own
 		return "", false, err
 	}
 	defer l.Close()
-	if err := errors.Join(next.ledgerHasAll(ctx, cfg), cfg.CheckClocks(ctx, next.Times)); err != nil {
+	if err := cfg.CheckClocks(ctx, next.Times); err != nil {
 		return "", false, err
 	}
 	id = redisx.NewID()
-	switch err := next.begin(l, cfg, id); {
+	switch err := next.begin(ctx, l, cfg, id); {
 	case errors.Is(err, redisx.ErrTurning):
 		id, err = complete(ctx, l, cfg)
 		return id, false, err
@@ -86,19 +86,6 @@ func OpenNext(ctx context.Context, cfg redisx.Config, next Next) (id string, own
 	}
 	_, err = complete(ctx, l, cfg)
 	return id, true, err
-}
-
-// ledgerHasAll returns ErrLedgerBehind if orders of other slices than home are not in the ledger yet; begin.lua
-// looks at those of the home slice.
-func (n *Next) ledgerHasAll(ctx context.Context, cfg redisx.Config) error {
-	if n.Force || cfg.Slices <= 1 {
-		return nil
-	}
-	backlog, err := redisx.ReadBacklog(ctx, cfg, n.Before)
-	if err == nil && backlog.Orders > 0 {
-		err = fmt.Errorf("%w: %d", ErrLedgerBehind, backlog.Orders)
-	}
-	return err
 }
 
 // Open is redisx.Open, which joins the sale that Redis holds or opens the first one. It also completes a
@@ -126,14 +113,19 @@ func Complete(ctx context.Context, cfg redisx.Config) (id string, err error) {
 }
 
 // begin ends the old sale and notes the next one's id.
-func (n *Next) begin(l *pipeline.Link, cfg redisx.Config, id string) error {
+func (n *Next) begin(ctx context.Context, l *pipeline.Link, cfg redisx.Config, id string) error {
+	waiting, filling, err := ledgerElsewhere(ctx, cfg, n.Before)
+	if err != nil {
+		return err
+	}
 	var code, number int64
 	before := cfg.KeysOf(n.Before, 0)
-	keys := []string{before.Marker, before.Stock, keptStockPrefix + n.Before + before.Tag, before.Gate, before.Log,
-		before.Stream, nextStockPrefix + id + before.Tag}
+	keys := []string{before.Marker, before.Stock, keptStockPrefix + n.Before + before.Tag, before.Gate,
+		before.Log, before.Stream, nextStockPrefix + id + before.Tag}
 	opens, closes := n.Times.Texts()
 	args := append([]string{n.Before, id, n.Catalog, opens, closes, strconv.FormatBool(n.Delete),
-		strconv.FormatBool(n.Force)}, numberTexts(n.Stock)...)
+		strconv.FormatBool(n.Force), strconv.FormatInt(waiting, 10), strconv.FormatBool(filling)},
+		numberTexts(n.Stock)...)
 	x := beginScript.Eval(&radix.Tuple{&code, &number}, keys, args...)
 	if err := l.Do(x, cfg.StockTimeout()); err != nil {
 		return fmt.Errorf("cannot end the sale in Redis at %s: %w", cfg.Address, err)
@@ -158,6 +150,29 @@ func (n *Next) begin(l *pipeline.Link, cfg redisx.Config, id string) error {
 		return fmt.Errorf("%w: it is to close at %s", ErrOverAlready, n.ClosesAt.Format(time.RFC3339Nano))
 	}
 	return pipeline.UnknownCode("begin.lua", code)
+}
+
+// ledgerElsewhere returns how many orders of other slices than home are not in the ledger yet, and whether
+// orders from before the ledger was switched on may be missing in it.
+func ledgerElsewhere(
+	ctx context.Context, cfg redisx.Config, sale string,
+) (orders int64, filling bool, err error) {
+	for slice := 1; slice < cfg.Slices; slice++ {
+		l, err := pipeline.Dial(ctx, cfg.Slice(slice))
+		if err != nil {
+			return 0, false, err
+		}
+		defer l.Close()
+		var waiting int64
+		var ledger string
+		k := cfg.KeysOf(sale, slice)
+		x := pipeline.Command(&waiting, "XLEN", k.Stream).Command(&ledger, "HGET", k.Marker, "ledger")
+		if err := l.Do(x, cfg.Timeout); err != nil {
+			return 0, false, fmt.Errorf("cannot read slice %s of the sale: %w", k.Tag, err)
+		}
+		orders, filling = orders+waiting, filling || ledger == "filling"
+	}
+	return orders, filling, nil
 }
 
 // complete is Complete on a given link.
@@ -319,8 +334,8 @@ func (t *turnover) end(ctx context.Context, l *pipeline.Link) error {
 	if err != nil {
 		return err
 	}
-	keys := []string{next.Marker, next.Stock, next.Gate, next.Log, next.Stream, nextStockPrefix + t.next + next.Tag,
-		keptMarkerPrefix + t.before + next.Tag}
+	keys := []string{next.Marker, next.Stock, next.Gate, next.Log, next.Stream,
+		nextStockPrefix + t.next + next.Tag, keptMarkerPrefix + t.before + next.Tag}
 	var pieces int64
 	for _, n := range stock {
 		pieces += n

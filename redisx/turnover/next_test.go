@@ -29,23 +29,41 @@ func sold(t *testing.T, cfg redisx.Config, orders int) saletest.Sale {
 	for user := range orders {
 		s.Buy(t, user+2)
 	}
-	closeSale(t, cfg)
+	closeSale(t, s)
 	return s
 }
 
-// openStream switches the ledger of the sale on.
-func openStream(t *testing.T, cfg redisx.Config, s saletest.Sale) *orderstream.Stream {
+// openStreams switches the ledger of the sale on, in all slices.
+func openStreams(t *testing.T, cfg redisx.Config, s saletest.Sale) (streams []*orderstream.Stream) {
 	t.Helper()
-	opened, err := orderstream.Open(t.Context(), cfg, s.ID(), 0, 3, "a")
-	testkit.Must(t, err)
-	t.Cleanup(opened.Close)
-	return opened
+	for slice := range max(cfg.Slices, 1) {
+		opened, err := orderstream.Open(t.Context(), cfg, s.ID(), slice, 3, "a")
+		testkit.Must(t, err)
+		t.Cleanup(opened.Close)
+		streams = append(streams, opened)
+	}
+	return streams
 }
 
-// closeSale closes the sale by hand.
-func closeSale(t *testing.T, cfg redisx.Config) {
+// read takes all orders from the streams.
+func read(t *testing.T, streams []*orderstream.Stream) (users []uint32) {
 	t.Helper()
-	saletest.Command(t, cfg, nil, "HSET", redisx.MarkerKey, "closed", "1")
+	for _, stream := range streams {
+		orders, err := stream.Read(false, 10)
+		testkit.Must(t, err)
+		testkit.Must(t, stream.Done(orders))
+		for _, order := range orders {
+			users = append(users, order.User)
+		}
+	}
+	return users
+}
+
+// closeSale closes the sale.
+func closeSale(t *testing.T, s saletest.Sale) {
+	t.Helper()
+	_, err := s.Change(redisx.Change{By: "root", State: redisx.StateClosed})
+	testkit.Must(t, err)
 }
 
 // exported notes an export of the sale, which must count.
@@ -101,7 +119,7 @@ func checkNext(t *testing.T, cfg redisx.Config, before, next string, orders int)
 	if stock, err := s.Stock(); err != nil || !slices.Equal(stock, []int64{7, 8, 9}) {
 		t.Errorf("stock %v, %v", stock, err)
 	}
-	for _, pattern := range []string{"o_*", "c_*", "next_*", "gate_" + before, "stock_" + before} {
+	for _, pattern := range []string{"o_*", "c_*", "next_*", "gate_" + before + "*", "stock_" + before + "*"} {
 		var keys []string
 		if saletest.Command(t, cfg, &keys, "KEYS", pattern); len(keys) > 0 {
 			t.Errorf("keys of the sale before: %q", keys)
@@ -115,8 +133,14 @@ func checkNext(t *testing.T, cfg redisx.Config, before, next string, orders int)
 	if !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("%d orders are kept, want %d: %v", len(got), orders, got)
 	}
-	if left := saletest.Text(t, cfg, "HGET", "left_"+before, "1"); left != "5" {
-		t.Errorf("the kept stock of food 1 is %q, want 5", left)
+	left := 0
+	for slice := range max(cfg.Slices, 1) {
+		part, err := strconv.Atoi(saletest.Text(t, cfg, "HGET", "left_"+before+cfg.KeysOf(before, slice).Tag, "1"))
+		testkit.Must(t, err)
+		left += part
+	}
+	if left != 5 {
+		t.Errorf("the kept stock of food 1 is %d, want 5", left)
 	}
 	// One order a user and each idempotency key start anew.
 	if err := s.AddToCart(2, []byte("a-cart-of-user-2"), 3, 1); err != nil {
@@ -130,35 +154,37 @@ func checkNext(t *testing.T, cfg redisx.Config, before, next string, orders int)
 	}
 }
 
-func TestOpenNext(t *testing.T) {
-	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
-		s := sold(t, cfg, 3)
-		testkit.Must(t, s.AddToCart(9, []byte("an-open-cart-123"), 1, 1))
-		exported(t, cfg, s.ID(), 3)
-		saletest.Command(t, cfg, nil, "SET", "o_x", "of another program")
-		id, own, err := OpenNext(t.Context(), cfg, nextOf(s.ID()))
-		if err != nil || !own || id == s.ID() {
-			t.Fatalf("next sale %q, own %v, %v", id, own, err)
-		}
-		saletest.Command(t, cfg, nil, "DEL", "o_x")
-		checkNext(t, cfg, s.ID(), id, 3)
-		if err := s.PlaceOrder(50, saletest.CartName(50), nil); !errors.Is(err, redisx.ErrSaleGone) {
-			t.Errorf("an order in the sale before: %v, want redisx.ErrSaleGone", err)
-		}
-		var prices []string
-		saletest.Command(t, cfg, &prices, "LRANGE", "prices_"+s.ID(), "0", "-1")
-		if !slices.Equal(prices, []string{"10,20"}) {
-			t.Errorf("kept prices %q", prices)
-		}
-	})
+func TestOpenNext(t *testing.T) { saletest.OnSlices(t, openNext) }
+
+func TestOpenNextInCluster(t *testing.T) { saletest.OnCluster(t, openNext) }
+
+func openNext(t *testing.T, cfg redisx.Config) {
+	s := sold(t, cfg, 3)
+	testkit.Must(t, s.AddToCart(9, []byte("an-open-cart-123"), 1, 1))
+	exported(t, cfg, s.ID(), 3)
+	saletest.Command(t, cfg, nil, "SET", "o_x", "of another program")
+	id, own, err := OpenNext(t.Context(), cfg, nextOf(s.ID()))
+	if err != nil || !own || id == s.ID() {
+		t.Fatalf("next sale %q, own %v, %v", id, own, err)
+	}
+	saletest.Command(t, cfg, nil, "DEL", "o_x")
+	checkNext(t, cfg, s.ID(), id, 3)
+	if err := s.PlaceOrder(50, saletest.CartName(50), nil); !errors.Is(err, redisx.ErrSaleGone) {
+		t.Errorf("an order in the sale before: %v, want redisx.ErrSaleGone", err)
+	}
+	var prices []string
+	saletest.Command(t, cfg, &prices, "LRANGE", "prices_"+s.ID()+cfg.KeysOf(s.ID(), 0).Tag, "0", "-1")
+	if !slices.Equal(prices, []string{"10,20"}) {
+		t.Errorf("kept prices %q", prices)
+	}
 }
 
 // What keeps the next sale from being opened, and what it needs not with Force.
 func TestOpenNextRefusals(t *testing.T) {
-	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+	saletest.OnSlices(t, func(t *testing.T, cfg redisx.Config) {
 		testkit.KeepLog(t)
 		s := saletest.Open(t, cfg, 5, 5)
-		waiting := openStream(t, cfg, s)
+		streams := openStreams(t, cfg, s)
 		refused := func(want error) {
 			t.Helper()
 			if _, _, err := OpenNext(t.Context(), cfg, nextOf(s.ID())); !errors.Is(err, want) {
@@ -180,12 +206,13 @@ func TestOpenNextRefusals(t *testing.T) {
 		refused(ErrNotExported)
 		exported(t, cfg, s.ID(), 1)
 		refused(ErrLedgerBehind)
-		orders, err := waiting.Read(false, 10)
-		if err != nil || len(orders) != 1 || waiting.Done(orders) != nil {
-			t.Fatalf("%v, %v", orders, err)
+		if users := read(t, streams); !slices.Equal(users, []uint32{2}) {
+			t.Fatalf("in the streams: %v", users)
 		}
-		refused(ErrLedgerBehind) // orders from before the ledger may be missing
-		testkit.Must(t, waiting.Filled())
+		for _, stream := range streams {
+			refused(ErrLedgerBehind) // orders from before the ledger may be missing
+			testkit.Must(t, stream.Filled())
+		}
 		late := nextOf(s.ID())
 		late.ClosesAt = time.Now().Add(-time.Hour)
 		if _, _, err := OpenNext(t.Context(), cfg, late); !errors.Is(err, ErrOverAlready) {
@@ -200,9 +227,9 @@ func TestOpenNextRefusals(t *testing.T) {
 // By force a sale ends that is open, is not exported, and is not in the ledger; the next one keeps a ledger
 // from its first order on.
 func TestOpenNextByForce(t *testing.T) {
-	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+	saletest.OnSlices(t, func(t *testing.T, cfg redisx.Config) {
 		s := saletest.Open(t, cfg, 5, 5)
-		openStream(t, cfg, s)
+		openStreams(t, cfg, s)
 		s.Buy(t, 2)
 		testkit.Must(t, s.AddToCart(3, saletest.CartName(3), 1, 1))
 		next := nextOf(s.ID())
@@ -214,30 +241,33 @@ func TestOpenNextByForce(t *testing.T) {
 		if _, err := OpenPast(t.Context(), cfg, s.ID()); !errors.Is(err, ErrNoPastSale) {
 			t.Errorf("the deleted sale: %v, want ErrNoPastSale", err)
 		}
-		var keys []string
+		var keys, want []string
 		saletest.Command(t, cfg, &keys, "KEYS", "*"+s.ID()+"*")
-		slices.Sort(keys)
-		// The log stays for ever. The stream goes away by itself.
-		if !slices.Equal(keys, []string{"log_" + s.ID(), "orders_" + s.ID()}) {
-			t.Errorf("keys of the deleted sale: %q", keys)
+		// The log stays for ever. The streams go away by themselves.
+		for slice := range max(cfg.Slices, 1) {
+			want = append(want, cfg.KeysOf(s.ID(), slice).Stream)
 		}
-		if n := saletest.Text(t, cfg, "XLEN", "log_"+s.ID()); n != "2" { // opened, closed
+		want = append(want, cfg.KeysOf(s.ID(), 0).Log)
+		slices.Sort(keys)
+		if slices.Sort(want); !slices.Equal(keys, want) {
+			t.Errorf("keys of the deleted sale: %q, want %q", keys, want)
+		}
+		if n := saletest.Text(t, cfg, "XLEN", cfg.KeysOf(s.ID(), 0).Log); n != "2" { // opened, closed
 			t.Errorf("%s entries in its log, want 2", n)
 		}
 		after := saletest.Join(t, cfg, id, 3)
 		after.Buy(t, 3)
-		waiting := openStream(t, cfg, after)
-		orders, err := waiting.Read(false, 10)
-		if err != nil || len(orders) != 1 || orders[0].User != 3 || waiting.Filling() {
-			t.Errorf("in the stream: %v, %v, filling %v; want the one order of user 3", orders, err,
-				waiting.Filling())
+		streams := openStreams(t, cfg, after)
+		filling := slices.ContainsFunc(streams, (*orderstream.Stream).Filling)
+		if users := read(t, streams); !slices.Equal(users, []uint32{3}) || filling {
+			t.Errorf("in the streams: %v, filling %v; want the one order of user 3", users, filling)
 		}
 	})
 }
 
 // A server that was down for several sales finds the last one.
 func TestServerJoinsLaterSale(t *testing.T) {
-	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+	saletest.OnSlices(t, func(t *testing.T, cfg redisx.Config) {
 		first := saletest.Open(t, cfg, 5, 5).ID()
 		last := first
 		for range 3 {

@@ -1,14 +1,17 @@
 package turnover
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"flashsale/internal/testkit"
@@ -18,66 +21,120 @@ import (
 	"flashsale/redisx/saletest"
 )
 
-// A turnover that ends after any of its steps is completed by the next server that starts, or by another
+// A turnover that ends after any of its scripts is completed by the next server that starts, or by another
 // call, and nothing is sold before.
 func TestTurnoverIsCompleted(t *testing.T) {
-	const orders, crashes = 30, 4
-	for steps := range crashes + 1 {
-		for _, by := range []string{"server", "command"} {
-			t.Run(fmt.Sprintf("after step %d by a %s", steps, by), func(t *testing.T) {
-				saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
-					s := sold(t, cfg, orders)
-					exported(t, cfg, s.ID(), orders)
-					next := crashed(t, cfg, s.ID(), steps)
-					if err := s.PlaceOrder(50, saletest.CartName(50), nil); !errors.Is(err, redisx.ErrSaleGone) {
-						t.Errorf("an order between two sales: %v, want redisx.ErrSaleGone", err)
+	const orders = 30
+	for _, by := range []string{"server", "command"} {
+		t.Run("by a "+by, func(t *testing.T) {
+			saletest.OnSlices(t, func(t *testing.T, cfg redisx.Config) {
+				for scripts, broken := 1, true; broken; scripts++ {
+					for slice := range max(cfg.Slices, 1) {
+						saletest.Command(t, cfg, nil, "FLUSHALL")
+						broken = brokenOff(t, cfg, by, orders, scripts, slice)
 					}
-					if _, err := redisx.Find(t.Context(), cfg, nextPrint, ""); !errors.Is(err, redisx.ErrTurning) {
-						t.Errorf("between two sales Find gives %v, want redisx.ErrTurning", err)
-					}
-					if by == "command" {
-						id, own, err := OpenNext(t.Context(), cfg, nextOf(s.ID()))
-						if err != nil || own || id != next {
-							t.Errorf("another call: sale %s, own %v, %v; want %s of the first", id, own, err, next)
-						}
-					}
-					checkNext(t, cfg, s.ID(), next, orders)
-				})
+				}
 			})
-		}
+		})
 	}
 }
 
-// crashed begins a turnover and ends after some steps, in the last of which some keys are moved and others
-// are not. It returns the id of the next sale.
-func crashed(t *testing.T, cfg redisx.Config, before string, steps int) string {
+// brokenOff lets a turnover break off after some scripts, and checks that it is completed. A part of one
+// more step is done in a slice. It returns false if the turnover needs no more scripts.
+func brokenOff(t *testing.T, cfg redisx.Config, by string, orders, scripts, slice int) bool {
 	t.Helper()
-	l, err := pipeline.Dial(t.Context(), cfg.Config)
+	s := sold(t, cfg, orders)
+	testkit.Must(t, s.AddToCart(50, saletest.CartName(50), 1, 1))
+	exported(t, cfg, s.ID(), orders)
+	id, own, err := OpenNext(t.Context(), breaking(t, cfg, scripts), nextOf(s.ID()))
+	broken := err != nil
+	if !broken && !own {
+		t.Errorf("after %d scripts: sale %s is of another turnover", scripts, id)
+	}
+	if err := s.PlaceOrder(50, saletest.CartName(50), nil); err == nil {
+		t.Errorf("after %d scripts an order between two sales is placed", scripts)
+	}
+	l, err := pipeline.Dial(t.Context(), cfg.Slice(slice))
 	testkit.Must(t, err)
 	defer l.Close()
-	next, id := nextOf(before), redisx.NewID()
-	testkit.Must(t, next.begin(l, cfg, id))
-	turnover, err := readTurnover(l, cfg)
-	if err != nil || turnover == nil || turnover.next != id {
-		t.Fatalf("turnover %+v, %v", turnover, err)
+	marker, err := redisx.ReadMarker(t.Context(), cfg)
+	testkit.Must(t, err)
+	if id = marker.Sale; marker.Next != "" {
+		id = marker.Next
+		if _, err := redisx.Find(t.Context(), cfg, nextPrint, ""); !errors.Is(err, redisx.ErrTurning) {
+			t.Errorf("between two sales Find gives %v, want redisx.ErrTurning", err)
+		}
+		begun := &turnover{cfg: cfg, before: s.ID(), next: id, link: l, keys: cfg.KeysOf(s.ID(), slice)}
+		testkit.Must(t, begun.move([]string{"o_3" + begun.keys.Tag}, []string{"3"}))
 	}
-	for step := range steps {
-		user := strconv.Itoa(2 + step)
-		testkit.Must(t, turnover.move([]string{"o_" + user}, []string{user}))
+	if by == "command" && marker.Next != "" {
+		again, own, err := OpenNext(t.Context(), cfg, nextOf(s.ID()))
+		if err != nil || own || again != id {
+			t.Errorf("another call: sale %s, own %v, %v; want %s of the first", again, own, err, id)
+		}
 	}
-	return id
+	checkNext(t, cfg, s.ID(), id, orders)
+	if t.Failed() {
+		t.Fatalf("the turnover broke off after %d scripts, %d slices", scripts, max(cfg.Slices, 1))
+	}
+	return broken
+}
+
+// breaking is a way to the same Redis that passes some scripts, and then breaks with all connections.
+func breaking(t *testing.T, cfg redisx.Config, scripts int) redisx.Config {
+	t.Helper()
+	way, err := net.Listen("tcp", "127.0.0.1:0")
+	testkit.Must(t, err)
+	t.Cleanup(func() { way.Close() })
+	left := int64(scripts)
+	pass := func(from, to net.Conn) {
+		defer from.Close()
+		defer to.Close()
+		for chunk := make([]byte, 1<<16); ; {
+			n, err := from.Read(chunk)
+			if err != nil {
+				return
+			}
+			evals := bytes.Count(chunk[:n], []byte("EVAL"))
+			if atomic.AddInt64(&left, -int64(evals)) < 0 {
+				way.Close()
+				return
+			}
+			if _, err := to.Write(chunk[:n]); err != nil {
+				return
+			}
+		}
+	}
+	network, address := cfg.Network, cfg.Address
+	go func() {
+		for {
+			from, err := way.Accept()
+			if err != nil {
+				return
+			}
+			to, err := net.Dial(network, address)
+			if err != nil {
+				from.Close()
+				return
+			}
+			go pass(from, to)
+			go pass(to, from)
+		}
+	}()
+	cfg.Network, cfg.Address = "tcp", way.Addr().String()
+	return cfg
 }
 
 // A caller that was frozen in a turnover which others have completed moves nothing of the next sale.
 func TestTurnoverIsOver(t *testing.T) {
-	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+	saletest.OnSlices(t, func(t *testing.T, cfg redisx.Config) {
 		s := sold(t, cfg, 2)
 		exported(t, cfg, s.ID(), 2)
 		l, err := pipeline.Dial(t.Context(), cfg.Config)
 		testkit.Must(t, err)
 		defer l.Close()
 		next := nextOf(s.ID())
-		testkit.Must(t, next.begin(l, cfg, "frozen23"))
+		testkit.Must(t, next.begin(t.Context(), l, cfg, "frozen23"))
 		frozen, err := readTurnover(l, cfg)
 		testkit.Must(t, err)
 		frozen.link, frozen.keys = l, cfg.KeysOf(s.ID(), 0)
@@ -99,7 +156,7 @@ func TestTurnoverIsOver(t *testing.T) {
 
 // Of several calls at once one begins the turnover, and all end with the same sale.
 func TestOpenNextAtOnce(t *testing.T) {
-	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+	saletest.OnSlices(t, func(t *testing.T, cfg redisx.Config) {
 		const callers = 4
 		s := sold(t, cfg, 20)
 		exported(t, cfg, s.ID(), 20)
@@ -171,9 +228,9 @@ func TestTurnoverStepsAreBounded(t *testing.T) {
 
 // A writer of the ledger of a sale that has ended changes nothing of the next one.
 func TestFilledOfAnEndedSale(t *testing.T) {
-	saletest.OnEach(t, func(t *testing.T, cfg redisx.Config) {
+	saletest.OnSlices(t, func(t *testing.T, cfg redisx.Config) {
 		s := saletest.Open(t, cfg, 5, 5)
-		orders := openStream(t, cfg, s)
+		orders := openStreams(t, cfg, s)[0]
 		next := nextOf(s.ID())
 		next.Force = true
 		if _, _, err := OpenNext(t.Context(), cfg, next); err != nil {

@@ -41,7 +41,7 @@ var (
 		func(c *Counters) uint64 { return c.OrdersPlaced.Value() })
 	OrdersWaited = counter("orders_waited_total", "Orders that waited for pieces of another slice.",
 		func(c *Counters) uint64 { return c.OrdersWaited.Value() })
-	Transfers = counter("transfers_total", "Transfers of pieces from slice to slice that this server has ended.",
+	Transfers = counter("transfers_total", "Transfers of pieces between slices that this server has ended.",
 		func(c *Counters) uint64 { return c.Transfers.Value() })
 
 	StockPieces  = set("stock_pieces", "Pieces left of all foods.")

@@ -31,7 +31,13 @@ type shop struct {
 // openShop opens the sale in a Redis and creates the database.
 func openShop(t *testing.T, at pipeline.Config, server *launch.MariaDB, name string) *shop {
 	t.Helper()
-	redis := redisx.Config{Config: at, CartTTL: time.Hour}
+	return openSlices(t, at, 0, server, name)
+}
+
+// openSlices is openShop with a number of slices.
+func openSlices(t *testing.T, at pipeline.Config, slices int, server *launch.MariaDB, name string) *shop {
+	t.Helper()
+	redis := redisx.Config{Config: at, CartTTL: time.Hour, Slices: slices}
 	opened, err := redisx.Open(t.Context(), redis, redisx.Opening{Catalog: "foods", Stock: []int64{1e6,
 		1e6, 1e6}})
 	testkit.Must(t, err)

@@ -22,6 +22,7 @@ func TestLedger(t *testing.T) {
 		{"writes", testWrites},
 		{"in-memory engine", testMemory},
 		{"switched on in mid-sale", testFill},
+		{"slices", testSlices},
 		{"commit without answer", testCommitWithoutDone},
 		{"dead consumer", testDeadConsumer},
 		{"two servers", testTwoServers},
@@ -86,6 +87,32 @@ func testFill(t *testing.T, server *launch.MariaDB) {
 		t.Errorf("the ledger is filled and still filling, %v", err)
 	} else {
 		opened.Close()
+	}
+}
+
+// The orders of all slices get into the database, those from before the ledger too.
+func testSlices(t *testing.T, server *launch.MariaDB) {
+	s := openSlices(t, roomtest.Redis(t), 3, server, "slices")
+	s.buy(t, users(2, 100)...)
+	for _, name := range []string{"a", "b"} {
+		testkit.Background(t, s.ledger(t, name).Run)
+	}
+	s.buy(t, users(101, 300)...)
+	s.await(t, 299)
+	s.check(t, users(2, 300)...)
+	result, err := Compare(t.Context(), AuditConfig{Database: s.database(t), Redis: s.redis, Sale: s.ID(),
+		Prices: prices})
+	if err != nil || !result.Equal() {
+		t.Errorf("the audit: %+v, %v", result, err)
+	}
+	l := s.ledger(t, "a")
+	for i := range l.writers {
+		w := &l.writers[i]
+		opened, err := w.open(t.Context())
+		testkit.Must(t, err)
+		if opened.Close(); opened.Filling() {
+			t.Errorf("slice %d is still filling", w.slice)
+		}
 	}
 }
 

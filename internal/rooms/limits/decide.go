@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// What decide.lua returns for each rate, behind the time and the verdict.
+// What decide.lua returns for each rate, behind the verdict.
 const (
-	replyHead    = 2
+	replyHead    = 1
 	replyPerRate = 3 // count, wait, reset
 )
 
@@ -113,51 +113,14 @@ func (a asked) remembered(now time.Time) (Decision, bool) {
 
 // decide asks Redis. Where that does not answer, the rules are open or closed.
 func (l *Limiter) decide(e *event, list []asked, c call) (d Decision, err error) {
-	if l.cfg.Cluster {
-		d, err = l.decideInTurn(list, c)
-	} else {
-		d, _, err = l.decideOnce(list, c)
-	}
-	if err != nil && !e.closed {
+	if d, err = l.askRedis(list, c); err != nil && !e.closed {
 		return Decision{Allowed: true, Remaining: Unknown}, nil
 	}
 	return d, err
 }
 
-// decideInTurn decides on the features one by one. When a feature refuses, the call is taken back from the
-// features that have counted it. If this process or Redis ends before that, the call stays counted. An event
-// that has happened is not taken back.
-func (l *Limiter) decideInTurn(list []asked, c call) (tightest Decision, err error) {
-	counted := make([]string, 0, len(list)) // when
-	for i := range list {
-		d, at, err := l.decideOnce(list[i:i+1], c)
-		if err == nil && d.Allowed {
-			counted = append(counted, at)
-			if i == 0 || d.tighter(tightest) {
-				tightest = d
-			}
-			continue
-		}
-		for j, at := range counted {
-			l.takeBack(list[j], at, c)
-		}
-		return d, err
-	}
-	return tightest, nil
-}
-
-// takeBack takes back a call that decideOnce has counted at a time, and forgets the decision.
-func (l *Limiter) takeBack(a asked, at string, c call) {
-	if c.cost == 0 || c.happened || len(a.rules.ticks) == 0 {
-		return
-	}
-	args := append([]string{at, strconv.FormatInt(c.cost, 10)}, a.rules.ticks...)
-	l.conn.Detach(takeBackScript.Call(new(int64), a.keys(nil), args...))
-	a.limit.memory.forget([]byte(a.value)) // after Detach: later calls reach Redis after takeBackScript
-}
-
-// decideOnce decides on some values in one call of Redis. at is its time.
-func (l *Limiter) decideOnce(list []asked, c call) (d Decision, at string, err error) {
+// askRedis decides on some values by one script.
+func (l *Limiter) askRedis(list []asked, c call) (d Decision, err error) {
 	var keys []string
 	args := []string{l.at(), strconv.FormatInt(c.cost, 10), bit(c.happened)}
 	rates := 0
@@ -168,20 +131,20 @@ func (l *Limiter) decideOnce(list []asked, c call) (d Decision, at string, err e
 	}
 	d = Decision{Allowed: true, Remaining: math.MaxInt64}
 	if rates == 0 { // all of them are unlimited
-		return d, "", nil
+		return d, nil
 	}
 	var reply []int64
 	begun := time.Now()
 	if err := l.conn.Do(decideScript.Call(&reply, keys, args...)); err != nil {
-		return Decision{}, "", err
+		return Decision{}, err
 	}
 	if len(reply) != replyHead+rates*replyPerRate {
-		return Decision{}, "", fmt.Errorf("cannot read the reply of decide.lua: %d integers for %d rates",
+		return Decision{}, fmt.Errorf("cannot read the reply of decide.lua: %d integers for %d rates",
 			len(reply), rates)
 	}
-	d.Allowed = reply[1] == 1
+	d.Allowed = reply[0] == 1
 	l.read(&d, list, begun, reply[replyHead:], max(c.cost, 1))
-	return d, strconv.FormatInt(reply[0], 10), nil
+	return d, nil
 }
 
 // read makes the decision from the reply about each rate, and remembers the values that have no room left.

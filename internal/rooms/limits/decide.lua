@@ -9,7 +9,7 @@
 --            limit   calls in a window
 --            window  in milliseconds, a multiple of the tick
 --            shadow  1: never refuses
--- Returns {time of the first log, admitted: 1 or 0}, then for each rate in its order:
+-- Returns {admitted: 1 or 0}, then for each rate in its order:
 --   count of the window, with this call if it counted;
 --   milliseconds until the next call of this cost (at least 1) can fit, 0 where it would fit now;
 --   milliseconds until all that is counted has left the window
@@ -72,7 +72,7 @@ end
 -- leaves returns when an entry leaves a window, in milliseconds.
 local function leaves(log, rate, i) return time(log, i) + log.length + rate.window - log.now end
 
-local reply = { logs[1].now, admitted and 1 or 0 }
+local reply = { admitted and 1 or 0 }
 for _, log in ipairs(logs) do
    for _, rate in ipairs(log.rates) do
       local wait, reset, over = 0, 0, rate.count + need - rate.limit

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"flashsale/internal/testkit"
 	"flashsale/internal/testkit/roomtest"
 	"flashsale/redisx/pipeline"
 	"flashsale/redisx/redistest"
@@ -21,69 +20,25 @@ const begun = 2_147_482_799
 func TestAllOrNone(t *testing.T) {
 	const rules = "x by user 3/s 10/m; x by ip 2/m"
 	both := map[string]string{"user": "a", "ip": "10.0.0.1"}
-	for _, cluster := range []bool{false, true} {
-		t.Run(fmt.Sprintf("cluster %v", cluster), func(t *testing.T) {
-			roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
-				l := begin(t, redis, rules, func(c *Config) { c.Cluster = cluster })
-				l.setTime(begun)
-				for call, want := range []bool{true, true, false, false, false} {
-					if d := l.ask(t, "x", 1, both); d.Allowed != want {
-						t.Errorf("call %d: %+v", call, d)
-					}
-				}
-				d := l.ask(t, "x", 0, user("a"))
-				if !d.Allowed || d.Remaining != 1 {
-					t.Errorf("the user after 2 calls that counted: %+v", d)
-				}
-				if d := l.ask(t, "x", 2, user("a")); d.Allowed {
-					t.Errorf("a call that costs 2: %+v", d)
-				}
-				if d := l.ask(t, "x", 1, user("a")); !d.Allowed {
-					t.Errorf("a call that costs 1: %+v", d)
-				}
-			})
-		})
-	}
-}
-
-// On a Redis Cluster the keys of two features are in different slots.
-func TestCluster(t *testing.T) {
-	server := redistest.New(t, "--cluster-enabled", "yes")
-	if reply := server.Do(t, "CLUSTER ADDSLOTSRANGE 0 16383"); reply != "+OK" {
-		t.Fatal(reply)
-	}
-	testkit.Until(t, "cluster", func() bool { return server.Do(t, "SET x y") == "+OK" })
-	redis := roomtest.Of(server)
-	both := map[string]string{"user": "a", "ip": "10.0.0.1"}
-	l := begin(t, redis, "x by user 5/m 100/d precise closed; x by ip 2/m",
-		func(c *Config) { c.Cluster = true })
-	for call, want := range []bool{true, true, false} {
-		d, err := l.Check("x", both, 1)
-		if err != nil || d.Allowed != want {
-			t.Errorf("call %d: %+v, %v", call, d, err)
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
+		l := begin(t, redis, rules)
+		l.setTime(begun)
+		for call, want := range []bool{true, true, false, false, false} {
+			if d := l.ask(t, "x", 1, both); d.Allowed != want {
+				t.Errorf("call %d: %+v", call, d)
+			}
 		}
-	}
-	if d, err := l.Check("x", user("a"), 0); err != nil || d.Remaining != 3 {
-		t.Errorf("the user has %+v, %v, want 3 left", d, err)
-	}
-}
-
-// A call that was taken back is not remembered as one that used up the rate.
-func TestTakenBackIsForgotten(t *testing.T) {
-	l := begin(t, roomtest.Redis(t), "x by user 1/d; x by ip 1/d", func(c *Config) { c.Cluster = true })
-	if d := l.ask(t, "x", 1, user("a")); !d.Allowed {
-		t.Errorf("%+v", d)
-	}
-	address := map[string]string{"ip": "10.0.0.1"}
-	if d := l.ask(t, "x", 1, map[string]string{"user": "a", "ip": address["ip"]}); d.Allowed {
-		t.Errorf("a second call of the user: %+v", d)
-	}
-	if d, err := l.Check("x", address, 1); err != nil || !d.Allowed {
-		t.Errorf("the address, which nothing counts for: %+v, %v", d, err)
-	}
-	if d, err := l.Check("x", user("a"), 1); err != nil || d.Allowed {
-		t.Errorf("the user: %+v, %v", d, err)
-	}
+		d := l.ask(t, "x", 0, user("a"))
+		if !d.Allowed || d.Remaining != 1 {
+			t.Errorf("the user after 2 calls that counted: %+v", d)
+		}
+		if d := l.ask(t, "x", 2, user("a")); d.Allowed {
+			t.Errorf("a call that costs 2: %+v", d)
+		}
+		if d := l.ask(t, "x", 1, user("a")); !d.Allowed {
+			t.Errorf("a call that costs 1: %+v", d)
+		}
+	})
 }
 
 func TestAnswer(t *testing.T) {
@@ -137,8 +92,8 @@ func TestKeysAreBoundedAndExpire(t *testing.T) {
 		rules, key  string
 		bytes, live int
 	}{
-		{"x by user 1000000/s 1000000/m 1000000/h 1000000/d", "limit_{x:user:a}:864000", 2000, 87_264_000},
-		{"y by user 1000/h 1000/d precise", "limit_{y:user:a}:1000", 19_000, 86_401_000},
+		{"x by user 1000000/s 1000000/m 1000000/h 1000000/d", "{limit}x:user:a:864000", 2000, 87_264_000},
+		{"y by user 1000/h 1000/d precise", "{limit}y:user:a:1000", 19_000, 86_401_000},
 	} {
 		l := begin(t, roomtest.Redis(t), c.rules)
 		most := 0

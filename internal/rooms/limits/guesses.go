@@ -69,7 +69,7 @@ func splitGuess(value string) (name, network string) {
 // seatsKey is the key of the networks that count for a name.
 func (l *limit) seatsKey(name string) string { return l.keyOf(l.slot(name)) + ":seats" }
 
-// guessKey is the key of the guesses of a name from a network. It has the hash tag of the name's key.
+// guessKey is the key of the guesses of a name from a network.
 func (l *limit) guessKey(name, network string) string {
 	return l.keyOf(l.slot(name)) + "@" + network
 }
@@ -153,7 +153,7 @@ func (e *event) closeUncounted(w Who) {
 	}
 }
 
-// keysOf lists the keys of a value's counts. They share a hash tag.
+// keysOf lists the keys of a value's counts.
 func (l *Limiter) keysOf(a asked) (keys []string, err error) {
 	keys = a.keys(nil)
 	if a.limit.guesses == nil {

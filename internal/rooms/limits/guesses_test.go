@@ -91,7 +91,7 @@ func TestCrowdOfGuessers(t *testing.T) {
 	for i := range crowd {
 		l.fails(t, from(fmt.Sprintf("2001:db8:%x::1", i)), 1)
 	}
-	keys := server.Do(t, "EVAL \"return #redis.call('KEYS', 'limit_{login_failed:user:*')\" 0")
+	keys := server.Do(t, "EVAL \"return #redis.call('KEYS', '{limit}login_failed:user:*')\" 0")
 	if keys != fmt.Sprintf(":%d", 2*(seatsMax+1)+1) {
 		t.Errorf("%s keys, want those of two rates for each seat and the sum, and the seats", keys)
 	}
@@ -209,7 +209,7 @@ func TestUnlock(t *testing.T) {
 		return l.wait(LoginFailed, from("10.0.0.1"), shut()) == 0 &&
 			l.wait(LoginFailed, from("10.0.0.2"), shut()) == 0
 	})
-	left := redistest.Start(t).Do(t, "EVAL \"return #redis.call('KEYS', 'limit_{*user*')\" 0")
+	left := redistest.Start(t).Do(t, "EVAL \"return #redis.call('KEYS', '{limit}*user*')\" 0")
 	if left != ":0" {
 		t.Errorf("%s keys are left", left)
 	}

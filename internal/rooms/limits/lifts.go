@@ -30,7 +30,7 @@ func (l *Limiter) Lift(name string, features map[string]string) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range list { // each in a call of its own, see Config.Cluster
+	for _, a := range list {
 		if err := l.lift(a); err != nil {
 			return err
 		}

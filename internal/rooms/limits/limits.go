@@ -45,8 +45,6 @@ var (
 type Config struct {
 	Redis pipeline.Config
 	Rules []Rule // nil: the room is off
-	// Cluster asks about each feature in a call of its own, as Redis Cluster needs it.
-	Cluster bool
 
 	Secret    []byte // the same on all servers: no client can find out which addresses share a slot
 	Users     int    // of the catalogue
@@ -76,7 +74,7 @@ func New(cfg Config) *Limiter {
 		doubted: make(chan uint32, doubtedMax), known: newKnown(cfg.Users), at: func() string { return "" }}
 	l.Use(cfg.Rules)
 	l.conn = pipeline.New(cfg.Redis, pipeline.Options{
-		Scripts: []*pipeline.Script{decideScript, takeBackScript, seatScript},
+		Scripts: []*pipeline.Script{decideScript, seatScript},
 		Outage: &pipeline.Outage{Effect: "events are not counted for their rate limits",
 			Over: "events are counted for their rate limits again"},
 	})

@@ -200,7 +200,7 @@ func TestShadowAndOverrides(t *testing.T) {
 			}
 		}
 		var count string
-		err := l.conn.Do(pipeline.Command(&count, "STRLEN", "limit_{y:user:a}:36000"))
+		err := l.conn.Do(pipeline.Command(&count, "STRLEN", "{limit}y:user:a:36000"))
 		if err != nil || count != "18" {
 			t.Errorf("in shadow %s bytes are counted, %v", count, err)
 		}

@@ -1,7 +1,6 @@
 package limits
 
 import (
-	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -13,35 +12,30 @@ import (
 )
 
 // What has happened counts in every feature, also where another one has no room left: guesses of a password
-// do not pass unseen behind an address that is refused. Nothing of it is taken back.
+// do not pass unseen behind an address that is refused.
 func TestRecordCountsWithoutRoom(t *testing.T) {
-	for _, cluster := range []bool{false, true} {
-		t.Run(fmt.Sprintf("cluster %v", cluster), func(t *testing.T) {
-			roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
-				l := begin(t, redis, "login_failed by user 5/h 10/d; login_failed by ip 3/h",
-					func(c *Config) { c.Cluster = cluster })
-				for range 3 {
-					l.Record(LoginFailed, Who{Name: []byte("x"), Address: someone.Address})
-				}
-				l.settled(t)
-				for range 4 { // they were let in before the refusal was known
-					l.Record(LoginFailed, someone)
-				}
-				l.settled(t)
-				if d := l.ask(t, "login_failed", 0, user("alice")); d.Remaining != 1 {
-					t.Errorf("after 4 guesses: %+v", d)
-				}
-				l.fails(t, someone, 3)
-				d := l.ask(t, "login_failed", 0, user("alice"))
-				if d.Allowed || d.Remaining != 0 || d.Rate.String() != "5/h" {
-					t.Errorf("after 7 guesses: %+v", d)
-				}
-				if wait := l.wait(LoginFailed, someone, time.Now()); wait <= slowPeriod {
-					t.Errorf("the name is refused for %v only", wait)
-				}
-			})
-		})
-	}
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
+		l := begin(t, redis, "login_failed by user 5/h 10/d; login_failed by ip 3/h")
+		for range 3 {
+			l.Record(LoginFailed, Who{Name: []byte("x"), Address: someone.Address})
+		}
+		l.settled(t)
+		for range 4 { // they were let in before the refusal was known
+			l.Record(LoginFailed, someone)
+		}
+		l.settled(t)
+		if d := l.ask(t, "login_failed", 0, user("alice")); d.Remaining != 1 {
+			t.Errorf("after 4 guesses: %+v", d)
+		}
+		l.fails(t, someone, 3)
+		d := l.ask(t, "login_failed", 0, user("alice"))
+		if d.Allowed || d.Remaining != 0 || d.Rate.String() != "5/h" {
+			t.Errorf("after 7 guesses: %+v", d)
+		}
+		if wait := l.wait(LoginFailed, someone, time.Now()); wait <= slowPeriod {
+			t.Errorf("the name is refused for %v only", wait)
+		}
+	})
 }
 
 // What is over the rate leaves the window as it came: the wait is until the next call fits.

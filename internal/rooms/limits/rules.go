@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -124,7 +123,7 @@ func (l *limit) key(value string) string {
 	case l.slots > 0:
 		return l.keyOf(l.slot(value))
 	}
-	if len(value) > valueKeyMax || strings.ContainsAny(value, "{}") {
+	if len(value) > valueKeyMax {
 		sum := sha256.Sum256([]byte(value))
 		value = "#" + hex.EncodeToString(sum[:]) // longer than any value that stands for itself
 	}
@@ -132,7 +131,7 @@ func (l *limit) key(value string) string {
 }
 
 func (l *limit) keyOf(value string) string {
-	return keyPrefix + "{" + l.event + ":" + l.feature + ":" + value + "}"
+	return keyPrefix + l.event + ":" + l.feature + ":" + value
 }
 
 func (a *applied) add(rule Rule) {

@@ -8,9 +8,8 @@ import (
 
 // The scripts of the room. A part sees the locals of the parts before it.
 var (
-	decideScript   = pipeline.NewScript(clockLua + logLua + decideLua)
-	takeBackScript = pipeline.NewScript(logLua + takeBackLua)
-	seatScript     = pipeline.NewScript(clockLua + seatLua)
+	decideScript = pipeline.NewScript(clockLua + logLua + decideLua)
+	seatScript   = pipeline.NewScript(clockLua + seatLua)
 )
 
 var (
@@ -20,8 +19,6 @@ var (
 	logLua string
 	//go:embed decide.lua
 	decideLua string
-	//go:embed takeback.lua
-	takeBackLua string
 	//go:embed seat.lua
 	seatLua string
 )
