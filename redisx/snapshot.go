@@ -91,10 +91,12 @@ func (x *slice) look() (*reading, error) {
 
 // keepTogether lets slices that lag behind follow the home slice, and tells the mover what each slice has.
 func (s *Sale) keepTogether(readings []*reading, errs []error) {
-	left := make([][]int64, len(readings))
+	left := make([][]int64, len(readings)) // nil for a slice that does not answer
 	behind := false
 	for i, r := range readings {
-		left[i] = slices.Clone(r.left)
+		if errs[i] == nil {
+			left[i] = slices.Clone(r.left)
+		}
 		behind = behind || errs[i] == nil && optional(r.revision) < optional(readings[0].revision)
 	}
 	if s.mover == nil || s.cfg.Quiet {
@@ -105,7 +107,9 @@ func (s *Sale) keepTogether(readings []*reading, errs []error) {
 			slog.Warn("a slice does not follow the state of the sale yet", "sale", s.id, "error", err)
 		}
 	}
-	s.mover.saw(left)
+	if readings[0].current.State != StateClosed {
+		s.mover.saw(left)
+	}
 }
 
 // sum is the snapshot of all slices.

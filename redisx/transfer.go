@@ -52,15 +52,18 @@ func (r *reach) carryOut(from, to int, open string) (got string, err error) {
 		return "", fmt.Errorf("cannot read the transfer %q", open)
 	}
 	err = r.do(from, giveScript.Eval(&got, []string{r.stock(from)}, strconv.Itoa(to), number, asked))
-	if err != nil || got == nothingGiven {
+	if err != nil {
 		return "", err
+	}
+	if got == nothingGiven {
+		got = "" // and never will be: the transfer is closed, if it is still open
 	}
 	var taken int64
 	err = r.do(to, takeScript.Eval(&taken, []string{r.stock(to)}, strconv.Itoa(from), number, got))
 	if err != nil {
 		return "", err
 	}
-	if taken == transferTaken && r.cfg.Figures != nil {
+	if taken == transferTaken && got != "" && r.cfg.Figures != nil {
 		r.cfg.Figures.Transfers.Inc()
 	}
 	return got, nil
@@ -81,22 +84,26 @@ func (r *reach) settle(to int) error {
 	if err := r.do(to, pipeline.Command(&records, fields...)); err != nil {
 		return err
 	}
+	var errs []error // of single transfers: the others are completed all the same
 	for from, record := range records {
 		if !strings.Contains(record, " ") {
 			continue
 		}
 		if _, err := r.carryOut(from, to, record); err != nil {
-			return err
+			errs = append(errs, err)
 		}
 	}
-	return nil
+	return firstOf(errs)
 }
 
 // The fields of a stock for the transfers with another slice.
 func receivedField(giver int) string { return "<" + strconv.Itoa(giver) }
 func givenField(receiver int) string { return ">" + strconv.Itoa(receiver) }
 
-const openField = "<" // how many transfers into the slice are open
+const (
+	openField  = "<" // how many transfers into the slice are open
+	stepsField = ">" // how many steps of transfers the slice has seen
+)
 
 // inFlight adds the pieces to left that were given and not taken yet. stocks are the fields of all stocks.
 func inFlight(left []int64, stocks []map[string]string) {

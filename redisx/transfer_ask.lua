@@ -2,7 +2,8 @@
 -- slices is open at a time.
 --
 -- KEYS[1]    the stock of the receiver: hash food id -> pieces left, "<" giver -> "number" of the last
---            transfer, "number food:pieces,food:pieces," of an open one, "<" -> how many are open
+--            transfer, "number food:pieces,food:pieces," of an open one; "<" -> how many are open; ">" -> how
+--            many steps of transfers this slice has seen
 -- ARGV[1]    the giver: number of the slice
 -- ARGV[3i-1] food i: id
 -- ARGV[3i]   pieces of it to ask for: integer > 0
@@ -23,4 +24,5 @@ if #asked == 0 then return '' end
 local open = string.format('%d %s', last + 1, table.concat(asked))
 call('HSET', stock, field, open)
 call('HINCRBY', stock, '<', 1)
+call('HINCRBY', stock, '>', 1)
 return open
