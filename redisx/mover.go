@@ -12,9 +12,10 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// roundMax is the most waiting orders that the mover looks after at once: the thread of the event loop places
-// or answers that many in about 100 us.
-const roundMax = 64
+const (
+	roundMax   = 256 // waiting orders that the mover looks after at once
+	portionMax = 64  // of these are placed or answered at once: this takes the thread of the loop about 100 us
+)
 
 // mover brings pieces to the slices that need them: to orders that wait because their slice has too few, and
 // ahead of time to slices that have much less than the others.
@@ -113,23 +114,26 @@ func (m *mover) later(list []*placement) {
 
 // answer ends orders, on the thread that owns them.
 func (m *mover) answer(list []*placement, err error) {
+	m.each(list, func(p *placement) { p.end(err) })
+}
+
+// each does something to orders, on the event loop if there is one.
+func (m *mover) each(list []*placement, do func(p *placement)) {
 	if len(list) == 0 {
 		return
 	}
-	m.onOwner(func() {
-		for _, p := range list {
-			p.end(err)
+	portion := func() {
+		n := min(len(list), portionMax)
+		for _, p := range list[:n] {
+			do(p)
 		}
-	})
-}
-
-// onOwner runs f on the event loop if there is one.
-func (m *mover) onOwner(f func()) {
+		m.each(list[n:], do)
+	}
 	if loop := m.sale.cfg.Loop; loop != nil {
-		loop.Post(f)
+		loop.Post(portion)
 		return
 	}
-	f()
+	portion()
 }
 
 // serve brings pieces to the slices of waiting orders and places these orders again. An order is refused only
@@ -164,11 +168,7 @@ func (m *mover) serve(waiting []*placement) {
 	}
 	m.answer(lost, ErrUnavailable)
 	m.carryOut(d.transfers())
-	m.onOwner(func() {
-		for _, p := range again {
-			p.send(p.cart, p.key)
-		}
-	})
+	m.each(again, func(p *placement) { p.send(p.cart, p.key) })
 	m.later(later)
 }
 
@@ -317,7 +317,7 @@ func (m *mover) look(wants []want) found {
 
 // carryOut makes all transfers of a plan at once. A transfer that fails is completed later.
 func (m *mover) carryOut(plan []planned) {
-	m.together(len(plan), func(i int) { _, _ = m.sale.reach.transfer(plan[i].from, plan[i].to, plan[i].pieces) })
+	m.together(len(plan), func(i int) { _, _ = m.sale.reach.transfer(plan[i]) })
 }
 
 // together does n things at once, and waits for all of them, within the patience. What takes longer ends by

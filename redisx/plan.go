@@ -14,6 +14,7 @@ type pair struct{ from, to int }
 type planned struct {
 	pair
 	pieces []piecesOf
+	alone  bool // not while the receiver gets pieces from another slice
 }
 
 // want is what an order needs in its slice: food, pieces, food, pieces, ...
@@ -128,27 +129,30 @@ func richest(left []int64, other int) (best int) {
 	return best
 }
 
-// topUps plans transfers to slices that have less than half of the mean of some food. The same transfer
-// brings other foods of which the slice has less than three quarters of the mean. left is what each slice has
+// topUps plans transfers to slices that have less than seven eighths of the mean of some food. The same
+// transfer brings other foods of which the slice has less than the mean. left is what each slice has
 // of food 1, 2, 3, ...; nil for a slice that does not answer. The plan takes from it.
 func topUps(left [][]int64) (plan []planned) {
 	mean := means(left)
-	gave := make([]bool, len(left)) // a slice gives once, so that no slice has all the work
+	busy := make([]bool, len(left)) // a slice gives once, so that no slice has all the work, or gets, not both
 	for to := range left {
+		if busy[to] {
+			continue
+		}
 		foods := short(left[to], mean)
-		from := bestGiver(left, gave, to, foods)
+		from := bestGiver(left, busy, to, foods)
 		if from < 0 {
 			continue
 		}
-		t := planned{pair: pair{from, to}}
+		t := planned{pair: pair{from, to}, alone: true}
 		for _, food := range foods {
 			if pieces := (left[from][food] - left[to][food]) / 2; pieces > 0 {
 				left[from][food] -= pieces
 				left[to][food] += pieces
-				t.pieces = append(t.pieces, piecesOf{int64(food) + 1, pieces, (3*mean[food] + 3) / 4})
+				t.pieces = append(t.pieces, piecesOf{int64(food) + 1, pieces, mean[food]})
 			}
 		}
-		gave[from] = true
+		busy[from], busy[to] = true, true
 		plan = append(plan, t)
 	}
 	return plan
@@ -179,9 +183,9 @@ func means(left [][]int64) (mean []int64) {
 func short(own, mean []int64) (foods []int) {
 	scarce := false
 	for food, left := range own {
-		if 4*left < 3*mean[food] {
+		if left < mean[food] {
 			foods = append(foods, food)
-			scarce = scarce || 2*left < mean[food]
+			scarce = scarce || 8*left < 7*mean[food]
 		}
 	}
 	if !scarce {
@@ -194,11 +198,11 @@ func short(own, mean []int64) (foods []int) {
 }
 
 // bestGiver is the slice that can bring another one most of the foods; -1 for none.
-func bestGiver(left [][]int64, gave []bool, to int, foods []int) (best int) {
+func bestGiver(left [][]int64, busy []bool, to int, foods []int) (best int) {
 	best = -1
 	var most int64
 	for i := range left {
-		if left[i] == nil || gave[i] || i == to {
+		if left[i] == nil || busy[i] || i == to {
 			continue
 		}
 		var gain int64

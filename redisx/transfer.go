@@ -23,12 +23,16 @@ const transferFoods = 50
 // piecesOf is some pieces of a food that a transfer asks for, if fewer than below are left.
 type piecesOf struct{ food, pieces, below int64 }
 
-// transfer lets slice to get pieces from slice from, and returns what it got. It completes a transfer
-// between the two that another caller has begun. ErrUnavailable: the next transfer between them, or
+// transfer makes a transfer and returns what the receiver got. It completes a transfer between the two slices
+// that another caller has begun. ErrUnavailable: the next transfer between them, or
 // settle, completes it.
-func (r *reach) transfer(from, to int, ask []piecesOf) (got string, err error) {
-	args := []string{strconv.Itoa(from)}
-	for _, p := range ask[:min(len(ask), transferFoods)] {
+func (r *reach) transfer(t planned) (got string, err error) {
+	from, to, others := t.from, t.to, r.cfg.Slices
+	if t.alone {
+		others = 0
+	}
+	args := []string{strconv.Itoa(from), strconv.Itoa(others)}
+	for _, p := range t.pieces[:min(len(t.pieces), transferFoods)] {
 		for _, n := range []int64{p.food, p.pieces, p.below} {
 			args = append(args, strconv.FormatInt(n, 10))
 		}
