@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var simulate = flag.Bool("simulate", false, "TestSimulatedScale: print the table of README.md, with 192 slices")
+var simulate = flag.Bool("simulate", false, "TestSimulatedScale: print the table of README.md")
 
 // A simulated sale moves pieces with the plans of the mover, over a made-up network and by a made-up clock.
 // Uniform demand needs few transfers, and no order waits before the last tenth. Every piece is sold.
@@ -96,7 +96,8 @@ const (
 
 func newSimulation(parts int, zipf bool, seed uint64) *simulation {
 	s := &simulation{zipf: zipf, rate: 10, share: 1000, open: map[pair]*underWay{},
-		rand: rand.New(rand.NewPCG(seed, 1)), servers: make([]simServer, max(parts/8, 4)), left: make([][]int64, parts),
+		rand: rand.New(rand.NewPCG(seed, 1)), servers: make([]simServer, max(parts/8, 4)),
+		left: make([][]int64, parts),
 		steps: make([]int, parts)}
 	for _, percent := range []int{50, 90, 99, 100} {
 		s.marks = append(s.marks, mark{percent: percent})
@@ -268,7 +269,7 @@ func (s *simulation) refuse(t *testing.T, o *simOrder) {
 		short = short || s.total(o.pieces[i]) < o.pieces[i+1]
 	}
 	if !short {
-		t.Errorf("%d slices: an order for %v is refused, although all slices together have enough", len(s.left), o.want)
+		t.Errorf("%d slices: an order for %v is refused, but all together have enough", len(s.left), o.want)
 	}
 	s.ended(o)
 }
@@ -432,7 +433,8 @@ func (s *simulation) after(ticks int, do func()) {
 	heap.Push(&s.events, event{s.now + ticks, s.number, do})
 }
 
-const simulationHead = `| slices | demand | transfers per 1000 orders: 50%, 90%, 99%, 100% sold | orders waited | longest wait | most pieces under way | longest way |
+const simulationHead = `| slices | demand | transfers per 1000 orders: 50%, 90%, 99%, 100% sold | orders waited |` +
+	` longest wait | most pieces under way | longest way |
 | --- | --- | --- | --- | --- | --- | --- |`
 
 // row is a row of the table in README.md.
@@ -443,6 +445,6 @@ func (s *simulation) row() string {
 		rates = append(rates, fmt.Sprintf("%.2f", m.per1000()))
 		waits = append(waits, fmt.Sprint(m.waited))
 	}
-	return fmt.Sprintf("| %d | %s | %s | %s of %d | %d ms | %d of %d | %d ms |", len(s.left), demand, strings.Join(rates, ", "),
-		strings.Join(waits, ", "), s.orders, s.longestWait, s.mostFlying, s.pieces, s.longestFlight)
+	return fmt.Sprintf("| %d | %s | %s | %s of %d | %d ms | %d of %d | %d ms |", len(s.left), demand,
+		strings.Join(rates, ", "), strings.Join(waits, ", "), s.orders, s.longestWait, s.mostFlying, s.pieces, s.longestFlight)
 }
