@@ -300,10 +300,11 @@ func (m *mover) look(wants []want) found {
 		return &parts[i], pipeline.Command(&replies[i], args...)
 	})
 	f.whole = firstOf(errs) == nil
-	for i, reply := range replies {
+	for i := range replies {
 		if errs[i] != nil {
 			continue
 		}
+		reply := replies[i]
 		if optional(reply[0]) > 0 {
 			f.open = append(f.open, i)
 		}

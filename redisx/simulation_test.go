@@ -97,7 +97,7 @@ const (
 func newSimulation(parts int, zipf bool, seed uint64) *simulation {
 	s := &simulation{zipf: zipf, rate: 10, share: 1000, open: map[pair]*underWay{},
 		rand: rand.New(rand.NewPCG(seed, 1)), servers: make([]simServer, max(parts/8, 4)),
-		left: make([][]int64, parts),
+		left:  make([][]int64, parts),
 		steps: make([]int, parts)}
 	for _, percent := range []int{50, 90, 99, 100} {
 		s.marks = append(s.marks, mark{percent: percent})
