@@ -2,10 +2,19 @@ package redisx
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"flashsale/redisx/pipeline"
+)
+
+const (
+	roundMax   = 256 // waiting orders that the mover looks after at once
+	portionMax = 64  // of these are placed or answered at once: this takes the thread of the loop about 100 us
 )
 
 // mover brings pieces to the slices that need them: to orders that wait because their slice has too few, and
@@ -13,13 +22,16 @@ import (
 type mover struct {
 	sale *Sale
 	wake chan struct{}
+	owed []atomic.Int32 // answers that are still to come from each slice
 
 	mu      sync.Mutex
 	waiting []*placement
 	left    [][]int64 // pieces by slice and food in the last snapshot, nil without a new one
 }
 
-func newMover(s *Sale) *mover { return &mover{sale: s, wake: make(chan struct{}, 1)} }
+func newMover(s *Sale) *mover {
+	return &mover{sale: s, wake: make(chan struct{}, 1), owed: make([]atomic.Int32, len(s.slices))}
+}
 
 // add lets an order wait for pieces of other slices. False: too many wait.
 func (m *mover) add(p *placement) bool {
@@ -27,6 +39,9 @@ func (m *mover) add(p *placement) bool {
 	defer m.mu.Unlock()
 	if len(m.waiting) >= pipeline.QueueMax {
 		return false
+	}
+	if p.waits++; p.waits == 1 {
+		m.sale.cfg.Figures.OrdersWaited.Inc()
 	}
 	m.waiting = append(m.waiting, p)
 	m.wakeUp()
@@ -55,10 +70,7 @@ func (m *mover) run(ctx context.Context) {
 		case <-m.wake:
 		case <-ctx.Done():
 		}
-		m.mu.Lock()
-		waiting, left := m.waiting, m.left
-		m.waiting, m.left = nil, nil
-		m.mu.Unlock()
+		waiting, left := m.take(ctx.Err() != nil)
 		switch {
 		case ctx.Err() != nil:
 			m.answer(waiting, ErrUnavailable)
@@ -67,275 +79,264 @@ func (m *mover) run(ctx context.Context) {
 			m.serve(waiting)
 		}
 		if left != nil {
-			m.balance(left)
+			m.carryOut(topUps(left))
 		}
 	}
+}
+
+// take returns the next waiting orders, or all, and the last snapshot.
+func (m *mover) take(all bool) (waiting []*placement, left [][]int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := len(m.waiting)
+	if n > roundMax && !all {
+		n = roundMax
+		m.wakeUp()
+	}
+	waiting, m.waiting = m.waiting[:n:n], m.waiting[n:]
+	left, m.left = m.left, nil
+	return waiting, left
+}
+
+// later lets orders wait for the next round, before all others.
+func (m *mover) later(list []*placement) {
+	if len(list) == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range list {
+		p.waits++
+	}
+	m.waiting = append(list, m.waiting...)
+	m.wakeUp()
 }
 
 // answer ends orders, on the thread that owns them.
 func (m *mover) answer(list []*placement, err error) {
-	m.onOwner(func() {
-		for _, p := range list {
-			p.end(err)
+	m.each(list, func(p *placement) { p.end(err) })
+}
+
+// each does something to orders, on the event loop if there is one.
+func (m *mover) each(list []*placement, do func(p *placement)) {
+	if len(list) == 0 {
+		return
+	}
+	portion := func() {
+		n := min(len(list), portionMax)
+		for _, p := range list[:n] {
+			do(p)
 		}
-	})
-}
-
-// onOwner runs f on the event loop if there is one.
-func (m *mover) onOwner(f func()) {
+		m.each(list[n:], do)
+	}
 	if loop := m.sale.cfg.Loop; loop != nil {
-		loop.Post(f)
+		loop.Post(portion)
 		return
 	}
-	f()
+	portion()
 }
 
-// want is an order that waits, and what its cart holds: food, pieces, food, pieces, ...
-type want struct {
-	order  *placement
-	pieces []int64
-}
-
-// serve brings pieces to the slices of waiting orders and places these orders again. An order is refused
-// only if all slices together have too few pieces.
+// serve brings pieces to the slices of waiting orders and places these orders again. An order is refused only
+// if all slices together have too few pieces.
 func (m *mover) serve(waiting []*placement) {
-	m.sale.cfg.Figures.OrdersWaited.Add(uint64(len(waiting)))
-	wanted, err := m.wanted(waiting)
-	if err != nil {
-		m.answer(waiting, ErrUnavailable)
-		return
-	}
-	found, whole := m.look(wanted)
-	var again []want
-	var refused, unknown []*placement
+	m.stepAside(waiting)
+	var lost, short, again, later []*placement
+	wants, errs := m.wanted(waiting)
+	first := m.settled(wants)
+	d := newDraft(first.left.clone())
 	for i, p := range waiting {
 		switch {
-		case found.enough(wanted[i]):
-			again = append(again, want{p, wanted[i]})
-		case whole:
-			refused = append(refused, p)
-		default: // a slice that does not answer may have the pieces
-			unknown = append(unknown, p)
+		case errs[i] != nil || time.Since(p.begin) > m.sale.cfg.Timeout:
+			lost = append(lost, p)
+		case d.reserve(wants[i]):
+			again = append(again, p)
+		case first.left.enough(wants[i]): // the orders before it get these pieces
+			later = append(later, p)
+		default:
+			short = append(short, p)
 		}
 	}
-	m.answer(refused, ErrOutOfStock)
-	m.answer(unknown, ErrUnavailable)
-	m.fetch(again, found)
-	m.onOwner(func() {
-		for _, w := range again {
-			w.order.send(w.order.cart, w.order.key)
+	if len(short) > 0 {
+		switch second := m.look(wants); {
+		case !first.whole || !second.whole: // a slice that does not answer may have the pieces
+			lost = append(lost, short...)
+		case first.calm(second):
+			m.answer(short, ErrOutOfStock)
+		default: // the pieces may be under way
+			later = append(later, short...)
 		}
-	})
+	}
+	m.answer(lost, ErrUnavailable)
+	m.carryOut(d.transfers())
+	m.each(again, func(p *placement) { p.send(p.cart, p.key) })
+	m.later(later)
 }
 
-// answered is the completion of a call that a goroutine waits for together with others.
-type answered struct {
-	all *sync.WaitGroup
-	err *error
+// stepAside pauses before orders that have waited before. The movers of two servers that take the same pieces
+// from each other again and again get out of step.
+func (m *mover) stepAside(waiting []*placement) {
+	const longest = 8 * time.Millisecond
+	waits := 0
+	for _, p := range waiting {
+		waits = max(waits, p.waits)
+	}
+	if waits > 1 {
+		time.Sleep(rand.N(min(time.Duration(waits)*time.Millisecond, longest)))
+	}
+}
+
+// patience is how long a round waits for a slice: the orders of the others have to be answered in time.
+func (m *mover) patience() <-chan time.Time { return time.After(m.sale.cfg.Timeout / 4) }
+
+// ask carries out n calls at once and returns the error of each; the reply of a call with an error must not be
+// read. A slice that does not answer within the patience is not asked again before it does: it delays the
+// orders of other slices once.
+func (m *mover) ask(n int, call func(i int) (*slice, *pipeline.Call)) (errs []error) {
+	slow := make([]bool, len(m.owed))
+	for i := range m.owed {
+		slow[i] = m.owed[i].Load() > 0
+	}
+	answers := make(chan answer, n) // has room for all: a late answer waits for nothing
+	for i := range n {
+		x, c := call(i)
+		owed := &m.owed[x.index]
+		owed.Add(1)
+		if slow[x.index] || !x.redis.Send(c, answering{answers, owed, i}) {
+			c.Free()
+			owed.Add(-1)
+			answers <- answer{i, ErrUnavailable}
+		}
+	}
+	errs = slices.Repeat([]error{ErrUnavailable}, n)
+	patience := m.patience()
+	for range n {
+		select {
+		case a := <-answers:
+			errs[a.call] = a.err
+		case <-patience:
+			return errs
+		}
+	}
+	return errs
+}
+
+type answer struct {
+	call int
+	err  error
+}
+
+// answering is the completion of one of the calls of ask.
+type answering struct {
+	answers chan<- answer
+	owed    *atomic.Int32
+	call    int
 }
 
 // Complete notes the error of the call.
-func (a answered) Complete(x *pipeline.Call) {
-	_, *a.err = x.Result()
+func (a answering) Complete(x *pipeline.Call) {
+	_, err := x.Result()
 	x.Free()
-	a.all.Done()
+	a.owed.Add(-1)
+	a.answers <- answer{a.call, err}
 }
 
-// begin sends a call that reads, and returns; all waits for its end.
-func (x *slice) begin(all *sync.WaitGroup, c *pipeline.Call, err *error) {
-	all.Add(1)
-	if !x.redis.Send(c, answered{all, err}) {
-		c.Free()
-		*err = ErrUnavailable
-		all.Done()
-	}
-}
-
-// wanted returns what the carts of the orders hold: food, pieces, food, pieces, ...
-func (m *mover) wanted(waiting []*placement) (lists [][]int64, err error) {
-	var all sync.WaitGroup
-	lists, errs := make([][]int64, len(waiting)), make([]error, len(waiting))
+// wanted returns what each order wants, or why that is not known.
+func (m *mover) wanted(waiting []*placement) (wants []want, errs []error) {
+	lists := make([][]int64, len(waiting))
 	limit := strconv.Itoa(m.sale.list.cartMax)
+	errs = m.ask(len(waiting), func(i int) (*slice, *pipeline.Call) {
+		p := waiting[i]
+		return p.slice, wantedScript.Call(&lists[i], []string{string(p.slice.keys.cart(nil, p.cart))}, limit)
+	})
+	wants = make([]want, len(waiting))
 	for i, p := range waiting {
-		cart := string(p.slice.keys.cart(nil, p.cart))
-		p.slice.begin(&all, wantedScript.Call(&lists[i], []string{cart}, limit), &errs[i])
-	}
-	all.Wait()
-	return lists, firstOf(errs)
-}
-
-// holdings are the pieces of some foods by slice.
-type holdings map[int64][]int64
-
-// enough reports whether all slices together have the wanted pieces: food, pieces, food, pieces, ...
-func (h holdings) enough(wanted []int64) bool {
-	for i := 0; i+1 < len(wanted); i += 2 {
-		var all int64
-		for _, left := range h[wanted[i]] {
-			all += left
-		}
-		if all < wanted[i+1] {
-			return false
+		if wants[i].slice = p.slice.index; errs[i] == nil {
+			wants[i].pieces = lists[i]
 		}
 	}
-	return true
+	return wants, errs
 }
 
-// look returns what the slices hold of the wanted foods, after it has completed open transfers. whole is
-// false if a slice does not answer.
-func (m *mover) look(wanted [][]int64) (found holdings, whole bool) {
-	found = holdings{}
+// found is what the slices hold of some foods. They are read one by one: pieces may be under way meanwhile.
+type found struct {
+	left  holdings
+	open  []int    // slices with open transfers
+	steps []string // the number of steps of transfers in each slice
+	whole bool     // all slices have answered
+}
+
+// calm reports whether no piece was under way between two looks: then the first has counted all.
+func (f found) calm(second found) bool {
+	return len(f.open) == 0 && len(second.open) == 0 && slices.Equal(f.steps, second.steps)
+}
+
+// settled looks after open transfers have been completed.
+func (m *mover) settled(wants []want) found {
+	f := m.look(wants)
+	if len(f.open) == 0 {
+		return f
+	}
+	m.together(len(f.open), func(i int) { _ = m.sale.reach.settle(f.open[i]) }) // the next look shows what is open
+	return m.look(wants)
+}
+
+// look reads the wanted foods in all slices.
+func (m *mover) look(wants []want) found {
+	parts := m.sale.slices
+	f := found{left: holdings{}, steps: make([]string, len(parts))}
+	fields := []string{openField, stepsField}
 	var foods []int64
-	for _, list := range wanted {
-		for i := 0; i+1 < len(list); i += 2 {
-			if found[list[i]] == nil {
-				found[list[i]] = make([]int64, len(m.sale.slices))
-				foods = append(foods, list[i])
+	for _, w := range wants {
+		for i := 0; i+1 < len(w.pieces); i += 2 {
+			if food := w.pieces[i]; f.left[food] == nil {
+				f.left[food] = make([]int64, len(parts))
+				foods, fields = append(foods, food), append(fields, strconv.FormatInt(food, 10))
 			}
 		}
 	}
-	open, whole := m.read(foods, found)
-	for _, to := range open {
-		whole = m.sale.reach.settle(to) == nil && whole
-	}
-	if len(open) > 0 {
-		_, again := m.read(foods, found)
-		whole = whole && again
-	}
-	return found, whole
-}
-
-// read reads the foods of all slices, and returns the slices with open transfers.
-func (m *mover) read(foods []int64, found holdings) (open []int, whole bool) {
-	var all sync.WaitGroup
-	parts := m.sale.slices
-	replies, errs := make([][]string, len(parts)), make([]error, len(parts))
-	for i := range parts {
-		fields := []string{"HMGET", parts[i].keys.Stock, openField}
-		for _, food := range foods {
-			fields = append(fields, strconv.FormatInt(food, 10))
-		}
-		parts[i].begin(&all, pipeline.Command(&replies[i], fields...), &errs[i])
-	}
-	all.Wait()
-	for i, reply := range replies {
-		if errs[i] != nil || len(reply) != 1+len(foods) {
+	replies := make([][]string, len(parts))
+	errs := m.ask(len(parts), func(i int) (*slice, *pipeline.Call) {
+		args := append([]string{"HMGET", parts[i].keys.Stock}, fields...)
+		return &parts[i], pipeline.Command(&replies[i], args...)
+	})
+	f.whole = firstOf(errs) == nil
+	for i := range replies {
+		if errs[i] != nil {
 			continue
 		}
+		reply := replies[i]
 		if optional(reply[0]) > 0 {
-			open = append(open, i)
+			f.open = append(f.open, i)
 		}
+		f.steps[i] = reply[1]
 		for k, food := range foods {
-			found[food][i] = optional(reply[1+k])
+			f.left[food][i] = max(optional(reply[2+k]), 0)
 		}
 	}
-	return open, firstOf(errs) == nil
-}
-
-// pair is the two slices of a transfer.
-type pair struct{ from, to int }
-
-// fetch brings the pieces that the orders want to their slices, from the slices with the most pieces. Where
-// these have many, it brings more than is wanted, so that the next orders need not wait.
-func (m *mover) fetch(wants []want, found holdings) {
-	needs := map[int]map[int64]int64{} // by slice and food
-	for _, w := range wants {
-		to := w.order.slice.index
-		if needs[to] == nil {
-			needs[to] = map[int64]int64{}
-		}
-		for i := 0; i+1 < len(w.pieces); i += 2 {
-			needs[to][w.pieces[i]] += w.pieces[i+1]
-		}
-	}
-	plan := map[pair][]piecesOf{}
-	for to, foods := range needs {
-		for food, need := range foods {
-			m.plan(plan, to, food, need, found[food])
-		}
-	}
-	m.carryOut(plan)
-}
-
-// plan adds transfers of a food to a slice that needs that many pieces. left is what each slice has; the
-// plan takes from it.
-func (m *mover) plan(plan map[pair][]piecesOf, to int, food, need int64, left []int64) {
-	for missing := need - left[to]; missing > 0; {
-		from := richest(left, to)
-		if left[from] == 0 {
-			return
-		}
-		pieces := max(min(missing, left[from]), (left[from]-left[to])/2)
-		left[from] -= pieces
-		missing -= pieces
-		plan[pair{from, to}] = append(plan[pair{from, to}], piecesOf{food, pieces, need})
-	}
-}
-
-// richest is the slice with the most pieces, other than one.
-func richest(left []int64, other int) (best int) {
-	best = -1
-	for i := range left {
-		if i != other && (best < 0 || left[i] > left[best]) {
-			best = i
-		}
-	}
-	return best
+	return f
 }
 
 // carryOut makes all transfers of a plan at once. A transfer that fails is completed later.
-func (m *mover) carryOut(plan map[pair][]piecesOf) {
-	var all sync.WaitGroup
-	for p, pieces := range plan {
-		all.Go(func() { _, _ = m.sale.reach.transfer(p.from, p.to, pieces) })
-	}
-	all.Wait()
+func (m *mover) carryOut(plan []planned) {
+	m.together(len(plan), func(i int) { _, _ = m.sale.reach.transfer(plan[i]) })
 }
 
-// balance brings pieces to slices that have less than half of the mean of some food, from the slice that can
-// give most. The same transfer brings foods of which they have less than three quarters. left is what each
-// slice has of food 1, 2, 3, ...
-func (m *mover) balance(left [][]int64) {
-	plan := map[pair][]piecesOf{}
-	for to := range left {
-		if from, pieces := m.topUp(left, to); len(pieces) > 0 {
-			plan[pair{from, to}] = pieces
+// together does n things at once, and waits for all of them, within the patience. What takes longer ends by
+// itself.
+func (m *mover) together(n int, do func(i int)) {
+	done := make(chan struct{}, n)
+	for i := range n {
+		go func() {
+			do(i)
+			done <- struct{}{}
+		}()
+	}
+	patience := m.patience()
+	for range n {
+		select {
+		case <-done:
+		case <-patience:
+			return
 		}
 	}
-	m.carryOut(plan)
-}
-
-func (m *mover) topUp(left [][]int64, to int) (from int, pieces []piecesOf) {
-	gains, mean, low := make([]int64, len(left)), m.mean(left), false
-	for food, own := range left[to] {
-		if 2*own >= mean[food] {
-			continue
-		}
-		low = true
-		for i := range left {
-			gains[i] += max(left[i][food]-own, 0) / 2
-		}
-	}
-	if from = richest(gains, to); !low || gains[from] == 0 {
-		return 0, nil
-	}
-	for food, own := range left[to] {
-		gain := (left[from][food] - own) / 2
-		if 4*own < 3*mean[food] && gain > 0 {
-			pieces = append(pieces, piecesOf{int64(food) + 1, gain, (3*mean[food] + 3) / 4})
-		}
-	}
-	return from, pieces
-}
-
-// mean is the mean of the slices' pieces of each food.
-func (m *mover) mean(left [][]int64) []int64 {
-	mean := make([]int64, m.sale.foods)
-	for food := range mean {
-		for i := range left {
-			mean[food] += left[i][food]
-		}
-		mean[food] /= int64(len(left))
-	}
-	return mean
 }

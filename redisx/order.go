@@ -52,7 +52,7 @@ func AppendOrderID(dst []byte, sale string, user uint32) []byte {
 func (s *Sale) PlaceOrder(user uint32, cart, idempotencyKey []byte, then Outcome) {
 	p := placements.Get().(*placement)
 	p.slice, p.user, p.then = s.of(user), user, then
-	p.begin = time.Time{}
+	p.begin, p.waits = time.Time{}, 0
 	if s.mover != nil {
 		p.cart, p.key = append(p.cart[:0], cart...), append(p.key[:0], idempotencyKey...)
 	}
@@ -67,6 +67,7 @@ type placement struct {
 	begin time.Time // all tries together are answered within the timeout
 
 	cart, key []byte // for another try; only with several slices
+	waits     int    // how often it has waited for the mover
 }
 
 var placements = sync.Pool{New: func() any { return &placement{} }}
@@ -98,8 +99,11 @@ func (p *placement) Complete(x *pipeline.Call) {
 	if err == nil {
 		err = p.slice.orderOutcome(p.user, code)
 	}
-	if m := p.slice.sale.mover; m != nil && err == ErrOutOfStock && m.add(p) {
-		return
+	if m := p.slice.sale.mover; m != nil && err == ErrOutOfStock {
+		if m.add(p) {
+			return
+		}
+		err = ErrUnavailable // other slices may have the pieces
 	}
 	p.end(err)
 }

@@ -62,7 +62,7 @@ func (s *Sale) Snapshot() (Snapshot, error) {
 		}
 	}
 	if len(s.slices) > 1 {
-		s.keepTogether(readings, states.Behind > 0)
+		s.keepTogether(readings, errs, states.Behind > 0)
 	}
 	s.cfg.Figures.StockRead.Set(time.Now().UnixNano())
 	sum := s.sum(readings)
@@ -128,21 +128,25 @@ func (x *slice) look() (*reading, error) {
 }
 
 // keepTogether lets slices that lag behind follow the home slice, and tells the mover what each slice has.
-func (s *Sale) keepTogether(readings []*reading, behind bool) {
+func (s *Sale) keepTogether(readings []*reading, errs []error, behind bool) {
 	if s.mover == nil || s.cfg.Quiet {
 		return
 	}
 	s.clocks.tell(&s.cfg, s.id)
-	left := make([][]int64, len(readings))
+	left := make([][]int64, len(readings)) // nil for a slice that does not answer
 	for i, r := range readings {
-		left[i] = slices.Clone(r.left)
+		if errs[i] == nil {
+			left[i] = slices.Clone(r.left)
+		}
 	}
 	if behind {
 		if err := s.reach.follow(); err != nil {
 			slog.Warn("a slice does not follow the state of the sale yet", "sale", s.id, "error", err)
 		}
 	}
-	s.mover.saw(left)
+	if readings[0].current.State != StateClosed {
+		s.mover.saw(left)
+	}
 }
 
 // sum is the snapshot of all slices.

@@ -23,12 +23,16 @@ const transferFoods = 50
 // piecesOf is some pieces of a food that a transfer asks for, if fewer than below are left.
 type piecesOf struct{ food, pieces, below int64 }
 
-// transfer lets slice to get pieces from slice from, and returns what it got. It completes a transfer
-// between the two that another caller has begun. ErrUnavailable: the next transfer between them, or
+// transfer makes a transfer and returns what the receiver got. It completes a transfer between the two slices
+// that another caller has begun. ErrUnavailable: the next transfer between them, or
 // settle, completes it.
-func (r *reach) transfer(from, to int, ask []piecesOf) (got string, err error) {
-	args := []string{strconv.Itoa(from)}
-	for _, p := range ask[:min(len(ask), transferFoods)] {
+func (r *reach) transfer(t planned) (got string, err error) {
+	from, to, others := t.from, t.to, r.cfg.Slices
+	if t.alone {
+		others = 0
+	}
+	args := []string{strconv.Itoa(from), strconv.Itoa(others)}
+	for _, p := range t.pieces[:min(len(t.pieces), transferFoods)] {
 		for _, n := range []int64{p.food, p.pieces, p.below} {
 			args = append(args, strconv.FormatInt(n, 10))
 		}
@@ -52,15 +56,18 @@ func (r *reach) carryOut(from, to int, open string) (got string, err error) {
 		return "", fmt.Errorf("cannot read the transfer %q", open)
 	}
 	err = r.do(from, giveScript.Eval(&got, []string{r.stock(from)}, strconv.Itoa(to), number, asked))
-	if err != nil || got == nothingGiven {
+	if err != nil {
 		return "", err
+	}
+	if got == nothingGiven {
+		got = "" // and never will be: the transfer is closed, if it is still open
 	}
 	var taken int64
 	err = r.do(to, takeScript.Eval(&taken, []string{r.stock(to)}, strconv.Itoa(from), number, got))
 	if err != nil {
 		return "", err
 	}
-	if taken == transferTaken && r.cfg.Figures != nil {
+	if taken == transferTaken && got != "" && r.cfg.Figures != nil {
 		r.cfg.Figures.Transfers.Inc()
 	}
 	return got, nil
@@ -81,22 +88,26 @@ func (r *reach) settle(to int) error {
 	if err := r.do(to, pipeline.Command(&records, fields...)); err != nil {
 		return err
 	}
+	var errs []error // of single transfers: the others are completed all the same
 	for from, record := range records {
 		if !strings.Contains(record, " ") {
 			continue
 		}
 		if _, err := r.carryOut(from, to, record); err != nil {
-			return err
+			errs = append(errs, err)
 		}
 	}
-	return nil
+	return firstOf(errs)
 }
 
 // The fields of a stock for the transfers with another slice.
 func receivedField(giver int) string { return "<" + strconv.Itoa(giver) }
 func givenField(receiver int) string { return ">" + strconv.Itoa(receiver) }
 
-const openField = "<" // how many transfers into the slice are open
+const (
+	openField  = "<" // how many transfers into the slice are open
+	stepsField = ">" // how many steps of transfers the slice has seen
+)
 
 // inFlight adds the pieces to left that were given and not taken yet. stocks are the fields of all stocks.
 func inFlight(left []int64, stocks []map[string]string) {

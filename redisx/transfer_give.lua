@@ -2,7 +2,7 @@
 -- call gives the same pieces, once.
 --
 -- KEYS[1]  the stock of the giver: hash food id -> pieces left, ">" receiver -> "number food:pieces," of the
---          last transfer
+--          last transfer; ">" -> how many steps of transfers this slice has seen
 -- ARGV[1]  the receiver: number of the slice
 -- ARGV[2]  number of the transfer: integer > 0
 -- ARGV[3]  what is asked for: string "food:pieces,food:pieces,"
@@ -27,4 +27,5 @@ for food, pieces in string.gmatch(asked, '(%d+):(%d+),') do
 end
 given = table.concat(list)
 call('HSET', stock, field, string.format('%d %s', number, given))
+call('HINCRBY', stock, '>', 1)
 return given

@@ -16,4 +16,5 @@ if string.match(call('HGET', stock, field) or '', '^(%d+) ') ~= number then retu
 for food, pieces in string.gmatch(given, '(%d+):(%d+),') do call('HINCRBY', stock, food, pieces) end
 call('HSET', stock, field, number)
 call('HINCRBY', stock, '<', -1)
+call('HINCRBY', stock, '>', 1)
 return TAKEN

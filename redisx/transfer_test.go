@@ -1,11 +1,14 @@
 package redisx
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"flashsale/internal/testkit"
@@ -15,6 +18,7 @@ import (
 
 // Each step of a transfer: what it finds, what it returns, what it leaves.
 func TestTransferSteps(t *testing.T) {
+	const note = "note"
 	for _, step := range []struct {
 		name   string
 		before map[string]string
@@ -23,27 +27,31 @@ func TestTransferSteps(t *testing.T) {
 		want   string
 		after  map[string]string
 	}{
-		{"asks", map[string]string{"1": "0", "2": "9"}, askScript, []string{"4", "1", "5", "1", "2", "3", "20"},
-			"1 1:5,2:3,", map[string]string{"1": "0", "2": "9", "<4": "1 1:5,2:3,", "<": "1"}},
+		{"asks", map[string]string{"1": "0", "2": "9"}, askScript, []string{"4", "0", "1", "5", "1", "2", "3", "20"},
+			"1 1:5,2:3,", map[string]string{"1": "0", "2": "9", "<4": "1 1:5,2:3,", "<": "1", ">": "1"}},
 		{"asks only for what is low", map[string]string{"1": "0", "2": "9", "<4": "7"}, askScript,
-			[]string{"4", "1", "5", "1", "2", "3", "9"}, "8 1:5,",
-			map[string]string{"1": "0", "2": "9", "<4": "8 1:5,", "<": "1"}},
-		{"asks for nothing", map[string]string{"1": "4"}, askScript, []string{"4", "1", "5", "4"}, "",
+			[]string{"4", "0", "1", "5", "1", "2", "3", "9"}, "8 1:5,",
+			map[string]string{"1": "0", "2": "9", "<4": "8 1:5,", "<": "1", ">": "1"}},
+		{"asks for nothing", map[string]string{"1": "4"}, askScript, []string{"4", "0", "1", "5", "4"}, "",
 			map[string]string{"1": "4"}},
 		{"finds an open transfer", map[string]string{"1": "0", "<4": "1 2:5,", "<": "1"}, askScript,
-			[]string{"4", "1", "5", "1"}, "1 2:5,", map[string]string{"1": "0", "<4": "1 2:5,", "<": "1"}},
-		{"asks without a stock", nil, askScript, []string{"4", "1", "5", "1"}, "", nil},
-		{"gives", map[string]string{"1": "9", "2": "2"}, giveScript, []string{"0", "1", "1:5,2:3,7:1,"},
-			"1:5,2:2,", map[string]string{"1": "4", "2": "0", ">0": "1 1:5,2:2,"}},
+			[]string{"4", "0", "1", "5", "1"}, "1 2:5,", map[string]string{"1": "0", "<4": "1 2:5,", "<": "1"}},
+		{"asks not while another transfer is open", map[string]string{"1": "0", "<": "1"}, askScript,
+			[]string{"4", "0", "1", "5", "1"}, "", map[string]string{"1": "0", "<": "1"}},
+		{"asks while as many are open as it may", map[string]string{"1": "0", "<": "1"}, askScript,
+			[]string{"4", "1", "1", "5", "1"}, "1 1:5,", map[string]string{"1": "0", "<4": "1 1:5,", "<": "2", ">": "1"}},
+		{"asks without a stock", nil, askScript, []string{"4", "0", "1", "5", "1"}, "", nil},
+		{"gives", map[string]string{"1": "9", "2": "2"}, giveScript, []string{"0", "1", "1:5,2:3,7:1,"}, "1:5,2:2,",
+			map[string]string{"1": "4", "2": "0", ">0": "1 1:5,2:2,", ">": "1"}},
 		{"gives once", map[string]string{"1": "9", ">0": "3 1:5,"}, giveScript, []string{"0", "3", "1:5,"}, "1:5,",
 			map[string]string{"1": "9", ">0": "3 1:5,"}},
 		{"gives nothing for an older number", map[string]string{"1": "9", ">0": "3 1:5,"}, giveScript,
 			[]string{"0", "2", "1:5,"}, "-", map[string]string{"1": "9", ">0": "3 1:5,"}},
 		{"has nothing to give", map[string]string{"1": "0"}, giveScript, []string{"0", "1", "1:5,"}, "",
-			map[string]string{"1": "0", ">0": "1 "}},
+			map[string]string{"1": "0", ">0": "1 ", ">": "1"}},
 		{"gives without a stock", nil, giveScript, []string{"0", "1", "1:5,"}, "-", nil},
-		{"takes", map[string]string{"1": "0", "<4": "1 1:5,2:3,", "<": "2"}, takeScript,
-			[]string{"4", "1", "1:5,2:1,"}, "1", map[string]string{"1": "5", "2": "1", "<4": "1", "<": "1"}},
+		{"takes", map[string]string{"1": "0", "<4": "1 1:5,2:3,", "<": "2"}, takeScript, []string{"4", "1", "1:5,2:1,"},
+			"1", map[string]string{"1": "5", "2": "1", "<4": "1", "<": "1", ">": "1"}},
 		{"takes once", map[string]string{"1": "5", "<4": "1", "<": "0"}, takeScript, []string{"4", "1", "1:5,"},
 			"0", map[string]string{"1": "5", "<4": "1", "<": "0"}},
 		{"takes nothing of another number", map[string]string{"1": "5", "<4": "2 1:5,", "<": "1"}, takeScript,
@@ -78,83 +86,127 @@ func pairs(fields map[string]string) (list []string) {
 	return list
 }
 
-// Servers make transfers and sell, one step at a time, in any order, and stop between two steps. After every
-// step all pieces are there: in a stock, under way or sold.
+var models = flag.Int("models", 150, "TestTransfersConserve: how many")
+
+// Servers make transfers and sell, one step at a time, in any order, and stop between two steps; old steps come
+// again. After every step all pieces are there: in a stock, under way or sold. Some models run at once, so that
+// their steps share pipelines.
 func TestTransfersConserve(t *testing.T) {
-	const parts, foods, initial, seeds, steps = 4, 3, 10, 30, 100
+	const steps, together = 60, 100
 	cfg := unix(redistest.Start(t))
-	cfg.Slices = parts
-	l, err := pipeline.Dial(t.Context(), cfg.Config)
-	testkit.Must(t, err)
-	defer l.Close()
-	m := &model{t: t, cfg: &cfg, link: l, foods: foods}
-	for seed := range uint64(seeds) {
-		m.rand = rand.New(rand.NewPCG(seed, 0))
-		m.begin(initial)
-		for range steps {
-			m.step()
-			m.check(seed, initial)
-		}
+	cfg.Slices = 4
+	s := open(t, cfg, 1)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range together {
+		all.Go(func() {
+			for seed := next.Add(1); seed <= int64(*models) && !t.Failed(); seed = next.Add(1) {
+				m := newModel(s, uint64(seed))
+				for step := range steps {
+					m.step()
+					if m.check(); m.err != nil {
+						t.Errorf("seed %d, step %d: %v", seed, step, m.err)
+						return
+					}
+				}
+			}
+		})
 	}
+	all.Wait()
 }
 
 // model is slices whose pieces are moved and sold step by step.
 type model struct {
-	t       *testing.T
-	cfg     *Config
-	link    *pipeline.Link
+	sale    *Sale
+	id      string // of a sale of its own
 	rand    *rand.Rand
-	foods   int
 	sold    []int64
 	servers []step // the next step of each server, nil when it is idle
+	old     []step // steps that were made, and may come again
+	users   int
+	err     error
 }
 
 // step is a step of a transfer; it returns the step that follows, nil behind the last one.
 type step func() step
 
-func (m *model) do(x *pipeline.Call) { testkit.Must(m.t, m.link.Do(x, m.cfg.Timeout)) }
+const modelFoods, modelPieces = 3, 8
 
-func (m *model) stock(slice int) string { return m.cfg.KeysOf("abcdefgh", slice).Stock }
-
-func (m *model) begin(pieces int) {
-	m.sold, m.servers = make([]int64, m.foods), make([]step, 3)
-	for i := range m.cfg.Slices {
-		m.do(pipeline.Command(new(int), "DEL", m.stock(i)))
-		for food := range m.foods {
-			m.do(pipeline.Command(new(int), "HSET", m.stock(i), strconv.Itoa(food+1), strconv.Itoa(pieces)))
+func newModel(s *Sale, seed uint64) *model {
+	m := &model{sale: s, id: fmt.Sprintf("m%07d", seed), rand: rand.New(rand.NewPCG(seed, 0)),
+		sold: make([]int64, modelFoods), servers: make([]step, 3)}
+	for i := range s.slices {
+		args := []string{"HSET", m.keys(i).Stock}
+		for food := range modelFoods {
+			args = append(args, strconv.Itoa(food+1), strconv.Itoa(modelPieces))
 		}
+		m.do(pipeline.Command(new(int), args...).Command(new(string), "SET", m.keys(i).Gate, ""))
 	}
+	return m
 }
 
-// step sells a piece or lets a server do its next step, once, twice, or not at all for ever.
+func (m *model) keys(slice int) Keys { return m.sale.cfg.KeysOf(m.id, slice) }
+
+func (m *model) stock(slice int) string { return m.keys(slice).Stock }
+
+func (m *model) anySlice() int { return m.rand.IntN(len(m.sale.slices)) }
+
+func (m *model) fail(err error) { m.err = firstOf([]error{m.err, err}) }
+
+func (m *model) do(x *pipeline.Call) { m.fail(m.sale.conns[0].redis.Do(x)) }
+
+// step sells, or lets a server do its next step, once, twice, or not at all for ever, or repeats any old step.
 func (m *model) step() {
-	if m.rand.IntN(3) == 0 {
-		m.sell()
+	switch m.rand.IntN(8) {
+	case 0, 1:
+		m.order()
+		return
+	case 2:
+		if len(m.old) > 0 {
+			m.old[m.rand.IntN(len(m.old))]()
+		}
 		return
 	}
-	server := m.rand.IntN(len(m.servers))
-	next := m.servers[server]
+	server := &m.servers[m.rand.IntN(len(m.servers))]
+	next := *server
 	if next == nil {
-		m.servers[server] = m.ask(m.rand.IntN(m.cfg.Slices), m.rand.IntN(m.cfg.Slices))
+		*server = m.ask(m.anySlice(), m.anySlice())
 		return
 	}
+	m.old = append(m.old, next)
 	switch m.rand.IntN(8) {
 	case 0: // it crashes
-		m.servers[server] = nil
+		*server = nil
 	case 1: // the step is repeated later
 		next()
 	default:
-		m.servers[server] = next()
+		*server = next()
 	}
 }
 
-func (m *model) sell() {
-	slice, food := m.rand.IntN(m.cfg.Slices), m.rand.IntN(m.foods)
-	var left int64
-	m.do(pipeline.Command(&left, "HGET", m.stock(slice), strconv.Itoa(food+1)))
-	if left > 0 {
-		m.do(pipeline.Command(&left, "HINCRBY", m.stock(slice), strconv.Itoa(food+1), "-1"))
-		m.sold[food]++
+// order is an order for one food to three, through order.lua.
+func (m *model) order() {
+	m.users++
+	k := m.keys(m.anySlice())
+	name := fmt.Sprintf("%s%08d", m.id, m.users)
+	order, cart := "o_"+name+k.Tag, string(k.cart(nil, []byte(name)))
+	items, wanted := "", make([]int64, modelFoods)
+	for _, food := range m.rand.Perm(modelFoods)[:m.rand.IntN(modelFoods)+1] {
+		wanted[food] = 1
+		items += fmt.Sprintf("%d:1,", food+1)
+	}
+	var codes []int64
+	m.do(pipeline.Command(new(string), "SET", cart, items))
+	m.do(orderScript.Eval(&codes, []string{k.Stock, k.Stream, k.Gate, k.Marker, k.Log, order, cart},
+		"3", "100", "100", ""))
+	switch {
+	case m.err != nil:
+	case codes[0] == orderPlaced:
+		for food, pieces := range wanted {
+			m.sold[food] += pieces
+		}
+	case codes[0] != orderOutOfStock:
+		m.fail(pipeline.UnknownCode("order.lua", codes[0]))
 	}
 }
 
@@ -162,10 +214,13 @@ func (m *model) ask(from, to int) step {
 	if from == to {
 		return nil
 	}
-	food, pieces := strconv.Itoa(m.rand.IntN(m.foods)+1), strconv.Itoa(m.rand.IntN(6)+1)
+	args := []string{strconv.Itoa(from), strconv.Itoa(m.anySlice())}
+	for _, food := range m.rand.Perm(modelFoods)[:m.rand.IntN(modelFoods)+1] {
+		args = append(args, strconv.Itoa(food+1), strconv.Itoa(m.rand.IntN(6)+1), "1000")
+	}
 	return func() step {
 		var open string
-		m.do(askScript.Eval(&open, []string{m.stock(to)}, strconv.Itoa(from), food, pieces, "1000"))
+		m.do(askScript.Eval(&open, []string{m.stock(to)}, args...))
 		number, asked, found := strings.Cut(open, " ")
 		if !found {
 			return nil
@@ -174,7 +229,7 @@ func (m *model) ask(from, to int) step {
 			var given string
 			m.do(giveScript.Eval(&given, []string{m.stock(from)}, strconv.Itoa(to), number, asked))
 			if given == nothingGiven {
-				return nil
+				given = ""
 			}
 			return func() step {
 				m.do(takeScript.Eval(new(int), []string{m.stock(to)}, strconv.Itoa(from), number, given))
@@ -184,20 +239,27 @@ func (m *model) ask(from, to int) step {
 	}
 }
 
-func (m *model) check(seed uint64, initial int) {
-	stocks := make([]map[string]string, m.cfg.Slices)
-	have := slices.Clone(m.sold)
+// check counts the pieces.
+func (m *model) check() {
+	stocks := make([]map[string]string, len(m.sale.slices))
+	x := pipeline.NewCall()
 	for i := range stocks {
-		m.do(pipeline.Command(&stocks[i], "HGETALL", m.stock(i)))
-		for food := range have {
-			have[food] += optional(stocks[i][strconv.Itoa(food+1)])
+		x.Command(&stocks[i], "HGETALL", m.stock(i))
+	}
+	m.do(x)
+	have := slices.Clone(m.sold)
+	for food := range have {
+		for _, stock := range stocks {
+			left := optional(stock[strconv.Itoa(food+1)])
+			if have[food] += left; left < 0 {
+				m.fail(fmt.Errorf("%d pieces of food %d are left", left, food+1))
+			}
 		}
 	}
 	inFlight(have, stocks)
 	for food, pieces := range have {
-		if pieces != int64(initial*m.cfg.Slices) {
-			m.t.Fatalf("seed %d: %d pieces of food %d, want %d; %v, sold %v", seed, pieces, food+1,
-				initial*m.cfg.Slices, stocks, m.sold)
+		if want := int64(modelPieces * len(stocks)); pieces != want {
+			m.fail(fmt.Errorf("%d pieces of food %d, want %d; %v, sold %v", pieces, food+1, want, stocks, m.sold))
 		}
 	}
 }
