@@ -7,10 +7,10 @@ import (
 )
 
 // loadHistory is bench with -history, and the verdict of bench check on what it wrote.
-func loadHistory(t *testing.T, addresses []string, foods, stock int, args ...string) (verdict string, code int) {
+func loadHistory(t *testing.T, addresses []string, foods, stock int) (verdict string, code int) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "history")
-	_, stderr, loaded := bench(t, addresses, foods, stock, append([]string{"-history", file}, args...)...)
+	_, stderr, loaded := bench(t, addresses, foods, stock, "-history", file)
 	if loaded != 0 && loaded != exitAudit { // the audit finds most bugs too
 		t.Fatalf("exit %d: %s", loaded, stderr)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -62,10 +63,11 @@ func sellOut(t *testing.T, s store, fault string) {
 	catalogue := []string{"-users", strconv.Itoa(users), "-foods", strconv.Itoa(foods), "-stock",
 		strconv.Itoa(stock)}
 	env := []string{"ROOT_PASSWORD=secret", "TOKEN_SECRET=a secret that is only for this test"}
+	flags := slices.Concat([]string{"-workers", "2"}, catalogue, s.flags)
 	var servers []*launch.Server
 	var addresses []string
 	for range 2 {
-		server := launch.StartServer(t, "", env, append(append([]string{"-workers", "2"}, catalogue...), s.flags...)...)
+		server := launch.StartServer(t, "", env, flags...)
 		server.Serves(t)
 		servers, addresses = append(servers, server), append(addresses, server.Address)
 	}
@@ -86,8 +88,8 @@ func sellOut(t *testing.T, s store, fault string) {
 		}
 		return syscall.Kill(servers[0].Workers()[0], syscall.SIGKILL)
 	})
-	rep, stderr, code := bench(t, addresses, foods, stock, append(catalogue, "-history", file, "-restock", "50ms",
-		"-orders", strconv.Itoa(users-1), "-concurrency", "32")...)
+	rep, stderr, code := bench(t, addresses, foods, stock, append(catalogue, "-history", file,
+		"-restock", "50ms", "-orders", strconv.Itoa(users-1), "-concurrency", "32")...)
 	faulted()
 	if code != 0 || rep.Load.Placed == 0 || rep.Load.Refused == 0 {
 		t.Errorf("exit %d, failed checks %q, load %+v; %s", code, failed(rep.Audit), rep.Load, stderr)

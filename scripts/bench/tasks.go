@@ -25,7 +25,8 @@ var subcommands = []subcommand{
 		func() task { return &checkTask{} }},
 	{"compare", "sides", "starts and compares sides, separated by |, the first is the base. A side is floor, " +
 		"product or the path of a server, with NAME=VALUE before and flags behind; STORE=off, always or own; " +
-		"SERVERS=n of them on one Redis; IDLE=n silent connections or VIEWERS=n of GET /live",
+		"REDIS=n plain ones or CLUSTER=n masters; SERVERS=n of them in one sale; IDLE=n silent " +
+		"connections or VIEWERS=n of GET /live",
 		func() task { return &compareTask{} }},
 	{"soak", "time", "starts a server and loads it for so long at -rate, with as many users as that takes; " +
 		"fails if its memory, threads or files grow",

@@ -9,16 +9,16 @@ import (
 
 // A history is checked in parts, because the search grows fast with the number of calls at the same time.
 //
-// The part of a user is all its orders and reads. The model is exact: one order, by the user's own cart, with
-// the pieces of that cart, which never changes and never goes away; again under its key the same order.
+// The part of a user is all its orders and reads. The model is exact: one order, by the user's own cart,
+// with the pieces of that cart, which never changes and never goes away; again under its key the same order.
 //
 // The part of a food is the stock and all calls that may change it. Of a user it has one sale at most, which
-// the user's part allows: it began when the first order that may have sold was sent, and ended when the first
-// answer showed an order. What an order takes of one food is all that the part of this food sees of it. This
-// can only weaken the check, so what it finds is wrong in the whole history too. It finds: sold or taken back
-// below 0, refused as out of stock although there is enough, stock that is not what is left. It cannot find:
-// an order that takes its foods at different times, and an order of several foods that is refused although
-// there is enough of each; the first of these shows in the stock if the order does not complete.
+// the user's part allows: it begins with the first order that may have sold, and ends with the first answer
+// that shows an order. The part sees only what an order takes of this food. That can only weaken the check:
+// what it finds is wrong in the whole history too. It finds pieces sold or taken back below 0, a refusal as
+// out of stock although there is enough, and stock that is not what must be left. It cannot find an order
+// that takes its foods at different times, unless one of them is never taken, nor an order of several foods
+// that is refused although there is enough of each.
 
 // never is the end of a call of unknown outcome.
 const never = math.MaxInt64
@@ -62,8 +62,8 @@ var userModel = porcupine.Model{
 	},
 }
 
-// foodState is what is left of a food. Calls of unknown outcome may change that by down to up pieces. A model
-// where each of them happens or not would take the search years.
+// foodState is what is left of a food. All calls of unknown outcome together may have taken up to down
+// pieces and added up to up pieces. A search for which of them happened would never end.
 type foodState struct {
 	known    bool
 	left     int64
