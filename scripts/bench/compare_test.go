@@ -19,7 +19,8 @@ import (
 func TestCompareFloorWithProduct(t *testing.T) {
 	requireTool(t, "redis-server")
 	const crowded = "VIEWERS=10 STORE=own product -workers 1"
-	names := []string{"floor", "SERVERS=2 product -workers 1", crowded}
+	names := []string{"floor", "SERVERS=2 product -workers 1", crowded, "product -slices 4",
+		"REDIS=2 product -workers 1", "CLUSTER=3 product -workers 1"}
 	task := parsed[*compareTask](t, "compare", strings.Join(names, "|"), "-rounds", "2", "-orders", "200",
 		"-concurrency", "8,20", "-seed", "7")
 	rep, err := compare.Run(t.Context(), task.opt, io.Discard)
@@ -52,7 +53,7 @@ func TestCompareFloorWithProduct(t *testing.T) {
 	var out bytes.Buffer
 	testkit.Must(t, writeComparison(&out, rep))
 	for _, want := range []string{"8 buyers at once ", "  10 viewers: ",
-		"  audit: 4 runs, 40 checks, no violation\n"} {
+		"  audit: 10 runs, 100 checks, no violation\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

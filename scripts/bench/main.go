@@ -2,8 +2,8 @@
 //
 // It shares only the catalogue and its flags with the server: it proves from outside.
 //
-// Exit codes: 0 all checks passed, 1 the audit found violations or the soak found growth, 2 bad usage, 3 no
-// server or no order was ever answered.
+// Exit codes: 0 all checks passed, 1 the audit found violations, the soak found growth or a history is not
+// linearizable, 2 bad usage, 3 no server or no order was ever answered.
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"flashsale/scripts/bench/audit"
+	"flashsale/scripts/bench/history"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -37,7 +38,7 @@ func exitCode(err error, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "bench: %v\n", err)
 	switch {
-	case errors.Is(err, audit.ErrFailed):
+	case errors.Is(err, audit.ErrFailed), errors.Is(err, history.ErrNotLinearizable):
 		return exitAudit
 	case errors.Is(err, sale.ErrUnreachable):
 		return exitUnreachable

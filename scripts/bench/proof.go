@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flashsale/scripts/bench/audit"
+	"flashsale/scripts/bench/history"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -20,6 +21,7 @@ type proof struct {
 	html    string // path of the page to write; "" = no page
 	line    string // the whole command
 	retried bool
+	history *history.Writer // of the load; nil = none
 }
 
 func (p *proof) register(fs *flag.FlagSet) {
@@ -54,13 +56,21 @@ func (p *proof) prove(ctx context.Context, access *sale.Access, load loader, std
 	}
 	if load != nil {
 		ev.Begin()
+		if p.history != nil {
+			ev.WriteStock(p.history, p.history.Now())
+		}
 		if err := load(ctx, ev, rep); err != nil {
 			return err
 		}
+		loaded := time.Now()
 		// A signal was for the load.
 		if err := books.Read(context.WithoutCancel(ctx), ev); err != nil {
 			_ = rep.write(stdout, p.json) // the load has a report even if the audit fails
 			return fmt.Errorf("cannot audit: %w", err)
+		}
+		if p.history != nil {
+			ev.WriteStock(p.history, p.history.At(loaded))
+			ev.WriteOrders(p.history, p.history.At(loaded))
 		}
 	}
 	rep.Audit = ev.Checks()

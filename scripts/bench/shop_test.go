@@ -24,16 +24,23 @@ import (
 type lie int
 
 const (
-	honest     lie = iota
-	losesOrder     // answers 200 to the tenth order and keeps nothing
-	sellsTwice     // never counts the stock down
-	swapsFood      // writes a food into the tenth order that was not in its cart
-	takesMany      // keeps a second order of the tenth user
-	failsOrder     // answers 503 to the tenth order, which it keeps
-	hidesOrder     // answers 403 to the tenth order, which it keeps
-	forgetsKey     // answers 503 to the tenth order, which it keeps, and knows no Idempotency-Key
-	hangsUp        // keeps the tenth order and closes the connection without an answer
-	failsAdd       // answers 503 to the tenth add, which it keeps
+	honest       lie = iota
+	losesOrder       // answers 200 to the tenth order and keeps nothing
+	sellsTwice       // never counts the stock down
+	swapsFood        // writes a food into the tenth order that was not in its cart
+	takesMany        // keeps a second order of the tenth user
+	failsOrder       // answers 503 to the tenth order, which it keeps
+	hidesOrder       // answers 403 to the tenth order, which it keeps
+	forgetsKey       // answers 503 to the tenth order, which it keeps, and knows no Idempotency-Key
+	hangsUp          // keeps the tenth order and closes the connection without an answer
+	failsAdd         // answers 503 to the tenth add, which it keeps
+	sellsAgain       // sells again to a user who has an order
+	sellsAnyCart     // sells a cart of another user
+	mixesCarts       // keeps the tenth order with the pieces of another cart
+	readsStale       // shows no order to the first read after the tenth order
+	losesPiece       // loses a piece, as a transfer could
+	doublesPiece     // has a piece twice
+	forgetsLast      // forgets the last orders, as a fail-over could
 )
 
 // shop is a small sale over net/http with the contract's calls, on one or more servers.
@@ -46,6 +53,8 @@ type shop struct {
 	orders   []audit.Order
 	ordered  map[int]bool
 	keys     map[int]string // of orders, by user
+	stale    int            // the user who gets a stale read
+	sold     int            // orders that were not refused
 	attempts int            // orders received
 	adds     int            // received
 	seen     requestLook    // of the requests so far
@@ -97,6 +106,18 @@ func (s *shop) routes() http.Handler {
 	}))
 	mux.HandleFunc("PATCH /carts/{id}", s.guard(s.add))
 	mux.HandleFunc("POST /orders", s.guard(s.order))
+	mux.HandleFunc("GET /orders", s.guard(func(w http.ResponseWriter, r *http.Request, user int) {
+		own := []audit.Order{}
+		for _, o := range s.orders {
+			if int(o.UserID) == user && s.stale != user {
+				own = append(own, o)
+			}
+		}
+		if s.stale == user {
+			s.stale = 0
+		}
+		respond(w, 200, own)
+	}))
 	mux.HandleFunc("GET /admin/orders", s.guard(func(w http.ResponseWriter, r *http.Request, user int) {
 		if user != sale.RootID {
 			refuse(w, 401, "INVALID_ACCESS_TOKEN")
@@ -196,7 +217,11 @@ func (s *shop) order(w http.ResponseWriter, r *http.Request, user int) {
 	s.attempts++
 	s.onOrder(s.attempts)
 	key := r.Header.Get("Idempotency-Key")
-	if s.ordered[user] {
+	if !strings.HasPrefix(in.CartID, fmt.Sprintf("cart-%d-", user)) && s.lie != sellsAnyCart {
+		refuse(w, 401, "NOT_AUTHORIZED_TO_ACCESS_CART")
+		return
+	}
+	if s.ordered[user] && s.lie != sellsAgain {
 		if key != "" && s.keys[user] == key && s.lie != forgetsKey {
 			respond(w, 200, map[string]string{"id": fmt.Sprintf("order-%d", user)})
 			return
@@ -213,7 +238,11 @@ func (s *shop) order(w http.ResponseWriter, r *http.Request, user int) {
 	}
 	s.ordered[user], s.keys[user] = true, key
 	placed := audit.Order{ID: fmt.Sprintf("order-%d", user), UserID: uint32(user), Items: cart}
-	s.keep(w, placed, s.attempts == 10)
+	if s.lie == sellsAgain {
+		placed.ID += fmt.Sprintf("-%d", s.attempts)
+	}
+	s.sold++
+	s.keep(w, placed, s.sold == 10)
 }
 
 // keep writes the order down and answers; an odd one is what the lie is about.
@@ -221,6 +250,15 @@ func (s *shop) keep(w http.ResponseWriter, o audit.Order, odd bool) {
 	if odd && s.lie == losesOrder {
 		respond(w, 200, map[string]string{"id": o.ID})
 		return
+	}
+	if odd && s.lie == mixesCarts {
+		for id, cart := range s.carts {
+			if !strings.HasPrefix(id, fmt.Sprintf("cart-%d-", o.UserID)) && len(cart) > 0 &&
+				fmt.Sprint(cart) != fmt.Sprint(o.Items) {
+				o.Items = cart
+				break
+			}
+		}
 	}
 	if odd && s.lie == swapsFood {
 		next := int64(1)
@@ -236,6 +274,16 @@ func (s *shop) keep(w http.ResponseWriter, o audit.Order, odd bool) {
 		}
 	}
 	s.orders = append(s.orders, o)
+	switch {
+	case odd && s.lie == readsStale:
+		s.stale = int(o.UserID)
+	case odd && s.lie == losesPiece:
+		s.foods[0].Stock--
+	case odd && s.lie == doublesPiece:
+		s.foods[0].Stock++
+	case len(s.orders) == 50 && s.lie == forgetsLast:
+		s.forget(3)
+	}
 	switch {
 	case odd && s.lie == hangsUp:
 		panic(http.ErrAbortHandler)
@@ -254,4 +302,16 @@ func (s *shop) keep(w http.ResponseWriter, o audit.Order, odd bool) {
 	default:
 		respond(w, 200, map[string]string{"id": o.ID})
 	}
+}
+
+// forget undoes the last orders before the newest one.
+func (s *shop) forget(n int) {
+	newest := len(s.orders) - 1
+	for _, o := range s.orders[newest-n : newest] {
+		delete(s.ordered, int(o.UserID))
+		for _, it := range o.Items {
+			s.foods[it.FoodID-1].Stock += it.Count
+		}
+	}
+	s.orders = slices.Delete(s.orders, newest-n, newest)
 }

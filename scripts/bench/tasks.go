@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"flashsale/scripts/bench/audit"
 	"flashsale/scripts/bench/compare"
+	"flashsale/scripts/bench/history"
 	"flashsale/scripts/bench/load"
 	"flashsale/scripts/bench/sale"
 )
@@ -19,9 +21,12 @@ import (
 var subcommands = []subcommand{
 	{"load", "", "loads a sale and audits it", func() task { return &loadTask{} }},
 	{"audit", "", "makes the checks that need no memory of a load", func() task { return &auditTask{} }},
+	{"check", "file", "checks the history of a load (-history), with porcupine",
+		func() task { return &checkTask{} }},
 	{"compare", "sides", "starts and compares sides, separated by |, the first is the base. A side is floor, " +
 		"product or the path of a server, with NAME=VALUE before and flags behind; STORE=off, always or own; " +
-		"SERVERS=n of them on one Redis; IDLE=n silent connections or VIEWERS=n of GET /live",
+		"REDIS=n plain ones or CLUSTER=n masters; SERVERS=n of them in one sale; IDLE=n silent " +
+		"connections or VIEWERS=n of GET /live",
 		func() task { return &compareTask{} }},
 	{"soak", "time", "starts a server and loads it for so long at -rate, with as many users as that takes; " +
 		"fails if its memory, threads or files grow",
@@ -34,6 +39,7 @@ type loadTask struct {
 	access   sale.Access
 	load     load.Options
 	validate int64
+	history  string // path of the file to write; "" = none
 	proof    proof
 }
 
@@ -43,6 +49,10 @@ func (t *loadTask) register(fs *flag.FlagSet) {
 	t.proof.register(fs)
 	fs.Int64Var(&t.validate, "validate", 0, "compare one of so many `replies` with the description of the API "+
 		"that the server has at /openapi.json; 1 = all, 0 = none")
+	fs.StringVar(&t.history, "history", "", "write what the buyers ask and learn of orders to this `file`, "+
+		"for bench check; implies -retry, and the buyers look at their orders and repeat them meanwhile")
+	fs.DurationVar(&t.load.Restock, "restock", 0,
+		"with -history: root adds a piece to a random food this often")
 }
 
 func (t *loadTask) resolve(_ string, given map[string]bool, line func() string) error {
@@ -56,11 +66,29 @@ func (t *loadTask) resolve(_ string, given map[string]bool, line func() string) 
 		return err
 	}
 	t.load.Servers, t.load.TLS = t.access.Servers, t.access.TLS
+	if t.load.Restock < 0 || t.load.Restock > 0 && t.history == "" {
+		return fmt.Errorf("%w: -restock %v is negative or without -history", sale.ErrUsage, t.load.Restock)
+	}
+	t.load.Retry = t.load.Retry || t.history != ""
 	t.proof.line, t.proof.retried = line(), t.load.Retry
 	return nil
 }
 
 func (t *loadTask) run(ctx context.Context, stdout, stderr io.Writer) error {
+	if t.history == "" {
+		return t.prove(ctx, stdout, stderr)
+	}
+	file, err := os.Create(t.history)
+	if err != nil {
+		return fmt.Errorf("%w: cannot write -history: %w", sale.ErrUsage, err)
+	}
+	t.load.History = history.NewWriter(file)
+	t.proof.history = t.load.History
+	err = t.prove(ctx, stdout, stderr)
+	return errors.Join(err, t.load.History.Flush(), file.Close())
+}
+
+func (t *loadTask) prove(ctx context.Context, stdout, stderr io.Writer) error {
 	return t.proof.prove(ctx, &t.access, func(ctx context.Context, ev *audit.Evidence,
 		rep *Report) (err error) {
 		if t.load.Validation, err = newValidation(t.validate, t.load); err != nil {
@@ -69,6 +97,26 @@ func (t *loadTask) run(ctx context.Context, stdout, stderr io.Writer) error {
 		defer func() { ev.Replies = described(t.load.Validation) }()
 		return loadSale(ctx, t.load, ev, rep, stderr)
 	}, stdout)
+}
+
+// checkTask checks a history. It needs no server.
+type checkTask struct{ file string }
+
+func (t *checkTask) register(*flag.FlagSet) {}
+
+func (t *checkTask) resolve(file string, _ map[string]bool, _ func() string) error {
+	t.file = file
+	return nil
+}
+
+func (t *checkTask) run(_ context.Context, stdout, _ io.Writer) error {
+	events, err := history.ReadFile(t.file)
+	if err != nil {
+		return fmt.Errorf("%w: %w", sale.ErrUsage, err)
+	}
+	verdict := history.Check(events)
+	fmt.Fprint(stdout, verdict)
+	return verdict.Err()
 }
 
 // described is the check of all compared replies. Without a compared reply it is violated: it proves
@@ -93,6 +141,7 @@ func loadSale(ctx context.Context, opt load.Options, ev *audit.Evidence, rep *Re
 	if err != nil {
 		return err
 	}
+	opt.Root = ev.Sale.Root
 	result := load.New(opt, ev.Sale.Foods, buyers).Run(ctx)
 	ev.Attempts = result.Attempts
 	rep.Load = result.Report()

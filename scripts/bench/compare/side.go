@@ -32,7 +32,9 @@ type Side struct {
 	program string   // FloorProgram, productProgram or the path of a server with the product's flags
 	flags   []string
 	store   string // one of stores; "" for the floor
-	servers int    // of this kind, one sale on one Redis
+	nodes   int    // plain Redis
+	masters int    // of a Redis Cluster in place of the plain ones; 0 = no cluster
+	servers int    // of this kind, one sale
 	idle    int    // connections open and silent during the load
 	viewers int    // of GET /live during the load
 }
@@ -48,7 +50,7 @@ func (s *Side) refuse(format string, args ...any) error {
 // ErrUsage.
 func ParseSide(text string) (Side, error) {
 	words := strings.Fields(text)
-	s := Side{text: strings.Join(words, " "), store: storeOff, servers: 1}
+	s := Side{text: strings.Join(words, " "), store: storeOff, nodes: 1, servers: 1}
 	for len(words) > 0 {
 		name, value, assigned := strings.Cut(words[0], "=")
 		if !assigned || strings.HasPrefix(name, "-") || strings.Contains(name, "/") {
@@ -67,6 +69,8 @@ func ParseSide(text string) (Side, error) {
 	switch {
 	case s.servers > 1 && s.store == storeOwn:
 		return s, s.refuse("servers of STORE=own share no Redis")
+	case s.nodes > 1 && s.masters > 0 || s.nodes+s.masters > 1 && s.store == storeOwn:
+		return s, s.refuse("REDIS, CLUSTER and STORE=own are for two sides")
 	case s.idle > 0 && s.viewers > 0:
 		return s, s.refuse("IDLE and VIEWERS are for two sides")
 	case !s.sells():
@@ -77,7 +81,8 @@ func ParseSide(text string) (Side, error) {
 
 // set takes a NAME=VALUE: one for bench, or a part of the server's environment.
 func (s *Side) set(name, value string) (err error) {
-	numbers := map[string]*int{"SERVERS": &s.servers, "IDLE": &s.idle, "VIEWERS": &s.viewers}
+	numbers := map[string]*int{"REDIS": &s.nodes, "CLUSTER": &s.masters, "SERVERS": &s.servers,
+		"IDLE": &s.idle, "VIEWERS": &s.viewers}
 	switch number := numbers[name]; {
 	case name == "STORE":
 		if s.store = value; !slices.Contains(stores, value) {

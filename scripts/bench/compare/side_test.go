@@ -10,11 +10,15 @@ import (
 
 func TestParseSide(t *testing.T) {
 	for text, want := range map[string]Side{
-		"floor": {program: "floor", flags: []string{}, servers: 1},
+		"floor": {program: "floor", flags: []string{}, nodes: 1, servers: 1},
 		"SERVERS=2 IDLE=3 GOGC=400 product -workers 1": {idle: 3, env: []string{"GOGC=400"}, program: "product",
-			flags: []string{"-workers", "1"}, store: storeOff, servers: 2},
+			flags: []string{"-workers", "1"}, store: storeOff, nodes: 1, servers: 2},
 		"STORE=always VIEWERS=5 A=b=c ./old/server -redis-connections=2 X=Y": {env: []string{"A=b=c"}, viewers: 5,
-			program: "./old/server", flags: []string{"-redis-connections=2", "X=Y"}, store: storeAlways, servers: 1},
+			program: "./old/server", flags: []string{"-redis-connections=2", "X=Y"}, store: storeAlways,
+			nodes: 1, servers: 1},
+		"REDIS=2 product": {program: "product", flags: []string{}, store: storeOff, nodes: 2, servers: 1},
+		"CLUSTER=3 product": {program: "product", flags: []string{}, store: storeOff, nodes: 1, masters: 3,
+			servers: 1},
 	} {
 		want.text = text
 		if got, err := ParseSide(" " + text + "  "); err != nil || !reflect.DeepEqual(got, want) {
@@ -30,6 +34,8 @@ func TestParseSide(t *testing.T) {
 		"SERVERS=0 product":           "SERVERS is a number from 1 on",
 		"VIEWERS=x floor":             "VIEWERS is a number from 1 on",
 		"IDLE=1 VIEWERS=1 product":    "IDLE and VIEWERS are for two sides",
+		"REDIS=2 CLUSTER=3 product":   "REDIS, CLUSTER and STORE=own are for two sides",
+		"STORE=own CLUSTER=3 product": "REDIS, CLUSTER and STORE=own are for two sides",
 		"STORE=own SERVERS=2 product": "servers of STORE=own share no Redis",
 	} {
 		want = `bad usage: compare side "` + side + `": ` + want

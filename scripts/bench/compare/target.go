@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"flashsale/internal/catalog"
@@ -34,20 +35,13 @@ type Target struct {
 func (s *Side) Start(ctx context.Context, folder, product string,
 	catalogue catalog.Config) (*Target, error) {
 	t := &Target{}
-	var redis string
-	if s.store != "" && s.store != storeOwn {
-		store, err := s.startStore(ctx, folder)
-		if err != nil {
-			return nil, err
-		}
-		t.daemons, redis = append(t.daemons, store.Process), store.Socket
+	store, err := t.startStore(ctx, s, folder)
+	for i := 0; i < s.servers && err == nil; i++ {
+		err = t.serve(ctx, s, filepath.Join(folder, "data"+strconv.Itoa(i)), product, store, catalogue)
 	}
-	for i := range s.servers {
-		if err := t.serve(ctx, s, filepath.Join(folder, "data"+strconv.Itoa(i)), product, redis,
-			catalogue); err != nil {
-			t.Stop()
-			return nil, err
-		}
+	if err != nil {
+		t.Stop()
+		return nil, err
 	}
 	for _, d := range t.daemons {
 		t.Roots = append(t.Roots, d.Pid())
@@ -55,19 +49,56 @@ func (s *Side) Start(ctx context.Context, folder, product string,
 	return t, nil
 }
 
-// startStore starts the side's Redis, in the way in which the product starts its own.
-func (s *Side) startStore(ctx context.Context, folder string) (*launch.Redis, error) {
-	var args []string
+// startStore starts the side's Redis, in the way in which the product starts its own, and returns the flags
+// for it. A single one is on a unix socket, others on ports.
+func (t *Target) startStore(ctx context.Context, s *Side, folder string) (flags []string, err error) {
+	var args, addresses []string
 	if s.store == storeAlways {
 		args = append(args, "--appendonly", "yes", "--appendfsync", "always")
 	}
+	switch {
+	case s.store == "" || s.store == storeOwn:
+		return nil, nil
+	case s.masters > 0:
+		c, err := launch.StartCluster(ctx, filepath.Join(folder, "cluster"), "redis-server", s.masters, 0, args...)
+		for _, n := range c.Nodes {
+			t.daemons = append(t.daemons, n.Process)
+		}
+		return []string{"-redis-cluster", c.Seeds()}, err
+	case s.nodes == 1:
+		r, err := t.startRedis(ctx, folder, args)
+		return []string{"-redis", r.Socket}, err
+	}
+	for i := range s.nodes {
+		port, err := launch.FreePort()
+		if err != nil {
+			return nil, err
+		}
+		own := filepath.Join(folder, "redis"+strconv.Itoa(i))
+		if err := os.Mkdir(own, 0o700); err != nil {
+			return nil, fmt.Errorf("cannot make folder: %w", err)
+		}
+		number := strconv.Itoa(port)
+		if _, err := t.startRedis(ctx, own, append(args, "--bind", "127.0.0.1", "--port", number)); err != nil {
+			return nil, err
+		}
+		addresses = append(addresses, net.JoinHostPort("127.0.0.1", number))
+	}
+	return []string{"-redis", strings.Join(addresses, ",")}, nil
+}
+
+func (t *Target) startRedis(ctx context.Context, folder string, args []string) (*launch.Redis, error) {
 	r := launch.NewRedis(folder, args...)
 	r.Program.Batch = true
-	return r, r.Start(ctx)
+	err := r.Start(ctx)
+	if r.Process != nil {
+		t.daemons = append(t.daemons, r.Process)
+	}
+	return r, err
 }
 
 // serve starts one server, with its data and its log in the folder.
-func (t *Target) serve(ctx context.Context, s *Side, folder, product, redis string,
+func (t *Target) serve(ctx context.Context, s *Side, folder, product string, store []string,
 	catalogue catalog.Config) error {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return fmt.Errorf("cannot make folder: %w", err)
@@ -83,10 +114,7 @@ func (t *Target) serve(ctx context.Context, s *Side, folder, product, redis stri
 	if !s.sells() {
 		program, args = "/proc/self/exe", append([]string{s.program}, args...)
 	} else {
-		args = append(args, "-data", folder)
-		if redis != "" {
-			args = append(args, "-redis", redis)
-		}
+		args = append(append(args, "-data", folder), store...)
 	}
 	if program == productProgram {
 		program = product

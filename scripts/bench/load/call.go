@@ -54,7 +54,7 @@ func (b *buyer) call(s Step, method, path string, body []byte) answer {
 	b.request = b.style.appendRequest(b.request[:0], method, path, b.client.servers[server],
 		b.token, key, body)
 	sent := time.Now()
-	rep, twice, err := b.client.send(server, b.request)
+	rep, twice, err := b.send(s, server)
 	took := time.Since(sent)
 	if b.style.NewConnections {
 		b.client.close()

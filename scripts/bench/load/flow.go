@@ -44,6 +44,7 @@ type buyer struct {
 	token   string    // of the flow under way, fit for a URL
 	key     string    // of its order, with retries
 	meant   time.Time // to start, the flow under way
+	witness *witness  // nil = no history
 }
 
 func newBuyer(client *client, opt Options, foods []catalog.Food, tally *tally, began time.Time) *buyer {
@@ -144,6 +145,7 @@ func (b *buyer) add(ctx context.Context, try *sale.Attempt, cartID string,
 
 // order sends the flow's order and settles its outcome.
 func (b *buyer) order(ctx context.Context, try *sale.Attempt, cartID string) {
+	end := b.begins(try, cartID)
 	answer := b.ask(ctx, StepOrder, "POST", "/orders", jsonBody(replyTexts{CartID: cartID}))
 	if !answer.lost {
 		b.tally.finish(time.Since(b.meant))
@@ -162,4 +164,7 @@ func (b *buyer) order(ctx context.Context, try *sale.Attempt, cartID string) {
 		try.Outcome = sale.Unknown
 	}
 	try.Settled = answer.tries > 1 && try.Outcome != sale.Unknown
+	if id := end(); id != "" && try.OrderID == "" {
+		try.Outcome, try.OrderID = sale.Placed, id
+	}
 }

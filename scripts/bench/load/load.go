@@ -23,6 +23,9 @@ type Load struct {
 	starts []time.Duration
 	next   atomic.Int64 // index of the next user
 	began  time.Time
+
+	clients atomic.Int64             // in the history
+	last    atomic.Pointer[purchase] // in the history
 }
 
 // Result is the outcome of a load.
@@ -61,11 +64,13 @@ func (l *Load) Run(ctx context.Context) Result {
 	attempts := make([]sale.Attempt, len(l.users))
 	cpuBefore := ownCPU()
 	l.began = time.Now()
+	endRestock := l.restock()
 	var buyers sync.WaitGroup
 	for range min(l.opt.Concurrency, len(l.users)) {
 		buyers.Go(func() { l.shop(bounded, tally, attempts) })
 	}
 	buyers.Wait()
+	endRestock()
 
 	result := Result{opt: l.opt, Elapsed: time.Since(l.began), CPU: ownCPU() - cpuBefore, tally: tally}
 	tally.extend(int(result.Elapsed/time.Second) + 1)
@@ -79,6 +84,8 @@ func (l *Load) Run(ctx context.Context) Result {
 // shop is one buyer's loop. Each flow writes its own element of the attempts.
 func (l *Load) shop(ctx context.Context, tally *tally, attempts []sale.Attempt) {
 	b := newBuyer(newClient(l.opt.Servers, l.opt.TLS, l.opt.Timeout), l.opt, l.foods, tally, l.began)
+	b.witness = l.newWitness()
+	defer b.witness.close()
 	for ctx.Err() == nil {
 		i := int(l.next.Add(1)) - 1
 		if i >= len(l.users) {

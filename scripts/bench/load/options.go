@@ -18,6 +18,8 @@ import (
 	"slices"
 	"time"
 
+	"flashsale/internal/catalog"
+	"flashsale/scripts/bench/history"
 	"flashsale/scripts/bench/sale"
 )
 
@@ -48,7 +50,10 @@ type Options struct {
 	Seed        uint64
 	Style       Style
 	Retry       bool
-	Validation  *Validation // nil = no comparison
+	Validation  *Validation     // nil = no comparison
+	History     *history.Writer // nil = none; else the buyers also look at their orders and order again
+	Root        catalog.User    // adds pieces while a history is written
+	Restock     time.Duration   // between two restocks by root; 0 = none
 }
 
 // Register adds the flags of a load, except for the named ones, which the command sets itself.
