@@ -27,7 +27,8 @@ func TestSkew(t *testing.T) {
 		"no reading":              {nil, 0, skew{}},
 		"one reading":             {[]shown{{1, 900 * ms, 0, ms}}, ms, skew{}},
 		"within the error bounds": {[]shown{{0, 0, 0, 10 * ms}, {1, 10 * ms, 0, 10 * ms}}, ms, skew{}},
-		"beyond them":             {[]shown{{0, 0, 0, 10 * ms}, {1, 40 * ms, 0, 10 * ms}}, ms, skew{29 * ms, 1, 0}},
+		"beyond them": {[]shown{{0, 0, 0, 10 * ms}, {1, 40 * ms, 0, 10 * ms}}, ms,
+			skew{29 * ms, 1, 0}},
 		"the largest of three": {[]shown{{0, 5 * ms, 0, 0}, {1, -3 * ms, 0, 0}, {2, 0, 0, 0}}, ms,
 			skew{7 * ms, 0, 1}},
 		"a wide reading after one": {[]shown{{0, 0, 0, 0}, {1, 90 * ms, 0, 0}, {1, 90 * ms, ms, 70 * ms}}, ms,
@@ -36,7 +37,8 @@ func TestSkew(t *testing.T) {
 		"a minute later": {[]shown{{0, 0, 0, 0}, {1, 90 * ms, 0, 0}, {0, 0, 61 * time.Second, 61 * time.Second}},
 			61 * time.Second, skew{}},
 		"a new reading after a minute": {[]shown{{0, 0, 0, 0}, {1, 90 * ms, 0, 0},
-			{0, 0, time.Minute, time.Minute}, {1, 90 * ms, time.Minute, time.Minute + 8*ms}}, time.Minute + 8*ms, skew{85 * ms, 1, 0}},
+			{0, 0, time.Minute, time.Minute}, {1, 90 * ms, time.Minute, time.Minute + 8*ms}},
+			time.Minute + 8*ms, skew{85 * ms, 1, 0}},
 	} {
 		c := &clocks{best: make([]clockReading, 3)}
 		for _, r := range test.readings {

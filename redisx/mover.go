@@ -17,8 +17,8 @@ const (
 	portionMax = 64  // of these are placed or answered at once: this takes the thread of the loop about 100 us
 )
 
-// mover brings pieces to the slices that need them: to orders that wait because their slice has too few, and
-// ahead of time to slices that have much less than the others.
+// mover brings pieces to the slices that need them: to orders that wait because their slice has too few,
+// and ahead of time to slices that have much less than the others.
 type mover struct {
 	sale *Sale
 	wake chan struct{}
@@ -136,8 +136,8 @@ func (m *mover) each(list []*placement, do func(p *placement)) {
 	portion()
 }
 
-// serve brings pieces to the slices of waiting orders and places these orders again. An order is refused only
-// if all slices together have too few pieces.
+// serve brings pieces to the slices of waiting orders and places these orders again. An order is refused
+// only if all slices together have too few pieces.
 func (m *mover) serve(waiting []*placement) {
 	m.stepAside(waiting)
 	var lost, short, again, later []*placement
@@ -172,8 +172,8 @@ func (m *mover) serve(waiting []*placement) {
 	m.later(later)
 }
 
-// stepAside pauses before orders that have waited before. The movers of two servers that take the same pieces
-// from each other again and again get out of step.
+// stepAside pauses before orders that have waited before. The movers of two servers that take the same
+// pieces from each other again and again get out of step.
 func (m *mover) stepAside(waiting []*placement) {
 	const longest = 8 * time.Millisecond
 	waits := 0
@@ -188,9 +188,9 @@ func (m *mover) stepAside(waiting []*placement) {
 // patience is how long a round waits for a slice: the orders of the others have to be answered in time.
 func (m *mover) patience() <-chan time.Time { return time.After(m.sale.cfg.Timeout / 4) }
 
-// ask carries out n calls at once and returns the error of each; the reply of a call with an error must not be
-// read. A slice that does not answer within the patience is not asked again before it does: it delays the
-// orders of other slices once.
+// ask carries out n calls at once and returns the error of each; the reply of a call with an error must not
+// be read. A slice that does not answer within the patience is not asked again before it does: it delays
+// the orders of other slices once.
 func (m *mover) ask(n int, call func(i int) (*slice, *pipeline.Call)) (errs []error) {
 	slow := make([]bool, len(m.owed))
 	for i := range m.owed {
@@ -276,7 +276,8 @@ func (m *mover) settled(wants []want) found {
 	if len(f.open) == 0 {
 		return f
 	}
-	m.together(len(f.open), func(i int) { _ = m.sale.reach.settle(f.open[i]) }) // the next look shows what is open
+	// The next look shows what is open.
+	m.together(len(f.open), func(i int) { _ = m.sale.reach.settle(f.open[i]) })
 	return m.look(wants)
 }
 

@@ -54,7 +54,8 @@ func TestMoverServesWholeOrders(t *testing.T) {
 }
 
 // A slice that does not answer: orders that find their pieces elsewhere are placed within a time-out the
-// first time and at once afterwards. An order is not refused as sold out, because that slice may have its pieces.
+// first time and at once afterwards. An order is not refused as sold out, because that slice may have its
+// pieces.
 func TestMoverAndASlowSlice(t *testing.T) {
 	first, slow := redistest.New(t), redistest.New(t)
 	cfg := unix(first)

@@ -55,8 +55,8 @@ type need struct {
 	food  int64
 }
 
-// draft is a plan for orders that wait. It gives each order all its pieces or none, so that two orders cannot
-// take pieces from each other for ever.
+// draft is a plan for orders that wait. It gives each order all its pieces or none, so that two orders
+// cannot take pieces from each other for ever.
 type draft struct {
 	free  holdings // pieces that no order of the draft needs
 	needs map[need]int64
@@ -102,8 +102,8 @@ func (d *draft) move(p pair, food, pieces int64) {
 	t.pieces[k].pieces += pieces
 }
 
-// transfers returns the plan. Where a giver has many pieces, the plan moves more than is needed, so that the
-// next orders need not wait.
+// transfers returns the plan. Where a giver has many pieces, the plan moves more than is needed, so that
+// the next orders need not wait.
 func (d *draft) transfers() []planned {
 	for _, t := range d.plan {
 		for i := range t.pieces {

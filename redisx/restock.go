@@ -47,7 +47,8 @@ func (s *Sale) Restock(r Restock) (food, left int64, err error) {
 		return food, left, err
 	}
 	for from := 1; from < len(s.slices); from++ {
-		if _, err := s.reach.transfer(planned{pair: pair{from, 0}, pieces: []piecesOf{{r.Food, -r.Add, -r.Add}}}); err != nil {
+		pieces := []piecesOf{{r.Food, -r.Add, -r.Add}}
+		if _, err := s.reach.transfer(planned{pair: pair{from, 0}, pieces: pieces}); err != nil {
 			return 0, 0, err
 		}
 	}

@@ -433,7 +433,8 @@ func (s *simulation) after(ticks int, do func()) {
 	heap.Push(&s.events, event{s.now + ticks, s.number, do})
 }
 
-const simulationHead = `| slices | demand | transfers per 1000 orders: 50%, 90%, 99%, 100% sold | orders waited |` +
+const simulationHead = `| slices | demand | transfers per 1000 orders: 50%, 90%, 99%, 100% sold |` +
+	` orders waited |` +
 	` longest wait | most pieces under way | longest way |
 | --- | --- | --- | --- | --- | --- | --- |`
 
@@ -446,5 +447,6 @@ func (s *simulation) row() string {
 		waits = append(waits, fmt.Sprint(m.waited))
 	}
 	return fmt.Sprintf("| %d | %s | %s | %s of %d | %d ms | %d of %d | %d ms |", len(s.left), demand,
-		strings.Join(rates, ", "), strings.Join(waits, ", "), s.orders, s.longestWait, s.mostFlying, s.pieces, s.longestFlight)
+		strings.Join(rates, ", "), strings.Join(waits, ", "), s.orders, s.longestWait, s.mostFlying,
+		s.pieces, s.longestFlight)
 }

@@ -8,10 +8,10 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// A transfer moves pieces from one slice to another, in three steps: the receiver asks, the giver gives, the
-// receiver takes. Each step is a script that notes what it does in the stock of its slice, and a repeated
-// step changes nothing. So a crash between the steps loses and doubles no piece, and any server can do the
-// next step. Meanwhile the pieces are in neither stock: Snapshot counts them.
+// A transfer moves pieces from one slice to another, in three steps: the receiver asks, the giver gives,
+// the receiver takes. Each step is a script that notes what it does in the stock of its slice, and a
+// repeated step changes nothing. So a crash between the steps loses and doubles no piece, and any server
+// can do the next step. Meanwhile the pieces are in neither stock: Snapshot counts them.
 
 // transferFields is the number of fields in a stock for the transfers with one other slice, and a little
 // more.
@@ -23,9 +23,9 @@ const transferFoods = 50
 // piecesOf is some pieces of a food that a transfer asks for, if fewer than below are left.
 type piecesOf struct{ food, pieces, below int64 }
 
-// transfer makes a transfer and returns what the receiver got. It completes a transfer between the two slices
-// that another caller has begun. ErrUnavailable: the next transfer between them, or
-// settle, completes it.
+// transfer makes a transfer and returns what the receiver got. It completes a transfer between the two
+// slices that another caller has begun. ErrUnavailable: the next transfer between them, or settle,
+// completes it.
 func (r *reach) transfer(t planned) (got string, err error) {
 	from, to, others := t.from, t.to, r.cfg.Slices
 	if t.alone {

@@ -2,8 +2,8 @@
 -- slices is open at a time.
 --
 -- KEYS[1]    the stock of the receiver: hash food id -> pieces left, "<" giver -> "number" of the last
---            transfer, "number food:pieces,food:pieces," of an open one; "<" -> how many are open; ">" -> how
---            many steps of transfers this slice has seen
+--            transfer, "number food:pieces,food:pieces," of an open one; "<" -> how many are open; ">" ->
+--            how many steps of transfers this slice has seen
 -- ARGV[1]    the giver: number of the slice
 -- ARGV[2]    ask only if not more transfers into this slice than that are open: integer >= 0
 -- ARGV[3i]   food i: id

@@ -18,7 +18,6 @@ import (
 
 // Each step of a transfer: what it finds, what it returns, what it leaves.
 func TestTransferSteps(t *testing.T) {
-	const note = "note"
 	for _, step := range []struct {
 		name   string
 		before map[string]string
@@ -27,7 +26,8 @@ func TestTransferSteps(t *testing.T) {
 		want   string
 		after  map[string]string
 	}{
-		{"asks", map[string]string{"1": "0", "2": "9"}, askScript, []string{"4", "0", "1", "5", "1", "2", "3", "20"},
+		{"asks", map[string]string{"1": "0", "2": "9"}, askScript,
+			[]string{"4", "0", "1", "5", "1", "2", "3", "20"},
 			"1 1:5,2:3,", map[string]string{"1": "0", "2": "9", "<4": "1 1:5,2:3,", "<": "1", ">": "1"}},
 		{"asks only for what is low", map[string]string{"1": "0", "2": "9", "<4": "7"}, askScript,
 			[]string{"4", "0", "1", "5", "1", "2", "3", "9"}, "8 1:5,",
@@ -35,25 +35,32 @@ func TestTransferSteps(t *testing.T) {
 		{"asks for nothing", map[string]string{"1": "4"}, askScript, []string{"4", "0", "1", "5", "4"}, "",
 			map[string]string{"1": "4"}},
 		{"finds an open transfer", map[string]string{"1": "0", "<4": "1 2:5,", "<": "1"}, askScript,
-			[]string{"4", "0", "1", "5", "1"}, "1 2:5,", map[string]string{"1": "0", "<4": "1 2:5,", "<": "1"}},
+			[]string{"4", "0", "1", "5", "1"}, "1 2:5,", map[string]string{"1": "0", "<4": "1 2:5,",
+				"<": "1"}},
 		{"asks not while another transfer is open", map[string]string{"1": "0", "<": "1"}, askScript,
 			[]string{"4", "0", "1", "5", "1"}, "", map[string]string{"1": "0", "<": "1"}},
 		{"asks while as many are open as it may", map[string]string{"1": "0", "<": "1"}, askScript,
-			[]string{"4", "1", "1", "5", "1"}, "1 1:5,", map[string]string{"1": "0", "<4": "1 1:5,", "<": "2", ">": "1"}},
+			[]string{"4", "1", "1", "5", "1"}, "1 1:5,", map[string]string{"1": "0", "<4": "1 1:5,",
+				"<": "2", ">": "1"}},
 		{"asks without a stock", nil, askScript, []string{"4", "0", "1", "5", "1"}, "", nil},
-		{"gives", map[string]string{"1": "9", "2": "2"}, giveScript, []string{"0", "1", "1:5,2:3,7:1,"}, "1:5,2:2,",
+		{"gives", map[string]string{"1": "9", "2": "2"}, giveScript,
+			[]string{"0", "1", "1:5,2:3,7:1,"}, "1:5,2:2,",
 			map[string]string{"1": "4", "2": "0", ">0": "1 1:5,2:2,", ">": "1"}},
-		{"gives once", map[string]string{"1": "9", ">0": "3 1:5,"}, giveScript, []string{"0", "3", "1:5,"}, "1:5,",
+		{"gives once", map[string]string{"1": "9", ">0": "3 1:5,"}, giveScript,
+			[]string{"0", "3", "1:5,"}, "1:5,",
 			map[string]string{"1": "9", ">0": "3 1:5,"}},
 		{"gives nothing for an older number", map[string]string{"1": "9", ">0": "3 1:5,"}, giveScript,
 			[]string{"0", "2", "1:5,"}, "-", map[string]string{"1": "9", ">0": "3 1:5,"}},
 		{"has nothing to give", map[string]string{"1": "0"}, giveScript, []string{"0", "1", "1:5,"}, "",
 			map[string]string{"1": "0", ">0": "1 ", ">": "1"}},
 		{"gives without a stock", nil, giveScript, []string{"0", "1", "1:5,"}, "-", nil},
-		{"takes", map[string]string{"1": "0", "<4": "1 1:5,2:3,", "<": "2"}, takeScript, []string{"4", "1", "1:5,2:1,"},
+		{"takes", map[string]string{"1": "0", "<4": "1 1:5,2:3,", "<": "2"}, takeScript,
+			[]string{"4", "1", "1:5,2:1,"},
 			"1", map[string]string{"1": "5", "2": "1", "<4": "1", "<": "1", ">": "1"}},
-		{"takes once", map[string]string{"1": "5", "<4": "1", "<": "0"}, takeScript, []string{"4", "1", "1:5,"},
+		{"takes once", map[string]string{"1": "5", "<4": "1", "<": "0"}, takeScript,
+			[]string{"4", "1", "1:5,"},
 			"0", map[string]string{"1": "5", "<4": "1", "<": "0"}},
+
 		{"takes nothing of another number", map[string]string{"1": "5", "<4": "2 1:5,", "<": "1"}, takeScript,
 			[]string{"4", "1", "1:5,"}, "0", map[string]string{"1": "5", "<4": "2 1:5,", "<": "1"}},
 	} {
@@ -88,9 +95,9 @@ func pairs(fields map[string]string) (list []string) {
 
 var models = flag.Int("models", 150, "TestTransfersConserve: how many")
 
-// Servers make transfers and sell, one step at a time, in any order, and stop between two steps; old steps come
-// again. After every step all pieces are there: in a stock, under way or sold. Some models run at once, so that
-// their steps share pipelines.
+// Servers make transfers and sell, one step at a time, in any order, and stop between two steps; old steps
+// come again. After every step all pieces are there: in a stock, under way or sold. Some models run at
+// once, so that their steps share pipelines.
 func TestTransfersConserve(t *testing.T) {
 	const steps, together = 60, 100
 	cfg := unix(redistest.Start(t))
@@ -155,7 +162,8 @@ func (m *model) fail(err error) { m.err = firstOf([]error{m.err, err}) }
 
 func (m *model) do(x *pipeline.Call) { m.fail(m.sale.conns[0].redis.Do(x)) }
 
-// step sells, or lets a server do its next step, once, twice, or not at all for ever, or repeats any old step.
+// step sells, or lets a server do its next step, once, twice, or not at all for ever, or repeats any old
+// step.
 func (m *model) step() {
 	switch m.rand.IntN(8) {
 	case 0, 1:
@@ -259,7 +267,8 @@ func (m *model) check() {
 	inFlight(have, stocks)
 	for food, pieces := range have {
 		if want := int64(modelPieces * len(stocks)); pieces != want {
-			m.fail(fmt.Errorf("%d pieces of food %d, want %d; %v, sold %v", pieces, food+1, want, stocks, m.sold))
+			m.fail(fmt.Errorf("%d pieces of food %d, want %d; %v, sold %v", pieces, food+1, want, stocks,
+				m.sold))
 		}
 	}
 }

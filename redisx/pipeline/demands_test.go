@@ -61,8 +61,10 @@ func TestReplicaThatIsAway(t *testing.T) {
 		t.Errorf("a replica can be elected for %v", window)
 	}
 	r := &roster{away: map[string]time.Time{}, window: window}
-	if !r.mayWin("a", true) || !r.mayWin("a", true) {
-		t.Error("a replica that has just left does not count")
+	for range 2 {
+		if !r.mayWin("a", true) {
+			t.Error("a replica that has just left does not count")
+		}
 	}
 	r.away["a"] = r.away["a"].Add(-window - time.Second)
 	if r.mayWin("a", true) {
