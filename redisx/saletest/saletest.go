@@ -72,8 +72,8 @@ func Join(tb testing.TB, cfg redisx.Config, id string, foods int) Sale {
 	s := redisx.Join(cfg, id, foods, usersMax)
 	testkit.Background(tb, s.Run)
 	testkit.Until(tb, "connected", func() bool {
-		_, err := s.Ready()
-		return !errors.Is(err, redisx.ErrUnavailable)
+		_, err := s.Ready() // content with one slice
+		return !errors.Is(err, redisx.ErrUnavailable) && !errors.Is(s.Check(), redisx.ErrUnavailable)
 	})
 	return Sale{s}
 }
