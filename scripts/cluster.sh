@@ -7,8 +7,8 @@
 # -valkey takes valkey-server, or the program in VALKEY, instead of redis-server. -replicas (1) is the number
 # for each master. -keep leaves everything running after the audit and prints how to load it again and how to
 # stop it. PORT (8080) is the first port of the servers, NODE_PORT (7000) of the nodes; the catalogue's
-# variables (USERS, FOODS, STOCK, CATALOG_DIR, DB_HOST, ...) reach servers and bench alike. After Ctrl-C the
-# audit still runs. The exit code comes from bench: 0 = the audit passed.
+# variables (USERS, FOODS, STOCK, CATALOG_DIR, DB_HOST, ...) reach servers and bench alike, ACK the servers.
+# After Ctrl-C the audit still runs. The exit code comes from bench: 0 = the audit passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stand.sh
@@ -38,6 +38,9 @@ whole() {
 	for node in "${nodes[@]}"; do
 		[[ $(redis-cli -p "${node#*:}" cluster info) == *cluster_state:ok* ]] || return
 	done
+	for ((i = 0; replicas > 0 && i < masters; i++)); do
+		[[ $(redis-cli -p "${nodes[i]#*:}" info replication) == *state=online* ]] || return
+	done
 }
 
 build
@@ -49,7 +52,8 @@ for ((i = 0; i < masters * (1 + replicas); i++)); do
 	mkdir "$folder/node-$i"
 	start "node-$i" "$program" --bind 127.0.0.1 --port "$at" --dir "$folder/node-$i" --save '' \
 		--appendonly yes --appendfsync everysec --cluster-enabled yes --cluster-node-timeout 5000 \
-		--cluster-require-full-coverage no --cluster-allow-replica-migration no
+		--cluster-require-full-coverage no --cluster-allow-replica-migration no \
+		--min-replicas-to-write $((replicas > 0)) --min-replicas-max-lag 10
 	await "node-$i" answers "$at"
 	nodes+=("127.0.0.1:$at")
 done

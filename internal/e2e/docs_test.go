@@ -194,14 +194,12 @@ func readFacts(t *testing.T) *docFacts {
 		f.addFlags(t, path.Base(program), helpOf(t, program))
 	}
 	f.flags["flashsale"]["version"] = true // instead of the other flags
-	for _, old := range []string{"audit-only", "compare", "ramp", "soak"} {
-		f.flags["bench"][old] = true // it still takes them; its help lists the subcommands instead
-	}
 	script, err := filepath.Abs(root + "scripts/three.sh")
 	testkit.Must(t, err)
 	f.addFlags(t, "three.sh", output(t, script, "-h"))
 	f.addFlags(t, "go test", output(t, "go", "help", "testflag"))
 	f.flags["go test"]["race"], f.flags["go test"]["tags"] = true, true
+	f.flags["redis-cli"] = map[string]bool{"cluster-pipeline": true, "cluster-replicas": true}
 	for line := range strings.Lines(output(t, launch.Built(t, module+"/scripts/drill"), "-list")) {
 		f.drills = append(f.drills, strings.Fields(line)[0])
 	}

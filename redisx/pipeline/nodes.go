@@ -91,7 +91,7 @@ func Inspect(ctx context.Context, cfg Config) (nodes []Node, err error) {
 
 func nodesOfCluster(ctx context.Context, cfg Config) (nodes []Node, err error) {
 	var text string
-	err = askAny(ctx, cfg, cfg.addresses(), func() *Call {
+	_, err = askAny(ctx, cfg, cfg.addresses(), func() *Call {
 		text = ""
 		return Command(&text, "CLUSTER", "NODES")
 	})
@@ -121,7 +121,7 @@ func nodesOfSentinels(ctx context.Context, cfg Config) (nodes []Node, err error)
 	var replicas []map[string]string
 	sentinels := cfg
 	sentinels.Username, sentinels.Password = "", ""
-	err = askAny(ctx, sentinels, cfg.addresses(), func() *Call {
+	_, err = askAny(ctx, sentinels, cfg.addresses(), func() *Call {
 		return Command(&replicas, "SENTINEL", "REPLICAS", cfg.Sentinel)
 	})
 	for _, r := range replicas {

@@ -25,19 +25,25 @@ var errNotMaster = errors.New("it is not a master")
 // Slot returns the hash slot of a key in a cluster: that of its {hash tag}, if it has a tag.
 func Slot(key string) int { return int(radix.ClusterSlot([]byte(key))) }
 
-// Topology returns the nodes of a cluster and their slots, as one of its nodes knows them. Masters are those
-// without SecondaryOfAddr.
+// Topology returns the nodes of a cluster and their slots, as one of its nodes knows them. Masters are
+// those without SecondaryOfAddr.
 func Topology(ctx context.Context, cfg Config) (radix.ClusterTopo, error) {
 	return readTopology(ctx, cfg, cfg.addresses())
 }
 
 func readTopology(ctx context.Context, cfg Config, nodes []string) (topo radix.ClusterTopo, err error) {
-	err = askAny(ctx, cfg, nodes, func() *Call {
+	asked, err := askAny(ctx, cfg, nodes, func() *Call {
 		topo = nil
 		return Command(&topo, "CLUSTER", "SLOTS")
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the slots of the cluster at %s: %w", cfg.Address, err)
+	}
+	for i, node := range topo { // a node that has met no other does not know its own host
+		if port, unknown := strings.CutPrefix(node.Addr, ":"); unknown {
+			host, _, _ := net.SplitHostPort(asked)
+			topo[i].Addr = net.JoinHostPort(host, port)
+		}
 	}
 	return topo, nil
 }
@@ -123,7 +129,7 @@ func askSentinels(ctx context.Context, cfg Config) (string, error) {
 	var master []string
 	sentinels := cfg
 	sentinels.Username, sentinels.Password = "", "" // those are for Redis
-	err := askAny(ctx, sentinels, cfg.addresses(), func() *Call {
+	_, err := askAny(ctx, sentinels, cfg.addresses(), func() *Call {
 		return Command(&master, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", cfg.Sentinel)
 	})
 	switch {
@@ -147,9 +153,11 @@ func checkRole(l *Link, limit time.Duration) error {
 	return nil
 }
 
-// askAny asks the nodes one after another, in random order, until one answers. A node that is cut off from
-// the others may answer too: the next dial asks another one.
-func askAny(ctx context.Context, cfg Config, nodes []string, call func() *Call) (err error) {
+// askAny asks the nodes one after another, in random order, and returns the first that answers. A node that
+// is cut off from the others may answer too: the next dial asks another one.
+func askAny(
+	ctx context.Context, cfg Config, nodes []string, call func() *Call,
+) (answered string, err error) {
 	limit := cfg.Timeout / askShare
 	deadline := time.Now().Add(cfg.Timeout)
 	for _, i := range rand.Perm(len(nodes)) {
@@ -164,8 +172,8 @@ func askAny(ctx context.Context, cfg Config, nodes []string, call func() *Call) 
 		err = l.Do(call(), left)
 		l.Close()
 		if err == nil {
-			return nil
+			return nodes[i], nil
 		}
 	}
-	return err
+	return "", err
 }

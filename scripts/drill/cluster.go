@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +40,7 @@ func (s *stack) startCluster(ctx context.Context, folder string) (seeds string, 
 		program = cmp.Or(os.Getenv("VALKEY"), "valkey-server")
 	}
 	args := []string{"--appendonly", "yes", "--appendfsync", "everysec"}
-	if s.acked = s.setup.replicas > 0 && knowsAck(ctx); s.acked {
+	if s.acked = s.setup.replicas > 0; s.acked {
 		args = append(args, "--min-replicas-to-write", "1")
 	}
 	c := &cluster{}
@@ -156,16 +155,6 @@ func (s *stack) awaitInStep(ctx context.Context) error {
 		}
 		return true
 	})
-}
-
-// knowsAck reports whether the server has the flag -ack.
-func knowsAck(ctx context.Context) bool {
-	program, err := launch.Build(ctx, launch.ServerSource)
-	if err != nil {
-		return false // the start of the server shows the error
-	}
-	help, _ := exec.CommandContext(ctx, program, "-h").CombinedOutput() // without it there is no flag
-	return strings.Contains(string(help), "\n  -ack ")
 }
 
 // elsewhere are the probes of users of other slices.
