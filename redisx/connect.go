@@ -50,9 +50,9 @@ func (s *Sale) awaitAnswer(ctx context.Context, limit time.Duration) error {
 // loadingRetry is the pause between two checks of a Redis that loads its data.
 const loadingRetry = 100 * time.Millisecond
 
-// AwaitLoaded returns once all Redis masters serve commands. It waits, until ctx ends, for a Redis that
-// loads its data from disk after a start, and logs that at once and then every ten seconds. It returns any
-// other fault at once.
+// AwaitLoaded returns once all Redis masters that answer serve commands. It waits, until ctx ends, for a Redis
+// that loads its data from disk after a start, and logs that at once and then every ten seconds. It logs a
+// master that does not answer: only its slices are away. If none answers, that is the error.
 func AwaitLoaded(ctx context.Context, cfg Config) error {
 	var pace logpace.Pace
 	for {
@@ -72,12 +72,25 @@ func AwaitLoaded(ctx context.Context, cfg Config) error {
 
 func ping(ctx context.Context, cfg Config) error {
 	masters, err := cfg.masters(ctx)
+	if err != nil {
+		return err
+	}
+	var away []error
 	for _, one := range masters {
-		if err = pingOne(ctx, cfg, one); err != nil {
-			break
+		switch err := pingOne(ctx, cfg, one); {
+		case errors.Is(err, pipeline.ErrLoading):
+			return err
+		case err != nil:
+			away = append(away, err)
 		}
 	}
-	return err
+	if len(away) == len(masters) {
+		return firstOf(away)
+	}
+	for _, err := range away {
+		slog.Warn("a Redis does not answer; its slices of the sale are away", "error", err)
+	}
+	return nil
 }
 
 func pingOne(ctx context.Context, cfg Config, one pipeline.Config) error {

@@ -312,6 +312,7 @@ func (m *mover) look(wants []want) found {
 		f.steps[i] = reply[1]
 		for k, food := range foods {
 			f.left[food][i] = max(optional(reply[2+k]), 0)
+			f.whole = f.whole && reply[2+k] != "" // a slice that has lost its stock may get it back
 		}
 	}
 	return f

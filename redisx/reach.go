@@ -3,8 +3,10 @@ package redisx
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/mediocregopher/radix/v4"
 
@@ -156,4 +158,39 @@ func firstOf(errs []error) error {
 		}
 	}
 	return nil
+}
+
+// askSlices asks all slices at once. Once one has answered it waits for the others for a quarter of the timeout
+// of a call: a slice that stands still must not hold up what the others tell.
+func askSlices[T any](s *Sale, ask func(*slice) (T, error)) (answers []T, errs []error) {
+	if len(s.slices) == 1 {
+		answer, err := ask(s.home())
+		return []T{answer}, []error{err}
+	}
+	type reply struct {
+		slice  int
+		answer T
+		err    error
+	}
+	replies := make(chan reply, len(s.slices)) // has room for all: a late reply waits for nothing
+	for i := range s.slices {
+		go func() {
+			answer, err := ask(&s.slices[i])
+			replies <- reply{i, answer, err}
+		}()
+	}
+	answers, errs = make([]T, len(s.slices)), slices.Repeat([]error{ErrUnavailable}, len(s.slices))
+	var late <-chan time.Time
+	for range s.slices {
+		select {
+		case r := <-replies:
+			answers[r.slice], errs[r.slice] = r.answer, r.err
+			if r.err == nil && late == nil {
+				late = time.After(s.cfg.Timeout / 4)
+			}
+		case <-late:
+			return answers, errs
+		}
+	}
+	return answers, errs
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/mediocregopher/radix/v4"
@@ -21,12 +20,7 @@ var ErrWritesRefused = errors.New("writes are refused")
 // connection for changes is up. With several slices one is enough: the others fail alone. It returns the
 // orders that are not in the ledger yet. Errors: ErrUnavailable, ErrSaleGone, ErrWritesRefused.
 func (s *Sale) Ready() (all Backlog, err error) {
-	var asking sync.WaitGroup
-	backlogs, errs := make([]Backlog, len(s.slices)), make([]error, len(s.slices))
-	for i := range s.slices {
-		asking.Go(func() { backlogs[i], errs[i] = s.slices[i].ready() })
-	}
-	asking.Wait()
+	backlogs, errs := askSlices(s, (*slice).ready)
 	for _, backlog := range backlogs {
 		all.add(backlog)
 	}

@@ -284,8 +284,11 @@ func (x *slice) tell(found presence) {
 	case found.id != "":
 		other = "sale " + found.id
 	}
-	slog.Error("Redis has lost the sale: every order gets 503 until its data is restored",
-		x.names("found", other)...)
+	text := "Redis has lost the sale: every order gets 503 until its data is restored"
+	if len(x.sale.slices) > 1 {
+		text = "Redis has lost a slice of the sale: its users get 503 until its data is restored"
+	}
+	slog.Error(text, x.names("found", other)...)
 }
 
 // names are the attributes of the slice for the log, with others between them.

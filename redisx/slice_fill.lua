@@ -17,7 +17,8 @@ local FIRST_FOOD, MADE, THERE = 3, 0, 1
 local call = redis.call
 
 local before, ledger, previous = unpack(call('HMGET', marker, 'id', 'ledger', 'previous'))
-if before == id then return THERE end
+-- A caller that stood still meanwhile must not bring an ended sale back.
+if before == id or string.find(' ' .. (previous or '') .. ' ', ' ' .. id .. ' ', 1, true) then return THERE end
 putStock(stock, FIRST_FOOD)
 call('DEL', marker)
 call('HSET', marker, 'id', id, 'paused', 1, 'revision', 0)

@@ -121,6 +121,12 @@ func sumOf(stock []int64) (sum int64) {
 // asked.
 func (c Config) Discover(ctx context.Context) (Config, error) {
 	marker, err := ReadMarker(ctx, c)
+	if errors.Is(err, ErrNoSale) {
+		if home := c.otherHome(ctx); home != "" {
+			return c, fmt.Errorf("%w: the first address of -redis must be %s, which has the home slice of the sale; "+
+				"name all addresses in the same order for all servers", ErrOtherSlices, home)
+		}
+	}
 	switch {
 	case errors.Is(err, ErrNoSale) && c.Slices == 0:
 		masters, err := c.masters(ctx)
@@ -135,6 +141,21 @@ func (c Config) Discover(ctx context.Context) (Config, error) {
 	}
 	c.Slices = marker.Slices
 	return c, nil
+}
+
+// otherHome is the address of the home slice of a sale if that is not the first one, "" for none.
+func (c *Config) otherHome(ctx context.Context) string {
+	if c.Cluster || c.Sentinel != "" {
+		return ""
+	}
+	for _, address := range strings.Split(c.Address, ",")[1:] {
+		other := *c
+		other.Address = address
+		if _, err := ReadMarker(ctx, other); err == nil {
+			return address
+		}
+	}
+	return ""
 }
 
 func otherSlices(c Config, sale string, has int) error {
@@ -165,14 +186,15 @@ func (c *Config) masters(ctx context.Context) (list []pipeline.Config, err error
 	return list, err
 }
 
-// Durability is what a crash can destroy: that of the Redis which can lose most.
+// Durability is what a crash can destroy: that of the Redis which can lose most, of those that answer.
 func (c Config) Durability(ctx context.Context) (worst pipeline.Durability, err error) {
 	for i := range c.conns() {
 		one, err := pipeline.ReadDurability(ctx, c.Slice(i))
-		if err != nil {
+		switch {
+		case err != nil && i == 0:
 			return pipeline.Durability{}, err
-		}
-		if i == 0 || worst.Full && !one.Full {
+		case err != nil: // AwaitLoaded has logged it
+		case i == 0 || worst.Full && !one.Full:
 			worst = one
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 )
 
@@ -41,13 +40,7 @@ type SliceStates struct {
 // that is lost, counts as it was before, and as empty if this Sale has not read it within Config.Timeout.
 // ErrSaleGone if the home slice does not hold this sale. Slices is there after an error too.
 func (s *Sale) Snapshot() (Snapshot, error) {
-	var all sync.WaitGroup
-	readings := make([]*reading, len(s.slices))
-	errs := make([]error, len(s.slices))
-	for i := range s.slices {
-		all.Go(func() { readings[i], errs[i] = s.slices[i].look() })
-	}
-	all.Wait()
+	readings, errs := askSlices(s, (*slice).look)
 	states := s.states(readings, errs)
 	if errs[0] != nil {
 		return Snapshot{Slices: states}, errs[0]

@@ -102,8 +102,11 @@ func (c *storeCheck) node(n *pipeline.Node) {
 		c.replica(n)
 	}
 	c.disk(n)
-	for _, fault := range n.Faults(c.redis.Ack, c.redis.Cluster, c.nodes) {
+	for _, fault := range n.Faults(c.redis.Ack, c.redis.Cluster) {
 		c.risk(n.Address, "%s", fault)
+	}
+	if alone := n.Alone(c.redis.Ack, c.nodes); alone != "" {
+		c.risk(n.Address, "%s", alone)
 	}
 	if c.redis.Cluster && n.Settings["cluster-require-full-coverage"] != "no" {
 		c.risk(n.Address, "cluster-require-full-coverage is not no: the loss of one master stops the orders "+

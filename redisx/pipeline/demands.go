@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 )
@@ -49,8 +50,8 @@ func from(least, most int) func(string) bool {
 	}
 }
 
-// Faults are the reasons why a node cannot serve with this Ack. all are all nodes.
-func (n *Node) Faults(ack Ack, cluster bool, all []Node) (faults []string) {
+// Faults are the settings with which a node cannot serve with this Ack.
+func (n *Node) Faults(ack Ack, cluster bool) (faults []string) {
 	if !ack.waits() || n.Err != nil {
 		return nil
 	}
@@ -64,10 +65,16 @@ func (n *Node) Faults(ack Ack, cluster bool, all []Node) (faults []string) {
 		faults = append(faults, fmt.Sprintf("%s is %q, -ack %s needs %s: %s", d.name, n.Settings[d.name], ack,
 			d.want, d.why))
 	}
-	if n.Serves && len(n.Replicas(all)) == 0 {
-		faults = append(faults, fmt.Sprintf("it has no replica: with -ack %s every order gets 503", ack))
-	}
 	return faults
+}
+
+// Alone is the trouble of a master that has lost its last replica; "" without trouble. It ends when another
+// replica has joined.
+func (n *Node) Alone(ack Ack, all []Node) string {
+	if !ack.waits() || n.Err != nil || !n.Serves || len(n.Replicas(all)) > 0 {
+		return ""
+	}
+	return fmt.Sprintf("it has no replica: with -ack %s every order gets 503", ack)
 }
 
 // CheckAck fails if the nodes cannot keep what the Ack of the Config promises. A node that does not answer
@@ -81,9 +88,12 @@ func CheckAck(ctx context.Context, cfg Config) error {
 		return err
 	}
 	for i := range nodes {
-		if faults := nodes[i].Faults(cfg.Ack, cfg.Cluster, nodes); len(faults) > 0 {
+		if faults := nodes[i].Faults(cfg.Ack, cfg.Cluster); len(faults) > 0 {
 			return fmt.Errorf("-ack %s (ACK): Redis at %s: %s (flashsale check-store shows all nodes)", cfg.Ack,
 				nodes[i].Address, strings.Join(faults, "; "))
+		}
+		if alone := nodes[i].Alone(cfg.Ack, nodes); alone != "" {
+			slog.Warn("a master waits for a replica", "redis", nodes[i].Address, "error", alone)
 		}
 	}
 	return nil

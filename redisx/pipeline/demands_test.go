@@ -41,14 +41,17 @@ func TestFaults(t *testing.T) {
 			want    string
 		}{{AckLocal, true, ""}, {AckReplica, true, tc.replica}, {AckDisk, true, tc.disk},
 			{AckReplica, false, tc.alone}} {
-			got := n.Faults(mode.ack, mode.cluster, []Node{n, replica})
+			got := n.Faults(mode.ack, mode.cluster)
 			none := len(got) == 0 && mode.want == ""
 			if !none && (len(got) != 1 || mode.want == "" || !strings.Contains(got[0], mode.want)) {
 				t.Errorf("%s, %s: %q, want %q", tc.name, mode.ack, got, mode.want)
 			}
 		}
-		if got := n.Faults(AckReplica, true, []Node{n}); !strings.Contains(strings.Join(got, "\n"), "no replica") {
+		if got := n.Alone(AckReplica, []Node{n}); !strings.Contains(got, "no replica") {
 			t.Errorf("%s, without a replica: %q", tc.name, got)
+		}
+		if got := n.Alone(AckReplica, []Node{n, replica}); got != "" {
+			t.Errorf("%s, with a replica: %q", tc.name, got)
 		}
 	}
 }
