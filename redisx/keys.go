@@ -41,7 +41,8 @@ import "strconv"
 //	sale           hash    also: slices (how many), filling (1 until all    for ever    open.lua, filled.lua,
 //	                       have their stock), revision (of state and times)             state_change.lua
 //	sale{<tag>}    hash    id, revision, and the fields of states.lua       for ever    fill.lua, follow.lua
-//	stock_<sale>{<tag>}    also "<", ">", "<" slice, ">" slice: transfers   for ever    transfer_*.lua
+//	stock_<sale>{<tag>}    also "<", ">", "<" slice, ">" slice, "=" slice:    for ever    transfer_*.lua
+//	                       transfers
 const (
 	MarkerKey   = "sale" // marker of the one sale that Redis holds
 	stockPrefix = "stock_"

@@ -23,6 +23,7 @@ var (
 	askScript    = script(transferAskLua)
 	giveScript   = script(transferGiveLua)
 	takeScript   = script(transferTakeLua)
+	repairScript = script(transferRepairLua)
 	// turnover/scripts.go has the scripts of package turnover, which use StatesLua and NewSaleLua.
 )
 
@@ -70,6 +71,8 @@ var (
 	transferGiveLua string
 	//go:embed transfer_take.lua
 	transferTakeLua string
+	//go:embed transfer_repair.lua
+	transferRepairLua string
 )
 
 func script(parts ...string) *pipeline.Script { return pipeline.NewScript(strings.Join(parts, "")) }

@@ -126,6 +126,7 @@ func (s *Sale) keepTogether(readings []*reading, errs []error, behind bool) {
 		return
 	}
 	s.clocks.tell(&s.cfg, s.id)
+	s.repair(readings, errs)
 	left := make([][]int64, len(readings)) // nil for a slice that does not answer
 	for i, r := range readings {
 		if errs[i] == nil {
@@ -139,6 +140,21 @@ func (s *Sale) keepTogether(readings []*reading, errs []error, behind bool) {
 	}
 	if readings[0].current.State != StateClosed {
 		s.mover.saw(left)
+	}
+}
+
+// repair looks for slices that have come back with older data.
+func (s *Sale) repair(readings []*reading, errs []error) {
+	stocks := make([]map[string]string, len(readings)) // nil for a slice that does not answer
+	for i, r := range readings {
+		if errs[i] == nil {
+			stocks[i] = r.stock
+		}
+	}
+	for _, p := range forgetful(stocks) {
+		if err := s.reach.repair(p.from, p.to); err != nil {
+			slog.Warn("a slice that came back with older data is not repaired yet", "sale", s.id, "error", err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package redisx
 
 import (
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 
@@ -15,7 +16,7 @@ import (
 
 // transferFields is the number of fields in a stock for the transfers with one other slice, and a little
 // more.
-const transferFields = 3
+const transferFields = 4
 
 // transferFoods is the most foods in one transfer: the scripts then keep Redis busy for less than 100 us.
 const transferFoods = 50
@@ -56,8 +57,17 @@ func (r *reach) carryOut(from, to int, open string) (got string, err error) {
 		return "", fmt.Errorf("cannot read the transfer %q", open)
 	}
 	err = r.do(from, giveScript.Eval(&got, []string{r.stock(from)}, strconv.Itoa(to), number, asked))
+	if err == nil && got == transferMissing {
+		err = r.repair(from, to)
+		if err == nil {
+			err = r.do(from, giveScript.Eval(&got, []string{r.stock(from)}, strconv.Itoa(to), number, asked))
+		}
+	}
 	if err != nil {
 		return "", err
+	}
+	if got == transferMissing {
+		return "", fmt.Errorf("slice %d has lost transfers to slice %d", from, to)
 	}
 	if got == nothingGiven {
 		got = "" // and never will be: the transfer is closed, if it is still open
@@ -74,9 +84,43 @@ func (r *reach) carryOut(from, to int, open string) (got string, err error) {
 }
 
 const (
-	nothingGiven  = "-" // what transfer_give.lua returns for a transfer that is over
-	transferTaken = 1   // what transfer_take.lua returns if it has taken the pieces
+	nothingGiven     = "-" // what transfer_give.lua returns for a transfer that is over
+	transferMissing  = "!" // what it returns if transfers before it are missing
+	transferTaken    = 1   // what transfer_take.lua returns if it has taken the pieces
+	transferRepeated = 1   // what transfer_repair.lua returns if it has repeated a transfer
 )
+
+// repair makes the giver repeat the last transfer that the receiver has taken, if it has come back without it.
+func (r *reach) repair(from, to int) error {
+	var taken string
+	x := pipeline.Command(&taken, "HGET", r.stock(to), takenField(from))
+	if err := r.do(to, x); err != nil || taken == "" {
+		return err
+	}
+	number, list, _ := strings.Cut(taken, " ")
+	var code int64
+	err := r.do(from, repairScript.Eval(&code, []string{r.stock(from)}, strconv.Itoa(to), number, list))
+	if err == nil && code == transferRepeated {
+		slog.Error("a slice came back with older data: pieces that it had given away are taken out again; "+
+			"orders may be missing", "sale", r.id, "slice", from, "pieces", list)
+	}
+	return err
+}
+
+// forgetful returns the pairs of slices of which the giver does not know the last transfer that the receiver has
+// taken. stocks are the fields of all stocks; a giver that was read first may only seem to be behind.
+func forgetful(stocks []map[string]string) (pairs []pair) {
+	for to, stock := range stocks {
+		for from := range stocks {
+			taken, _, _ := strings.Cut(stock[takenField(from)], " ")
+			given, _, _ := strings.Cut(stocks[from][givenField(to)], " ")
+			if optional(taken) > optional(given) && len(stocks[from]) > 0 {
+				pairs = append(pairs, pair{from, to})
+			}
+		}
+	}
+	return pairs
+}
 
 // settle completes the transfers into a slice that were begun and not completed.
 func (r *reach) settle(to int) error {
@@ -103,6 +147,7 @@ func (r *reach) settle(to int) error {
 // The fields of a stock for the transfers with another slice.
 func receivedField(giver int) string { return "<" + strconv.Itoa(giver) }
 func givenField(receiver int) string { return ">" + strconv.Itoa(receiver) }
+func takenField(giver int) string    { return "=" + strconv.Itoa(giver) }
 
 const (
 	openField  = "<" // how many transfers into the slice are open

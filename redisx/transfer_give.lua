@@ -8,15 +8,16 @@
 -- ARGV[3]  what is asked for: string "food:pieces,food:pieces,"
 --
 -- Returns what is given, as ARGV[3], perhaps ""; "-" if a later transfer was begun, or without a stock: then
--- nothing is changed
+-- nothing is changed; "!" if transfers before it are missing here (transfer_repair.lua): nothing is changed
 local stock, field, number, asked = KEYS[1], '>' .. ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local NOTHING = '-'
+local NOTHING, MISSING = '-', '!'
 local call = redis.call
 
 if call('EXISTS', stock) == 0 then return NOTHING end
 local last, given = string.match(call('HGET', stock, field) or '0 ', '^(%d+) (.*)$')
 if number == tonumber(last) then return given end
 if number < tonumber(last) then return NOTHING end
+if number > last + 1 then return MISSING end
 local list = {}
 for food, pieces in string.gmatch(asked, '(%d+):(%d+),') do
   local give = math.min(tonumber(pieces), tonumber(call('HGET', stock, food) or 0))

@@ -14,7 +14,7 @@ local call = redis.call
 
 if string.match(call('HGET', stock, field) or '', '^(%d+) ') ~= number then return OVER end
 for food, pieces in string.gmatch(given, '(%d+):(%d+),') do call('HINCRBY', stock, food, pieces) end
-call('HSET', stock, field, number)
+call('HSET', stock, field, number, '=' .. ARGV[1], number .. ' ' .. given)
 call('HINCRBY', stock, '<', -1)
 call('HINCRBY', stock, '>', 1)
 return TAKEN

@@ -56,13 +56,22 @@ func TestTransferSteps(t *testing.T) {
 		{"gives without a stock", nil, giveScript, []string{"0", "1", "1:5,"}, "-", nil},
 		{"takes", map[string]string{"1": "0", "<4": "1 1:5,2:3,", "<": "2"}, takeScript,
 			[]string{"4", "1", "1:5,2:1,"},
-			"1", map[string]string{"1": "5", "2": "1", "<4": "1", "<": "1", ">": "1"}},
+			"1", map[string]string{"1": "5", "2": "1", "<4": "1", "=4": "1 1:5,2:1,", "<": "1", ">": "1"}},
 		{"takes once", map[string]string{"1": "5", "<4": "1", "<": "0"}, takeScript,
 			[]string{"4", "1", "1:5,"},
 			"0", map[string]string{"1": "5", "<4": "1", "<": "0"}},
 
 		{"takes nothing of another number", map[string]string{"1": "5", "<4": "2 1:5,", "<": "1"}, takeScript,
 			[]string{"4", "1", "1:5,"}, "0", map[string]string{"1": "5", "<4": "2 1:5,", "<": "1"}},
+		{"gives nothing after a gap", map[string]string{"1": "9", ">0": "3 1:5,"}, giveScript,
+			[]string{"0", "5", "1:5,"}, "!", map[string]string{"1": "9", ">0": "3 1:5,"}},
+		{"repeats a lost transfer", map[string]string{"1": "9", "2": "1", ">0": "3 1:5,"}, repairScript,
+			[]string{"0", "4", "1:2,2:3,"}, "1", map[string]string{"1": "7", "2": "-2", ">0": "4 1:2,2:3,"}},
+		{"repeats a lost first transfer", map[string]string{"1": "9"}, repairScript,
+			[]string{"0", "1", "1:2,"}, "1", map[string]string{"1": "7", ">0": "1 1:2,"}},
+		{"repeats nothing that it knows", map[string]string{"1": "9", ">0": "4 1:5,"}, repairScript,
+			[]string{"0", "4", "1:5,"}, "0", map[string]string{"1": "9", ">0": "4 1:5,"}},
+		{"repeats nothing without a stock", nil, repairScript, []string{"0", "4", "1:5,"}, "0", nil},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			redistest.OnEach(t, func(t *testing.T, network, address string) {
@@ -84,6 +93,37 @@ func TestTransferSteps(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A slice that comes back as it was before it gave pieces away takes them out of its stock again.
+func TestGiverComesBackOlder(t *testing.T) {
+	onEach(t, func(t *testing.T, cfg Config) {
+		cfg.Slices = 2
+		s := open(t, cfg, 20)
+		_, err := s.Change(Change{By: "root", State: StateClosed}) // else the mover balances the slices meanwhile
+		testkit.Must(t, err)
+		giver, receiver := s.slices[1].keys.Stock, s.slices[0].keys.Stock
+		give := func() {
+			_, err := s.reach.transfer(planned{pair: pair{1, 0}, pieces: []piecesOf{{1, 4, 1000}}})
+			testkit.Must(t, err)
+		}
+		rollBack := func(left, record string) {
+			raw(t, cfg, nil, "HSET", giver, "1", left, ">0", record)
+		}
+		give()
+		rollBack("10", "0 ")
+		testkit.Until(t, "a snapshot that shows no piece twice", func() bool {
+			found, err := s.Snapshot()
+			return err == nil && found.Left[0] == 20
+		})
+		give()
+		rollBack("6", "1 1:4,") // the next transfer finds out before a snapshot does
+		give()
+		here, there := rawString(t, cfg, "HGET", receiver, "1"), rawString(t, cfg, "HGET", giver, "1")
+		if here != "20" || there != "0" {
+			t.Errorf("%s and %s pieces, want 20 and 0", here, there)
+		}
+	})
 }
 
 func pairs(fields map[string]string) (list []string) {

@@ -37,7 +37,8 @@ func (c *storeFlags) add(f *Flags) {
 	f.Secret(&c.Redis.Password, "redis-password", "", "its `password`; better set in the environment")
 	f.Number(&c.Redis.Slices, "slices", 0, 0, redisx.SlicesMax,
 		"`number` of slices of a new sale, each with a part of the users and of the stock (default: one for each "+
-			"Redis master); a sale keeps its slices")
+			"Redis master); a sale and those after it keep "+
+			"their slices")
 	f.Time(&c.Redis.Timeout, "redis-timeout", 3*time.Second, time.Millisecond, time.Minute,
 		"`time` after which a request gets 503")
 	f.Choice(&c.ack, "ack", pipeline.Acks, "`local|replica|disk`: an order is answered when it is on its "+
