@@ -50,9 +50,9 @@ func (s *Sale) awaitAnswer(ctx context.Context, limit time.Duration) error {
 // loadingRetry is the pause between two checks of a Redis that loads its data.
 const loadingRetry = 100 * time.Millisecond
 
-// AwaitLoaded returns once all Redis masters that answer serve commands. It waits, until ctx ends, for a Redis
-// that loads its data from disk after a start, and logs that at once and then every ten seconds. It logs a
-// master that does not answer: only its slices are away. If none answers, that is the error.
+// AwaitLoaded returns once all Redis masters that answer serve commands. It waits, until ctx ends, for a
+// Redis that loads its data from disk after a start, and logs that at once and then every ten seconds. It
+// logs a master that does not answer: only its slices are away. If none answers, that is the error.
 func AwaitLoaded(ctx context.Context, cfg Config) error {
 	var pace logpace.Pace
 	for {

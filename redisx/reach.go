@@ -160,8 +160,8 @@ func firstOf(errs []error) error {
 	return nil
 }
 
-// askSlices asks all slices at once. Once one has answered it waits for the others for a quarter of the timeout
-// of a call: a slice that stands still must not hold up what the others tell.
+// askSlices asks all slices at once. Once one has answered it waits for the others for a quarter of the
+// timeout of a call: a slice that stands still must not hold up what the others tell.
 func askSlices[T any](s *Sale, ask func(*slice) (T, error)) (answers []T, errs []error) {
 	if len(s.slices) == 1 {
 		answer, err := ask(s.home())

@@ -18,7 +18,8 @@ local call = redis.call
 
 local before, ledger, previous = unpack(call('HMGET', marker, 'id', 'ledger', 'previous'))
 -- A caller that stood still meanwhile must not bring an ended sale back.
-if before == id or string.find(' ' .. (previous or '') .. ' ', ' ' .. id .. ' ', 1, true) then return THERE end
+local ended = ' ' .. (previous or '') .. ' '
+if before == id or string.find(ended, ' ' .. id .. ' ', 1, true) then return THERE end
 putStock(stock, FIRST_FOOD)
 call('DEL', marker)
 call('HSET', marker, 'id', id, 'paused', 1, 'revision', 0)

@@ -90,7 +90,8 @@ const (
 	transferRepeated = 1   // what transfer_repair.lua returns if it has repeated a transfer
 )
 
-// repair makes the giver repeat the last transfer that the receiver has taken, if it has come back without it.
+// repair makes the giver repeat the last transfer that the receiver has taken, if it has come back without
+// it.
 func (r *reach) repair(from, to int) error {
 	var taken string
 	x := pipeline.Command(&taken, "HGET", r.stock(to), takenField(from))
@@ -107,8 +108,9 @@ func (r *reach) repair(from, to int) error {
 	return err
 }
 
-// forgetful returns the pairs of slices of which the giver does not know the last transfer that the receiver has
-// taken. stocks are the fields of all stocks; a giver that was read first may only seem to be behind.
+// forgetful returns the pairs of slices of which the giver does not know the last transfer that the
+// receiver has taken. stocks are the fields of all stocks; a giver that was read first may only seem to be
+// behind.
 func forgetful(stocks []map[string]string) (pairs []pair) {
 	for to, stock := range stocks {
 		for from := range stocks {

@@ -1,6 +1,6 @@
--- Repeats the last transfer to another slice, if the giver has come back without it: after a fail-over, or with
--- an older copy of its data. Without that the pieces would be in both slices. The stock may go below 0: these
--- pieces are sold here and there, and no further one is.
+-- Repeats the last transfer to another slice, if the giver has come back without it: after a fail-over, or
+-- with an older copy of its data. Without that the pieces would be in both slices. The stock may go below 0:
+-- these pieces are sold here and there, and no further one is.
 --
 -- KEYS[1]  the stock of the giver, as in transfer_give.lua
 -- ARGV[1]  the receiver: number of the slice
