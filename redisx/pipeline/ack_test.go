@@ -96,7 +96,7 @@ func TestReplicaThatTheMasterLost(t *testing.T) {
 // The master is killed under load at some moment and its data deleted, again and again: the elected replica
 // has every change that was answered, though it is the only node that has.
 func TestMasterIsLostWithItsDisk(t *testing.T) {
-	moments := 10
+	moments := 4 // the drill cluster-master-killed makes ten
 	if testing.Short() {
 		moments = 2
 	}

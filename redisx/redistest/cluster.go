@@ -24,6 +24,9 @@ func OnPrograms(t *testing.T, test func(t *testing.T, program string)) {
 	t.Helper()
 	t.Run("redis", func(t *testing.T) { test(t, testkit.Need(t, "redis-server")) })
 	t.Run("valkey", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("only redis-server in short tests")
+		}
 		program := os.Getenv("VALKEY")
 		if program == "" {
 			program = "valkey-server"
