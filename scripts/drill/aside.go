@@ -134,7 +134,8 @@ func (a *asides) client() *client.Client {
 
 // start starts a server with one worker beside the others.
 func (a *asides) start(number int, redis string, flags ...string) (*server, error) {
-	one, err := newServer(a.s.servers[0].program.Path, a.s.folder, number, setup{servers: number}, redis,
+	one, err := newServer(a.s.servers[0].program.Path, a.s.folder, number,
+		setup{servers: number, stock: a.s.setup.stock}, redis,
 		a.s.alarms.prometheus.targets[number-1], nil)
 	if err != nil {
 		return nil, err
