@@ -32,8 +32,8 @@ func (s *supervisor) keepBlocklist(context.Context) (part, error) {
 	cfg := blocklist.Config{Source: s.cfg.Blocklist, Refresh: s.cfg.BlocklistRefresh,
 		Force: s.cfg.BlocklistForce, Path: s.folder.File(blocklistName), Terminal: os.Stderr}
 	if !s.store.private {
-		home := s.store.redis.Room("{blocklist}")
-		cfg.Redis = &home
+		redis := s.store.redis.Room(blocklist.HashTag)
+		cfg.Redis = &redis
 	}
 	keeper, err := blocklist.NewKeeper(cfg)
 	if err != nil {

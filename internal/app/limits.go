@@ -33,7 +33,7 @@ func (w *worker) serveLimits() (part, error) {
 	if rules.Off && w.cfg.LimitsFile() == "" { // SIGHUP may read a file that switches the room on
 		return part{}, nil
 	}
-	limiter := limits.New(limits.Config{Redis: w.Redis.Room("{limit}"), Rules: rules.Rules,
+	limiter := limits.New(limits.Config{Redis: w.Redis.Room(limits.HashTag), Rules: rules.Rules,
 		Secret: w.Secrets[0], Users: w.catalog.Users(), UserOf: w.catalog.UserOf, AdminFrom: w.cfg.AdminFrom})
 	return part{run: limiter.Run, routes: handlers.Limits(limiter), retired: func() { w.followRules(limiter) }},
 		nil

@@ -24,7 +24,7 @@ var repeatsRoom = room{
 
 // repeatsConfig is the same in the supervisor and in the workers.
 func repeatsConfig(cfg *config.Config, h *handover) repeats.Config {
-	return repeats.Config{Redis: h.Redis.Room("{r}"), Secret: h.Secrets[0], Window: cfg.RepeatsWindow,
+	return repeats.Config{Redis: h.Redis.Room(repeats.HashTag), Secret: h.Secrets[0], Window: cfg.RepeatsWindow,
 		BytesMax: int64(cfg.RepeatsMemory) * megabyte, RepliesMax: cfg.VKQueue}
 }
 

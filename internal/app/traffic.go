@@ -14,7 +14,7 @@ var trafficRoom = room{name: "traffic", keep: (*supervisor).keepTraffic, serve: 
 
 // trafficConfig is the same in the supervisor and in the workers.
 func trafficConfig(cfg *config.Config, h *handover) traffic.Config {
-	return traffic.Config{Redis: h.Redis.Room("{t}"), Sale: h.Sale, Tiers: cfg.TrafficTiers,
+	return traffic.Config{Redis: h.Redis.Room(traffic.HashTag), Sale: h.Sale, Tiers: cfg.TrafficTiers,
 		Zone: cfg.TrafficZone, KeysMax: cfg.TrafficKeys}
 }
 

@@ -20,7 +20,7 @@ func unlock(ctx context.Context, p *program, args []string) (code int) {
 		p.setLog(cfg.Config, nil)
 		cfg.HideSecrets()
 		err = withStore(ctx, cfg.Config, func(store *store) (err error) {
-			found, err = limits.Unlock(ctx, store.redis.Room("{limit}"), cfg.Name)
+			found, err = limits.Unlock(ctx, store.redis.Room(limits.HashTag), cfg.Name)
 			return err
 		})
 	}

@@ -13,8 +13,11 @@ import (
 //	                                                                      in the end   withdraw.lua
 //	                                                                      oldTTL
 const (
-	newestKey   = "{blocklist}_newest"
-	piecePrefix = "{blocklist}_"
+	// HashTag is in all keys of the room.
+	HashTag = "{blocklist}"
+
+	newestKey   = HashTag + "_newest"
+	piecePrefix = HashTag + "_"
 )
 
 func pieceKey(generation string, piece int) string {

@@ -18,7 +18,10 @@ package limits
 // and its SHA-256 in hexadecimal. Of an address in the events of this server, and of a name in login_failed,
 // it is the slot that the value shares with others: "#" and four hexadecimal digits.
 const (
-	keyPrefix = "{limit}"
+	// HashTag is in all keys of the room.
+	HashTag = "{limit}"
+
+	keyPrefix = HashTag
 	liftsKey  = keyPrefix + "_lifted"
 	probeKey  = keyPrefix + "_probe"
 

@@ -28,7 +28,10 @@ import (
 // is the id of a group of VK, 0 for that of the flags. Entries and marks of events take at most
 // Config.BytesMax, the replies of a group recordBytes for each of Config.RepliesMax.
 const (
-	tag = "repeats:{r}:"
+	// HashTag is in all keys of the room.
+	HashTag = "{r}"
+
+	tag = "repeats:" + HashTag + ":"
 
 	textPrefix  = tag + "t:"
 	eventPrefix = tag + "e:"

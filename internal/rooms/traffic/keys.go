@@ -15,7 +15,10 @@ package traffic
 //	traffic:{t}:sold:<sale>          hash        pieces sold that are counted, by key     400 days
 //	traffic:{t}:top:<slot>           sorted set  hits by key in five minutes              26 hours
 const (
-	tag = "traffic:{t}:"
+	// HashTag is in all keys of the room.
+	HashTag = "{t}"
+
+	tag = "traffic:" + HashTag + ":"
 
 	stateKey      = tag + "state"
 	namesKey      = tag + "keys"
