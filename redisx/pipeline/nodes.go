@@ -119,9 +119,7 @@ func nodesOfSentinels(ctx context.Context, cfg Config) (nodes []Node, err error)
 	}
 	nodes = []Node{{Address: master, Serves: true}}
 	var replicas []map[string]string
-	sentinels := cfg
-	sentinels.Username, sentinels.Password = "", ""
-	_, err = askAny(ctx, sentinels, cfg.addresses(), func() *Call {
+	_, err = askAny(ctx, cfg.withoutLogin(), cfg.addresses(), func() *Call {
 		return Command(&replicas, "SENTINEL", "REPLICAS", cfg.Sentinel)
 	})
 	for _, r := range replicas {

@@ -166,9 +166,7 @@ func (r *roster) ofSentinels(ctx context.Context, l *Link, limit time.Duration) 
 
 func (r *roster) ofSentinel(ctx context.Context, address string, limit time.Duration) (n int, err error) {
 	cfg := r.conn.cfg
-	node := cfg.node(address, limit)
-	node.Username, node.Password = "", "" // those are for Redis
-	l, err := dial(ctx, node, 0)
+	l, err := dial(ctx, cfg.withoutLogin().node(address, limit), 0)
 	if err != nil {
 		return 0, err
 	}

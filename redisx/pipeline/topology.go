@@ -61,6 +61,12 @@ func (cfg Config) node(address string, limit time.Duration) Config {
 	return cfg
 }
 
+// withoutLogin is the Config for a sentinel: the name and the password are for Redis.
+func (cfg Config) withoutLogin() Config {
+	cfg.Username, cfg.Password = "", ""
+	return cfg
+}
+
 // locator finds the node that the connection goes to. One goroutine uses it.
 type locator struct {
 	nodes []string // of the cluster, by the last answer; they may answer when no seed does any more
@@ -127,9 +133,7 @@ func holds(node radix.ClusterNode, slot int) bool {
 // askSentinels asks for the address of the master that cfg.Sentinel names.
 func askSentinels(ctx context.Context, cfg Config) (string, error) {
 	var master []string
-	sentinels := cfg
-	sentinels.Username, sentinels.Password = "", "" // those are for Redis
-	_, err := askAny(ctx, sentinels, cfg.addresses(), func() *Call {
+	_, err := askAny(ctx, cfg.withoutLogin(), cfg.addresses(), func() *Call {
 		return Command(&master, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", cfg.Sentinel)
 	})
 	switch {
