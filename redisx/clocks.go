@@ -22,9 +22,11 @@ const (
 	// SkewMax is how far the clocks may be apart.
 	SkewMax = 50 * time.Millisecond
 
-	skewRefused = 500 * time.Millisecond // from here on no sale is scheduled
-	readingMax  = time.Minute            // age up to which a reading counts
-	clockUnit   = time.Millisecond       // of what state_change.lua returns
+	// SkewRefused is the difference above which no sale is scheduled.
+	SkewRefused = 500 * time.Millisecond
+
+	readingMax = time.Minute      // age up to which a reading counts
+	clockUnit  = time.Millisecond // of what state_change.lua returns
 )
 
 // ErrClocksDiffer refuses a schedule.
@@ -144,7 +146,7 @@ func (r *reach) readClocks(c *clocks) {
 // checkClocks returns ErrClocksDiffer if no sale may be scheduled.
 func (r *reach) checkClocks(c *clocks) error {
 	r.readClocks(c)
-	if found := c.skew(sinceStart()); found.by > skewRefused {
+	if found := c.skew(sinceStart()); found.by > SkewRefused {
 		return fmt.Errorf("%w: that of %s is %s ahead of that of %s; set them right", ErrClocksDiffer,
 			r.cfg.place(found.ahead), found.by.Round(time.Millisecond), r.cfg.place(found.behind))
 	}

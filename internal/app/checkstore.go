@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flashsale/internal/config"
+	"flashsale/redisx"
 	"flashsale/redisx/pipeline"
 )
 
@@ -83,7 +84,7 @@ func (c *storeCheck) risk(about, format string, values ...any) {
 	c.line("RISK", about, format, values...)
 }
 
-// node tells about one node.
+// node reports on one node.
 func (c *storeCheck) node(n *pipeline.Node) {
 	switch {
 	case n.Err != nil && n.Master != "":
@@ -155,7 +156,7 @@ func (c *storeCheck) lag(n *pipeline.Node) string {
 	return "unknown"
 }
 
-// disk tells what the disk of a node is worth.
+// disk reports on the disk of a node.
 func (c *storeCheck) disk(n *pipeline.Node) {
 	for _, field := range []struct{ name, what string }{
 		{"aof_last_write_status", "cannot write its append-only file: it refuses orders"},
@@ -176,11 +177,6 @@ func (c *storeCheck) disk(n *pipeline.Node) {
 		c.note(n.Address, "%s", durability.Loss)
 	}
 }
-
-const (
-	skewNamed   = 50 * time.Millisecond  // a sale opens and closes on each master by its own clock
-	skewRefused = 500 * time.Millisecond // servers refuse a schedule
-)
 
 // clocks compares the clocks of the masters.
 func (c *storeCheck) clocks() {
@@ -204,16 +200,16 @@ func (c *storeCheck) clocks() {
 	text := fmt.Sprintf("%s is %v ahead of %s (measured to %v)", first.Address, skew.Round(time.Millisecond/10),
 		last.Address, (first.ClockErr + last.ClockErr).Round(time.Millisecond/10))
 	switch {
-	case skew > skewRefused:
+	case skew > redisx.SkewRefused:
 		c.risk("clocks", "%s: a schedule is refused, and the slices of a sale open and close so far apart", text)
-	case skew > skewNamed:
+	case skew > redisx.SkewMax:
 		c.risk("clocks", "%s: the slices of a sale open and close so far apart", text)
 	default:
 		c.line("ok", "clocks", "%s", text)
 	}
 }
 
-// whole tells about all nodes together.
+// whole reports on all nodes together.
 func (c *storeCheck) whole() {
 	programs, masters := map[string]bool{}, 0
 	for i := range c.nodes {
