@@ -185,9 +185,6 @@ func (m *mover) stepAside(waiting []*placement) {
 	}
 }
 
-// patience is how long a round waits for a slice: the orders of the others have to be answered in time.
-func (m *mover) patience() <-chan time.Time { return time.After(m.sale.cfg.Timeout / 4) }
-
 // ask carries out n calls at once and returns the error of each; the reply of a call with an error must not
 // be read. A slice that does not answer within the patience is not asked again before it does: it delays
 // the orders of other slices once.
@@ -208,7 +205,7 @@ func (m *mover) ask(n int, call func(i int) (*slice, *pipeline.Call)) (errs []er
 		}
 	}
 	errs = slices.Repeat([]error{ErrUnavailable}, n)
-	patience := m.patience()
+	patience := time.After(m.sale.cfg.patience())
 	for range n {
 		select {
 		case a := <-answers:
@@ -333,7 +330,7 @@ func (m *mover) together(n int, do func(i int)) {
 			done <- struct{}{}
 		}()
 	}
-	patience := m.patience()
+	patience := time.After(m.sale.cfg.patience())
 	for range n {
 		select {
 		case <-done:

@@ -134,7 +134,7 @@ func (o *Opening) lost(l *pipeline.Link, cfg Config) error {
 func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Opened, err error) {
 	opensAt, closesAt := o.Times.Texts()
 	args := []string{proposed, o.Catalog, o.Only, encodeFingerprints(o.Server), strconv.FormatBool(o.Alone),
-		opensAt, closesAt, strconv.Itoa(max(cfg.Slices, 1)), strconv.FormatInt(sumOf(o.Stock), 10)}
+		opensAt, closesAt, strconv.Itoa(cfg.SliceCount()), strconv.FormatInt(sumOf(o.Stock), 10)}
 	if proposed != "" {
 		args = append(args, cfg.Shares(o.Stock, 0)...)
 	}
@@ -160,7 +160,7 @@ func (o *Opening) run(l *pipeline.Link, cfg Config, proposed string) (opened Ope
 		return opened, fmt.Errorf("%w: sale %s at %s", ErrTurning, opened.Sale, cfg.Address)
 	case code < openIsOpen || code > openTurning:
 		return Opened{}, pipeline.UnknownCode("open.lua", code)
-	case parts != max(cfg.Slices, 1):
+	case parts != cfg.SliceCount():
 		return Opened{}, otherSlices(cfg, opened.Sale, parts)
 	case catalog != o.Catalog:
 		return Opened{}, fmt.Errorf("%w: sale %s at %s has %s; here are %s", ErrOtherFoods, opened.Sale,

@@ -138,7 +138,7 @@ func Elsewhere(ctx context.Context, cfg Config, sale string) (pieces int64, err 
 	}
 	for slice := 1; slice < cfg.Slices; slice++ {
 		var stock map[string]string
-		if err := r.do(slice, pipeline.Command(&stock, "HGETALL", cfg.KeysOf(sale, slice).Stock)); err != nil {
+		if err := r.do(slice, pipeline.Command(&stock, "HGETALL", r.stock(slice))); err != nil {
 			return 0, err
 		}
 		for food, left := range stock {
@@ -160,8 +160,12 @@ func firstOf(errs []error) error {
 	return nil
 }
 
-// askSlices asks all slices at once. Once one has answered it waits for the others for a quarter of the
-// timeout of a call: a slice that stands still must not hold up what the others tell.
+// patience is how long to wait for a slice that stands still while others answer: what concerns the others
+// must still end in time.
+func (c *Config) patience() time.Duration { return c.Timeout / 4 }
+
+// askSlices asks all slices at once. Once one has answered, the others have the patience to do so. A slice
+// without an answer has ErrUnavailable.
 func askSlices[T any](s *Sale, ask func(*slice) (T, error)) (answers []T, errs []error) {
 	if len(s.slices) == 1 {
 		answer, err := ask(s.home())
@@ -186,7 +190,7 @@ func askSlices[T any](s *Sale, ask func(*slice) (T, error)) (answers []T, errs [
 		case r := <-replies:
 			answers[r.slice], errs[r.slice] = r.answer, r.err
 			if r.err == nil && late == nil {
-				late = time.After(s.cfg.Timeout / 4)
+				late = time.After(s.cfg.patience())
 			}
 		case <-late:
 			return answers, errs

@@ -59,7 +59,7 @@ type Backlog struct {
 
 // ReadBacklog asks a Redis which orders of the sale are not in its ledger yet.
 func ReadBacklog(ctx context.Context, cfg Config, sale string) (all Backlog, err error) {
-	for i := range max(cfg.Slices, 1) {
+	for i := range cfg.SliceCount() {
 		one, err := readBacklog(ctx, cfg, sale, i)
 		if err != nil {
 			return Backlog{}, err

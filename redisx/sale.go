@@ -106,7 +106,7 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 	if cfg.Figures == nil {
 		cfg.Figures = figures.Private()
 	}
-	cfg.Slices = max(cfg.Slices, 1)
+	cfg.Slices = cfg.SliceCount()
 	s := &Sale{id: id, foods: foods, cfg: cfg, joined: time.Now(),
 		slices: make([]slice, cfg.Slices), conns: make([]conn, cfg.conns())}
 	s.reach = &reach{&s.cfg, id, func(slice int, x *pipeline.Call) error { return s.slices[slice].redis.Do(x) }}

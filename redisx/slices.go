@@ -45,18 +45,25 @@ func (c *Config) tag(slice int) string {
 	}
 }
 
+// SliceCount is the number of slices.
+func (c *Config) SliceCount() int { return max(c.Slices, 1) }
+
+// addresses are those of several plain Redis; a cluster or sentinels stand as one.
+func (c *Config) addresses() []string {
+	if c.Cluster || c.Sentinel != "" {
+		return []string{c.Address}
+	}
+	return strings.Split(c.Address, ",")
+}
+
 // Slice returns the Redis of a slice: the master of its hash slot in a cluster, else one of the addresses in
 // turn.
 func (c *Config) Slice(slice int) pipeline.Config {
 	one := c.Config
-	if c.Sentinel != "" {
-		return one
-	}
 	if c.Cluster {
 		one.Slot = pipeline.Slot(c.tag(slice))
-		return one
 	}
-	addresses := strings.Split(c.Address, ",")
+	addresses := c.addresses()
 	one.Address = addresses[slice%len(addresses)]
 	return one
 }
@@ -76,13 +83,10 @@ func (c *Config) Room(tag string) pipeline.Config {
 // conns is the number of connections that reach all slices: one for each address, or for each slice of a
 // cluster. Slice i uses connection i modulo that number.
 func (c *Config) conns() int {
-	if c.Sentinel != "" {
-		return 1
-	}
 	if c.Cluster {
-		return max(c.Slices, 1)
+		return c.SliceCount()
 	}
-	return min(strings.Count(c.Address, ",")+1, max(c.Slices, 1))
+	return min(len(c.addresses()), c.SliceCount())
 }
 
 // sliceOf is the slice of a user. Neighbours among the users are spread over the slices.
@@ -104,7 +108,7 @@ func share(pieces int64, food, slice, slices int) int64 {
 // Shares is the part of a slice in the stock of each food, as texts.
 func (c *Config) Shares(stock []int64, slice int) (texts []string) {
 	for food, pieces := range stock {
-		texts = append(texts, strconv.FormatInt(share(pieces, food, slice, max(c.Slices, 1)), 10))
+		texts = append(texts, strconv.FormatInt(share(pieces, food, slice, c.SliceCount()), 10))
 	}
 	return texts
 }
@@ -145,10 +149,7 @@ func (c Config) Discover(ctx context.Context) (Config, error) {
 
 // otherHome is the address of the home slice of a sale if that is not the first one, "" for none.
 func (c *Config) otherHome(ctx context.Context) string {
-	if c.Cluster || c.Sentinel != "" {
-		return ""
-	}
-	for _, address := range strings.Split(c.Address, ",")[1:] {
+	for _, address := range c.addresses()[1:] {
 		other := *c
 		other.Address = address
 		if _, err := ReadMarker(ctx, other); err == nil {
@@ -166,11 +167,8 @@ func otherSlices(c Config, sale string, has int) error {
 // masters are the Redis masters, also those without a slice.
 func (c *Config) masters(ctx context.Context) (list []pipeline.Config, err error) {
 	one := c.Config
-	switch {
-	case c.Sentinel != "":
-		return append(list, one), nil
-	case !c.Cluster:
-		for address := range strings.SplitSeq(c.Address, ",") {
+	if !c.Cluster {
+		for _, address := range c.addresses() {
 			one.Address = address
 			list = append(list, one)
 		}

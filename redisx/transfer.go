@@ -14,8 +14,8 @@ import (
 // repeated step changes nothing. So a crash between the steps loses and doubles no piece, and any server
 // can do the next step. Meanwhile the pieces are in neither stock: Snapshot counts them.
 
-// transferFields is the number of fields in a stock for the transfers with one other slice, and a little
-// more.
+// transferFields is the most fields for transfers in a stock, for each slice of the sale: "<", ">" and "="
+// with its number, and a share of the two without a number.
 const transferFields = 4
 
 // transferFoods is the most foods in one transfer: the scripts then keep Redis busy for less than 100 us.
@@ -56,20 +56,20 @@ func (r *reach) carryOut(from, to int, open string) (got string, err error) {
 	if !found {
 		return "", fmt.Errorf("cannot read the transfer %q", open)
 	}
-	err = r.do(from, giveScript.Eval(&got, []string{r.stock(from)}, strconv.Itoa(to), number, asked))
-	if err == nil && got == transferMissing {
-		err = r.repair(from, to)
-		if err == nil {
-			err = r.do(from, giveScript.Eval(&got, []string{r.stock(from)}, strconv.Itoa(to), number, asked))
+	give := func() error {
+		return r.do(from, giveScript.Eval(&got, []string{r.stock(from)}, strconv.Itoa(to), number, asked))
+	}
+	if err = give(); err == nil && got == transferMissing {
+		if err = r.repair(from, to); err == nil {
+			err = give()
 		}
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if got == transferMissing {
+	case got == transferMissing:
 		return "", fmt.Errorf("slice %d has lost transfers to slice %d", from, to)
-	}
-	if got == nothingGiven {
+	case got == nothingGiven:
 		got = "" // and never will be: the transfer is closed, if it is still open
 	}
 	var taken int64

@@ -195,7 +195,7 @@ func (s *Stream) do(x *pipeline.Call) error { return s.link.Do(x, max(s.cfg.Time
 
 // Users calls visit with the user of every order in the streams of a sale. Without a ledger there are none.
 func Users(ctx context.Context, cfg redisx.Config, sale string, visit func(user uint32)) error {
-	for slice := range max(cfg.Slices, 1) {
+	for slice := range cfg.SliceCount() {
 		if err := usersOf(ctx, cfg, sale, slice, visit); err != nil {
 			return err
 		}

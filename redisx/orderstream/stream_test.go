@@ -255,7 +255,7 @@ func streamOfEachSlice(t *testing.T, cfg redisx.Config) {
 	const users = 30
 	s := saletest.Open(t, cfg, users, 9)
 	var streams []*Stream
-	for slice := range max(cfg.Slices, 1) {
+	for slice := range cfg.SliceCount() {
 		stream, err := Open(t.Context(), cfg, s.ID(), slice, 2, "a")
 		testkit.Must(t, err)
 		t.Cleanup(stream.Close)

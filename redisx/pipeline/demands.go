@@ -99,7 +99,7 @@ func CheckAck(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// Loss tells what can be lost of the changes that were answered, and when. durability is that of the nodes.
+// Loss describes which answered changes can be lost, and when. durability is that of the nodes.
 func (a Ack) Loss(durability string, elects bool) string {
 	const empty = "a master started again without its data, before the others notice, empties its replicas"
 	switch {

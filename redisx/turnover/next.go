@@ -181,7 +181,7 @@ func complete(ctx context.Context, l *pipeline.Link, cfg redisx.Config) (id stri
 	if err != nil || t == nil {
 		return "", err
 	}
-	for slice := range max(cfg.Slices, 1) {
+	for slice := range cfg.SliceCount() {
 		if err := t.clear(ctx, slice); err != nil {
 			return "", err
 		}
@@ -340,7 +340,7 @@ func (t *turnover) end(ctx context.Context, l *pipeline.Link) error {
 	for _, n := range stock {
 		pieces += n
 	}
-	args := append([]string{t.next, redisx.StreamGroup, strconv.Itoa(max(t.cfg.Slices, 1)),
+	args := append([]string{t.next, redisx.StreamGroup, strconv.Itoa(t.cfg.SliceCount()),
 		strconv.FormatInt(pieces, 10)}, t.cfg.Shares(stock, 0)...)
 	var code int64
 	if err := l.Do(endScript.Eval(&code, keys, args...), t.cfg.StockTimeout()); err != nil {

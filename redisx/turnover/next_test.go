@@ -36,7 +36,7 @@ func sold(t *testing.T, cfg redisx.Config, orders int) saletest.Sale {
 // openStreams switches the ledger of the sale on, in all slices.
 func openStreams(t *testing.T, cfg redisx.Config, s saletest.Sale) (streams []*orderstream.Stream) {
 	t.Helper()
-	for slice := range max(cfg.Slices, 1) {
+	for slice := range cfg.SliceCount() {
 		opened, err := orderstream.Open(t.Context(), cfg, s.ID(), slice, 3, "a")
 		testkit.Must(t, err)
 		t.Cleanup(opened.Close)
@@ -134,7 +134,7 @@ func checkNext(t *testing.T, cfg redisx.Config, before, next string, orders int)
 		t.Errorf("%d orders are kept, want %d: %v", len(got), orders, got)
 	}
 	left := 0
-	for slice := range max(cfg.Slices, 1) {
+	for slice := range cfg.SliceCount() {
 		part, err := strconv.Atoi(saletest.Text(t, cfg, "HGET", "left_"+before+cfg.KeysOf(before, slice).Tag, "1"))
 		testkit.Must(t, err)
 		left += part
@@ -244,7 +244,7 @@ func TestOpenNextByForce(t *testing.T) {
 		var keys, want []string
 		saletest.Command(t, cfg, &keys, "KEYS", "*"+s.ID()+"*")
 		// The log stays for ever. The streams go away by themselves.
-		for slice := range max(cfg.Slices, 1) {
+		for slice := range cfg.SliceCount() {
 			want = append(want, cfg.KeysOf(s.ID(), slice).Stream)
 		}
 		want = append(want, cfg.KeysOf(s.ID(), 0).Log)

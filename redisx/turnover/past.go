@@ -62,7 +62,7 @@ func (p *Past) find() error {
 // Next returns the next orders, of foods 1 to foods, at least one and in no particular order; io.EOF after
 // the last.
 func (p *Past) Next(ctx context.Context, foods int) ([]redisx.Order, error) {
-	for p.slice < max(p.cfg.Slices, 1) {
+	for p.slice < p.cfg.SliceCount() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

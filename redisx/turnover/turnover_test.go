@@ -29,7 +29,7 @@ func TestTurnoverIsCompleted(t *testing.T) {
 		t.Run("by a "+by, func(t *testing.T) {
 			saletest.OnSlices(t, func(t *testing.T, cfg redisx.Config) {
 				for scripts, broken := 1, true; broken; scripts++ {
-					for slice := range max(cfg.Slices, 1) {
+					for slice := range cfg.SliceCount() {
 						saletest.Command(t, cfg, nil, "FLUSHALL")
 						broken = brokenOff(t, cfg, by, orders, scripts, slice)
 					}
@@ -75,7 +75,7 @@ func brokenOff(t *testing.T, cfg redisx.Config, by string, orders, scripts, slic
 	}
 	checkNext(t, cfg, s.ID(), id, orders)
 	if t.Failed() {
-		t.Fatalf("the turnover broke off after %d scripts, %d slices", scripts, max(cfg.Slices, 1))
+		t.Fatalf("the turnover broke off after %d scripts, %d slices", scripts, cfg.SliceCount())
 	}
 	return broken
 }

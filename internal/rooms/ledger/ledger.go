@@ -80,7 +80,7 @@ func newLedger(cfg Config, consumer string) *Ledger {
 		takeOverIdle: takeOverIdle, takeOverEvery: takeOverEvery,
 		behindAfter: behindAfter, behindEvery: behindEvery, flushLimit: flushLimit,
 	}
-	l.writers = make([]writer, max(cfg.Redis.Slices, 1))
+	l.writers = make([]writer, cfg.Redis.SliceCount())
 	for i := range l.writers {
 		l.writers[i].Ledger, l.writers[i].slice = l, i
 	}
