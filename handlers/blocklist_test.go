@@ -199,7 +199,7 @@ func (s *shop) checkSkipping(t *testing.T) {
 }
 
 // Without a type, or with one that is neither CSV nor JSON, such as that of a form, which curl sends, the
-// body tells whether it is CSV.
+// body decides whether it is CSV.
 func (s *shop) checkBare(t *testing.T) {
 	for _, kind := range []string{"", "application/x-www-form-urlencoded", "text/plain"} {
 		for body, want := range map[string]string{
