@@ -80,6 +80,23 @@ func (c *Config) Room(tag string) pipeline.Config {
 	return one
 }
 
+// Spread returns the Redis of a room with parts, see pipeline.NewSpread.
+func (c *Config) Spread() (list []pipeline.Config) {
+	one := c.Config
+	if c.Cluster {
+		for part := range pipeline.Parts {
+			one.Slot = pipeline.Slot(pipeline.PartTag(part))
+			list = append(list, one)
+		}
+		return list
+	}
+	for _, address := range c.addresses() {
+		one.Address = address
+		list = append(list, one)
+	}
+	return list
+}
+
 // conns is the number of connections that reach all slices: one for each address, or for each slice of a
 // cluster. Slice i uses connection i modulo that number.
 func (c *Config) conns() int {
