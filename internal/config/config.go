@@ -29,6 +29,7 @@ type Config struct {
 	trafficFlags
 	pageFlags
 	liveFlags
+	chatFlags
 	loggingFlags
 
 	flags *Flags
@@ -78,6 +79,7 @@ func newConfig(own ...func(*Flags)) *Config {
 	c.trafficFlags.add(c.flags)
 	c.pageFlags.add(c.flags)
 	c.liveFlags.add(c.flags)
+	c.chatFlags.add(c.flags)
 	c.loggingFlags.add(c.flags)
 	return c
 }

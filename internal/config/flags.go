@@ -78,6 +78,12 @@ func (f *Flags) Switch(p *bool, name, usage string) {
 	f.added(name)
 }
 
+// SwitchOff adds a switch that is on until it is set to false.
+func (f *Flags) SwitchOff(p *bool, name, usage string) {
+	f.set.BoolVar(p, name, true, usage)
+	f.added(name)
+}
+
 // Number adds a flag for a whole number from least to most.
 func (f *Flags) Number(p *int, name string, value, least, most int, usage string) {
 	f.set.IntVar(p, name, value, usage)
