@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"net"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -37,12 +39,13 @@ const strictTransport = "max-age=31536000"
 type pageCalls struct {
 	*Server
 	site *web.Site
+	push string
 }
 
-// Page is the room of the page, at /.
-func Page(site *web.Site) Room {
+// Page is the room of the page, at /. push is the address of the websocket that the page may open, "" for none.
+func Page(site *web.Site, push string) Room {
 	return func(s *Server) []Route {
-		r := pageCalls{s, site}
+		r := pageCalls{s, site, push}
 		return []Route{
 			{"GET", "/", s.anybody, slow, r.show},
 			{"GET", "/web/:file", s.anybody, slow, r.showFile},
@@ -51,7 +54,37 @@ func Page(site *web.Site) Room {
 }
 
 // show answers with the page itself.
-func (r pageCalls) show(ctx *fasthttp.RequestCtx, _ Call) { r.sendFile(ctx, r.site.File(web.Index)) }
+func (r pageCalls) show(ctx *fasthttp.RequestCtx, _ Call) {
+	r.sendFile(ctx, r.site.File(web.Index))
+	if origin := r.pushOrigin(ctx); origin != "" {
+		header := &ctx.Response.Header
+		policy := string(header.Peek(fasthttp.HeaderContentSecurityPolicy))
+		header.Set(fasthttp.HeaderContentSecurityPolicy,
+			strings.Replace(policy, "connect-src 'self'", "connect-src 'self' "+origin, 1))
+	}
+}
+
+// pushOrigin is the only other place that the page may connect to: the port of the websocket on the host that
+// the browser has asked. It is "" without a websocket, and for a host that could be more than a name.
+func (r pageCalls) pushOrigin(ctx *fasthttp.RequestCtx) string {
+	_, port, err := net.SplitHostPort(r.push)
+	host := string(ctx.Host())
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	if err != nil || !hostName.MatchString(host) {
+		return ""
+	}
+	scheme := "ws://"
+	if r.cfg.TLS != nil {
+		scheme = "wss://"
+	}
+	return scheme + net.JoinHostPort(host, port)
+}
+
+// hostName matches names and addresses.
+var hostName = regexp.MustCompile(`^[0-9A-Za-z.:-]+$`)
 
 // showFile answers with a file of the page.
 func (r pageCalls) showFile(ctx *fasthttp.RequestCtx, c Call) {

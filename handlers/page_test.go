@@ -15,11 +15,11 @@ import (
 // withPage has the shop serve the page.
 func (s *shop) withPage(t *testing.T) {
 	t.Helper()
-	site, err := web.New()
+	site, err := web.New(false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.join(Page(site))
+	s.join(Page(site, ""))
 }
 
 // The page is there for anybody, with the headers that keep it from being misused.

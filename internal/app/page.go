@@ -11,9 +11,13 @@ func (w *worker) servePage() (part, error) {
 	if !w.cfg.Page() {
 		return part{}, nil
 	}
-	site, err := web.New()
+	site, err := web.New(w.cfg.Chat)
 	if err != nil {
 		return part{}, err
 	}
-	return part{routes: handlers.Page(site)}, nil
+	push := ""
+	if w.cfg.Chat {
+		push = w.cfg.PushAddress
+	}
+	return part{routes: handlers.Page(site, push)}, nil
 }
