@@ -6,7 +6,10 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
+
+	"github.com/valyala/fasthttp"
 
 	"flashsale/handlers/web"
 	"flashsale/redisx/redistest"
@@ -130,5 +133,32 @@ func TestPageOverTLS(t *testing.T) {
 	status, _, h := over.call(t, 0, "GET", "/", "")
 	if status != 200 || h.Get("Strict-Transport-Security") != "max-age=31536000" {
 		t.Errorf("%d %v", status, h)
+	}
+}
+
+// With a chat the page may open the websocket on the host that the browser has asked, and nothing else. A host
+// that could add to the policy adds nothing.
+func TestPageMayOpenWebsocket(t *testing.T) {
+	s := open(t, "unix", redistest.Start(t).Socket)
+	site, err := web.New(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.join(Page(site, "0.0.0.0:8090"))
+	_, body, h := s.call(t, 0, "GET", "/", "")
+	if policy := h.Get("Content-Security-Policy"); !strings.Contains(policy, "connect-src 'self' ws://shop:8090;") {
+		t.Errorf("policy %q", policy)
+	}
+	if !strings.Contains(body, `<html lang="en" data-chat="on">`) {
+		t.Error("the page does not know of the chat")
+	}
+	for host, want := range map[string]string{"shop.example:8080": "ws://shop.example:8090",
+		"shop.example": "ws://shop.example:8090", "[::1]:8080": "ws://[::1]:8090", "[::1]": "ws://[::1]:8090",
+		"a;b": "", "a b:8080": "", "*": "", "": ""} {
+		var ctx fasthttp.RequestCtx
+		ctx.Request.Header.SetHost(host)
+		if got := (pageCalls{Server: s.Server, push: "0.0.0.0:8090"}).pushOrigin(&ctx); got != want {
+			t.Errorf("host %q: %q, want %q", host, got, want)
+		}
 	}
 }
