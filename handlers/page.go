@@ -67,12 +67,14 @@ func (r pageCalls) show(ctx *fasthttp.RequestCtx, _ Call) {
 // pushOrigin is the only other place that the page may connect to: the port of the websocket on the host that
 // the browser has asked. It is "" without a websocket, and for a host that could be more than a name.
 func (r pageCalls) pushOrigin(ctx *fasthttp.RequestCtx) string {
-	_, port, err := net.SplitHostPort(r.push)
-	host := string(ctx.Host())
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+	host, port, err := net.SplitHostPort(r.push)
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = string(ctx.Host())
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		host = strings.Trim(host, "[]")
 	}
-	host = strings.Trim(host, "[]")
 	if err != nil || !hostName.MatchString(host) {
 		return ""
 	}

@@ -49,7 +49,7 @@ export class Past {
 
   // erase takes the content of a message away.
   erase(id) {
-    this.messages = this.messages.map((m) => (m.id === id ? { ...m, content: "", is_removed: true } : m));
+    this.messages = this.messages.map((m) => (m.id === id ? { ...m, removed: true } : m));
   }
 
   // begin drops everything that was stored: the thread is another one now.

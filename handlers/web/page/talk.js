@@ -44,7 +44,7 @@ export function changed() {
 
 const pasts = new Map(); // of the threads that were shown, by id
 let user = 0; // whose all this is
-let newest = 0; // place in the list of threads up to which it was read
+let changes = null; // place in the list of threads from which on it is to be read; null: all of it
 let listedAt = 0; // by performance.now()
 
 const pushes = new Pushes({
@@ -137,7 +137,7 @@ function begin() {
   user = next;
   pushes.stop();
   pasts.clear();
-  newest = 0;
+  changes = null;
   const none = { link: user ? "connecting" : "poll", threads: new Map(), before: 0, open: null, past: new Past(),
     begun: false, names: new Map(), contacts: new Map(), online: new Map(), visible: true };
   Object.assign(talk, none);
@@ -264,18 +264,18 @@ function takeThread(told) {
 // readThreads reads the threads that have changed, all of the first page at first.
 const readThreads = () => quietly(async (isMine) => {
   listedAt = performance.now();
+  const first = changes === null;
   for (let more = true; more;) {
-    const first = newest === 0;
-    const told = await call("GET", `/threads?limit=${pageSize}${first ? "" : `&after=${newest}`}`);
+    const told = await call("GET", `/threads?limit=${pageSize}${first ? "" : `&after=${changes}`}`);
     if (!isMine()) {
       return;
     }
     told.threads.forEach(takeThread);
-    newest = Math.max(newest, ...told.threads.map(({ cursor }) => cursor));
     if (first) {
-      talk.before = told.more ? Math.min(...told.threads.map(({ cursor }) => cursor)) : 0;
+      talk.before = told.next;
     }
-    more = !first && told.more;
+    more = !first && told.changed !== changes && told.threads.length === pageSize;
+    changes = told.changed;
     changed();
   }
 });
@@ -284,22 +284,35 @@ const readThreads = () => quietly(async (isMine) => {
 export async function readOlderThreads() {
   const told = await call("GET", `/threads?limit=${pageSize}&before=${talk.before}`);
   told.threads.forEach(takeThread);
-  talk.before = told.more ? Math.min(...told.threads.map(({ cursor }) => cursor)) : 0;
+  talk.before = told.next;
   changed();
 }
 
 // takeEvent takes what the pushes tell of any thread.
 function takeEvent(event) {
-  if (event.event === "message") {
+  const { event: what, thread_id: id } = event;
+  if (what === "message") {
     takeMessage(event.message);
-  } else if (event.event === "erased" && event.thread_id === talk.open?.thread_id) {
+  } else if (what === "erased" && id === talk.open?.thread_id) {
     talk.past.erase(event.message_id);
     changed();
-  } else if (event.event === "pinned") {
+  } else if (what === "pinned") {
     readRoom();
-  } else {
+  } else if (what === "ended" || (what === "left" && event.user_id === user)) {
+    drop(id);
+  } else if (what === "joined" || what === "left") {
     readThreads();
   }
+}
+
+// drop forgets a thread that the user may no longer read.
+function drop(id) {
+  talk.threads.delete(id);
+  pasts.delete(id);
+  if (talk.open?.thread_id === id) {
+    open(null);
+  }
+  changed();
 }
 
 // takeMessage takes a message that has just been stored. It may come twice: to the thread and to the user.
@@ -382,6 +395,11 @@ const catchUp = () => quietly(async (isMine) => {
       past.take(messages);
       more = messages.length > 0 && past.newest < last;
     }
+  } catch (error) {
+    if (["NOT_A_MEMBER", "THREAD_NOT_FOUND"].includes(error.code) && isMine()) {
+      drop(thread.thread_id);
+    }
+    throw error;
   } finally {
     catching = null;
   }
@@ -442,7 +460,7 @@ export function send(sent) {
   sending = sending.then(async () => {
     try {
       const message = await within(patience, call("POST", `${path(thread)}/messages`,
-        { content: sent.content, client_id: sent.key }));
+        { content: sent.content, id: sent.key }));
       sent.stored = message.id;
       drop();
       takeMessage(message);

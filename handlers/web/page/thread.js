@@ -226,12 +226,13 @@ function newItem(key) {
 function drawStored(item, message) {
   const [by, text, when] = item.children;
   const own = message.user_id === session?.user;
+  const gone = message.removed || message.is_removed; // as a reply has it, or a push
   item.dataset.id = message.id;
   item.dataset.own = own;
-  setText(by, message.is_removed ? "" : own ? "You" : nameOf(message.user_id));
-  setText(text, message.is_removed ? "This message was removed." : message.content);
-  text.className = message.is_removed ? "muted" : "";
-  setText(when, message.is_removed ? "" : moment(message.created_at));
+  setText(by, gone ? "" : own ? "You" : nameOf(message.user_id));
+  setText(text, gone ? "This message was removed." : message.content);
+  text.className = gone ? "muted" : "";
+  setText(when, gone ? "" : moment(message.created_at));
 }
 
 function drawWaiting(item, sent) {
