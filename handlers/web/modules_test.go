@@ -120,6 +120,29 @@ var stateTests = []moduleTest{
 		};
 		return [shown("up", 7), shown(null, null), shown("away", null)];`,
 		`[["Up","7 behind"],["Up","7 behind"],["Away","Off"]]`},
+	{"a past has no holes and nothing twice", "past", `
+		const past = new m.Past();
+		const ids = () => past.messages.map(({ id }) => id).join("");
+		const some = (...list) => list.map((id) => ({ id, user_id: 3, content: "c" + id }));
+		const seen = [past.follows({ id: 1 })];
+		past.take(some(4, 5));
+		seen.push(ids(), past.follows({ id: 6 }), past.follows({ id: 7 }));
+		past.take(some(5, 6, 2, 7));
+		past.takeOlder(some(1, 2));
+		seen.push(ids());
+		past.takeOlder(some(2, 3, 4));
+		past.erase(3);
+		seen.push(ids(), past.messages[1].removed);
+		past.take(some(9, 10));
+		seen.push(ids());
+		return seen;`, `[false,"45",true,false,"4567","234567",true,"910"]`},
+	{"an own message that a push tells of waits no longer, an older one with its text does not count", "past", `
+		const past = new m.Past();
+		past.waiting = [1, 2].map((key) => ({ key, user: 3, content: "yes", after: 5, stored: 0 }));
+		past.take([{ id: 5, user_id: 3, content: "yes" }, { id: 6, user_id: 4, content: "yes" }]);
+		const before = past.shown.length;
+		past.take([{ id: 7, user_id: 3, content: "yes" }]);
+		return [before, past.shown.map(({ key }) => key)];`, `[2,[2]]`},
 	{"each question gets its own answer", "dom", `
 		const dialog = m.byId("confirm");
 		const later = () => new Promise((resolve) => { setTimeout(resolve, 20); });
