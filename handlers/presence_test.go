@@ -15,12 +15,13 @@ import (
 // withPresence switches the room on. User 2 may see some users, others see nobody.
 func (s *shop) withPresence(t *testing.T) *presence.Presence {
 	t.Helper()
-	room := presence.New(presence.Config{Redis: s.redis.Spread(), Contacts: func(user uint32) ([]uint32, error) {
-		if user != 2 {
-			return nil, nil
+	contacts := func(user uint32) (ids []uint32, err error) {
+		if user == 2 {
+			ids = []uint32{3, 1<<31 + 7, 4}
 		}
-		return []uint32{3, 1<<31 + 7, 4}, nil
-	}})
+		return ids, nil
+	}
+	room := presence.New(presence.Config{Redis: s.redis.Spread(), Contacts: contacts})
 	testkit.Background(t, room.Run)
 	testkit.Until(t, "connection of the room", func() bool { return room.SetVisible(20, true) == nil })
 	s.join(Presence(room))

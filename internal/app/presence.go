@@ -10,7 +10,8 @@ var presenceRoom = room{name: "presence", serve: (*worker).servePresence}
 
 // presenceConfig is the same in every process that takes heartbeats.
 func presenceConfig(h *handover, count *figures.Worker) presence.Config {
-	return presence.Config{Redis: h.Redis.Spread(), Heartbeats: &count.Heartbeats, Lookups: &count.PresenceLookups}
+	return presence.Config{Redis: h.Redis.Spread(), Heartbeats: &count.Heartbeats,
+		Lookups: &count.PresenceLookups}
 }
 
 func (w *worker) servePresence() (part, error) {

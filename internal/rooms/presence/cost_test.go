@@ -18,7 +18,7 @@ import (
 )
 
 // A region comes back: all its users send their heartbeat at once, and each has many of them as contacts.
-// Each user costs Redis one run of a script and one or two lookups of a key, however many contacts there are.
+// Each user costs Redis one run of a script and two lookups of a key, however many contacts there are.
 func TestCostOfRegionThatReturns(t *testing.T) {
 	for _, test := range []struct{ users, contacts int }{{5000, 200}, {5000, 20}, {1000, 200}} {
 		redis := roomtest.Redis(t)
@@ -110,8 +110,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// BenchmarkHeartbeat measures a heartbeat that reads all its contacts: the time of its commands in Redis, and
-// all CPU of Redis, with the network. The last line is for contacts that other heartbeats have read.
+// BenchmarkHeartbeat measures a heartbeat that reads all its contacts: the time of its commands in Redis,
+// and all CPU of Redis, with the network. The last line is for contacts that other heartbeats have read.
 func BenchmarkHeartbeat(b *testing.B) {
 	const users = 64
 	for _, test := range []struct {

@@ -1,7 +1,7 @@
 // Package presence knows who is online. It is pull, as in the big messengers: a client sends a heartbeat
-// every 10 seconds and gets the status of the user's contacts in the answer. A user without a heartbeat for a
-// minute is offline. Nothing is sent to others when a user comes or goes, so a region that comes back costs
-// its own heartbeats and no more.
+// every 10 seconds and gets the status of the user's contacts in the answer. A user without a heartbeat for
+// a minute is offline. Nothing is sent to others when a user comes or goes, so a region that comes back
+// costs its own heartbeats and no more.
 //
 // A heartbeat is one round trip: the calls to all connections are sent before an answer is awaited. A status
 // that was read is good for some seconds for all users of the process, so that Redis is asked once for a
