@@ -1,11 +1,27 @@
 package presence
 
 import (
+	_ "embed" // the script
 	"fmt"
 
 	"github.com/mediocregopher/radix/v4"
 
 	"flashsale/redisx/pipeline"
+)
+
+var beatScript = pipeline.NewScript(beatLua)
+
+//go:embed beat.lua
+var beatLua string
+
+// The wishes that beat.lua knows, and its results.
+const (
+	asBefore      = ""
+	wishVisible   = "visible"
+	wishInvisible = "invisible"
+
+	beatInvisible = 0
+	beatVisible   = 1
 )
 
 // question is what a heartbeat asks of one connection: one call, in one message.

@@ -105,8 +105,19 @@ func TestCluster(t *testing.T) {
 	if n := asked() - before; n != pipeline.Parts {
 		t.Errorf("%d MGET for a heartbeat, want %d", n, pipeline.Parts)
 	}
-	if all, err := r.Room("sale-1", "a", 3); all != 3 || err != nil {
-		t.Errorf("the room has %d, %v", all, err)
+}
+
+// README.md has the bytes that a user takes, with the place in the tables of Redis.
+func TestBytesOfUser(t *testing.T) {
+	const users, bytesMax = 20_000, 160
+	r := open(t, []pipeline.Config{roomtest.Redis(t)})
+	used := func() int {
+		return number(t, roomtest.Ask[string](t, r.redis.Part(0), "INFO", "memory"), `used_memory:(\d+)`)
+	}
+	before := used()
+	testkit.Must(t, each(users, 256, func(i int) error { return r.SetVisible(uint32(1<<31+i), i%2 == 0) }))
+	if n := (used() - before) / users; n > bytesMax {
+		t.Errorf("a user takes %d bytes, want %d at most", n, bytesMax)
 	}
 }
 

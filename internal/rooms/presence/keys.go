@@ -7,15 +7,14 @@ import (
 	"flashsale/redisx/pipeline"
 )
 
-// Every key of the room. <tag> is the hash tag of the part of the user or of the room of people, see
+// The room has one key for each user, which beat.lua writes. <tag> is the hash tag of the user's part, see
 // pipeline.PartOf:
 //
-//	presence:<tag>:<user>       string  the last heartbeat, Unix ms; a leading "-":     30 days  beat
-//	                                    the user is invisible and was last seen then;   366 if
-//	                                    -0: never                                       invisible
-//	presence:<tag>:room:<room>  hash    "clients:Unix s" of a room by process           60 s     room
+//	presence:<tag>:<user>  string  the last heartbeat, Unix ms; a leading "-": the user is     30 days,
+//	                               invisible and was last seen then; "-0": invisible, never    366 while
+//	                               seen                                                        invisible
 //
-// The last column names the Lua file that writes the key. README.md has their number and their bytes.
+// README.md has the bytes.
 
 const (
 	keptFor      = 30 * 24 * time.Hour  // after the last heartbeat: then the user was never seen
@@ -27,10 +26,4 @@ func userKey(user uint32) (key string, part int) {
 	id := strconv.FormatUint(uint64(user), 10)
 	part = pipeline.PartOf(id)
 	return "presence:" + pipeline.PartTag(part) + ":" + id, part
-}
-
-// roomKey returns the key of a room and its part.
-func roomKey(room string) (key string, part int) {
-	part = pipeline.PartOf(room)
-	return "presence:" + pipeline.PartTag(part) + ":room:" + room, part
 }

@@ -75,7 +75,7 @@ func New(cfg Config) *Presence {
 	p := &Presence{cfg: cfg, contacts: generation[[]uint32]{period: contactsFor, most: contactsUsers}}
 	p.statuses.kept = generation[*status]{period: statusesFor, most: statusesMax}
 	p.redis = pipeline.NewSpread(cfg.Redis, pipeline.Options{
-		Scripts: []*pipeline.Script{beatScript, roomScript},
+		Scripts: []*pipeline.Script{beatScript},
 		Outage:  &pipeline.Outage{Effect: "heartbeats of users get 503"},
 	})
 	return p
@@ -115,16 +115,6 @@ func (p *Presence) SetVisible(user uint32, visible bool) error {
 	}
 	_, err := p.beat(user, wish, nil)
 	return err
-}
-
-// Room notes how many clients of a room are connected to this process, and returns how many there are at all
-// processes. A process calls it for each of its rooms at least every OfflineAfter; names of processes must
-// differ.
-func (p *Presence) Room(room, process string, clients int) (all int, err error) {
-	key, part := roomKey(room)
-	err = p.redis.Part(part).Do(roomScript.Call(&all, []string{key}, process, strconv.Itoa(clients),
-		seconds(OfflineAfter)))
-	return all, err
 }
 
 // contactsOf returns the contacts of a user as they were less than contactsFor ago.

@@ -2,7 +2,6 @@ package presence
 
 import (
 	"errors"
-	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -216,40 +215,4 @@ func TestGeneration(t *testing.T) {
 	if g.drop(); len(g.current(now)) != 0 {
 		t.Error("values after drop")
 	}
-}
-
-// TestRoom runs room.lua: clients of all processes are added up, those of a process that does not call
-// any more are forgotten, and so is a process without clients.
-func TestRoom(t *testing.T) {
-	onEach(t, func(t *testing.T, redis []pipeline.Config) {
-		r := open(t, redis)
-		key, part := roomKey("sale-1")
-		second := func(d time.Duration) string { return strconv.FormatInt(time.Now().Add(-d).Unix(), 10) }
-		roomtest.Ask[int](t, r.redis.Part(part), "HSET", key, "dead", "9:"+second(OfflineAfter),
-			"alive", "30:"+second(40*time.Second), "odd", "x")
-		for _, step := range []struct {
-			process      string
-			clients, all int
-			have         []string
-		}{
-			{"a", 5, 35, []string{"a", "alive"}},
-			{"a", 1 << 30, 1<<30 + 30, []string{"a", "alive"}},
-			{"a", 0, 30, []string{"alive"}},
-			{"alive", 0, 0, nil},
-			{"b", 2, 2, []string{"b"}},
-		} {
-			all, err := r.Room("sale-1", step.process, step.clients)
-			have := roomtest.Ask[[]string](t, r.redis.Part(part), "HKEYS", key)
-			slices.Sort(have)
-			if err != nil || all != step.all || !reflect.DeepEqual(append([]string(nil), have...), step.have) {
-				t.Errorf("%+v: %d clients, processes %q, %v", step, all, have, err)
-			}
-		}
-		if ttl := roomtest.Ask[int](t, r.redis.Part(part), "TTL", key); ttl < 1 || ttl > 60 {
-			t.Errorf("the key stays for %d s", ttl)
-		}
-		if all, err := r.Room("sale-2", "b", 1); all != 1 || err != nil {
-			t.Errorf("another room has %d, %v", all, err)
-		}
-	})
 }
