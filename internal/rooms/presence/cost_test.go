@@ -1,6 +1,7 @@
 package presence
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -50,7 +51,8 @@ func TestCostOfRegionThatReturns(t *testing.T) {
 	}
 }
 
-// A heartbeat asks all Redis at the same time: one that is slow does not keep the others waiting.
+// A heartbeat asks all Redis at the same time: one that is slow does not keep the others waiting. While one
+// is away heartbeats fail, and what the others have answered is not read again.
 func TestAllRedisAreAskedAtOnce(t *testing.T) {
 	slow, other := redistest.New(t), redistest.New(t)
 	contacts := []uint32{2, 3, 4, 5, 6, 7, 8, 9}
@@ -61,12 +63,25 @@ func TestAllRedisAreAskedAtOnce(t *testing.T) {
 		_, _, err := r.Heartbeat(1)
 		done <- err
 	}()
-	testkit.Until(t, "MGET at the other Redis", func() bool {
+	asked := func() int {
 		stats := roomtest.Ask[string](t, r.redis.Part(1), "INFO", "commandstats")
-		return number(t, stats, `cmdstat_mget:calls=(\d+)`) == 1
-	})
+		return number(t, stats, `cmdstat_mget:calls=(\d+)`)
+	}
+	testkit.Until(t, "MGET at the other Redis", func() bool { return asked() == 1 })
 	slow.Thaw(t)
 	testkit.Must(t, <-done)
+
+	slow.Kill(t)
+	testkit.Until(t, "lost connection", func() bool { return !r.redis.Part(0).Up() })
+	r.clock.Add(statusesFor)
+	for range 5 {
+		if _, _, err := r.Heartbeat(1); !errors.Is(err, pipeline.ErrUnavailable) {
+			t.Errorf("a heartbeat while one Redis is away: %v", err)
+		}
+	}
+	if n := asked(); n != 2 {
+		t.Errorf("%d MGET at the other Redis, want 2", n)
+	}
 }
 
 // On a cluster each connection gets one message, with keys of its slot only.

@@ -19,6 +19,3 @@ func (g *generation[V]) current(now time.Time) map[uint32]V {
 	}
 	return g.values
 }
-
-// drop empties it.
-func (g *generation[V]) drop() { g.end = time.Time{} }

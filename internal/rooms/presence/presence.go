@@ -15,6 +15,7 @@ package presence
 
 import (
 	"context"
+	_ "embed" // the script
 	"slices"
 	"strconv"
 	"sync"
@@ -33,6 +34,21 @@ const (
 
 	contactsFor   = 30 * time.Second // how long contacts are not read again: a block may be that late
 	contactsUsers = 16 << 10         // users whose contacts are kept
+)
+
+var beatScript = pipeline.NewScript(beatLua)
+
+//go:embed beat.lua
+var beatLua string
+
+// The wishes that beat.lua knows, and its results.
+const (
+	asBefore      = ""
+	wishVisible   = "visible"
+	wishInvisible = "invisible"
+
+	beatInvisible = 0
+	beatVisible   = 1
 )
 
 // Config has what the room needs.
@@ -92,13 +108,14 @@ func (p *Presence) Heartbeat(user uint32) (visible bool, contacts []Status, err 
 	if err != nil {
 		return false, nil, err
 	}
-	found, own := p.statuses.look(ids, p.cfg.Now())
-	if visible, err = p.beat(user, asBefore, own); err != nil {
+	readings := newReadings(len(p.redis.Conns()))
+	found := p.statuses.look(ids, readings, p.cfg.Now())
+	if visible, err = p.beat(user, asBefore, readings); err != nil {
 		return false, nil, err
 	}
 	contacts = make([]Status, len(found))
 	for i, s := range found {
-		if err := s.reading.await(); err != nil {
+		if err := s.reading.await(); err != nil { // that of another heartbeat
 			return false, nil, err
 		}
 		contacts[i] = s.Status
@@ -113,8 +130,33 @@ func (p *Presence) SetVisible(user uint32, visible bool) error {
 	if visible {
 		wish = wishVisible
 	}
-	_, err := p.beat(user, wish, nil)
+	_, err := p.beat(user, wish, newReadings(len(p.redis.Conns())))
 	return err
+}
+
+// beat runs beat.lua for the user together with the readings, which it ends: one for each connection. All
+// are sent before the first answer is awaited.
+func (p *Presence) beat(user uint32, wish string, readings []reading) (visible bool, err error) {
+	var code int64 = -1
+	key, part := userKey(user)
+	readings[part%len(readings)].call = beatScript.Call(&code, []string{key}, wish, seconds(keptFor),
+		seconds(invisibleFor))
+	for i, conn := range p.redis.Conns() {
+		p.cfg.Lookups.Add(uint64(len(readings[i].users)))
+		readings[i].send(conn)
+	}
+	for i := range readings {
+		if failed := readings[i].await(); failed != nil {
+			err = failed
+		}
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case code != beatVisible && code != beatInvisible:
+		return false, pipeline.UnknownCode("beat.lua", code)
+	}
+	return code == beatVisible, nil
 }
 
 // contactsOf returns the contacts of a user as they were less than contactsFor ago.

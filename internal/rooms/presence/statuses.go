@@ -23,50 +23,23 @@ type status struct {
 	reading *reading
 }
 
-// reading is the statuses that one heartbeat reads for all.
-type reading struct {
-	read []status
-	over chan struct{}
-	err  error
-}
-
-// look returns the statuses of users, and those of them that the caller must read and then end; nil if there
-// are none.
-func (s *statuses) look(users []uint32, now time.Time) (found []*status, own *reading) {
+// look returns the statuses of users. Those that are not kept are added to the readings, one for each
+// connection, which the caller must send.
+func (s *statuses) look(users []uint32, readings []reading, now time.Time) []*status {
+	found := make([]*status, len(users))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := s.kept.current(now)
-	found = make([]*status, len(users))
 	for i, user := range users {
 		known := kept[user]
-		if known == nil {
-			if own == nil {
-				own = &reading{read: make([]status, 0, len(users)-i), over: make(chan struct{})}
-			}
-			own.read = append(own.read, status{Status{User: user}, own})
-			known = &own.read[len(own.read)-1]
+		if known == nil || known.reading.failed() {
+			key, part := userKey(user)
+			known = readings[part%len(readings)].add(user, key)
 			kept[user] = known
 		}
 		found[i] = known
 	}
-	return found, own
-}
-
-// end lets the statuses of a reading be used. After an error the statuses that are kept are read again.
-func (s *statuses) end(r *reading, err error) {
-	if err != nil {
-		s.mu.Lock()
-		s.kept.drop()
-		s.mu.Unlock()
-	}
-	r.err = err
-	close(r.over)
-}
-
-// await returns when the reading is over.
-func (r *reading) await() error {
-	<-r.over
-	return r.err
+	return found
 }
 
 // set sets a status by the value of the user's key and the clock of its Redis, both in Unix ms; 0 without a
