@@ -111,7 +111,7 @@ func (t *Threads) read(thread, user string, before, after int64, limit int) (pas
 	err = t.inRoom(thread, func() error {
 		err := t.of(thread).Do(readScript.Call(&r, keysOf(thread, "", "members", "messages"), user,
 			strconv.FormatInt(before, 10), strconv.FormatInt(after, 10), strconv.Itoa(limit),
-			flag(t.cfg.Archive != nil)))
+			bit(t.cfg.Archive != nil)))
 		if err != nil {
 			return err
 		}

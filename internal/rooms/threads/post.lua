@@ -38,6 +38,7 @@ if kind ~= "room" and not member then return { 3 } end
 
 local before = client ~= "" and redis.call("ZSCORE", sent, client)
 if before then
+   before = whole(before)
    local found = redis.call("XRANGE", messages, before .. "-0", before .. "-0")
    if not found[1] then return { 1, tonumber(before), 0, "" } end
    return { 1, tonumber(before), tonumber(string.match(found[1][2][2], ":(%d+)$")), found[1][2][4] }

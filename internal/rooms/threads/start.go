@@ -79,7 +79,7 @@ func (t *Threads) checkBlocks(by, user uint32) error {
 
 // start makes a thread, unless it exists.
 func (t *Threads) start(id string, kind Kind, starter uint32, history bool, members []uint32) error {
-	args := []string{id, string(kind), idText(starter), flag(history), strconv.Itoa(t.cfg.Fanout), t.cfg.now()}
+	args := []string{id, string(kind), idText(starter), bit(history), strconv.Itoa(t.cfg.Fanout), t.cfg.now()}
 	for _, user := range members {
 		args = append(args, idText(user))
 	}
@@ -91,7 +91,7 @@ func (t *Threads) start(id string, kind Kind, starter uint32, history bool, memb
 	return outcome(code)
 }
 
-func flag(on bool) string {
+func bit(on bool) string {
 	if on {
 		return "1"
 	}

@@ -132,7 +132,7 @@ type Change struct {
 func (t *Threads) Change(thread string, by uint32, c Change) (Thread, error) {
 	var muted, nickname, read string
 	if c.Muted != nil {
-		muted = flag(*c.Muted)
+		muted = bit(*c.Muted)
 	}
 	if c.Nickname != nil {
 		if !utf8.ValidString(*c.Nickname) || utf8.RuneCountInString(*c.Nickname) > NicknameMax {
