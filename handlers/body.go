@@ -41,6 +41,11 @@ func (m *member) appendJSON(dst []byte) []byte {
 
 func (m *member) string() (text []byte, ok bool) { return m.text, m.kind == '"' }
 
+func (m *member) boolean() (value, ok bool) {
+	value = string(m.raw) == "true"
+	return value, m.kind == 'x' && (value || string(m.raw) == "false")
+}
+
 func (m *member) integer() (n int64, ok bool) {
 	if m.kind != '0' {
 		return 0, false

@@ -1,12 +1,18 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"flashsale/internal/catalog"
+	"flashsale/redisx"
+)
 
 type chatFlags struct {
 	Chat              bool
 	ChatFanout        int           // members
 	ChatMessages      int           // of a thread in Redis
 	ChatAge           time.Duration // of a message in Redis
+	AccountsMax       int           // users who may register
 	RegisteredBuyers  bool
 	PushAddress       string        // host:port
 	PushOrigins       string        // with commas between them
@@ -15,7 +21,7 @@ type chatFlags struct {
 	PushOfflineSecret string        // "" without PushOfflineURL
 }
 
-func (c *chatFlags) add(f *Flags) {
+func (c *chatFlags) add(f *Flags, users *catalog.Config) {
 	f.Group("Conversation")
 	f.Switch(&c.Chat, "chat", "people may register, write to each other and see who is online; without it all of "+
 		"this is 404")
@@ -25,6 +31,8 @@ func (c *chatFlags) add(f *Flags) {
 		"with -ledger the older ones stay readable")
 	f.Time(&c.ChatAge, "chat-age", 30*24*time.Hour, time.Minute, 366*24*time.Hour, "`time` that Redis keeps a "+
 		"message")
+	f.Number(&c.AccountsMax, "accounts-max", 1_000_000, 1, 10_000_000, "`users` who may register; each takes "+
+		"about 700 bytes of Redis")
 	f.SwitchOff(&c.RegisteredBuyers, "registered-buyers", "people who have registered may order too; =false: only "+
 		"users of the catalogue may")
 	f.Text(&c.PushAddress, "push-address", "127.0.0.1:8090", "`host:port` where clients hold a websocket for "+
@@ -37,7 +45,21 @@ func (c *chatFlags) add(f *Flags) {
 		"is not connected (Standard Webhooks)")
 	f.Secret(&c.PushOfflineSecret, "push-offline-secret", "", "`key` that signs these posts, whsec_ and base64; better "+
 		"set in the environment")
-	f.needs([]string{"chat"}, "chat-fanout", "chat-messages", "chat-age", "registered-buyers", "push-address",
-		"push-origins", "push-idle", "push-offline-url")
+	f.needs([]string{"chat"}, "chat-fanout", "chat-messages", "chat-age", "accounts-max", "registered-buyers",
+		"push-address", "push-origins", "push-idle", "push-offline-url")
 	f.needs([]string{"push-offline-url"}, "push-offline-secret")
+	f.Check(func() error {
+		if c.Chat {
+			users.IDMax = redisx.FirstRegistered - 1
+		}
+		return nil
+	})
+}
+
+// Registered is how many people may register.
+func (c *chatFlags) Registered() int {
+	if !c.Chat {
+		return 0
+	}
+	return c.AccountsMax
 }
