@@ -232,7 +232,8 @@ const readContacts = () => quietly(async (isMine) => {
 
 // beat tells the server that the user is here, and learns which contacts are.
 const beat = () => quietly(async (isMine) => {
-  const told = talk.link === "live" ? await pushes.ask("presence") : await call("POST", "/presence");
+  const told = (talk.link === "live" && await pushes.ask("presence").catch(() => null)) ||
+    await call("POST", "/presence");
   if (isMine()) {
     talk.visible = told.visible;
     talk.online = new Map(told.contacts.map((contact) => [contact.user_id, contact]));
