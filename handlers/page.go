@@ -42,7 +42,8 @@ type pageCalls struct {
 	push string
 }
 
-// Page is the room of the page, at /. push is the address of the websocket that the page may open, "" for none.
+// Page is the room of the page, at /. push is the address of the websocket that the page may open, "" for
+// none.
 func Page(site *web.Site, push string) Room {
 	return func(s *Server) []Route {
 		r := pageCalls{s, site, push}
@@ -64,8 +65,8 @@ func (r pageCalls) show(ctx *fasthttp.RequestCtx, _ Call) {
 	}
 }
 
-// pushOrigin is the only other place that the page may connect to: the port of the websocket on the host that
-// the browser has asked. It is "" without a websocket, and for a host that could be more than a name.
+// pushOrigin is the only other place that the page may connect to: where GET /push sends it. It is "" if there
+// is no websocket, and for a host that could be more than a name.
 func (r pageCalls) pushOrigin(ctx *fasthttp.RequestCtx) string {
 	host, port, err := net.SplitHostPort(r.push)
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {

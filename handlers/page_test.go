@@ -136,8 +136,8 @@ func TestPageOverTLS(t *testing.T) {
 	}
 }
 
-// With a chat the page may open the websocket on the host that the browser has asked, and nothing else. A host
-// that could add to the policy adds nothing.
+// With a chat the page may open the websocket on the host that the browser has asked, and nothing else. A
+// host that could add to the policy adds nothing.
 func TestPageMayOpenWebsocket(t *testing.T) {
 	s := open(t, "unix", redistest.Start(t).Socket)
 	site, err := web.New(true)
@@ -146,7 +146,8 @@ func TestPageMayOpenWebsocket(t *testing.T) {
 	}
 	s.join(Page(site, "0.0.0.0:8090"))
 	_, body, h := s.call(t, 0, "GET", "/", "")
-	if policy := h.Get("Content-Security-Policy"); !strings.Contains(policy, "connect-src 'self' ws://shop:8090;") {
+	policy := h.Get("Content-Security-Policy")
+	if !strings.Contains(policy, "connect-src 'self' ws://shop:8090;") {
 		t.Errorf("policy %q", policy)
 	}
 	if !strings.Contains(body, `<html lang="en" data-chat="on">`) {

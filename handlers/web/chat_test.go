@@ -24,8 +24,8 @@ type talker struct {
 func newTalker(t *testing.T, first *talker, args ...string) *talker {
 	t.Helper()
 	port := launch.ClosedPort(t)
-	s := &talker{args: append([]string{"-chat", "-room-pace", "0", "-workers", "1", "-foods", "4", "-stock", "10",
-		"-app-port", port, "-push-address", "127.0.0.1:" + launch.ClosedPort(t)}, args...)}
+	s := &talker{args: append([]string{"-chat", "-room-pace", "0", "-workers", "1", "-foods", "4",
+		"-stock", "10", "-app-port", port, "-push-address", "127.0.0.1:" + launch.ClosedPort(t)}, args...)}
 	if first != nil {
 		s.redis = first.redis
 		s.start(t, "", s.args...)
@@ -59,7 +59,8 @@ func (p *tab) past(texts ...string) {
 func (p *tab) unread(name, number string) {
 	p.t.Helper()
 	p.until(number+" unread of "+name, fmt.Sprintf(`[...document.querySelectorAll("#threads li")].some((e) =>
-		e.querySelector(".name").textContent === %q && e.querySelector(".count").textContent === %q)`, name, number))
+		e.querySelector(".name").textContent === %q &&
+		e.querySelector(".count").textContent === %q)`, name, number))
 }
 
 // online waits for the dot at a name in the list.
@@ -67,7 +68,8 @@ func (p *tab) online(name string, is bool) {
 	p.t.Helper()
 	p.until(fmt.Sprintf("%s online: %v", name, is), fmt.Sprintf(
 		`[...document.querySelectorAll("#threads li")].some((e) =>
-		e.querySelector(".name").textContent === %q && e.querySelector(".dot").dataset.online === "%v")`, name, is))
+		e.querySelector(".name").textContent === %q &&
+		e.querySelector(".dot").dataset.online === "%v")`, name, is))
 }
 
 // choose opens a thread of the list by its name.
@@ -112,7 +114,8 @@ func TestChatThroughTwoServers(t *testing.T) {
 	anna.past("<b>one</b>")
 	bert.unread("anna", "1")
 	bert.online("anna", true)
-	bert.until("unread in the header", `document.querySelector('nav a[href="#/chat"]').textContent === "Chat (1)"`)
+	bert.until("unread in the header",
+		`document.querySelector('nav a[href="#/chat"]').textContent === "Chat (1)"`)
 	bert.choose("anna")
 	bert.past("<b>one</b>")
 	bert.unread("anna", "")
@@ -154,7 +157,7 @@ func TestChatThroughTwoServers(t *testing.T) {
 
 // loaded are the files of the chat that the page has loaded.
 const loaded = `performance.getEntriesByType("resource").map((e) => new URL(e.name).pathname)
-	.filter((path) => /chat|talk|thread|past|pushes|centrifuge|register/.test(path)).join()`
+	.filter((path) => /chat|talk|thread|past|pushes|people|shown|line|centrifuge|register/.test(path)).join()`
 
 // Without a chat nothing of it is shown or loaded.
 func chatIsOff(t *testing.T, s *shop) {
@@ -191,8 +194,8 @@ func (s *talker) say(t *testing.T, c *client.Client, thread, text string) {
 }
 
 // The views of the chat have no violation that axe-core finds and fit a small phone. Nothing of the chat is
-// loaded before it is opened. History scrolls back and stays where it is read; a muted thread does not count.
-// Without pushes the page polls, and tells so.
+// loaded before it is opened. History scrolls back and stays where it is read; a muted thread does not
+// count. Without pushes the page polls, and tells so.
 func TestChatViews(t *testing.T) {
 	s := newTalker(t, nil, "-limits", "off")
 	thread := s.conversation(t, 120)
@@ -237,7 +240,8 @@ func TestChatViews(t *testing.T) {
 	p.until("the newest messages", `document.getElementById("messages").lastChild?.dataset.id === "120"`)
 	look("thread")
 	p.js(`document.getElementById("past").scrollTo(0, 0)`)
-	p.until("older messages above the one that was first", `document.querySelectorAll("#messages li").length === 100 &&
+	p.until("older messages above the one that was first",
+		`document.querySelectorAll("#messages li").length === 100 &&
 		document.getElementById("past").scrollTop > 1000`)
 	p.click("#to-end")
 	p.unread("user3", "") // the name came with the contact
@@ -261,6 +265,7 @@ func TestChatViews(t *testing.T) {
 }
 
 // lowControls lists the controls of the chat that a finger may miss.
-const lowControls = `return [...document.querySelectorAll("#view-chat :is(button, textarea, summary, label.check, " +
-	"input:not([type=checkbox])), #register :is(button, input)")].filter((e) => e.checkVisibility() &&
-	e.getBoundingClientRect().height < 44).map((e) => e.id || e.outerHTML).join("\n")`
+const lowControls = `return [...document.querySelectorAll("#view-chat :is(button, textarea, summary, " +
+	"label.check, input:not([type=checkbox])), #register :is(button, input)")]
+	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 44)
+	.map((e) => e.id || e.outerHTML).join("\n")`

@@ -3,11 +3,14 @@
 import { session } from "./api.js";
 import { byId, make, setText } from "./dom.js";
 import { count } from "./format.js";
+import * as line from "./line.js";
+import { setVisible } from "./people.js";
 import * as register from "./register.js";
-import { isRoom, listed, onTalk, open, other, readOlderThreads, setVisible, start, talk, talkTo, titleOf,
-  unread } from "./talk.js";
+import { open, talkTo } from "./shown.js";
+import { isRoom, listed, onTalk, other, talk, titleOf, unread } from "./talk.js";
 import * as thread from "./thread.js";
 import { attempt } from "./thread.js";
+import { readOlder } from "./threads.js";
 
 const links = {
   connecting: "Connecting",
@@ -28,7 +31,7 @@ export const show = () => draw();
 function begin() {
   onTalk(draw);
   thread.start();
-  start();
+  line.start();
 }
 
 function build() {
@@ -50,7 +53,7 @@ function build() {
           make("button", { id: "chat-register", type: "button" }, "Register")))),
     thread.build()));
   byId("talk-form").addEventListener("submit", startThread);
-  byId("threads-older").addEventListener("click", () => attempt(readOlderThreads()));
+  byId("threads-older").addEventListener("click", () => attempt(readOlder()));
   byId("visible").addEventListener("change", (event) => attempt(setVisible(event.target.checked)));
   byId("chat-log-in").addEventListener("click", () => byId("log-in").click());
   byId("chat-register").addEventListener("click", register.open);

@@ -53,8 +53,7 @@ export class Past {
   }
 
   // begin drops everything that was stored: the thread is another one now.
-  begin(epoch) {
-    this.epoch = epoch;
+  begin() {
     this.messages = [];
   }
 

@@ -6,17 +6,20 @@ import "./centrifuge.js";
 const { Centrifuge } = globalThis; // the library is no module
 const threadChannel = (id) => `thread:${id}`;
 
-export class Pushes {
-  // on has the functions link (live or not), event (of the user), message (of the followed thread), begun (the thread
-  // is followed; whether nothing was missed; its epoch) and lost (the right to read it).
-  constructor(on) {
-    Object.assign(this, { on, client: null, sub: null, wanted: null });
-  }
+class Pushes {
+  on = null; // functions: link (live or not), event (of the user), message (of the followed thread), begun (the thread
+  // is followed, whether nothing was missed, its epoch) and lost (the right to read it)
+  client = null;
+  sub = null;
+  wanted = null; // the thread to follow
 
-  // start connects. Where the server has no pushes, nothing happens.
-  async start() {
+  // start connects, if that is still wanted when the server has told where.
+  async start(isWanted) {
     const { url, ticket } = await call("GET", "/push");
-    this.stop();
+    if (!isWanted()) {
+      return;
+    }
+    this.end();
     const client = new Centrifuge(url, { token: ticket, getToken, name: "page" });
     this.client = client;
     client.on("connected", () => this.on.link(true));
@@ -33,7 +36,13 @@ export class Pushes {
     this.client?.connect();
   }
 
+  // stop ends the connection, and no thread is wanted any more.
   stop() {
+    this.wanted = null;
+    this.end();
+  }
+
+  end() {
     const client = this.client;
     this.client = this.sub = null;
     client?.disconnect();
@@ -65,6 +74,8 @@ export class Pushes {
     return (await this.client.rpc(method, data)).data;
   }
 }
+
+export const pushes = new Pushes();
 
 async function getToken() {
   try {

@@ -4,7 +4,9 @@ import { session } from "./api.js";
 import { announce, byId, make, setText, tell } from "./dom.js";
 import { count, moment } from "./format.js";
 import { reasonOf, tellError } from "./messages.js";
-import { change, changed, isRoom, nameOf, open, other, readOlder, see, send, talk, titleOf, write } from "./talk.js";
+import { open, readOlder, see, send, write } from "./shown.js";
+import { changed, isRoom, nameOf, other, talk, titleOf } from "./talk.js";
+import { change } from "./threads.js";
 
 const contentMax = 4096; // bytes
 const nearEnd = 40; // pixels
@@ -26,7 +28,7 @@ export function build() {
     box("past", { class: "past", tabindex: "0", role: "log", "aria-label": "Messages" },
       make("button", { id: "older", type: "button", class: "plain" }, "Older messages"),
       make("ol", { id: "messages", class: "messages" })),
-    make("button", { id: "to-end", type: "button", class: "plain" }, "New messages below"),
+    make("button", { id: "to-end", type: "button", class: "plain" }, "Newest messages"),
     make("form", { id: "compose" },
       make("label", { class: "unseen", for: "content" }, "Message"),
       make("textarea", { id: "content", rows: "2", maxlength: contentMax, required: "",
@@ -35,7 +37,6 @@ export function build() {
 }
 
 export function start() {
-  talk.seen = () => isShown() && isAtEnd();
   byId("thread-back").addEventListener("click", back);
   byId("thread-muted").addEventListener("change", (event) =>
     attempt(change(talk.open, { is_muted: event.target.checked })));
@@ -87,8 +88,7 @@ function scrolled() {
   if (byId("past").scrollTop === 0 && talk.past.oldest > 1) {
     older();
   }
-  byId("to-end").hidden = isAtEnd();
-  see();
+  drawEnd();
 }
 
 let reading = false;
@@ -173,8 +173,16 @@ export function draw() {
   } else if (oldest !== byId("messages").firstElementChild) { // older ones came: what was read stays in place
     byId("past").scrollTop = byId("past").scrollHeight - fromEnd;
   }
-  byId("to-end").hidden = isAtEnd();
-  see();
+  drawEnd();
+}
+
+// drawEnd shows whether there is more below. What was in sight is read.
+function drawEnd() {
+  const end = isAtEnd();
+  byId("to-end").hidden = end;
+  if (end && isShown()) {
+    see();
+  }
 }
 
 function drawHead(thread) {
@@ -225,7 +233,7 @@ function newItem(key) {
 
 function drawStored(item, message) {
   const [by, text, when] = item.children;
-  const own = message.user_id === session?.user;
+  const own = session !== null && message.user_id === session.user;
   const gone = message.removed || message.is_removed; // as a reply has it, or a push
   item.dataset.id = message.id;
   item.dataset.own = own;
