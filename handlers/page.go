@@ -65,8 +65,8 @@ func (r pageCalls) show(ctx *fasthttp.RequestCtx, _ Call) {
 	}
 }
 
-// pushOrigin is the only other place that the page may connect to: where GET /push sends it. It is "" if there
-// is no websocket, and for a host that could be more than a name.
+// pushOrigin is the only other place that the page may connect to: where GET /push sends it. It is empty if
+// there is no websocket, and for a host that could be more than a name.
 func (r pageCalls) pushOrigin(ctx *fasthttp.RequestCtx) string {
 	host, port, err := net.SplitHostPort(r.push)
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
