@@ -143,6 +143,45 @@ var stateTests = []moduleTest{
 		const before = past.shown.length;
 		past.take([{ id: 7, user_id: 3, content: "yes" }]);
 		return [before, past.shown.map(({ key }) => key)];`, `[2,[2]]`},
+	{"what pushes have told and what was seen here stays", "threads", `
+		const { talk } = await import("/web/talk.js");
+		const told = (last, unread) =>
+			m.take({ thread_id: "u1-3", last, unread, updated_at: "2026-01-01T00:00:00Z" });
+		const now = () => [talk.threads.get("u1-3").last, talk.threads.get("u1-3").unread];
+		const push = (id, user_id) =>
+			m.count({ id, thread_id: "u1-3", user_id, created_at: "2026-01-02T00:00:00Z" });
+		talk.user = 3;
+		told(4, 1);
+		push(6, 1);
+		push(6, 1);
+		const states = [now()];
+		told(5, 2);
+		states.push(now());
+		talk.seen.set("u1-3", 6);
+		told(6, 3);
+		states.push(now());
+		push(7, 1);
+		states.push(now());
+		push(8, 3);
+		return [...states, now()];`, `[[6,3],[6,3],[6,0],[7,1],[8,0]]`},
+	{"a thread that could not be recovered is read from where it was left", "shown", `
+		const { talk } = await import("/web/talk.js");
+		const send = window.fetch, asked = [];
+		window.fetch = async (path) => {
+			asked.push(path);
+			const id = asked.length + 2;
+			return new Response(JSON.stringify({ messages: [{ id, user_id: 1, content: "" }], last: 4 }));
+		};
+		talk.open = { thread_id: "gx", participants: [] };
+		talk.past.take([{ id: 2, user_id: 1, content: "" }]);
+		m.begun("gx", true, "e");
+		m.begun("gx", false, "e");
+		await m.catchUp();
+		for (; talk.past.reading;) await new Promise((done) => { setTimeout(done); });
+		window.fetch = send;
+		talk.open = null;
+		return [asked, talk.past.newest];`,
+		`[["/threads/gx/messages?limit=50&after=2","/threads/gx/messages?limit=50&after=3"],4]`},
 	{"each question gets its own answer", "dom", `
 		const dialog = m.byId("confirm");
 		const later = () => new Promise((resolve) => { setTimeout(resolve, 20); });

@@ -1,6 +1,6 @@
 // The messages of one thread as far as the page has them. Their ids are positions without gaps.
 
-const keptMax = 500; // messages of a thread that goes on; older ones can be read again
+const keptMax = 500; // messages of a thread that is read at its end; older ones can be read again
 
 export class Past {
   constructor() {

@@ -21,7 +21,6 @@ export function open(thread) {
   }
   const id = thread.thread_id;
   talk.past = talk.pasts.get(id) ?? new Past();
-  talk.past.forget();
   talk.pasts.set(id, talk.past);
   pushes.follow({ id, epoch: talk.past.epoch, offset: talk.past.newest });
   catchUp();

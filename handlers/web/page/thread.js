@@ -164,6 +164,9 @@ export function draw() {
     byId("content").value = "";
   }
   drawHead(thread);
+  if (end) {
+    past.forget();
+  }
   const fromEnd = byId("past").scrollHeight - byId("past").scrollTop;
   const oldest = byId("messages").firstElementChild;
   drawMessages(past);
