@@ -157,7 +157,7 @@ func TestChatThroughTwoServers(t *testing.T) {
 
 // loaded are the files of the chat that the page has loaded.
 const loaded = `performance.getEntriesByType("resource").map((e) => new URL(e.name).pathname)
-	.filter((path) => /chat|talk|thread|past|pushes|people|shown|line|centrifuge|register/.test(path)).join()`
+	.filter((path) => /chat|talk|thread|past|pushes|people|shown|line|attempt|moderate|centrifuge|register/.test(path)).join()`
 
 // Without a chat nothing of it is shown or loaded.
 func chatIsOff(t *testing.T, s *shop) {
@@ -259,9 +259,31 @@ func TestChatViews(t *testing.T) {
 	s.say(t, c, "/rooms/sale", "by polling")
 	p.past("by polling")
 	p.unread("Three", "1")
+	s.moderates(t)
+	p.past("This message was removed.")
 	if text := p.js(`return document.querySelector('nav a[href="#/chat"]').textContent`); text != "Chat" {
 		t.Errorf("with a muted message the header has %q", text)
 	}
+}
+
+// moderates has root remove the only message of the sale room.
+func (s *talker) moderates(t *testing.T) {
+	t.Helper()
+	root := open(t, s.Address, "chat")
+	root.logIn("root", rootPassword)
+	root.view("chat")
+	root.live()
+	root.choose("Sale room")
+	root.click("[data-moderate]")
+	root.click("#moderate-pin")
+	root.untilText("pinned", "Pinned: by polling")
+	root.click("[data-moderate]")
+	root.js(axe)
+	root.run(chromedp.EmulateViewport(320, 640))
+	root.accessible("moderate")
+	root.shoot("moderate")
+	root.click("#moderate [value=remove]")
+	root.past("This message was removed.")
 }
 
 // lowControls lists the controls of the chat that a finger may miss.

@@ -169,11 +169,11 @@ var stateTests = []moduleTest{
 		const send = window.fetch, asked = [];
 		window.fetch = async (path) => {
 			asked.push(path);
-			const id = asked.length + 2;
-			return new Response(JSON.stringify({ messages: [{ id, user_id: 1, content: "" }], last: 4 }));
+			const id = asked.length + 40;
+			return new Response(JSON.stringify({ messages: [{ id, user_id: 1, content: "" }], last: 42 }));
 		};
 		talk.open = { thread_id: "gx", participants: [] };
-		talk.past.take([{ id: 2, user_id: 1, content: "" }]);
+		talk.past.take([{ id: 40, user_id: 1, content: "" }]);
 		m.begun("gx", true, "e");
 		m.begun("gx", false, "e");
 		await m.catchUp();
@@ -181,7 +181,7 @@ var stateTests = []moduleTest{
 		window.fetch = send;
 		talk.open = null;
 		return [asked, talk.past.newest];`,
-		`[["/threads/gx/messages?limit=50&after=2","/threads/gx/messages?limit=50&after=3"],4]`},
+		`[["/threads/gx/messages?limit=50&after=20","/threads/gx/messages?limit=50&after=21"],42]`},
 	{"each question gets its own answer", "dom", `
 		const dialog = m.byId("confirm");
 		const later = () => new Promise((resolve) => { setTimeout(resolve, 20); });

@@ -1,6 +1,7 @@
 // The chat view: the list of threads beside the shown one. It is loaded when the view is opened first.
 
 import { session } from "./api.js";
+import { attempt } from "./attempt.js";
 import { byId, make, setText } from "./dom.js";
 import { count } from "./format.js";
 import * as line from "./line.js";
@@ -9,7 +10,6 @@ import * as register from "./register.js";
 import { open, talkTo } from "./shown.js";
 import { isRoom, listed, onTalk, other, talk, titleOf, unread } from "./talk.js";
 import * as thread from "./thread.js";
-import { attempt } from "./thread.js";
 import { readOlder } from "./threads.js";
 
 const links = {

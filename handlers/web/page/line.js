@@ -9,7 +9,7 @@ import { changed, forget, quietly, talk } from "./talk.js";
 import * as threads from "./threads.js";
 
 const pollEvery = 10_000; // ms; also between two heartbeats
-const listEvery = 6; // polls; the list of threads is read now and then beside the pushes, too
+const readEvery = 6; // polls; beside the pushes the threads are read, too, now and then
 
 // start begins, once.
 export function start() {
@@ -75,9 +75,10 @@ function tick() {
   if (document.hidden) {
     return;
   }
+  const due = ++ticks % readEvery === 0 || talk.link !== "live";
   if (talk.user) {
     beat();
-    if (talk.link !== "live" || ++ticks % listEvery === 0) {
+    if (due) {
       threads.read();
     }
     if (!pushes.client) {
@@ -86,7 +87,7 @@ function tick() {
   }
   if (!talk.room) {
     shown.readRoom();
-  } else if (talk.link !== "live") {
+  } else if (due) {
     shown.catchUp();
   }
 }

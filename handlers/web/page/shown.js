@@ -9,6 +9,7 @@ import { changed, isRoom, other, pathOf, quietly, talk } from "./talk.js";
 import * as threads from "./threads.js";
 
 const pageSize = 50;
+const overlap = 20; // known messages that are read again: one may have been removed meanwhile
 const patience = 15_000; // ms for the answer to a message
 
 // open shows a thread, null for none.
@@ -135,7 +136,7 @@ export const catchUp = () => quietly(async (isMine) => {
   try {
     while (past.due && isMine()) {
       past.due = false;
-      const after = past.newest ? `&after=${past.newest}` : "";
+      const after = past.newest ? `&after=${Math.max(0, past.newest - overlap)}` : "";
       const { messages, last } = await call("GET", `${pathOf(thread)}/messages?limit=${pageSize}${after}`);
       past.take(messages);
       past.due ||= messages.length > 0 && past.newest < last;

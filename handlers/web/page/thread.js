@@ -1,11 +1,13 @@
 // The shown thread: its messages, the form to write, and the user's settings of it.
 
 import { session } from "./api.js";
-import { announce, byId, make, setText, tell } from "./dom.js";
+import { attempt } from "./attempt.js";
+import { announce, byId, make, setText } from "./dom.js";
 import { count, moment } from "./format.js";
-import { reasonOf, tellError } from "./messages.js";
+import { reasonOf } from "./messages.js";
+import { mayModerate, moderate } from "./moderate.js";
 import { open, readOlder, see, send, write } from "./shown.js";
-import { changed, isRoom, nameOf, other, talk, titleOf } from "./talk.js";
+import { isRoom, nameOf, other, talk, titleOf } from "./talk.js";
 import { change } from "./threads.js";
 
 const contentMax = 4096; // bytes
@@ -55,24 +57,15 @@ export function start() {
     }
   });
   byId("messages").addEventListener("click", (event) => {
-    const sent = talk.past.waiting.find(({ key }) => key === event.target.dataset.again);
+    const { again, moderate: id } = event.target.dataset;
+    const sent = talk.past.waiting.find(({ key }) => key === again);
+    const message = talk.past.messages.find((m) => String(m.id) === id);
     if (sent) {
       send(sent);
+    } else if (message) {
+      moderate(message);
     }
   });
-}
-
-// attempt shows the error of an act that a person has asked for, and resolves to whether it was done.
-export async function attempt(act) {
-  tell(byId("chat-message"), "", "");
-  try {
-    await act;
-    return true;
-  } catch (error) {
-    tellError(byId("chat-message"), error);
-    changed(); // what could not be changed is shown as it was
-    return false;
-  }
 }
 
 const isShown = () => document.body.dataset.view === "chat" && !document.hidden;
@@ -244,6 +237,12 @@ function drawStored(item, message) {
   setText(text, gone ? "This message was removed." : message.content);
   text.className = gone ? "muted" : "";
   setText(when, gone ? "" : moment(message.created_at));
+  const button = item.querySelector("[data-moderate]");
+  if (!button && !gone && mayModerate()) {
+    item.append(make("button", { type: "button", class: "plain", "data-moderate": message.id }, "Moderate"));
+  } else if (button && gone) {
+    button.remove();
+  }
 }
 
 function drawWaiting(item, sent) {
