@@ -18,7 +18,7 @@ export function moderate(message) {
   const isPinned = talk.room.pinned?.id === message.id;
   setText(byId("moderate-title"), `Message of ${nameOf(message.user_id)}`);
   setText(byId("moderate-text"), message.content);
-  setText(byId("moderate-pin"), isPinned ? "Take down" : "Pin");
+  setText(byId("moderate-pin"), isPinned ? "Unpin" : "Pin");
   dialog.returnValue = "";
   dialog.onclose = () => {
     const act = acts[dialog.returnValue];
