@@ -156,9 +156,9 @@ func TestChatThroughTwoServers(t *testing.T) {
 }
 
 // loaded are the files of the chat that the page has loaded.
-const loaded = `performance.getEntriesByType("resource").map((e) => new URL(e.name).pathname).filter((path) =>
-	/chat|talk|thread|past|push|people|shown|line|attempt|moderate|centrifuge|register|contact|room/.test(path))
-	.join()`
+const loaded = `performance.getEntriesByType("resource").map((e) => new URL(e.name).pathname)
+	.filter((path) => /chat|talk|thread|past|push|people|shown|line|attempt|moderate|centrifuge|register|contact/
+	.test(path)).join()`
 
 // Without a chat nothing of it is shown or loaded.
 func chatIsOff(t *testing.T, s *shop) {
