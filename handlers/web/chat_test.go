@@ -157,8 +157,8 @@ func TestChatThroughTwoServers(t *testing.T) {
 
 // loaded are the files of the chat that the page has loaded.
 const loaded = `performance.getEntriesByType("resource").map((e) => new URL(e.name).pathname)
-	.filter((path) => /chat|talk|thread|past|push|people|shown|line|attempt|moderate|centrifuge|register|contact/
-	.test(path)).join()`
+	.filter((path) => /chat|talk|thread|past|push|people|shown|line|attempt|moderate|centrifuge|register/
+		.test(path)).join()`
 
 // Without a chat nothing of it is shown or loaded.
 func chatIsOff(t *testing.T, s *shop) {
