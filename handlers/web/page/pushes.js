@@ -15,12 +15,13 @@ class Pushes {
 
   // start connects, if that is still wanted when the server has told where.
   async start(isWanted) {
-    const { url, ticket } = await call("GET", "/push");
+    const { url, ticket, reconnect } = await call("GET", "/push");
     if (!isWanted()) {
       return;
     }
     this.end();
-    const client = new Centrifuge(url, { token: ticket, getToken, name: "page" });
+    const client = new Centrifuge(url, { token: ticket, getToken, name: "page",
+      minReconnectDelay: reconnect.min_ms, maxReconnectDelay: reconnect.max_ms });
     this.client = client;
     client.on("connected", () => this.on.link(true));
     client.on("connecting", ({ code }) => code !== 0 && this.on.link(false)); // 0: the first time
