@@ -17,6 +17,7 @@ import (
 
 	"flashsale/handlers/web"
 	"flashsale/internal/openapi"
+	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/live"
@@ -74,7 +75,8 @@ func TestDescriptionHasRoutes(t *testing.T) {
 	table := s.saleRoutes()
 	for _, join := range []Room{Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
 		Limits(limits.New(limits.Config{Rules: []limits.Rule{}})), Blocklist(new(blocklist.Blocklist)),
-		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Page(new(web.Site))} {
+		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Page(new(web.Site)),
+		Accounts(new(accounts.Accounts))} {
 		table = append(table, join(s.Server)...)
 	}
 	security := map[string][]string{}
