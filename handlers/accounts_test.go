@@ -67,11 +67,12 @@ func registration(name, password string) string {
 }
 
 // expectSession sends a login or a registration, compares the reply and returns the token in it.
-func (s *shop) expectSession(t *testing.T, path, body string, status int, user uint32, name string) (token string) {
+func (s *shop) expectSession(t *testing.T, path, body string, status int, user uint32, name string,
+) (token string) {
 	t.Helper()
 	got, reply, h := s.call(t, 0, "POST", path, body)
-	want := regexp.MustCompile(fmt.Sprintf(`^{"user_id":%d,"username":"%s","access_token":"([-\w]{32})"}$`, user,
-		name))
+	want := regexp.MustCompile(fmt.Sprintf(
+		`^{"user_id":%d,"username":"%s","access_token":"([-\w]{32})"}$`, user, name))
 	found := want.FindStringSubmatch(reply)
 	if got != status || found == nil || h.Get("Content-Type") != "application/json" {
 		t.Fatalf("%s %s: %d %s %s", path, body, got, h.Get("Content-Type"), reply)
@@ -101,8 +102,8 @@ func TestRegister(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *shop) {
 		s.withAccounts(t)
 		s.expectSession(t, "/users", registration("Алиса", "correct horse"), 201, first, "Алиса")
-		s.expectSession(t, "/users", `{"x":1,"name":"b\u006fb","password":"12345678","email":"bob@b.example"}`, 201,
-			first+1, "bob")
+		s.expectSession(t, "/users",
+			`{"x":1,"name":"b\u006fb","password":"12345678","email":"bob@b.example"}`, 201, first+1, "bob")
 		for _, name := range []string{"Алиса", "аЛИСА", "BOB", "user2", "USER2", "Ｒｏｏｔ"} {
 			s.expect(t, 0, "POST", "/users", registration(name, "12345678"), 409, nameIsTaken)
 		}
@@ -240,8 +241,8 @@ func TestContacts(t *testing.T) {
 		for body, want := range badBodies(`{"blocked":true,"nickname":""}`) {
 			s.expect(t, 2, "PUT", "/contacts/3", body, 400, want)
 		}
-		for _, body := range []string{`{"blocked":1,"nickname":""}`, `{"nickname":""}`, `{"blocked":null,"nickname":""}`,
-			`{"blocked":true,"nickname":null}`, `{"blocked":true}`} {
+		for _, body := range []string{`{"blocked":1,"nickname":""}`, `{"nickname":""}`,
+			`{"blocked":null,"nickname":""}`, `{"blocked":true,"nickname":null}`, `{"blocked":true}`} {
 			s.expect(t, 2, "PUT", "/contacts/3", body, 400, malformed)
 		}
 		for range 2 {
