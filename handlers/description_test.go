@@ -17,6 +17,7 @@ import (
 
 	"flashsale/handlers/web"
 	"flashsale/internal/openapi"
+	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/live"
@@ -76,7 +77,7 @@ func TestDescriptionHasRoutes(t *testing.T) {
 	for _, join := range []Room{Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
 		Limits(limits.New(limits.Config{Rules: []limits.Rule{}})), Blocklist(new(blocklist.Blocklist)),
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Page(new(web.Site)),
-		Presence(new(presence.Presence))} {
+		Accounts(new(accounts.Accounts)), Presence(new(presence.Presence))} {
 		table = append(table, join(s.Server)...)
 	}
 	security := map[string][]string{}

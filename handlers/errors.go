@@ -70,7 +70,7 @@ var (
 	errNameTaken         = newFailure(409, "NAME_TAKEN", "用户名已被使用")
 	errAccountsFull      = newFailure(403, "ACCOUNTS_FULL", "注册人数已满")
 	errCatalogueUser     = newFailure(403, "CATALOGUE_USER", "目录用户不能修改密码")
-	errTooManyEnded      = newFailure(503, "TOO_MANY_LOGOUTS", "退出所有设备的用户过多")
+	errTooManyEnded      = newFailure(429, "TOO_MANY_LOGOUTS", "退出所有设备的用户过多")
 	errNoBuyer           = newFailure(403, "REGISTERED_NOT_ALLOWED", "注册用户不能参加本次抢购")
 	errUserNotFound      = newFailure(404, "USER_NOT_FOUND", "用户不存在")
 	errNoContact         = newFailure(404, "CONTACT_NOT_FOUND", "联系人不存在")

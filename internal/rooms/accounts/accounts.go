@@ -14,6 +14,7 @@ import (
 	"context"
 	_ "embed" // the scripts
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -81,6 +82,11 @@ func (a *Accounts) Run(ctx context.Context) error {
 	err := a.redis.Run(ctx)
 	hearing.Wait()
 	return err
+}
+
+// Up reports whether all parts can be reached.
+func (a *Accounts) Up() bool {
+	return !slices.ContainsFunc(a.redis.Conns(), func(c *pipeline.Conn) bool { return !c.Up() })
 }
 
 // do sends a call to a part.
