@@ -298,8 +298,8 @@ func (m *model) compare(user uint32, got Thread) {
 	read := max(me.read, me.joined)
 	want := Thread{ID: got.ID, Kind: th.kind, Owner: user, Role: me.role, Participants: got.Participants,
 		Members: int64(len(th.members)), Large: th.large, History: th.history, Muted: v.muted,
-		Nickname: v.nickname, Last: last, Read: read, Unread: last - read, Created: got.Created, Updated: got.Updated,
-		Cursor: got.Cursor}
+		Nickname: v.nickname, Last: last, Read: read, Unread: last - read, Created: got.Created,
+		Updated: got.Updated, Cursor: got.Cursor}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		m.fail("%d sees\n%+v, want\n%+v", user, got, want)
 	}
