@@ -77,7 +77,8 @@ func TestDescriptionHasRoutes(t *testing.T) {
 	for _, join := range []Room{Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
 		Limits(limits.New(limits.Config{Rules: []limits.Rule{}})), Blocklist(new(blocklist.Blocklist)),
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Page(new(web.Site)),
-		Accounts(new(accounts.Accounts)), Presence(new(presence.Presence))} {
+		Accounts(new(accounts.Accounts)), Presence(new(presence.Presence)),
+		Threads(Conversation{})} {
 		table = append(table, join(s.Server)...)
 	}
 	security := map[string][]string{}

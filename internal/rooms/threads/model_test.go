@@ -297,9 +297,9 @@ func (m *model) compare(user uint32, got Thread) {
 	me, v, last := th.members[user], m.views[userThread{user, got.ID}], int64(len(th.list))
 	read := max(me.read, me.joined)
 	want := Thread{ID: got.ID, Kind: th.kind, Owner: user, Role: me.role, Participants: got.Participants,
-		Members: int64(len(th.members)), Large: th.large, History: th.history, Muted: v.muted, Nickname: v.nickname,
-		Last: last, Read: read, Unread: last - read, Created: got.Created, Updated: got.Updated,
-		Cursor: got.Cursor}
+		Members: int64(len(th.members)), Large: th.large, History: th.history, Muted: v.muted,
+		Nickname: v.nickname, Last: last, Read: read, Unread: last - read, Created: got.Created,
+		Updated: got.Updated, Cursor: got.Cursor}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		m.fail("%d sees\n%+v, want\n%+v", user, got, want)
 	}
@@ -519,7 +519,8 @@ func (m *model) read() {
 // comparePage compares messages with those from and to these ids.
 func (m *model) comparePage(th *modelThread, got []Message, from, to int, p Page) {
 	m.tb.Helper()
-	for ; m.archive == nil && from <= to && m.mayBeGone(th, from) && (len(got) == 0 || int(got[0].ID) > from); from++ {
+	for m.archive == nil && from <= to && m.mayBeGone(th, from) && (len(got) == 0 || int(got[0].ID) > from) {
+		from++
 	}
 	if p.After != nil {
 		to = min(to, from+p.Limit-1)
@@ -616,7 +617,9 @@ func (m *model) checkOrder(user uint32, got []string) {
 			want = append(want, of.thread)
 		}
 	}
-	got = slices.DeleteFunc(slices.Clone(got), func(id string) bool { return m.found[id] == nil || m.found[id].large })
+	got = slices.DeleteFunc(slices.Clone(got), func(id string) bool {
+		return m.found[id] == nil || m.found[id].large
+	})
 	if !slices.Equal(got, want) {
 		m.fail("the list of %d has the order %v, want %v", user, got, want)
 	}

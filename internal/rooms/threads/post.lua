@@ -19,7 +19,8 @@
 -- ARGV[8]  now, in Unix milliseconds; "" for the clock of Redis
 -- Returns {code, ...}
 --   0: stored; the id of the message, Unix milliseconds
---   1: stored before under this client id; the id, Unix milliseconds (0 if Redis has it no more), the content
+--   1: stored before under this client id; the id, Unix milliseconds, the content; 0 and "" if Redis has it
+--      no more
 --   2: there is no such thread
 --   3: the user is no member
 --   4: the user is muted; 0, until, Unix milliseconds
