@@ -26,11 +26,11 @@ import (
 )
 
 const (
-	// OfflineAfter is the time without a heartbeat after which a user is offline. A client should send one
+	// offlineAfter is the time without a heartbeat after which a user is offline. A client should send one
 	// every sixth of it.
-	OfflineAfter = time.Minute
-	// ContactsMax is the number of contacts whose status a heartbeat returns at most.
-	ContactsMax = 1000
+	offlineAfter = time.Minute
+	// contactsMax is the number of contacts whose status a heartbeat returns at most.
+	contactsMax = 1000
 
 	contactsFor   = 30 * time.Second // how long contacts are not read again: a block may be that late
 	contactsUsers = 16 << 10         // users whose contacts are kept
@@ -54,7 +54,8 @@ const (
 // Config has what the room needs.
 type Config struct {
 	Redis []pipeline.Config // see pipeline.NewSpread
-	// Contacts returns the contacts of a user whose status the user may see. nil: there are none.
+	// Contacts returns the contacts of a user whose status the user may see; those over contactsMax are left
+	// out. nil: there are none.
 	Contacts func(user uint32) ([]uint32, error)
 
 	Heartbeats *figures.Counter // nil: not published
@@ -173,7 +174,7 @@ func (p *Presence) contactsOf(user uint32) (ids []uint32, err error) {
 	if ids, err = p.cfg.Contacts(user); err != nil {
 		return nil, err
 	}
-	ids = slices.Clone(ids[:min(len(ids), ContactsMax)])
+	ids = slices.Clone(ids[:min(len(ids), contactsMax)])
 	p.mu.Lock()
 	p.contacts.current(p.cfg.Now())[user] = ids
 	p.mu.Unlock()

@@ -57,7 +57,7 @@ func TestBeat(t *testing.T) {
 // A status follows from the value of the key and the clock.
 func TestStatus(t *testing.T) {
 	const now = 1_800_000_000_000
-	minute := OfflineAfter.Milliseconds()
+	minute := offlineAfter.Milliseconds()
 	for _, test := range []struct {
 		value  int64
 		online bool
@@ -146,11 +146,11 @@ func TestInvisible(t *testing.T) {
 	})
 }
 
-// Contacts are kept for a while and cut at ContactsMax. An error is that of the heartbeat.
+// Contacts are kept for a while and cut at contactsMax. An error is that of the heartbeat.
 func TestContacts(t *testing.T) {
 	var asked int
 	var fault error
-	list := make([]uint32, ContactsMax+1)
+	list := make([]uint32, contactsMax+1)
 	r := openOf(t, []pipeline.Config{roomtest.Redis(t)}, func(uint32) ([]uint32, error) {
 		asked++
 		return list, fault
@@ -169,7 +169,7 @@ func TestContacts(t *testing.T) {
 		fault = step.fault
 		r.clock.Add(step.wait)
 		_, contacts, err := r.Heartbeat(1)
-		if asked != step.asked || err == nil && len(contacts) != ContactsMax {
+		if asked != step.asked || err == nil && len(contacts) != contactsMax {
 			t.Errorf("%+v: asked %d times, %d contacts, %v", step, asked, len(contacts), err)
 		}
 	}

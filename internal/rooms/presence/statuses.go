@@ -51,5 +51,5 @@ func (s *status) set(value, now int64) {
 	}
 	s.Seen = time.UnixMilli(seen)
 	// A clock of Redis that was wrong may have left a time far ahead.
-	s.Online = value > 0 && time.UnixMilli(now).Sub(s.Seen).Abs() < OfflineAfter
+	s.Online = value > 0 && time.UnixMilli(now).Sub(s.Seen).Abs() < offlineAfter
 }
