@@ -74,8 +74,9 @@ func (s *shop) expectFailure(t *testing.T, user uint32, method, path, body strin
 // threadOf is what a user of the thread of 2 and 3 sees.
 func threadOf(owner, muted, nickname, unread, read, last string) string {
 	return `{"thread_id":"u2-3","kind":"pair","owner_id":` + owner + `,"role":"member","participants":[2,3],` +
-		`"members":2,"is_muted":` + muted + `,"nickname":"` + nickname + `","unread":` + unread + `,"read":` + read +
-		`,"last":` + last + `,"history":false,"created_at":` + threadsAt + `,"updated_at":` + threadsAt + `}`
+		`"members":2,"is_muted":` + muted + `,"nickname":"` + nickname + `","unread":` + unread +
+		`,"read":` + read + `,"last":` + last + `,"history":false,"created_at":` + threadsAt + `,"updated_at":` +
+		threadsAt + `}`
 }
 
 func messageIn(thread, id, user, content string) string {
@@ -166,7 +167,8 @@ func TestGroup(t *testing.T) {
 		_, started, _ := s.call(t, 2, "POST", "/threads", `{"participants":[3,4],"key":"k"}`)
 		s.expect(t, 2, "POST", "/threads", `{"participants":[3],"group":true,"key":"k"}`, 200, started)
 		id, _, _ := strings.Cut(strings.TrimPrefix(started, `{"thread_id":"`), `"`)
-		want := `{"thread_id":"` + id + `","kind":"group","owner_id":2,"role":"owner","participants":[2,3,4],"members":3,`
+		want := `{"thread_id":"` + id + `","kind":"group","owner_id":2,"role":"owner",` +
+			`"participants":[2,3,4],"members":3,`
 		if !strings.HasPrefix(started, want) {
 			t.Fatalf("started %s, want %s", started, want)
 		}
@@ -200,8 +202,8 @@ func TestSaleRoom(t *testing.T) {
 		s.withThreads(t)
 		id := threads.RoomID(s.cfg.Sale.ID())
 		room := func(last, pinned string) string {
-			return `{"thread_id":"` + id + `","last":` + last + `,"pinned":` + pinned + `,"pace_seconds":2,"created_at":` +
-				threadsAt + `,"updated_at":` + threadsAt + `}`
+			return `{"thread_id":"` + id + `","last":` + last + `,"pinned":` + pinned +
+				`,"pace_seconds":2,"created_at":` + threadsAt + `,"updated_at":` + threadsAt + `}`
 		}
 		const messages = "/rooms/sale/messages"
 		s.expect(t, 0, "GET", "/rooms/sale", "", 200, room("0", "null"))

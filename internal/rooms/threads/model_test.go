@@ -53,6 +53,7 @@ func newModel(t *testing.T, server *redistest.Server, seed uint64) *model {
 		prompt: seed%3 == 0, found: map[string]*modelThread{}, parts: map[int]bool{},
 		polls: map[uint32]*poller{}, views: map[userThread]modelView{}}
 	cfg := config(roomtest.Of(server), m.clock)
+	cfg.MessagesMax = 10
 	if seed%2 == 0 {
 		m.archive = &shelf{map[string][]Message{}}
 		cfg.Archive = m.archive
@@ -592,6 +593,7 @@ func (m *model) check() {
 		if m.prompt {
 			m.checkOrder(user, got)
 		}
+		m.checkLists(user)
 		slices.Sort(want)
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
@@ -606,6 +608,26 @@ func (m *model) check() {
 		past, err := m.threads.History(id, 0, len(th.list)+1)
 		m.is(err, nil)
 		m.comparePage(th, past.Messages, 1, len(th.list), Page{After: at(int64(0)), Limit: len(th.list) + 1})
+	}
+}
+
+// checkLists compares the lists of a user as they are in Redis.
+func (m *model) checkLists(user uint32) {
+	entries, large, err := m.threads.readList(user, 0, 0, listMax)
+	m.is(err, nil)
+	var got, want []string
+	for _, entry := range append(entries, large...) {
+		got = append(got, fmt.Sprint(entry.id, " ", entry.cursor == 0))
+	}
+	for id, th := range m.found {
+		if th.members[user] != nil {
+			want = append(want, fmt.Sprint(id, " ", th.large))
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		m.fail("Redis has the list %q of %d, want %q", got, user, want)
 	}
 }
 

@@ -174,7 +174,8 @@ func TestPost(t *testing.T) {
 		if slow := err.(*PaceError); slow.Wait <= 0 || slow.Wait > cfg.Pace {
 			t.Errorf("wait %s", slow.Wait)
 		}
-		roomtest.Ask[int](t, r.of(room), "DEL", threadKey(room)+":pace:1") // the in-memory engine has no clock here
+		// The in-memory engine has no clock here.
+		roomtest.Ask[int](t, r.of(room), "DEL", threadKey(room)+":pace:1")
 		write(t, r, room, 1, "y")
 		is(t, r.Mute(room, 1, time.Minute), nil)
 		_, err = r.Post(room, 1, "", "x")
@@ -386,8 +387,8 @@ func TestModeration(t *testing.T) {
 		if err != nil || th.Pinned != nil || th.Last != 1 {
 			t.Errorf("room %+v %v", th, err)
 		}
-		want := []string{"message 1 2 hello", "pinned 1 0 ", "pinned 0 0 ", "pinned 1 0 ", "muted 0 2 ", "muted 0 2 ",
-			"pinned 0 0 ", "erased 1 0 "}
+		want := []string{"message 1 2 hello", "pinned 1 0 ", "pinned 0 0 ", "pinned 1 0 ", "muted 0 2 ",
+			"muted 0 2 ", "pinned 0 0 ", "erased 1 0 "}
 		if got := r.log(t, room); !slices.Equal(got, want) {
 			t.Errorf("log %q, want %q", got, want)
 		}
