@@ -1,0 +1,135 @@
+// Package threads keeps conversations in Redis: threads of two users, groups, and the room of a sale. A
+// message is stored first, in one script; what follows from it (the lists of its readers, pushes) is read
+// from the log that the same script writes.
+//
+// A Threads belongs to each process that serves requests or pushes. One Keeper in each server does the work
+// behind it: it makes the members' lists of threads follow the log, and trims old messages.
+//
+// It must not know HTTP, nor the sale, nor who a user is: users are ids here. It is slow where a call waits
+// for Redis: one round trip for most calls, two to list threads or to start one.
+package threads
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"flashsale/redisx/pipeline"
+)
+
+// Limits that clients meet.
+const (
+	ContentMax      = 4 << 10   // bytes of a message
+	ClientIDMax     = 64        // bytes of the client's id of a message, and of the key of a new group
+	NicknameMax     = 64        // characters
+	ParticipantsMax = 200       // other participants of a new group
+	MembersMax      = 1_000_000 // of a group
+	PageMax         = 100       // threads, messages or members of one reply
+	ShownMax        = 20        // participants that a Thread names
+)
+
+// Outcomes.
+var (
+	ErrNoThread   = errors.New("there is no such thread")                      // also one that by may not see
+	ErrNotMember  = errors.New("only members may do this")                     // also a user who is not in a group
+	ErrNotOwner   = errors.New("only an owner of the group may do this")       //
+	ErrPair       = errors.New("nobody joins or leaves a thread of two")       //
+	ErrBlocked    = errors.New("one of the users has blocked the other")       //
+	ErrStarts     = errors.New("the user has started as many threads as may")  // see startsMax
+	ErrStartsRate = errors.New("the user starts threads too fast")             //
+	ErrFull       = errors.New("the group has as many members as may")         //
+	ErrBadThread  = errors.New("the participants or settings are not allowed") //
+	ErrBadMessage = errors.New("the message is empty, too long or not UTF-8")  // or its client id
+	ErrPace       = errors.New("the room takes one message in a time of each") // slow mode: a *PaceError
+	ErrMuted      = errors.New("the user is muted in this room")               //
+	ErrNoMessage  = errors.New("there is no such message")                     //
+	ErrBusy       = errors.New("too much of the log waits for the keeper")     // it is an ErrUnavailable too
+)
+
+// Config is what the room needs.
+type Config struct {
+	Redis       []pipeline.Config // of the parts, see redisx.Config.Spread
+	Fanout      int               // members from which on a group is large
+	MessagesMax int               // of a thread that Redis keeps
+	AgeMax      time.Duration     // of a message that Redis keeps
+	Pace        time.Duration     // between two messages of a user in a room; 0 for no slow mode
+
+	// Blocked reports whether one of two users has blocked the other; nil: nobody blocks.
+	Blocked func(by, user uint32) (bool, error)
+	// Archive gets messages before Redis forgets them; nil: they are gone then.
+	Archive Archive
+
+	// Now is the clock, to the millisecond; nil is that of Redis, which all servers share.
+	Now func() time.Time
+}
+
+// Archive keeps messages that Redis no longer has. A message has the same id in both.
+type Archive interface {
+	// Store keeps messages of a thread, in order; the same messages may come again.
+	Store(thread string, messages []Message) error
+	// Load returns the messages from and to these ids, both included, in order.
+	Load(thread string, from, to int64) ([]Message, error)
+}
+
+// Kind is the kind of a thread.
+type Kind string
+
+// The kinds.
+const (
+	Pair  Kind = "pair"  // of two users, for ever
+	Group Kind = "group" // members come and go
+	Room  Kind = "room"  // everybody may read, users may write; it has no members
+)
+
+// Role is the role of a member.
+type Role string
+
+// The roles. In a Pair both are members.
+const (
+	Owner  Role = "owner"
+	Member Role = "member"
+)
+
+// Thread is a thread as one of its members sees it, or a room.
+type Thread struct {
+	ID           string
+	Kind         Kind
+	Owner        uint32   // of this view: the user who asks; 0 for a Room
+	Role         Role     // of that user
+	Participants []uint32 // at most ShownMax, in the order of joining
+	Members      int64
+	Large        bool // lists of threads are not kept for each of its messages
+	History      bool // new members see the messages from before
+	Muted        bool
+	Nickname     string // that the user gave the thread
+	Last         int64  // id of the newest message, 0 for none
+	Read         int64  // up to here the user has read
+	Unread       int64
+	Pinned       *Message // nil for none
+	Created      time.Time
+	Updated      time.Time
+	Cursor       int64 // place in List
+}
+
+// Message is a message. Its ID is its position in the thread: 1, 2, 3, without gaps.
+type Message struct {
+	ID      int64
+	Thread  string
+	User    uint32
+	Content string
+	Created time.Time
+	Removed bool // its content is gone; then User and Created are zero
+}
+
+// Threads is the room of conversations. Its methods are safe for concurrent use. Every method may return
+// pipeline.ErrUnavailable; then a change may have been made, and all changes may be repeated.
+type Threads struct {
+	cfg   Config
+	redis *pipeline.Spread
+}
+
+// New makes a Threads. Run must run for its calls to be answered.
+func New(cfg Config) (*Threads, error) { panic("to come") }
+
+// Run keeps the connections until ctx ends, and returns nil then.
+func (t *Threads) Run(ctx context.Context) error { return t.redis.Run(ctx) }
