@@ -1,13 +1,392 @@
 package threads
 
-import "context"
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
 
-// Keeper does the work behind the Threads of all processes. A server needs one; the Keepers of one Redis
-// share the parts.
-type Keeper struct{ *Threads }
+	"github.com/mediocregopher/radix/v4"
+
+	"flashsale/internal/background"
+	"flashsale/internal/logpace"
+	"flashsale/redisx/pipeline"
+)
+
+const (
+	leaseLength  = 10 * time.Second
+	keeperRest   = 100 * time.Millisecond // when nothing is new
+	otherPause   = 2 * time.Second        // while another keeper has the part
+	followedStay = time.Minute            // entries in the log, for those who tail it
+	keeperSteps  = 1000                   // of one run of follow.lua
+	trimThreads  = 16                     // in one step
+	trimMessages = 500                    // of each
+)
+
+// Keeper does the work behind the Threads of all processes. A server needs one. Keepers share the parts by
+// leases, but two of them on one part do no harm: every step may be repeated, and follow.lua does what an
+// entry asks for exactly once.
+type Keeper struct {
+	cfg   Config
+	name  string
+	redis *pipeline.Spread
+
+	failing logpace.Pace
+	killed  func() bool // for tests: the keeper ends before this call
+}
 
 // NewKeeper makes a Keeper.
-func NewKeeper(cfg Config) (*Keeper, error) { panic("to come") }
+func NewKeeper(cfg Config) *Keeper {
+	return &Keeper{cfg: cfg, name: rand.Text(), redis: pipeline.NewSpread(cfg.Redis, pipeline.Options{
+		Scripts: []*pipeline.Script{followScript, holdScript, trimScript},
+		Outage:  &pipeline.Outage{Effect: "lists of threads do not follow new messages"},
+	})}
+}
 
 // Run works until ctx ends, and returns nil then.
-func (k *Keeper) Run(ctx context.Context) error { panic("to come") }
+func (k *Keeper) Run(ctx context.Context) error {
+	background.Beside(k.redis.Run, func() {
+		var all sync.WaitGroup
+		for part := range pipeline.Parts {
+			all.Go(func() { background.Repeat(ctx, func() time.Duration { return k.work(part) }) })
+		}
+		all.Wait()
+	})
+	return nil
+}
+
+// work makes a step in a part and returns the pause until the next one.
+func (k *Keeper) work(part int) time.Duration {
+	busy, held, err := k.step(part)
+	switch {
+	case err != nil:
+		if n := k.failing.Due(time.Now()); n > 0 {
+			slog.Warn("the keeper of the conversations cannot work; it tries again", "faults", n, "error", err)
+		}
+		return time.Second
+	case !held:
+		return otherPause
+	case busy:
+		return 0
+	}
+	return keeperRest
+}
+
+// lease is the reply of hold.lua.
+type lease struct {
+	held         bool
+	done, newest int64 // positions in the log
+	now          time.Time
+	due          []string // threads to trim
+}
+
+// step follows some entries of the log of a part and trims some threads, if the keeper has the part. busy
+// means that there is more to do.
+func (k *Keeper) step(part int) (busy, held bool, err error) {
+	l, err := k.hold(part, "")
+	if err != nil || !l.held {
+		return false, false, err
+	}
+	if l.newest > l.done {
+		if err := k.follow(part, l.done); err != nil {
+			return false, true, err
+		}
+	}
+	for _, thread := range l.due {
+		if err := k.trim(part, thread, l.now); err != nil {
+			return false, true, err
+		}
+	}
+	return l.newest > l.done || len(l.due) > 0, true, nil
+}
+
+// hold takes or keeps the lease of a part. upto is the position up to which the log was followed, "" for none.
+func (k *Keeper) hold(part int, upto string) (l lease, err error) {
+	var r []string
+	keys := []string{partKey(part, "lease"), partKey(part, "state"), partKey(part, "log"), partKey(part, "trim")}
+	err = k.do(part, holdScript.Call(&r, keys, k.name, strconv.FormatInt(leaseLength.Milliseconds(), 10), upto,
+		strconv.FormatInt(followedStay.Milliseconds(), 10), k.cfg.now(), strconv.Itoa(trimThreads)))
+	if err != nil {
+		return l, err
+	}
+	return lease{r[0] == "1", number(r[1]), number(r[2]), milli(r[3]), r[4:]}, nil
+}
+
+// do sends a call to a part.
+func (k *Keeper) do(part int, x *pipeline.Call) error {
+	if k.killed != nil && k.killed() {
+		return context.Canceled
+	}
+	return k.redis.Part(part).Do(x)
+}
+
+// follow makes the lists follow the entries of a log that come after a position, at most tailEntries of them.
+func (k *Keeper) follow(part int, after int64) error {
+	var found []radix.StreamEntry
+	err := k.do(part, pipeline.Command(&found, "XRANGE", partKey(part, "log"),
+		strconv.FormatInt(after+1, 10)+"-0", "+", "COUNT", strconv.Itoa(tailEntries)))
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	var entries []Entry
+	for _, entry := range found {
+		entries = append(entries, entryOf(part, entry))
+	}
+	if entries[0].Event == Grown {
+		err = k.grow(part, entries[0])
+		entries = entries[:1]
+	} else {
+		entries = beforeGrown(entries)
+		err = k.followAll(part, entries)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = k.hold(part, strconv.FormatInt(entries[len(entries)-1].Position, 10))
+	return err
+}
+
+func beforeGrown(entries []Entry) []Entry {
+	for i, e := range entries {
+		if e.Event == Grown {
+			return entries[:i]
+		}
+	}
+	return entries
+}
+
+// followAll makes the lists follow entries.
+func (k *Keeper) followAll(part int, entries []Entry) error {
+	members, err := k.members(part, entries)
+	if err != nil {
+		return err
+	}
+	var steps [pipeline.Parts]steps
+	add := func(user uint32, e Entry, what string) { steps[userPart(user)].add(user, e, what) }
+	for _, e := range entries {
+		switch e.Event {
+		case Stored:
+			for _, user := range members[e.Thread] { // none of a large group
+				add(user, e, listChanged)
+			}
+		case Joined:
+			if e.Large {
+				add(e.User, e, listLarge)
+			} else {
+				add(e.User, e, listChanged)
+			}
+		case Left:
+			add(e.User, e, listLeft)
+		case Ended:
+			add(e.User, e, listEnded)
+		}
+	}
+	last := entries[len(entries)-1].Position
+	for to := range steps {
+		if len(steps[to].list) > 0 {
+			if err := k.apply(part, to, &steps[to], last); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// members reads the members of the threads of which messages were stored. A group that is large by now has
+// none.
+func (k *Keeper) members(part int, entries []Entry) (map[string][]uint32, error) {
+	members := map[string][]uint32{}
+	large := map[string]*string{}
+	x := pipeline.NewCall()
+	for _, e := range entries {
+		if e.Event != Stored || e.Large {
+			continue
+		}
+		if one, other, ok := pairOf(e.Thread); ok {
+			members[e.Thread] = []uint32{one, other}
+		} else if kindOf(e.Thread) == Group && large[e.Thread] == nil {
+			large[e.Thread] = new(string)
+			x.Command(large[e.Thread], "HGET", threadKey(e.Thread), "large")
+		}
+	}
+	if len(large) == 0 {
+		x.Free()
+		return members, nil
+	}
+	if err := k.do(part, x); err != nil {
+		return nil, err
+	}
+	texts := map[string]*[]string{}
+	x = pipeline.NewCall()
+	for thread, is := range large {
+		if *is == "" {
+			texts[thread] = new([]string)
+			x.Command(texts[thread], "HKEYS", threadKey(thread)+":members")
+		}
+	}
+	if len(texts) == 0 {
+		x.Free()
+		return members, nil
+	}
+	if err := k.do(part, x); err != nil {
+		return nil, err
+	}
+	for thread, list := range texts {
+		for _, text := range *list {
+			if user, err := userOf(text); err == nil {
+				members[thread] = append(members[thread], user)
+			}
+		}
+	}
+	return members, nil
+}
+
+// grow puts a group among the large ones of its members.
+func (k *Keeper) grow(part int, e Entry) error {
+	for cursor, done := uint64(0), false; !done; done = cursor == 0 {
+		var step scanned
+		x := pipeline.NewCall()
+		step.ask(x, e.Thread, cursor, keeperSteps)
+		if err := k.do(part, x); err != nil {
+			return err
+		}
+		members, next, err := step.members()
+		if err != nil {
+			return err
+		}
+		cursor = next
+		var steps [pipeline.Parts]steps
+		for _, m := range members {
+			steps[userPart(m.User)].add(m.User, e, listLarge)
+		}
+		for to := range steps {
+			if err := k.apply(part, to, &steps[to], 0); err != nil {
+				return err
+			}
+		}
+	}
+	for to := range pipeline.Parts { // only now: another page may have users of the same part
+		if err := k.apply(part, to, &steps{}, e.Position); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What follow.lua does with a thread of a user.
+const (
+	listChanged = "changed"
+	listLarge   = "large"
+	listLeft    = "left"
+	listEnded   = "ended"
+)
+
+// steps are changes to the lists of users of one part, in order.
+type steps struct {
+	list []listStep
+	last map[userThread]int // of the thread of a user, in list
+}
+
+type userThread struct {
+	user   uint32
+	thread string
+}
+
+type listStep struct {
+	userThread
+	position int64 // of its entry
+	what     string
+}
+
+// add adds a change. Of changes in a row to one thread the last one counts.
+func (s *steps) add(user uint32, e Entry, what string) {
+	if s.last == nil {
+		s.last = map[userThread]int{}
+	}
+	of := userThread{user, e.Thread}
+	if i, ok := s.last[of]; ok && what == listChanged && s.list[i].what == listChanged {
+		s.list[i].what = "" // nothing
+	}
+	s.last[of] = len(s.list)
+	s.list = append(s.list, listStep{of, e.Position, what})
+}
+
+// apply changes the lists of users of a part as the log of a part says, up to a position; 0: more steps come.
+func (k *Keeper) apply(from, to int, s *steps, upto int64) error {
+	for rest := s.list; ; {
+		now := rest[:min(len(rest), keeperSteps)]
+		rest = rest[len(now):]
+		position := ""
+		if len(rest) == 0 && upto != 0 {
+			position = strconv.FormatInt(upto, 10)
+		}
+		if len(now) > 0 || position != "" {
+			keys, args := k.followArgs(from, to, now, position)
+			if err := k.do(to, followScript.Call(new(int64), keys, args...)); err != nil {
+				return err
+			}
+		}
+		if len(rest) == 0 {
+			return nil
+		}
+	}
+}
+
+func (k *Keeper) followArgs(from, to int, list []listStep, upto string) (keys, args []string) {
+	keys = []string{followedKey(to)}
+	args = []string{strconv.Itoa(from), upto, strconv.Itoa(listMax), strconv.Itoa(largeMax), k.cfg.now()}
+	users := map[uint32]int{}
+	for _, step := range list {
+		if step.what == "" {
+			continue
+		}
+		i, ok := users[step.user]
+		if !ok {
+			i = len(users)
+			users[step.user] = i
+			key := userKey(step.user)
+			keys = append(keys, key, key+":large", key+":made")
+		}
+		args = append(args, strconv.FormatInt(step.position, 10), strconv.Itoa(i), step.what, step.thread)
+	}
+	return keys, args
+}
+
+// trim takes messages of a thread out of Redis that are too old or too many. The archive has them before.
+func (k *Keeper) trim(part int, thread string, now time.Time) error {
+	var fields []string
+	var found []radix.StreamEntry
+	x := pipeline.Command(&fields, "HMGET", threadKey(thread), "last", "first")
+	x.Command(&found, "XRANGE", threadKey(thread)+":messages", "-", "+", "COUNT", strconv.Itoa(trimMessages))
+	if err := k.do(part, x); err != nil {
+		return err
+	}
+	last, first := number(fields[0]), number(fields[1])
+	var messages []string // as read.lua returns them
+	upto := last - int64(k.cfg.MessagesMax)
+	if len(found) == trimMessages {
+		upto = min(upto, int64(found[len(found)-1].ID.Time))
+	}
+	for _, entry := range found {
+		id := int64(entry.ID.Time)
+		text := strconv.FormatInt(id, 10)
+		head, content := entry.Fields[0][1], entry.Fields[1][1]
+		if id > upto {
+			if now.Sub(messageOf(thread, text, head, content).Created) < k.cfg.AgeMax {
+				break
+			}
+			upto = id
+		}
+		messages = append(messages, text, head, content)
+	}
+	if k.cfg.Archive != nil && upto >= first {
+		if err := k.cfg.Archive.Store(thread, entriesOf(thread, messages, first, upto)); err != nil {
+			return err
+		}
+	}
+	return k.do(part, trimScript.Call(new(int64), keysOf(thread, "", "messages", "trim"), thread,
+		strconv.FormatInt(max(upto, 0), 10), strconv.Itoa(k.cfg.MessagesMax),
+		strconv.FormatInt(k.cfg.AgeMax.Milliseconds(), 10)))
+}

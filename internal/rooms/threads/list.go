@@ -1,25 +1,192 @@
 package threads
 
-// Page asks for a part of a list. Zero values mean "no bound"; Limit 0 means PageMax.
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"flashsale/redisx/pipeline"
+)
+
+// Page asks for a part of a list.
 type Page struct {
-	Before, After int64 // both excluded
-	Limit         int
+	Before int64  // only what is before it; 0 for no bound
+	After  *int64 // only what is after it; nil for no bound
+	Limit  int    // at most; 0 for PageMax
 }
 
-// List returns the threads of a user, newest change first. Before and After are the Cursors of threads. After
-// is for clients that poll: it returns what has changed since that cursor; a large group that had a message
-// in the minute before may come again. more reports whether further threads follow.
-func (t *Threads) List(user uint32, p Page) (list []Thread, more bool, err error) { panic("to come") }
-
-// Get returns a thread as a user sees it. Errors: ErrNoThread, ErrNotMember.
-func (t *Threads) Get(thread string, by uint32) (Thread, error) { panic("to come") }
-
-// Change is a change to a member's view of a thread; nil leaves a value as it is.
-type Change struct {
-	Muted    *bool
-	Nickname *string // "" takes it away
-	Read     *int64  // up to this message; it never goes back, and not past the newest message
+func (p *Page) limit() int {
+	if p.Limit <= 0 {
+		return PageMax
+	}
+	return min(p.Limit, PageMax)
 }
 
-// Change changes the view of a member and returns it. Errors: ErrNoThread, ErrNotMember, ErrBadThread.
-func (t *Threads) Change(thread string, by uint32, c Change) (Thread, error) { panic("to come") }
+// Listing is a page of a user's threads, the newest change first. A message is a change, and so is becoming a
+// member.
+type Listing struct {
+	Threads []Thread
+	Next    int64 // Before of the next page; 0 at the end
+	// Changed is the After with which a client that polls sees every later change.
+	Changed int64
+}
+
+// skewMax is how far the clocks of the masters may differ for those who poll large groups.
+const skewMax = time.Minute
+
+// List returns the threads of a user by the moment of their last change, the newest first. With After a large
+// group that had a message within skewMax before may come again. A user's list has the listMax threads that
+// changed last, and the largeMax newest large groups.
+func (t *Threads) List(user uint32, p Page) (Listing, error) {
+	after := int64(0)
+	if p.After != nil {
+		after = *p.After
+	}
+	entries, large, err := t.readList(user, p.Before, after, p.limit())
+	if err != nil {
+		return Listing{}, err
+	}
+	list := Listing{Changed: after}
+	if len(entries) > 0 {
+		list.Changed = max(after, entries[0].cursor)
+	}
+	if p.Before > 0 { // an older page
+		list.Changed = after
+	}
+	more := len(entries) > p.limit()
+	if more {
+		entries = entries[:p.limit()]
+	}
+	least := after // below this one the page does not go
+	if more {
+		least = entries[len(entries)-1].cursor - 1
+	}
+	found, err := t.views(user, append(entries, large...))
+	if err != nil {
+		return Listing{}, err
+	}
+	for i, thread := range found {
+		if thread.ID == "" { // the user is no longer a member, or the group is gone
+			continue
+		}
+		if i < len(entries) {
+			thread.Cursor, thread.Updated = entries[i].cursor, time.UnixMicro(entries[i].cursor)
+		} else if p.After != nil && thread.Cursor <= after-skewMax.Microseconds() ||
+			p.Before > 0 && thread.Cursor >= p.Before || more && thread.Cursor <= least {
+			continue
+		}
+		list.Threads = append(list.Threads, thread)
+	}
+	slices.SortStableFunc(list.Threads, func(a, b Thread) int { return cmp.Compare(b.Cursor, a.Cursor) })
+	if more {
+		list.Next = least + 1
+	}
+	if limit := p.limit(); len(list.Threads) > limit {
+		for limit < len(list.Threads) && list.Threads[limit].Cursor == list.Threads[limit-1].Cursor {
+			limit++ // one moment is on one page
+		}
+		if limit < len(list.Threads) {
+			list.Next = list.Threads[limit-1].Cursor
+		}
+		list.Threads = list.Threads[:limit]
+	}
+	return list, nil
+}
+
+// listed is an entry of a user's list.
+type listed struct {
+	id     string
+	cursor int64 // 0 for a large group
+}
+
+// readList reads limit+1 entries of a user's list, newest first, and the user's large groups.
+func (t *Threads) readList(user uint32, before, after int64, limit int) (entries, large []listed, err error) {
+	highest := "+inf"
+	if before > 0 {
+		highest = "(" + strconv.FormatInt(before, 10)
+	}
+	var list, groups []string
+	key := userKey(user)
+	x := pipeline.Command(&list, "ZREVRANGEBYSCORE", key, highest, "("+strconv.FormatInt(after, 10),
+		"WITHSCORES", "LIMIT", "0", strconv.Itoa(limit+1))
+	x.Command(&groups, "ZREVRANGE", key+":large", "0", "-1")
+	if err := t.redis.Part(userPart(user)).Do(x); err != nil {
+		return nil, nil, err
+	}
+	for i := 0; i+1 < len(list); i += 2 {
+		entries = append(entries, listed{list[i], number(list[i+1])})
+	}
+	for _, id := range groups {
+		large = append(large, listed{id: id})
+	}
+	return entries, large, nil
+}
+
+// views reads what a user sees of threads, with one call for each Redis. A thread of which the user is no
+// member is zero.
+func (t *Threads) views(user uint32, list []listed) ([]Thread, error) {
+	views := make([]view, len(list))
+	calls := newCalls(t.redis)
+	for i, entry := range list {
+		views[i].id = entry.id
+		views[i].ask(calls.of(pipeline.PartOf(entry.id)), user)
+	}
+	if err := calls.do(); err != nil {
+		return nil, err
+	}
+	found := make([]Thread, len(list))
+	for i := range views {
+		if thread, err := views[i].thread(user); err == nil {
+			found[i] = thread
+		}
+	}
+	return found, nil
+}
+
+// Listed returns the ids of all threads of a user's list, without the large groups.
+func (t *Threads) Listed(user uint32) (ids []string, err error) {
+	err = t.redis.Part(userPart(user)).Do(pipeline.Command(&ids, "ZRANGE", userKey(user), "0", "-1"))
+	return ids, err
+}
+
+// calls are commands to several parts that go out together: one call for each connection.
+type calls struct {
+	redis *pipeline.Spread
+	each  map[*pipeline.Conn]*pipeline.Call
+}
+
+func newCalls(redis *pipeline.Spread) *calls {
+	return &calls{redis, map[*pipeline.Conn]*pipeline.Call{}}
+}
+
+// of is the call to which commands for a part are added.
+func (c *calls) of(part int) *pipeline.Call {
+	conn := c.redis.Part(part)
+	if c.each[conn] == nil {
+		c.each[conn] = pipeline.NewCall()
+	}
+	return c.each[conn]
+}
+
+// do sends all calls before it waits for any, and returns an error if one of them has failed.
+func (c *calls) do() error {
+	var failed error
+	var first sync.Once
+	var all sync.WaitGroup
+	for conn, x := range c.each {
+		one := func() {
+			if err := conn.Do(x); err != nil {
+				first.Do(func() { failed = err })
+			}
+		}
+		if len(c.each) == 1 {
+			one()
+		} else {
+			all.Go(one)
+		}
+	}
+	all.Wait()
+	return failed
+}

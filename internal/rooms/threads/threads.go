@@ -12,6 +12,8 @@ package threads
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"time"
 
 	"flashsale/redisx/pipeline"
@@ -30,21 +32,30 @@ const (
 
 // Outcomes.
 var (
-	ErrNoThread   = errors.New("there is no such thread")                      // also one that by may not see
-	ErrNotMember  = errors.New("only members may do this")                     // also a user who is not in a group
-	ErrNotOwner   = errors.New("only an owner of the group may do this")       //
-	ErrPair       = errors.New("nobody joins or leaves a thread of two")       //
-	ErrBlocked    = errors.New("one of the users has blocked the other")       //
-	ErrStarts     = errors.New("the user has started as many threads as may")  // see startsMax
-	ErrStartsRate = errors.New("the user starts threads too fast")             //
-	ErrFull       = errors.New("the group has as many members as may")         //
-	ErrBadThread  = errors.New("the participants or settings are not allowed") //
-	ErrBadMessage = errors.New("the message is empty, too long or not UTF-8")  // or its client id
-	ErrPace       = errors.New("the room takes one message in a time of each") // slow mode: a *PaceError
-	ErrMuted      = errors.New("the user is muted in this room")               //
-	ErrNoMessage  = errors.New("there is no such message")                     //
-	ErrBusy       = errors.New("too much of the log waits for the keeper")     // it is an ErrUnavailable too
+	ErrNoThread   = errors.New("there is no such thread")
+	ErrNotMember  = errors.New("only members of the thread may do this")
+	ErrNotOwner   = errors.New("only an owner of the group may do this")
+	ErrLastOwner  = errors.New("the last owner of a group stays an owner")
+	ErrNoGroup    = errors.New("this kind of thread cannot do this") // a pair has no comings and goings
+	ErrBlocked    = errors.New("one of the users has blocked the other")
+	ErrStarts     = errors.New("the user has started as many threads as may")
+	ErrStartsRate = errors.New("the user has started as many threads as may in an hour")
+	ErrFull       = errors.New("the group has as many members as may")
+	ErrBadStart   = errors.New("such a thread cannot be started")
+	ErrBadChange  = errors.New("such a change cannot be made")
+	ErrBadMessage = errors.New("the message is empty, too long or not UTF-8") // or its client id is too long
+	ErrMuted      = errors.New("the user may not write in this room for a time")
+	ErrPace       = errors.New("the room takes one message of a user in a time") // a *PaceError has the time
+	ErrNoMessage  = errors.New("there is no such message")
+	// ErrBusy: so many changes wait for the keeper that further ones are refused; nothing was done.
+	ErrBusy = fmt.Errorf("%w: changes to threads wait for a keeper", pipeline.ErrUnavailable)
 )
+
+// PaceError is an ErrPace.
+type PaceError struct{ Wait time.Duration } // until the user may write
+
+func (e *PaceError) Error() string        { return ErrPace.Error() }
+func (e *PaceError) Is(target error) bool { return target == ErrPace }
 
 // Config is what the room needs.
 type Config struct {
@@ -53,6 +64,7 @@ type Config struct {
 	MessagesMax int               // of a thread that Redis keeps
 	AgeMax      time.Duration     // of a message that Redis keeps
 	Pace        time.Duration     // between two messages of a user in a room; 0 for no slow mode
+	Sale        string            // its room is there from the first call on; "" for none
 
 	// Blocked reports whether one of two users has blocked the other; nil: nobody blocks.
 	Blocked func(by, user uint32) (bool, error)
@@ -129,7 +141,83 @@ type Threads struct {
 }
 
 // New makes a Threads. Run must run for its calls to be answered.
-func New(cfg Config) (*Threads, error) { panic("to come") }
+func New(cfg Config) *Threads {
+	return &Threads{cfg: cfg, redis: pipeline.NewSpread(cfg.Redis, pipeline.Options{
+		Scripts: []*pipeline.Script{startScript, postScript, readScript, changeScript, addScript, removeScript,
+			eraseScript, pinScript, muteScript, reserveScript},
+		Outage: &pipeline.Outage{Effect: "conversations get 503"},
+	})}
+}
 
 // Run keeps the connections until ctx ends, and returns nil then.
 func (t *Threads) Run(ctx context.Context) error { return t.redis.Run(ctx) }
+
+// now is the last ARGV of most scripts: Unix milliseconds, "" for the clock of Redis.
+func (c *Config) now() string {
+	if c.Now == nil {
+		return ""
+	}
+	return strconv.FormatInt(c.Now().UnixMilli(), 10)
+}
+
+// of is the connection to a thread.
+func (t *Threads) of(thread string) *pipeline.Conn { return t.redis.Part(pipeline.PartOf(thread)) }
+
+// run runs a script of a thread that returns a code.
+func (t *Threads) run(s *pipeline.Script, thread string, names []string, args ...string) error {
+	var code int64
+	err := t.of(thread).Do(s.Call(&code, keysOf(thread, names...), args...))
+	if err != nil {
+		return err
+	}
+	return outcome(code)
+}
+
+// What the scripts return.
+const (
+	isDone      = 0
+	isThere     = 1 // start.lua, post.lua
+	noThread    = 2
+	noMember    = 3
+	noOwner     = 4 // add.lua, remove.lua
+	noGroup     = 5 // the same, and mute.lua: no room
+	isBusy      = 6
+	isFull      = 7
+	lastOwner   = 8
+	noMessage   = 9
+	postMuted   = 4
+	postPace    = 5
+	tooMany     = 1 // reserve.lua
+	tooManyHour = 2
+)
+
+// outcome is the error of a code, except of those that mean another thing in a script.
+func outcome(code int64) error {
+	switch code {
+	case isDone:
+		return nil
+	case noThread:
+		return ErrNoThread
+	case noMember:
+		return ErrNotMember
+	case noOwner:
+		return ErrNotOwner
+	case noGroup:
+		return ErrNoGroup
+	case isBusy:
+		return ErrBusy
+	case isFull:
+		return ErrFull
+	case lastOwner:
+		return ErrLastOwner
+	case noMessage:
+		return ErrNoMessage
+	}
+	return pipeline.UnknownCode("a script of threads", code)
+}
+
+// milli is a time in Redis.
+func milli(text string) time.Time {
+	ms, _ := strconv.ParseInt(text, 10, 64)
+	return time.UnixMilli(ms)
+}

@@ -1,0 +1,76 @@
+package threads
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
+	"flashsale/redisx/pipeline"
+)
+
+func newClock() *roomtest.Clock { return roomtest.NewClock(time.UnixMilli(1_800_000_000_000)) }
+
+func config(redis pipeline.Config, c *roomtest.Clock) Config {
+	return Config{Redis: []pipeline.Config{redis}, Fanout: 5, MessagesMax: 20, AgeMax: 24 * time.Hour, Sale: "now",
+		Now: c.Now}
+}
+
+// onEach runs a test on both engines of Redis.
+func onEach(t *testing.T, test func(t *testing.T, cfg Config, c *roomtest.Clock)) {
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) {
+		c := newClock()
+		test(t, config(redis, c), c)
+	})
+}
+
+// open is a Threads that runs until the test ends.
+func open(tb testing.TB, cfg Config) *Threads {
+	tb.Helper()
+	testkit.KeepLog(tb)
+	t := New(cfg)
+	serve(tb, t.redis)
+	return t
+}
+
+// keeper is a Keeper that only keeps its connections.
+func keeper(tb testing.TB, cfg Config) *Keeper {
+	tb.Helper()
+	k := NewKeeper(cfg)
+	serve(tb, k.redis)
+	return k
+}
+
+func serve(tb testing.TB, redis *pipeline.Spread) {
+	tb.Helper()
+	testkit.Background(tb, redis.Run)
+	for _, conn := range redis.Conns() {
+		testkit.Until(tb, "connection", conn.Up)
+	}
+}
+
+// drain works until nothing is left to do.
+func (k *Keeper) drain(tb testing.TB) {
+	tb.Helper()
+	for part := range pipeline.Parts {
+		for busy := true; busy; {
+			var held bool
+			var err error
+			busy, held, err = k.step(part)
+			testkit.Must(tb, err)
+			if !held {
+				tb.Fatalf("another keeper has part %d", part)
+			}
+		}
+	}
+}
+
+func is(tb testing.TB, err, want error) {
+	tb.Helper()
+	if want == nil && err != nil || want != nil && !errors.Is(err, want) {
+		tb.Fatalf("%v, want %v", err, want)
+	}
+}
+
+func at[T any](v T) *T { return &v }
