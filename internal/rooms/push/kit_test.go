@@ -276,6 +276,11 @@ func (d *device) notes() []string {
 	return slices.Clone(d.got)
 }
 
+// heard is what the device has noted of threads.
+func (d *device) heard() []string {
+	return slices.DeleteFunc(d.notes(), func(note string) bool { return strings.HasPrefix(note, userPrefix) })
+}
+
 // saw waits until the device has noted a text.
 func (d *device) saw(text string) {
 	d.tb.Helper()
