@@ -9,6 +9,7 @@ import (
 const (
 	userPrefix   = "user:"   // the user's devices; the server subscribes them
 	threadPrefix = "thread:" // the messages of a thread; positioned and recoverable
+	foodPrefix   = "food:"   // the stock of a food
 	saleChannel  = "sale"    // state and stock; everybody may subscribe
 )
 
@@ -17,7 +18,7 @@ const threadIDMax = 64 // characters
 // channel is a channel name in parts.
 type channel struct {
 	user   uint32 // of a user's channel
-	thread string // of a thread's channel; "" and user 0 for the channel of the sale
+	thread string // of a thread's channel; "" and user 0 for those of the sale and its foods
 }
 
 // parseChannel reads the name of a channel. ok is false for a name that no channel can have.
@@ -29,10 +30,19 @@ func parseChannel(name string) (c channel, ok bool) {
 		return channel{thread: id}, isThreadID(id)
 	}
 	if id, found := strings.CutPrefix(name, userPrefix); found {
-		n, err := strconv.ParseUint(id, 10, 32)
-		return channel{user: uint32(n)}, err == nil && n > 0 && id[0] != '0'
+		c.user, ok = number(id)
+		return c, ok
 	}
-	return c, false
+	if id, found := strings.CutPrefix(name, foodPrefix); found {
+		_, ok = number(id)
+	}
+	return c, ok
+}
+
+// number reads an id: digits without a leading zero.
+func number(text string) (n uint32, ok bool) {
+	long, err := strconv.ParseUint(text, 10, 32)
+	return uint32(long), err == nil && text[0] != '0'
 }
 
 // isThreadID reports whether a text can be the id of a thread: u3-9, g and base32, sale- and the sale's id.

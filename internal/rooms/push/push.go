@@ -44,6 +44,9 @@ type Config struct {
 	// Heartbeat answers the RPC "presence"; nil: there is none.
 	Heartbeat func(user uint32, data []byte) (reply []byte, err error)
 
+	// Ordered returns when a user placed the order of the sale, zero without one; nil: nobody is told of orders.
+	Ordered func(user uint32) (time.Time, error)
+
 	Redis       []pipeline.Config // of the parts, see redisx.Config.Spread
 	Origins     []string          // of pages that may connect, besides those of this host
 	PagePort    string            // of the sale's port: its page may connect
@@ -68,6 +71,7 @@ type Server struct {
 	registry  *registry
 	offline   *offline // nil without a hook
 	gate      gate     // of handshakes
+	sale      saleView
 	following atomic.Bool
 }
 
@@ -79,7 +83,8 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Figures == nil {
 		cfg.Figures = figures.Private()
 	}
-	s := &Server{cfg: cfg, id: rand.Text(), gate: newGate(cfg)}
+	s := &Server{cfg: cfg, id: rand.Text(), gate: newGate(cfg),
+		sale: saleView{buyers: map[uint32]struct{}{}}}
 	s.histories = histories{load: cfg.Threads.History, most: cfg.MessagesMax, now: cfg.Now,
 		threads: map[string]*thread{}}
 	s.audience = audience{of: cfg.Threads.Of, now: cfg.Now, users: map[uint32]*listener{},
