@@ -103,11 +103,6 @@ func (s *Server) connected(c *centrifuge.Client) {
 	c.OnRefresh(func(e centrifuge.RefreshEvent, reply centrifuge.RefreshCallback) {
 		reply(s.refresh(own.user, e.Token))
 	})
-	c.OnAlive(func() {
-		if s.cfg.Idle > 0 && own.idle(s.cfg.Now()) > s.cfg.Idle {
-			c.Disconnect(disconnectIdle)
-		}
-	})
 	c.OnDisconnect(func(e centrifuge.DisconnectEvent) {
 		if e.Code == centrifuge.DisconnectSlow.Code {
 			s.cfg.Figures.PushDropped.Inc()
@@ -270,6 +265,16 @@ func (s *Server) written(c *centrifuge.Client, e centrifuge.TransportWriteEvent)
 		}
 	}
 	return true
+}
+
+// closeIdle asks the clients without activity to go on by polling.
+func (s *Server) closeIdle() {
+	now := s.cfg.Now()
+	for _, c := range s.node.Hub().Connections() {
+		if own := sessionOf(c); own != nil && own.idle(now) > s.cfg.Idle {
+			c.Disconnect(disconnectIdle)
+		}
+	}
 }
 
 func (own *session) touch(now time.Time) { own.active.Store(now.Unix()) }

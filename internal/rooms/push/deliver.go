@@ -15,6 +15,7 @@ import (
 const (
 	retryFirst = 50 * time.Millisecond
 	retryMost  = time.Second
+	retryQuiet = 4 // failures: a connection takes a moment
 )
 
 // follow follows the logs from now on.
@@ -25,7 +26,7 @@ func (s *Server) follow(ctx context.Context) error {
 		if from, err = s.cfg.Threads.Now(); err == nil {
 			break
 		}
-		if failures == 1 {
+		if failures == retryQuiet {
 			slog.Warn("the log of the threads cannot be read yet", "error", err)
 		}
 		if !background.Pause(ctx, background.Delay(failures, retryFirst, retryMost)) {

@@ -19,11 +19,8 @@ import (
 )
 
 const (
-	leaseLife  = 10 * time.Second
-	leaseEvery = 3 * time.Second
-	// Whether a user was connected is asked this long after a message was stored: a server that dies with the
-	// message counts as dead by then, and who only changes trains is not disturbed.
-	judgeAfter  = beatLimit + 2*beatEvery
+	leaseLife   = 10 * time.Second
+	leaseEvery  = 3 * time.Second
 	judgedMost  = 100    // lines of a log at a time
 	waitingMost = 10_000 // lines of a log that wait here; then the log waits
 	queueMost   = 10_000 // messages of a part that wait for the hook; then the oldest go
@@ -32,6 +29,10 @@ const (
 	postRetry   = time.Second // after a failure, then twice as long each time
 	postPause   = 5 * time.Minute
 )
+
+// judgeAfter is how long after a message was stored its readers are looked up: a server that dies with the
+// message counts as dead by then, and whoever comes back at once is not disturbed.
+var judgeAfter = beatLimit + 2*beatEvery
 
 var (
 	//go:embed lease.lua

@@ -32,6 +32,7 @@ const (
 	writeTimeout   = 5 * time.Second
 	pingInterval   = 25 * time.Second
 	pongTimeout    = 10 * time.Second
+	idleLook       = 10 * time.Second
 	devicesMax     = 32  // connections of a user to one server
 	channelsMax    = 128 // of a connection
 )
@@ -134,6 +135,12 @@ func (s *Server) Run(ctx context.Context) error {
 		background.Every(ctx, windowKept/3, s.histories.sweep)
 		return nil
 	})
+	if s.cfg.Idle > 0 {
+		group.Go(func() error {
+			background.Every(ctx, idleLook, s.closeIdle)
+			return nil
+		})
+	}
 	if s.offline != nil {
 		group.Go(func() error { return s.offline.run(ctx) })
 	}
