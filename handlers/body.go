@@ -49,6 +49,11 @@ func (m *member) integer() (n int64, ok bool) {
 	return n, err == nil
 }
 
+func (m *member) boolean() (value, ok bool) {
+	value = string(m.raw) == "true"
+	return value, m.kind == 'x' && (value || string(m.raw) == "false")
+}
+
 // decode reads any JSON object. If a name occurs twice, the last value counts. encoding/json decides what is
 // valid; decode then walks through the body once. So the work depends only on the length of the body: anyone
 // may send any body to the login.

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/limits"
+	"flashsale/internal/rooms/threads"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/framing"
 	"flashsale/redisx"
@@ -63,6 +64,23 @@ var (
 	errBadState          = newFailure(400, "INVALID_SALE_STATE", "抢购状态无效")
 	errBadTimes          = newFailure(400, "INVALID_SALE_TIMES", "开始或结束时间无效")
 	errBadFormat         = newFailure(400, "INVALID_FORMAT", "format 须为 csv 或 jsonl")
+	errUserNotFound      = newFailure(404, "USER_NOT_FOUND", "用户不存在")
+	errBadPage           = newFailure(400, "INVALID_PAGE", "分页参数无效")
+	errNoThread          = newFailure(404, "THREAD_NOT_FOUND", "会话不存在")
+	errNotMember         = newFailure(403, "NOT_A_MEMBER", "不是会话成员")
+	errNotOwner          = newFailure(403, "NOT_AN_OWNER", "不是群主")
+	errLastOwner         = newFailure(409, "LAST_OWNER", "群中须有一位群主")
+	errThreadKind        = newFailure(409, "WRONG_KIND_OF_THREAD", "该会话不支持此操作")
+	errBlocked           = newFailure(403, "USER_BLOCKED", "对方或您已屏蔽")
+	errThreadLimit       = newFailure(403, "THREAD_OUT_OF_LIMIT", "发起的会话过多")
+	errGroupFull         = newFailure(403, "GROUP_FULL", "群成员已满")
+	errBadThread         = newFailure(400, "INVALID_THREAD", "会话参数无效")
+	errBadMessage        = newFailure(400, "INVALID_MESSAGE", "消息为空或编号过长")
+	errMessageTooLong    = newFailure(413, "MESSAGE_TOO_LONG", "消息不能超过4096字节")
+	errMuted             = newFailure(403, "USER_MUTED", "您已被禁言")
+	errSlowMode          = newFailure(429, "SLOW_MODE", "发言过于频繁")
+	errRepeated          = newFailure(429, "MESSAGE_REPEATED", "相同内容发送过多")
+	errNoMessage         = newFailure(404, "MESSAGE_NOT_FOUND", "消息不存在")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 
@@ -74,7 +92,10 @@ var failures = []*failure{
 	errBadRequest, errBodyTooLarge, errURLTooLong, errHeadTooLarge, errBadIdempotencyKey,
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
 	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
-	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errBadFormat, errInternal,
+	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errBadFormat,
+	errUserNotFound, errBadPage, errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind, errBlocked,
+	errThreadLimit, errGroupFull, errBadThread, errBadMessage, errMessageTooLong, errMuted, errSlowMode,
+	errRepeated, errNoMessage, errInternal,
 }
 
 // outcomes maps the errors of redisx and of the rooms to replies.
@@ -101,6 +122,23 @@ var outcomes = []struct {
 	{redisx.ErrKeyReused, errKeyReused},
 	{redisx.ErrCartEmpty, errCartEmpty},
 	{redisx.ErrOutOfStock, errFoodOutOfStock},
+	{threads.ErrNoUser, errUserNotFound},
+	{threads.ErrNoThread, errNoThread},
+	{threads.ErrNotMember, errNotMember},
+	{threads.ErrNotOwner, errNotOwner},
+	{threads.ErrLastOwner, errLastOwner},
+	{threads.ErrNoGroup, errThreadKind},
+	{threads.ErrBlocked, errBlocked},
+	{threads.ErrStarts, errThreadLimit},
+	{threads.ErrStartsRate, errTooManyRequests},
+	{threads.ErrFull, errGroupFull},
+	{threads.ErrBadStart, errBadThread},
+	{threads.ErrBadChange, errBadThread},
+	{threads.ErrBadMessage, errBadMessage},
+	{threads.ErrTooLong, errMessageTooLong},
+	{threads.ErrMuted, errMuted},
+	{threads.ErrPace, errSlowMode},
+	{threads.ErrNoMessage, errNoMessage},
 }
 
 // failureOf finds an error in the table of outcomes; errInternal if it is not there.

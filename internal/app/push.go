@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,12 +14,13 @@ import (
 	"flashsale/handlers"
 	"flashsale/internal/config"
 	"flashsale/internal/observe/figures"
+	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/push"
+	"flashsale/internal/rooms/repeats"
 	"flashsale/internal/rooms/threads"
 	"flashsale/internal/serve/listener"
 	"flashsale/internal/supervise"
 	"flashsale/redisx"
-	"flashsale/redisx/pipeline"
 	"flashsale/tokens"
 )
 
@@ -70,6 +70,8 @@ type pusher struct {
 	inherited *supervise.Worker
 	count     *figures.Worker
 	threads   *threads.Threads
+	limits    *limits.Limiter  // nil where it is off
+	repeats   *repeats.Counter // nil where it is off
 	sale      *redisx.Sale
 	push      *push.Server
 	limiter   *listener.Limiter
@@ -94,13 +96,40 @@ func (p *program) runPush(ctx context.Context, cfg *config.Config, inherited *su
 	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
 	defer cancel()
 	tasks := newTasks()
-	tasks.start(task{"conversations", w.threads.Run}, task{"redis", w.sale.Run}, task{"push", w.push.Run},
-		task{"sale of push", w.followSale}, task{"limits of push", w.limiter.Run}, task{"websockets", w.serve})
+	tasks.start(w.tasks()...)
 	select {
 	case <-ctx.Done():
 	case <-tasks.over:
 	}
 	return tasks.stop()
+}
+
+func (w *pusher) tasks() []task {
+	list := []task{{"conversations", w.threads.Run}, {"redis", w.sale.Run}}
+	if w.limits != nil {
+		list = append(list, task{"limits", w.limits.Run})
+	}
+	if w.repeats != nil {
+		list = append(list, task{"repeats", w.repeats.Run})
+	}
+	return append(list, task{"push", w.push.Run}, task{"sale of push", w.followSale},
+		task{"limits of connections", w.limiter.Run}, task{"websockets", w.serve})
+}
+
+// guard makes the rooms that refuse messages, as in a worker.
+func (w *pusher) guard() (err error) {
+	if w.cfg.Repeats {
+		if w.repeats, err = repeats.New(repeatsConfig(w.cfg, &w.handover)); err != nil {
+			return err
+		}
+	}
+	var rules limitRules
+	if err := w.take("limits", &rules); err != nil || rules.Off {
+		return err
+	}
+	w.limits = limits.New(limits.Config{Redis: w.Redis.Room(limits.HashTag), Rules: rules.Rules,
+		Secret: w.Secrets[0], Users: w.catalog.Users(), UserOf: w.catalog.UserOf, AdminFrom: w.cfg.AdminFrom})
+	return nil
 }
 
 // open makes the server.
@@ -124,10 +153,12 @@ func (w *pusher) open() error {
 	redis := w.Redis
 	redis.Quiet, redis.Effect = true, "pushes of the sale wait"
 	w.sale = redisx.Join(redis, w.Sale, len(w.catalog.Foods()), w.catalog.Users())
-	w.threads = threads.New(threads.Config{Redis: w.Redis.Spread(), Fanout: w.cfg.ChatFanout,
-		MessagesMax: w.cfg.ChatMessages, AgeMax: w.cfg.ChatAge})
+	w.threads = threads.New(threadsConfig(w.cfg, &w.handover))
+	if err := w.guard(); err != nil {
+		return err
+	}
 	w.push, err = push.New(push.Config{
-		Threads: pushedThreads{w.threads, w.Sale}, Ticket: keys.Ticket, Redis: w.Redis.Spread(),
+		Threads: w, Ticket: keys.Ticket, Redis: w.Redis.Spread(),
 		Origins: strings.Split(w.cfg.PushOrigins, ","), PagePort: pagePort, Idle: w.cfg.PushIdle,
 		MessagesMax: w.cfg.ChatMessages, OfflineURL: w.cfg.PushOfflineURL, OfflineSecret: secret.Offline,
 		Ordered: w.ordered, Figures: w.count,
@@ -181,68 +212,4 @@ func (w *pusher) followSale(ctx context.Context) error {
 func (w *pusher) ordered(user uint32) (time.Time, error) {
 	order, err := w.sale.Order(user)
 	return order.Placed, err
-}
-
-// pushedThreads are the threads as the push service wants them.
-type pushedThreads struct {
-	*threads.Threads
-	sale string
-}
-
-// MayRead makes the room of the sale when it is asked for: everybody may read it.
-func (t pushedThreads) MayRead(thread string, user uint32) (bool, error) {
-	may, err := t.Threads.MayRead(thread, user)
-	if err == nil && !may && thread == threads.RoomID(t.sale) {
-		_, err = t.ShowRoom(t.sale)
-		may = err == nil
-	}
-	return may, err
-}
-
-func (t pushedThreads) Post(thread string, by uint32, clientID, content string) (push.Message, error) {
-	m, err := t.Threads.Post(thread, by, clientID, content)
-	return pushedMessage(m), pushedError(err)
-}
-
-func (t pushedThreads) History(thread string, after uint64, limit int) (push.History, error) {
-	past, err := t.Threads.History(thread, int64(after), limit)
-	h := push.History{Epoch: past.Epoch, Last: uint64(past.Last)}
-	for _, m := range past.Messages {
-		h.Messages = append(h.Messages, pushedMessage(m))
-	}
-	return h, pushedError(err)
-}
-
-func (t pushedThreads) Of(user uint32) ([]string, error)               { return t.Listed(user) }
-func (t pushedThreads) Members(thread string) (map[uint32]bool, error) { return t.Readers(thread) }
-
-func (t pushedThreads) Now() (push.Positions, error) {
-	p, err := t.Newest()
-	return push.Positions(p), err
-}
-
-func (t pushedThreads) Tail(ctx context.Context, from push.Positions, do func(push.Entry)) error {
-	return t.Threads.Tail(ctx, threads.Positions(from), func(e threads.Entry) {
-		do(push.Entry{Part: e.Part, Position: e.Position, What: push.What(e.Event), Thread: e.Thread,
-			Large: e.Large, User: e.User, Message: pushedMessage(e.Message)})
-	})
-}
-
-func pushedMessage(m threads.Message) push.Message {
-	return push.Message{ID: uint64(m.ID), Thread: m.Thread, User: m.User, Content: m.Content,
-		Created: m.Created, Erased: m.Removed}
-}
-
-// pushedError is the outcome of the push service for one of the threads.
-func pushedError(err error) error {
-	switch {
-	case err == nil, errors.Is(err, pipeline.ErrUnavailable):
-		return err
-	case errors.Is(err, threads.ErrNoThread), errors.Is(err, threads.ErrNotMember),
-		errors.Is(err, threads.ErrMuted), errors.Is(err, threads.ErrBlocked):
-		return push.ErrDenied
-	case errors.Is(err, threads.ErrPace):
-		return push.ErrTooMany
-	}
-	return fmt.Errorf("%w: %w", push.ErrRefused, err)
 }

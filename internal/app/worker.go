@@ -14,6 +14,7 @@ import (
 	"flashsale/internal/observe/accesslog"
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/profiling"
+	"flashsale/internal/rooms/repeats"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/eventloop"
 	"flashsale/internal/supervise"
@@ -41,6 +42,7 @@ type worker struct {
 
 	parts   []part           // of the rooms
 	traffic *traffic.Traffic // for the live view; nil if the room is off
+	repeats *repeats.Counter // for the conversations; nil if the room is off
 }
 
 // runWorker serves the handover until the supervisor sends a signal: SIGTERM stops this worker, SIGHUP means

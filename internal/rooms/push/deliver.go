@@ -37,7 +37,10 @@ func (s *Server) follow(ctx context.Context) error {
 		s.registry.ended(part, position) // this server has no subscriptions from before
 	}
 	s.following.Store(true)
-	return s.cfg.Threads.Tail(ctx, from, func(e Entry) { s.deliver(ctx, &e) })
+	return s.cfg.Threads.Tail(ctx, from, func(e Entry) {
+		s.deliver(ctx, &e)
+		s.registry.took(e.Part, e.Position)
+	})
 }
 
 // deliver takes a line of the log.

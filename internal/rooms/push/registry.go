@@ -42,11 +42,12 @@ type registry struct {
 	redis *pipeline.Spread
 	wake  chan struct{}
 
-	mu      sync.Mutex
-	alive   []string
-	users   map[uint32]bool       // to write: whether the user is connected here
-	removed [pipeline.Parts]int64 // to write: positions; 0 for none
-	here    map[string]struct{}   // threads with a new number of subscribers, to write
+	mu       sync.Mutex
+	alive    []string
+	users    map[uint32]bool       // to write: whether the user is connected here
+	removed  [pipeline.Parts]int64 // to write: positions; 0 for none
+	at, told Positions             // in the logs: where this server is, and what the others know
+	here     map[string]struct{}   // threads with a new number of subscribers, to write
 }
 
 func newRegistry(s *Server) *registry {
@@ -68,8 +69,16 @@ func (r *registry) run(ctx context.Context) error {
 	return nil
 }
 
-// beat gives a sign of life and learns who else lives.
+// beat gives a sign of life, learns who else lives, and tells how far this server is.
 func (r *registry) beat() {
+	r.note(func() {
+		for part := range r.at {
+			if r.at[part] > r.told[part] {
+				r.told[part] = r.at[part]
+				r.removed[part] = r.at[part]
+			}
+		}
+	})
 	if alive, err := beat(r.redis, r.id); err == nil {
 		r.mu.Lock()
 		r.alive = alive
@@ -90,6 +99,13 @@ func (r *registry) left(user uint32) { r.note(func() { r.users[user] = false }) 
 
 // ended notes that a removed member's subscriptions have ended here.
 func (r *registry) ended(part int, position int64) { r.note(func() { r.removed[part] = position }) }
+
+// took notes how far this server is in the log of a part.
+func (r *registry) took(part int, position int64) {
+	r.mu.Lock()
+	r.at[part] = position
+	r.mu.Unlock()
+}
 
 // changed notes that somebody here subscribed to a thread, or no longer does.
 func (r *registry) changed(thread string) { r.note(func() { r.here[thread] = struct{}{} }) }

@@ -38,7 +38,7 @@ func TestRemovedMember(t *testing.T) {
 		return first.registry.lives(second.id) && first.registry.lives(first.id)
 	})
 	part, position := st.remove(club, ann)
-	testkit.Must(t, fence.Wait(t.Context(), part, position))
+	testkit.Must(t, fence.Wait(part, position))
 	for _, s := range []*running{first, second} {
 		for _, c := range s.node.Hub().UserConnections(userName(ann)) {
 			if c.IsSubscribed(threadPrefix + club) {
@@ -64,11 +64,11 @@ func TestFenceForgetsDeadServers(t *testing.T) {
 	cfg := config(newStore(), roomtest.Redis(t))
 	fence := NewFence(cfg.Redis)
 	testkit.Background(t, fence.Run)
-	if err := fence.Wait(t.Context(), 0, 1); err != nil {
+	if err := fence.Wait(0, 1); err != nil {
 		t.Errorf("without a server: %v", err)
 	}
 	roomtest.Ask[int](t, conn(t, cfg), "ZADD", partKey(0, "servers"), "1000", "dead")
-	if err := fence.Wait(t.Context(), 0, 1); err != nil {
+	if err := fence.Wait(0, 1); err != nil {
 		t.Errorf("with a dead server: %v", err)
 	}
 }

@@ -369,17 +369,22 @@ func (k *Keeper) trim(part int, thread string, now time.Time) error {
 	if len(found) == trimMessages {
 		upto = min(upto, int64(found[len(found)-1].ID.Time))
 	}
+	allOld := len(found) < trimMessages // then what was erased after them goes too
 	for _, entry := range found {
 		id := int64(entry.ID.Time)
 		text := strconv.FormatInt(id, 10)
 		head, content := entry.Fields[0][1], entry.Fields[1][1]
 		if id > upto {
 			if now.Sub(messageOf(thread, text, head, content).Created) < k.cfg.AgeMax {
+				allOld = false
 				break
 			}
 			upto = id
 		}
 		messages = append(messages, text, head, content)
+	}
+	if allOld {
+		upto = last
 	}
 	if k.cfg.Archive != nil && upto >= first {
 		if err := k.cfg.Archive.Store(thread, entriesOf(thread, messages, first, upto)); err != nil {

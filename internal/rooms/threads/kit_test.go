@@ -2,6 +2,7 @@ package threads
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,10 +51,13 @@ func serve(tb testing.TB, redis *pipeline.Spread) {
 	}
 }
 
-// drain works until nothing is left to do.
-func (k *Keeper) drain(tb testing.TB) {
+// drain works until nothing is left to do in some parts, or in all.
+func (k *Keeper) drain(tb testing.TB, parts ...int) {
 	tb.Helper()
 	for part := range pipeline.Parts {
+		if len(parts) > 0 && !slices.Contains(parts, part) {
+			continue
+		}
 		for busy := true; busy; {
 			var held bool
 			var err error

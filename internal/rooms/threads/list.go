@@ -116,7 +116,8 @@ func (t *Threads) readList(user uint32, before, after int64, limit int) (entries
 		return nil, nil, err
 	}
 	for i := 0; i+1 < len(list); i += 2 {
-		entries = append(entries, listed{list[i], number(list[i+1])})
+		cursor, _ := strconv.ParseFloat(list[i+1], 64) // the in-memory engine writes 1.8e+15
+		entries = append(entries, listed{list[i], int64(cursor)})
 	}
 	for _, id := range groups {
 		large = append(large, listed{id: id})

@@ -75,15 +75,14 @@ func textOf(value any) string {
 }
 
 // Add makes a user a member of a group, or gives a member this role. Only owners may.
-// Errors: ErrNoThread, ErrNotMember, ErrNotOwner, ErrLastOwner, ErrNoGroup, ErrBlocked, ErrFull, ErrBusy.
+// Errors: ErrNoThread, ErrNotMember, ErrNotOwner, ErrLastOwner, ErrNoGroup, ErrNoUser, ErrBlocked, ErrFull,
+// ErrBusy.
 func (t *Threads) Add(thread string, by, user uint32, role Role) error {
 	if kindOf(thread) == "" {
 		return ErrNoThread
 	}
-	if by != user {
-		if err := t.checkBlocks(by, user); err != nil {
-			return err
-		}
+	if err := t.mayMeet(by, user); err != nil {
+		return err
 	}
 	letter := memberLetter
 	if role == Owner {

@@ -19,7 +19,8 @@
 -- ARGV[8]  now, in Unix milliseconds; "" for the clock of Redis
 -- Returns {code, ...}
 --   0: stored; the id of the message, Unix milliseconds
---   1: stored before under this client id; the id, Unix milliseconds (0 if Redis has it no more), the content
+--   1: stored before under this client id; the id, Unix milliseconds, the content; 0 and "" if Redis has it
+--      no more
 --   2: there is no such thread
 --   3: the user is no member
 --   4: the user is muted; 0, until, Unix milliseconds
@@ -38,6 +39,7 @@ if kind ~= "room" and not member then return { 3 } end
 
 local before = client ~= "" and redis.call("ZSCORE", sent, client)
 if before then
+   before = whole(before)
    local found = redis.call("XRANGE", messages, before .. "-0", before .. "-0")
    if not found[1] then return { 1, tonumber(before), 0, "" } end
    return { 1, tonumber(before), tonumber(string.match(found[1][2][2], ":(%d+)$")), found[1][2][4] }

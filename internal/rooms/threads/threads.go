@@ -43,7 +43,9 @@ var (
 	ErrFull       = errors.New("the group has as many members as may")
 	ErrBadStart   = errors.New("such a thread cannot be started")
 	ErrBadChange  = errors.New("such a change cannot be made")
-	ErrBadMessage = errors.New("the message is empty, too long or not UTF-8") // or its client id is too long
+	ErrBadMessage = errors.New("the message is empty or not UTF-8") // or its client id is too long
+	ErrTooLong    = errors.New("the message is too long")
+	ErrNoUser     = errors.New("there is no such user")
 	ErrMuted      = errors.New("the user may not write in this room for a time")
 	ErrPace       = errors.New("the room takes one message of a user in a time") // a *PaceError has the time
 	ErrNoMessage  = errors.New("there is no such message")
@@ -66,6 +68,8 @@ type Config struct {
 	Pace        time.Duration     // between two messages of a user in a room; 0 for no slow mode
 	Sale        string            // its room is there from the first call on; "" for none
 
+	// Exist reports whether all of these are users; nil: every number is one.
+	Exist func(users []uint32) (bool, error)
 	// Blocked reports whether one of two users has blocked the other; nil: nobody blocks.
 	Blocked func(by, user uint32) (bool, error)
 	// Archive gets messages before Redis forgets them; nil: they are gone then.

@@ -19,10 +19,9 @@ end
 last, first = tonumber(last), math.max(tonumber(first), upto + 1)
 redis.call("XTRIM", messages, "MINID", first .. "-0")
 local oldest = redis.call("XRANGE", messages, "-", "+", "COUNT", 1)[1]
-if not oldest then
-   first = last + 1
+if not oldest and first > last then
    redis.call("ZREM", trim, id)
-elseif last - first + 1 > most then
+elseif not oldest or last - first + 1 > most then -- without an entry: erased ones are left
    redis.call("ZADD", trim, 0, id)
 else
    redis.call("ZADD", trim, whole(string.match(oldest[2][2], ":(%d+)$") + age), id)
