@@ -176,19 +176,37 @@ func TestIdleClientIsSentToPolling(t *testing.T) {
 // silent is a client that subscribes to a thread and then reads nothing.
 func silent(t *testing.T, s *running, user uint32, thread string) {
 	t.Helper()
+	c := dial(t, s, user)
+	testkit.Must(t, c.SetReadBuffer(4096))
+	_, err := c.Write(frameOf(`{"id":2,"subscribe":{"channel":"` + threadPrefix + thread + `"}}`))
+	testkit.Must(t, err)
+	testkit.Until(t, "subscription", func() bool { return s.node.Hub().NumSubscribers(threadPrefix+thread) > 1 })
+}
+
+// dial connects a client that does nothing, and takes no memory for it.
+func dial(tb testing.TB, s *running, user uint32) *net.TCPConn {
+	tb.Helper()
 	address := strings.TrimSuffix(strings.TrimPrefix(s.url, "ws://"), Path)
 	c, err := net.Dial("tcp", address)
-	testkit.Must(t, err)
-	t.Cleanup(func() { c.Close() })
-	testkit.Must(t, c.(*net.TCPConn).SetReadBuffer(4096))
-	_, err = io.WriteString(c, "GET "+Path+" HTTP/1.1\r\nHost: "+address+"\r\nConnection: Upgrade\r\n"+
-		"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
-	testkit.Must(t, err)
-	for i, command := range []string{`{"id":1,"connect":{"token":"` + ticket(user) + `"}}`,
-		`{"id":2,"subscribe":{"channel":"` + threadPrefix + thread + `"}}`} {
-		frame := append([]byte{0x81, 0x80 | byte(len(command))}, 0, 0, 0, 0) // the mask is 0
-		_, err = c.Write(append(frame, command...))
-		testkit.Must(t, err)
-		testkit.Until(t, "command", func() bool { return s.node.Hub().NumSubscriptions() >= i+1 })
+	testkit.Must(tb, err)
+	tb.Cleanup(func() { c.Close() })
+	_, err = io.WriteString(c, handshakeOf(address))
+	testkit.Must(tb, err)
+	reply := make([]byte, 512)
+	if n, err := c.Read(reply); err != nil || !strings.HasSuffix(string(reply[:n]), "\r\n\r\n") {
+		tb.Fatalf("handshake: %q, %v", reply[:n], err)
 	}
+	_, err = c.Write(frameOf(`{"id":1,"connect":{"token":"` + ticket(user) + `"}}`))
+	testkit.Must(tb, err)
+	return c.(*net.TCPConn)
+}
+
+func handshakeOf(address string) string {
+	return "GET " + Path + " HTTP/1.1\r\nHost: " + address + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+}
+
+// frameOf is a short text as a frame of a websocket.
+func frameOf(text string) []byte {
+	return append([]byte{0x81, 0x80 | byte(len(text)), 0, 0, 0, 0}, text...) // the mask is 0
 }
