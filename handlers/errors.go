@@ -93,9 +93,9 @@ var failures = []*failure{
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
 	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errBadFormat,
-	errUserNotFound, errBadPage, errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind, errBlocked,
-	errThreadLimit, errGroupFull, errBadThread, errBadMessage, errMessageTooLong, errMuted, errSlowMode,
-	errRepeated, errNoMessage, errInternal,
+	errUserNotFound, errBadPage, errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind,
+	errBlocked, errThreadLimit, errGroupFull, errBadThread, errBadMessage, errMessageTooLong, errMuted,
+	errSlowMode, errRepeated, errNoMessage, errInternal,
 }
 
 // outcomes maps the errors of redisx and of the rooms to replies.

@@ -114,7 +114,8 @@ func (r threadCalls) showRoom(ctx *fasthttp.RequestCtx, _ Call) {
 		Pace    int64  `json:"pace_seconds"` // between two messages of a user
 		Created string `json:"created_at"`
 		Updated string `json:"updated_at"`
-	}{ID: t.ID, Last: t.Last, Pace: int64(r.Pace / time.Second), Created: stamp(t.Created), Updated: stamp(t.Updated)}
+	}{ID: t.ID, Last: t.Last, Pace: int64(r.Pace / time.Second), Created: stamp(t.Created),
+		Updated: stamp(t.Updated)}
 	if t.Pinned != nil {
 		body.Pinned = bodyOfMessage(t.Pinned)
 	}

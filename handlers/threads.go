@@ -74,8 +74,8 @@ type threadBody struct {
 }
 
 func bodyOfThread(t *threads.Thread) threadBody {
-	return threadBody{t.ID, t.Kind, t.Owner, t.Role, t.Participants, t.Members, t.Muted, t.Nickname, t.Unread, t.Read,
-		t.Last, t.History, stamp(t.Created), stamp(t.Updated)}
+	return threadBody{t.ID, t.Kind, t.Owner, t.Role, t.Participants, t.Members, t.Muted, t.Nickname, t.Unread,
+		t.Read, t.Last, t.History, stamp(t.Created), stamp(t.Updated)}
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(milliseconds) }

@@ -26,8 +26,8 @@ func (c *chatFlags) add(f *Flags) {
 		"with -ledger the older ones stay readable")
 	f.Time(&c.ChatAge, "chat-age", 30*24*time.Hour, time.Minute, 366*24*time.Hour, "`time` that Redis keeps a "+
 		"message")
-	f.Time(&c.RoomPace, "room-pace", 2*time.Second, 0, time.Hour, "`time` between two messages of a user in the "+
-		"room of the sale; 0 for no slow mode")
+	f.Time(&c.RoomPace, "room-pace", 2*time.Second, 0, time.Hour, "`time` between two messages of a user in "+
+		"the room of the sale; 0 for no slow mode")
 	f.SwitchOff(&c.RegisteredBuyers, "registered-buyers", "people who have registered may order too; =false: only "+
 		"users of the catalogue may")
 	f.Text(&c.PushAddress, "push-address", "127.0.0.1:8090", "`host:port` where clients hold a websocket for "+
@@ -40,7 +40,7 @@ func (c *chatFlags) add(f *Flags) {
 		"is not connected (Standard Webhooks)")
 	f.Secret(&c.PushOfflineSecret, "push-offline-secret", "", "`key` that signs these posts, whsec_ and base64; better "+
 		"set in the environment")
-	f.needs([]string{"chat"}, "chat-fanout", "chat-messages", "chat-age", "room-pace", "registered-buyers", "push-address",
-		"push-origins", "push-idle", "push-offline-url")
+	f.needs([]string{"chat"}, "chat-fanout", "chat-messages", "chat-age", "room-pace", "registered-buyers",
+		"push-address", "push-origins", "push-idle", "push-offline-url")
 	f.needs([]string{"push-offline-url"}, "push-offline-secret")
 }

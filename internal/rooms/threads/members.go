@@ -16,8 +16,8 @@ type GroupMember struct {
 // Members returns members of a thread in no order: those of one step of a walk, about limit. The walk begins
 // with cursor 0 and ends when next is 0. A user who is a member during the whole walk is returned at least
 // once. Errors: ErrNoThread, ErrNotMember.
-func (t *Threads) Members(thread string, by uint32, cursor uint64, limit int) (list []GroupMember, next uint64,
-	err error) {
+func (t *Threads) Members(thread string, by uint32, cursor uint64, limit int) (list []GroupMember,
+	next uint64, err error) {
 	if kind := kindOf(thread); kind == "" {
 		return nil, 0, ErrNoThread
 	} else if kind == Room {
