@@ -1,6 +1,7 @@
 // Package tokens mints and checks the strings that a client carries: access tokens, tickets of the push
 // service and cart IDs. All are 24 bytes in base64url (32 characters) that end in an AES-CMAC, so any server
-// with the secret can check them without Redis and without allocating. The package is pure: no I/O, no clock.
+// with the secret can check them without Redis and without allocating. The package is pure: no I/O, no
+// clock.
 package tokens
 
 import (

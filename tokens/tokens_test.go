@@ -243,7 +243,7 @@ func BenchmarkAccess(b *testing.B) {
 	}
 }
 
-// A ticket carries its user and its end, also after that end, and is neither an access token nor the reverse.
+// A ticket carries its user and its end, also after that end. It is no access token, and none is a ticket.
 func TestTicket(t *testing.T) {
 	k := keys(t, secretA)
 	ticket := k.AppendTicket(nil, 7, now)

@@ -130,8 +130,8 @@ func TestConversationSurvives(t *testing.T) {
 	t.Parallel()
 	testkit.Need(t, "redis-server")
 	redis := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always")
-	args := []string{"-chat", "-push-address", "127.0.0.1:0", "-redis", redis.Socket, "-users", "5", "-workers", "1",
-		"-limits", "off", "-token-secret", sharedSecret, "-drain", "2s"}
+	args := []string{"-chat", "-push-address", "127.0.0.1:0", "-redis", redis.Socket, "-users", "5",
+		"-workers", "1", "-limits", "off", "-token-secret", sharedSecret, "-drain", "2s"}
 	first, second := setup{args: args}.serve(t), setup{args: args}.serve(t)
 	writer := first.client(t)
 	writer.OnReply = nil
@@ -140,9 +140,13 @@ func TestConversationSurvives(t *testing.T) {
 		ID string `json:"thread_id"`
 	}
 	testkit.Must(t, writer.Call("POST", "/threads", `{"participants":[3]}`, &thread))
-	devices := []*device{newDevice(t, first, 2), newDevice(t, second, 2), newDevice(t, first, 3), newDevice(t, second, 3)}
-	for _, d := range devices {
-		d.follow(thread.ID)
+	var devices []*device
+	for _, user := range []int{2, 3} {
+		for _, s := range []*server{first, second} {
+			d := newDevice(t, s, user)
+			d.follow(thread.ID)
+			devices = append(devices, d)
+		}
 	}
 	n := 0
 	say := func(count int) {

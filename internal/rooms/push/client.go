@@ -37,7 +37,9 @@ func (s *Server) handle() {
 }
 
 // connecting lets a client with a ticket in.
-func (s *Server) connecting(ctx context.Context, e centrifuge.ConnectEvent) (centrifuge.ConnectReply, error) {
+func (s *Server) connecting(
+	ctx context.Context, e centrifuge.ConnectEvent,
+) (centrifuge.ConnectReply, error) {
 	if e.Transport.Protocol() != centrifuge.ProtocolTypeJSON {
 		return centrifuge.ConnectReply{}, centrifuge.DisconnectInappropriateProtocol
 	}
@@ -200,9 +202,9 @@ func (s *Server) publish(user uint32, name string, data []byte) (at centrifuge.S
 	return centrifuge.StreamPosition{Offset: m.ID}, protocolError(err)
 }
 
-func (s *Server) history(user uint32, e centrifuge.HistoryEvent) (found centrifuge.HistoryResult, err error) {
+func (s *Server) history(user uint32, e centrifuge.HistoryEvent) (centrifuge.HistoryResult, error) {
 	if _, err := s.threadOf(user, e.Channel); err != nil {
-		return found, err
+		return centrifuge.HistoryResult{}, err
 	}
 	return s.node.History(e.Channel, centrifuge.WithHistoryFilter(e.Filter))
 }

@@ -74,7 +74,8 @@ func TestTicketsAndProtocols(t *testing.T) {
 		t.Errorf("refresh: %+v, %v", r, err)
 	}
 	// Delta is refused with an error of the protocol.
-	sub, err := d.NewSubscription(threadPrefix+them, centrifuge.SubscriptionConfig{Delta: centrifuge.DeltaTypeFossil})
+	sub, err := d.NewSubscription(threadPrefix+them,
+		centrifuge.SubscriptionConfig{Delta: centrifuge.DeltaTypeFossil})
 	testkit.Must(t, err)
 	codes := newCodes()
 	sub.OnUnsubscribed(func(e centrifuge.UnsubscribedEvent) { codes <- e.Code })
@@ -121,7 +122,8 @@ func TestHandshakesAreAdmittedAtARate(t *testing.T) {
 	cfg.Rate, cfg.Now = 2, clock.Now
 	s := start(t, cfg)
 	for i, want := range []int{101, 101, 503} {
-		if got := s.handshake(t, ""); got.StatusCode != want || want == 503 && got.Header.Get("Retry-After") != "1" {
+		got := s.handshake(t, "")
+		if got.StatusCode != want || want == 503 && got.Header.Get("Retry-After") != "1" {
 			t.Errorf("handshake %d: %d, want %d", i, got.StatusCode, want)
 		}
 	}
@@ -180,7 +182,8 @@ func silent(t *testing.T, s *running, user uint32, thread string) {
 	testkit.Must(t, c.SetReadBuffer(4096))
 	_, err := c.Write(frameOf(`{"id":2,"subscribe":{"channel":"` + threadPrefix + thread + `"}}`))
 	testkit.Must(t, err)
-	testkit.Until(t, "subscription", func() bool { return s.node.Hub().NumSubscribers(threadPrefix+thread) > 1 })
+	channel := threadPrefix + thread
+	testkit.Until(t, "subscription", func() bool { return s.node.Hub().NumSubscribers(channel) > 1 })
 }
 
 // dial connects a client that does nothing, and takes no memory for it.
@@ -202,8 +205,8 @@ func dial(tb testing.TB, s *running, user uint32) *net.TCPConn {
 }
 
 func handshakeOf(address string) string {
-	return "GET " + Path + " HTTP/1.1\r\nHost: " + address + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
-		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+	return "GET " + Path + " HTTP/1.1\r\nHost: " + address + "\r\nConnection: Upgrade\r\n" +
+		"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
 }
 
 // frameOf is a short text as a frame of a websocket.

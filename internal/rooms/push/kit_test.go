@@ -90,7 +90,8 @@ func (st *store) Post(thread string, by uint32, clientID, content string) (Messa
 	if m, found := t.keys[clientID]; found && clientID != "" {
 		return m, nil
 	}
-	m := Message{ID: uint64(len(t.messages) + 1), Thread: thread, User: by, Content: content, Created: time.Now()}
+	m := Message{ID: uint64(len(t.messages) + 1), Thread: thread, User: by, Content: content,
+		Created: time.Now()}
 	t.messages, t.keys[clientID] = append(t.messages, m), m
 	st.log(Entry{What: Stored, Thread: thread, Message: m, User: by, Large: isRoom(thread)})
 	return m, nil

@@ -312,7 +312,8 @@ type queued struct {
 // waiting returns the oldest entries of a queue.
 func (o *offline) waiting(part int) (list []queued, err error) {
 	var found []radix.StreamEntry
-	x := pipeline.Command(&found, "XRANGE", partKey(part, "offline"), "-", "+", "COUNT", strconv.Itoa(postsMost))
+	x := pipeline.Command(&found, "XRANGE", partKey(part, "offline"), "-", "+", "COUNT",
+		strconv.Itoa(postsMost))
 	if err := o.redis.Part(part).Do(x); err != nil {
 		return nil, err
 	}

@@ -45,7 +45,8 @@ type Config struct {
 	// Heartbeat answers the RPC "presence"; nil: there is none.
 	Heartbeat func(user uint32, data []byte) (reply []byte, err error)
 
-	// Ordered returns when a user placed the order of the sale, zero without one; nil: nobody is told of orders.
+	// Ordered returns when a user placed the order of the sale, zero without one; nil: nobody is told of
+	// orders.
 	Ordered func(user uint32) (time.Time, error)
 
 	Redis       []pipeline.Config // of the parts, see redisx.Config.Spread

@@ -19,7 +19,8 @@ func TestMessageReachesAllDevices(t *testing.T) {
 	testkit.Must(t, err)
 	phone.saw("1 hello")
 	other.saw("1 hello")
-	laptop.saw("user:3 " + `{"event":"message","message":` + string(encodeMessage(&st.threads[them].messages[0])) + `}`)
+	message := string(encodeMessage(&st.threads[them].messages[0]))
+	laptop.saw("user:3 " + `{"event":"message","message":` + message + `}`)
 	_, err = other.Publish(t.Context(), threadPrefix+them, []byte(`{"content":"hello","key":"k1"}`))
 	testkit.Must(t, err)
 	if n := len(st.threads[them].messages); n != 1 {
@@ -48,8 +49,11 @@ func TestErrorsOfChannels(t *testing.T) {
 			_, err := d.History(t.Context(), channel, centrifuge.WithHistoryLimit(1))
 			return err
 		},
-		"presence":       func(channel string) error { _, err := d.Presence(t.Context(), channel); return err },
-		"presence_stats": func(channel string) error { _, err := d.PresenceStats(t.Context(), channel); return err },
+		"presence": func(channel string) error { _, err := d.Presence(t.Context(), channel); return err },
+		"presence_stats": func(channel string) error {
+			_, err := d.PresenceStats(t.Context(), channel)
+			return err
+		},
 	}
 	for _, row := range []struct {
 		channel string
