@@ -19,6 +19,8 @@ type Conversation struct {
 	// Repeated reports whether a user has sent the same text too often; nil: no text is.
 	Repeated func(user uint32, text string) (bool, error)
 	Pace     time.Duration // slow mode of the room, 0 for none
+	// Removed waits until nothing more is pushed to a member who was removed; nil: nothing is pushed.
+	Removed func(thread string) error
 }
 
 // threadCalls are the calls of the conversations.
@@ -251,9 +253,15 @@ func (r threadCalls) addMember(ctx *fasthttp.RequestCtx, c Call) {
 
 // removeMember takes a user out of a group; the caller leaves.
 func (r threadCalls) removeMember(ctx *fasthttp.RequestCtx, c Call) {
-	if user, ok := r.userOfPath(ctx, c); ok {
-		r.replyDone(ctx, r.Threads.Remove(c.param("id"), c.user, user))
+	user, ok := r.userOfPath(ctx, c)
+	if !ok {
+		return
 	}
+	err := r.Threads.Remove(c.param("id"), c.user, user)
+	if err == nil && r.Removed != nil {
+		err = r.Removed(c.param("id"))
+	}
+	r.replyDone(ctx, err)
 }
 
 // userOfPath is the user whom the path names by id, by name, or as me; false if it has answered.

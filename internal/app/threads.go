@@ -5,9 +5,12 @@ import (
 	"strconv"
 
 	"flashsale/handlers"
+	"flashsale/internal/background"
 	"flashsale/internal/config"
+	"flashsale/internal/rooms/push"
 	"flashsale/internal/rooms/repeats"
 	"flashsale/internal/rooms/threads"
+	"flashsale/redisx/pipeline"
 )
 
 // repeatsOfUser is how often a user may send the same text in the window of the repeated messages.
@@ -45,7 +48,20 @@ func (w *worker) serveThreads() (part, error) {
 			return isRepeated(w.repeats, user, text)
 		}
 	}
-	return part{run: conversation.Threads.Run, routes: handlers.Threads(conversation)}, nil
+	fence := push.NewFence(cfg.Redis)
+	conversation.Removed = func(thread string) error {
+		newest, err := conversation.Threads.Newest()
+		if err != nil {
+			return err
+		}
+		part := pipeline.PartOf(thread)
+		return fence.Wait(part, newest[part])
+	}
+	run := func(ctx context.Context) error {
+		background.Beside(fence.Run, func() { _ = conversation.Threads.Run(ctx) }) // it returns nil
+		return nil
+	}
+	return part{run: run, routes: handlers.Threads(conversation)}, nil
 }
 
 // isRepeated counts a text of a user, and reports whether the user has sent it too often. Texts of one user
