@@ -55,10 +55,13 @@ func (s *stack) startCluster(ctx context.Context, folder string) (seeds string, 
 		one := sale.Slice(i)
 		c.slots = append(c.slots, one.Slot)
 	}
-	if !s.setup.proxied {
-		return c.Seeds(), nil
+	switch {
+	case s.setup.skews:
+		return c.Seeds(), s.giveClock(ctx, c.Nodes[s.setup.masters-1])
+	case s.setup.proxied:
+		return c.wire(ctx)
 	}
-	return c.wire(ctx)
+	return c.Seeds(), nil
 }
 
 // wire leads all ways to the nodes through proxies, and returns the addresses for clients.

@@ -51,7 +51,9 @@ var (
 	masters  = setup{servers: 3, probes: 4, masters: 3, replicas: 1}
 	twoEach  = setup{servers: 3, probes: 4, masters: 3, replicas: 2}
 	wired    = setup{servers: 3, probes: 4, masters: 3, replicas: 1, proxied: true}
+	single   = setup{servers: 3, probes: 4, masters: 3}
 	scarce   = setup{servers: 3, probes: 4, masters: 3, stock: 20}
+	skewed   = setup{servers: 3, probes: 4, masters: 3, skews: true}
 	takeover = "a replica takes over before an alert is due"
 )
 
@@ -139,7 +141,7 @@ var drills = []drill{
 	{name: "cluster-master-killed", quiet: takeover, loses: true,
 		says:  "kill -9 of a master at random moments, every other time its data is deleted",
 		setup: masters, noticed: must503, run: manyTimes(10, 50, masterKilled)},
-	{name: "cluster-master-empty", quiet: takeover,
+	{name: "cluster-master-empty", alert: "SliceLost",
 		says:  "a master comes back empty before its replica is promoted, later with its data",
 		setup: masters, noticed: must503, run: manyTimes(1, 3, masterEmpty)},
 	{name: "cluster-replica-killed", quiet: "orders go on",
@@ -153,7 +155,7 @@ var drills = []drill{
 	{name: "cluster-reshard", quiet: "requests wait",
 		says:  "a slot with a slice moves to another master, key by key",
 		setup: masters, noticed: may503, run: manyTimes(2, 5, slotMoved)},
-	{name: "cluster-cut", quiet: takeover, says: "no server reaches one master",
+	{name: "cluster-cut", alert: "SliceAway", says: "no server reaches one master",
 		setup: wired, noticed: must503, run: manyTimes(1, 3, masterCut)},
 	{name: "cluster-partition", quiet: takeover, loses: true,
 		says:  "a master is cut off from all nodes and from all servers but one",
@@ -161,6 +163,11 @@ var drills = []drill{
 	{name: "cluster-restarted", quiet: "they are back before an alert is due",
 		says:  "kill -9 of all masters, started again",
 		setup: masters, noticed: must503, run: allRestarted},
+	{name: "cluster-half-pause", alert: "SlicesBehind",
+		says:  "root pauses the sale while a master takes no writes",
+		setup: single, noticed: must503, run: pauseHalfDone},
+	{name: "cluster-clocks", alert: "ClockSkew", says: "the clock of a master is 2 s ahead",
+		setup: skewed, run: clocksDiffer},
 	{name: "mover-killed", quiet: "worker-killed has it",
 		says:  "kill -9 of all workers of a server, while orders wait for pieces of other slices",
 		setup: scarce, noticed: may503 | mayDrop, run: moversKilled},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"flashsale/internal/background"
 	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/client"
 	"flashsale/internal/testkit/launch"
 )
 
@@ -98,8 +100,10 @@ func masterEmpty(f *masterFault) error {
 	if err := f.awaitRefusals(f); err != nil {
 		return err
 	}
-	background.Pause(f, f.lasting(2*time.Second, 5*time.Second))
-	if keys, err := f.master.Ask("DBSIZE"); err != nil || f.c.Master(f.slot) == f.master && keys != "0" {
+	f.stand(f, 2*time.Second)
+	const script = "return #redis.call('KEYS', '[^f]*')" // all but the fence of -ack
+	keys, err := f.master.Ask("EVAL", script, "0")
+	if err != nil || f.c.Master(f.slot) == f.master && keys != "0" {
 		f.breaks("an empty master has got %s keys (%v)", keys, err)
 	}
 	f.master.Kill()
@@ -224,6 +228,42 @@ func slotMoved(f *masterFault) error {
 	f.note("a slot with %d keys was moved in %s: %s for 10,000 orders", keys, seconds(took),
 		seconds(took*10_000/time.Duration(keys)))
 	return f.measureResumption(f)
+}
+
+// pauseHalfDone lets root pause the sale while the master of one slice takes no writes. The slice follows
+// later.
+func pauseHalfDone(ctx context.Context, s *stack, dice *rand.Rand) error {
+	root, err := s.root(ctx)
+	if err != nil {
+		return err
+	}
+	defer root.HangUp()
+	for range s.times(1, 5) {
+		slot := s.cluster.slots[1+dice.IntN(len(s.cluster.slots)-1)] // not the home slice, which decides
+		master, _, err := s.cluster.serving(slot)
+		if err != nil {
+			return err
+		}
+		const replicas = "min-replicas-to-write"
+		if err := s.sparing(slot, func() error {
+			if _, err := master.Ask("CONFIG", "SET", replicas, "1"); err != nil {
+				return err
+			}
+			err := s.changeState(ctx, root, "paused")
+			if !client.IsRefused(err, http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE") {
+				s.breaks("a pause that one slice does not take was answered %v", err)
+			}
+			s.stand(ctx, 2*time.Second)
+			_, err = master.Ask("CONFIG", "SET", replicas, "0")
+			return err
+		}); err != nil {
+			return err
+		}
+		if err := errors.Join(s.measureResumption(ctx), s.changeState(ctx, root, "open")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // allRestarted kills all masters at once and starts them again.

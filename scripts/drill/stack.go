@@ -33,6 +33,7 @@ type setup struct {
 	everysec bool // appendfsync everysec instead of always
 	disk     bool // the data of Redis lies on a small file system of its own
 	clock    bool // the servers' clock can be made to jump
+	skews    bool // the clock of one master can be made to jump
 	released bool // the last server is the last released version
 	tls      bool // the servers speak TLS; probes, load and pipelining do, other drills do not
 	asides   bool // servers beside those of the load, which the drill starts
