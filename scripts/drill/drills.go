@@ -17,7 +17,6 @@ type drill struct {
 	quiet      string // why there is no alert
 	setup      setup
 	noticed    effects
-	loses      bool // orders that were answered, unless all replicas had them before
 	run        fault
 }
 
@@ -46,11 +45,15 @@ var (
 	crowded = setup{servers: 1, probes: 4, everysec: true}
 )
 
+// -ack where orders wait for replicas.
+const ackReplica, ackDisk = "replica", "disk"
+
 // The Redis Clusters of three servers. Orders go through the proxies only where the network is cut.
 var (
-	masters  = setup{servers: 3, probes: 4, masters: 3, replicas: 1}
-	twoEach  = setup{servers: 3, probes: 4, masters: 3, replicas: 2}
-	wired    = setup{servers: 3, probes: 4, masters: 3, replicas: 1, proxied: true}
+	masters  = setup{servers: 3, probes: 4, masters: 3, replicas: 1, ack: ackReplica}
+	twoEach  = setup{servers: 3, probes: 4, masters: 3, replicas: 2, ack: ackReplica}
+	wired    = setup{servers: 3, probes: 4, masters: 3, replicas: 1, ack: ackReplica, proxied: true}
+	onDisk   = setup{servers: 3, probes: 4, masters: 3, replicas: 1, ack: ackDisk}
 	single   = setup{servers: 3, probes: 4, masters: 3}
 	scarce   = setup{servers: 3, probes: 4, masters: 3, stock: 20}
 	skewed   = setup{servers: 3, probes: 4, masters: 3, skews: true}
@@ -138,9 +141,11 @@ var drills = []drill{
 		setup: crowded, run: pipelining},
 	{name: "pipelining-tls", quiet: noFault, says: "the same with TLS",
 		setup: setup{servers: 1, probes: 4, everysec: true, tls: true}, run: pipelining},
-	{name: "cluster-master-killed", quiet: takeover, loses: true,
+	{name: "cluster-master-killed", quiet: takeover,
 		says:  "kill -9 of a master at random moments, every other time its data is deleted",
 		setup: masters, noticed: must503, run: manyTimes(10, 50, masterKilled)},
+	{name: "cluster-master-killed-disk", quiet: takeover, says: "the same with -ack disk, on valkey-server",
+		setup: onDisk, noticed: must503, run: manyTimes(10, 50, masterKilled)},
 	{name: "cluster-master-empty", alert: "SliceLost",
 		says:  "a master comes back empty before its replica is promoted, later with its data",
 		setup: masters, noticed: must503, run: manyTimes(1, 3, masterEmpty)},
@@ -149,7 +154,7 @@ var drills = []drill{
 		setup: masters, noticed: may503, run: manyTimes(1, 5, replicaKilled)},
 	{name: "cluster-sync", quiet: takeover, says: "a master is killed while its replica copies its data",
 		setup: masters, noticed: must503, run: manyTimes(1, 3, replicaSyncs)},
-	{name: "cluster-lagging", quiet: takeover, loses: true,
+	{name: "cluster-lagging", quiet: takeover,
 		says:  "of two replicas the one that lags is promoted",
 		setup: twoEach, noticed: must503, run: manyTimes(1, 5, replicaLags)},
 	{name: "cluster-reshard", quiet: "requests wait",
@@ -157,7 +162,7 @@ var drills = []drill{
 		setup: masters, noticed: may503, run: manyTimes(2, 5, slotMoved)},
 	{name: "cluster-cut", alert: "SliceAway", says: "no server reaches one master",
 		setup: wired, noticed: must503, run: manyTimes(1, 3, masterCut)},
-	{name: "cluster-partition", quiet: takeover, loses: true,
+	{name: "cluster-partition", quiet: takeover,
 		says:  "a master is cut off from all nodes and from all servers but one",
 		setup: wired, noticed: must503, run: manyTimes(1, 5, masterApart)},
 	{name: "cluster-restarted", quiet: "they are back before an alert is due",
