@@ -28,7 +28,7 @@ func TestPastSaleIsWhole(t *testing.T) {
 	refused := func(name string, cfg redisx.Config, want error) {
 		t.Helper()
 		_, err := OpenPast(t.Context(), cfg, s.ID())
-		if !errors.Is(err, want) || !strings.Contains(err.Error(), "slice "+tag+" of sale "+s.ID()+" in Redis at ") {
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), "slice "+tag+" of sale "+s.ID()+" in Redis") {
 			t.Errorf("%s: %v, want %v and slice %s", name, err, want, tag)
 		}
 	}
