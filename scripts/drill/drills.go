@@ -145,7 +145,7 @@ var drills = []drill{
 		says:  "kill -9 of a master at random moments, every other time its data is deleted",
 		setup: masters, noticed: must503, run: manyTimes(10, 50, masterKilled)},
 	{name: "cluster-master-killed-disk", quiet: takeover, says: "the same with -ack disk, on valkey-server",
-		setup: onDisk, noticed: must503, run: manyTimes(10, 50, masterKilled)},
+		setup: onDisk, noticed: must503, run: manyTimes(5, 20, masterKilled)},
 	{name: "cluster-master-empty", alert: "SliceLost",
 		says:  "a master comes back empty before its replica is promoted, later with its data",
 		setup: masters, noticed: must503, run: manyTimes(1, 3, masterEmpty)},
