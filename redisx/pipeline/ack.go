@@ -35,9 +35,9 @@ type fence struct {
 	replicas atomic.Int32 // how many may be elected: all of them must have the changes
 	since    atomic.Int64 // when the batch under way was sent, Unix nanoseconds; 0: none is
 
-	// alone: the master has refused the last write, because too few replicas are connected. Then WAIT would only
-	// take its whole time for each batch, so it does not wait until the master takes a write. The owner of the
-	// Conn notes it.
+	// alone: the master has refused the last write, because too few replicas are connected. WAIT would take its
+	// whole time for each batch, so it waits for none until the master takes a write. The owner of the Conn
+	// notes it.
 	alone bool
 }
 
