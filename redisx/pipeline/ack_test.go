@@ -93,6 +93,37 @@ func TestReplicaThatTheMasterLost(t *testing.T) {
 	})
 }
 
+// A master that has no replica refuses every write. Calls learn that once, then they fail at once, until a
+// replica has joined.
+func TestMasterWithoutReplica(t *testing.T) {
+	onFenced(t, func(t *testing.T, nodes *launch.Cluster, cfg Config, opts Options) {
+		master, replica := nodes.Nodes[0], nodes.Nodes[1]
+		ask(t, master, "CONFIG", "SET", "min-replicas-to-write", "1")
+		c := connect(t, cfg, opts)
+		replica.Kill()
+		testkit.Until(t, "a master that refuses writes", func() bool {
+			_, err := master.Ask("SET", tag, "1")
+			return err != nil
+		})
+		_ = do(c, Command(new(string), "SET", tag, "2"))
+		_ = do(c.twin.Conn, Command(new(string), "SET", tag, "2"))
+		begin := time.Now()
+		for range 10 {
+			if err := do(c, Command(new(string), "SET", tag, "3")); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("a change without the replica: %v", err)
+			}
+		}
+		if took := time.Since(begin); took > cfg.Timeout/2 {
+			t.Errorf("ten changes that the master refuses took %v", took)
+		}
+		testkit.Must(t, replica.Start(t.Context()))
+		testkit.Must(t, nodes.AwaitReady(t.Context(), 1))
+		testkit.Until(t, "a change with the replica", func() bool {
+			return do(c, Command(new(string), "SET", tag, "4")) == nil
+		})
+	})
+}
+
 // The master is killed under load at some moment and its data deleted, again and again: the elected replica
 // has every change that was answered, though it is the only node that has.
 func TestMasterIsLostWithItsDisk(t *testing.T) {

@@ -20,7 +20,7 @@ func TestCompareFloorWithProduct(t *testing.T) {
 	requireTool(t, "redis-server")
 	const crowded = "VIEWERS=10 STORE=own product -workers 1"
 	names := []string{"floor", "SERVERS=2 product -workers 1", crowded, "product -slices 4",
-		"REDIS=2 product -workers 1", "CLUSTER=3 product -workers 1"}
+		"REDIS=2 product -workers 1", "CLUSTER=3 product -workers 1", "REPLICAS=1 product -ack replica"}
 	task := parsed[*compareTask](t, "compare", strings.Join(names, "|"), "-rounds", "2", "-orders", "200",
 		"-concurrency", "8,20", "-seed", "7")
 	rep, err := compare.Run(t.Context(), task.opt, io.Discard)
@@ -40,7 +40,8 @@ func TestCompareFloorWithProduct(t *testing.T) {
 					(trial.Checks == 10) != sells ||
 					trial.CPU.App <= 0 || (trial.CPU.Redis > 0) != sells || trial.CPU.Generator <= 0 ||
 					trial.CPU.Total < trial.CPU.App || trial.WorkerMemory < 1<<20 ||
-					trial.OrderP99 < trial.OrderP50 || i == 2 && trial.CrowdHeld != 10 {
+					trial.OrderP99 < trial.OrderP50 || i == 2 && trial.CrowdHeld != 10 ||
+					(trial.OrdersByScript > 0) != (sells && i != 2) {
 					t.Errorf("%s: trial %+v", name, trial)
 				}
 			}
@@ -53,7 +54,7 @@ func TestCompareFloorWithProduct(t *testing.T) {
 	var out bytes.Buffer
 	testkit.Must(t, writeComparison(&out, rep))
 	for _, want := range []string{"8 buyers at once ", "  10 viewers: ",
-		"  audit: 10 runs, 100 checks, no violation\n"} {
+		"  audit: 12 runs, 120 checks, no violation\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
