@@ -36,6 +36,7 @@ var chromium struct {
 }
 
 func TestMain(m *testing.M) {
+	testkit.AtOnce(4)
 	code := m.Run()
 	if chromium.stop != nil {
 		chromium.stop()

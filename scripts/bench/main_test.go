@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == compare.FloorProgram {
 		main()
 	}
+	testkit.AtOnce(4)
 	os.Exit(m.Run())
 }
 

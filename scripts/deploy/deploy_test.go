@@ -26,6 +26,11 @@ const (
 	commandMax = 20 * patience
 )
 
+func TestMain(m *testing.M) {
+	testkit.AtOnce(6)
+	os.Exit(m.Run())
+}
+
 // start runs a program with PATH and env as its whole environment. It ends with the test at the latest.
 func start(t *testing.T, env []string, name string, args ...string) *launch.Process {
 	t.Helper()
