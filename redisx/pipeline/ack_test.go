@@ -113,7 +113,7 @@ func testMasterIsLost(t *testing.T, nodes *launch.Cluster) {
 			testkit.Until(t, "load", func() bool { return load.answers() > 100 })
 		}
 		time.Sleep(rand.N(200 * time.Millisecond))
-		master := nodes.Master(cfg.Slot)
+		master := awaitAgreement(t, nodes, cfg.Slot)
 		replica := nodes.Replicas(master)[0]
 		master.Kill()
 		testkit.Must(t, master.Wipe())

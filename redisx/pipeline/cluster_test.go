@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mediocregopher/radix/v4"
 
 	"flashsale/internal/background"
 	"flashsale/internal/serve/eventloop/looptest"
@@ -143,6 +146,22 @@ func otherMasters(nodes *launch.Cluster, slot int) (others []*launch.ClusterNode
 		}
 	}
 	return others
+}
+
+// awaitAgreement returns the master of a slot once all nodes know it. A replica that had not heard of a move
+// would not take the slot over.
+func awaitAgreement(t *testing.T, nodes *launch.Cluster, slot int) (master *launch.ClusterNode) {
+	t.Helper()
+	master = nodes.Master(slot)
+	testkit.Until(t, "nodes that agree on a slot", func() bool {
+		return !slices.ContainsFunc(nodes.Nodes, func(n *launch.ClusterNode) bool {
+			topo, err := Topology(t.Context(), Config{Address: n.Address, Timeout: patient})
+			return err != nil || !slices.ContainsFunc(topo, func(node radix.ClusterNode) bool {
+				return node.Addr == master.Address && holds(node, slot)
+			})
+		})
+	})
+	return master
 }
 
 // A connection follows its slot from master to master while calls flow. No call is lost or carried out
@@ -294,7 +313,7 @@ func testMasterIsAway(t *testing.T, nodes *launch.Cluster) {
 	cfg.Slot, cfg.Timeout = slot, time.Second
 	conns := ofEngines(t, cfg, Options{Scripts: []*Script{NewScript("return 1")}})
 	for _, killed := range []bool{true, false} {
-		master := nodes.Master(slot)
+		master := awaitAgreement(t, nodes, slot)
 		replica := nodes.Replicas(master)[0]
 		for _, c := range conns {
 			testkit.Until(t, "calls", func() bool { return do(c, Command(new(string), "SET", tag, "1")) == nil })
