@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"net"
 	"regexp"
 	"strings"
 	"sync"
@@ -57,7 +56,10 @@ func Page(site *web.Site, push string) Room {
 // show answers with the page itself.
 func (r pageCalls) show(ctx *fasthttp.RequestCtx, _ Call) {
 	r.sendFile(ctx, r.site.File(web.Index))
-	if origin := r.pushOrigin(ctx); origin != "" {
+	if r.push == "" {
+		return
+	}
+	if origin := r.pushOrigin(ctx, r.push); plainOrigin.MatchString(origin) {
 		header := &ctx.Response.Header
 		policy := string(header.Peek(fasthttp.HeaderContentSecurityPolicy))
 		header.Set(fasthttp.HeaderContentSecurityPolicy,
@@ -65,29 +67,8 @@ func (r pageCalls) show(ctx *fasthttp.RequestCtx, _ Call) {
 	}
 }
 
-// pushOrigin is the only other place that the page may connect to: where GET /push sends it. It is empty if
-// there is no websocket, and for a host that could be more than a name.
-func (r pageCalls) pushOrigin(ctx *fasthttp.RequestCtx) string {
-	host, port, err := net.SplitHostPort(r.push)
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = string(ctx.Host())
-		if name, _, err := net.SplitHostPort(host); err == nil {
-			host = name
-		}
-		host = strings.Trim(host, "[]")
-	}
-	if err != nil || !hostName.MatchString(host) {
-		return ""
-	}
-	scheme := "ws://"
-	if r.cfg.TLS != nil {
-		scheme = "wss://"
-	}
-	return scheme + net.JoinHostPort(host, port)
-}
-
-// hostName matches names and addresses.
-var hostName = regexp.MustCompile(`^[0-9A-Za-z.:-]+$`)
+// plainOrigin matches an origin that can stand in a policy. Its host may come from the client.
+var plainOrigin = regexp.MustCompile(`^wss?://[0-9A-Za-z.:[\]-]+$`)
 
 // showFile answers with a file of the page.
 func (r pageCalls) showFile(ctx *fasthttp.RequestCtx, c Call) {

@@ -153,13 +153,24 @@ func TestPageMayOpenWebsocket(t *testing.T) {
 	if !strings.Contains(body, `<html lang="en" data-chat="on">`) {
 		t.Error("the page does not know of the chat")
 	}
-	for host, want := range map[string]string{"shop.example:8080": "ws://shop.example:8090",
-		"shop.example": "ws://shop.example:8090", "[::1]:8080": "ws://[::1]:8090", "[::1]": "ws://[::1]:8090",
-		"a;b": "", "a b:8080": "", "*": "", "": ""} {
+	for _, row := range []struct{ address, host, want string }{
+		{"0.0.0.0:8090", "shop.example:8080", "ws://shop.example:8090"},
+		{":8090", "shop.example", "ws://shop.example:8090"},
+		{"[::]:8090", "[::1]:8080", "ws://[::1]:8090"},
+		{"[::]:8090", "[::1]", "ws://[::1]:8090"},
+		{"127.0.0.1:8090", "shop.example:8080", "ws://127.0.0.1:8090"},
+		{"127.0.0.1:8090", "localhost:8080", "ws://localhost:8090"},
+		{"10.0.0.1:8090", "localhost:8080", "ws://10.0.0.1:8090"},
+	} {
 		var ctx fasthttp.RequestCtx
-		ctx.Request.Header.SetHost(host)
-		if got := (pageCalls{Server: s.Server, push: "0.0.0.0:8090"}).pushOrigin(&ctx); got != want {
-			t.Errorf("host %q: %q, want %q", host, got, want)
+		ctx.Request.Header.SetHost(row.host)
+		if got := s.pushOrigin(&ctx, row.address); got != row.want || !plainOrigin.MatchString(got) {
+			t.Errorf("%s asked at %s: %s, want %s", row.address, row.host, got, row.want)
+		}
+	}
+	for _, bad := range []string{"ws://a;b:8090", "ws://a b:8090", "ws://*:8090", "ws://:8090 x", "ws://"} {
+		if plainOrigin.MatchString(bad) {
+			t.Errorf("%s can stand in a policy", bad)
 		}
 	}
 }

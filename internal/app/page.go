@@ -15,9 +15,5 @@ func (w *worker) servePage() (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	push := ""
-	if w.cfg.Chat {
-		push = w.cfg.PushAddress
-	}
-	return part{routes: handlers.Page(site, push)}, nil
+	return part{routes: handlers.Page(site, w.PushAddress)}, nil
 }
