@@ -59,15 +59,20 @@ func (s *Server) tokenOf(ctx *fasthttp.RequestCtx) (user uint32, expires int64, 
 		query = ctx.QueryArgs().Peek("access_token")
 	}
 	if len(query) == tokens.Length {
-		if user, expires, ok := s.cfg.Keys.Access(query, now); ok {
+		if user, expires, ok := s.cfg.Keys.Access(query, now); ok && !s.isEnded(user, expires) {
 			return user, expires, true
 		}
 	}
 	header := ctx.Request.Header.Peek("Access-Token")
-	if user, expires, ok := s.cfg.Keys.Access(header, now); ok {
+	if user, expires, ok := s.cfg.Keys.Access(header, now); ok && !s.isEnded(user, expires) {
 		return user, expires, true
 	}
 	return 0, 0, len(query)+len(header) > 0
+}
+
+// isEnded reports whether the user has logged out everywhere since this token was minted.
+func (s *Server) isEnded(user uint32, expires int64) bool {
+	return s.accounts != nil && s.accounts.IsEnded(user, expires)
 }
 
 // root lets only the administrator pass: user 1.

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"flashsale/internal/rooms/limits"
+	"flashsale/redisx"
 )
 
 // cartAdds is the event name of -cart-adds in the metrics of the rate limits.
@@ -14,6 +15,9 @@ var cartAdds = []byte("cart-adds")
 
 // createCart mints a cart ID. It needs no Redis: the cart begins there with its first piece.
 func (s *Server) createCart(ctx *fasthttp.RequestCtx, c Call) {
+	if s.mayNotBuy(ctx, c.user) {
+		return
+	}
 	var scratch [scratchBytes]byte
 	b := append(scratch[:0], `{"cart_id":"`...)
 	b = s.cfg.Keys.AppendCart(b, c.user, rand.Uint64())
@@ -22,6 +26,9 @@ func (s *Server) createCart(ctx *fasthttp.RequestCtx, c Call) {
 
 // addToCart adds pieces of a food to a cart of the user, or takes pieces away.
 func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c Call) {
+	if s.mayNotBuy(ctx, c.user) {
+		return
+	}
 	who := limits.Who{ID: c.user}
 	if s.isRefused(ctx, limits.Cart, who) || s.mustWait(ctx, s.adds.Wait(c.user, timeOf(ctx))) {
 		return
@@ -52,6 +59,16 @@ func (s *Server) addToCart(ctx *fasthttp.RequestCtx, c Call) {
 	}
 	c.answer.food, c.answer.pieces = food, count
 	s.cfg.Sale.AddToCart(c.user, cart, food, count, c.later(ctx, (*Server).added))
+}
+
+// mayNotBuy reports whether the sale is for users of the catalogue only and this user has registered, and
+// answers the call then.
+func (s *Server) mayNotBuy(ctx *fasthttp.RequestCtx, user uint32) bool {
+	if !s.cfg.CatalogueBuyers || user < redisx.FirstRegistered {
+		return false
+	}
+	reply(ctx, errNoBuyer)
+	return true
 }
 
 // mustWait reports whether a user must wait because of -cart-adds, and answers the call then.

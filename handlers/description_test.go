@@ -20,6 +20,7 @@ import (
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/live"
+	"flashsale/internal/rooms/presence"
 	"flashsale/internal/rooms/repeats"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/testkit"
@@ -75,7 +76,7 @@ func TestDescriptionHasRoutes(t *testing.T) {
 	for _, join := range []Room{Repeats(new(repeats.Counter), []VKGroup{{Secret: "secret"}}),
 		Limits(limits.New(limits.Config{Rules: []limits.Rule{}})), Blocklist(new(blocklist.Blocklist)),
 		Traffic(new(traffic.Traffic)), Live(new(live.Hub)), Page(new(web.Site)),
-		Threads(Conversation{})} {
+		Presence(new(presence.Presence)), Threads(Conversation{})} {
 		table = append(table, join(s.Server)...)
 	}
 	security := map[string][]string{}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/threads"
 	"flashsale/internal/rooms/traffic"
@@ -64,8 +65,6 @@ var (
 	errBadState          = newFailure(400, "INVALID_SALE_STATE", "抢购状态无效")
 	errBadTimes          = newFailure(400, "INVALID_SALE_TIMES", "开始或结束时间无效")
 	errBadFormat         = newFailure(400, "INVALID_FORMAT", "format 须为 csv 或 jsonl")
-	errUserNotFound      = newFailure(404, "USER_NOT_FOUND", "用户不存在")
-	errBadPage           = newFailure(400, "INVALID_PAGE", "分页参数无效")
 	errNoThread          = newFailure(404, "THREAD_NOT_FOUND", "会话不存在")
 	errNotMember         = newFailure(403, "NOT_A_MEMBER", "不是会话成员")
 	errNotOwner          = newFailure(403, "NOT_AN_OWNER", "不是群主")
@@ -81,6 +80,19 @@ var (
 	errSlowMode          = newFailure(429, "SLOW_MODE", "发言过于频繁")
 	errRepeated          = newFailure(429, "MESSAGE_REPEATED", "相同内容发送过多")
 	errNoMessage         = newFailure(404, "MESSAGE_NOT_FOUND", "消息不存在")
+	errBadName           = newFailure(400, "INVALID_NAME", "用户名须为3至32个可见字符，且不能全为数字")
+	errBadPassword       = newFailure(400, "INVALID_PASSWORD", "密码须为8个字符至256字节")
+	errBadEmail          = newFailure(400, "INVALID_EMAIL", "邮箱地址无效")
+	errNameTaken         = newFailure(409, "NAME_TAKEN", "用户名已被使用")
+	errAccountsFull      = newFailure(403, "ACCOUNTS_FULL", "注册人数已满")
+	errCatalogueUser     = newFailure(403, "CATALOGUE_USER", "目录用户不能修改密码")
+	errTooManyEnded      = newFailure(503, "TOO_MANY_LOGOUTS", "退出所有设备的用户过多")
+	errNoBuyer           = newFailure(403, "REGISTERED_NOT_ALLOWED", "注册用户不能参加本次抢购")
+	errUserNotFound      = newFailure(404, "USER_NOT_FOUND", "用户不存在")
+	errNoContact         = newFailure(404, "CONTACT_NOT_FOUND", "联系人不存在")
+	errBadContact        = newFailure(400, "INVALID_CONTACT", "联系人不能是自己，备注最多64个可见字符")
+	errTooManyContacts   = newFailure(403, "CONTACTS_OUT_OF_LIMIT", "联系人不能超过1000个")
+	errBadPage           = newFailure(400, "INVALID_PAGE", "分页参数无效")
 	errInternal          = newFailure(500, "INTERNAL_ERROR", "内部错误")
 )
 
@@ -93,9 +105,11 @@ var failures = []*failure{
 	errKeyReused, errWrongSecret, errTooManyRequests, errNoLimit, errCostLimit, errNotAllowed,
 	errDocumentInvalid, errTooManyDocuments, errBadKey, errBadRange, errNoTraffic,
 	errStateConflict, errClocksDiffer, errBadState, errBadTimes, errBadFormat,
-	errUserNotFound, errBadPage, errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind,
+	errNoThread, errNotMember, errNotOwner, errLastOwner, errThreadKind,
 	errBlocked, errThreadLimit, errGroupFull, errBadThread, errBadMessage, errMessageTooLong, errMuted,
-	errSlowMode, errRepeated, errNoMessage, errInternal,
+	errSlowMode, errRepeated, errNoMessage,
+	errBadName, errBadPassword, errBadEmail, errNameTaken, errAccountsFull, errCatalogueUser, errTooManyEnded,
+	errNoBuyer, errUserNotFound, errNoContact, errBadContact, errTooManyContacts, errBadPage, errInternal,
 }
 
 // outcomes maps the errors of redisx and of the rooms to replies.
@@ -110,6 +124,19 @@ var outcomes = []struct {
 	{traffic.ErrBadKey, errBadKey},
 	{traffic.ErrBadRange, errBadRange},
 	{traffic.ErrNoKey, errNoTraffic},
+	{accounts.ErrBadName, errBadName},
+	{accounts.ErrBadPassword, errBadPassword},
+	{accounts.ErrBadEmail, errBadEmail},
+	{accounts.ErrNameTaken, errNameTaken},
+	{accounts.ErrFull, errAccountsFull},
+	{accounts.ErrBusy, errTooManyRequests},
+	{accounts.ErrWrongPassword, errUserAuth},
+	{accounts.ErrCatalogueUser, errCatalogueUser},
+	{accounts.ErrTooManyEnded, errTooManyEnded},
+	{accounts.ErrNoUser, errUserNotFound},
+	{accounts.ErrNoContact, errNoContact},
+	{accounts.ErrBadContact, errBadContact},
+	{accounts.ErrTooManyContacts, errTooManyContacts},
 	{redisx.ErrSaleGone, errUnavailable},
 	{redisx.ErrOverLimit, errFoodLimit},
 	{redisx.ErrHasOrder, errOrderLimit},

@@ -33,12 +33,11 @@ func (s *Server) login(ctx *fasthttp.RequestCtx, c Call) {
 	}
 	user, document, ok := s.cfg.Catalog.Authenticate(name, password)
 	if !ok {
-		s.record(ctx, limits.LoginFailed, who)
-		if n := s.refusedLogins.Due(timeOf(ctx)); n > 0 { // without the name: people type passwords there
-			slog.Warn("logins are refused: wrong name or password",
-				"refused", n, "last_from", s.clientAddress(ctx))
+		if s.mayHaveRegistered(name) {
+			s.loginRegistered(ctx, c, name, password)
+			return
 		}
-		reply(ctx, errUserAuth)
+		s.refuseLogin(ctx, who)
 		return
 	}
 	c.answer.user = user // for the access log
@@ -57,4 +56,14 @@ func (s *Server) login(ctx *fasthttp.RequestCtx, c Call) {
 	b = append(b, `,"access_token":"`...)
 	b = s.cfg.Keys.AppendAccess(b, user, timeOf(ctx).Add(s.cfg.TokenTTL))
 	replyBody(ctx, append(b, `"}`...))
+}
+
+// refuseLogin answers a login with a wrong name or password.
+func (s *Server) refuseLogin(ctx *fasthttp.RequestCtx, who limits.Who) {
+	s.record(ctx, limits.LoginFailed, who)
+	if n := s.refusedLogins.Due(timeOf(ctx)); n > 0 { // without the name: people type passwords there
+		slog.Warn("logins are refused: wrong name or password",
+			"refused", n, "last_from", s.clientAddress(ctx))
+	}
+	reply(ctx, errUserAuth)
 }

@@ -11,6 +11,9 @@ import (
 
 // placeOrder turns a cart of the user into the user's order.
 func (s *Server) placeOrder(ctx *fasthttp.RequestCtx, c Call) {
+	if s.mayNotBuy(ctx, c.user) {
+		return
+	}
 	who := limits.Who{ID: c.user}
 	if s.isRefused(ctx, limits.Order, who) {
 		return

@@ -18,6 +18,7 @@ import (
 	"flashsale/internal/logpace"
 	"flashsale/internal/observe/accesslog"
 	"flashsale/internal/observe/figures"
+	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/blocklist"
 	"flashsale/internal/rooms/limits"
 	"flashsale/internal/rooms/traffic"
@@ -57,6 +58,9 @@ type Config struct {
 
 	ServiceToken string // of other programs that use the rooms; "" lets none in
 
+	Registered      int  // users who may register
+	CatalogueBuyers bool // only users of the catalogue may order
+
 	CartAddsMinute int // changes to carts of a user in a minute; 0 is no limit
 
 	// Loop serves the hot calls; without it fasthttp's server does. Sale must have the same Loop. With TLS it
@@ -93,6 +97,7 @@ type Server struct {
 
 	// Rooms that the calls of the sale use; nil where they have not joined.
 	limits    *limits.Limiter
+	accounts  *accounts.Accounts
 	traffic   *traffic.Traffic
 	blocklist *blocklist.Blocklist
 
@@ -118,7 +123,8 @@ func New(cfg Config) *Server {
 			TrustedProxies: cfg.TrustedProxies, Refusal: tooManyConns, Figures: count,
 		})}
 	s.names = sync.OnceValue(cfg.Catalog.Names) // most workers never need them
-	s.adds = limits.NewAdds(cfg.Catalog.Users(), cfg.CartAddsMinute)
+	s.adds = limits.NewAdds(redisx.Users{Catalogue: cfg.Catalog.Users(), Registered: cfg.Registered},
+		cfg.CartAddsMinute)
 	s.table = s.saleRoutes()
 	s.Add()
 	s.sizes = framing.Limits{Head: headBytesMax, URL: urlBytesMax, Headers: headersMax, Body: bodyBytesMax,

@@ -14,7 +14,7 @@ import (
 // Conversation is what the calls of the conversations need.
 type Conversation struct {
 	Threads *threads.Threads
-	// Find finds a user by name, or returns threads.ErrNoUser.
+	// Find finds a user by name, or returns accounts.ErrNoUser.
 	Find func(name string) (uint32, error)
 	// Repeated reports whether a user has sent the same text too often; nil: no text is.
 	Repeated func(user uint32, text string) (bool, error)
@@ -158,22 +158,6 @@ func pageOf(ctx *fasthttp.RequestCtx) (p threads.Page, ok bool) {
 		*p.After = int64(after)
 	}
 	return p, ok1 && ok2 && ok3
-}
-
-// numberOf reads a number of the query.
-func numberOf(ctx *fasthttp.RequestCtx, name string, least, most, usual uint64) (n uint64, ok bool) {
-	text := param(ctx, name)
-	if text == "" {
-		return usual, true
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	return n, err == nil && least <= n && n <= most
-}
-
-// replyJSON answers with a value that can always be written.
-func replyJSON(ctx *fasthttp.RequestCtx, value any) {
-	body, _ := json.Marshal(value)
-	replyRaw(ctx, body)
 }
 
 // show sends a thread.

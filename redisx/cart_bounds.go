@@ -42,7 +42,8 @@ const (
 // safe for concurrent use.
 type begunCarts struct {
 	mu       sync.Mutex
-	counts   []uint8 // by user: carts begun, up to cartsFree
+	users    Users
+	counts   []uint8 // by the user's place: carts begun, up to cartsFree
 	followed map[uint32]*recentCarts
 }
 
@@ -52,8 +53,8 @@ type recentCarts struct {
 	next  int // the oldest, which the next cart replaces
 }
 
-func newBegunCarts(users int) *begunCarts {
-	return &begunCarts{counts: make([]uint8, users+1), followed: map[uint32]*recentCarts{}}
+func newBegunCarts(users Users) *begunCarts {
+	return &begunCarts{users: users, counts: make([]uint8, users.Places()), followed: map[uint32]*recentCarts{}}
 }
 
 // add counts a new cart of the user. It returns the name of the cart that the new cart replaces, "" for
@@ -61,8 +62,8 @@ func newBegunCarts(users int) *begunCarts {
 func (b *begunCarts) add(user uint32, cart []byte) (oldest string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if int(user) < len(b.counts) && b.counts[user] < cartsFree {
-		b.counts[user]++
+	if place := b.users.Place(user); place >= 0 && b.counts[place] < cartsFree {
+		b.counts[place]++
 		return ""
 	}
 	recent := b.followed[user]

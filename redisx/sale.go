@@ -42,6 +42,7 @@ var (
 type Config struct {
 	pipeline.Config               // Address may name several Redis, with commas between
 	Slices          int           // of the sale; 0 counts as 1
+	Registered      int           // users with ids from FirstRegistered on who may buy
 	CartTTL         time.Duration // lifetime of a cart from its first piece on, whole seconds
 	Quiet           bool          // another process logs when the sale is lost and when it is back
 	Effect          string        // effect of an outage of Redis, for the log; "" for "orders get 503"
@@ -112,7 +113,7 @@ func join(cfg Config, id string, foods, users, cartMax int) *Sale {
 	s.reach = &reach{&s.cfg, id, func(slice int, x *pipeline.Call) error { return s.slices[slice].redis.Do(x) }}
 	s.clocks = newClocks(&s.cfg)
 	s.list = newChangeList(foods, cartMax)
-	s.begun = newBegunCarts(users)
+	s.begun = newBegunCarts(Users{users, cfg.Registered})
 	s.lifetime = strconv.AppendInt(nil, int64(cfg.CartTTL/time.Second), 10)
 	for i := range s.slices {
 		x := &s.slices[i]

@@ -30,6 +30,7 @@ type command func(ctx context.Context, p *program, args []string) (code int)
 var commands = map[string]command{
 	"audit":       audit,
 	"check-store": checkStore,
+	hashCommand:   hashPasswords,
 	"sale":        runSale,
 	"status":      showStatus,
 	"unlock":      unlock,

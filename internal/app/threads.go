@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"strconv"
-	"sync"
 
 	"flashsale/handlers"
 	"flashsale/internal/config"
@@ -35,29 +34,29 @@ func (w *worker) serveThreads() (part, error) {
 		return part{}, nil
 	}
 	cfg := threadsConfig(w.cfg, &w.handover)
-	names := sync.OnceValue(w.catalog.Names)
 	cfg.Exist = func(users []uint32) (bool, error) {
+		names, err := w.accounts.Names(users)
 		for _, user := range users {
-			if names().Name(user) == nil {
-				return false, nil
+			if names[user] == "" {
+				return false, err
 			}
 		}
-		return true, nil
+		return true, err
 	}
-	conversation := handlers.Conversation{Threads: threads.New(cfg), Find: w.findUser, Pace: w.cfg.RoomPace}
+	cfg.Blocked = func(by, user uint32) (bool, error) {
+		if blocked, err := w.accounts.Blocked(by, user); blocked || err != nil {
+			return blocked, err
+		}
+		return w.accounts.Blocked(user, by)
+	}
+	conversation := handlers.Conversation{Threads: threads.New(cfg), Find: w.accounts.Find,
+		Pace: w.cfg.RoomPace}
 	if w.repeats != nil {
 		conversation.Repeated = func(user uint32, text string) (bool, error) {
 			return isRepeated(w.repeats, user, text)
 		}
 	}
 	return part{run: conversation.Threads.Run, routes: handlers.Threads(conversation)}, nil
-}
-
-func (w *worker) findUser(name string) (uint32, error) {
-	if user, found := w.catalog.UserOf([]byte(name)); found {
-		return user, nil
-	}
-	return 0, threads.ErrNoUser
 }
 
 // isRepeated counts a text of a user, and reports whether the user has sent it too often. Texts of one user

@@ -14,6 +14,7 @@ import (
 	"flashsale/internal/observe/accesslog"
 	"flashsale/internal/observe/figures"
 	"flashsale/internal/profiling"
+	"flashsale/internal/rooms/accounts"
 	"flashsale/internal/rooms/repeats"
 	"flashsale/internal/rooms/traffic"
 	"flashsale/internal/serve/eventloop"
@@ -40,9 +41,10 @@ type worker struct {
 	server    *handlers.Server
 	stocked   chan struct{} // closed when Redis has answered with the stock, or that the sale is gone
 
-	parts   []part           // of the rooms
-	traffic *traffic.Traffic // for the live view; nil if the room is off
-	repeats *repeats.Counter // for the conversations; nil if the room is off
+	parts    []part             // of the rooms
+	traffic  *traffic.Traffic   // for the live view; nil if the room is off
+	repeats  *repeats.Counter   // for the conversations; nil if the room is off
+	accounts *accounts.Accounts // for the other rooms of the conversation; nil if that is off
 }
 
 // runWorker serves the handover until the supervisor sends a signal: SIGTERM stops this worker, SIGHUP means
@@ -107,6 +109,7 @@ func (w *worker) open() error {
 	}
 	redis := w.Redis
 	redis.Quiet, redis.Figures = w.inherited.Slot > 0, w.count
+	redis.Registered = w.cfg.Registered()
 	if encryption == nil {
 		if w.loop, err = eventloop.New(); err != nil {
 			return err
@@ -117,6 +120,7 @@ func (w *worker) open() error {
 	w.server = handlers.New(handlers.Config{
 		Catalog: w.catalog, Keys: keys, Sale: w.sale, TokenTTL: w.cfg.TokenTTL, TLS: encryption, Loop: w.loop,
 		ServiceToken: w.ServiceToken, CartAddsMinute: w.cfg.CartAdds, Figures: w.count,
+		Registered: redis.Registered, CatalogueBuyers: !w.cfg.RegisteredBuyers,
 		ConnsMax: w.cfg.WorkerConns(), ConnsPerAddressMax: w.cfg.MaxConnsPerIP,
 		TrustedProxies: w.cfg.TrustedProxies, AccessLog: w.accessLog, RequestIDs: w.cfg.RequestIDs,
 	})

@@ -83,6 +83,27 @@ func (c *Catalog) UserOf(name []byte) (userID uint32, found bool) {
 	return binary.LittleEndian.Uint32(records[offset:]), true
 }
 
+// EachName calls visit with each name. The bytes must not change.
+func (c *Catalog) EachName(visit func(name []byte)) {
+	c.eachRecord(func(_ uint32, record []byte) { visit(recordUser(record)) })
+}
+
+// eachRecord calls visit with each user's record and all that follows it, and where it begins.
+func (c *Catalog) eachRecord(visit func(offset uint32, record []byte)) {
+	records := c.layout.records(c.image)
+	for offset := uint32(recordMin); int(offset) < len(records); { // behind the dummy
+		record := records[offset:]
+		visit(offset, record)
+		offset += recordMin + uint32(record[recordName])
+	}
+}
+
+// highestID is the highest id of a user. It reads every user.
+func (c *Catalog) highestID() (highest uint32) {
+	c.eachRecord(func(_ uint32, record []byte) { highest = max(highest, binary.LittleEndian.Uint32(record)) })
+	return highest
+}
+
 // Fingerprint returns 16 hex digits of a hash over id, price and stock of all foods: servers of one sale
 // must agree.
 func (c *Catalog) Fingerprint() string {

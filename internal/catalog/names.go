@@ -20,11 +20,9 @@ type userRecord struct{ id, offset uint32 }
 // Names makes the Names of the catalogue. It reads every user and takes 8 bytes of memory for each.
 func (c *Catalog) Names() *Names {
 	n := &Names{records: c.layout.records(c.image), users: make([]userRecord, 0, c.layout.users)}
-	for offset := uint32(recordMin); int(offset) < len(n.records); { // behind the dummy
-		record := n.records[offset:]
+	c.eachRecord(func(offset uint32, record []byte) {
 		n.users = append(n.users, userRecord{binary.LittleEndian.Uint32(record), offset})
-		offset += recordMin + uint32(record[recordName])
-	}
+	})
 	slices.SortFunc(n.users, func(a, b userRecord) int { return cmp.Compare(a.id, b.id) })
 	return n
 }

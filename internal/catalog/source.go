@@ -15,6 +15,7 @@ type Config struct {
 	Dir          string // folder with users.csv and foods.csv
 	DB           Database
 	RootPassword string // of user 1; when set, in place of the source's; the built-in source needs it
+	IDMax        uint32 // highest id that a user may have for Load, 0 for any
 }
 
 // Source names the source for people to read, without secrets: "built in (10000 users, 100 foods)", "CSV
@@ -108,7 +109,15 @@ func Read(ctx context.Context, cfg Config, visit func(User) error) ([]Food, erro
 // Load reads the source, checks all of it and packs it into a Catalog. Passwords stay only as keyed hashes,
 // under a key made anew by every Load. It takes a source that may be cut off, too: see CutOff.
 func Load(ctx context.Context, cfg Config) (*Catalog, error) {
-	return load(ctx, cfg.source(), cfg.RootPassword)
+	c, err := load(ctx, cfg.source(), cfg.RootPassword)
+	if err != nil || cfg.IDMax == 0 {
+		return c, err
+	}
+	if id := c.highestID(); id > cfg.IDMax {
+		return nil, fmt.Errorf("%s: user %d has an id above %d, where -chat (CHAT) numbers people who register",
+			cfg.Source(), id, cfg.IDMax)
+	}
+	return c, nil
 }
 
 func load(ctx context.Context, from source, rootPassword string) (*Catalog, error) {

@@ -79,7 +79,7 @@ func newConfig(own ...func(*Flags)) *Config {
 	c.trafficFlags.add(c.flags)
 	c.pageFlags.add(c.flags)
 	c.liveFlags.add(c.flags)
-	c.chatFlags.add(c.flags)
+	c.chatFlags.add(c.flags, &c.Catalog)
 	c.loggingFlags.add(c.flags)
 	return c
 }

@@ -39,8 +39,8 @@ func PartOf(name string) int { return int(crc32.ChecksumIEEE([]byte(name)) % Par
 // use.
 type Spread struct{ conns []*Conn }
 
-// NewSpread makes a Spread of the addresses in turn: part p is at address p modulo their number. In a cluster
-// there is one for each part. Run must run.
+// NewSpread makes a Spread of the addresses in turn: part p is at address p modulo their number. In a
+// cluster there is one for each part. Run must run.
 func NewSpread(addresses []Config, opts Options) *Spread {
 	s := &Spread{}
 	for _, address := range addresses {

@@ -126,7 +126,7 @@ func checkSettings(t *testing.T) {
 	for _, want := range []string{"#APP_HOST=127.0.0.1", "#APP_PORT=8080", "#TOKEN_SECRET=",
 		"#REQUIRE_DURABLE=false", "#DB_USER=root",
 		"#LIMITS=login_failed by user 5/m 10/d; login_failed by ip 60/m; message by user 60/m; " +
-			"message by ip 600/m"} {
+			"message by ip 600/m; register by user 5/h; register by ip 60/h"} {
 		if !strings.Contains(text, "\n"+want+"\n") {
 			t.Errorf("there is no line %q", want)
 		}

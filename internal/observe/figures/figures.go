@@ -48,6 +48,8 @@ type Counters struct {
 	RepeatsCounted     Counter
 	RepeatsNotRecorded Counter // texts that were answered, for want of memory
 	TrafficDroppedHits Counter
+	Heartbeats         Counter // of users
+	PresenceLookups    Counter // statuses that heartbeats have read from Redis
 	LogLinesDropped    Counter
 	ViewersDropped     Counter // of /live, too slow
 	Pace               Seconds // orders, as the live view shows them

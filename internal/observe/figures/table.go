@@ -118,6 +118,11 @@ var (
 	TrafficKeys    = set("traffic_keys", "Keys of the traffic statistics, of all servers.")
 	TrafficKeysMax = set("traffic_keys_max", "Keys that the traffic statistics count at most.")
 
+	Heartbeats = counter("presence_heartbeats_total", "Heartbeats of users.",
+		func(c *Counters) uint64 { return c.Heartbeats.Value() })
+	PresenceLookups = counter("presence_lookups_total", "Statuses of users that were read from Redis.",
+		func(c *Counters) uint64 { return c.PresenceLookups.Value() })
+
 	CertificateEnd = set("certificate_expiry_timestamp_seconds", "When the certificate ends, Unix time.")
 	LinesDropped   = counter("log_lines_dropped_total", "Lines of the log that were dropped.",
 		func(c *Counters) uint64 { return c.LogLinesDropped.Value() })

@@ -49,6 +49,7 @@ func TestMetrics(t *testing.T) {
 		"blocklist_age_seconds": "0", "repeats_not_recorded_total": "2",
 		"blocklist_documents": "130", "blocklist_refresh_seconds": "86400",
 		"traffic_dropped_hits_total": "2", "traffic_keys": "70", "traffic_keys_max": "100",
+		"presence_heartbeats_total": "2", "presence_lookups_total": "2",
 		"log_lines_dropped_total":              "2",
 		"certificate_expiry_timestamp_seconds": "1.9e+09",
 	} {

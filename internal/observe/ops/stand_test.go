@@ -72,6 +72,7 @@ func count(workers []*figures.Worker) {
 		w.LimitsRefused.Inc(w.LimitsRefused.Index([]byte("order")))
 		for _, c := range []*figures.Counter{&w.ConnectionsRefused, &w.OrdersPlaced, &w.RepeatsCounted,
 			&w.RepeatsNotRecorded, &w.TrafficDroppedHits, &w.LogLinesDropped, &w.ViewersDropped,
+			&w.Heartbeats, &w.PresenceLookups,
 			&w.Redis.Reconnects, &w.Redis.Overloads} {
 			c.Inc()
 		}

@@ -3,31 +3,35 @@ package limits
 import (
 	"sync/atomic"
 	"time"
+
+	"flashsale/redisx"
 )
 
 // Adds bounds the changes to carts of each user and minute in this process, without Redis: one user cannot
 // fill its memory with carts. All workers together let at most their number times the bound through. It is
 // safe for concurrent use and does not allocate.
 type Adds struct {
-	most  uint32
-	users []atomic.Uint64 // by user: the minute, and below it 32 bits with the number of changes in it
+	most   uint32
+	users  redisx.Users
+	counts []atomic.Uint64 // by place: the minute, and below it 32 bits with the number of changes in it
 }
 
-// NewAdds makes Adds for users 1 to users; most is the bound for a minute of the clock. It returns nil,
-// which lets all pass, where that is 0.
-func NewAdds(users, most int) *Adds {
+// NewAdds makes Adds for users; most is the bound for a minute of the clock. It returns nil, which lets all
+// pass, where that is 0.
+func NewAdds(users redisx.Users, most int) *Adds {
 	if most == 0 {
 		return nil
 	}
-	return &Adds{most: uint32(most), users: make([]atomic.Uint64, users+1)}
+	return &Adds{most: uint32(most), users: users, counts: make([]atomic.Uint64, users.Places())}
 }
 
 // Add counts a change. It returns how long the user must wait, 0 if the change may pass.
 func (a *Adds) Add(user uint32, now time.Time) (wait time.Duration) {
-	if a == nil || int(user) >= len(a.users) {
+	counter := a.counter(user)
+	if counter == nil {
 		return 0
 	}
-	for counter := &a.users[user]; ; {
+	for {
 		old := counter.Load()
 		next := counted(old, now)
 		if wait := a.wait(next, now); wait > 0 || counter.CompareAndSwap(old, next) {
@@ -38,10 +42,23 @@ func (a *Adds) Add(user uint32, now time.Time) (wait time.Duration) {
 
 // Wait is Add without counting.
 func (a *Adds) Wait(user uint32, now time.Time) (wait time.Duration) {
-	if a == nil || int(user) >= len(a.users) {
+	counter := a.counter(user)
+	if counter == nil {
 		return 0
 	}
-	return a.wait(counted(a.users[user].Load(), now), now)
+	return a.wait(counted(counter.Load(), now), now)
+}
+
+// counter is the counter of a user, nil where no bound is.
+func (a *Adds) counter(user uint32) *atomic.Uint64 {
+	if a == nil {
+		return nil
+	}
+	place := a.users.Place(user)
+	if place < 0 {
+		return nil
+	}
+	return &a.counts[place]
 }
 
 // counted returns a user's counter with one change more.

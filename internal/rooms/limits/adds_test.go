@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"flashsale/internal/testkit"
+	"flashsale/redisx"
 )
 
 func TestAdds(t *testing.T) {
-	a := NewAdds(10, 3)
+	a := NewAdds(redisx.Users{Catalogue: 10, Registered: 1}, 3)
 	now := time.Unix(60_000, 0)
 	for _, step := range []struct {
 		user uint32
@@ -19,20 +20,22 @@ func TestAdds(t *testing.T) {
 	}{
 		{7, 0, 0}, {7, time.Second, 0}, {7, time.Second, 0}, {7, 20 * time.Second, 40 * time.Second},
 		{8, 20 * time.Second, 0}, {7, time.Minute, 0}, {11, 0, 0},
+		{redisx.FirstRegistered, 0, 0}, {redisx.FirstRegistered, 0, 0}, {redisx.FirstRegistered, 0, 0},
+		{redisx.FirstRegistered, 0, time.Minute}, {redisx.FirstRegistered + 1, 0, 0},
 	} {
 		look, wait := a.Wait(step.user, now.Add(step.at)), a.Add(step.user, now.Add(step.at))
 		if look != step.want || wait != step.want {
 			t.Errorf("user %d after %v: waits %v, %v at a look; want %v", step.user, step.at, wait, look, step.want)
 		}
 	}
-	if wait := NewAdds(10, 0).Add(7, now); wait != 0 {
+	if wait := NewAdds(redisx.Users{Catalogue: 10}, 0).Add(7, now); wait != 0 {
 		t.Errorf("without a bound: waits %v", wait)
 	}
 }
 
 // A time of the minute before counts in the new one. A clock that was put back begins anew.
 func TestAddsBackInTime(t *testing.T) {
-	a, now := NewAdds(10, 3), time.Unix(60_000, 0)
+	a, now := NewAdds(redisx.Users{Catalogue: 10}, 3), time.Unix(60_000, 0)
 	for i, step := range []struct{ at, want time.Duration }{
 		{0, 0}, {-time.Millisecond, 0}, {0, 0}, {time.Second, 59 * time.Second},
 		{-time.Second, 61 * time.Second}, {0, time.Minute}, {-time.Hour, 0},
@@ -45,7 +48,7 @@ func TestAddsBackInTime(t *testing.T) {
 
 // Exactly the bound passes, however many add at once.
 func TestAddsAtOnce(t *testing.T) {
-	a, now := NewAdds(1, 120), time.Unix(60_000, 0)
+	a, now := NewAdds(redisx.Users{Catalogue: 1}, 120), time.Unix(60_000, 0)
 	var passed atomic.Int64
 	var running sync.WaitGroup
 	for range 8 {

@@ -44,6 +44,9 @@ func (s *ruleset) shareKeys(secret []byte) {
 		if by := e.limit("ip"); by != nil { // the secret keeps clients from choosing a slot to share
 			by.slots, by.salt = addressSlots, secret
 		}
+		if by := e.limit("user"); by != nil && e.name == Name(Register) {
+			by.slots = nameSlots
+		}
 		if by := e.limit("user"); by != nil && e.name == Name(LoginFailed) {
 			s.guards, by.slots = true, nameSlots
 			by.guesses = &limit{event: by.event, feature: by.feature, rules: by.rules, overrides: by.overrides,

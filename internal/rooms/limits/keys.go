@@ -15,8 +15,8 @@ package limits
 //	{limit}_probe                            string  written where no event could be counted a minute
 //
 // <value> is the text that was given, or, where it is longer than valueKeyMax bytes, #
-// and its SHA-256 in hexadecimal. Of an address in the events of this server, and of a name in login_failed,
-// it is the slot that the value shares with others: "#" and four hexadecimal digits.
+// and its SHA-256 in hexadecimal. Of an address in the events of this server, and of a name in login_failed
+// and register, it is the slot that the value shares with others: "#" and four hexadecimal digits.
 const (
 	// HashTag is in all keys of the room.
 	HashTag = "{limit}"

@@ -58,7 +58,7 @@ type Limiter struct {
 	rules   atomic.Pointer[ruleset]
 	conn    *pipeline.Conn
 	queue   chan happened
-	guesses chan happened // failed logins; anyone can send them, so they have a queue of their own
+	guesses chan happened // what anyone can send, failed logins and accounts, has a queue of its own
 	dropped logpace.Pace
 	shadow  logpace.Pace
 	known   *known

@@ -21,17 +21,18 @@ const (
 	Order                    // order, by user (the id) and ip
 	Cart                     // cart: a change to a cart, by user (the id) and ip
 	Message                  // message: a text that was sent in, by user (the id) and ip, or by vk (the sender)
+	Register                 // register: an account is asked for, by user (the name) and ip
 	ownEvents
 )
 
-var ownNames = [ownEvents]string{"login_failed", "order", "cart", "message"}
+var ownNames = [ownEvents]string{"login_failed", "order", "cart", "message", "register"}
 
 // Name is the event's name in rules.
 func Name(event Event) string { return ownNames[event] }
 
 // Who is the caller of an event of this server.
 type Who struct {
-	Name    []byte     // of LoginFailed, as it was given; nil elsewhere
+	Name    []byte     // of LoginFailed and Register; nil elsewhere
 	ID      uint32     // of the user, 0 with a Name
 	VK      int64      // id of a sender in VK, who has nothing else here; 0 for others
 	Address netip.Addr // the zero Addr where it does not matter, see ByAddress
@@ -183,7 +184,7 @@ func (l *Limiter) Record(event Event, w Who) {
 		}
 	}
 	queue, lose := l.queue, l.lose
-	if event == LoginFailed {
+	if event == LoginFailed || event == Register { // anyone can send them
 		queue, lose = l.guesses, l.loseGuess
 	}
 	select {

@@ -12,9 +12,10 @@ import (
 )
 
 // DefaultRules guard the login, and keep a user from filling the room of repeated messages: no person types
-// a text a second for a minute, and ten fast users may share an address.
+// a text a second for a minute, and ten fast users may share an address. A whole school may share one when
+// people register.
 const DefaultRules = "login_failed by user 5/m 10/d; login_failed by ip 60/m; " +
-	"message by user 60/m; message by ip 600/m"
+	"message by user 60/m; message by ip 600/m; register by user 5/h; register by ip 60/h"
 
 // Limits of rules.
 const (

@@ -1,0 +1,111 @@
+// Package accounts keeps people who register: their names, passwords and contacts, and the users who have
+// logged out everywhere. Its ids begin at redisx.FirstRegistered, so the ids of a growing catalogue never
+// meet them.
+//
+// The hash with the account, under the folded name, is the truth: who writes it first has the name, on all
+// servers. The id and the name of that id are written before it, so a crash in between loses only an id.
+//
+// The package knows nothing of HTTP or of the sale. It is slow where a password is hashed: tens of
+// milliseconds of a processor, in another process (see hasher). IsEnded is for the order path: it neither
+// waits nor allocates.
+package accounts
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"errors"
+	"sync"
+	"time"
+
+	"flashsale/redisx/pipeline"
+)
+
+// Outcomes.
+var (
+	ErrBadName         = errors.New("this cannot be a name")
+	ErrBadPassword     = errors.New("the password is too short or too long")
+	ErrBadEmail        = errors.New("this is no e-mail address")
+	ErrNameTaken       = errors.New("another user has this name")
+	ErrFull            = errors.New("there are as many accounts as there may be")
+	ErrBusy            = errors.New("too many passwords wait to be hashed")
+	ErrWrongPassword   = errors.New("wrong name or password")
+	ErrCatalogueUser   = errors.New("the catalogue has the password of this user")
+	ErrTooManyEnded    = errors.New("too many users have logged out everywhere")
+	ErrNoUser          = errors.New("no user has this name or id")
+	ErrNoContact       = errors.New("the user is not among the contacts")
+	ErrBadContact      = errors.New("nobody is a contact of himself, or the nickname is too long")
+	ErrTooManyContacts = errors.New("the user has as many contacts as there may be")
+)
+
+// Config is what the room needs.
+type Config struct {
+	Redis    []pipeline.Config // the parts, see redisx.Config.Spread
+	UsersMax int               // accounts that there may be
+	TokenTTL time.Duration     // how long an access token is valid, the same on all servers
+
+	// Hash hashes a password as Argon2id does, one at a time. Without it nobody registers or logs in here.
+	Hash func(password, salt []byte) (hash [hashBytes]byte, err error)
+
+	// The users of the catalogue.
+	UserOf   func(name []byte) (user uint32, found bool)
+	NameOf   func(user uint32) []byte // nil where there is none
+	EachName func(visit func(name []byte))
+}
+
+// Accounts is the room in one process. Its methods are safe for concurrent use.
+type Accounts struct {
+	cfg      Config
+	redis    *pipeline.Spread
+	hashes   queue
+	ended    ended
+	unfolded func() map[string]struct{} // folded forms of the catalogue's names that are not folded
+}
+
+// New makes the room. Run must run for its calls to be answered.
+func New(cfg Config) *Accounts {
+	a := &Accounts{cfg: cfg, hashes: newQueue(cfg.Hash)}
+	a.ended.ttl = cfg.TokenTTL
+	a.redis = pipeline.NewSpread(cfg.Redis, pipeline.Options{
+		Scripts: []*pipeline.Script{newIDScript, registerScript, passwordScript, endScript, putContactScript,
+			contactsScript},
+		Outage: &pipeline.Outage{Effect: "accounts and contacts get 503"},
+	})
+	a.unfolded = sync.OnceValue(func() map[string]struct{} { return unfoldedNames(cfg.EachName) })
+	return a
+}
+
+// Run keeps the connections, and hears of ended tokens, until ctx ends. It returns nil.
+func (a *Accounts) Run(ctx context.Context) error {
+	var hearing sync.WaitGroup
+	hearing.Go(func() { a.hear(ctx) })
+	err := a.redis.Run(ctx)
+	hearing.Wait()
+	return err
+}
+
+// do sends a call to a part.
+func (a *Accounts) do(part int, x *pipeline.Call) error { return a.redis.Part(part).Do(x) }
+
+var (
+	newIDScript      = pipeline.NewScript(newIDLua)
+	registerScript   = pipeline.NewScript(registerLua)
+	passwordScript   = pipeline.NewScript(passwordLua)
+	endScript        = pipeline.NewScript(endLua)
+	putContactScript = pipeline.NewScript(putContactLua)
+	contactsScript   = pipeline.NewScript(contactsLua)
+)
+
+var (
+	//go:embed new_id.lua
+	newIDLua string
+	//go:embed register.lua
+	registerLua string
+	//go:embed password.lua
+	passwordLua string
+	//go:embed end.lua
+	endLua string
+	//go:embed put_contact.lua
+	putContactLua string
+	//go:embed contacts.lua
+	contactsLua string
+)

@@ -1,0 +1,143 @@
+package accounts
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"flashsale/redisx/pipeline"
+)
+
+const (
+	contactsMax = 1000
+	nicknameMax = 64 // characters
+)
+
+// What put_contact.lua returns.
+const (
+	contactsFull = 0
+	contactPut   = 1
+)
+
+// Contact is an entry in a user's list of contacts.
+type Contact struct {
+	User      uint32
+	Blocked   bool   // by the owner of the list
+	Nickname  string // that the owner gave, "" for none
+	BlockedBy bool   // the contact has blocked the owner; only Contacts knows it
+}
+
+// value is a contact as Redis has it.
+func (c Contact) value() string {
+	if c.Blocked {
+		return "1" + c.Nickname
+	}
+	return "0" + c.Nickname
+}
+
+func contactOf(user uint32, value string) Contact {
+	return Contact{User: user, Blocked: strings.HasPrefix(value, "1"), Nickname: value[min(1, len(value)):]}
+}
+
+// Contacts returns the contacts of a user by id. The list is in one piece: at most 1000.
+func (a *Accounts) Contacts(user uint32) (list []Contact, err error) {
+	part, contacts := userKey("contacts", user)
+	_, blockers := userKey("blockers", user)
+	var rows []string
+	if err := a.do(part, contactsScript.Call(&rows, []string{contacts, blockers})); err != nil {
+		return nil, err
+	}
+	for row := range slices.Chunk(rows, 3) {
+		if id, err := strconv.ParseUint(row[0], 10, 32); err == nil {
+			c := contactOf(uint32(id), row[1])
+			c.BlockedBy = row[2] == "1"
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b Contact) int { return cmp.Compare(a.User, b.User) })
+	return list, nil
+}
+
+// Contact returns an entry. Error: ErrNoContact.
+func (a *Accounts) Contact(owner, user uint32) (Contact, error) {
+	part, key := userKey("contacts", owner)
+	var value string
+	if err := a.do(part, pipeline.Command(&value, "HGET", key, idText(user))); err != nil {
+		return Contact{}, err
+	}
+	if value == "" {
+		return Contact{}, ErrNoContact
+	}
+	return contactOf(user, value), nil
+}
+
+// PutContact adds an entry or changes it. It may be repeated. A block begins before the list shows it, and
+// ends after the list shows that it has ended. When both come at the same moment, it ends in the one that
+// the list shows; in doubt the block stands. Errors: ErrBadContact, ErrTooManyContacts.
+func (a *Accounts) PutContact(owner uint32, c Contact) error {
+	if c.User == owner || utf8.RuneCountInString(c.Nickname) > nicknameMax ||
+		strings.ContainsFunc(c.Nickname, isHidden) {
+		return ErrBadContact
+	}
+	if c.Blocked {
+		if err := a.setBlock("SADD", owner, c.User); err != nil {
+			return err
+		}
+	}
+	part, key := userKey("contacts", owner)
+	var code int64
+	err := a.do(part, putContactScript.Call(&code, []string{key}, idText(c.User), c.value(),
+		strconv.Itoa(contactsMax)))
+	switch {
+	case err != nil:
+		return err
+	case code == contactsFull:
+		return cmp.Or(a.endBlock(owner, c.User), ErrTooManyContacts)
+	case code != contactPut:
+		return pipeline.UnknownCode("put_contact.lua", code)
+	case c.Blocked: // again: another call may have ended it in between
+		return a.setBlock("SADD", owner, c.User)
+	}
+	return a.endBlock(owner, c.User)
+}
+
+// DeleteContact takes a user off the list, and a block with it. It may be repeated.
+func (a *Accounts) DeleteContact(owner, user uint32) error {
+	part, key := userKey("contacts", owner)
+	if err := a.do(part, pipeline.Command(new(int64), "HDEL", key, idText(user))); err != nil {
+		return err
+	}
+	return a.endBlock(owner, user)
+}
+
+// endBlock ends a block, unless the list shows one by then.
+func (a *Accounts) endBlock(owner, user uint32) error {
+	if err := a.setBlock("SREM", owner, user); err != nil {
+		return err
+	}
+	c, err := a.Contact(owner, user)
+	switch {
+	case errors.Is(err, ErrNoContact), err == nil && !c.Blocked:
+		return nil
+	case err != nil:
+		return err
+	}
+	return a.setBlock("SADD", owner, user)
+}
+
+// setBlock begins (SADD) or ends (SREM) a block.
+func (a *Accounts) setBlock(command string, by, user uint32) error {
+	part, key := userKey("blockers", user)
+	return a.do(part, pipeline.Command(new(int64), command, key, idText(by)))
+}
+
+// Blocked reports whether a user is blocked by another.
+func (a *Accounts) Blocked(by, user uint32) (bool, error) {
+	part, key := userKey("blockers", user)
+	var blocked int64
+	err := a.do(part, pipeline.Command(&blocked, "SISMEMBER", key, idText(by)))
+	return blocked == 1, err
+}

@@ -1,0 +1,100 @@
+package accounts
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
+)
+
+func TestContacts(t *testing.T) { onEach(t, testContacts) }
+
+func testContacts(t *testing.T, a *Accounts) {
+	list := func(owner uint32, want string) {
+		t.Helper()
+		contacts, err := a.Contacts(owner)
+		testkit.Must(t, err)
+		same(t, fmt.Sprint("contacts of ", owner), fmt.Sprint(contacts), want)
+	}
+	blocked := func(by, user uint32, want bool) {
+		t.Helper()
+		got, err := a.Blocked(by, user)
+		testkit.Must(t, err)
+		same(t, fmt.Sprint(user, " is blocked by ", by), got, want)
+	}
+	for range 2 { // each may be repeated
+		testkit.Must(t, a.PutContact(1, Contact{User: 3, Nickname: "three"}))
+		testkit.Must(t, a.PutContact(1, Contact{User: 2, Blocked: true}))
+		testkit.Must(t, a.PutContact(2, Contact{User: 1}))
+	}
+	list(1, "[{2 true  false} {3 false three false}]")
+	list(2, "[{1 false  true}]")
+	blocked(1, 2, true)
+	blocked(2, 1, false)
+	contact, err := a.Contact(1, 3)
+	if err != nil || contact != (Contact{User: 3, Nickname: "three"}) {
+		t.Errorf("contact %v, %v", contact, err)
+	}
+	testkit.Must(t, a.PutContact(1, Contact{User: 2, Nickname: "two"}))
+	blocked(1, 2, false)
+	list(2, "[{1 false  false}]")
+	testkit.Must(t, a.PutContact(1, Contact{User: 2, Blocked: true, Nickname: "two"}))
+	blocked(1, 2, true)
+	for range 2 {
+		testkit.Must(t, a.DeleteContact(1, 2))
+	}
+	blocked(1, 2, false)
+	_, err = a.Contact(1, 2)
+	wants(t, "a contact that is gone", err, ErrNoContact)
+	wants(t, "oneself", a.PutContact(1, Contact{User: 1}), ErrBadContact)
+	long := Contact{User: 2, Nickname: strings.Repeat("é", 65)}
+	wants(t, "a long nickname", a.PutContact(1, long), ErrBadContact)
+	wants(t, "a hidden character", a.PutContact(1, Contact{User: 2, Nickname: "a\u202eb"}), ErrBadContact)
+}
+
+func TestContactsMax(t *testing.T) {
+	a := run(t, config(roomtest.Redis(t)))
+	for user := uint32(2); user < 2+contactsMax; user++ {
+		testkit.Must(t, a.PutContact(1, Contact{User: user}))
+	}
+	wants(t, "one more", a.PutContact(1, Contact{User: 5000, Blocked: true}), ErrTooManyContacts)
+	blocked, err := a.Blocked(1, 5000)
+	if err != nil || blocked {
+		t.Errorf("a refused block stands: %v, %v", blocked, err)
+	}
+	testkit.Must(t, a.PutContact(1, Contact{User: 2, Blocked: true})) // a change
+	list, err := a.Contacts(1)
+	testkit.Must(t, err)
+	same(t, "contacts", len(list), contactsMax)
+}
+
+// A block that the list shows stands, whatever other calls of the same owner came at the same moment.
+func TestBlockRace(t *testing.T) {
+	redis := roomtest.Redis(t)
+	one, other := run(t, config(redis)), run(t, config(redis))
+	for round := range 300 {
+		var racing sync.WaitGroup
+		racing.Go(func() { testkit.Must(t, one.PutContact(1, Contact{User: 2, Blocked: true})) })
+		racing.Go(func() {
+			if round%2 == 0 {
+				testkit.Must(t, other.DeleteContact(1, 2))
+			} else {
+				testkit.Must(t, other.PutContact(1, Contact{User: 2}))
+			}
+		})
+		racing.Wait()
+		contact, err := one.Contact(1, 2)
+		if !errors.Is(err, ErrNoContact) {
+			testkit.Must(t, err)
+		}
+		blocked, err := one.Blocked(1, 2)
+		testkit.Must(t, err)
+		if contact.Blocked && !blocked {
+			t.Fatalf("round %d: the list shows a block that does not stand", round)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package accounts
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit"
+	"flashsale/redisx/pipeline"
+)
+
+// pipes connect a Hasher with ServeHashes in this process.
+type pipes struct {
+	io.Reader
+	io.Writer
+	close func()
+}
+
+func (p *pipes) Close() error { p.close(); return nil }
+
+func startHere() (io.ReadWriteCloser, error) {
+	in, question := io.Pipe()
+	answer, out := io.Pipe()
+	go func() { _ = ServeHashes(in, out) }()
+	return &pipes{answer, question, func() { in.Close(); out.Close() }}, nil
+}
+
+// The other process computes what Hash does. After its end another one is started.
+func TestHasher(t *testing.T) {
+	starts := 0
+	h := NewHasher(func() (io.ReadWriteCloser, error) {
+		if starts++; starts == 3 {
+			return nil, errors.New("no process")
+		}
+		return startHere()
+	})
+	salt := []byte("0123456789abcdef")
+	want, _ := Hash([]byte("password"), salt)
+	for range 2 {
+		got, err := h.Hash([]byte("password"), salt)
+		if err != nil || got != want {
+			t.Errorf("%x, %v; want %x", got, err, want)
+		}
+	}
+	h.other.Close()
+	_, err := h.Hash([]byte("password"), salt)
+	wants(t, "a process that has ended", err, pipeline.ErrUnavailable)
+	if got, err := h.Hash([]byte("password"), salt); err != nil || got != want {
+		t.Errorf("after a new start: %x, %v", got, err)
+	}
+	h.Close()
+	_, err = h.Hash([]byte("password"), salt)
+	wants(t, "a process that cannot start", err, pipeline.ErrUnavailable)
+}
+
+// A stored hash is only its password's; without an account, and with a wrong password, as much is hashed.
+func TestCheck(t *testing.T) {
+	var hashed atomic.Int64
+	q := newQueue(func(password, salt []byte) ([hashBytes]byte, error) {
+		hashed.Add(1)
+		return fastHash(password, salt)
+	})
+	stored, err := q.make([]byte("password"))
+	testkit.Must(t, err)
+	for _, test := range []struct {
+		stored, password string
+		want             error
+	}{
+		{stored, "password", nil}, {stored, "passwort", ErrWrongPassword}, {"", "password", ErrWrongPassword},
+		{nobody, "password", ErrWrongPassword},
+	} {
+		before := hashed.Load()
+		wants(t, test.stored+" "+test.password, q.check(test.stored, []byte(test.password)), test.want)
+		same(t, "hashes", hashed.Load()-before, int64(1))
+	}
+	if err := q.check("$2b$10$x", []byte("password")); err == nil || errors.Is(err, ErrWrongPassword) {
+		t.Errorf("another hash: %v", err)
+	}
+}
+
+// One hash at a time; few wait, and among them only half are new passwords.
+func TestQueueIsBounded(t *testing.T) {
+	var now, most atomic.Int64
+	hold := make(chan struct{})
+	q := newQueue(func([]byte, []byte) (hash [hashBytes]byte, err error) {
+		if n := now.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		<-hold
+		now.Add(-1)
+		return hash, nil
+	})
+	var running sync.WaitGroup
+	for range waitingNew {
+		running.Go(func() {
+			if _, err := q.make(nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	testkit.Until(t, "queue of new passwords", func() bool { return len(q.waiting) == waitingNew })
+	_, err := q.make(nil)
+	wants(t, "one new password more", err, ErrBusy)
+	for range waitingMax - waitingNew {
+		running.Go(func() { wants(t, "login", q.check("", nil), ErrWrongPassword) })
+	}
+	testkit.Until(t, "full queue", func() bool { return len(q.waiting) == waitingMax })
+	wants(t, "one login more", q.check("", nil), ErrBusy)
+	close(hold)
+	running.Wait()
+	same(t, "hashes at once", most.Load(), int64(1))
+}
+
+func BenchmarkHash(b *testing.B) {
+	for b.Loop() {
+		_, _ = Hash([]byte("password"), []byte("0123456789abcdef"))
+	}
+	b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(time.Millisecond), "ms/hash")
+}

@@ -1,0 +1,84 @@
+package accounts
+
+import (
+	"crypto/sha256"
+	"errors"
+	"testing"
+	"time"
+
+	"flashsale/internal/testkit"
+	"flashsale/internal/testkit/roomtest"
+	"flashsale/redisx/pipeline"
+)
+
+// fastHash takes the place of Argon2id where a test hashes much.
+func fastHash(password, salt []byte) ([hashBytes]byte, error) {
+	return sha256.Sum256(append(append([]byte{}, salt...), password...)), nil
+}
+
+// catalogue has three users; the name of the third is not folded.
+var catalogue = map[uint32]string{1: "root", 2: "user2", 3: "Straße 3"}
+
+func config(redis ...pipeline.Config) Config {
+	return Config{
+		Redis: redis, UsersMax: 1000, TokenTTL: time.Hour, Hash: fastHash,
+		UserOf: func(name []byte) (uint32, bool) {
+			for id, own := range catalogue {
+				if own == string(name) {
+					return id, true
+				}
+			}
+			return 0, false
+		},
+		NameOf: func(user uint32) []byte {
+			if name := catalogue[user]; name != "" {
+				return []byte(name)
+			}
+			return nil
+		},
+		EachName: func(visit func(name []byte)) {
+			for _, name := range catalogue {
+				visit([]byte(name))
+			}
+		},
+	}
+}
+
+// run makes a room that runs until the test ends.
+func run(tb testing.TB, cfg Config) *Accounts {
+	tb.Helper()
+	testkit.KeepLog(tb)
+	a := New(cfg)
+	testkit.Background(tb, a.Run)
+	for _, conn := range a.redis.Conns() {
+		testkit.Until(tb, "connection", conn.Up)
+	}
+	return a
+}
+
+// onEach runs a test on both engines of Redis.
+func onEach(t *testing.T, test func(t *testing.T, a *Accounts)) {
+	roomtest.OnEach(t, func(t *testing.T, redis pipeline.Config) { test(t, run(t, config(redis))) })
+}
+
+// join registers a user.
+func (a *Accounts) join(tb testing.TB, name string) User {
+	tb.Helper()
+	u, err := a.Register(name, []byte("password of "+name), "")
+	testkit.Must(tb, err)
+	return u
+}
+
+func wants(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func same(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}

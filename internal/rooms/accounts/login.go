@@ -1,0 +1,98 @@
+package accounts
+
+import (
+	"errors"
+	"strconv"
+
+	"flashsale/redisx"
+	"flashsale/redisx/pipeline"
+)
+
+// account is what the hash of an account holds, as far as a login needs it.
+type account struct {
+	User
+	hash string // with salt
+	part int
+	key  string
+}
+
+// account reads an account by its folded name; ErrNoUser.
+func (a *Accounts) account(folded string) (account, error) {
+	x := account{}
+	x.part, x.key = nameKey(folded)
+	var fields []string
+	if err := a.do(x.part, pipeline.Command(&fields, "HMGET", x.key, "id", "name", "hash")); err != nil {
+		return x, err
+	}
+	id, err := strconv.ParseUint(fields[0], 10, 32)
+	if err != nil {
+		return x, ErrNoUser
+	}
+	x.ID, x.Name, x.hash = uint32(id), fields[1], fields[2]
+	return x, nil
+}
+
+// Authenticate returns the registered user with this name and password; the case of the name does not
+// matter. ErrWrongPassword: an unknown name costs the same reading and hashing as a wrong password.
+func (a *Accounts) Authenticate(name string, password []byte) (User, error) {
+	_, folded, err := display(name)
+	if err != nil {
+		folded = "" // no account
+	}
+	x, err := a.account(folded)
+	if err != nil && !errors.Is(err, ErrNoUser) {
+		return User{}, err
+	}
+	if err := a.hashes.check(x.hash, normal(password[:min(len(password), passwordMax+1)])); err != nil {
+		return User{}, err
+	}
+	return x.User, nil
+}
+
+// SetPassword changes the password of a registered user and ends his tokens: ErrWrongPassword if old is not
+// his password, ErrCatalogueUser for another user. After pipeline.ErrUnavailable it may be changed, and the
+// tokens not ended.
+func (a *Accounts) SetPassword(user uint32, old, new []byte) error {
+	if user < redisx.FirstRegistered {
+		return ErrCatalogueUser
+	}
+	new, err := newPassword(new)
+	if err != nil {
+		return err
+	}
+	names, err := a.Names([]uint32{user})
+	if err != nil {
+		return err
+	}
+	x, err := a.account(Fold(names[user]))
+	switch {
+	case err != nil:
+		return err
+	case x.ID != user:
+		return ErrNoUser
+	}
+	if err := a.hashes.check(x.hash, normal(old[:min(len(old), passwordMax+1)])); err != nil {
+		return err
+	}
+	hash, err := a.hashes.make(new)
+	if err != nil {
+		return err
+	}
+	var code int64
+	if err := a.do(x.part, passwordScript.Call(&code, []string{x.key}, x.hash, hash)); err != nil {
+		return err
+	}
+	switch code {
+	case passwordChanged:
+		return a.EndTokens(user)
+	case passwordIsOther:
+		return ErrWrongPassword
+	}
+	return pipeline.UnknownCode("password.lua", code)
+}
+
+// What password.lua returns.
+const (
+	passwordIsOther = 0
+	passwordChanged = 1
+)

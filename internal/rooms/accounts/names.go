@@ -1,0 +1,77 @@
+package accounts
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Characters of a name.
+const (
+	nameMin = 3
+	nameMax = 32
+)
+
+const foldRounds = 8
+
+// Fold returns the form in which names are compared: Unicode NFKC and case folded (NFKC_Casefold of Unicode,
+// chapter 3.13, but nothing is left out). Fold(Fold(x)) is Fold(x).
+func Fold(name string) string {
+	if isFolded(name) {
+		return name
+	}
+	// NFKC of a folded text can have capitals again, and folding can undo NFKC. The fuzz test finds no text
+	// that needs more than a few rounds.
+	for range foldRounds {
+		next := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(name)))
+		if next == name {
+			break
+		}
+		name = next
+	}
+	return name
+}
+
+// isFolded reports at once that a text of small ASCII letters is folded; most names are such.
+func isFolded[T string | []byte](name T) bool {
+	for i := range len(name) {
+		if c := name[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+// display returns the name as others see it, and its folded form; ErrBadName for what cannot be a name.
+func display(name string) (shown, folded string, err error) {
+	if len(name) > nameMax*utf8.UTFMax || !utf8.ValidString(name) || strings.ContainsFunc(name, isHidden) {
+		return "", "", ErrBadName
+	}
+	shown = norm.NFKC.String(name)
+	folded = Fold(shown)
+	switch n := utf8.RuneCountInString(shown); {
+	case n < nameMin, n > nameMax, utf8.RuneCountInString(folded) > nameMax,
+		strings.ContainsFunc(shown, isHidden), strings.ContainsFunc(folded, isHidden),
+		strings.Contains(shown, "/"), // no URL could name it
+		strings.TrimSpace(shown) != shown, strings.Contains(shown, "  "),
+		!strings.ContainsFunc(shown, func(c rune) bool { return !unicode.IsNumber(c) }): // it would be an id
+		return "", "", ErrBadName
+	}
+	return shown, folded, nil
+}
+
+// isHidden reports whether a character cannot be seen or looks like a space: control and format characters,
+// white space other than the space, fillers, variation selectors, and code points without a meaning.
+func isHidden(c rune) bool {
+	const brailleBlank = '\u2800'
+	switch {
+	case c == ' ':
+		return false
+	case c == utf8.RuneError, c == brailleBlank, !unicode.IsGraphic(c), unicode.IsSpace(c):
+		return true
+	}
+	return unicode.In(c, unicode.Zs, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
