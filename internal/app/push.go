@@ -159,15 +159,13 @@ func (w *pusher) open() error {
 	redis.Quiet, redis.Effect = true, "pushes of the sale wait"
 	w.sale = redisx.Join(redis, w.Sale, len(w.catalog.Foods()), w.catalog.Users())
 	w.threads = threads.New(threadsConfig(w.cfg, &w.handover))
-	known := accountsConfig(w.cfg, w.opening)
-	known.Ended = func(user uint32) { w.push.LogOut(user) }
-	w.accounts = accounts.New(known)
+	w.accounts = accounts.New(accountsConfig(w.cfg, w.opening))
 	w.presence = presence.New(presenceConfig(&w.handover, w.count, w.accounts))
 	if err := w.guard(); err != nil {
 		return err
 	}
 	w.push, err = push.New(push.Config{
-		Threads: w, Ticket: w.ticketOf(keys), Heartbeat: w.heartbeat, Redis: w.Redis.Spread(),
+		Threads: w, Ticket: keys.Ticket, Heartbeat: w.heartbeat, Redis: w.Redis.Spread(),
 		Origins: strings.Split(w.cfg.PushOrigins, ","), PagePort: pagePort, Idle: w.cfg.PushIdle,
 		MessagesMax: w.cfg.ChatMessages, OfflineURL: w.cfg.PushOfflineURL, OfflineSecret: secret.Offline,
 		Ordered: w.ordered, Figures: w.count,
@@ -180,15 +178,6 @@ func (w *pusher) open() error {
 			"Content-Length: 0\r\nConnection: close\r\n\r\n")})
 	w.web = listener.NewHTTPServer(w.push.Handler())
 	return nil
-}
-
-// ticketOf reads tickets. One that was minted before its user has logged out everywhere is not valid.
-func (w *pusher) ticketOf(keys *tokens.Keys) func([]byte) (uint32, int64, bool) {
-	longer := int64((w.cfg.TokenTTL - push.TicketLife) / time.Second) // the life of an access token
-	return func(ticket []byte) (user uint32, expires int64, ok bool) {
-		user, expires, ok = keys.Ticket(ticket)
-		return user, expires, ok && !w.accounts.IsEnded(user, expires+longer)
-	}
 }
 
 // heartbeat answers as POST /presence does.

@@ -38,8 +38,13 @@ func (w *worker) serveThreads() (part, error) {
 	}
 	cfg := threadsConfig(w.cfg, &w.handover)
 	cfg.Exist = func(users []uint32) (bool, error) {
-		found, err := w.accounts.Names(users)
-		return err == nil && len(found) == len(users), err
+		names, err := w.accounts.Names(users)
+		for _, user := range users {
+			if names[user] == "" {
+				return false, err
+			}
+		}
+		return true, err
 	}
 	cfg.Blocked = w.accounts.EitherBlocks
 	conversation := handlers.Conversation{Threads: threads.New(cfg), Find: w.accounts.Find, Pace: w.cfg.RoomPace}

@@ -129,12 +129,6 @@ func (s *Server) enter(c *centrifuge.Client, user uint32) {
 	}
 }
 
-// LogOut closes the connections of a user to this server: the tokens of before have ended.
-func (s *Server) LogOut(user uint32) {
-	// The error is that of a controller between servers, which this node does not have.
-	_ = s.node.Disconnect(userName(user), centrifuge.WithCustomDisconnect(centrifuge.DisconnectInvalidToken))
-}
-
 // refresh extends a connection.
 func (s *Server) refresh(user uint32, ticket string) (centrifuge.RefreshReply, error) {
 	switch other, err := s.admit(ticket); {
