@@ -159,7 +159,7 @@ func (w *pusher) open() error {
 	}
 	w.push, err = push.New(push.Config{
 		Threads: w, Ticket: keys.Ticket, Redis: w.Redis.Spread(),
-		Origins: strings.Split(w.cfg.PushOrigins, ","), PagePort: pagePort, Idle: w.cfg.PushIdle,
+		Origins: splitOrigins(w.cfg.PushOrigins), PagePort: pagePort, Idle: w.cfg.PushIdle,
 		MessagesMax: w.cfg.ChatMessages, OfflineURL: w.cfg.PushOfflineURL, OfflineSecret: secret.Offline,
 		Ordered: w.ordered, Figures: w.count,
 	})
@@ -171,6 +171,16 @@ func (w *pusher) open() error {
 			"Content-Length: 0\r\nConnection: close\r\n\r\n")})
 	w.web = listener.NewHTTPServer(w.push.Handler())
 	return nil
+}
+
+// splitOrigins returns the origins of -push-origins.
+func splitOrigins(text string) (list []string) {
+	for origin := range strings.SplitSeq(text, ",") {
+		if origin = strings.ToLower(strings.TrimSpace(origin)); origin != "" {
+			list = append(list, origin)
+		}
+	}
+	return list
 }
 
 // serve takes connections until ctx ends, then closes them spread over most of -drain.
