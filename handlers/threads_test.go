@@ -72,7 +72,8 @@ func (s *shop) expectFailure(t *testing.T, user uint32, method, path, body strin
 func threadOf(owner, muted, nickname, unread, read, last string) string {
 	return `{"thread_id":"u2-3","kind":"pair","owner_id":` + owner + `,"role":"member","participants":[2,3],` +
 		`"members":2,"is_muted":` + muted + `,"nickname":"` + nickname + `","unread":` + unread +
-		`,"read":` + read + `,"last":` + last + `,"history":false,"created_at":` + threadsAt + `,"updated_at":` + threadsAt + `}`
+		`,"read":` + read + `,"last":` + last + `,"history":false,"created_at":` + threadsAt + `,"updated_at":` +
+		threadsAt + `}`
 }
 
 func messageIn(thread, id, user, content string) string {

@@ -11,7 +11,8 @@
 -- ARGV[5]  now, in Unix milliseconds; "" for the clock of Redis
 -- ARGV[6]  threads to trim, most
 -- Returns texts: 1 if the keeper has the lease, 0 if another one has it; the position up to which the log
--- was followed; that of its newest entry; now, in Unix milliseconds; then the threads that are to be trimmed.
+-- was followed; that of its newest entry; now, in Unix milliseconds; then the threads that are to be
+-- trimmed.
 -- What was followed is noted whoever has the lease: it is a fact.
 
 local lease, state, log, trim = unpack(KEYS)

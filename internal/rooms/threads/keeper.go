@@ -362,7 +362,7 @@ func (k *Keeper) followArgs(from, to int, list []listStep, upto string) (keys, a
 func (k *Keeper) trim(part int, thread string, now time.Time) error {
 	var fields []string
 	var found []radix.StreamEntry
-	x := pipeline.Command(&fields, "HMGET", threadKey(thread), "last", "first")
+	x := pipeline.Command(&fields, "HMGET", threadKey(thread), "last", "first", "created")
 	x.Command(&found, "XRANGE", threadKey(thread)+":messages", "-", "+", "COUNT", strconv.Itoa(trimMessages))
 	if err := k.do(part, x); err != nil {
 		return err
@@ -397,5 +397,5 @@ func (k *Keeper) trim(part int, thread string, now time.Time) error {
 	}
 	return k.do(part, trimScript.Call(new(int64), keysOf(thread, "", "messages", "trim"), thread,
 		strconv.FormatInt(max(upto, 0), 10), strconv.Itoa(k.cfg.MessagesMax),
-		strconv.FormatInt(k.cfg.AgeMax.Milliseconds(), 10)))
+		strconv.FormatInt(k.cfg.AgeMax.Milliseconds(), 10), fields[2]))
 }

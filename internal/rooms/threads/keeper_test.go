@@ -133,6 +133,10 @@ func TestTrim(t *testing.T) {
 		expect(1, 21, 21) // trimmed by twos
 		write(t, r, id, 1, "x")
 		expect(3, 22, 20)
+		stale := trimScript.Call(new(int64), keysOf(id, "", "messages", "trim"), id, "1", "20", "86400000",
+			r.fields(t, id, "created")) // of a keeper that was frozen
+		testkit.Must(t, k.redis.Part(pipeline.PartOf(id)).Do(stale))
+		expect(3, 22, 20)
 		is(t, r.Erase(id, 4), nil)
 		is(t, r.Erase(id, 2), ErrNoMessage)
 		clock.Add(cfg.AgeMax / 2)
@@ -153,7 +157,8 @@ func TestTrim(t *testing.T) {
 		is(t, r.Remove(id, 2, 2), nil)
 		var code int64
 		keys := keysOf(id, "", "messages", "trim")
-		testkit.Must(t, k.redis.Part(pipeline.PartOf(id)).Do(trimScript.Call(&code, keys, id, "1", "20", "1000")))
+		x := trimScript.Call(&code, keys, id, "1", "20", "1000", "0")
+		testkit.Must(t, k.redis.Part(pipeline.PartOf(id)).Do(x))
 		if code != noThread {
 			t.Errorf("trim of a thread that is gone: %d", code)
 		}
@@ -165,7 +170,7 @@ type shelfDown struct{ *shelf }
 
 func (shelfDown) Store(string, []Message) error { return errors.New("away") }
 
-// While the archive is away nothing is trimmed, and lists follow. Then history goes on from Redis to the
+// While the archive is away nothing is lost, and lists follow. Later history goes on from Redis to the
 // archive.
 func TestArchive(t *testing.T) {
 	onEach(t, func(t *testing.T, cfg Config, clock *roomtest.Clock) {
@@ -180,9 +185,15 @@ func TestArchive(t *testing.T) {
 		if err == nil || r.fields(t, id, "first") != "1" || len(r.listOf(t, 2)) != 1 {
 			t.Errorf("%v, first %s, list %v", err, r.fields(t, id, "first"), r.listOf(t, 2))
 		}
+		for range 170 {
+			write(t, r, id, 1, "y")
+		}
+		_, err = r.Post(id, 1, "", "one too many")
+		is(t, err, ErrBusy)
 		k.cfg.Archive = old
 		k.drain(t)
-		if r.fields(t, id, "first") != "11" || len(old.threads[id]) != 10 {
+		write(t, r, id, 1, "z")
+		if r.fields(t, id, "first") != "181" || len(old.threads[id]) != 180 {
 			t.Errorf("first %s, %d in the archive", r.fields(t, id, "first"), len(old.threads[id]))
 		}
 		past, err := r.History(id, 5, 10)

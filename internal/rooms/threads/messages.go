@@ -33,7 +33,7 @@ func (t *Threads) post(thread string, by uint32, clientID, content string) (Mess
 	err := t.of(thread).Do(postScript.Call(&r, keysOf(thread, "", "members", "messages", "sent:"+user, "muted",
 		"pace:"+user, "log", "state", "trim"), thread, user, clientID, content, strconv.Itoa(t.cfg.MessagesMax),
 		strconv.FormatInt(t.cfg.AgeMax.Milliseconds(), 10), strconv.FormatInt(t.cfg.Pace.Milliseconds(), 10),
-		t.cfg.now()))
+		bit(t.cfg.Archive != nil), t.cfg.now()))
 	if err != nil {
 		return Message{}, err
 	}

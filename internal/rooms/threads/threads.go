@@ -79,7 +79,8 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Archive keeps messages that Redis no longer has. A message has the same id in both.
+// Archive keeps messages that Redis no longer has. A message has the same id in both. A group that has ended
+// may be started again under its id, with the same key: then other messages come, from id 1.
 type Archive interface {
 	// Store keeps messages of a thread, in order; the same messages may come again.
 	Store(thread string, messages []Message) error
