@@ -165,8 +165,8 @@ func (w *pusher) open() error {
 		return err
 	}
 	w.push, err = push.New(push.Config{
-		Threads: w, Ticket: keys.Ticket, Heartbeat: w.heartbeat, Redis: w.Redis.Spread(),
-		Origins: strings.Split(w.cfg.PushOrigins, ","), PagePort: pagePort, Idle: w.cfg.PushIdle,
+		Threads: w, Ticket: keys.Ticket, Ended: w.ended, Heartbeat: w.heartbeat, Redis: w.Redis.Spread(),
+		Origins: splitOrigins(w.cfg.PushOrigins), PagePort: pagePort, Idle: w.cfg.PushIdle,
 		MessagesMax: w.cfg.ChatMessages, OfflineURL: w.cfg.PushOfflineURL, OfflineSecret: secret.Offline,
 		Ordered: w.ordered, Figures: w.count,
 	})
@@ -184,6 +184,21 @@ func (w *pusher) open() error {
 func (w *pusher) heartbeat(user uint32, _ []byte) ([]byte, error) {
 	visible, contacts, err := w.presence.Heartbeat(user)
 	return handlers.AppendPresence(nil, visible, contacts), err
+}
+
+// ended reports whether a user has logged out everywhere after a moment.
+func (w *pusher) ended(user uint32, since time.Time) bool {
+	return w.accounts.IsEnded(user, since.Add(w.cfg.TokenTTL).Unix())
+}
+
+// splitOrigins returns the origins of -push-origins.
+func splitOrigins(text string) (list []string) {
+	for origin := range strings.SplitSeq(text, ",") {
+		if origin = strings.ToLower(strings.TrimSpace(origin)); origin != "" {
+			list = append(list, origin)
+		}
+	}
+	return list
 }
 
 // serve takes connections until ctx ends, then closes them spread over most of -drain.
