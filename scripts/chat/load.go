@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -136,6 +137,7 @@ func (o *loadOptions) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	started := time.Since(began)
+	fmt.Fprintf(os.Stderr, "%d users are connected\n", len(c.people))
 	talked := c.talk(ctx, all)
 	c.settle(all)
 	r := c.report(started, talked)

@@ -30,16 +30,17 @@ type setup struct {
 	// the servers reach Redis over TCP through the proxy, else by its unix socket; the nodes of a cluster reach
 	// each other through proxies too
 	proxied  bool
-	everysec bool // appendfsync everysec instead of always
-	disk     bool // the data of Redis lies on a small file system of its own
-	clock    bool // the servers' clock can be made to jump
-	released bool // the last server is the last released version
-	tls      bool // the servers speak TLS; probes, load and pipelining do, other drills do not
-	asides   bool // servers beside those of the load, which the drill starts
-	masters  int  // of a Redis Cluster, in place of one Redis; 0: one Redis
-	replicas int  // of each master
-	stock    int  // of each food; 0 is stockDefault
-	patient  bool // the servers wait longer for Redis: no 503 because the machine is busy
+	everysec bool   // appendfsync everysec instead of always
+	disk     bool   // the data of Redis lies on a small file system of its own
+	clock    bool   // the servers' clock can be made to jump
+	released bool   // the last server is the last released version
+	tls      bool   // the servers speak TLS; probes, load and pipelining do, other drills do not
+	asides   bool   // servers beside those of the load, which the drill starts
+	masters  int    // of a Redis Cluster, in place of one Redis; 0: one Redis
+	replicas int    // of each master
+	stock    int    // of each food; 0 is stockDefault
+	talk     string // flags of the load of the conversation; "": the servers have none
+	patient  bool   // the servers wait longer for Redis: no 503 because the machine is busy
 }
 
 // merge is a stack for both drills of a pair. Drills with further needs are in no pair.
@@ -73,6 +74,7 @@ type stack struct {
 	servers []*server
 	probes  *probes
 	load    *load
+	talk    *talk
 	alarms  *alarms
 	asides  *asides
 
@@ -217,6 +219,9 @@ func (s *stack) startRedis(ctx context.Context) (address string, err error) {
 func (s *stack) stop() {
 	if s.load != nil {
 		s.load.run.Kill()
+	}
+	if s.talk != nil {
+		s.talk.run.Kill()
 	}
 	if s.probes != nil {
 		s.probes.stop()
