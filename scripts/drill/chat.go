@@ -50,8 +50,8 @@ func startTalk(ctx context.Context, s *stack) (*talk, error) {
 	for _, server := range s.servers {
 		addresses = append(addresses, server.address)
 	}
-	args := append([]string{"load", "-addr", strings.Join(addresses, ","), "-json", "-for", "0", "-rate", talkRate,
-		"-first", firstTalks}, strings.Fields(s.setup.talk)...)
+	args := append([]string{"load", "-addr", strings.Join(addresses, ","), "-json", "-for", "0", "-rate",
+		talkRate, "-first", firstTalks}, strings.Fields(s.setup.talk)...)
 	run, err := launch.Program{Path: path, Args: args, Stdout: filepath.Join(s.folder, "chat.json"),
 		Log: filepath.Join(s.folder, "chat.log")}.Start()
 	if err != nil {
@@ -102,7 +102,7 @@ func (t *talk) finish(ctx context.Context, r *result) error {
 			r.fail("%s: %d violations, such as %q", check.Name, check.Violations, check.Examples)
 		}
 	}
-	r.notes = append(r.notes, fmt.Sprintf("%d messages acknowledged, %d outcomes unknown, the last arrived after "+
+	r.notes = append(r.notes, fmt.Sprintf("%d messages acknowledged, %d outcomes unknown, each arrived within "+
 		"%.1f s; %d devices recovered, %d were told that messages are gone", rep.Acknowledged, rep.Unknown,
 		rep.Arriving.Max/1000, rep.Recovered, rep.Unrecovered))
 	return nil

@@ -32,7 +32,9 @@ type talk struct{ run *launch.Process }
 
 // startTalk starts the load and returns once all of its users are connected. They are the last ones of the
 // catalogue; bench takes the first ones.
-func (s *Side) startTalk(ctx context.Context, folder string, servers []string, c catalog.Config) (*talk, error) {
+func (s *Side) startTalk(
+	ctx context.Context, folder string, servers []string, c catalog.Config,
+) (*talk, error) {
 	if s.talkers == 0 {
 		return nil, nil
 	}
