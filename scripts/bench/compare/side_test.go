@@ -10,7 +10,7 @@ import (
 
 func TestParseSide(t *testing.T) {
 	for text, want := range map[string]Side{
-		"floor":           {program: "floor", flags: []string{}, nodes: 1, servers: 1},
+		"floor": {program: "floor", flags: []string{}, nodes: 1, servers: 1},
 		"CHAT=10 product": {talkers: 10, program: "product", flags: []string{}, store: storeOff, nodes: 1,
 			servers: 1},
 		"SERVERS=2 IDLE=3 GOGC=400 product -workers 1": {idle: 3, env: []string{"GOGC=400"}, program: "product",
