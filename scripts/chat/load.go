@@ -161,17 +161,13 @@ func (c *crowd) gather(ctx context.Context) error {
 	if err := c.each(len(c.people), func(i int) error {
 		id := c.first + i
 		c.people[i] = &person{session: newSession(c.servers, i)}
+		c.people[i].http.NewConnections = i >= c.speakers // of many listeners none may stay open
 		return c.people[i].login(ctx, fmt.Sprint("user", id), fmt.Sprint("pass", id), false)
 	}); err != nil {
 		return fmt.Errorf("cannot log in: %w", err)
 	}
 	if err := c.meet(ctx); err != nil {
 		return fmt.Errorf("cannot start the threads: %w", err)
-	}
-	for i, p := range c.people {
-		if i >= c.speakers {
-			p.hangUp()
-		}
 	}
 	if c.devices == 0 {
 		return nil
